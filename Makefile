@@ -1,0 +1,55 @@
+# performer_course: `make` lists what there is.
+VENV ?= .venv
+PYTHON ?= python3
+CONSTRAINTS ?= -c constraints.txt
+EXTRAS ?= lessons,tests
+LESSON ?=
+LABFLAGS ?=
+PYTEST ?=
+
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
+BIN := $(VENV)/bin
+endif
+# Jupyter asks for this flag where one works as root, as in a container.
+ROOTFLAG := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
+READY := $(VENV)/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test lint notebooks constraints clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 20
+
+lab: $(READY) ## open JupyterLab on the first lesson (serves on 127.0.0.1, with a token)
+	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(ROOTFLAG) $(LABFLAGS) notebooks/01_polynomial_kernel.ipynb
+
+test: lint ## verify every claim, number and figure of the course
+	$(BIN)/python -m pytest $(PYTEST)
+
+lint: $(READY) ## style, spelling, and notebooks in sync with their sources
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell
+	$(BIN)/python -m tools.in_sync
+
+notebooks: $(READY) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
+	$(BIN)/python -m tools.notebooks $(LESSON)
+
+constraints: $(READY) ## choose the pinned versions anew (needs uv)
+	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --all-extras pyproject.toml -o constraints.txt
+
+clean: ## remove what make set up
+	rm -rf $(VENV)
+
+# uv where it is installed, otherwise venv and pip: the same versions either way.
+$(READY): pyproject.toml constraints.txt
+	@if command -v uv >/dev/null 2>&1; then \
+	  set -ex; test -d $(VENV) || uv venv -q --python $(PYTHON) $(VENV); \
+	  uv pip install -q --python $(VENV) $(CONSTRAINTS) -e '.[$(EXTRAS)]'; \
+	else \
+	  set -ex; test -d $(VENV) || $(PYTHON) -m venv $(VENV); \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check $(CONSTRAINTS) -e '.[$(EXTRAS)]'; \
+	fi
+	@touch $@

@@ -1,0 +1,24 @@
+"""performer_course: how kernels became linear attention, one room a subject.
+
+    backend      where arrays live: NumPy on a CPU, CuPy on a GPU
+    kernels      the kernels, exactly: Gram matrices
+    features     maps whose inner products give or estimate a kernel
+    figures      one style; show(fig, alt=...) puts a figure and its words on the page
+    checks       what a right answer to an exercise satisfies
+
+One set of symbols everywhere, in the order of the lessons:
+
+    x, y         inputs, (..., n, d) and (..., p, d)    d       dimension of an input
+    K            Gram matrix, (..., n, p)               γ       bandwidth of a kernel
+    φ            feature map, (..., n, d) → (..., n, F) F       number of features
+    ω            one direction, or frequency, (d,)      W       directions as rows, (m, d)
+    m            number of directions                   δ, r    x − y and its length
+
+Modules marked *device* in their lesson compute where their arrays live and never read a value
+back; `to_host` is the only way home.
+"""
+
+from . import features, kernels
+from .backend import get_backend, synchronize, to_host, to_like
+
+__all__ = ["features", "get_backend", "kernels", "synchronize", "to_host", "to_like"]

@@ -1,0 +1,156 @@
+"""The seam: where arrays live, the only ways between, and what is checked at the door.
+
+A lesson chooses its array library once, `xp = get_backend()`. Host data goes to the device
+with `xp.asarray` or `to_like`, and comes home with `to_host`. Nothing else in the package
+crosses over.
+"""
+
+import importlib
+import math
+import operator
+import os
+from numbers import Real
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+Array = Any
+
+
+def _numpy():
+    return importlib.import_module("array_api_compat.numpy")
+
+
+def _cupy():
+    try:
+        cupy = importlib.import_module("cupy")
+    except ImportError as error:
+        raise RuntimeError(
+            "the backend 'cupy' needs CuPy, and it cannot be imported "
+            f"({error}): pip install 'performer_course[gpu-cuda12]' or [gpu-cuda13]"
+        ) from error
+    if not cupy.is_available():
+        raise RuntimeError(
+            "the backend 'cupy' needs an NVIDIA GPU with its driver, and CuPy found none: "
+            "choose 'numpy', or 'auto' to use a GPU only where there is one"
+        )
+    return importlib.import_module("array_api_compat.cupy")
+
+
+def _auto():
+    try:
+        return _cupy()
+    except RuntimeError:
+        return _numpy()
+
+
+BACKENDS = {"numpy": _numpy, "cupy": _cupy, "auto": _auto}
+
+
+def get_backend(name: str | None = None):
+    """The array library of a lesson, as an Array API namespace `xp`.
+
+    name: "numpy", "cupy" (an NVIDIA GPU), or "auto" (CuPy where a GPU answers, else NumPy).
+    Without a name, the environment variable PERFORMER_BACKEND decides; without that, NumPy.
+    Raises: ValueError for another name; RuntimeError for "cupy" without CuPy or without a GPU.
+    Source: Python array API standard, https://data-apis.org/array-api/.
+    """
+    name = name or os.environ.get("PERFORMER_BACKEND") or "numpy"
+    if name not in BACKENDS:
+        raise ValueError(f"backend must be one of {sorted(BACKENDS)}, got {name!r}")
+    return BACKENDS[name]()
+
+
+def to_like(x, like: Array) -> Array:
+    """The host array x, moved to the library and device of `like`.
+
+    Floating-point x takes the dtype of `like`; integers and booleans keep their own.
+    Shape: that of x. Error: exact, up to the rounding to the dtype of `like`.
+    Cost: one copy to the device.
+    """
+    xp = array_api_compat.array_namespace(like)
+    x = np.asarray(x)
+    both_real = np.issubdtype(x.dtype, np.floating) and xp.isdtype(like.dtype, "real floating")
+    dtype = like.dtype if both_real else None
+    return xp.asarray(x, dtype=dtype, device=array_api_compat.device(like))
+
+
+def to_host(x) -> np.ndarray:
+    """x as a NumPy array: the one way home, which waits for the device.
+
+    x: an array of any library, or anything numpy.asarray takes. Shape and dtype: those of x.
+    Error: exact. Cost: one copy from the device; none for a NumPy array.
+    """
+    if array_api_compat.is_cupy_array(x):
+        return x.get()
+    if array_api_compat.is_torch_array(x):
+        return x.detach().cpu().numpy()
+    return np.asarray(x)
+
+
+def synchronize(x=None) -> None:
+    """Wait until the device that holds x has finished its work; put it around what you time.
+
+    A GPU computes while Python runs on, so a clock read too early measures the launch alone.
+    x: any array; without it, the device of `get_backend()`. On NumPy there is nothing to wait
+    for. Cost: the work still queued.
+    """
+    x = get_backend().zeros(0) if x is None else x
+    if array_api_compat.is_cupy_array(x):
+        with x.device:
+            importlib.import_module("cupy").cuda.get_current_stream().synchronize()
+    elif array_api_compat.is_torch_array(x) and x.is_cuda:
+        importlib.import_module("torch").cuda.synchronize(x.device)
+    elif array_api_compat.is_jax_array(x):
+        x.block_until_ready()
+
+
+def check_array(x, name: str, dims: str):
+    """The namespace of x, once x is a non-empty floating array of shape (..., *dims), finite.
+
+    Raises: ValueError naming `name`, what was expected and what came. Values are read only
+    where that is free, on NumPy: a NaN on a GPU passes, and is seen in the result.
+    """
+    if not array_api_compat.is_array_api_obj(x):
+        raise ValueError(
+            f"{name} must be an array of shape (..., {dims}), got {type(x).__name__}: "
+            f"convert it with xp.asarray({name}, dtype=xp.float64)"
+        )
+    xp = array_api_compat.array_namespace(x)
+    if x.ndim < len(dims.split(", ")):
+        raise ValueError(f"{name} must have shape (..., {dims}), got shape {tuple(x.shape)}")
+    if not xp.isdtype(x.dtype, "real floating"):
+        raise ValueError(
+            f"{name} must hold real floating-point numbers, got dtype {x.dtype}: "
+            f"convert it with xp.astype({name}, xp.float64)"
+        )
+    if 0 in x.shape:
+        raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
+    if array_api_compat.is_numpy_array(x) and not np.isfinite(x).all():
+        bad = np.argwhere(~np.isfinite(x))
+        raise ValueError(
+            f"{name} must be finite, got NaN or infinity in {len(bad)} of {x.size} entries, "
+            f"the first at {tuple(int(i) for i in bad[0])}"
+        )
+    return xp
+
+
+def check_count(value, name: str) -> int:
+    """value as a Python integer ≥ 1. Raises: ValueError naming `name` and what came."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = 0
+    if count < 1 or isinstance(value, bool):
+        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+    return count
+
+
+def check_number(value, name: str, *, above: float | None = None, least: float | None = None):
+    """value as a finite float, > `above` or ≥ `least`. Raises: ValueError naming `name`."""
+    expected = f"above {above:g}" if least is None else f"of at least {least:g}"
+    good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or (value <= above if least is None else value < least):
+        raise ValueError(f"{name} must be a finite number {expected}, got {value!r}")
+    return float(value)

@@ -1,0 +1,362 @@
+"""What a right answer to an exercise satisfies, and the likely slip when it does not.
+
+One function an exercise, named after it. Each calls the answer on inputs drawn from a fixed
+seed and compares what comes back with the property it must have. It returns nothing when the
+property holds, prints one line to say so, and raises `Hint` when it does not.
+"""
+
+import math
+
+import numpy as np
+
+
+class Hint(AssertionError):
+    """The answer is not right yet; the text says what is likely wrong with it."""
+
+
+def _judge(name, found, expected, slips=(), rtol=1e-9, atol=1e-12):
+    """Pass where `found` equals `expected`; else raise the hint of the first slip it equals.
+
+    slips: pairs (value the slip gives, hint). Arrays compare by shape and then by entry.
+    """
+    found = _numbers(name, found)
+    expected = np.asarray(expected, dtype=float)
+
+    def equals(value):
+        value = np.asarray(value, dtype=float)
+        return found.shape == value.shape and np.allclose(found, value, rtol, atol)
+
+    if equals(expected):
+        return
+    for value, hint in slips:
+        if equals(value):
+            raise Hint(f"{name}: {hint}")
+    if found.shape != expected.shape:
+        raise Hint(f"{name}: the result has shape {found.shape}, and {expected.shape} is needed.")
+    worst = np.unravel_index(np.argmax(np.abs(found - expected)), expected.shape)
+    place = f" at {tuple(int(i) for i in worst)}" if worst else ""
+    raise Hint(f"{name}: found {found[worst]:.4g}{place}, expected {expected[worst]:.4g}.")
+
+
+def _numbers(name, found):
+    """`found` as a float array, or a hint that says what came instead."""
+    if found is None:
+        raise Hint(f"{name}: the function returned None: does it end in a `return`?")
+    if found is NotImplemented or isinstance(found, str):
+        raise Hint(f"{name}: expected numbers, got {found!r}.")
+    found = np.asarray(found, dtype=float)
+    if not np.isfinite(found).all():
+        raise Hint(f"{name}: the result holds NaN or infinity.")
+    return found
+
+
+def _pass(name):
+    print(f"{name}: right.")
+
+
+# Lesson 01
+
+
+def quadratic_features(phi):
+    """phi(x), x (n, d) → (n, F), has inner products φ(x)ᵀφ(y) = (xᵀy)², for any d."""
+    name = "quadratic_features"
+    rng = np.random.default_rng(101)
+    for d in (2, 3, 5):
+        x, y = rng.normal(size=(4, d)), rng.normal(size=(6, d))
+        rows = _numbers(name, phi(x))
+        if rows.ndim != 2 or len(rows) != len(x):
+            raise Hint(f"{name}: 4 points give an array of shape {rows.shape}; one row a point.")
+        squares, inner = (x**2) @ (y**2).T, x @ y.T
+        cross = (inner**2 - squares) / 2  # Σ_{i<j} x_i x_j y_i y_j
+        _judge(
+            name,
+            rows @ _numbers(name, phi(y)).T,
+            inner**2,
+            [
+                (squares + cross, "the cross terms count half: is there a √2 on x_i x_j?"),
+                (squares + 4 * cross, "the cross terms count twice: √2, not 2, on x_i x_j."),
+                (squares, "only the squares x_i² are there: the products x_i x_j are missing."),
+                (2 * cross, "only the products x_i x_j are there: the squares x_i² are missing."),
+                (inner, "this is xᵀy itself: the features must be of degree 2."),
+                (inner + inner**2, "the terms of degree 1 do not belong here: (xᵀy)² has none."),
+            ],
+        )
+    _pass(name)
+
+
+def count_features(count):
+    """count(d, p) is the number of monomials of degree at most p in d variables."""
+    name = "count_features"
+    grid = [(d, p) for d in (1, 2, 3, 7, 64) for p in (1, 2, 3, 5)]
+
+    def table(f):
+        return [f(d, p) for d, p in grid]
+
+    _judge(
+        name,
+        [count(d, p) for d, p in grid],
+        table(lambda d, p: math.comb(d + p, p)),
+        [
+            (
+                table(lambda d, p: d**p),
+                "d^p counts x₁x₂ and x₂x₁ apart, and leaves out lower degrees.",
+            ),
+            (
+                table(lambda d, p: math.comb(d + p - 1, p)),
+                "these are the monomials of degree exactly p: the lower degrees count, too.",
+            ),
+            (
+                table(lambda d, p: math.comb(d, p)),
+                "C(d, p) leaves out powers such as x₁²: a variable may come twice.",
+            ),
+            (
+                table(lambda d, p: (p + 1) ** d),
+                "(p+1)^d lets every variable reach degree p: it is their sum that is at most p.",
+            ),
+            (
+                table(lambda d, p: math.comb(d + p, p) - 1),
+                "one is missing: the constant 1 is the monomial of degree 0.",
+            ),
+        ],
+    )
+    _pass(name)
+
+
+def dual_objective(objective):
+    """objective(c, labels, gram) = Σ c_i − ½ Σ_ij c_i c_j y_i y_j K_ij, for c and labels (n,)."""
+    name = "dual_objective"
+    rng = np.random.default_rng(103)
+    for n in (3, 8):
+        c, labels = rng.uniform(size=n), np.where(np.arange(n) % 2, 1.0, -1.0)
+        x = rng.normal(size=(n, 4))
+        gram = (x @ x.T) ** 2
+        signed = c * labels
+        quadratic, unsigned = signed @ gram @ signed, c @ gram @ c
+        diagonal = c**2 @ np.diag(gram)
+        _judge(
+            name,
+            objective(c, labels, gram),
+            c.sum() - quadratic / 2,
+            [
+                (c.sum() - quadratic, "the quadratic term has a factor ½."),
+                (c.sum() - unsigned / 2, "the labels y_i y_j are missing from the double sum."),
+                (c.sum() + quadratic / 2, "the quadratic term is subtracted."),
+                (signed.sum() - quadratic / 2, "the first sum is Σ c_i, without labels."),
+                (c.sum() - diagonal / 2, "this is the sum over i alone: pairs i ≠ j are missing."),
+            ],
+        )
+    _pass(name)
+
+
+# Lesson 02
+
+
+def is_kernel_matrix(decide):
+    """decide(K) is True where K is symmetric with no eigenvalue below zero, up to rounding."""
+    name = "is_kernel_matrix"
+    rng = np.random.default_rng(201)
+    x = rng.normal(size=(12, 3))
+    rank_three = x @ x.T
+    indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])
+    negative_entries = np.array([[1.0, -0.5], [-0.5, 1.0]])
+    lopsided = np.array([[1.0, 0.2], [-0.2, 1.0]])
+    cases = [
+        (np.eye(3), True, "the identity is one: its eigenvalues are all 1."),
+        (
+            indefinite,
+            False,
+            "[[1, 2], [2, 1]] has no negative entry, and the eigenvalue −1: look at eigenvalues.",
+        ),
+        (
+            negative_entries,
+            True,
+            "[[1, −.5], [−.5, 1]] has eigenvalues .5 and 1.5: entries may be negative.",
+        ),
+        (
+            rank_three,
+            True,
+            "x xᵀ with 12 points in R³ is one: nine eigenvalues are 0, and rounding puts some "
+            "of them at −1e-16. Zero is allowed; compare with a small tolerance.",
+        ),
+        (
+            1e6 * rank_three,
+            True,
+            "a million times a kernel is a kernel: the tolerance must grow with the matrix.",
+        ),
+        (
+            1e-9 * indefinite,
+            False,
+            "1e-9 times [[1, 2], [2, 1]] is no kernel: the tolerance must shrink with the matrix.",
+        ),
+        (
+            lopsided,
+            False,
+            "[[1, .2], [−.2, 1]] is not symmetric. numpy.linalg.eigvalsh reads one triangle only.",
+        ),
+    ]
+    for matrix, expected, hint in cases:
+        found = decide(matrix.copy())
+        if found is None or np.ndim(found) != 0:
+            raise Hint(f"{name}: the answer must be True or False, got {found!r}.")
+        if bool(found) is not expected:
+            raise Hint(f"{name}: {hint}")
+    _pass(name)
+
+
+def softmax_from_gaussian(convert):
+    """convert(K, x, y) turns the Gaussian K_ij = exp(−‖x_i − y_j‖²/2) into exp(x_iᵀy_j)."""
+    name = "softmax_from_gaussian"
+    rng = np.random.default_rng(202)
+    for n, p in ((3, 5), (4, 4)):
+        x, y = rng.normal(size=(n, 3)) / 2, rng.normal(size=(p, 3)) / 2
+        a, b = (x**2).sum(1)[:, None] / 2, (y**2).sum(1)[None, :] / 2
+        inner = x @ y.T
+        gaussian = np.exp(inner - a - b)
+        slips = [
+            (gaussian * np.exp(2 * a + 2 * b), "the norms enter as ‖x‖²/2: the ½ is missing."),
+            (gaussian * np.exp(-a - b), "multiply by e^{+‖x‖²/2}: this divides by it."),
+            (gaussian * np.exp(a), "the factor of y is missing."),
+            (gaussian * np.exp(b), "the factor of x is missing."),
+            (gaussian * np.exp(np.sqrt(2 * a) / 2 + np.sqrt(2 * b) / 2), "norms are squared."),
+        ]
+        if n == p:
+            slips.append((gaussian * np.exp(a.T + b.T), "x belongs to the rows, y to the columns."))
+        try:
+            found = convert(gaussian.copy(), x, y)
+        except ValueError as error:
+            raise Hint(
+                f"{name}: shapes do not fit ({error}): the norms of x need shape (n, 1), "
+                "those of y (1, p)."
+            ) from error
+        _judge(name, found, np.exp(inner), slips)
+    _pass(name)
+
+
+def taylor_features(phi):
+    """phi(x, degree), x (d,), has φ(x)ᵀφ(y) = Σ_{k ≤ degree} (xᵀy)^k / k!."""
+    name = "taylor_features"
+    rng = np.random.default_rng(203)
+    for d, degree in ((2, 1), (2, 3), (3, 2)):
+        x, y = rng.normal(size=d), rng.normal(size=d)
+        t = x @ y
+
+        def series(term, start=0, degree=degree):
+            return sum(term(k) for k in range(start, degree + 1))
+
+        _judge(
+            name,
+            np.dot(_numbers(name, phi(x, degree)), _numbers(name, phi(y, degree))),
+            series(lambda k: t**k / math.factorial(k)),
+            [
+                (
+                    1 + series(lambda k: ((x * y) ** k).sum() / math.factorial(k), 1),
+                    "elementwise powers x_i^k leave out the mixed products such as x₁x₂.",
+                ),
+                (
+                    series(lambda k: t**k / math.factorial(k) ** 2),
+                    "divide by √(k!), not k!: the inner product squares the factor.",
+                ),
+                (series(lambda k: t**k), "the factor 1/√(k!) is missing."),
+                (
+                    series(lambda k: t**k / math.factorial(k), 1),
+                    "the constant 1, the term of degree 0, is missing.",
+                ),
+                (
+                    series(lambda k: t**k / math.factorial(k)) - t**degree / math.factorial(degree),
+                    "the last degree is missing: range(degree) stops one short.",
+                ),
+            ],
+        )
+    _pass(name)
+
+
+# Lesson 03
+
+
+def gaussian_frequencies(draw):
+    """draw(rng, m, d, gamma) → (m, d): the frequencies of exp(−γ‖δ‖²), drawn from N(0, 2γ I)."""
+    name = "gaussian_frequencies"
+    m, d = 40_000, 3
+    for gamma in (0.5, 2.0, 0.08):
+        omega = _numbers(name, draw(np.random.default_rng(301), m, d, gamma))
+        if omega.shape != (m, d):
+            raise Hint(f"{name}: m = {m}, d = {d} must give shape {(m, d)}, got {omega.shape}.")
+        variance = omega.var()
+        error = variance * math.sqrt(2 / (m * d))  # of the variance of m·d normal numbers
+        slips = [
+            (2 * gamma, None),
+            ((2 * gamma) ** 2, "2γ is the variance: the standard deviation is √(2γ)."),
+            (gamma, "the variance is 2γ, not γ: exp(−γδ²) is exp(−δ²/2) at γ = ½."),
+            (1 / (2 * gamma), "the variance is 2γ, not 1/(2γ): a narrow kernel needs high ω."),
+            (1.0, "the spread must depend on γ."),
+            (8 * math.pi**2 * gamma, "there is a 2π too many: here ω is in radians."),
+        ]
+        found = next((hint for v, hint in slips if abs(variance - v) < 5 * error), "")
+        if found is not None:
+            raise Hint(
+                f"{name}: {found} (variance {variance:.3g} at γ = {gamma:g}, needed {2 * gamma:.3g})"
+            )
+        if abs(omega.mean()) > 5 * math.sqrt(variance / (m * d)):
+            raise Hint(f"{name}: the mean is {omega.mean():.3g}; it must be 0.")
+        kurtosis = (omega**4).mean() / variance**2
+        if abs(kurtosis - 3) > 5 * math.sqrt(96 / (m * d)):
+            raise Hint(f"{name}: right variance, but not normal (kurtosis {kurtosis:.2f}, not 3).")
+    _pass(name)
+
+
+def estimate_kernel(estimate):
+    """estimate(omega, delta), omega (m, d), delta (n, d) → (n,): the mean of cos(ω_iᵀδ)."""
+    name = "estimate_kernel"
+    rng = np.random.default_rng(302)
+    for m in (1, 7):
+        omega, delta = rng.normal(size=(m, 2)), rng.normal(size=(5, 2))
+        phase = delta @ omega.T  # (n, m)
+        _judge(
+            name,
+            estimate(omega, delta),
+            np.cos(phase).mean(1),
+            [
+                (np.cos(phase).sum(1), "a mean, not a sum: divide by m."),
+                (
+                    np.cos(2 * np.pi * phase).mean(1),
+                    "the estimate is 4π² times too sharp: is there a 2π inside the cosine?",
+                ),
+                (np.sin(phase).mean(1), "the sine averages to 0: it is the cosine that stays."),
+                (np.exp(phase).mean(1), "exp(ωᵀδ) lacks its i: take the cosine."),
+                (np.cos(phase.mean(1)), "cosine first, then the mean: the order matters."),
+                (np.cos(phase).mean() * np.ones(5), "the mean runs over ω only, not over δ."),
+            ],
+        )
+    _pass(name)
+
+
+def spectral_density(invert):
+    """invert(k, omegas) = (1/2π) ∫ k(δ) cos(ωδ) dδ, for an even function k of one variable."""
+    name = "spectral_density"
+    omegas = np.array([0.0, 0.5, 1.0, 2.0])
+
+    def bell(width):
+        """The transform of exp(−δ²/(2 width²)), without any factor in front."""
+        return lambda w: width * math.sqrt(2 * math.pi) * np.exp(-((width * w) ** 2) / 2)
+
+    for width in (1.0, 0.5):
+        plain = bell(width)
+        _judge(
+            name,
+            invert(lambda delta, width=width: np.exp(-((delta / width) ** 2) / 2), omegas),
+            plain(omegas) / (2 * math.pi),
+            [
+                (plain(omegas), "the factor 1/(2π) is missing: the density must integrate to 1."),
+                (plain(omegas) / math.sqrt(2 * math.pi), "1/(2π), not 1/√(2π)."),
+                (plain(omegas) / (4 * math.pi), "twice too small: δ runs over both signs."),
+                (plain(omegas) / math.pi, "twice too large: is δ > 0 counted twice?"),
+                (
+                    plain(2 * math.pi * omegas) / (2 * math.pi),
+                    "there is a 2π inside the cosine: here ω is in radians.",
+                ),
+                (plain(2 * math.pi * omegas), "this is the transform in cycles, not in radians."),
+            ],
+            rtol=1e-4,
+            atol=1e-6,
+        )
+    _pass(name)

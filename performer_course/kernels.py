@@ -1,0 +1,115 @@
+"""The kernels, exactly: each function returns a Gram matrix, one entry for each pair of rows.
+
+x: (..., n, d) and y: (..., p, d) give (..., n, p); leading axes broadcast. All are positive
+definite (lesson 02). All raise ValueError for unlike widths d, unlike libraries, empty,
+integer or (on NumPy) non-finite input, and for parameters out of range.
+"""
+
+from typing import Any
+
+import array_api_compat
+from jaxtyping import Float
+
+from .backend import check_array, check_count, check_number
+
+Array = Any
+
+
+def _check_pair(x, y):
+    """The namespace of two sets of points of one width."""
+    check_array(x, "x", "n, d")
+    check_array(y, "y", "p, d")
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(
+            "x and y must have rows of one width d, got "
+            f"{x.shape[-1]} and {y.shape[-1]} (shapes {tuple(x.shape)} and {tuple(y.shape)})"
+        )
+    try:
+        return array_api_compat.array_namespace(x, y)
+    except TypeError as error:
+        raise ValueError(
+            "x and y must be arrays of one library, got "
+            f"{type(x).__module__} and {type(y).__module__}: move one with to_like"
+        ) from error
+
+
+def polynomial(
+    x: Float[Array, "... n d"], y: Float[Array, "... p d"], degree: int = 2, offset: float = 0.0
+) -> Float[Array, "... n p"]:
+    """(xᵀy + c)^p with p = `degree` ≥ 1 and c = `offset` ≥ 0, for each pair of rows.
+
+    Error: exact to rounding. Cost: O(n p d), whatever the degree.
+    Source: Schölkopf & Smola (2002), Prop. 2.1; its features are `features.monomials`.
+    """
+    xp = _check_pair(x, y)
+    degree = check_count(degree, "degree")
+    offset = check_number(offset, "offset", least=0.0)
+    inner = x @ xp.matrix_transpose(y)  # (..., n, p)
+    return (inner + offset) ** degree
+
+
+def gaussian(
+    x: Float[Array, "... n d"], y: Float[Array, "... p d"], gamma: float = 0.5
+) -> Float[Array, "... n p"]:
+    """exp(−γ ‖x − y‖²), γ = `gamma` > 0 in units of 1/length². Also called RBF.
+
+    Error: exact up to rounding of about γ ε (‖x − c‖² + ‖y − c‖²), c the mean of y, ε the
+    dtype's precision: distances come from one matrix product, about a common centre.
+    Cost: O(n p d). Source: Schölkopf & Smola (2002), §2.3.
+    """
+    xp = _check_pair(x, y)
+    gamma = check_number(gamma, "gamma", above=0.0)
+    centre = xp.mean(y, axis=-2, keepdims=True)  # (..., 1, d): distances do not see a shift
+    x, y = x - centre, y - centre
+    x_square = xp.expand_dims(xp.vecdot(x, x), axis=-1)  # (..., n, 1)
+    y_square = xp.expand_dims(xp.vecdot(y, y), axis=-2)  # (..., 1, p)
+    square = x_square + y_square - 2 * (x @ xp.matrix_transpose(y))  # (..., n, p)
+    return xp.exp(-gamma * xp.where(square > 0, square, xp.zeros_like(square)))
+
+
+def _differences(x, y):
+    """x_i − y_i for i = 1 … d, one (..., n, p) array after the other: never n × p × d."""
+    for i in range(x.shape[-1]):
+        yield x[..., :, None, i] - y[..., None, :, i]
+
+
+def laplacian(
+    x: Float[Array, "... n d"], y: Float[Array, "... p d"], gamma: float = 1.0
+) -> Float[Array, "... n p"]:
+    """exp(−γ ‖x − y‖₁), γ = `gamma` > 0 in units of 1/length.
+
+    Error: exact to rounding. Cost: O(n p d) time, O(n p) memory.
+    Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
+    """
+    xp = _check_pair(x, y)
+    gamma = check_number(gamma, "gamma", above=0.0)
+    distance = sum(xp.abs(difference) for difference in _differences(x, y))  # (..., n, p)
+    return xp.exp(-gamma * distance)
+
+
+def cauchy(
+    x: Float[Array, "... n d"], y: Float[Array, "... p d"], gamma: float = 1.0
+) -> Float[Array, "... n p"]:
+    """∏ᵢ 1 / (1 + γ (xᵢ − yᵢ)²), γ = `gamma` > 0 in units of 1/length².
+
+    Error: exact to rounding. Cost: O(n p d) time, O(n p) memory.
+    Source: Rahimi & Recht (2007), Fig. 1, γ = 1.
+    Differs from the paper: no factor 2 in each coordinate, so that the kernel of x with x is 1.
+    """
+    _check_pair(x, y)
+    gamma = check_number(gamma, "gamma", above=0.0)
+    kernel = 1.0
+    for difference in _differences(x, y):
+        kernel = kernel / (1 + gamma * difference**2)  # (..., n, p)
+    return kernel
+
+
+def softmax(x: Float[Array, "... n d"], y: Float[Array, "... p d"]) -> Float[Array, "... n p"]:
+    """exp(xᵀy): what attention computes before it normalises, with no scale of its own.
+
+    Equals e^{‖x‖²/2} exp(−‖x − y‖²/2) e^{‖y‖²/2}. Error: exact to rounding; overflows where
+    xᵀy exceeds 709 (float64) or 88 (float32). Cost: O(n p d).
+    Source: Choromanski et al. (2021), §2.2.
+    """
+    xp = _check_pair(x, y)
+    return xp.exp(x @ xp.matrix_transpose(y))

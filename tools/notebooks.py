@@ -1,0 +1,252 @@
+"""Build the notebooks, one way: lesson.py → executed lesson.ipynb, solution → exercise.
+
+    python -m tools.notebooks            every lesson and solution, in parallel
+    python -m tools.notebooks 01         the sources whose name starts with 01
+
+A second run writes the same bytes: cell ids come from the source, nothing carries a time, and
+a cell tagged `nbval-ignore-output` (timings, device names) keeps the output it has until its
+source changes. A notebook whose run fails is not written; the one before stays.
+"""
+
+import argparse
+import ast
+import base64
+import hashlib
+import importlib
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+BUDGET = 300_000  # bytes a lesson
+
+# What every kernel that builds or tests a lesson runs under: one thread, since the last bits of
+# a sum change with their number, and the static form of sliders.
+ENVIRONMENT = {
+    "COURSE_STATIC": "1",
+    "JUPYTER_PLATFORM_DIRS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PERFORMER_BACKEND": "numpy",
+    "PYTHONHASHSEED": "0",
+}
+VOLATILE = "nbval-ignore-output"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+class BuildError(RuntimeError):
+    """A lesson did not run; the text names the file, the cell and the error."""
+
+
+def sources(folder: Path = NOTEBOOKS) -> list[Path]:
+    """The lessons of a folder, then the solutions, in order."""
+    return sorted(folder.glob("*.py")) + sorted((folder / "solutions").glob("*.py"))
+
+
+def read(source: Path) -> nbformat.NotebookNode:
+    """The notebook that a py:percent source says, with cell ids that depend on it alone."""
+    nb = jupytext.read(source, fmt="py:percent")
+    nb.nbformat, nb.nbformat_minor, nb.metadata = 4, 5, nbformat.from_dict(METADATA)
+    seen = {}
+    for cell in nb.cells:
+        key = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
+        seen[key] = seen.get(key, 0) + 1
+        cell.id = key if seen[key] == 1 else f"{key}-{seen[key]}"
+    return nb
+
+
+def execute(nb: nbformat.NotebookNode, source: Path) -> None:
+    """Run every cell in order, in a fresh kernel, in the folder of its source."""
+    client = NotebookClient(
+        nb,
+        timeout=300,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(source.parent)}},
+        record_timing=False,
+        coalesce_streams=True,
+    )
+    try:
+        client.execute()
+    except (CellExecutionError, DeadKernelError, TimeoutError) as error:
+        done = [c for c in nb.cells if c.cell_type == "code" and c.execution_count]
+        number = nb.cells.index(done[-1]) + 1 if done else 1
+        raise BuildError(f"{source.name}, cell {number} of {len(nb.cells)}: {error}") from error
+    nb.metadata = nbformat.from_dict(METADATA)
+
+
+def keep_volatile_outputs(nb, previous: nbformat.NotebookNode) -> None:
+    """Give the volatile cells that have not changed the outputs they had."""
+    before = {cell.id: cell for cell in previous.cells if cell.get("outputs")}
+    for cell in nb.cells:
+        if VOLATILE in cell.metadata.get("tags", ()) and cell.id in before:
+            cell.outputs = before[cell.id].outputs
+
+
+def student(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The exercise that a solution makes: stubs for answers, no outputs."""
+    from nbgrader.preprocessors import ClearOutput, ClearSolutions
+
+    nb = nbformat.from_dict(nb)
+    for preprocessor in (ClearSolutions(), ClearOutput()):
+        nb, _ = preprocessor.preprocess(nb, {})
+    nb.metadata = nbformat.from_dict(METADATA)
+    return nb
+
+
+def write(nb: nbformat.NotebookNode, path: Path) -> None:
+    nbformat.validate(nb)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(nbformat.writes(nb).rstrip("\n") + "\n", encoding="utf-8", newline="\n")
+
+
+def build(source: Path) -> float:
+    """Execute one source, write what it makes, and return the seconds the run took."""
+    nb, path = read(source), source.with_suffix(".ipynb")
+    start = time.perf_counter()
+    execute(nb, source)
+    seconds = time.perf_counter() - start
+    if path.exists():
+        keep_volatile_outputs(nb, nbformat.read(path, as_version=4))
+    write(nb, path)
+    if source.parent.name == "solutions":
+        write(student(nb), source.parent.parent / "exercises" / path.name)
+    for cell in nb.cells:
+        if "readme" in cell.metadata.get("tags", ()):
+            (source.parent / "picture.png").write_bytes(base64.b64decode(_picture(cell)))
+    return seconds
+
+
+def _picture(cell) -> str:
+    """The PNG of a cell's figure in base64; empty where there is none."""
+    pictures = [o.data["image/png"] for o in cell.outputs if "image/png" in o.get("data", {})]
+    return pictures[0] if pictures else ""
+
+
+def problems(source: Path) -> list[str]:
+    """What is wrong with the committed notebook of a source that a re-run cannot see."""
+    path, expected = source.with_suffix(".ipynb"), read(source)
+    if not path.exists():
+        return [f"{path.name} is missing: run `make notebooks`"]
+    nb = nbformat.read(path, as_version=4)
+    found = []
+    for number, (cell, wanted) in enumerate(zip(nb.cells, expected.cells, strict=False), 1):
+        keys = ("cell_type", "source", "id", "metadata")
+        unlike = [key for key in keys if cell[key] != wanted[key]]
+        if unlike:
+            found.append(
+                f"{path.name}, cell {number}: {', '.join(unlike)} differ from {source.name}: "
+                "run `make notebooks`"
+            )
+            break
+    if len(nb.cells) != len(expected.cells):
+        found.append(f"{path.name} has {len(nb.cells)} cells, {source.name} {len(expected.cells)}")
+    code = [(n, cell) for n, cell in enumerate(nb.cells, 1) if cell.cell_type == "code"]
+    for count, (number, cell) in enumerate(code, start=1):
+        if cell.execution_count != count:
+            found.append(
+                f"{path.name}, cell {number}: execution count {cell.execution_count}, not {count}: "
+                "the notebook was not run in order from top to bottom"
+            )
+        found += [f"{path.name}, cell {number}: {text}" for text in _cell_problems(cell)]
+    size = path.stat().st_size
+    if size > BUDGET:
+        found.append(f"{path.name} is {size:,} bytes, over the budget of {BUDGET:,}")
+    return found
+
+
+def _cell_problems(cell) -> list[str]:
+    """What is wrong with one executed code cell."""
+    found = []
+    for output in cell.outputs:
+        if output.output_type == "error" or output.get("name") == "stderr":
+            found.append(f"it printed an error: {output.get('evalue') or output.get('text')}")
+    text = "".join(str(output) for output in cell.outputs)
+    found += [f"its output holds the path {p}" for p in (str(ROOT), str(Path.home())) if p in text]
+    tree = ast.parse(cell.source)
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        if getattr(call.func, "attr", getattr(call.func, "id", "")) == "show":
+            found += _figure_problems(cell, call)
+    return found + [f"{name} does not exist" for name in missing_names(tree)]
+
+
+def _figure_problems(cell, call) -> list[str]:
+    """What is wrong with the figure of a cell that calls show(fig, alt=…)."""
+    alts = [k.value for k in call.keywords if k.arg == "alt"] + call.args[1:2]
+    found = []
+    if not alts:
+        found.append("its figure has no alt text")
+    elif isinstance(alts[0], ast.Constant):
+        found.append("its alt text is a constant: compute it from the data, alt=f'…'")
+    outputs = [output for output in cell.outputs if "image/png" in output.get("data", {})]
+    if not outputs:
+        found.append("its figure has no image")
+    for output in outputs:
+        alt = output.metadata.get("image/png", {}).get("alt", "")
+        if not alt or not output.data.get("text/plain", "").startswith(alt):
+            found.append("its image has no alt text, or not the one printed beside it")
+    return found
+
+
+def missing_names(tree: ast.AST) -> list[str]:
+    """The names under performer_course that a syntax tree uses and the package lacks."""
+    known, used = {}, []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("performer_course"):
+            for alias in node.names:
+                known[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                used.append(f"{node.module}.{alias.name}")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in known and is_module(known[node.value.id]):
+                used.append(f"{known[node.value.id]}.{node.attr}")
+    return sorted({name for name in used if not exists(name)})
+
+
+def is_module(name: str) -> bool:
+    return (ROOT / Path(*name.split("."))).with_suffix(".py").exists()
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted name under performer_course is a module or a name in one."""
+    module, _, attribute = name.rpartition(".")
+    return is_module(name) or hasattr(importlib.import_module(module), attribute)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", help="starts of names, such as 01")
+    names = parser.parse_args(arguments).names
+    chosen = [s for s in sources() if not names or s.name.startswith(tuple(names))]
+    if not chosen:
+        print(f"no lesson starts with {' or '.join(names)}", file=sys.stderr)
+        return 2
+    os.environ.update(ENVIRONMENT)
+    start, failed = time.perf_counter(), 0
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        runs = {pool.submit(build, source): source for source in chosen}
+        for number, run in enumerate(as_completed(runs), start=1):
+            label = f"[{number}/{len(runs)}] {runs[run].relative_to(NOTEBOOKS)}"
+            try:
+                print(f"{label:<50} {run.result():6.1f} s", flush=True)
+            except BuildError as error:
+                failed += 1
+                print(f"{label:<50} FAILED\n{error}", file=sys.stderr, flush=True)
+    print(f"{len(runs) - failed} notebooks in {time.perf_counter() - start:.1f} s, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
