@@ -238,33 +238,24 @@ def taylor_features(phi):
     rng = np.random.default_rng(203)
     for d, degree in ((2, 1), (2, 3), (3, 2)):
         x, y = rng.normal(size=d), rng.normal(size=d)
-        t = x @ y
-
-        def series(term, start=0, degree=degree):
-            return sum(term(k) for k in range(start, degree + 1))
-
+        rows = _numbers(name, phi(x, degree)), _numbers(name, phi(y, degree))
+        if rows[0].shape != rows[1].shape or rows[0].ndim != 1:
+            raise Hint(f"{name}: one point gives one row of features, got {rows[0].shape}.")
+        k = np.arange(degree + 1)
+        factorial = np.array([math.factorial(i) for i in k])
+        powers = (x @ y) ** k
+        terms = powers / factorial
+        entries = (x * y)[:, None] ** k[1:] / factorial[1:]  # (d, degree)
         _judge(
             name,
-            np.dot(_numbers(name, phi(x, degree)), _numbers(name, phi(y, degree))),
-            series(lambda k: t**k / math.factorial(k)),
+            rows[0] @ rows[1],
+            terms.sum(),
             [
-                (
-                    1 + series(lambda k: ((x * y) ** k).sum() / math.factorial(k), 1),
-                    "elementwise powers x_i^k leave out the mixed products such as x₁x₂.",
-                ),
-                (
-                    series(lambda k: t**k / math.factorial(k) ** 2),
-                    "divide by √(k!), not k!: the inner product squares the factor.",
-                ),
-                (series(lambda k: t**k), "the factor 1/√(k!) is missing."),
-                (
-                    series(lambda k: t**k / math.factorial(k), 1),
-                    "the constant 1, the term of degree 0, is missing.",
-                ),
-                (
-                    series(lambda k: t**k / math.factorial(k)) - t**degree / math.factorial(degree),
-                    "the last degree is missing: range(degree) stops one short.",
-                ),
+                (1 + entries.sum(), "elementwise powers x_i^k lack the mixed products x₁x₂."),
+                ((terms / factorial).sum(), "divide by √(k!), not k!: the product squares it."),
+                (powers.sum(), "the factor 1/√(k!) is missing."),
+                (terms[1:].sum(), "the constant 1, the term of degree 0, is missing."),
+                (terms[:-1].sum(), "the last degree is missing: range(degree) stops one short."),
             ],
         )
     _pass(name)

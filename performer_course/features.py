@@ -22,7 +22,9 @@ def _monomials_by_degree(xp, columns, degree):
     """
     blocks = [xp.ones_like(columns[0])] + [columns[0][..., :0]] * degree
     for column in columns:  # (..., n, 1)
-        powers = [column**a / math.sqrt(math.factorial(a)) for a in range(degree + 1)]
+        powers = [xp.ones_like(column)]  # columnᵃ / √a!
+        for a in range(1, degree + 1):
+            powers.append(powers[-1] * column / math.sqrt(a))
         blocks = [
             xp.concat([blocks[k - a] * powers[a] for a in range(k + 1)], axis=-1)
             for k in range(degree + 1)

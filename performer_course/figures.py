@@ -12,6 +12,8 @@ from collections.abc import Callable
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.collections import PathCollection
+from matplotlib.quiver import Quiver
 from PIL import Image
 
 from .backend import to_host
@@ -43,6 +45,7 @@ plt.rcParams.update(
 
 if os.environ.get("COURSE_STATIC") == "1":
     warnings.simplefilter("error")
+    warnings.filterwarnings("default", module=r"ipykernel|zmq|tornado|jupyter_client")
 
 
 def show(fig, alt: str) -> None:
@@ -71,10 +74,14 @@ def show(fig, alt: str) -> None:
 
 
 def data(fig) -> list[str]:
-    """One line for each thing drawn in `fig`: what it is, how many points, and where they lie."""
+    """One line for each thing drawn in `fig`: what it is, how many points, where they lie."""
+    fig.draw_without_rendering()
     lines = []
-    for number, ax in enumerate(fig.axes, start=1):
-        lines += [f"[{number}] {line}" for line in _drawn(ax)]
+    axes = [part for ax in fig.axes for part in (ax, *ax.child_axes)]
+    axes = [ax for ax in axes if ax.get_label() != "<colorbar>"]
+    for number, ax in enumerate(axes, start=1):
+        drawn = list(_drawn(ax))
+        lines += [f"[{number}] {line}" for line in (_labels(ax), *drawn) if drawn and line]
     return lines
 
 
@@ -92,7 +99,7 @@ def slider(f: Callable, **controls):
 
 
 def gram(ax, K, title: str = "", *, largest: float | None = None):
-    """The Gram matrix K (n, p), of any library, as a picture in `ax`: rows down, columns across.
+    """The Gram matrix K (n, p), of any library, as a picture in `ax`, rows down.
 
     Colours run from 0 to `largest` (default: the largest |entry|), the same for every picture
     that is given the same `largest`; a matrix with negative entries gets a two-sided scale.
@@ -106,34 +113,51 @@ def gram(ax, K, title: str = "", *, largest: float | None = None):
     return ax.imshow(K, vmin=least, vmax=largest, cmap=cmap, interpolation="nearest")
 
 
+def _labels(ax):
+    """'title "A"; x "degree"; y "features", log scale', of what is there."""
+    parts = [f'title "{ax.get_title()}"'] if ax.get_title() else []
+    for name in ("x", "y", "z")[: 3 if ax.name == "3d" else 2]:
+        axis = getattr(ax, f"{name}axis")
+        scale = "" if axis.get_scale() == "linear" else f", {axis.get_scale()} scale"
+        if axis.get_label_text() or scale:
+            parts.append(f'{name} "{axis.get_label_text()}"{scale}')
+    return "; ".join(parts)
+
+
 def _drawn(ax):
-    """What `ax` draws, one line of text each. Guides (axhline and the like) are left out."""
+    """What `ax` draws, one line of text each."""
     for line in ax.lines:
         points = line.get_data_3d() if hasattr(line, "get_data_3d") else line.get_data()
         yield _summary("line", line.get_label(), points)
     for collection in ax.collections:
-        values = collection.get_array()
-        if hasattr(collection, "_offsets3d"):
-            points = collection._offsets3d
-        elif len(collection.get_offsets()) > 1:
-            points = np.ma.getdata(collection.get_offsets()).T
-        elif hasattr(collection, "_vec"):  # a surface in 3-D
-            points = collection._vec[:3]
-        else:
-            paths = collection.get_paths()
-            points = np.concatenate([p.vertices for p in paths]).T if paths else ()
-        if values is not None:
-            points = [*points, np.ravel(values)]
-        yield _summary("points", collection.get_label(), points)
+        yield _summary("points", collection.get_label(), _points(ax, collection))
     for image in ax.images:
         yield _summary(f"image {image.get_array().shape}", "", [np.ravel(image.get_array())])
     if ax.patches:
-        boxes = [p.get_path().get_extents(p.get_patch_transform()) for p in ax.patches]
-        yield _summary("patches", "", np.transpose([box.p1 for box in boxes]))
+        paths = [p.get_path().transformed(p.get_patch_transform()) for p in ax.patches]
+        corners = np.concatenate([path.vertices for path in paths]).T
+        yield _summary(f"{len(paths)} patches", "", corners)
+    for text in ax.texts:
+        ends = [text.get_position(), getattr(text, "xy", text.get_position())]
+        yield _summary("text", text.get_text(), np.transpose(ends))
+
+
+def _points(ax, collection):
+    """The coordinates of a scatter, or the corners of contours and surfaces; then values."""
+    offsets, paths = np.ma.getdata(collection.get_offsets()), collection.get_paths()
+    corners = np.concatenate([path.vertices for path in paths]) if paths else offsets
+    scatter = isinstance(collection, PathCollection) or len(offsets) > 1
+    points = offsets if scatter else corners
+    if isinstance(collection, Quiver):
+        points = np.column_stack([offsets, collection.U, collection.V])
+    if ax.name == "3d":  # as projected, where the order is that of the depth: forget it
+        points = np.sort(points, axis=0)
+    values = collection.get_array()
+    return [*np.transpose(points), *([] if values is None else [np.ravel(values)])]
 
 
 def _summary(kind, label, coordinates):
-    """'line "K": 200 points; 0 to 1, mean .34, path 1.9; ...', one part a coordinate."""
+    """'line "K": 200 points; 0 to 1, mean 0.34, ...; ...', one part a coordinate."""
     coordinates = [np.asarray(to_host(c), dtype=float).ravel() for c in coordinates]
     coordinates = [c[np.isfinite(c)] for c in coordinates]
     parts = [_numbers(c) for c in coordinates if c.size]
@@ -143,14 +167,17 @@ def _summary(kind, label, coordinates):
 
 
 def _numbers(values):
-    """The range of `values`, their mean, and the length of the path through them, in order."""
-    scale = np.abs(values).max()
+    """'0 to 1, mean 0.34, path 1.9, via 1 0.8 0.1 0 0': range, mean, length, five samples.
+
+    The length is that of the path through the values in order: it sees a frequency. The
+    samples, first to last, see a curve that is mirrored or flipped.
+    """
+    via = values[np.linspace(0, values.size - 1, 5).round().astype(int)]
     path = np.abs(np.diff(values)).sum()
-    low, high, mean, path = (
-        0.0 if abs(v) <= 1e-9 * scale else v
-        for v in (values.min(), values.max(), values.mean(), path)
-    )
-    return f"{low:.3g} to {high:.3g}, mean {mean:.3g}, path {path:.3g}"
+    scale = np.abs(values).max()
+    numbers = [values.min(), values.max(), values.mean(), path, *via]
+    low, high, mean, path, *via = (f"{0.0 if abs(v) <= 1e-9 * scale else v:.3g}" for v in numbers)
+    return f"{low} to {high}, mean {mean}, path {path}, via {' '.join(via)}"
 
 
 def _png(fig):

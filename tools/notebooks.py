@@ -26,6 +26,7 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
+PACKAGE = "performer_course"
 BUDGET = 300_000  # bytes a lesson
 
 # What every kernel that builds or tests a lesson runs under: one thread, since the last bits of
@@ -70,6 +71,7 @@ def read(source: Path) -> nbformat.NotebookNode:
 
 def execute(nb: nbformat.NotebookNode, source: Path) -> None:
     """Run every cell in order, in a fresh kernel, in the folder of its source."""
+    begun = []
     client = NotebookClient(
         nb,
         timeout=300,
@@ -77,13 +79,14 @@ def execute(nb: nbformat.NotebookNode, source: Path) -> None:
         resources={"metadata": {"path": str(source.parent)}},
         record_timing=False,
         coalesce_streams=True,
+        extra_arguments=["--log-level=40"],
+        on_cell_start=lambda cell, cell_index: begun.append(cell_index + 1),
     )
     try:
         client.execute()
     except (CellExecutionError, DeadKernelError, TimeoutError) as error:
-        done = [c for c in nb.cells if c.cell_type == "code" and c.execution_count]
-        number = nb.cells.index(done[-1]) + 1 if done else 1
-        raise BuildError(f"{source.name}, cell {number} of {len(nb.cells)}: {error}") from error
+        place = f"{source.name}, cell {begun[-1]} of {len(nb.cells)}"
+        raise BuildError(f"{place}: {error}") from error
     nb.metadata = nbformat.from_dict(METADATA)
 
 
@@ -152,13 +155,14 @@ def problems(source: Path) -> list[str]:
             )
             break
     if len(nb.cells) != len(expected.cells):
-        found.append(f"{path.name} has {len(nb.cells)} cells, {source.name} {len(expected.cells)}")
+        counts = f"{len(nb.cells)} cells, {source.name} {len(expected.cells)}"
+        found.append(f"{path.name} has {counts}: run `make notebooks`")
     code = [(n, cell) for n, cell in enumerate(nb.cells, 1) if cell.cell_type == "code"]
     for count, (number, cell) in enumerate(code, start=1):
         if cell.execution_count != count:
             found.append(
-                f"{path.name}, cell {number}: execution count {cell.execution_count}, not {count}: "
-                "the notebook was not run in order from top to bottom"
+                f"{path.name}, cell {number}: execution count {cell.execution_count}, not "
+                f"{count}: the notebook was not run in order from top to bottom"
             )
         found += [f"{path.name}, cell {number}: {text}" for text in _cell_problems(cell)]
     size = path.stat().st_size
@@ -174,24 +178,37 @@ def _cell_problems(cell) -> list[str]:
         if output.output_type == "error" or output.get("name") == "stderr":
             found.append(f"it printed an error: {output.get('evalue') or output.get('text')}")
     text = "".join(str(output) for output in cell.outputs)
-    found += [f"its output holds the path {p}" for p in (str(ROOT), str(Path.home())) if p in text]
+    paths = (str(ROOT), str(Path.home()))
+    found += [f"its output holds the path {path}" for path in paths if path in text]
     tree = ast.parse(cell.source)
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        if getattr(call.func, "attr", getattr(call.func, "id", "")) == "show":
-            found += _figure_problems(cell, call)
+    found += [text for call in _shows(tree) for text in _alt_problems(call)]
+    found += _image_problems(cell, tree)
     return found + [f"{name} does not exist" for name in missing_names(tree)]
 
 
-def _figure_problems(cell, call) -> list[str]:
-    """What is wrong with the figure of a cell that calls show(fig, alt=…)."""
+def _shows(tree: ast.AST) -> list[ast.Call]:
+    """The calls of show(fig, alt=…) in a syntax tree."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [c for c in calls if getattr(c.func, "attr", getattr(c.func, "id", "")) == "show"]
+
+
+def _alt_problems(call: ast.Call) -> list[str]:
+    """What is wrong with the alt text of one call of show."""
     alts = [k.value for k in call.keywords if k.arg == "alt"] + call.args[1:2]
-    found = []
     if not alts:
-        found.append("its figure has no alt text")
-    elif isinstance(alts[0], ast.Constant):
-        found.append("its alt text is a constant: compute it from the data, alt=f'…'")
+        return ["its figure has no alt text"]
+    if any(isinstance(node, ast.Name) for node in ast.walk(alts[0])):
+        return []
+    return ["its alt text is a constant: compute it from the data, alt=f'…'"]
+
+
+def _image_problems(cell, tree: ast.Module) -> list[str]:
+    """What is wrong with the images of a cell; a show inside a function may run elsewhere."""
+    functions = (ast.FunctionDef, ast.Lambda)
+    later = [c for f in ast.walk(tree) if isinstance(f, functions) for c in _shows(f)]
     outputs = [output for output in cell.outputs if "image/png" in output.get("data", {})]
-    if not outputs:
+    found = []
+    if any(call not in later for call in _shows(tree)) and not outputs:
         found.append("its figure has no image")
     for output in outputs:
         alt = output.metadata.get("image/png", {}).get("alt", "")
@@ -204,25 +221,28 @@ def missing_names(tree: ast.AST) -> list[str]:
     """The names under performer_course that a syntax tree uses and the package lacks."""
     known, used = {}, []
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("performer_course"):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
             for alias in node.names:
                 known[alias.asname or alias.name] = f"{node.module}.{alias.name}"
                 used.append(f"{node.module}.{alias.name}")
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            if node.value.id in known and is_module(known[node.value.id]):
-                used.append(f"{known[node.value.id]}.{node.attr}")
+            module = known.get(node.value.id, "")
+            used += [f"{module}.{node.attr}"] if is_module(module) else []
     return sorted({name for name in used if not exists(name)})
 
 
 def is_module(name: str) -> bool:
-    return (ROOT / Path(*name.split("."))).with_suffix(".py").exists()
+    return (ROOT / (name.replace(".", "/") + ".py")).exists()
 
 
 def exists(name: str) -> bool:
     """Whether a dotted name under performer_course is a module or a name in one."""
     module, _, attribute = name.rpartition(".")
-    return is_module(name) or hasattr(importlib.import_module(module), attribute)
+    try:
+        return is_module(name) or hasattr(importlib.import_module(module), attribute)
+    except ModuleNotFoundError:
+        return False
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -244,7 +264,8 @@ def main(arguments: list[str] | None = None) -> int:
             except BuildError as error:
                 failed += 1
                 print(f"{label:<50} FAILED\n{error}", file=sys.stderr, flush=True)
-    print(f"{len(runs) - failed} notebooks in {time.perf_counter() - start:.1f} s, {failed} failed")
+    seconds = time.perf_counter() - start
+    print(f"{len(runs) - failed} notebooks in {seconds:.1f} s, {failed} failed")
     return 1 if failed else 0
 
 

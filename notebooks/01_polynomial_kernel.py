@@ -1,0 +1,472 @@
+# %% [markdown]
+# # Separate circles with a plane
+#
+# > **45 minutes.** Needs: inner products, matrices, a little Python.
+# >
+# > Afterwards you can lift points with a feature map, replace the map by a kernel, solve a
+# > support vector machine from inner products alone, and say what an explicit map costs.
+#
+# A straight line is the simplest way to tell two classes apart, and often it cannot. There are
+# two ways out. One is to give each point more coordinates, so that a plane succeeds where a
+# line failed. The other is to notice that the method never looks at the coordinates, only at
+# inner products, and to compute those directly. The second way is the *kernel trick*. This
+# lesson builds both ways, checks that they agree to the last digit, and counts what each costs.
+# The count matters: at the end of this course we shall walk the road backwards, from a kernel
+# to explicit features, because for attention the features are the cheaper side.
+
+# %%
+import math
+import timeit
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits, make_circles
+from sklearn.svm import SVC
+
+from performer_course import features, get_backend, kernels, synchronize, to_host
+from performer_course.figures import COLORS, show
+
+xp = get_backend()  # NumPy, or CuPy on a GPU: PERFORMER_BACKEND=cupy
+
+# %% [markdown]
+# ## 1. Two circles that no line separates
+#
+# Our data are $n = 200$ points $x_i \in \mathbb{R}^2$ with labels $y_i \in \{-1, +1\}$: a noisy
+# inner circle and a noisy outer one. We keep one copy on the host, for pictures and for
+# scikit-learn, and move one to the device that `xp` stands for.
+
+# %%
+points, labels = make_circles(n_samples=200, noise=0.06, factor=0.4, random_state=0)
+labels = 2.0 * labels - 1  # outer circle −1, inner circle +1
+x = xp.asarray(points)
+inner, outer = labels > 0, labels < 0
+
+line = SVC(kernel="linear").fit(points, labels)
+line_accuracy = line.score(points, labels)
+print(f"the best line of a linear SVM gets {line_accuracy:.3f} of the points right")
+
+# %%
+fig, ax = plt.subplots(figsize=(5.5, 5.5))
+ax.plot(*points[inner].T, "o", color=COLORS[0], label="inner, $y = +1$")
+ax.plot(*points[outer].T, "^", color=COLORS[1], label="outer, $y = −1$")
+ax.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
+ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+radius = np.linalg.norm(points, axis=1)
+show(
+    fig,
+    alt=f"Two rings around the origin. The inner one reaches radius {radius[inner].max():.2f}, "
+    f"the outer one starts at {radius[outer].min():.2f}: a circle separates them, a line cannot.",
+)
+
+# %% [markdown]
+# That no line works is not a matter of tuning. A line has two sides, and each side is a
+# half-plane. If one side held the whole outer circle, it would also hold everything that lies
+# *between* outer points, since a half-plane contains the segment between any two of its points.
+# The inner circle lies between outer points. So every line that has the outer points on one
+# side has the inner points on the same side.
+#
+# ## 2. A map to three dimensions, where a plane works
+#
+# What tells the classes apart is the squared radius $x_1^2 + x_2^2$. It is not linear in $x$,
+# but it is linear in the squares. So give each point its products of degree two as coordinates:
+#
+# $$\varphi: \mathbb{R}^2 \to \mathbb{R}^3, \qquad
+# \varphi(x) = \bigl(x_1^2,\; \sqrt{2}\, x_1 x_2,\; x_2^2\bigr).$$
+#
+# $\varphi$ is called the *feature map*, its values are *features*, and $\mathbb{R}^3$ is the
+# *feature space*. (Some texts call $\varphi$ itself "the polynomial kernel". It is not; the
+# kernel comes in section 3.) The factor $\sqrt 2$ looks arbitrary now. It is chosen so that
+# section 3 works.
+
+
+# %%
+def lift(x):
+    """φ(x) of each row of x (n, 2), as (n, 3)."""
+    return xp.stack([x[:, 0] ** 2, math.sqrt(2) * x[:, 0] * x[:, 1], x[:, 1] ** 2], axis=1)
+
+
+lifted = to_host(lift(x))  # (n, 3)
+plane = SVC(kernel="linear", C=100).fit(lifted, labels)
+normal, offset = plane.coef_[0], plane.intercept_[0]
+plane_accuracy = plane.score(lifted, labels)
+print(f"accuracy of a plane in feature space: {plane_accuracy:.3f}")
+print(f"normal vector ({', '.join(f'{w:.2f}' for w in normal)}), offset {offset:.2f}")
+
+# %% [markdown]
+# Here are all three coordinates, with the plane. Since $2 \cdot x_1^2 \cdot x_2^2 =
+# (\sqrt2\, x_1 x_2)^2$, the lifted points cannot fill the space: they lie on a cone. The outer
+# ring is a loop further up the cone than the inner ring, and the plane cuts between the two.
+
+# %%
+fig = plt.figure(figsize=(7.5, 6.5))
+ax = fig.add_subplot(projection="3d")
+ax.plot(*lifted[inner].T, "o", color=COLORS[0], label="inner")
+ax.plot(*lifted[outer].T, "^", color=COLORS[1], label="outer")
+first, second = np.meshgrid([0, -offset / normal[0]], [-0.8, 0.8])
+third = -(offset + normal[0] * first + normal[1] * second) / normal[2]
+ax.plot_surface(first, second, third, alpha=0.4, color=COLORS[2])
+ax.set(xticks=[0, 0.5, 1], yticks=[-0.5, 0, 0.5], zticks=[0, 0.5, 1])
+ax.set_xlabel("$x_1^2$", labelpad=8)
+ax.set_ylabel("$\\sqrt{2}\\, x_1 x_2$", labelpad=14)
+ax.set_zlabel("$x_2^2$", labelpad=4)
+ax.view_init(elev=10, azim=-62)
+ax.legend(loc="upper right")
+margin = plane.decision_function(lifted) / np.linalg.norm(normal)
+show(
+    fig,
+    alt="The lifted points on a cone in three dimensions, and a plane between the rings: inner "
+    f"points lie at least {margin[inner].min():.2f} from it on one side, outer points at least "
+    f"{-margin[outer].max():.2f} on the other.",
+)
+
+# %% [markdown]
+# What does the plane look like from where we started? It is the set where
+# $w^\top \varphi(x) + b = 0$, with $w$ (3,) its normal and $b$ its offset:
+# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$. That is a conic section; here, an
+# ellipse close to a circle.
+
+# %% tags=["readme"]
+grid = np.linspace(-1.3, 1.3, 241)
+mesh = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+height = plane.decision_function(to_host(lift(xp.asarray(mesh)))).reshape(241, 241)
+
+fig, (left, right) = plt.subplots(1, 2, figsize=(10, 5))
+left.plot(*points[inner].T, "o", color=COLORS[0])
+left.plot(*points[outer].T, "^", color=COLORS[1])
+left.contour(grid, grid, height, levels=[0], colors=COLORS[2], linewidths=3)
+left.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", title="in the plane: an ellipse")
+right.plot(lifted[inner, 0], lifted[inner, 2], "o", color=COLORS[0])
+right.plot(lifted[outer, 0], lifted[outer, 2], "^", color=COLORS[1])
+ends = np.array([0.0, -offset / normal[0]])
+right.plot(ends, -(offset + normal[0] * ends) / normal[2], "-", color=COLORS[2])
+right.set(xlabel="$x_1^2$", ylabel="$x_2^2$", title="in feature space: a plane, edge on")
+half = np.sqrt(-offset / normal[[0, 2]])
+show(
+    fig,
+    alt="Left, the two rings and between them an ellipse that crosses the axes at "
+    f"±{half[0]:.2f} and ±{half[1]:.2f}. Right, the same points by their squared coordinates: "
+    "there the ellipse has become a straight line.",
+)
+
+# %% [markdown]
+# ## 3. The inner product does not need the map
+#
+# Take two points $x, y \in \mathbb{R}^2$ and multiply out:
+#
+# $$\varphi(x)^\top \varphi(y) = x_1^2 y_1^2 + 2\, x_1 x_2\, y_1 y_2 + x_2^2 y_2^2
+# = (x_1 y_1 + x_2 y_2)^2 = (x^\top y)^2 =: K(x, y).$$
+#
+# The left side lives in $\mathbb{R}^3$. The right side is one inner product in $\mathbb{R}^2$
+# and one square. $K$ is the *polynomial kernel* of degree 2, and here the $\sqrt2$ has earned
+# its place: the product $x_1 x_2$ occurs twice in the square, once in each order.
+#
+# The matrix of all values $K_{ij} = K(x_i, x_j)$, of shape $(n, n)$, is the *Gram matrix*. Here
+# it is three ways: from our map, from the formula, and from the package, which holds the map of
+# any degree $p$ as `features.monomials` and the kernel as `kernels.polynomial`.
+
+# %%
+by_map = lift(x) @ xp.matrix_transpose(lift(x))
+by_formula = (x @ xp.matrix_transpose(x)) ** 2
+by_package = kernels.polynomial(x, x, degree=2)
+phi = features.monomials(x, degree=2)
+
+for name, gram in [
+    ("(xᵀy)²", by_formula),
+    ("kernels.polynomial", by_package),
+    ("features.monomials", phi @ xp.matrix_transpose(phi)),
+]:
+    difference = to_host(xp.max(xp.abs(gram - by_map)))
+    print(f"{name:20} differs from φ(x)ᵀφ(y) by less than 1e-14: {bool(difference < 1e-14)}")
+
+# %% [markdown]
+# The same works for every degree $p$ and dimension $d$. By the multinomial theorem, with
+# $\alpha = (\alpha_1, \dots, \alpha_d)$ a list of exponents, $|\alpha| = \sum_i \alpha_i$,
+# $\alpha! = \prod_i \alpha_i!$ and $x^\alpha = \prod_i x_i^{\alpha_i}$,
+#
+# $$(x^\top y)^p = \sum_{|\alpha| = p} \frac{p!}{\alpha!}\, x^\alpha y^\alpha
+# = \varphi(x)^\top \varphi(y), \qquad
+# \varphi_\alpha(x) = \sqrt{\tfrac{p!}{\alpha!}}\; x^\alpha .$$
+#
+# With an *offset* $c > 0$ the kernel $(x^\top y + c)^p$ has all degrees up to $p$ as features:
+# $c = \sqrt c \cdot \sqrt c$ acts like one more coordinate, equal to $\sqrt c$ for every point.
+
+# %%
+rng = np.random.default_rng(0)
+a, b = xp.asarray(rng.normal(size=(3, 4))), xp.asarray(rng.normal(size=(5, 4)))
+print(" p   c   features   largest |kernel|   maps and kernel agree to 1e-12 of it")
+for p, c in [(2, 0.0), (2, 1.0), (3, 1.0), (4, 0.5)]:
+    exact = to_host(kernels.polynomial(a, b, degree=p, offset=c))
+    phi_a, phi_b = features.monomials(a, p, c), features.monomials(b, p, c)
+    explicit = to_host(phi_a @ xp.matrix_transpose(phi_b))
+    agree = np.abs(explicit - exact).max() < 1e-12 * np.abs(exact).max()
+    print(f"{p:2d}  {c:3.1f}  {phi_a.shape[-1]:8d}  {np.abs(exact).max():17.4g}   {agree}")
+
+# %% [markdown]
+# ## 4. A support vector machine sees only inner products
+#
+# Now that inner products are cheap, does a classifier get by with them? The support vector
+# machine does. In its usual (*primal*) form it looks for the plane with the widest margin in
+# feature space, and lets some points violate the margin at a price $C > 0$ each:
+#
+# $$\min_{w,\, b,\, \xi} \; \tfrac12 \|w\|^2 + C \sum_{i=1}^n \xi_i
+# \quad\text{subject to}\quad y_i \bigl(w^\top \varphi(x_i) + b\bigr) \ge 1 - \xi_i,
+# \;\; \xi_i \ge 0 .$$
+#
+# Give each constraint a multiplier $c_i \ge 0$. Setting the derivatives of the Lagrangian to
+# zero gives $w = \sum_i c_i y_i \varphi(x_i)$ from $w$, $\sum_i c_i y_i = 0$ from $b$, and
+# $c_i \le C$ from $\xi_i$. Put back, what is left is the *dual*:
+#
+# $$\max_{c \in \mathbb{R}^n} \; f(c) = \sum_i c_i
+# - \tfrac12 \sum_{i,j} c_i c_j\, y_i y_j\, \underbrace{\varphi(x_i)^\top \varphi(x_j)}_{K(x_i, x_j)}
+# \quad\text{subject to}\quad 0 \le c_i \le C, \;\; \sum_i c_i y_i = 0 .$$
+#
+# The features have disappeared into $K$. The prediction for a new point needs no features
+# either: $w^\top \varphi(x) + b = \sum_i c_i y_i K(x_i, x) + b$. The two constraints belong to
+# the problem, though they are often left out when it is quoted. Without $c_i \le C$ and
+# $\sum_i c_i y_i = 0$ the maximum is another one, or there is none at all.
+#
+# scikit-learn takes the Gram matrix as it is, with `kernel="precomputed"`:
+
+# %%
+C = 1.0
+K = to_host(by_package)
+machine = SVC(kernel="precomputed", C=C, tol=1e-8).fit(K, labels)
+
+
+def objective(c, labels, K):
+    """The dual f(c): c and labels (n,), K (n, n)."""
+    signed = c * labels
+    return c.sum() - signed @ K @ signed / 2
+
+
+c_library = np.zeros(len(labels))
+c_library[machine.support_] = np.abs(machine.dual_coef_[0])
+print(f"accuracy {machine.score(K, labels):.3f}, objective {objective(c_library, labels, K):.4f}")
+print(f"support vectors (c > 0): {len(machine.support_)} of {len(labels)} points")
+
+# %% [markdown]
+# And a solver by hand. We cannot change one $c_i$ alone, since $\sum_i c_i y_i$ must stay zero.
+# So change two: raise $c_i y_i$ by $t$ and lower $c_j y_j$ by $t$. Along that direction $f$ is a
+# parabola in $t$, and its top is known. Let $g = y - K (c \circ y)$ (n,), so that $y_i g_i$ is
+# the derivative of $f$ in $c_i$. The derivative in $t$ is $g_i - g_j$, the second derivative is
+# $-(K_{ii} + K_{jj} - 2 K_{ij})$, hence
+# $t = (g_i - g_j) / (K_{ii} + K_{jj} - 2 K_{ij})$, cut off where a $c$ meets $0$ or $C$. Each
+# step takes the pair with the steepest slope among those that may still move, and when no slope
+# is left, the maximum is reached. This is sequential minimal optimisation (Platt, 1998) with
+# the choice of pair of Keerthi et al. (2001).
+
+
+# %%
+def solve_dual(K, y, C, steps=10_000, tolerance=1e-10):
+    """Maximise the dual over c (n,): K (n, n), y (n,) of ±1."""
+    c = np.zeros(len(y))
+    g = y.copy()  # y − K (c∘y), at c = 0
+    for _ in range(steps):
+        up = np.where(y > 0, c < C, c > 0)  # c_i y_i may rise
+        down = np.where(y > 0, c > 0, c < C)  # c_j y_j may fall
+        i = np.argmax(np.where(up, g, -np.inf))
+        j = np.argmin(np.where(down, g, np.inf))
+        if g[i] - g[j] < tolerance:
+            break
+        room_i = C - c[i] if y[i] > 0 else c[i]
+        room_j = c[j] if y[j] > 0 else C - c[j]
+        t = min((g[i] - g[j]) / (K[i, i] + K[j, j] - 2 * K[i, j]), room_i, room_j)
+        c[i], c[j] = c[i] + t * y[i], c[j] - t * y[j]
+        g = g - t * (K[:, i] - K[:, j])
+    return c
+
+
+few = np.arange(0, 200, 8)  # 25 points
+K_few, y_few = K[np.ix_(few, few)], labels[few]
+c_hand = solve_dual(K_few, y_few, C)
+small = SVC(kernel="precomputed", C=C, tol=1e-8).fit(K_few, y_few)
+c_small = np.zeros(len(few))
+c_small[small.support_] = np.abs(small.dual_coef_[0])
+
+print(f"objective by hand        {objective(c_hand, y_few, K_few):.4f}")
+print(f"objective, scikit-learn  {objective(c_small, y_few, K_few):.4f}")
+print(f"0 ≤ c ≤ C holds: {bool((c_hand >= 0).all() and (c_hand <= C).all())}")
+print(f"Σ c y = 0 to 1e-12: {bool(abs(c_hand @ y_few) < 1e-12)}")
+
+# %% [markdown]
+# Without the constraint $\sum_i c_i y_i = 0$ the solver could do better, and wrongly so: it
+# would solve a problem in which the plane has no offset $b$ and must pass through the origin.
+# The next cell climbs the same objective one coordinate at a time under $0 \le c_i \le C$ alone.
+
+# %%
+c_loose = np.zeros(len(few))
+for _ in range(500):
+    for i in range(len(few)):
+        slope = 1 - y_few[i] * (K_few[i] @ (c_loose * y_few))
+        c_loose[i] = np.clip(c_loose[i] + slope / K_few[i, i], 0, C)
+print(
+    f"objective without Σ c y = 0: {objective(c_loose, y_few, K_few):.4f}, Σ c y = "
+    f"{c_loose @ y_few:.2f}"
+)
+guess = np.sign(K_few @ (c_loose * y_few))
+print(
+    f"points called inner by its plane: {(guess > 0).sum()} of {len(few)}, in truth "
+    f"{(y_few > 0).sum()}; right: {(guess == y_few).mean():.2f}"
+)
+
+# %% [markdown]
+# A plane through the origin goes through the tip of the cone. It can tell points apart by their
+# direction only, and both rings have points in every direction.
+#
+# ## 5. What explicit features cost
+#
+# With an offset, the map of degree $p$ has one feature for each monomial of degree at most $p$
+# in $d$ variables. Write a monomial as $p$ stars, with $d$ bars that say where one variable ends
+# and the next begins (stars after the last bar belong to the constant): there are
+#
+# $$F = \binom{d + p}{p}$$
+#
+# ways to place $p$ stars among $d + p$ places. The kernel needs one inner product of length $d$
+# and one power, whatever $p$ is.
+
+# %%
+degrees = np.arange(1, 7)
+dimensions = (2, 16, 64, 784)  # a plane; a small head; 8 × 8 digits; 28 × 28 images
+counts = {d: np.array([math.comb(d + p, p) for p in degrees]) for d in dimensions}
+print("degree p " + "".join(f"{p:>10d}" for p in degrees[:5]))
+for d in dimensions:
+    print(f"d = {d:<5d}" + "".join(f"{count:10.4g}" for count in counts[d][:5]))
+print(
+    "agrees with features.monomials at d = 16, p = 3:",
+    features.monomials(xp.ones((1, 16)), 3, 1.0).shape[-1] == counts[16][2],
+)
+
+# %%
+fig, ax = plt.subplots()
+for d, marker in zip(dimensions, "os^D", strict=True):
+    ax.semilogy(degrees, counts[d], marker=marker, label=f"$d = {d}$")
+ax.set(xlabel="degree $p$", ylabel="features $F = C(d+p, p)$")
+ax.legend()
+show(
+    fig,
+    alt="The number of features on a logarithmic scale against the degree, one rising curve a "
+    f"dimension. At degree 4 it is {counts[2][3]} for d = 2, {counts[64][3]:.3g} for d = 64 and "
+    f"{counts[784][3]:.3g} for d = 784.",
+)
+
+# %% [markdown]
+# Now time both ways to the same Gram matrix of 300 points in $\mathbb{R}^{16}$: features and
+# their inner products, $O(n F + n^2 F)$, or the kernel, $O(n^2 d)$. Timings differ from machine
+# to machine; those below are from the machine that built this page.
+
+
+# %% tags=["nbval-ignore-output"]
+def seconds(task):
+    """The best of three runs of task(), waiting for the device each time."""
+    return min(timeit.repeat(lambda: synchronize(task()), number=1, repeat=3))
+
+
+def explicit_gram(x, degree):
+    """The Gram matrix through F features."""
+    phi = features.monomials(x, degree, 1.0)
+    return phi @ xp.matrix_transpose(phi)
+
+
+sample = xp.asarray(rng.normal(size=(300, 16)))
+orders = (1, 2, 3, 4, 5)
+by_features = [seconds(lambda p=p: explicit_gram(sample, p)) for p in orders]
+by_kernel = [seconds(lambda p=p: kernels.polynomial(sample, sample, p, 1.0)) for p in orders]
+
+fig, ax = plt.subplots()
+ax.semilogy(orders, np.multiply(by_features, 1e3), marker="o", label="explicit features")
+ax.semilogy(orders, np.multiply(by_kernel, 1e3), marker="s", label="kernel")
+ax.set(xlabel="degree $p$", ylabel="milliseconds for a 300 × 300 Gram matrix", xticks=orders)
+ax.legend()
+show(
+    fig,
+    alt=f"Milliseconds against the degree. Explicit features rise from {by_features[0] * 1e3:.2g} "
+    f"to {by_features[-1] * 1e3:.2g}, the kernel stays between {min(by_kernel) * 1e3:.2g} and "
+    f"{max(by_kernel) * 1e3:.2g}: at degree 5 it is {by_features[-1] / by_kernel[-1]:.0f} times "
+    "faster.",
+)
+
+# %% [markdown]
+# The kernel wins here, and by more with every degree. But look at the other letter. The Gram
+# matrix has $n^2$ entries. The features have $nF$. For fixed $F$ and growing $n$ the features
+# win in the end, in memory and in time, and by as much as you like:
+
+# %%
+F = counts[16][1]  # degree 2 in 16 dimensions
+print(f"degree 2 in 16 dimensions: F = {F} features")
+for n in (100, 1_000, 10_000, 100_000):
+    print(f"n = {n:7,d}: n² / nF = {n / F:8.4g} numbers in the Gram matrix for one in the features")
+
+# %% [markdown]
+# Keep this in mind. For a text of $n = 100{,}000$ tokens the $n \times n$ matrix is exactly what
+# attention cannot afford, and lesson 10 wins by going back to features.
+#
+# ## 6. Digits: same predictions either way
+#
+# Real data to finish: scikit-learn's 1,797 scanned digits, 8 × 8 pixels, so $d = 64$. Degree 2
+# with offset 1 has 2,145 features, which is still feasible. One machine gets the features and a
+# linear kernel, the other gets the Gram matrix. Both solve the same dual problem, so they must
+# make the same predictions, right or wrong.
+
+# %%
+pixels, digit = load_digits(return_X_y=True)
+order = np.random.default_rng(0).permutation(len(digit))
+pixels, digit = pixels[order] / 16, digit[order]  # entries between 0 and 1
+images = xp.asarray(pixels)  # (1797, 64)
+train, test = slice(0, 1200), slice(1200, None)
+
+phi = features.monomials(images, degree=2, offset=1.0)  # (1797, 2145)
+gram = kernels.polynomial(images, images[train], degree=2, offset=1.0)  # (1797, 1200)
+phi_train, phi_test = to_host(phi[train]), to_host(phi[test])
+gram_train, gram_test = to_host(gram[train]), to_host(gram[test])
+print(f"features: {phi.shape[-1]}, d = {images.shape[-1]}")
+
+explicit = SVC(kernel="linear", C=0.01, tol=1e-6).fit(phi_train, digit[train])
+implicit = SVC(kernel="precomputed", C=0.01, tol=1e-6).fit(gram_train, digit[train])
+linear = SVC(kernel="linear", C=0.1).fit(pixels[train], digit[train])
+
+guess = implicit.predict(gram_test)
+print(f"same predictions: {(explicit.predict(phi_test) == guess).sum()} of {len(guess)}")
+print(f"accuracy with either: {(guess == digit[test]).mean():.4f}")
+print(f"accuracy of planes in pixel space: {linear.score(pixels[test], digit[test]):.4f}")
+
+# %% tags=["nbval-ignore-output"]
+slow = seconds(lambda: SVC(kernel="linear", C=0.01).fit(phi_train, digit[train]))
+fast = seconds(lambda: SVC(kernel="precomputed", C=0.01).fit(gram_train, digit[train]))
+print(f"to fit: {slow:.2f} s with explicit features, {fast:.3f} s with the Gram matrix")
+
+# %% [markdown]
+# ## Take away
+#
+# - A feature map $\varphi$ can make a problem linear. A kernel is the inner product
+#   $K(x, y) = \varphi(x)^\top \varphi(y)$, computed without $\varphi$.
+# - The dual of the support vector machine, with its constraints $0 \le c_i \le C$ and
+#   $\sum_i c_i y_i = 0$, contains the data only through $K$.
+# - Explicit features cost $C(d + p, p)$ numbers a point. The kernel costs $d$ a pair, and there
+#   are $n^2$ pairs. Which side is cheaper depends on $n$, $d$ and $p$.
+#
+# ## Where it breaks
+#
+# - Lifting helps only if the added features carry what separates the classes. Degree 2 knows
+#   nothing of a spiral.
+# - $(x^\top y + c)^p$ grows like $\|x\|^p \|y\|^p$. Scale the data first: we divided pixels by
+#   16.
+# - Everything here used that $K$ *is* an inner product of some $\varphi$. Not every
+#   similarity is. Lesson 02 shows how to tell.
+#
+# ## Exercises
+#
+# In `exercises/01_polynomial_kernel.ipynb`: write the map of $(x^\top y)^2$ for any dimension;
+# count the features; write the dual objective.
+#
+# ## Further reading
+#
+# - M. A. Aizerman, E. M. Braverman, L. I. Rozonoer. Theoretical foundations of the potential
+#   function method in pattern recognition learning. *Automation and Remote Control* 25
+#   (1964), 821–837. Kernels as inner products, first used for learning.
+# - B. E. Boser, I. M. Guyon, V. N. Vapnik. A training algorithm for optimal margin classifiers.
+#   *COLT* (1992), 144–152. The margin and the kernel meet.
+# - J. C. Platt. Fast training of support vector machines using sequential minimal optimization.
+#   In *Advances in Kernel Methods: Support Vector Learning*, MIT Press (1999), 185–208.
+# - S. S. Keerthi, S. K. Shevade, C. Bhattacharyya, K. R. K. Murthy. Improvements to Platt's SMO
+#   algorithm for SVM classifier design. *Neural Computation* 13 (2001), 637–649.
+# - B. Schölkopf, A. J. Smola. *Learning with Kernels*. MIT Press (2002). Chapters 1 and 2.
