@@ -285,7 +285,8 @@ def gaussian_frequencies(draw):
         found = next((hint for v, hint in slips if abs(variance - v) < 5 * error), "")
         if found is not None:
             raise Hint(
-                f"{name}: {found} (variance {variance:.3g} at γ = {gamma:g}, needed {2 * gamma:.3g})"
+                f"{name}: {found} (At γ = {gamma:g} the variance is {variance:.3g}, "
+                f"and {2 * gamma:.3g} is needed.)"
             )
         if abs(omega.mean()) > 5 * math.sqrt(variance / (m * d)):
             raise Hint(f"{name}: the mean is {omega.mean():.3g}; it must be 0.")
