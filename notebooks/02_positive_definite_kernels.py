@@ -37,8 +37,8 @@ rng = np.random.default_rng(0)
 # $$\sum_{i,j=1}^n c_i c_j K(x_i, x_j) \;\ge\; 0 .$$
 #
 # In words: every Gram matrix is positive semidefinite. For a symmetric matrix this is the same
-# as having no eigenvalue below zero. The values of $K$ are numbers; only the features may live
-# in a bigger space. (The word *definite* is the tradition for kernels, although zero is
+# as having no eigenvalue below zero. $K$ returns a number; it is the features that may be
+# long, even infinitely long. (The word *definite* is the tradition for kernels, although zero is
 # allowed.)
 #
 # **An inner product is a kernel.** If $K(x, y) = \varphi(x)^\top \varphi(y)$, then
@@ -55,8 +55,8 @@ c = xp.asarray(rng.normal(size=8))
 K = kernels.polynomial(x, x, degree=2, offset=1.0)  # (8, 8)
 phi = features.monomials(x, degree=2, offset=1.0)  # (8, 10)
 combination = c @ phi  # Σ c_i φ(x_i), (10,)
-print(f"Σ c_i c_j K(x_i, x_j) = {to_host(c @ K @ c):.4f}")
-print(f"‖Σ c_i φ(x_i)‖²       = {to_host(xp.sum(combination**2)):.4f}")
+print(f"Σ c_i c_j K(x_i, x_j) = {to_host(c @ K @ c):.4g}")
+print(f"‖Σ c_i φ(x_i)‖²       = {to_host(xp.sum(combination**2)):.4g}")
 
 # %% [markdown]
 # **A kernel is an inner product.** For finitely many points this is linear algebra. A positive
@@ -71,13 +71,14 @@ print(f"‖Σ c_i φ(x_i)‖²       = {to_host(xp.sum(combination**2)):.4f}")
 eigenvalues, U = np.linalg.eigh(to_host(K))
 found = U * np.sqrt(np.clip(eigenvalues, 0, None))  # (8, 8), one row a point
 largest_error = np.abs(found @ found.T - to_host(K)).max()
-print(f"smallest eigenvalue {eigenvalues[0]:.4f}, largest {eigenvalues[-1]:.4g}")
+print(f"smallest eigenvalue {eigenvalues[0]:.4g}, largest {eigenvalues[-1]:.4g}")
 print(f"features from eigenvectors give K back to 1e-12: {bool(largest_error < 1e-12)}")
 
 # %% [markdown]
 # ## 2. Four kernels
 #
-# With $\delta = x - y$ and a bandwidth $\gamma > 0$:
+# With $\delta = x - y$, $\|\delta\|_1 = \sum_i |\delta_i|$, and $\gamma > 0$, which sets the width (the
+# larger $\gamma$, the narrower the kernel):
 #
 # | kernel | formula | in the package |
 # |---|---|---|
@@ -98,13 +99,16 @@ images = xp.asarray(pixels[chosen] / 64)  # (100, 64), scaled so that ‖x‖² 
 norms = to_host(xp.sum(images**2, axis=1))
 
 grams = {
-    "Gaussian, $\\gamma = 2$": kernels.gaussian(images, images, 2.0),
-    "Laplacian, $\\gamma = 0.3$": kernels.laplacian(images, images, 0.3),
-    "Cauchy, $\\gamma = 10$": kernels.cauchy(images, images, 10.0),
+    "Gaussian, γ = 2": kernels.gaussian(images, images, 2.0),
+    "Laplacian, γ = 0.3": kernels.laplacian(images, images, 0.3),
+    "Cauchy, γ = 4": kernels.cauchy(images, images, 4.0),
     "softmax": kernels.softmax(images, images),
 }
 same = digit[chosen][:, None] == digit[chosen][None, :]
-contrast = {name: to_host(K)[same].mean() / to_host(K)[~same].mean() for name, K in grams.items()}
+other = ~np.eye(100, dtype=bool)  # not an image with itself
+contrast = {
+    name: to_host(K)[same & other].mean() / to_host(K)[~same].mean() for name, K in grams.items()
+}
 for name, ratio in contrast.items():
     print(f"{name:26} pairs of one digit / other pairs: {ratio:.3f}")
 print(f"‖x‖² lies between {norms.min():.2f} and {norms.max():.2f}")
@@ -114,6 +118,8 @@ fig, axes = plt.subplots(1, 4, figsize=(13, 3.8))
 for ax, (name, K) in zip(axes, grams.items(), strict=True):
     image = gram(ax, K, name)
     fig.colorbar(image, ax=ax, location="bottom", shrink=0.9)
+axes[0].set_xticks(np.arange(4.5, 100, 10), range(10), fontsize=10)
+axes[0].set_yticks(np.arange(4.5, 100, 10), range(10), fontsize=10)
 strongest = max(contrast, key=contrast.get)
 show(
     fig,
@@ -136,17 +142,18 @@ ax.legend()
 flattest = min(spectra, key=lambda name: spectra[name][0] / spectra[name][-1])
 show(
     fig,
-    alt="The 100 eigenvalues of each Gram matrix in falling order, on a logarithmic scale: all "
-    f"are positive. They fall least for {flattest.split(',')[0]}, by a factor of "
-    f"{spectra[flattest][0] / spectra[flattest][-1]:.3g}, and most for softmax, by "
+    alt="The 100 eigenvalues of each Gram matrix in falling order, on a logarithmic scale. The "
+    f"smallest of all is {min(s[-1] for s in spectra.values()):.2g}. They fall least for {flattest.split(',')[0]}, by a factor of "
+    f"{spectra[flattest][0] / spectra[flattest][-1]:.3g}, for softmax by "
     f"{spectra['softmax'][0] / spectra['softmax'][-1]:.3g}.",
 )
 
 # %% [markdown]
-# All eigenvalues are positive. On one data set that is evidence, not proof: the definition asks
+# The contrasts depend on $\gamma$ as much as on the kernel: they compare four settings, not four
+# kernels. What they share is this: all eigenvalues are positive. On one data set that is evidence, not proof: the definition asks
 # for *every* finite set of points. Proofs come from two sides. For shift-invariant functions
-# there is Bochner's theorem, in lesson 03. For everything else there are rules that make new
-# kernels from old ones.
+# there is Bochner's theorem, in lesson 03. And there are rules that make new kernels from old
+# ones.
 #
 # ## 3. Rules that keep a kernel a kernel
 #
@@ -172,7 +179,7 @@ examples = {
     "sum K1 + K2": K1 + K2,
     "product K1 · K2": K1 * K2,
     "rescaling f(x) K1 f(y)": f[:, None] * K1 * f[None, :],
-    "limit of (1 + xᵀy/p)^p, p = 1000": (1 + inner / 1000) ** 1000,
+    "near the limit: (1 + xᵀy/p)^p": (1 + inner / 1000) ** 1000,
     "difference K1 − K2": K1 - K2,
 }
 for name, matrix in examples.items():
@@ -195,7 +202,8 @@ print(f"inner products equal K1 · K2: {np.allclose(pairs @ pairs.T, product, rt
 # ## 4. The features of the softmax kernel
 #
 # Now $\exp(x^\top y)$ is easy to place. Its Taylor series is a sum of powers of a kernel with
-# positive factors, so rules 1, 2 and 4 make it a kernel:
+# positive factors. The constant 1 is a kernel, with the one feature 1, so rules 1, 2 and 4 make the
+# sum a kernel:
 #
 # $$\exp(x^\top y) = \sum_{k=0}^\infty \frac{(x^\top y)^k}{k!} .$$
 #
@@ -260,14 +268,14 @@ u, v = xp.asarray([[1.0, 0.5, -0.5]]), xp.asarray([[0.5, 1.0, 0.5]])
 slip = to_host(elementwise_features(u, 20) @ xp.matrix_transpose(elementwise_features(v, 20)))
 right = to_host(features.taylor(u, 20) @ xp.matrix_transpose(features.taylor(v, 20)))
 formula = np.exp(to_host(u) * to_host(v)).sum() - 2
-print(f"exp(xᵀy)              {to_host(kernels.softmax(u, v))[0, 0]:.4f}")
-print(f"features.taylor       {right[0, 0]:.4f}")
-print(f"elementwise powers    {slip[0, 0]:.4f}   Σ exp(x_i y_i) − (d − 1) = {formula:.4f}")
+print(f"exp(xᵀy)              {to_host(kernels.softmax(u, v))[0, 0]:.4g}")
+print(f"features.taylor       {right[0, 0]:.4g}")
+print(f"elementwise powers    {slip[0, 0]:.4g}   Σ exp(x_i y_i) − (d − 1) = {formula:.4g}")
 
 # %% [markdown]
 # How many degrees are enough? With $t = x^\top y$ the rest of the series after degree $p$ is at
 # most $|t|^{p+1} e^{\max(t, 0)} / (p+1)!$ (Lagrange). The figure shows the largest error over
-# 60 × 60 pairs with $\|x\| = \|y\| = 1.5$, the bound, the slip, and a null baseline: the error
+# 60 × 60 pairs with $\|x\| = \|y\| = 1.5$ in $d = 4$ dimensions, the bound, the slip, and a null baseline: the error
 # one makes by giving every pair the mean of $K$.
 
 # %%
@@ -301,13 +309,13 @@ first = degrees[np.argmax(taylor_error < null)]
 show(
     fig,
     alt=f"The largest error against the degree. Taylor features fall from {taylor_error[0]:.3g} "
-    f"to {taylor_error[-1]:.2g}, always below the bound, and beat the null baseline {null:.3g} "
+    f"to {taylor_error[-1]:.2g}, at most {(taylor_error / bound).max():.2f} of the bound, and beat the null baseline {null:.3g} "
     f"from degree {first} on. Elementwise powers stay at {slip_error[-1]:.3g}.",
 )
 
 # %% [markdown]
-# Once $p > |t|$, each further degree divides the bound by more than the one before. But count the
-# features:
+# From degree $p - 1$ to $p$ the bound changes by the factor $|t|/(p+1)$: it falls once $p + 1 > |t|$,
+# and faster with every degree. But count the features:
 
 # %%
 print("   d   p   features")
@@ -318,7 +326,7 @@ for d in (4, 16, 64):
 # %% [markdown]
 # In 64 dimensions, the size of an attention head, degree 2 is feasible. Degree 4 pays only for
 # texts of more tokens than it has features, and degree 8 is out of the question. *Random* features, from
-# lesson 04 on, do not see the dimension this way.
+# lesson 04 on, need a number that does not grow with the dimension in this way.
 #
 # ## 5. Softmax is a Gaussian between two norms
 #
@@ -331,10 +339,11 @@ for d in (4, 16, 64):
 #
 # $$\exp(x^\top y) = e^{\|x\|^2/2} \; K(x, y) \; e^{\|y\|^2/2} .$$
 #
-# Each direction is rule 3. Read from left to right, the Gaussian is a rescaled softmax, so it is
-# a kernel, and its features are the Taylor features times $e^{-\|x\|^2/2}$: again infinitely
-# many. Read the other way, whatever approximates the Gaussian kernel approximates softmax. The
-# whole second half of this course rests on this one line.
+# Each line is rule 3. By the first, the Gaussian is a rescaled softmax, so it is a kernel, and its
+# features are the Taylor features times $e^{-\|x\|^2/2}$: again infinitely many. By the second,
+# whatever approximates the Gaussian kernel approximates softmax, with an error multiplied by
+# $e^{(\|x\|^2 + \|y\|^2)/2}$. Lesson 08 starts here. (For any other $\gamma$ put $\sqrt{2\gamma}\, x$ for
+# $x$.)
 
 # %%
 gaussian = kernels.gaussian(x, x, gamma=0.5)
@@ -346,6 +355,8 @@ print(f"e^(‖x‖²/2) K e^(‖y‖²/2) = exp(xᵀy) to 1e-12: {bool(differenc
 damped = features.taylor(x60, 12) * xp.exp(-xp.sum(x60**2, axis=1) / 2)[:, None]
 error = to_host(xp.max(xp.abs(damped @ xp.matrix_transpose(damped) - kernels.gaussian(x60, x60))))
 print(f"Taylor features of degree 12 give the Gaussian kernel to within {error:.1g}")
+series = sum(20.0**k / math.factorial(k) for k in range(21))
+print(f"and where xᵀy = 20, degree 20 misses {1 - series / math.exp(20):.2f} of exp(xᵀy)")
 
 # %% [markdown]
 # ## 6. An impostor
@@ -358,7 +369,7 @@ print(f"Taylor features of degree 12 give the Gaussian kernel to within {error:.
 #
 # With $c = (1, -1)$ the quadratic form is $2 - 2e < 0$: no feature vector has a negative
 # squared length. In general a kernel obeys $K(x, y)^2 \le K(x, x) K(y, y)$, by Cauchy and
-# Schwarz for its features, and this function is largest far from the diagonal.
+# Schwarz for its features, and this function is above its diagonal value 1 everywhere else.
 
 
 # %%
@@ -370,9 +381,9 @@ def impostor(x, y):
 two = xp.asarray([[0.0], [1.0]])
 print(
     "eigenvalues at distance 1:",
-    *(f"{v:.4f}" for v in np.linalg.eigvalsh(to_host(impostor(two, two)))),
+    *(f"{v:.4g}" for v in np.linalg.eigvalsh(to_host(impostor(two, two)))),
 )
-print(f"1 − e = {1 - math.e:.4f}")
+print(f"1 − e = {1 - math.e:.4g}")
 
 # %%
 counts = np.arange(2, 31)
@@ -394,13 +405,13 @@ plus, minus = smallest.values()
 show(
     fig,
     alt="The smallest eigenvalue of the Gram matrix as points are added. With the minus sign it "
-    f"sinks from {minus[0]:.2f} to {minus[-1]:.2f} and never below; with the plus sign it falls "
+    f"sinks from {minus[0]:.2f} to {minus.min():.2f}; with the plus sign it falls "
     f"from {plus[0]:.2f} to {plus[-1]:.2f}.",
 )
 
 # %% [markdown]
 # What goes wrong if you use it all the same? The dual of lesson 01 is no longer concave, and
-# solvers stop at some point that is no maximum. A Gaussian process gets variances below zero.
+# solvers may stop at some point that is no maximum. A Gaussian process can get variances below zero.
 # Random features, which lesson 04 builds from a probability density of frequencies, find no
 # density to draw from. Lesson 03 shows why.
 #
@@ -418,8 +429,8 @@ show(
 # - A finite check can refuse a kernel. It cannot prove one.
 # - Rounding puts eigenvalues that are zero at about $\pm 10^{-16}$ times the largest. A test
 #   needs a tolerance that grows with the matrix.
-# - Taylor features number $C(d + p, p)$, and $\exp(x^\top y)$ with $|x^\top y| = 20$ needs
-#   degrees beyond 20.
+# - Taylor features number $C(d + p, p)$, and large $|x^\top y|$ needs a degree well above
+#   $|x^\top y|$ itself.
 #
 # ## Exercises
 #

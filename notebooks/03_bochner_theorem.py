@@ -9,7 +9,8 @@
 #
 # A kernel that depends on $x - y$ alone is a function of one variable, $k(\delta)$. Functions can
 # be written as sums of waves. Bochner's theorem says that such a $k$ is a kernel exactly when
-# every wave in it has a positive weight. Positive weights that sum to one are probabilities. So
+# no wave in it has a negative weight. Weights that are not negative and sum to one are
+# probabilities. So
 # a kernel is an average over random waves, and an average can be estimated by drawing some of
 # them. That is the idea behind random features, and this lesson gets everything ready for it.
 
@@ -41,8 +42,8 @@ xp = get_backend()
 # $$\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx
 # = \begin{cases} 0 & m \ne n \\ \pi & m = n , \end{cases}$$
 #
-# the same for cosines, and a sine with a cosine always gives 0. These are integrals, not sums
-# over the ends of the interval, and $m = n = 0$ is an exception: $\sin 0x$ vanishes. The proof
+# the same for cosines, and a sine with a cosine always gives 0. (One of the texts this course grew
+# from writes a sum over $[-\pi, \pi]$ here. It is an integral.) For $m = n = 0$ the sine vanishes. The proof
 # turns the product into a sum,
 # $2\sin(mx)\sin(nx) = \cos((m-n)x) - \cos((m+n)x)$, and a cosine over full periods integrates to
 # zero unless its frequency is zero.
@@ -89,7 +90,7 @@ for N in (1, 2, 4):
     partial = a[0] / 2 + sum(a[n] * np.cos(2 * np.pi * n / T * x) for n in range(1, N + 1))
     gaps[N] = np.abs(partial - bumps(T)(x)).max()
     ax.plot(x, partial, label=f"{N} wave{'s' * (N > 1)}")
-ax.set(xlabel="$x$")
+ax.set(xlabel="$x$", ylabel="$f(x)$")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 show(
     fig,
@@ -98,10 +99,15 @@ show(
 )
 
 # %% [markdown]
-# **From series to transform.** Now let the period grow. The frequencies $2\pi n / T$ move closer
-# together, and the weight of each sinks like $1/T$. Multiply by $T/(4\pi)$, one half over their
-# spacing, and the weights settle on a curve, $p(\omega)$. In the limit the series becomes an
-# integral: a single bump is a continuum of waves,
+# **From series to transform.** Now let the period grow. Summing the shifted bumps and integrating over
+# one period is integrating one bump $k$ over the whole line, so
+#
+# $$a_n = \frac2T \int_{-\infty}^\infty k(x) \cos(\omega_n x)\, dx = \frac{4\pi}{T}\, p(\omega_n)$$
+#
+# with one curve $p$ for all periods. Only the frequencies move closer together. Their spacing is
+# $2\pi/T$, a cosine is half a wave of $\omega$ and half one of $-\omega$, and the series
+# $\sum_{n=-\infty}^{\infty} p(\omega_n)\, e^{i\omega_n x}\, \frac{2\pi}{T}$ becomes an integral: a
+# single bump is a continuum of waves,
 #
 # $$k(\delta) = \int_{-\infty}^{\infty} p(\omega)\, e^{i\omega\delta}\, d\omega, \qquad
 # p(\omega) = \frac{1}{2\pi} \int_{-\infty}^{\infty} k(\delta)\, e^{-i\omega\delta}\, d\delta .$$
@@ -112,22 +118,22 @@ show(
 omega = np.linspace(0, 5, 200)
 normal = np.exp(-(omega**2) / 2) / np.sqrt(2 * np.pi)
 fig, ax = plt.subplots()
-ax.plot(omega, normal, color=COLORS[6], alpha=0.4, linewidth=5, label="limit $p(\\omega)$")
+ax.plot(omega, normal, color=COLORS[6], alpha=0.4, linewidth=5, label="$p(\\omega)$")
 furthest = 0
-for T, marker in ((6.0, "o"), (12.0, "s"), (48.0, "^")):
+for T, marker, size in ((6.0, "o", 16), (12.0, "s", 10), (48.0, "^", 5)):
     n_max = int(5 * T / (2 * np.pi))
     density = cosine_weights(bumps(T), T, n_max) * T / (4 * np.pi)
     frequency = 2 * np.pi * np.arange(n_max + 1) / T
     gap = np.abs(density - np.exp(-(frequency**2) / 2) / np.sqrt(2 * np.pi)).max()
     furthest = max(furthest, gap)
-    ax.plot(frequency, density, marker, label=f"period {T:g}")
+    ax.plot(frequency, density, marker, markersize=size, label=f"period {T:g}")
 ax.set(xlabel="angular frequency $\\omega$", ylabel="weight $a_n T / 4\\pi$")
 ax.legend()
 show(
     fig,
     alt="The weights of the waves in rows of bumps of period 6, 12 and 48, scaled, against their "
     "frequency. All lie on one bell curve, the normal density, to within "
-    f"{'1e-9' if furthest < 1e-9 else furthest}; the longer the period, the closer the dots.",
+    f"{'1e-9' if furthest < 1e-9 else furthest}; the longer the period, the closer together the dots.",
 )
 
 # %% [markdown]
@@ -149,7 +155,8 @@ show(
 #   $x - y$. It has been cited for that, wrongly. The bridge is the line
 #   $e^{x^\top y} = e^{\|x\|^2/2} K(x,y)\, e^{\|y\|^2/2}$ of lesson 02;
 # - *continuous:* the function that is 1 at $\delta = 0$ and 0 elsewhere has the identity as Gram
-#   matrix, so it is a kernel, and no measure has it as its transform;
+#   matrix of any distinct points, so it is a kernel; but the transform of a finite measure is
+#   continuous, so no such measure gives it;
 # - *finite, non-negative:* $\mu(\mathbb{R}^d) = k(0)$. With $k(0) = 1$, and only then, $\mu$ is a
 #   probability distribution. If it has a density, that is $p(\omega)$;
 # - *real:* for a real $k$ the measure is symmetric, $\omega$ and $-\omega$ weigh the same, and
@@ -182,17 +189,19 @@ print(f"Σ_ω mass |Σ c_j e^(iωx)|² = {to_host(mass @ squares):.4f}")
 print(f"smallest eigenvalue of the Gram matrix: {np.linalg.eigvalsh(to_host(mixture))[0]:.4f}")
 
 # %% [markdown]
-# **The other direction, in outline.** Suppose $k$ is a kernel on $\mathbb{R}$ and integrable. Let
+# **The other direction, in outline.** Suppose $k$ is a continuous, integrable kernel on $\mathbb{R}$. Let
 # the weights themselves be a wave of frequency $\omega$, over an interval of length $T$. The
-# quadratic form, now an integral, cannot be negative:
+# quadratic form, now an integral, cannot be negative. (Complex weights $a + ib$ are no new demand:
+# for symmetric $k$ their form is that of $a$ plus that of $b$. The code below uses just that.)
 #
 # $$0 \;\le\; \frac{1}{2\pi T} \int_0^T\!\!\int_0^T k(x - y)\, e^{-i\omega(x - y)}\, dx\, dy
 # = \frac{1}{2\pi} \int_{-T}^{T} \Bigl(1 - \frac{|\delta|}{T}\Bigr) k(\delta)\,
 # e^{-i\omega\delta} \, d\delta \;=:\; p_T(\omega) .$$
 #
 # As $T$ grows the right side tends to $p(\omega)$. So $p(\omega) \ge 0$: positive definiteness,
-# tested with a wave, *is* the transform at that frequency. (Kernels that are not integrable
-# take one more step: multiply $k$ by a wide Gaussian, apply this, and let the width grow.) We can
+# tested with a wave, *is* the transform at that frequency. (Two steps are left out. That $p$ is
+# integrable, so that $k$ comes back from it; and kernels that are not integrable: multiply $k$ by a
+# wide Gaussian, which rule 2 of lesson 02 allows, apply this, and let the width grow.) We can
 # watch it happen: quadratic forms of Gram matrices of the Laplacian kernel, with waves as
 # weights, approach the density $1/(\pi(1 + \omega^2))$.
 
@@ -221,7 +230,7 @@ lowest = min(form.min() for form in forms.values())
 show(
     fig,
     alt="Quadratic forms of the Laplacian kernel with waves as weights, against the frequency, "
-    f"for intervals of length 2, 8 and 32. The smallest value is {lowest:.4f}, above zero. At "
+    f"for intervals of length 2, 8 and 32. The smallest value is {lowest:.4f}. At "
     f"frequency zero they rise towards the density {cauchy_density[0]:.3f}: "
     f"{forms[2][0]:.3f}, {forms[8][0]:.3f}, {forms[32][0]:.3f}.",
 )
@@ -283,7 +292,7 @@ show(
     alt="Left, three kernels; right, their spectral densities from the table, with dots from "
     "quadrature on the curves. At frequency 5 the Laplacian kernel, the one with a corner, has "
     f"density {tails['Laplacian']:.3g}, the Cauchy kernel {tails['Cauchy']:.2g}, the Gaussian "
-    f"{tails['Gaussian']:.1g}.",
+    f"{tails['Gaussian']:.2g}.",
 )
 
 # %% [markdown]
@@ -306,8 +315,8 @@ show(
 # \operatorname{Var} \hat k(\delta) = \frac1m \Bigl( \frac{1 + k(2\delta)}{2} - k(\delta)^2 \Bigr).$$
 #
 # The variance follows from $\cos^2\theta = \tfrac12(1 + \cos 2\theta)$: the mean of the square is
-# $\tfrac12(1 + k(2\delta))$. In the package the directions are the rows of a matrix $W$ of shape
-# $(m, d)$.
+# $\tfrac12(1 + k(2\delta))$. In the package the frequencies are the rows of a matrix $W$ of shape
+# $(m, d)$; later lessons call them *directions*.
 
 
 # %%
@@ -330,7 +339,7 @@ def draw_mean(m):
     ax.plot(along, exact, color=COLORS[6], alpha=0.4, linewidth=5, label="Gaussian kernel")
     found = to_host(estimate(W, delta))
     ax.plot(along, found, label=f"mean of {m} cosines")
-    ax.set(xlabel="$r = \\Vert\\delta\\Vert$", ylim=(-0.8, 1.1))
+    ax.set(xlabel="$r = \\Vert\\delta\\Vert$", ylabel="kernel, estimate", ylim=(-0.8, 1.1))
     ax.legend()
     show(
         fig,
@@ -354,7 +363,8 @@ sizes = np.array([10, 30, 100, 300, 1000, 3000])
 measured = []
 for m in sizes:
     W = to_like(rng.normal(size=(200, m, d)), delta)  # 200 draws of m frequencies
-    errors = to_host(estimate(W, delta)) - exact  # (200, 101)
+    draws = [to_host(estimate(W[i, ...], delta)) for i in range(200)]
+    errors = np.stack(draws) - exact  # (200, 101)
     measured.append(np.sqrt((errors**2).mean()))
 doubled = to_host(kernels.gaussian(2 * delta, origin))[:, 0]
 predicted = np.sqrt(((1 + doubled) / 2 - exact**2).mean() / sizes)
@@ -371,8 +381,8 @@ print(f"measured / predicted between {ratio.min():.2f} and {ratio.max():.2f}")
 show(
     fig,
     alt="The RMS error against the number of frequencies, both axes logarithmic: measured points "
-    f"on the predicted line, from {measured[0]:.3f} at 10 to {measured[-1]:.4f} at 3000. Every "
-    f"point is below the null baseline {null:.3f}.",
+    f"on the predicted line, from {measured[0]:.3f} at 10 to {measured[-1]:.4f} at 3000. The "
+    f"null baseline is {null:.3f}.",
 )
 
 # %% [markdown]
@@ -417,7 +427,7 @@ for name, (W, kernel, options) in rows.items():
 #
 # ## 5. A function whose transform goes negative
 #
-# Here are two bumps of width 1. Both are continuous, even, and zero beyond $|\delta| = 1$:
+# Here are two bumps of half-width 1. Both are continuous, even, and zero beyond $|\delta| = 1$:
 #
 # $$\text{tent: } \max(0,\, 1 - |\delta|), \qquad \text{arch: } \max(0,\, 1 - \delta^2) .$$
 #
@@ -466,7 +476,7 @@ lowest = w[np.argmin(arch_density(w))]
 show(
     fig,
     alt="Left, a tent and an arch over the interval from −1 to 1. Right, their transforms: the "
-    f"tent's touches zero but stays above, the arch's falls to {arch_density(w).min():.4f} at "
+    f"tent's touches zero and does not cross it, the arch's falls to {arch_density(w).min():.4f} at "
     f"ω = {lowest:.2f}.",
 )
 
@@ -490,9 +500,9 @@ strongest = 2 * np.pi * np.argmax(turns) / (4096 * 0.2)
 print(f"strongest frequency in the eigenvector {strongest:.2f}, lowest transform at {lowest:.2f}")
 
 # %% [markdown]
-# The eigenvector of the negative eigenvalue *is* that wave, near enough. There is no way to
-# repair this by drawing: a negative weight is no probability, and no random frequencies have the
-# arch as their mean. The impostor of lesson 02, $e^{+\delta^2}$, fails before that. It grows, and
+# The eigenvector of the lowest eigenvalue *is* that wave, near enough. A negative weight is no
+# probability: no random frequencies have the arch as the mean of their cosines. (Three points are
+# enough to see it by hand: at $0, \tfrac12, 1$ the lowest eigenvalue is $1 - \tfrac34 \sqrt2 < 0$.) The impostor of lesson 02, $e^{+\delta^2}$, fails before that. It grows, and
 # $|k(\delta)| = |\mathbb{E} \cos(\omega\delta)| \le 1 = k(0)$ for every kernel with $k(0) = 1$.
 #
 # ## Take away

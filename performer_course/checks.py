@@ -78,6 +78,7 @@ def quadratic_features(phi):
                 (squares, "only the squares x_i² are there: the products x_i x_j are missing."),
                 (2 * cross, "only the products x_i x_j are there: the squares x_i² are missing."),
                 (inner, "this is xᵀy itself: the features must be of degree 2."),
+                ((x[:, :2] @ y[:, :2].T) ** 2, "only x₁ and x₂ enter: any d is asked for."),
                 (inner + inner**2, "the terms of degree 1 do not belong here: (xᵀy)² has none."),
             ],
         )

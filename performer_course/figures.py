@@ -176,7 +176,7 @@ def _numbers(values):
     path = np.abs(np.diff(values)).sum()
     scale = np.abs(values).max()
     numbers = [values.min(), values.max(), values.mean(), path, *via]
-    low, high, mean, path, *via = (f"{0.0 if abs(v) <= 1e-9 * scale else v:.3g}" for v in numbers)
+    low, high, mean, path, *via = (f"{0.0 if abs(v) <= 1e-12 * scale else v:.3g}" for v in numbers)
     return f"{low} to {high}, mean {mean}, path {path}, via {' '.join(via)}"
 
 

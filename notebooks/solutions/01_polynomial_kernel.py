@@ -73,7 +73,7 @@ checks.dual_objective(dual_objective)
 # %% [markdown]
 # ## To think about
 #
-# In the lesson the lifted points lie on a cone. On which surface do the points
+# In the lesson the lifted points lie on a cone. On which sphere do the points
 # $(1, \sqrt2\, x_1, \sqrt2\, x_2, x_1^2, \sqrt2\, x_1 x_2, x_2^2)$ of the kernel $(x^\top y + 1)^2$
-# lie, when $x$ runs over a circle around the origin, and what does a plane in $\mathbb{R}^6$ look
+# lie, when $x$ runs over a circle around the origin, and what does a hyperplane of $\mathbb{R}^6$ look
 # like back in the plane?

@@ -74,5 +74,6 @@ checks.spectral_density(spectral_density)
 # %% [markdown]
 # ## To think about
 #
-# For which $a$ is $k(\delta) = e^{-|\delta|^a}$ a kernel on the real line? Try some values of $a$
-# below and above 2 with Gram matrices of points on a grid. (Schoenberg settled it in 1938.)
+# For which $a > 0$ is $k(\delta) = e^{-|\delta|^a}$ a kernel on the real line? Try some values of $a$
+# below and above 2 with Gram matrices of points on a grid. (Schoenberg settled it in
+# 1938, *Transactions of the AMS* 44, 522–536.)
