@@ -12,6 +12,8 @@ BIN := $(VENV)/Scripts
 else
 BIN := $(VENV)/bin
 endif
+# Git's shell on Windows takes the address of a page for a path, unless told not to.
+export MSYS_NO_PATHCONV := 1
 # Jupyter asks for this flag where one works as root, as in a container.
 ROOTFLAG := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 READY := $(VENV)/ready
@@ -23,7 +25,7 @@ help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 20
 
 lab: $(READY) ## open JupyterLab on the first lesson (serves on 127.0.0.1, with a token)
-	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(ROOTFLAG) $(LABFLAGS) notebooks/01_polynomial_kernel.ipynb
+	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(ROOTFLAG) --LabApp.default_url=/lab/tree/notebooks/01_polynomial_kernel.ipynb $(LABFLAGS)
 
 test: lint ## verify every claim, number and figure of the course
 	$(BIN)/python -m pytest $(PYTEST)

@@ -428,9 +428,9 @@ images = xp.asarray(pixels)  # (1797, 64)
 train, test = slice(0, 1200), slice(1200, None)
 
 phi = features.monomials(images, degree=2, offset=1.0)  # (1797, 2145)
-gram = kernels.polynomial(images, images[train], degree=2, offset=1.0)  # (1797, 1200)
-phi_train, phi_test = to_host(phi[train]), to_host(phi[test])
-gram_train, gram_test = to_host(gram[train]), to_host(gram[test])
+gram = kernels.polynomial(images, images[train, ...], degree=2, offset=1.0)  # (1797, 1200)
+phi, gram = to_host(phi), to_host(gram)
+phi_train, phi_test, gram_train, gram_test = phi[train], phi[test], gram[train], gram[test]
 print(f"images {tuple(images.shape)}, features {phi.shape[-1]}")
 
 explicit = SVC(kernel="linear", C=1.0, tol=1e-6).fit(phi_train, digit[train])

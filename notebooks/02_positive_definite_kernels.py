@@ -281,7 +281,7 @@ print(f"elementwise powers    {slip[0, 0]:.4g}   Σ exp(x_i y_i) − (d − 1) =
 # %%
 sphere = rng.normal(size=(120, 4))
 sphere = xp.asarray(1.5 * sphere / np.linalg.norm(sphere, axis=1, keepdims=True))
-x60, y60 = sphere[:60], sphere[60:]
+x60, y60 = sphere[:60, ...], sphere[60:, ...]
 exact = to_host(kernels.softmax(x60, y60))
 t = np.abs(to_host(x60 @ xp.matrix_transpose(y60))).max()
 

@@ -212,7 +212,7 @@ def wave_form(kernel, T, omega, spacing=0.05):
     grid = xp.asarray(np.arange(0, T, spacing)[:, None])  # (n, 1)
     K = kernel(grid, grid)  # (n, n)
     phase = grid * to_like(omega, grid)[None, :]  # (n, frequencies)
-    parts = [xp.vecdot(w, K @ w, axis=0) for w in (xp.cos(phase), xp.sin(phase))]
+    parts = [xp.sum(w * (K @ w), axis=0) for w in (xp.cos(phase), xp.sin(phase))]
     return to_host(parts[0] + parts[1]) * spacing**2 / (2 * np.pi * T)
 
 

@@ -40,11 +40,16 @@ def _judge(name, found, expected, slips=(), rtol=1e-9, atol=1e-12):
 
 def _numbers(name, found):
     """`found` as a float array, or a hint that says what came instead."""
-    if found is None:
+    parts = found if isinstance(found, list | tuple) else [found]
+    if any(part is None for part in parts):
         raise Hint(f"{name}: the function returned None: does it end in a `return`?")
-    if found is NotImplemented or isinstance(found, str):
-        raise Hint(f"{name}: expected numbers, got {found!r}.")
-    found = np.asarray(found, dtype=float)
+    try:
+        found = np.asarray(found)
+        if found.dtype.kind == "c":
+            raise Hint(f"{name}: the result is complex: take the real part.")
+        found = found.astype(float)
+    except (TypeError, ValueError) as error:
+        raise Hint(f"{name}: expected numbers, got {found!r}.") from error
     if not np.isfinite(found).all():
         raise Hint(f"{name}: the result holds NaN or infinity.")
     return found
@@ -214,6 +219,7 @@ def softmax_from_gaussian(convert):
         inner = x @ y.T
         gaussian = np.exp(inner - a - b)
         slips = [
+            (gaussian, "both factors are missing: this is the Gaussian still."),
             (gaussian * np.exp(2 * a + 2 * b), "the norms enter as ‖x‖²/2: the ½ is missing."),
             (gaussian * np.exp(-a - b), "multiply by e^{+‖x‖²/2}: this divides by it."),
             (gaussian * np.exp(a), "the factor of y is missing."),
@@ -221,13 +227,14 @@ def softmax_from_gaussian(convert):
             (gaussian * np.exp(np.sqrt(2 * a) / 2 + np.sqrt(2 * b) / 2), "norms are squared."),
         ]
         if n == p:
-            slips.append((gaussian * np.exp(a.T + b.T), "x belongs to the rows, y to the columns."))
+            swapped = gaussian * np.exp(a.T + b.T)
+            slips.append((swapped, "x belongs to the rows, y to the columns."))
         try:
             found = convert(gaussian.copy(), x, y)
         except ValueError as error:
             raise Hint(
-                f"{name}: shapes do not fit ({error}): the norms of x need shape (n, 1), "
-                "those of y (1, p)."
+                f"{name}: shapes do not fit ({error}): x belongs to the rows and y to the columns. "
+                "The norms of x need shape (n, 1), those of y (1, p)."
             ) from error
         _judge(name, found, np.exp(inner), slips)
     _pass(name)
@@ -282,8 +289,11 @@ def gaussian_frequencies(draw):
             (1 / (2 * gamma), "the variance is 2γ, not 1/(2γ): a narrow kernel needs high ω."),
             (1.0, "the spread must depend on γ."),
             (8 * math.pi**2 * gamma, "there is a 2π too many: here ω is in radians."),
+            (gamma / (2 * math.pi**2), "it is divided by 2π, as for cycles: here ω is in radians."),
         ]
-        found = next((hint for v, hint in slips if abs(variance - v) < 5 * error), "")
+        found = next(
+            (hint for v, hint in slips if abs(variance - v) < 5 * error), "the spread is not right."
+        )
         if found is not None:
             raise Hint(
                 f"{name}: {found} (At γ = {gamma:g} the variance is {variance:.3g}, "
@@ -291,6 +301,9 @@ def gaussian_frequencies(draw):
             )
         if abs(omega.mean()) > 5 * math.sqrt(variance / (m * d)):
             raise Hint(f"{name}: the mean is {omega.mean():.3g}; it must be 0.")
+        correlation = np.abs(np.corrcoef(omega.T) - np.eye(d)).max()
+        if correlation > 6 / math.sqrt(m):
+            raise Hint(f"{name}: the coordinates must be independent of one another.")
         kurtosis = (omega**4).mean() / variance**2
         if abs(kurtosis - 3) > 5 * math.sqrt(96 / (m * d)):
             raise Hint(f"{name}: right variance, but not normal (kurtosis {kurtosis:.2f}, not 3).")
@@ -317,7 +330,7 @@ def estimate_kernel(estimate):
                 (np.sin(phase).mean(1), "the sine averages to 0: it is the cosine that stays."),
                 (np.exp(phase).mean(1), "exp(ωᵀδ) lacks its i: take the cosine."),
                 (np.cos(phase.mean(1)), "cosine first, then the mean: the order matters."),
-                (np.cos(phase).mean() * np.ones(5), "the mean runs over ω only, not over δ."),
+                (np.cos(phase).mean(), "the mean runs over ω only, not over δ."),
             ],
         )
     _pass(name)
@@ -348,6 +361,7 @@ def spectral_density(invert):
                     "there is a 2π inside the cosine: here ω is in radians.",
                 ),
                 (plain(2 * math.pi * omegas), "this is the transform in cycles, not in radians."),
+                (0 * omegas, "the sine of an even function integrates to 0: take the cosine."),
             ],
             rtol=1e-4,
             atol=1e-6,

@@ -39,7 +39,7 @@ def polynomial(
 ) -> Float[Array, "... n p"]:
     """(xᵀy + c)^p with p = `degree` ≥ 1 and c = `offset` ≥ 0, for each pair of rows.
 
-    Error: exact to rounding. Cost: O(n p d), whatever the degree.
+    Error: exact to rounding. Cost: O(n p (d + degree)).
     Source: Schölkopf & Smola (2002), Prop. 2.1; its features are `features.monomials`.
     """
     xp = _check_pair(x, y)
@@ -55,7 +55,8 @@ def gaussian(
     """exp(−γ ‖x − y‖²), γ = `gamma` > 0 in units of 1/length². Also called RBF.
 
     Error: exact up to rounding of about γ ε (‖x − c‖² + ‖y − c‖²), c the mean of y, ε the
-    dtype's precision: distances come from one matrix product, about a common centre.
+    dtype's precision: distances come from one matrix product, about a common centre. Lengths
+    below 1e150 (float64) or 1e18 (float32): beyond, squares overflow.
     Cost: O(n p d). Source: Schölkopf & Smola (2002), §2.3.
     """
     xp = _check_pair(x, y)

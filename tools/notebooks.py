@@ -10,6 +10,7 @@ source changes. A notebook whose run fails is not written; the one before stays.
 
 import argparse
 import ast
+import asyncio
 import base64
 import hashlib
 import importlib
@@ -83,7 +84,8 @@ def execute(nb: nbformat.NotebookNode, source: Path) -> None:
         on_cell_start=lambda cell, cell_index: begun.append(cell_index + 1),
     )
     try:
-        client.execute()
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:  # closes its loop
+            runner.run(client.async_execute())
     except (CellExecutionError, DeadKernelError, TimeoutError) as error:
         place = f"{source.name}, cell {begun[-1]} of {len(nb.cells)}"
         raise BuildError(f"{place}: {error}") from error

@@ -1,0 +1,353 @@
+"""The strict double: array-api-strict stands in for a GPU library, where there is no GPU.
+
+`poisoned` makes every reading of a value raise, `prove` runs a function there and compares it
+with NumPy, `fence` reads its source for what CuPy would refuse, and `Namespace` runs a lesson.
+"""
+
+import ast
+import functools
+import importlib
+import inspect
+import itertools
+import json
+import pkgutil
+import sys
+import typing
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import array_api_strict
+import numpy as np
+from array_api_strict import ArrayAPIStrictFlags, Device
+from array_api_strict._array_object import Array
+
+import performer_course
+from performer_course import backend
+
+DEVICE = Device("device1")
+NO_FLOAT64 = Device("no_float64")
+READERS = ("__array__", "__bool__", "__buffer__", "__complex__", "__dlpack__", "__float__")
+READERS += ("__index__", "__int__")
+
+# Modules that live on the host. Any other module of the package is a device module.
+HOST = {"backend", "checks", "figures", "projections", "theory"}
+
+# One size for each name of a dimension. L = S, as causal attention needs.
+SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2}
+
+# Parameters that are neither arrays nor flags: a value each, other than the default.
+EXAMPLES = {"degree": 3, "gamma": 0.3, "offset": 0.5}
+
+
+class ReadBack(Exception):
+    """A value left the device where it must not."""
+
+
+class NoExample(Exception):
+    """A device function takes a parameter for which no example can be made."""
+
+
+def _reader(name, home):
+    """What stands in for the method `name` of a strict array while it is poisoned."""
+
+    def read(self, *args, **kwargs):
+        frame = sys._getframe(1)
+        while home and name == "__array__" and frame is not None:
+            if frame.f_code is backend.to_host.__code__:
+                return self._array
+            frame = frame.f_back
+        raise ReadBack(f"a value was read back from the device by {name}")
+
+    return read
+
+
+@contextmanager
+def poisoned(home: bool = True):
+    """While this lasts, reading a value of a strict array raises ReadBack.
+
+    So does a boolean index and any shape that depends on values. `to_host` alone still works,
+    and with home=False not even that.
+    """
+    kept = {name: vars(Array)[name] for name in READERS}
+    with ArrayAPIStrictFlags(boolean_indexing=False, data_dependent_shapes=False):
+        try:
+            for name in READERS:
+                setattr(Array, name, _reader(name, home))
+            yield
+        finally:
+            for name, method in kept.items():
+                setattr(Array, name, method)
+
+
+class Namespace:
+    """array_api_strict as a lesson's `xp`: what it creates lives on `device`.
+
+    monkeypatch.setitem(backend.BACKENDS, "double", lambda: Namespace(DEVICE))
+    """
+
+    def __init__(self, device: Device, module=array_api_strict):
+        self._device, self._module = device, module
+
+    def __getattr__(self, name):
+        value = getattr(self._module, name)
+        if inspect.ismodule(value):
+            return Namespace(self._device, value)
+        if not inspect.isfunction(value) or name.endswith("_like"):
+            return value
+        takes_device = "device" in inspect.signature(value).parameters
+        return functools.partial(value, device=self._device) if takes_device else value
+
+
+def device_modules() -> list:
+    """The modules of the package that compute where their arrays live."""
+    names = [module.name for module in pkgutil.iter_modules(performer_course.__path__)]
+    return [importlib.import_module(f"performer_course.{n}") for n in names if n not in HOST]
+
+
+def public_functions(module) -> list:
+    """The public functions that `module` defines itself."""
+    return [
+        value
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and callable(value)
+        and not inspect.isclass(value)
+        and getattr(value, "__module__", None) == module.__name__
+    ]
+
+
+def device_functions() -> list:
+    """Every public function of every device module."""
+    return [function for module in device_modules() for function in public_functions(module)]
+
+
+def label(function) -> str:
+    """'kernels.gaussian'"""
+    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+
+
+def example(function, rng, options=(), batch=(2,)) -> dict:
+    """Arguments for `function`: what it requires, and those of its `options`, by name."""
+    chosen = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty or parameter.name in options
+    ]
+    return {p.name: _value(label(function), p, p.annotation, rng, batch) for p in chosen}
+
+
+def variants(function) -> list[tuple]:
+    """The options to try: none, each one alone, and all together."""
+    parameters = inspect.signature(function).parameters.values()
+    names = [p.name for p in parameters if p.default is not p.empty]
+    together = [tuple(names)] if len(names) > 1 else []
+    return [(), *((name,) for name in names), *together]
+
+
+def _value(where, parameter, annotation, rng, batch):
+    """An example of one parameter, after its annotation."""
+    make = functools.partial(_value, where, parameter, rng=rng, batch=batch)
+    parts = [part for part in typing.get_args(annotation) if part is not type(None)]
+    if hasattr(annotation, "dim_str"):
+        return _array(where, annotation, rng, batch)
+    if parameter.name in EXAMPLES:
+        return EXAMPLES[parameter.name]
+    if annotation is bool and parameter.default is not parameter.empty:
+        return not parameter.default
+    if hasattr(annotation, "_fields"):  # a NamedTuple
+        hints = typing.get_type_hints(annotation)
+        return annotation(*(make(hints[field]) for field in annotation._fields))
+    if typing.get_origin(annotation) is tuple:
+        return tuple(make(part) for part in parts)
+    if len(parts) == 1:  # X | None
+        return make(parts[0])
+    raise NoExample(
+        f"{where} takes {parameter.name!r}, and the tests of the device side have no example "
+        f"of it: annotate it with a jaxtyping shape, or add {parameter.name!r} to EXAMPLES in "
+        "tests/double.py"
+    )
+
+
+def _array(where, annotation, rng, batch):
+    """Positive numbers of the annotated shape, so that no sum cancels; a mask; or indices."""
+    shape = []
+    for name in annotation.dim_str.split():
+        if name.startswith(("...", "*")):
+            shape += batch
+        elif name not in SIZES and not name.isdigit():
+            raise NoExample(f"{where} has a dimension {name!r}: add it to SIZES in tests/double.py")
+        else:
+            shape.append(SIZES.get(name) or int(name))
+    if "bool" in annotation.dtypes:
+        mask = rng.uniform(size=shape) < 0.7
+        mask[..., 0] = True
+        return mask
+    if "float64" in annotation.dtypes:
+        return rng.uniform(0.1, 1.0, size=shape)
+    return rng.integers(2, size=shape)
+
+
+def tree_map(f, tree):
+    """`tree` with f applied to each array in its tuples, lists and dicts."""
+    if isinstance(tree, dict):
+        return {key: tree_map(f, value) for key, value in tree.items()}
+    if hasattr(tree, "_fields"):
+        return type(tree)(*(tree_map(f, value) for value in tree))
+    if isinstance(tree, tuple | list):
+        return type(tree)(tree_map(f, value) for value in tree)
+    return f(tree) if hasattr(tree, "shape") else tree
+
+
+def leaves(tree) -> list:
+    """The entries of nested tuples, lists and dicts, in order."""
+    if isinstance(tree, dict):
+        tree = tuple(tree.values())
+    if isinstance(tree, tuple | list):
+        return [leaf for value in tree for leaf in leaves(value)]
+    return [tree]
+
+
+def cast(tree, dtype: str):
+    """`tree` of NumPy arrays, copied; the floating ones as `dtype`."""
+    return tree_map(lambda a: a.astype(dtype if a.dtype.kind == "f" else a.dtype), tree)
+
+
+def prove(function) -> list[str]:
+    """What is wrong with `function` on a device that no value may leave; empty where safe.
+
+    It runs on NumPy and on the strict double, in both precisions, batched and not, with each
+    of its options, and must agree, keep dtype and device, and leave its inputs as they were.
+    """
+    runs = [
+        ("float64 on NumPy", None, "float64", 0.0),
+        ("float32 on NumPy", None, "float32", 1e-5),
+        ("float64 on device1", DEVICE, "float64", 1e-12),
+        ("float32 on a device without float64", NO_FLOAT64, "float32", 1e-5),
+    ]
+    found = []
+    for options, batch in itertools.product(variants(function), ((), (2,))):
+        where = f"{label(function)}, options {options}, batch {batch}"
+        try:
+            arguments = example(function, np.random.default_rng(0), options, batch)
+            reference = function(**cast(arguments, "float64"))
+        except Exception as error:
+            found.append(f"{where}: {type(error).__name__}: {error}")
+            continue
+        for name, *run in runs:
+            problems = _run(function, arguments, reference, *run)
+            found += [f"{where}, {name}: {problem}" for problem in problems]
+    return found
+
+
+def _run(function, arguments, reference, device, dtype, rtol):
+    """What is wrong with one call: its text if it fails, else how it differs."""
+    arguments = cast(arguments, dtype)
+    if device is None:
+        given, where = tree_map(np.copy, arguments), nullcontext()
+    else:
+        put = functools.partial(array_api_strict.asarray, device=device, copy=True)
+        given, where = tree_map(put, arguments), poisoned(home=False)
+    with where:
+        try:
+            result = function(**given)
+        except Exception as error:
+            return [f"{type(error).__name__}: {error}"]
+    found = [
+        f"it changed the caller's {name}"
+        for name, before in arguments.items()
+        if not _same(before, given[name])
+    ]
+    pairs = list(zip(leaves(result), leaves(reference), strict=False))
+    if len(leaves(result)) != len(leaves(reference)):
+        found.append(f"{len(leaves(result))} results, {len(leaves(reference))} on NumPy")
+    return found + [text for pair in pairs if (text := _differs(*pair, device, dtype, rtol))]
+
+
+def _same(before, after) -> bool:
+    pairs = zip(leaves(before), leaves(after), strict=True)
+    return all(np.array_equal(a, getattr(b, "_array", b)) for a, b in pairs)
+
+
+def _differs(found, expected, device, dtype, rtol):
+    """What is wrong with one result, or None where it is right."""
+    if not hasattr(expected, "shape"):
+        same = type(found) is type(expected) and found == expected
+        return None if same else f"the result is {found!r}, and {expected!r} on NumPy"
+    if device is not None and getattr(found, "device", None) != device:
+        return f"the result left {device}: it is a {type(found).__name__} elsewhere"
+    found = np.asarray(getattr(found, "_array", found))
+    kind = {"f": np.dtype(dtype), "c": np.result_type(dtype, np.complex64)}
+    wanted = kind.get(expected.dtype.kind, expected.dtype)
+    if found.dtype != wanted:
+        return f"the result has dtype {found.dtype}, not {wanted}"
+    if found.shape != expected.shape:
+        return f"the result has shape {found.shape}, not {expected.shape}"
+    if not np.allclose(found, expected, rtol=rtol, atol=0, equal_nan=True):
+        return f"the result differs from that of float64 on NumPy by more than {rtol:g}"
+    return None
+
+
+CUPY = json.loads(Path(__file__).with_name("cupy_names.json").read_text(encoding="utf-8"))
+IMPORTS = {"array_api_compat", "functools", "itertools", "jaxtyping", "math", "typing"}
+DOORS = {"get_backend", "synchronize", "to_host"}
+HIDING = {"__import__", "eval", "exec", "getattr"}
+
+# What a value that is no module may be asked for: the attributes of the standard, the methods
+# of lists, dicts and texts that no array has, and the name of a type.
+ATTRIBUTES = {"shape", "ndim", "dtype", "device", "size", "mT", "__module__", "__name__"} | {
+    name
+    for kind in (list, dict, str)
+    for name in dir(kind)
+    if not name.startswith("_") and not hasattr(np.ndarray, name)
+}
+
+
+def fence(source: str) -> list[str]:
+    """What a device module's source uses beyond the standard and CuPy; empty where safe."""
+    tree, found, modules = ast.parse(source), [], {"xp"}
+    allowed = ATTRIBUTES | _fields(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found += _imports(node, modules)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id in HIDING:
+            found.append(f"line {node.lineno}: {node.id} hides names from this check")
+        if isinstance(node, ast.Attribute):
+            base = ast.unparse(node.value)
+            if base == "xp":
+                found += _missing(node, array_api_strict, CUPY["names"])
+            elif base == "xp.linalg":
+                found += _missing(node, array_api_strict.linalg, CUPY["linalg"])
+            elif node.attr in DOORS:
+                found.append(f"line {node.lineno}: {node.attr} leaves the device")
+            elif base not in modules and node.attr not in allowed:
+                found.append(f"line {node.lineno}: .{node.attr} is not in the standard")
+    return found
+
+
+def _fields(tree):
+    """The names that the classes of a module define."""
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    members = [member for node in classes for member in node.body]
+    annotated = {m.target.id for m in members if isinstance(m, ast.AnnAssign)}
+    return annotated | {m.name for m in members if isinstance(m, ast.FunctionDef)}
+
+
+def _imports(node, modules):
+    """The imports of one statement that are not allowed; `modules` gains those that are."""
+    siblings = isinstance(node, ast.ImportFrom) and node.level > 0
+    for alias in node.names:
+        whole = alias.name in IMPORTS if isinstance(node, ast.Import) else not node.module
+        modules |= {alias.asname or alias.name} if whole else set()
+    names = [alias.name for alias in node.names]
+    if siblings:
+        return [f"line {node.lineno}: {n} leaves the device" for n in names if n in DOORS]
+    names = [node.module] if isinstance(node, ast.ImportFrom) else names
+    return [f"line {node.lineno}: imports {name}" for name in names if name not in IMPORTS]
+
+
+def _missing(node, strict, cupy):
+    """The libraries that lack the name `xp.NAME`."""
+    absent = [] if node.attr in strict.__all__ else ["the standard"]
+    absent += [] if node.attr in cupy else ["CuPy"]
+    return [f"line {node.lineno}: {ast.unparse(node)} is not in {name}" for name in absent]

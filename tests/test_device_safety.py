@@ -1,0 +1,520 @@
+"""No value leaves the device: each function of the device side is run on the strict double and
+its module read against the fence; and the defects that both are there to catch are caught."""
+
+import ast
+import importlib
+import math
+import sys
+import types
+from pathlib import Path
+
+import array_api_compat
+import array_api_strict
+import numpy as np
+import pytest
+
+import performer_course
+from performer_course import backend
+
+from . import double
+from .double import DEVICE, ReadBack, fence, label, poisoned, prove
+
+
+def source(module) -> str:
+    return Path(module.__file__).read_text(encoding="utf-8")
+
+
+# The device side
+
+
+@pytest.mark.parametrize("function", double.device_functions(), ids=label)
+def test_a_device_function_reads_nothing_back_and_agrees_with_numpy(function):
+    assert prove(function) == []
+
+
+@pytest.mark.parametrize("module", double.device_modules(), ids=lambda module: module.__name__)
+def test_a_device_module_uses_only_what_cupy_has(module):
+    assert fence(source(module)) == []
+
+
+def test_every_public_function_of_a_device_module_is_found():
+    written = [
+        f"{path.stem}.{node.name}"
+        for path in Path(performer_course.__file__).parent.glob("*.py")
+        if path.stem not in double.HOST
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    ]
+    assert sorted(written) == sorted(map(label, double.device_functions()))
+
+
+def test_only_the_modules_of_the_host_are_left_out():
+    assert {"backend", "checks", "figures", "projections", "theory"} == double.HOST
+
+
+@pytest.fixture
+def nova(tmp_path, monkeypatch):
+    """Adds a module `nova` with a given source to the package, for one test."""
+
+    def add(text):
+        (tmp_path / "nova.py").write_text(text, encoding="utf-8")
+        path = [*performer_course.__path__, str(tmp_path)]
+        monkeypatch.setattr(performer_course, "__path__", path)
+        return importlib.import_module("performer_course.nova")
+
+    yield add
+    del sys.modules["performer_course.nova"], performer_course.nova
+
+
+def test_a_new_module_counts_as_a_device_module(nova):
+    nova("def halve(x):\n    return x / 2\n")
+    assert "nova.halve" in map(label, double.device_functions())
+
+
+def test_a_function_without_an_example_fails_and_says_what_to_add(nova):
+    complaint = prove(nova("def roll(x, colour):\n    return x\n").roll)[0]
+    assert "nova.roll takes 'x'" in complaint
+    assert "EXAMPLES in tests/double.py" in complaint
+
+
+def test_an_option_without_an_example_fails_too(nova):
+    module = nova('def roll(colour: str = "red"):\n    return None\n')
+    assert "nova.roll takes 'colour'" in prove(module.roll)[0]
+
+
+def test_an_unknown_dimension_fails_and_says_what_to_add(nova):
+    text = "from typing import Any\nfrom jaxtyping import Float\n"
+    module = nova(text + "def roll(x: Float[Any, '... colours']):\n    return x\n")
+    assert "'colours': add it to SIZES" in prove(module.roll)[0]
+
+
+def test_an_example_has_the_annotated_shapes_flags_and_states(nova):
+    module = nova(
+        "from typing import Any, NamedTuple\n"
+        "from jaxtyping import Bool, Float, Int\n"
+        "class State(NamedTuple):\n"
+        "    z: Float[Any, '... m']\n"
+        "def read(state: State, pair: tuple[Float[Any, '2 d'], Int[Any, 'n']],\n"
+        "         key_mask: Bool[Any, '... S'] | None = None, causal: bool = False):\n"
+        "    return state\n"
+    )
+    given = double.example(module.read, np.random.default_rng(0), ("key_mask", "causal"))
+    assert given["state"].z.shape == (2, double.SIZES["m"])
+    assert [a.shape for a in given["pair"]] == [(2, 3), (5,)]
+    assert given["key_mask"].dtype == bool
+    assert given["causal"] is True
+    assert prove(module.read) == []
+
+
+# The strict double
+
+
+READINGS = {
+    "float": float,
+    "int": int,
+    "bool": bool,
+    "complex": complex,
+    "range": range,
+    "an index": "word".__getitem__,
+    "math.exp": math.exp,
+    "numpy.exp": np.exp,
+    "numpy.asarray": np.asarray,
+    "numpy.from_dlpack": np.from_dlpack,
+}
+
+
+@pytest.mark.parametrize("read", READINGS.values(), ids=READINGS)
+def test_reading_a_value_raises_while_poisoned(read):
+    with poisoned(), pytest.raises(ReadBack, match="read back from the device by __"):
+        read(array_api_strict.asarray(1))
+
+
+@pytest.mark.parametrize(
+    "depend",
+    [
+        lambda x: x[x > 0],
+        lambda x: x[: array_api_strict.sum(x)],
+        array_api_strict.nonzero,
+        array_api_strict.unique_values,
+        lambda x: 1 if x[0] else 0,
+        lambda x: x[0] in [1, 2],
+        lambda x: array_api_strict.arange(x[0]),
+    ],
+    ids=["mask", "slice", "nonzero", "unique", "if", "in", "arange"],
+)
+def test_what_depends_on_values_raises_while_poisoned(depend):
+    with poisoned(), pytest.raises((ReadBack, RuntimeError), match=r"read back|disabled"):
+        depend(array_api_strict.asarray([1, 0]))
+
+
+def test_the_poison_ends_with_its_block():
+    before = array_api_strict.get_array_api_strict_flags()
+    with pytest.raises(KeyError), poisoned():
+        raise KeyError
+    x = array_api_strict.asarray([1, 0])
+    assert float(x[0]) == 1.0
+    assert x[x > 0].shape == (1,)
+    assert array_api_strict.get_array_api_strict_flags() == before
+
+
+def test_to_host_is_the_only_way_home():
+    x = array_api_strict.ones(3, device=DEVICE)
+    with poisoned():
+        assert backend.to_host(x).tolist() == [1, 1, 1]
+        with pytest.raises(ReadBack):
+            np.asarray(x)
+
+
+def test_a_device_function_may_not_use_to_host_either():
+    with poisoned(home=False), pytest.raises(ReadBack):
+        backend.to_host(array_api_strict.ones(3))
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda xp: xp.zeros(3),
+        lambda xp: xp.full((2, 2), 1.5),
+        lambda xp: xp.asarray(np.ones(2)),
+        lambda xp: xp.linspace(0, 1, 5),
+        lambda xp: xp.ones_like(xp.eye(2)),
+        lambda xp: xp.exp(xp.arange(3.0)),
+        lambda xp: xp.linalg.inv(xp.eye(2)),
+        lambda xp: xp.fft.fftfreq(4),
+    ],
+)
+def test_a_lesson_on_the_double_creates_on_the_device(create, monkeypatch):
+    monkeypatch.setitem(backend.BACKENDS, "double", lambda: double.Namespace(DEVICE))
+    monkeypatch.setenv("PERFORMER_BACKEND", "double")
+    with poisoned():
+        assert create(backend.get_backend()).device == DEVICE
+
+
+# The fence
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("import numpy as np", "imports numpy"),
+        ("from cupy import asnumpy", "imports cupy"),
+        ("import array_api_compat.numpy as xp", "imports array_api_compat.numpy"),
+        ("from .backend import to_host", "to_host leaves the device"),
+        ("from . import backend\nbackend.to_host(x)", "to_host leaves the device"),
+        ("xp.einsum('ij->i', x)", "xp.einsum is not in the standard"),
+        ("xp.logsumexp(x)", "xp.logsumexp is not in CuPy"),
+        ("xp.linalg.norm(x)", "xp.linalg.norm is not in the standard"),
+        ("x.T", ".T is not in the standard"),
+        ("x.copy()", ".copy is not in the standard"),
+        ("(x + 1).reshape(-1)", ".reshape is not in the standard"),
+        ("lib.concat([x])", ".concat is not in the standard"),
+        ("getattr(x, 'T')", "getattr hides names"),
+    ],
+)
+def test_the_fence_refuses(text, complaint):
+    assert any(complaint in found for found in fence(text)), fence(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import math\nmath.sqrt(2)",
+        "from . import kernels\nkernels.gaussian(x, y)",
+        "from .backend import check_array\ncheck_array(x, 'x', 'n, d')",
+        "xp.linalg.qr(xp.astype(x.mT, xp.float32, device=x.device))",
+        "blocks = []\nblocks.append(x.shape[-1])\n', '.join(names.items())",
+        "class State(NamedTuple):\n    z: Any\nState(z=x).z",
+    ],
+)
+def test_the_fence_lets_pass(text):
+    assert fence(text) == []
+
+
+def test_the_list_of_cupy_names_is_true():
+    reason = "the names of array_api_compat.cupy are compared where CuPy is installed"
+    cupy = pytest.importorskip("cupy", reason=reason, exc_type=ImportError)
+    here = {"cupy": cupy.__version__, "array_api_compat": array_api_compat.__version__}
+    frozen = {key: double.CUPY[key] for key in here}
+    xp = importlib.import_module("array_api_compat.cupy")
+    for key, module in (("names", xp), ("linalg", xp.linalg)):
+        standard = set(array_api_strict.__all__) | set(array_api_strict.linalg.__all__)
+        names = {name for name in dir(module) if not name.startswith("_")}
+        assert names & standard == set(double.CUPY[key]) & standard
+        assert here != frozen or names == set(double.CUPY[key])
+
+
+# Seeded defects: ways in which code that runs on NumPy fails or waits on a GPU. Each is put
+# into the real source: its name, the module, the old text, the new, and what catches it.
+
+SOFTMAX = "    return xp.exp(x @ xp.matrix_transpose(y))\n"
+NON_NEGATIVE = "xp.where(square > 0, square, xp.zeros_like(square))"
+X_SQUARE = "xp.expand_dims(xp.vecdot(x, x), axis=-1)"
+CENTRED = "    x, y = x - centre, y - centre\n"
+LAPLACIAN = "    return xp.exp(-gamma * distance)\n"
+MONOMIALS = "    return math.sqrt(math.factorial(degree)) * _"
+TAYLOR = "    return xp.concat(_monomials_by_degree(xp, _columns(x), degree), axis=-1)\n"
+
+BOTH, PROOF, FENCE = {"proof", "fence"}, {"proof"}, {"fence"}
+
+DEFECTS = [
+    (
+        "a NumPy function",
+        "kernels",
+        SOFTMAX,
+        "    import numpy\n\n    return numpy.exp(x @ xp.matrix_transpose(y))\n",
+        BOTH,
+    ),
+    (
+        "a new array without device=",
+        "kernels",
+        NON_NEGATIVE,
+        "xp.where(square > 0, square, xp.zeros(square.shape, dtype=square.dtype))",
+        PROOF,
+    ),
+    (
+        "a new array on the device called cpu",
+        "kernels",
+        NON_NEGATIVE,
+        'xp.where(square > 0, square, xp.zeros(1, dtype=square.dtype, device="cpu"))',
+        PROOF,
+    ),
+    (
+        "a new array in the default float64",
+        "kernels",
+        NON_NEGATIVE,
+        "xp.where(square > 0, square, xp.zeros(square.shape, device=square.device))",
+        PROOF,
+    ),
+    (
+        "float() of a maximum",
+        "kernels",
+        SOFTMAX,
+        "    inner = x @ xp.matrix_transpose(y)\n"
+        "    top = float(xp.max(inner))\n"
+        "    return xp.exp(inner - top) * math.exp(top)\n",
+        PROOF,
+    ),
+    (
+        "item() of a maximum",
+        "kernels",
+        SOFTMAX,
+        "    inner = x @ xp.matrix_transpose(y)\n"
+        "    top = xp.max(inner).item()\n"
+        "    return xp.exp(inner - top) * math.exp(top)\n",
+        BOTH,
+    ),
+    (
+        "math.exp() of an array of one number",
+        "kernels",
+        SOFTMAX,
+        "    inner = x @ xp.matrix_transpose(y)\n"
+        "    top = xp.max(inner)\n"
+        "    return xp.exp(inner - top) * math.exp(top)\n",
+        PROOF,
+    ),
+    (
+        "Python's max() of an array",
+        "kernels",
+        SOFTMAX,
+        "    inner = x @ xp.matrix_transpose(y)\n"
+        "    top = max(xp.max(inner), xp.min(inner))\n"
+        "    return xp.exp(inner - top) * xp.exp(top)\n",
+        PROOF,
+    ),
+    (
+        ".T, which turns a batch, too",
+        "kernels",
+        SOFTMAX,
+        "    return xp.exp(x @ y.T)\n",
+        BOTH,
+    ),
+    (
+        "einsum",
+        "kernels",
+        SOFTMAX,
+        '    return xp.exp(xp.einsum("...nd,...pd->...np", x, y))\n',
+        BOTH,
+    ),
+    (
+        "dot",
+        "kernels",
+        SOFTMAX,
+        "    return xp.exp(xp.dot(x, xp.matrix_transpose(y)))\n",
+        BOTH,
+    ),
+    (
+        "assignment through a mask",
+        "kernels",
+        f"    return xp.exp(-gamma * {NON_NEGATIVE})\n",
+        "    square[square < 0] = 0.0\n    return xp.exp(-gamma * square)\n",
+        PROOF,
+    ),
+    (
+        "if on values",
+        "kernels",
+        f"    return xp.exp(-gamma * {NON_NEGATIVE})\n",
+        "    if xp.any(square < 0):\n"
+        f"        square = {NON_NEGATIVE}\n"
+        "    return xp.exp(-gamma * square)\n",
+        PROOF,
+    ),
+    (
+        "the method sum()",
+        "kernels",
+        X_SQUARE,
+        "(x * x).sum(axis=-1, keepdims=True)",
+        BOTH,
+    ),
+    (
+        "linalg.norm",
+        "kernels",
+        X_SQUARE,
+        "xp.linalg.norm(x, axis=-1, keepdims=True) ** 2",
+        BOTH,
+    ),
+    (
+        "in-place change of the caller's array",
+        "kernels",
+        CENTRED,
+        "    x -= centre\n    y -= centre\n",
+        PROOF,
+    ),
+    (
+        "to the host and back",
+        "kernels",
+        CENTRED,
+        "    import numpy\n\n"
+        "    centre = xp.asarray(numpy.asarray(centre))\n"
+        "    x, y = x - centre, y - centre\n",
+        BOTH,
+    ),
+    (
+        "home through the door",
+        "kernels",
+        CENTRED,
+        "    from .backend import to_host, to_like\n\n"
+        "    centre = to_like(to_host(centre), x)\n"
+        "    x, y = x - centre, y - centre\n",
+        BOTH,
+    ),
+    (
+        "the method to_device(), which CuPy lacks",
+        "kernels",
+        CENTRED,
+        "    x, y = x - centre.to_device(x.device), y - centre.to_device(y.device)\n",
+        FENCE,
+    ),
+    (
+        "the library's own namespace",
+        "kernels",
+        f"    xp = _check_pair(x, y)\n{SOFTMAX}",
+        f"    _check_pair(x, y)\n    xp = x.__array_namespace__()\n{SOFTMAX}",
+        FENCE,
+    ),
+    (
+        "the method astype()",
+        "kernels",
+        LAPLACIAN,
+        "    return xp.exp(-gamma * distance).astype(x.dtype)\n",
+        BOTH,
+    ),
+    (
+        "a function of a Python number",
+        "kernels",
+        LAPLACIAN,
+        "    return xp.exp(-gamma) ** distance\n",
+        PROOF,
+    ),
+    (
+        "a NumPy scalar",
+        "kernels",
+        LAPLACIAN,
+        "    import numpy\n\n    return xp.exp(numpy.float64(-gamma) * distance)\n",
+        BOTH,
+    ),
+    (
+        "a NumPy function of host numbers",
+        "features",
+        MONOMIALS,
+        "    import numpy\n\n    return float(numpy.sqrt(float(math.factorial(degree)))) * _",
+        FENCE,
+    ),
+    (
+        "an iteration that reads each value",
+        "features",
+        MONOMIALS,
+        "    factors = xp.asarray(range(1, degree + 1), dtype=x.dtype, device=x.device)\n"
+        "    return math.sqrt(math.prod(float(factor) for factor in factors)) * _",
+        PROOF,
+    ),
+    (
+        "a new array without device=, for one option only",
+        "features",
+        "xp.full_like(columns[0], math.sqrt(offset))",
+        "xp.full(columns[0].shape, math.sqrt(offset), dtype=x.dtype)",
+        PROOF,
+    ),
+    (
+        "a range as long as a value",
+        "features",
+        TAYLOR,
+        "    degree = int(xp.max(xp.asarray([degree, 1], device=x.device)))\n" + TAYLOR,
+        PROOF,
+    ),
+    (
+        "concatenate for concat",
+        "features",
+        TAYLOR,
+        TAYLOR.replace("concat(", "concatenate("),
+        BOTH,
+    ),
+    (
+        "a list as an index",
+        "features",
+        "x[..., i : i + 1]",
+        "x[..., [i]]",
+        PROOF,
+    ),
+]
+
+
+def defective(name, old, new):
+    """The module of the package with that name, its source changed."""
+    module = importlib.import_module(f"performer_course.{name}")
+    assert source(module).count(old) == 1, f"{old!r} must be once in {name}.py: seed it anew"
+    changed = types.ModuleType(module.__name__)
+    changed.__package__ = "performer_course"
+    text = source(module).replace(old, new)
+    exec(compile(text, f"{name}.py with a defect", "exec"), vars(changed))
+    return module, changed, text
+
+
+each_defect = pytest.mark.parametrize(
+    ("name", "old", "new", "caught_by"),
+    [defect[1:] for defect in DEFECTS],
+    ids=[f"{defect[0]}: {' and '.join(sorted(defect[4]))}" for defect in DEFECTS],
+)
+
+
+@each_defect
+def test_a_defect_does_not_show_on_numpy(name, old, new, caught_by):
+    module, changed, _ = defective(name, old, new)
+    for function in double.public_functions(module):
+        for options in double.variants(function):
+            rng = np.random.default_rng(0)
+            arguments = double.example(function, rng, options, batch=())
+            found = getattr(changed, function.__name__)(**double.cast(arguments, "float64"))
+            np.testing.assert_allclose(found, function(**arguments), rtol=1e-12)
+
+
+@each_defect
+def test_a_defect_is_caught(name, old, new, caught_by):
+    _, changed, text = defective(name, old, new)
+    proof = [c for function in double.public_functions(changed) for c in prove(function)]
+    found = {"proof": proof, "fence": fence(text)}
+    assert {key for key, complaints in found.items() if complaints} == caught_by
+
+
+def test_most_defects_need_no_fence():
+    assert len(DEFECTS) >= 16
+    assert sum("proof" in defect[4] for defect in DEFECTS) >= 10

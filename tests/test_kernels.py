@@ -1,0 +1,214 @@
+"""Each kernel equals its formula written as a loop and scikit-learn's, is positive definite, and
+refuses what it cannot take."""
+
+import inspect
+import math
+
+import array_api_strict
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
+
+from performer_course.kernels import cauchy, gaussian, laplacian, polynomial, softmax
+
+KERNELS = [polynomial, gaussian, laplacian, cauchy, softmax]
+each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda f: f.__name__)
+repeatable = settings(derandomize=True, deadline=None, max_examples=50)
+
+
+def dot(x, y):
+    return math.fsum(a * b for a, b in zip(x, y, strict=True))
+
+
+def distance(x, y, power):
+    return math.fsum(abs(a - b) ** power for a, b in zip(x, y, strict=True))
+
+
+def coordinates(x, y, gamma):
+    return math.prod(1 / (1 + gamma * (a - b) ** 2) for a, b in zip(x, y, strict=True))
+
+
+# Each kernel at some values of its parameters, and its formula for one pair of points.
+FORMULAS = [
+    (polynomial, {}, lambda x, y: dot(x, y) ** 2),
+    (polynomial, {"degree": 1, "offset": 0.5}, lambda x, y: dot(x, y) + 0.5),
+    (polynomial, {"degree": 5, "offset": 2}, lambda x, y: (dot(x, y) + 2) ** 5),
+    (gaussian, {}, lambda x, y: math.exp(-distance(x, y, 2) / 2)),
+    (gaussian, {"gamma": 3}, lambda x, y: math.exp(-3 * distance(x, y, 2))),
+    (laplacian, {}, lambda x, y: math.exp(-distance(x, y, 1))),
+    (laplacian, {"gamma": 0.2}, lambda x, y: math.exp(-0.2 * distance(x, y, 1))),
+    (cauchy, {}, lambda x, y: coordinates(x, y, 1.0)),
+    (cauchy, {"gamma": 4}, lambda x, y: coordinates(x, y, 4.0)),
+    (softmax, {}, lambda x, y: math.exp(dot(x, y))),
+]
+
+
+def points(*shape, seed=0, dtype=np.float64):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+X, Y = points(5, 3), points(4, 3, seed=1)
+
+
+@pytest.mark.parametrize(("kernel", "parameters", "formula"), FORMULAS)
+def test_a_kernel_is_its_formula_for_each_pair(kernel, parameters, formula):
+    expected = [[formula(x, y) for y in Y.tolist()] for x in X.tolist()]
+    np.testing.assert_allclose(kernel(X, Y, **parameters), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("gamma", [0.1, 0.5, 3.0])
+def test_gaussian_and_laplacian_are_those_of_scikit_learn(gamma):
+    np.testing.assert_allclose(gaussian(X, Y, gamma), rbf_kernel(X, Y, gamma), rtol=1e-12)
+    np.testing.assert_allclose(laplacian(X, Y, gamma), laplacian_kernel(X, Y, gamma), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("degree", "offset"), [(1, 0.0), (2, 0.0), (3, 1.5), (4, 0.1)])
+def test_polynomial_is_that_of_scikit_learn(degree, offset):
+    expected = polynomial_kernel(X, Y, degree=degree, gamma=1, coef0=offset)
+    np.testing.assert_allclose(polynomial(X, Y, degree, offset), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "parameters"),
+    [
+        (polynomial, {"degree": 2, "offset": 0.0}),
+        (gaussian, {"gamma": 0.5}),
+        (laplacian, {"gamma": 1.0}),
+        (cauchy, {"gamma": 1.0}),
+        (softmax, {}),
+    ],
+)
+def test_parameters_come_after_x_and_y_in_this_order_with_these_defaults(kernel, parameters):
+    names = inspect.signature(kernel).parameters.values()
+    assert [p.name for p in names] == ["x", "y", *parameters]
+    assert {p.name: p.default for p in names if p.default is not p.empty} == parameters
+
+
+@each_kernel
+def test_leading_axes_broadcast(kernel):
+    x, y = points(2, 1, 5, 3), points(3, 4, 3, seed=1)
+    gram = kernel(x, y)
+    assert gram.shape == (2, 3, 5, 4)
+    for i, j in np.ndindex(2, 3):
+        np.testing.assert_allclose(gram[i, j], kernel(x[i, 0], y[j]), rtol=1e-13)
+
+
+@each_kernel
+def test_float32_stays_float32(kernel):
+    gram = kernel(X.astype(np.float32), Y.astype(np.float32))
+    assert gram.dtype == np.float32
+    np.testing.assert_allclose(gram, kernel(X, Y), rtol=1e-5, atol=1e-6)
+
+
+@each_kernel
+@repeatable
+@given(x=arrays(float, st.tuples(st.integers(1, 8), st.integers(1, 4)), elements=st.floats(-3, 3)))
+def test_a_kernel_is_symmetric_and_positive_semi_definite(kernel, x):
+    gram = kernel(x, x)
+    np.testing.assert_allclose(gram, gram.T, rtol=1e-14, atol=1e-300)
+    assert np.linalg.eigvalsh(gram).min() >= -1e-14 * len(x) * np.trace(gram)
+
+
+@pytest.mark.parametrize("kernel", [gaussian, laplacian, cauchy], ids=lambda f: f.__name__)
+def test_a_stationary_kernel_is_1_for_a_point_with_itself_and_never_more(kernel):
+    x = 30 * points(50, 100)  # wide enough that ‖x‖² + ‖x‖² − 2xᵀx rounds to below zero
+    diagonal = np.diagonal(kernel(x, x))
+    assert (kernel(x, x) <= 1).all()
+    np.testing.assert_allclose(diagonal, 1, rtol=1e-8)
+
+
+def test_gaussian_does_not_lose_digits_far_from_the_origin():
+    x, y = (np.round(1024 * p) / 1024 for p in (X, Y))  # so that adding 1e6 rounds nothing
+    np.testing.assert_allclose(gaussian(x + 1e6, y + 1e6), gaussian(x, y), rtol=1e-9)
+
+
+def test_the_error_of_gaussian_is_the_one_it_states():
+    y = np.concatenate([Y, [[1e4, 0, 0]]])
+    centre = y.mean(axis=0)
+    expected = [[math.exp(-distance(a, b, 2) / 2) for b in Y.tolist()] for a in X.tolist()]
+    error = np.abs(np.log(gaussian(X, y)[:, :4] / expected))
+    x_square, y_square = ((X - centre) ** 2).sum(1), ((Y - centre) ** 2).sum(1)
+    bound = 0.5 * np.finfo(float).eps * (x_square[:, None] + y_square)
+    assert (error <= 4 * bound).all()
+    assert error.max() > 0.01 * bound.max()
+
+
+@pytest.mark.parametrize("kernel", [gaussian, laplacian, softmax], ids=lambda f: f.__name__)
+def test_far_points_give_exactly_zero_without_a_warning(kernel):
+    x = np.full((1, 3), 1e4)
+    assert kernel(x, -x).item() == 0.0
+
+
+@pytest.mark.parametrize(("dtype", "largest"), [("float64", 709), ("float32", 88)])
+def test_softmax_overflows_where_it_says(dtype, largest):
+    one = np.ones((1, 1), dtype=dtype)
+    assert np.isfinite(softmax(largest * one, one)).all()
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        assert np.isinf(softmax((largest + 1) * one, one)).all()
+
+
+def test_softmax_is_a_gaussian_between_two_norms():
+    x_norm, y_norm = np.exp((X**2).sum(1) / 2), np.exp((Y**2).sum(1) / 2)
+    expected = x_norm[:, None] * gaussian(X, Y) * y_norm
+    np.testing.assert_allclose(softmax(X, Y), expected, rtol=1e-12)
+
+
+# What is refused
+
+BAD_ARRAYS = {
+    "a list": ([[1.0, 2.0, 3.0]], r"must be an array of shape \(\.\.\., {dims}\), got list"),
+    "one axis": (np.ones(3), r"must have shape \(\.\.\., {dims}\), got shape \(3,\)"),
+    "integers": (np.ones((2, 3), dtype=int), "must hold real floating-point .* dtype int64"),
+    "no rows": (np.ones((0, 3)), r"must not be empty, got shape \(0, 3\)"),
+    "no columns": (np.ones((2, 0)), r"must not be empty, got shape \(2, 0\)"),
+    "NaN": (np.full((2, 3), np.nan), r"must be finite, got NaN or infinity in 6 of 6 entries"),
+    "infinity": (np.asarray([[1, 2, np.inf]]), r"must be finite, .* the first at \(0, 2\)"),
+}
+
+
+@each_kernel
+@pytest.mark.parametrize(("bad", "message"), BAD_ARRAYS.values(), ids=BAD_ARRAYS)
+def test_a_bad_array_is_refused_by_name(kernel, bad, message):
+    with pytest.raises(ValueError, match="x " + message.format(dims="n, d")):
+        kernel(bad, Y)
+    with pytest.raises(ValueError, match="y " + message.format(dims="p, d")):
+        kernel(X, bad)
+
+
+@each_kernel
+def test_unlike_widths_are_refused_with_both(kernel):
+    with pytest.raises(ValueError, match=r"one width d, got 3 and 2 \(shapes \(5, 3\) and \(4, 2"):
+        kernel(X, Y[:, :2])
+
+
+@each_kernel
+def test_arrays_of_two_libraries_are_refused_with_both(kernel):
+    strict = array_api_strict.asarray(Y)
+    with pytest.raises(ValueError, match=r"one library, got numpy and array_api_strict.*to_like"):
+        kernel(X, strict)
+    with pytest.raises(ValueError, match=r"one library, got array_api_strict.* and numpy"):
+        kernel(strict, X)
+
+
+@pytest.mark.parametrize("degree", [0, -1, 2.5, True, None, "2"])
+def test_a_degree_that_is_no_count_is_refused(degree):
+    with pytest.raises(
+        ValueError, match=f"degree must be an integer of at least 1, got {degree!r}"
+    ):
+        polynomial(X, Y, degree)
+
+
+@pytest.mark.parametrize("offset", [-1, -0.5, np.nan, np.inf, True, None])
+def test_an_offset_below_zero_is_refused(offset):
+    with pytest.raises(ValueError, match=f"offset must be .* at least 0, got {offset!r}"):
+        polynomial(X, Y, 2, offset)
+
+
+@pytest.mark.parametrize("gamma", [0, -1, np.nan, np.inf, True, None])
+@pytest.mark.parametrize("kernel", [gaussian, laplacian, cauchy], ids=lambda f: f.__name__)
+def test_a_bandwidth_not_above_zero_is_refused(kernel, gamma):
+    with pytest.raises(ValueError, match=f"gamma must be a finite number above 0, got {gamma!r}"):
+        kernel(X, Y, gamma)

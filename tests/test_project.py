@@ -1,0 +1,140 @@
+"""The project agrees with itself: versions, environments, CI, hooks, README, and no stray paths."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tools.notebooks import NOTEBOOKS, ROOT, read
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+CONDA_NAMES = {"matplotlib": "matplotlib-base"}
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+HOME = re.compile(r"(?<![\w.~])/(?:home|root|Users)/\w|[A-Z]:\\+Users\\+\w")
+REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|anaconda|npmjs)\.(?:org|com)\b")
+
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def tracked():
+    """Every file that git has or would add."""
+    command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+    try:
+        listing = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [name for name in listing.decode().split("\0") if name and (ROOT / name).exists()]
+
+
+def lint_commands():
+    """The commands of `make lint`, without the folder of the tools."""
+    recipe = re.search(r"(?m)^lint:.*\n((?:\t.*\n)+)", text("Makefile"))[1]
+    return [line.strip().removeprefix("$(BIN)/") for line in recipe.splitlines()]
+
+
+def test_conda_gets_the_packages_of_pyproject():
+    environment = yaml.safe_load(text("environment.yml"))
+    wanted = [f"python{PROJECT['requires-python']}", "pip"]
+    for requirement in map(Requirement, PROJECT["dependencies"] + EXTRAS["lessons"]):
+        name = CONDA_NAMES.get(requirement.name, requirement.name)
+        wanted.append(f"{name}{requirement.specifier}")
+    assert environment["dependencies"] == [*wanted, {"pip": ["-e ."]}]
+    assert environment["channels"] == ["conda-forge"]
+    assert environment["name"] == PROJECT["name"]
+
+
+def test_conda_names_the_gpu_library_of_pyproject_as_a_choice():
+    bounds = {str(Requirement(r).specifier) for key in EXTRAS if "gpu" in key for r in EXTRAS[key]}
+    assert re.findall(r"# - cupy(>=\S+)", text("environment.yml")) == list(bounds)
+
+
+def test_every_dependency_is_pinned_within_its_bounds():
+    pins = {}
+    for line in text("constraints.txt").splitlines():
+        name, version = re.match(r"([\w.-]+)==([\w.]+)", line).groups()
+        pins.setdefault(canonicalize_name(name), []).append(Version(version))
+    for requirement in map(Requirement, sum(EXTRAS.values(), PROJECT["dependencies"])):
+        versions = pins.get(canonicalize_name(requirement.name))
+        assert versions, f"{requirement.name} is not pinned: run `make constraints`"
+        assert all(version in requirement.specifier for version in versions), requirement
+
+
+def test_the_pins_name_no_host():
+    assert re.findall(r"(?m)^.*(?:://| @ |file:|^-).*$", text("constraints.txt")) == []
+
+
+def test_ci_runs_the_test_command_on_each_python_and_system():
+    workflow = yaml.safe_load(text(".github/workflows/ci.yml"))
+    pinned = workflow["jobs"]["pinned"]
+    matrix = pinned["strategy"]["matrix"]
+    assert matrix["python"] == PYTHONS
+    assert PYTHONS[0] == PROJECT["requires-python"].removeprefix(">=")
+    assert {name.split("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
+    assert pinned["steps"][-1]["run"] == "make test PYTHON=python"
+    assert "make test" in text(".ci/run")
+
+
+def test_ci_tries_the_newest_and_the_oldest_versions_every_week():
+    workflow = yaml.safe_load(text(".github/workflows/ci.yml"))
+    unpinned = workflow["jobs"]["unpinned"]
+    tried = [choice["resolution"] for choice in unpinned["strategy"]["matrix"]["include"]]
+    assert tried == ["highest", "lowest-direct"]
+    assert "CONSTRAINTS=" in unpinned["steps"][-1]["run"].split()
+    assert workflow[True]["schedule"]  # YAML 1.1 reads `on` as true
+
+
+def test_the_git_hooks_run_what_make_lint_runs():
+    (repository,) = yaml.safe_load(text(".pre-commit-config.yaml"))["repos"]
+    assert repository["repo"] == "local"
+    assert [hook["entry"] for hook in repository["hooks"]] == lint_commands()
+    assert all(hook["language"] == "system" for hook in repository["hooks"])
+
+
+@needs_make
+def test_make_alone_lists_each_target():
+    targets = re.search(r"(?m)^\.PHONY: (.*)$", text("Makefile"))[1].split()
+    said = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"(?m)^  make (\w+) +\w", said) == targets
+
+
+def test_readme_has_a_row_for_each_lesson():
+    rows = re.findall(r"(?m)^\| \[(\w+)\]\((\S+)\) \| (.+?) \| (\d+) \| .+ \|$", text("README.md"))
+    expected = []
+    for lesson in sorted(NOTEBOOKS.glob("*.py")):
+        first = read(lesson).cells[0].source
+        title, minutes = re.findall(r"(?m)^# (.+)$|\*\*(\d+) minutes", first)
+        link = lesson.with_suffix(".ipynb").relative_to(ROOT).as_posix()
+        expected.append((lesson.stem.split("_")[0], link, title[0], minutes[1]))
+    assert rows == expected
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_links_within_the_project_lead_somewhere(name):
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)", text(name)) if "://" not in link]
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_citation_has_the_version_and_licence_of_the_project():
+    citation = yaml.safe_load(text("CITATION.cff"))
+    assert citation["version"] == PROJECT["version"]
+    assert " AND ".join(citation["license"]) == PROJECT["license"]
+
+
+def test_no_file_names_a_home_folder_or_a_package_registry():
+    found = []
+    for name in tracked():
+        content = (ROOT / name).read_bytes().decode("utf-8", errors="ignore")
+        hits = HOME.findall(content) + REGISTRY.findall(content)
+        found += [f"{name}: {hit}" for hit in hits] + [name] * (str(ROOT) in content)
+    assert found == []
