@@ -1,0 +1,222 @@
+"""Random directions W, one row each: (m, d), float64, drawn on the host.
+
+All randomness of the course comes from one `numpy.random.Generator`; `to_like` moves a draw to
+where the data lives. Five ways to draw rows for the kernel exp(−‖δ‖²/2) come first, listed in
+METHODS; for exp(−γ‖δ‖²) multiply any of them by √(2γ). The spectral samplers for other kernels
+follow, each named as its kernel in `kernels`. All raise ValueError for m or d below 1, an rng
+that is no Generator, and parameters out of range.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from .backend import check_count, check_number
+
+NORMS = ("chi", "fixed", "shared")
+
+
+def _check(rng, m, d):
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            f"rng must be a numpy.random.Generator, got {type(rng).__name__}: "
+            "make one with numpy.random.default_rng(seed)"
+        )
+    return check_count(m, "m"), check_count(d, "d")
+
+
+def iid(rng, m: int, d: int) -> np.ndarray:
+    """m independent rows ω ~ N(0, I_d).
+
+    Shape: (m, d). Error: estimates are unbiased; `theory.fourier_variance`.
+    Cost: O(m d). Source: Rahimi & Recht (2007), Algorithm 1.
+    """
+    m, d = _check(rng, m, d)
+    return rng.standard_normal((m, d))
+
+
+def _rotations(rng, blocks, d):
+    """`blocks` independent orthogonal matrices, uniform (Haar): (blocks, d, d).
+
+    QR alone is not uniform: LAPACK fixes the sign of the first entry of its first column.
+    Multiplying each column by the sign of R's diagonal entry cures it (Mezzadri 2007, §4).
+    """
+    Q, R = np.linalg.qr(rng.standard_normal((blocks, d, d)))
+    signs = np.sign(np.diagonal(R, axis1=-2, axis2=-1))  # (blocks, d)
+    return Q * signs[:, None, :]
+
+
+def orthogonal(rng, m: int, d: int, norms: str = "chi") -> np.ndarray:
+    """Rows orthogonal to one another in blocks of d, each of uniform direction.
+
+    More than d rows come as independent blocks, the last one cut.
+    norms: "chi", independent χ_d norms, so that each row is N(0, I) as in `iid`; "fixed", all
+    √d, which estimates another kernel (`theory.fixed_norm_mean`); "shared", one χ_d norm for
+    all rows, kept to show that it gains nothing: for m ≤ d a pair sees exactly the iid law.
+    Shape: (m, d). Error: `theory.orthogonal_fourier_variance`, `theory.fixed_norm_mse`.
+    Cost: O(m d²) for the QR. Source: Yu et al. (2016), §3.
+    """
+    m, d = _check(rng, m, d)
+    if norms not in NORMS:
+        raise ValueError(f"norms must be one of {NORMS}, got {norms!r}")
+    blocks = math.ceil(m / d)
+    directions = _rotations(rng, blocks, d).reshape(blocks * d, d)[:m]  # (m, d), unit rows
+    if norms == "fixed":
+        return math.sqrt(d) * directions
+    squares = rng.chisquare(d, size=(1 if norms == "shared" else m, 1))
+    return np.sqrt(squares) * directions
+
+
+def fwht(x: np.ndarray) -> np.ndarray:
+    """H x along the first axis, H the Walsh–Hadamard matrix, entries ±1/√D: Hᵀ = H = H⁻¹.
+
+    x: (D, ...), D a power of two. One butterfly (a, b) → (a + b, a − b) for each bit of D.
+    Shape: that of x. Error: exact to rounding. Cost: O(D log D) a column, against D² with a
+    matrix. Source: Fino & Algazi (1976).
+    """
+    x = np.asarray(x, dtype=float)
+    shape, D = x.shape, x.shape[0] if x.ndim else 0
+    if D < 1 or D & (D - 1):
+        raise ValueError(f"the first axis of x must be a power of two long, got shape {shape}")
+    width = 1
+    while width < D:
+        pairs = x.reshape(D // (2 * width), 2, width, -1)
+        a, b = pairs[:, 0], pairs[:, 1]
+        x = np.stack([a + b, a - b], axis=1)
+        width *= 2
+    return x.reshape(shape) / math.sqrt(D)
+
+
+def hadamard_signs(rng, m: int, d: int) -> np.ndarray:
+    """The random signs on the diagonals of D₁, D₂, D₃, for each block of `hadamard`.
+
+    Shape: (blocks, 3, D), D the least power of two ≥ d, blocks = ⌈m/D⌉.
+    Cost: 3 D numbers a block, where an orthogonal block holds d².
+    Source: Yu et al. (2016), §4.
+    """
+    m, d = _check(rng, m, d)
+    D = 2 ** (d - 1).bit_length()
+    return rng.choice([-1.0, 1.0], size=(math.ceil(m / D), 3, D))
+
+
+def hadamard_transform(signs: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """√D H D₁ H D₂ H D₃ x for each block of signs, without the matrix.
+
+    signs: (blocks, 3, D) from `hadamard_signs`; x: (d, n), d ≤ D, one column a point, padded
+    with zeros to D. Shape: (blocks·D, n), which is W x for the W of `hadamard`.
+    Error: exact to rounding. Cost: O(blocks · D log D) a point.
+    Source: Yu et al. (2016), §4 (SORF).
+    """
+    x = np.asarray(x, dtype=float)
+    D = signs.shape[-1]
+    if x.ndim != 2 or not 1 <= len(x) <= D:
+        raise ValueError(f"x must have shape (d, n) with 1 ≤ d ≤ {D}, got shape {x.shape}")
+    padded = np.zeros((D, x.shape[1]))
+    padded[: len(x)] = x
+    blocks = []
+    for first, second, third in signs[..., None]:  # (D, 1) each
+        blocks.append(fwht(first * fwht(second * fwht(third * padded))))  # (D, n)
+    return math.sqrt(D) * np.concatenate(blocks)
+
+
+def hadamard(rng, m: int, d: int) -> np.ndarray:
+    """The rows of √D H D₁ H D₂ H D₃: orthogonal, of norm √D, from 3 D signs a block.
+
+    D is the least power of two ≥ d. For d < D the last D − d columns are cut: a row then has
+    norm √d only in the mean of its square, and rows are no longer exactly orthogonal.
+    Shape: (m, d); independent blocks of D rows, the last one cut.
+    Error: biased nearly as fixed norms are, `theory.hadamard_mean`; little gain, or a loss,
+    for δ along few axes. Cost: O(m d log D). Source: Yu et al. (2016), §4 (SORF).
+    """
+    signs = hadamard_signs(rng, m, d)
+    return hadamard_transform(signs, np.eye(d))[:m]
+
+
+def simplex(rng, m: int, d: int) -> np.ndarray:
+    """Blocks of d rows that point away from one another: cosine −1/(d−1) between any two.
+
+    Independent χ_d norms, so that each row is N(0, I); independent blocks, the last one cut.
+    Shape: (m, d), d ≥ 2. Error: unbiased; `theory.simplex_positive_variance`, and
+    `theory.simplex_fourier_variance`. Cost: O(m d²).
+    Source: Reid et al. (2023), §3.
+    """
+    m, d = _check(rng, m, d)
+    if d == 1:
+        raise ValueError("simplex needs d of at least 2, got 1: one row has none to avoid")
+    blocks = math.ceil(m / d)
+    corners = math.sqrt(d / (d - 1)) * (np.eye(d) - 1 / d)  # (d, d), unit rows
+    directions = (corners @ _rotations(rng, blocks, d)).reshape(blocks * d, d)[:m]  # (m, d)
+    return np.sqrt(rng.chisquare(d, size=(m, 1))) * directions
+
+
+def sobol(rng, m: int, d: int) -> np.ndarray:
+    """The first m points of a scrambled Sobol sequence, through the inverse normal CDF.
+
+    Each row is N(0, I), up to the 2⁻³⁰ grid of the sequence; together they fill space more
+    evenly than chance. Shape: (m, d), d ≤ 21201. Error: unbiased; no closed form for the
+    variance, and m a power of two serves best. Cost: O(m d).
+    Source: Yang, Sindhwani, Avron & Mahoney (2014); Joe & Kuo (2008) for the sequence.
+    """
+    m, d = _check(rng, m, d)
+    points = qmc.Sobol(d, scramble=True, bits=30, rng=rng).random_base2((m - 1).bit_length())
+    return ndtri(points[:m] + 2.0**-31)  # the middle of each grid cell: never 0, never 1
+
+
+METHODS = {
+    "iid": iid,
+    "orthogonal": orthogonal,
+    "fixed norms": partial(orthogonal, norms="fixed"),
+    "hadamard": hadamard,
+    "simplex": simplex,
+    "sobol": sobol,
+}
+
+
+def gaussian(rng, m: int, d: int, gamma: float = 0.5) -> np.ndarray:
+    """Frequencies of exp(−γ‖δ‖²): ω ~ N(0, 2γ I). With γ = ½ they are those of `iid`.
+
+    Shape: (m, d), in units of 1/length. Source: Rahimi & Recht (2007), Fig. 1 (γ = ½).
+    """
+    gamma = check_number(gamma, "gamma", above=0.0)
+    return math.sqrt(2 * gamma) * iid(rng, m, d)
+
+
+def laplacian(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
+    """Frequencies of exp(−γ‖δ‖₁): coordinates independent, Cauchy of scale γ.
+
+    Shape: (m, d), in units of 1/length; heavy tails: the largest is of order γ m d, and
+    float32 features lose digits there. Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
+    """
+    m, d = _check(rng, m, d)
+    gamma = check_number(gamma, "gamma", above=0.0)
+    return gamma * rng.standard_cauchy((m, d))
+
+
+def cauchy(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
+    """Frequencies of ∏ 1/(1 + γδᵢ²): coordinates independent, Laplace of scale √γ.
+
+    Shape: (m, d), in units of 1/length. Source: Rahimi & Recht (2007), Fig. 1.
+    Differs from the paper: `kernels.cauchy` has no factor 2.
+    """
+    m, d = _check(rng, m, d)
+    gamma = check_number(gamma, "gamma", above=0.0)
+    return rng.laplace(scale=math.sqrt(gamma), size=(m, d))
+
+
+def matern(rng, m: int, d: int, nu: float = 1.5, length: float = 1.0) -> np.ndarray:
+    """Frequencies of the Matérn kernel: multivariate t with 2ν degrees of freedom, scale 1/ℓ.
+
+    ω = g √(2ν/c) / ℓ with g ~ N(0, I), c ~ χ²_{2ν}; any ν > 0, ℓ = `length`.
+    Shape: (m, d), in units of 1/length. Source: Rasmussen & Williams (2006), eq. 4.15.
+    """
+    m, d = _check(rng, m, d)
+    nu = check_number(nu, "nu", above=0.0)
+    length = check_number(length, "length", above=0.0)
+    stretch = np.sqrt(2 * nu / rng.chisquare(2 * nu, size=(m, 1)))
+    return stretch * rng.standard_normal((m, d)) / length
+
+
+SPECTRAL = {"gaussian": gaussian, "laplacian": laplacian, "cauchy": cauchy, "matern": matern}
