@@ -136,6 +136,17 @@ def check_array(x, name: str, dims: str):
     return xp
 
 
+def check_library(x, y, names: str):
+    """The namespace of x and y. Raises: ValueError, calling them `names`, if theirs differ."""
+    try:
+        return array_api_compat.array_namespace(x, y)
+    except TypeError as error:
+        raise ValueError(
+            f"{names} must be arrays of one library, got "
+            f"{type(x).__module__} and {type(y).__module__}: move one with to_like"
+        ) from error
+
+
 def check_count(value, name: str) -> int:
     """value as a Python integer ≥ 1. Raises: ValueError naming `name` and what came."""
     try:
