@@ -7,11 +7,15 @@ NumPy) non-finite input and for parameters out of range.
 import math
 from typing import Any
 
+import array_api_compat
 from jaxtyping import Float
 
-from .backend import check_array, check_count, check_number
+from .backend import check_array, check_count, check_library, check_number
 
 Array = Any
+
+# Features computed in one step, in entries: their work fits in a core's cache, or fills a GPU.
+STEP, GPU_STEP = 2**18, 2**24
 
 
 def _monomials_by_degree(xp, columns, degree):
@@ -67,3 +71,92 @@ def taylor(x: Float[Array, "... n d"], degree: int) -> Float[Array, "... n F"]:
     xp = check_array(x, "x", "n, d")
     degree = check_count(degree, "degree")
     return xp.concat(_monomials_by_degree(xp, _columns(x), degree), axis=-1)
+
+
+def _check_directions(x, W):
+    """The namespace of x (..., n, d) and W (m, d), and W in the dtype of x."""
+    check_array(x, "x", "n, d")
+    check_array(W, "W", "m, d")
+    if W.ndim != 2 or W.shape[-1] != x.shape[-1]:
+        raise ValueError(
+            f"W must have shape (m, d) with d = {x.shape[-1]}, the width of x, "
+            f"got shape {tuple(W.shape)}"
+        )
+    xp = check_library(x, W, "x and W")
+    return xp, xp.astype(W, x.dtype, copy=False)
+
+
+def _in_steps(block, x, F, out):
+    """block(x), (..., n, F), a few rows at a time: no step holds more than a few MiB.
+
+    Written into `out` where it is given. JAX arrays cannot be written into: block(x) at once.
+    """
+    shape = (*x.shape[:-1], F)
+    if out is not None and (tuple(out.shape), out.dtype) != (shape, x.dtype):
+        raise ValueError(
+            f"out must have shape {shape} and dtype {x.dtype}, "
+            f"got {tuple(out.shape)} and {out.dtype}"
+        )
+    if out is not None and array_api_compat.is_jax_array(out):
+        raise ValueError("out must be an array that can be written into, got a JAX array")
+    step = GPU_STEP if array_api_compat.is_cupy_array(x) else STEP
+    n = x.shape[-2]
+    rows = max(1, step * n // math.prod(shape))
+    if array_api_compat.is_jax_array(x) or (out is None and rows >= n):
+        return block(x)
+    if out is None:
+        xp = array_api_compat.array_namespace(x)
+        out = xp.empty(shape, dtype=x.dtype, device=array_api_compat.device(x))
+    for start in range(0, n, rows):
+        stop = min(start + rows, n)
+        out[..., start:stop, :] = block(x[..., start:stop, :])
+    return out
+
+
+def fourier(
+    x: Float[Array, "... n d"], W: Float[Array, "m d"], out: Array | None = None
+) -> Float[Array, "... n 2*m"]:
+    """[cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) is the mean of cos(ωᵀ(x − y)) over the rows ω.
+
+    No 2π: W is in radians. Shape: (..., n, 2m), dtype that of x (W is cast to it); written
+    into `out` where given. Error: unbiased where W is drawn from the kernel's spectrum, and
+    φ(x)ᵀφ(x) = 1; `theory.fourier_variance`. Cost: O(n m d); the result and a few MiB.
+    Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
+    """
+    xp, W = _check_directions(x, W)
+    m = W.shape[0]
+
+    def block(x):
+        phase = xp.tensordot(x, W, axes=((-1,), (-1,)))  # (..., rows, m)
+        return xp.concat([xp.cos(phase), xp.sin(phase)], axis=-1) * (1 / math.sqrt(m))
+
+    return _in_steps(block, x, 2 * m, out)
+
+
+def fourier_phase(
+    x: Float[Array, "... n d"],
+    W: Float[Array, "m d"],
+    b: Float[Array, "m"],
+    out: Array | None = None,
+) -> Float[Array, "... n m"]:
+    """√(2/m) cos(x Wᵀ + b), b uniform on [0, 2π): φ(x)ᵀφ(y) has the mean of `fourier`'s.
+
+    Half the features of `fourier` from the same W, and more variance for a Gaussian kernel.
+    Shape: (..., n, m), dtype that of x (W and b are cast to it); written into `out` where
+    given. Error: unbiased; `theory.fourier_phase_variance`; φ(x)ᵀφ(x) is 1 in the mean only.
+    Cost: O(n m d); the result and a few MiB.
+    Source: Rahimi & Recht (2007), Algorithm 1; Sutherland & Schneider (2015), its z̆.
+    """
+    xp, W = _check_directions(x, W)
+    m = W.shape[0]
+    check_array(b, "b", "m")
+    if tuple(b.shape) != (m,):
+        raise ValueError(f"b must have shape (m,) = ({m},), got shape {tuple(b.shape)}")
+    check_library(W, b, "W and b")
+    b = xp.astype(b, x.dtype, copy=False)
+
+    def block(x):
+        phase = xp.tensordot(x, W, axes=((-1,), (-1,))) + b  # (..., rows, m)
+        return xp.cos(phase) * math.sqrt(2 / m)
+
+    return _in_steps(block, x, m, out)
