@@ -2,7 +2,9 @@
 
     backend      where arrays live: NumPy on a CPU, CuPy on a GPU
     kernels      the kernels, exactly: Gram matrices
+    projections  random directions W, drawn on the host
     features     maps whose inner products give or estimate a kernel
+    theory       the mean and the variance of each estimator, in closed form
     figures      one style; show(fig, alt=...) puts a figure and its words on the page
     checks       what a right answer to an exercise satisfies
 
@@ -18,7 +20,16 @@ Modules marked *device* in their lesson compute where their arrays live and neve
 back; `to_host` is the only way home.
 """
 
-from . import features, kernels
+from . import features, kernels, projections, theory
 from .backend import get_backend, synchronize, to_host, to_like
 
-__all__ = ["features", "get_backend", "kernels", "synchronize", "to_host", "to_like"]
+__all__ = [
+    "features",
+    "get_backend",
+    "kernels",
+    "projections",
+    "synchronize",
+    "theory",
+    "to_host",
+    "to_like",
+]

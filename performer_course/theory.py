@@ -1,0 +1,278 @@
+"""What each estimator's mean and variance are, in closed form: one function a formula.
+
+Host side: NumPy and SciPy. r = ‖x − y‖ and z = ‖x + y‖ are numbers or arrays, and the result
+has their shape; m directions in dimension d. Everything estimates the Gaussian kernel
+K = exp(−r²/2), or, for the positive features, exp(z²/2) = E exp(ωᵀ(x + y)); what the softmax
+kernel multiplies that by, Λ = exp(−(‖x‖² + ‖y‖²)/2), multiplies its variance by Λ².
+All raise ValueError for negative or non-finite lengths, and m or d below 1.
+
+One idea carries most of it. For two directions, cos(ω₁ᵀδ) cos(ω₂ᵀδ) is the mean of
+cos((ω₁ ± ω₂)ᵀδ), and where ω₁ ± ω₂ points anywhere with equal chance only its length R counts:
+E cos = E ₀F₁(; d/2; −R² r²/4). Orthogonal rows have R² ~ χ²_{2d}, which gives ₁F₁.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import hyp0f1, hyp1f1, ndtr
+
+from .backend import check_count, check_number
+from .projections import fwht
+
+
+def _length(value, name):
+    """value as a float array of lengths. Raises: ValueError naming `name`."""
+    value = np.asarray(value, dtype=float)
+    if not np.isfinite(value).all() or (value < 0).any():
+        raise ValueError(f"{name} must be finite and not negative, got {value}")
+    return value
+
+
+def _same_block(m, d):
+    """Among m rows in blocks of d, the last cut: ordered pairs i ≠ j in one block, over m²."""
+    m, d = check_count(m, "m"), check_count(d, "d")
+    full, last = divmod(m, d)
+    return (full * d * (d - 1) + last * (last - 1)) / m**2
+
+
+def _bessel(s, d):
+    """₀F₁(; d/2; s/4) = E exp(√s u), u a coordinate of a uniform point on the sphere in R^d.
+
+    SciPy's hyp0f1 overflows at large d; there the trapezoidal rule over u = cos θ, density
+    ∝ sin^{d−2} θ, is exact to rounding once it has √|s| + d nodes.
+    """
+    s = np.asarray(s, dtype=float)
+    if d < 100:
+        return hyp0f1(d / 2, s / 4)
+    root = np.sqrt(s.astype(complex))[..., None]  # i√|s| for s < 0: the exponential is a cosine
+    nodes = 64 + d + int(np.abs(root).max(initial=0))
+    theta = (np.arange(nodes) + 0.5) * math.pi / nodes
+    weights = np.sin(theta) ** (d - 2)
+    return np.exp(root * np.cos(theta)).real @ (weights / weights.sum())
+
+
+# A. Independent directions
+
+
+def fourier_variance(r, m: int):
+    """Var = (1 − e^{−r²})² / (2m): `features.fourier`, iid rows, Gaussian kernel; no bias.
+
+    Source: Sutherland & Schneider (2015), §2.1, with m = D/2.
+    """
+    r, m = _length(r, "r"), check_count(m, "m")
+    return np.expm1(-(r**2)) ** 2 / (2 * m)
+
+
+def fourier_phase_variance(r, m: int):
+    """Var = (1 + K⁴/2 − K²) / m: `features.fourier_phase`, iid rows, Gaussian kernel; no bias.
+
+    Per feature it loses to `fourier` at every r: (1 + K⁴/2 − K²)/F against (1 + K⁴ − 2K²)/F.
+    Source: Sutherland & Schneider (2015), §2.1, with m = D.
+    """
+    r = _length(r, "r")
+    return shift_invariant_phase_variance(np.exp(-(r**2) / 2), np.exp(-2 * r**2), m)
+
+
+def shift_invariant_variance(k, k2, m: int):
+    """Var = (1 + k(2δ) − 2k(δ)²) / (2m): `features.fourier`, any shift-invariant k, k(0) = 1.
+
+    k, k2: the kernel at δ and at 2δ. Rows iid from its spectrum.
+    Source: Sutherland & Schneider (2015), §2.1.
+    """
+    k, k2, m = np.asarray(k, dtype=float), np.asarray(k2, dtype=float), check_count(m, "m")
+    return (1 + k2 - 2 * k**2) / (2 * m)
+
+
+def shift_invariant_phase_variance(k, k2, m: int):
+    """Var = (1 + k(2δ)/2 − k(δ)²) / m: `features.fourier_phase`, any such k.
+
+    More than `fourier` has for as many features exactly where k(2δ)/2 < k(δ)².
+    Source: Sutherland & Schneider (2015), §2.1.
+    """
+    k, k2, m = np.asarray(k, dtype=float), np.asarray(k2, dtype=float), check_count(m, "m")
+    return (1 + k2 / 2 - k**2) / m
+
+
+def positive_variance(z, m: int):
+    """Var of (1/m) Σ exp(ω_iᵀ(x + y)), iid rows: e^{z²} (e^{z²} − 1) / m; the mean is e^{z²/2}.
+
+    Times Λ² it is the MSE of positive features. Source: Choromanski et al. (2021), Lemma 2.
+    """
+    z, m = _length(z, "z"), check_count(m, "m")
+    return np.exp(z**2) * np.expm1(z**2) / m
+
+
+def uniform_bound(eps, m: int, d: int, diameter: float, sigma: float):
+    """P(error of `features.fourier` reaches eps anywhere on a set of that diameter) ≤ this.
+
+    min(1, β (σℓ/ε)^{2d/(d+2)} exp(−mε²/(4(d+2)))), ℓ = diameter, σ² = E‖ω‖² (d for K), with
+    β = 2^{(6d+2)/(d+2)} (q^{−d/(d+2)} + q^{2/(d+2)}) ≤ 66, q = d/2. For iid rows.
+    Source: Sutherland & Schneider (2015), Prop. 1 with α = 1, D = 2m; the argument of Rahimi &
+    Recht (2007), Claim 1 (β = 256) with its constant minimised, and derived anew here.
+    """
+    eps, m, d = _length(eps, "eps"), check_count(m, "m"), check_count(d, "d")
+    diameter = check_number(diameter, "diameter", above=0.0)
+    sigma = check_number(sigma, "sigma", above=0.0)
+    q = d / 2
+    beta = 2 ** ((6 * d + 2) / (d + 2)) * (q ** (-d / (d + 2)) + q ** (2 / (d + 2)))
+    with np.errstate(divide="ignore"):
+        spread = (sigma * diameter / eps) ** (2 * d / (d + 2))
+    return np.minimum(1.0, beta * spread * np.exp(-m * eps**2 / (4 * (d + 2))))
+
+
+# B. Orthogonal directions, independent χ_d norms
+
+
+def orthogonal_fourier_variance(r, m: int, d: int):
+    """Var = (1 − e^{−r²})²/(2m) + c [₁F₁(d; d/2; −r²/2) − e^{−r²}]: `orthogonal`; no bias.
+
+    c = (m − 1)/m for m ≤ d, (d − 1)/m for full blocks of d. At m = d and r → 0 the ratio to
+    iid is 3/(d + 2); it can pass 1 at large r. Below r = .01 the bracket loses digits.
+    Source: Yu et al. (2016), Theorem 1, exact where the paper bounds, and with blocks.
+    """
+    r = _length(r, "r")
+    covariance = hyp1f1(d, d / 2, -(r**2) / 2) - np.exp(-(r**2))
+    return fourier_variance(r, m) + _same_block(m, d) * covariance
+
+
+def orthogonal_positive_variance(z, m: int, d: int):
+    """Var = e^{z²}(e^{z²} − 1)/m + c [₁F₁(d; d/2; z²/2) − e^{z²}]: positive features.
+
+    c as in `orthogonal_fourier_variance`. Times Λ² it is the MSE; always below iid's.
+    Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
+    """
+    z = _length(z, "z")
+    covariance = hyp1f1(d, d / 2, z**2 / 2) - np.exp(z**2)
+    return positive_variance(z, m) + _same_block(m, d) * covariance
+
+
+def unsigned_qr_mean(z1):
+    """E exp(ω₁ᵀz) / exp(‖z‖²/2) = 2Φ(−z₁) where QR's signs are left as LAPACK makes them.
+
+    ω₁: the first column of Q times a χ_d norm; Householder's Q has a first entry that is never
+    positive. z1: the first coordinate of z. Right for even functions such as cos, not for exp.
+    Source: a half-normal's moment generating function; Mezzadri (2007), §4.
+    """
+    return 2 * ndtr(-np.asarray(z1, dtype=float))
+
+
+# C. Fixed norms √d
+
+
+def fixed_norm_mean(r, d: int):
+    """E cos(ωᵀδ) = ₀F₁(; d/2; −d r²/4), ω uniform on the sphere of radius √d.
+
+    A Bessel kernel, not the Gaussian one: less by about r⁴/(4(d + 2)) for small r.
+    Source: Schoenberg (1938); Yu et al. (2016), §3, name it R-ORF's bias.
+    """
+    r, d = _length(r, "r"), check_count(d, "d")
+    return _bessel(-d * r**2, d)
+
+
+def fixed_norm_variance(r, m: int, d: int):
+    """Var = [(1 + j(4r²))/2 − j(r²)²]/m + c [j(2r²) − j(r²)²], j(s) = ₀F₁(; d/2; −d s/4).
+
+    `orthogonal(norms="fixed")`; c as in `orthogonal_fourier_variance`. About its own mean.
+    Source: the lengths of ω₁ ± ω₂ are √(2d) each, and that of 2ω is 2√d.
+    """
+    r, m, d = _length(r, "r"), check_count(m, "m"), check_count(d, "d")
+    mean = fixed_norm_mean(r, d)
+    one = (1 + fixed_norm_mean(2 * r, d)) / 2 - mean**2
+    two = fixed_norm_mean(math.sqrt(2) * r, d) - mean**2
+    return one / m + _same_block(m, d) * two
+
+
+def fixed_norm_mse(r, m: int, d: int):
+    """E (estimate − e^{−r²/2})² = variance + bias², for `orthogonal(norms="fixed")`.
+
+    The bias stays as m grows. Source: `fixed_norm_variance`, `fixed_norm_mean`.
+    """
+    bias = fixed_norm_mean(r, d) - np.exp(-(_length(r, "r") ** 2) / 2)
+    return fixed_norm_variance(r, m, d) + bias**2
+
+
+def fixed_norm_positive_ratio(z, d: int):
+    """E exp(ωᵀ(x + y)) / e^{z²/2} = e^{−z²/2} ₀F₁(; d/2; d z²/4) ≤ 1: the regularised softmax.
+
+    = 1 − z⁴/(4(d + 2)) + … Source: Choromanski et al. (2021), Theorem 1 (SMREG).
+    """
+    z, d = _length(z, "z"), check_count(d, "d")
+    return np.exp(-(z**2) / 2) * _bessel(d * z**2, d)
+
+
+def hadamard_mean(delta):
+    """E cos(ωᵀδ) for a row of `hadamard`, exactly: every choice of signs, d a power of two ≤ 8.
+
+    ω = D₃v, v = H s Hε with signs s and ε: the mean over both of ∏ⱼ cos(vⱼδⱼ).
+    delta: (..., d) → (...). Not j(r²) of `fixed_norm_mean`: that is its average over the
+    directions of δ. Cost: O(4^d d). Source: Yu et al. (2016), §4 define ω; derived here.
+    """
+    delta = np.asarray(delta, dtype=float)
+    d = delta.shape[-1] if delta.ndim else 0
+    if d not in (1, 2, 4, 8) or not np.isfinite(delta).all():
+        raise ValueError(f"delta must be finite, (..., d), d in 1, 2, 4, 8, got {delta.shape}")
+    signs = 1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1)  # (2^d, d)
+    eta = fwht(signs.T)  # (d, 2^d), a column Hε for each ε
+    v = fwht(eta[:, :, None] * signs.T[:, None, :]).reshape(d, -1)  # (d, 4^d)
+    means = [np.prod(np.cos(v * row[:, None]), axis=0).mean() for row in delta.reshape(-1, d)]
+    return np.reshape(means, delta.shape[:-1])
+
+
+def hadamard_departure(delta):
+    """[3r⁴/(d + 2) − ‖δ‖₄⁴] / (3d²): by how much `hadamard`'s mean exceeds j(r²), to order r⁴.
+
+    Zero over all directions of δ; lowest along an axis, highest for |δⱼ| all equal.
+    delta: (..., d), d a power of two → (...). Error: O(r⁶/d²).
+    Source: derived here: E(ωᵀδ)⁴ = 3(1 − 2/d + 4/d²) r⁴ − (8/d²) Σ δⱼ⁴.
+    """
+    delta = np.asarray(delta, dtype=float)
+    d = delta.shape[-1]
+    square = np.sum(delta**2, axis=-1)
+    return (3 * square**2 / (d + 2) - np.sum(delta**4, axis=-1)) / (3 * d**2)
+
+
+# E. Simplex directions
+
+
+def _simplex_mean(s, d, sign):
+    """E exp(√s uᵀ(ω₁ ± ω₂)), u a unit vector, ω₁ and ω₂ two rows of `simplex`.
+
+    Norms R cos θ and R sin θ with R² ~ χ²_{2d} and 2θ = φ of density ∝ sin^{d−1} φ on (0, π):
+    ‖ω₁ ± ω₂‖² = R² (1 ∓ sin φ/(d−1)), and R integrates to ₁F₁. φ by Gauss–Legendre.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(64 + d)
+    phi = (nodes + 1) * math.pi / 2
+    weights = weights * np.sin(phi) ** (d - 1)
+    shrink = 1 - sign * np.sin(phi) / (d - 1)
+    return hyp1f1(d, d / 2, s[..., None] * shrink / 2) @ (weights / weights.sum())
+
+
+def simplex_positive_variance(z, m: int, d: int):
+    """Var = e^{z²}(e^{z²} − 1)/m + c [E e^{(ω₁+ω₂)ᵀ(x+y)} − e^{z²}]: `simplex` rows.
+
+    Positive features; c as in `orthogonal_fourier_variance`; d ≥ 2. Times Λ² it is the MSE.
+    Error: one smooth integral by quadrature, to rounding. Source: Reid et al. (2023), §3,
+    their series in moments of ‖ω₁ + ω₂‖ summed in closed form.
+    """
+    z, d = _length(z, "z"), _two_or_more(d)
+    covariance = _simplex_mean(z**2, d, 1) - np.exp(z**2)
+    return positive_variance(z, m) + _same_block(m, d) * covariance
+
+
+def simplex_fourier_variance(r, m: int, d: int):
+    """Var = (1 − e^{−r²})²/(2m) + c [E cos(ω₁ᵀδ) cos(ω₂ᵀδ) − e^{−r²}]: `simplex`, cos and sin.
+
+    c as in `orthogonal_fourier_variance`; d ≥ 2. The gain of exp is not the gain of cos: the
+    cosine is even, and ω₁ − ω₂ is as long as ω₁ + ω₂ is short.
+    Error: as `simplex_positive_variance`. Source: derived here in the same way.
+    """
+    r, d = _length(r, "r"), _two_or_more(d)
+    product = (_simplex_mean(-(r**2), d, 1) + _simplex_mean(-(r**2), d, -1)) / 2
+    return fourier_variance(r, m) + _same_block(m, d) * (product - np.exp(-(r**2)))
+
+
+def _two_or_more(d):
+    d = check_count(d, "d")
+    if d == 1:
+        raise ValueError("simplex directions need d of at least 2, got 1")
+    return d
