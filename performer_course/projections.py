@@ -114,12 +114,11 @@ def hadamard_transform(signs: np.ndarray, x: np.ndarray) -> np.ndarray:
     D = signs.shape[-1]
     if x.ndim != 2 or not 1 <= len(x) <= D:
         raise ValueError(f"x must have shape (d, n) with 1 ≤ d ≤ {D}, got shape {x.shape}")
-    padded = np.zeros((D, x.shape[1]))
-    padded[: len(x)] = x
-    blocks = []
-    for first, second, third in signs[..., None]:  # (D, 1) each
-        blocks.append(fwht(first * fwht(second * fwht(third * padded))))  # (D, n)
-    return math.sqrt(D) * np.concatenate(blocks)
+    padded = np.zeros((D, 1, x.shape[1]))
+    padded[: len(x), 0] = x
+    first, second, third = np.moveaxis(signs, 0, -1)[..., None]  # (D, blocks, 1) each
+    rows = fwht(first * fwht(second * fwht(third * padded)))  # (D, blocks, n)
+    return math.sqrt(D) * np.moveaxis(rows, 0, 1).reshape(-1, x.shape[1])
 
 
 def hadamard(rng, m: int, d: int) -> np.ndarray:
@@ -173,6 +172,17 @@ METHODS = {
     "simplex": simplex,
     "sobol": sobol,
 }
+
+
+def phases(rng, m: int) -> np.ndarray:
+    """The offsets b of `features.fourier_phase`: uniform on the whole circle, [0, 2π).
+
+    Shape: (m,), in radians. They make E cos(ωᵀ(x + y) + 2b) vanish; the half circle [0, π)
+    would do too, since a Gram matrix does not see the sign of a feature.
+    Source: Rahimi & Recht (2007), Algorithm 1.
+    """
+    m, _ = _check(rng, m, 1)
+    return rng.uniform(0.0, 2 * math.pi, size=m)
 
 
 def gaussian(rng, m: int, d: int, gamma: float = 0.5) -> np.ndarray:

@@ -1,0 +1,142 @@
+"""Which defect turns which claim red: plants every mutant, runs the claims, writes CLAIMS.md.
+
+A claim is a function `claim(p)` that raises where the package p is wrong; p holds the modules
+by name. A mutant is one line of the package, changed the way published code gets it wrong. It
+is planted in a copy of its module, in memory, and runs against the claims that execute the
+function it sits in.
+
+    python -m tools.claims          plant all, write CLAIMS.md
+    python -m tools.claims --check  plant all, say whether CLAIMS.md is what comes out
+"""
+
+import ast
+import importlib
+import sys
+import types
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "performer_course"
+PAGE = ROOT / "CLAIMS.md"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`old`, which stands once in `module`, replaced by `new`; `slip` says it in words."""
+
+    name: str
+    module: str
+    slip: str
+    old: str
+    new: str
+
+
+def package(**planted):
+    """The package's modules by name, those in `planted` in place of their own."""
+    names = ("features", "kernels", "projections", "theory")
+    modules = {n: importlib.import_module(f"performer_course.{n}") for n in names}
+    return types.SimpleNamespace(**{**modules, **planted})
+
+
+def plant(mutant: Mutant):
+    """The package with `mutant` in it. Raises: ValueError where `old` does not stand once."""
+    path = PACKAGE / f"{mutant.module}.py"
+    source = path.read_text(encoding="utf-8")
+    if source.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.name}: its old text stands {source.count(mutant.old)} times")
+    module = types.ModuleType(f"performer_course.{mutant.module}")
+    module.__package__ = "performer_course"
+    exec(compile(source.replace(mutant.old, mutant.new), str(path), "exec"), module.__dict__)
+    return package(**{mutant.module: module})
+
+
+def site(mutant: Mutant) -> str | None:
+    """The top-level function that holds the mutant; None where it is outside of all."""
+    source = (PACKAGE / f"{mutant.module}.py").read_text(encoding="utf-8")
+    line = source[: source.index(mutant.old)].count("\n") + 1
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= node.end_lineno:
+            return node.name
+    return None
+
+
+def executed(claim) -> set:
+    """(module, function) of the package that the claim runs, where nothing is planted."""
+    seen = set()
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(str(PACKAGE)):
+            module, function = Path(code.co_filename).stem, code.co_qualname.split(".")[0]
+            seen.update({(module, function), (module, None)})
+
+    sys.setprofile(note)
+    try:
+        claim(package())
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+def is_red(claim, p) -> bool:
+    """Whether the claim fails on p, by any exception."""
+    try:
+        claim(p)
+    except Exception:
+        return True
+    return False
+
+
+def matrix(claims, mutants) -> dict:
+    """For each claim's name: the names of the mutants that turn it red."""
+    reach = {claim: executed(claim) for claim in claims}
+    caught = {claim.__name__: [] for claim in claims}
+    for mutant in mutants:
+        place, p = (mutant.module, site(mutant)), plant(mutant)
+        for claim in claims:
+            if place in reach[claim] and is_red(claim, p):
+                caught[claim.__name__].append(mutant.name)
+    return caught
+
+
+def render(claims, mutants, caught) -> str:
+    """CLAIMS.md: the claims with what they catch, then the mutants with what they change."""
+    lines = [
+        "# What the tests claim, and what each claim catches",
+        "",
+        "Written by `python -m tools.claims`: every mutant below is planted in the package,",
+        "and the claims run against it. A claim is worth what it catches.",
+        "",
+        "| claim | what it asserts | mutants that turn it red |",
+        "|---|---|---|",
+    ]
+    for claim in claims:
+        text = " ".join(claim.__doc__.split()).replace("|", "\\|")
+        names = ", ".join(caught[claim.__name__]) or "–"
+        lines.append(f"| {claim.__name__.replace('_', ' ')} | {text} | {names} |")
+    lines += ["", "| mutant | module | the slip |", "|---|---|---|"]
+    lines += [f"| {m.name} | {m.module} | {m.slip} |" for m in mutants]
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments) -> int:
+    from tests.mutants import MUTANTS
+    from tests.test_claims_random_features import CLAIMS
+
+    caught = matrix(CLAIMS, MUTANTS)
+    missed = [m.name for m in MUTANTS if not any(m.name in names for names in caught.values())]
+    page = render(CLAIMS, MUTANTS, caught)
+    if "--check" in arguments:
+        stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page
+        print(
+            "CLAIMS.md is stale: run python -m tools.claims" if stale else "CLAIMS.md is true"
+        )
+        return int(stale or bool(missed))
+    PAGE.write_text(page, encoding="utf-8")
+    print(f"{len(CLAIMS)} claims, {len(MUTANTS)} mutants, missed: {missed or 'none'}")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
