@@ -86,41 +86,30 @@ def _check_directions(x, W):
     return xp, xp.astype(W, x.dtype, copy=False)
 
 
-def _in_steps(block, x, F, out):
+def _in_steps(block, x, F):
     """block(x), (..., n, F), a few rows at a time: no step holds more than a few MiB.
 
-    Written into `out` where it is given. JAX arrays cannot be written into: block(x) at once.
+    JAX arrays cannot be written into: block(x) at once.
     """
-    shape = (*x.shape[:-1], F)
-    if out is not None and (tuple(out.shape), out.dtype) != (shape, x.dtype):
-        raise ValueError(
-            f"out must have shape {shape} and dtype {x.dtype}, "
-            f"got {tuple(out.shape)} and {out.dtype}"
-        )
-    if out is not None and array_api_compat.is_jax_array(out):
-        raise ValueError("out must be an array that can be written into, got a JAX array")
+    n, shape = x.shape[-2], (*x.shape[:-1], F)
     step = GPU_STEP if array_api_compat.is_cupy_array(x) else STEP
-    n = x.shape[-2]
     rows = max(1, step * n // math.prod(shape))
-    if array_api_compat.is_jax_array(x) or (out is None and rows >= n):
+    if rows >= n or array_api_compat.is_jax_array(x):
         return block(x)
-    if out is None:
-        xp = array_api_compat.array_namespace(x)
-        out = xp.empty(shape, dtype=x.dtype, device=array_api_compat.device(x))
+    xp = array_api_compat.array_namespace(x)
+    features = xp.empty(shape, dtype=x.dtype, device=array_api_compat.device(x))
     for start in range(0, n, rows):
         stop = min(start + rows, n)
-        out[..., start:stop, :] = block(x[..., start:stop, :])
-    return out
+        features[..., start:stop, :] = block(x[..., start:stop, :])
+    return features
 
 
-def fourier(
-    x: Float[Array, "... n d"], W: Float[Array, "m d"], out: Array | None = None
-) -> Float[Array, "... n 2*m"]:
+def fourier(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n 2*m"]:
     """[cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) is the mean of cos(ωᵀ(x − y)) over the rows ω.
 
-    No 2π: W is in radians. Shape: (..., n, 2m), dtype that of x (W is cast to it); written
-    into `out` where given. Error: unbiased where W is drawn from the kernel's spectrum, and
-    φ(x)ᵀφ(x) = 1; `theory.fourier_variance`. Cost: O(n m d); the result and a few MiB.
+    No 2π: W is in radians. Shape: (..., n, 2m), dtype that of x (W is cast to it).
+    Error: unbiased where W is drawn from the kernel's spectrum, and φ(x)ᵀφ(x) = 1;
+    `theory.fourier_variance`. Cost: O(n m d); memory, the result and a few MiB.
     Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
     """
     xp, W = _check_directions(x, W)
@@ -130,21 +119,18 @@ def fourier(
         phase = xp.tensordot(x, W, axes=((-1,), (-1,)))  # (..., rows, m)
         return xp.concat([xp.cos(phase), xp.sin(phase)], axis=-1) * (1 / math.sqrt(m))
 
-    return _in_steps(block, x, 2 * m, out)
+    return _in_steps(block, x, 2 * m)
 
 
 def fourier_phase(
-    x: Float[Array, "... n d"],
-    W: Float[Array, "m d"],
-    b: Float[Array, "m"],
-    out: Array | None = None,
+    x: Float[Array, "... n d"], W: Float[Array, "m d"], b: Float[Array, "m"]
 ) -> Float[Array, "... n m"]:
     """√(2/m) cos(x Wᵀ + b), b uniform on [0, 2π): φ(x)ᵀφ(y) has the mean of `fourier`'s.
 
     Half the features of `fourier` from the same W, and more variance for a Gaussian kernel.
-    Shape: (..., n, m), dtype that of x (W and b are cast to it); written into `out` where
-    given. Error: unbiased; `theory.fourier_phase_variance`; φ(x)ᵀφ(x) is 1 in the mean only.
-    Cost: O(n m d); the result and a few MiB.
+    Shape: (..., n, m), dtype that of x (W and b are cast to it).
+    Error: unbiased; `theory.fourier_phase_variance`; φ(x)ᵀφ(x) is 1 in the mean only.
+    Cost: O(n m d); memory, the result and a few MiB.
     Source: Rahimi & Recht (2007), Algorithm 1; Sutherland & Schneider (2015), its z̆.
     """
     xp, W = _check_directions(x, W)
@@ -159,4 +145,4 @@ def fourier_phase(
         phase = xp.tensordot(x, W, axes=((-1,), (-1,))) + b  # (..., rows, m)
         return xp.cos(phase) * math.sqrt(2 / m)
 
-    return _in_steps(block, x, m, out)
+    return _in_steps(block, x, m)
