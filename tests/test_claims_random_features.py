@@ -471,9 +471,7 @@ def simplex_rows_do_not_help_cosines(p):
     """cos+sin: unbiased, exact variance; for r ≤ 1 above that of orthogonal rows"""
     rng = np.random.default_rng(28)
     for d, m, N in ((2, 2, 8000), (3, 3, 8000), (8, 8, 4000)):
-        estimates = fourier_estimates(
-            p, pair(rng, d), draws(p.projections.simplex, rng, N, m, d)
-        )
+        estimates = fourier_estimates(p, pair(rng, d), draws(p.projections.simplex, rng, N, m, d))
         agrees(estimates, gauss(), p.theory.simplex_fourier_variance(RADII, m, d))
     r = np.array([0.3, 0.5, 1.0])
     for d in (3, 8, 16, 64):
@@ -634,9 +632,7 @@ def closed_forms_are_stable(p):
                 expected = float(series(None, half, -d * r * r / 4))
                 assert np.isclose(t.fixed_norm_mean(x, d), expected, rtol=0, atol=1e-12), place
                 expected = float(series(None, half, d * r * r / 4) * (-r * r / 2).exp())
-                assert np.isclose(t.fixed_norm_positive_ratio(x, d), expected, rtol=1e-10), (
-                    place
-                )
+                assert np.isclose(t.fixed_norm_positive_ratio(x, d), expected, rtol=1e-10), place
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda c: c.__name__)

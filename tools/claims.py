@@ -129,9 +129,7 @@ def main(arguments) -> int:
     page = render(CLAIMS, MUTANTS, caught)
     if "--check" in arguments:
         stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page
-        print(
-            "CLAIMS.md is stale: run python -m tools.claims" if stale else "CLAIMS.md is true"
-        )
+        print("CLAIMS.md is stale: run python -m tools.claims" if stale else "CLAIMS.md is true")
         return int(stale or bool(missed))
     PAGE.write_text(page, encoding="utf-8")
     print(f"{len(CLAIMS)} claims, {len(MUTANTS)} mutants, missed: {missed or 'none'}")
