@@ -117,7 +117,9 @@ def fourier(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, 
 
     def block(x):
         phase = xp.tensordot(x, W, axes=((-1,), (-1,)))  # (..., rows, m)
-        return xp.concat([xp.cos(phase), xp.sin(phase)], axis=-1) * (1 / math.sqrt(m))
+        waves = xp.concat([xp.cos(phase), xp.sin(phase)], axis=-1)  # (..., rows, 2m)
+        waves *= 1 / math.sqrt(m)  # in place: one buffer less in the cache
+        return waves
 
     return _in_steps(block, x, 2 * m)
 
@@ -143,6 +145,8 @@ def fourier_phase(
 
     def block(x):
         phase = xp.tensordot(x, W, axes=((-1,), (-1,))) + b  # (..., rows, m)
-        return xp.cos(phase) * math.sqrt(2 / m)
+        waves = xp.cos(phase)
+        waves *= math.sqrt(2 / m)
+        return waves
 
     return _in_steps(block, x, m)

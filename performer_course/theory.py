@@ -130,7 +130,7 @@ def orthogonal_fourier_variance(r, m: int, d: int):
     iid is 3/(d + 2); it can pass 1 at large r. Below r = .01 the bracket loses digits.
     Source: Yu et al. (2016), Theorem 1, exact where the paper bounds, and with blocks.
     """
-    r = _length(r, "r")
+    r, d = _length(r, "r"), check_count(d, "d")
     covariance = hyp1f1(d, d / 2, -(r**2) / 2) - np.exp(-(r**2))
     return fourier_variance(r, m) + _same_block(m, d) * covariance
 
@@ -141,7 +141,7 @@ def orthogonal_positive_variance(z, m: int, d: int):
     c as in `orthogonal_fourier_variance`. Times Λ² it is the MSE; always below iid's.
     Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
     """
-    z = _length(z, "z")
+    z, d = _length(z, "z"), check_count(d, "d")
     covariance = hyp1f1(d, d / 2, z**2 / 2) - np.exp(z**2)
     return positive_variance(z, m) + _same_block(m, d) * covariance
 

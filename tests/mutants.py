@@ -147,13 +147,13 @@ FEATURES = [
         "phase = xp.tensordot(x, W, axes=((-1,), (-1,)))  #",
         "phase = 2 * math.pi * xp.tensordot(x, W, axes=((-1,), (-1,)))  #",
     ),
-    ("no-root-m", "1/√m left out", "axis=-1) * (1 / math.sqrt(m))", "axis=-1)"),
-    ("one-over-m", "1/m for 1/√m", "* (1 / math.sqrt(m))", "* (1 / m)"),
+    ("no-root-m", "1/√m left out", "        waves *= 1 / math.sqrt(m)  # in", "        # in"),
+    ("one-over-m", "1/m for 1/√m", "*= 1 / math.sqrt(m)", "*= 1 / m"),
     (
         "root-of-all-features",
         "1/√(2m), for the number of features",
-        "* (1 / math.sqrt(m))",
-        "* (1 / math.sqrt(2 * m))",
+        "*= 1 / math.sqrt(m)",
+        "*= 1 / math.sqrt(2 * m)",
     ),
     (
         "cosine-twice",

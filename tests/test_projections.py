@@ -1,0 +1,144 @@
+"""Directions: what comes back for every m and d, and what a bad argument says."""
+
+import numpy as np
+import pytest
+from scipy.stats import ortho_group
+
+from performer_course import projections
+from performer_course.projections import METHODS, SPECTRAL
+
+ALL = {**METHODS, **{f"{name} spectrum": draw for name, draw in SPECTRAL.items()}}
+
+
+def generator():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(("m", "d"), [(1, 1), (3, 1), (1, 2), (5, 3), (8, 8), (17, 8), (7, 5)])
+@pytest.mark.parametrize("name", ALL)
+def test_every_method_gives_m_finite_rows_of_width_d(name, m, d):
+    if name == "simplex" and d == 1:
+        pytest.skip("a simplex needs two dimensions")
+    W = ALL[name](generator(), m, d)
+    assert W.shape == (m, d)
+    assert W.dtype == np.float64
+    assert np.isfinite(W).all()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_draw_depends_on_its_generator_alone_and_moves_it_on(name):
+    rng = generator()
+    first, second = ALL[name](rng, 6, 3), ALL[name](rng, 6, 3)
+    np.random.seed(1)  # noqa: NPY002
+    assert np.array_equal(first, ALL[name](generator(), 6, 3))
+    assert not np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("bad", [0, -1, 2.5, "4", None, True, float("nan")])
+def test_m_and_d_must_be_counts(name, bad):
+    with pytest.raises(ValueError, match=r"m must be an integer of at least 1, got"):
+        ALL[name](generator(), bad, 3)
+    with pytest.raises(ValueError, match=r"d must be an integer of at least 1, got"):
+        ALL[name](generator(), 3, bad)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("rng", [0, None, np.random.RandomState(0), np.random])
+def test_a_seed_is_no_generator(name, rng):
+    with pytest.raises(ValueError, match=r"default_rng\(seed\)"):
+        ALL[name](rng, 4, 3)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplacian", "cauchy"])
+@pytest.mark.parametrize("gamma", [0, -1.0, float("nan"), float("inf"), "1", True])
+def test_gamma_must_be_positive(name, gamma):
+    with pytest.raises(ValueError, match="gamma must be a finite number above 0"):
+        SPECTRAL[name](generator(), 4, 3, gamma)
+
+
+@pytest.mark.parametrize(("key", "value"), [("nu", 0), ("nu", float("nan")), ("length", -1)])
+def test_matern_parameters_must_be_positive(key, value):
+    with pytest.raises(ValueError, match=f"{key} must be a finite number above 0"):
+        projections.matern(generator(), 4, 3, **{key: value})
+
+
+def test_unknown_norms_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"\('chi', 'fixed', 'shared'\), got 'unit'"):
+        projections.orthogonal(generator(), 4, 4, norms="unit")
+
+
+def test_a_simplex_needs_two_dimensions():
+    with pytest.raises(ValueError, match="d of at least 2, got 1"):
+        projections.simplex(generator(), 4, 1)
+
+
+@pytest.mark.parametrize("d", [2, 3, 8])
+def test_rotations_are_those_of_scipy(d):
+    W = projections.orthogonal(generator(), d, d, norms="fixed")
+    expected = ortho_group.rvs(d, random_state=generator())
+    np.testing.assert_allclose(W / np.sqrt(d), expected, atol=1e-14)
+
+
+def test_in_one_dimension_a_direction_is_a_sign():
+    W = projections.orthogonal(generator(), 200, 1, norms="fixed")
+    assert set(W.ravel()) == {-1.0, 1.0}
+
+
+@pytest.mark.parametrize("norms", projections.NORMS)
+def test_norms_are_as_named(norms):
+    lengths = np.linalg.norm(projections.orthogonal(generator(), 10, 4, norms=norms), axis=1)
+    assert np.allclose(lengths, 2) is (norms == "fixed")
+    assert np.allclose(lengths, lengths[0]) is (norms != "chi")
+
+
+@pytest.mark.parametrize("shape", [(8,), (8, 3), (8, 2, 3)])
+def test_the_transform_is_its_own_inverse_and_leaves_its_input(shape):
+    x = generator().normal(size=shape)
+    before = x.copy()
+    np.testing.assert_allclose(projections.fwht(projections.fwht(x)), x, atol=1e-14)
+    np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (6, 2), (12,)])
+def test_the_transform_needs_a_power_of_two(shape):
+    with pytest.raises(ValueError, match="power of two long, got shape"):
+        projections.fwht(np.zeros(shape))
+
+
+@pytest.mark.parametrize("shape", [(4,), (9, 2), (0, 2), (2, 3, 4)])
+def test_hadamard_columns_must_fit_the_signs(shape):
+    signs = projections.hadamard_signs(generator(), 8, 8)
+    with pytest.raises(ValueError, match=r"shape \(d, n\) with 1 ≤ d ≤ 8, got shape"):
+        projections.hadamard_transform(signs, np.zeros(shape))
+
+
+def test_hadamard_needs_no_matrix():
+    signs = projections.hadamard_signs(generator(), 2**15, 2**15)
+    assert signs.shape == (1, 3, 2**15)
+    x = generator().normal(size=(2**15, 1))
+    y = projections.hadamard_transform(signs, x)
+    assert np.isclose((y**2).sum(), 2**15 * (x**2).sum())
+
+
+def test_sobol_points_at_the_edge_of_the_cube_are_finite(monkeypatch):
+    class Edge:
+        def __init__(self, d, **_):
+            self.d = d
+
+        def random_base2(self, _):
+            return np.array([[0.0] * self.d, [1 - 2.0**-30] * self.d])
+
+    monkeypatch.setattr(projections.qmc, "Sobol", Edge)
+    W = projections.sobol(generator(), 2, 3)
+    assert np.isfinite(W).all()
+    np.testing.assert_allclose(W[0], -W[1], rtol=1e-6)
+
+
+def test_phases_fill_the_circle():
+    b = projections.phases(generator(), 10_000)
+    assert b.shape == (10_000,)
+    assert 0 <= b.min() < 0.01
+    assert 0 < 2 * np.pi - b.max() < 0.01
+    with pytest.raises(ValueError, match="m must be"):
+        projections.phases(generator(), 0)

@@ -1,0 +1,124 @@
+"""Random Fourier features and the Matérn kernel: shapes, dtypes, steps, and bad arguments."""
+
+import tracemalloc
+
+import array_api_strict
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import Matern
+from sklearn.kernel_approximation import RBFSampler
+
+from performer_course import features, kernels, projections
+
+
+def points(*shape, dtype=float):
+    return np.random.default_rng(0).normal(size=shape).astype(dtype)
+
+
+W = points(6, 3)
+b = projections.phases(np.random.default_rng(1), 6)
+
+
+def by_the_loop(x, W, b=None):
+    """One feature after another."""
+    rows = []
+    for point in x:
+        phases = [sum(w_i * x_i for w_i, x_i in zip(w, point, strict=True)) for w in W]
+        if b is None:
+            row = [*map(np.cos, phases), *map(np.sin, phases)]
+            rows.append(np.array(row) / np.sqrt(len(W)))
+        else:
+            rows.append(np.sqrt(2 / len(W)) * np.cos(np.add(phases, b)))
+    return np.array(rows)
+
+
+def test_features_are_those_of_the_textbook_loop():
+    x = points(7, 3)
+    np.testing.assert_allclose(features.fourier(x, W), by_the_loop(x, W), atol=1e-15)
+    np.testing.assert_allclose(features.fourier_phase(x, W, b), by_the_loop(x, W, b), atol=1e-15)
+
+
+@pytest.mark.parametrize("gamma", [0.01, 0.5, 3.0])
+@pytest.mark.parametrize("d", [1, 7])
+def test_features_are_those_of_scikit_learn(gamma, d):
+    x = points(50, d, dtype=np.float32)
+    peer = RBFSampler(gamma=gamma, n_components=100, random_state=0).fit(x)
+    found = features.fourier_phase(x, peer.random_weights_.T, peer.random_offset_)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, peer.transform(x), rtol=0, atol=1e-6)
+
+
+@given(
+    batch=st.lists(st.integers(1, 3), max_size=2),
+    sizes=st.tuples(*[st.integers(1, 9)] * 3),
+    step=st.integers(1, 60),
+    dtype=st.sampled_from(["float32", "float64"]),
+    module=st.sampled_from([np, array_api_strict]),
+)
+def test_any_shape_in_any_step_gives_the_same(batch, sizes, step, dtype, module):
+    n, m, d = sizes
+    x, W, b = points(*batch, n, d, dtype=dtype), points(m, d), points(m)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(features, "STEP", step)
+        given = [module.asarray(a) for a in (x, W, b)]
+        found = features.fourier(*given[:2]), features.fourier_phase(*given)
+    phase = x.astype(float) @ W.T
+    waves = np.concatenate([np.cos(phase), np.sin(phase)], axis=-1) / np.sqrt(m)
+    shifted = np.sqrt(2 / m) * np.cos(phase + b)
+    for result, expected in zip(map(np.asarray, found), (waves, shifted), strict=True):
+        assert result.dtype == dtype
+        assert result.shape == expected.shape
+        np.testing.assert_allclose(result, expected, atol=1e-14 if dtype == "float64" else 1e-5)
+
+
+def test_many_points_need_little_more_memory_than_their_features():
+    x = points(100_000, 8, dtype=np.float32)
+    W, b = points(32, 8, dtype=np.float32), points(64, dtype=np.float32)
+    both = points(64, 8, dtype=np.float32)
+    for compute in (lambda: features.fourier(x, W), lambda: features.fourier_phase(x, both, b)):
+        tracemalloc.start()
+        Z = compute()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert Z.shape == (100_000, 64)
+        assert peak - Z.nbytes < 8 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: features.fourier(x, W[:, :2]), r"W must have shape \(m, d\) with d = 3"),
+        (lambda x: features.fourier(x, W[None]), r"got shape \(1, 6, 3\)"),
+        (lambda x: features.fourier(x, W[0]), r"W must have shape"),
+        (lambda x: features.fourier(x, W[:0]), "W must not be empty"),
+        (lambda x: features.fourier(x[:0], W), "x must not be empty"),
+        (lambda x: features.fourier(x, W.astype(int)), "W must hold real floating-point"),
+        (lambda x: features.fourier(x, W * np.nan), "W must be finite, got NaN"),
+        (lambda x: features.fourier(x * np.inf, W), "x must be finite, got NaN or infinity"),
+        (lambda x: features.fourier(x, W.tolist()), "W must be an array"),
+        (lambda x: features.fourier(x, array_api_strict.asarray(W)), "move one with to_like"),
+        (lambda x: features.fourier_phase(x, W, b[:5]), r"b must have shape \(m,\) = \(6,\)"),
+        (lambda x: features.fourier_phase(x, W, b[:, None]), r"got shape \(6, 1\)"),
+        (lambda x: features.fourier_phase(x, W, b * np.nan), "b must be finite"),
+        (lambda x: features.fourier_phase(x, W, array_api_strict.asarray(b)), "W and b must be"),
+        (lambda x: kernels.matern(x, x, nu=1.0), r"nu must be one of \(0.5, 1.5, 2.5\), got 1.0"),
+        (lambda x: kernels.matern(x, x, nu=float("nan")), "nu must be one of"),
+        (lambda x: kernels.matern(x, x, length=0.0), "length must be a finite number above 0"),
+        (lambda x: kernels.matern(x, W[:, :2]), "rows of one width d, got 3 and 2"),
+    ],
+)
+def test_a_bad_argument_says_what_was_expected(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(points(4, 3))
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+@pytest.mark.parametrize("length", [0.3, 2.0])
+def test_matern_is_the_kernel_of_scikit_learn(nu, length):
+    x, y = points(6, 3), points(4, 3)
+    expected = Matern(nu=nu, length_scale=length)(x, y)
+    np.testing.assert_allclose(kernels.matern(x, y, nu, length), expected, rtol=1e-12)
+    assert (np.diag(kernels.matern(x, x, nu, length)) == 1).all()
+    assert np.linalg.eigvalsh(kernels.matern(x, x, nu, length)).min() > 0
