@@ -16,6 +16,7 @@ Array = Any
 
 # Features computed in one step, in entries: their work fits in a core's cache, or fills a GPU.
 STEP, GPU_STEP = 2**18, 2**24
+PRODUCT = 4  # steps that share one matrix product
 
 
 def _monomials_by_degree(xp, columns, degree):
@@ -86,21 +87,29 @@ def _check_directions(x, W):
     return xp, xp.astype(W, x.dtype, copy=False)
 
 
-def _in_steps(block, x, F):
-    """block(x), (..., n, F), a few rows at a time: no step holds more than a few MiB.
+def _slices(n, rows):
+    """(0, rows), (rows, 2 rows), … up to n."""
+    return [(start, min(start + rows, n)) for start in range(0, n, rows)]
 
-    JAX arrays cannot be written into: block(x) at once.
+
+def _in_steps(waves, x, W, F):
+    """waves(x Wᵀ), (..., n, F), a few rows at a time: no step holds more than a few MiB.
+
+    One product serves several steps, as BLAS wakes its threads for each. JAX arrays cannot be
+    written into: all at once.
     """
+    xp = array_api_compat.array_namespace(x, W)
     n, shape = x.shape[-2], (*x.shape[:-1], F)
     step = GPU_STEP if array_api_compat.is_cupy_array(x) else STEP
     rows = max(1, step * n // math.prod(shape))
     if rows >= n or array_api_compat.is_jax_array(x):
-        return block(x)
-    xp = array_api_compat.array_namespace(x)
+        return waves(xp.tensordot(x, W, axes=((-1,), (-1,))))
     features = xp.empty(shape, dtype=x.dtype, device=array_api_compat.device(x))
-    for start in range(0, n, rows):
-        stop = min(start + rows, n)
-        features[..., start:stop, :] = block(x[..., start:stop, :])
+    for start, stop in _slices(n, PRODUCT * rows):
+        phase = xp.tensordot(x[..., start:stop, :], W, axes=((-1,), (-1,)))
+        for first, last in _slices(stop - start, rows):
+            features[..., start + first : start + last, :] = waves(phase[..., first:last, :])
+        del phase  # before the next one is there
     return features
 
 
@@ -115,13 +124,12 @@ def fourier(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, 
     xp, W = _check_directions(x, W)
     m = W.shape[0]
 
-    def block(x):
-        phase = xp.tensordot(x, W, axes=((-1,), (-1,)))  # (..., rows, m)
-        waves = xp.concat([xp.cos(phase), xp.sin(phase)], axis=-1)  # (..., rows, 2m)
-        waves *= 1 / math.sqrt(m)  # in place: one buffer less in the cache
-        return waves
+    def waves(phase):  # (..., rows, m)
+        both = xp.concat([xp.cos(phase), xp.sin(phase)], axis=-1)  # (..., rows, 2m)
+        both *= 1 / math.sqrt(m)  # in place: one buffer less in the cache
+        return both
 
-    return _in_steps(block, x, 2 * m)
+    return _in_steps(waves, x, W, 2 * m)
 
 
 def fourier_phase(
@@ -143,10 +151,9 @@ def fourier_phase(
     check_library(W, b, "W and b")
     b = xp.astype(b, x.dtype, copy=False)
 
-    def block(x):
-        phase = xp.tensordot(x, W, axes=((-1,), (-1,))) + b  # (..., rows, m)
-        waves = xp.cos(phase)
-        waves *= math.sqrt(2 / m)
-        return waves
+    def waves(phase):  # (..., rows, m)
+        shifted = xp.cos(phase + b)
+        shifted *= math.sqrt(2 / m)
+        return shifted
 
-    return _in_steps(block, x, m)
+    return _in_steps(waves, x, W, m)

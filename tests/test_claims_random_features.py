@@ -208,7 +208,7 @@ def the_error_falls_as_one_over_root_m(p):
     rng = np.random.default_rng(9)
     sizes, errors = 4 ** np.arange(1, 6), []
     for m in sizes:
-        N = 400_000 // m
+        N = 200_000 // m
         W = p.projections.iid(rng, N * m, 2).reshape(N, m, 2)
         estimates = fourier_estimates(p, pair(rng, 2, (1.0,)), W)
         errors.append(np.sqrt(np.mean((estimates - gauss((1.0,))) ** 2)))

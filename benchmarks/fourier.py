@@ -1,0 +1,192 @@
+"""Random Fourier features beside scikit-learn's RBFSampler: time, and error for the time.
+
+    python benchmarks/fourier.py [--runs 9]
+
+One process, candidates interleaved, medians. On one thread CPU time counts, on several the
+clock, with a pause before each call in which BLAS's workers go to sleep. Writes fourier.json
+and fourier.png beside this file.
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.kernel_approximation import RBFSampler
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from performer_course import features, kernels, projections
+
+HERE = Path(__file__).parent
+N, D, R = 100_000, 64, 1024
+SIZES = (64, 128, 256, 512, 1024)
+ROWS = 256  # points in a slice of what is streamed
+PAUSE = 0.08  # seconds
+
+
+def progress(items, what):
+    """`items`, with a bar where tqdm is installed."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return items
+    return tqdm(items, desc=what)
+
+
+def environment(threads):
+    """What a timing depends on."""
+    info = next(Path("/proc").glob("cpuinfo"), None)
+    lines = info.read_text().splitlines() if info else []
+    model = next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
+    blas = next((lib for lib in threadpool_info() if lib["user_api"] == "blas"), {})
+    return {
+        "CPU": model or platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": threads,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "BLAS": f"{blas.get('internal_api')} {blas.get('version')} {blas.get('architecture')}",
+        "OPENBLAS_CORETYPE": os.environ.get("OPENBLAS_CORETYPE", "unset"),
+    }
+
+
+def into(out, compute, x):
+    """compute(x) a slice at a time, written into `out`: how a caller streams."""
+    for start in range(0, len(x), ROWS):
+        out[start : start + ROWS] = compute(x[start : start + ROWS])
+
+
+def interleaved(candidates, runs, clock, pause):
+    """Median seconds of each candidate, one after the other in each of `runs` rounds."""
+    seconds = {name: [] for name in candidates}
+    for _ in progress(range(runs + 1), "timing"):
+        for name, call in candidates.items():
+            time.sleep(pause)
+            start = clock()
+            result = call()
+            seconds[name].append(clock() - start)
+            del result
+    return {name: float(np.median(times[1:])) for name, times in seconds.items()}
+
+
+def candidates(x, size, out):
+    """What is timed: each turns x (N, D) into `size` features."""
+    peer = RBFSampler(gamma=0.5, n_components=size, random_state=0).fit(x)
+    W = np.ascontiguousarray(peer.random_weights_.T)  # (size, D)
+    b, half = peer.random_offset_, W[: size // 2].copy()
+    return {
+        "RBFSampler.transform": lambda: peer.transform(x),
+        "fourier_phase": lambda: features.fourier_phase(x, W, b),
+        "fourier": lambda: features.fourier(x, half),
+        "fourier, streamed": lambda: into(out[:, :size], lambda s: features.fourier(s, half), x),
+    }
+
+
+def errors(size, draws=20):
+    """RMS error of a Gram matrix whose pairs have ‖x − y‖²/2 ≤ 1, for `size` features."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(150, D)) * rng.uniform(0.2, 0.8, size=(150, 1)) / 8
+    K = kernels.gaussian(x, x)
+    assert K.min() > np.exp(-1)
+    drawn = {"RBFSampler.transform": [], "fourier": [], "fourier, orthogonal": []}
+    for draw in range(draws):
+        peer = RBFSampler(gamma=0.5, n_components=size, random_state=draw).fit(x)
+        drawn["RBFSampler.transform"].append(peer.transform(x))
+        for name, method in (
+            ("fourier", projections.iid),
+            ("fourier, orthogonal", projections.orthogonal),
+        ):
+            drawn[name].append(features.fourier(x, method(rng, size // 2, D)))
+    return {
+        name: float(np.sqrt(np.mean([(Z @ Z.T - K) ** 2 for Z in all_of])))
+        for name, all_of in drawn.items()
+    }
+
+
+def measure(runs):
+    x = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)
+    out = np.zeros((N, R), dtype=np.float32)
+    found = {"runs": runs, "size": {"n": N, "d": D, "features": R, "dtype": "float32"}}
+    found["errors"] = {size: errors(size) for size in progress(SIZES, "errors")}
+    with threadpool_limits(1):
+        found["one thread"] = environment(1)
+        found["seconds"] = {
+            size: interleaved(candidates(x, size, out), runs, time.process_time, 0.0)
+            for size in SIZES
+        }
+    threads = max((lib["num_threads"] for lib in threadpool_info()), default=1)
+    found["all threads"] = environment(threads)
+    found["seconds, all threads"] = interleaved(
+        candidates(x, R, out), runs, time.perf_counter, PAUSE
+    )
+    return found
+
+
+def report(found):
+    """The tables, as text."""
+    lines = [f"n = {N}, d = {D}, {R} features, float32; medians of {found['runs']}", ""]
+    single, many = found["seconds"][R], found["seconds, all threads"]
+    threads = found["all threads"]["threads"]
+    lines.append(
+        f"{'':24}{'1 thread, ms':>14}{'ratio':>8}{f'{threads} threads, ms':>16}{'ratio':>8}"
+    )
+    peer = "RBFSampler.transform"
+    for name in single:
+        ratios = single[peer] / single[name], many[peer] / many[name]
+        times = 1e3 * single[name], 1e3 * many[name]
+        lines.append(f"{name:24}{times[0]:14.0f}{ratios[0]:8.2f}{times[1]:16.0f}{ratios[1]:8.2f}")
+    lines += ["", f"{'RMS error of a Gram matrix':30}" + "".join(f"{s:>9}" for s in SIZES)]
+    for name in found["errors"][R]:
+        row = "".join(f"{found['errors'][s][name]:9.4f}" for s in SIZES)
+        lines.append(f"{name:30}{row}")
+    row = "".join(
+        f"{found['errors'][s]['fourier'] / found['errors'][s]['fourier, orthogonal']:9.2f}"
+        for s in SIZES
+    )
+    lines += [f"{'independent over orthogonal':30}{row}", ""]
+    lines += [f"{key:20}{value}" for key, value in found["one thread"].items()]
+    return "\n".join(lines)
+
+
+def draw(found):
+    """Error against time, one line a method, one point a number of features."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from performer_course import figures
+
+    fig, ax = plt.subplots(figsize=(8, 5))
+    lines = (
+        ("RBFSampler.transform", "RBFSampler.transform", "scikit-learn RBFSampler", "o"),
+        ("fourier", "fourier", "fourier, independent rows", "s"),
+        ("fourier, orthogonal", "fourier", "fourier, orthogonal rows", "^"),
+    )
+    for color, (error, timed, label, marker) in zip(figures.COLORS, lines, strict=False):
+        seconds = [found["seconds"][size][timed] for size in SIZES]
+        rms = [found["errors"][size][error] for size in SIZES]
+        ax.plot(seconds, rms, marker=marker, color=color, label=label)
+        ax.annotate(f"{SIZES[-1]} features", (seconds[-1], rms[-1]), (-4, -18), size=11,
+                    textcoords="offset points", ha="right", color=color)  # fmt: skip
+    ax.set(xscale="log", yscale="log")
+    ax.set_xlabel(f"seconds for {N:,} points, one core", size=15)
+    ax.set_ylabel("RMS error of the kernel", size=15)
+    ax.legend(fontsize=14)
+    fig.savefig(HERE / "fourier.png", dpi=120, metadata={"Software": None})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=9, help="rounds of each timing")
+    found = measure(parser.parse_args().runs)
+    print(report(found))
+    (HERE / "fourier.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    draw(found)
+
+
+if __name__ == "__main__":
+    main()
