@@ -125,4 +125,5 @@ def test_each_public_name_is_used_in_a_lesson_or_solution(module):
 
 def test_what_the_package_reexports_is_what_it_lists():
     assert [name for name in performer_course.__all__ if not hasattr(performer_course, name)] == []
-    assert set(TAUGHT["backend"]) | {"features", "kernels"} == set(performer_course.__all__)
+    modules = {"features", "kernels", "projections", "theory"}
+    assert set(TAUGHT["backend"]) | modules == set(performer_course.__all__)
