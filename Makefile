@@ -19,7 +19,7 @@ ROOTFLAG := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 READY := $(VENV)/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks constraints clean
+.PHONY: help lab test lint notebooks bench claims constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -38,6 +38,12 @@ lint: $(READY) ## style, spelling, and notebooks in sync with their sources
 
 notebooks: $(READY) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
 	$(BIN)/python -m tools.notebooks $(LESSON)
+
+bench: $(READY) ## time the package side by side with its peers, and draw the figures
+	$(BIN)/python benchmarks/fourier.py
+
+claims: $(READY) ## write CLAIMS.md: what each claim asserts, and the planted defects it catches
+	$(BIN)/python -m tools.claims
 
 constraints: $(READY) ## choose the pinned versions anew (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --all-extras pyproject.toml -o constraints.txt

@@ -5,15 +5,18 @@ with `xp.asarray` or `to_like`, and comes home with `to_host`. Nothing else in t
 crosses over.
 """
 
+import functools
 import importlib
 import math
 import operator
 import os
+from concurrent.futures import ThreadPoolExecutor
 from numbers import Real
 from typing import Any
 
 import array_api_compat
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 Array = Any
 
@@ -104,6 +107,36 @@ def synchronize(x=None) -> None:
         importlib.import_module("torch").cuda.synchronize(x.device)
     elif array_api_compat.is_jax_array(x):
         x.block_until_ready()
+
+
+def side_by_side(task, parts, x) -> None:
+    """task(part) for each part, several at a time where that helps: NumPy on several cores.
+
+    NumPy lets go of the interpreter while it computes, so threads run side by side; BLAS is held
+    to one thread in each. Elsewhere, one part after the other. The parts must not depend on one
+    another, and the result is the same either way. x: an array of the library in use.
+    """
+    workers = min(len(parts), _cores())
+    if workers < 2 or not array_api_compat.is_numpy_array(x):
+        for part in parts:
+            task(part)
+        return
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(task, parts):
+            pass
+
+
+@functools.cache
+def _blas():
+    return ThreadpoolController()  # looking for the libraries takes milliseconds: once
+
+
+def _cores() -> int:
+    """The cores this process may use; OMP_NUM_THREADS, where set, as for BLAS."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    wish = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(wish)) if wish.isdecimal() and int(wish) > 0 else cores
 
 
 def check_array(x, name: str, dims: str):

@@ -367,3 +367,370 @@ def spectral_density(invert):
             atol=1e-6,
         )
     _pass(name)
+
+
+# Lesson 04
+
+
+def _products(name, phi, x, y):
+    """φ(x)ᵀφ(y) for all pairs, or a hint where the features of x and y have no products."""
+    rows, columns = _numbers(name, phi(x.copy())), _numbers(name, phi(y.copy()))
+    if rows.ndim != 2 or len(rows) != len(x):
+        raise Hint(f"{name}: {len(x)} points give an array of shape {rows.shape}; one row a point.")
+    if columns.shape != (len(y), rows.shape[1]):
+        raise Hint(
+            f"{name}: {len(x)} points give shape {rows.shape} and {len(y)} give {columns.shape}: "
+            "the number of features must not depend on that of points."
+        )
+    return rows @ columns.T
+
+
+def fourier_features(phi):
+    """phi(x, W) has φ(x)ᵀφ(y) = (1/m) Σ cos(ω_iᵀ(x − y)), for x (n, d) and W (m, d)."""
+    name = "fourier_features"
+    rng = np.random.default_rng(401)
+    for m, d in ((5, 3), (1, 2)):
+        x, y, W = rng.normal(size=(4, d)), rng.normal(size=(6, d)), rng.normal(size=(m, d))
+        found = phi(x.copy(), W.copy())
+        if isinstance(found, np.ndarray) and np.iscomplexobj(found):
+            raise Hint(f"{name}: complex: stack the real and the imaginary parts as features.")
+        a, b = x @ W.T, y @ W.T
+        difference = a[:, None] - b[None]  # (4, 6, m)
+        exact = np.cos(difference).mean(-1)
+        cosines, sines = np.cos(a) @ np.cos(b).T, np.sin(a) @ np.sin(b).T
+        added = (np.cos(a) + np.sin(a)) @ (np.cos(b) + np.sin(b)).T
+        _judge(
+            name,
+            _products(name, lambda z, W=W: phi(z, W.copy()), x, y),
+            exact,
+            [
+                (m * exact, "the sum must become a mean: divide the features by √m."),
+                (exact / m, "divide the features by √m, not by m: the product squares it."),
+                (exact / 2, "divide by √m, not by √(2m): cos and sin share one direction."),
+                (2 * exact, "no √2 here: cos² + sin² is 1 already."),
+                (
+                    np.cos(2 * np.pi * difference).mean(-1),
+                    "the estimate is 4π² times too sharp: is there a 2π inside the cosine?",
+                ),
+                (cosines / m, "cos alone leaves cos(ωᵀ(x + y)) behind: the sine is missing."),
+                (cosines, "the sine is missing, and the division by √m."),
+                (sines / m, "sin alone leaves cos(ωᵀ(x + y)) behind: the cosine is missing."),
+                (added / m, "cos and sin are stacked, as features of their own, not added."),
+            ],
+        )
+    _pass(name)
+
+
+def phase_features(phi):
+    """phi(x, W, b) → (n, m) has the mean (1/m) Σ cos(ω_iᵀ(x − y)) as b (m,) goes round.
+
+    So have √(2/m) cos(x Wᵀ + b), the same with the sine, and with −b. Five equal steps of b
+    round the circle give that mean exactly.
+    """
+    name = "phase_features"
+    rng = np.random.default_rng(402)
+    for m, d in ((5, 3), (1, 2)):
+        x, y, W = rng.normal(size=(4, d)), rng.normal(size=(6, d)), rng.normal(size=(m, d))
+        b = rng.uniform(0, 2 * np.pi, size=m)
+        shape = _numbers(name, phi(x.copy(), W.copy(), b.copy())).shape
+        if shape != (4, m):
+            raise Hint(f"{name}: 4 points and m = {m} must give shape {(4, m)}, got {shape}.")
+        found = [
+            _products(name, lambda z, W=W, b=b + step: phi(z, W.copy(), b % (2 * np.pi)), x, y)
+            for step in 2 * np.pi * np.arange(5) / 5
+        ]
+        difference = (x @ W.T)[:, None] - (y @ W.T)[None]  # (4, 6, m)
+        exact = np.cos(difference).mean(-1)
+        _judge(
+            name,
+            np.mean(found, axis=0),
+            exact,
+            [
+                (exact / 2, "the mean of cos² is ½: the features need a √2."),
+                (exact * m, "the sum must become a mean: divide the features by √m."),
+                (exact * m / 2, "the factor √(2/m) is missing."),
+                (exact * 2 / m, "the factor is √(2/m), not 2/m: the product squares it."),
+                (np.cos(x @ W.T) @ np.cos(y @ W.T).T * 2 / m, "the phase b is missing."),
+                (
+                    np.cos(2 * np.pi * difference).mean(-1),
+                    "there is a 2π inside the cosine: W is in radians.",
+                ),
+            ],
+        )
+    _pass(name)
+
+
+def directions_needed(needed):
+    """needed(eps, r) is the least m ≥ 1 with (1 − e^{−r²})²/(2m) ≤ ε²."""
+    name = "directions_needed"
+    grid = [(eps, r) for eps in (0.3, 0.1, 0.013) for r in (0.0, 0.5, 1.1, 3.0)]
+
+    def table(f):
+        values = np.array([f(eps, 1 - np.exp(-(r**2))) for eps, r in grid])
+        return np.maximum(1, np.ceil(values))
+
+    _judge(
+        name,
+        [needed(eps, r) for eps, r in grid],
+        table(lambda eps, gap: gap**2 / (2 * eps**2)),
+        [
+            (table(lambda eps, gap: gap**2 / (2 * eps)), "ε² is the mean squared error, not ε."),
+            (table(lambda eps, gap: gap**2 / eps**2), "with cos and sin the variance has 1/(2m)."),
+            (table(lambda eps, gap: gap / (2 * eps**2)), "(1 − e^{−r²}) enters squared."),
+            (
+                table(lambda eps, gap: (1 - np.sqrt(1 - gap)) ** 2 / (2 * eps**2)),
+                "the variance has k² = e^{−r²}, not the kernel k = e^{−r²/2} itself.",
+            ),
+            (table(lambda eps, gap: 1 / (2 * eps**2)), "near points need fewer: use r."),
+            (
+                [max(1, math.floor((1 - np.exp(-(r**2))) ** 2 / (2 * e**2))) for e, r in grid],
+                "rounding down leaves the error above ε: round up.",
+            ),
+            (
+                np.maximum(1, [(1 - np.exp(-(r**2))) ** 2 / (2 * e**2) for e, r in grid]),
+                "the number of directions is a whole number: round up.",
+            ),
+            (
+                np.ceil([(1 - np.exp(-(r**2))) ** 2 / (2 * e**2) for e, r in grid]),
+                "at least one direction, even where the error is 0.",
+            ),
+        ],
+    )
+    _pass(name)
+
+
+# Lesson 05
+
+
+def gram_schmidt_rows(orthonormalise):
+    """orthonormalise(G), G (m, d): orthonormal rows, spans and signs of Gram and Schmidt."""
+    name = "gram_schmidt_rows"
+    rng = np.random.default_rng(501)
+    for m, d in ((3, 5), (4, 4), (1, 2)):
+        G = rng.normal(size=(m, d))
+        Q, R = np.linalg.qr(G.T)
+        right = (Q * np.sign(np.diag(R))).T
+        found = _numbers(name, orthonormalise(G.copy()))
+        slips = [
+            (Q.T, "these are QR's signs: each row must point along its old one."),
+            (-right, "the signs are turned: each row must point along its old one."),
+        ]
+        if found.shape == (m, d):
+            gram = found @ found.T
+            unit = np.allclose(np.diag(gram), 1)
+            if not np.allclose(gram, np.diag(np.diag(gram))):
+                hint = (
+                    "the rows have length one, but the projections are still in them."
+                    if unit
+                    else "neither orthogonal nor of length one: divide each row by its norm "
+                    "before you project on it."
+                )
+                raise Hint(f"{name}: {hint}")
+            if not unit:
+                raise Hint(f"{name}: orthogonal, but not of length one: divide by the norm.")
+            if not np.allclose(np.abs(found @ right.T), np.eye(m)):
+                slips.append((found, "orthonormal, but the spans differ: go from the first row."))
+        _judge(name, found, right, slips)
+    _pass(name)
+
+
+def _evenness(rows):
+    """The mean of q⁴ over the entries of unit rows, divided by 3/(d(d + 2)), that of Haar.
+
+    Over 2000 independent Haar matrices its standard deviation is 0.005 for d = 3 and 4.
+    """
+    d = rows.shape[-1]
+    return (rows**4).mean() * d * (d + 2) / 3
+
+
+def uniform_rotation(draw):
+    """draw(rng, d) is orthogonal, (d, d), with no orientation preferred: Haar's law."""
+    name = "uniform_rotation"
+    rng, draws, d = np.random.default_rng(502), 2000, 3
+    rotations = np.array([_numbers(name, draw(rng, d)) for _ in range(draws)])
+    if rotations.shape != (draws, d, d):
+        raise Hint(f"{name}: d = {d} must give shape {(d, d)}, got {rotations.shape[1:]}.")
+    if not np.allclose(rotations @ rotations.swapaxes(1, 2), np.eye(d), atol=1e-9):
+        raise Hint(f"{name}: Q Qᵀ is not the identity: the rows are not orthonormal.")
+    if np.ptp(rotations, axis=0).max() < 1e-9:
+        raise Hint(f"{name}: each call gives the same matrix: draw from the rng given.")
+    z = rotations.mean(axis=0) * math.sqrt(draws * d)  # entries have mean 0, variance 1/d
+    if np.abs(z).max() > 5:
+        row, column = np.unravel_index(np.argmax(np.abs(z)), z.shape)
+        raise Hint(
+            f"{name}: entry {(int(row), int(column))} has mean "
+            f"{rotations[:, row, column].mean():.2f}, not 0: is the matrix Gaussian, and are the "
+            "signs of R's diagonal put into Q, column by column?"
+        )
+    if abs(np.linalg.det(rotations).mean()) * math.sqrt(draws) > 5:
+        raise Hint(f"{name}: reflections and rotations must be equally likely.")
+    entries = rotations.reshape(draws, d * d)
+    products = entries.T @ entries / draws - np.eye(d * d) / d  # of two entries: mean 0
+    if np.abs(products).max() * math.sqrt(draws) * d > 6:
+        raise Hint(f"{name}: entries go together: each column needs a random sign of its own.")
+    if abs(_evenness(rotations) - 1) > 0.03:
+        raise Hint(
+            f"{name}: the rows prefer some directions: the mean of q⁴ is "
+            f"{_evenness(rotations):.2f} times Haar's. Is the matrix Gaussian?"
+        )
+    _pass(name)
+
+
+def orthogonal_directions(draw):
+    """draw(rng, m, d) → (m, d): orthogonal in blocks of d rows, each row N(0, I)."""
+    name = "orthogonal_directions"
+    rng, d = np.random.default_rng(503), 4
+    for m in (1, d, 2 * d + 1, 2 * d):
+        try:
+            W = _numbers(name, draw(rng, m, d))
+        except (ValueError, IndexError) as error:
+            raise Hint(
+                f"{name}: m = {m}, d = {d} fails ({error}): stack ⌈m/d⌉ blocks, and cut the last."
+            ) from error
+        if W.shape != (m, d):
+            raise Hint(
+                f"{name}: m = {m}, d = {d} must give shape {(m, d)}, got {W.shape}: "
+                "for m > d stack blocks, and cut the last one."
+            )
+        for which, block in (("first", W[:d]), ("second", W[d : 2 * d])):
+            inner = block @ block.T
+            if not np.allclose(inner, np.diag(np.diag(inner)), atol=1e-9):
+                raise Hint(f"{name}: the rows of the {which} block are not orthogonal.")
+    draws = np.array([draw(rng, 2 * d, d) for _ in range(1000)])  # (1000, 2d, d)
+    if np.ptp(draws, axis=0).max() < 1e-9:
+        raise Hint(f"{name}: each call gives the same rows: draw from the rng given.")
+    squares = (draws**2).sum(axis=2)  # (1000, 2d), χ²_d each: mean d, variance 2d
+    if squares.std() < 1e-9:
+        raise Hint(
+            f"{name}: all norms are {math.sqrt(squares[0, 0]):.3g}: a Gaussian row has a χ "
+            "norm, random and of its own."
+        )
+    if np.abs(np.diff(squares, axis=1)).max() < 1e-9:
+        raise Hint(f"{name}: all rows share one norm. That gains nothing: one norm for each row.")
+    z = (squares.mean() - d) / math.sqrt(2 * d / squares.size)
+    if abs(z) > 5:
+        raise Hint(
+            f"{name}: the mean of ‖ω‖² is {squares.mean():.3g}, and {d} is needed: is the norm "
+            "χ_d, the root of chisquare(d)?"
+        )
+    if abs(squares.var() / (2 * d) - 1) > 0.25:
+        raise Hint(f"{name}: ‖ω‖² has variance {squares.var():.3g}; that of χ²_d is {2 * d}.")
+    standard = (squares - d) / math.sqrt(2 * d)
+    together = standard.T @ standard / len(draws)  # the correlations of the squared norms
+    if np.abs(together - np.diag(np.diag(together))).max() > 0.3:
+        raise Hint(f"{name}: some rows share their norm: one norm for each row of each block.")
+    if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws)) > 5:
+        raise Hint(f"{name}: some entries do not have mean 0: are QR's signs repaired?")
+    directions = draws / np.sqrt(squares)[:, :, None]
+    cosine = np.einsum("kd,kd->k", directions[:, 0], directions[:, d])
+    if abs((cosine**2).mean() - 1 / d) > 5 * math.sqrt(2 / len(draws)) / d:
+        raise Hint(f"{name}: the blocks repeat one another: draw each of them anew.")
+    if abs(_evenness(directions) - 1) > 0.03:
+        raise Hint(
+            f"{name}: the rows prefer some directions: the mean of q⁴ is "
+            f"{_evenness(directions):.2f} times Haar's. Is each block uniform?"
+        )
+    _pass(name)
+
+
+# Lesson 06
+
+
+def _hadamard(D):
+    """Sylvester's matrix of entries ±1, (D, D)."""
+    H = np.ones((1, 1))
+    while len(H) < D:
+        H = np.kron([[1, 1], [1, -1]], H)
+    return H
+
+
+def walsh_hadamard(transform):
+    """transform(x), x (D,): H x with Sylvester's H and the factor 1/√D."""
+    name = "walsh_hadamard"
+    rng = np.random.default_rng(601)
+    for D in (16, 64, 2, 1):
+        x = rng.normal(size=D)
+        plain = _hadamard(D) @ x
+        right = plain / math.sqrt(D)
+        found = _numbers(name, transform(x.copy()))
+        lengths = math.prod(math.sqrt(2**k) for k in range(1, D.bit_length()))
+        slips = [
+            (plain, "the factor 1/√D is missing: H must keep lengths."),
+            (plain / D, "divide by √D, not by D."),
+            (plain / lengths, "each stage divides by √2, not by the root of its length."),
+        ]
+        if D > 2:
+            halves = np.concatenate([x[: D // 2] + x[D // 2 :], x[: D // 2] - x[D // 2 :]])
+            slips += [
+                (halves / math.sqrt(2), "this is one stage: go on within the halves."),
+                (halves, "this is one stage: go on within the halves."),
+            ]
+        if found.shape == (D,):
+            if np.allclose(np.sort(found), np.sort(right)):
+                slips.append((found, "right values, wrong order."))
+            if np.allclose(np.sort(np.abs(found)), np.sort(np.abs(right))):
+                slips.append((found, "right up to signs: (a, b) becomes (a + b, a − b)."))
+        _judge(name, found, right, slips)
+    _pass(name)
+
+
+def structured_projection(project):
+    """project(signs, x) = √d H D₁ H D₂ H D₃ x, for signs (3, d) and x (d,)."""
+    name = "structured_projection"
+    rng = np.random.default_rng(602)
+    for d in (16, 4):
+        signs, x = rng.choice([-1.0, 1.0], size=(3, d)), rng.normal(size=d)
+        H = _hadamard(d) / math.sqrt(d)
+
+        def chain(*rows, H=H, x=x, signs=signs):
+            y = x
+            for row in rows:
+                y = H @ (signs[row] * y)
+            return y
+
+        right = math.sqrt(d) * chain(2, 1, 0)
+        late = x
+        for row in (2, 1, 0):
+            late = signs[row] * (H @ late)
+        _judge(
+            name,
+            project(signs.copy(), x.copy()),
+            right,
+            [
+                (chain(2, 1, 0), "the factor √d is missing: rows of W must have norm √d."),
+                (math.sqrt(d) * chain(0, 1, 2), "D₃ acts first: the order is turned round."),
+                (chain(0, 1, 2), "D₃ acts first, and the factor √d is missing."),
+                (math.sqrt(d) * chain(1, 0), "a stage is missing: there are three."),
+                (math.sqrt(d) * chain(2, 1), "a stage is missing: there are three."),
+                (math.sqrt(d) * late, "the signs come before H, at each stage."),
+                (d**1.5 * right, "H has the factor 1/√d, each of the three times."),
+                (d * right, "H has the factor 1/√d, each of the three times."),
+                (d * chain(2, 1, 0), "multiply by √d, not by d."),
+            ],
+        )
+    _pass(name)
+
+
+def simplex_corners(corners):
+    """corners(d) → d unit rows in R^d with the cosine −1/(d − 1) between any two."""
+    name = "simplex_corners"
+    for d in (3, 7, 2):
+        rows = _numbers(name, corners(d))
+        if rows.shape != (d, d):
+            raise Hint(f"{name}: d = {d} must give shape {(d, d)}, got {rows.shape}.")
+        eye, centred = np.eye(d), np.eye(d) - 1 / d
+        cosine = -1 / (d - 1)
+        gram = rows @ rows.T
+        slips = [
+            (centred @ centred.T, "the angles are right; divide each row by its length."),
+            (
+                (centred @ centred.T) / (d - 1),
+                "divide each row by its own length, not by that of the whole matrix.",
+            ),
+            (eye, "these are orthogonal: subtract their centre."),
+            (eye + (1 - eye) * -1 / d, "−1/(d−1), not −1/d: d corners, not d + 1."),
+        ]
+        if gram.min() > 0:
+            slips.append((gram, "the cosine must be negative: apart, not together."))
+        _judge(name, gram, eye + (1 - eye) * cosine, slips)
+    _pass(name)

@@ -10,13 +10,12 @@ from typing import Any
 import array_api_compat
 from jaxtyping import Float
 
-from .backend import check_array, check_count, check_library, check_number
+from .backend import check_array, check_count, check_library, check_number, side_by_side
 
 Array = Any
 
 # Features computed in one step, in entries: their work fits in a core's cache, or fills a GPU.
 STEP, GPU_STEP = 2**18, 2**24
-PRODUCT = 4  # steps that share one matrix product
 
 
 def _monomials_by_degree(xp, columns, degree):
@@ -87,16 +86,11 @@ def _check_directions(x, W):
     return xp, xp.astype(W, x.dtype, copy=False)
 
 
-def _slices(n, rows):
-    """(0, rows), (rows, 2 rows), … up to n."""
-    return [(start, min(start + rows, n)) for start in range(0, n, rows)]
-
-
 def _in_steps(waves, x, W, F):
     """waves(x Wᵀ), (..., n, F), a few rows at a time: no step holds more than a few MiB.
 
-    One product serves several steps, as BLAS wakes its threads for each. JAX arrays cannot be
-    written into: all at once.
+    Each step computes and writes its own rows, so that several cores may share them. JAX arrays
+    cannot be written into: all at once.
     """
     xp = array_api_compat.array_namespace(x, W)
     n, shape = x.shape[-2], (*x.shape[:-1], F)
@@ -105,11 +99,13 @@ def _in_steps(waves, x, W, F):
     if rows >= n or array_api_compat.is_jax_array(x):
         return waves(xp.tensordot(x, W, axes=((-1,), (-1,))))
     features = xp.empty(shape, dtype=x.dtype, device=array_api_compat.device(x))
-    for start, stop in _slices(n, PRODUCT * rows):
-        phase = xp.tensordot(x[..., start:stop, :], W, axes=((-1,), (-1,)))
-        for first, last in _slices(stop - start, rows):
-            features[..., start + first : start + last, :] = waves(phase[..., first:last, :])
-        del phase  # before the next one is there
+
+    def fill(start):
+        part = slice(start, min(start + rows, n))
+        phase = xp.tensordot(x[..., part, :], W, axes=((-1,), (-1,)))
+        features[..., part, :] = waves(phase)
+
+    side_by_side(fill, range(0, n, rows), x)
     return features
 
 

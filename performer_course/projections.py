@@ -81,12 +81,13 @@ def fwht(x: np.ndarray) -> np.ndarray:
     shape, D = x.shape, x.shape[0] if x.ndim else 0
     if D < 1 or D & (D - 1):
         raise ValueError(f"the first axis of x must be a power of two long, got shape {shape}")
-    width = 1
+    x, spare, width = np.array(x, order="C"), np.empty(shape), 1
     while width < D:
-        pairs = x.reshape(D // (2 * width), 2, width, -1)
-        a, b = pairs[:, 0], pairs[:, 1]
-        x = np.stack([a + b, a - b], axis=1)
-        width *= 2
+        pairs = (D // (2 * width), 2, width, -1)
+        (a, b), (total, gap) = (np.moveaxis(t.reshape(pairs), 1, 0) for t in (x, spare))
+        np.add(a, b, out=total)
+        np.subtract(a, b, out=gap)
+        x, spare, width = spare, x, 2 * width
     return x.reshape(shape) / math.sqrt(D)
 
 

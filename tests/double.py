@@ -36,7 +36,7 @@ HOST = {"backend", "checks", "figures", "projections", "theory"}
 SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2}
 
 # Parameters that are neither arrays nor flags: a value each, other than the default.
-EXAMPLES = {"degree": 3, "gamma": 0.3, "length": 0.7, "nu": 2.5, "offset": 0.5}
+EXAMPLES = {"degree": 3, "gamma": 0.3, "length": 0.7, "nu": 0.5, "offset": 0.5}
 
 
 class ReadBack(Exception):

@@ -48,7 +48,12 @@ PROJECTIONS = [
         "x.reshape(shape) / math.sqrt(D)",
         "x.reshape(shape)",
     ),
-    ("fwht-sign", "the butterfly's signs swapped", "[a + b, a - b]", "[a + b, b - a]"),
+    (
+        "fwht-sign",
+        "the butterfly's signs swapped",
+        "np.subtract(a, b, out=gap)",
+        "np.subtract(b, a, out=gap)",
+    ),
     ("sorf-two-signs", "D₃ left out", "fwht(third * padded)", "fwht(padded)"),
     ("sorf-unit-norm", "no √D in front", "math.sqrt(D) * np.moveaxis", "np.moveaxis"),
     (
@@ -172,8 +177,8 @@ FEATURES = [
     (
         "last-step-lost",
         "the last rows are not written",
-        "for start in range(0, n, rows)]",
-        "for start in range(0, n - n % rows, rows)]",
+        "side_by_side(fill, range(0, n, rows), x)",
+        "side_by_side(fill, range(0, n - rows, rows), x)",
     ),
     ("upcast", "W not cast to the dtype of x", "xp.astype(W, x.dtype, copy=False)", "W"),
 ]

@@ -2,6 +2,7 @@
 their dtype, and a bad argument is refused with what was expected and what came."""
 
 import sys
+import threading
 from contextlib import nullcontext
 from fractions import Fraction
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import array_api_compat.numpy
 import array_api_strict
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from performer_course import backend, get_backend, synchronize, to_host, to_like
 from performer_course.backend import check_array, check_count, check_number
@@ -281,3 +283,60 @@ def test_a_limit_itself_is_allowed_by_least_and_not_by_above():
     assert check_number(0, "c", least=0.0) == 0
     with pytest.raises(ValueError, match="c must be a finite number above 0, got 0"):
         check_number(0, "c", above=0.0)
+
+
+# Several parts at a time
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_each_part_is_done_once_whatever_the_cores(cores, monkeypatch):
+    monkeypatch.setattr(backend, "_cores", lambda: cores)
+    x = np.zeros(50)
+
+    def task(part):
+        x[part] += part
+
+    backend.side_by_side(task, range(50), x)
+    np.testing.assert_array_equal(x, np.arange(50))
+
+
+def test_parts_on_numpy_run_side_by_side_with_blas_held_to_one_thread(monkeypatch):
+    monkeypatch.setattr(backend, "_cores", lambda: 2)
+    both, seen = threading.Barrier(2, timeout=20), []
+
+    def task(part):
+        both.wait()  # returns only where two parts run at once
+        seen.extend(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+    backend.side_by_side(task, range(2), np.zeros(1))
+    assert seen
+    assert set(seen) == {1}
+
+
+def test_parts_of_another_library_run_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(backend, "_cores", lambda: 4)
+    threads = set()
+    x = array_api_strict.zeros(1)
+    backend.side_by_side(lambda part: threads.add(threading.get_ident()), range(8), x)
+    assert threads == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_an_error_in_a_part_is_raised(cores, monkeypatch):
+    monkeypatch.setattr(backend, "_cores", lambda: cores)
+
+    def task(part):
+        raise KeyError(part)
+
+    with pytest.raises(KeyError):
+        backend.side_by_side(task, range(3), np.zeros(1))
+
+
+def test_the_number_of_threads_follows_the_environment(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert backend._cores() == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "100000")
+    most = backend._cores()
+    for text in ("", "0", "many"):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert backend._cores() == most

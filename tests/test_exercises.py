@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 from scipy.integrate import quad
+from scipy.linalg import hadamard
+from scipy.stats import ortho_group, special_ortho_group
 
-from performer_course import checks, features
+from performer_course import checks, features, projections
 from tools.notebooks import NOTEBOOKS, read, sources, student, write
 
 SOLUTIONS = [source for source in sources() if source.parent.name == "solutions"]
@@ -155,6 +157,124 @@ def at_once(c, labels, gram):
     return c.sum() - np.einsum("i,j,i,j,ij", c, c, labels, labels, gram) / 2
 
 
+def feature_loop(x, W):
+    size = math.sqrt(len(W))
+    return [[f(w @ point) / size for w in W[::-1] for f in (np.sin, np.cos)] for point in x]
+
+
+def phase_loop(x, W, b):
+    size = math.sqrt(2 / len(W))
+    return [[size * math.cos(w @ p + s) for w, s in zip(W, b, strict=True)] for p in x]
+
+
+def count_up(eps, r):
+    m = 1
+    while (1 - math.exp(-(r**2))) / math.sqrt(2 * m) > eps:
+        m += 1
+    return m
+
+
+def subtract_all(G):
+    rows = np.zeros((0, G.shape[1]))
+    for g in G:
+        g = g - rows.T @ (rows @ g)
+        rows = np.vstack([rows, g / np.linalg.norm(g)])
+    return rows
+
+
+def repaired_qr(G):
+    Q, R = np.linalg.qr(G.T)
+    return Q.T * np.sign(np.diag(R))[:, None]
+
+
+def cholesky_rows(G):
+    return np.linalg.solve(np.linalg.cholesky(G @ G.T), G)
+
+
+def haar(rng, d):
+    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
+    return Q * np.sign(np.diag(R))
+
+
+def repair_rows(rng, d):
+    """Haar's law, too: LAPACK's reflections do not depend on the signs that R keeps."""
+    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
+    return Q * np.sign(np.diag(R))[:, None]
+
+
+def random_signs(rng, d):
+    return np.linalg.qr(rng.normal(size=(d, d)))[0] * rng.choice([-1, 1], size=d)
+
+
+def polar(rng, d):
+    left, _, right = np.linalg.svd(rng.normal(size=(d, d)))
+    return left @ right
+
+
+def chi(rng, m, d):
+    return np.sqrt(rng.chisquare(d, size=(m, 1)))
+
+
+def blocks(rotation, norms=chi):
+    """Blocks rotation(rng, d), stacked and cut to m rows of the norms (m, 1)."""
+    return lambda rng, m, d: (
+        norms(rng, m, d) * np.concatenate([rotation(rng, d) for _ in range(-(-m // d))])[:m]
+    )
+
+
+def keep_norms(rng, m, d):
+    G = rng.normal(size=(m, d))
+    turned = [subtract_all(G[i : i + d]) for i in range(0, m, d)]
+    return np.sqrt(norms(G))[:, None] * np.concatenate(turned)
+
+
+def one_by_one(rng, m, d):
+    rows = []
+    while len(rows) < m:
+        rows.extend(ortho_group.rvs(d, random_state=rng) if d > 1 else [[1.0]])
+    return [u * np.linalg.norm(rng.normal(size=d)) for u in rows[:m]]
+
+
+def butterflies(x):
+    width = 1
+    while width < len(x):
+        for i in range(len(x)):
+            if not i & width:
+                x[i], x[i + width] = x[i] + x[i + width], x[i] - x[i + width]
+        width *= 2
+    return x / math.sqrt(len(x))
+
+
+def interleaved(x):
+    if len(x) == 1:
+        return list(x)
+    a, b = interleaved(x[::2] + x[1::2]), interleaved(x[::2] - x[1::2])
+    return [value / math.sqrt(2) for pair in zip(a, b, strict=True) for value in pair]
+
+
+def three_matrices(signs, x):
+    H = hadamard(len(x)) / math.sqrt(len(x))
+    return math.sqrt(len(x)) * np.linalg.multi_dot([H * row for row in signs]) @ x
+
+
+def project_columns(signs, x):
+    return projections.hadamard_transform(signs[None], x[:, None])[:, 0]
+
+
+def simplex_gram(d, cosine):
+    return np.eye(d) * (1 - cosine) + cosine
+
+
+def root_of_gram(d):
+    values, vectors = np.linalg.eigh(simplex_gram(d, -1 / (d - 1)))
+    return vectors * np.sqrt(np.maximum(values, 0))
+
+
+def corner_loop(d):
+    corners = [[(i == j) - 1 / d for j in range(d)] for i in range(d)]
+    return [[c / math.hypot(*row) for c in row] for row in corners]
+
+
 RIGHT = {
     "quadratic_features": [every_product, lambda x: -features.monomials(x, 2)],
     "count_features": [
@@ -182,6 +302,57 @@ RIGHT = {
         trapezoid,
         quadrature,
         lambda k, omegas: trapezoid(k, omegas, wave=lambda t: np.exp(-1j * t).real),
+    ],
+    "fourier_features": [
+        feature_loop,
+        features.fourier,
+        lambda x, W: np.exp(1j * (x @ W.T)).view(float) / math.sqrt(len(W)),
+    ],
+    "phase_features": [
+        phase_loop,
+        features.fourier_phase,
+        lambda x, W, b: math.sqrt(2 / len(W)) * np.exp(1j * (x @ W.T + b)).real[:, ::-1],
+        lambda x, W, b: math.sqrt(2 / len(W)) * np.sin(x @ W.T + b),
+        lambda x, W, b: math.sqrt(2 / len(W)) * np.cos(x @ W.T - b),
+    ],
+    "directions_needed": [
+        count_up,
+        lambda eps, r: max(1, -int(-(np.expm1(-(r**2)) ** 2) / eps**2 // 2)),
+        lambda eps, r: np.ceil(max((1 - np.exp(-r * r)) / eps / math.sqrt(2), 0.1) ** 2),
+    ],
+    "gram_schmidt_rows": [subtract_all, repaired_qr, cholesky_rows],
+    "uniform_rotation": [
+        repair_rows,
+        random_signs,
+        polar,
+        lambda rng, d: haar(rng, d).T,
+        lambda rng, d: subtract_all(rng.normal(size=(d, d))),
+        lambda rng, d: ortho_group.rvs(d, random_state=rng),
+    ],
+    "orthogonal_directions": [
+        keep_norms,
+        one_by_one,
+        projections.orthogonal,
+        blocks(repair_rows),
+        blocks(polar, lambda rng, m, d: np.sqrt(norms(rng.normal(size=(m, d))))[:, None]),
+    ],
+    "walsh_hadamard": [
+        butterflies,
+        interleaved,
+        projections.fwht,
+        lambda x: hadamard(len(x)) @ x / math.sqrt(len(x)),
+    ],
+    "structured_projection": [
+        three_matrices,
+        project_columns,
+        lambda s, x: (
+            math.sqrt(len(x)) * butterflies(s[0] * butterflies(s[1] * butterflies(s[2] * x)))
+        ),
+    ],
+    "simplex_corners": [
+        root_of_gram,
+        corner_loop,
+        lambda d: math.sqrt(d / (d - 1)) * (1 / d - np.eye(d)) @ haar(np.random.default_rng(1), d),
     ],
 }
 
@@ -255,6 +426,159 @@ def other(draw):
 def waves(mean):
     """mean(ωᵀδ), the products (n, m)."""
     return lambda omega, delta: mean(delta @ omega.T)
+
+
+def stacked(scale, parts=(np.cos, np.sin), factor=1.0):
+    """scale(m) times the parts of factor · x Wᵀ, one after the other."""
+    return lambda x, W: scale(len(W)) * np.hstack([part(factor * x @ W.T) for part in parts])
+
+
+def mean_root(m):
+    return 1 / math.sqrt(m)
+
+
+def cos_plus_sin(t):
+    return np.cos(t) + np.sin(t)
+
+
+def phased(scale, wave=lambda t, b: np.cos(t + b)):
+    """scale(m) times wave(x Wᵀ, b)."""
+    return lambda x, W, b: scale(len(W)) * wave(x @ W.T, b)
+
+
+def two_over(m):
+    return math.sqrt(2 / m)
+
+
+def rounded(ratio, whole=math.ceil, least=1):
+    """ratio(ε, 1 − k²), rounded, and at least `least`."""
+    return lambda eps, r: max(least, whole(ratio(eps, 1 - math.exp(-(r**2)))))
+
+
+def half_variance(eps, gap):
+    return gap**2 / (2 * eps**2)
+
+
+def schmidt(step, last=lambda g: g):
+    """Row by row, g − step(g, u) for each earlier u; then last(g)."""
+
+    def orthonormalise(G):
+        rows = []
+        for g in G:
+            for u in rows:
+                g = g - step(g, u)
+            rows.append(last(g))
+        return rows
+
+    return orthonormalise
+
+
+def unit(g):
+    return g / np.linalg.norm(g)
+
+
+def only_last(G):
+    rows = [unit(G[0])]
+    for g in G[1:]:
+        rows.append(unit(g - (g @ rows[-1]) * rows[-1]))
+    return rows
+
+
+def lowdin(G):
+    left, _, right = np.linalg.svd(G, full_matrices=False)
+    return left @ right
+
+
+def plain_qr(noise, sign=lambda Q, R, rng: 1.0):
+    """Q of noise(rng, size), times sign(Q, R, rng)."""
+
+    def rotation(rng, d):
+        Q, R = np.linalg.qr(noise(rng, (d, d)))
+        return Q * sign(Q, R, rng)
+
+    return rotation
+
+
+def gauss(rng, size):
+    return rng.normal(size=size)
+
+
+def flat(rng, size):
+    return rng.uniform(-1, 1, size)
+
+
+def own_seed(rng, *sizes):
+    return blocks(haar)(np.random.default_rng(1), sizes[0], sizes[-1])
+
+
+def signed_permutation(rng, d):
+    return np.eye(d)[rng.permutation(d)] * rng.choice([-1, 1], size=d)
+
+
+def one_block(rng, m, d):
+    return chi(rng, m, d) * haar(rng, d)[:m]
+
+
+def by_index(rng, m, d):
+    Q = haar(rng, d)
+    return [Q[i] * chi(rng, 1, d)[0] for i in range(m)]
+
+
+def uncut(rng, m, d):
+    return blocks(haar)(rng, d * -(-m // d), d)
+
+
+def then_iid(rng, m, d):
+    return np.vstack([blocks(haar)(rng, min(m, d), d), rng.normal(size=(max(m - d, 0), d))])
+
+
+def repeated(rng, m, d):
+    Q = haar(rng, d)
+    return blocks(lambda rng, d: Q)(rng, m, d)
+
+
+def block_norms(rng, m, d):
+    return chi(rng, m, d)[np.arange(m) // d]
+
+
+def tiled_norms(rng, m, d):
+    return chi(rng, d, d)[np.arange(m) % d]
+
+
+def staged(join, scale=lambda D: 1 / math.sqrt(2), split=lambda x: np.split(x, 2)):
+    """Recursion on the halves a, b: join(f, a, b) of parts, times scale(D)."""
+
+    def transform(x):
+        return x if len(x) == 1 else scale(len(x)) * np.hstack(join(transform, *split(x)))
+
+    return transform
+
+
+def halves(f, a, b):
+    return f(a + b), f(a - b)
+
+
+def one_stage(f, a, b):
+    return a + b, a - b
+
+
+def chain(scale, stages=(2, 1, 0), stage=lambda s, x: projections.fwht(s * x)):
+    """scale(d) times the stages, the first named acting first."""
+
+    def project(signs, x):
+        for i in stages:
+            x = stage(signs[i], x)
+        return scale(len(signs[0])) * x
+
+    return project
+
+
+def unscaled(s, x):
+    return hadamard(len(x)) @ (s * x)
+
+
+def centred(d):
+    return np.eye(d) - 1 / d
 
 
 WRONG = {
@@ -345,6 +669,122 @@ WRONG = {
         (lambda k, w: trapezoid(k, 2 * math.pi * w, factor=1), "in cycles, not in radians"),
         (lambda k, w: trapezoid(k, w, wave=np.sin), "sine"),
     ],
+    "fourier_features": [
+        (stacked(lambda m: 1.0), "must become a mean"),
+        (stacked(lambda m: 1 / m), "by √m, not by m:"),
+        (stacked(lambda m: mean_root(2 * m)), "not by √(2m)"),
+        (stacked(two_over), "no √2 here"),
+        (stacked(mean_root, factor=2 * math.pi), "a 2π inside the cosine?"),
+        (stacked(mean_root, [np.cos]), "cos alone leaves"),
+        (stacked(lambda m: 1.0, [np.cos]), "the sine is missing, and the division"),
+        (stacked(mean_root, [np.sin]), "sin alone leaves"),
+        (stacked(mean_root, [cos_plus_sin]), "not added"),
+        (stacked(mean_root, [lambda t: np.exp(1j * t)]), "the real and the imaginary parts"),
+        (lambda x, W: features.fourier(x, W).T, "4 points give an array of shape (10, 4)"),
+        (lambda x, W: np.cos(x @ x.T), "must not depend on that of points"),
+        (lambda x, W: np.nan * x, "NaN or infinity"),
+    ],
+    "phase_features": [
+        (phased(mean_root), "the features need a √2"),
+        (phased(lambda m: math.sqrt(2)), "must become a mean"),
+        (phased(lambda m: 1.0), "the factor √(2/m) is missing"),
+        (phased(lambda m: 2 / m), "√(2/m), not 2/m"),
+        (phased(two_over, lambda t, b: np.cos(t)), "the phase b is missing"),
+        (phased(two_over, lambda t, b: np.cos(2 * np.pi * t + b)), "a 2π inside the cosine"),
+        (phased(two_over, lambda t, b: np.exp(1j * (t + b))), "take the real part"),
+        (phased(two_over, lambda t, b: np.cos(t + b).T), "must give shape (4, 5), got (5, 4)"),
+        (lambda x, W, b: features.fourier(x, W), "must give shape (4, 5), got (4, 10)"),
+        (phased(two_over, lambda t, b: np.cos(t) + b), "found 34"),
+    ],
+    "directions_needed": [
+        (rounded(lambda eps, gap: gap**2 / (2 * eps)), "not ε."),
+        (rounded(lambda eps, gap: gap**2 / eps**2), "the variance has 1/(2m)"),
+        (rounded(lambda eps, gap: gap / (2 * eps**2)), "enters squared"),
+        (rounded(lambda eps, gap: (1 - math.sqrt(1 - gap)) ** 2 / (2 * eps**2)), "k² = e^{−r²}"),
+        (rounded(lambda eps, gap: 1 / (2 * eps**2)), "near points need fewer"),
+        (rounded(half_variance, math.floor), "round up."),
+        (rounded(half_variance, float), "is a whole number"),
+        (rounded(half_variance, least=0), "at least one direction"),
+        (rounded(lambda eps, gap: 1 / eps), "found 77 at (11,), expected 2958"),
+        (lambda eps, r: [RIGHT["directions_needed"][0](eps, r)], "(12,) is needed"),
+    ],
+    "gram_schmidt_rows": [
+        (lambda G: [unit(g) for g in G], "the projections are still in them"),
+        (only_last, "the projections are still in them"),
+        (schmidt(lambda g, u: (g @ u) / (u @ u) * u), "orthogonal, but not of length one"),
+        (schmidt(lambda g, u: (g @ u) * u), "neither orthogonal nor of length one"),
+        (lambda G: np.linalg.qr(G.T)[0].T, "QR's signs"),
+        (lambda G: -repaired_qr(G), "the signs are turned"),
+        (lowdin, "the spans differ"),
+        (lambda G: repaired_qr(G[::-1])[::-1], "the spans differ"),
+        (lambda G: np.linalg.qr(G)[0], "shape (3, 3), and (3, 5) is needed"),
+        (lambda G: repaired_qr(G).T, "shape (5, 3), and (3, 5) is needed"),
+    ],
+    "uniform_rotation": [
+        (plain_qr(gauss), "the signs of R's diagonal"),
+        (plain_qr(gauss, lambda Q, R, rng: np.sign(np.diag(Q))), "the signs of R's diagonal"),
+        (plain_qr(lambda rng, size: rng.random(size)), "is the matrix Gaussian, and"),
+        (plain_qr(gauss, lambda Q, R, rng: np.diag(R)), "Q Qᵀ is not the identity"),
+        (lambda rng, d: rng.normal(size=(d, d)), "Q Qᵀ is not the identity"),
+        (lambda rng, d: haar(np.random.default_rng(1), d), "the same matrix"),
+        (lambda rng, d: special_ortho_group.rvs(d, random_state=rng), "equally likely"),
+        (plain_qr(gauss, lambda Q, R, rng: rng.choice([-1, 1])), "a random sign of its own"),
+        (plain_qr(flat, lambda Q, R, rng: np.sign(np.diag(R))), "the rows prefer some directions"),
+        (signed_permutation, "1.67 times Haar's"),
+        (lambda rng, d: np.linalg.qr(gauss(rng, (d, d))), "must give shape (3, 3), got (2, 3, 3)"),
+    ],
+    "orthogonal_directions": [
+        (one_block, "stack ⌈m/d⌉ blocks"),
+        (by_index, "stack ⌈m/d⌉ blocks"),
+        (uncut, "cut the last one"),
+        (lambda rng, m, d: rng.normal(size=(m, d)), "the first block are not orthogonal"),
+        (lambda rng, m, d: haar(rng, d)[:m] * chi(rng, d, d).T, "the first block are not"),
+        (then_iid, "the second block are not orthogonal"),
+        (blocks(haar, lambda rng, m, d: math.sqrt(d)), "all norms are 2:"),
+        (blocks(haar, lambda rng, m, d: 1.0), "all norms are 1:"),
+        (blocks(haar, lambda rng, m, d: chi(rng, 1, d)), "all rows share one norm"),
+        (blocks(haar, block_norms), "some rows share their norm"),
+        (blocks(haar, tiled_norms), "some rows share their norm"),
+        (blocks(haar, lambda rng, m, d: chi(rng, m, d) ** 2), "the root of chisquare(d)?"),
+        (blocks(haar, lambda rng, m, d: 2 * rng.normal(size=(m, 1))), "that of χ²_d is 8"),
+        (blocks(plain_qr(gauss)), "are QR's signs repaired?"),
+        (repeated, "the blocks repeat one another"),
+        (blocks(signed_permutation), "the rows prefer some directions"),
+        (own_seed, "the same rows"),
+    ],
+    "walsh_hadamard": [
+        (staged(halves, lambda D: 1.0), "the factor 1/√D is missing"),
+        (staged(halves, lambda D: 0.5), "by √D, not by D"),
+        (staged(halves, mean_root), "each stage divides by √2"),
+        (staged(one_stage), "this is one stage"),
+        (staged(one_stage, lambda D: 1.0), "this is one stage"),
+        (staged(halves, split=lambda x: (x[::2], x[1::2])), "right values, wrong order"),
+        (staged(lambda f, a, b: (f(a - b), f(a + b))), "right values, wrong order"),
+        (staged(lambda f, a, b: (f(a + b), f(b - a))), "right up to signs"),
+        (staged(lambda f, a, b: (f(a) + f(b),)), "shape (1,), and (16,) is needed"),
+    ],
+    "structured_projection": [
+        (chain(lambda d: 1.0), "the factor √d is missing: rows"),
+        (chain(math.sqrt, (0, 1, 2)), "the order is turned round"),
+        (chain(lambda d: 1.0, (0, 1, 2)), "D₃ acts first, and the factor"),
+        (chain(math.sqrt, (1, 0)), "a stage is missing"),
+        (chain(math.sqrt, (2, 1)), "a stage is missing"),
+        (chain(math.sqrt, stage=lambda s, x: s * projections.fwht(x)), "the signs come before H"),
+        (chain(math.sqrt, stage=unscaled), "H has the factor 1/√d"),
+        (chain(lambda d: 1.0, stage=unscaled), "H has the factor 1/√d"),
+        (chain(float), "by √d, not by d"),
+        (lambda signs, x: signs * x, "shape (3, 16), and (16,) is needed"),
+    ],
+    "simplex_corners": [
+        (centred, "the angles are right"),
+        (lambda d: unit(centred(d)), "not by that of the whole matrix"),
+        (np.eye, "subtract their centre"),
+        (lambda d: np.linalg.cholesky(simplex_gram(d, -1 / d)), "d corners, not d + 1"),
+        (lambda d: [unit(row) for row in np.eye(d) + 1 / d], "apart, not together"),
+        (lambda d: [unit(row) for row in np.eye(d) - 1], "apart, not together"),
+        (lambda d: root_of_gram(d + 1), "must give shape (3, 3), got (4, 4)"),
+        (lambda d: -np.eye(d)[::-1], "subtract their centre"),
+    ],
 }
 SLIPS = [(name, *slip) for name in CHECKS for slip in WRONG[name]]
 
@@ -370,6 +810,13 @@ def test_an_answer_that_returns_nothing_is_told_so(name):
 def test_an_answer_that_is_no_number_is_told_so(name):
     with pytest.raises(checks.Hint):
         getattr(checks, name)(lambda *arguments: {"answer": 1})
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (4,), (4, 5), (3, 3), (2, 3, 4)])
+@pytest.mark.parametrize("name", CHECKS)
+def test_an_answer_of_the_wrong_shape_gets_a_hint(name, shape):
+    with pytest.raises(checks.Hint):
+        getattr(checks, name)(lambda *arguments: np.ones(shape))
 
 
 def test_every_check_has_right_answers_and_at_least_three_slips():

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 import performer_course
-from performer_course import backend, checks, features, kernels
+from performer_course import backend, checks, features, kernels, projections, theory
 from tests.double import DEVICE, Namespace, poisoned
 from tools.notebooks import NOTEBOOKS, ROOT, problems, read, sources
 
@@ -114,6 +114,8 @@ TAUGHT = {
     "features": public(features),
     "figures": ["gram", "show", "slider"],
     "kernels": public(kernels),
+    "projections": public(projections),
+    "theory": public(theory),
     "checks": public(checks),
 }
 

@@ -1,0 +1,79 @@
+# %% [markdown]
+# # Exercises 06: structured directions
+#
+# Lesson: `06_structured_projections.ipynb`. Replace each `raise NotImplementedError` by your code.
+# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
+# You may run it as often as you like.
+
+# %%
+import math
+
+import numpy as np
+
+from performer_course import checks
+
+# %% [markdown]
+# ## 1. The fast transform
+#
+# Multiply a vector by Sylvester's Hadamard matrix with the factor $1/\sqrt D$, in $O(D \log D)$:
+# no matrix, please.
+
+
+# %% nbgrader={"grade": false, "grade_id": "walsh_hadamard", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def walsh_hadamard(x):
+    """x (D,), D a power of two → H x (D,)."""
+    ### BEGIN SOLUTION
+    if len(x) == 1:
+        return x
+    a, b = np.split(x, 2)
+    return np.concatenate([walsh_hadamard(a + b), walsh_hadamard(a - b)]) / math.sqrt(2)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-walsh_hadamard", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.walsh_hadamard(walsh_hadamard)
+
+# %% [markdown]
+# ## 2. Structured directions, applied
+#
+# Return $W x$ for $W = \sqrt d\, H D_1 H D_2 H D_3$, where row $i$ of `signs` is the diagonal of
+# $D_i$. Use your transform.
+
+
+# %% nbgrader={"grade": false, "grade_id": "structured_projection", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def structured_projection(signs, x):
+    """signs (3, d) of ±1, x (d,), d a power of two → (d,)."""
+    ### BEGIN SOLUTION
+    for diagonal in reversed(signs):  # D₃ comes first
+        x = walsh_hadamard(diagonal * x)
+    return math.sqrt(len(x)) * x
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-structured_projection", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.structured_projection(structured_projection)
+
+# %% [markdown]
+# ## 3. The corners of a simplex
+#
+# Return $d$ unit vectors in $\mathbb{R}^d$ with the cosine $-1/(d-1)$ between any two. Hint: start
+# with the unit vectors $e_1, \dots, e_d$, and subtract their centre.
+
+
+# %% nbgrader={"grade": false, "grade_id": "simplex_corners", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def simplex_corners(d):
+    """d ≥ 2 → (d, d), one corner a row."""
+    ### BEGIN SOLUTION
+    corners = np.eye(d) - 1 / d
+    return corners / np.linalg.norm(corners, axis=1, keepdims=True)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-simplex_corners", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.simplex_corners(simplex_corners)
+
+# %% [markdown]
+# ## To think about
+#
+# Why is $-1/(d-1)$ the most negative cosine that $d$ unit vectors can all have with one another?
+# (Look at the squared length of their sum.)
