@@ -13,6 +13,7 @@ import os
 import platform
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from sklearn.kernel_approximation import RBFSampler
@@ -23,7 +24,6 @@ from performer_course import features, kernels, projections
 HERE = Path(__file__).parent
 N, D, R = 100_000, 64, 1024
 SIZES = (64, 128, 256, 512, 1024)
-ROWS = 512  # points in a slice of what is streamed
 PAUSE = 0.08  # seconds
 
 
@@ -55,12 +55,6 @@ def environment(threads):
     }
 
 
-def into(out, compute, x):
-    """compute(x) a slice at a time, written into `out`: how a caller streams."""
-    for start in range(0, len(x), ROWS):
-        out[start : start + ROWS] = compute(x[start : start + ROWS])
-
-
 def interleaved(candidates, runs, clock, pause):
     """Median seconds of each candidate, one after the other in each of `runs` rounds."""
     seconds = {name: [] for name in candidates}
@@ -79,11 +73,12 @@ def candidates(x, size, out):
     peer = RBFSampler(gamma=0.5, n_components=size, random_state=0).fit(x)
     W = np.ascontiguousarray(peer.random_weights_.T)  # (size, D)
     b, half = peer.random_offset_, W[: size // 2].copy()
+    room = out[:, :size]
     return {
         "RBFSampler.transform": lambda: peer.transform(x),
         "fourier_phase": lambda: features.fourier_phase(x, W, b),
         "fourier": lambda: features.fourier(x, half),
-        "fourier, streamed": lambda: into(out[:, :size], lambda s: features.fourier(s, half), x),
+        "fourier, into an array": lambda: features.fourier(x, half, out=room),
     }
 
 
@@ -113,7 +108,7 @@ def measure(runs):
     out = np.zeros((N, R), dtype=np.float32)
     found = {"runs": runs, "size": {"n": N, "d": D, "features": R, "dtype": "float32"}}
     found["errors"] = {size: errors(size) for size in progress(SIZES, "errors")}
-    with threadpool_limits(1):
+    with threadpool_limits(1), mock.patch.dict(os.environ, OMP_NUM_THREADS="1"):
         found["one thread"] = environment(1)
         found["seconds"] = {
             size: interleaved(candidates(x, size, out), runs, time.process_time, 0.0)

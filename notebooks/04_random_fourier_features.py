@@ -520,17 +520,20 @@ show(
 #
 # The exact Gram matrix of $n = 100{,}000$ points has $10^{10}$ entries. Features need $nF$, and
 # `features.fourier` computes them a few rows at a time: beside the result it holds a few megabytes.
-# If even $nF$ is too much, feed it pieces. The next cell takes 20,000 points at a time, adds
-# $\varphi^\top\varphi$ up, and never holds more than one such piece.
+# Several cores share the rows. If even $nF$ is too much, feed it pieces, and give it one array to write
+# them into, `out=`: asking the system for fresh memory costs as much as the sines and cosines. The
+# next cell takes 20,000 points at a time, adds $\varphi^\top\varphi$ up, and never holds more than
+# one such piece.
 
 # %%
 rng = np.random.default_rng(6)
 W = xp.astype(to_like(projections.iid(rng, 64, 16), x), xp.float32)
+piece = xp.empty((20_000, 128), dtype=xp.float32)
 second_moment = xp.zeros((128, 128), dtype=xp.float32)
 seen = 0
 for start in range(0, 100_000, 20_000):
     data = np.random.default_rng(start).normal(size=(20_000, 16)).astype(np.float32)
-    phi = features.fourier(xp.asarray(data), W)
+    phi = features.fourier(xp.asarray(data), W, out=piece)
     second_moment = second_moment + xp.matrix_transpose(phi) @ phi
     seen += phi.shape[0]
 synchronize(second_moment)

@@ -86,7 +86,19 @@ def _check_directions(x, W):
     return xp, xp.astype(W, x.dtype, copy=False)
 
 
-def _in_steps(waves, x, W, F):
+def _check_out(out, shape, like):
+    """Raise ValueError unless `out` can hold features of that shape, in the dtype of `like`."""
+    check_library(out, like, "out and x")
+    if (tuple(out.shape), out.dtype) != (shape, like.dtype):
+        raise ValueError(
+            f"out must have shape {shape} and dtype {like.dtype}, "
+            f"got {tuple(out.shape)} and {out.dtype}"
+        )
+    if array_api_compat.is_jax_array(out):
+        raise ValueError("out must be an array that can be written into, got a JAX array")
+
+
+def _in_steps(waves, x, W, F, out):
     """waves(x Wᵀ), (..., n, F), a few rows at a time: no step holds more than a few MiB.
 
     Each step computes and writes its own rows, so that several cores may share them. JAX arrays
@@ -96,25 +108,32 @@ def _in_steps(waves, x, W, F):
     n, shape = x.shape[-2], (*x.shape[:-1], F)
     step = GPU_STEP if array_api_compat.is_cupy_array(x) else STEP
     rows = max(1, step * n // math.prod(shape))
-    if rows >= n or array_api_compat.is_jax_array(x):
+    if out is not None:
+        _check_out(out, shape, x)
+    elif rows >= n or array_api_compat.is_jax_array(x):
         return waves(xp.tensordot(x, W, axes=((-1,), (-1,))))
-    features = xp.empty(shape, dtype=x.dtype, device=array_api_compat.device(x))
+    else:
+        out = xp.empty(shape, dtype=x.dtype, device=array_api_compat.device(x))
 
     def fill(start):
         part = slice(start, min(start + rows, n))
         phase = xp.tensordot(x[..., part, :], W, axes=((-1,), (-1,)))
-        features[..., part, :] = waves(phase)
+        out[..., part, :] = waves(phase)
 
     side_by_side(fill, range(0, n, rows), x)
-    return features
+    return out
 
 
-def fourier(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n 2*m"]:
+def fourier(
+    x: Float[Array, "... n d"],
+    W: Float[Array, "m d"],
+    out: Float[Array, "... n 2*m"] | None = None,
+) -> Float[Array, "... n 2*m"]:
     """[cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) is the mean of cos(ωᵀ(x − y)) over the rows ω.
 
-    No 2π: W is in radians. Shape: (..., n, 2m), dtype that of x (W is cast to it).
-    Error: unbiased where W is drawn from the kernel's spectrum, and φ(x)ᵀφ(x) = 1;
-    `theory.fourier_variance`. Cost: O(n m d); memory, the result and a few MiB.
+    No 2π: W is in radians. Shape: (..., n, 2m), dtype that of x (W is cast to it); written into
+    `out` where it is given, which saves fresh memory. Error: unbiased where W is drawn from the
+    kernel's spectrum, and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`. Cost: O(n m d); memory, the result and a few MiB.
     Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
     """
     xp, W = _check_directions(x, W)
@@ -125,16 +144,19 @@ def fourier(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, 
         both *= 1 / math.sqrt(m)  # in place: one buffer less in the cache
         return both
 
-    return _in_steps(waves, x, W, 2 * m)
+    return _in_steps(waves, x, W, 2 * m, out)
 
 
 def fourier_phase(
-    x: Float[Array, "... n d"], W: Float[Array, "m d"], b: Float[Array, "m"]
+    x: Float[Array, "... n d"],
+    W: Float[Array, "m d"],
+    b: Float[Array, "m"],
+    out: Float[Array, "... n m"] | None = None,
 ) -> Float[Array, "... n m"]:
     """√(2/m) cos(x Wᵀ + b), b uniform on [0, 2π): φ(x)ᵀφ(y) has the mean of `fourier`'s.
 
     Half the features of `fourier` from the same W, and more variance for a Gaussian kernel.
-    Shape: (..., n, m), dtype that of x (W and b are cast to it).
+    Shape: (..., n, m), dtype that of x (W and b are cast to it); into `out` where it is given.
     Error: unbiased; `theory.fourier_phase_variance`; φ(x)ᵀφ(x) is 1 in the mean only.
     Cost: O(n m d); memory, the result and a few MiB.
     Source: Rahimi & Recht (2007), Algorithm 1; Sutherland & Schneider (2015), its z̆.
@@ -152,4 +174,4 @@ def fourier_phase(
         shifted *= math.sqrt(2 / m)
         return shifted
 
-    return _in_steps(waves, x, W, m)
+    return _in_steps(waves, x, W, m, out)

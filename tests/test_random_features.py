@@ -1,5 +1,6 @@
 """Random Fourier features and the Matérn kernel: shapes, dtypes, steps, and bad arguments."""
 
+import re
 import tracemalloc
 
 import array_api_strict
@@ -122,3 +123,31 @@ def test_matern_is_the_kernel_of_scikit_learn(nu, length):
     np.testing.assert_allclose(kernels.matern(x, y, nu, length), expected, rtol=1e-12)
     assert (np.diag(kernels.matern(x, x, nu, length)) == 1).all()
     assert np.linalg.eigvalsh(kernels.matern(x, x, nu, length)).min() > 0
+
+
+@pytest.mark.parametrize("rows", [3, 5000])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_features_written_into_an_array_are_the_same(rows, dtype):
+    rng = np.random.default_rng(0)
+    x, W = rng.normal(size=(rows, 4)).astype(dtype), rng.normal(size=(70, 4))
+    out = np.full((rows, 140), np.nan, dtype=dtype)
+    assert features.fourier(x, W, out=out) is out
+    np.testing.assert_array_equal(out, features.fourier(x, W))
+    b = rng.uniform(size=70)
+    half = out[:, ::2]  # a view with gaps
+    assert features.fourier_phase(x, W, b, out=half) is half
+    np.testing.assert_array_equal(half, features.fourier_phase(x, W, b))
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "text"),
+    [
+        ((5, 13), "float64", "(5, 14) and dtype float64, got (5, 13)"),
+        ((4, 14), "float64", "(5, 14) and dtype float64, got (4, 14)"),
+        ((5, 14), "float32", "got (5, 14) and float32"),
+    ],
+)
+def test_an_array_that_does_not_fit_is_refused(shape, dtype, text):
+    x, W = np.ones((5, 3)), np.ones((7, 3))
+    with pytest.raises(ValueError, match=re.escape(text)):
+        features.fourier(x, W, out=np.empty(shape, dtype=dtype))
