@@ -213,7 +213,7 @@ def softmax_from_gaussian(convert):
     """convert(K, x, y) turns the Gaussian K_ij = exp(−‖x_i − y_j‖²/2) into exp(x_iᵀy_j)."""
     name = "softmax_from_gaussian"
     rng = np.random.default_rng(202)
-    for n, p in ((3, 5), (4, 4)):
+    for n, p in ((4, 4), (3, 5)):
         x, y = rng.normal(size=(n, 3)) / 2, rng.normal(size=(p, 3)) / 2
         a, b = (x**2).sum(1)[:, None] / 2, (y**2).sum(1)[None, :] / 2
         inner = x @ y.T
@@ -228,7 +228,13 @@ def softmax_from_gaussian(convert):
         ]
         if n == p:
             swapped = gaussian * np.exp(a.T + b.T)
-            slips.append((swapped, "x belongs to the rows, y to the columns."))
+            slips += [
+                (swapped, "x belongs to the rows, y to the columns."),
+                (
+                    gaussian * np.exp(a.T + b),
+                    "the norms of x need shape (n, 1), those of y (1, p).",
+                ),
+            ]
         try:
             found = convert(gaussian.copy(), x, y)
         except ValueError as error:

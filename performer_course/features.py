@@ -15,7 +15,7 @@ from .backend import check_array, check_count, check_library, check_number, side
 Array = Any
 
 # Features computed in one step, in entries: their work fits in a core's cache, or fills a GPU.
-STEP, GPU_STEP = 2**18, 2**24
+STEP, GPU_STEP = 2**19, 2**24
 
 
 def _monomials_by_degree(xp, columns, degree):
@@ -99,26 +99,27 @@ def _check_out(out, shape, like):
 
 
 def _in_steps(waves, x, W, F, out):
-    """waves(x Wᵀ), (..., n, F), a few rows at a time: no step holds more than a few MiB.
+    """waves(x Wᵀ), blocks of m features that make up F, a few rows at a time, side by side.
 
-    Each step computes and writes its own rows, so that several cores may share them. JAX arrays
-    cannot be written into: all at once.
+    No step holds more than a few MiB. Each computes and writes its own rows, so that several
+    cores may share them. JAX arrays cannot be written into: all at once.
     """
     xp = array_api_compat.array_namespace(x, W)
-    n, shape = x.shape[-2], (*x.shape[:-1], F)
+    m, n, shape = W.shape[0], x.shape[-2], (*x.shape[:-1], F)
     step = GPU_STEP if array_api_compat.is_cupy_array(x) else STEP
     rows = max(1, step * n // math.prod(shape))
     if out is not None:
         _check_out(out, shape, x)
     elif rows >= n or array_api_compat.is_jax_array(x):
-        return waves(xp.tensordot(x, W, axes=((-1,), (-1,))))
+        return xp.concat(list(waves(xp.tensordot(x, W, axes=((-1,), (-1,))))), axis=-1)
     else:
         out = xp.empty(shape, dtype=x.dtype, device=array_api_compat.device(x))
 
     def fill(start):
         part = slice(start, min(start + rows, n))
-        phase = xp.tensordot(x[..., part, :], W, axes=((-1,), (-1,)))
-        out[..., part, :] = waves(phase)
+        phase = xp.tensordot(x[..., part, :], W, axes=((-1,), (-1,)))  # (..., rows, m)
+        for i, block in enumerate(waves(phase)):
+            out[..., part, i * m : (i + 1) * m] = block
 
     side_by_side(fill, range(0, n, rows), x)
     return out
@@ -133,16 +134,18 @@ def fourier(
 
     No 2π: W is in radians. Shape: (..., n, 2m), dtype that of x (W is cast to it); written into
     `out` where it is given, which saves fresh memory. Error: unbiased where W is drawn from the
-    kernel's spectrum, and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`. Cost: O(n m d); memory, the result and a few MiB.
+    kernel's spectrum, and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`.
+    Cost: O(n m d); memory, the result and a few MiB.
     Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
     """
     xp, W = _check_directions(x, W)
     m = W.shape[0]
 
-    def waves(phase):  # (..., rows, m)
-        both = xp.concat([xp.cos(phase), xp.sin(phase)], axis=-1)  # (..., rows, 2m)
-        both *= 1 / math.sqrt(m)  # in place: one buffer less in the cache
-        return both
+    def waves(phase):
+        for wave in (xp.cos, xp.sin):
+            block = wave(phase)
+            block *= 1 / math.sqrt(m)  # in place: one buffer less in the cache
+            yield block
 
     return _in_steps(waves, x, W, 2 * m, out)
 
@@ -169,9 +172,9 @@ def fourier_phase(
     check_library(W, b, "W and b")
     b = xp.astype(b, x.dtype, copy=False)
 
-    def waves(phase):  # (..., rows, m)
-        shifted = xp.cos(phase + b)
-        shifted *= math.sqrt(2 / m)
-        return shifted
+    def waves(phase):
+        block = xp.cos(phase + b)
+        block *= math.sqrt(2 / m)
+        yield block
 
     return _in_steps(waves, x, W, m, out)
