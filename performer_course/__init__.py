@@ -4,6 +4,8 @@
     kernels      the kernels, exactly: Gram matrices
     projections  random directions W, drawn on the host
     features     maps whose inner products give or estimate a kernel
+    attention    exact and linear: all-to-all, causal, one token at a time
+    transformer  a transformer small enough to hold in the head
     theory       the mean and the variance of each estimator, in closed form
     figures      one style; show(fig, alt=...) puts a figure and its words on the page
     checks       what a right answer to an exercise satisfies
@@ -15,15 +17,19 @@ One set of symbols everywhere, in the order of the lessons:
     φ            feature map, (..., n, d) → (..., n, F) F       number of features
     ω            one direction, or frequency, (d,)      W       directions as rows, (m, d)
     m            number of directions                   δ, r    x − y and its length
+    q, k, v      queries, keys, values                  L, S    how many queries, how many keys
+    e            size of a value                        z       x + y, or its length
+    c, z, S      a state: maxima (m,), sums (m,) and weighted values (m, e)
 
 Modules marked *device* in their lesson compute where their arrays live and never read a value
 back; `to_host` is the only way home.
 """
 
-from . import features, kernels, projections, theory
+from . import attention, features, kernels, projections, theory, transformer
 from .backend import get_backend, synchronize, to_host, to_like
 
 __all__ = [
+    "attention",
     "features",
     "get_backend",
     "kernels",
@@ -32,4 +38,5 @@ __all__ = [
     "theory",
     "to_host",
     "to_like",
+    "transformer",
 ]

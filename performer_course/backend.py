@@ -109,6 +109,20 @@ def synchronize(x=None) -> None:
         x.block_until_ready()
 
 
+def is_free_to_read(x) -> bool:
+    """Whether a value of x may be looked at without waiting for a device: on NumPy alone."""
+    return array_api_compat.is_numpy_array(x)
+
+
+def is_on_gpu(x) -> bool:
+    """Whether x lives on a GPU, where few large steps beat many small ones."""
+    if array_api_compat.is_torch_array(x):
+        return x.is_cuda
+    if array_api_compat.is_jax_array(x):
+        return importlib.import_module("jax").default_backend() == "gpu"
+    return array_api_compat.is_cupy_array(x)
+
+
 def side_by_side(task, parts, x) -> None:
     """task(part) for each part, several at a time where that helps: NumPy on several cores.
 
@@ -139,9 +153,22 @@ def _cores() -> int:
     return min(cores, int(wish)) if wish.isdecimal() and int(wish) > 0 else cores
 
 
-def check_array(x, name: str, dims: str):
+def _not_finite(x, mask):
+    """Where x (..., n, d) is NaN or infinite, in rows that the mask (..., n) does not hide.
+
+    A finite sum says that there is no such place, without an array as large as x.
+    """
+    with np.errstate(all="ignore"):
+        if np.isfinite(x.sum()):
+            return []
+    bad = ~np.isfinite(x)
+    return np.argwhere(bad if mask is None else bad & mask[..., None])
+
+
+def check_array(x, name: str, dims: str, mask=None):
     """The namespace of x, once x is a non-empty floating array of shape (..., *dims), finite.
 
+    mask: boolean (..., n), False where a row of x does not count and may hold anything.
     Raises: ValueError naming `name`, what was expected and what came. Values are read only
     where that is free, on NumPy: a NaN on a GPU passes, and is seen in the result.
     """
@@ -160,11 +187,27 @@ def check_array(x, name: str, dims: str):
         )
     if 0 in x.shape:
         raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
-    if array_api_compat.is_numpy_array(x) and not np.isfinite(x).all():
-        bad = np.argwhere(~np.isfinite(x))
+    if mask is not None:
+        check_mask(mask, x, name)
+    bad = _not_finite(x, mask) if is_free_to_read(x) else []
+    if len(bad) > 0:
         raise ValueError(
             f"{name} must be finite, got NaN or infinity in {len(bad)} of {x.size} entries, "
             f"the first at {tuple(int(i) for i in bad[0])}"
+        )
+    return xp
+
+
+def check_mask(key_mask, x, name: str):
+    """The namespace of a boolean key_mask (..., n) for the n rows of x. Raises: ValueError."""
+    if not array_api_compat.is_array_api_obj(key_mask):
+        raise ValueError(f"key_mask must be a boolean array, got {type(key_mask).__name__}")
+    xp = check_library(x, key_mask, f"{name} and key_mask")
+    n = x.shape[-2]
+    if not xp.isdtype(key_mask.dtype, "bool") or tuple(key_mask.shape[-1:]) != (n,):
+        raise ValueError(
+            f"key_mask must be boolean of shape (..., {n}), one entry for each row of {name}, "
+            f"got {key_mask.dtype} of shape {tuple(key_mask.shape)}"
         )
     return xp
 

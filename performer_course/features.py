@@ -178,3 +178,95 @@ def fourier_phase(
         yield block
 
     return _in_steps(waves, x, W, m, out)
+
+
+def _half_square(xp, x):
+    """‖x‖²/2 of each row: (..., n, 1)."""
+    return xp.expand_dims(xp.vecdot(x, x), axis=-1) / 2
+
+
+def trigonometric(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n 2*m"]:
+    """e^{‖x‖²/2} [cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled.
+
+    It may be negative, and so may the denominator of an attention built from it.
+    Shape: (..., n, 2m), dtype that of x (W is cast to it).
+    Error: unbiased; `theory.trigonometric_mse`. Cost: O(n m d); memory, the result twice.
+    Source: Choromanski et al. (2021), §2.3 (h(x) = e^{‖x‖²/2}, sin and cos).
+    """
+    waves = fourier(x, W)  # (..., n, 2m)
+    xp = array_api_compat.array_namespace(x)
+    return xp.exp(_half_square(xp, x)) * waves
+
+
+def log_positive(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n m"]:
+    """ωᵀx − ‖x‖²/2 − ln(m)/2 for each row ω: the logarithm of `positive`, which may overflow.
+
+    Shape: (..., n, m), dtype that of x (W is cast to it).
+    Error: rounding of about ε (|ωᵀx| + ‖x‖²). Cost: O(n m d); memory, the result twice.
+    Source: Choromanski et al. (2021), Lemma 1.
+    """
+    xp, W = _check_directions(x, W)
+    projected = xp.tensordot(x, W, axes=((-1,), (-1,)))  # (..., n, m)
+    return projected - (_half_square(xp, x) + math.log(W.shape[0]) / 2)
+
+
+def positive(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n m"]:
+    """exp(x Wᵀ − ‖x‖²/2) / √m: φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled, and is never negative.
+
+    Shape: (..., n, m), dtype that of x (W is cast to it).
+    Error: unbiased; `theory.positive_mse`. Cost: O(n m d); memory, the result twice.
+    Source: Choromanski et al. (2021), Lemma 1 and §2.3 (h(x) = e^{−‖x‖²/2}, f₁ = exp).
+    Differs from the paper: no ε is added, so that the estimate is unbiased; a stable
+    attention keeps the logarithms instead (`attention.favor_attention`).
+    """
+    logarithm = log_positive(x, W)  # (..., n, m)
+    xp = array_api_compat.array_namespace(logarithm)
+    return xp.exp(logarithm)
+
+
+def log_hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n 2*m"]:
+    """[ωᵀx, −ωᵀx] − ‖x‖²/2 − ln(2m)/2: the logarithm of `hyperbolic`, which may overflow.
+
+    Shape: (..., n, 2m), dtype that of x (W is cast to it).
+    Error: rounding of about ε (|ωᵀx| + ‖x‖²). Cost: O(n m d); memory, the result twice.
+    Source: Choromanski et al. (2021), Lemma 1.
+    """
+    xp, W = _check_directions(x, W)
+    projected = xp.tensordot(x, W, axes=((-1,), (-1,)))  # (..., n, m)
+    both = xp.concat([projected, -projected], axis=-1)  # (..., n, 2m)
+    return both - (_half_square(xp, x) + math.log(2 * W.shape[0]) / 2)
+
+
+def hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n 2*m"]:
+    """[exp(x Wᵀ), exp(−x Wᵀ)] e^{−‖x‖²/2} / √(2m): φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled.
+
+    φ(x)ᵀφ(y) = Λ (1/m) Σ cosh(ωᵀ(x + y)): `positive` averaged over ω and −ω.
+    Shape: (..., n, 2m), dtype that of x (W is cast to it).
+    Error: unbiased; `theory.hyperbolic_mse`. Cost: O(n m d); memory, the result twice.
+    Source: Choromanski et al. (2021), Lemma 1 and §2.3 (f₁ = exp(u), f₂ = exp(−u)).
+    """
+    logarithm = log_hyperbolic(x, W)  # (..., n, 2m)
+    xp = array_api_compat.array_namespace(logarithm)
+    return xp.exp(logarithm)
+
+
+def relu(x: Float[Array, "... n d"]) -> Float[Array, "... n d"]:
+    """max(x, 0), each coordinate by itself: φ(x)ᵀφ(y) ≥ 0.
+
+    Shape and dtype: those of x. Error: exact; it estimates no softmax, and a row without a
+    positive coordinate has no weight at all. Cost: O(n d).
+    Source: Choromanski et al. (2021), §2.2 (f = ReLU). Differs from the paper: no ε.
+    """
+    xp = check_array(x, "x", "n, d")
+    return xp.where(x > 0, x, xp.zeros_like(x))
+
+
+def elu_plus_one(x: Float[Array, "... n d"]) -> Float[Array, "... n d"]:
+    """x + 1 where x > 0, eˣ elsewhere: φ(x)ᵀφ(y) > 0, with no randomness.
+
+    Shape and dtype: those of x. Error: exact to rounding; it estimates no softmax. Cost: O(n d).
+    Source: Katharopoulos et al. (2020), eq. 7.
+    """
+    xp = check_array(x, "x", "n, d")
+    above = xp.where(x > 0, x, xp.zeros_like(x))
+    return above + xp.exp(x - above)  # eˣ is taken where x ≤ 0 only: no overflow

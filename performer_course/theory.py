@@ -231,6 +231,118 @@ def hadamard_departure(delta):
     return (3 * square**2 / (d + 2) - np.sum(delta**4, axis=-1)) / (3 * d**2)
 
 
+# D. The softmax kernel SM = exp(xᵀy), Λ = exp(−(‖x‖² + ‖y‖²)/2); x, y: (..., d) → (...)
+
+
+def _vectors(x, y):
+    """x and y as float arrays (..., d) of one width. Raises: ValueError."""
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"x and y must be (..., d) of one width d, got {x.shape} and {y.shape}")
+    if not np.isfinite(x).all() or not np.isfinite(y).all():
+        raise ValueError("x and y must be finite, got NaN or infinity")
+    return x, y
+
+
+def _length_of(x):
+    return np.linalg.norm(x, axis=-1)
+
+
+def _lambda_square(x, y):
+    """Λ²."""
+    return np.exp(-np.sum(x**2, axis=-1) - np.sum(y**2, axis=-1))
+
+
+def trigonometric_mse(x, y, m: int):
+    """MSE = e^{‖x‖²+‖y‖²} (1 − e^{−‖x−y‖²})² / (2m): `features.trigonometric`, iid rows; no bias.
+
+    = e^{‖x+y‖²} SM^{−2} (1 − e^{−‖x−y‖²})² / (2m). Bounded where the norms are; what grows
+    without bound as SM → 0 is its ratio to SM². Source: Choromanski et al. (2021), Lemma 2.
+    """
+    x, y = _vectors(x, y)
+    return fourier_variance(_length_of(x - y), m) / _lambda_square(x, y)
+
+
+def positive_mse(x, y, m: int):
+    """MSE = e^{‖x+y‖²} SM² (1 − e^{−‖x+y‖²}) / m: `features.positive`, iid rows; no bias.
+
+    x + y in the last factor. Relative to SM² it is (e^{‖x+y‖²} − 1)/m, so it need not vanish
+    with SM: only where ‖x + y‖ stays bounded. Source: Choromanski et al. (2021), Lemma 2.
+    """
+    x, y = _vectors(x, y)
+    m = check_count(m, "m")
+    return np.exp(2 * np.sum(x * y, axis=-1)) * np.expm1(_length_of(x + y) ** 2) / m
+
+
+def hyperbolic_mse(x, y, m: int):
+    """MSE = ½ (1 − e^{−‖x+y‖²}) times `positive_mse`: `features.hyperbolic`, 2m features; no bias.
+
+    Less than positive features have from as many, which is `positive_mse` with 2m.
+    Source: Choromanski et al. (2021), Lemma 2.
+    """
+    x, y = _vectors(x, y)
+    return -0.5 * np.expm1(-(_length_of(x + y) ** 2)) * positive_mse(x, y, m)
+
+
+def orthogonal_trigonometric_mse(x, y, m: int):
+    """MSE = `orthogonal_fourier_variance` / Λ²: trigonometric features, orthogonal rows; no bias.
+
+    Source: Yu et al. (2016), Theorem 1, exact, times the norms of the softmax kernel.
+    """
+    x, y = _vectors(x, y)
+    variance = orthogonal_fourier_variance(_length_of(x - y), m, x.shape[-1])
+    return variance / _lambda_square(x, y)
+
+
+def orthogonal_positive_mse(x, y, m: int):
+    """MSE = Λ² `orthogonal_positive_variance`: positive features, orthogonal rows; no bias.
+
+    `positive_mse` + c Λ² [₁F₁(d; d/2; ‖x+y‖²/2) − e^{‖x+y‖²}], c as in
+    `orthogonal_fourier_variance`. Always below iid's, and by nothing to speak of at ‖x+y‖ ≥ 3.
+    Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
+    """
+    x, y = _vectors(x, y)
+    return _lambda_square(x, y) * orthogonal_positive_variance(_length_of(x + y), m, x.shape[-1])
+
+
+def orthogonal_hyperbolic_mse(x, y, m: int):
+    """MSE = `hyperbolic_mse` + c Λ² [₁F₁(d; d/2; ‖x+y‖²/2) − e^{‖x+y‖²}], orthogonal rows.
+
+    The gain of positive features, since ω₁ − ω₂ is distributed as ω₁ + ω₂; no bias.
+    Source: derived here, as `orthogonal_positive_mse`.
+    """
+    x, y = _vectors(x, y)
+    gain = positive_mse(x, y, m) - orthogonal_positive_mse(x, y, m)
+    return hyperbolic_mse(x, y, m) - gain
+
+
+def orthogonal_positive_bound(x, y, m: int):
+    """`orthogonal_positive_mse` ≤ `positive_mse` − 2(m − 1)/(m(d + 2)) (SM − Λ)², for m ≤ d.
+
+    Source: Choromanski et al. (2021), Theorem 2, as the paper states it.
+    """
+    x, y = _vectors(x, y)
+    m, d = check_count(m, "m"), x.shape[-1]
+    if m > d:
+        raise ValueError(f"the bound is for m of at most d = {d}, got {m}")
+    gap = np.exp(np.sum(x * y, axis=-1)) - np.sqrt(_lambda_square(x, y))
+    return positive_mse(x, y, m) - 2 * (m - 1) / (m * (d + 2)) * gap**2
+
+
+def trigonometric_over_positive(l, angle):
+    """`trigonometric_mse` / `positive_mse` for ‖x‖ = ‖y‖ = l at this angle, whatever m and d.
+
+    ½ e^{−4l² cos a} (1 − e^{−2l²(1 − cos a)})² / (1 − e^{−2l²(1 + cos a)}), a in radians: below
+    1 where x and y are alike, without bound as they turn apart.
+    Source: Choromanski et al. (2021), Fig. 2 (left), from Lemma 2.
+    """
+    l, angle = np.broadcast_arrays(_length(l, "l"), _length(angle, "angle"))
+    apart = np.expm1(-4 * l**2 * np.sin(angle / 2) ** 2)  # 1 − cos a = 2 sin²(a/2)
+    along = -np.expm1(-4 * l**2 * np.cos(angle / 2) ** 2)  # 1 + cos a = 2 cos²(a/2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.exp(-4 * l**2 * np.cos(angle)) * apart**2 / (2 * along)
+
+
 # E. Simplex directions
 
 

@@ -45,7 +45,7 @@ def test_every_public_function_of_a_device_module_is_found():
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
     ]
-    assert sorted(written) == sorted(map(label, double.device_functions()))
+    assert sorted(set(written) - double.DRAWS) == sorted(map(label, double.device_functions()))
 
 
 def test_only_the_modules_of_the_host_are_left_out():

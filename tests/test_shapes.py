@@ -57,7 +57,7 @@ def test_a_function_takes_and_returns_the_shapes_it_declares(function, batch, en
     strict = getattr(enforced[module], name)
     assert strict.__code__ is not function.__code__
     for options in double.variants(function):
-        strict(**double.example(function, np.random.default_rng(0), options, batch))
+        strict(**double.example(strict, np.random.default_rng(0), options, batch))
 
 
 def test_arguments_of_unlike_widths_are_refused(enforced):

@@ -34,7 +34,7 @@ class Mutant:
 
 def package(**planted):
     """The package's modules by name, those in `planted` in place of their own."""
-    names = ("features", "kernels", "projections", "theory")
+    names = ("attention", "features", "kernels", "projections", "theory")
     modules = {n: importlib.import_module(f"performer_course.{n}") for n in names}
     return types.SimpleNamespace(**{**modules, **planted})
 
@@ -100,13 +100,17 @@ def matrix(claims, mutants) -> dict:
     return caught
 
 
-def render(claims, mutants, caught) -> str:
-    """CLAIMS.md: the claims with what they catch, then the mutants with what they change."""
+INTRODUCTION = """# What the tests claim, and what each claim catches
+
+Written by `python -m tools.claims`: every mutant below is planted in the package,
+and the claims run against it. A claim is worth what it catches.
+"""
+
+
+def render(title, claims, mutants, caught) -> str:
+    """A section of CLAIMS.md: the claims with what they catch, then the mutants, in words."""
     lines = [
-        "# What the tests claim, and what each claim catches",
-        "",
-        "Written by `python -m tools.claims`: every mutant below is planted in the package,",
-        "and the claims run against it. A claim is worth what it catches.",
+        f"## {title}",
         "",
         "| claim | what it asserts | mutants that turn it red |",
         "|---|---|---|",
@@ -120,20 +124,27 @@ def render(claims, mutants, caught) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(arguments) -> int:
-    from tests.mutants import MUTANTS
-    from tests.test_claims_random_features import CLAIMS
+def missed(mutants, caught) -> list:
+    """The names of the mutants that no claim notices."""
+    return [m.name for m in mutants if not any(m.name in names for names in caught.values())]
 
-    caught = matrix(CLAIMS, MUTANTS)
-    missed = [m.name for m in MUTANTS if not any(m.name in names for names in caught.values())]
-    page = render(CLAIMS, MUTANTS, caught)
+
+def main(arguments) -> int:
+    sections, lost = [INTRODUCTION], []
+    for name in ("random_features", "attention"):
+        module = importlib.import_module(f"tests.test_claims_{name}")
+        caught = matrix(module.CLAIMS, module.MUTANTS)
+        sections.append(render(module.TITLE, module.CLAIMS, module.MUTANTS, caught))
+        lost += missed(module.MUTANTS, caught)
+        print(f"{name}: {len(module.CLAIMS)} claims, {len(module.MUTANTS)} mutants")
+    page = "\n".join(sections)
+    print(f"missed: {lost or 'none'}")
     if "--check" in arguments:
         stale = not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page
         print("CLAIMS.md is stale: run python -m tools.claims" if stale else "CLAIMS.md is true")
-        return int(stale or bool(missed))
+        return int(stale or bool(lost))
     PAGE.write_text(page, encoding="utf-8")
-    print(f"{len(CLAIMS)} claims, {len(MUTANTS)} mutants, missed: {missed or 'none'}")
-    return int(bool(missed))
+    return int(bool(lost))
 
 
 if __name__ == "__main__":

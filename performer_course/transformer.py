@@ -1,0 +1,195 @@
+"""A transformer small enough to hold in the head: embeddings, positions, norms, heads, blocks.
+
+Parameters are a dict of arrays, drawn on the host by `init`; move them with `to_like`. All else
+computes where they live. The attention, "softmax" or "favor", is a choice that no trained
+parameter depends on: weights trained with one run with the other. All raise ValueError for
+sizes that do not fit.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import array_api_compat
+from jaxtyping import Bool, Float, Int
+
+from . import projections
+from .attention import favor_attention, softmax_attention
+from .backend import check_array, check_count
+
+Array = Any
+
+ATTENTIONS = ("softmax", "favor")
+
+
+@dataclass(frozen=True)
+class Config:
+    """The sizes of a transformer, and its kind.
+
+    causal: a decoder, where a token sees those up to itself; else an encoder, where it sees all.
+    attention: "softmax", or "favor" with m directions for each block. width = heads × d.
+    """
+
+    vocabulary: int
+    width: int = 32
+    heads: int = 4
+    depth: int = 2
+    causal: bool = True
+    attention: str = "softmax"
+    m: int = 64
+
+    def __post_init__(self):
+        for name in ("vocabulary", "width", "heads", "depth", "m"):
+            check_count(vars(self)[name], name)
+        if self.width % self.heads:
+            raise ValueError(
+                f"width must be a multiple of heads, got {self.width} and {self.heads}"
+            )
+        if self.attention not in ATTENTIONS:
+            raise ValueError(f"attention must be one of {ATTENTIONS}, got {self.attention!r}")
+
+
+def init(rng, config: Config) -> dict:
+    """Parameters by name, float64, on the host; those of a block are stacked: (depth, ...).
+
+    Entries of a matrix are N(0, 1/inputs), so that rows keep their size. "W", the directions of
+    "favor", (depth, m, d), are orthogonal and not trained: draw them anew at will.
+    Error: none, a draw. Cost: O(depth (width² + m d²)). Source: He et al. (2015), §2.2.
+    """
+    depth, n, m = config.depth, config.width, config.m
+
+    def stacked(rows, columns, method=projections.iid):
+        draws = [method(rng, rows, columns) for _ in range(depth)]
+        xp = array_api_compat.array_namespace(*draws)
+        return xp.stack(draws)
+
+    embedding = projections.iid(rng, config.vocabulary, n) / math.sqrt(n)
+    one = stacked(1, n)[:, 0, :] * 0 + 1  # (depth, width)
+    return {
+        "embedding": embedding,
+        **{name: stacked(n, n) / math.sqrt(n) for name in ("query", "key", "value", "heads")},
+        "wider": stacked(n, 4 * n) / math.sqrt(n),
+        "narrower": stacked(4 * n, n) / math.sqrt(4 * n),
+        **{f"{name} gain": one for name in ("attention", "map")},
+        **{f"{name} shift": 0 * one for name in ("attention", "map")},
+        "gain": one[0, :],
+        "shift": 0 * one[0, :],
+        "W": stacked(m, n // config.heads, projections.orthogonal),
+    }
+
+
+def positions(x: Float[Array, "... L width"]) -> Float[Array, "L width"]:
+    """[sin(p ω_i), cos(p ω_i)] for p = 0 … L − 1, ω_i = 10000^{−2i/width}: one row a position.
+
+    A shift of p turns each pair by a fixed angle. x gives the sizes, the dtype and the device.
+    Shape: (L, width). Error: exact to rounding of p. Cost: O(L width).
+    Source: Vaswani et al. (2017), §3.5. Differs from the paper: sines first, then cosines.
+    """
+    xp = check_array(x, "x", "L, width")
+    L, width = x.shape[-2:]
+    make = {"dtype": x.dtype, "device": array_api_compat.device(x)}
+    i = xp.arange((width + 1) // 2, **make)
+    angle = xp.arange(L, **make)[:, None] * xp.exp(i * (-2 / width * math.log(10000)))
+    return xp.concat([xp.sin(angle), xp.cos(angle)], axis=-1)[:, :width]
+
+
+def layer_norm(
+    x: Float[Array, "... L width"], gain: Float[Array, "width"], shift: Float[Array, "width"]
+) -> Float[Array, "... L width"]:
+    """gain (x − mean) / √(variance + 10⁻⁵) + shift, each row by itself.
+
+    Shape: that of x. Error: exact to rounding. Cost: O(L width).
+    Source: Ba, Kiros & Hinton (2016), eq. 4.
+    """
+    xp = check_array(x, "x", "L, width")
+    centred = x - xp.mean(x, axis=-1, keepdims=True)
+    variance = xp.mean(centred * centred, axis=-1, keepdims=True)
+    return gain * centred / xp.sqrt(variance + 1e-5) + shift
+
+
+def split_heads(x: Float[Array, "... L width"], heads: int) -> Float[Array, "... heads L d"]:
+    """Each row cut into `heads` parts of d = width / heads; heads become a leading axis.
+
+    Shape: (..., heads, L, d). Error: exact. Cost: none, or one copy.
+    Source: Vaswani et al. (2017), §3.2.2.
+    """
+    xp = check_array(x, "x", "L, width")
+    if x.shape[-1] % check_count(heads, "heads"):
+        raise ValueError(f"width must be a multiple of heads, got {x.shape[-1]} and {heads}")
+    parts = xp.reshape(x, (*x.shape[:-1], heads, -1))  # (..., L, heads, d)
+    return xp.moveaxis(parts, -3, -2)
+
+
+def join_heads(x: Float[Array, "... heads L d"]) -> Float[Array, "... L heads*d"]:
+    """The heads side by side again: what `split_heads` undoes.
+
+    Shape: (..., L, heads d). Error: exact. Cost: one copy.
+    Source: Vaswani et al. (2017), §3.2.2.
+    """
+    xp = check_array(x, "x", "heads, L, d")
+    parts = xp.moveaxis(x, -3, -2)  # (..., L, heads, d)
+    return xp.reshape(parts, (*parts.shape[:-2], -1))
+
+
+def _attend(x, layer, config, key_mask):
+    """Attention of every head of one block to x (..., L, width), joined and mapped."""
+    q, k, v = (split_heads(x @ layer[name], config.heads) for name in ("query", "key", "value"))
+    seen = None if key_mask is None else key_mask[..., None, :]  # (..., 1, L): all heads alike
+    options = {"causal": config.causal, "key_mask": seen}
+    if config.attention == "softmax":
+        mixed = softmax_attention(q, k, v, **options)
+    else:
+        mixed = favor_attention(q, k, v, layer["W"], **options)
+    return join_heads(mixed) @ layer["heads"]
+
+
+def _block(x, layer, config, key_mask):
+    """x + attention(norm(x)), then x + map(norm(x)), the map ReLU between two matrices."""
+    xp = array_api_compat.array_namespace(x)
+    normed = layer_norm(x, layer["attention gain"], layer["attention shift"])
+    x = x + _attend(normed, layer, config, key_mask)
+    normed = layer_norm(x, layer["map gain"], layer["map shift"])
+    wide = normed @ layer["wider"]  # (..., L, 4 width)
+    return x + xp.where(wide > 0, wide, xp.zeros_like(wide)) @ layer["narrower"]
+
+
+def forward(
+    params: dict,
+    tokens: Int[Array, "... L"],
+    config: Config,
+    key_mask: Bool[Array, "... L"] | None = None,
+) -> Float[Array, "... L vocabulary"]:
+    """ln P(token) at each place: embeddings and positions, the blocks, a norm, ln softmax.
+
+    A decoder's row i is about token i + 1, from the tokens up to i. key_mask: True where a
+    token counts, as in `attention`. The last matrix is the embedding again.
+    Shape: (..., L, vocabulary); rows of exp sum to 1. Error: exact for "softmax"; else that of
+    `favor_attention` in each block. Cost: O(depth L (width² + what attention costs)).
+    Source: Vaswani et al. (2017). Differs from the paper: norms first (Xiong et al., 2020).
+    """
+    table = params["embedding"]  # (vocabulary, width)
+    xp = check_array(table, 'params["embedding"]', "vocabulary, width")
+    _check_tokens(xp, tokens, key_mask)
+    x = xp.take(table, xp.reshape(tokens, (-1,)), axis=0)  # (all tokens, width)
+    x = xp.reshape(x, (*tokens.shape, -1)) * math.sqrt(config.width)  # (..., L, width)
+    x = x + positions(x)
+    names = set(params) - {"embedding", "gain", "shift"}
+    for i in range(config.depth):
+        x = _block(x, {name: params[name][i, ...] for name in names}, config, key_mask)
+    x = layer_norm(x, params["gain"], params["shift"])
+    logits = x @ xp.matrix_transpose(table)  # (..., L, vocabulary)
+    logits = logits - xp.max(logits, axis=-1, keepdims=True)
+    return logits - xp.log(xp.sum(xp.exp(logits), axis=-1, keepdims=True))
+
+
+def _check_tokens(xp, tokens, key_mask):
+    """Raises: ValueError unless tokens are integers (..., L), and the mask fits."""
+    if not array_api_compat.is_array_api_obj(tokens) or not tokens.ndim:
+        raise ValueError(f"tokens must be an integer array (..., L), got {type(tokens).__name__}")
+    if not xp.isdtype(tokens.dtype, "integral"):
+        raise ValueError(f"tokens must be integers, got dtype {tokens.dtype}")
+    if key_mask is not None and tuple(key_mask.shape) != tuple(tokens.shape):
+        raise ValueError(
+            f"key_mask must have the shape of tokens, {tuple(tokens.shape)}, "
+            f"got {tuple(key_mask.shape)}"
+        )

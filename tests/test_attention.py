@@ -1,0 +1,649 @@
+"""Fast attention beside the textbook's loops: the same rows, whatever the masks, cuts and norms."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from performer_course import attention, features, projections
+from performer_course.attention import (
+    State,
+    absorb,
+    favor_attention,
+    init_state,
+    linear_attention,
+    merge,
+    read,
+    relative_variance,
+    softmax_attention,
+    taylor_attention,
+    uniform_attention,
+)
+
+D, M, E = 6, 8, 3
+repeatable = settings(deadline=None, derandomize=True, max_examples=40)
+each_causal = pytest.mark.parametrize("causal", [False, True], ids=["all-to-all", "causal"])
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def points(*shape, seed=0):
+    return rng(seed).normal(size=shape)
+
+
+def qkv(L, S=None, lead=(), d=D, e=E, seed=0, dtype=float):
+    """Queries, keys and values."""
+    S, draw = S or L, rng(seed)
+    shapes = ((*lead, L, d), (*lead, S, d), (*lead, S, e))
+    return [draw.normal(size=shape).astype(dtype) for shape in shapes]
+
+
+def W_of(m=M, d=D, seed=9):
+    return projections.orthogonal(rng(seed), m, d)
+
+
+# The textbook: one row, one key, one feature after the other, in float64.
+
+
+def visible(i, S, causal, mask):
+    """The keys that row i sees."""
+    return [j for j in range(S) if (not causal or j <= i) and (mask is None or mask[j])]
+
+
+def by_rows(logit, v, L, causal=False, mask=None):
+    """Each row's softmax over logit(i, j) of the keys that it sees; zeros where it sees none."""
+    out = np.zeros((L, v.shape[1]))
+    for i in range(L):
+        keys = visible(i, len(v), causal, mask)
+        if not keys:
+            continue
+        logits = np.array([logit(i, j) for j in keys])
+        weights = np.exp(logits - logits.max())
+        out[i] = weights @ v[keys].astype(float) / weights.sum()
+    return out
+
+
+def softmax_by_rows(q, k, v, **options):
+    q, k = q.astype(float), k.astype(float)
+    return by_rows(lambda i, j: q[i] @ k[j] / math.sqrt(q.shape[1]), v, len(q), **options)
+
+
+def favor_by_rows(q, k, v, W, **options):
+    """ln φ(q)ᵀφ(k) as a log of a sum of exponentials over features, in float64."""
+    q, k, W = (x.astype(float) for x in (q, k, W))
+    g, h = (features.log_positive(x * q.shape[1] ** -0.25, W) for x in (q, k))
+
+    def logit(i, j):
+        terms = g[i] + h[j]
+        return terms.max() + np.log(np.exp(terms - terms.max()).sum())
+
+    return by_rows(logit, v, len(q), **options)
+
+
+def linear_by_rows(phi_q, phi_k, v, causal=False, mask=None):
+    out = np.zeros((len(phi_q), v.shape[1]))
+    for i in range(len(phi_q)):
+        keys = visible(i, len(v), causal, mask)
+        weights = phi_k[keys] @ phi_q[i]
+        if keys:
+            out[i] = weights @ v[keys] / weights.sum()
+    return out
+
+
+def softmax(q, k, v, **options):
+    return softmax_attention(q, k, v, **options)
+
+
+def favor(q, k, v, **options):
+    return favor_attention(q, k, v, W_of(d=q.shape[-1]).astype(q.dtype), **options)
+
+
+def linear(q, k, v, **options):
+    return linear_attention(*map(features.elu_plus_one, (q, k)), v, **options)
+
+
+def favor_textbook(q, k, v, **options):
+    return favor_by_rows(q, k, v, W_of(d=q.shape[-1]), **options)
+
+
+def linear_textbook(q, k, v, **options):
+    return linear_by_rows(*map(features.elu_plus_one, (q, k)), v, **options)
+
+
+FORMS = {
+    "softmax": (softmax, softmax_by_rows),
+    "favor": (favor, favor_textbook),
+    "linear": (linear, linear_textbook),
+}
+each_form = pytest.mark.parametrize(("form", "textbook"), FORMS.values(), ids=FORMS)
+each_attention = pytest.mark.parametrize("form", [f for f, _ in FORMS.values()], ids=FORMS)
+
+
+@each_form
+@each_causal
+@pytest.mark.parametrize(("L", "S"), [(1, 1), (7, 7), (5, 9), (9, 5), (40, 33)])
+def test_the_fast_path_equals_the_textbook(form, textbook, causal, L, S):
+    q, k, v = qkv(L, S)
+    expected = textbook(q, k, v, causal=causal)
+    np.testing.assert_allclose(form(q, k, v, causal=causal), expected, rtol=1e-12, atol=1e-14)
+
+
+@each_form
+@each_causal
+def test_a_mask_acts_on_numerator_and_denominator(form, textbook, causal):
+    q, k, v = qkv(12, 15)
+    mask = rng(1).uniform(size=15) < 0.5
+    expected = textbook(q, k, v, causal=causal, mask=mask)
+    found = form(q, k, v, causal=causal, key_mask=mask)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@each_form
+@each_causal
+def test_blocks_and_chunks_of_long_inputs_fit_together(form, textbook, causal, monkeypatch):
+    monkeypatch.setattr(attention, "BLOCK", 7)
+    monkeypatch.setattr(attention, "CHUNK", 6)
+    monkeypatch.setattr(attention, "CAUSAL_CHUNK", 8)
+    for L, S in ((37, 37), (20, 41), (41, 20)):
+        q, k, v = qkv(L, S)
+        mask = rng(1).uniform(size=S) < 0.7
+        expected = textbook(q, k, v, causal=causal, mask=mask)
+        found = form(q, k, v, causal=causal, key_mask=mask)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+@each_attention
+@each_causal
+@pytest.mark.parametrize("together", [0, 2**30], ids=["one by one", "together"])
+def test_leading_axes_broadcast(form, causal, together, monkeypatch):
+    monkeypatch.setattr(attention, "TOGETHER", together)
+    q, k, v = points(2, 1, 3, 9, D), points(4, 1, 11, D, seed=1), points(3, 11, E, seed=2)
+    mask = rng(3).uniform(size=(2, 1, 1, 11)) < 0.7
+    found = form(q, k, v, causal=causal, key_mask=mask)
+    assert found.shape == (2, 4, 3, 9, E)
+    for a, b, c in itertools.product(range(2), range(4), range(3)):
+        one = form(q[a, 0, c], k[b, 0], v[c], causal=causal, key_mask=mask[a, 0, 0])
+        np.testing.assert_allclose(found[a, b, c], one, rtol=1e-12, atol=1e-14)
+
+
+def test_causal_rows_see_the_keys_up_to_their_own_index_also_where_lengths_differ():
+    for L, S in ((3, 5), (5, 3)):
+        q, k, v = np.zeros((L, D)), points(S, D), np.eye(S)
+        counts = np.minimum(np.arange(L) + 1, S)
+        expected = (np.arange(S) < counts[:, None]) / counts[:, None]
+        ones = np.ones((L, 1)), np.ones((S, 1))
+        for found in (
+            softmax_attention(q, k, v, causal=True),
+            linear_attention(*ones, v, causal=True),
+        ):
+            np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
+@each_attention
+@each_causal
+def test_a_row_that_sees_no_key_gives_zeros(form, causal):
+    q, k, v = qkv(300)
+    mask = np.arange(300) >= 200
+    found = form(q, k, v, causal=causal, key_mask=mask)
+    blind = 200 if causal else 0
+    assert (found[:blind] == 0).all()
+    assert (np.abs(found[blind:]).max(axis=1) > 0).all()
+    nothing = form(q, k, v, causal=causal, key_mask=np.zeros(300, dtype=bool))
+    assert (nothing == 0).all()
+
+
+@each_attention
+@each_causal
+@pytest.mark.parametrize("side", ["after", "before"])
+def test_padded_equals_unpadded(form, causal, side):
+    q, k, v = qkv(50)
+    pad = 30
+    order = slice(0, 50) if side == "after" else slice(pad, None)
+    junk = points(2, pad, D, seed=5) * 100
+    values = np.full((pad, E), 1e6)
+    parts = (lambda x, y: (x, y)) if side == "after" else (lambda x, y: (y, x))
+    Q, K = (np.concatenate(parts(x, j)) for x, j in zip((q, k), junk, strict=True))
+    V = np.concatenate(parts(v, values))
+    mask = np.concatenate(parts(np.ones(50, dtype=bool), np.zeros(pad, dtype=bool)))
+    found = form(Q, K, V, causal=causal, key_mask=mask)[order]
+    np.testing.assert_allclose(found, form(q, k, v, causal=causal), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("form", [softmax, favor, taylor_attention, uniform_attention])
+@each_causal
+@pytest.mark.parametrize("junk", [0.0, 1e300, -1e300, np.inf, -np.inf, np.nan])
+def test_what_a_mask_hides_is_never_seen_not_even_nan(form, causal, junk):
+    q, k, v = qkv(40)
+    mask = rng(1).uniform(size=40) < 0.6
+    expected = form(q, k, v, causal=causal, key_mask=mask)
+    k[~mask], v[~mask] = junk, junk
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = form(q, k, v, causal=causal, key_mask=mask)
+    np.testing.assert_array_equal(found, expected)
+
+
+@each_attention
+def test_rows_follow_a_permutation_of_queries_and_none_of_keys(form):
+    q, k, v = qkv(30, 20)
+    order, keys = rng(1).permutation(30), rng(2).permutation(20)
+    found = form(q[order], k[keys], v[keys])
+    np.testing.assert_allclose(found, form(q, k, v)[order], rtol=1e-12, atol=1e-14)
+
+
+@each_attention
+@each_causal
+def test_the_output_is_linear_in_v_and_constant_where_v_is(form, causal):
+    q, k, v = qkv(30)
+    found = form(q, k, 2 * v + 1, causal=causal)
+    np.testing.assert_allclose(found, 2 * form(q, k, v, causal=causal) + 1, atol=1e-13)
+
+
+# Causality: later keys change nothing, bit for bit
+
+
+@each_attention
+@repeatable
+@given(cut=st.integers(1, 299), scale=st.sampled_from([0.1, 1.0, 5.0]), seed=st.integers(0, 99))
+def test_changing_later_keys_changes_no_earlier_row(form, cut, scale, seed):
+    q, k, v = qkv(300, seed=seed, dtype=np.float32)
+    before = form(q, k, v, causal=True)
+    later = rng(seed + 1)
+    k[cut:] = scale * later.normal(size=k[cut:].shape)
+    v[cut:] = 100 * later.normal(size=v[cut:].shape)
+    np.testing.assert_array_equal(form(q, k, v, causal=True)[:cut], before[:cut])
+
+
+@each_attention
+@repeatable
+@given(cut=st.integers(1, 299), seed=st.integers(0, 99))
+def test_a_late_key_of_any_size_changes_no_earlier_row(form, cut, seed):
+    q, k, v = qkv(300, seed=seed, dtype=np.float32)
+    before = form(q, k, v, causal=True)
+    k[cut:] *= 50
+    found = form(q, k, v, causal=True)
+    np.testing.assert_allclose(found[:cut], before[:cut], rtol=2e-5, atol=2e-6)
+
+
+@each_attention
+@pytest.mark.parametrize("cut", [128, 256, 384])
+def test_appending_tokens_changes_no_earlier_row(form, cut):
+    q, k, v = qkv(512, dtype=np.float32)
+    found = form(q, k, v, causal=True)
+    alone = form(q[:cut], k[:cut], v[:cut], causal=True)
+    np.testing.assert_allclose(found[:cut], alone, rtol=1e-5, atol=1e-6)
+    if form is favor:
+        np.testing.assert_array_equal(found[:cut], alone)
+
+
+@repeatable
+@given(
+    L=st.integers(1, 80),
+    S=st.integers(1, 80),
+    chunk=st.integers(1, 100),
+    causal=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_any_chunk_gives_the_same_rows(L, S, chunk, causal, seed):
+    q, k, v = qkv(L, S, seed=seed)
+    mask, W = rng(seed).uniform(size=S) < 0.8, W_of()
+    found = favor_attention(q, k, v, W, causal=causal, key_mask=mask, chunk=chunk)
+    expected = favor_attention(q, k, v, W, causal=causal, key_mask=mask)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
+
+
+def on_a_device(monkeypatch):
+    """NumPy treated as a device whose values are not free to read."""
+    monkeypatch.setattr(attention, "is_free_to_read", lambda x: False)
+
+
+@pytest.mark.parametrize("size", [1.0, 30.0])
+def test_both_ways_through_a_causal_chunk_agree(size, monkeypatch):
+    q, k, v = qkv(203, 190, lead=(2,))
+    mask = rng(1).uniform(size=(2, 190)) < 0.8
+    here = favor(q * size, k * size, v, causal=True, key_mask=mask)
+    on_a_device(monkeypatch)
+    there = favor(q * size, k * size, v, causal=True, key_mask=mask)
+    np.testing.assert_allclose(there, here, rtol=1e-11, atol=1e-12)
+
+
+def test_on_a_device_a_late_key_of_any_size_changes_no_bit_of_an_earlier_row(monkeypatch):
+    on_a_device(monkeypatch)
+    q, k, v = qkv(256, dtype=np.float32)
+    before = favor(q, k, v, causal=True)
+    for cut in (1, 100, 128, 200, 255):
+        late = k.copy()
+        late[cut:] *= 50
+        np.testing.assert_array_equal(favor(q, late, v, causal=True)[:cut], before[:cut])
+
+
+# Any norm
+
+
+def rows_of_norm(seed, L, d, norm):
+    x = points(L, d, seed=seed)
+    return norm * x / np.linalg.norm(x, axis=1, keepdims=True)
+
+
+def opposed(norm, L=160, d=16):
+    """Two clusters that point away from one another; the later half of the keys is one."""
+    u = rows_of_norm(0, 1, d, norm)
+    side = np.where(np.arange(L) < L // 2, 1.0, -1.0)[:, None]
+    q, k = (side * u + 0.01 * points(L, d, seed=s) for s in (1, 2))
+    return q[::-1], k
+
+
+def jump(norm, L=160, d=16):
+    """Keys of norm 0.1, and from inside a chunk on of the given norm."""
+    k = rows_of_norm(2, L, d, 0.1)
+    k[77:] *= 10 * norm
+    return rows_of_norm(1, L, d, norm), k
+
+
+def spike(norm, L=160, d=16):
+    """One key of the given norm among those of norm 1."""
+    k = rows_of_norm(2, L, d, 1.0)
+    k[100] *= norm
+    return rows_of_norm(1, L, d, norm), k
+
+
+def fall(norm, L=160, d=16):
+    """Norms that fall from the given one to 0."""
+    return rows_of_norm(1, L, d, norm), rows_of_norm(2, L, d, norm) * np.linspace(1, 0, L)[:, None]
+
+
+def even(norm, L=160, d=16):
+    return rows_of_norm(1, L, d, norm), rows_of_norm(2, L, d, norm)
+
+
+SCENES = [even, opposed, jump, spike, fall]
+
+
+@pytest.mark.parametrize("device", [False, True], ids=["free to read", "a device"])
+@each_causal
+@pytest.mark.parametrize("norm", [0.0, 1.0, 3.0, 10.0, 30.0])
+@pytest.mark.parametrize("scene", SCENES, ids=lambda s: s.__name__)
+def test_favor_is_exact_at_any_norm_in_float32(scene, norm, causal, device, monkeypatch):
+    if device:
+        on_a_device(monkeypatch)
+    (q, k), v = scene(norm), points(160, 5, seed=3)
+    W = projections.orthogonal(rng(4), 32, 16)
+    q, k, v, W = (x.astype(np.float32) for x in (q, k, v, W))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = favor_attention(q, k, v, W, causal=causal)
+    expected = favor_by_rows(q, k, v, W, causal=causal)
+    assert found.dtype == np.float32
+    assert np.isfinite(found).all()
+    assert np.abs(found - expected).max() < 1e-5 * np.abs(v).max()
+
+
+@each_causal
+@pytest.mark.parametrize("norm", [0.0, 1.0, 10.0, 30.0])
+@pytest.mark.parametrize("scene", SCENES, ids=lambda s: s.__name__)
+def test_half_precision_loses_its_rounding_and_no_more(scene, norm, causal):
+    (q, k), v = scene(norm), points(160, 5, seed=3)
+    q, k, v = (x.astype(np.float16) for x in (q, k, v))
+    W = projections.orthogonal(rng(4), 32, 16).astype(np.float32)
+    for found, expected in (
+        (favor_attention(q, k, v, W, causal=causal), favor_by_rows(q, k, v, W, causal=causal)),
+        (softmax_attention(q, k, v, causal=causal), softmax_by_rows(q, k, v, causal=causal)),
+    ):
+        assert found.dtype == np.float16
+        assert np.abs(found - expected).max() < 2**-11 * np.abs(v).max()
+
+
+@each_causal
+@pytest.mark.parametrize("norm", [30.0, 300.0])
+def test_exact_attention_is_exact_at_any_norm(norm, causal):
+    q, k = even(norm)
+    v = points(160, 5, seed=3)
+    found = softmax_attention(q, k, v, causal=causal)
+    np.testing.assert_allclose(found, softmax_by_rows(q, k, v, causal=causal), rtol=0, atol=1e-9)
+
+
+def test_the_same_shift_of_every_key_moves_no_softmax():
+    q, k, v = qkv(20)
+    found = softmax(q, k + 50 * points(D, seed=7), v)
+    np.testing.assert_allclose(found, softmax(q, k, v), rtol=1e-9, atol=1e-12)
+
+
+def test_a_chunk_splits_at_a_rise_and_only_there(monkeypatch):
+    pieces = []
+    one_piece = attention._one_piece
+
+    def counted(xp, state, base, top, g, *rest):
+        pieces.append(g.shape[-2])
+        return one_piece(xp, state, base, top, g, *rest)
+
+    monkeypatch.setattr(attention, "_one_piece", counted)
+    q, k, v = qkv(1024)
+    favor(q / 2, k / 2, v, causal=True)
+    assert pieces == [128] * 8
+    pieces.clear()
+    k[:77] *= 30  # what follows has log-features that are larger by far
+    favor(q, k, v, causal=True)
+    assert sum(pieces) == 1024
+    assert 8 < len(pieces) < 40
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("form", [softmax, favor, linear, taylor_attention, uniform_attention])
+@each_causal
+def test_the_dtype_that_comes_in_goes_out(form, dtype, causal):
+    q, k, v = qkv(9, dtype=dtype)
+    assert form(q, k, v, causal=causal).dtype == dtype
+
+
+# The state
+
+
+def states(parts, W):
+    return [absorb(init_state(k, v, W), k, v, W) for k, v in parts]
+
+
+def same(a, b, rtol=1e-11):
+    for x, y in zip(a, b, strict=True):
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=1e-13)
+
+
+@repeatable
+@given(
+    cuts=st.lists(st.integers(1, 59), max_size=5, unique=True),
+    order=st.randoms(use_true_random=False),
+    scale=st.sampled_from([1.0, 20.0]),
+)
+def test_any_split_and_any_order_of_merging_agree(cuts, order, scale):
+    q, k, v = qkv(60)
+    k, W, edges = k * scale, W_of(), [0, *sorted(cuts), 60]
+    whole = absorb(init_state(k, v, W), k, v, W)
+    parts = states([(k[a:b], v[a:b]) for a, b in itertools.pairwise(edges)], W)
+    while len(parts) > 1:
+        order.shuffle(parts)
+        parts.append(merge(parts.pop(), parts.pop()))
+    same(parts[0], whole)
+    expected = favor_by_rows(q, k, v, W)
+    np.testing.assert_allclose(read(parts[0], q, W), expected, rtol=1e-10, atol=1e-12)
+
+
+@repeatable
+@given(stop=st.integers(1, 40), scale=st.sampled_from([1.0, 20.0]))
+def test_one_token_at_a_time_gives_the_causal_rows(stop, scale):
+    q, k, v = qkv(40, lead=(2,))
+    k, W = k * scale, W_of()
+    expected = favor_attention(q, k, v, W, causal=True)
+    state = init_state(k, v, W)
+    if stop > 1:
+        state = absorb(state, k[:, : stop - 1], v[:, : stop - 1], W)  # resume after a cut
+    for i in range(stop - 1, 40):
+        here = slice(i, i + 1)
+        state = absorb(state, k[:, here], v[:, here], W)
+        row = read(state, q[:, here], W)
+        np.testing.assert_allclose(row, expected[:, here], rtol=1e-10, atol=1e-12)
+
+
+def test_the_empty_state_is_the_identity_of_merge_exactly():
+    _, k, v = qkv(10, lead=(2,))
+    W = W_of()
+    empty, full = init_state(k, v, W), absorb(init_state(k, v, W), k, v, W)
+    for state in (merge(empty, full), merge(full, empty)):
+        for x, y in zip(state, full, strict=True):
+            np.testing.assert_array_equal(x, y)
+    nothing = merge(empty, empty)
+    assert (nothing.c == -np.inf).all()
+    assert (nothing.z == 0).all()
+    assert (nothing.S == 0).all()
+
+
+def test_a_state_without_keys_reads_as_zeros():
+    q, k, v = qkv(10)
+    W = W_of()
+    assert (read(init_state(k, v, W), q, W) == 0).all()
+    hidden = absorb(init_state(k, v, W), k, v, W, np.zeros(10, dtype=bool))
+    assert (read(hidden, q, W) == 0).all()
+
+
+def test_a_state_is_the_three_numbers_of_its_definition():
+    _, k, v = qkv(10)
+    W = W_of()
+    state = absorb(init_state(k, v, W), k, v, W)
+    h = k * D**-0.25 @ W.T - (k**2).sum(1, keepdims=True) / (2 * math.sqrt(D))
+    weights = np.exp(h - h.max(0))
+    expected = State(h.max(0), weights.sum(0), weights.T @ v)
+    same(state, expected, rtol=1e-13)
+    assert (state.z >= 1).all()
+
+
+def test_a_state_has_the_same_size_after_any_number_of_tokens():
+    W = W_of()
+    sizes = set()
+    for S in (1, 10, 1000):
+        _, k, v = qkv(S, lead=(2,))
+        state = absorb(init_state(k, v, W), k, v, W)
+        sizes.add(tuple(x.shape for x in state))
+    assert sizes == {((2, M), (2, M), (2, M, E))}
+
+
+def test_half_precision_keeps_its_state_in_float32():
+    q, k, v = qkv(40, dtype=np.float16)
+    W = W_of()
+    state = absorb(init_state(k, v, W), k, v, W)
+    assert {x.dtype for x in state} == {np.dtype(np.float32)}
+    out = read(state, q, W)
+    assert out.dtype == np.float16
+    np.testing.assert_array_equal(out, favor_attention(q, k, v, W))
+
+
+def test_a_masked_token_is_not_absorbed():
+    _, k, v = qkv(10)
+    W, mask = W_of(), np.arange(10) % 3 > 0
+    found = absorb(init_state(k, v, W), k, v, W, mask)
+    same(found, absorb(init_state(k, v, W), k[mask], v[mask], W))
+
+
+# Baselines and what to expect
+
+
+@each_causal
+def test_the_null_baseline_is_the_mean_of_what_a_row_sees(causal):
+    q, k, v = qkv(12)
+    mask = rng(1).uniform(size=12) < 0.6
+    found = uniform_attention(q, k, v, causal=causal, key_mask=mask)
+    np.testing.assert_allclose(
+        found, by_rows(lambda i, j: 0.0, v, 12, causal, mask), rtol=1e-12, atol=1e-14
+    )
+
+
+@each_causal
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_taylor_attention_weighs_by_the_cut_series(degree, causal):
+    q, k, v = (x / 2 for x in qkv(12))
+    t = q @ k.T / math.sqrt(D)
+    weights = sum(t**n / math.factorial(n) for n in range(degree + 1))
+    weights = weights * (np.tri(12) if causal else 1)
+    expected = weights @ v / weights.sum(1, keepdims=True)
+    found = taylor_attention(q, k, v, degree, causal=causal)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("block", [256, 7])
+def test_the_relative_variance_is_the_mean_over_all_pairs(block, monkeypatch):
+    monkeypatch.setattr(attention, "BLOCK", block)
+    q, k = points(2, 20, D), points(17, D, seed=1)
+    z = (q[:, :, None] + k[None, None]) * D**-0.25
+    expected = np.expm1((z**2).sum(-1)).mean((1, 2)) / 64
+    np.testing.assert_allclose(relative_variance(q, k, 64), expected, rtol=1e-12)
+
+
+def test_the_relative_variance_stops_short_of_infinity():
+    huge = np.full((3, D), 1e3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for dtype in (np.float32, np.float64):
+            found = relative_variance(huge.astype(dtype), huge.astype(dtype), 8)
+            assert np.isfinite(found)
+            assert found > 1e30
+
+
+def test_zeros_where_the_denominator_of_linear_attention_is_zero():
+    phi_q, phi_k, v = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 2.0]]), np.ones((1, 3))
+    np.testing.assert_array_equal(linear_attention(phi_q, phi_k, v), [[0.0] * 3, [1.0] * 3])
+
+
+# What is refused
+
+
+def refused(message, call, *arguments, **options):
+    with pytest.raises(ValueError, match=message):
+        call(*arguments, **options)
+
+
+@pytest.mark.parametrize("form", [softmax_attention, taylor_attention, uniform_attention])
+def test_bad_arrays_are_refused_by_name(form):
+    q, k, v = qkv(5, 4)
+    mask = np.ones(4, dtype=bool)
+    refused(r"q must have shape \(\.\.\., L, d\), got shape \(6,\)", form, q[0], k, v)
+    refused("k must be an array .* got list", form, q, k.tolist(), v)
+    refused("v must hold real floating-point numbers, got dtype int64", form, q, k, v.astype(int))
+    refused("q and k must have rows of one width, got 6 and 2", form, q, k[:, :2], v)
+    refused("k and v must have one row for each key, got 4 and 3", form, q, k, v[:3])
+    refused("k must not be empty", form, q, k[:0], v[:0])
+    refused(r"leading axes must broadcast", form, q, np.stack([k] * 2), np.stack([v] * 3))
+    refused("key_mask must be a boolean array, got list", form, q, k, v, key_mask=[True] * 4)
+    refused(r"key_mask must be boolean .* got int64", form, q, k, v, key_mask=mask.astype(int))
+    refused(r"\(\.\.\., 4\), one entry for each row of k", form, q, k, v, key_mask=mask[:3])
+    bad = k.copy()
+    bad[2, 1] = np.nan
+    refused(r"k must be finite, .* first at \(2, 1\)", form, q, bad, v)
+    mask[2] = False
+    assert np.isfinite(form(q, bad, v, key_mask=mask)).all()
+
+
+def test_bad_arguments_of_favor_are_refused_by_name():
+    q, k, v = qkv(5)
+    W = W_of()
+    wrong = r"W must have shape \(m, d\) with d = 6, the width of {}, got shape {}"
+    refused(wrong.format("q", r"\(8, 5\)"), favor_attention, q, k, v, W[:, :5])
+    refused(wrong.format("q", r"\(1, 8, 6\)"), favor_attention, q, k, v, W[None])
+    refused("W must hold real", favor_attention, q, k, v, W.astype(int))
+    for chunk in (0, -1, 2.5, True):
+        refused("chunk must be an integer", favor_attention, q, k, v, W, chunk=chunk)
+    state = init_state(k, v, W)
+    refused(wrong.format("k", r"\(8, 5\)"), init_state, k, v, W[:, :5])
+    refused(wrong.format("k", r"\(8, 5\)"), absorb, state, k, v, W[:, :5])
+    refused(wrong.format("q", r"\(8, 5\)"), read, state, q, W[:, :5])
+    refused("one row for each key", absorb, state, k, v[:3], W)
+    refused("m must be an integer", relative_variance, q, k, 0)
+
+
+def test_bad_features_are_refused_by_their_names():
+    phi_q, phi_k, v = qkv(5)
+    refused("phi_q and phi_k must have rows of one", linear_attention, phi_q, phi_k[:, :2], v)
+    refused("phi_k and v must have one row", linear_attention, phi_q, phi_k, v[:2])
+    refused(r"phi_q must have shape \(\.\.\., L, F\)", linear_attention, phi_q[0], phi_k, v)

@@ -1,0 +1,195 @@
+"""The small transformer: its parts beside the textbook's loops, and what it must not see."""
+
+import math
+
+import numpy as np
+import pytest
+
+from performer_course import transformer
+from performer_course.transformer import (
+    Config,
+    forward,
+    init,
+    join_heads,
+    layer_norm,
+    positions,
+    split_heads,
+)
+
+ENCODER = Config(vocabulary=11, width=12, heads=3, depth=2, causal=False)
+DECODER = Config(vocabulary=11, width=12, heads=3, depth=2, causal=True)
+each_kind = pytest.mark.parametrize("kind", ["softmax", "favor"])
+
+
+def with_attention(config, kind, m=16):
+    return Config(**{**vars(config), "attention": kind, "m": m})
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def tokens_of(*shape, seed=1):
+    return rng(seed).integers(11, size=shape)
+
+
+def by_rows(params, tokens, config):
+    """ln P for one sequence, row by row and head by head, softmax attention."""
+    n, d, L = config.width, config.width // config.heads, len(tokens)
+
+    def norm(x, gain, shift):
+        return gain * (x - x.mean()) / math.sqrt(x.var() + 1e-5) + shift
+
+    x = np.array([params["embedding"][t] * math.sqrt(n) for t in tokens])
+    for p in range(L):
+        for i in range(n // 2):
+            angle = p * 10000 ** (-2 * i / n)
+            x[p, i] += math.sin(angle)
+            x[p, n // 2 + i] += math.cos(angle)
+    for b in range(config.depth):
+        layer = {k: v[b] for k, v in params.items() if k not in ("embedding", "gain", "shift")}
+        y = np.array([norm(r, layer["attention gain"], layer["attention shift"]) for r in x])
+        q, k, v = (y @ layer[name] for name in ("query", "key", "value"))
+        mixed = np.zeros_like(x)
+        for h in range(config.heads):
+            part = slice(h * d, (h + 1) * d)
+            for i in range(L):
+                last = i + 1 if config.causal else L
+                w = np.exp(k[:last, part] @ q[i, part] / math.sqrt(d))
+                mixed[i, part] = w @ v[:last, part] / w.sum()
+        x = x + mixed @ layer["heads"]
+        y = np.array([norm(r, layer["map gain"], layer["map shift"]) for r in x])
+        x = x + np.maximum(y @ layer["wider"], 0) @ layer["narrower"]
+    x = np.array([norm(r, params["gain"], params["shift"]) for r in x])
+    logits = x @ params["embedding"].T
+    return logits - np.log(np.exp(logits).sum(1, keepdims=True))
+
+
+@pytest.mark.parametrize("config", [ENCODER, DECODER], ids=["encoder", "decoder"])
+def test_forward_equals_the_textbook(config):
+    params, tokens = init(rng(), config), tokens_of(4, 9)
+    for name in ("gain", "shift", "map gain", "attention shift"):
+        params[name] = params[name] + 0.1 * rng(2).normal(size=params[name].shape)
+    found = forward(params, tokens, config)
+    assert found.shape == (4, 9, 11)
+    for one, sequence in zip(found, tokens, strict=True):
+        np.testing.assert_allclose(one, by_rows(params, sequence, config), rtol=1e-10)
+
+
+@each_kind
+def test_what_comes_out_are_logarithms_of_probabilities(kind):
+    config = with_attention(DECODER, kind)
+    found = forward(init(rng(), config), tokens_of(2, 9), config)
+    np.testing.assert_allclose(np.exp(found).sum(-1), 1, rtol=1e-12)
+
+
+@each_kind
+def test_a_decoder_sees_no_later_token_and_an_encoder_does(kind):
+    tokens = tokens_of(9)
+    later = tokens.copy()
+    later[5:] = (later[5:] + 1) % 11
+    for config, same in ((DECODER, True), (ENCODER, False)):
+        config = with_attention(config, kind)
+        params = init(rng(), config)
+        found = [forward(params, t, config)[:5] for t in (tokens, later)]
+        assert np.array_equal(*found) == same
+
+
+@each_kind
+def test_padding_is_invisible_to_an_encoder(kind):
+    config = with_attention(ENCODER, kind)
+    params, tokens = init(rng(), config), tokens_of(2, 9)
+    mask = np.arange(9) < np.array([[6], [9]])
+    found = forward(params, tokens, config, mask)
+    np.testing.assert_allclose(found[0, :6], forward(params, tokens[0, :6], config), rtol=1e-10)
+    np.testing.assert_allclose(found[1], forward(params, tokens[1], config), rtol=1e-10)
+
+
+def test_without_positions_an_encoder_cannot_tell_the_order(monkeypatch):
+    params, tokens, order = init(rng(), ENCODER), tokens_of(9), rng(3).permutation(9)
+    found, moved = (forward(params, t, ENCODER) for t in (tokens, tokens[order]))
+    assert np.abs(moved - found[order]).max() > 0.1
+    monkeypatch.setattr(transformer, "positions", np.zeros_like)
+    found, moved = (forward(params, t, ENCODER) for t in (tokens, tokens[order]))
+    np.testing.assert_allclose(moved, found[order], rtol=1e-10)
+
+
+def test_favor_takes_the_weights_of_softmax_and_comes_near():
+    config = Config(vocabulary=11, width=16, heads=4, depth=2, m=4096)
+    params, tokens = init(rng(), config), tokens_of(30)
+    favor = with_attention(config, "favor", 4096)
+    target, found = forward(params, tokens, config), forward(params, tokens, favor)
+    blind = {**params, "query": 0 * params["query"]}
+    null = np.abs(forward(blind, tokens, config) - target).mean()
+    assert np.abs(found - target).mean() < null / 3
+
+
+def test_parameters_do_not_depend_on_the_attention():
+    first, second = (init(rng(), with_attention(DECODER, kind)) for kind in ("softmax", "favor"))
+    assert first.keys() == second.keys()
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert all(x.dtype == np.float64 for x in first.values())
+    assert first["W"].shape == (2, 16, 4)
+
+
+def test_rows_keep_their_size_through_a_fresh_matrix():
+    params = init(rng(), Config(vocabulary=5, width=256, heads=4, depth=1))
+    x = rng(1).normal(size=(100, 256))
+    for name in ("query", "key", "value", "heads", "wider"):
+        assert abs((x @ params[name][0]).std() - 1) < 0.05
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 12])
+def test_positions_turn_by_a_fixed_angle(width):
+    table = positions(np.zeros((50, width)))
+    assert table.shape == (50, width)
+    assert table.dtype == np.float64
+    half = (width + 1) // 2
+    angle = np.arange(50)[:, None] * 10000 ** (-2 * np.arange(half) / width)
+    expected = np.concatenate([np.sin(angle), np.cos(angle)], axis=1)[:, :width]
+    np.testing.assert_allclose(table, expected, atol=1e-12)
+    if width % 2 == 0:
+        gram = table @ table.T
+        np.testing.assert_allclose(np.diag(gram, 7), gram[0, 7], rtol=1e-12)
+
+
+def test_a_layer_norm_has_mean_shift_and_size_gain():
+    x = 5 + 3 * rng().normal(size=(2, 4, 64))
+    found = layer_norm(x, 2 * np.ones(64), np.ones(64))
+    np.testing.assert_allclose(found.mean(-1), 1, atol=1e-12)
+    np.testing.assert_allclose(found.std(-1), 2, rtol=1e-5)
+
+
+def test_heads_are_cut_and_joined_again():
+    x = rng().normal(size=(2, 5, 12))
+    parts = split_heads(x, 3)
+    assert parts.shape == (2, 3, 5, 4)
+    np.testing.assert_array_equal(parts[:, 1], x[..., 4:8])
+    np.testing.assert_array_equal(join_heads(parts), x)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"width": 10, "heads": 3}, "width must be a multiple of heads, got 10 and 3"),
+        ({"depth": 0}, "depth must be an integer of at least 1, got 0"),
+        ({"attention": "linear"}, "attention must be one of .* got 'linear'"),
+    ],
+)
+def test_a_configuration_that_does_not_fit_is_refused(sizes, message):
+    with pytest.raises(ValueError, match=message):
+        Config(**{"vocabulary": 11, **sizes})
+
+
+def test_bad_tokens_are_refused():
+    params, tokens = init(rng(), DECODER), tokens_of(2, 9)
+    for bad, message in (
+        (tokens.tolist(), "tokens must be an integer array"),
+        (tokens.astype(float), "tokens must be integers, got dtype float64"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            forward(params, bad, DECODER)
+    with pytest.raises(ValueError, match=r"key_mask must have the shape of tokens, \(2, 9\)"):
+        forward(params, tokens, DECODER, np.ones(9, dtype=bool))
+    with pytest.raises(ValueError, match="width must be a multiple of heads, got 12 and 5"):
+        split_heads(np.ones((3, 12)), 5)
