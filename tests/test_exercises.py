@@ -9,9 +9,11 @@ import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 from scipy.integrate import quad
 from scipy.linalg import hadamard
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 from scipy.stats import ortho_group, special_ortho_group
 
-from performer_course import checks, features, projections
+from performer_course import attention, checks, features, projections
 from tools.notebooks import NOTEBOOKS, read, sources, student, write
 
 SOLUTIONS = [source for source in sources() if source.parent.name == "solutions"]
@@ -275,6 +277,122 @@ def corner_loop(d):
     return [[c / math.hypot(*row) for c in row] for row in corners]
 
 
+def root_d(W, logits):
+    return logits / math.sqrt(W.shape[1])
+
+
+def query_by_query(x, y, W_q, W_k, W_v):
+    """One query after the other; a softmax does not change when all logits move alike."""
+    found = []
+    for row in x:
+        logits = root_d(W_q, y @ W_k @ (row @ W_q))
+        weights = np.exp(logits - max(logits))
+        found.append(sum(w * (token @ W_v) for w, token in zip(weights, y, strict=True)))
+        found[-1] = found[-1] / sum(weights)
+    return found
+
+
+def real(lengths, L):
+    """(B, L), True where there is a token and no filler."""
+    return np.arange(L) < np.asarray(lengths)[:, None]
+
+
+def moved_by_waves(row, s):
+    """sin + i cos = i e^{−ipω}, so s steps on multiply by e^{−isω}."""
+    n = len(row)
+    wave = (row[: n // 2] + 1j * row[n // 2 :]) * np.exp(-1j * s * frequencies(n))
+    return np.concatenate([wave.real, wave.imag])
+
+
+def moved_from_its_angle(row, s):
+    n = len(row)
+    angle = np.arctan2(row[: n // 2], row[n // 2 :]) + s * frequencies(n)
+    return [*np.sin(angle), *np.cos(angle)]
+
+
+def frequencies(n, power=-2.0):
+    return 10000 ** (power * np.arange(n // 2) / n)
+
+
+def chunked(
+    phi_q, phi_k, v, C, mask=np.tril, early=False, carry=(1, 1), near=1, whole=False, each=False
+):
+    """Causal attention by chunks, with the slips a chunk invites."""
+    values = with_one(v)
+    state, rows = 0 * np.einsum("hlf,hle->hfe", phi_k, values), []
+    length = v.shape[1] // C * C if whole and v.shape[1] > C else v.shape[1]
+    for start in range(0, length, C):
+        f, g, chunk = (x[:, start : start + C] for x in (phi_q, phi_k, values))
+        after = state + g.swapaxes(1, 2) @ chunk
+        far = f @ (after if early else state) * (v.shape[2] * [carry[0]] + [carry[1]])
+        close = near * mask(f @ g.swapaxes(1, 2)) @ chunk
+        rows.append(each(far, close) if each else quotient(far + close))
+        state = after
+    return np.concatenate(rows, axis=1)
+
+
+def with_one(v):
+    return np.concatenate([v, np.ones_like(v[..., :1])], axis=-1)
+
+
+def quotient(total):
+    return total[..., :-1] / np.where(total[..., -1:] == 0, 1, total[..., -1:])
+
+
+def slipped(**options):
+    return lambda *arguments: chunked(*arguments, **options)
+
+
+def masked_rows(phi_q, phi_k, v, C):
+    weights = np.tril(phi_q @ phi_k.swapaxes(1, 2))
+    return weights @ v / weights.sum(axis=2, keepdims=True)
+
+
+def merged(rescale=lambda own, other, c: np.exp(own - c), top=np.maximum, divide=1):
+    """merge(a, b), with the slips it invites."""
+
+    def merge(a, b):
+        c = top(a[0], b[0])
+        x, y = rescale(a[0], b[0], c), rescale(b[0], a[0], c)
+        z, S = x * a[1] + y * b[1], x[:, None] * a[2] + y[:, None] * b[2]
+        return c, z / divide, S / divide
+
+    return merge
+
+
+def merged_by_log(a, b):
+    c = np.maximum(a[0], b[0])
+    total = np.logaddexp(np.log(a[1]) + a[0], np.log(b[1]) + b[0])
+    S = [np.exp(x[0] - c)[:, None] * x[2] for x in (a, b)]
+    return [c, np.exp(total - c), S[0] + S[1]]
+
+
+def but(place, change):
+    """The right merge, with one of its three arrays changed."""
+
+    def merge(a, b):
+        found = list(merged()(a, b))
+        found[place] = change(found, a, b)
+        return tuple(found)
+
+    return merge
+
+
+def searched(n, d):
+    noise = (n - 1) / d
+    found = minimize_scalar(lambda a: (1 - a) ** 2 + a**2 * noise, bracket=(0, 1))
+    return np.array([d / (d + n - 1), found.fun])
+
+
+def with_factor(factor, error=lambda a, r: (1 - a) ** 2 + a**2 * r):
+    """Answers (a, error) from a = factor(r), r = (n − 1)/d."""
+    return lambda n, d: (factor((n - 1) / d), error(factor((n - 1) / d), (n - 1) / d))
+
+
+def shrinkage(noise):
+    return 1 / (1 + noise)
+
+
 RIGHT = {
     "quadratic_features": [every_product, lambda x: -features.monomials(x, 2)],
     "count_features": [
@@ -354,6 +472,29 @@ RIGHT = {
         corner_loop,
         lambda d: math.sqrt(d / (d - 1)) * (1 / d - np.eye(d)) @ haar(np.random.default_rng(1), d),
     ],
+    "causal_by_chunks": [chunked, masked_rows],
+    "merge_states": [
+        merged(),
+        merged_by_log,
+        lambda a, b: attention.merge(attention.State(*b), attention.State(*a)),
+    ],
+    "shrunk_recall": [
+        with_factor(shrinkage),
+        searched,
+        lambda n, d: [d / (n + d - 1), (n - 1) / (n + d - 1)],
+    ],
+    "cross_attention": [
+        query_by_query,
+        lambda x, y, W_q, W_k, W_v: attention.softmax_attention(x @ W_q, y @ W_k, y @ W_v),
+        lambda x, y, W_q, W_k, W_v: softmax(root_d(W_q, x @ W_q @ W_k.T @ y.T), 1) @ y @ W_v,
+    ],
+    "decoder_mask": [
+        lambda lengths, L: [
+            [[j <= i and j < length for j in range(L)] for i in range(L)] for length in lengths
+        ],
+        lambda lengths, L: np.tril(np.repeat(real(lengths, L)[:, None], L, axis=1)),
+    ],
+    "move_position": [moved_by_waves, moved_from_its_angle],
 }
 
 
@@ -581,6 +722,59 @@ def centred(d):
     return np.eye(d) - 1 / d
 
 
+def attends(weigh, scale=root_d, order=lambda x, y: (x, y, y), swap=False):
+    """weigh(logits) @ values, for logits scale(W_q, q kᵀ) and q, k, v from order(x, y)."""
+
+    def answer(x, y, W_q, W_k, W_v):
+        asks, asked, summed = order(x, y)
+        W_q, W_k = (W_k, W_q) if swap else (W_q, W_k)
+        return weigh(scale(W_q, asks @ W_q @ (asked @ W_k).T)) @ (summed @ W_v)
+
+    return answer
+
+
+def by_keys(logits):
+    return softmax(logits, axis=1)
+
+
+def divided(logits, keepdims=True, shift=lambda logits: 0.0):
+    weights = np.exp(logits - shift(logits))
+    return weights / weights.sum(axis=1, keepdims=keepdims)
+
+
+def both(rule):
+    """The mask rule(i, j, length), for all sequences and pairs."""
+    return lambda lengths, L: np.array(
+        [[[rule(i, j, length) for j in range(L)] for i in range(L)] for length in lengths]
+    )
+
+
+def turns(angle, mix=lambda sine, cosine, c, s: (sine * c + cosine * s, cosine * c - sine * s)):
+    """A turn of each pair by angle(n, steps)."""
+
+    def move(row, s):
+        n, by = len(row), angle(len(row), s)
+        return np.concatenate(mix(row[: n // 2], row[n // 2 :], np.cos(by), np.sin(by)))
+
+    return move
+
+
+def steps(n, s):
+    return s * frequencies(n)
+
+
+def alternating(row, s):
+    c, by = np.cos(steps(len(row), s)), np.sin(steps(len(row), s))
+    sine, cosine = row[::2], row[1::2]
+    return np.stack([sine * c + cosine * by, cosine * c - sine * by], axis=1).ravel()
+
+
+def at(row, s):
+    """The row of position s."""
+    by = steps(len(row), s)
+    return np.concatenate([np.sin(by), np.cos(by)])
+
+
 WRONG = {
     "quadratic_features": [
         (lambda x: pairs(x, 1), "count half: is there a √2"),
@@ -784,6 +978,100 @@ WRONG = {
         (lambda d: [unit(row) for row in np.eye(d) - 1], "apart, not together"),
         (lambda d: root_of_gram(d + 1), "must give shape (3, 3), got (4, 4)"),
         (lambda d: -np.eye(d)[::-1], "subtract their centre"),
+    ],
+    "cross_attention": [
+        (attends(by_keys, lambda W, logits: logits), "the logits are not scaled"),
+        (attends(by_keys, lambda W, logits: logits / W.shape[1]), "by √d, not by d"),
+        (attends(by_keys, lambda W, logits: logits / len(W) ** 0.5), "the width of the queries"),
+        (attends(lambda logits: softmax(logits, axis=0)), "runs over the keys"),
+        (attends(by_keys, swap=True), "W_q belongs to the tokens that ask"),
+        (attends(by_keys, order=lambda x, y: (x, x, x)), "keys and values come from y"),
+        (attends(by_keys, order=lambda x, y: (y, y, y)), "the queries come from x"),
+        (attends(by_keys, order=lambda x, y: (y, x, x)), "x and y are swapped"),
+        (attends(np.exp), "add up to 1"),
+        (attends(lambda logits: np.exp(logits) / np.exp(logits).sum()), "a sum of its own"),
+        (attends(lambda logits: logits), "the softmax is missing"),
+        (attends(divided), "large logits overflow"),
+        (attends(lambda logits: divided(logits, shift=np.max)), "the largest of each row"),
+        (lambda *args: attends(by_keys)(*args).T, "shape (2, 4), and (4, 2) is needed"),
+    ],
+    "decoder_mask": [
+        (both(lambda i, j, n: not (j <= i and j < n)), "this is the opposite"),
+        (both(lambda i, j, n: j < i and j < n), "a token sees itself"),
+        (both(lambda i, j, n: j >= i and j < n), "j ≤ i, not j ≥ i"),
+        (both(lambda i, j, n: i <= j and i < n), "transposed"),
+        (both(lambda i, j, n: j < n), "must not look ahead"),
+        (both(lambda i, j, n: j <= i), "the fillers are seen"),
+        (both(lambda i, j, n: j <= i and i < n), "hides keys (columns)"),
+        (both(lambda i, j, n: j <= i and j <= n), "one filler is seen"),
+        (both(lambda i, j, n: j <= i or j < n), "and, not or"),
+        (lambda lengths, L: real(lengths, L), "shape (3, 5), and (3, 5, 5) is needed"),
+    ],
+    "move_position": [
+        (turns(lambda n, s: -steps(n, s)), "the turn goes the other way"),
+        (lambda row, s: row, "it must move"),
+        (turns(lambda n, s: s * frequencies(n, -1)), "the 2 is missing"),
+        (turns(lambda n, s: s * frequencies(n, 2)), "is negative"),
+        (turns(lambda n, s: s * frequencies(n, -4)), "i runs to n/2 − 1"),
+        (at, "the row that came in is not used"),
+        (lambda row, s: row + at(row, s), "rows do not add"),
+        (lambda row, s: row + np.tile(steps(len(row), s), 2), "the angle moves"),
+        (alternating, "no alternation"),
+        (lambda row, s: np.roll(moved_by_waves(row, s), len(row) // 2), "these are swapped"),
+        (turns(steps, lambda sine, cosine, c, s: (sine * c, cosine * c)), "a turn mixes"),
+    ],
+    "causal_by_chunks": [
+        (lambda f, g, v, C: np.tril(f @ g.swapaxes(1, 2)) @ v, "the denominator is missing"),
+        (lambda f, g, v, C: quotient(f @ (g.swapaxes(1, 2) @ with_one(v))), "is there a mask?"),
+        (slipped(mask=lambda w: w), "mask the product"),
+        (slipped(early=True, near=0), "mask the product"),
+        (slipped(carry=(0, 0)), "carry the state on"),
+        (slipped(carry=(1, 0)), "carry z too"),
+        (slipped(near=0), "do not see their own chunk"),
+        (slipped(mask=lambda w: np.tril(w, -1)), "row i must see key i too"),
+        (slipped(mask=np.triu), "np.triu keeps the later keys"),
+        (slipped(early=True), "the chunk counts twice"),
+        (slipped(whole=True), "the last, shorter chunk is missing"),
+        (slipped(each=lambda x, y: quotient(x) + quotient(y)), "then divide once"),
+        (lambda f, g, v, C: chunked(f, g, v, C).swapaxes(0, 1), "shape (10, 3, 2)"),
+    ],
+    "merge_states": [
+        (merged(lambda own, other, c: np.ones_like(c)), "rescale z before you add"),
+        (merged(top=np.minimum), "c is the larger of the two, for"),
+        (merged(top=np.add), "not their sum"),
+        (merged(top=np.logaddexp), "not the log of a sum"),
+        (merged(top=lambda a, b: np.full(4, max(a.max(), b.max()))), "one maximum for each"),
+        (merged(lambda own, other, c: np.exp(other - c)), "by its own e^{c_own − c}"),
+        (merged(lambda own, other, c: np.exp(c - own)), "the sign of the exponent"),
+        (merged(divide=2), "add; do not average"),
+        (but(2, lambda found, a, b: a[2] + b[2]), "rescale S as you rescale z"),
+        (but(2, lambda found, a, b: found[2] / found[1][:, None]), "do not divide by z"),
+        (
+            but(
+                2,
+                lambda found, a, b: found[2] + np.where(np.isinf(a[0] + b[0]), np.nan, 0)[:, None],
+            ),
+            "the empty state must change nothing, and gives NaN",
+        ),
+        (
+            but(1, lambda found, a, b: found[1] + np.isinf(a[0] + b[0])),
+            "the empty state must change nothing, and z has changed",
+        ),
+        (but(0, lambda found, a, b: None), "c is None"),
+        (but(1, lambda found, a, b: found[1][:, None]), "z has shape (4, 1)"),
+        (lambda a, b: merged()(a, b)[1], "return the three arrays"),
+    ],
+    "shrunk_recall": [
+        (with_factor(lambda r: 1.0), "this is the plain read"),
+        (with_factor(shrinkage, lambda a, r: r), "the error at a = 1"),
+        (with_factor(shrinkage, lambda a, r: a**2 * r), "the signal shrinks too"),
+        (with_factor(shrinkage, lambda a, r: (1 - a) ** 2), "the noise is missing"),
+        (lambda n, d: (d / (d + n), n / (d + n)), "n − 1, not n"),
+        (lambda n, d: with_factor(shrinkage)(n, d)[::-1], "first the factor"),
+        (lambda n, d: d / (d + n - 1), "return two numbers"),
+        (with_factor(lambda r: shrinkage(r**0.5)), "no root"),
+        (with_factor(lambda r: shrinkage(r**0.5), lambda a, r: 1 - a), "no root"),
+        (with_factor(lambda r: 0.0), "found 0 at (0,), expected 0.2909"),
     ],
 }
 SLIPS = [(name, *slip) for name in CHECKS for slip in WRONG[name]]

@@ -1,0 +1,843 @@
+# %% [markdown]
+# # Build a transformer from weighted sums
+#
+# > **60 minutes.** Needs: matrices, softmax, a normal distribution; lesson 02 for the kernel's view.
+# >
+# > Afterwards you can turn text into vectors, learn embeddings by counting, write attention with
+# > queries, keys, values, heads, positions and masks, assemble a whole block, and say what an
+# > encoder sees that a decoder does not.
+#
+# A transformer reads a sequence of tokens and gives back one vector for each. Most of what it does
+# to a token does not look at the others. One part does, *attention*, and that part is a weighted
+# sum. The weights are a kernel, divided by its row sums. So all that the first six lessons said
+# about kernels will apply. Before we approximate anything, this lesson builds the exact thing, on
+# some real text, one piece at a time.
+
+# %%
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from performer_course import attention, get_backend, to_host, to_like, transformer
+from performer_course.figures import COLORS, gram, show
+
+xp = get_backend()
+
+# %% [markdown]
+# ## 1. From bytes to vectors
+#
+# The text is some sentences of this course, taken out of their places. They hang together poorly,
+# but they are real English. Our *tokens* are single bytes. Large models cut text into pieces of a
+# few letters, which changes the vocabulary and nothing else.
+
+# %%
+TEXT = """
+A straight line is the simplest way to tell two classes apart, and often it cannot. One is to
+give each point more coordinates, so that a plane succeeds where a line failed. The other is to
+notice that the method never looks at the coordinates, only at inner products, and to compute
+those directly. This lesson builds both ways, checks that they agree to rounding, and counts
+what each costs. That no line works is not a matter of tuning. So every line that has the outer
+points on one side has the inner points on the same side. Here are all three coordinates, with
+the plane. The outer ring is a loop further up the cone than the inner ring, and the plane cuts
+between the two. What does the plane look like from where we started? That is a conic section;
+here, an ellipse close to a circle. Now that inner products are cheap, does a classifier get by
+with them? The two constraints belong to the problem, though they are often left out when it is
+quoted. Each step takes the pair with the steepest slope among those that may still move, and
+when no slope is left, the maximum is reached. A plane through the origin goes through the tip
+of the cone. It can tell points apart by their direction only, and both rings have points in
+every direction. Timings differ from machine to machine; those below are from the machine that
+built this page. The kernel wins here, and at high degree by a lot. One machine gets the
+features and a linear kernel, the other gets the Gram matrix. Both solve the same dual problem,
+so up to the solver's tolerance they make the same predictions, right or wrong. This lesson
+gives the test, the four kernels that the course uses, and one function that looks like a kernel
+and is none. For finitely many points this is linear algebra. The softmax kernel is not; it is
+the one inside attention. Bright blocks on the diagonal say that digits of one kind look alike
+to the kernel. And there are rules that make new kernels from old ones. Its Taylor series is a
+sum of powers of a kernel with positive factors. What goes wrong if you use it all the same? A
+Gaussian process can get variances below zero. Sums, products, rescalings and limits of kernels
+are kernels. A test needs a tolerance that grows with the matrix. Functions can be written as
+sums of waves. Weights that are not negative and sum to one are probabilities. So a kernel is an
+average over random waves, and an average can be estimated by drawing some of them. That is the
+idea behind random features, and this lesson gets everything ready for it. This course always
+measures frequency this way. Only the frequencies move closer together. The last two are the
+same pair, read in both directions. And a kernel twice as narrow has frequencies twice as high.
+The error is random, so the honest answer is its root mean square over many draws, beside the
+prediction. Now all three kernels, in three dimensions, and two slips. The last slip is worth a
+word, since published code has it. The arch is the Epanechnikov function, a favourite for
+smoothing data. By Bochner the tent is a kernel and the arch is not. The eigenvector of the
+lowest eigenvalue is that wave, near enough. The estimate does not mind, since a cosine is
+bounded. Then each point gets a short vector of its own, and inner products of these vectors do
+the work of the kernel. For a real kernel we would like real features, and there are two ways to
+get them. The equality on the right is exact for every draw. But for a given draw the last term
+is there. Some derivations drop it inside the sum and write an equality; it holds in expectation
+only. Compare at an equal number of features, the thing that costs memory. We measure the slope
+with its confidence interval. These kernel values differ little from their mean, by the height
+of the dotted line, so answering with that mean is not bad. Random features have to beat that
+before they are of any use. At the centres, Hoeffding's inequality bounds the error of a mean of
+bounded terms. Bounds like this hold for the worst case and are loose in the usual one. The
+bound is true, and falls with nearly the right slope. And some estimates are negative, as
+printed, though the kernel never is; the pictures show them as zero. Random Fourier features do
+not see the data at all. So they can be drawn before the data arrive, they stay right as the
+data change, and they stream. At this size nothing beats the exact solution for the time. On
+small or structured data Nystroem is better, and the exact solution may be cheapest. Some
+independent directions nearly coincide, and tell us the same thing twice. If we make them point
+apart, while each one alone keeps its distribution, the estimate stays unbiased and its variance
+may fall. For independent directions the covariances are zero. In exact arithmetic that is the
+end of it. Householder's QR factorisation, in LAPACK, does not lose it at all. But the loops in
+Python are slow, and LAPACK has no reason to fail.
+"""
+tokens = np.frombuffer(" ".join(TEXT.split()).encode("ascii"), dtype=np.uint8)
+letters, ids = np.unique(tokens, return_inverse=True)  # the bytes that occur; the text as 0 … N−1
+N = len(letters)
+place = {chr(byte): i for i, byte in enumerate(letters)}
+share = np.bincount(ids) / len(ids)  # the frequency of each byte, (N,)
+print(f"{len(ids):,d} bytes, of which N = {N} are different; the first: {ids[:12]}")
+
+# %% [markdown]
+# A number such as 32 says which byte it is, but not what it is like. Token 33 is no better than
+# token 32. The simplest vector that treats all tokens alike is *one-hot*: token $i$ becomes
+# $e_i \in \mathbb{R}^N$, with a 1 in place $i$ and 0 elsewhere. Then for $i \ne j$
+#
+# $$\|e_i - e_j\|^2 = \|e_i\|^2 + \|e_j\|^2 - 2\, e_i^\top e_j = 1 + 1 - 0 = 2 ,$$
+#
+# so any two tokens are at the distance $\sqrt2$: *run* is as far from *running* as from *poetry*.
+# And the vectors are as long as the vocabulary. Both are mended by a matrix $E$ of shape $(N, n)$,
+# the *embedding*, whose row $i$ is the vector of token $i$. It acts on a one-hot row from the
+# right, $e_i^\top E = E_i$. All products but one are with a zero, so nobody multiplies: it is a
+# lookup.
+
+# %%
+one_hot = xp.asarray(np.eye(N)[ids[:12]])  # (12, N)
+E = xp.asarray(np.random.default_rng(0).normal(size=(N, 16)))  # (N, n), random so far
+product = one_hot @ E  # (12, n)
+lookup = xp.take(E, xp.asarray(ids[:12]), axis=0)  # (12, n)
+apart = np.linalg.norm(np.eye(N)[:, None] - np.eye(N)[None], axis=-1)[~np.eye(N, dtype=bool)]
+print(f"all distances √2: {np.allclose(apart, 2**0.5)}")
+print(f"one-hot times E = rows of E: {np.allclose(to_host(product), to_host(lookup))}")
+print(f"multiplications for one token: {N * 16} by the product, none by the lookup")
+
+# %% [markdown]
+# ## 2. Learn an embedding by counting
+#
+# Where do the values of $E$ come from? In a transformer they are trained with all the rest (lesson
+# 15). But an older idea needs counting only: tokens are alike if they have like neighbours. Let
+# $C_{ab}$ count how often byte $a$ has the neighbour $b$. We look two places back and two places
+# ahead, and count each of the four apart, so $C$ has shape $(N, 4N)$. From counts to probabilities
+# $p(a, b) = C_{ab} / \sum C$, with row sums $p(a)$ and column sums $p(b)$, and then to
+#
+# $$M_{ab} = \max\Bigl(0,\; \ln \frac{p(a, b)}{p(a)\, p(b)} \Bigr) ,$$
+#
+# the *positive pointwise mutual information*: how many times more often than by chance, as a
+# logarithm, with everything below chance set to zero (a pair that never occurs would give
+# $-\infty$). Last, keep $n$ dimensions. The best matrix of rank $n$, in squared error, is the
+# truncated SVD, $M \approx U_n S_n V_n^\top$. Its left half, with the singular values shared out
+# between the sides, is the embedding: $E = U_n S_n^{1/2}$.
+
+
+# %%
+def counts(ids, N, offsets=(-2, -1, 1, 2)):
+    """How often byte a has byte b at each offset: (N, 4N)."""
+    C = np.zeros((len(offsets), N, N))
+    for table, offset in zip(C, offsets, strict=True):
+        here, there = (ids[:-offset], ids[offset:]) if offset > 0 else (ids[-offset:], ids[:offset])
+        np.add.at(table, (here, there), 1)
+    return np.concatenate(C, axis=1)
+
+
+def embed(C, n):
+    """Positive pointwise mutual information, then a truncated SVD: (N, n)."""
+    p = C / C.sum()
+    chance = p.sum(axis=1, keepdims=True) * p.sum(axis=0)
+    ratio = np.divide(p, chance, out=np.ones_like(p), where=p > 0)
+    M = np.log(np.maximum(ratio, 1))  # (N, 4N)
+    U, S, _ = np.linalg.svd(M, full_matrices=False)
+    return U[:, :n] * np.sqrt(S[:n])
+
+
+def cosines(E):
+    """The cosine of the angle between any two rows: (N, N)."""
+    unit = E / np.linalg.norm(E, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+C = counts(ids, N)
+learnt = embed(C, 16)
+vowels, consonants = "aeiou", "tnsrhldcmfwgpyvbk"
+order = [place[c] for c in vowels + consonants]
+K = cosines(learnt)[np.ix_(order, order)]
+np.fill_diagonal(K, 0)  # 1 by definition; left out so that the rest is seen
+v = len(vowels)
+means = K[:v, :v].sum() / (v * (v - 1)), K[:v, v:].mean()
+fig, ax = plt.subplots(figsize=(7, 6))
+fig.colorbar(gram(ax, K), ax=ax, shrink=0.8, label="cosine")
+ax.set_xticks(range(len(order)), vowels + consonants)
+ax.set_yticks(range(len(order)), vowels + consonants)
+ax.set(xlabel="byte", ylabel="byte")
+show(
+    fig,
+    alt="Cosines between the embeddings of 22 letters, the vowels first, the diagonal left out. The "
+    f"mean is {means[0]:.2f} between two vowels and {means[1]:.2f} between a vowel and a consonant.",
+)
+
+# %% [markdown]
+# Nobody told the counts what a vowel is. To see whether the picture is more than luck, we ask for
+# the nearest lower-case neighbour of each vowel, beside two baselines that know nothing of
+# neighbours: a random embedding, and the byte of the most similar frequency.
+
+# %%
+lower = [c for c in place if c.islower()]
+
+
+def nearest(similarity, letter, among):
+    """The byte of `among`, other than `letter`, most similar to it."""
+    return max((c for c in among if c != letter), key=lambda c: similarity[place[letter], place[c]])
+
+
+similar_share = -np.abs(share[:, None] - share[None])
+hits = np.mean(
+    [
+        sum(nearest(cosines(table), c, lower) in vowels for c in vowels)
+        for table in np.random.default_rng(1).normal(size=(300, N, 16))
+    ]
+)
+print("nearest to   " + "  ".join(vowels) + "   vowels among them")
+for name, similarity in (("learnt", cosines(learnt)), ("frequency", similar_share)):
+    found = [nearest(similarity, c, lower) for c in vowels]
+    print(f"{name:12} {'  '.join(found)}   {sum(c in vowels for c in found)} of 5")
+print(f"{'random':12} (mean of 300 draws)  {hits:.2f} of 5")
+
+# %% [markdown]
+# **Differences.** Word embeddings are famous for *king − man + woman ≈ queen* (Mikolov et al.,
+# 2013): the step from *man* to *king* is nearly the step from *woman* to *queen*. Bytes have such
+# a step, too: from `t` to `T`, that is, to the start of a sentence. If it is the same for all
+# letters, then $E_\mathtt{T} - E_\mathtt{t} + E_\mathtt{w}$ should be near $E_\mathtt{W}$. As
+# usual the three bytes of the question are not allowed as answers. We try all pairs of capitals
+# that occur at least four times, for several $n$, beside the nearest neighbour of `w` alone (no
+# step at all) and chance.
+
+
+# %%
+def analogies(E, capitals, step=True, excluded=True):
+    """The share of T − t + w → W that come out right, over all pairs of capitals."""
+    unit = E / np.linalg.norm(E, axis=1, keepdims=True)
+    right = []
+    for A in capitals:
+        for B in (c for c in capitals if c != A):
+            a, b = place[A.lower()], place[B.lower()]
+            closeness = unit @ (E[b] + (E[place[A]] - E[a] if step else 0))
+            if excluded:
+                closeness[[place[A], a, b]] = -np.inf
+            right.append(int(np.argmax(closeness)) == place[B])
+    return np.mean(right)
+
+
+occurs = {c: round(share[place[c]] * len(ids)) for c in place if c.isupper()}
+capitals = [c for c, times in occurs.items() if times >= 4]
+print("capitals and how often they occur:", ", ".join(f"{c} {occurs[c]}" for c in capitals))
+print(f"{len(capitals) * (len(capitals) - 1)} questions; right by chance: {1 / (N - 3):.3f}")
+print("   n   right   without the step   with the question's bytes allowed")
+for n in (2, 4, 8, 16, 32):
+    E_n = embed(C, n)
+    alone, allowed = analogies(E_n, capitals, step=False), analogies(E_n, capitals, excluded=False)
+    print(f"{n:4d}   {analogies(E_n, capitals):5.2f}   {alone:16.2f}   {allowed:33.2f}")
+
+# %% [markdown]
+# For $n = 8$ and $16$ the step helps: more answers are right than by chance, and more than without
+# it. It is far from a law. The text is small, most capitals occur a handful of times, and at
+# $n = 32$ the nearest neighbour alone does better, so who tries only one $n$ may conclude what
+# they like. The last column shows how much hangs on the rule: allow the bytes of the question, and
+# fewer answers come out right. The celebrated examples come from billions of words, and they, too,
+# owe something to the rule and to who was near anyway (Linzen, 2016).
+#
+# ## 3. A weighted sum
+#
+# Now a sequence: tokens with vectors $x_1, \dots, x_L \in \mathbb{R}^n$, as rows of $x$ of shape
+# $(L, n)$. The vector of a byte is the same wherever it stands. We want vectors that know
+# their surroundings. Basic *self-attention* has no parameters at all. Each output is a mean of
+# all inputs, weighted by how similar they are:
+#
+# $$y_i = \sum_{j=1}^L w_{ij}\, x_j, \qquad
+# w_{ij} = \frac{\exp(x_i^\top x_j)}{\sum_{l=1}^L \exp(x_i^\top x_l)} .$$
+#
+# The numerator is the softmax kernel of lesson 02; the division makes each row of $w$ a set of
+# probabilities. The package has `attention.softmax_attention(q, k, v)`, where the inner products
+# are $q_i^\top k_j / \sqrt d$, for a reason that comes next. With $q = \sqrt n\, x$ and
+# $k = v = x$ it is the sum above. And with $v$ the identity it gives back the weights themselves.
+
+# %%
+words = "the other thing"
+sentence = np.array([place[c] for c in words])
+L, n = len(sentence), 16
+x = xp.take(xp.asarray(learnt), xp.asarray(sentence), axis=0)  # (L, n)
+scores = x @ xp.matrix_transpose(x)  # (L, L)
+w = xp.exp(scores)
+w = w / xp.sum(w, axis=-1, keepdims=True)
+y = w @ x  # (L, n)
+package = attention.softmax_attention(n**0.5 * x, x, x)
+weights = to_host(attention.softmax_attention(n**0.5 * x, x, xp.eye(L)))
+same = sentence[:, None] == sentence[None]
+print(f"by hand = softmax_attention: {np.allclose(to_host(y), to_host(package))}")
+print(f"weights, from v = identity: {np.allclose(to_host(w), weights)}")
+on_same = (weights * same).sum(axis=1).mean()
+print(f"mean weight on the same byte {on_same:.3f}; uniform weights {same.mean():.3f}")
+size = np.linalg.norm(learnt, axis=1)
+print(f"lengths: the vector of a space {size[place[' ']]:.2f}, of h {size[place['h']]:.2f}")
+
+
+def weight_picture(ax, weights, text, title=""):
+    """Weights (L, L) with the text along both sides."""
+    image = gram(ax, weights, title, largest=1.0)
+    ticks = [c.replace(" ", "_") for c in text]
+    ax.set_xticks(range(weights.shape[1]), ticks[: weights.shape[1]])
+    ax.set_yticks(range(weights.shape[0]), ticks[: weights.shape[0]])
+    return image
+
+
+fig, ax = plt.subplots(figsize=(6.5, 5.5))
+fig.colorbar(weight_picture(ax, weights, words), ax=ax, shrink=0.8, label="weight $w_{ij}$")
+ax.set(xlabel="key $j$", ylabel="query $i$")
+show(
+    fig,
+    alt=f"The weights of basic self-attention on '{words}'. On average {on_same:.2f} of a row lies on "
+    f"copies of the same byte, where uniform weights would put {same.mean():.2f}.",
+)
+
+# %% [markdown]
+# Where vectors are long, as for a space, basic self-attention finds copies; where they are short,
+# as for `h`, it takes nearly the plain mean. It can do nothing else. It has nothing to learn, and
+# among vectors of one length none is more similar to $x_i$ than $x_i$ itself.
+#
+# ## 4. Queries, keys, values
+#
+# Each $x_i$ plays three parts in that sum. It asks (first index of $w$), it is asked (second
+# index), and it is what gets summed. Give each part a matrix of its own, $W_q, W_k$ of shape
+# $(n, d)$ and $W_v$ of shape $(n, e)$, and let training choose them:
+#
+# $$q = x W_q, \quad k = x W_k, \quad v = x W_v, \qquad
+# y = \operatorname{softmax}\Bigl(\frac{q k^\top}{\sqrt d}\Bigr)\, v .$$
+#
+# The softmax is over the *keys*, one row for each query. A query may now look for something other
+# than itself, and what it finds need not be what it gets.
+#
+# **Why $\sqrt d$.** Suppose the entries of $q$ and $k$ are independent with mean 0 and variance 1.
+# Then $q^\top k = \sum_{c=1}^d q_c k_c$ has mean $\sum \mathbb{E} q_c\, \mathbb{E} k_c = 0$, and
+# as the terms are independent, the variance is
+#
+# $$\operatorname{Var}(q^\top k) = \sum_{c=1}^d \mathbb{E} q_c^2\; \mathbb{E} k_c^2 = d .$$
+#
+# Logits of standard deviation $\sqrt d$ make a softmax that puts nearly all weight on one key, and
+# there its gradient, $\partial w_i / \partial s_j = w_i (\delta_{ij} - w_j)$ with
+# $\delta_{ij} = 1$ for $i = j$ and else 0, vanishes. Divided by $\sqrt d$ the variance is 1 in
+# every dimension. (This is about the start. Training can make $q$ and $k$ as long as it likes, and
+# lesson 09 shows what that costs an approximation.)
+
+# %%
+rng = np.random.default_rng(2)
+dims, S = np.array([1, 4, 16, 64, 256]), 64
+table = {"not scaled": [], "scaled by $d^{-1/2}$": []}
+print("   d   variance of qᵀk   of qᵀk/√d")
+for d in dims:
+    q, k = rng.normal(size=(2, 400, S, d))
+    logits = (q[:, :1] @ np.swapaxes(k, 1, 2))[:, 0]  # one query a draw: (400, S)
+    print(f"{d:4d}   {logits.var():15.3g}   {logits.var() / d:9.3f}")
+    for values, scale in zip(table.values(), (1, d**-0.5), strict=True):
+        e = np.exp(scale * (logits - logits.max(axis=1, keepdims=True)))
+        values.append((e / e.sum(axis=1, keepdims=True)).max(axis=1).mean())
+
+fig, ax = plt.subplots()
+for (name, values), marker in zip(table.items(), "os", strict=True):
+    ax.plot(dims, values, marker=marker, label=name)
+ax.axhline(1 / S, color=COLORS[6], linestyle=":", label="null: uniform weights, 1/64")
+ax.set(xlabel="dimension $d$", ylabel="mean largest weight of 64 keys", xscale="log", ylim=(0, 1))
+ax.set_xticks(dims, dims)
+ax.minorticks_off()
+ax.legend()
+raw, scaled = table.values()
+show(
+    fig,
+    alt="The largest of 64 softmax weights against the dimension. Without scaling it grows from "
+    f"{raw[0]:.2f} to {raw[-1]:.2f} at d = {dims[-1]}; scaled it is {scaled[-1]:.2f} there, and "
+    f"uniform weights are {1 / S:.3f}.",
+)
+
+# %% [markdown]
+# At $d = 1$ both are the same. Now attention as textbooks print it, in five lines, beside the
+# package. (The package works in blocks and never holds the $L \times L$ weights. It is the same
+# sum.)
+
+
+# %%
+def textbook(q, k, v):
+    """softmax(q kᵀ / √d) v, all weights at once."""
+    logits = q @ xp.matrix_transpose(k) / q.shape[-1] ** 0.5  # (..., L, S)
+    logits = logits - xp.max(logits, axis=-1, keepdims=True)  # no overflow; changes no weight
+    weights = xp.exp(logits)
+    weights = weights / xp.sum(weights, axis=-1, keepdims=True)
+    return weights @ v  # (..., L, e)
+
+
+W_q, W_k, W_v = (xp.asarray(W) for W in rng.normal(size=(3, n, n)) / n**0.5)
+q, k, v = x @ W_q, x @ W_k, x @ W_v
+found = to_host(attention.softmax_attention(q, k, v))
+print(f"five lines = the package: {np.allclose(to_host(textbook(q, k, v)), found)}")
+
+# %% [markdown]
+# ## 5. Several heads
+#
+# One softmax makes one mean. A token may need several things at a time: the start of its word, the
+# last verb. So cut $q$, $k$ and $v$ into $h$ parts of width $d = n/h$, let each part attend by
+# itself with weights of its own, put the results side by side, and mix them by one more matrix
+# $W_o$ $(n, n)$. One product with a matrix $(n, n)$ makes the queries of all heads at once. The
+# logits cost the same $L^2 n$ multiplications as one head of width $n$.
+
+# %%
+heads = 4
+d = n // heads
+columns = [slice(h * d, (h + 1) * d) for h in range(heads)]
+by_hand = xp.concat([textbook(q[:, c], k[:, c], v[:, c]) for c in columns], axis=-1)  # (L, n)
+q_h, k_h, v_h = (transformer.split_heads(part, heads) for part in (q, k, v))  # (heads, L, d)
+joined = transformer.join_heads(attention.softmax_attention(q_h, k_h, v_h))  # (L, n)
+print(f"q {tuple(q.shape)} → split_heads {tuple(q_h.shape)} → join_heads {tuple(joined.shape)}")
+print(f"a loop over heads = split, attend, join: {np.allclose(to_host(by_hand), to_host(joined))}")
+one_head = to_host(attention.softmax_attention(q, k, v))
+print(f"the same as one wide head: {np.allclose(to_host(joined), one_head)}")
+
+# %% [markdown]
+# ## 6. Order, and how to see it
+#
+# A sum does not know the order of its terms. Let $P$ be a permutation matrix, so that $Px$ has the
+# tokens of $x$ in another order. Then $q, k, v$ become $Pq, Pk, Pv$, the logits become
+# $P\, (qk^\top) P^\top$, softmax by rows keeps that form, and
+#
+# $$P\, w\, P^\top P\, v = P\, w\, v .$$
+#
+# The outputs are permuted along: attention *commutes with permutations*. (It is often called
+# permutation *invariant*; then the output would not change at all. That is true of the mean over
+# all outputs, not of the outputs.) So without more, *dog bites man* and *man bites dog* give the
+# same vector for *dog*.
+#
+# The cure is to add to each $x_p$ a vector that depends on its position $p = 0, 1, \dots$ alone.
+# The sinusoidal one has, for each $i = 0, \dots, n/2 - 1$, the pair
+#
+# $$\bigl(\sin(p\, \omega_i),\; \cos(p\, \omega_i)\bigr), \qquad \omega_i = 10000^{-2i/n} .$$
+#
+# These are the Fourier features of lesson 04 of a position, with chosen frequencies instead of
+# random ones, and so inner products depend on differences only,
+# $\sum_i \cos((p - p')\, \omega_i)$. One more step to the right is a rotation of each pair by the
+# fixed angle $\omega_i$. It is linear and the same at every place, so a matrix can learn it. (We
+# put all sines first and then all cosines; the order of coordinates is a matter of taste.)
+
+# %%
+order = np.random.default_rng(3).permutation(L)
+shuffled = xp.take(x, xp.asarray(order), axis=0)
+place_table = transformer.positions(x)  # (L, n)
+
+
+def attend(x):
+    """Attention with the matrices of section 4."""
+    return to_host(attention.softmax_attention(x @ W_q, x @ W_k, x @ W_v))
+
+
+plain = np.abs(attend(shuffled) - attend(x)[order]).max()
+placed = np.abs(attend(shuffled + place_table) - attend(x + place_table)[order]).max()
+print(f"without positions, outputs move with their tokens: {plain < 1e-10}")
+print(f"with positions, they do not: largest difference {placed:.2f}")
+
+p = np.arange(L)[:, None] * 10000 ** (-2 * np.arange(n // 2) / n)  # angles, (L, n/2)
+by_hand = np.concatenate([np.sin(p), np.cos(p)], axis=1)
+print(f"positions by hand = the package: {np.allclose(by_hand, to_host(place_table))}")
+
+table = to_host(transformer.positions(xp.zeros((64, 32))))  # (64, 32)
+fig, ax = plt.subplots()
+distance = np.arange(-20, 21)
+from_place = {start: table[start + distance] @ table[start] for start in (20, 40)}
+for (start, products), marker in zip(from_place.items(), "ox", strict=True):
+    ax.plot(distance, products, marker, label=f"$p = {start}$")
+omega = 10000 ** (-2 * np.arange(16) / 32)
+formula = np.cos(distance[:, None] * omega).sum(axis=1)
+on_curve = np.allclose(list(from_place.values()), formula)
+ax.plot(
+    distance, formula, color=COLORS[2], linestyle="-", label="$\\sum_i \\cos((p - p')\\omega_i)$"
+)
+ax.set(xlabel="step $p' - p$", ylabel="inner product, $n = 32$")
+ax.legend()
+show(
+    fig,
+    alt="Inner products of the vectors of two positions against their difference. Points from "
+    f"p = 20 and p = 40 lie on the curve of the formula: {on_curve}. Its peak is {formula.max():.0f} at 0, "
+    f"{formula[21]:.1f} one step away and {formula[-1]:.1f} at 20 steps.",
+)
+
+# %% [markdown]
+# What heads can do with that. We build two by hand, no training. Head A compares embeddings, here
+# the one-hot ones: it finds copies of a byte. Head B compares positions, and its query matrix is
+# the rotation $R$ by one step *back*: $q_p = R\, x_p$ equals the vector of position $p - 1$. So it
+# finds the byte before. Both are sharpened by a factor, as training would do.
+
+
+# %%
+def turn(steps, n):
+    """The matrix that takes the vector of position p, as a row, to that of p + steps: (n, n)."""
+    angle = steps * 10000 ** (-2 * np.arange(n // 2) / n)
+    c, s = np.diag(np.cos(angle)), np.diag(np.sin(angle))
+    return np.block([[c, -s], [s, c]])  # sin(a+b) = sin a cos b + cos a sin b, and so on
+
+
+table = to_host(transformer.positions(xp.zeros((L, 32))))  # (L, 32)
+print(f"turned one step back = the row before: {np.allclose(table[1:] @ turn(-1, 32), table[:-1])}")
+copies = 40 * np.eye(N)[sentence]  # queries of head A, (L, N)
+back = 60 * table @ turn(-1, 32)  # queries of head B, (L, 32)
+A = attention.softmax_attention(xp.asarray(copies), xp.asarray(np.eye(N)[sentence]), xp.eye(L))
+B = attention.softmax_attention(xp.asarray(back), xp.asarray(table), xp.eye(L))
+A, B = to_host(A), to_host(B)
+before = np.diag(B, -1).mean()
+print(f"head B: mean weight on the byte before {before:.3f}; uniform weights {1 / L:.3f}")
+fig, axes = plt.subplots(1, 2, figsize=(12, 5.3))
+weight_picture(axes[0], A, words, "head A: the same byte")
+image = weight_picture(axes[1], B, words, "head B: the byte before")
+for ax in axes:
+    ax.set(xlabel="key", ylabel="query")
+fig.colorbar(image, ax=axes, shrink=0.8, label="weight")
+copy = (A * same).sum(axis=1).mean()
+show(
+    fig,
+    alt=f"The weights of two heads built by hand on '{words}'. Head A has {copy:.2f} of its weight on "
+    f"copies of the same byte; head B, from the second byte on, {before:.2f} on the byte before.",
+)
+
+# %% [markdown]
+# The first byte has none before it. Its row must still add up to 1, so it looks at the nearest
+# thing there is, itself.
+#
+# ## 7. Masks
+#
+# Some keys must not be seen. There are two reasons, and they are independent of each other.
+#
+# - **Padding.** Sequences of several lengths share one array, and the short ones are filled up. A
+#   filler is no key for anybody. This mask depends on the key alone: `key_mask`, of shape $(S,)$ or
+#   $(\dots, S)$, `True` where a key counts.
+# - **Causality.** To predict the next token, row $i$ must not see a token after $i$: keys $j \le i$
+#   only. This mask depends on the pair: `causal=True`.
+#
+# In both cases the logit becomes $-\infty$ *before* the softmax, so that the weight is zero and
+# the rest of the row still adds up to 1. Two shortcuts are wrong. A logit of 0 is not a weight of
+# 0: it is $e^0 = 1$ in the sum. And to put zeros into $v$ alone leaves the hidden key in the
+# denominator.
+
+# %%
+length = L - 4
+key_mask = xp.arange(L) < length  # the last four are padding
+kinds = {
+    "neither": {},
+    "padding": {"key_mask": key_mask},
+    "causal": {"causal": True},
+    "both": {"key_mask": key_mask, "causal": True},
+}
+looks = {
+    name: to_host(attention.softmax_attention(q, k, xp.eye(L), **options))
+    for name, options in kinds.items()
+}
+logits = to_host(q @ xp.matrix_transpose(k)) / n**0.5
+hidden = np.triu(np.ones((L, L), dtype=bool), 1) | (np.arange(L) >= length)
+logits = np.where(hidden, -np.inf, logits)
+by_hand = np.exp(logits - logits.max(axis=1, keepdims=True))
+by_hand /= by_hand.sum(axis=1, keepdims=True)
+print(f"−∞ by hand = both masks: {np.allclose(by_hand, looks['both'])}")
+
+fig, axes = plt.subplots(1, 4, figsize=(14, 4.2))
+for ax, (name, weights) in zip(axes, looks.items(), strict=True):
+    image = gram(ax, weights, name, largest=0.5)
+    ax.set(xlabel="key")
+axes[0].set_ylabel("query")
+fig.colorbar(image, ax=axes, shrink=0.8, label="weight")
+zeros = {name: int((weights == 0).sum()) for name, weights in looks.items()}
+show(
+    fig,
+    alt=f"The weights of one head on {L} bytes under four masks. Of {L * L} weights "
+    + ", ".join(f"{count} are zero with {name}" for name, count in zeros.items())
+    + ".",
+)
+
+ones = xp.ones((L, 1))
+masked = attention.softmax_attention(q, k, ones, key_mask=key_mask)
+only_v = attention.softmax_attention(q, k, xp.where(key_mask[:, None], ones, 0 * ones))
+print(f"the mean of ones is 1 with key_mask: {np.allclose(to_host(masked), 1)}")
+print(f"with zeros put into v alone it is {to_host(only_v).mean():.3f}")
+
+# %% [markdown]
+# ## 8. The rest of a block
+#
+# **Layer norm.** Take each row of $x$ by itself, subtract the mean over its $n$ entries and divide
+# by their standard deviation; then a gain and a shift for each coordinate,
+# $g, b \in \mathbb{R}^n$, both learnt:
+#
+# $$\operatorname{norm}(x)_c = g_c\, \frac{x_c - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_c, \qquad
+# \mu = \frac1n \sum_c x_c, \quad \sigma^2 = \frac1n \sum_c (x_c - \mu)^2 .$$
+#
+# The small $\epsilon = 10^{-5}$ is for a row of equal entries. Because a token is normed by
+# itself, no other token and no batch is looked at. The result is uniform across the coordinates of
+# one token. It does *not* give each coordinate mean 0 and variance 1 over the tokens, which is how
+# it is sometimes described; that would be batch norm.
+#
+# **Map.** Two matrices with a ReLU between them, $(n, 4n)$ and $(4n, n)$, applied to each token by
+# itself. Attention moves information between tokens; the map works on what has arrived.
+#
+# **Sums.** Both are *added* to what was there, so a block can only add to a token's vector:
+#
+# $$x \leftarrow x + \operatorname{attention}(\operatorname{norm}(x)), \qquad
+# x \leftarrow x + \operatorname{map}(\operatorname{norm}(x)) .$$
+#
+# The paper of 2017 puts the norms after the sums. Nearly all later models put them first, as here,
+# which trains more steadily (Xiong et al., 2020). Here is a whole block, with the parameters of
+# `transformer.init`: a dict of arrays, those of the blocks stacked along the first axis. (`"heads"`
+# is $W_o$; `"wider"` and `"narrower"` are the map.)
+
+# %%
+config = transformer.Config(vocabulary=N, width=32, heads=4, depth=1, causal=True)
+drawn = transformer.init(np.random.default_rng(4), config)  # on the host
+params = {name: to_like(value, x) for name, value in drawn.items()}
+for name, value in drawn.items():
+    print(f"{name:16} {value.shape}")
+
+
+def norm(x, gain, shift):
+    """Each row: mean 0 and variance 1, then gain and shift."""
+    x = x - xp.mean(x, axis=-1, keepdims=True)
+    return gain * x / xp.sqrt(xp.mean(x**2, axis=-1, keepdims=True) + 1e-5) + shift
+
+
+def block(x, layer, causal, norm=norm):
+    """One block, from x (L, n) to (L, n)."""
+    y = norm(x, layer["attention gain"], layer["attention shift"])
+    q, k, v = (transformer.split_heads(y @ layer[name], 4) for name in ("query", "key", "value"))
+    mixed = attention.softmax_attention(q, k, v, causal=causal)  # (heads, L, d)
+    x = x + transformer.join_heads(mixed) @ layer["heads"]
+    y = norm(x, layer["map gain"], layer["map shift"])
+    wide = y @ layer["wider"]  # (L, 4n)
+    return x + xp.where(wide > 0, wide, 0 * wide) @ layer["narrower"]
+
+
+def stacked(params, depth):
+    """The parameters of each block."""
+    kept = ("embedding", "gain", "shift")
+    return [{k: v[i, ...] for k, v in params.items() if k not in kept} for i in range(depth)]
+
+
+row = xp.asarray(np.random.default_rng(5).normal(3.0, 2.0, size=(1, 32)))
+gain, shift = params["gain"], params["shift"]
+normed = to_host(transformer.layer_norm(row, gain, shift))
+print(f"\nby hand = layer_norm: {np.allclose(to_host(norm(row, gain, shift)), normed)}")
+print(
+    f"a row of mean {to_host(row).mean():.2f} and standard deviation {to_host(row).std():.2f} gets"
+)
+print(f"mean 0 to 1e-12: {abs(normed.mean()) < 1e-12}, standard deviation {normed.std():.3f}")
+
+# %% [markdown]
+# What the norms are for: watch the size of a token's vector through 16 fresh blocks. With norms
+# first, what a branch adds does not depend on the size of $x$. The entries of the matrices have
+# variance one over the number of inputs, so a normed row keeps mean square 1 through a matrix, and
+# $\tfrac12$ is left after a ReLU: the map adds $\tfrac12$ to the mean square. Attention adds at
+# most 1, and less where it takes the mean of values that differ. Independent additions add their
+# variances, so after $l$ blocks the size is on average between $\sqrt{1 + l/2}$ and
+# $\sqrt{1 + 3l/2}$. Without norms each branch multiplies.
+
+# %%
+deep = transformer.Config(vocabulary=N, width=32, heads=4, depth=16, causal=True)
+
+
+def sizes(norm, seed):
+    """The mean square of the entries of x before the first block and after each."""
+    rng = np.random.default_rng(seed)
+    x = xp.asarray(rng.normal(size=(32, 32)))
+    fresh = {name: to_like(value, x) for name, value in transformer.init(rng, deep).items()}
+    found = [x]
+    for layer in stacked(fresh, deep.depth):
+        x = block(x, layer, True, norm)
+        found.append(x)
+    return [(to_host(x) ** 2).mean() for x in found]
+
+
+passed = np.arange(17)
+with_norms = np.sqrt(np.mean([sizes(norm, seed) for seed in range(20)], axis=0))
+without = np.median([sizes(lambda x, *_: x, seed) for seed in range(20)], axis=0) ** 0.5
+low, high = np.sqrt(1 + passed / 2), np.sqrt(1 + 3 * passed / 2)
+fig, ax = plt.subplots()
+ax.plot(passed, without, marker="s", color=COLORS[1], linestyle="--", label="no norms, median")
+ax.plot(passed, with_norms, marker="o", color=COLORS[0], linestyle="", label="norms first")
+ax.fill_between(passed, low, high, color=COLORS[0], alpha=0.25, label="predicted")
+ax.set(xlabel="blocks passed", ylabel="size of $x$: RMS entry", yscale="log")
+ax.set_yticks([1, 10, 100, 1000, 10000], ["1", "10", "100", "1000", "10000"])
+ax.minorticks_off()
+ax.legend()
+print(f"after 16 blocks: {with_norms[-1]:.1f} with norms, {without[-1]:.3g} without")
+between = bool(((low <= with_norms + 0.02) & (with_norms <= high)).all())
+print(f"with norms between {low[-1]:.1f} and {high[-1]:.1f}, as predicted: {between}")
+show(
+    fig,
+    alt="The size of a token's vector against the blocks it has passed, logarithmic, over 20 draws. "
+    f"With norms it goes from {with_norms[0]:.1f} to {with_norms[-1]:.1f}, inside the predicted "
+    f"band: {between}. Without norms it goes to {without[-1]:.3g}, in the last eight blocks by a "
+    f"factor of {(without[16] / without[8]) ** (1 / 8):.2f} a block.",
+)
+
+# %% [markdown]
+# ## 9. Encoder and decoder
+#
+# Now all of it: look up the tokens (times $\sqrt n$, so that entries have size 1), add positions,
+# pass the blocks, norm once more, and compare with each row of the embedding again to get
+# $\ln P(\text{token})$ over the vocabulary. By hand with the block above, and by
+# `transformer.forward`:
+
+
+# %%
+def by_hand(params, tokens, config):
+    """ln P for each place: (L, N)."""
+    table = params["embedding"]
+    x = xp.take(table, tokens, axis=0) * math.sqrt(config.width)
+    x = x + transformer.positions(x)
+    for layer in stacked(params, config.depth):
+        x = block(x, layer, config.causal)
+    logits = norm(x, params["gain"], params["shift"]) @ xp.matrix_transpose(table)
+    logits = logits - xp.max(logits, axis=-1, keepdims=True)
+    return logits - xp.log(xp.sum(xp.exp(logits), axis=-1, keepdims=True))
+
+
+tokens_in = xp.asarray(sentence)
+log_p = to_host(transformer.forward(params, tokens_in, config))
+agree = np.allclose(to_host(by_hand(params, tokens_in, config)), log_p)
+print(f"by hand = transformer.forward: {agree}; shape {log_p.shape}")
+print(f"each row is a distribution: {np.allclose(np.exp(log_p).sum(axis=1), 1)}")
+
+# %% [markdown]
+# `Config(causal=True)` is a *decoder*: row $i$ is about token $i + 1$ and sees tokens up to $i$.
+# GPT is one. `Config(causal=False)` is an *encoder*: each row sees all. BERT is one; it learns by
+# filling in words that were blanked out. The parameters are the same. To see who sees what, change
+# one token at a time and record which rows of the output move.
+
+# %%
+kinds = {
+    "decoder": (True, None),
+    "encoder": (False, None),
+    "encoder, padded": (False, key_mask),
+}
+changed = np.tile(sentence, (L + 1, 1))  # row j: token j is changed; the last row: none is
+changed[np.arange(L), np.arange(L)] = (sentence + 1) % N
+moves = {}
+fig, axes = plt.subplots(1, 3, figsize=(13, 4.6))
+for ax, (name, (causal, seen)) in zip(axes, kinds.items(), strict=True):
+    kind = transformer.Config(vocabulary=N, width=32, heads=4, depth=1, causal=causal)
+    mask = None if seen is None else xp.broadcast_to(seen, (L + 1, L))
+    found = to_host(transformer.forward(params, xp.asarray(changed), kind, mask))  # (L+1, L, N)
+    moved = np.abs(found[:-1] - found[-1]).max(axis=-1).T  # row i, changed token j
+    moves[name] = moved > 1e-10
+    image = gram(ax, moves[name].astype(float), name, largest=1.0)
+    ax.set(xlabel="changed token $j$")
+axes[0].set_ylabel("output row $i$ that moves")
+share_moved = {name: moved.mean() for name, moved in moves.items()}
+lower_only = np.array_equal(moves["decoder"], np.tril(np.ones((L, L), dtype=bool)))
+print(f"a decoder's row i moves exactly for tokens j ≤ i: {lower_only}")
+own_only = np.array_equal(moves["encoder, padded"][:, length:], np.eye(L, dtype=bool)[:, length:])
+print(f"an encoder's rows move for any token: {moves['encoder'].all()}")
+print(f"a padded token moves its own row only: {own_only}")
+show(
+    fig,
+    alt="Which output rows move when one token is changed. "
+    + "; ".join(f"{name}: {value:.0%} of all pairs" for name, value in share_moved.items())
+    + f". The decoder's are the lower triangle: {lower_only}. A padded token moves its own row "
+    f"only: {own_only}.",
+)
+
+# %% [markdown]
+# A padded token still moves its own output, because it is still its own $x_i$. Nobody else sees it,
+# and we do not read that row.
+#
+# **Both together.** The first transformer had an encoder for the sentence to translate *and* a
+# decoder for the translation. They meet in *cross-attention*: queries from the decoder, keys
+# and values from the encoder's output. There $L$ queries meet $S$ keys, and nothing is causal.
+
+# %%
+source = xp.asarray(np.random.default_rng(8).normal(size=(9, n)))  # an encoder's output, S = 9
+crossed = attention.softmax_attention(x @ W_q, source @ W_k, source @ W_v)
+print(f"{L} queries, 9 keys → {tuple(crossed.shape)}")
+
+# %% [markdown]
+# **How good is it, untrained?** The scale to know is the mean loss $-\ln P(\text{next byte})$, in
+# nats. A uniform guess has $\ln N$. The frequencies of the bytes alone, with no look at what came
+# before, have the entropy $-\sum p \ln p$. A trained model has to beat both (lesson 15).
+
+# %%
+windows = ids[: 64 * 65].reshape(64, 65)  # 64 pieces of 64 bytes and the byte after
+log_p = to_host(transformer.forward(params, xp.asarray(windows[:, :-1]), config))
+loss = -np.take_along_axis(log_p, windows[:, 1:, None], axis=-1).mean()
+again = np.exp(np.take_along_axis(log_p, windows[:, :-1, None], axis=-1)).mean()
+entropy = -(share * np.log(share)).sum()
+print(f"untrained decoder {loss:.2f}; uniform {math.log(N):.2f}; byte frequencies {entropy:.2f}")
+print(f"the probability that it gives to the byte it has just read: {again:.2f}")
+
+# %% [markdown]
+# It is worse than a uniform guess, because it is sure of something without a reason: the byte's
+# own vector is still in the sum, and the last matrix is the embedding again. So it bets on seeing
+# the same byte once more.
+
+# %% [markdown]
+# **How many parameters?** Four matrices $(n, n)$ and two of $4n^2$: $12 n^2$ a block, plus the
+# norms and the embedding $N n$. Not counted are the random directions `"W"`, $m$ for each block,
+# which are not trained. They are for `Config(attention="favor")`, the Performer of lesson 12,
+# which runs with the *same* trained parameters.
+#
+# One of the slides this course grew from, under the title GPT-2, tells of bidirectional encoder
+# blocks without a mask, 15 % of words blanked out, 340 million parameters, 24 blocks, width 1024
+# and 16 heads. That is BERT, in its large form (Devlin et al., 2019). GPT-2 is a decoder and has a
+# causal mask. Our count comes near to BERT's:
+
+# %%
+matrices = sum(drawn[k].size for k in ("query", "key", "value", "heads", "wider", "narrower"))
+print(f"in one block of width 32: {matrices:,d} = 12 · 32²: {matrices == 12 * 32**2}")
+blocks, table = 24 * 12 * 1024**2 / 1e6, 30_000 * 1024 / 1e6
+print(f"24 blocks of width 1024: {blocks:.1f} million; 30,000 tokens: {table:.1f} million")
+print(f"together {blocks + table:.1f} million")
+favor = transformer.Config(vocabulary=N, width=32, heads=4, depth=1, attention="favor")
+approximate = transformer.forward(params, tokens_in, favor)
+print(f"favor runs with the same parameters: {tuple(approximate.shape)}")
+
+# %% [markdown]
+# ## Take away
+#
+# - One-hot vectors are all $\sqrt2$ apart. An embedding is a lookup, and even counts give one where
+#   similar tokens are near.
+# - Attention is a weighted mean, $\operatorname{softmax}(qk^\top / \sqrt d)\, v$. The $\sqrt d$
+#   keeps the logits' variance at 1. It commutes with permutations; positions are added so that
+#   order is seen.
+# - A mask puts $-\infty$ before the softmax. Padding hides keys from all, causality hides later
+#   keys from earlier queries. The causal mask is all that tells a decoder from an encoder.
+# - A block adds attention and then a map to each token, each behind a norm.
+#
+# ## Where it breaks
+#
+# - There are $L^2$ weights. Ten times the text costs a hundred times the time. From lesson 08 on we
+#   do something about it.
+# - A softmax must look somewhere. A row that finds nothing still gets a mean of something.
+# - Sinusoidal positions can be written down for any length, but a model has learnt only those it
+#   saw.
+# - Embeddings know what the text knows, and a few sightings of a token are not much.
+#
+# ## Exercises
+#
+# In `exercises/07_self_attention.ipynb`: cross-attention; a mask for a batch of padded sequences;
+# turn a position without knowing it.
+#
+# ## Further reading
+#
+# - A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, Ł. Kaiser, I.
+#   Polosukhin. Attention is all you need. *NIPS* 30 (2017), 5998–6008.
+# - O. Levy, Y. Goldberg. Neural word embedding as implicit matrix factorization. *NIPS* 27 (2014),
+#   2177–2185. Why counting and training come to much the same.
+# - T. Mikolov, W. Yih, G. Zweig. Linguistic regularities in continuous space word representations.
+#   *NAACL-HLT* (2013), 746–751. King, man, woman.
+# - T. Linzen. Issues in evaluating semantic spaces using word analogies. *RepEval* (2016), 13–18.
+# - J. L. Ba, J. R. Kiros, G. E. Hinton. Layer normalization. arXiv:1607.06450 (2016).
+# - R. Xiong et al. On layer normalization in the transformer architecture. *ICML* (2020),
+#   10524–10533.
+# - J. Devlin, M.-W. Chang, K. Lee, K. Toutanova. BERT: pre-training of deep bidirectional
+#   transformers for language understanding. *NAACL-HLT* (2019), 4171–4186.

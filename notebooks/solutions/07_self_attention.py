@@ -1,0 +1,88 @@
+# %% [markdown]
+# # Exercises 07: self-attention
+#
+# Lesson: `07_self_attention.ipynb`. Replace each `raise NotImplementedError` by your code.
+# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
+# You may run it as often as you like.
+
+# %%
+import numpy as np
+
+from performer_course import checks
+
+# %% [markdown]
+# ## 1. Cross-attention
+#
+# A decoder with tokens $x$ of shape $(L, n)$ reads the output $y$ of an encoder, $(S, n)$. Queries
+# come from $x$, keys and values from $y$. Give the weighted means, with one head of width $d$ and
+# the matrices $W_q, W_k$ $(n, d)$ and $W_v$ $(n, e)$. The logits may be large: nothing may
+# overflow.
+
+
+# %% nbgrader={"grade": false, "grade_id": "cross_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def cross_attention(x, y, W_q, W_k, W_v):
+    """x (L, n), y (S, n) → (L, e)."""
+    ### BEGIN SOLUTION
+    logits = (x @ W_q) @ (y @ W_k).T / W_q.shape[1] ** 0.5  # (L, S)
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return weights @ (y @ W_v) / weights.sum(axis=1, keepdims=True)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-cross_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.cross_attention(cross_attention)
+
+# %% [markdown]
+# ## 2. Who may look at whom
+#
+# A batch of $B$ sequences, filled up at the end to a common length $L$, goes into a decoder. Write
+# the mask of all pairs: `True` where query $i$ of a sequence may look at key $j$. A filler is a
+# key for nobody. The row of a filler is not read, but give it what the two rules give.
+
+
+# %% nbgrader={"grade": false, "grade_id": "decoder_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def decoder_mask(lengths, L):
+    """lengths (B,), the true length of each sequence → boolean (B, L, L)."""
+    ### BEGIN SOLUTION
+    j = np.arange(L)
+    earlier = j[None, :] <= j[:, None]  # (L, L)
+    counts = j < lengths[:, None]  # (B, L)
+    return earlier & counts[:, None, :]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-decoder_mask", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.decoder_mask(decoder_mask)
+
+# %% [markdown]
+# ## 3. Move on without knowing where you are
+#
+# You get one row of `transformer.positions`, of even width $n$: first the sines
+# $\sin(p\,\omega_i)$, then the cosines $\cos(p\,\omega_i)$, with $\omega_i = 10000^{-2i/n}$,
+# $i = 0, \dots, n/2 - 1$. You are not told $p$. Give the row of position $p + s$.
+
+
+# %% nbgrader={"grade": false, "grade_id": "move_position", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def move_position(row, s):
+    """row (n,), steps s (may be negative) → (n,)."""
+    ### BEGIN SOLUTION
+    sine, cosine = np.split(row, 2)
+    angle = s * 10000.0 ** (-2 * np.arange(len(sine)) / len(row))
+    return np.concatenate(
+        [
+            sine * np.cos(angle) + cosine * np.sin(angle),
+            cosine * np.cos(angle) - sine * np.sin(angle),
+        ]
+    )
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-move_position", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.move_position(move_position)
+
+# %% [markdown]
+# ## To think about
+#
+# In exercise 2 the causal rule already hides the fillers at the end from every row that is read. So
+# why does a decoder need a padding mask at all? Think of fillers at the beginning, where a batch of
+# prompts is often padded so that all end together. And what becomes of a row that sees no key?
