@@ -1019,3 +1019,165 @@ def shrunk_recall(best):
             ],
         )
     _pass(name)
+
+
+# Lesson 08
+
+
+def _softmax_rows(logits):
+    """Rows of weights, each with the sum 1."""
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def smoother_as_attention(queries_and_keys):
+    """queries_and_keys(x, centres, gamma) → q (n, w), k (p, w): softmax(q kᵀ/√w) smooths.
+
+    Its weights are exp(−γ‖x_i − c_j‖²) over their sum, for x (n, d) and centres (p, d).
+    """
+    name = "smoother_as_attention"
+    rng = np.random.default_rng(801)
+    for d, gamma in ((4, 1.2), (1, 0.3)):
+        x, c = rng.normal(size=(4, d)), rng.normal(size=(6, d))
+        found = queries_and_keys(x.copy(), c.copy(), gamma)
+        if not isinstance(found, list | tuple) or len(found) != 2:
+            got = "None" if found is None else f"a {type(found).__name__}"
+            raise Hint(f"{name}: return q and k, two arrays, got {got}.")
+        q, k = (_numbers(name, part) for part in found)
+        if q.ndim != 2 or k.ndim != 2 or (len(q), len(k)) != (4, 6) or q.shape[1] != k.shape[1]:
+            raise Hint(
+                f"{name}: 4 points and 6 centres must give q (4, w) and k (6, w), "
+                f"got {q.shape} and {k.shape}."
+            )
+        inner, square = x @ c.T, (c**2).sum(axis=1)
+        logits = 2 * gamma * inner - gamma * square  # up to a term of x alone
+        grown = math.sqrt(d + 1)
+        slips = [
+            (logits / grown, "attention divides by √w: multiply q or k by it."),
+            (logits / math.sqrt(grown), "each of q and k takes w^{1/4}, or one of them √w."),
+            (logits * math.sqrt(d) / grown, "√w for the width w = d + 1 that you chose, not √d."),
+            (2 * gamma * inner, "the norms of the centres are missing: long keys win."),
+            (2 * gamma * inner + gamma * square, "the norm of a centre is subtracted."),
+            (gamma * inner - gamma * square, "the cross term of −γ‖x − c‖² is 2γ xᵀc."),
+            (2 * gamma * inner - square, "the norm of a centre has the factor γ, too."),
+            (logits / (2 * gamma), "the weights must depend on γ: this has γ = ½."),
+            (logits / 2, "γ is halved: exp(−γ‖x − c‖²) has no ½ of its own."),
+            (2 * gamma * inner - gamma * np.sqrt(square), "the norm of a centre is squared."),
+            (-logits, "the signs are turned: far centres win."),
+        ]
+        _judge(
+            name,
+            _softmax_rows(q @ k.T / math.sqrt(q.shape[1])),
+            _softmax_rows(logits),
+            [(_softmax_rows(wrong), hint) for wrong, hint in slips],
+        )
+    _pass(name)
+
+
+def trigonometric_attention(attend):
+    """attend(q, k, v, W) = Σ_j Â_ij v_j / Σ_j Â_ij → (L, e), with d^{−1/4} on q and on k.
+
+    Â_ij = e^{(‖x_i‖² + ‖y_j‖²)/2} (1/m) Σ cos(ωᵀ(x_i − y_j)), x = q d^{−1/4}, y = k d^{−1/4}.
+    """
+    name = "trigonometric_attention"
+    rng = np.random.default_rng(802)
+    for L, S, d, e, m in ((5, 7, 4, 2, 40), (3, 4, 9, 3, 30)):
+        q, k, v = (
+            0.6 * rng.normal(size=(L, d)),
+            0.6 * rng.normal(size=(S, d)),
+            rng.normal(size=(S, e)),
+        )
+        W = rng.normal(size=(m, d))
+
+        def weights(scale=(-0.25, -0.25), turn=1.0, norm=0.5, wave=np.cos, q=q, k=k, W=W, d=d):
+            x, y = q * d ** scale[0], k * d ** scale[1]
+            phase = turn * ((x @ W.T)[:, None] - (y @ W.T)[None])  # (L, S, m)
+            return wave(phase).mean(axis=-1) * np.exp(norm * (y**2).sum(axis=1))
+
+        def output(A, v=v):
+            return A @ v / A.sum(axis=1, keepdims=True)
+
+        A = weights()
+        x, y = q * d**-0.25, k * d**-0.25
+        full = A * np.exp((x**2).sum(axis=1, keepdims=True) / 2)  # with the factor of the query
+        cosines = np.cos(x @ W.T) @ (np.cos(y @ W.T) * np.exp((y**2).sum(axis=1) / 2)[:, None]).T
+        logits = q @ k.T / math.sqrt(d)
+        scale_hint = "the scale is missing: d^{−1/4} on q and on k."
+        _judge(
+            name,
+            attend(q.copy(), k.copy(), v.copy(), W.copy()),
+            output(A),
+            [
+                (output(weights(scale=(0, 0))), scale_hint),
+                (output(weights(scale=(-0.5, -0.5))), "d^{−1/4} on each, not d^{−1/2}."),
+                (output(weights(scale=(-0.25, 0))), "k needs the factor d^{−1/4}, too."),
+                (output(weights(scale=(0, -0.25))), "q needs the factor d^{−1/4}, too."),
+                (output(weights(turn=2 * np.pi)), "there is a 2π inside: W is in radians."),
+                (output(weights(norm=0.0)), "e^{‖y‖²/2} is missing: of keys, it does not cancel."),
+                (output(weights(norm=-0.5)), "e^{+‖y‖²/2}: the minus is that of other features."),
+                (output(weights(norm=1.0)), "the norm enters halved: e^{‖y‖²/2}."),
+                (output(cosines), "cosines alone: the sines are missing."),
+                (full @ v, "divide each row by the sum of its weights."),
+                (m * full @ v, "divide each row by the sum of its weights."),
+                (A @ v, "divide each row by the sum of its weights."),
+                (full @ v / S, "divide by the sum of the weights, not by the number of keys."),
+                ((full / full.sum(axis=0)) @ v, "divide by the sum over keys, not over queries."),
+                (np.tile(v.mean(axis=0), (L, 1)), "this is mean(V): nothing of the query is left."),
+                (_softmax_rows(logits) @ v, "this is exact attention: use the features of W."),
+            ],
+        )
+    _pass(name)
+
+
+def error_over_null(ratio):
+    """ratio(q, k, v, estimate) = MSE of the estimate / MSE of mean(v), from softmax attention."""
+    name = "error_over_null"
+    rng = np.random.default_rng(803)
+    for L, S, d, e in ((5, 7, 4, 2), (6, 3, 9, 1)):
+        q, k, v = rng.normal(size=(L, d)), rng.normal(size=(S, d)), 1 + rng.normal(size=(S, e))
+        estimate = rng.normal(size=(L, e))
+
+        def judged(scale=None, null=None, fold=np.mean, q=q, k=k, v=v, E=estimate, d=d):
+            exact = _softmax_rows(q @ k.T / math.sqrt(d) if scale is None else q @ k.T) @ v
+            null = v.mean(axis=0) if null is None else null(v, exact)
+            return fold((E - exact) ** 2) / fold((null - exact) ** 2)
+
+        right = judged()
+        exact = _softmax_rows(q @ k.T / math.sqrt(d)) @ v
+        null = v.mean(axis=0)
+        error, base = (estimate - exact) ** 2, (null - exact) ** 2
+        columns = (error.mean(axis=0) / base.mean(axis=0)).mean()
+        _judge(
+            name,
+            ratio(q.copy(), k.copy(), v.copy(), estimate.copy()),
+            right,
+            [
+                (1 / right, "the ratio is turned round: a large error must give a large number."),
+                (math.sqrt(right), "mean squared errors, without the root."),
+                (1 - right, "the ratio itself, not one minus it."),
+                (error.mean(), "divide by the error of the null baseline."),
+                (error.mean() - base.mean(), "a ratio is asked for, not a difference."),
+                (judged(scale=1), "attention divides qᵀk by √d."),
+                (judged(null=lambda v, exact: 0.0), "the baseline is mean(v), not zero."),
+                (
+                    judged(null=lambda v, exact: v.mean()),
+                    "a mean for each coordinate of v: axis 0.",
+                ),
+                (
+                    judged(null=lambda v, exact: exact.mean(axis=0)),
+                    "the baseline knows the values, not the outputs: mean(v).",
+                ),
+                (
+                    error.mean() / ((null - estimate) ** 2).mean(),
+                    "the error of mean(v) is taken from the exact output, too.",
+                ),
+                ((error / base).mean(), "the mean of each first, then the ratio."),
+                ((error.mean(axis=1) / base.mean(axis=1)).mean(), "means over all rows first."),
+                (columns, "means over all coordinates first, then one ratio."),
+                (
+                    np.abs(estimate - exact).mean() / np.abs(null - exact).mean(),
+                    "squared errors, not absolute ones.",
+                ),
+            ],
+        )
+    _pass(name)

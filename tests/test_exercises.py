@@ -393,6 +393,50 @@ def shrinkage(noise):
     return 1 / (1 + noise)
 
 
+def lifted_whole(x, centres, gamma):
+    """The whole square, −γ‖x − c‖², as an inner product of width d + 2."""
+    q = np.column_stack([2 * gamma * x, -gamma * norms(x), np.ones(len(x))])
+    k = np.column_stack([centres, np.ones(len(centres)), -gamma * norms(centres)])
+    return q.shape[1] ** 0.25 * q, q.shape[1] ** 0.25 * k
+
+
+def rescaled(x, centres, gamma):
+    """γ put into the points: a = √γ x, b = √γ c, and 2aᵀb − ‖b‖²."""
+    a, b = math.sqrt(gamma) * x, math.sqrt(gamma) * centres
+    q = np.column_stack([2 * a, np.ones(len(x))])
+    return [math.sqrt(q.shape[1]) * q, np.column_stack([b, -norms(b)])]
+
+
+def trigonometric_loop(q, k, v, W):
+    x, y = q * q.shape[1] ** -0.25, k * k.shape[1] ** -0.25
+    rows = []
+    for point in x:
+        weights = [sum(np.cos(W @ (point - c))) * math.exp(c @ c / 2) for c in y]
+        rows.append(sum(a * b for a, b in zip(weights, v, strict=True)) / sum(weights))
+    return rows
+
+
+def trigonometric_package(q, k, v, W):
+    phi_q, phi_k = (features.trigonometric(t / math.sqrt(math.sqrt(t.shape[1])), W) for t in (q, k))
+    return attention.linear_attention(phi_q, phi_k, v)
+
+
+def over_null(q, k, v, estimate):
+    exact, null = attention.softmax_attention(q, k, v), attention.uniform_attention(q, k, v)
+    return np.linalg.norm(estimate - exact) ** 2 / np.linalg.norm(null - exact) ** 2
+
+
+def over_null_loop(q, k, v, estimate):
+    error = base = 0.0
+    for i in range(len(q)):
+        weights = [math.exp(q[i] @ key / math.sqrt(len(key))) for key in k]
+        for j in range(v.shape[1]):
+            exact = sum(w * row[j] for w, row in zip(weights, v, strict=True)) / sum(weights)
+            error += (estimate[i, j] - exact) ** 2
+            base += (v[:, j].mean() - exact) ** 2
+    return error / base
+
+
 RIGHT = {
     "quadratic_features": [every_product, lambda x: -features.monomials(x, 2)],
     "count_features": [
@@ -495,6 +539,9 @@ RIGHT = {
         lambda lengths, L: np.tril(np.repeat(real(lengths, L)[:, None], L, axis=1)),
     ],
     "move_position": [moved_by_waves, moved_from_its_angle],
+    "smoother_as_attention": [lifted_whole, rescaled],
+    "trigonometric_attention": [trigonometric_loop, trigonometric_package],
+    "error_over_null": [over_null, over_null_loop],
 }
 
 
@@ -773,6 +820,58 @@ def at(row, s):
     """The row of position s."""
     by = steps(len(row), s)
     return np.concatenate([np.sin(by), np.cos(by)])
+
+
+def smoothing(cross, norm=lambda c, gamma: -gamma * norms(c), width=lambda w: math.sqrt(w)):
+    """Queries (cross x, 1) and keys (c, norm), q times width(w)."""
+
+    def queries_and_keys(x, centres, gamma):
+        factor = cross(gamma) if callable(cross) else cross
+        q = np.column_stack([factor * x, np.ones(len(x))])
+        return width(q.shape[1]) * q, np.column_stack([centres, norm(centres, gamma)])
+
+    return queries_and_keys
+
+
+def twice(gamma):
+    return 2 * gamma
+
+
+def linear(scale=(-0.25, -0.25), norm=0.5, turn=1.0, divide=None, parts=(np.cos, np.sin)):
+    """Trigonometric attention with a slip; divide(φ(q), φ(k), v) → the output."""
+
+    def attend(q, k, v, W):
+        rows, columns = (
+            np.exp(norm * norms(x))[:, None] * np.hstack([part(turn * x @ W.T) for part in parts])
+            for x in (t * t.shape[1] ** power for t, power in zip((q, k), scale, strict=True))
+        )
+        if divide is not None:
+            return divide(rows / math.sqrt(len(W)), columns / math.sqrt(len(W)), v)
+        return rows @ (columns.T @ v) / (rows @ columns.sum(axis=0))[:, None]
+
+    return attend
+
+
+def by_column(rows, columns, v):
+    A = rows @ columns.T
+    return A / A.sum(axis=0) @ v
+
+
+def judged(fold, exact=attention.softmax_attention, null=lambda v, exact: v.mean(axis=0)):
+    """fold(estimate, exact, null)."""
+    return lambda q, k, v, E: fold(E, exact(q, k, v), null(v, exact(q, k, v)))
+
+
+def mse(a, b):
+    return np.mean((a - b) ** 2)
+
+
+def ratio(E, exact, null):
+    return mse(E, exact) / mse(null, exact)
+
+
+def unscaled_attention(q, k, v):
+    return attention.softmax_attention(q * math.sqrt(q.shape[1]), k, v)
 
 
 WRONG = {
@@ -1072,6 +1171,76 @@ WRONG = {
         (with_factor(lambda r: shrinkage(r**0.5)), "no root"),
         (with_factor(lambda r: shrinkage(r**0.5), lambda a, r: 1 - a), "no root"),
         (with_factor(lambda r: 0.0), "found 0 at (0,), expected 0.2909"),
+    ],
+    "smoother_as_attention": [
+        (smoothing(twice, width=lambda w: 1.0), "attention divides by √w"),
+        (smoothing(twice, width=lambda w: w**0.25), "each of q and k takes w^{1/4}"),
+        (smoothing(twice, width=lambda w: math.sqrt(w - 1)), "not √d"),
+        (smoothing(twice, lambda c, gamma: 0 * norms(c)), "long keys win"),
+        (smoothing(twice, lambda c, gamma: gamma * norms(c)), "is subtracted"),
+        (smoothing(lambda gamma: gamma), "the cross term"),
+        (smoothing(twice, lambda c, gamma: -norms(c)), "has the factor γ, too"),
+        (smoothing(1.0, lambda c, gamma: -norms(c) / 2), "must depend on γ"),
+        (smoothing(lambda gamma: gamma, lambda c, gamma: -gamma * norms(c) / 2), "γ is halved"),
+        (smoothing(twice, lambda c, gamma: -gamma * np.sqrt(norms(c))), "is squared"),
+        (smoothing(lambda g: -2 * g, lambda c, gamma: gamma * norms(c)), "far centres win"),
+        (lambda x, centres, gamma: x @ centres.T, "return q and k, two arrays, got a ndarray"),
+        (lambda x, centres, gamma: (x.T, centres.T), "got (4, 4) and (4, 6)"),
+        (lambda x, centres, gamma: (x, np.hstack([centres, centres])), "got (4, 4) and (6, 8)"),
+        (lambda x, centres, gamma: (np.inf * x, centres), "NaN or infinity"),
+    ],
+    "trigonometric_attention": [
+        (linear(scale=(0, 0)), "the scale is missing"),
+        (linear(scale=(-0.5, -0.5)), "not d^{−1/2}"),
+        (linear(scale=(-0.25, 0)), "k needs the factor"),
+        (linear(scale=(0, -0.25)), "q needs the factor"),
+        (linear(turn=2 * math.pi), "a 2π inside"),
+        (linear(norm=0.0), "of keys, it does not cancel"),
+        (linear(norm=-0.5), "that of other features"),
+        (linear(norm=1.0), "the norm enters halved"),
+        (linear(parts=(np.cos,)), "the sines are missing"),
+        (linear(divide=lambda r, c, v: r @ (c.T @ v)), "by the sum of its weights"),
+        (linear(divide=lambda r, c, v: r @ (c.T @ v) / len(v)), "not by the number of keys"),
+        (linear(divide=by_column), "not over queries"),
+        (lambda q, k, v, W: attention.uniform_attention(q, k, v), "this is mean(V)"),
+        (lambda q, k, v, W: attention.softmax_attention(q, k, v), "this is exact attention"),
+        (lambda q, k, v, W: linear()(q, k, v, W).T, "shape (2, 5), and (5, 2) is needed"),
+    ],
+    "error_over_null": [
+        (judged(lambda E, exact, null: 1 / ratio(E, exact, null)), "turned round"),
+        (judged(lambda E, exact, null: math.sqrt(ratio(E, exact, null))), "without the root"),
+        (judged(lambda E, exact, null: 1 - ratio(E, exact, null)), "not one minus it"),
+        (judged(lambda E, exact, null: mse(E, exact)), "divide by the error of the null"),
+        (judged(lambda E, exact, null: mse(E, exact) - mse(null, exact)), "not a difference"),
+        (judged(ratio, unscaled_attention), "divides qᵀk by √d"),
+        (judged(ratio, null=lambda v, exact: 0.0), "not zero"),
+        (judged(ratio, null=lambda v, exact: v.mean()), "axis 0"),
+        (judged(ratio, null=lambda v, exact: exact.mean(axis=0)), "the values, not the outputs"),
+        (judged(lambda E, exact, null: mse(E, exact) / mse(null, E)), "from the exact output"),
+        (
+            judged(lambda E, exact, null: np.mean((E - exact) ** 2 / (null - exact) ** 2)),
+            "the mean of each first",
+        ),
+        (
+            judged(
+                lambda E, exact, null: np.mean(
+                    ((E - exact) ** 2).mean(axis=1) / ((null - exact) ** 2).mean(axis=1)
+                )
+            ),
+            "over all rows first",
+        ),
+        (
+            judged(
+                lambda E, exact, null: np.mean(
+                    ((E - exact) ** 2).mean(axis=0) / ((null - exact) ** 2).mean(axis=0)
+                )
+            ),
+            "over all coordinates first",
+        ),
+        (
+            judged(lambda E, exact, null: np.abs(E - exact).mean() / np.abs(null - exact).mean()),
+            "not absolute ones",
+        ),
     ],
 }
 SLIPS = [(name, *slip) for name in CHECKS for slip in WRONG[name]]
