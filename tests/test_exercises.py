@@ -437,6 +437,47 @@ def over_null_loop(q, k, v, estimate):
     return error / base
 
 
+def scaled_positive(q, W):
+    return features.positive(q * q.shape[1] ** -0.25, W)
+
+
+def square_of_sum(q, W):
+    """e^{(‖ω‖² − ‖x − ω‖²)/2}: the exponent completed to a square."""
+    x = q / math.sqrt(math.sqrt(q.shape[1]))
+    return [[math.exp((w @ w - (p - w) @ (p - w)) / 2) / math.sqrt(len(W)) for w in W] for p in x]
+
+
+def log_feature_pairs(x, y, W):
+    log_x, log_y = features.log_positive(x, W), features.log_positive(y, W)
+    return np.array([[np.logaddexp.reduce(a + b) for b in log_y] for a in log_x])
+
+
+def rescaled_product(x, y, W):
+    """exp of the waves of x and of y, each relative to its own largest: one matrix product."""
+    a, b = x @ W.T, y @ W.T
+    top_a, top_b = a.max(axis=1, keepdims=True), b.max(axis=1, keepdims=True)
+    total = np.exp(a - top_a) @ np.exp(b - top_b).T / len(W)
+    return np.log(total) + top_a - norms(x)[:, None] / 2 + (top_b.T - norms(y) / 2)
+
+
+def from_theory(x, y, eps):
+    errors = (theory.trigonometric_mse, theory.positive_mse, theory.hyperbolic_mse)
+    m = [math.ceil(float(f(x, y, 1)) / math.exp(2 * x @ y) / eps**2) for f in errors]
+    return [2 * max(m[0], 1), max(m[1], 1), 2 * max(m[2], 1)]
+
+
+def by_search(x, y, eps):
+    plus, minus = (x + y) @ (x + y), (x - y) @ (x - y)
+    variances = (math.cosh(minus) - 1, math.exp(plus) - 1, math.cosh(plus) - 1)
+    found = []
+    for variance, each in zip(variances, (2, 1, 2), strict=True):
+        m = 1
+        while variance > m * eps**2:
+            m += 1
+        found.append(each * m)
+    return np.array(found)
+
+
 RIGHT = {
     "quadratic_features": [every_product, lambda x: -features.monomials(x, 2)],
     "count_features": [
@@ -542,6 +583,9 @@ RIGHT = {
     "smoother_as_attention": [lifted_whole, rescaled],
     "trigonometric_attention": [trigonometric_loop, trigonometric_package],
     "error_over_null": [over_null, over_null_loop],
+    "attention_features": [scaled_positive, square_of_sum],
+    "log_estimates": [log_feature_pairs, rescaled_product],
+    "features_needed": [from_theory, by_search],
 }
 
 
@@ -872,6 +916,57 @@ def ratio(E, exact, null):
 
 def unscaled_attention(q, k, v):
     return attention.softmax_attention(q * math.sqrt(q.shape[1]), k, v)
+
+
+def exponential(wave=0.25, norm=0.5, half=0.5, scale=mean_root):
+    """scale(m) exp(ωᵀq / d^wave − half ‖q‖² / d^norm)."""
+
+    def phi(q, W):
+        d, m = q.shape[1], len(W)
+        return scale(m) * np.exp(q @ W.T / d**wave - half * norms(q)[:, None] / d**norm)
+
+    return phi
+
+
+def logarithm(waves=1.0, half=0.5, shift=lambda m: -math.log(m), plain=False):
+    """ln Σ exp(ωᵀ(x + y)) with changes; `plain` takes exp before ln, without a maximum."""
+
+    def estimate(x, y, W):
+        h = waves * ((x @ W.T)[:, None] + (y @ W.T)[None])
+        norm = half * (norms(x)[:, None] + norms(y))
+        if plain:
+            return np.log(np.exp(h - norm[..., None]).mean(axis=-1))
+        return np.logaddexp.reduce(h, axis=-1) - norm + shift(len(W))
+
+    return estimate
+
+
+def largest(x, y, W):
+    return ((x @ W.T)[:, None] + (y @ W.T)[None]).max(axis=-1)
+
+
+def three(errors, each=(2, 1, 2), whole=math.ceil, least=1, power=2):
+    """errors(‖x+y‖², ‖x−y‖²) / ε^power, rounded, times the features of a direction."""
+
+    def needed(x, y, eps):
+        values = errors((x + y) @ (x + y), (x - y) @ (x - y))
+        return [e * max(least, whole(v / eps**power)) for v, e in zip(values, each, strict=True)]
+
+    return needed
+
+
+def relative(plus, minus):
+    return math.cosh(minus) - 1, math.expm1(plus), math.cosh(plus) - 1
+
+
+def absolute(x, y, eps):
+    errors = (theory.trigonometric_mse, theory.positive_mse, theory.hyperbolic_mse)
+    m = [max(1, math.ceil(float(f(x, y, 1)) / eps**2)) for f in errors]
+    return 2 * m[0], m[1], 2 * m[2]
+
+
+def twice(first, second, third):
+    return lambda plus, minus: np.array([first, second, third]) * relative(plus, minus)
 
 
 WRONG = {
@@ -1241,6 +1336,76 @@ WRONG = {
             judged(lambda E, exact, null: np.abs(E - exact).mean() / np.abs(null - exact).mean()),
             "not absolute ones",
         ),
+    ],
+    "attention_features": [
+        (features.positive, "this estimates exp(qᵀk)"),
+        (lambda q, W: features.positive(q / math.sqrt(q.shape[1]), W), "their product by √d"),
+        (exponential(norm=0), "divide q first, then square"),
+        (exponential(norm=0.25), "the scale d^(1/4) enters squared"),
+        (exponential(wave=0), "ωᵀq needs the scale d^(1/4), too"),
+        (exponential(half=1), "the ½ is missing"),
+        (exponential(half=-0.5), "plus is for cos and sin"),
+        (exponential(half=0), "the factor exp(−‖x‖²/2) is missing"),
+        (lambda q, W: features.hyperbolic(q * q.shape[1] ** -0.25, W), "this is hyperbolic"),
+        (exponential(scale=lambda m: 1.0), "must become a mean"),
+        (exponential(scale=lambda m: 1 / m), "by √m, not by m"),
+        (lambda q, W: -scaled_positive(q, W), "must not be negative"),
+        (lambda q, W: scaled_positive(q, W).T, "4 points give an array of shape (5, 4)"),
+    ],
+    "log_estimates": [
+        (logarithm(plain=True), "not finite at ‖x‖ = 40"),
+        (lambda x, y, W: features.positive(x, W) @ features.positive(y, W).T, "its logarithm"),
+        (logarithm(shift=lambda m: 0.0), "the mean over the directions, not the sum"),
+        (logarithm(shift=lambda m: -2 * math.log(m)), "subtracted twice"),
+        (logarithm(shift=lambda m: -math.log(m) / 2), "each of the two φ"),
+        (logarithm(half=0), "the factors exp(−‖x‖²/2) and exp(−‖y‖²/2) are missing"),
+        (logarithm(half=1), "the ½ is missing"),
+        (logarithm(half=-0.5), "plus is for cos and sin"),
+        (lambda x, y, W: logarithm()(x, y, W) - largest(x, y, W), "is not added again"),
+        (
+            lambda x, y, W: logarithm(half=0)(x, y, W) - largest(x, y, W),
+            "is not added again",
+        ),
+        (
+            lambda x, y, W: largest(x, y, W) + logarithm(waves=0)(x, y, W) - math.log(len(W)),
+            "the largest term alone",
+        ),
+        (
+            lambda x, y, W: (
+                ((x @ W.T).mean(1) - norms(x) / 2)[:, None] + ((y @ W.T).mean(1) - norms(y) / 2)
+            ),
+            "the logarithm of the mean",
+        ),
+        (lambda x, y, W: x @ y.T, "use W"),
+        (lambda x, y, W: logarithm()(x, y, W).T, "shape (4, 3), and (3, 4) is needed"),
+    ],
+    "features_needed": [
+        (three(relative, each=(1, 1, 1)), "these are directions"),
+        (three(relative, each=(2, 2, 2)), "one for each direction"),
+        (three(relative, each=(2, 1, 1)), "hyperbolic features are two"),
+        (three(relative, each=(1, 1, 2)), "trigonometric features are two"),
+        (
+            three(lambda p, m: (math.cosh(m) - 1, math.exp(p) * -math.expm1(-m), math.cosh(p) - 1)),
+            "a known misprint",
+        ),
+        (three(lambda p, m: relative(m, p)), "have changed places"),
+        (absolute, "divide by SM²"),
+        (three(lambda p, m: relative(math.sqrt(p), math.sqrt(m))), "enters squared"),
+        (three(twice(2, 1, 2)), "the MSE has 1/(2m), not 1/m"),
+        (three(twice(0.5, 1, 0.5)), "a factor 2 is missing before sinh²"),
+        (three(twice(1, 2, 1)), "positive: the MSE has 1/m"),
+        (three(relative, power=1), "ε² is the relative"),
+        (three(relative, whole=math.floor), "round up."),
+        (three(relative, whole=float), "is a whole number"),
+        (three(relative, least=0), "at least one direction"),
+        (
+            lambda x, y, eps: np.maximum(
+                1, np.ceil(three(relative, whole=float, least=0)(x, y, eps))
+            ),
+            "then count their features",
+        ),
+        (lambda x, y, eps: from_theory(x, y, eps)[::2] + from_theory(x, y, eps)[1:2], "the order"),
+        (lambda x, y, eps: from_theory(x, y, eps)[1], "shape (14,), and (14, 3) is needed"),
     ],
 }
 SLIPS = [(name, *slip) for name in CHECKS for slip in WRONG[name]]
