@@ -25,8 +25,9 @@ from .backend import check_array, check_count, check_library, is_free_to_read, i
 
 Array = Any
 
-# Tokens in one step: their features fit in a core's cache; a GPU is filled by a few such steps.
-CHUNK, CAUSAL_CHUNK, GPU_CHUNK = 512, 128, 16384
+# Tokens in one step: their features fit in a core's cache, and C × C causal weights cost little
+# beside them; a GPU is filled by a few such steps.
+CHUNK, CAUSAL_CHUNK, GPU_CHUNK = 512, 64, 16384
 # Queries and keys in one block of exact attention.
 BLOCK, GPU_BLOCK = 256, 4096
 # On NumPy, heads with more entries than this are worked one by one, to stay in cache.
@@ -47,7 +48,7 @@ class State(NamedTuple):
     S: Float[Array, "... m e"]
 
 
-# The three numbers, S and z side by side: c (..., r) and total [S, z] (..., r, e+1)
+# The three numbers
 
 
 def _finite(xp, c):
@@ -55,32 +56,35 @@ def _finite(xp, c):
     return xp.where(c > -math.inf, c, xp.zeros_like(c))
 
 
-def _gather(xp, logits, values):
-    """c and total of r rows over n things: logits (..., r, n), values [v, count] (..., n, e+1)."""
-    c = xp.max(logits, axis=-1)  # (..., r)
-    return c, xp.exp(logits - _finite(xp, c)[..., None]) @ values  # (..., r, e+1)
+def _shifted(x, y):
+    """x + y; on NumPy, for a single head, in the memory of x, which the caller gives up."""
+    if is_free_to_read(x) and x.ndim == y.ndim == 2:
+        x += y
+        return x
+    return x + y
 
 
-def _join(xp, a, b):
-    """c and total over the things of a and those of b."""
-    c = xp.maximum(a[0], b[0])
-    x, y = (xp.exp(part[0] - _finite(xp, c))[..., None] for part in (a, b))  # (..., r, 1)
-    return c, x * a[1] + y * b[1]
+def _dot(weights, z):
+    """Σ_n weights_rn z_n: (..., r, n) and (..., n) → (..., r)."""
+    return (weights @ z[..., None])[..., 0]
 
 
-def _output(xp, total):
-    """S / z of each row, the weighted mean of its values; zeros where z = 0."""
-    z = total[..., -1:]
-    none = z == 0
-    return total[..., :-1] * xp.where(none, z, 1 / xp.where(none, z + 1, z))
+def _add(xp, state, logits, v, z=None):
+    """The State of r rows with n more things: logits (..., r, n), v (..., n, e).
+
+    z (..., n) says how often each thing counts, once without it. No state: these things alone.
+    """
+    top = xp.max(logits, axis=-1)
+    c = top if state is None else xp.maximum(state.c, top)  # (..., r)
+    weights = xp.exp(_shifted(logits, -_finite(xp, c)[..., None]))  # (..., r, n)
+    new = State(c, xp.sum(weights, axis=-1) if z is None else _dot(weights, z), weights @ v)
+    return new if state is None else _plus(xp, new, state)
 
 
-def _pair(xp, state):
-    return state.c, xp.concat([state.S, state.z[..., None]], axis=-1)
-
-
-def _state(c, total):
-    return State(c, total[..., -1], total[..., :-1])
+def _plus(xp, state, other):
+    """`state` and what `other` knows, whose maxima are no larger."""
+    kept = xp.exp(other.c - _finite(xp, state.c))  # (..., r)
+    return State(state.c, state.z + kept * other.z, state.S + kept[..., None] * other.S)
 
 
 def merge(a: State, b: State) -> State:
@@ -92,7 +96,16 @@ def merge(a: State, b: State) -> State:
     Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each feature.
     """
     xp = array_api_compat.array_namespace(a.c, b.c)
-    return _state(*_join(xp, _pair(xp, a), _pair(xp, b)))
+    c = xp.maximum(a.c, b.c)
+    nothing = State(c, xp.zeros_like(a.z), xp.zeros_like(a.S))
+    return _plus(xp, _plus(xp, nothing, a), b)
+
+
+def _output(xp, S, z):
+    """S / z of each row, the weighted mean of its values; zeros where z = 0."""
+    none = z == 0
+    inverse = xp.where(none, z, 1 / xp.where(none, z + 1, z))
+    return S * inverse[..., None]
 
 
 # At the door
@@ -206,20 +219,19 @@ def _by_head(blocks, q, k, v, key_mask, entries):
 
 
 def _keys(xp, k, v, key_mask, start, stop, dtype):
-    """From start to stop: keys, values [v, 1], and 0 or −∞ for each key (None without a mask).
+    """From start to stop: keys, values, and 0 or −∞ for each key (None without a mask).
 
-    What the mask hides is zero in all of them, whatever it held.
+    What the mask hides is zero in the first two, whatever it held.
     """
     k = xp.astype(k[..., start:stop, :], dtype, copy=False)
     v = xp.astype(v[..., start:stop, :], dtype, copy=False)
-    values = xp.concat([v, xp.ones_like(v[..., :1])], axis=-1)  # (..., n, e+1)
     if key_mask is None:
-        return k, values, None
+        return k, v, None
     seen = key_mask[..., start:stop, None]  # (..., n, 1)
     k = xp.where(seen, k, xp.zeros_like(k))
-    values = xp.where(seen, values, xp.zeros_like(values))
-    none = xp.zeros_like(values[..., :1])
-    return k, values, xp.where(seen, none, none - math.inf)
+    v = xp.where(seen, v, xp.zeros_like(v))
+    none = xp.zeros_like(k[..., :1])
+    return k, v, xp.where(seen, none, none - math.inf)
 
 
 # Exact
@@ -255,9 +267,8 @@ def softmax_attention(
                     logits = logits + xp.matrix_transpose(hidden)
                 if causal and part[1] > start + 1:
                     logits = logits + _later(xp, logits, start - part[0])
-                seen = _gather(xp, logits, values)
-                rows = seen if rows is None else _join(xp, rows, seen)
-            yield start, _output(xp, rows[1])
+                rows = _add(xp, rows, logits, values)
+            yield start, _output(xp, rows.S, rows.z)
 
     return _by_head(blocks, q, k, v, key_mask, q.shape[-2] * k.shape[-2])
 
@@ -291,23 +302,28 @@ def linear_attention(
     q, k, v, key_mask = _check_all(phi_q, phi_k, v, key_mask, ("phi_q", "phi_k"), "F")
     xp = array_api_compat.array_namespace(q)
     dtype = _sum_dtype(xp, q, k, v)
-    size = min(_chunk(q, causal), 1024)  # a causal chunk has size × size weights
+    size = min(_chunk(q, causal), 1024) if causal else _chunk(q)  # causal: size × size weights
     L, S = q.shape[-2], k.shape[-2]
 
     def summed(k, v, key_mask, start, stop):
-        keys, values, _ = _keys(xp, k, v, key_mask, start, stop, dtype)
-        return keys, values, xp.matrix_transpose(keys) @ values  # φ(k)ᵀ [v, 1], (..., F, e+1)
+        """Keys and values of a step, φ(k)ᵀ1 (..., F) and φ(k)ᵀv (..., F, e)."""
+        k, v, _ = _keys(xp, k, v, key_mask, start, stop, dtype)
+        return k, v, xp.sum(k, axis=-2), xp.matrix_transpose(k) @ v
 
     def blocks(q, k, v, key_mask):
-        past = 0 if causal else sum(summed(k, v, key_mask, *part)[-1] for part in _steps(S, size))
+        z = total = 0  # of the keys so far
+        for part in () if causal else _steps(S, size):
+            *_, ones, values = summed(k, v, key_mask, *part)
+            z, total = z + ones, total + values
         for start, stop in _steps(L, size):
             rows = xp.astype(q[..., start:stop, :], dtype, copy=False)
-            total = 0 if causal and start == 0 else rows @ past  # (..., rows, e+1)
+            above, below = (0, 0) if causal and not start else (rows @ total, _dot(rows, z))
             if causal and start < S:
-                keys, values, chunk = summed(k, v, key_mask, start, min(stop, S))
-                total = total + xp.tril(rows @ xp.matrix_transpose(keys)) @ values
-                past = past + chunk
-            yield start, _output(xp, total)
+                keys, values, *new = summed(k, v, key_mask, start, min(stop, S))
+                weights = xp.tril(rows @ xp.matrix_transpose(keys))  # (..., rows, keys)
+                above, below = above + weights @ values, below + xp.sum(weights, axis=-1)
+                z, total = z + new[0], total + new[1]
+            yield start, _output(xp, above, below)
 
     return _by_head(blocks, q, k, v, key_mask, (L + S) * q.shape[-1])
 
@@ -360,39 +376,45 @@ def taylor_attention(
 
 
 def _empty(xp, k, v, W):
-    """c and total before any key, in the dtype of W."""
-    shape = (*_lead(k, v), W.shape[0], v.shape[-1] + 1)
-    total = xp.zeros(shape, dtype=W.dtype, device=array_api_compat.device(k))
-    return total[..., 0] - math.inf, total
+    """The State before any key, in the dtype of W."""
+    shape = (*_lead(k, v), W.shape[0], v.shape[-1])
+    S = xp.zeros(shape, dtype=W.dtype, device=array_api_compat.device(k))
+    z = xp.zeros_like(S[..., 0])
+    return State(z - math.inf, z, S)
 
 
 def _projected(xp, x, W):
-    """ωᵀx for each row of x and of W, which is scaled already: (..., n, m)."""
+    """ωᵀx for each row of x and of W: (..., n, m)."""
     x = xp.astype(x, W.dtype, copy=False)
     if x.ndim == 2:
         return x @ xp.matrix_transpose(W)
     return xp.tensordot(x, W, axes=((-1,), (-1,)))
 
 
-def _log_features(xp, k, W, hidden):
-    """h = ωᵀk' − ‖k'‖²/2, k' = k d^{−1/4}; −∞ for hidden keys: (..., n, m)."""
+def _with_ones(xp, W):
+    """[W, 1], (m, d+1): directions that let a norm pass."""
+    return xp.concat([W, xp.ones_like(W[:, :1])], axis=-1)
+
+
+def _log_features(xp, k, W1, hidden):
+    """h = ωᵀk' − ‖k'‖²/2 = [k, −‖k'‖²/2] [W, 1]ᵀ, k' = k d^{−1/4}; −∞ if hidden: (..., n, m)."""
     half_square = xp.vecdot(k, k)[..., None] * (0.5 * k.shape[-1] ** -0.5)  # (..., n, 1)
-    return _projected(xp, k, W) - (half_square if hidden is None else half_square - hidden)
+    h = _projected(xp, xp.concat([k, -half_square], axis=-1), W1)
+    return h if hidden is None else _shifted(h, hidden)  # no ∞ enters a product
 
 
-def _absorb(xp, state, k, v, W, key_mask, size):
-    """c and total of the features after the keys k, `size` at a time."""
-    for start, stop in _steps(k.shape[-2], size):
-        keys, values, hidden = _keys(xp, k, v, key_mask, start, stop, W.dtype)
-        h = _log_features(xp, keys, W, hidden)  # (..., n, m)
-        state = _join(xp, state, _gather(xp, xp.matrix_transpose(h), values))
+def _absorb(xp, state, k, v, W1, key_mask, size):
+    """The State after the keys k, `size` at a time."""
+    for part in _steps(k.shape[-2], size):
+        keys, values, hidden = _keys(xp, k, v, key_mask, *part, W1.dtype)
+        h = _log_features(xp, keys, W1, hidden)  # (..., n, m)
+        state = _add(xp, state, xp.matrix_transpose(h), values)
     return state
 
 
 def _read(xp, state, g):
-    """c and total of rows g = ωᵀq' (..., L, m) over the m features. ‖q'‖²/2 cancels."""
-    c, total = state
-    return _gather(xp, g + c[..., None, :], total)
+    """The State of rows g = ωᵀq' (..., L, m), the m features being the things they see."""
+    return _add(xp, None, _shifted(g, state.c[..., None, :]), state.S, state.z)
 
 
 def init_state(
@@ -404,7 +426,7 @@ def init_state(
     Error: exact; to `merge` with it changes nothing. Cost: O(m e). Source: the empty sum.
     """
     xp = _check_keys(k, v, None)
-    return _state(*_empty(xp, k, v, _directions(W, k, "k", _sum_dtype(xp, k, v))))
+    return _empty(xp, k, v, _directions(W, k, "k", _sum_dtype(xp, k, v)))
 
 
 def absorb(
@@ -423,8 +445,8 @@ def absorb(
     Differs from the paper: sums relative to a running maximum for each feature.
     """
     xp = _check_keys(k, v, key_mask)
-    W = _directions(W, k, "k", state.c.dtype)
-    return _state(*_absorb(xp, _pair(xp, state), k, v, W, key_mask, _chunk(k)))
+    W1 = _with_ones(xp, _directions(W, k, "k", state.c.dtype))
+    return _absorb(xp, state, k, v, W1, key_mask, _chunk(k))
 
 
 def read(
@@ -439,57 +461,64 @@ def read(
     Algorithm 1. Differs from the paper: no ε.
     """
     xp = check_array(q, "q", "L, d")
-    W, pair = _directions(W, q, "q", state.c.dtype), _pair(xp, state)
-    rows = [
-        _output(xp, _read(xp, pair, _projected(xp, q[..., start:stop, :], W))[1])
-        for start, stop in _steps(q.shape[-2], _chunk(q))
-    ]
+    W = _directions(W, q, "q", state.c.dtype)
+    rows = []
+    for start, stop in _steps(q.shape[-2], _chunk(q)):
+        seen = _read(xp, state, _projected(xp, q[..., start:stop, :], W))
+        rows.append(_output(xp, seen.S, seen.z))
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
 
 
-def _across(xp, g, h, values):
-    """c and total of rows g (..., w, m) over keys h (..., w, m), which all of them see."""
+def _across(xp, g, h, v):
+    """The State of rows g (..., w, m) over keys h (..., w, m), which all of them see."""
     c = xp.max(h, axis=-2, keepdims=True)  # (..., 1, m)
-    keys = xp.matrix_transpose(xp.exp(h - _finite(xp, c)))  # (..., m, w)
+    keys = xp.exp(h - _finite(xp, c))  # (..., w, m)
     a = g + c
     top = xp.max(a, axis=-1, keepdims=True)  # (..., w, 1)
     rows = xp.exp(a - _finite(xp, top))  # (..., w, m)
-    if h.shape[-2] > values.shape[-1]:  # the brackets move to where the product is small
-        return top[..., 0], rows @ (keys @ values)
-    return top[..., 0], (rows @ keys) @ values
+    keys = xp.matrix_transpose(keys)
+    # The brackets move to where the product is small.
+    S = rows @ (keys @ v) if h.shape[-2] > v.shape[-1] else (rows @ keys) @ v
+    return State(top[..., 0], _dot(rows, xp.sum(keys, axis=-1)), S)
 
 
-def _within(xp, g, h, values):
-    """c and total of row i over the keys j ≤ i of a chunk of C = 2ᵖ tokens: (..., C, e+1).
+def _within(xp, g, h, v):
+    """The State of row i over the keys j ≤ i of a chunk of C = 2ᵖ tokens.
 
     The later half of the rows sees all of the earlier half of the keys, relative to a maximum
     over these alone; what is left is the same problem in each half, down to one token.
     """
     C = h.shape[-2]
     if C == 1:
-        return _across(xp, g, h, values)
-    halves = ((*x.shape[:-2], 2, C // 2, x.shape[-1]) for x in (g, h, values))
-    g, h, values = map(xp.reshape, (g, h, values), halves)
-    c, total = _within(xp, g, h, values)  # (..., 2, C/2), (..., 2, C/2, e+1)
-    seen = _across(xp, g[..., 1, :, :], h[..., 0, :, :], values[..., 0, :, :])
-    late = _join(xp, (c[..., 1, :], total[..., 1, :, :]), seen)
-    c = xp.concat([c[..., 0, :], late[0]], axis=-1)
-    return c, xp.concat([total[..., 0, :, :], late[1]], axis=-2)
+        return _across(xp, g, h, v)
+    halves = ((*x.shape[:-2], 2, C // 2, x.shape[-1]) for x in (g, h, v))
+    g, h, v = map(xp.reshape, (g, h, v), halves)
+    rows = _within(xp, g, h, v)  # c and z (..., 2, C/2), S (..., 2, C/2, e)
+    early, late = (
+        State(rows.c[..., i, :], rows.z[..., i, :], rows.S[..., i, :, :]) for i in (0, 1)
+    )
+    late = merge(late, _across(xp, g[..., 1, :, :], h[..., 0, :, :], v[..., 0, :, :]))
+    axes = (-1, -1, -2)
+    return State(*(xp.concat(pair, axis=n) for *pair, n in zip(early, late, axes, strict=True)))
 
 
-def _one_piece(xp, state, base, top, g, h, values, lower):
-    """`_causal` with each feature relative to `base`, (..., m), where no h > base + RISE.
+def _one_piece(xp, state, g, h, v, lower):
+    """The State after a chunk and the output of its rows, all relative to state.c, unchanged.
 
-    A key that every row sees reaches base: the denominators are ≥ 1. top: the new c.
+    No h is above c + RISE. A key that every row sees reaches c: the denominators are ≥ 1.
     """
-    keys = xp.exp(h - base[..., None, :])  # (..., C, m)
-    a = g + base[..., None, :]
-    rows = xp.exp(a - xp.max(a, axis=-1, keepdims=True))  # (..., C, m)
-    past = xp.exp(state[0] - base)[..., None] * state[1]  # (..., m, e+1)
-    weights = (rows @ xp.matrix_transpose(keys)) * lower  # (..., C, C)
-    seen = weights @ values + rows @ past  # (..., C, e+1)
-    past = past + xp.matrix_transpose(keys) @ values
-    return (top, xp.exp(base - _finite(xp, top))[..., None] * past), _output(xp, seen)
+    c = _finite(xp, state.c)[..., None, :]  # (..., 1, m)
+    keys, a = xp.exp(_shifted(h, -c)), _shifted(g, c)  # (..., C, m)
+    rows = xp.exp(_shifted(a, -xp.max(a, axis=-1, keepdims=True)))  # (..., C, m)
+    z, S, out = state.z, state.S, []
+    for start, stop in _steps(h.shape[-2], lower.shape[0]):
+        q, k, values = (x[..., start:stop, :] for x in (rows, keys, v))
+        k_t, n = xp.matrix_transpose(k), stop - start
+        weights = (q @ k_t) * lower[:n, :n]  # (..., n, n)
+        below = xp.sum(weights, axis=-1) + _dot(q, z)
+        out.append(_output(xp, weights @ values + q @ S, below))
+        z, S = z + xp.sum(k, axis=-2), S + k_t @ values
+    return State(state.c, z, S), xp.concat(out, axis=-2)
 
 
 def _lower(xp, W, C):
@@ -499,25 +528,30 @@ def _lower(xp, W, C):
     return None
 
 
-def _causal(xp, state, g, h, values, lower):
-    """c and total of the features after a chunk of C = 2ᵖ tokens, and the output of its rows.
+def _causal(xp, state, top, g, h, v, lower):
+    """The State after C = 2ᵖ tokens, the largest h so far, and the output of their rows.
 
     Nothing that a row is computed from depends on a later key. Where a value may be looked at,
-    the chunk is done in one piece if that is safe, else in two; elsewhere by `_within`.
+    sums are relative to what every row of a chunk sees, as long as no h rises far above that;
+    a chunk in which one does is cut in two. Elsewhere `_within` cuts down to the last token.
     """
     C = h.shape[-2]
     if not is_free_to_read(h):
-        _, seen = _join(xp, _read(xp, state, g), _within(xp, g, h, values))
-        after = _join(xp, state, _gather(xp, xp.matrix_transpose(h), values))
-        return after, _output(xp, seen)
-    base = xp.maximum(state[0], h[..., 0, :])  # (..., m): what every row sees
-    top = xp.maximum(state[0], xp.max(h, axis=-2))
-    if C == 1 or not xp.any(top > base + RISE):
-        return _one_piece(xp, state, _finite(xp, base), top, g, h, values, lower[:C, :C])
-    early, late = ([x[..., half, :] for x in (g, h, values)] for half in _halves(C))
-    state, first = _causal(xp, state, *early, lower)
-    state, second = _causal(xp, state, *late, lower)
-    return state, xp.concat([first, second], axis=-2)
+        rows = merge(_read(xp, state, g), _within(xp, g, h, v))
+        return _add(xp, state, xp.matrix_transpose(h), v), top, _output(xp, rows.S, rows.z)
+    new = xp.maximum(top, xp.max(h, axis=-2))  # (..., m)
+    far = xp.any(new > state.c + RISE)
+    if far:
+        c = xp.maximum(top, h[..., 0, :])
+        state = _plus(xp, State(c, 0 * state.z, 0 * state.S), state)
+        far = C > 1 and xp.any(new > c + RISE)
+    if not far:
+        state, rows = _one_piece(xp, state, g, h, v, lower)
+        return state, new, rows
+    early, late = ([x[..., half, :] for x in (g, h, v)] for half in _halves(C))
+    state, top, first = _causal(xp, state, top, *early, lower)
+    state, top, second = _causal(xp, state, top, *late, lower)
+    return state, top, xp.concat([first, second], axis=-2)
 
 
 def favor_attention(
@@ -534,7 +568,7 @@ def favor_attention(
 
     φ is never formed: its logarithms are taken relative to a maximum for each feature, as in
     `absorb` and `read`. causal: row i sees j ≤ i, in chunks, and nothing of any later key.
-    chunk: tokens in a step; by itself 512, causal 128, on a GPU 16384.
+    chunk: tokens in a step; by itself 512, where causal 64, on a GPU 16384.
     Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased
     (`theory.positive_mse`), their ratio is not. Cost: O((L + S) m (d + e)); memory, the result
     and a few MiB. Source: Choromanski et al. (2021), Algorithm 1. Differs from the paper: no ε;
@@ -543,24 +577,26 @@ def favor_attention(
     q, k, v, key_mask = _check_all(q, k, v, key_mask)
     xp = array_api_compat.array_namespace(q)
     W = _directions(W, q, "q", _sum_dtype(xp, q, k, v))
-    L, S = q.shape[-2], k.shape[-2]
+    W1, L, S = _with_ones(xp, W), q.shape[-2], k.shape[-2]
     size = _chunk(q, causal) if chunk is None else check_count(chunk, "chunk")
     together = min(L, S) if causal else 0  # rows that have a key of their own
 
     def blocks(q, k, v, key_mask):
         state, lower = _empty(xp, k, v, W), _lower(xp, W, min(size, together))
-        for start, stop in _binary_steps(together, size):
+        top, step = state.c, size if lower is None else max(size, CHUNK)
+        for start, stop in _binary_steps(together, step):
             keys, values, hidden = _keys(xp, k, v, key_mask, start, stop, W.dtype)
             g = _projected(xp, q[..., start:stop, :], W)
-            h = _log_features(xp, keys, W, hidden)
-            state, rows = _causal(xp, state, g, h, values, lower)
+            h = _log_features(xp, keys, W1, hidden)
+            state, top, rows = _causal(xp, state, top, g, h, values, lower)
             yield start, rows
         if not causal:
-            state = _absorb(xp, state, k, v, W, key_mask, size)
+            state = _absorb(xp, state, k, v, W1, key_mask, size)
         for start, stop in _steps(L - together, size):
             rows = slice(together + start, together + stop)
             g = _projected(xp, q[..., rows, :], W)
-            yield together + start, _output(xp, _read(xp, state, g)[1])
+            seen = _read(xp, state, g)
+            yield together + start, _output(xp, seen.S, seen.z)
 
     return _by_head(blocks, q, k, v, key_mask, (L + S) * W.shape[0])
 
@@ -590,9 +626,7 @@ def relative_variance(
             cross = 2 * x @ xp.matrix_transpose(y)  # (..., rows, keys)
             square = xp.vecdot(x, x)[..., :, None] + xp.vecdot(y, y)[..., None, :] + cross
             square = xp.reshape(square, (*square.shape[:-2], 1, -1))  # all pairs in one row
-            seen = _gather(xp, square, xp.ones_like(square[..., 0, :, None]))
-            total = seen if total is None else _join(xp, total, seen)
-    c, z = total[0][..., 0], total[1][..., 0, 0]
-    logarithm = c + xp.log(z) - math.log(q.shape[-2] * k.shape[-2])  # of the mean of e^square
+            total = _add(xp, total, square, xp.ones_like(square[..., 0, :, None]))
+    logarithm = total.c + xp.log(total.z) - math.log(q.shape[-2] * k.shape[-2])
     largest = xp.full_like(logarithm, 709.0 if dtype == xp.float64 else 88.0)
-    return (xp.exp(xp.minimum(logarithm, largest)) - 1) / m
+    return (xp.exp(xp.minimum(logarithm, largest)) - 1)[..., 0] / m

@@ -1321,3 +1321,182 @@ def features_needed(needed):
     ]
     _judge(name, [needed(x.copy(), y.copy(), eps) for x, y, eps in grid], right, slips)
     _pass(name)
+
+
+# Lesson 10
+
+
+def masked_linear_attention(attend):
+    """attend(phi_q, phi_k, v, key_mask) = φ(Q)(φ(K)ᵀV) / φ(Q)(φ(K)ᵀ1), over keys that count.
+
+    phi_q (L, F), phi_k (S, F) positive, v (S, e), key_mask (S,) boolean.
+    """
+    name = "masked_linear_attention"
+    rng = np.random.default_rng(1001)
+    for L, S, F, e in ((5, 8, 3, 2), (4, 6, 7, 6)):
+        phi_q, phi_k = rng.uniform(0.1, 2, size=(L, F)), rng.uniform(0.1, 2, size=(S, F))
+        v, mask = rng.normal(size=(S, e)), np.arange(S) % 3 > 0
+        similarity = phi_q @ phi_k.T  # (L, S)
+        masked = similarity * mask
+        numerator, denominator = masked @ v, masked.sum(axis=1, keepdims=True)
+        shown = np.exp(similarity) * mask
+        right = numerator / denominator
+        found = _numbers(name, attend(phi_q.copy(), phi_k.copy(), v.copy(), mask.copy()))
+        near = found.shape == right.shape and np.allclose(found, right, 1e-2, 1e-3)
+        _judge(
+            name,
+            found,
+            right,
+            [
+                (
+                    numerator / similarity.sum(axis=1, keepdims=True),
+                    "the hidden keys are still in the denominator: the mask belongs on φ(K).",
+                ),
+                (
+                    similarity @ v / denominator,
+                    "the hidden values are still in the numerator: the mask belongs on φ(K).",
+                ),
+                (
+                    similarity @ v / similarity.sum(axis=1, keepdims=True),
+                    "the mask does nothing: hidden keys must not count.",
+                ),
+                (numerator, "the denominator φ(Q)(φ(K)ᵀ1) is missing."),
+                (
+                    numerator / mask.sum(),
+                    "divide by the sum of the weights, not by the number of keys.",
+                ),
+                (
+                    similarity @ (v * ~mask[:, None]) / (similarity @ ~mask)[:, None],
+                    "the mask is turned round: True is a key that counts.",
+                ),
+                (
+                    shown @ v / shown.sum(axis=1, keepdims=True),
+                    "no exponential here: the weights are φ(q)ᵀφ(k) themselves.",
+                ),
+                (found if near else np.inf, "close, but not equal: is an ε added somewhere?"),
+            ],
+        )
+        junk_k, junk_v = (np.where(mask[:, None], x, 1e9) for x in (phi_k, v))
+        found = attend(phi_q.copy(), junk_k, junk_v, mask.copy())
+        if not np.allclose(_numbers(name, found), right):
+            raise Hint(
+                f"{name}: what stands at a hidden key makes a difference: set φ(K) to zero there, "
+                "before any sum."
+            )
+        found = attend(1e-9 * phi_q, 1e-9 * phi_k, v.copy(), mask.copy())
+        if not np.allclose(_numbers(name, found), right):
+            raise Hint(f"{name}: small features give another result: is an ε added somewhere?")
+    _pass(name)
+
+
+def log_denominator(logarithm):
+    """logarithm(g, h), g (L, m), h (S, m): ln Σ_j Σ_f exp(g_if + h_jf), finite at any size."""
+    name = "log_denominator"
+    rng = np.random.default_rng(1002)
+    for scale in (1.0, 30.0, 3000.0):
+        for L, S, m in ((4, 6, 3), (5, 2, 7)):
+            g, h = scale * rng.normal(size=(L, m)), scale * rng.normal(size=(S, m))
+            total = g[:, None, :] + h[None]  # (L, S, m)
+            top = total.max(axis=(1, 2))
+            right = top + np.log(np.exp(total - top[:, None, None]).sum(axis=(1, 2)))
+            c = h.max(axis=0)
+            z, a = np.exp(h - c).sum(axis=0), g + c
+            above = a.max(axis=1)
+            weight = np.exp(a - above[:, None])  # (L, m)
+            lone = np.exp(g - g.max(axis=1, keepdims=True)) @ z
+            with np.errstate(all="ignore"):
+                found = logarithm(g.copy(), h.copy())
+            try:
+                _judge(
+                    name,
+                    found,
+                    right,
+                    [
+                        (np.log(weight @ z), "add the largest a back: ln Σ e^a = max a + ln Σ …"),
+                        (
+                            above + np.log(weight.sum(axis=1)),
+                            "z is missing: each feature has a sum over the keys, not its largest.",
+                        ),
+                        (
+                            np.log(lone) + g.max(axis=1),
+                            "c is missing: what was taken out of h must come back in a = g + c.",
+                        ),
+                        (top, "the largest term is not the sum: add ln of the rest."),
+                        (right - math.log(S), "a sum over the keys, not a mean."),
+                        (right - math.log(m), "a sum over the features, not a mean."),
+                        (right - math.log(m * S), "sums, not means."),
+                        (np.exp(right - top), "the logarithm is asked for."),
+                        (np.exp(np.minimum(right, 700.0)), "the logarithm is asked for."),
+                    ],
+                    rtol=1e-9,
+                )
+            except Hint as hint:
+                if scale > 1 and "NaN or infinity" in str(hint):
+                    raise Hint(
+                        f"{name}: NaN or infinity where logarithms are large: an exponential over- "
+                        "or underflows. Take out a maximum for each feature, then one for each row."
+                    ) from hint
+                raise
+    _pass(name)
+
+
+def directions_for_attention(needed):
+    """needed(q, k, target): the least m ≥ 1 with mean (e^{‖q'+k'‖²} − 1)/m ≤ target.
+
+    q (L, d), k (S, d); q' = q d^{−1/4}.
+    """
+    name = "directions_for_attention"
+    rng = np.random.default_rng(1003)
+    cases = [
+        (scale * rng.normal(size=(7, d)), scale * rng.normal(size=(9, d)), target)
+        for scale, d in ((0.3, 4), (0.5, 16), (0.6, 9), (0.0, 4))
+        for target in (0.5, 0.013)
+    ]
+
+    def table(excess, power=-0.25, sign=1, root=False, whole=np.ceil, least=1):
+        values = []
+        for q, k, target in cases:
+            z = (q[:, None] + sign * k[None]) * q.shape[1] ** power
+            value = excess((z**2).sum(axis=-1)) / (target**2 if root else target)
+            values.append(max(least, whole(value)))
+        return np.array(values)
+
+    def mean_excess(square):
+        return np.expm1(square).mean()
+
+    _judge(
+        name,
+        [needed(q.copy(), k.copy(), target) for q, k, target in cases],
+        table(mean_excess),
+        [
+            (table(mean_excess, power=0.0), "q and k are scaled by d^{−1/4} first."),
+            (table(mean_excess, power=-0.5), "d^{−1/4} on q and on k: the product has d^{−1/2}."),
+            (table(mean_excess, sign=-1), "the exponent has q' + k', not q' − k'."),
+            (table(lambda s: np.exp(s).mean()), "e^{‖q'+k'‖²} − 1: the square of the mean is off."),
+            (
+                table(lambda s: np.expm1(s.mean())),
+                "the mean of the exponentials, not of the norms.",
+            ),
+            (table(lambda s: np.expm1(s / 2).mean()), "‖q'+k'‖² in the exponent, without the ½."),
+            (table(lambda s: np.expm1(np.sqrt(s)).mean()), "the norm enters squared."),
+            (
+                table(lambda s: np.expm1(s).max()),
+                "the mean over the pairs is asked for, not the max.",
+            ),
+            (
+                table(lambda s: np.expm1(s).sum()),
+                "the mean over the pairs is asked for, not the sum.",
+            ),
+            (table(mean_excess, root=True), "the target is a variance: do not square it."),
+            (
+                table(mean_excess, whole=np.floor),
+                "rounding down leaves it above the target: round up.",
+            ),
+            (
+                table(mean_excess, whole=float),
+                "the number of directions is a whole number: round up.",
+            ),
+            (table(mean_excess, least=0), "at least one direction, even where the variance is 0."),
+        ],
+    )
+    _pass(name)

@@ -37,11 +37,9 @@ FEATURES = [
     ("elu-without-one", "elu without the one", "return above + xp.exp(x - above)", "return above"),
 ]
 
-MASKED_VALUES = """\
-    k = xp.where(seen, k, xp.zeros_like(k))
-    values = xp.where(seen, values, xp.zeros_like(values))
-    none = xp.zeros_like(values[..., :1])
-    return k, values, xp.where(seen, none, none - math.inf)
+HIDDEN = """\
+    none = xp.zeros_like(k[..., :1])
+    return k, v, xp.where(seen, none, none - math.inf)
 """
 
 ATTENTION = [
@@ -80,41 +78,32 @@ ATTENTION = [
     (
         "eps-in-weights",
         "ε added to each weight",
-        "return c, xp.exp(logits - _finite(xp, c)[..., None]) @ values",
-        "return c, (xp.exp(logits - _finite(xp, c)[..., None]) + 1e-4) @ values",
+        "weights = xp.exp(_shifted(logits, -_finite(xp, c)[..., None]))",
+        "weights = 1e-4 + xp.exp(_shifted(logits, -_finite(xp, c)[..., None]))",
     ),
     (
         "eps-in-denominator",
         "ε added to the denominator",
-        "    z = total[..., -1:]\n",
-        "    z = total[..., -1:] + 1e-3\n",
+        "    none = z == 0\n",
+        "    z = z + 1e-3\n    none = z == 0\n",
     ),
     (
         "padding-counts",
         "v masked, φ(k) not: padded keys stay in the denominator",
-        MASKED_VALUES,
-        "    v = xp.where(seen, v, xp.zeros_like(v))\n"
-        "    values = xp.concat([v, xp.ones_like(v[..., :1])], axis=-1)\n"
-        "    return xp.where(seen, k, xp.zeros_like(k)), values, None\n",
-    ),
-    (
-        "padding-in-the-maximum",
-        "padded keys stay in the maximum",
-        "xp.where(seen, none, none - math.inf)",
-        "none",
+        HIDDEN,
+        "    return k, v, None\n",
     ),
     (
         "padding-leaks",
         "what a mask hides is multiplied by 0",
-        "values = xp.where(seen, values, xp.zeros_like(values))",
-        "values = values * xp.astype(seen, values.dtype)",
+        "v = xp.where(seen, v, xp.zeros_like(v))",
+        "v = v * xp.astype(seen, v.dtype)",
     ),
     (
         "future-maximum",
         "a key-side maximum over the whole chunk",
-        "    base = xp.maximum(state[0], h[..., 0, :])  # (..., m): what every row sees\n"
-        "    top = xp.maximum(state[0], xp.max(h, axis=-2))\n",
-        "    base = top = xp.maximum(state[0], xp.max(h, axis=-2))\n",
+        "c = xp.maximum(top, h[..., 0, :])",
+        "c = new",
     ),
     ("never-split", "no chunk is ever split", "RISE = 40.0", "RISE = 1e9"),
     (
@@ -133,40 +122,57 @@ ATTENTION = [
     (
         "linear-sees-all",
         "no mask inside a chunk",
-        "xp.tril(rows @ xp.matrix_transpose(keys)) @ values",
-        "rows @ xp.matrix_transpose(keys) @ values",
+        "weights = xp.tril(rows @ xp.matrix_transpose(keys))",
+        "weights = rows @ xp.matrix_transpose(keys)",
     ),
     (
         "denominator-lost",
         "denominators lost between chunks",
-        "    past = xp.exp(state[0] - base)[..., None] * state[1]  # (..., m, e+1)\n",
-        "    past = xp.exp(state[0] - base)[..., None] * state[1]\n"
-        "    past = xp.concat([past[..., :-1], 0 * past[..., -1:]], axis=-1)\n",
+        "z, S = z + xp.sum(k, axis=-2), S + k_t @ values",
+        "z, S = xp.sum(k, axis=-2), S + k_t @ values",
+    ),
+    (
+        "state-lost",
+        "the state of the last piece alone",
+        "z, S = z + xp.sum(k, axis=-2), S + k_t @ values",
+        "z, S = xp.sum(k, axis=-2), k_t @ values",
     ),
     (
         "state-not-rescaled",
         "the state keeps the scale of an older maximum",
-        "return (top, xp.exp(base - _finite(xp, top))[..., None] * past), _output(xp, seen)",
-        "return (top, past), _output(xp, seen)",
+        "state = _plus(xp, State(c, 0 * state.z, 0 * state.S), state)",
+        "state = State(c, state.z, state.S)",
     ),
-    ("linear-forgets", "the last chunk alone", "past = past + chunk", "past = chunk"),
+    (
+        "linear-forgets",
+        "the last chunk alone, where causal",
+        "z, total = z + new[0], total + new[1]",
+        "z, total = new",
+    ),
     (
         "merge-unscaled",
         "sums merged without their maxima",
-        "return c, x * a[1] + y * b[1]",
-        "return c, a[1] + b[1]",
+        "kept = xp.exp(other.c - _finite(xp, state.c))",
+        "kept = xp.ones_like(other.c)",
     ),
+    ("merge-denominator", "z not rescaled", "kept * other.z", "other.z"),
     (
         "merge-first-maximum",
         "the maximum of one side",
-        "c = xp.maximum(a[0], b[0])",
-        "c = a[0]",
+        "    c = xp.maximum(a.c, b.c)\n",
+        "    c = a.c\n",
     ),
     (
         "state-maximum-unread",
         "a query weighs features without their maxima",
-        "return _gather(xp, g + c[..., None, :], total)",
-        "return _gather(xp, g, total)",
+        "_shifted(g, state.c[..., None, :]), state.S, state.z)",
+        "g, state.S, state.z)",
+    ),
+    (
+        "state-counts-once",
+        "each feature counts once, however many keys it saw",
+        "_shifted(g, state.c[..., None, :]), state.S, state.z)",
+        "_shifted(g, state.c[..., None, :]), state.S)",
     ),
     (
         "variance-of-difference",

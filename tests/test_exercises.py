@@ -11,9 +11,10 @@ from scipy.integrate import quad
 from scipy.linalg import hadamard
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
+from scipy.special import logsumexp
 from scipy.stats import ortho_group, special_ortho_group
 
-from performer_course import attention, checks, features, projections
+from performer_course import attention, checks, features, projections, theory
 from tools.notebooks import NOTEBOOKS, read, sources, student, write
 
 SOLUTIONS = [source for source in sources() if source.parent.name == "solutions"]
@@ -478,6 +479,37 @@ def by_search(x, y, eps):
     return np.array(found)
 
 
+def attention_loop(phi_q, phi_k, v, key_mask):
+    rows = []
+    for query in phi_q:
+        weights = [query @ key if seen else 0.0 for key, seen in zip(phi_k, key_mask, strict=True)]
+        rows.append(sum(w * value for w, value in zip(weights, v, strict=True)) / sum(weights))
+    return rows
+
+
+def ones_column(phi_q, phi_k, v, key_mask):
+    values = np.hstack([v, np.ones((len(v), 1))]) * key_mask[:, None]
+    total = phi_q @ (phi_k.T @ values)
+    return total[:, :-1] / total[:, -1:]
+
+
+def log_of_feature_sums(g, h):
+    return logsumexp(g + logsumexp(h, axis=0), axis=1)
+
+
+def log_of_pairs(g, h):
+    return [logsumexp(row + h) for row in g]
+
+
+def relative_variance_loop(q, k, target):
+    root = math.sqrt(math.sqrt(q.shape[1]))
+    squares = [sum(((a + b) / root) ** 2) for a in q for b in k]
+    mean, m = sum(map(math.expm1, squares)) / len(squares), 1
+    while mean / m > target:
+        m += 1
+    return m
+
+
 RIGHT = {
     "quadratic_features": [every_product, lambda x: -features.monomials(x, 2)],
     "count_features": [
@@ -556,6 +588,16 @@ RIGHT = {
         root_of_gram,
         corner_loop,
         lambda d: math.sqrt(d / (d - 1)) * (1 / d - np.eye(d)) @ haar(np.random.default_rng(1), d),
+    ],
+    "masked_linear_attention": [
+        attention_loop,
+        ones_column,
+        lambda phi_q, phi_k, v, mask: attention.linear_attention(phi_q, phi_k, v, key_mask=mask),
+    ],
+    "log_denominator": [log_of_feature_sums, log_of_pairs],
+    "directions_for_attention": [
+        relative_variance_loop,
+        lambda q, k, target: max(1, np.ceil(attention.relative_variance(q, k, 1) / target)),
     ],
     "causal_by_chunks": [chunked, masked_rows],
     "merge_states": [
@@ -965,8 +1007,67 @@ def absolute(x, y, eps):
     return 2 * m[0], m[1], 2 * m[2]
 
 
-def twice(first, second, third):
+def scaled_by(first, second, third):
     return lambda plus, minus: np.array([first, second, third]) * relative(plus, minus)
+
+
+def attends(weigh=np.multiply, above=None, below=None):
+    """weigh(φ(Q)φ(K)ᵀ, mask) in numerator and denominator, or two weights of their own."""
+
+    def attend(phi_q, phi_k, v, mask):
+        weights = phi_q @ phi_k.T
+        top, bottom = ((part or weigh)(weights, mask) for part in (above, below))
+        return top @ v / bottom.sum(axis=1, keepdims=True)
+
+    return attend
+
+
+def unmasked(weights, mask):
+    return weights
+
+
+def plus(eps):
+    """Masked weights with eps added to each."""
+    return lambda weights, mask: (weights + eps) * mask
+
+
+def hidden_subtracted(phi_q, phi_k, v, mask):
+    weights = phi_q @ phi_k.T
+    hidden = weights * ~mask
+    top, bottom = weights @ v - hidden @ v, weights.sum(axis=1) - hidden.sum(axis=1)
+    return top / np.maximum(bottom, 1e-300)[:, None]
+
+
+def stable_logs(add=lambda top: top, count=lambda z: z, back=lambda c: c, last=np.log):
+    """The solution of `log_denominator` with its parts to exchange."""
+
+    def logarithm(g, h):
+        c = h.max(axis=0)
+        z, a = count(np.exp(h - c).sum(axis=0)), g + back(c)
+        top = a.max(axis=1)
+        return add(top) + last(np.exp(a - top[:, None]) @ z)
+
+    return logarithm
+
+
+def one_maximum(g, h):
+    rows, top = g.max(axis=1), h.max()
+    return rows + top + np.log(np.exp(g - rows[:, None]) @ np.exp(h - top).sum(axis=0))
+
+
+def minus_log(size):
+    """The right logarithm, of a mean over size(h) things."""
+    return lambda g, h: log_of_feature_sums(g, h) - math.log(size(h))
+
+
+def pairwise(mean=lambda s: np.expm1(s).mean(), power=-0.25, sign=1, whole=math.ceil, least=1):
+    """whole(mean(‖q' ± k'‖²) / target), q' = q d^power, and at least `least`."""
+
+    def needed(q, k, target):
+        z = (q[:, None] + sign * k) * q.shape[1] ** power
+        return max(least, whole(mean((z**2).sum(axis=-1)) / target))
+
+    return needed
 
 
 WRONG = {
@@ -1391,9 +1492,9 @@ WRONG = {
         (three(lambda p, m: relative(m, p)), "have changed places"),
         (absolute, "divide by SM²"),
         (three(lambda p, m: relative(math.sqrt(p), math.sqrt(m))), "enters squared"),
-        (three(twice(2, 1, 2)), "the MSE has 1/(2m), not 1/m"),
-        (three(twice(0.5, 1, 0.5)), "a factor 2 is missing before sinh²"),
-        (three(twice(1, 2, 1)), "positive: the MSE has 1/m"),
+        (three(scaled_by(2, 1, 2)), "the MSE has 1/(2m), not 1/m"),
+        (three(scaled_by(0.5, 1, 0.5)), "a factor 2 is missing before sinh²"),
+        (three(scaled_by(1, 2, 1)), "positive: the MSE has 1/m"),
         (three(relative, power=1), "ε² is the relative"),
         (three(relative, whole=math.floor), "round up."),
         (three(relative, whole=float), "is a whole number"),
@@ -1406,6 +1507,49 @@ WRONG = {
         ),
         (lambda x, y, eps: from_theory(x, y, eps)[::2] + from_theory(x, y, eps)[1:2], "the order"),
         (lambda x, y, eps: from_theory(x, y, eps)[1], "shape (14,), and (14, 3) is needed"),
+    ],
+    "masked_linear_attention": [
+        (attends(unmasked), "the mask does nothing"),
+        (attends(below=unmasked), "still in the denominator"),
+        (attends(above=unmasked), "still in the numerator"),
+        (attends(below=lambda weights, mask: weights**0 * mask), "not by the number of keys"),
+        (attends(below=lambda weights, mask: np.eye(1)), "the denominator φ(Q)(φ(K)ᵀ1) is missing"),
+        (attends(lambda weights, mask: weights * ~mask), "the mask is turned round"),
+        (attends(lambda weights, mask: np.exp(weights) * mask), "no exponential here"),
+        (attends(plus(1e-4)), "close, but not equal"),
+        (attends(plus(1e-14)), "small features give another result"),
+        (hidden_subtracted, "what stands at a hidden key"),
+        (lambda *arguments: attention_loop(*arguments)[:-1], "and (5, 2) is needed"),
+        (attends(lambda weights, mask: weights * np.nan), "NaN or infinity"),
+    ],
+    "log_denominator": [
+        (lambda g, h: np.log(np.exp(g) @ np.exp(h).sum(axis=0)), "an exponential over- or"),
+        (one_maximum, "an exponential over- or"),
+        (stable_logs(np.zeros_like), "add the largest a back"),
+        (stable_logs(count=np.ones_like), "z is missing"),
+        (stable_logs(back=np.zeros_like), "c is missing"),
+        (lambda g, h: (g[:, None] + h).max(axis=(1, 2)), "the largest term is not the sum"),
+        (minus_log(len), "over the keys, not a mean"),
+        (minus_log(lambda h: h.shape[1]), "over the features, not a mean"),
+        (minus_log(np.size), "sums, not means"),
+        (stable_logs(np.zeros_like, last=lambda total: total), "the logarithm is asked for"),
+        (lambda g, h: np.exp(g) @ np.exp(h).sum(axis=0), "the logarithm is asked for"),
+        (lambda g, h: log_of_feature_sums(g, h)[:, None], "shape (4, 1), and (4,) is needed"),
+    ],
+    "directions_for_attention": [
+        (pairwise(power=0.0), "scaled by d^{−1/4} first"),
+        (pairwise(power=-0.5), "the product has d^{−1/2}"),
+        (pairwise(sign=-1), "not q' − k'"),
+        (pairwise(lambda s: np.exp(s).mean()), "the square of the mean is off"),
+        (pairwise(lambda s: math.expm1(s.mean())), "the mean of the exponentials"),
+        (pairwise(lambda s: np.expm1(s / 2).mean()), "without the ½"),
+        (pairwise(lambda s: np.expm1(s**0.5).mean()), "the norm enters squared"),
+        (pairwise(lambda s: np.expm1(s).max()), "not the max"),
+        (pairwise(lambda s: np.expm1(s).sum()), "not the sum"),
+        (lambda q, k, target: pairwise()(q, k, target**2), "do not square it"),
+        (pairwise(whole=math.floor), "round up."),
+        (pairwise(whole=float), "is a whole number"),
+        (pairwise(least=0), "at least one direction"),
     ],
 }
 SLIPS = [(name, *slip) for name in CHECKS for slip in WRONG[name]]

@@ -13,7 +13,16 @@ import matplotlib.pyplot as plt
 import pytest
 
 import performer_course
-from performer_course import backend, checks, features, kernels, projections, theory
+from performer_course import (
+    attention,
+    backend,
+    checks,
+    features,
+    kernels,
+    projections,
+    theory,
+    transformer,
+)
 from tests.double import DEVICE, Namespace, poisoned
 from tools.notebooks import NOTEBOOKS, ROOT, problems, read, sources
 
@@ -116,6 +125,8 @@ TAUGHT = {
     "kernels": public(kernels),
     "projections": public(projections),
     "theory": public(theory),
+    "attention": public(attention),
+    "transformer": public(transformer),
     "checks": public(checks),
 }
 
@@ -127,5 +138,5 @@ def test_each_public_name_is_used_in_a_lesson_or_solution(module):
 
 def test_what_the_package_reexports_is_what_it_lists():
     assert [name for name in performer_course.__all__ if not hasattr(performer_course, name)] == []
-    modules = {"features", "kernels", "projections", "theory"}
+    modules = {"attention", "features", "kernels", "projections", "theory", "transformer"}
     assert set(TAUGHT["backend"]) | modules == set(performer_course.__all__)

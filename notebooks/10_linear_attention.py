@@ -1,0 +1,964 @@
+# %% [markdown]
+# # Move the brackets
+#
+# > **60 minutes.** Needs: lessons 07 to 09 (attention, the softmax kernel, positive features),
+# > the rank of a matrix.
+# >
+# > Afterwards you can compute attention in time and memory proportional to the length, mask it
+# > rightly, say which matrices it can make, keep it finite at any norm, and tell beforehand
+# > whether random features will be of any use on your queries and keys.
+#
+# Attention compares every query with every key. With $L$ queries and $S$ keys that makes an
+# $L \times S$ matrix, and long texts expensive. A kernel that is an inner product of features has
+# a way out, and it takes one line: matrix products may be bracketed as one likes. This lesson is
+# about that line, and about four places where it becomes wrong code: the denominator, the mask,
+# the small number added "for stability", and norms at which nobody looked.
+
+# %%
+import math
+import timeit
+import tracemalloc
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.special import logsumexp
+
+from performer_course import attention, features, get_backend, projections, to_host, to_like
+from performer_course.figures import COLORS, show
+
+xp = get_backend()
+
+# %% [markdown]
+# ## 1. One line
+#
+# As in lesson 08, let attention weigh the values by a kernel $\kappa > 0$. Queries are the rows
+# $q_i$ of $Q$ (L, d), keys the rows $k_j$ of $K$ (S, d), values the rows $v_j$ of $V$ (S, e), and
+# the output for query $i$ is
+#
+# $$o_i = \frac{\sum_{j=1}^S \kappa(q_i, k_j)\, v_j}{\sum_{j=1}^S \kappa(q_i, k_j)}
+# \;\in\; \mathbb{R}^e .$$
+#
+# Suppose $\kappa(q, k) = \varphi(q)^\top \varphi(k)$ with $F$ features. Then $\varphi(q_i)$, which
+# does not depend on $j$, leaves both sums:
+#
+# $$o_i^\top = \frac{\varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top}
+# {\varphi(q_i)^\top \sum_j \varphi(k_j)} .$$
+#
+# The two sums over the keys are the same for every query: a matrix (F, e) and a vector (F,). Write
+# $\varphi(Q)$ (L, F) and $\varphi(K)$ (S, F) for the features as rows. In matrices the step is
+#
+# $$\bigl(\varphi(Q)\, \varphi(K)^\top\bigr) V = \varphi(Q)\, \bigl(\varphi(K)^\top V\bigr),
+# \qquad
+# \bigl(\varphi(Q)\, \varphi(K)^\top\bigr) \mathbf{1}
+# = \varphi(Q)\, \bigl(\varphi(K)^\top \mathbf{1}\bigr),$$
+#
+# with $\mathbf{1}$ (S,) a vector of ones. On the left an $L \times S$ matrix has to exist. On the
+# right the largest thing is $\varphi(Q)$ itself. Count multiplications: $LSF + LSe$ on the left,
+# $SFe + LFe$ on the right. The right is *linear attention*. Both by hand, and
+# `attention.linear_attention`, with the map $\varphi(x) = \mathrm{elu}(x) + 1$, each coordinate by
+# itself (section 3):
+
+# %%
+rng = np.random.default_rng(0)
+L, S, d, e = 5, 7, 4, 3
+q, k, v = (xp.asarray(rng.normal(size=shape)) for shape in ((L, d), (S, d), (S, e)))
+phi_q, phi_k = features.elu_plus_one(q), features.elu_plus_one(k)  # F = d
+
+
+def keys_first(phi_q, phi_k, v):
+    """φ(Q) (φ(K)ᵀ V) over φ(Q) (φ(K)ᵀ 1): (L, e)."""
+    summed = xp.matrix_transpose(phi_k) @ v  # (F, e)
+    count = xp.sum(phi_k, axis=0)  # φ(K)ᵀ 1, (F,)
+    return (phi_q @ summed) / (phi_q @ count)[:, None]
+
+
+def weights(phi_q, phi_k):
+    """The attention matrix A = D⁻¹ φ(Q) φ(K)ᵀ, whose rows add up to one: (L, S)."""
+    similarity = phi_q @ xp.matrix_transpose(phi_k)
+    return similarity / xp.sum(similarity, axis=1)[:, None]
+
+
+def same(a, b, rtol=1e-12):
+    """Whether two arrays agree up to rounding."""
+    return np.allclose(to_host(a), to_host(b), rtol=rtol, atol=rtol)
+
+
+by_hand = keys_first(phi_q, phi_k, v)
+print(f"brackets left = brackets right: {same(weights(phi_q, phi_k) @ v, by_hand)}")
+print(
+    f"attention.linear_attention:     {same(attention.linear_attention(phi_q, phi_k, v), by_hand)}"
+)
+
+# %% [markdown]
+# Two slips live in this line. The first is printed in lecture notes: the output as the quotient
+# $\varphi(Q)(\varphi(K)^\top V) \,/\, \varphi(Q)\varphi(K)^\top$. The numerator is (L, e), the
+# denominator (L, S), and without the $\mathbf{1}$ there is nothing to divide by. With $e = S$ the
+# shapes agree by accident, NumPy divides entry by entry, and nobody complains. Attention over
+# values that are all one must return ones:
+
+# %%
+ones = xp.ones((S, S))  # e = S
+quotient = (phi_q @ (xp.matrix_transpose(phi_k) @ ones)) / (phi_q @ xp.matrix_transpose(phi_k))
+right = to_host(keys_first(phi_q, phi_k, ones))
+wrong = to_host(quotient)
+print(f"V = 1, denominator with 1:    from {right.min():.2f} to {right.max():.2f}")
+print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f}")
+
+# %% [markdown]
+# The second slip is to write $D^{-1}$ as `diag(1 / denominator)`: an $L \times L$ matrix, and all
+# that was saved is spent again. Divide the rows. (The package also appends a column of ones to
+# $V$. Then one product gives numerator and denominator.)
+#
+# ## 2. What it costs
+#
+# Positive features (lesson 09) need projections first: $\omega^\top q$ and $\omega^\top k$ for $m$
+# directions, $(L + S)\, m d$ multiplications and $(L + S)\, m$ exponentials. For $L = S$:
+#
+# | | multiplications | exponentials | numbers held at once |
+# |---|---|---|---|
+# | exact | $L^2 (d + e)$ | $L^2$ | $L^2$ |
+# | exact, in blocks of $b$ | $L^2 (d + e)$ | $L^2$ | $L e + b^2$ |
+# | linear, $m$ positive features | $2 L\, m (d + e)$ | $2 L m$ | $L e + m e$ |
+#
+# Both counts cross at the same length, $L = 2m$. So we expect linear attention to be faster from
+# about twice the number of directions on, if the code around the products is as good on both
+# sides. The memory of exact attention is a matter of care: `attention.softmax_attention` works in
+# blocks, and never holds an $L \times S$ matrix (Rabe and Staats, 2021). So linear *memory* alone
+# is no reason for features. Linear *time* is.
+#
+# We measure with $d = e = 64$ and $m = 256$, a little less than the customary $d \ln d$. The
+# exponent is the slope of $\ln$ time against $\ln L$, over the longer half of the lengths.
+
+# %%
+rng = np.random.default_rng(1)
+d, m = 64, 256
+W = xp.asarray(projections.orthogonal(rng, m, d).astype(np.float32))
+
+
+def inputs(L, scale=1.0, width=64, seed=2, dtype=np.float32):
+    """q, k, v (L, width), normal; q and k times `scale`."""
+    q, k, v = np.random.default_rng(seed).normal(size=(3, L, width))
+    return tuple(xp.asarray(a.astype(dtype)) for a in (scale * q, scale * k, v))
+
+
+def textbook(q, k, v):
+    """softmax(q kᵀ/√d) v with the L × S matrix in full."""
+    logits = q @ xp.matrix_transpose(k) * q.shape[-1] ** -0.5
+    A = xp.exp(logits - xp.max(logits, axis=1, keepdims=True))
+    return (A @ v) / xp.sum(A, axis=1, keepdims=True)
+
+
+METHODS = {
+    "exact, full matrix": textbook,
+    "exact, in blocks": attention.softmax_attention,
+    "linear, 256 positive features": lambda q, k, v: attention.favor_attention(q, k, v, W),
+    "linear, elu + 1": lambda q, k, v: attention.linear_attention(
+        features.elu_plus_one(q), features.elu_plus_one(k), v
+    ),
+}
+print(f"d ln d = {d * np.log(d):.0f}, m = {m}")
+q, k, v = inputs(300, 0.3)
+print(
+    f"blocks = full matrix: {same(textbook(q, k, v), attention.softmax_attention(q, k, v), 1e-5)}"
+)
+
+# %% tags=["nbval-ignore-output"]
+lengths = np.array([128, 256, 512, 1024, 2048, 4096])
+
+
+def seconds(task):
+    """The best of five runs of task()."""
+    return min(timeit.repeat(lambda: to_host(task()), number=1, repeat=5))
+
+
+def exponent(values):
+    """The slope of ln values against ln L, over the longer half."""
+    half = len(lengths) // 2
+    return np.polyfit(np.log(lengths[half:]), np.log(values[half:]), 1)[0]
+
+
+times = {name: [] for name in METHODS}
+for length in lengths:
+    data = inputs(int(length))
+    for name, method in METHODS.items():
+        times[name].append(seconds(lambda method=method, data=data: method(*data)))
+
+
+def crossover(fast, slow):
+    """The length at which log-log lines through the measured times meet, or None."""
+    gap = np.log(times[slow]) - np.log(times[fast])
+    last = np.flatnonzero(gap < 0)
+    if len(last) == 0 or last[-1] + 1 == len(gap):
+        return None
+    i = last[-1]
+    share = -gap[i] / (gap[i + 1] - gap[i])
+    return int(np.exp((1 - share) * np.log(lengths[i]) + share * np.log(lengths[i + 1])))
+
+
+full, blocks, positive, elu = METHODS
+meet = crossover(positive, full)
+print("exponent of the time:")
+for name, values in times.items():
+    print(f"  {name:30} {exponent(values):.2f}")
+print(f"256 positive features beat the full matrix from L = {meet} on; 2m = {2 * m}")
+print(f"and exact attention in blocks from L = {crossover(positive, blocks)} on")
+print(f"18 d ln d = {18 * d * np.log(d):.0f}")
+
+fig, ax = plt.subplots()
+for (name, values), marker in zip(times.items(), "os^D", strict=True):
+    ax.loglog(lengths, np.multiply(values, 1e3), marker=marker, label=name)
+ax.axvline(2 * m, color=COLORS[6], linewidth=1, linestyle=":", label="$L = 2m$")
+ax.set(xlabel="length $L$", ylabel="milliseconds, one head, float32")
+ax.set_xticks(lengths, lengths)
+ax.set_yticks([0.1, 1, 10, 100], [0.1, 1, 10, 100])
+ax.minorticks_off()
+ax.legend(loc="lower right")
+show(
+    fig,
+    alt="Milliseconds against the length, logarithmic axes. Exact attention rises with exponent "
+    f"{exponent(times[full]):.2f}, in blocks {exponent(times[blocks]):.2f}; 256 positive features "
+    f"{exponent(times[positive]):.2f}, elu + 1 {exponent(times[elu]):.2f}. Positive features cross "
+    f"the full matrix near L = {meet}; at L = {lengths[-1]} they are "
+    f"{times[full][-1] / times[positive][-1]:.1f} times faster.",
+)
+
+# %% [markdown]
+# The measured crossover belongs to one machine and to this code. A user who compared the two on a
+# GPU reported $L \approx 18\, d \ln d$, nine times the $2m$ of the count with $m = d \ln d$ (the
+# thread is under *Further reading*). Both can be true. The count knows nothing of code that writes
+# each intermediate array to memory, or of an exact attention that is better made than its rival.
+# Measure where you mean to run. (The full matrix is not on one straight line: an entry costs more
+# once the arrays outgrow the cache.)
+#
+# And the memory: the peak of what is allocated during the call, as Python's `tracemalloc` sees it.
+
+# %% tags=["nbval-ignore-output"]
+
+
+def peak(method, data):
+    """Peak MiB allocated in a call, its result included."""
+    tracemalloc.start()
+    method(*data)
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return size / 2**20
+
+
+memory = {name: [] for name in METHODS}
+for length in lengths:
+    data = inputs(int(length))
+    for name, method in METHODS.items():
+        memory[name].append(peak(method, data))
+
+fig, ax = plt.subplots()
+for (name, values), marker in zip(memory.items(), "os^D", strict=True):
+    ax.loglog(lengths, values, marker=marker, label=name)
+ax.set(xlabel="length $L$", ylabel="peak memory, MiB")
+ax.set_xticks(lengths, lengths)
+ax.set_yticks([0.1, 1, 10, 100], [0.1, 1, 10, 100])
+ax.minorticks_off()
+ax.legend()
+print("exponent of the memory:")
+for name, values in memory.items():
+    print(f"  {name:30} {exponent(values):.2f}")
+show(
+    fig,
+    alt="Peak memory against the length, logarithmic axes. The full matrix rises with exponent "
+    f"{exponent(memory[full]):.2f} to {memory[full][-1]:.0f} MiB at L = {lengths[-1]}; exact "
+    f"attention in blocks needs {memory[blocks][-1]:.1f} MiB there, positive features "
+    f"{memory[positive][-1]:.1f} and elu + 1 {memory[elu][-1]:.1f}.",
+)
+
+# %% [markdown]
+# Only the full matrix grows with the square. What else grows does so with the length: the result,
+# and for elu + 1 the features, which are formed here for all tokens at once.
+#
+# ## 3. Maps without randomness
+#
+# Nothing so far asked $\varphi$ to estimate the softmax kernel. Any map with
+# $\varphi(q)^\top\varphi(k) > 0$ makes an attention. Three that need no random numbers:
+#
+# - `features.elu_plus_one`: $x + 1$ for $x > 0$, $e^x$ elsewhere, coordinate by coordinate, so
+#   $F = d$ (Katharopoulos et al., 2020).
+# - `features.relu`: $\max(x, 0)$, $F = d$. A row with no positive coordinate has no weight at all.
+# - Taylor features (lesson 02), in `attention.taylor_attention`. A pair with score
+#   $t = q^\top k / \sqrt d$ gets the weight $1 + t$ at degree 1, with $F = d + 1$, and
+#   $1 + t + t^2/2 = \tfrac12\bigl((1 + t)^2 + 1\bigr) > 0$ at degree 2, with
+#   $F = (d + 1)(d + 2)/2$.
+#
+# Only the last approximates the softmax, for small $t$. The other two are *other kernels*. Models
+# are trained with them, and may do well. But put into a model that was trained with softmax, they
+# compute something else. The table gives the distance of their output from softmax attention, over
+# the distance that $\operatorname{mean}(V)$ has, which knows no query
+# (`attention.uniform_attention`). Above 1 they are worse than no attention at all.
+
+
+# %%
+def rms(a, b):
+    """Root mean square of a − b, on the host."""
+    return np.sqrt(((to_host(a) - to_host(b)) ** 2).mean())
+
+
+def attend(phi):
+    """Linear attention with the features phi(x)."""
+    return lambda q, k, v: attention.linear_attention(phi(q), phi(k), v)
+
+
+MAPS = {
+    "elu + 1": attend(features.elu_plus_one),
+    "relu": attend(features.relu),
+    "Taylor, degree 1": lambda q, k, v: attention.taylor_attention(q, k, v, 1),
+    "Taylor, degree 2": lambda q, k, v: attention.taylor_attention(q, k, v, 2),
+}
+scales = (0.1, 0.3, 1.0, 3.0)
+print("distance from softmax over that of mean(V), d = 16, 128 keys; q and k of scale")
+print(" " * 18 + "".join(f"{scale:8.1f}" for scale in scales))
+for name, method in MAPS.items():
+    row = []
+    for scale in scales:
+        q, k, v = inputs(128, scale, 16, seed=3, dtype=np.float64)
+        exact, null = attention.softmax_attention(q, k, v), attention.uniform_attention(q, k, v)
+        row.append(rms(method(q, k, v), exact) / rms(null, exact))
+    print(f"{name:18}" + "".join(f"{value:8.3g}" for value in row))
+
+# %% [markdown]
+# At small scales softmax is nearly uniform, and relu and elu + 1 are less so. At large ones they
+# do hardly better than $\operatorname{mean}(V)$. Taylor features are close while scores are small;
+# at scale 3, degree 1 has negative weights and denominators near zero.
+#
+# What they attend to differs in kind. Let $1 / \sum_j A_{ij}^2$ be the *effective number of keys*
+# of query $i$: it is $S$ for uniform weights, and 1 where one key has it all. Make queries and keys
+# longer, and softmax sharpens until one key is left. The relu kernel does not change at all:
+# $\max(ax, 0) = a \max(x, 0)$ for $a > 0$, and the factor cancels in the quotient. For long inputs
+# elu + 1 tends to relu, and Taylor of degree 2 to $t^2/2$. They stop sharpening, too.
+
+
+# %%
+def effective_keys(A):
+    """The mean over rows of 1 / Σ_j A_ij², on the host."""
+    A = to_host(A)
+    return (1 / (A**2).sum(axis=1)).mean()
+
+
+def softmax_weights(q, k):
+    logits = q @ xp.matrix_transpose(k) * q.shape[-1] ** -0.5
+    A = xp.exp(logits - xp.max(logits, axis=1, keepdims=True))
+    return A / xp.sum(A, axis=1, keepdims=True)
+
+
+KERNELS = {
+    "softmax": softmax_weights,
+    "elu + 1": lambda q, k: weights(features.elu_plus_one(q), features.elu_plus_one(k)),
+    "relu": lambda q, k: weights(features.relu(q), features.relu(k)),
+    "Taylor, degree 2": lambda q, k: weights(
+        *(features.taylor(x * x.shape[-1] ** -0.25, 2) for x in (q, k))
+    ),
+}
+scales = np.geomspace(0.1, 10, 13)
+sharpness = {name: [] for name in KERNELS}
+for scale in scales:
+    q, k, _ = inputs(128, scale, 16, seed=3, dtype=np.float64)
+    for name, kernel in KERNELS.items():
+        sharpness[name].append(effective_keys(kernel(q, k)))
+
+fig, ax = plt.subplots()
+for (name, values), marker in zip(sharpness.items(), "os^D", strict=True):
+    ax.loglog(scales, values, marker=marker, label=name)
+ax.axhline(128, color=COLORS[6], linestyle=":", label="mean(V)")
+ax.set(xlabel="scale of $q$ and $k$", ylabel="effective number of keys, of 128")
+ax.set_xticks([0.1, 1, 10], [0.1, 1, 10])
+ax.set_yticks([1, 10, 100], [1, 10, 100])
+ax.minorticks_off()
+ax.legend(loc="lower left")
+ends = {name: (values[0], values[-1]) for name, values in sharpness.items()}
+show(
+    fig,
+    alt="The effective number of keys against the scale of q and k, logarithmic axes. Softmax "
+    f"falls from {ends['softmax'][0]:.0f} to {ends['softmax'][1]:.2f}. The others level off: "
+    f"elu + 1 from {ends['elu + 1'][0]:.0f} to {ends['elu + 1'][1]:.0f}, Taylor of degree 2 from "
+    f"{ends['Taylor, degree 2'][0]:.0f} to {ends['Taylor, degree 2'][1]:.0f}; relu stays at "
+    f"{ends['relu'][1]:.0f}.",
+)
+
+# %% [markdown]
+# ## 4. The rank
+#
+# The matrix $A = D^{-1} \varphi(Q)\, \varphi(K)^\top$ is a product with inner dimension $F$, and a
+# diagonal factor does not change the rank. So
+#
+# $$\operatorname{rank} A \;\le\; \min(L, S, F) .$$
+#
+# Lecture notes introduce linear attention as $A \approx a b^\top$, a matrix of rank *one*, and
+# propose to add $r$ feature maps to get rank $r$. That is right for $F = 1$ only. One map with
+# $F = D$ features gives rank up to $D$, and a sum of $r$ such attentions, each with its own
+# denominator, up to $rD$.
+
+# %%
+q, k, v = inputs(64, 1.0, 16, seed=4, dtype=np.float64)  # D = 16
+three = {
+    "elu(x) + 1": features.elu_plus_one,
+    "relu(x)": features.relu,
+    "elu(−x) + 1": lambda x: features.elu_plus_one(-x),
+}
+A = {name: to_host(weights(phi(q), phi(k))) for name, phi in three.items()}
+A["all three, added"] = sum(A.values())
+A["softmax"] = to_host(softmax_weights(q, k))
+A["mean(V)"] = np.full((64, 64), 1 / 64)
+ranks = {name: int(np.linalg.matrix_rank(matrix)) for name, matrix in A.items()}
+print("64 × 64, d = D = 16      rank")
+for name, rank in ranks.items():
+    print(f"{name:22}  {rank:5d}")
+
+# %% [markdown]
+# Two are missing from 48, and that is exact as well. The rows of each attention matrix add up to
+# one: $D_l^{-1}\varphi_l(Q) \cdot \varphi_l(K)^\top\mathbf{1} = \mathbf{1}$. So the vector
+# $\mathbf{1}$ lies in the column space of every $D_l^{-1}\varphi_l(Q)$. The $r$ spaces share it,
+# and together have at most $r(D - 1) + 1$ dimensions: 46 for $r = 3$ and $D = 16$.
+#
+# The rank is a ceiling, not a promise. The matrix of a given rank that is nearest to the softmax
+# matrix in least squares is its truncated singular value decomposition (Eckart and Young, 1936).
+# elu + 1 has as much rank to spend as the best matrix of rank 16, and spends it on its own kernel:
+
+# %%
+exact = A["softmax"]
+left, sigma, right = np.linalg.svd(exact)
+
+
+def best(rank):
+    """The matrix of that rank nearest to the softmax matrix."""
+    return left[:, :rank] * sigma[:rank] @ right[:rank]
+
+
+def relative(matrix):
+    return np.linalg.norm(matrix - exact) / np.linalg.norm(exact)
+
+
+mean_error, elu_error = relative(A["mean(V)"]), relative(A["elu(x) + 1"])
+errors = [relative(best(rank)) for rank in range(1, 65)]
+fig, ax = plt.subplots()
+ax.plot(range(1, 65), errors, label="best of each rank")
+ax.plot([1], [mean_error], "D", color=COLORS[6], label="mean(V)")
+ax.plot([16], [elu_error], "s", color=COLORS[1], label="elu + 1")
+ax.set(xlabel="rank", ylabel="relative error of the softmax matrix", ylim=(0, None))
+ax.legend()
+show(
+    fig,
+    alt="The relative error of the 64 × 64 softmax matrix against the rank. The best matrices fall "
+    f"from {errors[0]:.2f} at rank 1 to {errors[15]:.2f} at rank 16 and {errors[31]:.2f} at rank "
+    f"32. elu + 1, of rank 16, is at {elu_error:.2f}, and mean(V), of rank 1, at {mean_error:.2f}.",
+)
+
+# %% [markdown]
+# ## 5. Masks
+#
+# Sequences of different lengths are padded to one length, and a mask says which keys count. Exact
+# attention gives the others the score $-\infty$. Linear attention has no scores, so one masks $V$
+# instead: the padded values become zero, and the numerator is right. But the padded keys are still
+# in $\varphi(K)^\top \mathbf{1}$, and the denominator is too large. It looks harmless, and has
+# shipped in several libraries. With all values equal to one, and half of the keys padding:
+
+# %%
+rng = np.random.default_rng(5)
+real, padding, d, e = 40, 40, 16, 4
+q, k, v = (xp.asarray(rng.normal(size=(real, width))) for width in (d, d, e))
+k_padded = xp.concat([k, xp.asarray(rng.normal(size=(padding, d)))])  # (80, d)
+v_padded = xp.concat([v, xp.asarray(rng.normal(size=(padding, e)))])
+mask = xp.asarray(np.arange(real + padding) < real)  # True where a key counts
+phi_q, phi_k = features.elu_plus_one(q), features.elu_plus_one(k_padded)
+
+ones = xp.ones((real + padding, 1))
+only_v = keys_first(phi_q, phi_k, xp.where(mask[:, None], ones, 0 * ones))
+both = attention.linear_attention(phi_q, phi_k, ones, key_mask=mask)
+print(f"V = 1, mask on V alone: {to_host(only_v).mean():.3f}")
+print(f"V = 1, key_mask:        {to_host(both).mean():.3f}")
+
+# %% [markdown]
+# The mask belongs on $\varphi(K)$, where it acts on numerator and denominator alike. The test to
+# write is *padding invariance*: a padded sequence gives what the sequence itself gives, and
+# whatever stands in the padding makes no difference, to the last bit.
+
+# %%
+W = to_like(projections.orthogonal(rng, 64, d), q)
+junk_k = xp.where(mask[:, None], k_padded, 1e30 * xp.ones_like(k_padded))
+junk_v = xp.where(mask[:, None], v_padded, float("nan") * xp.ones_like(v_padded))
+masked = {
+    "elu + 1": lambda k, v, **mask: attention.linear_attention(
+        features.elu_plus_one(q), features.elu_plus_one(k), v, **mask
+    ),
+    "Taylor": lambda k, v, **mask: attention.taylor_attention(q, k, v, **mask),
+    "positive features": lambda k, v, **mask: attention.favor_attention(q, k, v, W, **mask),
+    "mean(V)": lambda k, v, **mask: attention.uniform_attention(q, k, v, **mask),
+    "softmax": lambda k, v, **mask: attention.softmax_attention(q, k, v, **mask),
+}
+print("                    as unpadded   with 1e30 and NaN in the padding, to the bit")
+for name, attend_to in masked.items():
+    padded = to_host(attend_to(k_padded, v_padded, key_mask=mask))
+    junk = to_host(attend_to(junk_k, junk_v, key_mask=mask))
+    print(f"{name:18}  {same(attend_to(k, v), padded)!s:11}   {np.array_equal(junk, padded)}")
+nobody = attention.linear_attention(phi_q, phi_k, ones, key_mask=xp.zeros_like(mask))
+print(f"no key at all: largest output {np.abs(to_host(nobody)).max():.0f}")
+
+# %% [markdown]
+# Padded *queries* need no mask: a row of the output that nobody reads does no harm.
+#
+# ## 6. A small number that decides everything
+#
+# Positive features are exponentials, $\varphi_\omega(x) = e^{\omega^\top x - \|x\|^2/2}/\sqrt m$
+# with $x = q\, d^{-1/4}$ or $k\, d^{-1/4}$. For long $x$ they underflow to zero, the denominator is
+# zero, and $0/0$ is NaN. The customary cure is to add a small $\varepsilon$ to every feature. Its
+# effect is not small. With $\mathbf{1}$ (m,) the weight of a pair becomes
+#
+# $$(\varphi(q) + \varepsilon\mathbf{1})^\top (\varphi(k) + \varepsilon\mathbf{1})
+# = \varphi(q)^\top\varphi(k) + \varepsilon\, \mathbf{1}^\top\varphi(q)
+# + \varepsilon\, \mathbf{1}^\top\varphi(k) + \varepsilon^2 m .$$
+#
+# Only the first term pairs the query with the key. The third is the same for every query, the
+# second and the last are the same for every key. Where the features are smaller than $\varepsilon$,
+# the last one wins, all keys weigh alike, and the output is $\operatorname{mean}(V)$.
+#
+# How large the features are depends on the *stabiliser*. Published code divides them by
+# $e^{\max \omega^\top x}$, the maximum taken over the features of a query, and over all keys and
+# features for the keys. Without $\varepsilon$ such factors cancel. With it, they decide. On the
+# right below is the setting of a question that a user of such code asked: 24 tokens, $d = 128$,
+# $m = 1024$, standard normal $q$, $k$ and $v$, $\varepsilon = 10^{-4}$. They found an error of 73 %
+# of the mean absolute output, and wondered where it came from. On the left is a setting in which
+# random features do follow softmax: 256 tokens, $d = 16$, scale 0.5.
+
+
+# %%
+def with_eps(q, k, v, W, eps):
+    """Linear attention with features over their largest projection, plus eps."""
+    x, y = (a * q.shape[-1] ** -0.25 for a in (q, k))
+    g, h = (a @ xp.matrix_transpose(W) for a in (x, y))  # (L, m), (S, m)
+    g = g - xp.max(g, axis=1, keepdims=True) - xp.vecdot(x, x)[:, None] / 2
+    h = h - xp.max(h) - xp.vecdot(y, y)[:, None] / 2
+    return attention.linear_attention(xp.exp(g) + eps, xp.exp(h) + eps, v)
+
+
+def error(found, exact):
+    """Mean |found − exact| over mean |exact|."""
+    return np.abs(to_host(found) - to_host(exact)).mean() / np.abs(to_host(exact)).mean()
+
+
+m, draws = 1024, 8
+epsilons = np.geomspace(1e-9, 1, 10)
+curves = {}
+for tokens, d, scale in ((256, 16, 0.5), (24, 128, 1.0)):
+    found = np.empty((draws, len(epsilons)))
+    stable, null = np.empty(draws), np.empty(draws)
+    for draw in range(draws):
+        q, k, v = inputs(tokens, scale, d, seed=draw, dtype=np.float64)
+        W = to_like(projections.orthogonal(np.random.default_rng(100 + draw), m, d), q)
+        exact = attention.softmax_attention(q, k, v)
+        found[draw] = [error(with_eps(q, k, v, W, float(eps)), exact) for eps in epsilons]
+        stable[draw] = error(attention.favor_attention(q, k, v, W), exact)
+        null[draw] = error(attention.uniform_attention(q, k, v), exact)
+    curves[f"{tokens} tokens, $d = {d}$, scale {scale}"] = found.mean(0), stable.mean(), null.mean()
+
+print("ε         " + "".join(f"{eps:8.0e}" for eps in epsilons) + "    no ε  mean(V)")
+for name, (found, stable, null) in zip(("left", "right"), curves.values(), strict=True):
+    print(f"{name:10}" + "".join(f"{value:8.3f}" for value in (*found, stable, null)))
+
+fig, axes = plt.subplots(1, 2, figsize=(12, 4.8))
+for ax, (title, (found, stable, null)) in zip(axes, curves.items(), strict=True):
+    ax.semilogx(epsilons, found, marker="o", label="features + $\\varepsilon$")
+    ax.axhline(stable, color=COLORS[2], linestyle="--", label="no $\\varepsilon$")
+    ax.axhline(null, color=COLORS[6], linestyle=":", label="null: mean(V)")
+    ax.set(xlabel="$\\varepsilon$", title=title, ylim=(0, None))
+    ax.set_xticks([1e-9, 1e-6, 1e-3, 1])
+    ax.minorticks_off()
+axes[0].set_ylabel("mean |error| / mean |output|")
+axes[0].legend(loc="center left")
+at = int(np.argmin(np.abs(epsilons - 1e-4)))
+(good, _, good_null), (bad, _, bad_null) = curves.values()
+show(
+    fig,
+    alt="Error against ε in two settings. Left: it rises from "
+    f"{good[0]:.3f}, that of the stable form, to {good[-1]:.3f}; mean(V) has {good_null:.3f}. "
+    f"Right: it falls from {bad[0]:.2f} to {bad[-1]:.2f}; mean(V) has {bad_null:.2f}, and at "
+    f"ε = 1e-4 the error is {bad[at]:.2f} already.",
+)
+
+# %% [markdown]
+# The right panel answers the question: 73 % is the distance from softmax to
+# $\operatorname{mean}(V)$. The code computed the mean of the values, and any $\varepsilon$ from
+# $10^{-5}$ on would have done so. There is worse to learn here. Without $\varepsilon$ the error is
+# *larger*: in this setting 1,024 features do not follow softmax at all, and averaging is better
+# than guessing. A test that asks for a small error and no more would recommend a large
+# $\varepsilon$. That is why every accuracy figure has a null baseline.
+#
+# On the left, $\varepsilon = 10^{-4}$ does nothing, and $10^{-1}$ spoils a good estimate. So no
+# constant is small by itself: it depends on norms, length and dimension. The right $\varepsilon$ is
+# none.
+#
+# ## 7. The stable form
+#
+# We need the quotient, not the features. Work with logarithms,
+#
+# $$g_{if} = \omega_f^\top q_i', \qquad h_{jf} = \omega_f^\top k_j' - \tfrac12 \|k_j'\|^2, \qquad
+# q' = q\, d^{-1/4},\; k' = k\, d^{-1/4} .$$
+#
+# ($\|q_i'\|^2/2$ and $\ln m$ are the same for all features and keys, and cancel in the quotient.)
+# Let every feature $f$ keep its own largest logarithm over the keys, and its sums relative to that:
+#
+# $$c_f = \max_j h_{jf}, \qquad z_f = \sum_j e^{h_{jf} - c_f}, \qquad
+# S_{v,f} = \sum_j e^{h_{jf} - c_f}\, v_j ,$$
+#
+# with shapes $c$ (m,), $z$ (m,), $S_v$ (m, e). Then $\sum_j e^{h_{jf}} = e^{c_f} z_f$, exactly, and
+# with $a_{if} = g_{if} + c_f$
+#
+# $$o_i = \frac{\sum_f e^{g_{if}} \sum_j e^{h_{jf}} v_j}{\sum_f e^{g_{if}} \sum_j e^{h_{jf}}}
+# = \frac{\sum_f e^{a_{if}} S_{v,f}}{\sum_f e^{a_{if}} z_f}
+# = \frac{\sum_f e^{a_{if} - \max a_i} S_{v,f}}{\sum_f e^{a_{if} - \max a_i} z_f} .$$
+#
+# Now look at the denominator on the right. No exponent is positive, so nothing overflows. The key
+# that attains the maximum contributes $e^0 = 1$ to $z_f$, so $z_f \ge 1$. Among the weights of a
+# query, the largest is $e^0 = 1$. So for every query, at any norm,
+#
+# $$1 \;\le\; \text{denominator} \;\le\; m S .$$
+#
+# No division by zero, no $\varepsilon$. Add any constant to all $g$ of a query, or to all $h$: it
+# goes into $\max a$ or $c$, and the exponents stay what they were. By hand, and
+# `attention.favor_attention`:
+
+
+# %%
+def from_logarithms(g, h, v):
+    """g (L, m), h (S, m), v (S, e) → the output (L, e) and its denominators (L,)."""
+    c = xp.max(h, axis=0)  # (m,)
+    rows = xp.exp(h - c)  # (S, m), the largest of each column is 1
+    z, S_v = xp.sum(rows, axis=0), xp.matrix_transpose(rows) @ v  # (m,), (m, e)
+    a = g + c  # (L, m)
+    weight = xp.exp(a - xp.max(a, axis=1, keepdims=True))  # (L, m), the largest of each row is 1
+    denominator = weight @ z  # (L,)
+    return (weight @ S_v) / denominator[:, None], denominator
+
+
+def logarithms(q, k, W):
+    """g (L, m) and h (S, m)."""
+    x, y = (a * q.shape[-1] ** -0.25 for a in (q, k))
+    g, h = (a @ xp.matrix_transpose(W) for a in (x, y))
+    return g, h - xp.vecdot(y, y)[:, None] / 2
+
+
+q, k, v = inputs(100, 0.5, 16, seed=6, dtype=np.float64)
+W = to_like(projections.orthogonal(np.random.default_rng(7), 64, 16), q)
+g, h = logarithms(q, k, W)
+by_hand, denominator = from_logarithms(g, h, v)
+scaled = (a * 16**-0.25 for a in (q, k))
+features_first = attention.linear_attention(*(features.positive(a, W) for a in scaled), v)
+package = attention.favor_attention(q, k, v, W)
+print(f"equals linear_attention of the features: {same(by_hand, features_first)}")
+print(f"equals favor_attention:                  {same(by_hand, package)}")
+
+large, denominator = from_logarithms(100 * g, 100 * h + 5000, v)
+spread = to_host(xp.max(h) - xp.min(h)) * 100
+print(f"logarithms {spread:.0f} apart: all finite: {np.isfinite(to_host(large)).all()}")
+print(f"every denominator at least 1: {(to_host(denominator) >= 1).all()}")
+print(f"5000 more or less: {same(large, from_logarithms(100 * g, 100 * h, v)[0], 1e-9)}")
+
+# %% [markdown]
+# A maximum *for each feature* is more than published code has, which takes one for all keys and
+# features together. One number serves well while all features are of similar size. It fails for a
+# query that looks away from all keys: the features that matter to it are the ones that are
+# smallest in the keys.
+#
+# The next table goes to that extreme: keys in a bundle around $-u$, queries around $+u$ and in
+# random directions, norms from 0 to 30, $d = 4$, $m = 256$. It says how many of the rows are right,
+# to a hundredth of a percent in single precision and to one percent in half precision, from
+# features as they come, with one maximum, and with a maximum for each feature. The truth comes from
+# float64 and all $L S m$ logarithms. (The Array API standard has no half precision, so this cell
+# works with NumPy's arrays. The functions of the package go where their inputs are.)
+
+
+# %%
+def as_they_come(q, k, v, W):
+    phi_q, phi_k = (features.positive(a * a.dtype.type(a.shape[-1] ** -0.25), W) for a in (q, k))
+    return phi_q @ (phi_k.T @ v) / (phi_q @ phi_k.sum(axis=0))[:, None]
+
+
+def one_maximum(q, k, v, W):
+    x, y = (a * a.dtype.type(a.shape[-1] ** -0.25) for a in (q, k))
+    W = W.astype(q.dtype)
+    g, h = x @ W.T, y @ W.T - (y * y).sum(axis=1, keepdims=True) / 2
+    phi_q, phi_k = np.exp(g - g.max(axis=1, keepdims=True)), np.exp(h - h.max())
+    return phi_q @ (phi_k.T @ v) / (phi_q @ phi_k.sum(axis=0))[:, None]
+
+
+def in_log_space(q, k, v, W):
+    """The same output in float64, all L × S × m logarithms at once: slow, and safe."""
+    q, k, v, W = (np.asarray(a, dtype=np.float64) for a in (q, k, v, W))
+    x, y = (a * a.shape[-1] ** -0.25 for a in (q, k))
+    g, h = x @ W.T, y @ W.T - (y * y).sum(axis=1, keepdims=True) / 2
+    logits = logsumexp(g[:, None] + h[None], axis=-1)  # (L, S)
+    A = np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
+    return A @ v
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+rng = np.random.default_rng(8)
+L, d, m = 64, 4, 256
+u, values = unit(rng.normal(size=d)), unit(rng.normal(size=(L, 3)))
+directions = projections.orthogonal(rng, m, d).astype(np.float32)
+keys = unit(-u + 0.2 * rng.normal(size=(L, d)))
+away, anywhere = u + 0.2 * rng.normal(size=(L // 2, d)), rng.normal(size=(L // 2, d))
+queries = unit(np.concatenate([away, anywhere]))
+FORMS = {
+    "as they come": as_they_come,
+    "one maximum": one_maximum,
+    "one each": attention.favor_attention,
+}
+
+
+def how_many(right):
+    return "all" if right.all() else "some" if right.any() else "none"
+
+
+print("rows that are right  " + "".join(f"{name:>14}" for name in FORMS) + "   error of the last")
+for dtype, loose, strict in ((np.float32, 1e-4, 3e-5), (np.float16, 1e-2, 1e-3)):
+    for norm in (0, 1, 3, 10, 20, 30):
+        data = [a.astype(dtype) for a in (norm * queries, norm * keys, values)] + [directions]
+        truth = in_log_space(*data)
+        with np.errstate(all="ignore"):
+            gaps = [np.abs(form(*data) - truth).max(axis=1) for form in FORMS.values()]
+        row = "".join(f"{how_many(gap < loose):>14}" for gap in gaps)
+        verdict = f"below {strict:.0e}" if gaps[-1].max() < strict else f"above {strict:.0e}"
+        print(f"{dtype.__name__}, norm {norm:3d}    {row}   {verdict}")
+print(f"from 225 to the next float32: {np.spacing(np.float32(225)):.1e}")
+
+# %% [markdown]
+# What error there is comes from the logarithms themselves. At norm 30, $\|k'\|^2/2$ is
+# $30^2/(2\sqrt 4) = 225$, and float32 has gaps of $1.5 \times 10^{-5}$ there. Half precision has
+# three digits to give, and gives them: inside, the logarithms and sums are float32, and so are the
+# directions.
+#
+# Which way features break follows from the maximum of $\omega^\top x - \|x\|^2/2$ over $x$. It is
+# $\|\omega\|^2/2$, at $x = \omega$. So no feature exceeds $e^{\|\omega\|^2/2}$, with $\|\omega\|^2$
+# around $d$. That overflows from some dimension on; below it, underflow is what one meets, since
+# downwards there is no bound.
+
+# %%
+for dtype in (np.float16, np.float32, np.float64):
+    print(
+        f"{dtype.__name__}: e^(d/2) overflows from d = {2 * np.log(float(np.finfo(dtype).max)):.0f}"
+    )
+
+# %% [markdown]
+# ## 8. When it is any good
+#
+# A finite result is not yet a good one. Write the estimated weight of a pair as its exact weight
+# times $1 + \eta_{ij}$, where $\eta_{ij}$ is its relative error. Lesson 09 gives, for
+# independent directions, the mean 0 and the variance
+#
+# $$\mathbb{E}\,\eta_{ij}^2 = \frac{e^{\|q_i' + k_j'\|^2} - 1}{m} .$$
+#
+# Its mean over all pairs is `attention.relative_variance`. By hand:
+
+# %%
+q, k, _ = inputs(50, 0.5, 16, seed=9, dtype=np.float64)
+q_, k_ = (to_host(a) * 16**-0.25 for a in (q, k))
+z = q_[:, None] + k_[None]  # q' + k', (50, 50, 16)
+by_hand = np.expm1((z**2).sum(-1)).mean() / 256
+package = to_host(attention.relative_variance(q, k, 256))
+print(f"by hand {by_hand:.4f}, attention.relative_variance {package:.4f}")
+
+# %% [markdown]
+# (It looks at all pairs, so it costs as much as exact attention. Use a sample of your queries and
+# keys.) From the errors of the weights to that of the output it is one step of calculus. With exact
+# attention $A_{ij}$ and output $o_i = \sum_j A_{ij} v_j$, to first order in $\eta$,
+#
+# $$\hat o_i = \frac{\sum_j A_{ij} (1 + \eta_{ij})\, v_j}{\sum_j A_{ij} (1 + \eta_{ij})}
+# = \frac{o_i + \sum_j A_{ij} \eta_{ij} v_j}{1 + \sum_j A_{ij} \eta_{ij}}
+# \approx o_i + \sum_j A_{ij}\, \eta_{ij}\, (v_j - o_i) .$$
+#
+# The $\eta_{ij}$ of one query share their directions, so they are correlated. With
+# $z_j = q_i' + k_j'$, a single direction has $1 + \eta_{ij} = e^{\omega^\top z_j - \|z_j\|^2/2}$,
+# and
+#
+# $$\mathbb{E}\, e^{\omega^\top (z_j + z_l) - (\|z_j\|^2 + \|z_l\|^2)/2}
+# = e^{\|z_j + z_l\|^2/2 - (\|z_j\|^2 + \|z_l\|^2)/2} = e^{z_j^\top z_l} .$$
+#
+# So for $m$ of them $\mathbb{E}\, \eta_{ij}\eta_{il} = (e^{z_j^\top z_l} - 1)/m$, and
+#
+# $$\mathbb{E}\, \|\hat o_i - o_i\|^2 \;\approx\; \frac1m \sum_{j,l} A_{ij} A_{il}\,
+# (v_j - o_i)^\top (v_l - o_i)\, \bigl(e^{z_j^\top z_l} - 1\bigr) .$$
+#
+# This is the predicted curve below. Compare it with two baselines that cost less:
+# $\operatorname{mean}(V)$, and Taylor features of degree 1, with $F = d + 1$. The figure shows mean
+# squared errors over that of $\operatorname{mean}(V)$, for normal queries and keys of growing
+# scale.
+
+
+# %%
+def first_order(q, k, v, m):
+    """The predicted mean squared error of an entry of the output, positive features, iid rows."""
+    A, o = to_host(softmax_weights(q, k)), to_host(attention.softmax_attention(q, k, v))
+    q, k, v = (to_host(a) for a in (q, k, v))
+    x, y = (a * a.shape[-1] ** -0.25 for a in (q, k))
+    total = 0
+    for i in range(len(x)):
+        z, u = x[i] + y, A[i][:, None] * (v - o[i])  # (S, d), (S, e)
+        total += ((u @ u.T) * np.expm1(z @ z.T)).sum() / m
+    return total / v.size
+
+
+scales, draws = np.geomspace(0.08, 1.2, 10), 20
+measured = {}
+for d, m in ((16, 256), (4, 2048)):
+    rows = []
+    for scale in scales:
+        sums = np.zeros(5)
+        for draw in range(draws):
+            q, k, v = inputs(64, scale, d, seed=draw, dtype=np.float64)
+            W = to_like(projections.iid(np.random.default_rng(1000 + draw), m, d), q)
+            exact = attention.softmax_attention(q, k, v)
+            sums += [
+                rms(attention.favor_attention(q, k, v, W), exact) ** 2,
+                first_order(q, k, v, m),
+                rms(attention.taylor_attention(q, k, v, 1), exact) ** 2,
+                rms(attention.taylor_attention(q, k, v, 2), exact) ** 2,
+                rms(attention.uniform_attention(q, k, v), exact) ** 2,
+            ]
+        rows.append(sums / sums[-1])
+    measured[d, m] = np.array(rows).T
+
+fig, axes = plt.subplots(1, 2, figsize=(12, 5), sharey=True)
+for ax, ((d, m), (found, predicted, taylor, _, _)) in zip(axes, measured.items(), strict=True):
+    shown = predicted < 8
+    ax.loglog(scales[shown], predicted[shown], label="predicted, first order")
+    ax.loglog(scales, found, "o", color=COLORS[1], label="positive features")
+    ax.loglog(scales, taylor, marker="^", color=COLORS[2], linestyle="-.", label="Taylor, degree 1")
+    ax.axhline(1, color=COLORS[6], linestyle=":", label="null: mean(V)")
+    ax.set(xlabel="scale of $q$ and $k$", title=f"$d = {d}$, $m = {m}$", ylim=(1e-4, 8))
+    ax.set_xticks([0.1, 0.3, 1], [0.1, 0.3, 1])
+    ax.set_yticks([1e-4, 1e-3, 0.01, 0.1, 1], [0.0001, 0.001, 0.01, 0.1, 1])
+    ax.minorticks_off()
+axes[0].set_ylabel("mean squared error / that of mean(V)")
+axes[0].legend(loc="lower right")
+
+windows = {}
+for (d, m), (found, predicted, taylor, _, _) in measured.items():
+    windows[d, m] = scales[found < 1], scales[(found < taylor) & (found < 1)]
+    ratios = (found / predicted)[scales < 0.3]  # on the right, after the loop
+    print(f"d = {d}, m = {m}, scale below 0.3: measured / predicted ", end="")
+    print(f"{ratios.min():.2f} to {ratios.max():.2f}")
+(wide, ahead), (_, won) = windows.values()
+print(f"d = 16: below mean(V) from scale {wide[0]:.2f} to {wide[-1]:.2f}\n")
+print("d = 4, m = 2048, scale  " + "".join(f"{scale:7.2f}" for scale in scales[5:]))
+found, _, *taylor, _ = measured[4, 2048]
+names = ("positive features", "Taylor, degree 1", "Taylor, degree 2")
+for name, row in zip(names, (found, *taylor), strict=True):
+    print(f"{name:24}" + "".join(f"{value:7.2g}" for value in row[5:]))
+print(f"features of degree 2: {math.comb(4 + 2, 2)} for d = 4, {math.comb(64 + 2, 2):,} for d = 64")
+show(
+    fig,
+    alt="Mean squared error over that of mean(V) against the scale of q and k. With d = 16 and 256 "
+    f"directions it is below 1 from {wide[0]:.2f} to {wide[-1]:.2f}, at its lowest "
+    f"{measured[16, 256][0].min():.2f}, and below Taylor of degree 1 at {len(ahead)} of these "
+    f"{len(wide)} scales. With d = 4 and 2048 it falls to {measured[4, 2048][0].min():.3f}, and is "
+    f"below Taylor of degree 1 from {won[0]:.2f} on; measured over predicted is between "
+    f"{ratios.min():.2f} and {ratios.max():.2f} below scale 0.3. On the left, at scale "
+    f"{scales[-3]:.2f}, {measured[16, 256][1][-3]:.3g} is predicted and "
+    f"{measured[16, 256][0][-3]:.2f} measured.",
+)
+
+# %% [markdown]
+# **There is a window.** At large scales the relative variance explodes. The output, a weighted mean
+# of values, cannot; the measured error stays at that of a wrong guess while the first-order
+# prediction runs off. At *small* scales random features lose to $\operatorname{mean}(V)$ as well,
+# for another reason: softmax is almost uniform there, and they add noise to what needs no weights.
+#
+# We can say where. For small scales $e^{z_j^\top z_l} - 1 \approx z_j^\top z_l$. Expand it with
+# $z_j = q_i' + k_j'$. All terms with $q_i'$ drop out of the sum, since
+# $\sum_j A_{ij}(v_j - o_i) = 0$: a query's own part of the error is common to its keys and cancels.
+# There remains $k_j'^\top k_l'$. For independent values of variance 1 only $j = l$ counts on
+# average, and with $A_{ij} \approx 1/S$ each entry of the output gets a mean squared error of about
+# $\overline{\|k'\|^2} / (mS)$, the bar for the mean over the keys. The relative variance is
+# $(\overline{\|q'\|^2} + \overline{\|k'\|^2})/m$ in the same limit, if $q$ and $k$ have mean zero.
+# With $q$ and $k$ of one size, half of that over $S$ is the error. And $\operatorname{mean}(V)$ is
+# off by $\operatorname{Var}(t)/S$, since $A_{ij} - 1/S \approx (t_{ij} - \bar t_i)/S$ with the
+# scores $t = q^\top k/\sqrt d$ and their mean $\bar t_i$ over the keys. So: **compare half the
+# relative variance with the variance of the scores**, not with 1.
+
+# %%
+print("d = 16, m = 256")
+print("scale   relative variance   Var(t)   half the ratio   measured")
+for index in (0, 2, 4, 6, 8):
+    ratios, spread = [], []
+    for draw in range(5):
+        q, k, _ = inputs(64, scales[index], 16, seed=draw, dtype=np.float64)
+        t = to_host(q @ xp.matrix_transpose(k)) / 4
+        ratios.append(to_host(attention.relative_variance(q, k, 256)))
+        spread.append(t.var(axis=1).mean())
+    rv, var = np.mean(ratios), np.mean(spread)
+    print(
+        f"{scales[index]:5.2f}   {rv:17.2g}   {var:6.2g}   {rv / var / 2:14.2g}   "
+        f"{measured[16, 256][0][index]:8.2g}"
+    )
+
+# %% [markdown]
+# Inside the window and below it, the rule is right to a factor of two. Where the variance explodes,
+# it says no more than "too large".
+#
+# **Taylor features are hard to beat.** On the left, 17 features of degree 1 do better than 256
+# random ones at every scale where these are of any use. On the right, with few dimensions and many
+# directions, random features win at the larger scales. But degree 2 has 15 features in four
+# dimensions, is ahead of 2,048 random ones up to scale 0.66, and about level with them beyond. (In
+# 64 dimensions it has 2,145.) Queries and keys of a trained model are not normal, and the
+# comparison has to be made on them. Any claim for random features needs these baselines beside it.
+#
+# **Large scores are dear.** From $\|q' - k'\|^2 \ge 0$ follows $\|q' + k'\|^2 \ge 4 t$. So a pair
+# with score $t > 0$ has a relative variance of at least $(e^{4t} - 1)/m$, in any dimension:
+
+# %%
+print("score t   directions for a relative variance of 1, at least")
+for t in (1, 2, 3, 4):
+    print(f"{t:7d}   {np.expm1(4 * t):12,.0f}")
+
+# %% [markdown]
+# **The prediction is a tool.** It needs no draw of $W$, only a sample of queries, keys and values
+# from the model you have. Lesson 12 comes back to the choice of $m$.
+#
+# ## Take away
+#
+# - $(\varphi(Q)\varphi(K)^\top)V = \varphi(Q)(\varphi(K)^\top V)$, and the denominator is
+#   $\varphi(Q)(\varphi(K)^\top\mathbf{1})$. Time is linear in the length; the counts cross at
+#   $L = 2m$.
+# - elu + 1 and relu are other kernels, not approximations. A matrix from $F$ features has rank up
+#   to $F$, not one.
+# - A mask acts on $\varphi(K)$. An $\varepsilon$ added to features turns attention into
+#   $\operatorname{mean}(V)$. With a maximum for each feature the denominator is at least 1 at any
+#   norm, and nothing needs adding.
+# - Look at the relative variance, at $\operatorname{mean}(V)$ and at Taylor of degree 1 before
+#   you believe an error curve.
+#
+# ## Where it breaks
+#
+# - Below $L \approx 2m$, exact attention is cheaper, and exact.
+# - Sharp attention has large scores, and a score $t$ needs $e^{4t}$ directions.
+# - The denominator $\ge 1$ needs positive features. Features of both signs, and Taylor of odd
+#   degree, can divide by nearly nothing.
+# - The first-order prediction holds while the relative errors of the weights that matter are
+#   well below 1.
+#
+# ## Exercises
+#
+# In `exercises/10_linear_attention.ipynb`: linear attention with a mask; the logarithm of a
+# denominator at any norm; how many directions a set of queries and keys needs.
+#
+# ## Further reading
+#
+# - A. Katharopoulos, A. Vyas, N. Pappas, F. Fleuret. Transformers are RNNs: fast autoregressive
+#   transformers with linear attention. *ICML* (2020), 5156–5165. Section 3.2: the brackets.
+# - K. Choromanski et al. Rethinking attention with Performers. *ICLR* (2021). Positive features,
+#   and generalised attention with relu.
+# - M. N. Rabe, C. Staats. Self-attention does not need $O(n^2)$ memory. arXiv:2112.05682 (2021).
+# - M. Milakov, N. Gimelshein. Online normalizer calculation for softmax. arXiv:1805.02867 (2018).
+#   The running maximum, for one softmax.
+# - C. Eckart, G. Young. The approximation of one matrix by another of lower rank. *Psychometrika*
+#   1 (1936), 211–218.
+# - The two questions: huggingface/transformers, issue 7675 (the crossover); lucidrains/
+#   performer-pytorch, issue 69 (the 73 %).
