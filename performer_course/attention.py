@@ -160,7 +160,7 @@ def _directions(W, x, name, dtype):
             f"W must have shape (m, d) with d = {d}, the width of {name}, "
             f"got shape {tuple(W.shape)}"
         )
-    return xp.astype(W * d**-0.25, dtype, copy=False)
+    return xp.astype(W, dtype, copy=False) * d**-0.25  # in that order: W may be in half precision
 
 
 def _sum_dtype(xp, *arrays):
@@ -609,8 +609,9 @@ def relative_variance(
 ) -> Float[Array, "..."]:
     """Mean over all pairs of (e^{‖q'+k'‖²} − 1)/m, the variance of a weight over its square.
 
-    For m iid positive features, q' = q d^{−1/4}. Well below 1, `favor_attention` follows the
-    softmax; well above, no draw of W is likely to, and `uniform_attention` is nearer.
+    For m iid positive features, q' = q d^{−1/4}. Half of it against the variance of the logits
+    qᵀk/√d says whether `favor_attention` beats `uniform_attention`; above 1 no draw of W is likely
+    to follow the softmax.
     Shape: (...), the leading axes; float32 at least. Error: exact to rounding, up to e^88
     (float32) or e^709, where it stops.
     Cost: O(L S d); memory, a few blocks. Source: Choromanski et al. (2021), Lemma 2.

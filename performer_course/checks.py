@@ -867,160 +867,6 @@ def move_position(move):
     _pass(name)
 
 
-# Lesson 11
-
-
-def causal_by_chunks(attend):
-    """attend(phi_q, phi_k, v, C): causal linear attention, (heads, L, e), for any chunk size."""
-    name = "causal_by_chunks"
-    rng = np.random.default_rng(1101)
-    for L, C in ((10, 4), (6, 3), (5, 8), (4, 1)):
-        f, g = rng.uniform(0.1, 1.0, size=(2, 3, L, 5))
-        v = rng.normal(size=(3, L, 2))
-        row, column = np.indices((L, L))
-        chunk_of_row, chunk_of_column = row // C, column // C
-        pairs = np.einsum("hif,hjf->hij", f, g)
-
-        def rows(seen, pairs=pairs, v=v):
-            weights = pairs * seen
-            total = weights.sum(axis=2, keepdims=True)
-            return weights @ v / np.where(total == 0, 1, total)
-
-        past, near = column <= row, chunk_of_row == chunk_of_column
-        before = chunk_of_column < chunk_of_row
-        slips = [
-            (pairs * past @ v, "the denominator is missing."),
-            (rows(np.ones_like(past)), "every row sees every key: is there a mask?"),
-            (rows(before | near), "rows see later keys of their own chunk: mask the product."),
-            (rows(past & near), "what earlier chunks saw is lost: carry the state on."),
-            (rows(before), "rows do not see their own chunk."),
-            (rows(column < row), "row i must see key i too: np.tril keeps the diagonal."),
-            (rows(before | (near & (column >= row))), "np.triu keeps the later keys; use np.tril."),
-            (
-                rows(past & near) + rows(before),
-                "add numerators and denominators, then divide once.",
-            ),
-            (
-                rows(past * 1.0 + near),
-                "the chunk counts twice: read the state before it is updated.",
-            ),
-        ]
-        if L % C and L > C:
-            whole = L // C * C
-            slips.append((rows(past)[:, :whole], "the last, shorter chunk is missing."))
-        numerator, near_only = pairs * past @ v, (pairs * (past & near)).sum(axis=2, keepdims=True)
-        slips.append(
-            (numerator / near_only, "the denominator forgets earlier chunks: carry z too.")
-        )
-        _judge(name, attend(f.copy(), g.copy(), v.copy(), C), rows(past), slips)
-    _pass(name)
-
-
-def _state_of(h, v):
-    """(c, z, S) of logits h (n, m) and values v (n, e)."""
-    c = h.max(axis=0)
-    weights = np.exp(h - c)
-    return c, weights.sum(axis=0), weights.T @ v
-
-
-def merge_states(merge):
-    """merge(a, b) = (c, z, S) over the keys of both; the empty state changes nothing."""
-    name = "merge_states"
-    rng = np.random.default_rng(1102)
-    shapes = ((4,), (4,), (4, 3))
-    for shift in (0.0, 800.0):
-        h, v = 3 * rng.normal(size=(9, 4)), rng.normal(size=(9, 3))
-        h[5:] += shift * np.array([1, -1, 1, -1])
-        a, b, right = _state_of(h[:5], v[:5]), _state_of(h[5:], v[5:]), _state_of(h, v)
-        empty = np.full(4, -np.inf), np.zeros(4), np.zeros((4, 3))
-        cases = [(a, b, right)] + [(a, empty, a), (empty, b, b)] * (shift == 0)
-        for first, second, expected in cases:
-            with np.errstate(all="ignore"):
-                found = merge(*(tuple(x.copy() for x in state) for state in (first, second)))
-            if not isinstance(found, tuple | list) or len(found) != 3:
-                _numbers(name, found)
-                raise Hint(f"{name}: return the three arrays c, z and S as a tuple.")
-            is_empty = first is empty or second is empty
-            _judge_state(name, found, first, second, expected, shapes, is_empty)
-    _pass(name)
-
-
-def _judge_state(name, found, a, b, expected, shapes, is_empty):
-    """Pass where the three arrays are right; else the hint of the likely slip."""
-    names = ("c", "z", "S")
-    for part, label, shape in zip(found, names, shapes, strict=True):
-        if part is None:
-            raise Hint(f"{name}: {label} is None.")
-        if np.shape(part) != shape:
-            raise Hint(f"{name}: {label} has shape {np.shape(part)}, and {shape} is needed.")
-        if is_empty and not np.isfinite(np.asarray(part, dtype=float)).all():
-            raise Hint(f"{name}: the empty state must change nothing, and gives NaN or infinity.")
-    (ca, za, Sa), (cb, zb, Sb) = a, b
-    with np.errstate(all="ignore"):
-        x, y = np.exp(ca - expected[0]), np.exp(cb - expected[0])
-        slips = {
-            "c": [
-                (np.minimum(ca, cb), "c is the larger of the two, for each feature."),
-                (np.full(4, expected[0].max()), "one maximum for each feature, not one for all."),
-                (ca + cb, "c is the larger of the two, not their sum."),
-                (np.logaddexp(ca, cb), "c is the larger of the two, not the log of a sum."),
-            ],
-            "z": [
-                (za + zb, "rescale z before you add: they are relative to different maxima."),
-                (y * za + x * zb, "each z is rescaled by its own e^{c_own − c}."),
-                (za / x + zb / y, "the sign of the exponent is turned: e^{c_own − c} ≤ 1."),
-                ((x * za + y * zb) / 2, "add; do not average."),
-            ],
-            "S": [
-                (Sa + Sb, "rescale S as you rescale z."),
-                (y[:, None] * Sa + x[:, None] * Sb, "each S is rescaled by its own e^{c_own − c}."),
-                ((x[:, None] * Sa + y[:, None] * Sb) / 2, "add; do not average."),
-                (
-                    (x[:, None] * Sa + y[:, None] * Sb) / (x * za + y * zb)[:, None],
-                    "do not divide by z: a query does that, after it has weighed the features.",
-                ),
-            ],
-        }
-    for part, label, right in zip(found, names, expected, strict=True):
-        known = [(value, hint) for value, hint in slips[label] if np.isfinite(value).all()]
-        if is_empty and not np.allclose(np.asarray(part, dtype=float), right):
-            raise Hint(f"{name}: the empty state must change nothing, and {label} has changed.")
-        _judge(name, part, right, known)
-
-
-def shrunk_recall(best):
-    """best(n, d) = (a, error): the a of least E‖a Sᵀk − v‖², and that over E‖v‖²."""
-    name = "shrunk_recall"
-    for n, d in ((40, 16), (3, 8), (17, 16), (1, 5)):
-        noise = (n - 1) / d
-
-        def pair(a, noise=noise):
-            return a, (1 - a) ** 2 + a**2 * noise
-
-        right = pair(1 / (1 + noise))
-        off = n / d
-        _judge(
-            name,
-            best(n, d),
-            right,
-            [
-                (pair(1.0), "this is the plain read, a = 1: find the a that is better."),
-                ((right[0], noise), "the error at a = 1; put the best a into the error."),
-                ((right[0], right[0] ** 2 * noise), "the signal shrinks too: (1 − a)² is missing."),
-                ((right[0], (1 - right[0]) ** 2), "the noise is missing: a² (n − 1)/d."),
-                ((1 / (1 + off), off / (1 + off)), "a key is no noise to itself: n − 1, not n."),
-                (right[::-1], "first the factor a, then the error."),
-                (right[0], "return two numbers: the factor and the error."),
-                (
-                    (1 / (1 + noise**0.5), noise**0.5 / (1 + noise**0.5)),
-                    "(n − 1)/d is a variance already: no root.",
-                ),
-                (pair(1 / (1 + noise**0.5)), "(n − 1)/d is a variance already: no root."),
-            ],
-        )
-    _pass(name)
-
-
 # Lesson 08
 
 
@@ -1499,4 +1345,158 @@ def directions_for_attention(needed):
             (table(mean_excess, least=0), "at least one direction, even where the variance is 0."),
         ],
     )
+    _pass(name)
+
+
+# Lesson 11
+
+
+def causal_by_chunks(attend):
+    """attend(phi_q, phi_k, v, C): causal linear attention, (heads, L, e), for any chunk size."""
+    name = "causal_by_chunks"
+    rng = np.random.default_rng(1101)
+    for L, C in ((10, 4), (6, 3), (5, 8), (4, 1)):
+        f, g = rng.uniform(0.1, 1.0, size=(2, 3, L, 5))
+        v = rng.normal(size=(3, L, 2))
+        row, column = np.indices((L, L))
+        chunk_of_row, chunk_of_column = row // C, column // C
+        pairs = np.einsum("hif,hjf->hij", f, g)
+
+        def rows(seen, pairs=pairs, v=v):
+            weights = pairs * seen
+            total = weights.sum(axis=2, keepdims=True)
+            return weights @ v / np.where(total == 0, 1, total)
+
+        past, near = column <= row, chunk_of_row == chunk_of_column
+        before = chunk_of_column < chunk_of_row
+        slips = [
+            (pairs * past @ v, "the denominator is missing."),
+            (rows(np.ones_like(past)), "every row sees every key: is there a mask?"),
+            (rows(before | near), "rows see later keys of their own chunk: mask the product."),
+            (rows(past & near), "what earlier chunks saw is lost: carry the state on."),
+            (rows(before), "rows do not see their own chunk."),
+            (rows(column < row), "row i must see key i too: np.tril keeps the diagonal."),
+            (rows(before | (near & (column >= row))), "np.triu keeps the later keys; use np.tril."),
+            (
+                rows(past & near) + rows(before),
+                "add numerators and denominators, then divide once.",
+            ),
+            (
+                rows(past * 1.0 + near),
+                "the chunk counts twice: read the state before it is updated.",
+            ),
+        ]
+        if L % C and L > C:
+            whole = L // C * C
+            slips.append((rows(past)[:, :whole], "the last, shorter chunk is missing."))
+        numerator, near_only = pairs * past @ v, (pairs * (past & near)).sum(axis=2, keepdims=True)
+        slips.append(
+            (numerator / near_only, "the denominator forgets earlier chunks: carry z too.")
+        )
+        _judge(name, attend(f.copy(), g.copy(), v.copy(), C), rows(past), slips)
+    _pass(name)
+
+
+def _state_of(h, v):
+    """(c, z, S) of logits h (n, m) and values v (n, e)."""
+    c = h.max(axis=0)
+    weights = np.exp(h - c)
+    return c, weights.sum(axis=0), weights.T @ v
+
+
+def merge_states(merge):
+    """merge(a, b) = (c, z, S) over the keys of both; the empty state changes nothing."""
+    name = "merge_states"
+    rng = np.random.default_rng(1102)
+    shapes = ((4,), (4,), (4, 3))
+    for shift in (0.0, 800.0):
+        h, v = 3 * rng.normal(size=(9, 4)), rng.normal(size=(9, 3))
+        h[5:] += shift * np.array([1, -1, 1, -1])
+        a, b, right = _state_of(h[:5], v[:5]), _state_of(h[5:], v[5:]), _state_of(h, v)
+        empty = np.full(4, -np.inf), np.zeros(4), np.zeros((4, 3))
+        cases = [(a, b, right)] + [(a, empty, a), (empty, b, b)] * (shift == 0)
+        for first, second, expected in cases:
+            with np.errstate(all="ignore"):
+                found = merge(*(tuple(x.copy() for x in state) for state in (first, second)))
+            if not isinstance(found, tuple | list) or len(found) != 3:
+                _numbers(name, found)
+                raise Hint(f"{name}: return the three arrays c, z and S as a tuple.")
+            is_empty = first is empty or second is empty
+            _judge_state(name, found, first, second, expected, shapes, is_empty)
+    _pass(name)
+
+
+def _judge_state(name, found, a, b, expected, shapes, is_empty):
+    """Pass where the three arrays are right; else the hint of the likely slip."""
+    names = ("c", "z", "S")
+    for part, label, shape in zip(found, names, shapes, strict=True):
+        if part is None:
+            raise Hint(f"{name}: {label} is None.")
+        if np.shape(part) != shape:
+            raise Hint(f"{name}: {label} has shape {np.shape(part)}, and {shape} is needed.")
+        if is_empty and not np.isfinite(np.asarray(part, dtype=float)).all():
+            raise Hint(f"{name}: the empty state must change nothing, and gives NaN or infinity.")
+    (ca, za, Sa), (cb, zb, Sb) = a, b
+    with np.errstate(all="ignore"):
+        x, y = np.exp(ca - expected[0]), np.exp(cb - expected[0])
+        slips = {
+            "c": [
+                (np.minimum(ca, cb), "c is the larger of the two, for each feature."),
+                (np.full(4, expected[0].max()), "one maximum for each feature, not one for all."),
+                (ca + cb, "c is the larger of the two, not their sum."),
+                (np.logaddexp(ca, cb), "c is the larger of the two, not the log of a sum."),
+            ],
+            "z": [
+                (za + zb, "rescale z before you add: they are relative to different maxima."),
+                (y * za + x * zb, "each z is rescaled by its own e^{c_own − c}."),
+                (za / x + zb / y, "the sign of the exponent is turned: e^{c_own − c} ≤ 1."),
+                ((x * za + y * zb) / 2, "add; do not average."),
+            ],
+            "S": [
+                (Sa + Sb, "rescale S as you rescale z."),
+                (y[:, None] * Sa + x[:, None] * Sb, "each S is rescaled by its own e^{c_own − c}."),
+                ((x[:, None] * Sa + y[:, None] * Sb) / 2, "add; do not average."),
+                (
+                    (x[:, None] * Sa + y[:, None] * Sb) / (x * za + y * zb)[:, None],
+                    "do not divide by z: a query does that, after it has weighed the features.",
+                ),
+            ],
+        }
+    for part, label, right in zip(found, names, expected, strict=True):
+        known = [(value, hint) for value, hint in slips[label] if np.isfinite(value).all()]
+        if is_empty and not np.allclose(np.asarray(part, dtype=float), right):
+            raise Hint(f"{name}: the empty state must change nothing, and {label} has changed.")
+        _judge(name, part, right, known)
+
+
+def shrunk_recall(best):
+    """best(n, d) = (a, error): the a of least E‖a Sᵀk − v‖², and that over E‖v‖²."""
+    name = "shrunk_recall"
+    for n, d in ((40, 16), (3, 8), (17, 16), (1, 5)):
+        noise = (n - 1) / d
+
+        def pair(a, noise=noise):
+            return a, (1 - a) ** 2 + a**2 * noise
+
+        right = pair(1 / (1 + noise))
+        off = n / d
+        _judge(
+            name,
+            best(n, d),
+            right,
+            [
+                (pair(1.0), "this is the plain read, a = 1: find the a that is better."),
+                ((right[0], noise), "the error at a = 1; put the best a into the error."),
+                ((right[0], right[0] ** 2 * noise), "the signal shrinks too: (1 − a)² is missing."),
+                ((right[0], (1 - right[0]) ** 2), "the noise is missing: a² (n − 1)/d."),
+                ((1 / (1 + off), off / (1 + off)), "a key is no noise to itself: n − 1, not n."),
+                (right[::-1], "first the factor a, then the error."),
+                (right[0], "return two numbers: the factor and the error."),
+                (
+                    (1 / (1 + noise**0.5), noise**0.5 / (1 + noise**0.5)),
+                    "(n − 1)/d is a variance already: no root.",
+                ),
+                (pair(1 / (1 + noise**0.5)), "(n − 1)/d is a variance already: no root."),
+            ],
+        )
     _pass(name)

@@ -199,7 +199,7 @@ def trigonometric(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[A
 
 
 def log_positive(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n m"]:
-    """ωᵀx − ‖x‖²/2 − ln(m)/2 for each row ω: the logarithm of `positive`, which may overflow.
+    """ωᵀx − ‖x‖²/2 − ln(m)/2 for each row ω: the logarithm of `positive`, which may underflow.
 
     Shape: (..., n, m), dtype that of x (W is cast to it).
     Error: rounding of about ε (|ωᵀx| + ‖x‖²). Cost: O(n m d); memory, the result twice.
@@ -225,7 +225,7 @@ def positive(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array,
 
 
 def log_hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n 2*m"]:
-    """[ωᵀx, −ωᵀx] − ‖x‖²/2 − ln(2m)/2: the logarithm of `hyperbolic`, which may overflow.
+    """[ωᵀx, −ωᵀx] − ‖x‖²/2 − ln(2m)/2: the logarithm of `hyperbolic`, which may underflow.
 
     Shape: (..., n, 2m), dtype that of x (W is cast to it).
     Error: rounding of about ε (|ωᵀx| + ‖x‖²). Cost: O(n m d); memory, the result twice.

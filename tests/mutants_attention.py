@@ -43,8 +43,8 @@ HIDDEN = """\
 """
 
 ATTENTION = [
-    ("unscaled", "no d^{−1/4}: softmax(q kᵀ)", "W * d**-0.25", "W"),
-    ("scaled-twice", "d^{−1/2} on q and on k", "W * d**-0.25", "W * d**-0.5"),
+    ("unscaled", "no d^{−1/4}: softmax(q kᵀ)", " * d**-0.25  # in", "  # in"),
+    ("scaled-twice", "d^{−1/2} on q and on k", " * d**-0.25  # in", " * d**-0.5  # in"),
     (
         "norm-unscaled",
         "‖k‖²/2 for ‖k'‖²/2",

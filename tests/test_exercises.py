@@ -10,8 +10,7 @@ from nbgrader.nbgraderformat import MetadataValidator
 from scipy.integrate import quad
 from scipy.linalg import hadamard
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 from scipy.stats import ortho_group, special_ortho_group
 
 from performer_course import attention, checks, features, projections, theory
@@ -1011,7 +1010,7 @@ def scaled_by(first, second, third):
     return lambda plus, minus: np.array([first, second, third]) * relative(plus, minus)
 
 
-def attends(weigh=np.multiply, above=None, below=None):
+def attends_masked(weigh=np.multiply, above=None, below=None):
     """weigh(φ(Q)φ(K)ᵀ, mask) in numerator and denominator, or two weights of their own."""
 
     def attend(phi_q, phi_k, v, mask):
@@ -1509,18 +1508,24 @@ WRONG = {
         (lambda x, y, eps: from_theory(x, y, eps)[1], "shape (14,), and (14, 3) is needed"),
     ],
     "masked_linear_attention": [
-        (attends(unmasked), "the mask does nothing"),
-        (attends(below=unmasked), "still in the denominator"),
-        (attends(above=unmasked), "still in the numerator"),
-        (attends(below=lambda weights, mask: weights**0 * mask), "not by the number of keys"),
-        (attends(below=lambda weights, mask: np.eye(1)), "the denominator φ(Q)(φ(K)ᵀ1) is missing"),
-        (attends(lambda weights, mask: weights * ~mask), "the mask is turned round"),
-        (attends(lambda weights, mask: np.exp(weights) * mask), "no exponential here"),
-        (attends(plus(1e-4)), "close, but not equal"),
-        (attends(plus(1e-14)), "small features give another result"),
+        (attends_masked(unmasked), "the mask does nothing"),
+        (attends_masked(below=unmasked), "still in the denominator"),
+        (attends_masked(above=unmasked), "still in the numerator"),
+        (
+            attends_masked(below=lambda weights, mask: weights**0 * mask),
+            "not by the number of keys",
+        ),
+        (
+            attends_masked(below=lambda weights, mask: np.eye(1)),
+            "the denominator φ(Q)(φ(K)ᵀ1) is missing",
+        ),
+        (attends_masked(lambda weights, mask: weights * ~mask), "the mask is turned round"),
+        (attends_masked(lambda weights, mask: np.exp(weights) * mask), "no exponential here"),
+        (attends_masked(plus(1e-4)), "close, but not equal"),
+        (attends_masked(plus(1e-14)), "small features give another result"),
         (hidden_subtracted, "what stands at a hidden key"),
         (lambda *arguments: attention_loop(*arguments)[:-1], "and (5, 2) is needed"),
-        (attends(lambda weights, mask: weights * np.nan), "NaN or infinity"),
+        (attends_masked(lambda weights, mask: weights * np.nan), "NaN or infinity"),
     ],
     "log_denominator": [
         (lambda g, h: np.log(np.exp(g) @ np.exp(h).sum(axis=0)), "an exponential over- or"),
