@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
@@ -80,14 +80,23 @@ def printed_address(process, log, patience=90):
     pytest.fail(f"the server printed no address in {patience} s:\n{said}")
 
 
-def get(address):
-    """The status of an answer, and the address that it came from in the end."""
-    try:
-        with urlopen(address, timeout=30) as answer:
-            return answer.status, answer.url
-    except HTTPError as error:
-        error.close()
-        return error.code, error.url
+def get(address, patience=30):
+    """The status of an answer, and the address that it came from in the end.
+
+    A server under load may print its address a moment before it listens.
+    """
+    for _ in range(10 * patience):
+        try:
+            with urlopen(address, timeout=30) as answer:
+                return answer.status, answer.url
+        except HTTPError as error:
+            error.close()
+            return error.code, error.url
+        except URLError as error:
+            if not isinstance(error.reason, ConnectionRefusedError):
+                raise
+            time.sleep(0.1)
+    pytest.fail(f"nothing listened at {address} for {patience} s")
 
 
 @needs_make
