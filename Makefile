@@ -2,7 +2,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 CONSTRAINTS ?= -c constraints.txt
-EXTRAS ?= lessons,tests
+EXTRAS ?= lessons,tests,benchmarks
 LESSON ?=
 LABFLAGS ?=
 PYTEST ?=
@@ -41,6 +41,7 @@ notebooks: $(READY) ## run the lessons and write their .ipynb (one alone: make n
 
 bench: $(READY) ## time the package side by side with its peers, and draw the figures
 	$(BIN)/python benchmarks/fourier.py
+	$(BIN)/python benchmarks/attention.py
 
 claims: $(READY) ## write CLAIMS.md: what each claim asserts, and the planted defects it catches
 	$(BIN)/python -m tools.claims

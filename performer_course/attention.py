@@ -77,7 +77,9 @@ def _add(xp, state, logits, v, z=None):
     top = xp.max(logits, axis=-1)
     c = top if state is None else xp.maximum(state.c, top)  # (..., r)
     weights = xp.exp(_shifted(logits, -_finite(xp, c)[..., None]))  # (..., r, n)
-    new = State(c, xp.sum(weights, axis=-1) if z is None else _dot(weights, z), weights @ v)
+    z = xp.sum(weights, axis=-1) if z is None else _dot(weights, z)  # (..., r)
+    S = weights * v if v.shape[-2] == 1 else weights @ v  # (..., r, e): one thing needs no BLAS
+    new = State(c, z, S)
     return new if state is None else _plus(xp, new, state)
 
 

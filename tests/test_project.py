@@ -1,5 +1,6 @@
 """The project agrees with itself: versions, environments, CI, hooks, README, and no stray paths."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -117,6 +118,20 @@ def test_readme_has_a_row_for_each_lesson():
         link = lesson.with_suffix(".ipynb").relative_to(ROOT).as_posix()
         expected.append((lesson.stem.split("_")[0], link, title[0], minutes[1]))
     assert rows == expected
+
+
+def test_readme_quotes_the_recorded_benchmark():
+    times = json.loads(text("benchmarks/attention.json"))
+    said = text("README.md")
+    for length, digits in ((8192, 1), (16384, 0)):
+        found = times["all-to-all"][str(length)]
+        ratio = found["torch SDPA"] / found["favor_attention"]
+        assert f"{ratio:.{digits}f} times" in said
+        assert f"{length:,}" in said
+    scratch = [
+        m for name in times["memory"] if "favor" in name for m in times["memory"][name].values()
+    ]
+    assert max(scratch) < 3
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
