@@ -455,19 +455,24 @@ def draw(found):
         name: [(L, x) for L, x in by.items() if x is not None]
         for name, by in found["memory"].items()
     }
-    for lines, label, name in (
-        (times_by, "milliseconds a head, one core", "time"),
-        (scratch_by, "scratch memory, MiB", "memory"),
+    names = [*ALL_TO_ALL, f"{OURS}, causal"]
+    styles = {
+        name: {"color": COLORS[i % len(COLORS)], "marker": "osDv^*P"[i]}
+        for i, name in enumerate(names)
+    }
+    for lines, label, name, place in (
+        (times_by, "milliseconds a head, one core", "time", "upper left"),
+        (scratch_by, "scratch memory, MiB", "memory", "center left"),
     ):
         fig, ax = plt.subplots(figsize=(8, 5))
-        for (what, points), color, marker in zip(
-            lines.items(), COLORS * 2, "os^Dv*P" * 2, strict=False
-        ):
-            ax.plot(*zip(*points, strict=True), marker=marker, color=color, label=what)
+        for what, points in lines.items():
+            lengths, values = zip(*points, strict=True)
+            values = [max(value, 0.1) for value in values]  # what a process's size can tell
+            ax.plot(lengths, values, **styles[what], label=what)
         ax.set(xscale="log", yscale="log", xlabel="tokens", ylabel=label)
         ax.set_xticks([*LENGTHS, *LONG], labels=[f"{L // 1024}k" for L in (*LENGTHS, *LONG)])
         ax.tick_params(which="minor", labelbottom=False)
-        ax.legend()
+        ax.legend(fontsize=13, loc=place)
         fig.savefig(HERE / f"attention_{name}.png", dpi=120, metadata={"Software": None})
 
 
