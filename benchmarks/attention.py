@@ -460,19 +460,19 @@ def draw(found):
         name: {"color": COLORS[i % len(COLORS)], "marker": "osDv^*P"[i]}
         for i, name in enumerate(names)
     }
-    for lines, label, name, place in (
-        (times_by, "milliseconds a head, one core", "time", "upper left"),
-        (scratch_by, "scratch memory, MiB", "memory", "center left"),
+    for lines, label, name, lengths in (
+        (times_by, "milliseconds per head, one core", "time", (*LENGTHS, *LONG)),
+        (scratch_by, "scratch memory, MiB", "memory", (4096, 16384, 65536)),
     ):
-        fig, ax = plt.subplots(figsize=(8, 5))
+        fig, ax = plt.subplots(figsize=(9, 5))
         for what, points in lines.items():
-            lengths, values = zip(*points, strict=True)
+            at, values = zip(*points, strict=True)
             values = [max(value, 0.1) for value in values]  # what a process's size can tell
-            ax.plot(lengths, values, **styles[what], label=what)
+            ax.plot(at, values, **styles[what], label=what)
         ax.set(xscale="log", yscale="log", xlabel="tokens", ylabel=label)
-        ax.set_xticks([*LENGTHS, *LONG], labels=[f"{L // 1024}k" for L in (*LENGTHS, *LONG)])
+        ax.set_xticks(lengths, labels=[f"{L // 1024}k" for L in lengths])
         ax.tick_params(which="minor", labelbottom=False)
-        ax.legend(fontsize=13, loc=place)
+        ax.legend(fontsize=13, loc="upper left", bbox_to_anchor=(1, 1))
         fig.savefig(HERE / f"attention_{name}.png", dpi=120, metadata={"Software": None})
 
 
