@@ -14,7 +14,8 @@ from .backend import check_array, check_count, check_library, check_number, side
 
 Array = Any
 
-# Features computed in one step, in entries: their work fits in a core's cache, or fills a GPU.
+# Features computed in one step, in entries: few enough for a core's cache, and so many that the
+# threads of a pool seldom wait for one another; on a GPU, enough to fill it.
 STEP, GPU_STEP = 2**19, 2**24
 
 

@@ -662,3 +662,11 @@ def test_bad_features_are_refused_by_their_names():
     refused("phi_q and phi_k must have rows of one", linear_attention, phi_q, phi_k[:, :2], v)
     refused("phi_k and v must have one row", linear_attention, phi_q, phi_k, v[:2])
     refused(r"phi_q must have shape \(\.\.\., L, F\)", linear_attention, phi_q[0], phi_k, v)
+
+
+def test_directions_in_half_precision_are_cast_before_they_are_scaled():
+    rng = np.random.default_rng(0)
+    q, k, v = rng.normal(size=(3, 20, 5)).astype("float32")
+    W = rng.normal(size=(16, 5)).astype("float16")
+    expected = attention.favor_attention(q, k, v, W.astype("float32"))
+    np.testing.assert_array_equal(attention.favor_attention(q, k, v, W), expected)
