@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import performer_course
-from performer_course import backend
+from performer_course import backend, features
 
 from . import double
 from .double import DEVICE, ReadBack, fence, label, poisoned, prove
@@ -518,3 +518,19 @@ def test_a_defect_is_caught(name, old, new, caught_by):
 def test_most_defects_need_no_fence():
     assert len(DEFECTS) >= 16
     assert sum("proof" in defect[4] for defect in DEFECTS) >= 10
+
+
+@pytest.mark.parametrize("function", [features.fourier, features.fourier_phase])
+def test_off_numpy_features_are_not_changed_in_place(function, monkeypatch):
+    """A library that differentiates needs the phase of each wave again, and refuses to lose it."""
+
+    def refuse(self, other):
+        raise AssertionError("an array was changed in place")
+
+    for name in ("__iadd__", "__imul__"):
+        monkeypatch.setattr(double.Array, name, refuse)
+    rng, xp = np.random.default_rng(0), array_api_strict
+    x, W, b = rng.normal(size=(5, 3)), rng.normal(size=(6, 3)), rng.normal(size=6)
+    given = (x, W) if function is features.fourier else (x, W, b)
+    found = function(*(xp.asarray(a) for a in given))
+    np.testing.assert_allclose(np.asarray(found), function(*given), rtol=1e-12, atol=1e-14)
