@@ -5,24 +5,109 @@ seed and compares what comes back with the property it must have. It returns not
 property holds, prints one line to say so, and raises `Hint` when it does not.
 """
 
+import functools
+import inspect
 import itertools
+import linecache
 import math
 import operator
+import traceback
 import tracemalloc
 
 import numpy as np
 
 
 class Hint(AssertionError):
-    """The answer is not right yet; the text says what is likely wrong with it."""
+    """The answer is not right yet; the text, one line, says what is likely wrong with it."""
+
+    def _render_traceback_(self):
+        """What IPython shows of it: the hint, and no line of a check."""
+        return [f"Hint: {self}"]
 
 
-def _judge(name, found, expected, slips=(), rtol=1e-9, atol=1e-12):
+class _Raised(Hint):
+    """The answer raised `error`; the text names it, and the answer's own line."""
+
+    def __init__(self, error, answer):
+        self.error = error
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
+        line = _own_line(error, answer)
+        where = f", in the line `{line}`" if line else ""
+        super().__init__(f"the answer raised {_one_line(what)}{where}.")
+
+    def advise(self, advice):
+        """This hint, with the advice behind it where shapes or places did not fit."""
+        misfit = isinstance(self.error, ValueError | IndexError)
+        return Hint(f"{self} {advice}") if misfit else self
+
+
+def _own_line(error, answer):
+    """The innermost line of the notebook of `answer` that `error` came through; "" if none is."""
+    home, line = getattr(inspect.unwrap(answer), "__globals__", None), ""
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_globals is home:
+            line = linecache.getline(frame.f_code.co_filename, number).strip()
+    return line
+
+
+def _one_line(text):
+    return " ".join(str(text).split())
+
+
+def _copied(x):
+    """x with a copy of each array in it."""
+    if isinstance(x, list | tuple):
+        return type(x)(map(_copied, x))
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
+def _guarded(answer, in_place):
+    """`answer` on copies of its arrays, or on the arrays; what it raises becomes a hint."""
+    if not callable(answer):
+        raise Hint(f"expected a function, got {_one_line(repr(answer))}: give its name without ().")
+
+    @functools.wraps(answer)
+    def call(*args):
+        try:
+            return answer(*(args if in_place else map(_copied, args)))
+        except Hint:
+            raise
+        except NotImplementedError as error:
+            raise Hint("write the answer in place of `raise NotImplementedError()`.") from error
+        except Exception as error:
+            raise _Raised(error, answer) from error
+
+    return call
+
+
+def _check(judge=None, *, in_place=False):
+    """A check: `judge(answer)` raises a Hint or not. Adds its name, and "right." where not.
+
+    in_place: the answer gets the arrays themselves, since it is to change one.
+    """
+    if judge is None:
+        return functools.partial(_check, in_place=in_place)
+
+    @functools.wraps(judge)
+    def check(answer):
+        try:
+            judge(_guarded(answer, in_place))
+        except Hint as hint:
+            raise Hint(f"{judge.__name__}: {hint}") from hint
+        except Exception as error:
+            what = _one_line(f"{type(error).__name__}: {error}")
+            raise Hint(f"{judge.__name__}: the result cannot be judged ({what}).") from error
+        print(f"{judge.__name__}: right.")
+
+    return check
+
+
+def _judge(found, expected, slips=(), rtol=1e-9, atol=1e-12):
     """Pass where `found` equals `expected`; else raise the hint of the first slip it equals.
 
     slips: pairs (value the slip gives, hint). Arrays compare by shape and then by entry.
     """
-    found = _numbers(name, found)
+    found = _numbers(found)
     expected = np.asarray(expected, dtype=float)
 
     def equals(value):
@@ -33,73 +118,89 @@ def _judge(name, found, expected, slips=(), rtol=1e-9, atol=1e-12):
         return
     for value, hint in slips:
         if equals(value):
-            raise Hint(f"{name}: {hint}")
+            raise Hint(hint)
     if found.shape != expected.shape:
-        raise Hint(f"{name}: the result has shape {found.shape}, and {expected.shape} is needed.")
+        raise Hint(f"the result has shape {found.shape}, and {expected.shape} is needed.")
     worst = np.unravel_index(np.argmax(np.abs(found - expected)), expected.shape)
     place = f" at {tuple(int(i) for i in worst)}" if worst else ""
-    raise Hint(f"{name}: found {found[worst]:.4g}{place}, expected {expected[worst]:.4g}.")
+    raise Hint(f"found {found[worst]:.4g}{place}, expected {expected[worst]:.4g}.")
 
 
-def _numbers(name, found):
+def _numbers(found):
     """`found` as a float array, or a hint that says what came instead."""
     parts = found if isinstance(found, list | tuple) else [found]
     if any(part is None for part in parts):
-        raise Hint(f"{name}: the function returned None: does it end in a `return`?")
+        raise Hint("the function returned None: does it end in a `return`?")
     try:
-        found = np.asarray(found)
-        if found.dtype.kind == "c":
-            raise Hint(f"{name}: the result is complex: take the real part.")
-        found = found.astype(float)
+        numbers = np.asarray(found)
+        if numbers.dtype.kind == "c":
+            raise Hint("the result is complex: take the real part.")
+        numbers = numbers.astype(float)
     except (TypeError, ValueError) as error:
-        raise Hint(f"{name}: expected numbers, got {found!r}.") from error
-    if not np.isfinite(found).all():
-        raise Hint(f"{name}: the result holds NaN or infinity.")
-    return found
+        raise Hint(f"expected numbers, got {_one_line(repr(found))}.") from error
+    if not np.isfinite(numbers).all():
+        raise Hint("the result holds NaN or infinity.")
+    return numbers
 
 
-def _no_square(name, call, n):
-    """A hint where the call, for n tokens, holds as many numbers as an n × n array."""
+def _no_square(call, n, instead="none is needed."):
+    """A hint where the call, for n tokens, ever holds as many bytes as a mask of n × n."""
     tracemalloc.start()
     try:
         call()
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    if peak > 4 * n**2:  # half of it, in bytes of float64
-        raise Hint(f"{name}: the numbers are right, but an array of length × length is made.")
+    if peak > n**2:
+        raise Hint(
+            f"right, but {peak / 2**20:.1f} MiB were held at once for L = {n}: that is an L × L "
+            f"array, and {instead}"
+        )
 
 
-def _products(name, phi, x, y):
+def _products(phi, x, y):
     """φ(x)ᵀφ(y) for all pairs, or a hint where the features of x and y have no products."""
-    rows, columns = _numbers(name, phi(x.copy())), _numbers(name, phi(y.copy()))
+    rows, columns = _numbers(phi(x)), _numbers(phi(y))
     if rows.ndim != 2 or len(rows) != len(x):
-        raise Hint(f"{name}: {len(x)} points give an array of shape {rows.shape}; one row a point.")
+        raise Hint(f"{len(x)} points give an array of shape {rows.shape}; one row a point.")
     if columns.shape != (len(y), rows.shape[1]):
         raise Hint(
-            f"{name}: {len(x)} points give shape {rows.shape} and {len(y)} give {columns.shape}: "
+            f"{len(x)} points give shape {rows.shape} and {len(y)} give {columns.shape}: "
             "the number of features must not depend on that of points."
         )
     return rows @ columns.T
 
 
-def _pass(name):
-    print(f"{name}: right.")
+def _only_rng(draw):
+    """A hint where draw(rng) depends on more than `rng`, or not on it.
+
+    draw: what the answer gives for one generator; called with a seed twice, and with another.
+    """
+    first, again, other = (_numbers(draw(np.random.default_rng(seed))) for seed in (7, 7, 8))
+    if first.shape != again.shape or not np.array_equal(first, again):
+        raise Hint(
+            "two generators of one seed give different numbers: all randomness must come from "
+            "`rng`, none from np.random."
+        )
+    if first.shape == other.shape and np.array_equal(first, other):
+        raise Hint(
+            "generators of different seeds give the same numbers: draw from the `rng` that is "
+            "given, not from one of your own."
+        )
 
 
 # Lesson 00
 
 
+@_check
 def variance_of_mean(answer):
     """answer(variance, m) is the variance of the mean of m independent numbers."""
-    name = "variance_of_mean"
     grid = [(variance, m) for variance in (0.25, 1.0, 4.0) for m in (1, 2, 9, 100)]
 
     def table(f):
         return [f(variance, m) for variance, m in grid]
 
     _judge(
-        name,
         table(answer),
         table(lambda variance, m: variance / m),
         [
@@ -125,23 +226,21 @@ def variance_of_mean(answer):
             ),
         ],
     )
-    _pass(name)
 
 
 # Lesson 01
 
 
+@_check
 def quadratic_features(phi):
     """phi(x), x (n, d) → (n, F), has inner products φ(x)ᵀφ(y) = (xᵀy)², for any d."""
-    name = "quadratic_features"
     rng = np.random.default_rng(101)
     for d in (2, 3, 5):
         x, y = rng.normal(size=(4, d)), rng.normal(size=(6, d))
         squares, inner = (x**2) @ (y**2).T, x @ y.T
         cross = (inner**2 - squares) / 2  # Σ_{i<j} x_i x_j y_i y_j
         _judge(
-            name,
-            _products(name, phi, x, y),
+            _products(phi, x, y),
             inner**2,
             [
                 (squares + cross, "the cross terms count half: is there a √2 on x_i x_j?"),
@@ -153,15 +252,14 @@ def quadratic_features(phi):
                 (inner + inner**2, "the terms of degree 1 do not belong here: (xᵀy)² has none."),
             ],
         )
-    _pass(name)
 
 
+@_check
 def highest_degree(degree):
     """degree(d, n): the largest p for which n points have nF ≤ n² numbers in their features.
 
     F = C(d + p, p), the monomials of degree at most p in d variables.
     """
-    name = "highest_degree"
     grid = [(d, n) for d in (2, 3, 16, 64) for n in (5, 6, 1797, 5000)]
 
     def largest(fits):
@@ -170,7 +268,6 @@ def highest_degree(degree):
 
     right = largest(lambda d, n, p: math.comb(d + p, p) <= n)
     _judge(
-        name,
         [degree(d, n) for d, n in grid],
         right,
         [
@@ -209,15 +306,14 @@ def highest_degree(degree):
             ),
         ],
     )
-    _pass(name)
 
 
+@_check
 def distance_to_mean(distance):
     """distance(own, cross, gram) → (n,): ‖φ(x_i) − (1/p) Σ_j φ(c_j)‖², from kernel values.
 
     own (n,) holds K(x_i, x_i), cross (n, p) holds K(x_i, c_j), gram (p, p) holds K(c_j, c_l).
     """
-    name = "distance_to_mean"
     rng = np.random.default_rng(103)
     for n, p in ((4, 4), (5, 3)):
         x, c = rng.normal(size=(n, 3)), rng.normal(size=(p, 3))
@@ -244,16 +340,15 @@ def distance_to_mean(distance):
         if n == p:
             columns = own - 2 * cross.mean(0) + square
             slips.append((columns, "x belongs to the rows: take the mean over the columns."))
-        _judge(name, distance(own.copy(), cross.copy(), gram.copy()), right, slips)
-    _pass(name)
+        _judge(distance(own, cross, gram), right, slips)
 
 
 # Lesson 02
 
 
+@_check
 def is_kernel_matrix(decide):
     """decide(K) is True where K is symmetric with no eigenvalue below zero, up to rounding."""
-    name = "is_kernel_matrix"
     rng = np.random.default_rng(201)
     x = rng.normal(size=(12, 3))
     rank_three = x @ x.T
@@ -295,17 +390,16 @@ def is_kernel_matrix(decide):
         ),
     ]
     for matrix, expected, hint in cases:
-        found = decide(matrix.copy())
+        found = decide(matrix)
         if found is None or np.ndim(found) != 0:
-            raise Hint(f"{name}: the answer must be True or False, got {found!r}.")
+            raise Hint(f"the answer must be True or False, got {found!r}.")
         if bool(found) is not expected:
-            raise Hint(f"{name}: {hint}")
-    _pass(name)
+            raise Hint(f"{hint}")
 
 
+@_check
 def softmax_from_gaussian(convert):
     """convert(K, x, y) turns the Gaussian K_ij = exp(−‖x_i − y_j‖²/2) into exp(x_iᵀy_j)."""
-    name = "softmax_from_gaussian"
     rng = np.random.default_rng(202)
     for n, p in ((4, 4), (3, 5)):
         x, y = rng.normal(size=(n, 3)) / 2, rng.normal(size=(p, 3)) / 2
@@ -330,32 +424,30 @@ def softmax_from_gaussian(convert):
                 ),
             ]
         try:
-            found = convert(gaussian.copy(), x, y)
-        except ValueError as error:
-            raise Hint(
-                f"{name}: shapes do not fit ({error}): x belongs to the rows and y to the columns. "
-                "The norms of x need shape (n, 1), those of y (1, p)."
-            ) from error
-        _judge(name, found, np.exp(inner), slips)
-    _pass(name)
+            found = convert(gaussian, x, y)
+        except _Raised as raised:
+            raise raised.advise(
+                "x belongs to the rows and y to the columns: the norms of x need shape (n, 1), "
+                "those of y (1, p)."
+            ) from raised
+        _judge(found, np.exp(inner), slips)
 
 
+@_check
 def taylor_features(phi):
     """phi(x, degree), x (d,), has φ(x)ᵀφ(y) = Σ_{k ≤ degree} (xᵀy)^k / k!."""
-    name = "taylor_features"
     rng = np.random.default_rng(203)
     for d, degree in ((2, 1), (2, 3), (3, 2)):
         x, y = rng.normal(size=d), rng.normal(size=d)
-        rows = _numbers(name, phi(x, degree)), _numbers(name, phi(y, degree))
+        rows = _numbers(phi(x, degree)), _numbers(phi(y, degree))
         if rows[0].shape != rows[1].shape or rows[0].ndim != 1:
-            raise Hint(f"{name}: one point gives one row of features, got {rows[0].shape}.")
+            raise Hint(f"one point gives one row of features, got {rows[0].shape}.")
         k = np.arange(degree + 1)
         factorial = np.array([math.factorial(i) for i in k])
         powers = (x @ y) ** k
         terms = powers / factorial
         entries = (x * y)[:, None] ** k[1:] / factorial[1:]  # (d, degree)
         _judge(
-            name,
             rows[0] @ rows[1],
             terms.sum(),
             [
@@ -366,20 +458,19 @@ def taylor_features(phi):
                 (terms[:-1].sum(), "the last degree is missing: range(degree) stops one short."),
             ],
         )
-    _pass(name)
 
 
 # Lesson 03
 
 
+@_check
 def gaussian_frequencies(draw):
     """draw(rng, m, d, gamma) → (m, d): the frequencies of exp(−γ‖δ‖²), drawn from N(0, 2γ I)."""
-    name = "gaussian_frequencies"
     m, d = 40_000, 3
     for gamma in (0.5, 2.0, 0.08):
-        omega = _numbers(name, draw(np.random.default_rng(301), m, d, gamma))
+        omega = _numbers(draw(np.random.default_rng(301), m, d, gamma))
         if omega.shape != (m, d):
-            raise Hint(f"{name}: m = {m}, d = {d} must give shape {(m, d)}, got {omega.shape}.")
+            raise Hint(f"m = {m}, d = {d} must give shape {(m, d)}, got {omega.shape}.")
         variance = omega.var()
         error = variance * math.sqrt(2 / (m * d))  # of the variance of m·d normal numbers
         slips = [
@@ -396,29 +487,27 @@ def gaussian_frequencies(draw):
         )
         if found is not None:
             raise Hint(
-                f"{name}: {found} (At γ = {gamma:g} the variance is {variance:.3g}, "
+                f"{found} (At γ = {gamma:g} the variance is {variance:.3g}, "
                 f"and {2 * gamma:.3g} is needed.)"
             )
         if abs(omega.mean()) > 5 * math.sqrt(variance / (m * d)):
-            raise Hint(f"{name}: the mean is {omega.mean():.3g}; it must be 0.")
+            raise Hint(f"the mean is {omega.mean():.3g}; it must be 0.")
         correlation = np.abs(np.corrcoef(omega.T) - np.eye(d)).max()
         if correlation > 6 / math.sqrt(m):
-            raise Hint(f"{name}: the coordinates must be independent of one another.")
+            raise Hint("the coordinates must be independent of one another.")
         kurtosis = (omega**4).mean() / variance**2
         if abs(kurtosis - 3) > 5 * math.sqrt(96 / (m * d)):
-            raise Hint(f"{name}: right variance, but not normal (kurtosis {kurtosis:.2f}, not 3).")
-    _pass(name)
+            raise Hint(f"right variance, but not normal (kurtosis {kurtosis:.2f}, not 3).")
 
 
+@_check
 def estimate_kernel(estimate):
     """estimate(omega, delta), omega (m, d), delta (n, d) → (n,): the mean of cos(ω_iᵀδ)."""
-    name = "estimate_kernel"
     rng = np.random.default_rng(302)
     for m in (1, 7):
         omega, delta = rng.normal(size=(m, 2)), rng.normal(size=(5, 2))
         phase = delta @ omega.T  # (n, m)
         _judge(
-            name,
             estimate(omega, delta),
             np.cos(phase).mean(1),
             [
@@ -433,12 +522,11 @@ def estimate_kernel(estimate):
                 (np.cos(phase).mean(), "the mean runs over ω only, not over δ."),
             ],
         )
-    _pass(name)
 
 
+@_check
 def spectral_density(invert):
     """invert(k, omegas) = (1/2π) ∫ k(δ) cos(ωδ) dδ, for an even function k of one variable."""
-    name = "spectral_density"
     omegas = np.array([0.0, 0.5, 1.0, 2.0])
 
     def bell(width):
@@ -448,7 +536,6 @@ def spectral_density(invert):
     for width in (1.0, 0.5):
         plain = bell(width)
         _judge(
-            name,
             invert(lambda delta, width=width: np.exp(-((delta / width) ** 2) / 2), omegas),
             plain(omegas) / (2 * math.pi),
             [
@@ -466,34 +553,30 @@ def spectral_density(invert):
             rtol=1e-4,
             atol=1e-6,
         )
-    _pass(name)
 
 
 # Lesson 04
 
 
+@_check
 def without_leftover(choose):
     """choose(W) → V (M, d), b (M,): √(2/M) cos(Vx + b) has (1/m) Σ cos(ω_iᵀ(x − y)) exactly."""
-    name = "without_leftover"
     rng = np.random.default_rng(401)
     for m, d in ((5, 3), (1, 2)):
         x, y, W = rng.normal(size=(4, d)), rng.normal(size=(6, d)), rng.normal(size=(m, d))
-        found = choose(W.copy())
+        found = choose(W)
         if not isinstance(found, list | tuple) or len(found) != 2:
             got = "None" if found is None else f"a {type(found).__name__}"
-            raise Hint(f"{name}: return the directions and the phases, two arrays, got {got}.")
-        V, b = (_numbers(name, part) for part in found)
+            raise Hint(f"return the directions and the phases, two arrays, got {got}.")
+        V, b = (_numbers(part) for part in found)
         if V.ndim != 2 or V.shape[1] != d or len(V) == 0 or b.shape != V.shape[:1]:
-            raise Hint(
-                f"{name}: M directions (M, {d}) need M phases (M,), got {V.shape} and {b.shape}."
-            )
+            raise Hint(f"M directions (M, {d}) need M phases (M,), got {V.shape} and {b.shape}.")
         difference, total = x[:, None] - y, x[:, None] + y  # (4, 6, d)
         exact, cosines = (np.cos(difference @ rows.T).mean(-1) for rows in (W, V))
         if not np.allclose(cosines, exact, atol=1e-9):
-            raise Hint(f"{name}: the directions must be those of W, all of them equally often.")
+            raise Hint("the directions must be those of W, all of them equally often.")
         if not np.allclose(np.cos(total @ V.T + 2 * b).mean(-1), 0, atol=1e-9):
-            raise Hint(f"{name}: {_leftover(V, np.exp(2j * b))}")
-    _pass(name)
+            raise Hint(f"{_leftover(V, np.exp(2j * b))}")
 
 
 def _leftover(V, turns):
@@ -511,23 +594,22 @@ def _leftover(V, turns):
     return "the leftovers of a direction do not add up to 0. Draw the angles 2b on a circle."
 
 
+@_check
 def product_directions(combine):
     """combine(V, W) → (m, d): directions of k₁k₂, from m directions of each, independent."""
-    name = "product_directions"
     m, d = 40_000, 2
     rng = np.random.default_rng(402)
     V, W = rng.normal(size=(m, d)), rng.laplace(size=(m, d))  # Gaussian and Cauchy kernel
     for count in (4, m):
-        found = _numbers(name, combine(V[:count].copy(), W[:count].copy()))
+        found = _numbers(combine(V[:count], W[:count]))
         if found.shape == (2 * count, d):
             raise Hint(
-                f"{name}: 2m directions, those of both kernels: their mean is (k₁ + k₂)/2. One "
+                "2m directions, those of both kernels: their mean is (k₁ + k₂)/2. One "
                 "direction for each pair is needed."
             )
         if found.shape != (count, d):
             raise Hint(
-                f"{name}: {count} directions of each must give shape {(count, d)}, "
-                f"got {found.shape}."
+                f"{count} directions of each must give shape {(count, d)}, got {found.shape}."
             )
     delta = np.array([[0.6, 0.0], [0.3, -0.5], [0.9, 0.7], [-0.4, 1.3], [1.8, 0.2]])
 
@@ -540,7 +622,6 @@ def product_directions(combine):
     k1, k2 = kernels()
     (half1, half2), (root1, root2) = kernels(0.5), kernels(math.sqrt(0.5))
     _judge(
-        name,
         mean(found),
         k1 * k2,
         [
@@ -558,12 +639,11 @@ def product_directions(combine):
         rtol=0,
         atol=5 / math.sqrt(m),  # five standard errors of a mean of cosines, at most
     )
-    _pass(name)
 
 
+@_check
 def directions_needed(needed):
     """needed(eps, r) is the least m ≥ 1 with (1 − e^{−r²})²/(2m) ≤ ε²."""
-    name = "directions_needed"
     grid = [(eps, r) for eps in (0.3, 0.1, 0.013) for r in (0.0, 0.5, 1.1, 3.0)]
 
     def table(f):
@@ -571,7 +651,6 @@ def directions_needed(needed):
         return np.maximum(1, np.ceil(values))
 
     _judge(
-        name,
         [needed(eps, r) for eps, r in grid],
         table(lambda eps, gap: gap**2 / (2 * eps**2)),
         [
@@ -597,29 +676,27 @@ def directions_needed(needed):
             ),
         ],
     )
-    _pass(name)
 
 
 # Lesson 05
 
 
+@_check
 def one_more_row(extend):
     """extend(Q, v) → (d,): the next row of Gram and Schmidt, orthogonal to Q's to rounding.
 
     Q (m, d) has orthonormal rows; of v (d,) as little as 1e-10 may lie outside their span.
     """
-    name = "one_more_row"
     rng = np.random.default_rng(501)
     for m, d, outside in ((3, 6, 1.0), (1, 5, 1e-6), (5, 8, 1e-10)):
         rows = np.linalg.qr(rng.normal(size=(d, m + 1)))[0].T
         Q, inside = rows[:m], rng.normal(size=m) @ rows[:m]
         for right in (rows[m], -rows[m]):  # a plain QR gives one row for both
             v = 3 * (inside + outside * right)
-            _judge_row(name, _numbers(name, extend(Q.copy(), v.copy())), right, Q, v)
-    _pass(name)
+            _judge_row(_numbers(extend(Q, v)), right, Q, v)
 
 
-def _judge_row(name, found, right, Q, v):
+def _judge_row(found, right, Q, v):
     """Pass where `found` is the unit vector `right`, and orthogonal to Q to rounding."""
     inside = Q.T @ (Q @ v)
     twice, last = v - 2 * inside, v - (Q[-1] @ v) * Q[-1]
@@ -638,13 +715,13 @@ def _judge_row(name, found, right, Q, v):
         (last / np.linalg.norm(last), "the last row alone is subtracted: all rows are."),
     ]
     # v is given to 1e-16, so the direction of 1e-10 of it is known to about 1e-6
-    _judge(name, found, right, slips, rtol=0, atol=1e-4)
+    _judge(found, right, slips, rtol=0, atol=1e-4)
     if abs(np.linalg.norm(found) - 1) > 1e-12:
-        raise Hint(f"{name}: the right direction, but not of length one.")
+        raise Hint("the right direction, but not of length one.")
     error = np.abs(Q @ found).max()
     if error > 1e-13:
         raise Hint(
-            f"{name}: orthogonal to {error:.0e} only. What is left of v has rounding errors of "
+            f"orthogonal to {error:.0e} only. What is left of v has rounding errors of "
             "the size of v: subtract once more, from what is left."
         )
 
@@ -658,94 +735,92 @@ def _evenness(rows):
     return (rows**4).mean() * d * (d + 2) / 3
 
 
+@_check
 def uniform_rotation(draw):
     """draw(rng, d) is orthogonal, (d, d), with no orientation preferred: Haar's law."""
-    name = "uniform_rotation"
     rng, draws, d = np.random.default_rng(502), 2000, 3
-    rotations = np.array([_numbers(name, draw(rng, d)) for _ in range(draws)])
+    rotations = np.array([_numbers(draw(rng, d)) for _ in range(draws)])
     if rotations.shape != (draws, d, d):
-        raise Hint(f"{name}: d = {d} must give shape {(d, d)}, got {rotations.shape[1:]}.")
+        raise Hint(f"d = {d} must give shape {(d, d)}, got {rotations.shape[1:]}.")
     if not np.allclose(rotations @ rotations.swapaxes(1, 2), np.eye(d), atol=1e-9):
-        raise Hint(f"{name}: Q Qᵀ is not the identity: the rows are not orthonormal.")
+        raise Hint("Q Qᵀ is not the identity: the rows are not orthonormal.")
     if np.ptp(rotations, axis=0).max() < 1e-9:
-        raise Hint(f"{name}: each call gives the same matrix: draw from the rng given.")
+        raise Hint("each call gives the same matrix: draw from the rng given.")
     z = rotations.mean(axis=0) * math.sqrt(draws * d)  # entries have mean 0, variance 1/d
     if np.abs(z).max() > 5:
         row, column = np.unravel_index(np.argmax(np.abs(z)), z.shape)
         raise Hint(
-            f"{name}: entry {(int(row), int(column))} has mean "
+            f"entry {(int(row), int(column))} has mean "
             f"{rotations[:, row, column].mean():.2f}, not 0: is the matrix Gaussian, and are the "
             "signs of R's diagonal put into Q, column by column?"
         )
     if abs(np.linalg.det(rotations).mean()) * math.sqrt(draws) > 5:
-        raise Hint(f"{name}: reflections and rotations must be equally likely.")
+        raise Hint("reflections and rotations must be equally likely.")
     entries = rotations.reshape(draws, d * d)
     products = entries.T @ entries / draws - np.eye(d * d) / d  # of two entries: mean 0
     if np.abs(products).max() * math.sqrt(draws) * d > 6:
-        raise Hint(f"{name}: entries go together: each column needs a random sign of its own.")
+        raise Hint("entries go together: each column needs a random sign of its own.")
     if abs(_evenness(rotations) - 1) > 0.03:
         raise Hint(
-            f"{name}: the rows prefer some directions: the mean of q⁴ is "
+            f"the rows prefer some directions: the mean of q⁴ is "
             f"{_evenness(rotations):.2f} times Haar's. Is the matrix Gaussian?"
         )
-    _pass(name)
 
 
+@_check
 def orthogonal_directions(draw):
     """draw(rng, m, d) → (m, d): orthogonal in blocks of d rows, each row N(0, I)."""
-    name = "orthogonal_directions"
     rng, d = np.random.default_rng(503), 4
     for m in (1, d, 2 * d + 1, 2 * d):
         try:
-            W = _numbers(name, draw(rng, m, d))
-        except (ValueError, IndexError) as error:
-            raise Hint(
-                f"{name}: m = {m}, d = {d} fails ({error}): stack ⌈m/d⌉ blocks, and cut the last."
-            ) from error
+            W = _numbers(draw(rng, m, d))
+        except _Raised as raised:
+            raise raised.advise(
+                f"That was m = {m}, d = {d}: stack ⌈m/d⌉ blocks, and cut the last."
+            ) from raised
         if W.shape != (m, d):
             raise Hint(
-                f"{name}: m = {m}, d = {d} must give shape {(m, d)}, got {W.shape}: "
+                f"m = {m}, d = {d} must give shape {(m, d)}, got {W.shape}: "
                 "for m > d stack blocks, and cut the last one."
             )
         for which, block in (("first", W[:d]), ("second", W[d : 2 * d])):
             inner = block @ block.T
             if not np.allclose(inner, np.diag(np.diag(inner)), atol=1e-9):
-                raise Hint(f"{name}: the rows of the {which} block are not orthogonal.")
+                raise Hint(f"the rows of the {which} block are not orthogonal.")
     draws = np.array([draw(rng, 2 * d, d) for _ in range(1000)])  # (1000, 2d, d)
     if np.ptp(draws, axis=0).max() < 1e-9:
-        raise Hint(f"{name}: each call gives the same rows: draw from the rng given.")
+        raise Hint("each call gives the same rows: draw from the rng given.")
     squares = (draws**2).sum(axis=2)  # (1000, 2d), χ²_d each: mean d, variance 2d
     if squares.std() < 1e-9:
         raise Hint(
-            f"{name}: all norms are {math.sqrt(squares[0, 0]):.3g}: a Gaussian row has a χ "
+            f"all norms are {math.sqrt(squares[0, 0]):.3g}: a Gaussian row has a χ "
             "norm, random and of its own."
         )
     if np.abs(np.diff(squares, axis=1)).max() < 1e-9:
-        raise Hint(f"{name}: all rows share one norm. That gains nothing: one norm for each row.")
+        raise Hint("all rows share one norm. That gains nothing: one norm for each row.")
     z = (squares.mean() - d) / math.sqrt(2 * d / squares.size)
     if abs(z) > 5:
         raise Hint(
-            f"{name}: the mean of ‖ω‖² is {squares.mean():.3g}, and {d} is needed: is the norm "
+            f"the mean of ‖ω‖² is {squares.mean():.3g}, and {d} is needed: is the norm "
             "χ_d, the root of chisquare(d)?"
         )
     if abs(squares.var() / (2 * d) - 1) > 0.25:
-        raise Hint(f"{name}: ‖ω‖² has variance {squares.var():.3g}; that of χ²_d is {2 * d}.")
+        raise Hint(f"‖ω‖² has variance {squares.var():.3g}; that of χ²_d is {2 * d}.")
     standard = (squares - d) / math.sqrt(2 * d)
     together = standard.T @ standard / len(draws)  # the correlations of the squared norms
     if np.abs(together - np.diag(np.diag(together))).max() > 0.3:
-        raise Hint(f"{name}: some rows share their norm: one norm for each row of each block.")
+        raise Hint("some rows share their norm: one norm for each row of each block.")
     if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws)) > 5:
-        raise Hint(f"{name}: some entries do not have mean 0: are QR's signs repaired?")
+        raise Hint("some entries do not have mean 0: are QR's signs repaired?")
     directions = draws / np.sqrt(squares)[:, :, None]
     cosine = np.einsum("kd,kd->k", directions[:, 0], directions[:, d])
     if abs((cosine**2).mean() - 1 / d) > 5 * math.sqrt(2 / len(draws)) / d:
-        raise Hint(f"{name}: the blocks repeat one another: draw each of them anew.")
+        raise Hint("the blocks repeat one another: draw each of them anew.")
     if abs(_evenness(directions) - 1) > 0.03:
         raise Hint(
-            f"{name}: the rows prefer some directions: the mean of q⁴ is "
+            f"the rows prefer some directions: the mean of q⁴ is "
             f"{_evenness(directions):.2f} times Haar's. Is each block uniform?"
         )
-    _pass(name)
 
 
 # Lesson 06
@@ -759,14 +834,14 @@ def _hadamard(D):
     return H
 
 
+@_check(in_place=True)
 def walsh_hadamard(transform):
     """transform(x), x (D, ...): H x in place, Sylvester's H with 1/√D along the leading axis."""
-    name = "walsh_hadamard"
     rng = np.random.default_rng(601)
     for shape in ((16, 4), (64,), (2, 3), (1, 2)):
         x, D = rng.normal(size=shape), shape[0]
         held = x.copy()
-        found = _numbers(name, transform(held))
+        found = _numbers(transform(held))
 
         def steps(*parts, x=x):
             """The Kronecker product of the parts, times x: what butterflies give."""
@@ -806,16 +881,15 @@ def walsh_hadamard(transform):
                 slips.append((found, "right values, wrong order."))
             if np.allclose(np.sort(np.abs(found), axis=0), np.sort(np.abs(right), axis=0)):
                 slips.append((found, "right up to signs: (a, b) becomes (a + b, a − b)."))
-        _judge(name, found, right, slips)
+        _judge(found, right, slips)
         if held.shape != shape or not np.allclose(held, right):
             still = "what it held" if np.array_equal(held, x) else "something else"
-            raise Hint(f"{name}: right, but x itself holds {still}: write the results into x.")
-    _pass(name)
+            raise Hint(f"right, but x itself holds {still}: write the results into x.")
 
 
+@_check
 def structured_projection(project):
     """project(signs, x) = √d H D₁ H D₂ H D₃ x, for signs (3, d) and x (d,)."""
-    name = "structured_projection"
     rng = np.random.default_rng(602)
     for d in (16, 4):
         signs, x = rng.choice([-1.0, 1.0], size=(3, d)), rng.normal(size=d)
@@ -832,8 +906,7 @@ def structured_projection(project):
         for row in (2, 1, 0):
             late = signs[row] * (H @ late)
         _judge(
-            name,
-            project(signs.copy(), x.copy()),
+            project(signs, x),
             right,
             [
                 (chain(2, 1, 0), "the factor √d is missing: rows of W must have norm √d."),
@@ -847,16 +920,15 @@ def structured_projection(project):
                 (d * chain(2, 1, 0), "multiply by √d, not by d."),
             ],
         )
-    _pass(name)
 
 
+@_check
 def simplex_corners(corners):
     """corners(d) → d unit rows in R^d with the cosine −1/(d − 1) between any two."""
-    name = "simplex_corners"
     for d in (3, 7, 2):
-        rows = _numbers(name, corners(d))
+        rows = _numbers(corners(d))
         if rows.shape != (d, d):
-            raise Hint(f"{name}: d = {d} must give shape {(d, d)}, got {rows.shape}.")
+            raise Hint(f"d = {d} must give shape {(d, d)}, got {rows.shape}.")
         eye, centred = np.eye(d), np.eye(d) - 1 / d
         cosine = -1 / (d - 1)
         gram = rows @ rows.T
@@ -871,16 +943,15 @@ def simplex_corners(corners):
         ]
         if gram.min() > 0:
             slips.append((gram, "the cosine must be negative: apart, not together."))
-        _judge(name, gram, eye + (1 - eye) * cosine, slips)
-    _pass(name)
+        _judge(gram, eye + (1 - eye) * cosine, slips)
 
 
 # Lesson 07
 
 
+@_check
 def cross_attention(attend):
     """attend(x, y, W_q, W_k, W_v) = softmax(x W_q (y W_k)ᵀ / √d) y W_v, at any size of logits."""
-    name = "cross_attention"
     rng = np.random.default_rng(701)
 
     def mean(logits, values, axis=1):
@@ -914,19 +985,18 @@ def cross_attention(attend):
                 (logits @ values, "the softmax is missing."),
             ]
         with np.errstate(all="ignore"):
-            found = attend(x.copy(), y.copy(), W_q.copy(), W_k.copy(), W_v.copy())
+            found = attend(x, y, W_q, W_k, W_v)
         if size > 1 and isinstance(found, np.ndarray) and np.isnan(found).any():
             raise Hint(
-                f"{name}: large logits overflow: subtract the largest of each row first; "
+                "large logits overflow: subtract the largest of each row first; "
                 "that changes no weight."
             )
-        _judge(name, found, mean(logits, values), slips)
-    _pass(name)
+        _judge(found, mean(logits, values), slips)
 
 
+@_check
 def decoder_mask(mask):
     """mask(lengths, L) → (B, L, L), True where j ≤ i and j < the length of the sequence."""
-    name = "decoder_mask"
     for lengths, L in (([3, 5, 1], 5), ([4, 2], 6)):
         lengths = np.array(lengths)
         i, j = np.arange(L)[:, None], np.arange(L)[None, :]
@@ -934,8 +1004,7 @@ def decoder_mask(mask):
         query = i < lengths[:, None, None]
         right = key & (j <= i)
         _judge(
-            name,
-            mask(lengths.copy(), L),
+            mask(lengths, L),
             right,
             [
                 (~right, "True is where a query may look: this is the opposite."),
@@ -953,15 +1022,14 @@ def decoder_mask(mask):
                 (right & query, "rows of fillers follow the same two rules: hide keys only."),
             ],
         )
-    _pass(name)
 
 
+@_check
 def rotary(turn):
     """turn(x), x (L, n): the pair (x_i, x_{i+n/2}) of row p turned by p ω_i, counter-clockwise.
 
     ω_i = 10000^(−2i/n), for p = 0 … L − 1 and i = 0 … n/2 − 1.
     """
-    name = "rotary"
     rng = np.random.default_rng(703)
     for L, n in ((5, 8), (3, 2), (7, 6)):
         x, place, half = rng.normal(size=(L, n)), np.arange(L)[:, None], np.arange(n // 2)
@@ -978,8 +1046,7 @@ def rotary(turn):
         c, s = np.cos(angle), np.sin(angle)
         interleaved = np.stack([even * c - odd * s, even * s + odd * c], axis=2).reshape(L, n)
         _judge(
-            name,
-            turn(x.copy()),
+            turn(x),
             right,
             [
                 (turned(-angle), "this is the other direction: counter-clockwise, x_i first."),
@@ -1015,7 +1082,6 @@ def rotary(turn):
                 ),
             ],
         )
-    _pass(name)
 
 
 # Lesson 08
@@ -1027,23 +1093,23 @@ def _softmax_rows(logits):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
+@_check
 def smoother_as_attention(queries_and_keys):
     """queries_and_keys(x, centres, gamma) → q (n, w), k (p, w): softmax(q kᵀ/√w) smooths.
 
     Its weights are exp(−γ‖x_i − c_j‖²) over their sum, for x (n, d) and centres (p, d).
     """
-    name = "smoother_as_attention"
     rng = np.random.default_rng(801)
     for d, gamma in ((4, 1.2), (1, 0.3)):
         x, c = rng.normal(size=(4, d)), rng.normal(size=(6, d))
-        found = queries_and_keys(x.copy(), c.copy(), gamma)
+        found = queries_and_keys(x, c, gamma)
         if not isinstance(found, list | tuple) or len(found) != 2:
             got = "None" if found is None else f"a {type(found).__name__}"
-            raise Hint(f"{name}: return q and k, two arrays, got {got}.")
-        q, k = (_numbers(name, part) for part in found)
+            raise Hint(f"return q and k, two arrays, got {got}.")
+        q, k = (_numbers(part) for part in found)
         if q.ndim != 2 or k.ndim != 2 or (len(q), len(k)) != (4, 6) or q.shape[1] != k.shape[1]:
             raise Hint(
-                f"{name}: 4 points and 6 centres must give q (4, w) and k (6, w), "
+                f"4 points and 6 centres must give q (4, w) and k (6, w), "
                 f"got {q.shape} and {k.shape}."
             )
         inner, square = x @ c.T, (c**2).sum(axis=1)
@@ -1063,20 +1129,18 @@ def smoother_as_attention(queries_and_keys):
             (-logits, "the signs are turned: far centres win."),
         ]
         _judge(
-            name,
             _softmax_rows(q @ k.T / math.sqrt(q.shape[1])),
             _softmax_rows(logits),
             [(_softmax_rows(wrong), hint) for wrong, hint in slips],
         )
-    _pass(name)
 
 
+@_check
 def trigonometric_attention(attend):
     """attend(q, k, v, W) = Σ_j Â_ij v_j / Σ_j Â_ij → (L, e), with d^{−1/4} on q and on k.
 
     Â_ij = e^{(‖x_i‖² + ‖y_j‖²)/2} (1/m) Σ cos(ωᵀ(x_i − y_j)), x = q d^{−1/4}, y = k d^{−1/4}.
     """
-    name = "trigonometric_attention"
     rng = np.random.default_rng(802)
     for L, S, d, e, m in ((5, 7, 4, 2, 40), (3, 4, 9, 3, 30)):
         q, k, v = (
@@ -1101,8 +1165,7 @@ def trigonometric_attention(attend):
         logits = q @ k.T / math.sqrt(d)
         scale_hint = "the scale is missing: d^{−1/4} on q and on k."
         _judge(
-            name,
-            attend(q.copy(), k.copy(), v.copy(), W.copy()),
+            attend(q, k, v, W),
             output(A),
             [
                 (output(weights(scale=(0, 0))), scale_hint),
@@ -1123,20 +1186,19 @@ def trigonometric_attention(attend):
                 (_softmax_rows(logits) @ v, "this is exact attention: use the features of W."),
             ],
         )
-    _pass(name)
 
 
+@_check
 def nearer_keys(move):
     """move(q, k) → (S, d): keys of the same attention, as near to the queries as can be.
 
     The mean of ‖q_i − k_j‖² over all pairs is least; L > d queries leave one answer.
     """
-    name = "nearer_keys"
     rng = np.random.default_rng(803)
     for L, S, d in ((7, 5, 4), (4, 9, 2)):
         q, k = 1 + rng.normal(size=(L, d)), rng.normal(size=(S, d)) - 0.5
         right = k + q.mean(axis=0) - k.mean(axis=0)
-        found = _numbers(name, move(q.copy(), k.copy()))
+        found = _numbers(move(q, k))
         slips = [
             (k, "these are the keys as they came: they can come nearer."),
             (k - k.mean(axis=0), "centred at 0. But the queries are not around 0."),
@@ -1166,16 +1228,15 @@ def nearer_keys(move):
                         "of a query get the same factor?",
                     )
                 )
-        _judge(name, found, right, slips, atol=1e-6)  # a search for the least comes that near
-    _pass(name)
+        _judge(found, right, slips, atol=1e-6)  # a search for the least comes that near
 
 
 # Lesson 09
 
 
+@_check
 def attention_features(phi):
     """phi(q, W) → (n, m) has φ(q)ᵀφ(k) = (1/m) Σ exp(ω_iᵀ(q + k)/d^¼ − (‖q‖² + ‖k‖²)/(2√d))."""
-    name = "attention_features"
     rng = np.random.default_rng(901)
     for m, d in ((5, 3), (2, 4), (1, 2)):
         q, k, W = rng.normal(size=(4, d)), rng.normal(size=(6, d)), rng.normal(size=(m, d))
@@ -1204,16 +1265,15 @@ def attention_features(phi):
                 (m * exact, "the sum must become a mean: divide the features by √m."),
                 (exact / m, "divide the features by √m, not by m: the product squares it."),
             ]
-        found = _products(name, lambda x, W=W: phi(x, W.copy()), q, k)
-        _judge(name, found, exact, slips)
-        if (np.asarray(phi(q.copy(), W.copy())) < 0).any():
-            raise Hint(f"{name}: the products are right, but features must not be negative.")
-    _pass(name)
+        found = _products(lambda x, W=W: phi(x, W), q, k)
+        _judge(found, exact, slips)
+        if (np.asarray(phi(q, W)) < 0).any():
+            raise Hint("the products are right, but features must not be negative.")
 
 
+@_check
 def log_estimates(estimate):
     """estimate(x, y, W) → (n, p): ln (1/m) Σ exp(ωᵀ(x + y) − (‖x‖² + ‖y‖²)/2), at any norm."""
-    name = "log_estimates"
     rng = np.random.default_rng(902)
     for length in (0.5, 1.5, 40.0):
         x, y, W = rng.normal(size=(3, 6)), rng.normal(size=(4, 6)), rng.normal(size=(5, 6))
@@ -1224,14 +1284,13 @@ def log_estimates(estimate):
         rest = np.log(np.exp(waves - c[..., None]).sum(-1))
         right = c + rest - half - math.log(5)
         with np.errstate(all="ignore"):
-            found = estimate(x.copy(), y.copy(), W.copy())
+            found = estimate(x, y, W)
         if isinstance(found, np.ndarray) and found.dtype == float and not np.isfinite(found).all():
             raise Hint(
-                f"{name}: not finite at ‖x‖ = {length:g}: all features underflow. Stay with the "
+                f"not finite at ‖x‖ = {length:g}: all features underflow. Stay with the "
                 "logarithms, and subtract their maximum before you take exp."
             )
         _judge(
-            name,
             found,
             right,
             [
@@ -1251,15 +1310,14 @@ def log_estimates(estimate):
             rtol=1e-7,
             atol=1e-9,
         )
-    _pass(name)
 
 
+@_check
 def features_needed(needed):
     """needed(x, y, eps): the least F for a relative RMS error ε, of each of three maps.
 
     m ε² ≥ 2 sinh²(‖x−y‖²/2), e^{‖x+y‖²} − 1 and 2 sinh²(‖x+y‖²/2); F = 2m, m and 2m.
     """
-    name = "features_needed"
     rng = np.random.default_rng(903)
     pairs = [scale * rng.normal(size=(2, 4)) for scale in (0.2, 0.4, 0.6, 0.8)]
     grid = [(x, y, eps) for x, y in pairs for eps in (0.5, 0.11, 0.03)]
@@ -1306,19 +1364,18 @@ def features_needed(needed):
         (np.maximum(1, np.ceil(real)), "round the directions up, then count their features."),
         (right[:, [0, 2, 1]], "the order is trigonometric, positive, hyperbolic."),
     ]
-    _judge(name, [needed(x.copy(), y.copy(), eps) for x, y, eps in grid], right, slips)
-    _pass(name)
+    _judge([needed(x, y, eps) for x, y, eps in grid], right, slips)
 
 
 # Lesson 10
 
 
+@_check
 def masked_linear_attention(attend):
     """attend(phi_q, phi_k, v, key_mask) = φ(Q)(φ(K)ᵀV) / φ(Q)(φ(K)ᵀ1), over keys that count.
 
     phi_q (L, F), phi_k (S, F) positive, v (S, e), key_mask (S,) boolean.
     """
-    name = "masked_linear_attention"
     rng = np.random.default_rng(1001)
     for L, S, F, e in ((5, 8, 3, 2), (4, 6, 7, 6)):
         phi_q, phi_k = rng.uniform(0.1, 2, size=(L, F)), rng.uniform(0.1, 2, size=(S, F))
@@ -1328,10 +1385,9 @@ def masked_linear_attention(attend):
         numerator, denominator = masked @ v, masked.sum(axis=1, keepdims=True)
         shown = np.exp(similarity) * mask
         right = numerator / denominator
-        found = _numbers(name, attend(phi_q.copy(), phi_k.copy(), v.copy(), mask.copy()))
+        found = _numbers(attend(phi_q, phi_k, v, mask))
         near = found.shape == right.shape and np.allclose(found, right, 1e-2, 1e-3)
         _judge(
-            name,
             found,
             right,
             [
@@ -1364,27 +1420,26 @@ def masked_linear_attention(attend):
             ],
         )
         junk_k, junk_v = (np.where(mask[:, None], x, 1e9) for x in (phi_k, v))
-        found = attend(phi_q.copy(), junk_k, junk_v, mask.copy())
-        if not np.allclose(_numbers(name, found), right):
+        found = attend(phi_q, junk_k, junk_v, mask)
+        if not np.allclose(_numbers(found), right):
             raise Hint(
-                f"{name}: what stands at a hidden key makes a difference: set φ(K) to zero there, "
+                "what stands at a hidden key makes a difference: set φ(K) to zero there, "
                 "before any sum."
             )
-        found = attend(1e-9 * phi_q, 1e-9 * phi_k, v.copy(), mask.copy())
-        if not np.allclose(_numbers(name, found), right):
-            raise Hint(f"{name}: small features give another result: is an ε added somewhere?")
+        found = attend(1e-9 * phi_q, 1e-9 * phi_k, v, mask)
+        if not np.allclose(_numbers(found), right):
+            raise Hint("small features give another result: is an ε added somewhere?")
     long = (
         *rng.uniform(0.1, 2, size=(2, 1000, 3)),
         rng.normal(size=(1000, 3)),
         np.arange(1000) < 999,
     )
-    _no_square(name, lambda: attend(*long), 1000)
-    _pass(name)
+    _no_square(lambda: attend(*long), 1000)
 
 
+@_check
 def log_denominator(logarithm):
     """logarithm(g, h), g (L, m), h (S, m): ln Σ_j Σ_f exp(g_if + h_jf), finite at any size."""
-    name = "log_denominator"
     rng = np.random.default_rng(1002)
     for scale in (1.0, 30.0, 3000.0):
         for L, S, m in ((4, 6, 3), (5, 2, 7)):
@@ -1398,10 +1453,9 @@ def log_denominator(logarithm):
             weight = np.exp(a - above[:, None])  # (L, m)
             lone = np.exp(g - g.max(axis=1, keepdims=True)) @ z
             with np.errstate(all="ignore"):
-                found = logarithm(g.copy(), h.copy())
+                found = logarithm(g, h)
             try:
                 _judge(
-                    name,
                     found,
                     right,
                     [
@@ -1426,21 +1480,20 @@ def log_denominator(logarithm):
             except Hint as hint:
                 if scale > 1 and "NaN or infinity" in str(hint):
                     raise Hint(
-                        f"{name}: NaN or infinity where logarithms are large: an exponential over- "
+                        "NaN or infinity where logarithms are large: an exponential over- "
                         "or underflows. Take out a maximum for each feature, then one for each row."
                     ) from hint
                 raise
     long = rng.normal(size=(2, 1000, 3))
-    _no_square(name, lambda: logarithm(*long), 1000)
-    _pass(name)
+    _no_square(lambda: logarithm(*long), 1000)
 
 
+@_check
 def directions_for_attention(needed):
     """needed(q, k, target): the least m ≥ 1 with mean (e^{‖q'+k'‖²} − 1)/m ≤ target.
 
     q (L, d), k (S, d); q' = q d^{−1/4}.
     """
-    name = "directions_for_attention"
     rng = np.random.default_rng(1003)
     cases = [
         (scale * rng.normal(size=(7, d)), scale * rng.normal(size=(9, d)), target)
@@ -1460,8 +1513,7 @@ def directions_for_attention(needed):
         return np.expm1(square).mean()
 
     _judge(
-        name,
-        [needed(q.copy(), k.copy(), target) for q, k, target in cases],
+        [needed(q, k, target) for q, k, target in cases],
         table(mean_excess),
         [
             (table(mean_excess, power=0.0), "q and k are scaled by d^{−1/4} first."),
@@ -1494,15 +1546,14 @@ def directions_for_attention(needed):
             (table(mean_excess, least=0), "at least one direction, even where the variance is 0."),
         ],
     )
-    _pass(name)
 
 
 # Lesson 11
 
 
+@_check
 def causal_by_chunks(attend):
     """attend(phi_q, phi_k, v, C): causal linear attention, (heads, L, e), for any chunk size."""
-    name = "causal_by_chunks"
     rng = np.random.default_rng(1101)
     for L, C in ((10, 4), (6, 3), (5, 8), (4, 1)):
         f, g = rng.uniform(0.1, 1.0, size=(2, 3, L, 5))
@@ -1542,10 +1593,9 @@ def causal_by_chunks(attend):
         slips.append(
             (numerator / near_only, "the denominator forgets earlier chunks: carry z too.")
         )
-        _judge(name, attend(f.copy(), g.copy(), v.copy(), C), rows(past), slips)
+        _judge(attend(f, g, v, C), rows(past), slips)
     long = rng.uniform(0.1, 1.0, size=(3, 1, 1000, 3))
-    _no_square(name, lambda: attend(*long, 50), 1000)
-    _pass(name)
+    _no_square(lambda: attend(*long, 50), 1000)
 
 
 def _state_of(h, v):
@@ -1555,9 +1605,9 @@ def _state_of(h, v):
     return c, weights.sum(axis=0), weights.T @ v
 
 
+@_check
 def merge_states(merge):
     """merge(a, b) = (c, z, S) over the keys of both; the empty state changes nothing."""
-    name = "merge_states"
     rng = np.random.default_rng(1102)
     shapes = ((4,), (4,), (4, 3))
     for shift in (0.0, 800.0):
@@ -1569,26 +1619,25 @@ def merge_states(merge):
         cases += [(a, empty, a), (empty, b, b), (empty, empty, empty)] * (shift == 0)
         for first, second, expected in cases:
             with np.errstate(all="ignore"):
-                found = merge(*(tuple(x.copy() for x in state) for state in (first, second)))
+                found = merge(*(tuple(x for x in state) for state in (first, second)))
             if not isinstance(found, tuple | list) or len(found) != 3:
-                _numbers(name, found)
-                raise Hint(f"{name}: return the three arrays c, z and S as a tuple.")
+                _numbers(found)
+                raise Hint("return the three arrays c, z and S as a tuple.")
             is_empty = first is empty or second is empty
-            _judge_state(name, found, first, second, expected, shapes, is_empty)
-    _pass(name)
+            _judge_state(found, first, second, expected, shapes, is_empty)
 
 
-def _judge_state(name, found, a, b, expected, shapes, is_empty):
+def _judge_state(found, a, b, expected, shapes, is_empty):
     """Pass where the three arrays are right; else the hint of the likely slip."""
     names = ("c", "z", "S")
     for part, label, shape in zip(found, names, shapes, strict=True):
         if part is None:
-            raise Hint(f"{name}: {label} is None.")
+            raise Hint(f"{label} is None.")
         if np.shape(part) != shape:
-            raise Hint(f"{name}: {label} has shape {np.shape(part)}, and {shape} is needed.")
+            raise Hint(f"{label} has shape {np.shape(part)}, and {shape} is needed.")
         if is_empty and np.isnan(np.asarray(part, dtype=float)).any():
             raise Hint(
-                f"{name}: the empty state must change nothing, and gives NaN. Is it −∞ − (−∞)? "
+                "the empty state must change nothing, and gives NaN. Is it −∞ − (−∞)? "
                 "Take exponents relative to 0 where c is −∞."
             )
     (ca, za, Sa), (cb, zb, Sb) = a, b
@@ -1620,14 +1669,14 @@ def _judge_state(name, found, a, b, expected, shapes, is_empty):
     for part, label, right in zip(found, names, expected, strict=True):
         known = [(value, hint) for value, hint in slips[label] if np.isfinite(value).all()]
         if is_empty and not np.allclose(np.asarray(part, dtype=float), right):
-            raise Hint(f"{name}: the empty state must change nothing, and {label} has changed.")
+            raise Hint(f"the empty state must change nothing, and {label} has changed.")
         if not is_empty:
-            _judge(name, part, right, known)
+            _judge(part, right, known)
 
 
+@_check
 def shrunk_recall(best):
     """best(n, d) = (a, error): the a of least E‖a Sᵀk − v‖², and that over E‖v‖²."""
-    name = "shrunk_recall"
     for n, d in ((40, 16), (3, 8), (17, 16), (1, 5)):
         noise = (n - 1) / d
 
@@ -1637,7 +1686,6 @@ def shrunk_recall(best):
         right = pair(1 / (1 + noise))
         off = n / d
         _judge(
-            name,
             best(n, d),
             right,
             [
@@ -1655,15 +1703,14 @@ def shrunk_recall(best):
                 (pair(1 / (1 + noise**0.5)), "(n − 1)/d is a variance already: no root."),
             ],
         )
-    _pass(name)
 
 
 # Lesson 12
 
 
+@_check
 def performer_layer(layer):
     """layer(x, W_q, W_k, W_v, W, heads): positive features, a head at a time, side by side."""
-    name = "performer_layer"
     rng = np.random.default_rng(1201)
     for L, heads, d, m in ((5, 3, 4, 6), (4, 2, 3, 5)):
         n = heads * d
@@ -1699,8 +1746,7 @@ def performer_layer(layer):
         q, k = ((x @ part).reshape(sizes) for part in parts[:2])
         t = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(d)
         _judge(
-            name,
-            layer(x.copy(), *(part.copy() for part in parts), W.copy(), heads),
+            layer(x, *(part for part in parts), W, heads),
             rows(right),
             [
                 (rows(weights(size=n)), "the scale is that of a head: d^{−1/4}, d = n / heads."),
@@ -1733,12 +1779,11 @@ def performer_layer(layer):
                 ),
             ],
         )
-    _pass(name)
 
 
+@_check
 def centred_estimates(estimate):
     """estimate(x, y, b, c, W): exp(xᵀy) for all pairs, from φ(x − b) and φ(y − c), unbiased."""
-    name = "centred_estimates"
     rng = np.random.default_rng(1202)
     for n, p, d, m in ((3, 4, 5, 7), (2, 5, 3, 4)):
         x, y = (rng.normal(size=(rows, d)) / 2 for rows in (n, p))
@@ -1754,8 +1799,7 @@ def centred_estimates(estimate):
         key, query = np.exp(y @ b), np.exp((x - b) @ c)[:, None]
         right = products() * key * query
         _judge(
-            name,
-            estimate(x.copy(), y.copy(), b.copy(), c.copy(), W.copy()),
+            estimate(x, y, b, c, W),
             right,
             [
                 (products(), "this estimates exp((x − b)ᵀ(y − c)): what is left of xᵀy?"),
@@ -1780,12 +1824,11 @@ def centred_estimates(estimate):
                 (products(half=1.0) * key * query, "the ½ is missing: e^{−‖x−b‖²/2}."),
             ],
         )
-    _pass(name)
 
 
+@_check
 def less_biased(combine):
     """combine(attend, W): the terms β/m of outputs drop out, all 2m directions count alike."""
-    name = "less_biased"
     rng = np.random.default_rng(1203)
     for m, shape in ((3, (4, 2)), (8, (2, 5))):
         o, beta = rng.normal(size=(2, *shape))
@@ -1803,8 +1846,7 @@ def less_biased(combine):
 
         every, first, last = noise(W), noise(W[:m]), noise(W[m:])
         _judge(
-            name,
-            combine(attend, W.copy()),
+            combine(attend, W),
             made(1, 0, every),
             [
                 (made(1, 0.5, every), "all directions at once: the bias is β/(2m), not 0."),
@@ -1823,15 +1865,14 @@ def less_biased(combine):
                 (made(2, 0, 2 * every), "the weights must add up to 1."),
             ],
         )
-    _pass(name)
 
 
 # Lesson 13
 
 
+@_check
 def shift_moments(shift):
     """shift(M, c, new) = Σ_j m_j (y_j − new)^p, p < P, from M_p = Σ_j m_j (y_j − c)^p alone."""
-    name = "shift_moments"
     rng = np.random.default_rng(1301)
     for P, c, new in ((5, 0.0, 0.7), (4, 2.0, 0.5), (1, 0.3, -1.0), (6, -0.4, -0.4)):
         m, y = rng.uniform(0.5, 1.5, 9), c + rng.uniform(-1, 1, 9)
@@ -1842,7 +1883,7 @@ def shift_moments(shift):
 
         M, gap = about(c), c - new
         power = np.array([[gap ** max(p - k, 0) * (k <= p) for k in order] for p in order])
-        found = shift(M.copy(), c, new)
+        found = shift(M, c, new)
         slips = [
             (about(2 * c - new), "the sign: y − new = (y − c) + (c − new)."),
             (power @ M, "the binomial coefficients are missing."),
@@ -1857,8 +1898,10 @@ def shift_moments(shift):
             (M * gap**order, "a power of a sum is not a product: use the binomial theorem."),
             (M + gap**order, "a power of a sum is not a sum of powers: the binomial theorem."),
         ]
-        _judge(name, found, about(new), slips)
-    _pass(name)
+        _judge(found, about(new), slips)
+
+
+BAND_ALONE = "the logits of the band alone are needed: compute them diagonal by diagonal."
 
 
 def _banded(L, band):
@@ -1867,24 +1910,9 @@ def _banded(L, band):
     return np.abs(i - j) <= band
 
 
-def _refuse_square(name, call, L):
-    """Raises the hint where call() holds an L × L array at any time."""
-    tracemalloc.start()
-    try:
-        call()
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    if most >= L * L:  # bytes: an eighth of such an array, or the whole of a mask
-        raise Hint(
-            f"{name}: right, but {most / 2**20:.0f} MiB were held at once for L = {L}: that is an "
-            "L × L array. Compute the logits of the band alone, diagonal by diagonal."
-        )
-
-
+@_check
 def banded_attention(attend):
     """attend(q, k, v, band): the softmax over |i − j| ≤ band, and no L × L array."""
-    name = "banded_attention"
     rng = np.random.default_rng(1302)
     for L, band, d in ((12, 2, 4), (9, 0, 2), (7, 3, 16), (5, 8, 4)):
         q, k, v = (2 * rng.normal(size=(L, width)) for width in (d, d, 3))
@@ -1912,16 +1940,15 @@ def banded_attention(attend):
             (rows(near * 1.0), "a mean over the band: the keys have weights."),
             (rows(np.exp(S.T) * near), "queries and keys have changed places."),
         ]
-        _judge(name, attend(q.copy(), k.copy(), v.copy(), band), rows(E * near), slips)
+        _judge(attend(q, k, v, band), rows(E * near), slips)
     long = rng.normal(size=(2500, 2))
-    _refuse_square(name, lambda: attend(long, long, long, 3), 2500)
-    _pass(name)
+    _no_square(lambda: attend(long, long, long, 3), 2500, BAND_ALONE)
 
 
+@_check
 def near_and_rest(attend):
     """attend(q, k, v, phi_q, phi_k, band): near keys by e^{qᵀk/√d}, the others by features, under
     one denominator, and no L × L array."""
-    name = "near_and_rest"
     rng = np.random.default_rng(1303)
     for L, band, d in ((12, 2, 4), (9, 0, 9), (5, 6, 4)):
         q, k, v = (rng.normal(size=(L, width)) for width in (d, d, 3))
@@ -1957,19 +1984,18 @@ def near_and_rest(attend):
                 "near keys count twice in the numerator.",
             ),
         ]
-        found = attend(*(x.copy() for x in (q, k, v, phi_q, phi_k)), band)
-        _judge(name, found, rows(np.where(near, E, G)), slips, rtol=1e-8)
+        found = attend(*(x for x in (q, k, v, phi_q, phi_k)), band)
+        _judge(found, rows(np.where(near, E, G)), slips, rtol=1e-8)
     long, phi = rng.normal(size=(2500, 2)), rng.uniform(0.1, 1, size=(2500, 3))
-    _refuse_square(name, lambda: attend(long, long, long, phi, phi, 3), 2500)
-    _pass(name)
+    _no_square(lambda: attend(long, long, long, phi, phi, 3), 2500, BAND_ALONE)
 
 
 # Lesson 14
 
 
+@_check
 def smallest_chunk(choose):
     """choose(L, kernels, cost, work): the least C = 2ᵖ with ⌈L/C⌉ kernels · cost ≤ work."""
-    name = "smallest_chunk"
     cases = [
         (1000, 40, 1e-3, 0.5),  # 12.5 chunks may be
         (48, 10, 0.25, 7.5),  # exactly three chunks
@@ -1995,7 +2021,6 @@ def smallest_chunk(choose):
 
     right, lengths = table(), [L for L, *_ in cases]
     _judge(
-        name,
         [choose(*case) for case in cases],
         right,
         [
@@ -2020,7 +2045,6 @@ def smallest_chunk(choose):
             (table(kernels=1), "each chunk launches `kernels` kernels, not one."),
         ],
     )
-    _pass(name)
 
 
 class _Watched:
@@ -2052,7 +2076,7 @@ class _Watched:
         return len(self.data)
 
 
-class _Read(Exception):
+class _Read(Hint):
     """A value was read; the text says how, and what to write instead."""
 
 
@@ -2114,9 +2138,9 @@ for _name, _how in {
     setattr(_Watched, _name, _raising(_how))
 
 
+@_check
 def bounded(scale):
     """scale(xp, x): rows of x over their largest |entry|, rows of zeros as they are; no read."""
-    name = "bounded"
     rng = np.random.default_rng(1402)
     for n, d in ((5, 3), (3, 6), (4, 4)):
         x = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, size=(n, 1))
@@ -2125,16 +2149,15 @@ def bounded(scale):
         size = np.abs(x).max(axis=1, keepdims=True)
         with np.errstate(all="ignore"):
             try:
-                found = scale(np, x.copy())
-            except ValueError as error:
-                raise Hint(f"{name}: {error}: keepdims=True keeps (n, 1).") from error
-            _numbers(name, np.nan_to_num(found) if isinstance(found, np.ndarray) else found)
+                found = scale(np, x)
+            except _Raised as raised:
+                raise raised.advise("keepdims=True keeps (n, 1).") from raised
+            _numbers(np.nan_to_num(found) if isinstance(found, np.ndarray) else found)
             if np.shape(found) == x.shape and np.isnan(found[1]).all():
-                raise Hint(f"{name}: a row of zeros gives 0/0: divide by 1 there.")
+                raise Hint("a row of zeros gives 0/0: divide by 1 there.")
             entry = np.asarray(found)[2, 0] if np.shape(found) == x.shape else math.nan
             extra = x[2, 0] / entry - size[2, 0]  # what was added to the size, if anything
             _judge(
-                name,
                 found,
                 x / np.where(size > 0, size, 1),
                 [
@@ -2163,15 +2186,14 @@ def bounded(scale):
             try:
                 watched = scale(_watching, _Watched(x.copy()))
             except _Read as read:
-                raise Hint(f"{name}: right, but it waits. {read}") from read
+                raise Hint(f"right, but it waits. {read}") from read
         if not isinstance(watched, _Watched):
-            raise Hint(f"{name}: right, but the result left the device: return an array of xp.")
-    _pass(name)
+            raise Hint("right, but the result left the device: return an array of xp.")
 
 
+@_check
 def decoding_roof(bound):
     """bound(heads, m, d, e, itemsize, rate, bandwidth): (seconds, intensity) of one new token."""
-    name = "decoding_roof"
     cases = [
         (8, 256, 64, 32, 4, 5e13, 3e12),
         (3, 10, 7, 5, 2, 1e9, 1e12),
@@ -2193,9 +2215,8 @@ def decoding_roof(bound):
 
     found = [bound(*case) for case in cases]
     if all(isinstance(pair, float | int) for pair in found):
-        raise Hint(f"{name}: return two numbers: the seconds and the intensity.")
+        raise Hint("return two numbers: the seconds and the intensity.")
     _judge(
-        name,
         found,
         table(),
         [
@@ -2219,51 +2240,47 @@ def decoding_roof(bound):
         ],
         atol=0,
     )
-    _pass(name)
 
 
 # Appendix a1
 
 
+@_check
 def counterexample(witness):
     """witness(d) → x, y, ‖x−y‖ ≥ ¼, lengths ≤ 1: ½(1 − e^{−‖x−y‖²}) MSE⁺ under .1 of the true MSE.
 
     The true MSE of hyperbolic features is ½(1 − e^{−‖x+y‖²}) MSE⁺.
     """
-    name = "counterexample"
     for d in (1, 3, 8):
-        found = _numbers(name, witness(d))
+        found = _numbers(witness(d))
         if found.shape != (2, d):
-            raise Hint(
-                f"{name}: the result has shape {found.shape}; two vectors of width {d} are needed."
-            )
+            raise Hint(f"the result has shape {found.shape}; two vectors of width {d} are needed.")
         x, y = found
         if (found**2).sum(axis=1).max() > 1 + 1e-9:
-            raise Hint(f"{name}: a length is above 1.")
+            raise Hint("a length is above 1.")
         printed = -math.expm1(-((x - y) ** 2).sum())
         true = -math.expm1(-((x + y) ** 2).sum())
         if not found.any():
-            raise Hint(f"{name}: at x = y = 0 both are 0: every draw is exact.")
+            raise Hint("at x = y = 0 both are 0: every draw is exact.")
         if np.linalg.norm(x - y) < 0.25 - 1e-9:
-            raise Hint(f"{name}: the two vectors are less than ¼ apart.")
+            raise Hint("the two vectors are less than ¼ apart.")
         if abs(x @ y) <= 1e-12 * np.linalg.norm(x) * np.linalg.norm(y):
-            raise Hint(f"{name}: at right angles ‖x − y‖ = ‖x + y‖, and the formulas agree.")
+            raise Hint("at right angles ‖x − y‖ = ‖x + y‖, and the formulas agree.")
         if x @ y < 0:
-            raise Hint(f"{name}: here the printed value is too large, and too small is asked for.")
+            raise Hint("here the printed value is too large, and too small is asked for.")
         if printed >= 0.1 * true:
             raise Hint(
-                f"{name}: too small by a factor of {true / printed:.3g} only: bring y nearer to x, "
+                f"too small by a factor of {true / printed:.3g} only: bring y nearer to x, "
                 "or make both longer."
             )
-    _pass(name)
 
 
+@_check
 def repaired_attention(attend):
     """attend(q, k, v, W) = Σ_j Â_ij v_j / Σ_j Â_ij → (L, e), with hyperbolic features.
 
     Â_ij = e^{−‖y_j‖²/2} (1/m) Σ cosh(ωᵀ(x_i + y_j)), x = q d^{−1/4}, y = k d^{−1/4}.
     """
-    name = "repaired_attention"
     errors = {
         "power": "the scale is d^{1/4} on each of q and k, so that their product has √d",
         "sign": "the second half needs exp(−x Wᵀ), or there is no cosh",
@@ -2302,7 +2319,6 @@ def repaired_attention(attend):
                 "this is exact attention: use the features of W.",
             ),
         ]
-        _judge(name, attend(q.copy(), k.copy(), v.copy(), W.copy()), output(), slips)
+        _judge(attend(q, k, v, W), output(), slips)
         unlike = rng.normal(size=(L + 2, d))  # more queries than keys
-        _judge(name, attend(unlike.copy(), k.copy(), v.copy(), W.copy()), output(q=unlike))
-    _pass(name)
+        _judge(attend(unlike, k, v, W), output(q=unlike))

@@ -1,11 +1,14 @@
 """Exercises: a stub for each answer, and a check that tells right from each likely slip."""
 
+import copy
 import inspect
 import math
 import runpy
 
 import numpy as np
 import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.nbgraderformat import MetadataValidator
 from scipy.integrate import quad
 from scipy.linalg import hadamard
@@ -81,16 +84,18 @@ def test_an_exercise_holds_stubs_and_neither_outputs_nor_answers(source):
 
 
 @each_solution
-def test_an_unsolved_exercise_fails_with_not_implemented_and_nothing_else(source, monkeypatch):
+def test_an_unsolved_exercise_asks_for_its_answers_and_fails_nowhere_else(source, monkeypatch):
     monkeypatch.chdir(NOTEBOOKS / "exercises")
     asked = student(read(source))
-    namespace, errors = {}, []
+    namespace, hints = {}, []
     for cell in asked.cells:
         try:
             exec(cell.source if cell.cell_type == "code" else "", namespace)
-        except Exception as error:
-            errors.append(type(error))
-    assert errors == [NotImplementedError] * len(marked(asked, "grade"))
+        except checks.Hint as hint:
+            hints.append(str(hint))
+    unwritten = "write the answer in place of `raise NotImplementedError()`."
+    names = [cell.metadata.nbgrader.grade_id for cell in marked(asked, "solution")]
+    assert hints == [f"{name}: {unwritten}" for name in names]
 
 
 def test_each_exercise_has_a_solution_and_each_check_an_exercise():
@@ -1815,7 +1820,7 @@ WRONG = {
         (slipped(whole=True), "the last, shorter chunk is missing"),
         (slipped(each=lambda x, y: quotient(x) + quotient(y)), "then divide once"),
         (lambda f, g, v, C: chunked(f, g, v, C).swapaxes(0, 1), "shape (10, 3, 2)"),
-        (masked_rows, "an array of length × length is made"),
+        (masked_rows, "that is an L × L array"),
     ],
     "merge_states": [
         (merged(lambda own, other, c: np.ones_like(c)), "rescale z before you add"),
@@ -1990,7 +1995,7 @@ WRONG = {
         (attends_masked(plus(1e-4)), "close, but not equal"),
         (attends_masked(plus(1e-14)), "small features give another result"),
         (hidden_subtracted, "what stands at a hidden key"),
-        (attends_masked(), "an array of length × length is made"),
+        (attends_masked(), "that is an L × L array"),
         (lambda *arguments: attention_loop(*arguments)[:-1], "and (5, 2) is needed"),
         (attends_masked(lambda weights, mask: weights * np.nan), "NaN or infinity"),
     ],
@@ -2011,7 +2016,7 @@ WRONG = {
             lambda g, h: logsumexp(
                 [logsumexp(g[:, None, f] + h[:, f], 1) for f in range(g.shape[1])], 0
             ),
-            "an array of length × length is made",
+            "that is an L × L array",
         ),
     ],
     "directions_for_attention": [
@@ -2216,6 +2221,66 @@ def test_a_slip_gets_its_own_hint(name, answer, hint, capsys):
     assert str(raised.value).startswith(f"{name}: ")
     assert hint in str(raised.value)
     assert capsys.readouterr().out == ""
+
+
+def scribbling(answer):
+    """`answer`, which uses its arguments as scratch once it is done."""
+
+    def call(*arguments):
+        result = copy.deepcopy(answer(*arguments))
+        for array in [x for a in arguments for x in (a if isinstance(a, tuple) else (a,))]:
+            if isinstance(array, np.ndarray):
+                array[...] = 7
+        return result
+
+    return call
+
+
+@pytest.mark.parametrize("name", sorted({*CHECKS} - {"walsh_hadamard"}))  # that one is in place
+def test_an_answer_may_use_its_arguments_as_scratch(name, capsys):
+    getattr(checks, name)(scribbling(RIGHT[name][0]))
+    assert capsys.readouterr().out == f"{name}: right.\n"
+
+
+IN_A_NOTEBOOK = {
+    "def phi(x):\n    return x**2\nchecks.quadratic_features(phi)": (
+        "quadratic_features: only the squares x_i² are there: the products x_i x_j are missing."
+    ),
+    "def phi(x):\n    raise NotImplementedError()\nchecks.quadratic_features(phi)": (
+        "quadratic_features: write the answer in place of `raise NotImplementedError()`."
+    ),
+    "def halve(x):\n    return x / tow  # typed badly\ndef phi(x):\n    return halve(x) ** 2": None,
+    "checks.quadratic_features(phi)": (
+        "quadratic_features: the answer raised NameError: name 'tow' is not defined, in the line "
+        "`return x / tow  # typed badly`."
+    ),
+    "checks.quadratic_features(lambda x: np.linalg.inv(x))": (
+        "quadratic_features: the answer raised LinAlgError: Last 2 dimensions of the array must be "
+        "square, in the line `checks.quadratic_features(lambda x: np.linalg.inv(x))`."
+    ),
+    "checks.quadratic_features(3)": (
+        "quadratic_features: expected a function, got 3: give its name without ()."
+    ),
+    "checks.quadratic_features(lambda x: 1 + np.zeros((len(x), 1)) * x[0, 0])": (
+        "quadratic_features: found 1 at (0, 3), expected 14.92."
+    ),
+}
+
+
+def test_a_notebook_shows_a_hint_in_one_line_and_no_line_of_a_check():
+    cells = [new_code_cell("import numpy as np\nfrom performer_course import checks")]
+    cells += [new_code_cell(source) for source in IN_A_NOTEBOOK]
+    nb = new_notebook(cells=cells)
+    NotebookClient(
+        nb, allow_errors=True, resources={"metadata": {"path": str(NOTEBOOKS)}}
+    ).execute()
+    shown = [
+        line
+        for cell in nb.cells
+        for output in cell.outputs
+        for line in output.get("traceback", ["no error"])
+    ]
+    assert shown == [f"Hint: {hint}" for hint in IN_A_NOTEBOOK.values() if hint]
 
 
 @pytest.mark.parametrize("name", CHECKS)
