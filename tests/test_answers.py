@@ -13,16 +13,20 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from performer_course import attention, features, kernels, near_far, projections, theory
-from tests.test_exercises import SOLUTIONS
-from tools.notebooks import read
+from tools.notebooks import NOTEBOOKS, read
 
 LESSON_14 = {"FLOP/s": 66.9e12, "bytes/s": 3.35e12}  # the peaks of an H100 there, float32
 
 
+def solution(lesson):
+    """The cells of the solutions of a lesson."""
+    (source,) = NOTEBOOKS.glob(f"solutions/{lesson}_*.py")
+    return read(source).cells
+
+
 def states(lesson, *parts):
     """Whether the answer of a lesson holds each of the parts, wherever its lines break."""
-    (source,) = (s for s in SOLUTIONS if s.stem.startswith(lesson))
-    text = " ".join(read(source).cells[-1].source.split())
+    text = " ".join(solution(lesson)[-1].source.split())
     return [part for part in parts if part not in text] == []
 
 
@@ -374,7 +378,7 @@ def test_12_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
     for A in (weights, shifted):
         A /= A.sum(axis=1, keepdims=True)
     exact = softmax(x @ y.T, axis=1)
-    assert np.abs(weights - exact).max() < 0.02 < 0.2 < np.abs(shifted - exact).max()
+    assert np.abs(weights - exact).max() < 0.02 < 0.05 < np.abs(shifted - exact).max()
 
     rows = np.concatenate([factor[:, g, None] * features.positive(x, W) for g in (0, 1)], axis=1)
     together = attention.linear_attention(rows, block_diag(*parts), v)
@@ -442,8 +446,7 @@ def intensity(heads, m=256, d=64, tokens=1):
 
 def test_14_only_several_tokens_at_once_change_the_intensity_much():
     exercise = {}
-    (source,) = (s for s in SOLUTIONS if s.stem.startswith("14"))
-    for cell in read(source).cells:
+    for cell in solution("14"):
         if cell.cell_type == "code" and not cell.source.startswith("checks."):
             exec(cell.source, exercise)
     rates = LESSON_14["FLOP/s"], LESSON_14["bytes/s"]
@@ -459,9 +462,8 @@ def test_14_only_several_tokens_at_once_change_the_intensity_much():
 
 
 def test_14_the_peaks_are_those_of_the_lesson():
-    source = SOLUTIONS[0].parent.parent / "14_on_the_gpu.py"
     flops, moved = LESSON_14["FLOP/s"], LESSON_14["bytes/s"]
-    text = source.read_text(encoding="utf-8")
+    text = (NOTEBOOKS / "14_on_the_gpu.py").read_text(encoding="utf-8")
     assert f'PEAK = {{"bytes": {moved / 1e12}e12, "fp32": {flops / 1e12}e12' in text
     assert states("14", f"{flops / 1e12} TFLOP/s", f"{moved / 1e12} TB/s", "about twenty tokens")
     assert states("14", f"flat from {flops / moved:.0f} FLOPs for each byte on")

@@ -92,7 +92,7 @@ checks.spectral_density(spectral_density)
 # *Up to 2 it is one.* For $a = 2$ it is a Gaussian. For $0 < a < 2$ the integral
 # $\int_0^\infty (1 - \cos\omega\delta)\, \omega^{-1-a}\, d\omega$ is finite, because the integrand
 # is like $\omega^{1-a}$ near 0 and at most $2\omega^{-1-a}$ far out. Substitute
-# $u = \omega|\delta|$, and it is $C\, |\delta|^a$ with a constant $C > 0$. Cut it off below
-# $\varepsilon$: what is then in the exponent of $e^{-|\delta|^a}$ is a constant plus a mixture of
-# cosines with positive weights. The mixture is a kernel, so its exponential is one by the sums,
-# products and limits of lesson 02, and so is the limit $\varepsilon \to 0$.
+# $u = \omega|\delta|$, and it is $C\, |\delta|^a$ with a constant $C > 0$. Begin it at
+# $\varepsilon$ instead of 0: then $-|\delta|^a$ has become a constant plus a mixture of cosines
+# with positive weights. The mixture is a kernel, so its exponential is one by the sums, products
+# and limits of lesson 02, and so is the limit $\varepsilon \to 0$.

@@ -93,11 +93,11 @@ checks.features_needed(features_needed)
 # independent. The variances are the case $z_1 = z_2$, so the covariance is close to both where
 # $z_1^\top z_2$, $\|z_1\|^2$ and $\|z_2\|^2$ nearly agree: where the two keys are near each other.
 # Where all norms are small, it is enough that both keys are short beside the query, because then
-# $z_1$, $z_2$ and $x$ are nearly the same. Then the two relative errors $\eta_1$ and $\eta_2$ are
-# nearly one, and the sum of the weights has it, too. So the division takes it away: to first order
-# a ratio of two weights is off by $\eta_1 - \eta_2$ alone. This is why the variance of a weight
-# alone says little about the output of a row in which near keys share the weight, or one key has
-# nearly all of it.
+# $z_1$, $z_2$ and $x$ are nearly the same. Then the relative errors $\eta_1$ and $\eta_2$ are
+# nearly the same number in each draw, and the sum of the weights is off by that number, too. So the
+# division takes it away: to first order a ratio of two weights is off by $\eta_1 - \eta_2$ alone.
+# This is why the variance of a weight alone says little about the output of a row in which near
+# keys share the weight, or one key has nearly all of it.
 #
 # For hyperbolic features $\cosh a \cosh b = \frac12 \cosh(a + b) + \frac12 \cosh(a - b)$ gives the
 # same with $-z_2$ as a second term, and the covariance is $(\cosh(z_1^\top z_2) - 1)/m$ for $m$
