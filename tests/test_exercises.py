@@ -3,6 +3,7 @@
 import copy
 import inspect
 import math
+import re
 import runpy
 
 import numpy as np
@@ -31,14 +32,23 @@ SOLUTIONS = [source for source in sources() if source.parent.name == "solutions"
 WITHOUT_EXERCISES = "00_start_here"  # its one check shows how checks answer
 WITHOUT_EXERCISE = ["variance_of_mean"]
 STUB = "    # YOUR CODE HERE\n    raise NotImplementedError()"
+EMPTY = (
+    "YOUR ANSWER HERE"  # nbgrader's own stubs: a lecturer's generate_assignment needs no setting
+)
 BEGIN, END = "    ### BEGIN SOLUTION\n", "    ### END SOLUTION"
 
 each_solution = pytest.mark.parametrize("source", SOLUTIONS, ids=lambda source: source.stem)
 
 
-def marked(nb, key):
+def marked(nb, key, kind="code"):
     """The cells that nbgrader knows as answers (key "solution") or as checks (key "grade")."""
-    return [cell for cell in nb.cells if cell.metadata.get("nbgrader", {}).get(key)]
+    cells = [cell for cell in nb.cells if cell.metadata.get("nbgrader", {}).get(key)]
+    return [cell for cell in cells if cell.cell_type == kind]
+
+
+def sentences(text):
+    """The sentences of a text whose displayed formulas are left out."""
+    return re.split(r"(?<=[.?!])\s+", re.sub(r"(?s)\$\$.*?\$\$", "", text).strip())
 
 
 # What the files hold
@@ -56,11 +66,18 @@ def test_each_answer_has_a_check_of_its_name(source):
 
 
 @each_solution
+def test_the_last_cell_answers_in_writing_what_the_one_before_gives_to_think_about(source):
+    nb = read(source)
+    assert nb.cells[-2].source.startswith("## To think about\n")
+    assert marked(nb, "solution", "markdown") == marked(nb, "grade", "markdown") == nb.cells[-1:]
+    assert len(sentences(nb.cells[-1].source)) >= 3
+    assert nb.cells[-1].metadata.nbgrader.points == 0  # nobody has to grade it by hand
+
+
+@each_solution
 def test_nbgrader_accepts_the_metadata(source):
-    cells = marked(read(source), "solution") + marked(read(source), "grade")
-    for cell in cells:
-        MetadataValidator().validate_cell(cell)
-    assert len({cell.metadata.nbgrader.grade_id for cell in cells}) == len(cells)
+    for nb in (read(source), student(read(source))):
+        MetadataValidator().validate_nb(nb)  # each cell, and no grade_id twice
 
 
 @each_solution
@@ -74,6 +91,10 @@ def test_the_committed_exercise_is_what_the_solution_makes(source, tmp_path):
 def test_an_exercise_holds_stubs_and_neither_outputs_nor_answers(source):
     solved, asked = read(source), student(read(source))
     answers = [cell.id for cell in marked(solved, "solution")]
+    written = solved.cells.pop().source
+    assert asked.cells.pop().source == EMPTY
+    shown = "\n".join(cell.source for cell in asked.cells)
+    assert [sentence for sentence in sentences(written) if sentence in shown] == []
     for cell, answer in zip(asked.cells, solved.cells, strict=True):
         assert cell.get("outputs", []) == []
         assert cell.get("execution_count") is None

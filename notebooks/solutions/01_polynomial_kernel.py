@@ -83,3 +83,17 @@ checks.distance_to_mean(distance_to_mean)
 # $(1, \sqrt2\, x_1, \sqrt2\, x_2, x_1^2, \sqrt2\, x_1 x_2, x_2^2)$ of the kernel $(x^\top y + 1)^2$
 # lie, when $x$ runs over a circle around the origin, and what does a hyperplane of $\mathbb{R}^6$ look
 # like back in the plane?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# The kernel knows the length: $\|\varphi(x)\|^2 = K(x, x) = (\|x\|^2 + 1)^2$. So a circle of radius
+# $r$ around the origin lands on the sphere of radius $r^2 + 1$ around the origin of $\mathbb{R}^6$,
+# and two rings of different radii land on two different spheres.
+#
+# A hyperplane is the set where $w^\top \varphi(x) = b$. Written out, that is a polynomial of degree
+# at most two in $x_1$ and $x_2$, set to zero. So back in the plane it is a conic section: an
+# ellipse, a parabola, a hyperbola, a line, two lines, or a degenerate case such as a single point
+# or nothing at all. Every such polynomial occurs, because the six coordinates are multiples of all
+# the monomials up to degree two. What the lesson's three coordinates lack are the linear terms:
+# there $\varphi(-x) = \varphi(x)$, so its conics are symmetric about the origin. With them a circle
+# may lie anywhere; the one of radius 3 around $(2, 1)$, for instance, is the hyperplane
+# $x_1^2 + x_2^2 - 4 x_1 - 2 x_2 = 4$.

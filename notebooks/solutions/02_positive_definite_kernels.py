@@ -82,3 +82,17 @@ checks.taylor_features(taylor_features)
 #
 # The kernel $\min(x, y)$ on $x, y \ge 0$ is positive definite. Find its features: which function
 # of $t$, one for each $x$, has $\int_0^\infty \varphi_x(t)\, \varphi_y(t)\, dt = \min(x, y)$?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# Take the indicator of an interval: $\varphi_x(t) = 1$ for $0 \le t < x$, and 0 elsewhere. The
+# product $\varphi_x(t)\, \varphi_y(t)$ is 1 where both are, so on $[0, \min(x, y))$, and the length
+# of that interval is the integral. This also proves that the minimum is a kernel, because
+#
+# $$\sum_{i,j} c_i c_j \min(x_i, x_j) = \int_0^\infty \Bigl(\sum_i c_i\, \varphi_{x_i}(t)\Bigr)^2 dt \;\ge\; 0 :$$
+#
+# it is the lesson's proof, with a function for the list of features and an integral for the sum. At
+# the points $1, 2, \dots, n$ the functions become rows: row $i$ of a matrix $T$ has $i$ ones and
+# then zeros, and $(T T^\top)_{ij} = \min(i, j)$ counts the ones that two rows share. You may know
+# this matrix from elsewhere. Add up independent steps of mean 0 and variance 1: the sums after $i$
+# and after $j$ steps have the covariance $\min(i, j)$, because only the steps that both contain
+# count.

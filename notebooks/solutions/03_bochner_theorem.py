@@ -77,3 +77,22 @@ checks.spectral_density(spectral_density)
 # For which $a > 0$ is $k(\delta) = e^{-|\delta|^a}$ a kernel on the real line? Try some values of $a$
 # below and above 2 with Gram matrices of points on a grid. (Schoenberg settled it in
 # 1938, *Transactions of the AMS* 44, 522–536.)
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# Exactly for $0 < a \le 2$.
+#
+# *Above 2 it is none.* By Bochner's theorem a kernel with $k(0) = 1$ is a mean of cosines, and
+# $1 - \cos 2\theta = 2 (1 - \cos\theta)(1 + \cos\theta) \le 4 (1 - \cos\theta)$, so
+# $1 - k(2\delta) \le 4\, (1 - k(\delta))$. But $1 - e^{-|\delta|^a}$ is about $|\delta|^a$ near 0,
+# and grows by the factor $2^a > 4$ when a small $\delta$ is doubled. So three points at distance
+# $\delta$ with the weights $1, -2, 1$ are enough, if they are close: their quadratic form is
+# $6 - 8 k(\delta) + 2 k(2\delta)$, for $a = 3$ and $\delta = \frac12$ it is $-0.32$. (On a coarse
+# grid you will find nothing: at the whole numbers, with $a = 3$, all eigenvalues are above 0.26.)
+#
+# *Up to 2 it is one.* For $a = 2$ it is a Gaussian. For $0 < a < 2$ the integral
+# $\int_0^\infty (1 - \cos\omega\delta)\, \omega^{-1-a}\, d\omega$ is finite, because the integrand
+# is like $\omega^{1-a}$ near 0 and at most $2\omega^{-1-a}$ far out. Substitute
+# $u = \omega|\delta|$, and it is $C\, |\delta|^a$ with a constant $C > 0$. Begin it at
+# $\varepsilon$ instead of 0: then $-|\delta|^a$ has become a constant plus a mixture of cosines
+# with positive weights. The mixture is a kernel, so its exponential is one by the sums, products
+# and limits of lesson 02, and so is the limit $\varepsilon \to 0$.

@@ -85,3 +85,19 @@ checks.directions_needed(directions_needed)
 # For the Gaussian kernel the two forms have the same variance at large $r$, at equal $F$. What
 # happens to each at $r = 0$, and why does it matter for the diagonal of a Gram matrix that one
 # wants to invert?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# At $r = 0$ cosine and sine are exact, because $\cos^2 + \sin^2 = 1$ for every draw. Cosine with a
+# phase is not: its formula leaves the variance $(1 + \frac12 - 1)/F = 1/2F$, half of what both have
+# at large $r$. So the one Gram matrix has ones on its diagonal, and the other has
+# $s_i^2 = \|\varphi(x_i)\|^2$, which scatters around 1.
+#
+# Before one inverts, one adds $\alpha$ to the diagonal, as in ridge regression. Write
+# $\hat K = S \hat C S$, with the lengths $s_i$ on the diagonal of $S$ and ones on that of $\hat C$.
+# Then $\hat K + \alpha I = S\, (\hat C + \alpha S^{-2})\, S$, so with a phase each point gets a
+# penalty of its own, $\alpha / s_i^2$, by chance: with $F = 1000$ features $s_i^2$ has a standard
+# deviation of 2.2 %. That is a nuisance rather than a disaster, because
+# $\varphi(X) \varphi(X)^\top$ has no negative eigenvalue in either form, and $\alpha > 0$ keeps it
+# invertible. But do not repair the diagonal by writing ones into it. Two equal points with
+# $s^2 > 1$ would get the block of entries $1, s^2, s^2, 1$, with the eigenvalue $1 - s^2 < 0$.
+# Cosine and sine leave nothing to repair.

@@ -76,3 +76,22 @@ checks.orthogonal_directions(orthogonal_directions)
 #
 # Two rows of a block are orthogonal, so they are dependent. Are they uncorrelated? Is the matrix $W$
 # of one block, with its χ norms, a Gaussian matrix?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# They are uncorrelated. Given $\omega_1$, the direction of $\omega_2$ is uniform among those
+# orthogonal to it, so $\omega_2$ and $-\omega_2$ are equally likely, and
+# $\mathbb{E}[\omega_1 \omega_2^\top] = 0$: each entry of one row has correlation zero with each
+# entry of the other.
+#
+# But $W$ is not a Gaussian matrix, although each row alone is $\mathcal{N}(0, I_d)$. If all its
+# entries were jointly Gaussian, uncorrelated rows would be independent, and two independent
+# Gaussian vectors are orthogonal with probability zero. These are always orthogonal. The dependence
+# shows as soon as one looks at squares. For a unit vector $u$ the coordinates $\theta_i$ of a
+# uniform point on the sphere have $\mathbb{E}[\theta_1^2 \theta_2^2] = 1/(d(d + 2))$, and the
+# squared lengths are independent with mean $d$, so
+#
+# $$\operatorname{Cov}\bigl((\omega_1^\top u)^2, (\omega_2^\top u)^2\bigr) = \frac{d^2}{d (d + 2)} - 1
+# = -\frac{2}{d + 2} .$$
+#
+# This is the gain of the lesson: near 0 a cosine is $1 - \frac12 r^2 (\omega^\top u)^2$, so two of
+# them have the covariance $\frac14 r^4$ times that, $-r^4/(2(d + 2))$.

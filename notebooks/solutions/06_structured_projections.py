@@ -83,3 +83,17 @@ checks.simplex_corners(simplex_corners)
 #
 # Why is $-1/(d-1)$ the most negative cosine that $d$ unit vectors can all have with one another?
 # (Look at the squared length of their sum.)
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# The squared length of a sum is not negative. If all cosines are $c$, the $d$ unit vectors have
+#
+# $$0 \;\le\; \Bigl\| \sum_{i=1}^d u_i \Bigr\|^2 = \sum_i \|u_i\|^2 + \sum_{i \ne j} u_i^\top u_j
+# = d + d (d - 1)\, c ,$$
+#
+# so $c \ge -1/(d - 1)$. If the cosines differ, the same line holds with their mean for $c$: some
+# may be more negative, but not all. Equality holds exactly where the vectors add up to zero, as the
+# corners of the simplex do. Note that the dimension has not been used, only the number of vectors.
+# So $n$ unit vectors in any space have a mean cosine of at least $-1/(n - 1)$, and the more of them
+# there are, the less they can avoid one another. And vectors that add up to zero are dependent: our
+# $d$ corners span only $d - 1$ dimensions, which is why $\mathbb{R}^d$ has room for one corner
+# more, at the cosine $-1/d$.

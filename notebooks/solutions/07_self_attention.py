@@ -86,3 +86,17 @@ checks.rotary(rotary)
 # In exercise 2 the causal rule already hides the fillers at the end from every row that is read. So
 # why does a decoder need a padding mask at all? Think of fillers at the beginning, where a batch of
 # prompts is often padded so that all end together. And what becomes of a row that sees no key?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# With fillers at the end, a row $i$ that is read sees the keys $j \le i$, and these are all true
+# tokens. There the padding mask changes only rows that nobody reads. With fillers at the beginning
+# it is the other way round: they come before every true token, so the causal rule shows all of them
+# to every row that is read, and without a padding mask each would get a weight. What a model says
+# to a prompt would then depend on how long the longest prompt in its batch happens to be.
+# (Positions that are added have to be counted from the first true token, for the same reason.)
+#
+# The rows of these fillers see no key at all, since the keys before them are fillers, too. All
+# their logits are $-\infty$, and a softmax that subtracts the largest computes
+# $-\infty - (-\infty)$, which is NaN. Nobody reads that row, so it looks harmless, but in the next
+# block it is the value of a hidden key, and $0 \cdot \text{NaN}$ is NaN: it reaches every row that
+# is read. So such a row must be given something finite. The package gives it zeros.

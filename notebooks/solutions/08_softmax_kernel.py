@@ -86,4 +86,24 @@ checks.nearer_keys(nearer_keys)
 #
 # In exercise 3 all keys moved. What would adding one vector to all queries do? And for an invertible
 # matrix $B$ of shape $(d, d)$, the rows $qB$ and $kB^{-\top}$ have the same products as $q$ and $k$. Which
-# diagonal $B$ makes the mean of $\|q_i - k_j\|^2$ least, and what has it to do with $d^{-1/4}$ on each side?
+# diagonal $B$ makes the mean of $\|q_i B - k_j B^{-1}\|^2$ least? What has it to do with $d^{-1/4}$ on each
+# side, and when are equal shares the best?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# Adding $u$ to all queries adds $u^\top k_j / \sqrt d$ to the logits. This is not the same for all
+# keys, so it does not cancel: key $j$ gets its weight times $e^{u^\top k_j / \sqrt d}$, and
+# attention changes unless all $u^\top k_j$ are equal. But the factor depends on the key alone, so
+# one may divide the features of the key by it. Lesson 12 comes back to that.
+#
+# For $B$ with the diagonal $b_1, \dots, b_d$, let $A_c$ and $C_c$ be the mean squares of coordinate
+# $c$ over the queries and over the keys. The products do not change, so only the squares count:
+#
+# $$\overline{\|q_i B - k_j B^{-1}\|^2} = \sum_{c=1}^d \Bigl( b_c^2 A_c + \frac{C_c}{b_c^2} \Bigr) -
+# 2\, \overline{q_i^\top k_j} .$$
+#
+# Each term is least where $b_c^4 = C_c / A_c$, and there its two parts are equal: the best $B$
+# gives queries and keys the same mean square in every coordinate. To share out $d^{-1/2}$ is the
+# case $B = bI$, since $d^{-1/4} b$ goes on the queries and $d^{-1/4} / b$ on the keys, and there
+# the best is $b^4 = \overline{\|k\|^2} / \overline{\|q\|^2}$. So equal shares are best exactly
+# where queries and keys have the same mean squared length. If the keys are longer, then $b > 1$:
+# more of the division belongs on them.

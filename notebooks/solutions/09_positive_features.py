@@ -82,3 +82,23 @@ checks.features_needed(features_needed)
 # relative errors of the two positive estimates have the covariance $(e^{z_1^\top z_2} - 1)/m$. When
 # is it close to both variances, and what does the division by the sum of the weights do then? How
 # does the formula change for hyperbolic features?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# In units of the right value, one direction estimates $e^{\omega^\top z_i - \|z_i\|^2/2}$, which
+# has mean 1. By the lemma of the lesson the product of two of these has the mean
+#
+# $$e^{\|z_1 + z_2\|^2/2 - \|z_1\|^2/2 - \|z_2\|^2/2} = e^{z_1^\top z_2} .$$
+#
+# Subtract the product of the means, 1, and divide by $m$, since different directions are
+# independent. The variances are the case $z_1 = z_2$, so the covariance is close to both where
+# $z_1^\top z_2$, $\|z_1\|^2$ and $\|z_2\|^2$ nearly agree: where the two keys are near each other.
+# Where all norms are small, it is enough that both keys are short beside the query, because then
+# $z_1$, $z_2$ and $x$ are nearly the same. Then the relative errors $\eta_1$ and $\eta_2$ are
+# nearly the same number in each draw, and the sum of the weights is off by that number, too. So the
+# division takes it away: to first order a ratio of two weights is off by $\eta_1 - \eta_2$ alone.
+# This is why the variance of a weight alone says little about the output of a row in which near
+# keys share the weight, or one key has nearly all of it.
+#
+# For hyperbolic features $\cosh a \cosh b = \frac12 \cosh(a + b) + \frac12 \cosh(a - b)$ gives the
+# same with $-z_2$ as a second term, and the covariance is $(\cosh(z_1^\top z_2) - 1)/m$ for $m$
+# directions. It is never negative.

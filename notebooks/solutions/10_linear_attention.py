@@ -82,5 +82,21 @@ checks.directions_for_attention(directions_for_attention)
 # ## To think about
 #
 # Adding a constant to every *logarithm* of a feature changes nothing in attention. Adding a
-# constant to every *feature* changes all. Which multiples of features, one for each key, change
-# nothing? Which change the attention, and to what?
+# constant to every *feature* changes the weights. Now multiply the features of each key $j$ by a number
+# $c_j > 0$. For which numbers does nothing change? What does the attention become for the others?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# Let key $j$ have the features $c_j\, \varphi(k_j)$ with $c_j > 0$. Its weight is multiplied by
+# $c_j$ in the numerator and in the denominator, so
+#
+# $$A_{ij} \quad\text{becomes}\quad \frac{c_j A_{ij}}{\sum_l c_l A_{il}} .$$
+#
+# If all $c_j$ are equal, they cancel, and nothing changes. If they are not, the weights change in
+# every row, because the ratio of two of them is multiplied by $c_j / c_l$ (and with positive
+# features none is zero). The new attention is the old one with $\ln c_j$ added to the logits of key
+# $j$: some keys count more, for all queries alike. Several things you know are of this kind. A key
+# that occurs three times is one key with $c_j = 3$; a mask is the limit $c_j = 0$; and if one
+# forgets the factor $e^{-\|k_j'\|^2/2}$ of a positive feature, that is $c_j = e^{\|k_j'\|^2/2}$,
+# and long keys win. A query's features, in contrast, may be multiplied by anything, because each
+# row has a denominator of its own. And to add a constant $a$ to every logarithm is the case of
+# equal $c_j = e^a$.

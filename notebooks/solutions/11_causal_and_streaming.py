@@ -86,3 +86,17 @@ checks.shrunk_recall(shrunk_recall)
 # A text is shared among four machines, one quarter each. Each machine can make the state of its quarter
 # without the others. What does each of them need from the others before it can compute its causal
 # rows, how many numbers are that, and does it depend on the length of the text?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# A machine needs what stands before its quarter, and nothing of what comes after. Because the sum
+# is all that its rows read of the past, that is one state: the merge of the states of all earlier
+# quarters. The first machine needs nothing, the second the state of the first, the third the merge
+# of two, the fourth the merge of three; the state of the last quarter is needed by nobody. Merging
+# does not make a state larger, so each of the three needs $m (e + 2)$ numbers for each head and
+# layer, however long the text is. With $m = 256$ and $e = 64$ that is 16,896. Exact attention would
+# need all earlier keys and values, $d + e$ numbers for each token: with $d = 64$ that is more from
+# the 133rd token on.
+#
+# All machines must use the same directions $W$, or their states do not belong together. And nobody
+# has to wait until a neighbour has finished its rows: all four states can be made at once, and only
+# the merges, $O(m e)$ each, go from machine to machine.

@@ -99,4 +99,19 @@ checks.near_and_rest(near_and_rest)
 #
 # Banded attention with band $b$ moves information $b$ tokens along the sequence. How far does it
 # move in a stack of $n$ such layers? How does that compare with a stack of layers with a far field?
-# And which of the two could copy one token over half a sequence?
+# Which of the two could copy one token over half a sequence, and which could copy each?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# Through $n$ layers of band $b$ information moves up to $n b$ tokens, so it takes $L/2b$ layers to
+# half a sequence: 32 for the lesson's $L = 512$ and $b = 8$. With a far field every token reaches
+# every other in the first layer. But it travels in a sum over all keys, of $F$ features by $e + 1$
+# numbers, in which it is one term among $L$.
+#
+# One token, the same for all rows, either can copy: the far field at once, if some feature is large
+# for that key and small for all others, and the band after its 32 layers, if each has scores sharp
+# enough to pass the token on. To copy *each* token over half a sequence is another matter. That
+# matrix has $L/2$ rows with a one in a different column each, so all its $L/2$ singular values are
+# 1. A far field of one map has rank $F$ at most, so in one layer it misses the matrix by at least
+# $L/2 - F$ in squared Frobenius norm, of $L/2$. The band can do it, because a shift by $b$ tokens
+# lies in the band, and 32 such shifts, one after the other, are the copy. So reach is not capacity:
+# the far field has the first, the band the second, and exact attention has both, at $O(L^2)$.

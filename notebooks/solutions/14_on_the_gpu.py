@@ -104,3 +104,23 @@ checks.decoding_roof(decoding_roof)
 # The intensity of exercise 3 is about one. What would you change so that a GPU that decodes is worth its
 # price: more features, more heads, more texts at once, or several tokens of one text at once? Which of these
 # changes the intensity, and which only the bytes?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# Take $d = e$ in float32. Then there are $9 m d$ FLOPs for each head, and $8 m d$ bytes for each
+# head and $4 m d$ once, for $W$.
+#
+# - *More features* multiply all of these by the same number: more bytes, the same intensity.
+# - *More heads* share $W$, so the intensity rises from $3/4$ for one head towards $9/8$ for many,
+#   and no further, because each head has a state of its own that is read and written.
+# - *More texts at once* have states of their own as well, so here they are the same as more heads.
+#   They are worth having all the same, because one launch serves them all, and in the rest of the
+#   model they share the large matrices.
+# - *Several tokens of one text at once* change the intensity. The state is read and written once
+#   for all $T$ of them, so with many heads there are $(8T + 1) m d$ FLOPs for $8 m d$ bytes, about
+#   $T + 1/8$ for each byte (without the few FLOPs between the tokens themselves). With the peaks of
+#   lesson 14, 66.9 TFLOP/s in float32 and 3.35 TB/s, the roof is flat from 20 FLOPs for each byte
+#   on, so about twenty tokens would do.
+#
+# But where do several tokens come from, if each is known only when the one before it has been
+# written? In a prompt they are there. In writing they must be guessed, by a cheaper model for
+# instance, and checked together.

@@ -80,3 +80,21 @@ checks.repaired_attention(repaired_attention)
 # The factor $1/\sqrt{2m}$ is missing from the listing in 2. Why is that not a fourth error? One of the
 # three errors would have been found at once with more queries than keys. Which? Which test finds each
 # of the other two? One of them leaves the limit of many directions unchanged: what does it cost?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# The factor $1/\sqrt{2m}$ would stand on $\varphi(x)$ and on $\varphi(y)$, so it multiplies
+# numerator and denominator by the same $1/2m$ and cancels. It would be an error where kernel values
+# themselves are wanted.
+#
+# With more queries than keys, and more than one key, `A.sum(axis=0)` has one entry for each key
+# where the rows of `A @ v` need one for each query. The shapes do not fit, and NumPy refuses. (With
+# $L = S$ the line runs. Values that are all one find it there, because every weighted mean of ones
+# is one.) The scale $d^{1/2}$ on each side is found by many directions: the outputs tend to
+# $\operatorname{softmax}(QK^\top / d)\, V$, not to attention, so the error does not fall. That test
+# does not find the doubled exponential, because positive features have the right limit, too. What
+# finds it is a property of hyperbolic features alone: they do not change when $W$ becomes $-W$.
+#
+# The doubled exponential costs variance. The listing computes $2m$ features and has the accuracy of
+# $m$: the squared relative error of a weight is $(e^s - 1)/m$ in place of
+# $\frac2m \sinh^2 \frac s2$, with $s = \|x + y\|^2$. That is larger by the factor $2/(1 - e^{-s})$,
+# which is 3.2 at $s = 1$, never less than 2, and without bound as $s \to 0$.

@@ -1,0 +1,531 @@
+"""What the answers to "To think about" claim, held to the truth: one part a lesson.
+
+`states` asks that the answer holds a formula or a number; beside it that is computed.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.linalg import block_diag
+from scipy.optimize import minimize
+from scipy.special import softmax
+
+from performer_course import attention, features, kernels, near_far, projections, theory
+from tools.notebooks import NOTEBOOKS, read
+
+LESSON_14 = {"FLOP/s": 66.9e12, "bytes/s": 3.35e12}  # the peaks of an H100 there, float32
+
+
+def solution(lesson):
+    """The cells of the solutions of a lesson."""
+    (source,) = NOTEBOOKS.glob(f"solutions/{lesson}_*.py")
+    return read(source).cells
+
+
+def states(lesson, *parts):
+    """Whether the answer of a lesson holds each of the parts, wherever its lines break."""
+    text = " ".join(solution(lesson)[-1].source.split())
+    return [part for part in parts if part not in text] == []
+
+
+def z_score(samples, exact):
+    return (samples.mean() - exact) / (samples.std(ddof=1) / math.sqrt(len(samples)))
+
+
+# 01
+
+
+def test_01_a_circle_is_lifted_onto_the_sphere_whose_radius_the_kernel_knows():
+    assert states("01", "sphere of radius $r^2 + 1$")
+    angle = np.linspace(0, 2 * np.pi, 50)
+    for r in (0.5, 1.0, 3.0):
+        circle = r * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        lengths = np.linalg.norm(features.monomials(circle, 2, 1.0), axis=1)
+        np.testing.assert_allclose(lengths, r**2 + 1, rtol=1e-13)
+
+
+def test_01_hyperplanes_are_conics_and_without_linear_terms_symmetric_ones():
+    assert states("01", "radius 3 around $(2, 1)$", "$x_1^2 + x_2^2 - 4 x_1 - 2 x_2 = 4$")
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    circle = ((x - [2, 1]) ** 2).sum(axis=1) - 9
+    np.testing.assert_allclose(circle, (x**2).sum(1) - x @ [4, 2] - 4, atol=1e-13)
+    six, three = features.monomials(x, 2, 1.0), features.monomials(x, 2)
+    assert np.linalg.matrix_rank(six) == 6  # so every polynomial of degree two is w·φ
+    np.testing.assert_allclose(six @ np.linalg.lstsq(six, circle)[0], circle, atol=1e-12)
+    np.testing.assert_allclose(features.monomials(-x, 2), three, rtol=1e-14)
+
+
+# 02
+
+
+def test_02_the_minimum_is_the_inner_product_of_indicators():
+    n = 7
+    T, steps = np.tril(np.ones((n, n))), np.arange(1, n + 1)
+    assert states("02", "(T T^\\top)_{ij} = \\min(i, j)")
+    np.testing.assert_array_equal(T @ T.T, np.minimum.outer(steps, steps))
+    for x, y in [(0.3, 2.0), (1.7, 0.4), (1.0, 1.0)]:
+        both, _ = quad(lambda t, x=x, y=y: float(t < x) * float(t < y), 0, 3, points=[x, y])
+        assert both == pytest.approx(min(x, y), abs=1e-12)
+    walks = np.random.default_rng(0).choice([-1.0, 1.0], size=(200_000, n)).cumsum(axis=1)
+    assert abs(z_score(walks[:, 2] * walks[:, 5], 3)) < 4
+
+
+# 03
+
+
+def exponential_gram(points, a):
+    return np.exp(-(np.abs(points[:, None] - points[None]) ** a))
+
+
+def test_03_up_to_the_power_two_no_eigenvalue_is_negative_and_above_it_one_is():
+    assert states("03", "Exactly for $0 < a \\le 2$.")
+    fine = np.arange(-40, 41) / 10
+    for a in (0.3, 0.5, 1, 1.5, 1.9, 2):
+        assert np.linalg.eigvalsh(exponential_gram(fine, a))[0] > -1e-13
+    for a in (2.1, 2.5, 3, 4, 8):
+        assert np.linalg.eigvalsh(exponential_gram(fine, a))[0] < -1e-3
+
+
+def test_03_three_near_points_refuse_a_power_above_two_and_whole_numbers_do_not():
+    c, near = np.array([1, -2, 1]), np.array([-0.5, 0, 0.5])
+    form = c @ exponential_gram(near, 3) @ c
+    k = np.exp(-(np.array([0.5, 1.0]) ** 3))
+    assert form == pytest.approx(6 - 8 * k[0] + 2 * k[1], rel=1e-13)
+    assert states("03", "$6 - 8 k(\\delta) + 2 k(2\\delta)$", f"it is ${form:.2f}$", "above 0.26")
+    assert np.linalg.eigvalsh(exponential_gram(np.arange(-50.0, 51), 3))[0] > 0.26
+
+
+@pytest.mark.parametrize("a", [0.5, 1.0, 1.5])
+def test_03_the_power_of_a_distance_is_a_mixture_of_waves_with_positive_weights(a):
+    def mixture(delta):
+        def f(w):
+            return (1 - math.cos(w * delta)) * w ** (-1 - a)
+
+        far = 60 * math.pi  # beyond it: the ones in closed form, the cosines by their own rule
+        waves, _ = quad(lambda w: w ** (-1 - a), far, np.inf, weight="cos", wvar=delta)
+        return quad(f, 0, far, limit=2000)[0] + far**-a / a - waves
+
+    C = mixture(1.0)
+    assert C > 0
+    for delta in (0.5, 2.0):
+        assert mixture(delta) == pytest.approx(C * delta**a, rel=1e-6)
+
+
+# 04
+
+
+def test_04_with_a_phase_the_diagonal_scatters_and_without_it_is_one():
+    F, x = 1000, np.ones((1, 3))
+    assert theory.fourier_variance(0.0, F // 2) == 0
+    spread = math.sqrt(theory.fourier_phase_variance(0.0, F))
+    assert spread**2 == pytest.approx(1 / (2 * F))
+    assert theory.fourier_phase_variance(9.0, F) == pytest.approx(1 / F)
+    assert theory.fourier_variance(9.0, F // 2) == pytest.approx(1 / F)
+    assert states("04", "$(1 + \\frac12 - 1)/F = 1/2F$", "$F = 1000$", f"{100 * spread:.1f} %")
+    rng = np.random.default_rng(0)
+    squares = []
+    for _ in range(500):
+        W, b = projections.iid(rng, F, 3), projections.phases(rng, F)
+        squares.append((features.fourier_phase(x, W, b) ** 2).sum())
+        assert (features.fourier(x, W) ** 2).sum() == pytest.approx(1, abs=1e-12)
+    assert abs(z_score((np.array(squares) - 1) ** 2, 1 / (2 * F))) < 4
+
+
+def test_04_a_phase_gives_each_point_a_penalty_of_its_own():
+    rng, alpha = np.random.default_rng(1), 0.1
+    x = rng.normal(size=(20, 2))
+    phi = features.fourier_phase(x, projections.iid(rng, 30, 2), projections.phases(rng, 30))
+    K, s = phi @ phi.T, np.linalg.norm(phi, axis=1)
+    C, S = K / np.outer(s, s), np.diag(s)
+    inside = C + alpha * np.diag(s**-2.0)
+    np.testing.assert_allclose(S @ inside @ S, K + alpha * np.eye(20), atol=1e-13)
+    np.testing.assert_allclose(np.diag(C), 1)
+    square = 1.2
+    repaired = np.linalg.eigvalsh([[1, square], [square, 1]])
+    assert repaired[0] == pytest.approx(1 - square)
+
+
+# 05
+
+
+def test_05_rows_of_a_block_are_uncorrelated_and_their_squares_are_not():
+    rng, d, draws = np.random.default_rng(0), 5, 40_000
+    W = projections.orthogonal(rng, d * draws, d).reshape(draws, d, d)  # independent blocks
+    first, second = W[:, 0], W[:, 1]
+    for i in range(d):
+        for j in range(d):
+            assert abs(z_score(first[:, i] * second[:, j], 0)) < 4
+    np.testing.assert_allclose((first * second).sum(axis=1), 0, atol=1e-12)
+    squares = (first[:, 0] ** 2 - 1) * (second[:, 0] ** 2 - 1)
+    assert abs(z_score(squares, -2 / (d + 2))) < 4
+    assert states("05", "-\\frac{2}{d + 2}", "$-r^4/(2(d + 2))$")
+    r = 0.05
+    gain = theory.orthogonal_fourier_variance(r, d, d) - theory.fourier_variance(r, d)
+    assert gain * d / (d - 1) == pytest.approx(-(r**4) / (2 * (d + 2)), rel=0.01)
+
+
+# 06
+
+
+def test_06_no_unit_vectors_have_a_mean_cosine_below_that_of_a_simplex():
+    def mean_cosine(u):
+        return (np.square(u.sum(axis=0)).sum() - len(u)) / (len(u) * (len(u) - 1))
+
+    rng = np.random.default_rng(0)
+    assert states("06", "$c \\ge -1/(d - 1)$", "at the cosine $-1/d$")
+    for n, d in [(3, 2), (4, 9), (9, 4), (30, 3)]:
+        u = rng.normal(size=(n, d))
+        pairs = np.concatenate([u, -u])  # they add up to zero
+        for vectors in (u, pairs):
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        assert mean_cosine(u) > -1 / (n - 1)
+        assert mean_cosine(pairs) == pytest.approx(-1 / (2 * n - 1))
+    for d in (2, 5, 8):
+        corners = np.eye(d + 1) - 1 / (d + 1)  # d + 1 of them
+        assert np.linalg.matrix_rank(corners) == d
+        corners /= np.linalg.norm(corners, axis=1, keepdims=True)
+        np.testing.assert_allclose((corners @ corners.T)[~np.eye(d + 1, dtype=bool)], -1 / d)
+
+
+# 07
+
+
+def test_07_fillers_at_the_beginning_need_the_mask_and_those_at_the_end_do_not():
+    rng, n, fillers = np.random.default_rng(0), 6, 3
+    q, k, v = rng.normal(size=(3, n, 4))
+    alone = attention.softmax_attention(q, k, v, causal=True)
+    junk = rng.normal(size=(3, fillers, 4))
+    padded = {
+        "end": [np.concatenate([x, filler]) for x, filler in zip((q, k, v), junk, strict=True)],
+        "start": [np.concatenate([filler, x]) for x, filler in zip((q, k, v), junk, strict=True)],
+    }
+    rows = {"end": slice(n), "start": slice(fillers, None)}
+    unmasked = {
+        side: attention.softmax_attention(*padded[side], causal=True)[rows[side]] for side in padded
+    }
+    np.testing.assert_allclose(unmasked["end"], alone, rtol=1e-12)
+    assert np.abs(unmasked["start"] - alone).min() > 1e-3
+    mask = np.arange(n + fillers) >= fillers
+    masked = attention.softmax_attention(*padded["start"], causal=True, key_mask=mask)
+    np.testing.assert_allclose(masked[fillers:], alone, rtol=1e-12)
+    assert states("07", "The package gives it zeros.")
+    assert (masked[:fillers] == 0).all()
+
+
+def test_07_a_row_that_sees_no_key_would_spoil_the_rows_that_are_read():
+    logits = np.where(np.tri(4, dtype=bool) & (np.arange(4) >= 1), 0.0, -np.inf)
+    with np.errstate(invalid="ignore"):
+        weights = softmax(logits, axis=1)
+        assert np.isnan(weights[0]).all()
+        assert np.isfinite(weights[1:]).all()
+        assert (weights[1:, 0] == 0).all()
+        after = weights @ (weights @ np.ones((4, 2)))
+    assert np.isnan(after).all()
+
+
+# 08
+
+
+def test_08_a_vector_added_to_the_queries_is_a_factor_for_each_key():
+    rng, d = np.random.default_rng(0), 4
+    q, k, v = rng.normal(size=(3, 6, d))
+    u = rng.normal(size=d)
+    moved = attention.softmax_attention(q + u, k, v)
+    assert np.abs(moved - attention.softmax_attention(q, k, v)).max() > 0.1
+    weights = np.exp(q @ k.T / math.sqrt(d)) * np.exp(k @ u / math.sqrt(d))
+    np.testing.assert_allclose(moved, weights @ v / weights.sum(axis=1, keepdims=True), rtol=1e-12)
+
+
+def test_08_the_best_diagonal_gives_both_sides_the_same_mean_squares():
+    rng, d = np.random.default_rng(1), 3
+    q = rng.normal(size=(30, d)) * [0.3, 1.0, 2.0]
+    k = rng.normal(size=(40, d)) * [1.0, 2.0, 0.5] + 1
+
+    def mean_square(log_b):
+        b = np.exp(log_b)
+        return ((q[:, None] * b - k / b) ** 2).sum(axis=-1).mean()
+
+    A, C = (q**2).mean(axis=0), (k**2).mean(axis=0)
+    best = np.log(C / A) / 4
+    found = minimize(mean_square, np.zeros(d), tol=1e-10)
+    np.testing.assert_allclose(found.x, best, atol=1e-4)
+    b = np.exp(best)
+    assert mean_square(best) == pytest.approx(
+        (b**2 * A + C / b**2).sum() - 2 * (q @ k.T).mean(), rel=1e-12
+    )
+    np.testing.assert_allclose(((q * b) ** 2).mean(axis=0), ((k / b) ** 2).mean(axis=0))
+    one = minimize(lambda t: mean_square(t * np.ones(d)), [0.0], tol=1e-10)
+    assert one.x[0] == pytest.approx(np.log(C.sum() / A.sum()) / 4, abs=1e-4)
+    assert one.x[0] > 0  # the keys are longer
+    assert states("08", "$b_c^4 = C_c / A_c$", "$b > 1$: more of the division belongs on them")
+
+
+# 09
+
+
+@pytest.mark.parametrize("hyperbolic", [False, True])
+def test_09_two_weights_of_one_draw_share_their_error(hyperbolic):
+    rng, d, draws = np.random.default_rng(0), 3, 400_000
+    x, y = np.array([0.5, 0.2, 0.0]), np.array([[0.1, 0.3, -0.2], [-0.3, 0.2, 0.3]])
+    z = x + y
+    terms = rng.normal(size=(draws, d)) @ z.T  # of one direction
+    relative = (np.cosh(terms) if hyperbolic else np.exp(terms)) / np.exp((z**2).sum(axis=1) / 2)
+    formula = math.cosh(z[0] @ z[1]) if hyperbolic else math.exp(z[0] @ z[1])
+    assert abs(z_score(relative[:, 0] * relative[:, 1], formula)) < 4
+    assert states("09", "= e^{z_1^\\top z_2} .$$", "$(\\cosh(z_1^\\top z_2) - 1)/m$")
+    alike = math.cosh(z[0] @ z[0]) if hyperbolic else math.exp(z[0] @ z[0])
+    mse = theory.hyperbolic_mse if hyperbolic else theory.positive_mse
+    assert alike - 1 == pytest.approx(mse(x, y[0], 1) / math.exp(x @ y[0]) ** 2)
+
+
+def test_09_near_keys_and_short_keys_have_nearly_one_error():
+    def correlation(x, y_1, y_2):
+        a, b = x + y_1, x + y_2
+        return np.expm1(a @ b) / math.sqrt(np.expm1(a @ a) * np.expm1(b @ b))
+
+    e = np.eye(3)
+    assert correlation(e[0], e[1], e[1] + 0.1 * e[2]) > 0.98  # near one another
+    assert correlation(e[0], e[1], -e[1]) == 0
+    assert correlation(0.3 * e[0], 0.03 * e[1], 0.03 * e[2]) > 0.98  # short beside the query
+    assert correlation(3 * e[0], 0.3 * e[1], 0.3 * e[2]) < 0.95  # all norms small, it says
+
+
+# 10
+
+
+def test_10_multiples_of_the_features_of_keys_are_added_to_the_logits():
+    rng = np.random.default_rng(0)
+    phi_q, phi_k = rng.uniform(0.1, 1, size=(2, 5, 8))
+    v, c = rng.normal(size=(5, 3)), np.array([1.0, 3, 0.5, 2, 1])
+    out = attention.linear_attention
+    plain = out(phi_q, phi_k, v)
+    A = phi_q @ phi_k.T / (phi_q @ phi_k.sum(axis=0))[:, None]
+    formula = c * A / (c * A).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(out(phi_q, c[:, None] * phi_k, v), formula @ v, rtol=1e-12)
+    np.testing.assert_allclose(softmax(np.log(A) + np.log(c), axis=1), formula, rtol=1e-12)
+    assert (np.abs(formula - A).max(axis=1) > 0.01).all()  # every row
+    for same in (out(phi_q, 7 * phi_k, v), out(c[:, None] * phi_q, phi_k, v)):
+        np.testing.assert_allclose(same, plain, rtol=1e-12)
+    thrice, once = np.repeat(phi_k, [1, 3, 1, 1, 1], axis=0), np.repeat(v, [1, 3, 1, 1, 1], axis=0)
+    weighed = out(phi_q, np.array([1, 3, 1, 1, 1])[:, None] * phi_k, v)
+    np.testing.assert_allclose(out(phi_q, thrice, once), weighed, rtol=1e-12)
+
+
+def test_10_without_the_norm_of_the_keys_long_keys_win():
+    rng, d = np.random.default_rng(1), 4
+    q, k, v = rng.normal(size=(3, 6, d))
+    W = rng.normal(size=(9, d))
+    x, y = q * d**-0.25, k * d**-0.25
+    forgotten = attention.linear_attention(np.exp(x @ W.T), np.exp(y @ W.T), v)
+    half = (y**2).sum(axis=1, keepdims=True) / 2
+    phi_k = np.exp(half) * features.positive(y, W)
+    factor = attention.linear_attention(features.positive(x, W), phi_k, v)
+    np.testing.assert_allclose(forgotten, factor, rtol=1e-12)
+
+
+# 11
+
+
+def test_11_a_quarter_needs_the_merged_states_before_it_and_no_more():
+    rng, L, d, e, m = np.random.default_rng(0), 16, 4, 3, 8
+    q, k, v = (rng.normal(size=(L, width)) for width in (d, d, e))
+    W = rng.normal(size=(m, d))
+    quarters = [slice(start, start + 4) for start in range(0, L, 4)]
+    empty = attention.init_state(k, v, W)
+    states_of = [attention.absorb(empty, k[part], v[part], W) for part in quarters]
+    rows, before = [], empty
+    for part, own in zip(quarters, states_of, strict=True):
+        assert sum(array.size for array in before) == m * (e + 2)
+        state = before
+        for i in range(part.start, part.stop):
+            state = attention.absorb(state, k[i : i + 1], v[i : i + 1], W)
+            rows.append(attention.read(state, q[i : i + 1], W))
+        before = attention.merge(before, own)
+    whole = attention.favor_attention(q, k, v, W, causal=True)
+    np.testing.assert_allclose(np.concatenate(rows), whole, rtol=1e-10)
+
+
+def test_11_a_state_is_smaller_than_a_cache_from_the_stated_token_on():
+    m, e, d = 256, 64, 64
+    numbers = m * (e + 2)
+    longer = numbers // (d + e) + 1  # the first length whose cache holds more
+    assert (longer - 1) * (d + e) <= numbers < longer * (d + e)
+    assert states("11", f"that is {numbers:,}.", f"from the {longer}rd token on")
+
+
+# 12
+
+
+def two_groups(rng, d=4, n=12):
+    q = 0.5 * rng.normal(size=(n, d))
+    means = np.array([[1.5, 0, 0, 0], [-1.0, 1.0, 0, 0]])
+    groups = np.repeat([0, 1], [n // 3, n - n // 3])
+    return q, means[groups] + 0.3 * rng.normal(size=(n, d)), groups
+
+
+def test_12_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
+    rng = np.random.default_rng(0)
+    x, y, groups = two_groups(rng)  # scaled queries and keys
+    v, W = rng.normal(size=(len(y), 3)), rng.normal(size=(40_000, 4))
+    shifts = np.stack([x.mean(axis=0) + y[groups == g].mean(axis=0) for g in (0, 1)])
+    parts = [features.positive(y[groups == g] - shifts[g], W) for g in (0, 1)]
+    shifted = features.positive(x, W) @ np.concatenate(parts).T
+    factor = np.exp(x @ shifts.T)  # (n, 2): of the query and the group
+    weights = factor[:, groups] * shifted
+    np.testing.assert_allclose(weights, np.exp(x @ y.T), rtol=0.1)
+    for A in (weights, shifted):
+        A /= A.sum(axis=1, keepdims=True)
+    exact = softmax(x @ y.T, axis=1)
+    assert np.abs(weights - exact).max() < 0.02 < 0.05 < np.abs(shifted - exact).max()
+
+    rows = np.concatenate([factor[:, g, None] * features.positive(x, W) for g in (0, 1)], axis=1)
+    together = attention.linear_attention(rows, block_diag(*parts), v)
+    np.testing.assert_allclose(together, weights @ v, rtol=1e-9)
+    assert states("12", "That is attention with $2m$ features")
+
+
+def test_12_the_exponent_falls_by_what_the_groups_lie_apart():
+    x, y, groups = two_groups(np.random.default_rng(1))
+    means = np.stack([y[groups == g].mean(axis=0) for g in (0, 1)])
+    p = np.bincount(groups) / len(groups)
+
+    def exponent(centres):
+        return ((x[:, None] + y - x.mean(axis=0) - centres) ** 2).sum(axis=-1).mean()
+
+    fall = exponent(y.mean(axis=0)) - exponent(means[groups])
+    assert fall == pytest.approx(p[0] * p[1] * ((means[0] - means[1]) ** 2).sum())
+    assert states("12", "$p_1 p_2 \\|\\bar k'_1 - \\bar k'_2\\|^2$")
+
+
+# 13
+
+
+def test_13_bands_reach_as_far_as_they_are_wide_together_and_copy_each_token():
+    L, band = 512, 8
+    layers = L // 2 // band
+    assert states("13", f"{layers} for the lesson's $L = {L}$ and $b = {band}$")
+    angle = 2 * np.pi * np.arange(L)[:, None] / L
+    k = np.hstack([np.cos(angle), np.sin(angle)])
+    q = 1e6 * np.roll(k, band, axis=0)  # each row looks for the token `band` before it
+    v = np.random.default_rng(0).normal(size=(L, 3))
+    moved = v
+    for _ in range(layers):
+        moved = near_far.near_field(q, k, moved, band)
+    np.testing.assert_allclose(moved[L // 2 :], v[: L // 2], rtol=1e-12)
+    reach = np.linalg.matrix_power((np.abs(np.subtract.outer(range(40), range(40))) <= 3) * 1, 5)
+    assert (np.flatnonzero(reach[20]) == np.arange(20 - 15, 20 + 16)).all()
+
+
+def test_13_a_far_field_copies_one_token_and_not_each():
+    rng, L, F = np.random.default_rng(0), 32, 6
+    v = rng.normal(size=(L, 3))
+    phi_k = np.tile([0.0, 1.0], (L, 1))
+    phi_k[5] = [1, 0]
+    one = attention.linear_attention(np.tile([1.0, 0.0], (L, 1)), phi_k, v)
+    np.testing.assert_allclose(one, np.tile(v[5], (L, 1)))
+    copy = np.eye(L // 2)  # the later half looks at the earlier one
+    phi_q, phi_k = rng.uniform(size=(2, L // 2, F))
+    far = attention.linear_attention(phi_q, phi_k, np.eye(L // 2))
+    u, s, vt = np.linalg.svd(copy)
+    assert np.linalg.matrix_rank(far) == F
+    assert ((copy - far) ** 2).sum() > L // 2 - F
+    assert ((copy - u[:, :F] * s[:F] @ vt[:F]) ** 2).sum() == pytest.approx(L // 2 - F)
+    assert states("13", "at least $L/2 - F$ in squared Frobenius norm, of $L/2$")
+
+
+# 14
+
+
+def intensity(heads, m=256, d=64, tokens=1):
+    """FLOPs for a byte of exercise 3, with e = d in float32 and several tokens at once."""
+    flops = heads * (tokens * 4 * m * d + (1 + 2 * tokens) * m * d + tokens * 2 * m * d)
+    return flops / (4 * (heads * 2 * m * d + m * d))
+
+
+def test_14_only_several_tokens_at_once_change_the_intensity_much():
+    exercise = {}
+    for cell in solution("14"):
+        if cell.cell_type == "code" and not cell.source.startswith("checks."):
+            exec(cell.source, exercise)
+    rates = LESSON_14["FLOP/s"], LESSON_14["bytes/s"]
+    for heads, m in [(1, 64), (8, 256), (1000, 256)]:
+        _, found = exercise["decoding_roof"](heads, m, 64, 64, 4, *rates)
+        assert found == pytest.approx(intensity(heads, m))
+    assert intensity(1) == pytest.approx(3 / 4)
+    assert intensity(8, m=64) == intensity(8, m=4096)
+    assert intensity(8) < intensity(64) < 9 / 8
+    assert intensity(10**6) == pytest.approx(9 / 8, rel=1e-5)
+    assert intensity(10**6, tokens=20) == pytest.approx(20 + 1 / 8, rel=1e-5)
+    assert states("14", "from $3/4$ for one head towards $9/8$", "$(8T + 1) m d$", "$T + 1/8$")
+
+
+def test_14_the_peaks_are_those_of_the_lesson():
+    flops, moved = LESSON_14["FLOP/s"], LESSON_14["bytes/s"]
+    text = (NOTEBOOKS / "14_on_the_gpu.py").read_text(encoding="utf-8")
+    assert f'PEAK = {{"bytes": {moved / 1e12}e12, "fp32": {flops / 1e12}e12' in text
+    assert states("14", f"{flops / 1e12} TFLOP/s", f"{moved / 1e12} TB/s", "about twenty tokens")
+    assert states("14", f"flat from {flops / moved:.0f} FLOPs for each byte on")
+
+
+# a1
+
+
+def weights_of(x, y, W, doubled=False, scale=1.0):
+    """The listing's A without its errors, or with the exponential twice."""
+
+    def phi(x):
+        norm = np.exp(-(x**2).sum(axis=1, keepdims=True) / 2)
+        return norm * np.concatenate(
+            [np.exp(x @ W.T), np.exp((x if doubled else -x) @ W.T)], axis=1
+        )
+
+    return scale**2 * phi(x) @ phi(y).T
+
+
+def test_a1_what_finds_each_error_of_the_listing():
+    rng, d = np.random.default_rng(0), 4
+    q, k = rng.normal(size=(6, d)), rng.normal(size=(5, d))
+    v, W = rng.normal(size=(5, 2)), rng.normal(size=(100_000, d))
+    right = attention.softmax_attention(q, k, v)
+
+    def output(A, v=v):
+        return A @ v / A.sum(axis=1)[:, None]
+
+    A = weights_of(q * d**-0.25, k * d**-0.25, W)
+    scaled = weights_of(q * d**-0.25, k * d**-0.25, W, scale=(2 * len(W)) ** -0.5)
+    np.testing.assert_allclose(output(A), output(scaled), rtol=1e-11)
+
+    with pytest.raises(ValueError, match="broadcast"):
+        A @ v / A.sum(axis=0)[:, None]
+    square = weights_of(k, k[::-1] / 2, W[:9])
+    ones = square @ np.ones((5, 1)) / square.sum(axis=0)[:, None]
+    assert np.abs(ones - 1).max() > 0.1
+
+    other = softmax(q @ k.T / d, axis=1) @ v
+    long_scale = output(weights_of(q * d**-0.5, k * d**-0.5, W))
+    assert np.abs(long_scale - other).max() < 0.02 < 0.1 < np.abs(long_scale - right).max()
+
+    for doubled in (False, True):  # many directions do not tell them apart, −W does
+        few, many = (weights_of(q * d**-0.25, k * d**-0.25, U, doubled) for U in (W[:20], W))
+        turned = weights_of(q * d**-0.25, k * d**-0.25, -W[:20], doubled)
+        assert np.abs(output(many) - right).max() < 0.1
+        assert np.allclose(output(few), output(turned), rtol=1e-9) == (not doubled)
+
+
+def test_a1_the_doubled_exponential_costs_the_stated_factor():
+    rng, draws = np.random.default_rng(1), 400_000
+    x, y = np.array([[0.6, 0.0]]), np.array([[0.4, 0.0]])
+    s = ((x + y) ** 2).sum()
+    assert s == pytest.approx(1)
+    W, exact = rng.normal(size=(draws, 2)), math.exp((x @ y.T).item())
+    for doubled, mse in [(True, math.expm1(s)), (False, 2 * math.sinh(s / 2) ** 2)]:
+        terms = np.exp(-((x**2).sum() + (y**2).sum()) / 2) * (
+            np.exp(W @ (x + y)[0]) if doubled else np.cosh(W @ (x + y)[0])
+        )
+        assert abs(z_score((terms / exact - 1) ** 2, mse)) < 4
+    factor = theory.positive_mse(x[0], y[0], 8) / theory.hyperbolic_mse(x[0], y[0], 8)
+    assert factor == pytest.approx(2 / (1 - math.exp(-s)))
+    assert states("a1", "$2/(1 - e^{-s})$", f"which is {factor:.1f} at $s = 1$")
+    assert kernels.softmax(x, y).item() == pytest.approx(exact)
