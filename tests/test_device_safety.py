@@ -248,7 +248,7 @@ def test_the_list_of_cupy_names_is_true():
 
 SOFTMAX = "    return xp.exp(x @ xp.matrix_transpose(y))\n"
 NON_NEGATIVE = "xp.where(square > 0, square, xp.zeros_like(square))"
-X_SQUARE = "xp.expand_dims(xp.vecdot(x, x), axis=-1)"
+X_SQUARE = "xp.expand_dims(squared_norm(x), axis=-1)"
 CENTRED = "    x, y = x - centre, y - centre\n"
 LAPLACIAN = "    return xp.exp(-gamma * distance)\n"
 MONOMIALS = "    return math.sqrt(math.factorial(degree)) * _"
