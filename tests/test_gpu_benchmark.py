@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from performer_course import backend
-from tools.notebooks import ROOT
+from tools.setting import ROOT
 
 PROGRAM = ROOT / "benchmarks/gpu.py"
 RECORD = ROOT / "benchmarks/gpu.json"
