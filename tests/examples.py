@@ -127,7 +127,7 @@ def _array(where, annotation, rng, batch):
             shape.append(SIZES.get(name) or int(name))
     if "bool" in annotation.dtypes:
         mask = rng.uniform(size=shape) < 0.7
-        mask[..., 0] = True
+        mask[..., 0], mask[..., -1] = True, False
         return mask
     if "float64" in annotation.dtypes:
         return rng.uniform(0.1, 1.0, size=shape)

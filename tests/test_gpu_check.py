@@ -51,9 +51,9 @@ def refusal(function, call):
     starred |= any(keyword.arg is None for keyword in call.keywords)
     given = [arg for arg in call.args if not isinstance(arg, ast.Starred)]
     named = {keyword.arg: None for keyword in call.keywords if keyword.arg}
-    if hasattr(function, "nin"):  # an elementwise function, whose signature Python cannot see
+    if isinstance(function, cupy.ufunc):  # elementwise: its signature is not for Python to see
         fits = set(named) <= {"out", "dtype", "casting", "where"}
-        few, many = function.nin, function.nin + function.nout
+        few, many = function.nin, function.nargs  # codespell:ignore nin
         fits &= len(given) <= many if starred else few <= len(given) <= many
         return "" if fits else f"it takes {few} arrays, got {len(given)} and {sorted(named)}"
     signature = inspect.signature(function)
