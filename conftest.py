@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tools.notebooks import ENVIRONMENT
+from tools.setting import ENVIRONMENT
 
 os.environ.update(ENVIRONMENT)
 pytest.register_assert_rewrite("tests.claims")  # its asserts report values, as a test file's do

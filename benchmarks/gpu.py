@@ -19,7 +19,6 @@ import platform
 import subprocess
 import sys
 import time
-import tracemalloc
 from pathlib import Path
 
 import array_api_compat
@@ -27,6 +26,7 @@ import numpy as np
 
 from performer_course import get_backend, synchronize, to_host
 from performer_course.attention import favor_attention, softmax_attention
+from performer_course.backend import peak
 
 HERE = Path(__file__).parent
 RECORD = HERE / "gpu.json"
@@ -290,28 +290,8 @@ def torch_calls(torch, device, data):
     }
 
 
-def peak(xp, call):
-    """Bytes taken while call() runs, beyond what was held before and the result.
-
-    On CuPy what a fresh memory pool took from the device; the workspace of cuBLAS is not in it.
-    """
-    if is_cupy(xp):
-        cupy = importlib.import_module("cupy")
-        cupy.get_default_memory_pool().free_all_blocks()  # so that the fresh one finds room
-        cuda, pool = cupy.cuda, cupy.cuda.MemoryPool()
-        with cuda.using_allocator(pool.malloc):
-            result = call()
-            synchronize(result)
-            return pool.total_bytes() - result.nbytes
-    tracemalloc.start()
-    result = call()
-    taken = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return max(0, taken - result.nbytes)
-
-
 def memory(xp, sizes):
-    """Bytes of scratch of favor_attention by length and chunk."""
+    """Bytes of scratch of favor_attention, its result left out, by length and chunk."""
     found = {}
     for L in sizes["lengths"]:
         data = inputs(xp, sizes, L)
@@ -319,7 +299,8 @@ def memory(xp, sizes):
         for chunk in [None, *(c for c in sizes["chunks"] if c <= L)]:
             with contextlib.suppress(MemoryError):
                 call = lambda c=chunk, d=data: favor_attention(*d, chunk=c)  # noqa: E731
-                found[str(L)][str(chunk or "default")] = int(peak(xp, call))
+                taken = peak(call, data[0]) - data[2].nbytes  # the result is as large as v
+                found[str(L)][str(chunk or "default")] = int(taken)
     return found
 
 

@@ -17,13 +17,13 @@
 # %%
 import math
 import timeit
-import tracemalloc
 
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import logsumexp
 
 from performer_course import attention, features, get_backend, projections, to_host, to_like
+from performer_course.backend import peak
 from performer_course.figures import COLORS, show
 
 xp = get_backend()
@@ -231,25 +231,15 @@ show(
 # Measure where you mean to run. (The full matrix is not on one straight line: an entry costs more
 # once the arrays outgrow the cache.)
 #
-# And the memory: the peak of what is allocated during the call, as Python's `tracemalloc` sees it.
+# And the memory: the peak of what is allocated during the call, as Python's `tracemalloc` sees it
+# (on a GPU, what CuPy's memory pool takes).
 
 # %% tags=["nbval-ignore-output"]
-
-
-def peak(method, data):
-    """Peak MiB allocated in a call, its result included."""
-    tracemalloc.start()
-    method(*data)
-    size = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return size / 2**20
-
-
 memory = {name: [] for name in METHODS}
 for length in lengths:
     data = inputs(int(length))
     for name, method in METHODS.items():
-        memory[name].append(peak(method, data))
+        memory[name].append(peak(lambda m=method, d=data: m(*d), data[0]) / 2**20)
 
 fig, ax = plt.subplots()
 for (name, values), marker in zip(memory.items(), "os^D", strict=True):

@@ -18,12 +18,12 @@
 
 # %%
 import timeit
-import tracemalloc
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import attention, features, get_backend, near_far, projections, to_host
+from performer_course.backend import peak
 from performer_course.figures import COLORS, gram, show
 
 xp = get_backend()
@@ -530,10 +530,8 @@ for length in lengths:
         if length <= longest:
             runs = timeit.repeat(lambda m=method, d=data: to_host(m(*d)), number=1, repeat=3)
             times[name].append(min(runs))
-            tracemalloc.start()
-            method(*data)
-            memory[name, int(length)] = tracemalloc.get_traced_memory()[1] / 2**20
-            tracemalloc.stop()
+            taken = peak(lambda m=method, d=data: m(*d), data[0])
+            memory[name, int(length)] = taken / 2**20
 
 
 def exponent(values):

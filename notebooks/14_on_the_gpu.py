@@ -23,7 +23,6 @@ import json
 import math
 import threading
 import time
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -32,7 +31,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import attention, get_backend, projections, synchronize, to_host, to_like
-from performer_course.backend import into
+from performer_course.backend import into, peak
 from performer_course.figures import COLORS, show
 
 xp = get_backend()
@@ -413,9 +412,9 @@ for chunk in (64, 256, 1024):
 ASSUMED = {"bytes": 3.0e12, "fp32": 50e12, "tf32": 400e12, "bf16": 790e12, "exps": 3.6e12}
 # NVIDIA's white paper, without sparsity; bytes: data sheet
 PEAK = {"bytes": 3.35e12, "fp32": 66.9e12, "tf32": 494.7e12, "bf16": 989.4e12}
-for name, peak in PEAK.items():
+for name, rate in PEAK.items():
     print(
-        f"{name:6} assumed {ASSUMED[name] / 1e12:6.1f} T/s, {ASSUMED[name] / peak:.2f} of the peak"
+        f"{name:6} assumed {ASSUMED[name] / 1e12:6.1f} T/s, {ASSUMED[name] / rate:.2f} of the peak"
     )
 print(
     f"exps   assumed {ASSUMED['exps'] / 1e12:6.1f} T/s; 132 × 16 × 1.7 GHz = {132 * 16 * 1.7e9 / 1e12:.2f} T/s"
@@ -596,30 +595,17 @@ print(f"the products alone             {work(products) * scale * 1e3:6.2f} ms")
 # array that dies returns its block to a *pool*, and the next array of that size takes it. `nvidia-smi`
 # then shows memory in use that no array holds. `cupy.get_default_memory_pool()` knows better:
 # `used_bytes()` is what arrays hold, `total_bytes()` what the pool holds, `free_all_blocks()` gives the
-# difference back.
-
+# difference back. To measure one task, `backend.peak` gives it a fresh pool, since in a full one nothing
+# would have to grow, and asks for `total_bytes()` at the end; on NumPy it asks Python's `tracemalloc`.
 
 # %% tags=["nbval-ignore-output"]
-def scratch(task):
-    """MiB that task() takes beyond its result, at its peak."""
-    if array_api_compat.is_cupy_namespace(xp):
-        cuda = importlib.import_module("cupy").cuda
-        pool = cuda.MemoryPool()  # a fresh one: in a full pool nothing would have to grow
-        with cuda.using_allocator(pool.malloc):
-            result = task()
-            synchronize(result)
-            return (pool.total_bytes() - result.nbytes) / 2**20
-    tracemalloc.start()
-    result = task()
-    taken = tracemalloc.get_traced_memory()[1] - result.size * 4
-    tracemalloc.stop()
-    return taken / 2**20
-
-
 for rows, chunk in ((1024, 64), (1024, 256), (1024, 1024), (512, 64), (512, 256)):
     short = [x[:, :rows, :] for x in given[:3]]
-    taken = scratch(lambda c=chunk, x=short: attention.favor_attention(*x, given[3], chunk=c))
-    print(f"{rows:5d} tokens, chunk {chunk:5d}: {taken:6.2f} MiB of scratch")
+    taken = peak(
+        lambda c=chunk, x=short: attention.favor_attention(*x, given[3], chunk=c), short[0]
+    )
+    taken -= 4 * short[2].size  # the result, as large as v
+    print(f"{rows:5d} tokens, chunk {chunk:5d}: {taken / 2**20:6.2f} MiB of scratch")
 
 # %% [markdown]
 # Memory grows with the chunk, hardly with the text. That is the other side of the trade in section 4.

@@ -21,7 +21,14 @@ import array_api_compat
 from jaxtyping import Bool, Float
 
 from . import features
-from .backend import check_array, check_count, check_library, is_free_to_read, is_on_gpu
+from .backend import (
+    check_array,
+    check_count,
+    check_library,
+    is_free_to_read,
+    is_on_gpu,
+    squared_norm,
+)
 
 Array = Any
 
@@ -400,7 +407,7 @@ def _with_ones(xp, W):
 
 def _log_features(xp, k, W1, hidden):
     """h = ωᵀk' − ‖k'‖²/2 = [k, −‖k'‖²/2] [W, 1]ᵀ, k' = k d^{−1/4}; −∞ if hidden: (..., n, m)."""
-    half_square = xp.vecdot(k, k)[..., None] * (0.5 * k.shape[-1] ** -0.5)  # (..., n, 1)
+    half_square = squared_norm(k)[..., None] * (0.5 * k.shape[-1] ** -0.5)  # (..., n, 1)
     h = _projected(xp, xp.concat([k, -half_square], axis=-1), W1)
     return h if hidden is None else _shifted(h, hidden)  # no ∞ enters a product
 
@@ -628,7 +635,7 @@ def relative_variance(
         for part in _steps(k.shape[-2], size):
             y = xp.astype(k[..., slice(*part), :], dtype, copy=False) * scale
             cross = 2 * x @ xp.matrix_transpose(y)  # (..., rows, keys)
-            square = xp.vecdot(x, x)[..., :, None] + xp.vecdot(y, y)[..., None, :] + cross
+            square = squared_norm(x)[..., :, None] + squared_norm(y)[..., None, :] + cross
             square = xp.reshape(square, (*square.shape[:-2], 1, -1))  # all pairs in one row
             total = _add(xp, total, square, xp.ones_like(square[..., 0, :, None]))
     logarithm = total.c + xp.log(total.z) - math.log(q.shape[-2] * k.shape[-2])

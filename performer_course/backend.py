@@ -10,6 +10,7 @@ import importlib
 import math
 import operator
 import os
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Real
 from typing import Any
@@ -19,6 +20,11 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 Array = Any
+
+INSTALL = (
+    "`make lab EXTRAS=lessons,gpu-cuda12` installs what it needs (gpu-cuda13 where the driver is "
+    "of CUDA 13)"
+)
 
 
 def _numpy():
@@ -30,15 +36,30 @@ def _cupy():
         cupy = importlib.import_module("cupy")
     except ImportError as error:
         raise RuntimeError(
-            "the backend 'cupy' needs CuPy, and it cannot be imported "
-            f"({error}): pip install 'performer_course[gpu-cuda12]' or [gpu-cuda13]"
+            f"the backend 'cupy' needs CuPy, and it cannot be imported ({error}): {INSTALL}"
         ) from error
     if not cupy.is_available():
         raise RuntimeError(
             "the backend 'cupy' needs an NVIDIA GPU with its driver, and CuPy found none: "
             "choose 'numpy', or 'auto' to use a GPU only where there is one"
         )
+    _first_sum(cupy)
     return importlib.import_module("array_api_compat.cupy")
+
+
+@functools.cache
+def _first_sum(cupy):
+    """One sum on the GPU, once: CuPy compiles it, and for that a driver alone is not enough.
+
+    Raises: RuntimeError with what was tried, what came, and what to install.
+    """
+    try:
+        (cupy.zeros(1) + 1).get()
+    except Exception as error:  # of CuPy, its compiler, the driver, or a library not found
+        raise RuntimeError(
+            "the backend 'cupy' found an NVIDIA GPU, but not even cupy.zeros(1) + 1 works there "
+            f"({type(error).__name__}: {error}): {INSTALL}"
+        ) from error
 
 
 def _auto():
@@ -54,9 +75,10 @@ BACKENDS = {"numpy": _numpy, "cupy": _cupy, "auto": _auto}
 def get_backend(name: str | None = None):
     """The array library of a lesson, as an Array API namespace `xp`.
 
-    name: "numpy", "cupy" (an NVIDIA GPU), or "auto" (CuPy where a GPU answers, else NumPy).
+    name: "numpy", "cupy" (an NVIDIA GPU), or "auto" (CuPy where a GPU works, else NumPy).
     Without a name, the environment variable PERFORMER_BACKEND decides; without that, NumPy.
-    Raises: ValueError for another name; RuntimeError for "cupy" without CuPy or without a GPU.
+    Raises: ValueError for another name; RuntimeError for "cupy" without CuPy, without a GPU, or
+    where its first sum fails.
     Source: Python array API standard, https://data-apis.org/array-api/.
     """
     name = name or os.environ.get("PERFORMER_BACKEND") or "numpy"
@@ -109,6 +131,29 @@ def synchronize(x=None) -> None:
         x.block_until_ready()
 
 
+def peak(task, x) -> int:
+    """Bytes that are taken while task() runs, at the most, what it returns included.
+
+    On CuPy what a fresh memory pool takes from the device (the workspace of cuBLAS is not in it);
+    elsewhere what Python and NumPy allocate. x: an array of the library in use.
+    Cost: the task, a few times as slow on the host.
+    """
+    if array_api_compat.is_cupy_array(x):
+        cupy = importlib.import_module("cupy")
+        cupy.get_default_memory_pool().free_all_blocks()  # so that the fresh one finds room
+        pool = cupy.cuda.MemoryPool()  # in a full pool nothing would have to grow
+        with x.device, cupy.cuda.using_allocator(pool.malloc):
+            task()
+            synchronize(x)
+            return pool.total_bytes()  # what arrays gave back stays in it
+    tracemalloc.start()
+    try:
+        task()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def is_free_to_read(x) -> bool:
     """Whether a value of x may be looked at without waiting for a device: on NumPy alone."""
     return array_api_compat.is_numpy_array(x)
@@ -133,6 +178,18 @@ def into(out, function, *args) -> None:
         function(*args, out=out)
     else:
         out[...] = function(*args)
+
+
+def squared_norm(x: Array) -> Array:
+    """‖x‖² of each row of x: (..., n, d) → (..., n).
+
+    NumPy's vecdot makes no array in between. CuPy has none, and would copy x and call a product
+    of matrices for each row: multiply and sum are two passes.
+    """
+    xp = array_api_compat.array_namespace(x)
+    if array_api_compat.is_numpy_array(x):
+        return xp.vecdot(x, x)
+    return xp.sum(x * x, axis=-1)
 
 
 def side_by_side(task, parts, x) -> None:

@@ -17,7 +17,9 @@ from .backend import (
     check_number,
     into,
     is_free_to_read,
+    is_on_gpu,
     side_by_side,
+    squared_norm,
 )
 
 Array = Any
@@ -128,7 +130,7 @@ def _in_steps(x, W, waves, b, scale, out):
         return computed(x)
     else:
         out = xp.empty(shape, dtype=x.dtype, device=array_api_compat.device(x))
-    step = GPU_STEP if array_api_compat.is_cupy_array(x) else STEP
+    step = GPU_STEP if is_on_gpu(x) else STEP
     rows = max(1, step * n // math.prod(shape))
 
     def fill(start):
@@ -192,7 +194,7 @@ def fourier_phase(
 
 def _half_square(xp, x):
     """‖x‖²/2 of each row: (..., n, 1)."""
-    return xp.expand_dims(xp.vecdot(x, x), axis=-1) / 2
+    return xp.expand_dims(squared_norm(x), axis=-1) / 2
 
 
 def trigonometric(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n 2*m"]:

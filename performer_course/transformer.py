@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from . import projections
 from .attention import favor_attention, softmax_attention
-from .backend import check_array, check_count
+from .backend import check_array, check_count, is_free_to_read
 
 Array = Any
 
@@ -174,14 +174,15 @@ def forward(
     """ln P(token) at each place: embeddings and positions, the blocks, a norm, ln softmax.
 
     A decoder's row i is about token i + 1, from the tokens up to i. key_mask: True where a
-    token counts, as in `attention`. The last matrix is the embedding again.
+    token counts, as in `attention`. The last matrix is the embedding again. Tokens run from 0 to
+    vocabulary − 1; only on NumPy are others refused: CuPy takes another row, without a word.
     Shape: (..., L, vocabulary); rows of exp sum to 1. Error: exact for "softmax"; else that of
     `favor_attention` in each block. Cost: O(L width (depth width + vocabulary)), and attention.
     Source: Vaswani et al. (2017). Differs from the paper: norms first (Xiong et al., 2020).
     """
     table = params["embedding"]  # (vocabulary, width)
     xp = check_array(table, 'params["embedding"]', "vocabulary, width")
-    _check_tokens(xp, tokens, key_mask)
+    _check_tokens(xp, tokens, key_mask, table.shape[0])
     x = xp.take(table, xp.reshape(tokens, (-1,)), axis=0)  # (all tokens, width)
     x = xp.reshape(x, (*tokens.shape, -1)) * math.sqrt(config.width)  # (..., L, width)
     x = x + positions(x)
@@ -194,12 +195,16 @@ def forward(
     return logits - xp.log(xp.sum(xp.exp(logits), axis=-1, keepdims=True))
 
 
-def _check_tokens(xp, tokens, key_mask):
-    """Raises: ValueError unless tokens are integers (..., L), and the mask fits."""
+def _check_tokens(xp, tokens, key_mask, vocabulary):
+    """Raises: ValueError unless tokens are integers (..., L) that fit, and the mask fits."""
     if not array_api_compat.is_array_api_obj(tokens) or not tokens.ndim:
         raise ValueError(f"tokens must be an integer array (..., L), got {type(tokens).__name__}")
     if not xp.isdtype(tokens.dtype, "integral"):
         raise ValueError(f"tokens must be integers, got dtype {tokens.dtype}")
+    if is_free_to_read(tokens) and xp.any((tokens < 0) | (tokens >= vocabulary)):
+        raise ValueError(
+            f"tokens must be from 0 to {vocabulary - 1}, got {xp.min(tokens)} to {xp.max(tokens)}"
+        )
     if key_mask is not None and tuple(key_mask.shape) != tuple(tokens.shape):
         raise ValueError(
             f"key_mask must have the shape of tokens, {tuple(tokens.shape)}, "

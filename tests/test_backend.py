@@ -3,9 +3,10 @@ their dtype, and a bad argument is refused with what was expected and what came.
 
 import sys
 import threading
-from contextlib import nullcontext
+import tracemalloc
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import array_api_compat.numpy
 import array_api_strict
@@ -14,7 +15,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from performer_course import backend, get_backend, synchronize, to_host, to_like
-from performer_course.backend import check_array, check_count, check_number
+from performer_course.backend import check_array, check_count, check_number, peak, squared_norm
 
 from .double import DEVICE, NO_FLOAT64, ReadBack, poisoned
 
@@ -28,10 +29,22 @@ def unset(monkeypatch):
 
 @pytest.fixture
 def cupy(monkeypatch):
-    """A stand-in for CuPy: cupy(gpu=...) puts it where `import cupy` finds it."""
+    """A stand-in for CuPy: cupy(gpu=...) puts it where `import cupy` finds it.
 
-    def install(gpu):
-        fake = SimpleNamespace(is_available=lambda: gpu)
+    sums notes each sum that the GPU is asked for; a `failure` is what comes of it.
+    """
+
+    def install(gpu, failure=None, sums=None):
+        class Zeros:
+            def __add__(self, other):
+                if sums is not None:
+                    sums.append(other)
+                if failure:
+                    raise failure
+                return SimpleNamespace(get=lambda: None)
+
+        fake = ModuleType("cupy")
+        fake.is_available, fake.zeros = lambda: gpu, lambda size: Zeros()
         monkeypatch.setitem(sys.modules, "cupy", fake)
         xp = SimpleNamespace(name="the namespace of CuPy")
         monkeypatch.setitem(sys.modules, "array_api_compat.cupy", xp)
@@ -56,7 +69,7 @@ def test_an_unknown_backend_is_refused_with_the_choices():
 
 
 def test_cupy_without_the_package_says_what_to_install(no_cupy):
-    with pytest.raises(RuntimeError, match=r"needs CuPy.*pip install .*gpu-cuda12"):
+    with pytest.raises(RuntimeError, match=r"needs CuPy.*make lab EXTRAS=lessons,gpu-cuda12"):
         get_backend("cupy")
 
 
@@ -70,6 +83,41 @@ def test_cupy_without_a_gpu_says_so(cupy):
 def test_a_gpu_that_answers_is_used(name, cupy):
     xp = cupy(gpu=True)
     assert get_backend(name) is xp
+
+
+# Of CuPy without CUDA's headers, of a compiler without a library, of a driver that is too old.
+FAILURES = [
+    RuntimeError("Failed to find CUDA headers"),
+    ImportError("libnvrtc.so.12: cannot open shared object file"),
+    Exception("nvrtc: error: invalid value for --gpu-architecture"),
+]
+each_failure = pytest.mark.parametrize("failure", FAILURES, ids=lambda error: str(error)[:10])
+
+
+@each_failure
+def test_a_gpu_on_which_no_sum_works_is_refused_with_what_came_and_what_to_install(failure, cupy):
+    cupy(gpu=True, failure=failure)
+    with pytest.raises(RuntimeError) as raised:
+        get_backend("cupy")
+    said = str(raised.value)
+    assert "not even cupy.zeros(1) + 1 works there" in said
+    assert f"({type(failure).__name__}: {failure})" in said
+    assert "`make lab EXTRAS=lessons,gpu-cuda12`" in said
+    assert raised.value.__cause__ is failure
+
+
+@each_failure
+def test_auto_is_numpy_where_no_sum_works_on_the_gpu(failure, cupy):
+    cupy(gpu=True, failure=failure)
+    assert get_backend("auto") is array_api_compat.numpy
+
+
+def test_the_sum_is_tried_once_and_waited_for_no_more(cupy):
+    sums = []
+    cupy(gpu=True, sums=sums)
+    for name in ("cupy", "auto", "cupy"):
+        get_backend(name)
+    assert sums == [1]
 
 
 def test_auto_is_numpy_without_the_package(no_cupy):
@@ -213,6 +261,75 @@ def test_synchronize_reads_nothing():
     x = array_api_strict.ones(3, device=DEVICE)
     with poisoned():
         assert synchronize(x) is None
+
+
+# Memory
+
+
+def test_the_peak_is_that_of_the_task_with_what_it_returns():
+    MiB = 2**20
+    taken = peak(lambda: np.add(np.ones(MiB), np.ones(MiB)), np.ones(1))
+    assert 24 * MiB <= taken < 24.1 * MiB
+    assert peak(lambda: np.ones(MiB), np.ones(1)) < 8.1 * MiB
+
+
+def test_an_error_in_the_task_ends_the_counting():
+    with pytest.raises(ZeroDivisionError):
+        peak(lambda: 1 / 0, np.ones(1))
+    assert not tracemalloc.is_tracing()
+
+
+def test_on_cupy_the_peak_is_what_a_fresh_pool_took_from_the_device(monkeypatch):
+    calls = []
+
+    class Pool:
+        def malloc(self, size):
+            calls.append(("malloc", size))
+
+        def total_bytes(self):
+            calls.append("total")
+            return 1000
+
+    @contextmanager
+    def using_allocator(malloc):
+        current.append(malloc)
+        yield
+        current.pop()
+
+    class ndarray:
+        device = nullcontext()
+
+    current = [None]
+    stream = SimpleNamespace(synchronize=lambda: calls.append("wait"))
+    cuda = SimpleNamespace(
+        MemoryPool=Pool, using_allocator=using_allocator, get_current_stream=lambda: stream
+    )
+    shared = SimpleNamespace(free_all_blocks=lambda: calls.append("free"))
+    fake = SimpleNamespace(ndarray=ndarray, cuda=cuda, get_default_memory_pool=lambda: shared)
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    assert peak(lambda: current[-1](512), ndarray()) == 1000
+    assert calls == ["free", ("malloc", 512), "wait", "total"]
+
+
+# A sum of squares
+
+
+@pytest.mark.parametrize("lead", [(), (3,), (2, 3)])
+def test_the_squared_norm_is_a_sum_over_the_last_axis_in_every_library(lead):
+    x = np.random.default_rng(0).normal(size=(*lead, 4, 5))
+    expected = (x**2).sum(axis=-1)
+    np.testing.assert_allclose(squared_norm(x), expected, rtol=1e-14)
+    with poisoned():
+        found = squared_norm(array_api_strict.asarray(x, device=DEVICE))
+    np.testing.assert_allclose(found._array, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("library", [np, array_api_strict], ids=["NumPy", "a device"])
+def test_the_squared_norm_calls_a_product_on_numpy_alone(library, monkeypatch):
+    xp, called = array_api_compat.array_namespace(library.ones(1)), []
+    monkeypatch.setattr(xp, "vecdot", lambda x, y: called.append(x.shape))
+    squared_norm(library.ones((2, 3)))
+    assert called == [(2, 3)] * (library is np)
 
 
 # What is checked at the door

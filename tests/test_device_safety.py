@@ -16,8 +16,9 @@ import pytest
 import performer_course
 from performer_course import backend, features
 
-from . import double
-from .double import DEVICE, ReadBack, fence, label, poisoned, prove
+from . import double, examples
+from .double import DEVICE, ReadBack, fence, poisoned, prove
+from .examples import label
 
 
 def source(module) -> str:
@@ -27,12 +28,12 @@ def source(module) -> str:
 # The device side
 
 
-@pytest.mark.parametrize("function", double.device_functions(), ids=label)
+@pytest.mark.parametrize("function", examples.device_functions(), ids=label)
 def test_a_device_function_reads_nothing_back_and_agrees_with_numpy(function):
     assert prove(function) == []
 
 
-@pytest.mark.parametrize("module", double.device_modules(), ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", examples.device_modules(), ids=lambda module: module.__name__)
 def test_a_device_module_uses_only_what_cupy_has(module):
     assert fence(source(module)) == []
 
@@ -41,15 +42,15 @@ def test_every_public_function_of_a_device_module_is_found():
     written = [
         f"{path.stem}.{node.name}"
         for path in Path(performer_course.__file__).parent.glob("*.py")
-        if path.stem not in double.HOST
+        if path.stem not in examples.HOST
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
     ]
-    assert sorted(set(written) - double.DRAWS) == sorted(map(label, double.device_functions()))
+    assert sorted(set(written) - examples.DRAWS) == sorted(map(label, examples.device_functions()))
 
 
 def test_only_the_modules_of_the_host_are_left_out():
-    assert {"backend", "checks", "figures", "projections", "theory"} == double.HOST
+    assert {"backend", "checks", "figures", "projections", "theory"} == examples.HOST
 
 
 @pytest.fixture
@@ -68,13 +69,13 @@ def nova(tmp_path, monkeypatch):
 
 def test_a_new_module_counts_as_a_device_module(nova):
     nova("def halve(x):\n    return x / 2\n")
-    assert "nova.halve" in map(label, double.device_functions())
+    assert "nova.halve" in map(label, examples.device_functions())
 
 
 def test_a_function_without_an_example_fails_and_says_what_to_add(nova):
     complaint = prove(nova("def roll(x, colour):\n    return x\n").roll)[0]
     assert "nova.roll takes 'x'" in complaint
-    assert "EXAMPLES in tests/double.py" in complaint
+    assert "EXAMPLES in tests/examples.py" in complaint
 
 
 def test_an_option_without_an_example_fails_too(nova):
@@ -98,8 +99,8 @@ def test_an_example_has_the_annotated_shapes_flags_and_states(nova):
         "         key_mask: Bool[Any, '... S'] | None = None, causal: bool = False):\n"
         "    return state\n"
     )
-    given = double.example(module.read, np.random.default_rng(0), ("key_mask", "causal"))
-    assert given["state"].z.shape == (2, double.SIZES["m"])
+    given = examples.example(module.read, np.random.default_rng(0), ("key_mask", "causal"))
+    assert given["state"].z.shape == (2, examples.SIZES["m"])
     assert [a.shape for a in given["pair"]] == [(2, 3), (5,)]
     assert given["key_mask"].dtype == bool
     assert given["causal"] is True
@@ -248,7 +249,7 @@ def test_the_list_of_cupy_names_is_true():
 
 SOFTMAX = "    return xp.exp(x @ xp.matrix_transpose(y))\n"
 NON_NEGATIVE = "xp.where(square > 0, square, xp.zeros_like(square))"
-X_SQUARE = "xp.expand_dims(xp.vecdot(x, x), axis=-1)"
+X_SQUARE = "xp.expand_dims(squared_norm(x), axis=-1)"
 CENTRED = "    x, y = x - centre, y - centre\n"
 LAPLACIAN = "    return xp.exp(-gamma * distance)\n"
 MONOMIALS = "    return math.sqrt(math.factorial(degree)) * _"
@@ -499,18 +500,18 @@ each_defect = pytest.mark.parametrize(
 @each_defect
 def test_a_defect_does_not_show_on_numpy(name, old, new, caught_by):
     module, changed, _ = defective(name, old, new)
-    for function in double.public_functions(module):
-        for options in double.variants(function):
+    for function in examples.public_functions(module):
+        for options in examples.variants(function):
             rng = np.random.default_rng(0)
-            arguments = double.example(function, rng, options, batch=())
-            found = getattr(changed, function.__name__)(**double.cast(arguments, "float64"))
+            arguments = examples.example(function, rng, options, batch=())
+            found = getattr(changed, function.__name__)(**examples.cast(arguments, "float64"))
             np.testing.assert_allclose(found, function(**arguments), rtol=1e-12)
 
 
 @each_defect
 def test_a_defect_is_caught(name, old, new, caught_by):
     _, changed, text = defective(name, old, new)
-    proof = [c for function in double.public_functions(changed) for c in prove(function)]
+    proof = [c for function in examples.public_functions(changed) for c in prove(function)]
     found = {"proof": proof, "fence": fence(text)}
     assert {key for key, complaints in found.items() if complaints} == caught_by
 

@@ -10,15 +10,14 @@ import subprocess
 import sys
 from contextlib import redirect_stdout
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from performer_course import attention
 from performer_course.backend import get_backend, synchronize, to_host, to_like
-from tools.notebooks import NOTEBOOKS, ROOT
+from tools.setting import NOTEBOOKS, ROOT
 
-from . import double
+from . import examples
 
 try:
     xp = get_backend("cupy")
@@ -28,9 +27,9 @@ except RuntimeError as error:
 pytestmark = pytest.mark.gpu
 
 CASES = [
-    pytest.param(function, options, id=f"{double.label(function)} {' '.join(options)}".strip())
-    for function in double.device_functions()
-    for options in double.variants(function)
+    pytest.param(function, options, id=f"{examples.label(function)} {' '.join(options)}".strip())
+    for function in examples.device_functions()
+    for options in examples.variants(function)
 ]
 
 
@@ -38,14 +37,15 @@ CASES = [
 @pytest.mark.parametrize("batch", [(), (2,)], ids=["one", "batch"])
 @pytest.mark.parametrize(("function", "options"), CASES)
 def test_cupy_agrees_with_numpy(function, options, batch, dtype, rtol):
-    example = double.example(function, np.random.default_rng(0), options, batch)
-    arguments = double.cast(example, dtype)
-    result = function(**double.tree_map(xp.asarray, arguments))
+    made = examples.example(function, np.random.default_rng(0), options, batch)
+    arguments = examples.cast(made, dtype)
+    result = function(**examples.tree_map(xp.asarray, arguments))
     expected = function(**arguments)
-    for found, leaf in itertools.zip_longest(double.leaves(result), double.leaves(expected)):
+    for found, leaf in itertools.zip_longest(examples.leaves(result), examples.leaves(expected)):
         assert type(found) is type(xp.asarray(0))
         assert to_host(found).dtype == leaf.dtype
-        np.testing.assert_allclose(to_host(found), leaf, rtol=rtol)
+        # Of what is of order 1, next to 0 as a logarithm may be, the rounding of 1 is allowed.
+        np.testing.assert_allclose(to_host(found), leaf, rtol=rtol, atol=rtol / 20)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
@@ -149,7 +149,8 @@ def test_a_text_read_in_pieces_gives_the_state_of_the_whole():
 @each_causal
 def test_attention_returns_while_the_gpu_still_works(causal):
     cupy = importlib.import_module("cupy")
-    arguments = [xp.asarray(x) for x in inputs()]
+    # Short: the queue takes about a thousand kernels, and then the host has to wait for room.
+    arguments = [xp.asarray(x) for x in inputs(L=256)]
     attention.favor_attention(*arguments, causal=causal)  # kernels compiled, memory in the pool
     square = xp.ones((8192, 8192), dtype=xp.float32)
     busy = xp.empty_like(square)
@@ -208,10 +209,15 @@ def test_tf32_is_off_unless_asked_for_and_leaves_batches_alone(asked):
         assert 1e-4 < found[name] < 1e-3 if rounded else found[name] < 1e-6
 
 
+LIBRARIES = ("IPython", "matplotlib", "PIL", "sklearn")
+
+
 @pytest.mark.parametrize("lesson", sorted(NOTEBOOKS.glob("*.py")), ids=lambda lesson: lesson.stem)
 def test_a_lesson_runs_on_the_gpu(lesson, monkeypatch):
+    for name in LIBRARIES:
+        pytest.importorskip(name, reason=f"lessons need {name}", exc_type=ImportError)
     monkeypatch.setenv("PERFORMER_BACKEND", "cupy")
     monkeypatch.chdir(NOTEBOOKS)
     with redirect_stdout(io.StringIO()):
         runpy.run_path(str(lesson))
-    plt.close("all")
+    importlib.import_module("matplotlib.pyplot").close("all")

@@ -1,6 +1,5 @@
 """benchmarks/gpu.py: without a GPU it records nothing; run dry on NumPy, all of it works."""
 
-import contextlib
 import json
 import math
 import runpy
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from performer_course import backend
-from tools.notebooks import ROOT
+from tools.setting import ROOT
 
 PROGRAM = ROOT / "benchmarks/gpu.py"
 RECORD = ROOT / "benchmarks/gpu.json"
@@ -156,23 +155,12 @@ class Event:
 @pytest.fixture
 def cupy(program, monkeypatch):
     """A stand-in for CuPy, in the names that the program uses; its arrays are NumPy's."""
-    used = []  # the allocators, in turn
-    pool = SimpleNamespace(malloc=lambda size: None, total_bytes=lambda: 48 if used else 0)
-
-    @contextlib.contextmanager
-    def using_allocator(malloc):
-        used.append(malloc)
-        yield
-
     fake = SimpleNamespace(
         __name__="cupy",
         __version__="14.0",
-        get_default_memory_pool=lambda: SimpleNamespace(free_all_blocks=lambda: None),
         ElementwiseKernel=lambda *text: text,
         cuda=SimpleNamespace(
             Event=Event,
-            MemoryPool=lambda: pool,
-            using_allocator=using_allocator,
             get_elapsed_time=lambda start, end: 250.0,
             Device=lambda: SimpleNamespace(id=0),
             runtime=SimpleNamespace(
@@ -188,15 +176,27 @@ def cupy(program, monkeypatch):
     return fake
 
 
-def test_on_cupy_the_program_asks_for_events_pool_and_kernels(program, cupy):
+def test_on_cupy_the_program_asks_for_events_and_kernels(program, cupy):
     xp = np
     assert program["Clock"](xp)(lambda: None) == 0.25
-    assert program["peak"](xp, lambda: np.ones(2)) == 48 - 16
     assert program["fused_exp"](xp)[:3] == ("T h, T c", "T y", "y = exp(h - c)")
     assert program["many_exps"](xp, 3)[2].endswith("j < 3; ++j) z = exp(-z); y = z")
     found = program["described"](xp, None)
     assert (found["device"], found["CUDA runtime"]) == ("A GPU", "12.9")
     assert found["versions"]["CuPy"] == "14.0"
+
+
+def test_scratch_is_what_is_taken_beyond_the_result(program, monkeypatch):
+    xp, sizes = backend.get_backend("numpy"), program["TINY"]
+    result = sizes["heads"] * sizes["d"] * 4  # bytes a token
+    names = program["memory"].__globals__
+    monkeypatch.setitem(names, "peak", lambda call, x: call().nbytes + 5 * x.shape[-2])
+    assert program["memory"](xp, sizes) == {
+        str(L): dict.fromkeys(["default", *(str(c) for c in sizes["chunks"] if c <= L)], 5 * L)
+        for L in sizes["lengths"]
+    }
+    monkeypatch.setitem(names, "peak", lambda call, x: 3 * result * x.shape[-2])
+    assert program["memory"](xp, sizes)["64"]["16"] == 2 * result * 64
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 import performer_course
 
-from . import double
+from . import examples
 
 PACKAGE = Path(performer_course.__file__).parent
 NAMES = [module.name for module in pkgutil.iter_modules(performer_course.__path__)]
@@ -43,7 +43,7 @@ def checked(folder: Path):
 def enforced():
     """The device modules by name, with their annotations enforced."""
     with checked(PACKAGE.parent) as load:
-        return {name: load(name) for name in NAMES if name not in double.HOST}
+        return {name: load(name) for name in NAMES if name not in examples.HOST}
 
 
 def points(*shape):
@@ -51,13 +51,13 @@ def points(*shape):
 
 
 @pytest.mark.parametrize("batch", [(), (2,)], ids=["one", "batch"])
-@pytest.mark.parametrize("function", double.device_functions(), ids=double.label)
+@pytest.mark.parametrize("function", examples.device_functions(), ids=examples.label)
 def test_a_function_takes_and_returns_the_shapes_it_declares(function, batch, enforced):
-    module, name = double.label(function).split(".")
+    module, name = examples.label(function).split(".")
     strict = getattr(enforced[module], name)
     assert strict.__code__ is not function.__code__
-    for options in double.variants(function):
-        strict(**double.example(strict, np.random.default_rng(0), options, batch))
+    for options in examples.variants(function):
+        strict(**examples.example(strict, np.random.default_rng(0), options, batch))
 
 
 def test_arguments_of_unlike_widths_are_refused(enforced):
@@ -106,16 +106,16 @@ def test_the_package_is_as_it_was_after_a_checked_import():
 PUBLIC = [
     function
     for name in NAMES
-    for function in double.public_functions(importlib.import_module(f"performer_course.{name}"))
+    for function in examples.public_functions(importlib.import_module(f"performer_course.{name}"))
 ]
 
 
-@pytest.mark.parametrize("function", PUBLIC, ids=double.label)
+@pytest.mark.parametrize("function", PUBLIC, ids=examples.label)
 def test_a_public_function_says_what_it_does(function):
     assert function.__doc__
 
 
 @pytest.mark.parametrize("part", ["Error:", "Cost:", "Source:"])
-@pytest.mark.parametrize("function", double.device_functions(), ids=double.label)
+@pytest.mark.parametrize("function", examples.device_functions(), ids=examples.label)
 def test_a_device_function_states_its_error_cost_and_source(function, part):
     assert part in function.__doc__

@@ -208,6 +208,8 @@ def test_bad_tokens_are_refused():
     for bad, message in (
         (tokens.tolist(), "tokens must be an integer array"),
         (tokens.astype(float), "tokens must be integers, got dtype float64"),
+        (tokens + 11, "tokens must be from 0 to 10, got 11 to 21"),
+        (tokens - 11, "tokens must be from 0 to 10, got -11 to -1"),
     ):
         with pytest.raises(ValueError, match=message):
             forward(params, bad, DECODER)

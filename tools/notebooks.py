@@ -25,23 +25,11 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-ROOT = Path(__file__).resolve().parent.parent
-NOTEBOOKS = ROOT / "notebooks"
+from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
+
 PACKAGE = "performer_course"
 BUDGET = 300_000  # bytes a lesson
 
-# What every kernel that builds or tests a lesson runs under: one thread, since the last bits of
-# a sum change with their number, and the static form of sliders.
-ENVIRONMENT = {
-    "COURSE_STATIC": "1",
-    "JUPYTER_PLATFORM_DIRS": "1",
-    "MKL_NUM_THREADS": "1",
-    "MPLBACKEND": "agg",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "PERFORMER_BACKEND": "numpy",
-    "PYTHONHASHSEED": "0",
-}
 VOLATILE = "nbval-ignore-output"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

@@ -1,0 +1,23 @@
+"""Where the course lies, and what its lessons run under.
+
+Nothing but Python's own is imported here, so that tests can start where there is no Jupyter, as
+on a bare machine with a GPU.
+"""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+
+# What every kernel that builds or tests a lesson runs under: one thread, since the last bits of
+# a sum change with their number, and the static form of sliders.
+ENVIRONMENT = {
+    "COURSE_STATIC": "1",
+    "JUPYTER_PLATFORM_DIRS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PERFORMER_BACKEND": "numpy",
+    "PYTHONHASHSEED": "0",
+}
