@@ -28,7 +28,7 @@ lab: $(READY) ## open JupyterLab on the start page (serves on 127.0.0.1, with a 
 	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(ROOTFLAG) --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LABFLAGS)
 
 test: lint ## verify every claim, number and figure of the course
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest @tests/whole.txt $(PYTEST)
 
 lint: $(READY) ## style, spelling, and notebooks in sync with their sources
 	$(BIN)/ruff check .

@@ -1,13 +1,52 @@
-"""What every test runs under: one thread, static figures, and no student notebooks."""
+"""What every test runs under: one thread, static figures, files in random order, no exercises."""
 
 import os
+import random
+from collections import Counter
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from tools.setting import ENVIRONMENT
 
 os.environ.update(ENVIRONMENT)
+# Plug-ins of pytest may have imported NumPy before this line, and its BLAS reads the environment
+# only once.
+threadpool_limits(limits=1)
 pytest.register_assert_rewrite("tests.claims")  # its asserts report values, as a test file's do
 
-# Unsolved on purpose: tests/test_exercises.py runs them, and expects NotImplementedError.
-collect_ignore_glob = ["notebooks/exercises/*", "notebooks/*.py", "*.ipynb_checkpoints*"]
+# Unsolved on purpose: tests/test_exercises.py runs them, and expects a hint for each.
+collect_ignore_glob = ["notebooks/exercises/*", "notebooks/*.py", "my/*", "*.ipynb_checkpoints*"]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--order", type=int, help="the seed of the order of files (default: drawn)")
+
+
+def pytest_configure(config):
+    if config.option.order is None:  # in a worker it has come from the process that started it
+        config.option.order = random.SystemRandom().randrange(10_000)
+
+
+def pytest_report_header(config):
+    return f"files in random order: --order {config.option.order}"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """The files in an order of their own, the tests of each as they stand in it."""
+    files = {}
+    for item in items:
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    order = sorted(files)
+    random.Random(config.option.order).shuffle(order)
+    items[:] = [item for name in order for item in files[name]]
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """What was skipped and why, a line for each reason; and how to have this order again."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"{count} skipped: {reason}")
+    terminalreporter.write_line(f"files in the order of --order {config.option.order}")

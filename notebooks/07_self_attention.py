@@ -153,6 +153,7 @@ def embed(C, n):
     ratio = np.divide(p, chance, out=np.ones_like(p), where=p > 0)
     M = np.log(np.maximum(ratio, 1))  # (N, 4N)
     U, S, _ = np.linalg.svd(M, full_matrices=False)
+    U = U * np.sign(U.sum(axis=0))  # the sign of a column is free: let its sum be positive
     return U[:, :n] * np.sqrt(S[:n])
 
 

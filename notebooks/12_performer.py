@@ -849,6 +849,7 @@ def moments(q, k, centre=True, one_rho=False):
     if one_rho:
         return s, np.eye(d), np.full(d, theory.best_rho(np.trace(M), d))
     eigenvalues, U = np.linalg.eigh(M)
+    U = U * np.sign(U.sum(axis=0))  # the sign of an axis is free: let its sum be positive
     return s, U, theory.best_rho(np.maximum(eigenvalues, 0), 1)
 
 
@@ -885,7 +886,8 @@ print(f"(1 − 1/ρ)/8 is the published a: {np.allclose((1 - 1 / theory.best_rho
 # %%
 d, L = 16, 128
 rng = np.random.default_rng(18)
-basis = np.linalg.qr(rng.normal(size=(d, 3)))[0].T * np.sqrt(2) * np.array([[1.5], [1.0], [0.5]])
+Q, R = np.linalg.qr(rng.normal(size=(d, 3)))
+basis = (Q * np.sign(np.diag(R))).T * np.sqrt(2) * np.array([[1.5], [1.0], [0.5]])
 offsets = rng.normal(size=(2, d))
 offsets *= 2 / np.linalg.norm(offsets, axis=1, keepdims=True)
 

@@ -256,7 +256,8 @@ def a_shift_of_the_keys_changes_the_estimate_and_not_the_target(p):
 
 def structured(rng, L=128, d=16):
     """Queries and keys in three shared dimensions, a little noise, an offset each; values."""
-    basis = np.linalg.qr(rng.normal(size=(d, 3)))[0].T * math.sqrt(2) * [[1.5], [1.0], [0.5]]
+    Q, R = np.linalg.qr(rng.normal(size=(d, 3)))
+    basis = (Q * np.sign(np.diag(R))).T * math.sqrt(2) * [[1.5], [1.0], [0.5]]
     data = []
     for _ in "qk":
         offset = rng.normal(size=d)
@@ -280,6 +281,7 @@ def dense_exponential_features_win_on_structured_data(p):
         centred = y - x.mean(0) - y.mean(0)
         z = (x[:, None] + centred[None]).reshape(-1, 16)
         lam, U = np.linalg.eigh(z.T @ z / len(z))
+        U = U * np.sign(U.sum(axis=0))  # the sign of an axis is free
         each = p.theory.best_rho(np.maximum(lam, 0), 1)
         found = {
             "positive": p.attention.favor_attention(q, k, v, W),

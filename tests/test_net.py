@@ -1,10 +1,8 @@
 """The net holds: each fault planted in a toy lesson turns red, and the report says where."""
 
 import os
-import shlex
 import subprocess
 import sys
-import tomllib
 from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
@@ -111,12 +109,10 @@ RERUN = {  # the cell it strikes, the fault, what the report must hold
 
 
 def nbval(folder, *options):
-    """A run of pytest over `folder`, with the project's own options and these."""
+    """A run of pytest over `folder`, with the options of `make test` and these."""
     (folder / "pytest.ini").write_text("[pytest]\n")
-    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    project = shlex.split(pyproject["tool"]["pytest"]["ini_options"]["addopts"])
-    always = ["-p", "no:cacheprovider", "--junitxml=report.xml"]
-    command = [sys.executable, "-m", "pytest", *project, *always, *options]
+    always = [f"@{ROOT / 'tests' / 'whole.txt'}", "-p", "no:cacheprovider", "--junitxml=report.xml"]
+    command = [sys.executable, "-m", "pytest", *always, *options]
     environment = os.environ | ENVIRONMENT
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
 
