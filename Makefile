@@ -16,7 +16,7 @@ endif
 export MSYS_NO_PATHCONV := 1
 # Jupyter asks for this flag where one works as root, as in a container.
 ROOTFLAG := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
-# A stamp for each set of extras that was asked for; EXTRAS=gpu-cuda12 adds to a set.
+# A stamp for each set of extras that was asked for. EXTRAS=gpu-cuda12 adds to what a target needs.
 comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons$(EXTRAS:%=,%)
@@ -24,7 +24,7 @@ TESTS := $(VENV)/with-lessons,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks bench bench-gpu claims coverage constraints clean
+.PHONY: help lab test lint notebooks bench bench-gpu buttons claims coverage constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -53,6 +53,9 @@ bench: $(TESTS) ## time the package side by side with its peers, and draw the fi
 bench-gpu: $(GPU) ## measure what lesson 14 estimates, on an NVIDIA GPU (installs CuPy: EXTRAS=gpu-cuda12)
 	$(BIN)/python benchmarks/gpu.py
 
+buttons: $(TESTS) ## write the buttons for Binder and Colab, once pyproject.toml has the address
+	$(BIN)/python -m tools.buttons
+
 claims: $(TESTS) ## write CLAIMS.md: what each claim asserts, and the planted defects it catches
 	$(BIN)/python -m tools.claims
 
@@ -65,11 +68,14 @@ constraints: ## choose the pinned versions anew (needs uv)
 clean: ## remove what make set up
 	rm -rf $(VENV)
 
-# uv where it is installed, otherwise venv and pip: the same versions either way. All that was ever
-# asked for is installed again, so no set undoes another and none is left behind.
-$(VENV)/with-%: ALL = $(sort $(patsubst $(VENV)/with-%,%,$@ $(wildcard $(VENV)/with-*)))
+# All extras that were ever asked for, so that no set undoes another or is left behind when versions
+# change. One CuPy is enough: gpu-check gives way to a real one.
+ALL = $(sort $(subst $(comma), ,$(patsubst $(VENV)/with-%,%,$@ $(wildcard $(VENV)/with-*))))
+WANTED = $(if $(filter gpu-cuda%,$(ALL)),$(filter-out gpu-check,$(ALL)),$(ALL))
+
+# uv where it is installed, otherwise venv and pip: the same versions either way.
 $(VENV)/with-%: pyproject.toml constraints.txt
-	@extras='$(subst $(space),$(comma),$(ALL))'; \
+	@extras='$(subst $(space),$(comma),$(WANTED))'; \
 	if command -v uv >/dev/null 2>&1; then \
 	  set -ex; test -d $(VENV) || uv venv -q --python $(PYTHON) $(VENV); \
 	  uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]"; \
