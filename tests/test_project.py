@@ -17,7 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tools.buttons import with_binder
+from tools.buttons import START, with_binder
+from tools.lab import copies
 from tools.notebooks import INSTALL, NOTEBOOKS, ROOT, read, repository
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -170,32 +171,26 @@ def buttons(tree):
     return {page.relative_to(tree).as_posix(): page.read_text(encoding="utf-8") for page in pages}
 
 
-def test_the_buttons_follow_the_address_of_the_repository(tmp_path):
-    tree = copied(tmp_path / "tree")
-    pyproject, home = tree / "pyproject.toml", "github.com/someone/some-course"
+def test_buttons_are_made_from_the_address_of_the_repository_and_go_with_it(tmp_path):
+    tree, home = copied(tmp_path / "tree"), "github.com/someone/some-course"
+    binder = "(https://mybinder.org/v2/gh/someone/some-course/main?urlpath=lab/tree/my/{})"
+    colab = "(https://colab.research.google.com/github/someone/some-course/blob/main/{})"
+    pyproject = tree / "pyproject.toml"
     project = re.sub(r"\[project\.urls\]\n(.+\n)*", "", pyproject.read_text(encoding="utf-8"))
-    pyproject.write_text(project, encoding="utf-8")
-    without = buttons(tree)
-    assert [name for name, page in without.items() if re.search("mybinder|colab", page)] == []
-    urls = f'\n[project.urls]\nRepository = "https://{home}"\n'
+    urls = f'[project.urls]\nRepository = "https://{home}"\n'
     pyproject.write_text(project + urls, encoding="utf-8")
-    for name, page in buttons(tree).items():
-        if name == "README.md":
-            (link,) = re.findall(r"\]\((\S+mybinder\.org/v2/\S+)\)$", page.split("\n")[2])
-            start = "my/00_start_here.ipynb"
-            assert (
-                link
-                == f"https://mybinder.org/v2/gh/someone/some-course/main?urlpath=lab/tree/{start}"
-            )
-        else:
-            button, install, *_ = nbformat.reads(page, as_version=4).cells
-            assert (
-                f"colab.research.google.com/github/someone/some-course/blob/main/{name})"
-                in button.source
-            )
-            assert f"%pip install -q git+https://{home}" in install.source
+    pages = buttons(tree)
     pyproject.write_text(project, encoding="utf-8")
-    assert buttons(tree) == without
+    bare = buttons(tree)
+    assert re.findall("mybinder|colab", "".join(bare.values())) == []
+    readme, (button, *rest) = bare.pop("README.md"), pages.pop("README.md").splitlines()[2:]
+    assert button.endswith(binder.format("00_start_here.ipynb"))
+    assert rest == readme.splitlines()[1:]
+    for name, page in pages.items():
+        button, install, *cells = nbformat.reads(page, as_version=4).cells
+        assert button.source.endswith(colab.format(name))
+        assert install.source.endswith(f"%pip install -q git+https://{home}")
+        assert cells == nbformat.reads(bare[name], as_version=4).cells
 
 
 def test_the_cell_for_colab_installs_nothing_where_the_course_is(monkeypatch):
@@ -212,6 +207,11 @@ def test_the_cell_for_colab_installs_nothing_where_the_course_is(monkeypatch):
 def test_readme_has_the_button_that_the_address_makes():
     said = text("README.md")
     assert with_binder(said, repository()) == said, "run `make buttons`"
+
+
+def test_binder_fills_my_where_its_button_leads():
+    assert text("postBuild").splitlines()[-1] == "python -m tools.lab"
+    assert START.removeprefix("my/") in copies(NOTEBOOKS)
 
 
 def test_an_address_elsewhere_than_on_github_is_refused(tmp_path):
