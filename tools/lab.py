@@ -23,12 +23,8 @@ def copies(notebooks: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(notebooks.rglob("*.*")):
         name = path.relative_to(notebooks).as_posix()
-        if (
-            path.is_file()
-            and path.suffix != ".py"
-            and not name.startswith(".")
-            and "/." not in name
-        ):
+        hidden = "/." in f"/{name}"  # such as an editor's checkpoints
+        if path.is_file() and path.suffix != ".py" and not hidden:
             content = path.read_bytes()
             found[name] = cleared(content) if path.suffix == ".ipynb" else content
     return found
