@@ -2,7 +2,7 @@
 VENV ?= .venv
 PYTHON ?= python3
 CONSTRAINTS ?= -c constraints.txt
-EXTRAS ?= lessons,tests,benchmarks
+EXTRAS ?=
 LESSON ?=
 LABFLAGS ?=
 PYTEST ?=
@@ -16,56 +16,71 @@ endif
 export MSYS_NO_PATHCONV := 1
 # Jupyter asks for this flag where one works as root, as in a container.
 ROOTFLAG := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
-READY := $(VENV)/ready
+# A stamp for each set of extras that was asked for. EXTRAS=gpu-cuda12 adds to what a target needs.
+comma := ,
+space := $(subst ,, )
+LESSONS := $(VENV)/with-lessons$(EXTRAS:%=,%)
+TESTS := $(VENV)/with-lessons,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
+GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks bench bench-gpu claims coverage constraints clean
+.PHONY: help lab test lint notebooks bench bench-gpu buttons claims coverage constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
 
-lab: $(READY) ## open JupyterLab on the start page (serves on 127.0.0.1, with a token)
-	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(ROOTFLAG) --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb $(LABFLAGS)
+lab: $(LESSONS) ## fill my/ with your own copies, and open JupyterLab there (on 127.0.0.1, with a token)
+	$(BIN)/python -m tools.lab
+	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(ROOTFLAG) --LabApp.default_url=/lab/tree/my/00_start_here.ipynb $(LABFLAGS)
 
 test: lint ## verify every claim, number and figure of the course
 	$(BIN)/python -m pytest @tests/whole.txt $(PYTEST)
 
-lint: $(READY) ## style, spelling, and notebooks in sync with their sources
+lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/python -m tools.in_sync
 
-notebooks: $(READY) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
+notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
 	$(BIN)/python -m tools.notebooks $(LESSON)
 
-bench: $(READY) ## time the package side by side with its peers, and draw the figures
+bench: $(TESTS) ## time the package side by side with its peers, and draw the figures
 	$(BIN)/python benchmarks/fourier.py
 	$(BIN)/python benchmarks/attention.py
 	$(BIN)/python benchmarks/near_far.py
 
-bench-gpu: $(READY) ## measure what lesson 14 estimates, on a machine with CuPy and a GPU
+bench-gpu: $(GPU) ## measure what lesson 14 estimates, on an NVIDIA GPU (installs CuPy: EXTRAS=gpu-cuda12)
 	$(BIN)/python benchmarks/gpu.py
 
-claims: $(READY) ## write CLAIMS.md: what each claim asserts, and the planted defects it catches
+buttons: $(TESTS) ## write the buttons for Binder and Colab, once pyproject.toml has the address
+	$(BIN)/python -m tools.buttons
+
+claims: $(TESTS) ## write CLAIMS.md: what each claim asserts, and the planted defects it catches
 	$(BIN)/python -m tools.claims
 
-coverage: $(READY) ## write COVERAGE.md: where each section of the five documents is taught
+coverage: $(TESTS) ## write COVERAGE.md: where each section of the five documents is taught
 	$(BIN)/python -m tools.coverage
 
-constraints: $(READY) ## choose the pinned versions anew (needs uv)
+constraints: ## choose the pinned versions anew (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --all-extras pyproject.toml -o constraints.txt
 
 clean: ## remove what make set up
 	rm -rf $(VENV)
 
+# All extras that were ever asked for, so that no set undoes another or is left behind when versions
+# change. One CuPy is enough: gpu-check gives way to a real one.
+ALL = $(sort $(subst $(comma), ,$(patsubst $(VENV)/with-%,%,$@ $(wildcard $(VENV)/with-*))))
+WANTED = $(if $(filter gpu-cuda%,$(ALL)),$(filter-out gpu-check,$(ALL)),$(ALL))
+
 # uv where it is installed, otherwise venv and pip: the same versions either way.
-$(READY): pyproject.toml constraints.txt
-	@if command -v uv >/dev/null 2>&1; then \
+$(VENV)/with-%: pyproject.toml constraints.txt
+	@extras='$(subst $(space),$(comma),$(WANTED))'; \
+	if command -v uv >/dev/null 2>&1; then \
 	  set -ex; test -d $(VENV) || uv venv -q --python $(PYTHON) $(VENV); \
-	  uv pip install -q --python $(VENV) $(CONSTRAINTS) -e '.[$(EXTRAS)]'; \
+	  uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]"; \
 	else \
 	  set -ex; test -d $(VENV) || $(PYTHON) -m venv $(VENV); \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check $(CONSTRAINTS) -e '.[$(EXTRAS)]'; \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check $(CONSTRAINTS) -e ".[$$extras]"; \
 	fi
-	@touch $@
+	@touch $@ $(wildcard $(VENV)/with-*)

@@ -10,6 +10,12 @@
 # The comparison is a kernel, and kernels can be estimated with random features. With features the
 # brackets move, and attention becomes linear in the length. Each lesson is a notebook that you read
 # and run from top to bottom. This one is the map.
+#
+# `make lab` opens it in the folder `my/`, which holds your own copies. The lessons there come without
+# their outputs, so that you can guess a number before you run the cell that prints it; in
+# `notebooks/` they stand with all their numbers and figures. Write into your copies whatever you
+# like: nothing that you wrote is ever overwritten, and git does not see it. When a lesson has
+# changed and you have, too, `make lab` says so and keeps yours.
 
 # %%
 import re
@@ -142,7 +148,7 @@ def box(path):
     return title, int(re.search(r"\*\*(\d+) minutes", first)[1]), named
 
 
-boxes = {path.stem[:2]: box(path) for path in sorted(Path().glob("[0-9a][0-9]_*.py"))}
+boxes = {path.stem[:2]: box(path) for path in sorted(Path("../notebooks").glob("[0-9a][0-9]_*.py"))}
 del boxes["00"]
 titles = {number: title for number, (title, _, _) in boxes.items()}
 minutes = {number: time for number, (_, time, _) in boxes.items()}
@@ -348,10 +354,11 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 #
 # ## 7. Ask the checks
 #
-# Every lesson from 01 on has exercises in the folder [exercises](exercises). Under each answer stands
-# a check that you may run as often as you like. It draws inputs, looks at what your function makes of
-# them, and, if that is not right, says which slip it looks like. Here is question 3 as an exercise.
-# The answer is wrong on purpose. Run the cell, read the hint, mend the function.
+# Every lesson from 01 on has exercises, in the folder `exercises` beside it: the first are in
+# [exercises/01_polynomial_kernel.ipynb](exercises/01_polynomial_kernel.ipynb). Under each answer
+# stands a check that you may run as often as you like. It draws inputs, looks at what your function
+# makes of them, and, if that is not right, says which slip it looks like. Here is question 3 as an
+# exercise. The answer is wrong on purpose. Run the cell, read the hint, mend the function.
 
 
 # %%
@@ -366,20 +373,22 @@ except checks.Hint as hint:
     print(hint)
 
 # %% [markdown]
-# In an exercise the check stands alone, without `try`. A hint is then the last line of an error
-# message. With the right answer:
+# In an exercise the check stands alone, without `try`. A hint is one line, nothing else. With the
+# right answer:
 
 # %%
 checks.variance_of_mean(lambda variance, m: variance / m)
 
 # %% [markdown]
-# The solutions are in the folder [solutions](solutions). Look after you have tried.
+# The solutions are in the folder `solutions`, under the same names, as
+# [solutions/01_polynomial_kernel.ipynb](solutions/01_polynomial_kernel.ipynb). Look after you have
+# tried.
 #
 # ## 8. On a GPU, or elsewhere
 #
 # Every lesson chooses its array library once, with `xp = get_backend()`, and says `xp` from then on.
 # Without a GPU it is NumPy, and you need not think of it again. With an NVIDIA GPU, once:
-# `make lab EXTRAS=lessons,tests,benchmarks,gpu-cuda12` (or `gpu-cuda13`) on a fresh `.venv`. Then
+# `make lab EXTRAS=gpu-cuda12` (or `gpu-cuda13`) adds CuPy to what you have. Then
 # `PERFORMER_BACKEND=cupy make lab`, or write `%env PERFORMER_BACKEND=cupy` into a first cell and
 # restart. The value `auto` takes a GPU where there is one. For a name that does not exist, the error
 # lists those that do:
@@ -423,7 +432,8 @@ print(get_backend("auto").__name__)
 #
 # ## Exercises
 #
-# None here. The first are in `exercises/01_polynomial_kernel.ipynb`.
+# None here. The first are in
+# [exercises/01_polynomial_kernel.ipynb](exercises/01_polynomial_kernel.ipynb).
 #
 # ## Further reading
 #

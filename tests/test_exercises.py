@@ -26,7 +26,7 @@ from performer_course import (
     theory,
     transformer,
 )
-from tools.notebooks import NOTEBOOKS, read, sources, student, write
+from tools.notebooks import NOTEBOOKS, read, repository, sources, student, with_colab, write
 
 SOLUTIONS = [source for source in sources() if source.parent.name == "solutions"]
 WITHOUT_EXERCISES = "00_start_here"  # its one check shows how checks answer
@@ -82,7 +82,8 @@ def test_nbgrader_accepts_the_metadata(source):
 
 @each_solution
 def test_the_committed_exercise_is_what_the_solution_makes(source, tmp_path):
-    write(student(read(source)), tmp_path / "exercise.ipynb")
+    asked = with_colab(student(read(source)), source.stem, repository())
+    write(asked, tmp_path / "exercise.ipynb")
     committed = NOTEBOOKS / "exercises" / source.with_suffix(".ipynb").name
     assert (tmp_path / "exercise.ipynb").read_bytes() == committed.read_bytes()
 

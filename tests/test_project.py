@@ -1,18 +1,25 @@
 """The project agrees with itself: versions, environments, CI, hooks, README, and no stray paths."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
+from types import SimpleNamespace
 
+import nbformat
 import pytest
 import yaml
+from IPython.core.inputtransformer2 import TransformerManager
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tools.notebooks import NOTEBOOKS, ROOT, read
+from tools.buttons import START, with_binder
+from tools.lab import copies
+from tools.notebooks import INSTALL, NOTEBOOKS, ROOT, read, repository
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -38,6 +45,14 @@ def tracked():
     return [name for name in listing.decode().split("\0") if name and (ROOT / name).exists()]
 
 
+def copied(tree):
+    """A copy of every file that git has or would add, in the new folder `tree`."""
+    for name in tracked():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+    return tree
+
+
 def lint_commands():
     """The commands of `make lint`, without the folder of the tools."""
     recipe = re.search(r"(?m)^lint:.*\n((?:\t.*\n)+)", text("Makefile"))[1]
@@ -46,11 +61,13 @@ def lint_commands():
 
 def test_conda_gets_the_packages_of_pyproject():
     environment = yaml.safe_load(text("environment.yml"))
-    wanted = [f"python{PROJECT['requires-python']}", "pip"]
+    wanted = ["pip"]
     for requirement in map(Requirement, PROJECT["dependencies"] + EXTRAS["lessons"]):
         name = CONDA_NAMES.get(requirement.name, requirement.name)
         wanted.append(f"{name}{requirement.specifier}")
-    assert environment["dependencies"] == [*wanted, {"pip": ["-e ."]}]
+    python, *packages = environment["dependencies"]
+    assert packages == [*wanted, {"pip": ["-e ."]}]
+    assert python in [f"python={version}" for version in PYTHONS]  # Binder wants one version
     assert environment["channels"] == ["conda-forge"]
     assert environment["name"] == PROJECT["name"]
 
@@ -102,6 +119,12 @@ def test_the_git_hooks_run_what_make_lint_runs():
     assert all(hook["language"] == "system" for hook in repository["hooks"])
 
 
+def test_readme_without_make_installs_the_sets_of_make():
+    sets = re.findall(r"(?m)^(?:LESSONS|TESTS) := \$\(VENV\)/with-([\w,-]+)", text("Makefile"))
+    assert re.findall(r"pip install .*'\.\[(.+)\]'", text("README.md")) == sets
+    assert sets[0] == "lessons"
+
+
 @needs_make
 def test_make_alone_lists_each_target():
     targets = re.search(r"(?m)^\.PHONY: (.*)$", text("Makefile"))[1].split()
@@ -138,6 +161,64 @@ def test_readme_quotes_the_recorded_benchmark():
 def test_links_within_the_project_lead_somewhere(name):
     links = [link for link in re.findall(r"\]\(([^)#\s]+)", text(name)) if "://" not in link]
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def buttons(tree):
+    """What `python -m tools.buttons` makes of README and the exercises of a copy of the project."""
+    command = [sys.executable, "-m", "tools.buttons"]
+    subprocess.run(command, cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, check=True)
+    pages = [tree / "README.md", *sorted((tree / "notebooks/exercises").glob("*.ipynb"))]
+    return {page.relative_to(tree).as_posix(): page.read_text(encoding="utf-8") for page in pages}
+
+
+def test_buttons_are_made_from_the_address_of_the_repository_and_go_with_it(tmp_path):
+    tree, home = copied(tmp_path / "tree"), "github.com/someone/some-course"
+    binder = "(https://mybinder.org/v2/gh/someone/some-course/main?urlpath=lab/tree/my/{})"
+    colab = "(https://colab.research.google.com/github/someone/some-course/blob/main/{})"
+    pyproject = tree / "pyproject.toml"
+    project = re.sub(r"\[project\.urls\]\n(.+\n)*", "", pyproject.read_text(encoding="utf-8"))
+    urls = f'[project.urls]\nRepository = "https://{home}"\n'
+    pyproject.write_text(project + urls, encoding="utf-8")
+    pages = buttons(tree)
+    pyproject.write_text(project, encoding="utf-8")
+    bare = buttons(tree)
+    assert re.findall("mybinder|colab", "".join(bare.values())) == []
+    readme, (button, *rest) = bare.pop("README.md"), pages.pop("README.md").splitlines()[2:]
+    assert button.endswith(binder.format("00_start_here.ipynb"))
+    assert rest == readme.splitlines()[1:]
+    for name, page in pages.items():
+        button, install, *cells = nbformat.reads(page, as_version=4).cells
+        assert button.source.endswith(colab.format(name))
+        assert install.source.endswith(f"%pip install -q git+https://{home}")
+        assert cells == nbformat.reads(bare[name], as_version=4).cells
+
+
+def test_the_cell_for_colab_installs_nothing_where_the_course_is(monkeypatch):
+    code = TransformerManager().transform_cell(INSTALL.format("https://github.com/a/b"))
+    asked = []
+    shell = SimpleNamespace(run_line_magic=lambda *magic: asked.append(magic))
+    exec(code, {"get_ipython": lambda: shell})
+    assert asked == []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    exec(code, {"get_ipython": lambda: shell})
+    assert asked == [("pip", "install -q git+https://github.com/a/b")]
+
+
+def test_readme_has_the_button_that_the_address_makes():
+    said = text("README.md")
+    assert with_binder(said, repository()) == said, "run `make buttons`"
+
+
+def test_binder_fills_my_where_its_button_leads():
+    assert text("postBuild").splitlines()[-1] == "python -m tools.lab"
+    assert START.removeprefix("my/") in copies(NOTEBOOKS)
+
+
+def test_an_address_elsewhere_than_on_github_is_refused(tmp_path):
+    urls = '[project.urls]\nRepository = "https://example.org/a/b"\n'
+    (tmp_path / "pyproject.toml").write_text(f"[project]\n{urls}", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"github\.com.*example\.org"):
+        repository(tmp_path)
 
 
 def test_the_citation_has_the_version_and_licence_of_the_project():

@@ -17,6 +17,7 @@ import importlib
 import os
 import sys
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -35,6 +36,14 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+
+GITHUB = "https://github.com/"
+COLAB = "https://colab.research.google.com"
+INSTALL = """\
+import importlib.util
+
+if not importlib.util.find_spec("performer_course"):  # as on Colab
+    %pip install -q git+{}"""
 
 
 class BuildError(RuntimeError):
@@ -99,6 +108,27 @@ def student(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return nb
 
 
+def with_colab(nb: nbformat.NotebookNode, name: str, address: str | None) -> nbformat.NotebookNode:
+    """An exercise with a button that opens it in Colab, and a cell to install the course there."""
+    if address:
+        page = f"{COLAB}/github/{address.removeprefix(GITHUB)}/blob/main/notebooks/exercises"
+        button = f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({page}/{name}.ipynb)"
+        nb.cells[:0] = [
+            nbformat.v4.new_markdown_cell(button, id="colab"),
+            nbformat.v4.new_code_cell(INSTALL.format(address), id="install"),
+        ]
+    return nb
+
+
+def repository(root: Path = ROOT) -> str | None:
+    """The address of the repository, from which all buttons are made; None while it is not set."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    address = project.get("urls", {}).get("Repository")
+    if address and not address.startswith(GITHUB):
+        raise ValueError(f"Repository: Binder and Colab open {GITHUB}…, got {address}")
+    return address
+
+
 def write(nb: nbformat.NotebookNode, path: Path) -> None:
     nbformat.validate(nb)
     path.parent.mkdir(exist_ok=True)
@@ -115,7 +145,8 @@ def build(source: Path) -> float:
         keep_volatile_outputs(nb, nbformat.read(path, as_version=4))
     write(nb, path)
     if source.parent.name == "solutions":
-        write(student(nb), source.parent.parent / "exercises" / path.name)
+        exercise = with_colab(student(nb), source.stem, repository())
+        write(exercise, source.parent.parent / "exercises" / path.name)
     for cell in nb.cells:
         if "readme" in cell.metadata.get("tags", ()):
             (source.parent / "picture.png").write_bytes(base64.b64decode(_picture(cell)))

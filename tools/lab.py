@@ -1,0 +1,101 @@
+"""Fill my/ with a learner's own copies of notebooks/; what a learner wrote is never overwritten.
+
+    python -m tools.lab
+
+my/ mirrors notebooks/ at the same depth, so every link leads on. Notebooks come without outputs,
+so that a number can be guessed before it is seen; their sources stay behind. A copy that is as it
+was put there follows the course; any other is the learner's, and stays. my/.put.json has the hash
+of what was put there. A copy for which it has none, even if it is lost, is the learner's, too.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS, MY = ROOT / "notebooks", ROOT / "my"
+RECORD = ".put.json"
+
+
+def copies(notebooks: Path) -> dict[str, bytes]:
+    """What belongs into my/, by name."""
+    found = {}
+    for path in sorted(notebooks.rglob("*.*")):
+        name = path.relative_to(notebooks).as_posix()
+        hidden = "/." in f"/{name}"  # such as an editor's checkpoints
+        if path.is_file() and path.suffix != ".py" and not hidden:
+            content = path.read_bytes()
+            found[name] = cleared(content) if path.suffix == ".ipynb" else content
+    return found
+
+
+def cleared(notebook: bytes) -> bytes:
+    """A notebook without its outputs."""
+    nb = json.loads(notebook)
+    for cell in nb["cells"]:
+        if cell["cell_type"] == "code":
+            cell.update(execution_count=None, outputs=[])
+    return (json.dumps(nb, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def fill(notebooks: Path = NOTEBOOKS, my: Path = MY) -> tuple[list[str], list[str]]:
+    """Bring my/ up to date. Returns the names written, and those that differ and were kept.
+
+    A name is kept in silence while the course still has what was put there.
+    """
+    record, wanted = recorded(my), copies(notebooks)
+    written, kept, put = [], [], {}
+    for name, content in wanted.items():
+        new, old, here = digest(content), record.get(name), my / name
+        now = digest(here.read_bytes()) if here.exists() else None
+        if now not in (None, old, new):  # the learner's
+            put |= {name: old} if old else {}
+            kept += [name] if old != new else []
+            continue
+        put[name] = new
+        if now != new:
+            place(here, content)
+            written.append(name)
+    for name in record.keys() - wanted.keys():  # the course has it no more
+        here = my / name
+        if here.exists() and digest(here.read_bytes()) == record[name]:
+            here.unlink()
+    place(my / RECORD, json.dumps(put, indent=1).encode())
+    return written, kept
+
+
+def recorded(my: Path) -> dict[str, str]:
+    """The hash of each copy as it was put into my/; of none where the record is lost or broken."""
+    try:
+        record = json.loads((my / RECORD).read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def place(path: Path, content: bytes) -> None:
+    """Write a file whole or, if interrupted, not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(content)
+    os.replace(part, path)
+
+
+def main() -> int:
+    written, kept = fill()
+    if written:
+        print(f"my/: {len(written)} copies for you, new or brought up to date.")
+    if kept:
+        print("my/: the course has other versions of these copies. Yours stay as they are:")
+        print(*(f"  my/{name}" for name in kept), sep="\n")
+        print("For the course's version, rename or delete yours, then `make lab` again.")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
