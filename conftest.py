@@ -24,8 +24,16 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    if config.option.order is None:  # in a worker it has come from the process that started it
+    if hasattr(config, "workerinput"):
+        config.option.order = config.workerinput["order"]
+    elif config.option.order is None:
         config.option.order = random.SystemRandom().randrange(10_000)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """Each worker of pytest-xdist has the order of the process that started it."""
+    node.workerinput["order"] = node.config.option.order
 
 
 def pytest_report_header(config):

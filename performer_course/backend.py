@@ -22,7 +22,7 @@ from threadpoolctl import ThreadpoolController
 Array = Any
 
 INSTALL = (
-    "`make lab EXTRAS=lessons,gpu-cuda12` installs what it needs (gpu-cuda13 where the driver is "
+    "`make lab EXTRAS=gpu-cuda12` installs what it needs (gpu-cuda13 where the driver is "
     "of CUDA 13)"
 )
 

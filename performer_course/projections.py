@@ -12,7 +12,6 @@ from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from .backend import check_count, check_number
 
@@ -161,6 +160,8 @@ def sobol(rng, m: int, d: int) -> np.ndarray:
     Source: Yang, Sindhwani, Avron & Mahoney (2014); Joe & Kuo (2008) for the sequence.
     """
     m, d = _check(rng, m, d)
+    from scipy.stats import qmc  # here, since it takes longer than all other imports together
+
     points = qmc.Sobol(d, scramble=True, bits=30, rng=rng).random_base2((m - 1).bit_length())
     return ndtri(points[:m] + 2.0**-31)  # the middle of each grid cell: never 0, never 1
 
