@@ -850,7 +850,7 @@ RIGHT = {
         lambda eps, r: np.ceil(max((1 - np.exp(-r * r)) / eps / math.sqrt(2), 0.1) ** 2),
     ],
     "one_more_row": [by_qr, by_null_space, row_by_row],
-    "uniform_rotation": [
+    "uniform_orthogonal": [
         repair_rows,
         random_signs,
         polar,
@@ -1689,7 +1689,7 @@ WRONG = {
         (normed(lambda Q, v: rest(Q[-1:], v)), "the last row alone"),
         (lambda Q, v: np.vstack([Q, by_qr(Q, v)]), "shape (4, 6), and (6,) is needed"),
     ],
-    "uniform_rotation": [
+    "uniform_orthogonal": [
         (plain_qr(gauss), "the signs of R's diagonal"),
         (plain_qr(gauss, lambda Q, R, rng: np.sign(np.diag(Q))), "the signs of R's diagonal"),
         (plain_qr(lambda rng, size: rng.random(size)), "is the matrix Gaussian, and"),
