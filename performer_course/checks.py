@@ -508,7 +508,10 @@ def softmax_from_gaussian(convert):
             ),
             (softmax / softmax.sum(), "nothing is to be normalised: exp(xᵀy) itself is asked for."),
             (inner, "this is xᵀy, the logarithm of what is asked for."),
-            (gaussian * softmax, "K holds the factor e^{xᵀy} already: the norms alone are missing."),
+            (
+                gaussian * softmax,
+                "K holds the factor e^{xᵀy} already: the norms alone are missing.",
+            ),
             (np.exp(gaussian + a + b), "K is an exponential already: multiply it, outside of exp."),
             (gaussian + np.exp(a + b), "a sum in the exponent is a product of exponentials."),
             (gaussian * (np.exp(a) + np.exp(b)), "e^{a + b} is a product, not a sum."),
@@ -543,7 +546,7 @@ def softmax_from_gaussian(convert):
 def taylor_features(phi):
     """phi(x, degree), x (d,), has φ(x)ᵀφ(y) = Σ_{k ≤ degree} (xᵀy)^k / k!."""
     rng = np.random.default_rng(203)
-    for d, degree in ((2, 1), (2, 3), (3, 2)):
+    for d, degree in ((2, 3), (2, 1), (3, 2)):
         x, y = rng.normal(size=d), rng.normal(size=d)
         rows = _numbers(phi(x, degree)), _numbers(phi(y, degree))
         if rows[0].shape != rows[1].shape or rows[0].ndim != 1:
@@ -1006,6 +1009,8 @@ def orthogonal_directions(draw):
         )
     if np.abs(np.diff(squares, axis=1)).max() < 1e-9:
         raise Hint("all rows share one norm. That gains nothing: one norm for each row.")
+    if np.ptp(squares, axis=0).min() < 1e-9:
+        raise Hint("the norms are the same at each call: draw them from `rng`, too.")
     z = (squares.mean() - d) / math.sqrt(2 * d / squares.size)
     if abs(z) > 5:
         raise Hint(
@@ -1014,8 +1019,6 @@ def orthogonal_directions(draw):
         )
     if abs(squares.var() / (2 * d) - 1) > 0.25:
         raise Hint(f"‖ω‖² has variance {squares.var():.3g}; that of χ²_d is {2 * d}.")
-    if np.ptp(squares, axis=0).min() < 1e-9:
-        raise Hint("the norms are the same at each call: draw them from `rng`, too.")
     standard = (squares - d) / math.sqrt(2 * d)
     together = standard.T @ standard / len(draws)  # the correlations of the squared norms
     if np.abs(together - np.diag(np.diag(together))).max() > 0.3:
@@ -1154,13 +1157,18 @@ def structured_projection(project):
                     (math.sqrt(d) * chain(i, i, i), "each stage has signs of its own.")
                     for i in range(3)
                 ],
-                (d**1.5 * chain(2, 1, 0), "the factor √d comes once, not at each stage."),
                 (math.sqrt(d) * late, "the signs come before H, at each stage."),
                 (late, "the signs come before H, at each stage."),
-                (math.sqrt(d) * transposed, "this is Wᵀx: the order of the factors is turned round."),
+                (
+                    math.sqrt(d) * transposed,
+                    "this is Wᵀx: the order of the factors is turned round.",
+                ),
                 (transposed, "this is Wᵀx: the order of the factors is turned round."),
                 (d**1.5 * right, "H has the factor 1/√d, each of the three times."),
-                (d * right, "H has the factor 1/√d, each of the three times."),
+                (
+                    d * right,
+                    "d times too large: H has the factor 1/√d at each stage, and √d comes once.",
+                ),
                 (d * chain(2, 1, 0), "multiply by √d, not by d."),
             ],
         )
@@ -1207,7 +1215,7 @@ def cross_attention(attend):
         weights = np.exp(logits - logits.max(axis=axis, keepdims=True))
         return weights / weights.sum(axis=axis, keepdims=True) @ values
 
-    cases = ((5, 5, 4, 6, 4, 1.0), (4, 6, 5, 3, 2, 1.0), (3, 7, 4, 9, 2, 60.0))
+    cases = ((5, 5, 4, 6, 3, 1.0), (4, 6, 5, 3, 2, 1.0), (3, 7, 4, 9, 2, 60.0))
     for L, S, n, d, e, size in cases:
         x, y = size * rng.normal(size=(L, n)), size * rng.normal(size=(S, n))
         W_q, W_k, W_v = (rng.normal(size=(n, c)) for c in (d, d, e))
@@ -1223,7 +1231,7 @@ def cross_attention(attend):
             (mean(logits, y @ W_k), "these are means of the keys: the values are y W_v."),
             (
                 mean(x @ y.T / math.sqrt(d), values),
-                "the queries are x W_q and the keys y W_k: these are products of x and y themselves.",
+                "the queries are x W_q and the keys y W_k: these are products of x and y.",
             ),
             (mean(logits, values, axis=0), "the softmax runs over the keys: rows add up to 1."),
             (
@@ -1357,10 +1365,9 @@ def rotary(turn):
                     "the first half is overwritten before the second has used it.",
                 ),
                 (
-                    halves(a * s - b * c, a * c + b * s),
+                    turned(np.pi / 2 - angle),
                     "cos and sin have changed places: at p = 0 nothing may change.",
                 ),
-                (turned(np.pi / 2 - angle), "cos and sin have changed places."),
                 (
                     halves(written, a * s - b * c),
                     "a sign is not right: at p = 0 nothing may change.",
