@@ -264,6 +264,7 @@ def quadratic_features(phi):
             inner**2,
             [
                 (squares + cross, "the cross terms count half: is there a √2 on x_i x_j?"),
+                (squares + cross / 2, "the cross terms count a quarter: √2, not ½, on x_i x_j."),
                 (
                     squares + 4 * cross,
                     "the cross terms count twice: √2, not 2, on x_i x_j, and each pair i < j once.",
@@ -301,6 +302,7 @@ def highest_degree(degree):
         right,
         [
             (np.array(right) + 1, "this is the first degree that takes too many numbers."),
+            (np.array(right) - 1, "one degree more still takes no more numbers than n²."),
             (np.maximum(right, 1), "where p = 1 takes too many numbers, the degree 0 is left."),
             (
                 largest(lambda d, n, p: math.comb(d + p, p) < n),
@@ -342,6 +344,10 @@ def highest_degree(degree):
                 largest(lambda d, n, p: 2 * math.comb(d + p, p) <= n),
                 "the whole Gram matrix counts, n² numbers, not the half of it.",
             ),
+            (
+                largest(lambda d, n, p: 2 * math.comb(d + p, p) <= n + 1),
+                "the whole Gram matrix counts, n² numbers, not its triangle alone.",
+            ),
         ],
     )
 
@@ -377,6 +383,14 @@ def distance_to_mean(distance):
             ),
             (own - 2 * cross.sum(1) + gram.sum(), "μ is a mean, not a sum: divide by p."),
             (own - 2 * mean + p * square, "‖μ‖² is a mean over p² pairs, not over p."),
+            (
+                own - 2 * mean + square - each / p,
+                "‖μ‖² is the mean over all pairs, j = l among them.",
+            ),
+            (
+                own.mean() - 2 * mean + square,
+                "each ‖φ(x_i)‖² belongs to its own point: no mean over own.",
+            ),
             (own - 2 * cross.mean() + square, "the mean runs over the c_j, not over the x_i."),
             (mean, "this is φ(x)ᵀμ: how large is ‖φ(x) − μ‖²?"),
         ]
@@ -507,6 +521,11 @@ def softmax_from_gaussian(convert):
                 "the rows are normalised: exp(xᵀy) itself is asked for, the numerator of softmax.",
             ),
             (softmax / softmax.sum(), "nothing is to be normalised: exp(xᵀy) itself is asked for."),
+            (
+                gaussian / gaussian.sum(axis=1, keepdims=True),
+                "nothing is to be normalised: exp(xᵀy) itself is asked for.",
+            ),
+            (1 / gaussian, "1/K turns the sign of xᵀy, too: multiply K by two factors."),
             (inner, "this is xᵀy, the logarithm of what is asked for."),
             (
                 gaussian * softmax,
@@ -590,6 +609,14 @@ def taylor_features(phi):
                     (once / factorial).sum(),
                     "x₁x₂ is there once, and (xᵀy)² has it twice: a √ of the count is missing.",
                 ),
+                (
+                    1 + (powers[1:] / factorial[:-1]).sum(),
+                    "the block x⊗…⊗x of k factors is divided by √(k!), not √((k−1)!).",
+                ),
+                (
+                    (powers / factorial / (k + 1)).sum(),
+                    "the block x⊗…⊗x of k factors is divided by √(k!), not √((k+1)!).",
+                ),
                 (terms[-1], "this is the last term alone: the blocks of all degrees are joined."),
             ],
         )
@@ -609,6 +636,8 @@ def gaussian_frequencies(draw):
     for gamma in (0.3, 2.0, 0.08):
         omega = _numbers(draw(np.random.default_rng(301), m, d, gamma))
         variance = omega.var()
+        if abs(omega.mean()) > 5 * math.sqrt(variance / (m * d)):
+            raise Hint(f"the mean is {omega.mean():.3g}; it must be 0.")
         error = variance * math.sqrt(2 / (m * d))  # of the variance of m·d normal numbers
         slips = [
             (2 * gamma, None),
@@ -617,6 +646,7 @@ def gaussian_frequencies(draw):
             (1 / (2 * gamma), "the variance is 2γ, not 1/(2γ): a narrow kernel needs high ω."),
             (1 / (2 * gamma) ** 2, "1/(2γ) is the variance of the kernel's bell in δ: ω has 2γ."),
             (gamma**2, "γ is no standard deviation: the variance is 2γ."),
+            (math.sqrt(2 * gamma), "√(2γ) is the standard deviation, and here it is the variance."),
             (gamma / 2, "the variance is 2γ, not γ/2: a narrow kernel needs high ω."),
             (4 * gamma, "the variance is 2γ, not 4γ: is there a 2 too many?"),
             (1.0, "the spread must depend on γ."),
@@ -631,8 +661,8 @@ def gaussian_frequencies(draw):
                 f"{found} (At γ = {gamma:g} the variance is {variance:.3g}, "
                 f"and {2 * gamma:.3g} is needed.)"
             )
-        if abs(omega.mean()) > 5 * math.sqrt(variance / (m * d)):
-            raise Hint(f"the mean is {omega.mean():.3g}; it must be 0.")
+        if len(np.unique(np.abs(omega[:, 0]))) < m:
+            raise Hint("frequencies come twice, or with both signs: draw each of the m anew.")
         correlation = np.abs(np.corrcoef(omega.T) - np.eye(d)).max()
         if correlation > 6 / math.sqrt(m):
             raise Hint("the coordinates must be independent of one another.")
@@ -667,6 +697,16 @@ def estimate_kernel(estimate):
                     "this is the Gaussian kernel itself: estimate it from the rows of omega.",
                 ),
                 ((np.cos(phase) ** 2).mean(1), "the mean of cos, not of cos²."),
+                (np.cos(phase).mean(1) ** 2, "the mean itself, not its square."),
+                (np.cos(phase).mean(1) / 2, "no ½: the mean of the cosines is all of it."),
+                (
+                    np.cos(delta[:, None] * omega).mean((1, 2)),
+                    "first ωᵀδ, the sum over the coordinates, and then its cosine.",
+                ),
+                (
+                    np.cos(delta[:, None] * omega).prod(2).mean(1),
+                    "the cosine of a sum is no product of cosines: first ωᵀδ, then its cosine.",
+                ),
                 (2 * np.cos(phase).mean(1), "the mean of cos alone: the 2 belongs to phases b."),
                 (np.cos(phase).sum(1) / math.sqrt(m), "divide the sum by m, not by √m."),
                 (np.cos(phase).sum(1), "a mean, not a sum: divide by m."),
@@ -849,8 +889,8 @@ def directions_needed(needed):
         [
             (
                 np.floor(plain) + 1,
-                "where m directions have the error ε exactly, m is enough: floor(…) + 1 has one "
-                "too many there.",
+                "at ε = 0.5, r = 10, two directions have the error 0.5 exactly, and 2 are enough: "
+                "floor(…) + 1 has one too many there, and so has a root that is rounded up.",
             ),
             (right + 1, "this is one more: the first m with an error of at most ε is enough."),
             (2 * right, "this counts features: a direction gives two, cos and sin."),
@@ -865,6 +905,14 @@ def directions_needed(needed):
             (table(lambda eps, gap: gap**2 / (2 * eps)), "ε² is the mean squared error, not ε."),
             (table(lambda eps, gap: gap**2 / eps**2), "with cos and sin the variance has 1/(2m)."),
             (table(lambda eps, gap: gap / (2 * eps**2)), "(1 − e^{−r²}) enters squared."),
+            (
+                table(lambda eps, gap: gap / (math.sqrt(2) * eps)),
+                "the error falls like 1/√m: to halve it takes four times as many. Square this.",
+            ),
+            (
+                np.maximum(1, [math.ceil((1 - math.exp(-r)) ** 2 / 2 / e**2) for e, r in grid]),
+                "k² is e^{−r²}, with r squared.",
+            ),
             (
                 table(lambda eps, gap: (1 - np.sqrt(1 - gap)) ** 2 / (2 * eps**2)),
                 "the variance has k² = e^{−r²}, not the kernel k = e^{−r²/2} itself.",
@@ -910,6 +958,7 @@ def _judge_row(found, right, Q, v):
         (v / np.linalg.norm(v), "v still has its projections on the rows of Q."),
         (inside, "this is the part inside the span: subtract it."),
         (inside / np.linalg.norm(inside), "this is the part inside the span: subtract it."),
+        ((v + inside) / np.linalg.norm(v + inside), "subtract the projections: do not add them."),
         (
             twice / np.linalg.norm(twice),
             "the projections of v are subtracted twice. Take the second ones of what the first "
