@@ -1075,14 +1075,14 @@ def orthogonal_directions(draw):
     if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws)) > 5:
         raise Hint("some entries do not have mean 0: are QR's signs repaired?")
     directions = draws / np.sqrt(squares)[:, :, None]
-    cosine = np.einsum("kd,kd->k", directions[:, 0], directions[:, d])
-    if abs((cosine**2).mean() - 1 / d) > 5 * math.sqrt(2 / len(draws)) / d:
-        raise Hint("the blocks repeat one another: draw each of them anew.")
     if abs(_evenness(directions) - 1) > 0.03:
         raise Hint(
             f"the rows prefer some directions: the mean of q⁴ is "
             f"{_evenness(directions):.2f} times Haar's. Is each block uniform?"
         )
+    between = directions[:, :d] @ directions[:, d:].swapaxes(1, 2)  # of two blocks: Haar, too
+    if abs(_evenness(between) - 1) > 0.05:
+        raise Hint("the blocks repeat one another: draw each of them anew.")
     variances = (draws**2).mean(axis=(0, 1))  # of each coordinate: 1, with √(2/8000) of error
     if np.abs(variances - 1).max() > 5 * math.sqrt(2 / squares.size):
         raise Hint(
@@ -1173,7 +1173,7 @@ def structured_projection(project):
     rng = np.random.default_rng(602)
     for d in (16, 4):
         signs, x = rng.choice([-1.0, 1.0], size=(3, d)), rng.normal(size=d)
-        H = _hadamard(d) / math.sqrt(d)
+        H, root, ones = _hadamard(d) / math.sqrt(d), math.sqrt(d), np.ones(d)
 
         def chain(*rows, H=H, x=x, signs=signs):
             y = x
@@ -1181,7 +1181,7 @@ def structured_projection(project):
                 y = H @ (signs[row] * y)
             return y
 
-        right = math.sqrt(d) * chain(2, 1, 0)
+        right = root * chain(2, 1, 0)
         late = x
         for row in (2, 1, 0):
             late = signs[row] * (H @ late)
@@ -1193,23 +1193,38 @@ def structured_projection(project):
             right,
             [
                 (chain(2, 1, 0), "the factor √d is missing: rows of W must have norm √d."),
-                (math.sqrt(d) * chain(0, 1, 2), "D₃ acts first: the order is turned round."),
+                (root * chain(0, 1, 2), "D₃ acts first: the order is turned round."),
                 (chain(0, 1, 2), "D₃ acts first, and the factor √d is missing."),
-                (math.sqrt(d) * chain(1, 0), "a stage is missing: there are three."),
-                (math.sqrt(d) * chain(2, 1), "a stage is missing: there are three."),
-                (math.sqrt(d) * chain(2), "a stage is missing: there are three."),
+                (root * chain(1, 0), "a stage is missing: there are three."),
+                (root * chain(2, 1), "a stage is missing: there are three."),
+                (root * chain(2), "a stage is missing: there are three."),
                 (
-                    math.sqrt(d) * H @ H @ H @ x,
+                    root * H @ H @ H @ x,
                     "the signs are missing: row i of `signs` is the diagonal of D_i.",
                 ),
                 *[
-                    (math.sqrt(d) * chain(i, i, i), "each stage has signs of its own.")
-                    for i in range(3)
+                    (root * chain(*rows, signs=np.vstack([ones, signs])), hint)
+                    for rows, hint in (
+                        ((0, 2, 1), "D₃ is missing: its signs come before the first H."),
+                        ((3, 0, 1), "D₂ is missing: signs come before each H."),
+                        ((3, 2, 0), "D₁ is missing: signs come before each H."),
+                        ((0, 3, 2, 1), "three H are enough: D₃ comes before the first of them."),
+                    )
                 ],
-                (math.sqrt(d) * late, "the signs come before H, at each stage."),
+                (
+                    root * signs[0] * chain(2, 1),
+                    "an H is missing: the one of D₁, which comes last.",
+                ),
+                (
+                    root * H @ (signs.prod(axis=0) * x),
+                    "D₁, D₂ and D₃ do not come at once: an H stands between them.",
+                ),
+                (root * signs.prod(axis=0) * x, "each stage is signs, and then H: H is missing."),
+                *[(root * chain(i, i, i), "each stage has signs of its own.") for i in range(3)],
+                (root * late, "the signs come before H, at each stage."),
                 (late, "the signs come before H, at each stage."),
                 (
-                    math.sqrt(d) * transposed,
+                    root * transposed,
                     "this is Wᵀx: the order of the factors is turned round.",
                 ),
                 (transposed, "this is Wᵀx: the order of the factors is turned round."),
@@ -1245,6 +1260,9 @@ def simplex_corners(corners):
         ]
         if np.allclose(rows, right):
             slips.append((gram, "these are the cosines themselves: which rows have them?"))
+        off = eye - 1 / (d - 1)
+        if d > 2 and np.allclose(rows, off / np.linalg.norm(off, axis=1, keepdims=True)):
+            slips.insert(0, (gram, "the centre of e_1, …, e_d is (1/d, …, 1/d), not 1/(d − 1)."))
         if np.allclose(gram, right * np.outer(lengths, lengths)) and lengths.all():
             slips.append((gram, "the angles are right; divide each row by its length."))
         if gram.min() > 0:
@@ -1277,6 +1295,15 @@ def cross_attention(attend):
             (mean(plain / math.sqrt(e), values), "d is the width of the queries, not of values."),
             (mean(plain * math.sqrt(d), values), "divide the logits by √d: do not multiply."),
             (mean(logits, y), "the values are y W_v, not y itself."),
+            (mean(logits, np.eye(S)), "these are the weights: the means of y W_v are asked for."),
+            (
+                mean((x @ W_q) @ (y @ W_q).T / math.sqrt(d), values),
+                "the keys take W_k, not W_q.",
+            ),
+            (
+                mean((x @ W_k) @ (y @ W_k).T / math.sqrt(d), values),
+                "the queries take W_q, not W_k.",
+            ),
             (mean(logits, y @ W_k), "these are means of the keys: the values are y W_v."),
             (
                 mean(x @ y.T / math.sqrt(d), values),
@@ -1297,6 +1324,10 @@ def cross_attention(attend):
                 (weights @ values, "the weights of a row must add up to 1: divide by their sum."),
                 (weights @ values / weights.sum(), "each row of weights has a sum of its own."),
                 (logits @ values, "the softmax is missing."),
+                (
+                    mean(logits - logits.max(axis=0), values),
+                    "subtract the largest of each row, axis 1: that of a column moves weights.",
+                ),
             ]
         else:
             cut = np.minimum(logits, 700)  # the largest that exp takes
@@ -1304,6 +1335,8 @@ def cross_attention(attend):
         if L == S:
             turned = weights / weights.sum(axis=1)
             slips.append((turned @ values, "the sum of a row divides that row: keepdims=True."))
+            causal = np.where(np.tri(L) > 0, logits, -np.inf)
+            slips.append((mean(causal, values), "no mask here: a query sees all tokens of y."))
         with np.errstate(all="ignore"):
             found = attend(x, y, W_q, W_k, W_v)
         if size > 1 and isinstance(found, np.ndarray) and np.isnan(found).any():
@@ -1342,6 +1375,9 @@ def decoder_mask(mask):
                 (~right, "True is where a query may look: this is the opposite."),
                 (key & (j < i), "a token sees itself: j ≤ i, not j < i."),
                 (key & (j >= i), "j ≤ i, not j ≥ i: queries are rows, keys are columns."),
+                (key & (j > i), "j ≤ i, not j > i: queries are rows, keys are columns."),
+                (key & (j <= i + 1), "one key ahead is seen: j ≤ i."),
+                (right | (i == j), "a filler is a key for nobody, not for itself either."),
                 (np.swapaxes(right, 1, 2), "queries are rows, keys are columns: transposed."),
                 (key, "a decoder must not look ahead: the causal rule is missing."),
                 (np.broadcast_to(j <= i, right.shape), "the fillers are seen: use the lengths."),
@@ -1379,6 +1415,7 @@ def rotary(turn):
         interleaved = np.stack([even * c - odd * s, even * s + odd * c], axis=2).reshape(L, n)
         a, b = np.split(x, 2, axis=1)
         written = a * c - b * s
+        each = place * 10000.0 ** (-2 * np.arange(n) / n)  # n frequencies in place of n/2
 
         def halves(*parts):
             return np.concatenate(parts, axis=1)
@@ -1405,6 +1442,20 @@ def rotary(turn):
                     halves(interleaved[:, ::2], interleaved[:, 1::2]),
                     "the pairs are x_i and x_{i+n/2}, not neighbours.",
                 ),
+                (
+                    np.stack([written, a * s + b * c], axis=2).reshape(L, n),
+                    "right numbers, wrong order: x_i and x_{i+n/2} stay in their places.",
+                ),
+                (
+                    x * np.cos(np.repeat(angle, 2, axis=1))
+                    + halves(-b, a) * np.sin(np.repeat(angle, 2, axis=1)),
+                    "x_i and x_{i+n/2} turn by the same ω_i: the angles are tiled, not repeated.",
+                ),
+                (
+                    x * np.cos(each) + halves(-b, a) * np.sin(each),
+                    "i runs from 0 to n/2 − 1: x_i and x_{i+n/2} turn by the same ω_i.",
+                ),
+                (turned(2 * np.pi * angle), "the angle is p ω_i in radians, without a 2π."),
                 (
                     turned(place * 10000.0 ** (-2 * (half + 1) / n)),
                     "i counts from 0: the first pair is turned by p itself.",

@@ -1317,6 +1317,11 @@ def repeated(rng, m, d):
     return blocks(lambda rng, d: Q)(rng, m, d)
 
 
+def shuffled(rng, m, d):
+    Q = haar(rng, d)
+    return blocks(lambda rng, d: rng.permutation(Q))(rng, m, d)
+
+
 def block_norms(rng, m, d):
     return chi(rng, m, d)[np.arange(m) // d]
 
@@ -1374,6 +1379,10 @@ def chain(scale, stages=(2, 1, 0), stage=lambda s, x: projections.fwht(s * x)):
     return project
 
 
+def by_fwht(s, x):
+    return projections.fwht(s * x)
+
+
 def unscaled(s, x):
     return hadamard(len(x)) @ (s * x)
 
@@ -1423,6 +1432,16 @@ def neighbours(x):
     """The pairs (x_0, x_1), (x_2, x_3), …"""
     z = (x[:, ::2] + 1j * x[:, 1::2]) * np.exp(1j * angles(*x.shape))
     return np.stack([z.real, z.imag], axis=2).reshape(x.shape)
+
+
+def half_turned(spread):
+    """x cos + (−second half, first half) sin, the angles (L, n/2) spread to (L, n)."""
+
+    def turn(x):
+        by, half = spread(angles(*x.shape)), x.shape[1] // 2
+        return x * np.cos(by) + np.hstack([-x[:, half:], x[:, :half]]) * np.sin(by)
+
+    return turn
 
 
 def added(*waves):
@@ -2070,6 +2089,7 @@ WRONG = {
         (blocks(haar, lambda rng, m, d: 2 * rng.normal(size=(m, 1))), "that of χ²_d is 8"),
         (blocks(plain_qr(gauss)), "are QR's signs repaired?"),
         (repeated, "the blocks repeat one another"),
+        (shuffled, "the blocks repeat one another"),
         (blocks(signed_permutation), "the rows prefer some directions"),
         (own_seed, "of different seeds"),
     ],
@@ -2116,6 +2136,13 @@ WRONG = {
             "this is Wᵀx",
         ),
         (chain(math.sqrt, (2,)), "a stage is missing"),
+        (lambda signs, x: 4 * by_fwht(signs[0], by_fwht(signs[1], projections.fwht(x))), "D₃ is"),
+        (lambda signs, x: 4 * by_fwht(signs[0], by_fwht(1, by_fwht(signs[2], x))), "D₂ is"),
+        (lambda signs, x: 4 * by_fwht(1, by_fwht(signs[1], by_fwht(signs[2], x))), "D₁ is"),
+        (lambda signs, x: chain(math.sqrt)(signs, projections.fwht(x)), "three H are enough"),
+        (lambda signs, x: signs[0] * chain(math.sqrt, (2, 1))(signs, x), "an H is missing"),
+        (lambda signs, x: 4 * by_fwht(signs.prod(axis=0), x), "do not come at once"),
+        (chain(math.sqrt, stage=lambda s, x: s * x), "H is missing"),
         (chain(math.sqrt, (1, 1, 1)), "signs of its own"),
         (chain(math.sqrt, stage=lambda s, x: projections.fwht(x)), "the signs are missing"),
         (chain(lambda d: d**1.5), "and √d comes once"),
@@ -2129,6 +2156,7 @@ WRONG = {
         (lambda d: unit(centred(d)), "not by that of the whole matrix"),
         (lambda d: simplex_gram(d, -1 / (d - 1)), "these are the cosines themselves"),
         (lambda d: 3 * np.array(root_of_gram(d)), "the angles are right"),
+        (lambda d: [unit(row) for row in np.eye(d) - 1 / (d - 1)], "not 1/(d − 1)"),
         (np.eye, "subtract their centre"),
         (lambda d: np.linalg.cholesky(simplex_gram(d, -1 / d)), "d corners, not d + 1"),
         (lambda d: [unit(row) for row in np.eye(d) + 1 / d], "apart, not together"),
@@ -2144,6 +2172,11 @@ WRONG = {
         (attends(by_keys, lambda W, logits: logits * W.shape[1] ** 0.5), "do not multiply"),
         (lambda x, y, *Ws: attends(by_keys)(x, y, *Ws[:2], np.eye(y.shape[1])), "not y itself"),
         (lambda x, y, W_q, W_k, W_v: attends(by_keys)(x, y, W_q, W_k, W_k), "means of the keys"),
+        (lambda x, y, W_q, W_k, W_v: by_keys(root_d(W_q, x @ W_q @ W_k.T @ y.T)), "the weights:"),
+        (lambda x, y, W_q, W_k, W_v: attends(by_keys)(x, y, W_q, W_q, W_v), "the keys take W_k"),
+        (lambda x, y, W_q, W_k, W_v: attends(by_keys)(x, y, W_k, W_k, W_v), "queries take W_q"),
+        (attends(lambda t: by_keys(t - t.max(axis=0))), "that of a column moves"),
+        (attends(lambda t: by_keys(np.where(np.tri(*t.shape) > 0, t, -np.inf))), "no mask here"),
         (
             lambda x, y, W_q, W_k, W_v: by_keys(root_d(W_q, x @ y.T)) @ y @ W_v,
             "products of x and y.",
@@ -2166,6 +2199,9 @@ WRONG = {
         (both(lambda i, j, n: not (j <= i and j < n)), "this is the opposite"),
         (both(lambda i, j, n: j < i and j < n), "a token sees itself"),
         (both(lambda i, j, n: j >= i and j < n), "j ≤ i, not j ≥ i"),
+        (both(lambda i, j, n: j > i and j < n), "j ≤ i, not j > i"),
+        (both(lambda i, j, n: j <= i + 1 and j < n), "one key ahead"),
+        (both(lambda i, j, n: (j <= i and j < n) or j == i), "not for itself either"),
         (both(lambda i, j, n: i <= j and i < n), "transposed"),
         (both(lambda i, j, n: j < n), "must not look ahead"),
         (both(lambda i, j, n: j <= i), "the fillers are seen"),
@@ -2194,6 +2230,13 @@ WRONG = {
         (lambda x: x, "nothing is turned"),
         (lambda x: np.roll(by_waves(x), x.shape[1] // 2, axis=1), "have changed places"),
         (turns(angles, lambda a, b, c, s: (a * c, b * c)), "the sines are missing"),
+        (
+            lambda x: by_waves(x).reshape(len(x), 2, -1).swapaxes(1, 2).reshape(x.shape),
+            "wrong order",
+        ),
+        (half_turned(lambda angle: np.repeat(angle, 2, axis=1)), "tiled, not repeated"),
+        (half_turned(lambda angle: np.hstack([angle, angle * 0.0001])), "i runs from 0 to n/2 − 1"),
+        (turns(lambda L, n: 2 * np.pi * angles(L, n)), "without a 2π"),
         (lambda x: np.hstack([neighbours(x)[:, ::2], neighbours(x)[:, 1::2]]), "not neighbours"),
         (
             turns(lambda L, n: np.outer(range(L), 1e4 ** (-2 * np.arange(1, 1 + n // 2) / n))),
