@@ -552,8 +552,8 @@ def softmax_from_gaussian(convert):
             found = convert(gaussian, x, y)
         except _Raised as raised:
             raise raised.advise(
-                "x belongs to the rows and y to the columns: the norms of x need shape (n, 1), "
-                "those of y (1, p)."
+                "x belongs to the rows and y to the columns: the norms of x, one a row, need shape "
+                "(n, 1), those of y (1, p)."
             ) from raised
         _judge(found, softmax, slips)
         other = rng.uniform(1, 3, size=(n, p)) * gaussian  # no Gaussian: what is read shows
@@ -1381,13 +1381,15 @@ def decoder_mask(mask):
                 (np.swapaxes(right, 1, 2), "queries are rows, keys are columns: transposed."),
                 (key, "a decoder must not look ahead: the causal rule is missing."),
                 (np.broadcast_to(j <= i, right.shape), "the fillers are seen: use the lengths."),
-                (query & (j <= i), "padding hides keys (columns); this hides queries (rows)."),
+                (
+                    query & (j <= i),
+                    "padding hides keys (columns) alone: here the rows of fillers are empty.",
+                ),
                 (
                     (j <= lengths[:, None, None]) & (j <= i),
                     "one filler is seen: keys count from 0, so j < length.",
                 ),
                 (key | (j <= i), "both rules must hold: and, not or."),
-                (right & query, "rows of fillers follow the same two rules: hide keys only."),
             ],
         )
 

@@ -1822,6 +1822,7 @@ WRONG = {
     ],
     "is_kernel_matrix": [
         (lambda K: bool((K >= 0).all()), "no negative entry, and the eigenvalue −1"),
+        (lambda K: bool((K > 0).all()), "the identity is one"),
         (lambda K: np.array_equal(K, K.T), "look at eigenvalues"),
         (lambda K: least(1e-9)(K) and (K >= 0).all(), "entries may be negative"),
         (lambda K: (2 * K.diagonal() >= abs(K).sum(axis=1)).all(), "less than the rest of its row"),
@@ -1855,6 +1856,7 @@ WRONG = {
         (lambda K, x, y: RIGHT["softmax_from_gaussian"][0](K, y, x), "x belongs to the rows"),
         (lambda K, x, y: K * np.exp(norms(x) / 2) * np.exp(norms(y) / 2), "need shape (n, 1)"),
         (lambda K, x, y: K, "both factors are missing"),
+        (lambda K, x, y: K * np.exp((x**2).sum(axis=0) / 2), "the norms of x, one a row, need"),
         (lambda K, x, y: np.exp(x @ y.T), "take it from K"),
         (lambda K, x, y: RIGHT["softmax_from_gaussian"][0](gaussian(x, y), x, y), "take it from K"),
         (lambda K, x, y: softmax(x @ y.T, axis=1), "the rows are normalised"),
@@ -2206,6 +2208,7 @@ WRONG = {
         (both(lambda i, j, n: j < n), "must not look ahead"),
         (both(lambda i, j, n: j <= i), "the fillers are seen"),
         (both(lambda i, j, n: j <= i and i < n), "hides keys (columns)"),
+        (both(lambda i, j, n: j <= i and i < n and j < n), "the rows of fillers are empty"),
         (both(lambda i, j, n: j <= i and j <= n), "one filler is seen"),
         (both(lambda i, j, n: j <= i and j < n - 1), "the last token is hidden"),
         (

@@ -37,6 +37,7 @@ checks.one_more_row(one_more_row)
 # ## 2. A uniform orthogonal matrix
 #
 # Use `np.linalg.qr` on a Gaussian matrix, and repair the signs, so that no orientation is preferred.
+# All randomness comes from `rng`, here and in exercise 3.
 
 
 # %% nbgrader={"grade": false, "grade_id": "uniform_orthogonal", "locked": false, "schema_version": 3, "solution": true, "task": false}
