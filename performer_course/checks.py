@@ -661,7 +661,7 @@ def gaussian_frequencies(draw):
                 f"{found} (At γ = {gamma:g} the variance is {variance:.3g}, "
                 f"and {2 * gamma:.3g} is needed.)"
             )
-        if len(np.unique(np.abs(omega[:, 0]))) < m:
+        if len(np.unique(np.abs(omega), axis=0)) < m:
             raise Hint("frequencies come twice, or with both signs: draw each of the m anew.")
         correlation = np.abs(np.corrcoef(omega.T) - np.eye(d)).max()
         if correlation > 6 / math.sqrt(m):
@@ -1080,7 +1080,7 @@ def orthogonal_directions(draw):
             f"the rows prefer some directions: the mean of q⁴ is "
             f"{_evenness(directions):.2f} times Haar's. Is each block uniform?"
         )
-    between = directions[:, :d] @ directions[:, d:].swapaxes(1, 2)  # of two blocks: Haar, too
+    between = directions[:, :d] @ directions[:, d:].swapaxes(1, 2)  # Haar, too, and 1000 of them
     if abs(_evenness(between) - 1) > 0.05:
         raise Hint("the blocks repeat one another: draw each of them anew.")
     variances = (draws**2).mean(axis=(0, 1))  # of each coordinate: 1, with √(2/8000) of error
@@ -1133,6 +1133,7 @@ def walsh_hadamard(transform):
             (plain / lengths, "each stage divides by √2, not by the root of its length."),
         ]
         if D > 2:
+            slips.append((x, "this is x again: is each stage paired as the last one was?"))
             again = np.linalg.matrix_power(pair, stages)  # one pairing, at each stage
             for part in (np.kron(again, np.eye(D // 2)), np.kron(np.eye(D // 2), again)):
                 hint = "each stage pairs the same rows: they are 1, 2, 4, … apart, width by width."

@@ -1355,14 +1355,14 @@ def widths(
     return transform
 
 
-def pairing(pairs):
-    """Sums and differences of the same pairs of rows at each stage."""
+def pairing(pairs, scale=lambda D: 1.0):
+    """Sums and differences of the same pairs of rows at each stage, scale(D) too large."""
 
     def transform(x):
         for _ in range(len(x).bit_length() - 1):
             a, b = pairs(x)
             a[...], b[...] = a + b, a - b
-        x /= math.sqrt(len(x))
+        x *= scale(len(x)) / math.sqrt(len(x))
         return x
 
     return transform
@@ -2113,8 +2113,9 @@ WRONG = {
         (projections.fwht, "x itself holds what it held"),
         (lambda x: widths(lambda D: 1.0)(x) / math.sqrt(len(x)), "holds H x without its factor"),
         (written(lambda x: hadamard(len(x)) @ x / len(x) ** 0.5), "that is a D × D array"),
-        (pairing(lambda x: (x[::2], x[1::2])), "each stage pairs the same rows"),
-        (pairing(lambda x: np.split(x, 2)), "each stage pairs the same rows"),
+        (pairing(lambda x: (x[::2], x[1::2])), "this is x again"),
+        (pairing(lambda x: np.split(x, 2), math.sqrt), "each stage pairs the same rows"),
+        (lambda x: x, "this is x again"),
         (lambda x: widths()(x) + 0 + 0 * widths(float)(x), "x itself holds something else"),
         (lambda x: butterflies(x)[:1], "shape (1, 4), and (16, 4) is needed"),
     ],
