@@ -903,6 +903,7 @@ RIGHT = {
     "gaussian_frequencies": [
         box_muller,
         lambda rng, m, d, gamma: math.sqrt(2 * gamma) * rng.standard_normal((m, d)),
+        lambda rng, m, d, gamma: math.sqrt(2 * gamma) * rng.standard_normal((m, d), np.float32),
         lambda rng, m, d, gamma: rng.multivariate_normal(np.zeros(d), 2 * gamma * np.eye(d), m),
         polar_form,
         lambda rng, m, d, gamma: [rng.normal(0, math.sqrt(2 * gamma), d) for _ in range(m)],
