@@ -123,7 +123,17 @@ def _judge(found, expected, slips=(), rtol=1e-9, atol=1e-12):
         raise Hint(f"the result has shape {found.shape}, and {expected.shape} is needed.")
     worst = np.unravel_index(np.argmax(np.abs(found - expected)), expected.shape)
     place = f" at {tuple(int(i) for i in worst)}" if worst else ""
-    raise Hint(f"found {found[worst]:.4g}{place}, expected {expected[worst]:.4g}.")
+    got, needed = _told_apart(found[worst], expected[worst])
+    raise Hint(f"found {got}{place}, expected {needed}.")
+
+
+def _told_apart(a, b):
+    """a and b as texts, with as many digits as it takes to differ."""
+    for digits in (4, 8, 17):
+        texts = f"{a:.{digits}g}", f"{b:.{digits}g}"
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def _numbers(found):
@@ -143,8 +153,11 @@ def _numbers(found):
     return numbers
 
 
-def _no_square(call, n, instead="none is needed."):
-    """A hint where the call, for n tokens, ever holds as many bytes as a mask of n × n."""
+def _no_square(call, n, instead="none is needed.", size="L"):
+    """A hint where the call, for n tokens, ever holds as many bytes as a mask of n × n.
+
+    size: the letter that the exercise has for n.
+    """
     tracemalloc.start()
     try:
         call()
@@ -153,8 +166,8 @@ def _no_square(call, n, instead="none is needed."):
         tracemalloc.stop()
     if peak > n**2:
         raise Hint(
-            f"right, but {peak / 2**20:.1f} MiB were held at once for L = {n}: that is an L × L "
-            f"array, and {instead}"
+            f"right, but {peak / 2**20:.1f} MiB were held at once for {size} = {n}: that is "
+            f"{'an' if size == 'L' else 'a'} {size} × {size} array, and {instead}"
         )
 
 
@@ -224,6 +237,11 @@ def variance_of_mean(answer):
                 table(lambda variance, m: variance / m**2),
                 "the variance of the sum is m times that of one number: divide that by m².",
             ),
+            (
+                table(lambda variance, m: math.sqrt(variance) / m),
+                "this has the standard deviation of one number: take its variance.",
+            ),
+            (table(lambda variance, m: 1 / m), "the variance of one number must enter."),
         ],
     )
 
@@ -239,17 +257,29 @@ def quadratic_features(phi):
         x, y = rng.normal(size=(4, d)), rng.normal(size=(6, d))
         squares, inner = (x**2) @ (y**2).T, x @ y.T
         cross = (inner**2 - squares) / 2  # Σ_{i<j} x_i x_j y_i y_j
+        each = [np.outer(x[:, i], y[:, i]) for i in range(d)]
+        neighbours = sum(a * b for a, b in itertools.pairwise(each))
         _judge(
             _products(phi, x, y),
             inner**2,
             [
                 (squares + cross, "the cross terms count half: is there a √2 on x_i x_j?"),
-                (squares + 4 * cross, "the cross terms count twice: √2, not 2, on x_i x_j."),
+                (squares + cross / 2, "the cross terms count a quarter: √2, not ½, on x_i x_j."),
+                (
+                    squares + 4 * cross,
+                    "the cross terms count twice: √2, not 2, on x_i x_j, and each pair i < j once.",
+                ),
+                (2 * inner**2, "this is 2(xᵀy)²: there is a √2 on every feature."),
+                (2 * squares + 2 * cross, "the squares count twice: no √2 on x_i²."),
                 (squares, "only the squares x_i² are there: the products x_i x_j are missing."),
                 (2 * cross, "only the products x_i x_j are there: the squares x_i² are missing."),
                 (inner, "this is xᵀy itself: the features must be of degree 2."),
                 ((x[:, :2] @ y[:, :2].T) ** 2, "only x₁ and x₂ enter: any d is asked for."),
+                (squares + 2 * each[0] * each[1], "x₁x₂ is one product of many: all pairs i < j."),
+                (squares + 2 * neighbours, "only neighbours are multiplied: all pairs i < j."),
                 (inner + inner**2, "the terms of degree 1 do not belong here: (xᵀy)² has none."),
+                (1 + inner**2, "the constant 1 does not belong here: all terms have degree 2."),
+                ((1 + inner) ** 2, "this is (xᵀy + 1)²: terms of degree 2 alone are asked for."),
             ],
         )
 
@@ -272,6 +302,8 @@ def highest_degree(degree):
         right,
         [
             (np.array(right) + 1, "this is the first degree that takes too many numbers."),
+            (np.array(right) - 1, "one degree more still takes no more numbers than n²."),
+            (np.maximum(right, 1), "where p = 1 takes too many numbers, the degree 0 is left."),
             (
                 largest(lambda d, n, p: math.comb(d + p, p) < n),
                 "as many numbers as the Gram matrix are allowed: ≤, not <.",
@@ -283,6 +315,14 @@ def highest_degree(degree):
             (
                 largest(lambda d, n, p: d**p <= n),
                 "d^p counts x₁x₂ and x₂x₁ apart, and leaves out lower degrees.",
+            ),
+            (
+                largest(lambda d, n, p: sum(d**k for k in range(p + 1)) <= n),
+                "1 + d + d² + … counts x₁x₂ and x₂x₁ apart: each monomial is one feature.",
+            ),
+            (
+                largest(lambda d, n, p: 1 + d * p <= n),
+                "1 + dp counts the powers of each variable: the mixed products are missing.",
             ),
             (
                 largest(lambda d, n, p: (p + 1) ** d <= n),
@@ -303,6 +343,10 @@ def highest_degree(degree):
             (
                 largest(lambda d, n, p: 2 * math.comb(d + p, p) <= n),
                 "the whole Gram matrix counts, n² numbers, not the half of it.",
+            ),
+            (
+                largest(lambda d, n, p: 2 * math.comb(d + p, p) <= n + 1),
+                "the whole Gram matrix counts, n² numbers, not its triangle alone.",
             ),
         ],
     )
@@ -326,6 +370,11 @@ def distance_to_mean(distance):
             (own - mean + square, "the mixed term comes twice: 2 φ(x)ᵀμ."),
             (own + 2 * mean + square, "‖a − b‖² has −2aᵀb: this is ‖a + b‖²."),
             (own - 2 * mean, "‖μ‖², the squared length of the mean, is missing."),
+            (own + square, "the mixed term −2 φ(x)ᵀμ is missing."),
+            (own - 2 * mean - square, "‖a − b‖² has +‖b‖²: ‖μ‖² is added."),
+            (own - 2 * mean + square**2, "the mean of gram is ‖μ‖² already: do not square it."),
+            (own - 2 * mean + np.sqrt(square), "the mean of gram is ‖μ‖² already: no root."),
+            (own - mean**2, "φ(x)ᵀμ is no length of μ: write ‖a − b‖² out, three terms."),
             (square - 2 * mean, "‖φ(x)‖² = K(x, x) is missing: it differs from point to point."),
             (
                 own - 2 * mean + each,
@@ -334,12 +383,23 @@ def distance_to_mean(distance):
             ),
             (own - 2 * cross.sum(1) + gram.sum(), "μ is a mean, not a sum: divide by p."),
             (own - 2 * mean + p * square, "‖μ‖² is a mean over p² pairs, not over p."),
+            (
+                own - 2 * mean + square - each / p,
+                "‖μ‖² is the mean over all pairs, j = l among them.",
+            ),
+            (
+                own.mean() - 2 * mean + square,
+                "each ‖φ(x_i)‖² belongs to its own point: no mean over own.",
+            ),
             (own - 2 * cross.mean() + square, "the mean runs over the c_j, not over the x_i."),
             (mean, "this is φ(x)ᵀμ: how large is ‖φ(x) − μ‖²?"),
         ]
         if n == p:
-            columns = own - 2 * cross.mean(0) + square
-            slips.append((columns, "x belongs to the rows: take the mean over the columns."))
+            columns, rows = own - 2 * cross.mean(0) + square, gram.mean(0)
+            slips += [
+                (columns, "x belongs to the rows: take the mean over the columns."),
+                (own - 2 * mean + rows, "‖μ‖² is one number, the mean of all of gram."),
+            ]
         _judge(distance(own, cross, gram), right, slips)
 
 
@@ -350,11 +410,9 @@ def distance_to_mean(distance):
 def is_kernel_matrix(decide):
     """decide(K) is True where K is symmetric with no eigenvalue below zero, up to rounding."""
     rng = np.random.default_rng(201)
-    x = rng.normal(size=(12, 3))
+    x, u = rng.normal(size=(12, 3)), rng.normal(size=40)
     rank_three = x @ x.T
     indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])
-    negative_entries = np.array([[1.0, -0.5], [-0.5, 1.0]])
-    lopsided = np.array([[1.0, 0.2], [-0.2, 1.0]])
     cases = [
         (np.eye(3), True, "the identity is one: its eigenvalues are all 1."),
         (
@@ -363,9 +421,51 @@ def is_kernel_matrix(decide):
             "[[1, 2], [2, 1]] has no negative entry, and the eigenvalue −1: look at eigenvalues.",
         ),
         (
-            negative_entries,
+            np.array([[1.0, -0.5], [-0.5, 1.0]]),
             True,
             "[[1, −.5], [−.5, 1]] has eigenvalues .5 and 1.5: entries may be negative.",
+        ),
+        (
+            np.ones((4, 4)) + np.eye(4) / 2,
+            True,
+            "1.5 on the diagonal and 1 beside it has eigenvalues .5 and 4.5: an entry of the "
+            "diagonal may be less than the rest of its row.",
+        ),
+        (
+            np.array([[1.0, 1.002], [1.002, 1.0]]),
+            False,
+            "[[1, 1.002], [1.002, 1]] has eigenvalues 2.002 and −.002: a thousandth of the "
+            "largest is no rounding. Take a smaller tolerance.",
+        ),
+        (
+            np.array([[4.0, 2.2], [2.2, 1.0]]),
+            False,
+            "[[4, 2.2], [2.2, 1]] has an eigenvalue of −.16, though 4 + 1 ≥ 2·2.2: zᵀKz is to be "
+            "no less than 0 for all z, not for those of entries 0 and ±1 alone.",
+        ),
+        (
+            np.array([[1.0, 0.9, 0.9], [0.9, 1.0, -0.9], [0.9, -0.9, 1.0]]),
+            False,
+            "[[1, .9, .9], [.9, 1, −.9], [.9, −.9, 1]] has the eigenvalue −.8, though each pair "
+            "of its points alone is possible: look at the whole matrix.",
+        ),
+        (
+            np.kron(np.eye(2), indefinite),
+            False,
+            "[[1, 2], [2, 1]] twice along the diagonal has the eigenvalue −1 twice, and a "
+            "positive determinant: look at each eigenvalue, not at their product.",
+        ),
+        (
+            np.eye(40) - 1.5 * np.outer(u, u) / (u @ u),
+            False,
+            "39 eigenvalues of 1 and one of −.5: hardly a z drawn at random has zᵀKz < 0. Only "
+            "the eigenvalues see every z.",
+        ),
+        (
+            np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -1.0]]),
+            False,
+            "[[1, 1, 0], [1, 1, 0], [0, 0, −1]] has the eigenvalue −1 and the determinant 0: "
+            "determinants that are 0 decide nothing.",
         ),
         (
             rank_three,
@@ -384,7 +484,7 @@ def is_kernel_matrix(decide):
             "1e-9 times [[1, 2], [2, 1]] is no kernel: the tolerance must shrink with the matrix.",
         ),
         (
-            lopsided,
+            np.array([[1.0, 0.2], [-0.2, 1.0]]),
             False,
             "[[1, .2], [−.2, 1]] is not symmetric. numpy.linalg.eigvalsh reads one triangle only.",
         ),
@@ -406,6 +506,9 @@ def softmax_from_gaussian(convert):
         a, b = (x**2).sum(1)[:, None] / 2, (y**2).sum(1)[None, :] / 2
         inner = x @ y.T
         gaussian = np.exp(inner - a - b)
+        softmax = np.exp(inner)
+        whole = np.exp(a.sum() + b.sum())  # the norms of x and y as one vector each
+        one_norm = "one norm for each row is needed: sum along axis 1."
         slips = [
             (gaussian, "both factors are missing: this is the Gaussian still."),
             (gaussian * np.exp(2 * a + 2 * b), "the norms enter as ‖x‖²/2: the ½ is missing."),
@@ -413,6 +516,28 @@ def softmax_from_gaussian(convert):
             (gaussian * np.exp(a), "the factor of y is missing."),
             (gaussian * np.exp(b), "the factor of x is missing."),
             (gaussian * np.exp(np.sqrt(2 * a) / 2 + np.sqrt(2 * b) / 2), "norms are squared."),
+            (
+                softmax / softmax.sum(axis=1, keepdims=True),
+                "the rows are normalised: exp(xᵀy) itself is asked for, the numerator of softmax.",
+            ),
+            (softmax / softmax.sum(), "nothing is to be normalised: exp(xᵀy) itself is asked for."),
+            (
+                gaussian / gaussian.sum(axis=1, keepdims=True),
+                "nothing is to be normalised: exp(xᵀy) itself is asked for.",
+            ),
+            (1 / gaussian, "1/K turns the sign of xᵀy, too: multiply K by two factors."),
+            (inner, "this is xᵀy, the logarithm of what is asked for."),
+            (
+                gaussian * softmax,
+                "K holds the factor e^{xᵀy} already: the norms alone are missing.",
+            ),
+            (np.exp(gaussian + a + b), "K is an exponential already: multiply it, outside of exp."),
+            (gaussian + np.exp(a + b), "a sum in the exponent is a product of exponentials."),
+            (gaussian * (np.exp(a) + np.exp(b)), "e^{a + b} is a product, not a sum."),
+            (gaussian * np.exp(2 * a * b), "add the squared norms, ‖x‖² + ‖y‖²."),
+            (gaussian * np.exp(2 * np.sqrt(a * b)), "add the squared norms, ‖x‖² + ‖y‖²."),
+            (gaussian * whole, one_norm),
+            (gaussian * np.exp(np.sqrt(a.sum() / 2) + np.sqrt(b.sum() / 2)), one_norm),
         ]
         if n == p:
             swapped = gaussian * np.exp(a.T + b.T)
@@ -427,17 +552,20 @@ def softmax_from_gaussian(convert):
             found = convert(gaussian, x, y)
         except _Raised as raised:
             raise raised.advise(
-                "x belongs to the rows and y to the columns: the norms of x need shape (n, 1), "
-                "those of y (1, p)."
+                "x belongs to the rows and y to the columns: the norms of x, one a row, need shape "
+                "(n, 1), those of y (1, p)."
             ) from raised
-        _judge(found, np.exp(inner), slips)
+        _judge(found, softmax, slips)
+        other = rng.uniform(1, 3, size=(n, p)) * gaussian  # no Gaussian: what is read shows
+        if not np.allclose(convert(other, x, y), other * np.exp(a + b)):
+            raise Hint("right, but xᵀy is computed anew: take it from K, which holds it.")
 
 
 @_check
 def taylor_features(phi):
     """phi(x, degree), x (d,), has φ(x)ᵀφ(y) = Σ_{k ≤ degree} (xᵀy)^k / k!."""
     rng = np.random.default_rng(203)
-    for d, degree in ((2, 1), (2, 3), (3, 2)):
+    for d, degree in ((2, 3), (2, 1), (3, 2)):
         x, y = rng.normal(size=d), rng.normal(size=d)
         rows = _numbers(phi(x, degree)), _numbers(phi(y, degree))
         if rows[0].shape != rows[1].shape or rows[0].ndim != 1:
@@ -447,6 +575,9 @@ def taylor_features(phi):
         powers = (x @ y) ** k
         terms = powers / factorial
         entries = (x * y)[:, None] ** k[1:] / factorial[1:]  # (d, degree)
+        piled = np.array([math.prod(factorial[: i + 1]) for i in k], dtype=float)
+        once = [sum(map(math.prod, itertools.combinations_with_replacement(x * y, i))) for i in k]
+        beyond = (x @ y) ** (degree + 1) / math.factorial(degree + 1)
         _judge(
             rows[0] @ rows[1],
             terms.sum(),
@@ -456,6 +587,37 @@ def taylor_features(phi):
                 (powers.sum(), "the factor 1/√(k!) is missing."),
                 (terms[1:].sum(), "the constant 1, the term of degree 0, is missing."),
                 (terms[:-1].sum(), "the last degree is missing: range(degree) stops one short."),
+                (terms.sum() + beyond, "this is one degree too many: stop at `degree`."),
+                (
+                    (powers / piled).sum(),
+                    "the factorials pile up: a power divided by √(k!) goes into the next. Keep "
+                    "the power apart, or divide by √k at each step.",
+                ),
+                (
+                    (powers / piled**2).sum(),
+                    "the factorials pile up, and k! stands where √(k!) is needed.",
+                ),
+                (
+                    1 + (powers[1:] / k[1:]).sum(),
+                    "divide by √(k!), not by √k alone: each step adds its factor to the last ones.",
+                ),
+                (
+                    1 + (powers[1:] / k[1:] ** 2).sum(),
+                    "divide by √(k!), not by k alone: each step adds its factor to the last ones.",
+                ),
+                (
+                    (once / factorial).sum(),
+                    "x₁x₂ is there once, and (xᵀy)² has it twice: a √ of the count is missing.",
+                ),
+                (
+                    1 + (powers[1:] / factorial[:-1]).sum(),
+                    "the block x⊗…⊗x of k factors is divided by √(k!), not √((k−1)!).",
+                ),
+                (
+                    (powers / factorial / (k + 1)).sum(),
+                    "the block x⊗…⊗x of k factors is divided by √(k!), not √((k+1)!).",
+                ),
+                (terms[-1], "this is the last term alone: the blocks of all degrees are joined."),
             ],
         )
 
@@ -467,17 +629,26 @@ def taylor_features(phi):
 def gaussian_frequencies(draw):
     """draw(rng, m, d, gamma) → (m, d): the frequencies of exp(−γ‖δ‖²), drawn from N(0, 2γ I)."""
     m, d = 40_000, 3
-    for gamma in (0.5, 2.0, 0.08):
+    shape = _numbers(draw(np.random.default_rng(301), m, d, 1.0)).shape
+    if shape != (m, d):
+        raise Hint(f"m = {m}, d = {d} must give shape {(m, d)}, got {shape}.")
+    _only_rng(lambda rng: draw(rng, 4, d, 1.0))
+    for gamma in (0.3, 2.0, 0.08):
         omega = _numbers(draw(np.random.default_rng(301), m, d, gamma))
-        if omega.shape != (m, d):
-            raise Hint(f"m = {m}, d = {d} must give shape {(m, d)}, got {omega.shape}.")
         variance = omega.var()
+        if abs(omega.mean()) > 5 * math.sqrt(variance / (m * d)):
+            raise Hint(f"the mean is {omega.mean():.3g}; it must be 0.")
         error = variance * math.sqrt(2 / (m * d))  # of the variance of m·d normal numbers
         slips = [
             (2 * gamma, None),
             ((2 * gamma) ** 2, "2γ is the variance: the standard deviation is √(2γ)."),
             (gamma, "the variance is 2γ, not γ: exp(−γδ²) is exp(−δ²/2) at γ = ½."),
             (1 / (2 * gamma), "the variance is 2γ, not 1/(2γ): a narrow kernel needs high ω."),
+            (1 / (2 * gamma) ** 2, "1/(2γ) is the variance of the kernel's bell in δ: ω has 2γ."),
+            (gamma**2, "γ is no standard deviation: the variance is 2γ."),
+            (math.sqrt(2 * gamma), "√(2γ) is the standard deviation, and here it is the variance."),
+            (gamma / 2, "the variance is 2γ, not γ/2: a narrow kernel needs high ω."),
+            (4 * gamma, "the variance is 2γ, not 4γ: is there a 2 too many?"),
             (1.0, "the spread must depend on γ."),
             (8 * math.pi**2 * gamma, "there is a 2π too many: here ω is in radians."),
             (gamma / (2 * math.pi**2), "it is divided by 2π, as for cycles: here ω is in radians."),
@@ -490,8 +661,8 @@ def gaussian_frequencies(draw):
                 f"{found} (At γ = {gamma:g} the variance is {variance:.3g}, "
                 f"and {2 * gamma:.3g} is needed.)"
             )
-        if abs(omega.mean()) > 5 * math.sqrt(variance / (m * d)):
-            raise Hint(f"the mean is {omega.mean():.3g}; it must be 0.")
+        if len(np.unique(np.abs(omega), axis=0)) < m:
+            raise Hint("frequencies come twice, or with both signs: draw each of the m anew.")
         correlation = np.abs(np.corrcoef(omega.T) - np.eye(d)).max()
         if correlation > 6 / math.sqrt(m):
             raise Hint("the coordinates must be independent of one another.")
@@ -504,13 +675,40 @@ def gaussian_frequencies(draw):
 def estimate_kernel(estimate):
     """estimate(omega, delta), omega (m, d), delta (n, d) → (n,): the mean of cos(ω_iᵀδ)."""
     rng = np.random.default_rng(302)
-    for m in (1, 7):
-        omega, delta = rng.normal(size=(m, 2)), rng.normal(size=(5, 2))
-        phase = delta @ omega.T  # (n, m)
+    for m in (5, 1, 7):
+        omega, delta = rng.normal(size=(m, 2)), 2 * rng.normal(size=(5, 2))
+        phase = delta @ omega.T  # (n, m), and means of both signs
         _judge(
             estimate(omega, delta),
             np.cos(phase).mean(1),
             [
+                (
+                    np.abs(np.cos(phase).mean(1)),
+                    "an estimate may be negative, even of a positive kernel: no absolute value.",
+                ),
+                (
+                    np.abs(np.exp(1j * phase).mean(1)),
+                    "this is the modulus of the mean of e^{iωᵀδ}: take its real part.",
+                ),
+                (np.maximum(np.cos(phase).mean(1), 0), "an estimate may be negative: keep it."),
+                (np.cos(phase).mean(0), "the mean runs over ω only: one number for each δ."),
+                (
+                    np.exp(-(delta**2).sum(1) / 2),
+                    "this is the Gaussian kernel itself: estimate it from the rows of omega.",
+                ),
+                ((np.cos(phase) ** 2).mean(1), "the mean of cos, not of cos²."),
+                (np.cos(phase).mean(1) ** 2, "the mean itself, not its square."),
+                (np.cos(phase).mean(1) / 2, "no ½: the mean of the cosines is all of it."),
+                (
+                    np.cos(delta[:, None] * omega).mean((1, 2)),
+                    "first ωᵀδ, the sum over the coordinates, and then its cosine.",
+                ),
+                (
+                    np.cos(delta[:, None] * omega).prod(2).mean(1),
+                    "the cosine of a sum is no product of cosines: first ωᵀδ, then its cosine.",
+                ),
+                (2 * np.cos(phase).mean(1), "the mean of cos alone: the 2 belongs to phases b."),
+                (np.cos(phase).sum(1) / math.sqrt(m), "divide the sum by m, not by √m."),
                 (np.cos(phase).sum(1), "a mean, not a sum: divide by m."),
                 (
                     np.cos(2 * np.pi * phase).mean(1),
@@ -520,6 +718,8 @@ def estimate_kernel(estimate):
                 (np.exp(phase).mean(1), "exp(ωᵀδ) lacks its i: take the cosine."),
                 (np.cos(phase.mean(1)), "cosine first, then the mean: the order matters."),
                 (np.cos(phase).mean(), "the mean runs over ω only, not over δ."),
+                (np.cos(phase).T, "take the mean over ω."),
+                (np.cos(phase), "take the mean over ω."),
             ],
         )
 
@@ -535,10 +735,24 @@ def spectral_density(invert):
 
     for width in (1.0, 0.5):
         plain = bell(width)
+
+        def k(delta, width=width):
+            return np.exp(-((delta / width) ** 2) / 2)
+
+        found = _numbers(invert(k, omegas))
+        if found.shape == (len(omegas), 2):
+            raise Hint("two numbers each: quad returns the integral and its error, so take [0].")
+        period = np.linspace(-math.pi, math.pi, 10_001)
+        over_period = np.trapezoid(np.cos(np.outer(omegas, period)) * k(period), period, axis=1)
         _judge(
-            invert(lambda delta, width=width: np.exp(-((delta / width) ** 2) / 2), omegas),
+            found,
             plain(omegas) / (2 * math.pi),
             [
+                (over_period / (2 * math.pi), "k reaches beyond [−π, π]: integrate over all δ."),
+                (
+                    np.full(len(omegas), plain(0.0) / (2 * math.pi)),
+                    "this is ∫ k / 2π, the same for each ω: where is cos(ωδ)?",
+                ),
                 (plain(omegas), "the factor 1/(2π) is missing: the density must integrate to 1."),
                 (plain(omegas) / math.sqrt(2 * math.pi), "1/(2π), not 1/√(2π)."),
                 (plain(omegas) / (4 * math.pi), "twice too small: δ runs over both signs."),
@@ -611,6 +825,7 @@ def product_directions(combine):
             raise Hint(
                 f"{count} directions of each must give shape {(count, d)}, got {found.shape}."
             )
+    _one_of_each(combine, rng.normal(size=(2, 4, d)))
     delta = np.array([[0.6, 0.0], [0.3, -0.5], [0.9, 0.7], [-0.4, 1.3], [1.8, 0.2]])
 
     def kernels(scale=1.0):
@@ -641,39 +856,76 @@ def product_directions(combine):
     )
 
 
+def _one_of_each(combine, directions):
+    """A hint where a row of V or of W, the two `directions`, enters more than one row."""
+    before = _numbers(combine(*directions))
+    for which, name in enumerate("VW"):
+        for i in range(len(before)):
+            other = directions.copy()
+            other[which, i] += 1
+            changed = (_numbers(combine(*other)) != before).any(axis=1).sum()
+            if changed > 1:
+                raise Hint(
+                    f"a row of {name} enters {changed} rows of the answer: rows that share a "
+                    "direction are not independent."
+                )
+
+
 @_check
 def directions_needed(needed):
     """needed(eps, r) is the least m ≥ 1 with (1 − e^{−r²})²/(2m) ≤ ε²."""
     grid = [(eps, r) for eps in (0.3, 0.1, 0.013) for r in (0.0, 0.5, 1.1, 3.0)]
+    grid.append((0.5, 10.0))  # 2 directions have the error ε exactly
 
     def table(f):
         values = np.array([f(eps, 1 - np.exp(-(r**2))) for eps, r in grid])
         return np.maximum(1, np.ceil(values))
 
+    plain = np.array([(1 - np.exp(-(r**2))) ** 2 / (2 * eps**2) for eps, r in grid])
+    right = np.maximum(1, np.ceil(plain))
     _judge(
         [needed(eps, r) for eps, r in grid],
-        table(lambda eps, gap: gap**2 / (2 * eps**2)),
+        right,
         [
+            (
+                np.floor(plain) + 1,
+                "at ε = 0.5, r = 10, two directions have the error 0.5 exactly, and 2 are enough: "
+                "floor(…) + 1 has one too many there, and so has a root that is rounded up.",
+            ),
+            (right + 1, "this is one more: the first m with an error of at most ε is enough."),
+            (2 * right, "this counts features: a direction gives two, cos and sin."),
+            (
+                table(lambda eps, gap: (1 + (1 - gap) ** 2 / 2 - (1 - gap)) / eps**2),
+                "this is the error with random phases: cos and sin have (1 − e^{−r²})²/(2m).",
+            ),
+            (
+                np.maximum(1, np.round(plain)),
+                "rounding to the nearest leaves the error above ε at times: round up.",
+            ),
             (table(lambda eps, gap: gap**2 / (2 * eps)), "ε² is the mean squared error, not ε."),
             (table(lambda eps, gap: gap**2 / eps**2), "with cos and sin the variance has 1/(2m)."),
             (table(lambda eps, gap: gap / (2 * eps**2)), "(1 − e^{−r²}) enters squared."),
+            (
+                table(lambda eps, gap: gap / (math.sqrt(2) * eps)),
+                "the error falls like 1/√m: to halve it takes four times as many. Square this.",
+            ),
+            (
+                np.maximum(1, [math.ceil((1 - math.exp(-r)) ** 2 / 2 / e**2) for e, r in grid]),
+                "k² is e^{−r²}, with r squared.",
+            ),
             (
                 table(lambda eps, gap: (1 - np.sqrt(1 - gap)) ** 2 / (2 * eps**2)),
                 "the variance has k² = e^{−r²}, not the kernel k = e^{−r²/2} itself.",
             ),
             (table(lambda eps, gap: 1 / (2 * eps**2)), "near points need fewer: use r."),
             (
-                [max(1, math.floor((1 - np.exp(-(r**2))) ** 2 / (2 * e**2))) for e, r in grid],
+                np.maximum(1, np.floor(plain)),
                 "rounding down leaves the error above ε: round up.",
             ),
-            (
-                np.maximum(1, [(1 - np.exp(-(r**2))) ** 2 / (2 * e**2) for e, r in grid]),
-                "the number of directions is a whole number: round up.",
-            ),
-            (
-                np.ceil([(1 - np.exp(-(r**2))) ** 2 / (2 * e**2) for e, r in grid]),
-                "at least one direction, even where the error is 0.",
-            ),
+            (np.maximum(1, plain), "the number of directions is a whole number: round up."),
+            (plain, "the number of directions is a whole number, and at least 1: round up."),
+            (np.ceil(plain), "at least one direction, even where the error is 0."),
+            (np.floor(plain), "rounding down leaves the error above ε: round up."),
         ],
     )
 
@@ -704,9 +956,9 @@ def _judge_row(found, right, Q, v):
         (-right, "the sign is turned: the row must have a positive inner product with v."),
         (v, "v still has its projections on the rows of Q."),
         (v / np.linalg.norm(v), "v still has its projections on the rows of Q."),
-        (v - inside, "orthogonal, but not of length one: divide by the norm."),
         (inside, "this is the part inside the span: subtract it."),
         (inside / np.linalg.norm(inside), "this is the part inside the span: subtract it."),
+        ((v + inside) / np.linalg.norm(v + inside), "subtract the projections: do not add them."),
         (
             twice / np.linalg.norm(twice),
             "the projections of v are subtracted twice. Take the second ones of what the first "
@@ -714,6 +966,10 @@ def _judge_row(found, right, Q, v):
         ),
         (last / np.linalg.norm(last), "the last row alone is subtracted: all rows are."),
     ]
+    if found.shape == right.shape:
+        short = right * (right @ found)
+        if right @ found > 0 and np.allclose(found, short, rtol=0, atol=1e-4 * right @ found):
+            slips.append((short, "orthogonal, but not of length one: divide by the norm, last."))
     # v is given to 1e-16, so the direction of 1e-10 of it is known to about 1e-6
     _judge(found, right, slips, rtol=0, atol=1e-4)
     if abs(np.linalg.norm(found) - 1) > 1e-12:
@@ -729,42 +985,43 @@ def _judge_row(found, right, Q, v):
 def _evenness(rows):
     """The mean of q⁴ over the entries of unit rows, divided by 3/(d(d + 2)), that of Haar.
 
-    Over 2000 independent Haar matrices its standard deviation is 0.005 for d = 3 and 4.
+    Over 2000 independent Haar matrices its standard deviation is 0.005 for d = 2, 3 and 4.
     """
     d = rows.shape[-1]
     return (rows**4).mean() * d * (d + 2) / 3
 
 
 @_check
-def uniform_rotation(draw):
+def uniform_orthogonal(draw):
     """draw(rng, d) is orthogonal, (d, d), with no orientation preferred: Haar's law."""
-    rng, draws, d = np.random.default_rng(502), 2000, 3
-    rotations = np.array([_numbers(draw(rng, d)) for _ in range(draws)])
-    if rotations.shape != (draws, d, d):
-        raise Hint(f"d = {d} must give shape {(d, d)}, got {rotations.shape[1:]}.")
-    if not np.allclose(rotations @ rotations.swapaxes(1, 2), np.eye(d), atol=1e-9):
-        raise Hint("Q Qᵀ is not the identity: the rows are not orthonormal.")
-    if np.ptp(rotations, axis=0).max() < 1e-9:
-        raise Hint("each call gives the same matrix: draw from the rng given.")
-    z = rotations.mean(axis=0) * math.sqrt(draws * d)  # entries have mean 0, variance 1/d
-    if np.abs(z).max() > 5:
-        row, column = np.unravel_index(np.argmax(np.abs(z)), z.shape)
-        raise Hint(
-            f"entry {(int(row), int(column))} has mean "
-            f"{rotations[:, row, column].mean():.2f}, not 0: is the matrix Gaussian, and are the "
-            "signs of R's diagonal put into Q, column by column?"
-        )
-    if abs(np.linalg.det(rotations).mean()) * math.sqrt(draws) > 5:
-        raise Hint("reflections and rotations must be equally likely.")
-    entries = rotations.reshape(draws, d * d)
-    products = entries.T @ entries / draws - np.eye(d * d) / d  # of two entries: mean 0
-    if np.abs(products).max() * math.sqrt(draws) * d > 6:
-        raise Hint("entries go together: each column needs a random sign of its own.")
-    if abs(_evenness(rotations) - 1) > 0.03:
-        raise Hint(
-            f"the rows prefer some directions: the mean of q⁴ is "
-            f"{_evenness(rotations):.2f} times Haar's. Is the matrix Gaussian?"
-        )
+    rng, draws = np.random.default_rng(502), 2000
+    for d in (3, 2):
+        shape = _numbers(draw(rng, d)).shape
+        if shape != (d, d):
+            raise Hint(f"d = {d} must give shape {(d, d)}, got {shape}.")
+        _only_rng(lambda rng, d=d: draw(rng, d))
+        matrices = np.array([_numbers(draw(rng, d)) for _ in range(draws)])
+        if not np.allclose(matrices @ matrices.swapaxes(1, 2), np.eye(d), atol=1e-9):
+            raise Hint("Q Qᵀ is not the identity: the rows are not orthonormal.")
+        z = matrices.mean(axis=0) * math.sqrt(draws * d)  # entries have mean 0, variance 1/d
+        if np.abs(z).max() > 5:
+            row, column = np.unravel_index(np.argmax(np.abs(z)), z.shape)
+            raise Hint(
+                f"entry {(int(row), int(column))} has mean "
+                f"{matrices[:, row, column].mean():.2f}, not 0: is the matrix Gaussian, and are "
+                "the signs of R's diagonal put into Q, column by column?"
+            )
+        if abs(np.linalg.det(matrices).mean()) * math.sqrt(draws) > 5:
+            raise Hint("reflections and rotations must be equally likely.")
+        entries = matrices.reshape(draws, d * d)
+        products = entries.T @ entries / draws - np.eye(d * d) / d  # of two entries: mean 0
+        if np.abs(products).max() * math.sqrt(draws) * d > 6:
+            raise Hint("entries go together: each column needs a random sign of its own.")
+        if abs(_evenness(matrices) - 1) > 0.03:
+            raise Hint(
+                f"the rows prefer some directions: the mean of q⁴ is "
+                f"{_evenness(matrices):.2f} times Haar's. Is the matrix Gaussian?"
+            )
 
 
 @_check
@@ -785,11 +1042,14 @@ def orthogonal_directions(draw):
             )
         for which, block in (("first", W[:d]), ("second", W[d : 2 * d])):
             inner = block @ block.T
-            if not np.allclose(inner, np.diag(np.diag(inner)), atol=1e-9):
-                raise Hint(f"the rows of the {which} block are not orthogonal.")
+            if not _is_diagonal(inner):
+                columns = len(block) == d and _is_diagonal(block.T @ block)
+                raise Hint(
+                    f"the rows of the {which} block are not orthogonal"
+                    f"{', its columns are: is the norm of a row (m, 1)?' if columns else '.'}"
+                )
+    _only_rng(lambda rng: draw(rng, 2 * d, d))
     draws = np.array([draw(rng, 2 * d, d) for _ in range(1000)])  # (1000, 2d, d)
-    if np.ptp(draws, axis=0).max() < 1e-9:
-        raise Hint("each call gives the same rows: draw from the rng given.")
     squares = (draws**2).sum(axis=2)  # (1000, 2d), χ²_d each: mean d, variance 2d
     if squares.std() < 1e-9:
         raise Hint(
@@ -798,6 +1058,8 @@ def orthogonal_directions(draw):
         )
     if np.abs(np.diff(squares, axis=1)).max() < 1e-9:
         raise Hint("all rows share one norm. That gains nothing: one norm for each row.")
+    if np.ptp(squares, axis=0).min() < 1e-9:
+        raise Hint("the norms are the same at each call: draw them from `rng`, too.")
     z = (squares.mean() - d) / math.sqrt(2 * d / squares.size)
     if abs(z) > 5:
         raise Hint(
@@ -813,14 +1075,24 @@ def orthogonal_directions(draw):
     if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws)) > 5:
         raise Hint("some entries do not have mean 0: are QR's signs repaired?")
     directions = draws / np.sqrt(squares)[:, :, None]
-    cosine = np.einsum("kd,kd->k", directions[:, 0], directions[:, d])
-    if abs((cosine**2).mean() - 1 / d) > 5 * math.sqrt(2 / len(draws)) / d:
-        raise Hint("the blocks repeat one another: draw each of them anew.")
     if abs(_evenness(directions) - 1) > 0.03:
         raise Hint(
             f"the rows prefer some directions: the mean of q⁴ is "
             f"{_evenness(directions):.2f} times Haar's. Is each block uniform?"
         )
+    between = directions[:, :d] @ directions[:, d:].swapaxes(1, 2)  # Haar, too, and 1000 of them
+    if abs(_evenness(between) - 1) > 0.05:
+        raise Hint("the blocks repeat one another: draw each of them anew.")
+    variances = (draws**2).mean(axis=(0, 1))  # of each coordinate: 1, with √(2/8000) of error
+    if np.abs(variances - 1).max() > 5 * math.sqrt(2 / squares.size):
+        raise Hint(
+            f"the coordinates have variances from {variances.min():.2f} to {variances.max():.2f}, "
+            "not 1: the norm of a row must not go with its direction. Is it drawn apart from Q?"
+        )
+
+
+def _is_diagonal(matrix):
+    return np.allclose(matrix, np.diag(np.diag(matrix)), atol=1e-9)
 
 
 # Lesson 06
@@ -861,6 +1133,11 @@ def walsh_hadamard(transform):
             (plain / lengths, "each stage divides by √2, not by the root of its length."),
         ]
         if D > 2:
+            slips.append((x, "this is x again: is each stage paired as the last one was?"))
+            again = np.linalg.matrix_power(pair, stages)  # one pairing, at each stage
+            for part in (np.kron(again, np.eye(D // 2)), np.kron(np.eye(D // 2), again)):
+                hint = "each stage pairs the same rows: they are 1, 2, 4, … apart, width by width."
+                slips += [(part @ x / size, hint) for size in (1, math.sqrt(D))]
             one = "this is one stage: the widths 1, 2, 4, … come one after the other."
             missing = "one stage is missing: the widths are 1, 2, 4, … up to D/2."
             for hint, most, other in ((one, two, pair), (missing, pair, two)):
@@ -884,7 +1161,11 @@ def walsh_hadamard(transform):
         _judge(found, right, slips)
         if held.shape != shape or not np.allclose(held, right):
             still = "what it held" if np.array_equal(held, x) else "something else"
+            if held.shape == shape and np.allclose(held, plain):
+                still = "H x without its factor (x = x / … makes a new array, x /= … does not)"
             raise Hint(f"right, but x itself holds {still}: write the results into x.")
+    long = rng.normal(size=2048)
+    _no_square(lambda: transform(long), len(long), "butterflies need no matrix.", size="D")
 
 
 @_check
@@ -893,7 +1174,7 @@ def structured_projection(project):
     rng = np.random.default_rng(602)
     for d in (16, 4):
         signs, x = rng.choice([-1.0, 1.0], size=(3, d)), rng.normal(size=d)
-        H = _hadamard(d) / math.sqrt(d)
+        H, root, ones = _hadamard(d) / math.sqrt(d), math.sqrt(d), np.ones(d)
 
         def chain(*rows, H=H, x=x, signs=signs):
             y = x
@@ -901,22 +1182,58 @@ def structured_projection(project):
                 y = H @ (signs[row] * y)
             return y
 
-        right = math.sqrt(d) * chain(2, 1, 0)
+        right = root * chain(2, 1, 0)
         late = x
         for row in (2, 1, 0):
             late = signs[row] * (H @ late)
+        transposed = x
+        for row in (0, 1, 2):
+            transposed = signs[row] * (H @ transposed)
         _judge(
             project(signs, x),
             right,
             [
                 (chain(2, 1, 0), "the factor √d is missing: rows of W must have norm √d."),
-                (math.sqrt(d) * chain(0, 1, 2), "D₃ acts first: the order is turned round."),
+                (root * chain(0, 1, 2), "D₃ acts first: the order is turned round."),
                 (chain(0, 1, 2), "D₃ acts first, and the factor √d is missing."),
-                (math.sqrt(d) * chain(1, 0), "a stage is missing: there are three."),
-                (math.sqrt(d) * chain(2, 1), "a stage is missing: there are three."),
-                (math.sqrt(d) * late, "the signs come before H, at each stage."),
+                (root * chain(1, 0), "a stage is missing: there are three."),
+                (root * chain(2, 1), "a stage is missing: there are three."),
+                (root * chain(2), "a stage is missing: there are three."),
+                (
+                    root * H @ H @ H @ x,
+                    "the signs are missing: row i of `signs` is the diagonal of D_i.",
+                ),
+                *[
+                    (root * chain(*rows, signs=np.vstack([ones, signs])), hint)
+                    for rows, hint in (
+                        ((0, 2, 1), "D₃ is missing: its signs come before the first H."),
+                        ((3, 0, 1), "D₂ is missing: signs come before each H."),
+                        ((3, 2, 0), "D₁ is missing: signs come before each H."),
+                        ((0, 3, 2, 1), "three H are enough: D₃ comes before the first of them."),
+                    )
+                ],
+                (
+                    root * signs[0] * chain(2, 1),
+                    "an H is missing: the one of D₁, which comes last.",
+                ),
+                (
+                    root * H @ (signs.prod(axis=0) * x),
+                    "D₁, D₂ and D₃ do not come at once: an H stands between them.",
+                ),
+                (root * signs.prod(axis=0) * x, "each stage is signs, and then H: H is missing."),
+                *[(root * chain(i, i, i), "each stage has signs of its own.") for i in range(3)],
+                (root * late, "the signs come before H, at each stage."),
+                (late, "the signs come before H, at each stage."),
+                (
+                    root * transposed,
+                    "this is Wᵀx: the order of the factors is turned round.",
+                ),
+                (transposed, "this is Wᵀx: the order of the factors is turned round."),
                 (d**1.5 * right, "H has the factor 1/√d, each of the three times."),
-                (d * right, "H has the factor 1/√d, each of the three times."),
+                (
+                    d * right,
+                    "d times too large: H has the factor 1/√d at each stage, and √d comes once.",
+                ),
                 (d * chain(2, 1, 0), "multiply by √d, not by d."),
             ],
         )
@@ -932,8 +1249,9 @@ def simplex_corners(corners):
         eye, centred = np.eye(d), np.eye(d) - 1 / d
         cosine = -1 / (d - 1)
         gram = rows @ rows.T
+        right = eye + (1 - eye) * cosine
+        lengths = np.sqrt(np.diag(gram))
         slips = [
-            (centred @ centred.T, "the angles are right; divide each row by its length."),
             (
                 (centred @ centred.T) / (d - 1),
                 "divide each row by its own length, not by that of the whole matrix.",
@@ -941,9 +1259,16 @@ def simplex_corners(corners):
             (eye, "these are orthogonal: subtract their centre."),
             (eye + (1 - eye) * -1 / d, "−1/(d−1), not −1/d: d corners, not d + 1."),
         ]
+        if np.allclose(rows, right):
+            slips.append((gram, "these are the cosines themselves: which rows have them?"))
+        off = eye - 1 / (d - 1)
+        if d > 2 and np.allclose(rows, off / np.linalg.norm(off, axis=1, keepdims=True)):
+            slips.insert(0, (gram, "the centre of e_1, …, e_d is (1/d, …, 1/d), not 1/(d − 1)."))
+        if np.allclose(gram, right * np.outer(lengths, lengths)) and lengths.all():
+            slips.append((gram, "the angles are right; divide each row by its length."))
         if gram.min() > 0:
             slips.append((gram, "the cosine must be negative: apart, not together."))
-        _judge(gram, eye + (1 - eye) * cosine, slips)
+        _judge(gram, right, slips)
 
 
 # Lesson 07
@@ -958,7 +1283,7 @@ def cross_attention(attend):
         weights = np.exp(logits - logits.max(axis=axis, keepdims=True))
         return weights / weights.sum(axis=axis, keepdims=True) @ values
 
-    cases = ((4, 6, 5, 3, 2, 1.0), (5, 5, 4, 6, 4, 1.0), (3, 7, 4, 9, 2, 60.0))
+    cases = ((5, 5, 4, 6, 3, 1.0), (4, 6, 5, 3, 2, 1.0), (3, 7, 4, 9, 2, 60.0))
     for L, S, n, d, e, size in cases:
         x, y = size * rng.normal(size=(L, n)), size * rng.normal(size=(S, n))
         W_q, W_k, W_v = (rng.normal(size=(n, c)) for c in (d, d, e))
@@ -968,6 +1293,23 @@ def cross_attention(attend):
             (mean(plain, values), "the logits are not scaled: divide by √d."),
             (mean(plain / d, values), "divide the logits by √d, not by d."),
             (mean(plain / math.sqrt(n), values), "d is the width of the queries, not of x."),
+            (mean(plain / math.sqrt(e), values), "d is the width of the queries, not of values."),
+            (mean(plain * math.sqrt(d), values), "divide the logits by √d: do not multiply."),
+            (mean(logits, y), "the values are y W_v, not y itself."),
+            (mean(logits, np.eye(S)), "these are the weights: the means of y W_v are asked for."),
+            (
+                mean((x @ W_q) @ (y @ W_q).T / math.sqrt(d), values),
+                "the keys take W_k, not W_q.",
+            ),
+            (
+                mean((x @ W_k) @ (y @ W_k).T / math.sqrt(d), values),
+                "the queries take W_q, not W_k.",
+            ),
+            (mean(logits, y @ W_k), "these are means of the keys: the values are y W_v."),
+            (
+                mean(x @ y.T / math.sqrt(d), values),
+                "the queries are x W_q and the keys y W_k: these are products of x and y.",
+            ),
             (mean(logits, values, axis=0), "the softmax runs over the keys: rows add up to 1."),
             (
                 mean((x @ W_k) @ (y @ W_q).T / math.sqrt(d), values),
@@ -983,7 +1325,19 @@ def cross_attention(attend):
                 (weights @ values, "the weights of a row must add up to 1: divide by their sum."),
                 (weights @ values / weights.sum(), "each row of weights has a sum of its own."),
                 (logits @ values, "the softmax is missing."),
+                (
+                    mean(logits - logits.max(axis=0), values),
+                    "subtract the largest of each row, axis 1: that of a column moves weights.",
+                ),
             ]
+        else:
+            cut = np.minimum(logits, 700)  # the largest that exp takes
+            slips.append((mean(cut, values), "cut logits are others: subtract the largest."))
+        if L == S:
+            turned = weights / weights.sum(axis=1)
+            slips.append((turned @ values, "the sum of a row divides that row: keepdims=True."))
+            causal = np.where(np.tri(L) > 0, logits, -np.inf)
+            slips.append((mean(causal, values), "no mask here: a query sees all tokens of y."))
         with np.errstate(all="ignore"):
             found = attend(x, y, W_q, W_k, W_v)
         if size > 1 and isinstance(found, np.ndarray) and np.isnan(found).any():
@@ -1003,23 +1357,40 @@ def decoder_mask(mask):
         key = np.broadcast_to(j < lengths[:, None, None], (len(lengths), L, L))
         query = i < lengths[:, None, None]
         right = key & (j <= i)
+        first = j >= L - lengths[:, None, None]
+        found = mask(lengths, L)
+        if isinstance(found, np.ndarray) and found.dtype.kind == "f" and found.min() < -1:
+            raise Hint("True and False are asked for, not numbers to add to the logits.")
         _judge(
-            mask(lengths, L),
+            found,
             right,
             [
+                (
+                    first & (j <= i),
+                    "the fillers are at the end, so the keys j < length are tokens.",
+                ),
+                (
+                    (j < lengths[:, None, None] - 1) & (j <= i),
+                    "the last token is hidden: keys count from 0, so j < length.",
+                ),
                 (~right, "True is where a query may look: this is the opposite."),
                 (key & (j < i), "a token sees itself: j ≤ i, not j < i."),
                 (key & (j >= i), "j ≤ i, not j ≥ i: queries are rows, keys are columns."),
+                (key & (j > i), "j ≤ i, not j > i: queries are rows, keys are columns."),
+                (key & (j <= i + 1), "one key ahead is seen: j ≤ i."),
+                (right | (i == j), "a filler is a key for nobody, not for itself either."),
                 (np.swapaxes(right, 1, 2), "queries are rows, keys are columns: transposed."),
                 (key, "a decoder must not look ahead: the causal rule is missing."),
                 (np.broadcast_to(j <= i, right.shape), "the fillers are seen: use the lengths."),
-                (query & (j <= i), "padding hides keys (columns); this hides queries (rows)."),
+                (
+                    query & (j <= i),
+                    "padding hides keys (columns) alone: here the rows of fillers are empty.",
+                ),
                 (
                     (j <= lengths[:, None, None]) & (j <= i),
                     "one filler is seen: keys count from 0, so j < length.",
                 ),
                 (key | (j <= i), "both rules must hold: and, not or."),
-                (right & query, "rows of fillers follow the same two rules: hide keys only."),
             ],
         )
 
@@ -1045,6 +1416,13 @@ def rotary(turn):
         even, odd = x[:, ::2], x[:, 1::2]
         c, s = np.cos(angle), np.sin(angle)
         interleaved = np.stack([even * c - odd * s, even * s + odd * c], axis=2).reshape(L, n)
+        a, b = np.split(x, 2, axis=1)
+        written = a * c - b * s
+        each = place * 10000.0 ** (-2 * np.arange(n) / n)  # n frequencies in place of n/2
+
+        def halves(*parts):
+            return np.concatenate(parts, axis=1)
+
         _judge(
             turn(x),
             right,
@@ -1064,20 +1442,56 @@ def rotary(turn):
                 (turned(place / omega), "the exponent of ω is negative."),
                 (interleaved, "the pairs are x_i and x_{i+n/2}, not neighbours."),
                 (
-                    x + np.concatenate([s, c], axis=1),
-                    "the positions are added. Here x itself is turned.",
+                    halves(interleaved[:, ::2], interleaved[:, 1::2]),
+                    "the pairs are x_i and x_{i+n/2}, not neighbours.",
                 ),
                 (
-                    x + np.concatenate([c, s], axis=1),
-                    "the positions are added. Here x itself is turned.",
+                    np.stack([written, a * s + b * c], axis=2).reshape(L, n),
+                    "right numbers, wrong order: x_i and x_{i+n/2} stay in their places.",
                 ),
+                (
+                    x * np.cos(np.repeat(angle, 2, axis=1))
+                    + halves(-b, a) * np.sin(np.repeat(angle, 2, axis=1)),
+                    "x_i and x_{i+n/2} turn by the same ω_i: the angles are tiled, not repeated.",
+                ),
+                (
+                    x * np.cos(each) + halves(-b, a) * np.sin(each),
+                    "i runs from 0 to n/2 − 1: x_i and x_{i+n/2} turn by the same ω_i.",
+                ),
+                (turned(2 * np.pi * angle), "the angle is p ω_i in radians, without a 2π."),
+                (
+                    turned(place * 10000.0 ** (-2 * (half + 1) / n)),
+                    "i counts from 0: the first pair is turned by p itself.",
+                ),
+                (
+                    halves(written, written * s + b * c),
+                    "the first half is overwritten before the second has used it.",
+                ),
+                (
+                    turned(np.pi / 2 - angle),
+                    "cos and sin have changed places: at p = 0 nothing may change.",
+                ),
+                (
+                    halves(written, a * s - b * c),
+                    "a sign is not right: at p = 0 nothing may change.",
+                ),
+                (
+                    halves(a * c + b * s, a * s + b * c),
+                    "a sign is not right: a turn keeps the length of each pair.",
+                ),
+                (
+                    halves(written, b * c - a * s),
+                    "a sign is not right: a turn keeps the length of each pair.",
+                ),
+                (x + halves(s, c), "the positions are added. Here x itself is turned."),
+                (x + halves(c, s), "the positions are added. Here x itself is turned."),
                 (x, "nothing is turned."),
                 (
                     np.roll(right, n // 2, axis=1),
                     "the two halves of the result have changed places.",
                 ),
                 (
-                    x * np.concatenate([c, c], axis=1),
+                    x * halves(c, c),
                     "a turn mixes the two numbers of a pair: the sines are missing.",
                 ),
             ],

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import itertools
 import math
 import re
 import runpy
@@ -11,6 +12,7 @@ import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.nbgraderformat import MetadataValidator
+from scipy import stats
 from scipy.integrate import quad
 from scipy.linalg import hadamard
 from scipy.optimize import minimize_scalar
@@ -190,6 +192,28 @@ def largest_against_least(K):
     return np.abs(values.imag).max() < 1e-6 * size and values.real.min() > -1e-9 * size
 
 
+def by_parts(K):
+    """In the words of the definition: K is a Gram matrix where it has a root."""
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    rows = vectors * np.sqrt(np.maximum(values, 0))
+    return np.allclose(rows @ rows.T, K, rtol=0, atol=1e-9 * np.linalg.norm(K))
+
+
+def no_negative_form(K):
+    """zᵀKz of the eigenvectors, among which the least is."""
+    _, vectors = np.linalg.eigh(K + K.T)
+    forms = np.einsum("ij,ik,kj->j", vectors, K, vectors)
+    return np.allclose(K, K.T, atol=0) and min(forms) > -1e-8 * max(abs(forms))
+
+
+def divided_as_it_grows(x, degree):
+    """Each power from the last one, which is divided by √(1·2·…) already."""
+    powers = [np.ones(1)]
+    for k in range(1, degree + 1):
+        powers.append(np.multiply.outer(x, powers[-1]).reshape(-1) / np.sqrt(k))
+    return np.hstack(powers)
+
+
 def nested_outer(x, degree):
     power, parts = np.ones(1), [1.0]
     for k in range(1, degree + 1):
@@ -201,6 +225,13 @@ def nested_outer(x, degree):
 def box_muller(rng, m, d, gamma):
     u, v = rng.uniform(size=(2, m, d))
     return np.sqrt(-4 * gamma * np.log1p(-u)) * np.cos(2 * np.pi * v)
+
+
+def polar_form(rng, m, d, gamma):
+    """A uniform direction, times a χ length."""
+    g = rng.standard_normal((m, d))
+    lengths = np.sqrt(rng.gamma(d / 2, 4 * gamma, size=m))
+    return g / np.linalg.norm(g, axis=1)[:, None] * lengths[:, None]
 
 
 def trapezoid(k, omegas, factor=1 / (2 * np.pi), wave=np.cos, start=-20.0):
@@ -234,6 +265,11 @@ def count_up(eps, r):
     while (1 - math.exp(-(r**2))) / math.sqrt(2 * m) > eps:
         m += 1
     return m
+
+
+def fourier_variance(r):
+    """Of one cosine: (1 + k(2r))/2 − k(r)²."""
+    return (1 + math.exp(-2 * r * r)) / 2 - math.exp(-r * r)
 
 
 def subtract_all(G):
@@ -297,6 +333,16 @@ def keep_norms(rng, m, d):
     return np.sqrt(norms(G))[:, None] * np.concatenate(turned)
 
 
+def column_norms(rng, m, d):
+    """The columns' norms in G = QR are those of R, which does not go with Q."""
+    rows = []
+    for _ in range(0, m, d):
+        G = rng.normal(size=(d, d))
+        Q, R = np.linalg.qr(G)
+        rows.append(Q * np.sign(np.diag(R)) * np.linalg.norm(G, axis=0)[:, None])
+    return np.concatenate(rows)[:m]
+
+
 def one_by_one(rng, m, d):
     rows = []
     while len(rows) < m:
@@ -325,6 +371,23 @@ def from_the_widest(x):
             b += a
             x[i : i + 2 * width] /= math.sqrt(2)
         width //= 2
+    return x
+
+
+def halved(x):
+    """Each half by itself, in place, and then their sum and difference."""
+    half = len(x) // 2
+    if half:
+        halved(x[:half])
+        halved(x[half:])
+        x[:half], x[half:] = (x[:half] + x[half:]) / 2**0.5, (x[:half] - x[half:]) / 2**0.5
+    return x
+
+
+def always_even_and_odd(x):
+    """One step, each time: sums of neighbours first, differences after. The places turn round."""
+    for _ in range(len(x).bit_length() - 1):
+        x[...] = np.concatenate([x[::2] + x[1::2], x[::2] - x[1::2]]) / math.sqrt(2)
     return x
 
 
@@ -819,7 +882,12 @@ RIGHT = {
         lambda variance, m: sum([variance] * m) / m**2,
         lambda variance, m: np.float64(variance) / m,
     ],
-    "quadratic_features": [every_product, lambda x: -features.monomials(x, 2)],
+    "quadratic_features": [
+        every_product,
+        lambda x: -features.monomials(x, 2),
+        lambda x: [np.kron(row, row) for row in x],
+        lambda x: np.hstack([math.sqrt(2) * pairs(x, 1, k=1), x * x]),
+    ],
     "highest_degree": [
         count_down,
         lambda d, n: sum(features_up_to(d, p) <= n for p in range(1, n)),
@@ -834,25 +902,51 @@ RIGHT = {
             own - cross.mean(axis=1) - (cross - gram.mean(axis=0)).mean(axis=1)
         ),
     ],
-    "is_kernel_matrix": [factorises, largest_against_least],
+    "is_kernel_matrix": [
+        factorises,
+        largest_against_least,
+        by_parts,
+        no_negative_form,
+        lambda K: np.allclose(K, K.T) and (np.linalg.eigvalsh(K) >= -1e-6 * np.trace(K)).all(),
+        lambda K: least(1e-12 * len(K) * np.linalg.norm(K), symmetric=True)(K),
+    ],
     "softmax_from_gaussian": [
         lambda K, x, y: np.diag(np.exp(norms(x) / 2)) @ K @ np.diag(np.exp(norms(y) / 2)),
         lambda K, x, y: np.exp(np.log(K) + norms(x)[:, None] / 2 + norms(y) / 2),
+        lambda K, x, y: K / np.exp(-(norms(x)[:, None] + norms(y)) / 2),
+        lambda K, x, y: (K.T * np.exp(np.diag(x @ x.T) / 2)).T * np.exp(np.diag(y @ y.T) / 2),
     ],
-    "taylor_features": [nested_outer, lambda x, degree: features.taylor(x[None], degree)[0]],
+    "taylor_features": [
+        nested_outer,
+        divided_as_it_grows,
+        lambda x, degree: features.taylor(x[None], degree)[0],
+        lambda x, degree: features.taylor(x[None], degree)[0][::-1],
+    ],
     "gaussian_frequencies": [
         box_muller,
         lambda rng, m, d, gamma: math.sqrt(2 * gamma) * rng.standard_normal((m, d)),
+        lambda rng, m, d, gamma: math.sqrt(2 * gamma) * rng.standard_normal((m, d), np.float32),
         lambda rng, m, d, gamma: rng.multivariate_normal(np.zeros(d), 2 * gamma * np.eye(d), m),
+        polar_form,
+        lambda rng, m, d, gamma: [rng.normal(0, math.sqrt(2 * gamma), d) for _ in range(m)],
+        lambda rng, m, d, gamma: stats.norm.rvs(0, (2 * gamma) ** 0.5, (m, d), random_state=rng),
     ],
     "estimate_kernel": [
         lambda omega, delta: np.exp(1j * delta @ omega.T).mean(axis=1).real,
         lambda omega, delta: sum(np.cos(delta @ w) for w in omega) / len(omega),
+        lambda omega, delta: np.cos(np.einsum("mj,nj->mn", omega, delta)).mean(axis=0),
+        lambda omega, delta: (
+            features.fourier(delta, omega) @ features.fourier(0 * delta[:1], omega)[0]
+        ),
     ],
     "spectral_density": [
         trapezoid,
         quadrature,
         lambda k, omegas: trapezoid(k, omegas, wave=lambda t: np.exp(-1j * t).real),
+        lambda k, omegas: 2 * trapezoid(k, omegas, start=0.0),
+        lambda k, omegas: [
+            quad(lambda t, w=w: k(t) * np.cos(w * t), -20, 20)[0] / 2 / np.pi for w in omegas
+        ],
     ],
     "without_leftover": [
         in_pairs,
@@ -865,23 +959,36 @@ RIGHT = {
         lambda V, W: V + W,
         lambda V, W: W - V,
         lambda V, W: np.stack([V, W[::-1]]).sum(axis=0),
+        lambda V, W: [-v - w for v, w in zip(V, np.roll(W, 1, axis=0), strict=True)],
     ],
     "directions_needed": [
         count_up,
         lambda eps, r: max(1, -int(-(np.expm1(-(r**2)) ** 2) / eps**2 // 2)),
         lambda eps, r: np.ceil(max((1 - np.exp(-r * r)) / eps / math.sqrt(2), 0.1) ** 2),
+        lambda eps, r: max(1, math.ceil(0.5 * ((1 - math.exp(-(r**2))) / eps) ** 2)),
+        lambda eps, r: next(m for m in range(1, 10**4) if fourier_variance(r) / m <= eps**2),
     ],
-    "one_more_row": [by_qr, by_null_space, row_by_row],
-    "uniform_rotation": [
+    "one_more_row": [
+        by_qr,
+        by_null_space,
+        row_by_row,
+        lambda Q, v: unit(rest(Q, rest(Q, rest(Q, v)))),
+        lambda Q, v: unit(rest(Q, unit(v - np.linalg.lstsq(Q.T, v)[0] @ Q))),
+    ],
+    "uniform_orthogonal": [
         repair_rows,
         random_signs,
         polar,
         lambda rng, d: haar(rng, d).T,
         lambda rng, d: subtract_all(rng.normal(size=(d, d))),
         lambda rng, d: ortho_group.rvs(d, random_state=rng),
+        lambda rng, d: (
+            special_ortho_group.rvs(d, random_state=rng) * ([rng.choice([-1, 1])] + [1] * (d - 1))
+        ),
     ],
     "orthogonal_directions": [
         keep_norms,
+        column_norms,
         one_by_one,
         projections.orthogonal,
         blocks(repair_rows),
@@ -890,8 +997,9 @@ RIGHT = {
     "walsh_hadamard": [
         butterflies,
         from_the_widest,
+        halved,
+        always_even_and_odd,
         written(projections.fwht),
-        written(lambda x: hadamard(len(x)) @ x / math.sqrt(len(x))),
     ],
     "structured_projection": [
         three_matrices,
@@ -903,6 +1011,7 @@ RIGHT = {
     "simplex_corners": [
         root_of_gram,
         corner_loop,
+        lambda d: [-unit(row) for row in centred(d)],
         lambda d: math.sqrt(d / (d - 1)) * (1 / d - np.eye(d)) @ haar(np.random.default_rng(1), d),
     ],
     "masked_linear_attention": [
@@ -939,8 +1048,18 @@ RIGHT = {
             [[j <= i and j < length for j in range(L)] for i in range(L)] for length in lengths
         ],
         lambda lengths, L: np.tril(np.repeat(real(lengths, L)[:, None], L, axis=1)),
+        lambda lengths, L: np.arange(L) < np.minimum(lengths[:, None], 1 + np.arange(L))[..., None],
+        lambda lengths, L: 1.0 * np.einsum("bj,ij->bij", real(lengths, L), np.tri(L)),
     ],
-    "rotary": [by_waves, by_matrices],
+    "rotary": [
+        by_waves,
+        by_matrices,
+        lambda x: (
+            x * np.cos(np.tile(angles(*x.shape), 2))
+            + np.roll(x, x.shape[1] // 2, axis=1)
+            * np.concatenate([-np.sin(angles(*x.shape)), np.sin(angles(*x.shape))], axis=1)
+        ),
+    ],
     "smoother_as_attention": [lifted_whole, rescaled],
     "trigonometric_attention": [trigonometric_loop, trigonometric_package],
     "nearer_keys": [mean_of_pairs, by_minimisation],
@@ -997,6 +1116,11 @@ def pairs(x, factor, k=0):
     return x[:, i] * x[:, j] * np.where(i == j, 1, factor)
 
 
+def off_diagonal(x):
+    """x_i x_j for all i ≠ j."""
+    return every_product(x)[:, ~np.eye(x.shape[1], dtype=bool).ravel()]
+
+
 def last_degree(fits):
     """The last p = 0, 1, 2, … before fits(d, n, p) fails."""
 
@@ -1024,6 +1148,28 @@ def least(tolerance, symmetric=False):
     return decide
 
 
+def seen_by(test):
+    """K is symmetric, and what `test` looks at is True."""
+    return lambda K: np.array_equal(K, K.T) and bool(np.all(test(K)))
+
+
+def random_forms(K):
+    z = np.random.default_rng(5).normal(size=(1000, len(K)))
+    return np.einsum("zi,ij,zj->z", z, K, z) >= -1e-9 * abs(K).max()
+
+
+def minors(K):
+    return np.array([np.linalg.det(K[:i, :i] / abs(K).max()) for i in range(1, len(K) + 1)])
+
+
+def half_norms(x):
+    return norms(x) / 2
+
+
+def gaussian(x, y):
+    return np.exp(-((x[:, None] - y) ** 2).sum(axis=2) / 2)
+
+
 def weighed(a, b):
     """K e^{a(‖x‖²)} e^{b(‖y‖²)}."""
     return lambda K, x, y: K * np.exp(a(norms(x)))[:, None] * np.exp(b(norms(y)))
@@ -1040,6 +1186,38 @@ def series(factor, start=0, stop=1, power=np.kron):
         return np.concatenate([factor(math.factorial(k)) * blocks[k] for k in chosen])
 
     return phi
+
+
+def piled(factor):
+    """A power that is multiplied by factor(k!) goes into the next."""
+
+    def phi(x, degree):
+        blocks = [np.ones(1)]
+        for k in range(1, degree + 1):
+            blocks.append(factor(math.factorial(k)) * np.kron(blocks[-1], x))
+        return np.concatenate(blocks)
+
+    return phi
+
+
+def by_degree(factor):
+    """factor(k) x^{⊗k}, and 1."""
+
+    def phi(x, degree):
+        blocks = [np.ones(1)]
+        for _ in range(degree):
+            blocks.append(np.kron(blocks[-1], x))
+        return np.concatenate([factor(max(k, 1)) * block for k, block in enumerate(blocks)])
+
+    return phi
+
+
+def each_monomial_once(x, degree):
+    return [
+        math.prod(chosen) / math.sqrt(math.factorial(k))
+        for k in range(degree + 1)
+        for chosen in itertools.combinations_with_replacement(x, k)
+    ]
 
 
 def root(factorial):
@@ -1063,6 +1241,13 @@ def waves(mean):
 
 def mean_root(m):
     return 1 / math.sqrt(m)
+
+
+def both_numbers(k, omegas, end):
+    """What quad returns for [−end, end]: integrals and errors, (n, 2)."""
+    return np.array(
+        [quad(lambda t, w=w: k(t) * np.cos(w * t) / 2 / np.pi, -end, end) for w in omegas]
+    )
 
 
 def twofold(second, first=0.0, directions=lambda W: np.concatenate([W, W])):
@@ -1123,6 +1308,16 @@ def signed_permutation(rng, d):
     return np.eye(d)[rng.permutation(d)] * rng.choice([-1, 1], size=d)
 
 
+def norms_of_the_same(rng, m, d):
+    """Q of a QR of G, and the norms of the rows of that G."""
+    rows = []
+    for _ in range(0, m, d):
+        G = rng.normal(size=(d, d))
+        Q, R = np.linalg.qr(G)
+        rows.append(Q * np.sign(np.diag(R)) * np.sqrt(norms(G))[:, None])
+    return np.concatenate(rows)[:m]
+
+
 def one_block(rng, m, d):
     return chi(rng, m, d) * haar(rng, d)[:m]
 
@@ -1143,6 +1338,11 @@ def then_iid(rng, m, d):
 def repeated(rng, m, d):
     Q = haar(rng, d)
     return blocks(lambda rng, d: Q)(rng, m, d)
+
+
+def shuffled(rng, m, d):
+    Q = haar(rng, d)
+    return blocks(lambda rng, d: rng.permutation(Q))(rng, m, d)
 
 
 def block_norms(rng, m, d):
@@ -1178,6 +1378,19 @@ def widths(
     return transform
 
 
+def pairing(pairs, scale=lambda D: 1.0):
+    """Sums and differences of the same pairs of rows at each stage, scale(D) too large."""
+
+    def transform(x):
+        for _ in range(len(x).bit_length() - 1):
+            a, b = pairs(x)
+            a[...], b[...] = a + b, a - b
+        x *= scale(len(x)) / math.sqrt(len(x))
+        return x
+
+    return transform
+
+
 def chain(scale, stages=(2, 1, 0), stage=lambda s, x: projections.fwht(s * x)):
     """scale(d) times the stages, the first named acting first."""
 
@@ -1187,6 +1400,10 @@ def chain(scale, stages=(2, 1, 0), stage=lambda s, x: projections.fwht(s * x)):
         return scale(len(signs[0])) * x
 
     return project
+
+
+def by_fwht(s, x):
+    return projections.fwht(s * x)
 
 
 def unscaled(s, x):
@@ -1238,6 +1455,16 @@ def neighbours(x):
     """The pairs (x_0, x_1), (x_2, x_3), …"""
     z = (x[:, ::2] + 1j * x[:, 1::2]) * np.exp(1j * angles(*x.shape))
     return np.stack([z.real, z.imag], axis=2).reshape(x.shape)
+
+
+def half_turned(spread):
+    """x cos + (−second half, first half) sin, the angles (L, n/2) spread to (L, n)."""
+
+    def turn(x):
+        by, half = spread(angles(*x.shape)), x.shape[1] // 2
+        return x * np.cos(by) + np.hstack([-x[:, half:], x[:, :half]]) * np.sin(by)
+
+    return turn
 
 
 def added(*waves):
@@ -1554,10 +1781,21 @@ WRONG = {
         (lambda variance, m: variance, "the variance of one number"),
         (lambda variance, m: variance * m, "the variance of the sum"),
         (lambda variance, m: variance / m**2, "divide that by m²"),
+        (lambda variance, m: math.sqrt(variance) / m, "take its variance"),
+        (lambda variance, m: 1 / m, "must enter"),
+        (lambda variance, m: variance * (1 + 1e-6) / m, "found 4.000004 at (8,), expected 4."),
     ],
     "quadratic_features": [
         (lambda x: pairs(x, 1), "count half: is there a √2"),
+        (lambda x: pairs(x, math.sqrt(0.5)), "count a quarter"),
         (lambda x: pairs(x, 2), "count twice: √2, not 2"),
+        (lambda x: np.hstack([x**2, math.sqrt(2) * off_diagonal(x)]), "each pair i < j once"),
+        (lambda x: math.sqrt(2) * every_product(x), "a √2 on every feature"),
+        (lambda x: math.sqrt(2) * pairs(x, 1), "no √2 on x_i²"),
+        (lambda x: np.hstack([x**2, math.sqrt(2) * x[:, :1] * x[:, 1:2]]), "x₁x₂ is one product"),
+        (lambda x: np.hstack([x**2, math.sqrt(2) * x[:, 1:] * x[:, :-1]]), "only neighbours"),
+        (lambda x: np.insert(every_product(x), 0, 1, axis=1), "the constant 1 does not belong"),
+        (lambda x: every_product(np.insert(x, 0, 1, axis=1)), "this is (xᵀy + 1)²"),
         (lambda x: x**2, "only the squares"),
         (lambda x: pairs(x, math.sqrt(2), k=1), "only the products"),
         (lambda x: x, "this is xᵀy itself"),
@@ -1569,6 +1807,11 @@ WRONG = {
     ],
     "highest_degree": [
         (lambda d, n: count_down(d, n) + 1, "the first degree that takes too many"),
+        (lambda d, n: count_down(d, n) - 1, "one degree more still takes"),
+        (last_degree(lambda d, n, p: math.comb(d + p, p) <= (n + 1) / 2), "not its triangle"),
+        (lambda d, n: max(count_down(d, n), 1), "the degree 0 is left"),
+        (last_degree(lambda d, n, p: sum(d**k for k in range(p + 1)) <= n), "1 + d + d² + …"),
+        (last_degree(lambda d, n, p: 1 + d * p <= n), "the mixed products are missing"),
         (last_degree(lambda d, n, p: math.comb(d + p, p) < n), "≤, not <"),
         (last_degree(lambda d, n, p: math.comb(d + p - 1, p) <= n), "of degree exactly p"),
         (last_degree(lambda d, n, p: d**p <= n), "d^p counts"),
@@ -1584,18 +1827,43 @@ WRONG = {
         (apart(mixed=1.0), "comes twice"),
         (apart(mixed=-2.0), "this is ‖a + b‖²"),
         (apart(square=lambda gram: 0.0), "the squared length of the mean, is missing"),
+        (apart(mixed=0.0), "the mixed term −2 φ(x)ᵀμ is missing"),
+        (apart(square=lambda gram: -gram.mean()), "‖μ‖² is added"),
+        (apart(square=lambda gram: gram.mean() ** 2), "do not square it"),
+        (apart(square=lambda gram: math.sqrt(gram.mean())), "no root"),
+        (lambda own, cross, gram: own - cross.mean(axis=1) ** 2, "three terms"),
+        (apart(square=lambda gram: gram.mean(axis=0)), "‖μ‖² is one number"),
         (apart(own=0.0), "it differs from point to point"),
         (apart(square=lambda gram: np.diag(gram).mean()), "has the pairs j ≠ l as well"),
         (apart(square=np.sum, mean=lambda cross: cross.sum(axis=1)), "divide by p"),
         (apart(square=lambda gram: gram.sum() / len(gram)), "over p² pairs"),
+        (apart(square=lambda gram: (gram - np.diag(np.diag(gram))).mean()), "j = l among them"),
+        (lambda own, *rest: apart()(own.mean(), *rest), "no mean over own"),
         (apart(mean=np.mean), "not over the x_i"),
         (apart(mean=lambda cross: cross.mean(axis=0)), "x belongs to the rows"),
         (apart(-1.0, lambda gram: 0.0, own=0.0), "how large is ‖φ(x) − μ‖²?"),
     ],
     "is_kernel_matrix": [
         (lambda K: bool((K >= 0).all()), "no negative entry, and the eigenvalue −1"),
+        (lambda K: bool((K > 0).all()), "the identity is one"),
         (lambda K: np.array_equal(K, K.T), "look at eigenvalues"),
         (lambda K: least(1e-9)(K) and (K >= 0).all(), "entries may be negative"),
+        (lambda K: (2 * K.diagonal() >= abs(K).sum(axis=1)).all(), "less than the rest of its row"),
+        (lambda K: least(0.3 * abs(np.linalg.eigvalsh(K)).max())(K), "is no rounding"),
+        (lambda K: least(1e-2)(K), "is no rounding"),
+        (seen_by(lambda K: K.diagonal()[:, None] + K.diagonal() >= 2 * abs(K)), "0 and ±1 alone"),
+        (seen_by(lambda K: np.outer(*[K.diagonal()] * 2) >= K**2 - 1e-12), "each pair"),
+        (
+            seen_by(
+                lambda K: np.outer(*[K.diagonal()] * 2) / K.max() ** 2 > -1e-9 + (K / K.max()) ** 2
+            ),
+            "each pair",
+        ),
+        (seen_by(lambda K: np.linalg.det(K / abs(K).max()) >= -1e-12), "not at their product"),
+        (seen_by(lambda K: np.linalg.det(K) >= -1e-12), "not at their product"),
+        (seen_by(random_forms), "a z drawn at random"),
+        (seen_by(lambda K: minors(K).min() >= -1e-12), "decide nothing"),
+        (seen_by(lambda K: minors(K).min() > 0), "Zero is allowed"),
         (least(0.0), "Zero is allowed"),
         (least(1e-11, symmetric=True), "the tolerance must grow"),
         (least(1e-6, symmetric=True), "the tolerance must shrink"),
@@ -1611,6 +1879,28 @@ WRONG = {
         (lambda K, x, y: RIGHT["softmax_from_gaussian"][0](K, y, x), "x belongs to the rows"),
         (lambda K, x, y: K * np.exp(norms(x) / 2) * np.exp(norms(y) / 2), "need shape (n, 1)"),
         (lambda K, x, y: K, "both factors are missing"),
+        (lambda K, x, y: K * np.exp((x**2).sum(axis=0) / 2), "the norms of x, one a row, need"),
+        (lambda K, x, y: np.exp(x @ y.T), "take it from K"),
+        (lambda K, x, y: RIGHT["softmax_from_gaussian"][0](gaussian(x, y), x, y), "take it from K"),
+        (lambda K, x, y: softmax(x @ y.T, axis=1), "the rows are normalised"),
+        (lambda K, x, y: softmax(x @ y.T), "nothing is to be normalised"),
+        (lambda K, x, y: K / K.sum(axis=1, keepdims=True), "nothing is to be normalised"),
+        (lambda K, x, y: 1 / K, "turns the sign"),
+        (lambda K, x, y: x @ y.T, "the logarithm of what"),
+        (lambda K, x, y: K * np.exp(x @ y.T), "K holds the factor e^{xᵀy} already"),
+        (lambda K, x, y: np.exp(K + half_norms(x)[:, None] + half_norms(y)), "outside of exp"),
+        (lambda K, x, y: K + np.exp(half_norms(x)[:, None] + half_norms(y)), "a product of"),
+        (
+            lambda K, x, y: K * (np.exp(half_norms(x))[:, None] + np.exp(half_norms(y))),
+            "is a product, not a sum",
+        ),
+        (lambda K, x, y: K * np.exp(np.outer(norms(x), norms(y)) / 2), "add the squared norms"),
+        (lambda K, x, y: K * np.exp(np.outer(norms(x), norms(y)) ** 0.5), "add the squared norms"),
+        (lambda K, x, y: K * np.exp(half_norms(x).sum() + half_norms(y).sum()), "for each row"),
+        (
+            lambda K, x, y: K * np.exp((np.linalg.norm(x) + np.linalg.norm(y)) / 2),
+            "for each row",
+        ),
     ],
     "taylor_features": [
         (series(root, power=np.multiply), "mixed products"),
@@ -1618,7 +1908,22 @@ WRONG = {
         (series(lambda f: 1.0), "the factor 1/√(k!) is missing"),
         (series(root, start=1), "the constant 1"),
         (series(root, stop=0), "stops one short"),
-        (lambda x, degree: features.taylor(x[None], degree), "one row of features, got (1, 3)"),
+        (lambda x, degree: series(root)(x, degree + 1), "one degree too many"),
+        (piled(lambda f: 1 / math.sqrt(f)), "the factorials pile up: a power divided"),
+        (piled(lambda f: 1 / f), "the factorials pile up, and k!"),
+        (by_degree(lambda k: 1 / math.sqrt(k)), "not by √k alone"),
+        (by_degree(lambda k: 1 / k), "not by k alone"),
+        (by_degree(lambda k: 1 / math.sqrt(math.factorial(k - 1))), "not √((k−1)!)"),
+        (
+            lambda x, degree: (
+                series(lambda f: 1 / math.sqrt(f))(x, degree)
+                / np.sqrt(1 + np.repeat(range(degree + 1), len(x) ** np.arange(degree + 1)))
+            ),
+            "not √((k+1)!)",
+        ),
+        (each_monomial_once, "a √ of the count is missing"),
+        (lambda x, degree: series(root, start=degree)(x, degree), "the last term alone"),
+        (lambda x, degree: features.taylor(x[None], degree), "one row of features, got (1, 10)"),
     ],
     "gaussian_frequencies": [
         (normal(lambda gamma: 2 * gamma), "2γ is the variance"),
@@ -1627,7 +1932,26 @@ WRONG = {
         (normal(lambda gamma: 1.0), "must depend on γ"),
         (normal(lambda gamma: 2 * math.pi * math.sqrt(2 * gamma)), "a 2π too many"),
         (normal(lambda gamma: math.sqrt(2 * gamma) / 2 / math.pi), "divided by 2π"),
-        (normal(lambda gamma: gamma), "the spread is not right"),
+        (normal(lambda gamma: gamma), "γ is no standard deviation"),
+        (normal(lambda gamma: (2 * gamma) ** 0.25), "and here it is the variance"),
+        (normal(lambda gamma: 1.0, mean=0.5), "the mean is 0.5"),
+        (lambda rng, m, d, gamma: np.tile(box_muller(rng, m // 2, d, gamma), (2, 1)), "come twice"),
+        (
+            lambda rng, m, d, gamma: np.kron([[1], [-1]], box_muller(rng, m // 2, d, gamma)),
+            "both signs",
+        ),
+        (normal(lambda gamma: 1 / (2 * gamma)), "the variance of the kernel's bell in δ"),
+        (normal(lambda gamma: math.sqrt(gamma / 2)), "not γ/2"),
+        (normal(lambda gamma: 2 * math.sqrt(gamma)), "is there a 2 too many?"),
+        (normal(lambda gamma: 3 + gamma), "the spread is not right"),
+        (
+            lambda rng, m, d, gamma: box_muller(np.random.default_rng(), m, d, gamma),
+            "two generators of one seed",
+        ),
+        (
+            lambda rng, m, d, gamma: box_muller(np.random.default_rng(0), m, d, gamma),
+            "of different seeds",
+        ),
         (normal(lambda gamma: math.sqrt(2 * gamma), mean=0.1), "the mean is 0.1"),
         (other(lambda rng, size: math.sqrt(3) * rng.uniform(-1, 1, size)), "but not normal"),
         (other(lambda rng, size: rng.laplace(0, math.sqrt(0.5), size)), "but not normal"),
@@ -1641,6 +1965,20 @@ WRONG = {
         (waves(lambda t: np.exp(t).mean(axis=1)), "lacks its i"),
         (waves(lambda t: np.cos(t.mean(axis=1))), "cosine first, then the mean"),
         (waves(lambda t: np.cos(t).mean()), "not over δ"),
+        (waves(lambda t: np.cos(t).mean(axis=0)), "one number for each δ"),
+        (waves(lambda t: abs(np.cos(t).mean(axis=1))), "no absolute value"),
+        (waves(lambda t: abs(np.exp(1j * t).mean(axis=1))), "the modulus"),
+        (waves(lambda t: np.maximum(np.cos(t).mean(axis=1), 0)), "may be negative: keep it"),
+        (lambda omega, delta: np.exp(-norms(delta) / 2), "the Gaussian kernel itself"),
+        (waves(lambda t: (np.cos(t) ** 2).mean(axis=1)), "not of cos²"),
+        (waves(lambda t: np.cos(t).mean(axis=1) ** 2), "not its square"),
+        (waves(lambda t: np.cos(t).mean(axis=1) / 2), "no ½"),
+        (lambda omega, delta: [np.cos(omega * x).mean() for x in delta], "first ωᵀδ, the sum"),
+        (lambda omega, delta: [np.cos(omega * x).prod(1).mean() for x in delta], "no product of"),
+        (waves(lambda t: 2 * np.cos(t).mean(axis=1)), "the 2 belongs to phases"),
+        (waves(lambda t: np.cos(t).sum(axis=1) / math.sqrt(t.shape[1])), "not by √m"),
+        (waves(np.cos), "take the mean over ω."),
+        (waves(lambda t: np.cos(t).T), "take the mean over ω."),
         (waves(lambda t: np.exp(1j * t).mean(axis=1)), "take the real part"),
     ],
     "spectral_density": [
@@ -1651,6 +1989,9 @@ WRONG = {
         (lambda k, w: trapezoid(k, 2 * math.pi * w), "a 2π inside the cosine"),
         (lambda k, w: trapezoid(k, 2 * math.pi * w, factor=1), "in cycles, not in radians"),
         (lambda k, w: trapezoid(k, w, wave=np.sin), "sine"),
+        (lambda k, w: both_numbers(k, w, 20), "take [0]"),
+        (lambda k, w: both_numbers(k, w, np.pi)[:, 0], "beyond [−π, π]"),
+        (lambda k, w: trapezoid(k, w, wave=np.ones_like), "where is cos(ωδ)?"),
     ],
     "without_leftover": [
         (lambda W: (W, np.full(len(W), np.pi / 4)), "take each direction more than once"),
@@ -1683,18 +2024,38 @@ WRONG = {
         (lambda V, W: np.hstack([V, W]), "must give shape (4, 2), got (4, 4)"),
         (lambda V, W: (V[:, None] + W).reshape(-1, 2), "must give shape (4, 2), got (16, 2)"),
         (lambda V, W: 2 * V, "expected 0.6"),
+        (
+            lambda V, W: np.concatenate([V[::2] + W[::2], V[::2] - W[::2]]),
+            "a row of V enters 2 rows",
+        ),
+        (lambda V, W: V + W.mean(axis=0), "a row of W enters 4 rows"),
     ],
     "directions_needed": [
         (rounded(lambda eps, gap: gap**2 / (2 * eps)), "not ε."),
         (rounded(lambda eps, gap: gap**2 / eps**2), "the variance has 1/(2m)"),
         (rounded(lambda eps, gap: gap / (2 * eps**2)), "enters squared"),
+        (rounded(lambda eps, gap: gap / (math.sqrt(2) * eps)), "falls like 1/√m"),
+        (lambda eps, r: RIGHT["directions_needed"][0](eps, math.sqrt(r)), "with r squared"),
         (rounded(lambda eps, gap: (1 - math.sqrt(1 - gap)) ** 2 / (2 * eps**2)), "k² = e^{−r²}"),
         (rounded(lambda eps, gap: 1 / (2 * eps**2)), "near points need fewer"),
         (rounded(half_variance, math.floor), "round up."),
         (rounded(half_variance, float), "is a whole number"),
         (rounded(half_variance, least=0), "at least one direction"),
         (rounded(lambda eps, gap: 1 / eps), "found 77 at (11,), expected 2958"),
-        (lambda eps, r: [RIGHT["directions_needed"][0](eps, r)], "(12,) is needed"),
+        (lambda eps, r: [RIGHT["directions_needed"][0](eps, r)], "(13,) is needed"),
+        (
+            lambda eps, r: math.floor(half_variance(eps, 1 - math.exp(-(r**2)))) + 1,
+            "floor(…) + 1 has one too many",
+        ),
+        (lambda eps, r: count_up(eps, r) + 1, "this is one more"),
+        (lambda eps, r: 2 * count_up(eps, r), "this counts features"),
+        (
+            rounded(lambda eps, gap: (1 + (1 - gap) ** 2 / 2 - (1 - gap)) / eps**2),
+            "with random phases",
+        ),
+        (rounded(half_variance, round), "rounding to the nearest"),
+        (rounded(half_variance, float, least=0), "and at least 1: round up"),
+        (rounded(half_variance, math.floor, least=0), "rounding down"),
     ],
     "one_more_row": [
         (normed(rest), "subtract once more, from what is left"),
@@ -1704,20 +2065,27 @@ WRONG = {
         (lambda Q, v: unit(v), "still has its projections"),
         (lambda Q, v: v, "still has its projections"),
         (rest, "divide by the norm"),
+        (lambda Q, v: rest(Q, unit(v)), "divide by the norm"),
         (lambda Q, v: 1.00001 * by_qr(Q, v), "the right direction, but not of length one"),
         (normed(lambda Q, v: Q.T @ (Q @ v)), "the part inside the span"),
+        (normed(lambda Q, v: v + Q.T @ (Q @ v)), "do not add them"),
         (lambda Q, v: Q.T @ (Q @ v), "the part inside the span"),
         (normed(lambda Q, v: 2 * rest(Q, v) - v), "are subtracted twice"),
         (normed(lambda Q, v: rest(Q[-1:], v)), "the last row alone"),
         (lambda Q, v: np.vstack([Q, by_qr(Q, v)]), "shape (4, 6), and (6,) is needed"),
     ],
-    "uniform_rotation": [
+    "uniform_orthogonal": [
         (plain_qr(gauss), "the signs of R's diagonal"),
         (plain_qr(gauss, lambda Q, R, rng: np.sign(np.diag(Q))), "the signs of R's diagonal"),
         (plain_qr(lambda rng, size: rng.random(size)), "is the matrix Gaussian, and"),
         (plain_qr(gauss, lambda Q, R, rng: np.diag(R)), "Q Qᵀ is not the identity"),
         (lambda rng, d: rng.normal(size=(d, d)), "Q Qᵀ is not the identity"),
-        (lambda rng, d: haar(np.random.default_rng(1), d), "the same matrix"),
+        (lambda rng, d: haar(np.random.default_rng(1), d), "of different seeds"),
+        (lambda rng, d: ortho_group.rvs(d), "two generators of one seed"),
+        (
+            lambda rng, d: special_ortho_group.rvs(d, random_state=rng) * rng.choice([-1, 1]),
+            "equally likely",
+        ),
         (lambda rng, d: special_ortho_group.rvs(d, random_state=rng), "equally likely"),
         (plain_qr(gauss, lambda Q, R, rng: rng.choice([-1, 1])), "a random sign of its own"),
         (plain_qr(flat, lambda Q, R, rng: np.sign(np.diag(R))), "the rows prefer some directions"),
@@ -1729,7 +2097,13 @@ WRONG = {
         (by_index, "stack ⌈m/d⌉ blocks"),
         (uncut, "cut the last one"),
         (lambda rng, m, d: rng.normal(size=(m, d)), "the first block are not orthogonal"),
-        (lambda rng, m, d: haar(rng, d)[:m] * chi(rng, d, d).T, "the first block are not"),
+        (lambda rng, m, d: haar(rng, d)[:m] * chi(rng, d, d).T, "its columns are"),
+        (norms_of_the_same, "coordinates have variances from 0.7"),
+        (
+            blocks(haar, lambda rng, m, d: chi(np.random.default_rng(1), m, d)),
+            "the norms are the same at each call",
+        ),
+        (lambda rng, m, d: blocks(lambda _, d: ortho_group.rvs(d))(rng, m, d), "two generators"),
         (then_iid, "the second block are not orthogonal"),
         (blocks(haar, lambda rng, m, d: math.sqrt(d)), "all norms are 2:"),
         (blocks(haar, lambda rng, m, d: 1.0), "all norms are 1:"),
@@ -1740,8 +2114,9 @@ WRONG = {
         (blocks(haar, lambda rng, m, d: 2 * rng.normal(size=(m, 1))), "that of χ²_d is 8"),
         (blocks(plain_qr(gauss)), "are QR's signs repaired?"),
         (repeated, "the blocks repeat one another"),
+        (shuffled, "the blocks repeat one another"),
         (blocks(signed_permutation), "the rows prefer some directions"),
-        (own_seed, "the same rows"),
+        (own_seed, "of different seeds"),
     ],
     "walsh_hadamard": [
         (widths(lambda D: 1.0), "the factor 1/√D is missing"),
@@ -1759,6 +2134,11 @@ WRONG = {
         (widths(pair=lambda a, b: (a - b, a + b)), "right values, wrong order"),
         (widths(pair=lambda a, b: (a + b, b - a)), "right up to signs"),
         (projections.fwht, "x itself holds what it held"),
+        (lambda x: widths(lambda D: 1.0)(x) / math.sqrt(len(x)), "holds H x without its factor"),
+        (written(lambda x: hadamard(len(x)) @ x / len(x) ** 0.5), "that is a D × D array"),
+        (pairing(lambda x: (x[::2], x[1::2])), "this is x again"),
+        (pairing(lambda x: np.split(x, 2), math.sqrt), "each stage pairs the same rows"),
+        (lambda x: x, "this is x again"),
         (lambda x: widths()(x) + 0 + 0 * widths(float)(x), "x itself holds something else"),
         (lambda x: butterflies(x)[:1], "shape (1, 4), and (16, 4) is needed"),
     ],
@@ -1769,6 +2149,29 @@ WRONG = {
         (chain(math.sqrt, (1, 0)), "a stage is missing"),
         (chain(math.sqrt, (2, 1)), "a stage is missing"),
         (chain(math.sqrt, stage=lambda s, x: s * projections.fwht(x)), "the signs come before H"),
+        (
+            chain(lambda d: 1.0, stage=lambda s, x: s * projections.fwht(x)),
+            "the signs come before H",
+        ),
+        (
+            chain(math.sqrt, (0, 1, 2), lambda s, x: s * projections.fwht(x)),
+            "this is Wᵀx",
+        ),
+        (
+            chain(lambda d: 1.0, (0, 1, 2), lambda s, x: s * projections.fwht(x)),
+            "this is Wᵀx",
+        ),
+        (chain(math.sqrt, (2,)), "a stage is missing"),
+        (lambda signs, x: 4 * by_fwht(signs[0], by_fwht(signs[1], projections.fwht(x))), "D₃ is"),
+        (lambda signs, x: 4 * by_fwht(signs[0], by_fwht(1, by_fwht(signs[2], x))), "D₂ is"),
+        (lambda signs, x: 4 * by_fwht(1, by_fwht(signs[1], by_fwht(signs[2], x))), "D₁ is"),
+        (lambda signs, x: chain(math.sqrt)(signs, projections.fwht(x)), "three H are enough"),
+        (lambda signs, x: signs[0] * chain(math.sqrt, (2, 1))(signs, x), "an H is missing"),
+        (lambda signs, x: 4 * by_fwht(signs.prod(axis=0), x), "do not come at once"),
+        (chain(math.sqrt, stage=lambda s, x: s * x), "H is missing"),
+        (chain(math.sqrt, (1, 1, 1)), "signs of its own"),
+        (chain(math.sqrt, stage=lambda s, x: projections.fwht(x)), "the signs are missing"),
+        (chain(lambda d: d**1.5), "and √d comes once"),
         (chain(math.sqrt, stage=unscaled), "H has the factor 1/√d"),
         (chain(lambda d: 1.0, stage=unscaled), "H has the factor 1/√d"),
         (chain(float), "by √d, not by d"),
@@ -1777,6 +2180,9 @@ WRONG = {
     "simplex_corners": [
         (centred, "the angles are right"),
         (lambda d: unit(centred(d)), "not by that of the whole matrix"),
+        (lambda d: simplex_gram(d, -1 / (d - 1)), "these are the cosines themselves"),
+        (lambda d: 3 * np.array(root_of_gram(d)), "the angles are right"),
+        (lambda d: [unit(row) for row in np.eye(d) - 1 / (d - 1)], "not 1/(d − 1)"),
         (np.eye, "subtract their centre"),
         (lambda d: np.linalg.cholesky(simplex_gram(d, -1 / d)), "d corners, not d + 1"),
         (lambda d: [unit(row) for row in np.eye(d) + 1 / d], "apart, not together"),
@@ -1788,6 +2194,21 @@ WRONG = {
         (attends(by_keys, lambda W, logits: logits), "the logits are not scaled"),
         (attends(by_keys, lambda W, logits: logits / W.shape[1]), "by √d, not by d"),
         (attends(by_keys, lambda W, logits: logits / len(W) ** 0.5), "the width of the queries"),
+        (attends(by_keys, lambda W, logits: logits / 3**0.5), "not of values"),
+        (attends(by_keys, lambda W, logits: logits * W.shape[1] ** 0.5), "do not multiply"),
+        (lambda x, y, *Ws: attends(by_keys)(x, y, *Ws[:2], np.eye(y.shape[1])), "not y itself"),
+        (lambda x, y, W_q, W_k, W_v: attends(by_keys)(x, y, W_q, W_k, W_k), "means of the keys"),
+        (lambda x, y, W_q, W_k, W_v: by_keys(root_d(W_q, x @ W_q @ W_k.T @ y.T)), "the weights:"),
+        (lambda x, y, W_q, W_k, W_v: attends(by_keys)(x, y, W_q, W_q, W_v), "the keys take W_k"),
+        (lambda x, y, W_q, W_k, W_v: attends(by_keys)(x, y, W_k, W_k, W_v), "queries take W_q"),
+        (attends(lambda t: by_keys(t - t.max(axis=0))), "that of a column moves"),
+        (attends(lambda t: by_keys(np.where(np.tri(*t.shape) > 0, t, -np.inf))), "no mask here"),
+        (
+            lambda x, y, W_q, W_k, W_v: by_keys(root_d(W_q, x @ y.T)) @ y @ W_v,
+            "products of x and y.",
+        ),
+        (attends(lambda logits: divided(logits, keepdims=False)), "keepdims=True"),
+        (attends(lambda logits: divided(np.minimum(logits, 700))), "cut logits are others"),
         (attends(lambda logits: softmax(logits, axis=0)), "runs over the keys"),
         (attends(by_keys, swap=True), "W_q belongs to the tokens that ask"),
         (attends(by_keys, order=lambda x, y: (x, x, x)), "keys and values come from y"),
@@ -1798,17 +2219,27 @@ WRONG = {
         (attends(lambda logits: logits), "the softmax is missing"),
         (attends(divided), "large logits overflow"),
         (attends(lambda logits: divided(logits, shift=np.max)), "the largest of each row"),
-        (lambda *args: attends(by_keys)(*args).T, "shape (2, 4), and (4, 2) is needed"),
+        (lambda *args: attends(by_keys)(*args).T, "shape (3, 5), and (5, 3) is needed"),
     ],
     "decoder_mask": [
         (both(lambda i, j, n: not (j <= i and j < n)), "this is the opposite"),
         (both(lambda i, j, n: j < i and j < n), "a token sees itself"),
         (both(lambda i, j, n: j >= i and j < n), "j ≤ i, not j ≥ i"),
+        (both(lambda i, j, n: j > i and j < n), "j ≤ i, not j > i"),
+        (both(lambda i, j, n: j <= i + 1 and j < n), "one key ahead"),
+        (both(lambda i, j, n: (j <= i and j < n) or j == i), "not for itself either"),
         (both(lambda i, j, n: i <= j and i < n), "transposed"),
         (both(lambda i, j, n: j < n), "must not look ahead"),
         (both(lambda i, j, n: j <= i), "the fillers are seen"),
         (both(lambda i, j, n: j <= i and i < n), "hides keys (columns)"),
+        (both(lambda i, j, n: j <= i and i < n and j < n), "the rows of fillers are empty"),
         (both(lambda i, j, n: j <= i and j <= n), "one filler is seen"),
+        (both(lambda i, j, n: j <= i and j < n - 1), "the last token is hidden"),
+        (
+            lambda lengths, L: np.tril(real(lengths, L)[:, None, ::-1] & np.ones((L, 1), bool)),
+            "the fillers are at the end",
+        ),
+        (both(lambda i, j, n: 0.0 if j <= i and j < n else -np.inf), "not numbers to add"),
         (both(lambda i, j, n: j <= i or j < n), "and, not or"),
         (lambda lengths, L: real(lengths, L), "shape (3, 5), and (3, 5, 5) is needed"),
     ],
@@ -1826,6 +2257,26 @@ WRONG = {
         (lambda x: x, "nothing is turned"),
         (lambda x: np.roll(by_waves(x), x.shape[1] // 2, axis=1), "have changed places"),
         (turns(angles, lambda a, b, c, s: (a * c, b * c)), "the sines are missing"),
+        (
+            lambda x: by_waves(x).reshape(len(x), 2, -1).swapaxes(1, 2).reshape(x.shape),
+            "wrong order",
+        ),
+        (half_turned(lambda angle: np.repeat(angle, 2, axis=1)), "tiled, not repeated"),
+        (half_turned(lambda angle: np.hstack([angle, angle * 0.0001])), "i runs from 0 to n/2 − 1"),
+        (turns(lambda L, n: 2 * np.pi * angles(L, n)), "without a 2π"),
+        (lambda x: np.hstack([neighbours(x)[:, ::2], neighbours(x)[:, 1::2]]), "not neighbours"),
+        (
+            turns(lambda L, n: np.outer(range(L), 1e4 ** (-2 * np.arange(1, 1 + n // 2) / n))),
+            "i counts",
+        ),
+        (
+            turns(angles, lambda a, b, c, s: (a * c - b * s, (a * c - b * s) * s + b * c)),
+            "overwritten",
+        ),
+        (turns(angles, lambda a, b, c, s: (a * s - b * c, a * c + b * s)), "cos and sin have"),
+        (turns(angles, lambda a, b, c, s: (a * c - b * s, a * s - b * c)), "at p = 0 nothing"),
+        (turns(angles, lambda a, b, c, s: (a * c + b * s, a * s + b * c)), "keeps the length"),
+        (turns(angles, lambda a, b, c, s: (a * c - b * s, b * c - a * s)), "keeps the length"),
         (lambda x: by_waves(x).T, "shape (8, 5), and (5, 8) is needed"),
     ],
     "causal_by_chunks": [

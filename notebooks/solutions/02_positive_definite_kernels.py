@@ -37,8 +37,8 @@ checks.is_kernel_matrix(is_kernel_matrix)
 # ## 2. From the Gaussian to softmax
 #
 # Given the Gaussian Gram matrix $K_{ij} = \exp(-\tfrac12 \|x_i - y_j\|^2)$ and the points, return
-# the matrix of $\exp(x_i^\top y_j)$. Do not compute an inner product of $x$ with $y$: the point is
-# that $K$ already holds it.
+# the matrix of $\exp(x_i^\top y_j)$. Do not compute an inner product of $x$ with $y$, nor a distance:
+# the point is that $K$ already holds it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "softmax_from_gaussian", "locked": false, "schema_version": 3, "solution": true, "task": false}

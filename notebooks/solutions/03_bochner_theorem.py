@@ -16,9 +16,9 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. Draw the frequencies of a Gaussian kernel
 #
-# The kernel is $\exp(-\gamma\|\delta\|^2)$. Draw $m$ frequencies $\omega \in \mathbb{R}^d$, one a
-# row, from its spectral distribution. All randomness comes from `rng`, a NumPy generator; its
-# method `normal(scale=…, size=…)` takes a standard deviation.
+# The kernel is $\exp(-\gamma\|\delta\|^2)$. Draw $m$ independent frequencies
+# $\omega \in \mathbb{R}^d$, one a row, from its spectral distribution. All randomness comes from
+# `rng`, a NumPy generator; its method `normal(scale=…, size=…)` takes a standard deviation.
 
 
 # %% nbgrader={"grade": false, "grade_id": "gaussian_frequencies", "locked": false, "schema_version": 3, "solution": true, "task": false}

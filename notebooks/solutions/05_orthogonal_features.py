@@ -37,10 +37,11 @@ checks.one_more_row(one_more_row)
 # ## 2. A uniform orthogonal matrix
 #
 # Use `np.linalg.qr` on a Gaussian matrix, and repair the signs, so that no orientation is preferred.
+# All randomness comes from `rng`, here and in exercise 3.
 
 
-# %% nbgrader={"grade": false, "grade_id": "uniform_rotation", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def uniform_rotation(rng, d):
+# %% nbgrader={"grade": false, "grade_id": "uniform_orthogonal", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def uniform_orthogonal(rng, d):
     """→ an orthogonal matrix (d, d), uniform (Haar)."""
     ### BEGIN SOLUTION
     Q, R = np.linalg.qr(rng.normal(size=(d, d)))
@@ -48,8 +49,8 @@ def uniform_rotation(rng, d):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-uniform_rotation", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.uniform_rotation(uniform_rotation)
+# %% nbgrader={"grade": true, "grade_id": "check-uniform_orthogonal", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.uniform_orthogonal(uniform_orthogonal)
 
 # %% [markdown]
 # ## 3. Orthogonal Gaussian directions
@@ -62,7 +63,7 @@ checks.uniform_rotation(uniform_rotation)
 def orthogonal_directions(rng, m, d):
     """→ (m, d)."""
     ### BEGIN SOLUTION
-    blocks = [uniform_rotation(rng, d) for _ in range(-(-m // d))]
+    blocks = [uniform_orthogonal(rng, d) for _ in range(-(-m // d))]
     norms = np.sqrt(rng.chisquare(d, size=(m, 1)))
     return norms * np.concatenate(blocks)[:m]
     ### END SOLUTION

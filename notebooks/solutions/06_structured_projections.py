@@ -16,9 +16,10 @@ from performer_course import checks
 # ## 1. The fast transform, in place
 #
 # Multiply the columns of $x$ by Sylvester's Hadamard matrix with the factor $1/\sqrt D$, in
-# $O(D \log D)$ for each: no matrix, and no recursion either. Let a width go through
-# $1, 2, 4, \dots, D/2$; at each, all pairs of rows that far apart (which pairs?) become their sum and
-# their difference. Write the results into `x` itself, and return it.
+# $O(D \log D)$ for each, so without the matrix: no array of $D \times D$. No recursion is needed
+# either. Let a width go through $1, 2, 4, \dots, D/2$; at each, all pairs of rows that far apart
+# (which pairs?) become their sum and their difference. Write the results into `x` itself, and
+# return it.
 
 
 # %% nbgrader={"grade": false, "grade_id": "walsh_hadamard", "locked": false, "schema_version": 3, "solution": true, "task": false}
