@@ -62,8 +62,9 @@ claims: $(TESTS) ## write CLAIMS.md: what each claim asserts, and the planted de
 coverage: $(TESTS) ## write COVERAGE.md: where each section of the five documents is taught
 	$(BIN)/python -m tools.coverage
 
+# The CUDA libraries of gpu-cuda12 and gpu-cuda13 exclude each other, so those two are not pinned.
 constraints: ## choose the pinned versions anew (needs uv)
-	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --all-extras pyproject.toml -o constraints.txt
+	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(addprefix --extra=,lessons tests benchmarks gpu-check) pyproject.toml -o constraints.txt
 
 clean: ## remove what make set up
 	rm -rf $(VENV)

@@ -73,7 +73,8 @@ def test_conda_gets_the_packages_of_pyproject():
 
 
 def test_conda_names_the_gpu_library_of_pyproject_as_a_choice():
-    bounds = {str(Requirement(r).specifier) for key in EXTRAS if "gpu" in key for r in EXTRAS[key]}
+    wanted = [Requirement(r) for key in EXTRAS for r in EXTRAS[key] if "cupy" in r]
+    bounds = {str(requirement.specifier) for requirement in wanted}
     assert re.findall(r"# - cupy(>=\S+)", text("environment.yml")) == list(bounds)
 
 
@@ -82,7 +83,8 @@ def test_every_dependency_is_pinned_within_its_bounds():
     for line in text("constraints.txt").splitlines():
         name, version = re.match(r"([\w.-]+)==([\w.]+)", line).groups()
         pins.setdefault(canonicalize_name(name), []).append(Version(version))
-    for requirement in map(Requirement, sum(EXTRAS.values(), PROJECT["dependencies"])):
+    pinned = [EXTRAS[key] for key in EXTRAS if key not in ("gpu-cuda12", "gpu-cuda13")]
+    for requirement in map(Requirement, sum(pinned, PROJECT["dependencies"])):
         versions = pins.get(canonicalize_name(requirement.name))
         assert versions, f"{requirement.name} is not pinned: run `make constraints`"
         assert all(version in requirement.specifier for version in versions), requirement
@@ -110,6 +112,23 @@ def test_ci_tries_the_newest_and_the_oldest_versions_every_week():
     assert tried == ["highest", "lowest-direct"]
     assert "CONSTRAINTS=" in unpinned["steps"][-1]["run"].split()
     assert workflow[True]["schedule"]  # YAML 1.1 reads `on` as true
+
+
+def test_ci_tries_an_older_cpu_every_week():
+    older = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]["older-cpu"]
+    assert older["env"]["OPENBLAS_CORETYPE"] == "Nehalem"
+    assert "X86_V3" in older["env"]["NPY_DISABLE_CPU_FEATURES"].split()
+    assert older["steps"][-1]["run"] == "make test PYTHON=python"
+
+
+def test_ci_keeps_what_it_downloads_and_ends_a_run_that_a_push_overtook():
+    workflow = yaml.safe_load(text(".github/workflows/ci.yml"))
+    assert workflow["concurrency"]["cancel-in-progress"] is True
+    assert "github.ref" in workflow["concurrency"]["group"]
+    for job in ("pinned", "older-cpu"):
+        (python,) = [step["with"] for step in workflow["jobs"][job]["steps"] if "with" in step]
+        assert python["cache"] == "pip"
+        assert python["cache-dependency-path"].split() == ["pyproject.toml", "constraints.txt"]
 
 
 def test_the_git_hooks_run_what_make_lint_runs():
