@@ -69,7 +69,7 @@ def test_an_unknown_backend_is_refused_with_the_choices():
 
 
 def test_cupy_without_the_package_says_what_to_install(no_cupy):
-    with pytest.raises(RuntimeError, match=r"needs CuPy.*make lab EXTRAS=lessons,gpu-cuda12"):
+    with pytest.raises(RuntimeError, match=r"needs CuPy.*make lab EXTRAS=gpu-cuda12"):
         get_backend("cupy")
 
 
@@ -102,7 +102,7 @@ def test_a_gpu_on_which_no_sum_works_is_refused_with_what_came_and_what_to_insta
     said = str(raised.value)
     assert "not even cupy.zeros(1) + 1 works there" in said
     assert f"({type(failure).__name__}: {failure})" in said
-    assert "`make lab EXTRAS=lessons,gpu-cuda12`" in said
+    assert "`make lab EXTRAS=gpu-cuda12`" in said
     assert raised.value.__cause__ is failure
 
 
