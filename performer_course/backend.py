@@ -21,10 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 Array = Any
 
-INSTALL = (
-    "`make lab EXTRAS=gpu-cuda12` installs what it needs (gpu-cuda13 where the driver is "
-    "of CUDA 13)"
-)
+INSTALL = "`make lab EXTRAS=gpu-cuda12` installs it (gpu-cuda13 where the driver is of CUDA 13)"
 
 
 def _numpy():
