@@ -17,7 +17,8 @@ from performer_course import checks
 #
 # Linear attention with the features $\varphi(Q)$ and $\varphi(K)$, where `key_mask` says which keys
 # count. The others must not change anything: neither their features nor their values, even where
-# these are NaN or infinite. No $L \times S$ matrix, please. The features are positive, so no $\varepsilon$ is needed.
+# these are NaN or infinite. No $L \times S$ matrix, please. The features are positive, so no
+# $\varepsilon$ is needed.
 
 
 # %% nbgrader={"grade": false, "grade_id": "masked_linear_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
