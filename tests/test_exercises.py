@@ -1118,6 +1118,7 @@ RIGHT = {
         lambda xp, x: x / (largest_of_row(xp, x) + (largest_of_row(xp, x) == 0))[:, None],
         over_largest(lambda xp, x: xp.max(np.abs(x), axis=-1, keepdims=True)),
         over_largest(lambda xp, x: np.sqrt(xp.max(np.square(x), axis=-1, keepdims=True))),
+        over_largest(lambda xp, x: xp.linalg.vector_norm(x, axis=-1, keepdims=True, ord=math.inf)),
         in_place,
     ],
     "decoding_roof": [
@@ -1674,7 +1675,9 @@ def banded(seen=lambda gap, band, L: abs(gap) <= band, fill=-np.inf, scale=-0.5,
 def in_blocks(q, k, v, band):
     cuts = range(band + 1, len(q), band + 1)
     parts = zip(*(np.split(x, cuts) for x in (q, k, v)), strict=True)
-    return np.concatenate([softmax(root_d(a.T, a @ b.T), axis=1) @ c for a, b, c in parts])
+    return np.concatenate(
+        [softmax(a @ b.T / math.sqrt(q.shape[1]), axis=1) @ c for a, b, c in parts]
+    )
 
 
 def safe_rows(E, near, v):
@@ -2379,7 +2382,7 @@ WRONG = {
         (attends_masked(lambda weights, mask: np.exp(weights) * mask), "no exponential here"),
         (attends_masked(plus(1e-4)), "close, but not equal"),
         (keys_first(seen_alone, seen_alone, eps=1e-20), "small features give another result"),
-        (hidden_subtracted, "right, until 1e+09 stands at a hidden key"),
+        (hidden_subtracted, "right, until 1e+20 stands at a hidden key"),
         (keys_first(), "right, until nan stands at a hidden key in φ(K)"),
         (keys_first(of_v=np.multiply), "right, until nan stands at a hidden key in φ(K)"),
         (
@@ -2644,6 +2647,10 @@ WRONG = {
         ),
         (over_largest(lambda xp, x: abs(xp.max(x, axis=1, keepdims=True))), "xp.abs comes first"),
         (lambda xp, x: over_largest()(xp, np.asarray(x)), "a NumPy function on an array of xp"),
+        (
+            over_largest(lambda xp, x: np.maximum.reduce(np.abs(x), axis=1, keepdims=True)),
+            "a NumPy function on an array of xp",
+        ),
         (by_mask, "a mask as an index"),
         (by_if, "look at a value"),
         (by_float, "`float` reads"),
