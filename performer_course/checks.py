@@ -15,6 +15,7 @@ import traceback
 import tracemalloc
 
 import numpy as np
+from scipy import linalg, special
 
 
 class Hint(AssertionError):
@@ -153,17 +154,22 @@ def _numbers(found):
     return numbers
 
 
+def _peak(call):
+    """The most bytes that the call holds at once."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
 def _no_square(call, n, instead="none is needed.", size="L"):
     """A hint where the call, for n tokens, ever holds as many bytes as a mask of n × n.
 
     size: the letter that the exercise has for n.
     """
-    tracemalloc.start()
-    try:
-        call()
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    peak = _peak(call)
     if peak > n**2:
         raise Hint(
             f"right, but {peak / 2**20:.1f} MiB were held at once for {size} = {n}: that is "
@@ -1098,14 +1104,6 @@ def _is_diagonal(matrix):
 # Lesson 06
 
 
-def _hadamard(D):
-    """Sylvester's matrix of entries ±1, (D, D)."""
-    H = np.ones((1, 1))
-    while len(H) < D:
-        H = np.kron([[1, 1], [1, -1]], H)
-    return H
-
-
 @_check(in_place=True)
 def walsh_hadamard(transform):
     """transform(x), x (D, ...): H x in place, Sylvester's H with 1/√D along the leading axis."""
@@ -1123,7 +1121,7 @@ def walsh_hadamard(transform):
             return matrix @ x
 
         stages = D.bit_length() - 1
-        pair, two = _hadamard(2), np.eye(2)
+        pair, two = linalg.hadamard(2), np.eye(2)
         plain = steps(*[pair] * stages)
         right = plain / math.sqrt(D)
         lengths = math.prod(math.sqrt(2**k) for k in range(1, stages + 1))
@@ -1150,9 +1148,9 @@ def walsh_hadamard(transform):
                 hint = "one half of a butterfly is overwritten before the other has used it."
                 slips += [(late / math.sqrt(D), hint), (late, hint)]
         if shape == (16, 4):
-            along = x @ _hadamard(4)
+            along = x @ linalg.hadamard(4)
             slips += [(along / 2, "H acts along the leading axis: on columns, not on rows.")]
-            slips += [(right @ _hadamard(4) / 2, "H acts along the leading axis alone.")]
+            slips += [(right @ linalg.hadamard(4) / 2, "H acts along the leading axis alone.")]
         if found.shape == shape:
             if np.allclose(np.sort(found, axis=0), np.sort(right, axis=0)):
                 slips.append((found, "right values, wrong order."))
@@ -1174,7 +1172,7 @@ def structured_projection(project):
     rng = np.random.default_rng(602)
     for d in (16, 4):
         signs, x = rng.choice([-1.0, 1.0], size=(3, d)), rng.normal(size=d)
-        H, root, ones = _hadamard(d) / math.sqrt(d), math.sqrt(d), np.ones(d)
+        H, root, ones = linalg.hadamard(d) / math.sqrt(d), math.sqrt(d), np.ones(d)
 
         def chain(*rows, H=H, x=x, signs=signs):
             y = x
@@ -1280,8 +1278,7 @@ def cross_attention(attend):
     rng = np.random.default_rng(701)
 
     def mean(logits, values, axis=1):
-        weights = np.exp(logits - logits.max(axis=axis, keepdims=True))
-        return weights / weights.sum(axis=axis, keepdims=True) @ values
+        return special.softmax(logits, axis=axis) @ values
 
     cases = ((5, 5, 4, 6, 3, 1.0), (4, 6, 5, 3, 2, 1.0), (3, 7, 4, 9, 2, 60.0))
     for L, S, n, d, e, size in cases:
@@ -1501,10 +1498,17 @@ def rotary(turn):
 # Lesson 08
 
 
-def _softmax_rows(logits):
-    """Rows of weights, each with the sum 1."""
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+def _averages(weights, v):
+    """weights v, each row over the sum of its weights; 0 where that is 0: (..., L, e)."""
+    total = weights.sum(axis=-1, keepdims=True)
+    return weights @ v / np.where(total == 0, 1, total)
+
+
+def _nearly(found, right):
+    """A slip: what is right to a hundredth, and no more."""
+    found = _numbers(found)
+    near = found.shape == right.shape and np.allclose(found, right, 1e-2, 1e-3)
+    return (found if near else np.inf), "close, but not equal: is an ε added somewhere?"
 
 
 @_check
@@ -1528,11 +1532,24 @@ def smoother_as_attention(queries_and_keys):
             )
         inner, square = x @ c.T, (c**2).sum(axis=1)
         logits = 2 * gamma * inner - gamma * square  # up to a term of x alone
-        grown = math.sqrt(d + 1)
+        w = q.shape[1]
+        twice = "each of q and k takes w^{1/4}, or one of them √w."
+        half = "the norm of a centre has half the factor of the cross term: γ, where that has 2γ."
+        width = "with 1/(2h²) for γ."
         slips = [
-            (logits / grown, "attention divides by √w: multiply q or k by it."),
-            (logits / math.sqrt(grown), "each of q and k takes w^{1/4}, or one of them √w."),
-            (logits * math.sqrt(d) / grown, "√w for the width w = d + 1 that you chose, not √d."),
+            (logits / math.sqrt(w), "attention divides by √w: multiply q or k by it."),
+            (logits / w, "attention divides by √w: multiply q or k by it."),
+            (logits / w**0.25, twice),
+            (logits * math.sqrt(w), twice),
+            (logits * math.sqrt(2 / w), "2^{1/4} on each is the lesson's, for its width 2."),
+            (logits * math.sqrt(d / w), f"√w for the width w = {w} that you chose, not √d."),
+            (logits * math.sqrt((d + 1) / w), f"√w for the width w = {w} that you chose."),
+            (inner / math.sqrt(w), "these are the points: γ and the norms of centres are missing."),
+            (2 * gamma * inner - 2 * gamma * square, half),
+            (inner / gamma**2 - square / (2 * gamma**2), f"γ is no bandwidth h: begin {width}"),
+            (inner / gamma - square / (2 * gamma), f"γ is no bandwidth h², either: begin {width}"),
+            (2 * gamma**2 * inner - gamma * square, "γ comes once in the product: in q or in k."),
+            (4 * gamma**2 * inner - gamma * square, "2γ comes once in the product: in q or in k."),
             (2 * gamma * inner, "the norms of the centres are missing: long keys win."),
             (2 * gamma * inner + gamma * square, "the norm of a centre is subtracted."),
             (gamma * inner - gamma * square, "the cross term of −γ‖x − c‖² is 2γ xᵀc."),
@@ -1543,9 +1560,9 @@ def smoother_as_attention(queries_and_keys):
             (-logits, "the signs are turned: far centres win."),
         ]
         _judge(
-            _softmax_rows(q @ k.T / math.sqrt(q.shape[1])),
-            _softmax_rows(logits),
-            [(_softmax_rows(wrong), hint) for wrong, hint in slips],
+            special.softmax(q @ k.T / math.sqrt(w), axis=1),
+            special.softmax(logits, axis=1),
+            [(special.softmax(wrong, axis=1), hint) for wrong, hint in slips],
         )
 
 
@@ -1556,18 +1573,15 @@ def trigonometric_attention(attend):
     Â_ij = e^{(‖x_i‖² + ‖y_j‖²)/2} (1/m) Σ cos(ωᵀ(x_i − y_j)), x = q d^{−1/4}, y = k d^{−1/4}.
     """
     rng = np.random.default_rng(802)
-    for L, S, d, e, m in ((5, 7, 4, 2, 40), (3, 4, 9, 3, 30)):
-        q, k, v = (
-            0.6 * rng.normal(size=(L, d)),
-            0.6 * rng.normal(size=(S, d)),
-            rng.normal(size=(S, e)),
-        )
-        W = rng.normal(size=(m, d))
+    for L, S, d, e, m, size in ((5, 7, 6, 2, 40, 0.6), (3, 4, 9, 3, 30, 0.6), (6, 5, 3, 2, 2, 3.0)):
+        q, k = size * rng.normal(size=(L, d)), size * rng.normal(size=(S, d))
+        v, W = rng.normal(size=(S, e)), rng.normal(size=(m, d))
 
-        def weights(scale=(-0.25, -0.25), turn=1.0, norm=0.5, wave=np.cos, q=q, k=k, W=W, d=d):
+        def weights(scale=(-0.25, -0.25), turn=1.0, norm=0.5, q=q, k=k, W=W, d=d, sign=1, power=2):
             x, y = q * d ** scale[0], k * d ** scale[1]
-            phase = turn * ((x @ W.T)[:, None] - (y @ W.T)[None])  # (L, S, m)
-            return wave(phase).mean(axis=-1) * np.exp(norm * (y**2).sum(axis=1))
+            phase = turn * ((x @ W.T)[:, None] - sign * (y @ W.T)[None])  # (L, S, m)
+            norms = (y**2).sum(axis=1) ** (power / 2)
+            return np.cos(phase).mean(axis=-1) * np.exp(norm * norms)
 
         def output(A, v=v):
             return A @ v / A.sum(axis=1, keepdims=True)
@@ -1575,13 +1589,32 @@ def trigonometric_attention(attend):
         A = weights()
         x, y = q * d**-0.25, k * d**-0.25
         full = A * np.exp((x**2).sum(axis=1, keepdims=True) / 2)  # with the factor of the query
-        cosines = np.cos(x @ W.T) @ (np.cos(y @ W.T) * np.exp((y**2).sum(axis=1) / 2)[:, None]).T
+        key_norms = np.exp((y**2).sum(axis=1) / 2)
+
+        def waves(*parts, x=x @ W.T, y=y @ W.T, key_norms=key_norms):
+            """The features of one wave or a sum of waves, weighed with the norms of keys."""
+            a, b = (sum(part(phase) for part in parts) for phase in (x, y))
+            return a @ b.T * key_norms
+
+        positive = np.exp(x @ W.T) @ np.exp(y @ W.T).T / key_norms
         logits = q @ k.T / math.sqrt(d)
         scale_hint = "the scale is missing: d^{−1/4} on q and on k."
+        shared = "all of the scale is on {}: unbiased, but share it, d^{{−1/4}} on each."
+        found = attend(q, k, v, W)
         _judge(
-            attend(q, k, v, W),
+            found,
             output(A),
             [
+                (output(weights(scale=(-0.5, 0))), shared.format("q")),
+                (output(weights(scale=(0, -0.5))), shared.format("k")),
+                (output(weights(scale=(0.25, 0.25))), "d^{−1/4}: divide by the root."),
+                (output(weights(norm=0.5 * math.sqrt(d))), "‖y‖² is that of the scaled key."),
+                (output(weights(power=1)), "the norm enters squared: e^{‖y‖²/2}."),
+                (output(weights(sign=-1)), "the cosine is of ωᵀ(x − y): the sines have a plus."),
+                (output(waves(np.sin)), "sines alone: the cosines are missing."),
+                (output(waves(np.cos, np.sin)), "cos and sin are two features: do not add them."),
+                (output(positive), "these are positive features: cos and sin are asked for."),
+                (full @ v / full.sum(), "each row has a sum of weights of its own."),
                 (output(weights(scale=(0, 0))), scale_hint),
                 (output(weights(scale=(-0.5, -0.5))), "d^{−1/4} on each, not d^{−1/2}."),
                 (output(weights(scale=(-0.25, 0))), "k needs the factor d^{−1/4}, too."),
@@ -1590,16 +1623,26 @@ def trigonometric_attention(attend):
                 (output(weights(norm=0.0)), "e^{‖y‖²/2} is missing: of keys, it does not cancel."),
                 (output(weights(norm=-0.5)), "e^{+‖y‖²/2}: the minus is that of other features."),
                 (output(weights(norm=1.0)), "the norm enters halved: e^{‖y‖²/2}."),
-                (output(cosines), "cosines alone: the sines are missing."),
+                (output(waves(np.cos)), "cosines alone: the sines are missing."),
                 (full @ v, "divide each row by the sum of its weights."),
                 (m * full @ v, "divide each row by the sum of its weights."),
                 (A @ v, "divide each row by the sum of its weights."),
                 (full @ v / S, "divide by the sum of the weights, not by the number of keys."),
                 ((full / full.sum(axis=0)) @ v, "divide by the sum over keys, not over queries."),
                 (np.tile(v.mean(axis=0), (L, 1)), "this is mean(V): nothing of the query is left."),
-                (_softmax_rows(logits) @ v, "this is exact attention: use the features of W."),
+                (
+                    special.softmax(logits, axis=1) @ v,
+                    "this is exact attention: use the features of W.",
+                ),
+                _nearly(found, output(A)),
+                (
+                    found if size > 1 else np.inf,
+                    "right where the sums of weights are positive: divide by a negative one, too.",
+                ),
             ],
         )
+    long = rng.normal(size=(500, 2))
+    _no_square(lambda: attend(long, long, long, long[:1]), 500)
 
 
 @_check
@@ -1612,8 +1655,12 @@ def nearer_keys(move):
     for L, S, d in ((7, 5, 4), (4, 9, 2)):
         q, k = 1 + rng.normal(size=(L, d)), rng.normal(size=(S, d)) - 0.5
         right = k + q.mean(axis=0) - k.mean(axis=0)
-        found = _numbers(move(q, k))
+        found = move(q, k)
+        if isinstance(found, tuple):
+            raise Hint("the queries stay: return the keys alone.")
+        found = _numbers(found)
         slips = [
+            (q.mean(axis=0) - k.mean(axis=0), "this is the shift: add it to the keys."),
             (k, "these are the keys as they came: they can come nearer."),
             (k - k.mean(axis=0), "centred at 0. But the queries are not around 0."),
             (k + q.mean(axis=0), "where is the mean of the keys, before and after?"),
@@ -1629,7 +1676,7 @@ def nearer_keys(move):
             ),
         ]
         if found.shape == k.shape:
-            weights = [_softmax_rows(q @ keys.T / math.sqrt(d)) for keys in (k, found)]
+            weights = [special.softmax(q @ keys.T / math.sqrt(d), axis=1) for keys in (k, found)]
             if np.allclose(*weights, rtol=1e-9, atol=1e-12):
                 near = (((q[:, None] - keys) ** 2).sum(-1).mean() for keys in (found, right))
                 text = "the same attention, but the mean of ‖q − k‖² is {:.4g}, and can be {:.4g}."
@@ -1662,7 +1709,22 @@ def attention_features(phi):
             terms = [np.exp(s * rows[0]) @ np.exp(s * rows[1]).T / len(W) for s in signs]
             return sum(terms) / len(signs) * np.exp(-parts[0][:, None] - parts[1][None])
 
+        def by_features(change, W=W, q=q, k=k, d=d):
+            """φ(q)ᵀφ(k) with change(ωᵀx, x) for ωᵀx − ‖x‖²/2."""
+            logs = (change(x @ W.T, x) for x in (q / d**0.25, k / d**0.25))
+            phi_q, phi_k = (np.exp(log) for log in logs)
+            return phi_q @ phi_k.T / len(W)
+
+        def log_features(waves, x):
+            return waves - (x**2).sum(axis=1, keepdims=True) / 2
+
+        def shrunk(logs, axis):
+            return logs - logs.max(axis=axis, keepdims=True)
+
         exact = products()
+        x, y = q / d**0.25, k / d**0.25
+        cosines = np.cos((x @ W.T)[:, None] - (y @ W.T)).mean(axis=2)
+        norms = (x**2).sum(axis=1)[:, None] / 2 + (y**2).sum(axis=1) / 2
         slips = [
             (products(0, 0), "this estimates exp(qᵀk): divide q and k by d^(1/4)."),
             (products(0.5, 1), "q and k are each divided by d^(1/4); their product by √d."),
@@ -1673,6 +1735,29 @@ def attention_features(phi):
             (products(half=-0.5), "the sign of ‖x‖²/2: minus; plus is for cos and sin."),
             (products(half=0), "the factor exp(−‖x‖²/2) is missing."),
             (products(hyperbolic=True), "this is hyperbolic, 2m features; m are asked for."),
+            (cosines * np.exp(norms), "these are cos and sin: positive features are asked for."),
+            (products(-0.25, -0.5), "divide q by d^(1/4), do not multiply."),
+            *(
+                (
+                    by_features(lambda waves, x, axis=axis: shrunk(log_features(waves, x), axis)),
+                    "no maximum is taken out here: that changes φ(q)ᵀφ(k).",
+                )
+                for axis in (0, 1, None)
+            ),
+            (
+                by_features(lambda waves, x: waves - np.linalg.norm(x, axis=1)[:, None] / 2),
+                "‖x‖ enters squared: exp(−‖x‖²/2).",
+            ),
+            (
+                by_features(lambda waves, x: waves - (x**2).sum() / 2),
+                "each row has a norm of its own: sum over axis 1.",
+            ),
+            (
+                by_features(
+                    lambda waves, x: 2 * np.pi * waves - (x**2).sum(axis=1, keepdims=True) / 2
+                ),
+                "there is a 2π inside: W is in radians.",
+            ),
         ]
         if m > 1:
             slips += [
@@ -1680,7 +1765,7 @@ def attention_features(phi):
                 (exact / m, "divide the features by √m, not by m: the product squares it."),
             ]
         found = _products(lambda x, W=W: phi(x, W), q, k)
-        _judge(found, exact, slips)
+        _judge(found, exact, [*slips, _nearly(found, exact)])
         if (np.asarray(phi(q, W)) < 0).any():
             raise Hint("the products are right, but features must not be negative.")
 
@@ -1689,14 +1774,15 @@ def attention_features(phi):
 def log_estimates(estimate):
     """estimate(x, y, W) → (n, p): ln (1/m) Σ exp(ωᵀ(x + y) − (‖x‖² + ‖y‖²)/2), at any norm."""
     rng = np.random.default_rng(902)
-    for length in (0.5, 1.5, 40.0):
+    for length in (0.6, 1.5, 40.0):
         x, y, W = rng.normal(size=(3, 6)), rng.normal(size=(4, 6)), rng.normal(size=(5, 6))
         x, y = (length * a / np.linalg.norm(a, axis=1, keepdims=True) for a in (x, y))
         waves = (x @ W.T)[:, None] + (y @ W.T)[None]  # (3, 4, 5)
         half = (x**2).sum(1)[:, None] / 2 + (y**2).sum(1) / 2
         c = waves.max(-1)
-        rest = np.log(np.exp(waves - c[..., None]).sum(-1))
-        right = c + rest - half - math.log(5)
+        right = special.logsumexp(waves, axis=-1) - half - math.log(5)
+        minus = (x @ W.T)[:, None] - (y @ W.T)[None]
+        log_sum = functools.partial(special.logsumexp, axis=-1)
         with np.errstate(all="ignore"):
             found = estimate(x, y, W)
         if isinstance(found, np.ndarray) and found.dtype == float and not np.isfinite(found).all():
@@ -1720,6 +1806,25 @@ def log_estimates(estimate):
                 (waves.mean(-1) - half, "the mean of logarithms; take the logarithm of the mean."),
                 (c - half - math.log(5), "the largest term alone: the others count as well."),
                 (x @ y.T, "xᵀy is what the estimate should be near; use W."),
+                (x @ y.T - half, "this is the Gaussian of lesson 02, and exact: use W."),
+                (
+                    log_sum(waves * 6**-0.25) - half / 6**0.5 - math.log(5),
+                    "no d^{−1/4} here: the kernel is exp(xᵀy), not that of attention.",
+                ),
+                (right + half / 2, "one of exp(−‖x‖²/2) and exp(−‖y‖²/2) is missing."),
+                (right + half - length, "‖x‖ enters squared: exp(−‖x‖²/2)."),
+                (
+                    log_sum(minus) - half - math.log(5),
+                    "the product of the features is exp(ωᵀ(x + y)): a sum, not x − y.",
+                ),
+                (
+                    log_sum(x @ W.T)[:, None] + log_sum(y @ W.T) - half - 2 * math.log(5),
+                    "a sum of products, not a product of sums: add log φ first.",
+                ),
+                (
+                    found if length == 40 else np.inf,
+                    "right at small norms: at ‖x‖ = 40 exp(…) is lost below a bound or an ε.",
+                ),
             ],
             rtol=1e-7,
             atol=1e-9,
@@ -1733,8 +1838,8 @@ def features_needed(needed):
     m ε² ≥ 2 sinh²(‖x−y‖²/2), e^{‖x+y‖²} − 1 and 2 sinh²(‖x+y‖²/2); F = 2m, m and 2m.
     """
     rng = np.random.default_rng(903)
-    pairs = [scale * rng.normal(size=(2, 4)) for scale in (0.2, 0.4, 0.6, 0.8)]
-    grid = [(x, y, eps) for x, y in pairs for eps in (0.5, 0.11, 0.03)]
+    pairs = [scale * rng.normal(size=(2, 4)) for scale in (0.2, 0.3, 0.4, 0.5)]
+    grid = [(x, y, eps) for x, y in pairs for eps in (0.5, 0.23, 0.07)]
     grid += [(pairs[1][0], pairs[1][0], 0.2), (pairs[1][0], -pairs[1][0], 0.2)]
 
     def wave(square):
@@ -1746,6 +1851,19 @@ def features_needed(needed):
 
     def misprint(plus, minus, _):
         return wave(minus), -math.exp(plus) * math.expm1(-minus), wave(plus)
+
+    def instead(place, value):
+        """`relative` with value(‖x+y‖², ‖x−y‖²) at one place."""
+
+        def errors(plus, minus, _):
+            found = list(relative(plus, minus, _))
+            found[place] = value(plus, minus)
+            return found
+
+        return errors
+
+    def wrong_waves(change):
+        return lambda p, m, _: (change(m), math.expm1(p), change(p))
 
     def times(first, second, third):
         return lambda *squares: np.multiply(relative(*squares), (first, second, third))
@@ -1775,7 +1893,28 @@ def features_needed(needed):
         (table(whole=np.floor), "rounding down leaves the error above ε: round up."),
         (table(whole=np.positive), "the number of directions is a whole number: round up."),
         (table(least=0), "at least one direction, even where the error is 0."),
+        (
+            np.maximum([2, 1, 2], np.ceil(real)),
+            "round the directions up, then count their features.",
+        ),
         (np.maximum(1, np.ceil(real)), "round the directions up, then count their features."),
+        (table(whole=np.round), "the nearest number may leave the error above ε: round up."),
+        (table(wrong_waves(lambda s: 2 * math.sinh(s / 2))), "sinh enters squared."),
+        (table(wrong_waves(lambda s: 2 * math.sinh(s) ** 2)), "half of ‖x ∓ y‖² under the sinh."),
+        (table(instead(1, lambda p, m: math.exp(p))), "positive: e^{‖x+y‖²} − 1, less the mean."),
+        (table(instead(2, lambda p, m: wave(m))), "hyperbolic: the error depends on x + y."),
+        (table(instead(0, lambda p, m: wave(p))), "trigonometric: the error depends on x − y."),
+        (
+            table(instead(2, lambda p, m: math.expm1(p) / 2)),
+            "hyperbolic: not half the error of positive features, but less.",
+        ),
+        (
+            table(lambda p, m, k: relative(p / 2, m / 2, k)),
+            "no d^{−1/4} here: x and y as they come.",
+        ),
+        (table(lambda p, m, k: np.multiply(relative(p, m, k), k**0.5)), "relative: divide by SM²."),
+        (table(power=-2), "the number of directions grows as ε shrinks: divide by ε²."),
+        (right[:, ::-1], "the order is trigonometric, positive, hyperbolic."),
         (right[:, [0, 2, 1]], "the order is trigonometric, positive, hyperbolic."),
     ]
     _judge([needed(x, y, eps) for x, y, eps in grid], right, slips)
@@ -1799,8 +1938,7 @@ def masked_linear_attention(attend):
         numerator, denominator = masked @ v, masked.sum(axis=1, keepdims=True)
         shown = np.exp(similarity) * mask
         right = numerator / denominator
-        found = _numbers(attend(phi_q, phi_k, v, mask))
-        near = found.shape == right.shape and np.allclose(found, right, 1e-2, 1e-3)
+        found = attend(phi_q, phi_k, v, mask)
         _judge(
             found,
             right,
@@ -1830,25 +1968,34 @@ def masked_linear_attention(attend):
                     shown @ v / shown.sum(axis=1, keepdims=True),
                     "no exponential here: the weights are φ(q)ᵀφ(k) themselves.",
                 ),
-                (found if near else np.inf, "close, but not equal: is an ε added somewhere?"),
+                (numerator / denominator.sum(), "each query has a denominator of its own."),
+                (
+                    numerator / (phi_q.sum(axis=1, keepdims=True) * mask.sum()),
+                    "the features of the keys are missing in the denominator φ(Q)(φ(K)ᵀ1).",
+                ),
+                (
+                    right / math.sqrt(F),
+                    "no scale here: the features are given, and it would cancel.",
+                ),
+                _nearly(found, right),
             ],
         )
-        junk_k, junk_v = (np.where(mask[:, None], x, 1e9) for x in (phi_k, v))
-        found = attend(phi_q, junk_k, junk_v, mask)
-        if not np.allclose(_numbers(found), right):
-            raise Hint(
-                "what stands at a hidden key makes a difference: set φ(K) to zero there, "
-                "before any sum."
-            )
-        found = attend(1e-9 * phi_q, 1e-9 * phi_k, v, mask)
+        for junk in (1e20, np.nan, np.inf):
+            for place in (0, 1):
+                hidden = [phi_k, v]
+                hidden[place] = np.where(mask[:, None], hidden[place], junk)
+                with np.errstate(all="ignore"):
+                    found = np.asarray(attend(phi_q, *hidden, mask), dtype=float)
+                if not np.allclose(found, right):
+                    raise Hint(
+                        f"right, until {junk:g} stands at a hidden key in {('φ(K)', 'v')[place]}: "
+                        "leave it out of every product, since even 0 times NaN is NaN."
+                    )
+        found = attend(1e-100 * phi_q, 1e-100 * phi_k, v, mask)
         if not np.allclose(_numbers(found), right):
             raise Hint("small features give another result: is an ε added somewhere?")
-    long = (
-        *rng.uniform(0.1, 2, size=(2, 1000, 3)),
-        rng.normal(size=(1000, 3)),
-        np.arange(1000) < 999,
-    )
-    _no_square(lambda: attend(*long), 1000)
+    phi, values = rng.uniform(0.1, 2, size=(500, 3)), rng.normal(size=(500, 3))
+    _no_square(lambda: attend(phi, phi, values, np.arange(500) < 499), 500)
 
 
 @_check
@@ -1882,12 +2029,33 @@ def log_denominator(logarithm):
                             np.log(lone) + g.max(axis=1),
                             "c is missing: what was taken out of h must come back in a = g + c.",
                         ),
+                        (
+                            above + np.log(weight.sum(axis=1)) + np.log(z.sum()),
+                            "z weighs each feature: it belongs inside the sum over features.",
+                        ),
+                        (
+                            special.logsumexp(g, axis=1) + special.logsumexp(h),
+                            "g and h share the feature f: add them before you sum over features.",
+                        ),
+                        (
+                            special.logsumexp(total),
+                            "one number a query: the sum runs over j and f alone.",
+                        ),
+                        (
+                            special.logsumexp(total, axis=2),
+                            "one number a query: sum over the keys, too.",
+                        ),
+                        (
+                            special.logsumexp(total, axis=1),
+                            "one number a query: sum over the features, too.",
+                        ),
                         (top, "the largest term is not the sum: add ln of the rest."),
                         (right - math.log(S), "a sum over the keys, not a mean."),
                         (right - math.log(m), "a sum over the features, not a mean."),
                         (right - math.log(m * S), "sums, not means."),
                         (np.exp(right - top), "the logarithm is asked for."),
                         (np.exp(np.minimum(right, 700.0)), "the logarithm is asked for."),
+                        _nearly(found, right),
                     ],
                     rtol=1e-9,
                 )
@@ -1915,13 +2083,20 @@ def directions_for_attention(needed):
         for target in (0.5, 0.013)
     ]
 
-    def table(excess, power=-0.25, sign=1, root=False, whole=np.ceil, least=1):
+    def table(excess, power=-0.25, sign=1, of_target=1, whole=np.ceil, least=1, of_k=None):
         values = []
         for q, k, target in cases:
-            z = (q[:, None] + sign * k[None]) * q.shape[1] ** power
-            value = excess((z**2).sum(axis=-1)) / (target**2 if root else target)
-            values.append(max(least, whole(value)))
+            d = q.shape[1]
+            z = q[:, None] * d**power + sign * k * d ** (power if of_k is None else of_k)
+            values.append(max(least, whole(excess((z**2).sum(axis=-1)) / target**of_target)))
         return np.array(values)
+
+    def plain(excess):
+        """Like table(excess), of x = q' and y = k' themselves: excess(x, y)."""
+        return [
+            max(1, np.ceil(excess(*(a * a.shape[1] ** -0.25 for a in (q, k))) / target))
+            for q, k, target in cases
+        ]
 
     def mean_excess(square):
         return np.expm1(square).mean()
@@ -1948,7 +2123,7 @@ def directions_for_attention(needed):
                 table(lambda s: np.expm1(s).sum()),
                 "the mean over the pairs is asked for, not the sum.",
             ),
-            (table(mean_excess, root=True), "the target is a variance: do not square it."),
+            (table(mean_excess, of_target=2), "the target is a variance: do not square it."),
             (
                 table(mean_excess, whole=np.floor),
                 "rounding down leaves it above the target: round up.",
@@ -1958,6 +2133,56 @@ def directions_for_attention(needed):
                 "the number of directions is a whole number: round up.",
             ),
             (table(mean_excess, least=0), "at least one direction, even where the variance is 0."),
+            (
+                table(mean_excess, whole=np.floor, least=0),
+                "rounding down leaves it above the target: round up.",
+            ),
+            (
+                table(mean_excess, whole=np.round),
+                "the nearest number may leave it above the target: round up.",
+            ),
+            (table(mean_excess, of_target=-1), "divide by the target: a small one needs more."),
+            (table(mean_excess, of_target=0.5), "the target is a variance already: no root."),
+            (
+                table(lambda s: np.median(np.expm1(s))),
+                "the mean over the pairs is asked for, not the median.",
+            ),
+            (
+                table(lambda s: np.expm1(np.diag(s)).mean()),
+                "all pairs of a query and a key, not q_i with k_i alone.",
+            ),
+            (
+                table(lambda s: np.expm1(s).mean(axis=1).max()),
+                "the mean over all pairs, not that of the worst query.",
+            ),
+            (table(mean_excess, -0.5, of_k=0), "share the scale: d^{−1/4} on q and on k."),
+            (table(mean_excess, 0, of_k=-0.5), "share the scale: d^{−1/4} on q and on k."),
+            (
+                table(lambda s: 2 * (np.sinh(s / 2) ** 2).mean()),
+                "this is the variance of hyperbolic features.",
+            ),
+            (
+                table(lambda s: 2 * (np.sinh(s / 2) ** 2).mean(), sign=-1),
+                "this is the variance of trigonometric features.",
+            ),
+            (
+                plain(lambda x, y: np.expm1(((x.mean(axis=0) + y.mean(axis=0)) ** 2).sum())),
+                "the mean of the exponentials, not of the queries and of the keys.",
+            ),
+            (
+                plain(
+                    lambda x, y: np.expm1((x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)).mean()
+                ),
+                "‖q' + k'‖² has the product 2q'ᵀk', too.",
+            ),
+            (
+                plain(
+                    lambda x, y: (
+                        np.expm1(((x[:, None] + y) ** 2).sum(axis=2)) * np.exp(2 * x @ y.T)
+                    ).mean()
+                ),
+                "the relative variance: over the square of the weight.",
+            ),
         ],
     )
 
@@ -1977,9 +2202,7 @@ def causal_by_chunks(attend):
         pairs = np.einsum("hif,hjf->hij", f, g)
 
         def rows(seen, pairs=pairs, v=v):
-            weights = pairs * seen
-            total = weights.sum(axis=2, keepdims=True)
-            return weights @ v / np.where(total == 0, 1, total)
+            return _averages(pairs * seen, v)
 
         past, near = column <= row, chunk_of_row == chunk_of_column
         before = chunk_of_column < chunk_of_row
@@ -2007,9 +2230,37 @@ def causal_by_chunks(attend):
         slips.append(
             (numerator / near_only, "the denominator forgets earlier chunks: carry z too.")
         )
-        _judge(attend(f, g, v, C), rows(past), slips)
+        slips.append(
+            (
+                pairs * (past & near) @ v / (pairs * past).sum(axis=2, keepdims=True),
+                "the numerator forgets earlier chunks: carry S too.",
+            )
+        )
+        found = attend(f, g, v, C)
+        both = "the mask belongs to the numerator and to the denominator."
+        plain = "no exponential: the weights are φ(q)ᵀφ(k) themselves."
+        own = np.eye(3)[:, None, :, None] * (past & near)[:, None]  # (heads, L, heads, L)
+        mixed = np.einsum("hif,gjf->higj", f, g) * (own + before[:, None])
+        mixed = mixed.reshape(3, L, 3 * L)  # the keys of all heads
+        last = near | (chunk_of_column == chunk_of_row - 1)
+        slips += [
+            (numerator / (pairs * (before | near)).sum(axis=2, keepdims=True), both),
+            (rows(past & last), "the state holds the last chunk alone: add to it."),
+            (rows(past * np.where(near, np.exp(pairs) / pairs, 1)), plain),
+            (_averages(np.exp(pairs) * past, v), plain),
+            (_averages(mixed, np.concatenate(v)), "each head has a state of its own."),
+            _nearly(found, rows(past)),
+        ]
+        _judge(found, rows(past), slips)
     long = rng.uniform(0.1, 1.0, size=(3, 1, 1000, 3))
     _no_square(lambda: attend(*long, 50), 1000)
+    wide = rng.uniform(0.1, 1.0, size=(3, 1, 300, 40))
+    peak = _peak(lambda: attend(*wide, 50))
+    if peak > 300 * 40 * 40 * 8:
+        raise Hint(
+            f"right, but {peak / 2**20:.1f} MiB were held at once, a state (F, e) for each token: "
+            "one state is enough, carried from chunk to chunk."
+        )
 
 
 def _state_of(h, v):
@@ -2063,6 +2314,9 @@ def _judge_state(found, a, b, expected, shapes, is_empty):
                 (np.full(4, expected[0].max()), "one maximum for each feature, not one for all."),
                 (ca + cb, "c is the larger of the two, not their sum."),
                 (np.logaddexp(ca, cb), "c is the larger of the two, not the log of a sum."),
+                (ca, "c is the larger of the two, not that of the first."),
+                (cb, "c is the larger of the two, not that of the second."),
+                ((ca + cb) / 2, "c is the larger of the two, not their mean."),
             ],
             "z": [
                 (za + zb, "rescale z before you add: they are relative to different maxima."),
@@ -2072,6 +2326,7 @@ def _judge_state(found, a, b, expected, shapes, is_empty):
             ],
             "S": [
                 (Sa + Sb, "rescale S as you rescale z."),
+                (za[:, None] * Sa + zb[:, None] * Sb, "S is rescaled by e^{c_own − c}, not by z."),
                 (y[:, None] * Sa + x[:, None] * Sb, "each S is rescaled by its own e^{c_own − c}."),
                 ((x[:, None] * Sa + y[:, None] * Sb) / 2, "add; do not average."),
                 (
@@ -2099,8 +2354,10 @@ def shrunk_recall(best):
 
         right = pair(1 / (1 + noise))
         off = n / d
+        found = best(n, d)
+        own = pair(_numbers(found).flat[0]) if np.size(found) == 2 else right
         _judge(
-            best(n, d),
+            found,
             right,
             [
                 (pair(1.0), "this is the plain read, a = 1: find the a that is better."),
@@ -2115,6 +2372,12 @@ def shrunk_recall(best):
                     "(n − 1)/d is a variance already: no root.",
                 ),
                 (pair(1 / (1 + noise**0.5)), "(n − 1)/d is a variance already: no root."),
+                ((right[0], right[1] ** 0.5), "the squared error is asked for: no root."),
+                (own, "the error of this a, but another a has less: where is the derivative 0?"),
+                (
+                    found if own[0] == right[0] else np.inf,
+                    "the factor is right, but not the error: put a into (1 − a)² + a² (n − 1)/d.",
+                ),
             ],
         )
 
@@ -2126,18 +2389,36 @@ def shrunk_recall(best):
 def performer_layer(layer):
     """layer(x, W_q, W_k, W_v, W, heads): positive features, a head at a time, side by side."""
     rng = np.random.default_rng(1201)
-    for L, heads, d, m in ((5, 3, 4, 6), (4, 2, 3, 5)):
+    for L, heads, d, m in ((5, 3, 5, 6), (4, 2, 3, 5)):
         n = heads * d
         x, W = rng.normal(size=(L, n)), rng.normal(size=(m, d))
         parts = rng.normal(size=(3, n, n)) / math.sqrt(n)
         v = (x @ parts[2]).reshape(L, heads, d)
         sizes = (L, heads, d)
 
-        def weights(power=-0.25, size=d, key_norm=0.5, sizes=sizes, x=x, W=W, parts=parts):
+        def weights(
+            power=-0.25,
+            of_k=None,
+            size=d,
+            key_norm=0.5,
+            order=(0, 1),
+            query_norm=0.0,
+            top=False,
+            sizes=sizes,
+            x=x,
+            W=W,
+            parts=parts,
+        ):
             """φ(q)ᵀφ(k) of each head: (heads, L, L)."""
-            q, k = ((x @ part).reshape(sizes) * size**power for part in parts[:2])
-            square = (k**2).sum(axis=2)  # (L, heads)
-            log_q, log_k = q @ W.T, k @ W.T - key_norm * square[..., None]  # (L, heads, m)
+            of_k = power if of_k is None else of_k
+            q, k = ((x @ parts[i]).reshape(sizes) for i in order)
+            q, k = q * size**power, k * size**of_k
+            log_q, log_k = (
+                a @ W.T - norm * (a**2).sum(axis=2, keepdims=True)  # (L, heads, m)
+                for a, norm in ((q, query_norm), (k, key_norm))
+            )
+            if top:
+                log_k = log_k - log_k.max(axis=2, keepdims=True)
             return np.einsum("ihf,jhf->hij", np.exp(log_q), np.exp(log_k))
 
         def joined(A, v=v):
@@ -2156,13 +2437,49 @@ def performer_layer(layer):
             mixed = np.einsum("hij,jhd->ihd", A / A.sum(axis=2, keepdims=True), v)
             return mixed, mixed.swapaxes(1, 2)
 
-        right = weights()
+        right, whole = weights(), weights(query_norm=0.5)  # whole: with the norm of the query
         q, k = ((x @ part).reshape(sizes) for part in parts[:2])
         t = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(d)
+
+        def unmoved(x=x, W=W, parts=parts, sizes=(heads, L, d), d=d):
+            """(L, n) reshaped to (heads, L, d) in one step: (heads, L, d)."""
+            q, k, v = ((x @ part).reshape(sizes) for part in parts)
+            log_q, log_k = (a * d**-0.25 @ W.T for a in (q, k))
+            log_k = log_k - (k**2).sum(axis=2, keepdims=True) / (2 * math.sqrt(d))
+            return _averages(np.exp(log_q) @ np.exp(log_k).swapaxes(1, 2), v)
+
+        moved = "(L, n) is (L, heads, d) first: reshape to that, then swap the first two axes."
+        shared = "all of the scale is on {}: unbiased, but share it, d^{{−1/4}} on each."
+        found = layer(x, *parts, W, heads)
         _judge(
-            layer(x, *(part for part in parts), W, heads),
+            found,
             rows(right),
             [
+                (unmoved().swapaxes(0, 1).reshape(L, n), moved),
+                (unmoved().reshape(L, n), moved),
+                (joined(whole), "the denominator is missing."),
+                (joined(whole) / m, "the denominator is missing."),
+                (joined(whole) / L, "divide by the sum of the weights, not by the number of keys."),
+                (
+                    joined(whole) / (m * L),
+                    "divide by the sum of the weights, not by the number of keys.",
+                ),
+                (rows(np.tril(right)), "this is causal: all-to-all is asked for."),
+                (rows(weights(-0.5, of_k=0.0)), shared.format("q")),
+                (rows(weights(0.0, of_k=-0.5)), shared.format("k")),
+                (rows(weights(of_k=0.0)), "k needs the factor d^{−1/4}, too."),
+                (rows(weights(0.0, of_k=-0.25)), "q needs the factor d^{−1/4}, too."),
+                (rows(weights(size=m)), "the scale is d^{−1/4}, of the width of a head, not of m."),
+                (rows(weights(key_norm=0.5 * math.sqrt(d))), "‖k‖² is that of the scaled key."),
+                (rows(weights(order=(1, 0))), "queries and keys have changed places."),
+                (
+                    rows(weights(top=True)),
+                    "a maximum for each key changes its weight: one for all keys, or none.",
+                ),
+                (
+                    joined(right / right.sum(axis=2, keepdims=True), x.reshape(sizes)),
+                    "the values are x W_v, not x.",
+                ),
                 (rows(weights(size=n)), "the scale is that of a head: d^{−1/4}, d = n / heads."),
                 (rows(weights(power=0.0)), "q and k are scaled by d^{−1/4} first."),
                 (rows(weights(power=-0.5)), "d^{−1/4} on q and on k: the product has d^{−1/2}."),
@@ -2179,6 +2496,7 @@ def performer_layer(layer):
                     joined(right / right.sum(axis=1, keepdims=True)),
                     "the sum runs over the keys of a query, not over queries.",
                 ),
+                (rows(right + weights(W=-W)), "hyperbolic features: positive ones are asked for."),
                 (rows(np.exp(t)), "this is exact attention: use the features of W."),
                 (rows(np.ones_like(t)), "this is mean(V): where are q and k?"),
                 *(
@@ -2191,8 +2509,11 @@ def performer_layer(layer):
                     ),
                     "move the heads back beside their columns before you reshape.",
                 ),
+                _nearly(found, rows(right)),
             ],
         )
+    long, square = rng.normal(size=(500, 4)), np.eye(4)
+    _no_square(lambda: layer(long, square, square, square, square[:2, :2], 2), 500)
 
 
 @_check
@@ -2227,6 +2548,22 @@ def centred_estimates(estimate):
                     products() * np.exp((y - c) @ b) * query,
                     "bᵀc is left out: bᵀy + cᵀ(x − b), or bᵀ(y − c) + cᵀx.",
                 ),
+                (
+                    right * np.exp(2 * b @ c),
+                    "bᵀc enters with a minus: bᵀy + cᵀx − bᵀc is left of xᵀy.",
+                ),
+                (
+                    products() * np.exp(y @ c + (x @ b)[:, None] - b @ c),
+                    "b multiplies y, and c multiplies x: expand (x − b)ᵀ(y − c).",
+                ),
+                (
+                    products() + key * query,
+                    "e^{a + b} = e^a e^b: multiply by the factors, do not add them.",
+                ),
+                (right * math.sqrt(m), "1/√m for each of the two φ, so 1/m together."),
+                (products(c=0 * c) * np.exp(y @ b), "c is not used."),
+                (products(b=0 * b) * np.exp(x @ c)[:, None], "b is not used."),
+                (products(half=-0.5) * key * query, "a minus: e^{−‖x−b‖²/2}; plus is for cos."),
                 (products() / (key * query), "the factors are turned round: e^{+bᵀy}, e^{+cᵀ…}."),
                 (products(b=c, c=b) * key * query, "b belongs to x, and c to y."),
                 (products(b=-b, c=-c) * key * query, "subtract b and c; do not add them."),
@@ -2276,7 +2613,10 @@ def less_biased(combine):
                 (made(0, 0.5, 0 * o), "this is the bias alone: subtract it from the output."),
                 (made(1, 0, 2 * every - first), "use both halves: one alone adds noise."),
                 (made(1, 0, 2 * every - last), "use both halves: one alone adds noise."),
+                (made(1, 0, 2 * every - noise(W[::2])), "use both halves: one alone adds noise."),
+                (made(1, 1.5, 2 * first - every), "turned round: twice the output of all, minus …"),
                 (made(2, 0, 2 * every), "the weights must add up to 1."),
+                (made(2, 2, 2 * every), "the weights must add up to 1."),
             ],
         )
 
@@ -2305,6 +2645,19 @@ def shift_moments(shift):
                 M + M[0] * gap**order * (order > 0),
                 "all M_k with k ≤ p, not the first and the last.",
             ),
+            (
+                [sum(math.comb(p, k) * gap**k * M[k] for k in range(p + 1)) for p in order],
+                "k and p − k have changed places: M_k takes the power p − k of the gap.",
+            ),
+            (about(new) - M, "the term k = p is missing: range(p + 1)."),
+            ([m @ (y - c - new) ** p for p in order], "the gap is c − c', not c' alone."),
+            (
+                [
+                    sum(gap ** (p - k) / math.factorial(p - k) * M[k] for k in range(p + 1))
+                    for p in order
+                ],
+                "C(p, k) is p! / (k! (p − k)!): one factorial is not enough.",
+            ),
             (M, "the moments depend on the centre."),
             (about(new) / M[0], "moments are sums, not means: do not divide by the mass."),
             (about(new)[::-1], "the order is turned round: first the mass, p = 0."),
@@ -2332,13 +2685,13 @@ def banded_attention(attend):
         q, k, v = (2 * rng.normal(size=(L, width)) for width in (d, d, 3))
         near, S = _banded(L, band), q @ k.T / math.sqrt(d)
         i, j = np.indices((L, L))
-
-        def rows(weights, v=v):
-            total = weights.sum(axis=1, keepdims=True)
-            return weights @ v / np.where(total == 0, 1, total)
+        rows = functools.partial(_averages, v=v)
 
         E = np.exp(S)
         ring = np.minimum((i - j) % L, (j - i) % L) <= band
+        outside = 2 * band + 1 - near.sum(axis=1)  # places of a row's window beyond the ends
+        ends = np.maximum(band - i, 0) * (j == 0) + np.maximum(i + band - L + 1, 0) * (j == L - 1)
+        blocks = i // (band + 1) == j // (band + 1)
         slips = [
             (rows(np.exp(np.where(near, S, 0))), "0 outside the band keeps weight e^0: use −∞."),
             (E * near @ v / E.sum(axis=1, keepdims=True), "the sum is over the band, too."),
@@ -2353,8 +2706,19 @@ def banded_attention(attend):
             (rows(np.exp(S / math.sqrt(d)) * near), "the scale is 1/√d, not 1/d."),
             (rows(near * 1.0), "a mean over the band: the keys have weights."),
             (rows(np.exp(S.T) * near), "queries and keys have changed places."),
+            (rows(E * (near & (i - j > -band))), "range(i − b, i + b) stops before i + b."),
+            (rows(E * blocks), "blocks: a row at the edge of one sees the next block, too."),
+            (
+                E * near @ v / ((E * near).sum(axis=1) + outside)[:, None],
+                "beyond the ends there is no key: its weight is 0, and not e^0.",
+            ),
+            (
+                rows(E * (near + ends)),
+                "the first and the last key count more than once: beyond the ends there is none.",
+            ),
         ]
-        _judge(attend(q, k, v, band), rows(E * near), slips)
+        found = attend(q, k, v, band)
+        _judge(found, rows(E * near), [*slips, _nearly(found, rows(E * near))])
     long = rng.normal(size=(2500, 2))
     _no_square(lambda: attend(long, long, long, 3), 2500, BAND_ALONE)
 
@@ -2369,10 +2733,7 @@ def near_and_rest(attend):
         phi_q, phi_k = rng.uniform(0.1, 1, size=(2, L, 6))
         near = _banded(L, band)
         E, G = np.exp(q @ k.T / math.sqrt(d)), phi_q @ phi_k.T
-
-        def rows(weights, v=v):
-            total = weights.sum(axis=1, keepdims=True)
-            return weights @ v / np.where(total == 0, 1, total)
+        rows = functools.partial(_averages, v=v)
 
         two = rows(E * near) + rows(G * ~near)
         slips = [
@@ -2398,8 +2759,29 @@ def near_and_rest(attend):
                 "near keys count twice in the numerator.",
             ),
         ]
-        found = attend(*(x for x in (q, k, v, phi_q, phi_k)), band)
-        _judge(found, rows(np.where(near, E, G)), slips, rtol=1e-8)
+        top = np.where(near, E, 0).max(axis=1, keepdims=True)
+        i, j = np.indices((L, L))
+        slips += [
+            (
+                rows(np.where(near, E / top, G)),
+                "a maximum taken out of near keys alone changes their weight beside the far ones.",
+            ),
+            (
+                rows(np.where(near, E / (E * near).sum(axis=1, keepdims=True), G)),
+                "two denominators: add the weights, then divide.",
+            ),
+            (rows(np.where(near & (j <= i), E, G)), "near keys j > i are near, too: |i − j| ≤ b."),
+            (rows(np.where(near & (j >= i), E, G)), "near keys j < i are near, too: |i − j| ≤ b."),
+            (rows(np.where(_banded(L, band - 1), E, G)), "|i − j| = band belongs to the band."),
+            (rows(np.where(_banded(L, band + 1), E, G)), "one key too many: |i − j| ≤ band."),
+            (
+                rows(np.where(near, E, np.exp(G))),
+                "no exponential of the far: their weights are φ(q)ᵀφ(k) themselves.",
+            ),
+        ]
+        found = attend(q, k, v, phi_q, phi_k, band)
+        right = rows(np.where(near, E, G))
+        _judge(found, right, [*slips, _nearly(found, right)], rtol=1e-8)
     long, phi = rng.normal(size=(2500, 2)), rng.uniform(0.1, 1, size=(2500, 3))
     _no_square(lambda: attend(long, long, long, phi, phi, 3), 2500, BAND_ALONE)
 
@@ -2457,70 +2839,20 @@ def smallest_chunk(choose):
                 "with larger chunks there are fewer of them: ⌈L/C⌉, not C.",
             ),
             (table(kernels=1), "each chunk launches `kernels` kernels, not one."),
+            (
+                [math.ceil(L / C) for L, C in zip(lengths, right, strict=True)],
+                "this is the number of chunks: their size is asked for.",
+            ),
+            (np.log2(right), "this is the exponent p: the chunk has 2ᵖ tokens."),
+            (2 * right, "the half of it is enough: the smallest power of two is asked for."),
+            (np.maximum(1, right // 2), "one step too early: launching takes more than `work`."),
+            (np.maximum(2, right), "one token may be a chunk: the powers start with 1."),
         ],
     )
 
 
-class _Watched:
-    """A NumPy array that raises a hint where its value is read; its own library."""
-
-    def __init__(self, data):
-        self.data = np.asarray(data)
-
-    shape = property(lambda self: self.data.shape)
-    ndim = property(lambda self: self.data.ndim)
-    size = property(lambda self: self.data.size)
-    dtype = property(lambda self: self.data.dtype)
-
-    def __array_namespace__(self, api_version=None):
-        return _watching
-
-    def __getitem__(self, key):
-        keys = key if isinstance(key, tuple) else (key,)
-        if any(isinstance(part, _Watched) for part in keys):
-            raise _Read("a mask as an index: how many it keeps is a value. Use xp.where.")
-        return _Watched(self.data[key])
-
-    def __setitem__(self, key, value):
-        keys = key if isinstance(key, tuple) else (key,)
-        key = tuple(part.data if isinstance(part, _Watched) else part for part in keys)
-        self.data[key] = getattr(value, "data", value)
-
-    def __len__(self):
-        return len(self.data)
-
-
 class _Read(Hint):
     """A value was read; the text says how, and what to write instead."""
-
-
-class _Watching:
-    """The functions of NumPy on `_Watched`."""
-
-    def __getattr__(self, name):
-        value = getattr(np, name)
-        return value if isinstance(value, type) or not callable(value) else _watched(value)
-
-
-_watching = _Watching()
-
-
-def _watched(function):
-    """`function` of NumPy arrays, on `_Watched`."""
-
-    def call(*args, **options):
-        plain = [
-            [getattr(x, "data", x) for x in a] if isinstance(a, list | tuple) else _plain(a)
-            for a in args
-        ]
-        result = function(*plain, **{key: _plain(value) for key, value in options.items()})
-        return _Watched(result) if isinstance(result, np.ndarray | np.generic) else result
-
-    return call
-
-
-def _plain(x):
-    return x.data if isinstance(x, _Watched) else x
 
 
 def _raising(how):
@@ -2530,37 +2862,102 @@ def _raising(how):
     return read
 
 
-for _name in ("add", "sub", "mul", "truediv", "pow", "gt", "lt", "ge", "le", "eq", "ne", "or"):
-    _symbol = getattr(operator, f"__{_name}__")
-    setattr(_Watched, f"__{_name}__", lambda x, y, f=_symbol: _watched(f)(x, y))
-    setattr(_Watched, f"__r{_name}__", lambda x, y, f=_symbol: _watched(f)(y, x))
-for _name in ("neg", "abs", "invert"):
-    _symbol = getattr(operator, f"__{_name}__")
-    setattr(_Watched, f"__{_name}__", lambda x, f=_symbol: _watched(f)(x))
-for _name, _how in {
-    "__bool__": "`if`, `and`, `while` and Python's `max` look at a value: use xp.where.",
-    "__float__": "`float` reads a value: leave it an array, with keepdims=True where needed.",
-    "__int__": "`int` reads a value: leave it an array.",
-    "__index__": "a value as an index or a length is a read.",
-    "__array__": "a NumPy function on an array of xp reads all of it: use xp's.",
-    "item": "`.item()` reads a value: leave it an array.",
-    "tolist": "`.tolist()` reads all values.",
-    "__iter__": "a loop over rows launches kernels for each: work on the whole array.",
-    "__format__": "printing reads all values.",
-    "__repr__": "printing reads all values.",
-}.items():
-    setattr(_Watched, _name, _raising(_how))
+class _Watched(np.lib.mixins.NDArrayOperatorsMixin):
+    """A NumPy array that raises a hint where its value is read."""
+
+    def __init__(self, data):
+        self.data = np.asarray(data)
+        self.shape, self.ndim, self.size = self.data.shape, self.data.ndim, self.data.size
+        self.dtype = self.data.dtype
+
+    def __array_namespace__(self, api_version=None):
+        return _watching
+
+    def __array_ufunc__(self, function, method, *args, **options):  # -x, x + y, x > y, np.abs(x)
+        if method != "__call__":
+            self.__array__()
+        return _watched(function)(*args, **options)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise Hint(f"right for NumPy, but not every library has x.{name}: use xp's functions.")
+
+    def __getitem__(self, key):
+        keys = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(part, _Watched) for part in keys):
+            raise _Read("a mask as an index: how many it keeps is a value. Use xp.where.")
+        return _Watched(self.data[key])
+
+    def __setitem__(self, key, value):
+        self.data[_plain(key)] = _plain(value)
+
+    def __len__(self):
+        return len(self.data)
+
+    __bool__ = _raising("`if`, `and`, `while` and Python's `max` look at a value: use xp.where.")
+    __float__ = _raising("`float` reads a value: leave it an array, with keepdims=True if needed.")
+    __int__ = _raising("`int` reads a value: leave it an array.")
+    __index__ = _raising("a value as an index or a length is a read.")
+    __array__ = __array_function__ = _raising(
+        "a NumPy function on an array of xp reads all of it: use xp's."
+    )
+    __iter__ = _raising("a loop over rows launches kernels for each: work on the whole array.")
+    __format__ = __repr__ = _raising("printing reads all values.")
+    item = _raising("`.item()` reads a value: leave it an array.")
+    tolist = _raising("`.tolist()` reads all values.")
+
+
+def _plain(x):
+    """x with NumPy arrays in place of `_Watched`, also inside a list."""
+    if isinstance(x, list | tuple):
+        return type(x)(map(_plain, x))
+    return x.data if isinstance(x, _Watched) else x
+
+
+def _watched(function):
+    """`function` of NumPy arrays, on `_Watched`."""
+
+    def call(*args, **options):
+        _Watching.kernels += 1
+        result = function(*_plain(args), **{key: _plain(value) for key, value in options.items()})
+        return _Watched(result) if isinstance(result, np.ndarray | np.generic) else result
+
+    return call
+
+
+class _Watching:
+    """The functions of NumPy, or of a part of it, on `_Watched`; `kernels` counts the calls."""
+
+    kernels = 0
+
+    def __init__(self, module):
+        self._module = module
+
+    def __getattr__(self, name):
+        value = getattr(self._module, name)
+        if inspect.ismodule(value):
+            return _Watching(value)
+        return value if isinstance(value, type) or not callable(value) else _watched(value)
+
+
+_watching = _Watching(np)
 
 
 @_check
 def bounded(scale):
     """scale(xp, x): rows of x over their largest |entry|, rows of zeros as they are; no read."""
-    rng = np.random.default_rng(1402)
+    rng, kernels = np.random.default_rng(1402), set()
     for n, d in ((5, 3), (3, 6), (4, 4)):
         x = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, size=(n, 1))
         x[0] = -np.abs(x[0])
         x[1] = 0.0
         size = np.abs(x).max(axis=1, keepdims=True)
+
+        def size_of(rows):
+            """A column, with 1 for 0."""
+            return np.where(rows > 0, rows, 1)[:, None]
+
         with np.errstate(all="ignore"):
             try:
                 found = scale(np, x)
@@ -2585,24 +2982,33 @@ def bounded(scale):
                         "axis=-1 goes along a row; this is the largest of each column.",
                     ),
                     (
-                        x / np.where((s := np.linalg.norm(x, axis=1)) > 0, s, 1)[:, None],
+                        x / size_of(np.linalg.norm(x, axis=1)),
                         "this is the length of the row: divide by its largest |entry|, "
                         "xp.max(xp.abs(x), …).",
                     ),
-                    (x / np.where((s := np.abs(x).sum(1)) > 0, s, 1)[:, None], "max, not sum."),
+                    (x / size_of(np.abs(x).sum(1)), "max, not sum."),
                     (x / np.maximum(size, 1), "rows below 1 are to be divided, too."),
                     (x / size.clip(1e-2), "a bound from below changes small rows: use xp.where."),
                     (np.abs(x) / np.where(size > 0, size, 1), "the signs are to stay."),
+                    (x / size_of(np.ptp(x, axis=1)), "max |x| is asked for, not max x − min x."),
+                    (
+                        x / size_of(np.abs(x.max(axis=1))),
+                        "xp.abs comes first: a negative entry may be the largest in size.",
+                    ),
                     (size, "the rows over their largest entry are asked for."),
                     (x / (size + extra), "an ε changes small rows: use xp.where."),
                 ],
             )
+            launched = _Watching.kernels
             try:
                 watched = scale(_watching, _Watched(x.copy()))
             except _Read as read:
                 raise Hint(f"right, but it waits. {read}") from read
         if not isinstance(watched, _Watched):
             raise Hint("right, but the result left the device: return an array of xp.")
+        kernels.add(_Watching.kernels - launched)
+    if len(kernels) > 1:
+        raise Hint("right, and no read, but each row launches kernels: work on the whole array.")
 
 
 @_check
@@ -2615,13 +3021,28 @@ def decoding_roof(bound):
         (2, 12, 9, 4, 2, 1e9, 1e12),
     ]
 
-    def table(project=4, state=5, S=2, W=1, own=False, one=False, b=0, fold=max, turned=False):
+    def table(
+        project=4,
+        state=5,
+        S=2,
+        W=1,
+        own=False,
+        one=False,
+        b=0,
+        fold=max,
+        turned=False,
+        swap=False,
+        one_state=False,
+        vectors=0,
+    ):
         """Seconds and intensity of each case, counted so."""
         values = []
         for heads, m, d, e, itemsize, rate, bandwidth in cases:
             heads = 1 if one else heads
+            d, e = (e, d) if swap else (d, e)
             flops = heads * (project * m * d + state * m * e)
-            moved = S * heads * m * e + W * (heads if own else 1) * m * d
+            moved = S * (1 if one_state else heads) * m * e + W * (heads if own else 1) * m * d
+            moved += heads * (0, 2 * d + 2 * e, 4 * m)[vectors]
             moved *= b or itemsize
             seconds = fold(flops / rate, moved / bandwidth)
             values.append((seconds, moved / flops if turned else flops / moved))
@@ -2651,6 +3072,16 @@ def decoding_roof(bound):
             (table(state=3), "the product with S is missing."),
             (table(state=2), "the update of S is missing."),
             (table(turned=True), "FLOPs for a byte, not bytes for a FLOP."),
+            (table(state=6), "the update has three FLOPs an entry and the product with S two."),
+            (table(swap=True), "W is (m, d) and S is (m, e): d and e have changed places."),
+            (table(project=0, state=9), "a projection has 2md FLOPs: W is (m, d)."),
+            (table(S=2, one_state=True), "each head has a state of its own to read and write."),
+            (table(vectors=1), "q, k and v are a few numbers: count no other bytes."),
+            (table(vectors=2), "c and z have m entries: count no other bytes."),
+            (
+                np.column_stack([table()[:, 0], [rate / speed for *_, rate, speed in cases]]),
+                "this is the ratio of the device: the intensity is that of the algorithm.",
+            ),
         ],
         atol=0,
     )
@@ -2705,13 +3136,29 @@ def repaired_attention(attend):
         q, k, v = (rng.normal(size=(L, width)) for width in (d, d, e))
         W = rng.normal(size=(m, d))
 
-        def output(power=0.25, sign=-1, axis=1, norm=-0.5, q=q, k=k, v=v, W=W, d=d):
-            x, y = (a / d**power for a in (q, k))
-            both = [np.concatenate([np.exp(a @ W.T), np.exp(sign * (a @ W.T))], 1) for a in (x, y)]
+        def output(
+            power=0.25,
+            sign=-1,
+            axis=1,
+            norm=-0.5,
+            shared=None,
+            whole=False,
+            divide=True,
+            fold=False,
+            q=q,
+            k=k,
+            v=v,
+            W=W,
+            d=d,
+        ):
+            x, y = (a / d**p for a, p in zip((q, k), shared or (power, power), strict=True))
+            halves = [(np.exp(a @ W.T), np.exp(sign * (a @ W.T))) for a in (x, y)]
+            both = [sum(pair) if fold else np.concatenate(pair, 1) for pair in halves]
             A = both[0] @ both[1].T * np.exp(norm * (y**2).sum(axis=1))
-            if axis == 0:
+            if axis == 0 or whole or not divide:
                 A = A * np.exp(norm * (x**2).sum(axis=1, keepdims=True))
-            return A @ v / A.sum(axis=axis)[:, None]
+            total = A.sum(axis=axis)[:, None]
+            return A @ v / (total.sum() if whole else total if divide else 1)
 
         slips = []
         for left in [c for n in (3, 2, 1) for c in itertools.combinations(errors, n)]:
@@ -2728,8 +3175,15 @@ def repaired_attention(attend):
             ),
             (output(norm=0.5), "the norm had the right sign: e^{−‖y‖²/2}."),
             (output(power=0.0), "the scale is gone: d^{1/4} on each of q and k."),
+            (output(power=-0.25), "divide by d^{1/4}, do not multiply."),
+            (output(norm=-1.0), "the ½ of the norm was right: e^{−‖y‖²/2}."),
+            (output(shared=(0.5, 0.0)), "share the scale: d^{1/4} on q and on k."),
+            (output(shared=(0.0, 0.5)), "share the scale: d^{1/4} on q and on k."),
+            (output(whole=True), "each query divides by its own sum, not by that of all."),
+            (output(divide=False), "the division by the sum over the keys was right: keep it."),
+            (output(fold=True), "cosh of one side alone is no feature: keep both halves."),
             (
-                _softmax_rows(q @ k.T / math.sqrt(d)) @ v,
+                special.softmax(q @ k.T / math.sqrt(d), axis=1) @ v,
                 "this is exact attention: use the features of W.",
             ),
         ]

@@ -467,7 +467,18 @@ def frequencies(n, power=-2.0):
 
 
 def chunked(
-    phi_q, phi_k, v, C, mask=np.tril, early=False, carry=(1, 1), near=1, whole=False, each=False
+    phi_q,
+    phi_k,
+    v,
+    C,
+    mask=np.tril,
+    early=False,
+    carry=(1, 1),
+    near=1,
+    whole=False,
+    each=False,
+    last=False,
+    of_all=False,
 ):
     """Causal attention by chunks, with the slips a chunk invites."""
     values = with_one(v)
@@ -475,7 +486,9 @@ def chunked(
     length = v.shape[1] // C * C if whole and v.shape[1] > C else v.shape[1]
     for start in range(0, length, C):
         f, g, chunk = (x[:, start : start + C] for x in (phi_q, phi_k, values))
-        after = state + g.swapaxes(1, 2) @ chunk
+        after = state * (not last) + g.swapaxes(1, 2) @ chunk
+        if of_all:
+            after = state + (g.swapaxes(1, 2) @ chunk).sum(axis=0)
         far = f @ (after if early else state) * (v.shape[2] * [carry[0]] + [carry[1]])
         close = near * mask(f @ g.swapaxes(1, 2)) @ chunk
         rows.append(each(far, close) if each else quotient(far + close))
@@ -498,6 +511,19 @@ def slipped(**options):
 def masked_rows(phi_q, phi_k, v, C):
     weights = np.tril(phi_q @ phi_k.swapaxes(1, 2))
     return weights @ v / weights.sum(axis=2, keepdims=True)
+
+
+def masked_above(phi_q, phi_k, v, C):
+    """The mask on the numerator alone: a row divides by its whole chunk."""
+    ends = np.minimum((np.arange(v.shape[1]) // C + 1) * C, v.shape[1]) - 1
+    below = np.einsum("hif,hif->hi", phi_q, phi_k.cumsum(axis=1)[:, ends])
+    return np.tril(phi_q @ phi_k.swapaxes(1, 2)) @ v / below[..., None]
+
+
+def prefix_states(phi_q, phi_k, v, C):
+    """A state for each token."""
+    states = np.cumsum(phi_k[..., None] * with_one(v)[:, :, None], axis=1)
+    return quotient(np.einsum("hlf,hlfe->hle", phi_q, states))
 
 
 def over_nothing(c):
@@ -572,14 +598,21 @@ def trigonometric_loop(q, k, v, W):
     x, y = q * q.shape[1] ** -0.25, k * k.shape[1] ** -0.25
     rows = []
     for point in x:
-        weights = [sum(np.cos(W @ (point - c))) * math.exp(c @ c / 2) for c in y]
-        rows.append(sum(a * b for a, b in zip(weights, v, strict=True)) / sum(weights))
+        weights = np.cos((point - y) @ W.T).sum(axis=1) * np.exp(norms(y) / 2)
+        rows.append(weights @ v / weights.sum())
     return rows
 
 
 def trigonometric_package(q, k, v, W):
     phi_q, phi_k = (features.trigonometric(t / math.sqrt(math.sqrt(t.shape[1])), W) for t in (q, k))
     return attention.linear_attention(phi_q, phi_k, v)
+
+
+def trigonometric_complex(q, k, v, W):
+    root = math.sqrt(q.shape[1])
+    a, b = np.exp(1j * q @ W.T / math.sqrt(root)), np.exp(1j * k @ W.T / math.sqrt(root))
+    b = b.conj() * np.exp(norms(k) / 2 / root)[:, None]
+    return (a @ (b.T @ v)).real / (a @ b.sum(axis=0)).real[:, None]
 
 
 def mean_of_pairs(q, k):
@@ -639,15 +672,39 @@ def by_search(x, y, eps):
 def attention_loop(phi_q, phi_k, v, key_mask):
     rows = []
     for query in phi_q:
-        weights = [query @ key if seen else 0.0 for key, seen in zip(phi_k, key_mask, strict=True)]
-        rows.append(sum(w * value for w, value in zip(weights, v, strict=True)) / sum(weights))
+        weights = {j: query @ phi_k[j] for j in np.flatnonzero(key_mask)}
+        rows.append(sum(w * v[j] for j, w in weights.items()) / sum(weights.values()))
     return rows
 
 
 def ones_column(phi_q, phi_k, v, key_mask):
-    values = np.hstack([v, np.ones((len(v), 1))]) * key_mask[:, None]
-    total = phi_q @ (phi_k.T @ values)
+    values = np.where(key_mask[:, None], np.hstack([v, np.ones((len(v), 1))]), 0)
+    total = phi_q @ (np.where(key_mask[:, None], phi_k, 0).T @ values)
     return total[:, :-1] / total[:, -1:]
+
+
+def state_first(phi_q, phi_k, v, key_mask):
+    """Key after key into φ(K)ᵀV and φ(K)ᵀ1."""
+    S, z = np.zeros((phi_k.shape[1], v.shape[1])), np.zeros(phi_k.shape[1])
+    for key, value, seen in zip(phi_k, v, key_mask, strict=True):
+        if seen:
+            S, z = S + np.outer(key, value), z + key
+    return phi_q @ S / (phi_q @ z)[:, None]
+
+
+def keys_first(of_k=np.multiply, of_v=lambda v, mask: v, eps=0.0):
+    """Linear attention with of_k(φ(K), mask) and of_v(V, mask)."""
+
+    def attend(phi_q, phi_k, v, key_mask):
+        with np.errstate(all="ignore"):
+            phi_k, v = of_k(phi_k, key_mask[:, None]), of_v(v, key_mask[:, None])
+            return phi_q @ (phi_k.T @ v) / (phi_q @ phi_k.sum(axis=0) + eps)[:, None]
+
+    return attend
+
+
+def seen_alone(x, mask):
+    return x[mask[:, 0]]
 
 
 def log_of_feature_sums(g, h):
@@ -667,7 +724,15 @@ def relative_variance_loop(q, k, target):
     return m
 
 
-def layer_of(scale=lambda d, n: d**-0.25, key_norm=0.5, divide=None, weigh=None, cut=None):
+def layer_of(
+    scale=lambda d, n: d**-0.25,
+    key_norm=0.5,
+    divide=None,
+    weigh=None,
+    cut=None,
+    of_k=None,
+    query_norm=0.0,
+):
     """A Performer layer, head by head in a loop."""
 
     def answer(x, W_q, W_k, W_v, W, heads):
@@ -676,9 +741,12 @@ def layer_of(scale=lambda d, n: d**-0.25, key_norm=0.5, divide=None, weigh=None,
         for h in range(heads):
             own = slice(h * d, (h + 1) * d) if cut is None else slice(h, n, heads)
             q, k, v = ((x @ part)[:, own] for part in (W_q, W_k, W_v))
-            q, k = q * scale(d, n), k * scale(d, n)
-            phi_k = np.exp(k @ W.T - key_norm * norms(k)[:, None])
-            A = (weigh or np.matmul)(np.exp(q @ W.T), phi_k.T)
+            q, k = q * scale(d, n), k * (of_k or scale)(d, n)
+            phi_q, phi_k = (
+                np.exp(a @ W.T - norm * norms(a)[:, None])
+                for a, norm in ((q, query_norm), (k, key_norm))
+            )
+            A = (weigh or np.matmul)(phi_q, phi_k.T)
             outs.append((divide or by_its_sum)(A) @ v)
         whole = np.concatenate(outs, axis=1)
         return whole if cut is None else cut(whole, heads)
@@ -688,6 +756,15 @@ def layer_of(scale=lambda d, n: d**-0.25, key_norm=0.5, divide=None, weigh=None,
 
 def by_its_sum(A):
     return A / A.sum(axis=1, keepdims=True)
+
+
+def head_by_head(x, W_q, W_k, W_v, W, heads):
+    outs = []
+    for parts in zip(*(np.split(part, heads, axis=1) for part in (W_q, W_k, W_v)), strict=True):
+        q, k, v = (x @ part for part in parts)
+        phi_q, phi_k = (features.positive(a / a.shape[1] ** 0.25, W) for a in (q, k))
+        outs.append(phi_q @ (phi_k.T @ v) / (phi_q @ phi_k.sum(axis=0))[:, None])
+    return np.hstack(outs)
 
 
 def layer_by_package(x, W_q, W_k, W_v, W, heads):
@@ -749,6 +826,22 @@ def banded_loop(q, k, v, band):
     return rows
 
 
+def gathered(q, k, v, band, inside=lambda at, L: (at >= 0) & (at < L), start=np.take):
+    """The keys of each row side by side: (L, 2 band + 1, d)."""
+    L, d = q.shape
+    at = np.arange(L)[:, None] + np.arange(-band, band + 1)
+    keys, values = (start(x, at, axis=0, mode="clip") for x in (k, v))
+    logits = np.einsum("id,ijd->ij", q, keys) / math.sqrt(d)
+    weights = softmax(np.where(inside(at, L), logits, -np.inf), axis=1)
+    return np.einsum("ij,ije->ie", weights, values)
+
+
+def padded(x, at, **_):
+    """x (L, d) with rows of zeros beyond its ends, at the places `at`."""
+    inside = (at >= 0) & (at < len(x))
+    return np.where(inside[..., None], x[at % len(x)], 0)
+
+
 def near_and_rest_loop(q, k, v, phi_q, phi_k, band):
     rows = []
     for i in range(len(q)):
@@ -791,6 +884,11 @@ def over_largest(largest=lambda xp, x: xp.max(xp.abs(x), axis=-1, keepdims=True)
     return scale
 
 
+def in_place(xp, x):
+    x /= xp.where((size := largest_of_row(xp, x)) > 0, size, 1.0)[:, None]
+    return x
+
+
 def largest_of_row(xp, x):
     return xp.max(abs(x), axis=-1)
 
@@ -801,6 +899,17 @@ def by_loop(xp, x):
         size = xp.max(xp.abs(row))
         rows.append(row / xp.where(size > 0, size, xp.ones_like(size)))
     return xp.stack(rows)
+
+
+def by_row_number(xp, x):
+    rows = [x[i] for i in range(x.shape[0])]
+    sizes = [xp.max(xp.abs(row)) for row in rows]
+    return xp.stack(
+        [
+            row / xp.where(size > 0, size, xp.ones_like(size))
+            for row, size in zip(rows, sizes, strict=True)
+        ]
+    )
 
 
 def by_mask(xp, x):
@@ -823,29 +932,39 @@ def by_float(xp, x):
     return xp.stack([x[i] / size for i, size in enumerate(sizes)])
 
 
-def decoded(project=4, state=5, S=2, W=1, bytes_of=lambda b: b, fold=max):
+def decoded(
+    project=4,
+    state=5,
+    S=2,
+    W=1,
+    bytes_of=lambda b: b,
+    fold=max,
+    other=lambda heads, m, d, e: 0,
+    intensity=lambda flops, moved, P, B: flops / moved,
+):
     """The roof of a decoding step, counted so."""
 
     def bound(heads, m, d, e, b, P, B):
         flops = heads * (project * m * d + state * m * e)
-        moved = bytes_of(b) * (S * heads * m * e + W * m * d)
-        return fold(flops / P, moved / B), flops / moved
+        moved = bytes_of(b) * (S * heads * m * e + W * m * d + other(heads, m, d, e))
+        return fold(flops / P, moved / B), intensity(flops, moved, P, B)
 
     return bound
 
 
-def listing(power=0.25, sign=-1, axis=1, norm=-0.5):
+def listing(power=0.25, sign=-1, axis=1, norm=-0.5, of_k=None, divide=None, halves=None):
     """The listing of appendix a1, with its three errors mended or not."""
 
     def attend(q, k, v, W):
-        x, y = (a / q.shape[1] ** power for a in (q, k))
+        d = q.shape[1]
+        x, y = q / d**power, k / d ** (power if of_k is None else of_k)
         phi_x, phi_y = (
             np.exp(norm * (a**2).sum(axis=1, keepdims=True))
-            * np.concatenate([np.exp(a @ W.T), np.exp(sign * a @ W.T)], axis=1)
+            * (halves or np.hstack)([np.exp(a @ W.T), np.exp(sign * a @ W.T)])
             for a in (x, y)
         )
         A = phi_x @ phi_y.T
-        return A @ v / A.sum(axis=axis)[:, None]
+        return A @ v / (divide(A) if divide else A.sum(axis=axis)[:, None])
 
     return attend
 
@@ -1017,16 +1136,27 @@ RIGHT = {
     "masked_linear_attention": [
         attention_loop,
         ones_column,
+        state_first,
+        keys_first(seen_alone, seen_alone),
         lambda phi_q, phi_k, v, mask: attention.linear_attention(phi_q, phi_k, v, key_mask=mask),
     ],
     "log_denominator": [log_of_feature_sums, log_of_pairs],
     "directions_for_attention": [
         relative_variance_loop,
+        lambda q, k, target: float(
+            pairwise(lambda s: (np.exp(s) - 1).sum() / s.size)(q, k, target)
+        ),
         lambda q, k, target: max(1, np.ceil(attention.relative_variance(q, k, 1) / target)),
     ],
-    "causal_by_chunks": [chunked, lambda f, g, v, C: chunked(f, g, v, max(C // 2, 1))],
+    "causal_by_chunks": [
+        chunked,
+        lambda f, g, v, C: chunked(f, g, v, max(C // 2, 1)),
+        lambda f, g, v, C: np.stack(
+            [chunked(*(x[None] for x in head), C)[0] for head in zip(f, g, v, strict=True)]
+        ),
+    ],
     "shift_moments": [shifted_by_matrix, shifted_by_polynomials],
-    "banded_attention": [banded_loop, near_far.near_field],
+    "banded_attention": [banded_loop, near_far.near_field, gathered],
     "near_and_rest": [near_and_rest_loop, two_sums],
     "merge_states": [
         merged(),
@@ -1060,19 +1190,59 @@ RIGHT = {
             * np.concatenate([-np.sin(angles(*x.shape)), np.sin(angles(*x.shape))], axis=1)
         ),
     ],
-    "smoother_as_attention": [lifted_whole, rescaled],
-    "trigonometric_attention": [trigonometric_loop, trigonometric_package],
+    "smoother_as_attention": [
+        lifted_whole,
+        rescaled,
+        lambda x, c, gamma: (  # a pair of columns for each coordinate
+            math.sqrt(2 * x.shape[1]) * np.hstack([2 * gamma * x, np.ones_like(x)]),
+            np.hstack([c, -gamma * c**2]),
+        ),
+        lambda x, c, gamma: [
+            part.tolist() for part in rescaled(x - c.mean(axis=0), c - c.mean(axis=0), gamma)
+        ],
+    ],
+    "trigonometric_attention": [
+        trigonometric_loop,
+        trigonometric_package,
+        trigonometric_complex,
+        lambda q, k, v, W: linear(scale=(0, 0), norm=0.5 * q.shape[1] ** -0.5)(
+            q, k, v, W * q.shape[1] ** -0.25
+        ),
+    ],
     "nearer_keys": [mean_of_pairs, by_minimisation],
-    "attention_features": [scaled_positive, square_of_sum],
-    "log_estimates": [log_feature_pairs, rescaled_product],
-    "features_needed": [from_theory, by_search],
-    "performer_layer": [layer_of(), layer_by_package],
+    "attention_features": [
+        scaled_positive,
+        square_of_sum,
+        lambda q, W: scaled_positive(q, W)[:, ::-1],
+    ],
+    "log_estimates": [
+        log_feature_pairs,
+        rescaled_product,
+        lambda x, y, W: logsumexp(
+            (x[:, None] + y) @ W.T - (norms(x)[:, None] + norms(y))[..., None] / 2,
+            axis=-1,
+            b=1 / len(W),
+        ),
+    ],
+    "features_needed": [
+        from_theory,
+        by_search,
+        lambda x, y, eps: three(lambda p, m: np.array(relative(p, m)))(x, y, eps),
+    ],
+    "performer_layer": [head_by_head, layer_by_package],
     "centred_estimates": [
         centred_products,
         centred_pair_by_pair,
         with_rest(lambda x, y, b, c: (y - c) @ b + (x @ c)[:, None]),
     ],
-    "less_biased": [combined(2, -0.5, -0.5), jackknife],
+    "less_biased": [
+        combined(2, -0.5, -0.5),
+        jackknife,
+        lambda attend, W: (  # each row left out once
+            len(W) * attend(W)
+            - (len(W) - 1) * np.mean([attend(np.delete(W, i, 0)) for i in range(len(W))], axis=0)
+        ),
+    ],
     "smallest_chunk": [
         hiding(),
         lambda L, n, a, w: next(
@@ -1087,6 +1257,10 @@ RIGHT = {
             )
         ),
         lambda xp, x: x / (largest_of_row(xp, x) + (largest_of_row(xp, x) == 0))[:, None],
+        over_largest(lambda xp, x: xp.max(np.abs(x), axis=-1, keepdims=True)),
+        over_largest(lambda xp, x: np.sqrt(xp.max(np.square(x), axis=-1, keepdims=True))),
+        over_largest(lambda xp, x: xp.linalg.vector_norm(x, axis=-1, keepdims=True, ord=math.inf)),
+        in_place,
     ],
     "decoding_roof": [
         decoded(),
@@ -1501,9 +1675,38 @@ def linear(scale=(-0.25, -0.25), norm=0.5, turn=1.0, divide=None, parts=(np.cos,
     return attend
 
 
+def weighed_waves(weight, sign=1):
+    """Σ cos(ωᵀ(x − sign y)) weight(‖y‖), over its sum."""
+
+    def attend(q, k, v, W):
+        x, y = (a * a.shape[1] ** -0.25 @ W.T for a in (q, k))
+        cosines = np.cos(x[:, None] - sign * y).mean(axis=2)
+        return by_its_sum(cosines * weight(np.sqrt(norms(k * k.shape[1] ** -0.25)))) @ v
+
+    return attend
+
+
 def by_column(rows, columns, v):
     A = rows @ columns.T
     return A / A.sum(axis=0) @ v
+
+
+def by_logarithm(change):
+    """Positive features from change(ωᵀx, ‖x‖²), x = q d^{−1/4}, in place of ωᵀx − ‖x‖²/2."""
+
+    def phi(q, W):
+        x = q * q.shape[1] ** -0.25
+        return np.exp(change(x @ W.T, norms(x)[:, None])) / math.sqrt(len(W))
+
+    return phi
+
+
+def without_maximum(axis):
+    def change(waves, squares):
+        logs = waves - squares / 2
+        return logs - logs.max(axis=axis, keepdims=True)
+
+    return by_logarithm(change)
 
 
 def exponential(wave=0.25, norm=0.5, half=0.5, scale=mean_root):
@@ -1545,6 +1748,21 @@ def three(errors, each=(2, 1, 2), whole=math.ceil, least=1, power=2):
 
 def relative(plus, minus):
     return math.cosh(minus) - 1, math.expm1(plus), math.cosh(plus) - 1
+
+
+def one_error(place, error):
+    """`relative` with error(‖x+y‖², ‖x−y‖²) at one place."""
+
+    def errors(plus, minus):
+        found = list(relative(plus, minus))
+        found[place] = error(plus, minus)
+        return found
+
+    return errors
+
+
+def waves_of(change):
+    return lambda plus, minus: (change(minus), math.expm1(plus), change(plus))
 
 
 def absolute(x, y, eps):
@@ -1616,6 +1834,16 @@ def pairwise(mean=lambda s: np.expm1(s).mean(), power=-0.25, sign=1, whole=math.
     return needed
 
 
+def without_product(q, k, target):
+    root = math.sqrt(q.shape[1])
+    return max(1, math.ceil(np.expm1((norms(q)[:, None] + norms(k)) / root).mean() / target))
+
+
+def of_absolute_error(q, k, target):
+    x, y = (a * a.shape[1] ** -0.25 for a in (q, k))
+    return max(1, math.ceil(theory.positive_mse(x[:, None], y, 1).mean() / target))
+
+
 def summed_over_heads(x, W_q, W_k, W_v, W, heads):
     """One denominator for all heads."""
     parts = layer_of(divide=lambda A: A)(x, W_q, W_k, W_v, W, heads)
@@ -1637,6 +1865,20 @@ def interleaved(whole, heads):
     """Columns back to where they came from, `heads` apart."""
     parts = whole.reshape(len(whole), heads, -1)
     return parts.swapaxes(1, 2).reshape(whole.shape)
+
+
+def unmoved(join=lambda outs: outs.reshape(outs.shape[1], -1)):
+    """(L, n) reshaped to (heads, L, d) in one step."""
+
+    def layer(x, W_q, W_k, W_v, W, heads):
+        q, k, v = ((x @ part).reshape(heads, len(x), -1) for part in (W_q, W_k, W_v))
+        return join(attention.favor_attention(q, k, v, W))
+
+    return layer
+
+
+def one_sided(of_q, of_k):
+    return layer_of(lambda d, n: d**of_q, of_k=lambda d, n: d**of_k)
 
 
 def heads_first(x, W_q, W_k, W_v, W, heads):
@@ -1679,6 +1921,14 @@ def banded(seen=lambda gap, band, L: abs(gap) <= band, fill=-np.inf, scale=-0.5,
     return attend
 
 
+def in_blocks(q, k, v, band):
+    cuts = range(band + 1, len(q), band + 1)
+    parts = zip(*(np.split(x, cuts) for x in (q, k, v)), strict=True)
+    return np.concatenate(
+        [softmax(a @ b.T / math.sqrt(q.shape[1]), axis=1) @ c for a, b, c in parts]
+    )
+
+
 def safe_rows(E, near, v):
     total = (E * near).sum(axis=1, keepdims=True)
     return E * near @ v / np.where(total == 0, 1, total)
@@ -1695,6 +1945,10 @@ def near_far_rows(weights, above=None, below=None):
         return top @ v / np.where(total == 0, 1, total)
 
     return attend
+
+
+def by_row(weights, reduce):
+    return reduce(weights, axis=1, keepdims=True)
 
 
 def right_weights(E, G, near):
@@ -1727,6 +1981,13 @@ WRONG = {
             "not the first and the last",
         ),
         (lambda M, c, new: M, "the moments depend on the centre"),
+        (shifted(lambda p, k, gap: math.comb(p, k) * gap**k), "have changed places"),
+        (shifted(translated, lambda M, total: total - M), "range(p + 1)"),
+        (lambda M, c, new: shifted(translated)(M, 0.0, new), "c − c', not c' alone"),
+        (
+            shifted(lambda p, k, gap: gap ** (p - k) / math.factorial(p - k)),
+            "one factorial is not enough",
+        ),
         (shifted(translated, lambda M, total: total / M[0]), "sums, not means"),
         (shifted(translated, lambda M, total: total[::-1]), "the order is turned round"),
         (
@@ -1750,6 +2011,17 @@ WRONG = {
         (banded(lambda gap, band, L: abs(gap) <= band + 1), "one key too many"),
         (banded(lambda gap, band, L: (-band <= gap) & (gap <= 0)), "this is causal"),
         (banded(lambda gap, band, L: (gap >= 0) & (gap <= band)), "keys j < i count"),
+        (
+            banded(lambda gap, band, L: (-band <= gap) & (gap < band), after=safe_rows),
+            "range(i − b, i + b)",
+        ),
+        (in_blocks, "blocks: a row at the edge"),
+        (
+            lambda *data: gathered(*data, inside=lambda at, L: at == at, start=padded),
+            "beyond the ends there is no key",
+        ),
+        (lambda *data: gathered(*data, inside=lambda at, L: at == at), "count more than once"),
+        (lambda *data: banded_loop(*data) * np.float64(1 + 1e-6), "is an ε added"),
         (banded(scale=0), "the scale 1/√d is missing"),
         (banded(scale=-1), "is 1/√d, not 1/d"),
         (banded(after=lambda E, near, v: safe_rows(1, near, v)), "a mean over the band"),
@@ -1760,6 +2032,20 @@ WRONG = {
         (near_far_rows(near_twice), "near keys count twice: take"),
         (two_denominators(1), "two denominators"),
         (two_denominators(2), "two denominators"),
+        (
+            near_far_rows(lambda E, G, near: np.where(near, E / by_row(E * near, np.max), G)),
+            "a maximum taken out of near keys alone",
+        ),
+        (
+            near_far_rows(lambda E, G, near: np.where(near, E / by_row(E * near, np.sum), G)),
+            "two denominators",
+        ),
+        (near_far_rows(lambda E, G, near: np.where(np.tril(near), E, G)), "near keys j > i"),
+        (near_far_rows(lambda E, G, near: np.where(np.triu(near), E, G)), "near keys j < i"),
+        (lambda *data: near_and_rest_loop(*data[:-1], data[-1] - 1), "belongs to the band"),
+        (lambda *data: near_and_rest_loop(*data[:-1], data[-1] + 1), "one key too many"),
+        (near_far_rows(lambda E, G, near: np.where(near, E, np.exp(G))), "of the far"),
+        (lambda *data: near_and_rest_loop(*data) * (1 + 1e-6), "is an ε added"),
         (near_far_rows(near_alone), "the far keys are missing"),
         (near_far_rows(lambda E, G, near: G * ~near), "the near keys are missing"),
         (near_far_rows(features_alone), "not their features"),
@@ -2286,6 +2572,17 @@ WRONG = {
         (slipped(early=True, near=0), "mask the product"),
         (slipped(carry=(0, 0)), "carry the state on"),
         (slipped(carry=(1, 0)), "carry z too"),
+        (slipped(carry=(0, 1)), "carry S too"),
+        (slipped(last=True), "the last chunk alone"),
+        (slipped(mask=lambda w: np.tril(np.exp(w))), "no exponential"),
+        (
+            lambda f, g, v, C: quotient(np.tril(np.exp(f @ g.swapaxes(1, 2))) @ with_one(v)),
+            "no exponential",
+        ),
+        (slipped(of_all=True), "each head has a state of its own"),
+        (masked_above, "to the numerator and to the denominator"),
+        (lambda f, g, v, C: chunked(f, g, v, C) * (1 + 1e-6), "is an ε added"),
+        (prefix_states, "one state is enough"),
         (slipped(near=0), "do not see their own chunk"),
         (slipped(mask=lambda w: np.tril(w, -1)), "row i must see key i too"),
         (slipped(mask=np.triu), "np.triu keeps the later keys"),
@@ -2299,6 +2596,10 @@ WRONG = {
         (merged(lambda own, other, c: np.ones_like(c)), "rescale z before you add"),
         (merged(top=np.minimum), "c is the larger of the two, for"),
         (merged(top=np.add), "not their sum"),
+        (but(0, lambda found, a, b: a[0]), "not that of the first"),
+        (but(0, lambda found, a, b: b[0]), "not that of the second"),
+        (but(0, lambda found, a, b: (a[0] + b[0]) / 2), "not their mean"),
+        (but(2, lambda found, a, b: a[1][:, None] * a[2] + b[1][:, None] * b[2]), "not by z"),
         (merged(top=np.logaddexp), "not the log of a sum"),
         (merged(top=lambda a, b: np.full(4, max(a.max(), b.max()))), "one maximum for each"),
         (merged(lambda own, other, c: np.exp(other - c)), "by its own e^{c_own − c}"),
@@ -2332,12 +2633,28 @@ WRONG = {
         (lambda n, d: d / (d + n - 1), "return two numbers"),
         (with_factor(lambda r: shrinkage(r**0.5)), "no root"),
         (with_factor(lambda r: shrinkage(r**0.5), lambda a, r: 1 - a), "no root"),
-        (with_factor(lambda r: 0.0), "found 0 at (0,), expected 0.2909"),
+        (with_factor(lambda r: 0.0), "another a has less"),
+        (with_factor(lambda r: 1 / max(r, 1)), "another a has less"),
+        (lambda n, d: (d / (d + n - 1), ((n - 1) / (d + n - 1)) ** 0.5), "no root."),
+        (lambda n, d: (d / (d + n - 1), 1.0), "the factor is right, but not the error"),
     ],
     "smoother_as_attention": [
         (smoothing(twice, width=lambda w: 1.0), "attention divides by √w"),
         (smoothing(twice, width=lambda w: w**0.25), "each of q and k takes w^{1/4}"),
         (smoothing(twice, width=lambda w: math.sqrt(w - 1)), "not √d"),
+        (smoothing(twice, width=lambda w: 1 / math.sqrt(w)), "attention divides by √w"),
+        (smoothing(twice, width=lambda w: w), "each of q and k takes w^{1/4}"),
+        (smoothing(twice, width=lambda w: math.sqrt(2)), "the lesson's, for its width 2"),
+        (
+            lambda *arguments: [(5 / 6) ** 0.25 * part for part in lifted_whole(*arguments)],
+            "√w for the width w = 6 that you chose.",
+        ),
+        (lambda x, centres, gamma: (x, centres), "these are the points"),
+        (smoothing(twice, lambda c, gamma: -2 * gamma * norms(c)), "has half the factor"),
+        (smoothing(lambda h: h**-2, lambda c, h: -norms(c) / (2 * h**2)), "no bandwidth h:"),
+        (smoothing(lambda h: 1 / h, lambda c, h: -norms(c) / (2 * h)), "no bandwidth h², either"),
+        (smoothing(lambda gamma: 2 * gamma**2), ": γ comes once in the product"),
+        (smoothing(lambda gamma: 4 * gamma**2), ": 2γ comes once in the product"),
         (smoothing(twice, lambda c, gamma: 0 * norms(c)), "long keys win"),
         (smoothing(twice, lambda c, gamma: gamma * norms(c)), "is subtracted"),
         (smoothing(lambda gamma: gamma), "the cross term"),
@@ -2361,6 +2678,19 @@ WRONG = {
         (linear(norm=-0.5), "that of other features"),
         (linear(norm=1.0), "the norm enters halved"),
         (linear(parts=(np.cos,)), "the sines are missing"),
+        (linear(parts=(np.sin,)), "the cosines are missing"),
+        (linear(parts=(lambda wave: np.cos(wave) + np.sin(wave),)), "do not add them"),
+        (linear(scale=(-0.5, 0)), "all of the scale is on q"),
+        (linear(scale=(0, -0.5)), "all of the scale is on k"),
+        (linear(scale=(0.25, 0.25)), "divide by the root"),
+        (linear(norm=0.5 * math.sqrt(6)), "that of the scaled key"),
+        (weighed_waves(lambda r: np.exp(r / 2)), "the norm enters squared"),
+        (weighed_waves(lambda r: np.exp(r**2 / 2), -1), "the sines have a plus"),
+        (lambda *data: attention.favor_attention(*data), "these are positive features"),
+        (linear(divide=lambda r, c, v: r @ (c.T @ v) / (r @ c.sum(0)).sum()), "of its own"),
+        (linear(divide=lambda r, c, v: r @ (c.T @ v) / abs(r @ c.sum(0))[:, None]), "negative one"),
+        (linear(divide=lambda r, c, v: r @ (c.T @ v) / (r @ c.sum(0) + 1e-6)[:, None]), "an ε"),
+        (linear(divide=lambda r, c, v: by_its_sum(r @ c.T) @ v), "that is an L × L array"),
         (linear(divide=lambda r, c, v: r @ (c.T @ v)), "by the sum of its weights"),
         (linear(divide=lambda r, c, v: r @ (c.T @ v) / len(v)), "not by the number of keys"),
         (linear(divide=by_column), "not over queries"),
@@ -2370,6 +2700,8 @@ WRONG = {
     ],
     "nearer_keys": [
         (lambda q, k: k, "they can come nearer"),
+        (lambda q, k: q.mean(axis=0) - k.mean(axis=0), "this is the shift"),
+        (lambda q, k: (q - q.mean(axis=0), k - k.mean(axis=0)), "return the keys alone"),
         (lambda q, k: k - k.mean(axis=0), "the queries are not around 0"),
         (lambda q, k: k + q.mean(axis=0), "where is the mean of the keys"),
         (lambda q, k: k + k.mean(axis=0) - q.mean(axis=0), "the sign is turned"),
@@ -2393,6 +2725,15 @@ WRONG = {
         (lambda q, W: features.hyperbolic(q * q.shape[1] ** -0.25, W), "this is hyperbolic"),
         (exponential(scale=lambda m: 1.0), "must become a mean"),
         (exponential(scale=lambda m: 1 / m), "by √m, not by m"),
+        (without_maximum(0), "no maximum is taken out here"),
+        (without_maximum(1), "no maximum is taken out here"),
+        (without_maximum(None), "no maximum is taken out here"),
+        (by_logarithm(lambda waves, squares: waves - np.sqrt(squares) / 2), "enters squared"),
+        (by_logarithm(lambda waves, squares: waves - squares.sum() / 2), "a norm of its own"),
+        (by_logarithm(lambda waves, squares: 2 * np.pi * waves - squares / 2), "a 2π inside"),
+        (lambda q, W: features.trigonometric(q * q.shape[1] ** -0.25, W), "these are cos and sin"),
+        (lambda q, W: features.positive(q * q.shape[1] ** 0.25, W), "do not multiply"),
+        (lambda q, W: scaled_positive(q, W) + 1e-6, "is an ε added"),
         (lambda q, W: -scaled_positive(q, W), "must not be negative"),
         (lambda q, W: scaled_positive(q, W).T, "4 points give an array of shape (5, 4)"),
     ],
@@ -2421,6 +2762,31 @@ WRONG = {
             "the logarithm of the mean",
         ),
         (lambda x, y, W: x @ y.T, "use W"),
+        (lambda x, y, W: x @ y.T - norms(x)[:, None] / 2 - norms(y) / 2, "the Gaussian"),
+        (
+            lambda x, y, W: logarithm()(*(a * a.shape[1] ** -0.25 for a in (x, y)), W),
+            "no d^{−1/4} here",
+        ),
+        (lambda x, y, W: logarithm()(x, y, W) + norms(x)[:, None] / 2, "one of exp(−‖x‖²/2)"),
+        (lambda x, y, W: logarithm()(x, y, W) + norms(y) / 2, "one of exp(−‖x‖²/2)"),
+        (
+            lambda x, y, W: (
+                logarithm(half=0)(x, y, W) - (norms(x)[:, None] ** 0.5 + norms(y) ** 0.5) / 2
+            ),
+            "‖x‖ enters squared",
+        ),
+        (
+            lambda x, y, W: logarithm(half=1)(x, -y, W) + (norms(x)[:, None] + norms(y)) / 2,
+            "a sum, not x − y",
+        ),
+        (
+            lambda x, y, W: logarithm()(x, 0 * y, W) + logarithm()(0 * x, y, W),
+            "not a product of sums",
+        ),
+        (
+            lambda x, y, W: np.log(1e-300 + features.positive(x, W) @ features.positive(y, W).T),
+            "right at small norms",
+        ),
         (lambda x, y, W: logarithm()(x, y, W).T, "shape (4, 3), and (3, 4) is needed"),
     ],
     "features_needed": [
@@ -2442,6 +2808,28 @@ WRONG = {
         (three(relative, whole=math.floor), "round up."),
         (three(relative, whole=float), "is a whole number"),
         (three(relative, least=0), "at least one direction"),
+        (
+            lambda x, y, eps: np.maximum(
+                [2, 1, 2], np.ceil(three(relative, whole=float, least=0)(x, y, eps))
+            ),
+            "then count their features",
+        ),
+        (three(relative, whole=round), "the nearest number"),
+        (three(waves_of(lambda s: 2 * math.sinh(s / 2))), "sinh enters squared"),
+        (three(waves_of(lambda s: 2 * math.sinh(s) ** 2)), "under the sinh"),
+        (three(one_error(1, lambda p, m: math.exp(p))), "less the mean"),
+        (three(one_error(2, lambda p, m: math.cosh(m) - 1)), "depends on x + y"),
+        (three(one_error(0, lambda p, m: math.cosh(p) - 1)), "depends on x − y"),
+        (three(one_error(2, lambda p, m: math.expm1(p) / 2)), "not half the error of positive"),
+        (lambda x, y, eps: three(relative)(x / 2**0.5, y / 2**0.5, eps), "no d^{−1/4} here"),
+        (
+            lambda x, y, eps: three(lambda p, m: np.exp(x @ y) * np.array(relative(p, m)))(
+                x, y, eps
+            ),
+            "divide by SM²",
+        ),
+        (lambda x, y, eps: three(relative)(x, y, 1 / eps), "divide by ε²"),
+        (lambda x, y, eps: three(relative)(x, y, eps)[::-1], "the order"),
         (
             lambda x, y, eps: np.maximum(
                 1, np.ceil(three(relative, whole=float, least=0)(x, y, eps))
@@ -2466,9 +2854,41 @@ WRONG = {
         (attends_masked(lambda weights, mask: weights * ~mask), "the mask is turned round"),
         (attends_masked(lambda weights, mask: np.exp(weights) * mask), "no exponential here"),
         (attends_masked(plus(1e-4)), "close, but not equal"),
-        (attends_masked(plus(1e-14)), "small features give another result"),
-        (hidden_subtracted, "what stands at a hidden key"),
-        (attends_masked(), "that is an L × L array"),
+        (keys_first(seen_alone, seen_alone, eps=1e-20), "small features give another result"),
+        (hidden_subtracted, "right, until 1e+20 stands at a hidden key"),
+        (keys_first(), "right, until nan stands at a hidden key in φ(K)"),
+        (keys_first(of_v=np.multiply), "right, until nan stands at a hidden key in φ(K)"),
+        (
+            keys_first(lambda phi_k, mask: np.where(mask, phi_k, 0)),
+            "right, until nan stands at a hidden key in v",
+        ),
+        (
+            keys_first(
+                lambda phi_k, mask: np.where(np.isnan(phi_k), 0, phi_k) * mask,
+                lambda v, mask: np.where(mask, v, 0),
+            ),
+            "right, until inf stands at a hidden key in φ(K)",
+        ),
+        (
+            lambda *data: attends_masked()(*data) / math.sqrt(data[0].shape[1]),
+            "no scale here",
+        ),
+        (
+            lambda phi_q, phi_k, v, mask: (
+                phi_q @ (phi_k[mask].T @ v[mask]) / (phi_q @ phi_k[mask].sum(axis=0)).sum()
+            ),
+            "a denominator of its own",
+        ),
+        (
+            lambda phi_q, phi_k, v, mask: (
+                phi_q @ (phi_k[mask].T @ v[mask]) / phi_q.sum(axis=1)[:, None] / mask.sum()
+            ),
+            "the features of the keys are missing",
+        ),
+        (
+            lambda phi_q, phi_k, v, mask: attends_masked()(phi_q, phi_k[mask], v[mask], mask[mask]),
+            "that is an L × L array",
+        ),
         (lambda *arguments: attention_loop(*arguments)[:-1], "and (5, 2) is needed"),
         (attends_masked(lambda weights, mask: weights * np.nan), "NaN or infinity"),
     ],
@@ -2478,6 +2898,17 @@ WRONG = {
         (stable_logs(np.zeros_like), "add the largest a back"),
         (stable_logs(count=np.ones_like), "z is missing"),
         (stable_logs(back=np.zeros_like), "c is missing"),
+        (
+            lambda g, h: (
+                stable_logs(count=np.ones_like)(g, h) + np.log(np.exp(h - h.max(axis=0)).sum())
+            ),
+            "inside the sum over features",
+        ),
+        (lambda g, h: logsumexp(g, axis=1) + logsumexp(h), "g and h share the feature f"),
+        (lambda g, h: logsumexp(g[:, None] + h), "over j and f alone"),
+        (lambda g, h: logsumexp(g[:, None] + h, axis=2), "sum over the keys, too"),
+        (lambda g, h: logsumexp(g[:, None] + h, axis=1), "sum over the features, too"),
+        (stable_logs(last=lambda total: np.log(total + 1e-6)), "is an ε added"),
         (lambda g, h: (g[:, None] + h).max(axis=(1, 2)), "the largest term is not the sum"),
         (minus_log(len), "over the keys, not a mean"),
         (minus_log(lambda h: h.shape[1]), "over the features, not a mean"),
@@ -2506,6 +2937,23 @@ WRONG = {
         (pairwise(whole=math.floor), "round up."),
         (pairwise(whole=float), "is a whole number"),
         (pairwise(least=0), "at least one direction"),
+        (pairwise(whole=math.floor, least=0), "round up."),
+        (pairwise(whole=round), "the nearest number"),
+        (lambda q, k, target: pairwise()(q, k, 1 / target), "a small one needs more"),
+        (lambda q, k, target: pairwise()(q, k, target**0.5), "no root"),
+        (pairwise(lambda s: np.median(np.expm1(s))), "not the median"),
+        (pairwise(lambda s: np.expm1(np.diag(s)).mean()), "not q_i with k_i alone"),
+        (pairwise(lambda s: np.expm1(s).mean(axis=1).max()), "the worst query"),
+        (lambda q, k, target: pairwise(power=0)(q / q.shape[1] ** 0.5, k, target), "share"),
+        (lambda q, k, target: pairwise(power=0)(q, k / k.shape[1] ** 0.5, target), "share"),
+        (pairwise(lambda s: (np.cosh(s) - 1).mean()), "of hyperbolic features"),
+        (pairwise(lambda s: (np.cosh(s) - 1).mean(), sign=-1), "of trigonometric features"),
+        (
+            lambda q, k, target: pairwise()(q.mean(0)[None], k.mean(0)[None], target),
+            "not of the queries and of the keys",
+        ),
+        (without_product, "has the product"),
+        (of_absolute_error, "over the square of the weight"),
     ],
     "performer_layer": [
         (layer_of(lambda d, n: n**-0.25), "the scale is that of a head"),
@@ -2522,13 +2970,48 @@ WRONG = {
         (layer_of(cut=lambda whole, heads: whole), "stand side by side"),
         (layer_of(cut=interleaved), "stand side by side"),
         (heads_first, "move the heads back"),
-        (lambda *arguments: layer_of()(*arguments)[:-1], "(5, 12) is needed"),
+        (lambda *arguments: layer_of()(*arguments)[:-1], "(5, 15) is needed"),
+        (layer_of(), "that is an L × L array"),
+        (unmoved(), "(L, n) is (L, heads, d) first"),
+        (unmoved(transformer.join_heads), "(L, n) is (L, heads, d) first"),
+        (layer_of(divide=lambda A: A, query_norm=0.5), "the denominator is missing"),
+        (layer_of(divide=lambda A: A / len(A), query_norm=0.5), "not by the number of keys"),
+        (layer_of(divide=lambda A: by_its_sum(np.tril(A))), "this is causal"),
+        (one_sided(-0.5, 0), "all of the scale is on q"),
+        (one_sided(0, -0.5), "all of the scale is on k"),
+        (one_sided(-0.25, 0), "k needs the factor"),
+        (one_sided(0, -0.25), "q needs the factor"),
+        (lambda x, *a: layer_of(lambda d, n: len(a[3]) ** -0.25)(x, *a), "not of m"),
+        (
+            lambda x, *a: layer_of(key_norm=0.5 * math.sqrt(x.shape[1] / a[-1]))(x, *a),
+            "‖k‖² is that of the scaled key",
+        ),
+        (lambda x, W_q, W_k, *a: layer_of()(x, W_k, W_q, *a), "have changed places"),
+        (layer_of(weigh=lambda q, k: q @ (k / k.max(axis=0))), "a maximum for each key"),
+        (lambda x, W_q, W_k, W_v, *a: layer_of()(x, W_q, W_k, np.eye(len(W_v)), *a), "not x"),
+        (lambda *a: layer_of()(*a[:4], np.vstack([a[4], -a[4]]), a[5]), "hyperbolic features"),
+        (layer_of(divide=lambda A: A / (A.sum(axis=1, keepdims=True) + 1e-6)), "an ε added"),
     ],
     "centred_estimates": [
         (with_rest(lambda x, y, b, c: 0), "what is left of xᵀy"),
         (with_rest(lambda x, y, b, c: y @ b), "it cancels in a ratio"),
         (with_rest(lambda x, y, b, c: ((x - b) @ c)[:, None]), "not even cancel"),
         (with_rest(lambda x, y, b, c: y @ b + (x @ c)[:, None]), "counted twice"),
+        (with_rest(lambda x, y, b, c: y @ b + (x @ c)[:, None] + b @ c), "with a minus"),
+        (with_rest(lambda x, y, b, c: y @ c + (x @ b)[:, None] - b @ c), "b multiplies y"),
+        (
+            lambda x, y, b, c, W: (
+                with_rest(lambda *_: 0)(x, y, b, c, W) + np.exp(y @ b + ((x - b) @ c)[:, None])
+            ),
+            "do not add them",
+        ),
+        (
+            lambda *arguments: centred_products(*arguments) * math.sqrt(len(arguments[-1])),
+            "1/m together",
+        ),
+        (lambda x, y, b, c, W: centred_products(x, y, b, 0 * c, W), "c is not used"),
+        (lambda x, y, b, c, W: centred_products(x, y, 0 * b, c, W), "b is not used"),
+        (halves_of_norms(-0.5), "plus is for cos"),
         (with_rest(lambda x, y, b, c: (y - c) @ b + ((x - b) @ c)[:, None]), "left out"),
         (with_rest(lambda x, y, b, c: -(y @ b) - ((x - b) @ c)[:, None]), "turned round"),
         (
@@ -2561,6 +3044,9 @@ WRONG = {
         (combined(-1, 0.5, 0.5), "this is the bias alone"),
         (combined(2, -1, 0), "one alone adds noise"),
         (combined(2, 0, -1), "one alone adds noise"),
+        (lambda attend, W: 2 * attend(W) - attend(W[::2]), "one alone adds noise"),
+        (combined(-1, 2, 0), "turned round"),
+        (combined(0, 1, 1), "must add up to 1"),
         (combined(4, -1, -1), "must add up to 1"),
     ],
     "smallest_chunk": [
@@ -2580,6 +3066,11 @@ WRONG = {
         ),
         (hiding(count=lambda L, C: C), "there are fewer of them"),
         (lambda L, n, a, w: hiding()(L, 1, a, w), "not one"),
+        (lambda L, *a: math.ceil(L / hiding()(L, *a)), "this is the number of chunks"),
+        (lambda *a: math.log2(hiding()(*a)), "this is the exponent"),
+        (lambda *a: 2 * hiding()(*a), "the half of it is enough"),
+        (lambda *a: max(1, hiding()(*a) // 2), "one step too early"),
+        (lambda *a: max(2, hiding()(*a)), "the powers start with 1"),
         (lambda L, n, a, w: hiding()(L, n, a, 2 * w), "expected"),
     ],
     "bounded": [
@@ -2619,6 +3110,20 @@ WRONG = {
         (lambda xp, x: xp.max(xp.abs(x), axis=-1, keepdims=True), "the rows over their"),
         (lambda xp, x: over_largest()(xp, x)[:-1], "and (5, 3) is needed"),
         (by_loop, "a loop over rows launches"),
+        (by_row_number, "each row launches kernels"),
+        (over_largest(lambda xp, x: abs(x).max(axis=-1, keepdims=True)), "has x.max: use xp's"),
+        (
+            over_largest(
+                lambda xp, x: xp.max(x, axis=1, keepdims=True) - xp.min(x, axis=1, keepdims=True)
+            ),
+            "not max x − min x",
+        ),
+        (over_largest(lambda xp, x: abs(xp.max(x, axis=1, keepdims=True))), "xp.abs comes first"),
+        (lambda xp, x: over_largest()(xp, np.asarray(x)), "a NumPy function on an array of xp"),
+        (
+            over_largest(lambda xp, x: np.maximum.reduce(np.abs(x), axis=1, keepdims=True)),
+            "a NumPy function on an array of xp",
+        ),
         (by_mask, "a mask as an index"),
         (by_if, "look at a value"),
         (by_float, "`float` reads"),
@@ -2647,6 +3152,13 @@ WRONG = {
         (decoded(project=2, state=3.5), "multiply, add"),
         (lambda heads, *a: decoded()(1, *a), "all heads count"),
         (decoded(state=4), "scale, multiply, add"),
+        (decoded(state=6), "and the product with S two"),
+        (lambda h, m, d, e, *a: decoded()(h, m, e, d, *a), "d and e have changed places"),
+        (decoded(project=0, state=9), "a projection has 2md FLOPs"),
+        (decoded(other=lambda h, m, d, e: 2 * m * e - 2 * h * m * e), "each head has a state"),
+        (decoded(other=lambda h, m, d, e: 2 * h * (d + e)), "q, k and v are a few numbers"),
+        (decoded(other=lambda h, m, d, e: 4 * h * m), "c and z have m entries"),
+        (decoded(intensity=lambda flops, moved, P, B: P / B), "the ratio of the device"),
         (decoded(state=3), "the product with S is missing"),
         (decoded(state=2), "the update of S is missing"),
         (lambda *a: (decoded()(*a)[0], 1 / decoded()(*a)[1]), "not bytes for a FLOP"),
@@ -2676,6 +3188,13 @@ WRONG = {
         (listing(norm=0.0), "is right as printed"),
         (listing(norm=0.5), "the norm had the right sign"),
         (listing(0.0), "the scale is gone"),
+        (listing(-0.25), "do not multiply"),
+        (listing(norm=-1.0), "the ½ of the norm was right"),
+        (listing(0.5, of_k=0.0), "share the scale"),
+        (listing(0.0, of_k=0.5), "share the scale"),
+        (listing(divide=np.sum), "not by that of all"),
+        (listing(divide=lambda A: 1.0), "was right: keep it"),
+        (listing(halves=sum), "keep both halves"),
         (
             lambda q, k, v, W: softmax(q @ k.T / math.sqrt(q.shape[1]), 1) @ v,
             "this is exact attention",

@@ -29,7 +29,7 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
 
 PACKAGE = "performer_course"
-BUDGET = 300_000  # bytes a lesson
+BUDGET = 400_000  # bytes a lesson
 
 VOLATILE = "nbval-ignore-output"
 METADATA = {

@@ -37,7 +37,7 @@ checks.smoother_as_attention(smoother_as_attention)
 # ## 2. Trigonometric attention
 #
 # Estimate softmax attention with the directions in the rows of $W$, without any $L \times S$
-# matrix. $q$ and $k$ come as they are: the scale is your part.
+# matrix. $q$ and $k$ come as they are: the scale is your part, and the two share it equally.
 
 
 # %% nbgrader={"grade": false, "grade_id": "trigonometric_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -63,9 +63,9 @@ checks.trigonometric_attention(trigonometric_attention)
 # %% [markdown]
 # ## 3. Bring the keys nearer
 #
-# The relative error of a trigonometric weight grows with $\|q_i - k_j\|$. So move the keys, all that
-# attention allows: give keys $k'$ of the same softmax attention, for every query and whatever the
-# values are, for which the mean of $\|q_i - k'_j\|^2$ over all pairs is least. The queries stay.
+# The relative error of a trigonometric weight grows with $\|q_i - k_j\|$. So shift the keys: give
+# keys $k'$ of the same softmax attention, for every query and whatever the values are, for which
+# the mean of $\|q_i - k'_j\|^2$ over all pairs is least. The queries stay.
 
 
 # %% nbgrader={"grade": false, "grade_id": "nearer_keys", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -16,8 +16,9 @@ from performer_course import checks
 # ## 1. With a mask
 #
 # Linear attention with the features $\varphi(Q)$ and $\varphi(K)$, where `key_mask` says which keys
-# count. The others must not change anything: neither their features nor their values. No
-# $L \times S$ matrix, please. The features are positive, so no $\varepsilon$ is needed.
+# count. The others must not change anything: neither their features nor their values, even where
+# these are NaN or infinite. No $L \times S$ matrix, please. The features are positive, so no
+# $\varepsilon$ is needed.
 
 
 # %% nbgrader={"grade": false, "grade_id": "masked_linear_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -63,7 +64,8 @@ checks.log_denominator(log_denominator)
 #
 # The least whole number $m$ of independent directions for which the relative variance of a weight,
 # averaged over all pairs of a query and a key, is at most `target`. The weights are those of
-# attention: $\exp(q^\top k / \sqrt d)$, estimated by positive features.
+# attention: $\exp(q^\top k / \sqrt d)$, estimated by positive features of the scaled
+# $q' = q\, d^{-1/4}$ and $k' = k\, d^{-1/4}$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "directions_for_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}

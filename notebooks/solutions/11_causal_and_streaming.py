@@ -14,7 +14,8 @@ from performer_course import checks
 # ## 1. Several heads by chunks
 #
 # Causal linear attention for several heads at once, $C$ tokens at a time; the last chunk may be
-# shorter. No array with two axes of length $L$, and no loop over heads.
+# shorter. No array with two axes of length $L$, and no state kept for each token. (A loop over
+# heads is right, too, but `@` takes them all at once.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "causal_by_chunks", "locked": false, "schema_version": 3, "solution": true, "task": false}
