@@ -239,7 +239,7 @@ LOOK = {
     display_without_show: "cell 2: its image has no alt text",
     print_an_error: "cell 2: it printed an error: ouch",
     print_a_path: "cell 2: its output holds the path",
-    outgrow: "bytes, over the budget of 300,000",
+    outgrow: "bytes, over the budget of 400,000",
     in_both("import show", "import show, absent"): "figures.absent does not exist",
     in_both("course.figures", "course.absent"): "performer_course.absent.show does not exist",
 }
