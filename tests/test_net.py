@@ -221,7 +221,7 @@ def print_a_path(nb, source):
 
 
 def outgrow(nb, source):
-    nb.cells[CLOCK].outputs[0].text = "x" * 310_000
+    nb.cells[CLOCK].outputs[0].text = "x" * 410_000
 
 
 LOOK = {
