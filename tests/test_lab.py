@@ -371,7 +371,7 @@ def serving(command, folder, home):
         stop(process)
 
 
-def printed_address(process, log, patience=90):
+def printed_address(process, log, patience=300):
     """The first address with a token in the log of a server."""
     for _ in range(10 * patience):
         said = log.read_text(encoding="utf-8", errors="replace")
