@@ -1607,7 +1607,7 @@ def trigonometric_attention(attend):
             [
                 (output(weights(scale=(-0.5, 0))), shared.format("q")),
                 (output(weights(scale=(0, -0.5))), shared.format("k")),
-                (output(weights(scale=(0.25, 0.25))), "d^{−1/4}: divide by the root."),
+                (output(weights(scale=(0.25, 0.25))), "divide by d^{1/4}, do not multiply."),
                 (output(weights(norm=0.5 * math.sqrt(d))), "‖y‖² is that of the scaled key."),
                 (output(weights(power=1)), "the norm enters squared: e^{‖y‖²/2}."),
                 (output(weights(sign=-1)), "the cosine is of ωᵀ(x − y): the sines have a plus."),
@@ -1901,7 +1901,10 @@ def features_needed(needed):
         (table(whole=np.round), "the nearest number may leave the error above ε: round up."),
         (table(wrong_waves(lambda s: 2 * math.sinh(s / 2))), "sinh enters squared."),
         (table(wrong_waves(lambda s: 2 * math.sinh(s) ** 2)), "half of ‖x ∓ y‖² under the sinh."),
-        (table(instead(1, lambda p, m: math.exp(p))), "positive: e^{‖x+y‖²} − 1, less the mean."),
+        (
+            table(instead(1, lambda p, m: math.exp(p))),
+            "positive: e^{‖x+y‖²} − 1: the mean's square is off.",
+        ),
         (table(instead(2, lambda p, m: wave(m))), "hyperbolic: the error depends on x + y."),
         (table(instead(0, lambda p, m: wave(p))), "trigonometric: the error depends on x − y."),
         (
@@ -2355,7 +2358,7 @@ def shrunk_recall(best):
         right = pair(1 / (1 + noise))
         off = n / d
         found = best(n, d)
-        own = pair(_numbers(found).flat[0]) if np.size(found) == 2 else right
+        first, _ = _numbers(found) if np.shape(found) == (2,) else (math.nan, 0)
         _judge(
             found,
             right,
@@ -2373,9 +2376,12 @@ def shrunk_recall(best):
                 ),
                 (pair(1 / (1 + noise**0.5)), "(n − 1)/d is a variance already: no root."),
                 ((right[0], right[1] ** 0.5), "the squared error is asked for: no root."),
-                (own, "the error of this a, but another a has less: where is the derivative 0?"),
                 (
-                    found if own[0] == right[0] else np.inf,
+                    pair(first),
+                    "the error of this a, but another a has less: where is the derivative 0?",
+                ),
+                (
+                    found if np.isclose(first, right[0]) else np.inf,
                     "the factor is right, but not the error: put a into (1 − a)² + a² (n − 1)/d.",
                 ),
             ],
@@ -2614,7 +2620,10 @@ def less_biased(combine):
                 (made(1, 0, 2 * every - first), "use both halves: one alone adds noise."),
                 (made(1, 0, 2 * every - last), "use both halves: one alone adds noise."),
                 (made(1, 0, 2 * every - noise(W[::2])), "use both halves: one alone adds noise."),
-                (made(1, 1.5, 2 * first - every), "turned round: twice the output of all, minus …"),
+                (
+                    made(1, 1.5, 2 * first - every),
+                    "turned round: twice the output of all, minus half of both.",
+                ),
                 (made(2, 0, 2 * every), "the weights must add up to 1."),
                 (made(2, 2, 2 * every), "the weights must add up to 1."),
             ],
