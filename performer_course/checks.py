@@ -11,6 +11,7 @@ import itertools
 import linecache
 import math
 import operator
+import reprlib
 import traceback
 import tracemalloc
 
@@ -65,7 +66,7 @@ def _copied(x):
 def _guarded(answer, in_place):
     """`answer` on copies of its arrays, or on the arrays; what it raises becomes a hint."""
     if not callable(answer):
-        raise Hint(f"expected a function, got {_one_line(repr(answer))}: give its name without ().")
+        raise Hint(f"expected a function, got {_one_line(reprlib.repr(answer))}: give its name.")
 
     @functools.wraps(answer)
     def call(*args):
@@ -148,7 +149,7 @@ def _numbers(found):
             raise Hint("the result is complex: take the real part.")
         numbers = numbers.astype(float)
     except (TypeError, ValueError) as error:
-        raise Hint(f"expected numbers, got {_one_line(repr(found))}.") from error
+        raise Hint(f"expected numbers, got {_one_line(reprlib.repr(found))}.") from error
     if not np.isfinite(numbers).all():
         raise Hint("the result holds NaN or infinity.")
     return numbers

@@ -3253,7 +3253,7 @@ IN_A_NOTEBOOK = {
         "square, in the line `checks.quadratic_features(lambda x: np.linalg.inv(x))`."
     ),
     "checks.quadratic_features(3)": (
-        "quadratic_features: expected a function, got 3: give its name without ()."
+        "quadratic_features: expected a function, got 3: give its name."
     ),
     "checks.quadratic_features(lambda x: 1 + np.zeros((len(x), 1)) * x[0, 0])": (
         "quadratic_features: found 1 at (0, 3), expected 14.92."
