@@ -93,7 +93,8 @@ def _check(judge=None, *, in_place=False):
     @functools.wraps(judge)
     def check(answer):
         try:
-            judge(_guarded(answer, in_place))
+            with np.errstate(all="ignore"):  # or NumPy warns, and shows a line of the check
+                judge(_guarded(answer, in_place))
         except Hint as hint:
             raise Hint(f"{judge.__name__}: {hint}") from hint
         except Exception as error:
@@ -1336,8 +1337,7 @@ def cross_attention(attend):
             slips.append((turned @ values, "the sum of a row divides that row: keepdims=True."))
             causal = np.where(np.tri(L) > 0, logits, -np.inf)
             slips.append((mean(causal, values), "no mask here: a query sees all tokens of y."))
-        with np.errstate(all="ignore"):
-            found = attend(x, y, W_q, W_k, W_v)
+        found = attend(x, y, W_q, W_k, W_v)
         if size > 1 and isinstance(found, np.ndarray) and np.isnan(found).any():
             raise Hint(
                 "large logits overflow: subtract the largest of each row first; "
@@ -1784,8 +1784,7 @@ def log_estimates(estimate):
         right = special.logsumexp(waves, axis=-1) - half - math.log(5)
         minus = (x @ W.T)[:, None] - (y @ W.T)[None]
         log_sum = functools.partial(special.logsumexp, axis=-1)
-        with np.errstate(all="ignore"):
-            found = estimate(x, y, W)
+        found = estimate(x, y, W)
         if isinstance(found, np.ndarray) and found.dtype == float and not np.isfinite(found).all():
             raise Hint(
                 f"not finite at ‖x‖ = {length:g}: all features underflow. Stay with the "
@@ -1988,8 +1987,7 @@ def masked_linear_attention(attend):
             for place in (0, 1):
                 hidden = [phi_k, v]
                 hidden[place] = np.where(mask[:, None], hidden[place], junk)
-                with np.errstate(all="ignore"):
-                    found = np.asarray(attend(phi_q, *hidden, mask), dtype=float)
+                found = np.asarray(attend(phi_q, *hidden, mask), dtype=float)
                 if not np.allclose(found, right):
                     raise Hint(
                         f"right, until {junk:g} stands at a hidden key in {('φ(K)', 'v')[place]}: "
@@ -2017,8 +2015,7 @@ def log_denominator(logarithm):
             above = a.max(axis=1)
             weight = np.exp(a - above[:, None])  # (L, m)
             lone = np.exp(g - g.max(axis=1, keepdims=True)) @ z
-            with np.errstate(all="ignore"):
-                found = logarithm(g, h)
+            found = logarithm(g, h)
             try:
                 _judge(
                     found,
@@ -2287,8 +2284,7 @@ def merge_states(merge):
         cases = [(a, b, right)]
         cases += [(a, empty, a), (empty, b, b), (empty, empty, empty)] * (shift == 0)
         for first, second, expected in cases:
-            with np.errstate(all="ignore"):
-                found = merge(*(tuple(x for x in state) for state in (first, second)))
+            found = merge(*(tuple(x for x in state) for state in (first, second)))
             if not isinstance(found, tuple | list) or len(found) != 3:
                 _numbers(found)
                 raise Hint("return the three arrays c, z and S as a tuple.")
@@ -2310,35 +2306,34 @@ def _judge_state(found, a, b, expected, shapes, is_empty):
                 "Take exponents relative to 0 where c is −∞."
             )
     (ca, za, Sa), (cb, zb, Sb) = a, b
-    with np.errstate(all="ignore"):
-        x, y = np.exp(ca - expected[0]), np.exp(cb - expected[0])
-        slips = {
-            "c": [
-                (np.minimum(ca, cb), "c is the larger of the two, for each feature."),
-                (np.full(4, expected[0].max()), "one maximum for each feature, not one for all."),
-                (ca + cb, "c is the larger of the two, not their sum."),
-                (np.logaddexp(ca, cb), "c is the larger of the two, not the log of a sum."),
-                (ca, "c is the larger of the two, not that of the first."),
-                (cb, "c is the larger of the two, not that of the second."),
-                ((ca + cb) / 2, "c is the larger of the two, not their mean."),
-            ],
-            "z": [
-                (za + zb, "rescale z before you add: they are relative to different maxima."),
-                (y * za + x * zb, "each z is rescaled by its own e^{c_own − c}."),
-                (za / x + zb / y, "the sign of the exponent is turned: e^{c_own − c} ≤ 1."),
-                ((x * za + y * zb) / 2, "add; do not average."),
-            ],
-            "S": [
-                (Sa + Sb, "rescale S as you rescale z."),
-                (za[:, None] * Sa + zb[:, None] * Sb, "S is rescaled by e^{c_own − c}, not by z."),
-                (y[:, None] * Sa + x[:, None] * Sb, "each S is rescaled by its own e^{c_own − c}."),
-                ((x[:, None] * Sa + y[:, None] * Sb) / 2, "add; do not average."),
-                (
-                    (x[:, None] * Sa + y[:, None] * Sb) / (x * za + y * zb)[:, None],
-                    "do not divide by z: a query does that, after it has weighed the features.",
-                ),
-            ],
-        }
+    x, y = np.exp(ca - expected[0]), np.exp(cb - expected[0])
+    slips = {
+        "c": [
+            (np.minimum(ca, cb), "c is the larger of the two, for each feature."),
+            (np.full(4, expected[0].max()), "one maximum for each feature, not one for all."),
+            (ca + cb, "c is the larger of the two, not their sum."),
+            (np.logaddexp(ca, cb), "c is the larger of the two, not the log of a sum."),
+            (ca, "c is the larger of the two, not that of the first."),
+            (cb, "c is the larger of the two, not that of the second."),
+            ((ca + cb) / 2, "c is the larger of the two, not their mean."),
+        ],
+        "z": [
+            (za + zb, "rescale z before you add: they are relative to different maxima."),
+            (y * za + x * zb, "each z is rescaled by its own e^{c_own − c}."),
+            (za / x + zb / y, "the sign of the exponent is turned: e^{c_own − c} ≤ 1."),
+            ((x * za + y * zb) / 2, "add; do not average."),
+        ],
+        "S": [
+            (Sa + Sb, "rescale S as you rescale z."),
+            (za[:, None] * Sa + zb[:, None] * Sb, "S is rescaled by e^{c_own − c}, not by z."),
+            (y[:, None] * Sa + x[:, None] * Sb, "each S is rescaled by its own e^{c_own − c}."),
+            ((x[:, None] * Sa + y[:, None] * Sb) / 2, "add; do not average."),
+            (
+                (x[:, None] * Sa + y[:, None] * Sb) / (x * za + y * zb)[:, None],
+                "do not divide by z: a query does that, after it has weighed the features.",
+            ),
+        ],
+    }
     for part, label, right in zip(found, names, expected, strict=True):
         known = [(value, hint) for value, hint in slips[label] if np.isfinite(value).all()]
         if is_empty and not np.allclose(np.asarray(part, dtype=float), right):
@@ -2968,52 +2963,51 @@ def bounded(scale):
             """A column, with 1 for 0."""
             return np.where(rows > 0, rows, 1)[:, None]
 
-        with np.errstate(all="ignore"):
-            try:
-                found = scale(np, x)
-            except _Raised as raised:
-                raise raised.advise("keepdims=True keeps (n, 1).") from raised
-            _numbers(np.nan_to_num(found) if isinstance(found, np.ndarray) else found)
-            if np.shape(found) == x.shape and np.isnan(found[1]).all():
-                raise Hint("a row of zeros gives 0/0: divide by 1 there.")
-            entry = np.asarray(found)[2, 0] if np.shape(found) == x.shape else math.nan
-            extra = x[2, 0] / entry - size[2, 0]  # what was added to the size, if anything
-            _judge(
-                found,
-                x / np.where(size > 0, size, 1),
-                [
-                    (
-                        x / np.where(x.max(1) == 0, 1, x.max(1))[:, None],
-                        "a negative entry may be the largest in size: take xp.abs first.",
-                    ),
-                    (x / np.abs(x).max(), "each row by its own largest entry: axis=-1."),
-                    (
-                        x / np.where((s := np.abs(x).max(0)) > 0, s, 1),
-                        "axis=-1 goes along a row; this is the largest of each column.",
-                    ),
-                    (
-                        x / size_of(np.linalg.norm(x, axis=1)),
-                        "this is the length of the row: divide by its largest |entry|, "
-                        "xp.max(xp.abs(x), …).",
-                    ),
-                    (x / size_of(np.abs(x).sum(1)), "max, not sum."),
-                    (x / np.maximum(size, 1), "rows below 1 are to be divided, too."),
-                    (x / size.clip(1e-2), "a bound from below changes small rows: use xp.where."),
-                    (np.abs(x) / np.where(size > 0, size, 1), "the signs are to stay."),
-                    (x / size_of(np.ptp(x, axis=1)), "max |x| is asked for, not max x − min x."),
-                    (
-                        x / size_of(np.abs(x.max(axis=1))),
-                        "xp.abs comes first: a negative entry may be the largest in size.",
-                    ),
-                    (size, "the rows over their largest entry are asked for."),
-                    (x / (size + extra), "an ε changes small rows: use xp.where."),
-                ],
-            )
-            launched = _Watching.kernels
-            try:
-                watched = scale(_watching, _Watched(x.copy()))
-            except _Read as read:
-                raise Hint(f"right, but it waits. {read}") from read
+        try:
+            found = scale(np, x)
+        except _Raised as raised:
+            raise raised.advise("keepdims=True keeps (n, 1).") from raised
+        _numbers(np.nan_to_num(found) if isinstance(found, np.ndarray) else found)
+        if np.shape(found) == x.shape and np.isnan(found[1]).all():
+            raise Hint("a row of zeros gives 0/0: divide by 1 there.")
+        entry = np.asarray(found)[2, 0] if np.shape(found) == x.shape else math.nan
+        extra = x[2, 0] / entry - size[2, 0]  # what was added to the size, if anything
+        _judge(
+            found,
+            x / np.where(size > 0, size, 1),
+            [
+                (
+                    x / np.where(x.max(1) == 0, 1, x.max(1))[:, None],
+                    "a negative entry may be the largest in size: take xp.abs first.",
+                ),
+                (x / np.abs(x).max(), "each row by its own largest entry: axis=-1."),
+                (
+                    x / np.where((s := np.abs(x).max(0)) > 0, s, 1),
+                    "axis=-1 goes along a row; this is the largest of each column.",
+                ),
+                (
+                    x / size_of(np.linalg.norm(x, axis=1)),
+                    "this is the length of the row: divide by its largest |entry|, "
+                    "xp.max(xp.abs(x), …).",
+                ),
+                (x / size_of(np.abs(x).sum(1)), "max, not sum."),
+                (x / np.maximum(size, 1), "rows below 1 are to be divided, too."),
+                (x / size.clip(1e-2), "a bound from below changes small rows: use xp.where."),
+                (np.abs(x) / np.where(size > 0, size, 1), "the signs are to stay."),
+                (x / size_of(np.ptp(x, axis=1)), "max |x| is asked for, not max x − min x."),
+                (
+                    x / size_of(np.abs(x.max(axis=1))),
+                    "xp.abs comes first: a negative entry may be the largest in size.",
+                ),
+                (size, "the rows over their largest entry are asked for."),
+                (x / (size + extra), "an ε changes small rows: use xp.where."),
+            ],
+        )
+        launched = _Watching.kernels
+        try:
+            watched = scale(_watching, _Watched(x.copy()))
+        except _Read as read:
+            raise Hint(f"right, but it waits. {read}") from read
         if not isinstance(watched, _Watched):
             raise Hint("right, but the result left the device: return an array of xp.")
         kernels.add(_Watching.kernels - launched)

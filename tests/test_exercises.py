@@ -3252,6 +3252,9 @@ IN_A_NOTEBOOK = {
         "quadratic_features: the answer raised LinAlgError: Last 2 dimensions of the array must be "
         "square, in the line `checks.quadratic_features(lambda x: np.linalg.inv(x))`."
     ),
+    "checks.quadratic_features(lambda x: x / 0)": (  # and NumPy's warning is not shown
+        "quadratic_features: the result holds NaN or infinity."
+    ),
     "checks.quadratic_features(3)": (
         "quadratic_features: expected a function, got 3: give its name."
     ),
