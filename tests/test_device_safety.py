@@ -101,7 +101,11 @@ def test_an_example_has_the_annotated_shapes_flags_and_states(nova):
     given = double.example(module.read, np.random.default_rng(0), ("key_mask", "causal"))
     assert given["state"].z.shape == (2, double.SIZES["m"])
     assert [a.shape for a in given["pair"]] == [(2, 3), (5,)]
-    assert given["key_mask"].dtype == bool
+    for batch in ((), (2,)):
+        mask = double.example(module.read, np.random.default_rng(0), ("key_mask",), batch)
+        assert mask["key_mask"].dtype == bool
+        assert {True, False} == {*mask["key_mask"].ravel().tolist()}
+        assert (mask["key_mask"].any(-1) & ~mask["key_mask"].all(-1)).all()
     assert given["causal"] is True
     assert prove(module.read) == []
 
@@ -513,11 +517,6 @@ def test_a_defect_is_caught(name, old, new, caught_by):
     proof = [c for function in double.public_functions(changed) for c in prove(function)]
     found = {"proof": proof, "fence": fence(text)}
     assert {key for key, complaints in found.items() if complaints} == caught_by
-
-
-def test_most_defects_need_no_fence():
-    assert len(DEFECTS) >= 16
-    assert sum("proof" in defect[4] for defect in DEFECTS) >= 10
 
 
 @pytest.mark.parametrize("function", [features.fourier, features.fourier_phase])
