@@ -96,7 +96,7 @@ def test_an_example_has_the_annotated_shapes_flags_and_states(nova):
         "    z: Float[Any, '... m']\n"
         "def read(state: State, pair: tuple[Float[Any, '2 d'], Int[Any, 'n']],\n"
         "         key_mask: Bool[Any, '... S'] | None = None, causal: bool = False):\n"
-        "    return state\n"
+        "    return state if key_mask is None else (state, key_mask)\n"
     )
     given = double.example(module.read, np.random.default_rng(0), ("key_mask", "causal"))
     assert given["state"].z.shape == (2, double.SIZES["m"])
@@ -108,6 +108,18 @@ def test_an_example_has_the_annotated_shapes_flags_and_states(nova):
         assert (mask["key_mask"].any(-1) & ~mask["key_mask"].all(-1)).all()
     assert given["causal"] is True
     assert prove(module.read) == []
+
+
+def test_a_function_that_ignores_its_mask_is_found(nova):
+    module = nova(
+        "from typing import Any\n"
+        "from jaxtyping import Bool, Float\n"
+        "def keep(k: Float[Any, '... S d'], key_mask: Bool[Any, '... S'] | None = None):\n"
+        "    return k\n"
+    )
+    assert [found.rpartition(": ")[2] for found in prove(module.keep)] == [
+        "the mask hides nothing"  # of one sequence, and of a batch
+    ] * 2
 
 
 # The strict double
