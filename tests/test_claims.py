@@ -8,7 +8,17 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from tools.claims import PACKAGE, fresh_memory_poisoned, is_red, judge, package, plant
+from tools.claims import (
+    PACKAGE,
+    fresh_memory_poisoned,
+    idle,
+    is_red,
+    judge,
+    matrix,
+    missed,
+    package,
+    plant,
+)
 
 from .double import prove
 from .mutants import MUTANTS
@@ -71,21 +81,37 @@ def test_another_way_to_fresh_memory_is_found(source):
     assert other_ways(source) != set()
 
 
-def test_a_defect_that_leaves_memory_unwritten_is_red_whatever_the_heap_held():
-    x, W = np.random.default_rng(0).normal(size=(2, 40, 3))
-    right = package().features.fourier(x, W)
-
-    def claim(p):
-        np.testing.assert_array_equal(p.features.fourier(x, W), right)
-
-    for _ in range(20):
-        package().features.fourier(x, W)  # its memory, with the right answer in it, is free again
-        assert is_red(claim, plant(LAST_STEP_LOST))
-        assert not is_red(claim, package())
+X, W = np.random.default_rng(0).normal(size=(2, 40, 3))
 
 
-def test_the_proof_of_the_device_side_sees_what_is_not_written():
+def features_are_the_textbook_s(p):
+    phase = X @ W.T
+    waves = np.concatenate([np.cos(phase), np.sin(phase)], axis=1) / np.sqrt(40)
+    np.testing.assert_allclose(p.features.fourier(X, W), waves, atol=1e-14)
+
+
+def nothing_is_wrong(p):
+    p.features.fourier(X, W)
+
+
+def test_a_defect_that_leaves_memory_unwritten_is_red_whatever_the_heap_held(monkeypatch):
+    right, lost = package().features.fourier(X, W), plant(LAST_STEP_LOST)
+    monkeypatch.setattr(np, "empty", lambda shape, dtype: right.copy())  # of the last call
+    features_are_the_textbook_s(lost)
+    assert is_red(features_are_the_textbook_s, lost)
+    assert not is_red(features_are_the_textbook_s, package())
+
+
+def test_the_proof_of_the_device_side_sees_what_is_not_written(monkeypatch):
+    monkeypatch.setattr(np, "empty", np.zeros)  # the same wherever it runs
     assert "differs" in " ".join(prove(plant(LAST_STEP_LOST).features.fourier))
+
+
+def test_an_idle_claim_and_a_missed_mutant_are_found():
+    caught = matrix([features_are_the_textbook_s, nothing_is_wrong], [LAST_STEP_LOST])
+    assert idle(caught) == ["nothing_is_wrong"]
+    assert missed([LAST_STEP_LOST], caught) == []
+    assert missed([LAST_STEP_LOST], {"nothing_is_wrong": []}) == ["last-step-lost"]
 
 
 def test_a_claim_is_judged_by_what_it_raises_and_not_by_a_warning():
