@@ -19,6 +19,7 @@ from array_api_strict import ArrayAPIStrictFlags, Device
 from array_api_strict._array_object import Array
 
 from performer_course import backend
+from tools.claims import fresh_memory_poisoned
 
 from .examples import cast, example, label, leaves, tree_map, variants
 
@@ -83,11 +84,13 @@ class Namespace:
         return functools.partial(value, device=self._device) if takes_device else value
 
 
+@fresh_memory_poisoned()
 def prove(function) -> list[str]:
     """What is wrong with `function` on a device that no value may leave; empty where safe.
 
     It runs on NumPy and on the strict double, in both precisions, batched and not, with each
     of its options, and must agree, keep dtype and device, and leave its inputs as they were.
+    NaN agrees with nothing, and is what fresh memory holds. A mask must hide something.
     """
     runs = [
         ("float64 on NumPy", None, "float64", 0.0),
@@ -104,10 +107,18 @@ def prove(function) -> list[str]:
         except Exception as error:
             found.append(f"{where}: {type(error).__name__}: {error}")
             continue
+        if "key_mask" in arguments and _ignores_its_mask(function, arguments, reference):
+            found.append(f"{where}: the mask hides nothing")
         for name, *run in runs:
             problems = _run(function, arguments, reference, *run)
             found += [f"{where}, {name}: {problem}" for problem in problems]
     return found
+
+
+def _ignores_its_mask(function, arguments, reference) -> bool:
+    """Whether the result is the same where the mask hides nothing."""
+    everything = np.ones_like(arguments["key_mask"])
+    return _same(reference, function(**{**arguments, "key_mask": everything}))
 
 
 def _run(function, arguments, reference, device, dtype, rtol):
@@ -154,7 +165,7 @@ def _differs(found, expected, device, dtype, rtol):
     if found.shape != expected.shape:
         return f"the result has shape {found.shape}, not {expected.shape}"
     # Of what is of order 1, next to 0 as a logarithm may be, the rounding of 1 is allowed.
-    if not np.allclose(found, expected, rtol=rtol, atol=rtol / 20, equal_nan=True):
+    if not np.allclose(found, expected, rtol=rtol, atol=rtol / 20):
         return f"the result differs from that of float64 on NumPy by more than {rtol:g}"
     return None
 

@@ -37,6 +37,15 @@ FEATURES = [
     ("elu-without-one", "elu without the one", "return above + xp.exp(x - above)", "return above"),
 ]
 
+KERNELS = [
+    (
+        "softmax-scaled",
+        "exp(xᵀy/√d), the scale of attention in the kernel",
+        "xp.exp(x @ xp.matrix_transpose(y))",
+        "xp.exp(x @ xp.matrix_transpose(y) * x.shape[-1] ** -0.5)",
+    ),
+]
+
 HIDDEN = """\
     none = xp.zeros_like(k[..., :1])
     return k, v, xp.where(seen, none, none - math.inf)
@@ -144,6 +153,15 @@ ATTENTION = [
         "state = State(c, state.z, state.S)",
     ),
     (
+        "prefix-by-difference",
+        "what is before a chunk as the sum with it, less the chunk",
+        "above, below = (0, 0) if causal and not start else (rows @ total, _dot(rows, z))\n",
+        "if causal and start < S:\n"
+        "                *_, ones, values = summed(k, v, key_mask, start, min(stop, S))\n"
+        "                z, total = z + ones - ones, total + values - values\n"
+        "            above, below = rows @ total, _dot(rows, z)\n",
+    ),
+    (
         "linear-forgets",
         "the last chunk alone, where causal",
         "z, total = z + new[0], total + new[1]",
@@ -196,6 +214,12 @@ ATTENTION = [
 
 THEORY = [
     (
+        "positive-mse-once",
+        "SM for SM²",
+        "np.exp(2 * np.sum(x * y, axis=-1)) * np.expm1",
+        "np.exp(np.sum(x * y, axis=-1)) * np.expm1",
+    ),
+    (
         "positive-mse-difference",
         "x − y for x + y in the last factor",
         "np.expm1(_length_of(x + y) ** 2) / m",
@@ -220,6 +244,11 @@ THEORY = [
 
 MUTANTS = [
     Mutant(name, module, slip, old, new)
-    for module, rows in (("features", FEATURES), ("attention", ATTENTION), ("theory", THEORY))
+    for module, rows in (
+        ("features", FEATURES),
+        ("kernels", KERNELS),
+        ("attention", ATTENTION),
+        ("theory", THEORY),
+    )
     for name, slip, old, new in rows
 ]

@@ -415,6 +415,18 @@ def test_the_same_shift_of_every_key_moves_no_softmax():
     np.testing.assert_allclose(found, softmax(q, k, v), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("rise", [30, 45, 60, 79, 95])
+def test_large_values_after_any_rise_fit_in_a_float32(rise):
+    W = points(8, D, seed=4)
+    W[0] *= 20 / np.linalg.norm(W[0])
+    q, k, _ = qkv(64)
+    k[30] = (1 - math.sqrt(1 - rise / 200)) * W[0] * D**0.25  # the log-feature of W[0] is `rise`
+    q, k, v, W = (x.astype(np.float32) for x in (q, k, 1e5 * points(64, 5, seed=3), W))
+    found = favor_attention(q, k, v, W, causal=True)
+    expected = favor_by_rows(q, k, v, W, causal=True)
+    assert np.abs(found - expected).max() < 1e-5 * np.abs(v).max()
+
+
 def test_a_chunk_splits_at_a_rise_and_only_there(monkeypatch):
     pieces = []
     one_piece = attention._one_piece
@@ -646,6 +658,7 @@ def test_bad_arguments_of_favor_are_refused_by_name():
     wrong = r"W must have shape \(m, d\) with d = 6, the width of {}, got shape {}"
     refused(wrong.format("q", r"\(8, 5\)"), favor_attention, q, k, v, W[:, :5])
     refused(wrong.format("q", r"\(1, 8, 6\)"), favor_attention, q, k, v, W[None])
+    refused(wrong.format("q", r"\(8, 5\)"), favor_attention, q[None], k, v, W[:, :5])
     refused("W must hold real", favor_attention, q, k, v, W.astype(int))
     for chunk in (0, -1, 2.5, True):
         refused("chunk must be an integer", favor_attention, q, k, v, W, chunk=chunk)

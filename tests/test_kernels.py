@@ -207,7 +207,7 @@ def test_an_offset_below_zero_is_refused(offset):
         polynomial(X, Y, 2, offset)
 
 
-@pytest.mark.parametrize("gamma", [0, -1, np.nan, np.inf, True, None])
+@pytest.mark.parametrize("gamma", [0, -0.5, -1, np.nan, np.inf, True, None])
 @pytest.mark.parametrize("kernel", [gaussian, laplacian, cauchy], ids=lambda f: f.__name__)
 def test_a_bandwidth_not_above_zero_is_refused(kernel, gamma):
     with pytest.raises(ValueError, match=f"gamma must be a finite number above 0, got {gamma!r}"):

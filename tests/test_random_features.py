@@ -6,7 +6,7 @@ import tracemalloc
 import array_api_strict
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.kernel_approximation import RBFSampler
@@ -53,6 +53,7 @@ def test_features_are_those_of_scikit_learn(gamma, d):
     np.testing.assert_allclose(found, peer.transform(x), rtol=0, atol=1e-6)
 
 
+@settings(derandomize=True, deadline=None)
 @given(
     batch=st.lists(st.integers(1, 3), max_size=2),
     sizes=st.tuples(*[st.integers(1, 9)] * 3),
@@ -108,7 +109,8 @@ def test_into_a_kept_array_nothing_is_allocated_on_the_way():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: features.fourier(x, W[:, :2]), r"W must have shape \(m, d\) with d = 3"),
+        (lambda x: features.fourier(x, W[:, :2]), r"W must have shape \(m, d\) with d = 3, the"),
+        (lambda x: features.fourier(x[None], W[:, :2]), "with d = 3, the width of x, got shape"),
         (lambda x: features.fourier(x, W[None]), r"got shape \(1, 6, 3\)"),
         (lambda x: features.fourier(x, W[0]), r"W must have shape"),
         (lambda x: features.fourier(x, W[:0]), "W must not be empty"),
@@ -124,7 +126,8 @@ def test_into_a_kept_array_nothing_is_allocated_on_the_way():
         (lambda x: features.fourier_phase(x, W, array_api_strict.asarray(b)), "W and b must be"),
         (lambda x: kernels.matern(x, x, nu=1.0), r"nu must be one of \(0.5, 1.5, 2.5\), got 1.0"),
         (lambda x: kernels.matern(x, x, nu=float("nan")), "nu must be one of"),
-        (lambda x: kernels.matern(x, x, length=0.0), "length must be a finite number above 0"),
+        (lambda x: kernels.matern(x, x, length=0.0), "length must be .* above 0, got 0.0"),
+        (lambda x: kernels.matern(x, x, length=-0.5), "length must be .* above 0, got -0.5"),
         (lambda x: kernels.matern(x, W[:, :2]), "rows of one width d, got 3 and 2"),
     ],
 )

@@ -82,7 +82,26 @@ def test_one_row_is_as_good_as_any():
         np.testing.assert_allclose(theory.simplex_fourier_variance(R, 1, d), alone)
 
 
-def test_in_one_dimension_orthogonal_blocks_are_independent_rows():
+@pytest.mark.parametrize(
+    "variance",
+    [
+        theory.orthogonal_fourier_variance,
+        theory.orthogonal_positive_variance,
+        theory.fixed_norm_variance,
+        theory.simplex_fourier_variance,
+        theory.simplex_positive_variance,
+    ],
+)
+@pytest.mark.parametrize(("blocks", "last", "d"), [(1, 1, 2), (2, 3, 4), (1, 6, 7), (3, 0, 5)])
+def test_blocks_are_independent_and_the_last_may_be_cut(variance, blocks, last, d):
+    m, one = blocks * d + last, variance(R, 1, d)
+    covariance = 2 * variance(R, 2, d) - one  # of two rows of one block
+    pairs = blocks * d * (d - 1) + last * (last - 1)
+    expected = (m * one + pairs * covariance) / m**2
+    np.testing.assert_allclose(variance(R, m, d), expected, rtol=1e-9, atol=1e-15)
+
+
+def test_in_one_dimension_each_row_is_a_block():
     for m in (1, 2, 9):
         iid = theory.fourier_variance(R, m)
         np.testing.assert_allclose(theory.orthogonal_fourier_variance(R, m, 1), iid)
