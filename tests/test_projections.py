@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy.stats import ortho_group
+from scipy.stats import ortho_group, qmc
 
 from performer_course import projections
 from performer_course.projections import METHODS, SPECTRAL
@@ -136,7 +136,7 @@ def test_sobol_points_at_the_edge_of_the_cube_are_finite(monkeypatch):
         def random_base2(self, _):
             return np.array([[0.0] * self.d, [1 - 2.0**-30] * self.d])
 
-    monkeypatch.setattr(projections.qmc, "Sobol", Edge)
+    monkeypatch.setattr(qmc, "Sobol", Edge)
     W = projections.sobol(generator(), 2, 3)
     assert np.isfinite(W).all()
     np.testing.assert_allclose(W[0], -W[1], rtol=1e-6)
