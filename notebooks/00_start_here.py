@@ -14,8 +14,9 @@
 # `make lab` opens it in the folder `my/`, which holds your own copies. The lessons there come without
 # their outputs, so that you can guess a number before you run the cell that prints it; in
 # `notebooks/` they stand with all their numbers and figures. Write into your copies whatever you
-# like: nothing that you wrote is ever overwritten, and git does not see it. When a lesson has
-# changed and you have, too, `make lab` says so and keeps yours.
+# like: nothing that you wrote is ever overwritten, and git does not see it. When the course has a
+# newer version of a copy that you have changed (running its cells counts), `make lab` says so and
+# keeps yours.
 
 # %%
 import re
@@ -35,7 +36,10 @@ from performer_course.figures import COLORS, DASHES, show
 # - **Calculus.** Integrals, the series of $e^t$, and what $e^{i\theta}$ is.
 # - **NumPy.** Shapes, broadcasting, sums along an axis.
 #
-# That is all. Kernels, Fourier transforms, random features and transformers are built from there.
+# Kernels, Fourier transforms, random features and transformers are built from there. A few lessons
+# ask for one thing more, which their box names: Lagrange multipliers (01), ridge regression (04), the QR
+# factorisation (05), Kronecker products and Monte Carlo integration (06), the chain rule (12), singular
+# values and geometric series (13).
 #
 # ## 2. Five minutes with pencil and paper
 #
@@ -258,8 +262,8 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 # %% [markdown]
 # ## 5. One set of symbols
 #
-# They mean the same in every lesson and in the package. Shapes are in parentheses. A batch may stand
-# in front of any of them.
+# They mean the same in every lesson and in the package, but for the few below the table. Shapes are in
+# parentheses. A batch may stand in front of any of them.
 #
 # | symbol | shape | what it is | from |
 # |---|---|---|---|
@@ -287,7 +291,9 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 #
 # Some letters have a second job, and the lesson says so: $K$ is a kernel or the keys, $z$ a sum of
 # vectors or a part of a state, $n$ a number of points or the width of a transformer, $p$ a number
-# of points or a degree.
+# of points or a degree, $S$ the number of keys or, in lesson 11, the weighted values of a state, $b$
+# phases, a shift (12) or a band (13), $c$ a constant, a centre or the maxima of a state, $D$ row sums
+# or a power of two (06), $k$ a key, a kernel of $\delta$, or a degree.
 #
 # ## 6. Words
 #
@@ -388,9 +394,9 @@ checks.variance_of_mean(lambda variance, m: variance / m)
 #
 # Every lesson chooses its array library once, with `xp = get_backend()`, and says `xp` from then on.
 # Without a GPU it is NumPy, and you need not think of it again. With an NVIDIA GPU, once:
-# `make lab EXTRAS=gpu-cuda12` (or `gpu-cuda13`) adds CuPy to what you have. Then
-# `PERFORMER_BACKEND=cupy make lab`, or write `%env PERFORMER_BACKEND=cupy` into a first cell and
-# restart. The value `auto` takes a GPU where there is one. For a name that does not exist, the error
+# `make lab EXTRAS=gpu-cuda12` adds CuPy to what you have (`gpu-cuda13` for CUDA 13, on a fresh
+# `.venv`). Then `PERFORMER_BACKEND=cupy make lab`, or write `%env PERFORMER_BACKEND=cupy` into a first
+# cell and restart the kernel. The value `auto` takes a GPU where there is one. For a name that does not exist, the error
 # lists those that do:
 
 # %%
@@ -420,7 +426,7 @@ print(get_backend("auto").__name__)
 # %% [markdown]
 # ## Take away
 #
-# - Linear algebra, some probability and NumPy are enough.
+# - Linear algebra, some probability, calculus and NumPy are enough to begin.
 # - The box at the head of a lesson says how long it takes and what it needs.
 # - A wrong answer to an exercise gets a hint. Ask early.
 #

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Compute what is near, summarise what is far
 #
-# > **50 minutes.** Needs: lessons 07 and 10 (attention, linear attention, the rank of its matrix),
-# > 09 (positive features); singular values, geometric series.
+# > **50 minutes.** Needs: lessons 07, 09 and 10 (attention, positive features, linear attention
+# > and the rank of its matrix); singular values, geometric series.
 # >
 # > Afterwards you can summarise a far cluster by a few numbers and bound the error, tell from
 # > singular values which blocks of a matrix may be summarised, compute attention in a band in time

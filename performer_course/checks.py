@@ -105,10 +105,11 @@ def _check(judge=None, *, in_place=False):
     return check
 
 
-def _judge(found, expected, slips=(), rtol=1e-9, atol=1e-12):
+def _judge(found, expected, slips=(), rtol=1e-9, atol=1e-12, cases=()):
     """Pass where `found` equals `expected`; else raise the hint of the first slip it equals.
 
-    slips: pairs (value the slip gives, hint). Arrays compare by shape and then by entry.
+    slips: pairs (value the slip gives, hint). Arrays compare by shape and then by entry. cases:
+    what the first axis stands for, in words, where the answer was asked for one after the other.
     """
     found = _numbers(found)
     expected = np.asarray(expected, dtype=float)
@@ -126,12 +127,16 @@ def _judge(found, expected, slips=(), rtol=1e-9, atol=1e-12):
         raise Hint(f"the result has shape {found.shape}, and {expected.shape} is needed.")
     worst = np.unravel_index(np.argmax(np.abs(found - expected)), expected.shape)
     place = f" at {tuple(int(i) for i in worst)}" if worst else ""
+    if cases:
+        place = f" for {cases[worst[0]]}"
     got, needed = _told_apart(found[worst], expected[worst])
     raise Hint(f"found {got}{place}, expected {needed}.")
 
 
 def _told_apart(a, b):
     """a and b as texts, with as many digits as it takes to differ."""
+    if float(a).is_integer() and float(b).is_integer():
+        return f"{a:.0f}", f"{b:.0f}"
     for digits in (4, 8, 17):
         texts = f"{a:.{digits}g}", f"{b:.{digits}g}"
         if texts[0] != texts[1]:
@@ -251,6 +256,7 @@ def variance_of_mean(answer):
             ),
             (table(lambda variance, m: 1 / m), "the variance of one number must enter."),
         ],
+        cases=[f"variance = {variance:g}, m = {m}" for variance, m in grid],
     )
 
 
@@ -357,6 +363,7 @@ def highest_degree(degree):
                 "the whole Gram matrix counts, n² numbers, not its triangle alone.",
             ),
         ],
+        cases=[f"d = {d}, n = {n}" for d, n in grid],
     )
 
 
@@ -720,7 +727,7 @@ def estimate_kernel(estimate):
                 (np.cos(phase).sum(1), "a mean, not a sum: divide by m."),
                 (
                     np.cos(2 * np.pi * phase).mean(1),
-                    "the estimate is 4π² times too sharp: is there a 2π inside the cosine?",
+                    "this is the estimate at 2πδ: is there a 2π inside the cosine?",
                 ),
                 (np.sin(phase).mean(1), "the sine averages to 0: it is the cosine that stays."),
                 (np.exp(phase).mean(1), "exp(ωᵀδ) lacks its i: take the cosine."),
@@ -806,8 +813,8 @@ def _leftover(V, turns):
     same = np.isclose(V[:, None], V[None]).all(axis=-1)  # (M, M)
     if same.sum(axis=1).max() == 1:
         return (
-            "one phase for a direction leaves cos(ωᵀ(x + y) + 2b) behind, whatever b is: take "
-            "each direction more than once."
+            "each direction has one phase here, and its leftover does not cancel: take each "
+            "direction twice, with two phases."
         )
     if np.allclose(np.abs(same @ turns), same.sum(axis=1)):
         return "all phases of a direction leave the same behind: 2b, not b, is in the leftover."
@@ -935,6 +942,7 @@ def directions_needed(needed):
             (np.ceil(plain), "at least one direction, even where the error is 0."),
             (np.floor(plain), "rounding down leaves the error above ε: round up."),
         ],
+        cases=[f"ε = {eps:g}, r = {r:g}" for eps, r in grid],
     )
 
 
@@ -1900,10 +1908,10 @@ def features_needed(needed):
         (np.maximum(1, np.ceil(real)), "round the directions up, then count their features."),
         (table(whole=np.round), "the nearest number may leave the error above ε: round up."),
         (table(wrong_waves(lambda s: 2 * math.sinh(s / 2))), "sinh enters squared."),
-        (table(wrong_waves(lambda s: 2 * math.sinh(s) ** 2)), "half of ‖x ∓ y‖² under the sinh."),
+        (table(wrong_waves(lambda s: 2 * math.sinh(s) ** 2)), "sinh takes half of ‖x ∓ y‖²."),
         (
             table(instead(1, lambda p, m: math.exp(p))),
-            "positive: e^{‖x+y‖²} − 1: the mean's square is off.",
+            "positive: e^{‖x+y‖²} − 1: the −1, the square of the mean, is missing.",
         ),
         (table(instead(2, lambda p, m: wave(m))), "hyperbolic: the error depends on x + y."),
         (table(instead(0, lambda p, m: wave(p))), "trigonometric: the error depends on x − y."),
@@ -1920,7 +1928,16 @@ def features_needed(needed):
         (right[:, ::-1], "the order is trigonometric, positive, hyperbolic."),
         (right[:, [0, 2, 1]], "the order is trigonometric, positive, hyperbolic."),
     ]
-    _judge([needed(x, y, eps) for x, y, eps in grid], right, slips)
+    _judge(
+        [needed(x, y, eps) for x, y, eps in grid],
+        right,
+        slips,
+        cases=[
+            f"‖x + y‖² = {((x + y) ** 2).sum():.3g}, ‖x − y‖² = {((x - y) ** 2).sum():.3g}, "
+            f"ε = {eps:g}"
+            for x, y, eps in grid
+        ],
+    )
 
 
 # Lesson 10
@@ -2109,7 +2126,7 @@ def directions_for_attention(needed):
             (table(mean_excess, power=0.0), "q and k are scaled by d^{−1/4} first."),
             (table(mean_excess, power=-0.5), "d^{−1/4} on q and on k: the product has d^{−1/2}."),
             (table(mean_excess, sign=-1), "the exponent has q' + k', not q' − k'."),
-            (table(lambda s: np.exp(s).mean()), "e^{‖q'+k'‖²} − 1: the square of the mean is off."),
+            (table(lambda s: np.exp(s).mean()), "the −1, the square of the mean, is missing."),
             (
                 table(lambda s: np.expm1(s.mean())),
                 "the mean of the exponentials, not of the norms.",
@@ -2185,6 +2202,7 @@ def directions_for_attention(needed):
                 "the relative variance: over the square of the weight.",
             ),
         ],
+        cases=[f"q of shape {q.shape}, target {target:g}" for q, k, target in cases],
     )
 
 
@@ -2569,7 +2587,10 @@ def centred_estimates(estimate):
                 (products() / (key * query), "the factors are turned round: e^{+bᵀy}, e^{+cᵀ…}."),
                 (products(b=c, c=b) * key * query, "b belongs to x, and c to y."),
                 (products(b=-b, c=-c) * key * query, "subtract b and c; do not add them."),
-                (products(b=0 * b, c=0 * c), "b and c are not used: is this positive(x), (y)?"),
+                (
+                    products(b=0 * b, c=0 * c),
+                    "b and c are not used: these are the features of x and y.",
+                ),
                 (m * right, "a mean over the directions, not a sum: 1/m."),
                 (right / m, "1/√m for each of the two φ, so 1/m together."),
                 (np.exp(x @ y.T), "this is exact: use the features of W."),
@@ -2852,6 +2873,10 @@ def smallest_chunk(choose):
             (2 * right, "the half of it is enough: the smallest power of two is asked for."),
             (np.maximum(1, right // 2), "one step too early: launching takes more than `work`."),
             (np.maximum(2, right), "one token may be a chunk: the powers start with 1."),
+        ],
+        cases=[
+            f"L = {L}, kernels = {kernels}, cost = {cost:g}, work = {work:g}"
+            for L, kernels, cost, work in cases
         ],
     )
 

@@ -123,7 +123,7 @@ def test_04_with_a_phase_the_diagonal_scatters_and_without_it_is_one():
     assert spread**2 == pytest.approx(1 / (2 * F))
     assert theory.fourier_phase_variance(9.0, F) == pytest.approx(1 / F)
     assert theory.fourier_variance(9.0, F // 2) == pytest.approx(1 / F)
-    assert states("04", "$(1 + \\frac12 - 1)/F = 1/2F$", "$F = 1000$", f"{100 * spread:.1f} %")
+    assert states("04", "$(1 + \\frac12 - 1)/F = 1/(2F)$", "$F = 1000$", f"{100 * spread:.1f} %")
     rng = np.random.default_rng(0)
     squares = []
     for _ in range(500):

@@ -2069,7 +2069,10 @@ WRONG = {
         (lambda variance, m: variance / m**2, "divide that by m²"),
         (lambda variance, m: math.sqrt(variance) / m, "take its variance"),
         (lambda variance, m: 1 / m, "must enter"),
-        (lambda variance, m: variance * (1 + 1e-6) / m, "found 4.000004 at (8,), expected 4."),
+        (
+            lambda variance, m: variance * (1 + 1e-6) / m,
+            "found 4.000004 for variance = 4, m = 1, expected 4.",
+        ),
     ],
     "quadratic_features": [
         (lambda x: pairs(x, 1), "count half: is there a √2"),
@@ -2106,7 +2109,7 @@ WRONG = {
         (last_degree(lambda d, n, p: math.comb(d + p, p) - 1 <= n), "the constant 1"),
         (last_degree(lambda d, n, p: math.comb(d + p, p) <= n**2), "that is compared with n²"),
         (last_degree(lambda d, n, p: math.comb(d + p, p) <= n / 2), "not the half of it"),
-        (lambda d, n: n / d, "found 2500 at (3,), expected 98"),
+        (lambda d, n: n / d, "found 2500 for d = 2, n = 5000, expected 98"),
     ],
     "distance_to_mean": [
         (lambda *values: np.sqrt(apart()(*values)), "without the root"),
@@ -2280,8 +2283,8 @@ WRONG = {
         (lambda k, w: trapezoid(k, w, wave=np.ones_like), "where is cos(ωδ)?"),
     ],
     "without_leftover": [
-        (lambda W: (W, np.full(len(W), np.pi / 4)), "take each direction more than once"),
-        (lambda W: (W, np.linspace(0, 6, len(W))), "take each direction more than once"),
+        (lambda W: (W, np.full(len(W), np.pi / 4)), "take each direction twice"),
+        (lambda W: (W, np.linspace(0, 6, len(W))), "take each direction twice"),
         (twofold(np.pi), "2b, not b, is in the leftover"),
         (twofold(0.0), "2b, not b, is in the leftover"),
         (twofold(np.pi / 4), "Draw the angles 2b on a circle"),
@@ -2327,7 +2330,7 @@ WRONG = {
         (rounded(half_variance, math.floor), "round up."),
         (rounded(half_variance, float), "is a whole number"),
         (rounded(half_variance, least=0), "at least one direction"),
-        (rounded(lambda eps, gap: 1 / eps), "found 77 at (11,), expected 2958"),
+        (rounded(lambda eps, gap: 1 / eps), "found 77 for ε = 0.013, r = 3, expected 2958"),
         (lambda eps, r: [RIGHT["directions_needed"][0](eps, r)], "(13,) is needed"),
         (
             lambda eps, r: math.floor(half_variance(eps, 1 - math.exp(-(r**2)))) + 1,
@@ -2817,8 +2820,11 @@ WRONG = {
         ),
         (three(relative, whole=round), "the nearest number"),
         (three(waves_of(lambda s: 2 * math.sinh(s / 2))), "sinh enters squared"),
-        (three(waves_of(lambda s: 2 * math.sinh(s) ** 2)), "under the sinh"),
-        (three(one_error(1, lambda p, m: math.exp(p))), "square is off"),
+        (three(waves_of(lambda s: 2 * math.sinh(s) ** 2)), "sinh takes half"),
+        (
+            three(one_error(1, lambda p, m: math.exp(p))),
+            "positive: e^{‖x+y‖²} − 1: the −1, the square of the mean, is missing",
+        ),
         (three(one_error(2, lambda p, m: math.cosh(m) - 1)), "depends on x + y"),
         (three(one_error(0, lambda p, m: math.cosh(p) - 1)), "depends on x − y"),
         (three(one_error(2, lambda p, m: math.expm1(p) / 2)), "not half the error of positive"),
@@ -2928,7 +2934,7 @@ WRONG = {
         (pairwise(power=0.0), "scaled by d^{−1/4} first"),
         (pairwise(power=-0.5), "the product has d^{−1/2}"),
         (pairwise(sign=-1), "not q' − k'"),
-        (pairwise(lambda s: np.exp(s).mean()), "the square of the mean is off"),
+        (pairwise(lambda s: np.exp(s).mean()), "the −1, the square of the mean, is missing"),
         (pairwise(lambda s: math.expm1(s.mean())), "the mean of the exponentials"),
         (pairwise(lambda s: np.expm1(s / 2).mean()), "without the ½"),
         (pairwise(lambda s: np.expm1(s**0.5).mean()), "the norm enters squared"),

@@ -247,7 +247,7 @@ def test_a_lesson_that_the_course_drops_goes_unless_the_learner_wrote_in_it(cour
 def test_what_is_kept_is_named_with_the_way_to_the_new_one(course, monkeypatch, capsys):
     monkeypatch.setattr(lab, "fill", course.fill)
     lab.main()
-    assert "my/: 4 copies" in capsys.readouterr().out
+    assert "my/: 4 files" in capsys.readouterr().out
     course.write("01.ipynb", "my answer")
     course.publish("01.ipynb", "second")
     lab.main()

@@ -89,7 +89,7 @@ def place(path: Path, content: bytes) -> None:
 def main() -> int:
     written, kept = fill()
     if written:
-        print(f"my/: {len(written)} copies for you, new or brought up to date.")
+        print(f"my/: {len(written)} files, your copies of the course, new or brought up to date.")
     if kept:
         print("my/: the course has other versions of these copies. Yours stay as they are:")
         print(*(f"  my/{name}" for name in kept), sep="\n")

@@ -75,8 +75,8 @@ checks.spectral_density(spectral_density)
 # ## To think about
 #
 # For which $a > 0$ is $k(\delta) = e^{-|\delta|^a}$ a kernel on the real line? Try some values of $a$
-# below and above 2 with Gram matrices of points on a grid. (Schoenberg settled it in
-# 1938, *Transactions of the AMS* 44, 522–536.)
+# below and above 2 with Gram matrices of points on a coarse and on a fine grid. (Schoenberg settled it
+# in 1938, *Transactions of the AMS* 44, 522–536.)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # Exactly for $0 < a \le 2$.

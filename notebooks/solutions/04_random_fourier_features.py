@@ -88,7 +88,7 @@ checks.directions_needed(directions_needed)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # At $r = 0$ cosine and sine are exact, because $\cos^2 + \sin^2 = 1$ for every draw. Cosine with a
-# phase is not: its formula leaves the variance $(1 + \frac12 - 1)/F = 1/2F$, half of what both have
+# phase is not: its formula leaves the variance $(1 + \frac12 - 1)/F = 1/(2F)$, half of what both have
 # at large $r$. So the one Gram matrix has ones on its diagonal, and the other has
 # $s_i^2 = \|\varphi(x_i)\|^2$, which scatters around 1.
 #

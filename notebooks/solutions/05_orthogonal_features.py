@@ -87,9 +87,11 @@ checks.orthogonal_directions(orthogonal_directions)
 # But $W$ is not a Gaussian matrix, although each row alone is $\mathcal{N}(0, I_d)$. If all its
 # entries were jointly Gaussian, uncorrelated rows would be independent, and two independent
 # Gaussian vectors are orthogonal with probability zero. These are always orthogonal. The dependence
-# shows as soon as one looks at squares. For a unit vector $u$ the coordinates $\theta_i$ of a
-# uniform point on the sphere have $\mathbb{E}[\theta_1^2 \theta_2^2] = 1/(d(d + 2))$, and the
-# squared lengths are independent with mean $d$, so
+# shows as soon as one looks at squares. For a unit vector $u$ let $\theta_i$ be its inner product with
+# the direction of $\omega_i$, so that $\omega_i^\top u = \|\omega_i\|\, \theta_i$. Seen from the random
+# directions $u$ is a uniform point on the sphere, and the $\theta_i$ are coordinates of it:
+# $\mathbb{E}[\theta_1^2 \theta_2^2] = 1/(d(d + 2))$. The squared lengths are independent with mean $d$,
+# so
 #
 # $$\operatorname{Cov}\bigl((\omega_1^\top u)^2, (\omega_2^\top u)^2\bigr) = \frac{d^2}{d (d + 2)} - 1
 # = -\frac{2}{d + 2} .$$

@@ -64,15 +64,15 @@ checks.trigonometric_attention(trigonometric_attention)
 # ## 3. Bring the keys nearer
 #
 # The relative error of a trigonometric weight grows with $\|q_i - k_j\|$. So shift the keys: give
-# keys $k'$ of the same softmax attention, for every query and whatever the values are, for which
-# the mean of $\|q_i - k'_j\|^2$ over all pairs is least. The queries stay.
+# keys $\tilde k$ of the same softmax attention, for every query and whatever the values are, for which
+# the mean of $\|q_i - \tilde k_j\|^2$ over all pairs is least. The queries stay.
 
 
 # %% nbgrader={"grade": false, "grade_id": "nearer_keys", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def nearer_keys(q, k):
-    """q (L, d), k (S, d) → k' (S, d)."""
+    """q (L, d), k (S, d) → the new keys (S, d)."""
     ### BEGIN SOLUTION
-    # k' = k + u multiplies all weights of a query by exp(qᵀu/√d), which cancels; the mean of
+    # k + u multiplies all weights of a query by exp(qᵀu/√d), which cancels; the mean of
     # ‖q − k − u‖² is least where u is the mean of q − k.
     return k + q.mean(axis=0) - k.mean(axis=0)
     ### END SOLUTION

@@ -70,7 +70,7 @@ checks.merge_states(merge_states)
 
 # %% nbgrader={"grade": false, "grade_id": "shrunk_recall", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def shrunk_recall(n, d):
-    """n ≥ 1 unit keys in d dimensions → (the best a, its relative squared error)."""
+    """n ≥ 1 independent random unit keys in d dimensions → (the best a, its relative squared error)."""
     ### BEGIN SOLUTION
     noise = (n - 1) / d  # error (1 − a)² + a² noise; its derivative is 0 at
     a = 1 / (1 + noise)

@@ -65,8 +65,8 @@ checks.centred_estimates(centred_estimates)
 # ## 3. An output without its leading bias
 #
 # `attend(W)` returns the output, an array (L, e), of attention with the directions $W$. With $m$
-# directions its mean is $o + \beta/m$ plus terms of order $m^{-2}$, for an unknown $\beta$. You have $2m$
-# independent directions. Combine outputs so that $\beta$ drops out, and use all directions alike.
+# directions its mean is $o + \beta/m$ plus terms of order $m^{-2}$, with the exact output $o$ and an
+# unknown $\beta$. You have $2m$ independent directions. Combine outputs so that $\beta$ drops out, and use all directions alike.
 
 
 # %% nbgrader={"grade": false, "grade_id": "less_biased", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -102,7 +102,7 @@ checks.near_and_rest(near_and_rest)
 # Which of the two could copy one token over half a sequence, and which could copy each?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# Through $n$ layers of band $b$ information moves up to $n b$ tokens, so it takes $L/2b$ layers to
+# Through $n$ layers of band $b$ information moves up to $n b$ tokens, so it takes $L/(2b)$ layers to
 # half a sequence: 32 for the lesson's $L = 512$ and $b = 8$. With a far field every token reaches
 # every other in the first layer. But it travels in a sum over all keys, of $F$ features by $e + 1$
 # numbers, in which it is one term among $L$.

@@ -41,7 +41,8 @@ checks.smallest_chunk(smallest_chunk)
 #
 # The function below divides the rows of a score matrix by their largest absolute value, so that none is
 # above 1, and leaves rows of zeros as they are. It is correct, and on a GPU it waits up to four times for each row.
-# Find the four places. Then write it without any: whole arrays, no loop, nothing that needs a value.
+# Find the four places. Then write it without any: whole arrays, no loop, nothing that needs a value, and
+# functions of `xp` rather than methods such as `x.max()`.
 
 # %%
 
@@ -78,7 +79,8 @@ checks.bounded(bounded)
 # ## 3. The roof of a decoding step
 #
 # One new token: a state of $m$ features absorbs it and is read once. Per head that is two projections of
-# one row, $2 m d$ FLOPs each; the update $S \leftarrow e^{c - c'} S + e^{h - c'} v^\top$, of three FLOPs an entry; and
+# one row, $2 m d$ FLOPs each; the update $S \leftarrow e^{c - c'} S + e^{h - c'} v^\top$, of three FLOPs an entry
+# (lesson 11: $h$ the logarithms of the key's features, $c$ the maxima before it and $c'$ after it); and
 # the product of the weights with $S$, two FLOPs an entry. Leave out whatever has only $m$ entries in all. The
 # state $S$, $(m, e)$, is read and written once, and $W$, $(m, d)$, is read once *for all heads together*. Count no other bytes.
 # Numbers have `itemsize` bytes. Return the lower bound in seconds for `heads` heads on a device of `rate`

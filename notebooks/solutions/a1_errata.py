@@ -83,7 +83,7 @@ checks.repaired_attention(repaired_attention)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # The factor $1/\sqrt{2m}$ would stand on $\varphi(x)$ and on $\varphi(y)$, so it multiplies
-# numerator and denominator by the same $1/2m$ and cancels. It would be an error where kernel values
+# numerator and denominator by the same $1/(2m)$ and cancels. It would be an error where kernel values
 # themselves are wanted.
 #
 # With more queries than keys, and more than one key, `A.sum(axis=0)` has one entry for each key
