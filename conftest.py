@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 from tools.setting import ENVIRONMENT
 
 os.environ.update(ENVIRONMENT)
+os.environ.pop("PYTEST_ADDOPTS", None)  # read by now, and not meant for the runs that tests start
 # Plug-ins of pytest may have imported NumPy before this line, and its BLAS reads the environment
 # only once.
 threadpool_limits(limits=1)

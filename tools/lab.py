@@ -13,8 +13,9 @@ import json
 import os
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-NOTEBOOKS, MY = ROOT / "notebooks", ROOT / "my"
+from tools.setting import NOTEBOOKS, ROOT
+
+MY = ROOT / "my"
 RECORD = ".put.json"
 
 

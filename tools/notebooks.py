@@ -15,6 +15,7 @@ import base64
 import hashlib
 import importlib
 import os
+import re
 import sys
 import time
 import tomllib
@@ -124,9 +125,16 @@ def repository(root: Path = ROOT) -> str | None:
     """The address of the repository, from which all buttons are made; None while it is not set."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     address = project.get("urls", {}).get("Repository")
-    if address and not address.startswith(GITHUB):
-        raise ValueError(f"Repository: Binder and Colab open {GITHUB}…, got {address}")
+    if address and not re.fullmatch(rf"{GITHUB}[\w.-]+/[\w.-]+(?<!\.git)", address):
+        raise ValueError(f"Repository: Binder and Colab open {GITHUB}owner/name, got {address}")
     return address
+
+
+def write_exercise(nb: nbformat.NotebookNode, source: Path) -> None:
+    """Write what students get of the solution `nb`, made from `source`."""
+    folder = source.parent.parent / "exercises"
+    exercise = with_colab(student(nb), source.stem, repository())
+    write(exercise, folder / source.with_suffix(".ipynb").name)
 
 
 def write(nb: nbformat.NotebookNode, path: Path) -> None:
@@ -145,8 +153,7 @@ def build(source: Path) -> float:
         keep_volatile_outputs(nb, nbformat.read(path, as_version=4))
     write(nb, path)
     if source.parent.name == "solutions":
-        exercise = with_colab(student(nb), source.stem, repository())
-        write(exercise, source.parent.parent / "exercises" / path.name)
+        write_exercise(nb, source)
     for cell in nb.cells:
         if "readme" in cell.metadata.get("tags", ()):
             (source.parent / "picture.png").write_bytes(base64.b64decode(_picture(cell)))
