@@ -57,6 +57,36 @@ def test_01_hyperplanes_are_conics_and_without_linear_terms_symmetric_ones():
     np.testing.assert_allclose(features.monomials(-x, 2), three, rtol=1e-14)
 
 
+def test_01_a_hyperplane_may_be_any_conic_down_to_nothing_and_everything():
+    # (x₁, x₂) of points on each, and what it says of 1, x₁, x₂, x₁², x₁x₂, x₂² adds up to zero
+    t = np.linspace(-2, 2, 9)
+    conics = {
+        "an ellipse": ((np.cos(t), np.sin(t) / 2), [-1, 0, 0, 1, 0, 4]),
+        "a parabola": ((t, t**2), [0, 0, -1, 1, 0, 0]),
+        "a hyperbola": ((np.exp(t), np.exp(-t)), [-1, 0, 0, 0, 1, 0]),
+        "a line": ((t, 2 * t + 1), [1, 2, -1, 0, 0, 0]),
+        "two lines": ((np.append(t, 0 * t), np.append(0 * t, t)), [0, 0, 0, 0, 1, 0]),
+        "a single point": (([0.0], [0.0]), [0, 0, 0, 1, 0, 1]),
+        "nothing at all": (([], []), [1, 0, 0, 1, 0, 1]),
+    }
+    everything = "for the hyperplane on which the first coordinate is 1, everything"
+    assert states("01", *conics, everything)
+
+    def lifted(x):  # in the order of the question
+        return features.monomials(x, 2, 1.0)[:, [5, 3, 4, 0, 1, 2]]
+
+    root = math.sqrt(2)
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    for points, polynomial in conics.values():
+        w = polynomial / np.array([1, root, root, 1, root, 1])
+        elsewhere = lifted(x) @ w
+        assert np.abs(elsewhere).min() > 1e-3
+        if len(points[0]):
+            np.testing.assert_allclose(lifted(np.stack(points, axis=1)) @ w, 0, atol=1e-13)
+        assert (elsewhere > 0).all() == (len(points[0]) < 2)  # no sign changes: no curve
+    np.testing.assert_allclose(lifted(x)[:, 0], 1)
+
+
 # 02
 
 
@@ -142,9 +172,24 @@ def test_04_a_phase_gives_each_point_a_penalty_of_its_own():
     inside = C + alpha * np.diag(s**-2.0)
     np.testing.assert_allclose(S @ inside @ S, K + alpha * np.eye(20), atol=1e-13)
     np.testing.assert_allclose(np.diag(C), 1)
-    square = 1.2
-    repaired = np.linalg.eigvalsh([[1, square], [square, 1]])
-    assert repaired[0] == pytest.approx(1 - square)
+
+
+def test_04_ones_written_into_the_diagonal_give_equal_points_a_negative_eigenvalue():
+    rng = np.random.default_rng(2)
+    x = np.repeat(rng.normal(size=(20, 2)), 2, axis=0)  # each point twice
+    phi = features.fourier_phase(x, projections.iid(rng, 30, 2), projections.phases(rng, 30))
+    squares = (phi**2).sum(axis=1)
+    long = 2 * np.argmax(squares[::2])
+    square = squares[long]
+    assert square > 1.05
+    repaired = phi @ phi.T
+    np.fill_diagonal(repaired, 1)
+    block = repaired[long : long + 2, long : long + 2]
+    np.testing.assert_allclose(block, [[1, square], [square, 1]])
+    assert states("04", "$1, s^2, s^2, 1$, with the eigenvalue $1 - s^2 < 0$")
+    assert np.linalg.eigvalsh(block)[0] == pytest.approx(1 - square)
+    assert np.linalg.eigvalsh(repaired)[0] <= 1 - square
+    assert np.linalg.eigvalsh(phi @ phi.T)[0] > -1e-12
 
 
 # 05
@@ -292,6 +337,25 @@ def test_09_near_keys_and_short_keys_have_nearly_one_error():
     assert correlation(3 * e[0], 0.3 * e[1], 0.3 * e[2]) < 0.95  # all norms small, it says
 
 
+@pytest.mark.parametrize("phi", [features.positive, features.hyperbolic])
+def test_09_a_ratio_of_two_weights_is_off_by_the_difference_of_their_errors(phi):
+    rng = np.random.default_rng(1)
+    x, y = np.array([[0.5, 0.2, 0.0]]), np.array([[0.1, 0.3, -0.2], [-0.3, 0.2, 0.3]])
+    exact = kernels.softmax(x, y)[0]
+    assert states("09", "to first order a ratio of two weights is off by $\\eta_1 - \\eta_2$ alone")
+    off, eta = [], []
+    for _ in range(100):
+        W = rng.normal(size=(10_000, 3))
+        weights = attention.linear_attention(phi(x, W), phi(y, W), np.eye(2))[0]
+        off.append(weights[0] / weights[1] * exact[1] / exact[0] - 1)
+        eta.append((phi(x, W) @ phi(y, W).T)[0] / exact - 1)
+    off, eta = np.array(off), np.array(eta)
+    size = np.abs(eta).max()
+    assert size < 0.05
+    np.testing.assert_allclose(off, eta[:, 0] - eta[:, 1], atol=3 * size**2)  # second order
+    assert np.abs(off).max() > 10 * size**2  # and more than that is left
+
+
 # 10
 
 
@@ -303,14 +367,34 @@ def test_10_multiples_of_the_features_of_keys_are_added_to_the_logits():
     plain = out(phi_q, phi_k, v)
     A = phi_q @ phi_k.T / (phi_q @ phi_k.sum(axis=0))[:, None]
     formula = c * A / (c * A).sum(axis=1, keepdims=True)
+    assert states("10", "\\frac{c_j A_{ij}}{\\sum_l c_l A_{il}}", "$\\ln c_j$ added to the logits")
     np.testing.assert_allclose(out(phi_q, c[:, None] * phi_k, v), formula @ v, rtol=1e-12)
     np.testing.assert_allclose(softmax(np.log(A) + np.log(c), axis=1), formula, rtol=1e-12)
     assert (np.abs(formula - A).max(axis=1) > 0.01).all()  # every row
-    for same in (out(phi_q, 7 * phi_k, v), out(c[:, None] * phi_q, phi_k, v)):
+    any_but_0 = np.array([[1.0], [-3.0], [0.5], [-2e-9], [1e9]])
+    for same in (out(phi_q, 7 * phi_k, v), out(any_but_0 * phi_q, phi_k, v)):
         np.testing.assert_allclose(same, plain, rtol=1e-12)
-    thrice, once = np.repeat(phi_k, [1, 3, 1, 1, 1], axis=0), np.repeat(v, [1, 3, 1, 1, 1], axis=0)
-    weighed = out(phi_q, np.array([1, 3, 1, 1, 1])[:, None] * phi_k, v)
-    np.testing.assert_allclose(out(phi_q, thrice, once), weighed, rtol=1e-12)
+    assert states("10", "may be multiplied by any number but 0")
+    assert (out(0 * phi_q, phi_k, v) == 0).all()
+
+
+def test_10_a_key_three_times_with_its_value_counts_three_and_a_masked_one_nothing():
+    rng = np.random.default_rng(2)
+    phi_q, phi_k = rng.uniform(0.1, 1, size=(2, 5, 8))
+    v, out = rng.normal(size=(5, 3)), attention.linear_attention
+    times = np.array([1, 3, 1, 1, 1])
+    assert states("10", f"occurs three times with its value is one key with $c_j = {times[1]}$")
+    weighed = out(phi_q, times[:, None] * phi_k, v)
+    thrice, values = np.repeat(phi_k, times, axis=0), np.repeat(v, times, axis=0)
+    np.testing.assert_allclose(out(phi_q, thrice, values), weighed, rtol=1e-12)
+    values[2:4] = 0  # the key, but not its value
+    assert np.abs(out(phi_q, thrice, values) - weighed).max() > 0.1
+    assert states("10", "a mask is the limit $c_j = 0$")
+    seen = np.array([True, False, True, True, True])
+    masked = out(phi_q, phi_k, v, key_mask=seen)
+    for least in (1e-3, 1e-6, 0.0):
+        near = out(phi_q, np.where(seen, 1, least)[:, None] * phi_k, v)
+        np.testing.assert_allclose(near, masked, rtol=0, atol=2 * least + 1e-14)
 
 
 def test_10_without_the_norm_of_the_keys_long_keys_win():
@@ -414,6 +498,16 @@ def test_13_bands_reach_as_far_as_they_are_wide_together_and_copy_each_token():
     for _ in range(layers):
         moved = near_far.near_field(q, k, moved, band)
     np.testing.assert_allclose(moved[L // 2 :], v[: L // 2], rtol=1e-12)
+
+    token, i = L // 2, np.arange(L)
+    q = 1e6 * k[i + np.clip(token - i, -band, band)]  # each row looks towards the one token
+    after = [v]
+    for _ in range(layers):
+        after.append(near_far.near_field(q, k, after[-1], band))
+    assert states("13", f"the band after its {layers} layers")
+    np.testing.assert_allclose(after[-1], np.tile(v[token], (L, 1)), rtol=1e-12)
+    assert np.abs(after[-2][0] - v[token]).max() > 0.1  # one layer less, and row 0 lacks it
+
     reach = np.linalg.matrix_power((np.abs(np.subtract.outer(range(40), range(40))) <= 3) * 1, 5)
     assert (np.flatnonzero(reach[20]) == np.arange(20 - 15, 20 + 16)).all()
 
@@ -423,8 +517,13 @@ def test_13_a_far_field_copies_one_token_and_not_each():
     v = rng.normal(size=(L, 3))
     phi_k = np.tile([0.0, 1.0], (L, 1))
     phi_k[5] = [1, 0]
-    one = attention.linear_attention(np.tile([1.0, 0.0], (L, 1)), phi_k, v)
+    alone, every = np.tile([1.0, 0.0], (L, 1)), np.ones((L, 2))
+    one = attention.linear_attention(alone, phi_k, v)
     np.testing.assert_allclose(one, np.tile(v[5], (L, 1)))
+    mean = attention.linear_attention(every, phi_k, v)  # the keys do not suffice
+    np.testing.assert_allclose(mean, np.tile(v.mean(axis=0), (L, 1)), rtol=1e-12)
+    assert np.abs(mean - v[5]).max() > 0.5
+    assert states("13", "and the queries have that feature alone")
     copy = np.eye(L // 2)  # the later half looks at the earlier one
     phi_q, phi_k = rng.uniform(size=(2, L // 2, F))
     far = attention.linear_attention(phi_q, phi_k, np.eye(L // 2))
@@ -438,10 +537,16 @@ def test_13_a_far_field_copies_one_token_and_not_each():
 # 14
 
 
-def intensity(heads, m=256, d=64, tokens=1):
+def intensity(heads, m=256, d=64, tokens=1, token_bytes=0):
     """FLOPs for a byte of exercise 3, with e = d in float32 and several tokens at once."""
     flops = heads * (tokens * 4 * m * d + (1 + 2 * tokens) * m * d + tokens * 2 * m * d)
-    return flops / (4 * (heads * 2 * m * d + m * d))
+    return flops / (4 * (heads * 2 * m * d + m * d) + heads * tokens * token_bytes)
+
+
+def enough_tokens(**counted):
+    """The first number of tokens for which many heads lie under the flat roof."""
+    ridge = LESSON_14["FLOP/s"] / LESSON_14["bytes/s"]
+    return next(T for T in range(1, 1000) if intensity(10**6, tokens=T, **counted) >= ridge)
 
 
 def test_14_only_several_tokens_at_once_change_the_intensity_much():
@@ -465,8 +570,18 @@ def test_14_the_peaks_are_those_of_the_lesson():
     flops, moved = LESSON_14["FLOP/s"], LESSON_14["bytes/s"]
     text = (NOTEBOOKS / "14_on_the_gpu.py").read_text(encoding="utf-8")
     assert f'PEAK = {{"bytes": {moved / 1e12}e12, "fp32": {flops / 1e12}e12' in text
-    assert states("14", f"{flops / 1e12} TFLOP/s", f"{moved / 1e12} TB/s", "about twenty tokens")
+    assert states("14", f"{flops / 1e12} TFLOP/s", f"{moved / 1e12} TB/s")
     assert states("14", f"flat from {flops / moved:.0f} FLOPs for each byte on")
+
+
+def test_14_some_two_dozen_tokens_reach_the_flat_roof():
+    T, m, d = enough_tokens(), 256, 64
+    assert states("14", "some two dozen tokens", f"{T} by this count")
+    q_k_v_and_outputs = 4 * 4 * d  # of a token, in a head
+    T = enough_tokens(m=m, d=d, token_bytes=q_k_v_and_outputs)
+    assert states("14", f"{T} for $m = {m}$ if one counts the ${q_k_v_and_outputs // d} T d$ bytes")
+    most = intensity(10**6, tokens=10**7, token_bytes=q_k_v_and_outputs)
+    assert most == pytest.approx(m / 2, rel=1e-3)  # no number of tokens goes beyond it
 
 
 # a1
@@ -512,6 +627,22 @@ def test_a1_what_finds_each_error_of_the_listing():
         turned = weights_of(q * d**-0.25, k * d**-0.25, -W[:20], doubled)
         assert np.abs(output(many) - right).max() < 0.1
         assert np.allclose(output(few), output(turned), rtol=1e-9) == (not doubled)
+
+
+def test_a1_products_of_hyperbolic_features_stay_when_w_turns_and_positive_ones_do_not():
+    assert states(
+        "a1",
+        "hyperbolic features have and positive ones lack: their products do not change when $W$",
+    )
+    rng = np.random.default_rng(2)
+    x, W = rng.normal(size=(6, 4)), rng.normal(size=(9, 4))
+    kept = []
+    for phi in (features.hyperbolic, features.positive, features.fourier, features.trigonometric):
+        here, there = phi(x, W), phi(x, -W)
+        assert not np.allclose(here, there)  # the features themselves change in each
+        if np.allclose(here @ here.T, there @ there.T, rtol=1e-12):
+            kept.append(phi)
+    assert kept == [features.hyperbolic, features.fourier, features.trigonometric]
 
 
 def test_a1_the_doubled_exponential_costs_the_stated_factor():

@@ -91,8 +91,9 @@ checks.distance_to_mean(distance_to_mean)
 #
 # A hyperplane is the set where $w^\top \varphi(x) = b$. Written out, that is a polynomial of degree
 # at most two in $x_1$ and $x_2$, set to zero. So back in the plane it is a conic section: an
-# ellipse, a parabola, a hyperbola, a line, two lines, or a degenerate case such as a single point
-# or nothing at all. Every such polynomial occurs, because the six coordinates are multiples of all
+# ellipse, a parabola, a hyperbola, a line, two lines, or a degenerate case: a single point, nothing
+# at all, or, for the hyperplane on which the first coordinate is 1, everything, since all the lifted
+# points lie in it. Every such polynomial occurs, because the six coordinates are multiples of all
 # the monomials up to degree two. What the lesson's three coordinates lack are the linear terms:
 # there $\varphi(-x) = \varphi(x)$, so its conics are symmetric about the origin. With them a circle
 # may lie anywhere; the one of radius 3 around $(2, 1)$, for instance, is the hyperplane

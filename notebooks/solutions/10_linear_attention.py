@@ -97,8 +97,8 @@ checks.directions_for_attention(directions_for_attention)
 # every row, because the ratio of two of them is multiplied by $c_j / c_l$ (and with positive
 # features none is zero). The new attention is the old one with $\ln c_j$ added to the logits of key
 # $j$: some keys count more, for all queries alike. Several things you know are of this kind. A key
-# that occurs three times is one key with $c_j = 3$; a mask is the limit $c_j = 0$; and if one
-# forgets the factor $e^{-\|k_j'\|^2/2}$ of a positive feature, that is $c_j = e^{\|k_j'\|^2/2}$,
-# and long keys win. A query's features, in contrast, may be multiplied by anything, because each
-# row has a denominator of its own. And to add a constant $a$ to every logarithm is the case of
-# equal $c_j = e^a$.
+# that occurs three times with its value is one key with $c_j = 3$; a mask is the limit $c_j = 0$;
+# and if one forgets the factor $e^{-\|k_j'\|^2/2}$ of a positive feature, that is
+# $c_j = e^{\|k_j'\|^2/2}$, and long keys win. A query's features, in contrast, may be multiplied by
+# any number but 0, because each row has a denominator of its own. And to add a constant $a$ to every
+# logarithm is the case of equal $c_j = e^a$.

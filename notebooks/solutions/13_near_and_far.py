@@ -108,10 +108,11 @@ checks.near_and_rest(near_and_rest)
 # numbers, in which it is one term among $L$.
 #
 # One token, the same for all rows, either can copy: the far field at once, if some feature is large
-# for that key and small for all others, and the band after its 32 layers, if each has scores sharp
-# enough to pass the token on. To copy *each* token over half a sequence is another matter. That
-# matrix has $L/2$ rows with a one in a different column each, so all its $L/2$ singular values are
-# 1. A far field of one map has rank $F$ at most, so in one layer it misses the matrix by at least
-# $L/2 - F$ in squared Frobenius norm, of $L/2$. The band can do it, because a shift by $b$ tokens
-# lies in the band, and 32 such shifts, one after the other, are the copy. So reach is not capacity:
-# the far field has the first, the band the second, and exact attention has both, at $O(L^2)$.
+# for that key and small for all others, and the queries have that feature alone; the band after its
+# 32 layers, if each has scores sharp enough to pass the token on. To copy *each* token over half a
+# sequence is another matter. That matrix has $L/2$ rows with a one in a different column each, so
+# all its $L/2$ singular values are 1. A far field of one map has rank $F$ at most, so in one layer
+# it misses the matrix by at least $L/2 - F$ in squared Frobenius norm, of $L/2$. The band can do it,
+# because a shift by $b$ tokens lies in the band, and 32 such shifts, one after the other, are the
+# copy. So reach is not capacity: the far field has the first, the band the second, and exact
+# attention has both, at $O(L^2)$.

@@ -119,9 +119,10 @@ checks.decoding_roof(decoding_roof)
 #   model they share the large matrices.
 # - *Several tokens of one text at once* change the intensity. The state is read and written once
 #   for all $T$ of them, so with many heads there are $(8T + 1) m d$ FLOPs for $8 m d$ bytes, about
-#   $T + 1/8$ for each byte (without the few FLOPs between the tokens themselves). With the peaks of
-#   lesson 14, 66.9 TFLOP/s in float32 and 3.35 TB/s, the roof is flat from 20 FLOPs for each byte
-#   on, so about twenty tokens would do.
+#   $T + 1/8$ for each byte (without the few FLOPs between the tokens themselves, and without the
+#   bytes of the tokens). With the peaks of lesson 14, 66.9 TFLOP/s in float32 and 3.35 TB/s, the
+#   roof is flat from 20 FLOPs for each byte on, so some two dozen tokens would do: 20 by this count,
+#   and 24 for $m = 256$ if one counts the $16 T d$ bytes of their queries, keys, values and outputs.
 #
 # But where do several tokens come from, if each is known only when the one before it has been
 # written? In a prompt they are there. In writing they must be guessed, by a cheaper model for

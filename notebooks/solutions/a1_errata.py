@@ -92,7 +92,8 @@ checks.repaired_attention(repaired_attention)
 # is one.) The scale $d^{1/2}$ on each side is found by many directions: the outputs tend to
 # $\operatorname{softmax}(QK^\top / d)\, V$, not to attention, so the error does not fall. That test
 # does not find the doubled exponential, because positive features have the right limit, too. What
-# finds it is a property of hyperbolic features alone: they do not change when $W$ becomes $-W$.
+# finds it is a property that hyperbolic features have and positive ones lack: their products do not
+# change when $W$ becomes $-W$.
 #
 # The doubled exponential costs variance. The listing computes $2m$ features and has the accuracy of
 # $m$: the squared relative error of a weight is $(e^s - 1)/m$ in place of
