@@ -13,10 +13,11 @@ import math
 import operator
 import reprlib
 import traceback
-import tracemalloc
 
 import numpy as np
 from scipy import linalg, special
+
+from . import backend
 
 
 class Hint(AssertionError):
@@ -161,22 +162,12 @@ def _numbers(found):
     return numbers
 
 
-def _peak(call):
-    """The most bytes that the call holds at once."""
-    tracemalloc.start()
-    try:
-        call()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def _no_square(call, n, instead="none is needed.", size="L"):
+def _no_square(call, x, n, instead="none is needed.", size="L"):
     """A hint where the call, for n tokens, ever holds as many bytes as a mask of n × n.
 
-    size: the letter that the exercise has for n.
+    x: an array that the call is given. size: the letter that the exercise has for n.
     """
-    peak = _peak(call)
+    peak = backend.peak(call, x)
     if peak > n**2:
         raise Hint(
             f"right, but {peak / 2**20:.1f} MiB were held at once for {size} = {n}: that is "
@@ -1173,7 +1164,7 @@ def walsh_hadamard(transform):
                 still = "H x without its factor (x = x / … makes a new array, x /= … does not)"
             raise Hint(f"right, but x itself holds {still}: write the results into x.")
     long = rng.normal(size=2048)
-    _no_square(lambda: transform(long), len(long), "butterflies need no matrix.", size="D")
+    _no_square(lambda: transform(long), long, len(long), "butterflies need no matrix.", size="D")
 
 
 @_check
@@ -1651,7 +1642,7 @@ def trigonometric_attention(attend):
             ],
         )
     long = rng.normal(size=(500, 2))
-    _no_square(lambda: attend(long, long, long, long[:1]), 500)
+    _no_square(lambda: attend(long, long, long, long[:1]), long, 500)
 
 
 @_check
@@ -2014,7 +2005,7 @@ def masked_linear_attention(attend):
         if not np.allclose(_numbers(found), right):
             raise Hint("small features give another result: is an ε added somewhere?")
     phi, values = rng.uniform(0.1, 2, size=(500, 3)), rng.normal(size=(500, 3))
-    _no_square(lambda: attend(phi, phi, values, np.arange(500) < 499), 500)
+    _no_square(lambda: attend(phi, phi, values, np.arange(500) < 499), phi, 500)
 
 
 @_check
@@ -2085,7 +2076,7 @@ def log_denominator(logarithm):
                     ) from hint
                 raise
     long = rng.normal(size=(2, 1000, 3))
-    _no_square(lambda: logarithm(*long), 1000)
+    _no_square(lambda: logarithm(*long), long, 1000)
 
 
 @_check
@@ -2272,9 +2263,9 @@ def causal_by_chunks(attend):
         ]
         _judge(found, rows(past), slips)
     long = rng.uniform(0.1, 1.0, size=(3, 1, 1000, 3))
-    _no_square(lambda: attend(*long, 50), 1000)
+    _no_square(lambda: attend(*long, 50), long, 1000)
     wide = rng.uniform(0.1, 1.0, size=(3, 1, 300, 40))
-    peak = _peak(lambda: attend(*wide, 50))
+    peak = backend.peak(lambda: attend(*wide, 50), wide)
     if peak > 300 * 40 * 40 * 8:
         raise Hint(
             f"right, but {peak / 2**20:.1f} MiB were held at once, a state (F, e) for each token: "
@@ -2533,7 +2524,7 @@ def performer_layer(layer):
             ],
         )
     long, square = rng.normal(size=(500, 4)), np.eye(4)
-    _no_square(lambda: layer(long, square, square, square, square[:2, :2], 2), 500)
+    _no_square(lambda: layer(long, square, square, square, square[:2, :2], 2), long, 500)
 
 
 @_check
@@ -2746,7 +2737,7 @@ def banded_attention(attend):
         found = attend(q, k, v, band)
         _judge(found, rows(E * near), [*slips, _nearly(found, rows(E * near))])
     long = rng.normal(size=(2500, 2))
-    _no_square(lambda: attend(long, long, long, 3), 2500, BAND_ALONE)
+    _no_square(lambda: attend(long, long, long, 3), long, 2500, BAND_ALONE)
 
 
 @_check
@@ -2809,7 +2800,7 @@ def near_and_rest(attend):
         right = rows(np.where(near, E, G))
         _judge(found, right, [*slips, _nearly(found, right)], rtol=1e-8)
     long, phi = rng.normal(size=(2500, 2)), rng.uniform(0.1, 1, size=(2500, 3))
-    _no_square(lambda: attend(long, long, long, phi, phi, 3), 2500, BAND_ALONE)
+    _no_square(lambda: attend(long, long, long, phi, phi, 3), long, 2500, BAND_ALONE)
 
 
 # Lesson 14
