@@ -1107,7 +1107,10 @@ def _is_diagonal(matrix):
 
 @_check(in_place=True)
 def walsh_hadamard(transform):
-    """transform(x), x (D, ...): H x in place, Sylvester's H with 1/√D along the leading axis."""
+    """transform(x), x (D, ...): H x in place, Sylvester's H with 1/√D along the leading axis.
+
+    Memory is checked, not work: a sum for each row, of D² operations in all, passes too.
+    """
     rng = np.random.default_rng(601)
     for shape in ((16, 4), (64,), (2, 3), (1, 2)):
         x, D = rng.normal(size=shape), shape[0]
@@ -2202,7 +2205,11 @@ def directions_for_attention(needed):
 
 @_check
 def causal_by_chunks(attend):
-    """attend(phi_q, phi_k, v, C): causal linear attention, (heads, L, e), for any chunk size."""
+    """attend(phi_q, phi_k, v, C): causal linear attention, (heads, L, e), for any chunk size.
+
+    Memory is checked, not work: to go token by token, whatever C is, passes too, and so does
+    a row of weights for each query, of L² products in all.
+    """
     rng = np.random.default_rng(1101)
     for L, C in ((10, 4), (6, 3), (5, 8), (4, 1)):
         f, g = rng.uniform(0.1, 1.0, size=(2, 3, L, 5))
