@@ -1079,6 +1079,10 @@ def orthogonal_directions(draw):
     together = standard.T @ standard / len(draws)  # the correlations of the squared norms
     if np.abs(together - np.diag(np.diag(together))).max() > 0.3:
         raise Hint("some rows share their norm: one norm for each row of each block.")
+    share = special.chdtr(d, np.sort(squares, axis=None))  # that χ²_d has below each of them
+    gap = np.abs(share - (np.arange(squares.size) + 0.5) / squares.size).max()
+    if gap > 3 / math.sqrt(squares.size):  # Kolmogorov and Smirnov's: by chance, once in 10⁷
+        raise Hint("‖ω‖² has the mean and the variance of χ²_d, and another law: is it χ²_d?")
     if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws)) > 5:
         raise Hint("some entries do not have mean 0: are QR's signs repaired?")
     directions = draws / np.sqrt(squares)[:, :, None]

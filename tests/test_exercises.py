@@ -1527,6 +1527,16 @@ def tiled_norms(rng, m, d):
     return chi(rng, d, d)[np.arange(m) % d]
 
 
+def two_norms(rng, m, d):
+    """‖ω‖² = d ± √(2d), of mean d and variance 2d."""
+    return np.sqrt(d + math.sqrt(2 * d) * rng.choice([-1, 1], size=(m, 1)))
+
+
+def normal_squares(rng, m, d):
+    """‖ω‖² from N(d, 2d), cut at 0."""
+    return np.sqrt(rng.normal(d, math.sqrt(2 * d), size=(m, 1)).clip(1e-9))
+
+
 def widths(
     scale=lambda D: 1 / math.sqrt(D), first=1, last=1, pair=lambda a, b: (a + b, a - b), used=False
 ):
@@ -2401,6 +2411,8 @@ WRONG = {
         (blocks(haar, tiled_norms), "some rows share their norm"),
         (blocks(haar, lambda rng, m, d: chi(rng, m, d) ** 2), "the root of chisquare(d)?"),
         (blocks(haar, lambda rng, m, d: 2 * rng.normal(size=(m, 1))), "that of χ²_d is 8"),
+        (blocks(haar, two_norms), "and another law"),
+        (blocks(haar, normal_squares), "and another law"),
         (blocks(plain_qr(gauss)), "are QR's signs repaired?"),
         (repeated, "the blocks repeat one another"),
         (shuffled, "the blocks repeat one another"),
