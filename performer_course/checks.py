@@ -667,14 +667,29 @@ def gaussian_frequencies(draw):
                 f"{found} (At γ = {gamma:g} the variance is {variance:.3g}, "
                 f"and {2 * gamma:.3g} is needed.)"
             )
-        if len(np.unique(np.abs(omega), axis=0)) < m:
-            raise Hint("frequencies come twice, or with both signs: draw each of the m anew.")
+        variances = omega.var(axis=0)
+        if np.abs(variances / (2 * gamma) - 1).max() > 5 * math.sqrt(2 / m):
+            raise Hint(
+                f"the coordinates have variances from {variances.min():.3g} to "
+                f"{variances.max():.3g}; each must have 2γ = {2 * gamma:.3g}."
+            )
+        if len(np.unique(np.sort(np.abs(omega), axis=1), axis=0)) < m:
+            raise Hint(
+                "frequencies come twice, or with both signs, or with the same coordinates in "
+                "another order: draw each of the m anew."
+            )
         correlation = np.abs(np.corrcoef(omega.T) - np.eye(d)).max()
         if correlation > 6 / math.sqrt(m):
             raise Hint("the coordinates must be independent of one another.")
         kurtosis = (omega**4).mean() / variance**2
         if abs(kurtosis - 3) > 5 * math.sqrt(96 / (m * d)):
             raise Hint(f"right variance, but not normal (kurtosis {kurtosis:.2f}, not 3).")
+        spread = (omega**2).sum(axis=1).var() / (2 * d * (2 * gamma) ** 2)  # χ²_d has 2d
+        if abs(spread - 1) > 5 * math.sqrt((2 + 12 / d) / m):
+            raise Hint(
+                f"the variance of ‖ω‖² is {spread:.2f} times that of a normal ω: the sizes of the "
+                "coordinates go together. Draw each number of its own."
+            )
 
 
 @_check

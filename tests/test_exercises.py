@@ -1408,6 +1408,19 @@ def other(draw):
     return lambda rng, m, d, gamma: math.sqrt(2 * gamma) * draw(rng, (m, d))
 
 
+def one_size_for_two(rng, size):
+    """|ω₁| = |ω₂|, with signs of their own."""
+    g = rng.normal(size=size)
+    g[:, 1] = np.abs(g[:, 0]) * rng.choice([-1, 1], size=len(g))
+    return g
+
+
+def rolled_half(rng, size):
+    """A half of the rows, and again with the coordinates in turn."""
+    half = rng.normal(size=(size[0] // 2, size[1]))
+    return np.concatenate([half, np.roll(half, 1, axis=1)])
+
+
 def waves(mean):
     """mean(ωᵀδ), the products (n, m)."""
     return lambda omega, delta: mean(delta @ omega.T)
@@ -2256,6 +2269,9 @@ WRONG = {
         (other(lambda rng, size: rng.laplace(0, math.sqrt(0.5), size)), "but not normal"),
         (other(lambda rng, size: rng.normal(size=size[::-1])), "must give shape (40000, 3)"),
         (other(lambda rng, size: rng.normal(size=(size[0], 1)) * np.ones(size)), "independent"),
+        (other(lambda rng, size: rng.normal(size=size) * [1.05, 1, 0.95]), "each must have 2γ"),
+        (other(one_size_for_two), "the sizes of the coordinates go together"),
+        (other(rolled_half), "coordinates in another order"),
     ],
     "estimate_kernel": [
         (waves(lambda t: np.cos(t).sum(axis=1)), "a mean, not a sum"),
