@@ -846,7 +846,7 @@ def product_directions(combine):
             raise Hint(
                 f"{count} directions of each must give shape {(count, d)}, got {found.shape}."
             )
-    _one_of_each(combine, rng.normal(size=(2, 4, d)))
+    _one_of_each(combine, rng.normal(size=(2, 40, d)))
     delta = np.array([[0.6, 0.0], [0.3, -0.5], [0.9, 0.7], [-0.4, 1.3], [1.8, 0.2]])
 
     def kernels(scale=1.0):
@@ -878,16 +878,18 @@ def product_directions(combine):
 
 
 def _one_of_each(combine, directions):
-    """A hint where a row of V or of W, the two `directions`, enters more than one row."""
-    before = _numbers(combine(*directions))
+    """A hint where a row of V or of W, the two `directions`, enters more than one row.
+
+    A huge row shows where it went in one call, so the answer may pair the rows at random.
+    """
     for which, name in enumerate("VW"):
-        for i in range(len(before)):
-            other = directions.copy()
-            other[which, i] += 1
-            changed = (_numbers(combine(*other)) != before).any(axis=1).sum()
-            if changed > 1:
+        for i in range(directions.shape[1]):
+            marked = directions.copy()
+            marked[which, i] = 1e30
+            entered = (np.abs(_numbers(combine(*marked))) > 1e15).any(axis=1).sum()
+            if entered > 1:
                 raise Hint(
-                    f"a row of {name} enters {changed} rows of the answer: rows that share a "
+                    f"a row of {name} enters {entered} rows of the answer: rows that share a "
                     "direction are not independent."
                 )
 

@@ -1078,6 +1078,7 @@ RIGHT = {
         lambda V, W: V + W,
         lambda V, W: W - V,
         lambda V, W: np.stack([V, W[::-1]]).sum(axis=0),
+        lambda V, W: V + np.random.default_rng().permutation(W),
         lambda V, W: [-v - w for v, w in zip(V, np.roll(W, 1, axis=0), strict=True)],
     ],
     "directions_needed": [
@@ -2343,7 +2344,8 @@ WRONG = {
             lambda V, W: np.concatenate([V[::2] + W[::2], V[::2] - W[::2]]),
             "a row of V enters 2 rows",
         ),
-        (lambda V, W: V + W.mean(axis=0), "a row of W enters 4 rows"),
+        (lambda V, W: V + W.mean(axis=0), "a row of W enters 40 rows"),
+        (lambda V, W: V + np.random.default_rng().choice(W, len(W)), "a row of W enters"),
     ],
     "directions_needed": [
         (rounded(lambda eps, gap: gap**2 / (2 * eps)), "not ε."),
