@@ -2917,7 +2917,10 @@ class _Watched(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, data):
         self.data = np.asarray(data)
         self.shape, self.ndim, self.size = self.data.shape, self.data.ndim, self.data.size
-        self.dtype = self.data.dtype
+        self.dtype, self.device = self.data.dtype, self.data.device
+
+    T = property(lambda self: _Watched(self.data.T))
+    mT = property(lambda self: _Watched(self.data.mT))
 
     def __array_namespace__(self, api_version=None):
         return _watching
@@ -2966,13 +2969,31 @@ def _plain(x):
 
 def _watched(function):
     """`function` of NumPy arrays, on `_Watched`."""
+    name = function.__name__
 
     def call(*args, **options):
+        if name in _COUNTING or (name == "where" and len(args) == 1):
+            raise _Read(f"how many xp.{name} finds is a value: use xp.where(condition, a, b).")
         _Watching.kernels += 1
         result = function(*_plain(args), **{key: _plain(value) for key, value in options.items()})
-        return _Watched(result) if isinstance(result, np.ndarray | np.generic) else result
+        watches = any(isinstance(x, _Watched) for x in (*args, *options.values()))
+        if watches and type(result) in (bool, int, float) and name not in ("ndim", "size"):
+            raise _Read(f"xp.{name} hands Python a {type(result).__name__}: it reads values.")
+        return _wrapped(result)
 
     return call
+
+
+# functions whose result has as many entries as the values say
+_COUNTING = {"nonzero", "argwhere", "flatnonzero", "extract", "compress"}
+_COUNTING |= {name for name in dir(np) if name.startswith("unique")}
+
+
+def _wrapped(x):
+    """x with `_Watched` in place of NumPy arrays, also inside a tuple: of xp.unstack, say."""
+    if isinstance(x, list | tuple):
+        return tuple(map(_wrapped, x))
+    return _Watched(x) if isinstance(x, np.ndarray | np.generic) else x
 
 
 class _Watching:

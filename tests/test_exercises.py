@@ -893,6 +893,22 @@ def largest_of_row(xp, x):
     return xp.max(abs(x), axis=-1)
 
 
+def with_ones_at(where):
+    """Rows over their largest entry, after a 1 is written `where` that is 0."""
+
+    def scale(xp, x):
+        size = largest_of_row(xp, x)
+        size[where(xp, size)] = 1
+        return x / size[:, None]
+
+    return scale
+
+
+def but_all_zeros(are_zeros):
+    """x as it is if all of it is 0."""
+    return lambda xp, x: x if are_zeros(xp, x) else over_largest()(xp, x)
+
+
 def by_loop(xp, x):
     rows = []
     for row in x:
@@ -1262,6 +1278,12 @@ RIGHT = {
         over_largest(lambda xp, x: np.sqrt(xp.max(np.square(x), axis=-1, keepdims=True))),
         over_largest(lambda xp, x: xp.linalg.vector_norm(x, axis=-1, keepdims=True, ord=math.inf)),
         in_place,
+        with_ones_at(lambda xp, size: size == 0),
+        lambda xp, x: over_largest(lambda xp, x: xp.max(xp.abs(x), axis=0))(xp, x.T).T,
+        lambda xp, x: over_largest(lambda xp, x: xp.max(xp.abs(x), axis=0))(xp, x.mT).mT,
+        lambda xp, x: xp.zeros(x.shape, device=x.device) + over_largest()(xp, x),
+        lambda xp, x: over_largest()(xp, xp.reshape(x, (xp.shape(x)[0], xp.size(x) // len(x)))),
+        lambda xp, x: xp.broadcast_arrays(over_largest()(xp, x), x)[0],
     ],
     "decoding_roof": [
         decoded(),
@@ -3163,6 +3185,19 @@ WRONG = {
             "a NumPy function on an array of xp",
         ),
         (by_mask, "a mask as an index"),
+        (with_ones_at(lambda xp, size: xp.nonzero(size == 0)), "how many xp.nonzero finds"),
+        (with_ones_at(lambda xp, size: xp.where(size == 0)), "how many xp.where finds"),
+        (with_ones_at(lambda xp, size: xp.argwhere(size == 0)[:, 0]), "how many xp.argwhere finds"),
+        (with_ones_at(lambda xp, size: xp.flatnonzero(size == 0)), "how many xp.flatnonzero finds"),
+        (but_all_zeros(lambda xp, x: xp.allclose(x, 0)), "xp.allclose hands Python a bool"),
+        (
+            but_all_zeros(lambda xp, x: xp.array_equal(x, 0 * x)),
+            "xp.array_equal hands Python a bool",
+        ),
+        (
+            lambda xp, x: (math.exp(-xp.unstack(x, axis=0)[1][0]), over_largest()(xp, x))[1],
+            "`float` reads",
+        ),
         (by_if, "look at a value"),
         (by_float, "`float` reads"),
         (lambda xp, x: over_largest()(np, x), "a NumPy function on an array of xp"),
