@@ -2293,6 +2293,7 @@ WRONG = {
         (other(lambda rng, size: rng.normal(size=size[::-1])), "must give shape (40000, 3)"),
         (other(lambda rng, size: rng.normal(size=(size[0], 1)) * np.ones(size)), "independent"),
         (other(lambda rng, size: rng.normal(size=size) * [1.05, 1, 0.95]), "each must have 2γ"),
+        (other(lambda rng, size: rng.normal([0.1, 0, -0.1], size=size)), "must be 0"),
         (other(one_size_for_two), "the sizes of the coordinates go together"),
         (other(rolled_half), "coordinates in another order"),
     ],
@@ -3189,6 +3190,18 @@ WRONG = {
         (with_ones_at(lambda xp, size: xp.where(size == 0)), "how many xp.where finds"),
         (with_ones_at(lambda xp, size: xp.argwhere(size == 0)[:, 0]), "how many xp.argwhere finds"),
         (with_ones_at(lambda xp, size: xp.flatnonzero(size == 0)), "how many xp.flatnonzero finds"),
+        (
+            with_ones_at(lambda xp, size: xp.extract(size == 0, xp.arange(len(size)))),
+            "how many xp.extract finds",
+        ),
+        (
+            with_ones_at(lambda xp, size: xp.compress(size == 0, xp.arange(len(size)))),
+            "how many xp.compress finds",
+        ),
+        (
+            lambda xp, x: (xp.unique_values(x), over_largest()(xp, x))[1],
+            "how many xp.unique_values finds",
+        ),
         (but_all_zeros(lambda xp, x: xp.allclose(x, 0)), "xp.allclose hands Python a bool"),
         (
             but_all_zeros(lambda xp, x: xp.array_equal(x, 0 * x)),
