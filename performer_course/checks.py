@@ -13,10 +13,11 @@ import math
 import operator
 import reprlib
 import traceback
-import tracemalloc
 
 import numpy as np
 from scipy import linalg, special
+
+from . import backend
 
 
 class Hint(AssertionError):
@@ -161,22 +162,12 @@ def _numbers(found):
     return numbers
 
 
-def _peak(call):
-    """The most bytes that the call holds at once."""
-    tracemalloc.start()
-    try:
-        call()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def _no_square(call, n, instead="none is needed.", size="L"):
+def _no_square(call, x, n, instead="none is needed.", size="L"):
     """A hint where the call, for n tokens, ever holds as many bytes as a mask of n × n.
 
-    size: the letter that the exercise has for n.
+    x: an array that the call is given. size: the letter that the exercise has for n.
     """
-    peak = _peak(call)
+    peak = backend.peak(call, x)
     if peak > n**2:
         raise Hint(
             f"right, but {peak / 2**20:.1f} MiB were held at once for {size} = {n}: that is "
@@ -651,8 +642,9 @@ def gaussian_frequencies(draw):
     for gamma in (0.3, 2.0, 0.08):
         omega = _numbers(draw(np.random.default_rng(301), m, d, gamma))
         variance = omega.var()
-        if abs(omega.mean()) > 5 * math.sqrt(variance / (m * d)):
-            raise Hint(f"the mean is {omega.mean():.3g}; it must be 0.")
+        mean = max(omega.mean(axis=0), key=abs)
+        if abs(mean) > 5 * math.sqrt(variance / m):
+            raise Hint(f"the mean is {mean:.3g}; it must be 0.")
         error = variance * math.sqrt(2 / (m * d))  # of the variance of m·d normal numbers
         slips = [
             (2 * gamma, None),
@@ -676,14 +668,29 @@ def gaussian_frequencies(draw):
                 f"{found} (At γ = {gamma:g} the variance is {variance:.3g}, "
                 f"and {2 * gamma:.3g} is needed.)"
             )
-        if len(np.unique(np.abs(omega), axis=0)) < m:
-            raise Hint("frequencies come twice, or with both signs: draw each of the m anew.")
+        variances = omega.var(axis=0)
+        if np.abs(variances / (2 * gamma) - 1).max() > 5 * math.sqrt(2 / m):
+            raise Hint(
+                f"the coordinates have variances from {variances.min():.3g} to "
+                f"{variances.max():.3g}; each must have 2γ = {2 * gamma:.3g}."
+            )
+        if len(np.unique(np.sort(np.abs(omega), axis=1), axis=0)) < m:
+            raise Hint(
+                "frequencies come twice, or with both signs, or with the same coordinates in "
+                "another order: draw each of the m anew."
+            )
         correlation = np.abs(np.corrcoef(omega.T) - np.eye(d)).max()
         if correlation > 6 / math.sqrt(m):
             raise Hint("the coordinates must be independent of one another.")
         kurtosis = (omega**4).mean() / variance**2
         if abs(kurtosis - 3) > 5 * math.sqrt(96 / (m * d)):
             raise Hint(f"right variance, but not normal (kurtosis {kurtosis:.2f}, not 3).")
+        spread = (omega**2).sum(axis=1).var() / (2 * d * (2 * gamma) ** 2)  # χ²_d has 2d
+        if abs(spread - 1) > 5 * math.sqrt((2 + 12 / d) / m):
+            raise Hint(
+                f"the variance of ‖ω‖² is {spread:.2f} times that of a normal ω: the sizes of the "
+                "coordinates go together. Draw each number of its own."
+            )
 
 
 @_check
@@ -840,7 +847,7 @@ def product_directions(combine):
             raise Hint(
                 f"{count} directions of each must give shape {(count, d)}, got {found.shape}."
             )
-    _one_of_each(combine, rng.normal(size=(2, 4, d)))
+    _one_of_each(combine, rng.normal(size=(2, 40, d)))
     delta = np.array([[0.6, 0.0], [0.3, -0.5], [0.9, 0.7], [-0.4, 1.3], [1.8, 0.2]])
 
     def kernels(scale=1.0):
@@ -872,16 +879,18 @@ def product_directions(combine):
 
 
 def _one_of_each(combine, directions):
-    """A hint where a row of V or of W, the two `directions`, enters more than one row."""
-    before = _numbers(combine(*directions))
+    """A hint where a row of V or of W, the two `directions`, enters more than one row.
+
+    A huge row shows where it went in one call, so the answer may pair the rows at random.
+    """
     for which, name in enumerate("VW"):
-        for i in range(len(before)):
-            other = directions.copy()
-            other[which, i] += 1
-            changed = (_numbers(combine(*other)) != before).any(axis=1).sum()
-            if changed > 1:
+        for i in range(directions.shape[1]):
+            marked = directions.copy()
+            marked[which, i] = 1e30
+            entered = (np.abs(_numbers(combine(*marked))) > 1e15).any(axis=1).sum()
+            if entered > 1:
                 raise Hint(
-                    f"a row of {name} enters {changed} rows of the answer: rows that share a "
+                    f"a row of {name} enters {entered} rows of the answer: rows that share a "
                     "direction are not independent."
                 )
 
@@ -1088,6 +1097,10 @@ def orthogonal_directions(draw):
     together = standard.T @ standard / len(draws)  # the correlations of the squared norms
     if np.abs(together - np.diag(np.diag(together))).max() > 0.3:
         raise Hint("some rows share their norm: one norm for each row of each block.")
+    share = special.chdtr(d, np.sort(squares, axis=None))  # that χ²_d has below each of them
+    gap = np.abs(share - (np.arange(squares.size) + 0.5) / squares.size).max()
+    if gap > 3 / math.sqrt(squares.size):  # Kolmogorov and Smirnov's: by chance, once in 10⁷
+        raise Hint("‖ω‖² has the mean and the variance of χ²_d, and another law: is it χ²_d?")
     if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws)) > 5:
         raise Hint("some entries do not have mean 0: are QR's signs repaired?")
     directions = draws / np.sqrt(squares)[:, :, None]
@@ -1116,7 +1129,10 @@ def _is_diagonal(matrix):
 
 @_check(in_place=True)
 def walsh_hadamard(transform):
-    """transform(x), x (D, ...): H x in place, Sylvester's H with 1/√D along the leading axis."""
+    """transform(x), x (D, ...): H x in place, Sylvester's H with 1/√D along the leading axis.
+
+    Memory is checked, not work: a sum for each row, of D² operations in all, passes too.
+    """
     rng = np.random.default_rng(601)
     for shape in ((16, 4), (64,), (2, 3), (1, 2)):
         x, D = rng.normal(size=shape), shape[0]
@@ -1173,7 +1189,7 @@ def walsh_hadamard(transform):
                 still = "H x without its factor (x = x / … makes a new array, x /= … does not)"
             raise Hint(f"right, but x itself holds {still}: write the results into x.")
     long = rng.normal(size=2048)
-    _no_square(lambda: transform(long), len(long), "butterflies need no matrix.", size="D")
+    _no_square(lambda: transform(long), long, len(long), "butterflies need no matrix.", size="D")
 
 
 @_check
@@ -1651,7 +1667,7 @@ def trigonometric_attention(attend):
             ],
         )
     long = rng.normal(size=(500, 2))
-    _no_square(lambda: attend(long, long, long, long[:1]), 500)
+    _no_square(lambda: attend(long, long, long, long[:1]), long, 500)
 
 
 @_check
@@ -2014,7 +2030,7 @@ def masked_linear_attention(attend):
         if not np.allclose(_numbers(found), right):
             raise Hint("small features give another result: is an ε added somewhere?")
     phi, values = rng.uniform(0.1, 2, size=(500, 3)), rng.normal(size=(500, 3))
-    _no_square(lambda: attend(phi, phi, values, np.arange(500) < 499), 500)
+    _no_square(lambda: attend(phi, phi, values, np.arange(500) < 499), phi, 500)
 
 
 @_check
@@ -2085,7 +2101,7 @@ def log_denominator(logarithm):
                     ) from hint
                 raise
     long = rng.normal(size=(2, 1000, 3))
-    _no_square(lambda: logarithm(*long), 1000)
+    _no_square(lambda: logarithm(*long), long, 1000)
 
 
 @_check
@@ -2211,7 +2227,11 @@ def directions_for_attention(needed):
 
 @_check
 def causal_by_chunks(attend):
-    """attend(phi_q, phi_k, v, C): causal linear attention, (heads, L, e), for any chunk size."""
+    """attend(phi_q, phi_k, v, C): causal linear attention, (heads, L, e), for any chunk size.
+
+    Memory is checked, not work: to go token by token, whatever C is, passes too, and so does
+    a row of weights for each query, of L² products in all.
+    """
     rng = np.random.default_rng(1101)
     for L, C in ((10, 4), (6, 3), (5, 8), (4, 1)):
         f, g = rng.uniform(0.1, 1.0, size=(2, 3, L, 5))
@@ -2272,9 +2292,9 @@ def causal_by_chunks(attend):
         ]
         _judge(found, rows(past), slips)
     long = rng.uniform(0.1, 1.0, size=(3, 1, 1000, 3))
-    _no_square(lambda: attend(*long, 50), 1000)
+    _no_square(lambda: attend(*long, 50), long, 1000)
     wide = rng.uniform(0.1, 1.0, size=(3, 1, 300, 40))
-    peak = _peak(lambda: attend(*wide, 50))
+    peak = backend.peak(lambda: attend(*wide, 50), wide)
     if peak > 300 * 40 * 40 * 8:
         raise Hint(
             f"right, but {peak / 2**20:.1f} MiB were held at once, a state (F, e) for each token: "
@@ -2533,7 +2553,7 @@ def performer_layer(layer):
             ],
         )
     long, square = rng.normal(size=(500, 4)), np.eye(4)
-    _no_square(lambda: layer(long, square, square, square, square[:2, :2], 2), 500)
+    _no_square(lambda: layer(long, square, square, square, square[:2, :2], 2), long, 500)
 
 
 @_check
@@ -2746,7 +2766,7 @@ def banded_attention(attend):
         found = attend(q, k, v, band)
         _judge(found, rows(E * near), [*slips, _nearly(found, rows(E * near))])
     long = rng.normal(size=(2500, 2))
-    _no_square(lambda: attend(long, long, long, 3), 2500, BAND_ALONE)
+    _no_square(lambda: attend(long, long, long, 3), long, 2500, BAND_ALONE)
 
 
 @_check
@@ -2809,7 +2829,7 @@ def near_and_rest(attend):
         right = rows(np.where(near, E, G))
         _judge(found, right, [*slips, _nearly(found, right)], rtol=1e-8)
     long, phi = rng.normal(size=(2500, 2)), rng.uniform(0.1, 1, size=(2500, 3))
-    _no_square(lambda: attend(long, long, long, phi, phi, 3), 2500, BAND_ALONE)
+    _no_square(lambda: attend(long, long, long, phi, phi, 3), long, 2500, BAND_ALONE)
 
 
 # Lesson 14
@@ -2898,7 +2918,10 @@ class _Watched(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, data):
         self.data = np.asarray(data)
         self.shape, self.ndim, self.size = self.data.shape, self.data.ndim, self.data.size
-        self.dtype = self.data.dtype
+        self.dtype, self.device = self.data.dtype, self.data.device
+
+    T = property(lambda self: _Watched(self.data.T))
+    mT = property(lambda self: _Watched(self.data.mT))
 
     def __array_namespace__(self, api_version=None):
         return _watching
@@ -2947,13 +2970,31 @@ def _plain(x):
 
 def _watched(function):
     """`function` of NumPy arrays, on `_Watched`."""
+    name = function.__name__
 
     def call(*args, **options):
+        if name in _COUNTING or (name == "where" and len(args) == 1):
+            raise _Read(f"how many xp.{name} finds is a value: use xp.where(condition, a, b).")
         _Watching.kernels += 1
         result = function(*_plain(args), **{key: _plain(value) for key, value in options.items()})
-        return _Watched(result) if isinstance(result, np.ndarray | np.generic) else result
+        watches = any(isinstance(x, _Watched) for x in (*args, *options.values()))
+        if watches and type(result) in (bool, int, float) and name not in ("ndim", "size"):
+            raise _Read(f"xp.{name} hands Python a {type(result).__name__}: it reads values.")
+        return _wrapped(result)
 
     return call
+
+
+# functions whose result has as many entries as the values say
+_COUNTING = {"nonzero", "argwhere", "flatnonzero", "extract", "compress"}
+_COUNTING |= {name for name in dir(np) if name.startswith("unique")}
+
+
+def _wrapped(x):
+    """x with `_Watched` in place of NumPy arrays, also inside a tuple: of xp.unstack, say."""
+    if isinstance(x, list | tuple):
+        return tuple(map(_wrapped, x))
+    return _Watched(x) if isinstance(x, np.ndarray | np.generic) else x
 
 
 class _Watching:

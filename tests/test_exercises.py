@@ -893,6 +893,22 @@ def largest_of_row(xp, x):
     return xp.max(abs(x), axis=-1)
 
 
+def with_ones_at(where):
+    """Rows over their largest entry, after a 1 is written `where` that is 0."""
+
+    def scale(xp, x):
+        size = largest_of_row(xp, x)
+        size[where(xp, size)] = 1
+        return x / size[:, None]
+
+    return scale
+
+
+def but_all_zeros(are_zeros):
+    """x as it is if all of it is 0."""
+    return lambda xp, x: x if are_zeros(xp, x) else over_largest()(xp, x)
+
+
 def by_loop(xp, x):
     rows = []
     for row in x:
@@ -1078,6 +1094,7 @@ RIGHT = {
         lambda V, W: V + W,
         lambda V, W: W - V,
         lambda V, W: np.stack([V, W[::-1]]).sum(axis=0),
+        lambda V, W: V + np.random.default_rng().permutation(W),
         lambda V, W: [-v - w for v, w in zip(V, np.roll(W, 1, axis=0), strict=True)],
     ],
     "directions_needed": [
@@ -1261,6 +1278,12 @@ RIGHT = {
         over_largest(lambda xp, x: np.sqrt(xp.max(np.square(x), axis=-1, keepdims=True))),
         over_largest(lambda xp, x: xp.linalg.vector_norm(x, axis=-1, keepdims=True, ord=math.inf)),
         in_place,
+        with_ones_at(lambda xp, size: size == 0),
+        lambda xp, x: over_largest(lambda xp, x: xp.max(xp.abs(x), axis=0))(xp, x.T).T,
+        lambda xp, x: over_largest(lambda xp, x: xp.max(xp.abs(x), axis=0))(xp, x.mT).mT,
+        lambda xp, x: xp.zeros(x.shape, device=x.device) + over_largest()(xp, x),
+        lambda xp, x: over_largest()(xp, xp.reshape(x, (xp.shape(x)[0], xp.size(x) // len(x)))),
+        lambda xp, x: xp.broadcast_arrays(over_largest()(xp, x), x)[0],
     ],
     "decoding_roof": [
         decoded(),
@@ -1408,6 +1431,19 @@ def other(draw):
     return lambda rng, m, d, gamma: math.sqrt(2 * gamma) * draw(rng, (m, d))
 
 
+def one_size_for_two(rng, size):
+    """|ω₁| = |ω₂|, with signs of their own."""
+    g = rng.normal(size=size)
+    g[:, 1] = np.abs(g[:, 0]) * rng.choice([-1, 1], size=len(g))
+    return g
+
+
+def rolled_half(rng, size):
+    """A half of the rows, and again with the coordinates in turn."""
+    half = rng.normal(size=(size[0] // 2, size[1]))
+    return np.concatenate([half, np.roll(half, 1, axis=1)])
+
+
 def waves(mean):
     """mean(ωᵀδ), the products (n, m)."""
     return lambda omega, delta: mean(delta @ omega.T)
@@ -1525,6 +1561,16 @@ def block_norms(rng, m, d):
 
 def tiled_norms(rng, m, d):
     return chi(rng, d, d)[np.arange(m) % d]
+
+
+def two_norms(rng, m, d):
+    """‖ω‖² = d ± √(2d), of mean d and variance 2d."""
+    return np.sqrt(d + math.sqrt(2 * d) * rng.choice([-1, 1], size=(m, 1)))
+
+
+def normal_squares(rng, m, d):
+    """‖ω‖² from N(d, 2d), cut at 0."""
+    return np.sqrt(rng.normal(d, math.sqrt(2 * d), size=(m, 1)).clip(1e-9))
 
 
 def widths(
@@ -2246,6 +2292,10 @@ WRONG = {
         (other(lambda rng, size: rng.laplace(0, math.sqrt(0.5), size)), "but not normal"),
         (other(lambda rng, size: rng.normal(size=size[::-1])), "must give shape (40000, 3)"),
         (other(lambda rng, size: rng.normal(size=(size[0], 1)) * np.ones(size)), "independent"),
+        (other(lambda rng, size: rng.normal(size=size) * [1.05, 1, 0.95]), "each must have 2γ"),
+        (other(lambda rng, size: rng.normal([0.1, 0, -0.1], size=size)), "must be 0"),
+        (other(one_size_for_two), "the sizes of the coordinates go together"),
+        (other(rolled_half), "coordinates in another order"),
     ],
     "estimate_kernel": [
         (waves(lambda t: np.cos(t).sum(axis=1)), "a mean, not a sum"),
@@ -2317,7 +2367,8 @@ WRONG = {
             lambda V, W: np.concatenate([V[::2] + W[::2], V[::2] - W[::2]]),
             "a row of V enters 2 rows",
         ),
-        (lambda V, W: V + W.mean(axis=0), "a row of W enters 4 rows"),
+        (lambda V, W: V + W.mean(axis=0), "a row of W enters 40 rows"),
+        (lambda V, W: V + np.random.default_rng().choice(W, len(W)), "a row of W enters"),
     ],
     "directions_needed": [
         (rounded(lambda eps, gap: gap**2 / (2 * eps)), "not ε."),
@@ -2401,6 +2452,8 @@ WRONG = {
         (blocks(haar, tiled_norms), "some rows share their norm"),
         (blocks(haar, lambda rng, m, d: chi(rng, m, d) ** 2), "the root of chisquare(d)?"),
         (blocks(haar, lambda rng, m, d: 2 * rng.normal(size=(m, 1))), "that of χ²_d is 8"),
+        (blocks(haar, two_norms), "and another law"),
+        (blocks(haar, normal_squares), "and another law"),
         (blocks(plain_qr(gauss)), "are QR's signs repaired?"),
         (repeated, "the blocks repeat one another"),
         (shuffled, "the blocks repeat one another"),
@@ -3133,6 +3186,31 @@ WRONG = {
             "a NumPy function on an array of xp",
         ),
         (by_mask, "a mask as an index"),
+        (with_ones_at(lambda xp, size: xp.nonzero(size == 0)), "how many xp.nonzero finds"),
+        (with_ones_at(lambda xp, size: xp.where(size == 0)), "how many xp.where finds"),
+        (with_ones_at(lambda xp, size: xp.argwhere(size == 0)[:, 0]), "how many xp.argwhere finds"),
+        (with_ones_at(lambda xp, size: xp.flatnonzero(size == 0)), "how many xp.flatnonzero finds"),
+        (
+            with_ones_at(lambda xp, size: xp.extract(size == 0, xp.arange(len(size)))),
+            "how many xp.extract finds",
+        ),
+        (
+            with_ones_at(lambda xp, size: xp.compress(size == 0, xp.arange(len(size)))),
+            "how many xp.compress finds",
+        ),
+        (
+            lambda xp, x: (xp.unique_values(x), over_largest()(xp, x))[1],
+            "how many xp.unique_values finds",
+        ),
+        (but_all_zeros(lambda xp, x: xp.allclose(x, 0)), "xp.allclose hands Python a bool"),
+        (
+            but_all_zeros(lambda xp, x: xp.array_equal(x, 0 * x)),
+            "xp.array_equal hands Python a bool",
+        ),
+        (
+            lambda xp, x: (math.exp(-xp.unstack(x, axis=0)[1][0]), over_largest()(xp, x))[1],
+            "`float` reads",
+        ),
         (by_if, "look at a value"),
         (by_float, "`float` reads"),
         (lambda xp, x: over_largest()(np, x), "a NumPy function on an array of xp"),
