@@ -1100,7 +1100,7 @@ def orthogonal_directions(draw):
     share = special.chdtr(d, np.sort(squares, axis=None))  # that χ²_d has below each of them
     gap = np.abs(share - (np.arange(squares.size) + 0.5) / squares.size).max()
     if gap > 3 / math.sqrt(squares.size):  # Kolmogorov and Smirnov's: by chance, once in 10⁷
-        raise Hint("‖ω‖² has the mean and the variance of χ²_d, and another law: is it χ²_d?")
+        raise Hint("‖ω‖² has mean and variance of χ²_d, but another law: draw chisquare(d).")
     if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws)) > 5:
         raise Hint("some entries do not have mean 0: are QR's signs repaired?")
     directions = draws / np.sqrt(squares)[:, :, None]
