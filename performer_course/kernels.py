@@ -10,7 +10,8 @@ from typing import Any
 
 from jaxtyping import Float
 
-from .backend import check_array, check_count, check_library, check_number, squared_norm
+from ._door import check_array, check_count, check_library, check_number
+from ._rows import squared_norm
 
 Array = Any
 
@@ -56,8 +57,8 @@ def gaussian(
     gamma = check_number(gamma, "gamma", above=0.0)
     centre = xp.mean(y, axis=-2, keepdims=True)  # (..., 1, d): distances do not see a shift
     x, y = x - centre, y - centre
-    x_square = xp.expand_dims(squared_norm(x), axis=-1)  # (..., n, 1)
-    y_square = xp.expand_dims(squared_norm(y), axis=-2)  # (..., 1, p)
+    x_square = xp.expand_dims(squared_norm(xp, x), axis=-1)  # (..., n, 1)
+    y_square = xp.expand_dims(squared_norm(xp, y), axis=-2)  # (..., 1, p)
     square = x_square + y_square - 2 * (x @ xp.matrix_transpose(y))  # (..., n, p)
     return xp.exp(-gamma * xp.where(square > 0, square, xp.zeros_like(square)))
 

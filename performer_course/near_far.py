@@ -12,8 +12,11 @@ from typing import Any
 import array_api_compat
 from jaxtyping import Bool, Float
 
-from . import attention
-from .backend import check_count, check_library, check_number, is_free_to_read, is_on_gpu
+from ._blocks import each_head, keys_in, later, steps, sum_dtype
+from ._door import check_attention, check_count, check_library, check_number
+from ._sums import divided, of_rows
+from .attention import linear_attention
+from .backend import is_free_to_read, is_on_gpu
 
 Array = Any
 
@@ -39,33 +42,31 @@ def near_field(
     Source: Nguyen et al. (2021), near field. Differs from the paper: −∞ outside the band, where
     softmax(band(·)) read as written has logit 0; and no L × L array, which its code holds.
     """
-    q, k, v, key_mask = attention._check_all(q, k, v, key_mask)
-    xp, L = array_api_compat.array_namespace(q), q.shape[-2]
+    arguments = check_attention(q, k, v, key_mask)
+    xp, (L, d) = array_api_compat.array_namespace(q), q.shape[-2:]
     if k.shape[-2] != L:
         raise ValueError(f"a band needs as many keys as queries, got L = {L}, S = {k.shape[-2]}")
     band = min(check_count(band, "band", least=0), L)
-    dtype, ahead = attention._sum_dtype(xp, q, k, v), 0 if causal else band
+    dtype, ahead = sum_dtype(xp, q, k, v), 0 if causal else band
     size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
 
-    def blocks(q, k, v, key_mask):
+    def rows(q, k, v, key_mask, _):
         walls = functools.lru_cache(maxsize=4)(
             functools.partial(_outside, xp, q, dtype, band, ahead)
         )
-        for start, stop in attention._steps(L, size):
-            block = xp.astype(q[..., start:stop, :], dtype, copy=False) * q.shape[-1] ** -0.5
-            first, rows = max(0, start - band), None
-            for low, high in attention._steps(min(L, stop + ahead) - first, width):
-                part = first + low, first + high
-                keys, values, hidden = attention._keys(xp, k, v, key_mask, *part, dtype)
-                logits = block @ xp.matrix_transpose(keys)  # (..., rows, keys)
-                logits = logits + walls(stop - start, high - low, start - part[0])
+        for part in steps(q, size):
+            queries, sums = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d), None
+            near = max(0, part.start - band), min(L, part.stop + ahead)
+            for seen in steps(k, width, start=near[0], stop=near[1]):
+                keys, values, hidden = keys_in(xp, k, v, key_mask, seen, dtype)
+                logits = queries @ xp.matrix_transpose(keys)  # (..., rows, keys)
+                logits = logits + walls(*logits.shape[-2:], part.start - seen.start)
                 if hidden is not None:
                     logits = logits + xp.matrix_transpose(hidden)
-                rows = attention._add(xp, rows, logits, values)
-            _, z, S = rows
-            yield start, attention._output(xp, S, z)
+                sums = of_rows(xp, logits, values, sums)
+            yield divided(xp, sums.Sz)
 
-    return attention._by_head(blocks, q, k, v, key_mask, L * (band + ahead + 1))
+    return each_head(rows, *arguments, entries=L * (band + ahead + 1))
 
 
 def _outside(xp, like, dtype, band, ahead, rows, keys, diagonal):
@@ -75,7 +76,7 @@ def _outside(xp, like, dtype, band, ahead, rows, keys, diagonal):
     """
     device = array_api_compat.device(like)
     wall = xp.full((rows, keys), -math.inf, dtype=dtype, device=device)
-    return xp.tril(wall, k=diagonal - band - 1) + attention._later(xp, wall, diagonal + ahead)
+    return xp.tril(wall, k=diagonal - band - 1) + later(xp, wall, diagonal + ahead)
 
 
 def far_field(
@@ -131,13 +132,11 @@ def _far_fields(q, k, v, maps, causal, key_mask):
     """Linear attention with each of the maps, one after the other. Raises: ValueError."""
     if not isinstance(maps, tuple | list) or not maps or not all(map(callable, maps)):
         raise ValueError(f"maps must be a list of feature maps, at least one, got {maps!r}")
-    q, k, v, key_mask = attention._check_all(q, k, v, key_mask)
+    q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
     if key_mask is not None:
         xp = array_api_compat.array_namespace(k)
         k = xp.where(key_mask[..., None], k, xp.zeros_like(k))
-    return [
-        attention.linear_attention(f(q), f(k), v, causal=causal, key_mask=key_mask) for f in maps
-    ]
+    return [linear_attention(f(q), f(k), v, causal=causal, key_mask=key_mask) for f in maps]
 
 
 def _blend(weights, fields):

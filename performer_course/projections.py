@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
-from .backend import check_count, check_number
+from ._door import check_count, check_number
 
 NORMS = ("chi", "fixed", "shared")
 

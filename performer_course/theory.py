@@ -16,7 +16,7 @@ import math
 import numpy as np
 from scipy.special import hyp0f1, hyp1f1, ndtr
 
-from .backend import check_count, check_number
+from ._door import check_count, check_number
 from .projections import fwht
 
 

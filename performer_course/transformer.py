@@ -14,8 +14,9 @@ import array_api_compat
 from jaxtyping import Bool, Float, Int
 
 from . import projections
+from ._door import check_array, check_count
 from .attention import favor_attention, softmax_attention
-from .backend import check_array, check_count, is_free_to_read
+from .backend import is_free_to_read
 
 Array = Any
 

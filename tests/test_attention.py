@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from performer_course import attention, features, projections
+from performer_course import _blocks, _causal, _short, _sums, attention, features, projections
 from performer_course.attention import (
     State,
     absorb,
@@ -148,9 +148,9 @@ def test_a_mask_acts_on_numerator_and_denominator(form, textbook, causal):
 @each_form
 @each_causal
 def test_blocks_and_chunks_of_long_inputs_fit_together(form, textbook, causal, monkeypatch):
-    monkeypatch.setattr(attention, "BLOCK", 7)
-    monkeypatch.setattr(attention, "CHUNK", 6)
-    monkeypatch.setattr(attention, "CAUSAL_CHUNK", 8)
+    monkeypatch.setattr(_blocks, "BLOCK", 7)
+    monkeypatch.setattr(_blocks, "CHUNK", 6)
+    monkeypatch.setattr(_causal, "BLOCK", 8)
     for L, S in ((37, 37), (20, 41), (41, 20)):
         q, k, v = qkv(L, S)
         mask = rng(1).uniform(size=S) < 0.7
@@ -163,7 +163,7 @@ def test_blocks_and_chunks_of_long_inputs_fit_together(form, textbook, causal, m
 @each_causal
 @pytest.mark.parametrize("together", [0, 2**30], ids=["one by one", "together"])
 def test_leading_axes_broadcast(form, causal, together, monkeypatch):
-    monkeypatch.setattr(attention, "TOGETHER", together)
+    monkeypatch.setattr(_blocks, "TOGETHER", together)
     q, k, v = points(2, 1, 3, 9, D), points(4, 1, 11, D, seed=1), points(3, 11, E, seed=2)
     mask = rng(3).uniform(size=(2, 1, 1, 11)) < 0.7
     found = form(q, k, v, causal=causal, key_mask=mask)
@@ -301,7 +301,8 @@ def test_any_chunk_gives_the_same_rows(L, S, chunk, causal, seed):
 
 def on_a_device(monkeypatch):
     """NumPy treated as a device whose values are not free to read."""
-    monkeypatch.setattr(attention, "is_free_to_read", lambda x: False)
+    for room in (_blocks, _causal, _short, _sums):
+        monkeypatch.setattr(room, "is_free_to_read", lambda x: False)
 
 
 @pytest.mark.parametrize("size", [1.0, 30.0])
@@ -601,7 +602,7 @@ def test_taylor_attention_weighs_by_the_cut_series(degree, causal):
 
 @pytest.mark.parametrize("block", [256, 7])
 def test_the_relative_variance_is_the_mean_over_all_pairs(block, monkeypatch):
-    monkeypatch.setattr(attention, "BLOCK", block)
+    monkeypatch.setattr(_blocks, "BLOCK", block)
     q, k = points(2, 20, D), points(17, D, seed=1)
     z = (q[:, :, None] + k[None, None]) * D**-0.25
     expected = np.expm1((z**2).sum(-1)).mean((1, 2)) / 64

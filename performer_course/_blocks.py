@@ -1,0 +1,107 @@
+"""Sizes, steps, masks, heads, cores: how attention is cut into pieces. No mathematics."""
+
+import itertools
+import math
+
+import array_api_compat
+
+from ._cores import side_by_side
+from .backend import is_free_to_read
+
+# Tokens in one step: their features fit in a core's cache. A device is filled by a few such
+# steps; on JAX all is one step, for its compiler unrolls each loop.
+CHUNK, DEVICE_CHUNK = 512, 16384
+# Queries and keys in one block of exact attention.
+BLOCK, DEVICE_BLOCK = 256, 4096
+# On NumPy, heads with more entries than this are worked one by one, to stay in cache; from so
+# many tokens on, on several cores.
+TOGETHER, LONG = 2**16, 8192
+
+
+def steps(x, size=None, *, start=0, stop=None):
+    """Slices of the tokens of x (..., n, d) from `start` to `stop`, the last, `size` at a time.
+
+    Without a size, as many as suit the place where x lives.
+    """
+    stop = x.shape[-2] if stop is None else stop
+    if size is None:
+        size = CHUNK if is_free_to_read(x) else DEVICE_CHUNK
+        size = x.shape[-2] if array_api_compat.is_jax_array(x) else size
+    return [slice(at, min(at + size, stop)) for at in range(start, stop, size)]
+
+
+def blocks(x, *, stop=None):
+    """Slices of the tokens of x up to `stop`, a block of exact attention each."""
+    return steps(x, BLOCK if is_free_to_read(x) else DEVICE_BLOCK, stop=stop)
+
+
+def sum_dtype(xp, *arrays):
+    """What sums are taken in: float64 where that came in, float32 for anything narrower."""
+    return xp.float64 if xp.result_type(*arrays) == xp.float64 else xp.float32
+
+
+def keys_in(xp, k, v, key_mask, part, dtype):
+    """Of the slice `part`, in that dtype: keys, [v, 1], and 0 or −∞ for each (None without mask).
+
+    What the mask hides is zero in the first two, whatever it held.
+    """
+    k, v = (xp.astype(x[..., part, :], dtype, copy=False) for x in (k, v))
+    v = xp.concat([v, xp.ones_like(v[..., :1])], axis=-1)  # (..., n, e+1)
+    if key_mask is None:
+        return k, v, None
+    seen = key_mask[..., part, None]  # (..., n, 1)
+    k, v = (xp.where(seen, x, xp.zeros_like(x)) for x in (k, v))
+    none = xp.zeros_like(v[..., :1])
+    return k, v, xp.where(seen, none, none - math.inf)
+
+
+def later(xp, like, diagonal):
+    """−∞ where key j comes after row i, j > i + diagonal, else 0: (rows, keys) as in `like`."""
+    device = array_api_compat.device(like)
+    wall = xp.full(tuple(like.shape[-2:]), -math.inf, dtype=like.dtype, device=device)
+    return xp.triu(wall, k=diagonal + 1)
+
+
+def in_blocks(xp, x, size, n, fill=0.0):
+    """x (..., l ≤ n, w) filled up and cut: (..., T, size, w) with T = ⌈n / size⌉."""
+    *lead, length, width = x.shape
+    T = -(-n // size)
+    if length < T * size:
+        device = array_api_compat.device(x)
+        rest = (*lead, T * size - length, width)
+        x = xp.concat([x, xp.full(rest, fill, dtype=x.dtype, device=device)], axis=-2)
+    return xp.reshape(x, (*lead, T, size, width))
+
+
+def each_head(rows, q, k, v, key_mask, W=None, *, entries):
+    """All rows, (..., L, e), of which rows(q, k, v, key_mask, W) yields a few at a time, in order.
+
+    On NumPy, heads of many `entries` go one by one, so that a step stays in cache, and long ones
+    on several cores. Rows are written where they belong; JAX arrays cannot be written into, and
+    are joined.
+    """
+    xp = array_api_compat.array_namespace(q)
+    lead, dtype = q.shape[:-2], xp.result_type(q, k, v)
+    if array_api_compat.is_jax_array(q):
+        parts = rows(q, k, v, key_mask, W)
+        return xp.concat([xp.astype(part, dtype) for part in parts], axis=-2)
+    device = array_api_compat.device(q)
+    out = xp.empty((*q.shape[:-1], v.shape[-1]), dtype=dtype, device=device)
+
+    def fill(head):
+        of_head = (x if x is None else x[(*head, ...)] for x in (q, k, v, key_mask))
+        directions = W if W is None or W.ndim == 2 else W[(*head, ...)]
+        start = 0
+        for part in rows(*of_head, directions):
+            stop = start + part.shape[-2]
+            out[(*head, ..., slice(start, stop), slice(None))] = xp.astype(part, dtype, copy=False)
+            start = stop
+
+    alone = is_free_to_read(q) and math.prod(lead) * entries > TOGETHER
+    heads = list(itertools.product(*map(range, lead))) if alone else [()]
+    if q.shape[-2] >= LONG:
+        side_by_side(fill, heads, q)
+    else:
+        for head in heads:
+            fill(head)
+    return out

@@ -1,0 +1,144 @@
+"""Causal sums: row i sees the keys j ≤ i of its chunk, and what a State kept from before.
+
+Two ways, and the same numbers:
+
+`running` is for weights that are products of two numbers, φ(q)ᵀφ(k). In blocks of B tokens
+the B × B weights are formed, the later half set to 0; between blocks goes φ(k)ᵀ[v, 1].
+
+`by_levels` is for logarithms g of φ(q) and h of φ(k) at any norm, where no value may be looked
+at. A maximum over all keys of a chunk would show later keys to earlier rows: a row's weights
+might even underflow because of a key that it does not see. So let every set of keys have its
+own maximum: the keys of a block; and inside a block, the earlier half of any 2, 4, 8, … tokens
+for the rows of the later half. A row sees each earlier key in exactly one of these sets. Each
+set is summed relative to its own maximum, and sums are merged as States are.
+"""
+
+import math
+
+from . import _blocks
+from ._sums import State, add_in_place, both, exp_in_place, finite, largest, moved, of_keys, of_rows
+from .backend import is_free_to_read
+
+# Rows and keys of one block of `running`: on one core, small blocks waste few products on the
+# half that is set to 0; on a device, few large products beat many small ones.
+BLOCK, DEVICE_BLOCK = 32, 1024
+# A block of `by_levels` has at least this many tokens: the state of a block, m (e + 1) numbers,
+# should not be larger than the m log-features of each of its tokens.
+LEAST = 64
+# A log-feature may rise this far above what every row of a chunk has seen: e^40 leaves a float32
+# room for the sum over a chunk; and of what is e^−87 of the largest and so is lost, e^−47 is left
+# of the smallest denominator, far below its rounding.
+RISE = 40.0
+
+
+def running(xp, rows, keys, values, Sz):
+    """(Σ_{j≤i} (rows_iᵀ keys_j) values_j + rows_iᵀ Sz, and the new Sz): all of a chunk.
+
+    rows: (..., L, F); keys: (..., n, F) and values: (..., n, e+1) for n ≤ L; Sz: (..., F, e+1),
+    None where there are no keys before.
+    """
+    L, size = rows.shape[-2], BLOCK if is_free_to_read(rows) else DEVICE_BLOCK
+    size = min(size, L)
+    rows, keys, values = (_blocks.in_blocks(xp, x, size, L) for x in (rows, keys, values))
+    keys = xp.matrix_transpose(keys)  # (..., T, F, size)
+    out = xp.tril(rows @ keys) @ values  # (..., T, size, e+1)
+    sums, parts = keys @ values, []  # (..., T, F, e+1)
+    Sz = xp.zeros_like(sums[..., 0, :, :]) if Sz is None else Sz
+    for t in range(rows.shape[-3]):
+        parts.append(add_in_place(out[..., t, :, :], rows[..., t, :, :] @ Sz))
+        Sz = Sz + sums[..., t, :, :]
+    return xp.concat(parts, axis=-2)[..., :L, :], Sz
+
+
+def chunk(xp, state, g, h, values):
+    """The State after a chunk of C tokens, and the sums (..., C, e+1) of their rows.
+
+    g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m) and used up. Where values may be looked at and
+    no h is above what every row of the chunk has seen by more than RISE, that serves all rows.
+    """
+    if is_free_to_read(h):
+        top = xp.maximum(state.c, largest(xp, h))  # (..., m)
+        seen = xp.maximum(state.c, h[..., 0, :])  # reached by a key: every denominator is ≥ 1
+        if not xp.any(top > seen + RISE):
+            return in_one_piece(xp, moved(xp, state, seen), top, g, h, values)
+    return by_levels(xp, state, g, h, values)
+
+
+def in_one_piece(xp, state, top, g, h, values):
+    """`chunk`, all of it relative to state.c; the State after it relative to `top`."""
+    c = finite(xp, state.c)[..., None, :]  # (..., 1, m)
+    keys, a = exp_in_place(xp, h, c), add_in_place(g, c)  # (..., C, m)
+    rows = exp_in_place(xp, a, xp.max(a, axis=-1, keepdims=True))  # (..., C, m)
+    out, Sz = running(xp, rows, keys, values, state.Sz)
+    return moved(xp, State(state.c, Sz), top), out
+
+
+def by_levels(xp, state, g, h, values):
+    """`chunk` with every set of keys relative to its own maximum: nothing is looked at."""
+    C, size = h.shape[-2], _block(h.shape[-2])
+    g, values = (_blocks.in_blocks(xp, x, size, C) for x in (g, values))  # (..., T, size, ·)
+    h = _blocks.in_blocks(xp, h, size, C, fill=-math.inf)
+    rows = _within(xp, g, h, values)
+    state, before = _between(xp, state, of_keys(xp, h, values))
+    past = of_rows(xp, add_in_place(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
+    Sz = both(xp, past, rows).Sz  # (..., T, size, e+1)
+    return state, xp.reshape(Sz, (*Sz.shape[:-3], -1, Sz.shape[-1]))[..., :C, :]
+
+
+def _block(C):
+    """Tokens in a block of C: a power of two, about √C, so that blocks are as few as levels."""
+    return min(max(LEAST, 2 ** (C.bit_length() // 2)), 2 ** (C - 1).bit_length())
+
+
+def _between(xp, state, blocks):
+    """The State after all T blocks, and those before each of them, given the States of each.
+
+    For each feature the blocks are things of which boundary t sees the first t, `state` coming
+    before them all: one product (..., T+1, T+1) for all boundaries.
+    """
+    c = xp.concat([state.c[..., None, :], blocks.c], axis=-2)  # (..., T+1, m)
+    Sz = xp.concat([state.Sz[..., None, :, :], blocks.Sz], axis=-3)  # (..., T+1, m, e+1)
+    logits = xp.matrix_transpose(c)[..., None, :]  # (..., m, 1, T+1)
+    wall = _blocks.later(xp, c[..., :1] + xp.matrix_transpose(c[..., :1]), 0)  # (T+1, T+1)
+    upto = of_rows(xp, logits + wall, xp.moveaxis(Sz, -3, -2))  # (..., m, T+1)
+    c, Sz = xp.matrix_transpose(upto.c), xp.moveaxis(upto.Sz, -2, -3)
+    return State(c[..., -1, :], Sz[..., -1, :, :]), State(c[..., :-1, :], Sz[..., :-1, :, :])
+
+
+def _within(xp, g, h, values):
+    """The sums of row i over the keys j ≤ i of its own block: g, h (..., B, m), B a power of two.
+
+    At each level, of every 2w tokens the later w rows see the earlier w keys.
+    """
+    lead, B, m = h.shape[:-2], *h.shape[-2:]
+    a = g + h
+    own = xp.max(a, axis=-1)  # (..., B): each row its own key
+    weights = xp.sum(xp.exp(a - finite(xp, own)[..., None]), axis=-1)  # (..., B)
+    c, Sz = own, weights[..., None] * values
+    tops, w = h, 1  # the largest h of every w tokens
+    while w < B:
+        tops = xp.reshape(tops, (-1, 2, m))
+        earlier, later = (xp.reshape(x, (-1, 2, w, x.shape[-1])) for x in (h, g))
+        far = _across(
+            xp,
+            later[:, 1, :, :],
+            earlier[:, 0, :, :],
+            xp.reshape(values, (-1, 2, w, values.shape[-1]))[:, 0, :, :],
+            tops[:, 0, :],
+        )
+        c, Sz = xp.reshape(c, (-1, 2, w)), xp.reshape(Sz, (-1, 2, w, values.shape[-1]))
+        late = both(xp, State(c[:, 1, :], Sz[:, 1, :, :]), far)
+        c = xp.stack([c[:, 0, :], late.c], axis=1)
+        Sz = xp.stack([Sz[:, 0, :, :], late.Sz], axis=1)
+        tops, w = xp.maximum(tops[:, 0, :], tops[:, 1, :]), 2 * w
+    return State(xp.reshape(c, (*lead, B)), xp.reshape(Sz, (*lead, B, values.shape[-1])))
+
+
+def _across(xp, g, h, values, c):
+    """The sums of rows g (N, w, m) over keys h (N, w, m), all of which they see; c = max h."""
+    a = g + c[:, None, :]
+    top = xp.max(a, axis=-1)  # (N, w)
+    rows = xp.exp(a - finite(xp, top)[..., None])  # (N, w, m)
+    keys = xp.matrix_transpose(xp.exp(h - finite(xp, c)[:, None, :]))  # (N, m, w)
+    few = values.shape[-2] < values.shape[-1]  # the brackets go where the product is small
+    return State(top, (rows @ keys) @ values if few else rows @ (keys @ values))

@@ -1,0 +1,175 @@
+"""What an argument must be, said once: each check names it, what was expected and what came."""
+
+import itertools
+import math
+import operator
+from numbers import Real
+from typing import Any
+
+import array_api_compat
+
+from .backend import is_free_to_read
+
+Array = Any
+
+
+def _bad_entries(xp, x, mask):
+    """Where x (..., n, d) is NaN or infinite, in rows that the mask (..., n) does not hide.
+
+    Finite extremes say that there is no such place, without an array as large as x.
+    """
+    if math.isfinite(xp.max(x)) and math.isfinite(xp.min(x)):
+        return 0, None
+    bad = ~xp.isfinite(x)
+    bad = bad if mask is None else bad & mask[..., None]
+    places = xp.nonzero(bad)
+    return len(places[0]), tuple(int(i[0]) for i in places if len(i))
+
+
+def check_array(x, name: str, dims: str, mask=None):
+    """The namespace of x, once x is a non-empty floating array of shape (..., *dims), finite.
+
+    mask: boolean (..., n), False where a row of x does not count and may hold anything.
+    Raises: ValueError naming `name`, what was expected and what came. Values are read only
+    where that is free, on NumPy: a NaN on a GPU passes, and is seen in the result.
+    """
+    if not array_api_compat.is_array_api_obj(x):
+        raise ValueError(
+            f"{name} must be an array of shape (..., {dims}), got {type(x).__name__}: "
+            f"convert it with xp.asarray({name}, dtype=xp.float64)"
+        )
+    xp = array_api_compat.array_namespace(x)
+    if x.ndim < len(dims.split(", ")):
+        raise ValueError(f"{name} must have shape (..., {dims}), got shape {tuple(x.shape)}")
+    if not xp.isdtype(x.dtype, "real floating"):
+        raise ValueError(
+            f"{name} must hold real floating-point numbers, got dtype {x.dtype}: "
+            f"convert it with xp.astype({name}, xp.float64)"
+        )
+    if 0 in x.shape:
+        raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
+    if mask is not None:
+        check_mask(mask, x, name)
+    count, first = _bad_entries(xp, x, mask) if is_free_to_read(x) else (0, None)
+    if count > 0:
+        raise ValueError(
+            f"{name} must be finite, got NaN or infinity in {count} of {x.size} entries, "
+            f"the first at {first}"
+        )
+    return xp
+
+
+def check_mask(key_mask, x, name: str):
+    """The namespace of a boolean key_mask (..., n) for the n rows of x. Raises: ValueError."""
+    if not array_api_compat.is_array_api_obj(key_mask):
+        raise ValueError(f"key_mask must be a boolean array, got {type(key_mask).__name__}")
+    xp = check_library(x, key_mask, f"{name} and key_mask")
+    n = x.shape[-2]
+    if not xp.isdtype(key_mask.dtype, "bool") or tuple(key_mask.shape[-1:]) != (n,):
+        raise ValueError(
+            f"key_mask must be boolean of shape (..., {n}), one entry for each row of {name}, "
+            f"got {key_mask.dtype} of shape {tuple(key_mask.shape)}"
+        )
+    return xp
+
+
+def check_library(x, y, names: str):
+    """The namespace of x and y. Raises: ValueError, calling them `names`, if theirs differ."""
+    try:
+        return array_api_compat.array_namespace(x, y)
+    except TypeError as error:
+        raise ValueError(
+            f"{names} must be arrays of one library, got "
+            f"{type(x).__module__} and {type(y).__module__}: move one with to_like"
+        ) from error
+
+
+def check_count(value, name: str, *, least: int = 1) -> int:
+    """value as a Python integer ≥ `least`. Raises: ValueError naming `name` and what came."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = least - 1
+    if count < least or isinstance(value, bool):
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return count
+
+
+def check_number(value, name: str, *, above: float | None = None, least: float | None = None):
+    """value as a finite float, > `above` or ≥ `least`, where one is given.
+
+    Raises: ValueError naming `name`, what was expected and what came.
+    """
+    good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    expected = ""
+    if above is not None:
+        good, expected = good and value > above, f" above {above:g}"
+    elif least is not None:
+        good, expected = good and value >= least, f" of at least {least:g}"
+    if not good:
+        raise ValueError(f"{name} must be a finite number{expected}, got {value!r}")
+    return float(value)
+
+
+def check_lead(*arrays):
+    """The leading axes of arrays (..., n, d), broadcast. Raises: ValueError."""
+    shapes = [tuple(x.shape[:-2]) for x in arrays]
+    columns = itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)
+    sizes = [set(column) - {1} for column in columns]
+    if any(len(size) > 1 for size in sizes):
+        raise ValueError(f"leading axes must broadcast, got {' and '.join(map(str, shapes))}")
+    return tuple(max(size, default=1) for size in reversed(sizes))
+
+
+def check_directions(W, x, name: str):
+    """The namespace of directions W (..., m, d) and the rows x (..., n, d). Raises: ValueError."""
+    check_array(W, "W", "m, d")
+    xp = check_library(x, W, f"{name} and W")
+    d = x.shape[-1]
+    if W.shape[-1] != d:
+        raise ValueError(
+            f"W must have shape (m, d) or (..., m, d) with d = {d}, the width of {name}, "
+            f"got shape {tuple(W.shape)}"
+        )
+    if W.ndim > 2:
+        check_lead(x, W)
+    return xp
+
+
+def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
+    """The namespace of keys k, their values v and their mask. Raises: ValueError."""
+    check_array(k, name, f"S, {width}", key_mask)
+    check_array(v, "v", "S, e", key_mask)
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            f"{name} and v must have one row for each key, got {k.shape[-2]} and {v.shape[-2]} "
+            f"(shapes {tuple(k.shape)} and {tuple(v.shape)})"
+        )
+    return check_library(k, v, f"{name} and v")
+
+
+def check_attention(q, k, v, key_mask, W=None, *, names=("q", "k"), width: str = "d"):
+    """Queries, keys, values, mask (and directions), broadcast to one set of leading axes.
+
+    W: (..., m, d), or None; one set of directions for all, (m, d), stays as it is.
+    Raises: ValueError for what is no array, does not fit, or is not finite.
+    """
+    check_array(q, names[0], f"L, {width}")
+    xp = check_keys(k, v, key_mask, names[1], width)
+    check_library(q, k, f"{names[0]} and {names[1]}")
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(
+            f"{names[0]} and {names[1]} must have rows of one width, got {q.shape[-1]} and "
+            f"{k.shape[-1]} (shapes {tuple(q.shape)} and {tuple(k.shape)})"
+        )
+    if W is not None:
+        check_directions(W, q, names[0])
+    many = W is not None and W.ndim > 2
+    others = [] if key_mask is None else [key_mask[..., None]]
+    lead = check_lead(q, k, v, *others, *([W] if many else []))
+    q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v))
+    if key_mask is not None:
+        key_mask = xp.broadcast_to(key_mask, (*lead, key_mask.shape[-1]))
+    if many:
+        W = xp.broadcast_to(W, (*lead, *W.shape[-2:]))
+    return q, k, v, key_mask, W
