@@ -110,7 +110,7 @@ def check(judge=None, *, in_place=False):
 # What comes back is judged
 
 
-def numbers(found):
+def numbers(found, not_finite="the result holds NaN or infinity."):
     """`found` as a float array, or a hint that says what came instead."""
     parts = found if isinstance(found, list | tuple) else [found]
     if any(part is None for part in parts):
@@ -123,7 +123,7 @@ def numbers(found):
     except (TypeError, ValueError) as error:
         raise Hint(f"expected numbers, got {_one_line(reprlib.repr(found))}.") from error
     if not np.isfinite(array).all():
-        raise Hint("the result holds NaN or infinity.")
+        raise Hint(not_finite)
     return array
 
 
@@ -229,14 +229,20 @@ def only_rng(draw):
         )
 
 
+def holds_at_most(limit, call, x, else_):
+    """A hint, which ends in `else_`, where the call ever holds more bytes than `limit`.
+
+    x: an array that the call is given.
+    """
+    peak = backend.peak(call, x)
+    if peak > limit:
+        raise Hint(f"right, but {peak / 2**20:.1f} MiB were held at once{else_}")
+
+
 def no_square(call, x, n, instead="none is needed.", size="L"):
     """A hint where the call, for n tokens, ever holds as many bytes as a mask of n × n.
 
-    x: an array that the call is given. size: the letter that the exercise has for n.
+    size: the letter that the exercise has for n.
     """
-    peak = backend.peak(call, x)
-    if peak > n**2:
-        raise Hint(
-            f"right, but {peak / 2**20:.1f} MiB were held at once for {size} = {n}: that is "
-            f"{'an' if size == 'L' else 'a'} {size} × {size} array, and {instead}"
-        )
+    square = f"{'an' if size == 'L' else 'a'} {size} × {size} array"
+    holds_at_most(n**2, call, x, f" for {size} = {n}: that is {square}, and {instead}")

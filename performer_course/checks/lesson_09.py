@@ -6,7 +6,7 @@ import math
 import numpy as np
 from scipy import special
 
-from ._judge import Hint, check, inner_products, judge, nearly
+from ._judge import Hint, check, inner_products, judge, nearly, numbers
 
 
 @check
@@ -97,12 +97,11 @@ def log_estimates(estimate):
         right = special.logsumexp(waves, axis=-1) - half - math.log(5)
         minus = (x @ W.T)[:, None] - (y @ W.T)[None]
         log_sum = functools.partial(special.logsumexp, axis=-1)
-        found = estimate(x, y, W)
-        if isinstance(found, np.ndarray) and found.dtype == float and not np.isfinite(found).all():
-            raise Hint(
-                f"not finite at ‖x‖ = {length:g}: all features underflow. Stay with the "
-                "logarithms, and subtract their maximum before you take exp."
-            )
+        found = numbers(
+            estimate(x, y, W),
+            f"not finite at ‖x‖ = {length:g}: all features underflow. Stay with the logarithms, "
+            "and subtract their maximum before you take exp.",
+        )
         judge(
             found,
             right,

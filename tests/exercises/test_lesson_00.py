@@ -11,12 +11,10 @@ RIGHT, WRONG = {}, {}
 
 # variance_of_mean
 
-
 RIGHT["variance_of_mean"] = [
     lambda variance, m: sum([variance] * m) / m**2,
     lambda variance, m: np.float64(variance) / m,
 ]
-
 
 WRONG["variance_of_mean"] = [
     (lambda variance, m: variance / math.sqrt(m), "√m belongs to the standard deviation"),

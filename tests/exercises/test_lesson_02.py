@@ -109,7 +109,6 @@ WRONG["is_kernel_matrix"] = [
 
 # softmax_from_gaussian
 
-
 RIGHT["softmax_from_gaussian"] = [
     lambda K, x, y: np.diag(np.exp(norms(x) / 2)) @ K @ np.diag(np.exp(norms(y) / 2)),
     lambda K, x, y: np.exp(np.log(K) + norms(x)[:, None] / 2 + norms(y) / 2),
@@ -158,10 +157,7 @@ WRONG["softmax_from_gaussian"] = [
     (lambda K, x, y: K * np.exp(np.outer(norms(x), norms(y)) / 2), "add the squared norms"),
     (lambda K, x, y: K * np.exp(np.outer(norms(x), norms(y)) ** 0.5), "add the squared norms"),
     (lambda K, x, y: K * np.exp(half_norms(x).sum() + half_norms(y).sum()), "for each row"),
-    (
-        lambda K, x, y: K * np.exp((np.linalg.norm(x) + np.linalg.norm(y)) / 2),
-        "for each row",
-    ),
+    (lambda K, x, y: K * np.exp((np.linalg.norm(x) + np.linalg.norm(y)) / 2), "for each row"),
 ]
 
 
@@ -237,8 +233,8 @@ def each_monomial_once(x, degree):
     ]
 
 
-def root(factorial):
-    return 1 / math.sqrt(factorial)
+def root(number):
+    return 1 / math.sqrt(number)
 
 
 WRONG["taylor_features"] = [
@@ -248,14 +244,14 @@ WRONG["taylor_features"] = [
     (series(root, start=1), "the constant 1"),
     (series(root, stop=0), "stops one short"),
     (lambda x, degree: series(root)(x, degree + 1), "one degree too many"),
-    (piled(lambda f: 1 / math.sqrt(f)), "the factorials pile up: a power divided"),
+    (piled(root), "the factorials pile up: a power divided"),
     (piled(lambda f: 1 / f), "the factorials pile up, and k!"),
-    (by_degree(lambda k: 1 / math.sqrt(k)), "not by √k alone"),
+    (by_degree(root), "not by √k alone"),
     (by_degree(lambda k: 1 / k), "not by k alone"),
-    (by_degree(lambda k: 1 / math.sqrt(math.factorial(k - 1))), "not √((k−1)!)"),
+    (by_degree(lambda k: root(math.factorial(k - 1))), "not √((k−1)!)"),
     (
         lambda x, degree: (
-            series(lambda f: 1 / math.sqrt(f))(x, degree)
+            series(root)(x, degree)
             / np.sqrt(1 + np.repeat(range(degree + 1), len(x) ** np.arange(degree + 1)))
         ),
         "not √((k+1)!)",

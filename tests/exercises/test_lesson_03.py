@@ -82,10 +82,7 @@ WRONG["gaussian_frequencies"] = [
     (normal(lambda gamma: math.sqrt(gamma / 2)), "not γ/2"),
     (normal(lambda gamma: 2 * math.sqrt(gamma)), "is there a 2 too many?"),
     (normal(lambda gamma: 3 + gamma), "the spread is not right"),
-    (
-        lambda rng, m, d, gamma: box_muller(ANOTHER_RNG, m, d, gamma),
-        "two generators of one seed",
-    ),
+    (lambda rng, m, d, gamma: box_muller(ANOTHER_RNG, m, d, gamma), "two generators of one seed"),
     (
         lambda rng, m, d, gamma: box_muller(np.random.default_rng(0), m, d, gamma),
         "of different seeds",
@@ -103,7 +100,6 @@ WRONG["gaussian_frequencies"] = [
 
 
 # estimate_kernel
-
 
 RIGHT["estimate_kernel"] = [
     lambda omega, delta: np.exp(1j * delta @ omega.T).mean(axis=1).real,

@@ -46,15 +46,9 @@ WRONG["without_leftover"] = [
     (twofold(np.pi), "2b, not b, is in the leftover"),
     (twofold(0.0), "2b, not b, is in the leftover"),
     (twofold(np.pi / 4), "Draw the angles 2b on a circle"),
-    (
-        lambda W: (np.repeat(W, 2, axis=0), twofold(np.pi / 2)(W)[1]),
-        "is the order the same?",
-    ),
+    (lambda W: (np.repeat(W, 2, axis=0), twofold(np.pi / 2)(W)[1]), "is the order the same?"),
     (twofold(np.pi / 2, directions=lambda W: np.concatenate([W, 2 * W])), "those of W"),
-    (
-        lambda W: in_pairs(np.concatenate([W, W[:1]])),
-        "all of them equally often",
-    ),
+    (lambda W: in_pairs(np.concatenate([W, W[:1]])), "all of them equally often"),
     (lambda W: (W, np.zeros(2 * len(W))), "got (5, 3) and (10,)"),
     (lambda W: W, "two arrays, got a ndarray"),
     (lambda W: (W, np.nan * W[:, 0]), "NaN or infinity"),
@@ -62,7 +56,6 @@ WRONG["without_leftover"] = [
 
 
 # product_directions
-
 
 RIGHT["product_directions"] = [
     lambda V, W: V + W,
@@ -90,10 +83,7 @@ WRONG["product_directions"] = [
     (lambda V, W: np.hstack([V, W]), "must give shape (4, 2), got (4, 4)"),
     (lambda V, W: (V[:, None] + W).reshape(-1, 2), "must give shape (4, 2), got (16, 2)"),
     (lambda V, W: 2 * V, "expected 0.6"),
-    (
-        lambda V, W: np.concatenate([V[::2] + W[::2], V[::2] - W[::2]]),
-        "a row of V enters 2 rows",
-    ),
+    (lambda V, W: np.concatenate([V[::2] + W[::2], V[::2] - W[::2]]), "a row of V enters 2 rows"),
     (lambda V, W: V + W.mean(axis=0), "a row of W enters 40 rows"),
     (lambda V, W: V + ANOTHER_RNG.choice(W, len(W)), "a row of W enters"),
 ]
@@ -137,24 +127,21 @@ WRONG["directions_needed"] = [
     (rounded(lambda eps, gap: gap**2 / eps**2), "the variance has 1/(2m)"),
     (rounded(lambda eps, gap: gap / (2 * eps**2)), "enters squared"),
     (rounded(lambda eps, gap: gap / (math.sqrt(2) * eps)), "falls like 1/√m"),
-    (lambda eps, r: RIGHT["directions_needed"][0](eps, math.sqrt(r)), "with r squared"),
+    (lambda eps, r: count_up(eps, math.sqrt(r)), "with r squared"),
     (rounded(lambda eps, gap: (1 - math.sqrt(1 - gap)) ** 2 / (2 * eps**2)), "k² = e^{−r²}"),
     (rounded(lambda eps, gap: 1 / (2 * eps**2)), "near points need fewer"),
     (rounded(half_variance, math.floor), "round up."),
     (rounded(half_variance, float), "is a whole number"),
     (rounded(half_variance, least=0), "at least one direction"),
     (rounded(lambda eps, gap: 1 / eps), "found 77 for ε = 0.013, r = 3, expected 2958"),
-    (lambda eps, r: [RIGHT["directions_needed"][0](eps, r)], "(13,) is needed"),
+    (lambda eps, r: [count_up(eps, r)], "(13,) is needed"),
     (
         lambda eps, r: math.floor(half_variance(eps, 1 - math.exp(-(r**2)))) + 1,
         "floor(…) + 1 has one too many",
     ),
     (lambda eps, r: count_up(eps, r) + 1, "this is one more"),
     (lambda eps, r: 2 * count_up(eps, r), "this counts features"),
-    (
-        rounded(lambda eps, gap: (1 + (1 - gap) ** 2 / 2 - (1 - gap)) / eps**2),
-        "with random phases",
-    ),
+    (rounded(lambda eps, gap: (1 + (1 - gap) ** 2 / 2 - (1 - gap)) / eps**2), "with random phases"),
     (rounded(half_variance, round), "rounding to the nearest"),
     (rounded(half_variance, float, least=0), "and at least 1: round up"),
     (rounded(half_variance, math.floor, least=0), "rounding down"),

@@ -74,7 +74,7 @@ def subtract_all(G):
     rows = np.zeros((0, G.shape[1]))
     for g in G:
         g = g - rows.T @ (rows @ g)
-        rows = np.vstack([rows, g / np.linalg.norm(g)])
+        rows = np.vstack([rows, unit(g)])
     return rows
 
 
@@ -168,14 +168,18 @@ def keep_norms(rng, m, d):
     return np.sqrt(norms(G))[:, None] * np.concatenate(turned)
 
 
-def column_norms(rng, m, d):
-    """The columns' norms in G = QR are those of R, which does not go with Q."""
-    rows = []
-    for _ in range(0, m, d):
-        G = rng.normal(size=(d, d))
-        Q, R = np.linalg.qr(G)
-        rows.append(Q * np.sign(np.diag(R)) * np.linalg.norm(G, axis=0)[:, None])
-    return np.concatenate(rows)[:m]
+def norms_of_the_same(axis):
+    """Q of G = QR, times the norms of that G along an axis."""
+
+    def draw(rng, m, d):
+        rows = []
+        for _ in range(0, m, d):
+            G = rng.normal(size=(d, d))
+            Q, R = np.linalg.qr(G)
+            rows.append(Q * np.sign(np.diag(R)) * np.linalg.norm(G, axis=axis)[:, None])
+        return np.concatenate(rows)[:m]
+
+    return draw
 
 
 def one_by_one(rng, m, d):
@@ -187,7 +191,7 @@ def one_by_one(rng, m, d):
 
 RIGHT["orthogonal_directions"] = [
     keep_norms,
-    column_norms,
+    norms_of_the_same(axis=0),  # those of the columns are R's, which does not go with Q
     one_by_one,
     projections.orthogonal,
     blocks(repair_rows),
@@ -197,16 +201,6 @@ RIGHT["orthogonal_directions"] = [
 
 def own_seed(rng, *sizes):
     return blocks(haar)(np.random.default_rng(1), sizes[0], sizes[-1])
-
-
-def norms_of_the_same(rng, m, d):
-    """Q of a QR of G, and the norms of the rows of that G."""
-    rows = []
-    for _ in range(0, m, d):
-        G = rng.normal(size=(d, d))
-        Q, R = np.linalg.qr(G)
-        rows.append(Q * np.sign(np.diag(R)) * np.sqrt(norms(G))[:, None])
-    return np.concatenate(rows)[:m]
 
 
 def one_block(rng, m, d):
@@ -260,7 +254,7 @@ WRONG["orthogonal_directions"] = [
     (uncut, "cut the last one"),
     (lambda rng, m, d: rng.normal(size=(m, d)), "the first block are not orthogonal"),
     (lambda rng, m, d: haar(rng, d)[:m] * chi(rng, d, d).T, "its columns are"),
-    (norms_of_the_same, "coordinates have variances from 0.7"),
+    (norms_of_the_same(axis=1), "coordinates have variances from 0.7"),
     (
         blocks(haar, lambda rng, m, d: chi(np.random.default_rng(1), m, d)),
         "the norms are the same at each call",

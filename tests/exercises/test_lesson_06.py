@@ -157,7 +157,15 @@ RIGHT["structured_projection"] = [
 ]
 
 
-def chain(scale, stages=(2, 1, 0), stage=lambda s, x: projections.fwht(s * x)):
+def by_fwht(s, x):
+    return projections.fwht(s * x)
+
+
+def signs_last(s, x):
+    return s * projections.fwht(x)
+
+
+def chain(scale, stages=(2, 1, 0), stage=by_fwht):
     """scale(d) times the stages, the first named acting first."""
 
     def project(signs, x):
@@ -166,10 +174,6 @@ def chain(scale, stages=(2, 1, 0), stage=lambda s, x: projections.fwht(s * x)):
         return scale(len(signs[0])) * x
 
     return project
-
-
-def by_fwht(s, x):
-    return projections.fwht(s * x)
 
 
 def unscaled(s, x):
@@ -182,19 +186,10 @@ WRONG["structured_projection"] = [
     (chain(lambda d: 1.0, (0, 1, 2)), "D₃ acts first, and the factor"),
     (chain(math.sqrt, (1, 0)), "a stage is missing"),
     (chain(math.sqrt, (2, 1)), "a stage is missing"),
-    (chain(math.sqrt, stage=lambda s, x: s * projections.fwht(x)), "the signs come before H"),
-    (
-        chain(lambda d: 1.0, stage=lambda s, x: s * projections.fwht(x)),
-        "the signs come before H",
-    ),
-    (
-        chain(math.sqrt, (0, 1, 2), lambda s, x: s * projections.fwht(x)),
-        "this is Wᵀx",
-    ),
-    (
-        chain(lambda d: 1.0, (0, 1, 2), lambda s, x: s * projections.fwht(x)),
-        "this is Wᵀx",
-    ),
+    (chain(math.sqrt, stage=signs_last), "the signs come before H"),
+    (chain(lambda d: 1.0, stage=signs_last), "the signs come before H"),
+    (chain(math.sqrt, (0, 1, 2), signs_last), "this is Wᵀx"),
+    (chain(lambda d: 1.0, (0, 1, 2), signs_last), "this is Wᵀx"),
     (chain(math.sqrt, (2,)), "a stage is missing"),
     (lambda signs, x: 4 * by_fwht(signs[0], by_fwht(signs[1], projections.fwht(x))), "D₃ is"),
     (lambda signs, x: 4 * by_fwht(signs[0], by_fwht(1, by_fwht(signs[2], x))), "D₂ is"),
@@ -240,7 +235,6 @@ RIGHT["simplex_corners"] = [
     lambda d: [-unit(row) for row in centred(d)],
     lambda d: math.sqrt(d / (d - 1)) * (1 / d - np.eye(d)) @ haar(np.random.default_rng(1), d),
 ]
-
 
 WRONG["simplex_corners"] = [
     (centred, "the angles are right"),

@@ -203,7 +203,6 @@ def by_minimisation(q, k):
 
 RIGHT["nearer_keys"] = [mean_of_pairs, by_minimisation]
 
-
 WRONG["nearer_keys"] = [
     (lambda q, k: k, "they can come nearer"),
     (lambda q, k: q.mean(axis=0) - k.mean(axis=0), "this is the shift"),

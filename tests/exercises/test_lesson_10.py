@@ -92,10 +92,7 @@ WRONG["masked_linear_attention"] = [
     (attends_masked(unmasked), "the mask does nothing"),
     (attends_masked(below=unmasked), "still in the denominator"),
     (attends_masked(above=unmasked), "still in the numerator"),
-    (
-        attends_masked(below=lambda weights, mask: weights**0 * mask),
-        "not by the number of keys",
-    ),
+    (attends_masked(below=lambda weights, mask: weights**0 * mask), "not by the number of keys"),
     (
         attends_masked(below=lambda weights, mask: np.eye(1)),
         "the denominator φ(Q)(φ(K)ᵀ1) is missing",
@@ -118,10 +115,7 @@ WRONG["masked_linear_attention"] = [
         ),
         "right, until inf stands at a hidden key in φ(K)",
     ),
-    (
-        lambda *data: attends_masked()(*data) / math.sqrt(data[0].shape[1]),
-        "no scale here",
-    ),
+    (lambda *data: attends_masked()(*data) / math.sqrt(data[0].shape[1]), "no scale here"),
     (
         lambda phi_q, phi_k, v, mask: (
             phi_q @ (phi_k[mask].T @ v[mask]) / (phi_q @ phi_k[mask].sum(axis=0)).sum()

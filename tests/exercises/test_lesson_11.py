@@ -216,7 +216,6 @@ RIGHT["shrunk_recall"] = [
     lambda n, d: [d / (n + d - 1), (n - 1) / (n + d - 1)],
 ]
 
-
 WRONG["shrunk_recall"] = [
     (with_factor(lambda r: 1.0), "this is the plain read"),
     (with_factor(shrinkage, lambda a, r: r), "the error at a = 1"),

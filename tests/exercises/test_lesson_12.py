@@ -22,12 +22,15 @@ def head_by_head(x, W_q, W_k, W_v, W, heads):
     return np.hstack(outs)
 
 
-def layer_by_package(x, W_q, W_k, W_v, W, heads):
-    q, k, v = (transformer.split_heads(x @ part, heads) for part in (W_q, W_k, W_v))
-    return transformer.join_heads(attention.favor_attention(q, k, v, W))
+def by_package(attend):
+    def layer(x, W_q, W_k, W_v, W, heads):
+        q, k, v = (transformer.split_heads(x @ part, heads) for part in (W_q, W_k, W_v))
+        return transformer.join_heads(attend(q, k, v, W))
+
+    return layer
 
 
-RIGHT["performer_layer"] = [head_by_head, layer_by_package]
+RIGHT["performer_layer"] = [head_by_head, by_package(attention.favor_attention)]
 
 
 def layer_of(
@@ -72,11 +75,6 @@ def summed_over_heads(x, W_q, W_k, W_v, W, heads):
     return parts / total
 
 
-def exact_layer(x, W_q, W_k, W_v, W, heads):
-    q, k, v = (transformer.split_heads(x @ part, heads) for part in (W_q, W_k, W_v))
-    return transformer.join_heads(attention.softmax_attention(q, k, v))
-
-
 def interleaved(whole, heads):
     """Columns back to where they came from, `heads` apart."""
     parts = whole.reshape(len(whole), heads, -1)
@@ -113,7 +111,10 @@ WRONG["performer_layer"] = [
     (layer_of(divide=lambda A: A / A.sum(axis=0)), "not over queries"),
     (summed_over_heads, "a denominator of its own"),
     (layer_of(weigh=lambda q, k: np.ones((len(q), len(q)))), "this is mean(V)"),
-    (exact_layer, "this is exact attention"),
+    (
+        by_package(lambda q, k, v, W: attention.softmax_attention(q, k, v)),
+        "this is exact attention",
+    ),
     (layer_of(cut=lambda whole, heads: whole), "stand side by side"),
     (layer_of(cut=interleaved), "stand side by side"),
     (heads_first, "move the heads back"),
@@ -249,7 +250,6 @@ RIGHT["less_biased"] = [
         - (len(W) - 1) * np.mean([attend(np.delete(W, i, 0)) for i in range(len(W))], axis=0)
     ),
 ]
-
 
 WRONG["less_biased"] = [
     (combined(1, 0, 0), "is β/(2m), not 0"),

@@ -45,10 +45,7 @@ def translated(p, k, gap):
 WRONG["shift_moments"] = [
     (shifted(lambda p, k, gap: translated(p, k, -gap)), "the sign: y − new"),
     (shifted(lambda p, k, gap: gap ** (p - k)), "binomial coefficients are missing"),
-    (
-        shifted(lambda p, k, gap: (k == p) + (k == 0 < p) * gap**p),
-        "not the first and the last",
-    ),
+    (shifted(lambda p, k, gap: (k == p) + (k == 0 < p) * gap**p), "not the first and the last"),
     (lambda M, c, new: M, "the moments depend on the centre"),
     (shifted(lambda p, k, gap: math.comb(p, k) * gap**k), "have changed places"),
     (shifted(translated, lambda M, total: total - M), "range(p + 1)"),
@@ -59,10 +56,7 @@ WRONG["shift_moments"] = [
     ),
     (shifted(translated, lambda M, total: total / M[0]), "sums, not means"),
     (shifted(translated, lambda M, total: total[::-1]), "the order is turned round"),
-    (
-        shifted(translated, lambda M, total: np.append(0, total[:-1])),
-        "the powers start with p = 0",
-    ),
+    (shifted(translated, lambda M, total: np.append(0, total[:-1])), "the powers start with p = 0"),
     (shifted(lambda p, k, gap: (k == p) * gap**p), "a power of a sum is not a product"),
     (lambda M, c, new: M + (c - new) ** np.arange(len(M)), "is not a sum of powers"),
     (shifted(translated, lambda M, total: total[:-1]), "shape (4,), and (5,) is needed"),
@@ -72,10 +66,14 @@ WRONG["shift_moments"] = [
 # banded_attention
 
 
+def near_keys(i, band):
+    return slice(max(0, i - band), i + band + 1)
+
+
 def banded_loop(q, k, v, band):
     rows = []
     for i, query in enumerate(q):
-        keys = slice(max(0, i - band), i + band + 1)
+        keys = near_keys(i, band)
         rows.append(softmax(k[keys] @ query / math.sqrt(len(query))) @ v[keys])
     return rows
 
@@ -120,9 +118,14 @@ def in_blocks(q, k, v, band):
     )
 
 
+def over_sums(top, bottom, v):
+    """top v, each row over the sum of the same row of `bottom`; 0 where that is 0."""
+    total = bottom.sum(axis=1, keepdims=True)
+    return top @ v / np.where(total == 0, 1, total)
+
+
 def safe_rows(E, near, v):
-    total = (E * near).sum(axis=1, keepdims=True)
-    return E * near @ v / np.where(total == 0, 1, total)
+    return over_sums(E * near, E * near, v)
 
 
 WRONG["banded_attention"] = [
@@ -164,7 +167,7 @@ def near_and_rest_loop(q, k, v, phi_q, phi_k, band):
     rows = []
     for i in range(len(q)):
         weights = phi_k @ phi_q[i]
-        keys = slice(max(0, i - band), i + band + 1)
+        keys = near_keys(i, band)
         weights[keys] = np.exp(k[keys] @ q[i] / math.sqrt(q.shape[1]))
         rows.append(weights @ v / weights.sum())
     return np.array(rows)
@@ -174,7 +177,7 @@ def two_sums(q, k, v, phi_q, phi_k, band):
     one = np.hstack([v, np.ones((len(v), 1))])
     total = phi_q @ (phi_k.T @ one)
     for i in range(len(q)):
-        keys = slice(max(0, i - band), i + band + 1)
+        keys = near_keys(i, band)
         weights = np.exp(k[keys] @ q[i] / math.sqrt(q.shape[1]))
         total[i] += (weights - phi_k[keys] @ phi_q[i]) @ one[keys]
     return total[:, :-1] / total[:, -1:]
@@ -189,9 +192,7 @@ def near_far_rows(weights, above=None, below=None):
     def attend(q, k, v, phi_q, phi_k, band):
         i, j = np.indices((len(q), len(q)))
         parts = np.exp(q @ k.T / math.sqrt(q.shape[1])), phi_q @ phi_k.T, abs(i - j) <= band
-        top, bottom = (f(*parts) for f in (above or weights, below or weights))
-        total = bottom.sum(axis=1, keepdims=True)
-        return top @ v / np.where(total == 0, 1, total)
+        return over_sums(*(f(*parts) for f in (above or weights, below or weights)), v)
 
     return attend
 

@@ -31,7 +31,6 @@ RIGHT["smallest_chunk"] = [
     ),
 ]
 
-
 WRONG["smallest_chunk"] = [
     (hiding(count=lambda L, C: L // C), "round up"),
     (hiding(count=lambda L, C: L / C), "round up"),
@@ -39,10 +38,7 @@ WRONG["smallest_chunk"] = [
     (hiding(grow=lambda C: C + 1), "powers of two only"),
     (lambda L, n, a, w: 2 ** math.ceil(math.log2(L)), "the smallest chunk"),
     (lambda L, n, a, w: min(L, hiding()(L, n, a, w)), "also beyond L"),
-    (
-        lambda L, n, a, w: min(2 ** int(math.log2(L)), hiding()(L, n, a, w)),
-        "may be beyond L",
-    ),
+    (lambda L, n, a, w: min(2 ** int(math.log2(L)), hiding()(L, n, a, w)), "may be beyond L"),
     (
         lambda L, n, a, w: 2 ** max(0, math.ceil(math.log2(L * n * a / w))),
         "the number of chunks is whole",
@@ -61,18 +57,22 @@ WRONG["smallest_chunk"] = [
 # bounded
 
 
-def over_largest(largest=lambda xp, x: xp.max(xp.abs(x), axis=-1, keepdims=True), sign=1):
-    """Rows over `largest`, or over 1 where that is 0."""
-
-    def scale(xp, x):
-        size = largest(xp, x)
-        return sign * x / xp.where(size > 0, size, xp.ones_like(size))
-
-    return scale
+def over(xp, x, size):
+    """x over `size`, or over 1 where that is 0."""
+    return x / xp.where(size > 0, size, xp.ones_like(size))
 
 
 def largest_of_row(xp, x):
     return xp.max(abs(x), axis=-1)
+
+
+def row_sizes(xp, x):
+    """The largest |entry| of each row, in a column."""
+    return xp.max(xp.abs(x), axis=-1, keepdims=True)
+
+
+def over_largest(largest=row_sizes):
+    return lambda xp, x: over(xp, x, largest(xp, x))
 
 
 def in_place(xp, x):
@@ -120,20 +120,13 @@ def but_all_zeros(are_zeros):
 def by_loop(xp, x):
     rows = []
     for row in x:
-        size = xp.max(xp.abs(row))
-        rows.append(row / xp.where(size > 0, size, xp.ones_like(size)))
+        rows.append(over(xp, row, xp.max(xp.abs(row))))
     return xp.stack(rows)
 
 
 def by_row_number(xp, x):
     rows = [x[i] for i in range(x.shape[0])]
-    sizes = [xp.max(xp.abs(row)) for row in rows]
-    return xp.stack(
-        [
-            row / xp.where(size > 0, size, xp.ones_like(size))
-            for row, size in zip(rows, sizes, strict=True)
-        ]
-    )
+    return xp.stack([over(xp, row, xp.max(xp.abs(row))) for row in rows])
 
 
 def by_mask(xp, x):
@@ -152,45 +145,30 @@ def by_if(xp, x):
 
 
 def by_float(xp, x):
-    sizes = [float(xp.max(xp.abs(x[i]))) or 1.0 for i in range(x.shape[0])]
-    return xp.stack([x[i] / size for i, size in enumerate(sizes)])
+    each = [float(xp.max(xp.abs(x[i]))) or 1.0 for i in range(x.shape[0])]
+    return xp.stack([x[i] / size for i, size in enumerate(each)])
 
 
 WRONG["bounded"] = [
-    (lambda xp, x: x / xp.max(xp.abs(x), axis=-1, keepdims=True), "gives 0/0"),
+    (lambda xp, x: x / row_sizes(xp, x), "gives 0/0"),
     (
         lambda xp, x: x / xp.where((s := xp.max(x, axis=1)) == 0, xp.ones_like(s), s)[:, None],
         "take xp.abs first",
     ),
     (over_largest(lambda xp, x: xp.max(xp.abs(x), axis=-1)), "keepdims=True keeps (n, 1)"),
-    (
-        lambda xp, x: x / (xp.max(xp.abs(x), axis=-1, keepdims=True) + 1e-8),
-        "an ε changes small rows",
-    ),
-    (
-        lambda xp, x: x / (xp.max(xp.abs(x), axis=-1, keepdims=True) + 0.1),
-        "an ε changes small rows",
-    ),
+    (lambda xp, x: x / (row_sizes(xp, x) + 1e-8), "an ε changes small rows"),
+    (lambda xp, x: x / (row_sizes(xp, x) + 0.1), "an ε changes small rows"),
     (lambda xp, x: x / xp.max(xp.abs(x)), "by its own largest"),
-    (
-        over_largest(lambda xp, x: xp.max(xp.abs(x), axis=0, keepdims=True)),
-        "goes along a row",
-    ),
+    (over_largest(lambda xp, x: xp.max(xp.abs(x), axis=0, keepdims=True)), "goes along a row"),
     (
         over_largest(lambda xp, x: xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True))),
         "this is the length of the row",
     ),
     (over_largest(lambda xp, x: xp.sum(xp.abs(x), axis=-1, keepdims=True)), "not sum"),
     (lambda xp, x: abs(over_largest()(xp, x)), "the signs are to stay"),
-    (
-        lambda xp, x: x / xp.clip(xp.max(xp.abs(x), axis=-1, keepdims=True), 1e-2, None),
-        "changes small rows",
-    ),
-    (
-        lambda xp, x: x / xp.clip(xp.max(xp.abs(x), axis=-1, keepdims=True), 1, None),
-        "rows below 1",
-    ),
-    (lambda xp, x: xp.max(xp.abs(x), axis=-1, keepdims=True), "the rows over their"),
+    (lambda xp, x: x / xp.clip(row_sizes(xp, x), 1e-2, None), "changes small rows"),
+    (lambda xp, x: x / xp.clip(row_sizes(xp, x), 1, None), "rows below 1"),
+    (lambda xp, x: row_sizes(xp, x), "the rows over their"),
     (lambda xp, x: over_largest()(xp, x)[:-1], "and (5, 3) is needed"),
     (by_loop, "a loop over rows launches"),
     (by_row_number, "each row launches kernels"),
@@ -225,10 +203,7 @@ WRONG["bounded"] = [
         "how many xp.unique_values finds",
     ),
     (but_all_zeros(lambda xp, x: xp.allclose(x, 0)), "xp.allclose hands Python a bool"),
-    (
-        but_all_zeros(lambda xp, x: xp.array_equal(x, 0 * x)),
-        "xp.array_equal hands Python a bool",
-    ),
+    (but_all_zeros(lambda xp, x: xp.array_equal(x, 0 * x)), "xp.array_equal hands Python a bool"),
     (
         lambda xp, x: (math.exp(-xp.unstack(x, axis=0)[1][0]), over_largest()(xp, x))[1],
         "`float` reads",
@@ -237,10 +212,7 @@ WRONG["bounded"] = [
     (by_float, "`float` reads"),
     (lambda xp, x: over_largest()(np, x), "a NumPy function on an array of xp"),
     (lambda xp, x: (f"{x}", over_largest()(xp, x))[1], "printing reads"),
-    (
-        lambda xp, x: (xp.max(x).item(), over_largest()(xp, x))[1],
-        "`.item()` reads",
-    ),
+    (lambda xp, x: (xp.max(x).item(), over_largest()(xp, x))[1], "`.item()` reads"),
     (
         lambda xp, x: over_largest()(np, getattr(x, "data", x) if xp is not np else x),
         "the result left the device",
@@ -275,7 +247,6 @@ RIGHT["decoding_roof"] = [
     decoded(),
     lambda *arguments: np.array(decoded()(*arguments)),
 ]
-
 
 WRONG["decoding_roof"] = [
     (lambda *a: decoded()(*a)[0], "return two numbers"),
