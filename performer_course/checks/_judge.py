@@ -84,25 +84,25 @@ def _guarded(answer, in_place):
     return call
 
 
-def check(judge=None, *, in_place=False):
-    """A check: `judge(answer)` raises a Hint or not. Adds its name, and "right." where not.
+def check(body=None, *, in_place=False):
+    """A check: `body(answer)` raises a Hint or not. Adds its name, and "right." where not.
 
     in_place: the answer gets the arrays themselves, since it is to change one.
     """
-    if judge is None:
+    if body is None:
         return functools.partial(check, in_place=in_place)
 
-    @functools.wraps(judge)
+    @functools.wraps(body)
     def judged(answer):
         try:
             with np.errstate(all="ignore"):  # or NumPy warns, and shows a line of the check
-                judge(_guarded(answer, in_place))
+                body(_guarded(answer, in_place))
         except Hint as hint:
-            raise Hint(f"{judge.__name__}: {hint}") from hint
+            raise Hint(f"{body.__name__}: {hint}") from hint
         except Exception as error:
             what = _one_line(f"{type(error).__name__}: {error}")
-            raise Hint(f"{judge.__name__}: the result cannot be judged ({what}).") from error
-        print(f"{judge.__name__}: right.")
+            raise Hint(f"{body.__name__}: the result cannot be judged ({what}).") from error
+        print(f"{body.__name__}: right.")
 
     return judged
 

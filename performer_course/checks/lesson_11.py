@@ -87,14 +87,14 @@ def _state_of(h, v):
     return c, weights.sum(axis=0), weights.T @ v
 
 
-def _judge_state(found, a, b, expected, shapes, is_empty):
+def _judge_state(found, a, b, expected, is_empty):
     """Pass where the three arrays are right; else the hint of the likely slip."""
     names = ("c", "z", "S")
-    for part, label, shape in zip(found, names, shapes, strict=True):
+    for part, label, right in zip(found, names, expected, strict=True):
         if part is None:
             raise Hint(f"{label} is None.")
-        if np.shape(part) != shape:
-            raise Hint(f"{label} has shape {np.shape(part)}, and {shape} is needed.")
+        if np.shape(part) != right.shape:
+            raise Hint(f"{label} has shape {np.shape(part)}, and {right.shape} is needed.")
         if is_empty and np.isnan(np.asarray(part, dtype=float)).any():
             raise Hint(
                 "the empty state must change nothing, and gives NaN. Is it −∞ − (−∞)? "
@@ -141,7 +141,6 @@ def _judge_state(found, a, b, expected, shapes, is_empty):
 def merge_states(merge):
     """merge(a, b) = (c, z, S) over the keys of both; the empty state changes nothing."""
     rng = np.random.default_rng(1102)
-    shapes = ((4,), (4,), (4, 3))
     for shift in (0.0, 800.0):
         h, v = 3 * rng.normal(size=(9, 4)), rng.normal(size=(9, 3))
         h[5:] += shift * np.array([1, -1, 1, -1])
@@ -155,7 +154,7 @@ def merge_states(merge):
                 numbers(found)
                 raise Hint("return the three arrays c, z and S as a tuple.")
             is_empty = first is empty or second is empty
-            _judge_state(found, first, second, expected, shapes, is_empty)
+            _judge_state(found, first, second, expected, is_empty)
 
 
 @check

@@ -47,8 +47,11 @@ def performer_layer(layer):
             mixed = np.einsum("hij,jhd->ihd", A, v)
             return mixed.reshape(len(mixed), -1)
 
+        def shares(A):
+            return A / A.sum(axis=2, keepdims=True)
+
         def rows(A):
-            return joined(A / A.sum(axis=2, keepdims=True))
+            return joined(shares(A))
 
         def strided(sizes=(L, d, heads), x=x, W=W, parts=parts, d=d):
             """Head h owns every `heads`-th column."""
@@ -56,7 +59,7 @@ def performer_layer(layer):
             q, k = q * d**-0.25, k * d**-0.25
             log_k = k @ W.T - (k**2).sum(axis=2)[..., None] / 2
             A = np.einsum("ihf,jhf->hij", np.exp(q @ W.T), np.exp(log_k))
-            mixed = np.einsum("hij,jhd->ihd", A / A.sum(axis=2, keepdims=True), v)
+            mixed = np.einsum("hij,jhd->ihd", shares(A), v)
             return mixed, mixed.swapaxes(1, 2)
 
         right, whole = weights(), weights(query_norm=0.5)  # whole: with the norm of the query
@@ -99,7 +102,7 @@ def performer_layer(layer):
                     "a maximum for each key changes its weight: one for all keys, or none.",
                 ),
                 (
-                    joined(right / right.sum(axis=2, keepdims=True), x.reshape(sizes)),
+                    joined(shares(right), x.reshape(sizes)),
                     "the values are x W_v, not x.",
                 ),
                 (rows(weights(size=n)), "the scale is that of a head: d^{−1/4}, d = n / heads."),
@@ -126,9 +129,7 @@ def performer_layer(layer):
                     for mixed in strided()
                 ),
                 (
-                    np.einsum("hij,jhd->hid", right / right.sum(axis=2, keepdims=True), v).reshape(
-                        L, n
-                    ),
+                    np.einsum("hij,jhd->hid", shares(right), v).reshape(L, n),
                     "move the heads back beside their columns before you reshape.",
                 ),
                 nearly(found, rows(right)),

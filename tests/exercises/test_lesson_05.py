@@ -155,10 +155,10 @@ def chi(rng, m, d):
     return np.sqrt(rng.chisquare(d, size=(m, 1)))
 
 
-def blocks(rotation, norms=chi):
-    """Blocks rotation(rng, d), stacked and cut to m rows of the norms (m, 1)."""
+def blocks(rotation, lengths=chi):
+    """Blocks rotation(rng, d), stacked and cut to m rows of the lengths (m, 1)."""
     return lambda rng, m, d: (
-        norms(rng, m, d) * np.concatenate([rotation(rng, d) for _ in range(-(-m // d))])[:m]
+        lengths(rng, m, d) * np.concatenate([rotation(rng, d) for _ in range(-(-m // d))])[:m]
     )
 
 

@@ -82,6 +82,7 @@ WRONG["smoother_as_attention"] = [
     (smoothing(twice, lambda c, gamma: -gamma * np.sqrt(norms(c))), "is squared"),
     (smoothing(lambda g: -2 * g, lambda c, gamma: gamma * norms(c)), "far centres win"),
     (lambda x, centres, gamma: x @ centres.T, "return q and k, two arrays, got a ndarray"),
+    (lambda x, centres, gamma: (x, centres, centres), "return q and k, two arrays, got a tuple"),
     (lambda x, centres, gamma: (x.T, centres.T), "got (4, 4) and (4, 6)"),
     (lambda x, centres, gamma: (x, np.hstack([centres, centres])), "got (4, 4) and (6, 8)"),
     (lambda x, centres, gamma: (np.inf * x, centres), "NaN or infinity"),
