@@ -159,6 +159,10 @@ PRODUCTS = {  # factors, and what stands before the product
         lambda xp, x, w: xp.tensordot(x, like(x, 4, 2), axes=((1,), (0,))),
         [24 * 4],
     ),
+    "tensordot of a stack turned round": (
+        lambda xp, x, w: xp.tensordot(xp.moveaxis(x, -1, 0), like(x, 4, 2), axes=1),
+        [24 * 4],
+    ),
     "tensordot over two axes": (
         lambda xp, x, w: xp.tensordot(x, like(x, 4, 3, 2), axes=2),
         [],
@@ -190,13 +194,13 @@ def test_a_product_counts_its_flops_and_its_bytes_once():
 
 
 def test_a_stack_that_is_broadcast_takes_three_lists_of_addresses_for_each_leading_axis():
-    x, ledger = sheet(7, 2, 4, 3)
-    for y, axes in ((like(x, 3, 5), 2), (like(x, 2, 3, 5), 2), (like(x, 7, 2, 3, 5), 0)):
+    x, ledger = sheet(2, 2, 4, 3)
+    for y, axes in ((like(x, 3, 5), 2), (like(x, 2, 3, 5), 2), (like(x, 2, 2, 3, 5), 0)):
         ledger.kernels.clear()
-        assert (x @ y).shape == (7, 2, 4, 5)
-        assert ledger.kernels[:-1] == [Kernel("addresses", 8 * 14)] * (3 * axes)
+        assert (x @ y).shape == (2, 2, 4, 5)
+        assert ledger.kernels[:-1] == [Kernel("addresses", 8 * 4)] * (3 * axes)
     ledger.kernels.clear()
-    assert (x[:, :1, ...] @ like(x, 1, 2, 3, 5)).shape == (7, 2, 4, 5)
+    assert (x[:, :1, ...] @ like(x, 1, 2, 3, 5)).shape == (2, 2, 4, 5)
     assert [kernel.name for kernel in ledger.kernels[1:-1]] == ["addresses"] * 6
 
 
