@@ -12,7 +12,10 @@ from performer_course import attention, features
 from performer_course.paper import Ledger, Paper, booked
 from tools.notebooks import NOTEBOOKS, ROOT
 
+from .books import books, launches
+
 LESSON = NOTEBOOKS / "14_on_the_gpu.py"
+favor = attention.favor_attention
 
 
 @pytest.fixture(scope="module")
@@ -53,27 +56,25 @@ def test_attention_reads_no_value_and_its_ledger_changes_no_number(name, causal)
     np.testing.assert_allclose(found, function(*given, causal=causal), rtol=2e-4, atol=2e-6)
 
 
-def kernels(**options):
-    return booked(attention.favor_attention, *inputs(L=64), **options)[0].kernels
-
-
 def test_kernels_go_with_the_number_of_chunks():
-    two, four, eight = (len(kernels(chunk=c)) for c in (32, 16, 8))
+    two, four, eight = (launches(favor, 64, chunk=c) for c in (32, 16, 8))
     assert eight - four == 2 * (four - two) > 0
 
 
 def test_each_doubling_of_a_causal_chunk_adds_the_same_kernels():
-    counts = [len(kernels(chunk=c, causal=True)) * c / 64 for c in (8, 16, 32, 64)]
+    counts = [launches(favor, 64, chunk=c, causal=True) * c / 64 for c in (8, 16, 32, 64)]
     steps = np.diff(counts)
     assert steps[0] > 0
     assert np.ptp(steps) <= 0.2 * steps.mean()
 
 
 def test_the_ledger_counts_the_flops_of_the_formula():
-    (L, d, m), flops = (64, 8, 16), sum(kernel.flops for kernel in kernels(chunk=64))
-    assert flops == 2 * 2 * L * m * (2 * d + 2 * d + 2)  # with the norm and the denominator
-    exps = [kernel.exps for kernel in kernels(chunk=64)]
-    assert sum(exps) == 2 * 2 * L * m + 2 * m  # and one for the empty state, merged
+    L, d, m, heads = 64, 8, 16, 2
+    kernels = books(favor, L, d=d, m=m, heads=heads).kernels
+    flops = sum(kernel.flops for kernel in kernels)
+    assert flops == heads * 2 * L * m * (2 * d + 2 * d + 2)  # with the norm and the denominator
+    exps = [kernel.exps for kernel in kernels]
+    assert sum(exps) == heads * (2 * L * m + m)  # and one for the empty state, merged
 
 
 def test_the_lesson_notes_by_hand_what_the_package_books(lesson):
