@@ -10,7 +10,6 @@ import inspect
 import math
 import sys
 from typing import NamedTuple
-from unittest import mock
 
 import array_api_compat.numpy
 import numpy as np
@@ -219,11 +218,15 @@ def on_gpu():
 
     That no value of a `Paper` is free to read it knows without: that is so on NumPy alone.
     """
-    with contextlib.ExitStack() as stack:
-        for name, module in list(sys.modules.items()):
-            if name.startswith(f"{__package__}.") and hasattr(module, "is_on_gpu"):
-                stack.enter_context(mock.patch.object(module, "is_on_gpu", return_value=True))
+    ours = [module for name, module in sys.modules.items() if name.startswith(f"{__package__}.")]
+    asking = {module: module.is_on_gpu for module in ours if hasattr(module, "is_on_gpu")}
+    try:
+        for module in asking:
+            module.is_on_gpu = lambda x: True
         yield
+    finally:
+        for module, asked in asking.items():
+            module.is_on_gpu = asked
 
 
 def booked(function, *args, ledger=None, **options):
