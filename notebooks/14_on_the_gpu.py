@@ -30,12 +30,20 @@ import array_api_compat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, get_backend, projections, synchronize, to_host, to_like
+from performer_course import (
+    attention,
+    get_backend,
+    paper,
+    projections,
+    synchronize,
+    to_host,
+    to_like,
+)
 from performer_course.backend import into, peak
 from performer_course.figures import COLORS, show
+from performer_course.paper import PRODUCTS, Ledger, Paper
 
 xp = get_backend()
-here = get_backend("numpy")  # for the models, which live on the host
 
 # %% [markdown]
 # ## 1. What moves, and what stays
@@ -212,95 +220,39 @@ show(
 # device. `np.asarray(x)` would too; CuPy refuses it with a `TypeError`, which is kinder. (`np.exp(x)` is
 # no read: a CuPy array answers NumPy's elementwise functions by itself, on the device.)
 #
-# To find such places on any computer we keep books. `Paper` is an array as a GPU would see it: its
+# To find such places on any computer we keep books. It takes an array that NumPy hands every operation to
+# (`__array_ufunc__`), and that Python asks for its value (`__float__`), so that both can be noted:
+
+
+# %%
+class Noted(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array that writes down what is done to it: each kernel, and each read."""
+
+    def __init__(self, data, book):
+        self.data, self.book = data, book
+
+    def __array_ufunc__(self, function, method, *args):  # x + y, -x, x > y, np.exp(x)
+        self.book.append(function.__name__)
+        plain = (x.data if isinstance(x, Noted) else x for x in args)
+        return Noted(function(*plain), self.book)
+
+    def __float__(self):
+        self.book.append("a read")
+        return float(self.data)
+
+
+x = Noted(np.array(3.0), book := [])
+math.log(2 * x + 1)
+print(", ".join(book))
+
+# %% [markdown]
+# The package has this array in full: `paper.Paper` is an array as a GPU would see it. Its
 # numbers are computed by NumPy, but a `Ledger` notes each kernel that would be launched, with the bytes it
 # reads and writes, and each read. It speaks the Array API, so the package's functions run on it
 # unchanged. It is a model: every operation that makes a new array counts as one kernel; a view (a slice,
-# a transpose) is free. CuPy sometimes needs more: a batched product copies a transposed factor first.
-# (All-to-all the package has no such product. Its causal form, in section 4, has one at each level.)
-
-# %%
-PRODUCTS = ("matmul", "tensordot")
-
-
-def unpack(x):
-    """x with NumPy arrays in place of each Paper, also inside a list."""
-    if isinstance(x, list | tuple):
-        return [unpack(part) for part in x]
-    return x.data if isinstance(x, Paper) else x
-
-
-def papers(args):
-    """The NumPy arrays of all Papers among args, also inside a list."""
-    flat = [y for x in args for y in (x if isinstance(x, list | tuple) else [x])]
-    return [x.data for x in flat if isinstance(x, Paper)]
-
-
-class Ledger:
-    """The Array API on `Paper`: notes (name, bytes, FLOPs, exponentials) of kernels, and reads."""
-
-    def __init__(self, factor=None):
-        self.kernels, self.reads, self._factor = [], [], factor  # factor: for section 6
-
-    def __getattr__(self, name):
-        value = getattr(here, name)
-        if isinstance(value, type) or not callable(value):
-            return value  # a dtype, a constant
-        return lambda *args, **options: self.run(name, value, *args, **options)
-
-    def run(self, name, function, *args, **options):
-        """function(*args) by NumPy, as one kernel called `name`."""
-        given, plain = papers(args), unpack(args)
-        if self._factor and name in PRODUCTS and (name == "tensordot" or given[0].ndim == 2):
-            plain[:2] = map(self._factor, given)
-        result = function(*plain, **options)
-        if not isinstance(result, np.ndarray | np.generic):
-            return result
-        result = np.asarray(result)
-        if name != "empty" and not any(np.may_share_memory(result, x) for x in given):
-            moved = result.nbytes + sum(x.nbytes for x in given)
-            flops = 2 * result.size * given[0].shape[-1] if name in PRODUCTS else 0
-            self.kernels.append((name, moved, flops, result.size if name == "exp" else 0))
-        return Paper(result, self)
-
-
-class Paper(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array whose every kernel and every read stands in a ledger."""
-
-    device = "cpu"
-
-    def __init__(self, data, ledger):
-        self.data, self.ledger = data, ledger
-        self.shape, self.ndim, self.size, self.dtype = data.shape, data.ndim, data.size, data.dtype
-
-    def __array_namespace__(self, api_version=None):
-        return self.ledger
-
-    def __array_ufunc__(self, function, method, *args, **options):  # x + y, -x, x @ y, x > y
-        return self.ledger.run(function.__name__, function, *args, **options)
-
-    def __getitem__(self, key):
-        if isinstance(key, Paper):  # a mask: how many rows it keeps must be known
-            self.ledger.reads.append("mask")
-            key = key.data
-        return Paper(np.asarray(self.data[key]), self.ledger)
-
-    def __setitem__(self, key, value):
-        self.data[key] = self.ledger.run("copy", np.copy, value).data
-
-
-def reading(name):
-    """A method that notes the read, and then does as NumPy does."""
-
-    def read(self, *args, **options):
-        self.ledger.reads.append(name)
-        return getattr(self.data, f"__{name}__")(*args, **options)
-
-    return read
-
-
-for name in ("float", "int", "bool", "index", "array", "repr", "format"):
-    setattr(Paper, f"__{name}__", reading(name))
+# a transpose) is free. Where CuPy is known to need more, that is booked, too: a product of stacks of
+# matrices copies each factor that does not lie row after row, `concat` copies its arrays one by one, and
+# `vecdot`, which CuPy does not have, becomes a copy and a product.
 
 # %%
 ledger = Ledger()
@@ -355,12 +307,10 @@ arrays = [rng.normal(size=(heads, L, d)).astype(np.float32) / 2 for _ in range(3
 arrays.append(projections.orthogonal(rng, m, d).astype(np.float32))
 
 
-def booked(causal=False, chunk=L, factor=None, given=arrays):
+def booked(causal=False, chunk=L, given=arrays, ledger=None):
     """The ledger of favor_attention on q, k, v and W, and its output."""
-    ledger = Ledger(factor)
-    papers = [Paper(x, ledger) for x in given]
-    result = attention.favor_attention(*papers, causal=causal, chunk=chunk)
-    return ledger, result.data
+    favor = attention.favor_attention
+    return paper.booked(favor, *given, causal=causal, chunk=chunk, ledger=ledger)
 
 
 for causal in (False, True):
@@ -500,8 +450,8 @@ print(f"the package takes {attention.CHUNK} on a CPU, {attention.GPU_CHUNK} on a
 # The causal form deserves a warning. On a CPU it looks at values to see where it may go fast. On a GPU
 # looking is a read, so it halves each chunk down to single tokens, without a look. That is safe at any
 # norm and causal to the last bit, and it costs $\log_2 C$ levels of halving, each of which reads and
-# writes all the features several times. By the estimate above the causal form takes about nine times as
-# long as all-to-all.
+# writes all the features several times. How many times the work of all-to-all that is, the estimate above
+# says in its last line.
 #
 # ## 5. Fuse
 #
@@ -512,17 +462,16 @@ print(f"the package takes {attention.CHUNK} on a CPU, {attention.GPU_CHUNK} on a
 ledger, _ = booked()
 features = heads * L * m * 4  # bytes of one pass
 passes = {}
-for name, moved, *_ in ledger.kernels:
-    group = "products" if name in PRODUCTS else name
-    passes[group] = passes.get(group, 0) + moved / features
+for kernel in ledger.kernels:
+    group = "products" if kernel.name in PRODUCTS else kernel.name
+    passes[group] = passes.get(group, 0) + kernel.moved / features
 for name, count in sorted(passes.items(), key=lambda item: -item[1])[:6]:
     print(f"{name:10} {count:5.2f} passes")
 total, needed = sum(passes.values()), 4 * heads * L * d * 4 / features
 print(
     f"all {len(ledger.kernels)} kernels {total:5.1f} passes; q, k, v and the result alone: {needed:.0f}"
 )
-causal_bytes = sum(x[1] for x in booked(causal=True)[0].kernels)
-print(f"causal: {causal_bytes / features:.0f} passes")
+print(f"causal: {booked(causal=True)[0].passes(heads, L, m):.0f} passes")
 
 # %% [markdown]
 # `h - c` (an addition of $-c$ in the table) and `exp` read all the features and write all the features,
@@ -574,7 +523,7 @@ for name, task in {"two kernels": lambda: xp.exp(h - c), "fused": lambda: exp_mi
 
 # %%
 scale = TOKENS / L
-products = [kernel for kernel in ledger.kernels if kernel[0] in PRODUCTS]
+products = [kernel for kernel in ledger.kernels if kernel.name in PRODUCTS]
 rest = {count: count * features / ASSUMED["bytes"] for count in (8, 6)}
 print(f"estimates for an H100, {TOKENS} tokens, {heads} heads, float32")
 print(f"one kernel an operation        {work(ledger.kernels) * scale * 1e3:6.2f} ms")
@@ -587,7 +536,10 @@ print(f"the products alone             {work(products) * scale * 1e3:6.2f} ms")
 # %% [markdown]
 # These estimates leave out what the model does not know: a kernel that reads along the wrong axis does
 # not reach $B$. There is one here. Keys are summed over tokens, so the exponential is taken of a
-# transposed view, and CuPy returns its results in C order whatever the order of its inputs.
+# transposed view, and CuPy returns its results in C order whatever the order of its inputs. Nor does a
+# reduction with few results: for the largest of 16,384 tokens, with 256 features and 8 heads, CuPy
+# starts 64 blocks of threads (32 results to a block), 8 for a single head, and an H100 has 132
+# multiprocessors. The ledger books the bytes, and supposes that all of them are at work.
 #
 # ### The memory pool
 #
@@ -680,13 +632,23 @@ for n in (16, 64, 256, 1024):
 # projections of several heads are a `tensordot`, and the products with $v$ and with the state are
 # batched. So half of the FLOPs may speed up.
 #
-# And the error? A ledger can round: `Ledger(tf32)` does it to the factors that CuPy would round. A
+# And the error? A ledger can round: `Rounding` does it to the factors that CuPy would round. A
 # log-feature $\omega^\top k' - \|k'\|^2/2$ that is off by $\delta$ makes its feature off by the factor
 # $e^\delta$. So the error should grow with the norm of $k'$, as $\delta$ does: about the number predicted
 # above times $\|k'\|$. Beside it stand the error of the features themselves, against exact attention,
 # and that of the mean of $v$.
 
+
 # %%
+class Rounding(Ledger):
+    """A ledger whose products of two matrices have factors in TF32."""
+
+    def run(self, name, function, *args, **options):
+        if name == "tensordot" or (name == "matmul" and args[0].ndim == 2):
+            args = [Paper(tf32(x.data), self) for x in args]
+        return super().run(name, function, *args, **options)
+
+
 sizes = np.array([0.125, 0.25, 0.5, 1.0, 2.0, 4.0])
 rng = np.random.default_rng(5)
 width = 16
@@ -704,7 +666,7 @@ for size in sizes:
     inputs = [size * base[0], size * base[1], base[2], directions]
     full = attention.favor_attention(*inputs)
     exact = attention.softmax_attention(*inputs[:3])
-    rounding.append(distance(booked(chunk=256, factor=tf32, given=inputs)[1], full))
+    rounding.append(distance(booked(chunk=256, given=inputs, ledger=Rounding())[1], full))
     features_off.append(distance(full, exact))
     null.append(
         distance(np.broadcast_to(inputs[2].mean(axis=1, keepdims=True), exact.shape), exact)
@@ -867,14 +829,11 @@ for product, colour in (("bf16", COLORS[2]), ("tf32", COLORS[4]), ("fp32", COLOR
         va="bottom" if above else "top",
         color=colour,
     )
-kernels = booked()[0].kernels
-moved, flops = sum(x[1] for x in kernels), sum(x[2] for x in kernels)
-causal_kernels = booked(causal=True)[0].kernels
-causal_moved, causal_flops = sum(x[1] for x in causal_kernels), sum(x[2] for x in causal_kernels)
-marks = {
-    "one kernel an operation": (flops / moved, flops / work(kernels)),
-    "the same, causal": (causal_flops / causal_moved, causal_flops / work(causal_kernels)),
-}
+marks = {}
+for name, causal in (("one kernel an operation", False), ("the same, causal", True)):
+    ledger, _ = booked(causal)
+    flops = sum(kernel.flops for kernel in ledger.kernels)
+    marks[name] = (flops / ledger.moved, flops / work(ledger.kernels))
 for name, counts, product in (
     ("all-to-all, fp32", all_to_all(TOKENS, 4), "fp32"),
     ("all-to-all, bf16", all_to_all(TOKENS, 2), "bf16"),
@@ -898,7 +857,7 @@ show(
     alt="Roofline of an H100 from assumed rates, logarithmic axes: a slope of "
     f"{ASSUMED['bytes'] / 1e12:.0f} TB/s and roofs at {ASSUMED['fp32'] / 1e12:.0f}, {ASSUMED['tf32'] / 1e12:.0f} and "
     f"{ASSUMED['bf16'] / 1e12:.0f} TFLOP/s. "
-    + "; ".join(f"{name}: {y / 1e12:.0f} at intensity {x:.0f}" for name, (x, y) in marks.items())
+    + "; ".join(f"{name}: {y / 1e12:.0f} at intensity {x:.1f}" for name, (x, y) in marks.items())
     + ".",
 )
 
@@ -998,8 +957,8 @@ print(recorded(Path("../benchmarks/gpu.json")))
 # - `CUPY_TF32=1` with long keys: $\|k'\|^2/2$ is rounded to 11 bits. Keep it off there.
 # - The estimates: assumed rates, no cache, no kernel below its best speed. A measurement replaces them;
 #   it is not replaced by them.
-# - The ledger: it counts operations, not what a library makes of one. It knows no synchronisation inside
-#   a library either.
+# - The ledger: it knows what CuPy makes of a product, of `concat` and of `vecdot`, and takes every other
+#   operation for one kernel at full speed. It knows no synchronisation inside a library.
 #
 # ## Exercises
 #

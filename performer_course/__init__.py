@@ -8,6 +8,7 @@
     near_far     exact near the diagonal, features far from it, and the two blended
     transformer  a transformer small enough to hold in the head
     theory       the mean and the variance of each estimator, in closed form
+    paper        an array that notes what a GPU would launch, move and wait for
     figures      one style; show(fig, alt=...) puts a figure and its words on the page
     checks       what a right answer to an exercise satisfies
 

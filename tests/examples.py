@@ -16,7 +16,7 @@ import performer_course
 from performer_course import features, transformer
 
 # Modules that live on the host. Any other module of the package is a device module.
-HOST = {"backend", "checks", "figures", "projections", "theory"}
+HOST = {"backend", "checks", "figures", "paper", "projections", "theory"}
 
 # One size for each name of a dimension. L = S, as causal attention needs.
 SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2, "width": 4, "heads": 2}

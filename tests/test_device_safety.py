@@ -50,7 +50,7 @@ def test_every_public_function_of_a_device_module_is_found():
 
 
 def test_only_the_modules_of_the_host_are_left_out():
-    assert {"backend", "checks", "figures", "projections", "theory"} == examples.HOST
+    assert {"backend", "checks", "figures", "paper", "projections", "theory"} == examples.HOST
 
 
 @pytest.fixture

@@ -67,8 +67,8 @@ def refusal(function, call):
 
 SOURCES = sorted(
     path
-    for folder in ("performer_course", "notebooks", "notebooks/solutions", "benchmarks")
-    for path in (ROOT / folder).glob("*.py")
+    for folder in ("performer_course/**", "notebooks", "notebooks/solutions", "benchmarks")
+    for path in ROOT.glob(f"{folder}/*.py")
 )
 SOURCES.append(ROOT / "tests/test_gpu.py")
 

@@ -242,6 +242,9 @@ LOOK = {
     outgrow: "bytes, over the budget of 400,000",
     in_both("import show", "import show, absent"): "figures.absent does not exist",
     in_both("course.figures", "course.absent"): "performer_course.absent.show does not exist",
+    in_both("course.figures import show", "course import checks\nchecks.absent"): (
+        "performer_course.checks.absent does not exist"
+    ),
 }
 
 

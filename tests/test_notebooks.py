@@ -172,7 +172,9 @@ def names_used():
 def public(module):
     """The public functions that a module of the package defines."""
     found = inspect.getmembers(module, inspect.isfunction)
-    return [name for name, f in found if name[0] != "_" and f.__module__ == module.__name__]
+    return [
+        name for name, f in found if name[0] != "_" and f.__module__.startswith(module.__name__)
+    ]
 
 
 TAUGHT = {

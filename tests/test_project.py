@@ -16,12 +16,14 @@ from IPython.core.inputtransformer2 import TransformerManager
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from setuptools import find_packages
 
 from tools.buttons import START, with_binder
 from tools.lab import copies
 from tools.notebooks import INSTALL, NOTEBOOKS, ROOT, read, repository
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 CONDA_NAMES = {"matplotlib": "matplotlib-base"}
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
@@ -88,6 +90,12 @@ def test_every_dependency_is_pinned_within_its_bounds():
         versions = pins.get(canonicalize_name(requirement.name))
         assert versions, f"{requirement.name} is not pinned: run `make constraints`"
         assert all(version in requirement.specifier for version in versions), requirement
+
+
+def test_a_wheel_holds_every_module_of_the_package_and_no_other():
+    packages = find_packages(ROOT, **PYPROJECT["tool"]["setuptools"]["packages"]["find"])
+    held = {path for name in packages for path in (ROOT / name.replace(".", "/")).glob("*.py")}
+    assert held == set((ROOT / "performer_course").rglob("*.py"))
 
 
 def test_the_pins_name_no_host():

@@ -261,7 +261,8 @@ def missing_names(tree: ast.AST) -> list[str]:
 
 
 def is_module(name: str) -> bool:
-    return (ROOT / (name.replace(".", "/") + ".py")).exists()
+    path = ROOT / name.replace(".", "/")
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
 
 def exists(name: str) -> bool:

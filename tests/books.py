@@ -1,0 +1,27 @@
+"""What an attention of L tokens launches and moves on a GPU, by the ledger of `paper`."""
+
+import inspect
+
+import numpy as np
+
+from performer_course.paper import Ledger, booked
+
+
+def books(function, L, *, m=256, d=64, heads=1, **options) -> Ledger:
+    """The ledger of function(q, k, v, …) in float32, with W if it takes one.
+
+    All numbers are 1: what is launched knows the shapes alone.
+    """
+    given = [np.ones((heads, L, d), np.float32)] * 3
+    if "W" in inspect.signature(function).parameters:
+        given.append(np.ones((m, d), np.float32))
+    return booked(function, *given, **options)[0]
+
+
+def launches(function, L, **sizes_and_options) -> int:
+    return len(books(function, L, **sizes_and_options).kernels)
+
+
+def passes(function, L, *, m=256, heads=1, **options) -> float:
+    """Bytes moved, in units of one (heads, L, m) array in float32."""
+    return books(function, L, m=m, heads=heads, **options).passes(heads, L, m)

@@ -1,0 +1,94 @@
+"""What the exercises of all lessons share: the tests of a lesson, and a few helpers."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from performer_course import checks
+
+IN_PLACE = {"walsh_hadamard"}  # the answer is to change its argument
+
+
+def exercises(right, wrong):
+    """The tests of a lesson.
+
+    right: for each check, answers in another form than the solution's. wrong: for each, pairs
+    (answer with a likely slip, a part of the hint that is this slip's own).
+    """
+    slips = [(name, *slip) for name in wrong for slip in wrong[name]]
+    each_check = pytest.mark.parametrize("name", right)
+
+    class Exercises:
+        @each_check
+        def test_a_right_answer_passes_in_any_form(self, name):
+            for answer in right[name]:
+                getattr(checks, name)(answer)
+
+        @pytest.mark.parametrize("name", [name for name in right if name not in IN_PLACE])
+        def test_an_answer_may_use_its_arguments_as_scratch(self, name, capsys):
+            getattr(checks, name)(scribbling(right[name][0]))
+            assert capsys.readouterr().out == f"{name}: right.\n"
+
+        @pytest.mark.parametrize(
+            ("name", "answer", "hint"), slips, ids=[f"{name}: {hint}" for name, _, hint in slips]
+        )
+        def test_a_slip_gets_its_own_hint(self, name, answer, hint, capsys):
+            with np.errstate(invalid="ignore"), pytest.raises(checks.Hint) as raised:
+                getattr(checks, name)(answer)
+            assert str(raised.value).startswith(f"{name}: ")
+            assert hint in str(raised.value)
+            assert capsys.readouterr().out == ""
+
+        @each_check
+        def test_an_answer_that_returns_nothing_is_told_so(self, name):
+            with pytest.raises(checks.Hint, match="None"):
+                getattr(checks, name)(lambda *arguments: None)
+
+        @each_check
+        def test_an_answer_that_is_no_number_is_told_so(self, name):
+            with pytest.raises(checks.Hint):
+                getattr(checks, name)(lambda *arguments: {"answer": 1})
+
+        @pytest.mark.parametrize("shape", [(), (0,), (1,), (4,), (4, 5), (3, 3), (2, 3, 4)])
+        @each_check
+        def test_an_answer_of_the_wrong_shape_gets_a_hint(self, name, shape):
+            with pytest.raises(checks.Hint):
+                getattr(checks, name)(lambda *arguments: np.ones(shape))
+
+    return Exercises
+
+
+def scribbling(answer):
+    """`answer`, which uses its arguments as scratch once it is done."""
+
+    def call(*arguments):
+        result = copy.deepcopy(answer(*arguments))
+        for array in [x for a in arguments for x in (a if isinstance(a, tuple) else (a,))]:
+            if isinstance(array, np.ndarray):
+                array[...] = 7
+        return result
+
+    return call
+
+
+# Of answers
+
+
+def norms(x):
+    """The squared norm of each row."""
+    return (x**2).sum(axis=1)
+
+
+def unit(g):
+    return g / np.linalg.norm(g)
+
+
+def by_its_sum(A):
+    """Each row of A over its sum."""
+    return A / A.sum(axis=1, keepdims=True)
+
+
+def haar(rng, d):
+    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
+    return Q * np.sign(np.diag(R))

@@ -1,0 +1,281 @@
+"""Lesson 05, orthogonal features: right answers in any form, and slips with their hints."""
+
+import math
+
+import numpy as np
+from scipy.stats import ortho_group, special_ortho_group
+
+from performer_course import projections
+from tests.exercises.shared import exercises, haar, norms, unit
+
+RIGHT, WRONG = {}, {}
+
+
+# one_more_row
+
+
+def by_qr(Q, v):
+    rows, R = np.linalg.qr(np.vstack([Q, v]).T)
+    return rows[:, -1] * np.sign(R[-1, -1])
+
+
+def by_null_space(Q, v):
+    outside = np.linalg.svd(Q)[2][len(Q) :]  # (d − m, d)
+    return unit(outside.T @ (outside @ v))
+
+
+def row_by_row(Q, v):
+    for u in [*Q, *Q]:
+        v = v - (u @ v) * u
+    return unit(v)
+
+
+def rest(Q, v):
+    return v - Q.T @ (Q @ v)
+
+
+RIGHT["one_more_row"] = [
+    by_qr,
+    by_null_space,
+    row_by_row,
+    lambda Q, v: unit(rest(Q, rest(Q, rest(Q, v)))),
+    lambda Q, v: unit(rest(Q, unit(v - np.linalg.lstsq(Q.T, v)[0] @ Q))),
+]
+
+
+def normed(part):
+    """part(Q, v), divided by its length."""
+    return lambda Q, v: unit(part(Q, v))
+
+
+WRONG["one_more_row"] = [
+    (normed(rest), "subtract once more, from what is left"),
+    (lambda Q, v: row_by_row(Q[:0], unit(rest(Q, v))), "rounding errors of the size of v"),
+    (lambda Q, v: -by_qr(Q, v), "the sign is turned"),
+    (lambda Q, v: np.linalg.qr(np.vstack([Q, v]).T)[0][:, -1], "the sign is turned"),
+    (lambda Q, v: unit(v), "still has its projections"),
+    (lambda Q, v: v, "still has its projections"),
+    (rest, "divide by the norm"),
+    (lambda Q, v: rest(Q, unit(v)), "divide by the norm"),
+    (lambda Q, v: 1.00001 * by_qr(Q, v), "the right direction, but not of length one"),
+    (normed(lambda Q, v: Q.T @ (Q @ v)), "the part inside the span"),
+    (normed(lambda Q, v: v + Q.T @ (Q @ v)), "do not add them"),
+    (lambda Q, v: Q.T @ (Q @ v), "the part inside the span"),
+    (normed(lambda Q, v: 2 * rest(Q, v) - v), "are subtracted twice"),
+    (normed(lambda Q, v: rest(Q[-1:], v)), "the last row alone"),
+    (lambda Q, v: np.vstack([Q, by_qr(Q, v)]), "shape (4, 6), and (6,) is needed"),
+]
+
+
+# uniform_orthogonal
+
+
+def subtract_all(G):
+    rows = np.zeros((0, G.shape[1]))
+    for g in G:
+        g = g - rows.T @ (rows @ g)
+        rows = np.vstack([rows, unit(g)])
+    return rows
+
+
+def repair_rows(rng, d):
+    """Haar's law, too: LAPACK's reflections do not depend on the signs that R keeps."""
+    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
+    return Q * np.sign(np.diag(R))[:, None]
+
+
+def random_signs(rng, d):
+    return np.linalg.qr(rng.normal(size=(d, d)))[0] * rng.choice([-1, 1], size=d)
+
+
+def polar(rng, d):
+    left, _, right = np.linalg.svd(rng.normal(size=(d, d)))
+    return left @ right
+
+
+RIGHT["uniform_orthogonal"] = [
+    repair_rows,
+    random_signs,
+    polar,
+    lambda rng, d: haar(rng, d).T,
+    lambda rng, d: subtract_all(rng.normal(size=(d, d))),
+    lambda rng, d: ortho_group.rvs(d, random_state=rng),
+    lambda rng, d: (
+        special_ortho_group.rvs(d, random_state=rng) * ([rng.choice([-1, 1])] + [1] * (d - 1))
+    ),
+]
+
+
+def plain_qr(noise, sign=lambda Q, R, rng: 1.0):
+    """Q of noise(rng, size), times sign(Q, R, rng)."""
+
+    def rotation(rng, d):
+        Q, R = np.linalg.qr(noise(rng, (d, d)))
+        return Q * sign(Q, R, rng)
+
+    return rotation
+
+
+def gauss(rng, size):
+    return rng.normal(size=size)
+
+
+def flat(rng, size):
+    return rng.uniform(-1, 1, size)
+
+
+def signed_permutation(rng, d):
+    return np.eye(d)[rng.permutation(d)] * rng.choice([-1, 1], size=d)
+
+
+WRONG["uniform_orthogonal"] = [
+    (plain_qr(gauss), "the signs of R's diagonal"),
+    (plain_qr(gauss, lambda Q, R, rng: np.sign(np.diag(Q))), "the signs of R's diagonal"),
+    (plain_qr(lambda rng, size: rng.random(size)), "is the matrix Gaussian, and"),
+    (plain_qr(gauss, lambda Q, R, rng: np.diag(R)), "Q Qᵀ is not the identity"),
+    (lambda rng, d: rng.normal(size=(d, d)), "Q Qᵀ is not the identity"),
+    (lambda rng, d: haar(np.random.default_rng(1), d), "of different seeds"),
+    (lambda rng, d: ortho_group.rvs(d), "two generators of one seed"),
+    (
+        lambda rng, d: special_ortho_group.rvs(d, random_state=rng) * rng.choice([-1, 1]),
+        "equally likely",
+    ),
+    (lambda rng, d: special_ortho_group.rvs(d, random_state=rng), "equally likely"),
+    (plain_qr(gauss, lambda Q, R, rng: rng.choice([-1, 1])), "a random sign of its own"),
+    (plain_qr(flat, lambda Q, R, rng: np.sign(np.diag(R))), "the rows prefer some directions"),
+    (signed_permutation, "1.67 times Haar's"),
+    (lambda rng, d: np.linalg.qr(gauss(rng, (d, d))), "must give shape (3, 3), got (2, 3, 3)"),
+]
+
+
+# orthogonal_directions
+
+
+def chi(rng, m, d):
+    return np.sqrt(rng.chisquare(d, size=(m, 1)))
+
+
+def blocks(rotation, lengths=chi):
+    """Blocks rotation(rng, d), stacked and cut to m rows of the lengths (m, 1)."""
+    return lambda rng, m, d: (
+        lengths(rng, m, d) * np.concatenate([rotation(rng, d) for _ in range(-(-m // d))])[:m]
+    )
+
+
+def keep_norms(rng, m, d):
+    G = rng.normal(size=(m, d))
+    turned = [subtract_all(G[i : i + d]) for i in range(0, m, d)]
+    return np.sqrt(norms(G))[:, None] * np.concatenate(turned)
+
+
+def norms_of_the_same(axis):
+    """Q of G = QR, times the norms of that G along an axis."""
+
+    def draw(rng, m, d):
+        rows = []
+        for _ in range(0, m, d):
+            G = rng.normal(size=(d, d))
+            Q, R = np.linalg.qr(G)
+            rows.append(Q * np.sign(np.diag(R)) * np.linalg.norm(G, axis=axis)[:, None])
+        return np.concatenate(rows)[:m]
+
+    return draw
+
+
+def one_by_one(rng, m, d):
+    rows = []
+    while len(rows) < m:
+        rows.extend(ortho_group.rvs(d, random_state=rng) if d > 1 else [[1.0]])
+    return [u * np.linalg.norm(rng.normal(size=d)) for u in rows[:m]]
+
+
+RIGHT["orthogonal_directions"] = [
+    keep_norms,
+    norms_of_the_same(axis=0),  # those of the columns are R's, which does not go with Q
+    one_by_one,
+    projections.orthogonal,
+    blocks(repair_rows),
+    blocks(polar, lambda rng, m, d: np.sqrt(norms(rng.normal(size=(m, d))))[:, None]),
+]
+
+
+def own_seed(rng, *sizes):
+    return blocks(haar)(np.random.default_rng(1), sizes[0], sizes[-1])
+
+
+def one_block(rng, m, d):
+    return chi(rng, m, d) * haar(rng, d)[:m]
+
+
+def by_index(rng, m, d):
+    Q = haar(rng, d)
+    return [Q[i] * chi(rng, 1, d)[0] for i in range(m)]
+
+
+def uncut(rng, m, d):
+    return blocks(haar)(rng, d * -(-m // d), d)
+
+
+def then_iid(rng, m, d):
+    return np.vstack([blocks(haar)(rng, min(m, d), d), rng.normal(size=(max(m - d, 0), d))])
+
+
+def repeated(rng, m, d):
+    Q = haar(rng, d)
+    return blocks(lambda rng, d: Q)(rng, m, d)
+
+
+def shuffled(rng, m, d):
+    Q = haar(rng, d)
+    return blocks(lambda rng, d: rng.permutation(Q))(rng, m, d)
+
+
+def block_norms(rng, m, d):
+    return chi(rng, m, d)[np.arange(m) // d]
+
+
+def tiled_norms(rng, m, d):
+    return chi(rng, d, d)[np.arange(m) % d]
+
+
+def two_norms(rng, m, d):
+    """‖ω‖² = d ± √(2d), of mean d and variance 2d."""
+    return np.sqrt(d + math.sqrt(2 * d) * rng.choice([-1, 1], size=(m, 1)))
+
+
+def normal_squares(rng, m, d):
+    """‖ω‖² from N(d, 2d), cut at 0."""
+    return np.sqrt(rng.normal(d, math.sqrt(2 * d), size=(m, 1)).clip(1e-9))
+
+
+WRONG["orthogonal_directions"] = [
+    (one_block, "stack ⌈m/d⌉ blocks"),
+    (by_index, "stack ⌈m/d⌉ blocks"),
+    (uncut, "cut the last one"),
+    (lambda rng, m, d: rng.normal(size=(m, d)), "the first block are not orthogonal"),
+    (lambda rng, m, d: haar(rng, d)[:m] * chi(rng, d, d).T, "its columns are"),
+    (norms_of_the_same(axis=1), "coordinates have variances from 0.7"),
+    (
+        blocks(haar, lambda rng, m, d: chi(np.random.default_rng(1), m, d)),
+        "the norms are the same at each call",
+    ),
+    (lambda rng, m, d: blocks(lambda _, d: ortho_group.rvs(d))(rng, m, d), "two generators"),
+    (then_iid, "the second block are not orthogonal"),
+    (blocks(haar, lambda rng, m, d: math.sqrt(d)), "all norms are 2:"),
+    (blocks(haar, lambda rng, m, d: 1.0), "all norms are 1:"),
+    (blocks(haar, lambda rng, m, d: chi(rng, 1, d)), "all rows share one norm"),
+    (blocks(haar, block_norms), "some rows share their norm"),
+    (blocks(haar, tiled_norms), "some rows share their norm"),
+    (blocks(haar, lambda rng, m, d: chi(rng, m, d) ** 2), "the root of chisquare(d)?"),
+    (blocks(haar, lambda rng, m, d: 2 * rng.normal(size=(m, 1))), "that of χ²_d is 8"),
+    (blocks(haar, two_norms), "but another law"),
+    (blocks(haar, normal_squares), "but another law"),
+    (blocks(plain_qr(gauss)), "are QR's signs repaired?"),
+    (repeated, "the blocks repeat one another"),
+    (shuffled, "the blocks repeat one another"),
+    (blocks(signed_permutation), "the rows prefer some directions"),
+    (own_seed, "of different seeds"),
+]
+
+
+TestExercises = exercises(RIGHT, WRONG)
