@@ -6,6 +6,7 @@ import math
 import array_api_compat
 
 from ._cores import side_by_side
+from ._sums import lowest
 from .backend import is_free_to_read
 
 # Tokens in one step: their features fit in a core's cache. A device is filled by a few such
@@ -41,18 +42,26 @@ def sum_dtype(xp, *arrays):
 
 
 def keys_in(xp, k, v, key_mask, part, dtype):
-    """Of the slice `part`, in that dtype: keys, [v, 1], and 0 or −∞ for each (None without mask).
+    """Of the slice `part`, in that dtype: keys, [v, 1], and a logit to add (None without a mask).
 
-    What the mask hides is zero in the first two, whatever it held.
+    What the mask hides is zero in the first two, whatever it held, and so low a logit that it is
+    no maximum.
     """
     k, v = (xp.astype(x[..., part, :], dtype, copy=False) for x in (k, v))
-    v = xp.concat([v, xp.ones_like(v[..., :1])], axis=-1)  # (..., n, e+1)
+    v = _with_one(xp, v)  # (..., n, e+1)
     if key_mask is None:
         return k, v, None
     seen = key_mask[..., part, None]  # (..., n, 1)
     k, v = (xp.where(seen, x, xp.zeros_like(x)) for x in (k, v))
-    none = xp.zeros_like(v[..., :1])
-    return k, v, xp.where(seen, none, none - math.inf)
+    return k, v, xp.where(seen, xp.zeros_like(v[..., :1]), lowest(xp, dtype))
+
+
+def _with_one(xp, v):
+    """[v, 1]; not on NumPy it lies turned, as `_sums.turned_product` needs it."""
+    if is_free_to_read(v):
+        return xp.concat([v, xp.ones_like(v[..., :1])], axis=-1)
+    turned = (xp.matrix_transpose(x) for x in (v, xp.ones_like(v[..., :1])))
+    return xp.matrix_transpose(xp.concat(list(turned), axis=-2))
 
 
 def later(xp, like, diagonal):
@@ -77,16 +86,15 @@ def each_head(rows, q, k, v, key_mask, W=None, *, entries):
     """All rows, (..., L, e), of which rows(q, k, v, key_mask, W) yields a few at a time, in order.
 
     On NumPy, heads of many `entries` go one by one, so that a step stays in cache, and long ones
-    on several cores. Rows are written where they belong; JAX arrays cannot be written into, and
-    are joined.
+    on several cores, and rows are written where they belong. Elsewhere, where a JAX array cannot
+    be written into, they are joined.
     """
     xp = array_api_compat.array_namespace(q)
     lead, dtype = q.shape[:-2], xp.result_type(q, k, v)
-    if array_api_compat.is_jax_array(q):
-        parts = rows(q, k, v, key_mask, W)
-        return xp.concat([xp.astype(part, dtype) for part in parts], axis=-2)
-    device = array_api_compat.device(q)
-    out = xp.empty((*q.shape[:-1], v.shape[-1]), dtype=dtype, device=device)
+    if not is_free_to_read(q):
+        parts = [xp.astype(part, dtype, copy=False) for part in rows(q, k, v, key_mask, W)]
+        return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
+    out = xp.empty((*q.shape[:-1], v.shape[-1]), dtype=dtype)
 
     def fill(head):
         of_head = (x if x is None else x[(*head, ...)] for x in (q, k, v, key_mask))
@@ -94,10 +102,10 @@ def each_head(rows, q, k, v, key_mask, W=None, *, entries):
         start = 0
         for part in rows(*of_head, directions):
             stop = start + part.shape[-2]
-            out[(*head, ..., slice(start, stop), slice(None))] = xp.astype(part, dtype, copy=False)
+            out[(*head, ..., slice(start, stop), slice(None))] = part
             start = stop
 
-    alone = is_free_to_read(q) and math.prod(lead) * entries > TOGETHER
+    alone = math.prod(lead) * entries > TOGETHER
     heads = list(itertools.product(*map(range, lead))) if alone else [()]
     if q.shape[-2] >= LONG:
         side_by_side(fill, heads, q)

@@ -13,10 +13,8 @@ for the rows of the later half. A row sees each earlier key in exactly one of th
 set is summed relative to its own maximum, and sums are merged as States are.
 """
 
-import math
-
 from . import _blocks
-from ._sums import State, add_in_place, both, exp_in_place, finite, largest, moved, of_keys, of_rows
+from ._sums import State, add_in_place, both, exp_in_place, largest, lowest, moved, of_keys, of_rows
 from .backend import is_free_to_read
 
 # Rows and keys of one block of `running`: on one core, small blocks waste few products on the
@@ -66,7 +64,7 @@ def chunk(xp, state, g, h, values):
 
 def in_one_piece(xp, state, top, g, h, values):
     """`chunk`, all of it relative to state.c; the State after it relative to `top`."""
-    c = finite(xp, state.c)[..., None, :]  # (..., 1, m)
+    c = state.c[..., None, :]  # (..., 1, m)
     keys, a = exp_in_place(xp, h, c), add_in_place(g, c)  # (..., C, m)
     rows = exp_in_place(xp, a, xp.max(a, axis=-1, keepdims=True))  # (..., C, m)
     out, Sz = running(xp, rows, keys, values, state.Sz)
@@ -77,7 +75,7 @@ def by_levels(xp, state, g, h, values):
     """`chunk` with every set of keys relative to its own maximum: nothing is looked at."""
     C, size = h.shape[-2], _block(h.shape[-2])
     g, values = (_blocks.in_blocks(xp, x, size, C) for x in (g, values))  # (..., T, size, ·)
-    h = _blocks.in_blocks(xp, h, size, C, fill=-math.inf)
+    h = _blocks.in_blocks(xp, h, size, C, fill=lowest(xp, h.dtype))
     rows = _within(xp, g, h, values)
     state, before = _between(xp, state, of_keys(xp, h, values))
     past = of_rows(xp, add_in_place(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
@@ -113,7 +111,7 @@ def _within(xp, g, h, values):
     lead, B, m = h.shape[:-2], *h.shape[-2:]
     a = g + h
     own = xp.max(a, axis=-1)  # (..., B): each row its own key
-    weights = xp.sum(xp.exp(a - finite(xp, own)[..., None]), axis=-1)  # (..., B)
+    weights = xp.sum(xp.exp(a - own[..., None]), axis=-1)  # (..., B)
     c, Sz = own, weights[..., None] * values
     tops, w = h, 1  # the largest h of every w tokens
     while w < B:
@@ -138,7 +136,7 @@ def _across(xp, g, h, values, c):
     """The sums of rows g (N, w, m) over keys h (N, w, m), all of which they see; c = max h."""
     a = g + c[:, None, :]
     top = xp.max(a, axis=-1)  # (N, w)
-    rows = xp.exp(a - finite(xp, top)[..., None])  # (N, w, m)
-    keys = xp.matrix_transpose(xp.exp(h - finite(xp, c)[:, None, :]))  # (N, m, w)
+    rows = xp.exp(a - top[..., None])  # (N, w, m)
+    keys = xp.matrix_transpose(xp.exp(h - c[:, None, :]))  # (N, m, w)
     few = values.shape[-2] < values.shape[-1]  # the brackets go where the product is small
     return State(top, (rows @ keys) @ values if few else rows @ (keys @ values))

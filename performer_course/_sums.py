@@ -12,6 +12,7 @@ the others. What the things are is told by who sees them:
 import math
 from typing import Any, NamedTuple
 
+import array_api_compat
 from jaxtyping import Float
 
 from .backend import is_free_to_read
@@ -43,14 +44,15 @@ class State(NamedTuple):
         return self.Sz[..., -1]
 
 
-def with_one(xp, v):
-    """[v, 1]: (..., n, e) → (..., n, e+1)."""
-    return xp.concat([v, xp.ones_like(v[..., :1])], axis=-1)
+def lowest(xp, dtype):
+    """The logarithm of nothing: its exponential is 0 beside any other. Finite, for ∞ − ∞ is NaN."""
+    return -float(xp.finfo(dtype).max) / 4
 
 
-def finite(xp, c):
-    """c, but 0 where it is −∞: what logits over no thing at all may be taken relative to."""
-    return xp.where(c > -math.inf, c, xp.zeros_like(c))
+def nothing(xp, shape, width, like, dtype):
+    """The sums of a set without things, each of `width` numbers, where `like` lives."""
+    make = {"dtype": dtype, "device": array_api_compat.device(like)}
+    return State(xp.full(shape, lowest(xp, dtype), **make), xp.zeros((*shape, width), **make))
 
 
 def add_in_place(x, y):
@@ -62,9 +64,12 @@ def add_in_place(x, y):
 
 
 def exp_in_place(xp, x, c=None):
-    """e^{x−c}, or eˣ without c; on NumPy in the memory of x, which is used up."""
-    x = x if c is None else add_in_place(x, -c)
-    return xp.exp(x, out=x) if is_free_to_read(x) else xp.exp(x)
+    """e^{x−c}, eˣ without c; on NumPy in the memory of x, which is used up."""
+    if not is_free_to_read(x):
+        return xp.exp(x if c is None else x - c)
+    if c is not None:
+        x -= c
+    return xp.exp(x, out=x)
 
 
 def largest(xp, h):
@@ -89,7 +94,7 @@ def of_keys(xp, h, values, before=None):
     """
     c = largest(xp, h)  # (..., m)
     c = c if before is None else xp.maximum(before.c, c)
-    weights = exp_in_place(xp, h, finite(xp, c)[..., None, :])  # (..., n, m)
+    weights = exp_in_place(xp, h, c[..., None, :])  # (..., n, m)
     Sz = turned_product(xp, weights, values)  # (..., m, e+1)
     return State(c, Sz if before is None else Sz + moved(xp, before, c).Sz)
 
@@ -97,7 +102,8 @@ def of_keys(xp, h, values, before=None):
 def turned_product(xp, weights, values):
     """weightsᵀ values: (..., n, m) and (..., n, e+1) → (..., m, e+1).
 
-    CuPy copies what it turns, so there only the values are turned, the smaller of the two.
+    CuPy copies what it turns, so elsewhere the values are turned, the smaller of the two; as
+    `keys_in` gives them they lie turned already.
     """
     if values.shape[-2] == 1:  # one token needs no product of matrices
         return xp.matrix_transpose(weights) * values
@@ -113,13 +119,13 @@ def of_rows(xp, h, values, before=None):
     """
     c = xp.max(h, axis=-1)  # (..., L)
     c = c if before is None else xp.maximum(before.c, c)
-    Sz = exp_in_place(xp, h, finite(xp, c)[..., None]) @ values  # (..., L, e+1)
+    Sz = exp_in_place(xp, h, c[..., None]) @ values  # (..., L, e+1)
     return State(c, Sz if before is None else Sz + moved(xp, before, c).Sz)
 
 
 def moved(xp, state, c):
     """The same sums relative to c, which is nowhere less than state.c: e^{state.c−c} [S, z]."""
-    return State(c, xp.exp(state.c - finite(xp, c))[..., None] * state.Sz)
+    return State(c, xp.exp(state.c - c)[..., None] * state.Sz)
 
 
 def both(xp, a, b):
@@ -131,5 +137,4 @@ def both(xp, a, b):
 def divided(xp, Sz):
     """S / z of each row, the weighted mean of its values; zeros where z = 0."""
     z = Sz[..., -1:]
-    none = z == 0
-    return Sz[..., :-1] * xp.where(none, z, 1 / xp.where(none, z + 1, z))
+    return Sz[..., :-1] / xp.where(z == 0, math.inf, z)

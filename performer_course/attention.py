@@ -38,6 +38,8 @@ from ._sums import (
     both,
     divided,
     exp_in_place,
+    lowest,
+    nothing,
     of_keys,
     of_rows,
     turned_product,
@@ -191,18 +193,26 @@ def _directions(xp, W, dtype):
     return xp.astype(W, dtype, copy=False) * W.shape[-1] ** -0.25  # W may be in half precision
 
 
+def _minus_half(xp, k):
+    """−‖k'‖²/2 of each key, k' = k d^{−1/4}: (..., n, 1)."""
+    return squared_norm(xp, k)[..., None] * (-0.5 * k.shape[-1] ** -0.5)
+
+
 def _log_features(xp, k, W, hidden):
-    """h = ωᵀk' − ‖k'‖²/2, and −∞ where hidden: (..., n, m)."""
-    half_square = squared_norm(xp, k)[..., None] * (0.5 * k.shape[-1] ** -0.5)  # (..., n, 1)
-    h = add_in_place(projected(xp, k, W), -half_square)
+    """h = ωᵀk' − ‖k'‖²/2, and as good as −∞ where hidden: (..., n, m)."""
+    h = add_in_place(projected(xp, k, W), _minus_half(xp, k))
     return h if hidden is None else add_in_place(h, hidden)
 
 
-def _empty(xp, k, v, W, dtype):
-    """The State before any key."""
-    shape = (*check_lead(k, v, W), W.shape[-2], v.shape[-1] + 1)
-    Sz = xp.zeros(shape, dtype=dtype, device=array_api_compat.device(k))
-    return State(Sz[..., 0] - math.inf, Sz)
+def _before_any_key(xp, k, v, W, dtype):
+    """The State before any key, with the leading axes of k, v and W."""
+    shape = (*check_lead(k, v, W), W.shape[-2])
+    return nothing(xp, shape, v.shape[-1] + 1, k, dtype)
+
+
+def _with_finite_c(xp, state):
+    """`state`, a very low c in place of −∞, so that ∞ − ∞ does not arise."""
+    return State(xp.maximum(state.c, lowest(xp, state.c.dtype)), state.Sz)
 
 
 def _absorbed(xp, state, k, v, W, key_mask, parts):
@@ -239,7 +249,8 @@ def init_state(
     """
     xp = check_keys(k, v, None)
     check_directions(W, k, "k")
-    return _empty(xp, k, v, W, sum_dtype(xp, k, v))
+    c, Sz = _before_any_key(xp, k, v, W, sum_dtype(xp, k, v))
+    return State(xp.full_like(c, -math.inf), Sz)
 
 
 def merge(a: State, b: State) -> State:
@@ -250,7 +261,9 @@ def merge(a: State, b: State) -> State:
     Shape: that of a and b. Error: exact to rounding. Cost: O(m e).
     Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each feature.
     """
-    return both(array_api_compat.array_namespace(a.c, b.c), a, b)
+    xp = array_api_compat.array_namespace(a.c, b.c)
+    Sz = both(xp, _with_finite_c(xp, a), _with_finite_c(xp, b)).Sz
+    return State(xp.maximum(a.c, b.c), Sz)
 
 
 def absorb(
@@ -288,7 +301,7 @@ def read(
     xp = check_array(q, "q", "L, d")
     check_directions(W, q, "q")
     W = _directions(xp, W, state.c.dtype)
-    rows = list(_read(xp, state, q, W, steps(q)))
+    rows = list(_read(xp, _with_finite_c(xp, state), q, W, steps(q)))
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
 
 
@@ -316,6 +329,7 @@ def follow(
         )
     xp = array_api_compat.array_namespace(q)
     W = _directions(xp, W, state.c.dtype)
+    state = _with_finite_c(xp, state)
     states, rows = zip(*_followed(xp, state, q, k, v, W, key_mask, steps(q)), strict=True)
     rows = xp.concat(rows, axis=-2)
     return states[-1], xp.astype(rows, xp.result_type(q, k, v), copy=False)
@@ -354,7 +368,8 @@ def favor_attention(
         if short < L:
             own = min(L, S) if causal else 0  # rows that have a key of their own
             before = steps(k, size, stop=min(short, S) if causal else S)
-            state = _absorbed(xp, _empty(xp, k, v, W, W.dtype), k, v, W, key_mask, before)
+            state = _before_any_key(xp, k, v, W, W.dtype) if causal else None
+            state = _absorbed(xp, state, k, v, W, key_mask, before)
             own_keys = steps(k, size, start=short, stop=own)
             for after, part in _followed(xp, state, q, k, v, W, key_mask, own_keys):
                 state = after
@@ -365,22 +380,23 @@ def favor_attention(
 
 
 def _short_rows(xp, q, k, v, W, key_mask, size, short, causal):
-    """The first `short` rows, as the linear attention of φ(x) = e^{ωᵀx}, values e^{−‖k'‖²/2} v."""
-    L, S = q.shape[-2], k.shape[-2]
-    if 0 < short < L:  # where causal: later tokens count as hidden, so that sums stay in order
-        q = xp.where((xp.arange(L) < short)[:, None], q, xp.zeros_like(q))
-        key_mask = xp.arange(S) < short if key_mask is None else key_mask & (xp.arange(S) < short)
+    """The first `short` rows: the linear attention of φ(x) = e^{ωᵀx} and e^{−‖k'‖²/2} [v, 1]."""
+
+    def until_short(part, x):
+        """Zeros for later tokens of a chunk, so that its products keep their shape, and bits."""
+        tokens = xp.arange(part.start, part.stop)[:, None]
+        return x if part.stop <= short else xp.where(tokens < short, x, xp.zeros_like(x))
 
     def queries(part):
-        return exp_in_place(xp, projected(xp, q[..., part, :], W))
+        return exp_in_place(xp, projected(xp, until_short(part, q[..., part, :]), W))
 
     def keys(part):
-        keys, values, _ = keys_in(xp, k, v, key_mask, part, W.dtype)
-        half_square = squared_norm(xp, keys)[..., None] * (0.5 * k.shape[-1] ** -0.5)
-        return exp_in_place(xp, projected(xp, keys, W)), values * xp.exp(-half_square)
+        rows = keys_in(xp, k, v, key_mask, part, W.dtype)[:2]
+        rows, values = (until_short(part, x) for x in rows) if causal else rows
+        return exp_in_place(xp, projected(xp, rows, W)), values * xp.exp(_minus_half(xp, rows))
 
     of_q = [part for part in steps(q, size) if part.start < short]
-    of_k = steps(k, size, stop=min(of_q[-1].stop, S) if causal else S)
+    of_k = steps(k, size, stop=min(of_q[-1].stop, k.shape[-2]) if causal else None)
     out = _brackets_moved(xp, queries, keys, of_q, of_k, causal)
     for part, rows in zip(of_q, out, strict=True):
         yield rows[..., : short - part.start, :]

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 
 from ._blocks import each_head, keys_in, later, steps, sum_dtype
 from ._door import check_attention, check_count, check_library, check_number
-from ._sums import divided, of_rows
+from ._sums import divided, nothing, of_rows
 from .attention import linear_attention
 from .backend import is_free_to_read, is_on_gpu
 
@@ -55,7 +55,8 @@ def near_field(
             functools.partial(_outside, xp, q, dtype, band, ahead)
         )
         for part in steps(q, size):
-            queries, sums = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d), None
+            queries = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d)
+            sums = nothing(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
             near = max(0, part.start - band), min(L, part.stop + ahead)
             for seen in steps(k, width, start=near[0], stop=near[1]):
                 keys, values, hidden = keys_in(xp, k, v, key_mask, seen, dtype)

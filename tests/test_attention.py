@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from performer_course import _blocks, _causal, _short, _sums, attention, features, projections
 from performer_course.attention import (
-    State,
     absorb,
     favor_attention,
     init_state,
@@ -428,23 +427,22 @@ def test_large_values_after_any_rise_fit_in_a_float32(rise):
     assert np.abs(found - expected).max() < 1e-5 * np.abs(v).max()
 
 
-def test_a_chunk_splits_at_a_rise_and_only_there(monkeypatch):
-    pieces = []
-    one_piece = attention._one_piece
+def test_a_chunk_goes_by_levels_where_a_key_rises_and_only_there(monkeypatch):
+    levels, by_levels = [], _causal.by_levels
 
     def counted(xp, state, g, *rest):
-        pieces.append(g.shape[-2])
-        return one_piece(xp, state, g, *rest)
+        levels.append(g.shape[-2])
+        return by_levels(xp, state, g, *rest)
 
-    monkeypatch.setattr(attention, "_one_piece", counted)
+    monkeypatch.setattr(_causal, "by_levels", counted)
+    monkeypatch.setattr(attention, "short_tokens", lambda *rest, **options: 0)
     q, k, v = qkv(1024)
     favor(q / 2, k / 2, v, causal=True)
-    assert pieces == [512] * 2
-    pieces.clear()
-    k[:77] *= 30  # what follows has log-features that are larger by far
+    assert levels == []
+    k[512 + 77 :] *= 30  # log-features that are larger by far, in the second chunk
+    k[:77] *= 0
     favor(q, k, v, causal=True)
-    assert sum(pieces) == 1024
-    assert 2 < len(pieces) < 40
+    assert levels == [512]
 
 
 @each_causal
@@ -543,8 +541,7 @@ def test_a_state_is_the_three_numbers_of_its_definition():
     state = absorb(init_state(k, v, W), k, v, W)
     h = k * D**-0.25 @ W.T - (k**2).sum(1, keepdims=True) / (2 * math.sqrt(D))
     weights = np.exp(h - h.max(0))
-    expected = State(h.max(0), weights.sum(0), weights.T @ v)
-    same(state, expected, rtol=1e-13)
+    same((state.c, state.z, state.S), (h.max(0), weights.sum(0), weights.T @ v), rtol=1e-13)
     assert (state.z >= 1).all()
 
 
@@ -555,7 +552,7 @@ def test_a_state_has_the_same_size_after_any_number_of_tokens():
         _, k, v = qkv(S, lead=(2,))
         state = absorb(init_state(k, v, W), k, v, W)
         sizes.add(tuple(x.shape for x in state))
-    assert sizes == {((2, M), (2, M), (2, M, E))}
+    assert sizes == {((2, M), (2, M, E + 1))}
 
 
 def test_half_precision_keeps_its_state_in_float32():
@@ -656,9 +653,14 @@ def test_bad_arrays_are_refused_by_name(form):
 def test_bad_arguments_of_favor_are_refused_by_name():
     q, k, v = qkv(5)
     W = W_of()
-    wrong = r"W must have shape \(m, d\) with d = 6, the width of {}, got shape {}"
+    wrong = (
+        r"W must have shape \(m, d\) or \(\.\.\., m, d\) with d = 6, the width of {}, got shape {}"
+    )
     refused(wrong.format("q", r"\(8, 5\)"), favor_attention, q, k, v, W[:, :5])
-    refused(wrong.format("q", r"\(1, 8, 6\)"), favor_attention, q, k, v, W[None])
+    two, three = np.stack([W] * 2), np.stack([q] * 3)
+    refused(
+        r"leading axes must broadcast, got \(3,\) and \(2,\)", favor_attention, three, k, v, two
+    )
     refused(wrong.format("q", r"\(8, 5\)"), favor_attention, q[None], k, v, W[:, :5])
     refused("W must hold real", favor_attention, q, k, v, W.astype(int))
     for chunk in (0, -1, 2.5, True):
