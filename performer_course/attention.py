@@ -21,6 +21,8 @@ import array_api_compat
 from jaxtyping import Bool, Float
 
 from . import _causal, features
+from ._blocks import CHUNK as CHUNK
+from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
 from ._blocks import blocks, each_head, keys_in, later, steps, sum_dtype
 from ._door import (
     check_array,
