@@ -13,10 +13,11 @@ from .backend import is_free_to_read
 Array = Any
 
 
-def check_array(x, name: str, dims: str, mask=None):
+def check_array(x, name: str, dims: str, mask=None, *, finite: bool = True):
     """The namespace of x, once x is a non-empty floating array of shape (..., *dims), finite.
 
     mask: boolean (..., n), False where a row of x does not count and may hold anything.
+    finite: whether to look at values; without, `check_finite` is left to the caller.
     Raises: ValueError naming `name`, what was expected and what came. Values are read only
     where that is free, on NumPy: a NaN on a GPU passes, and is seen in the result.
     """
@@ -37,17 +38,18 @@ def check_array(x, name: str, dims: str, mask=None):
         raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
     if mask is not None:
         check_mask(mask, x, name)
-    if is_free_to_read(x):
-        _check_finite(xp, x, name, mask)
+    if finite:
+        check_finite(x, name, mask)
     return xp
 
 
-def _check_finite(xp, x, name, mask):
+def check_finite(x, name: str, mask=None) -> None:
     """Raises: ValueError for NaN or infinity in a row of x that the mask (..., n) does not hide.
 
-    Finite extremes say that there is none, without an array as large as x.
+    On NumPy only. Finite extremes say that there is none, without an array as large as x.
     """
-    if math.isfinite(xp.max(x)) and math.isfinite(xp.min(x)):
+    xp = array_api_compat.array_namespace(x)
+    if not is_free_to_read(x) or (math.isfinite(xp.max(x)) and math.isfinite(xp.min(x))):
         return
     bad = ~xp.isfinite(x)
     places = xp.nonzero(bad if mask is None else bad & mask[..., None])
@@ -135,10 +137,10 @@ def check_directions(W, x, name: str):
     return xp
 
 
-def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
+def check_keys(k, v, key_mask, name: str = "k", width: str = "d", *, finite: bool = True):
     """The namespace of keys k, their values v and their mask. Raises: ValueError."""
-    check_array(k, name, f"S, {width}", key_mask)
-    check_array(v, "v", "S, e", key_mask)
+    check_array(k, name, f"S, {width}", key_mask, finite=finite)
+    check_array(v, "v", "S, e", key_mask, finite=finite)
     if k.shape[-2] != v.shape[-2]:
         raise ValueError(
             f"{name} and v must have one row for each key, got {k.shape[-2]} and {v.shape[-2]} "
@@ -147,14 +149,14 @@ def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
     return check_library(k, v, f"{name} and v")
 
 
-def check_attention(q, k, v, key_mask, W=None, *, names=("q", "k"), width: str = "d"):
+def check_attention(q, k, v, key_mask, W=None, *, names=("q", "k"), width="d", finite=True):
     """Queries, keys, values, mask (and directions), broadcast to one set of leading axes.
 
     W: (..., m, d), or None; one set of directions for all, (m, d), stays as it is.
     Raises: ValueError for what is no array, does not fit, or is not finite.
     """
-    check_array(q, names[0], f"L, {width}")
-    xp = check_keys(k, v, key_mask, names[1], width)
+    check_array(q, names[0], f"L, {width}", finite=finite)
+    xp = check_keys(k, v, key_mask, names[1], width, finite=finite)
     check_library(q, k, f"{names[0]} and {names[1]}")
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(

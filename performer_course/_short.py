@@ -10,58 +10,60 @@ about e^−R. Call a token short where w‖q'‖ and w‖k'‖ are at most 0.32 
 
 So where |v| is 0 or between these, the features may be taken as they are, and attention with
 them is the linear attention of any other feature map: no maximum, no shift, the same numbers.
+
+What is not finite is not short. This room is for NumPy, where a value may be looked at.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from ._blocks import steps
 from .backend import is_free_to_read
 
 LOGIT, NORM, ROOM, SMALL = 0.32, 0.16, 0.36, 0.2  # shares of R
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a square that overflows is long, too
-def short_tokens(q, k, v, W, key_mask, *, causal):
-    """How many tokens come before the first that is not short: all or none, where not causal.
+class Bounds(NamedTuple):
+    """Up to where a token is short: ‖q‖² ≤ query, ‖k‖² ≤ key, v = 0 or small ≤ |v|² ≤ large."""
 
-    W: (..., m, d), with d^{−1/4} in it and in the dtype of the sums. Elsewhere than on NumPy no
-    value may be looked at: none.
-    """
-    if not is_free_to_read(q):
+    query: float | np.ndarray  # (..., 1), where each head has directions of its own
+    key: float | np.ndarray
+    small: float
+    large: float
+
+
+@np.errstate(all="ignore")
+def bounds(W, n_keys):
+    """The Bounds for directions W (..., m, d), with d^{−1/4} in it; None where nothing is short."""
+    if not is_free_to_read(W):
+        return None
+    (m, d), R = W.shape[-2:], math.log(np.finfo(W.dtype).max)
+    query = (LOGIT * R) ** 2 / np.vecdot(W, W).max(-1, keepdims=True)
+    key = np.minimum(query, 2 * math.sqrt(d) * NORM * R)
+    return Bounds(query, key, math.exp(-2 * SMALL * R), math.exp(2 * ROOM * R) / (n_keys * m) ** 2)
+
+
+@np.errstate(all="ignore")  # a square that overflows is long, too
+def short_queries(bounds, q):
+    """How many of the queries (..., n, d) precede a long one; none without bounds."""
+    return 0 if bounds is None else _first_false(np.vecdot(q, q) <= bounds.query)
+
+
+@np.errstate(all="ignore")
+def short_keys(bounds, square, v):
+    """How many keys, given ‖k‖² (..., n) and v (..., n, e), 0 where hidden, precede a long one."""
+    if bounds is None:
         return 0
-    L, (S, d), m = q.shape[-2], k.shape[-2:], W.shape[-2]
-    R, w = math.log(np.finfo(W.dtype).max), np.vecdot(W, W).max(-1, keepdims=True)
-    logit, norm = (LOGIT * R) ** 2, 2 * math.sqrt(d) * NORM * R  # of squares
-    small, large = math.exp(-2 * SMALL * R), math.exp(2 * ROOM * R) / (S * m) ** 2
-
-    def short_queries(part):
-        (x,) = _rows_of(part, None, q, dtype=W.dtype)
-        return w * np.vecdot(x, x) <= logit  # (..., n)
-
-    def short_keys(part):
-        x, u = _rows_of(part, key_mask, k, v, dtype=W.dtype)
-        x, size = np.vecdot(x, x), np.vecdot(u, u)  # ‖k‖² and |v|², (..., n)
-        zero = ~(u != 0).any(-1) if (size < small).any() else False
-        return (w * x <= logit) & (x <= norm) & (size <= large) & ((size >= small) | zero)
-
-    first = _first_long(short_queries, steps(q), L)
-    first = _first_long(short_keys, steps(k, stop=min(first, S) if causal else S), first)
-    return first if causal or first == L else 0
+    size = np.vecdot(v, v)
+    short = (square <= bounds.key) & (size <= bounds.large)
+    if (size < bounds.small).any():
+        short &= (size >= bounds.small) | (v == 0).all(-1)
+    return _first_false(short)
 
 
-def _rows_of(part, mask, *arrays, dtype):
-    """These rows of each array in that dtype, zero where hidden."""
-    rows = (x[..., part, :].astype(dtype, copy=False) for x in arrays)
-    return rows if mask is None else (np.where(mask[..., part, None], x, 0) for x in rows)
-
-
-def _first_long(short, parts, none):
-    """The first token of these parts for which short(part) is not True in every row, or `none`."""
-    for part in parts:
-        good = short(part)
-        good = good.reshape(-1, good.shape[-1]).all(0)  # (n,)
-        if not good.all():
-            return part.start + int(good.argmin())
-    return none
+def _first_false(flags):
+    """The first column of flags (..., n) that is not True in every row; n where all are."""
+    if flags.all():
+        return flags.shape[-1]
+    return int(flags.reshape(-1, flags.shape[-1]).all(0).argmin())

@@ -55,6 +55,11 @@ def nothing(xp, shape, width, like, dtype):
     return State(xp.full(shape, lowest(xp, dtype), **make), xp.zeros((*shape, width), **make))
 
 
+def with_finite_c(xp, state):
+    """`state` with `lowest` for a c of −∞."""
+    return State(xp.maximum(state.c, lowest(xp, state.c.dtype)), state.Sz)
+
+
 def add_in_place(x, y):
     """x + y, on NumPy in the memory of x, which is used up: a fresh array costs as much again."""
     if is_free_to_read(x):

@@ -10,42 +10,42 @@ All raise ValueError for shapes that do not fit, unlike libraries, and empty, in
 NumPy) non-finite input.
 
 The values carry a column of ones, [v, 1], so that each sum brings its own denominator. Behind
-these functions: `_sums`, what is added relative to a maximum; `_causal`, the rows of a chunk;
-`_short`, where no maximum is needed; `_blocks`, the cutting; `_door`, the checks.
+these functions: `_sums`, what is added relative to a maximum; `_positive`, the features; `_short`,
+where they need no maximum; `_causal`, a chunk; `_blocks`, the cutting; `_door`, the checks.
 """
 
+import functools
 import math
 from typing import Any
 
 import array_api_compat
 from jaxtyping import Bool, Float
 
-from . import _causal, features
+from . import _positive as positive
+from . import features
 from ._blocks import CHUNK as CHUNK
 from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
 from ._blocks import blocks, each_head, keys_in, later, steps, sum_dtype
+from ._causal import running
 from ._door import (
     check_array,
     check_attention,
     check_count,
     check_directions,
+    check_finite,
     check_keys,
-    check_lead,
 )
 from ._rows import projected, squared_norm
-from ._short import short_tokens
+from ._short import bounds, short_queries
 from ._sums import (
     State,
-    add_in_place,
     both,
     divided,
     exp_in_place,
     logits_of,
-    lowest,
-    nothing,
-    of_keys,
     of_rows,
     turned_product,
+    with_finite_c,
 )
 
 Array = Any
@@ -110,34 +110,21 @@ def linear_attention(
     dtype = sum_dtype(xp, phi_q, phi_k, v)
 
     def rows(phi_q, phi_k, v, key_mask, _):
-        def queries(part):
-            return xp.astype(phi_q[..., part, :], dtype, copy=False)  # φ(q)
-
-        def keys(part):
-            return keys_in(xp, phi_k, v, key_mask, part, dtype)[:2]  # φ(k), [v, 1]
-
-        of_k = steps(phi_k, stop=min(L, S) if causal else S)
-        return _brackets_moved(xp, queries, keys, steps(phi_q), of_k, causal)
+        Sz = None  # φ(k)ᵀ [v, 1]: (..., F, e+1)
+        for part in [] if causal else steps(phi_k):
+            new = turned_product(xp, *keys_in(xp, phi_k, v, key_mask, part, dtype)[:2])
+            Sz = new if Sz is None else Sz + new
+        for part in steps(phi_q):
+            out = xp.astype(phi_q[..., part, :], dtype, copy=False)  # (..., n, F)
+            if causal and part.start < S:
+                own = slice(part.start, min(part.stop, S))
+                keys, values, _ = keys_in(xp, phi_k, v, key_mask, own, dtype)
+                out, Sz = running(xp, out, keys, values, Sz)
+            else:
+                out = out @ Sz  # (..., n, e+1)
+            yield divided(xp, out)
 
     return each_head(rows, *arguments, entries=(L + S) * F)
-
-
-def _brackets_moved(xp, queries, keys, of_q, of_k, causal):
-    """φ(q) (φ(k)ᵀ [v, 1]), its last column under the others, for each step of queries in turn.
-
-    queries(part) gives φ(q) (..., n, F); keys(part) gives φ(k) (..., n, F) and [v, 1] (..., n, e+1)
-    for the steps `of_q` and `of_k`, which are as long as one another where causal.
-    """
-    Sz = None  # (..., F, e+1)
-    for part in [] if causal else of_k:
-        new = turned_product(xp, *keys(part))
-        Sz = new if Sz is None else Sz + new
-    for i, part in enumerate(of_q):
-        if causal and i < len(of_k):
-            rows, Sz = _causal.running(xp, queries(part), *keys(of_k[i]), Sz)
-        else:
-            rows = queries(part) @ Sz
-        yield divided(xp, rows)
 
 
 def uniform_attention(
@@ -187,56 +174,6 @@ def taylor_attention(
 # Positive features
 
 
-def _directions(xp, W, dtype):
-    """W d^{−1/4}, which scales q and k alike, in the dtype of the sums."""
-    return xp.astype(W, dtype, copy=False) * W.shape[-1] ** -0.25  # W may be in half precision
-
-
-def _minus_half(xp, k):
-    """−‖k'‖²/2 of each key, k' = k d^{−1/4}: (..., n, 1)."""
-    return squared_norm(xp, k)[..., None] * (-0.5 * k.shape[-1] ** -0.5)
-
-
-def _log_features(xp, k, W, hidden):
-    """h = ωᵀk' − ‖k'‖²/2, and as good as −∞ where hidden: (..., n, m)."""
-    h = add_in_place(projected(xp, k, W), _minus_half(xp, k))
-    return h if hidden is None else add_in_place(h, hidden[..., None])
-
-
-def _before_any_key(xp, k, v, W):
-    """The State before any key, with the leading axes of k, v and W and the dtype of W."""
-    return nothing(xp, (*check_lead(k, v, W), W.shape[-2]), v.shape[-1] + 1, k, W.dtype)
-
-
-def _with_finite_c(xp, state):
-    """`state`, a very low c in place of −∞, so that ∞ − ∞ does not arise."""
-    return State(xp.maximum(state.c, lowest(xp, state.c.dtype)), state.Sz)
-
-
-def _absorbed(xp, state, k, v, W, key_mask, parts):
-    """The State (or None, before any key) after the keys of these parts."""
-    for part in parts:
-        keys, values, hidden = keys_in(xp, k, v, key_mask, part, W.dtype)
-        state = of_keys(xp, _log_features(xp, keys, W, hidden), values, state)
-    return state
-
-
-def _read(xp, state, q, W, parts):
-    """What the queries of these parts attend to, part by part."""
-    for part in parts:
-        a = add_in_place(projected(xp, q[..., part, :], W), state.c[..., None, :])  # (..., n, m)
-        yield divided(xp, of_rows(xp, a, state.Sz).Sz)
-
-
-def _followed(xp, state, q, k, v, W, key_mask, parts):
-    """(the State, what the queries attend to) after each of these parts."""
-    for part in parts:
-        keys, values, hidden = keys_in(xp, k, v, key_mask, part, W.dtype)
-        g, h = projected(xp, q[..., part, :], W), _log_features(xp, keys, W, hidden)  # (..., n, m)
-        state, Sz = _causal.chunk(xp, state, g, h, values)
-        yield state, divided(xp, Sz)
-
-
 def init_state(
     k: Float[Array, "... S d"], v: Float[Array, "... S e"], W: Float[Array, "... m d"]
 ) -> State:
@@ -247,7 +184,7 @@ def init_state(
     """
     xp = check_keys(k, v, None)
     check_directions(W, k, "k")
-    c, Sz = _before_any_key(xp, k, v, _directions(xp, W, sum_dtype(xp, k, v)))
+    c, Sz = positive.before_any_key(xp, k, v, positive.scaled(xp, W, sum_dtype(xp, k, v)))
     return State(xp.full_like(c, -math.inf), Sz)
 
 
@@ -260,7 +197,7 @@ def merge(a: State, b: State) -> State:
     Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each feature.
     """
     xp = array_api_compat.array_namespace(a.c, b.c)
-    Sz = both(xp, _with_finite_c(xp, a), _with_finite_c(xp, b)).Sz
+    Sz = both(xp, with_finite_c(xp, a), with_finite_c(xp, b)).Sz
     return State(xp.maximum(a.c, b.c), Sz)
 
 
@@ -281,8 +218,8 @@ def absorb(
     """
     xp = check_keys(k, v, key_mask)
     check_directions(W, k, "k")
-    W = _directions(xp, W, state.c.dtype)
-    return _absorbed(xp, state, k, v, W, key_mask, steps(k))
+    W = positive.scaled(xp, W, state.c.dtype)
+    return positive.absorbed(xp, state, k, v, W, key_mask, steps(k))
 
 
 def read(
@@ -298,8 +235,8 @@ def read(
     """
     xp = check_array(q, "q", "L, d")
     check_directions(W, q, "q")
-    W = _directions(xp, W, state.c.dtype)
-    rows = list(_read(xp, _with_finite_c(xp, state), q, W, steps(q)))
+    W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
+    rows = [positive.read(xp, state, q[..., part, :], W) for part in steps(q)]
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
 
 
@@ -326,9 +263,9 @@ def follow(
             f"got L = {q.shape[-2]} queries and S = {k.shape[-2]} keys"
         )
     xp = array_api_compat.array_namespace(q)
-    W = _directions(xp, W, state.c.dtype)
-    state = _with_finite_c(xp, state)
-    states, rows = zip(*_followed(xp, state, q, k, v, W, key_mask, steps(q)), strict=True)
+    W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
+    followed = positive.followed(xp, state, q, k, v, W, key_mask, steps(q))
+    states, rows = zip(*followed, strict=True)
     rows = xp.concat(rows, axis=-2)
     return states[-1], xp.astype(rows, xp.result_type(q, k, v), copy=False)
 
@@ -354,57 +291,53 @@ def favor_attention(
     and a few MiB. Source: Choromanski et al. (2021), Algorithm 1. Differs from the paper: no ε;
     no maximum over all keys, which would show later keys to earlier rows.
     """
-    *arguments, W = check_attention(q, k, v, key_mask, W)
+    *arguments, W = check_attention(q, k, v, key_mask, W, finite=False)
     xp, L, S = array_api_compat.array_namespace(q), q.shape[-2], k.shape[-2]
-    W = _directions(xp, W, sum_dtype(xp, q, k, v))
+    W = positive.scaled(xp, W, sum_dtype(xp, q, k, v))
     size = None if chunk is None else check_count(chunk, "chunk")
 
+    @functools.cache  # once for all heads
+    def check_values():
+        for x, name, mask in ((q, "q", None), (k, "k", key_mask), (v, "v", key_mask)):
+            check_finite(x, name, mask)
+
     def rows(q, k, v, key_mask, W):
-        short = short_tokens(q, k, v, W, key_mask, causal=causal)  # need no maximum
-        if short > 0:
-            yield from _short_rows(xp, q, k, v, W, key_mask, size, short, causal)
-        if short < L and causal:
-            yield from _causal_rows(xp, q, k, v, W, key_mask, size, short)
-        elif short < L:
-            state = _absorbed(xp, None, k, v, W, key_mask, steps(k, size))  # Σ e^{h−c} [v, 1]
-            yield from _read(xp, state, q, W, steps(q, size))  # Σ e^{a−max a} S, and z below
+        short = bounds(W, S)  # tokens within them are finite, and need no maximum
+        if causal:
+            yield from _causal_rows(xp, short, q, k, v, W, key_mask, size, check_values)
+            return
+        Sz, long = positive.short_sum(xp, short, k, v, W, key_mask, steps(k, size))
+        if long:
+            check_values()
+        state = positive.absorbed(xp, positive.settled(xp, Sz), k, v, W, key_mask, long)
+        for part in steps(q, size):
+            x = q[..., part, :]  # (..., n, d)
+            if long or short_queries(short, x) < x.shape[-2]:
+                check_values()
+                yield positive.read(xp, state, x, W)
+            else:
+                yield divided(xp, exp_in_place(xp, projected(xp, x, W)) @ Sz)
 
     return each_head(rows, *arguments, W, entries=(L + S) * W.shape[-2])
 
 
-def _causal_rows(xp, q, k, v, W, key_mask, size, start):
-    """The rows from `start` on, a chunk at a time; last, those that have no key of their own."""
-    L, S = q.shape[-2], k.shape[-2]
-    state = _before_any_key(xp, k, v, W)
-    state = _absorbed(xp, state, k, v, W, key_mask, steps(k, size, stop=min(start, S)))
-    own = steps(k, size, start=start, stop=min(L, S))
-    for after, part in _followed(xp, state, q, k, v, W, key_mask, own):
-        state = after
-        yield part
-    yield from _read(xp, state, q, W, steps(q, size, start=max(start, S)))
-
-
-def _short_rows(xp, q, k, v, W, key_mask, size, short, causal):
-    """The first `short` rows: the linear attention of φ(x) = e^{ωᵀx} and e^{−‖k'‖²/2} [v, 1]."""
-
-    def until_short(part, x):
-        """Zeros for later tokens of a chunk, so that its products keep their shape, and bits."""
-        tokens = xp.arange(part.start, part.stop)[:, None]
-        return x if part.stop <= short else xp.where(tokens < short, x, xp.zeros_like(x))
-
-    def queries(part):
-        return exp_in_place(xp, projected(xp, until_short(part, q[..., part, :]), W))
-
-    def keys(part):
-        rows = keys_in(xp, k, v, key_mask, part, W.dtype)[:2]
-        rows, values = (until_short(part, x) for x in rows) if causal else rows
-        return exp_in_place(xp, projected(xp, rows, W)), values * xp.exp(_minus_half(xp, rows))
-
-    of_q = [part for part in steps(q, size) if part.start < short]
-    of_k = steps(k, size, stop=min(of_q[-1].stop, k.shape[-2]) if causal else None)
-    out = _brackets_moved(xp, queries, keys, of_q, of_k, causal)
-    for part, rows in zip(of_q, out, strict=True):
-        yield rows[..., : short - part.start, :]
+def _causal_rows(xp, short, q, k, v, W, key_mask, size, check_values):
+    """The rows of `favor_attention`, causal: short tokens, all after them, rows without a key."""
+    L, S, start, Sz = q.shape[-2], k.shape[-2], 0, None
+    own = min(L, S)  # rows that have a key of their own
+    parts = steps(k, size, stop=own)
+    for new, rows in positive.short_followed(xp, short, q, k, v, W, key_mask, parts):
+        Sz, start = new, start + rows.shape[-2]
+        yield rows
+    if start < max(L, S):
+        check_values()
+    state = positive.before_any_key(xp, k, v, W) if Sz is None else positive.settled(xp, Sz)
+    parts = steps(k, size, start=start, stop=own)
+    for new, rows in positive.followed(xp, state, q, k, v, W, key_mask, parts):
+        state = new
+        yield rows
+    for part in steps(q, size, start=own):
+        yield positive.read(xp, state, q[..., part, :], W)
 
 
 # What to expect
