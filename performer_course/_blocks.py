@@ -6,7 +6,7 @@ import math
 import array_api_compat
 
 from ._cores import side_by_side
-from ._sums import lowest
+from ._sums import divided
 from .backend import is_free_to_read
 
 # Tokens in one step: their features fit in a core's cache. A device is filled by a few such
@@ -42,25 +42,15 @@ def sum_dtype(xp, *arrays):
 
 
 def keys_in(xp, k, v, key_mask, part, dtype):
-    """Of the slice `part`, in that dtype: keys, [v, 1], and logits to add, (..., n) (or None).
+    """Of the slice `part`, in that dtype: k, v and the mask, (..., n, 1) (None without).
 
-    What the mask hides is zero in the first two, whatever it held, and `lowest` in the last.
+    What the mask hides is zero in the first two, whatever it held.
     """
     k, v = (xp.astype(x[..., part, :], dtype, copy=False) for x in (k, v))
-    v = _with_one(xp, v)  # (..., n, e+1)
     if key_mask is None:
         return k, v, None
     seen = key_mask[..., part, None]  # (..., n, 1)
-    k, v = (xp.where(seen, x, xp.zeros_like(x)) for x in (k, v))
-    return k, v, xp.where(seen, xp.zeros_like(v[..., :1]), lowest(xp, dtype))[..., 0]
-
-
-def _with_one(xp, v):
-    """[v, 1]; not on NumPy it lies turned, as `_sums.turned_product` needs it."""
-    if is_free_to_read(v):
-        return xp.concat([v, xp.ones_like(v[..., :1])], axis=-1)
-    turned = (xp.matrix_transpose(x) for x in (v, xp.ones_like(v[..., :1])))
-    return xp.matrix_transpose(xp.concat(list(turned), axis=-2))
+    return *(xp.where(seen, x, xp.zeros_like(x)) for x in (k, v)), seen
 
 
 def later(xp, queries, keys, diagonal):
@@ -84,8 +74,8 @@ def in_blocks(xp, x, size, n, fill=0.0):
     return xp.reshape(x, (*lead, T, size, width))
 
 
-def each_head(rows, q, k, v, key_mask, W=None, *, entries):
-    """All rows, (..., L, e), of which rows(q, k, v, key_mask, W) yields a few at a time, in order.
+def each_head(sums, q, k, v, key_mask, W=None, *, entries):
+    """S / z of all rows, (..., L, e): sums(q, k, v, key_mask, W) yields a few [S, z] at a time.
 
     On NumPy, heads of many `entries` go one by one, so that a step stays in cache, and long ones
     on several cores, and rows are written where they belong. Elsewhere, where a JAX array cannot
@@ -94,7 +84,7 @@ def each_head(rows, q, k, v, key_mask, W=None, *, entries):
     xp = array_api_compat.array_namespace(q)
     lead, dtype = q.shape[:-2], xp.result_type(q, k, v)
     if not is_free_to_read(q):
-        parts = [xp.astype(part, dtype, copy=False) for part in rows(q, k, v, key_mask, W)]
+        parts = [xp.astype(divided(xp, Sz), dtype, copy=False) for Sz in sums(q, k, v, key_mask, W)]
         return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
     out = xp.empty((*q.shape[:-1], v.shape[-1]), dtype=dtype)
 
@@ -102,9 +92,9 @@ def each_head(rows, q, k, v, key_mask, W=None, *, entries):
         of_head = (x if x is None else x[(*head, ...)] for x in (q, k, v, key_mask))
         directions = W if W is None or W.ndim == 2 else W[(*head, ...)]
         start = 0
-        for part in rows(*of_head, directions):
-            out[(*head, ..., slice(start, start + part.shape[-2]), slice(None))] = part
-            start += part.shape[-2]
+        for Sz in sums(*of_head, directions):
+            divided(xp, Sz, out[(*head, ..., slice(start, start + Sz.shape[-2]), slice(None))])
+            start += Sz.shape[-2]
 
     alone = math.prod(lead) * entries > TOGETHER
     heads = list(itertools.product(*map(range, lead))) if alone else [()]

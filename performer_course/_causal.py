@@ -45,7 +45,8 @@ def running(xp, rows, keys, values, Sz):
     for t in range(rows.shape[-3]):
         parts.append(add_in_place(out[..., t, :, :], rows[..., t, :, :] @ Sz))
         Sz = Sz + sums[..., t, :, :]
-    return xp.concat(parts, axis=-2)[..., :L, :], Sz
+    out = out if is_free_to_read(out) else xp.stack(parts, axis=-3)
+    return xp.reshape(out, (*out.shape[:-3], -1, out.shape[-1]))[..., :L, :], Sz
 
 
 def chunk(xp, state, g, h, values):

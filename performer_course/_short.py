@@ -15,7 +15,6 @@ What is not finite is not short. This room is for NumPy, where a value may be lo
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,46 +23,33 @@ from .backend import is_free_to_read
 LOGIT, NORM, ROOM, SMALL = 0.32, 0.16, 0.36, 0.2  # shares of R
 
 
-class Bounds(NamedTuple):
-    """Up to where a token is short: ‖q‖² ≤ query, ‖k‖² ≤ key, v = 0 or small ≤ |v|² ≤ large."""
-
-    query: float | np.ndarray  # (..., 1), where each head has directions of its own
-    key: float | np.ndarray
-    small: float
-    large: float
-
-
-@np.errstate(all="ignore")
-def bounds(W, n_keys):
-    """The Bounds for directions W (..., m, d), with d^{−1/4} in it; None where nothing is short."""
-    if not is_free_to_read(W):
-        return None
-    (m, d), R = W.shape[-2:], math.log(np.finfo(W.dtype).max)
-    query = (LOGIT * R) ** 2 / np.vecdot(W, W).max(-1, keepdims=True)
-    key = np.minimum(query, 2 * math.sqrt(d) * NORM * R)
-    return Bounds(query, key, math.exp(-2 * SMALL * R), math.exp(2 * ROOM * R) / (n_keys * m) ** 2)
-
-
 @np.errstate(all="ignore")  # a square that overflows is long, too
-def short_queries(bounds, q):
-    """How many of the queries (..., n, d) precede a long one; none without bounds."""
-    return 0 if bounds is None else _first_false(np.vecdot(q, q) <= bounds.query)
+def short_tokens(q, k, v, W, key_mask, *, causal):
+    """How many tokens precede the first long one: all or none, where not causal; and ‖k‖² of each.
+
+    W: (..., m, d), with d^{−1/4} in it and in the dtype of the sums. Of arrays that are not
+    NumPy's no value is looked at: none, and None.
+    """
+    if not is_free_to_read(q):
+        return 0, None
+    L, (S, d), m = q.shape[-2], k.shape[-2:], W.shape[-2]
+    R = math.log(np.finfo(W.dtype).max)
+    query = (LOGIT * R) ** 2 / np.vecdot(W, W).max(-1, keepdims=True)  # the largest ‖q‖², ‖k‖²
+    key = np.minimum(query, 2 * math.sqrt(d) * NORM * R)
+    square, size = (np.vecdot(x, x, dtype=W.dtype) for x in (k, v))  # (..., S)
+    if key_mask is not None:
+        square, size = (np.where(key_mask, x, 0) for x in (square, size))
+    short = (square <= key) & (size <= math.exp(2 * ROOM * R) / (S * m) ** 2)
+    small = math.exp(-2 * SMALL * R)
+    if size.min() < small:
+        short &= (size >= small) | (v == 0).all(-1) | (False if key_mask is None else ~key_mask)
+    first = _first_false(short[..., : L if causal else S], L)
+    first = min(first, _first_false(np.vecdot(q, q, dtype=W.dtype) <= query, L))
+    return first if causal or first == L else 0, square
 
 
-@np.errstate(all="ignore")
-def short_keys(bounds, square, v):
-    """How many keys, given ‖k‖² (..., n) and v (..., n, e), 0 where hidden, precede a long one."""
-    if bounds is None:
-        return 0
-    size = np.vecdot(v, v)
-    short = (square <= bounds.key) & (size <= bounds.large)
-    if (size < bounds.small).any():
-        short &= (size >= bounds.small) | (v == 0).all(-1)
-    return _first_false(short)
-
-
-def _first_false(flags):
-    """The first column of flags (..., n) that is not True in every row; n where all are."""
+def _first_false(flags, none):
+    """The first column of flags (..., n) that is not True in every row, or `none`."""
     if flags.all():
-        return flags.shape[-1]
+        return none
     return int(flags.reshape(-1, flags.shape[-1]).all(0).argmin())

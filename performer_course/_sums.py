@@ -92,11 +92,36 @@ def largest(xp, h):
     return xp.maximum(top, xp.max(h[..., n - rest :, :], axis=-2)) if rest else top
 
 
-def logits_of(xp, queries, keys, wall, hidden):
-    """queries keysᵀ + wall + hidden: (..., L, n), (L, n) and (..., n), the last two maybe None."""
-    logits = queries @ xp.matrix_transpose(keys)
+def with_one(xp, v, weight=None):
+    """weight [v, 1], (..., n, e+1), for weights (..., n, 1), numbers or a mask; without, [v, 1].
+
+    Not on NumPy it lies turned, as `turned_product` needs it.
+    """
+    if weight is None:
+        weight = xp.ones_like(v[..., :1])
+    weight = xp.astype(weight, v.dtype, copy=False)
+    if is_free_to_read(v):  # half the time of a concat
+        out = xp.empty((*v.shape[:-1], v.shape[-1] + 1), dtype=v.dtype)
+        xp.multiply(v, weight, out=out[..., :-1])
+        out[..., -1:] = weight
+        return out
+    turned = [xp.matrix_transpose(x) for x in (v * weight, weight)]
+    return xp.matrix_transpose(xp.concat(turned, axis=-2))
+
+
+def hidden(xp, seen, dtype):
+    """A logit to add to each key, (..., n): 0 where it is seen, else `lowest`; None for no mask."""
+    if seen is None:
+        return None
+    zero = xp.zeros_like(seen, dtype=dtype)
+    return xp.where(seen, zero, lowest(xp, dtype))[..., 0]
+
+
+def logits_of(xp, queries, keys, wall, seen):
+    """queries keysᵀ (..., L, n), + wall (L, n), + `hidden` of the mask `seen` (..., n, 1)."""
+    logits, low = queries @ xp.matrix_transpose(keys), hidden(xp, seen, queries.dtype)
     logits = logits if wall is None else add_in_place(logits, wall)
-    return logits if hidden is None else add_in_place(logits, hidden[..., None, :])
+    return logits if low is None else add_in_place(logits, low[..., None, :])
 
 
 def of_keys(xp, h, values, before=None):
@@ -146,7 +171,8 @@ def both(xp, a, b):
     return State(c, moved(xp, a, c).Sz + moved(xp, b, c).Sz)
 
 
-def divided(xp, Sz):
-    """S / z of each row, the weighted mean of its values; zeros where z = 0."""
-    z = Sz[..., -1:]
-    return Sz[..., :-1] / xp.where(z == 0, math.inf, z)
+def divided(xp, Sz, out=None):
+    """S / z of each row, the weighted mean of its values, 0 where z = 0; on NumPy into `out`."""
+    S, z = Sz[..., :-1], Sz[..., -1:]
+    z = xp.where(z == 0, math.inf, z)
+    return S / z if out is None else xp.divide(S, z, out=out)

@@ -35,17 +35,17 @@ from ._door import (
     check_finite,
     check_keys,
 )
-from ._rows import projected, squared_norm
-from ._short import bounds, short_queries
+from ._rows import squared_norm
+from ._short import short_tokens
 from ._sums import (
     State,
     both,
     divided,
-    exp_in_place,
     logits_of,
     of_rows,
     turned_product,
     with_finite_c,
+    with_one,
 )
 
 Array = Any
@@ -73,16 +73,17 @@ def softmax_attention(
     xp, (L, d), S = array_api_compat.array_namespace(q), q.shape[-2:], k.shape[-2]
     dtype = sum_dtype(xp, q, k, v)
 
-    def rows(q, k, v, key_mask, _):
+    def sums(q, k, v, key_mask, _):
         for part in blocks(q):
-            queries, sums = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d), None
+            queries, rows = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d), None
             for seen in blocks(k, stop=min(S, part.stop) if causal else S):
-                keys, values, hidden = keys_in(xp, k, v, key_mask, seen, dtype)
+                keys, values, mask = keys_in(xp, k, v, key_mask, seen, dtype)
                 wall = later(xp, queries, keys, part.start - seen.start) if causal else None
-                sums = of_rows(xp, logits_of(xp, queries, keys, wall, hidden), values, sums)
-            yield divided(xp, sums.Sz)
+                logits = logits_of(xp, queries, keys, wall, mask)
+                rows = of_rows(xp, logits, with_one(xp, values, mask), rows)
+            yield rows.Sz
 
-    return each_head(rows, *arguments, entries=L * S)
+    return each_head(sums, *arguments, entries=L * S)
 
 
 # Linear
@@ -109,22 +110,25 @@ def linear_attention(
     xp, (L, F), S = array_api_compat.array_namespace(phi_q), phi_q.shape[-2:], phi_k.shape[-2]
     dtype = sum_dtype(xp, phi_q, phi_k, v)
 
-    def rows(phi_q, phi_k, v, key_mask, _):
+    def sums(phi_q, phi_k, v, key_mask, _):
+        def keys(part):
+            keys, values, mask = keys_in(xp, phi_k, v, key_mask, part, dtype)
+            return keys, with_one(xp, values, mask)
+
         Sz = None  # φ(k)ᵀ [v, 1]: (..., F, e+1)
         for part in [] if causal else steps(phi_k):
-            new = turned_product(xp, *keys_in(xp, phi_k, v, key_mask, part, dtype)[:2])
+            new = turned_product(xp, *keys(part))
             Sz = new if Sz is None else Sz + new
         for part in steps(phi_q):
             out = xp.astype(phi_q[..., part, :], dtype, copy=False)  # (..., n, F)
             if causal and part.start < S:
                 own = slice(part.start, min(part.stop, S))
-                keys, values, _ = keys_in(xp, phi_k, v, key_mask, own, dtype)
-                out, Sz = running(xp, out, keys, values, Sz)
+                out, Sz = running(xp, out, *keys(own), Sz)
             else:
                 out = out @ Sz  # (..., n, e+1)
-            yield divided(xp, out)
+            yield out
 
-    return each_head(rows, *arguments, entries=(L + S) * F)
+    return each_head(sums, *arguments, entries=(L + S) * F)
 
 
 def uniform_attention(
@@ -236,7 +240,7 @@ def read(
     xp = check_array(q, "q", "L, d")
     check_directions(W, q, "q")
     W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
-    rows = [positive.read(xp, state, q[..., part, :], W) for part in steps(q)]
+    rows = [divided(xp, positive.read(xp, state, q[..., part, :], W)) for part in steps(q)]
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
 
 
@@ -265,8 +269,8 @@ def follow(
     xp = array_api_compat.array_namespace(q)
     W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
     followed = positive.followed(xp, state, q, k, v, W, key_mask, steps(q))
-    states, rows = zip(*followed, strict=True)
-    rows = xp.concat(rows, axis=-2)
+    states, sums = zip(*followed, strict=True)
+    rows = divided(xp, xp.concat(sums, axis=-2))
     return states[-1], xp.astype(rows, xp.result_type(q, k, v), copy=False)
 
 
@@ -301,43 +305,21 @@ def favor_attention(
         for x, name, mask in ((q, "q", None), (k, "k", key_mask), (v, "v", key_mask)):
             check_finite(x, name, mask)
 
-    def rows(q, k, v, key_mask, W):
-        short = bounds(W, S)  # tokens within them are finite, and need no maximum
-        if causal:
-            yield from _causal_rows(xp, short, q, k, v, W, key_mask, size, check_values)
-            return
-        Sz, long = positive.short_sum(xp, short, k, v, W, key_mask, steps(k, size))
-        if long:
+    def sums(q, k, v, key_mask, W):
+        short, square = short_tokens(q, k, v, W, key_mask, causal=causal)  # need no maximum
+        if short < max(L, S):
             check_values()
-        state = positive.absorbed(xp, positive.settled(xp, Sz), k, v, W, key_mask, long)
-        for part in steps(q, size):
-            x = q[..., part, :]  # (..., n, d)
-            if long or short_queries(short, x) < x.shape[-2]:
-                check_values()
-                yield positive.read(xp, state, x, W)
-            else:
-                yield divided(xp, exp_in_place(xp, projected(xp, x, W)) @ Sz)
+        if short > 0:
+            yield from positive.short_sums(xp, q, k, v, W, key_mask, square, size, short, causal)
+        if short < L and causal:
+            yield from positive.later_sums(xp, q, k, v, W, key_mask, size, short)
+        elif short < L:
+            parts = steps(k, size)
+            state = positive.absorbed(xp, None, k, v, W, key_mask, parts)  # Σ e^{h−c} [v, 1]
+            for part in steps(q, size):
+                yield positive.read(xp, state, q[..., part, :], W)  # Σ e^{a−max a} [S, z]
 
-    return each_head(rows, *arguments, W, entries=(L + S) * W.shape[-2])
-
-
-def _causal_rows(xp, short, q, k, v, W, key_mask, size, check_values):
-    """The rows of `favor_attention`, causal: short tokens, all after them, rows without a key."""
-    L, S, start, Sz = q.shape[-2], k.shape[-2], 0, None
-    own = min(L, S)  # rows that have a key of their own
-    parts = steps(k, size, stop=own)
-    for new, rows in positive.short_followed(xp, short, q, k, v, W, key_mask, parts):
-        Sz, start = new, start + rows.shape[-2]
-        yield rows
-    if start < max(L, S):
-        check_values()
-    state = positive.before_any_key(xp, k, v, W) if Sz is None else positive.settled(xp, Sz)
-    parts = steps(k, size, start=start, stop=own)
-    for new, rows in positive.followed(xp, state, q, k, v, W, key_mask, parts):
-        state = new
-        yield rows
-    for part in steps(q, size, start=own):
-        yield positive.read(xp, state, q[..., part, :], W)
+    return each_head(sums, *arguments, W, entries=(L + S) * W.shape[-2])
 
 
 # What to expect

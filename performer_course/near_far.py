@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 
 from ._blocks import each_head, keys_in, steps, sum_dtype
 from ._door import check_attention, check_count, check_library, check_number
-from ._sums import divided, logits_of, nothing, of_rows
+from ._sums import logits_of, nothing, of_rows, with_one
 from .attention import linear_attention
 from .backend import is_free_to_read, is_on_gpu
 
@@ -49,18 +49,19 @@ def near_field(
     size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
     wall_of = functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, band, ahead))
 
-    def rows(q, k, v, key_mask, _):
+    def sums(q, k, v, key_mask, _):
         for part in steps(q, size):
             queries = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d)
-            sums = nothing(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
+            rows = nothing(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
             start, stop = max(0, part.start - band), min(L, part.stop + ahead)
             for seen in steps(k, width, start=start, stop=stop):
-                keys, values, hidden = keys_in(xp, k, v, key_mask, seen, dtype)
+                keys, values, mask = keys_in(xp, k, v, key_mask, seen, dtype)
                 wall = wall_of(queries.shape[-2], keys.shape[-2], part.start - seen.start)
-                sums = of_rows(xp, logits_of(xp, queries, keys, wall, hidden), values, sums)
-            yield divided(xp, sums.Sz)
+                logits = logits_of(xp, queries, keys, wall, mask)
+                rows = of_rows(xp, logits, with_one(xp, values, mask), rows)
+            yield rows.Sz
 
-    return each_head(rows, *arguments, entries=L * (band + ahead + 1))
+    return each_head(sums, *arguments, entries=L * (band + ahead + 1))
 
 
 def _check_band(band, L, S):

@@ -435,7 +435,7 @@ def test_a_chunk_goes_by_levels_where_a_key_rises_and_only_there(monkeypatch):
         return by_levels(xp, state, g, *rest)
 
     monkeypatch.setattr(_causal, "by_levels", counted)
-    monkeypatch.setattr(attention, "bounds", lambda W, n: None)
+    monkeypatch.setattr(attention, "short_tokens", lambda *rest, **options: (0, None))
     q, k, v = qkv(1024)
     favor(q / 2, k / 2, v, causal=True)
     assert levels == []
