@@ -41,10 +41,10 @@ def running(xp, rows, keys, values, Sz):
     keys = xp.matrix_transpose(keys)  # (..., T, F, size)
     out = xp.tril(rows @ keys) @ values  # (..., T, size, e+1)
     sums, parts = keys @ values, []  # (..., T, F, e+1)
-    Sz = xp.zeros_like(sums[..., 0, :, :]) if Sz is None else Sz
+    Sz = xp.zeros_like(sums[..., 0, :, :]) if Sz is None else Sz + 0.0  # a copy: it will grow
     for t in range(rows.shape[-3]):
         parts.append(add_in_place(out[..., t, :, :], rows[..., t, :, :] @ Sz))
-        Sz = Sz + sums[..., t, :, :]
+        Sz = add_in_place(Sz, sums[..., t, :, :])
     out = out if is_free_to_read(out) else xp.stack(parts, axis=-3)
     return xp.reshape(out, (*out.shape[:-3], -1, out.shape[-1]))[..., :L, :], Sz
 
