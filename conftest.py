@@ -14,7 +14,7 @@ os.environ.pop("PYTEST_ADDOPTS", None)  # read by now, and not meant for the run
 # Plug-ins of pytest may have imported NumPy before this line, and its BLAS reads the environment
 # only once.
 threadpool_limits(limits=1)
-pytest.register_assert_rewrite("tests.claims")  # its asserts report values, as a test file's do
+pytest.register_assert_rewrite("tests.claims")  # asserts there report values, as a test file's do
 
 # Unsolved on purpose: tests/test_exercises.py runs them, and expects a hint for each.
 collect_ignore_glob = ["notebooks/exercises/*", "notebooks/*.py", "my/*", "*.ipynb_checkpoints*"]
