@@ -20,8 +20,8 @@ from array_api_strict._array_object import Array
 
 from performer_course import backend
 
-from .claims.harness import fresh_memory_poisoned
 from .examples import cast, example, label, leaves, tree_map, variants
+from .planting import fresh_memory_poisoned
 
 DEVICE = Device("device1")
 NO_FLOAT64 = Device("no_float64")

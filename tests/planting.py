@@ -1,12 +1,18 @@
-"""The one machine that plants a defect: a place in the source of the package changed, in memory."""
+"""The one machine that plants a defect, a place in the source of the package changed in memory; and
+the poison of fresh memory, so that what a defect leaves unwritten shows.
+"""
 
+import functools
 import importlib
+import math
 import sys
 from contextlib import contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import SimpleNamespace
+
+import numpy as np
 
 import performer_course
 
@@ -75,3 +81,38 @@ def plant(module: str, old: str, new: str) -> SimpleNamespace:
             return package()
         finally:
             sys.meta_path.remove(finder)
+
+
+def unwritten(dtype):
+    """What fresh memory of that dtype shall hold: NaN, the largest integer, or True."""
+    if dtype.kind in "fc":
+        return math.nan
+    return np.iinfo(dtype).max if dtype.kind in "iu" else True
+
+
+@contextmanager
+def fresh_memory_poisoned():
+    """While this lasts, `np.empty` and `np.empty_like` return arrays of NaN, or of the largest
+    integer; array_api_compat and array_api_strict take their fresh memory from these two.
+
+    Otherwise it holds what the heap held before, which may be the right answer of the last call.
+    """
+    kept = {name: getattr(np, name) for name in ("empty", "empty_like")}
+
+    def poisoned(create):
+        @functools.wraps(create)
+        def fresh(*args, **kwargs):
+            array = create(*args, **kwargs)
+            if array.dtype.kind in "fciub":
+                array.fill(unwritten(array.dtype))
+            return array
+
+        return fresh
+
+    try:
+        for name, create in kept.items():
+            setattr(np, name, poisoned(create))
+        yield
+    finally:
+        for name, create in kept.items():
+            setattr(np, name, create)

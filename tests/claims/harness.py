@@ -17,19 +17,15 @@ every run or in none. `python -m tests.claims` writes CLAIMS.md.
 """
 
 import ast
-import functools
-import math
 import sys
 import warnings
-from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from tests.planting import PACKAGE, package, plant
+from tests.planting import PACKAGE, fresh_memory_poisoned, package, plant
 from tools.setting import ROOT
 
 PAGE = ROOT / "CLAIMS.md"
@@ -142,41 +138,6 @@ class Part:
             )
 
         return test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which
-
-
-def unwritten(dtype):
-    """What fresh memory of that dtype shall hold: NaN, the largest integer, or True."""
-    if dtype.kind in "fc":
-        return math.nan
-    return np.iinfo(dtype).max if dtype.kind in "iu" else True
-
-
-@contextmanager
-def fresh_memory_poisoned():
-    """While this lasts, `np.empty` and `np.empty_like` return arrays of NaN, or of the largest
-    integer; array_api_compat and array_api_strict take their fresh memory from these two.
-
-    Otherwise it holds what the heap held before, which may be the right answer of the last call.
-    """
-    kept = {name: getattr(np, name) for name in ("empty", "empty_like")}
-
-    def poisoned(create):
-        @functools.wraps(create)
-        def fresh(*args, **kwargs):
-            array = create(*args, **kwargs)
-            if array.dtype.kind in "fciub":
-                array.fill(unwritten(array.dtype))
-            return array
-
-        return fresh
-
-    try:
-        for name, create in kept.items():
-            setattr(np, name, poisoned(create))
-        yield
-    finally:
-        for name, create in kept.items():
-            setattr(np, name, create)
 
 
 def judge(claim, p):

@@ -9,10 +9,10 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from tests.claims.harness import Part, fresh_memory_poisoned, is_red, judge
+from tests.claims.harness import Part, is_red, judge
 from tests.claims.shared import LAST_STEP_LOST
 from tests.double import prove
-from tests.planting import PACKAGE, ours, package, plant
+from tests.planting import PACKAGE, fresh_memory_poisoned, ours, package, plant
 
 ONES = np.ones((2, 3), dtype="float32")
 
