@@ -42,6 +42,10 @@ def problem(rng, L, d, scale=1.0, e=4):
     return [scale * rng.normal(size=(L, d)) for _ in "qk"] + [rng.normal(size=(L, e))]
 
 
+def favor(p, q, k, v, W, **options):
+    return p.attention.favor_attention(q, k, v, W, **options)
+
+
 # Mutants
 
 UNSIGNED_QR = Mutant(

@@ -22,6 +22,7 @@ from tests.claims.shared import (
     STATE_COUNTS_ONCE,
     UNSCALED,
     VARIANCE_OF_DIFFERENCE,
+    favor,
     problem,
     vectors,
 )
@@ -31,15 +32,7 @@ PART = Part("Attention")
 claim = PART.claim
 
 
-def favor(p, q, k, v, W, **options):
-    return p.attention.favor_attention(q, k, v, W, **options)
-
-
-ESTIMATORS = (
-    ("trigonometric", 2, "trigonometric_mse", "orthogonal_trigonometric_mse"),
-    ("positive", 1, "positive_mse", "orthogonal_positive_mse"),
-    ("hyperbolic", 2, "hyperbolic_mse", "orthogonal_hyperbolic_mse"),
-)
+# What it computes
 
 
 @claim(
@@ -47,8 +40,8 @@ ESTIMATORS = (
         "taylor-unscaled",
         "no d^{−1/4} in the Taylor weights",
         module="attention",
-        old=("array_api_compat.array_namespace(q), q.shape[-1] ** -0.25\n    if key_mask"),
-        new=("array_api_compat.array_namespace(q), 1.0\n    if key_mask"),
+        old="array_api_compat.array_namespace(q), q.shape[-1] ** -0.25\n    if key_mask",
+        new="array_api_compat.array_namespace(q), 1.0\n    if key_mask",
     )
 )
 def taylor_weights_of_degree_two_are_positive(p):
@@ -60,9 +53,6 @@ def taylor_weights_of_degree_two_are_positive(p):
         found = p.attention.taylor_attention(q, k, np.eye(40), degree)
         assert np.allclose(found, weights / weights.sum(1, keepdims=True), rtol=1e-9)
         assert (weights > 0).all() == (degree == 2)
-
-
-# Attention
 
 
 @claim(
@@ -242,8 +232,8 @@ def blocks_off_the_diagonal_have_the_rank_of_the_state(p):
         "eps-in-denominator",
         "ε added to the denominator",
         module="attention",
-        old=("    none = z == 0\n"),
-        new=("    z = z + 1e-3\n    none = z == 0\n"),
+        old="    none = z == 0\n",
+        new="    z = z + 1e-3\n    none = z == 0\n",
     ),
 )
 def features_need_no_eps(p):
@@ -339,7 +329,7 @@ def no_row_sees_a_later_key(p):
             "    none = xp.zeros_like(k[..., :1])\n"
             "    return k, v, xp.where(seen, none, none - math.inf)\n"
         ),
-        new=("    return k, v, None\n"),
+        new="    return k, v, None\n",
     ),
     Mutant(
         "padding-leaks",
@@ -384,7 +374,7 @@ def padding_is_invisible(p):
         "prefix-by-difference",
         "what is before a chunk as the sum with it, less the chunk",
         module="attention",
-        old=("above, below = (0, 0) if causal and not start else (rows @ total, _dot(rows, z))\n"),
+        old="above, below = (0, 0) if causal and not start else (rows @ total, _dot(rows, z))\n",
         new=(
             "if causal and start < S:\n"
             "                *_, ones, values = summed(k, v, key_mask, start, min(stop, S))\n"
@@ -438,8 +428,8 @@ def a_long_sequence_loses_no_digits(p):
         "merge-first-maximum",
         "the maximum of one side",
         module="attention",
-        old=("    c = xp.maximum(a.c, b.c)\n"),
-        new=("    c = a.c\n"),
+        old="    c = xp.maximum(a.c, b.c)\n",
+        new="    c = a.c\n",
     ),
     Mutant(
         "state-maximum-unread",

@@ -228,8 +228,8 @@ def each_field_is_a_weighted_mean_of_the_values(p):
         "one-map",
         "the first map alone",
         module="near_far",
-        old=("key_mask=key_mask) for f in maps\n    ]"),
-        new=("key_mask=key_mask) for f in maps[:1]\n    ] * len(maps)"),
+        old="key_mask=key_mask) for f in maps\n    ]",
+        new="key_mask=key_mask) for f in maps[:1]\n    ] * len(maps)",
     )
 )
 def weights_are_shares(p):

@@ -401,7 +401,7 @@ def orthogonal_rows_have_their_exact_variance(p):
         "the last block is not cut",
         module="projections",
         old="directions = _rotations(rng, blocks, d).reshape(blocks * d, d)[:m]",
-        new=("m = blocks * d\n    directions = _rotations(rng, blocks, d).reshape(m, d)"),
+        new="m = blocks * d\n    directions = _rotations(rng, blocks, d).reshape(m, d)",
     ),
     Mutant(
         "pairs-across-blocks",

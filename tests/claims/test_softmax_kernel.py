@@ -22,6 +22,7 @@ from tests.claims.shared import (
     STATE_COUNTS_ONCE,
     agree,
     agrees,
+    favor,
     kernel_estimates,
     problem,
     vectors,
@@ -36,10 +37,6 @@ def pairs(rng, d):
     """Pairs x, y with ‖x + y‖² of about 1 at most, as the errors of positive features need."""
     x, y = vectors(rng, d, 0.5, 0.4)
     return [(x, y), (x, 0.9 * x), (x, -0.8 * x), (0 * x, y)]
-
-
-def favor(p, q, k, v, W, **options):
-    return p.attention.favor_attention(q, k, v, W, **options)
 
 
 # The kernel and its estimates
