@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from performer_course import attention, features, kernels, near_far, projections, theory
-from tests.test_claims_random_features import agree
+from tests.claims.shared import agree
 from tools.notebooks import NOTEBOOKS, read
 
 SOURCE = NOTEBOOKS / "a1_errata.py"

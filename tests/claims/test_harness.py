@@ -2,28 +2,19 @@
 
 import ast
 import warnings
+from dataclasses import replace
 
 import array_api_compat.numpy as compat
 import array_api_strict
 import numpy as np
 import pytest
 
-from tools.claims import (
-    PACKAGE,
-    fresh_memory_poisoned,
-    idle,
-    is_red,
-    judge,
-    matrix,
-    missed,
-    package,
-    plant,
-)
+from performer_course import features
+from tests.claims.harness import Part, is_red, judge
+from tests.claims.shared import LAST_STEP_LOST
+from tests.double import prove
+from tests.planting import PACKAGE, fresh_memory_poisoned, package, plant
 
-from .double import prove
-from .mutants import MUTANTS
-
-[LAST_STEP_LOST] = [mutant for mutant in MUTANTS if mutant.name == "last-step-lost"]
 ONES = np.ones((2, 3), dtype="float32")
 
 CREATE = {
@@ -95,7 +86,7 @@ def nothing_is_wrong(p):
 
 
 def test_a_defect_that_leaves_memory_unwritten_is_red_whatever_the_heap_held(monkeypatch):
-    right, lost = package().features.fourier(X, W), plant(LAST_STEP_LOST)
+    right, lost = package().features.fourier(X, W), LAST_STEP_LOST.plant()
     monkeypatch.setattr(np, "empty", lambda shape, dtype: right.copy())  # of the last call
     features_are_the_textbook_s(lost)
     assert is_red(features_are_the_textbook_s, lost)
@@ -104,14 +95,53 @@ def test_a_defect_that_leaves_memory_unwritten_is_red_whatever_the_heap_held(mon
 
 def test_the_proof_of_the_device_side_sees_what_is_not_written(monkeypatch):
     monkeypatch.setattr(np, "empty", np.zeros)  # the same wherever it runs
-    assert "differs" in " ".join(prove(plant(LAST_STEP_LOST).features.fourier))
+    assert "differs" in " ".join(prove(LAST_STEP_LOST.plant().features.fourier))
 
 
-def test_an_idle_claim_and_a_missed_mutant_are_found():
-    caught = matrix([features_are_the_textbook_s, nothing_is_wrong], [LAST_STEP_LOST])
-    assert idle(caught) == ["nothing_is_wrong"]
-    assert missed([LAST_STEP_LOST], caught) == []
-    assert missed([LAST_STEP_LOST], {"nothing_is_wrong": []}) == ["last-step-lost"]
+def test_a_claim_that_misses_a_mutant_it_names_is_found():
+    part = Part("A part")
+    part.claim(LAST_STEP_LOST)(features_are_the_textbook_s)
+    part.claim("last-step-lost")(nothing_is_wrong)
+    caught = part.matrix()
+    assert caught == {"features_are_the_textbook_s": ["last-step-lost"], "nothing_is_wrong": []}
+    assert part.missed(caught) == ["nothing is wrong is not red at last-step-lost"]
+
+
+def test_a_claim_that_names_a_mutant_which_stands_nowhere_is_found():
+    part = Part("A part")
+    part.claim("first-step-lost")(features_are_the_textbook_s)
+    words = ["features are the textbook s is not red at first-step-lost"]
+    assert part.missed(part.matrix()) == words
+
+
+def test_a_claim_without_mutants_is_refused():
+    with pytest.raises(ValueError, match="name a mutant that turns it red"):
+        Part("A part").claim()
+
+
+def test_two_mutants_of_one_name_are_refused():
+    part = Part("A part")
+    part.claim(LAST_STEP_LOST, LAST_STEP_LOST)
+    with pytest.raises(ValueError, match="two mutants are called last-step-lost"):
+        part.claim(replace(LAST_STEP_LOST, new="pass"))
+
+
+@pytest.mark.parametrize(("old", "times"), [("xp.cos", 2), ("there is no such line", 0)])
+def test_a_defect_whose_place_is_not_one_is_refused(old, times):
+    with pytest.raises(ValueError, match=rf"stands {times} times in features\.py: seed it anew"):
+        plant("features", old, "xp.sin")
+
+
+def test_a_planted_defect_is_seen_by_each_module_that_imports_its_own():
+    p = plant("projections", "x.reshape(shape) / math.sqrt(D)", "x.reshape(shape)")
+    assert p.theory.fwht is p.projections.fwht
+    assert (p.theory.fwht(np.eye(2)) == [[1, 1], [1, -1]]).all()
+
+
+def test_the_package_is_as_it_was_after_a_planting():
+    planted = LAST_STEP_LOST.plant()
+    assert package().features is features
+    assert planted.features is not features
 
 
 def test_a_claim_is_judged_by_what_it_raises_and_not_by_a_warning():

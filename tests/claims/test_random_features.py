@@ -1,7 +1,7 @@
-"""Every claim about random features, by z-score of the mean and of the squared error.
+"""Every claim about random features, beside the mutants it must catch.
 
-A claim takes the package p, so that `tools.claims` can run it on one with a defect planted; its
-docstring is its line in CLAIMS.md. Seeds are fixed: a claim is red or green, never flaky.
+By z-score of the mean and of the squared error. Seeds are fixed: a claim is red or green, never
+flaky.
 """
 
 import math
@@ -10,32 +10,12 @@ from decimal import Decimal, localcontext
 import numpy as np
 from scipy.linalg import hadamard as hadamard_matrix
 
-from tests.claims import claim_tests
-from tests.mutants import MUTANTS
+from tests.claims.harness import Mutant, Part
+from tests.claims.shared import LAST_STEP_LOST, NORMS_SQUARED, UNSIGNED_QR, agree, agrees
 
-TITLE, CLAIMS = "Random features", []
+PART = Part("Random features")
+claim = PART.claim
 RADII = (0.3, 1.0, 2.0)
-BOUND = 5.0  # |z| of any comparison
-
-
-def claim(function):
-    CLAIMS.append(function)
-    return function
-
-
-def agree(found, expected, error, what):
-    """|found − expected| < BOUND standard errors, entry by entry."""
-    z = (np.asarray(found) - expected) / error
-    worst = np.abs(z).max()
-    assert worst < BOUND, f"{what}: z = {worst:.1f}, found {found}, expected {expected}"
-
-
-def agrees(estimates, truth, variance, bias=0.0):
-    """estimates (N, ...) have mean truth + bias and squared error variance + bias²."""
-    N = len(estimates)
-    square = (estimates - truth) ** 2
-    agree(estimates.mean(0), truth + bias, np.sqrt(variance / N), "mean")
-    agree(square.mean(0), variance + bias**2, square.std(0) / math.sqrt(N), "squared error")
 
 
 def pair(rng, d, radii=RADII):
@@ -76,7 +56,46 @@ def gauss(radii=RADII):
     return np.exp(-np.square(radii) / 2)
 
 
-@claim
+@claim(
+    Mutant(
+        "uniform-rows",
+        "uniform entries of variance 1 for normal ones",
+        module="projections",
+        old="return rng.standard_normal((m, d))",
+        new="return rng.uniform(-math.sqrt(3), math.sqrt(3), (m, d))",
+    ),
+    Mutant(
+        "two-pi",
+        "2π inside sine and cosine",
+        module="features",
+        old="into(place, wave, first)",
+        new="into(place, wave, 2 * math.pi * first)",
+    ),
+    Mutant(
+        "no-root-m", "1/√m left out", module="features", old="1 / math.sqrt(W.shape[0])", new="1.0"
+    ),
+    Mutant(
+        "one-over-m",
+        "1/m for 1/√m",
+        module="features",
+        old="1 / math.sqrt(W.shape[0])",
+        new="1 / W.shape[0]",
+    ),
+    Mutant(
+        "root-of-all-features",
+        "1/√(2m), for the number of features",
+        module="features",
+        old="1 / math.sqrt(W.shape[0])",
+        new="1 / math.sqrt(2 * W.shape[0])",
+    ),
+    Mutant(
+        "cosine-twice",
+        "cosine where the sine belongs: half of it estimates k(x+y)",
+        module="features",
+        old="(xp.cos, xp.sin)",
+        new="(xp.cos, xp.cos)",
+    ),
+)
 def fourier_features_have_their_exact_variance(p):
     """cos+sin, iid rows: unbiased, Var = (1 − e^{−r²})²/(2m)"""
     rng = np.random.default_rng(1)
@@ -86,7 +105,44 @@ def fourier_features_have_their_exact_variance(p):
         agrees(estimates, gauss(), p.theory.fourier_variance(RADII, m))
 
 
-@claim
+@claim(
+    Mutant(
+        "phase-unit-interval",
+        "b uniform on [0, 1), without 2π",
+        module="projections",
+        old="rng.uniform(0.0, 2 * math.pi, size=m)",
+        new="rng.random(m)",
+    ),
+    Mutant(
+        "phase-normal",
+        "b normal",
+        module="projections",
+        old="rng.uniform(0.0, 2 * math.pi, size=m)",
+        new="rng.standard_normal(m)",
+    ),
+    Mutant(
+        "phase-without-two",
+        "√(1/m) for √(2/m)",
+        module="features",
+        old="math.sqrt(2 / m)",
+        new="math.sqrt(1 / m)",
+    ),
+    Mutant("phase-left-out", "cos without b", module="features", old="first += b", new="pass"),
+    Mutant(
+        "phase-two-pi",
+        "2π inside the cosine with phase",
+        module="features",
+        old="(xp.cos,), b,",
+        new="(lambda phase, out: xp.cos(2 * math.pi * (phase - b) + b, out=out),), b,",
+    ),
+    Mutant(
+        "phase-variance",
+        "k(2δ) for k(2δ)/2",
+        module="theory",
+        old="(1 + k2 / 2 - k**2) / m",
+        new="(1 + k2 - k**2) / m",
+    ),
+)
 def phase_features_have_their_exact_variance(p):
     """√2 cos with phase b, iid rows: unbiased, Var = (1 + K⁴/2 − K²)/m"""
     rng = np.random.default_rng(2)
@@ -98,7 +154,7 @@ def phase_features_have_their_exact_variance(p):
         agrees(estimates, gauss(), p.theory.fourier_phase_variance(RADII, m))
 
 
-@claim
+@claim("cosine-twice", "root-of-all-features")
 def sine_and_cosine_beat_a_phase_for_a_gaussian_kernel(p):
     """for as many features, cos+sin has less variance at every r; φ(x)ᵀφ(x) = 1 exactly"""
     r = np.linspace(0, 5, 51)
@@ -115,7 +171,15 @@ def sine_and_cosine_beat_a_phase_for_a_gaussian_kernel(p):
     assert (offsets**2).sum(1).std() > 0.05
 
 
-@claim
+@claim(
+    Mutant(
+        "paired-variance",
+        "k for k²",
+        module="theory",
+        old="(1 + k2 - 2 * k**2)",
+        new="(1 + k2 - 2 * k)",
+    )
+)
 def which_features_win_depends_on_the_kernel(p):
     """any k: Var from k(δ) and k(2δ); for 1/(1 + δ²) the phase wins past δ² = 3 + √10"""
     rng = np.random.default_rng(4)
@@ -149,7 +213,36 @@ def spectrum(p, seed, d, sample, kernel):
     agrees(estimates, k, p.theory.shift_invariant_variance(k, k2, m))
 
 
-@claim
+@claim(
+    Mutant(
+        "gamma-variance",
+        "variance γ",
+        module="projections",
+        old="math.sqrt(2 * gamma) * iid",
+        new="math.sqrt(gamma) * iid",
+    ),
+    Mutant(
+        "gamma-inverse",
+        "variance 1/(2γ)",
+        module="projections",
+        old="math.sqrt(2 * gamma) * iid",
+        new="1 / math.sqrt(2 * gamma) * iid",
+    ),
+    Mutant(
+        "gamma-not-rooted",
+        "standard deviation 2γ",
+        module="projections",
+        old="math.sqrt(2 * gamma) * iid",
+        new="2 * gamma * iid",
+    ),
+    Mutant(
+        "gaussian-half",
+        "exp(−γ‖δ‖²/2)",
+        module="kernels",
+        old="xp.exp(-gamma * xp.where",
+        new="xp.exp(-gamma / 2 * xp.where",
+    ),
+)
 def gaussian_frequencies_have_variance_two_gamma(p):
     """exp(−γ‖δ‖²) has the spectrum N(0, 2γ I), at γ = .1, ½ and 2"""
     for gamma in (0.1, 0.5, 2.0):
@@ -162,7 +255,29 @@ def gaussian_frequencies_have_variance_two_gamma(p):
         )
 
 
-@claim
+@claim(
+    Mutant(
+        "cauchy-inverse-scale",
+        "Cauchy of scale 1/γ",
+        module="projections",
+        old="gamma * rng.standard_cauchy((m, d))",
+        new="rng.standard_cauchy((m, d)) / gamma",
+    ),
+    Mutant(
+        "cauchy-one-for-all",
+        "one Cauchy number for all coordinates: the kernel of another norm",
+        module="projections",
+        old="gamma * rng.standard_cauchy((m, d))",
+        new="gamma * rng.standard_cauchy((m, 1)) * np.ones(d)",
+    ),
+    Mutant(
+        "sum-for-difference",
+        "x + y for x − y",
+        module="kernels",
+        old="x[..., :, None, i] - y",
+        new="x[..., :, None, i] + y",
+    ),
+)
 def laplacian_frequencies_are_cauchy(p):
     """exp(−γ‖δ‖₁) has a product of Cauchy densities of scale γ as its spectrum"""
     for gamma in (0.3, 1.0):
@@ -175,7 +290,22 @@ def laplacian_frequencies_are_cauchy(p):
         )
 
 
-@claim
+@claim(
+    Mutant(
+        "laplace-scale",
+        "Laplace of scale γ",
+        module="projections",
+        old="scale=math.sqrt(gamma)",
+        new="scale=gamma",
+    ),
+    Mutant(
+        "cauchy-two",
+        "the factor 2 of the paper's Fig. 1",
+        module="kernels",
+        old="kernel / (1 + gamma * difference**2)",
+        new="2 * kernel / (1 + gamma * difference**2)",
+    ),
+)
 def cauchy_frequencies_are_laplacian(p):
     """∏ 1/(1 + γδᵢ²) has a product of Laplace densities of scale √γ as its spectrum"""
     for gamma in (0.3, 1.0, 3.0):
@@ -188,7 +318,36 @@ def cauchy_frequencies_are_laplacian(p):
         )
 
 
-@claim
+@claim(
+    Mutant(
+        "matern-half-degrees",
+        "ν degrees of freedom for 2ν",
+        module="projections",
+        old="rng.chisquare(2 * nu, size=(m, 1))",
+        new="rng.chisquare(nu, size=(m, 1))",
+    ),
+    Mutant(
+        "matern-length",
+        "scale ℓ for 1/ℓ",
+        module="projections",
+        old="rng.standard_normal((m, d)) / length",
+        new="rng.standard_normal((m, d)) * length",
+    ),
+    Mutant(
+        "matern-third",
+        "s² for s²/3 at ν = 5/2",
+        module="kernels",
+        old="(1.0, 1.0, 1 / 3)",
+        new="(1.0, 1.0, 1.0)",
+    ),
+    Mutant(
+        "matern-root",
+        "√ν for √(2ν)",
+        module="kernels",
+        old="math.sqrt(2 * nu) / length",
+        new="math.sqrt(nu) / length",
+    ),
+)
 def matern_frequencies_are_multivariate_t(p):
     """the Matérn kernel of ν = ½, 3/2, 5/2 and length ℓ has a t density of 2ν degrees"""
     for nu, length in ((0.5, 1.0), (1.5, 2.0), (2.5, 0.7)):
@@ -201,7 +360,7 @@ def matern_frequencies_are_multivariate_t(p):
         )
 
 
-@claim
+@claim("no-root-m", "one-over-m")
 def the_error_falls_as_one_over_root_m(p):
     """log RMSE against log m is a line of slope −½, m = 4 … 1024"""
     rng = np.random.default_rng(9)
@@ -215,7 +374,17 @@ def the_error_falls_as_one_over_root_m(p):
     assert abs(slope + 0.5) < 0.03, slope
 
 
-@claim
+@claim(
+    Mutant(
+        "blocks-repeated",
+        "every block is the same rotation",
+        module="projections",
+        old="_rotations(rng, blocks, d).reshape(blocks * d, d)[:m]  # (m, d), unit rows",
+        new="np.tile(_rotations(rng, 1, d)[0], (blocks, 1))[:m]",
+    ),
+    "norms-squared",
+    "kummer-argument",
+)
 def orthogonal_rows_have_their_exact_variance(p):
     """χ_d norms, m ≤ d: unbiased, Var = iid + (m−1)/m [₁F₁(d; d/2; −r²/2) − e^{−r²}]"""
     rng = np.random.default_rng(10)
@@ -226,7 +395,22 @@ def orthogonal_rows_have_their_exact_variance(p):
         agrees(estimates, gauss(), p.theory.orthogonal_fourier_variance(RADII, m, d))
 
 
-@claim
+@claim(
+    Mutant(
+        "last-block-whole",
+        "the last block is not cut",
+        module="projections",
+        old="directions = _rotations(rng, blocks, d).reshape(blocks * d, d)[:m]",
+        new="m = blocks * d\n    directions = _rotations(rng, blocks, d).reshape(m, d)",
+    ),
+    Mutant(
+        "pairs-across-blocks",
+        "(m − 1)/m also where blocks are independent",
+        module="theory",
+        old="return (full * d * (d - 1) + last * (last - 1)) / m**2",
+        new="return (m - 1) / m",
+    ),
+)
 def more_rows_than_dimensions_come_in_independent_blocks(p):
     """m > d, full and cut blocks: unbiased, the covariance counts pairs in one block only"""
     rng = np.random.default_rng(11)
@@ -236,7 +420,30 @@ def more_rows_than_dimensions_come_in_independent_blocks(p):
         agrees(estimates, gauss(), p.theory.orthogonal_fourier_variance(RADII, m, d))
 
 
-@claim
+@claim(
+    Mutant(
+        "shared-default",
+        "one χ norm for all rows",
+        module="projections",
+        old='norms: str = "chi"',
+        new='norms: str = "shared"',
+    ),
+    Mutant(
+        "norms-root-d-over-m",
+        "row norms √(d/m) in place of χ_d",
+        module="projections",
+        old="np.sqrt(squares) * directions",
+        new="math.sqrt(d / m) * directions",
+    ),
+    NORMS_SQUARED,
+    Mutant(
+        "norms-shared-always",
+        "the norms of a draw are one number",
+        module="projections",
+        old='(1 if norms == "shared" else m, 1)',
+        new="(1, 1)",
+    ),
+)
 def each_orthogonal_row_is_gaussian(p):
     """rows of a block are orthogonal; norms² are χ²_d: mean d, variance 2d, independent"""
     rng = np.random.default_rng(12)
@@ -252,7 +459,7 @@ def each_orthogonal_row_is_gaussian(p):
     agree(product.mean(), 0, product.std() / math.sqrt(N), "covariance of norms²")
 
 
-@claim
+@claim(UNSIGNED_QR)
 def directions_point_everywhere_alike(p):
     """Haar, signs included: E exp(ωᵢᵀz) = e^{‖z‖²/2} for each row i, z along each axis"""
     rng = np.random.default_rng(13)
@@ -265,7 +472,15 @@ def directions_point_everywhere_alike(p):
                 agree(values.mean(0), math.exp(0.7**2 / 2), error, "E exp")
 
 
-@claim
+@claim(
+    Mutant(
+        "qr-side",
+        "Φ(z₁) for Φ(−z₁)",
+        module="theory",
+        old="ndtr(-np.asarray",
+        new="ndtr(np.asarray",
+    )
+)
 def unsigned_qr_is_not_uniform(p):
     """QR as LAPACK leaves it: E exp(ω₁ᵀz)/e^{‖z‖²/2} = 2Φ(−z₁), harmless for cos"""
     rng = np.random.default_rng(14)
@@ -280,7 +495,7 @@ def unsigned_qr_is_not_uniform(p):
             agree(cosine.mean(), np.exp(-z @ z / 2), cosine.std() / math.sqrt(len(w)), "even")
 
 
-@claim
+@claim("norms-root-d-over-m", "norms-squared")
 def one_shared_norm_gains_nothing(p):
     """orthogonal rows with one χ_d norm for all: exactly the iid variance, m ≤ d"""
     rng = np.random.default_rng(15)
@@ -289,7 +504,15 @@ def one_shared_norm_gains_nothing(p):
     agrees(estimates, gauss(), p.theory.fourier_variance(RADII, 6))
 
 
-@claim
+@claim(
+    Mutant(
+        "positive-difference",
+        "1 − e^{−z²} without e^{z²}",
+        module="theory",
+        old="np.exp(z**2) * np.expm1",
+        new="np.expm1",
+    )
+)
 def orthogonal_rows_help_positive_features_a_little(p):
     """positive features, orthogonal rows: MSE = iid + (m−1)/m [₁F₁(d; d/2; z²/2) − e^{z²}]"""
     rng = np.random.default_rng(16)
@@ -306,7 +529,22 @@ def orthogonal_rows_help_positive_features_a_little(p):
             agrees(positive_estimates(z, W), math.exp(square / 2), variance)
 
 
-@claim
+@claim(
+    Mutant(
+        "fixed-norm-one",
+        "norm 1 in place of √d",
+        module="projections",
+        old="math.sqrt(d) * directions",
+        new="directions",
+    ),
+    Mutant(
+        "no-bias-squared",
+        "the MSE of fixed norms without its bias",
+        module="theory",
+        old="(r, m, d) + bias**2",
+        new="(r, m, d)",
+    ),
+)
 def fixed_norms_estimate_a_bessel_kernel(p):
     """norms √d: mean ₀F₁(; d/2; −dr²/4), biased; exact variance and MSE, blocks too"""
     rng = np.random.default_rng(17)
@@ -325,7 +563,7 @@ def check_fixed(p, estimates, m, d):
     assert np.allclose(p.theory.fixed_norm_mse(RADII, m, d), variance + bias**2, rtol=1e-12)
 
 
-@claim
+@claim("fixed-norm-one", "unsigned-qr")
 def fixed_norms_shrink_the_softmax_kernel(p):
     """E exp(ωᵀz) with norms √d is e^{z²/2} times e^{−z²/2} ₀F₁(; d/2; dz²/4) ≤ 1"""
     rng = np.random.default_rng(18)
@@ -337,7 +575,36 @@ def fixed_norms_shrink_the_softmax_kernel(p):
         assert 0 < 1 - expected < 1 / (4 * (d + 2))
 
 
-@claim
+@claim(
+    Mutant(
+        "fwht-unnormalised",
+        "H without 1/√D",
+        module="projections",
+        old="x.reshape(shape) / math.sqrt(D)",
+        new="x.reshape(shape)",
+    ),
+    Mutant(
+        "fwht-sign",
+        "the butterfly's signs swapped",
+        module="projections",
+        old="np.subtract(a, b, out=gap)",
+        new="np.subtract(b, a, out=gap)",
+    ),
+    Mutant(
+        "sorf-two-signs",
+        "D₃ left out",
+        module="projections",
+        old="fwht(third * padded)",
+        new="fwht(padded)",
+    ),
+    Mutant(
+        "sorf-unit-norm",
+        "no √D in front",
+        module="projections",
+        old="math.sqrt(D) * np.moveaxis",
+        new="np.moveaxis",
+    ),
+)
 def the_fast_transform_is_the_hadamard_matrix(p):
     """fwht = H/√D entry by entry; the transform = √D H D₁ H D₂ H D₃ as matrices = W x"""
     for D in (1, 2, 16):
@@ -354,7 +621,15 @@ def the_fast_transform_is_the_hadamard_matrix(p):
     assert np.allclose(W[:8] @ W[:8].T, 8 * np.eye(8), atol=1e-12)
 
 
-@claim
+@claim(
+    Mutant(
+        "sorf-blocks-repeated",
+        "the same signs in each block",
+        module="projections",
+        old="size=(math.ceil(m / D), 3, D))",
+        new="size=(1, 3, D)).repeat(math.ceil(m / D), axis=0)",
+    )
+)
 def hadamard_rows_have_their_own_mean(p):
     """SORF, d = 4, 8: the mean is the enumerated one; over all directions of δ it is j(r²)"""
     rng = np.random.default_rng(21)
@@ -370,7 +645,15 @@ def hadamard_rows_have_their_own_mean(p):
         agree(means.mean(), p.theory.fixed_norm_mean(2.0, d), means.std() / math.sqrt(30), "j")
 
 
-@claim
+@claim(
+    Mutant(
+        "departure-norm",
+        "‖δ‖₂⁴ for ‖δ‖₄⁴",
+        module="theory",
+        old="np.sum(delta**4, axis=-1)",
+        new="square**2",
+    )
+)
 def hadamard_rows_depart_from_fixed_norms_at_fourth_order(p):
     """SORF: mean − j(r²) = [3r⁴/(d+2) − ‖δ‖₄⁴]/(3d²) + O(r⁶); E ωᵢ⁴ = 3 − 6/d + 4/d²"""
     rng = np.random.default_rng(22)
@@ -391,7 +674,7 @@ def hadamard_rows_depart_from_fixed_norms_at_fourth_order(p):
         agree(values.mean(), expected, values.std() / math.sqrt(N) + 1e-12, "moment")
 
 
-@claim
+@claim("sorf-unit-norm", "sorf-blocks-repeated")
 def hadamard_rows_lose_along_an_axis(p):
     """SORF, d = m = 16, MSE over iid's: .054 for a generic δ, r = 1; 1.26 and 2.97 along e₁,
     r = 2 and 3"""
@@ -411,7 +694,15 @@ def hadamard_rows_lose_along_an_axis(p):
         )
 
 
-@claim
+@claim(
+    Mutant(
+        "sorf-padded-scale",
+        "√d for √D where d is padded",
+        module="projections",
+        old="math.sqrt(D) * np.moveaxis",
+        new="math.sqrt(len(x)) * np.moveaxis",
+    )
+)
 def padded_hadamard_rows_keep_their_variance(p):
     """SORF, d = 5: entries of variance 1, blocks independent, equal to the transform"""
     rng = np.random.default_rng(24)
@@ -427,7 +718,22 @@ def padded_hadamard_rows_keep_their_variance(p):
     assert np.allclose(p.projections.hadamard_transform(signs, x)[:11], W @ x)
 
 
-@claim
+@claim(
+    Mutant(
+        "simplex-short",
+        "corners not scaled to unit length",
+        module="projections",
+        old="math.sqrt(d / (d - 1)) * (np.eye(d) - 1 / d)",
+        new="np.eye(d) - 1 / d",
+    ),
+    Mutant(
+        "simplex-unrotated",
+        "the same simplex each time",
+        module="projections",
+        old="(corners @ _rotations(rng, blocks, d)).reshape",
+        new="np.tile(corners, (blocks, 1)).reshape",
+    ),
+)
 def simplex_rows_point_apart(p):
     """cosine −1/(d−1) between rows of one block, norms² χ²_d, blocks apart, last one cut"""
     rng = np.random.default_rng(26)
@@ -443,7 +749,22 @@ def simplex_rows_point_apart(p):
     agree(squares.mean(), 5, math.sqrt(10 / 20_000), "norm²")
 
 
-@claim
+@claim(
+    Mutant(
+        "simplex-fixed-norms",
+        "norms √d for χ_d",
+        module="projections",
+        old="return np.sqrt(rng.chisquare(d, size=(m, 1))) * directions",
+        new="return math.sqrt(d) * directions",
+    ),
+    Mutant(
+        "simplex-side",
+        "rows that attract",
+        module="theory",
+        old="1 - sign * np.sin(phi)",
+        new="1 + sign * np.sin(phi)",
+    ),
+)
 def simplex_rows_have_their_exact_positive_variance(p):
     """positive features: exact MSE; at d = m = 8, z² = ½ it is .0283, orthogonal .1171,
     iid .1337"""
@@ -465,7 +786,7 @@ def simplex_rows_have_their_exact_positive_variance(p):
     assert np.allclose(values, (0.0283, 0.1171, 0.1337), atol=5e-5)
 
 
-@claim
+@claim("simplex-short", "simplex-fixed-norms")
 def simplex_rows_do_not_help_cosines(p):
     """cos+sin: unbiased, exact variance; for r ≤ 1 above that of orthogonal rows"""
     rng = np.random.default_rng(28)
@@ -478,7 +799,22 @@ def simplex_rows_do_not_help_cosines(p):
         assert (simplex > p.theory.orthogonal_fourier_variance(r, d, d)).all()
 
 
-@claim
+@claim(
+    Mutant(
+        "sobol-unscrambled",
+        "the plain sequence",
+        module="projections",
+        old="scramble=True",
+        new="scramble=False",
+    ),
+    Mutant(
+        "sobol-uniform",
+        "points left in the unit cube",
+        module="projections",
+        old="return ndtri(points[:m] + 2.0**-31)",
+        new="return points[:m]",
+    ),
+)
 def scrambled_sobol_rows_are_unbiased_and_better(p):
     """m = 64 and 50, d = 2: finite, N(0, I) each, unbiased, MSE under a fifth of iid's"""
     rng = np.random.default_rng(29)
@@ -494,7 +830,7 @@ def scrambled_sobol_rows_are_unbiased_and_better(p):
         assert (square < p.theory.fourier_variance(RADII, m) / 5).all()
 
 
-@claim
+@claim("blocks-repeated", "fwht-unnormalised", "sobol-uniform")
 def every_method_beats_the_null_baseline(p):
     """Gram matrix, d = 8, m = 128: RMS error under half of predicting mean(K), each method"""
     rng = np.random.default_rng(30)
@@ -512,7 +848,7 @@ def every_method_beats_the_null_baseline(p):
         assert np.mean(errors) < null / 2, f"{name}: {np.mean(errors):.3f} against {null:.3f}"
 
 
-@claim
+@claim("shared-default", "gaussian-half")
 def orthogonal_rows_beat_iid_rows_on_a_gram_matrix(p):
     """d = 16, m = 64, pairs with ‖x−y‖²/2 ≤ 1: RMS error at least 1.9 times lower than iid's"""
     rng = np.random.default_rng(31)
@@ -526,7 +862,9 @@ def orthogonal_rows_beat_iid_rows_on_a_gram_matrix(p):
     assert errors[0] / errors[1] > 1.9, errors
 
 
-@claim
+@claim(
+    Mutant("bound-exponent", "4d for 4(d + 2)", module="theory", old="(4 * (d + 2))", new="(4 * d)")
+)
 def the_uniform_bound_is_the_best_of_its_argument(p):
     """the bound is min over the net's radius ρ of 2(4ℓ/ρ)^d e^{−mε²/8} + (2ρσ/ε)², and holds"""
     for eps, m, d, l in ((0.5, 2000, 3, 2.0), (0.3, 20_000, 8, 4.0), (0.4, 3000, 1, 1.0)):
@@ -548,7 +886,7 @@ def the_uniform_bound_is_the_best_of_its_argument(p):
         assert np.mean(above) <= p.theory.uniform_bound(eps, 500, 1, 1.0, 1.0)
 
 
-@claim
+@claim("gamma-variance", "phase-two-pi", "phase-left-out")
 def a_peer_computes_the_same_features(p):
     """RBFSampler of scikit-learn, its weights and offsets handed over: 1e-6 in float32"""
     from sklearn.kernel_approximation import RBFSampler
@@ -567,7 +905,16 @@ def a_peer_computes_the_same_features(p):
         agree(ours.var(), theirs.var(), 2 * gamma * math.sqrt(4 / 140_000), "variance")
 
 
-@claim
+@claim(
+    Mutant(
+        "upcast",
+        "W not cast to the dtype of x",
+        module="features",
+        old="xp.astype(W, x.dtype, copy=False)",
+        new="W",
+    ),
+    LAST_STEP_LOST,
+)
 def long_inputs_are_written_in_steps(p):
     """x longer than a step, float32, W float64: equals one product, in x's dtype"""
     rng = np.random.default_rng(35)
@@ -584,7 +931,7 @@ def long_inputs_are_written_in_steps(p):
         assert found.dtype == np.float32
 
 
-@claim
+@claim("kummer-argument", "no-bias-squared")
 def the_tables_of_the_literature_come_out(p):
     """orthogonal over iid at m = d = 16 and 64, its limit 3/(d + 2), 1.0023 at d = 8, r = 3;
     fixed norms over iid .0028 .053 .720"""
@@ -618,7 +965,15 @@ def series(a, b, x):
     raise ArithmeticError("the series did not end")
 
 
-@claim
+@claim(
+    Mutant(
+        "kummer-argument",
+        "−r² for −r²/2 in ₁F₁",
+        module="theory",
+        old="-(r**2) / 2) - np.exp",
+        new="-(r**2)) - np.exp",
+    )
+)
 def closed_forms_are_stable(p):
     """d = 1 … 512, r ≤ 10: ₁F₁ and ₀F₁ equal their power series in 150 digits"""
     t = p.theory
@@ -636,6 +991,4 @@ def closed_forms_are_stable(p):
                 assert np.isclose(t.fixed_norm_positive_ratio(x, d), expected, rtol=1e-10), place
 
 
-test_claim, test_every_planted_defect_turns_a_claim_red_and_the_page_says_which = claim_tests(
-    TITLE, CLAIMS, MUTANTS
-)
+test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()

@@ -1,24 +1,30 @@
-"""Every claim about the Performer: sharper features, the ratio and its bias, centring, depth.
+"""Every claim about the Performer (sharper features, the ratio and its bias, centring, depth),
+beside the mutants it must catch.
 
-As in test_claims_random_features.py: a claim takes the package p, so that one with a defect can
-be handed over; estimators by z-score of mean and squared error; fixed seeds.
+Estimators by z-score of mean and squared error; fixed seeds.
 """
 
 import math
 
 import numpy as np
 
-from tests.claims import claim_tests
-from tests.mutants_performer import MUTANTS
-from tests.test_claims_attention import exact, kernel_estimates, problem, vectors
-from tests.test_claims_random_features import agree, agrees
+from tests.claims.harness import Mutant, Part
+from tests.claims.shared import (
+    NORM_NOT_HALVED,
+    NORMS_SQUARED,
+    UNSCALED,
+    UNSIGNED_QR,
+    VARIANCE_OF_DIFFERENCE,
+    agree,
+    agrees,
+    kernel_estimates,
+    problem,
+    vectors,
+)
+from tests.textbook import softmax_by_rows
 
-TITLE, CLAIMS = "The Performer", []
-
-
-def claim(function):
-    CLAIMS.append(function)
-    return function
+PART = Part("The Performer")
+claim = PART.claim
 
 
 def pairs(rng, d, square):
@@ -30,7 +36,72 @@ def pairs(rng, d, square):
 # Sharper features
 
 
-@claim
+@claim(
+    Mutant(
+        "sharp-sign",
+        "a = (1/ρ − 1)/8",
+        module="features",
+        old="(1 - 1 / rho) / 8",
+        new="(1 / rho - 1) / 8",
+    ),
+    Mutant(
+        "sharp-not-wider",
+        "√(1−4a) left out of ωᵀx",
+        module="features",
+        old="W * xp.sqrt(wider)",
+        new="W",
+    ),
+    Mutant(
+        "sharp-wider-twice",
+        "1 − 4a for its root",
+        module="features",
+        old="W * xp.sqrt(wider)",
+        new="W * wider",
+    ),
+    Mutant(
+        "sharp-front",
+        "(1−4a)^{1/2} for the root of it",
+        module="features",
+        old="xp.log(wider)) / 4",
+        new="xp.log(wider)) / 2",
+    ),
+    Mutant(
+        "sharp-front-once",
+        "the front factor of one axis for d",
+        module="features",
+        old="xp.sum(xp.log(wider)) / 4",
+        new="xp.mean(xp.log(wider)) / 4",
+    ),
+    Mutant(
+        "sharp-unweighted",
+        "e^{aω²} left out",
+        module="features",
+        old="(W * W) @ a + xp.sum",
+        new="xp.sum",
+    ),
+    NORM_NOT_HALVED,
+    Mutant(
+        "sharp-mse-rho",
+        "e^{ρz²} for e^{(1+ρ)z²}",
+        module="theory",
+        old="(1 + rho) * z2 +",
+        new="rho * z2 +",
+    ),
+    Mutant(
+        "sharp-mse-difference",
+        "x − y for x + y",
+        module="theory",
+        old="z2 = (x + y) ** 2",
+        new="z2 = (x - y) ** 2",
+    ),
+    Mutant(
+        "sharp-mse-front",
+        "(1+ρ)/2 without 1/√ρ",
+        module="theory",
+        old="rho) * z2 + np.log((1 + rho) / (2 * np.sqrt(rho)))",
+        new="rho) * z2 + np.log((1 + rho) / 2)",
+    ),
+)
 def sharp_features_have_their_exact_error(p):
     """FAVOR++, one ρ, d = 1, 4, 16, ‖x+y‖² = .1 … 1: unbiased, MSE in closed form"""
     rng = np.random.default_rng(60)
@@ -42,7 +113,15 @@ def sharp_features_have_their_exact_error(p):
             agrees(found, math.exp(x @ y), p.theory.sharp_mse(x, y, m, rho))
 
 
-@claim
+@claim(
+    Mutant(
+        "sharp-one-rho",
+        "the mean of ρ on all axes",
+        module="features",
+        old="rho = _check_rho(xp, rho, x)  # (d,)",
+        new="rho = xp.mean(_check_rho(xp, rho, x)) + 0 * x[..., 0, :]",
+    )
+)
 def sharp_features_may_have_a_rho_for_each_axis(p):
     """one ρ for each axis, 0.3 … 1.2: unbiased, MSE the product over the axes"""
     rng = np.random.default_rng(61)
@@ -55,7 +134,7 @@ def sharp_features_may_have_a_rho_for_each_axis(p):
             agrees(found, math.exp(x @ y), p.theory.sharp_mse(x, y, 3, rho))
 
 
-@claim
+@claim(UNSIGNED_QR, NORMS_SQUARED)
 def sharp_features_with_orthogonal_rows_are_unbiased(p):
     """each row is N(0, I), and that is all the mean needs"""
     rng = np.random.default_rng(62)
@@ -67,7 +146,7 @@ def sharp_features_with_orthogonal_rows_are_unbiased(p):
         agree(found.mean(), math.exp(x @ y), error, "mean")
 
 
-@claim
+@claim("sharp-mse-rho", "sharp-mse-difference")
 def rho_one_gives_positive_features(p):
     """ρ = 1: the same features, the same MSE"""
     rng = np.random.default_rng(63)
@@ -78,7 +157,12 @@ def rho_one_gives_positive_features(p):
     assert np.allclose(mse, p.theory.positive_mse(x[:3], x[3:6], 4), rtol=1e-10)
 
 
-@claim
+@claim(
+    Mutant("best-rho-d", "4dp for 8dp", module="theory", old="8 * d * p", new="4 * d * p"),
+    Mutant(
+        "best-rho-p", "p for 2p", module="theory", old="2 * d / (2 * p + d", new="2 * d / (p + d"
+    ),
+)
 def the_best_rho_is_the_best(p):
     """of one pair it minimises the MSE, over ρ and over a ρ for each axis; 1 at p = 0; the gains
     .32 .0227 2.1e-4 (d = 16) and .66 .18 .0124 (64) at ‖x+y‖² = 4, 9, 16"""
@@ -103,7 +187,7 @@ def the_best_rho_is_the_best(p):
     assert t.best_rho(1e6, 1) < 1e-3
 
 
-@claim
+@claim("sharp-mse-front", "best-rho-p")
 def rho_in_the_eigenbasis_is_the_dense_exponential_map(p):
     """(1 − 1/ρ)/8 with d = 1 is (1 − 2λ − √((2λ+1)² + 8λ))/16; it minimises the mean logarithm
     of the second moment over all pairs, and no other rotation does better"""
@@ -143,7 +227,36 @@ def small_problem():
     return rng.normal(size=(2, 4)) / 4, rng.normal(size=(8, 4)) / 4, rng.normal(size=(8, 2)), rng
 
 
-@claim
+@claim(
+    Mutant(
+        "bias-sign",
+        "the bias towards large g",
+        module="theory",
+        old="return -(pull @ v",
+        new="return (pull @ v",
+    ),
+    Mutant(
+        "bias-without-variance",
+        "−Cov(N, D) alone",
+        module="theory",
+        old="(pull @ v - pull.sum(axis=1, keepdims=True) * o) / m",
+        new="(pull @ v) / m",
+    ),
+    Mutant(
+        "bias-order",
+        "1/m² for 1/m",
+        module="theory",
+        old="keepdims=True) * o) / m",
+        new="keepdims=True) * o) / m**2",
+    ),
+    Mutant(
+        "moments-of-keys",
+        "k' for q' + k'",
+        module="theory",
+        old="np.stack([a * (_second_moments(row + y, rho) @ a)",
+        new="np.stack([a * (_second_moments(y, rho) @ a)",
+    ),
+)
 def the_ratio_is_biased_as_one_over_m(p):
     """E ô − o = −(1/m) Σ A_j (v_j − o) Σ A_l e^{z_jᵀz_l} by z-score, extrapolated from m and 2m;
     slope −1 in log m; for small norms it is that of the query q'(1 − 1/m) − k̄'/m"""
@@ -178,7 +291,30 @@ def the_ratio_is_biased_as_one_over_m(p):
     assert np.allclose(exact_bias, attend(shorter) - attend(x), rtol=0.02, atol=1e-9)
 
 
-@claim
+@claim(
+    Mutant(
+        "output-uncentred",
+        "v_j for v_j − o",
+        module="theory",
+        old="a[:, None] * (v - mean)",
+        new="a[:, None] * v",
+    ),
+    Mutant(
+        "output-independent",
+        "weights of one query taken for independent",
+        module="theory",
+        old="(_second_moments(row + y, rho) @ apart)",
+        new="(np.diag(np.diag(_second_moments(row + y, rho))) @ apart)",
+    ),
+    Mutant(
+        "moments-rho",
+        "ρ left out of the second moment",
+        module="theory",
+        old="w = z * np.sqrt((1 + rho) / 2)",
+        new="w = z",
+    ),
+    UNSCALED,
+)
 def the_error_of_an_output_has_its_first_order(p):
     """E‖ô − o‖² = (1/m) Σ A_j A_l (E e_j e_l − 1)(v_j − o)ᵀ(v_l − o) within 5 % and noise at
     m = 128, ρ = 1, .8 and one for each axis; the package's attention has the same error"""
@@ -196,7 +332,7 @@ def the_error_of_an_output_has_its_first_order(p):
     agree(square.mean(0), predicted, square.std(0) / math.sqrt(1500) + 0.01 * predicted, "MSE")
 
 
-@claim
+@claim("bias-order", "moments-of-keys")
 def averaging_draws_leaves_the_bias_and_pooling_divides_it(p):
     """R = 256 draws of m = 8: the mean of outputs keeps the squared bias, one output from 2048
     directions has less than a quarter of that error"""
@@ -211,7 +347,15 @@ def averaging_draws_leaves_the_bias_and_pooling_divides_it(p):
     assert pooled < averaged / 2, (pooled, averaged)
 
 
-@claim
+@claim(
+    Mutant(
+        "regularised-ratio",
+        "z² for d z²",
+        module="theory",
+        old="return np.exp(-(z**2) / 2) * _bessel(d * z**2, d)",
+        new="return np.exp(-(z**2) / 2) * _bessel(z**2, d)",
+    )
+)
 def fixed_norms_have_a_bias_that_stays(p):
     """norms √d: the mean of the estimate over SM is e^{−‖z‖²/2} ₀F₁(; d/2; d‖z‖²/4) at every m,
     1 − ‖z‖⁴/(4(d+2)) to first order"""
@@ -230,7 +374,7 @@ def fixed_norms_have_a_bias_that_stays(p):
 # Centring and axes
 
 
-@claim
+@claim(VARIANCE_OF_DIFFERENCE)
 def a_shift_of_the_keys_changes_the_estimate_and_not_the_target(p):
     """softmax does not see it; with b and c, e^{bᵀk'} on φ(k' − c), only b + c matters, draw by
     draw; b + c = the sum of the means has the least mean ‖z‖²"""
@@ -239,7 +383,8 @@ def a_shift_of_the_keys_changes_the_estimate_and_not_the_target(p):
     b, c = rng.normal(size=(2, 4))
     scale = 4**0.25
     shifted = k - (b + c) * scale
-    assert np.allclose(p.attention.softmax_attention(q, shifted, v), exact(q, k, v), rtol=1e-10)
+    target = softmax_by_rows(q, k, v)
+    assert np.allclose(p.attention.softmax_attention(q, shifted, v), target, rtol=1e-10)
     W = p.projections.iid(rng, 9, 4)
     x, y = q / scale, k / scale
     phi_q, phi_k = p.features.positive(x - b, W), p.features.positive(y - c, W)
@@ -266,7 +411,7 @@ def structured(rng, L=128, d=16):
     return [*data, rng.normal(size=(L, 8))]
 
 
-@claim
+@claim("sharp-one-rho", "sharp-unweighted")
 def dense_exponential_features_win_on_structured_data(p):
     """low rank and offsets, m = 256: mean output error of centred features in the eigenbasis at
     least 1.5 times lower than positive orthogonal ones, FAVOR++ between; below mean(V), Taylor 1"""
@@ -274,7 +419,7 @@ def dense_exponential_features_win_on_structured_data(p):
     for seed in range(12):
         rng = np.random.default_rng(700 + seed)
         q, k, v = structured(rng)
-        target, W = exact(q, k, v), p.projections.orthogonal(rng, 256, 16)
+        target, W = softmax_by_rows(q, k, v), p.projections.orthogonal(rng, 256, 16)
         x, y = q / 2, k / 2
         z2 = (x**2).sum(1).mean() + (y**2).sum(1).mean() + 2 * x.mean(0) @ y.mean(0)
         rho = float(p.theory.best_rho(z2, 16))
@@ -303,14 +448,14 @@ def dense_exponential_features_win_on_structured_data(p):
     assert mean["dense"] < 0.5 * min(mean["taylor"], mean["null"]), mean
 
 
-@claim
+@claim("unscaled")
 def how_many_directions_depends_on_the_norms(p):
     """half the relative variance over Var(t) is the error over that of mean(v) to a factor of 2,
     d = 4, 16, 64 alike; at m = d ln d and entries of size .7 the error is above that of mean(v)"""
     rng = np.random.default_rng(69)
 
     def over_null(q, k, v, m, draws=8):
-        target = exact(q, k, v)
+        target = softmax_by_rows(q, k, v)
         null = np.mean((p.attention.uniform_attention(q, k, v) - target) ** 2)
         W = [p.projections.iid(rng, m, q.shape[1]) for _ in range(draws)]
         found = [np.mean((p.attention.favor_attention(q, k, v, w) - target) ** 2) for w in W]
@@ -329,7 +474,43 @@ def how_many_directions_depends_on_the_norms(p):
 # The model
 
 
-@claim
+@claim(
+    Mutant(
+        "block-forgets-input",
+        "attention replaces x, and is not added",
+        module="transformer",
+        old="x = x + _attend(normed, layer, config, key_mask)",
+        new="x = _attend(normed, layer, config, key_mask)",
+    ),
+    Mutant(
+        "favor-not-causal",
+        "features see later tokens",
+        module="transformer",
+        old='mixed = favor_attention(q, k, v, layer["W"], **options)',
+        new='mixed = favor_attention(q, k, v, layer["W"], key_mask=seen)',
+    ),
+    Mutant(
+        "favor-unmasked",
+        "features see padding",
+        module="transformer",
+        old='mixed = favor_attention(q, k, v, layer["W"], **options)',
+        new='mixed = favor_attention(q, k, v, layer["W"], causal=config.causal)',
+    ),
+    Mutant(
+        "softmax-always",
+        "the choice of attention is not looked at",
+        module="transformer",
+        old='if config.attention == "softmax":',
+        new='if config.attention != "none":',
+    ),
+    Mutant(
+        "heads-mixed",
+        "heads joined without moving them back",
+        module="transformer",
+        old="parts = xp.moveaxis(x, -3, -2)  # (..., L, heads, d)",
+        new="parts = x",
+    ),
+)
 def the_model_takes_either_attention(p):
     """the same parameters: favor is nearer to softmax than mean(v) at m = 1024, and nearer still
     at half the norms; a decoder's rows see no later token, an encoder's no padding"""
@@ -355,7 +536,15 @@ def the_model_takes_either_attention(p):
         assert (after == found).all()
 
 
-@claim
+@claim(
+    Mutant(
+        "block-unnormed",
+        "the map without its norm",
+        module="transformer",
+        old='normed = layer_norm(x, layer["map gain"], layer["map shift"])',
+        new="normed = x",
+    )
+)
 def a_block_is_its_parts(p):
     """x + attention(norm(x)) W_o, then x + ReLU(norm(x) W) W', softmax and favor, by their
     definitions"""
@@ -388,7 +577,7 @@ def a_block_is_its_parts(p):
         assert np.allclose(t.block(x, layer, kind), expected, rtol=1e-9)
 
 
-@claim
+@claim("block-forgets-input", "heads-mixed")
 def errors_grow_through_depth_far_below_the_bound(p):
     """e_{l+1} ≤ δ_l + Lip_l e_l holds, block by block, with Lip_l from the Jacobian at both ends
     and between; after 5 blocks it is over ten times the error; RMS gains come within a third"""
@@ -421,6 +610,4 @@ def errors_grow_through_depth_far_below_the_bound(p):
     assert 0.67 < guess / error < 1.5, (guess, error)
 
 
-test_claim, test_every_planted_defect_turns_a_claim_red_and_the_page_says_which = claim_tests(
-    TITLE, CLAIMS, MUTANTS
-)
+test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()
