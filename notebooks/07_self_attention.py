@@ -121,7 +121,7 @@ print(f"multiplications for one token: {N * 16} by the product, none by the look
 # ## 2. Learn an embedding by counting
 #
 # Where do the values of $E$ come from? In a transformer they are trained with all the rest (lesson
-# 15). But an older idea needs counting only: tokens are alike if they have like neighbours. Let
+# 16). But an older idea needs counting only: tokens are alike if they have like neighbours. Let
 # $C_{ab}$ count how often byte $a$ has the neighbour $b$, where $b$ stands for a byte *and* one of
 # four places, two back and two ahead. So $C$ has shape $(N, 4N)$. From counts to probabilities
 # $p(a, b) = C_{ab} / \sum C$, with row sums $p(a)$ and column sums $p(b)$, and then to
@@ -777,7 +777,7 @@ print(f"{L} queries, 9 keys → {tuple(crossed.shape)}")
 # %% [markdown]
 # **How good is it, untrained?** The scale to know is the mean loss $-\ln P(\text{next byte})$, in
 # nats. A uniform guess has $\ln N$. The frequencies of the bytes alone, with no look at what came
-# before, have the entropy $-\sum p \ln p$. A trained model has to beat both (lesson 15).
+# before, have the entropy $-\sum p \ln p$. A trained model has to beat both (lesson 16).
 
 # %%
 windows = ids[: 64 * 65].reshape(64, 65)  # 64 pieces of 64 bytes and the byte after
@@ -796,7 +796,7 @@ print(f"the probability that it gives to the byte it has just read: {again:.2f}"
 # %% [markdown]
 # **How many parameters?** Four matrices $(n, n)$ and two of $4n^2$: $12 n^2$ a block, plus the
 # norms and the embedding $N n$. Not counted are the random directions `"W"`, $m$ for each block,
-# which are not trained. They are for `Config(attention="favor")`, the Performer of lesson 12,
+# which are not trained. They are for `Config(attention="favor")`, the Performer of lesson 13,
 # which runs with the *same* trained parameters.
 #
 # One of the slides this course grew from has the title GPT/GPT-2 over a text about BERT: encoder

@@ -108,7 +108,7 @@ print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f
 # The second slip is to divide by multiplying with $D^{-1}$, where $D$ is the $L \times L$ diagonal
 # matrix of the denominators, written `diag(1 / denominator)`. All that was saved is spent again.
 # Divide the rows. (Or append a column of ones to $V$: one product then gives numerator and
-# denominator. Lesson 11 does so.)
+# denominator. Lesson 12 does so.)
 #
 # ## 2. What it costs
 #
@@ -924,7 +924,7 @@ for t in (1, 2, 3, 4):
 
 # %% [markdown]
 # **The prediction is a tool.** It needs no draw of $W$, only a sample of queries, keys and values
-# from the model you have. Lesson 12 comes back to the choice of $m$.
+# from the model you have. Lesson 13 comes back to the choice of $m$.
 #
 # ## Take away
 #

@@ -2222,7 +2222,7 @@ def directions_for_attention(needed):
     )
 
 
-# Lesson 11
+# Lesson 12
 
 
 @_check
@@ -2422,7 +2422,7 @@ def shrunk_recall(best):
         )
 
 
-# Lesson 12
+# Lesson 13
 
 
 @_check
@@ -2667,7 +2667,7 @@ def less_biased(combine):
         )
 
 
-# Lesson 13
+# Lesson 15
 
 
 @_check
@@ -2832,7 +2832,7 @@ def near_and_rest(attend):
     _no_square(lambda: attend(long, long, long, phi, phi, 3), long, 2500, BAND_ALONE)
 
 
-# Lesson 14
+# Lesson 18
 
 
 @_check

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Exercises 12: the Performer
+# # Exercises 13: the Performer
 #
-# Lesson: `12_performer.ipynb`. Replace each `raise NotImplementedError` by your code.
+# Lesson: `13_performer.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.
 # You may run it as often as you like.
 

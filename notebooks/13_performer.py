@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Assemble a Performer, and know when to use it
 #
-# > **75 minutes.** Needs: lesson 07 (the transformer), lessons 09 to 11 (positive features, linear
+# > **75 minutes.** Needs: lesson 07 (the transformer), lessons 09 to 12 (positive features, linear
 # > and causal attention), the chain rule.
 # >
 # > Afterwards you can replace softmax attention in a transformer by random features, choose their
@@ -10,7 +10,7 @@
 # > it.
 #
 # A *Performer* is a transformer whose attention is FAVOR+: positive features (lesson 09), orthogonal
-# directions (lesson 05), brackets moved (lesson 10), a state where it is causal (lesson 11). All
+# directions (lesson 05), brackets moved (lesson 10), a state where it is causal (lesson 12). All
 # parts are there. This lesson puts them together in a few lines. Then it asks what a user has to
 # know: how many directions, when to draw new ones, what is wrong with the result on average, what
 # many layers do to the error, and when to leave it alone.
@@ -601,7 +601,7 @@ for label, draw in (
 
 # %% [markdown]
 # With a seed from the queries no row is causal any more, padding changes the answers, and a state
-# of lesson 11 is worthless at the next token. And it does not even average: the same input
+# of lesson 12 is worthless at the next token. And it does not even average: the same input
 # always meets the same $W$. In this course randomness comes from one `numpy.random.Generator` that
 # is handed over, and a redraw is one more call.
 #
@@ -1103,7 +1103,7 @@ for n, a, b in zip(lengths, times["softmax"], times["favor"], strict=True):
 # attention is faster. Do the scores vary? If not, mean(V) or Taylor. Is the *centred* relative
 # variance small, or small along all but a few axes? Then sharpen and use features. Otherwise a
 # model has to be *trained* with features, so that its queries and keys stay where features work
-# (lesson 15), or attention has to stay exact where it is sharp (lesson 13).
+# (lesson 16), or attention has to stay exact where it is sharp (lesson 15).
 #
 # ## Take away
 #
@@ -1130,7 +1130,7 @@ for n, a, b in zip(lengths, times["softmax"], times["favor"], strict=True):
 #
 # ## Exercises
 #
-# In `exercises/12_performer.ipynb`: a Performer layer with heads; an estimate of the kernel from
+# In `exercises/13_performer.ipynb`: a Performer layer with heads; an estimate of the kernel from
 # centred features; an output without the leading bias.
 #
 # ## Further reading

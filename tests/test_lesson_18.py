@@ -1,4 +1,4 @@
-"""Lesson 14: reads, kernels and bytes of the package, rounding by hand, and what is recorded."""
+"""Lesson 18: reads, kernels and bytes of the package, rounding by hand, and what is recorded."""
 
 import ast
 import json
@@ -11,7 +11,7 @@ import pytest
 from performer_course import attention, features
 from tools.notebooks import NOTEBOOKS, ROOT
 
-LESSON = NOTEBOOKS / "14_on_the_gpu.py"
+LESSON = NOTEBOOKS / "18_on_the_gpu.py"
 
 
 @pytest.fixture(scope="module")

@@ -412,7 +412,7 @@ for _ in range(20):
 print(f"20 random cuts, read on or merged in random order, equal one pass: {all(agree)}")
 
 # %% [markdown]
-# Lesson 16 uses this to share one text among several machines. Now for the promise of any norm. All
+# Lesson 19 uses this to share one text among several machines. Now for the promise of any norm. All
 # queries and keys get one length, in float32, $d = 16$. The plain features are formed and summed as in
 # section 1; the reference is the package in float64. A row counts as lost when it is off by more
 # than a hundredth of the largest entry of the reference.
@@ -806,7 +806,7 @@ print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; in the state, m (e + 2
 # numbers in the last line. Its size is not what fails, but the estimate: to recall a key that
 # stands out by $\beta$ is to weigh a pair with score $t = \beta$, and that needs about $e^{4\beta}$
 # directions (lesson 10). The plain state above fails in another way: it is added to, and nothing is
-# ever taken out. What a state can do that forgets and corrects itself is the subject of lesson 17.
+# ever taken out. What a state can do that forgets and corrects itself is the subject of lesson 20.
 #
 # ## Take away
 #
@@ -832,7 +832,7 @@ print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; in the state, m (e + 2
 #
 # ## Exercises
 #
-# In `exercises/11_causal_and_streaming.ipynb`: causal attention by chunks; merging two states; the best
+# In `exercises/12_causal_and_streaming.ipynb`: causal attention by chunks; merging two states; the best
 # factor to read a noisy memory with.
 #
 # ## Further reading
