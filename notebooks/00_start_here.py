@@ -38,8 +38,8 @@ from performer_course.figures import COLORS, DASHES, show
 #
 # Kernels, Fourier transforms, random features and transformers are built from there. A few lessons
 # ask for one thing more, which their box names: Lagrange multipliers (01), ridge regression (04), the QR
-# factorisation (05), Kronecker products and Monte Carlo integration (06), the chain rule (13), singular
-# values and geometric series (15).
+# factorisation (05), Kronecker products and Monte Carlo integration (06), the chain rule (13), eigenvectors of
+# symmetric matrices (14), singular values and geometric series (15).
 #
 # ## 2. Five minutes with pencil and paper
 #
@@ -217,7 +217,7 @@ show(
 #   positive features (09), and linear attention (10). What these need from other lessons you take on
 #   trust, for now.
 # - **One week**, everything, a part each day. Allow as long again for the exercises.
-# - **Six lectures.** A lecture of ninety minutes shows the figures of two lessons and one derivation
+# - **Seven lectures.** A lecture of ninety minutes shows the figures of two lessons and one derivation
 #   from each; the rest, and the exercises, are for home. What is left makes projects.
 #
 # The minutes come from the boxes.
@@ -236,7 +236,8 @@ themes = {
     "better directions": ("05", "06"),
     "attention, and its kernel": ("07", "08"),
     "positive features, linear time": ("09", "10"),
-    "left to right" + "; the Performer" * ("13" in boxes): ("12", "13"),
+    "any norm, left to right": ("11", "12"),
+    "the Performer": ("13", "14"),
 }
 lectures = {theme: [n for n in pair if n in boxes] for theme, pair in themes.items()}
 shown = [number for pair in lectures.values() for number in pair]
@@ -286,13 +287,13 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 # | $\mathrm{SM}(x, y)$ | | the softmax kernel, $\exp(x^\top y)$ | 09 |
 # | $z$ | (d,) | $x + y$; in formulas for errors, also its length | 09 |
 # | $\Lambda$ | | $\exp(-(\lVert x\rVert^2 + \lVert y\rVert^2)/2)$ | 09 |
-# | $q'$, $k'$ | (L, d), (S, d) | $q\, d^{-1/4}$ and $k\, d^{-1/4}$; in lessons 08 and 09, $x$ and $y$ | 10 |
-# | $c$, $z$, $S_v$ | (m,), (m,), (m, e) | a state: maxima, sums, weighted values | 10 |
+# | $q'$, $k'$ | (L, d), (S, d) | $q\, d^{-1/4}$ and $k\, d^{-1/4}$; in lessons 08 and 09, $x$ and $y$ | 11 |
+# | $c$, $z$, $S_v$ | (m,), (m,), (m, e) | a state: maxima, sums, weighted values | 11 |
 #
 # Some letters have a second job, and the lesson says so: $K$ is a kernel or the keys, $z$ a sum of
 # vectors or a part of a state, $n$ a number of points or the width of a transformer, $p$ a number
 # of points or a degree, $S$ the number of keys or, in lesson 12, the weighted values of a state, $b$
-# phases, a shift (13) or a band (15), $c$ a constant, a centre or the maxima of a state, $D$ row sums
+# phases, a shift (14) or a band (15), $c$ a constant, a centre or the maxima of a state, $D$ row sums
 # or a power of two (06), $k$ a key, a kernel of $\delta$, or a degree.
 #
 # ## 6. Words
@@ -342,7 +343,7 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 # - **query**: what a token looks for; its *key* is what it is found by, its *value* what it gives. [07](07_self_attention.ipynb)
 # - **rank**: of a matrix of weights from $F$ features, at most $F$. [10](10_linear_attention.ipynb)
 # - **regularised softmax**: the kernel that positive features estimate if directions have norm $\sqrt d$. [09](09_positive_features.ipynb)
-# - **relative variance**: the variance of an estimated weight over the square of the weight. [10](10_linear_attention.ipynb)
+# - **relative variance**: the variance of an estimated weight over the square of the weight. [11](11_any_norm.ipynb)
 # - **roofline**: the speed that arithmetic and memory allow at an intensity. [18](18_on_the_gpu.ipynb)
 # - **shift-invariant**: depending on $x - y$ alone. [02](02_positive_definite_kernels.ipynb)
 # - **simplex**: $d$ directions further apart than at right angles. [06](06_structured_projections.ipynb)

@@ -1497,7 +1497,7 @@ for name, matrix in (("R", R), ("Q", Q)):
 # | 002.3a | blocks for $m > d$ | [05](05_orthogonal_features.ipynb) |
 # | 002.3b | signs | [05](05_orthogonal_features.ipynb) |
 # | 002.3c | $d^{-1/4}$ on queries and keys | [08](08_softmax_kernel.ipynb) |
-# | 002.3d | logarithms, with a maximum for each feature | [10](10_linear_attention.ipynb) |
+# | 002.3d | logarithms, with a maximum for each feature | [11](11_any_norm.ipynb) |
 # | 002.3e | hand the directions over | [13](13_performer.ipynb) |
 # | 002.4 | $L r$ dominates | [10](10_linear_attention.ipynb) |
 # | 002.5 | authors, title and venue | [09](09_positive_features.ipynb) |

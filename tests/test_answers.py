@@ -12,7 +12,15 @@ from scipy.linalg import block_diag
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from performer_course import attention, features, kernels, near_far, projections, theory
+from performer_course import (
+    attention,
+    features,
+    kernels,
+    near_far,
+    projections,
+    theory,
+    transformer,
+)
 from tools.notebooks import NOTEBOOKS, read
 
 LESSON_18 = {"FLOP/s": 66.9e12, "bytes/s": 3.35e12}  # the peaks of an H100 there, float32
@@ -397,16 +405,38 @@ def test_10_a_key_three_times_with_its_value_counts_three_and_a_masked_one_nothi
         np.testing.assert_allclose(near, masked, rtol=0, atol=2 * least + 1e-14)
 
 
-def test_10_without_the_norm_of_the_keys_long_keys_win():
+# 11
+
+
+def without_norm(x, W):
+    """Positive features whose factor e^(−‖x‖²/2) was forgotten."""
+    return np.exp(x @ W.T)
+
+
+def test_11_without_the_norm_of_the_queries_nothing_changes():
+    rng = np.random.default_rng(1)
+    x, y, v = rng.normal(size=(3, 6, 4))
+    W = rng.normal(size=(9, 4))
+    phi_k = features.positive(y, W)
+    right = attention.linear_attention(features.positive(x, W), phi_k, v)
+    forgotten = attention.linear_attention(without_norm(x, W), phi_k, v)
+    np.testing.assert_allclose(forgotten, right, rtol=1e-12)
+    assert states("11", "so it cancels, and nothing changes")
+
+
+def test_11_without_the_norm_of_the_keys_long_keys_win():
     rng, d = np.random.default_rng(1), 4
     q, k, v = rng.normal(size=(3, 6, d))
     W = rng.normal(size=(9, d))
     x, y = q * d**-0.25, k * d**-0.25
-    forgotten = attention.linear_attention(np.exp(x @ W.T), np.exp(y @ W.T), v)
+    forgotten = attention.linear_attention(without_norm(x, W), without_norm(y, W), v)
     half = (y**2).sum(axis=1, keepdims=True) / 2
     phi_k = np.exp(half) * features.positive(y, W)
     factor = attention.linear_attention(features.positive(x, W), phi_k, v)
     np.testing.assert_allclose(forgotten, factor, rtol=1e-12)
+    assert states(
+        "11", "$c_j = e^{\\|k_j'\\|^2/2}$", "$\\|k_j'\\|^2/2$ added to the logits of key $j$"
+    )
 
 
 # 12
@@ -442,6 +472,25 @@ def test_12_a_state_is_smaller_than_a_cache_from_the_stated_token_on():
 # 13
 
 
+def test_13_equal_heads_err_twice_as_far_in_squares_if_they_share_directions():
+    rng, N, m, d = np.random.default_rng(0), 4000, 8, 3
+    q, k, v = 0.7 * rng.normal(size=(3, 5, d))
+    one, other = (
+        np.stack([attention.favor_attention(q, k, v, W) for W in rng.normal(size=(N, m, d))])
+        for _ in range(2)
+    )
+    spread = one.var(axis=0).sum()
+    assert (one + one).var(axis=0).sum() / spread == pytest.approx(4)
+    assert (one + other).var(axis=0).sum() / spread == pytest.approx(2, rel=0.1)  # 4 √(2/N)
+    assert states("13", "the sum is 4 times that of one head", "of their own it is 2 times")
+    kept = transformer.init(rng, transformer.Config(9, 8, 4, 1, attention="favor", m=m))["W"]
+    assert kept.shape == (1, m, 2)  # one set for all heads: m d numbers a block
+    assert states("13", "$h\\,m\\,d$ numbers for $h$ heads in place of $m\\,d$")
+
+
+# 14
+
+
 def two_groups(rng, d=4, n=12):
     q = 0.5 * rng.normal(size=(n, d))
     means = np.array([[1.5, 0, 0, 0], [-1.0, 1.0, 0, 0]])
@@ -449,7 +498,7 @@ def two_groups(rng, d=4, n=12):
     return q, means[groups] + 0.3 * rng.normal(size=(n, d)), groups
 
 
-def test_13_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
+def test_14_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
     rng = np.random.default_rng(0)
     x, y, groups = two_groups(rng)  # scaled queries and keys
     v, W = rng.normal(size=(len(y), 3)), rng.normal(size=(40_000, 4))
@@ -467,10 +516,10 @@ def test_13_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
     rows = np.concatenate([factor[:, g, None] * features.positive(x, W) for g in (0, 1)], axis=1)
     together = attention.linear_attention(rows, block_diag(*parts), v)
     np.testing.assert_allclose(together, weights @ v, rtol=1e-9)
-    assert states("13", "That is attention with $2m$ features")
+    assert states("14", "That is attention with $2m$ features")
 
 
-def test_13_the_exponent_falls_by_what_the_groups_lie_apart():
+def test_14_the_exponent_falls_by_what_the_groups_lie_apart():
     x, y, groups = two_groups(np.random.default_rng(1))
     means = np.stack([y[groups == g].mean(axis=0) for g in (0, 1)])
     p = np.bincount(groups) / len(groups)
@@ -480,7 +529,7 @@ def test_13_the_exponent_falls_by_what_the_groups_lie_apart():
 
     fall = exponent(y.mean(axis=0)) - exponent(means[groups])
     assert fall == pytest.approx(p[0] * p[1] * ((means[0] - means[1]) ** 2).sum())
-    assert states("13", "$p_1 p_2 \\|\\bar k'_1 - \\bar k'_2\\|^2$")
+    assert states("14", "$p_1 p_2 \\|\\bar k'_1 - \\bar k'_2\\|^2$")
 
 
 # 15
