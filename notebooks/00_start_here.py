@@ -313,7 +313,7 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 # - **direction**: a row $\omega$ of $W$. For waves it is also the frequency. [03](03_bochner_theorem.ipynb)
 # - **dual**: the problem of a support vector machine in terms of inner products alone. [01](01_polynomial_kernel.ipynb)
 # - **effective number of keys**: one over the sum of the squared weights of a query. [10](10_linear_attention.ipynb)
-# - **embedding**: a matrix whose row $i$ is the vector of token $i$. [07](07_self_attention.ipynb)
+# - **embedding**: a matrix whose row $i$ is the vector of token $i$. [a3](a3_symbols_into_vectors.ipynb)
 # - **FAVOR+**: attention by positive features with orthogonal directions, the mechanism of the Performer. [09](09_positive_features.ipynb)
 # - **feature map**: a map of points to vectors whose inner products are, or estimate, a kernel. [01](01_polynomial_kernel.ipynb)
 # - **Fourier features**: $\cos(\omega^\top x)$ and $\sin(\omega^\top x)$ for random $\omega$. [04](04_random_fourier_features.ipynb)
@@ -361,7 +361,7 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 #
 # ## 7. Ask the checks
 #
-# Every lesson from 01 on has exercises, in the folder `exercises` beside it: the first are in
+# Every lesson from 01 to 18 has exercises, in the folder `exercises` beside it: the first are in
 # [exercises/01_polynomial_kernel.ipynb](exercises/01_polynomial_kernel.ipynb). Under each answer
 # stands a check that you may run as often as you like. It draws inputs, looks at what your function
 # makes of them, and, if that is not right, says which slip it looks like. Here is question 3 as an

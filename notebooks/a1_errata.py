@@ -721,7 +721,7 @@ holds("004.8", gap(permuted, rows[order]) < 1e-12 and invariant)
 # Layer norm looks at one token and all its coordinates. One coordinate over all examples is batch
 # norm. Taught in lesson [07](07_self_attention.ipynb).
 #
-# ## Lesson 08
+# ## Lesson 08 and appendix a2
 #
 # ### E000.3 · A figure of lengths
 #
@@ -878,7 +878,8 @@ holds("000.4", all(loses) and close["right, orthogonal"] < 0.1)
 # %% [markdown]
 # (Single draws of such errors scatter widely, so do not read more than one digit. And "passes below
 # mean($V$)" is no praise by itself: the shipped orthogonal rows of the first figure do so at $m = 192$,
-# and rise again. Lesson [08](08_softmax_kernel.ipynb) draws all of it.)
+# and rise again. Appendix [a2](a2_a_published_figure.ipynb)
+# draws all of it.)
 #
 # ### I002.2a · What diverges
 #
@@ -1479,8 +1480,8 @@ for name, matrix in (("R", R), ("Q", Q)):
 # |---|---|---|
 # | 000.1 | drop the factor $2\pi$ | [03](03_bochner_theorem.ipynb) |
 # | 000.2 | lengths $\chi_d$, not $\sqrt{d/m}$ | [05](05_orthogonal_features.ipynb) |
-# | 000.3 | the figure shows bandwidth, not orthogonality | [08](08_softmax_kernel.ipynb) |
-# | 000.4 | every right estimator loses to mean($V$) there | [08](08_softmax_kernel.ipynb) |
+# | 000.3 | the figure shows bandwidth, not orthogonality | [a2](a2_a_published_figure.ipynb) |
+# | 000.4 | every right estimator loses to mean($V$) there | [a2](a2_a_published_figure.ipynb) |
 # | 000.6a | $\omega \in \mathbb{R}^d$, and $m$ of them | [04](04_random_fourier_features.ipynb) |
 # | 000.6b | the map goes from $\mathbb{R}^d$ up to $\mathbb{R}^R$ | [04](04_random_fourier_features.ipynb) |
 # | 000.7a | the mean over $m$ directions | [04](04_random_fourier_features.ipynb) |
