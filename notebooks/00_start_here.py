@@ -245,7 +245,7 @@ shown = [number for pair in lectures.values() for number in pair]
 
 def total(numbers):
     time = sum(minutes[number] for number in numbers)
-    return f"{', '.join(numbers):16} {time:4d} minutes, {time / 60:.1f} hours"
+    return f"{', '.join(numbers):18} {time:4d} minutes, {time / 60:.1f} hours"
 
 
 trust = sorted(set().union(*(before[number] for number in afternoon)) - set(afternoon))

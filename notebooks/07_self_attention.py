@@ -576,7 +576,7 @@ print(f"{L} queries, 9 keys → {tuple(crossed.shape)}")
 # %% [markdown]
 # **How good is it, untrained?** The scale to know is the mean loss $-\ln P(\text{next byte})$, in
 # nats. A uniform guess has $\ln N$. The frequencies of the bytes alone, with no look at what came
-# before, have the entropy $-\sum p \ln p$. A trained model has to beat both (lesson 16).
+# before, have the entropy $-\sum p \ln p$. A trained model has to beat both.
 
 # %%
 windows = ids[: 64 * 65].reshape(64, 65)  # 64 pieces of 64 bytes and the byte after

@@ -413,7 +413,7 @@ for _ in range(20):
 print(f"20 random cuts, read on or merged in random order, equal one pass: {all(agree)}")
 
 # %% [markdown]
-# Lesson 19 uses this to share one text among several machines. Now for the promise of any norm. All
+# This is how one text can be shared among several machines. Now for the promise of any norm. All
 # queries and keys get one length, in float32, $d = 16$. The plain features are formed and summed as in
 # section 1; the reference is the package in float64. A row counts as lost when it is off by more
 # than a hundredth of the largest entry of the reference.
@@ -807,7 +807,7 @@ print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; in the state, m (e + 2
 # numbers in the last line. Its size is not what fails, but the estimate: to recall a key that
 # stands out by $\beta$ is to weigh a pair with score $t = \beta$, and that needs about $e^{4\beta}$
 # directions (lesson 11). The plain state above fails in another way: it is added to, and nothing is
-# ever taken out. What a state can do that forgets and corrects itself is the subject of lesson 20.
+# ever taken out.
 #
 # ## Take away
 #
