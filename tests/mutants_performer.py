@@ -1,4 +1,4 @@
-"""Defects to plant in what lesson 13 adds: sharper features, the ratio, a block."""
+"""Defects to plant in what lessons 13 and 14 add: sharper features, the ratio, a block."""
 
 from tools.claims import Mutant
 
