@@ -352,14 +352,14 @@ print(f"shipped positive over mean(V), entries of scale 1.5, m = 192: {ratio:.2f
 # - The published curves measure bandwidth, not orthogonality. Change one thing at a time, or cross
 #   the two that were changed.
 # - An estimate that gets worse with more features estimates something else.
-# - A plot of errors without the null baseline cannot show that every curve in it loses to
-#   $\operatorname{mean}(V)$.
+# - A plot of errors without the null baseline cannot show that every correct estimator in it loses
+#   to $\operatorname{mean}(V)$.
 #
 # ## Where it breaks
 #
 # - The verdict is about this setting: standard normal queries and keys, $d = 16$, $m$ up to 192. Where
 #   pairs are nearer, orthogonal directions do help (lesson 08).
-# - With seven draws and an infinite mean, single digits of these medians mean little.
+# - With seven draws and an infinite mean, read no more than one digit of these medians.
 #
 # ## Exercises
 #
