@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Exercises 12: the Performer
+# # Exercises 13: the Performer
 #
-# Lesson: `12_performer.ipynb`. Replace each `raise NotImplementedError` by your code.
+# Lesson: `13_performer.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.
 # You may run it as often as you like.
 
@@ -40,29 +40,7 @@ def performer_layer(x, W_q, W_k, W_v, W, heads):
 checks.performer_layer(performer_layer)
 
 # %% [markdown]
-# ## 2. The kernel from centred features
-#
-# The lesson drops what cancels in a ratio. Keep it here: estimate $\exp(x^\top y)$ itself, for all pairs
-# of rows, without bias, from the positive features of $x - b$ and of $y - c$.
-
-
-# %% nbgrader={"grade": false, "grade_id": "centred_estimates", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def centred_estimates(x, y, b, c, W):
-    """x (n, d), y (p, d), b (d,), c (d,), W (m, d) → (n, p)."""
-    ### BEGIN SOLUTION
-    x = x - b
-    rest = (y @ b) + (x @ c)[:, None]  # bᵀy + cᵀ(x − b), (n, p)
-    y = y - c
-    phi_x, phi_y = (np.exp(a @ W.T - (a**2).sum(axis=1, keepdims=True) / 2) for a in (x, y))
-    return np.exp(rest) * (phi_x @ phi_y.T) / len(W)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-centred_estimates", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.centred_estimates(centred_estimates)
-
-# %% [markdown]
-# ## 3. An output without its leading bias
+# ## 2. An output without its leading bias
 #
 # `attend(W)` returns the output, an array (L, e), of attention with the directions $W$. With $m$
 # directions its mean is $o + \beta/m$ plus terms of order $m^{-2}$, with the exact output $o$ and an
@@ -85,22 +63,17 @@ checks.less_biased(less_biased)
 # %% [markdown]
 # ## To think about
 #
-# The lesson chooses one shift $s$ for all keys, and one set of axes. Suppose the keys of a long text come
-# in two groups with different means. Could each group have a shift of its own? Write down what would then
-# multiply $\varphi(k')$, and whether it can still be a function of the key alone. What would it cost?
+# In exercise 1 all heads use the same directions. The layer then mixes the heads by one more matrix,
+# which adds them up with some weights. What would directions of its own for each head change: in the
+# error of one head, in the error of the sum, and in what has to be kept?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# Subtract $s_g$ from the keys of group $g$. Their features then estimate $e^{q'^\top (k' - s_g)}$,
-# so $e^{q'^\top s_g}$ has to multiply $\varphi(k' - s_g)$. With one shift that factor is the same
-# for all keys of a query, and cancels. With two, $e^{q'^\top (s_1 - s_2)}$ is left between the
-# groups, and it depends on the query, so the factor cannot be a function of the key alone.
+# For one head nothing changes. Its directions have the same distribution either way, so its bias and
+# its variance are the same.
 #
-# But it is a function of the query and the *group*, and that is enough: keep a state for each
-# group, read both with $\varphi(q')$, multiply what comes from group $g$, numerator and
-# denominator, by $e^{q'^\top s_g}$, and add before you divide. That is attention with $2m$
-# features. The numbers in the state and the work of reading double, but not the work of making the
-# states, because a key goes into one of them only. In return, with $s_g = \bar q' + \bar k'_g$ and
-# with $p_1$ and $p_2$ for the shares of the groups, the mean of $\|q' + k' - s_g\|^2$ is less than
-# with one shift by $p_1 p_2 \|\bar k'_1 - \bar k'_2\|^2$. This was in the exponent of the relative
-# variance, so it pays where the groups lie far apart. (In a decoder groups and shifts have to be
-# known beforehand, as the one shift had to be.)
+# In the sum the variances of the heads add up if the directions are independent. If they are shared,
+# the heads err together, and twice the covariance of each two heads is added. It may have either
+# sign. The worst case is two heads that do the same and are simply added: with shared directions the
+# variance of the sum is 4 times that of one head, with directions of their own it is 2 times. The bias of the sum is the sum
+# of the biases, whichever one takes. What it costs is memory, $h\,m\,d$ numbers for $h$ heads in
+# place of $m\,d$; the multiplications are the same.

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # Read from left to right with a memory of constant size
 #
-# > **55 minutes.** Needs: lesson 10 (linear attention), lesson 09 (positive features).
+# > **55 minutes.** Needs: lessons 09 to 11 (positive features, linear attention and its
+# > stable form).
 # >
 # > Afterwards you can write causal linear attention in three ways and say what each costs, keep a
 # > whole text in three arrays whose size does not grow, cut and merge them anywhere, find a leak
@@ -260,7 +261,7 @@ print(f"{attention.CAUSAL_CHUNK} tokens in a causal chunk, {attention.CHUNK} all
 #
 # At $C = 1$ the masked product has a single entry, and what is left is a *recurrence*. Call
 # the two parts of $P$ by the names they keep for the rest of the course, $S$ of shape $(F, e)$ and
-# $z$ of shape $(F,)$. (Lesson 10 wrote $S_v$, beside the number of keys $S$, which has no part
+# $z$ of shape $(F,)$. (Lesson 11 wrote $S_v$, beside the number of keys $S$, which has no part
 # here.)
 #
 # $$S \leftarrow S + \varphi(k_i)\, v_i^\top, \qquad z \leftarrow z + \varphi(k_i), \qquad
@@ -412,7 +413,7 @@ for _ in range(20):
 print(f"20 random cuts, read on or merged in random order, equal one pass: {all(agree)}")
 
 # %% [markdown]
-# Lesson 16 uses this to share one text among several machines. Now for the promise of any norm. All
+# This is how one text can be shared among several machines. Now for the promise of any norm. All
 # queries and keys get one length, in float32, $d = 16$. The plain features are formed and summed as in
 # section 1; the reference is the package in float64. A row counts as lost when it is off by more
 # than a hundredth of the largest entry of the reference.
@@ -457,7 +458,7 @@ for norm in (1, 10, 30):
 # \mu = \max_{f,\, j}\ \omega_f^\top k_j' .$$
 #
 # All-to-all, with $\varepsilon = 0$ and until features underflow, the constant $e^{-\mu}$ cancels
-# in the ratio (lesson 10 says what happens otherwise). In causal attention $\mu$ depends on keys
+# in the ratio (lesson 11 says what happens otherwise). In causal attention $\mu$ depends on keys
 # that row $i$ must not see. In exact arithmetic and with $\varepsilon = 0$ it would still cancel.
 # On a computer it does not. One long key late in the text makes $\mu$ large, and the features of
 # all earlier keys sink. With $\varepsilon > 0$ they sink below $\varepsilon$, every key weighs the
@@ -805,8 +806,8 @@ print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; in the state, m (e + 2
 # the variance of the weights has exploded. And this state is *larger* than the cache, by the
 # numbers in the last line. Its size is not what fails, but the estimate: to recall a key that
 # stands out by $\beta$ is to weigh a pair with score $t = \beta$, and that needs about $e^{4\beta}$
-# directions (lesson 10). The plain state above fails in another way: it is added to, and nothing is
-# ever taken out. What a state can do that forgets and corrects itself is the subject of lesson 17.
+# directions (lesson 11). The plain state above fails in another way: it is added to, and nothing is
+# ever taken out.
 #
 # ## Take away
 #
@@ -832,7 +833,7 @@ print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; in the state, m (e + 2
 #
 # ## Exercises
 #
-# In `exercises/11_causal_and_streaming.ipynb`: causal attention by chunks; merging two states; the best
+# In `exercises/12_causal_and_streaming.ipynb`: causal attention by chunks; merging two states; the best
 # factor to read a noisy memory with.
 #
 # ## Further reading

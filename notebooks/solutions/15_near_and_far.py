@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Exercises 13: near and far
+# # Exercises 15: near and far
 #
-# Lesson: `13_near_and_far.ipynb`. Replace each `raise NotImplementedError` by your code.
+# Lesson: `15_near_and_far.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.
 # You may run it as often as you like.
 

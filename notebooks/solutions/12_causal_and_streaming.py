@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Exercises 11: causal attention and streaming
+# # Exercises 12: causal attention and streaming
 #
-# Lesson: `11_causal_and_streaming.ipynb`. Replace each `raise NotImplementedError` by your code.
+# Lesson: `12_causal_and_streaming.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.
 # You may run it as often as you like.
 

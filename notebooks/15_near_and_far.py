@@ -809,7 +809,7 @@ print("features of Taylor 2            " + "".join(f"{f:12,d}" for f in F))
 #
 # ## Exercises
 #
-# In `exercises/13_near_and_far.ipynb`: move the moments of a cluster to another centre; banded
+# In `exercises/15_near_and_far.ipynb`: move the moments of a cluster to another centre; banded
 # attention by yourself, without an $L \times L$ array; near and far under one denominator.
 #
 # ## Further reading

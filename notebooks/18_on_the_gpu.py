@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Move to a GPU, and know what to expect there
 #
-# > **65 minutes.** Needs: lessons 10 and 11 (linear attention, chunks).
+# > **65 minutes.** Needs: lessons 10 and 12 (linear attention, chunks).
 # >
 # > Afterwards you can run the same functions on a GPU, find the places where a program waits without
 # > being told to, count kernels and bytes, choose a chunk, say what TF32 and half precision change,
@@ -962,7 +962,7 @@ print(recorded(Path("../benchmarks/gpu.json")))
 #
 # ## Exercises
 #
-# In `exercises/14_on_the_gpu.ipynb`: the smallest chunk that hides its launches; a function rid of its
+# In `exercises/18_on_the_gpu.ipynb`: the smallest chunk that hides its launches; a function rid of its
 # reads; the roof of a decoding step.
 #
 # ## Further reading

@@ -1,4 +1,4 @@
-"""Lesson 14: reads, kernels and bytes of the package, rounding by hand, and what is recorded."""
+"""Lesson 18: reads, kernels and bytes of the package, rounding by hand, and what is recorded."""
 
 import ast
 import json
@@ -14,7 +14,7 @@ from tools.notebooks import NOTEBOOKS, ROOT
 
 from .books import books, launches
 
-LESSON = NOTEBOOKS / "14_on_the_gpu.py"
+LESSON = NOTEBOOKS / "18_on_the_gpu.py"
 favor = attention.favor_attention
 
 
