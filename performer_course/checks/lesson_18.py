@@ -5,8 +5,8 @@ import operator
 
 import numpy as np
 
-from ._judge import Hint, advice, check, judge, numbers
-from ._paper import Read, Watched, watching
+from .. import paper
+from ._judge import Hint, Raised, advice, check, judge, numbers
 
 
 @check
@@ -75,6 +75,49 @@ def smallest_chunk(choose):
     )
 
 
+# What each read of a `Paper` is, and what to write instead.
+_READS = {
+    "bool": "`if`, `and`, `while` and Python's `max` look at a value: use xp.where.",
+    "float": "`float` reads a value: leave it an array, with keepdims=True if needed.",
+    "int": "`int` reads a value: leave it an array.",
+    "complex": "`complex` reads a value: leave it an array.",
+    "index": "a value as an index or a length is a read.",
+    "mask": "a mask as an index: how many it keeps is a value. Use xp.where.",
+    "array": "a NumPy function on an array of xp reads all of it: use xp's.",
+    "repr": "printing reads all values.",
+    "format": "printing reads all values.",
+    "item": "`.item()` reads a value: leave it an array.",
+    "tolist": "`.tolist()` reads all values.",
+}
+
+
+def _advice(read):
+    """The hint for an entry of `Ledger.reads`."""
+    if read in paper.COUNTING or read == "where":
+        return f"how many xp.{read} finds is a value: use xp.where(condition, a, b)."
+    return _READS.get(read, f"xp.{read} hands Python a bool or a number: it reads values.")
+
+
+def _on_paper(answer, x):
+    """The kernels of answer(xp, x) with x on paper. Raises: Hint where it reads or leaves it."""
+    ledger = paper.Ledger()
+    try:
+        found = answer(ledger, paper.Paper(x, ledger))
+    except Raised as raised:
+        if not ledger.reads and isinstance(raised.error, AttributeError):
+            raise Hint(
+                f"right for NumPy, but not every library has x.{raised.error.name}: "
+                "use xp's functions."
+            ) from raised
+        if not ledger.reads:
+            raise
+    if ledger.reads:
+        raise Hint(f"right, but it waits. {_advice(ledger.reads[0])}")
+    if not isinstance(found, paper.Paper):
+        raise Hint("right, but the result left the device: return an array of xp.")
+    return len(ledger.kernels)
+
+
 @check
 def bounded(scale):
     """scale(xp, x): rows of x over their largest |entry|, rows of zeros as they are; no read."""
@@ -127,14 +170,7 @@ def bounded(scale):
                 (x / (size + extra), "an ε changes small rows: use xp.where."),
             ],
         )
-        launched = watching.kernels
-        try:
-            watched = scale(watching, Watched(x.copy()))
-        except Read as read:
-            raise Hint(f"right, but it waits. {read}") from read
-        if not isinstance(watched, Watched):
-            raise Hint("right, but the result left the device: return an array of xp.")
-        kernels.add(watching.kernels - launched)
+        kernels.add(_on_paper(scale, x.copy()))
     if len(kernels) > 1:
         raise Hint("right, and no read, but each row launches kernels: work on the whole array.")
 

@@ -170,7 +170,7 @@ WRONG["bounded"] = [
     (lambda xp, x: x / xp.clip(row_sizes(xp, x), 1, None), "rows below 1"),
     (lambda xp, x: row_sizes(xp, x), "the rows over their"),
     (lambda xp, x: over_largest()(xp, x)[:-1], "and (5, 3) is needed"),
-    (by_loop, "a loop over rows launches"),
+    (by_loop, "each row launches kernels"),
     (by_row_number, "each row launches kernels"),
     (over_largest(lambda xp, x: abs(x).max(axis=-1, keepdims=True)), "has x.max: use xp's"),
     (
