@@ -66,8 +66,10 @@ class Part:
         """Decorates a claim with the mutants that must turn it red, each in full or, where it
         stands at another claim, by name. Raises: ValueError where there is none, or a name is
         given to two."""
-        if not caught:
-            raise ValueError("a claim is worth what it catches: name a mutant that turns it red")
+        if not caught or callable(caught[0]):  # @claim alone hands over the claim itself
+            raise ValueError(
+                "a claim is worth what it catches: name a mutant that turns it red, in @claim(…)"
+            )
         for mutant in caught:
             known = (
                 isinstance(mutant, str) or self.mutants.setdefault(mutant.name, mutant) == mutant

@@ -114,9 +114,10 @@ def test_a_claim_that_names_a_mutant_which_stands_nowhere_is_found():
     assert part.missed(part.matrix()) == words
 
 
-def test_a_claim_without_mutants_is_refused():
-    with pytest.raises(ValueError, match="name a mutant that turns it red"):
-        Part("A part").claim()
+@pytest.mark.parametrize("brackets", [(), (nothing_is_wrong,)], ids=["empty", "none"])
+def test_a_claim_without_mutants_is_refused(brackets):
+    with pytest.raises(ValueError, match=r"name a mutant that turns it red, in @claim\(…\)"):
+        Part("A part").claim(*brackets)
 
 
 def test_two_mutants_of_one_name_are_refused():
