@@ -151,7 +151,7 @@ WRONG["banded_attention"] = [
         "beyond the ends there is no key",
     ),
     (lambda *data: gathered(*data, inside=lambda at, L: at == at), "count more than once"),
-    (lambda *data: banded_loop(*data) * np.float64(1 + 1e-6), "is an ε added"),
+    (lambda *data: np.multiply(banded_loop(*data), 1 + 1e-6), "is an ε added"),
     (banded(scale=0), "the scale 1/√d is missing"),
     (banded(scale=-1), "is 1/√d, not 1/d"),
     (banded(after=lambda E, near, v: safe_rows(1, near, v)), "a mean over the band"),

@@ -149,6 +149,16 @@ def by_float(xp, x):
     return xp.stack([x[i] / size for i, size in enumerate(each)])
 
 
+def after(look):
+    """Rows over their largest entry, after a look(xp, x) at what is there."""
+
+    def scale(xp, x):
+        look(xp, x)
+        return over_largest()(xp, x)
+
+    return scale
+
+
 WRONG["bounded"] = [
     (lambda xp, x: x / row_sizes(xp, x), "gives 0/0"),
     (
@@ -198,21 +208,22 @@ WRONG["bounded"] = [
         with_ones_at(lambda xp, size: xp.compress(size == 0, xp.arange(len(size)))),
         "how many xp.compress finds",
     ),
-    (
-        lambda xp, x: (xp.unique_values(x), over_largest()(xp, x))[1],
-        "how many xp.unique_values finds",
-    ),
+    (after(lambda xp, x: xp.unique_values(x)), "how many xp.unique_values finds"),
     (but_all_zeros(lambda xp, x: xp.allclose(x, 0)), "xp.allclose hands Python a bool"),
     (but_all_zeros(lambda xp, x: xp.array_equal(x, 0 * x)), "xp.array_equal hands Python a bool"),
-    (
-        lambda xp, x: (math.exp(-xp.unstack(x, axis=0)[1][0]), over_largest()(xp, x))[1],
-        "`float` reads",
-    ),
+    (after(lambda xp, x: math.exp(-xp.unstack(x, axis=0)[1][0])), "`float` reads"),
     (by_if, "look at a value"),
     (by_float, "`float` reads"),
     (lambda xp, x: over_largest()(np, x), "a NumPy function on an array of xp"),
-    (lambda xp, x: (f"{x}", over_largest()(xp, x))[1], "printing reads"),
-    (lambda xp, x: (xp.max(x).item(), over_largest()(xp, x))[1], "`.item()` reads"),
+    (after(lambda xp, x: int(xp.max(x))), "`int` reads"),
+    (after(lambda xp, x: complex(xp.max(x))), "`complex` reads"),
+    (after(lambda xp, x: range(xp.argmax(x))), "a value as an index or a length"),
+    (after(lambda xp, x: f"{x}"), "printing reads"),
+    (after(lambda xp, x: repr(x)), "printing reads"),
+    (after(lambda xp, x: xp.max(x).item()), "`.item()` reads"),
+    (after(lambda xp, x: x.tolist()), "`.tolist()` reads"),
+    (after(lambda xp, x: (xp.max(x).item(), x.sum())), "`.item()` reads"),
+    (after(lambda xp, x: memoryview(x)), "the answer raised TypeError"),
     (
         lambda xp, x: over_largest()(np, getattr(x, "data", x) if xp is not np else x),
         "the result left the device",
