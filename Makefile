@@ -40,7 +40,7 @@ lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
-	$(BIN)/python -m tools.in_sync
+	$(BIN)/python -m tools.notebooks --check
 
 notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
 	$(BIN)/python -m tools.notebooks $(LESSON)
@@ -50,14 +50,14 @@ bench: $(TESTS) ## time the package side by side with its peers, and draw the fi
 	$(BIN)/python benchmarks/attention.py
 	$(BIN)/python benchmarks/near_far.py
 
-bench-gpu: $(GPU) ## measure what lesson 14 estimates, on an NVIDIA GPU (installs CuPy: EXTRAS=gpu-cuda12)
+bench-gpu: $(GPU) ## measure what lesson 18 estimates, on an NVIDIA GPU (installs CuPy: EXTRAS=gpu-cuda12)
 	$(BIN)/python benchmarks/gpu.py
 
 buttons: $(TESTS) ## write the buttons for Binder and Colab, once pyproject.toml has the address
 	$(BIN)/python -m tools.buttons
 
 claims: $(TESTS) ## write CLAIMS.md: what each claim asserts, and the planted defects it catches
-	$(BIN)/python -m tools.claims
+	$(BIN)/python -m tests.claims
 
 coverage: $(TESTS) ## write COVERAGE.md: where each section of the five documents is taught
 	$(BIN)/python -m tools.coverage

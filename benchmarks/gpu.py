@@ -4,7 +4,7 @@
     python benchmarks/gpu.py --dry-run FILE            the same program on NumPy, tiny sizes
 
 8 heads, d = e = 64, m = 256, float32; candidates interleaved, medians, after a warm-up. Writes
-gpu.json beside this file, which lesson 14 reads; without a GPU it says so and writes nothing.
+gpu.json beside this file, which lesson 18 reads; without a GPU it says so and writes nothing.
 PyTorch with CUDA is measured beside it where it is installed, and TF32 in a process of its own,
 as CuPy reads CUPY_TF32 once.
 """
@@ -457,7 +457,7 @@ def main(arguments=None):
         return
     found = measure(xp, QUICK if chosen.quick else FULL, chosen.runs, torch_or_none())
     write(found, RECORD)
-    print("now `make notebooks LESSON=14` shows these numbers in the lesson")
+    print("now `make notebooks LESSON=18` shows these numbers in the lesson")
 
 
 def write(found, path):

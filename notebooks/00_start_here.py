@@ -38,8 +38,8 @@ from performer_course.figures import COLORS, DASHES, show
 #
 # Kernels, Fourier transforms, random features and transformers are built from there. A few lessons
 # ask for one thing more, which their box names: Lagrange multipliers (01), ridge regression (04), the QR
-# factorisation (05), Kronecker products and Monte Carlo integration (06), the chain rule (12), singular
-# values and geometric series (13).
+# factorisation (05), Kronecker products and Monte Carlo integration (06), the chain rule (13), eigenvectors of
+# symmetric matrices (14), singular values and geometric series (15).
 #
 # ## 2. Five minutes with pencil and paper
 #
@@ -217,7 +217,7 @@ show(
 #   positive features (09), and linear attention (10). What these need from other lessons you take on
 #   trust, for now.
 # - **One week**, everything, a part each day. Allow as long again for the exercises.
-# - **Six lectures.** A lecture of ninety minutes shows the figures of two lessons and one derivation
+# - **Seven lectures.** A lecture of ninety minutes shows the figures of two lessons and one derivation
 #   from each; the rest, and the exercises, are for home. What is left makes projects.
 #
 # The minutes come from the boxes.
@@ -236,7 +236,8 @@ themes = {
     "better directions": ("05", "06"),
     "attention, and its kernel": ("07", "08"),
     "positive features, linear time": ("09", "10"),
-    "left to right" + "; the Performer" * ("12" in boxes): ("11", "12"),
+    "any norm, left to right": ("11", "12"),
+    "the Performer": ("13", "14"),
 }
 lectures = {theme: [n for n in pair if n in boxes] for theme, pair in themes.items()}
 shown = [number for pair in lectures.values() for number in pair]
@@ -244,7 +245,7 @@ shown = [number for pair in lectures.values() for number in pair]
 
 def total(numbers):
     time = sum(minutes[number] for number in numbers)
-    return f"{', '.join(numbers):16} {time:4d} minutes, {time / 60:.1f} hours"
+    return f"{', '.join(numbers):18} {time:4d} minutes, {time / 60:.1f} hours"
 
 
 trust = sorted(set().union(*(before[number] for number in afternoon)) - set(afternoon))
@@ -286,13 +287,13 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 # | $\mathrm{SM}(x, y)$ | | the softmax kernel, $\exp(x^\top y)$ | 09 |
 # | $z$ | (d,) | $x + y$; in formulas for errors, also its length | 09 |
 # | $\Lambda$ | | $\exp(-(\lVert x\rVert^2 + \lVert y\rVert^2)/2)$ | 09 |
-# | $q'$, $k'$ | (L, d), (S, d) | $q\, d^{-1/4}$ and $k\, d^{-1/4}$; in lessons 08 and 09, $x$ and $y$ | 10 |
-# | $c$, $z$, $S_v$ | (m,), (m,), (m, e) | a state: maxima, sums, weighted values | 10 |
+# | $q'$, $k'$ | (L, d), (S, d) | $q\, d^{-1/4}$ and $k\, d^{-1/4}$; in lessons 08 and 09, $x$ and $y$ | 11 |
+# | $c$, $z$, $S_v$ | (m,), (m,), (m, e) | a state: maxima, sums, weighted values | 11 |
 #
 # Some letters have a second job, and the lesson says so: $K$ is a kernel or the keys, $z$ a sum of
 # vectors or a part of a state, $n$ a number of points or the width of a transformer, $p$ a number
-# of points or a degree, $S$ the number of keys or, in lesson 11, the weighted values of a state, $b$
-# phases, a shift (12) or a band (13), $c$ a constant, a centre or the maxima of a state, $D$ row sums
+# of points or a degree, $S$ the number of keys or, in lesson 12, the weighted values of a state, $b$
+# phases, a shift (14) or a band (15), $c$ a constant, a centre or the maxima of a state, $D$ row sums
 # or a power of two (06), $k$ a key, a kernel of $\delta$, or a degree.
 #
 # ## 6. Words
@@ -300,67 +301,67 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 # Each with the lesson that teaches it. All works that the lessons cite are in
 # [references.md](references.md).
 #
-# - **arithmetic intensity**: FLOPs for each byte moved. [14](14_on_the_gpu.ipynb)
+# - **arithmetic intensity**: FLOPs for each byte moved. [18](18_on_the_gpu.ipynb)
 # - **attention**: for each query, the mean of the values, weighted by how well their keys fit. [07](07_self_attention.ipynb)
 # - **bandwidth**: how far a kernel reaches. A smoother with a narrow one repeats the noise, with a wide one it takes the mean. [08](08_softmax_kernel.ipynb)
 # - **Bochner's theorem**: a continuous function of $x - y$ is a kernel exactly if it is the Fourier transform of a finite non-negative measure. [03](03_bochner_theorem.ipynb)
 # - **causal**: row $i$ sees no key after $i$. [07](07_self_attention.ipynb)
 # - **χ distribution**: that of the length of a standard normal vector in $\mathbb{R}^d$. [05](05_orthogonal_features.ipynb)
-# - **chunk**: a run of tokens that is done with one small masked product and one state. [11](11_causal_and_streaming.ipynb)
+# - **chunk**: a run of tokens that is done with one small masked product and one state. [12](12_causal_and_streaming.ipynb)
 # - **cross-attention**: queries from one sequence, keys and values from another. [07](07_self_attention.ipynb)
 # - **decoder**: a transformer with a causal mask; an *encoder* has none. [07](07_self_attention.ipynb)
 # - **direction**: a row $\omega$ of $W$. For waves it is also the frequency. [03](03_bochner_theorem.ipynb)
 # - **dual**: the problem of a support vector machine in terms of inner products alone. [01](01_polynomial_kernel.ipynb)
 # - **effective number of keys**: one over the sum of the squared weights of a query. [10](10_linear_attention.ipynb)
-# - **embedding**: a matrix whose row $i$ is the vector of token $i$. [07](07_self_attention.ipynb)
+# - **embedding**: a matrix whose row $i$ is the vector of token $i$. [a3](a3_symbols_into_vectors.ipynb)
 # - **FAVOR+**: attention by positive features with orthogonal directions, the mechanism of the Performer. [09](09_positive_features.ipynb)
 # - **feature map**: a map of points to vectors whose inner products are, or estimate, a kernel. [01](01_polynomial_kernel.ipynb)
 # - **Fourier features**: $\cos(\omega^\top x)$ and $\sin(\omega^\top x)$ for random $\omega$. [04](04_random_fourier_features.ipynb)
-# - **fusion**: several operations in one kernel of a GPU, without arrays in between. [14](14_on_the_gpu.ipynb)
+# - **fusion**: several operations in one kernel of a GPU, without arrays in between. [18](18_on_the_gpu.ipynb)
 # - **Gram matrix**: the matrix of a kernel's values at all pairs of points. [01](01_polynomial_kernel.ipynb)
 # - **Haar-distributed**: uniform over all orthogonal matrices. [05](05_orthogonal_features.ipynb)
 # - **Hadamard matrix**: entries $\pm1$, orthogonal rows. Sylvester's has a fast transform. [06](06_structured_projections.ipynb)
 # - **head**: one of several attentions side by side, each with a part of the coordinates. [07](07_self_attention.ipynb)
 # - **hyperbolic features**: positive features for $\omega$ and $-\omega$; their mean is a cosh. [09](09_positive_features.ipynb)
 # - **kernel**: a symmetric function of two points whose Gram matrices have no negative eigenvalue. [02](02_positive_definite_kernels.ipynb)
-# - **kernel of a GPU**: a function that runs over an array in many threads; no kernel of lesson 02. [14](14_on_the_gpu.ipynb)
+# - **kernel of a GPU**: a function that runs over an array in many threads; no kernel of lesson 02. [18](18_on_the_gpu.ipynb)
 # - **kernel smoother**: a mean of observations, weighted by a kernel. Attention is one. [08](08_softmax_kernel.ipynb)
 # - **kernel trick**: to compute inner products of features without the features. [01](01_polynomial_kernel.ipynb)
-# - **KV cache**: all keys and values so far, kept while exact attention writes. [11](11_causal_and_streaming.ipynb)
-# - **launch**: to put a kernel into the queue of a GPU, the *stream*. [14](14_on_the_gpu.ipynb)
+# - **KV cache**: all keys and values so far, kept while exact attention writes. [12](12_causal_and_streaming.ipynb)
+# - **launch**: to put a kernel into the queue of a GPU, the *stream*. [18](18_on_the_gpu.ipynb)
 # - **layer norm**: each token's vector brought to mean 0 and variance 1 over its coordinates. [07](07_self_attention.ipynb)
 # - **linear attention**: attention by features, the sums over the keys taken first. [10](10_linear_attention.ipynb)
 # - **mask**: what says which keys count for which queries. [07](07_self_attention.ipynb)
-# - **merge**: to make one state of two over different keys. [11](11_causal_and_streaming.ipynb)
+# - **merge**: to make one state of two over different keys. [12](12_causal_and_streaming.ipynb)
 # - **null baseline**: the error of knowing nothing: the mean of the values, or of the kernel. [08](08_softmax_kernel.ipynb)
 # - **Nystroem**: features made of kernel values at some of the data. [04](04_random_fourier_features.ipynb)
 # - **orthogonal**: at right angles. Orthogonal directions cannot all point along the same vector. [05](05_orthogonal_features.ipynb)
 # - **polynomial kernel**: $(x^\top y + c)^p$. [01](01_polynomial_kernel.ipynb)
 # - **position**: where a token stands. Attention cannot see it unless it is added. [07](07_self_attention.ipynb)
 # - **positive features**: $e^{\omega^\top x - \lVert x\rVert^2/2}$ for random $\omega$; they estimate the softmax kernel. [09](09_positive_features.ipynb)
-# - **prefix sum**: the sums of the first 1, 2, 3, … terms. [11](11_causal_and_streaming.ipynb)
+# - **prefix sum**: the sums of the first 1, 2, 3, … terms. [12](12_causal_and_streaming.ipynb)
 # - **query**: what a token looks for; its *key* is what it is found by, its *value* what it gives. [07](07_self_attention.ipynb)
 # - **rank**: of a matrix of weights from $F$ features, at most $F$. [10](10_linear_attention.ipynb)
 # - **regularised softmax**: the kernel that positive features estimate if directions have norm $\sqrt d$. [09](09_positive_features.ipynb)
-# - **relative variance**: the variance of an estimated weight over the square of the weight. [10](10_linear_attention.ipynb)
-# - **roofline**: the speed that arithmetic and memory allow at an intensity. [14](14_on_the_gpu.ipynb)
+# - **relative variance**: the variance of an estimated weight over the square of the weight. [11](11_any_norm.ipynb)
+# - **roofline**: the speed that arithmetic and memory allow at an intensity. [18](18_on_the_gpu.ipynb)
 # - **shift-invariant**: depending on $x - y$ alone. [02](02_positive_definite_kernels.ipynb)
 # - **simplex**: $d$ directions further apart than at right angles. [06](06_structured_projections.ipynb)
 # - **Sobol points**: points that fill a cube more evenly than chance. [06](06_structured_projections.ipynb)
 # - **softmax kernel**: $\exp(x^\top y)$. [02](02_positive_definite_kernels.ipynb)
 # - **SORF**: structured orthogonal random features, from Hadamard matrices and signs. [06](06_structured_projections.ipynb)
 # - **spectral density**: how the frequencies of a shift-invariant kernel are distributed. [03](03_bochner_theorem.ipynb)
-# - **state**: what is kept of all keys and values so far, in three arrays of fixed size. [11](11_causal_and_streaming.ipynb)
+# - **state**: what is kept of all keys and values so far, in three arrays of fixed size. [12](12_causal_and_streaming.ipynb)
 # - **Taylor features**: those of the softmax kernel's Taylor series, cut after some degree. [02](02_positive_definite_kernels.ipynb)
 # - **tensor power**: all products of $k$ coordinates, in every order. [02](02_positive_definite_kernels.ipynb)
-# - **TF32**: float32 factors rounded to 10 bits of mantissa in a product. [14](14_on_the_gpu.ipynb)
+# - **TF32**: float32 factors rounded to 10 bits of mantissa in a product. [18](18_on_the_gpu.ipynb)
 # - **trigonometric features**: Fourier features times $e^{\lVert x\rVert^2/2}$; they estimate the softmax kernel. [08](08_softmax_kernel.ipynb)
 # - **unbiased**: right in the mean over all draws. [04](04_random_fourier_features.ipynb)
 # - **z-score**: an error over the standard deviation that was predicted for it. [03](03_bochner_theorem.ipynb)
 #
 # ## 7. Ask the checks
 #
-# Every lesson from 01 on has exercises, in the folder `exercises` beside it: the first are in
+# Every lesson from 01 to 18 has exercises, in the folder `exercises` beside it: the first are in
 # [exercises/01_polynomial_kernel.ipynb](exercises/01_polynomial_kernel.ipynb). Under each answer
 # stands a check that you may run as often as you like. It draws inputs, looks at what your function
 # makes of them, and, if that is not right, says which slip it looks like. Here is question 3 as an

@@ -1,11 +1,10 @@
 # %% [markdown]
 # # Build a transformer from weighted sums
 #
-# > **60 minutes.** Needs: matrices, softmax, a normal distribution; lesson 02 for the kernel's view.
+# > **75 minutes.** Needs: matrices, softmax, a normal distribution; lesson 02 for the kernel's view.
 # >
-# > Afterwards you can turn text into vectors, learn embeddings by counting, write attention with
-# > queries, keys, values, heads, positions and masks, assemble a whole block, and say what an
-# > encoder sees that a decoder does not.
+# > Afterwards you can write attention with queries, keys, values, heads, positions and masks,
+# > assemble a whole block, and say what an encoder sees that a decoder does not.
 #
 # A transformer reads a sequence of tokens and gives back one vector for each. Most of what it does
 # to a token does not look at the others. One part does, *attention*, and that part is a weighted
@@ -15,6 +14,7 @@
 
 # %%
 import math
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,240 +25,39 @@ from performer_course.figures import COLORS, gram, show
 xp = get_backend()
 
 # %% [markdown]
-# ## 1. From bytes to vectors
-#
-# The text is some sentences of this course, taken out of their places. They hang together poorly,
-# but they are real English. Our *tokens* are single bytes. Large models cut text into pieces of a
-# few letters, which makes the vocabulary larger and the sequence shorter. The rest stays the same.
-
-# %%
-TEXT = """
-A straight line is the simplest way to tell two classes apart, and often it cannot. One is to
-give each point more coordinates, so that a plane succeeds where a line failed. The other is to
-notice that the method never looks at the coordinates, only at inner products, and to compute
-those directly. This lesson builds both ways, checks that they agree to rounding, and counts
-what each costs. That no line works is not a matter of tuning. So every line that has the outer
-points on one side has the inner points on the same side. Here are all three coordinates, with
-the plane. The outer ring is a loop further up the cone than the inner ring, and the plane cuts
-between the two. What does the plane look like from where we started? That is a conic section;
-here, an ellipse close to a circle. Now that inner products are cheap, does a classifier get by
-with them? The two constraints belong to the problem, though they are often left out when it is
-quoted. Each step takes the pair with the steepest slope among those that may still move, and
-when no slope is left, the maximum is reached. A plane through the origin goes through the tip
-of the cone. It can tell points apart by their direction only, and both rings have points in
-every direction. Timings differ from machine to machine; those below are from the machine that
-built this page. The kernel wins here, and at high degree by a lot. One machine gets the
-features and a linear kernel, the other gets the Gram matrix. Both solve the same dual problem,
-so up to the solver's tolerance they make the same predictions, right or wrong. This lesson
-gives the test, the four kernels that the course uses, and one function that looks like a kernel
-and is none. For finitely many points this is linear algebra. The softmax kernel is not; it is
-the one inside attention. Bright blocks on the diagonal say that digits of one kind look alike
-to the kernel. And there are rules that make new kernels from old ones. Its Taylor series is a
-sum of powers of a kernel with positive factors. What goes wrong if you use it all the same? A
-Gaussian process can get variances below zero. Sums, products, rescalings and limits of kernels
-are kernels. A test needs a tolerance that grows with the matrix. Functions can be written as
-sums of waves. Weights that are not negative and sum to one are probabilities. So a kernel is an
-average over random waves, and an average can be estimated by drawing some of them. That is the
-idea behind random features, and this lesson gets everything ready for it. This course always
-measures frequency this way. Only the frequencies move closer together. The last two are the
-same pair, read in both directions. And a kernel twice as narrow has frequencies twice as high.
-The error is random, so the honest answer is its root mean square over many draws, beside the
-prediction. Now all three kernels, in three dimensions, and two slips. The last slip is worth a
-word, since published code has it. The arch is the Epanechnikov function, a favourite for
-smoothing data. By Bochner the tent is a kernel and the arch is not. The eigenvector of the
-lowest eigenvalue is that wave, near enough. The estimate does not mind, since a cosine is
-bounded. Then each point gets a short vector of its own, and inner products of these vectors do
-the work of the kernel. For a real kernel we would like real features, and there are two ways to
-get them. The equality on the right is exact for every draw. But for a given draw the last term
-is there. Some derivations drop it inside the sum and write an equality; it holds in expectation
-only. Compare at an equal number of features, the thing that costs memory. We measure the slope
-with its confidence interval. These kernel values differ little from their mean, by the height
-of the dotted line, so answering with that mean is not bad. Random features have to beat that
-before they are of any use. At the centres, Hoeffding's inequality bounds the error of a mean of
-bounded terms. Bounds like this hold for the worst case and are loose in the usual one. The
-bound is true, and falls with nearly the right slope. And some estimates are negative, as
-printed, though the kernel never is; the pictures show them as zero. Random Fourier features do
-not see the data at all. So they can be drawn before the data arrive, they stay right as the
-data change, and they stream. At this size nothing beats the exact solution for the time. On
-small or structured data Nystroem is better, and the exact solution may be cheapest. Some
-independent directions nearly coincide, and tell us the same thing twice. If we make them point
-apart, while each one alone keeps its distribution, the estimate stays unbiased and its variance
-may fall. For independent directions the covariances are zero. In exact arithmetic that is the
-end of it. Householder's QR factorisation, in LAPACK, does not lose it at all. But the loops in
-Python are slow, and LAPACK has no reason to fail.
-"""
-tokens = np.frombuffer(" ".join(TEXT.split()).encode("ascii"), dtype=np.uint8)
-letters, ids = np.unique(tokens, return_inverse=True)  # the bytes that occur; the text as 0 … N−1
-N = len(letters)
-place = {chr(byte): i for i, byte in enumerate(letters)}
-share = np.bincount(ids) / len(ids)  # the frequency of each byte, (N,)
-print(f"{len(ids):,d} bytes, of which N = {N} are different; the first: {ids[:12]}")
-
-# %% [markdown]
-# A number such as 32 says which byte it is, but not what it is like. Token 33 is no better than
-# token 32. The simplest vector that treats all tokens alike is *one-hot*: token $i$ becomes
-# $e_i \in \mathbb{R}^N$, with a 1 in place $i$ and 0 elsewhere. Then for $i \ne j$
-#
-# $$\|e_i - e_j\|^2 = \|e_i\|^2 + \|e_j\|^2 - 2\, e_i^\top e_j = 1 + 1 - 0 = 2 ,$$
-#
-# so any two tokens are at the distance $\sqrt2$: *run* is as far from *running* as from *poetry*.
-# And the vectors are as long as the vocabulary. Both are mended by a matrix $E$ of shape $(N, n)$,
-# the *embedding*, whose row $i$ is the vector of token $i$. It acts on a one-hot row from the
-# right, $e_i^\top E = E_i$. All products but one are with a zero, so nobody multiplies: it is a
-# lookup.
-
-# %%
-one_hot = xp.asarray(np.eye(N)[ids[:12]])  # (12, N)
-E = xp.asarray(np.random.default_rng(0).normal(size=(N, 16)))  # (N, n), random so far
-product = one_hot @ E  # (12, n)
-lookup = xp.take(E, xp.asarray(ids[:12]), axis=0)  # (12, n)
-apart = np.linalg.norm(np.eye(N)[:, None] - np.eye(N)[None], axis=-1)[~np.eye(N, dtype=bool)]
-print(f"all distances √2: {np.allclose(apart, 2**0.5)}")
-print(f"one-hot times E = rows of E: {np.allclose(to_host(product), to_host(lookup))}")
-print(f"multiplications for one token: {N * 16} by the product, none by the lookup")
-
-# %% [markdown]
-# ## 2. Learn an embedding by counting
-#
-# Where do the values of $E$ come from? In a transformer they are trained with all the rest (lesson
-# 15). But an older idea needs counting only: tokens are alike if they have like neighbours. Let
-# $C_{ab}$ count how often byte $a$ has the neighbour $b$, where $b$ stands for a byte *and* one of
-# four places, two back and two ahead. So $C$ has shape $(N, 4N)$. From counts to probabilities
-# $p(a, b) = C_{ab} / \sum C$, with row sums $p(a)$ and column sums $p(b)$, and then to
-#
-# $$M_{ab} = \max\Bigl(0,\; \ln \frac{p(a, b)}{p(a)\, p(b)} \Bigr) ,$$
-#
-# the *positive pointwise mutual information*: how many times more often than by chance, as a
-# logarithm, with everything below chance set to zero (a pair that never occurs would give
-# $-\infty$). Last, keep $n$ dimensions. The best matrix of rank $n$, in squared error, is the
-# truncated SVD, $M \approx U_n S_n V_n^\top$ with $U_n$ $(N, n)$ and $S_n$ $(n, n)$ diagonal. Its
-# left half, with the singular values shared out between the sides, is the embedding: $E = U_n
-# S_n^{1/2}$.
+# The text is some sentences of this course, taken out of their places. Our *tokens* are single bytes,
+# numbered from 0 to $N - 1$, and each has a vector of 16 numbers, its row in the *embedding*. Appendix
+# [a3](a3_symbols_into_vectors.ipynb) learns it by counting which bytes stand near which, so that bytes
+# with like neighbours get like vectors. The next cell does the same, and you need not read its code.
 
 
-# %%
-def counts(ids, N, offsets=(-2, -1, 1, 2)):
-    """How often byte a has byte b at each offset: (N, 4N)."""
-    C = np.zeros((len(offsets), N, N))
-    for table, offset in zip(C, offsets, strict=True):
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def embed(ids, N, n):
+    """Counts of neighbours, positive pointwise mutual information, truncated SVD: (N, n)."""
+    C = np.zeros((4, N, N))  # for the places two back, one back, one ahead, two ahead
+    for table, offset in zip(C, (-2, -1, 1, 2), strict=True):
         here, there = (ids[:-offset], ids[offset:]) if offset > 0 else (ids[-offset:], ids[:offset])
         np.add.at(table, (here, there), 1)
-    return np.concatenate(C, axis=1)
-
-
-def embed(C, n):
-    """Positive pointwise mutual information, then a truncated SVD: (N, n)."""
-    p = C / C.sum()
+    p = np.concatenate(C, axis=1) / C.sum()
     chance = p.sum(axis=1, keepdims=True) * p.sum(axis=0)
     ratio = np.divide(p, chance, out=np.ones_like(p), where=p > 0)
-    M = np.log(np.maximum(ratio, 1))  # (N, 4N)
-    U, S, _ = np.linalg.svd(M, full_matrices=False)
+    U, S, _ = np.linalg.svd(np.log(np.maximum(ratio, 1)), full_matrices=False)
     U = U * np.sign(U.sum(axis=0))  # the sign of a column is free: let its sum be positive
     return U[:, :n] * np.sqrt(S[:n])
 
 
-def cosines(E):
-    """The cosine of the angle between any two rows: (N, N)."""
-    unit = E / np.linalg.norm(E, axis=1, keepdims=True)
-    return unit @ unit.T
-
-
-C = counts(ids, N)
-learnt = embed(C, 16)
-vowels, consonants = "aeiou", "tnsrhldcmfwgpyvbk"
-order = [place[c] for c in vowels + consonants]
-K = cosines(learnt)[np.ix_(order, order)]
-np.fill_diagonal(K, 0)  # 1 by definition; left out so that the rest is seen
-v = len(vowels)
-means = K[:v, :v].sum() / (v * (v - 1)), K[:v, v:].mean()
-fig, ax = plt.subplots(figsize=(7, 6))
-fig.colorbar(gram(ax, K), ax=ax, shrink=0.8, label="cosine")
-ax.set_xticks(range(len(order)), vowels + consonants)
-ax.set_yticks(range(len(order)), vowels + consonants)
-ax.set(xlabel="byte", ylabel="byte")
-show(
-    fig,
-    alt="Cosines between the embeddings of 22 letters, the vowels first, the diagonal left out. The "
-    f"mean is {means[0]:.2f} between two vowels and {means[1]:.2f} between a vowel and a consonant.",
-)
+text = Path("data/sentences.txt").read_text(encoding="ascii")
+tokens = np.frombuffer(" ".join(text.split()).encode("ascii"), dtype=np.uint8)
+letters, ids = np.unique(tokens, return_inverse=True)  # the bytes that occur; the text as 0 … N−1
+N = len(letters)
+place = {chr(byte): i for i, byte in enumerate(letters)}
+share = np.bincount(ids) / len(ids)  # the frequency of each byte, (N,)
+learnt = embed(ids, N, 16)
 
 # %% [markdown]
-# Nobody told the counts what a vowel is. To see whether the picture is more than luck, we ask for
-# the nearest lower-case neighbour of each vowel, beside two baselines that know nothing of
-# neighbours: a random embedding, and the byte of the most similar frequency.
-
-# %%
-lower = [c for c in place if c.islower()]
-
-
-def nearest(similarity, letter, among):
-    """The byte of `among`, other than `letter`, most similar to it."""
-    return max((c for c in among if c != letter), key=lambda c: similarity[place[letter], place[c]])
-
-
-similar_share = -np.abs(share[:, None] - share[None])
-hits = np.mean(
-    [
-        sum(nearest(cosines(table), c, lower) in vowels for c in vowels)
-        for table in np.random.default_rng(1).normal(size=(300, N, 16))
-    ]
-)
-print("nearest to   " + "  ".join(vowels) + "   vowels among them")
-for name, similarity in (("learnt", cosines(learnt)), ("frequency", similar_share)):
-    found = [nearest(similarity, c, lower) for c in vowels]
-    print(f"{name:12} {'  '.join(found)}   {sum(c in vowels for c in found)} of 5")
-print(f"{'random':12} (mean of 300 draws)  {hits:.2f} of 5")
-
-# %% [markdown]
-# Four vowels of five have a vowel as their nearest neighbour. With no knowledge at all it would be
-# less than one.
+# ## 1. A weighted sum
 #
-# **Differences.** Word embeddings are famous for *king − man + woman ≈ queen* (Mikolov et al.,
-# 2013): the step from *man* to *king* is nearly the step from *woman* to *queen*. Bytes have such
-# a step, too: from `t` to `T`, that is, to the start of a sentence. If it is the same for all
-# letters, then $E_\mathtt{T} - E_\mathtt{t} + E_\mathtt{w}$ should be near $E_\mathtt{W}$. As
-# usual the three bytes of the question are not allowed as answers. We try all pairs of capitals
-# that occur at least four times, for several $n$, beside the nearest neighbour of `w` alone (no
-# step at all) and chance.
-
-
-# %%
-def analogies(E, capitals, step=True, excluded=True):
-    """The share of T − t + w → W that come out right, over all pairs of capitals."""
-    unit = E / np.linalg.norm(E, axis=1, keepdims=True)
-    right = []
-    for A in capitals:
-        for B in (c for c in capitals if c != A):
-            a, b = place[A.lower()], place[B.lower()]
-            closeness = unit @ (E[b] + (E[place[A]] - E[a] if step else 0))
-            if excluded:
-                closeness[[place[A], a, b]] = -np.inf
-            right.append(int(np.argmax(closeness)) == place[B])
-    return np.mean(right)
-
-
-occurs = {c: round(share[place[c]] * len(ids)) for c in place if c.isupper()}
-capitals = [c for c, times in occurs.items() if times >= 4]
-print("capitals and how often they occur:", ", ".join(f"{c} {occurs[c]}" for c in capitals))
-print(f"{len(capitals) * (len(capitals) - 1)} questions; right by chance: {1 / (N - 3):.3f}")
-print("   n   right   without the step   with the question's bytes allowed")
-for n in (2, 4, 8, 16, 32):
-    E_n = embed(C, n)
-    alone, allowed = analogies(E_n, capitals, step=False), analogies(E_n, capitals, excluded=False)
-    print(f"{n:4d}   {analogies(E_n, capitals):5.2f}   {alone:16.2f}   {allowed:33.2f}")
-
-# %% [markdown]
-# For $n = 2$, $8$ and $16$ the step helps: more answers are right than by chance, and more than
-# without it. For $n = 4$ it is no better than chance. It is far from a law. The text is small, most
-# capitals occur a handful of times, and at $n = 32$ the nearest neighbour alone does better, so who
-# tries only one $n$ may conclude what they like. The last column shows how much hangs on the rule:
-# allow the bytes of the question, and never more, mostly fewer answers come out right. The
-# celebrated examples come from billions of words, and they, too, owe something to the rule and to
-# who was near anyway (Linzen, 2016).
-#
-# ## 3. A weighted sum
-#
-# Now a sequence: tokens with vectors $x_1, \dots, x_L \in \mathbb{R}^n$, as rows of $x$ of shape
+# Take a sequence: tokens with vectors $x_1, \dots, x_L \in \mathbb{R}^n$, as rows of $x$ of shape
 # $(L, n)$. The vector of a byte is the same wherever it stands. We want vectors that know
 # their surroundings. Basic *self-attention* has no parameters at all. Each output is a mean of
 # all inputs, weighted by how similar they are:
@@ -315,7 +114,7 @@ show(
 # as for `h`, it takes nearly the plain mean. It can do nothing else. It has nothing to learn, and
 # among vectors of one length none is more similar to $x_i$ than $x_i$ itself.
 #
-# ## 4. Queries, keys, values
+# ## 2. Queries, keys, values
 #
 # Each $x_i$ plays three parts in that sum. It asks (first index of $w$), it is asked (second
 # index), and it is what gets summed. Give each part a matrix of its own, $W_q, W_k$ of shape
@@ -391,7 +190,7 @@ found = to_host(attention.softmax_attention(q, k, v))
 print(f"five lines = the package: {np.allclose(to_host(textbook(q, k, v)), found)}")
 
 # %% [markdown]
-# ## 5. Several heads
+# ## 3. Several heads
 #
 # One softmax makes one mean. A token may need several things at a time: the start of its word, the
 # last verb. So cut $q$, $k$ and $v$ into $h$ parts of width $d = n/h$, let each part attend by
@@ -412,7 +211,7 @@ one_head = to_host(attention.softmax_attention(q, k, v))
 print(f"the same as one wide head: {np.allclose(to_host(joined), one_head)}")
 
 # %% [markdown]
-# ## 6. Order, and how to see it
+# ## 4. Order, and how to see it
 #
 # A sum does not know the order of its terms. Let $P$ be a permutation matrix, so that $Px$ has the
 # tokens of $x$ in another order. Then $q, k, v$ become $Pq, Pk, Pv$, the logits become
@@ -443,7 +242,7 @@ place_table = transformer.positions(x)  # (L, n)
 
 
 def attend(x):
-    """Attention with the matrices of section 4."""
+    """Attention with the matrices of section 2."""
     return to_host(attention.softmax_attention(x @ W_q, x @ W_k, x @ W_v))
 
 
@@ -479,7 +278,7 @@ show(
 
 # %% [markdown]
 # What heads can do with that. We build two by hand, no training. Head A compares embeddings, here
-# the one-hot ones: it finds copies of a byte. Head B compares positions, and its query matrix is
+# *one-hot* ones, with a 1 in the place of the token and 0 elsewhere: it finds copies of a byte. Head B compares positions, and its query matrix is
 # the rotation $R$ by one step *back*. Write $t_p \in \mathbb{R}^n$ for the vector of position $p$,
 # as a row: $q_p = t_p R = t_{p-1}$. So it finds the byte before. Both are sharpened by a factor, as
 # training would do.
@@ -519,7 +318,7 @@ show(
 # The first byte has none before it. Its row must still add up to 1, so it looks at the nearest
 # thing there is, itself.
 #
-# ## 7. Masks
+# ## 5. Masks
 #
 # Some keys must not be seen. There are two reasons, and they are independent of each other.
 #
@@ -576,7 +375,7 @@ print(f"the mean of ones is 1 with key_mask: {np.allclose(to_host(masked), 1)}")
 print(f"with zeros put into v alone it is {to_host(only_v).mean():.3f}")
 
 # %% [markdown]
-# ## 8. The rest of a block
+# ## 6. The rest of a block
 #
 # **Layer norm.** Take each row of $x$ by itself, subtract the mean over its $n$ entries and divide
 # by their standard deviation; then a gain and a shift for each coordinate,
@@ -692,7 +491,7 @@ show(
 )
 
 # %% [markdown]
-# ## 9. Encoder and decoder
+# ## 7. Encoder and decoder
 #
 # Now all of it: look up the tokens (times $\sqrt n$, so that entries have size 1), add positions,
 # pass the blocks, norm once more, and compare with each row of the embedding again to get
@@ -777,7 +576,7 @@ print(f"{L} queries, 9 keys → {tuple(crossed.shape)}")
 # %% [markdown]
 # **How good is it, untrained?** The scale to know is the mean loss $-\ln P(\text{next byte})$, in
 # nats. A uniform guess has $\ln N$. The frequencies of the bytes alone, with no look at what came
-# before, have the entropy $-\sum p \ln p$. A trained model has to beat both (lesson 15).
+# before, have the entropy $-\sum p \ln p$. A trained model has to beat both.
 
 # %%
 windows = ids[: 64 * 65].reshape(64, 65)  # 64 pieces of 64 bytes and the byte after
@@ -796,7 +595,7 @@ print(f"the probability that it gives to the byte it has just read: {again:.2f}"
 # %% [markdown]
 # **How many parameters?** Four matrices $(n, n)$ and two of $4n^2$: $12 n^2$ a block, plus the
 # norms and the embedding $N n$. Not counted are the random directions `"W"`, $m$ for each block,
-# which are not trained. They are for `Config(attention="favor")`, the Performer of lesson 12,
+# which are not trained. They are for `Config(attention="favor")`, the Performer of lesson 13,
 # which runs with the *same* trained parameters.
 #
 # One of the slides this course grew from has the title GPT/GPT-2 over a text about BERT: encoder
@@ -817,8 +616,6 @@ print(f"favor runs with the same parameters: {tuple(approximate.shape)}")
 # %% [markdown]
 # ## Take away
 #
-# - One-hot vectors are all $\sqrt2$ apart. An embedding is a lookup, and even counts give one where
-#   similar tokens are near.
 # - Attention is a weighted mean, $\operatorname{softmax}(qk^\top / \sqrt d)\, v$. The $\sqrt d$
 #   keeps the logits' variance at 1. It commutes with permutations; positions are added so that
 #   order is seen.
@@ -833,7 +630,6 @@ print(f"favor runs with the same parameters: {tuple(approximate.shape)}")
 # - A softmax must look somewhere. A row that finds nothing still gets a mean of something.
 # - Sinusoidal positions can be written down for any length, but a model has learnt only those it
 #   saw.
-# - Embeddings know what the text knows, and a few sightings of a token are not much.
 #
 # ## Exercises
 #
@@ -843,10 +639,6 @@ print(f"favor runs with the same parameters: {tuple(approximate.shape)}")
 # ## Further reading
 #
 # - [Vaswani et al. (2017)](references.md#vaswani-2017). The transformer.
-# - [Levy & Goldberg (2014)](references.md#levy-2014). Why counting and training come to much the
-#   same.
-# - [Mikolov et al. (2013)](references.md#mikolov-2013). King, man, woman.
-# - [Linzen (2016)](references.md#linzen-2016). What the analogies owe to their rule.
 # - [Ba et al. (2016)](references.md#ba-2016). Layer norm.
 # - [Xiong et al. (2020)](references.md#xiong-2020). Norms first.
 # - [Devlin et al. (2019)](references.md#devlin-2019). BERT.

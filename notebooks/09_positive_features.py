@@ -251,7 +251,7 @@ print(f"largest ‖ω‖²/2 of these directions: {largest:.1f}; float32 overflo
 # %% [markdown]
 # With logarithms the error does not know how long $x$ is. Softmax needs only ratios of kernel
 # values, so large numbers may stay in the exponent to the end, as in `attention.favor_attention`
-# (lesson 10).
+# (lesson 11).
 #
 # ## 4. Three errors, derived
 #
@@ -731,7 +731,7 @@ for T, predicted, found in zip(scales, half, curves["positive"], strict=False):
     print(f"T = {T:5g}: half the relative variance over T⁴ {predicted:.2f}, measured {found:.2f}")
 
 # %% [markdown]
-# Lesson 10 derives this.
+# Lesson 11 derives this.
 #
 # Do more features help at $T = 1$? The positive estimate is consistent, so its error goes to zero
 # in the end. Fixed norms go to the attention of SMREG instead, which we can compute:

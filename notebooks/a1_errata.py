@@ -721,7 +721,7 @@ holds("004.8", gap(permuted, rows[order]) < 1e-12 and invariant)
 # Layer norm looks at one token and all its coordinates. One coordinate over all examples is batch
 # norm. Taught in lesson [07](07_self_attention.ipynb).
 #
-# ## Lesson 08
+# ## Lesson 08 and appendix a2
 #
 # ### E000.3 · A figure of lengths
 #
@@ -878,7 +878,8 @@ holds("000.4", all(loses) and close["right, orthogonal"] < 0.1)
 # %% [markdown]
 # (Single draws of such errors scatter widely, so do not read more than one digit. And "passes below
 # mean($V$)" is no praise by itself: the shipped orthogonal rows of the first figure do so at $m = 192$,
-# and rise again. Lesson [08](08_softmax_kernel.ipynb) draws all of it.)
+# and rise again. Appendix [a2](a2_a_published_figure.ipynb)
+# draws all of it.)
 #
 # ### I002.2a · What diverges
 #
@@ -1213,7 +1214,7 @@ holds("004.5b", ranks == [8, 15, 22])
 # %% [markdown]
 # Taught in lesson [10](10_linear_attention.ipynb).
 #
-# ## Lesson 12
+# ## Lesson 13
 #
 # ### E002.3 · A listing of FAVOR+
 #
@@ -1370,9 +1371,9 @@ holds("003.6", bias[256] < 0.01 and means[256].std(axis=0).max() < 0.1 and z < 5
 # is wrong there (the note replaces an attention that has it, E002.3c); it is not the attention of the
 # paper that it names. It dates that paper, "Attention is all you need", to 2016; it appeared in 2017.
 # Its Proposition 1 and its final error are right. Taught in lessons [08](08_softmax_kernel.ipynb),
-# [09](09_positive_features.ipynb) and [12](12_performer.ipynb).
+# [09](09_positive_features.ipynb) and [13](13_performer.ipynb).
 #
-# ## Lesson 13
+# ## Lesson 15
 #
 # ### E004.6 · Zeros that are not masked
 #
@@ -1437,7 +1438,7 @@ show(
 # **I004.10.** The slides say of well-separated points that the rows of $A$ are constant, and $A$ of low
 # rank, "after excluding a banded matrix". That is true block by block: the block of two well-separated
 # groups has low rank. There are many such blocks, each with a rank of its own, and taking out a band
-# does not leave a low rank. Taught in lesson [13](13_near_and_far.ipynb), which counts it.
+# does not leave a low rank. Taught in lesson [15](15_near_and_far.ipynb), which counts it.
 #
 # ## Errors in the list of errors
 #
@@ -1479,8 +1480,8 @@ for name, matrix in (("R", R), ("Q", Q)):
 # |---|---|---|
 # | 000.1 | drop the factor $2\pi$ | [03](03_bochner_theorem.ipynb) |
 # | 000.2 | lengths $\chi_d$, not $\sqrt{d/m}$ | [05](05_orthogonal_features.ipynb) |
-# | 000.3 | the figure shows bandwidth, not orthogonality | [08](08_softmax_kernel.ipynb) |
-# | 000.4 | every right estimator loses to mean($V$) there | [08](08_softmax_kernel.ipynb) |
+# | 000.3 | the figure shows bandwidth, not orthogonality | [a2](a2_a_published_figure.ipynb) |
+# | 000.4 | every right estimator loses to mean($V$) there | [a2](a2_a_published_figure.ipynb) |
 # | 000.6a | $\omega \in \mathbb{R}^d$, and $m$ of them | [04](04_random_fourier_features.ipynb) |
 # | 000.6b | the map goes from $\mathbb{R}^d$ up to $\mathbb{R}^R$ | [04](04_random_fourier_features.ipynb) |
 # | 000.7a | the mean over $m$ directions | [04](04_random_fourier_features.ipynb) |
@@ -1497,8 +1498,8 @@ for name, matrix in (("R", R), ("Q", Q)):
 # | 002.3a | blocks for $m > d$ | [05](05_orthogonal_features.ipynb) |
 # | 002.3b | signs | [05](05_orthogonal_features.ipynb) |
 # | 002.3c | $d^{-1/4}$ on queries and keys | [08](08_softmax_kernel.ipynb) |
-# | 002.3d | logarithms, with a maximum for each feature | [10](10_linear_attention.ipynb) |
-# | 002.3e | hand the directions over | [12](12_performer.ipynb) |
+# | 002.3d | logarithms, with a maximum for each feature | [11](11_any_norm.ipynb) |
+# | 002.3e | hand the directions over | [13](13_performer.ipynb) |
 # | 002.4 | $L r$ dominates | [10](10_linear_attention.ipynb) |
 # | 002.5 | authors, title and venue | [09](09_positive_features.ipynb) |
 # | 003.1 | Bochner: positive definite iff a non-negative transform | [03](03_bochner_theorem.ipynb) |
@@ -1507,7 +1508,7 @@ for name, matrix in (("R", R), ("Q", Q)):
 # | 003.4 | tensor powers | [02](02_positive_definite_kernels.ipynb) |
 # | 003.5a | the square of the sum | [09](09_positive_features.ipynb) |
 # | 003.5b | a value of a kernel is a number | [02](02_positive_definite_kernels.ipynb) |
-# | 003.6 | the ratio is biased, and the algorithm takes one draw | [12](12_performer.ipynb) |
+# | 003.6 | the ratio is biased, and the algorithm takes one draw | [13](13_performer.ipynb) |
 # | 004.1 | $-\frac12$ in the exponent | [02](02_positive_definite_kernels.ipynb) |
 # | 004.2a | $+\,i$ | [03](03_bochner_theorem.ipynb) |
 # | 004.2b | $+\,i\sin$; it vanishes in the mean, where $k$ is real | [03](03_bochner_theorem.ipynb) |
@@ -1517,7 +1518,7 @@ for name, matrix in (("R", R), ("Q", Q)):
 # | 004.4c | cosine and sine have $2R$ features | [04](04_random_fourier_features.ipynb) |
 # | 004.5a | $\varphi(Q)(\varphi(K)^\top\mathbf{1})$ | [10](10_linear_attention.ipynb) |
 # | 004.5b | rank up to $r(F - 1) + 1$ | [10](10_linear_attention.ipynb) |
-# | 004.6 | $-\infty$ outside the band | [13](13_near_and_far.ipynb) |
+# | 004.6 | $-\infty$ outside the band | [15](15_near_and_far.ipynb) |
 # | 004.8 | equivariant | [07](07_self_attention.ipynb) |
 
 # %%

@@ -12,10 +12,18 @@ from scipy.linalg import block_diag
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from performer_course import attention, features, kernels, near_far, projections, theory
+from performer_course import (
+    attention,
+    features,
+    kernels,
+    near_far,
+    projections,
+    theory,
+    transformer,
+)
 from tools.notebooks import NOTEBOOKS, read
 
-LESSON_14 = {"FLOP/s": 66.9e12, "bytes/s": 3.35e12}  # the peaks of an H100 there, float32
+LESSON_18 = {"FLOP/s": 66.9e12, "bytes/s": 3.35e12}  # the peaks of an H100 there, float32
 
 
 def solution(lesson):
@@ -397,22 +405,44 @@ def test_10_a_key_three_times_with_its_value_counts_three_and_a_masked_one_nothi
         np.testing.assert_allclose(near, masked, rtol=0, atol=2 * least + 1e-14)
 
 
-def test_10_without_the_norm_of_the_keys_long_keys_win():
+# 11
+
+
+def without_norm(x, W):
+    """Positive features whose factor e^(−‖x‖²/2) was forgotten."""
+    return np.exp(x @ W.T)
+
+
+def test_11_without_the_norm_of_the_queries_nothing_changes():
+    rng = np.random.default_rng(1)
+    x, y, v = rng.normal(size=(3, 6, 4))
+    W = rng.normal(size=(9, 4))
+    phi_k = features.positive(y, W)
+    right = attention.linear_attention(features.positive(x, W), phi_k, v)
+    forgotten = attention.linear_attention(without_norm(x, W), phi_k, v)
+    np.testing.assert_allclose(forgotten, right, rtol=1e-12)
+    assert states("11", "so it cancels, and nothing changes")
+
+
+def test_11_without_the_norm_of_the_keys_long_keys_win():
     rng, d = np.random.default_rng(1), 4
     q, k, v = rng.normal(size=(3, 6, d))
     W = rng.normal(size=(9, d))
     x, y = q * d**-0.25, k * d**-0.25
-    forgotten = attention.linear_attention(np.exp(x @ W.T), np.exp(y @ W.T), v)
+    forgotten = attention.linear_attention(without_norm(x, W), without_norm(y, W), v)
     half = (y**2).sum(axis=1, keepdims=True) / 2
     phi_k = np.exp(half) * features.positive(y, W)
     factor = attention.linear_attention(features.positive(x, W), phi_k, v)
     np.testing.assert_allclose(forgotten, factor, rtol=1e-12)
+    assert states(
+        "11", "$c_j = e^{\\|k_j'\\|^2/2}$", "$\\|k_j'\\|^2/2$ added to the logits of key $j$"
+    )
 
 
-# 11
+# 12
 
 
-def test_11_a_quarter_needs_the_merged_states_before_it_and_no_more():
+def test_12_a_quarter_needs_the_merged_states_before_it_and_no_more():
     rng, L, d, e, m = np.random.default_rng(0), 16, 4, 3, 8
     q, k, v = (rng.normal(size=(L, width)) for width in (d, d, e))
     W = rng.normal(size=(m, d))
@@ -431,15 +461,34 @@ def test_11_a_quarter_needs_the_merged_states_before_it_and_no_more():
     np.testing.assert_allclose(np.concatenate(rows), whole, rtol=1e-10)
 
 
-def test_11_a_state_is_smaller_than_a_cache_from_the_stated_token_on():
+def test_12_a_state_is_smaller_than_a_cache_from_the_stated_token_on():
     m, e, d = 256, 64, 64
     numbers = m * (e + 2)
     longer = numbers // (d + e) + 1  # the first length whose cache holds more
     assert (longer - 1) * (d + e) <= numbers < longer * (d + e)
-    assert states("11", f"that is {numbers:,}.", f"from the {longer}rd token on")
+    assert states("12", f"that is {numbers:,}.", f"from the {longer}rd token on")
 
 
-# 12
+# 13
+
+
+def test_13_equal_heads_err_twice_as_far_in_squares_if_they_share_directions():
+    rng, N, m, d = np.random.default_rng(0), 4000, 8, 3
+    q, k, v = 0.7 * rng.normal(size=(3, 5, d))
+    one, other = (
+        np.stack([attention.favor_attention(q, k, v, W) for W in rng.normal(size=(N, m, d))])
+        for _ in range(2)
+    )
+    spread = one.var(axis=0).sum()
+    assert (one + one).var(axis=0).sum() / spread == pytest.approx(4)
+    assert (one + other).var(axis=0).sum() / spread == pytest.approx(2, rel=0.1)  # 4 √(2/N)
+    assert states("13", "the sum is 4 times that of one head", "of their own it is 2 times")
+    kept = transformer.init(rng, transformer.Config(9, 8, 4, 1, attention="favor", m=m))["W"]
+    assert kept.shape == (1, m, 2)  # one set for all heads: m d numbers a block
+    assert states("13", "$h\\,m\\,d$ numbers for $h$ heads in place of $m\\,d$")
+
+
+# 14
 
 
 def two_groups(rng, d=4, n=12):
@@ -449,7 +498,7 @@ def two_groups(rng, d=4, n=12):
     return q, means[groups] + 0.3 * rng.normal(size=(n, d)), groups
 
 
-def test_12_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
+def test_14_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
     rng = np.random.default_rng(0)
     x, y, groups = two_groups(rng)  # scaled queries and keys
     v, W = rng.normal(size=(len(y), 3)), rng.normal(size=(40_000, 4))
@@ -467,10 +516,10 @@ def test_12_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
     rows = np.concatenate([factor[:, g, None] * features.positive(x, W) for g in (0, 1)], axis=1)
     together = attention.linear_attention(rows, block_diag(*parts), v)
     np.testing.assert_allclose(together, weights @ v, rtol=1e-9)
-    assert states("12", "That is attention with $2m$ features")
+    assert states("14", "That is attention with $2m$ features")
 
 
-def test_12_the_exponent_falls_by_what_the_groups_lie_apart():
+def test_14_the_exponent_falls_by_what_the_groups_lie_apart():
     x, y, groups = two_groups(np.random.default_rng(1))
     means = np.stack([y[groups == g].mean(axis=0) for g in (0, 1)])
     p = np.bincount(groups) / len(groups)
@@ -480,16 +529,16 @@ def test_12_the_exponent_falls_by_what_the_groups_lie_apart():
 
     fall = exponent(y.mean(axis=0)) - exponent(means[groups])
     assert fall == pytest.approx(p[0] * p[1] * ((means[0] - means[1]) ** 2).sum())
-    assert states("12", "$p_1 p_2 \\|\\bar k'_1 - \\bar k'_2\\|^2$")
+    assert states("14", "$p_1 p_2 \\|\\bar k'_1 - \\bar k'_2\\|^2$")
 
 
-# 13
+# 15
 
 
-def test_13_bands_reach_as_far_as_they_are_wide_together_and_copy_each_token():
+def test_15_bands_reach_as_far_as_they_are_wide_together_and_copy_each_token():
     L, band = 512, 8
     layers = L // 2 // band
-    assert states("13", f"{layers} for the lesson's $L = {L}$ and $b = {band}$")
+    assert states("15", f"{layers} for the lesson's $L = {L}$ and $b = {band}$")
     angle = 2 * np.pi * np.arange(L)[:, None] / L
     k = np.hstack([np.cos(angle), np.sin(angle)])
     q = 1e6 * np.roll(k, band, axis=0)  # each row looks for the token `band` before it
@@ -504,7 +553,7 @@ def test_13_bands_reach_as_far_as_they_are_wide_together_and_copy_each_token():
     after = [v]
     for _ in range(layers):
         after.append(near_far.near_field(q, k, after[-1], band))
-    assert states("13", f"the band after its {layers} layers")
+    assert states("15", f"the band after its {layers} layers")
     np.testing.assert_allclose(after[-1], np.tile(v[token], (L, 1)), rtol=1e-12)
     assert np.abs(after[-2][0] - v[token]).max() > 0.1  # one layer less, and row 0 lacks it
 
@@ -512,7 +561,7 @@ def test_13_bands_reach_as_far_as_they_are_wide_together_and_copy_each_token():
     assert (np.flatnonzero(reach[20]) == np.arange(20 - 15, 20 + 16)).all()
 
 
-def test_13_a_far_field_copies_one_token_and_not_each():
+def test_15_a_far_field_copies_one_token_and_not_each():
     rng, L, F = np.random.default_rng(0), 32, 6
     v = rng.normal(size=(L, 3))
     phi_k = np.tile([0.0, 1.0], (L, 1))
@@ -523,7 +572,7 @@ def test_13_a_far_field_copies_one_token_and_not_each():
     mean = attention.linear_attention(every, phi_k, v)  # the keys do not suffice
     np.testing.assert_allclose(mean, np.tile(v.mean(axis=0), (L, 1)), rtol=1e-12)
     assert np.abs(mean - v[5]).max() > 0.5
-    assert states("13", "and the queries have that feature alone")
+    assert states("15", "and the queries have that feature alone")
     copy = np.eye(L // 2)  # the later half looks at the earlier one
     phi_q, phi_k = rng.uniform(size=(2, L // 2, F))
     far = attention.linear_attention(phi_q, phi_k, np.eye(L // 2))
@@ -531,10 +580,10 @@ def test_13_a_far_field_copies_one_token_and_not_each():
     assert np.linalg.matrix_rank(far) == F
     assert ((copy - far) ** 2).sum() > L // 2 - F
     assert ((copy - u[:, :F] * s[:F] @ vt[:F]) ** 2).sum() == pytest.approx(L // 2 - F)
-    assert states("13", "at least $L/2 - F$ in squared Frobenius norm, of $L/2$")
+    assert states("15", "at least $L/2 - F$ in squared Frobenius norm, of $L/2$")
 
 
-# 14
+# 18
 
 
 def intensity(heads, m=256, d=64, tokens=1, token_bytes=0):
@@ -545,16 +594,16 @@ def intensity(heads, m=256, d=64, tokens=1, token_bytes=0):
 
 def enough_tokens(**counted):
     """The first number of tokens for which many heads lie under the flat roof."""
-    ridge = LESSON_14["FLOP/s"] / LESSON_14["bytes/s"]
+    ridge = LESSON_18["FLOP/s"] / LESSON_18["bytes/s"]
     return next(T for T in range(1, 1000) if intensity(10**6, tokens=T, **counted) >= ridge)
 
 
-def test_14_only_several_tokens_at_once_change_the_intensity_much():
+def test_18_only_several_tokens_at_once_change_the_intensity_much():
     exercise = {}
-    for cell in solution("14"):
+    for cell in solution("18"):
         if cell.cell_type == "code" and not cell.source.startswith("checks."):
             exec(cell.source, exercise)
-    rates = LESSON_14["FLOP/s"], LESSON_14["bytes/s"]
+    rates = LESSON_18["FLOP/s"], LESSON_18["bytes/s"]
     for heads, m in [(1, 64), (8, 256), (1000, 256)]:
         _, found = exercise["decoding_roof"](heads, m, 64, 64, 4, *rates)
         assert found == pytest.approx(intensity(heads, m))
@@ -563,23 +612,23 @@ def test_14_only_several_tokens_at_once_change_the_intensity_much():
     assert intensity(8) < intensity(64) < 9 / 8
     assert intensity(10**6) == pytest.approx(9 / 8, rel=1e-5)
     assert intensity(10**6, tokens=20) == pytest.approx(20 + 1 / 8, rel=1e-5)
-    assert states("14", "from $3/4$ for one head towards $9/8$", "$(8T + 1) m d$", "$T + 1/8$")
+    assert states("18", "from $3/4$ for one head towards $9/8$", "$(8T + 1) m d$", "$T + 1/8$")
 
 
-def test_14_the_peaks_are_those_of_the_lesson():
-    flops, moved = LESSON_14["FLOP/s"], LESSON_14["bytes/s"]
-    text = (NOTEBOOKS / "14_on_the_gpu.py").read_text(encoding="utf-8")
+def test_18_the_peaks_are_those_of_the_lesson():
+    flops, moved = LESSON_18["FLOP/s"], LESSON_18["bytes/s"]
+    text = (NOTEBOOKS / "18_on_the_gpu.py").read_text(encoding="utf-8")
     assert f'PEAK = {{"bytes": {moved / 1e12}e12, "fp32": {flops / 1e12}e12' in text
-    assert states("14", f"{flops / 1e12} TFLOP/s", f"{moved / 1e12} TB/s")
-    assert states("14", f"flat from {flops / moved:.0f} FLOPs for each byte on")
+    assert states("18", f"{flops / 1e12} TFLOP/s", f"{moved / 1e12} TB/s")
+    assert states("18", f"flat from {flops / moved:.0f} FLOPs for each byte on")
 
 
-def test_14_some_two_dozen_tokens_reach_the_flat_roof():
+def test_18_some_two_dozen_tokens_reach_the_flat_roof():
     T, m, d = enough_tokens(), 256, 64
-    assert states("14", "some two dozen tokens", f"{T} by this count")
+    assert states("18", "some two dozen tokens", f"{T} by this count")
     q_k_v_and_outputs = 4 * 4 * d  # of a token, in a head
     T = enough_tokens(m=m, d=d, token_bytes=q_k_v_and_outputs)
-    assert states("14", f"{T} for $m = {m}$ if one counts the ${q_k_v_and_outputs // d} T d$ bytes")
+    assert states("18", f"{T} for $m = {m}$ if one counts the ${q_k_v_and_outputs // d} T d$ bytes")
     most = intensity(10**6, tokens=10**7, token_bytes=q_k_v_and_outputs)
     assert most == pytest.approx(m / 2, rel=1e-3)  # no number of tokens goes beyond it
 

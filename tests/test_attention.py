@@ -24,6 +24,8 @@ from performer_course.attention import (
     uniform_attention,
 )
 
+from .textbook import by_rows, favor_by_rows, linear_by_rows, points, qkv, softmax_by_rows
+
 D, M, E = 6, 8, 3
 repeatable = settings(deadline=None, derandomize=True, max_examples=40)
 each_causal = pytest.mark.parametrize("causal", [False, True], ids=["all-to-all", "causal"])
@@ -33,67 +35,8 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def points(*shape, seed=0):
-    return rng(seed).normal(size=shape)
-
-
-def qkv(L, S=None, lead=(), d=D, e=E, seed=0, dtype=float):
-    """Queries, keys and values."""
-    S, draw = S or L, rng(seed)
-    shapes = ((*lead, L, d), (*lead, S, d), (*lead, S, e))
-    return [draw.normal(size=shape).astype(dtype) for shape in shapes]
-
-
 def W_of(m=M, d=D, seed=9):
     return projections.orthogonal(rng(seed), m, d)
-
-
-# The textbook: one row, one key, one feature after the other, in float64.
-
-
-def visible(i, S, causal, mask):
-    """The keys that row i sees."""
-    return [j for j in range(S) if (not causal or j <= i) and (mask is None or mask[j])]
-
-
-def by_rows(logit, v, L, causal=False, mask=None):
-    """Each row's softmax over logit(i, j) of the keys that it sees; zeros where it sees none."""
-    out = np.zeros((L, v.shape[1]))
-    for i in range(L):
-        keys = visible(i, len(v), causal, mask)
-        if not keys:
-            continue
-        logits = np.array([logit(i, j) for j in keys])
-        weights = np.exp(logits - logits.max())
-        out[i] = weights @ v[keys].astype(float) / weights.sum()
-    return out
-
-
-def softmax_by_rows(q, k, v, **options):
-    q, k = q.astype(float), k.astype(float)
-    return by_rows(lambda i, j: q[i] @ k[j] / math.sqrt(q.shape[1]), v, len(q), **options)
-
-
-def favor_by_rows(q, k, v, W, **options):
-    """ln φ(q)ᵀφ(k) as a log of a sum of exponentials over features, in float64."""
-    q, k, W = (x.astype(float) for x in (q, k, W))
-    g, h = (features.log_positive(x * q.shape[1] ** -0.25, W) for x in (q, k))
-
-    def logit(i, j):
-        terms = g[i] + h[j]
-        return terms.max() + np.log(np.exp(terms - terms.max()).sum())
-
-    return by_rows(logit, v, len(q), **options)
-
-
-def linear_by_rows(phi_q, phi_k, v, causal=False, mask=None):
-    out = np.zeros((len(phi_q), v.shape[1]))
-    for i in range(len(phi_q)):
-        keys = visible(i, len(v), causal, mask)
-        weights = phi_k[keys] @ phi_q[i]
-        if keys:
-            out[i] = weights @ v[keys] / weights.sum()
-    return out
 
 
 def softmax(q, k, v, **options):
@@ -580,7 +523,7 @@ def test_the_null_baseline_is_the_mean_of_what_a_row_sees(causal):
     mask = rng(1).uniform(size=12) < 0.6
     found = uniform_attention(q, k, v, causal=causal, key_mask=mask)
     np.testing.assert_allclose(
-        found, by_rows(lambda i, j: 0.0, v, 12, causal, mask), rtol=1e-12, atol=1e-14
+        found, by_rows(np.zeros((12, len(v))), v, causal=causal, mask=mask), rtol=1e-12, atol=1e-14
     )
 
 

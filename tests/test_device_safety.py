@@ -5,7 +5,6 @@ import ast
 import importlib
 import math
 import sys
-import types
 from pathlib import Path
 
 import array_api_compat
@@ -19,6 +18,7 @@ from performer_course import backend, features
 from . import double, examples
 from .double import DEVICE, ReadBack, fence, poisoned, prove
 from .examples import label
+from .planting import changed, plant
 
 
 def source(module) -> str:
@@ -495,40 +495,29 @@ DEFECTS = [
 ]
 
 
-def defective(name, old, new):
-    """The module of the package with that name, its source changed."""
-    module = importlib.import_module(f"performer_course.{name}")
-    assert source(module).count(old) == 1, f"{old!r} must be once in {name}.py: seed it anew"
-    changed = types.ModuleType(module.__name__)
-    changed.__package__ = "performer_course"
-    text = source(module).replace(old, new)
-    exec(compile(text, f"{name}.py with a defect", "exec"), vars(changed))
-    return module, changed, text
-
-
 each_defect = pytest.mark.parametrize(
-    ("name", "old", "new", "caught_by"),
+    ("module", "old", "new", "caught_by"),
     [defect[1:] for defect in DEFECTS],
     ids=[f"{defect[0]}: {' and '.join(sorted(defect[4]))}" for defect in DEFECTS],
 )
 
 
 @each_defect
-def test_a_defect_does_not_show_on_numpy(name, old, new, caught_by):
-    module, changed, _ = defective(name, old, new)
-    for function in examples.public_functions(module):
+def test_a_defect_does_not_show_on_numpy(module, old, new, caught_by):
+    defective = getattr(plant(module, old, new), module)
+    for function in examples.public_functions(getattr(performer_course, module)):
         for options in examples.variants(function):
             rng = np.random.default_rng(0)
             arguments = examples.example(function, rng, options, batch=())
-            found = getattr(changed, function.__name__)(**examples.cast(arguments, "float64"))
+            found = getattr(defective, function.__name__)(**examples.cast(arguments, "float64"))
             np.testing.assert_allclose(found, function(**arguments), rtol=1e-12)
 
 
 @each_defect
-def test_a_defect_is_caught(name, old, new, caught_by):
-    _, changed, text = defective(name, old, new)
-    proof = [c for function in examples.public_functions(changed) for c in prove(function)]
-    found = {"proof": proof, "fence": fence(text)}
+def test_a_defect_is_caught(module, old, new, caught_by):
+    defective = getattr(plant(module, old, new), module)
+    proof = [c for function in examples.public_functions(defective) for c in prove(function)]
+    found = {"proof": proof, "fence": fence(changed(module, old, new))}
     assert {key for key, complaints in found.items() if complaints} == caught_by
 
 

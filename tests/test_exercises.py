@@ -18,7 +18,11 @@ from performer_course import checks
 from tools.notebooks import NOTEBOOKS, read, repository, sources, student, with_colab, write
 
 SOLUTIONS = [source for source in sources() if source.parent.name == "solutions"]
-WITHOUT_EXERCISES = "00_start_here"  # its one check shows how checks answer
+WITHOUT_EXERCISES = [
+    "00_start_here",  # its one check shows how checks answer
+    "a2_a_published_figure",
+    "a3_symbols_into_vectors",
+]
 WITHOUT_EXERCISE = ["variance_of_mean"]
 LESSONS = sorted(path.stem for path in Path(checks.__file__).parent.glob("[!_]*.py"))
 CHECKS = [name for name, _ in inspect.getmembers(checks, inspect.isfunction)]
@@ -54,7 +58,7 @@ def sentences(text):
 def test_each_answer_has_a_check_of_its_name(source):
     answers, judges = (marked(read(source), key) for key in ("solution", "grade"))
     names = [cell.metadata.nbgrader.grade_id for cell in answers]
-    assert 2 <= len(names) <= 3
+    assert 1 <= len(names) <= 3
     assert [cell.source for cell in judges] == [f"checks.{name}({name})" for name in names]
     assert [cell.metadata.nbgrader.locked for cell in answers + judges] == (
         [False] * len(names) + [True] * len(names)
@@ -125,12 +129,13 @@ def test_each_exercise_has_a_solution_and_each_check_an_exercise():
     assert sorted(used + WITHOUT_EXERCISE) == sorted(CHECKS)
 
 
-def test_each_lesson_has_exercises_but_the_first_which_says_so():
+def test_each_lesson_has_exercises_but_three_which_say_so():
     lessons = [source.stem for source in sources() if source.parent == NOTEBOOKS]
     solved = [source.stem for source in SOLUTIONS]
-    assert [stem for stem in lessons if stem not in solved] == [WITHOUT_EXERCISES]
-    text = (NOTEBOOKS / f"{WITHOUT_EXERCISES}.py").read_text(encoding="utf-8")
-    assert "# ## Exercises\n#\n# None here." in text
+    assert [stem for stem in lessons if stem not in solved] == WITHOUT_EXERCISES
+    for stem in WITHOUT_EXERCISES:
+        text = (NOTEBOOKS / f"{stem}.py").read_text(encoding="utf-8")
+        assert "# ## Exercises\n#\n# None here." in text
 
 
 @each_solution

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from performer_course.features import monomials, taylor
 from performer_course.kernels import polynomial, softmax
 
+from .textbook import points
+
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 dimensions, degrees = st.integers(1, 4), st.integers(1, 5)
 offsets, seeds = st.sampled_from([0.0, 0.3, 1.0, 4.0]), st.integers(0, 1000)
-
-
-def points(*shape, seed=0, dtype=np.float64):
-    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
 
 
 def exponents(d, degree):

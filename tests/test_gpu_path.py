@@ -13,6 +13,7 @@ import pytest
 from performer_course import attention, features, near_far
 from tools.setting import ROOT
 
+from .checkout import tracked
 from .test_attention import (  # noqa: F401
     test_a_mask_acts_on_numerator_and_denominator,
     test_a_masked_token_is_not_absorbed,
@@ -38,7 +39,6 @@ from .test_near_far import (  # noqa: F401
     test_the_far_field_is_the_mean_of_its_maps,
     test_what_a_mask_hides_makes_no_difference,
 )
-from .test_project import tracked
 from .test_random_features import (  # noqa: F401
     test_features_are_those_of_the_textbook_loop,
     test_features_written_into_an_array_are_the_same,

@@ -14,6 +14,8 @@ from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_ke
 
 from performer_course.kernels import cauchy, gaussian, laplacian, polynomial, softmax
 
+from .textbook import points
+
 KERNELS = [polynomial, gaussian, laplacian, cauchy, softmax]
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda f: f.__name__)
 repeatable = settings(derandomize=True, deadline=None, max_examples=50)
@@ -44,10 +46,6 @@ FORMULAS = [
     (cauchy, {"gamma": 4}, lambda x, y: coordinates(x, y, 4.0)),
     (softmax, {}, lambda x, y: math.exp(dot(x, y))),
 ]
-
-
-def points(*shape, seed=0, dtype=np.float64):
-    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
 
 
 X, Y = points(5, 3), points(4, 3, seed=1)

@@ -19,7 +19,7 @@ from urllib.request import urlopen
 import nbformat
 import pytest
 
-from tests.test_project import copied, lint_commands, needs_make
+from tests.checkout import copied, lint_commands, needs_make
 from tools import lab
 from tools.lab import fill
 from tools.notebooks import ENVIRONMENT, NOTEBOOKS, ROOT, VOLATILE, execute, sources

@@ -13,29 +13,11 @@ from performer_course import features, near_far
 from performer_course.attention import linear_attention, softmax_attention
 from performer_course.near_far import far_field, fmm_attention, near_field
 
+from .textbook import qkv, softmax_by_rows
+
 MAPS = [features.elu_plus_one, lambda x: features.elu_plus_one(-x)]
 repeatable = settings(deadline=None, derandomize=True, max_examples=40)
 each_causal = pytest.mark.parametrize("causal", [False, True], ids=["all-to-all", "causal"])
-
-
-def qkv(L, lead=(), d=5, e=3, seed=0, dtype=float):
-    """Queries, keys and values of one sequence."""
-    rng = np.random.default_rng(seed)
-    return [rng.normal(size=(*lead, L, width)).astype(dtype) for width in (d, d, e)]
-
-
-def banded_loop(q, k, v, band, causal=False, mask=None):
-    """Each row's softmax over the keys it sees, one row after the other, in float64."""
-    q, k, v = (x.astype(float) for x in (q, k, v))
-    out = np.zeros(v.shape)
-    for i in range(len(q)):
-        last = i if causal else min(i + band, len(q) - 1)
-        keys = [j for j in range(max(i - band, 0), last + 1) if mask is None or mask[j]]
-        if keys:
-            logits = k[keys] @ q[i] / math.sqrt(q.shape[1])
-            weights = np.exp(logits - logits.max())
-            out[i] = weights @ v[keys] / weights.sum()
-    return out
 
 
 @pytest.fixture
@@ -50,7 +32,9 @@ def small_blocks(monkeypatch):
 def test_near_field_is_the_softmax_over_the_band(L, band, causal):
     q, k, v = qkv(L)
     found = near_field(q, k, v, band, causal=causal)
-    np.testing.assert_allclose(found, banded_loop(q, k, v, band, causal), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(
+        found, softmax_by_rows(q, k, v, band=band, causal=causal), rtol=1e-10, atol=1e-13
+    )
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -61,7 +45,7 @@ def test_blocks_of_any_size_fit_together(L, band, causal, seed):
     mask = np.random.default_rng(seed).uniform(size=L) < 0.6
     for given_mask in (None, mask):
         found = near_field(q, k, v, band, causal=causal, key_mask=given_mask)
-        expected = banded_loop(q, k, v, band, causal, given_mask)
+        expected = softmax_by_rows(q, k, v, band=band, causal=causal, mask=given_mask)
         np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-13)
 
 
@@ -81,7 +65,7 @@ def test_a_band_of_zero_returns_the_values():
 @each_causal
 @pytest.mark.parametrize("lead", [(2,), (2, 3)])
 def test_leading_axes_are_worked_one_by_one_and_broadcast(lead, causal):
-    q, k, v = qkv(200, lead)
+    q, k, v = qkv(200, lead=lead)
     weights = (1.0, 2.0, 3.0)
     for attend in (
         lambda *x: near_field(*x, 9, causal=causal),
@@ -105,7 +89,7 @@ def test_the_dtype_is_kept_and_sums_are_in_single_precision_at_least(dtype, rtol
     q, k, v = qkv(300, dtype=dtype)
     found = near_field(q, k, v, 20)
     assert found.dtype == dtype
-    np.testing.assert_allclose(found, banded_loop(q, k, v, 20), rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(found, softmax_by_rows(q, k, v, band=20), rtol=rtol, atol=rtol)
     exact = [x.astype(float) for x in (q, k, v)]
     for name, options in (("far_field", (MAPS,)), ("fmm_attention", (20, MAPS, (1.0, 2.0, 7.0)))):
         attend = getattr(near_far, name)
@@ -118,7 +102,9 @@ def test_the_dtype_is_kept_and_sums_are_in_single_precision_at_least(dtype, rtol
 def test_logits_of_a_thousand_stay_finite():
     q, k, v = qkv(200)
     found = near_field(1e2 * q, 1e2 * k, v, 8)
-    np.testing.assert_allclose(found, banded_loop(1e2 * q, 1e2 * k, v, 8), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        found, softmax_by_rows(1e2 * q, 1e2 * k, v, band=8), rtol=1e-9, atol=1e-12
+    )
     q, k, v = (x.astype(np.float16) for x in (60 * q, 60 * k, v))
     assert np.isfinite(near_field(q, k, v, 8)).all()
 
@@ -173,7 +159,7 @@ def test_both_fields_are_blended_by_their_share(causal):
 
 @pytest.mark.parametrize("shape", [(), (2, 1, 1), (30, 1), (3,), (2, 30, 3)])
 def test_a_weight_may_be_an_array_that_broadcasts_with_the_result(shape):
-    q, k, v = qkv(30, (2,))
+    q, k, v = qkv(30, lead=(2,))
     w = np.random.default_rng(1).uniform(0.5, 2, size=shape)
     found = fmm_attention(q, k, v, 2, MAPS, (w, 1.0, 0.5))
     far = [linear_attention(f(q), f(k), v) for f in MAPS]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from performer_course import figures
-from tools import in_sync, notebooks
+from tools import notebooks
 from tools.notebooks import ENVIRONMENT, ROOT, BuildError, build, problems, read, write
 
 ALT = 'alt=f"a wave from {wave.min():.2f} to {wave.max():.2f}"'
@@ -343,12 +343,12 @@ def test_a_lesson_that_does_not_exist_is_an_error_in_words(capsys):
     assert capsys.readouterr().err == "no lesson starts with 99\n"
 
 
-def test_in_sync_prints_what_it_finds_and_fails(toy, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(in_sync, "sources", lambda folder: [toy])
-    assert (in_sync.main(), capsys.readouterr().err) == (0, "")
-    monkeypatch.setattr(in_sync, "sources", lambda folder: [toy, tmp_path / "new.py"])
+def test_a_check_prints_what_it_finds_and_fails(toy, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(notebooks, "sources", lambda: [toy])
+    assert (notebooks.main(["--check"]), capsys.readouterr().err) == (0, "")
+    monkeypatch.setattr(notebooks, "sources", lambda: [toy, tmp_path / "new.py"])
     (tmp_path / "new.py").write_text(SMALL, encoding="utf-8")
-    assert in_sync.main() == 1
+    assert notebooks.main(["--check"]) == 1
     assert capsys.readouterr().err == "new.ipynb is missing: run `make notebooks`\n"
 
 

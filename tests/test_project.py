@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -22,6 +21,8 @@ from tools.buttons import START, with_binder
 from tools.lab import copies
 from tools.notebooks import INSTALL, NOTEBOOKS, ROOT, read, repository
 
+from .checkout import copied, lint_commands, needs_make, text, tracked
+
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -29,36 +30,6 @@ CONDA_NAMES = {"matplotlib": "matplotlib-base"}
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 HOME = re.compile(r"(?<![\w.~])/(?:home|root|Users)/\w|[A-Z]:\\+Users\\+\w")
 REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|anaconda|npmjs)\.(?:org|com)\b")
-
-needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
-
-
-def text(name):
-    return (ROOT / name).read_text(encoding="utf-8")
-
-
-def tracked():
-    """Every file that git has or would add."""
-    command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
-    try:
-        listing = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("not a git checkout")
-    return [name for name in listing.decode().split("\0") if name and (ROOT / name).exists()]
-
-
-def copied(tree):
-    """A copy of every file that git has or would add, in the new folder `tree`."""
-    for name in tracked():
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tree / name)
-    return tree
-
-
-def lint_commands():
-    """The commands of `make lint`, without the folder of the tools."""
-    recipe = re.search(r"(?m)^lint:.*\n((?:\t.*\n)+)", text("Makefile"))[1]
-    return [line.strip().removeprefix("$(BIN)/") for line in recipe.splitlines()]
 
 
 def test_conda_gets_the_packages_of_pyproject():

@@ -14,11 +14,7 @@ from sklearn.kernel_approximation import RBFSampler
 from performer_course import features, kernels, projections
 
 from .double import DEVICE, NO_FLOAT64, poisoned
-
-
-def points(*shape, dtype=float):
-    return np.random.default_rng(0).normal(size=shape).astype(dtype)
-
+from .textbook import points
 
 W = points(6, 3)
 b = projections.phases(np.random.default_rng(1), 6)

@@ -3,11 +3,8 @@ each example passes and a wrong shape does not. And each docstring says what it 
 
 import importlib
 import pkgutil
-import shutil
-import sys
-from contextlib import contextmanager
-from pathlib import Path
 
+import beartype
 import jaxtyping
 import numpy as np
 import pytest
@@ -15,39 +12,18 @@ import pytest
 import performer_course
 
 from . import examples
+from .planting import afresh, plant
+from .textbook import points
 
-PACKAGE = Path(performer_course.__file__).parent
 NAMES = [module.name for module in pkgutil.iter_modules(performer_course.__path__)]
-
-
-def _ours():
-    return [name for name in sys.modules if name.partition(".")[0] == "performer_course"]
-
-
-@contextmanager
-def checked(folder: Path):
-    """Imports modules of the package in `folder` afresh, with their annotations enforced."""
-    kept = {name: sys.modules.pop(name) for name in _ours()}
-    sys.path.insert(0, str(folder))
-    try:
-        with jaxtyping.install_import_hook("performer_course", "beartype.beartype"):
-            yield lambda name: importlib.import_module(f"performer_course.{name}")
-    finally:
-        sys.path.remove(str(folder))
-        for name in _ours():
-            del sys.modules[name]
-        sys.modules.update(kept)
 
 
 @pytest.fixture(scope="module")
 def enforced():
     """The device modules by name, with their annotations enforced."""
-    with checked(PACKAGE.parent) as load:
-        return {name: load(name) for name in NAMES if name not in examples.HOST}
-
-
-def points(*shape):
-    return np.random.default_rng(0).normal(size=shape)
+    names = [name for name in NAMES if name not in examples.HOST]
+    with afresh(), jaxtyping.install_import_hook("performer_course", "beartype.beartype"):
+        return {name: importlib.import_module(f"performer_course.{name}") for name in names}
 
 
 @pytest.mark.parametrize("batch", [(), (2,)], ids=["one", "batch"])
@@ -84,21 +60,11 @@ PLANTED = {
 
 
 @pytest.mark.parametrize(("name", "old", "new"), PLANTED.values(), ids=PLANTED)
-def test_a_planted_wrong_return_is_refused(name, old, new, tmp_path):
-    ignored = shutil.ignore_patterns("__pycache__")
-    package = shutil.copytree(PACKAGE, tmp_path / "performer_course", ignore=ignored)
-    text = (package / "kernels.py").read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    (package / "kernels.py").write_text(text.replace(old, new), encoding="utf-8")
-    with checked(tmp_path) as load, pytest.raises(jaxtyping.TypeCheckError, match="return"):
-        getattr(load("kernels"), name)(points(2, 5, 3), points(2, 4, 3))
-
-
-def test_the_package_is_as_it_was_after_a_checked_import():
-    before = {name: sys.modules[name] for name in _ours()}
-    with checked(PACKAGE.parent) as load:
-        assert load("kernels") is not before["performer_course.kernels"]
-    assert {name: sys.modules[name] for name in _ours()} == before
+def test_a_planted_wrong_return_is_refused(name, old, new):
+    wrong = getattr(plant("kernels", old, new).kernels, name)
+    strict = jaxtyping.jaxtyped(wrong, typechecker=beartype.beartype)
+    with pytest.raises(jaxtyping.TypeCheckError, match="return"):
+        strict(points(2, 5, 3), points(2, 4, 3))
 
 
 # Docstrings

@@ -150,7 +150,7 @@ def test_the_bound_is_a_probability_that_falls_with_m():
         (lambda x: theory.output_mse(x[0], x, x, 8), r"\(L, d\), \(S, d\) and \(S, e\)"),
     ],
 )
-def test_what_lesson_12_predicts_refuses_bad_input(call, message):
+def test_what_lessons_13_and_14_predict_refuses_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call(np.random.default_rng(0).normal(size=(5, 3)))
 

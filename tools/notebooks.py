@@ -2,6 +2,7 @@
 
     python -m tools.notebooks            every lesson and solution, in parallel
     python -m tools.notebooks 01         the sources whose name starts with 01
+    python -m tools.notebooks --check    run nothing, say what is not in sync with its source
 
 A second run writes the same bytes: cell ids come from the source, nothing carries a time, and
 a cell tagged `nbval-ignore-output` (timings, device names) keeps the output it has until its
@@ -277,11 +278,16 @@ def exists(name: str) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="starts of names, such as 01")
-    names = parser.parse_args(arguments).names
-    chosen = [s for s in sources() if not names or s.name.startswith(tuple(names))]
+    parser.add_argument("--check", action="store_true", help="run nothing, say what is not in sync")
+    given = parser.parse_args(arguments)
+    chosen = [s for s in sources() if not given.names or s.name.startswith(tuple(given.names))]
     if not chosen:
-        print(f"no lesson starts with {' or '.join(names)}", file=sys.stderr)
+        print(f"no lesson starts with {' or '.join(given.names)}", file=sys.stderr)
         return 2
+    if given.check:
+        found = [problem for source in chosen for problem in problems(source)]
+        print("".join(f"{problem}\n" for problem in found), end="", file=sys.stderr)
+        return int(bool(found))
     os.environ.update(ENVIRONMENT)
     start, failed = time.perf_counter(), 0
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:

@@ -93,7 +93,7 @@ checks.nearer_keys(nearer_keys)
 # Adding $u$ to all queries adds $u^\top k_j / \sqrt d$ to the logits. This is not the same for all
 # keys, so it does not cancel: key $j$ gets its weight times $e^{u^\top k_j / \sqrt d}$, and
 # attention changes unless all $u^\top k_j$ are equal. But the factor depends on the key alone, so
-# one may divide the features of the key by it. Lesson 12 comes back to that.
+# one may divide the features of the key by it. Lesson 14 comes back to that.
 #
 # For $B$ with the diagonal $b_1, \dots, b_d$, let $A_c$ and $C_c$ be the mean squares of coordinate
 # $c$ over the queries and over the keys. The products do not change, so only the squares count:

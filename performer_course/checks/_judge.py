@@ -36,7 +36,7 @@ def _own_line(error, answer):
     return line
 
 
-class _Raised(Hint):
+class Raised(Hint):
     """The answer raised `error`; the text names it, and the answer's own line."""
 
     def __init__(self, error, answer):
@@ -52,7 +52,7 @@ def advice(text):
     """Puts `text` behind the hint where the answer raised since shapes or places do not fit."""
     try:
         yield
-    except _Raised as raised:
+    except Raised as raised:
         if not isinstance(raised.error, ValueError | IndexError):
             raise
         raise Hint(f"{raised} {text}") from raised
@@ -79,7 +79,7 @@ def _guarded(answer, in_place):
         except NotImplementedError as error:
             raise Hint("write the answer in place of `raise NotImplementedError()`.") from error
         except Exception as error:
-            raise _Raised(error, answer) from error
+            raise Raised(error, answer) from error
 
     return call
 

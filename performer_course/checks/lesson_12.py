@@ -1,250 +1,199 @@
-"""Lesson 12, the Performer."""
+"""Lesson 12, causal and streaming."""
 
 import math
 
 import numpy as np
 
-from ._judge import averages, check, judge, nearly, no_square
+from ._judge import Hint, averages, check, holds_at_most, judge, nearly, no_square, numbers
 
 
 @check
-def performer_layer(layer):
-    """layer(x, W_q, W_k, W_v, W, heads): positive features, a head at a time, side by side."""
-    rng = np.random.default_rng(1201)
-    for L, heads, d, m in ((5, 3, 5, 6), (4, 2, 3, 5)):
-        n = heads * d
-        x, W = rng.normal(size=(L, n)), rng.normal(size=(m, d))
-        parts = rng.normal(size=(3, n, n)) / math.sqrt(n)
-        v = (x @ parts[2]).reshape(L, heads, d)
-        sizes = (L, heads, d)
+def causal_by_chunks(attend):
+    """attend(phi_q, phi_k, v, C): causal linear attention, (heads, L, e), for any chunk size.
 
-        def weights(
-            power=-0.25,
-            of_k=None,
-            size=d,
-            key_norm=0.5,
-            order=(0, 1),
-            query_norm=0.0,
-            top=False,
-            sizes=sizes,
-            x=x,
-            W=W,
-            parts=parts,
-        ):
-            """φ(q)ᵀφ(k) of each head: (heads, L, L)."""
-            of_k = power if of_k is None else of_k
-            q, k = ((x @ parts[i]).reshape(sizes) for i in order)
-            q, k = q * size**power, k * size**of_k
-            log_q, log_k = (
-                a @ W.T - norm * (a**2).sum(axis=2, keepdims=True)  # (L, heads, m)
-                for a, norm in ((q, query_norm), (k, key_norm))
+    Memory is checked, not work: to go token by token, whatever C is, passes too, and so does
+    a row of weights for each query, of L² products in all.
+    """
+    rng = np.random.default_rng(1101)
+    for L, C in ((10, 4), (6, 3), (5, 8), (4, 1)):
+        f, g = rng.uniform(0.1, 1.0, size=(2, 3, L, 5))
+        v = rng.normal(size=(3, L, 2))
+        row, column = np.indices((L, L))
+        chunk_of_row, chunk_of_column = row // C, column // C
+        pairs = np.einsum("hif,hjf->hij", f, g)
+
+        def rows(seen, pairs=pairs, v=v):
+            return averages(pairs * seen, v)
+
+        past, near = column <= row, chunk_of_row == chunk_of_column
+        before = chunk_of_column < chunk_of_row
+        slips = [
+            (pairs * past @ v, "the denominator is missing."),
+            (rows(np.ones_like(past)), "every row sees every key: is there a mask?"),
+            (rows(before | near), "rows see later keys of their own chunk: mask the product."),
+            (rows(past & near), "what earlier chunks saw is lost: carry the state on."),
+            (rows(before), "rows do not see their own chunk."),
+            (rows(column < row), "row i must see key i too: np.tril keeps the diagonal."),
+            (rows(before | (near & (column >= row))), "np.triu keeps the later keys; use np.tril."),
+            (
+                rows(past & near) + rows(before),
+                "add numerators and denominators, then divide once.",
+            ),
+            (
+                rows(past * 1.0 + near),
+                "the chunk counts twice: read the state before it is updated.",
+            ),
+        ]
+        if L % C and L > C:
+            whole = L // C * C
+            slips.append((rows(past)[:, :whole], "the last, shorter chunk is missing."))
+        numerator, near_only = pairs * past @ v, (pairs * (past & near)).sum(axis=2, keepdims=True)
+        slips.append(
+            (numerator / near_only, "the denominator forgets earlier chunks: carry z too.")
+        )
+        slips.append(
+            (
+                pairs * (past & near) @ v / (pairs * past).sum(axis=2, keepdims=True),
+                "the numerator forgets earlier chunks: carry S too.",
             )
-            if top:
-                log_k = log_k - log_k.max(axis=2, keepdims=True)
-            return np.einsum("ihf,jhf->hij", np.exp(log_q), np.exp(log_k))
+        )
+        found = attend(f, g, v, C)
+        both = "the mask belongs to the numerator and to the denominator."
+        plain = "no exponential: the weights are φ(q)ᵀφ(k) themselves."
+        own = np.eye(3)[:, None, :, None] * (past & near)[:, None]  # (heads, L, heads, L)
+        mixed = np.einsum("hif,gjf->higj", f, g) * (own + before[:, None])
+        mixed = mixed.reshape(3, L, 3 * L)  # the keys of all heads
+        last = near | (chunk_of_column == chunk_of_row - 1)
+        slips += [
+            (numerator / (pairs * (before | near)).sum(axis=2, keepdims=True), both),
+            (rows(past & last), "the state holds the last chunk alone: add to it."),
+            (rows(past * np.where(near, np.exp(pairs) / pairs, 1)), plain),
+            (averages(np.exp(pairs) * past, v), plain),
+            (averages(mixed, np.concatenate(v)), "each head has a state of its own."),
+            nearly(found, rows(past)),
+        ]
+        judge(found, rows(past), slips)
+    long = rng.uniform(0.1, 1.0, size=(3, 1, 1000, 3))
+    no_square(lambda: attend(*long, 50), long, 1000)
+    wide = rng.uniform(0.1, 1.0, size=(3, 1, 300, 40))
+    each = ", a state (F, e) for each token: one state is enough, carried from chunk to chunk."
+    holds_at_most(300 * 40 * 40 * 8, lambda: attend(*wide, 50), wide, each)
 
-        def joined(A, v=v):
-            mixed = np.einsum("hij,jhd->ihd", A, v)
-            return mixed.reshape(len(mixed), -1)
 
-        def shares(A):
-            return A / A.sum(axis=2, keepdims=True)
+def _state_of(h, v):
+    """(c, z, S) of logits h (n, m) and values v (n, e)."""
+    c = h.max(axis=0)
+    weights = np.exp(h - c)
+    return c, weights.sum(axis=0), weights.T @ v
 
-        def rows(A):
-            return joined(shares(A))
 
-        def strided(sizes=(L, d, heads), x=x, W=W, parts=parts, d=d):
-            """Head h owns every `heads`-th column."""
-            q, k, v = ((x @ part).reshape(sizes).swapaxes(1, 2) for part in parts)
-            q, k = q * d**-0.25, k * d**-0.25
-            log_k = k @ W.T - (k**2).sum(axis=2)[..., None] / 2
-            A = np.einsum("ihf,jhf->hij", np.exp(q @ W.T), np.exp(log_k))
-            mixed = np.einsum("hij,jhd->ihd", shares(A), v)
-            return mixed, mixed.swapaxes(1, 2)
+def _judge_state(found, a, b, expected, is_empty):
+    """Pass where the three arrays are right; else the hint of the likely slip."""
+    names = ("c", "z", "S")
+    for part, label, right in zip(found, names, expected, strict=True):
+        if part is None:
+            raise Hint(f"{label} is None.")
+        if np.shape(part) != right.shape:
+            raise Hint(f"{label} has shape {np.shape(part)}, and {right.shape} is needed.")
+        if is_empty and np.isnan(np.asarray(part, dtype=float)).any():
+            raise Hint(
+                "the empty state must change nothing, and gives NaN. Is it −∞ − (−∞)? "
+                "Take exponents relative to 0 where c is −∞."
+            )
+    (ca, za, Sa), (cb, zb, Sb) = a, b
+    x, y = np.exp(ca - expected[0]), np.exp(cb - expected[0])
+    slips = {
+        "c": [
+            (np.minimum(ca, cb), "c is the larger of the two, for each feature."),
+            (np.full(4, expected[0].max()), "one maximum for each feature, not one for all."),
+            (ca + cb, "c is the larger of the two, not their sum."),
+            (np.logaddexp(ca, cb), "c is the larger of the two, not the log of a sum."),
+            (ca, "c is the larger of the two, not that of the first."),
+            (cb, "c is the larger of the two, not that of the second."),
+            ((ca + cb) / 2, "c is the larger of the two, not their mean."),
+        ],
+        "z": [
+            (za + zb, "rescale z before you add: they are relative to different maxima."),
+            (y * za + x * zb, "each z is rescaled by its own e^{c_own − c}."),
+            (za / x + zb / y, "the sign of the exponent is turned: e^{c_own − c} ≤ 1."),
+            ((x * za + y * zb) / 2, "add; do not average."),
+        ],
+        "S": [
+            (Sa + Sb, "rescale S as you rescale z."),
+            (za[:, None] * Sa + zb[:, None] * Sb, "S is rescaled by e^{c_own − c}, not by z."),
+            (y[:, None] * Sa + x[:, None] * Sb, "each S is rescaled by its own e^{c_own − c}."),
+            ((x[:, None] * Sa + y[:, None] * Sb) / 2, "add; do not average."),
+            (
+                (x[:, None] * Sa + y[:, None] * Sb) / (x * za + y * zb)[:, None],
+                "do not divide by z: a query does that, after it has weighed the features.",
+            ),
+        ],
+    }
+    for part, label, right in zip(found, names, expected, strict=True):
+        known = [(value, hint) for value, hint in slips[label] if np.isfinite(value).all()]
+        if is_empty and not np.allclose(np.asarray(part, dtype=float), right):
+            raise Hint(f"the empty state must change nothing, and {label} has changed.")
+        if not is_empty:
+            judge(part, right, known)
 
-        right, whole = weights(), weights(query_norm=0.5)  # whole: with the norm of the query
-        q, k = ((x @ part).reshape(sizes) for part in parts[:2])
-        t = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(d)
 
-        def unmoved(x=x, W=W, parts=parts, sizes=(heads, L, d), d=d):
-            """(L, n) reshaped to (heads, L, d) in one step: (heads, L, d)."""
-            q, k, v = ((x @ part).reshape(sizes) for part in parts)
-            log_q, log_k = (a * d**-0.25 @ W.T for a in (q, k))
-            log_k = log_k - (k**2).sum(axis=2, keepdims=True) / (2 * math.sqrt(d))
-            return averages(np.exp(log_q) @ np.exp(log_k).swapaxes(1, 2), v)
+@check
+def merge_states(merge):
+    """merge(a, b) = (c, z, S) over the keys of both; the empty state changes nothing."""
+    rng = np.random.default_rng(1102)
+    for shift in (0.0, 800.0):
+        h, v = 3 * rng.normal(size=(9, 4)), rng.normal(size=(9, 3))
+        h[5:] += shift * np.array([1, -1, 1, -1])
+        a, b, right = _state_of(h[:5], v[:5]), _state_of(h[5:], v[5:]), _state_of(h, v)
+        empty = np.full(4, -np.inf), np.zeros(4), np.zeros((4, 3))
+        cases = [(a, b, right)]
+        cases += [(a, empty, a), (empty, b, b), (empty, empty, empty)] * (shift == 0)
+        for first, second, expected in cases:
+            found = merge(first, second)
+            if not isinstance(found, tuple | list) or len(found) != 3:
+                numbers(found)
+                raise Hint("return the three arrays c, z and S as a tuple.")
+            is_empty = first is empty or second is empty
+            _judge_state(found, first, second, expected, is_empty)
 
-        moved = "(L, n) is (L, heads, d) first: reshape to that, then swap the first two axes."
-        shared = "all of the scale is on {}: unbiased, but share it, d^{{−1/4}} on each."
-        found = layer(x, *parts, W, heads)
+
+@check
+def shrunk_recall(best):
+    """best(n, d) = (a, error): the a of least E‖a Sᵀk − v‖², and that over E‖v‖²."""
+    for n, d in ((40, 16), (3, 8), (17, 16), (1, 5)):
+        noise = (n - 1) / d
+
+        def pair(a, noise=noise):
+            return a, (1 - a) ** 2 + a**2 * noise
+
+        right = pair(1 / (1 + noise))
+        off = n / d
+        found = best(n, d)
+        first, _ = numbers(found) if np.shape(found) == (2,) else (math.nan, 0)
         judge(
             found,
-            rows(right),
-            [
-                (unmoved().swapaxes(0, 1).reshape(L, n), moved),
-                (unmoved().reshape(L, n), moved),
-                (joined(whole), "the denominator is missing."),
-                (joined(whole) / m, "the denominator is missing."),
-                (joined(whole) / L, "divide by the sum of the weights, not by the number of keys."),
-                (
-                    joined(whole) / (m * L),
-                    "divide by the sum of the weights, not by the number of keys.",
-                ),
-                (rows(np.tril(right)), "this is causal: all-to-all is asked for."),
-                (rows(weights(-0.5, of_k=0.0)), shared.format("q")),
-                (rows(weights(0.0, of_k=-0.5)), shared.format("k")),
-                (rows(weights(of_k=0.0)), "k needs the factor d^{−1/4}, too."),
-                (rows(weights(0.0, of_k=-0.25)), "q needs the factor d^{−1/4}, too."),
-                (rows(weights(size=m)), "the scale is d^{−1/4}, of the width of a head, not of m."),
-                (rows(weights(key_norm=0.5 * math.sqrt(d))), "‖k‖² is that of the scaled key."),
-                (rows(weights(order=(1, 0))), "queries and keys have changed places."),
-                (
-                    rows(weights(top=True)),
-                    "a maximum for each key changes its weight: one for all keys, or none.",
-                ),
-                (
-                    joined(shares(right), x.reshape(sizes)),
-                    "the values are x W_v, not x.",
-                ),
-                (rows(weights(size=n)), "the scale is that of a head: d^{−1/4}, d = n / heads."),
-                (rows(weights(power=0.0)), "q and k are scaled by d^{−1/4} first."),
-                (rows(weights(power=-0.5)), "d^{−1/4} on q and on k: the product has d^{−1/2}."),
-                (rows(weights(key_norm=0.0)), "e^{−‖k‖²/2} is missing: of keys it matters."),
-                (rows(weights(key_norm=1.0)), "the norm enters halved: e^{−‖k‖²/2}."),
-                (rows(weights(key_norm=-0.5)), "a minus: e^{+‖k‖²/2} is for cos and sin."),
-                (joined(right), "the denominator is missing."),
-                (joined(right) / m, "the denominator is missing."),
-                (
-                    joined(right / right.sum(axis=(0, 2))[None, :, None]),
-                    "each head has a denominator of its own.",
-                ),
-                (
-                    joined(right / right.sum(axis=1, keepdims=True)),
-                    "the sum runs over the keys of a query, not over queries.",
-                ),
-                (rows(right + weights(W=-W)), "hyperbolic features: positive ones are asked for."),
-                (rows(np.exp(t)), "this is exact attention: use the features of W."),
-                (rows(np.ones_like(t)), "this is mean(V): where are q and k?"),
-                *(
-                    (mixed.reshape(L, n), "head h owns d columns that stand side by side.")
-                    for mixed in strided()
-                ),
-                (
-                    np.einsum("hij,jhd->hid", shares(right), v).reshape(L, n),
-                    "move the heads back beside their columns before you reshape.",
-                ),
-                nearly(found, rows(right)),
-            ],
-        )
-    long, square = rng.normal(size=(500, 4)), np.eye(4)
-    no_square(lambda: layer(long, square, square, square, square[:2, :2], 2), long, 500)
-
-
-@check
-def centred_estimates(estimate):
-    """estimate(x, y, b, c, W): exp(xᵀy) for all pairs, from φ(x − b) and φ(y − c), unbiased."""
-    rng = np.random.default_rng(1202)
-    for n, p, d, m in ((3, 4, 5, 7), (2, 5, 3, 4)):
-        x, y = (rng.normal(size=(rows, d)) / 2 for rows in (n, p))
-        b, c = rng.normal(size=(2, d)) / 2
-        W = rng.normal(size=(m, d))
-
-        def products(x=x, y=y, b=b, c=c, W=W, half=0.5):
-            log_x, log_y = (
-                z @ W.T - half * (z**2).sum(axis=1, keepdims=True) for z in (x - b, y - c)
-            )
-            return np.exp(log_x) @ np.exp(log_y).T / len(W)
-
-        key, query = np.exp(y @ b), np.exp((x - b) @ c)[:, None]
-        right = products() * key * query
-        judge(
-            estimate(x, y, b, c, W),
             right,
             [
-                (products(), "this estimates exp((x − b)ᵀ(y − c)): what is left of xᵀy?"),
-                (products() * key, "cᵀ(x − b) is missing: it cancels in a ratio, not here."),
-                (products() * query, "bᵀy is missing, and it would not even cancel in a ratio."),
+                (pair(1.0), "this is the plain read, a = 1: find the a that is better."),
+                ((right[0], noise), "the error at a = 1; put the best a into the error."),
+                ((right[0], right[0] ** 2 * noise), "the signal shrinks too: (1 − a)² is missing."),
+                ((right[0], (1 - right[0]) ** 2), "the noise is missing: a² (n − 1)/d."),
+                ((1 / (1 + off), off / (1 + off)), "a key is no noise to itself: n − 1, not n."),
+                (right[::-1], "first the factor a, then the error."),
+                (right[0], "return two numbers: the factor and the error."),
                 (
-                    products() * key * np.exp(x @ c)[:, None],
-                    "bᵀc is counted twice: bᵀy + cᵀ(x − b), or bᵀ(y − c) + cᵀx.",
+                    (1 / (1 + noise**0.5), noise**0.5 / (1 + noise**0.5)),
+                    "(n − 1)/d is a variance already: no root.",
+                ),
+                (pair(1 / (1 + noise**0.5)), "(n − 1)/d is a variance already: no root."),
+                ((right[0], right[1] ** 0.5), "the squared error is asked for: no root."),
+                (
+                    pair(first),
+                    "the error of this a, but another a has less: where is the derivative 0?",
                 ),
                 (
-                    products() * np.exp((y - c) @ b) * query,
-                    "bᵀc is left out: bᵀy + cᵀ(x − b), or bᵀ(y − c) + cᵀx.",
+                    found if np.isclose(first, right[0]) else np.inf,
+                    "the factor is right, but not the error: put a into (1 − a)² + a² (n − 1)/d.",
                 ),
-                (
-                    right * np.exp(2 * b @ c),
-                    "bᵀc enters with a minus: bᵀy + cᵀx − bᵀc is left of xᵀy.",
-                ),
-                (
-                    products() * np.exp(y @ c + (x @ b)[:, None] - b @ c),
-                    "b multiplies y, and c multiplies x: expand (x − b)ᵀ(y − c).",
-                ),
-                (
-                    products() + key * query,
-                    "e^{a + b} = e^a e^b: multiply by the factors, do not add them.",
-                ),
-                (right * math.sqrt(m), "1/√m for each of the two φ, so 1/m together."),
-                (products(c=0 * c) * np.exp(y @ b), "c is not used."),
-                (products(b=0 * b) * np.exp(x @ c)[:, None], "b is not used."),
-                (products(half=-0.5) * key * query, "a minus: e^{−‖x−b‖²/2}; plus is for cos."),
-                (products() / (key * query), "the factors are turned round: e^{+bᵀy}, e^{+cᵀ…}."),
-                (products(b=c, c=b) * key * query, "b belongs to x, and c to y."),
-                (products(b=-b, c=-c) * key * query, "subtract b and c; do not add them."),
-                (
-                    products(b=0 * b, c=0 * c),
-                    "b and c are not used: these are the features of x and y.",
-                ),
-                (m * right, "a mean over the directions, not a sum: 1/m."),
-                (right / m, "1/√m for each of the two φ, so 1/m together."),
-                (np.exp(x @ y.T), "this is exact: use the features of W."),
-                (products(half=0.0) * key * query, "the factors e^{−‖x−b‖²/2} are missing."),
-                (products(half=1.0) * key * query, "the ½ is missing: e^{−‖x−b‖²/2}."),
-            ],
-        )
-
-
-@check
-def less_biased(combine):
-    """combine(attend, W): the terms β/m of outputs drop out, all 2m directions count alike."""
-    rng = np.random.default_rng(1203)
-    for m, shape in ((3, (4, 2)), (8, (2, 5))):
-        o, beta = rng.normal(size=(2, *shape))
-        W, u = rng.normal(size=(2 * m, 3)), rng.normal(size=(3, *shape))
-
-        def noise(W, u=u):
-            """What a draw adds: a mean over its directions."""
-            return np.tensordot(W.mean(axis=0), u, axes=1)
-
-        def attend(W, o=o, beta=beta, noise=noise):
-            return o + beta / len(W) + noise(W)
-
-        def made(truth, bias, share, o=o, beta=beta, m=m):
-            return truth * o + bias * beta / m + share
-
-        every, first, last = noise(W), noise(W[:m]), noise(W[m:])
-        judge(
-            combine(attend, W),
-            made(1, 0, every),
-            [
-                (made(1, 0.5, every), "all directions at once: the bias is β/(2m), not 0."),
-                (made(1, 1, every), "a mean of the two halves has the bias of one half, β/m."),
-                (made(1, 1, first), "half of the directions is not used."),
-                (made(1, 1, last), "half of the directions is not used."),
-                (
-                    made(1, 1.5, every),
-                    "turned round: twice the output of all, minus the mean of halves.",
-                ),
-                (made(0, -1, 0 * o), "halve the sum of the two halves: a mean is subtracted."),
-                (made(0, -0.5, 0 * o), "this is the bias alone: subtract it from the output."),
-                (made(0, 0.5, 0 * o), "this is the bias alone: subtract it from the output."),
-                (made(1, 0, 2 * every - first), "use both halves: one alone adds noise."),
-                (made(1, 0, 2 * every - last), "use both halves: one alone adds noise."),
-                (made(1, 0, 2 * every - noise(W[::2])), "use both halves: one alone adds noise."),
-                (
-                    made(1, 1.5, 2 * first - every),
-                    "turned round: twice the output of all, minus half of both.",
-                ),
-                (made(2, 0, 2 * every), "the weights must add up to 1."),
-                (made(2, 2, 2 * every), "the weights must add up to 1."),
             ],
         )

@@ -1,6 +1,5 @@
-"""Lesson 13, near and far."""
+"""Lesson 13, the Performer."""
 
-import functools
 import math
 
 import numpy as np
@@ -9,162 +8,179 @@ from ._judge import averages, check, judge, nearly, no_square
 
 
 @check
-def shift_moments(shift):
-    """shift(M, c, new) = Σ_j m_j (y_j − new)^p, p < P, from M_p = Σ_j m_j (y_j − c)^p alone."""
-    rng = np.random.default_rng(1301)
-    for P, c, new in ((5, 0.0, 0.7), (4, 2.0, 0.5), (1, 0.3, -1.0), (6, -0.4, -0.4)):
-        m, y = rng.uniform(0.5, 1.5, 9), c + rng.uniform(-1, 1, 9)
-        order = np.arange(P)
+def performer_layer(layer):
+    """layer(x, W_q, W_k, W_v, W, heads): positive features, a head at a time, side by side."""
+    rng = np.random.default_rng(1201)
+    for L, heads, d, m in ((5, 3, 5, 6), (4, 2, 3, 5)):
+        n = heads * d
+        x, W = rng.normal(size=(L, n)), rng.normal(size=(m, d))
+        parts = rng.normal(size=(3, n, n)) / math.sqrt(n)
+        v = (x @ parts[2]).reshape(L, heads, d)
+        sizes = (L, heads, d)
 
-        def about(centre, m=m, y=y, order=order):
-            return m @ (y - centre)[:, None] ** order
+        def weights(
+            power=-0.25,
+            of_k=None,
+            size=d,
+            key_norm=0.5,
+            order=(0, 1),
+            query_norm=0.0,
+            top=False,
+            sizes=sizes,
+            x=x,
+            W=W,
+            parts=parts,
+        ):
+            """φ(q)ᵀφ(k) of each head: (heads, L, L)."""
+            of_k = power if of_k is None else of_k
+            q, k = ((x @ parts[i]).reshape(sizes) for i in order)
+            q, k = q * size**power, k * size**of_k
+            log_q, log_k = (
+                a @ W.T - norm * (a**2).sum(axis=2, keepdims=True)  # (L, heads, m)
+                for a, norm in ((q, query_norm), (k, key_norm))
+            )
+            if top:
+                log_k = log_k - log_k.max(axis=2, keepdims=True)
+            return np.einsum("ihf,jhf->hij", np.exp(log_q), np.exp(log_k))
 
-        M, gap = about(c), c - new
-        power = np.array([[gap ** max(p - k, 0) * (k <= p) for k in order] for p in order])
-        found = shift(M, c, new)
-        slips = [
-            (about(2 * c - new), "the sign: y − new = (y − c) + (c − new)."),
-            (power @ M, "the binomial coefficients are missing."),
-            (
-                M + M[0] * gap**order * (order > 0),
-                "all M_k with k ≤ p, not the first and the last.",
-            ),
-            (
-                [sum(math.comb(p, k) * gap**k * M[k] for k in range(p + 1)) for p in order],
-                "k and p − k have changed places: M_k takes the power p − k of the gap.",
-            ),
-            (about(new) - M, "the term k = p is missing: range(p + 1)."),
-            ([m @ (y - c - new) ** p for p in order], "the gap is c − c', not c' alone."),
-            (
-                [
-                    sum(gap ** (p - k) / math.factorial(p - k) * M[k] for k in range(p + 1))
-                    for p in order
-                ],
-                "C(p, k) is p! / (k! (p − k)!): one factorial is not enough.",
-            ),
-            (M, "the moments depend on the centre."),
-            (about(new) / M[0], "moments are sums, not means: do not divide by the mass."),
-            (about(new)[::-1], "the order is turned round: first the mass, p = 0."),
-            (np.append(0, about(new)[:-1]), "the powers start with p = 0, the mass itself."),
-            (M * gap**order, "a power of a sum is not a product: use the binomial theorem."),
-            (M + gap**order, "a power of a sum is not a sum of powers: the binomial theorem."),
-        ]
-        judge(found, about(new), slips)
+        def joined(A, v=v):
+            mixed = np.einsum("hij,jhd->ihd", A, v)
+            return mixed.reshape(len(mixed), -1)
 
+        def shares(A):
+            return A / A.sum(axis=2, keepdims=True)
 
-BAND_ALONE = "the logits of the band alone are needed: compute them diagonal by diagonal."
+        def rows(A):
+            return joined(shares(A))
 
+        def strided(sizes=(L, d, heads), x=x, W=W, parts=parts, d=d):
+            """Head h owns every `heads`-th column."""
+            q, k, v = ((x @ part).reshape(sizes).swapaxes(1, 2) for part in parts)
+            q, k = q * d**-0.25, k * d**-0.25
+            log_k = k @ W.T - (k**2).sum(axis=2)[..., None] / 2
+            A = np.einsum("ihf,jhf->hij", np.exp(q @ W.T), np.exp(log_k))
+            mixed = np.einsum("hij,jhd->ihd", shares(A), v)
+            return mixed, mixed.swapaxes(1, 2)
 
-def _banded(L, band):
-    """True where |i − j| ≤ band: (L, L)."""
-    i, j = np.indices((L, L))
-    return np.abs(i - j) <= band
+        right, whole = weights(), weights(query_norm=0.5)  # whole: with the norm of the query
+        q, k = ((x @ part).reshape(sizes) for part in parts[:2])
+        t = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(d)
+
+        def unmoved(x=x, W=W, parts=parts, sizes=(heads, L, d), d=d):
+            """(L, n) reshaped to (heads, L, d) in one step: (heads, L, d)."""
+            q, k, v = ((x @ part).reshape(sizes) for part in parts)
+            log_q, log_k = (a * d**-0.25 @ W.T for a in (q, k))
+            log_k = log_k - (k**2).sum(axis=2, keepdims=True) / (2 * math.sqrt(d))
+            return averages(np.exp(log_q) @ np.exp(log_k).swapaxes(1, 2), v)
+
+        moved = "(L, n) is (L, heads, d) first: reshape to that, then swap the first two axes."
+        shared = "all of the scale is on {}: unbiased, but share it, d^{{−1/4}} on each."
+        found = layer(x, *parts, W, heads)
+        judge(
+            found,
+            rows(right),
+            [
+                (unmoved().swapaxes(0, 1).reshape(L, n), moved),
+                (unmoved().reshape(L, n), moved),
+                (joined(whole), "the denominator is missing."),
+                (joined(whole) / m, "the denominator is missing."),
+                (joined(whole) / L, "divide by the sum of the weights, not by the number of keys."),
+                (
+                    joined(whole) / (m * L),
+                    "divide by the sum of the weights, not by the number of keys.",
+                ),
+                (rows(np.tril(right)), "this is causal: all-to-all is asked for."),
+                (rows(weights(-0.5, of_k=0.0)), shared.format("q")),
+                (rows(weights(0.0, of_k=-0.5)), shared.format("k")),
+                (rows(weights(of_k=0.0)), "k needs the factor d^{−1/4}, too."),
+                (rows(weights(0.0, of_k=-0.25)), "q needs the factor d^{−1/4}, too."),
+                (rows(weights(size=m)), "the scale is d^{−1/4}, of the width of a head, not of m."),
+                (rows(weights(key_norm=0.5 * math.sqrt(d))), "‖k‖² is that of the scaled key."),
+                (rows(weights(order=(1, 0))), "queries and keys have changed places."),
+                (
+                    rows(weights(top=True)),
+                    "a maximum for each key changes its weight: one for all keys, or none.",
+                ),
+                (
+                    joined(shares(right), x.reshape(sizes)),
+                    "the values are x W_v, not x.",
+                ),
+                (rows(weights(size=n)), "the scale is that of a head: d^{−1/4}, d = n / heads."),
+                (rows(weights(power=0.0)), "q and k are scaled by d^{−1/4} first."),
+                (rows(weights(power=-0.5)), "d^{−1/4} on q and on k: the product has d^{−1/2}."),
+                (rows(weights(key_norm=0.0)), "e^{−‖k‖²/2} is missing: of keys it matters."),
+                (rows(weights(key_norm=1.0)), "the norm enters halved: e^{−‖k‖²/2}."),
+                (rows(weights(key_norm=-0.5)), "a minus: e^{+‖k‖²/2} is for cos and sin."),
+                (joined(right), "the denominator is missing."),
+                (joined(right) / m, "the denominator is missing."),
+                (
+                    joined(right / right.sum(axis=(0, 2))[None, :, None]),
+                    "each head has a denominator of its own.",
+                ),
+                (
+                    joined(right / right.sum(axis=1, keepdims=True)),
+                    "the sum runs over the keys of a query, not over queries.",
+                ),
+                (rows(right + weights(W=-W)), "hyperbolic features: positive ones are asked for."),
+                (rows(np.exp(t)), "this is exact attention: use the features of W."),
+                (rows(np.ones_like(t)), "this is mean(V): where are q and k?"),
+                *(
+                    (mixed.reshape(L, n), "head h owns d columns that stand side by side.")
+                    for mixed in strided()
+                ),
+                (
+                    np.einsum("hij,jhd->hid", shares(right), v).reshape(L, n),
+                    "move the heads back beside their columns before you reshape.",
+                ),
+                nearly(found, rows(right)),
+            ],
+        )
+    long, square = rng.normal(size=(500, 4)), np.eye(4)
+    no_square(lambda: layer(long, square, square, square, square[:2, :2], 2), long, 500)
 
 
 @check
-def banded_attention(attend):
-    """attend(q, k, v, band): the softmax over |i − j| ≤ band, and no L × L array."""
-    rng = np.random.default_rng(1302)
-    for L, band, d in ((12, 2, 4), (9, 0, 2), (7, 3, 16), (5, 8, 4)):
-        q, k, v = (2 * rng.normal(size=(L, width)) for width in (d, d, 3))
-        near, S = _banded(L, band), q @ k.T / math.sqrt(d)
-        i, j = np.indices((L, L))
-        rows = functools.partial(averages, v=v)
+def less_biased(combine):
+    """combine(attend, W): the terms β/m of outputs drop out, all 2m directions count alike."""
+    rng = np.random.default_rng(1203)
+    for m, shape in ((3, (4, 2)), (8, (2, 5))):
+        o, beta = rng.normal(size=(2, *shape))
+        W, u = rng.normal(size=(2 * m, 3)), rng.normal(size=(3, *shape))
 
-        E = np.exp(S)
-        ring = np.minimum((i - j) % L, (j - i) % L) <= band
-        outside = 2 * band + 1 - near.sum(axis=1)  # places of a row's window beyond the ends
-        ends = np.maximum(band - i, 0) * (j == 0) + np.maximum(i + band - L + 1, 0) * (j == L - 1)
-        blocks = i // (band + 1) == j // (band + 1)
-        slips = [
-            (rows(np.exp(np.where(near, S, 0))), "0 outside the band keeps weight e^0: use −∞."),
-            (E * near @ v / E.sum(axis=1, keepdims=True), "the sum is over the band, too."),
-            (E * near @ v, "the denominator is missing."),
-            (rows(E), "every row sees every key: where is the band?"),
-            (rows(E * ring), "the ends are joined: the first row must not see the last key."),
-            (rows(E * (np.abs(i - j) < band)), "|i − j| = band belongs to the band."),
-            (rows(E * _banded(L, band + 1)), "one key too many on each side: |i − j| ≤ band."),
-            (rows(E * (near & (j <= i))), "this is causal: keys j > i count, too."),
-            (rows(E * (near & (j >= i))), "keys j < i count, too."),
-            (rows(np.exp(S * math.sqrt(d)) * near), "the scale 1/√d is missing."),
-            (rows(np.exp(S / math.sqrt(d)) * near), "the scale is 1/√d, not 1/d."),
-            (rows(near * 1.0), "a mean over the band: the keys have weights."),
-            (rows(np.exp(S.T) * near), "queries and keys have changed places."),
-            (rows(E * (near & (i - j > -band))), "range(i − b, i + b) stops before i + b."),
-            (rows(E * blocks), "blocks: a row at the edge of one sees the next block, too."),
-            (
-                E * near @ v / ((E * near).sum(axis=1) + outside)[:, None],
-                "beyond the ends there is no key: its weight is 0, and not e^0.",
-            ),
-            (
-                rows(E * (near + ends)),
-                "the first and the last key count more than once: beyond the ends there is none.",
-            ),
-        ]
-        found = attend(q, k, v, band)
-        judge(found, rows(E * near), [*slips, nearly(found, rows(E * near))])
-    long = rng.normal(size=(2500, 2))
-    no_square(lambda: attend(long, long, long, 3), long, 2500, BAND_ALONE)
+        def noise(W, u=u):
+            """What a draw adds: a mean over its directions."""
+            return np.tensordot(W.mean(axis=0), u, axes=1)
 
+        def attend(W, o=o, beta=beta, noise=noise):
+            return o + beta / len(W) + noise(W)
 
-@check
-def near_and_rest(attend):
-    """attend(q, k, v, phi_q, phi_k, band): near keys by e^{qᵀk/√d}, the others by features, under
-    one denominator, and no L × L array."""
-    rng = np.random.default_rng(1303)
-    for L, band, d in ((12, 2, 4), (9, 0, 9), (5, 6, 4)):
-        q, k, v = (rng.normal(size=(L, width)) for width in (d, d, 3))
-        phi_q, phi_k = rng.uniform(0.1, 1, size=(2, L, 6))
-        near = _banded(L, band)
-        E, G = np.exp(q @ k.T / math.sqrt(d)), phi_q @ phi_k.T
-        rows = functools.partial(averages, v=v)
+        def made(truth, bias, share, o=o, beta=beta, m=m):
+            return truth * o + bias * beta / m + share
 
-        two = rows(E * near) + rows(G * ~near)
-        slips = [
-            (rows(E * near + G), "near keys count twice: take their features out of the sums."),
-            ((rows(E * near) + rows(G)) / 2, "two denominators: add the weights, then divide."),
-            (rows(E * near) + rows(G), "two denominators: add the weights, then divide."),
-            (two, "two denominators: add the weights, then divide."),
-            (two / 2, "two denominators: add the weights, then divide."),
-            (rows(E * near), "the far keys are missing."),
-            (rows(G * ~near), "the near keys are missing: add their exact weights."),
-            (rows(G), "near keys weigh e^{qᵀk/√d}, not their features."),
-            (rows(E), "keys outside the band weigh by their features."),
-            (rows(E * ~near + G * near), "near and far have changed places."),
-            (rows(np.where(near, E ** math.sqrt(d), G)), "the scale 1/√d is missing."),
-            (rows(np.where(near, np.log(E), G)), "the exponential of the near scores is missing."),
-            (np.where(near, E, G) @ v, "the denominator is missing."),
-            (
-                np.where(near, E, G) @ v / G.sum(axis=1, keepdims=True),
-                "the denominator still has the features of the near keys.",
-            ),
-            (
-                (E * near + G) @ v / np.where(near, E, G).sum(axis=1, keepdims=True),
-                "near keys count twice in the numerator.",
-            ),
-        ]
-        top = np.where(near, E, 0).max(axis=1, keepdims=True)
-        i, j = np.indices((L, L))
-        slips += [
-            (
-                rows(np.where(near, E / top, G)),
-                "a maximum taken out of near keys alone changes their weight beside the far ones.",
-            ),
-            (
-                rows(np.where(near, E / (E * near).sum(axis=1, keepdims=True), G)),
-                "two denominators: add the weights, then divide.",
-            ),
-            (rows(np.where(near & (j <= i), E, G)), "near keys j > i are near, too: |i − j| ≤ b."),
-            (rows(np.where(near & (j >= i), E, G)), "near keys j < i are near, too: |i − j| ≤ b."),
-            (rows(np.where(_banded(L, band - 1), E, G)), "|i − j| = band belongs to the band."),
-            (rows(np.where(_banded(L, band + 1), E, G)), "one key too many: |i − j| ≤ band."),
-            (
-                rows(np.where(near, E, np.exp(G))),
-                "no exponential of the far: their weights are φ(q)ᵀφ(k) themselves.",
-            ),
-        ]
-        found = attend(q, k, v, phi_q, phi_k, band)
-        right = rows(np.where(near, E, G))
-        judge(found, right, [*slips, nearly(found, right)], rtol=1e-8)
-    long, phi = rng.normal(size=(2500, 2)), rng.uniform(0.1, 1, size=(2500, 3))
-    no_square(lambda: attend(long, long, long, phi, phi, 3), long, 2500, BAND_ALONE)
+        every, first, last = noise(W), noise(W[:m]), noise(W[m:])
+        judge(
+            combine(attend, W),
+            made(1, 0, every),
+            [
+                (made(1, 0.5, every), "all directions at once: the bias is β/(2m), not 0."),
+                (made(1, 1, every), "a mean of the two halves has the bias of one half, β/m."),
+                (made(1, 1, first), "half of the directions is not used."),
+                (made(1, 1, last), "half of the directions is not used."),
+                (
+                    made(1, 1.5, every),
+                    "turned round: twice the output of all, minus the mean of halves.",
+                ),
+                (made(0, -1, 0 * o), "halve the sum of the two halves: a mean is subtracted."),
+                (made(0, -0.5, 0 * o), "this is the bias alone: subtract it from the output."),
+                (made(0, 0.5, 0 * o), "this is the bias alone: subtract it from the output."),
+                (made(1, 0, 2 * every - first), "use both halves: one alone adds noise."),
+                (made(1, 0, 2 * every - last), "use both halves: one alone adds noise."),
+                (made(1, 0, 2 * every - noise(W[::2])), "use both halves: one alone adds noise."),
+                (
+                    made(1, 1.5, 2 * first - every),
+                    "turned round: twice the output of all, minus half of both.",
+                ),
+                (made(2, 0, 2 * every), "the weights must add up to 1."),
+                (made(2, 2, 2 * every), "the weights must add up to 1."),
+            ],
+        )

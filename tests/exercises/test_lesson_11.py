@@ -1,236 +1,155 @@
-"""Lesson 11, causal and streaming: right answers in any form, and slips with their hints."""
+"""Lesson 11, any norm: right answers in any form, and slips with their hints."""
+
+import math
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 
-from performer_course import attention
-from tests.exercises.shared import exercises
+from performer_course import attention, theory
+from tests.exercises.shared import exercises, norms
 
 RIGHT, WRONG = {}, {}
 
 
-# causal_by_chunks
+# log_denominator
 
 
-def with_one(v):
-    return np.concatenate([v, np.ones_like(v[..., :1])], axis=-1)
+def log_of_feature_sums(g, h):
+    return logsumexp(g + logsumexp(h, axis=0), axis=1)
 
 
-def quotient(total):
-    return total[..., :-1] / np.where(total[..., -1:] == 0, 1, total[..., -1:])
+def log_of_pairs(g, h):
+    return [logsumexp(row + h) for row in g]
 
 
-def chunked(
-    phi_q,
-    phi_k,
-    v,
-    C,
-    mask=np.tril,
-    early=False,
-    carry=(1, 1),
-    near=1,
-    whole=False,
-    each=False,
-    last=False,
-    of_all=False,
-):
-    """Causal attention by chunks, with the slips a chunk invites."""
-    values = with_one(v)
-    state, rows = 0 * np.einsum("hlf,hle->hfe", phi_k, values), []
-    length = v.shape[1] // C * C if whole and v.shape[1] > C else v.shape[1]
-    for start in range(0, length, C):
-        f, g, chunk = (x[:, start : start + C] for x in (phi_q, phi_k, values))
-        after = state * (not last) + g.swapaxes(1, 2) @ chunk
-        if of_all:
-            after = state + (g.swapaxes(1, 2) @ chunk).sum(axis=0)
-        far = f @ (after if early else state) * (v.shape[2] * [carry[0]] + [carry[1]])
-        close = near * mask(f @ g.swapaxes(1, 2)) @ chunk
-        rows.append(each(far, close) if each else quotient(far + close))
-        state = after
-    return np.concatenate(rows, axis=1)
+RIGHT["log_denominator"] = [log_of_feature_sums, log_of_pairs]
 
 
-RIGHT["causal_by_chunks"] = [
-    chunked,
-    lambda f, g, v, C: chunked(f, g, v, max(C // 2, 1)),
-    lambda f, g, v, C: np.stack(
-        [chunked(*(x[None] for x in head), C)[0] for head in zip(f, g, v, strict=True)]
-    ),
-]
+def stable_logs(add=lambda top: top, count=lambda z: z, back=lambda c: c, last=np.log):
+    """The solution of `log_denominator` with its parts to exchange."""
+
+    def logarithm(g, h):
+        c = h.max(axis=0)
+        z, a = count(np.exp(h - c).sum(axis=0)), g + back(c)
+        top = a.max(axis=1)
+        return add(top) + last(np.exp(a - top[:, None]) @ z)
+
+    return logarithm
 
 
-def slipped(**options):
-    return lambda *arguments: chunked(*arguments, **options)
+def one_maximum(g, h):
+    rows, top = g.max(axis=1), h.max()
+    return rows + top + np.log(np.exp(g - rows[:, None]) @ np.exp(h - top).sum(axis=0))
 
 
-def masked_rows(phi_q, phi_k, v, C):
-    weights = np.tril(phi_q @ phi_k.swapaxes(1, 2))
-    return weights @ v / weights.sum(axis=2, keepdims=True)
+def minus_log(size):
+    """The right logarithm, of a mean over size(h) things."""
+    return lambda g, h: log_of_feature_sums(g, h) - math.log(size(h))
 
 
-def masked_above(phi_q, phi_k, v, C):
-    """The mask on the numerator alone: a row divides by its whole chunk."""
-    ends = np.minimum((np.arange(v.shape[1]) // C + 1) * C, v.shape[1]) - 1
-    below = np.einsum("hif,hif->hi", phi_q, phi_k.cumsum(axis=1)[:, ends])
-    return np.tril(phi_q @ phi_k.swapaxes(1, 2)) @ v / below[..., None]
-
-
-def prefix_states(phi_q, phi_k, v, C):
-    """A state for each token."""
-    states = np.cumsum(phi_k[..., None] * with_one(v)[:, :, None], axis=1)
-    return quotient(np.einsum("hlf,hlfe->hle", phi_q, states))
-
-
-WRONG["causal_by_chunks"] = [
-    (lambda f, g, v, C: np.tril(f @ g.swapaxes(1, 2)) @ v, "the denominator is missing"),
-    (lambda f, g, v, C: quotient(f @ (g.swapaxes(1, 2) @ with_one(v))), "is there a mask?"),
-    (slipped(mask=lambda w: w), "mask the product"),
-    (slipped(early=True, near=0), "mask the product"),
-    (slipped(carry=(0, 0)), "carry the state on"),
-    (slipped(carry=(1, 0)), "carry z too"),
-    (slipped(carry=(0, 1)), "carry S too"),
-    (slipped(last=True), "the last chunk alone"),
-    (slipped(mask=lambda w: np.tril(np.exp(w))), "no exponential"),
+WRONG["log_denominator"] = [
+    (lambda g, h: np.log(np.exp(g) @ np.exp(h).sum(axis=0)), "an exponential over- or"),
+    (one_maximum, "an exponential over- or"),
+    (stable_logs(np.zeros_like), "add the largest a back"),
+    (stable_logs(count=np.ones_like), "z is missing"),
+    (stable_logs(back=np.zeros_like), "c is missing"),
     (
-        lambda f, g, v, C: quotient(np.tril(np.exp(f @ g.swapaxes(1, 2))) @ with_one(v)),
-        "no exponential",
-    ),
-    (slipped(of_all=True), "each head has a state of its own"),
-    (masked_above, "to the numerator and to the denominator"),
-    (lambda f, g, v, C: chunked(f, g, v, C) * (1 + 1e-6), "is an ε added"),
-    (prefix_states, "one state is enough"),
-    (slipped(near=0), "do not see their own chunk"),
-    (slipped(mask=lambda w: np.tril(w, -1)), "row i must see key i too"),
-    (slipped(mask=np.triu), "np.triu keeps the later keys"),
-    (slipped(early=True), "the chunk counts twice"),
-    (slipped(whole=True), "the last, shorter chunk is missing"),
-    (slipped(each=lambda x, y: quotient(x) + quotient(y)), "then divide once"),
-    (lambda f, g, v, C: chunked(f, g, v, C).swapaxes(0, 1), "shape (10, 3, 2)"),
-    (masked_rows, "that is an L × L array"),
-]
-
-
-# merge_states
-
-
-def over_nothing(c):
-    """c, but 0 where it is −∞."""
-    return np.where(np.isneginf(c), 0.0, c)
-
-
-def merged(
-    rescale=lambda own, other, c: np.exp(own - c), top=np.maximum, divide=1, finite=over_nothing
-):
-    """merge(a, b), with the slips it invites."""
-
-    def merge(a, b):
-        c = top(a[0], b[0])
-        base = finite(c)
-        x, y = rescale(a[0], b[0], base), rescale(b[0], a[0], base)
-        z, S = x * a[1] + y * b[1], x[:, None] * a[2] + y[:, None] * b[2]
-        return c, z / divide, S / divide
-
-    return merge
-
-
-def merged_by_log(a, b):
-    c = np.maximum(a[0], b[0])
-    total = np.logaddexp(np.log(a[1]) + a[0], np.log(b[1]) + b[0])
-    base = over_nothing(c)
-    S = [np.exp(x[0] - base)[:, None] * x[2] for x in (a, b)]
-    return [c, np.exp(total - base), S[0] + S[1]]
-
-
-RIGHT["merge_states"] = [
-    merged(),
-    merged_by_log,
-    lambda a, b: attention.merge(attention.State(*b), attention.State(*a)),
-]
-
-
-def but(place, change):
-    """The right merge, with one of its three arrays changed."""
-
-    def merge(a, b):
-        found = list(merged()(a, b))
-        found[place] = change(found, a, b)
-        return tuple(found)
-
-    return merge
-
-
-WRONG["merge_states"] = [
-    (merged(lambda own, other, c: np.ones_like(c)), "rescale z before you add"),
-    (merged(top=np.minimum), "c is the larger of the two, for"),
-    (merged(top=np.add), "not their sum"),
-    (but(0, lambda found, a, b: a[0]), "not that of the first"),
-    (but(0, lambda found, a, b: b[0]), "not that of the second"),
-    (but(0, lambda found, a, b: (a[0] + b[0]) / 2), "not their mean"),
-    (but(2, lambda found, a, b: a[1][:, None] * a[2] + b[1][:, None] * b[2]), "not by z"),
-    (merged(top=np.logaddexp), "not the log of a sum"),
-    (merged(top=lambda a, b: np.full(4, max(a.max(), b.max()))), "one maximum for each"),
-    (merged(lambda own, other, c: np.exp(other - c)), "by its own e^{c_own − c}"),
-    (merged(lambda own, other, c: np.exp(c - own)), "the sign of the exponent"),
-    (merged(divide=2), "add; do not average"),
-    (but(2, lambda found, a, b: a[2] + b[2]), "rescale S as you rescale z"),
-    (but(2, lambda found, a, b: found[2] / found[1][:, None]), "do not divide by z"),
-    (
-        but(
-            2,
-            lambda found, a, b: found[2] + np.where(np.isinf(a[0] + b[0]), np.nan, 0)[:, None],
+        lambda g, h: (
+            stable_logs(count=np.ones_like)(g, h) + np.log(np.exp(h - h.max(axis=0)).sum())
         ),
-        "the empty state must change nothing, and gives NaN",
+        "inside the sum over features",
     ),
-    (merged(finite=lambda c: c), "Is it −∞ − (−∞)?"),
+    (lambda g, h: logsumexp(g, axis=1) + logsumexp(h), "g and h share the feature f"),
+    (lambda g, h: logsumexp(g[:, None] + h), "over j and f alone"),
+    (lambda g, h: logsumexp(g[:, None] + h, axis=2), "sum over the keys, too"),
+    (lambda g, h: logsumexp(g[:, None] + h, axis=1), "sum over the features, too"),
+    (stable_logs(last=lambda total: np.log(total + 1e-6)), "is an ε added"),
+    (lambda g, h: (g[:, None] + h).max(axis=(1, 2)), "the largest term is not the sum"),
+    (minus_log(len), "over the keys, not a mean"),
+    (minus_log(lambda h: h.shape[1]), "over the features, not a mean"),
+    (minus_log(np.size), "sums, not means"),
+    (stable_logs(np.zeros_like, last=lambda total: total), "the logarithm is asked for"),
+    (lambda g, h: np.exp(g) @ np.exp(h).sum(axis=0), "the logarithm is asked for"),
+    (lambda g, h: log_of_feature_sums(g, h)[:, None], "shape (4, 1), and (4,) is needed"),
     (
-        but(1, lambda found, a, b: found[1] + np.isinf(a[0] + b[0])),
-        "the empty state must change nothing, and z has changed",
+        lambda g, h: logsumexp(
+            [logsumexp(g[:, None, f] + h[:, f], 1) for f in range(g.shape[1])], 0
+        ),
+        "that is an L × L array",
     ),
-    (but(0, lambda found, a, b: None), "c is None"),
-    (but(1, lambda found, a, b: found[1][:, None]), "z has shape (4, 1)"),
-    (lambda a, b: merged()(a, b)[1], "return the three arrays"),
 ]
 
 
-# shrunk_recall
+# directions_for_attention
 
 
-def searched(n, d):
-    noise = (n - 1) / d
-    found = minimize_scalar(lambda a: (1 - a) ** 2 + a**2 * noise, bracket=(0, 1))
-    return np.array([d / (d + n - 1), found.fun])
+def relative_variance_loop(q, k, target):
+    root = math.sqrt(math.sqrt(q.shape[1]))
+    squares = [sum(((a + b) / root) ** 2) for a in q for b in k]
+    mean, m = sum(map(math.expm1, squares)) / len(squares), 1
+    while mean / m > target:
+        m += 1
+    return m
 
 
-def with_factor(factor, error=lambda a, r: (1 - a) ** 2 + a**2 * r):
-    """Answers (a, error) from a = factor(r), r = (n − 1)/d."""
-    return lambda n, d: (factor((n - 1) / d), error(factor((n - 1) / d), (n - 1) / d))
+def pairwise(mean=lambda s: np.expm1(s).mean(), power=-0.25, sign=1, whole=math.ceil, least=1):
+    """whole(mean(‖q' ± k'‖²) / target), q' = q d^power, and at least `least`."""
+
+    def needed(q, k, target):
+        z = (q[:, None] + sign * k) * q.shape[1] ** power
+        return max(least, whole(mean((z**2).sum(axis=-1)) / target))
+
+    return needed
 
 
-def shrinkage(noise):
-    return 1 / (1 + noise)
-
-
-RIGHT["shrunk_recall"] = [
-    with_factor(shrinkage),
-    searched,
-    lambda n, d: [d / (n + d - 1), (n - 1) / (n + d - 1)],
+RIGHT["directions_for_attention"] = [
+    relative_variance_loop,
+    lambda q, k, target: float(pairwise(lambda s: (np.exp(s) - 1).sum() / s.size)(q, k, target)),
+    lambda q, k, target: max(1, np.ceil(attention.relative_variance(q, k, 1) / target)),
 ]
 
-WRONG["shrunk_recall"] = [
-    (with_factor(lambda r: 1.0), "this is the plain read"),
-    (with_factor(shrinkage, lambda a, r: r), "the error at a = 1"),
-    (with_factor(shrinkage, lambda a, r: a**2 * r), "the signal shrinks too"),
-    (with_factor(shrinkage, lambda a, r: (1 - a) ** 2), "the noise is missing"),
-    (lambda n, d: (d / (d + n), n / (d + n)), "n − 1, not n"),
-    (lambda n, d: with_factor(shrinkage)(n, d)[::-1], "first the factor"),
-    (lambda n, d: d / (d + n - 1), "return two numbers"),
-    (with_factor(lambda r: shrinkage(r**0.5)), "no root"),
-    (with_factor(lambda r: shrinkage(r**0.5), lambda a, r: 1 - a), "no root"),
-    (with_factor(lambda r: 0.0), "another a has less"),
-    (with_factor(lambda r: 1 / max(r, 1)), "another a has less"),
-    (lambda n, d: (d / (d + n - 1), ((n - 1) / (d + n - 1)) ** 0.5), "no root."),
-    (lambda n, d: (d / (d + n - 1), 1.0), "the factor is right, but not the error"),
-    (lambda n, d: [d / (d + n - 1)] * 3, "shape (3,), and (2,) is needed"),
+
+def without_product(q, k, target):
+    root = math.sqrt(q.shape[1])
+    return max(1, math.ceil(np.expm1((norms(q)[:, None] + norms(k)) / root).mean() / target))
+
+
+def of_absolute_error(q, k, target):
+    x, y = (a * a.shape[1] ** -0.25 for a in (q, k))
+    return max(1, math.ceil(theory.positive_mse(x[:, None], y, 1).mean() / target))
+
+
+WRONG["directions_for_attention"] = [
+    (pairwise(power=0.0), "scaled by d^{−1/4} first"),
+    (pairwise(power=-0.5), "the product has d^{−1/2}"),
+    (pairwise(sign=-1), "not q' − k'"),
+    (pairwise(lambda s: np.exp(s).mean()), "the −1, the square of the mean, is missing"),
+    (pairwise(lambda s: math.expm1(s.mean())), "the mean of the exponentials"),
+    (pairwise(lambda s: np.expm1(s / 2).mean()), "without the ½"),
+    (pairwise(lambda s: np.expm1(s**0.5).mean()), "the norm enters squared"),
+    (pairwise(lambda s: np.expm1(s).max()), "not the max"),
+    (pairwise(lambda s: np.expm1(s).sum()), "not the sum"),
+    (lambda q, k, target: pairwise()(q, k, target**2), "do not square it"),
+    (pairwise(whole=math.floor), "round up."),
+    (pairwise(whole=float), "is a whole number"),
+    (pairwise(least=0), "at least one direction"),
+    (pairwise(whole=math.floor, least=0), "round up."),
+    (pairwise(whole=round), "the nearest number"),
+    (lambda q, k, target: pairwise()(q, k, 1 / target), "a small one needs more"),
+    (lambda q, k, target: pairwise()(q, k, target**0.5), "no root"),
+    (pairwise(lambda s: np.median(np.expm1(s))), "not the median"),
+    (pairwise(lambda s: np.expm1(np.diag(s)).mean()), "not q_i with k_i alone"),
+    (pairwise(lambda s: np.expm1(s).mean(axis=1).max()), "the worst query"),
+    (lambda q, k, target: pairwise(power=0)(q / q.shape[1] ** 0.5, k, target), "share"),
+    (lambda q, k, target: pairwise(power=0)(q, k / k.shape[1] ** 0.5, target), "share"),
+    (pairwise(lambda s: (np.cosh(s) - 1).mean()), "of hyperbolic features"),
+    (pairwise(lambda s: (np.cosh(s) - 1).mean(), sign=-1), "of trigonometric features"),
+    (
+        lambda q, k, target: pairwise()(q.mean(0)[None], k.mean(0)[None], target),
+        "not of the queries and of the keys",
+    ),
+    (without_product, "has the product"),
+    (of_absolute_error, "over the square of the weight"),
 ]
 
 

@@ -1,271 +1,236 @@
-"""Lesson 12, the Performer: right answers in any form, and slips with their hints."""
-
-import math
+"""Lesson 12, causal and streaming: right answers in any form, and slips with their hints."""
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
-from performer_course import attention, features, transformer
-from tests.exercises.shared import by_its_sum, exercises, norms
+from performer_course import attention
+from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
 
-# performer_layer
+# causal_by_chunks
 
 
-def head_by_head(x, W_q, W_k, W_v, W, heads):
-    outs = []
-    for parts in zip(*(np.split(part, heads, axis=1) for part in (W_q, W_k, W_v)), strict=True):
-        q, k, v = (x @ part for part in parts)
-        phi_q, phi_k = (features.positive(a / a.shape[1] ** 0.25, W) for a in (q, k))
-        outs.append(phi_q @ (phi_k.T @ v) / (phi_q @ phi_k.sum(axis=0))[:, None])
-    return np.hstack(outs)
+def with_one(v):
+    return np.concatenate([v, np.ones_like(v[..., :1])], axis=-1)
 
 
-def by_package(attend):
-    def layer(x, W_q, W_k, W_v, W, heads):
-        q, k, v = (transformer.split_heads(x @ part, heads) for part in (W_q, W_k, W_v))
-        return transformer.join_heads(attend(q, k, v, W))
-
-    return layer
+def quotient(total):
+    return total[..., :-1] / np.where(total[..., -1:] == 0, 1, total[..., -1:])
 
 
-RIGHT["performer_layer"] = [head_by_head, by_package(attention.favor_attention)]
-
-
-def layer_of(
-    scale=lambda d, n: d**-0.25,
-    key_norm=0.5,
-    divide=None,
-    weigh=None,
-    cut=None,
-    of_k=None,
-    query_norm=0.0,
+def chunked(
+    phi_q,
+    phi_k,
+    v,
+    C,
+    mask=np.tril,
+    early=False,
+    carry=(1, 1),
+    near=1,
+    whole=False,
+    each=False,
+    last=False,
+    of_all=False,
 ):
-    """A Performer layer, head by head in a loop."""
-
-    def answer(x, W_q, W_k, W_v, W, heads):
-        n, outs = x.shape[1], []
-        d = n // heads
-        for h in range(heads):
-            own = slice(h * d, (h + 1) * d) if cut is None else slice(h, n, heads)
-            q, k, v = ((x @ part)[:, own] for part in (W_q, W_k, W_v))
-            q, k = q * scale(d, n), k * (of_k or scale)(d, n)
-            phi_q, phi_k = (
-                np.exp(a @ W.T - norm * norms(a)[:, None])
-                for a, norm in ((q, query_norm), (k, key_norm))
-            )
-            A = (weigh or np.matmul)(phi_q, phi_k.T)
-            outs.append((divide or by_its_sum)(A) @ v)
-        whole = np.concatenate(outs, axis=1)
-        return whole if cut is None else cut(whole, heads)
-
-    return answer
+    """Causal attention by chunks, with the slips a chunk invites."""
+    values = with_one(v)
+    state, rows = 0 * np.einsum("hlf,hle->hfe", phi_k, values), []
+    length = v.shape[1] // C * C if whole and v.shape[1] > C else v.shape[1]
+    for start in range(0, length, C):
+        f, g, chunk = (x[:, start : start + C] for x in (phi_q, phi_k, values))
+        after = state * (not last) + g.swapaxes(1, 2) @ chunk
+        if of_all:
+            after = state + (g.swapaxes(1, 2) @ chunk).sum(axis=0)
+        far = f @ (after if early else state) * (v.shape[2] * [carry[0]] + [carry[1]])
+        close = near * mask(f @ g.swapaxes(1, 2)) @ chunk
+        rows.append(each(far, close) if each else quotient(far + close))
+        state = after
+    return np.concatenate(rows, axis=1)
 
 
-def summed_over_heads(x, W_q, W_k, W_v, W, heads):
-    """One denominator for all heads."""
-    parts = layer_of(divide=lambda A: A)(x, W_q, W_k, W_v, W, heads)
-    d = x.shape[1] // heads
-    total = 0
-    for h in range(heads):
-        q, k = ((x @ part)[:, h * d : (h + 1) * d] * d**-0.25 for part in (W_q, W_k))
-        A = np.exp(q @ W.T) @ np.exp(k @ W.T - norms(k)[:, None] / 2).T
-        total = total + A.sum(axis=1, keepdims=True)
-    return parts / total
-
-
-def interleaved(whole, heads):
-    """Columns back to where they came from, `heads` apart."""
-    parts = whole.reshape(len(whole), heads, -1)
-    return parts.swapaxes(1, 2).reshape(whole.shape)
-
-
-def unmoved(join=lambda outs: outs.reshape(outs.shape[1], -1)):
-    """(L, n) reshaped to (heads, L, d) in one step."""
-
-    def layer(x, W_q, W_k, W_v, W, heads):
-        q, k, v = ((x @ part).reshape(heads, len(x), -1) for part in (W_q, W_k, W_v))
-        return join(attention.favor_attention(q, k, v, W))
-
-    return layer
-
-
-def one_sided(of_q, of_k):
-    return layer_of(lambda d, n: d**of_q, of_k=lambda d, n: d**of_k)
-
-
-def heads_first(x, W_q, W_k, W_v, W, heads):
-    whole = layer_of()(x, W_q, W_k, W_v, W, heads)
-    return whole.reshape(len(x), heads, -1).swapaxes(0, 1).reshape(whole.shape)
-
-
-WRONG["performer_layer"] = [
-    (layer_of(lambda d, n: n**-0.25), "the scale is that of a head"),
-    (layer_of(lambda d, n: 1.0), "scaled by d^{−1/4} first"),
-    (layer_of(lambda d, n: d**-0.5), "the product has d^{−1/2}"),
-    (layer_of(key_norm=0.0), "of keys it matters"),
-    (layer_of(key_norm=1.0), "the norm enters halved"),
-    (layer_of(key_norm=-0.5), "is for cos and sin"),
-    (layer_of(divide=lambda A: A), "the denominator is missing"),
-    (layer_of(divide=lambda A: A / A.sum(axis=0)), "not over queries"),
-    (summed_over_heads, "a denominator of its own"),
-    (layer_of(weigh=lambda q, k: np.ones((len(q), len(q)))), "this is mean(V)"),
-    (
-        by_package(lambda q, k, v, W: attention.softmax_attention(q, k, v)),
-        "this is exact attention",
+RIGHT["causal_by_chunks"] = [
+    chunked,
+    lambda f, g, v, C: chunked(f, g, v, max(C // 2, 1)),
+    lambda f, g, v, C: np.stack(
+        [chunked(*(x[None] for x in head), C)[0] for head in zip(f, g, v, strict=True)]
     ),
-    (layer_of(cut=lambda whole, heads: whole), "stand side by side"),
-    (layer_of(cut=interleaved), "stand side by side"),
-    (heads_first, "move the heads back"),
-    (lambda *arguments: layer_of()(*arguments)[:-1], "(5, 15) is needed"),
-    (layer_of(), "that is an L × L array"),
-    (lambda *data: 2 * head_by_head(*data), ", expected "),
-    (unmoved(), "(L, n) is (L, heads, d) first"),
-    (unmoved(transformer.join_heads), "(L, n) is (L, heads, d) first"),
-    (layer_of(divide=lambda A: A, query_norm=0.5), "the denominator is missing"),
-    (layer_of(divide=lambda A: A / len(A), query_norm=0.5), "not by the number of keys"),
-    (layer_of(divide=lambda A: by_its_sum(np.tril(A))), "this is causal"),
-    (one_sided(-0.5, 0), "all of the scale is on q"),
-    (one_sided(0, -0.5), "all of the scale is on k"),
-    (one_sided(-0.25, 0), "k needs the factor"),
-    (one_sided(0, -0.25), "q needs the factor"),
-    (lambda x, *a: layer_of(lambda d, n: len(a[3]) ** -0.25)(x, *a), "not of m"),
-    (
-        lambda x, *a: layer_of(key_norm=0.5 * math.sqrt(x.shape[1] / a[-1]))(x, *a),
-        "‖k‖² is that of the scaled key",
-    ),
-    (lambda x, W_q, W_k, *a: layer_of()(x, W_k, W_q, *a), "have changed places"),
-    (layer_of(weigh=lambda q, k: q @ (k / k.max(axis=0))), "a maximum for each key"),
-    (lambda x, W_q, W_k, W_v, *a: layer_of()(x, W_q, W_k, np.eye(len(W_v)), *a), "not x"),
-    (lambda *a: layer_of()(*a[:4], np.vstack([a[4], -a[4]]), a[5]), "hyperbolic features"),
-    (layer_of(divide=lambda A: A / (A.sum(axis=1, keepdims=True) + 1e-6)), "an ε added"),
 ]
 
 
-# centred_estimates
+def slipped(**options):
+    return lambda *arguments: chunked(*arguments, **options)
 
 
-def centred_products(x, y, b, c, W, rest=lambda x, y, b, c: y @ b + ((x - b) @ c)[:, None]):
-    """Estimates of exp((x − b)ᵀ(y − c)), times e^rest."""
-    return np.exp(rest(x, y, b, c)) * (features.positive(x - b, W) @ features.positive(y - c, W).T)
+def masked_rows(phi_q, phi_k, v, C):
+    weights = np.tril(phi_q @ phi_k.swapaxes(1, 2))
+    return weights @ v / weights.sum(axis=2, keepdims=True)
 
 
-def with_rest(rest):
-    return lambda *arguments: centred_products(*arguments, rest=rest)
+def masked_above(phi_q, phi_k, v, C):
+    """The mask on the numerator alone: a row divides by its whole chunk."""
+    ends = np.minimum((np.arange(v.shape[1]) // C + 1) * C, v.shape[1]) - 1
+    below = np.einsum("hif,hif->hi", phi_q, phi_k.cumsum(axis=1)[:, ends])
+    return np.tril(phi_q @ phi_k.swapaxes(1, 2)) @ v / below[..., None]
 
 
-def centred_pair_by_pair(x, y, b, c, W):
-    return [
-        [
-            np.mean(np.exp(W @ (p + q - b - c) - (p - b) @ (p - b) / 2 - (q - c) @ (q - c) / 2))
-            * np.exp(p @ q - (p - b) @ (q - c))
-            for q in y
-        ]
-        for p in x
-    ]
+def prefix_states(phi_q, phi_k, v, C):
+    """A state for each token."""
+    states = np.cumsum(phi_k[..., None] * with_one(v)[:, :, None], axis=1)
+    return quotient(np.einsum("hlf,hlfe->hle", phi_q, states))
 
 
-RIGHT["centred_estimates"] = [
-    centred_products,
-    centred_pair_by_pair,
-    with_rest(lambda x, y, b, c: (y - c) @ b + (x @ c)[:, None]),
+WRONG["causal_by_chunks"] = [
+    (lambda f, g, v, C: np.tril(f @ g.swapaxes(1, 2)) @ v, "the denominator is missing"),
+    (lambda f, g, v, C: quotient(f @ (g.swapaxes(1, 2) @ with_one(v))), "is there a mask?"),
+    (slipped(mask=lambda w: w), "mask the product"),
+    (slipped(early=True, near=0), "mask the product"),
+    (slipped(carry=(0, 0)), "carry the state on"),
+    (slipped(carry=(1, 0)), "carry z too"),
+    (slipped(carry=(0, 1)), "carry S too"),
+    (slipped(last=True), "the last chunk alone"),
+    (slipped(mask=lambda w: np.tril(np.exp(w))), "no exponential"),
+    (
+        lambda f, g, v, C: quotient(np.tril(np.exp(f @ g.swapaxes(1, 2))) @ with_one(v)),
+        "no exponential",
+    ),
+    (slipped(of_all=True), "each head has a state of its own"),
+    (masked_above, "to the numerator and to the denominator"),
+    (lambda f, g, v, C: chunked(f, g, v, C) * (1 + 1e-6), "is an ε added"),
+    (prefix_states, "one state is enough"),
+    (slipped(near=0), "do not see their own chunk"),
+    (slipped(mask=lambda w: np.tril(w, -1)), "row i must see key i too"),
+    (slipped(mask=np.triu), "np.triu keeps the later keys"),
+    (slipped(early=True), "the chunk counts twice"),
+    (slipped(whole=True), "the last, shorter chunk is missing"),
+    (slipped(each=lambda x, y: quotient(x) + quotient(y)), "then divide once"),
+    (lambda f, g, v, C: chunked(f, g, v, C).swapaxes(0, 1), "shape (10, 3, 2)"),
+    (masked_rows, "that is an L × L array"),
 ]
 
 
-def halves_of_norms(half):
-    def answer(x, y, b, c, W):
-        log_x, log_y = (z @ W.T - half * norms(z)[:, None] for z in (x - b, y - c))
-        return np.exp(y @ b + ((x - b) @ c)[:, None]) * (np.exp(log_x) @ np.exp(log_y).T) / len(W)
-
-    return answer
+# merge_states
 
 
-WRONG["centred_estimates"] = [
-    (with_rest(lambda x, y, b, c: 0), "what is left of xᵀy"),
-    (with_rest(lambda x, y, b, c: y @ b), "it cancels in a ratio"),
-    (with_rest(lambda x, y, b, c: ((x - b) @ c)[:, None]), "not even cancel"),
-    (with_rest(lambda x, y, b, c: y @ b + (x @ c)[:, None]), "counted twice"),
-    (with_rest(lambda x, y, b, c: y @ b + (x @ c)[:, None] + b @ c), "with a minus"),
-    (with_rest(lambda x, y, b, c: y @ c + (x @ b)[:, None] - b @ c), "b multiplies y"),
+def over_nothing(c):
+    """c, but 0 where it is −∞."""
+    return np.where(np.isneginf(c), 0.0, c)
+
+
+def merged(
+    rescale=lambda own, other, c: np.exp(own - c), top=np.maximum, divide=1, finite=over_nothing
+):
+    """merge(a, b), with the slips it invites."""
+
+    def merge(a, b):
+        c = top(a[0], b[0])
+        base = finite(c)
+        x, y = rescale(a[0], b[0], base), rescale(b[0], a[0], base)
+        z, S = x * a[1] + y * b[1], x[:, None] * a[2] + y[:, None] * b[2]
+        return c, z / divide, S / divide
+
+    return merge
+
+
+def merged_by_log(a, b):
+    c = np.maximum(a[0], b[0])
+    total = np.logaddexp(np.log(a[1]) + a[0], np.log(b[1]) + b[0])
+    base = over_nothing(c)
+    S = [np.exp(x[0] - base)[:, None] * x[2] for x in (a, b)]
+    return [c, np.exp(total - base), S[0] + S[1]]
+
+
+RIGHT["merge_states"] = [
+    merged(),
+    merged_by_log,
+    lambda a, b: attention.merge(attention.State(*b), attention.State(*a)),
+]
+
+
+def but(place, change):
+    """The right merge, with one of its three arrays changed."""
+
+    def merge(a, b):
+        found = list(merged()(a, b))
+        found[place] = change(found, a, b)
+        return tuple(found)
+
+    return merge
+
+
+WRONG["merge_states"] = [
+    (merged(lambda own, other, c: np.ones_like(c)), "rescale z before you add"),
+    (merged(top=np.minimum), "c is the larger of the two, for"),
+    (merged(top=np.add), "not their sum"),
+    (but(0, lambda found, a, b: a[0]), "not that of the first"),
+    (but(0, lambda found, a, b: b[0]), "not that of the second"),
+    (but(0, lambda found, a, b: (a[0] + b[0]) / 2), "not their mean"),
+    (but(2, lambda found, a, b: a[1][:, None] * a[2] + b[1][:, None] * b[2]), "not by z"),
+    (merged(top=np.logaddexp), "not the log of a sum"),
+    (merged(top=lambda a, b: np.full(4, max(a.max(), b.max()))), "one maximum for each"),
+    (merged(lambda own, other, c: np.exp(other - c)), "by its own e^{c_own − c}"),
+    (merged(lambda own, other, c: np.exp(c - own)), "the sign of the exponent"),
+    (merged(divide=2), "add; do not average"),
+    (but(2, lambda found, a, b: a[2] + b[2]), "rescale S as you rescale z"),
+    (but(2, lambda found, a, b: found[2] / found[1][:, None]), "do not divide by z"),
     (
-        lambda x, y, b, c, W: (
-            with_rest(lambda *_: 0)(x, y, b, c, W) + np.exp(y @ b + ((x - b) @ c)[:, None])
+        but(
+            2,
+            lambda found, a, b: found[2] + np.where(np.isinf(a[0] + b[0]), np.nan, 0)[:, None],
         ),
-        "do not add them",
+        "the empty state must change nothing, and gives NaN",
     ),
+    (merged(finite=lambda c: c), "Is it −∞ − (−∞)?"),
     (
-        lambda *arguments: centred_products(*arguments) * math.sqrt(len(arguments[-1])),
-        "1/m together",
+        but(1, lambda found, a, b: found[1] + np.isinf(a[0] + b[0])),
+        "the empty state must change nothing, and z has changed",
     ),
-    (lambda x, y, b, c, W: centred_products(x, y, b, 0 * c, W), "c is not used"),
-    (lambda x, y, b, c, W: centred_products(x, y, 0 * b, c, W), "b is not used"),
-    (halves_of_norms(-0.5), "plus is for cos"),
-    (with_rest(lambda x, y, b, c: (y - c) @ b + ((x - b) @ c)[:, None]), "left out"),
-    (with_rest(lambda x, y, b, c: -(y @ b) - ((x - b) @ c)[:, None]), "turned round"),
-    (
-        lambda x, y, b, c, W: centred_products(
-            x, y, c, b, W, lambda *_: y @ b + ((x - b) @ c)[:, None]
-        ),
-        "b belongs to x",
-    ),
-    (
-        lambda x, y, b, c, W: centred_products(
-            x, y, -b, -c, W, lambda *_: y @ b + ((x - b) @ c)[:, None]
-        ),
-        "do not add them",
-    ),
-    (lambda x, y, b, c, W: centred_products(x, y, 0 * b, 0 * c, W), "are not used"),
-    (lambda *arguments: len(arguments[-1]) * centred_products(*arguments), "not a sum: 1/m"),
-    (lambda *arguments: centred_products(*arguments) / len(arguments[-1]), "1/m together"),
-    (lambda x, y, b, c, W: np.exp(x @ y.T), "this is exact"),
-    (halves_of_norms(0.0), "are missing"),
-    (halves_of_norms(1.0), "the ½ is missing"),
+    (but(0, lambda found, a, b: None), "c is None"),
+    (but(1, lambda found, a, b: found[1][:, None]), "z has shape (4, 1)"),
+    (lambda a, b: merged()(a, b)[1], "return the three arrays"),
 ]
 
 
-# less_biased
+# shrunk_recall
 
 
-def combined(all_, first, last):
-    """all_ attend(W) + first attend(first half) + last attend(last half)."""
-
-    def answer(attend, W):
-        m = len(W) // 2
-        return all_ * attend(W) + first * attend(W[:m]) + last * attend(W[m:])
-
-    return answer
+def searched(n, d):
+    noise = (n - 1) / d
+    found = minimize_scalar(lambda a: (1 - a) ** 2 + a**2 * noise, bracket=(0, 1))
+    return np.array([d / (d + n - 1), found.fun])
 
 
-def jackknife(attend, W):
-    """By odd and even rows."""
-    return 2 * attend(W) - np.mean([attend(W[::2]), attend(W[1::2])], axis=0)
+def with_factor(factor, error=lambda a, r: (1 - a) ** 2 + a**2 * r):
+    """Answers (a, error) from a = factor(r), r = (n − 1)/d."""
+    return lambda n, d: (factor((n - 1) / d), error(factor((n - 1) / d), (n - 1) / d))
 
 
-RIGHT["less_biased"] = [
-    combined(2, -0.5, -0.5),
-    jackknife,
-    lambda attend, W: (  # each row left out once
-        len(W) * attend(W)
-        - (len(W) - 1) * np.mean([attend(np.delete(W, i, 0)) for i in range(len(W))], axis=0)
-    ),
+def shrinkage(noise):
+    return 1 / (1 + noise)
+
+
+RIGHT["shrunk_recall"] = [
+    with_factor(shrinkage),
+    searched,
+    lambda n, d: [d / (n + d - 1), (n - 1) / (n + d - 1)],
 ]
 
-WRONG["less_biased"] = [
-    (combined(1, 0, 0), "is β/(2m), not 0"),
-    (combined(0, 0.5, 0.5), "the bias of one half"),
-    (combined(0, 1, 0), "half of the directions is not used"),
-    (combined(0, 0, 1), "half of the directions is not used"),
-    (combined(-1, 1, 1), "turned round"),
-    (combined(2, -1, -1), "halve the sum"),
-    (combined(1, -0.5, -0.5), "this is the bias alone"),
-    (combined(-1, 0.5, 0.5), "this is the bias alone"),
-    (combined(2, -1, 0), "one alone adds noise"),
-    (combined(2, 0, -1), "one alone adds noise"),
-    (lambda attend, W: 2 * attend(W) - attend(W[::2]), "one alone adds noise"),
-    (combined(-1, 2, 0), "turned round"),
-    (combined(0, 1, 1), "must add up to 1"),
-    (combined(4, -1, -1), "must add up to 1"),
+WRONG["shrunk_recall"] = [
+    (with_factor(lambda r: 1.0), "this is the plain read"),
+    (with_factor(shrinkage, lambda a, r: r), "the error at a = 1"),
+    (with_factor(shrinkage, lambda a, r: a**2 * r), "the signal shrinks too"),
+    (with_factor(shrinkage, lambda a, r: (1 - a) ** 2), "the noise is missing"),
+    (lambda n, d: (d / (d + n), n / (d + n)), "n − 1, not n"),
+    (lambda n, d: with_factor(shrinkage)(n, d)[::-1], "first the factor"),
+    (lambda n, d: d / (d + n - 1), "return two numbers"),
+    (with_factor(lambda r: shrinkage(r**0.5)), "no root"),
+    (with_factor(lambda r: shrinkage(r**0.5), lambda a, r: 1 - a), "no root"),
+    (with_factor(lambda r: 0.0), "another a has less"),
+    (with_factor(lambda r: 1 / max(r, 1)), "another a has less"),
+    (lambda n, d: (d / (d + n - 1), ((n - 1) / (d + n - 1)) ** 0.5), "no root."),
+    (lambda n, d: (d / (d + n - 1), 1.0), "the factor is right, but not the error"),
+    (lambda n, d: [d / (d + n - 1)] * 3, "shape (3,), and (2,) is needed"),
 ]
 
 

@@ -1,259 +1,190 @@
-"""Lesson 13, near and far: right answers in any form, and slips with their hints."""
+"""Lesson 13, the Performer: right answers in any form, and slips with their hints."""
 
 import math
 
 import numpy as np
-from scipy.special import softmax
 
-from performer_course import near_far
-from tests.exercises.shared import exercises
+from performer_course import attention, features, transformer
+from tests.exercises.shared import by_its_sum, exercises, norms
 
 RIGHT, WRONG = {}, {}
 
 
-# shift_moments
+# performer_layer
 
 
-def shifted_by_matrix(M, c, new):
-    order = range(len(M))
-    rows = [[math.comb(p, k) * (c - new) ** max(p - k, 0) for k in order] for p in order]
-    return np.array(rows) @ M
+def head_by_head(x, W_q, W_k, W_v, W, heads):
+    outs = []
+    for parts in zip(*(np.split(part, heads, axis=1) for part in (W_q, W_k, W_v)), strict=True):
+        q, k, v = (x @ part for part in parts)
+        phi_q, phi_k = (features.positive(a / a.shape[1] ** 0.25, W) for a in (q, k))
+        outs.append(phi_q @ (phi_k.T @ v) / (phi_q @ phi_k.sum(axis=0))[:, None])
+    return np.hstack(outs)
 
 
-def shifted_by_polynomials(M, c, new):
-    y_from_new = np.polynomial.Polynomial([c - new, 1])
-    return [(y_from_new**p).coef @ M[: p + 1] for p in range(len(M))]
+def by_package(attend):
+    def layer(x, W_q, W_k, W_v, W, heads):
+        q, k, v = (transformer.split_heads(x @ part, heads) for part in (W_q, W_k, W_v))
+        return transformer.join_heads(attend(q, k, v, W))
+
+    return layer
 
 
-RIGHT["shift_moments"] = [shifted_by_matrix, shifted_by_polynomials]
+RIGHT["performer_layer"] = [head_by_head, by_package(attention.favor_attention)]
 
 
-def shifted(term, last=lambda M, total: total):
-    """Σ_k term(p, k, c − new) M_k for each p, then `last`."""
+def layer_of(
+    scale=lambda d, n: d**-0.25,
+    key_norm=0.5,
+    divide=None,
+    weigh=None,
+    cut=None,
+    of_k=None,
+    query_norm=0.0,
+):
+    """A Performer layer, head by head in a loop."""
 
-    def shift(M, c, new):
-        rows = [[term(p, k, c - new) * M[k] for k in range(p + 1)] for p in range(len(M))]
-        return last(M, np.array([sum(row) for row in rows]))
+    def answer(x, W_q, W_k, W_v, W, heads):
+        n, outs = x.shape[1], []
+        d = n // heads
+        for h in range(heads):
+            own = slice(h * d, (h + 1) * d) if cut is None else slice(h, n, heads)
+            q, k, v = ((x @ part)[:, own] for part in (W_q, W_k, W_v))
+            q, k = q * scale(d, n), k * (of_k or scale)(d, n)
+            phi_q, phi_k = (
+                np.exp(a @ W.T - norm * norms(a)[:, None])
+                for a, norm in ((q, query_norm), (k, key_norm))
+            )
+            A = (weigh or np.matmul)(phi_q, phi_k.T)
+            outs.append((divide or by_its_sum)(A) @ v)
+        whole = np.concatenate(outs, axis=1)
+        return whole if cut is None else cut(whole, heads)
 
-    return shift
+    return answer
 
 
-def translated(p, k, gap):
-    return math.comb(p, k) * gap ** (p - k)
+def summed_over_heads(x, W_q, W_k, W_v, W, heads):
+    """One denominator for all heads."""
+    parts = layer_of(divide=lambda A: A)(x, W_q, W_k, W_v, W, heads)
+    d = x.shape[1] // heads
+    total = 0
+    for h in range(heads):
+        q, k = ((x @ part)[:, h * d : (h + 1) * d] * d**-0.25 for part in (W_q, W_k))
+        A = np.exp(q @ W.T) @ np.exp(k @ W.T - norms(k)[:, None] / 2).T
+        total = total + A.sum(axis=1, keepdims=True)
+    return parts / total
 
 
-WRONG["shift_moments"] = [
-    (shifted(lambda p, k, gap: translated(p, k, -gap)), "the sign: y − new"),
-    (shifted(lambda p, k, gap: gap ** (p - k)), "binomial coefficients are missing"),
-    (shifted(lambda p, k, gap: (k == p) + (k == 0 < p) * gap**p), "not the first and the last"),
-    (lambda M, c, new: M, "the moments depend on the centre"),
-    (shifted(lambda p, k, gap: math.comb(p, k) * gap**k), "have changed places"),
-    (shifted(translated, lambda M, total: total - M), "range(p + 1)"),
-    (lambda M, c, new: shifted(translated)(M, 0.0, new), "c − c', not c' alone"),
+def interleaved(whole, heads):
+    """Columns back to where they came from, `heads` apart."""
+    parts = whole.reshape(len(whole), heads, -1)
+    return parts.swapaxes(1, 2).reshape(whole.shape)
+
+
+def unmoved(join=lambda outs: outs.reshape(outs.shape[1], -1)):
+    """(L, n) reshaped to (heads, L, d) in one step."""
+
+    def layer(x, W_q, W_k, W_v, W, heads):
+        q, k, v = ((x @ part).reshape(heads, len(x), -1) for part in (W_q, W_k, W_v))
+        return join(attention.favor_attention(q, k, v, W))
+
+    return layer
+
+
+def one_sided(of_q, of_k):
+    return layer_of(lambda d, n: d**of_q, of_k=lambda d, n: d**of_k)
+
+
+def heads_first(x, W_q, W_k, W_v, W, heads):
+    whole = layer_of()(x, W_q, W_k, W_v, W, heads)
+    return whole.reshape(len(x), heads, -1).swapaxes(0, 1).reshape(whole.shape)
+
+
+WRONG["performer_layer"] = [
+    (layer_of(lambda d, n: n**-0.25), "the scale is that of a head"),
+    (layer_of(lambda d, n: 1.0), "scaled by d^{−1/4} first"),
+    (layer_of(lambda d, n: d**-0.5), "the product has d^{−1/2}"),
+    (layer_of(key_norm=0.0), "of keys it matters"),
+    (layer_of(key_norm=1.0), "the norm enters halved"),
+    (layer_of(key_norm=-0.5), "is for cos and sin"),
+    (layer_of(divide=lambda A: A), "the denominator is missing"),
+    (layer_of(divide=lambda A: A / A.sum(axis=0)), "not over queries"),
+    (summed_over_heads, "a denominator of its own"),
+    (layer_of(weigh=lambda q, k: np.ones((len(q), len(q)))), "this is mean(V)"),
     (
-        shifted(lambda p, k, gap: gap ** (p - k) / math.factorial(p - k)),
-        "one factorial is not enough",
+        by_package(lambda q, k, v, W: attention.softmax_attention(q, k, v)),
+        "this is exact attention",
     ),
-    (shifted(translated, lambda M, total: total / M[0]), "sums, not means"),
-    (shifted(translated, lambda M, total: total[::-1]), "the order is turned round"),
-    (shifted(translated, lambda M, total: np.append(0, total[:-1])), "the powers start with p = 0"),
-    (shifted(lambda p, k, gap: (k == p) * gap**p), "a power of a sum is not a product"),
-    (lambda M, c, new: M + (c - new) ** np.arange(len(M)), "is not a sum of powers"),
-    (shifted(translated, lambda M, total: total[:-1]), "shape (4,), and (5,) is needed"),
+    (layer_of(cut=lambda whole, heads: whole), "stand side by side"),
+    (layer_of(cut=interleaved), "stand side by side"),
+    (heads_first, "move the heads back"),
+    (lambda *arguments: layer_of()(*arguments)[:-1], "(5, 15) is needed"),
+    (layer_of(), "that is an L × L array"),
+    (lambda *data: 2 * head_by_head(*data), ", expected "),
+    (unmoved(), "(L, n) is (L, heads, d) first"),
+    (unmoved(transformer.join_heads), "(L, n) is (L, heads, d) first"),
+    (layer_of(divide=lambda A: A, query_norm=0.5), "the denominator is missing"),
+    (layer_of(divide=lambda A: A / len(A), query_norm=0.5), "not by the number of keys"),
+    (layer_of(divide=lambda A: by_its_sum(np.tril(A))), "this is causal"),
+    (one_sided(-0.5, 0), "all of the scale is on q"),
+    (one_sided(0, -0.5), "all of the scale is on k"),
+    (one_sided(-0.25, 0), "k needs the factor"),
+    (one_sided(0, -0.25), "q needs the factor"),
+    (lambda x, *a: layer_of(lambda d, n: len(a[3]) ** -0.25)(x, *a), "not of m"),
+    (
+        lambda x, *a: layer_of(key_norm=0.5 * math.sqrt(x.shape[1] / a[-1]))(x, *a),
+        "‖k‖² is that of the scaled key",
+    ),
+    (lambda x, W_q, W_k, *a: layer_of()(x, W_k, W_q, *a), "have changed places"),
+    (layer_of(weigh=lambda q, k: q @ (k / k.max(axis=0))), "a maximum for each key"),
+    (lambda x, W_q, W_k, W_v, *a: layer_of()(x, W_q, W_k, np.eye(len(W_v)), *a), "not x"),
+    (lambda *a: layer_of()(*a[:4], np.vstack([a[4], -a[4]]), a[5]), "hyperbolic features"),
+    (layer_of(divide=lambda A: A / (A.sum(axis=1, keepdims=True) + 1e-6)), "an ε added"),
 ]
 
 
-# banded_attention
+# less_biased
 
 
-def near_keys(i, band):
-    return slice(max(0, i - band), i + band + 1)
+def combined(all_, first, last):
+    """all_ attend(W) + first attend(first half) + last attend(last half)."""
+
+    def answer(attend, W):
+        m = len(W) // 2
+        return all_ * attend(W) + first * attend(W[:m]) + last * attend(W[m:])
+
+    return answer
 
 
-def banded_loop(q, k, v, band):
-    rows = []
-    for i, query in enumerate(q):
-        keys = near_keys(i, band)
-        rows.append(softmax(k[keys] @ query / math.sqrt(len(query))) @ v[keys])
-    return rows
+def jackknife(attend, W):
+    """By odd and even rows."""
+    return 2 * attend(W) - np.mean([attend(W[::2]), attend(W[1::2])], axis=0)
 
 
-def gathered(q, k, v, band, inside=lambda at, L: (at >= 0) & (at < L), start=np.take):
-    """The keys of each row side by side: (L, 2 band + 1, d)."""
-    L, d = q.shape
-    at = np.arange(L)[:, None] + np.arange(-band, band + 1)
-    keys, values = (start(x, at, axis=0, mode="clip") for x in (k, v))
-    logits = np.einsum("id,ijd->ij", q, keys) / math.sqrt(d)
-    weights = softmax(np.where(inside(at, L), logits, -np.inf), axis=1)
-    return np.einsum("ij,ije->ie", weights, values)
-
-
-RIGHT["banded_attention"] = [banded_loop, near_far.near_field, gathered]
-
-
-def padded(x, at, **_):
-    """x (L, d) with rows of zeros beyond its ends, at the places `at`."""
-    inside = (at >= 0) & (at < len(x))
-    return np.where(inside[..., None], x[at % len(x)], 0)
-
-
-def banded(seen=lambda gap, band, L: abs(gap) <= band, fill=-np.inf, scale=-0.5, after=None):
-    """Attention in a band with its parts to exchange, by way of a full matrix."""
-
-    def attend(q, k, v, band):
-        i, j = np.indices((len(q), len(q)))
-        near, logits = seen(j - i, band, len(q)), q @ k.T * q.shape[1] ** scale
-        if after is not None:
-            return after(np.exp(logits), near, v)
-        return softmax(np.where(near, logits, fill), axis=1) @ v
-
-    return attend
-
-
-def in_blocks(q, k, v, band):
-    cuts = range(band + 1, len(q), band + 1)
-    parts = zip(*(np.split(x, cuts) for x in (q, k, v)), strict=True)
-    return np.concatenate(
-        [softmax(a @ b.T / math.sqrt(q.shape[1]), axis=1) @ c for a, b, c in parts]
-    )
-
-
-def over_sums(top, bottom, v):
-    """top v, each row over the sum of the same row of `bottom`; 0 where that is 0."""
-    total = bottom.sum(axis=1, keepdims=True)
-    return top @ v / np.where(total == 0, 1, total)
-
-
-def safe_rows(E, near, v):
-    return over_sums(E * near, E * near, v)
-
-
-WRONG["banded_attention"] = [
-    (banded(fill=0), "0 outside the band keeps weight e^0"),
-    (
-        banded(after=lambda E, near, v: E * near / E.sum(1, keepdims=True) @ v),
-        "the sum is over the band, too",
+RIGHT["less_biased"] = [
+    combined(2, -0.5, -0.5),
+    jackknife,
+    lambda attend, W: (  # each row left out once
+        len(W) * attend(W)
+        - (len(W) - 1) * np.mean([attend(np.delete(W, i, 0)) for i in range(len(W))], axis=0)
     ),
-    (banded(after=lambda E, near, v: E * near @ v), "the denominator is missing"),
-    (banded(lambda gap, band, L: gap == gap), "where is the band?"),
-    (banded(lambda gap, band, L: np.minimum(gap % L, -gap % L) <= band), "ends are joined"),
-    (banded(lambda gap, band, L: abs(gap) < band, after=safe_rows), "belongs to the band"),
-    (banded(lambda gap, band, L: abs(gap) <= band + 1), "one key too many"),
-    (banded(lambda gap, band, L: (-band <= gap) & (gap <= 0)), "this is causal"),
-    (banded(lambda gap, band, L: (gap >= 0) & (gap <= band)), "keys j < i count"),
-    (
-        banded(lambda gap, band, L: (-band <= gap) & (gap < band), after=safe_rows),
-        "range(i − b, i + b)",
-    ),
-    (in_blocks, "blocks: a row at the edge"),
-    (
-        lambda *data: gathered(*data, inside=lambda at, L: at == at, start=padded),
-        "beyond the ends there is no key",
-    ),
-    (lambda *data: gathered(*data, inside=lambda at, L: at == at), "count more than once"),
-    (lambda *data: banded_loop(*data) * np.float64(1 + 1e-6), "is an ε added"),
-    (banded(scale=0), "the scale 1/√d is missing"),
-    (banded(scale=-1), "is 1/√d, not 1/d"),
-    (banded(after=lambda E, near, v: safe_rows(1, near, v)), "a mean over the band"),
-    (lambda q, k, v, band: banded()(k, q, v, band), "have changed places"),
-    (banded(), "that is an L × L array"),
 ]
 
-
-# near_and_rest
-
-
-def near_and_rest_loop(q, k, v, phi_q, phi_k, band):
-    rows = []
-    for i in range(len(q)):
-        weights = phi_k @ phi_q[i]
-        keys = near_keys(i, band)
-        weights[keys] = np.exp(k[keys] @ q[i] / math.sqrt(q.shape[1]))
-        rows.append(weights @ v / weights.sum())
-    return np.array(rows)
-
-
-def two_sums(q, k, v, phi_q, phi_k, band):
-    one = np.hstack([v, np.ones((len(v), 1))])
-    total = phi_q @ (phi_k.T @ one)
-    for i in range(len(q)):
-        keys = near_keys(i, band)
-        weights = np.exp(k[keys] @ q[i] / math.sqrt(q.shape[1]))
-        total[i] += (weights - phi_k[keys] @ phi_q[i]) @ one[keys]
-    return total[:, :-1] / total[:, -1:]
-
-
-RIGHT["near_and_rest"] = [near_and_rest_loop, two_sums]
-
-
-def near_far_rows(weights, above=None, below=None):
-    """near_and_rest from weights(exact, by features, in the band), by way of full matrices."""
-
-    def attend(q, k, v, phi_q, phi_k, band):
-        i, j = np.indices((len(q), len(q)))
-        parts = np.exp(q @ k.T / math.sqrt(q.shape[1])), phi_q @ phi_k.T, abs(i - j) <= band
-        return over_sums(*(f(*parts) for f in (above or weights, below or weights)), v)
-
-    return attend
-
-
-def by_row(weights, reduce):
-    return reduce(weights, axis=1, keepdims=True)
-
-
-def right_weights(E, G, near):
-    return np.where(near, E, G)
-
-
-def near_twice(E, G, near):
-    return E * near + G
-
-
-def near_alone(E, G, near):
-    return E * near
-
-
-def features_alone(E, G, near):
-    return G
-
-
-def two_denominators(divide):
-    near, far = near_far_rows(near_alone), near_far_rows(features_alone)
-    return lambda *data: (near(*data) + far(*data)) / divide
-
-
-WRONG["near_and_rest"] = [
-    (near_far_rows(near_twice), "near keys count twice: take"),
-    (two_denominators(1), "two denominators"),
-    (two_denominators(2), "two denominators"),
-    (
-        near_far_rows(lambda E, G, near: np.where(near, E / by_row(E * near, np.max), G)),
-        "a maximum taken out of near keys alone",
-    ),
-    (
-        near_far_rows(lambda E, G, near: np.where(near, E / by_row(E * near, np.sum), G)),
-        "two denominators",
-    ),
-    (near_far_rows(lambda E, G, near: np.where(np.tril(near), E, G)), "near keys j > i"),
-    (near_far_rows(lambda E, G, near: np.where(np.triu(near), E, G)), "near keys j < i"),
-    (lambda *data: near_and_rest_loop(*data[:-1], data[-1] - 1), "belongs to the band"),
-    (lambda *data: near_and_rest_loop(*data[:-1], data[-1] + 1), "one key too many"),
-    (near_far_rows(lambda E, G, near: np.where(near, E, np.exp(G))), "of the far"),
-    (lambda *data: near_and_rest_loop(*data) * (1 + 1e-6), "is an ε added"),
-    (near_far_rows(near_alone), "the far keys are missing"),
-    (near_far_rows(lambda E, G, near: G * ~near), "the near keys are missing"),
-    (near_far_rows(features_alone), "not their features"),
-    (near_far_rows(lambda E, G, near: E), "outside the band weigh by their features"),
-    (near_far_rows(lambda E, G, near: np.where(near, G, E)), "have changed places"),
-    (near_far_rows(lambda E, G, near: np.where(near, E**2, G)), "1/√d is missing"),
-    (near_far_rows(lambda E, G, near: np.where(near, np.log(E), G)), "the exponential"),
-    (
-        near_far_rows(right_weights, below=lambda E, G, near: np.eye(len(E))),
-        "the denominator is missing",
-    ),
-    (near_far_rows(right_weights, below=features_alone), "still has the features of the"),
-    (near_far_rows(right_weights, above=near_twice), "near keys count twice in the numerator"),
-    (near_far_rows(right_weights), "that is an L × L array"),
+WRONG["less_biased"] = [
+    (combined(1, 0, 0), "is β/(2m), not 0"),
+    (combined(0, 0.5, 0.5), "the bias of one half"),
+    (combined(0, 1, 0), "half of the directions is not used"),
+    (combined(0, 0, 1), "half of the directions is not used"),
+    (combined(-1, 1, 1), "turned round"),
+    (combined(2, -1, -1), "halve the sum"),
+    (combined(1, -0.5, -0.5), "this is the bias alone"),
+    (combined(-1, 0.5, 0.5), "this is the bias alone"),
+    (combined(2, -1, 0), "one alone adds noise"),
+    (combined(2, 0, -1), "one alone adds noise"),
+    (lambda attend, W: 2 * attend(W) - attend(W[::2]), "one alone adds noise"),
+    (combined(-1, 2, 0), "turned round"),
+    (combined(0, 1, 1), "must add up to 1"),
+    (combined(4, -1, -1), "must add up to 1"),
 ]
 
 

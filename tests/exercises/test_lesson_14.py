@@ -1,279 +1,93 @@
-"""Lesson 14, on the GPU: right answers in any form, and slips with their hints."""
+"""Lesson 14, sharper features: right answers in any form, and slips with their hints."""
 
 import math
 
 import numpy as np
 
-from tests.exercises.shared import exercises
+from performer_course import features
+from tests.exercises.shared import exercises, norms
 
 RIGHT, WRONG = {}, {}
 
 
-# smallest_chunk
+# centred_estimates
 
 
-def hiding(count=lambda L, C: math.ceil(L / C), late=lambda a, b: a > b, grow=lambda C: 2 * C):
-    """The smallest chunk whose launches are hidden, by trying."""
-
-    def choose(L, kernels, cost, work):
-        C = 1
-        while C < L and late(count(L, C) * kernels * cost, work):
-            C = grow(C)
-        return C
-
-    return choose
+def centred_products(x, y, b, c, W, rest=lambda x, y, b, c: y @ b + ((x - b) @ c)[:, None]):
+    """Estimates of exp((x − b)ᵀ(y − c)), times e^rest."""
+    return np.exp(rest(x, y, b, c)) * (features.positive(x - b, W) @ features.positive(y - c, W).T)
 
 
-RIGHT["smallest_chunk"] = [
-    hiding(),
-    lambda L, n, a, w: next(
-        (C for C in (2**p for p in range(40)) if C >= L or -(-L // C) * n * a <= w), None
-    ),
-]
+def with_rest(rest):
+    return lambda *arguments: centred_products(*arguments, rest=rest)
 
-WRONG["smallest_chunk"] = [
-    (hiding(count=lambda L, C: L // C), "round up"),
-    (hiding(count=lambda L, C: L / C), "round up"),
-    (hiding(late=lambda a, b: a >= b), "equal is enough"),
-    (hiding(grow=lambda C: C + 1), "powers of two only"),
-    (lambda L, n, a, w: 2 ** math.ceil(math.log2(L)), "the smallest chunk"),
-    (lambda L, n, a, w: min(L, hiding()(L, n, a, w)), "also beyond L"),
-    (lambda L, n, a, w: min(2 ** int(math.log2(L)), hiding()(L, n, a, w)), "may be beyond L"),
-    (
-        lambda L, n, a, w: 2 ** max(0, math.ceil(math.log2(L * n * a / w))),
-        "the number of chunks is whole",
-    ),
-    (hiding(count=lambda L, C: C), "there are fewer of them"),
-    (lambda L, n, a, w: hiding()(L, 1, a, w), "not one"),
-    (lambda L, *a: math.ceil(L / hiding()(L, *a)), "this is the number of chunks"),
-    (lambda *a: math.log2(hiding()(*a)), "this is the exponent"),
-    (lambda *a: 2 * hiding()(*a), "the half of it is enough"),
-    (lambda *a: max(1, hiding()(*a) // 2), "one step too early"),
-    (lambda *a: max(2, hiding()(*a)), "the powers start with 1"),
-    (lambda L, n, a, w: hiding()(L, n, a, 2 * w), "expected"),
+
+def centred_pair_by_pair(x, y, b, c, W):
+    return [
+        [
+            np.mean(np.exp(W @ (p + q - b - c) - (p - b) @ (p - b) / 2 - (q - c) @ (q - c) / 2))
+            * np.exp(p @ q - (p - b) @ (q - c))
+            for q in y
+        ]
+        for p in x
+    ]
+
+
+RIGHT["centred_estimates"] = [
+    centred_products,
+    centred_pair_by_pair,
+    with_rest(lambda x, y, b, c: (y - c) @ b + (x @ c)[:, None]),
 ]
 
 
-# bounded
+def halves_of_norms(half):
+    def answer(x, y, b, c, W):
+        log_x, log_y = (z @ W.T - half * norms(z)[:, None] for z in (x - b, y - c))
+        return np.exp(y @ b + ((x - b) @ c)[:, None]) * (np.exp(log_x) @ np.exp(log_y).T) / len(W)
+
+    return answer
 
 
-def over(xp, x, size):
-    """x over `size`, or over 1 where that is 0."""
-    return x / xp.where(size > 0, size, xp.ones_like(size))
-
-
-def largest_of_row(xp, x):
-    return xp.max(abs(x), axis=-1)
-
-
-def row_sizes(xp, x):
-    """The largest |entry| of each row, in a column."""
-    return xp.max(xp.abs(x), axis=-1, keepdims=True)
-
-
-def over_largest(largest=row_sizes):
-    return lambda xp, x: over(xp, x, largest(xp, x))
-
-
-def in_place(xp, x):
-    x /= xp.where((size := largest_of_row(xp, x)) > 0, size, 1.0)[:, None]
-    return x
-
-
-def with_ones_at(where):
-    """Rows over their largest entry, after a 1 is written `where` that is 0."""
-
-    def scale(xp, x):
-        size = largest_of_row(xp, x)
-        size[where(xp, size)] = 1
-        return x / size[:, None]
-
-    return scale
-
-
-RIGHT["bounded"] = [
-    over_largest(),
-    over_largest(
-        lambda xp, x: xp.maximum(
-            xp.max(x, axis=1, keepdims=True), -xp.min(x, axis=1, keepdims=True)
-        )
-    ),
-    lambda xp, x: x / (largest_of_row(xp, x) + (largest_of_row(xp, x) == 0))[:, None],
-    over_largest(lambda xp, x: xp.max(np.abs(x), axis=-1, keepdims=True)),
-    over_largest(lambda xp, x: np.sqrt(xp.max(np.square(x), axis=-1, keepdims=True))),
-    over_largest(lambda xp, x: xp.linalg.vector_norm(x, axis=-1, keepdims=True, ord=math.inf)),
-    in_place,
-    with_ones_at(lambda xp, size: size == 0),
-    lambda xp, x: over_largest(lambda xp, x: xp.max(xp.abs(x), axis=0))(xp, x.T).T,
-    lambda xp, x: over_largest(lambda xp, x: xp.max(xp.abs(x), axis=0))(xp, x.mT).mT,
-    lambda xp, x: xp.zeros(x.shape, device=x.device) + over_largest()(xp, x),
-    lambda xp, x: over_largest()(xp, xp.reshape(x, (xp.shape(x)[0], xp.size(x) // len(x)))),
-    lambda xp, x: xp.broadcast_arrays(over_largest()(xp, x), x)[0],
-]
-
-
-def but_all_zeros(are_zeros):
-    """x as it is if all of it is 0."""
-    return lambda xp, x: x if are_zeros(xp, x) else over_largest()(xp, x)
-
-
-def by_loop(xp, x):
-    rows = []
-    for row in x:
-        rows.append(over(xp, row, xp.max(xp.abs(row))))
-    return xp.stack(rows)
-
-
-def by_row_number(xp, x):
-    rows = [x[i] for i in range(x.shape[0])]
-    return xp.stack([over(xp, row, xp.max(xp.abs(row))) for row in rows])
-
-
-def by_mask(xp, x):
-    size = xp.max(xp.abs(x), axis=-1)
-    keep, out = size > 0, 0 * x
-    out[keep] = x[keep] / size[keep][:, None]
-    return out
-
-
-def by_if(xp, x):
-    rows = []
-    for i in range(x.shape[0]):
-        size = xp.max(xp.abs(x[i]))
-        rows.append(x[i] / size if size > 0 else x[i])
-    return xp.stack(rows)
-
-
-def by_float(xp, x):
-    each = [float(xp.max(xp.abs(x[i]))) or 1.0 for i in range(x.shape[0])]
-    return xp.stack([x[i] / size for i, size in enumerate(each)])
-
-
-WRONG["bounded"] = [
-    (lambda xp, x: x / row_sizes(xp, x), "gives 0/0"),
+WRONG["centred_estimates"] = [
+    (with_rest(lambda x, y, b, c: 0), "what is left of xᵀy"),
+    (with_rest(lambda x, y, b, c: y @ b), "it cancels in a ratio"),
+    (with_rest(lambda x, y, b, c: ((x - b) @ c)[:, None]), "not even cancel"),
+    (with_rest(lambda x, y, b, c: y @ b + (x @ c)[:, None]), "counted twice"),
+    (with_rest(lambda x, y, b, c: y @ b + (x @ c)[:, None] + b @ c), "with a minus"),
+    (with_rest(lambda x, y, b, c: y @ c + (x @ b)[:, None] - b @ c), "b multiplies y"),
     (
-        lambda xp, x: x / xp.where((s := xp.max(x, axis=1)) == 0, xp.ones_like(s), s)[:, None],
-        "take xp.abs first",
-    ),
-    (over_largest(lambda xp, x: xp.max(xp.abs(x), axis=-1)), "keepdims=True keeps (n, 1)"),
-    (lambda xp, x: x / (row_sizes(xp, x) + 1e-8), "an ε changes small rows"),
-    (lambda xp, x: x / (row_sizes(xp, x) + 0.1), "an ε changes small rows"),
-    (lambda xp, x: x / xp.max(xp.abs(x)), "by its own largest"),
-    (over_largest(lambda xp, x: xp.max(xp.abs(x), axis=0, keepdims=True)), "goes along a row"),
-    (
-        over_largest(lambda xp, x: xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True))),
-        "this is the length of the row",
-    ),
-    (over_largest(lambda xp, x: xp.sum(xp.abs(x), axis=-1, keepdims=True)), "not sum"),
-    (lambda xp, x: abs(over_largest()(xp, x)), "the signs are to stay"),
-    (lambda xp, x: x / xp.clip(row_sizes(xp, x), 1e-2, None), "changes small rows"),
-    (lambda xp, x: x / xp.clip(row_sizes(xp, x), 1, None), "rows below 1"),
-    (lambda xp, x: row_sizes(xp, x), "the rows over their"),
-    (lambda xp, x: over_largest()(xp, x)[:-1], "and (5, 3) is needed"),
-    (by_loop, "a loop over rows launches"),
-    (by_row_number, "each row launches kernels"),
-    (over_largest(lambda xp, x: abs(x).max(axis=-1, keepdims=True)), "has x.max: use xp's"),
-    (
-        over_largest(
-            lambda xp, x: xp.max(x, axis=1, keepdims=True) - xp.min(x, axis=1, keepdims=True)
+        lambda x, y, b, c, W: (
+            with_rest(lambda *_: 0)(x, y, b, c, W) + np.exp(y @ b + ((x - b) @ c)[:, None])
         ),
-        "not max x − min x",
-    ),
-    (over_largest(lambda xp, x: abs(xp.max(x, axis=1, keepdims=True))), "xp.abs comes first"),
-    (lambda xp, x: over_largest()(xp, np.asarray(x)), "a NumPy function on an array of xp"),
-    (
-        over_largest(lambda xp, x: np.maximum.reduce(np.abs(x), axis=1, keepdims=True)),
-        "a NumPy function on an array of xp",
-    ),
-    (by_mask, "a mask as an index"),
-    (with_ones_at(lambda xp, size: xp.nonzero(size == 0)), "how many xp.nonzero finds"),
-    (with_ones_at(lambda xp, size: xp.where(size == 0)), "how many xp.where finds"),
-    (with_ones_at(lambda xp, size: xp.argwhere(size == 0)[:, 0]), "how many xp.argwhere finds"),
-    (with_ones_at(lambda xp, size: xp.flatnonzero(size == 0)), "how many xp.flatnonzero finds"),
-    (
-        with_ones_at(lambda xp, size: xp.extract(size == 0, xp.arange(len(size)))),
-        "how many xp.extract finds",
+        "do not add them",
     ),
     (
-        with_ones_at(lambda xp, size: xp.compress(size == 0, xp.arange(len(size)))),
-        "how many xp.compress finds",
+        lambda *arguments: centred_products(*arguments) * math.sqrt(len(arguments[-1])),
+        "1/m together",
+    ),
+    (lambda x, y, b, c, W: centred_products(x, y, b, 0 * c, W), "c is not used"),
+    (lambda x, y, b, c, W: centred_products(x, y, 0 * b, c, W), "b is not used"),
+    (halves_of_norms(-0.5), "plus is for cos"),
+    (with_rest(lambda x, y, b, c: (y - c) @ b + ((x - b) @ c)[:, None]), "left out"),
+    (with_rest(lambda x, y, b, c: -(y @ b) - ((x - b) @ c)[:, None]), "turned round"),
+    (
+        lambda x, y, b, c, W: centred_products(
+            x, y, c, b, W, lambda *_: y @ b + ((x - b) @ c)[:, None]
+        ),
+        "b belongs to x",
     ),
     (
-        lambda xp, x: (xp.unique_values(x), over_largest()(xp, x))[1],
-        "how many xp.unique_values finds",
+        lambda x, y, b, c, W: centred_products(
+            x, y, -b, -c, W, lambda *_: y @ b + ((x - b) @ c)[:, None]
+        ),
+        "do not add them",
     ),
-    (but_all_zeros(lambda xp, x: xp.allclose(x, 0)), "xp.allclose hands Python a bool"),
-    (but_all_zeros(lambda xp, x: xp.array_equal(x, 0 * x)), "xp.array_equal hands Python a bool"),
-    (
-        lambda xp, x: (math.exp(-xp.unstack(x, axis=0)[1][0]), over_largest()(xp, x))[1],
-        "`float` reads",
-    ),
-    (by_if, "look at a value"),
-    (by_float, "`float` reads"),
-    (lambda xp, x: over_largest()(np, x), "a NumPy function on an array of xp"),
-    (lambda xp, x: (f"{x}", over_largest()(xp, x))[1], "printing reads"),
-    (lambda xp, x: (xp.max(x).item(), over_largest()(xp, x))[1], "`.item()` reads"),
-    (
-        lambda xp, x: over_largest()(np, getattr(x, "data", x) if xp is not np else x),
-        "the result left the device",
-    ),
-]
-
-
-# decoding_roof
-
-
-def decoded(
-    project=4,
-    state=5,
-    S=2,
-    W=1,
-    bytes_of=lambda b: b,
-    fold=max,
-    other=lambda heads, m, d, e: 0,
-    intensity=lambda flops, moved, P, B: flops / moved,
-):
-    """The roof of a decoding step, counted so."""
-
-    def bound(heads, m, d, e, b, P, B):
-        flops = heads * (project * m * d + state * m * e)
-        moved = bytes_of(b) * (S * heads * m * e + W * m * d + other(heads, m, d, e))
-        return fold(flops / P, moved / B), intensity(flops, moved, P, B)
-
-    return bound
-
-
-RIGHT["decoding_roof"] = [
-    decoded(),
-    lambda *arguments: np.array(decoded()(*arguments)),
-]
-
-WRONG["decoding_roof"] = [
-    (lambda *a: decoded()(*a)[0], "return two numbers"),
-    (lambda *a: decoded()(*a)[::-1], "first the seconds"),
-    (decoded(fold=lambda x, y: x + y), "not the sum"),
-    (decoded(fold=min), "not the faster"),
-    (decoded(S=1), "read and written"),
-    (decoded(W=0), "W is read, too"),
-    (lambda h, *a: decoded(W=h)(h, *a), "the same for all heads"),
-    (decoded(W=2), "W is only read"),
-    (decoded(bytes_of=lambda b: 1), "`itemsize` bytes"),
-    (decoded(project=2), "two projections"),
-    (decoded(project=2, state=3.5), "multiply, add"),
-    (lambda heads, *a: decoded()(1, *a), "all heads count"),
-    (decoded(state=4), "scale, multiply, add"),
-    (decoded(state=6), "and the product with S two"),
-    (lambda h, m, d, e, *a: decoded()(h, m, e, d, *a), "d and e have changed places"),
-    (decoded(project=0, state=9), "a projection has 2md FLOPs"),
-    (decoded(other=lambda h, m, d, e: 2 * m * e - 2 * h * m * e), "each head has a state"),
-    (decoded(other=lambda h, m, d, e: 2 * h * (d + e)), "q, k and v are a few numbers"),
-    (decoded(other=lambda h, m, d, e: 4 * h * m), "c and z have m entries"),
-    (decoded(intensity=lambda flops, moved, P, B: P / B), "the ratio of the device"),
-    (decoded(state=3), "the product with S is missing"),
-    (decoded(state=2), "the update of S is missing"),
-    (lambda *a: (decoded()(*a)[0], 1 / decoded()(*a)[1]), "not bytes for a FLOP"),
-    (decoded(fold=lambda x, y: x), "the memory sets a bound"),
-    (decoded(fold=lambda x, y: y), "the arithmetic sets a bound"),
+    (lambda x, y, b, c, W: centred_products(x, y, 0 * b, 0 * c, W), "are not used"),
+    (lambda *arguments: len(arguments[-1]) * centred_products(*arguments), "not a sum: 1/m"),
+    (lambda *arguments: centred_products(*arguments) / len(arguments[-1]), "1/m together"),
+    (lambda x, y, b, c, W: np.exp(x @ y.T), "this is exact"),
+    (halves_of_norms(0.0), "are missing"),
+    (halves_of_norms(1.0), "the ½ is missing"),
 ]
 
 

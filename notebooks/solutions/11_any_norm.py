@@ -1,0 +1,77 @@
+# %% [markdown]
+# # Exercises 11: any norm
+#
+# Lesson: `11_any_norm.ipynb`. Replace each `raise NotImplementedError` by your code.
+# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
+# You may run it as often as you like.
+
+# %%
+import math
+
+import numpy as np
+
+from performer_course import checks
+
+# %% [markdown]
+# ## 1. The logarithm of a denominator
+#
+# Given the logarithms $g_{if}$ of a query's features and $h_{jf}$ of the keys' features, return
+#
+# $$\ln \sum_{j=1}^S \sum_{f=1}^m e^{g_{if} + h_{jf}}$$
+#
+# for each query $i$. It is finite whenever $g$ and $h$ are, and they may be thousands. No
+# array of $L \times S$ or more, please.
+
+
+# %% nbgrader={"grade": false, "grade_id": "log_denominator", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def log_denominator(g, h):
+    """g (L, m), h (S, m) → (L,)."""
+    ### BEGIN SOLUTION
+    c = h.max(axis=0)  # (m,)
+    z = np.exp(h - c).sum(axis=0)  # (m,), each at least 1
+    a = g + c  # (L, m)
+    top = a.max(axis=1)  # (L,)
+    return top + np.log(np.exp(a - top[:, None]) @ z)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-log_denominator", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.log_denominator(log_denominator)
+
+# %% [markdown]
+# ## 2. How many directions for these queries and keys?
+#
+# The least whole number $m$ of independent directions for which the relative variance of a weight,
+# averaged over all pairs of a query and a key, is at most `target`. The weights are those of
+# attention: $\exp(q^\top k / \sqrt d)$, estimated by positive features of the scaled
+# $q' = q\, d^{-1/4}$ and $k' = k\, d^{-1/4}$.
+
+
+# %% nbgrader={"grade": false, "grade_id": "directions_for_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def directions_for_attention(q, k, target):
+    """q (L, d), k (S, d), target > 0 → the least m ≥ 1."""
+    ### BEGIN SOLUTION
+    z = (q[:, None] + k[None]) * q.shape[1] ** -0.25  # q' + k', (L, S, d)
+    return max(1, math.ceil(np.expm1((z**2).sum(axis=-1)).mean() / target))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-directions_for_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.directions_for_attention(directions_for_attention)
+
+# %% [markdown]
+# ## To think about
+#
+# A constant added to every *logarithm* of a feature changes nothing in attention. Now suppose that
+# someone forgets the factor $e^{-\|x\|^2/2}$ of the positive features: first in those of the queries,
+# then in those of the keys. What does attention become?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# Without the factor of a query, all features of that query are multiplied by $e^{\|q_i'\|^2/2}$. It
+# stands in the numerator and in the denominator of one row, so it cancels, and nothing changes. That
+# is why the lesson leaves it out of $g$.
+#
+# Without the factor of the keys, the features of key $j$ are multiplied by
+# $c_j = e^{\|k_j'\|^2/2}$, and these numbers differ from key to key. They do not cancel: attention
+# gets $\|k_j'\|^2/2$ added to the logits of key $j$, for every query, and long keys win. (To add a
+# constant $a$ to every logarithm is the case of equal $c_j = e^a$, which cancels again.)

@@ -1,0 +1,56 @@
+# %% [markdown]
+# # Exercises 14: sharper features
+#
+# Lesson: `14_sharper_features.ipynb`. Replace each `raise NotImplementedError` by your code.
+# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
+# You may run it as often as you like.
+
+# %%
+import numpy as np
+
+from performer_course import checks
+
+# %% [markdown]
+# ## 1. The kernel from centred features
+#
+# The lesson drops what cancels in a ratio. Keep it here: estimate $\exp(x^\top y)$ itself, for all pairs
+# of rows, without bias, from the positive features of $x - b$ and of $y - c$.
+
+
+# %% nbgrader={"grade": false, "grade_id": "centred_estimates", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def centred_estimates(x, y, b, c, W):
+    """x (n, d), y (p, d), b (d,), c (d,), W (m, d) → (n, p)."""
+    ### BEGIN SOLUTION
+    x = x - b
+    rest = (y @ b) + (x @ c)[:, None]  # bᵀy + cᵀ(x − b), (n, p)
+    y = y - c
+    phi_x, phi_y = (np.exp(a @ W.T - (a**2).sum(axis=1, keepdims=True) / 2) for a in (x, y))
+    return np.exp(rest) * (phi_x @ phi_y.T) / len(W)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-centred_estimates", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.centred_estimates(centred_estimates)
+
+# %% [markdown]
+# ## To think about
+#
+# The lesson chooses one shift $s$ for all keys, and one set of axes. Suppose the keys of a long text come
+# in two groups with different means. Could each group have a shift of its own? Write down what would then
+# multiply $\varphi(k')$, and whether it can still be a function of the key alone. What would it cost?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# Subtract $s_g$ from the keys of group $g$. Their features then estimate $e^{q'^\top (k' - s_g)}$,
+# so $e^{q'^\top s_g}$ has to multiply $\varphi(k' - s_g)$. With one shift that factor is the same
+# for all keys of a query, and cancels. With two, $e^{q'^\top (s_1 - s_2)}$ is left between the
+# groups, and it depends on the query, so the factor cannot be a function of the key alone.
+#
+# But it is a function of the query and the *group*, and that is enough: keep a state for each
+# group, read both with $\varphi(q')$, multiply what comes from group $g$, numerator and
+# denominator, by $e^{q'^\top s_g}$, and add before you divide. That is attention with $2m$
+# features. The numbers in the state and the work of reading double, but not the work of making the
+# states, because a key goes into one of them only. In return, with $s_g = \bar q' + \bar k'_g$ and
+# with $p_1$ and $p_2$ for the shares of the groups, the mean of $\|q' + k' - s_g\|^2$ is less than
+# with one shift by $p_1 p_2 \|\bar k'_1 - \bar k'_2\|^2$. This was in the exponent of the relative
+# variance, so it pays where the groups lie far apart. (In a decoder groups and shifts have to be
+# known beforehand, as the one shift had to be.)

@@ -1,0 +1,170 @@
+"""Lesson 15, near and far."""
+
+import functools
+import math
+
+import numpy as np
+
+from ._judge import averages, check, judge, nearly, no_square
+
+
+@check
+def shift_moments(shift):
+    """shift(M, c, new) = Σ_j m_j (y_j − new)^p, p < P, from M_p = Σ_j m_j (y_j − c)^p alone."""
+    rng = np.random.default_rng(1301)
+    for P, c, new in ((5, 0.0, 0.7), (4, 2.0, 0.5), (1, 0.3, -1.0), (6, -0.4, -0.4)):
+        m, y = rng.uniform(0.5, 1.5, 9), c + rng.uniform(-1, 1, 9)
+        order = np.arange(P)
+
+        def about(centre, m=m, y=y, order=order):
+            return m @ (y - centre)[:, None] ** order
+
+        M, gap = about(c), c - new
+        power = np.array([[gap ** max(p - k, 0) * (k <= p) for k in order] for p in order])
+        found = shift(M, c, new)
+        slips = [
+            (about(2 * c - new), "the sign: y − new = (y − c) + (c − new)."),
+            (power @ M, "the binomial coefficients are missing."),
+            (
+                M + M[0] * gap**order * (order > 0),
+                "all M_k with k ≤ p, not the first and the last.",
+            ),
+            (
+                [sum(math.comb(p, k) * gap**k * M[k] for k in range(p + 1)) for p in order],
+                "k and p − k have changed places: M_k takes the power p − k of the gap.",
+            ),
+            (about(new) - M, "the term k = p is missing: range(p + 1)."),
+            ([m @ (y - c - new) ** p for p in order], "the gap is c − c', not c' alone."),
+            (
+                [
+                    sum(gap ** (p - k) / math.factorial(p - k) * M[k] for k in range(p + 1))
+                    for p in order
+                ],
+                "C(p, k) is p! / (k! (p − k)!): one factorial is not enough.",
+            ),
+            (M, "the moments depend on the centre."),
+            (about(new) / M[0], "moments are sums, not means: do not divide by the mass."),
+            (about(new)[::-1], "the order is turned round: first the mass, p = 0."),
+            (np.append(0, about(new)[:-1]), "the powers start with p = 0, the mass itself."),
+            (M * gap**order, "a power of a sum is not a product: use the binomial theorem."),
+            (M + gap**order, "a power of a sum is not a sum of powers: the binomial theorem."),
+        ]
+        judge(found, about(new), slips)
+
+
+BAND_ALONE = "the logits of the band alone are needed: compute them diagonal by diagonal."
+
+
+def _banded(L, band):
+    """True where |i − j| ≤ band: (L, L)."""
+    i, j = np.indices((L, L))
+    return np.abs(i - j) <= band
+
+
+@check
+def banded_attention(attend):
+    """attend(q, k, v, band): the softmax over |i − j| ≤ band, and no L × L array."""
+    rng = np.random.default_rng(1302)
+    for L, band, d in ((12, 2, 4), (9, 0, 2), (7, 3, 16), (5, 8, 4)):
+        q, k, v = (2 * rng.normal(size=(L, width)) for width in (d, d, 3))
+        near, S = _banded(L, band), q @ k.T / math.sqrt(d)
+        i, j = np.indices((L, L))
+        rows = functools.partial(averages, v=v)
+
+        E = np.exp(S)
+        ring = np.minimum((i - j) % L, (j - i) % L) <= band
+        outside = 2 * band + 1 - near.sum(axis=1)  # places of a row's window beyond the ends
+        ends = np.maximum(band - i, 0) * (j == 0) + np.maximum(i + band - L + 1, 0) * (j == L - 1)
+        blocks = i // (band + 1) == j // (band + 1)
+        slips = [
+            (rows(np.exp(np.where(near, S, 0))), "0 outside the band keeps weight e^0: use −∞."),
+            (E * near @ v / E.sum(axis=1, keepdims=True), "the sum is over the band, too."),
+            (E * near @ v, "the denominator is missing."),
+            (rows(E), "every row sees every key: where is the band?"),
+            (rows(E * ring), "the ends are joined: the first row must not see the last key."),
+            (rows(E * (np.abs(i - j) < band)), "|i − j| = band belongs to the band."),
+            (rows(E * _banded(L, band + 1)), "one key too many on each side: |i − j| ≤ band."),
+            (rows(E * (near & (j <= i))), "this is causal: keys j > i count, too."),
+            (rows(E * (near & (j >= i))), "keys j < i count, too."),
+            (rows(np.exp(S * math.sqrt(d)) * near), "the scale 1/√d is missing."),
+            (rows(np.exp(S / math.sqrt(d)) * near), "the scale is 1/√d, not 1/d."),
+            (rows(near * 1.0), "a mean over the band: the keys have weights."),
+            (rows(np.exp(S.T) * near), "queries and keys have changed places."),
+            (rows(E * (near & (i - j > -band))), "range(i − b, i + b) stops before i + b."),
+            (rows(E * blocks), "blocks: a row at the edge of one sees the next block, too."),
+            (
+                E * near @ v / ((E * near).sum(axis=1) + outside)[:, None],
+                "beyond the ends there is no key: its weight is 0, and not e^0.",
+            ),
+            (
+                rows(E * (near + ends)),
+                "the first and the last key count more than once: beyond the ends there is none.",
+            ),
+        ]
+        found = attend(q, k, v, band)
+        judge(found, rows(E * near), [*slips, nearly(found, rows(E * near))])
+    long = rng.normal(size=(2500, 2))
+    no_square(lambda: attend(long, long, long, 3), long, 2500, BAND_ALONE)
+
+
+@check
+def near_and_rest(attend):
+    """attend(q, k, v, phi_q, phi_k, band): near keys by e^{qᵀk/√d}, the others by features, under
+    one denominator, and no L × L array."""
+    rng = np.random.default_rng(1303)
+    for L, band, d in ((12, 2, 4), (9, 0, 9), (5, 6, 4)):
+        q, k, v = (rng.normal(size=(L, width)) for width in (d, d, 3))
+        phi_q, phi_k = rng.uniform(0.1, 1, size=(2, L, 6))
+        near = _banded(L, band)
+        E, G = np.exp(q @ k.T / math.sqrt(d)), phi_q @ phi_k.T
+        rows = functools.partial(averages, v=v)
+
+        two = rows(E * near) + rows(G * ~near)
+        slips = [
+            (rows(E * near + G), "near keys count twice: take their features out of the sums."),
+            ((rows(E * near) + rows(G)) / 2, "two denominators: add the weights, then divide."),
+            (rows(E * near) + rows(G), "two denominators: add the weights, then divide."),
+            (two, "two denominators: add the weights, then divide."),
+            (two / 2, "two denominators: add the weights, then divide."),
+            (rows(E * near), "the far keys are missing."),
+            (rows(G * ~near), "the near keys are missing: add their exact weights."),
+            (rows(G), "near keys weigh e^{qᵀk/√d}, not their features."),
+            (rows(E), "keys outside the band weigh by their features."),
+            (rows(E * ~near + G * near), "near and far have changed places."),
+            (rows(np.where(near, E ** math.sqrt(d), G)), "the scale 1/√d is missing."),
+            (rows(np.where(near, np.log(E), G)), "the exponential of the near scores is missing."),
+            (np.where(near, E, G) @ v, "the denominator is missing."),
+            (
+                np.where(near, E, G) @ v / G.sum(axis=1, keepdims=True),
+                "the denominator still has the features of the near keys.",
+            ),
+            (
+                (E * near + G) @ v / np.where(near, E, G).sum(axis=1, keepdims=True),
+                "near keys count twice in the numerator.",
+            ),
+        ]
+        top = np.where(near, E, 0).max(axis=1, keepdims=True)
+        i, j = np.indices((L, L))
+        slips += [
+            (
+                rows(np.where(near, E / top, G)),
+                "a maximum taken out of near keys alone changes their weight beside the far ones.",
+            ),
+            (
+                rows(np.where(near, E / (E * near).sum(axis=1, keepdims=True), G)),
+                "two denominators: add the weights, then divide.",
+            ),
+            (rows(np.where(near & (j <= i), E, G)), "near keys j > i are near, too: |i − j| ≤ b."),
+            (rows(np.where(near & (j >= i), E, G)), "near keys j < i are near, too: |i − j| ≤ b."),
+            (rows(np.where(_banded(L, band - 1), E, G)), "|i − j| = band belongs to the band."),
+            (rows(np.where(_banded(L, band + 1), E, G)), "one key too many: |i − j| ≤ band."),
+            (
+                rows(np.where(near, E, np.exp(G))),
+                "no exponential of the far: their weights are φ(q)ᵀφ(k) themselves.",
+            ),
+        ]
+        found = attend(q, k, v, phi_q, phi_k, band)
+        right = rows(np.where(near, E, G))
+        judge(found, right, [*slips, nearly(found, right)], rtol=1e-8)
+    long, phi = rng.normal(size=(2500, 2)), rng.uniform(0.1, 1, size=(2500, 3))
+    no_square(lambda: attend(long, long, long, phi, phi, 3), long, 2500, BAND_ALONE)

@@ -1,0 +1,39 @@
+"""The files of the project: what git has of them, a copy, and what `make` would run."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from tools.setting import ROOT
+
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def tracked():
+    """Every file that git has or would add."""
+    command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+    try:
+        listing = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return [name for name in listing.decode().split("\0") if name and (ROOT / name).exists()]
+
+
+def copied(tree):
+    """A copy of every file that git has or would add, in the new folder `tree`."""
+    for name in tracked():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+    return tree
+
+
+def lint_commands():
+    """The commands of `make lint`, without the folder of the tools."""
+    recipe = re.search(r"(?m)^lint:.*\n((?:\t.*\n)+)", text("Makefile"))[1]
+    return [line.strip().removeprefix("$(BIN)/") for line in recipe.splitlines()]

@@ -1,0 +1,480 @@
+"""Every claim about exact and linear attention, beside the mutants it must catch.
+
+Fixed seeds. The second part has a claim for each trap that published code has fallen into.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+from tests.claims.harness import Mutant, Part
+from tests.claims.shared import (
+    ELU_WITHOUT_ONE,
+    EPS_IN_FEATURES,
+    NORM_NOT_HALVED,
+    OTHER_DIRECTIONS,
+    POSITIVE_COUNT,
+    POSITIVE_MSE_DIFFERENCE,
+    POSITIVE_MSE_ONCE,
+    POSITIVE_NORM_SIGN,
+    SCALED_TWICE,
+    STATE_COUNTS_ONCE,
+    UNSCALED,
+    VARIANCE_OF_DIFFERENCE,
+    favor,
+    problem,
+    vectors,
+)
+from tests.textbook import favor_by_rows, favor_logits, linear_by_rows, softmax_by_rows
+
+PART = Part("Attention")
+claim = PART.claim
+
+
+# What it computes
+
+
+@claim(
+    Mutant(
+        "taylor-unscaled",
+        "no d^{−1/4} in the Taylor weights",
+        module="attention",
+        old="array_api_compat.array_namespace(q), q.shape[-1] ** -0.25\n    if key_mask",
+        new="array_api_compat.array_namespace(q), 1.0\n    if key_mask",
+    )
+)
+def taylor_weights_of_degree_two_are_positive(p):
+    """1 + t + t²/2 = ((1 + t)² + 1)/2 ≥ ½, t = qᵀk/√d; degree 1 may be negative"""
+    rng = np.random.default_rng(45)
+    q, k, _ = problem(rng, 40, 4, scale=2.0)
+    t = q @ k.T / 2
+    for degree, weights in ((1, 1 + t), (2, ((1 + t) ** 2 + 1) / 2)):
+        found = p.attention.taylor_attention(q, k, np.eye(40), degree)
+        assert np.allclose(found, weights / weights.sum(1, keepdims=True), rtol=1e-9)
+        assert (weights > 0).all() == (degree == 2)
+
+
+@claim(
+    Mutant(
+        "exact-unscaled",
+        "no d^{−1/2}",
+        module="attention",
+        old="copy=False) * q.shape[-1] ** -0.5",
+        new="copy=False)",
+    )
+)
+def blocked_attention_is_the_textbook(p):
+    """softmax(q kᵀ/√d) v, all-to-all and causal, longer than a block, any norm"""
+    rng = np.random.default_rng(46)
+    for scale, causal in itertools.product((1.0, 30.0), (False, True)):
+        q, k, v = problem(rng, 600, 8, scale)
+        found = p.attention.softmax_attention(q, k, v, causal=causal)
+        assert np.allclose(found, softmax_by_rows(q, k, v, causal=causal), rtol=1e-9, atol=1e-12)
+
+
+@claim(
+    UNSCALED,
+    SCALED_TWICE,
+    Mutant(
+        "norm-unscaled",
+        "‖k‖²/2 for ‖k'‖²/2",
+        module="attention",
+        old="(0.5 * k.shape[-1] ** -0.5)",
+        new="0.5",
+    ),
+    Mutant(
+        "norm-forgotten",
+        "exp(ωᵀk) without the norm",
+        module="attention",
+        old="(0.5 * k.shape[-1] ** -0.5)",
+        new="0.0",
+    ),
+    OTHER_DIRECTIONS,
+    Mutant(
+        "other-directions-causal",
+        "queries and keys use different ω, where causal",
+        module="attention",
+        old="g = _projected(xp, q[..., start:stop, :], W)",
+        new="g = _projected(xp, q[..., start:stop, :], W[::-1, ...])",
+    ),
+    STATE_COUNTS_ONCE,
+    "sees-the-next",
+    "state-maximum-unread",
+)
+def favor_is_its_definition(p):
+    """Σ_j φ(q')ᵀφ(k'_j) v_j / Σ_j φ(q')ᵀφ(k'_j), all-to-all and causal, longer than a chunk"""
+    rng = np.random.default_rng(47)
+    q, k, v = problem(rng, 600, 8)
+    W = p.projections.orthogonal(rng, 24, 8)
+    for causal in (False, True):
+        expected = favor_by_rows(q, k, v, W, causal=causal)
+        assert np.allclose(favor(p, q, k, v, W, causal=causal), expected, rtol=1e-9, atol=1e-12)
+
+
+@claim("unscaled", "norm-forgotten")
+def favor_converges_to_the_softmax(p):
+    """its error falls as 1/√m; at m = 16384, scale ½, it is under a tenth of that of mean(v)"""
+    rng = np.random.default_rng(48)
+    q, k, v = problem(rng, 64, 4, scale=0.5)
+    for causal in (False, True):
+        target = softmax_by_rows(q, k, v, causal=causal)
+        null = p.attention.uniform_attention(q, k, v, causal=causal) - target
+        errors = []
+        for m in (64, 1024, 16_384):
+            W = p.projections.iid(rng, m, 4)
+            errors.append(np.sqrt(np.mean((favor(p, q, k, v, W, causal=causal) - target) ** 2)))
+        assert errors[-1] < 0.1 * np.sqrt(np.mean(null**2)), errors
+        slope = np.polyfit(np.log([64, 1024, 16_384]), np.log(errors), 1)[0]
+        assert abs(slope + 0.5) < 0.15, slope
+
+
+@claim(
+    VARIANCE_OF_DIFFERENCE,
+    Mutant(
+        "variance-unscaled",
+        "no d^{−1/4} in what to expect",
+        module="attention",
+        old='(m, "m"), array_api_compat.array_namespace(q), q.shape[-1] ** -0.25',
+        new='(m, "m"), array_api_compat.array_namespace(q), 1.0',
+    ),
+    POSITIVE_MSE_ONCE,
+    POSITIVE_MSE_DIFFERENCE,
+)
+def what_to_expect_is_the_variance_of_a_weight(p):
+    """mean (e^{‖q'+k'‖²} − 1)/m is the mean relative MSE of the weights; it says when to use φ"""
+    rng = np.random.default_rng(49)
+    q, k, v = problem(rng, 12, 6, scale=0.4)
+    x, y = q * 6**-0.25, k * 6**-0.25
+    relative = p.theory.positive_mse(x[:, None], y[None], 32) / np.exp(2 * x @ y.T)
+    assert np.allclose(p.attention.relative_variance(q, k, 32), relative.mean(), rtol=1e-10)
+    for scale, wins in ((0.25, True), (3.0, False)):
+        q, k, v = problem(rng, 64, 16, scale)
+        target = softmax_by_rows(q, k, v)
+        null = np.mean((p.attention.uniform_attention(q, k, v) - target) ** 2)
+        W = [p.projections.orthogonal(rng, 512, 16) for _ in range(5)]
+        mean = np.mean([(favor(p, q, k, v, w) - target) ** 2 for w in W])
+        assert (mean < null) == wins
+        assert (p.attention.relative_variance(q, k, 512) < 1) == wins
+
+
+@claim(
+    Mutant(
+        "linear-forgets",
+        "the last chunk alone, where causal",
+        module="attention",
+        old="z, total = z + new[0], total + new[1]",
+        new="z, total = new",
+    ),
+    ELU_WITHOUT_ONE,
+)
+def linear_attention_moves_the_brackets(p):
+    """(φ(q) φ(k)ᵀ) v, normalised, is φ(q) (φ(k)ᵀ v): all-to-all and causal, elu + 1"""
+    rng = np.random.default_rng(50)
+    q, k, v = problem(rng, 600, 6)
+    phi_q, phi_k = (np.where(x > 0, x + 1, np.exp(x)) for x in (q, k))
+    for causal in (False, True):
+        found = p.attention.linear_attention(
+            p.features.elu_plus_one(q), p.features.elu_plus_one(k), v, causal=causal
+        )
+        assert np.allclose(found, linear_by_rows(phi_q, phi_k, v, causal=causal), rtol=1e-10)
+
+
+@claim("eps-in-denominator")
+def linear_attention_has_the_rank_of_its_features(p):
+    """the attention matrix of elu + 1, D = 16, has rank 16, not 1; a sum of r has at most rD,
+    less r − 1, since the vector of ones is in the range of each"""
+    rng = np.random.default_rng(51)
+    matrices = []
+    for _ in range(3):
+        phi = [p.features.elu_plus_one(rng.normal(size=(128, 16))) for _ in "qk"]
+        matrices.append(p.attention.linear_attention(*phi, np.eye(128)))
+        assert np.linalg.matrix_rank(matrices[-1], rtol=1e-10) == 16
+    assert np.linalg.matrix_rank(sum(matrices), rtol=1e-10) == 3 * 16 - 2
+
+
+@claim(
+    Mutant(
+        "linear-sees-all",
+        "no mask inside a chunk",
+        module="attention",
+        old="weights = xp.tril(rows @ xp.matrix_transpose(keys))",
+        new="weights = rows @ xp.matrix_transpose(keys)",
+    )
+)
+def blocks_off_the_diagonal_have_the_rank_of_the_state(p):
+    """causal, D = 6: below the diagonal each block of the attention matrix has rank ≤ 6"""
+    rng = np.random.default_rng(52)
+    phi = [p.features.elu_plus_one(rng.normal(size=(64, 6))) for _ in "qk"]
+    A = p.attention.linear_attention(*phi, np.eye(64), causal=True)
+    assert (np.triu(A, 1) == 0).all()
+    assert np.linalg.matrix_rank(A) == 64
+    for cut in (8, 32, 50):
+        assert np.linalg.matrix_rank(A[cut:, :cut], rtol=1e-10) == 6
+
+
+# The traps
+
+
+@claim(
+    NORM_NOT_HALVED,
+    POSITIVE_COUNT,
+    POSITIVE_NORM_SIGN,
+    EPS_IN_FEATURES,
+    Mutant(
+        "eps-in-weights",
+        "ε added to each weight",
+        module="attention",
+        old="weights = xp.exp(_shifted(logits, -_finite(xp, c)[..., None]))",
+        new="weights = 1e-4 + xp.exp(_shifted(logits, -_finite(xp, c)[..., None]))",
+    ),
+    Mutant(
+        "eps-in-denominator",
+        "ε added to the denominator",
+        module="attention",
+        old="    none = z == 0\n",
+        new="    z = z + 1e-3\n    none = z == 0\n",
+    ),
+)
+def features_need_no_eps(p):
+    """weights far below any ε keep their ratios; the denominator is at least 1, so nothing is
+    added to it"""
+    rng = np.random.default_rng(53)
+    d = 4
+    W = p.projections.iid(rng, 64, d)
+    q = vectors(rng, d, 12.0)
+    k = -q + 0.5 * rng.normal(size=(50, d))
+    phi_q, phi_k = (p.features.positive(x / math.sqrt(2), W) for x in (q, k))
+    weights = (phi_q @ phi_k.T)[0]
+    expected = favor_logits(q, k, W)[0] - math.log(64)
+    assert expected.max() < math.log(1e-10)
+    assert np.allclose(np.log(weights), expected, rtol=1e-10)
+    v = rng.normal(size=(50, 3))
+    for causal in (False, True):
+        Q = np.repeat(q, 50, axis=0)
+        target = favor_by_rows(Q, k, v, W, causal=causal)
+        assert np.allclose(favor(p, Q, k, v, W, causal=causal), target, rtol=1e-9, atol=1e-12)
+    assert np.abs(target[-1] - v.mean(0)).max() > 0.1
+
+
+@claim(
+    Mutant(
+        "future-maximum",
+        "a key-side maximum over the whole chunk",
+        module="attention",
+        old="c = xp.maximum(top, h[..., 0, :])",
+        new="c = new",
+    ),
+    Mutant(
+        "never-split",
+        "no chunk is ever split",
+        module="attention",
+        old="RISE = 40.0",
+        new="RISE = 1e9",
+    ),
+    Mutant(
+        "sees-the-next",
+        "row i sees key i + 1",
+        module="attention",
+        old="return xp.tril(xp.ones((C, C), dtype=W.dtype, device=array_api_compat.device(W)))",
+        new="return xp.tril(xp.ones((C, C), dtype=W.dtype), k=1)",
+    ),
+    Mutant(
+        "misses-itself",
+        "row i does not see key i",
+        module="attention",
+        old="return xp.tril(xp.ones((C, C), dtype=W.dtype, device=array_api_compat.device(W)))",
+        new="return xp.tril(xp.ones((C, C), dtype=W.dtype), k=-1)",
+    ),
+    Mutant(
+        "exact-sees-the-next",
+        "row i sees key i + 1",
+        module="attention",
+        old="k=diagonal + 1)",
+        new="k=diagonal + 2)",
+    ),
+)
+def no_row_sees_a_later_key(p):
+    """causal: later keys, however large, change an earlier row by rounding at most; no NaN up to
+    norm 30 in float32"""
+    rng = np.random.default_rng(54)
+    q, k, v = (x.astype(np.float32) for x in problem(rng, 300, 16))
+    W = p.projections.orthogonal(rng, 32, 16).astype(np.float32)
+    phi = [p.features.elu_plus_one(x) for x in (q, k)]
+    forms = (
+        lambda k: favor(p, q, k, v, W, causal=True),
+        lambda k: p.attention.softmax_attention(q, k, v, causal=True),
+        lambda k: p.attention.linear_attention(phi[0], np.abs(k), v, causal=True),
+    )
+    for form, cut in itertools.product(forms, (1, 60, 130, 299)):
+        before, late = form(k), k.copy()
+        late[cut:] = 1.5 * rng.normal(size=late[cut:].shape)
+        assert (form(late)[:cut] == before[:cut]).all()
+        late[cut:] *= 20
+        assert np.abs(form(late)[:cut] - before[:cut]).max() < 2e-5
+    for norm, direction in itertools.product((3.0, 10.0, 30.0), (1, -1)):
+        q, k = (vectors(rng, 16, *np.linspace(0, norm, 300)[::direction]) for _ in "qk")
+        q, k = q.astype(np.float32), k.astype(np.float32)
+        found = favor(p, q, k, v, W, causal=True)
+        target = favor_by_rows(q, k, v, W, causal=True)
+        assert np.abs(found - target).max() < 1e-5 * np.abs(v).max()
+
+
+@claim(
+    Mutant(
+        "padding-counts",
+        "v masked, φ(k) not: padded keys stay in the denominator",
+        module="attention",
+        old=(
+            "    none = xp.zeros_like(k[..., :1])\n"
+            "    return k, v, xp.where(seen, none, none - math.inf)\n"
+        ),
+        new="    return k, v, None\n",
+    ),
+    Mutant(
+        "padding-leaks",
+        "what a mask hides is multiplied by 0",
+        module="attention",
+        old="v = xp.where(seen, v, xp.zeros_like(v))",
+        new="v = v * xp.astype(seen, v.dtype)",
+    ),
+)
+def padding_is_invisible(p):
+    """v = 1 and half of the keys padded gives 1, not .49; padded equals unpadded; NaN in
+    padding stays there"""
+    rng = np.random.default_rng(55)
+    q, k, v = problem(rng, 200, 8)
+    W, mask = p.projections.iid(rng, 32, 8), np.arange(200) < 100
+    far = k - 8 * q.mean(0)  # kept keys with weights far below that of a key at 0
+    forms = {
+        "favor": lambda k, v, **o: favor(p, q, k, v, W, **o),
+        "softmax": lambda k, v, **o: p.attention.softmax_attention(q, k, v, **o),
+        "linear": lambda k, v, **o: p.attention.linear_attention(np.exp(q), np.exp(k), v, **o),
+    }
+    for (name, form), causal in itertools.product(forms.items(), (False, True)):
+        ones = form(k, np.ones((200, 1)), key_mask=mask, causal=causal)
+        assert np.allclose(ones, 1), name
+        cut = form(k[:100], v[:100], causal=causal)
+        assert np.allclose(form(k, v, key_mask=mask, causal=causal), cut, rtol=1e-10), name
+        junk_k, junk_v = k.copy(), v.copy()
+        junk_k[100:], junk_v[100:] = np.nan, np.nan
+        assert np.allclose(form(junk_k, junk_v, key_mask=mask, causal=causal), cut), name
+    huge = 200 * vectors(rng, 8, *np.ones(200))
+    for causal in (False, True):
+        found = favor(p, q, huge, v, W, key_mask=mask, causal=causal)
+        expected = favor_by_rows(q, huge, v, W, causal=causal, mask=mask)
+        assert np.allclose(found, expected, rtol=1e-7, atol=1e-9)
+    assert np.allclose(
+        forms["softmax"](far, v, key_mask=mask), forms["softmax"](far[:100], v[:100])
+    )
+
+
+@claim(
+    Mutant(
+        "prefix-by-difference",
+        "what is before a chunk as the sum with it, less the chunk",
+        module="attention",
+        old="above, below = (0, 0) if causal and not start else (rows @ total, _dot(rows, z))\n",
+        new=(
+            "if causal and start < S:\n"
+            "                *_, ones, values = summed(k, v, key_mask, start, min(stop, S))\n"
+            "                z, total = z + ones - ones, total + values - values\n"
+            "            above, below = rows @ total, _dot(rows, z)\n"
+        ),
+    )
+)
+def a_long_sequence_loses_no_digits(p):
+    """causal linear attention in float32, 4096 tokens, one of them 1e7 times as heavy, within 2e-6
+    of float64: sums of what is before, never a difference of prefixes"""
+    rng = np.random.default_rng(57)
+    q, k, v = (x.astype(np.float32) for x in problem(rng, 4096, 8))
+    phi = [np.exp(x / 2) for x in (q, k)]
+    phi[1][2000] *= 1e7
+    found = p.attention.linear_attention(*phi, v, causal=True)
+    target = p.attention.linear_attention(*(x.astype(float) for x in (*phi, v)), causal=True)
+    assert np.abs(found - target).max() < 2e-6 * np.abs(v).max()
+
+
+@claim(
+    Mutant(
+        "state-lost",
+        "the state of the last piece alone",
+        module="attention",
+        old="z, S = z + xp.sum(k, axis=-2), S + k_t @ values",
+        new="z, S = xp.sum(k, axis=-2), k_t @ values",
+    ),
+    Mutant(
+        "denominator-lost",
+        "denominators lost between chunks",
+        module="attention",
+        old="z, S = z + xp.sum(k, axis=-2), S + k_t @ values",
+        new="z, S = xp.sum(k, axis=-2), S + k_t @ values",
+    ),
+    Mutant(
+        "merge-unscaled",
+        "sums merged without their maxima",
+        module="attention",
+        old="kept = xp.exp(other.c - _finite(xp, state.c))",
+        new="kept = xp.ones_like(other.c)",
+    ),
+    Mutant(
+        "merge-denominator",
+        "z not rescaled",
+        module="attention",
+        old="kept * other.z",
+        new="other.z",
+    ),
+    Mutant(
+        "merge-first-maximum",
+        "the maximum of one side",
+        module="attention",
+        old="    c = xp.maximum(a.c, b.c)\n",
+        new="    c = a.c\n",
+    ),
+    Mutant(
+        "state-maximum-unread",
+        "a query weighs features without their maxima",
+        module="attention",
+        old="_shifted(g, state.c[..., None, :]), state.S, state.z)",
+        new="g, state.S, state.z)",
+    ),
+    Mutant(
+        "state-not-rescaled",
+        "the state keeps the scale of an older maximum",
+        module="attention",
+        old="state = _plus(xp, State(c, 0 * state.z, 0 * state.S), state)",
+        new="state = State(c, state.z, state.S)",
+    ),
+)
+def a_sequence_may_be_cut_anywhere(p):
+    """absorb, merge, read: chunks, single tokens, shards in any order equal one pass; the
+    denominators travel with the numerators, at norms where either alone would overflow"""
+    rng = np.random.default_rng(58)
+    a = p.attention
+    for scale in (1.0, 20.0):
+        q, k, v = problem(rng, 90, 6, scale)
+        W = p.projections.iid(rng, 16, 6)
+        target = favor_by_rows(q, k, v, W)
+        causal = favor_by_rows(q, k, v, W, causal=True)
+        empty = a.init_state(k, v, W)
+        cuts = np.sort(rng.choice(np.arange(1, 90), 4, replace=False))
+        parts = [
+            a.absorb(empty, k[s], v[s], W)
+            for s in map(slice, [0, *cuts], [*cuts, 90])
+        ]  # fmt: skip
+        for order in (parts, parts[::-1]):
+            whole = empty
+            for part in order:
+                whole = a.merge(whole, part)
+            assert np.allclose(a.read(whole, q, W), target, rtol=1e-8, atol=1e-10)
+        state = empty
+        for i in range(90):
+            state = a.absorb(state, k[i : i + 1], v[i : i + 1], W)
+            row = a.read(state, q[i : i + 1], W)
+            assert np.allclose(row, causal[i], rtol=1e-8, atol=1e-10)
+        for chunk in (1, 7, 32):
+            found = favor(p, q, k, v, W, causal=True, chunk=chunk)
+            assert np.allclose(found, causal, rtol=1e-8, atol=1e-10)
+
+
+test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()

@@ -1,0 +1,282 @@
+"""Every claim about the near and the far field, beside the mutants it must catch. Fixed seeds."""
+
+import itertools
+import math
+import tracemalloc
+
+import numpy as np
+
+from tests.claims.harness import Mutant, Part
+from tests.claims.shared import problem
+from tests.textbook import softmax_by_rows, softmax_logits
+
+WALL = "logits = logits + walls(stop - start, high - low, start - part[0])"
+
+PART = Part("Near and far field")
+claim = PART.claim
+LENGTH, LEAK, SPREAD = 64, 0.8831, 0.0076  # of softmax(band(S)), five diagonals, normal q and k
+
+
+def two_maps(p):
+    return [p.features.elu_plus_one, lambda x: p.features.elu_plus_one(-x)]
+
+
+def three_maps(p):
+    return [*two_maps(p), p.features.relu]
+
+
+def matrix_of(attend, L):
+    """The matrix that attention puts on the values."""
+    return attend(np.eye(L))
+
+
+@claim(
+    Mutant("no-band", "every key of the block is seen", module="near_far", old=WALL, new="pass"),
+    Mutant(
+        "band-one-wide",
+        "j ≥ i − band − 1",
+        module="near_far",
+        old="k=diagonal - band - 1)",
+        new="k=diagonal - band - 2)",
+    ),
+    Mutant(
+        "unscaled",
+        "no d^{−1/2}",
+        module="near_far",
+        old="copy=False) * q.shape[-1] ** -0.5",
+        new="copy=False)",
+    ),
+    "ends-shifted",
+)
+def the_near_field_is_the_softmax_over_its_band(p):
+    """logits −∞ where |i − j| > band, or j > i too where causal; any length, any band"""
+    rng = np.random.default_rng(80)
+    for L, band, causal in itertools.product((5, 150, 300), (0, 1, 6, 140, 400), (False, True)):
+        q, k, v = problem(rng, L, 6)
+        found = p.near_far.near_field(q, k, v, band, causal=causal)
+        expected = softmax_by_rows(q, k, v, band=band, causal=causal)
+        assert np.allclose(found, expected, rtol=1e-9, atol=1e-12), (L, band, causal)
+
+
+@claim(
+    Mutant(
+        "band-of-zeros",
+        "logits outside the band are 0, not −∞, and keep weight e^0",
+        module="near_far",
+        old=WALL,
+        new=(
+            "wall = walls(stop - start, high - low, start - part[0])\n"
+            "                logits = xp.where(wall < 0, xp.zeros_like(logits), logits)"
+        ),
+    )
+)
+def zeros_outside_the_band_leak(p):
+    """softmax of logits set to 0 outside five diagonals, L = 64: .883 ± .008 of the mass leaves
+    them (one draw: .886); with −∞ nothing does"""
+    rng, leaks = np.random.default_rng(81), []
+    near = np.abs(np.subtract.outer(range(LENGTH), range(LENGTH))) <= 2
+    for _ in range(100):
+        q, k, _ = problem(rng, LENGTH, 16)
+        zeroed = np.exp(np.where(near, softmax_logits(q, k), 0))
+        leaks.append(np.sum(zeroed * ~near / zeroed.sum(1, keepdims=True)) / LENGTH)
+        A = matrix_of(lambda v, q=q, k=k: p.near_far.near_field(q, k, v, 2), LENGTH)
+        assert np.all(A[~near] == 0)
+        assert np.allclose(A.sum(1), 1)
+    assert abs(np.mean(leaks) - LEAK) < 5 * SPREAD / 10
+    assert abs(np.std(leaks) - SPREAD) < 5 * SPREAD / math.sqrt(200)
+    assert abs(0.886 - np.mean(leaks)) < np.std(leaks)
+
+
+@claim(
+    Mutant(
+        "ends-shifted",
+        "the band of the first rows is counted from the first key",
+        module="near_far",
+        old="start - part[0])",
+        new="band)",
+    ),
+    Mutant(
+        "band-one-short",
+        "|i − j| < band",
+        module="near_far",
+        old="k=diagonal - band - 1)",
+        new="k=diagonal - band)",
+    ),
+    Mutant(
+        "band-to-the-left",
+        "the keys before a row alone",
+        module="near_far",
+        old="diagonal + ahead)",
+        new="diagonal)",
+    ),
+)
+def the_ends_of_the_sequence_see_what_there_is(p):
+    """equal keys: row i returns the mean over max(0, i − band) … min(L − 1, i + band), or i"""
+    v = np.random.default_rng(82).normal(size=(140, 3))
+    q = np.zeros((140, 4))
+    for causal in (False, True):
+        found = p.near_far.near_field(q, q, v, 7, causal=causal)
+        for i in (0, 3, 7, 100, 127, 128, 136, 139):
+            stop = i + 1 if causal else i + 8
+            assert np.allclose(found[i], v[max(0, i - 7) : stop].mean(0))
+
+
+@claim(
+    Mutant(
+        "far-not-causal",
+        "the far field sees later keys",
+        module="near_far",
+        old="v, causal=causal, key_mask=key_mask) for f",
+        new="v, key_mask=key_mask) for f",
+    ),
+    Mutant(
+        "sees-the-next",
+        "row i sees key i + 1 where causal",
+        module="near_far",
+        old="0 if causal else band",
+        new="int(causal)",
+    ),
+    Mutant(
+        "causal-forgotten",
+        "row i sees j ≤ i + band",
+        module="near_far",
+        old="0 if causal else band",
+        new="band",
+    ),
+)
+def no_later_token_changes_a_causal_row(p):
+    """near, far and both: rows up to i stay as they are when all later tokens change"""
+    rng = np.random.default_rng(83)
+    q, k, v = problem(rng, 150, 6)
+    late = [np.where(np.arange(150)[:, None] > 100, 5 * rng.normal(size=x.shape), x)
+            for x in (q, k, v)]  # fmt: skip
+    n, maps = p.near_far, two_maps(p)
+    for attend in (
+        lambda *x: n.near_field(*x, 9, causal=True),
+        lambda *x: n.far_field(*x, maps, causal=True),
+        lambda *x: n.fmm_attention(*x, 9, maps, (1.0, 1.0, 1.0), causal=True),
+    ):
+        assert np.allclose(attend(q, k, v)[:101], attend(*late)[:101], rtol=1e-9)
+        assert not np.allclose(attend(q, k, v)[101:], attend(*late)[101:], rtol=1e-2)
+
+
+@claim(
+    Mutant(
+        "full-matrix",
+        "all L × L logits at once, then the band",
+        module="near_far",
+        old="(GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)",
+        new="(L, L)",
+    )
+)
+def the_band_is_never_cut_out_of_a_full_matrix(p):
+    """scratch at L = 4096, band 64: below 2 MiB, where L × L logits take 64"""
+    q = np.ones((4096, 8), dtype=np.float32)
+    tracemalloc.start()
+    try:
+        p.near_far.near_field(q, q, q, 64)
+        assert tracemalloc.get_traced_memory()[1] < 2 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@claim(
+    Mutant(
+        "half-precision-sums",
+        "logits and sums in the dtype of the inputs",
+        module="near_far",
+        old="dtype, ahead = attention._sum_dtype(xp, q, k, v),",
+        new="dtype, ahead = q.dtype,",
+    )
+)
+def half_precision_sums_in_single(p):
+    """float16: band 300, values of 1000, the mean comes out to the last bit of float16"""
+    q = np.zeros((700, 4), dtype=np.float16)
+    v = np.full((700, 1), 1000.0, dtype=np.float16)
+    assert np.array_equal(p.near_far.near_field(q, q, v, 300), v)
+
+
+@claim(
+    Mutant(
+        "maps-summed",
+        "the sum of the maps: rows add up to r",
+        module="near_far",
+        old="_blend([1.0] * len(fields), fields)",
+        new="sum(fields)",
+    ),
+    Mutant(
+        "shares-not-normalised",
+        "weights as they come: rows add up to their sum",
+        module="near_far",
+        old="w / total * field",
+        new="w * field",
+    ),
+)
+def each_field_is_a_weighted_mean_of_the_values(p):
+    """V = 1 gives 1: near, far, and both at any positive weights"""
+    q, k, _ = problem(np.random.default_rng(84), 90, 6, scale=2.0)
+    ones, n, maps = np.ones((90, 1)), p.near_far, two_maps(p)
+    for causal in (False, True):
+        assert np.allclose(n.near_field(q, k, ones, 3, causal=causal), 1)
+        assert np.allclose(n.far_field(q, k, ones, maps, causal=causal), 1)
+        for weights in ((1, 1, 1), (5.0, 0.1, 2.0), (np.full((90, 1), 3.0), 1, 1)):
+            assert np.allclose(n.fmm_attention(q, k, ones, 3, maps, weights, causal=causal), 1)
+
+
+@claim(
+    Mutant(
+        "one-map",
+        "the first map alone",
+        module="near_far",
+        old="key_mask=key_mask) for f in maps\n    ]",
+        new="key_mask=key_mask) for f in maps[:1]\n    ] * len(maps)",
+    )
+)
+def weights_are_shares(p):
+    """(w_0 near + Σ w_l far_l)/Σ w; far_field is the mean of its maps, each with its denominator"""
+    q, k, v = problem(np.random.default_rng(85), 90, 6)
+    maps = two_maps(p)
+    far = [p.attention.linear_attention(f(q), f(k), v) for f in maps]
+    assert np.allclose(p.near_far.far_field(q, k, v, maps), (far[0] + far[1]) / 2)
+    near = softmax_by_rows(q, k, v, band=4)
+    found = p.near_far.fmm_attention(q, k, v, 4, maps, (2.0, 1.0, 5.0))
+    assert np.allclose(found, (2 * near + far[0] + 5 * far[1]) / 8)
+
+
+@claim("one-map", "band-to-the-left")
+def the_rank_of_normalised_maps_is_less_than_the_sum(p):
+    """r maps of F features: rank r (F − 1) + 1, not r F and not r; a band has full rank, and
+    so have both"""
+    L, d = 80, 8
+    q, k, _ = problem(np.random.default_rng(86), L, d)
+    for r in (1, 2, 3):
+        maps = three_maps(p)[:r]
+        A = matrix_of(lambda v, maps=maps: p.near_far.far_field(q, k, v, maps), L)
+        assert np.linalg.matrix_rank(A) == r * (d - 1) + 1
+    band = matrix_of(lambda v: p.near_far.near_field(q, k, v, 2), L)
+    both = matrix_of(lambda v: p.near_far.fmm_attention(q, k, v, 2, maps, (1.0,) * 4), L)
+    assert np.linalg.matrix_rank(band) == np.linalg.matrix_rank(both) == L
+
+
+@claim(
+    Mutant(
+        "junk-reaches-the-map",
+        "what a mask hides goes through the feature map",
+        module="near_far",
+        old="k = xp.where(key_mask[..., None], k, xp.zeros_like(k))",
+        new="pass",
+    )
+)
+def a_mask_hides_keys_from_both_fields(p):
+    """what stands at a hidden key, NaN included, changes nothing"""
+    q, k, v = problem(np.random.default_rng(87), 60, 6)
+    mask, maps = np.arange(60) % 3 > 0, two_maps(p)
+    junk = [np.where(mask[:, None], x, np.nan) for x in (k, v)]
+    expected = p.near_far.fmm_attention(q, k, v, 4, maps, (1.0, 1.0, 1.0), key_mask=mask)
+    found = p.near_far.fmm_attention(q, *junk, 4, maps, (1.0, 1.0, 1.0), key_mask=mask)
+    assert np.array_equal(found, expected)
+    near = softmax_by_rows(q, k, v, band=4, mask=mask)
+    assert np.allclose(p.near_far.near_field(q, k, v, 4, key_mask=mask), near)
+
+
+test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()

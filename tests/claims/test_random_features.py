@@ -1,0 +1,994 @@
+"""Every claim about random features, beside the mutants it must catch.
+
+By z-score of the mean and of the squared error. Seeds are fixed: a claim is red or green, never
+flaky.
+"""
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+from scipy.linalg import hadamard as hadamard_matrix
+
+from tests.claims.harness import Mutant, Part
+from tests.claims.shared import LAST_STEP_LOST, NORMS_SQUARED, UNSIGNED_QR, agree, agrees
+
+PART = Part("Random features")
+claim = PART.claim
+RADII = (0.3, 1.0, 2.0)
+
+
+def pair(rng, d, radii=RADII):
+    """Points (1 + len(radii), d): one, and others at these distances in one direction."""
+    x, u = rng.normal(size=(2, d))
+    return np.stack([x, *(x + r * u / np.linalg.norm(u) for r in radii)])
+
+
+def draws(method, rng, N, m, block):
+    """(N, m, d) from one call for N blocks of `block` = d rows: independent, so N draws."""
+    return method(rng, N * block, block).reshape(N, block, block)[:, :m]
+
+
+def one_by_one(method, rng, N, m, d):
+    """(N, m, d), one call for each: what a user's call returns, cut blocks and all."""
+    return np.stack([method(rng, m, d) for _ in range(N)])
+
+
+def fourier_estimates(p, points, W):
+    """From W (N, m, d): N estimates of the kernel between the first point and each other."""
+    N, m, d = W.shape
+    Z = p.features.fourier(points, W.reshape(N * m, d)).reshape(len(points), 2, N, m)
+    return N * (Z[0] * Z[1:]).sum((1, 3)).T  # (N, points − 1)
+
+
+def phase_estimates(p, points, W, b):
+    N, m, d = W.shape
+    Z = p.features.fourier_phase(points, W.reshape(N * m, d), b).reshape(len(points), N, m)
+    return N * (Z[0] * Z[1:]).sum(2).T
+
+
+def positive_estimates(z, W):
+    """(1/m) Σ exp(ω_iᵀz) for each draw: positive features, but for a factor Λ."""
+    return np.exp(W @ z).mean(1)
+
+
+def gauss(radii=RADII):
+    return np.exp(-np.square(radii) / 2)
+
+
+@claim(
+    Mutant(
+        "uniform-rows",
+        "uniform entries of variance 1 for normal ones",
+        module="projections",
+        old="return rng.standard_normal((m, d))",
+        new="return rng.uniform(-math.sqrt(3), math.sqrt(3), (m, d))",
+    ),
+    Mutant(
+        "two-pi",
+        "2π inside sine and cosine",
+        module="features",
+        old="into(place, wave, first)",
+        new="into(place, wave, 2 * math.pi * first)",
+    ),
+    Mutant(
+        "no-root-m", "1/√m left out", module="features", old="1 / math.sqrt(W.shape[0])", new="1.0"
+    ),
+    Mutant(
+        "one-over-m",
+        "1/m for 1/√m",
+        module="features",
+        old="1 / math.sqrt(W.shape[0])",
+        new="1 / W.shape[0]",
+    ),
+    Mutant(
+        "root-of-all-features",
+        "1/√(2m), for the number of features",
+        module="features",
+        old="1 / math.sqrt(W.shape[0])",
+        new="1 / math.sqrt(2 * W.shape[0])",
+    ),
+    Mutant(
+        "cosine-twice",
+        "cosine where the sine belongs: half of it estimates k(x+y)",
+        module="features",
+        old="(xp.cos, xp.sin)",
+        new="(xp.cos, xp.cos)",
+    ),
+)
+def fourier_features_have_their_exact_variance(p):
+    """cos+sin, iid rows: unbiased, Var = (1 − e^{−r²})²/(2m)"""
+    rng = np.random.default_rng(1)
+    for d, m, N in ((1, 1, 40_000), (3, 2, 20_000), (16, 16, 4000), (5, 40, 2000)):
+        W = p.projections.iid(rng, N * m, d).reshape(N, m, d)
+        estimates = fourier_estimates(p, pair(rng, d), W)
+        agrees(estimates, gauss(), p.theory.fourier_variance(RADII, m))
+
+
+@claim(
+    Mutant(
+        "phase-unit-interval",
+        "b uniform on [0, 1), without 2π",
+        module="projections",
+        old="rng.uniform(0.0, 2 * math.pi, size=m)",
+        new="rng.random(m)",
+    ),
+    Mutant(
+        "phase-normal",
+        "b normal",
+        module="projections",
+        old="rng.uniform(0.0, 2 * math.pi, size=m)",
+        new="rng.standard_normal(m)",
+    ),
+    Mutant(
+        "phase-without-two",
+        "√(1/m) for √(2/m)",
+        module="features",
+        old="math.sqrt(2 / m)",
+        new="math.sqrt(1 / m)",
+    ),
+    Mutant("phase-left-out", "cos without b", module="features", old="first += b", new="pass"),
+    Mutant(
+        "phase-two-pi",
+        "2π inside the cosine with phase",
+        module="features",
+        old="(xp.cos,), b,",
+        new="(lambda phase, out: xp.cos(2 * math.pi * (phase - b) + b, out=out),), b,",
+    ),
+    Mutant(
+        "phase-variance",
+        "k(2δ) for k(2δ)/2",
+        module="theory",
+        old="(1 + k2 / 2 - k**2) / m",
+        new="(1 + k2 - k**2) / m",
+    ),
+)
+def phase_features_have_their_exact_variance(p):
+    """√2 cos with phase b, iid rows: unbiased, Var = (1 + K⁴/2 − K²)/m"""
+    rng = np.random.default_rng(2)
+    for d, m, N in ((1, 1, 40_000), (3, 2, 20_000), (5, 40, 2000)):
+        W = p.projections.iid(rng, N * m, d).reshape(N, m, d)
+        b = p.projections.phases(rng, N * m)
+        points = np.stack([x / 2 for x in pair(rng, d, np.multiply(2, RADII))])
+        estimates = phase_estimates(p, points, W, b)
+        agrees(estimates, gauss(), p.theory.fourier_phase_variance(RADII, m))
+
+
+@claim("cosine-twice", "root-of-all-features")
+def sine_and_cosine_beat_a_phase_for_a_gaussian_kernel(p):
+    """for as many features, cos+sin has less variance at every r; φ(x)ᵀφ(x) = 1 exactly"""
+    r = np.linspace(0, 5, 51)
+    assert (p.theory.fourier_variance(r, 8) < p.theory.fourier_phase_variance(r, 16)).all()
+    rng = np.random.default_rng(3)
+    x, W, b = (
+        rng.normal(size=(9, 4)),
+        p.projections.iid(rng, 16, 4),
+        p.projections.phases(rng, 16),
+    )
+    pairs, offsets = p.features.fourier(x, W[:8]), p.features.fourier_phase(x, W, b)
+    assert pairs.shape == offsets.shape
+    assert np.abs((pairs**2).sum(1) - 1).max() < 1e-12
+    assert (offsets**2).sum(1).std() > 0.05
+
+
+@claim(
+    Mutant(
+        "paired-variance",
+        "k for k²",
+        module="theory",
+        old="(1 + k2 - 2 * k**2)",
+        new="(1 + k2 - 2 * k)",
+    )
+)
+def which_features_win_depends_on_the_kernel(p):
+    """any k: Var from k(δ) and k(2δ); for 1/(1 + δ²) the phase wins past δ² = 3 + √10"""
+    rng = np.random.default_rng(4)
+    points = np.array([[0.0], [1.0], [4.0]])
+    k, k2 = (p.kernels.cauchy(s * points[:1], s * points[1:])[0] for s in (1.0, 2.0))
+    W = p.projections.cauchy(rng, 16_000, 1).reshape(4000, 4, 1)
+    b = p.projections.phases(rng, 16_000)
+    paired = p.theory.shift_invariant_variance(k, k2, 4)
+    offset = p.theory.shift_invariant_phase_variance(k, k2, 4)
+    agrees(fourier_estimates(p, points, W), k, paired)
+    agrees(phase_estimates(p, points, W, b), k, offset)
+    for square, better in (
+        (3 + math.sqrt(10) - 0.01, np.less),
+        (3 + math.sqrt(10) + 0.01, np.greater),
+    ):
+        k, k2 = 1 / (1 + square), 1 / (1 + 4 * square)
+        assert better(
+            p.theory.shift_invariant_variance(k, k2, 4),
+            p.theory.shift_invariant_phase_variance(k, k2, 8),
+        )
+
+
+def spectrum(p, seed, d, sample, kernel):
+    """The estimates from `sample` have the mean and variance that `kernel` gives them."""
+    rng = np.random.default_rng(seed)
+    N, m = 6000, 3
+    points = pair(rng, d)
+    k = kernel(points[:1], points[1:])[0]
+    k2 = kernel(2 * points[:1], 2 * points[1:])[0]
+    estimates = fourier_estimates(p, points, sample(rng, N * m, d).reshape(N, m, d))
+    agrees(estimates, k, p.theory.shift_invariant_variance(k, k2, m))
+
+
+@claim(
+    Mutant(
+        "gamma-variance",
+        "variance γ",
+        module="projections",
+        old="math.sqrt(2 * gamma) * iid",
+        new="math.sqrt(gamma) * iid",
+    ),
+    Mutant(
+        "gamma-inverse",
+        "variance 1/(2γ)",
+        module="projections",
+        old="math.sqrt(2 * gamma) * iid",
+        new="1 / math.sqrt(2 * gamma) * iid",
+    ),
+    Mutant(
+        "gamma-not-rooted",
+        "standard deviation 2γ",
+        module="projections",
+        old="math.sqrt(2 * gamma) * iid",
+        new="2 * gamma * iid",
+    ),
+    Mutant(
+        "gaussian-half",
+        "exp(−γ‖δ‖²/2)",
+        module="kernels",
+        old="xp.exp(-gamma * xp.where",
+        new="xp.exp(-gamma / 2 * xp.where",
+    ),
+)
+def gaussian_frequencies_have_variance_two_gamma(p):
+    """exp(−γ‖δ‖²) has the spectrum N(0, 2γ I), at γ = .1, ½ and 2"""
+    for gamma in (0.1, 0.5, 2.0):
+        spectrum(
+            p,
+            5,
+            4,
+            lambda rng, m, d, gamma=gamma: p.projections.gaussian(rng, m, d, gamma),
+            lambda x, y, gamma=gamma: p.kernels.gaussian(x, y, gamma),
+        )
+
+
+@claim(
+    Mutant(
+        "cauchy-inverse-scale",
+        "Cauchy of scale 1/γ",
+        module="projections",
+        old="gamma * rng.standard_cauchy((m, d))",
+        new="rng.standard_cauchy((m, d)) / gamma",
+    ),
+    Mutant(
+        "cauchy-one-for-all",
+        "one Cauchy number for all coordinates: the kernel of another norm",
+        module="projections",
+        old="gamma * rng.standard_cauchy((m, d))",
+        new="gamma * rng.standard_cauchy((m, 1)) * np.ones(d)",
+    ),
+    Mutant(
+        "sum-for-difference",
+        "x + y for x − y",
+        module="kernels",
+        old="x[..., :, None, i] - y",
+        new="x[..., :, None, i] + y",
+    ),
+)
+def laplacian_frequencies_are_cauchy(p):
+    """exp(−γ‖δ‖₁) has a product of Cauchy densities of scale γ as its spectrum"""
+    for gamma in (0.3, 1.0):
+        spectrum(
+            p,
+            6,
+            3,
+            lambda rng, m, d, gamma=gamma: p.projections.laplacian(rng, m, d, gamma),
+            lambda x, y, gamma=gamma: p.kernels.laplacian(x, y, gamma),
+        )
+
+
+@claim(
+    Mutant(
+        "laplace-scale",
+        "Laplace of scale γ",
+        module="projections",
+        old="scale=math.sqrt(gamma)",
+        new="scale=gamma",
+    ),
+    Mutant(
+        "cauchy-two",
+        "the factor 2 of the paper's Fig. 1",
+        module="kernels",
+        old="kernel / (1 + gamma * difference**2)",
+        new="2 * kernel / (1 + gamma * difference**2)",
+    ),
+)
+def cauchy_frequencies_are_laplacian(p):
+    """∏ 1/(1 + γδᵢ²) has a product of Laplace densities of scale √γ as its spectrum"""
+    for gamma in (0.3, 1.0, 3.0):
+        spectrum(
+            p,
+            7,
+            3,
+            lambda rng, m, d, gamma=gamma: p.projections.cauchy(rng, m, d, gamma),
+            lambda x, y, gamma=gamma: p.kernels.cauchy(x, y, gamma),
+        )
+
+
+@claim(
+    Mutant(
+        "matern-half-degrees",
+        "ν degrees of freedom for 2ν",
+        module="projections",
+        old="rng.chisquare(2 * nu, size=(m, 1))",
+        new="rng.chisquare(nu, size=(m, 1))",
+    ),
+    Mutant(
+        "matern-length",
+        "scale ℓ for 1/ℓ",
+        module="projections",
+        old="rng.standard_normal((m, d)) / length",
+        new="rng.standard_normal((m, d)) * length",
+    ),
+    Mutant(
+        "matern-third",
+        "s² for s²/3 at ν = 5/2",
+        module="kernels",
+        old="(1.0, 1.0, 1 / 3)",
+        new="(1.0, 1.0, 1.0)",
+    ),
+    Mutant(
+        "matern-root",
+        "√ν for √(2ν)",
+        module="kernels",
+        old="math.sqrt(2 * nu) / length",
+        new="math.sqrt(nu) / length",
+    ),
+)
+def matern_frequencies_are_multivariate_t(p):
+    """the Matérn kernel of ν = ½, 3/2, 5/2 and length ℓ has a t density of 2ν degrees"""
+    for nu, length in ((0.5, 1.0), (1.5, 2.0), (2.5, 0.7)):
+        spectrum(
+            p,
+            8,
+            4,
+            lambda rng, m, d, a=(nu, length): p.projections.matern(rng, m, d, *a),
+            lambda x, y, a=(nu, length): p.kernels.matern(x, y, *a),
+        )
+
+
+@claim("no-root-m", "one-over-m")
+def the_error_falls_as_one_over_root_m(p):
+    """log RMSE against log m is a line of slope −½, m = 4 … 1024"""
+    rng = np.random.default_rng(9)
+    sizes, errors = 4 ** np.arange(1, 6), []
+    for m in sizes:
+        N = 200_000 // m
+        W = p.projections.iid(rng, N * m, 2).reshape(N, m, 2)
+        estimates = fourier_estimates(p, pair(rng, 2, (1.0,)), W)
+        errors.append(np.sqrt(np.mean((estimates - gauss((1.0,))) ** 2)))
+    slope = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    assert abs(slope + 0.5) < 0.03, slope
+
+
+@claim(
+    Mutant(
+        "blocks-repeated",
+        "every block is the same rotation",
+        module="projections",
+        old="_rotations(rng, blocks, d).reshape(blocks * d, d)[:m]  # (m, d), unit rows",
+        new="np.tile(_rotations(rng, 1, d)[0], (blocks, 1))[:m]",
+    ),
+    "norms-squared",
+    "kummer-argument",
+)
+def orthogonal_rows_have_their_exact_variance(p):
+    """χ_d norms, m ≤ d: unbiased, Var = iid + (m−1)/m [₁F₁(d; d/2; −r²/2) − e^{−r²}]"""
+    rng = np.random.default_rng(10)
+    for d, m, N in ((2, 2, 20_000), (8, 5, 8000), (16, 16, 3000)):
+        estimates = fourier_estimates(
+            p, pair(rng, d), draws(p.projections.orthogonal, rng, N, m, d)
+        )
+        agrees(estimates, gauss(), p.theory.orthogonal_fourier_variance(RADII, m, d))
+
+
+@claim(
+    Mutant(
+        "last-block-whole",
+        "the last block is not cut",
+        module="projections",
+        old="directions = _rotations(rng, blocks, d).reshape(blocks * d, d)[:m]",
+        new="m = blocks * d\n    directions = _rotations(rng, blocks, d).reshape(m, d)",
+    ),
+    Mutant(
+        "pairs-across-blocks",
+        "(m − 1)/m also where blocks are independent",
+        module="theory",
+        old="return (full * d * (d - 1) + last * (last - 1)) / m**2",
+        new="return (m - 1) / m",
+    ),
+)
+def more_rows_than_dimensions_come_in_independent_blocks(p):
+    """m > d, full and cut blocks: unbiased, the covariance counts pairs in one block only"""
+    rng = np.random.default_rng(11)
+    for d, m in ((3, 6), (3, 7), (1, 3)):
+        W = one_by_one(p.projections.orthogonal, rng, 1500, m, d)
+        estimates = fourier_estimates(p, pair(rng, d), W)
+        agrees(estimates, gauss(), p.theory.orthogonal_fourier_variance(RADII, m, d))
+
+
+@claim(
+    Mutant(
+        "shared-default",
+        "one χ norm for all rows",
+        module="projections",
+        old='norms: str = "chi"',
+        new='norms: str = "shared"',
+    ),
+    Mutant(
+        "norms-root-d-over-m",
+        "row norms √(d/m) in place of χ_d",
+        module="projections",
+        old="np.sqrt(squares) * directions",
+        new="math.sqrt(d / m) * directions",
+    ),
+    NORMS_SQUARED,
+    Mutant(
+        "norms-shared-always",
+        "the norms of a draw are one number",
+        module="projections",
+        old='(1 if norms == "shared" else m, 1)',
+        new="(1, 1)",
+    ),
+)
+def each_orthogonal_row_is_gaussian(p):
+    """rows of a block are orthogonal; norms² are χ²_d: mean d, variance 2d, independent"""
+    rng = np.random.default_rng(12)
+    d, N = 5, 4000
+    W = draws(p.projections.orthogonal, rng, N, d, d)
+    gram = W @ W.transpose(0, 2, 1)
+    squares = np.diagonal(gram, axis1=1, axis2=2)  # (N, d)
+    assert np.abs(gram - squares[:, :, None] * np.eye(d)).max() < 1e-10
+    agree(squares.mean(0), d, math.sqrt(2 * d / N), "norm²")
+    spread = (squares - d) ** 2
+    agree(spread.mean(0), 2 * d, spread.std(0) / math.sqrt(N), "variance of norm²")
+    product = (squares[:, 0] - d) * (squares[:, 1] - d)
+    agree(product.mean(), 0, product.std() / math.sqrt(N), "covariance of norms²")
+
+
+@claim(UNSIGNED_QR)
+def directions_point_everywhere_alike(p):
+    """Haar, signs included: E exp(ωᵢᵀz) = e^{‖z‖²/2} for each row i, z along each axis"""
+    rng = np.random.default_rng(13)
+    for method in (p.projections.orthogonal, p.projections.simplex):
+        for d in (2, 4):
+            W = draws(method, rng, 8000, d, d)
+            for z in 0.7 * np.concatenate([np.eye(d), -np.eye(d)]):
+                values = np.exp(W @ z)  # (N, d)
+                error = values.std(0) / math.sqrt(len(W))
+                agree(values.mean(0), math.exp(0.7**2 / 2), error, "E exp")
+
+
+@claim(
+    Mutant(
+        "qr-side",
+        "Φ(z₁) for Φ(−z₁)",
+        module="theory",
+        old="ndtr(-np.asarray",
+        new="ndtr(np.asarray",
+    )
+)
+def unsigned_qr_is_not_uniform(p):
+    """QR as LAPACK leaves it: E exp(ω₁ᵀz)/e^{‖z‖²/2} = 2Φ(−z₁), harmless for cos"""
+    rng = np.random.default_rng(14)
+    for d in (2, 6):
+        Q, _ = np.linalg.qr(rng.normal(size=(20_000, d, d)))
+        w = Q[:, :, 0] * np.sqrt(rng.chisquare(d, size=(20_000, 1)))
+        for z in (0.6 * np.eye(d)[0], rng.normal(size=d) / 4):
+            ratio = np.exp(w @ z - z @ z / 2)
+            error = ratio.std() / math.sqrt(len(w))
+            agree(ratio.mean(), p.theory.unsigned_qr_mean(z[0]), error, "odd")
+            cosine = np.cos(w @ z)
+            agree(cosine.mean(), np.exp(-z @ z / 2), cosine.std() / math.sqrt(len(w)), "even")
+
+
+@claim("norms-root-d-over-m", "norms-squared")
+def one_shared_norm_gains_nothing(p):
+    """orthogonal rows with one χ_d norm for all: exactly the iid variance, m ≤ d"""
+    rng = np.random.default_rng(15)
+    W = np.stack([p.projections.orthogonal(rng, 6, 6, norms="shared") for _ in range(3000)])
+    estimates = fourier_estimates(p, pair(rng, 6), W)
+    agrees(estimates, gauss(), p.theory.fourier_variance(RADII, 6))
+
+
+@claim(
+    Mutant(
+        "positive-difference",
+        "1 − e^{−z²} without e^{z²}",
+        module="theory",
+        old="np.exp(z**2) * np.expm1",
+        new="np.expm1",
+    )
+)
+def orthogonal_rows_help_positive_features_a_little(p):
+    """positive features, orthogonal rows: MSE = iid + (m−1)/m [₁F₁(d; d/2; z²/2) − e^{z²}]"""
+    rng = np.random.default_rng(16)
+    for d, m in ((4, 4), (8, 3)):
+        for square in (0.2, 0.5):
+            z = np.zeros(d)
+            z[:2] = math.sqrt(square / 2)
+            length = math.sqrt(square)
+            W = draws(p.projections.orthogonal, rng, 8000, m, d)
+            variance = p.theory.orthogonal_positive_variance(length, m, d)
+            agrees(positive_estimates(z, W), math.exp(square / 2), variance)
+            W = p.projections.iid(rng, 8000 * m, d).reshape(8000, m, d)
+            variance = p.theory.positive_variance(length, m)
+            agrees(positive_estimates(z, W), math.exp(square / 2), variance)
+
+
+@claim(
+    Mutant(
+        "fixed-norm-one",
+        "norm 1 in place of √d",
+        module="projections",
+        old="math.sqrt(d) * directions",
+        new="directions",
+    ),
+    Mutant(
+        "no-bias-squared",
+        "the MSE of fixed norms without its bias",
+        module="theory",
+        old="(r, m, d) + bias**2",
+        new="(r, m, d)",
+    ),
+)
+def fixed_norms_estimate_a_bessel_kernel(p):
+    """norms √d: mean ₀F₁(; d/2; −dr²/4), biased; exact variance and MSE, blocks too"""
+    rng = np.random.default_rng(17)
+    fixed = p.projections.METHODS["fixed norms"]
+    for d, m, N in ((16, 16, 3000), (4, 3, 8000), (2, 2, 8000)):
+        W = draws(fixed, rng, N, m, d)
+        check_fixed(p, fourier_estimates(p, pair(rng, d), W), m, d)
+    W = one_by_one(fixed, rng, 1500, 7, 3)
+    check_fixed(p, fourier_estimates(p, pair(rng, 3), W), 7, 3)
+
+
+def check_fixed(p, estimates, m, d):
+    bias = p.theory.fixed_norm_mean(RADII, d) - gauss()
+    variance = p.theory.fixed_norm_variance(RADII, m, d)
+    agrees(estimates, gauss(), variance, bias)
+    assert np.allclose(p.theory.fixed_norm_mse(RADII, m, d), variance + bias**2, rtol=1e-12)
+
+
+@claim("fixed-norm-one", "unsigned-qr")
+def fixed_norms_shrink_the_softmax_kernel(p):
+    """E exp(ωᵀz) with norms √d is e^{z²/2} times e^{−z²/2} ₀F₁(; d/2; dz²/4) ≤ 1"""
+    rng = np.random.default_rng(18)
+    for d in (3, 16):
+        values = np.exp(p.projections.orthogonal(rng, 20_000, d, norms="fixed")[:, 0])
+        ratio = values / math.exp(0.5)
+        expected = p.theory.fixed_norm_positive_ratio(1.0, d)
+        agree(ratio.mean(), expected, ratio.std() / math.sqrt(len(ratio)), "ratio")
+        assert 0 < 1 - expected < 1 / (4 * (d + 2))
+
+
+@claim(
+    Mutant(
+        "fwht-unnormalised",
+        "H without 1/√D",
+        module="projections",
+        old="x.reshape(shape) / math.sqrt(D)",
+        new="x.reshape(shape)",
+    ),
+    Mutant(
+        "fwht-sign",
+        "the butterfly's signs swapped",
+        module="projections",
+        old="np.subtract(a, b, out=gap)",
+        new="np.subtract(b, a, out=gap)",
+    ),
+    Mutant(
+        "sorf-two-signs",
+        "D₃ left out",
+        module="projections",
+        old="fwht(third * padded)",
+        new="fwht(padded)",
+    ),
+    Mutant(
+        "sorf-unit-norm",
+        "no √D in front",
+        module="projections",
+        old="math.sqrt(D) * np.moveaxis",
+        new="np.moveaxis",
+    ),
+)
+def the_fast_transform_is_the_hadamard_matrix(p):
+    """fwht = H/√D entry by entry; the transform = √D H D₁ H D₂ H D₃ as matrices = W x"""
+    for D in (1, 2, 16):
+        H = hadamard_matrix(D) / math.sqrt(D)
+        assert np.allclose(p.projections.fwht(np.eye(D)), H, atol=1e-15)
+    signs = p.projections.hadamard_signs(np.random.default_rng(19), 16, 8)
+    assert signs.shape == (2, 3, 8)
+    assert set(signs.ravel()) == {-1.0, 1.0}
+    H, x = hadamard_matrix(8) / math.sqrt(8), np.random.default_rng(20).normal(size=(8, 3))
+    rows = [math.sqrt(8) * H * a @ H * b @ H * c for a, b, c in signs]
+    assert np.allclose(p.projections.hadamard_transform(signs, x), np.concatenate(rows) @ x)
+    W = p.projections.hadamard(np.random.default_rng(19), 16, 8)
+    assert np.allclose(W, np.concatenate(rows), atol=1e-12)
+    assert np.allclose(W[:8] @ W[:8].T, 8 * np.eye(8), atol=1e-12)
+
+
+@claim(
+    Mutant(
+        "sorf-blocks-repeated",
+        "the same signs in each block",
+        module="projections",
+        old="size=(math.ceil(m / D), 3, D))",
+        new="size=(1, 3, D)).repeat(math.ceil(m / D), axis=0)",
+    )
+)
+def hadamard_rows_have_their_own_mean(p):
+    """SORF, d = 4, 8: the mean is the enumerated one; over all directions of δ it is j(r²)"""
+    rng = np.random.default_rng(21)
+    for d in (4, 8):
+        u = np.stack([np.eye(d)[0], np.ones(d) / math.sqrt(d)])
+        delta = np.concatenate([1.5 * u, 2.5 * u])
+        W = draws(p.projections.hadamard, rng, 4000, d, d)
+        cosines = np.cos(W @ delta.T).mean(1)  # (N, 4)
+        error = cosines.std(0) / math.sqrt(len(W))
+        agree(cosines.mean(0), p.theory.hadamard_mean(delta), error, "mean")
+        g = rng.normal(size=(30, d))
+        means = p.theory.hadamard_mean(2 * g / np.linalg.norm(g, axis=1, keepdims=True))
+        agree(means.mean(), p.theory.fixed_norm_mean(2.0, d), means.std() / math.sqrt(30), "j")
+
+
+@claim(
+    Mutant(
+        "departure-norm",
+        "‖δ‖₂⁴ for ‖δ‖₄⁴",
+        module="theory",
+        old="np.sum(delta**4, axis=-1)",
+        new="square**2",
+    )
+)
+def hadamard_rows_depart_from_fixed_norms_at_fourth_order(p):
+    """SORF: mean − j(r²) = [3r⁴/(d+2) − ‖δ‖₄⁴]/(3d²) + O(r⁶); E ωᵢ⁴ = 3 − 6/d + 4/d²"""
+    rng = np.random.default_rng(22)
+    for d in (2, 4, 8):
+        delta = 0.1 * np.concatenate([np.eye(d)[:1], np.ones((1, d)) / math.sqrt(d)])
+        exact = p.theory.hadamard_mean(delta) - p.theory.fixed_norm_mean(0.1, d)
+        assert np.allclose(exact, p.theory.hadamard_departure(delta), rtol=0.01)
+    d, N = 4, 8000
+    W = draws(p.projections.hadamard, rng, N, d, d)
+    moments = [
+        ((W**4).mean((1, 2)), 3 - 6 / d + 4 / d**2),
+        ((W[:, :, 0] * W[:, :, 1]) ** 2, 1 - 2 / d + 4 / d**2),
+        (W[:, :, 0] * W[:, :, 1], 0.0),
+        (W[:, :, 0] ** 2, 1.0),
+    ]
+    for values, expected in moments:
+        values = values.reshape(N, -1).mean(1)
+        agree(values.mean(), expected, values.std() / math.sqrt(N) + 1e-12, "moment")
+
+
+@claim("sorf-unit-norm", "sorf-blocks-repeated")
+def hadamard_rows_lose_along_an_axis(p):
+    """SORF, d = m = 16, MSE over iid's: .054 for a generic δ, r = 1; 1.26 and 2.97 along e₁,
+    r = 2 and 3"""
+    rng = np.random.default_rng(23)
+    W = draws(p.projections.hadamard, rng, 6000, 16, 16)
+    generic = pair(rng, 16, (1.0,))
+    axis = np.zeros((3, 16))
+    axis[1:, 0] = (2.0, 3.0)
+    for points, radii, quoted in ((generic, (1.0,), 0.054), (axis, (2.0, 3.0), (1.26, 2.97))):
+        square = (fourier_estimates(p, points, W) - gauss(radii)) ** 2
+        iid = p.theory.fourier_variance(radii, 16)
+        agree(
+            square.mean(0) / iid,
+            quoted,
+            square.std(0) / iid / math.sqrt(len(W)) + 0.004,
+            "gain",
+        )
+
+
+@claim(
+    Mutant(
+        "sorf-padded-scale",
+        "√d for √D where d is padded",
+        module="projections",
+        old="math.sqrt(D) * np.moveaxis",
+        new="math.sqrt(len(x)) * np.moveaxis",
+    )
+)
+def padded_hadamard_rows_keep_their_variance(p):
+    """SORF, d = 5: entries of variance 1, blocks independent, equal to the transform"""
+    rng = np.random.default_rng(24)
+    W = one_by_one(p.projections.hadamard, rng, 1500, 11, 5)
+    assert W.shape == (1500, 11, 5)
+    squares = (W**2).mean(2)
+    agree(squares.mean(0), 1.0, squares.std(0) / math.sqrt(len(W)), "variance")
+    across = W[:, 0] * W[:, 8]  # the first rows of two blocks
+    agree(across.mean(0), 0.0, across.std(0) / math.sqrt(len(W)), "blocks")
+    x = rng.normal(size=(5, 2))
+    signs = p.projections.hadamard_signs(np.random.default_rng(25), 11, 5)
+    W = p.projections.hadamard(np.random.default_rng(25), 11, 5)
+    assert np.allclose(p.projections.hadamard_transform(signs, x)[:11], W @ x)
+
+
+@claim(
+    Mutant(
+        "simplex-short",
+        "corners not scaled to unit length",
+        module="projections",
+        old="math.sqrt(d / (d - 1)) * (np.eye(d) - 1 / d)",
+        new="np.eye(d) - 1 / d",
+    ),
+    Mutant(
+        "simplex-unrotated",
+        "the same simplex each time",
+        module="projections",
+        old="(corners @ _rotations(rng, blocks, d)).reshape",
+        new="np.tile(corners, (blocks, 1)).reshape",
+    ),
+)
+def simplex_rows_point_apart(p):
+    """cosine −1/(d−1) between rows of one block, norms² χ²_d, blocks apart, last one cut"""
+    rng = np.random.default_rng(26)
+    for d in (2, 3, 8):
+        W = p.projections.simplex(rng, 2 * d + 1, d)
+        assert W.shape == (2 * d + 1, d)
+        U = W / np.linalg.norm(W, axis=1, keepdims=True)
+        expected = np.full((d, d), -1 / (d - 1)) + (1 + 1 / (d - 1)) * np.eye(d)
+        for block in (U[:d], U[d : 2 * d]):
+            assert np.allclose(block @ block.T, expected, atol=1e-12)
+        assert np.abs(U[:d] @ U[d : 2 * d].T - expected).max() > 1e-3
+    squares = (p.projections.simplex(rng, 20_000, 5) ** 2).sum(1)
+    agree(squares.mean(), 5, math.sqrt(10 / 20_000), "norm²")
+
+
+@claim(
+    Mutant(
+        "simplex-fixed-norms",
+        "norms √d for χ_d",
+        module="projections",
+        old="return np.sqrt(rng.chisquare(d, size=(m, 1))) * directions",
+        new="return math.sqrt(d) * directions",
+    ),
+    Mutant(
+        "simplex-side",
+        "rows that attract",
+        module="theory",
+        old="1 - sign * np.sin(phi)",
+        new="1 + sign * np.sin(phi)",
+    ),
+)
+def simplex_rows_have_their_exact_positive_variance(p):
+    """positive features: exact MSE; at d = m = 8, z² = ½ it is .0283, orthogonal .1171,
+    iid .1337"""
+    rng = np.random.default_rng(27)
+    for d, m, square in ((8, 8, 0.5), (8, 3, 0.5), (2, 2, 0.3), (3, 3, 0.5)):
+        z = math.sqrt(square / d) * np.ones(d)
+        variance = p.theory.simplex_positive_variance(math.sqrt(square), m, d)
+        W = draws(p.projections.simplex, rng, 8000, m, d)
+        agrees(positive_estimates(z, W), math.exp(square / 2), variance)
+    W = one_by_one(p.projections.simplex, rng, 1500, 5, 3)
+    variance = p.theory.simplex_positive_variance(0.5, 5, 3)
+    agrees(positive_estimates(np.array([0.5, 0, 0]), W), math.exp(1 / 8), variance)
+    z = math.sqrt(0.5)
+    values = [
+        p.theory.simplex_positive_variance(z, 8, 8),
+        p.theory.orthogonal_positive_variance(z, 8, 8),
+        p.theory.positive_variance(z, 8),
+    ]
+    assert np.allclose(values, (0.0283, 0.1171, 0.1337), atol=5e-5)
+
+
+@claim("simplex-short", "simplex-fixed-norms")
+def simplex_rows_do_not_help_cosines(p):
+    """cos+sin: unbiased, exact variance; for r ≤ 1 above that of orthogonal rows"""
+    rng = np.random.default_rng(28)
+    for d, m, N in ((2, 2, 8000), (3, 3, 8000), (8, 8, 4000)):
+        estimates = fourier_estimates(p, pair(rng, d), draws(p.projections.simplex, rng, N, m, d))
+        agrees(estimates, gauss(), p.theory.simplex_fourier_variance(RADII, m, d))
+    r = np.array([0.3, 0.5, 1.0])
+    for d in (3, 8, 16, 64):
+        simplex = p.theory.simplex_fourier_variance(r, d, d)
+        assert (simplex > p.theory.orthogonal_fourier_variance(r, d, d)).all()
+
+
+@claim(
+    Mutant(
+        "sobol-unscrambled",
+        "the plain sequence",
+        module="projections",
+        old="scramble=True",
+        new="scramble=False",
+    ),
+    Mutant(
+        "sobol-uniform",
+        "points left in the unit cube",
+        module="projections",
+        old="return ndtri(points[:m] + 2.0**-31)",
+        new="return points[:m]",
+    ),
+)
+def scrambled_sobol_rows_are_unbiased_and_better(p):
+    """m = 64 and 50, d = 2: finite, N(0, I) each, unbiased, MSE under a fifth of iid's"""
+    rng = np.random.default_rng(29)
+    for m in (64, 50):
+        W = one_by_one(p.projections.sobol, rng, 150, m, 2)
+        assert np.isfinite(W).all()
+        estimates = fourier_estimates(p, pair(rng, 2), W)
+        error = estimates.std(0) / math.sqrt(len(W))
+        agree(estimates.mean(0), gauss(), error, "mean")
+        first = W[:, 0]  # a single point of each sequence
+        agree((first**2).mean(), 1.0, math.sqrt(2 / first.size), "variance")
+        square = ((estimates - gauss()) ** 2).mean(0)
+        assert (square < p.theory.fourier_variance(RADII, m) / 5).all()
+
+
+@claim("blocks-repeated", "fwht-unnormalised", "sobol-uniform")
+def every_method_beats_the_null_baseline(p):
+    """Gram matrix, d = 8, m = 128: RMS error under half of predicting mean(K), each method"""
+    rng = np.random.default_rng(30)
+    x = rng.normal(size=(60, 8)) / 2
+    K = p.kernels.gaussian(x, x)
+    null = K.std()
+    for name, method in p.projections.METHODS.items():
+        errors = []
+        for _ in range(5):
+            W = method(rng, 128, 8)
+            assert W.shape == (128, 8), name
+            assert W.dtype == np.float64, name
+            Z = p.features.fourier(x, W)
+            errors.append(np.sqrt(np.mean((Z @ Z.T - K) ** 2)))
+        assert np.mean(errors) < null / 2, f"{name}: {np.mean(errors):.3f} against {null:.3f}"
+
+
+@claim("shared-default", "gaussian-half")
+def orthogonal_rows_beat_iid_rows_on_a_gram_matrix(p):
+    """d = 16, m = 64, pairs with ‖x−y‖²/2 ≤ 1: RMS error at least 1.9 times lower than iid's"""
+    rng = np.random.default_rng(31)
+    x = rng.normal(size=(80, 16)) / 8
+    K = p.kernels.gaussian(x, x)
+    assert K.min() > math.exp(-1)
+    errors = []
+    for method in (p.projections.iid, p.projections.orthogonal):
+        Z = [p.features.fourier(x, method(rng, 64, 16)) for _ in range(40)]
+        errors.append(np.sqrt(np.mean([(z @ z.T - K) ** 2 for z in Z])))
+    assert errors[0] / errors[1] > 1.9, errors
+
+
+@claim(
+    Mutant("bound-exponent", "4d for 4(d + 2)", module="theory", old="(4 * (d + 2))", new="(4 * d)")
+)
+def the_uniform_bound_is_the_best_of_its_argument(p):
+    """the bound is min over the net's radius ρ of 2(4ℓ/ρ)^d e^{−mε²/8} + (2ρσ/ε)², and holds"""
+    for eps, m, d, l in ((0.5, 2000, 3, 2.0), (0.3, 20_000, 8, 4.0), (0.4, 3000, 1, 1.0)):
+        sigma = math.sqrt(d)
+        radius = np.geomspace(1e-12, 1e2, 100_001)
+        fail = 2 * (4 * l / radius) ** d * math.exp(-m * eps**2 / 8)
+        total = (fail + (2 * radius * sigma / eps) ** 2).min()
+        found = p.theory.uniform_bound(eps, m, d, l, sigma)
+        assert np.isclose(found, min(1, total), rtol=1e-6, atol=0)
+        assert found < 1
+    rng = np.random.default_rng(32)
+    grid = np.linspace(0, 1, 40)[:, None]
+    worst = []
+    for _ in range(200):
+        Z = p.features.fourier(grid, p.projections.iid(rng, 500, 1))
+        worst.append(np.abs(Z @ Z[0] - np.exp(-(grid[:, 0] ** 2) / 2)).max())
+    for eps in (0.3, 0.5, 0.7):
+        above = ~(np.array(worst) < eps)  # NaN, too
+        assert np.mean(above) <= p.theory.uniform_bound(eps, 500, 1, 1.0, 1.0)
+
+
+@claim("gamma-variance", "phase-two-pi", "phase-left-out")
+def a_peer_computes_the_same_features(p):
+    """RBFSampler of scikit-learn, its weights and offsets handed over: 1e-6 in float32"""
+    from sklearn.kernel_approximation import RBFSampler
+
+    x = np.random.default_rng(33).normal(size=(50, 7)).astype(np.float32)
+    for gamma in (0.5, 0.1):
+        peer = RBFSampler(gamma=gamma, n_components=64, random_state=0).fit(x)
+        W, b = peer.random_weights_.T, peer.random_offset_
+        found = p.features.fourier_phase(x, W, b)
+        assert found.dtype == np.float32
+        assert np.abs(found - peer.transform(x)).max() < 1e-6
+        # its frequencies have the law of ours: N(0, 2γ I)
+        ours = p.projections.gaussian(np.random.default_rng(34), 20_000, 7, gamma)
+        wide = RBFSampler(gamma=gamma, n_components=20_000, random_state=1).fit(x)
+        theirs = np.asarray(wide.random_weights_, dtype=float)
+        agree(ours.var(), theirs.var(), 2 * gamma * math.sqrt(4 / 140_000), "variance")
+
+
+@claim(
+    Mutant(
+        "upcast",
+        "W not cast to the dtype of x",
+        module="features",
+        old="xp.astype(W, x.dtype, copy=False)",
+        new="W",
+    ),
+    LAST_STEP_LOST,
+)
+def long_inputs_are_written_in_steps(p):
+    """x longer than a step, float32, W float64: equals one product, in x's dtype"""
+    rng = np.random.default_rng(35)
+    x = rng.normal(size=(2, 3001, 3)).astype(np.float32)
+    W, b = p.projections.iid(rng, 100, 3), p.projections.phases(rng, 100)
+    phase = x.astype(float) @ W.T
+    waves = np.concatenate([np.cos(phase), np.sin(phase)], -1) / 10
+    assert np.abs(p.features.fourier(x, W) - waves).max() < 1e-6
+    shifted = p.features.fourier_phase(x, W, b)
+    assert np.abs(shifted - np.cos(phase + b) * math.sqrt(2 / 100)).max() < 2e-6
+    few = x[:, :5]
+    maps = p.features.fourier(few, W), p.features.positive(few, W), p.features.trigonometric(few, W)
+    for found in (shifted, p.features.fourier_phase(few, W, b), *maps):
+        assert found.dtype == np.float32
+
+
+@claim("kummer-argument", "no-bias-squared")
+def the_tables_of_the_literature_come_out(p):
+    """orthogonal over iid at m = d = 16 and 64, its limit 3/(d + 2), 1.0023 at d = 8, r = 3;
+    fixed norms over iid .0028 .053 .720"""
+    t, r = p.theory, np.array([0.5, 1.0, 1.5, 2.0, 3.0])
+    for d, quoted in (
+        (16, (0.1503, 0.1577, 0.3299, 0.6712, 0.9950)),
+        (64, (0.0436, 0.0978, 0.3311, 0.6908, 0.9909)),
+    ):
+        ratio = t.orthogonal_fourier_variance(r, d, d) / t.fourier_variance(r, d)
+        assert np.allclose(ratio, quoted, atol=5e-5)
+        limit = t.orthogonal_fourier_variance(0.02, d, d) / t.fourier_variance(0.02, d)
+        assert np.isclose(limit, 3 / (d + 2), rtol=1e-2)
+    assert np.isclose(
+        t.orthogonal_fourier_variance(3, 8, 8) / t.fourier_variance(3, 8), 1.0023, atol=5e-5
+    )
+    r = np.array([0.5, 1.0, 2.0])
+    gain = t.fixed_norm_mse(r, 16, 16) / t.fourier_variance(r, 16)
+    assert np.allclose(gain, (0.0028, 0.053, 0.720), rtol=0.01)
+    bias = t.fixed_norm_mean(r, 16) - np.exp(-(r**2) / 2)
+    assert np.allclose(bias, (-0.0008, -0.0090, -0.0367), atol=5e-5)
+
+
+def series(a, b, x):
+    """Σ (a)_k/(b)_k x^k/k! in 150 digits; without (a)_k where a is None."""
+    term = total = Decimal(1)
+    for k in range(4000):
+        term *= (1 if a is None else a + k) * x / ((b + k) * (k + 1))
+        total += term
+        if abs(term) < Decimal(10) ** -70 and k > 2 * abs(x) ** Decimal("0.5"):
+            return total
+    raise ArithmeticError("the series did not end")
+
+
+@claim(
+    Mutant(
+        "kummer-argument",
+        "−r² for −r²/2 in ₁F₁",
+        module="theory",
+        old="-(r**2) / 2) - np.exp",
+        new="-(r**2)) - np.exp",
+    )
+)
+def closed_forms_are_stable(p):
+    """d = 1 … 512, r ≤ 10: ₁F₁ and ₀F₁ equal their power series in 150 digits"""
+    t = p.theory
+    with localcontext(prec=150):
+        for d in (1, 2, 3, 16, 99, 100, 512):
+            for r in (Decimal("0.1"), Decimal(1), Decimal(3), Decimal(10)):
+                x, half, place = float(r), Decimal(d) / 2, f"d = {d}, r = {r}"
+                covariance = series(Decimal(d), half, -r * r / 2) - (-r * r).exp()
+                expected = t.fourier_variance(x, d) + (d - 1) / d * float(covariance)
+                found = t.orthogonal_fourier_variance(x, d, d)
+                assert np.isclose(found, expected, rtol=1e-9, atol=1e-15), place
+                expected = float(series(None, half, -d * r * r / 4))
+                assert np.isclose(t.fixed_norm_mean(x, d), expected, rtol=0, atol=1e-12), place
+                expected = float(series(None, half, d * r * r / 4) * (-r * r / 2).exp())
+                assert np.isclose(t.fixed_norm_positive_ratio(x, d), expected, rtol=1e-10), place
+
+
+test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()

@@ -1,0 +1,270 @@
+"""Every claim about the softmax kernel and its estimates, beside the mutants it must catch.
+
+Estimators by z-score of mean and squared error; fixed seeds.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+from tests.claims.harness import Mutant, Part
+from tests.claims.shared import (
+    ELU_WITHOUT_ONE,
+    EPS_IN_FEATURES,
+    NORM_NOT_HALVED,
+    OTHER_DIRECTIONS,
+    POSITIVE_COUNT,
+    POSITIVE_MSE_DIFFERENCE,
+    POSITIVE_MSE_ONCE,
+    POSITIVE_NORM_SIGN,
+    SCALED_TWICE,
+    STATE_COUNTS_ONCE,
+    agree,
+    agrees,
+    favor,
+    kernel_estimates,
+    problem,
+    vectors,
+)
+from tests.textbook import softmax_by_rows
+
+PART = Part("The softmax kernel")
+claim = PART.claim
+
+
+def pairs(rng, d):
+    """Pairs x, y with ‖x + y‖² of about 1 at most, as the errors of positive features need."""
+    x, y = vectors(rng, d, 0.5, 0.4)
+    return [(x, y), (x, 0.9 * x), (x, -0.8 * x), (0 * x, y)]
+
+
+# The kernel and its estimates
+
+
+@claim(
+    Mutant(
+        "softmax-scaled",
+        "exp(xᵀy/√d), the scale of attention in the kernel",
+        module="kernels",
+        old="xp.exp(x @ xp.matrix_transpose(y))",
+        new="xp.exp(x @ xp.matrix_transpose(y) * x.shape[-1] ** -0.5)",
+    )
+)
+def softmax_is_a_gaussian_between_two_norms(p):
+    """exp(xᵀy) = e^{‖x‖²/2} exp(−‖x−y‖²/2) e^{‖y‖²/2}, entry by entry"""
+    rng = np.random.default_rng(40)
+    x, y = rng.normal(size=(2, 6, 4))
+    norms = [np.exp((z**2).sum(1) / 2) for z in (x, y)]
+    expected = norms[0][:, None] * p.kernels.gaussian(x, y) * norms[1]
+    assert np.allclose(p.kernels.softmax(x, y), expected, rtol=1e-12)
+
+
+ESTIMATORS = (
+    ("trigonometric", 2, "trigonometric_mse", "orthogonal_trigonometric_mse"),
+    ("positive", 1, "positive_mse", "orthogonal_positive_mse"),
+    ("hyperbolic", 2, "hyperbolic_mse", "orthogonal_hyperbolic_mse"),
+)
+
+
+@claim(
+    Mutant(
+        "trig-norm",
+        "e^{‖x‖²/2} left out",
+        module="features",
+        old="xp.exp(_half_square(xp, x)) * waves",
+        new="waves",
+    ),
+    NORM_NOT_HALVED,
+    POSITIVE_COUNT,
+    POSITIVE_NORM_SIGN,
+    Mutant(
+        "hyperbolic-same-sign",
+        "exp(ωᵀx) twice",
+        module="features",
+        old="[projected, -projected]",
+        new="[projected, projected]",
+    ),
+    Mutant(
+        "hyperbolic-count",
+        "1/√m for 1/√(2m)",
+        module="features",
+        old="math.log(2 * W.shape[0])",
+        new="math.log(W.shape[0])",
+    ),
+    EPS_IN_FEATURES,
+    POSITIVE_MSE_ONCE,
+    POSITIVE_MSE_DIFFERENCE,
+    Mutant(
+        "hyperbolic-not-halved",
+        "½ left out",
+        module="theory",
+        old="return -0.5 * np.expm1",
+        new="return -np.expm1",
+    ),
+)
+def softmax_features_have_their_exact_error(p):
+    """trigonometric, positive and hyperbolic, iid rows: unbiased, MSE as in Lemma 2"""
+    rng = np.random.default_rng(41)
+    for (name, blocks, mse, _), (d, m, N) in itertools.product(
+        ESTIMATORS, ((2, 1, 60_000), (6, 4, 20_000))
+    ):
+        for x, y in pairs(rng, d):
+            W = p.projections.iid(rng, N * m, d).reshape(N, m, d)
+            found = kernel_estimates(getattr(p.features, name), x, y, W, blocks)
+            agrees(found, math.exp(x @ y), getattr(p.theory, mse)(x, y, m))
+
+
+@claim("hyperbolic-same-sign", "gain-twice")
+def orthogonal_softmax_features_have_their_exact_error(p):
+    """the same with orthogonal rows: unbiased, MSE = iid − gain, of ₁F₁(d; d/2; ·)"""
+    rng = np.random.default_rng(42)
+    for (name, blocks, _, mse), (d, m) in itertools.product(ESTIMATORS, ((4, 4), (6, 3))):
+        for x, y in pairs(rng, d):
+            W = p.projections.orthogonal(rng, 20_000 * d, d).reshape(-1, d, d)[:, :m]
+            found = kernel_estimates(getattr(p.features, name), x, y, W, blocks)
+            agrees(found, math.exp(x @ y), getattr(p.theory, mse)(x, y, m))
+
+
+@claim(
+    Mutant(
+        "bound-factor",
+        "d for d + 2 in the bound",
+        module="theory",
+        old="2 * (m - 1) / (m * (d + 2))",
+        new="1 / d",
+    ),
+    Mutant(
+        "gain-twice",
+        "twice the gain of orthogonal rows",
+        module="theory",
+        old="return hyperbolic_mse(x, y, m) - gain",
+        new="return hyperbolic_mse(x, y, m) - 2 * gain",
+    ),
+)
+def the_bound_on_orthogonal_rows_holds(p):
+    """positive features: MSE ≤ iid − 2(m−1)/(m(d+2)) (SM − Λ)², tight as ‖x+y‖ → 0; and the
+    gain is that of hyperbolic features"""
+    rng, t = np.random.default_rng(43), p.theory
+    for d in (2, 8, 64):
+        x, y = (vectors(rng, d, *rng.uniform(0, 2, 200)) for _ in "xy")
+        for m in {2, d}:
+            found, bound = t.orthogonal_positive_mse(x, y, m), t.orthogonal_positive_bound(x, y, m)
+            assert (found <= bound * (1 + 1e-9)).all()
+            gain = t.positive_mse(x, y, m) - found
+            same = t.hyperbolic_mse(x, y, m) - t.orthogonal_hyperbolic_mse(x, y, m)
+            assert np.allclose(gain, same, rtol=1e-6)
+        x = vectors(rng, d, 0.05)
+        gain = [t.positive_mse(x, x, d) - f(x, x, d) for f in
+                (t.orthogonal_positive_mse, t.orthogonal_positive_bound)]  # fmt: skip
+        assert np.isclose(gain[0], gain[1], rtol=0.02)
+
+
+@claim(
+    Mutant(
+        "figure-half",
+        "½ left out of Fig. 2",
+        module="theory",
+        old="apart**2 / (2 * along)",
+        new="apart**2 / along",
+    ),
+    Mutant(
+        "trigonometric-norms",
+        "Λ² for 1/Λ²",
+        module="theory",
+        old="fourier_variance(_length_of(x - y), m) / _lambda_square(x, y)",
+        new="fourier_variance(_length_of(x - y), m) * _lambda_square(x, y)",
+    ),
+)
+def the_tables_of_the_softmax_kernel_come_out(p):
+    """orthogonal over iid at m = d = 16, 64: .782 .731 at ‖x+y‖² = 1, .922 .879 at 4, .9987
+    .9970 at 9; Fig. 2: .0060 .4323 17.85 at 45, 90, 135°, l = 1, whatever m and d"""
+    t = p.theory
+    for d, quoted in ((16, (0.782, 0.922, 0.9987)), (64, (0.731, 0.879, 0.9970))):
+        x = np.sqrt([[1.0], [4.0], [9.0]]) * np.eye(d)[0] / 2
+        ratio = t.orthogonal_positive_mse(x, x, d) / t.positive_mse(x, x, d)
+        assert np.allclose(ratio, quoted, atol=5e-4)
+    angles = np.pi * np.array([0.25, 0.5, 0.75])
+    assert np.allclose(t.trigonometric_over_positive(1, angles), (0.0060, 0.4323, 17.85), rtol=0.01)
+    for l, angle, m in itertools.product((0.3, 1.0, 2.0), angles, (1, 50)):
+        x, y = l * np.array([1.0, 0.0]), l * np.array([math.cos(angle), math.sin(angle)])
+        ratio = t.trigonometric_mse(x, y, m) / t.positive_mse(x, y, m)
+        assert np.isclose(t.trigonometric_over_positive(l, angle), ratio, rtol=1e-10)
+
+
+@claim("positive-mse-once")
+def the_positive_error_need_not_vanish_with_the_kernel(p):
+    """x = (2s, 0), y = (−.1s, 2s), s = 1, 2, 3: SM .82 .45 .17, m·MSE 1.35e3 3.35e12 1.52e28"""
+    s = np.array([1.0, 2.0, 3.0])[:, None]
+    x, y = s * np.array([2.0, 0.0]), s * np.array([-0.1, 2.0])
+    assert np.allclose(np.exp((x * y).sum(1)), (0.82, 0.45, 0.17), atol=0.005)
+    assert np.allclose(p.theory.positive_mse(x, y, 1), (1.35e3, 3.35e12, 1.52e28), rtol=0.005)
+    x = np.array([[2.0, 0.0], [4.0, 0.0], [6.0, 0.0]])  # ‖x + y‖ stays bounded: it vanishes
+    found = p.theory.positive_mse(x, 0.5 - x, 1)
+    assert (np.diff(np.log(found)) < -5).all()
+
+
+@claim(ELU_WITHOUT_ONE)
+def positive_features_are_positive_and_trigonometric_ones_are_not(p):
+    """φ(x)ᵀφ(y) > 0 for positive, hyperbolic, elu + 1; trigonometric estimates go below 0"""
+    rng = np.random.default_rng(44)
+    x, W = 2 * rng.normal(size=(60, 6)), p.projections.iid(rng, 16, 6)
+    for name in ("positive", "hyperbolic"):
+        phi = getattr(p.features, name)(x, W)
+        assert np.allclose(np.log(phi), getattr(p.features, f"log_{name}")(x, W))
+        assert (phi @ phi.T > 0).all()
+    assert (p.features.elu_plus_one(x) > 0).all()
+    assert np.allclose(p.features.elu_plus_one(x), np.where(x > 0, x + 1, np.exp(x)))
+    assert (p.features.relu(x) == np.maximum(x, 0)).all()
+    phi = p.features.trigonometric(x, W)
+    assert (phi @ phi.T).min() < 0
+
+
+# In attention
+
+
+@claim(SCALED_TWICE, OTHER_DIRECTIONS, STATE_COUNTS_ONCE)
+def queries_and_keys_share_their_directions(p):
+    """one W for both: two keys, the mean weight of the first over draws agrees with its
+    expectation by z-score; with different ω the query would not matter"""
+    rng = np.random.default_rng(56)
+    d, m, N = 4, 64, 3000
+    q, k = vectors(rng, d, 1.0), vectors(rng, d, 1.0, 1.0)
+    v = np.array([[1.0], [0.0]])
+    target = softmax_by_rows(q, k, v)[0, 0]
+    found = np.array([favor(p, q, k, v, p.projections.iid(rng, m, d))[0, 0] for _ in range(N)])
+    drawn = np.array([favor(p, -q, k, v, p.projections.iid(rng, m, d))[0, 0] for _ in range(N)])
+    # The ratio is biased by O(1/m), which extrapolation from m to 2m removes.
+    twice = [favor(p, q, k, v, p.projections.iid(rng, 2 * m, d))[0, 0] for _ in range(N)]
+    error = math.sqrt((4 * np.var(twice) + np.var(found)) / N)
+    agree(2 * np.mean(twice) - np.mean(found), target, error, "weight")
+    opposite = softmax_by_rows(-q, k, v)[0, 0]
+    agree(drawn.mean(), opposite, drawn.std() / math.sqrt(N) + 2e-3, "opposite")
+
+
+@claim("trig-norm", "positive-norm-sign")
+def which_features_win_depends_on_the_norms(p):
+    """output error over that of mean(v), F = 512, d = 16: at scale ¼ trigonometric orthogonal
+    rows .01, positive .15; at scale 1 trigonometric ones lose to positive ones"""
+    rng = np.random.default_rng(59)
+    ratios = {}
+    for scale in (0.25, 1.5):
+        q, k, v = problem(rng, 256, 16, scale)
+        target = softmax_by_rows(q, k, v)
+        null = np.mean((p.attention.uniform_attention(q, k, v) - target) ** 2)
+        x, y = q / 2, k / 2
+        for name, m in (("trigonometric", 256), ("positive", 512)):
+            errors = []
+            for _ in range(8):
+                W = p.projections.orthogonal(rng, m, 16)
+                phi = [getattr(p.features, name)(z, W) for z in (x, y)]
+                found = p.attention.linear_attention(*phi, v)
+                errors.append(np.mean((found - target) ** 2))
+            ratios[name, scale] = np.median(errors) / null
+    assert 0.004 < ratios["trigonometric", 0.25] < 0.03, ratios
+    assert 0.08 < ratios["positive", 0.25] < 0.3, ratios
+    assert ratios["trigonometric", 1.5] > 1, ratios
+    assert ratios["trigonometric", 1.5] > ratios["positive", 1.5], ratios
+
+
+test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()
