@@ -83,8 +83,8 @@ TRANSFORMER = [
     (
         "block-forgets-input",
         "attention replaces x, and is not added",
-        "x = x + _attend(normed, layer, config, key_mask)",
-        "x = _attend(normed, layer, config, key_mask)",
+        "x = x + _attend(normed, layer, config, key_mask, attend)",
+        "x = _attend(normed, layer, config, key_mask, attend)",
     ),
     (
         "block-unnormed",
@@ -95,20 +95,20 @@ TRANSFORMER = [
     (
         "favor-not-causal",
         "features see later tokens",
-        'mixed = favor_attention(q, k, v, layer["W"], **options)',
-        'mixed = favor_attention(q, k, v, layer["W"], key_mask=seen)',
+        'favor_attention(q, k, v, layer["W"], causal=causal, key_mask=key_mask)',
+        'favor_attention(q, k, v, layer["W"], key_mask=key_mask)',
     ),
     (
         "favor-unmasked",
         "features see padding",
-        'mixed = favor_attention(q, k, v, layer["W"], **options)',
-        'mixed = favor_attention(q, k, v, layer["W"], causal=config.causal)',
+        'favor_attention(q, k, v, layer["W"], causal=causal, key_mask=key_mask)',
+        'favor_attention(q, k, v, layer["W"], causal=causal)',
     ),
     (
         "softmax-always",
         "the choice of attention is not looked at",
-        'if config.attention == "softmax":',
-        'if config.attention != "none":',
+        "attend = attend or ATTENTIONS[config.attention]",
+        'attend = attend or ATTENTIONS["softmax"]',
     ),
     (
         "heads-mixed",
