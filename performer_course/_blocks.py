@@ -42,10 +42,9 @@ def sum_dtype(xp, *arrays):
 
 
 def keys_in(xp, k, v, key_mask, part, dtype):
-    """Of the slice `part`, in that dtype: keys, [v, 1], and a logit to add (None without a mask).
+    """Of the slice `part`, in that dtype: keys, [v, 1], and logits to add, (..., n) (or None).
 
-    What the mask hides is zero in the first two, whatever it held, and so low a logit that it is
-    no maximum.
+    What the mask hides is zero in the first two, whatever it held, and `lowest` in the last.
     """
     k, v = (xp.astype(x[..., part, :], dtype, copy=False) for x in (k, v))
     v = _with_one(xp, v)  # (..., n, e+1)
@@ -53,7 +52,7 @@ def keys_in(xp, k, v, key_mask, part, dtype):
         return k, v, None
     seen = key_mask[..., part, None]  # (..., n, 1)
     k, v = (xp.where(seen, x, xp.zeros_like(x)) for x in (k, v))
-    return k, v, xp.where(seen, xp.zeros_like(v[..., :1]), lowest(xp, dtype))
+    return k, v, xp.where(seen, xp.zeros_like(v[..., :1]), lowest(xp, dtype))[..., 0]
 
 
 def _with_one(xp, v):
@@ -64,10 +63,13 @@ def _with_one(xp, v):
     return xp.matrix_transpose(xp.concat(list(turned), axis=-2))
 
 
-def later(xp, like, diagonal):
-    """−∞ where key j comes after row i, j > i + diagonal, else 0: (rows, keys) as in `like`."""
-    device = array_api_compat.device(like)
-    wall = xp.full(tuple(like.shape[-2:]), -math.inf, dtype=like.dtype, device=device)
+def later(xp, queries, keys, diagonal):
+    """−∞ where key j comes after row i, j > i + diagonal, else 0: (rows, keys); None for zeros."""
+    rows, n = queries.shape[-2], keys.shape[-2]
+    if n <= diagonal + 1:
+        return None
+    device = array_api_compat.device(queries)
+    wall = xp.full((rows, n), -math.inf, dtype=queries.dtype, device=device)
     return xp.triu(wall, k=diagonal + 1)
 
 
@@ -101,15 +103,10 @@ def each_head(rows, q, k, v, key_mask, W=None, *, entries):
         directions = W if W is None or W.ndim == 2 else W[(*head, ...)]
         start = 0
         for part in rows(*of_head, directions):
-            stop = start + part.shape[-2]
-            out[(*head, ..., slice(start, stop), slice(None))] = part
-            start = stop
+            out[(*head, ..., slice(start, start + part.shape[-2]), slice(None))] = part
+            start += part.shape[-2]
 
     alone = math.prod(lead) * entries > TOGETHER
     heads = list(itertools.product(*map(range, lead))) if alone else [()]
-    if q.shape[-2] >= LONG:
-        side_by_side(fill, heads, q)
-    else:
-        for head in heads:
-            fill(head)
+    side_by_side(fill, heads, q, cores=None if q.shape[-2] >= LONG else 1)
     return out

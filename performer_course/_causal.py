@@ -97,7 +97,7 @@ def _between(xp, state, blocks):
     c = xp.concat([state.c[..., None, :], blocks.c], axis=-2)  # (..., T+1, m)
     Sz = xp.concat([state.Sz[..., None, :, :], blocks.Sz], axis=-3)  # (..., T+1, m, e+1)
     logits = xp.matrix_transpose(c)[..., None, :]  # (..., m, 1, T+1)
-    wall = _blocks.later(xp, c[..., :1] + xp.matrix_transpose(c[..., :1]), 0)  # (T+1, T+1)
+    wall = _blocks.later(xp, c, c, 0)  # (T+1, T+1)
     upto = of_rows(xp, logits + wall, xp.moveaxis(Sz, -3, -2))  # (..., m, T+1)
     c, Sz = xp.matrix_transpose(upto.c), xp.moveaxis(upto.Sz, -2, -3)
     return State(c[..., -1, :], Sz[..., -1, :, :]), State(c[..., :-1, :], Sz[..., :-1, :, :])
@@ -106,37 +106,37 @@ def _between(xp, state, blocks):
 def _within(xp, g, h, values):
     """The sums of row i over the keys j ≤ i of its own block: g, h (..., B, m), B a power of two.
 
-    At each level, of every 2w tokens the later w rows see the earlier w keys.
+    A row starts with its own key. At each level, of every 2w tokens the later w rows gain the
+    earlier w keys.
     """
     lead, B, m = h.shape[:-2], *h.shape[-2:]
-    a = g + h
-    own = xp.max(a, axis=-1)  # (..., B): each row its own key
-    weights = xp.sum(xp.exp(a - own[..., None]), axis=-1)  # (..., B)
-    c, Sz = own, weights[..., None] * values
+    e1 = values.shape[-1]  # e + 1
+    own = g + h
+    c = xp.max(own, axis=-1)  # (..., B)
+    rows = State(c, xp.sum(xp.exp(own - c[..., None]), axis=-1)[..., None] * values)
     tops, w = h, 1  # the largest h of every w tokens
     while w < B:
         tops = xp.reshape(tops, (-1, 2, m))
-        earlier, later = (xp.reshape(x, (-1, 2, w, x.shape[-1])) for x in (h, g))
-        far = _across(
-            xp,
-            later[:, 1, :, :],
-            earlier[:, 0, :, :],
-            xp.reshape(values, (-1, 2, w, values.shape[-1]))[:, 0, :, :],
-            tops[:, 0, :],
-        )
-        c, Sz = xp.reshape(c, (-1, 2, w)), xp.reshape(Sz, (-1, 2, w, values.shape[-1]))
-        late = both(xp, State(c[:, 1, :], Sz[:, 1, :, :]), far)
-        c = xp.stack([c[:, 0, :], late.c], axis=1)
-        Sz = xp.stack([Sz[:, 0, :, :], late.Sz], axis=1)
+        pairs = (xp.reshape(x, (-1, 2, w, x.shape[-1])) for x in (g, h, values))
+        rows = State(xp.reshape(rows.c, (-1, 2, w)), xp.reshape(rows.Sz, (-1, 2, w, e1)))
+        rows = _level(xp, rows, *pairs, tops[:, 0, :])
         tops, w = xp.maximum(tops[:, 0, :], tops[:, 1, :]), 2 * w
-    return State(xp.reshape(c, (*lead, B)), xp.reshape(Sz, (*lead, B, values.shape[-1])))
+    return State(xp.reshape(rows.c, (*lead, B)), xp.reshape(rows.Sz, (*lead, B, e1)))
 
 
-def _across(xp, g, h, values, c):
-    """The sums of rows g (N, w, m) over keys h (N, w, m), all of which they see; c = max h."""
+def _level(xp, rows, g, h, values, c):
+    """The sums of N pairs of w rows, after the later ones have seen the earlier keys.
+
+    rows: (N, 2, w) and (N, 2, w, e+1); g, h: (N, 2, w, m); values: (N, 2, w, e+1); c: (N, m), the
+    largest h of the earlier keys.
+    """
+    g, h, values = g[:, 1, :, :], h[:, 0, :, :], values[:, 0, :, :]  # (N, w, ·)
     a = g + c[:, None, :]
     top = xp.max(a, axis=-1)  # (N, w)
-    rows = xp.exp(a - top[..., None])  # (N, w, m)
+    weights = xp.exp(a - top[..., None])  # (N, w, m)
     keys = xp.matrix_transpose(xp.exp(h - c[:, None, :]))  # (N, m, w)
     few = values.shape[-2] < values.shape[-1]  # the brackets go where the product is small
-    return State(top, (rows @ keys) @ values if few else rows @ (keys @ values))
+    Sz = (weights @ keys) @ values if few else weights @ (keys @ values)
+    late = both(xp, State(rows.c[:, 1, :], rows.Sz[:, 1, :, :]), State(top, Sz))
+    early = rows.c[:, 0, :], rows.Sz[:, 0, :, :]
+    return State(*(xp.stack(pair, axis=1) for pair in zip(early, late, strict=True)))

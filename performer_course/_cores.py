@@ -8,14 +8,15 @@ import array_api_compat
 from threadpoolctl import ThreadpoolController
 
 
-def side_by_side(task, parts, x) -> None:
+def side_by_side(task, parts, x, cores=None) -> None:
     """task(part) for each part, several at a time where that helps: NumPy on several cores.
 
     NumPy lets go of the interpreter while it computes, so threads run side by side; BLAS is held
     to one thread in each. Elsewhere, one part after the other. The parts must not depend on one
-    another, and the result is the same either way. x: an array of the library in use.
+    another, and the result is the same either way. x: an array of the library in use; cores: at
+    most so many, by itself all that there are.
     """
-    workers = min(len(parts), _cores())
+    workers = min(len(parts), cores or _cores())
     if workers < 2 or not array_api_compat.is_numpy_array(x):
         for part in parts:
             task(part)

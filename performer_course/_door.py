@@ -13,19 +13,6 @@ from .backend import is_free_to_read
 Array = Any
 
 
-def _bad_entries(xp, x, mask):
-    """Where x (..., n, d) is NaN or infinite, in rows that the mask (..., n) does not hide.
-
-    Finite extremes say that there is no such place, without an array as large as x.
-    """
-    if math.isfinite(xp.max(x)) and math.isfinite(xp.min(x)):
-        return 0, None
-    bad = ~xp.isfinite(x)
-    bad = bad if mask is None else bad & mask[..., None]
-    places = xp.nonzero(bad)
-    return len(places[0]), tuple(int(i[0]) for i in places if len(i))
-
-
 def check_array(x, name: str, dims: str, mask=None):
     """The namespace of x, once x is a non-empty floating array of shape (..., *dims), finite.
 
@@ -50,13 +37,25 @@ def check_array(x, name: str, dims: str, mask=None):
         raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
     if mask is not None:
         check_mask(mask, x, name)
-    count, first = _bad_entries(xp, x, mask) if is_free_to_read(x) else (0, None)
-    if count > 0:
-        raise ValueError(
-            f"{name} must be finite, got NaN or infinity in {count} of {x.size} entries, "
-            f"the first at {first}"
-        )
+    if is_free_to_read(x):
+        _check_finite(xp, x, name, mask)
     return xp
+
+
+def _check_finite(xp, x, name, mask):
+    """Raises: ValueError for NaN or infinity in a row of x that the mask (..., n) does not hide.
+
+    Finite extremes say that there is none, without an array as large as x.
+    """
+    if math.isfinite(xp.max(x)) and math.isfinite(xp.min(x)):
+        return
+    bad = ~xp.isfinite(x)
+    places = xp.nonzero(bad if mask is None else bad & mask[..., None])
+    if len(places[0]) > 0:
+        raise ValueError(
+            f"{name} must be finite, got NaN or infinity in {len(places[0])} of {x.size} entries, "
+            f"the first at {tuple(int(i[0]) for i in places)}"
+        )
 
 
 def check_mask(key_mask, x, name: str):

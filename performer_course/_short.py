@@ -33,20 +33,18 @@ def short_tokens(q, k, v, W, key_mask, *, causal):
         return 0
     L, (S, d), m = q.shape[-2], k.shape[-2:], W.shape[-2]
     R, w = math.log(np.finfo(W.dtype).max), np.vecdot(W, W).max(-1, keepdims=True)
-    small, large = math.exp(-SMALL * R), math.exp(ROOM * R) / (S * m)
+    logit, norm = (LOGIT * R) ** 2, 2 * math.sqrt(d) * NORM * R  # of squares
+    small, large = math.exp(-2 * SMALL * R), math.exp(2 * ROOM * R) / (S * m) ** 2
 
     def short_queries(part):
         (x,) = _rows_of(part, None, q, dtype=W.dtype)
-        return w * np.vecdot(x, x) <= (LOGIT * R) ** 2  # (..., n)
+        return w * np.vecdot(x, x) <= logit  # (..., n)
 
     def short_keys(part):
         x, u = _rows_of(part, key_mask, k, v, dtype=W.dtype)
-        square, size = np.vecdot(x, x), np.vecdot(u, u)  # ‖k‖² and |v|², (..., n)
-        short = (w * square <= (LOGIT * R) ** 2) & (square <= 2 * math.sqrt(d) * NORM * R)
-        tiny = size < small**2
-        if tiny.any():
-            tiny &= (u != 0).any(-1)
-        return short & (size <= large**2) & ~tiny
+        x, size = np.vecdot(x, x), np.vecdot(u, u)  # ‖k‖² and |v|², (..., n)
+        zero = ~(u != 0).any(-1) if (size < small).any() else False
+        return (w * x <= logit) & (x <= norm) & (size <= large) & ((size >= small) | zero)
 
     first = _first_long(short_queries, steps(q), L)
     first = _first_long(short_keys, steps(k, stop=min(first, S) if causal else S), first)

@@ -87,6 +87,13 @@ def largest(xp, h):
     return xp.maximum(top, xp.max(h[..., n - rest :, :], axis=-2)) if rest else top
 
 
+def logits_of(xp, queries, keys, wall, hidden):
+    """queries keysᵀ + wall + hidden: (..., L, n), (L, n) and (..., n), the last two maybe None."""
+    logits = queries @ xp.matrix_transpose(keys)
+    logits = logits if wall is None else add_in_place(logits, wall)
+    return logits if hidden is None else add_in_place(logits, hidden[..., None, :])
+
+
 def of_keys(xp, h, values, before=None):
     """The State of m features over keys with logits h (..., n, m) and values [v, 1] (..., n, e+1).
 

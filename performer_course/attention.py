@@ -40,6 +40,7 @@ from ._sums import (
     both,
     divided,
     exp_in_place,
+    logits_of,
     lowest,
     nothing,
     of_keys,
@@ -77,12 +78,8 @@ def softmax_attention(
             queries, sums = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d), None
             for seen in blocks(k, stop=min(S, part.stop) if causal else S):
                 keys, values, hidden = keys_in(xp, k, v, key_mask, seen, dtype)
-                logits = queries @ xp.matrix_transpose(keys)  # (..., rows, keys)
-                if hidden is not None:
-                    logits = logits + xp.matrix_transpose(hidden)
-                if causal and seen.stop > part.start + 1:
-                    logits = logits + later(xp, logits, part.start - seen.start)
-                sums = of_rows(xp, logits, values, sums)
+                wall = later(xp, queries, keys, part.start - seen.start) if causal else None
+                sums = of_rows(xp, logits_of(xp, queries, keys, wall, hidden), values, sums)
             yield divided(xp, sums.Sz)
 
     return each_head(rows, *arguments, entries=L * S)
@@ -203,13 +200,12 @@ def _minus_half(xp, k):
 def _log_features(xp, k, W, hidden):
     """h = ωᵀk' − ‖k'‖²/2, and as good as −∞ where hidden: (..., n, m)."""
     h = add_in_place(projected(xp, k, W), _minus_half(xp, k))
-    return h if hidden is None else add_in_place(h, hidden)
+    return h if hidden is None else add_in_place(h, hidden[..., None])
 
 
-def _before_any_key(xp, k, v, W, dtype):
-    """The State before any key, with the leading axes of k, v and W."""
-    shape = (*check_lead(k, v, W), W.shape[-2])
-    return nothing(xp, shape, v.shape[-1] + 1, k, dtype)
+def _before_any_key(xp, k, v, W):
+    """The State before any key, with the leading axes of k, v and W and the dtype of W."""
+    return nothing(xp, (*check_lead(k, v, W), W.shape[-2]), v.shape[-1] + 1, k, W.dtype)
 
 
 def _with_finite_c(xp, state):
@@ -251,7 +247,7 @@ def init_state(
     """
     xp = check_keys(k, v, None)
     check_directions(W, k, "k")
-    c, Sz = _before_any_key(xp, k, v, W, sum_dtype(xp, k, v))
+    c, Sz = _before_any_key(xp, k, v, _directions(xp, W, sum_dtype(xp, k, v)))
     return State(xp.full_like(c, -math.inf), Sz)
 
 
@@ -367,18 +363,25 @@ def favor_attention(
         short = short_tokens(q, k, v, W, key_mask, causal=causal)  # need no maximum
         if short > 0:
             yield from _short_rows(xp, q, k, v, W, key_mask, size, short, causal)
-        if short < L:
-            own = min(L, S) if causal else 0  # rows that have a key of their own
-            before = steps(k, size, stop=min(short, S) if causal else S)
-            state = _before_any_key(xp, k, v, W, W.dtype) if causal else None
-            state = _absorbed(xp, state, k, v, W, key_mask, before)
-            own_keys = steps(k, size, start=short, stop=own)
-            for after, part in _followed(xp, state, q, k, v, W, key_mask, own_keys):
-                state = after
-                yield part
-            yield from _read(xp, state, q, W, steps(q, size, start=max(short, own)))
+        if short < L and causal:
+            yield from _causal_rows(xp, q, k, v, W, key_mask, size, short)
+        elif short < L:
+            state = _absorbed(xp, None, k, v, W, key_mask, steps(k, size))  # Σ e^{h−c} [v, 1]
+            yield from _read(xp, state, q, W, steps(q, size))  # Σ e^{a−max a} S, and z below
 
     return each_head(rows, *arguments, W, entries=(L + S) * W.shape[-2])
+
+
+def _causal_rows(xp, q, k, v, W, key_mask, size, start):
+    """The rows from `start` on, a chunk at a time; last, those that have no key of their own."""
+    L, S = q.shape[-2], k.shape[-2]
+    state = _before_any_key(xp, k, v, W)
+    state = _absorbed(xp, state, k, v, W, key_mask, steps(k, size, stop=min(start, S)))
+    own = steps(k, size, start=start, stop=min(L, S))
+    for after, part in _followed(xp, state, q, k, v, W, key_mask, own):
+        state = after
+        yield part
+    yield from _read(xp, state, q, W, steps(q, size, start=max(start, S)))
 
 
 def _short_rows(xp, q, k, v, W, key_mask, size, short, causal):

@@ -12,9 +12,9 @@ from typing import Any
 import array_api_compat
 from jaxtyping import Bool, Float
 
-from ._blocks import each_head, keys_in, later, steps, sum_dtype
+from ._blocks import each_head, keys_in, steps, sum_dtype
 from ._door import check_attention, check_count, check_library, check_number
-from ._sums import divided, nothing, of_rows
+from ._sums import divided, logits_of, nothing, of_rows
 from .attention import linear_attention
 from .backend import is_free_to_read, is_on_gpu
 
@@ -44,30 +44,30 @@ def near_field(
     """
     arguments = check_attention(q, k, v, key_mask)
     xp, (L, d) = array_api_compat.array_namespace(q), q.shape[-2:]
-    if k.shape[-2] != L:
-        raise ValueError(f"a band needs as many keys as queries, got L = {L}, S = {k.shape[-2]}")
-    band = min(check_count(band, "band", least=0), L)
+    band = _check_band(band, L, k.shape[-2])
     dtype, ahead = sum_dtype(xp, q, k, v), 0 if causal else band
     size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
+    wall_of = functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, band, ahead))
 
     def rows(q, k, v, key_mask, _):
-        walls = functools.lru_cache(maxsize=4)(
-            functools.partial(_outside, xp, q, dtype, band, ahead)
-        )
         for part in steps(q, size):
             queries = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d)
             sums = nothing(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
-            near = max(0, part.start - band), min(L, part.stop + ahead)
-            for seen in steps(k, width, start=near[0], stop=near[1]):
+            start, stop = max(0, part.start - band), min(L, part.stop + ahead)
+            for seen in steps(k, width, start=start, stop=stop):
                 keys, values, hidden = keys_in(xp, k, v, key_mask, seen, dtype)
-                logits = queries @ xp.matrix_transpose(keys)  # (..., rows, keys)
-                logits = logits + walls(*logits.shape[-2:], part.start - seen.start)
-                if hidden is not None:
-                    logits = logits + xp.matrix_transpose(hidden)
-                sums = of_rows(xp, logits, values, sums)
+                wall = wall_of(queries.shape[-2], keys.shape[-2], part.start - seen.start)
+                sums = of_rows(xp, logits_of(xp, queries, keys, wall, hidden), values, sums)
             yield divided(xp, sums.Sz)
 
     return each_head(rows, *arguments, entries=L * (band + ahead + 1))
+
+
+def _check_band(band, L, S):
+    """The band, at most L. Raises: ValueError unless it is a number ≥ 0 and L = S."""
+    if S != L:
+        raise ValueError(f"a band needs as many keys as queries, got L = {L}, S = {S}")
+    return min(check_count(band, "band", least=0), L)
 
 
 def _outside(xp, like, dtype, band, ahead, rows, keys, diagonal):
@@ -77,7 +77,7 @@ def _outside(xp, like, dtype, band, ahead, rows, keys, diagonal):
     """
     device = array_api_compat.device(like)
     wall = xp.full((rows, keys), -math.inf, dtype=dtype, device=device)
-    return xp.tril(wall, k=diagonal - band - 1) + later(xp, wall, diagonal + ahead)
+    return xp.tril(wall, k=diagonal - band - 1) + xp.triu(wall, k=diagonal + ahead + 1)
 
 
 def far_field(
