@@ -2,11 +2,12 @@
 
 Parameters are a dict of arrays, drawn on the host by `init`; move them with `to_like`. All else
 computes where they live. The attention, "softmax" or "favor", is a choice that no trained
-parameter depends on: weights trained with one run with the other. All raise ValueError for
-sizes that do not fit.
+parameter depends on: weights trained with one run with the other, or with an `attend` of your
+own. All raise ValueError for sizes that do not fit.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,16 @@ from .backend import is_free_to_read
 
 Array = Any
 
-ATTENTIONS = ("softmax", "favor")
+
+def _softmax(q, k, v, layer, *, causal, key_mask):
+    return softmax_attention(q, k, v, causal=causal, key_mask=key_mask)
+
+
+def _favor(q, k, v, layer, *, causal, key_mask):
+    return favor_attention(q, k, v, layer["W"], causal=causal, key_mask=key_mask)
+
+
+ATTENTIONS = {"softmax": _softmax, "favor": _favor}
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,8 @@ class Config:
                 f"width must be a multiple of heads, got {self.width} and {self.heads}"
             )
         if self.attention not in ATTENTIONS:
-            raise ValueError(f"attention must be one of {ATTENTIONS}, got {self.attention!r}")
+            names = tuple(ATTENTIONS)
+            raise ValueError(f"attention must be one of {names}, got {self.attention!r}")
 
 
 def init(rng, config: Config) -> dict:
@@ -60,13 +71,14 @@ def init(rng, config: Config) -> dict:
     """
     depth, n, m = config.depth, config.width, config.m
 
-    def stacked(rows, columns, method=projections.iid):
-        draws = [method(rng, rows, columns) for _ in range(depth)]
-        xp = array_api_compat.array_namespace(*draws)
-        return xp.stack(draws)
-
     embedding = projections.iid(rng, config.vocabulary, n) / math.sqrt(n)
-    one = stacked(1, n)[:, 0, :] * 0 + 1  # (depth, width)
+    xp = array_api_compat.array_namespace(embedding)
+
+    def stacked(rows, columns, method=projections.iid):
+        return xp.stack([method(rng, rows, columns) for _ in range(depth)])
+
+    # (depth, width). What is drawn here is not used, but without it all later draws would change.
+    one = xp.ones_like(stacked(1, n)[:, 0, :])
     return {
         "embedding": embedding,
         **{name: stacked(n, n) / math.sqrt(n) for name in ("query", "key", "value", "heads")},
@@ -133,15 +145,12 @@ def join_heads(x: Float[Array, "... heads L d"]) -> Float[Array, "... L heads*d"
     return xp.reshape(parts, (*parts.shape[:-2], -1))
 
 
-def _attend(x, layer, config, key_mask):
+def _attend(x, layer, config, key_mask, attend):
     """Attention of every head of one block to x (..., L, width), joined and mapped."""
     q, k, v = (split_heads(x @ layer[name], config.heads) for name in ("query", "key", "value"))
     seen = None if key_mask is None else key_mask[..., None, :]  # (..., 1, L): all heads alike
-    options = {"causal": config.causal, "key_mask": seen}
-    if config.attention == "softmax":
-        mixed = softmax_attention(q, k, v, **options)
-    else:
-        mixed = favor_attention(q, k, v, layer["W"], **options)
+    attend = attend or ATTENTIONS[config.attention]
+    mixed = attend(q, k, v, layer, causal=config.causal, key_mask=seen)  # (..., heads, L, d)
     return join_heads(mixed) @ layer["heads"]
 
 
@@ -150,17 +159,18 @@ def block(
     layer: dict,
     config: Config,
     key_mask: Bool[Array, "... L"] | None = None,
+    attend: Callable | None = None,
 ) -> Float[Array, "... L width"]:
     """x + attention(norm(x)), then x + map(norm(x)), the map ReLU between two matrices.
 
-    layer: the parameters of one block, `params[name][i]`. key_mask: as in `forward`.
+    layer: the parameters of one block, `params[name][i]`. key_mask, attend: as in `forward`.
     Shape: that of x. Error: exact for "softmax"; else that of `favor_attention`, passed on.
     Cost: O(L (width² + what attention costs)).
     Source: Vaswani et al. (2017), Fig. 1. Differs from the paper: norms first.
     """
     xp = check_array(x, "x", "L, width")
     normed = layer_norm(x, layer["attention gain"], layer["attention shift"])
-    x = x + _attend(normed, layer, config, key_mask)
+    x = x + _attend(normed, layer, config, key_mask, attend)
     normed = layer_norm(x, layer["map gain"], layer["map shift"])
     wide = normed @ layer["wider"]  # (..., L, 4 width)
     return x + xp.where(wide > 0, wide, xp.zeros_like(wide)) @ layer["narrower"]
@@ -171,12 +181,16 @@ def forward(
     tokens: Int[Array, "... L"],
     config: Config,
     key_mask: Bool[Array, "... L"] | None = None,
+    attend: Callable | None = None,
 ) -> Float[Array, "... L vocabulary"]:
     """ln P(token) at each place: embeddings and positions, the blocks, a norm, ln softmax.
 
     A decoder's row i is about token i + 1, from the tokens up to i. key_mask: True where a
     token counts, as in `attention`. The last matrix is the embedding again. Tokens run from 0 to
     vocabulary − 1; only on NumPy are others refused: CuPy takes another row, without a word.
+    attend: what each block attends with in place of `config.attention`, any function
+    attend(q, k, v, layer, *, causal, key_mask) with q, k, v and its result (..., heads, L, d),
+    `layer` the block's parameters and key_mask (..., 1, L) or None.
     Shape: (..., L, vocabulary); rows of exp sum to 1. Error: exact for "softmax"; else that of
     `favor_attention` in each block. Cost: O(L width (depth width + vocabulary)), and attention.
     Source: Vaswani et al. (2017). Differs from the paper: norms first (Xiong et al., 2020).
@@ -189,7 +203,7 @@ def forward(
     x = x + positions(x)
     names = set(params) - {"embedding", "gain", "shift"}
     for i in range(config.depth):
-        x = block(x, {name: params[name][i, ...] for name in names}, config, key_mask)
+        x = block(x, {name: params[name][i, ...] for name in names}, config, key_mask, attend)
     x = layer_norm(x, params["gain"], params["shift"])
     logits = x @ xp.matrix_transpose(table)  # (..., L, vocabulary)
     logits = logits - xp.max(logits, axis=-1, keepdims=True)

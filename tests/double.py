@@ -173,6 +173,7 @@ def _differs(found, expected, device, dtype, rtol):
 CUPY = json.loads(Path(__file__).with_name("cupy_names.json").read_text(encoding="utf-8"))
 IMPORTS = {
     "array_api_compat",
+    "collections.abc",
     "dataclasses",
     "functools",
     "itertools",

@@ -14,12 +14,14 @@ import numpy as np
 
 import performer_course
 from performer_course import features, transformer
+from performer_course.attention import uniform_attention
 
 # Modules that live on the host. Any other module of the package is a device module.
 HOST = {"backend", "checks", "figures", "paper", "projections", "theory"}
 
 # One size for each name of a dimension. L = S, as causal attention needs.
-SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2, "width": 4, "heads": 2}
+SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2, "e+1": 3}
+SIZES |= {"width": 4, "heads": 2}
 
 # Functions of device modules that draw on the host.
 DRAWS = {"transformer.init"}
@@ -31,6 +33,7 @@ EXAMPLES |= {"heads": 2, "config": CONFIG}
 EXAMPLES |= {"band": 1, "maps": (features.elu_plus_one, features.relu), "weights": (1.0, 0.5, 2.0)}
 EXAMPLES["params"] = transformer.init(np.random.default_rng(0), transformer.Config(**CONFIG))
 EXAMPLES["layer"] = {name: value[0] for name, value in EXAMPLES["params"].items()}
+EXAMPLES["attend"] = lambda q, k, v, layer, **options: uniform_attention(q, k, v, **options)
 EXAMPLES["rho"] = np.array([0.5, 0.8, 1.0])
 
 
