@@ -49,8 +49,9 @@ def short_tokens(q, k, v, W, key_mask, *, causal):
         return short & (size <= large**2) & ~tiny
 
     first = _first_long(short_queries, steps(q), L)
-    first = _first_long(short_keys, steps(k, stop=min(first, S) if causal else S), first)
-    return first if causal or first == L else 0
+    if causal:
+        return _first_long(short_keys, steps(k, stop=min(first, S)), first)
+    return L if first == L and _first_long(short_keys, steps(k), None) is None else 0
 
 
 def _rows_of(part, mask, *arrays, dtype):
