@@ -23,6 +23,8 @@ from .test_attention import (  # noqa: F401
     test_any_split_and_any_order_of_merging_agree,
     test_causal_rows_see_the_keys_up_to_their_own_index_also_where_lengths_differ,
     test_exact_attention_is_exact_at_any_norm,
+    test_followed_in_any_parts_the_rows_are_the_causal_ones,
+    test_heads_with_directions_of_their_own_are_the_heads_one_by_one,
     test_leading_axes_broadcast,
     test_one_token_at_a_time_gives_the_causal_rows,
     test_padded_equals_unpadded,
@@ -31,7 +33,12 @@ from .test_attention import (  # noqa: F401
     test_the_fast_path_equals_the_textbook,
     test_the_null_baseline_is_the_mean_of_what_a_row_sees,
     test_the_relative_variance_is_the_mean_over_all_pairs,
+    test_to_follow_a_token_is_to_absorb_it_and_read,
     test_what_a_mask_hides_is_never_seen_not_even_nan,
+    test_what_a_state_has_kept_is_seen_by_each_row_that_follows,
+)
+from .test_features import (  # noqa: F401
+    test_a_set_of_directions_for_each_head_gives_the_heads_one_by_one,
 )
 from .test_near_far import (  # noqa: F401
     test_both_fields_are_blended_by_their_share,
