@@ -669,7 +669,9 @@ def test_heads_with_directions_of_their_own_are_the_heads_one_by_one(
     found = favor_attention(q, k, v, W, causal=causal, key_mask=mask)
     lead = np.broadcast_shapes((3, 2), heads)
     assert found.shape == (*lead, 12, E)
-    state = absorb(init_state(k, v, W), k, v, W, mask)
+    empty = init_state(k, v, W)
+    assert (empty.c.shape, empty.z.shape) == ((*lead, M),) * 2
+    state = absorb(empty, k, v, W, mask)
     rows = read(state, q, W)
     assert rows.shape == found.shape
     Q, K, V, Ws = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v, W))

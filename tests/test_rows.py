@@ -61,6 +61,7 @@ def test_projections_have_the_dtype_of_the_directions(lead):
     found = projected(np, x, W)
     assert found.dtype == np.float32
     assert found[0, 0, 0] == 60004
+    assert projected(np, x.astype(np.float64), W).dtype == np.float32
 
 
 def test_one_set_of_directions_is_one_product_for_all_heads(monkeypatch):
