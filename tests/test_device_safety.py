@@ -4,6 +4,7 @@ its module read against the fence; and the defects that both are there to catch 
 import ast
 import importlib
 import math
+import shutil
 import sys
 import types
 from pathlib import Path
@@ -19,6 +20,7 @@ from performer_course import backend, features
 from . import double, examples
 from .double import DEVICE, ReadBack, fence, poisoned, prove
 from .examples import label
+from .test_shapes import afresh
 
 
 def source(module) -> str:
@@ -537,6 +539,55 @@ def test_a_defect_is_caught(name, old, new, caught_by):
     _, changed, text = defective(name, old, new)
     proof = [c for function in examples.public_functions(changed) for c in prove(function)]
     found = {"proof": proof, "fence": fence(text)}
+    assert {key for key, complaints in found.items() if complaints} == caught_by
+
+
+# The rooms are proved by the functions that go through them.
+
+ROOM_DEFECTS = [
+    (
+        "if on values",
+        "_sums",
+        "    z = Sz[..., -1:]\n",
+        "    z = Sz[..., -1:]\n    if xp.all(z > 0):\n        return Sz[..., :-1] / z\n",
+        PROOF,
+    ),
+    (
+        "a new array without device=",
+        "_blocks",
+        "xp.full(tuple(like.shape[-2:]), -math.inf, dtype=like.dtype, device=device)",
+        "xp.full(tuple(like.shape[-2:]), -math.inf, dtype=like.dtype)",
+        PROOF,
+    ),
+    ("einsum", "_rows", "xp.sum(x * x, axis=-1)", 'xp.einsum("...d,...d->...", x, x)', BOTH),
+    (
+        "the method max()",
+        "_causal",
+        "xp.max(a, axis=-1)  # (..., B)",
+        "a.max(-1)  # (..., B)",
+        BOTH,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "caught_by"),
+    [defect[1:] for defect in ROOM_DEFECTS],
+    ids=[f"{defect[1]}: {defect[0]}" for defect in ROOM_DEFECTS],
+)
+def test_a_defect_in_a_room_is_caught_by_what_goes_through_it(name, old, new, caught_by, tmp_path):
+    ignored = shutil.ignore_patterns("__pycache__")
+    package = Path(performer_course.__file__).parent
+    copy = shutil.copytree(package, tmp_path / "performer_course", ignore=ignored)
+    text = (copy / f"{name}.py").read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{old!r} must be once in {name}.py: seed it anew"
+    (copy / f"{name}.py").write_text(text.replace(old, new), encoding="utf-8")
+    with afresh(tmp_path) as load:
+        module = load("attention")
+        favor, softmax = module.favor_attention, module.softmax_attention
+        proof = [complaint for function in (favor, softmax) for complaint in prove(function)]
+    assert all("on NumPy:" not in complaint for complaint in proof)
+    found = {"proof": proof, "fence": fence(text.replace(old, new))}
     assert {key for key, complaints in found.items() if complaints} == caught_by
 
 

@@ -27,11 +27,18 @@ def _ours():
 @contextmanager
 def checked(folder: Path):
     """Imports modules of the package in `folder` afresh, with their annotations enforced."""
+    enforcing = jaxtyping.install_import_hook("performer_course", "beartype.beartype")
+    with enforcing, afresh(folder) as load:
+        yield load
+
+
+@contextmanager
+def afresh(folder: Path):
+    """Imports modules of the package in `folder` afresh."""
     kept = {name: sys.modules.pop(name) for name in _ours()}
     sys.path.insert(0, str(folder))
     try:
-        with jaxtyping.install_import_hook("performer_course", "beartype.beartype"):
-            yield lambda name: importlib.import_module(f"performer_course.{name}")
+        yield lambda name: importlib.import_module(f"performer_course.{name}")
     finally:
         sys.path.remove(str(folder))
         for name in _ours():
