@@ -43,9 +43,10 @@ def short_tokens(q, k, v, W, key_mask, *, causal):
     small = math.exp(-2 * SMALL * R)
     if size.min() < small:
         short &= (size >= small) | (v == 0).all(-1) | (False if key_mask is None else ~key_mask)
-    first = _first_false(short[..., : L if causal else S], L)
-    first = min(first, _first_false(np.vecdot(q, q, dtype=W.dtype) <= query, L))
-    return first if causal or first == L else 0, square
+    short_q = np.vecdot(q, q, dtype=W.dtype) <= query  # (..., L)
+    if not causal:
+        return L if short.all() and short_q.all() else 0, square
+    return min(_first_false(short[..., :L], L), _first_false(short_q, L)), square
 
 
 def _first_false(flags, none):

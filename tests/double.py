@@ -12,6 +12,7 @@ import json
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import array_api_strict
 import numpy as np
@@ -170,6 +171,8 @@ def _differs(found, expected, device, dtype, rtol):
     return None
 
 
+PACKAGE = Path(backend.__file__).parent
+FINFO = SimpleNamespace(__all__=["bits", "dtype", "eps", "max", "min", "smallest_normal"])
 CUPY = json.loads(Path(__file__).with_name("cupy_names.json").read_text(encoding="utf-8"))
 IMPORTS = {
     "array_api_compat",
@@ -185,10 +188,10 @@ DOORS = {"get_backend", "synchronize", "to_host"}
 HIDING = {"__import__", "eval", "exec", "getattr"}
 
 # What a value that is no module may be asked for: the attributes of the standard, the methods
-# of lists, dicts and texts that no array has, and the name of a type.
+# of lists, dicts, texts, integers and slices that no array has, and the name of a type.
 ATTRIBUTES = {"shape", "ndim", "dtype", "device", "size", "mT", "__module__", "__name__"} | {
     name
-    for kind in (list, dict, str)
+    for kind in (list, dict, str, int, slice)
     for name in dir(kind)
     if not name.startswith("_") and not hasattr(np.ndarray, name)
 }
@@ -197,7 +200,7 @@ ATTRIBUTES = {"shape", "ndim", "dtype", "device", "size", "mT", "__module__", "_
 def fence(source: str) -> list[str]:
     """What a device module's source uses beyond the standard and CuPy; empty where safe."""
     tree, found, modules = ast.parse(source), [], {"xp"}
-    allowed = ATTRIBUTES | _fields(tree)
+    allowed = ATTRIBUTES.union(_fields(tree), *map(_fields, _siblings(tree)))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             found += _imports(node, modules)
@@ -210,6 +213,8 @@ def fence(source: str) -> list[str]:
                 found += _missing(node, array_api_strict, CUPY["names"])
             elif base == "xp.linalg":
                 found += _missing(node, array_api_strict.linalg, CUPY["linalg"])
+            elif base.startswith("xp.finfo("):
+                found += _missing(node, FINFO, FINFO.__all__)
             elif node.attr in DOORS:
                 found.append(f"line {node.lineno}: {node.attr} leaves the device")
             elif base not in modules and node.attr not in allowed:
@@ -223,6 +228,13 @@ def _fields(tree):
     members = [member for node in classes for member in node.body]
     annotated = {m.target.id for m in members if isinstance(m, ast.AnnAssign)}
     return annotated | {m.name for m in members if isinstance(m, ast.FunctionDef)}
+
+
+def _siblings(tree):
+    """The modules of the package from which a module imports names."""
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.level == 1]
+    paths = [PACKAGE / f"{node.module}.py" for node in imports if node.module]
+    return [ast.parse(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
 
 
 def _imports(node, modules):

@@ -16,8 +16,10 @@ import performer_course
 from performer_course import features, transformer
 from performer_course.attention import uniform_attention
 
-# Modules that live on the host. Any other module of the package is a device module.
+# Modules that live on the host, and the rooms that serve NumPy alone or are the door. Any other
+# module of the package is a device module.
 HOST = {"backend", "checks", "figures", "paper", "projections", "theory"}
+HOST |= {"_cores", "_door", "_short"}
 
 # One size for each name of a dimension. L = S, as causal attention needs.
 SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2, "e+1": 3}
@@ -60,8 +62,9 @@ def public_functions(module) -> list:
 
 
 def device_functions() -> list:
-    """Every public function of every device module."""
-    found = [function for module in device_modules() for function in public_functions(module)]
+    """Every public function of every public device module; its rooms are run by them."""
+    public = [m for m in device_modules() if not m.__name__.rpartition(".")[2].startswith("_")]
+    found = [function for module in public for function in public_functions(module)]
     return [function for function in found if label(function) not in DRAWS]
 
 

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from performer_course import _blocks, _causal, _short, _sums, attention, features, projections
 from performer_course.attention import (
+    State,
     absorb,
     favor_attention,
+    follow,
     init_state,
     linear_attention,
     merge,
@@ -512,6 +514,120 @@ def test_a_masked_token_is_not_absorbed():
     W, mask = W_of(), np.arange(10) % 3 > 0
     found = absorb(init_state(k, v, W), k, v, W, mask)
     same(found, absorb(init_state(k, v, W), k[mask], v[mask], W))
+
+
+# Followed, a part at a time
+
+
+def followed(state, q, k, v, W, cuts, mask=None):
+    """The State after, and the rows, of tokens that come in parts with these cuts."""
+    parts, ends = [], sorted({0, *cuts, q.shape[-2]})
+    for start, stop in itertools.pairwise(ends):
+        of_part = (x[..., start:stop, :] for x in (q, k, v))
+        seen = None if mask is None else mask[..., start:stop]
+        state, rows = follow(state, *of_part, W, seen)
+        parts.append(rows)
+    return state, np.concatenate(parts, axis=-2)
+
+
+@repeatable
+@given(
+    L=st.integers(1, 80),
+    cuts=st.lists(st.integers(1, 79), max_size=4),
+    size=st.sampled_from([0.5, 3.0, 30.0]),
+    masked=st.booleans(),
+    heads=st.sampled_from([None, (), (2,), (3, 1)]),
+    seed=st.integers(0, 99),
+)
+def test_followed_in_any_parts_the_rows_are_the_causal_ones(L, cuts, size, masked, heads, seed):
+    q, k, v = qkv(L, lead=(3, 2), seed=seed)
+    q, k, W = q * size, k * size, points(*(heads or ()), M, D, seed=9)
+    mask = rng(seed).uniform(size=(3, 2, L)) < 0.6 if masked else None
+    cuts = [cut for cut in cuts if cut < L]
+    state, found = followed(init_state(k, v, W), q, k, v, W, cuts, mask)
+    expected = favor_attention(q, k, v, W, causal=True, key_mask=mask)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+    after = absorb(init_state(k, v, W), k, v, W, mask)
+    seen = after.z > 0
+    np.testing.assert_array_equal(state.z > 0, seen)
+    np.testing.assert_allclose(state.c[seen], after.c[seen], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(state.Sz, after.Sz, rtol=1e-10, atol=1e-11)
+
+
+@repeatable
+@given(before=st.integers(1, 40), more=st.integers(1, 40), size=st.sampled_from([0.5, 3.0, 30.0]))
+def test_what_a_state_has_kept_is_seen_by_each_row_that_follows(before, more, size):
+    q, k, v = qkv(before + more, lead=(2,))
+    q, k, W = q * size, k * size, W_of()
+    state = absorb(init_state(k, v, W), k[:, :before], v[:, :before], W)
+    kept = [x.copy() for x in state]
+    _, found = follow(state, q[:, before:], k[:, before:], v[:, before:], W)
+    expected = favor_attention(q, k, v, W, causal=True)[:, before:]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+    for x, y in zip(state, kept, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_to_follow_a_token_is_to_absorb_it_and_read():
+    q, k, v = qkv(3, lead=(2,))
+    W = W_of()
+    state = absorb(init_state(k, v, W), k[:, :2], v[:, :2], W)
+    after, row = follow(state, *(x[:, 2:] for x in (q, k, v)), W)
+    same(after, absorb(state, k[:, 2:], v[:, 2:], W), rtol=1e-13)
+    np.testing.assert_allclose(row, read(after, q[:, 2:], W), rtol=1e-13)
+
+
+def test_followed_tokens_keep_their_dtype_and_the_state_its_own():
+    q, k, v = qkv(9, dtype=np.float16)
+    W = W_of()
+    state, rows = follow(init_state(k, v, W), q, k, v, W)
+    assert {x.dtype for x in state} == {np.dtype(np.float32)}
+    assert rows.dtype == np.float16
+
+
+def test_as_many_queries_as_keys_are_followed():
+    q, k, v = qkv(5, 4)
+    W = W_of()
+    message = "one row for each token, got L = 5 queries and S = 4 keys"
+    refused(message, follow, init_state(k, v, W), q, k, v, W)
+    refused("q and k must have rows of", follow, init_state(k, v, W), q[:4, :2], k, v, W)
+    refused("k and v must have one row", follow, init_state(k, v, W), q[:4], k, v[:3], W)
+    refused("key_mask must be", follow, init_state(k, v, W), q[:4], k, v, W, np.ones(4))
+
+
+# Directions of their own for each head
+
+
+@each_causal
+@pytest.mark.parametrize("together", [0, 2**30], ids=["one by one", "together"])
+@pytest.mark.parametrize("size", [0.5, 30.0], ids=["short", "long"])
+@pytest.mark.parametrize("heads", [(2,), (3, 2), (3, 1), (4, 1, 1)], ids=str)
+def test_heads_with_directions_of_their_own_are_the_heads_one_by_one(
+    heads, size, together, causal, monkeypatch
+):
+    monkeypatch.setattr(_blocks, "TOGETHER", together)
+    q, k, v = qkv(12, lead=(3, 2))
+    q, k, W = q * size, k * size, points(*heads, M, D, seed=9)
+    mask = rng(1).uniform(size=(3, 2, 12)) < 0.7
+    found = favor_attention(q, k, v, W, causal=causal, key_mask=mask)
+    lead = np.broadcast_shapes((3, 2), heads)
+    assert found.shape == (*lead, 12, E)
+    empty = init_state(k, v, W)
+    assert (empty.c.shape, empty.z.shape) == ((*lead, M),) * 2
+    state = absorb(empty, k, v, W, mask)
+    rows = read(state, q, W)
+    assert rows.shape == found.shape
+    Q, K, V, Ws = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v, W))
+    masks = np.broadcast_to(mask, (*lead, 12))
+    for head in np.ndindex(lead):
+        of_head = Q[head], K[head], V[head], Ws[head]
+        one = favor_attention(*of_head, causal=causal, key_mask=masks[head])
+        np.testing.assert_allclose(found[head], one, rtol=1e-10, atol=1e-12)
+        alone = init_state(K[head], V[head], Ws[head])
+        alone = absorb(alone, K[head], V[head], Ws[head], masks[head])
+        same(State(*(x[head] for x in state)), alone, rtol=1e-10)
+        read_alone = read(alone, Q[head], Ws[head])
+        np.testing.assert_allclose(rows[head], read_alone, rtol=1e-10, atol=1e-12)
 
 
 # Baselines and what to expect

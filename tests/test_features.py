@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from performer_course import features as maps
 from performer_course.features import monomials, taylor
 from performer_course.kernels import polynomial, softmax
 
+from .examples import public_functions
 from .textbook import points
 
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
@@ -127,6 +129,48 @@ def test_the_softmax_kernel_is_the_product_over_coordinates_and_not_their_sum():
     np.testing.assert_allclose(softmax(x, y), math.prod(grams), rtol=1e-12)
     elementwise = sum(grams) - (d - 1)  # of the features 1 and x_iᵏ/√k!, each coordinate by itself
     assert np.abs(elementwise / softmax(x, y) - 1).max() > 0.5
+
+
+# Directions of their own for the leading axes
+
+RANDOM = {
+    "fourier": maps.fourier,
+    "fourier_phase": lambda x, W: maps.fourier_phase(x, W, points(4, seed=5)),
+    "trigonometric": maps.trigonometric,
+    "log_positive": maps.log_positive,
+    "positive": maps.positive,
+    "log_hyperbolic": maps.log_hyperbolic,
+    "hyperbolic": maps.hyperbolic,
+    "sharp": lambda x, W: maps.sharp(x, W, np.array([0.5, 0.8, 1.0])),
+}
+
+
+def test_each_map_of_directions_is_tried():
+    takes_W = {f.__name__ for f in public_functions(maps) if "W" in f.__annotations__}
+    assert takes_W == RANDOM.keys()
+
+
+@pytest.mark.parametrize("step", [1, 7, 2**19])
+@pytest.mark.parametrize("heads", [(2,), (3, 2), (3, 1), (4, 1, 1)], ids=str)
+@pytest.mark.parametrize("features", RANDOM.values(), ids=RANDOM)
+def test_a_set_of_directions_for_each_head_gives_the_heads_one_by_one(
+    features, heads, step, monkeypatch
+):
+    monkeypatch.setattr(maps, "STEP", step)
+    x, W = points(3, 2, 5, 3), points(*heads, 4, 3, seed=1)
+    found, lead = features(x, W), np.broadcast_shapes((3, 2), heads)
+    X, Ws = (np.broadcast_to(a, (*lead, *a.shape[-2:])) for a in (x, W))
+    assert found.shape[:-1] == (*lead, 5)
+    for head in np.ndindex(lead):
+        one = features(X[head], Ws[head])
+        np.testing.assert_allclose(found[head], one, rtol=1e-12, atol=1e-14)
+
+
+def test_features_of_many_heads_are_written_into_an_array():
+    x, W = points(5, 3), points(2, 4, 3, seed=1)
+    out = np.full((2, 5, 8), np.nan)
+    assert maps.fourier(x, W, out=out) is out
+    np.testing.assert_array_equal(out, maps.fourier(x, W))
 
 
 # Both

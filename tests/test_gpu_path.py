@@ -2,6 +2,7 @@
 takes there, forced on NumPy, passes the tests of the CPU's."""
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from performer_course import attention, features, near_far
+from performer_course import _blocks, _causal, _rows, _short, _sums, features, near_far
 from tools.setting import ROOT
 
 from .checkout import tracked
@@ -23,6 +24,8 @@ from .test_attention import (  # noqa: F401
     test_any_split_and_any_order_of_merging_agree,
     test_causal_rows_see_the_keys_up_to_their_own_index_also_where_lengths_differ,
     test_exact_attention_is_exact_at_any_norm,
+    test_followed_in_any_parts_the_rows_are_the_causal_ones,
+    test_heads_with_directions_of_their_own_are_the_heads_one_by_one,
     test_leading_axes_broadcast,
     test_one_token_at_a_time_gives_the_causal_rows,
     test_padded_equals_unpadded,
@@ -31,7 +34,12 @@ from .test_attention import (  # noqa: F401
     test_the_fast_path_equals_the_textbook,
     test_the_null_baseline_is_the_mean_of_what_a_row_sees,
     test_the_relative_variance_is_the_mean_over_all_pairs,
+    test_to_follow_a_token_is_to_absorb_it_and_read,
     test_what_a_mask_hides_is_never_seen_not_even_nan,
+    test_what_a_state_has_kept_is_seen_by_each_row_that_follows,
+)
+from .test_features import (  # noqa: F401
+    test_a_set_of_directions_for_each_head_gives_the_heads_one_by_one,
 )
 from .test_near_far import (  # noqa: F401
     test_both_fields_are_blended_by_their_share,
@@ -132,30 +140,40 @@ def test_no_text_has_the_course_fetched_from_elsewhere():
 # The package's own path, on NumPy taken for a GPU: the tests above that are imported
 
 SMALL = {
-    attention: {"GPU_CHUNK": 8, "GPU_BLOCK": 16},
+    _blocks: {"DEVICE_CHUNK": 8, "DEVICE_BLOCK": 16},
+    _causal: {"DEVICE_BLOCK": 4, "LEAST": 2},
+    _sums: {"PARTS": 3},
     features: {"GPU_STEP": 40},
     near_far: {"GPU_ROWS": 40, "GPU_KEYS": 50},
 }
+ASKED = {"is_free_to_read": False, "is_on_gpu": True}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def gpu():
     """Every array seems to be on a GPU: nothing is free to read, and steps are a GPU's, tiny."""
     with pytest.MonkeyPatch.context() as patch:
-        for module, sizes in SMALL.items():
-            patch.setattr(module, "is_on_gpu", lambda x: True)
-            patch.setattr(module, "is_free_to_read", lambda x: False)
-            for name, size in sizes.items():
+        for module in (_rows, _short, *SMALL):
+            for question in ASKED.keys() & vars(module).keys():
+                patch.setattr(module, question, functools.partial(answered, question))
+            for name, size in SMALL.get(module, {}).items():
                 patch.setattr(module, name, size)
         yield
 
 
+def answered(question, x):
+    return ASKED[question]
+
+
 def test_each_size_of_a_gpu_is_made_small():
-    sizes = {(module, name) for module in SMALL for name in vars(module) if name[:4] == "GPU_"}
+    a_size = re.compile(r"(?:DEVICE|GPU)_|LEAST$|PARTS$")
+    sizes = {(module, name) for module in SMALL for name in vars(module) if a_size.match(name)}
     assert sizes == {(module, name) for module, names in SMALL.items() for name in names}
-    asked = [path.stem for path in (ROOT / "performer_course").glob("*.py")]
-    asked = {f"performer_course.{name}" for name in asked if "is_on_gpu(" in source(name)}
-    assert asked - {"performer_course.backend"} == {module.__name__ for module in SMALL}
+    rooms = [path.stem for path in (ROOT / "performer_course").glob("*.py")]
+    asking = {name for name in rooms if re.search("is_(on_gpu|free_to_read)\\(", source(name))}
+    forced = {module.__name__.partition(".")[2] for module in (_rows, _short, *SMALL)}
+    # The door may look at values on NumPy, whichever path is taken then; so may tokens be checked.
+    assert asking - forced == {"_door", "backend", "transformer"}
 
 
 def source(name):

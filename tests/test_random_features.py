@@ -105,9 +105,10 @@ def test_into_a_kept_array_nothing_is_allocated_on_the_way():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: features.fourier(x, W[:, :2]), r"W must have shape \(m, d\) with d = 3, the"),
+        (lambda x: features.fourier(x, W[:, :2]), r"W must have shape .* with d = 3"),
         (lambda x: features.fourier(x[None], W[:, :2]), "with d = 3, the width of x, got shape"),
-        (lambda x: features.fourier(x, W[None]), r"got shape \(1, 6, 3\)"),
+        (lambda x: features.fourier(x, W[None, :, :2]), r"got shape \(1, 6, 2\)"),
+        (lambda x: features.fourier(x, np.stack([W] * 2), out=np.empty((4, 12))), r"\(2, 4, 12\)"),
         (lambda x: features.fourier(x, W[0]), r"W must have shape"),
         (lambda x: features.fourier(x, W[:0]), "W must not be empty"),
         (lambda x: features.fourier(x[:0], W), "x must not be empty"),
