@@ -21,7 +21,11 @@ One set of symbols everywhere, in the order of the lessons:
     m            number of directions                   δ, r    x − y and its length
     q, k, v      queries, keys, values                  L, S    how many queries, how many keys
     e            size of a value                        z       x + y, or its length
-    c, z, S      a state: maxima (m,), sums (m,) and weighted values (m, e)
+    c, z, S      a state: maxima (m,), sums (m,) and weighted values (m, e); Sz is [S, z]
+
+Rooms with an underscore hold what others share: `_door` what an argument must be, `_rows` a norm
+and a projection, `_sums` sums relative to a maximum, `_causal` the rows of a chunk, `_positive`
+and `_short` positive features, `_blocks` the cutting into steps, heads and masks, `_cores` threads.
 
 Modules marked *device* in their lesson compute where their arrays live and never read a value
 back; `to_host` is the only way home.

@@ -2,8 +2,8 @@
 
 Two ways, and the same numbers:
 
-`running` is for weights that are products of two numbers, φ(q)ᵀφ(k). In blocks of B tokens
-the B × B weights are formed, the later half set to 0; between blocks goes φ(k)ᵀ[v, 1].
+`running` is for features φ(q) and φ(k) themselves. In blocks of B tokens the B × B weights
+φ(q) φ(k)ᵀ are formed, the later half set to 0; between blocks goes φ(k)ᵀ [v, 1].
 
 `by_levels` is for logarithms g of φ(q) and h of φ(k) at any norm, where no value may be looked
 at. A maximum over all keys of a chunk would show later keys to earlier rows: a row's weights
@@ -14,7 +14,18 @@ set is summed relative to its own maximum, and sums are merged as States are.
 """
 
 from . import _blocks
-from ._sums import State, add_in_place, both, exp_in_place, largest, lowest, moved, of_keys, of_rows
+from ._sums import (
+    State,
+    add_in_place,
+    both,
+    exp_in_place,
+    largest,
+    lowest,
+    moved,
+    of_keys,
+    of_rows,
+    turned_product,
+)
 from .backend import is_free_to_read
 
 # Rows and keys of one block of `running`: on one core, small blocks waste few products on the
@@ -27,6 +38,24 @@ LEAST = 64
 # room for the sum over a chunk; and of what is e^−87 of the largest and so is lost, e^−47 is left
 # of the smallest denominator, far below its rounding.
 RISE = 40.0
+
+
+def linear_sums(xp, queries, keys, of_q, of_k, causal):
+    """φ(q) (φ(k)ᵀ [v, 1]), (..., n, e+1), for each part in `of_q`, in turn.
+
+    queries(part) gives φ(q) (..., n, F), and keys(part) φ(k) (..., n, F) and [v, 1] (..., n, e+1).
+    causal: the parts in `of_k` are the same as the first in `of_q`, but for the end of the last.
+    """
+    Sz = None  # φ(k)ᵀ [v, 1]: (..., F, e+1)
+    for part in [] if causal else of_k:
+        new = turned_product(xp, *keys(part))
+        Sz = new if Sz is None else Sz + new
+    for i, part in enumerate(of_q):
+        if causal and i < len(of_k):
+            rows, Sz = running(xp, queries(part), *keys(of_k[i]), Sz)
+        else:
+            rows = queries(part) @ Sz
+        yield rows
 
 
 def running(xp, rows, keys, values, Sz):

@@ -60,6 +60,13 @@ def check_finite(x, name: str, mask=None) -> None:
         )
 
 
+def check_values(q, k, v, key_mask) -> None:
+    """`check_finite` of queries, keys and values. Raises: ValueError."""
+    check_finite(q, "q")
+    check_finite(k, "k", key_mask)
+    check_finite(v, "v", key_mask)
+
+
 def check_mask(key_mask, x, name: str):
     """The namespace of a boolean key_mask (..., n) for the n rows of x. Raises: ValueError."""
     if not array_api_compat.is_array_api_obj(key_mask):

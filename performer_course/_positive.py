@@ -20,7 +20,6 @@ from ._sums import (
     nothing,
     of_keys,
     of_rows,
-    turned_product,
     with_one,
 )
 from .backend import is_free_to_read
@@ -69,29 +68,24 @@ def followed(xp, state, q, k, v, W, key_mask, parts):
 def short_sums(xp, q, k, v, W, key_mask, square, size, short, causal):
     """The sums of the first `short` rows, their features as they are; square: ‖k‖² of each key."""
 
-    def keys(part, n):
-        """φ(k) = e^{ωᵀk'} and e^{−‖k'‖²/2} [v, 1], the latter 0 after n tokens."""
+    def keys(part):
         keys, values, seen = keys_in(xp, k, v, key_mask, part, W.dtype)
         weights = xp.exp(_minus_half(k, square[..., part, None]))  # (..., n, 1)
         weights = weights if seen is None else weights * seen
+        n = short - part.start if causal else k.shape[-2]
         keys, values, weights = (_first(xp, x, n) for x in (keys, values, weights))
-        return exp_in_place(xp, projected(xp, keys, W)), with_one(xp, values, weights)
+        phi = exp_in_place(xp, projected(xp, keys, W))  # φ(k) = e^{ωᵀk'}
+        return phi, with_one(xp, values, weights)  # e^{−‖k'‖²/2} [v, 1]
 
-    Sz, S = None, k.shape[-2]
-    for part in [] if causal else steps(k, size):
-        new = turned_product(xp, *keys(part, S))
-        Sz = new if Sz is None else Sz + new
-    for part in steps(q, size):
-        n = short - part.start  # rows that are left
-        if n <= 0:
-            return
-        rows = exp_in_place(xp, projected(xp, _first(xp, q[..., part, :], n), W))
-        if causal and part.start < S:
-            own = slice(part.start, min(part.stop, S))
-            rows, Sz = _causal.running(xp, rows, *keys(own, n), Sz)
-        else:
-            rows = rows @ Sz
-        yield rows[..., :n, :]
+    def queries(part):
+        x = _first(xp, q[..., part, :], short - part.start)
+        return exp_in_place(xp, projected(xp, x, W))  # φ(q) = e^{ωᵀq'}
+
+    of_q = [part for part in steps(q, size) if part.start < short]
+    of_k = steps(k, size, stop=min(of_q[-1].stop, k.shape[-2]) if causal else None)
+    sums = _causal.linear_sums(xp, queries, keys, of_q, of_k, causal)
+    for part, rows in zip(of_q, sums, strict=True):
+        yield rows[..., : short - part.start, :]
 
 
 def later_sums(xp, q, k, v, W, key_mask, size, start):

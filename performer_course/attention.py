@@ -26,14 +26,14 @@ from . import features
 from ._blocks import CHUNK as CHUNK
 from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
 from ._blocks import blocks, each_head, keys_in, later, steps, sum_dtype
-from ._causal import running
+from ._causal import linear_sums
 from ._door import (
     check_array,
     check_attention,
     check_count,
     check_directions,
-    check_finite,
     check_keys,
+    check_values,
 )
 from ._rows import squared_norm
 from ._short import short_tokens
@@ -43,7 +43,6 @@ from ._sums import (
     divided,
     logits_of,
     of_rows,
-    turned_product,
     with_finite_c,
     with_one,
 )
@@ -111,22 +110,15 @@ def linear_attention(
     dtype = sum_dtype(xp, phi_q, phi_k, v)
 
     def sums(phi_q, phi_k, v, key_mask, _):
+        def queries(part):
+            return xp.astype(phi_q[..., part, :], dtype, copy=False)  # φ(q)
+
         def keys(part):
             keys, values, mask = keys_in(xp, phi_k, v, key_mask, part, dtype)
-            return keys, with_one(xp, values, mask)
+            return keys, with_one(xp, values, mask)  # φ(k), [v, 1]
 
-        Sz = None  # φ(k)ᵀ [v, 1]: (..., F, e+1)
-        for part in [] if causal else steps(phi_k):
-            new = turned_product(xp, *keys(part))
-            Sz = new if Sz is None else Sz + new
-        for part in steps(phi_q):
-            out = xp.astype(phi_q[..., part, :], dtype, copy=False)  # (..., n, F)
-            if causal and part.start < S:
-                own = slice(part.start, min(part.stop, S))
-                out, Sz = running(xp, out, *keys(own), Sz)
-            else:
-                out = out @ Sz  # (..., n, e+1)
-            yield out
+        of_k = steps(phi_k, stop=min(L, S) if causal else S)
+        return linear_sums(xp, queries, keys, steps(phi_q), of_k, causal)  # φ(q) (φ(k)ᵀ [v, 1])
 
     return each_head(sums, *arguments, entries=(L + S) * F)
 
@@ -300,22 +292,19 @@ def favor_attention(
     W = positive.scaled(xp, W, sum_dtype(xp, q, k, v))
     size = None if chunk is None else check_count(chunk, "chunk")
 
-    @functools.cache  # once for all heads
-    def check_values():
-        for x, name, mask in ((q, "q", None), (k, "k", key_mask), (v, "v", key_mask)):
-            check_finite(x, name, mask)
+    check_rest = functools.cache(functools.partial(check_values, q, k, v, key_mask))
 
     def sums(q, k, v, key_mask, W):
         short, square = short_tokens(q, k, v, W, key_mask, causal=causal)  # need no maximum
         if short < max(L, S):
-            check_values()
+            check_rest()
         if short > 0:
             yield from positive.short_sums(xp, q, k, v, W, key_mask, square, size, short, causal)
         if short < L and causal:
             yield from positive.later_sums(xp, q, k, v, W, key_mask, size, short)
         elif short < L:
-            parts = steps(k, size)
-            state = positive.absorbed(xp, None, k, v, W, key_mask, parts)  # Σ e^{h−c} [v, 1]
+            of_k = steps(k, size)
+            state = positive.absorbed(xp, None, k, v, W, key_mask, of_k)  # Σ e^{h−c} [v, 1]
             for part in steps(q, size):
                 yield positive.read(xp, state, q[..., part, :], W)  # Σ e^{a−max a} [S, z]
 
