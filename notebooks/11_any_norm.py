@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Keep attention finite at any norm, and foresee its error
 #
-# > **60 minutes.** Needs: lesson 10 (linear attention), lesson 09 (positive features and their error).
+# > **65 minutes.** Needs: lesson 10 (linear attention), lesson 09 (positive features and their error).
 # >
 # > Afterwards you can say what a small number added to the features does, keep linear attention
 # > finite at any norm without one, and tell beforehand whether random features will be of any use
@@ -108,6 +108,7 @@ print("ε         " + "".join(f"{eps:8.0e}" for eps in epsilons) + "    no ε  m
 for name, (found, stable, null) in zip(("left", "right"), curves.values(), strict=True):
     print(f"{name:10}" + "".join(f"{value:8.3f}" for value in (*found, stable, null)))
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 4.8))
 for ax, (title, (found, stable, null)) in zip(axes, curves.items(), strict=True):
     ax.semilogx(epsilons, found, marker="o", label="features + $\\varepsilon$")
@@ -445,6 +446,7 @@ for d, m in ((16, 256), (4, 2048)):
         rows.append(sums / sums[-1])
     measured[d, m] = np.array(rows).T
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 5), sharey=True)
 for ax, ((d, m), (found, predicted, taylor, _, _)) in zip(axes, measured.items(), strict=True):
     shown = predicted < 8

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Read from left to right with a memory of constant size
 #
-# > **55 minutes.** Needs: lessons 09 to 11 (positive features, linear attention and its
+# > **95 minutes.** Needs: lessons 09 to 11 (positive features, linear attention and its
 # > stable form).
 # >
 # > Afterwards you can write causal linear attention in three ways and say what each costs, keep a
@@ -177,7 +177,7 @@ for C in (1, 7, 64, L):
         f"C = {C:3d}: equal to the masked matrix: {same(by_chunks(phi_q, phi_k, v_bar, C), by_mask)}"
     )
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 n, C = 16, 4
 row, column = np.indices((n, n))
 how = np.where(column > row, 0, np.where(row // C == column // C, 2, 1))
@@ -232,6 +232,7 @@ sizes = 2 ** np.arange(11)
 spent = [seconds(lambda C=C: by_chunks(rows_q, rows_k, rows_v, int(C))) for C in sizes]
 per_token = np.array(spent) / long * 1e6
 
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 fig, ax = plt.subplots()
 ax.loglog(sizes, per_token, marker="o")
 ax.set(xlabel="tokens in a chunk, $C$", ylabel="microseconds per token")
@@ -570,6 +571,7 @@ def above_rounding(size):
     return np.where(size < 1e-4, 0.0, size)
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 ax.plot(
     position,
@@ -684,6 +686,8 @@ times = {
     for task in (with_cache, with_state)
 }
 cache_time, state_time = times["with_cache"], times["with_state"]
+
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 fig, ax = plt.subplots()
 ax.loglog(lengths, cache_time, marker="o", label="KV cache, exact attention")
 ax.loglog(lengths, state_time, marker="s", label=f"state, $m = {m_head}$")
@@ -720,10 +724,10 @@ print("milliseconds, m = 256, d = e = 64, one head")
 print("    L   favor all-to-all   favor causal   causal / all   exact all-to-all   exact causal")
 for n in (256, 1024, 4096):
     x, y = cache_k[:n, :], cache_v[:n, :]
-    every = seconds(lambda x=x, y=y: attention.favor_attention(x, x, y, W), repeat=2)
-    causal = seconds(lambda x=x, y=y: attention.favor_attention(x, x, y, W, causal=True), repeat=2)
-    square = seconds(lambda x=x, y=y: attention.softmax_attention(x, x, y), repeat=1)
-    exact = seconds(lambda x=x, y=y: attention.softmax_attention(x, x, y, causal=True), repeat=1)
+    every = seconds(lambda x=x, y=y: attention.favor_attention(x, x, y, W), repeat=9)
+    causal = seconds(lambda x=x, y=y: attention.favor_attention(x, x, y, W, causal=True), repeat=9)
+    square = seconds(lambda x=x, y=y: attention.softmax_attention(x, x, y), repeat=4)
+    exact = seconds(lambda x=x, y=y: attention.softmax_attention(x, x, y, causal=True), repeat=4)
     print(
         f"{n:5d}   {every * 1e3:16.2f}   {causal * 1e3:12.2f}   {causal / every:12.2f}"
         f"   {square * 1e3:16.2f}   {exact * 1e3:12.2f}"
@@ -776,6 +780,7 @@ for D in (16, 64):
             memory = xp.matrix_transpose(keys) @ stored  # Σ k vᵀ, (d, e)
             measured[D][place] += relative(keys @ memory, stored) / draws
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 for D, colour, marker in zip(measured, COLORS, "os", strict=False):
     ax.loglog(counts, (counts - 1) / D, color=colour, label=f"$(n - 1)/d$, $d = {D}$")
