@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Keep attention finite at any norm, and foresee its error
 #
-# > **60 minutes.** Needs: lesson 10 (linear attention), lesson 09 (positive features and their error).
+# > **65 minutes.** Needs: lesson 10 (linear attention), lesson 09 (positive features and their error).
 # >
 # > Afterwards you can say what a small number added to the features does, keep linear attention
 # > finite at any norm without one, and tell beforehand whether random features will be of any use
@@ -108,6 +108,7 @@ print("ε         " + "".join(f"{eps:8.0e}" for eps in epsilons) + "    no ε  m
 for name, (found, stable, null) in zip(("left", "right"), curves.values(), strict=True):
     print(f"{name:10}" + "".join(f"{value:8.3f}" for value in (*found, stable, null)))
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 4.8))
 for ax, (title, (found, stable, null)) in zip(axes, curves.items(), strict=True):
     ax.semilogx(epsilons, found, marker="o", label="features + $\\varepsilon$")
@@ -301,6 +302,72 @@ for dtype in (np.float16, np.float32, np.float64):
     )
 
 # %% [markdown]
+# **Bounded logits need no maximum.** The shifts cost a look at every logarithm, a subtraction for
+# each, and a new scale for the sums. Can they be left out where nothing would go wrong without
+# them? Norms alone can say where. By Cauchy–Schwarz $|\omega^\top x| \le w\, \|x\|$, with $w$ the
+# length of the longest direction. Let $R$ be the logarithm of the largest number of the dtype, printed
+# below for float32; the smallest normal one is about $e^{-R}$. If $w\|q'\|$ and $w\|k'\|$ are at most
+# $0.32\,R$, and $\|k'\|^2/2$ is at most $0.16\,R$, then each term of a weight is in the range
+#
+# $$e^{-0.8 R} \;\le\; e^{\omega^\top q' + \omega^\top k' - \|k'\|^2/2} \;\le\; e^{0.64 R} .$$
+#
+# Above, $e^{0.36 R}$ is left for the sum over keys and features and for large values; below,
+# $e^{0.2 R}$ for small ones. So every shift may be 0, and a shift of 0 falls away. What remains is
+# the linear attention of lesson 10, with $\varphi(x) = e^{\omega^\top x}$ and with
+# $e^{-\|k'\|^2/2}\, [v, 1]$ in the place of values and ones. It needs four products and two arrays
+# of exponentials, and nothing else. `favor_attention` takes this way on NumPy, a chunk at a time,
+# because a norm may be looked at there without waiting. Every other input takes the stable form.
+#
+# In the next cell all queries and keys have one length, and the first query and the first key lie
+# along the longest direction, the worst case of the bound. Before you run this: the rule stops near
+# $\|x\| = 5$. Does the plain form fail just behind it? And does it fail with NaN, or with a number?
+
+
+# %%
+def without_shifts(q, k, v, W):
+    """Linear attention with φ(x) = e^{ωᵀx} and values e^{−‖k'‖²/2} [v, 1]."""
+    x, y = (a * q.shape[-1] ** -0.25 for a in (q, k))
+    phi_q, phi_k = (xp.exp(a @ xp.matrix_transpose(W)) for a in (x, y))  # (L, m), (S, m)
+    v_bar = xp.concat([v, xp.ones_like(v[:, :1])], axis=1)  # (S, e+1)
+    weighted = xp.exp(-xp.vecdot(y, y) / 2)[:, None] * v_bar
+    total = phi_q @ (xp.matrix_transpose(phi_k) @ weighted)  # (L, e+1)
+    return total[:, :-1] / total[:, -1:]
+
+
+def verdict(rows, truth):
+    gap = np.abs(to_host(rows) - truth).max()
+    return "not finite" if np.isnan(gap) else "below 1e-4" if gap < 1e-4 else "above 1e-3"
+
+
+rng = np.random.default_rng(9)
+W = projections.orthogonal(rng, 64, 16)
+lengths, R = np.linalg.norm(W, axis=1), np.log(np.finfo(np.float32).max)
+w = lengths.max()
+tokens, v = rng.normal(size=(2, 100, 16)), rng.normal(size=(100, 3))
+tokens[:, 0] = W[lengths.argmax()]
+tokens = unit(tokens) * 16**0.25  # now ‖q'‖ = ‖k'‖ = 1
+print(f"float32: R = {R:.1f}, longest direction w = {w:.2f}")
+print("‖x‖   logit up to   fits   without shifts   stable form   favor_attention")
+for norm in (1, 5, 6, 12, 14, 20):
+    fits = w * norm <= 0.32 * R and norm**2 / 2 <= 0.16 * R
+    double = [xp.asarray(a) for a in (*(norm * tokens), v, W)]
+    q, k, v_32, W_32 = (xp.astype(a, xp.float32) for a in double)
+    truth = to_host(from_logarithms(*logarithms(*double[:2], double[3]), double[2])[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = verdict(without_shifts(q, k, v_32, W_32), truth)
+    stable = verdict(from_logarithms(*logarithms(q, k, W_32), v_32)[0], truth)
+    package = verdict(attention.favor_attention(q, k, v_32, W_32), truth)
+    word = "yes" if fits else "no"
+    print(f"{norm:3d}   {w * norm:11.0f}   {word:>4}   {plain:>14}   {stable:>11}   {package:>15}")
+
+# %% [markdown]
+# On both sides of the border the three give the same rows, to rounding, and so no caller has to
+# know which way was taken. The plain form goes on for a while behind the border, because the rule
+# leaves room for more keys, more features and smaller values than there are here. Then it fails in
+# two ways. At norm 14 the factor $e^{-\|k'\|^2/2} = e^{-98}$ is below the smallest normal number and
+# has a few digits left: the result is wrong, and nothing warns of it. At norm 20 that factor is
+# zero, the largest feature is infinite, and zero times infinity is NaN.
+#
 # ## 3. When it is any good
 #
 # A finite result is not yet a good one. Write the estimated weight of a pair as its exact weight
@@ -379,6 +446,7 @@ for d, m in ((16, 256), (4, 2048)):
         rows.append(sums / sums[-1])
     measured[d, m] = np.array(rows).T
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 5), sharey=True)
 for ax, ((d, m), (found, predicted, taylor, _, _)) in zip(axes, measured.items(), strict=True):
     shown = predicted < 8

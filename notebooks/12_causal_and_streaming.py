@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Read from left to right with a memory of constant size
 #
-# > **55 minutes.** Needs: lessons 09 to 11 (positive features, linear attention and its
+# > **95 minutes.** Needs: lessons 09 to 11 (positive features, linear attention and its
 # > stable form).
 # >
 # > Afterwards you can write causal linear attention in three ways and say what each costs, keep a
@@ -177,7 +177,7 @@ for C in (1, 7, 64, L):
         f"C = {C:3d}: equal to the masked matrix: {same(by_chunks(phi_q, phi_k, v_bar, C), by_mask)}"
     )
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 n, C = 16, 4
 row, column = np.indices((n, n))
 how = np.where(column > row, 0, np.where(row // C == column // C, 2, 1))
@@ -232,6 +232,7 @@ sizes = 2 ** np.arange(11)
 spent = [seconds(lambda C=C: by_chunks(rows_q, rows_k, rows_v, int(C))) for C in sizes]
 per_token = np.array(spent) / long * 1e6
 
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 fig, ax = plt.subplots()
 ax.loglog(sizes, per_token, marker="o")
 ax.set(xlabel="tokens in a chunk, $C$", ylabel="microseconds per token")
@@ -251,10 +252,13 @@ show(
 
 # %% [markdown]
 # The two ends lose for different reasons: on the left many small steps, on the right a
-# matrix that grows with the text. The sizes that the package takes on a CPU:
+# matrix that grows with the text. On a CPU the package does both. It forms the features of as
+# many tokens as the next cell says, which is one large product and stays in a core's cache. Inside
+# this step it goes in chunks of 32 tokens, because a small triangle wastes little on the pairs that
+# are set to zero.
 
 # %%
-print(f"{attention.CAUSAL_CHUNK} tokens in a causal chunk, {attention.CHUNK} all-to-all")
+print(f"{attention.CHUNK} tokens in a step, causal or all-to-all")
 
 # %% [markdown]
 # ## 4. Chunks of one: a transformer is an RNN
@@ -359,12 +363,29 @@ for i in range(L):
     kept = attention.absorb(kept, k[i : i + 1, :], v[i : i + 1, :], W)
 last = attention.read(kept, q[-1:, :], W)
 print(f"init_state, absorb and read, last row: {same(last, streamed[-1:, :])}")
-print(f"the same c, z and S: {all(same(a, b) for a, b in zip(kept, state, strict=True))}")
+arrays = zip((kept.c, kept.z, kept.S), state, strict=True)
+print(f"the same c, z and S: {all(same(a, b) for a, b in arrays)}")
 
 # %% [markdown]
 # The state before any key is $c = -\infty$, $z = 0$, $S = 0$: the empty maximum and the empty sums.
+# The package keeps $S$ and $z$ side by side in one array, $[S, z]$ of shape $(m, e + 1)$, for the
+# reason of section 1: they are one sum, of $[v, 1]$. So its `State` is the pair of `c` and `Sz`,
+# and `state.S` and `state.z` are views of the second.
+#
 # `absorb` takes any number of keys at once, so a prompt goes in with one call and the answer then
-# comes token by token.
+# comes token by token. A deeper layer also needs the rows of the prompt itself.
+# `attention.follow(state, q, k, v, W)` gives both, the state after these tokens and their causal
+# rows. Before you run this: a prompt comes in two parts. Which rows can tell?
+
+# %%
+empty, cut = attention.init_state(k, v, W), 100
+half, first = attention.follow(empty, q[:cut, :], k[:cut, :], v[:cut, :], W)
+whole, second = attention.follow(half, q[cut:, :], k[cut:, :], v[cut:, :], W)
+print(f"two parts = all at once:      {same(xp.concat([first, second], axis=0), favor)}")
+print(f"the state of token by token:  {same(whole.c, kept.c) and same(whole.Sz, kept.Sz)}")
+
+# %% [markdown]
+# None can, because the state holds all that a later row needs of the first part.
 #
 # **Merging.** Two states over different keys combine the way two numbers with exponents are added.
 # With $c = \max(c_a, c_b)$,
@@ -377,14 +398,13 @@ print(f"the same c, z and S: {all(same(a, b) for a, b in zip(kept, state, strict
 # parallel scan asks for less: that brackets do not matter (Blelloch, 1990).
 
 # %%
-empty = attention.init_state(k, v, W)
 cuts = (slice(0, 50), slice(50, 51), slice(51, L))
 a, b, c = (attention.absorb(empty, k[part, :], v[part, :], W) for part in cuts)
 merge = attention.merge
 
 
 def equal_states(s, t, tolerance=1e-10):
-    """Whether all three arrays agree."""
+    """Whether c and [S, z] agree."""
     return all(same(x, y, tolerance) for x, y in zip(s, t, strict=True))
 
 
@@ -551,6 +571,7 @@ def above_rounding(size):
     return np.where(size < 1e-4, 0.0, size)
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 ax.plot(
     position,
@@ -583,12 +604,18 @@ show(
 # In decoding, where the next key does not exist yet, the same model then meets rows it was never
 # trained on. The cure is the maximum of section 5: one for each feature, over the keys so far.
 #
-# One detail: inside a chunk the maximum must not look ahead either. `favor_attention` keeps the
-# maxima of the state until a logarithm rises more than 40 above them. Then it takes in the chunk's
-# first key, and where that is not enough it halves the chunk, down to one token. No row uses a later
-# key. Where no logarithm rises that far, as here, the change is exactly zero. Where one does, sums are
-# taken in another order, and earlier rows may move by rounding. That happens when a late key is
-# *shrunk*: its $\|k'\|^2/2$ no longer presses it down.
+# One detail: inside a chunk the maximum must not look ahead either. Where tokens are short
+# (lesson 11) there is no maximum, and no bit of an earlier row depends on a later key. Elsewhere
+# every set of keys keeps its own maximum. Of any 2, 4, 8, … tokens the later half sees the earlier
+# half, relative to the maximum of that earlier half; the blocks before come in through their
+# states, merged as in section 5. So a row meets each earlier key in exactly one set, and a later key
+# in none: again no bit changes.
+#
+# On NumPy there is a shorter way. Where no logarithm of a chunk rises more than 40 above what all
+# its rows have seen, which is the state and the chunk's first key, the chunk is summed in one piece,
+# relative to that. A later key that rises further sends its chunk the longer way. Then the sums are
+# taken in another order, and earlier rows of this chunk may move by rounding. That happens when a
+# late key is *shrunk*: its $\|k'\|^2/2$ no longer presses it down.
 
 # %%
 long = 30 * key / np.linalg.norm(key, axis=1, keepdims=True)
@@ -635,7 +662,8 @@ longest = 65_536
 rng = np.random.default_rng(7)
 cache_k, cache_v = (xp.asarray(rng.random((longest, 64), dtype=np.float32)) for _ in range(2))
 W = xp.asarray(projections.orthogonal(rng, m_head, 64).astype(np.float32))
-packed = attention.absorb(attention.init_state(cache_k, cache_v, W), cache_k, cache_v, W)
+kept = attention.absorb(attention.init_state(cache_k, cache_v, W), cache_k, cache_v, W)
+packed = kept.c, kept.z, kept.S
 
 
 def with_state(n):
@@ -658,6 +686,8 @@ times = {
     for task in (with_cache, with_state)
 }
 cache_time, state_time = times["with_cache"], times["with_state"]
+
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 fig, ax = plt.subplots()
 ax.loglog(lengths, cache_time, marker="o", label="KV cache, exact attention")
 ax.loglog(lengths, state_time, marker="s", label=f"state, $m = {m_head}$")
@@ -694,10 +724,10 @@ print("milliseconds, m = 256, d = e = 64, one head")
 print("    L   favor all-to-all   favor causal   causal / all   exact all-to-all   exact causal")
 for n in (256, 1024, 4096):
     x, y = cache_k[:n, :], cache_v[:n, :]
-    every = seconds(lambda x=x, y=y: attention.favor_attention(x, x, y, W), repeat=2)
-    causal = seconds(lambda x=x, y=y: attention.favor_attention(x, x, y, W, causal=True), repeat=2)
-    square = seconds(lambda x=x, y=y: attention.softmax_attention(x, x, y), repeat=1)
-    exact = seconds(lambda x=x, y=y: attention.softmax_attention(x, x, y, causal=True), repeat=1)
+    every = seconds(lambda x=x, y=y: attention.favor_attention(x, x, y, W), repeat=9)
+    causal = seconds(lambda x=x, y=y: attention.favor_attention(x, x, y, W, causal=True), repeat=9)
+    square = seconds(lambda x=x, y=y: attention.softmax_attention(x, x, y), repeat=4)
+    exact = seconds(lambda x=x, y=y: attention.softmax_attention(x, x, y, causal=True), repeat=4)
     print(
         f"{n:5d}   {every * 1e3:16.2f}   {causal * 1e3:12.2f}   {causal / every:12.2f}"
         f"   {square * 1e3:16.2f}   {exact * 1e3:12.2f}"
@@ -750,6 +780,7 @@ for D in (16, 64):
             memory = xp.matrix_transpose(keys) @ stored  # Σ k vᵀ, (d, e)
             measured[D][place] += relative(keys @ memory, stored) / draws
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 for D, colour, marker in zip(measured, COLORS, "os", strict=False):
     ax.loglog(counts, (counts - 1) / D, color=colour, label=f"$(n - 1)/d$, $d = {D}$")

@@ -455,8 +455,8 @@ for n, a, b in zip(lengths, times["softmax"], times["favor"], strict=True):
     print(f"{n:6d} {1e3 * a:13.1f} {1e3 * b:11.1f}")
 
 # %% [markdown]
-# So three questions, in this order. Is the sequence longer than a few times $m$? If not, stop: exact
-# attention is faster. Do the scores vary? If not, mean(V) or Taylor. Is the *centred* relative
+# So three questions, in this order. Is the sequence longer than the crossing, about $2m$ or where
+# you measure it? If not, stop: exact attention is faster. Do the scores vary? If not, mean(V) or Taylor. Is the *centred* relative
 # variance small, or small along all but a few axes? Then sharpen and use features. Otherwise a
 # model has to be *trained* with features, so that its queries and keys stay where features work,
 # or attention has to stay exact where it is sharp (lesson 15).

@@ -68,7 +68,7 @@ def test_a_run_of_everything_collects_each_notebook_and_no_exercise():
     assert collected == expected
 
 
-LONG = {"13_performer"}  # more than 75 minutes, and so to be shortened
+LONG = {"12_causal_and_streaming", "13_performer"}  # more than 75 minutes, and so to be shortened
 
 
 @each_lesson
