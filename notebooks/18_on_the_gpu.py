@@ -506,8 +506,8 @@ show(
 )
 
 # %% [markdown]
-# Before you run this: one chunk of 64 tokens launches 189 kernels or so. How many will one of 16,384
-# launch, and how many one with a single token less, which no power of two divides?
+# Before you run this: one chunk of 64 tokens launches nearly 190 kernels. How many will one of 16,384
+# launch, and how many one with a single token less, an odd number?
 
 # %%
 print("causal, one chunk    kernels   with one token less")
@@ -604,7 +604,7 @@ products = [kernel for kernel in ledger.kernels if kernel.name in PRODUCTS]
 fused_work = work(products) + 6 * features / ASSUMED["bytes"]
 print(f"estimates for an H100, {TOKENS} tokens, {heads} heads, float32")
 print(f"one kernel an operation        {work(ledger.kernels) * scale * 1e3:6.2f} ms")
-print(f"fused, 6 passes beside products{fused_work * scale * 1e3:7.2f} ms")
+print(f"fused, 6 passes beside products{fused_work * scale * 1e3:6.2f} ms")
 print(f"the products alone             {work(products) * scale * 1e3:6.2f} ms")
 
 # %% [markdown]
