@@ -460,7 +460,7 @@ def report(found):
         lines.append(
             f"{what:44}{shown:>10}{wanted:>10}  {'' if met else 'MISSED' if met is False else ''}"
         )
-    lines += ["", *(f"{key:20}{value}" for key, value in found["environment"].items())]
+    lines += ["", *(f"{key:26}{value}" for key, value in found["environment"].items())]
     return "\n".join(lines)
 
 

@@ -573,9 +573,7 @@ def exp_minus(h, c, rows=64):
         return fused()(h, c)
     out = xp.empty_like(h)
     for i in range(0, h.shape[-2], rows):
-        place = out[..., i : i + rows, :]
-        xp.subtract(h[..., i : i + rows, :], c, out=place)  # written where it will stay,
-        xp.exp(place, out=place)  # and still in cache here
+        out[..., i : i + rows, :] = xp.exp(h[..., i : i + rows, :] - c)
     return out
 
 

@@ -48,9 +48,8 @@ def test_a_run_has_avx2_where_neither_numpy_nor_its_blas_has_more(
 def test_what_numpy_and_its_blas_use_is_recorded(program):
     found = program["environment"]()
     assert found["instruction set"] in {"AVX-512", "AVX2", "others"}
-    assert (
-        found["NumPy's exp"] in np.lib.introspect.opt_func_info("^exp$")["exp"]["ff"]["available"]
-    )
+    forms = np.lib.introspect.opt_func_info("^exp$")["exp"]["ff"]["available"].split()
+    assert found["NumPy's exp"] in forms
 
 
 def measured(program, vectors):
