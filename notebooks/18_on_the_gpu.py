@@ -1029,6 +1029,8 @@ print(recorded(Path("../benchmarks/gpu.json")))
 # - `float`, `if`, `print` and a mask as an index are reads. Use `xp.where`.
 # - Kernels cost a launch each, so a GPU wants large chunks; the total is about the larger of launching
 #   and work.
+# - Causal without a look at values: every set of keys keeps its own maximum, and all sets of one size are
+#   worked in the same kernels, so these grow with the logarithm of the chunk.
 # - Operations on whole arrays are bound by memory: count passes, then fuse.
 # - TF32 costs $2^{-11} / (2 \sqrt{\ln 2})$ of a product, far below the error of random features.
 # - The roof of all-to-all FAVOR+ is $\max(N/P, M/B, 2Lm/R)$, with intensity $2m/b$.
