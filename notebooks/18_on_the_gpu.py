@@ -456,8 +456,8 @@ print("(all tokens at once on JAX, whose compiler would unroll a loop)")
 # %% [markdown]
 # Why does the causal form need so many kernels? All-to-all, each feature has one maximum $c$ over all keys,
 # and $e^{h - c}$ is safe. A causal row must not depend on later keys, not even through a maximum. With
-# one long key at the end of the chunk, $e^{h - c}$ of all keys before it may underflow to 0, and a row that
-# sees only those would be $0/0$. On a CPU the package looks at the values, and takes one shift for the
+# one key of very large $h$ at the end of the chunk, $e^{h - c}$ of all keys before it may underflow to 0, and a
+# row that sees only those would be $0/0$. On a CPU the package looks at the values, and takes one shift for the
 # chunk where it does no harm. On a GPU looking is a read. So there *every set of keys keeps its own
 # maximum*, and the sets are chosen so that each row sees each earlier key in exactly one of them:
 #
@@ -472,8 +472,8 @@ print("(all tokens at once on JAX, whose compiler would unroll a loop)")
 #   up to $B$, the later half sees the earlier half, relative to the maximum of that half. Each such
 #   *level* is a few products, for all blocks at once.
 #
-# At which level does row $i$ see key $j$? In binary, $i$ and $j$ agree down to some bit. If that bit is
-# the $l$-th from the right, the two are in different halves of the same $2^l$ tokens. So the level is
+# At which level does row $i$ see key $j$? Read $i$ and $j$ in binary, from the left. If the first bit in
+# which they differ is the $l$-th from the right, the two are in different halves of the same $2^l$ tokens. So the level is
 # the number of bits of `i ^ j`, and 0 for a row's own key. Here is who sees whom, for 16 tokens in
 # blocks of 4 (the package would take one block):
 
