@@ -39,7 +39,7 @@ from performer_course import (
     to_host,
     to_like,
 )
-from performer_course.backend import into, peak
+from performer_course.backend import peak
 from performer_course.figures import COLORS, show
 from performer_course.paper import PRODUCTS, Ledger, Paper
 
@@ -339,10 +339,9 @@ for chunk in (64, 256, 1024):
     print(f"{chunk:5d} {counts[0]:12d} {counts[1]:8d}")
 
 # %% [markdown]
-# A quarter of the tokens in a chunk makes almost four times as many kernels all-to-all, and a little over
-# three times as many where causal: a longer causal chunk is halved more often. With $n$ kernels a chunk
-# (where causal, $n$ grows with $\log_2 C$), a launch of $a$ seconds and $w$ seconds of work in all
-# (all-to-all it hardly depends on $C$),
+# A quarter of the tokens in a chunk makes about four times as many kernels, in either form, because the
+# kernels of one chunk are about as many as before. With $n$ kernels a chunk, a launch of $a$ seconds and
+# $w$ seconds of work in all (which hardly depends on $C$),
 #
 # $$n a \lceil L / C \rceil \text{ of launching}, \qquad w \text{ of work}, \qquad
 # \max(\cdot,\cdot) \le \text{time} \le \text{their sum} .$$
@@ -378,14 +377,19 @@ def work(kernels, product="fp32"):
     return sum(max(moved / B, flops / P, exps / R) for _, moved, flops, exps in kernels)
 
 
+def counted(tokens, causal):
+    """The ledger of one chunk of one head: its numbers do not matter, its shapes do."""
+    ones = [np.ones((1, tokens, d), np.float32) for _ in range(3)]
+    return booked(causal, tokens, given=[*ones, arrays[3]])[0]
+
+
 # %%
 chunks = 4 ** np.arange(4, 8)
 launching, working = {}, {}
 for causal in (False, True):
     launching[causal], working[causal] = [], []
-    for chunk in chunks:  # one chunk of one head: its numbers do not matter, its shapes do
-        ones = [np.ones((1, chunk, d), np.float32) for _ in range(3)]
-        kernels = booked(causal, chunk, given=[*ones, arrays[3]])[0].kernels
+    for chunk in chunks:
+        kernels = counted(chunk, causal).kernels
         launching[causal].append(LAUNCH * len(kernels) * TOKENS / chunk * 1e3)
         working[causal].append(work(kernels) * heads * TOKENS / chunk * 1e3)
 
@@ -395,13 +399,15 @@ for causal, colour, marker in ((False, COLORS[0], "o"), (True, COLORS[1], "s")):
     style = {"color": colour, "marker": marker}
     ax.loglog(chunks, working[causal], "--", **style, mfc="white", label=f"{name}: work")
     ax.loglog(chunks, launching[causal], ":", **style, label=f"{name}: launches")
-ax.axvline(attention.GPU_CHUNK, color=COLORS[6], linewidth=1.5, linestyle="-", label="GPU_CHUNK")
+ax.axvline(
+    attention.DEVICE_CHUNK, color=COLORS[6], linewidth=1.5, linestyle="-", label="DEVICE_CHUNK"
+)
 ax.set(xlabel="tokens in a chunk", ylabel="estimated milliseconds")
 ax.set_xticks(chunks, chunks)
 ax.set_yticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
 ax.minorticks_off()
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
-at = int(np.flatnonzero(chunks == attention.GPU_CHUNK)[0])
+at = int(np.flatnonzero(chunks == attention.DEVICE_CHUNK)[0])
 side = {c: "below" if launching[c][at] < working[c][at] else "above" for c in (False, True)}
 for causal in (False, True):
     print(
@@ -413,14 +419,14 @@ show(
     fig,
     alt=f"Estimated milliseconds for {TOKENS} tokens against the chunk. Launches fall from "
     f"{launching[False][0]:.0f} to {launching[False][-1]:.1f} (all-to-all) and from {launching[True][0]:.0f} to "
-    f"{launching[True][-1]:.0f} (causal); work stays near {working[False][0]:.1f} and grows from "
-    f"{working[True][0]:.0f} to {working[True][-1]:.0f}. At GPU_CHUNK = {chunks[at]} launches are {side[False]} "
+    f"{launching[True][-1]:.0f} (causal); work stays near {working[False][0]:.1f} and near "
+    f"{working[True][0]:.0f}. At DEVICE_CHUNK = {chunks[at]} launches are {side[False]} "
     f"work all-to-all, and {side[True]} it where causal.",
 )
 
 # %% [markdown]
 # On a CPU the package takes `attention.CHUNK`, whose features stay in a core's cache. With chunks like
-# that a GPU would wait for Python most of the time, and the package takes `attention.GPU_CHUNK` there.
+# that a GPU would wait for Python most of the time, and the package takes `attention.DEVICE_CHUNK` there.
 # What short chunks cost on this computer, measured:
 
 
@@ -444,14 +450,75 @@ for chunk in (16, 64, 512, 1024):
     print(f"{chunk:6d} {spent * 1e3:8.2f}")
 
 # %%
-print(f"the package takes {attention.CHUNK} on a CPU, {attention.GPU_CHUNK} on a GPU")
+print(f"the package takes {attention.CHUNK} on a CPU, {attention.DEVICE_CHUNK} on a GPU")
+print("(all tokens at once on JAX, whose compiler would unroll a loop)")
 
 # %% [markdown]
-# The causal form deserves a warning. On a CPU it looks at values to see where it may go fast. On a GPU
-# looking is a read, so it halves each chunk down to single tokens, without a look. That is safe at any
-# norm and causal to the last bit, and it costs $\log_2 C$ levels of halving, each of which reads and
-# writes all the features several times. How many times the work of all-to-all that is, the estimate above
-# says in its last line.
+# Why does the causal form need so many kernels? All-to-all, each feature has one maximum $c$ over all keys,
+# and $e^{h - c}$ is safe. A causal row must not depend on later keys, not even through a maximum. With
+# one key of very large $h$ at the end of the chunk, $e^{h - c}$ of all keys before it may underflow to 0, and a
+# row that sees only those would be $0/0$. On a CPU the package looks at the values, and takes one shift for the
+# chunk where it does no harm. On a GPU looking is a read. So there *every set of keys keeps its own
+# maximum*, and the sets are chosen so that each row sees each earlier key in exactly one of them:
+#
+# - The chunk is cut into $T$ blocks of $B$ tokens, $B$ about $\sqrt C$ (a power of two, at least 64).
+#   Each block becomes a state, as in lesson 12, and all blocks are worked side by side, in the same
+#   kernels.
+# - *Between blocks*, there are $T + 1$ states: the one from before the chunk, and one of each block. What a
+#   row sees of them are those before its own block. For each feature that is a small causal attention
+#   over states, relative to the largest $c$ that is seen: one product with $(T + 1) \times (T + 1)$
+#   weights, for all blocks at once.
+# - *Inside a block* a row starts with its own key. Then, of every 2 tokens, of every 4, every 8 and so on
+#   up to $B$, the later half sees the earlier half, relative to the maximum of that half. Each such
+#   *level* is a few products, for all blocks at once.
+#
+# At which level does row $i$ see key $j$? Read $i$ and $j$ in binary, from the left. If the first bit in
+# which they differ is the $l$-th from the right, the two are in different halves of the same $2^l$ tokens. So the level is
+# the number of bits of `i ^ j`, and 0 for a row's own key. Here is who sees whom, for 16 tokens in
+# blocks of 4 (the package would take one block):
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+few, block = 16, 4
+levels = block.bit_length() - 1
+step = np.array([[min((i ^ j).bit_length(), levels + 1) for j in range(few)] for i in range(few)])
+fig, ax = plt.subplots(figsize=(6, 6))
+shades = ["white", COLORS[4], COLORS[2], COLORS[0]]
+for i, j in zip(*np.tril_indices(few), strict=True):
+    ax.add_patch(plt.Rectangle((j, i), 1, 1, facecolor=shades[step[i, j]], alpha=0.45, lw=0))
+    name = "own" if i == j else "B" if step[i, j] > levels else str(step[i, j])
+    ax.text(j + 0.5, i + 0.5, name, ha="center", va="center", fontsize=9 if i == j else 12)
+for edge in range(0, few + 1, block):
+    ax.axhline(edge, color=COLORS[6], linewidth=1)
+    ax.axvline(edge, color=COLORS[6], linewidth=1)
+ax.set(xlim=(0, few), ylim=(few, 0), aspect="equal", xlabel="key j", ylabel="row i")
+ax.set_xticks(np.arange(0, few, block) + 0.5, range(0, few, block))
+ax.set_yticks(np.arange(0, few, block) + 0.5, range(0, few, block))
+ax.grid(visible=False)
+seen = np.tril(np.ones((few, few), dtype=bool))
+shares = [int((seen & (step == n)).sum()) for n in range(levels + 2)]
+print(f"pairs: own {shares[0]}, level 1 {shares[1]}, level 2 {shares[2]}, blocks {shares[3]}")
+print(f"all {sum(shares)}, as there are pairs with j ≤ i: {few * (few + 1) // 2}")
+show(
+    fig,
+    alt=f"The lower triangle of a matrix of {few} rows and {few} keys, each pair named by the step that brings "
+    f"it: {shares[0]} own keys on the diagonal, {shares[1]} pairs of level 1 and {shares[2]} of level 2 in the "
+    f"{few // block} blocks on the diagonal, and {shares[3]} pairs, below these, by the states of blocks.",
+)
+
+# %% [markdown]
+# Before you run this: one chunk of 64 tokens launches nearly 190 kernels. How many will one of 16,384
+# launch, and how many one with a single token less, an odd number?
+
+# %%
+print("causal, one chunk    kernels   with one token less")
+for tokens in (64, 1024, 4096, 16_384):
+    counts = [len(counted(each, causal=True).kernels) for each in (tokens, tokens - 1)]
+    print(f"{tokens:10d} tokens {counts[0]:10d} {counts[1]:12d}")
+
+# %% [markdown]
+# Kernels grow with the logarithm of the chunk: $B$ goes with its root, so four times the tokens are at
+# most one level more, a good twenty kernels. A chunk that is no whole number of blocks is filled up with keys
+# that weigh nothing, so an odd length costs a few copies.
 #
 # ## 5. Fuse
 #
@@ -472,9 +539,19 @@ print(
     f"all {len(ledger.kernels)} kernels {total:5.1f} passes; q, k, v and the result alone: {needed:.0f}"
 )
 print(f"causal: {booked(causal=True)[0].passes(heads, L, m):.0f} passes")
+longest = counted(16_384, causal=True)
+print(f"causal, one chunk of 16384 tokens, one head: {len(longest.kernels)} kernels", end="")
+print(f", {longest.passes(1, 16_384, m):.0f} passes")
 
 # %% [markdown]
-# `h - c` (an addition of $-c$ in the table) and `exp` read all the features and write all the features,
+# Causal, there are about five times as many passes, because each level takes $e^{h - c}$ of the earlier
+# half and $e^{a - \max a}$ of the later half anew, with other maxima. Other forms were counted in the same
+# books, for the chunk of the last line. The form that the package had before halved a chunk down to
+# single tokens, one half after the other: 731 kernels and 227 passes. One maximum for each row, so that
+# its levels simply add, over a scan of the blocks one by one: 314 kernels and 120 passes. So blocks side
+# by side, each set with its own maximum, have the fewest of both.
+#
+# Back to all-to-all. `h - c` (`subtract` in the table) and `exp` read all the features and write all the features,
 # each. Nothing is gained by writing $h - c$ to memory: the same thread could take the exponential at
 # once. That is *fusion*: one kernel, two passes instead of four. In CuPy one writes the body of the loop
 # over entries in C++, and CuPy adds the loop, the types and the broadcasting, and compiles it at the
@@ -496,9 +573,7 @@ def exp_minus(h, c, rows=64):
         return fused()(h, c)
     out = xp.empty_like(h)
     for i in range(0, h.shape[-2], rows):
-        place = out[..., i : i + rows, :]
-        into(place, xp.subtract, h[..., i : i + rows, :], c)  # written where it will stay,
-        into(place, xp.exp, place)  # and still in cache here
+        out[..., i : i + rows, :] = xp.exp(h[..., i : i + rows, :] - c)
     return out
 
 
@@ -515,31 +590,41 @@ for name, task in {"two kernels": lambda: xp.exp(h - c), "fused": lambda: exp_mi
 # On a GPU these arrays are so small that launching counts; `benchmarks/gpu.py` has larger ones.
 #
 # How far could one go? Keys need a pass to write $h$, one to find the maximum $c$, two for the fused
-# exponential, one for its sum and one for the product with $v$; queries the same with the roles changed.
-# The products hide their own passes. So at least $2 \times 4$ passes stand beside the products, and with
-# the sums taken in the products (a column of ones behind $v$) $2 \times 3$. A kernel of one's own that
+# exponential and one for the product with $[v, 1]$, whose last column makes the sum $z$; queries the same
+# with the roles changed. The products hide their own passes. So at least $2 \times 3$ passes stand
+# beside the products. A kernel of one's own that
 # never writes the features, as FlashAttention never writes the weights, has none of them; CuPy's
 # `RawKernel` takes such code, and writing one is another course.
 
 # %%
 scale = TOKENS / L
 products = [kernel for kernel in ledger.kernels if kernel.name in PRODUCTS]
-rest = {count: count * features / ASSUMED["bytes"] for count in (8, 6)}
+fused_work = work(products) + 6 * features / ASSUMED["bytes"]
 print(f"estimates for an H100, {TOKENS} tokens, {heads} heads, float32")
 print(f"one kernel an operation        {work(ledger.kernels) * scale * 1e3:6.2f} ms")
-for count, time_of_rest in rest.items():
-    print(
-        f"fused, {count} passes beside products {(work(products) + time_of_rest) * scale * 1e3:5.2f} ms"
-    )
+print(f"fused, 6 passes beside products{fused_work * scale * 1e3:6.2f} ms")
 print(f"the products alone             {work(products) * scale * 1e3:6.2f} ms")
 
 # %% [markdown]
 # These estimates leave out what the model does not know: a kernel that reads along the wrong axis does
-# not reach $B$. There is one here. Keys are summed over tokens, so the exponential is taken of a
-# transposed view, and CuPy returns its results in C order whatever the order of its inputs. Nor does a
-# reduction with few results: for the largest of 16,384 tokens, with 256 features and 8 heads, CuPy
-# starts 64 blocks of threads (32 results to a block), 8 for a single head, and an H100 has 132
-# multiprocessors. The ledger books the bytes, and supposes that all of them are at work.
+# not reach $B$, and neither does a reduction with few results. The package is built around both.
+#
+# - *What is turned.* Keys are summed over tokens, so in $\varphi(k)^\top [v, 1]$ one factor must be turned, and
+#   in a product of stacks CuPy copies what it is given turned. So the package computes $[v, 1]^\top
+#   \varphi(k)$: turned are $e + 1$ numbers a token and not $m$.
+# - *How many at work.* CuPy gives 32 results of a reduction to one block of threads, and an H100 has 132
+#   multiprocessors to feed. The largest of many tokens has only one result for each feature and head. So on
+#   a device the maximum over tokens is taken in two stages, first in each of 64 parts, then over the parts.
+
+# %%
+for parts in (1, 64):
+    counts = [number * m * parts // 32 for number in (1, heads)]
+    print(
+        f"{parts:2d} parts: {counts[0]:4d} blocks of threads for one head, {counts[1]:4d} for {heads}"
+    )
+
+# %% [markdown]
+# The ledger books the bytes, and supposes that all multiprocessors are at work.
 #
 # ### The memory pool
 #
@@ -701,8 +786,8 @@ show(
 # %% [markdown]
 # Where features are of any use, TF32 is harmless: the estimate they make is far rougher. At small norms
 # the errors of many keys average out, and the output is better than a single log-feature. One detail
-# matters at large norms. The package puts $-\|k'\|^2/2$ into the product as one more column, so TF32
-# rounds that number too, and its error is absolute:
+# matters at large norms. One might put $-\|k'\|^2/2$ into the product, as one more column. Then TF32 would
+# round that number too, and its error would be absolute:
 
 # %%
 for half in (10, 100, 1000):
@@ -710,6 +795,8 @@ for half in (10, 100, 1000):
     print(f"‖k'‖²/2 = {half:5d}: TF32 is off by up to {bound:.3f} in the exponent")
 
 # %% [markdown]
+# So the package adds it after the product, in float32.
+#
 # **Half precision** is for storing. Float16 ends at 65,504, and near 450 its steps are 0.25.
 # $\|k'\|^2/2 = 450$ would be wrong by up to half a step in the exponent
 # before anything else happens. So `favor_attention` takes half precision in and gives it out, but its
@@ -773,7 +860,7 @@ print(f"estimated lower bounds for an H100, L = {TOKENS}, 8 heads, d = e = 64, m
 for product, b in (("fp32", 4), ("tf32", 4), ("bf16", 2)):
     found = {
         "four products": roof(*all_to_all(TOKENS, b), product),
-        "with norm and denominators": roof(*all_to_all(TOKENS, b, extra=3), product),
+        "with denominators": roof(*all_to_all(TOKENS, b, extra=2), product),
         "causal, C = 128": roof(*in_chunks(TOKENS, b), product),
         "exact": roof(*exact_attention(TOKENS, b), product),
     }
@@ -781,7 +868,7 @@ for product, b in (("fp32", 4), ("tf32", 4), ("bf16", 2)):
         print(f"{product}  {name:27} {spent * 1e3:8.3f} ms, set by {limit}")
 
 # %% [markdown]
-# In float32 the first row leaves out one column for the norm and two for the denominators. All-to-all in
+# In float32 the first row leaves out two columns for the denominators. All-to-all in
 # TF32 and bfloat16 memory decides: $I = 2m/b$ with 256 features is just short of what the tensor cores
 # need. Two kinds of product are out of reach for the package as it is. Through CuPy, TF32 reaches the
 # projections alone (section 6). And products in bfloat16 it does not do at all: it computes in float32.
@@ -798,9 +885,7 @@ best = roof(*all_to_all(TOKENS, 4), "fp32")[0]
 half_flops = all_to_all(TOKENS, 4)[0] / 2
 mixed = half_flops / ASSUMED["tf32"] + half_flops / ASSUMED["fp32"]
 print(f"all-to-all, one kernel an operation      {ours * 1e3:5.2f} ms")
-print(
-    f"all-to-all, fused, 6 passes              {(work(products) + rest[6]) * scale * 1e3:5.2f} ms"
-)
+print(f"all-to-all, fused, 6 passes              {fused_work * scale * 1e3:5.2f} ms")
 print(f"all-to-all, products of two kinds (TF32) {mixed * 1e3:5.2f} ms")
 print(
     f"causal, one kernel an operation          {working[True][at]:5.2f} ms; exact causal, bf16 {flash / 2 * 1e3:.2f} ms"
@@ -944,6 +1029,8 @@ print(recorded(Path("../benchmarks/gpu.json")))
 # - `float`, `if`, `print` and a mask as an index are reads. Use `xp.where`.
 # - Kernels cost a launch each, so a GPU wants large chunks; the total is about the larger of launching
 #   and work.
+# - Causal without a look at values: every set of keys keeps its own maximum, and all sets of one size are
+#   worked in the same kernels, so these grow with the logarithm of the chunk.
 # - Operations on whole arrays are bound by memory: count passes, then fuse.
 # - TF32 costs $2^{-11} / (2 \sqrt{\ln 2})$ of a product, far below the error of random features.
 # - The roof of all-to-all FAVOR+ is $\max(N/P, M/B, 2Lm/R)$, with intensity $2m/b$.
@@ -954,7 +1041,7 @@ print(recorded(Path("../benchmarks/gpu.json")))
 #   be faster.
 # - Causal on a GPU: safe and exact to rounding, but many passes. By the same estimates exact causal
 #   attention in bfloat16 is faster even at the length of section 7.
-# - `CUPY_TF32=1` with long keys: $\|k'\|^2/2$ is rounded to 11 bits. Keep it off there.
+# - `CUPY_TF32=1` with long keys: the error of a log-feature grows with $\|k'\|$. Keep it off there.
 # - The estimates: assumed rates, no cache, no kernel below its best speed. A measurement replaces them;
 #   it is not replaced by them.
 # - The ledger: it knows what CuPy makes of a product, of `concat` and of `vecdot`, and takes every other
