@@ -14,13 +14,13 @@ from .backend import is_free_to_read
 CHUNK, DEVICE_CHUNK = 512, 16384
 # Queries and keys in one block of exact attention.
 BLOCK, DEVICE_BLOCK = 256, 4096
-# On NumPy, heads with more entries than this are worked one by one, to stay in cache; from so
-# many tokens on, on several cores.
+# On NumPy, heads that together have more entries than TOGETHER are worked one by one, to stay in
+# cache; and on several cores, if they have so many tokens.
 TOGETHER, LONG = 2**16, 8192
 
 
 def steps(x, size=None, *, start=0, stop=None):
-    """Slices of the tokens of x (..., n, d) from `start` to `stop`, the last, `size` at a time.
+    """Slices of the tokens of x (..., n, d) from `start` to `stop` (the end), `size` at a time.
 
     Without a size, as many as suit the place where x lives.
     """
@@ -77,7 +77,7 @@ def in_blocks(xp, x, size, n, fill=0.0):
 def each_head(sums, q, k, v, key_mask, W=None, *, entries):
     """S / z of all rows, (..., L, e): sums(q, k, v, key_mask, W) yields a few [S, z] at a time.
 
-    On NumPy, heads of many `entries` go one by one, so that a step stays in cache, and long ones
+    On NumPy, heads of many `entries` each go one by one, so that a step stays in cache, and long ones
     on several cores, and rows are written where they belong. Elsewhere, where a JAX array cannot
     be written into, they are joined.
     """

@@ -35,8 +35,8 @@ BLOCK, DEVICE_BLOCK = 32, 1024
 # should not be larger than the m log-features of each of its tokens.
 LEAST = 64
 # A log-feature may rise this far above what every row of a chunk has seen: e^40 leaves a float32
-# room for the sum over a chunk; and of what is e^−87 of the largest and so is lost, e^−47 is left
-# of the smallest denominator, far below its rounding.
+# room for the sum over a chunk. A weight below e^−87 of a row's largest underflows; times a key's
+# e^40 that is e^−47, beside a denominator ≥ 1 far below its rounding.
 RISE = 40.0
 
 
@@ -44,7 +44,7 @@ def linear_sums(xp, queries, keys, of_q, of_k, causal):
     """φ(q) (φ(k)ᵀ [v, 1]), (..., n, e+1), for each part in `of_q`, in turn.
 
     queries(part) gives φ(q) (..., n, F), and keys(part) φ(k) (..., n, F) and [v, 1] (..., n, e+1).
-    causal: the parts in `of_k` are the same as the first in `of_q`, but for the end of the last.
+    causal: part for part, as long as there are keys, `of_k` is `of_q`; its last may end earlier.
     """
     Sz = None  # φ(k)ᵀ [v, 1]: (..., F, e+1)
     for part in [] if causal else of_k:
@@ -82,7 +82,8 @@ def chunk(xp, state, g, h, values):
     """The State after a chunk of C tokens, and the sums (..., C, e+1) of their rows.
 
     g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m) and used up. Where values may be looked at and
-    no h is above what every row of the chunk has seen by more than RISE, that serves all rows.
+    no h is more than RISE above `seen`, what every row of the chunk has seen, all is relative to
+    that.
     """
     if is_free_to_read(h):
         top = xp.maximum(state.c, largest(xp, h))  # (..., m)
@@ -93,7 +94,7 @@ def chunk(xp, state, g, h, values):
 
 
 def in_one_piece(xp, state, top, g, h, values):
-    """`chunk`, all of it relative to state.c; the State after it relative to `top`."""
+    """`chunk`, all of it relative to the c of this State; the State after it relative to `top`."""
     c = state.c[..., None, :]  # (..., 1, m)
     keys, a = exp_in_place(xp, h, c), add_in_place(g, c)  # (..., C, m)
     rows = exp_in_place(xp, a, xp.max(a, axis=-1, keepdims=True))  # (..., C, m)
@@ -106,7 +107,7 @@ def by_levels(xp, state, g, h, values):
     C, size = h.shape[-2], _block(h.shape[-2])
     g, values = (_blocks.in_blocks(xp, x, size, C) for x in (g, values))  # (..., T, size, ·)
     h = _blocks.in_blocks(xp, h, size, C, fill=lowest(xp, h.dtype))
-    rows = _within(xp, g, h, values)
+    rows = _within(xp, g, h, values)  # first, for `of_keys` uses h up
     state, before = _between(xp, state, of_keys(xp, h, values))
     past = of_rows(xp, add_in_place(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
     Sz = both(xp, past, rows).Sz  # (..., T, size, e+1)
@@ -114,7 +115,7 @@ def by_levels(xp, state, g, h, values):
 
 
 def _block(C):
-    """Tokens in a block of C: a power of two, about √C, so that blocks are as few as levels."""
+    """Tokens in a block of C: a power of two, about √C, so that there are about √C blocks."""
     return min(max(LEAST, 2 ** (C.bit_length() // 2)), 2 ** (C - 1).bit_length())
 
 
@@ -165,7 +166,7 @@ def _level(xp, rows, g, h, values, c):
     top = xp.max(a, axis=-1)  # (N, w)
     weights = xp.exp(a - top[..., None])  # (N, w, m)
     keys = xp.matrix_transpose(xp.exp(h - c[:, None, :]))  # (N, m, w)
-    few = values.shape[-2] < values.shape[-1]  # the brackets go where the product is small
+    few = values.shape[-2] < values.shape[-1]  # w² (m + e) products, or 2 w m e: the fewer
     Sz = (weights @ keys) @ values if few else weights @ (keys @ values)
     late = both(xp, State(rows.c[:, 1, :], rows.Sz[:, 1, :, :]), State(top, Sz))
     early = rows.c[:, 0, :], rows.Sz[:, 0, :, :]

@@ -6,7 +6,9 @@ e^{−‖k'‖²/2} [v, 1]: this is linear attention. All others go by logarithm
     h = ωᵀk' − ‖k'‖²/2 of a key, g = ωᵀq' of a query,
 
 relative to a maximum: a State.
-Everywhere W: (..., m, d) has d^{−1/4} in it, which scales q and k alike.
+Of a query's e^{−‖q'‖²/2} and of 1/√m nothing is left in the ratio, so they are left out; a key's
+factor goes to its values, n numbers in place of n m. Everywhere W: (..., m, d) has d^{−1/4} in
+it, which scales q and k alike. What is called values comes with its ones: [v, 1].
 """
 
 from . import _causal
@@ -28,7 +30,8 @@ from .backend import is_free_to_read
 def scaled(xp, W, dtype):
     """W d^{−1/4} in the dtype of the sums; cast first, for W may be in half precision.
 
-    On NumPy it is laid by columns: x Wᵀ, which reads Wᵀ by rows, takes 5 % less.
+    On NumPy it is laid by columns (a concat of one array copies): x Wᵀ, which reads Wᵀ by rows,
+    takes 5 % less.
     """
     W = xp.astype(W, dtype, copy=False) * W.shape[-1] ** -0.25
     if not is_free_to_read(W):
@@ -51,7 +54,7 @@ def absorbed(xp, state, k, v, W, key_mask, parts):
 
 
 def read(xp, state, q, W):
-    """The sums of the queries: the features are things with logits g + c and values [S, z]."""
+    """The sums of the queries: what they see are the m features, with logits g + c, values [S, z]."""
     a = add_in_place(projected(xp, q, W), state.c[..., None, :])  # (..., n, m)
     return of_rows(xp, a, state.Sz).Sz
 
@@ -66,7 +69,10 @@ def followed(xp, state, q, k, v, W, key_mask, parts):
 
 
 def short_sums(xp, q, k, v, W, key_mask, square, size, short, causal):
-    """The sums of the first `short` rows, their features as they are; square: ‖k‖² of each key."""
+    """The sums of the first `short` rows (all, where not causal), their features as they are.
+
+    square: ‖k‖² of each key, (..., S). size: tokens in a step.
+    """
 
     def keys(part):
         keys, values, seen = keys_in(xp, k, v, key_mask, part, W.dtype)
@@ -89,7 +95,10 @@ def short_sums(xp, q, k, v, W, key_mask, square, size, short, causal):
 
 
 def later_sums(xp, q, k, v, W, key_mask, size, start):
-    """The causal sums of the rows from `start` on; last, of those that have no key of their own."""
+    """The causal sums of the rows from `start` on; last, of those that have no key of their own.
+
+    The keys before `start` are absorbed anew, now as a State.
+    """
     own = min(q.shape[-2], k.shape[-2])
     state = before_any_key(xp, k, v, W)
     state = absorbed(xp, state, k, v, W, key_mask, steps(k, size, stop=min(start, own)))
@@ -102,7 +111,10 @@ def later_sums(xp, q, k, v, W, key_mask, size, start):
 
 
 def _first(xp, x, n):
-    """x (..., N, d), zero in all rows but the first n, so that products keep shape and bits."""
+    """x (..., N, d), zero in all rows but the first n.
+
+    Cut off, the rest would change the shape of products, and with it the last bit of their sums.
+    """
     if n >= x.shape[-2]:
         return x
     return xp.where((xp.arange(x.shape[-2]) < n)[:, None], x, xp.zeros_like(x))

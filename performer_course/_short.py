@@ -2,7 +2,7 @@
 
 With w the largest ‖ω‖, no logit ωᵀq' or ωᵀk' is larger than w‖q'‖ or w‖k'‖ (Cauchy and Schwarz).
 Let R be the logarithm of the dtype's largest number, 88 in float32; the smallest normal one is
-about e^−R. Call a token short where w‖q'‖ and w‖k'‖ are at most 0.32 R, and ‖k'‖²/2 at most
+about e^−R. Call a query or key short where w‖q'‖ or w‖k'‖ is at most 0.32 R, and ‖k'‖²/2 at most
 0.16 R. Then each term e^{ωᵀq' + ωᵀk' − ‖k'‖²/2} of a weight lies between e^{−0.8 R} and e^{0.64 R}:
 
     above, e^{0.36 R} is left for the sum over S keys and m features and for |v|;
@@ -11,7 +11,7 @@ about e^−R. Call a token short where w‖q'‖ and w‖k'‖ are at most 0.32 
 So where |v| is 0 or between these, the features may be taken as they are, and attention with
 them is the linear attention of any other feature map: no maximum, no shift, the same numbers.
 
-What is not finite is not short. This room is for NumPy, where a value may be looked at.
+What is not finite is not short. All this is for NumPy, where a value may be looked at.
 """
 
 import math
@@ -25,10 +25,12 @@ LOGIT, NORM, ROOM, SMALL = 0.32, 0.16, 0.36, 0.2  # shares of R
 
 @np.errstate(all="ignore")  # a square that overflows is long, too
 def short_tokens(q, k, v, W, key_mask, *, causal):
-    """How many tokens precede the first long one: all or none, where not causal; and ‖k‖² of each.
+    """How many tokens need no maximum, and ‖k‖² of each key, (..., S).
 
+    Causal: those before the first long query or key. Else all L where all queries and keys are
+    short, and none otherwise.
     W: (..., m, d), with d^{−1/4} in it and in the dtype of the sums. Of arrays that are not
-    NumPy's no value is looked at: none, and None.
+    NumPy's no value is looked at: 0 and None.
     """
     if not is_free_to_read(q):
         return 0, None

@@ -1,12 +1,13 @@
 """Sums over what is seen, relative to the largest: the algebra of the stable form.
 
-Over any set of things with logits h and values v, two arrays say all that a softmax needs:
-c = max h, and Sz = [S, z] = Σ e^{h−c} [v, 1], whose last column z ≥ 1 is the denominator of
-the others. What the things are is told by who sees them:
+Three times in this package something is seen with logits h and values v:
 
-    keys seen by a query, h = qᵀk/√d: one row of exact attention           `of_rows`
-    keys seen by a direction ω, h = ln φ_ω(k): what a State keeps          `of_keys`
-    directions seen by a query, h = ωᵀq' + c, each with its own [S, z]     `of_rows`
+    keys by a query, h = qᵀk/√d: a row of exact attention                  `of_rows`
+    keys by a direction ω, h = ln φ_ω(k): what a State keeps               `of_keys`
+    directions by a query, h = ωᵀq' + c, each with its own [S, z]          `of_rows`
+
+Two arrays say all that a softmax needs: c = max h, and Sz = [S, z] = Σ e^{h−c} [v, 1], whose last
+column z ≥ 1 is the denominator of the others.
 """
 
 import math
@@ -40,17 +41,17 @@ class State(NamedTuple):
 
     @property
     def z(self) -> Float[Array, "... m"]:
-        """Σ e^{h−c} ≥ 1: how many keys of the largest weight would count as much."""
+        """Σ e^{h−c} ≥ 1, and 0 without any key."""
         return self.Sz[..., -1]
 
 
 def lowest(xp, dtype):
-    """The logarithm of nothing: its exponential is 0 beside any other. Finite, for ∞ − ∞ is NaN."""
+    """What stands for −∞ as a logit: its exponential is 0 beside any other's, and ∞ − ∞ is NaN."""
     return -float(xp.finfo(dtype).max) / 4
 
 
 def nothing(xp, shape, width, like, dtype):
-    """The sums of a set without things, each of `width` numbers, where `like` lives."""
+    """The sums over nothing, `width` numbers each, where `like` lives."""
     make = {"dtype": dtype, "device": array_api_compat.device(like)}
     return State(xp.full(shape, lowest(xp, dtype), **make), xp.zeros((*shape, width), **make))
 
@@ -95,7 +96,7 @@ def largest(xp, h):
 def with_one(xp, v, weight=None):
     """weight [v, 1], (..., n, e+1), for weights (..., n, 1), numbers or a mask; without, [v, 1].
 
-    Not on NumPy it lies turned, as `turned_product` needs it.
+    Elsewhere than on NumPy it lies transposed in memory, as `turned_product` needs it.
     """
     one = xp.ones_like(v[..., :1]) if weight is None else xp.astype(weight, v.dtype, copy=False)
     v = v if weight is None else v * one
@@ -137,8 +138,8 @@ def of_keys(xp, h, values, before=None):
 def turned_product(xp, weights, values):
     """weightsᵀ values: (..., n, m) and (..., n, e+1) → (..., m, e+1).
 
-    CuPy copies what it turns, so elsewhere the values are turned, the smaller of the two; as
-    `keys_in` gives them they lie turned already.
+    CuPy copies what it transposes, so elsewhere the values are transposed, the smaller of the
+    two; as `with_one` gives them, they lie so in memory already.
     """
     if values.shape[-2] == 1:  # one token needs no product of matrices
         return xp.matrix_transpose(weights) * values

@@ -4,10 +4,10 @@ q: (..., L, d), k: (..., S, d), v: (..., S, e) give (..., L, e); W: (m, d), or (
 directions for each head; leading axes broadcast.
 key_mask: (..., S), True where a key counts; what it hides may hold anything and adds exactly
 nothing. A row that sees no key gives zeros. causal: row i sees the keys j ≤ i, also where L ≠ S:
-the first rows and the first keys are aligned, so one new query against all keys of a cache is
-no causal attention. Sums run in float32 at least, and the result has the dtype of the inputs.
-All raise ValueError for shapes that do not fit, unlike libraries, and empty, integer or (on
-NumPy) non-finite input.
+the first rows and the first keys are aligned. So for one new query against all keys of a cache,
+leave causal False. Sums run in float32 at least, and the result has the dtype of the inputs.
+All raise ValueError for shapes that do not fit, arrays of different libraries, and empty, integer
+or (on NumPy) non-finite input; elsewhere what is not finite spreads, also to earlier rows.
 
 The values carry a column of ones, [v, 1], so that each sum brings its own denominator. Behind
 these functions: `_sums`, what is added relative to a maximum; `_positive`, the features; `_short`,
@@ -261,9 +261,12 @@ def follow(
     xp = array_api_compat.array_namespace(q)
     W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
     followed = positive.followed(xp, state, q, k, v, W, key_mask, steps(q))
-    states, sums = zip(*followed, strict=True)
+    sums = []
+    for after, Sz in followed:
+        state = after  # the last alone is kept
+        sums.append(Sz)
     rows = divided(xp, xp.concat(sums, axis=-2))
-    return states[-1], xp.astype(rows, xp.result_type(q, k, v), copy=False)
+    return state, xp.astype(rows, xp.result_type(q, k, v), copy=False)
 
 
 def favor_attention(
@@ -278,13 +281,14 @@ def favor_attention(
 ) -> Float[Array, "... L e"]:
     """D̂⁻¹ φ(q') (φ(k')ᵀ v), φ the positive features of W, q' = q d^{−1/4}: FAVOR+, at any norm.
 
-    Where tokens are short, on NumPy, φ is formed, a chunk at a time. Elsewhere its logarithms are
-    taken relative to a maximum for each feature, as in `absorb`, `read` and `follow`.
+    On NumPy, where norms are so small that no exponential leaves the dtype's range (`_short`), φ
+    is formed, a chunk at a time. Else its logarithms are taken relative to a maximum for each
+    feature, as in `absorb`, `read` and `follow`.
     causal: row i sees j ≤ i; a later key moves it by rounding only.
-    chunk: tokens in a step; by itself 512 on NumPy, all on JAX, 16384 elsewhere.
+    chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
     Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased
     (`theory.positive_mse`), their ratio is not. Cost: O((L + S) m (d + e)); memory, the result
-    and a few MiB. Source: Choromanski et al. (2021), Algorithm 1. Differs from the paper: no ε;
+    and the features of a chunk: a few MiB on NumPy. Source: Choromanski et al. (2021), Algorithm 1. Differs from the paper: no ε;
     no maximum over all keys, which would show later keys to earlier rows.
     """
     *arguments, W = check_attention(q, k, v, key_mask, W, finite=False)
@@ -292,12 +296,12 @@ def favor_attention(
     W = positive.scaled(xp, W, sum_dtype(xp, q, k, v))
     size = None if chunk is None else check_count(chunk, "chunk")
 
-    check_rest = functools.cache(functools.partial(check_values, q, k, v, key_mask))
+    check_once = functools.cache(functools.partial(check_values, q, k, v, key_mask))  # all heads
 
     def sums(q, k, v, key_mask, W):
-        short, square = short_tokens(q, k, v, W, key_mask, causal=causal)  # need no maximum
-        if short < max(L, S):
-            check_rest()
+        short, square = short_tokens(q, k, v, W, key_mask, causal=causal)
+        if short < max(L, S):  # some that need a maximum, or were not looked at
+            check_once()
         if short > 0:
             yield from positive.short_sums(xp, q, k, v, W, key_mask, square, size, short, causal)
         if short < L and causal:
