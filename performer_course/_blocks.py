@@ -77,7 +77,7 @@ def in_blocks(xp, x, size, n, fill=0.0):
 def each_head(sums, q, k, v, key_mask, W=None, *, entries):
     """S / z of all rows, (..., L, e): sums(q, k, v, key_mask, W) yields a few [S, z] at a time.
 
-    On NumPy, heads of many `entries` each go one by one, so that a step stays in cache, and long ones
+    On NumPy, heads of many `entries` each go one by one, so that a step stays in cache, long ones
     on several cores, and rows are written where they belong. Elsewhere, where a JAX array cannot
     be written into, they are joined.
     """

@@ -54,7 +54,7 @@ def absorbed(xp, state, k, v, W, key_mask, parts):
 
 
 def read(xp, state, q, W):
-    """The sums of the queries: what they see are the m features, with logits g + c, values [S, z]."""
+    """The sums of the queries, which see m features with logits g + c and values [S, z]."""
     a = add_in_place(projected(xp, q, W), state.c[..., None, :])  # (..., n, m)
     return of_rows(xp, a, state.Sz).Sz
 

@@ -6,7 +6,7 @@ about e^−R. Call a query or key short where w‖q'‖ or w‖k'‖ is at most 
 0.16 R. Then each term e^{ωᵀq' + ωᵀk' − ‖k'‖²/2} of a weight lies between e^{−0.8 R} and e^{0.64 R}:
 
     above, e^{0.36 R} is left for the sum over S keys and m features and for |v|;
-    below, e^{0.2 R} is left for a small |v| before digits are lost.
+    below, e^{0.2 R} is left for a small |v| before digits of |v| are lost.
 
 So where |v| is 0 or between these, the features may be taken as they are, and attention with
 them is the linear attention of any other feature map: no maximum, no shift, the same numbers.

@@ -288,8 +288,9 @@ def favor_attention(
     chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
     Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased
     (`theory.positive_mse`), their ratio is not. Cost: O((L + S) m (d + e)); memory, the result
-    and the features of a chunk: a few MiB on NumPy. Source: Choromanski et al. (2021), Algorithm 1. Differs from the paper: no ε;
-    no maximum over all keys, which would show later keys to earlier rows.
+    and the features of a chunk: a few MiB on NumPy. Source: Choromanski et al. (2021),
+    Algorithm 1. Differs from the paper: no ε; no maximum over all keys, which would show later
+    keys to earlier rows.
     """
     *arguments, W = check_attention(q, k, v, key_mask, W, finite=False)
     xp, L, S = array_api_compat.array_namespace(q), q.shape[-2], k.shape[-2]
