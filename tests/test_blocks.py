@@ -147,7 +147,8 @@ def test_a_chunk_is_cut_into_blocks_and_its_end_filled_up(n, size, missing):
 
 
 def by_threes(q, k, v, key_mask, W=None):
-    """A stand-in for attention, three rows at a time: each sees of its own head alone."""
+    """A stand-in for the sums of attention, three rows at a time: each sees of its own head alone,
+    and its denominator is 2."""
     seen = np.ones(k.shape[:-1], dtype=bool) if key_mask is None else key_mask
     total = (np.where(seen[..., None], v, 0)).sum(-2, keepdims=True) + k.sum((-1, -2))[
         ..., None, None
@@ -155,7 +156,12 @@ def by_threes(q, k, v, key_mask, W=None):
     if W is not None:
         total = total + W.sum((-1, -2))[..., None, None]
     for part in steps(q, 3):
-        yield q[..., part, :1] + total
+        yield of_two(np, q[..., part, :1] + total)
+
+
+def of_two(xp, rows):
+    """[S, z] with S = 2 rows and z = 2."""
+    return xp.concat([2 * rows, xp.full_like(rows[..., :1], 2.0)], axis=-1)
 
 
 def heads(L=8, S=7, lead=(2, 3)):
@@ -178,7 +184,7 @@ def test_each_head_gets_its_own_and_its_rows_go_where_they_belong(
     for head in np.ndindex(2, 3):
         of_head = [x if x is None else x[head] for x in (q, k, v, mask)]
         w = W if W is None or W.ndim == 2 else W[head]
-        one = np.concatenate(list(by_threes(*of_head, w)))
+        one = np.concatenate(list(by_threes(*of_head, w)))[:, :-1] / 2
         np.testing.assert_allclose(found[head], one, rtol=1e-13, atol=1e-13)
 
 
@@ -202,9 +208,10 @@ def test_long_heads_are_shared_by_the_cores_and_their_numbers_are_the_same(cores
     expected = each_head(by_threes, q, k, v, mask, entries=2**30)
     shared, side_by_side = [], _blocks.side_by_side
 
-    def noted(task, parts, x):
-        shared.extend(parts)
-        side_by_side(task, parts, x)
+    def noted(task, parts, x, cores):
+        if cores is None:  # as many as there are
+            shared.extend(parts)
+        side_by_side(task, parts, x, cores=cores)
 
     monkeypatch.setattr(_blocks, "side_by_side", noted)
     monkeypatch.setattr(_cores, "_cores", lambda: cores)
@@ -223,7 +230,7 @@ def test_an_error_in_a_head_comes_out(long, monkeypatch):
     monkeypatch.setattr(_blocks, "LONG", long)
 
     def rows(q, k, v, key_mask, W):
-        yield q[:3, :1] + v[:1]
+        yield of_two(np, q[:3, :1] + v[:1])
         raise ZeroDivisionError("in a head")
 
     with pytest.raises(ZeroDivisionError, match="in a head"):
@@ -239,6 +246,18 @@ def test_rows_have_the_dtype_of_what_came_in(dtypes, result):
     assert each_head(by_threes, *given, None, entries=1).dtype == result
 
 
+@pytest.mark.parametrize("on", [lambda x: x, on_device], ids=["here", "on a device"])
+def test_a_row_of_denominator_zero_gives_zeros(on):
+    library = np if on is not on_device else xp
+
+    def rows(q, k, v, key_mask, W):
+        zero = library.zeros_like(q[..., :, :1])
+        yield library.concat([zero + library.sum(v, axis=-2, keepdims=True) * 0, zero], axis=-1)
+
+    found = each_head(rows, *map(on, heads()[:3]), None, entries=1)
+    assert (np.asarray(getattr(found, "_array", found)) == 0).all()
+
+
 @pytest.mark.parametrize("size", [3, 8])
 def test_on_a_device_rows_are_joined(size):
     q, k, v, _ = heads()
@@ -246,7 +265,7 @@ def test_on_a_device_rows_are_joined(size):
     def rows(q, k, v, key_mask, W):
         total = xp.sum(v, axis=-2, keepdims=True)
         for part in steps(q, size):
-            yield q[..., part, :1] + total
+            yield of_two(xp, q[..., part, :1] + total)
 
     with poisoned(home=False):
         found = each_head(rows, *map(on_device, (q, k, v)), None, entries=2**30)
