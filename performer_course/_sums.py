@@ -97,15 +97,14 @@ def with_one(xp, v, weight=None):
 
     Not on NumPy it lies turned, as `turned_product` needs it.
     """
-    if weight is None:
-        weight = xp.ones_like(v[..., :1])
-    weight = xp.astype(weight, v.dtype, copy=False)
+    ones = weight is None
+    weight = xp.ones_like(v[..., :1]) if ones else xp.astype(weight, v.dtype, copy=False)
     if is_free_to_read(v):  # half the time of a concat
         out = xp.empty((*v.shape[:-1], v.shape[-1] + 1), dtype=v.dtype)
         xp.multiply(v, weight, out=out[..., :-1])
         out[..., -1:] = weight
         return out
-    turned = [xp.matrix_transpose(x) for x in (v * weight, weight)]
+    turned = [xp.matrix_transpose(x) for x in (v if ones else v * weight, weight)]
     return xp.matrix_transpose(xp.concat(turned, axis=-2))
 
 
