@@ -34,7 +34,7 @@ def test_an_uneven_length_launches_hardly_more_than_the_power_of_two_above_it(n,
     assert launches(favor_attention, n, causal=causal) <= 1.2 * above
 
 
-@pytest.mark.parametrize("n", UNEVEN)
-def test_a_short_sequence_takes_no_more_passes_for_its_length(n):
+@pytest.mark.parametrize("n", [128, 256, 512])
+def test_a_short_sequence_takes_no_more_passes_than_a_long_one(n):
     """The State of a block is no larger than the log-features of its tokens."""
-    assert books(favor_attention, n, m=M, causal=True).passes(n, M) <= 130
+    assert books(favor_attention, n, m=M, causal=True).passes(n, M) <= 120
