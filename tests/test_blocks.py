@@ -74,22 +74,19 @@ def test_sums_are_in_float32_at_least(dtypes, sums):
 
 @pytest.mark.parametrize("junk", [np.nan, np.inf, -np.inf, 1e300])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_what_a_mask_hides_is_zero_with_a_logit_below_any_other(junk, dtype):
+def test_what_a_mask_hides_is_zero_and_the_mask_goes_with_it(junk, dtype):
     k, v, mask = points(2, 9, 4), points(2, 9, 3, seed=1), points(2, 9, seed=2) > 0
     k[~mask], v[~mask] = junk, junk
     part = slice(2, 8)
     with np.errstate(over="ignore"):  # 1e300 as a float32
-        keys, values, hidden = keys_in(np, k, v, mask, part, np.dtype(dtype).type)
-    seen = mask[:, part]
-    assert {x.dtype for x in (keys, values, hidden)} == {np.dtype(dtype)}
+        keys, values, seen = keys_in(np, k, v, mask, part, np.dtype(dtype).type)
+    assert {x.dtype for x in (keys, values)} == {np.dtype(dtype)}
+    np.testing.assert_array_equal(seen, mask[:, part, None])
+    seen = seen[..., 0]
     np.testing.assert_array_equal(keys[seen], k[:, part][seen].astype(dtype))
-    np.testing.assert_array_equal(values[seen][:, :3], v[:, part][seen].astype(dtype))
-    assert (values[seen][:, 3] == 1).all()
+    np.testing.assert_array_equal(values[seen], v[:, part][seen].astype(dtype))
     assert (keys[~seen] == 0).all()
-    assert (values[~seen] == 0).all()  # of a hidden key not even the one counts
-    assert (hidden[seen] == 0).all()
-    assert np.isfinite(hidden).all()
-    assert (np.exp(hidden[~seen] + 1e30) == 0).all()
+    assert (values[~seen] == 0).all()
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -109,10 +106,21 @@ def test_keys_of_a_part_are_the_same_on_a_device(masked):
 def test_a_key_is_later_than_a_row_beyond_the_diagonal(L, S, diagonal):
     i, j = np.ogrid[:L, :S]
     expected = np.where(j > i + diagonal, -np.inf, 0)
-    np.testing.assert_array_equal(later(np, np.ones((2, L, S)), diagonal), expected)
+    queries, keys = np.ones((2, L, 3)), np.ones((2, S, 3))
+    here = later(np, queries, keys, diagonal)
     with poisoned(home=False):
-        there = later(xp, on_device(np.ones((L, S))), diagonal)
-    np.testing.assert_array_equal(there._array, expected)
+        there = later(xp, on_device(queries), on_device(keys), diagonal)
+    if here is None:  # no key comes after any row
+        assert there is None
+        assert (expected == 0).all()
+    else:
+        np.testing.assert_array_equal(here, expected)
+        np.testing.assert_array_equal(there._array, expected)
+
+
+@pytest.mark.parametrize(("diagonal", "free"), [(4, True), (3, False), (-9, False)])
+def test_no_wall_is_made_where_the_first_row_sees_the_last_key(diagonal, free):
+    assert (later(np, np.ones((2, 1)), np.ones((5, 1)), diagonal) is None) is free
 
 
 # Blocks of a chunk
@@ -139,7 +147,8 @@ def test_a_chunk_is_cut_into_blocks_and_its_end_filled_up(n, size, missing):
 
 
 def by_threes(q, k, v, key_mask, W=None):
-    """A stand-in for attention, three rows at a time: each sees of its own head alone."""
+    """A stand-in for the sums of attention, three rows at a time: each sees of its own head alone,
+    and its denominator is 2."""
     seen = np.ones(k.shape[:-1], dtype=bool) if key_mask is None else key_mask
     total = (np.where(seen[..., None], v, 0)).sum(-2, keepdims=True) + k.sum((-1, -2))[
         ..., None, None
@@ -147,7 +156,12 @@ def by_threes(q, k, v, key_mask, W=None):
     if W is not None:
         total = total + W.sum((-1, -2))[..., None, None]
     for part in steps(q, 3):
-        yield q[..., part, :1] + total
+        yield of_two(np, q[..., part, :1] + total)
+
+
+def of_two(xp, rows):
+    """[S, z] with S = 2 rows and z = 2."""
+    return xp.concat([2 * rows, xp.full_like(rows[..., :1], 2.0)], axis=-1)
 
 
 def heads(L=8, S=7, lead=(2, 3)):
@@ -170,7 +184,7 @@ def test_each_head_gets_its_own_and_its_rows_go_where_they_belong(
     for head in np.ndindex(2, 3):
         of_head = [x if x is None else x[head] for x in (q, k, v, mask)]
         w = W if W is None or W.ndim == 2 else W[head]
-        one = np.concatenate(list(by_threes(*of_head, w)))
+        one = np.concatenate(list(by_threes(*of_head, w)))[:, :-1] / 2
         np.testing.assert_allclose(found[head], one, rtol=1e-13, atol=1e-13)
 
 
@@ -194,9 +208,10 @@ def test_long_heads_are_shared_by_the_cores_and_their_numbers_are_the_same(cores
     expected = each_head(by_threes, q, k, v, mask, entries=2**30)
     shared, side_by_side = [], _blocks.side_by_side
 
-    def noted(task, parts, x):
-        shared.extend(parts)
-        side_by_side(task, parts, x)
+    def noted(task, parts, x, cores):
+        if cores is None:  # as many as there are
+            shared.extend(parts)
+        side_by_side(task, parts, x, cores=cores)
 
     monkeypatch.setattr(_blocks, "side_by_side", noted)
     monkeypatch.setattr(_cores, "_cores", lambda: cores)
@@ -215,7 +230,7 @@ def test_an_error_in_a_head_comes_out(long, monkeypatch):
     monkeypatch.setattr(_blocks, "LONG", long)
 
     def rows(q, k, v, key_mask, W):
-        yield q[:3, :1] + v[:1]
+        yield of_two(np, q[:3, :1] + v[:1])
         raise ZeroDivisionError("in a head")
 
     with pytest.raises(ZeroDivisionError, match="in a head"):
@@ -231,6 +246,18 @@ def test_rows_have_the_dtype_of_what_came_in(dtypes, result):
     assert each_head(by_threes, *given, None, entries=1).dtype == result
 
 
+@pytest.mark.parametrize("on", [lambda x: x, on_device], ids=["here", "on a device"])
+def test_a_row_of_denominator_zero_gives_zeros(on):
+    library = np if on is not on_device else xp
+
+    def rows(q, k, v, key_mask, W):
+        zero = library.zeros_like(q[..., :, :1])
+        yield library.concat([zero + library.sum(v, axis=-2, keepdims=True), zero], axis=-1)
+
+    found = each_head(rows, *map(on, heads()[:3]), None, entries=1)
+    assert (np.asarray(getattr(found, "_array", found)) == 0).all()
+
+
 @pytest.mark.parametrize("size", [3, 8])
 def test_on_a_device_rows_are_joined(size):
     q, k, v, _ = heads()
@@ -238,7 +265,7 @@ def test_on_a_device_rows_are_joined(size):
     def rows(q, k, v, key_mask, W):
         total = xp.sum(v, axis=-2, keepdims=True)
         for part in steps(q, size):
-            yield q[..., part, :1] + total
+            yield of_two(xp, q[..., part, :1] + total)
 
     with poisoned(home=False):
         found = each_head(rows, *map(on_device, (q, k, v)), None, entries=2**30)

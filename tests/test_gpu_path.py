@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from performer_course import _blocks, _causal, _rows, _short, _sums, features, near_far
+from performer_course import _blocks, _causal, _positive, _rows, _short, _sums, features, near_far
 from tools.setting import ROOT
 
 from .checkout import tracked
@@ -146,6 +146,7 @@ SMALL = {
     features: {"GPU_STEP": 40},
     near_far: {"GPU_ROWS": 40, "GPU_KEYS": 50},
 }
+FORCED = (_positive, _rows, _short, *SMALL)
 ASKED = {"is_free_to_read": False, "is_on_gpu": True}
 
 
@@ -153,7 +154,7 @@ ASKED = {"is_free_to_read": False, "is_on_gpu": True}
 def gpu():
     """Every array seems to be on a GPU: nothing is free to read, and steps are a GPU's, tiny."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (_rows, _short, *SMALL):
+        for module in FORCED:
             for question in ASKED.keys() & vars(module).keys():
                 patch.setattr(module, question, functools.partial(answered, question))
             for name, size in SMALL.get(module, {}).items():
@@ -171,7 +172,7 @@ def test_each_size_of_a_gpu_is_made_small():
     assert sizes == {(module, name) for module, names in SMALL.items() for name in names}
     rooms = [path.stem for path in (ROOT / "performer_course").glob("*.py")]
     asking = {name for name in rooms if re.search("is_(on_gpu|free_to_read)\\(", source(name))}
-    forced = {module.__name__.partition(".")[2] for module in (_rows, _short, *SMALL)}
+    forced = {module.__name__.partition(".")[2] for module in FORCED}
     # The door may look at values on NumPy, whichever path is taken then; so may tokens be checked.
     assert asking - forced == {"_door", "backend", "transformer"}
 

@@ -24,7 +24,8 @@ R = math.log(np.finfo(np.float32).max)
 
 
 def short(q, k, v, W, key_mask=None, *, causal=True):
-    return short_tokens(q, k, v, W * D**-0.25, key_mask, causal=causal)
+    """How many tokens are short."""
+    return short_tokens(q, k, v, W * D**-0.25, key_mask, causal=causal)[0]
 
 
 def scene(*lead, dtype=np.float32):
@@ -98,7 +99,7 @@ def test_a_term_lies_where_the_room_says():
 )
 def test_at_the_corners_of_what_is_short_no_digit_is_lost(sign, size):
     q, k, v, W = corner(sign, size, logit=0.999, norm=0.998)
-    assert short(q, k, v, W, causal=False) == 2
+    assert short(q, k, v, W, causal=False) == len(q)
     with np.errstate(over="raise", invalid="raise"):
         np.testing.assert_allclose(favor_attention(q, k, v, W), size, rtol=2e-6)
 
@@ -117,7 +118,11 @@ def test_beyond_them_digits_would_be_lost_without_a_maximum(sign, size, more, mo
     q, k, v, W = corner(sign, size, **more)
     assert short(q, k, v, W, causal=False) == 0
     np.testing.assert_allclose(favor_attention(q, k, v, W), size, rtol=1e-5)
-    monkeypatch.setattr(attention, "short_tokens", lambda *rest, **options: len(q))
+
+    def all_of_them(*given, **options):
+        return len(q), short_tokens(*given, **options)[1]
+
+    monkeypatch.setattr(attention, "short_tokens", all_of_them)
     with np.errstate(all="ignore"):
         forced = favor_attention(q, k, v, W)
     assert not np.allclose(forced, size, rtol=1e-3, atol=0)
@@ -248,4 +253,16 @@ def test_each_head_is_judged_by_its_own_directions(head):
 def test_elsewhere_no_value_is_looked_at():
     given = [array_api_strict.asarray(x, device=DEVICE) for x in scene()]
     with poisoned(home=False):
-        assert short(*given) == 0
+        assert short_tokens(*given, None, causal=True) == (0, None)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_square_of_each_key_comes_with_it_in_the_dtype_of_the_sums(dtype):
+    q, k, v, W = scene(2, dtype=dtype)
+    W, mask = W.astype(np.result_type(dtype, np.float32)), points(2, L, seed=4) > 0
+    k[~mask] = np.nan
+    for causal in (True, False):
+        square = short_tokens(q, k, v, W, mask, causal=causal)[1]
+        expected = np.where(mask, (k.astype(float) ** 2).sum(-1), 0)
+        assert square.dtype == W.dtype
+        np.testing.assert_allclose(square, expected, rtol=1e-6)

@@ -76,15 +76,15 @@ POSITIVE_COUNT = Mutant(
     "positive-count",
     "1/m for 1/√m in the positive features",
     module="features",
-    old="projected - (_half_square(xp, x) + math.log(W.shape[0]) / 2)",
-    new="projected - (_half_square(xp, x) + math.log(W.shape[0]))",
+    old="projected(xp, x, W) - (_half_square(xp, x) + math.log(W.shape[-2]) / 2)",
+    new="projected(xp, x, W) - (_half_square(xp, x) + math.log(W.shape[-2]))",
 )
 POSITIVE_NORM_SIGN = Mutant(
     "positive-norm-sign",
     "e^{+‖x‖²/2}",
     module="features",
-    old="projected - (_half_square(xp, x) + math.log(W.shape[0]) / 2)",
-    new="projected + _half_square(xp, x) - math.log(W.shape[0]) / 2",
+    old="projected(xp, x, W) - (_half_square(xp, x) + math.log(W.shape[-2]) / 2)",
+    new="projected(xp, x, W) + _half_square(xp, x) - math.log(W.shape[-2]) / 2",
 )
 EPS_IN_FEATURES = Mutant(
     "eps-in-features",
@@ -111,30 +111,30 @@ ELU_WITHOUT_ONE = Mutant(
 UNSCALED = Mutant(
     "unscaled",
     "no d^{−1/4}: softmax(q kᵀ)",
-    module="attention",
-    old=" * d**-0.25  # in",
-    new="  # in",
+    module="_positive",
+    old="dtype, copy=False) * W.shape[-1] ** -0.25",
+    new="dtype, copy=False)",
 )
 SCALED_TWICE = Mutant(
     "scaled-twice",
     "d^{−1/2} on q and on k",
-    module="attention",
-    old=" * d**-0.25  # in",
-    new=" * d**-0.5  # in",
+    module="_positive",
+    old="dtype, copy=False) * W.shape[-1] ** -0.25",
+    new="dtype, copy=False) * W.shape[-1] ** -0.5",
 )
 OTHER_DIRECTIONS = Mutant(
     "other-directions",
     "queries and keys use different ω",
-    module="attention",
-    old="g = _projected(xp, q[..., rows, :], W)",
-    new="g = _projected(xp, q[..., rows, :], W[::-1, ...])",
+    module="_positive",
+    old="projected(xp, _first(xp, q[..., part, :], n), W)",
+    new="projected(xp, _first(xp, q[..., part, :], n), W[::-1, ...])",
 )
 STATE_COUNTS_ONCE = Mutant(
     "state-counts-once",
     "each feature counts once, however many keys it saw",
-    module="attention",
-    old="_shifted(g, state.c[..., None, :]), state.S, state.z)",
-    new="_shifted(g, state.c[..., None, :]), state.S)",
+    module="_positive",
+    old="rows = rows @ Sz",
+    new="rows = rows @ xp.concat([Sz[..., :-1], xp.ones_like(Sz[..., -1:])], axis=-1)",
 )
 VARIANCE_OF_DIFFERENCE = Mutant(
     "variance-of-difference",

@@ -7,6 +7,7 @@ import itertools
 import math
 
 import numpy as np
+from scipy.special import logsumexp
 
 from tests.claims.harness import Mutant, Part
 from tests.claims.shared import (
@@ -26,7 +27,15 @@ from tests.claims.shared import (
     problem,
     vectors,
 )
-from tests.textbook import favor_by_rows, favor_logits, linear_by_rows, softmax_by_rows
+from tests.textbook import (
+    by_rows,
+    favor_by_rows,
+    favor_logits,
+    linear_by_rows,
+    softmax_by_rows,
+)
+
+KEYS = "    weights = exp_in_place(xp, h, c[..., None, :])  # (..., n, m)\n"  # of a State
 
 PART = Part("Attention")
 claim = PART.claim
@@ -60,8 +69,8 @@ def taylor_weights_of_degree_two_are_positive(p):
         "exact-unscaled",
         "no d^{−1/2}",
         module="attention",
-        old="copy=False) * q.shape[-1] ** -0.5",
-        new="copy=False)",
+        old="copy=False) / math.sqrt(d), None",
+        new="copy=False), None",
     )
 )
 def blocked_attention_is_the_textbook(p):
@@ -79,37 +88,54 @@ def blocked_attention_is_the_textbook(p):
     Mutant(
         "norm-unscaled",
         "‖k‖²/2 for ‖k'‖²/2",
-        module="attention",
-        old="(0.5 * k.shape[-1] ** -0.5)",
-        new="0.5",
+        module="_positive",
+        old="return square * (-0.5 * k.shape[-1] ** -0.5)",
+        new="return square * -0.5",
     ),
     Mutant(
         "norm-forgotten",
         "exp(ωᵀk) without the norm",
-        module="attention",
-        old="(0.5 * k.shape[-1] ** -0.5)",
-        new="0.0",
+        module="_positive",
+        old="return square * (-0.5 * k.shape[-1] ** -0.5)",
+        new="return square * 0.0",
     ),
     OTHER_DIRECTIONS,
     Mutant(
         "other-directions-causal",
-        "queries and keys use different ω, where causal",
-        module="attention",
-        old="g = _projected(xp, q[..., start:stop, :], W)",
-        new="g = _projected(xp, q[..., start:stop, :], W[::-1, ...])",
+        "queries and keys use different ω, where causal, by logarithms",
+        module="_positive",
+        old="g, h = projected(xp, q[..., part, :], W), _log",
+        new="g, h = projected(xp, q[..., part, :], W[::-1, ...]), _log",
+    ),
+    Mutant(
+        "other-directions-read",
+        "queries and keys use different ω, by logarithms",
+        module="_positive",
+        old="add_in_place(projected(xp, q, W), state",
+        new="add_in_place(projected(xp, q, W[::-1, ...]), state",
+    ),
+    Mutant(
+        "read-counts-once",
+        "each feature counts once, however many keys it saw, by logarithms",
+        module="_positive",
+        old="return of_rows(xp, a, state.Sz).Sz",
+        new="S, one = state.S, xp.ones_like(a[..., :1, :])\n"
+        "    return of_rows(xp, a, xp.concat([S, xp.matrix_transpose(one)], axis=-1)).Sz",
     ),
     STATE_COUNTS_ONCE,
     "sees-the-next",
     "state-maximum-unread",
+    "short-norm-forgotten",
 )
 def favor_is_its_definition(p):
-    """Σ_j φ(q')ᵀφ(k'_j) v_j / Σ_j φ(q')ᵀφ(k'_j), all-to-all and causal, longer than a chunk"""
+    """Σ_j φ(q')ᵀφ(k'_j) v_j / Σ_j φ(q')ᵀφ(k'_j), all-to-all and causal, longer than a chunk, short
+    tokens and long ones"""
     rng = np.random.default_rng(47)
-    q, k, v = problem(rng, 600, 8)
     W = p.projections.orthogonal(rng, 24, 8)
-    for causal in (False, True):
+    for scale, causal in itertools.product((1.0, 20.0), (False, True)):
+        q, k, v = problem(rng, 600, 8, scale)
         expected = favor_by_rows(q, k, v, W, causal=causal)
-        assert np.allclose(favor(p, q, k, v, W, causal=causal), expected, rtol=1e-9, atol=1e-12)
+        assert np.allclose(favor(p, q, k, v, W, causal=causal), expected, rtol=1e-9, atol=1e-11)
 
 
 @claim("unscaled", "norm-forgotten")
@@ -161,10 +187,10 @@ def what_to_expect_is_the_variance_of_a_weight(p):
 @claim(
     Mutant(
         "linear-forgets",
-        "the last chunk alone, where causal",
-        module="attention",
-        old="z, total = z + new[0], total + new[1]",
-        new="z, total = new",
+        "the last block alone, where causal",
+        module="_causal",
+        old="        Sz = add_in_place(Sz, sums[..., t, :, :])\n",
+        new="        Sz = sums[..., t, :, :]\n",
     ),
     ELU_WITHOUT_ONE,
 )
@@ -196,10 +222,10 @@ def linear_attention_has_the_rank_of_its_features(p):
 @claim(
     Mutant(
         "linear-sees-all",
-        "no mask inside a chunk",
-        module="attention",
-        old="weights = xp.tril(rows @ xp.matrix_transpose(keys))",
-        new="weights = rows @ xp.matrix_transpose(keys)",
+        "no mask inside a block",
+        module="_causal",
+        old="out = xp.tril(rows @ keys) @ values",
+        new="out = (rows @ keys) @ values",
     )
 )
 def blocks_off_the_diagonal_have_the_rank_of_the_state(p):
@@ -223,17 +249,24 @@ def blocks_off_the_diagonal_have_the_rank_of_the_state(p):
     EPS_IN_FEATURES,
     Mutant(
         "eps-in-weights",
-        "ε added to each weight",
-        module="attention",
-        old="weights = xp.exp(_shifted(logits, -_finite(xp, c)[..., None]))",
-        new="weights = 1e-4 + xp.exp(_shifted(logits, -_finite(xp, c)[..., None]))",
+        "ε added to each weight, by logarithms",
+        module="_sums",
+        old="exp_in_place(xp, h, c[..., None]) @ values",
+        new="(1e-4 + exp_in_place(xp, h, c[..., None])) @ values",
+    ),
+    Mutant(
+        "eps-in-short-weights",
+        "ε added to each feature of a query, where tokens are short",
+        module="_positive",
+        old="rows = exp_in_place(xp, projected(xp, _first(xp, q[..., part, :], n), W))",
+        new="rows = 1e-4 + exp_in_place(xp, projected(xp, _first(xp, q[..., part, :], n), W))",
     ),
     Mutant(
         "eps-in-denominator",
         "ε added to the denominator",
-        module="attention",
-        old="    none = z == 0\n",
-        new="    z = z + 1e-3\n    none = z == 0\n",
+        module="_sums",
+        old="z = xp.where(z == 0, math.inf, z)",
+        new="z = xp.where(z == 0, math.inf, z) + 1e-3",
     ),
 )
 def features_need_no_eps(p):
@@ -242,56 +275,56 @@ def features_need_no_eps(p):
     rng = np.random.default_rng(53)
     d = 4
     W = p.projections.iid(rng, 64, d)
-    q = vectors(rng, d, 12.0)
-    k = -q + 0.5 * rng.normal(size=(50, d))
-    phi_q, phi_k = (p.features.positive(x / math.sqrt(2), W) for x in (q, k))
-    weights = (phi_q @ phi_k.T)[0]
-    expected = favor_logits(q, k, W)[0] - math.log(64)
-    assert expected.max() < math.log(1e-10)
-    assert np.allclose(np.log(weights), expected, rtol=1e-10)
-    v = rng.normal(size=(50, 3))
-    for causal in (False, True):
-        Q = np.repeat(q, 50, axis=0)
-        target = favor_by_rows(Q, k, v, W, causal=causal)
-        assert np.allclose(favor(p, Q, k, v, W, causal=causal), target, rtol=1e-9, atol=1e-12)
-    assert np.abs(target[-1] - v.mean(0)).max() > 0.1
+    for norm in (12.0, 30.0):  # short and long, in float64
+        q = vectors(rng, d, norm)
+        k = -q + 0.5 * rng.normal(size=(50, d))
+        phi_q, phi_k = (p.features.positive(x / math.sqrt(2), W) for x in (q, k))
+        expected = favor_logits(q, k, W)[0] - math.log(64)
+        assert expected.max() < math.log(1e-10)
+        assert np.allclose(np.log((phi_q @ phi_k.T)[0]), expected, rtol=1e-10)
+        v = rng.normal(size=(50, 3))
+        for causal in (False, True):
+            Q = np.repeat(q, 50, axis=0)
+            target = favor_by_rows(Q, k, v, W, causal=causal)
+            assert np.allclose(favor(p, Q, k, v, W, causal=causal), target, rtol=1e-9, atol=1e-12)
+        assert np.abs(target[-1] - v.mean(0)).max() > 0.1
 
 
 @claim(
     Mutant(
         "future-maximum",
         "a key-side maximum over the whole chunk",
-        module="attention",
-        old="c = xp.maximum(top, h[..., 0, :])",
-        new="c = new",
+        module="_causal",
+        old="seen = xp.maximum(state.c, h[..., 0, :])",
+        new="seen = top",
     ),
     Mutant(
         "never-split",
-        "no chunk is ever split",
-        module="attention",
+        "no chunk goes by levels",
+        module="_causal",
         old="RISE = 40.0",
         new="RISE = 1e9",
     ),
     Mutant(
         "sees-the-next",
         "row i sees key i + 1",
-        module="attention",
-        old="return xp.tril(xp.ones((C, C), dtype=W.dtype, device=array_api_compat.device(W)))",
-        new="return xp.tril(xp.ones((C, C), dtype=W.dtype), k=1)",
+        module="_causal",
+        old="xp.tril(rows @ keys)",
+        new="xp.tril(rows @ keys, k=1)",
     ),
     Mutant(
         "misses-itself",
         "row i does not see key i",
-        module="attention",
-        old="return xp.tril(xp.ones((C, C), dtype=W.dtype, device=array_api_compat.device(W)))",
-        new="return xp.tril(xp.ones((C, C), dtype=W.dtype), k=-1)",
+        module="_causal",
+        old="xp.tril(rows @ keys)",
+        new="xp.tril(rows @ keys, k=-1)",
     ),
     Mutant(
         "exact-sees-the-next",
         "row i sees key i + 1",
-        module="attention",
-        old="k=diagonal + 1)",
-        new="k=diagonal + 2)",
+        module="_blocks",
+        old="xp.triu(wall, k=diagonal + 1)",
+        new="xp.triu(wall, k=diagonal + 2)",
     ),
 )
 def no_row_sees_a_later_key(p):
@@ -324,19 +357,30 @@ def no_row_sees_a_later_key(p):
     Mutant(
         "padding-counts",
         "v masked, φ(k) not: padded keys stay in the denominator",
-        module="attention",
-        old=(
-            "    none = xp.zeros_like(k[..., :1])\n"
-            "    return k, v, xp.where(seen, none, none - math.inf)\n"
-        ),
-        new="    return k, v, None\n",
+        module="_blocks",
+        old="for x in (k, v)), seen",
+        new="for x in (k, v)), None",
+    ),
+    Mutant(
+        "short-padding-counts",
+        "v masked, φ(k) not, where tokens are short",
+        module="_positive",
+        old="weights = weights if seen is None else weights * seen",
+        new="weights = weights * 1.0",
+    ),
+    Mutant(
+        "padding-maximum",
+        "hidden keys have their say in the maximum",
+        module="_sums",
+        old="return xp.where(seen, zero, lowest(xp, dtype))[..., 0]",
+        new="return zero[..., 0]",
     ),
     Mutant(
         "padding-leaks",
         "what a mask hides is multiplied by 0",
-        module="attention",
-        old="v = xp.where(seen, v, xp.zeros_like(v))",
-        new="v = v * xp.astype(seen, v.dtype)",
+        module="_blocks",
+        old="(xp.where(seen, x, xp.zeros_like(x)) for x",
+        new="(x * xp.astype(seen, x.dtype) for x",
     ),
 )
 def padding_is_invisible(p):
@@ -372,15 +416,10 @@ def padding_is_invisible(p):
 @claim(
     Mutant(
         "prefix-by-difference",
-        "what is before a chunk as the sum with it, less the chunk",
-        module="attention",
-        old="above, below = (0, 0) if causal and not start else (rows @ total, _dot(rows, z))\n",
-        new=(
-            "if causal and start < S:\n"
-            "                *_, ones, values = summed(k, v, key_mask, start, min(stop, S))\n"
-            "                z, total = z + ones - ones, total + values - values\n"
-            "            above, below = rows @ total, _dot(rows, z)\n"
-        ),
+        "what is before a block as the sum with it, less the block",
+        module="_causal",
+        old="rows[..., t, :, :] @ Sz)",
+        new="rows[..., t, :, :] @ (Sz + sums[..., t, :, :] - sums[..., t, :, :]))",
     )
 )
 def a_long_sequence_loses_no_digits(p):
@@ -399,51 +438,53 @@ def a_long_sequence_loses_no_digits(p):
     Mutant(
         "state-lost",
         "the state of the last piece alone",
-        module="attention",
-        old="z, S = z + xp.sum(k, axis=-2), S + k_t @ values",
-        new="z, S = xp.sum(k, axis=-2), k_t @ values",
+        module="_sums",
+        old=KEYS,
+        new="    before = None\n" + KEYS,
     ),
     Mutant(
         "denominator-lost",
         "denominators lost between chunks",
-        module="attention",
-        old="z, S = z + xp.sum(k, axis=-2), S + k_t @ values",
-        new="z, S = xp.sum(k, axis=-2), S + k_t @ values",
+        module="_sums",
+        old=KEYS,
+        new="    first = xp.arange(values.shape[-1]) < values.shape[-1] - 1\n"
+        "    before = before and State(before.c, before.Sz * first)\n" + KEYS,
     ),
     Mutant(
         "merge-unscaled",
         "sums merged without their maxima",
-        module="attention",
-        old="kept = xp.exp(other.c - _finite(xp, state.c))",
-        new="kept = xp.ones_like(other.c)",
+        module="_sums",
+        old="return State(c, xp.exp(state.c - c)[..., None] * state.Sz)",
+        new="return State(c, state.Sz)",
     ),
     Mutant(
         "merge-denominator",
         "z not rescaled",
-        module="attention",
-        old="kept * other.z",
-        new="other.z",
+        module="_sums",
+        old="return State(c, xp.exp(state.c - c)[..., None] * state.Sz)",
+        new="S = xp.exp(state.c - c)[..., None] * state.S\n"
+        "    return State(c, xp.concat([S, state.Sz[..., -1:]], axis=-1))",
     ),
     Mutant(
         "merge-first-maximum",
         "the maximum of one side",
-        module="attention",
-        old="    c = xp.maximum(a.c, b.c)\n",
-        new="    c = a.c\n",
+        module="_sums",
+        old="c = xp.maximum(a.c, b.c)\n",
+        new="c = a.c\n",
     ),
     Mutant(
         "state-maximum-unread",
         "a query weighs features without their maxima",
-        module="attention",
-        old="_shifted(g, state.c[..., None, :]), state.S, state.z)",
-        new="g, state.S, state.z)",
+        module="_positive",
+        old="a = add_in_place(projected(xp, q, W), state.c[..., None, :])",
+        new="a = projected(xp, q, W)",
     ),
     Mutant(
         "state-not-rescaled",
         "the state keeps the scale of an older maximum",
-        module="attention",
-        old="state = _plus(xp, State(c, 0 * state.z, 0 * state.S), state)",
-        new="state = State(c, state.z, state.S)",
+        module="_sums",
+        old=KEYS,
+        new="    before = before and State(c, before.Sz)\n" + KEYS,
     ),
 )
 def a_sequence_may_be_cut_anywhere(p):
@@ -475,6 +516,162 @@ def a_sequence_may_be_cut_anywhere(p):
         for chunk in (1, 7, 32):
             found = favor(p, q, k, v, W, causal=True, chunk=chunk)
             assert np.allclose(found, causal, rtol=1e-8, atol=1e-10)
+
+
+@claim(
+    Mutant(
+        "short-is-wide",
+        "the bound on short tokens 10 times as wide",
+        module="_short",
+        old="LOGIT, NORM, ROOM, SMALL = 0.32, 0.16, 0.36, 0.2",
+        new="LOGIT, NORM, ROOM, SMALL = 3.2, 1.6, 0.36, 0.2",
+    ),
+    Mutant(
+        "short-norm-forgotten",
+        "exp(ωᵀk) without the norm, where tokens are short",
+        module="_positive",
+        old="weights = xp.exp(_minus_half(k, square[..., part, None]))",
+        new="weights = xp.ones_like(square[..., part, None])",
+    ),
+    Mutant(
+        "first-long-is-short",
+        "the first long token counts as short",
+        module="_short",
+        old="return int(flags.reshape(-1, flags.shape[-1]).all(0).argmin())",
+        new="return int(flags.reshape(-1, flags.shape[-1]).all(0).argmin()) + 1",
+    ),
+    Mutant(
+        "long-query-overlooked",
+        "keys alone are asked whether they are short",
+        module="_short",
+        old="if short.all() and short_q.all()",
+        new="if short.all()",
+    ),
+    Mutant(
+        "long-value-overlooked",
+        "values of any size are short",
+        module="_short",
+        old="& (size <= math.exp(2 * ROOM * R) / (S * m) ** 2)",
+        new="& (size >= 0)",
+    ),
+)
+def where_tokens_are_short_no_maximum_is_needed(p):
+    """one query, key or value just within its bound, just beyond, or far beyond, first or in the
+    middle: the rows of float32 and float64, causal and not, are those of the definition"""
+    rng, L, d, m = np.random.default_rng(60), 24, 16, 8
+    s = p._short
+    for dtype, precision in ((np.float32, 1e-5), (np.float64, 1e-9)):
+        R = math.log(np.finfo(dtype).max)
+        bounds = (  # of q, k, k, v: with directions of a length, the bound on the token's
+            (0, 1.0, 2 * s.LOGIT * R),
+            (1, 1.0, 2 * math.sqrt(2 * s.NORM * R)),
+            (1, 2 * math.sqrt(R), s.LOGIT * math.sqrt(R)),
+            (2, 2 * math.sqrt(R), math.exp(s.ROOM * R) / (L * m)),
+        )
+        for (which, w, bound), at in itertools.product(bounds, (0, 11)):
+            W, inputs = vectors(rng, d, *[w] * m), [0.2 / w * x for x in problem(rng, L, d)]
+            if which == 2:  # the largest weights that short tokens can have
+                inputs[0][:] = inputs[1][at] = 0.99 * s.LOGIT * math.sqrt(R) * W[0] / w
+            far = math.exp(0.4 * R) if which == 2 else 5.0
+            along = inputs[2][at] if which == 2 else W[0]
+            unit = along / np.linalg.norm(along)
+            for share in (0.999, 1.001, far):
+                inputs[which][at] = share * bound * unit
+                q, k, v, ω = (x.astype(dtype) for x in (*inputs, W))
+                for causal in (False, True):
+                    expected = favor_by_rows(q, k, v, ω, causal=causal)
+                    with np.errstate(all="ignore"):
+                        found = favor(p, q, k, v, ω, causal=causal)
+                    error = np.abs(found - expected).max(1)
+                    assert (error < precision * np.abs(expected).max(1)).all(), (which, at, share)
+
+
+@claim(
+    Mutant(
+        "one-long-token-for-all",
+        "one long token, and earlier rows go by logarithms, too",
+        module="_short",
+        old="    if not causal:\n",
+        new="    if not causal or not (short[..., :L].all() and short_q.all()):\n",
+    ),
+    "sees-the-next",
+)
+def a_later_key_changes_no_bit_of_an_earlier_row(p):
+    """causal, float32: later tokens, short ones and the first long one alike, leave each bit of
+    the rows before them"""
+    rng = np.random.default_rng(61)
+    q, k, v = (x.astype(np.float32) for x in problem(rng, 700, 16))
+    W = p.projections.orthogonal(rng, 32, 16).astype(np.float32)
+    before = favor(p, q, k, v, W, causal=True)
+    for cut, size in itertools.product((1, 31, 130, 512, 699), (1.0, 1e2, 1e4)):
+        late = [x.copy() for x in (q, k, v)]
+        for x in late[:2]:
+            x[cut:] = size * rng.normal(size=x[cut:].shape)
+        late[2][cut:] = rng.normal(size=late[2][cut:].shape)
+        after = favor(p, *late, W, causal=True)
+        assert (after[:cut] == before[:cut]).all(), (cut, size)
+
+
+@claim(
+    Mutant(
+        "level-skipped",
+        "the last level is left out",
+        module="_causal",
+        old="while w < B:",
+        new="while 2 * w < B:",
+    ),
+    Mutant(
+        "own-key-twice",
+        "a row counts its own key twice",
+        module="_causal",
+        old="xp.sum(xp.exp(own - c[..., None]), axis=-1)[..., None] * values",
+        new="2 * xp.sum(xp.exp(own - c[..., None]), axis=-1)[..., None] * values",
+    ),
+    Mutant(
+        "sees-its-block",
+        "what is before a block, with the block",
+        module="_causal",
+        old="State(c[..., :-1, :], Sz[..., :-1, :, :])",
+        new="State(c[..., 1:, :], Sz[..., 1:, :, :])",
+    ),
+    Mutant(
+        "misses-a-block",
+        "what is before a block, without the last one",
+        module="_causal",
+        old="wall = _blocks.later(xp, c, c, 0)",
+        new="wall = _blocks.later(xp, c, c, -1)",
+    ),
+    Mutant(
+        "pads-count",
+        "what fills up the last block has its say in the maximum",
+        module="_causal",
+        old="h = _blocks.in_blocks(xp, h, size, C, fill=lowest(xp, h.dtype))",
+        new="h = _blocks.in_blocks(xp, h, size, C)",
+    ),
+    Mutant(
+        "level-maximum",
+        "by levels, the later half of the tokens has its say in the maximum",
+        module="_causal",
+        old="*pairs, tops[:, 0, :])",
+        new="*pairs, xp.maximum(tops[:, 0, :], tops[:, 1, :]))",
+    ),
+)
+def by_levels_each_earlier_key_is_counted_exactly_once(p):
+    """equal features and a value of its own for each key: row i counts each key j ≤ i once and no
+    other; and at features of any size the rows and the State are those of the definition"""
+    rng, m, by_levels = np.random.default_rng(62), 4, p._causal.by_levels
+    for C in (1, 2, 3, 63, 64, 65, 127, 128, 129, 320, 600):
+        g, once = np.zeros((C, m)), np.concatenate([np.eye(C), np.ones((C, 1))], axis=1)
+        empty = p._sums.nothing(np, (m,), C + 1, g, g.dtype)
+        state, Sz = by_levels(np, empty, g.copy(), g.copy(), once)
+        assert np.array_equal(Sz[:, :-1], m * np.tril(np.ones((C, C)))), C
+        assert np.array_equal(state.z, np.full(m, C))
+        g, h = (2000 * rng.normal(size=(C, 1)) + rng.normal(size=(C, m)) - 1e5 for _ in "gh")
+        state, Sz = by_levels(np, empty, g.copy(), h.copy(), once)
+        logits = np.stack([logsumexp(row + h, axis=1) for row in g])
+        expected = by_rows(logits, np.eye(C), causal=True)
+        assert np.allclose(Sz[:, :-1] / Sz[:, -1:], expected, rtol=1e-9, atol=1e-12), C
+        assert np.allclose(state.z, np.exp(h - h.max(0)).sum(0))
 
 
 test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()

@@ -10,7 +10,7 @@ from tests.claims.harness import Mutant, Part
 from tests.claims.shared import problem
 from tests.textbook import softmax_by_rows, softmax_logits
 
-WALL = "logits = logits + walls(stop - start, high - low, start - part[0])"
+WALL = "wall = wall_of(queries.shape[-2], keys.shape[-2], part.start - seen.start)"
 
 PART = Part("Near and far field")
 claim = PART.claim
@@ -31,7 +31,9 @@ def matrix_of(attend, L):
 
 
 @claim(
-    Mutant("no-band", "every key of the block is seen", module="near_far", old=WALL, new="pass"),
+    Mutant(
+        "no-band", "every key of the block is seen", module="near_far", old=WALL, new="wall = None"
+    ),
     Mutant(
         "band-one-wide",
         "j ≥ i − band − 1",
@@ -43,7 +45,7 @@ def matrix_of(attend, L):
         "unscaled",
         "no d^{−1/2}",
         module="near_far",
-        old="copy=False) * q.shape[-1] ** -0.5",
+        old="copy=False) / math.sqrt(d)",
         new="copy=False)",
     ),
     "ends-shifted",
@@ -63,9 +65,9 @@ def the_near_field_is_the_softmax_over_its_band(p):
         "band-of-zeros",
         "logits outside the band are 0, not −∞, and keep weight e^0",
         module="near_far",
-        old=WALL,
+        old="logits = logits_of(xp, queries, keys, wall, mask)",
         new=(
-            "wall = walls(stop - start, high - low, start - part[0])\n"
+            "logits = logits_of(xp, queries, keys, None, mask)\n"
             "                logits = xp.where(wall < 0, xp.zeros_like(logits), logits)"
         ),
     )
@@ -92,7 +94,7 @@ def zeros_outside_the_band_leak(p):
         "ends-shifted",
         "the band of the first rows is counted from the first key",
         module="near_far",
-        old="start - part[0])",
+        old="part.start - seen.start)",
         new="band)",
     ),
     Mutant(
@@ -106,8 +108,8 @@ def zeros_outside_the_band_leak(p):
         "band-to-the-left",
         "the keys before a row alone",
         module="near_far",
-        old="diagonal + ahead)",
-        new="diagonal)",
+        old="k=diagonal + ahead + 1)",
+        new="k=diagonal + 1)",
     ),
 )
 def the_ends_of_the_sequence_see_what_there_is(p):
@@ -185,7 +187,7 @@ def the_band_is_never_cut_out_of_a_full_matrix(p):
         "half-precision-sums",
         "logits and sums in the dtype of the inputs",
         module="near_far",
-        old="dtype, ahead = attention._sum_dtype(xp, q, k, v),",
+        old="dtype, ahead = sum_dtype(xp, q, k, v),",
         new="dtype, ahead = q.dtype,",
     )
 )
@@ -228,8 +230,8 @@ def each_field_is_a_weighted_mean_of_the_values(p):
         "one-map",
         "the first map alone",
         module="near_far",
-        old="key_mask=key_mask) for f in maps\n    ]",
-        new="key_mask=key_mask) for f in maps[:1]\n    ] * len(maps)",
+        old="key_mask=key_mask) for f in maps]",
+        new="key_mask=key_mask) for f in maps[:1]] * len(maps)",
     )
 )
 def weights_are_shares(p):

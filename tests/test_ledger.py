@@ -1,0 +1,40 @@
+"""What `favor_attention` launches and moves on a GPU: few kernels, whatever the number of tokens.
+
+m = 256 and d = e = 64, float32; a pass is an array of one feature for each token and direction,
+read or written once.
+"""
+
+import pytest
+
+from performer_course.attention import favor_attention
+
+from .books import books, launches
+
+L, M = 2**14, 256
+UNEVEN = (1023, 1025, 4095, 5000)
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+@pytest.mark.parametrize(
+    ("causal", "kernels", "passes"), [(False, 24, 22), (True, 330, 130)], ids=["all", "causal"]
+)
+def test_a_long_sequence_takes_few_kernels_and_passes_and_no_look_at_a_value(
+    heads, causal, kernels, passes
+):
+    ledger = books(favor_attention, L, m=M, heads=heads, causal=causal)
+    assert ledger.reads == []
+    assert len(ledger.kernels) <= kernels
+    assert ledger.passes(heads, L, M) <= passes
+
+
+@pytest.mark.parametrize("n", UNEVEN)
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+def test_an_uneven_length_launches_hardly_more_than_the_power_of_two_above_it(n, causal):
+    above = launches(favor_attention, 2 ** n.bit_length(), causal=causal)
+    assert launches(favor_attention, n, causal=causal) <= 1.2 * above
+
+
+@pytest.mark.parametrize("n", [128, 256, 512])
+def test_a_short_sequence_takes_no_more_passes_than_a_long_one(n):
+    """The State of a block is no larger than the log-features of its tokens."""
+    assert books(favor_attention, n, m=M, causal=True).passes(n, M) <= 120
