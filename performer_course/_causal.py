@@ -13,6 +13,8 @@ for the rows of the later half. A row sees each earlier key in exactly one of th
 set is summed relative to its own maximum, and sums are merged as States are.
 """
 
+import math
+
 from . import _blocks
 from ._sums import (
     State,
@@ -83,12 +85,13 @@ def chunk(xp, state, g, h, values):
 
     g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m) and used up. Where values may be looked at and
     no h is more than RISE above `seen`, what every row of the chunk has seen, all is relative to
-    that.
+    that; unless a value is so large that e^RISE of it, summed, might leave the dtype's range.
     """
     if is_free_to_read(h):
         top = xp.maximum(state.c, largest(xp, h))  # (..., m)
         seen = xp.maximum(state.c, h[..., 0, :])  # reached by a key: every denominator is ≥ 1
-        if not xp.any(top > seen + RISE):
+        large = float(xp.finfo(h.dtype).max) * math.exp(-RISE) / (h.shape[-2] * h.shape[-1])
+        if xp.all(top <= seen + RISE) and xp.all(xp.abs(values) <= large):
             return in_one_piece(xp, moved(xp, state, seen), top, g, h, values)
     return by_levels(xp, state, g, h, values)
 

@@ -156,6 +156,16 @@ def check_keys(k, v, key_mask, name: str = "k", width: str = "d", *, finite: boo
     return check_library(k, v, f"{name} and v")
 
 
+def check_state(state, W, e: int | None = None) -> None:
+    """Raises: ValueError unless the State has W's m features and, if given, values of size e."""
+    shape, m = tuple(state.Sz.shape), W.shape[-2]
+    if shape[-2] != m or e not in (None, shape[-1] - 1):
+        wanted = f"m = {m} features, as W has" + ("" if e is None else f", and values of size {e}")
+        raise ValueError(
+            f"state must have {wanted}, got {shape[-2]} and values of size {shape[-1] - 1}"
+        )
+
+
 def check_attention(q, k, v, key_mask, W=None, *, names=("q", "k"), width="d", finite=True):
     """Queries, keys, values, mask (and directions), broadcast to one set of leading axes.
 

@@ -37,6 +37,7 @@ def short_tokens(q, k, v, W, key_mask, *, causal):
     L, (S, d), m = q.shape[-2], k.shape[-2:], W.shape[-2]
     R = math.log(np.finfo(W.dtype).max)
     query = (LOGIT * R) ** 2 / np.vecdot(W, W).max(-1, keepdims=True)  # the largest ‖q‖², ‖k‖²
+    query = np.minimum(query, np.finfo(W.dtype).max)  # so that no ∞ is within
     key = np.minimum(query, 2 * math.sqrt(d) * NORM * R)
     square, size = (np.vecdot(x, x, dtype=W.dtype) for x in (k, v))  # (..., S)
     if key_mask is not None:

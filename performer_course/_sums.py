@@ -61,9 +61,15 @@ def with_finite_c(xp, state):
     return State(xp.maximum(state.c, lowest(xp, state.c.dtype)), state.Sz)
 
 
+def _holds(x, y):
+    """Whether x (..., n, m) has the shape of x + y."""
+    pairs = zip(reversed(x.shape), reversed(y.shape), strict=False)
+    return x.shape == y.shape or (x.ndim >= y.ndim and all(b in (1, a) for a, b in pairs))
+
+
 def add_in_place(x, y):
     """x + y, on NumPy in the memory of x, which is used up: a fresh array costs as much again."""
-    if is_free_to_read(x):
+    if is_free_to_read(x) and _holds(x, y):
         x += y
         return x
     return x + y
@@ -73,8 +79,7 @@ def exp_in_place(xp, x, c=None):
     """e^{x−c}, eˣ without c; on NumPy in the memory of x, which is used up."""
     if not is_free_to_read(x):
         return xp.exp(x if c is None else x - c)
-    if c is not None:
-        x -= c
+    x = x if c is None else add_in_place(x, -c)
     return xp.exp(x, out=x)
 
 

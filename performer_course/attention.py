@@ -33,6 +33,7 @@ from ._door import (
     check_count,
     check_directions,
     check_keys,
+    check_state,
     check_values,
 )
 from ._rows import squared_norm
@@ -192,6 +193,11 @@ def merge(a: State, b: State) -> State:
     Shape: that of a and b. Error: exact to rounding. Cost: O(m e).
     Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each feature.
     """
+    if a.Sz.shape[-2:] != b.Sz.shape[-2:]:
+        raise ValueError(
+            "states must be of as many features and as large values, got "
+            f"(m, e + 1) = {tuple(a.Sz.shape[-2:])} and {tuple(b.Sz.shape[-2:])}"
+        )
     xp = array_api_compat.array_namespace(a.c, b.c)
     Sz = both(xp, with_finite_c(xp, a), with_finite_c(xp, b)).Sz
     return State(xp.maximum(a.c, b.c), Sz)
@@ -214,6 +220,7 @@ def absorb(
     """
     xp = check_keys(k, v, key_mask)
     check_directions(W, k, "k")
+    check_state(state, W, v.shape[-1])
     W = positive.scaled(xp, W, state.c.dtype)
     return positive.absorbed(xp, state, k, v, W, key_mask, steps(k))
 
@@ -231,6 +238,7 @@ def read(
     """
     xp = check_array(q, "q", "L, d")
     check_directions(W, q, "q")
+    check_state(state, W)
     W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
     rows = [divided(xp, positive.read(xp, state, q[..., part, :], W)) for part in steps(q)]
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
@@ -253,6 +261,7 @@ def follow(
     Source: Katharopoulos et al. (2020), §3.4, a chunk at a time.
     """
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
+    check_state(state, W, v.shape[-1])
     if q.shape[-2] != k.shape[-2]:
         raise ValueError(
             "q and k must have one row for each token, "

@@ -744,3 +744,52 @@ def test_directions_in_half_precision_are_cast_before_they_are_scaled():
     W = rng.normal(size=(16, 5)).astype("float16")
     expected = attention.favor_attention(q, k, v, W.astype("float32"))
     np.testing.assert_array_equal(attention.favor_attention(q, k, v, W), expected)
+
+
+def test_a_state_of_other_sizes_is_refused():
+    q, k, v = qkv(5)
+    W = W_of()
+    state = init_state(k, v, W)
+    other = "state must have m = 7 features, as W has.*, got 8 and values of size 3"
+    refused(other, absorb, state, k, v, W[:7])
+    refused(other, read, state, q, W[:7])
+    refused(other, follow, state, q, k, v, W[:7])
+    refused("and values of size 2, got 8 and values of size 3", absorb, state, k, v[:, :2], W)
+    refused(r"got \(m, e \+ 1\) = \(8, 4\) and \(7, 4\)", merge, state, init_state(k, v, W[:7]))
+
+
+def test_a_state_broadcasts_with_queries_and_keys():
+    q, k, v = qkv(5, lead=(2,))
+    W = W_of()
+    alone = [absorb(init_state(k[0], x, W), k[0], x, W) for x in v]
+    both = absorb(init_state(k[0], v, W), k[0], v, W)  # one set of keys for two of values
+    for i in range(2):
+        np.testing.assert_allclose(both.Sz[i], alone[i].Sz, rtol=1e-12)
+        np.testing.assert_allclose(read(both, q[0], W)[i], read(alone[i], q[0], W), rtol=1e-12)
+
+
+@each_causal
+def test_a_query_of_any_size_is_exact_beside_tiny_directions(causal):
+    q, k, v = (x.astype(np.float32) for x in qkv(40))
+    half = (k.astype(float) ** 2).sum(1) / (2 * math.sqrt(D))  # all that is left of ln φ(k)
+    for size, W in ((1e37, W_of() * 1e-21), (1e36, W_of() * 1e-23)):
+        W, long = W.astype(np.float32), q * np.float32(size)  # one feature has all the weight
+        found = favor_attention(long, k, v, W, causal=causal)
+        expected = by_rows(np.tile(-half, (40, 1)), v, causal=causal)
+        assert np.abs(found - expected).max() < 1e-5 * np.abs(v).max()
+    long[3, 1] = np.inf
+    refused("q must be finite", favor_attention, long, k, v, 0 * W, causal=causal)
+
+
+@pytest.mark.parametrize("large", [1e5, 1e19, 1e22, 1e30])
+def test_large_values_before_a_rise_of_less_than_a_cut_fit_in_a_float32(large):
+    L = 512
+    k = np.full((L, 1), 18, np.float32)
+    k[0] = 11
+    q, W = np.full((L, 1), 2, np.float32), np.full((1, 1), 20, np.float32)
+    v = (large * points(L, 2, seed=3)).astype(np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = favor_attention(q, k, v, W, causal=True)
+    expected = favor_by_rows(q, k, v, W, causal=True)
+    assert np.abs(found - expected).max() < 1e-5 * np.abs(v).max()

@@ -126,15 +126,15 @@ OTHER_DIRECTIONS = Mutant(
     "other-directions",
     "queries and keys use different ω",
     module="_positive",
-    old="projected(xp, _first(xp, q[..., part, :], n), W)",
-    new="projected(xp, _first(xp, q[..., part, :], n), W[::-1, ...])",
+    old="return exp_in_place(xp, projected(xp, x, W))",
+    new="return exp_in_place(xp, projected(xp, x, W[::-1, ...]))",
 )
 STATE_COUNTS_ONCE = Mutant(
     "state-counts-once",
     "each feature counts once, however many keys it saw",
-    module="_positive",
-    old="rows = rows @ Sz",
-    new="rows = rows @ xp.concat([Sz[..., :-1], xp.ones_like(Sz[..., -1:])], axis=-1)",
+    module="_causal",
+    old="rows = queries(part) @ Sz",
+    new="rows = queries(part) @ xp.concat([Sz[..., :-1], xp.ones_like(Sz[..., -1:])], axis=-1)",
 )
 VARIANCE_OF_DIFFERENCE = Mutant(
     "variance-of-difference",

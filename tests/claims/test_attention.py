@@ -258,8 +258,8 @@ def blocks_off_the_diagonal_have_the_rank_of_the_state(p):
         "eps-in-short-weights",
         "ε added to each feature of a query, where tokens are short",
         module="_positive",
-        old="rows = exp_in_place(xp, projected(xp, _first(xp, q[..., part, :], n), W))",
-        new="rows = 1e-4 + exp_in_place(xp, projected(xp, _first(xp, q[..., part, :], n), W))",
+        old="return exp_in_place(xp, projected(xp, x, W))",
+        new="return 1e-4 + exp_in_place(xp, projected(xp, x, W))",
     ),
     Mutant(
         "eps-in-denominator",
