@@ -106,7 +106,7 @@ print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f
 # The second slip is to divide by multiplying with $D^{-1}$, where $D$ is the $L \times L$ diagonal
 # matrix of the denominators, written `diag(1 / denominator)`. All that was saved is spent again.
 # Divide the rows. (Or append a column of ones to $V$: one product then gives numerator and
-# denominator. Lesson 12 does so.)
+# denominator. Lessons 11 and 12 do so.)
 #
 # ## 2. What it costs
 #
@@ -125,8 +125,9 @@ print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f
 # blocks, and never holds an $L \times S$ matrix (Rabe and Staats, 2021). So linear *memory* alone
 # is no reason for features. Linear *time* is.
 #
-# We measure with $d = e = 64$ and $m = 256$, a little less than the customary $d \ln d$. The
-# exponent is the slope of $\ln$ time against $\ln L$, over the longer half of the lengths.
+# We measure with $d = e = 64$ and $m = 256$, a little less than the customary $d \ln d$ (lesson 13
+# asks where that comes from). The exponent is the slope of $\ln$ time against $\ln L$, over the
+# longer half of the lengths.
 
 # %%
 rng = np.random.default_rng(1)
@@ -266,7 +267,7 @@ show(
 #
 # Nothing so far asked $\varphi$ to estimate the softmax kernel. Any map will do whose denominators
 # are not zero; with $\varphi(q)^\top\varphi(k) > 0$ that is certain. Three that need no random
-# numbers, the first of them always positive:
+# numbers; of these elu + 1 and Taylor of degree 2 are always positive:
 #
 # - `features.elu_plus_one`: $x + 1$ for $x > 0$, $e^x$ elsewhere, coordinate by coordinate, so
 #   $F = d$ (Katharopoulos et al., 2020).
@@ -495,7 +496,8 @@ nobody = attention.linear_attention(phi_q, phi_k, ones, key_mask=xp.zeros_like(m
 print(f"no key at all: largest output {np.abs(to_host(nobody)).max():.0f}")
 
 # %% [markdown]
-# Padded *queries* need no mask: a row of the output that nobody reads does no harm.
+# A row that sees no key gives zeros, by agreement. Padded *queries* need no mask: a row of the
+# output that nobody reads does no harm.
 #
 # ## Take away
 #

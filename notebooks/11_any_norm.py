@@ -4,14 +4,13 @@
 # > **65 minutes.** Needs: lesson 10 (linear attention), lesson 09 (positive features and their error).
 # >
 # > Afterwards you can say what a small number added to the features does, keep linear attention
-# > finite at any norm without one, and tell beforehand whether random features will be of any use
-# > on your queries and keys.
+# > finite at any norm without one, say at which norms even a maximum can be left out, and tell
+# > beforehand whether random features will be of any use on your queries and keys.
 #
 # Lesson 10 moved the brackets. Two places are left where that line becomes wrong code: the small
-# number added "for stability", and norms at which nobody looked. Both come from the same fact,
-# because positive features are exponentials, and both have the same cure, logarithms. But a finite
-# result is not yet a good one. So the last section asks how large the error will be, before any
-# direction is drawn.
+# number added "for stability", and norms at which nobody looked. Both come from one fact: positive
+# features are exponentials. And both have the same cure, logarithms. But a finite result is not yet
+# a good one. So the last section asks how large the error will be, before any direction is drawn.
 
 # %%
 import math
@@ -137,9 +136,9 @@ show(
 # than guessing. A test that asks for a small error and no more would recommend a large
 # $\varepsilon$. That is why every accuracy figure has a null baseline.
 #
-# On the left, $\varepsilon = 10^{-4}$ does nothing, and $10^{-1}$ spoils a good estimate. So no
-# constant is small by itself: it depends on norms, length and dimension. The right $\varepsilon$ is
-# none.
+# On the left, $\varepsilon = 10^{-4}$ does nothing, and $10^{-2}$ already spoils a good estimate.
+# So no constant is small by itself: it depends on norms, length and dimension. The right
+# $\varepsilon$ is none.
 #
 # ## 2. The stable form
 #
@@ -169,7 +168,7 @@ show(
 #
 # No division by zero, no $\varepsilon$. Add any constant to all $g$ of a query, or to all $h$: it
 # goes into $\max a$ or $c$, and the exponents stay what they were. By hand, and
-# `attention.favor_attention`:
+# `attention.favor_attention` (which takes no maximum where norms are small; see below):
 
 
 # %%
@@ -217,10 +216,11 @@ print(f"5000 more or less: {same(large, from_logarithms(100 * g, 100 * h, v)[0],
 # The next table goes to that extreme: keys in a bundle around $-u$, queries around $+u$ and in
 # random directions, norms from 0 to 30, $d = 4$, $m = 256$. It says how many of the rows are right,
 # to a hundredth of a percent of the length of a value in single precision and to one percent in
-# half precision, from features as they come, with the published maximum, with one maximum over
-# $h$, and with a maximum for each feature. The truth comes from
-# float64 and all $L S m$ logarithms. (The Array API standard has no half precision, so this cell
-# works with NumPy's arrays. The functions of the package go where their inputs are.)
+# half precision, from features as they come, with the published maximum, with one maximum over $h$,
+# and with a maximum for each feature (`favor_attention`, which at small norms does without; see
+# below). The truth comes from float64 and all $L S m$ logarithms. (The Array API standard has no
+# half precision, so this cell works with NumPy's arrays. The functions of the package go where
+# their inputs are.)
 
 
 # %%
@@ -302,25 +302,29 @@ for dtype in (np.float16, np.float32, np.float64):
     )
 
 # %% [markdown]
-# **Bounded logits need no maximum.** The shifts cost a look at every logarithm, a subtraction for
+# **Short tokens need no maximum.** The shifts cost a look at every logarithm, a subtraction for
 # each, and a new scale for the sums. Can they be left out where nothing would go wrong without
 # them? Norms alone can say where. By Cauchy–Schwarz $|\omega^\top x| \le w\, \|x\|$, with $w$ the
 # length of the longest direction. Let $R$ be the logarithm of the largest number of the dtype, printed
 # below for float32; the smallest normal one is about $e^{-R}$. If $w\|q'\|$ and $w\|k'\|$ are at most
-# $0.32\,R$, and $\|k'\|^2/2$ is at most $0.16\,R$, then each term of a weight is in the range
+# $0.32\,R$, and $\|k'\|^2/2$ is at most $0.16\,R$, call the tokens *short*. Then each term of a
+# weight is in the range
 #
 # $$e^{-0.8 R} \;\le\; e^{\omega^\top q' + \omega^\top k' - \|k'\|^2/2} \;\le\; e^{0.64 R} .$$
 #
 # Above, $e^{0.36 R}$ is left for the sum over keys and features and for large values; below,
 # $e^{0.2 R}$ for small ones. So every shift may be 0, and a shift of 0 falls away. What remains is
 # the linear attention of lesson 10, with $\varphi(x) = e^{\omega^\top x}$ and with
-# $e^{-\|k'\|^2/2}\, [v, 1]$ in the place of values and ones. It needs four products and two arrays
-# of exponentials, and nothing else. `favor_attention` takes this way on NumPy, a chunk at a time,
-# because a norm may be looked at there without waiting. Every other input takes the stable form.
+# $e^{-\|k'\|^2/2}\, [v, 1]$ in the place of values and ones. It needs four products, two arrays of
+# exponentials, and one number for each key. `favor_attention` takes this way on NumPy where all
+# tokens are short (causal: up to the first that is not) and no value is too large or too small for
+# the room that is left, and forms the features a chunk at a time. It does so on NumPy because a
+# norm may be looked at there without waiting. Every other input takes the stable form.
 #
-# In the next cell all queries and keys have one length, and the first query and the first key lie
-# along the longest direction, the worst case of the bound. Before you run this: the rule stops near
-# $\|x\| = 5$. Does the plain form fail just behind it? And does it fail with NaN, or with a number?
+# In the next cell all *scaled* queries and keys have one length, $\|q'\| = \|k'\|$, and the first
+# query and the first key lie along the longest direction, the worst case of the bound. Before you
+# run this: the rule stops near $\|k'\| = 5$. Does the plain form fail just behind it? And does it
+# fail with NaN, or with a number?
 
 
 # %%
@@ -347,7 +351,7 @@ tokens, v = rng.normal(size=(2, 100, 16)), rng.normal(size=(100, 3))
 tokens[:, 0] = W[lengths.argmax()]
 tokens = unit(tokens) * 16**0.25  # now ‖q'‖ = ‖k'‖ = 1
 print(f"float32: R = {R:.1f}, longest direction w = {w:.2f}")
-print("‖x‖   logit up to   fits   without shifts   stable form   favor_attention")
+print("‖k'‖   |ωᵀx| up to   fits   without shifts   stable form   favor_attention")
 for norm in (1, 5, 6, 12, 14, 20):
     fits = w * norm <= 0.32 * R and norm**2 / 2 <= 0.16 * R
     double = [xp.asarray(a) for a in (*(norm * tokens), v, W)]
@@ -358,15 +362,16 @@ for norm in (1, 5, 6, 12, 14, 20):
     stable = verdict(from_logarithms(*logarithms(q, k, W_32), v_32)[0], truth)
     package = verdict(attention.favor_attention(q, k, v_32, W_32), truth)
     word = "yes" if fits else "no"
-    print(f"{norm:3d}   {w * norm:11.0f}   {word:>4}   {plain:>14}   {stable:>11}   {package:>15}")
+    print(f"{norm:4d}   {w * norm:11.0f}   {word:>4}   {plain:>14}   {stable:>11}   {package:>15}")
 
 # %% [markdown]
-# On both sides of the border the three give the same rows, to rounding, and so no caller has to
-# know which way was taken. The plain form goes on for a while behind the border, because the rule
-# leaves room for more keys, more features and smaller values than there are here. Then it fails in
-# two ways. At norm 14 the factor $e^{-\|k'\|^2/2} = e^{-98}$ is below the smallest normal number and
-# has a few digits left: the result is wrong, and nothing warns of it. At norm 20 that factor is
-# zero, the largest feature is infinite, and zero times infinity is NaN.
+# The stable form and `favor_attention` agree on both sides of the border, and just around it so
+# does the plain form, to rounding; so no caller has to know which way was taken. The plain form
+# goes on for a while behind the border, because the rule leaves room for more keys, more features
+# and smaller values than there are here. Then it fails in two ways. At norm 14 the factor
+# $e^{-\|k'\|^2/2} = e^{-98}$ is below the smallest normal number and has a few digits left: the
+# result is wrong, and nothing warns of it. At norm 20 that factor is zero, the largest
+# $e^{\omega^\top x}$, here without its norm, is infinite, and zero times infinity is NaN.
 #
 # ## 3. When it is any good
 #
@@ -549,7 +554,8 @@ for t in (1, 2, 3, 4):
 #
 # - Where features are smaller than an added $\varepsilon$, attention becomes
 #   $\operatorname{mean}(V)$. With a maximum for each feature the denominator is at least 1 at any
-#   norm, and nothing needs adding.
+#   norm, and nothing needs adding. Where $w\|q'\|$, $w\|k'\|$ and $\|k'\|^2/2$ are within fixed
+#   shares of $R$, no maximum is needed.
 # - Look at the relative variance, at $\operatorname{mean}(V)$ and at Taylor of degree 1 before
 #   you believe an error curve.
 #
@@ -568,5 +574,6 @@ for t in (1, 2, 3, 4):
 # ## Further reading
 #
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). Positive features.
-# - [Milakov & Gimelshein (2018)](references.md#milakov-2018). The running maximum, for one softmax.
+# - [Milakov & Gimelshein (2018)](references.md#milakov-2018). A maximum kept with the sum, for one
+#   softmax (lesson 12 lets it run).
 # - The question about the 73 %: lucidrains/performer-pytorch, issue 69.

@@ -114,8 +114,8 @@ for name, count in counts.items():
 # $u$ (printed below for float32), $P_i$ has been rounded with an error up to
 # $u P_i$. The subtraction keeps that error and makes the number smaller:
 #
-# $$\text{relative error of } P_i - s_i \approx \varepsilon\, \frac{P_i}{P_{i-1}}
-# = \varepsilon \Bigl(1 + \frac{s_i}{P_{i-1}}\Bigr) .$$
+# $$\text{relative error of } P_i - s_i \approx u\, \frac{P_i}{P_{i-1}}
+# = u \Bigl(1 + \frac{s_i}{P_{i-1}}\Bigr) .$$
 #
 # One term a thousand times larger than all before it costs three digits. Positive features are
 # exponentials; such terms are what they are made of. The cure costs nothing: start the sum with
@@ -255,7 +255,7 @@ show(
 # matrix that grows with the text. On a CPU the package does both. It forms the features of as
 # many tokens as the next cell says, which is one large product and stays in a core's cache. Inside
 # this step it goes in chunks of 32 tokens, because a small triangle wastes little on the pairs that
-# are set to zero.
+# are set to zero; in the picture that is near the least.
 
 # %%
 print(f"{attention.CHUNK} tokens in a step, causal or all-to-all")
@@ -264,7 +264,7 @@ print(f"{attention.CHUNK} tokens in a step, causal or all-to-all")
 # ## 4. Chunks of one: a transformer is an RNN
 #
 # At $C = 1$ the masked product has a single entry, and what is left is a *recurrence*. Call
-# the two parts of $P$ by the names they keep for the rest of the course, $S$ of shape $(F, e)$ and
+# the two parts of $P$ by the names they keep in this lesson, $S$ of shape $(F, e)$ and
 # $z$ of shape $(F,)$. (Lesson 11 wrote $S_v$, beside the number of keys $S$, which has no part
 # here.)
 #
@@ -604,18 +604,20 @@ show(
 # In decoding, where the next key does not exist yet, the same model then meets rows it was never
 # trained on. The cure is the maximum of section 5: one for each feature, over the keys so far.
 #
-# One detail: inside a chunk the maximum must not look ahead either. Where tokens are short
-# (lesson 11) there is no maximum, and no bit of an earlier row depends on a later key. Elsewhere
-# every set of keys keeps its own maximum. Of any 2, 4, 8, … tokens the later half sees the earlier
-# half, relative to the maximum of that earlier half; the blocks before come in through their
-# states, merged as in section 5. So a row meets each earlier key in exactly one set, and a later key
-# in none: again no bit changes.
+# One detail: inside a chunk the maximum must not look ahead either. Up to the first token that is
+# not short (lesson 11) NumPy takes no maximum, and no bit of an earlier row depends on a later key.
+# The rows of the table went this way: at most the last key is long there. On devices, where no norm
+# is looked at, every set of keys keeps its own maximum. Of any 2, 4, 8, … tokens the later half
+# sees the earlier half, relative to the maximum of that earlier half; the blocks before come in
+# through their states, merged as in section 5. So a row meets each earlier key in exactly one set,
+# and a later key in none: again no bit changes.
 #
-# On NumPy there is a shorter way. Where no logarithm of a chunk rises more than 40 above what all
-# its rows have seen, which is the state and the chunk's first key, the chunk is summed in one piece,
-# relative to that. A later key that rises further sends its chunk the longer way. Then the sums are
-# taken in another order, and earlier rows of this chunk may move by rounding. That happens when a
-# late key is *shrunk*: its $\|k'\|^2/2$ no longer presses it down.
+# On NumPy there is a shorter way, from the first long token on. Where no logarithm of a chunk (512
+# tokens) rises more than 40 above what all its rows have seen, which is the state and the chunk's
+# first key, the chunk is summed in one piece, relative to that. A later key that rises further
+# sends its chunk the longer way. Then the sums are taken in another order, and earlier rows of this
+# chunk may move by rounding. That happens when a late key is *shrunk*: its $\|k'\|^2/2$ no longer
+# presses it down.
 
 # %%
 long = 30 * key / np.linalg.norm(key, axis=1, keepdims=True)
@@ -713,11 +715,11 @@ show(
 
 # %% [markdown]
 # The state's line is flat: a late token costs what an early one did. Before the crossing the cache is
-# faster, and exact. There a state has no case.
+# faster, and exact. There a state has no case except memory, from $n^*$ on.
 #
 # What does causality itself cost? All-to-all, linear attention makes one state and reads it for all
-# rows. Causal, it also does the masked products. Exact attention goes the other way and
-# saves half of the square.
+# rows. Causal, it also does the masked products. Exact attention goes the other way on
+# long texts, and saves up to half of the square.
 
 # %% tags=["nbval-ignore-output"]
 print("milliseconds, m = 256, d = e = 64, one head")
@@ -854,7 +856,8 @@ print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; in the state, m (e + 2
 #
 # ## Where it breaks
 #
-# - Short texts: below the crossing the exact cache is smaller, and exact.
+# - Short texts: below $n^*$ the exact cache is smaller, below the measured crossing it is faster,
+#   and it is always exact.
 # - Recall of single facts from long texts: the state mixes them, and the sharpness that recall needs
 #   asks for $e^{4\beta}$ features.
 # - A state cannot be edited: an absorbed key stays. Undoing a token needs a copy from before. Subtracting

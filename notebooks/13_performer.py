@@ -111,13 +111,13 @@ for causal, mask in ((False, None), (False, key_mask), (True, None)):
 
 # %% [markdown]
 # `transformer.block` takes the choice from the configuration: `attention="softmax"` or
-# `attention="favor"`. It uses the stable form of lesson 11, and prefix sums where it is causal. No
-# trained parameter knows which of the two it serves. So take *one* set of parameters and run the
-# whole model, `transformer.forward`, both ways. What comes out is, at each place, $\ln P$ for the
-# 27 tokens (in a decoder, for the next one). We compare them by the Kullback–Leibler divergence
-# $\sum P \ln (P/\hat P)$, in nats, averaged over the places that are not padding. The null baseline
-# is the same model with all queries set to zero, in which each head takes the mean of the values it
-# may see.
+# `attention="favor"`. The latter is `favor_attention` (lesson 11), by prefix sums where it is
+# causal. No trained parameter knows which of the two it serves. So take *one* set of parameters and
+# run the whole model, `transformer.forward`, both ways. What comes out is, at each place, $\ln P$
+# for the 27 tokens (in a decoder, for the next one). We compare them by the Kullback–Leibler
+# divergence $\sum P \ln (P/\hat P)$, in nats, averaged over the places that are not padding. The
+# null baseline is the same model with all queries set to zero, in which each head takes the mean of
+# the values it may see.
 
 
 # %%
@@ -374,7 +374,7 @@ show(
 )
 
 # %% [markdown]
-# On the left, where the rule says less than about 1, the three values of $d$ fall on one line,
+# On the left, where the rule says less than 0.3, the three values of $d$ fall on one line,
 # within a factor of three to four. Further right they part, and the rule only says "too few". **The
 # control variable is the relative variance, so $\|q' + k'\|^2$, over the variance of the scores**;
 # $d$ enters only through them. So choose $m$ like this: take a sample of queries and keys from your
@@ -398,8 +398,9 @@ show(
 # $$\mathbb{E}\,\frac ND - o \;\approx\; -\operatorname{Cov}(N, D) + o \operatorname{Var}(D)
 # = -\sum_{j,l} A_j A_l \operatorname{Cov}(e_j, e_l)\, (v_j - o) .$$
 #
-# Lesson 11 found $\operatorname{Cov}(e_j, e_l) = (e^{z_j^\top z_l} - 1)/m$. Since
-# $\sum_j A_j (v_j - o) = 0$, the $-1$ drops out:
+# Lesson 11 (where $e_j$ is $1 + \eta_{ij}$) found
+# $\operatorname{Cov}(e_j, e_l) = (e^{z_j^\top z_l} - 1)/m$. Since $\sum_j A_j (v_j - o) = 0$, the
+# $-1$ drops out:
 #
 # $$\mathbb{E}\,\hat o - o \;\approx\; -\frac1m \sum_j A_j\, g_j\, (v_j - o), \qquad
 # g_j = \sum_l A_l\, e^{z_j^\top z_l} .$$
@@ -702,6 +703,7 @@ show(
 # - A Performer is a transformer with one line changed in each block. The parameters are the same.
 # - $m$ depends on $\|q' + k'\|^2$: half of `attention.relative_variance` over the variance of the
 #   scores is the error in units of that of mean(V). $d \ln d$ knows nothing of it.
+#   Lesson 14 makes the numbers of directions smaller.
 # - The ratio has a bias of order $1/m$ that flattens attention. Averaging draws leaves it; pooling
 #   features divides it.
 # - Redraw from a generator that has not seen the data.
@@ -711,7 +713,8 @@ show(
 #
 # - The rule for $m$ and the formulas for bias and error are first terms in $1/m$. Where they say 1
 #   or more they only say "too few".
-# - Their closed forms are for independent rows. Medians with orthogonal rows lie below them.
+# - Their closed forms are for independent rows. Medians with orthogonal rows mostly lie
+#   below.
 #
 # ## Exercises
 #
@@ -722,5 +725,4 @@ show(
 #
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). Algorithm 1, Theorem 4.
 # - [Kim et al. (2021)](references.md#kim-2021). Softmax attention has no Lipschitz constant.
-# - [Zheng et al. (2022)](references.md#zheng-2022). Random features as importance sampling, and what
-#   the bias of the ratio costs.
+# - [Zheng et al. (2022)](references.md#zheng-2022). What the bias of the ratio costs.

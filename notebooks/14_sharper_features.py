@@ -6,7 +6,7 @@
 # > Afterwards you can sharpen positive features with two matrices of moments, shift keys without
 # > changing attention, and say beforehand whether random features are worth it.
 #
-# Lesson 13 ended with numbers of directions that are often too large to pay for. They depend on
+# Lesson 13 found numbers of directions that are often too large to pay for. They depend on
 # $\|z\|^2$ with $z = q' + k'$, the sum of a query $q' = q\, d^{-1/4}$ and a key $k' = k\, d^{-1/4}$.
 # So there are two ways out: draw directions that suit the queries and keys one has, or move the
 # keys. Neither changes what is estimated, and neither costs a token anything. This lesson does both,
@@ -81,10 +81,10 @@ def spread(q, k):
 # $$\frac{\mathrm{MSE}}{\mathrm{SM}^2} = \frac1m \biggl[\, \prod_{i=1}^d
 # \frac{1 + \rho_i}{2\sqrt{\rho_i}}\; e^{\rho_i z_i^2} - 1 \biggr] ,$$
 #
-# `theory.sharp_mse`. In $e^{\|z\|^2}$ the exponent is now multiplied by $\rho$, for a factor in
-# front. We have put an index on $\rho$: nothing forces all axes to have the same one. And nothing
-# forces the axes to be those of the data as they come. Rotate $q'$ and $k'$ by one orthogonal
-# matrix: $q'^\top k'$ does not change.
+# `theory.sharp_mse`, with $\mathrm{SM} = e^{q'^\top k'}$, the exact weight. In $e^{\|z\|^2}$ the
+# exponent is now multiplied by $\rho$, for a factor in front. We have put an index on $\rho$:
+# nothing forces all axes to have the same one. And nothing forces the axes to be those of the data
+# as they come. Rotate $q'$ and $k'$ by one orthogonal matrix: $q'^\top k'$ does not change.
 #
 # **Which** $\rho$? Take the logarithm of the second moment, so that no pair rules alone, and its
 # mean over the pairs. With $\lambda_i = \overline{z_i^2}$, axis $i$ has
@@ -215,7 +215,7 @@ def sharp_attention(q, k, v, W, s, U, rho, **options):
     weight = (W**2) @ (1 - 1 / rho) / 4  # (m,): 2 Σ Aᵢ ωᵢ², query and key together
     wide = W * np.sqrt((1 + 1 / rho) / 2) @ U.T  # (m, d)
     longer = to_like(np.concatenate([wide, weight[:, None]], axis=1), q)  # (m, d + 1)
-    k, grow = k - to_like(s, k), (1 + 1 / d) ** 0.25
+    k, grow = k - to_like(s, k), (1 + 1 / d) ** 0.25  # the scale there is (d + 1)^−¼, not d^−¼
     one = xp.ones_like(k[..., :1])
     q = xp.concat([grow * q, 0 * q[..., :1]], axis=-1)
     k = xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)
@@ -229,7 +229,8 @@ phi_q, phi_k = (features.sharp(a, xp.asarray(W), xp.asarray(rho)) for a in (x, y
 features_first = to_host(attention.linear_attention(phi_q, phi_k, v))
 same = np.allclose(to_host(sharp_attention(q, k, v, W, s, U, rho)), features_first)
 print(f"equals linear_attention of features.sharp: {same}")
-a = (1 - 2 * rho - np.sqrt((2 * rho + 1) ** 2 + 8 * rho)) / 16  # at λ = rho, any numbers
+# as Likhosherstov et al. (2023) print it, at λ = rho, any numbers:
+a = (1 - 2 * rho - np.sqrt((2 * rho + 1) ** 2 + 8 * rho)) / 16
 print(f"(1 − 1/ρ)/8 is the published a: {np.allclose((1 - 1 / theory.best_rho(rho, 1)) / 8, a)}")
 
 # %% [markdown]
@@ -430,13 +431,15 @@ show(
 # - **Left.** For data that fill their space random features win in the top row only, and
 #   $m = 4096$ is 32 times $L$. Where scores vary by 1 and more, nothing cheap is good: keep exact
 #   attention.
-# - **Right.** With three effective dimensions the same features win from $m = 64$ on wherever scores
-#   matter, even at $T = 2$, where their variance is 26.
-# - **Small scale**, both: nearly uniform attention. mean(V) or a Taylor map will do.
+# - **Right.** With three effective dimensions the same features win from $m = 64$ on wherever
+#   scores matter, even at $T = 2$, where their variance is 26. (At $L = 128$ that is about the cost
+#   of exact attention; to first order the ratio does not depend on $L$, so read the map for longer
+#   texts.)
+# - **Small scale**, both: nearly uniform attention. A Taylor map of degree 1 will do.
 #
-# **Length.** Features have to be fewer than keys. Counting multiplications, the crossing is at
-# $L = 2m$ (lesson 10); exponentials and memory move it, and a measurement decides. Times are from the
-# machine that built this page, one head with $d = 64$, $m = 256$, on one core.
+# **Length.** Features have to be fewer than half the keys: counting multiplications, the crossing
+# is at $L = 2m$ (lesson 10); exponentials and memory move it, and a measurement decides. Times are
+# from the machine that built this page, one head with $d = 64$, $m = 256$, on one core.
 
 # %% tags=["nbval-ignore-output"]
 lengths, times = (256, 512, 1024, 2048, 4096), {"softmax": [], "favor": []}
@@ -474,8 +477,8 @@ for n, a, b in zip(lengths, times["softmax"], times["favor"], strict=True):
 #   having beats mean(V) by much.
 # - Moments from a sample serve data like the sample. Estimates stay unbiased for any $s$, $U$ and
 #   $\rho$, but not good ones. In a decoder they must not come from the sequence itself.
-# - Orthogonal rows were made for one $\rho$. They do no harm with many, and the closed forms here are
-#   for independent rows.
+# - Orthogonal rows were made for one $\rho$. With many, here they do better than the first-order
+#   prediction, which is for independent rows as all closed forms here.
 #
 # ## Exercises
 #
