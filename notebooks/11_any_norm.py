@@ -292,7 +292,7 @@ print(f"from 225 to the next float32: {np.spacing(np.float32(225)):.1e}")
 #
 # Which way features break follows from the maximum of $\omega^\top x - \|x\|^2/2$ over $x$. It is
 # $\|\omega\|^2/2$, at $x = \omega$. So no feature exceeds $e^{\|\omega\|^2/2}$, with $\|\omega\|^2$
-# around $d$. That overflows from some dimension on; below it, underflow is what one meets, since
+# around $d$. That bound leaves the range from some dimension on; below it, underflow is what one meets, since
 # downwards there is no bound.
 
 # %%
@@ -319,7 +319,8 @@ for dtype in (np.float16, np.float32, np.float64):
 # exponentials, and one number for each key. `favor_attention` takes this way on NumPy where all
 # tokens are short (causal: up to the first that is not) and no value is too large or too small for
 # the room that is left, and forms the features a chunk at a time. It does so on NumPy because a
-# norm may be looked at there without waiting. Every other input takes the stable form.
+# norm may be looked at there without waiting. All other tokens, and values
+# beyond that room, take the stable form.
 #
 # In the next cell all *scaled* queries and keys have one length, $\|q'\| = \|k'\|$, and the first
 # query and the first key lie along the longest direction, the worst case of the bound. Before you

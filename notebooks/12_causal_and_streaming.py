@@ -752,7 +752,7 @@ for n in (256, 1024, 4096):
 #
 # $$\frac{\mathbb{E}\,\|S^\top k_i - v_i\|^2}{\mathbb{E}\,\|v_i\|^2} = \frac{n - 1}{d} .$$
 #
-# The null baseline answers every question with the mean of the values, here 0, and has relative error
+# The null baseline answers every question with the mean of the values, here 0, and has relative squared error
 # 1. So the state beats knowing nothing only while $n - 1 < d$.
 
 
@@ -852,7 +852,7 @@ print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; in the state, m (e + 2
 #   future and asking for equality, or for rounding where the order of sums may change.
 # - Time and memory per token are constant; a KV cache's grow. Below $n^* = m(e+2)/(d+e)$ tokens the
 #   cache is smaller.
-# - Recall from an additive state of $n$ random unit keys has relative error $(n - 1)/d$.
+# - Recall from an additive state of $n$ random unit keys has relative squared error $(n - 1)/d$.
 #
 # ## Where it breaks
 #
