@@ -142,8 +142,8 @@ slider(draw_smoother, h=(0.3, 2.0))
 # D = \operatorname{diag}(A \mathbf{1}) .$$
 #
 # $A$ (L, S) is a Gram matrix of the softmax kernel. $D$ is diagonal, so keep it as a column and
-# divide. Published code (appendix a2) writes `np.diag(1 / (A @ ones)) @ A @ V`. That
-# builds an $L \times L$ matrix, all zeros but its diagonal, and multiplies by it.
+# divide. The code of the article that appendix a2 takes apart writes
+# `np.diag(1 / (A @ ones)) @ A @ V`. That builds an $L \times L$ matrix, all zeros but its diagonal, and multiplies by it.
 
 
 # %%
@@ -478,7 +478,7 @@ show(
 # %% [markdown]
 # The density at zero is not zero. So the mean of $1/\hat D^2$ over draws is infinite, and with it
 # the mean squared error of the output, whose numerator has no reason to vanish at the same place. A
-# plot of means over 15 draws shows mostly which draw came
+# plot of means over a few draws (the figure of appendix a2 has 15) shows mostly which draw came
 # nearest to zero. Below we plot *medians*, which exist where the mean does not.
 #
 # ## 5. Where it does work
@@ -492,7 +492,9 @@ show(
 #
 # $$\frac1e\, \mathbb{E} \Bigl\| \frac{1}{D_i} \sum_j (\hat A_{ij} - A_{ij})\, v_j \Bigr\|^2
 # = \frac{1}{D_i^2} \sum_j \mathbb{E}(\hat A_{ij} - A_{ij})^2
-# = \frac{1}{D_i^2} \sum_j \operatorname{MSE}(x_i, y_j) .$$
+# = \frac{1}{D_i^2} \sum_j \operatorname{MSE}(x_i, y_j)$$
+#
+# (for orthogonal directions, lesson 05's variance times the norms: `theory.orthogonal_trigonometric_mse`).
 
 
 # %%

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Move to a GPU, and know what to expect there
 #
-# > **65 minutes.** Needs: lessons 10 and 12 (linear attention, chunks).
+# > **65 minutes.** Needs: lessons 10 to 12 (linear attention, any norm, chunks).
 # >
 # > Afterwards you can run the same functions on a GPU, find the places where a program waits without
 # > being told to, count kernels and bytes, choose a chunk, say what TF32 and half precision change,
@@ -58,7 +58,8 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# Three rules keep the two memories apart.
+# The *host* is the CPU and its memory, the *device* is the GPU and its own. Three rules keep the two
+# memories apart.
 #
 # 1. **Random numbers are drawn on the host**, from one generator, in float64, and then moved. The same
 #    seed gives the same $W$ on every backend.
@@ -192,8 +193,8 @@ cases = {  # a launch of 10, kernels of 30 or 3 microseconds: a model, not a mea
 }
 fig, ax = plt.subplots(figsize=(8, 4.2))
 for row, rows in enumerate(cases.values()):
-    ax.broken_barh([(x - 10, 9) for x in rows[:, 0]], (-row - 0.05, 0.3), color=COLORS[1])
-    bars = [(start, end - start - 1) for _, start, end in rows]
+    ax.broken_barh([(x - 10, 7) for x in rows[:, 0]], (-row - 0.05, 0.3), color=COLORS[1])
+    bars = [(start, 0.9 * (end - start)) for _, start, end in rows]
     ax.broken_barh(bars, (-row - 0.4, 0.3), color=COLORS[0])
 ax.set_yticks([-row - 0.05 for row in range(3)], [name.replace(", ", ",\n") for name in cases])
 ax.set(xlabel="microseconds (model)", xlim=(-5, 345))
@@ -277,8 +278,8 @@ for line, run in lines.items():
 
 # %% [markdown]
 # A condition on values becomes `xp.where`, which computes both sides and reads nothing. Here is a
-# normalisation as one writes it on a laptop, and as the package does it: rows of $e^{h - \max h}$ over
-# their sum, where a row that is all $-\infty$ gives zeros.
+# normalisation as one writes it on a laptop: rows of $e^{h - \max h}$ over their sum, where a row that is
+# all $-\infty$ gives zeros. Then come the package's own functions.
 
 
 # %%
@@ -324,13 +325,14 @@ for causal in (False, True):
     print(f", equal to NumPy: {np.abs(output - plain).max() < 1e-5}")
 
 # %% [markdown]
-# No read in either form. That is why the package, on a GPU, does not look whether its inputs are finite:
+# No read in either form: on a GPU the package does not even look whether its inputs are finite, for
 # looking is a read. A NaN passes the door there and is seen in the result.
 #
 # ## 4. Count launches, choose the chunk
 #
-# The ledger also says *how many* kernels. All-to-all, a chunk of keys and a chunk of queries cost the same
-# number, however long they are. So longer chunks mean fewer kernels for a text:
+# The ledger also says *how many* kernels. All-to-all, a chunk of keys and a chunk of queries cost about
+# the same number (24 to 29), however long they are: one chunk alone takes 24, and further chunks add their
+# sums and have their outputs joined. So longer chunks mean fewer kernels for a text:
 
 # %%
 print("chunk    all-to-all   causal     kernels for 1024 tokens")
@@ -339,23 +341,27 @@ for chunk in (64, 256, 1024):
     print(f"{chunk:5d} {counts[0]:12d} {counts[1]:8d}")
 
 # %% [markdown]
-# A quarter of the tokens in a chunk makes about four times as many kernels, in either form, because the
+# A quarter of the tokens in a chunk makes four to five times as many kernels, in either form, because the
 # kernels of one chunk are about as many as before. With $n$ kernels a chunk, a launch of $a$ seconds and
 # $w$ seconds of work in all (which hardly depends on $C$),
 #
 # $$n a \lceil L / C \rceil \text{ of launching}, \qquad w \text{ of work}, \qquad
 # \max(\cdot,\cdot) \le \text{time} \le \text{their sum} .$$
 #
-# What is $w$? For each kernel, the ledger has its bytes, its FLOPs and its exponentials. A kernel can be
-# no faster than any of the three allows; one after the other, they need at least
+# What is $w$? For each kernel, the ledger has its bytes, its FLOPs (additions and multiplications of
+# floating-point numbers) and its exponentials. A kernel can be no faster than any of the three allows; one
+# after the other, they need at least
 #
 # $$w = \sum_{\text{kernels}} \max\Bigl(\frac{\text{bytes}}{B},\ \frac{\text{FLOPs}}{P},\
 # \frac{\text{exps}}{R}\Bigr) .$$
 #
 # For the rates $B$, $P$, $R$ we take what well-fed kernels are said to reach on an H100, somewhat below
 # its peak. Nobody has measured them for this lesson; they are the assumption of every estimate
-# below. $R$ has a reason: 132 multiprocessors with 16 special-function results in each cycle, at 1.7 GHz.
-# For a launch from Python we assume $a = 10$ µs.
+# below. $R$ has a reason: 132 multiprocessors (the GPU's cores, each running many threads in blocks) with
+# 16 special-function results in each cycle, at 1.7 GHz. For a launch from Python we assume $a = 10$ µs.
+#
+# The next cell counts a lone chunk, and takes it as often as the text has chunks. Adding sums is left out,
+# so the launches are up to a fifth too little.
 
 # %%
 ASSUMED = {"bytes": 3.0e12, "fp32": 50e12, "tf32": 400e12, "bf16": 790e12, "exps": 3.6e12}
@@ -414,10 +420,11 @@ for causal in (False, True):
         f"{'causal' if causal else 'all-to-all':10} C = {chunks[at]}: launches {launching[causal][at]:5.2f} ms, "
         f"work {working[causal][at]:5.2f} ms; C = 256: launches {launching[causal][0]:6.1f} ms (estimates)"
     )
+print("counted for a lone chunk; adding sums is left out, up to a fifth too little")
 print(f"work, causal over all-to-all: {working[True][at] / working[False][at]:.1f}")
 show(
     fig,
-    alt=f"Estimated milliseconds for {TOKENS} tokens against the chunk. Launches fall from "
+    alt=f"Estimated milliseconds for {TOKENS} tokens against the chunk, counted for a lone one. Launches fall from "
     f"{launching[False][0]:.0f} to {launching[False][-1]:.1f} (all-to-all) and from {launching[True][0]:.0f} to "
     f"{launching[True][-1]:.0f} (causal); work stays near {working[False][0]:.1f} and near "
     f"{working[True][0]:.0f}. At DEVICE_CHUNK = {chunks[at]} launches are {side[False]} "
@@ -485,8 +492,8 @@ fig, ax = plt.subplots(figsize=(6, 6))
 shades = ["white", COLORS[4], COLORS[2], COLORS[0]]
 for i, j in zip(*np.tril_indices(few), strict=True):
     ax.add_patch(plt.Rectangle((j, i), 1, 1, facecolor=shades[step[i, j]], alpha=0.45, lw=0))
-    name = "own" if i == j else "B" if step[i, j] > levels else str(step[i, j])
-    ax.text(j + 0.5, i + 0.5, name, ha="center", va="center", fontsize=9 if i == j else 12)
+    name = "B" if step[i, j] > levels else str(step[i, j])
+    ax.text(j + 0.5, i + 0.5, name, ha="center", va="center", fontsize=12)
 for edge in range(0, few + 1, block):
     ax.axhline(edge, color=COLORS[6], linewidth=1)
     ax.axvline(edge, color=COLORS[6], linewidth=1)
@@ -545,11 +552,11 @@ print(f", {longest.passes(1, 16_384, m):.0f} passes")
 
 # %% [markdown]
 # Causal, there are about five times as many passes, because each level takes $e^{h - c}$ of the earlier
-# half and $e^{a - \max a}$ of the later half anew, with other maxima. Other forms were counted in the same
-# books, for the chunk of the last line. The form that the package had before halved a chunk down to
-# single tokens, one half after the other: 731 kernels and 227 passes. One maximum for each row, so that
-# its levels simply add, over a scan of the blocks one by one: 314 kernels and 120 passes. So blocks side
-# by side, each set with its own maximum, have the fewest of both.
+# half and $e^{a - \max a}$ of the later half anew, with other maxima. Two other forms need more kernels and
+# more passes, both counted by this ledger when they were tried, for the chunk of the last line. One halves
+# a chunk down to single tokens, one half after the other. One takes a single maximum for each row, so that
+# its levels simply add, over a scan of the blocks one by one. So the package has blocks side by side, each
+# set with its own maximum.
 #
 # Back to all-to-all. `h - c` (`subtract` in the table) and `exp` read all the features and write all the features,
 # each. Nothing is gained by writing $h - c$ to memory: the same thread could take the exponential at
@@ -631,8 +638,8 @@ for parts in (1, 64):
 # To ask the driver for memory is slow, and may wait for the device. So CuPy keeps what it once got: an
 # array that dies returns its block to a *pool*, and the next array of that size takes it. `nvidia-smi`
 # then shows memory in use that no array holds. `cupy.get_default_memory_pool()` knows better:
-# `used_bytes()` is what arrays hold, `total_bytes()` what the pool holds, `free_all_blocks()` gives the
-# difference back. To measure one task, `backend.peak` gives it a fresh pool, since in a full one nothing
+# `used_bytes()` is what arrays hold, `total_bytes()` what the pool holds, `free_all_blocks()` gives back
+# what lies whole in it. To measure one task, `backend.peak` gives it a fresh pool, since in a full one nothing
 # would have to grow, and asks for `total_bytes()` at the end; on NumPy it asks Python's `tracemalloc`.
 
 # %% tags=["nbval-ignore-output"]
@@ -645,7 +652,8 @@ for rows, chunk in ((1024, 64), (1024, 256), (1024, 1024), (512, 64), (512, 256)
     print(f"{rows:5d} tokens, chunk {chunk:5d}: {taken / 2**20:6.2f} MiB of scratch")
 
 # %% [markdown]
-# Memory grows with the chunk, hardly with the text. That is the other side of the trade in section 4.
+# Memory grows with the chunk, hardly with the text (beside the result; on a GPU its parts are joined, which
+# holds it twice for a moment). That is the other side of the trade in section 4.
 #
 # ## 6. Fewer bits
 #
@@ -712,7 +720,8 @@ for n in (16, 64, 256, 1024):
 # %% [markdown]
 # In CuPy, TF32 is off unless `CUPY_TF32=1` is set before the first product. Then it applies to products
 # of two matrices and to `tensordot`, which becomes one. It does not apply to batched products such as
-# `(heads, m, L) @ (heads, L, e)`: those call another cuBLAS routine, which CuPy asks for plain float32.
+# `(heads, m, L) @ (heads, L, e)`: those call another routine of cuBLAS, NVIDIA's library of products,
+# which CuPy asks for plain float32.
 # (In the source, `cupy/_core/_routines_linalg.pyx`: `tensordot_core` and `matmul`.) In the package the
 # projections of several heads are a `tensordot`, and the products with $v$ and with the state are
 # batched. So half of the FLOPs may speed up.
@@ -798,7 +807,7 @@ for half in (10, 100, 1000):
 # So the package adds it after the product, in float32.
 #
 # **Half precision** is for storing. Float16 ends at 65,504, and near 450 its steps are 0.25.
-# $\|k'\|^2/2 = 450$ would be wrong by up to half a step in the exponent
+# A $\|k'\|^2/2$ near 450 would be wrong by up to half a step in the exponent
 # before anything else happens. So `favor_attention` takes half precision in and gives it out, but its
 # logarithms, sums and state are float32 at least. That halves the bytes of $q$, $k$, $v$ and of the
 # result, and changes neither the FLOPs nor their rate.
@@ -896,8 +905,9 @@ print(f"and from about L = {at_roof:.2g} thousand if it reached its roof in floa
 
 # %% [markdown]
 # The bound for exact attention supposes 790 TFLOP/s. [Shah et al. (2024)](references.md#shah-2024) report
-# up to 840 for FlashAttention-3 in bfloat16, and 35 % of the peak for FlashAttention-2. With the latter,
-# both lengths shrink by more than half.
+# up to 840 TFLOP/s for FlashAttention-3 in bfloat16, at wider heads than our 64; at 64 it is lower, and both
+# lengths shrink accordingly. For FlashAttention-2 they report 35 % of the peak, and with it both lengths
+# shrink by more than half.
 
 # %%
 intensity = np.geomspace(1, 2**16, 600)
@@ -930,6 +940,7 @@ for (name, (x, y)), marker in zip(marks.items(), "osD^v", strict=True):
     ax.plot([x], [y / 1e12], marker, color=COLORS[1 if bound else 6], markersize=9)
     side = {"ha": "right", "xytext": (-4, -18)} if x > 1000 else {"xytext": (9, -14)}
     ax.annotate(name, (x, y / 1e12), textcoords="offset points", **side)
+ax.text(1.3, 1000, "orange: below the float32 roof", color=COLORS[1])
 ax.set(xlabel="arithmetic intensity, FLOPs for a byte", ylabel="TFLOP/s (estimate)")
 ax.set_xticks([1, 10, 100, 1000, 10_000], ["1", "10", "100", "1000", "10000"])
 ax.set_yticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])

@@ -342,9 +342,9 @@ print(f"shipped positive over mean(V), entries of scale 1.5, m = 192: {ratio:.2f
 # estimator loses to predicting mean(V)**: trigonometric features by a factor of hundreds at best,
 # and of more than ten even with exact denominators; positive ones by a factor of a few. (At
 # $m = 1536$, more features than tokens, repaired trigonometric ones still lose, by the last table.)
-# The one
-# estimate that passes below the null baseline is the shipped one, by a little, where its bandwidth
-# happens to be large and not yet too large. A plot without the null baseline cannot show any of
+# The only
+# ones below it are those with short rows, shipped orthogonal and its independent twin, by a little, where
+# the bandwidth happens to be large and not yet too large. A plot without the null baseline cannot show any of
 # this. That is why every accuracy plot of this course has one.
 #
 # ## Take away

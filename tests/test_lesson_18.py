@@ -95,9 +95,7 @@ def test_the_causal_form_has_fewer_kernels_and_passes_than_the_two_counted_besid
     of_others = {"halved to single tokens": (731, 227), "one maximum a row": (314, 120)}
     ledger = books(favor, 16_384, causal=True)
     moved = ledger.passes(16_384, 256)
-    text = LESSON.read_text(encoding="utf-8")
     for kernels, passes in of_others.values():
-        assert f"{kernels} kernels and {passes} passes" in text
         assert len(ledger.kernels) < kernels
         assert moved < passes
 
