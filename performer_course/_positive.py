@@ -6,9 +6,10 @@ e^{−‖k'‖²/2} [v, 1]: this is linear attention. All others go by logarithm
     h = ωᵀk' − ‖k'‖²/2 of a key, g = ωᵀq' of a query,
 
 relative to a maximum: a State.
-Of a query's e^{−‖q'‖²/2} and of 1/√m nothing is left in the ratio, so they are left out; a key's
-factor goes to its values, n numbers in place of n m. Everywhere W: (..., m, d) has d^{−1/4} in
-it, which scales q and k alike. What is called values comes with its ones: [v, 1].
+
+Of a query's e^{−‖q'‖²/2} and of 1/√m nothing is left in the ratio, so they are left out; a short
+key's factor goes to its values, n numbers in place of n m. Everywhere W: (..., m, d) has d^{−1/4}
+in it, which scales q and k alike.
 """
 
 from . import _causal
