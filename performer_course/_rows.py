@@ -18,6 +18,11 @@ def squared_norm(xp, x: Array) -> Array:
     return xp.sum(x * x, axis=-1)
 
 
+def minus_half(square, d: int):
+    """−‖x'‖²/2, given ‖x‖²: x' = x d^{−1/4}."""
+    return square * (-0.5 * d**-0.5)
+
+
 def projected(xp, x: Array, W: Array) -> Array:
     """ωᵀx for each row x and each direction ω: x (..., n, d), W (..., m, d) → (..., n, m).
 

@@ -14,6 +14,7 @@ import math
 from typing import Any, NamedTuple
 
 import array_api_compat
+import numpy as np
 from jaxtyping import Float
 
 from .backend import is_free_to_read
@@ -56,23 +57,32 @@ def nothing(xp, shape, width, like, dtype):
     return State(xp.full(shape, lowest(xp, dtype), **make), xp.zeros((*shape, width), **make))
 
 
+def relative(xp, Sz):
+    """The State with these sums Σ eʰ [v, 1]: relative to c = ln z, so that its z is 1, or 0."""
+    z = Sz[..., -1]
+    empty = z == 0
+    z = xp.where(empty, xp.ones_like(z), z)
+    c = xp.where(empty, lowest(xp, z.dtype), xp.log(z))
+    return State(c, Sz / z[..., None])
+
+
 def with_finite_c(xp, state):
     """`state` with `lowest` for a c of −∞."""
     return State(xp.maximum(state.c, lowest(xp, state.c.dtype)), state.Sz)
 
 
-def _holds(x, y):
-    """Whether x (..., n, m) has the shape of x + y."""
-    pairs = zip(reversed(x.shape), reversed(y.shape), strict=False)
-    return x.shape == y.shape or (x.ndim >= y.ndim and all(b in (1, a) for a, b in pairs))
-
-
 def add_in_place(x, y):
     """x + y, on NumPy in the memory of x, which is used up: a fresh array costs as much again."""
-    if is_free_to_read(x) and _holds(x, y):
+    if is_free_to_read(x) and (x.shape == y.shape or _holds(x, y)):
         x += y
         return x
     return x + y
+
+
+def _holds(x, y):
+    """Whether x (..., n, m) has the shape of x + y."""
+    pairs = zip(reversed(x.shape), reversed(y.shape), strict=False)
+    return x.ndim >= y.ndim and all(b in (1, a) for a, b in pairs)
 
 
 def exp_in_place(xp, x, c=None):
@@ -81,6 +91,15 @@ def exp_in_place(xp, x, c=None):
         return xp.exp(x if c is None else x - c)
     x = x if c is None else add_in_place(x, -c)
     return xp.exp(x, out=x)
+
+
+def tril_in_place(xp, x):
+    """x (..., n, n) with zeros above its diagonals; on NumPy in the memory of x."""
+    if not is_free_to_read(x):
+        return xp.tril(x)
+    i = np.arange(x.shape[-1])
+    np.copyto(x, 0, where=i > i[:, None])
+    return x
 
 
 def largest(xp, h):
@@ -98,18 +117,21 @@ def largest(xp, h):
     return xp.maximum(top, xp.max(h[..., n - rest :, :], axis=-2)) if rest else top
 
 
-def with_one(xp, v, weight=None):
+def with_one(xp, v, weight=None, out=None):
     """weight [v, 1], (..., n, e+1), for weights (..., n, 1), numbers or a mask; without, [v, 1].
 
-    Elsewhere than on NumPy it lies transposed in memory, as `turned_product` needs it.
+    On NumPy into `out`, if given. Elsewhere it lies transposed in memory, as `turned_product`
+    needs it.
     """
     one = xp.ones_like(v[..., :1]) if weight is None else xp.astype(weight, v.dtype, copy=False)
-    v = v if weight is None else v * one
     if not is_free_to_read(v):
+        v = v if weight is None else v * one
         turned = [xp.matrix_transpose(x) for x in (v, one)]
         return xp.matrix_transpose(xp.concat(turned, axis=-2))
-    out = xp.empty((*v.shape[:-1], v.shape[-1] + 1), dtype=v.dtype)
-    out[..., :-1], out[..., -1:] = v, one  # half the time of a concat
+    if out is None:
+        out = xp.empty((*v.shape[:-1], v.shape[-1] + 1), dtype=v.dtype)
+    out[..., -1:] = one
+    np.multiply(v, one, out=out[..., :-1])  # a third of the time of v * one and a concat
     return out
 
 

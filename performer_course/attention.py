@@ -26,7 +26,7 @@ from . import features
 from ._blocks import CHUNK as CHUNK
 from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
 from ._blocks import blocks, each_head, keys_in, later, steps, sum_dtype
-from ._causal import linear_sums
+from ._causal import running
 from ._door import (
     check_array,
     check_attention,
@@ -37,13 +37,15 @@ from ._door import (
     check_values,
 )
 from ._rows import squared_norm
-from ._short import short_tokens
+from ._short import short_sums
 from ._sums import (
     State,
     both,
     divided,
     logits_of,
     of_rows,
+    relative,
+    turned_product,
     with_finite_c,
     with_one,
 )
@@ -118,8 +120,15 @@ def linear_attention(
             keys, values, mask = keys_in(xp, phi_k, v, key_mask, part, dtype)
             return keys, with_one(xp, values, mask)  # φ(k), [v, 1]
 
-        of_k = steps(phi_k, stop=min(L, S) if causal else S)
-        return linear_sums(xp, queries, keys, steps(phi_q), of_k, causal)  # φ(q) (φ(k)ᵀ [v, 1])
+        Sz, own = None, min(L, S) if causal else 0
+        for part in [] if causal else steps(phi_k):
+            new = turned_product(xp, *keys(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
+            Sz = new if Sz is None else Sz + new
+        for part in steps(phi_q, stop=own):
+            rows, Sz = running(xp, queries(part), *keys(part), Sz)
+            yield rows
+        for part in steps(phi_q, start=own):
+            yield queries(part) @ Sz  # φ(q) (φ(k)ᵀ [v, 1])
 
     return each_head(sums, *arguments, entries=(L + S) * F)
 
@@ -290,9 +299,9 @@ def favor_attention(
 ) -> Float[Array, "... L e"]:
     """D̂⁻¹ φ(q') (φ(k')ᵀ v), φ the positive features of W, q' = q d^{−1/4}: FAVOR+, at any norm.
 
-    On NumPy, where norms are so small that no exponential leaves the dtype's range (`_short`), φ
-    is formed, a chunk at a time. Else its logarithms are taken relative to a maximum for each
-    feature, as in `absorb`, `read` and `follow`.
+    On NumPy, as long as norms are so small that no exponential leaves the dtype's range
+    (`_short`), φ is formed, a chunk at a time. From then on its logarithms are taken relative to
+    a maximum for each feature, as in `absorb`, `read` and `follow`.
     causal: row i sees j ≤ i; a later key moves it by rounding only.
     chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
     Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased
@@ -309,17 +318,17 @@ def favor_attention(
     check_once = functools.cache(functools.partial(check_values, q, k, v, key_mask))  # all heads
 
     def sums(q, k, v, key_mask, W):
-        short, square = short_tokens(q, k, v, W, key_mask, causal=causal)
-        if short < max(L, S):  # some that need a maximum, or were not looked at
+        Sz, keys, rows = yield from short_sums(q, k, v, W, key_mask, size, causal)
+        if keys < S or rows < L:  # some that need a maximum, or were not looked at
             check_once()
-        if short > 0:
-            yield from positive.short_sums(xp, q, k, v, W, key_mask, square, size, short, causal)
-        if short < L and causal:
-            yield from positive.later_sums(xp, q, k, v, W, key_mask, size, short)
-        elif short < L:
-            of_k = steps(k, size)
-            state = positive.absorbed(xp, None, k, v, W, key_mask, of_k)  # Σ e^{h−c} [v, 1]
-            for part in steps(q, size):
+        state = None if Sz is None or rows == L else relative(xp, Sz)  # of the keys so far
+        if causal and rows < L:
+            state = positive.before_any_key(xp, k, v, W) if state is None else state
+            yield from positive.later_sums(xp, state, q, k, v, W, key_mask, size, rows)
+        elif rows < L:
+            of_k = steps(k, size, start=keys)
+            state = positive.absorbed(xp, state, k, v, W, key_mask, of_k)  # Σ e^{h−c} [v, 1]
+            for part in steps(q, size, start=rows):
                 yield positive.read(xp, state, q[..., part, :], W)  # Σ e^{a−max a} [S, z]
 
     return each_head(sums, *arguments, W, entries=(L + S) * W.shape[-2])

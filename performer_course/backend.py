@@ -151,7 +151,7 @@ def peak(task, x) -> int:
 
 def is_free_to_read(x) -> bool:
     """Whether a value of x may be looked at without waiting for a device: on NumPy alone."""
-    return isinstance(x, np.ndarray | np.generic)
+    return isinstance(x, (np.ndarray, np.generic))
 
 
 def is_on_gpu(x) -> bool:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from performer_course import _blocks, attention
-from performer_course._short import LOGIT, NORM, ROOM, SMALL, short_tokens
+from performer_course import _blocks, _short
+from performer_course._short import LOGIT, NORM, ROOM, SMALL, Limits, short_sums
 from performer_course.attention import favor_attention
 
 from .double import DEVICE, poisoned
@@ -24,8 +24,9 @@ R = math.log(np.finfo(np.float32).max)
 
 
 def short(q, k, v, W, key_mask=None, *, causal=True):
-    """How many tokens are short."""
-    return short_tokens(q, k, v, W * D**-0.25, key_mask, causal=causal)[0]
+    """How many rows come before the first long token."""
+    rows = short_sums(q, k, v, W * D**-0.25, key_mask, None, causal)
+    return sum(Sz.shape[-2] for Sz in rows)
 
 
 def scene(*lead, dtype=np.float32):
@@ -60,7 +61,8 @@ def test_a_token_is_short_up_to_each_limit_and_rows_agree_on_both_sides(
     factor = 0.999 if within is (side == "beyond") else 1.001
     qkv[which][11] = resized(qkv[which][11], factor * limit)
     assert short(*qkv, W) == (L if within else 11)
-    assert short(*qkv, W, causal=False) == (L if within else 0)
+    queries = which == 0  # are long; all-to-all, a long key is one of every row
+    assert short(*qkv, W, causal=False) == (L if within else 11 if queries else 0)
     for causal in (True, False):
         expected = favor_by_rows(*qkv, W, causal=causal)
         found = favor_attention(*qkv, W, causal=causal)
@@ -119,11 +121,12 @@ def test_beyond_them_digits_would_be_lost_without_a_maximum(sign, size, more, mo
     assert short(q, k, v, W, causal=False) == 0
     np.testing.assert_allclose(favor_attention(q, k, v, W), size, rtol=1e-5)
 
-    def all_of_them(*given, **options):
-        return len(q), short_tokens(*given, **options)[1]
+    def none(W, S):
+        return Limits(np.full(1, np.inf), np.full(1, np.inf), math.inf, 0.0)
 
-    monkeypatch.setattr(attention, "short_tokens", all_of_them)
+    monkeypatch.setattr(_short, "limits", none)
     with np.errstate(all="ignore"):
+        assert short(q, k, v, W, causal=False) == len(q)
         forced = favor_attention(q, k, v, W)
     assert not np.allclose(forced, size, rtol=1e-3, atol=0)
 
@@ -190,11 +193,12 @@ def test_the_first_long_token_of_any_head_is_found(long, keys, step):
     for which, head, token in set(long):
         qkv[which][head, token] *= 1e15
     q, k, v = qkv[0], *(x[:, :keys] for x in qkv[1:])
-    places = [token for which, _, token in long if which == 0 or token < keys]
+    queries = [token for which, _, token in long if which == 0]
+    others = [token for which, _, token in long if which > 0 and token < keys]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_blocks, "CHUNK", step)
-        assert short(q, k, v, W) == min(places, default=L)
-        assert short(q, k, v, W, causal=False) == (0 if places else L)
+        assert short(q, k, v, W) == min(queries + others, default=L)
+        assert short(q, k, v, W, causal=False) == (0 if others else min(queries, default=L))
 
 
 def test_a_key_that_no_row_sees_makes_none_long():
@@ -252,17 +256,45 @@ def test_each_head_is_judged_by_its_own_directions(head):
 
 def test_elsewhere_no_value_is_looked_at():
     given = [array_api_strict.asarray(x, device=DEVICE) for x in scene()]
-    with poisoned(home=False):
-        assert short_tokens(*given, None, causal=True) == (0, None)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_the_square_of_each_key_comes_with_it_in_the_dtype_of_the_sums(dtype):
-    q, k, v, W = scene(2, dtype=dtype)
-    W, mask = W.astype(np.result_type(dtype, np.float32)), points(2, L, seed=4) > 0
-    k[~mask] = np.nan
     for causal in (True, False):
-        square = short_tokens(q, k, v, W, mask, causal=causal)[1]
-        expected = np.where(mask, (k.astype(float) ** 2).sum(-1), 0)
-        assert square.dtype == W.dtype
-        np.testing.assert_allclose(square, expected, rtol=1e-6)
+        with poisoned(home=False), pytest.raises(StopIteration) as end:
+            next(short_sums(*given, None, None, causal))
+        assert end.value.value == (None, 0, 0)
+
+
+# What is handed on to the stable form
+
+
+@each_causal
+@pytest.mark.parametrize("step", [3, 7, 512])
+def test_the_sums_of_the_keys_before_it_are_handed_on(step, causal):
+    """Σ eʰ [v, 1] over as many keys as it says, and as many rows as came."""
+    q, k, v, W = scene(2, dtype=float)
+    q[1, 11] *= 1e15
+    gone, (Sz, keys, rows) = [], (None, 0, 0)
+
+    def run():
+        nonlocal Sz, keys, rows
+        Sz, keys, rows = yield from short_sums(q, k, v, W * D**-0.25, None, step, causal)
+
+    gone = list(run())
+    assert (keys, rows) == ((11, 11) if causal else (L, 11))
+    assert sum(part.shape[-2] for part in gone) == rows
+    h = (k @ W.T / D**0.25 - (k**2).sum(-1, keepdims=True) / (2 * D**0.5))[:, :keys]
+    ones = np.ones((2, keys, 1))
+    expected = np.swapaxes(np.exp(h), -1, -2) @ np.concatenate([v[:, :keys], ones], -1)
+    np.testing.assert_allclose(Sz, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("step", [3, 7, 512])
+def test_all_to_all_the_keys_before_a_step_with_a_long_one_are_not_summed_twice(step):
+    q, k, v, W = scene(dtype=float)
+    k[11] *= 1e15
+    rows = short_sums(q, k, v, W * D**-0.25, None, step, causal=False)
+    with pytest.raises(StopIteration) as end:
+        next(rows)
+    Sz, keys, done = end.value.value
+    assert (keys, done) == (11 // step * step if step < L else 0, 0)
+    assert (Sz is None) == (keys == 0)
+    found = favor_attention(q, k, v, W, chunk=step)
+    np.testing.assert_allclose(found, favor_by_rows(q, k, v, W), rtol=1e-9, atol=1e-12)

@@ -20,7 +20,10 @@ from performer_course._sums import (
     nothing,
     of_keys,
     of_rows,
+    relative,
+    tril_in_place,
     turned_product,
+    with_one,
 )
 
 from .double import DEVICE, poisoned
@@ -291,3 +294,56 @@ def test_a_device_takes_a_long_maximum_in_stages(n, stages, monkeypatch):
     largest(counted, on_device(points(n, 2)))
     assert len(taken) == stages
     assert _sums.PARTS == PARTS
+
+
+# Sums that no maximum was taken of
+
+
+@pytest.mark.parametrize("spread", [0.001, 0.3])
+def test_sums_relative_to_nothing_become_a_state_relative_to_ln_z(spread):
+    h, values = logits(7, 4, spread=spread), points(7, 3, seed=1)
+    values[:, -1] = 1
+    found = both_places(relative, np.exp(h).T @ values)
+    np.testing.assert_allclose(found.c, np.log(np.exp(h).sum(0)), rtol=1e-12)
+    np.testing.assert_allclose(found.z, 1, rtol=1e-15)
+    expected = of_keys(np, h.copy(), values)
+    np.testing.assert_allclose(found.Sz, moved(np, expected, found.c).Sz, rtol=1e-9, atol=1e-12)
+
+
+def test_sums_over_nothing_become_the_state_of_nothing():
+    Sz = np.zeros((2, 4, 3))
+    Sz[0, 1] = [2.0, 4.0, 2.0]
+    found = both_places(relative, Sz)
+    empty = nothing(np, (2, 4), 3, Sz, Sz.dtype)
+    np.testing.assert_array_equal(found.c[1], empty.c[1])
+    np.testing.assert_array_equal(found.Sz[1], empty.Sz[1])
+    assert found.c[0, 1] == np.log(2.0)
+    np.testing.assert_array_equal(found.Sz[0, 1], [1.0, 2.0, 1.0])
+
+
+# What row i sees of its own block, and the column of ones
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (2, 3, 4, 4)], ids=str)
+def test_above_the_diagonal_is_zero_whatever_was_there(shape):
+    x = points(*shape)
+    x[..., np.arange(shape[-1]) > np.arange(shape[-1])[:, None]] = np.inf
+    expected = np.where(np.tri(shape[-1], dtype=bool), x, 0)
+    with poisoned(home=False):
+        there = tril_in_place(xp, on_device(x.copy()))
+    np.testing.assert_array_equal(there._array, expected)
+    assert tril_in_place(np, x) is x
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("weight", [None, "numbers", "a mask"])
+def test_the_values_get_a_column_of_ones_in_the_room_that_is_given(weight):
+    v, out = points(2, 5, 3), np.full((2, 5, 4), np.nan)
+    w = {"numbers": points(2, 5, 1, seed=1), "a mask": points(2, 5, 1, seed=1) > 0}.get(weight)
+    expected = np.concatenate([v, np.ones((2, 5, 1))], -1) * (1 if w is None else w)
+    assert with_one(np, v, w, out) is out
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(with_one(np, v, w), expected)
+    with poisoned(home=False):
+        there = with_one(xp, on_device(v), on_device(w))
+    np.testing.assert_array_equal(there._array, expected)

@@ -125,16 +125,16 @@ SCALED_TWICE = Mutant(
 OTHER_DIRECTIONS = Mutant(
     "other-directions",
     "queries and keys use different ω",
-    module="_positive",
-    old="return exp_in_place(xp, projected(xp, x, W))",
-    new="return exp_in_place(xp, projected(xp, x, W[::-1, ...]))",
+    module="_short",
+    old="yield (_features(_first(queries, n), W, room) @ Sz)",
+    new="yield (_features(_first(queries, n), W[::-1, ...], room) @ Sz)",
 )
 STATE_COUNTS_ONCE = Mutant(
     "state-counts-once",
-    "each feature counts once, however many keys it saw",
-    module="_causal",
-    old="rows = queries(part) @ Sz",
-    new="rows = queries(part) @ xp.concat([Sz[..., :-1], xp.ones_like(Sz[..., -1:])], axis=-1)",
+    "each feature counts once, however many keys it saw, where tokens are short",
+    module="_short",
+    old="W, room) @ Sz)[..., :n, :]",
+    new="W, room) @ np.concatenate([Sz[..., :-1], np.ones_like(Sz[..., -1:])], -1))[..., :n, :]",
 )
 VARIANCE_OF_DIFFERENCE = Mutant(
     "variance-of-difference",

@@ -88,15 +88,15 @@ def blocked_attention_is_the_textbook(p):
     Mutant(
         "norm-unscaled",
         "‖k‖²/2 for ‖k'‖²/2",
-        module="_positive",
-        old="return square * (-0.5 * k.shape[-1] ** -0.5)",
+        module="_rows",
+        old="return square * (-0.5 * d**-0.5)",
         new="return square * -0.5",
     ),
     Mutant(
         "norm-forgotten",
         "exp(ωᵀk) without the norm",
-        module="_positive",
-        old="return square * (-0.5 * k.shape[-1] ** -0.5)",
+        module="_rows",
+        old="return square * (-0.5 * d**-0.5)",
         new="return square * 0.0",
     ),
     OTHER_DIRECTIONS,
@@ -189,8 +189,8 @@ def what_to_expect_is_the_variance_of_a_weight(p):
         "linear-forgets",
         "the last block alone, where causal",
         module="_causal",
-        old="        Sz = add_in_place(Sz, sums[..., t, :, :])\n",
-        new="        Sz = sums[..., t, :, :]\n",
+        old="Sz = new if Sz is None else add_in_place(new, Sz)",
+        new="Sz = new",
     ),
     ELU_WITHOUT_ONE,
 )
@@ -224,7 +224,7 @@ def linear_attention_has_the_rank_of_its_features(p):
         "linear-sees-all",
         "no mask inside a block",
         module="_causal",
-        old="out = xp.tril(rows @ keys) @ values",
+        old="out = tril_in_place(xp, rows @ keys) @ values",
         new="out = (rows @ keys) @ values",
     )
 )
@@ -257,9 +257,9 @@ def blocks_off_the_diagonal_have_the_rank_of_the_state(p):
     Mutant(
         "eps-in-short-weights",
         "ε added to each feature of a query, where tokens are short",
-        module="_positive",
-        old="return exp_in_place(xp, projected(xp, x, W))",
-        new="return 1e-4 + exp_in_place(xp, projected(xp, x, W))",
+        module="_short",
+        old="yield (_features(_first(queries, n), W, room) @ Sz)",
+        new="yield ((1e-4 + _features(_first(queries, n), W, room)) @ Sz)",
     ),
     Mutant(
         "eps-in-denominator",
@@ -308,16 +308,16 @@ def features_need_no_eps(p):
     Mutant(
         "sees-the-next",
         "row i sees key i + 1",
-        module="_causal",
-        old="xp.tril(rows @ keys)",
-        new="xp.tril(rows @ keys, k=1)",
+        module="_sums",
+        old="np.copyto(x, 0, where=i > i[:, None])",
+        new="np.copyto(x, 0, where=i > i[:, None] + 1)",
     ),
     Mutant(
         "misses-itself",
         "row i does not see key i",
-        module="_causal",
-        old="xp.tril(rows @ keys)",
-        new="xp.tril(rows @ keys, k=-1)",
+        module="_sums",
+        old="np.copyto(x, 0, where=i > i[:, None])",
+        new="np.copyto(x, 0, where=i >= i[:, None])",
     ),
     Mutant(
         "exact-sees-the-next",
@@ -364,7 +364,7 @@ def no_row_sees_a_later_key(p):
     Mutant(
         "short-padding-counts",
         "v masked, φ(k) not, where tokens are short",
-        module="_positive",
+        module="_short",
         old="weights = weights if seen is None else weights * seen",
         new="weights = weights * 1.0",
     ),
@@ -418,8 +418,8 @@ def padding_is_invisible(p):
         "prefix-by-difference",
         "what is before a block as the sum with it, less the block",
         module="_causal",
-        old="rows[..., t, :, :] @ Sz)",
-        new="rows[..., t, :, :] @ (Sz + sums[..., t, :, :] - sums[..., t, :, :]))",
+        old="row @ Sz)",
+        new="row @ (Sz + key @ value - key @ value))",
     )
 )
 def a_long_sequence_loses_no_digits(p):
@@ -529,9 +529,9 @@ def a_sequence_may_be_cut_anywhere(p):
     Mutant(
         "short-norm-forgotten",
         "exp(ωᵀk) without the norm, where tokens are short",
-        module="_positive",
-        old="weights = xp.exp(_minus_half(k, square[..., part, None]))",
-        new="weights = xp.ones_like(square[..., part, None])",
+        module="_short",
+        old="weights = np.exp(minus_half(square, k.shape[-1]))[..., None]",
+        new="weights = np.ones_like(square)[..., None]",
     ),
     Mutant(
         "first-long-is-short",
@@ -544,20 +544,35 @@ def a_sequence_may_be_cut_anywhere(p):
         "long-query-overlooked",
         "keys alone are asked whether they are short",
         module="_short",
-        old="if short.all() and short_q.all()",
-        new="if short.all()",
+        old="return x, _before_false(np.vecdot(x, x) <= limit.query)",
+        new="return x, x.shape[-2]",
     ),
     Mutant(
         "long-value-overlooked",
         "values of any size are short",
         module="_short",
-        old="& (size <= math.exp(2 * ROOM * R) / (S * m) ** 2)",
+        old="& (size <= limit.value)",
         new="& (size >= 0)",
+    ),
+    Mutant(
+        "short-keys-twice",
+        "the short keys before a long one are taken up again by logarithms",
+        module="attention",
+        old="of_k = steps(k, size, start=keys)",
+        new="of_k = steps(k, size)",
+    ),
+    Mutant(
+        "handed-on-at-zero",
+        "the sums of short keys, relative to c = 0, are handed on as if relative to c = ln z",
+        module="_sums",
+        old="return State(c, Sz / z[..., None])",
+        new="return State(c, Sz)",
     ),
 )
 def where_tokens_are_short_no_maximum_is_needed(p):
     """one query, key or value just within its bound, just beyond, or far beyond, first or in the
-    middle: the rows of float32 and float64, causal and not, are those of the definition"""
+    middle: the rows of float32 and float64, causal and not, in steps of any length, are those of
+    the definition"""
     rng, L, d, m = np.random.default_rng(60), 24, 16, 8
     s = p._short
     for dtype, precision in ((np.float32, 1e-5), (np.float64, 1e-9)):
@@ -578,10 +593,10 @@ def where_tokens_are_short_no_maximum_is_needed(p):
             for share in (0.999, 1.001, far):
                 inputs[which][at] = share * bound * unit
                 q, k, v, ω = (x.astype(dtype) for x in (*inputs, W))
-                for causal in (False, True):
+                for causal, chunk in ((False, None), (True, None), (False, 7), (True, 7)):
                     expected = favor_by_rows(q, k, v, ω, causal=causal)
                     with np.errstate(all="ignore"):
-                        found = favor(p, q, k, v, ω, causal=causal)
+                        found = favor(p, q, k, v, ω, causal=causal, chunk=chunk)
                     error = np.abs(found - expected).max(1)
                     assert (error < precision * np.abs(expected).max(1)).all(), (which, at, share)
 
@@ -591,8 +606,8 @@ def where_tokens_are_short_no_maximum_is_needed(p):
         "one-long-token-for-all",
         "one long token, and earlier rows go by logarithms, too",
         module="_short",
-        old="    if not causal:\n",
-        new="    if not causal or not (short[..., :L].all() and short_q.all()):\n",
+        old="n = min(n, n_keys)",
+        new="n = min(n, n_keys) // queries.shape[-2] * queries.shape[-2]",
     ),
     "sees-the-next",
 )
