@@ -267,12 +267,15 @@ def present(candidates):
 
 
 def interleaved(runs, calls):
-    """Median CPU seconds of each call, one after the other in each round; a first one to warm."""
-    seconds = {name: [] for name in calls}
+    """Median CPU seconds of each call, one after the other in each round; a first one to warm.
+
+    Each round has an order of its own: a call right after another finds that one's data in cache.
+    """
+    seconds, order = {name: [] for name in calls}, np.random.default_rng(0)
     for _ in range(runs + 1):
-        for name, call in calls.items():
+        for name in order.permutation(list(calls)):
             start = time.process_time()
-            call()
+            calls[name]()
             seconds[name].append(time.process_time() - start)
     return {name: float(np.median(times[1:])) for name, times in seconds.items()}
 
@@ -283,7 +286,7 @@ def times(candidates, lengths, runs, longest):
     for L in progress(lengths, "time"):
         data = inputs(L)
         calls = {n: f(*data) for n, f in candidates.items() if longest.get(n, L) >= L}
-        found[L] = interleaved(runs if L <= 4096 else max(3, runs // 2), calls)
+        found[L] = interleaved(runs if L <= 8192 else max(3, runs // 2), calls)
     return found
 
 

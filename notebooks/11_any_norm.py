@@ -317,9 +317,9 @@ for dtype in (np.float16, np.float32, np.float64):
 # the linear attention of lesson 10, with $\varphi(x) = e^{\omega^\top x}$ and with
 # $e^{-\|k'\|^2/2}\, [v, 1]$ in the place of values and ones. It needs four products, two arrays of
 # exponentials, and one number for each key. On NumPy, where a norm may be looked at without waiting,
-# `favor_attention` takes this way a chunk at a time, up to the first token that is not short or has a
-# value too large or too small for the room that is left. (Where rows see all keys, a long key ends
-# it before the first row.) From there on it takes the stable form. The sums so far are not lost:
+# `favor_attention` takes this way a chunk at a time, up to the first token that is not short, or has an
+# entry of $v$ too large, or too small, for the room that is left. (Where rows see all keys, a long key
+# ends it before the first row.) From there on it takes the stable form. The sums so far are not lost:
 # divided by their $z$ they are sums relative to $c = \ln z$, where the stable form has a maximum.
 #
 # In the next cell all *scaled* queries and keys have one length, $\|q'\| = \|k'\|$, and the first

@@ -1,16 +1,17 @@
 """Causal sums: row i sees the keys j ≤ i of its chunk, and what a State kept from before.
 
-Two ways, and the same numbers:
+Two ways to the same numbers:
 
 `running` is for features φ(q) and φ(k) themselves. In blocks of B tokens the B × B weights
 φ(q) φ(k)ᵀ are formed, the later half set to 0; between blocks goes φ(k)ᵀ [v, 1].
 
 `by_levels` is for logarithms g of φ(q) and h of φ(k) at any norm, where no value may be looked
-at. A maximum over all keys of a chunk would show later keys to earlier rows: a row's weights
-might even underflow because of a key that it does not see. So let every set of keys have its
-own maximum: the keys of a block; and inside a block, the earlier half of any 2, 4, 8, … tokens
-for the rows of the later half. A row sees each earlier key in exactly one of these sets. Each
-set is summed relative to its own maximum, and sums are merged as States are.
+at, or where an h rises too far for one maximum (`chunk`). A maximum over all keys of a chunk would
+show later keys to earlier rows: a row's weights might even underflow because of a key that it
+does not see. So let every set of keys have its own maximum: the keys of a block; and inside a
+block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. A row sees each
+earlier key in exactly one of these sets. Each set is summed relative to its own maximum, and sums
+are merged as States are.
 """
 
 import math

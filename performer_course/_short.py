@@ -2,15 +2,17 @@
 
 With w the largest ‖ω‖, no logit ωᵀq' or ωᵀk' is larger than w‖q'‖ or w‖k'‖ (Cauchy and Schwarz).
 Let R be the logarithm of the dtype's largest number, 88 in float32; the smallest normal one is
-about e^−R. Call a query or key short where w‖q'‖ or w‖k'‖ is at most 0.32 R, and ‖k'‖²/2 at most
+about e^−R. Call a query or key short where w‖q'‖ or w‖k'‖ is below 0.32 R, and ‖k'‖²/2 below
 0.16 R. Then each term e^{ωᵀq' + ωᵀk' − ‖k'‖²/2} of a weight lies between e^{−0.8 R} and e^{0.64 R}:
 
-    above, e^{0.36 R} is left for the sum over S keys and m features and for |v|;
-    below, e^{0.2 R} is left for a small |v| before digits of |v| are lost.
+    above, e^{0.36 R} is left for the sum over S keys and m features, for entries of v, and for
+    rounding: an entry may be e^{0.35 R} / (S m);
+    below, e^{0.2 R} is left before an entry of v loses digits: it may be 0, or e^{−0.2 R} and more.
 
-So where |v| is 0 or between these, the features may be taken as they are, φ(q) = e^{ωᵀq'} and
-φ(k) = e^{ωᵀk'} with values e^{−‖k'‖²/2} [v, 1], and attention with them is the linear attention
-of any other feature map: no maximum, no shift, the same numbers.
+A value is short where all its entries are between these. Where all is short the features may be
+taken as they are, φ(q) = e^{ωᵀq'} and φ(k) = e^{ωᵀk'} with values e^{−‖k'‖²/2} [v, 1], and
+attention with them is the linear attention of any other feature map: no maximum, no shift, the
+same numbers.
 
 What is not finite is not short. All this is for NumPy, where a value may be looked at.
 """
@@ -18,6 +20,7 @@ What is not finite is not short. All this is for NumPy, where a value may be loo
 import math
 from typing import NamedTuple
 
+import array_api_compat.numpy as xp
 import numpy as np
 
 from ._blocks import keys_in, steps
@@ -26,15 +29,15 @@ from ._rows import minus_half
 from ._sums import add_in_place, with_one
 from .backend import is_free_to_read
 
-LOGIT, NORM, ROOM, SMALL = 0.32, 0.16, 0.36, 0.2  # shares of R
+LOGIT, NORM, LARGE, SMALL = 0.32, 0.16, 0.35, 0.2  # shares of R
 
 
 class Limits(NamedTuple):
-    """The largest ‖q‖², ‖k‖² and ‖v‖² of a short token, and the smallest ‖v‖² other than 0."""
+    """What ‖q‖² and ‖k‖² of short tokens are below, and the extremes of |v|'s entries but 0."""
 
     query: np.ndarray  # (..., 1): directions may differ from head to head
     key: np.ndarray
-    value: float
+    large: float
     small: float
 
 
@@ -42,42 +45,42 @@ class Limits(NamedTuple):
 def limits(W, S):
     """The Limits for S keys. W: (..., m, d), with d^{−1/4} in it and in the dtype of the sums."""
     R, (m, d) = math.log(np.finfo(W.dtype).max), W.shape[-2:]
-    query = (LOGIT * R) ** 2 / np.vecdot(W, W).max(-1, keepdims=True)
+    query = (LOGIT * R) ** 2 / np.vecdot(W, W).max(-1, keepdims=True)  # of q, not q'
     query = np.minimum(query, np.finfo(W.dtype).max)  # so that no ∞ is within
     key = np.minimum(query, 2 * math.sqrt(d) * NORM * R)
-    return Limits(query, key, math.exp(2 * ROOM * R) / (S * m) ** 2, math.exp(-2 * SMALL * R))
+    return Limits(query, key, math.exp(LARGE * R) / (S * m), math.exp(-SMALL * R))
 
 
 def short_sums(q, k, v, W, key_mask, size, causal):
-    """Yields the sums of rows, (..., n, e+1), `size` tokens at a time, up to the first long token.
+    """Yields the sums of rows, (..., n, e+1), `size` at a time, as far as tokens are short.
 
-    Where rows see all keys, there are none before the last key.
+    Causal: up to the first long token. Else: none if a key is long, or up to the first long query.
     Returns, to `yield from`: Σ eʰ [v, 1] over the keys taken (None for none), how many these
     were, and how many rows there were. Of arrays that are not NumPy's, none.
     """
     if not is_free_to_read(q):
         return None, 0, 0
-    of, limit, own = (k, v, W, key_mask), limits(W, k.shape[-2]), min(q.shape[-2], k.shape[-2])
+    L, S, given = q.shape[-2], k.shape[-2], (k, v, W, key_mask, limits(W, k.shape[-2]))
+    seen = min(L, S) if causal else S  # keys that rows see
     if causal:
-        Sz, keys = yield from _followed(q, *of, limit, steps(q, size, stop=own))
-        rows, complete = keys, keys == own
+        Sz, keys = yield from _followed(q, *given, steps(q, size, stop=seen))
     else:
-        Sz, keys = _absorbed(*of, limit, steps(k, size))
-        rows, complete = 0, keys == k.shape[-2]
-    if complete:
-        rows = yield from _read(q, W, Sz, limit, steps(q, size, start=rows))
+        Sz, keys = _absorbed(*given, steps(k, size))
+    rows = keys if causal else 0
+    if keys == seen:
+        rows = yield from _read(q, W, Sz, given[-1], steps(q, size, start=rows))
     return Sz, keys, rows
 
 
 def _absorbed(k, v, W, key_mask, limit, parts):
     """Σ eʰ [v, 1] over the keys of these parts before the first with a long one; their number."""
     (m, e), dtype, Sz = (W.shape[-2], v.shape[-1]), W.dtype, None
-    room_k, room_v = _room(k, parts, m, dtype), _room(v, parts, e + 1, dtype)
+    buffer_k, buffer_v = _buffer(k, parts, m, dtype), _buffer(v, parts, e + 1, dtype)
     for part in parts:
-        keys, values, n = _keys(k, v, key_mask, part, limit, room_v)
+        keys, values, n = _keys(k, v, key_mask, part, limit, buffer_v)
         if n < keys.shape[-2]:
             return Sz, part.start
-        new = _features(keys, W, room_k).mT @ values  # (..., m, e+1)
+        new = _features(keys, W, buffer_k).mT @ values  # (..., m, e+1)
         Sz = new if Sz is None else add_in_place(Sz, new)
     return Sz, parts[-1].stop
 
@@ -85,15 +88,15 @@ def _absorbed(k, v, W, key_mask, limit, parts):
 def _followed(q, k, v, W, key_mask, limit, parts):
     """Yields the causal sums of rows; returns Σ eʰ [v, 1] over their keys, and their number."""
     (m, e), dtype, Sz = (W.shape[-2], v.shape[-1]), W.dtype, None
-    room_q, room_k, room_v = (_room(q, parts, width, dtype) for width in (m, m, e + 1))
+    buffer_q, buffer_k, buffer_v = (_buffer(q, parts, width, dtype) for width in (m, m, e + 1))
     for part in parts:
         queries, n = _queries(q, part, limit, dtype)
-        keys, values, n_keys = _keys(k, v, key_mask, part, limit, room_v)
+        keys, values, n_keys = _keys(k, v, key_mask, part, limit, buffer_v)
         n = min(n, n_keys)
         if n > 0:
             queries, keys, values = (_first(x, n) for x in (queries, keys, values))
-            phi_q, phi_k = _features(queries, W, room_q), _features(keys, W, room_k)
-            rows, Sz = running(np, phi_q, phi_k, values, Sz)
+            phi_q, phi_k = _features(queries, W, buffer_q), _features(keys, W, buffer_k)
+            rows, Sz = running(xp, phi_q, phi_k, values, Sz)
             yield rows[..., :n, :]
         if part.start + n < part.stop:
             return Sz, part.start + n
@@ -102,25 +105,25 @@ def _followed(q, k, v, W, key_mask, limit, parts):
 
 def _read(q, W, Sz, limit, parts):
     """Yields φ(q) Sz for rows that see all these keys; returns at which row it ended."""
-    room = _room(q, parts, W.shape[-2], W.dtype)
+    buffer = _buffer(q, parts, W.shape[-2], W.dtype)
     for part in parts:
         queries, n = _queries(q, part, limit, W.dtype)
         if n > 0:
-            yield (_features(_first(queries, n), W, room) @ Sz)[..., :n, :]
+            yield (_features(_first(queries, n), W, buffer) @ Sz)[..., :n, :]
         if part.start + n < part.stop:
             return part.start + n
     return q.shape[-2]
 
 
-def _room(x, parts, width, dtype):
-    """Room for an array (..., n, width) of one part after the other: fresh memory costs time."""
+def _buffer(x, parts, width, dtype):
+    """Memory for (..., n, width) numbers of one part after the other: fresh one costs time."""
     n = max((part.stop - part.start for part in parts), default=0)
     return np.empty((*x.shape[:-2], n, width), dtype=dtype)
 
 
-def _features(x, W, room):
-    """e^{ωᵀx'}: (..., n, m), in `room`."""
-    logits = np.matmul(x, W.mT, out=room[..., : x.shape[-2], :])
+def _features(x, W, buffer):
+    """e^{ωᵀx'}: (..., n, m), in `buffer`, so until the next call."""
+    logits = np.matmul(x, W.mT, out=buffer[..., : x.shape[-2], :])
     return np.exp(logits, out=logits)
 
 
@@ -128,20 +131,24 @@ def _features(x, W, room):
 def _queries(q, part, limit, dtype):
     """The queries of a part in that dtype, and how many come before the first long one."""
     x = q[..., part, :].astype(dtype, copy=False)
-    return x, _before_false(np.vecdot(x, x) <= limit.query)
+    return x, _before_false(np.vecdot(x, x) < limit.query)
 
 
 @np.errstate(all="ignore")
-def _keys(k, v, key_mask, part, limit, room):
-    """k and e^{−‖k'‖²/2} [v, 1] of a part, and how many come before the first long one."""
-    k, v, seen = keys_in(np, k, v, key_mask, part, room.dtype)  # what the mask hides is 0: short
-    square, size = np.vecdot(k, k), np.vecdot(v, v)  # (..., n)
-    short = (square <= limit.key) & (size <= limit.value)
-    if size.min() < limit.small:
-        short &= (size >= limit.small) | (v == 0).all(-1)
+def _keys(k, v, key_mask, part, limit, buffer):
+    """k and e^{−‖k'‖²/2} [v, 1] of a part, and how many come before the first long one.
+
+    The second is in `buffer`, so until the next call.
+    """
+    k, v, seen = keys_in(xp, k, v, key_mask, part, buffer.dtype)  # what the mask hides is 0: short
+    square, entries = np.vecdot(k, k), np.abs(v)
+    short = square < limit.key  # (..., n)
+    if not (entries.min() >= limit.small and entries.max() <= limit.large):
+        large_enough = (entries >= limit.small) | (entries == 0)
+        short &= (large_enough & (entries <= limit.large)).all(-1)
     weights = np.exp(minus_half(square, k.shape[-1]))[..., None]
     weights = weights if seen is None else weights * seen
-    values = with_one(np, v, weights, room[..., : v.shape[-2], :])
+    values = with_one(xp, v, weights, buffer[..., : v.shape[-2], :])
     return k, values, _before_false(short)
 
 

@@ -131,7 +131,10 @@ def with_one(xp, v, weight=None, out=None):
     if out is None:
         out = xp.empty((*v.shape[:-1], v.shape[-1] + 1), dtype=v.dtype)
     out[..., -1:] = one
-    np.multiply(v, one, out=out[..., :-1])  # a third of the time of v * one and a concat
+    if weight is None:
+        out[..., :-1] = v
+    else:
+        np.multiply(v, one, out=out[..., :-1])
     return out
 
 

@@ -299,9 +299,9 @@ def favor_attention(
 ) -> Float[Array, "... L e"]:
     """D̂⁻¹ φ(q') (φ(k')ᵀ v), φ the positive features of W, q' = q d^{−1/4}: FAVOR+, at any norm.
 
-    On NumPy, as long as norms are so small that no exponential leaves the dtype's range
-    (`_short`), φ is formed, a chunk at a time. From then on its logarithms are taken relative to
-    a maximum for each feature, as in `absorb`, `read` and `follow`.
+    On NumPy, as long as norms and values are so moderate that no exponential leaves the dtype's
+    range (`_short`), φ is formed, a chunk at a time. From there on its logarithms are taken
+    relative to a maximum for each feature, as in `absorb`, `read` and `follow`.
     causal: row i sees j ≤ i; a later key moves it by rounding only.
     chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
     Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased
@@ -319,7 +319,7 @@ def favor_attention(
 
     def sums(q, k, v, key_mask, W):
         Sz, keys, rows = yield from short_sums(q, k, v, W, key_mask, size, causal)
-        if keys < S or rows < L:  # some that need a maximum, or were not looked at
+        if keys < S or rows < L:  # not all were looked at and found finite
             check_once()
         state = None if Sz is None or rows == L else relative(xp, Sz)  # of the keys so far
         if causal and rows < L:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from performer_course import _blocks, _short
-from performer_course._short import LOGIT, NORM, ROOM, SMALL, Limits, short_sums
+from performer_course._short import LARGE, LOGIT, NORM, SMALL, Limits, short_sums
 from performer_course.attention import favor_attention
 
 from .double import DEVICE, poisoned
@@ -41,25 +41,33 @@ def resized(x, norm):
     return x * (norm / np.linalg.norm(x, axis=-1, keepdims=True))
 
 
-# The limits: of which array, on which norm of a token, and with directions of which norm. x' = x/2.
+def largest_entry(x, size):
+    return x * (size / np.abs(x).max())
+
+
+def smallest_entry(x, size):
+    return x * (size / np.abs(x).min())
+
+
+# The limits: of which array, on what of a token, and with directions of which norm. x' = x/2.
 LIMITS = {
-    "LOGIT of q": (0, 2 * LOGIT * R, 1.0, "beyond"),
-    "LOGIT of k": (1, 2 * LOGIT * R / 9, 9.0, "beyond"),
-    "NORM": (1, 2 * math.sqrt(2 * NORM * R), 1.0, "beyond"),
-    "ROOM": (2, math.exp(ROOM * R) / (L * M), 1.0, "beyond"),
-    "SMALL": (2, math.exp(-SMALL * R), 1.0, "below"),
+    "LOGIT of q": (0, resized, 2 * LOGIT * R, 1.0, "beyond"),
+    "LOGIT of k": (1, resized, 2 * LOGIT * R / 9, 9.0, "beyond"),
+    "NORM": (1, resized, 2 * math.sqrt(2 * NORM * R), 1.0, "beyond"),
+    "LARGE": (2, largest_entry, math.exp(LARGE * R) / (L * M), 1.0, "beyond"),
+    "SMALL": (2, smallest_entry, math.exp(-SMALL * R), 1.0, "below"),
 }
 
 
-@pytest.mark.parametrize(("which", "limit", "w", "side"), LIMITS.values(), ids=LIMITS)
+@pytest.mark.parametrize(("which", "sized", "limit", "w", "side"), LIMITS.values(), ids=LIMITS)
 @pytest.mark.parametrize("within", [True, False], ids=["within", "not"])
 def test_a_token_is_short_up_to_each_limit_and_rows_agree_on_both_sides(
-    which, limit, w, side, within
+    which, sized, limit, w, side, within
 ):
     *qkv, W = scene()
     W = resized(W, w)
     factor = 0.999 if within is (side == "beyond") else 1.001
-    qkv[which][11] = resized(qkv[which][11], factor * limit)
+    qkv[which][11] = sized(qkv[which][11], factor * limit)
     assert short(*qkv, W) == (L if within else 11)
     queries = which == 0  # are long; all-to-all, a long key is one of every row
     assert short(*qkv, W, causal=False) == (L if within else 11 if queries else 0)
@@ -85,19 +93,19 @@ def corner(sign, size, *, logit=1.0, norm=1.0, keys=3, features=2):
     return [x.astype(np.float32) for x in (q, k, np.full((keys, 1), size), W)]
 
 
-LARGE, TINY = math.exp(ROOM * R) / 6, math.exp(-SMALL * R)
+MOST, LEAST = math.exp(LARGE * R) / 6, math.exp(-SMALL * R)
 
 
 def test_a_term_lies_where_the_room_says():
     """In float64 from the rows in float32, so that no rounding of an exponential is in it."""
-    for sign, size, lowest, highest in ((1, LARGE, 0.63, 0.64), (-1, TINY, -0.8, -0.79)):
+    for sign, size, lowest, highest in ((1, MOST, 0.63, 0.64), (-1, LEAST, -0.8, -0.79)):
         q, k, _, W = (x.astype(float) for x in corner(sign, size, logit=0.999, norm=0.998))
         logarithm = W[0] @ (q[0] + k[0]) / 2 - (k[0] / 2) @ (k[0] / 2) / 2
         assert lowest * R < logarithm < highest * R
 
 
 @pytest.mark.parametrize(
-    ("sign", "size"), [(1, 0.999 * LARGE), (-1, 1.001 * TINY), (1, 1), (-1, 1)]
+    ("sign", "size"), [(1, 0.999 * MOST), (-1, 1.001 * LEAST), (1, 1), (-1, 1)]
 )
 def test_at_the_corners_of_what_is_short_no_digit_is_lost(sign, size):
     q, k, v, W = corner(sign, size, logit=0.999, norm=0.998)
@@ -107,11 +115,11 @@ def test_at_the_corners_of_what_is_short_no_digit_is_lost(sign, size):
 
 
 BEYOND = {
-    "LOGIT, above": (1, 0.999 * LARGE, {"logit": 1.1}),
-    "LOGIT, below": (-1, 1.001 * TINY, {"logit": 1.3}),
-    "NORM": (-1, 1.001 * TINY, {"logit": 1, "norm": 2.0}),
-    "ROOM": (1, 20 * LARGE, {}),
-    "SMALL": (-1, TINY / 1e6, {}),
+    "LOGIT, above": (1, 0.999 * MOST, {"logit": 1.1}),
+    "LOGIT, below": (-1, 1.001 * LEAST, {"logit": 1.3}),
+    "NORM": (-1, 1.001 * LEAST, {"logit": 1, "norm": 2.0}),
+    "LARGE": (1, 20 * MOST, {}),
+    "SMALL": (-1, LEAST / 1e6, {}),
 }
 
 
@@ -122,7 +130,7 @@ def test_beyond_them_digits_would_be_lost_without_a_maximum(sign, size, more, mo
     np.testing.assert_allclose(favor_attention(q, k, v, W), size, rtol=1e-5)
 
     def none(W, S):
-        return Limits(np.full(1, np.inf), np.full(1, np.inf), math.inf, 0.0)
+        return Limits(np.full(1, np.inf), np.full(1, np.inf), math.inf, 0.0)  # query, key, |v|
 
     monkeypatch.setattr(_short, "limits", none)
     with np.errstate(all="ignore"):
@@ -174,6 +182,33 @@ def test_a_value_of_zero_is_short(causal):
     q, k, v, W = scene()
     v[7] = 0
     assert short(q, k, v, W, causal=causal) == L
+
+
+@each_causal
+def test_a_direction_whose_square_overflows_makes_even_the_smallest_token_long(causal):
+    """‖q‖² underflows to 0, and the largest ‖q‖² of a short token is 0: 0 is not below 0."""
+    W, q, v = (np.full((n, 1), x, dtype=np.float32) for n, x in ((1, 1e30), (3, 1e-25), (3, 2)))
+    np.testing.assert_array_equal(favor_attention(q, q, v, W, causal=causal), v)
+
+
+@each_causal
+@pytest.mark.parametrize("small", [1e-6, 1e-12, 1e-18, 1e-30])
+def test_a_small_entry_of_a_value_keeps_its_digits_beside_a_large_one(small, causal):
+    W, q = (np.full((n, 1), x, dtype=np.float32) for n, x in ((1, -6), (3, 4.7)))
+    v = np.asarray([[1, small]] * 3, dtype=np.float32)
+    assert short(q, q, v, W, causal=causal) == (3 if small == 1e-6 else 0)
+    np.testing.assert_allclose(favor_attention(q, q, v, W, causal=causal), v, rtol=1e-6)
+
+
+def test_at_the_border_rounding_makes_no_sum_overflow():
+    """The largest logits and the largest value that are short, for directions of many lengths."""
+    for w in np.geomspace(1e-3, 1e6, 500, dtype=np.float32):
+        length = np.float32(LOGIT * R * (1 - 1e-6)) / w
+        if length**2 / 2 < NORM * R:
+            q, W = np.full((1, 1), length), np.full((1, 1), w)
+            v = np.full((1, 1), 0.999999 * math.exp(LARGE * R), dtype=np.float32)
+            assert short(q, q, v, W, causal=False) == 1
+            np.testing.assert_allclose(favor_attention(q, q, v, W), v, rtol=1e-5)
 
 
 # Which token is the first long one

@@ -126,15 +126,15 @@ OTHER_DIRECTIONS = Mutant(
     "other-directions",
     "queries and keys use different ω",
     module="_short",
-    old="yield (_features(_first(queries, n), W, room) @ Sz)",
-    new="yield (_features(_first(queries, n), W[::-1, ...], room) @ Sz)",
+    old="yield (_features(_first(queries, n), W, buffer) @ Sz)",
+    new="yield (_features(_first(queries, n), W[::-1, ...], buffer) @ Sz)",
 )
 STATE_COUNTS_ONCE = Mutant(
     "state-counts-once",
     "each feature counts once, however many keys it saw, where tokens are short",
     module="_short",
-    old="W, room) @ Sz)[..., :n, :]",
-    new="W, room) @ np.concatenate([Sz[..., :-1], np.ones_like(Sz[..., -1:])], -1))[..., :n, :]",
+    old="W, buffer) @ Sz)[..., :n, :]",
+    new="W, buffer) @ np.concatenate([Sz[..., :-1], np.ones_like(Sz[..., -1:])], -1))[..., :n, :]",
 )
 VARIANCE_OF_DIFFERENCE = Mutant(
     "variance-of-difference",

@@ -258,8 +258,8 @@ def blocks_off_the_diagonal_have_the_rank_of_the_state(p):
         "eps-in-short-weights",
         "ε added to each feature of a query, where tokens are short",
         module="_short",
-        old="yield (_features(_first(queries, n), W, room) @ Sz)",
-        new="yield ((1e-4 + _features(_first(queries, n), W, room)) @ Sz)",
+        old="yield (_features(_first(queries, n), W, buffer) @ Sz)",
+        new="yield ((1e-4 + _features(_first(queries, n), W, buffer)) @ Sz)",
     ),
     Mutant(
         "eps-in-denominator",
@@ -523,8 +523,8 @@ def a_sequence_may_be_cut_anywhere(p):
         "short-is-wide",
         "the bound on short tokens 10 times as wide",
         module="_short",
-        old="LOGIT, NORM, ROOM, SMALL = 0.32, 0.16, 0.36, 0.2",
-        new="LOGIT, NORM, ROOM, SMALL = 3.2, 1.6, 0.36, 0.2",
+        old="LOGIT, NORM, LARGE, SMALL = 0.32, 0.16, 0.35, 0.2",
+        new="LOGIT, NORM, LARGE, SMALL = 3.2, 1.6, 0.35, 0.2",
     ),
     Mutant(
         "short-norm-forgotten",
@@ -544,15 +544,15 @@ def a_sequence_may_be_cut_anywhere(p):
         "long-query-overlooked",
         "keys alone are asked whether they are short",
         module="_short",
-        old="return x, _before_false(np.vecdot(x, x) <= limit.query)",
+        old="return x, _before_false(np.vecdot(x, x) < limit.query)",
         new="return x, x.shape[-2]",
     ),
     Mutant(
         "long-value-overlooked",
         "values of any size are short",
         module="_short",
-        old="& (size <= limit.value)",
-        new="& (size >= 0)",
+        old="and entries.max() <= limit.large):",
+        new="and entries.max() <= math.inf):",
     ),
     Mutant(
         "short-keys-twice",
@@ -581,7 +581,7 @@ def where_tokens_are_short_no_maximum_is_needed(p):
             (0, 1.0, 2 * s.LOGIT * R),
             (1, 1.0, 2 * math.sqrt(2 * s.NORM * R)),
             (1, 2 * math.sqrt(R), s.LOGIT * math.sqrt(R)),
-            (2, 2 * math.sqrt(R), math.exp(s.ROOM * R) / (L * m)),
+            (2, 2 * math.sqrt(R), math.exp(s.LARGE * R) / (L * m)),
         )
         for (which, w, bound), at in itertools.product(bounds, (0, 11)):
             W, inputs = vectors(rng, d, *[w] * m), [0.2 / w * x for x in problem(rng, L, d)]
@@ -589,7 +589,7 @@ def where_tokens_are_short_no_maximum_is_needed(p):
                 inputs[0][:] = inputs[1][at] = 0.99 * s.LOGIT * math.sqrt(R) * W[0] / w
             far = math.exp(0.4 * R) if which == 2 else 5.0
             along = inputs[2][at] if which == 2 else W[0]
-            unit = along / np.linalg.norm(along)
+            unit = along / (np.abs(along).max() if which == 2 else np.linalg.norm(along))
             for share in (0.999, 1.001, far):
                 inputs[which][at] = share * bound * unit
                 q, k, v, ω = (x.astype(dtype) for x in (*inputs, W))
