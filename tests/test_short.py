@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from performer_course import _blocks, _short
-from performer_course._short import LARGE, LOGIT, NORM, SMALL, Limits, short_sums
+from performer_course._short import LARGE, LOGIT, NORM, SMALL, Limits, limits, short_sums
 from performer_course.attention import favor_attention
 
 from .double import DEVICE, poisoned
@@ -25,7 +25,7 @@ R = math.log(np.finfo(np.float32).max)
 
 def short(q, k, v, W, key_mask=None, *, causal=True):
     """How many rows come before the first long token."""
-    rows = short_sums(q, k, v, W * D**-0.25, key_mask, None, causal)
+    rows = short_sums(q, k, v, W * W.shape[-1] ** -0.25, key_mask, None, causal)
     return sum(Sz.shape[-2] for Sz in rows)
 
 
@@ -202,13 +202,15 @@ def test_a_small_entry_of_a_value_keeps_its_digits_beside_a_large_one(small, cau
 
 def test_at_the_border_rounding_makes_no_sum_overflow():
     """The largest logits and the largest value that are short, for directions of many lengths."""
-    for w in np.geomspace(1e-3, 1e6, 500, dtype=np.float32):
-        length = np.float32(LOGIT * R * (1 - 1e-6)) / w
-        if length**2 / 2 < NORM * R:
-            q, W = np.full((1, 1), length), np.full((1, 1), w)
-            v = np.full((1, 1), 0.999999 * math.exp(LARGE * R), dtype=np.float32)
-            assert short(q, q, v, W, causal=False) == 1
-            np.testing.assert_allclose(favor_attention(q, q, v, W), v, rtol=1e-5)
+    for w in np.geomspace(1e3, 1e7, 2000, dtype=np.float32):
+        W, q = np.full((1, 1), w), np.full((1, 1), LOGIT * R / w, dtype=np.float32)
+        v = np.full((1, 1), math.exp(LARGE * R), dtype=np.float32)
+        limit = limits(W, 1)
+        while not q**2 < limit.query:
+            q = np.nextafter(q, np.float32(0))
+        while not v <= limit.large:
+            v = np.nextafter(v, np.float32(0))
+        np.testing.assert_allclose(favor_attention(q, q, v, W), v, rtol=1e-4)
 
 
 # Which token is the first long one
