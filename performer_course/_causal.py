@@ -16,8 +16,6 @@ are merged as States are.
 
 import math
 
-import numpy as np
-
 from . import _blocks
 from ._sums import (
     State,
@@ -29,7 +27,6 @@ from ._sums import (
     moved,
     of_keys,
     of_rows,
-    tril_in_place,
 )
 from .backend import is_free_to_read
 
@@ -55,7 +52,7 @@ def running(xp, rows, keys, values, Sz):
     size = min(size, L)
     rows, keys, values = (_blocks.in_blocks(xp, x, size, L) for x in (rows, keys, values))
     keys = xp.matrix_transpose(keys)  # (..., T, F, size)
-    out = tril_in_place(xp, rows @ keys) @ values  # (..., T, size, e+1)
+    out = xp.tril(rows @ keys) @ values  # (..., T, size, e+1)
     parts = []
     for here, row, key, value in _one_by_one(xp, out, rows, keys, values):
         parts.append(here if Sz is None else add_in_place(here, row @ Sz))
@@ -68,7 +65,8 @@ def running(xp, rows, keys, values, Sz):
 def _one_by_one(xp, *arrays):
     """The blocks of arrays (..., T, size, ·), the same of each at a time."""
     if is_free_to_read(arrays[0]):  # NumPy iterates in a third of the time of an index each
-        return zip(*(np.rollaxis(x, -3) for x in arrays), strict=True)
+        first = (x if x.ndim == 3 else xp.moveaxis(x, -3, 0) for x in arrays)
+        return zip(*first, strict=True)
     return zip(*(xp.unstack(x, axis=-3) for x in arrays), strict=True)
 
 

@@ -14,7 +14,6 @@ import math
 from typing import Any, NamedTuple
 
 import array_api_compat
-import numpy as np
 from jaxtyping import Float
 
 from .backend import is_free_to_read
@@ -93,15 +92,6 @@ def exp_in_place(xp, x, c=None):
     return xp.exp(x, out=x)
 
 
-def tril_in_place(xp, x):
-    """x (..., n, n) with zeros above its diagonals; on NumPy in the memory of x."""
-    if not is_free_to_read(x):
-        return xp.tril(x)
-    i = np.arange(x.shape[-1])
-    np.copyto(x, 0, where=i > i[:, None])
-    return x
-
-
 def largest(xp, h):
     """max of each column over the tokens of h: (..., n, m) → (..., m).
 
@@ -134,7 +124,7 @@ def with_one(xp, v, weight=None, out=None):
     if weight is None:
         out[..., :-1] = v
     else:
-        np.multiply(v, one, out=out[..., :-1])
+        xp.multiply(v, one, out=out[..., :-1])
     return out
 
 

@@ -21,7 +21,6 @@ from performer_course._sums import (
     of_keys,
     of_rows,
     relative,
-    tril_in_place,
     turned_product,
     with_one,
 )
@@ -321,19 +320,7 @@ def test_sums_over_nothing_become_the_state_of_nothing():
     np.testing.assert_array_equal(found.Sz[0, 1], [1.0, 2.0, 1.0])
 
 
-# What row i sees of its own block, and the column of ones
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (2, 3, 4, 4)], ids=str)
-def test_above_the_diagonal_is_zero_whatever_was_there(shape):
-    x = points(*shape)
-    x[..., np.arange(shape[-1]) > np.arange(shape[-1])[:, None]] = np.inf
-    expected = np.where(np.tri(shape[-1], dtype=bool), x, 0)
-    with poisoned(home=False):
-        there = tril_in_place(xp, on_device(x.copy()))
-    np.testing.assert_array_equal(there._array, expected)
-    assert tril_in_place(np, x) is x
-    np.testing.assert_array_equal(x, expected)
+# The column of ones
 
 
 @pytest.mark.parametrize("weight", [None, "numbers", "a mask"])

@@ -224,7 +224,7 @@ def linear_attention_has_the_rank_of_its_features(p):
         "linear-sees-all",
         "no mask inside a block",
         module="_causal",
-        old="out = tril_in_place(xp, rows @ keys) @ values",
+        old="out = xp.tril(rows @ keys) @ values",
         new="out = (rows @ keys) @ values",
     )
 )
@@ -308,16 +308,16 @@ def features_need_no_eps(p):
     Mutant(
         "sees-the-next",
         "row i sees key i + 1",
-        module="_sums",
-        old="np.copyto(x, 0, where=i > i[:, None])",
-        new="np.copyto(x, 0, where=i > i[:, None] + 1)",
+        module="_causal",
+        old="xp.tril(rows @ keys)",
+        new="xp.tril(rows @ keys, k=1)",
     ),
     Mutant(
         "misses-itself",
         "row i does not see key i",
-        module="_sums",
-        old="np.copyto(x, 0, where=i > i[:, None])",
-        new="np.copyto(x, 0, where=i >= i[:, None])",
+        module="_causal",
+        old="xp.tril(rows @ keys)",
+        new="xp.tril(rows @ keys, k=-1)",
     ),
     Mutant(
         "exact-sees-the-next",
