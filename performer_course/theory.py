@@ -432,6 +432,30 @@ def output_mse(x, y, v, m: int, rho=1.0):
     return np.array(rows)
 
 
+def gradient_mse(x, y, v, m: int, rho=1.0):
+    """E‖∂ô/∂x − J‖² of each row ≈ (1/m) Σ_jl A_j A_l E[e_j e_l] (u_jᵀu_l Σᵢ κᵢ + ⟨G_j, G_l⟩).
+
+    u_j = v_j − o, J = ∂o/∂x = Σ_j A_j u_j y_jᵀ, (e, d), κ = (1 + ρ)/2, G_j = u_j sᵀ − J with
+    s = κ(z_j + z_l) − Σ_j A_j z_j. Arguments as in `output_bias`; → (L,). Of ∂o/∂q: this over √d.
+    As x and y shrink, ρ = 1, it becomes (d + 1)‖J‖²/m: there ∂ô/∂x = J WᵀW/m, and WᵀW/m is close
+    to I only for m well above d. Error: O(m^{−2}). Cost: O(L (S² + S d) (d + e)).
+    Source: derived here, N, D and their slopes to first order; ω tilted by e_j e_l is Gaussian.
+    """
+    x, y, v, A, o = _weighted(x, y, v)
+    m, rho = check_count(m, "m"), _rho(rho, x.shape[-1])
+    kappa, rows = (1 + rho) / 2, []
+    for row, a, mean in zip(x, A, o, strict=True):
+        z, u = row + y, v - mean
+        J = (a[:, None] * u).T @ y
+        half = kappa * z - a @ z / 2  # (S, d); s is the sum of two rows
+        # j and l may trade places in the sum, so each ‖s‖² is 2 half_jᵀs, and u_lᵀJs is u_jᵀJs
+        square = 2 * (half @ half.T + np.sum(half**2, axis=-1))
+        along = 2 * (u @ J @ half.T + np.sum(u @ J * half, axis=-1)[:, None])
+        inner = u @ u.T * (np.sum(kappa) + square) - along + np.sum(J**2)
+        rows.append(a @ (_second_moments(z, rho) * inner) @ a / m)
+    return np.array(rows)
+
+
 # G. Simplex directions
 
 

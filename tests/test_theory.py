@@ -1,12 +1,14 @@
 """Closed forms: limits, consistency with one another, arrays in and out, and bad arguments.
 
-That they are true of the estimators is in the claims.
+That they are true of the estimators is in the claims; of the gradient's, here.
 """
+
+import itertools
 
 import numpy as np
 import pytest
 
-from performer_course import theory
+from performer_course import attention, features, theory
 
 R = np.array([[0.0, 0.3], [1.0, 4.0]])
 
@@ -148,6 +150,8 @@ def test_the_bound_is_a_probability_that_falls_with_m():
         (lambda x: theory.best_rho(1.0, 0), "d must be an integer of at least 1, got 0"),
         (lambda x: theory.output_bias(x, x, x[:4], 8), r"\(L, d\), \(S, d\) and \(S, e\)"),
         (lambda x: theory.output_mse(x[0], x, x, 8), r"\(L, d\), \(S, d\) and \(S, e\)"),
+        (lambda x: theory.gradient_mse(x, x, x[:4], 8), r"\(L, d\), \(S, d\) and \(S, e\)"),
+        (lambda x: theory.gradient_mse(x, x, x, 0), "m must be an integer of at least 1, got 0"),
     ],
 )
 def test_what_lessons_13_and_14_predict_refuses_bad_input(call, message):
@@ -186,8 +190,116 @@ def test_values_that_are_alike_leave_no_error_and_nan_is_refused():
     same = np.ones((5, 2))
     np.testing.assert_allclose(theory.output_bias(X, Y, same, 7), 0, atol=1e-15)
     np.testing.assert_allclose(theory.output_mse(X, Y, same, 7), 0, atol=1e-15)
+    np.testing.assert_allclose(theory.gradient_mse(X, Y, same, 7), 0, atol=1e-15)
     with pytest.raises(ValueError, match="v must be finite"):
         theory.output_mse(X, Y, V * np.nan, 7)
+
+
+def jacobian(output, x):
+    """∂ output(x) / ∂x by central difference: (n, d) → (..., n, e) becomes (..., n, e, d)."""
+    step = 1e-4 * np.eye(x.shape[-1])
+    ahead, behind = (output((x[:, None] + s).reshape(-1, x.shape[-1])) for s in (step, -step))
+    slope = (ahead - behind) / 2e-4  # (..., n d, e)
+    return np.swapaxes(slope.reshape(*slope.shape[:-2], *x.shape, -1), -1, -2)
+
+
+def ratio(weights, v):
+    return weights @ v / weights.sum(-1, keepdims=True)
+
+
+def exact(x, y, v):
+    return jacobian(lambda x: ratio(np.exp(x @ y.T), v), x)
+
+
+def estimated(x, y, v, W, rho):
+    """The Jacobian (N, L, e, d) of an output from each W[i] (m, d): sums over keys first."""
+    rows = np.swapaxes(features.sharp(y[None], W, rho), -1, -2) @ np.c_[v, np.ones(len(v))]
+
+    def output(x):
+        both = features.sharp(x[None], W, rho) @ rows
+        return both[..., :-1] / both[..., -1:]
+
+    return jacobian(output, x)
+
+
+def pulls(x, y, v, nodes, rho):
+    """How a grain of directions at one node moves the exact Jacobian: (len(nodes), L, e, d)."""
+    t = 1e-30j  # of the weight; the derivative by it is an imaginary part, exact to rounding
+
+    def output(x):
+        one = features.sharp(x[None], nodes[:, None], rho)
+        one = one @ np.swapaxes(features.sharp(y[None], nodes[:, None], rho), -1, -2)
+        return (ratio((1 - t) * np.exp(x @ y.T) + t * one, v) / 1e-30).imag
+
+    return jacobian(output, x)
+
+
+def drawn(seed, L, S, d, e, scale):
+    rng = np.random.default_rng(seed)
+    return scale * rng.normal(size=(L, d)), scale * rng.normal(size=(S, d)), rng.normal(size=(S, e))
+
+
+@pytest.mark.parametrize("rho", [1.0, 0.6, EACH], ids=str)
+@pytest.mark.parametrize(
+    ("L", "S", "d", "e", "scale"), [(2, 5, 1, 1, 0.3), (1, 4, 2, 3, 0.7), (2, 6, 3, 2, 0.4)]
+)
+def test_the_error_of_a_gradient_is_the_mean_square_of_what_one_direction_moves(
+    L, S, d, e, scale, rho
+):
+    rho = rho if np.ndim(rho) == 0 else rho[:d]
+    x, y, v = drawn(1, L, S, d, e, scale)
+    points, weights = np.polynomial.hermite_e.hermegauss(40 if d < 3 else 26)
+    nodes = np.array(list(itertools.product(points, repeat=d)))
+    chance = np.prod(list(itertools.product(weights / weights.sum(), repeat=d)), axis=1)
+    expected = chance @ (pulls(x, y, v, nodes, rho) ** 2).sum((2, 3))
+    np.testing.assert_allclose(theory.gradient_mse(x, y, v, 7, rho), expected / 7, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("L", "S", "d", "e", "scale", "rho"),
+    [
+        (3, 6, 2, 2, 0.2, 1.0),
+        (2, 8, 4, 3, 0.2, 1.0),
+        (1, 5, 6, 2, 0.2, 1.0),
+        (2, 6, 4, 2, 0.2, 0.8),
+    ],
+)
+def test_gradients_of_drawn_directions_have_that_error_by_z_score(L, S, d, e, scale, rho):
+    x, y, v = drawn(2, L, S, d, e, scale)
+    W, J = np.random.default_rng(3).normal(size=(2**12, 256, d)), exact(x, y, v)
+
+    def squares(m):
+        """m‖Ĵ − J‖² from every m of the directions, (2¹² blocks, L): c + O(1/m)."""
+        off = estimated(x, y, v, W.reshape(-1, m, d), rho) - J
+        return m * (off**2).sum((2, 3)).reshape(len(W), -1, L).mean(1)
+
+    free = 2 * squares(256) - squares(128)  # of the next order
+    predicted, error = theory.gradient_mse(x, y, v, 1, rho), free.std(0) / len(W) ** 0.5
+    assert (error < 0.05 * predicted).all()
+    assert (abs(free.mean(0) - predicted) < 4 * error).all()
+
+
+def test_the_gradient_of_attention_by_its_query_is_that_one_over_the_root_of_root_d():
+    x, y, v = drawn(4, 2, 5, 3, 2, 0.5)
+    W, root = np.random.default_rng(5).normal(size=(4, 16, 3)), 3**0.25
+    slope = jacobian(lambda q: attention.favor_attention(q[None], root * y[None], v, W), root * x)
+    np.testing.assert_allclose(slope * root, estimated(x, y, v, W, 1.0), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("d", [1, 4, 16])
+def test_between_short_tokens_a_gradient_is_off_by_the_covariance_of_the_directions(d):
+    x, y, v = drawn(6, 2, 7, d, 3, 1e-4)
+    size = (exact(x, y, v) ** 2).sum((1, 2))
+    np.testing.assert_allclose(theory.gradient_mse(x, y, v, 5) / size, (d + 1) / 5, rtol=1e-2)
+
+
+@pytest.mark.parametrize(("d", "T"), [(4, 0.35), (16, 0.2), (16, 0.5), (64, 0.35)])
+def test_a_gradient_is_off_by_several_times_as_much_of_its_size_as_its_output(d, T):
+    x, y, v = drawn(7, 8, 128, d, 8, T * d**-0.25)
+    gradient, output = (f(x, y, v, 1).sum() for f in (theory.gradient_mse, theory.output_mse))
+    o = ratio(np.exp(x @ y.T), v)
+    assert gradient / (exact(x, y, v) ** 2).sum() > 5 * output / (o**2).sum()
+    assert gradient > d * output
 
 
 def test_sharp_mse_takes_pairs_of_any_leading_axes():
