@@ -1,0 +1,440 @@
+# %% [markdown]
+# # Train a Performer
+#
+# > **60 minutes.** Needs: lessons 13 and 14 (the Performer, sharper features), gradient descent, the
+# > derivative of a softmax.
+# >
+# > Afterwards you can differentiate attention with random features and say how far off its gradients
+# > are, put features into a trained model without training, fine-tune it for one $W$ or for any, and
+# > judge all of it beside a null baseline.
+#
+# So far queries and keys were drawn by us. In a model they are *learned*, and nobody asked them to
+# suit random features. Here a small decoder learns to write, first with softmax. Then its attention
+# is replaced, and each replacement is judged by what counts for a language model: the *bits a
+# character*, $-\log_2 P$ of the character that comes next, averaged over text the model has not
+# seen.
+#
+# The package computes where its inputs live. So this lesson takes JAX, which can differentiate and
+# compile the same functions, and optax for the optimiser. All is in float64: trained in float32, the
+# last digits of a loss would differ between two machines.
+
+# %%
+import functools
+import math
+import os
+from collections import Counter
+
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import optax
+from tqdm.auto import tqdm
+
+from performer_course import attention, data, features, projections, theory, transformer
+from performer_course.figures import COLORS, show
+
+jax.config.update("jax_enable_x64", True)
+QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bars where nobody watches
+
+# %% [markdown]
+# ## 1. Gradients through the same functions
+#
+# Write $q'$ and $k'$ for queries and keys times $d^{-1/4}$, $A_{ij}$ for the attention weights and
+# $o_i = \sum_j A_{ij} v_j$ for an output. How does the output move with its query? A softmax has the
+# derivative $\partial A_{ij} / \partial q_i' = A_{ij} (k_j' - \sum_l A_{il} k_l')$, so that
+#
+# $$\frac{\partial o_i}{\partial q_i'} = \sum_j A_{ij}\, (v_j - o_i)\, k_j'^\top
+# = \sum_j A_{ij}\, v_j k_j'^\top - o_i \sum_j A_{ij}\, k_j'^\top .$$
+#
+# Training needs $g_i^\top \partial o_i/\partial q_i'$, with $g_i$ the gradient that arrives from
+# above. Does `jax.grad` give what the formula says?
+
+
+# %%
+def exact(q, k, v, W):
+    return attention.softmax_attention(q, k, v)
+
+
+def estimate(q, k, v, W):
+    """Positive features and linear attention; q, k, v (draws, L, d), W (draws, m, d)."""
+    phi_q, phi_k = (features.positive(a * a.shape[-1] ** -0.25, W) for a in (q, k))
+    return attention.linear_attention(phi_q, phi_k, v)
+
+
+@functools.partial(jax.jit, static_argnames="attend")
+def slopes(q, k, v, W, g, attend):
+    """The output, and the gradients of Σ g · output by q, k and v."""
+    out = attend(q, k, v, W)
+    gradients = jax.grad(lambda *a: (g * attend(*a, W)).sum(), argnums=(0, 1, 2))(q, k, v)
+    return out, *gradients
+
+
+rng = np.random.default_rng(1)
+L, d, draws = 48, 8, 8
+q, k, v, g = rng.normal(size=(4, L, d))
+q, k = 0.35 * q, 0.35 * k
+right = [np.asarray(a) for a in slopes(q, k, v, np.zeros(0), g, attend=exact)]
+
+A = np.exp(q @ k.T / math.sqrt(d))
+A /= A.sum(axis=1, keepdims=True)
+first = (A * (g @ v.T)) @ k / math.sqrt(d)  # Σ A (g · v) k
+second = (g * (A @ v)).sum(axis=1, keepdims=True) * (A @ k) / math.sqrt(d)  # (g · o) Σ A k
+print(f"the formula = jax.grad: {np.allclose(first - second, right[1])}")
+
+# %% [markdown]
+# Now the same gradients through positive features. **Before you run this:** with 64 orthogonal
+# directions and entries of size 0.35 the output is off by some 6 %. How far off is the gradient by
+# the queries: 6 %, or more?
+
+# %%
+NAMES = ("output", "by v", "by q", "by k")
+counts = np.array([16, 64, 256, 1024])
+off = {name: [] for name in NAMES}
+rng = np.random.default_rng(2)
+for m in counts:
+    W = np.stack([projections.orthogonal(rng, int(m), d) for _ in range(draws)])
+    alike = (np.broadcast_to(a, (draws, L, d)) for a in (q, k, v))
+    found = slopes(*alike, W, g, attend=estimate)
+    for name, i in zip(NAMES, (0, 3, 1, 2), strict=True):
+        errors = np.linalg.norm(np.asarray(found[i]) - right[i], axis=(1, 2))
+        off[name].append(np.median(errors) / np.linalg.norm(right[i]))
+print(f"relative error, median of {draws} draws")
+print("gradient  m =" + "".join(f"{m:8d}" for m in counts) + "   slope")
+for name, values in off.items():
+    slope = np.polyfit(np.log(counts), np.log(values), 1)[0]
+    print(f"{name:13}" + "".join(f"{value:8.3f}" for value in values) + f"{slope:8.2f}")
+nothing = np.linalg.norm(v.mean(axis=0) - right[0]) / np.linalg.norm(right[0])
+print(f"mean(V): output {nothing:.3f}, gradients by q and k are 0, so off by 1")
+
+# %% [markdown]
+# The gradients by the queries and keys are several times as far off as the output, though all errors
+# fall in the same way, like $m^{-1/2}$. The reason is the formula above: the gradient is the difference
+# of two sums. In the output much of a weight's error cancels between numerator and denominator, but
+# nothing makes the errors of these two sums alike. And where attention is nearly uniform, as here,
+# the result is small beside what an error of the weights can do to it: mean(V) is not far off as an
+# output, yet as a gradient it is nothing at all.
+#
+# Is that bad? An optimiser averages the gradients of many steps. An error with new directions at each
+# step is noise, which averages out; an error of directions that stay is the true gradient of
+# another model. Section 5 shows what each of the two leads to.
+#
+# ## 2. A decoder that writes
+#
+# The text is Python's own manual. We keep the thirty most frequent characters and write `·` for all
+# others. The manual is in alphabetical order, so its end is unlike its beginning: every tenth block
+# of 4096 characters is held out, not the last part.
+
+# %%
+text = data.text()
+SYMBOLS = [symbol for symbol, _ in Counter(text).most_common(30)] + ["·"]
+code = {symbol: i for i, symbol in enumerate(SYMBOLS)}
+tokens = np.array([code.get(symbol, 30) for symbol in text])
+blocks = tokens[: len(tokens) // 4096 * 4096].reshape(-1, 4096)
+held_out, training = blocks[9::10], np.delete(blocks, np.s_[9::10], axis=0)
+
+
+def windows(rng, blocks, n, L=32):
+    """n windows from random places, and the characters that come next: (n, L) each."""
+    block, start = rng.integers(len(blocks), size=n), rng.integers(4096 - L, size=n)
+    found = blocks[block[:, None], start[:, None] + np.arange(L + 1)]
+    return found[:, :-1], found[:, 1:]
+
+
+def words(tokens):
+    return "".join(SYMBOLS[i] for i in tokens).replace("\n", "⏎")
+
+
+test = windows(np.random.default_rng(3), held_out, 480)
+print(f"{len(training)} blocks to learn from, {len(held_out)} held out; for example")
+print(words(held_out[4, 400:520]))
+
+# %% [markdown]
+# The model is `transformer.forward` of lesson 07: two blocks, four heads of $d = 8$. Its keyword
+# `attend` puts another attention into every block, and everything that an attention needs rides along
+# in the parameters, in a second dict that is *not* trained. Two functions serve the whole lesson.
+#
+# - `by_features`: positive features of the directions `W`, the keys shifted, a weight for each
+#   direction. Section 3 fills these three in.
+# - `by_map`: a mixture of maps without randomness. With ELU + 1 alone, or ReLU alone, it is that
+#   attention; with the constant 1 alone each head takes the mean of the values it may see, mean(V);
+#   with nothing at all the denominator is zero, heads give zeros, and there is no attention.
+#
+# Why mixtures, where one could write five functions? Each function that JAX compiles costs seconds,
+# while numbers that enter as arguments cost nothing.
+
+
+# %%
+config = transformer.Config(len(SYMBOLS), width=32, heads=4, depth=2)
+DEPTH, HEADS, D = config.depth, config.heads, config.width // config.heads
+
+
+def by_features(q, k, v, layer, *, causal, key_mask):
+    """Linear attention with layer's "W" (heads, m, d), "key shift" and "weight"."""
+    x, y = q * D**-0.25, (k - layer["key shift"]) * D**-0.25
+    phi_q, phi_k = (features.positive(a, layer["W"]) for a in (x, y))
+    return attention.linear_attention(
+        phi_q, phi_k * layer["weight"], v, causal=causal, key_mask=key_mask
+    )
+
+
+def by_map(q, k, v, layer, *, causal, key_mask):
+    """Linear attention with a φ(x) + b φ'(x) + c: ELU + 1, ReLU and a constant."""
+    a, b, c = layer["mixture"]
+    phi_q, phi_k = (
+        a * features.elu_plus_one(x) + b * (features.relu(x) + 1e-3) + c
+        for x in (q * D**-0.25, k * D**-0.25)
+    )
+    return attention.linear_attention(phi_q, phi_k, v, causal=causal, key_mask=key_mask)
+
+
+MAPS = {
+    name: {"mixture": np.tile(mixture, (DEPTH, 1))}
+    for name, mixture in {
+        "ELU + 1": [1.0, 0.0, 0.0],
+        "ReLU": [0.0, 1.0, 0.0],
+        "mean(V)": [0.0, 0.0, 1.0],
+        "no attention": [0.0, 0.0, 0.0],
+    }.items()
+}
+
+
+def loss(params, fixed, x, y, attend=None):
+    """Bits a character: the mean of −log₂ P of what comes next."""
+    log_p = transformer.forward({**params, **fixed}, x, config, attend=attend)  # (n, L, symbols)
+    return -jnp.take_along_axis(log_p, y[..., None], axis=-1).mean() / math.log(2)
+
+
+ADAM = optax.scale_by_adam(b2=0.99)
+
+
+@functools.partial(jax.jit, static_argnames="attend")
+def step(params, state, fixed, rate, x, y, attend):
+    """One step of Adam. `fixed`, where W is, has no gradient and no state of the optimiser."""
+    value, gradient = jax.value_and_grad(loss)(params, fixed, x, y, attend)
+    update, state = ADAM.update(gradient, state)
+    moved = jax.tree.map(lambda p, u: p - rate * u, params, update)
+    return moved, state, value
+
+
+def train(params, steps, rate=1e-2, attend=None, fixed=lambda rng: {}, redraw=False, seed=0):
+    """Trained parameters, what was fixed at the end, and the loss of each step."""
+    rates = optax.warmup_cosine_decay_schedule(0.0, rate, min(20, steps // 10), steps)
+    rates = np.asarray(rates(np.arange(1, steps + 1)))
+    places, rng = np.random.default_rng([4, seed]), np.random.default_rng([5, seed])
+    state, now, losses = ADAM.init(params), fixed(rng), []
+    for i in tqdm(range(steps), disable=QUIET):
+        now = fixed(rng) if redraw and i else now
+        x, y = windows(places, training, 16)
+        params, state, value = step(params, state, now, rates[i], x, y, attend)
+        losses.append(float(value))
+    return params, now, losses
+
+
+evaluate = jax.jit(loss, static_argnames="attend")
+
+
+def bits(params, fixed=None, attend=None):
+    """Bits a character on the held-out windows."""
+    return float(evaluate(params, fixed or {}, *test, attend=attend))
+
+
+start = transformer.init(np.random.default_rng(6), config)
+del start["W"]  # the directions are not trained: they come with `fixed`
+start = {name: jnp.asarray(a) for name, a in start.items()}
+print(f"{sum(a.size for a in start.values()):,} parameters")
+
+# %% [markdown]
+# Six hundred steps of Adam, 16 windows of 32 characters each. Four nulls stand beside the result:
+# every symbol alike; symbols by their frequency; a model trained the same way *without* attention,
+# which knows the current character and no other; and the trained model itself with mean(V) in the
+# place of its attention.
+
+# %%
+soft, _, losses = train(start, 600)
+alone, _, _ = train(start, 600, attend=by_map, fixed=lambda rng: MAPS["no attention"])
+
+frequency = np.bincount(training.ravel(), minlength=len(SYMBOLS)) / training.size
+SOFTMAX, MEAN = bits(soft), bits(soft, MAPS["mean(V)"], by_map)
+NULLS = {
+    "uniform": math.log2(len(SYMBOLS)),
+    "by frequency": -np.log2(frequency)[test[1]].mean(),
+    "mean(V) swapped in": MEAN,
+    "trained without attention": bits(alone, MAPS["no attention"], by_map),
+}
+for name, value in {**NULLS, "softmax, trained": SOFTMAX}.items():
+    print(f"{name:27} {value:.3f} bits a character")
+
+
+# %%
+@functools.partial(jax.jit, static_argnames="attend")
+def next_symbol(params, fixed, x, attend):
+    return jnp.exp(transformer.forward({**params, **fixed}, x, config, attend=attend))
+
+
+def write(params, fixed=None, attend=None, n=96, seed=7):
+    """n symbols, each drawn from what the model gives it after the 32 before."""
+    rng, L = np.random.default_rng(seed), test[0].shape[1]
+    seen = list(held_out[4, 400 : 400 + L])
+    for _ in range(n):
+        p = np.asarray(next_symbol(params, fixed or {}, np.array([seen[-L:]]), attend))[0, -1]
+        seen.append(int(np.searchsorted(np.cumsum(p), rng.random() * p.sum())))
+    return words(seen[L:])
+
+
+fig, ax = plt.subplots(figsize=(7.2, 4.2))
+smooth = np.convolve(losses, np.ones(20) / 20, "valid")
+ax.plot(np.arange(20, 601), smooth, color=COLORS[0], label="softmax, mean of 20 steps")
+for (name, value), colour, dash in zip(
+    NULLS.items(), COLORS[1:], (":", "-.", "--", (0, (5, 1, 1, 1))), strict=False
+):
+    ax.axhline(value, color=colour, linestyle=dash, label=name, linewidth=1.5)
+ax.axhline(SOFTMAX, color=COLORS[0], linewidth=1, label="softmax, held-out text")
+ax.set(xlabel="step", ylabel="bits a character")
+ax.legend(fontsize=11)
+show(
+    fig,
+    alt=f"Loss against the step: from {smooth[0]:.2f} to {smooth[-1]:.2f} bits a character, "
+    f"{SOFTMAX:.2f} on held-out text. Nulls: "
+    + ", ".join(f"{name} {value:.2f}" for name, value in NULLS.items()),
+)
+after = np.random.default_rng(7)
+samples = {
+    "uniform": words(after.integers(len(SYMBOLS), size=96)),
+    "by frequency": words(after.choice(len(SYMBOLS), size=96, p=frequency)),
+    "mean(V) swapped in": write(soft, MAPS["mean(V)"], by_map),
+    "without attention": write(alone, MAPS["no attention"], by_map),
+    "softmax": write(soft),
+}
+for name, sample in samples.items():
+    print(f"{name}\n    {sample}")
+
+# %% [markdown]
+# (`⏎` is the end of a line.) It is no manual of Python, but what softmax attention adds can be seen as
+# well as counted. From now on two numbers bracket everything: the trained model with its softmax, and
+# the same parameters with mean(V). What lies between is the *gap*, what the heads of this model are
+# worth to it. A replacement is judged by the part of the gap that it closes.
+#
+# ## 3. Swapped without training
+#
+# Put random features into the trained model, and train nothing. First the plain ones: `W` orthogonal,
+# no shift, all weights 1. Then the centred dense ones of lesson 14: shift the keys by
+# $s = \bar q + \bar k$, take the axes $U$ and eigenvalues $\lambda_i$ of the second moment $M$ of
+# $z = q' + k' - s'$, give each axis its $\rho_i$, and write $\sqrt{(1 + 1/\rho_i)/2}\;\omega$ for a
+# direction and $\prod_i \sqrt{(1 + 1/\rho_i)/2}\; e^{(1 - 1/\rho_i)\omega_i^2/4}$ for its weight. Each
+# head has moments of its own. They come from 64 windows of *training* text. Moments of the sequence
+# that is predicted would tell each row of later ones: that is a leak.
+
+
+# %%
+def heads(params, x):
+    """q, k and v of each head for the windows x (n, L): (depth, heads, n, L, d), on the host."""
+    kept = []
+
+    def keep(q, k, v, layer, **options):
+        kept.append((q, k, v))
+        return attention.softmax_attention(q, k, v, **options)
+
+    host = {name: np.asarray(a) for name, a in params.items()}
+    transformer.forward(host, x, config, attend=keep)
+    return tuple(np.stack(a).swapaxes(1, 2) for a in zip(*kept, strict=True))
+
+
+def moments(q, k):
+    """Shift (..., d), axes (..., d, d) and ρ (..., d) of each head, q and k (..., n, L, d)."""
+    q, k = (a.reshape(*a.shape[:-3], -1, a.shape[-1]) for a in (q, k))
+    s = (q.mean(axis=-2) + k.mean(axis=-2))[..., None, :]
+    x, y = q * q.shape[-1] ** -0.25, (k - s) * q.shape[-1] ** -0.25
+    cross = x.mean(axis=-2)[..., :, None] * y.mean(axis=-2)[..., None, :]
+    M = (x.mT @ x + y.mT @ y) / x.shape[-2] + cross + cross.mT
+    eigenvalues, U = np.linalg.eigh(M)
+    U = U * np.sign(U.sum(axis=-2, keepdims=True))  # the sign of an axis is free
+    return s[..., 0, :], U, theory.best_rho(np.maximum(eigenvalues, 0), 1)
+
+
+def directions(rng, m=64, moments=None, norms="chi"):
+    """What `by_features` needs: plain, or sharpened by the moments of each head."""
+    one = [projections.orthogonal(rng, m, D, norms=norms) for _ in range(DEPTH)]
+    W = np.stack([np.stack([w] * HEADS) for w in one])  # (depth, heads, m, d): heads share them
+    if moments is None:
+        return {
+            "W": W,
+            "key shift": np.zeros((DEPTH, HEADS, 1, D)),
+            "weight": np.ones((DEPTH, HEADS, 1, m)),
+        }
+    s, U, rho = moments
+    wider = np.sqrt((1 + 1 / rho) / 2)[..., None, :]  # (depth, heads, 1, d)
+    weight = np.exp(W**2 @ ((1 - 1 / rho) / 4)[..., None]).mT * wider.prod(axis=-1)[..., None]
+    return {"W": (W * wider) @ U.mT, "key shift": s[..., None, :], "weight": weight}
+
+
+sample = windows(np.random.default_rng(8), training, 64)[0]
+learned = moments(*heads(soft, sample)[:2])
+
+# %% [markdown]
+# Two checks first. Is this lesson 14's map, and is it what `favor_attention` computes? The stable form
+# of `favor_attention` is for norms that overflow, and costs more on short windows. Here float64 has
+# room enough, so we may train with the plain formula if the two agree.
+
+# %%
+q, k, v = (a[1, 2, 0] for a in heads(soft, test[0][:1]))  # one head, one window: (L, d)
+there, (s, U, rho) = directions(np.random.default_rng(9), 64, learned), (a[1, 2] for a in learned)
+layer = {name: a[1, 2] for name, a in there.items()}
+W = projections.orthogonal(np.random.default_rng(9), 64, D)  # what block 0 has
+W = directions(np.random.default_rng(9), 64)["W"][1, 2]
+x, y = q * D**-0.25 @ U, (k - s) * D**-0.25 @ U
+sharp = attention.linear_attention(
+    features.sharp(x, W, rho), features.sharp(y, W, rho), v, causal=True
+)
+out = by_features(q, k, v, layer, causal=True, key_mask=None)
+print(f"by_features = linear_attention of features.sharp: {np.allclose(out, sharp)}")
+plain = {"W": W, "key shift": np.zeros(D), "weight": np.ones(64)}
+out = by_features(q, k, v, plain, causal=True, key_mask=None)
+favor = attention.favor_attention(q, k, v, W, causal=True)
+print(f"plain by_features = favor_attention: {np.allclose(out, favor, rtol=1e-7)}")
+
+# %% [markdown]
+# **Before you run this:** of the gap between softmax and mean(V), how much do 64 plain directions
+# close? And 64 sharpened by two moments? Three draws of each.
+
+# %%
+sizes = (16, 64, 256)
+swapped = {}
+for label, of in {"positive": None, "dense, centred": learned}.items():
+    rng = np.random.default_rng(10)
+    for m in sizes:
+        draws = [bits(soft, directions(rng, m, of), by_features) for _ in range(3)]
+        swapped[label, m] = np.array(draws)
+
+
+def closed(value):
+    return (MEAN - value) / (MEAN - SOFTMAX)
+
+
+print(f"softmax {SOFTMAX:.3f}, mean(V) {MEAN:.3f} bits a character")
+print("                    m   bits: mean, least to most   of the gap closed")
+for (label, m), values in swapped.items():
+    span = f"{values.mean():.3f}, {values.min():.3f} to {values.max():.3f}"
+    print(f"{label:15} {m:5d}   {span:>26} {closed(values.mean()):15.0%}")
+
+# %%
+fig, ax = plt.subplots(figsize=(7.2, 4.2))
+for label, colour, marker in (("positive", COLORS[1], "s"), ("dense, centred", COLORS[0], "o")):
+    values = np.array([swapped[label, m] for m in sizes])
+    ax.plot(sizes, values.mean(axis=1), marker=marker, color=colour, label=label)
+    ax.plot(sizes, values, ".", color=colour)
+ax.axhline(MEAN, color=COLORS[6], linestyle=":", label="null: mean(V)")
+ax.axhline(SOFTMAX, color=COLORS[6], linewidth=1, linestyle="-", label="softmax")
+ax.set_xscale("log")
+ax.set_xticks(sizes, sizes)
+ax.minorticks_off()
+ax.set(xlabel="directions $m$", ylabel="bits a character")
+ax.legend(fontsize=11)
+show(
+    fig,
+    alt=f"Bits a character against m, between softmax {SOFTMAX:.2f} and mean(V) {MEAN:.2f}. "
+    + "; ".join(
+        f"{label} from {swapped[label, 16].mean():.2f} at m = 16 to {swapped[label, 256].mean():.2f} at 256"
+        for label in ("positive", "dense, centred")
+    ),
+)
