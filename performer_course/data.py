@@ -23,7 +23,7 @@ def text() -> str:
 def learned() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q, k, v of every head of the decoder that lesson 16 trains, on text it has not seen.
 
-    Shape: (depth, heads, windows, L, d) = (2, 4, 16, 64, 8) each; causal, unscaled, float64.
+    Shape: (depth, heads, windows, L, d) = (2, 4, 32, 32, 8) each; causal, unscaled, float64.
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.4 MB.
     Source: `python -m tools.learned_heads`.
     """
@@ -32,11 +32,11 @@ def learned() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def kinds(rng, scale: float = 1.0) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """{"independent", "aligned", "learned"}: (q, k, v) of eight heads, each (8, 64, 8).
+    """{"independent", "aligned", "learned"}: (q, k, v) of eight heads, each (8, 32, 8).
 
     independent: normal q and k of entries `scale`, where no query looks for any key; aligned:
     normal k of that size and q = k, where each query looks for its own; learned: the heads of
-    `learned` on one window drawn from its sixteen, as they are. A verdict belongs to its data.
+    `learned` on one window drawn from its thirty-two, as they are. A verdict belongs to its data.
     Error: a draw; that of `learned`. Cost: one file. Source: this course.
     """
     q, k, v = learned()

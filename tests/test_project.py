@@ -35,7 +35,8 @@ REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|anaconda|npmjs)\.(?:org|com)\b")
 def test_conda_gets_the_packages_of_pyproject():
     environment = yaml.safe_load(text("environment.yml"))
     wanted = ["pip"]
-    for requirement in map(Requirement, PROJECT["dependencies"] + EXTRAS["lessons"] + EXTRAS["training"]):
+    needed = PROJECT["dependencies"] + EXTRAS["lessons"] + EXTRAS["training"]
+    for requirement in map(Requirement, needed):
         name = CONDA_NAMES.get(requirement.name, requirement.name)
         wanted.append(f"{name}{requirement.specifier}")
     python, *packages = environment["dependencies"]
