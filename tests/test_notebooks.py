@@ -18,6 +18,7 @@ from performer_course import (
     attention,
     backend,
     checks,
+    data,
     features,
     kernels,
     near_far,
@@ -191,6 +192,7 @@ TAUGHT = {
     "attention": public(attention),
     "near_far": public(near_far),
     "transformer": public(transformer),
+    "data": public(data),
     "checks": public(checks),
 }
 
