@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Train a Performer
 #
-# > **60 minutes.** Needs: lessons 13 and 14 (the Performer, sharper features), gradient descent, the
+# > **65 minutes.** Needs: lessons 13 and 14 (the Performer, sharper features), gradient descent, the
 # > derivative of a softmax.
 # >
 # > Afterwards you can differentiate attention with random features and say how far off its gradients
@@ -283,16 +283,31 @@ def next_symbol(params, fixed, x, attend):
     return jnp.exp(transformer.forward({**params, **fixed}, x, config, attend=attend))
 
 
-def write(params, fixed=None, attend=None, n=96, seed=7):
-    """n symbols, each drawn from what the model gives it after the 32 before."""
+def write(params, fixed=None, attend=None, n=120, seed=7):
+    """n symbols, each drawn from P^1.5, which prefers what is likely after the 32 before."""
     rng, L = np.random.default_rng(seed), test[0].shape[1]
     seen = list(held_out[4, 400 : 400 + L])
     for _ in range(n):
-        p = np.asarray(next_symbol(params, fixed or {}, np.array([seen[-L:]]), attend))[0, -1]
+        p = (
+            np.asarray(next_symbol(params, fixed or {}, np.array([seen[-L:]]), attend))[0, -1]
+            ** 1.5
+        )
         seen.append(int(np.searchsorted(np.cumsum(p), rng.random() * p.sum())))
     return words(seen[L:])
 
 
+after = np.random.default_rng(7)
+samples = {
+    "uniform": words(after.integers(len(SYMBOLS), size=120)),
+    "by frequency": words(after.choice(len(SYMBOLS), size=120, p=frequency)),
+    "mean(V) swapped in": write(soft, MAPS["mean(V)"], by_map),
+    "without attention": write(alone, MAPS["no attention"], by_map),
+    "softmax": write(soft),
+}
+for name, sample in samples.items():
+    print(f"{name}\n    {sample}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(7.2, 4.2))
 smooth = np.convolve(losses, np.ones(20) / 20, "valid")
 ax.plot(np.arange(20, 601), smooth, color=COLORS[0], label="softmax, mean of 20 steps")
@@ -309,16 +324,6 @@ show(
     f"{SOFTMAX:.2f} on held-out text. Nulls: "
     + ", ".join(f"{name} {value:.2f}" for name, value in NULLS.items()),
 )
-after = np.random.default_rng(7)
-samples = {
-    "uniform": words(after.integers(len(SYMBOLS), size=96)),
-    "by frequency": words(after.choice(len(SYMBOLS), size=96, p=frequency)),
-    "mean(V) swapped in": write(soft, MAPS["mean(V)"], by_map),
-    "without attention": write(alone, MAPS["no attention"], by_map),
-    "softmax": write(soft),
-}
-for name, sample in samples.items():
-    print(f"{name}\n    {sample}")
 
 # %% [markdown]
 # (`⏎` is the end of a line.) It is no manual of Python, but what softmax attention adds can be seen as
@@ -427,7 +432,7 @@ for (label, m), values in swapped.items():
     span = f"{values.mean():.3f}, {values.min():.3f} to {values.max():.3f}"
     print(f"{label:15} {m:5d}   {span:>26} {closed(values.mean()):15.0%}")
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(7.2, 4.2))
 for label, colour, marker in (("positive", COLORS[1], "s"), ("dense, centred", COLORS[0], "o")):
     values = np.array([swapped[label, m] for m in sizes])
@@ -490,6 +495,8 @@ for b, h in np.ndindex(DEPTH, HEADS):
     row = f"{variance[b, h]:8.1f} {squares(q, k)[b, h]:6.1f} {squares(q, k, learned)[b, h]:17.1f}"
     print(f"{b:5d} {h:5d} {row} {relative[b, h]:27.0e}")
 
+kept = data.learned()[0]
+print(f"\ndata.learned are these heads: {np.allclose(kept, q[:, :, :32], rtol=1e-3, atol=1e-3)}")
 print("\nmean of eight heads   Var(t)   ‖z‖²   of three kinds of data")
 for name, (a, b, _) in data.kinds(np.random.default_rng(11)).items():
     t, z = a @ b.mT / math.sqrt(D), (a[:, :, None] + b[:, None]) * D**-0.25
@@ -514,6 +521,8 @@ for label, of in {"positive": None, "dense, centred": learned}.items():
     fixed = directions(np.random.default_rng(12), 64, of)
     layer = {name: values[block, head] for name, values in fixed.items()}
     pictures[label] = by_features(a, b, identity, layer, causal=True, key_mask=None)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(9, 3.4), sharey=True)
 far = {}
 for ax, (label, weights) in zip(axes, pictures.items(), strict=True):
