@@ -9,6 +9,7 @@
     transformer  a transformer small enough to hold in the head
     theory       the mean and the variance of each estimator, in closed form
     paper        an array that notes what a GPU would launch, move and wait for
+    data         a text, and attention of three kinds: independent, aligned, learned
     figures      one style; show(fig, alt=...) puts a figure and its words on the page
     checks       what a right answer to an exercise satisfies
 

@@ -285,14 +285,15 @@ def make(tmp_path):
     return run
 
 
-TESTED = {"lessons", "tests", "benchmarks", "gpu-check"}
+LAB = {"lessons", "training"}
+TESTED = LAB | {"tests", "benchmarks", "gpu-check"}
 needs_posix = pytest.mark.skipif(os.name == "nt", reason="its tools are shell scripts")
 
 
 @needs_make
 @needs_posix
 def test_a_lesson_needs_less_than_a_test_and_neither_undoes_the_other(make):
-    assert make("lab") == [{"lessons"}]
+    assert make("lab") == [LAB]
     assert make("lint") == [TESTED]
     assert make("lab") == make("lint") == make("lab") == []
 
@@ -301,7 +302,7 @@ def test_a_lesson_needs_less_than_a_test_and_neither_undoes_the_other(make):
 @needs_posix
 def test_an_extra_is_added_to_what_is_there_and_never_lost(make):
     make("lab")
-    assert make("lab", "EXTRAS=lessons,gpu-cuda12") == [{"lessons", "gpu-cuda12"}]
+    assert make("lab", "EXTRAS=lessons,gpu-cuda12") == [LAB | {"gpu-cuda12"}]
     assert make("lab") == make("lab", "EXTRAS=lessons,gpu-cuda12") == []
     assert make("lint") == [TESTED - {"gpu-check"} | {"gpu-cuda12"}]  # one CuPy is enough
     assert make("bench-gpu", "EXTRAS=gpu-cuda13")[0] >= {"gpu-cuda13"}
@@ -407,7 +408,7 @@ def get(address, patience=30):
 def test_make_lab_serves_the_first_lesson_of_my_here_and_only_with_its_token(tmp_path):
     tree, port = copied(tmp_path / "tree"), free_port()
     (tree / ".venv").symlink_to(sys.prefix)  # make takes no path with a space in it
-    command = ["make", "--old-file", ".venv/with-lessons", "lab"]
+    command = ["make", "--old-file", ".venv/with-lessons,training", "lab"]
     with serving([*command, f"LABFLAGS=--no-browser --port={port}"], tree, tmp_path) as address:
         assert address.startswith(f"http://127.0.0.1:{port}/lab")
         assert LESSON in address

@@ -35,7 +35,8 @@ REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|anaconda|npmjs)\.(?:org|com)\b")
 def test_conda_gets_the_packages_of_pyproject():
     environment = yaml.safe_load(text("environment.yml"))
     wanted = ["pip"]
-    for requirement in map(Requirement, PROJECT["dependencies"] + EXTRAS["lessons"]):
+    needed = PROJECT["dependencies"] + EXTRAS["lessons"] + EXTRAS["training"]
+    for requirement in map(Requirement, needed):
         name = CONDA_NAMES.get(requirement.name, requirement.name)
         wanted.append(f"{name}{requirement.specifier}")
     python, *packages = environment["dependencies"]
@@ -120,7 +121,7 @@ def test_the_git_hooks_run_what_make_lint_runs():
 def test_readme_without_make_installs_the_sets_of_make():
     sets = re.findall(r"(?m)^(?:LESSONS|TESTS) := \$\(VENV\)/with-([\w,-]+)", text("Makefile"))
     assert re.findall(r'pip install .*"\.\[(.+)\]"', text("README.md")) == sets
-    assert sets[0] == "lessons"
+    assert sets[0] == "lessons,training"
 
 
 @needs_make

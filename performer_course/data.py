@@ -1,0 +1,51 @@
+"""What lessons learn from and judge by: a text, and attention of three kinds.
+
+Host only. The files lie in `notebooks/data/`, with their licences and the commands that made them.
+"""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks" / "data"
+
+
+def text() -> str:
+    """The text that lesson 16 learns to write: the topics of Python's `help()`, small letters.
+
+    465,048 characters, the same whatever Python one has. Error: none. Cost: one file, 0.1 MB.
+    Source: Python 3.11.7, its language reference (`notebooks/data/README.md`).
+    """
+    return gzip.decompress((FOLDER / "python_reference.txt.gz").read_bytes()).decode().lower()
+
+
+def learned() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, k, v of every head of the decoder that lesson 16 trains, on text it has not seen.
+
+    Shape: (depth, heads, windows, L, d) = (2, 4, 32, 32, 8) each; causal, unscaled, float64.
+    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.4 MB.
+    Source: `python -m tools.learned_heads`.
+    """
+    with np.load(FOLDER / "learned_heads.npz") as stored:
+        return tuple(stored[name].astype(np.float64) for name in "qkv")
+
+
+def kinds(rng, scale: float = 1.0) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """{"independent", "aligned", "learned"}: (q, k, v) of eight heads, each (8, 32, 8).
+
+    independent: normal q and k of entries `scale`, where no query looks for any key; aligned:
+    normal k of that size and q = k, where each query looks for its own; learned: the heads of
+    `learned` on one window drawn from its thirty-two, as they are. A verdict belongs to its data.
+    Error: a draw; that of `learned`. Cost: one file. Source: this course.
+    """
+    q, k, v = learned()
+    window = rng.integers(q.shape[2])
+    shape = (q.shape[0] * q.shape[1], *q.shape[3:])  # (heads, L, d)
+    normal = [rng.normal(size=shape) for _ in range(3)]
+    heads = tuple(x[:, :, window].reshape(shape) for x in (q, k, v))
+    return {
+        "independent": (scale * normal[0], scale * normal[1], normal[2]),
+        "aligned": (scale * normal[1], scale * normal[1], normal[2]),
+        "learned": heads,
+    }
