@@ -124,6 +124,35 @@ print(f"mean(V): output {nothing:.3f}, gradients by q and k are 0, so off by 1")
 # for more in the gradient than in the output. And mean(V), which is not far off as an output, is of no
 # use as a gradient.
 #
+# Can the error be known before a direction is drawn? For independent directions and to leading order in
+# $1/m$ it can, because all that enters are moments of a normal distribution: `theory.gradient_mse` is
+# the mean of $\|\partial \hat o_i/\partial q_i' - \partial o_i/\partial q_i'\|^2$ over draws.
+
+
+# %%
+def row(x, y, v, W):
+    """One output (e,) of the scaled query x (d,)."""
+    phi_x, phi_y = features.positive(x[None, :], W), features.positive(y, W)
+    return attention.linear_attention(phi_x, phi_y, v)[0]
+
+
+def exact_row(x, y, v, W):
+    return jax.nn.softmax(x @ y.T) @ v
+
+
+m, x, y = 1024, q[:8] * d**-0.25, k * d**-0.25
+W = np.stack([projections.iid(rng, m, d) for _ in range(64)])
+over_queries = {f: jax.vmap(jax.jacrev(f), (0, None, None, None)) for f in (row, exact_row)}
+J_hat = jax.jit(jax.vmap(over_queries[row], (None, None, None, 0)))(x, y, v, W)  # (64, 8, e, d)
+J = over_queries[exact_row](x, y, v, W[0])
+measured = np.asarray(((J_hat - J) ** 2).sum(axis=(2, 3)).mean(axis=1))  # a number each draw
+spread = measured.std(ddof=1) / math.sqrt(len(measured))
+predicted = theory.gradient_mse(x, y, v, m).mean()
+print(
+    f"m = {m}, mean of 8 queries: measured {measured.mean():.4f} ± {spread:.4f}, theory {predicted:.4f}"
+)
+
+# %% [markdown]
 # Is that bad? An optimiser averages the gradients of many steps. An error with new directions at each
 # step is noise, which averages out; an error of directions that stay is the true gradient of
 # another model. Section 5 shows what each of the two leads to.
