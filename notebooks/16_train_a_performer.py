@@ -473,7 +473,7 @@ ax.axhline(SOFTMAX, color=COLORS[6], linewidth=1, linestyle="-", label="softmax"
 ax.set_xscale("log")
 ax.set_xticks(sizes, sizes)
 ax.minorticks_off()
-ax.set(xlabel="directions $m$", ylabel="bits a character")
+ax.set(xlabel="directions $m$", ylabel="bits a character", ylim=(2.85, None))
 ax.legend(fontsize=11)
 show(
     fig,
@@ -667,9 +667,9 @@ for label, (own, fresh) in scratch.items():
 #
 # None of the six reaches softmax in the same number of steps. All five with weights that depend on the
 # query are better than mean(V), and random features, on the directions they were trained with, are
-# better than the two maps without randomness. Compare with section 5: 600 steps of softmax and then 80 redrawn steps with dense
-# centred features end lower than 600 steps of anything else in this table. Where softmax can be
-# afforded for training, the short way to a linear model leads through it.
+# better than the two maps without randomness. Compare with section 5: 600 steps of softmax and then 80
+# redrawn steps with dense centred features end lower than 600 steps of anything else in this table.
+# Where softmax can be afforded for training, the short way to a linear model leads through it.
 #
 # ## Take away
 #
