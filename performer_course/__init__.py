@@ -10,6 +10,7 @@
     theory       the mean and the variance of each estimator, in closed form
     paper        an array that notes what a GPU would launch, move and wait for
     data         a text, and attention of three kinds: independent, aligned, learned
+    training     Adam on JAX, as lesson 16 trains (the extra `training`)
     figures      one style; show(fig, alt=...) puts a figure and its words on the page
     checks       what a right answer to an exercise satisfies
 
