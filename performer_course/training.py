@@ -35,7 +35,8 @@ def train(
     """`params` after so many steps of Adam on loss(params, *batch), and the loss of each step.
 
     The rate rises in a line over the first steps (twenty, or a tenth of all if fewer) and falls
-    like a cosine to 0. A loss that is not finite raises FloatingPointError and names the step.
+    like a cosine to 0. A loss that is not finite raises FloatingPointError and names the step; too
+    few batches, ValueError.
     Cost: one `step` a batch. Source: `step`; Loshchilov & Hutter (2017), eq. 5, one period.
     """
     rises = min(20, check_count(steps, "steps") // 10)
@@ -46,4 +47,6 @@ def train(
         losses.append(float(value))
         if not math.isfinite(losses[-1]):
             raise FloatingPointError(f"the loss is {losses[-1]} at step {len(losses)} of {steps}")
+    if len(losses) < steps:
+        raise ValueError(f"expected {steps} batches, one a step, got {len(losses)}")
     return params, losses

@@ -19,15 +19,21 @@ FILE = NOTEBOOKS / "data" / "learned_heads.npz"
 WINDOWS = 32
 
 
-def main() -> None:
+def lesson(until: str) -> dict:
+    """The names of the lesson after the cell that defines `until`; what it trains is trained."""
     os.environ.update(ENVIRONMENT)
-    lesson, cells = {}, iter(read(LESSON).cells)
+    names, cells = {}, iter(read(LESSON).cells)
     with redirect_stdout(io.StringIO()):
-        while "heads" not in lesson:
+        while until not in names:
             cell = next(cells)
             if cell.cell_type == "code":
-                exec(compile(cell.source, LESSON.name, "exec"), lesson)
-    found = lesson["heads"](lesson["soft"], lesson["test"][0][:WINDOWS])
+                exec(compile(cell.source, LESSON.name, "exec"), names)
+    return names
+
+
+def main() -> None:
+    names = lesson("heads")
+    found = names["heads"](names["soft"], names["test"][0][:WINDOWS])
     halves = {name: a.astype(np.float16) for name, a in zip("qkv", found, strict=True)}
     np.savez(FILE, **halves)
 
