@@ -121,30 +121,32 @@ checks.choose_map(choose_map)
 # %% [markdown]
 # ## To think about
 #
-# 1. Suppose that somebody takes the moments of centred features from each window itself, in a decoder,
-#    and reports the bits a character. Which rows of a window can be trusted all the same? And will the
-#    model write as well as the bits promise?
-# 2. New directions at each step: the gradient is a random one. Of which loss is it right on average, that
-#    of the softmax model with the same parameters? Suppose that this model is perfect already, its gradient
-#    zero. Do the steps with features stay where they are?
+# **A leak.** Suppose that somebody takes the moments of centred features from each window itself, in a
+# decoder, and reports the bits a character. Which rows of a window can be trusted all the same? And will
+# the model write as well as the bits promise?
+#
+# **A pull.** With new directions at each step, the gradient is a random one. Of which loss is it right on
+# average, that of the softmax model with the same parameters? Suppose that this model is perfect already,
+# so its gradient is zero. Do steps with features leave it where it is?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# 1. The first and the last. In every block the first row sees one key, which has weight 1 at any shift, so
-#    moments do not reach it. After the last row nothing comes, so for it the moments of the window are
-#    moments of what it may see. All rows between get moments in which later tokens count.
+# **A leak.** The first and the last. In every block the first row sees one key, which has weight 1 at any
+# shift, so moments do not reach it. After the last row nothing comes, so for it the moments of the window
+# are moments of what it may see. All rows between get moments in which later tokens count.
 #
-#    When the model writes, the later tokens do not exist yet, and each new symbol is drawn from the last
-#    row of the window so far. So the bits of the rows between promise nothing about the writing, neither
-#    good nor bad. To judge such a model, go through the held-out text as if you wrote it: a window for
-#    each character, and of each window only the last row counts.
+# When the model writes, the later tokens do not exist yet, and each new symbol is drawn from the last row
+# of the window so far. So the bits of the rows between promise nothing about the writing, neither good nor
+# bad. To judge such a model, go through the held-out text as if you wrote it: a window for each character,
+# and of each window only the last row counts.
 #
-# 2. It is right on average for the *mean over directions* of the loss, $\mathbb{E}_W\, \ell(\theta, W)$,
-#    because a mean and a derivative may change places. That is not the loss of the softmax model, since
-#    each output has a variance and a bias, both of order $1/m$. Take a squared loss,
-#    $\frac12 \sum_i \|\hat o_i - o_i\|^2$ with the exact outputs of now as targets. The softmax model is
-#    perfect, but the mean gradient has two parts: half the gradient of the variance, and the bias times
-#    the slope of $o_i$. For independent normal queries and keys the first is more than ten times as large
-#    as the second, and it falls when queries and keys become shorter, as $\|q' + k'\|^2$ does.
+# **A pull.** It is right on average for the *mean over directions* of the loss,
+# $\mathbb{E}_W\, \ell(\theta, W)$, because a mean and a derivative may change places. That is not the loss
+# of the softmax model, since each output has a variance and a bias, both of order $1/m$. Take a squared
+# loss, $\frac12 \sum_i \|\hat o_i - o_i\|^2$ with the exact outputs of now as targets. The softmax model is
+# perfect, but the mean gradient has, to order $1/m$, two parts: half the gradient of the variance, and the
+# bias times the slope of $o_i$. As independent normal queries and keys grow or shrink together, the first
+# is more than ten times as large as the second, and it pulls towards shorter ones: the variance grows with
+# $\|q' + k'\|^2$.
 #
-#    So the steps do not stay. They lead to shorter queries and keys, as section 5 of lesson 16 saw in the
-#    first block, with half the pull for twice the $m$.
+# So the steps do not leave it there. They lead to shorter queries and keys, as section 5 of lesson 16 saw
+# in the first block, with half the pull for twice the $m$.
