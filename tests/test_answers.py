@@ -583,6 +583,67 @@ def test_15_a_far_field_copies_one_token_and_not_each():
     assert states("15", "at least $L/2 - F$ in squared Frobenius norm, of $L/2$")
 
 
+# 16
+
+
+def test_16_moments_of_the_window_itself_leave_the_first_and_the_last_row_honest():
+    assert states("16", "The first and the last.", "All rows between get moments in which later")
+    config = transformer.Config(5, width=8, heads=2, depth=2)
+    rng = np.random.default_rng(0)
+    params, tokens = transformer.init(rng, config), rng.integers(5, size=9)
+    W, fixed = rng.normal(size=(16, 4)), rng.normal(size=4)
+
+    def rows(tokens, shift):
+        def attend(q, k, v, layer, *, causal, key_mask):
+            x, y = (a * 4**-0.25 for a in (q, k - shift(q, k)))
+            phi_q, phi_k = features.positive(x, W), features.positive(y, W)
+            return attention.linear_attention(phi_q, phi_k, v, causal=causal, key_mask=key_mask)
+
+        return transformer.forward(params, tokens, config, attend=attend)
+
+    def of_window(q, k):
+        return q.mean(axis=-2, keepdims=True) + k.mean(axis=-2, keepdims=True)
+
+    for shift, honest in ((of_window, [0, 8]), (lambda q, k: fixed, list(range(9)))):
+        written = [rows(tokens[: i + 1], shift)[-1] for i in range(9)]
+        whole = rows(tokens, shift)
+        assert [i for i in range(9) if np.abs(whole[i] - written[i]).max() < 1e-9] == honest
+
+
+def pulls(q, k, v, m, h=1e-4):
+    """How half the variance and the bias of all outputs move as q and k grow, to first order."""
+    x, y = (a * a.shape[1] ** -0.25 for a in (q, k))
+    variance = [theory.output_mse(s * x, s * y, v, m).sum() for s in (1 + h, 1 - h)]
+    o = [attention.softmax_attention(s * q, s * k, v) for s in (1 + h, 1 - h)]
+    along = theory.output_bias(x, y, v, m) * (o[0] - o[1])
+    return (variance[0] - variance[1]) / (4 * h), along.sum() / (2 * h)
+
+
+@pytest.mark.parametrize("scale", [0.2, 0.35, 0.6, 1.0])
+def test_16_what_pulls_a_perfect_model_is_the_variance_before_the_bias(scale):
+    assert states("16", "more than ten times as large as the second", "half the pull for twice the")
+    q, k, v = np.random.default_rng(0).normal(size=(3, 24, 8))
+    q, k = scale * q, scale * k
+    of_variance, of_bias = pulls(q, k, v, 64)
+    assert of_variance > 10 * abs(of_bias)
+    np.testing.assert_allclose(pulls(q, k, v, 128), [of_variance / 2, of_bias / 2], rtol=1e-6)
+
+
+def test_16_the_mean_gradient_of_a_perfect_model_leads_to_shorter_queries_and_keys():
+    rng, m, h = np.random.default_rng(1), 512, 1e-4
+    q, k, v = rng.normal(size=(3, 6, 4)) * [[[0.3]], [[0.3]], [[1.0]]]
+    exact, W = attention.softmax_attention(q, k, v), rng.normal(size=(2000, m, 4))
+
+    def losses(s):
+        phi_q, phi_k = (features.positive(s * a * 4**-0.25, W) for a in (q, k))
+        output = attention.linear_attention(phi_q, phi_k, np.broadcast_to(v, (len(W), *v.shape)))
+        return ((output - exact) ** 2).sum(axis=(1, 2)) / 2
+
+    slopes = (losses(1 + h) - losses(1 - h)) / (2 * h)
+    assert abs(z_score(slopes, sum(pulls(q, k, v, m)))) < 4
+    assert z_score(slopes, 0) > 10
+
+
 # 18
 
 

@@ -20,7 +20,6 @@ from tools.notebooks import NOTEBOOKS, read, repository, sources, student, with_
 SOLUTIONS = [source for source in sources() if source.parent.name == "solutions"]
 WITHOUT_EXERCISES = [
     "00_start_here",  # its one check shows how checks answer
-    "16_train_a_performer",
     "a2_a_published_figure",
     "a3_symbols_into_vectors",
 ]
@@ -130,7 +129,7 @@ def test_each_exercise_has_a_solution_and_each_check_an_exercise():
     assert sorted(used + WITHOUT_EXERCISE) == sorted(CHECKS)
 
 
-def test_each_lesson_has_exercises_but_four_which_say_so():
+def test_each_lesson_has_exercises_but_three_which_say_so():
     lessons = [source.stem for source in sources() if source.parent == NOTEBOOKS]
     solved = [source.stem for source in SOLUTIONS]
     assert [stem for stem in lessons if stem not in solved] == WITHOUT_EXERCISES
