@@ -29,6 +29,12 @@ def step(loss: Callable, params: dict, state, rate: float, *batch):
     return jax.tree.map(lambda p, u: p - rate * u, params, update), state, value
 
 
+@functools.cache
+def _rates(steps, rate):
+    rate_of = optax.warmup_cosine_decay_schedule(0.0, rate, min(20, steps // 10), steps)
+    return np.asarray(jax.jit(rate_of)(np.arange(1, steps + 1)))
+
+
 def train(
     loss: Callable, params: dict, batches: Iterable[tuple], steps: int, rate: float = 1e-2
 ) -> tuple[dict, list[float]]:
@@ -39,10 +45,9 @@ def train(
     few batches, ValueError.
     Cost: one `step` a batch. Source: `step`; Loshchilov & Hutter (2017), eq. 5, one period.
     """
-    rises = min(20, check_count(steps, "steps") // 10)
-    rates = optax.warmup_cosine_decay_schedule(0.0, rate, rises, steps)(np.arange(1, steps + 1))
+    rates = _rates(check_count(steps, "steps"), rate)
     state, losses = ADAM.init(params), []
-    for now, batch in zip(tqdm(np.asarray(rates), disable=QUIET), batches, strict=False):
+    for now, batch in zip(tqdm(rates, disable=QUIET), batches, strict=False):
         params, state, value = step(loss, params, state, now, *batch)
         losses.append(float(value))
         if not math.isfinite(losses[-1]):
