@@ -373,12 +373,12 @@ show(
 
 # %% [markdown]
 # Each picture in rows three to five was read from a State of $m \cdot 10$ numbers that had seen eight
-# pictures go by, none of which the model had met in training. With 256 directions of its own nothing
+# pictures go by, none of which the model had met in training. With 256 directions of its own little
 # seems to be missing, with 64 the pictures blur, with 16 they are ghosts. The null is the last row: mean(V)
 # is the same for every tag and every row.
 #
-# With fresh directions all three runs lose to the model without attention, and the more of them were learned,
-# the more is lost. The redrawn run is worth something on directions that it has never seen, but little.
+# With fresh directions all three runs lose, on average, to the model without attention, and the more
+# directions were learned, the more it costs to lose them. The redrawn run is worth something on directions that it has never seen, but little.
 # So here the verdict of lesson 16 is sharper: for a look-up, keep $W$ and train with it.
 #
 # ## 4. When does a picture fade?
