@@ -295,8 +295,9 @@ for (label, m), found in {**swapped, ("mean(V)", 0): MEAN}.items():
 # Nearly all of it is gone. Plain positive features lose to the model *without attention* at each size
 # tried, even with 1024 directions for 64 keys, and centred dense ones draw level with it only at
 # $m = 1024$. Each is better than mean(V) swapped in, in bits and in the RMS error of the picture, but
-# here that is the weaker null, because the network behind still trusts every number that it is given. The reason
-# is that of lessons 12 and 16: a weight that stands out by $e^t$ has a variance that grows like $e^{4t}$.
+# here that is the weaker null, because the network behind still trusts every number that it is given.
+# The reason is that of lesson 12: where a query agrees with its key and their score is $t$, the weight
+# has a relative variance near $e^{4t}/m$, and a look-up needs large $t$.
 #
 # ## 3. Let the addresses meet their directions
 #
@@ -378,13 +379,14 @@ show(
 # is the same for every tag and every row.
 #
 # With fresh directions all three runs lose, on average, to the model without attention, and the more
-# directions were learned, the more it costs to lose them. The redrawn run is worth something on directions that it has never seen, but little.
-# So here the verdict of lesson 16 is sharper: for a look-up, keep $W$ and train with it.
+# directions were learned, the more it costs to lose them. The redrawn run beats it on directions that it has
+# never seen, but by little. So here the verdict of lesson 16 is sharper: for a look-up, keep $W$ and train
+# with it.
 #
 # ## 4. When does a picture fade?
 #
-# The features of a key are a vector of $m$ numbers, and among more than $m$ such vectors some are sums
-# of others. So $m$ directions cannot keep more than $m$ rows apart, $m/8$ pictures: 2, 8 and 32 for
+# The features of a key are a vector of $m$ numbers, and among more than $m$ such vectors some are
+# combinations of others. So $m$ directions cannot keep more than $m$ rows apart, $m/8$ pictures: 2, 8 and 32 for
 # our three States. **Before you run this:** will pictures stay until that number and then go, or fade
 # all along the way?
 
@@ -488,8 +490,8 @@ show(
 #
 # ## Where it breaks
 #
-# - A State is larger than the pictures it keeps, in all that is shown here. It pays where the gallery
-#   is long, or is spread over machines, and each piece is needed only a little.
+# - The State that reads well, with 256 directions, is larger than all sixteen pictures together: 2,560
+#   numbers against 1,024. It pays where a stream is long, or lies on several machines.
 # - A learned table has one address for each tag and row. A new tag has none.
 # - One start, one set of pictures, one $W$ of each size; the three draws are of galleries, and of
 #   fresh directions.
