@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+import nbformat
 import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 
@@ -79,7 +80,7 @@ def test_the_committed_project_is_what_its_solution_makes(source, tmp_path):
 
 
 @each_project
-def test_what_a_learner_gets_holds_no_line_of_a_solution_and_no_output(source):
+def test_what_a_learner_gets_holds_no_line_of_a_solution(source):
     given = student(read(source))
     answers = marked(read(source), "solution")
     assert len(answers) >= 3
@@ -89,6 +90,13 @@ def test_what_a_learner_gets_holds_no_line_of_a_solution_and_no_output(source):
     assert lines
     assert [line for line in lines if line in shown] == []
     assert [said for said in sentences(read(source).cells[-1].source) if said in shown] == []
+
+
+@each_project
+def test_what_a_learner_gets_holds_no_output_of_the_solution(source):
+    executed = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
+    assert [cell for cell in executed.cells if cell.get("outputs")]
+    given = student(executed)
     assert [cell for cell in given.cells if cell.get("outputs")] == []
     assert [cell for cell in given.cells if cell.get("execution_count")] == []
 
