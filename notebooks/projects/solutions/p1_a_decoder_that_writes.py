@@ -261,9 +261,8 @@ def by_features(q, k, v, layer, *, causal, key_mask):
 # %%
 sample = windows(np.random.default_rng(8), learnt, 64)[0]
 of_seed = {seed: moments(*heads(params, sample)) for seed, params in soft.items()}
-q, k = (
-    a[1, 0] for a in heads(first, test[0][:1])
-)  # one head of the second block, one window: (L, d)
+# One head of the second block, on one window: (L, d).
+q, k = (a[1, 0] for a in heads(first, test[0][:1]))
 
 
 def weights(fixed):
@@ -277,12 +276,9 @@ many["sharpened"] = directions(np.random.default_rng(9), 4096, of_seed[SEEDS[0]]
 favor = attention.favor_attention(q, k, np.eye(WINDOW), many["plain"]["W"][1, 0], causal=True)
 exact = attention.softmax_attention(q, k, np.eye(WINDOW), causal=True)
 print(f"plain features = favor_attention: {np.abs(weights(many['plain']) - favor).max() < 1e-8}")
-print("weight that went to other keys than softmax's, m = 4096: ", end="")
-print(
-    ", ".join(
-        f"{n} {np.abs(weights(of) - exact).sum(axis=1).mean() / 2:.3f}" for n, of in many.items()
-    )
-)
+print("weight that went to other keys than softmax's, m = 4096")
+for name, fixed in many.items():
+    print(f"    {name:9} {np.abs(weights(fixed) - exact).sum(axis=1).mean() / 2:.3f}")
 
 KINDS = {"plain": lambda seed: None, "sharpened": of_seed.get}
 top, bottom = nulls[f"mean(V) swapped in, seed {SEEDS[0]}"], SOFTMAX[SEEDS[0]]
