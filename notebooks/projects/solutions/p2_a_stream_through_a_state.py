@@ -111,6 +111,10 @@ def size(state):
 
 q, k, v = stream(4)
 print(f"{LENGTH:,} characters; q {q.shape}, k {k.shape}, v {v.shape}, {q.dtype}")
+seen = v.argmax(axis=1)  # the newest character that each row has seen
+print(
+    f"the newest a row has seen is the answer of the row before: {(seen[1:] == TRUTH[:-1]).all()}"
+)
 null = attention.uniform_attention(q, k, v, causal=True)
 print(f"mean(V), the frequency so far: {bits(null, TRUTH).mean():.2f} bits a character")
 
