@@ -219,7 +219,7 @@ show(
 # - **One week**, everything, a part each day. Allow as long again for the exercises.
 # - **Seven lectures.** A lecture of ninety minutes shows the figures of two lessons and one derivation
 #   from each; the rest, and the exercises, are for home. What is left makes projects; those in the
-#   folder `projects`, half a day each with a rubric, begin where lesson 16 ends.
+#   folder `projects` have a brief, a rubric and a start, half a day each.
 #
 # The minutes come from the boxes.
 
