@@ -17,8 +17,9 @@ threadpool_limits(limits=1)
 # Their asserts report values, as those of a test file do.
 pytest.register_assert_rewrite("tests.claims", "tests.exercises.shared")
 
-# Unsolved on purpose: tests/test_exercises.py runs them, and expects a hint for each.
-collect_ignore_glob = ["notebooks/exercises/*", "notebooks/*.py", "my/*", "*.ipynb_checkpoints*"]
+# Unsolved on purpose: tests/test_exercises.py and tests/test_projects.py run them.
+collect_ignore_glob = ["notebooks/exercises/*", "notebooks/projects/p*.ipynb"]
+collect_ignore_glob += ["notebooks/*.py", "my/*", "*.ipynb_checkpoints*"]
 
 
 def pytest_addoption(parser):

@@ -218,7 +218,8 @@ show(
 #   trust, for now.
 # - **One week**, everything, a part each day. Allow as long again for the exercises.
 # - **Seven lectures.** A lecture of ninety minutes shows the figures of two lessons and one derivation
-#   from each; the rest, and the exercises, are for home. What is left makes projects.
+#   from each; the rest, and the exercises, are for home. What is left makes projects; those in the
+#   folder `projects` have a brief, a rubric and a start, half a day each.
 #
 # The minutes come from the boxes.
 

@@ -15,9 +15,18 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.nbgraderformat import MetadataValidator
 
 from performer_course import checks
-from tools.notebooks import NOTEBOOKS, read, repository, sources, student, with_colab, write
+from tools.notebooks import (
+    NOTEBOOKS,
+    handed_out,
+    read,
+    repository,
+    sources,
+    student,
+    with_colab,
+    write,
+)
 
-SOLUTIONS = [source for source in sources() if source.parent.name == "solutions"]
+SOLUTIONS = [source for source in sources() if source.parent == NOTEBOOKS / "solutions"]
 WITHOUT_EXERCISES = [
     "00_start_here",  # its one check shows how checks answer
     "a2_a_published_figure",
@@ -83,9 +92,10 @@ def test_nbgrader_accepts_the_metadata(source):
 
 @each_solution
 def test_the_committed_exercise_is_what_the_solution_makes(source, tmp_path):
-    asked = with_colab(student(read(source)), source.stem, repository())
+    committed = handed_out(source)
+    asked = with_colab(student(read(source)), committed, repository())
     write(asked, tmp_path / "exercise.ipynb")
-    committed = NOTEBOOKS / "exercises" / source.with_suffix(".ipynb").name
+    assert committed == NOTEBOOKS / "exercises" / f"{source.stem}.ipynb"
     assert (tmp_path / "exercise.ipynb").read_bytes() == committed.read_bytes()
 
 

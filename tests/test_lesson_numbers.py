@@ -7,7 +7,7 @@ import pytest
 from tools.notebooks import NOTEBOOKS, ROOT
 
 LESSONS = {path.stem[:2]: path for path in sorted(NOTEBOOKS.glob("*.py"))}
-TEXTS = [*LESSONS.values(), *NOTEBOOKS.glob("solutions/*.py"), *ROOT.glob("*.md")]
+TEXTS = [*LESSONS.values(), *NOTEBOOKS.glob("**/solutions/*.py"), *ROOT.glob("*.md")]
 TEXTS += [*ROOT.glob("performer_course/**/*.py"), *ROOT.glob("benchmarks/*.py")]
 TEXTS += [*ROOT.glob("tools/*.*"), ROOT / "Makefile"]
 

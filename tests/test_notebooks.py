@@ -55,7 +55,7 @@ def test_the_notebook_is_what_its_source_makes(source):
 
 
 def test_each_notebook_has_a_source():
-    notebooks = [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("solutions/*.ipynb")]
+    notebooks = [*NOTEBOOKS.glob("*.ipynb"), *NOTEBOOKS.glob("**/solutions/*.ipynb")]
     assert sorted(notebooks) == sorted(source.with_suffix(".ipynb") for source in SOURCES)
 
 

@@ -164,10 +164,11 @@ def test_links_within_the_project_lead_somewhere(name):
 
 
 def buttons(tree):
-    """What `python -m tools.buttons` makes of README and the exercises of a copy of the project."""
+    """What `python -m tools.buttons` makes of README, exercises and projects of a copy."""
     command = [sys.executable, "-m", "tools.buttons"]
     subprocess.run(command, cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, check=True)
     pages = [tree / "README.md", *sorted((tree / "notebooks/exercises").glob("*.ipynb"))]
+    pages += sorted((tree / "notebooks/projects").glob("*.ipynb"))
     return {page.relative_to(tree).as_posix(): page.read_text(encoding="utf-8") for page in pages}
 
 

@@ -59,7 +59,7 @@ def fault(names, year):
 BIBLIOGRAPHY = (NOTEBOOKS / "references.md").read_text(encoding="utf-8")
 AUTHORS = {key: surnames(entry) for key, entry in entries(BIBLIOGRAPHY)}
 LESSONS = sorted(NOTEBOOKS.glob("*.py"))
-CODE = [*NOTEBOOKS.glob("solutions/*.py"), *ROOT.glob("performer_course/**/*.py")]
+CODE = [*NOTEBOOKS.glob("**/solutions/*.py"), *ROOT.glob("performer_course/**/*.py")]
 CODE += ROOT.glob("benchmarks/*.py")
 TEXTS = {path: path.read_text(encoding="utf-8") for path in [*LESSONS, *CODE]}
 

@@ -1,4 +1,4 @@
-"""Build the notebooks, one way: lesson.py → executed lesson.ipynb, solution → exercise.
+"""Build the notebooks, one way: lesson.py → executed lesson.ipynb, solution → exercise or project.
 
     python -m tools.notebooks            every lesson and solution, in parallel
     python -m tools.notebooks 01         the sources whose name starts with 01
@@ -53,8 +53,16 @@ class BuildError(RuntimeError):
 
 
 def sources(folder: Path = NOTEBOOKS) -> list[Path]:
-    """The lessons of a folder, then the solutions, in order."""
-    return sorted(folder.glob("*.py")) + sorted((folder / "solutions").glob("*.py"))
+    """The lessons of a folder, then the solutions of exercises and of projects, in order."""
+    places = (folder, folder / "solutions", folder / "projects/solutions")
+    return [source for place in places for source in sorted(place.glob("*.py"))]
+
+
+def handed_out(source: Path) -> Path:
+    """What students get of a solution: exercises/NN_….ipynb, or projects/pN_….ipynb."""
+    home = source.parent.parent
+    folder = home if home.name == "projects" else home / "exercises"
+    return folder / source.with_suffix(".ipynb").name
 
 
 def read(source: Path) -> nbformat.NotebookNode:
@@ -110,11 +118,12 @@ def student(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return nb
 
 
-def with_colab(nb: nbformat.NotebookNode, name: str, address: str | None) -> nbformat.NotebookNode:
-    """An exercise with a button that opens it in Colab, and a cell to install the course there."""
+def with_colab(nb: nbformat.NotebookNode, path: Path, address: str | None) -> nbformat.NotebookNode:
+    """The exercise `path` with a button to open it in Colab, and a cell to install the course."""
     if address:
-        page = f"{COLAB}/github/{address.removeprefix(GITHUB)}/blob/main/notebooks/exercises"
-        button = f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({page}/{name}.ipynb)"
+        page = f"{COLAB}/github/{address.removeprefix(GITHUB)}/blob/main/notebooks"
+        page = f"{page}/{path.parent.name}/{path.name}"
+        button = f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({page})"
         nb.cells[:0] = [
             nbformat.v4.new_markdown_cell(button, id="colab"),
             nbformat.v4.new_code_cell(INSTALL.format(address), id="install"),
@@ -133,9 +142,8 @@ def repository(root: Path = ROOT) -> str | None:
 
 def write_exercise(nb: nbformat.NotebookNode, source: Path) -> None:
     """Write what students get of the solution `nb`, made from `source`."""
-    folder = source.parent.parent / "exercises"
-    exercise = with_colab(student(nb), source.stem, repository())
-    write(exercise, folder / source.with_suffix(".ipynb").name)
+    path = handed_out(source)
+    write(with_colab(student(nb), path, repository()), path)
 
 
 def write(nb: nbformat.NotebookNode, path: Path) -> None:

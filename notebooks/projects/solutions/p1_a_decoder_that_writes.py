@@ -1,0 +1,551 @@
+# %% [markdown]
+# # Build a decoder that writes, with a Performer inside
+#
+# > **5 hours.** Needs: lessons 12, 14 and 16.
+# >
+# > Afterwards you have a small decoder of your own that writes one character at a time from a memory of
+# > constant size, a table that defends each choice in it, and its distance from softmax on directions
+# > that it has never seen.
+#
+# ## Brief
+#
+# Somebody wants to complete what people type, in a process that lives for days. Softmax writes well,
+# but it keeps every key and value. You train a decoder with softmax, put random features into it,
+# fine-tune it, and let it write through States (lesson 12). Lesson 16 did the first half on one start.
+# Here the text, the size, the features and the seeds are yours, and so are the reasons. It is done when
+#
+# 1. on held-out text a Performer is within 0.15 bit a character of its own softmax, on the worst of
+#    three draws of directions that it has never seen, for each of two seeds;
+# 2. frequency, mean(V) swapped in and a decoder trained without attention stand beside every number of bits;
+# 3. a table of at most ten rows decides which features, how many directions $m$, and whether to redraw;
+# 4. written token by token through States, $\ln P$ of every symbol equals the whole forward pass to
+#    $10^{-10}$, and the bytes of the States are the same after the first token and after the last;
+# 5. samples from softmax and from the Performer stand beside samples from the three nulls.
+#
+# ## Rubric
+#
+# | criterion | points | what earns them |
+# |---|---|---|
+# | Correctness | 6 | The States equal the forward pass; moments come from training text alone; each number of bits stands beside its nulls, on text that was held out. |
+# | Measurement | 5 | Directions never seen, three draws at least; a second seed of start and text; spread is shown where draws differ. |
+# | Verdict | 4 | Each of the three decisions follows from a row of the table; names the text, the size and the seeds; says what was not tried. |
+# | Code | 3 | A function for each idea, the package where it has one, nothing recompiled without need, no second training loop. |
+# | Picture | 2 | One idea, read from the back of a room, with a null in it and an alternative text computed from the data. |
+#
+# ## Start
+#
+# Put any text of 200,000 characters or more in place of `TEXT`, and seeds and sizes of your own in place
+# of the constants. As they stand the solution takes half a minute on two cores; with the time of an
+# afternoon, scale up to `WIDTH = 64`, `WINDOW = 128`, `STEPS = 5000` and `TUNE = 500`.
+#
+# The thirty most frequent symbols are kept, `·` stands for all others, and every tenth block of 4096
+# characters is held out. `training.train` is Adam as in lesson 16. What an attention needs beside its
+# queries, keys and values rides in `fixed`, arrays with one row a block that are not trained.
+
+# %%
+import functools
+import math
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+
+from performer_course import attention, data, features, projections, theory, training, transformer
+from performer_course.figures import COLORS, show
+
+jax.config.update(
+    "jax_enable_x64", True
+)  # in float32 the last digits would differ between machines
+
+TEXT = data.text()
+SEEDS = (1, 2)  # of the start and of the order of the text
+WIDTH, HEADS, DEPTH = 32, 2, 2
+WINDOW, BATCH = 32, 16  # characters that a row can see, windows in a step
+STEPS, TUNE = 600, 80  # of training with softmax, of fine-tuning with features
+TESTED = 160  # held-out windows
+
+SYMBOLS = [symbol for symbol, _ in Counter(TEXT).most_common(30)] + ["·"]
+code = {symbol: i for i, symbol in enumerate(SYMBOLS)}
+tokens = np.array([code.get(symbol, 30) for symbol in TEXT])
+blocks = tokens[: len(tokens) // 4096 * 4096].reshape(-1, 4096)
+held_out, learnt = blocks[9::10], np.delete(blocks, np.s_[9::10], axis=0)
+config = transformer.Config(len(SYMBOLS), width=WIDTH, heads=HEADS, depth=DEPTH)
+D = WIDTH // HEADS
+
+
+def windows(rng, blocks, n, length=WINDOW):
+    """n windows from random places, and the characters that come next: (n, length) each."""
+    block, start = rng.integers(len(blocks), size=n), rng.integers(4096 - length, size=n)
+    found = blocks[block[:, None], start[:, None] + np.arange(length + 1)]
+    return found[:, :-1], found[:, 1:]
+
+
+def start(seed):
+    """Parameters before training, without directions."""
+    params = transformer.init(np.random.default_rng([6, seed]), config)
+    return {name: jnp.asarray(a) for name, a in params.items() if name != "W"}
+
+
+def batches(seed, fixed=dict):
+    """(fixed, x, y) for each step; fixed() is asked anew each time."""
+    rng = np.random.default_rng([4, seed])
+    while True:
+        yield fixed(), *windows(rng, learnt, BATCH)
+
+
+def loss(params, fixed, x, y, attend=None):
+    """Bits a character: the mean of −log₂ P of what comes next. attend: None for softmax."""
+    log_p = transformer.forward({**params, **fixed}, x, config, attend=attend)
+    return -jnp.take_along_axis(log_p, y[..., None], axis=-1).mean() / math.log(2)
+
+
+test = windows(np.random.default_rng(3), held_out, TESTED)
+
+
+def host(params):
+    return {name: np.asarray(a) for name, a in params.items()}
+
+
+def each_bit(params, fixed, attend, x, y):
+    """−log₂ P at each place of the windows x: (n, L), in NumPy, so that nothing is compiled."""
+    log_p = transformer.forward({**host(params), **fixed}, x, config, attend=attend)
+    return -np.take_along_axis(log_p, y[..., None], axis=-1)[..., 0] / math.log(2)
+
+
+def bits(params, fixed=None, attend=None):
+    """Bits a character on the held-out windows."""
+    return each_bit(params, fixed or {}, attend, *test).mean()
+
+
+def words(tokens):
+    return "".join(SYMBOLS[i] for i in tokens).replace("\n", "⏎")
+
+
+print(f"{len(learnt)} blocks to learn from, {len(held_out)} held out; {len(SYMBOLS)} symbols")
+print(f"{sum(a.size for a in start(0).values()):,} parameters, heads of d = {D}")
+
+# %% [markdown]
+# ## Task 1: A decoder, and what it has to beat
+#
+# Two attentions that know no query: mean(V), and none at all, where every head gives zeros. Write both
+# in one function, for queries, keys and values (..., heads, L, d): `layer["share"]` is 1 or 0, and
+# what comes back is this share of the mean of the values seen so far.
+
+
+# %% nbgrader={"grade": false, "grade_id": "blind", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def blind(q, k, v, layer, *, causal, key_mask):
+    """layer["share"] times mean(V)."""
+    ### BEGIN SOLUTION
+    return layer["share"] * attention.uniform_attention(q, k, v, causal=causal, key_mask=key_mask)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Now train: with softmax from each seed, and without attention from the first. `training.train` takes
+# a loss, parameters, batches and a number of steps, and gives the parameters and all losses. A loss
+# is compiled once for each function and shape, so make each loss once.
+
+
+# %% nbgrader={"grade": false, "grade_id": "learn", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def learn(loss, seed, fixed=dict):
+    """The parameters after STEPS steps from start(seed)."""
+    ### BEGIN SOLUTION
+    return training.train(loss, start(seed), batches(seed, fixed), STEPS)[0]
+    ### END SOLUTION
+
+
+# %% [markdown]
+# **Before you run this:** with all symbols alike a character has $\log_2 31 = 4.95$ bits. How many by
+# frequency, and how many for a decoder that sees only the current character?
+
+# %%
+MEAN, NONE = {"share": np.ones((DEPTH, 1))}, {"share": np.zeros((DEPTH, 1))}
+without = functools.partial(loss, attend=blind)
+with ThreadPoolExecutor(2) as pool:  # two at a time: each uses one core
+    runs = [pool.submit(learn, loss, SEEDS[0]), pool.submit(learn, without, SEEDS[0], lambda: NONE)]
+    runs.append(pool.submit(learn, loss, SEEDS[1]))
+first, alone, second = (run.result() for run in runs)
+soft = dict(zip(SEEDS, (first, second), strict=True))
+
+frequency = np.bincount(learnt.ravel(), minlength=len(SYMBOLS)) / learnt.size
+nulls = {
+    "by frequency": -np.log2(frequency)[test[1]].mean(),
+    f"mean(V) swapped in, seed {SEEDS[0]}": bits(first, MEAN, blind),
+    f"mean(V) swapped in, seed {SEEDS[1]}": bits(second, MEAN, blind),
+    "trained without attention": bits(alone, NONE, blind),
+}
+SOFTMAX = {seed: bits(params) for seed, params in soft.items()}
+print("bits a character, held-out text")
+for name, value in nulls.items():
+    print(f"{name:29} {value:.3f}")
+for seed, value in SOFTMAX.items():
+    print(f"{f'softmax, seed {seed}':29} {value:.3f}")
+
+# %% [markdown]
+# ## Task 2: Features for the heads
+#
+# Lesson 14: of a head take the shift $s = \bar q + \bar k$ of the keys, the second moment $M$ of
+# $z = q' + k' - s'$ over all pairs of a query and a key (a prime is the factor $d^{-1/4}$), its axes $U$
+# and eigenvalues, and a $\rho$ for each axis (`theory.best_rho` of the eigenvalue, with $d = 1$). The
+# moments come from *training* text. `heads` gives you the queries and keys.
+
+
+# %%
+def heads(params, x):
+    """q and k of each head for the windows x: (depth, heads, all tokens, d) each."""
+    kept = []
+
+    def keep(q, k, v, layer, **options):
+        kept.append([np.moveaxis(a, -3, 0).reshape(HEADS, -1, D) for a in (q, k)])
+        return attention.softmax_attention(q, k, v, **options)
+
+    transformer.forward(host(params), x, config, attend=keep)
+    return (np.stack(a) for a in zip(*kept, strict=True))
+
+
+# %% nbgrader={"grade": false, "grade_id": "moments", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def moments(q, k):
+    """Shift (..., 1, d), axes (..., d, d) and ρ (..., d) of heads q, k (..., n, d)."""
+    ### BEGIN SOLUTION
+    s = (q.mean(axis=-2) + k.mean(axis=-2))[..., None, :]
+    x, y = q * D**-0.25, (k - s) * D**-0.25
+    cross = x.mean(axis=-2)[..., :, None] * y.mean(axis=-2)[..., None, :]  # E x yᵀ, over all pairs
+    M = (x.mT @ x + y.mT @ y) / x.shape[-2] + cross + cross.mT
+    eigenvalues, U = np.linalg.eigh(M)
+    U = U * np.sign(U.sum(axis=-2, keepdims=True))  # the sign of an axis is free: choose one
+    return s, U, theory.best_rho(np.maximum(eigenvalues, 0), 1)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# From these, what rides in `fixed`: directions `"W"` (depth, heads, m, d), drawn orthogonal for each
+# block, in the axes of each head and $\sqrt{(1 + 1/\rho)/2}$ as wide; `"key shift"` (depth, heads, 1,
+# d); and `"weight"` (depth, heads, 1, m), $e^{\sum_i (1 - 1/\rho_i)\, \omega_i^2 / 4}$ for the direction
+# $\omega$ before it was widened. (A factor common to all weights cancels.) Without moments: no shift, all
+# weights 1.
+
+
+# %% nbgrader={"grade": false, "grade_id": "directions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def directions(rng, m, moments=None):
+    """What `by_features` needs: plain, or sharpened by (s, U, ρ) of each head."""
+    ### BEGIN SOLUTION
+    drawn = np.stack([projections.orthogonal(rng, m, D) for _ in range(DEPTH)])
+    W = np.broadcast_to(drawn[:, None], (DEPTH, HEADS, m, D))  # heads share them
+    plain = np.zeros((DEPTH, HEADS, 1, D)), np.broadcast_to(np.eye(D), (DEPTH, HEADS, D, D))
+    s, U, rho = moments or (*plain, np.ones((DEPTH, HEADS, D)))
+    weight = np.exp(W**2 @ ((1 - 1 / rho) / 4)[..., None]).mT  # (depth, heads, 1, m)
+    wider = np.sqrt((1 + 1 / rho) / 2)[..., None, :]
+    return {"W": (W * wider) @ U.mT, "key shift": s, "weight": weight}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": false, "grade_id": "by_features", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def by_features(q, k, v, layer, *, causal, key_mask):
+    """Linear attention with positive features: keys shifted, each direction weighed."""
+    ### BEGIN SOLUTION
+    x, y = q * D**-0.25, (k - layer["key shift"]) * D**-0.25
+    phi_q, phi_k = (features.positive(a, layer["W"]) for a in (x, y))
+    phi_k = phi_k * layer["weight"]
+    return attention.linear_attention(phi_q, phi_k, v, causal=causal, key_mask=key_mask)
+    ### END SOLUTION
+
+
+# %% [markdown]
+# Two checks: plain features are what `favor_attention` computes, and many sharpened ones come near softmax.
+# Then the swap: features in the place of softmax, nothing trained. The *gap* is what lies between mean(V)
+# and softmax. **Before you run this:** which closes more of it, 256 plain directions or 16 sharpened ones?
+
+# %%
+sample = windows(np.random.default_rng(8), learnt, 64)[0]
+of_seed = {seed: moments(*heads(params, sample)) for seed, params in soft.items()}
+# One head of the second block, on one window: (L, d).
+q, k = (a[1, 0] for a in heads(first, test[0][:1]))
+
+
+def weights(fixed):
+    """How by_features weighs the keys there: (L, L)."""
+    layer = {name: a[1, 0] for name, a in fixed.items()}
+    return by_features(q, k, np.eye(WINDOW), layer, causal=True, key_mask=None)
+
+
+many = {"plain": directions(np.random.default_rng(9), 4096)}
+many["sharpened"] = directions(np.random.default_rng(9), 4096, of_seed[SEEDS[0]])
+favor = attention.favor_attention(q, k, np.eye(WINDOW), many["plain"]["W"][1, 0], causal=True)
+exact = attention.softmax_attention(q, k, np.eye(WINDOW), causal=True)
+print(f"plain features = favor_attention: {np.abs(weights(many['plain']) - favor).max() < 1e-8}")
+print("weight that went to other keys than softmax's, m = 4096")
+for name, fixed in many.items():
+    print(f"    {name:9} {np.abs(weights(fixed) - exact).sum(axis=1).mean() / 2:.3f}")
+
+KINDS = {"plain": lambda seed: None, "sharpened": of_seed.get}
+top, bottom = nulls[f"mean(V) swapped in, seed {SEEDS[0]}"], SOFTMAX[SEEDS[0]]
+print(f"\nswapped, seed {SEEDS[0]}    m   bits, three draws   of the gap closed")
+for kind, of in KINDS.items():
+    for m in (16, 64, 256):
+        rng = np.random.default_rng(10)
+        found = [bits(first, directions(rng, m, of(SEEDS[0])), by_features) for _ in range(3)]
+        closed = (top - np.mean(found)) / (top - bottom)
+        print(f"{kind:14} {m:6d}   {min(found):.3f} to {max(found):.3f} {closed:18.0%}")
+
+# %% [markdown]
+# ## Task 3: Fine-tune, and decide
+#
+# `TUNE` steps from the softmax parameters, at a third of the rate. `draw(rng)` gives what rides along.
+# Either the first draw is kept for all steps, or a new one comes at each. The moments stay those of the
+# softmax model. Compile nothing twice: as long as $m$ stays, a new draw is only another argument.
+
+# %%
+featured = functools.partial(loss, attend=by_features)
+
+
+# %% nbgrader={"grade": false, "grade_id": "tune", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def tune(params, draw, redraw, seed):
+    """The fine-tuned parameters, and the directions of the first step."""
+    ### BEGIN SOLUTION
+    rng = np.random.default_rng([5, seed])
+    own = draw(rng)
+    fixed = functools.partial(draw, rng) if redraw else lambda: own
+    steps = batches(seed + 100, fixed)  # text in another order than before
+    return training.train(featured, params, steps, TUNE, rate=3e-3)[0], own
+    ### END SOLUTION
+
+
+# %% [markdown]
+# **Before you run this:** the swap told you about $m$ and the features. Of keeping and redrawing, which is
+# better on its own directions, and which on directions never seen?
+
+# %%
+CANDIDATES = [
+    ("plain", 64, False),
+    ("plain", 64, True),
+    ("sharpened", 64, False),
+    ("sharpened", 64, True),
+]
+
+
+def run(kind, m, redraw, seed):
+    """Parameters, bits on the own directions, and on three draws never seen."""
+    draw = functools.partial(directions, m=m, moments=KINDS[kind](seed))
+    params, own = tune(soft[seed], draw, redraw, seed)
+    fresh = [bits(params, draw(np.random.default_rng([20, i])), by_features) for i in range(3)]
+    return params, bits(params, own, by_features), fresh
+
+
+with ThreadPoolExecutor(2) as pool:
+    rows = list(pool.map(lambda candidate: run(*candidate, SEEDS[0]), CANDIDATES))
+print(f"seed {SEEDS[0]}: softmax {SOFTMAX[SEEDS[0]]:.3f}, mean(V) {top:.3f} bits a character")
+print("features     m    W         own W   fresh W, three draws   worst above softmax")
+for (kind, m, redraw), (_, own, fresh) in zip(CANDIDATES, rows, strict=True):
+    span = f"{min(fresh):.3f} to {max(fresh):.3f}"
+    above = max(fresh) - SOFTMAX[SEEDS[0]]
+    print(
+        f"{kind:10} {m:4d}    {'redrawn' if redraw else 'kept':8} {own:.3f} {span:>22} {above:21.3f}"
+    )
+
+# %% [markdown]
+# Decide, with the reason in a comment, and see whether the decision holds for the second seed.
+
+# %% nbgrader={"grade": false, "grade_id": "choice", "locked": false, "schema_version": 3, "solution": true, "task": false}
+### BEGIN SOLUTION
+# Sharpened: the plain ones stay 0.271 above softmax or more, at the same cost a token. m = 64: swapped
+# in, 16 leave 42 % of the gap open, 64 leave 24 %. Redrawn: kept, the worst draw is 0.160 above.
+CHOICE = ("sharpened", 64, True)
+### END SOLUTION
+
+# %%
+tuned = dict(zip(CANDIDATES, rows, strict=True))
+chosen = {SEEDS[0]: tuned.get(CHOICE) or run(*CHOICE, SEEDS[0]), SEEDS[1]: run(*CHOICE, SEEDS[1])}
+reached = []
+for seed, (_, _, fresh) in chosen.items():
+    reached.append(max(fresh) - SOFTMAX[seed])
+    print(
+        f"seed {seed}: softmax {SOFTMAX[seed]:.3f}, worst of three fresh W {max(fresh):.3f}", end=""
+    )
+    print(f", {reached[-1]:.3f} above")
+print(f"within 0.15 bit for both: {max(reached) <= 0.15}")
+
+# %% [markdown]
+# ## Task 4: Write through States
+#
+# A decoder that writes needs only the newest token and, for each block, a State of each head. Write one
+# step. The State knows nothing of the weight $w_f$ of a direction $f$. But a reader weighs feature $f$ by
+# $e^{a_f}$ with $a_f = \omega_f^\top q' + c_f$, so $\ln w_f$ may be added to $c_f$ when the State is read.
+# `transformer.block` takes the row $x$ (1, width) of one token, and an `attend` of yours.
+
+# %%
+PERFORMER = chosen[SEEDS[0]][0]
+FIXED = directions(np.random.default_rng(30), CHOICE[1], KINDS[CHOICE[0]](SEEDS[0]))  # never seen
+TABLE = transformer.positions(np.zeros((4 * WINDOW, WIDTH)))  # (places, width)
+
+
+def no_states(fixed):
+    """A State for each block, before any token."""
+    nothing = np.zeros((HEADS, 1, D))
+    return [attention.init_state(nothing, nothing, W) for W in fixed["W"]]
+
+
+# %% nbgrader={"grade": false, "grade_id": "one_more", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def one_more(params, fixed, states, token, place):
+    """ln P of the next token (symbols,), and the States of the blocks after this one."""
+    ### BEGIN SOLUTION
+    after = []
+
+    def attend(q, k, v, layer, **options):  # (heads, 1, d) each
+        state = attention.absorb(states[len(after)], k - layer["key shift"], v, layer["W"])
+        after.append(state)
+        weighed = state._replace(c=state.c + np.log(layer["weight"][:, 0]))
+        return attention.read(weighed, q, layer["W"])
+
+    x = params["embedding"][[token]] * math.sqrt(WIDTH) + TABLE[[place]]  # (1, width)
+    stacked = {**params, **fixed}
+    names = set(stacked) - {"embedding", "gain", "shift"}
+    for i in range(DEPTH):
+        x = transformer.block(x, {name: stacked[name][i] for name in names}, config, attend=attend)
+    logits = transformer.layer_norm(x, params["gain"], params["shift"])[0] @ params["embedding"].T
+    logits = logits - logits.max()
+    return logits - np.log(np.exp(logits).sum()), after
+    ### END SOLUTION
+
+
+# %%
+def size(states):
+    return sum(state.c.nbytes + state.Sz.nbytes for state in states)
+
+
+line = test[0][0]
+params, states, rows = host(PERFORMER), no_states(FIXED), []
+held = []
+for place, token in enumerate(line):
+    row, states = one_more(params, FIXED, states, token, place)
+    rows.append(row)
+    held.append(size(states))
+whole = transformer.forward({**params, **FIXED}, line[None], config, attend=by_features)[0]
+print(f"{WINDOW} tokens one by one = the whole forward pass, to 1e-10: ", end="")
+print(np.abs(np.array(rows) - whole).max() < 1e-10)
+print(f"bytes of all States: {held[0]:,} after 1 token, {held[-1]:,} after {WINDOW}")
+print(f"bytes of all keys and values: {2 * 8 * WIDTH * DEPTH:,} after 1 token, ", end="")
+print(f"{2 * 8 * WIDTH * DEPTH * WINDOW:,} after {WINDOW}")
+print(f"equal after {held[-1] / (2 * 8 * WIDTH * DEPTH):.0f} tokens")
+
+# %% [markdown]
+# Now let them write. A memory takes new tokens and gives $P$ of the next: softmax remembers tokens, the
+# Performer States. The model has learnt no place beyond `WINDOW`, so when a window is full, a new one
+# begins with its last half. Each symbol is drawn from $P^{1.5}$, which prefers what is likely. **Before you
+# run this:** will you be able to tell the Performer's line from that of softmax?
+
+
+# %%
+def by_tokens(params, fixed=None, attend=None):
+    def read(memory, new):
+        memory = [*(memory or []), *new]
+        given = {**host(params), **(fixed or {})}
+        return memory, np.exp(
+            transformer.forward(given, np.array([memory]), config, attend=attend)[0, -1]
+        )
+
+    return read
+
+
+def by_states(params, fixed):
+    def read(memory, new):
+        states, place = memory or (no_states(fixed), 0)
+        for i, token in enumerate(new):
+            row, states = one_more(host(params), fixed, states, token, place + i)
+        return (states, place + len(new)), np.exp(row)
+
+    return read
+
+
+def write(read, n=96, seed=7):
+    """n symbols after half a window of held-out text."""
+    rng, half = np.random.default_rng(seed), WINDOW // 2
+    seen, memory = list(held_out[4, 400 : 400 + half]), None
+    for i in range(n):
+        memory, p = read(*((memory, seen[-1:]) if i % half else (None, seen[-half:])))
+        seen.append(int(np.searchsorted(np.cumsum(p**1.5), rng.random() * (p**1.5).sum())))
+    return words(seen[half:])
+
+
+writers = {
+    "by frequency": lambda memory, new: (None, frequency),
+    "mean(V) swapped in": by_tokens(first, MEAN, blind),
+    "without attention": by_tokens(alone, NONE, blind),
+    "softmax": by_tokens(first),
+    "Performer, by States": by_states(PERFORMER, FIXED),
+}
+print(f"{'after':21} {words(held_out[4, 400 : 400 + WINDOW // 2])}")
+for name, read in writers.items():
+    print(f"{name:21} {write(read)}")
+
+# %% [markdown]
+# ## Task 5: One picture
+#
+# Which of your findings should somebody see who has ten seconds? Draw that one, with a null. (The picture
+# of the solution asks whether the Performer loses at some places of a window more than at others, and
+# what happens beyond the places that were trained.)
+
+# %% nbgrader={"grade": false, "grade_id": "picture", "locked": false, "schema_version": 3, "solution": true, "task": false}
+### BEGIN SOLUTION
+x, y = windows(np.random.default_rng(31), held_out, TESTED, 2 * WINDOW)
+by_place = {
+    "softmax": each_bit(first, {}, None, x, y),
+    "Performer, fresh $W$": each_bit(PERFORMER, FIXED, by_features, x, y),
+    "null: mean(V)": each_bit(first, MEAN, blind, x, y),
+}
+middle = np.arange(2 * WINDOW).reshape(-1, 8).mean(axis=1) + 1
+by_place = {name: b.mean(axis=0).reshape(-1, 8).mean(axis=1) for name, b in by_place.items()}
+fig, ax = plt.subplots(figsize=(8, 4.4))
+for (name, b), colour, marker in zip(
+    by_place.items(), (*COLORS[:2], COLORS[6]), "os^", strict=True
+):
+    ax.plot(middle, b, marker=marker, color=colour, label=name)
+ax.axvline(WINDOW + 0.5, color=COLORS[6], linewidth=1, linestyle="-")
+ax.annotate("trained up to here ", (WINDOW, ax.get_ylim()[1]), ha="right", va="top")
+ax.set(xlabel="place in the window, means of 8", ylabel="bits a character")
+ax.legend()
+within, beyond = (
+    {name: b[part].mean() for name, b in by_place.items()} for part in (np.s_[:4], np.s_[4:])
+)
+for name in by_place:
+    print(f"{name:21} places trained {within[name]:.2f}, beyond {beyond[name]:.2f} bits")
+show(
+    fig,
+    alt=f"Bits a character against the place in a window of {2 * WINDOW}, of which {WINDOW} were trained. "
+    + "; ".join(
+        f"{name}: {within[name]:.2f} within, {beyond[name]:.2f} beyond" for name in by_place
+    ),
+)
+### END SOLUTION
+
+# %% [markdown]
+# ## How to report
+#
+# Half a page, in sentences. What was trained, on which text, with which constants and seeds? What do the
+# rows of your table say, and which decision follows from which? Which of the five numbers of the brief
+# were reached, and by how much? What surprised you, and what did you not try?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "report", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false}
+# The text is Python's manual. The decoder has width 32, two blocks and two heads of $d = 16$, wider heads
+# than lesson 16's, because I wanted to know whether its verdict survives that. It was trained with softmax for
+# 600 steps on windows of 32 characters, from the seeds 1 and 2, and judged on 160 held-out windows.
+#
+# Swapped in without training, 64 plain directions close 33 % of the gap and 64 sharpened ones 76 %; 16
+# sharpened ones close 58 %, more than 256 plain ones. After 80 steps of fine-tuning the plain features
+# are still 0.271 bit above softmax on the worst draw never seen, so I took the sharpened ones, and 64 of
+# them, because 16 leave 42 % of the gap open. Kept, they are the best of all on their own directions, 2.970
+# bits, but 0.160 above softmax on others; redrawn 0.121. The brief asks for directions never seen, so
+# I redraw. In a process that kept one $W$ for its whole life I would decide the other way.
+#
+# All five numbers were reached: 0.121 and 0.122 bit above softmax for the two seeds, where softmax has
+# 2.921 and 2.956 bits, mean(V) 3.613 and 3.662, no attention 3.521 and frequency 4.433. Token by token
+# the States equal the forward pass to $10^{-10}$, and they hold 36,864 bytes all the time.
+#
+# Two things surprised me. In a window of 32 the States are no bargain: keys and values have 32,768 bytes
+# there, and both are equal after 36 tokens. And beyond the places that were trained softmax goes from
+# 2.93 to 3.82 bits, no better than mean(V), the Performer likewise. So it is not the features that fail there but
+# positions that nobody trained, and a memory of constant size alone does not let a decoder read on. From the
+# samples the eye tells frequency from the rest, and hardly more; the bits decide. I did not try another text,
+# windows so long that the States pay, or fine-tuning with 16 or 256 directions.

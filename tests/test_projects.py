@@ -1,0 +1,207 @@
+"""Projects: a brief, a rubric of twenty points, a start that runs, stubs, and a report to write.
+
+Each solved source is executed and compared like a lesson's (tests/test_notebooks.py). Projects
+measure on the machine they run on, in NumPy or JAX, so they are not run on the strict double.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbgrader.nbgraderformat import MetadataValidator
+
+from tests.test_exercises import BEGIN, EMPTY, END, marked, sentences
+from tools.lab import copies
+from tools.notebooks import (
+    NOTEBOOKS,
+    ROOT,
+    handed_out,
+    read,
+    repository,
+    sources,
+    student,
+    with_colab,
+    write,
+)
+
+FOLDER = NOTEBOOKS / "projects"
+PROJECTS = [source for source in sources() if source.parent == FOLDER / "solutions"]
+CRITERIA = ["correctness", "measurement", "verdict", "code", "picture"]
+POINTS = 20
+STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
+
+each_project = pytest.mark.parametrize("source", PROJECTS, ids=lambda source: source.stem)
+
+
+def text(source):
+    """The Markdown of a project, without its last cell, the report."""
+    cells = [cell.source for cell in read(source).cells[:-1] if cell.cell_type == "markdown"]
+    return "\n\n".join(cells)
+
+
+def box(source):
+    """(title, hours, needs, what one has afterwards) of the first cell."""
+    first = " ".join(re.sub(r"(?m)^> ?", "", read(source).cells[0].source).split())
+    found = re.match(
+        r"# (.+?) \*\*(\d) hours\.\*\* Needs: (.+?)\. Afterwards you (.+?\.)(?: |$)", first
+    )
+    return found.groups()
+
+
+def rubric(text):
+    """[(criterion, points, what earns them)], the rows of the table below "## Rubric"."""
+    section = text.split("## Rubric\n")[1].split("\n## ")[0]
+    rows = re.findall(r"(?m)^\| (\w+) \| (\d+) \| (.+) \|$", section)
+    return [(name.lower(), int(points), earns) for name, points, earns in rows]
+
+
+def solved(cell):
+    """The lines between the marks of an answer, but for those that say next to nothing."""
+    lines = cell.source.partition(BEGIN.lstrip())[2].partition(END.lstrip())[0].splitlines()
+    return [line for line in map(str.strip, lines) if len(line) > 25]
+
+
+def test_each_project_is_handed_out_and_nothing_else_is():
+    numbers = [re.fullmatch(r"p(\d)_[a-z0-9_]+", source.stem)[1] for source in PROJECTS]
+    assert numbers == sorted(set(numbers))
+    assert sorted(FOLDER.glob("*.*")) == [handed_out(source) for source in PROJECTS]
+    assert sorted(FOLDER.glob("*.*")) == [FOLDER / f"{source.stem}.ipynb" for source in PROJECTS]
+
+
+@each_project
+def test_the_committed_project_is_what_its_solution_makes(source, tmp_path):
+    asked = with_colab(student(read(source)), handed_out(source), repository())
+    write(asked, tmp_path / "project.ipynb")
+    assert (tmp_path / "project.ipynb").read_bytes() == handed_out(source).read_bytes()
+
+
+@each_project
+def test_what_a_learner_gets_holds_no_line_of_a_solution(source):
+    given = student(read(source))
+    answers = marked(read(source), "solution")
+    assert len(answers) >= 3
+    assert given.cells.pop().source == EMPTY
+    shown = "\n".join(cell.source for cell in given.cells)
+    lines = [line for cell in answers for line in solved(cell)]
+    assert lines
+    assert [line for line in lines if line in shown] == []
+    assert [said for said in sentences(read(source).cells[-1].source) if said in shown] == []
+
+
+@each_project
+def test_what_a_learner_gets_holds_no_output_of_the_solution(source):
+    executed = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
+    assert [cell for cell in executed.cells if cell.get("outputs")]
+    given = student(executed)
+    assert [cell for cell in given.cells if cell.get("outputs")] == []
+    assert [cell for cell in given.cells if cell.get("execution_count")] == []
+
+
+@each_project
+def test_each_answer_has_its_marks_and_becomes_a_stub(source):
+    nb = read(source)
+    for cell, asked in zip(nb.cells, student(nb).cells, strict=True):
+        if cell in marked(nb, "solution"):
+            assert cell.source.count(BEGIN.strip()) == cell.source.count(END.strip()) == 1
+            assert re.sub(r"(?m)^ +", "", asked.source).count(STUB) == 1
+        elif cell is not nb.cells[-1]:
+            assert asked.source == cell.source
+            assert "SOLUTION" not in cell.source
+
+
+@each_project
+def test_nbgrader_accepts_the_metadata_and_the_report_is_graded_by_hand(source):
+    for nb in (read(source), student(read(source))):
+        MetadataValidator().validate_nb(nb)
+    nb = read(source)
+    assert marked(nb, "grade") == []
+    assert marked(nb, "grade", "markdown") == nb.cells[-1:]
+    assert nb.cells[-1].metadata.nbgrader.points == POINTS
+
+
+@each_project
+def test_a_project_opens_with_its_hours_and_goes_from_the_brief_to_the_report(source):
+    _, hours, _, _ = box(source)
+    assert 3 <= int(hours) <= 5
+    titles = re.findall(r"(?m)^## (.+)$", text(source))
+    tasks = titles[3:-1]
+    assert [*titles[:3], titles[-1]] == ["Brief", "Rubric", "Start", "How to report"]
+    assert len(tasks) >= 3
+    numbered = [f"Task {number}: " for number in range(1, len(tasks) + 1)]
+    assert [re.match(r"Task \d+: |", title)[0] for title in tasks] == numbered
+
+
+@each_project
+def test_the_points_of_the_rubric_add_up_to_twenty(source):
+    rows = rubric(text(source))
+    assert [name for name, _, _ in rows] == CRITERIA
+    assert sum(points for _, points, _ in rows) == POINTS
+    assert min(points for _, points, _ in rows) >= 1
+    assert min(len(earns.split()) for _, _, earns in rows) >= 10
+
+
+@each_project
+def test_the_brief_says_what_counts_as_done_in_numbers(source):
+    brief = text(source).split("## Brief\n")[1].split("\n## ")[0]
+    done = [line for line in brief.splitlines() if re.match(r"\d\. |- ", line)]
+    assert len(done) >= 3
+    assert re.search(r"\d\.?\d*", " ".join(re.sub(r"^\d\. ", "", line) for line in done))
+
+
+@each_project
+def test_the_start_runs_as_it_is_given_up_to_the_first_stub(source):
+    """In a process of its own: it may turn a switch of JAX."""
+    code = [cell.source for cell in student(read(source)).cells if cell.cell_type == "code"]
+    stubs = [STUB in re.sub(r"(?m)^ +", "", cell) for cell in code]
+    start = "\n\n".join(code[: stubs.index(True)])
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT)
+    }  # a process of its own, for JAX has switches
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-"],
+        cwd=FOLDER,
+        env=environment,
+        input=start,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert run.returncode == 0, run.stderr
+
+
+@each_project
+def test_a_project_has_no_link_beside_itself(source):
+    """It stands at two depths, so a link that leads on from one goes astray from the other."""
+    links = re.findall(r"\]\(([^)]*)\)", text(source))
+    assert [link for link in links if "://" not in link] == []
+
+
+def test_make_lab_hands_out_the_projects():
+    assert {handed_out(source).relative_to(NOTEBOOKS).as_posix() for source in PROJECTS} <= set(
+        copies(NOTEBOOKS)
+    )
+
+
+def test_readme_has_a_row_for_each_project():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = readme.split("## Projects\n")[1].split("\n## ")[0]
+    rows = re.findall(r"(?m)^\| \[(.+)\]\((\S+)\) \| (\d) \| (.+) \| (.+) \|$", section)
+    expected = []
+    for source in PROJECTS:
+        title, hours, needs, _ = box(source)
+        expected.append((title, handed_out(source).relative_to(ROOT).as_posix(), hours, needs))
+    assert [row[:4] for row in rows] == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("| 6 |", "| 5 |"), ("| Picture | 2 |", "| Picture | 3 |")]
+)
+def test_a_rubric_whose_points_do_not_add_up_is_told_from_one_whose_do(old, new):
+    table = "## Rubric\n| a | b | c |\n|---|---|---|\n| Correctness | 6 | x |\n| Verdict | 12 | y |"
+    table += "\n| Picture | 2 | z |\n\n## Start\n| Extra | 9 | no row of it |\n"
+    assert sum(points for _, points, _ in rubric(table)) == POINTS
+    assert old in table
+    assert sum(points for _, points, _ in rubric(table.replace(old, new))) != POINTS
