@@ -31,7 +31,8 @@ def step(loss: Callable, params: dict, state, rate: float, *batch):
 
 @functools.cache
 def _rates(steps, rate):
-    rate_of = optax.warmup_cosine_decay_schedule(0.0, rate, min(20, steps // 10), steps)
+    rises = min(20, steps // 10)
+    rate_of = optax.warmup_cosine_decay_schedule(0.0, rate, rises, steps + 1)
     return np.asarray(jax.jit(rate_of)(np.arange(1, steps + 1)))
 
 
@@ -41,8 +42,8 @@ def train(
     """`params` after so many steps of Adam on loss(params, *batch), and the loss of each step.
 
     The rate rises in a line over the first steps (twenty, or a tenth of all if fewer) and falls
-    like a cosine to 0. A loss that is not finite raises FloatingPointError and names the step; too
-    few batches, ValueError.
+    like a cosine, to 0 one step after the last. A loss that is not finite raises
+    FloatingPointError and names the step; too few batches, ValueError.
     Cost: one `step` a batch. Source: `step`; Loshchilov & Hutter (2017), eq. 5, one period.
     """
     rates = _rates(check_count(steps, "steps"), rate)
