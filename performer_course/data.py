@@ -1,4 +1,4 @@
-"""What lessons learn from and judge by: a text, and attention of three kinds.
+"""What lessons learn from and judge by: a text, attention of three kinds, and a real model's.
 
 Host only. The files lie in `notebooks/data/`, with their licences and the commands that made them.
 """
@@ -52,10 +52,11 @@ def kinds(rng, scale: float = 1.0) -> dict[str, tuple[np.ndarray, np.ndarray, np
 
 
 def antibodies(part: str = "test") -> dict[str, tuple[str, str]]:
-    """{name: (heavy, light)}: the variable domains of twelve approved antibodies, 104 to 127 letters.
+    """{name: (heavy, light)}: the variable domains of twelve antibodies, letters of residues.
 
-    part: "test", those that lesson 17 judges by, or "calibration", twelve others for moments and
-    means. Error: none. Cost: one file, 6 kB. Source: Thera-SAbDab (`notebooks/data/README.md`).
+    part: "test", those to judge by, or "calibration", twelve others to take moments from.
+    Shape: 104 to 127 letters each. Error: none. Cost: one file, 6 kB.
+    Source: Thera-SAbDab, medicines of the WHO's lists (`notebooks/data/README.md`).
     """
     lines = (FOLDER / "antibodies.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines[1:]]
@@ -63,3 +64,17 @@ def antibodies(part: str = "test") -> dict[str, tuple[str, str]]:
     if not found:
         raise ValueError(f'part must be "test" or "calibration", got {part!r}')
     return found
+
+
+def antibody_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, k, v of six heads of a real pretrained model, AntiBERTy 0.1.3, on two heavy chains.
+
+    Heads: numbers 7 and 5 of block 0, 6 and 3 of block 4, 3 and 6 of block 7, the last; the first of
+    each two is the easiest of its block for centred positive features, the second the hardest
+    (on other chains). Chains: trastuzumab, pembrolizumab, with [CLS] before and [SEP] behind.
+    Shape: (heads, chains, L, d) = (6, 2, 122, 64) each; every query sees all keys; unscaled, float64.
+    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
+    Source: `python -m tools.antibody_heads`.
+    """
+    with np.load(FOLDER / "antibody_heads.npz") as stored:
+        return tuple(stored[name].astype(np.float64) for name in "qkv")
