@@ -69,10 +69,10 @@ def antibodies(part: str = "test") -> dict[str, tuple[str, str]]:
 def antibody_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q, k, v of six heads of a real pretrained model, AntiBERTy 0.1.3, on two heavy chains.
 
-    Heads: numbers 7 and 5 of block 0, 6 and 3 of block 4, 3 and 6 of block 7, the last; the first of
-    each two is the easiest of its block for centred positive features, the second the hardest
-    (on other chains). Chains: trastuzumab, pembrolizumab, with [CLS] before and [SEP] behind.
-    Shape: (heads, chains, L, d) = (6, 2, 122, 64) each; every query sees all keys; unscaled, float64.
+    Heads: 7 and 5 of block 0, 6 and 3 of block 4, 3 and 6 of the last, 7: of each the one that
+    centred positive features follow best on other chains, then the one that they follow worst.
+    Chains: trastuzumab, pembrolizumab; [CLS], 120 residues, [SEP]. Every query sees all keys.
+    Shape: (heads, chains, L, d) = (6, 2, 122, 64) each; unscaled, float64.
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
     Source: `python -m tools.antibody_heads`.
     """

@@ -18,7 +18,17 @@ from performer_course.attention import uniform_attention
 
 # Modules that live on the host, and the rooms that serve NumPy alone or are the door. Any other
 # module of the package is a device module.
-HOST = {"antibody", "backend", "checks", "data", "figures", "paper", "projections", "theory", "training"}
+HOST = {
+    "antibody",
+    "backend",
+    "checks",
+    "data",
+    "figures",
+    "paper",
+    "projections",
+    "theory",
+    "training",
+}
 HOST |= {"_cores", "_door", "_short"}
 
 # One size for each name of a dimension. L = S, as causal attention needs.
