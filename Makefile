@@ -45,7 +45,7 @@ lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
 notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
 	$(BIN)/python -m tools.notebooks $(LESSON)
 
-model: $(LESSONS) ## fetch the pretrained model of lesson 17 into model/ (97 MB; nothing else needs it)
+model: $(LESSONS) ## fetch a pretrained model of antibodies into model/ (97 MB; no test and no lesson needs it)
 	$(BIN)/python -m tools.model
 
 bench: $(TESTS) ## time the package side by side with its peers, and draw the figures

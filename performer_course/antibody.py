@@ -8,6 +8,7 @@ Source: Ruffolo et al. (2021), the model; Devlin et al. (2019), its blocks: norm
 learned vector for each place.
 """
 
+import functools
 import math
 import pickle
 import zipfile
@@ -15,10 +16,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
+import array_api_compat
 import numpy as np
 from scipy.special import erf
 
-from .attention import softmax_attention
+from . import data
+from .attention import favor_attention, softmax_attention
 from .transformer import join_heads, layer_norm, split_heads
 
 FOLDER = Path(__file__).resolve().parent.parent / "model"  # where `make model` keeps it
@@ -65,6 +68,9 @@ class _Reader(pickle.Unpickler):
     DTYPES = {"FloatStorage": "<f4", "LongStorage": "<i8"}  # noqa: RUF012
 
     def __init__(self, archive):
+        for member in archive.infolist():
+            if member.compress_type != zipfile.ZIP_STORED:
+                raise pickle.UnpicklingError(f"{member.filename} is compressed, and so of any size")
         self.archive, self.root = archive, archive.namelist()[0].partition("/")[0]
         super().__init__(archive.open(f"{self.root}/data.pkl"))
 
@@ -79,10 +85,7 @@ class _Reader(pickle.Unpickler):
 
     def persistent_load(self, pid):
         _, dtype, key, *_ = pid  # then the device, which says "cuda:0", and the length
-        member = self.archive.getinfo(f"{self.root}/data/{key}")
-        if member.compress_type != zipfile.ZIP_STORED:
-            raise pickle.UnpicklingError(f"{member.filename} is compressed, and so of any size")
-        return np.frombuffer(self.archive.read(member), dtype)
+        return np.frombuffer(self.archive.read(f"{self.root}/data/{key}"), dtype)
 
 
 def _rebuilt(storage, offset, size, stride, *_):
@@ -157,6 +160,37 @@ def forward(weights: dict, tokens: np.ndarray, attend: Callable) -> np.ndarray:
 def attend_exact(i, q, k, v):
     """softmax(q kᵀ / √d) v, the attention that the model was trained with, in every block i."""
     return softmax_attention(q, k, v)
+
+
+def attend_trained(i, q, k, v):
+    """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1): block i, by 64 features a head that were trained for it.
+
+    ln φ(q) = ωᵀq' and ln φ(k) = ωᵀk' − ‖k'‖²/2 + b, with q' = q d^{−1/4}: the positive features of
+    `favor_attention`, but with directions ω and weights b that were trained, not drawn, for each
+    head: the least KL(A ‖ Â) of its rows. q, k, v: (..., 8, L, 64), as `forward` hands them on.
+    Error: perplexity of masked residues 1.7 where exact attention has 1.6.
+    Cost: O(L m (d + e)), m = 64. Source: Zhang et al. (2024), §4. Differs from the paper: the
+    features of FAVOR+ in place of theirs. `python -m tools.antibody_directions`.
+    """
+    return favor_attention(*longer(q, k), v, _directions()[i])
+
+
+def longer(q, k):
+    """q and k (..., n, d) for directions [ω, b] (..., m, d + 1): a coordinate 0 in q, b's 1 in k.
+
+    `favor_attention` divides by (d + 1)^¼ where these were to be divided by d^¼, and by 1.
+    Shape: (..., n, d + 1) each, NumPy or JAX. Error: exact. Cost: a copy of both.
+    """
+    xp, d = array_api_compat.array_namespace(q, k), q.shape[-1]
+    grow, one = (1 + 1 / d) ** 0.25, xp.ones_like(k[..., :1])
+    q = xp.concat([grow * q, xp.zeros_like(q[..., :1])], axis=-1)
+    return q, xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)
+
+
+@functools.cache
+def _directions():
+    """`data.antibody_directions`, read once."""
+    return data.antibody_directions()
 
 
 def _gelu(x):

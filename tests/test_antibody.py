@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm as normal
 
-from performer_course import antibody, attention, data
+from performer_course import antibody, attention, data, features, projections, theory
 from tests import antibody_logits
 from tools import antibody_heads, model
 from tools.setting import ROOT
@@ -425,12 +425,12 @@ def test_padding_within_a_sequence_and_in_a_batch_of_batches_is_not_seen_either(
     seen = []
 
     def attend(i, q, k, v):
-        seen.append(k.shape)
+        seen.append((i, *k.shape))
         return antibody.attend_exact(i, q, k, v)
 
     found = antibody.forward(small, batch, attend)
     assert found.shape == (2, 2, 6, 25)
-    assert seen[:4] == [(8, 6, 2), (8, 5, 2), (8, 6, 2), (8, 4, 2)]
+    assert seen == [(i, 8, n, 2) for i in range(8) for n in (6, 5, 6, 4)]
     np.testing.assert_allclose(
         found[1, 1, :4], textbook(small, batch[1, 1, :4]), rtol=1e-9, atol=1e-9
     )
@@ -462,6 +462,48 @@ def test_exact_attention_is_that_of_the_package_in_every_block():
     for i in range(8):
         expected = attention.softmax_attention(q, k, v)
         np.testing.assert_array_equal(antibody.attend_exact(i, q, k, v), expected)
+
+
+def test_trained_attention_is_its_slow_features_head_by_head():
+    """φ(q) = e^{ωᵀq'}, φ(k) = e^{ωᵀk' − ‖k'‖²/2 + b}, q' = q d^{−1/4}, each head its own."""
+    W, d = data.antibody_directions(), 64
+    q, k, v = (x[:, 0] for x in data.antibody_heads())  # heads (6, 122, 64), as they came
+    q, k, v = (np.concatenate([x, x[:2]]) for x in (q, k, v))  # as if they were eight of a block
+    for i in (0, 5, 7):
+        found = antibody.attend_trained(i, q, k, v)
+        assert found.shape == v.shape
+        for h in (0, 3, 7):
+            omega, b = W[i, h, :, :d], W[i, h, :, d]
+            x, y = q[h] * d**-0.25, k[h] * d**-0.25
+            phi_q = x @ omega.T
+            phi_k = y @ omega.T - (y**2).sum(axis=1, keepdims=True) / 2 + b
+            weights = np.exp(logsumexp(phi_q[:, None] + phi_k, axis=-1))
+            expected = weights @ v[h] / weights.sum(axis=1, keepdims=True)
+            np.testing.assert_allclose(found[h], expected, rtol=1e-8, atol=1e-10)
+
+
+def test_trained_attention_is_linear_in_the_length_and_keeps_the_dtype():
+    q, k, v = np.random.default_rng(3).normal(size=(3, 2, 8, 5, 64)).astype(np.float32)
+    found = antibody.attend_trained(2, q, k, v)
+    assert (found.shape, found.dtype) == ((2, 8, 5, 64), np.float32)
+    np.testing.assert_allclose(found[1], antibody.attend_trained(2, q[1], k[1], v[1]), rtol=1e-4)
+
+
+def test_trained_directions_follow_the_kept_heads_and_as_many_drawn_ones_do_not():
+    q, k, _ = data.antibody_heads()
+    with np.load(antibody_heads.FILE) as stored:
+        W = data.antibody_directions()[tuple(stored["heads"].T)][:, None]  # (6, 1, 64, 65)
+    eye = np.broadcast_to(np.eye(122), (6, 2, 122, 122))  # so that the output is the weights
+    A = attention.softmax_attention(q, k, eye)
+    drawn = projections.orthogonal(np.random.default_rng(5), 64, 64)
+
+    def lost(found):
+        """The KL of all rows, over that of uniform weights, head by head."""
+        kl, null = (A * np.log(A / found)).sum(axis=(1, 2, 3)), A * np.log(A * 122)
+        return kl / null.sum(axis=(1, 2, 3))
+
+    assert (lost(attention.favor_attention(*antibody.longer(q, k), eye, W)) < 0.5).all()
+    assert (lost(attention.favor_attention(q, k, eye, drawn)) > 1).all()
 
 
 def test_the_dtype_of_the_weights_goes_out(small):
@@ -554,6 +596,13 @@ def test_the_model_knows_masked_residues_of_twelve_antibodies(weights):
     assert len(found) == 702
     assert abs(np.exp(-found.mean()) - 1.5806) < 5e-4
     assert right.sum() == 627
+
+
+@needs_model
+def test_the_model_keeps_nearly_all_with_trained_directions_in_all_of_its_heads(weights):
+    chains = [chain for pair in data.antibodies().values() for chain in pair]
+    found, _ = scores(weights, chains, (0, 1), antibody.attend_trained)
+    assert np.exp(-found.mean()) < 1.75
 
 
 @needs_model
@@ -735,10 +784,60 @@ def test_the_kept_heads_are_those_of_the_model_on_the_chains_that_they_name(weig
         kept = [stored[name] for name in "qkv"]
         places = stored["heads"]
     for chain, name in enumerate(antibody_heads.CHAINS):
-        found = antibody_heads.heads(weights, data.antibodies()[name][0])
+        found = antibody_heads.heads(weights, antibody.encode(data.antibodies()[name][0]))
         for a, b in zip(kept, found, strict=True):
             for head, at in zip(a[:, chain], places, strict=True):
                 np.testing.assert_allclose(head, b[tuple(at)], rtol=2**-10, atol=1e-4)
+
+
+def test_the_start_of_training_is_lesson_14_s_dense_features_with_the_shift_in_them():
+    pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
+    from tools.antibody_directions import start
+
+    q, k, v = (x[0, 0] for x in data.antibody_heads())
+    W = start(q, k, np.random.default_rng(6))
+    d, omega = 64, projections.orthogonal(np.random.default_rng(6), 64, 64)
+    s = q.mean(axis=0) + k.mean(axis=0)
+    pairs = ((q[:, None] + k - s) * d**-0.25).reshape(-1, d)
+    eigenvalues, U = np.linalg.eigh(pairs.T @ pairs / len(pairs))
+    U = U * np.sign(U.sum(axis=0))
+    rho = theory.best_rho(eigenvalues, 1)
+    phi_q, phi_k = (features.sharp(x * d**-0.25 @ U, omega, rho) for x in (q, k - s))
+    found = attention.favor_attention(*antibody.longer(q, k), v, W)
+    expected = attention.linear_attention(phi_q, phi_k, v)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_the_loss_of_training_is_the_divergence_of_the_rows_in_a_slow_loop():
+    jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
+    from tools.antibody_directions import loss
+
+    rng = np.random.default_rng(7)
+    q, k = rng.normal(size=(2, 1, 2, 5, 4))
+    W, real = rng.normal(size=(1, 2, 6, 5)), np.arange(5) < 4
+    total = 0.0
+    for h in range(2):
+        x, y = q[0, h, :4] * 4**-0.25, k[0, h, :4] * 4**-0.25
+        for row in x:
+            A = np.exp(y @ row) / np.exp(y @ row).sum()
+            found = np.array(
+                [
+                    sum(np.exp(w[:4] @ (row + key) - key @ key / 2 + w[4]) for w in W[0, h])
+                    for key in y
+                ]
+            )
+            total += (A * np.log(A * found.sum() / found)).sum() / 4
+    with jax.enable_x64(True):
+        given = [jax.numpy.asarray(x) for x in (q, k, real)]
+        value, slope = jax.value_and_grad(loss)({"W": jax.numpy.asarray(W)}, *given)
+        np.testing.assert_allclose(float(value), total, rtol=1e-9)
+        for at in [(0, 0, 0, 0), (0, 1, 5, 4), (0, 1, 2, 3)]:
+            ends = []
+            for h in (1e-5, -1e-5):
+                moved = W.copy()
+                moved[at] += h
+                ends.append(float(loss({"W": jax.numpy.asarray(moved)}, *given)))
+            np.testing.assert_allclose(slope["W"][at], (ends[0] - ends[1]) / 2e-5, atol=1e-7)
 
 
 @needs_model

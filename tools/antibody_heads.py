@@ -18,15 +18,23 @@ CHAINS = "Trastuzumab", "Pembrolizumab"
 M = 1024  # directions that a head is chosen by
 
 
-def heads(weights: dict, chain: str) -> list[np.ndarray]:
-    """q, k, v of every head in the unchanged model: (blocks, heads, L, d) each."""
+def real_weights() -> dict[str, np.ndarray]:
+    """The weights of the model, or a word on how to get them."""
+    path = antibody.find()
+    if path is None:
+        raise SystemExit("the model is not here: run `make model`")
+    return antibody.load(path)
+
+
+def heads(weights: dict, tokens: np.ndarray) -> list[np.ndarray]:
+    """q, k, v of every head in the unchanged model, for one chain: (blocks, heads, L, d) each."""
     kept = []
 
     def attend(i, *given):
         kept.append(given)
         return antibody.attend_exact(i, *given)
 
-    antibody.forward(weights, antibody.encode(chain), attend)
+    antibody.forward(weights, tokens, attend)
     return [np.stack(x).astype(np.float64) for x in zip(*kept, strict=True)]
 
 
@@ -43,7 +51,7 @@ def chosen(weights: dict) -> list[tuple[int, int]]:
     """(block, head) of the six: in each block of BLOCKS the easiest, then the hardest."""
     rng, errors = np.random.default_rng(0), []
     for heavy, _ in data.antibodies("calibration").values():
-        q, k, v = heads(weights, heavy)
+        q, k, v = heads(weights, antibody.encode(heavy))
         errors.append(error(q, k, v, projections.orthogonal(rng, M, q.shape[-1])))
     mean = np.mean(errors, axis=0)  # (blocks, heads)
     for i in BLOCKS:
@@ -52,12 +60,10 @@ def chosen(weights: dict) -> list[tuple[int, int]]:
 
 
 def main() -> None:
-    path = antibody.find()
-    if path is None:
-        raise SystemExit("the model is not here: run `make model`")
-    weights = antibody.load(path)
+    weights = real_weights()
     of = chosen(weights)
-    chains = [heads(weights, data.antibodies()[name][0]) for name in CHAINS]
+    tests = data.antibodies()
+    chains = [heads(weights, antibody.encode(tests[name][0])) for name in CHAINS]
     arrays = {
         name: np.stack([[chain[n][at] for chain in chains] for at in of]).astype(np.float16)
         for n, name in enumerate("qkv")

