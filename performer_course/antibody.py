@@ -85,11 +85,15 @@ class _Reader(pickle.Unpickler):
 
     def persistent_load(self, pid):
         _, dtype, key, *_ = pid  # then the device, which says "cuda:0", and the length
+        if dtype not in self.DTYPES.values():
+            raise pickle.UnpicklingError(f"a storage of {dtype!r} has no place in it")
         return np.frombuffer(self.archive.read(f"{self.root}/data/{key}"), dtype)
 
 
 def _rebuilt(storage, offset, size, stride, *_):
     """The tensor of that size in a storage, its entry i at offset + Σ iₙ strideₙ, as a copy."""
+    if not isinstance(storage, np.ndarray) or storage.ndim != 1:  # a tensor is no storage
+        raise pickle.UnpicklingError(f"a tensor lies in {type(storage).__name__}, not in a storage")
     numbers = (offset, *size, *stride)
     if not all(isinstance(n, int) and n >= 0 for n in numbers) or len(size) != len(stride):
         raise pickle.UnpicklingError(f"a tensor has size {size}, stride {stride}, offset {offset}")

@@ -200,6 +200,28 @@ def test_numbers_that_say_no_place_are_refused(offset, size, stride, tmp_path):
         antibody.load(one(tmp_path, offset, size, stride))
 
 
+def test_a_tensor_in_a_tensor_is_refused(tmp_path):
+    """From its last row on it has four numbers, though twelve in all."""
+    inner = tensor("FloatStorage", "0", 12, 0, (3, 4), (4, 1))
+    for storage, offset in ((inner, 2), (OrderedDict(), 0), ("0", 0)):
+        outer = Call("torch._utils", "_rebuild_tensor_v2", storage, offset, (9,), (1,))
+        path = written(tmp_path / "w.bin", OrderedDict(w=outer), {"0": NUMBERS})
+        with pytest.raises(ValueError, match="not in a storage"):
+            antibody.load(path)
+
+
+def test_a_storage_of_any_other_kind_is_refused(tmp_path):
+    class Other(Storage):
+        def __init__(self, dtype):
+            self.pid = ("storage", dtype, "0", "cpu", 12)
+
+    for dtype in ("<f8", "O", "V4", 7):
+        w = Call("torch._utils", "_rebuild_tensor_v2", Other(dtype), 0, (1,), (1,))
+        path = written(tmp_path / "w.bin", OrderedDict(w=w), {"0": NUMBERS})
+        with pytest.raises(ValueError, match=f"a storage of {dtype!r} has no place"):
+            antibody.load(path)
+
+
 def test_a_file_that_is_cut_off_anywhere_is_refused(tmp_path):
     whole = one(tmp_path).read_bytes()
     path = tmp_path / "cut.bin"
