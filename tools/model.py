@@ -8,12 +8,12 @@ Weights come last and whole: interrupted, a run leaves what was there, and the n
 """
 
 import hashlib
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from performer_course.antibody import FILE, FOLDER
@@ -55,7 +55,7 @@ def fetched(part: Path) -> Path:
     """The wheel, in `part`: what an earlier run left there is taken, if its hash is right."""
     wanted = part / "wanted.txt"
     wanted.write_text(f"{WHEEL}\n", encoding="utf-8")
-    pip = [sys.executable, "-m", "pip"] if importlib.util.find_spec("pip") else ["uvx", "pip"]
+    pip = [sys.executable, "-m", "pip"] if PathFinder.find_spec("pip") else ["uvx", "pip"]
     options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--dest", str(part)]
     subprocess.run([*pip, "download", *options, "-r", str(wanted)], check=True)
     (wheel,) = part.glob("*.whl")
