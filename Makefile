@@ -24,7 +24,7 @@ TESTS := $(VENV)/with-lessons,training,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks bench bench-gpu buttons claims coverage constraints clean
+.PHONY: help lab test lint notebooks model bench bench-gpu buttons claims coverage constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -44,6 +44,9 @@ lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
 
 notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
 	$(BIN)/python -m tools.notebooks $(LESSON)
+
+model: $(LESSONS) ## fetch a pretrained model of antibodies into model/ (97 MB; no test and no lesson needs it)
+	$(BIN)/python -m tools.model
 
 bench: $(TESTS) ## time the package side by side with its peers, and draw the figures
 	$(BIN)/python benchmarks/fourier.py

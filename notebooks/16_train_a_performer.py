@@ -640,7 +640,7 @@ for b, h in np.ndindex(DEPTH, HEADS):
     print(f"{b:5d} {h:5d} {variance[b, h]:8.1f}{line}")
 kept = data.learned()[0]
 print(f"\ndata.learned are these heads: {np.allclose(kept, q[:, :, :32], rtol=1e-3, atol=1e-3)}")
-LONGER = 1.75
+LONGER = 1.65
 print(f"\nmean of eight heads   Var(t)   ‖z‖²   of three kinds of data, and {LONGER} times as long")
 kinds = data.kinds(np.random.default_rng(11))
 kinds["independent, longer"] = data.kinds(np.random.default_rng(11), scale=LONGER)["independent"]
@@ -653,7 +653,7 @@ for name, (a, b, _) in kinds.items():
 # features half of all pairs are above the number in the table. Where it is
 # 100,000 or more, no $m$ that anyone could afford would follow. Why? Learned queries
 # and keys are *long*, because long ones make scores that differ, and so weights that choose. In length
-# alone they are like independent normal vectors stretched by 1.75, as the last table shows. But they have
+# alone they are like independent normal vectors stretched by 1.65, as the last table shows. But they have
 # what those lack: means far from zero, which centring takes away without a trace, and axes of unequal
 # length. The exponent that is left is small, and the price of about 5 is small beside a factor like $e^{20}$.
 #

@@ -7,6 +7,7 @@
     attention    exact and linear: all-to-all, causal, one token at a time
     near_far     exact near the diagonal, features far from it, and the two blended
     transformer  a transformer small enough to hold in the head
+    antibody     a real pretrained model, read without its framework (`make model`)
     theory       the mean and the variance of each estimator, in closed form
     paper        an array that notes what a GPU would launch, move and wait for
     data         a text, and attention of three kinds: independent, aligned, learned

@@ -1,4 +1,4 @@
-"""What lessons learn from and judge by: a text, and attention of three kinds.
+"""What lessons learn from and judge by: a text, attention of three kinds, and a real model's.
 
 Host only. The files lie in `notebooks/data/`, with their licences and the commands that made them.
 """
@@ -49,3 +49,43 @@ def kinds(rng, scale: float = 1.0) -> dict[str, tuple[np.ndarray, np.ndarray, np
         "aligned": (scale * normal[1], scale * normal[1], normal[2]),
         "learned": heads,
     }
+
+
+def antibodies(part: str = "test") -> dict[str, tuple[str, str]]:
+    """{name: (heavy, light)}: the variable domains of twelve antibodies, letters of residues.
+
+    part: "test", those to judge by, or "calibration", twelve others to take moments from.
+    Shape: 104 to 127 letters each. Error: none. Cost: one file, 6 kB.
+    Source: Thera-SAbDab, medicines of the WHO's lists (`notebooks/data/README.md`).
+    """
+    lines = (FOLDER / "antibodies.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines[1:]]
+    found = {name: (heavy, light) for name, of, heavy, light in rows if of == part}
+    if not found:
+        raise ValueError(f'part must be "test" or "calibration", got {part!r}')
+    return found
+
+
+def antibody_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, k, v of six heads of a real pretrained model, AntiBERTy 0.1.3, on two heavy chains.
+
+    Heads: 7 and 5 of block 0, 6 and 3 of block 4, 3 and 6 of the last, 7: of each the one that
+    centred positive features follow best on other chains, then the one that they follow worst.
+    Chains: trastuzumab, pembrolizumab; [CLS], 120 residues, [SEP]. Every query sees all keys.
+    Shape: (heads, chains, L, d) = (6, 2, 122, 64) each; unscaled, float64.
+    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
+    Source: `python -m tools.antibody_heads`.
+    """
+    with np.load(FOLDER / "antibody_heads.npz") as stored:
+        return tuple(stored[name].astype(np.float64) for name in "qkv")
+
+
+def antibody_directions() -> np.ndarray:
+    """[ω, b]: the directions, and a weight for each, that were trained for every head of AntiBERTy.
+
+    Shape: (blocks, heads, m, d + 1) = (8, 8, 64, 65), float64; for `antibody.attend_trained`.
+    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
+    Source: `python -m tools.antibody_directions`.
+    """
+    with np.load(FOLDER / "antibody_directions.npz") as stored:
+        return stored["W"].astype(np.float64)

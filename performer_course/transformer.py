@@ -108,9 +108,12 @@ def positions(x: Float[Array, "... L width"]) -> Float[Array, "L width"]:
 
 
 def layer_norm(
-    x: Float[Array, "... L width"], gain: Float[Array, "width"], shift: Float[Array, "width"]
+    x: Float[Array, "... L width"],
+    gain: Float[Array, "width"],
+    shift: Float[Array, "width"],
+    eps: float = 1e-5,
 ) -> Float[Array, "... L width"]:
-    """gain (x − mean) / √(variance + 10⁻⁵) + shift, each row by itself.
+    """gain (x − mean) / √(variance + eps) + shift, each row by itself.
 
     Shape: that of x. Error: exact to rounding. Cost: O(L width).
     Source: Ba, Kiros & Hinton (2016), eq. 4.
@@ -118,7 +121,7 @@ def layer_norm(
     xp = check_array(x, "x", "L, width")
     centred = x - xp.mean(x, axis=-1, keepdims=True)
     variance = xp.mean(centred * centred, axis=-1, keepdims=True)
-    return gain * centred / xp.sqrt(variance + 1e-5) + shift
+    return gain * centred / xp.sqrt(variance + eps) + shift
 
 
 def split_heads(x: Float[Array, "... L width"], heads: int) -> Float[Array, "... heads L d"]:

@@ -18,7 +18,17 @@ from performer_course.attention import uniform_attention
 
 # Modules that live on the host, and the rooms that serve NumPy alone or are the door. Any other
 # module of the package is a device module.
-HOST = {"backend", "checks", "data", "figures", "paper", "projections", "theory", "training"}
+HOST = {
+    "antibody",
+    "backend",
+    "checks",
+    "data",
+    "figures",
+    "paper",
+    "projections",
+    "theory",
+    "training",
+}
 HOST |= {"_cores", "_door", "_short"}
 
 # One size for each name of a dimension. L = S, as causal attention needs.
@@ -31,7 +41,7 @@ DRAWS = {"transformer.init"}
 # Parameters that are neither arrays nor flags: a value each, other than the default.
 CONFIG = {"vocabulary": 3, "width": 4, "heads": 2, "depth": 1, "m": 6}
 EXAMPLES = {"degree": 3, "gamma": 0.3, "offset": 0.5, "nu": 2.5, "length": 1.3, "chunk": 2, "m": 4}
-EXAMPLES |= {"heads": 2, "config": CONFIG}
+EXAMPLES |= {"heads": 2, "config": CONFIG, "eps": 1e-3}
 EXAMPLES |= {"band": 1, "maps": (features.elu_plus_one, features.relu), "weights": (1.0, 0.5, 2.0)}
 EXAMPLES["params"] = transformer.init(np.random.default_rng(0), transformer.Config(**CONFIG))
 EXAMPLES["layer"] = {name: value[0] for name, value in EXAMPLES["params"].items()}

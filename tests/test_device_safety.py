@@ -50,7 +50,17 @@ def test_every_public_function_of_a_device_module_is_found():
 
 
 def test_only_the_modules_of_the_host_are_left_out():
-    host = {"backend", "checks", "data", "figures", "paper", "projections", "theory", "training"}
+    host = {
+        "antibody",
+        "backend",
+        "checks",
+        "data",
+        "figures",
+        "paper",
+        "projections",
+        "theory",
+        "training",
+    }
     assert host | {"_cores", "_door", "_short"} == examples.HOST
     rooms = {m.__name__.partition(".")[2] for m in examples.device_modules()}
     assert {"_blocks", "_causal", "_rows", "_sums", "attention"} <= rooms

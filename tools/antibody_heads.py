@@ -1,0 +1,76 @@
+"""Write notebooks/data/antibody_heads.npz: q, k and v of six heads of a real model.
+
+    python -m tools.antibody_heads    after `make model`
+
+Chains: two heavy ones of 120 residues, so that they have one shape; the first to take moments from,
+the second to judge by. Heads: of the first, a middle and the last block, the one that centred
+positive features follow best and the one that they follow worst, on twelve other chains.
+"""
+
+import numpy as np
+
+from performer_course import antibody, data, projections
+from performer_course.attention import favor_attention, softmax_attention, uniform_attention
+
+FILE = data.FOLDER / "antibody_heads.npz"
+BLOCKS = 0, 4, 7
+CHAINS = "Trastuzumab", "Pembrolizumab"
+M = 1024  # directions that a head is chosen by
+
+
+def real_weights() -> dict[str, np.ndarray]:
+    """The weights of the model, or a word on how to get them."""
+    path = antibody.find()
+    if path is None:
+        raise SystemExit("the model is not here: run `make model`")
+    return antibody.load(path)
+
+
+def heads(weights: dict, tokens: np.ndarray) -> list[np.ndarray]:
+    """q, k, v of every head in the unchanged model, for one chain: (blocks, heads, L, d) each."""
+    kept = []
+
+    def attend(i, *given):
+        kept.append(given)
+        return antibody.attend_exact(i, *given)
+
+    antibody.forward(weights, tokens, attend)
+    return [np.stack(x).astype(np.float64) for x in zip(*kept, strict=True)]
+
+
+def error(q, k, v, W) -> np.ndarray:
+    """The mean square error of centred positive features over that of mean(V), head by head."""
+    exact = softmax_attention(q, k, v)
+    shift = (q + k).mean(axis=-2, keepdims=True)
+    ways = favor_attention(q, k - shift, v, W), uniform_attention(q, k, v)
+    squares = [((found - exact) ** 2).mean(axis=(-2, -1)) for found in ways]
+    return squares[0] / squares[1]
+
+
+def chosen(weights: dict) -> list[tuple[int, int]]:
+    """(block, head) of the six: in each block of BLOCKS the easiest, then the hardest."""
+    rng, errors = np.random.default_rng(0), []
+    for heavy, _ in data.antibodies("calibration").values():
+        q, k, v = heads(weights, antibody.encode(heavy))
+        errors.append(error(q, k, v, projections.orthogonal(rng, M, q.shape[-1])))
+    mean = np.mean(errors, axis=0)  # (blocks, heads)
+    for i in BLOCKS:
+        print(f"block {i}: " + " ".join(f"{e:.2f}" for e in mean[i]))
+    return [(i, int(h)) for i in BLOCKS for h in (mean[i].argmin(), mean[i].argmax())]
+
+
+def main() -> None:
+    weights = real_weights()
+    of = chosen(weights)
+    tests = data.antibodies()
+    chains = [heads(weights, antibody.encode(tests[name][0])) for name in CHAINS]
+    arrays = {
+        name: np.stack([[chain[n][at] for chain in chains] for at in of]).astype(np.float16)
+        for n, name in enumerate("qkv")
+    }  # (heads, chains, L, d)
+    np.savez_compressed(FILE, heads=np.array(of), **arrays)
+    print(f"{FILE}: heads {of}, {FILE.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
