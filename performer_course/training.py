@@ -31,7 +31,7 @@ def step(loss: Callable, params: dict, state, rate: float, *batch):
 
 @functools.cache
 def _rates(steps, rate):
-    rate_of = optax.warmup_cosine_decay_schedule(0.0, rate, min(20, steps // 10), steps)
+    rate_of = optax.warmup_cosine_decay_schedule(0.0, rate, min(20, steps // 10), steps + 1)
     return np.asarray(jax.jit(rate_of)(np.arange(1, steps + 1)))
 
 
