@@ -9,6 +9,7 @@ import re
 import runpy
 from pathlib import Path
 
+import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_notebook
@@ -100,7 +101,16 @@ def test_the_committed_exercise_is_what_the_solution_makes(source, tmp_path):
 
 
 @each_solution
-def test_an_exercise_holds_stubs_and_neither_outputs_nor_answers(source):
+def test_what_a_learner_gets_holds_no_output_of_the_solution(source):
+    executed = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
+    assert [cell for cell in executed.cells if cell.get("outputs")]
+    for given in (student(executed), nbformat.read(handed_out(source), as_version=4)):
+        assert [cell for cell in given.cells if cell.get("outputs")] == []
+        assert [cell for cell in given.cells if cell.get("execution_count")] == []
+
+
+@each_solution
+def test_an_exercise_holds_stubs_and_no_answers(source):
     solved, asked = read(source), student(read(source))
     answers = [cell.id for cell in marked(solved, "solution")]
     written = solved.cells.pop().source
@@ -108,8 +118,6 @@ def test_an_exercise_holds_stubs_and_neither_outputs_nor_answers(source):
     shown = "\n".join(cell.source for cell in asked.cells)
     assert [sentence for sentence in sentences(written) if sentence in shown] == []
     for cell, answer in zip(asked.cells, solved.cells, strict=True):
-        assert cell.get("outputs", []) == []
-        assert cell.get("execution_count") is None
         head, begin, rest = answer.source.partition(BEGIN)
         _, _, tail = rest.partition(END)
         assert bool(begin) == (answer.id in answers)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import nbformat
+import numpy as np
 import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 
@@ -62,6 +63,24 @@ def solved(cell):
     """The lines between the marks of an answer, but for those that say next to nothing."""
     lines = cell.source.partition(BEGIN.lstrip())[2].partition(END.lstrip())[0].splitlines()
     return [line for line in map(str.strip, lines) if len(line) > 25]
+
+
+def run_start(source, more=""):
+    """What a learner gets up to the first stub, then `more`, in a process of its own.
+
+    It may turn a switch of JAX.
+    """
+    code = [cell.source for cell in student(read(source)).cells if cell.cell_type == "code"]
+    stubs = [STUB in re.sub(r"(?m)^ +", "", cell) for cell in code]
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-"],
+        cwd=FOLDER,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        input="\n\n".join([*code[: stubs.index(True)], more]),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
 
 
 def test_each_project_is_handed_out_and_nothing_else_is():
@@ -153,23 +172,31 @@ def test_the_brief_says_what_counts_as_done_in_numbers(source):
 
 @each_project
 def test_the_start_runs_as_it_is_given_up_to_the_first_stub(source):
-    """In a process of its own: it may turn a switch of JAX."""
-    code = [cell.source for cell in student(read(source)).cells if cell.cell_type == "code"]
-    stubs = [STUB in re.sub(r"(?m)^ +", "", cell) for cell in code]
-    start = "\n\n".join(code[: stubs.index(True)])
-    environment = os.environ | {
-        "PYTHONPATH": str(ROOT)
-    }  # a process of its own, for JAX has switches
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-"],
-        cwd=FOLDER,
-        env=environment,
-        input=start,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-    )
+    run = run_start(source)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_decoder_that_writes_has_not_learnt_its_held_out_text(tmp_path):
+    """Of what a row can see, and its answer, less than a tenth stands in the learnt blocks."""
+    source = FOLDER / "solutions" / "p1_a_decoder_that_writes.py"
+    stored = tmp_path / "blocks.npz"
+    kept = "learnt=learnt, held_out=held_out, length=WINDOW + 1"
+    run = run_start(source, f"np.savez({str(stored)!r}, {kept})")
+    assert run.returncode == 0, run.stderr
+    with np.load(stored) as blocks:
+        length = int(blocks["length"])
+        learnt, held_out = (
+            [
+                part.tobytes()
+                for block in blocks[name].astype(np.uint8)
+                for part in np.lib.stride_tricks.sliding_window_view(block, length)
+            ]
+            for name in ("learnt", "held_out")
+        )
+    assert len(held_out) > 9 * 4000
+    assert len(set(held_out)) > len(held_out) / 2
+    known = set(learnt)
+    assert sum(span in known for span in held_out) / len(held_out) < 0.1
 
 
 @each_project

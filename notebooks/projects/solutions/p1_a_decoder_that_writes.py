@@ -14,7 +14,7 @@
 # fine-tune it, and let it write through States (lesson 12). Lesson 16 did the first half on one start.
 # Here the text, the size, the features and the seeds are yours, and so are the reasons. It is done when
 #
-# 1. on held-out text a Performer is within 0.15 bit a character of its own softmax, on the worst of
+# 1. on held-out text a Performer is within 0.13 bit a character of its own softmax, on the worst of
 #    three draws of directions that it has never seen, for each of two seeds;
 # 2. frequency, mean(V) swapped in and a decoder trained without attention stand beside every number of bits;
 # 3. a table of at most ten rows decides which features, how many directions $m$, and whether to redraw;
@@ -26,7 +26,7 @@
 #
 # | criterion | points | what earns them |
 # |---|---|---|
-# | Correctness | 6 | The States equal the forward pass; moments come from training text alone; each number of bits stands beside its nulls, on text that was held out. |
+# | Correctness | 6 | The States equal the forward pass; moments come from training text alone; each number of bits stands beside its nulls, on held-out text that was not learnt word for word. |
 # | Measurement | 5 | Directions never seen, three draws at least; a second seed of start and text; spread is shown where draws differ. |
 # | Verdict | 4 | Each of the three decisions follows from a row of the table; names the text, the size and the seeds; says what was not tried. |
 # | Code | 3 | A function for each idea, the package where it has one, nothing recompiled without need, no second training loop. |
@@ -34,13 +34,19 @@
 #
 # ## Start
 #
-# Put any text of 200,000 characters or more in place of `TEXT`, and seeds and sizes of your own in place
+# Put any text of 200,000 characters or more in place of `GIVEN`, and seeds and sizes of your own in place
 # of the constants. As they stand the solution takes half a minute on two cores; with the time of an
 # afternoon, scale up to `WIDTH = 64`, `WINDOW = 128`, `STEPS = 5000` and `TUNE = 500`.
 #
 # The thirty most frequent symbols are kept, `·` stands for all others, and every tenth block of 4096
 # characters is held out. `training.train` is Adam as in lesson 16. What an attention needs beside its
 # queries, keys and values rides in `fixed`, arrays with one row a block that are not trained.
+#
+# Held out is not yet unseen: the topics of Python's manual repeat each other, and what a decoder has learnt
+# by heart tests nothing. So every paragraph is kept once, and `seen` counts how many held-out spans of
+# `WINDOW + 1` symbols, which is all that a row can see and its answer, stand word for word in the learnt
+# blocks. Look at that share before you trust a text of yours. **Before you run this:** how large is it
+# if no paragraph is dropped?
 
 # %%
 import functools
@@ -60,7 +66,8 @@ jax.config.update(
     "jax_enable_x64", True
 )  # in float32 the last digits would differ between machines
 
-TEXT = data.text()
+GIVEN = data.text()
+TEXT = "\n\n".join(dict.fromkeys(GIVEN.split("\n\n")))  # topics repeat each other
 SEEDS = (1, 2)  # of the start and of the order of the text
 WIDTH, HEADS, DEPTH = 32, 2, 2
 WINDOW, BATCH = 32, 16  # characters that a row can see, windows in a step
@@ -69,11 +76,30 @@ TESTED = 160  # held-out windows
 
 SYMBOLS = [symbol for symbol, _ in Counter(TEXT).most_common(30)] + ["·"]
 code = {symbol: i for i, symbol in enumerate(SYMBOLS)}
-tokens = np.array([code.get(symbol, 30) for symbol in TEXT])
-blocks = tokens[: len(tokens) // 4096 * 4096].reshape(-1, 4096)
-held_out, learnt = blocks[9::10], np.delete(blocks, np.s_[9::10], axis=0)
 config = transformer.Config(len(SYMBOLS), width=WIDTH, heads=HEADS, depth=DEPTH)
 D = WIDTH // HEADS
+
+
+def split(text):
+    """The blocks to learn from, and those held out: (n, 4096) each."""
+    tokens = np.array([code.get(symbol, 30) for symbol in text])
+    blocks = tokens[: len(tokens) // 4096 * 4096].reshape(-1, 4096)
+    return np.delete(blocks, np.s_[9::10], axis=0), blocks[9::10]
+
+
+def spans(blocks):
+    """Each WINDOW + 1 neighbouring symbols of a block, as bytes."""
+    rows = blocks.astype(np.uint8)
+    return [row[i : i + WINDOW + 1].tobytes() for row in rows for i in range(4096 - WINDOW)]
+
+
+def seen(learnt, held_out):
+    """The share of held-out spans that stand in the learnt blocks, too."""
+    known = set(spans(learnt))
+    return np.mean([span in known for span in spans(held_out)])
+
+
+learnt, held_out = split(TEXT)
 
 
 def windows(rng, blocks, n, length=WINDOW):
@@ -125,6 +151,8 @@ def words(tokens):
 
 
 print(f"{len(learnt)} blocks to learn from, {len(held_out)} held out; {len(SYMBOLS)} symbols")
+print(f"held-out spans of {WINDOW + 1} symbols that stand in the learnt blocks, too:")
+print(f"{seen(*split(GIVEN)):7.1%} as given, {seen(learnt, held_out):.1%} with each paragraph once")
 print(f"{sum(a.size for a in start(0).values()):,} parameters, heads of d = {D}")
 
 # %% [markdown]
@@ -346,26 +374,31 @@ for (kind, m, redraw), (_, own, fresh) in zip(CANDIDATES, rows, strict=True):
     )
 
 # %% [markdown]
-# Decide, with the reason in a comment, and see whether the decision holds for the second seed.
+# Decide, with the reason in a comment, and see whether the decision holds for the second seed: beside your
+# choice stand the same features with $W$ the other way, redrawn or kept.
 
 # %% nbgrader={"grade": false, "grade_id": "choice", "locked": false, "schema_version": 3, "solution": true, "task": false}
 ### BEGIN SOLUTION
-# Sharpened: the plain ones stay 0.271 above softmax or more, at the same cost a token. m = 64: swapped
-# in, 16 leave 42 % of the gap open, 64 leave 24 %. Redrawn: kept, the worst draw is 0.160 above.
+# Sharpened: the plain ones stay 0.253 above softmax or more, at the same cost a token. m = 64: swapped
+# in, 16 leave 47 % of the gap open, 64 leave 27 %. Redrawn: kept, the worst draw is 0.134 above, not
+# 0.122. That is little, so the second seed has to say the same.
 CHOICE = ("sharpened", 64, True)
 ### END SOLUTION
 
 # %%
-tuned = dict(zip(CANDIDATES, rows, strict=True))
-chosen = {SEEDS[0]: tuned.get(CHOICE) or run(*CHOICE, SEEDS[0]), SEEDS[1]: run(*CHOICE, SEEDS[1])}
-reached = []
-for seed, (_, _, fresh) in chosen.items():
-    reached.append(max(fresh) - SOFTMAX[seed])
+tuned = {(row, SEEDS[0]): found for row, found in zip(CANDIDATES, rows, strict=True)}
+OTHER = (*CHOICE[:2], not CHOICE[2])
+missing = [(row, seed) for seed in SEEDS for row in (CHOICE, OTHER) if (row, seed) not in tuned]
+with ThreadPoolExecutor(2) as pool:
+    tuned |= zip(missing, pool.map(lambda asked: run(*asked[0], asked[1]), missing), strict=True)
+above = {(row, seed): max(found[2]) - SOFTMAX[seed] for (row, seed), found in tuned.items()}
+print("bits above softmax, the worst of three fresh W")
+print("        softmax   the choice   W the other way")
+for seed in SEEDS:
     print(
-        f"seed {seed}: softmax {SOFTMAX[seed]:.3f}, worst of three fresh W {max(fresh):.3f}", end=""
+        f"seed {seed} {SOFTMAX[seed]:8.3f} {above[CHOICE, seed]:12.3f} {above[OTHER, seed]:17.3f}"
     )
-    print(f", {reached[-1]:.3f} above")
-print(f"within 0.15 bit for both: {max(reached) <= 0.15}")
+print(f"within 0.13 bit for both: {max(above[CHOICE, seed] for seed in SEEDS) <= 0.13}")
 
 # %% [markdown]
 # ## Task 4: Write through States
@@ -376,7 +409,7 @@ print(f"within 0.15 bit for both: {max(reached) <= 0.15}")
 # `transformer.block` takes the row $x$ (1, width) of one token, and an `attend` of yours.
 
 # %%
-PERFORMER = chosen[SEEDS[0]][0]
+PERFORMER = tuned[CHOICE, SEEDS[0]][0]
 FIXED = directions(np.random.default_rng(30), CHOICE[1], KINDS[CHOICE[0]](SEEDS[0]))  # never seen
 TABLE = transformer.positions(np.zeros((4 * WINDOW, WIDTH)))  # (places, width)
 
@@ -434,7 +467,7 @@ print(f"equal after {held[-1] / (2 * 8 * WIDTH * DEPTH):.0f} tokens")
 # Now let them write. A memory takes new tokens and gives $P$ of the next: softmax remembers tokens, the
 # Performer States. The model has learnt no place beyond `WINDOW`, so when a window is full, a new one
 # begins with its last half. Each symbol is drawn from $P^{1.5}$, which prefers what is likely. **Before you
-# run this:** will you be able to tell the Performer's line from that of softmax?
+# run this:** will you be able to tell the Performer's lines from those of softmax?
 
 
 # %%
@@ -459,14 +492,14 @@ def by_states(params, fixed):
     return read
 
 
-def write(read, n=96, seed=7):
-    """n symbols after half a window of held-out text."""
+def write(read, begun, n=96, seed=7):
+    """n symbols after those begun, which are half a window."""
     rng, half = np.random.default_rng(seed), WINDOW // 2
-    seen, memory = list(held_out[4, 400 : 400 + half]), None
+    line, memory = list(begun), None
     for i in range(n):
-        memory, p = read(*((memory, seen[-1:]) if i % half else (None, seen[-half:])))
-        seen.append(int(np.searchsorted(np.cumsum(p**1.5), rng.random() * (p**1.5).sum())))
-    return words(seen[half:])
+        memory, p = read(*((memory, line[-1:]) if i % half else (None, line[-half:])))
+        line.append(int(np.searchsorted(np.cumsum(p**1.5), rng.random() * (p**1.5).sum())))
+    return words(line[half:])
 
 
 writers = {
@@ -476,9 +509,11 @@ writers = {
     "softmax": by_tokens(first),
     "Performer, by States": by_states(PERFORMER, FIXED),
 }
-print(f"{'after':21} {words(held_out[4, 400 : 400 + WINDOW // 2])}")
-for name, read in writers.items():
-    print(f"{name:21} {write(read)}")
+for place in (400, 2000):
+    begun = held_out[4, place : place + WINDOW // 2]
+    print(f"{'after':21} {words(begun)}")
+    for name, read in writers.items():
+        print(f"{name:21} {write(read, begun)}")
 
 # %% [markdown]
 # ## Task 5: One picture
@@ -528,24 +563,30 @@ show(
 # were reached, and by how much? What surprised you, and what did you not try?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "report", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false}
-# The text is Python's manual. The decoder has width 32, two blocks and two heads of $d = 16$, wider heads
-# than lesson 16's, because I wanted to know whether its verdict survives that. It was trained with softmax for
-# 600 steps on windows of 32 characters, from the seeds 1 and 2, and judged on 160 held-out windows.
+# The text is Python's manual, each paragraph once: as given, 49.1 % of the held-out spans of 33 symbols stand
+# word for word in what is learnt, and so 5.4 %. The decoder has width 32, two blocks and two heads of
+# $d = 16$, wider heads than lesson 16's, because I wanted to know whether its verdict survives that. It was
+# trained with softmax for 600 steps on windows of 32 characters, from the seeds 1 and 2, and judged on
+# 160 held-out windows.
 #
-# Swapped in without training, 64 plain directions close 33 % of the gap and 64 sharpened ones 76 %; 16
-# sharpened ones close 58 %, more than 256 plain ones. After 80 steps of fine-tuning the plain features
-# are still 0.271 bit above softmax on the worst draw never seen, so I took the sharpened ones, and 64 of
-# them, because 16 leave 42 % of the gap open. Kept, they are the best of all on their own directions, 2.970
-# bits, but 0.160 above softmax on others; redrawn 0.121. The brief asks for directions never seen, so
-# I redraw. In a process that kept one $W$ for its whole life I would decide the other way.
+# Swapped in without training, 64 plain directions close 26 % of the gap and 64 sharpened ones 73 %; 16
+# sharpened ones close 53 %, more than 256 plain ones. After 80 steps of fine-tuning the plain features
+# are still 0.253 bit above softmax on the worst draw never seen, so I took the sharpened ones, and 64 of
+# them, because 16 leave 47 % of the gap open. Kept, they are the best of all on their own directions, 3.005
+# bits, but 0.134 above softmax on others; redrawn 0.122. That difference is small, but the second seed
+# has the same sign, 0.145 and 0.122, and the brief asks for directions never seen, so I redraw. In a
+# process that kept one $W$ for its whole life I would decide the other way.
 #
-# All five numbers were reached: 0.121 and 0.122 bit above softmax for the two seeds, where softmax has
-# 2.921 and 2.956 bits, mean(V) 3.613 and 3.662, no attention 3.521 and frequency 4.433. Token by token
-# the States equal the forward pass to $10^{-10}$, and they hold 36,864 bytes all the time.
+# All five numbers were reached: 0.122 bit above softmax for either seed, where softmax has 2.946 and
+# 2.980 bits, mean(V) 3.584 and 3.632, no attention 3.488 and frequency 4.412; kept directions would have
+# missed the 0.13. Token by token the States equal the forward pass to $10^{-10}$, and they hold 36,864
+# bytes all the time.
 #
-# Two things surprised me. In a window of 32 the States are no bargain: keys and values have 32,768 bytes
-# there, and both are equal after 36 tokens. And beyond the places that were trained softmax goes from
-# 2.93 to 3.82 bits, no better than mean(V), the Performer likewise. So it is not the features that fail there but
-# positions that nobody trained, and a memory of constant size alone does not let a decoder read on. From the
-# samples the eye tells frequency from the rest, and hardly more; the bits decide. I did not try another text,
-# windows so long that the States pay, or fine-tuning with 16 or 256 directions.
+# Three things surprised me. In a window of 32 the States are no bargain: keys and values have 32,768 bytes
+# there, and both are equal after 36 tokens. Beyond the places that were trained softmax goes from 2.88 to
+# 3.87 bits, worse than the 3.74 of mean(V), and the Performer likewise. So it is not the features that fail
+# there but positions that nobody trained, and a memory of constant size alone does not let a decoder read
+# on. And from one of the two places where they write, the Performer soon gives nothing but spaces, softmax
+# does not; from the other I could not tell them apart. Two places are too few to say how often that
+# happens; the bits decide. I did not try another text, windows so long that the States pay, or
+# fine-tuning with 16 or 256 directions.
