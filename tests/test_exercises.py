@@ -5,7 +5,6 @@ What each check says to right answers and to slips stands in tests/exercises, a 
 
 import importlib
 import inspect
-import re
 import runpy
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.nbgraderformat import MetadataValidator
 
 from performer_course import checks
+from tests.grading import BEGIN, EMPTY, END, marked, sentences
 from tools.notebooks import (
     NOTEBOOKS,
     handed_out,
@@ -38,8 +38,6 @@ WITHOUT_EXERCISE = ["variance_of_mean"]
 LESSONS = sorted(path.stem for path in Path(checks.__file__).parent.glob("[!_]*.py"))
 CHECKS = [name for name, _ in inspect.getmembers(checks, inspect.isfunction)]
 STUB = "    # YOUR CODE HERE\n    raise NotImplementedError()"
-EMPTY = "YOUR ANSWER HERE"  # both are nbgrader's: generate_assignment needs no setting
-BEGIN, END = "    ### BEGIN SOLUTION\n", "    ### END SOLUTION"
 
 each_solution = pytest.mark.parametrize("source", SOLUTIONS, ids=lambda source: source.stem)
 
@@ -49,17 +47,6 @@ def checks_of(lesson):
     module = importlib.import_module(f"performer_course.checks.{lesson}")
     found = inspect.getmembers(module, inspect.isfunction)
     return [name for name, f in found if name[0] != "_" and f.__module__ == module.__name__]
-
-
-def marked(nb, key, kind="code"):
-    """The cells that nbgrader knows as answers (key "solution") or as checks (key "grade")."""
-    cells = [cell for cell in nb.cells if cell.metadata.get("nbgrader", {}).get(key)]
-    return [cell for cell in cells if cell.cell_type == kind]
-
-
-def sentences(text):
-    """The sentences of a text whose displayed formulas are left out."""
-    return re.split(r"(?<=[.?!])\s+", re.sub(r"(?s)\$\$.*?\$\$", "", text).strip())
 
 
 # What the files hold

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from nbgrader.nbgraderformat import MetadataValidator
 
-from tests.test_exercises import BEGIN, EMPTY, END, marked, sentences
+from tests.grading import BEGIN, EMPTY, END, marked, sentences
 from tools.lab import copies
 from tools.notebooks import (
     NOTEBOOKS,
