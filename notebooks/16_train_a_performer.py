@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Train a Performer
 #
-# > **75 minutes.** Needs: lessons 07 (the transformer), 09 (positive features), 11 (foreseeing the
-# > error) and 14 (sharper features); gradient descent.
+# > **75 minutes.** Needs: lessons 07 (the transformer), 09 (positive features), 10 (maps without
+# > randomness), 11 and 13 (foreseeing the error) and 14 (sharper features); gradient descent.
 # >
 # > Afterwards you can differentiate attention with random features and say how far off its gradients
 # > are, put features into a trained model without training, fine-tune it for one $W$ or for any, and
@@ -11,11 +11,10 @@
 # So far queries and keys were drawn by us. In a model they are *learned*, and nobody asked them to
 # suit random features. Here a small decoder learns to write, first with softmax. Then its attention
 # is replaced, and each replacement is judged by what counts for a language model: the *bits a
-# character*, $-\log_2 P$ of the character that comes next, averaged over text the model has not
-# seen.
+# character*, $-\log_2 P$ of the character that comes next, averaged over text the model has not seen.
 #
-# The package computes where its inputs live. So this lesson takes JAX, a library like NumPy that can
-# also differentiate a function (`jax.grad`), compile it (`jax.jit`) and apply it to each entry of a
+# The package takes NumPy's arrays and JAX's alike. JAX is a library like NumPy that can also
+# differentiate a function (`jax.grad`), compile it (`jax.jit`) and apply it to each entry of a
 # leading axis (`jax.vmap`). All is in float64: trained in float32, the last digits of a loss would
 # differ between two machines.
 
@@ -41,8 +40,9 @@ jax.config.update("jax_enable_x64", True)
 # ## 1. Gradients through the same functions
 #
 # Write $q'_i$ and $k'_j \in \mathbb{R}^d$ for queries and keys times $d^{-1/4}$, $A$ $(L, L)$ for the
-# attention weights, $v_j \in \mathbb{R}^e$ for the values and $o_i = \sum_j A_{ij} v_j$ for an output.
-# How does the output move with its query? A softmax has the derivative $\partial A_{ij} / \partial q_i' = A_{ij} (k_j' - \sum_l A_{il} k_l')$, so that
+# attention weights, $v_j \in \mathbb{R}^e$ for the values and $o_i = \sum_j A_{ij} v_j$ for an
+# output. How does the output move with its query? A softmax has the derivative
+# $\partial A_{ij} / \partial q_i' = A_{ij} (k_j' - \sum_l A_{il} k_l')$, so that
 #
 # $$\frac{\partial o_i}{\partial q_i'} = \sum_j A_{ij}\, (v_j - o_i)\, k_j'^\top
 # = \sum_j A_{ij}\, v_j k_j'^\top - o_i \sum_j A_{ij}\, k_j'^\top .$$
@@ -86,8 +86,8 @@ print(f"the formula = jax.grad: {np.allclose(first - second, right[1])}")
 
 # %% [markdown]
 # Now the same gradients through positive features $\varphi$ of $m$ directions $\omega_r$, the rows of
-# $W$ $(m, d)$. **Before you run this:** with 64 orthogonal directions the output below is off by about
-# a tenth of its size. How far off is the gradient by the queries: a tenth too, or more?
+# $W$ $(m, d)$. **Before you run this:** with 64 orthogonal directions the output below is off by
+# about a tenth of its size. How far off is the gradient by the queries: a tenth too, or more?
 
 # %%
 NAMES = ("output", "by v", "by q", "by k")
@@ -112,28 +112,30 @@ units = "".join(f"{value / nothing:8.3f}" for value in off["output"])
 print(f"output, in units of mean(V)'s error:\n{'':13}{units}")
 
 # %% [markdown]
-# For these independent short queries and keys, the gradients by $q$ and $k$ are several times as far off
-# as the output, though all errors fall in nearly the same way, like $m^{-1/2}$. With features the weight
-# $\varphi(q')^\top\varphi(k')$ is a mean over the directions, and its derivative by the query is
+# For these independent short queries and keys, the gradients by $q$ and $k$ are several times as far
+# off as the output, though all errors fall in nearly the same way, like $m^{-1/2}$. With features the
+# weight $\varphi(q')^\top\varphi(k')$ is a mean over the directions, and its derivative by the query
+# is
 #
 # $$\frac{\partial}{\partial q'}\, \varphi(q')^\top\varphi(k') = \sum_{r=1}^m \varphi_r(q')\, \varphi_r(k')\,
 # (\omega_r - q') , \qquad \mathbb{E} = k'\, e^{q'^\top k'} .$$
 #
-# The expectation of this derivative is right, so the features are not to blame. (Of the quotient, after
-# the division by the sum of the weights, only to order $1/m$, as in lesson 13.) What makes the output look
-# better is what it is compared with. The weights of short queries and keys are nearly equal, so most of
-# the output is mean(V), which any features give, however bad: it takes no knowledge of $q$ and $k$. Only a
-# small part of the output depends on them, and that part alone has a gradient.
+# The expectation of this derivative is right, so its error is chance and not bias. (The division by
+# the sum of the weights leaves a bias of order $1/m$, as in lesson 13.) What makes the output look
+# better is what it is compared with. The weights of short queries and keys are nearly equal, so most
+# of the output is mean(V), which the constant feature gives: it takes no knowledge of $q$ and $k$.
+# Only a small part of the output depends on them, and that part alone has a gradient by them.
 #
-# So compare like with like, as the last line does: the error of the output in units of mean(V)'s error,
-# which is the size of that part. In these units the output is about as far off as the gradient by $k$ at
-# every $m$, and further off than the one by $q$. The gradients are not worse; the output only hides
-# its error behind mean(V).
+# So compare like with like, as the last line does: the error of the output in units of mean(V)'s
+# error, which is the size of that part. In these units the output is about as far off as the gradient
+# by $k$ at every $m$, and further off than the one by $q$. The gradients are not worse; the output
+# only hides its error behind mean(V).
 #
-# Can the error be known before a direction is drawn? For independent directions and to leading order in
-# $1/m$ it can, because all that enters are moments of a normal distribution: `theory.gradient_mse` is
-# the mean of $\|\partial \hat o_i/\partial q_i' - \partial o_i/\partial q_i'\|^2$ over draws, where
-# $\hat o_i$ is the output from features. (`jax.jacrev` gives the whole matrix $\partial o_i/\partial q_i'$.)
+# Can the error be known before a direction is drawn? For independent directions and to leading order
+# in $1/m$ it can, because all that enters are moments of a normal distribution: `theory.gradient_mse`
+# is the mean of $\|\partial \hat o_i/\partial q_i' - \partial o_i/\partial q_i'\|^2$ over draws,
+# where $\hat o_i$ is the output from features. (`jax.jacrev` gives the whole matrix
+# $\partial o_i/\partial q_i'$.)
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -164,6 +166,9 @@ print(
 )
 
 # %% [markdown]
+# They agree within the standard error, and the gradient is off by the root of 0.0013 over 0.0625, a
+# seventh of itself.
+#
 # An optimiser averages the gradients of many steps. With new directions at each step it averages over
 # $W$, too, and goes down the mean of the loss over all $W$: a loss that suits no $W$ in particular.
 # With directions that stay, each gradient is the exact one of another model, the one with this $W$.
@@ -172,10 +177,10 @@ print(
 # ## 2. A decoder that writes
 #
 # The text is Python's own manual. We keep the thirty most frequent characters and write `·` for all
-# others, such as v. The manual is in alphabetical order, so its end is unlike its beginning: every tenth
-# block of 4096 characters is held out, not the last part. And it repeats itself: whole paragraphs stand in
-# several topics. **Before you run this:** of all pieces of 33 characters of the held-out blocks, how many
-# stand word for word in those to learn from, if nothing is done about it?
+# others, such as x and j. The manual is in alphabetical order, so its end is unlike its beginning:
+# every tenth block of 4096 characters is held out, not the last part. And it repeats itself: whole
+# paragraphs stand in several topics. **Before you run this:** of all pieces of 33 characters of the
+# held-out blocks, how many stand word for word in those to learn from, if nothing is done about it?
 
 # %%
 once = "\n\n".join(dict.fromkeys(data.text().split("\n\n")))  # each paragraph once
@@ -220,9 +225,9 @@ print(f"{len(to_learn)} blocks to learn from, {len(held_out)} held out; for exam
 print(words(held_out[4, 400:520]))
 
 # %% [markdown]
-# Without that one line, half of the test would have been in the text to learn: a *leak*, by which a model
-# that only remembers would look as if it could write. It is among the commonest faults of published
-# results, and nothing in a loss shows it.
+# Without that one line, half of the test would have been in the text to learn: a *leak*, by which a
+# model that only remembers would look as if it could write. It is a common fault, and nothing in a
+# loss shows it.
 #
 # The model is `transformer.forward` of lesson 07: two blocks, four heads of $d = 8$. Its keyword
 # `attend` puts another attention into every block, and what that attention needs comes with the
@@ -231,11 +236,12 @@ print(words(held_out[4, 400:520]))
 # - `by_features`: positive features of the directions `W`, the keys shifted, a weight for each
 #   direction. Section 3 fills these three in.
 # - `by_map`: a mixture of maps without randomness. With ELU + 1 alone, or ReLU alone (and 0.1 added,
-#   lest the denominator come near 0 where all features are small), it is that attention; with the constant 1 alone each head takes the mean of the values it may see, mean(V);
-#   with nothing at all the denominator is zero, heads give zeros, and there is no attention.
+#   lest the denominator come near 0 where all features are small), it is that attention; with the
+#   constant 1 alone each head takes the mean of the values it may see, mean(V); with nothing at all
+#   the denominator is zero, heads give zeros, and there is no attention.
 #
-# Why mixtures, where one could write four functions? JAX compiles each function anew, and numbers that
-# enter as arguments need no compilation.
+# Why mixtures, where one could write four functions? JAX compiles each function anew, and numbers
+# that enter as arguments need no compilation.
 
 
 # %%
@@ -311,13 +317,14 @@ print(inspect.getsource(training.step))
 # That is one step of the optimiser. *Adam* (Kingma & Ba, 2015) divides the running mean of each
 # parameter's gradient by the root of the running mean of its square, so that all parameters move at
 # about the same pace, `rate`. `training.train` takes step after step; its rate rises in a line for
-# twenty steps, because those means are poor at first, and then falls like a cosine to zero. Only `params` has a gradient: what comes in the
-# batch, the text and `fixed`, is not trained.
+# twenty steps, because those means are poor at first, and then falls like a cosine to zero. Only
+# `params` has a gradient: what comes in the batch, the text and `fixed`, is not trained.
 #
 # Now six hundred steps, with 16 windows of 32 characters each. Four nulls stand beside the result:
 # every symbol alike; symbols by their frequency; a model trained the same way *without* attention,
-# which knows the current character and its place and no other; and the trained model itself with mean(V)
-# in the place of its attention. A second model learns with softmax for 1200 steps, to see what it writes.
+# which knows the current character and its place and no other; and the trained model itself with
+# mean(V) in the place of its attention. A second model learns with softmax for 1200 steps, to see
+# what it writes.
 
 # %%
 with ThreadPoolExecutor(2) as pool:  # two runs at a time: none uses more than one core
@@ -387,40 +394,45 @@ show(
 )
 
 # %% [markdown]
-# (`⏎` is the end of a line.) After 600 steps there are pieces of words, and after 1200 many of them are
-# words: it writes. We go on with the model of 600 steps, because all that is compared with it below has
-# to be trained as long. And as the eye can hardly decide between two samples that the loss tells apart,
-# from here on it is the loss that counts.
+# (`⏎` is the end of a line.) After 600 steps there are pieces of words, and after 1200 many of them
+# are words: it writes. We go on with the model of 600 steps, because all that is compared with it
+# below has to be trained as long. And as the eye can hardly decide between two samples that the loss
+# tells apart, from here on it is the loss that counts.
+#
+# (The text it learns from ends a little lower than the held-out text, at 2.87 in the figure.)
 #
 # From now on two numbers are our measure: the trained model with its softmax, and the same parameters
 # with mean(V). Between them is the *gap*, what the attention weights of this model are worth to it. A
-# replacement is judged by the part of the gap that it closes. Keep the third number in sight, too: the
-# model trained *without* attention is better than the one whose attention was replaced by mean(V),
-# presumably because it never came to rely on any.
+# replacement is judged by the part of the gap that it closes. Keep the third number in sight, too:
+# the model trained *without* attention is better than the one whose attention was replaced by
+# mean(V), presumably because it never came to rely on any.
 #
 # ## 3. Swapped without training
 #
-# Put random features into the trained model, and train nothing. First the plain ones: `W` orthogonal and
-# the same for all heads of a block, no shift, all weights 1. Then the centred *dense* features of lesson
-# 14, which are called so because one number $\rho$ becomes a whole matrix $U\, \mathrm{diag}(\rho)\, U^\top$.
-# They are made from the mean and the second moment of each head, in four steps.
+# Put random features into the trained model, and train nothing. First the plain ones: `W` orthogonal
+# and the same for all heads of a block, no shift, all weights 1. Then the centred *dense* features of
+# lesson 14, which are called so because one number $\rho$ becomes a whole matrix
+# $U\, \mathrm{diag}(\rho)\, U^\top$. They are made from the mean and the second moment of each head,
+# in four steps.
 #
-# 1. Centre: with the means $\bar q$, $\bar k \in \mathbb{R}^d$ of the queries and keys, shift the keys by
-#    $s = \bar q + \bar k$. That changes no attention weight, because it multiplies all weights of a query
-#    alike before they are divided by their sum.
-# 2. Turn: the second moment $M$ $(d, d)$ of $z = q' + k' - s'$, with $s' = s\, d^{-1/4}$, has axes, the
-#    columns of $U$, and eigenvalues $\lambda_a$ for $a = 1, \dots, d$. Write queries and keys in these axes.
-# 3. Widen: `theory.best_rho` makes $\rho_a$ of $\lambda_a$, near 1 where $\lambda_a$ is small and near 0
-#    where it is large. Stretch the coordinate $\omega_a$ of each direction by $\sqrt{(1 + 1/\rho_a)/2}$.
-# 4. Weigh: stretched directions come too often from far out, so the product of the two features of $\omega$
-#    gets the weight $\prod_a \sqrt{(1 + 1/\rho_a)/2}\; e^{(1 - 1/\rho_a)\omega_a^2/4}$, with $\omega$ as it
-#    was before it was stretched.
+# 1. Centre: with the means $\bar q$, $\bar k \in \mathbb{R}^d$ of the queries and keys, subtract
+#    $s = \bar q + \bar k$ from the keys. That changes no attention weight, because it multiplies all
+#    weights of a query alike before they are divided by their sum.
+# 2. Turn: the second moment $M$ $(d, d)$ of $z = q' + k' - s'$, with $s' = s\, d^{-1/4}$, has axes,
+#    the columns of $U$, and eigenvalues $\lambda_a$ for $a = 1, \dots, d$. Write queries and keys in
+#    these axes.
+# 3. Widen: `theory.best_rho` makes $\rho_a$ of $\lambda_a$, near 1 where $\lambda_a$ is small and
+#    near 0 where it is large. Stretch the coordinate $\omega_a$ of each direction by
+#    $\sqrt{(1 + 1/\rho_a)/2}$.
+# 4. Weigh: stretched directions come too often from far out, so the product of the two features of
+#    $\omega$ gets the weight $\prod_a \sqrt{(1 + 1/\rho_a)/2}\; e^{(1 - 1/\rho_a)\omega_a^2/4}$, with
+#    $\omega$ as it was before it was stretched.
 #
-# Two more stand between them, to see what each step brings: *centred* takes the first alone, and *one ρ*
-# widens, too, but all axes alike.
+# Two more stand between them, to see what each step brings: *centred* takes the first alone, and *one
+# ρ* widens, too, but all axes alike.
 #
-# The moments come from 64 windows of *training* text. Those of the sequence that is predicted would tell
-# each row something of later ones: that is a leak.
+# The moments come from 64 windows of *training* text. Those of the sequence that is predicted would
+# tell each row something of later ones: that is a leak.
 
 
 # %%
@@ -484,8 +496,9 @@ OF = {
 
 # %% [markdown]
 # Two checks first, on all eight heads. Is this lesson 14's map, and are the plain ones what
-# `favor_attention` computes? Its stable form (lesson 11) guards against norms that overflow, and costs
-# more operations. In float64 these norms have room enough, so the plain formula may serve if the two agree.
+# `favor_attention` computes? Its stable form (lesson 11) guards against norms that overflow, and
+# costs more operations. In float64 these norms have room enough, so the plain formula may serve if
+# the two agree.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 there, plain = (directions(np.random.default_rng(9), 64, of) for of in (learned, None))
@@ -560,15 +573,15 @@ show(
 )
 
 # %% [markdown]
-# On this model, plain features leave most of the gap open at every size tried, and up to $m = 64$ each draw
-# is worse than the model that was trained without attention. Centring alone does the greater part of
-# the work at 64, widening all axes alike adds to it, and axes of their own add a little more. So the
-# dense ones close most of the gap at 64 and nearly all at 256. For as many features, and so at the same
-# cost a token, they take two means, one second moment and one eigendecomposition a head beforehand. No
-# gradient was taken.
+# On this model, plain features leave most of the gap open at every size tried, and up to $m = 64$
+# each draw is worse than the model that was trained without attention. Centring alone does the
+# greater part of the work at 64, widening all axes alike adds to it, and axes of their own add a
+# little more. So the dense ones close most of the gap at 64 and nearly all at 256. For as many
+# features, and so at the same cost a token, they take two means, one second moment and one
+# eigendecomposition a head beforehand. No gradient was taken.
 #
-# So does a Performer write? Here is the model of 1200 steps again, with 256 directions in each head and
-# not one more step of training.
+# So does a Performer write? Here is the model of 1200 steps again, with 256 directions in each head
+# and not one more step of training.
 
 # %%
 other = moments(*heads(longer, sample)[:2])
@@ -581,20 +594,20 @@ for name, of in {"dense, centred": other, "positive": None}.items():
     print(f"    {write(longer, fixed, by_features)}")
 
 # %% [markdown]
-# With the dense features it still writes words, and keeps nearly all of what its attention is worth to it.
-# With the plain ones it does neither.
+# With the dense features it still writes words, and keeps nearly all of what its attention is worth
+# to it. With the plain ones it does neither.
 #
 # ## 4. Why: what was learned
 #
-# Lessons 11 and 13 judged data beforehand, by the variance of the scores $t = q'^\top k'$ of a query, and
-# by $\|z\|^2 = \|q' + k'\|^2$, from which a weight has the relative variance (its variance over its
-# square) $(e^{\|z\|^2} - 1)/m$. For the dense features of lesson 14 that becomes
-# $\big(\prod_a \tfrac{1 + \rho_a}{2\sqrt{\rho_a}}\, e^{\rho_a z_a^2} - 1\big)/m$: the exponent is smaller, and
-# there is a factor in front of it as the price. (For the dense ones $z$ is $U^\top(q' + k' - s')$, and both
-# are for independent directions.) Here is what the heads just trained say, on held-out
-# text: medians over the pairs of a query and a key that it sees, because a mean of exponentials would
-# tell of the few largest alone. **Before you run this:** with 64 plain directions, is the relative
-# variance of a weight near 1, near 100, or more?
+# Lessons 11 and 13 judged data beforehand, by the variance of the scores $t = q'^\top k'$ of a query,
+# and by $\|z\|^2 = \|q' + k'\|^2$, from which a weight has the relative variance (its variance over
+# its square) $(e^{\|z\|^2} - 1)/m$. For the dense features of lesson 14 that becomes
+# $\big(\prod_a \tfrac{1 + \rho_a}{2\sqrt{\rho_a}}\, e^{\rho_a z_a^2} - 1\big)/m$: the exponent is
+# smaller, and there is a factor in front of it as the price. (For the dense ones $z$ is
+# $U^\top(q' + k' - s')$, and both are for independent directions.) Here is what the heads just
+# trained say, on held-out text: medians over the pairs of a query and a key that it sees, because a
+# mean of exponentials would tell of the few largest alone. **Before you run this:** with 64 plain
+# directions, is the relative variance of a weight near 1, near 100, or more?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q, k, _ = heads(soft, test[0][:64])  # (depth, heads, n, L, d)
@@ -649,23 +662,26 @@ for name, (a, b, _) in kinds.items():
     print(f"{name:19} {score_variance(a, b).mean():8.1f} {exponents(a, b).mean():6.1f}")
 
 # %% [markdown]
-# A relative variance far above 1 says that no draw is likely to follow the softmax, and for the plain
-# features half of all pairs are above the number in the table. Where it is
-# 100,000 or more, no $m$ that anyone could afford would follow. Why? Learned queries
-# and keys are *long*, because long ones make scores that differ, and so weights that choose. In length
-# alone they are like independent normal vectors stretched by 1.65, as the last table shows. But they have
+# A relative variance far above 1 warns that the mean error is ruled by rare directions, and for the
+# plain features half of all pairs are above the number in the table. Why? Learned queries and keys
+# are *long*, because long ones make scores that differ, and so weights that choose. In length alone
+# they are like independent normal vectors stretched by 1.65, as the last table shows. But they have
 # what those lack: means far from zero, which centring takes away without a trace, and axes of unequal
-# length. The exponent that is left is small, and the price of about 5 is small beside a factor like $e^{20}$.
+# length. The exponent that is left is small, and the price of about 4 is small beside the factor
+# saved, from $e^6$ to $e^{28}$.
 #
-# So half of all pairs have a relative variance below 1 already at $m = 64$, which is why moments help so
-# much here. It is not the whole of it: the pairs with the greatest weights have longer $z$, and the last
-# column says how much of a head's attention lies on pairs above 1, even so.
+# So half of all pairs have a relative variance below 1 already at $m = 64$, which fits that moments
+# help so much here. It cannot be the whole reason. Centring alone leaves exponents from 6 to 9, so
+# relative variances above 6, and closed most of the gap all the same: a variance bounds no typical
+# draw, and errors that a row has in common cancel in the division. And in the other direction, the
+# pairs with the greatest weights have longer $z$: the last column says how much of a head's attention
+# lies on pairs above 1, even so.
 #
-# (`data.kinds` has the three kinds of data on which this course judges, the learned ones from a file with
-# heads of this very model.)
+# (`data.kinds` has the three kinds of data on which this course judges, the learned ones from a file
+# with heads of this very model.)
 #
-# How does that look? The head of the first block whose scores vary most, on one window, exact and from 64 directions
-# each way.
+# How does that look? The head of the first block whose scores vary most, on one window, exact and
+# from 64 directions each way.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 block, head, window = 0, int(np.argmax(variance[0])), 5
@@ -709,16 +725,16 @@ show(
 )
 
 # %% [markdown]
-# Plain features put half of the weight where the query does not look, not much less than mean(V) does.
-# The dense ones keep the pattern.
+# In this head plain features move half of the weight to other keys, where mean(V) moves 0.64. The
+# dense ones keep the pattern.
 #
 # ## 5. Eighty steps of training
 #
 # Now let the model meet its features: 80 more steps from the softmax parameters, at a third of the
 # rate (*fine-tuning*). Either the directions are drawn once and kept, or they are drawn anew at every
-# step. The moments stay those of the softmax model. Each result is judged with three draws of $W$ that
-# the model has never seen; where it kept one, with that one, too. Beside them stand 80 more steps of
-# softmax, and 80 steps in which the model meets mean(V).
+# step. The moments stay those of the softmax model. Each result is judged with three draws of $W$
+# that the model has never seen; where it kept one, with that one, too. Beside them stand 80 more
+# steps of softmax, and 80 steps in which the model meets mean(V).
 #
 # **Before you run this:** a model trained on one $W$ and a model trained on ever new ones, with 64
 # positive features each. Which is better on its own $W$, and which on a fresh one?
@@ -776,25 +792,25 @@ print(f"dense, centred, redrawn: at most {above[0]:.3f} bits above softmax on a 
 print(f"and {above[1]:.3f} above the softmax that was trained as long")
 
 # %% [markdown]
-# All four kinds of training help (and eighty steps help mean(V), too: the model learns to do without). What
-# they teach depends on $W$. With plain features and one $W$ the model learns *that* $W$: with it the
-# loss is lowest, and with a fresh one a good part of the gain is gone. $W$ is then a fixed matrix like any
-# other, and that it was drawn no longer matters. Redrawn, the model has never relied on any draw, and
-# fresh ones differ little. So choose by what will happen to $W$. If the model keeps it, train with it; if
-# it is to be drawn anew, redraw. With dense centred features it is the same, on a smaller scale, because
-# they were nearly right before.
+# All four kinds of training help (and eighty steps help mean(V), too: the model learns to use the
+# mean). What they teach depends on $W$. With plain features and one $W$ the model learns *that* $W$:
+# with it the loss is lowest, and with a fresh one a good part of the gain is gone. $W$ is then a
+# fixed matrix like any other, and that it was drawn no longer matters. Redrawn, the model has never
+# relied on any draw, and fresh ones differ little. So choose by what will happen to $W$. If the model
+# keeps it, train with it; if it is to be drawn anew, redraw. With dense centred features it is the
+# same, on a smaller scale, because they were nearly right before.
 #
-# The last two columns show *how* a model meets plain features: in the first block $\|q' + k'\|^2$ falls by
-# a third, with one $W$ as with many, because the error grows with the exponential of it. As many steps of
-# softmax, or with mean(V), do not shorten it, and dense centred features hardly do: there the exponent
-# that counts was small from the start (section 4). Eighty redrawn steps with them end within a tenth of
-# a bit of softmax, even of one that was trained as long.
+# The last two columns show *how* a model meets plain features: in the first block $\|q' + k'\|^2$
+# falls by a third, with one $W$ as with many, as one would expect where the error grows with the
+# exponential of it. As many steps of softmax do not shorten it, and dense centred features hardly do:
+# there the exponent that counts was small from the start (section 4). Eighty redrawn steps with them
+# end within a tenth of a bit of softmax, even of one that was trained as long.
 #
 # ## 6. From scratch
 #
-# Last, no softmax at all: six attentions, the same start, the same 600 steps. The random features have
-# $m = 64$; the maps ELU + 1 and ReLU (lesson 10) have $d = 8$ features and cost less. *SMREG* of the
-# Performer paper are positive features of directions with fixed norms $\sqrt d$ (lesson 09).
+# Last, no softmax at all: six attentions, the same start, the same 600 steps. The random features
+# have $m = 64$; the maps ELU + 1 and ReLU (lesson 10) have $d = 8$ features and cost less. *SMREG* of
+# the Performer paper are positive features of directions with fixed norms $\sqrt d$ (lesson 09).
 
 # %%
 fixed_norms = functools.partial(directions, norms="fixed")
@@ -833,21 +849,24 @@ for label, (attend, fixed, redraw) in RUNS.items():
 # | SMREG learns faster than plain positive features. | Both redrawn, SMREG ends lower, and the same on each draw. How fast it got there was not measured. |
 # | Trigonometric features are unstable. | Not tried here. |
 #
-# So much for one seed and one rate, tuned for none of them. None of the six reaches softmax in the same
-# number of steps, and all five with weights that depend on the query are better than mean(V). SMREG
-# redrawn and the plain Performer on the one $W$ it was trained with are too close to rank; both are better
-# than the two maps without randomness, which have fewer features. How does the other way compare, 600
-# steps of softmax and then 80 redrawn steps with dense centred features? Section 5 says: it ends where
-# SMREG ends. So here nothing is lost by training with softmax first, and nothing is won but what
-# matters most in practice: the model may have been there before. (Dense features from scratch were not
-# tried, because there are no moments to make them from before training.)
+# So much for one seed and one rate, tuned for none of them. None of the six reaches softmax in the
+# same number of steps, and all five with weights that depend on the query, each on the $W$ it was
+# trained for, are better than mean(V); on fresh ones the plain one trained on one $W$ is not always.
+# SMREG redrawn and the plain Performer on the one $W$ it was trained with are too close to rank; both
+# are better than the two maps without randomness, which have fewer features. How does the other way
+# compare, 600 steps of softmax and then 80 redrawn steps with dense centred features? Section 5 says:
+# with 80 steps more it ends where SMREG ends. So on this seed no loss is seen, and the softmax model
+# may have been there before, which is what matters most in practice. (Dense features from scratch
+# were not tried, because there are no moments to make them from before training.)
 #
 # ## Does it hold for another seed?
 #
-# All of this was one start and one order of the text (one *seed*). `python -m tools.three_seeds` does sections 2, 3
-# and 5 for three of each, with other windows to test on, and keeps what it found in
-# `notebooks/data/three_seeds.csv`. Each number is a mean over the seeds, with the standard deviation
-# between them beside it; in a seed, the mean of three draws of $W$.
+# All of this was one start and one order of the text (one *seed*). `python -m tools.three_seeds` does
+# it for three of each, with other windows to test on: section 2, the plain and the dense features of
+# section 3, and of section 5 the dense ones redrawn and the longer softmax. It keeps what it found in
+# `notebooks/data/three_seeds.csv`. One $W$ against many, and section 6, rest on one seed. Each number
+# is a mean over the seeds, with the standard deviation between them beside it; in a seed, the mean of
+# three draws of $W$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with open(data.FOLDER / "three_seeds.csv", encoding="utf-8", newline="") as file:
@@ -867,41 +886,45 @@ here = [round(float(swapped["dense, centred", m].mean()), 3) for m in sizes]
 print(f"\nthe first seed is this lesson's: {kept == here}")
 
 # %% [markdown]
-# For the dense features it does: on each of the three they close 84 % of the gap or more at $m = 64$ and
-# 95 % at 256, and eighty steps lead on to within a tenth of a bit of softmax. For the plain ones it
-# holds that most of the gap stays open at $m = 64$, but how much changes by a factor of two with the
-# seed, so that a single number for them would be luck.
+# For the dense features it does: on each of the three they close 84 % of the gap or more at $m = 64$
+# and 95 % at 256, and eighty steps lead on to within a tenth of a bit of softmax. For the plain ones
+# it holds that most of the gap stays open at $m = 64$, but how much changes by a factor of two with
+# the seed, so that a single number for them would be luck. On the two other seeds they are better at
+# 64 than the model trained without attention.
 #
 # ## Take away
 #
-# - Of short independent queries and keys, the gradients by them are several times as far off as the output,
-#   and fall like $m^{-1/2}$ too. Beside mean(V), which gives them none at all, they are worth no less.
+# - The relative error of gradients by short $q$ and $k$ is several times that of the output, because
+#   most of the output is mean(V). In units of mean(V)'s error the output is no better. Both fall like
+#   $m^{-1/2}$.
 # - Judge a replacement between two numbers: the model's softmax and its mean(V). And never forget the
 #   model without attention.
-# - Learned queries and keys are long, and have means and axes of their own. Without any training, moments
-#   of training text and 64 directions close most of the gap; plain positive features leave most of it open.
+# - Learned queries and keys are long, and have means and axes of their own. Without any training,
+#   moments of training text and 64 directions close most of the gap; 64 plain ones leave most of it
+#   open.
 # - Look for what the test shares with the training before you believe a loss.
 # - On one $W$ a model learns that $W$. Redrawn, it works with any.
 #
 # ## Where it breaks
 #
-# - One text and one size of model. Three draws of $W$ say how far $W$ matters, and three seeds how far
-#   start, order, test windows and $W$ do together; neither says anything about another model. Lesson 14's procedure is for that: look at
-#   the data first.
-# - What is learned here is what happens to the loss. Windows of 32 characters are too short for features
-#   to save any time; where they do is the subject of lessons 14 and 18.
-# - Moments serve text like that which they come from. Fine-tuned, the heads move on and the moments stay.
+# - One text and one size of model. Three draws of $W$ say how far $W$ matters, and three seeds how
+#   far start, order, test windows and $W$ do together; neither says anything about another model.
+#   Lesson 14's procedure is for that: look at the data first.
+# - What is learned here is what happens to the loss. Windows of 32 characters are too short for
+#   features to save any time; where they do is the subject of lessons 14 and 18.
+# - Moments serve text like that which they come from. Fine-tuned, the heads move on and the moments
+#   stay.
 #
 # ## Exercises
 #
-# In `exercises/16_train_a_performer.ipynb`: the gradient of a decoder's attention by its keys; find the
-# leak in a model whose code you cannot see; choose a map for a head by windows and directions that it
-# has never met. And try another text: which of the verdicts above stay?
+# In `exercises/16_train_a_performer.ipynb`: the gradient of a decoder's attention by its keys; find
+# the leak in a model whose code you cannot see; choose a map for a head by windows and directions
+# that it has never met. And try another text: which of the verdicts above stay?
 #
 # ## Further reading
 #
-# - [Choromanski et al. (2021)](references.md#choromanski-2021). Section 4.3 and Figure 5: softmax weights
-#   in a Performer, redrawing, SMREG.
+# - [Choromanski et al. (2021)](references.md#choromanski-2021). Section 4.3 and Figure 5: softmax
+#   weights in a Performer, redrawing, SMREG.
 # - [Likhosherstov et al. (2023)](references.md#likhosherstov-2023). The dense features.
 # - [Kasai et al. (2021)](references.md#kasai-2021). Swap, then fine-tune, with a learned feature map.
 # - [Zhang et al. (2024)](references.md#zhang-2024). Learn the map by matching the softmax weights.
