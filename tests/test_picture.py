@@ -1,13 +1,12 @@
 """Appendix a4: galleries, what attention is worth on them, no leak, and what a State reads."""
 
-import ast
 import re
 
-import nbformat
 import numpy as np
 import pytest
 
 from performer_course import attention, projections
+from tests.lessons import definitions, printed
 from tools.notebooks import NOTEBOOKS
 
 jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
@@ -19,30 +18,12 @@ CONSTANTS = {"GREYS", "TAGS", "D", "HIDDEN", "grey", "known", "new"}
 
 @pytest.fixture(scope="module")
 def lesson():
-    """What the lesson defines, without its training."""
-
-    def defines(node):
-        if isinstance(node, ast.Assign):
-            names = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-            return names <= CONSTANTS
-        return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)
-
-    tree, namespace = ast.parse(LESSON.read_text(encoding="utf-8")), {}
-    tree.body = [node for node in tree.body if defines(node)]
-    exec(compile(tree, LESSON.name, "exec"), namespace)
-    return namespace
+    return definitions(LESSON, CONSTANTS)
 
 
 @pytest.fixture
 def gallery(lesson):
     return lesson["gallery"](np.random.default_rng(0), lesson["new"], 32, 5)
-
-
-def printed():
-    """All that the committed notebook printed."""
-    cells = nbformat.read(LESSON.with_suffix(".ipynb"), as_version=4).cells
-    outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    return "\n".join(output.get("text", "") for output in outputs)
 
 
 # Galleries
@@ -171,7 +152,7 @@ def test_centred_dense_attention_comes_near_softmax_with_many_directions(lesson,
 
 
 def first_number(label):
-    (found,) = re.findall(rf"(?m)^{re.escape(label)} +(\d\.\d\d)", printed())
+    (found,) = re.findall(rf"(?m)^{re.escape(label)} +(\d\.\d\d)", printed(LESSON))
     return float(found)
 
 
@@ -188,7 +169,7 @@ def test_swapped_without_training_plain_features_lose_to_no_attention_and_traine
 
 
 def test_pictures_fade_in_every_state_and_stay_below_the_null():
-    table = re.findall(r"(?m)^State, m = +\d+ +(.+)$", printed())
+    table = re.findall(r"(?m)^State, m = +\d+ +(.+)$", printed(LESSON))
     curves = np.array([[float(x) for x in row.split()] for row in table])
     assert curves.shape == (3, 5)
     assert (np.diff(curves, axis=1) > 0).all()  # more pictures

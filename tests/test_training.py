@@ -4,12 +4,12 @@ import ast
 import csv
 import hashlib
 import itertools
-import json
 
 import numpy as np
 import pytest
 
 from performer_course import attention, data, features, projections, theory, transformer
+from tests.lessons import definitions, printed
 from tools.notebooks import NOTEBOOKS
 
 jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
@@ -21,18 +21,7 @@ CONSTANTS = {"once", "SYMBOLS", "code", "config", "DEPTH", "HEADS", "D", "loss_o
 
 @pytest.fixture(scope="module")
 def lesson():
-    """What the lesson defines, without its training."""
-
-    def defines(node):
-        if isinstance(node, ast.Assign):
-            names = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-            return names <= CONSTANTS
-        return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)
-
-    tree, namespace = ast.parse(LESSON.read_text(encoding="utf-8")), {}
-    tree.body = [node for node in tree.body if defines(node)]
-    exec(compile(tree, LESSON.name, "exec"), namespace)
-    return namespace
+    return definitions(LESSON, CONSTANTS)
 
 
 # Gradients
@@ -351,16 +340,9 @@ def test_on_three_seeds_dense_features_close_the_gap_and_eighty_steps_the_rest()
 
 
 def test_the_first_of_the_three_seeds_is_what_the_lesson_prints():
-    book = json.loads(LESSON.with_suffix(".ipynb").read_text(encoding="utf-8"))
-    printed = "".join(
-        "".join(output.get("text", ""))
-        for cell in book["cells"]
-        for output in cell.get("outputs", [])
-    )
+    said = printed(LESSON)
     found = {run: values[0] for run, values in three_seeds().items()}
-    assert (
-        f"softmax {found['softmax']:.3f}, mean(V) {found['mean(V) swapped in']:.3f} bits" in printed
-    )
+    assert f"softmax {found['softmax']:.3f}, mean(V) {found['mean(V) swapped in']:.3f} bits" in said
     above = found["    the worst of its three draws"] - found["softmax"]
-    assert f"at most {above:.3f} bits above softmax" in printed
-    assert "the first seed is this lesson's: True" in printed
+    assert f"at most {above:.3f} bits above softmax" in said
+    assert "the first seed is this lesson's: True" in said

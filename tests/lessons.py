@@ -1,0 +1,28 @@
+"""A lesson's functions and constants, without its training, and what its notebook printed."""
+
+import ast
+from pathlib import Path
+
+import nbformat
+
+
+def definitions(lesson: Path, constants: set) -> dict:
+    """The imports and functions of a lesson, and those of its assignments that are `constants`."""
+
+    def defines(node):
+        if isinstance(node, ast.Assign):
+            names = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+            return names <= constants
+        return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)
+
+    tree, namespace = ast.parse(lesson.read_text(encoding="utf-8")), {}
+    tree.body = [node for node in tree.body if defines(node)]
+    exec(compile(tree, lesson.name, "exec"), namespace)
+    return namespace
+
+
+def printed(lesson: Path) -> str:
+    """All that the committed notebook of a lesson printed."""
+    cells = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4).cells
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    return "\n".join(output.get("text", "") for output in outputs)
