@@ -452,7 +452,7 @@ show(
 # The text is the first 100,000 characters of Python's manual; keys have $d = 32$ coordinates, values
 # $e = 31$, the State 256 directions in float32. All four numbers of the brief were reached. The State
 # held 33,792 bytes after the first character and after the last, while the cache grew to 25,200,000; they
-# are equal at 134 characters. A step of the State takes the same time anywhere, because nothing in it
+# are equal at 134 characters. A step of the State takes no longer at the end, because nothing in it
 # depends on how much was read. The time of the cache grows in proportion to the text, but it starts from
 # so little that up to 10,000 characters the cache is the faster one, and exact besides.
 #
