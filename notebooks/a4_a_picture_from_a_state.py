@@ -1,16 +1,17 @@
 # %% [markdown]
 # # Read a picture out of a State
 #
-# > **45 minutes.** Needs: lessons 12, 14 and 16 (the State, sharper features, training through
+# > **50 minutes.** Needs: lessons 12, 14 and 16 (the State, sharper features, training through
 # > features).
 # >
 # > Afterwards you can train one layer of attention to find a picture, keep a gallery in a State of
 # > constant size, say when its pictures fade, and join two galleries by merging their States.
 #
-# Is attention worth its cost? That depends on the task. Lesson 16 writes text, where attention is worth
-# a fraction of a bit a character. Here is a task in which nearly everything hangs on it: somebody shows
-# a *gallery* of pictures, each under a *tag*, then names a tag, and wants that picture back, pixel by
-# pixel. And because the answer is a picture, one can see what an estimate of attention gets wrong.
+# Is attention worth its cost? That depends on the task. Lesson 16 writes text, where attention is
+# worth a fraction of a bit a character. Here is a task in which nearly everything hangs on it:
+# somebody shows a *gallery* of pictures, each under a *tag*, then names a tag, and wants that picture
+# back, pixel by pixel. And because the answer is a picture, one can see what an estimate of attention
+# gets wrong.
 
 # %%
 import functools
@@ -30,10 +31,10 @@ jax.config.update("jax_enable_x64", True)
 # %% [markdown]
 # ## 1. A gallery, and a question
 #
-# The pictures are scikit-learn's scanned digits, $8 \times 8$ pixels, reduced to four grey values from 0
-# to 3. The first 1400 are for training. The other 397 are held out, and every number below is about
-# them. A gallery gives eight pictures eight different tags out of sixteen, at random, so a tag says
-# nothing about its picture outside its gallery.
+# The pictures are scikit-learn's scanned digits, $8 \times 8$ pixels, reduced to four grey values
+# from 0 to 3. The first 1400 are for training. The other 397 are held out, and every number below is
+# about them. A gallery gives eight pictures eight different tags out of sixteen, at random, so a tag
+# says nothing about its picture outside its gallery.
 
 # %%
 GREYS, TAGS, D, HIDDEN = 4, 16, 32, 32
@@ -63,21 +64,21 @@ for name, value in NULLS.items():
     print(f"{name:27} {value:.2f} bits a pixel")
 
 # %% [markdown]
-# The model is a single layer of attention. A picture enters as eight tokens, its rows, as a vision
-# transformer cuts a picture into patches. The *key* of a row is learned and depends on its tag and on which
-# row it is; the *value* is the row itself, eight grey values. So $S = 8 \cdot 8 = 64$ keys of $d = 32$
-# numbers stand for a gallery. The eight *queries* depend on the tag asked for, and on the row:
+# The model is a single layer of attention. A picture enters as eight tokens, its rows. The *key* of a
+# row is learned and depends on its tag and on which row it is; the *value* is the row itself, eight
+# grey values. So $S = 8 \cdot 8 = 64$ keys of $d = 32$ numbers stand for a gallery. The eight
+# *queries* depend on the tag asked for, and on the row:
 #
 # $$q_i = Q_{\text{tag asked},\, i} , \qquad k_{(t, i)} = K_{t, i} , \qquad v_{(t, i)} = \text{row } i
 # \text{ of the picture under } t ,$$
 #
-# with two tables $Q$ and $K$ of shape (16, 8, 32). Nobody tells the queries which keys they belong to. What
-# attention returns is eight rows of eight numbers: a picture.
+# with two tables $Q$ and $K$ of shape (16, 8, 32). Their rows serve as *addresses*: nobody tells the
+# queries which keys they belong to. What attention returns is eight rows of eight numbers: a picture.
 #
-# From there the answer is given pixel by pixel. At each pixel a small network sees the number that was
-# read there, where the pixel lies, and the two neighbours of it that came before, left and above. It returns
-# $\ln P$ of the four grey values. The neighbours make the null baseline *strong*: without any gallery one
-# may still go on drawing what has begun.
+# From there the answer is given pixel by pixel. At each pixel a small network sees the number that
+# was read there, where the pixel lies, and the two neighbours of it that came before, left and above.
+# It returns $\ln P$ of the four grey values. The neighbours make the null baseline *strong*: without
+# any gallery one may still go on drawing what has begun.
 
 
 # %%
@@ -113,13 +114,14 @@ def bits(params, W, tags, shown, asked, target, attend):
 
 
 # %% [markdown]
-# Four attentions can stand in its place: the exact one; none, which reads zeros; mean(V); and positive
-# features for directions $W$ (m, d), which section 3 will train. Training is that of lesson 16, Adam
-# at 16 fresh galleries a step, and a result is judged on three draws of 64 galleries of held-out
+# Exact attention can be replaced in four ways: by none, which reads zeros; by mean(V); by the mean of
+# the gallery's pictures, row by row, which knows the row and not the tag; and by positive features
+# for directions $W$ (m, d). The last two will be trained in section 3. Training is that of lesson 16,
+# Adam at 16 fresh galleries a step, and a result is judged on three draws of 64 galleries of held-out
 # pictures.
 #
-# **Before you run this:** neighbours left and above say a good deal about a pixel. How many of the bits
-# above are left without attention, and how many with it?
+# **Before you run this:** neighbours left and above say a good deal about a pixel. How many of the
+# bits above are left without attention, and how many with it?
 
 
 # %%
@@ -135,6 +137,11 @@ def mean_v(q, k, v, W):
     return attention.uniform_attention(q, k, v)
 
 
+def row_mean(q, k, v, W):
+    """The mean of the gallery's pictures, row by row: all that can be said without the tag."""
+    return v.reshape(*v.shape[:-2], -1, 8, 8).mean(axis=-3)
+
+
 def by_features(q, k, v, W):
     phi_q, phi_k = (features.positive(x * D**-0.25, W) for x in (q, k))
     return attention.linear_attention(phi_q, phi_k, v)
@@ -148,7 +155,8 @@ def batches(seed, draw=lambda rng: np.zeros((1, D))):
 
 
 LOSS = {
-    attend: functools.partial(bits, attend=attend) for attend in (softmax, nothing, by_features)
+    attend: functools.partial(bits, attend=attend)
+    for attend in (softmax, nothing, row_mean, by_features)
 }
 
 
@@ -194,7 +202,7 @@ print(f"attention is worth {gain:.2f} bits a pixel")
 # %% [markdown]
 # (Swapped in means: the parameters trained with softmax, and mean(V) in the place of their attention.
 # That network trusts what it reads, so it is worse than no gallery at all.) How does it find the
-# picture? Attend to the identity, and the weights themselves come out: eight queries against 64 keys.
+# picture? With the identity as values, attention returns its weights: eight queries against 64 keys.
 
 # %%
 tags, shown, asked, target = (a[0] for a in gallery(np.random.default_rng(3), new, 1))
@@ -202,8 +210,8 @@ k, v = (a[0] for a in keys(soft, tags[None], shown[None]))  # (64, D), (64, 8)
 q = soft["query"][asked]  # (8, D)
 weights = attention.softmax_attention(q, k, np.eye(len(k)))  # (8, 64)
 there = int(np.flatnonzero(tags == asked)[0])  # which picture of the gallery it is
-own = weights[np.arange(8), 8 * there + np.arange(8)]  # row i of the picture, for query i
-print(f"tag {asked} is asked for; weight of the right key, least of eight rows: {own.min():.2f}")
+right = weights[np.arange(8), 8 * there + np.arange(8)]  # row i of the picture, for query i
+print(f"tag {asked} is asked for; weight of the right key, least of eight rows: {right.min():.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig = plt.figure(figsize=(11, 4.2))
@@ -222,12 +230,12 @@ ax.set_yticks([0, 7], ["row 0", "row 7"])
 show(
     fig,
     alt=f"A gallery of eight pictures under tags; tag {asked} is asked for. Below, the weights of its "
-    f"eight queries on 64 keys: a diagonal under picture {there}, each weight at least {own.min():.2f}.",
+    f"eight queries on 64 keys: a diagonal under picture {there}, each weight at least {right.min():.2f}.",
 )
 
 # %% [markdown]
-# A diagonal under one picture: tag and row were learned as an address. This is the kind of attention that
-# lesson 12 warned of, because each query wants one key, and sharply.
+# A diagonal under one picture: tag and row were learned as an address. This is the kind of attention
+# that lesson 12 warned of, because each query wants one key, and sharply.
 #
 # ## 2. Put the gallery into a State
 #
@@ -255,13 +263,14 @@ print(f"read = by_features: {np.allclose(read, by_features(q, k, v, W))}")
 print(f"numbers in the State: {state.c.size + state.Sz.size:,}; in eight pictures: {shown.size}")
 
 # %% [markdown]
-# So the State is no way to *compress* pictures: with $m = 256$ it has as many numbers as forty of them.
-# What it offers is a size that does not depend on the gallery, and that States merge (section 5).
+# So the State is no way to *compress* pictures: with $m = 256$ it has as many numbers as forty of
+# them. What it offers is a size that does not depend on the gallery, and that States merge (section
+# 5).
 #
-# **Before you run this:** the gallery is exact to 0.01 bits with softmax. What is left of that with 64,
-# 256 and 1024 random directions and no training? Beside plain positive features stand the centred dense
-# ones of lesson 14. Their two moments come from the tables $Q$ and $K$ alone, all pairs of addresses
-# alike, so no picture is looked at.
+# **Before you run this:** softmax leaves 0.01 bits a pixel. How much do 64, 256 and 1024 random
+# directions leave, without training? Beside plain positive features stand the centred dense ones of
+# lesson 14. Their two moments come from the tables $Q$ and $K$ alone, all pairs of addresses alike,
+# so no picture is looked at.
 
 
 # %%
@@ -292,18 +301,19 @@ for (label, m), found in {**swapped, ("mean(V)", 0): MEAN}.items():
     print(f"{label:15} {m:5d}   {line(found):28} {found[:, 1].mean():.2f}")
 
 # %% [markdown]
-# Nearly all of it is gone. Plain positive features lose to the model *without attention* at each size
-# tried, even with 1024 directions for 64 keys, and centred dense ones draw level with it only at
-# $m = 1024$. Each is better than mean(V) swapped in, in bits and in the RMS error of the picture, but
-# here that is the weaker null, because the network behind still trusts every number that it is given.
-# The reason is that of lesson 12: where a query agrees with its key and their score is $t$, the weight
-# has a relative variance near $e^{4t}/m$, and a look-up needs large $t$.
+# In bits nothing of what attention was worth is left; in the RMS error of the picture something is.
+# Plain positive features lose to the model *without attention* at each size tried, even with 1024
+# directions for 64 keys, and centred dense ones draw level with it only at $m = 1024$. Each is better
+# than mean(V) swapped in, in bits and in the RMS error of the picture, but here that is the weaker
+# null, because the network behind still trusts every number that it is given. The reason is that of
+# lesson 12: where a query agrees with its key and their score is $t$, the weight has a relative
+# variance near $\exp(4t)/m$, and a look-up needs large $t$.
 #
 # ## 3. Let the addresses meet their directions
 #
-# The State is read by whoever filled it, so queries and keys may be trained *for* it. Draw one $W$, keep
-# it, and take 600 more steps of training through the features. Three runs do that, with 16, 64 and 256
-# directions, and one more draws the 256 anew at every step.
+# The State is read by whoever filled it, so queries and keys may be trained *for* it. Draw one $W$,
+# keep it, and take 600 more steps of training through the features. Three runs do that, with 16, 64
+# and 256 directions, and one more draws the 256 anew at every step.
 #
 # **Before you run this:** lesson 16 found that a model trained on one $W$ learns *that* $W$. Which of
 # the runs can be read with fresh directions, and how much do they lose?
@@ -312,6 +322,7 @@ for (label, m), found in {**swapped, ("mean(V)", 0): MEAN}.items():
 SIZES = (16, 64, 256)
 OWN = {m: projections.orthogonal(np.random.default_rng([6, m]), m, D) for m in SIZES}
 tuned = {m: trained(by_features, soft, batches(7, lambda rng, m=m: OWN[m])) for m in SIZES}
+blind = trained(row_mean, soft, batches(7))  # as long, and without the tag
 redrawn = trained(by_features, soft, batches(7, lambda rng: projections.orthogonal(rng, 256, D)))
 
 
@@ -329,6 +340,7 @@ for m in SIZES:
     found = [line(judge(tuned[m], from_state, W)) for W in (own(m), fresh(m))]
     print(f"one W, m = {m:3d}             {found[0]}    {found[1]}")
 print(f"redrawn, m = 256           {'':18}    {line(judge(redrawn, from_state, fresh(256)))}")
+print(f"mean of the pictures       {line(judge(blind, row_mean))}")
 
 # %%
 some = gallery(np.random.default_rng(9), new, 1)
@@ -374,76 +386,72 @@ show(
 
 # %% [markdown]
 # Each picture in rows three to five was read from a State of $m \cdot 10$ numbers that had seen eight
-# pictures go by, none of which the model had met in training. With 256 directions of its own little
-# seems to be missing, with 64 the pictures blur, with 16 they are ghosts. The null is the last row: mean(V)
-# is the same for every tag and every row.
+# pictures go by, none of which the model had met in training (nor need it: keys depend on tags alone,
+# and values are copied). With 256 directions of its own little seems to be missing, with 64 the
+# pictures blur, with 16 they are ghosts. The null is the last row: mean(V) is the same for every tag
+# and every row.
 #
 # With fresh directions all three runs lose, on average, to the model without attention, and the more
-# directions were learned, the more it costs to lose them. The redrawn run beats it on directions that it has
-# never seen, but by little. So here the verdict of lesson 16 is sharper: for a look-up, keep $W$ and train
-# with it.
+# directions were learned, the more it costs to lose them. The redrawn run beats it on directions that
+# it has never seen, but by little. So here the verdict of lesson 16 is sharper: for a look-up, keep
+# $W$ and train with it. And 16 directions are hardly better than the mean of the gallery's pictures,
+# trained as long, which does not even know the tag.
 #
 # ## 4. When does a picture fade?
 #
 # The features of a key are a vector of $m$ numbers, and among more than $m$ such vectors some are
-# combinations of others. So $m$ directions cannot keep more than $m$ rows apart, $m/8$ pictures: 2, 8 and 32 for
-# our three States. **Before you run this:** will pictures stay until that number and then go, or fade
-# all along the way?
+# combinations of others. So $m$ directions cannot keep more than $m$ arbitrary rows apart *exactly*:
+# two pictures, eight, and for 256 all sixteen tags. **Before you run this:** will pictures stay until
+# that number and then go, or fade all along the way?
 
 # %%
 COUNTS = (1, 2, 4, 8, 16)
 CURVES = {f"State, $m = {m}$": (tuned[m], from_state, own(m)) for m in reversed(SIZES)}
-CURVES |= {"softmax": (soft, softmax), "mean(V)": (soft, mean_v)}
+CURVES |= {"softmax": (soft, softmax), "mean of the pictures": (blind, row_mean)}
+CURVES |= {"no attention": (alone, nothing)}
 faded = {}
 for label, (params, attend, *W) in CURVES.items():
     faded[label] = np.array([judge(params, attend, *W, size=n) for n in COUNTS])  # (5, 3, 2)
-MEAN_PICTURE = math.sqrt(((new - known.mean(axis=0)) ** 2).mean())
-print("bits a pixel, pictures   " + "".join(f"{n:6d}" for n in COUNTS))
-for label, found in faded.items():
-    print(f"{label.replace('$', ''):25}" + "".join(f"{b:6.2f}" for b in found[..., 0].mean(axis=1)))
-print(
-    f"without attention {ALONE[:, 0].mean():.2f}; RMS error of the mean picture {MEAN_PICTURE:.2f}"
-)
+for i, unit in enumerate(("bits a pixel,", "RMS error,")):
+    print(f"{unit + ' pictures':25}" + "".join(f"{n:6d}" for n in COUNTS))
+    for label, found in faded.items():
+        values = found[..., i].mean(axis=1)
+        print(f"{label.replace('$', ''):25}" + "".join(f"{value:6.2f}" for value in values))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 2, figsize=(11, 4.5))
-for (label, found), colour, marker in zip(
-    faded.items(), (*COLORS[:4], COLORS[6]), "os^D.", strict=True
+fig, ax = plt.subplots(figsize=(9, 4.6))
+for (label, found), colour, (marker, dash) in zip(
+    faded.items(), (*COLORS[:4], COLORS[6]), ("o-", "s-", "^-", "D-", ".:"), strict=False
 ):
-    for ax, values in zip(axes, np.moveaxis(found, -1, 0), strict=True):
-        if label == "mean(V)" and ax is axes[0]:
-            continue  # far above
-        ax.plot(COUNTS, values.mean(axis=1), marker=marker, color=colour, label=label)
-        ax.vlines(COUNTS, values.min(axis=1), values.max(axis=1), colour)
-axes[0].axhline(ALONE[:, 0].mean(), color=COLORS[6], linestyle=":", label="null: no attention")
-axes[1].axhline(MEAN_PICTURE, color=COLORS[6], linestyle=":", label="null: mean picture")
-axes[0].set(ylabel="bits a pixel")
-axes[1].set(ylabel="RMS error of what is read")
-for ax in axes:
-    ax.set(xlabel="pictures in the State", xscale="log")
-    ax.set_xticks(COUNTS, COUNTS)
-    ax.minorticks_off()
-axes[1].legend(fontsize=11, loc="upper left", bbox_to_anchor=(1, 1))
-at = {label: found[..., 0].mean(axis=1) for label, found in faded.items()}
+    values = found[..., 1]  # (5, 3)
+    ax.plot(COUNTS, values.mean(axis=1), marker + dash, color=colour, label=label)
+    ax.vlines(COUNTS, values.min(axis=1), values.max(axis=1), colour)
+ax.set(xlabel="pictures in the State", ylabel="RMS error of what is read", xscale="log")
+ax.set_xticks(COUNTS, COUNTS)
+ax.minorticks_off()
+ax.legend(fontsize=12, loc="upper left", bbox_to_anchor=(1, 1))
+at = {label: found[..., 1].mean(axis=1) for label, found in faded.items()}
 show(
     fig,
-    alt="Bits a pixel and RMS error against the number of pictures in a State, one to sixteen. "
-    + "; ".join(f"{label} from {b[0]:.2f} to {b[-1]:.2f} bits" for label, b in at.items())
-    + f". Without attention {ALONE[:, 0].mean():.2f} bits.",
+    alt="RMS error of what is read against the number of pictures in a State, one to sixteen: "
+    + "; ".join(f"{label} from {b[0]:.2f} to {b[-1]:.2f}" for label, b in at.items()),
 )
 
 # %% [markdown]
-# They fade all along the way. Already one picture costs something with few directions, because its eight
-# rows disturb each other; each further picture adds the same kind of noise to all. The count
-# $m/8$ is the end of what is possible, and training does not reach it: at $m = 64$ and eight pictures, just
-# at the count, more than half of what attention was worth is lost. But up to sixteen pictures each
-# State is better than both nulls, even the smallest, on galleries twice as large as those it was trained
-# on. Exact attention hardly fades, since it keeps all keys and all values, and they grow with the gallery.
+# They fade all along the way. In RMS error already one picture is blurred with few directions,
+# because its eight rows disturb each other; each further picture adds the same kind of noise to all.
+# (The bits hold a second loss: the network behind learned to trust what it reads as far as eight
+# pictures allow.) The count $m/8$ is the end of exact reading, and training does not reach it: at
+# $m = 64$ and eight pictures, just at the count, more than half of what attention was worth is lost.
+# From two pictures to sixteen, on galleries twice as large as those they were trained on, the States
+# of 64 and 256 directions are better than both nulls; the smallest, with 16, is hardly better than
+# the mean of the pictures. Exact attention hardly fades in bits; its RMS error grows, too, but stays
+# smallest, since it keeps all keys and all values.
 #
 # ## 5. Merge two galleries
 #
-# Two visitors walk through two galleries of four pictures each, with the same tables and the same $W$,
-# and each comes home with a State. `merge` needs the two States, no key and no value.
+# Two visitors walk through two galleries of four pictures each, with the same tables and the same
+# $W$, and each comes home with a State. `merge` needs the two States, no key and no value.
 #
 # **Before you run this:** what does the first visitor's State answer when it is asked for a tag of
 # the second gallery?
@@ -474,24 +482,27 @@ show(
 )
 
 # %% [markdown]
-# Asked for what it never saw, a State still answers: its weights are divided by their sum, so it returns
-# some mixture of rows that it has, without a word of doubt. After the merge the pictures of both come
-# out, as from a State that has seen all eight. This is what lesson 12 promised, now to be looked at.
+# Asked for what it never saw, a State still answers: its weights are divided by their sum, so it
+# returns some mixture of rows that it has, without a word of doubt. After the merge the pictures of
+# both come out, as from a State that has seen all eight. It has a price: the error of the second
+# gallery rises, because the State now holds twice as many. This is what lesson 12 promised, now to be
+# looked at.
 #
 # ## Take away
 #
-# - On this look-up attention is worth nearly a bit a pixel, almost all there was to gain, and mean(V)
-#   nothing. Choose the task before you judge the attention.
-# - A look-up is the hardest thing to ask of random features: swapped in without training they lost to
-#   having no attention.
-# - Trained for one $W$, a State of $m \cdot 10$ numbers gives back the pictures of a gallery it has just
-#   seen. They fade gradually, and with too few directions at once.
+# - On this look-up attention is worth nearly a bit a pixel, almost all there was to gain, and what
+#   does not know the tag is worth little. Choose the task before you judge the attention.
+# - Look-ups are hard for random features: plain ones, swapped in without training, lost to having no
+#   attention at every size, and centred dense ones drew level at 1024.
+# - Trained for one $W$, a State of $m \cdot 10$ numbers gives back the pictures of a gallery it has
+#   just seen. They fade gradually, and with too few directions at once.
 # - States merge exactly, and they answer also where they know nothing.
 #
 # ## Where it breaks
 #
-# - The State that reads well, with 256 directions, is larger than all sixteen pictures together: 2,560
-#   numbers against 1,024. It pays where a stream is long, or lies on several machines.
+# - The State that reads well, with 256 directions, is larger than all sixteen pictures together:
+#   2,560 numbers against 1,024. Exact attention keeps 64 keys and values of 40 numbers, just as many.
+#   A State would pay for streams longer than sixteen tags allow, or on several machines.
 # - A learned table has one address for each tag and row. A new tag has none.
 # - One start, one set of pictures, one $W$ of each size; the three draws are of galleries, and of
 #   fresh directions.
@@ -501,14 +512,14 @@ show(
 # None here. Two things to try:
 #
 # - Give two pictures of a gallery the same tag. What does softmax return, and what does a State?
-# - Train with galleries of two pictures in place of eight, and draw section 4 again. What does the State
-#   of 64 directions gain on small galleries, and what does it lose on large ones?
+# - Train with galleries of two pictures in place of eight, and draw section 4 again. What does the
+#   State of 64 directions gain on small galleries, and what does it lose on large ones?
 #
 # ## Further reading
 #
-# - [Schlag et al. (2021)](references.md#schlag-2021). Linear attention as a memory that is written and
-#   read, its capacity, and what to do when it is full.
-# - [Katharopoulos et al. (2020)](references.md#katharopoulos-2020). Pictures pixel by pixel with linear
-#   attention.
+# - [Schlag et al. (2021)](references.md#schlag-2021). Linear attention as a memory that is written
+#   and read, its capacity, and what to do when it is full.
+# - [Katharopoulos et al. (2020)](references.md#katharopoulos-2020). Pictures pixel by pixel with
+#   linear attention.
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). The features, and pictures among the
 #   experiments.

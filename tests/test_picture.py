@@ -170,8 +170,12 @@ def test_swapped_without_training_plain_features_lose_to_no_attention_and_traine
 
 def test_pictures_fade_in_every_state_and_stay_below_the_null():
     table = re.findall(r"(?m)^State, m = +\d+ +(.+)$", printed(LESSON))
-    curves = np.array([[float(x) for x in row.split()] for row in table])
-    assert curves.shape == (3, 5)
-    assert (np.diff(curves, axis=1) > 0).all()  # more pictures
-    assert (np.diff(curves, axis=0) > 0).all()  # fewer directions
-    assert curves.max() < first_number("trained without attention")
+    bits, errors = np.array([[float(x) for x in row.split()] for row in table]).reshape(2, 3, 5)
+    for curves in (bits, errors):
+        assert (np.diff(curves, axis=1) > 0).all()  # more pictures
+        assert (np.diff(curves, axis=0) > 0).all()  # fewer directions
+    assert bits.max() < first_number("trained without attention")
+    rows = re.findall(r"(?m)^mean of the pictures +(\d\.\d\d +.+)$", printed(LESSON))
+    blind = [[float(x) for x in row.split()] for row in rows if "," not in row]
+    for curves, null in zip((bits, errors), blind, strict=True):
+        assert (curves[:2, 1:] < null[1:]).all()  # 256 and 64 directions, from two pictures on
