@@ -14,7 +14,7 @@
 # fine-tune it, and let it write through States (lesson 12). Lesson 16 did the first half on one start.
 # Here the text, the size, the features and the seeds are yours, and so are the reasons. It is done when
 #
-# 1. on held-out text at most a quarter of the gap between mean(V) and a softmax trained for as many steps
+# 1. on held-out text at most 25 % of the gap between mean(V) and a softmax trained for as many steps
 #    is open, on the worst of three draws of directions that the Performer has never seen, for each of two
 #    seeds;
 # 2. frequency, mean(V) swapped in and a decoder trained without attention (one seed is enough for this one)
