@@ -18,9 +18,10 @@ from pathlib import Path
 
 import array_api_compat
 import numpy as np
-from scipy.special import erf
+from scipy.special import erf, log_softmax
 
 from . import data
+from ._door import check_count
 from .attention import favor_attention, softmax_attention
 from .transformer import join_heads, layer_norm, split_heads
 
@@ -159,6 +160,32 @@ def forward(weights: dict, tokens: np.ndarray, attend: Callable) -> np.ndarray:
     head = "cls.predictions"
     x = norm(f"{head}.transform", _gelu(linear(f"{head}.transform.dense", x)))
     return linear(f"{head}.decoder", x)
+
+
+def masks(rng: np.random.Generator, n: int, passes: int = 8) -> np.ndarray:
+    """Which of n residues each pass masks: every residue in one of them, dealt like cards.
+
+    Shape: (passes, n), True where masked; n / passes of each row, rounded up or down.
+    Raises: ValueError for n or passes that are no positive integers. Error: a draw.
+    """
+    dealt = rng.permutation(np.arange(check_count(n, "n")) % check_count(passes, "passes"))
+    return dealt == np.arange(passes)[:, None]
+
+
+def guess(weights: dict, sequence: str, masked: np.ndarray, attend: Callable) -> np.ndarray:
+    """ln P of each of the 20 residues at each place, the places in `masked` hidden, pass by pass.
+
+    Shape: masked (passes, n) boolean, as of `masks`; the result (passes, n, 20), in the order of
+    RESIDUES. Raises: ValueError for another shape, and as `encode`. Error: as `forward`.
+    Cost: a `forward` of n + 2 tokens for each pass, all in one batch.
+    """
+    tokens = encode(sequence)
+    if masked.dtype != bool or masked.ndim != 2 or masked.shape[1] != len(sequence):
+        expected = f"boolean of shape (passes, {len(sequence)})"
+        raise ValueError(f"masked must be {expected}, got {masked.dtype} of {masked.shape}")
+    hidden = np.pad(masked, [(0, 0), (1, 1)])  # neither [CLS] nor [SEP]
+    logits = forward(weights, np.where(hidden, MASK, tokens), attend)
+    return log_softmax(logits[:, 1:-1, -len(RESIDUES) :], axis=-1)
 
 
 def attend_exact(i, q, k, v):

@@ -555,6 +555,46 @@ def test_tokens_that_the_model_does_not_know_are_refused(given, words, small):
         antibody.forward(small, given, antibody.attend_exact)
 
 
+def test_every_residue_is_masked_in_one_pass_and_passes_are_of_like_size():
+    for n, passes in ((1, 8), (7, 8), (8, 8), (120, 8), (122, 3)):
+        found = antibody.masks(np.random.default_rng(n), n, passes)
+        assert (found.shape, found.dtype) == ((passes, n), bool)
+        assert (found.sum(axis=0) == 1).all()
+        assert np.ptp(found.sum(axis=1)) <= 1
+    first, other = (antibody.masks(np.random.default_rng(seed), 120) for seed in (0, 1))
+    assert (first != other).any()
+
+
+@pytest.mark.parametrize("given", [(0, 8), (8, 0), (8, 2.5), (-1, 8)])
+def test_masks_of_no_residues_or_no_passes_are_refused(given):
+    with pytest.raises(ValueError, match="must be an integer of at least 1"):
+        antibody.masks(np.random.default_rng(0), *given)
+
+
+def test_a_guess_is_the_models_for_hidden_tokens_among_the_twenty(small):
+    sequence, e = "EVQLVESGG", "bert.embeddings.word_embeddings.weight"
+    masked = np.zeros((2, 9), dtype=bool)
+    masked[0, [1, 4]] = masked[1, 8] = True
+    weights = small | {e: 300 * small[e]}  # so that it matters which token stands there
+    found = antibody.guess(weights, sequence, masked, antibody.attend_exact)
+    assert found.shape == (2, 9, 20)
+    np.testing.assert_allclose(np.exp(found).sum(axis=-1), 1)
+    tokens = antibody.encode(sequence)
+    for row, places in zip(found, ([2, 5], [9]), strict=True):
+        hidden = tokens.copy()
+        hidden[places] = antibody.MASK
+        np.testing.assert_allclose(row, log_softmax(textbook(weights, hidden)[1:-1, 5:], axis=-1))
+    assert np.abs(found[0, 4] - found[1, 4]).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "masked", [np.zeros((2, 8), bool), np.zeros(9, bool), np.zeros((1, 9), int)]
+)
+def test_a_guess_at_places_that_are_not_there_is_refused(masked, small):
+    with pytest.raises(ValueError, match=r"boolean of shape \(passes, 9\), got"):
+        antibody.guess(small, "EVQLVESGG", masked, antibody.attend_exact)
+
+
 # The real one
 
 
@@ -563,31 +603,16 @@ def weights():
     return antibody.load(WEIGHTS)
 
 
-def masked(chains, groups):
-    """(ln P of the right residue, whether it is the likeliest) of each masked residue of chains.
-
-    The residues of a chain are dealt into eight groups, and a pass masks one group.
-    """
-    rng = np.random.default_rng(0)
-    for chain in chains:
-        given = antibody.encode(chain)
-        group = rng.permutation(np.arange(len(chain)) % 8)
-        for number in groups:
-            at = 1 + np.flatnonzero(group == number)
-            yield given, at
-
-
-def scores(weights, chains, groups, attend=antibody.attend_exact):
+def scores(weights, chains, passes, attend=antibody.attend_exact):
     """ln P of each masked residue among the twenty, and whether it is the likeliest."""
-    found, right = [], []
-    for given, at in masked(chains, groups):
-        asked = given.copy()
-        asked[at] = antibody.MASK
-        logits = antibody.forward(weights, asked, attend)[at, 5:].astype(float)
-        truth = given[at] - 5
-        found += list(log_softmax(logits, axis=-1)[np.arange(len(at)), truth])
-        right += list(logits.argmax(axis=-1) == truth)
-    return np.array(found), np.array(right)
+    rng, found, right = np.random.default_rng(0), [], []
+    for chain in chains:
+        masked = antibody.masks(rng, len(chain))[passes]
+        log_p = antibody.guess(weights, chain, masked, attend)[masked]  # (masked, 20)
+        truth = np.broadcast_to(antibody.encode(chain)[1:-1] - 5, masked.shape)[masked]
+        found += list(log_p[np.arange(len(truth)), truth])
+        right += list(log_p.argmax(axis=-1) == truth)
+    return np.array(found, dtype=float), np.array(right)
 
 
 @needs_model
@@ -614,7 +639,7 @@ def test_logits_are_those_of_the_framework_for_a_padded_pair(weights):
 @needs_model
 def test_the_model_knows_masked_residues_of_twelve_antibodies(weights):
     chains = [chain for pair in data.antibodies().values() for chain in pair]
-    found, right = scores(weights, chains, groups=(0, 1))
+    found, right = scores(weights, chains, [0, 1])
     assert len(found) == 702
     assert abs(np.exp(-found.mean()) - 1.5806) < 5e-4
     assert right.sum() == 627
@@ -623,7 +648,7 @@ def test_the_model_knows_masked_residues_of_twelve_antibodies(weights):
 @needs_model
 def test_the_model_keeps_nearly_all_with_trained_directions_in_all_of_its_heads(weights):
     chains = [chain for pair in data.antibodies().values() for chain in pair]
-    found, _ = scores(weights, chains, (0, 1), antibody.attend_trained)
+    found, _ = scores(weights, chains, [0, 1], antibody.attend_trained)
     assert np.exp(-found.mean()) < 1.75
 
 
@@ -634,13 +659,13 @@ def test_the_model_without_its_attention_knows_little(weights):
     def blind(i, q, k, v):
         return attention.uniform_attention(q, k, v)
 
-    found, _ = scores(weights, chains, groups=(0,), attend=blind)
+    found, _ = scores(weights, chains, [0], attend=blind)
     assert np.exp(-found.mean()) > 7
 
 
 @needs_model
 def test_the_model_restores_a_hundred_residues_of_trastuzumab(weights):
-    found, right = scores(weights, [data.antibodies()["Trastuzumab"][0]], groups=range(8))
+    found, right = scores(weights, [data.antibodies()["Trastuzumab"][0]], range(8))
     assert (len(right), right.sum()) == (120, 100)
     assert found.mean() < -0.5
 
