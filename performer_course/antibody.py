@@ -20,7 +20,7 @@ import array_api_compat
 import numpy as np
 from scipy.special import erf, log_softmax
 
-from . import data
+from . import data, theory
 from ._door import check_count
 from .attention import favor_attention, softmax_attention
 from .transformer import join_heads, layer_norm, split_heads
@@ -188,6 +188,21 @@ def guess(weights: dict, sequence: str, masked: np.ndarray, attend: Callable) ->
     return log_softmax(logits[:, 1:-1, -len(RESIDUES) :], axis=-1)
 
 
+def heads(weights: dict, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, k and v of every head of the unchanged model, for the tokens (L,) of one sequence.
+
+    Shape: (blocks, heads, L, d) = (8, 8, L, 64) each. Error, cost, errors raised: as `forward`.
+    """
+    kept = []
+
+    def attend(i, *given):
+        kept.append(given)
+        return attend_exact(i, *given)
+
+    forward(weights, tokens, attend)
+    return tuple(np.stack(x) for x in zip(*kept, strict=True))
+
+
 def attend_exact(i, q, k, v):
     """softmax(q kᵀ / √d) v, the attention that the model was trained with, in every block i."""
     return softmax_attention(q, k, v)
@@ -216,6 +231,29 @@ def longer(q, k):
     grow, one = (1 + 1 / d) ** 0.25, xp.ones_like(k[..., :1])
     q = xp.concat([grow * q, xp.zeros_like(q[..., :1])], axis=-1)
     return q, xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)
+
+
+def dense(W, q, k):
+    """Directions [ω, b] made of W ~ N(0, I) for queries and keys like q and k, without training.
+
+    With s' the mean of all q' and k', and λ_a the eigenvalues of the second moment of q' + k' − s',
+    its axes U: ω ← U diag(√((1 + 1/ρ_a)/2)) ω + s' and b = Σ ω_a² (1 − 1/ρ_a)/4 − ωᵀs', ω wider but
+    not yet shifted, ρ_a = `theory.best_rho`(λ_a, 1). The shift is in them, because
+    ωᵀ(k' − s') − ‖k' − s'‖²/2 = (ω + s')ᵀk' − ‖k'‖²/2 − ωᵀs', but for what all keys share.
+    Shape: W (m, d), q and k samples (..., n, d) → (..., m, d + 1), for `longer`. Error: a draw.
+    Cost: O(n d² + d³). Source: Likhosherstov et al. (2023), §3; the shift, this course.
+    """
+    x, y = q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25
+    s = x.mean(axis=-2, keepdims=True) + y.mean(axis=-2, keepdims=True)  # (..., 1, d)
+    y = y - s
+    cross = x.mean(axis=-2, keepdims=True).mT * y.mean(axis=-2, keepdims=True)
+    second = (x.mT @ x + y.mT @ y) / x.shape[-2]
+    eigenvalues, U = np.linalg.eigh(second + cross + cross.mT)
+    U = U * np.sign(U.sum(axis=-2, keepdims=True))  # the sign of an axis is free
+    rho = theory.best_rho(np.maximum(eigenvalues, 0), 1)[..., None, :]  # (..., 1, d)
+    wide = (W * np.sqrt((1 + 1 / rho) / 2)) @ U.mT  # (..., m, d)
+    b = (W**2 * (1 - 1 / rho)).sum(axis=-1, keepdims=True) / 4
+    return np.concatenate([wide + s, b - (wide * s).sum(axis=-1, keepdims=True)], axis=-1)
 
 
 @functools.cache

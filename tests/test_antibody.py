@@ -565,6 +565,38 @@ def test_every_residue_is_masked_in_one_pass_and_passes_are_of_like_size():
     assert (first != other).any()
 
 
+def test_heads_are_what_the_unchanged_model_hands_on(small):
+    given, seen = tokens(6)[0], []
+
+    def attend(i, q, k, v):
+        seen.append((q, k, v))
+        return antibody.attend_exact(i, q, k, v)
+
+    antibody.forward(small, given, attend)
+    for n, found in enumerate(antibody.heads(small, given)):
+        assert found.shape == (8, 8, 6, 2)
+        np.testing.assert_array_equal(found, [one[n] for one in seen])
+
+
+def test_dense_directions_are_sharp_features_of_shifted_turned_data():
+    rng, d = np.random.default_rng(11), 5
+    q, k = rng.normal(size=(2, 3, 40, d)) * np.linspace(0.3, 2, d) + rng.normal(size=(2, 3, 1, d))
+    v, W = rng.normal(size=(3, 40, 2)), projections.orthogonal(rng, 7, d)
+    found = antibody.dense(W, q, k)
+    assert found.shape == (3, 7, d + 1)
+    for i in range(3):
+        s = q[i].mean(axis=0) + k[i].mean(axis=0)
+        z = (q[i][:, None] + k[i] - s).reshape(-1, d) * d**-0.25
+        eigenvalues, U = np.linalg.eigh(z.T @ z / len(z))
+        U = U * np.sign(U.sum(axis=0))
+        rho = theory.best_rho(eigenvalues, 1)
+        x, y = (a * d**-0.25 @ U for a in (q[i], k[i] - s))
+        phi_q, phi_k = features.sharp(x, W, rho), features.sharp(y, W, rho)
+        expected = attention.linear_attention(phi_q, phi_k, v[i])
+        given = antibody.longer(q[i], k[i])
+        np.testing.assert_allclose(attention.favor_attention(*given, v[i], found[i]), expected)
+
+
 @pytest.mark.parametrize("given", [(0, 8), (8, 0), (8, 2.5), (-1, 8)])
 def test_masks_of_no_residues_or_no_passes_are_refused(given):
     with pytest.raises(ValueError, match="must be an integer of at least 1"):
@@ -831,7 +863,7 @@ def test_the_kept_heads_are_those_of_the_model_on_the_chains_that_they_name(weig
         kept = [stored[name] for name in "qkv"]
         places = stored["heads"]
     for chain, name in enumerate(antibody_heads.CHAINS):
-        found = antibody_heads.heads(weights, antibody.encode(data.antibodies()[name][0]))
+        found = antibody.heads(weights, antibody.encode(data.antibodies()[name][0]))
         for a, b in zip(kept, found, strict=True):
             for head, at in zip(a[:, chain], places, strict=True):
                 np.testing.assert_allclose(head, b[tuple(at)], rtol=2**-10, atol=1e-4)

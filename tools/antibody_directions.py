@@ -16,7 +16,7 @@ import numpy as np
 
 from performer_course import antibody, data, projections, theory, training
 from performer_course.attention import favor_attention
-from tools.antibody_heads import heads, real_weights
+from tools.antibody_heads import real_weights
 
 FILE = data.FOLDER / "antibody_directions.npz"
 M, STEPS, RATE, ROUNDS = 64, 1200, 8e-3, 4
@@ -29,7 +29,7 @@ def samples(weights: dict, rng) -> list[tuple]:
     for chain in chains * ROUNDS:
         tokens = antibody.encode(chain)
         tokens[1 + rng.choice(len(chain), len(chain) // 8, replace=False)] = antibody.MASK
-        q, k, _ = heads(weights, tokens)
+        q, k, _ = antibody.heads(weights, tokens)
         more = [(0, 0), (0, 0), (0, L - len(tokens)), (0, 0)]
         found.append((np.pad(q, more), np.pad(k, more), np.arange(L) < len(tokens)))
     return found

@@ -26,18 +26,6 @@ def real_weights() -> dict[str, np.ndarray]:
     return antibody.load(path)
 
 
-def heads(weights: dict, tokens: np.ndarray) -> list[np.ndarray]:
-    """q, k, v of every head in the unchanged model, for one chain: (blocks, heads, L, d) each."""
-    kept = []
-
-    def attend(i, *given):
-        kept.append(given)
-        return antibody.attend_exact(i, *given)
-
-    antibody.forward(weights, tokens, attend)
-    return [np.stack(x).astype(np.float64) for x in zip(*kept, strict=True)]
-
-
 def error(q, k, v, W) -> np.ndarray:
     """The mean square error of centred positive features over that of mean(V), head by head."""
     exact = softmax_attention(q, k, v)
@@ -51,7 +39,7 @@ def chosen(weights: dict) -> list[tuple[int, int]]:
     """(block, head) of the six: in each block of BLOCKS the easiest, then the hardest."""
     rng, errors = np.random.default_rng(0), []
     for heavy, _ in data.antibodies("calibration").values():
-        q, k, v = heads(weights, antibody.encode(heavy))
+        q, k, v = (x.astype(float) for x in antibody.heads(weights, antibody.encode(heavy)))
         errors.append(error(q, k, v, projections.orthogonal(rng, M, q.shape[-1])))
     mean = np.mean(errors, axis=0)  # (blocks, heads)
     for i in BLOCKS:
@@ -63,7 +51,7 @@ def main() -> None:
     weights = real_weights()
     of = chosen(weights)
     tests = data.antibodies()
-    chains = [heads(weights, antibody.encode(tests[name][0])) for name in CHAINS]
+    chains = [antibody.heads(weights, antibody.encode(tests[name][0])) for name in CHAINS]
     arrays = {
         name: np.stack([[chain[n][at] for chain in chains] for at in of]).astype(np.float16)
         for n, name in enumerate("qkv")
