@@ -206,13 +206,17 @@ def attend_trained(i, q, k, v):
     return favor_attention(*longer(q, k), v, _directions()[i])
 
 
-def attend_two(i, q, k, v):
-    """As `attend_trained`, but directions of their own for queries and for keys.
+def attend_by(W_q, W_k):
+    """attend(i, q, k, v) by directions [ω, b] of one's own: linear attention by `positive_pair`.
 
-    Error: perplexity of masked residues 1.6, as that of exact attention to a figure or two.
-    Cost: as `attend_trained`. Source: this course; features, Zhang et al. (2024), §4.
+    W_q, W_k: (8, 8, m, 65), one set of directions for queries and one for keys, or twice the same;
+    drawn or trained. Where they are two, as in `data.antibody_two_directions`, the weights b of W_k
+    alone say anything, since `longer` gives the queries a 0 there.
+    Error: W_q = W_k trained, as `attend_trained`; two sets trained, less.
+    Cost: O(L m (d + e)). Source: Zhang et al. (2024), §4, where queries and keys have maps of their
+    own. Differs from the paper: positive features in place of theirs.
     """
-    return linear_attention(*positive_pair(*longer(q, k), *_two_directions()[:, i]), v)
+    return lambda i, q, k, v: linear_attention(*positive_pair(*longer(q, k), W_q[i], W_k[i]), v)
 
 
 def longer(q, k):
@@ -231,12 +235,6 @@ def longer(q, k):
 def _directions():
     """`data.antibody_directions`, read once."""
     return data.antibody_directions()
-
-
-@functools.cache
-def _two_directions():
-    """`data.antibody_two_directions`, read once."""
-    return data.antibody_two_directions()
 
 
 # Directions, trained
