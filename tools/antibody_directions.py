@@ -4,9 +4,9 @@
 
 Each of the 64 heads of a real model shall say with m positive features what its softmax says. The
 weights of the model stay; the loss is `antibody.divergence`, and the start is that of lesson 14:
-centred, along the axes of the moments. No head knows of another, so that one run trains all. Chains:
-those of the antibodies for training, ROUNDS times, each time with another eighth of the residues
-masked. Those for calibration say how far it came; those to test by are looked at when all is done.
+centred, along the axes of the moments. No head knows of another, so that one run trains all.
+Chains: those of the antibodies for training, ROUNDS times, each time with another eighth of the
+residues masked. Those for calibration say how far it came; those to test by, how the model fares.
 """
 
 import csv
@@ -99,7 +99,7 @@ def scores(weights: dict, attend, part: str = "test") -> np.ndarray:
 
 
 def beside(found, exact) -> list[str]:
-    """Perplexity, the standard error of its ln; ln P less that of exact attention, and its error."""
+    """Perplexity, the standard error of its ln; ln P less the exact one, and its error."""
     less, root = found - exact, len(found) ** 0.5
     numbers = np.exp(-found.mean()), found.std() / root, less.mean(), less.std() / root
     return [f"{number:.4f}" for number in numbers]
