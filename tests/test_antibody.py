@@ -13,7 +13,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm as normal
 
-from performer_course import antibody, attention, data, projections
+from performer_course import antibody, attention, data, features, projections, theory
 from tests import antibody_logits
 from tools import antibody_heads, model
 from tools.setting import ROOT

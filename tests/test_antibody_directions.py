@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from performer_course import antibody, attention, data, features, projections, theory
+from performer_course import antibody, attention, data
 from tests.test_antibody import needs_model, scores, weights  # noqa: F401
 from tools import antibody_sequences
 from tools.antibody_sequences import alike, drawn
