@@ -1,0 +1,257 @@
+"""The tools that record lesson 17, and what they recorded, held to the lesson's own functions."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from performer_course import antibody, attention, data
+from tests.test_antibody import needs_model, weights  # noqa: F401
+from tools import antibody_anatomy, antibody_curve
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return antibody_curve.lesson()
+
+
+def heads(*lengths, d=4, seed=0):
+    """q, k, v of every head on chains of these lengths: (8, 8, L, d) each."""
+    rng = np.random.default_rng(seed)
+    return [tuple(rng.normal(size=(3, 8, 8, L, d))) for L in lengths]
+
+
+def rows(name):
+    with open(data.FOLDER / f"antibody_{name}.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def recorded(way, features=0, passes="2"):
+    found = [
+        float(row["perplexity"])
+        for row in rows("curve")
+        if (row["way"], row["features"], row["passes"]) == (way, str(features), passes)
+    ]
+    assert found, (way, features)
+    return np.array(found)
+
+
+# What the tools compute
+
+
+def test_an_error_over_chains_is_that_of_a_mean_whose_chains_are_drawn():
+    """Chains of unlike length, each with an offset of its own: against the spread of many means."""
+    rng, lengths = np.random.default_rng(1), [20, 30] * 12
+    chain = np.repeat(np.arange(24), lengths)
+    means, errors = [], []
+    for _ in range(4000):
+        values = rng.normal(size=24)[chain] + rng.normal(size=len(chain))
+        means.append(values.mean())
+        errors.append(antibody_curve.over_chains(values, chain))
+    spread, found = np.std(means), np.sqrt(np.mean(np.square(errors)))
+    assert abs(found / spread - 1) < 4 * (0.5 / 4000) ** 0.5 + 0.01
+    alone = (1 + 1) ** 0.5 / sum(lengths) ** 0.5  # as if residues were independent
+    assert found > 3 * alone
+
+
+def test_weights_by_place_are_means_over_the_chains_that_reach_there():
+    chains = heads(3, 5)
+    found = antibody_curve.by_place(chains)
+    eye = [np.broadcast_to(np.eye(L), (8, 8, L, L)) for L in (3, 5)]
+    A = [attention.softmax_attention(q, k, e) for (q, k, _), e in zip(chains, eye, strict=True)]
+    expected = A[1].copy()
+    expected[..., :3, :3] = (A[0] + A[1][..., :3, :3]) / 2
+    np.testing.assert_allclose(found, expected)
+
+
+def test_attention_by_place_is_a_fixed_matrix_with_rows_that_sum_to_one(lesson):
+    A = np.random.default_rng(2).random((8, 8, 6, 6))
+    v = np.random.default_rng(3).normal(size=(8, 4, 3)).astype(np.float32)
+    found = lesson["by_place"](A)(5, 9 * v, v, v)
+    assert found.dtype == np.float32
+    for h in range(8):
+        rows = A[5, h, :4, :4] / A[5, h, :4, :4].sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(found[h], rows @ v[h], rtol=1e-5, atol=1e-6)
+
+
+def test_the_share_of_a_window_is_the_best_on_a_grid(lesson):
+    chains, near, far = heads(12, 15), lesson["window"](2), lesson["uniform"]
+    share = antibody_curve.share(near, far, chains)
+    assert share.shape == (8, 8)
+    grid = np.linspace(0, 1, 201)
+    for i, h in ((0, 0), (3, 5), (7, 7)):
+        lost = np.zeros(201)
+        for given in chains:
+            q, k, v = (x[i] for x in given)
+            parts = [attend(i, q, k, v)[h] for attend in (near, far, antibody.attend_exact)]
+            for n, p in enumerate(grid):
+                lost[n] += ((p * parts[0] + (1 - p) * parts[1] - parts[2]) ** 2).sum()
+        assert abs(share[i, h] - grid[lost.argmin()]) <= 0.0025 + 1e-9
+    assert share.std() > 0.01
+
+
+def test_a_share_never_leaves_zero_to_one(lesson):
+    near, far = lesson["uniform"], antibody.attend_exact
+    chains = heads(9)
+    np.testing.assert_allclose(antibody_curve.share(near, far, chains), 0, atol=1e-12)
+    np.testing.assert_allclose(antibody_curve.share(far, near, chains), 1)
+
+
+def test_a_mixture_gives_each_head_its_own_share(lesson):
+    ((q, k, v),) = heads(7)
+    shares = np.random.default_rng(4).random((8, 8))
+    near, far = lesson["window"](1), lesson["uniform"]
+    found = lesson["mixture"](shares, near, far)(6, q[6], k[6], v[6])
+    for h in range(8):
+        one = [attend(6, q[6], k[6], v[6])[h] for attend in (near, far)]
+        np.testing.assert_allclose(found[h], shares[6, h] * one[0] + (1 - shares[6, h]) * one[1])
+
+
+def test_centring_changes_no_softmax_and_is_the_shift_of_lesson_14(lesson):
+    ((q, k, v),) = heads(7)
+    exact = antibody.attend_exact(0, q, k, v)
+    np.testing.assert_allclose(lesson["centred"](antibody.attend_exact)(0, q, k, v), exact)
+    seen = []
+    lesson["centred"](lambda i, q, k, v: seen.append(k))(0, q, k, v)
+    shift = q.mean(axis=-2, keepdims=True) + k.mean(axis=-2, keepdims=True)
+    np.testing.assert_allclose(seen[0], k - shift)
+
+
+def test_what_a_head_looks_at_is_counted_as_by_hand():
+    ((q, k, _),) = heads(6, seed=5)
+    found = antibody_anatomy.looks(q, k)
+    for i, h in ((0, 0), (2, 7)):
+        t = q[i, h] @ k[i, h].T / 2
+        A = np.exp(t) / np.exp(t).sum(axis=1, keepdims=True)
+        z = ((q[i, h][:, None] + k[i, h]) ** 2).sum(axis=-1) / 2  # ‖q' + k'‖², d^{-1/4} each
+        near = [[abs(a - b) <= 4 for a in range(6)] for b in range(6)]
+        expected = {
+            "Var(t)": t.var(axis=1).mean(),
+            "keys": np.exp(-(A * np.log(A)).sum(axis=1).mean()),
+            "near": A[np.array(near)].sum() / 6,
+            "ends": (A[:, 0] + A[:, 5]).mean(),
+            "exponent": z.mean(),
+            "ln of mean e^exponent": np.log(np.exp(z).mean()),
+        }
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name][i, h], value)
+        parts = np.sort(np.exp(z), axis=None)[::-1].cumsum()
+        assert found["pairs of half"][i, h] == 1 + (parts < parts[-1] / 2).sum()
+        s = q[i, h].mean(axis=0) + k[i, h].mean(axis=0)
+        z = ((q[i, h][:, None] + k[i, h] - s) ** 2).sum(axis=-1) / 2
+        np.testing.assert_allclose(found["exponent, centred"][i, h], z.mean())
+    relative = np.log1p(attention.relative_variance(q, k, 1))
+    np.testing.assert_allclose(found["ln of mean e^exponent"], relative)
+
+
+def test_the_directions_of_a_head_are_those_that_hold_nine_tenths():
+    """Weights of rank two less their mean row: nine tenths in one, or in two, by their sizes."""
+    L, d = 40, 4
+    rng = np.random.default_rng(6)
+    q, k = 0.02 * rng.normal(size=(2, 8, 8, L, d))
+    q[..., 1:], k[..., 1:] = 0, 0  # scores of rank one, so small that A is nearly linear in them
+    assert (antibody_anatomy.looks(q, k)["rank"] == 1).all()
+    q, k = rng.normal(size=(2, 8, 8, L, d))
+    assert (antibody_anatomy.looks(0.02 * q, 0.02 * k)["rank"] > 1).all()
+
+
+def test_error_and_bias_are_those_of_an_estimator_that_is_known():
+    """The exact output plus a constant miss and plus noise of known sizes."""
+    chains, draws, noise = heads(6, 7), 200, 0.3
+
+    def way(draw):
+        rng = np.random.default_rng([7, draw])
+
+        def attend(i, q, k, v):
+            return antibody.attend_exact(i, q, k, v) + 0.1 + noise * rng.normal(size=v.shape)
+
+        return attend
+
+    total, bias = antibody_anatomy.errors(way, draws, chains)
+    null = sum(
+        ((attention.uniform_attention(*c) - attention.softmax_attention(*c)) ** 2).sum((-2, -1))
+        for c in chains
+    )
+    entries = sum(v[0, 0].size for _, _, v in chains)
+    ratio = (bias * null / entries).mean()  # 64 heads, 0.01 each
+    assert abs(ratio - 0.01) < 5 * 2 * 0.1 * noise / (64 * entries * draws) ** 0.5
+    ratio = (total * null / entries).mean()
+    assert abs(ratio - 0.01 - noise**2) < 5 * noise**2 * (2 / (64 * entries * draws)) ** 0.5 + 1e-3
+    fixed = [antibody_anatomy.errors(lambda draw: lambda i, q, k, v: v, 1, chains) for _ in "ab"]
+    np.testing.assert_array_equal(fixed[0][0], fixed[0][1])  # no draw, so all of it is bias
+
+
+def test_only_the_chosen_heads_are_swapped():
+    ((q, k, v),) = heads(5)
+    attend = antibody_anatomy.swapped([(2, 3), (2, 5)], lambda i, q, k, v: 0 * v)
+    for i in (2, 4):
+        found, exact = attend(i, q[i], k[i], v[i]), antibody.attend_exact(i, q[i], k[i], v[i])
+        for h in range(8):
+            expected = 0 if (i, h) in ((2, 3), (2, 5)) else exact[h]
+            np.testing.assert_array_equal(found[h], np.broadcast_to(expected, found[h].shape))
+
+
+# What they recorded
+
+
+def test_the_curve_has_each_way_beside_softmax_and_mean_v_with_its_errors():
+    curve = rows("curve")
+    assert {(row["passes"], row["residues"]) for row in curve} == {("2", "702"), ("8", "2743")}
+    for row in curve:
+        assert float(row["error of its ln"]) > 0
+        less = np.log(recorded("exact", passes=row["passes"])[0] / float(row["perplexity"]))
+        assert abs(float(row["ln P less exact"]) - less) < 3e-4
+    assert abs(recorded("exact")[0] - 1.5806) < 5e-4
+    assert abs(recorded("mean(V)")[0] - 10.21) < 0.01
+    for way, sizes in {"FAVOR+": 3, "centred": 3, "dense": 5}.items():
+        counts = [row["features"] for row in curve if row["way"] == way and row["passes"] == "2"]
+        assert len(counts) == 3 * sizes
+        assert len(set(counts)) == sizes
+
+
+def test_64_trained_directions_in_all_heads_stand_below_every_way_that_is_drawn():
+    assert recorded("trained", 64)[0] <= 1.75
+    assert recorded("trained, two W", 64)[0] <= 1.68
+    window = recorded("window and mean(V)")[0]
+    assert recorded("trained", 64)[0] < window < recorded("dense", 1024).min()
+    assert window < recorded("FAVOR+", 1024).min() / 2
+    assert recorded("centred", 1024).max() < 0.75 * recorded("FAVOR+", 1024).min()
+    for way in ("FAVOR+", "centred", "dense"):
+        means = [recorded(way, m).mean() for m in (64, 256, 1024)]
+        assert means == sorted(means, reverse=True)
+
+
+def test_the_anatomy_is_of_64_heads_and_bias_is_a_part_of_the_error():
+    anatomy = rows("anatomy")
+    places = [(int(row["block"]), int(row["head"])) for row in anatomy]
+    assert places == list(np.ndindex(8, 8))
+    for name in anatomy[0]:
+        if name.endswith(", bias"):
+            total, bias = (
+                np.array([float(row[n]) for row in anatomy]) for n in (name[: -len(", bias")], name)
+            )
+            assert (bias <= total + 1e-9).all()
+            assert (bias > 0).all()
+
+
+@needs_model
+@pytest.mark.parametrize(
+    ("way", "features"), [("mean(V)", 0), ("window and mean(V)", 0), ("dense", 64), ("centred", 64)]
+)
+def test_a_row_of_the_curve_is_what_the_model_says_again(way, features, lesson, weights):  # noqa: F811
+    attend = antibody_curve.ways(lesson, antibody_curve.calibration(weights))[way, features, 0]
+    found = lesson["scores"](weights, attend)
+    assert abs(np.exp(-found[0].mean()) / recorded(way, features)[0] - 1) < 5e-3
+
+
+@needs_model
+def test_a_line_of_the_anatomy_is_what_the_model_says_again(weights):  # noqa: F811
+    chains = [chain for pair in data.antibodies().values() for chain in pair]
+    seen = []
+    for chain in chains:
+        q, k, _ = antibody.heads(weights, antibody.encode(chain))
+        seen.append(antibody_anatomy.looks(q.astype(float), k.astype(float)))
+    for n, row in enumerate(rows("anatomy")):
+        for name in ("Var(t)", "keys", "near", "exponent", "ln of mean e^exponent"):
+            mean = np.mean([one[name].ravel()[n] for one in seen])
+            assert abs(mean / float(row[name]) - 1) < 2e-3

@@ -1,0 +1,154 @@
+"""Write antibody_anatomy.csv and antibody_swapped.csv: the 64 heads of lesson 17, one by one.
+
+    python -m tools.antibody_anatomy    after `make model`
+
+The first: what each head of the unchanged model looks at, on the chains of four test antibodies,
+and the error of each way's output over that of mean(V), with the part of it that is bias: what the
+mean of all draws still misses. The second: perplexity with some of the heads swapped for FAVOR+.
+"""
+
+import csv
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from performer_course import antibody, attention, data, features
+from tools.antibody_curve import calibration, lesson, over_chains, sample
+from tools.antibody_heads import real_weights
+
+FILE, SWAPPED = (data.FOLDER / f"antibody_{name}.csv" for name in ("anatomy", "swapped"))
+DRAWS, ANTIBODIES = 8, 4
+M = 256  # directions of the heads that are swapped
+SOME = (16, 32, 48)  # how many
+
+
+def looks(q, k) -> dict[str, np.ndarray]:
+    """What the heads q, k (8, 8, L, 64) of a chain look at, and their exponents: (8, 8) each."""
+    L, d = q.shape[-2:]
+    scores = q @ k.mT * d**-0.5
+    A = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    A /= A.sum(axis=-1, keepdims=True)
+    distance = np.abs(np.arange(L)[:, None] - np.arange(L))
+    energy = np.linalg.svd(A - A.mean(axis=-2, keepdims=True), compute_uv=False) ** 2
+    share = energy.cumsum(axis=-1) / energy.sum(axis=-1, keepdims=True)
+    found = {
+        "Var(t)": scores.var(axis=-1).mean(axis=-1),
+        "keys": np.exp(-(A * np.log(A)).sum(axis=-1).mean(axis=-1)),
+        "near": (A * (distance <= 4)).sum(axis=-1).mean(axis=-1),
+        "ends": A[..., [0, -1]].sum(axis=-1).mean(axis=-1),
+        "rank": 1 + (share < 0.9).sum(axis=-1),
+    }
+    shift = (q + k).mean(axis=-2, keepdims=True)
+    for name, keys in (("", k), (", centred", k - shift)):
+        z = (q * q).sum(-1)[..., :, None] + (keys * keys).sum(-1)[..., None, :] + 2 * q @ keys.mT
+        z = np.sort((z * d**-0.5).reshape(8, 8, -1), axis=-1)[..., ::-1]  # ‖q' + k'‖², all pairs
+        part = np.exp(z - z[..., :1]).cumsum(axis=-1)
+        found[f"exponent{name}"] = z.mean(axis=-1)
+        found[f"ln of mean e^exponent{name}"] = np.log(part[..., -1] / z.shape[-1]) + z[..., 0]
+        found[f"pairs of half{name}"] = 1 + (part < part[..., -1:] / 2).sum(axis=-1)
+    return found
+
+
+def errors(way: Callable, draws: int, chains: list[tuple]) -> tuple[np.ndarray, np.ndarray]:
+    """The error of way(draw), the mean over draws, and the bias in it, over mean(V)'s: (8, 8) each.
+
+    The mean output of n draws misses the exact one by the bias and by a n-th of the variance.
+    """
+    total, bias, null = np.zeros((3, 8, 8))
+    for given in chains:
+        exact, mean, square = antibody.attend_exact(0, *given), 0, 0
+        for draw in range(draws):
+            attend = way(draw)
+            out = np.stack([attend(i, *(x[i] for x in given)) for i in range(antibody.BLOCKS)])
+            mean, square = mean + out / draws, square + ((out - exact) ** 2).sum((-2, -1)) / draws
+        missed = ((mean - exact) ** 2).sum(axis=(-2, -1))
+        scatter = (square - missed) / max(draws - 1, 1)  # of the mean of all draws
+        total, bias = total + square, bias + missed - scatter
+        null += ((attention.uniform_attention(*given) - exact) ** 2).sum(axis=(-2, -1))
+    return total / null, bias / null
+
+
+def ways(names: dict, heads: list[tuple]) -> dict[tuple[str, int], tuple[Callable, int]]:
+    """{(way, features): (draw → attend, draws)}."""
+    moments, counts = sample(heads), (64, 256, 1024)
+    published, centred, of_moments = (names[n] for n in ("published", "centred", "of_moments"))
+    one = {
+        ("ELU + 1", 64): names["by_map"](features.elu_plus_one),
+        ("ReLU", 64): names["by_map"](features.relu),
+        ("Taylor, centred", 65): names["taylor"](1, True),
+        ("Taylor, centred", 2145): names["taylor"](2, True),
+        ("window of 33", 0): names["window"](16),
+        ("trained", 64): antibody.attend_trained,
+        ("trained, two W", 64): antibody.attend_by(*data.antibody_two_directions()),
+    }
+    found = {name: (lambda draw, attend=attend: attend, 1) for name, attend in one.items()}
+    for m in (*counts, 4096):
+        found["FAVOR+", m] = lambda draw, m=m: published(m, draw), DRAWS
+    for m in counts:
+        found["centred", m] = lambda draw, m=m: centred(published(m, draw)), DRAWS
+        found["dense", m] = lambda draw, m=m: of_moments(m, draw, moments), DRAWS
+    return found
+
+
+def swapped(heads: Iterable[tuple[int, int]], attend: Callable) -> Callable:
+    """`attend` in these heads, softmax in all others."""
+    chosen = np.zeros((8, 8, 1, 1), dtype=bool)
+    for head in heads:
+        chosen[head] = True
+
+    def mixed(i, q, k, v):
+        return np.where(chosen[i], attend(i, q, k, v), antibody.attend_exact(i, q, k, v))
+
+    return mixed
+
+
+def orders(table: dict[str, np.ndarray]) -> dict[str, list[tuple[int, int]]]:
+    """Heads in the order in which they are swapped."""
+    everyone = list(np.ndindex(8, 8))
+    found = {
+        "least error first": np.argsort(table[f"FAVOR+ {M}"], axis=None),
+        "least relative variance first": np.argsort(table["ln of mean e^exponent"], axis=None),
+    }
+    for seed in range(3):
+        found[f"at random {seed + 1}"] = np.random.default_rng(seed).permutation(64)
+    return {name: [everyone[n] for n in order] for name, order in found.items()}
+
+
+def main() -> None:
+    weights, names = real_weights(), lesson()
+    with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
+        of_calibration = calibration(weights)
+        chains = [antibody.heads(weights, antibody.encode(c)) for c in names["TEST"]]
+        seen = [looks(q.astype(float), k.astype(float)) for q, k, _ in tqdm(chains)]
+        table = {name: np.mean([s[name] for s in seen], axis=0) for name in seen[0]}
+        every = ways(names, of_calibration)
+        judged = chains[: 2 * ANTIBODIES]
+        found = tqdm(pool.map(lambda way: errors(*way, judged), every.values()), total=len(every))
+        for (name, m), (total, bias) in zip(every, found, strict=True):
+            table[f"{name} {m}"], table[f"{name} {m}, bias"] = total, bias
+        listed, attend = orders(table), names["published"](M, 0)
+        jobs = [(order, n) for order in listed for n in SOME]
+
+        def run(job):
+            order, n = job
+            return names["scores"](weights, swapped(listed[order][:n], attend))
+
+        scores = list(tqdm(pool.map(run, jobs), total=len(jobs)))
+    with FILE.open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["block", "head", *table])
+        for at in np.ndindex(8, 8):
+            out.writerow([*at, *(f"{column[at]:.4g}" for column in table.values())])
+    with SWAPPED.open("w", encoding="utf-8", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["order", "heads", "perplexity", "error of its ln"])
+        for (order, n), (log_p, _, chain) in zip(jobs, scores, strict=True):
+            error = over_chains(log_p, chain.astype(int))
+            out.writerow([order, n, f"{np.exp(-log_p.mean()):.4f}", f"{error:.4f}"])
+
+
+if __name__ == "__main__":
+    main()

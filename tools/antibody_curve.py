@@ -1,0 +1,170 @@
+"""Write antibody_curve.csv and antibody_guesses.npz: lesson 17's model, each way to attend.
+
+    python -m tools.antibody_curve    after `make model`
+
+All 64 heads attend alike, by the lesson's own functions. First 2 of 8 passes, so a quarter of the
+residues of the test chains; then all 8 for a few of the ways. Beside each perplexity the standard
+error of its logarithm, over chains, and the mean of ln P less that of exact attention, likewise.
+"""
+
+import csv
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from performer_course import antibody, attention, data, features
+from tools.antibody_heads import real_weights
+from tools.notebooks import read
+from tools.setting import NOTEBOOKS
+
+LESSON = NOTEBOOKS / "17_move_a_real_model.py"
+FILE, GUESSES = data.FOLDER / "antibody_curve.csv", data.FOLDER / "antibody_guesses.npz"
+DRAWS, BANDS, COUNTS, MORE = 3, (4, 8, 16), (64, 256, 1024), (64, 128, 256, 512, 1024)
+Name = tuple[str, int, int]  # what a way is called, its features a head, its draw
+SHOWN: tuple[Name, ...] = (  # the ways whose guesses are kept
+    ("exact", 0, 0),
+    ("mean(V)", 0, 0),
+    ("FAVOR+", 1024, 0),
+    ("trained", 64, 0),
+)
+WHOLE = (  # those that are asked for every residue
+    *SHOWN,
+    ("window and mean(V)", 0, 0),
+    ("dense", 256, 0),
+    ("dense", 1024, 0),
+    ("trained, two W", 64, 0),
+)
+
+
+def lesson() -> dict:
+    """What the cells of the lesson that define the ways define."""
+    names = {}
+    for cell in read(LESSON).cells:
+        if "ways" in cell.metadata.get("tags", ()):
+            exec(compile(cell.source, LESSON.name, "exec"), names)
+    return names
+
+
+def calibration(weights: dict) -> list[tuple]:
+    """q, k, v of every head on each chain to take moments from."""
+    chains = [chain for pair in data.antibodies("calibration").values() for chain in pair]
+    return [antibody.heads(weights, antibody.encode(chain)) for chain in tqdm(chains)]
+
+
+def sample(heads: list[tuple]) -> list[np.ndarray]:
+    """All queries, and all keys, of each head: (8, 8, n, 64) each."""
+    return [np.concatenate([chain[n] for chain in heads], axis=2, dtype=float) for n in (0, 1)]
+
+
+def by_place(heads: list[tuple]) -> np.ndarray:
+    """The mean weight of each two places in each head, over the chains that have both."""
+    longest = max(q.shape[2] for q, _, _ in heads)
+    total, seen = np.zeros((8, 8, longest, longest)), np.zeros((longest, longest))
+    for q, k, _ in heads:
+        L = q.shape[2]
+        eye = np.broadcast_to(np.eye(L, dtype=q.dtype), (8, 8, L, L))
+        total[..., :L, :L] += attention.softmax_attention(q, k, eye)
+        seen[:L, :L] += 1
+    return total / np.maximum(seen, 1)
+
+
+def share(near: Callable, far: Callable, heads: list[tuple]) -> np.ndarray:
+    """The p in [0, 1] of each head for which p near + (1 − p) far is nearest to its softmax."""
+    above, below = 0, 0
+    for given in heads:
+        for i in range(antibody.BLOCKS):
+            one = [x[i] for x in given]
+            base = far(i, *one)
+            step, goal = near(i, *one) - base, antibody.attend_exact(i, *one) - base
+            products = [(step * x).sum(axis=(-2, -1), dtype=float) for x in (goal, step)]
+            at = np.arange(antibody.BLOCKS)[:, None] == i
+            above, below = above + at * products[0], below + at * products[1]
+    return np.clip(above / below, 0, 1)
+
+
+def ways(names: dict, heads: list[tuple]) -> dict[Name, Callable]:
+    """{(way, features a head, draw): attend}, in the order of the table."""
+    published, centred, taylor = (names[n] for n in ("published", "centred", "taylor"))
+    window, mixture, uniform = (names[n] for n in ("window", "mixture", "uniform"))
+    moments = sample(heads)
+    found = {
+        ("exact", 0, 0): antibody.attend_exact,
+        ("mean(V)", 0, 0): uniform,
+        ("by place", 0, 0): names["by_place"](by_place(heads)),
+        ("ELU + 1", 64, 0): names["by_map"](features.elu_plus_one),
+        ("ReLU", 64, 0): names["by_map"](features.relu),
+    }
+    found |= {("Taylor", 65, 0): taylor(1, False)}
+    found |= {("Taylor, centred", n, 0): taylor(p, True) for p, n in ((1, 65), (2, 2145))}
+    for draw in range(DRAWS):
+        found |= {("FAVOR+", m, draw): published(m, draw) for m in COUNTS}
+        found |= {("centred", m, draw): centred(published(m, draw)) for m in COUNTS}
+        found |= {("dense", m, draw): names["of_moments"](m, draw, moments) for m in MORE}
+    found |= {(f"window of {2 * b + 1}", 0, 0): window(b) for b in BANDS}
+    near = window(BANDS[-1])
+    far = {
+        ("window and mean(V)", 0, 0): uniform,
+        ("window and dense", 64, 0): found["dense", 64, 0],
+        ("window and trained", 64, 0): antibody.attend_trained,
+    }
+    found |= {name: mixture(share(near, f, heads), near, f) for name, f in far.items()}
+    found["trained", 64, 0] = antibody.attend_trained
+    found["trained, two W", 64, 0] = antibody.attend_by(*data.antibody_two_directions())
+    return found
+
+
+def over_chains(values: np.ndarray, chain: np.ndarray) -> float:
+    """The standard error of the mean of values whose chains, not they, are independent."""
+    sums = np.bincount(chain, values - values.mean())
+    return float(np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(values))
+
+
+def row(name: Name, passes: int, found: np.ndarray, exact: np.ndarray) -> dict:
+    """A line of the table, from `scores` of the lesson."""
+    (log_p, right, chain), less = found, found[0] - exact[0]
+    chain = chain.astype(int)
+    return {
+        **dict(zip(("way", "features", "draw"), name, strict=True)),
+        "passes": passes,
+        "residues": len(log_p),
+        "perplexity": f"{np.exp(-log_p.mean()):.4f}",
+        "error of its ln": f"{over_chains(log_p, chain):.4f}",
+        "ln P less exact": f"{less.mean():.4f}",
+        "error of that": f"{over_chains(less, chain):.4f}",
+        "right": int(right.sum()),
+    }
+
+
+def main() -> None:
+    weights, names = real_weights(), lesson()
+    with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
+        every = ways(names, calibration(weights))
+        rng = np.random.default_rng(0)
+        whole = [(chain, antibody.masks(rng, len(chain))) for chain in names["TEST"]]
+        jobs = [(n, 2, a, names["ASKED"]) for n, a in every.items()]
+        jobs += [(n, 8, every[n], whole) for n in WHOLE]
+
+        def run(job):
+            _, _, attend, asked = job
+            return names["scores"](weights, attend, asked)
+
+        scores = list(tqdm(pool.map(run, jobs), total=len(jobs)))
+        exact = {job[1]: s for job, s in zip(jobs, scores, strict=True) if job[0][0] == "exact"}
+        rows = [row(*job[:2], s, exact[job[1]]) for job, s in zip(jobs, scores, strict=True)]
+        chain, masked = whole[0]
+        once = masked.argmax(axis=0), np.arange(len(chain))  # the pass that hides each residue
+        guesses = {n[0]: antibody.guess(weights, chain, masked, every[n])[once] for n in SHOWN}
+    with FILE.open("w", encoding="utf-8", newline="") as file:
+        out = csv.DictWriter(file, rows[0], lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
+    np.savez_compressed(GUESSES, **guesses)
+    for line in rows:
+        print(*line.values(), sep="\t")
+
+
+if __name__ == "__main__":
+    main()
