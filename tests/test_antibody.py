@@ -1,5 +1,6 @@
 """A real model's weights, read without its framework; the model; and what is fetched and kept."""
 
+import csv
 import hashlib
 import pickle
 import re
@@ -15,11 +16,9 @@ from scipy.stats import norm as normal
 
 from performer_course import antibody, attention, data, features, projections, theory
 from tests import antibody_logits
+from tests.real_model import WEIGHTS, needs_model, real_weights
 from tools import antibody_heads, model
 from tools.setting import ROOT
-
-WEIGHTS = antibody.find()
-needs_model = pytest.mark.skipif(WEIGHTS is None, reason="the model is not here: `make model`")
 
 # A file of weights
 
@@ -632,7 +631,7 @@ def test_a_guess_at_places_that_are_not_there_is_refused(masked, small):
 
 @pytest.fixture(scope="module")
 def weights():
-    return antibody.load(WEIGHTS)
+    return real_weights()
 
 
 def scores(weights, chains, passes, attend=antibody.attend_exact):
@@ -682,6 +681,24 @@ def test_the_model_keeps_nearly_all_with_trained_directions_in_all_of_its_heads(
     chains = [chain for pair in data.antibodies().values() for chain in pair]
     found, _ = scores(weights, chains, [0, 1], antibody.attend_trained)
     assert np.exp(-found.mean()) < 1.75
+    assert abs(np.exp(-found.mean()) - written_perplexity("shared", 64)) < 5e-4
+
+
+@needs_model
+def test_the_model_keeps_nearly_all_with_directions_for_queries_and_others_for_keys(weights):
+    chains = [chain for pair in data.antibodies().values() for chain in pair]
+    attend = antibody.attend_by(*data.antibody_two_directions())
+    found, _ = scores(weights, chains, [0, 1], attend)
+    assert np.exp(-found.mean()) < 1.68
+    assert abs(np.exp(-found.mean()) - written_perplexity("two", 32)) < 5e-4
+
+
+def written_perplexity(kind, m):
+    """What the table of trained directions says of those that are kept."""
+    with open(data.FOLDER / "antibody_trained.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    (row,) = (row for row in rows if (row["kind"], row["m"], row["seed"]) == (kind, str(m), "0"))
+    return float(row["perplexity"])
 
 
 @needs_model

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from performer_course import antibody, attention, data
-from tests.test_antibody import needs_model, weights  # noqa: F401
+from tests.real_model import needs_model, real_weights
 from tools import antibody_anatomy, antibody_curve
 
 
@@ -238,14 +238,16 @@ def test_the_anatomy_is_of_64_heads_and_bias_is_a_part_of_the_error():
 @pytest.mark.parametrize(
     ("way", "features"), [("mean(V)", 0), ("window and mean(V)", 0), ("dense", 64), ("centred", 64)]
 )
-def test_a_row_of_the_curve_is_what_the_model_says_again(way, features, lesson, weights):  # noqa: F811
+def test_a_row_of_the_curve_is_what_the_model_says_again(way, features, lesson):
+    weights = real_weights()
     attend = antibody_curve.ways(lesson, antibody_curve.calibration(weights))[way, features, 0]
     found = lesson["scores"](weights, attend)
     assert abs(np.exp(-found[0].mean()) / recorded(way, features)[0] - 1) < 5e-3
 
 
 @needs_model
-def test_a_line_of_the_anatomy_is_what_the_model_says_again(weights):  # noqa: F811
+def test_a_line_of_the_anatomy_is_what_the_model_says_again():
+    weights = real_weights()
     chains = [chain for pair in data.antibodies().values() for chain in pair]
     seen = []
     for chain in chains:

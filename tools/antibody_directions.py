@@ -22,8 +22,9 @@ from tools.antibody_heads import real_weights
 
 FILES = {"shared": "antibody_directions.npz", "two": "antibody_directions_two.npz"}
 TABLE = data.FOLDER / "antibody_trained.csv"
-SIZES, SEEDS, KEEP = (16, 32, 64), (0, 1), (64, 0)  # KEEP: m and seed of what the files hold
-STEPS, RATE, ROUNDS = 2400, 8e-3, 2
+SIZES, SEEDS = (16, 32, 64), (0, 1)
+KEEP = {("shared", 64, 0), ("two", 32, 0)}  # kind, m and seed of what the files hold
+STEPS, RATE, ROUNDS = 1600, 1.6e-2, 2
 
 
 def samples(weights: dict, part: str, rng, rounds: int) -> list[tuple]:
@@ -101,7 +102,7 @@ def main() -> None:
             kl = (f"{far(calibration, of):.3f}" for of in (W, last))
             rows.append([kind, m, seed, STEPS, *kl, *beside(found, exact)])
             print(*rows[-1], f"{seconds:.0f} s", flush=True)
-            if (m, seed) == KEEP:
+            if (kind, m, seed) in KEEP:
                 path = data.FOLDER / FILES[kind]
                 np.savez_compressed(path, W=last[0] if kind == "shared" else last)
                 print(f"{path}: {os.path.getsize(path):,} bytes")
