@@ -227,3 +227,56 @@ def read_weights(data, sha256):
 
 # %% nbgrader={"grade": true, "grade_id": "check-read_weights", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.read_weights(read_weights)
+
+# %% [markdown]
+# ## To think about
+#
+# **A yardstick.** Two ways to swap all 64 heads of a model have the same mean squared error of the outputs
+# of its heads. With one of them the model still guesses most hidden residues, and with the other hardly any.
+# How can that be? (An error has two parts, bias and noise. What becomes of each where heads and blocks add
+# up?)
+#
+# **A sink.** In many language models the queries of a head give most of their weight to the first token,
+# the *sink*, whose key lies far from all others and whose value is nearly 0. In such a head random features
+# have a small part of mean(V)'s error. Is that good news? And how would you treat the sink?
+#
+# **Trust.** A publisher states the SHA-256 of a file of weights, and yours has it. Why should the reader
+# refuse names all the same? And what do you still not know when it has read the file?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# **A yardstick.** The mean squared error of a draw is bias² plus variance. In head 0.7 of those that the
+# course keeps, for example, 256 features with the shift of exercise 1 have about a third of their error from
+# bias and two thirds from noise. But the heads of a block are added up, and so are the blocks, in the vector that
+# runs through the model. Take 64 errors of the same size. Those of independent draws have any direction, so
+# their squares add up, to 64 times one of them. If they all point the same way, the errors themselves add
+# up, and the square is $64^2$ times one. A bias can do that: a swap that makes every row flatter takes away
+# the same kind of thing in each head, what is special about a token. The mean squared error of the outputs
+# does not tell the two parts apart, so it does not order swaps by the perplexity of the model. And perplexity
+# asks for one more thing, which residue was missed: an error along a direction that the last map does not
+# read costs nothing. So the heads are measured to find out why; whether a model can be moved, only its own
+# task says.
+#
+# **A sink.** Not much: mean(V) is the wrong null there. It gives the sink $1/L$, and is beaten by anything
+# that gives the sink its share. So make the null one that does: a share $w$ for the sink and $1 - w$ for
+# the mean of the other values. In a made head of 64 tokens whose sink has four fifths of the weight, 256
+# features have less than a tenth of mean(V)'s error, and still more than half of what this null has.
+# (The window null of exercise 2 needs a share for the sink, too, or it must pay for it with mean(V).)
+#
+# The sink is one key, so it need not be estimated at all. With the exact weight $e^{t_0}$ of key 0, and the
+# features for all others,
+#
+# $$o = \frac{e^{t_0} v_0 + \sum_{j > 0} \varphi(q')^\top \varphi(k_j')\, v_j}
+# {e^{t_0} + \sum_{j > 0} \varphi(q')^\top \varphi(k_j')} ,$$
+#
+# which costs $O(L d)$ more. In the made head the error falls to less than a third of that null's. This is near
+# and far again, and a decoder may keep the first key in its state.
+#
+# **Trust.** The SHA-256 says that you have the file that the publisher means, to the last bit. So it must
+# come by another way than the file: whoever can change the one may change the other. It does not say what
+# the file does. A hostile publisher, or one who was broken into before the sum was taken, states the right
+# sum of a hostile file. Refusing names says something else: reading this file calls nothing but what you
+# listed, whoever wrote it. `np.load` refuses pickled objects for that reason unless it is told not to.
+#
+# Neither of the two looks at the numbers. Weights can be wrong, or trained to fail on inputs that somebody
+# chose, in a file that is harmless to read. So what you still do not know is whether the model is good; for
+# that there are only its results, on data that you trust.

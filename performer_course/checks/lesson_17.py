@@ -18,17 +18,17 @@ from ._judge import Hint, Raised, advice, averages, check, judge, no_square, num
 TOKENS, M, DRAWS = 24, 256, 200
 
 
-def _head(rng, size=1.0, of_q=None, mean_q=0.0, mean_k=0.0, follow=0.0, flat=0):
+def _head(rng, size=1.0, of_q=None, mean_q=0.0, mean_k=0.0, follow=0.0, values=1.0, flat=0):
     """(q, k, v) of one chain of a made head, (L, 4), (L, 4), (L, 3).
 
     size: of the entries of k, and of q where `of_q` does not say otherwise. mean_q, mean_k: how
-    far all queries and all keys lie from 0. follow: how far a value follows its key; flat: how
-    many queries are nearly 0.
+    far all queries and all keys lie from 0. follow: how far a value follows its key; values: their
+    size; flat: how many queries are nearly 0.
     """
     q = rng.normal(size=(TOKENS, 4)) * (size if of_q is None else of_q)
     k = size * rng.normal(size=(TOKENS, 4))
     q[:flat] /= 100
-    v = rng.normal(size=(TOKENS, 3)) + follow * k[:, :3]
+    v = values * (rng.normal(size=(TOKENS, 3)) + follow * k[:, :3])
     return q + mean_q / 2, k + mean_k / 2, v
 
 
@@ -43,10 +43,10 @@ def _heads():
     shift = "softmax does not see a shift of the keys, and features do"
     return [
         (
-            _chains(2, size=0.7, follow=3),
+            _chains(1, size=0.7, follow=3),
             True,
-            f"a head that {M} features follow to a seventh of mean(V)'s error is said not to be "
-            "swappable: is the swap compared with softmax, and its squared error with mean(V)'s?",
+            f"a head that {M} features follow to a seventh of mean(V)'s squared error is said not "
+            "to be swappable: is the swap compared with softmax, and its error with mean(V)'s?",
         ),
         (
             _chains(1, size=3),
@@ -54,22 +54,28 @@ def _heads():
             "a sharp head is said to be swappable, where features have more error than mean(V).",
         ),
         (
-            _chains(1, size=1.3),
+            _chains(1, size=0.03, values=1000),
             False,
-            "a head is said to be swappable since its errors cancel in the mean over many draws. "
+            "a head is said to be swappable whose errors cancel in the mean over many draws. "
             "A model holds one draw: take the mean of the losses, not the loss of the mean output.",
         ),
         (
-            _chains(1, size=0.05),
+            _chains(2, size=0.05),
             False,
             "a head that is nearly uniform is said to be swappable: features err little there, and "
             "mean(V) errs less. Measure the one error in units of the other.",
         ),
         (
+            _chains(1, size=0.8, follow=3, flat=8),
+            True,
+            "a head is said not to be swappable in which a third of the rows are mean(V) already: "
+            "add up the errors of all rows before you divide.",
+        ),
+        (
             _chains(1, size=1.0, follow=3),
             True,
             "a head is said not to be swappable whose `relative_variance` is large, and whose "
-            "output errs by a sixth of what mean(V)'s does: a few pairs make that mean. Measure.",
+            "output errs by a fifth of what mean(V)'s does: a few pairs make that mean. Measure.",
         ),
         (
             _chains(2, size=0.9),
@@ -80,8 +86,8 @@ def _heads():
         (
             _chains(3, size=1.6, of_q=0.9, follow=3),
             True,
-            "a head is said not to be swappable whose weights err, and whose output does not: "
-            "its values make up for it. Compare outputs, of the v given.",
+            "a head is said not to be swappable whose weights err, and whose output errs less: "
+            "its values follow its keys. Compare outputs, of the v given.",
         ),
         (
             _chains(1, size=0.8, follow=3, mean_k=6),
@@ -92,19 +98,13 @@ def _heads():
             _chains(3, size=0.8, mean_q=7),
             True,
             f"a head whose queries all lie far from 0 is said not to be swappable: {shift}. The "
-            "shift of k' that makes q' + k' short has a part for the queries.",
+            "shift that makes q' + k' short has a part for the queries.",
         ),
         (
             _chains(3, size=1.0, of_q=0.05, mean_q=5),
             True,
             "a head whose queries are all alike is said not to be swappable. Softmax sees what is "
             "taken from the queries: all queries of this head look at the same keys. Shift keys.",
-        ),
-        (
-            _chains(1, size=0.8, follow=3, mean_k=-4, calibration={"mean_k": 4}),
-            False,
-            "a head is said to be swappable whose keys lie elsewhere on the new chain: the shift "
-            "has to stand before that chain is known, so it comes from the calibration chain.",
         ),
         (
             _chains(1, size=3, calibration={"size": 0.7, "follow": 3}),
@@ -119,16 +119,16 @@ def _heads():
             "judge on the new one.",
         ),
         (
+            _chains(1, size=0.8, follow=3, mean_k=-4, calibration={"mean_k": 4}),
+            False,
+            "a head is said to be swappable whose keys lie elsewhere on the new chain: the shift "
+            "has to stand before that chain is known, so it comes from the calibration chain.",
+        ),
+        (
             _chains(2, size=1.6),
             False,
             "a head with three quarters of mean(V)'s error is said to be swappable: less than half "
             "is asked for.",
-        ),
-        (
-            _chains(1, size=0.8, follow=3, flat=8),
-            True,
-            "a head is said not to be swappable in which a third of the rows are mean(V) already: "
-            "add up the errors of all rows before you divide.",
         ),
         *[
             (

@@ -6,7 +6,7 @@ import io
 import math
 import pickle
 import zipfile
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -77,7 +77,6 @@ def by_features(calibration, new, m, rng, draws):
     A = np.exp(q @ k.T / math.sqrt(q.shape[1]))
     exact, found = A @ v / A.sum(axis=1, keepdims=True), 0.0
     for _ in range(draws):
-        g, h = (a @ rng.normal(size=(m, len(a.T))).T * 0 for a in (x, y))
         W = rng.normal(size=(m, q.shape[1]))
         g, h = x @ W.T, y @ W.T - (y**2).sum(axis=1, keepdims=True) / 2
         w = np.exp(g - g.max(axis=1, keepdims=True)) @ np.exp(h - h.max()).T
@@ -107,16 +106,16 @@ def of_rows(x):
 WRONG["can_be_swapped"] = [
     (lambda *a: losses(*a)[0].mean(), "expected True or False, got a"),
     (lambda *a: True, "a sharp head is said to be swappable"),
-    (lambda *a: False, "to a seventh of mean(V)'s error is said not to be"),
-    (decided(level=0.05), "to a seventh of mean(V)'s error is said not to be"),
+    (lambda *a: False, "to a seventh of mean(V)'s squared error"),
+    (decided(level=0.05), "to a seventh of mean(V)'s squared error"),
     (
         decided(combine=lambda outputs, loss: loss(np.mean(outputs, axis=0))),
-        "its errors cancel in the mean over many draws",
+        "errors cancel in the mean over many draws",
     ),
     (lambda *a: bool(losses(*a, loss=lambda x: (x**2).mean())[0].mean() < 0.03), "nearly uniform"),
     (by_formula, "whose `relative_variance` is large"),
     (decided(loss=lambda x: squares(x) ** 0.5), "compare squares, without a root"),
-    (decided(prepare=as_weights), "whose weights err, and whose output does not"),
+    (decided(prepare=as_weights), "whose weights err, and whose output errs less"),
     (decided(shift=lambda *_: 0.0), "whose keys all lie far from 0"),
     (decided(shift=lambda c, new: c[0].mean(axis=0)), "whose keys all lie far from 0"),
     (decided(shift=lambda c, new: c[1].mean(axis=0)), "has a part for the queries"),
@@ -145,7 +144,6 @@ WRONG["can_be_swapped"] = [
     (decided(fold=np.median), "no median"),
     (lambda c, new, m, rng, draws: decided()(c, new, m, rng, 1), "not one draw"),
     (lambda c, new, m, rng, draws: decided()(c, new, m, rng, 5), "not one draw or a few"),
-    (decided(fold=lambda x: np.sqrt(x).mean() ** 2), "no median"),
     (
         lambda c, new, m, rng, draws: decided()(
             *(tuple(x.T for x in y) for y in (c, new)), m, rng, 9
@@ -159,7 +157,7 @@ WRONG["can_be_swapped"] = [
 def test_the_share_of_each_made_head_lies_four_standard_errors_from_a_half(rows):
     rng = np.random.default_rng(0)
     for chains, right, hint in lesson_17._heads()[:-3]:  # the last one comes four times
-        found, null = losses(*chains, lesson_17.M, rng, 600, rows=rows)
+        found, null = losses(*chains, lesson_17.M, rng, 400, rows=rows)
         error = found.std(ddof=1) / math.sqrt(lesson_17.DRAWS)
         assert (null / 2 - found.mean()) * (1 if right else -1) > 4 * error, hint
 
@@ -342,7 +340,7 @@ def restored(storage, offset, size, stride):
 
 
 def fits(storage, offset, size, stride, *, without=()):
-    """Raises ValueError for a tensor that has no place in its storage, but for what is `without`."""
+    """Raises ValueError for a tensor that has no place in its storage, but for `without`."""
     numbers = {"offset": [offset], "size": size, "stride": stride}
     for name, some in numbers.items():
         if "whole" not in without and not all(isinstance(n, int) for n in some):
@@ -416,7 +414,7 @@ def by_index(storage, offset, size, stride):
         np.arange(n).reshape(-1, *[1] * (len(size) - axis - 1)) * step
         for axis, (n, step) in enumerate(zip(size, stride, strict=True))
     )
-    return storage[places]
+    return np.array(storage[places])
 
 
 def imported(find, rebuild, module, name):
@@ -437,10 +435,6 @@ RIGHT["read_weights"] = [
 
 def lacks(*without):
     return reader(check=functools.partial(fits, without=without))
-
-
-def any_of(module, name):
-    return imported
 
 
 WRONG["read_weights"] = [
