@@ -302,6 +302,10 @@ def _other_nulls(i, q, k, v, band, chains, right, unclipped, shares):
         (blend(p, _seen(q, k, v, band + 1)), width),
         (blend(p, _seen(q, k, v, band, scale=1)), "the scores are qᵀk / √d."),
         (blend(p, mean=v.sum(axis=-2, keepdims=True)), "mean(V), not the sum."),
+        (
+            blend(p[: len(q), None]),
+            "`forward` may give a batch (..., heads, L, d): heads are the third axis from the end.",
+        ),
         (missing + mean, "this is softmax over all keys: the null has the window alone."),
     ]
 
@@ -479,9 +483,8 @@ def _hostile(rng, folder):
         (of(_tensor(0, (3,), (1,), key="9")), "a storage that is not there", "none can be read."),
         (_file(whole, stored), "a tensor in place of a dict", "a dict of arrays is asked for."),
         (_file({"w": 3}, stored), "the number 3 in place of a tensor", "arrays are asked for."),
-        (_packed(pickle.PROTO + b"\x04" + pickle.REDUCE, stored), "a pickle that is none", ""),
+        (_packed(pickle.PROTO + b"\x04" + pickle.REDUCE, stored), "a damaged pickle", ""),
         (good[: len(good) // 2], "half a zip", ""),
-        (good[:-9], "a zip that lacks its last bytes", ""),
         (b"", "no byte at all", ""),
     ]
 
