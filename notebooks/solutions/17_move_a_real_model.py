@@ -28,9 +28,10 @@ from performer_course import attention, checks, near_far, projections
 #
 # with $m$ new normal directions, iid or orthogonal, and one shift $s$ of $d$ numbers, the same for all keys.
 # In use the shift has to stand before a chain is known, so $s$ comes from the calibration chain alone. Choose
-# it so that the features err as little as they can by a shift. Return `True` if on the new chain the *expected*
-# squared error of the output, summed over all its rows, is less than half of what mean(V) has there, and
-# `False` otherwise. Take the mean over `draws` draws of $W$ from `rng`.
+# it so that what makes the features err (lesson 14) is on average as small as a shift can make it. Return
+# `True` if on the new chain the *expected* squared error of the output, summed over all its rows, is less
+# than half of what mean(V) has there, and `False` otherwise. Take the mean over `draws` draws of $W$ from
+# `rng`.
 #
 # Before you write a line: of which heads would you expect it, the sharp ones, the nearly uniform ones, or
 # those between?
@@ -61,8 +62,10 @@ checks.can_be_swapped(can_be_swapped)
 # %% [markdown]
 # ## 2. The null to beat
 #
-# *●○○ · 25 minutes.* Neighbours in a chain have much to say to each other, so whoever swaps softmax has to
-# beat a null that uses no feature at all. Let $N$ be the output of softmax over the nearest keys,
+# *●○○ · 25 minutes.* (The heads between are the ones to swap, where nothing else speaks against it: features
+# miss what a sharp head looks at, and mean(V) follows a nearly uniform one already.) Heads of a protein model
+# often look at their neighbours, and there mean(V) is too easy a null. The one to beat knows the neighbours,
+# and uses no feature at all. Let $N$ be the output of softmax over the nearest keys,
 # $|i - j| \le \text{band}$, and $U$ that of mean(V). The null is
 #
 # $$p\, N + (1 - p)\, U , \qquad 0 \le p \le 1 ,$$
@@ -164,7 +167,7 @@ class Trusting(pickle.Unpickler):
 
 
 file = zipped(ONE_TENSOR, {"0": np.arange(6, dtype="<f4")})
-Trusting(zipfile.ZipFile(io.BytesIO(file))).load()
+dict(Trusting(zipfile.ZipFile(io.BytesIO(file))).load())
 
 # %% [markdown]
 # Write a reader that trusts nothing. For `data`, the bytes of a file, and the SHA-256 that it ought to have,
