@@ -14,6 +14,7 @@ from scipy.special import softmax
 
 from performer_course import (
     attention,
+    data,
     features,
     kernels,
     near_far,
@@ -642,6 +643,64 @@ def test_16_the_mean_gradient_of_a_perfect_model_leads_to_shorter_queries_and_ke
     slopes = (losses(1 + h) - losses(1 - h)) / (2 * h)
     assert abs(z_score(slopes, sum(pulls(q, k, v, m)))) < 4
     assert z_score(slopes, 0) > 10
+
+
+# 17
+
+
+def test_17_a_third_of_the_error_of_a_real_head_is_bias_and_the_rest_noise():
+    assert states("17", "In head 0.7", "about a third of their error from bias", "two thirds from")
+    q, k, v = (x[0] for x in data.antibody_heads())  # (chains, L, d)
+    rng, shift = np.random.default_rng(0), q[0].mean(axis=0) + k[0].mean(axis=0)
+    exact = attention.softmax_attention(q[1], k[1], v[1])
+    directions = [projections.orthogonal(rng, 256, 64) for _ in range(24)]
+    errors = [attention.favor_attention(q[1], k[1] - shift, v[1], W) - exact for W in directions]
+    noise = np.var(errors, axis=0, ddof=1).sum()
+    assert noise / np.square(errors).sum(axis=(1, 2)).mean() == pytest.approx(2 / 3, abs=0.05)
+
+
+def test_17_errors_that_point_the_same_way_add_up_to_64_times_as_much():
+    assert states("17", "64 times one of them", "$64^2$ times one")
+    errors = np.random.default_rng(0).normal(size=(4000, 64, 3))
+    one, alike = 3, (64 * errors[:, 0]) ** 2
+    assert abs(z_score((errors.sum(axis=1) ** 2).sum(axis=1), 64 * one)) < 4
+    assert abs(z_score(alike.sum(axis=1), 64**2 * one)) < 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_17_where_a_sink_has_most_of_the_weight_the_null_is_one_that_knows_it(seed):
+    assert states("17", "four fifths of the weight", "less than a tenth of mean(V)'s error")
+    assert states("17", "more than half of what this null has", "less than a third of that null's")
+    rng, L, d = np.random.default_rng(seed), 64, 16
+    q, k, v = rng.normal(size=(3, L, d)) * [[[0.6]], [[0.6]], [[1.0]]]
+    far = 5 * np.eye(d)[0]
+    q, k[0], v[0] = q + far, far, 0
+    A = softmax(q @ k.T / math.sqrt(d), axis=1)
+    w, mean, others = A[:, 0].mean(), v.mean(axis=0), v[1:].mean(axis=0)
+    assert w == pytest.approx(0.8, abs=0.06)
+
+    def loss(output):
+        return ((output - A @ v) ** 2).sum()
+
+    k = k - q.mean(axis=0) - k.mean(axis=0)
+    by_features, by_both = [], []
+    for _ in range(60):
+        W = projections.orthogonal(rng, 256, d)
+        by_features.append(loss(attention.favor_attention(q, k, v, W)))
+        phi_q, phi_k = (features.positive(x * d**-0.25, W) for x in (q, k))
+        weights = phi_q @ phi_k.T
+        weights[:, 0] = np.exp(q @ k[0] / math.sqrt(d))
+        by_both.append(loss(weights @ v / weights.sum(axis=1, keepdims=True)))
+    of_null = loss((1 - w) * others)
+    assert of_null / 2 < np.mean(by_features) < loss(mean) / 10
+    assert np.mean(by_both) < of_null / 3
+
+
+def test_17_numpy_refuses_pickled_objects_unless_it_is_told_not_to(tmp_path):
+    assert states("17", "`np.load` refuses pickled objects")
+    np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        np.load(tmp_path / "objects.npy")
 
 
 # 18
