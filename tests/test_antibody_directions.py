@@ -219,23 +219,22 @@ def kept():
         return list(csv.DictReader(file))
 
 
-def test_the_kept_directions_are_64_for_each_head_or_32_for_its_queries_and_32_for_its_keys():
-    for name, shape in (("", (8, 8, 64, 65)), ("_two", (2, 8, 8, 32, 65))):
+def test_the_kept_directions_are_64_for_each_head_or_for_its_queries_and_its_keys_apart():
+    for name, shape in (("", (8, 8, 64, 65)), ("_two", (2, 8, 8, 64, 65))):
         path = data.FOLDER / f"antibody_directions{name}.npz"
         with np.load(path) as stored:
             assert stored.files == ["W"]
             assert stored["W"].dtype == np.float16
             assert stored["W"].shape == shape
             assert np.isfinite(stored["W"]).all()
-        assert path.stat().st_size < 500_000
+        assert path.stat().st_size < 1_000_000
     assert data.antibody_directions().shape == (8, 8, 64, 65)
     assert data.antibody_two_directions().dtype == np.float64
     assert not data.antibody_two_directions()[0, ..., -1].any()  # weights stand with the keys
 
 
 def test_the_table_has_each_kind_and_number_of_directions_twice_and_all_of_them_learned():
-    first, *rows = kept()
-    assert (first["kind"], first["perplexity"]) == ("exact", "1.5806")
+    rows = kept()
     found = {(row["kind"], int(row["m"]), int(row["seed"])): row for row in rows}
     assert len(rows) == len(found)
     assert sorted(found) == [

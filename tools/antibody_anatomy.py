@@ -7,7 +7,6 @@ and the error of each way's output over that of mean(V), with the part of it tha
 mean of all draws still misses. The second: perplexity with some of the heads swapped for FAVOR+.
 """
 
-import csv
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from performer_course import antibody, attention, data, features
-from tools.antibody_curve import calibration, lesson, over_chains, sample
+from tools.antibody_curve import beside, calibration, lesson, sample, write
 from tools.antibody_heads import real_weights
 
 FILE, SWAPPED = (data.FOLDER / f"antibody_{name}.csv" for name in ("anatomy", "swapped"))
@@ -137,17 +136,21 @@ def main() -> None:
             return names["scores"](weights, swapped(listed[order][:n], attend))
 
         scores = list(tqdm(pool.map(run, jobs), total=len(jobs)))
-    with FILE.open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(["block", "head", *table])
-        for at in np.ndindex(8, 8):
-            out.writerow([*at, *(f"{column[at]:.4g}" for column in table.values())])
-    with SWAPPED.open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(["order", "heads", "perplexity", "error of its ln"])
-        for (order, n), (log_p, _, chain) in zip(jobs, scores, strict=True):
-            error = over_chains(log_p, chain.astype(int))
-            out.writerow([order, n, f"{np.exp(-log_p.mean()):.4f}", f"{error:.4f}"])
+    write(
+        FILE,
+        [
+            {"block": i, "head": h, **{name: f"{x[i, h]:.4g}" for name, x in table.items()}}
+            for i, h in np.ndindex(8, 8)
+        ],
+    )
+    exact = names["scores"](weights, antibody.attend_exact)
+    write(
+        SWAPPED,
+        [
+            {"order": order, "heads": n, **beside(s, exact)}
+            for (order, n), s in zip(jobs, scores, strict=True)
+        ],
+    )
 
 
 if __name__ == "__main__":

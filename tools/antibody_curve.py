@@ -10,6 +10,7 @@ error of its logarithm, over chains, and the mean of ln P less that of exact att
 import csv
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -122,20 +123,26 @@ def over_chains(values: np.ndarray, chain: np.ndarray) -> float:
     return float(np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(values))
 
 
-def row(name: Name, passes: int, found: np.ndarray, exact: np.ndarray) -> dict:
-    """A line of the table, from `scores` of the lesson."""
+def beside(found: np.ndarray, exact: np.ndarray) -> dict[str, str]:
+    """Numbers of a line of a table, from `scores` of the lesson and those of exact attention."""
     (log_p, right, chain), less = found, found[0] - exact[0]
     chain = chain.astype(int)
     return {
-        **dict(zip(("way", "features", "draw"), name, strict=True)),
-        "passes": passes,
-        "residues": len(log_p),
+        "residues": str(len(log_p)),
         "perplexity": f"{np.exp(-log_p.mean()):.4f}",
         "error of its ln": f"{over_chains(log_p, chain):.4f}",
         "ln P less exact": f"{less.mean():.4f}",
         "error of that": f"{over_chains(less, chain):.4f}",
-        "right": int(right.sum()),
+        "right": f"{right.sum():.0f}",
     }
+
+
+def write(path: Path, rows: list[dict]) -> None:
+    """A table as a file, a line for each dict."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        out = csv.DictWriter(file, rows[0], lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
 
 
 def main() -> None:
@@ -153,14 +160,14 @@ def main() -> None:
 
         scores = list(tqdm(pool.map(run, jobs), total=len(jobs)))
         exact = {job[1]: s for job, s in zip(jobs, scores, strict=True) if job[0][0] == "exact"}
-        rows = [row(*job[:2], s, exact[job[1]]) for job, s in zip(jobs, scores, strict=True)]
+        rows = [
+            {"way": way, "features": m, "draw": draw, "passes": passes, **beside(s, exact[passes])}
+            for ((way, m, draw), passes, *_), s in zip(jobs, scores, strict=True)
+        ]
         chain, masked = whole[0]
         once = masked.argmax(axis=0), np.arange(len(chain))  # the pass that hides each residue
         guesses = {n[0]: antibody.guess(weights, chain, masked, every[n])[once] for n in SHOWN}
-    with FILE.open("w", encoding="utf-8", newline="") as file:
-        out = csv.DictWriter(file, rows[0], lineterminator="\n")
-        out.writeheader()
-        out.writerows(rows)
+    write(FILE, rows)
     np.savez_compressed(GUESSES, **guesses)
     for line in rows:
         print(*line.values(), sep="\t")

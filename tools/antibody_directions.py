@@ -9,7 +9,6 @@ Chains: those of the antibodies for training, ROUNDS times, each time with anoth
 residues masked. Those for calibration say how far it came; those to test by, how the model fares.
 """
 
-import csv
 import itertools
 import os
 import time
@@ -18,12 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from performer_course import antibody, data, projections, training
+from tools.antibody_curve import beside, lesson, write
 from tools.antibody_heads import real_weights
 
 FILES = {"shared": "antibody_directions.npz", "two": "antibody_directions_two.npz"}
 TABLE = data.FOLDER / "antibody_trained.csv"
 SIZES, SEEDS = (16, 32, 64), (0, 1)
-KEEP = {("shared", 64, 0), ("two", 32, 0)}  # kind, m and seed of what the files hold
+KEEP = 64, 0  # m and seed of what the files hold
 STEPS, RATE, ROUNDS = 1600, 1.6e-2, 2
 
 
@@ -69,29 +69,11 @@ def far(given: list, W) -> float:
     return float(np.mean(found))
 
 
-def scores(weights: dict, attend, part: str = "test") -> np.ndarray:
-    """ln P of the masked residues of a part, two eighths of each chain: (702,) for the test."""
-    rng, found = np.random.default_rng(0), []
-    for chain in [chain for pair in data.antibodies(part).values() for chain in pair]:
-        masked = antibody.masks(rng, len(chain))[:2]
-        log_p = antibody.guess(weights, chain, masked, attend)[masked]  # (masked, 20)
-        truth = np.broadcast_to(antibody.encode(chain)[1:-1] - 5, masked.shape)[masked]
-        found += list(log_p[np.arange(len(truth)), truth])
-    return np.array(found, dtype=float)
-
-
-def beside(found, exact) -> list[str]:
-    """Perplexity, the standard error of its ln; ln P less the exact one, and its error."""
-    less, root = found - exact, len(found) ** 0.5
-    numbers = np.exp(-found.mean()), found.std() / root, less.mean(), less.std() / root
-    return [f"{number:.4f}" for number in numbers]
-
-
 def main() -> None:
     weights = real_weights()
     calibration = samples(weights, "calibration", np.random.default_rng(0), 1)
+    scores, rows = lesson()["scores"], []
     exact = scores(weights, antibody.attend_exact)
-    rows = [["exact", "", "", "", "", "", *beside(exact, exact)]]
     for seed in SEEDS:
         given = samples(weights, "training", np.random.default_rng(1 + seed), ROUNDS)
         for kind, m in itertools.product(FILES, SIZES):
@@ -99,18 +81,16 @@ def main() -> None:
             W, last = trained(given, kind, m, seed)
             seconds = time.process_time() - begun
             found = scores(weights, antibody.attend_by(*last.astype(np.float32)[[0, -1]]))
-            kl = (f"{far(calibration, of):.3f}" for of in (W, last))
-            rows.append([kind, m, seed, STEPS, *kl, *beside(found, exact)])
-            print(*rows[-1], f"{seconds:.0f} s", flush=True)
-            if (kind, m, seed) in KEEP:
+            ends = {"KL at the start": W, "KL at the end": last}
+            kl = {name: f"{far(calibration, of):.3f}" for name, of in ends.items()}
+            of = {"kind": kind, "m": m, "seed": seed, "steps": STEPS}
+            rows.append({**of, **kl, **beside(found, exact)})
+            print(*rows[-1].values(), f"{seconds:.0f} s", flush=True)
+            if (m, seed) == KEEP:
                 path = data.FOLDER / FILES[kind]
                 np.savez_compressed(path, W=last[0] if kind == "shared" else last)
                 print(f"{path}: {os.path.getsize(path):,} bytes")
-    with TABLE.open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        names = "KL at the start", "KL at the end", "perplexity", "error of its ln"
-        out.writerow(["kind", "m", "seed", "steps", *names, "ln P less exact", "its error"])
-        out.writerows(rows)
+    write(TABLE, rows)
 
 
 if __name__ == "__main__":
