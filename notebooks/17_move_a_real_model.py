@@ -188,7 +188,7 @@ L, d = q.shape[-2:]
 identity = np.broadcast_to(np.eye(L), (*q.shape[:2], L, L))  # values that show the weights
 A = attention.softmax_attention(q, k, identity)
 NAMES = ("0.7", "0.5", "4.6", "4.3", "7.3", "7.6")  # block.head
-fig, axes = plt.subplots(1, 4, figsize=(12, 3.6), width_ratios=(1.25, 1, 1, 1))
+fig, axes = plt.subplots(1, 4, figsize=(11, 3.3), width_ratios=(1.25, 1, 1, 1))
 picture = axes[0].imshow(HEADS["keys"].reshape(8, 8), cmap="viridis", vmin=0)
 axes[0].set(title="keys a query looks at", xlabel="head", ylabel="block")
 axes[0].set(xticks=range(8), yticks=range(8))
@@ -641,9 +641,9 @@ nothing = [(A[h, c] * np.log(A[h, c] * L)).sum() / L for c in range(2)]
 print(f"{'mean(V)':26} {nothing[0]:9.2f} {nothing[1]:14.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 4, figsize=(13, 3.9))
+fig, axes = plt.subplots(1, 3, figsize=(9.6, 3.7))
 shown = {"exact": A[h, 1]}
-for name in ("64 dense", "1,024 dense", "64 trained on 96 chains"):
+for name in ("64 dense", "64 trained on 96 chains"):
     keys = antibody.longer(q[h, 1], k[h, 1])
     shown[name] = attention.favor_attention(*keys, identity[h, 1], DIRECTIONS[name])
 far = {name: np.abs(found - A[h, 1]).sum(axis=1).mean() / 2 for name, found in shown.items()}
@@ -653,7 +653,7 @@ for ax, (name, found) in zip(axes, shown.items(), strict=True):
 axes[0].set(ylabel="query")
 show(
     fig,
-    alt=f"Weights of head {NAMES[h]} on pembrolizumab, brightness the root of a weight: exact, and by three sets of "
+    alt=f"Weights of head {NAMES[h]} on pembrolizumab, brightness the root of a weight: exact, and by two sets of "
     "directions. Of the weight of a row they put elsewhere, on average: "
     + ", ".join(f"{name} {far[name]:.0%}" for name in list(shown)[1:])
     + ".",
