@@ -1,0 +1,204 @@
+"""A real model tuned after a swap of its attention: the loss that it learns by, and the record."""
+
+import csv
+import itertools
+
+import numpy as np
+import pytest
+
+from performer_course import antibody, attention, data
+from tests import test_antibody
+
+jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
+pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
+
+from tools import antibody_tuning  # noqa: E402  what it imports may be missing
+from tools.antibody_tuning import DECODER, WORDS  # noqa: E402
+
+small, needs_model = test_antibody.small, test_antibody.needs_model
+weights = test_antibody.weights
+CHAINS = "EVQLVESGG", "DIQMTQ", "QVQLVQSGAEV"
+
+
+@pytest.fixture
+def params(small):
+    """The small model's, with words so large that it matters which one stands where."""
+    return {name: w for name, w in small.items() if name != DECODER} | {WORDS: 300 * small[WORDS]}
+
+
+def directions(*lead, width=2):
+    return np.random.default_rng(1).normal(size=(*lead, 6, width))
+
+
+def batch():
+    """(tokens, hidden) of CHAINS, padded to a place more than the longest has."""
+    tokens, hidden = np.full((3, 14), antibody.PAD), np.zeros((3, 14), dtype=bool)
+    for row, chain in enumerate(CHAINS):
+        tokens[row, : len(chain) + 2] = antibody.encode(chain)
+        hidden[row, [1, 3 + row, len(chain)]] = True
+    return tokens, hidden
+
+
+# What learns
+
+
+@pytest.mark.parametrize(
+    "W",
+    [None, directions(8), directions(8, 8), directions(8, 8, width=3)],
+    ids=["softmax", "directions of a block", "of a head", "with weights"],
+)
+def test_the_loss_is_the_cross_entropy_of_what_the_model_guesses(W, params):
+    def attend(i, q, k, v):
+        if W is None:
+            return attention.softmax_attention(q, k, v)
+        if W.shape[-1] == 3:
+            q, k = antibody.longer(q, k)
+        return attention.favor_attention(q, k, v, W[i])
+
+    tokens, hidden = batch()
+    lost, tied = [], params | {DECODER: params[WORDS]}
+    for row, chain in zip(hidden, CHAINS, strict=True):
+        masked = row[None, 1 : len(chain) + 1]
+        log_p = antibody.guess(tied, chain, masked, attend)[0]
+        lost += [-log_p[n, antibody.RESIDUES.index(chain[n])] for n in np.flatnonzero(masked)]
+    assert len(lost) == 9
+    with jax.enable_x64(True):
+        given = [jax.numpy.asarray(x) for x in (tokens, hidden)]
+        found = jax.jit(antibody_tuning.loss)(params, *given, W)
+    np.testing.assert_allclose(float(found), np.mean(lost), rtol=1e-9)
+
+
+def test_the_slopes_of_the_loss_are_finite_and_central_differences(params):
+    moving = params | {"W": directions(8, 8, width=3)}
+    query = "bert.encoder.layer.7.attention.self.query.weight"
+    first = "bert.encoder.layer.0.attention.output.dense.bias"
+    with jax.enable_x64(True):
+        given = [jax.numpy.asarray(x) for x in (*batch(), directions(8))]
+        loss = jax.jit(lambda p: antibody_tuning.loss(p, *given))
+        slopes = jax.grad(loss)(moving)
+        assert all(np.isfinite(slope).all() for slope in slopes.values())
+        # a word that is read and written, one that is only written, two weights, a direction
+        places = [(WORDS, (13, 0)), (WORDS, (11, 3)), (query, (2, 5)), (first, (4,))]
+        for name, at in [*places, ("W", (3, 1, 4, 2))]:
+            ends = []
+            for h in (1e-5, -1e-5):
+                moved = moving[name].copy()
+                moved[at] += h
+                ends.append(float(loss(moving | {name: moved})))
+            slope = (ends[0] - ends[1]) / 2e-5
+            assert abs(slope) > 1e-4, name
+            np.testing.assert_allclose(slopes[name][at], slope, rtol=1e-5, atol=1e-9)
+
+
+def test_every_chain_comes_once_in_a_round_and_an_eighth_of_it_is_hidden():
+    chains = antibody_tuning.chains_of("training")
+    given = antibody_tuning.batches(chains, np.random.default_rng(0))
+    rounds = []
+    for _ in range(2):
+        seen = []
+        for tokens, hidden in itertools.islice(given, len(chains) // 8):
+            assert tokens.shape == hidden.shape == (8, max(map(len, chains)) + 2)
+            assert not (hidden & (tokens < 5)).any()  # the first five are no residues
+            for row, masked in zip(tokens, hidden, strict=True):
+                seen.append("".join(antibody.TOKENS[token] for token in row if token >= 5))
+                assert 0 <= masked.sum() - len(seen[-1]) // 8 <= 1
+        assert sorted(seen) == sorted(chains)
+        rounds.append(seen)
+    assert rounds[0] != rounds[1]
+
+
+def test_no_chain_that_is_learned_from_is_alike_to_a_test():
+    from tools.antibody_sequences import nearest
+
+    tests = data.antibodies().values()
+    assert max(nearest(pair, tests) for pair in data.antibodies("training").values()) < 0.9
+
+
+@pytest.mark.parametrize("way", antibody_tuning.WAYS)
+def test_each_way_moves_what_it_says_and_nothing_else(way, params, monkeypatch):
+    own = np.stack([directions(8, width=3)] * 8).astype(np.float32)
+    monkeypatch.setattr(data, "antibody_directions", lambda: own)
+    monkeypatch.setattr(
+        antibody_tuning, "drawn", lambda rng: rng.normal(size=(8, 6, 2)).astype(np.float32)
+    )
+    monkeypatch.setattr(antibody_tuning, "STEPS", (0, 2))
+    monkeypatch.setattr(antibody_tuning, "CHAINS", 3)
+    single = {name: w.astype(np.float32) for name, w in params.items()}
+    single |= {DECODER: single[WORDS], "places": np.arange(9)}
+    found = list(antibody_tuning.tuned(single, way, 0, list(CHAINS)))
+    assert [steps for steps, _, _ in found] == [0, 2]
+    (_, before, W), (_, after, later) = found
+    assert before.keys() - {"W"} == single.keys() - {"places"}
+    for name in before.keys() - {"W"}:
+        np.testing.assert_array_equal(before[name], single[name])
+        assert (after[name] != before[name]).any() == (name not in IDLE), name
+    np.testing.assert_array_equal(after[DECODER], after[WORDS])
+    if way == "softmax":
+        assert W is later is None
+    else:
+        moved = way in ("FAVOR+, redrawn", "trained, learning")
+        assert (later != W).any() == moved
+        assert W.shape == later.shape == ((8, 8, 6, 3) if way.startswith("trained") else (8, 6, 2))
+        other = next(iter(antibody_tuning.tuned(single, way, 1, list(CHAINS))))[2]
+        assert (other != W).any() == way.startswith("FAVOR+")
+
+
+IDLE = {f"bert.encoder.layer.{i}.attention.self.key.bias" for i in range(8)}  # shift all scores
+
+
+# The record
+
+
+@pytest.fixture(scope="module")
+def record():
+    """{(way, W, seed, steps): its numbers}, as the file has them."""
+    with open(antibody_tuning.FILE, encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == list(antibody_tuning.COLUMNS)
+    found = {(way, W, int(seed), int(n)): [*map(float, rest)] for way, W, seed, n, *rest in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def test_the_record_has_every_way_and_finite_numbers(record):
+    fresh = [f"fresh {n}" for n in range(3)]
+    judges = {
+        "softmax": ["none"],
+        "FAVOR+, kept": ["own", *fresh],
+        "FAVOR+, redrawn": fresh,
+        "trained, kept": ["own"],
+        "trained, learning": ["own"],
+    }
+    expected = {
+        (way, W, seed, steps)
+        for way, names in judges.items()
+        for W, seed, steps in itertools.product(names, (0, 1), (0, 10, 20, 40, 80))
+    }
+    assert record.keys() == expected
+    for perplexity, error, less, its, right in record.values():
+        assert np.isfinite([perplexity, error, less, its]).all()
+        assert 1 < perplexity < 20
+        assert 0 < error < 0.2
+        assert 0 <= its < 0.2
+        assert 0 < right <= 702
+        exact = record["softmax", "none", 0, 0][0]
+        assert abs(less - np.log(perplexity / exact)) < 2e-4
+
+
+def test_the_record_begins_with_the_model_as_it_was(record):
+    for seed in (0, 1):
+        perplexity, _, less, its, right = record["softmax", "none", seed, 0]
+        assert abs(perplexity - 1.5806) < 5e-4
+        assert (less, its, right) == (0, 0, 627)
+
+
+@needs_model
+@pytest.mark.parametrize(("way", "W"), [("trained, kept", "own"), ("FAVOR+, kept", "fresh 0")])
+def test_what_the_record_begins_with_is_found_again(way, W, weights, record):
+    chains = antibody_tuning.chains_of("test")
+    _, now, own = next(antibody_tuning.tuned(weights, way, 0, chains))
+    log_p, right = antibody_tuning.judged(now, antibody_tuning.judges(way, own, 0)[W], chains)
+    perplexity, error, _, _, hits = record[way, W, 0, 0]
+    assert abs(np.exp(-log_p.mean()) / perplexity - 1) < 1e-3
+    assert abs(log_p.std(ddof=1) / 702**0.5 / error - 1) < 1e-2
+    assert abs(right.sum() - hits) <= 1
