@@ -11,9 +11,9 @@ the same for all, so that ln P is compared with the exact model's residue by res
 WAYS: softmax as it was, a control; FAVOR+ as published, M orthogonal directions for all heads of a
 block, kept or drawn anew at each step; and directions that were trained for each head, kept or
 learning with the weights. Directions are judged as they are ("own"), and where they were drawn by
-other draws too ("fresh"), which no run has seen. Runs learn from the antibodies for training, and that
-is little: 96 chains, none alike to a test by nine tenths. RATE was chosen among 1e-4 and 3e-4 for
-FAVOR+ with directions kept, judged by the antibodies for calibration.
+other draws too ("fresh"), which no run has seen. Runs learn from the antibodies for training, and
+that is little: 96 chains, none alike to a test by nine tenths. RATE was chosen among 1e-4 and 3e-4
+for FAVOR+ with directions kept, judged by the antibodies for calibration.
 """
 
 import csv
