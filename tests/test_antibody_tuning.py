@@ -83,7 +83,7 @@ def test_the_slopes_of_the_loss_are_finite_and_central_differences(params):
         slopes = jax.grad(loss)(moving)
         assert all(np.isfinite(slope).all() for slope in slopes.values())
         # a word that is read and written, one that is only written, two weights, a direction
-        places = [(WORDS, (13, 0)), (WORDS, (11, 3)), (query, (2, 5)), (first, (4,))]
+        places = [(WORDS, (22, 0)), (WORDS, (11, 3)), (query, (2, 5)), (first, (4,))]
         for name, at in [*places, ("W", (1, 3, 4, 2))]:
             ends = []
             for h in (1e-5, -1e-5):
