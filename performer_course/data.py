@@ -52,17 +52,18 @@ def kinds(rng, scale: float = 1.0) -> dict[str, tuple[np.ndarray, np.ndarray, np
 
 
 def antibodies(part: str = "test") -> dict[str, tuple[str, str]]:
-    """{name: (heavy, light)}: the variable domains of twelve antibodies, letters of residues.
+    """{name: (heavy, light)}: the variable domains of antibodies, letters of residues.
 
-    part: "test", those to judge by, or "calibration", twelve others to take moments from.
-    Shape: 104 to 127 letters each. Error: none. Cost: one file, 6 kB.
+    part: "test", twelve to judge by; "calibration", twelve others to take moments from or to choose
+    by; "training", 48 to train by, of which no chain is alike to one of the others' by nine tenths.
+    Shape: 104 to 127 letters each. Error: none. Cost: one file, 18 kB.
     Source: Thera-SAbDab, medicines of the WHO's lists (`notebooks/data/README.md`).
     """
     lines = (FOLDER / "antibodies.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines[1:]]
     found = {name: (heavy, light) for name, of, heavy, light in rows if of == part}
     if not found:
-        raise ValueError(f'part must be "test" or "calibration", got {part!r}')
+        raise ValueError(f'part must be "test", "calibration" or "training", got {part!r}')
     return found
 
 
@@ -94,9 +95,9 @@ def antibody_directions() -> np.ndarray:
 def antibody_two_directions() -> np.ndarray:
     """[ω, b] as `antibody_directions`, but one set for queries, then one for keys.
 
-    Shape: (2, blocks, heads, m, d + 1) = (2, 8, 8, 64, 65), float64; for `antibody.attend_by`.
+    Shape: (2, blocks, heads, m, d + 1) = (2, 8, 8, 32, 65), float64; for `antibody.attend_by`.
     The weights b stand with the keys: those of queries would only add to them, and are 0.
-    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 1 MB.
+    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
     Source: `python -m tools.antibody_directions`.
     """
     with np.load(FOLDER / "antibody_directions_two.npz") as stored:

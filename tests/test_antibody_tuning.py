@@ -177,7 +177,7 @@ def test_the_record_has_every_way_and_finite_numbers(record):
         assert 0 <= its < 0.2
         assert 0 < right <= 702
         exact = record["softmax", "none", 0, 0][0]
-        assert abs(less - np.log(perplexity / exact)) < 2e-4
+        assert abs(less + np.log(perplexity / exact)) < 2e-4
 
 
 def test_the_record_begins_with_the_model_as_it_was(record):

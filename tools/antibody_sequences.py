@@ -17,10 +17,9 @@ from performer_course import antibody, data
 
 FILE = data.FOLDER / "antibodies.tsv"
 MANY, BOUND, SEED = 48, 0.9, 0
-KEPT = (  # for whoever wants to judge once more, by antibodies that nobody here has looked at
-    "Abituzumab Bentracimab Bersanlimab Dacetuzumab Dafsolimab Daxdilimab Demcizumab Dezamizumab "
-    "Foralumab Idactamab Inclacumab Inebilizumab Itolizumab Orticumab Relatlimab Vesencumab"
-).split()
+KEPT = """Abituzumab Bentracimab Bersanlimab Dacetuzumab Dafsolimab Daxdilimab Demcizumab
+Dezamizumab Foralumab Idactamab Inclacumab Inebilizumab Itolizumab Orticumab Relatlimab
+Vesencumab"""  # for whoever wants to judge once more, by antibodies that no part has
 
 
 def alike(a: str, b: str) -> float:
@@ -57,7 +56,8 @@ def main() -> None:
             for row in csv.DictReader(file, delimiter="\t")
             if row["Format"] == "Whole mAb"
         }
-    judges = data.antibodies() | data.antibodies("calibration") | {n: table[n] for n in KEPT}
+    judges = data.antibodies() | data.antibodies("calibration")
+    judges |= {name: table[name] for name in KEPT.split()}
     lines = FILE.read_text(encoding="utf-8").splitlines()
     lines = [line for line in lines if line.split("\t")[1] != "training"]
     tests = data.antibodies().values()

@@ -34,8 +34,8 @@ STEPS, FRESH = (0, 10, 20, 40, 80), 3
 M, CHAINS, RATE, RISES = 64, 8, 1e-4, 10
 WORDS, DECODER = "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"
 FIRST = len(antibody.TOKENS) - len(antibody.RESIDUES)  # tokens before it are no residues
-COLUMNS = "way", "W", "seed", "steps", "perplexity", "error of ln", "loss of ln P", "its error"
-COLUMNS = (*COLUMNS, "right of 702")
+COLUMNS = "way", "W", "seed", "steps", "perplexity", "error of its ln"
+COLUMNS = (*COLUMNS, "ln P less exact", "its error", "right of 702")
 
 
 # What learns
@@ -155,7 +155,7 @@ def rows(weights: dict, way: str, seed: int, exact: np.ndarray) -> Iterator[list
     for steps, now, W in tuned(weights, way, seed, chains):
         for name, directions in judges(way, W, steps).items():
             log_p, right = judged(now, directions, tests)
-            (mean, error), (less, its) = mean_and_error(log_p), mean_and_error(exact - log_p)
+            (mean, error), (less, its) = mean_and_error(log_p), mean_and_error(log_p - exact)
             numbers = (f"{x:.4f}" for x in (np.exp(-mean), error, less, its))
             yield [way, name, seed, steps, *numbers, right.sum()]
 
