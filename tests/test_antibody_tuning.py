@@ -196,3 +196,23 @@ def test_what_the_record_begins_with_is_found_again(way, W, weights, record):
     assert abs(np.exp(-log_p.mean()) / perplexity - 1) < 1e-3
     assert abs(log_p.std(ddof=1) / 702**0.5 / error - 1) < 1e-2
     assert abs(right.sum() - hits) <= 1
+
+
+def test_eighty_steps_win_most_back_with_directions_kept_and_less_with_any_others(record):
+    perplexity = {run: numbers[0] for run, numbers in record.items()}
+    exact = perplexity["softmax", "none", 0, 0]
+    for seed in range(antibody_tuning.WAYS["FAVOR+, kept"]):
+        before, own = (perplexity["FAVOR+, kept", "own", seed, n] for n in (0, 80))
+        assert before > 7
+        assert np.log(own / exact) < np.log(before / exact) / 4
+        for fresh in ("fresh 0", "fresh 1", "fresh 2"):
+            redrawn = perplexity["FAVOR+, redrawn", fresh, 0, 80]
+            assert own < 0.8 * redrawn
+            assert redrawn < 0.9 * perplexity["FAVOR+, kept", fresh, seed, 80]
+
+
+def test_trained_directions_are_ahead_before_any_step(record):
+    trained = record["trained, kept", "own", 0, 0][0]
+    for (way, _, _, steps), (perplexity, *_) in record.items():
+        if way.startswith("FAVOR+"):
+            assert trained < 0.8 * perplexity, (way, steps)

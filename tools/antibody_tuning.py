@@ -29,7 +29,7 @@ from performer_course.attention import favor_attention, softmax_attention
 from tools.antibody_heads import real_weights
 
 FILE = data.FOLDER / "antibody_tuning.csv"
-WAYS = {"softmax": 1, "FAVOR+, kept": 2, "FAVOR+, redrawn": 2, "trained, kept": 1}  # its seeds
+WAYS = {"softmax": 1, "FAVOR+, kept": 2, "FAVOR+, redrawn": 1, "trained, kept": 1}  # its seeds
 STEPS, FRESH = (0, 10, 20, 40, 80), 3
 M, CHAINS, RATE, RISES = 64, 8, 1e-4, 10
 WORDS, DECODER = "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"
