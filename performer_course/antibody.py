@@ -9,6 +9,7 @@ learned vector for each place.
 """
 
 import functools
+import importlib
 import math
 import pickle
 import zipfile
@@ -131,12 +132,13 @@ def forward(weights: dict, tokens: np.ndarray, attend: Callable) -> np.ndarray:
     With x the vectors of the tokens: x ← norm(x + attention(x)), then x ← norm(x + map(x)), eight
     times. attend(i, q, k, v) is the attention of block i, (..., 8, n, 64) each and its result, such
     as `attend_exact`. It never sees padding: sequences of a padded batch come one by one, each
-    with the n tokens of its own. tokens: integers (..., L), L ≤ 512.
+    with the n tokens of its own. tokens: integers (..., L), L ≤ 512. On JAX, where no value may be
+    looked at, tokens are taken as they are, and attend itself must leave out padding.
     Shape: (..., L, 25), dtype that of the weights; at [PAD] no meaning. Error: rounding; 2 · 10⁻⁵
     in float32. Cost: 50 M multiplications a token, and what attention costs: 0.1 s for L = 122.
     Source: Devlin et al. (2019), §3.
     """
-    real = _check_tokens(tokens) != PAD
+    real = None if array_api_compat.is_jax_array(tokens) else _check_tokens(tokens) != PAD
 
     def linear(name, x):
         return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
@@ -329,12 +331,14 @@ def divergence(q, k, W_q, W_k):
 
 def _gelu(x):
     """x P(normal ≤ x)."""
+    if array_api_compat.is_jax_array(x):  # SciPy's erf cannot be traced
+        return importlib.import_module("jax").nn.gelu(x, approximate=False)
     return x * (1 + erf(x / math.sqrt(2))) / 2
 
 
 def _without_padding(attend, i, q, k, v, real):
-    """attend(i, q, k, v) among the real tokens of each sequence; zeros at the others."""
-    if real.all():
+    """attend(i, q, k, v) among the real tokens of each sequence, if known; zeros at the others."""
+    if real is None or real.all():
         return attend(i, q, k, v)
     mixed = np.zeros_like(v)
     for at in np.ndindex(real.shape[:-1]):
