@@ -123,8 +123,8 @@ def test_centring_changes_no_softmax_and_is_the_shift_of_lesson_14(lesson):
 
 
 def test_what_a_head_looks_at_is_counted_as_by_hand():
-    ((q, k, _),) = heads(6, seed=5)
-    found = antibody_anatomy.looks(q, k)
+    ((q, k, v),) = heads(6, seed=5)
+    found = antibody_anatomy.looks(q, k, v)
     for i, h in ((0, 0), (2, 7)):
         t = q[i, h] @ k[i, h].T / 2
         A = np.exp(t) / np.exp(t).sum(axis=1, keepdims=True)
@@ -157,9 +157,18 @@ def test_the_directions_of_a_head_are_those_that_hold_nine_tenths():
     rng = np.random.default_rng(6)
     q, k = 0.02 * rng.normal(size=(2, 8, 8, L, d))
     q[..., 1:], k[..., 1:] = 0, 0  # scores of rank one, so small that A is nearly linear in them
-    assert (antibody_anatomy.looks(q, k)["rank"] == 1).all()
+    v = rng.normal(size=q.shape)
+    found = antibody_anatomy.looks(q, k, v)
+    assert (found["rank"] == 1).all()
+    assert (found["error of rank 32"] < 1e-12).all()
     q, k = rng.normal(size=(2, 8, 8, L, d))
-    assert (antibody_anatomy.looks(0.02 * q, 0.02 * k)["rank"] > 1).all()
+    assert (antibody_anatomy.looks(0.02 * q, 0.02 * k, v)["rank"] > 1).all()
+    found = antibody_anatomy.looks(3 * q, 3 * k, v)
+    A = attention.softmax_attention(3 * q[1, 2], 3 * k[1, 2], np.eye(L))
+    U, sizes, V = np.linalg.svd(A)
+    missed = (U[:, 32:] * sizes[32:] @ V[32:] @ v[1, 2]) ** 2
+    null = (v[1, 2].mean(axis=0) - A @ v[1, 2]) ** 2
+    np.testing.assert_allclose(found["error of rank 32"][1, 2], missed.sum() / null.sum())
 
 
 def test_error_and_bias_are_those_of_an_estimator_that_is_known():
@@ -205,10 +214,14 @@ def test_only_the_chosen_heads_are_swapped():
 def test_the_curve_has_each_way_beside_softmax_and_mean_v_with_its_errors():
     curve = rows("curve")
     assert {(row["passes"], row["residues"]) for row in curve} == {("2", "702"), ("8", "2729")}
+    references = {"exact": "exact", "window": "window and mean(V)"}
     for row in curve:
         assert float(row["error of its ln"]) > 0
-        less = np.log(recorded("exact", passes=row["passes"])[0] / float(row["perplexity"]))
-        assert abs(float(row["ln P less exact"]) - less) < 3e-4
+        for name, way in references.items():
+            other = recorded(way, passes=row["passes"])[0]
+            less = np.log(other / float(row["perplexity"]))
+            assert abs(float(row[f"ln P less {name}"]) - less) < 3e-4
+            assert (float(row[f"error of ln P less {name}"]) > 0) == (row["way"] != way)
     assert abs(recorded("exact")[0] - 1.5806) < 5e-4
     assert abs(recorded("mean(V)")[0] - 10.21) < 0.01
     for way, sizes in {"FAVOR+": 3, "centred": 3, "dense": 5}.items():
@@ -224,6 +237,9 @@ def test_64_trained_directions_in_all_heads_stand_below_every_way_that_is_drawn(
     assert recorded("trained", 64)[0] < window < recorded("dense", 1024).min()
     assert window < recorded("FAVOR+", 1024).min() / 2
     assert recorded("centred", 1024).max() < 0.75 * recorded("FAVOR+", 1024).min()
+    for way, m in (("FAVOR+", 1024), ("dense", 64)):  # less error, and less known
+        assert recorded(f"{way} and mean(V)", m)[0] > 1.5 * recorded(way, m)[0]
+    assert recorded("window and dense", 64)[0] < 0.97 * window
     for way in ("FAVOR+", "centred", "dense"):
         means = [recorded(way, m).mean() for m in (64, 256, 1024)]
         assert means == sorted(means, reverse=True)
@@ -259,9 +275,35 @@ def test_a_line_of_the_anatomy_is_what_the_model_says_again():
     chains = [chain for pair in data.antibodies().values() for chain in pair]
     seen = []
     for chain in chains:
-        q, k, _ = antibody.heads(weights, antibody.encode(chain))
-        seen.append(antibody_anatomy.looks(q.astype(float), k.astype(float)))
+        seen.append(antibody.heads(weights, antibody.encode(chain)))
+    found = antibody_anatomy.means(seen)
     for n, row in enumerate(rows("anatomy")):
         for name in ("Var(t)", "keys", "near", "exponent", "ln of mean e^exponent"):
-            mean = np.mean([one[name].ravel()[n] for one in seen])
+            mean = found[name].ravel()[n]
             assert abs(mean / float(row[name]) - 1) < 2e-3
+
+
+def test_a_line_of_a_table_holds_means_their_errors_and_pairs():
+    rng, chain = np.random.default_rng(8), np.repeat([0, 1, 2], 5)
+    found, other = (np.stack([rng.normal(size=15), rng.random(15) < 0.5, chain]) for _ in "ab")
+    line = antibody_curve.beside(found, exact=other)
+    assert (line["residues"], line["right"]) == ("15", f"{found[1].sum():.0f}")
+    assert line["perplexity"] == f"{np.exp(-found[0].mean()):.4f}"
+    less = found[0] - other[0]
+    assert line["ln P less exact"] == f"{less.mean():.4f}"
+    errors = [f"{antibody_curve.over_chains(x, chain):.4f}" for x in (found[0], less)]
+    assert [line["error of its ln"], line["error of ln P less exact"]] == errors
+
+
+def test_heads_are_swapped_in_the_orders_that_calibration_gives():
+    rng = np.random.default_rng(9)
+    error, variance = rng.random((2, 8, 8))
+    found = antibody_anatomy.orders(error, variance)
+    assert len(found) == 5
+    for name, values in (("error", error), ("relative variance", variance)):
+        order = found[f"least {name} first"]
+        assert sorted(order) == list(np.ndindex(8, 8))
+        assert [values[at] for at in order] == sorted(values.ravel())
+    for seed in (1, 2, 3):
+        assert sorted(found[f"at random {seed}"]) == list(np.ndindex(8, 8))
+    assert found["at random 1"] != found["at random 2"]

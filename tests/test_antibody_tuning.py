@@ -163,8 +163,8 @@ def record():
 def test_the_record_has_every_way_and_finite_numbers(record):
     fresh = {f"fresh {n}" for n in range(3)}
     expected = set()
-    for way, seeds in antibody_tuning.WAYS.items():
-        for seed, steps in itertools.product(range(seeds), (0, 10, 20, 40, 80)):
+    for way in antibody_tuning.WAYS:
+        for seed, steps in itertools.product(range(2), (0, 10, 20, 40, 80)):
             names = {"softmax": {"none"}, "FAVOR+, redrawn": set()}.get(way, {"own"})
             if way.startswith("FAVOR+"):
                 names = names | (fresh if steps in (0, 80) else {"fresh 0"})
@@ -201,7 +201,7 @@ def test_what_the_record_begins_with_is_found_again(way, W, weights, record):
 def test_eighty_steps_win_most_back_with_directions_kept_and_less_with_any_others(record):
     perplexity = {run: numbers[0] for run, numbers in record.items()}
     exact = perplexity["softmax", "none", 0, 0]
-    for seed in range(antibody_tuning.WAYS["FAVOR+, kept"]):
+    for seed in range(2):
         before, own = (perplexity["FAVOR+, kept", "own", seed, n] for n in (0, 80))
         assert before > 7
         assert np.log(own / exact) < np.log(before / exact) / 4

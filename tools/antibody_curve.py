@@ -4,7 +4,8 @@
 
 All 64 heads attend alike, by the lesson's own functions. First 2 of 8 passes, so a quarter of the
 residues of the test chains; then all 8 for a few of the ways. Beside each perplexity the standard
-error of its logarithm, over chains, and the mean of ln P less that of exact attention, likewise.
+error of its logarithm, over chains, and the mean of ln P less that of exact attention, and that of
+a window with mean(V), residue by residue, likewise.
 """
 
 import csv
@@ -106,12 +107,14 @@ def ways(names: dict, heads: list[tuple]) -> dict[Name, Callable]:
         found |= {("dense", m, draw): names["of_moments"](m, draw, moments) for m in MORE}
     found |= {(f"window of {2 * b + 1}", 0, 0): window(b) for b in BANDS}
     near = window(BANDS[-1])
-    far = {
-        ("window and mean(V)", 0, 0): uniform,
-        ("window and dense", 64, 0): found["dense", 64, 0],
-        ("window and trained", 64, 0): antibody.attend_trained,
+    parts = {
+        ("window and mean(V)", 0, 0): (near, uniform),
+        ("window and dense", 64, 0): (near, found["dense", 64, 0]),
+        ("window and trained", 64, 0): (near, antibody.attend_trained),
+        ("FAVOR+ and mean(V)", 1024, 0): (found["FAVOR+", 1024, 0], uniform),
+        ("dense and mean(V)", 64, 0): (found["dense", 64, 0], uniform),
     }
-    found |= {name: mixture(share(near, f, heads), near, f) for name, f in far.items()}
+    found |= {name: mixture(share(*two, heads), *two) for name, two in parts.items()}
     found["trained", 64, 0] = antibody.attend_trained
     found["trained, two W", 64, 0] = antibody.attend_by(*data.antibody_two_directions())
     return found
@@ -123,18 +126,21 @@ def over_chains(values: np.ndarray, chain: np.ndarray) -> float:
     return float(np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(values))
 
 
-def beside(found: np.ndarray, exact: np.ndarray) -> dict[str, str]:
-    """Numbers of a line of a table, from `scores` of the lesson and those of exact attention."""
-    (log_p, right, chain), less = found, found[0] - exact[0]
+def beside(found: np.ndarray, **others: np.ndarray) -> dict[str, str]:
+    """A line of a table, of `scores` of the lesson and of those of the ways to compare with."""
+    log_p, right, chain = found
     chain = chain.astype(int)
-    return {
+    numbers = {
         "residues": str(len(log_p)),
+        "right": f"{right.sum():.0f}",
         "perplexity": f"{np.exp(-log_p.mean()):.4f}",
         "error of its ln": f"{over_chains(log_p, chain):.4f}",
-        "ln P less exact": f"{less.mean():.4f}",
-        "error of that": f"{over_chains(less, chain):.4f}",
-        "right": f"{right.sum():.0f}",
     }
+    for name, other in others.items():
+        less = log_p - other[0]
+        numbers[f"ln P less {name}"] = f"{less.mean():.4f}"
+        numbers[f"error of ln P less {name}"] = f"{over_chains(less, chain):.4f}"
+    return numbers
 
 
 def write(path: Path, rows: list[dict]) -> None:
@@ -159,9 +165,15 @@ def main() -> None:
             return names["scores"](weights, attend, asked)
 
         scores = list(tqdm(pool.map(run, jobs), total=len(jobs)))
-        exact = {job[1]: s for job, s in zip(jobs, scores, strict=True) if job[0][0] == "exact"}
+        at = {(way, passes): s for ((way, *_), passes, *_), s in zip(jobs, scores, strict=True)}
         rows = [
-            {"way": way, "features": m, "draw": draw, "passes": passes, **beside(s, exact[passes])}
+            {
+                "way": way,
+                "features": m,
+                "draw": draw,
+                "passes": passes,
+                **beside(s, exact=at["exact", passes], window=at["window and mean(V)", passes]),
+            }
             for ((way, m, draw), passes, *_), s in zip(jobs, scores, strict=True)
         ]
         chain, masked = whole[0]

@@ -84,7 +84,7 @@ def main() -> None:
             ends = {"KL at the start": W, "KL at the end": last}
             kl = {name: f"{far(calibration, of):.3f}" for name, of in ends.items()}
             of = {"kind": kind, "m": m, "seed": seed, "steps": STEPS}
-            rows.append({**of, **kl, **beside(found, exact)})
+            rows.append({**of, **kl, **beside(found, exact=exact)})
             print(*rows[-1].values(), f"{seconds:.0f} s", flush=True)
             if (m, seed) == KEEP:
                 path = data.FOLDER / FILES[kind]

@@ -29,8 +29,8 @@ from performer_course.attention import favor_attention, softmax_attention
 from tools.antibody_heads import real_weights
 
 FILE = data.FOLDER / "antibody_tuning.csv"
-WAYS = {"softmax": 1, "FAVOR+, kept": 2, "FAVOR+, redrawn": 1, "trained, kept": 1}  # its seeds
-STEPS, FRESH = (0, 10, 20, 40, 80), 3
+WAYS = "softmax", "FAVOR+, kept", "FAVOR+, redrawn", "trained, kept"
+SEEDS, STEPS, FRESH = 2, (0, 10, 20, 40, 80), 3
 M, CHAINS, RATE, RISES = 64, 8, 1e-4, 10
 WORDS, DECODER = "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"
 FIRST = len(antibody.TOKENS) - len(antibody.RESIDUES)  # tokens before it are no residues
@@ -166,8 +166,8 @@ def main() -> None:
     with FILE.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(COLUMNS)
-        for way, seeds in WAYS.items():
-            for seed in range(seeds):
+        for way in WAYS:
+            for seed in range(SEEDS):
                 for row in rows(weights, way, seed, exact):
                     out.writerow(row)
                     file.flush()
