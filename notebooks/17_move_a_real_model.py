@@ -194,7 +194,7 @@ L, d = q.shape[-2:]
 identity = np.broadcast_to(np.eye(L), (*q.shape[:2], L, L))  # values that show the weights
 A = attention.softmax_attention(q, k, identity)
 NAMES = ("0.7", "0.5", "4.6", "4.3", "7.3", "7.6")  # block.head
-fig, axes = plt.subplots(1, 3, figsize=(8.6, 3.1), width_ratios=(1.25, 1, 1))
+fig, axes = plt.subplots(1, 3, figsize=(8, 3), width_ratios=(1.25, 1, 1))
 picture = axes[0].imshow(HEADS["keys"].reshape(8, 8), cmap="viridis", vmin=0)
 axes[0].set(title="keys a query looks at", xlabel="head", ylabel="block")
 axes[0].set(xticks=range(8), yticks=range(8))
@@ -385,7 +385,7 @@ for name, z, size in zip(
     print(f"{name} {z.mean():10.1f} {np.log10(size):25.1f} {half:25} of {L * L}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(7.6, 4.4))
+fig, ax = plt.subplots(figsize=(7, 3.9))
 words = []
 for h, colour, dash in zip((0, 3, 5), COLORS, ("-", "--", "-."), strict=False):
     part = np.cumsum(np.sort(np.exp(exponent[h]))[::-1])
@@ -421,7 +421,7 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 foretold = (HEADS["ln of mean e^exponent"] - np.log(2 * 1024 * HEADS["Var(t)"])) / np.log(10)
-fig, ax = plt.subplots(figsize=(7.6, 4.4))
+fig, ax = plt.subplots(figsize=(7, 3.9))
 for way, exponents, colour, marker in (
     ("FAVOR+", "ln of mean e^exponent", COLORS[1], "s"),
     ("centred", "ln of mean e^exponent, centred", COLORS[0], "o"),
@@ -555,7 +555,7 @@ for label, part in (("error", total), ("bias²", bias)):
     )
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)
 KINDS = {"FAVOR+": "s", "centred": "^", "dense": "o", "trained": "D"}
 for ax, part, label in zip(axes, (total, bias), ("whole error", "bias$^2$ alone"), strict=True):
     for number, (kind, marker) in enumerate(KINDS.items()):
@@ -569,12 +569,16 @@ for ax, part, label in zip(axes, (total, bias), ("whole error", "bias$^2$ alone"
         [part[pair] for pair in others], [ppl[pair] for pair in others],
         "*", color=COLORS[6], markersize=11, label="no randomness",
     )  # fmt: skip
+    for way, name in {"mean(V)": "mean(V)", "ReLU": "ReLU", "window of 33": "window"}.items():
+        (pair,) = (pair for pair in others if pair[0] == way)
+        side, ha = (-0.04, "right") if name == "window" else (0.04, "left")
+        ax.text(part[pair] + side, ppl[pair], name, va="center", ha=ha, fontsize=11)
     ax.axhline(perplexity("exact")[0], color=COLORS[6], linestyle=":")
     ax.set(xlabel=f"{label}, over mean(V)'s, median head", yticks=[1.6, 2, 3, 5, 10])
     ax.set(yticklabels=["1.6", "2", "3", "5", "10"], xlim=(0, 1.6))
     ax.minorticks_off()
 axes[0].set(ylabel="perplexity of the model")
-axes[1].legend(fontsize=11, loc="upper left")
+axes[0].legend(fontsize=11, loc="upper left")
 show(
     fig,
     alt="Perplexity against the error of the median head, two panels. Against the whole error the points are "
@@ -710,14 +714,14 @@ nothing = [(A[h, c] * np.log(A[h, c] * L)).sum() / L for c in range(2)]
 print(f"{'mean(V)':26} {nothing[0]:9.2f} {nothing[1]:14.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 3, figsize=(7.2, 2.8))
+fig, axes = plt.subplots(1, 3, figsize=(6.6, 2.8))
 shown = {"exact": A[h, 1]}
 for name in ("64 dense", "64 trained on 96 chains"):
     keys = antibody.longer(q[h, 1], k[h, 1])
     shown[name] = attention.favor_attention(*keys, identity[h, 1], DIRECTIONS[name])
 far = {name: np.abs(found - A[h, 1]).sum(axis=1).mean() / 2 for name, found in shown.items()}
 for ax, (name, found) in zip(axes, shown.items(), strict=True):
-    gram(ax, found**0.5, name, largest=0.5)
+    gram(ax, found**0.5, name.removesuffix(" on 96 chains"), largest=0.5)
     ax.set(xlabel="key" if name == "exact" else f"key; {far[name]:.0%} misplaced")
 axes[0].set(ylabel="query")
 show(
@@ -757,19 +761,14 @@ for number, (way, marker) in enumerate({"FAVOR+": "s", "centred": "^", "dense": 
     draws = np.array([perplexity(way, m) for m in sizes])
     ax.loglog(sizes, draws.mean(axis=1), marker=marker, color=COLORS[number], label=way)
     ax.fill_between(sizes, draws.min(axis=1), draws.max(axis=1), color=COLORS[number], alpha=0.2)
-for kind, label, marker, colour in (
-    ("shared", "trained, one $W$", "D", COLORS[3]),
-    ("two", "trained, two $W$", "v", COLORS[4]),
-):
-    rows = [row for row in TRAINED if row["kind"] == kind]
-    sizes = sorted({int(row["m"]) for row in rows})
-    means = [np.mean([float(r["perplexity"]) for r in rows if int(r["m"]) == m]) for m in sizes]
-    ax.loglog(sizes, means, marker=marker, color=colour, label=label)
+rows = [row for row in TRAINED if row["kind"] == "shared"]
+sizes = sorted({int(row["m"]) for row in rows})
+means = [np.mean([float(r["perplexity"]) for r in rows if int(r["m"]) == m]) for m in sizes]
+ax.loglog(sizes, means, marker="D", color=COLORS[3], label="trained")
 for m in (65, 2145):
     ax.loglog(m, perplexity("Taylor, centred", m)[0], "*", color=COLORS[5], markersize=12)
-ax.text(
-    2145, perplexity("Taylor, centred", 2145)[0] * 1.08, "Taylor, centred", ha="right", fontsize=11
-)
+taylor_1 = perplexity("Taylor, centred", 65)[0]
+ax.text(57, taylor_1, "Taylor, centred", va="center", ha="right", fontsize=11)
 for way, label in (
     ("exact", "softmax"),
     ("mean(V)", "mean(V)"),
@@ -897,7 +896,7 @@ for way in ("softmax", "trained, kept"):
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 SWAPPED = table("swapped")
-fig, ax = plt.subplots(figsize=(7.6, 4.4))
+fig, ax = plt.subplots(figsize=(7, 3.9))
 words, ends = [], [perplexity("exact")[0], perplexity("FAVOR+", 256)[0]]
 orders = list(dict.fromkeys(row["order"].rstrip(" 123") for row in SWAPPED))
 for number, order in enumerate(orders):
