@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import erf, log_softmax
 
 from . import data, features, theory
-from ._door import check_count
+from ._door import check_attention, check_count, check_directions
 from .attention import favor_attention, linear_attention, softmax_attention
 from .transformer import join_heads, layer_norm, split_heads
 
@@ -256,14 +256,17 @@ def dense(W, q, k):
     its axes U: ω ← U diag(√((1 + 1/ρ_a)/2)) ω + s' and b = Σ ω_a² (1 − 1/ρ_a)/4 − ωᵀs', ω wider but
     not yet shifted, ρ_a = `theory.best_rho`(λ_a, 1). The shift is in them, because
     ωᵀ(k' − s') − ‖k' − s'‖²/2 = (ω + s')ᵀk' − ‖k'‖²/2 − ωᵀs', but for what all keys share.
-    Shape: W (m, d), q and k samples (..., n, d) → (..., m, d + 1), for `longer`. Error: a draw.
+    Shape: W (m, d), q and k samples (..., n, d), as many of either or not → (..., m, d + 1), for
+    `longer`. Raises: ValueError where these do not fit or are not finite. Error: a draw.
     Cost: O(n d² + d³). Source: Likhosherstov et al. (2023), §3; the shift, this course.
     """
+    q, k, *_ = check_attention(q, k, k, None)
+    check_directions(W, q, "q")
     x, y = q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25
     s = x.mean(axis=-2, keepdims=True) + y.mean(axis=-2, keepdims=True)  # (..., 1, d)
     y = y - s
     cross = x.mean(axis=-2, keepdims=True).mT * y.mean(axis=-2, keepdims=True)
-    second = (x.mT @ x + y.mT @ y) / x.shape[-2]
+    second = x.mT @ x / x.shape[-2] + y.mT @ y / y.shape[-2]
     eigenvalues, U = np.linalg.eigh(second + cross + cross.mT)
     U = U * np.sign(U.sum(axis=-2, keepdims=True))  # the sign of an axis is free
     rho = theory.best_rho(np.maximum(eigenvalues, 0), 1)[..., None, :]  # (..., 1, d)
@@ -310,6 +313,7 @@ def divergence(q, k, W_q, W_k):
     Cost: O(L S (d + m)): 0.05 s for 64 heads, L = 122, m = 64, float32. Source: Zhang et al.
     (2024), §4, up to the entropy of A, which no W moves; the gradient, this course.
     """
+    q, k, *_ = check_attention(q, k, k, None)
     xp, (L, d) = array_api_compat.array_namespace(q, k), q.shape[-2:]
     turn = xp.matrix_transpose
     x, y = q * d**-0.25, k * d**-0.25

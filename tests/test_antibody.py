@@ -596,6 +596,29 @@ def test_dense_directions_are_sharp_features_of_shifted_turned_data():
         np.testing.assert_allclose(attention.favor_attention(*given, v[i], found[i]), expected)
 
 
+def test_dense_directions_of_unlike_numbers_of_queries_and_keys_see_the_mean_of_each():
+    rng = np.random.default_rng(12)
+    q, k, W = rng.normal(size=(30, 4)), 1 + 2 * rng.normal(size=(70, 4)), rng.normal(size=(6, 4))
+    twice = antibody.dense(W, np.concatenate([q, q]), k)
+    np.testing.assert_allclose(antibody.dense(W, q, k), twice)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        (((6, 4), (30, 5), (30, 5)), "W must have shape"),
+        (((6, 4), (30, 4), (30, 5)), "rows of one width, got 4 and 5"),
+        (((0, 4), (30, 4), (30, 4)), "W must"),
+        (((6, 4), (0, 4), (30, 4)), "q must"),
+    ],
+)
+def test_dense_directions_of_what_does_not_fit_are_refused(shapes, words):
+    with pytest.raises(ValueError, match=words):
+        antibody.dense(*(np.ones(shape) for shape in shapes))
+    with pytest.raises(ValueError, match="finite"):
+        antibody.dense(np.ones((6, 4)), np.full((3, 4), np.nan), np.ones((3, 4)))
+
+
 @pytest.mark.parametrize("given", [(0, 8), (8, 0), (8, 2.5), (-1, 8)])
 def test_masks_of_no_residues_or_no_passes_are_refused(given):
     with pytest.raises(ValueError, match="must be an integer of at least 1"):

@@ -250,6 +250,20 @@ def test_the_table_has_each_kind_and_number_of_directions_twice_and_all_of_them_
                 assert float(found[kind, m, seed]["perplexity"]) < 1.68
 
 
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        (((5, 4), (6, 3), (7, 4), (7, 4)), "rows of one width, got 4 and 3"),
+        (((5, 4), (6, 4), (7, 3), (7, 4)), "W must have shape"),
+        (((5, 4), (6, 4), (7, 4), (7, 3)), "W must have shape"),
+        (((0, 4), (6, 4), (7, 4), (7, 4)), "q must"),
+    ],
+)
+def test_a_divergence_of_what_does_not_fit_is_refused(shapes, words):
+    with pytest.raises(ValueError, match=words):
+        antibody.divergence(*(np.ones(shape) for shape in shapes))
+
+
 # Chains to train by
 
 
