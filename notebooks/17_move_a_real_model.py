@@ -10,15 +10,15 @@
 # A Transformer that is already trained shall go on with linear attention: that is the promise of
 # the Performer, and proteins with their long chains were to gain most. Here we try it on a real
 # model, in all of its 64 heads at once. One thing first: **nothing gets faster in this lesson.**
-# Our chains have 120 letters, and at that length the two products of softmax attention are a small
-# part of the model's work. The question is whether the *answer* survives, because only then would
-# speed on long chains be worth having.
+# Our chains have about 115 letters, and at that length the two products of softmax attention are a
+# small part of the model's work. The question is whether the *answer* survives, because only then
+# would speed on long chains be worth having.
 #
 # The model, AntiBERTy (Ruffolo et al., 2021), has 26 million numbers in a file of 104 MB, which is
 # not part of the course. `make model` fetches it, once. You need not: queries, keys and values of
 # six heads are kept in `notebooks/data`, and so is each result that needs the whole model. Cells
-# that would ask the model show this *record*. If the model is here they ask it again, too, and stop
-# with an error where it says something else.
+# that would ask the model show this *record*. If the model is here, three of them ask it again, and
+# stop with an error where it says something else.
 
 # %% tags=["ways"]
 import csv
@@ -160,7 +160,7 @@ print(f"of the rest {restored[~inside].sum()} of 107")
 print(f"perplexity of the test, 24 chains: {perplexity('exact')[0]:.2f}")
 
 # %% [markdown]
-# Of the third loop, the most variable part of a chain, 7 of 13 are restored; of all the rest, 93 of
+# Of this loop, the most variable part of a chain, 7 of 13 are restored; of all the rest, 93 of
 # 107.
 #
 # ## 2. Sixty-four heads
@@ -210,7 +210,7 @@ axes[1].set(ylabel="query")
 show(
     fig,
     alt=f"Keys that a query looks at in each of 8 blocks of 8 heads, from {HEADS['keys'].min():.0f} to "
-    f"{HEADS['keys'].max():.0f} of about 118; and the weights of two heads on pembrolizumab, brightness "
+    f"{HEADS['keys'].max():.0f} of about 116; and the weights of two heads on pembrolizumab, brightness "
     f"the root of a weight: {'; '.join(words)}.",
 )
 
@@ -222,7 +222,8 @@ show(
 # median head, ten directions hold nine tenths of the squares of what is left. Such a matrix is
 # nearly of low rank, and a matrix of weights of rank $r$ is what linear attention with $r$ features
 # has (lesson 10). **Before you run this:** take the best matrix of rank 32 for each of our six
-# heads, by its singular values. What is the error of its output, as a share of mean(V)'s?
+# heads (4.3 is head 3 of block 4, both from 0), by its singular values. What is the error of its
+# output, as a share of mean(V)'s?
 
 
 # %%
@@ -249,8 +250,8 @@ print(" " * 9 + "  ".join(f"{name:>6}" for name in NAMES))
 # First as the paper has it: FAVOR+ with orthogonal directions $W$ $(m, 64)$, one for each block, in
 # all 64 heads, nothing trained. Beside it stand nulls, which are ways that need no random feature.
 #
-# - *mean(V)*: each query takes the mean of all values. All that the model still knows is the place
-#   of each token.
+# - *mean(V)*: each query takes the mean of all values. A hidden token then knows its place and one
+#   mean, the same for all.
 # - *By place*: the weights of each head, averaged over the chains of the twelve others, heavy and
 #   light, and used whatever stands in the chain.
 # - *A window*: softmax over the 16 places on each side and nothing else; or a share $p$ of that and
@@ -316,8 +317,8 @@ def mixture(shares, near, far):
 
 # %% [markdown]
 # `python -m tools.antibody_curve` runs these very functions in the model and writes the record.
-# **Before you run this:** a chain has 120 letters. With 1,024 features in each head, eight for each
-# letter, how near is the Performer to its softmax, 1.58? And is it better than a window?
+# **Before you run this:** a chain has some 115 letters. With 1,024 features in each head, nine for
+# each letter, how near is the Performer to its softmax, 1.58? And is it better than a window?
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -357,14 +358,15 @@ listed(
 )
 
 # %% [markdown]
-# (702 residues are hidden. The number behind ± is the standard error over the 24 chains. Where
-# directions are drawn, the mean and the range of three draws.)
+# (702 residues are hidden. The fourth column: by how much the mean of $\ln P$ is less than
+# softmax's, with its standard error over the 24 chains. Where directions are drawn, the mean and
+# the range of three draws.)
 #
 # FAVOR+ with 64 features is not far from mean(V). With 1,024 it is no better than attention by
-# place, which never looks at the chain, and a window of 33 keys with *no* feature is far better
-# than both. ELU + 1 is hardly better than mean(V). None of this contradicts the Performer paper:
-# its Figure 5, of a language model, says that transferred weights begin with an accuracy of 0.07
-# and *recover* as the model is trained on. That is section 8.
+# place, whose weights never look at the chain, and a window of 33 keys with *no* feature is far
+# better than both. ELU + 1 is hardly better than mean(V). None of this contradicts the Performer
+# paper: its Figure 5, of a language model, says that transferred weights begin with an accuracy of
+# 0.07 and *recover* as the model is trained on. That is section 8.
 #
 # ## 4. Why, and what could have been known
 #
@@ -413,11 +415,11 @@ show(
 
 # %% [markdown]
 # Even in the kindest head the formula asks for millions of times as many directions as we have. But
-# its mean is made by a handful of the 14,884 pairs, those with the longest $z$, and of all the
-# others it says nothing. Is it at least larger in heads in which features do worse? Below stand all
-# 64. For short $z$, lesson 11 foretells an error of the output over mean(V)'s of half the relative
-# variance over Var$(t)$: the half that a row of weights does not share, over what mean(V) gets
-# wrong.
+# half of its mean is made by at most five of the 14,884 pairs, those with the longest $z$, and of
+# the others it says little. Is it at least larger in heads in which features do worse? Below stand
+# all 64, measured on eight of the chains. For short $z$, lesson 11 foretells an error of the output
+# over mean(V)'s of half the relative variance over Var$(t)$: the half that a row of weights does
+# not share, over what mean(V) gets wrong.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 foretold = (HEADS["ln of mean e^exponent"] - np.log(2 * 1024 * HEADS["Var(t)"])) / np.log(10)
@@ -454,11 +456,11 @@ show(
 # %% [markdown]
 # (*Centred* is a shift of the keys; it comes next.) The orders go together a little; the sizes have
 # nothing to do with one another. How can $10^{29}$ be foretold and 1.7 be found? The variance of a
-# weight is exact. What is only a first order is the step from there to the output, which is a
-# ratio. Positive weights divided by their sum give an average of the values, whatever the weights
-# are, so the error cannot be greater than the values are apart. So far below 1 `relative_variance`
-# promises: the estimate is near its mean. Above 1 that step fails, and it says no more than:
-# *measure*.
+# weight is exact (for independent directions). What is only a first order is the step from there to
+# the output, which is a ratio. Positive weights divided by their sum give an average of the values,
+# whatever the weights are, so the error cannot be greater than the values are apart. Far below 1,
+# then, `relative_variance` promises an estimate near its mean. Above 1 that step fails, and it says
+# no more than: *measure*.
 #
 # ## 5. Repair by two moments
 #
@@ -508,7 +510,7 @@ listed(
 # and the plain formula pays for them with the exponential of their square. Dense features go on
 # from there: 256 of them do what 1,024 centred ones do. But there is a sobering line: Taylor's
 # $1 + t$ about the mean key, 65 features and no randomness, which is as good as 128 dense ones.
-# (Its second degree, with 2,145, adds nothing.) And even 1,024 dense features, eight for each
+# (Its second degree, with 2,145, adds nothing.) And even 1,024 dense features, nine for each
 # letter, are no better than a window with mean(V).
 #
 # ## 6. Bias hurts, noise is forgiven
@@ -521,8 +523,9 @@ listed(
 # $$\mathbb{E}\,\|\hat o - o\|^2 = \underbrace{\|\mathbb{E}\,\hat o - o\|^2}_{\text{bias}^2} +
 # \underbrace{\mathbb{E}\,\|\hat o - \mathbb{E}\,\hat o\|^2}_{\text{variance}} .$$
 #
-# The bias is what all draws get wrong alike. Both were measured in each head, with eight draws.
-# (The mean of eight draws still has an eighth of the variance; that was subtracted.)
+# The bias is what all draws get wrong alike. Both were measured in each head, on eight of the
+# chains, with eight draws. (The mean of eight draws still has an eighth of the variance; that was
+# subtracted.)
 #
 # **Before you run this:** which of the two orders the ways to attend as perplexity does, the whole
 # error or the bias alone?
@@ -583,7 +586,7 @@ show(
     fig,
     alt="Perplexity against the error of the median head, two panels. Against the whole error the points are "
     "a cloud: 256 dense features have more error than mean(V) and a fifth of its perplexity. Against bias² "
-    f"alone they rise together, the window apart, from {bias['trained', 64]:.2f} and {ppl['trained', 64]:.2f} to 1 and "
+    f"alone they rise together, the window and Taylor of degree 1 apart, from {bias['trained', 64]:.2f} and {ppl['trained', 64]:.2f} to 1 and "
     f"{ppl['mean(V)', 0]:.1f}.",
 )
 
@@ -647,8 +650,8 @@ for m in (64, 256, 1024):
 # $$\frac{\partial\,\mathrm{KL}}{\partial \omega_f} = \sum_i \varphi_f(q_i) \Bigl[\sum_j G_{ij} \varphi_f(k_j)\Bigr] q'_i +
 # \sum_j \varphi_f(k_j) \Bigl[\sum_i G_{ij} \varphi_f(q_i)\Bigr] k'_j .$$
 #
-# **Before you run this:** what could go wrong in these formulas for long keys? And why may
-# $e^{-\|q'\|^2/2}$ be left out of $\varphi(q)$?
+# **Before you run this:** what could go wrong in these formulas for long keys and queries? And why
+# may $e^{-\|q'\|^2/2}$ be left out of $\varphi(q)$?
 
 
 # %%
@@ -681,13 +684,13 @@ print(
 )
 
 # %% [markdown]
-# For long keys an exponential overflows. But a factor on all features of one query cancels where
-# its row is divided by its sum, which is why $e^{-\|q'\|^2/2}$ may be left out. And a factor on
-# feature $f$ of all keys may be given to feature $f$ of the queries instead. So
-# `antibody.divergence` divides by the largest each time. It does the same as ours for all heads at
-# once and at any norm, and gives two gradients, by the $W$ of queries and by that of keys; for one
-# $W$ they are added. Now train a head, in a few seconds, on trastuzumab alone, and look at it on
-# pembrolizumab, which it has not seen.
+# For long keys every $\varphi(k)$ becomes 0 and a row 0/0; for long queries $\varphi(q)$ overflows.
+# But a factor on all features of one query cancels where its row is divided by its sum, which is
+# why $e^{-\|q'\|^2/2}$ may be left out. And a factor on feature $f$ of all keys may be given to
+# feature $f$ of the queries instead. So `antibody.divergence` divides by the largest each time. It
+# does the same as ours for all heads at once and at any norm, and gives two gradients, by the $W$
+# of queries and by that of keys; for one $W$ they are added. Now train a head, in a few seconds, on
+# trastuzumab alone, and look at it on pembrolizumab, which it has not seen.
 
 
 # %%
@@ -799,11 +802,11 @@ show(
 
 # %% [markdown]
 # That is the lesson in one picture. From the published recipe at the top to the trained directions
-# at the bottom the model never changed, and the function is `favor_attention` all the way; what
-# changes is $W$ and one coordinate of $q$ and $k$. With 64 or 32 trained directions a head, a
-# difference from softmax can no longer be seen on these residues; with 16 it can. A second $W$ adds
-# less than a second seed changes. (Section 9 asks for all residues, to say how small a loss might
-# be.)
+# at the bottom the model never changed, and on all four curves the function is `favor_attention`;
+# what changes is $W$, a shift of the keys and one more coordinate. With 64 or 32 trained directions
+# a head, a difference from softmax can no longer be seen on these residues; with 16 it can. A
+# second $W$ adds less than a second seed changes. (Section 9 asks for all residues, to say how
+# small a loss might be.)
 #
 # What do the trained directions still get wrong? Back to the chain of section 1, residue by
 # residue. (Not the test residues alone: here each of the 120 was hidden once.)
@@ -834,6 +837,9 @@ for way, label in WAYS.items():
     means = f"{SURE[way][inside].mean():8.2f} {SURE[way][~inside].mean():6.2f}"
     print(f"{label:16} {restored[inside].sum():15} {restored[~inside].sum():18} {means:>23}")
     words.append(f"{label} {restored[inside].sum()} and {restored[~inside].sum()}")
+lost = (RESTORED["exact"] & ~RESTORED["trained"]).sum()
+won = (RESTORED["trained"] & ~RESTORED["exact"]).sum()
+print(f"with trained directions, of those that softmax restores: {lost} lost; others won: {won}")
 show(
     fig,
     alt="Probability of the right residue at each of 120 places, a row for each way. Restored of the 13 of the "
@@ -841,9 +847,8 @@ show(
 )
 
 # %% [markdown]
-# Almost nothing that softmax gets right is lost: 101 residues are restored and softmax restores
-# 100. FAVOR+ restores nearly as many of the loop, where all are poor, and loses a sixth of the
-# rest.
+# Of the residues that softmax restores one is lost, and two others are won. FAVOR+ restores nearly
+# as many of the loop, where all are poor, and loses a sixth of the rest.
 #
 # ## 8. Or train everything
 #
@@ -881,14 +886,15 @@ for way in ("softmax", "trained, kept"):
 
 # %% [markdown]
 # (*Own W* is the one that the weights learned with, *fresh W* are draws that no run has seen. A
-# range is over draws and runs; a single number is one run.) The plain Performer recovers quickly,
+# range is over two runs, and in the first and the last column over three fresh draws, too. Untuned
+# draws differ by more than the three of section 3 showed.) The plain Performer recovers quickly,
 # and after 80 steps it is at 2.3 and still falling. But that is so on its own $W$ alone; on others
 # it is between 3.9 and 5.4, as in lesson 16. Redrawn at every step it ends between 3.1 and 3.6 on
 # any. The trained directions are better than all of these *before* the first step, when not a
-# weight has been touched. The steps do not improve them: they lose a little in both runs, and so,
-# less, does softmax, so it may be the training itself, with 96 chains and a rate that was chosen
-# for FAVOR+. Tuning from centred or dense features was not tried. Still, it is a reason to train
-# the directions first.
+# weight has been touched. The steps do not improve them: they seem to lose a little, and perhaps
+# softmax does, too, so it may be the training itself, with 96 chains and a rate that was chosen for
+# FAVOR+. Tuning from centred or dense features was not tried. Still, it is a reason to train the
+# directions first.
 #
 # ## 9. When not to
 #
@@ -954,11 +960,11 @@ listed(
 )
 
 # %% [markdown]
-# (The comparison is with the window and mean(V): less than it, where the number is positive.) It
-# does for these drawn features: 64 dense ones, poor by themselves, are better beside a window than
-# mean(V) is, by more than twice the standard error. For trained directions the window adds nothing
-# that can be seen: they have learned the neighbours, too. (A window of 33 keys is a quarter of
-# these chains; of longer ones it would be less.)
+# (The comparison is with the window and mean(V): less than it, where the number is positive.) The
+# window does help drawn features: 64 dense ones, poor by themselves, are better beside a window
+# than mean(V) is, by more than twice the standard error. For trained directions the window adds
+# nothing that can be seen: they have learned the neighbours, too. (A window of 33 keys is a quarter
+# of these chains; of longer ones it would be less.)
 #
 # **Leave it alone.** At 120 tokens attention's own products are 4 % of a block's multiplications
 # (section 1), so here nobody needs to replace them. The gain begins where $L$ is many times $m$
@@ -982,8 +988,8 @@ for row in whole:
 
 # %% [markdown]
 # The order stays, but 1,024 dense features and a window with mean(V) cannot be told apart. For 64
-# trained directions the loss is 0.004 ± 0.008 of $\ln P$: none is seen, and more than about 2 % of
-# the perplexity is hardly possible for this seed, on these chains.
+# trained directions the loss is 0.004 ± 0.008 of $\ln P$: none is seen, and two standard errors
+# reach 2 % of the perplexity. But 0.7 % fewer are right, and this is the better of two seeds.
 #
 # ## What is useful, then?
 #
@@ -1000,14 +1006,14 @@ for row in whole:
 # ## Take away
 #
 # - Swap all heads before you judge: a model forgives a few.
-# - The nulls of a protein model are strong: a window and mean(V), with no feature, beats 1,024
+# - The nulls of this model are strong: a window and mean(V), with no feature, beats 1,024
 #   published ones.
-# - Above 1 the size of `relative_variance` only says: measure. Its order of the heads is nearly
-#   that of their bias.
+# - Above 1 the size of `relative_variance` only says: measure. Its order of the heads goes with
+#   that of FAVOR+'s bias (rank correlation 0.8).
 # - The least error of each head is not the aim: shrunk towards mean(V), features have less error
 #   and the model knows less.
-# - Directions need not be drawn. With 64 that were trained for each head, no loss could be seen in
-#   this model on these chains.
+# - Directions need not be drawn. With 64 that were trained for each head, no loss of $\ln P$ could
+#   be seen in this model on these chains.
 #
 # ## Where it breaks
 #
