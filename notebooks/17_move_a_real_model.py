@@ -194,7 +194,7 @@ L, d = q.shape[-2:]
 identity = np.broadcast_to(np.eye(L), (*q.shape[:2], L, L))  # values that show the weights
 A = attention.softmax_attention(q, k, identity)
 NAMES = ("0.7", "0.5", "4.6", "4.3", "7.3", "7.6")  # block.head
-fig, axes = plt.subplots(1, 3, figsize=(8, 3), width_ratios=(1.25, 1, 1))
+fig, axes = plt.subplots(1, 3, figsize=(7.7, 2.9), width_ratios=(1.25, 1, 1))
 picture = axes[0].imshow(HEADS["keys"].reshape(8, 8), cmap="viridis", vmin=0)
 axes[0].set(title="keys a query looks at", xlabel="head", ylabel="block")
 axes[0].set(xticks=range(8), yticks=range(8))
@@ -713,6 +713,9 @@ print(f"KL of head {NAMES[h]}            trastuzumab   pembrolizumab")
 for name, of in DIRECTIONS.items():
     kl = [antibody.divergence(*antibody.longer(q[h, c], k[h, c]), of, of)[0] for c in range(2)]
     print(f"{name:26} {kl[0]:9.2f} {kl[1]:14.2f}")
+W_q, W_k = data.antibody_two_directions()[:, 0, 5]
+kl = [antibody.divergence(*antibody.longer(q[h, c], k[h, c]), W_q, W_k)[0] for c in range(2)]
+print(f"{'the same, two W':26} {kl[0]:9.2f} {kl[1]:14.2f}")
 nothing = [(A[h, c] * np.log(A[h, c] * L)).sum() / L for c in range(2)]
 print(f"{'mean(V)':26} {nothing[0]:9.2f} {nothing[1]:14.2f}")
 

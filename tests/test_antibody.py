@@ -16,7 +16,7 @@ from scipy.stats import norm as normal
 
 from performer_course import antibody, attention, data, features, projections, theory
 from tests import antibody_logits
-from tests.real_model import WEIGHTS, needs_model, real_weights
+from tests.real_model import WEIGHTS, WIDTH, needs_model, real_weights, small_weights
 from tools import antibody_heads, model
 from tools.setting import ROOT
 
@@ -330,37 +330,9 @@ def test_a_sequence_of_anything_but_residues_is_refused_and_named(sequence, word
         antibody.encode(sequence)
 
 
-WIDTH, WIDE, PLACES = 16, 24, 20
-
-
 @pytest.fixture(scope="module")
 def small():
-    """Weights of the model's names for eight heads of two coordinates, random, float64.
-
-    Embeddings are so small that the ε in a norm counts.
-    """
-    rng, e = np.random.default_rng(0), "bert.embeddings"
-    weights = {
-        f"{e}.word_embeddings.weight": rng.normal(size=(25, WIDTH)) * 1e-3,
-        f"{e}.position_embeddings.weight": rng.normal(size=(PLACES, WIDTH)) * 1e-3,
-        f"{e}.token_type_embeddings.weight": rng.normal(size=(2, WIDTH)) * 1e-3,
-    }
-    linears, norms = {}, [f"{e}.LayerNorm", "cls.predictions.transform.LayerNorm"]
-    for i in range(8):
-        b = f"bert.encoder.layer.{i}"
-        for name in ("self.query", "self.key", "self.value", "output.dense"):
-            linears[f"{b}.attention.{name}"] = WIDTH, WIDTH
-        linears |= {f"{b}.intermediate.dense": (WIDE, WIDTH), f"{b}.output.dense": (WIDTH, WIDE)}
-        norms += [f"{b}.attention.output.LayerNorm", f"{b}.output.LayerNorm"]
-    linears["cls.predictions.transform.dense"] = WIDTH, WIDTH
-    linears["cls.predictions.decoder"] = 25, WIDTH
-    for name, shape in linears.items():
-        weights[f"{name}.weight"] = rng.normal(size=shape) / shape[1] ** 0.5
-        weights[f"{name}.bias"] = 0.3 * rng.normal(size=shape[0])
-    for name in norms:
-        weights[f"{name}.weight"] = 1 + 0.3 * rng.normal(size=WIDTH)
-        weights[f"{name}.bias"] = 0.3 * rng.normal(size=WIDTH)
-    return weights
+    return small_weights()
 
 
 def textbook(w, tokens):

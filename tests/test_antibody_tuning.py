@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from performer_course import antibody, attention, data
-from tests import test_antibody
+from tests.real_model import needs_model, real_weights, small_weights
 
 jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
 pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
@@ -16,8 +16,17 @@ pytest.importorskip("optax", reason="trained where optax is installed", exc_type
 from tools import antibody_tuning  # noqa: E402  what it imports may be missing
 from tools.antibody_tuning import DECODER, WORDS  # noqa: E402
 
-small, needs_model = test_antibody.small, test_antibody.needs_model
-weights = test_antibody.weights
+
+@pytest.fixture(scope="module")
+def small():
+    return small_weights()
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return real_weights()
+
+
 CHAINS = "EVQLVESGG", "DIQMTQ", "QVQLVQSGAEV"
 
 

@@ -196,7 +196,8 @@ def _parts(q, k, v, band):
 
 def _fraction(top, bottom):
     """top / bottom, 0 where that is 0/0, as (..., 1, 1)."""
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom != 0)[..., None, None]
+    none = bottom == 0
+    return (~none * top / (bottom + none))[..., None, None]
 
 
 def _square(x, y, axis=(-2, -1)):
