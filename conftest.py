@@ -3,6 +3,7 @@
 import os
 import random
 from collections import Counter
+from importlib.util import find_spec
 
 import pytest
 from threadpoolctl import threadpool_limits
@@ -14,6 +15,8 @@ os.environ.pop("PYTEST_ADDOPTS", None)  # read by now, and not meant for the run
 # Plug-ins of pytest may have imported NumPy before this line, and its BLAS reads the environment
 # only once.
 threadpool_limits(limits=1)
+# A machine with a GPU may be bare.
+pytest_plugins = ["tools.kernels"] if find_spec("nbval") else []
 # Their asserts report values, as those of a test file do.
 pytest.register_assert_rewrite("tests.claims", "tests.exercises.shared")
 

@@ -39,9 +39,8 @@ from performer_course import (
 )
 from performer_course.figures import COLORS, gram, show
 
-jax.config.update("jax_enable_x64", True)
-
 # %% tags=["nbval-ignore-output"]
+jax.config.update("jax_enable_x64", True)
 weights = None if antibody.find() is None else antibody.load(antibody.find())
 print(
     "the record alone (`make model` fetches the model)" if weights is None else "the model is here"

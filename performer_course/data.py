@@ -97,7 +97,7 @@ def antibody_two_directions() -> np.ndarray:
 
     Shape: (2, blocks, heads, m, d + 1) = (2, 8, 8, 64, 65), float64; for `antibody.attend_by`.
     The weights b stand with the keys: those of queries would only add to them, and are 0.
-    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
+    Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 1 MB.
     Source: `python -m tools.antibody_directions`.
     """
     with np.load(FOLDER / "antibody_directions_two.npz") as stored:

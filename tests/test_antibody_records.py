@@ -1,5 +1,6 @@
 """The tools that record lesson 17, and what they recorded, held to the lesson's own functions."""
 
+import ast
 import csv
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from performer_course import antibody, attention, data
 from tests.real_model import needs_model, real_weights
 from tools import antibody_anatomy, antibody_curve
+from tools.notebooks import read
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,15 @@ def recorded(way, features=0, passes="2"):
 
 
 # What the tools compute
+
+
+def test_the_tools_take_from_the_lesson_what_it_defines_and_no_setting():
+    """Such as the precision of JAX, by which they would train otherwise than they say."""
+    cells = [c for c in read(antibody_curve.LESSON).cells if "ways" in c.metadata.get("tags", ())]
+    assert len(cells) == 4
+    allowed = ast.Import, ast.ImportFrom, ast.FunctionDef, ast.Assign
+    for cell in cells:
+        assert all(isinstance(part, allowed) for part in ast.parse(cell.source).body), cell.source
 
 
 @pytest.mark.parametrize("lengths", [[25] * 5, [20, 30] * 12])

@@ -215,7 +215,7 @@ def test_eighty_steps_win_most_back_with_directions_kept_and_less_with_any_other
         assert before > 7
         assert np.log(own / exact) < np.log(before / exact) / 4
         for fresh in ("fresh 0", "fresh 1", "fresh 2"):
-            redrawn = perplexity["FAVOR+, redrawn", fresh, 0, 80]
+            redrawn = perplexity["FAVOR+, redrawn", fresh, seed, 80]
             assert own < 0.8 * redrawn
             assert redrawn < 0.9 * perplexity["FAVOR+, kept", fresh, seed, 80]
 

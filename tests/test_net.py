@@ -1,8 +1,10 @@
 """The net holds: each fault planted in a toy lesson turns red, and the report says where."""
 
+import gc
 import os
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
@@ -12,6 +14,7 @@ import pytest
 
 from performer_course import figures
 from tools import notebooks
+from tools.kernels import AsyncKernel, Kernel
 from tools.notebooks import ENVIRONMENT, ROOT, BuildError, build, problems, read, write
 
 ALT = 'alt=f"a wave from {wave.min():.2f} to {wave.max():.2f}"'
@@ -41,6 +44,9 @@ print(time.perf_counter_ns())
 NUMBER, FIGURE, CLOCK = 1, 2, 3  # the code cells of TOY
 SMALL = """\
 # %%
+import os
+
+assert os.name == "nt" or get_ipython().kernel.parent.transport == "ipc"  # see tools/kernels.py
 for i in range(300):
     print("line", i, flush=True)
 
@@ -113,7 +119,8 @@ def nbval(folder, *options):
     (folder / "pytest.ini").write_text("[pytest]\n")
     always = [f"@{ROOT / 'tests' / 'whole.txt'}", "-p", "no:cacheprovider", "--junitxml=report.xml"]
     command = [sys.executable, "-m", "pytest", *always, *options]
-    environment = os.environ | ENVIRONMENT
+    plug_in = {"PYTHONPATH": str(ROOT), "PYTEST_PLUGINS": "tools.kernels"}
+    environment = os.environ | ENVIRONMENT | plug_in
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
 
 
@@ -157,6 +164,19 @@ def test_a_rerun_catches_the_fault_and_shows_old_and_new(report, name):
 def test_a_rerun_reports_a_dead_kernel_after_the_time_a_cell_has(report):
     assert report["dead.ipynb", "Cell 0"] == ""
     assert "Cell 1: Timeout of 5 seconds" in report["dead.ipynb", "Cell 1"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such sockets")
+def test_no_two_kernels_ask_for_the_same_address():
+    """Ports are free when they are chosen, and may be taken when a kernel asks for them."""
+    managers = Kernel(), AsyncKernel()
+    assert [manager.transport for manager in managers] == ["ipc", "ipc"]
+    folders = [Path(manager.ip).parent for manager in managers]
+    assert folders[0] != folders[1]
+    assert all(list(folder.iterdir()) == [] for folder in folders)
+    del managers
+    gc.collect()
+    assert not any(folder.exists() for folder in folders)
 
 
 # What a look at the notebook catches, without running it

@@ -2,10 +2,10 @@
 
     python -m tools.antibody_anatomy    after `make model`
 
-The first: what each head of the unchanged model looks at, on the chains of four test antibodies,
-and the error of each way's output over that of mean(V), with the part of it that is bias: what the
-mean of all draws still misses. The second: perplexity with some of the heads swapped for FAVOR+, in
-orders that chains for calibration decide.
+The first: what each head of the unchanged model looks at, on all test chains; and on the chains of
+ANTIBODIES of them, the error of each way's output over that of mean(V), with the part of it that is
+bias: what the mean of all draws still misses. The second: perplexity with some of the heads swapped
+for FAVOR+, in orders that chains for calibration decide.
 """
 
 from collections.abc import Callable, Iterable

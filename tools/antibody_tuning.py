@@ -1,6 +1,6 @@
 """Write notebooks/data/antibody_tuning.csv: a real model tuned after a swap of attention.
 
-    python -m tools.antibody_tuning    after `make model`; needs the extra `training`; half an hour
+    python -m tools.antibody_tuning    after `make model`; needs the extra `training`; 45 minutes
 
 All 64 heads of AntiBERTy get another attention at once, and then all its weights learn on: the loss
 is −ln P of hidden residues among the twenty, an eighth of each chain hidden, CHAINS chains a step,

@@ -28,6 +28,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
+from tools.kernels import AsyncKernel
 from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
 
 PACKAGE = "performer_course"
@@ -84,6 +85,7 @@ def execute(nb: nbformat.NotebookNode, source: Path) -> None:
         nb,
         timeout=300,
         kernel_name="python3",
+        kernel_manager_class=AsyncKernel,
         resources={"metadata": {"path": str(source.parent)}},
         record_timing=False,
         coalesce_streams=True,
