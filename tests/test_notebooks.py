@@ -69,18 +69,12 @@ def test_a_run_of_everything_collects_each_notebook_and_no_exercise():
     assert collected == expected
 
 
-LONG = {"12_causal_and_streaming", "13_performer"}  # more than 75 minutes, and so to be shortened
-
-
 @each_lesson
-def test_a_lesson_opens_with_one_title_and_its_minutes(lesson):
+def test_a_lesson_opens_with_one_title(lesson):
     first = read(lesson).cells[0]
     assert first.cell_type == "markdown"
     assert first.source.startswith("# ")
     assert [level for level, _ in headings(lesson)].count(1) == 1
-    (minutes,) = re.findall(r"\*\*(\d+) minutes\.?\*\*", first.source)
-    assert int(minutes) >= 20
-    assert (int(minutes) > 75) == (lesson.stem in LONG)
 
 
 @each_lesson

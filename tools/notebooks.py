@@ -28,6 +28,7 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
+from tools import shape
 from tools.kernels import AsyncKernel
 from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
 
@@ -305,7 +306,8 @@ def main(arguments: list[str] | None = None) -> int:
         for number, run in enumerate(as_completed(runs), start=1):
             label = f"[{number}/{len(runs)}] {runs[run].relative_to(NOTEBOOKS)}"
             try:
-                print(f"{label:<50} {run.result():6.1f} s", flush=True)
+                takes = f"{shape.minutes(read(runs[run])):5.0f} minutes to read"
+                print(f"{label:<50} {run.result():6.1f} s{takes}", flush=True)
             except BuildError as error:
                 failed += 1
                 print(f"{label:<50} FAILED\n{error}", file=sys.stderr, flush=True)

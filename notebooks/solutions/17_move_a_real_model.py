@@ -93,7 +93,7 @@ def window_null(chains, band):
         added = near_far.near_field(q, k, v, band) - uniform  # what p multiplies
         missing = attention.softmax_attention(q, k, v) - uniform  # what it is to reach
         top = top + (added * missing).sum(axis=(-2, -1))  # (blocks, heads)
-        bottom = bottom + (added**2).sum(axis=(-2, -1))
+        bottom = bottom + (added * added).sum(axis=(-2, -1))
     share = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
     share = np.clip(share, 0, 1)[..., None, None]  # (blocks, heads, 1, 1)
 

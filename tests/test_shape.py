@@ -1,0 +1,102 @@
+"""The shape of a lesson: honest minutes, questions, folded plots, no answer copied from it."""
+
+import re
+
+import nbformat
+import pytest
+
+from tools import shape
+from tools.notebooks import NOTEBOOKS, read
+
+LESSONS = sorted(NOTEBOOKS.glob("*.py"))
+SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.py"))
+# Lessons that wait for their new shape.
+OLD = {
+    "00_start_here",
+    "01_polynomial_kernel",
+    "02_positive_definite_kernels",
+    "03_bochner_theorem",
+    "04_random_fourier_features",
+    "05_orthogonal_features",
+    "06_structured_projections",
+    "07_self_attention",
+    "08_softmax_kernel",
+    "09_positive_features",
+    "10_linear_attention",
+    "11_any_norm",
+    "12_causal_and_streaming",
+    "13_performer",
+    "14_sharper_features",
+    "15_near_and_far",
+    "18_on_the_gpu",
+    "a1_errata",
+    "a2_a_published_figure",
+    "a3_symbols_into_vectors",
+}
+RUN = 15  # tokens in a row that an answer may not have in common with its lesson
+QUESTIONS = 4
+
+
+def faults(lesson):
+    """What a lesson lacks of its shape, in words."""
+    nb = read(lesson)
+    (stated,) = map(int, re.findall(r"\*\*(\d+) minutes\.?\*\*", nb.cells[0].source))
+    exact = shape.minutes(nb)
+    plots = [n for n, c in enumerate(nb.cells, 1) if c.cell_type == "code" and "show(" in c.source]
+    found = []
+    if stated != shape.rounded(exact) or stated > 75:
+        found.append(f"the box says {stated} minutes, and it takes {exact:.0f} (75 at most)")
+    if shape.questions(nb) < QUESTIONS:
+        found.append(f"it asks {shape.questions(nb)} times before it shows, not {QUESTIONS} times")
+    found += [
+        f"cell {n} plots and is not folded" for n in plots if not shape.folded(nb.cells[n - 1])
+    ]
+    return found
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
+def test_a_lesson_keeps_its_minutes_asks_before_it_shows_and_folds_its_plots(lesson):
+    assert bool(faults(lesson)) == (lesson.stem in OLD), faults(lesson)
+
+
+@pytest.mark.parametrize("solution", SOLUTIONS, ids=lambda solution: solution.stem)
+def test_no_answer_copies_its_lesson(solution):
+    if solution.stem not in OLD:
+        lesson = read(NOTEBOOKS / solution.name)
+        copies = [shape.longest_copy(answer, lesson) for answer in shape.answers(read(solution))]
+        assert copies
+        assert [" ".join(copy) for copy in copies if len(copy) >= RUN] == []
+
+
+# What counts
+
+
+def notebook(*cells):
+    """Cells of text, and of code where they begin with %; folded where with %%."""
+    nb = nbformat.v4.new_notebook()
+    for cell in cells:
+        if cell.startswith("%"):
+            nb.cells.append(nbformat.v4.new_code_cell(cell.lstrip("%")))
+            nb.cells[-1].metadata.tags = ["hide-input"] if cell.startswith("%%") else []
+        else:
+            nb.cells.append(nbformat.v4.new_markdown_cell(cell))
+    return nb
+
+
+def test_minutes_count_words_code_that_is_seen_and_formulas():
+    nb = notebook("word " * 80, "$$x = 1$$", "%a = 1\n\nb = 2", "%%c = 3")
+    assert shape.minutes(nb) == pytest.approx(1 + (1 + 3 / 80) + 2 / 8 + 0)
+    assert [shape.rounded(x) for x in (42.4, 42.5, 47.49)] == [40, 45, 45]
+
+
+def test_a_question_is_one_that_comes_before_its_answer():
+    asked = "**Before you run this:** which?", "so. **Before you read on**, guess."
+    assert shape.questions(notebook(*asked, "before you run it, guess", "%x = '**Before'")) == 2
+
+
+def test_a_copy_is_found_whatever_its_comments_and_line_breaks():
+    nb = notebook("%x = [i for i in range(3)]  # here\ny = f(x,\n      1)", "z = 1 + 2 + 3")
+    assert shape.longest_copy("w = 2\ny = f(x, 1)  # mine\n", nb) == list("y=f(x,1)")
+    assert shape.longest_copy("z = 1 + 2 + 3", nb) == ["="]
+    solved = notebook("%def f():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION")
+    assert shape.answers(solved) == ["return 1\n"]
