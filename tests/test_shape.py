@@ -29,7 +29,6 @@ OLD = {
     "14_sharper_features",
     "15_near_and_far",
     "18_on_the_gpu",
-    "a1_errata",
     "a2_a_published_figure",
     "a3_symbols_into_vectors",
 }

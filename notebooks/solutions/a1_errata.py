@@ -13,7 +13,7 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. A counterexample
 #
-# Suppose that a text prints the mean squared error of hyperbolic features as
+# *●○○ · 5 minutes.* Suppose that a text prints the mean squared error of hyperbolic features as
 #
 # $$\tfrac12 \bigl(1 - e^{-\|x - y\|^2}\bigr)\, \mathrm{MSE}^+ ,$$
 #
@@ -38,7 +38,7 @@ checks.counterexample(counterexample)
 # %% [markdown]
 # ## 2. Three errors in a listing
 #
-# This is meant to be attention with hyperbolic features. It runs, and the numbers look like
+# *●●○ · 15 minutes.* This is meant to be attention with hyperbolic features. It runs, and the numbers look like
 # attention. Three of its lines are wrong. Write it without the errors.
 #
 # ```python
@@ -73,6 +73,33 @@ def repaired_attention(q, k, v, W):
 
 # %% nbgrader={"grade": true, "grade_id": "check-repaired_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.repaired_attention(repaired_attention)
+
+# %% [markdown]
+# ## 3. The false limit
+#
+# *●●○ · 15 minutes.* With one direction, $m = 1$, each map estimates $\kappa = e^{x^\top y}$ with a squared *relative* error
+# $\mathrm{MSE}/\kappa^2$. Four statements about it; one is false.
+#
+# 1. Positive features: it vanishes as $\|x + y\| \to 0$.
+# 2. Hyperbolic features: it vanishes as $\|x + y\| \to 0$.
+# 3. Trigonometric features: it vanishes as $\|x - y\| \to 0$.
+# 4. Positive features: it vanishes as $\kappa \to 1$.
+#
+# Return the number of the false one, and for any $t > 0$ two vectors $x, y \in \mathbb{R}^d$ that come
+# as near to its limit as $t$ (so $\|x + y\|$, $\|x - y\|$ or $|\kappa - 1|$ is at most $t$), while the
+# squared relative error is at least 1. (`theory` has the three errors.)
+
+
+# %% nbgrader={"grade": false, "grade_id": "false_limit", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def false_limit(d, t):
+    """→ the number, x, y, each (d,)."""
+    ### BEGIN SOLUTION
+    return 4, np.full(d, 2.0), np.zeros(d)  # κ = 1, and the error is above e⁴ − 2
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-false_limit", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.false_limit(false_limit)
 
 # %% [markdown]
 # ## To think about

@@ -8,7 +8,7 @@ does not.
 # ruff: noqa: F401
 
 from ._judge import Hint
-from .a1 import counterexample, repaired_attention
+from .a1 import counterexample, false_limit, repaired_attention
 from .lesson_00 import variance_of_mean
 from .lesson_01 import distance_to_mean, highest_degree, quadratic_features
 from .lesson_02 import is_kernel_matrix, softmax_from_gaussian, taylor_features

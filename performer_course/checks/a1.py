@@ -40,6 +40,34 @@ def counterexample(witness):
 
 
 @check
+def false_limit(witness):
+    """witness(d, t) → 4, x, y: |κ − 1| ≤ t, and the squared relative error e^{‖x+y‖²} − 1 is ≥ 1.
+
+    The others hold: e^{‖x+y‖²} − 1, half of it times 1 − e^{−‖x+y‖²}, and 2 sinh²(‖x−y‖²/2).
+    """
+    of = {1: "‖x + y‖", 2: "‖x + y‖", 3: "‖x − y‖"}
+    for d, t in ((1, 1.0), (3, 0.1), (8, 1e-6)):
+        answer = witness(d, t)
+        if len(answer) != 3:
+            raise Hint(f"the result has {len(answer)} parts; a number and two vectors are needed.")
+        number, found = answer[0], numbers(answer[1:])
+        if number in of:
+            raise Hint(
+                f"statement {number} is true: its error is a function of {of[number]} alone."
+            )
+        if number != 4:
+            raise Hint(f"found statement {number}; there are four of them, 1 to 4.")
+        if found.shape != (2, d):
+            raise Hint(f"the result has shape {found.shape}; two vectors of width {d} are needed.")
+        x, y = found
+        off = abs(math.expm1(x @ y))
+        if off > t * (1 + 1e-9):
+            raise Hint(f"at t = {t:g}, |κ − 1| is {off:.3g}: bring xᵀy nearer to 0, not x and y.")
+        if math.expm1(min(((x + y) ** 2).sum(), 700)) < 1:
+            raise Hint("the squared relative error is below 1: make one of them longer.")
+
+
+@check
 def repaired_attention(attend):
     """attend(q, k, v, W) = Σ_j Â_ij v_j / Σ_j Â_ij → (L, e), with hyperbolic features.
 

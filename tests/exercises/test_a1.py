@@ -46,6 +46,29 @@ WRONG["counterexample"] = [
 ]
 
 
+# false_limit
+
+RIGHT["false_limit"] = [
+    lambda d, t: (4, np.zeros(d), np.full(d, 1.0)),
+    lambda d, t: (4.0, 2 * np.eye(d)[0], t / 4 * np.eye(d)[-1]),
+    lambda d, t: (4, 30 * np.eye(d)[0], -t / 60 * np.eye(d)[0]),
+]
+
+WRONG["false_limit"] = [
+    (lambda d, t: (1, np.eye(d)[0], -np.eye(d)[0]), "statement 1 is true"),
+    (lambda d, t: (2, np.eye(d)[0], -np.eye(d)[0]), "statement 2 is true"),
+    (lambda d, t: (3, np.eye(d)[0], np.eye(d)[0]), "of ‖x − y‖ alone"),
+    (lambda d, t: (0, np.eye(d)[0], np.eye(d)[0]), "there are four of them"),
+    (lambda d, t: (4, t * np.eye(d)[0], t * np.eye(d)[0] / 2), "make one of them longer"),
+    (lambda d, t: (4, np.zeros(d), np.zeros(d)), "make one of them longer"),
+    (lambda d, t: (4, np.eye(d)[0], np.eye(d)[0]), "bring xᵀy nearer to 0"),
+    (lambda d, t: (4, 2 * np.eye(d)[0], 2 * t * np.eye(d)[0]), "bring xᵀy nearer to 0"),
+    (lambda d, t: (4, np.eye(d)), "has 2 parts"),
+    (lambda d, t: (4, np.eye(d + 1)[0], np.zeros(d + 1)), "two vectors of width 1"),
+    (lambda d, t: (4, np.full(d, np.nan), np.zeros(d)), "NaN or infinity"),
+]
+
+
 # repaired_attention
 
 
