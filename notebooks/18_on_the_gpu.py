@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Move to a GPU, and know what to expect there
 #
-# > **65 minutes.** Needs: lessons 10 to 12 (linear attention, any norm, chunks).
+# > **60 minutes.** Needs: lessons 10 to 12 (linear attention, any norm, chunks).
 # >
 # > Afterwards you can run the same functions on a GPU, find the places where a program waits without
-# > being told to, count kernels and bytes, choose a chunk, say what TF32 and half precision change,
-# > and compute a lower bound for the time before anyone has measured it.
+# > being told to, count its kernels, and choose a chunk. Appendix
+# > [a5](a5_bound_the_time.ipynb) goes on: fusion, fewer bits, and a lower bound for the time.
 #
 # Nothing in the course changes for a GPU. One line chooses the library, and every function dispatches on
 # its arrays. What changes is what a line of Python *costs*. A GPU runs beside the program, not inside it:
@@ -17,8 +17,6 @@
 # APIs of CuPy are named as of version 14.
 
 # %%
-import functools
-import importlib
 import json
 import math
 import threading
@@ -26,7 +24,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import array_api_compat
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -39,9 +36,8 @@ from performer_course import (
     to_host,
     to_like,
 )
-from performer_course.backend import peak
 from performer_course.figures import COLORS, show
-from performer_course.paper import PRODUCTS, Ledger, Paper
+from performer_course.paper import RATES, Ledger, Paper, work
 
 xp = get_backend()
 
@@ -78,7 +74,8 @@ print(f"W is {str(W.dtype).rpartition('.')[2]}, like q: {W.dtype == q.dtype}")
 print(f"home: {type(home).__name__} {home.dtype} of shape {home.shape}")
 
 # %% [markdown]
-# How often should data cross? As seldom as possible. Let $B$ be the number of bytes per second that a
+# How often should data cross? **Before you run this:** attention over 65,536 tokens takes some
+# milliseconds on a large GPU. How long do its inputs take to get there through the cable? Let $B$ be the number of bytes per second that a
 # memory or a cable moves. The data sheet of an H100 (SXM) says 3.35 TB/s for its memory. The cable to the
 # host, PCIe 5 with 16 lanes, has 128 GB/s for both directions together.
 
@@ -169,7 +166,8 @@ for name, pair in pairs.items():
 #
 # If the host never waits, $\text{launched}_i = i\,a$, and the total is about
 # $\max\bigl(\sum_i t_i,\ n a\bigr)$: the slower of the two hides the faster. If the host *reads a value*,
-# it must wait for the kernel that makes it, and the queue runs empty.
+# it must wait for the kernel that makes it, and the queue runs empty. **Before you run this:** eight
+# kernels of 30 µs, launches of 10 µs, so some 250 µs. How long with a read after each?
 
 
 # %%
@@ -191,6 +189,11 @@ cases = {  # a launch of 10, kernels of 30 or 3 microseconds: a model, not a mea
     "long kernels, a read after each": timeline([30] * 8, 10, read=True),
     "short kernels": timeline([3] * 8, 10),
 }
+ends = [rows[-1, 2] for rows in cases.values()]
+for name, end in zip(cases, ends, strict=True):
+    print(f"{name:32} {end:5.0f} µs")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(8, 4.2))
 for row, rows in enumerate(cases.values()):
     ax.broken_barh([(x - 10, 7) for x in rows[:, 0]], (-row - 0.05, 0.3), color=COLORS[1])
@@ -200,9 +203,6 @@ ax.set_yticks([-row - 0.05 for row in range(3)], [name.replace(", ", ",\n") for 
 ax.set(xlabel="microseconds (model)", xlim=(-5, 345))
 ax.text(85, 0.02, "the host launches", color=COLORS[1])
 ax.text(255, -0.33, "the device works", color=COLORS[0])
-ends = [rows[-1, 2] for rows in cases.values()]
-for name, end in zip(cases, ends, strict=True):
-    print(f"{name:32} {end:5.0f} µs")
 show(
     fig,
     alt=f"Bars of a host that launches 8 kernels and of a device that runs them. Long kernels end at "
@@ -253,7 +253,8 @@ print(", ".join(book))
 # unchanged. It is a model: every operation that makes a new array counts as one kernel; a view (a slice,
 # a transpose) is free. Where CuPy is known to need more, that is booked, too: a product of stacks of
 # matrices copies each factor that does not lie row after row, `concat` copies its arrays one by one, and
-# `vecdot`, which CuPy does not have, becomes a copy and a product.
+# `vecdot`, which CuPy does not have, becomes a copy and a product. **Before you run this:** which of these
+# ten lines read a value?
 
 # %%
 ledger = Ledger()
@@ -360,27 +361,18 @@ for chunk in (64, 256, 1024):
 # below. $R$ has a reason: 132 multiprocessors (the GPU's cores, each running many threads in blocks) with
 # 16 special-function results in each cycle, at 1.7 GHz. For a launch from Python we assume $a = 10$ µs.
 #
-# The next cell counts a lone chunk, and takes it as often as the text has chunks. Adding sums is left out,
-# so the launches are up to a fifth too little.
+# `paper.RATES` has these rates and `paper.work` this sum. The next cell counts a lone chunk, and takes it as
+# often as the text has chunks. Adding sums is left out, so the launches are up to a fifth too little.
 
 # %%
-ASSUMED = {"bytes": 3.0e12, "fp32": 50e12, "tf32": 400e12, "bf16": 790e12, "exps": 3.6e12}
 # NVIDIA's white paper, without sparsity; bytes: data sheet
 PEAK = {"bytes": 3.35e12, "fp32": 66.9e12, "tf32": 494.7e12, "bf16": 989.4e12}
 for name, rate in PEAK.items():
-    print(
-        f"{name:6} assumed {ASSUMED[name] / 1e12:6.1f} T/s, {ASSUMED[name] / rate:.2f} of the peak"
-    )
+    print(f"{name:6} assumed {RATES[name] / 1e12:6.1f} T/s, {RATES[name] / rate:.2f} of the peak")
 print(
-    f"exps   assumed {ASSUMED['exps'] / 1e12:6.1f} T/s; 132 × 16 × 1.7 GHz = {132 * 16 * 1.7e9 / 1e12:.2f} T/s"
+    f"exps   assumed {RATES['exps'] / 1e12:6.1f} T/s; 132 × 16 × 1.7 GHz = {132 * 16 * 1.7e9 / 1e12:.2f} T/s"
 )
 LAUNCH, TOKENS = 10e-6, 65_536
-
-
-def work(kernels, product="fp32"):
-    """Seconds of kernels one after the other, at the assumed rates of an H100."""
-    B, P, R = (ASSUMED[name] for name in ("bytes", product, "exps"))
-    return sum(max(moved / B, flops / P, exps / R) for _, moved, flops, exps in kernels)
 
 
 def counted(tokens, causal):
@@ -399,6 +391,17 @@ for causal in (False, True):
         launching[causal].append(LAUNCH * len(kernels) * TOKENS / chunk * 1e3)
         working[causal].append(work(kernels) * heads * TOKENS / chunk * 1e3)
 
+at = int(np.flatnonzero(chunks == attention.DEVICE_CHUNK)[0])
+side = {c: "below" if launching[c][at] < working[c][at] else "above" for c in (False, True)}
+for causal in (False, True):
+    print(
+        f"{'causal' if causal else 'all-to-all':10} C = {chunks[at]}: launches {launching[causal][at]:5.2f} ms, "
+        f"work {working[causal][at]:5.2f} ms; C = 256: launches {launching[causal][0]:6.1f} ms (estimates)"
+    )
+print("counted for a lone chunk; adding sums is left out, up to a fifth too little")
+print(f"work, causal over all-to-all: {working[True][at] / working[False][at]:.1f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 for causal, colour, marker in ((False, COLORS[0], "o"), (True, COLORS[1], "s")):
     name = "causal" if causal else "all-to-all"
@@ -413,15 +416,6 @@ ax.set_xticks(chunks, chunks)
 ax.set_yticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
 ax.minorticks_off()
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
-at = int(np.flatnonzero(chunks == attention.DEVICE_CHUNK)[0])
-side = {c: "below" if launching[c][at] < working[c][at] else "above" for c in (False, True)}
-for causal in (False, True):
-    print(
-        f"{'causal' if causal else 'all-to-all':10} C = {chunks[at]}: launches {launching[causal][at]:5.2f} ms, "
-        f"work {working[causal][at]:5.2f} ms; C = 256: launches {launching[causal][0]:6.1f} ms (estimates)"
-    )
-print("counted for a lone chunk; adding sums is left out, up to a fifth too little")
-print(f"work, causal over all-to-all: {working[True][at] / working[False][at]:.1f}")
 show(
     fig,
     alt=f"Estimated milliseconds for {TOKENS} tokens against the chunk, counted for a lone one. Launches fall from "
@@ -434,27 +428,15 @@ show(
 # %% [markdown]
 # On a CPU the package takes `attention.CHUNK`, whose features stay in a core's cache. With chunks like
 # that a GPU would wait for Python most of the time, and the package takes `attention.DEVICE_CHUNK` there.
-# What short chunks cost on this computer, measured:
+# What short chunks cost on this computer, measured by `clocks`:
 
 
 # %% tags=["nbval-ignore-output"]
-def seconds(task, runs=3):
-    """Median seconds of task(), work included, after one call to warm."""
-    times = []
-    for _ in range(runs + 1):
-        synchronize()
-        start = time.perf_counter()
-        task()
-        synchronize()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times[1:]))
-
-
 given = [xp.asarray(x[:2, ...] if x.ndim == 3 else x) for x in arrays]
 print("tokens in a chunk, and milliseconds for 1024 tokens of 2 heads on this backend")
 for chunk in (16, 64, 512, 1024):
-    spent = seconds(lambda c=chunk: attention.favor_attention(*given, chunk=c))
-    print(f"{chunk:6d} {spent * 1e3:8.2f}")
+    spent = clocks(lambda c=chunk: attention.favor_attention(*given, chunk=c), synchronize)[1]
+    print(f"{chunk:6d} {spent:8.2f}")
 
 # %%
 print(f"the package takes {attention.CHUNK} on a CPU, {attention.DEVICE_CHUNK} on a GPU")
@@ -513,7 +495,7 @@ show(
 )
 
 # %% [markdown]
-# Before you run this: one chunk of 64 tokens launches nearly 190 kernels. How many will one of 16,384
+# **Before you run this:** one chunk of 64 tokens launches nearly 190 kernels. How many will one of 16,384
 # launch, and how many one with a single token less, an odd number?
 
 # %%
@@ -523,478 +505,7 @@ for tokens in (64, 1024, 4096, 16_384):
     print(f"{tokens:10d} tokens {counts[0]:10d} {counts[1]:12d}")
 
 # %% [markdown]
-# Kernels grow with the logarithm of the chunk: $B$ goes with its root, so four times the tokens are at
-# most one level more, a good twenty kernels. A chunk that is no whole number of blocks is filled up with keys
-# that weigh nothing, so an odd length costs a few copies.
-#
-# ## 5. Fuse
-#
-# Where do the bytes go? Let one *pass* be one reading or writing of all the features, a $(\text{heads},
-# L, m)$ array.
-
-# %%
-ledger, _ = booked()
-features = heads * L * m * 4  # bytes of one pass
-passes = {}
-for kernel in ledger.kernels:
-    group = "products" if kernel.name in PRODUCTS else kernel.name
-    passes[group] = passes.get(group, 0) + kernel.moved / features
-for name, count in sorted(passes.items(), key=lambda item: -item[1])[:6]:
-    print(f"{name:10} {count:5.2f} passes")
-total, needed = sum(passes.values()), 4 * heads * L * d * 4 / features
-print(
-    f"all {len(ledger.kernels)} kernels {total:5.1f} passes; q, k, v and the result alone: {needed:.0f}"
-)
-print(f"causal: {booked(causal=True)[0].passes(heads, L, m):.0f} passes")
-longest = counted(16_384, causal=True)
-print(f"causal, one chunk of 16384 tokens, one head: {len(longest.kernels)} kernels", end="")
-print(f", {longest.passes(1, 16_384, m):.0f} passes")
-
-# %% [markdown]
-# Causal, there are about five times as many passes, because each level takes $e^{h - c}$ of the earlier
-# half and $e^{a - \max a}$ of the later half anew, with other maxima. Two other forms need more kernels and
-# more passes, both counted by this ledger when they were tried, for the chunk of the last line. One halves
-# a chunk down to single tokens, one half after the other. One takes a single maximum for each row, so that
-# its levels simply add, over a scan of the blocks one by one. So the package has blocks side by side, each
-# set with its own maximum.
-#
-# Back to all-to-all. `h - c` (`subtract` in the table) and `exp` read all the features and write all the features,
-# each. Nothing is gained by writing $h - c$ to memory: the same thread could take the exponential at
-# once. That is *fusion*: one kernel, two passes instead of four. In CuPy one writes the body of the loop
-# over entries in C++, and CuPy adds the loop, the types and the broadcasting, and compiles it at the
-# first call. The twin for NumPy has no such loop; it takes pieces so small that the difference stays in
-# cache.
-
-
-# %%
-@functools.cache
-def fused():
-    """The kernel exp(h − c) of CuPy, made once."""
-    cupy = importlib.import_module("cupy")
-    return cupy.ElementwiseKernel("T h, T c", "T y", "y = exp(h - c)", "exp_minus")
-
-
-def exp_minus(h, c, rows=64):
-    """exp(h − c), h (..., n, m), c (..., 1, m), without a pass for the difference."""
-    if array_api_compat.is_cupy_array(h):
-        return fused()(h, c)
-    out = xp.empty_like(h)
-    for i in range(0, h.shape[-2], rows):
-        out[..., i : i + rows, :] = xp.exp(h[..., i : i + rows, :] - c)
-    return out
-
-
-h = xp.asarray(np.random.default_rng(3).random((4, 8192, 256), dtype=np.float32))
-c = xp.max(h, axis=-2, keepdims=True)
-apart = np.abs(to_host(exp_minus(h, c)) - to_host(xp.exp(h - c))).max()
-print(f"fused and unfused agree to 1e-6: {apart < 1e-6}")
-
-# %% tags=["nbval-ignore-output"]
-for name, task in {"two kernels": lambda: xp.exp(h - c), "fused": lambda: exp_minus(h, c)}.items():
-    print(f"exp(h − c), {h.size} entries, {name:12} {seconds(task) * 1e3:7.2f} ms on this backend")
-
-# %% [markdown]
-# On a GPU these arrays are so small that launching counts; `benchmarks/gpu.py` has larger ones.
-#
-# How far could one go? Keys need a pass to write $h$, one to find the maximum $c$, two for the fused
-# exponential and one for the product with $[v, 1]$, whose last column makes the sum $z$; queries the same
-# with the roles changed. The products hide their own passes. So at least $2 \times 3$ passes stand
-# beside the products. A kernel of one's own that
-# never writes the features, as FlashAttention never writes the weights, has none of them; CuPy's
-# `RawKernel` takes such code, and writing one is another course.
-
-# %%
-scale = TOKENS / L
-products = [kernel for kernel in ledger.kernels if kernel.name in PRODUCTS]
-fused_work = work(products) + 6 * features / ASSUMED["bytes"]
-print(f"estimates for an H100, {TOKENS} tokens, {heads} heads, float32")
-print(f"one kernel an operation        {work(ledger.kernels) * scale * 1e3:6.2f} ms")
-print(f"fused, 6 passes beside products{fused_work * scale * 1e3:6.2f} ms")
-print(f"the products alone             {work(products) * scale * 1e3:6.2f} ms")
-
-# %% [markdown]
-# These estimates leave out what the model does not know: a kernel that reads along the wrong axis does
-# not reach $B$, and neither does a reduction with few results. The package is built around both.
-#
-# - *What is turned.* Keys are summed over tokens, so in $\varphi(k)^\top [v, 1]$ one factor must be turned, and
-#   in a product of stacks CuPy copies what it is given turned. So the package computes $[v, 1]^\top
-#   \varphi(k)$: turned are $e + 1$ numbers a token and not $m$.
-# - *How many at work.* CuPy gives 32 results of a reduction to one block of threads, and an H100 has 132
-#   multiprocessors to feed. The largest of many tokens has only one result for each feature and head. So on
-#   a device the maximum over tokens is taken in two stages, first in each of 64 parts, then over the parts.
-
-# %%
-for parts in (1, 64):
-    counts = [number * m * parts // 32 for number in (1, heads)]
-    print(
-        f"{parts:2d} parts: {counts[0]:4d} blocks of threads for one head, {counts[1]:4d} for {heads}"
-    )
-
-# %% [markdown]
-# The ledger books the bytes, and supposes that all multiprocessors are at work.
-#
-# ### The memory pool
-#
-# To ask the driver for memory is slow, and may wait for the device. So CuPy keeps what it once got: an
-# array that dies returns its block to a *pool*, and the next array of that size takes it. `nvidia-smi`
-# then shows memory in use that no array holds. `cupy.get_default_memory_pool()` knows better:
-# `used_bytes()` is what arrays hold, `total_bytes()` what the pool holds, `free_all_blocks()` gives back
-# what lies whole in it. To measure one task, `backend.peak` gives it a fresh pool, since in a full one nothing
-# would have to grow, and asks for `total_bytes()` at the end; on NumPy it asks Python's `tracemalloc`.
-
-# %% tags=["nbval-ignore-output"]
-for rows, chunk in ((1024, 64), (1024, 256), (1024, 1024), (512, 64), (512, 256)):
-    short = [x[:, :rows, :] for x in given[:3]]
-    taken = peak(
-        lambda c=chunk, x=short: attention.favor_attention(*x, given[3], chunk=c), short[0]
-    )
-    taken -= 4 * short[2].size  # the result, as large as v
-    print(f"{rows:5d} tokens, chunk {chunk:5d}: {taken / 2**20:6.2f} MiB of scratch")
-
-# %% [markdown]
-# Memory grows with the chunk, hardly with the text (beside the result; on a GPU its parts are joined, which
-# holds it twice for a moment). That is the other side of the trade in section 4.
-#
-# ## 6. Fewer bits
-#
-# A float32 has 23 bits of mantissa, and the first bit before them. **TF32** is not a type one stores: it
-# is what *tensor cores* make of the factors of a float32 product, with 10 bits of mantissa and float32's
-# range; the sums stay in float32. **bfloat16** is the upper half of a float32: its range, and 7 bits of
-# mantissa. By hand either is a bit mask: round at bit 13 or 16, and clear what is below. (We
-# round to the nearest, ties to even; what a library does on the way may differ.)
-
-
-# %%
-def tf32(x):
-    """x with 10 bits of mantissa, to the nearest; dtype as before."""
-    bits = np.asarray(x, dtype=np.float32).view(np.uint32)
-    odd = (bits >> np.uint32(13)) & np.uint32(1)
-    cut = (bits + np.uint32(0x0FFF) + odd) & np.uint32(0xFFFFE000)
-    return cut.view(np.float32).astype(x.dtype)
-
-
-def bfloat16(x):
-    """x with 7 bits of mantissa: the upper half of a float32."""
-    bits = np.asarray(x, dtype=np.float32).view(np.uint32)
-    odd = (bits >> np.uint32(16)) & np.uint32(1)
-    return ((bits + np.uint32(0x7FFF) + odd) & np.uint32(0xFFFF0000)).view(np.float32)
-
-
-print(f"{'x':>10} {'error: TF32':>12} {'bfloat16':>12} {'float16':>12}")
-for name, x in {
-    "1/3": 1 / 3,
-    "1 + 2⁻¹⁰": 1 + 2**-10,
-    "1 + 2⁻¹²": 1 + 2**-12,
-    "450.1": 450.1,
-}.items():
-    x = np.float32(x)
-    gaps = [float(rounded) - float(x) for rounded in (tf32(x), bfloat16(x), np.float16(x))]
-    print(f"{name:>10} " + " ".join(f"{gap:12.1e}" if gap else f"{'none':>12}" for gap in gaps))
-print(
-    f"float16 from 256 to 512 in steps of {np.spacing(np.float16(450)):.2f}; largest {np.finfo(np.float16).max:,}"
-)
-
-# %% [markdown]
-# What does that do to a product? A number $x = 2^p s$ with $1 \le s < 2$ gets an error that is uniform
-# within $\pm 2^{p - 11}$, so a relative error $\delta$ within $\pm 2^{-11} / s$. For numbers of many
-# sizes $s$ has the density $1 / (s \ln 2)$, and
-#
-# $$\mathbb{E}\,\delta^2 = \frac{2^{-22}}{3}\, \mathbb{E}\, s^{-2}
-# = \frac{2^{-22}}{3} \int_1^2 \frac{ds}{s^3 \ln 2} = \frac{2^{-22}}{3} \cdot \frac{3}{8 \ln 2} .$$
-#
-# In $\sum_i x_i w_i$ each term has two such errors, independent and of mean zero. For terms of random sign
-# both the sum and its error grow like the root of the number of terms, and the ratio stays:
-#
-# $$\frac{\mathrm{RMS}(\text{error})}{\mathrm{RMS}(\text{product})} = \sqrt{2\, \mathbb{E}\,\delta^2} =
-# \frac{2^{-11}}{2 \sqrt{\ln 2}} .$$
-
-# %%
-predicted = 2**-11 / (2 * math.sqrt(math.log(2)))
-print(f"predicted {predicted:.2e} at any n")
-rng = np.random.default_rng(4)
-for n in (16, 64, 256, 1024):
-    a, b = rng.normal(size=(256, n)), rng.normal(size=(n, 256))
-    gap = tf32(a) @ tf32(b) - a @ b
-    print(f"n = {n:4d}: {math.sqrt((gap**2).mean() / ((a @ b) ** 2).mean()):.2e}")
-
-# %% [markdown]
-# In CuPy, TF32 is off unless `CUPY_TF32=1` is set before the first product. Then it applies to products
-# of two matrices and to `tensordot`, which becomes one. It does not apply to batched products such as
-# `(heads, m, L) @ (heads, L, e)`: those call another routine of cuBLAS, NVIDIA's library of products,
-# which CuPy asks for plain float32.
-# (In the source, `cupy/_core/_routines_linalg.pyx`: `tensordot_core` and `matmul`.) In the package the
-# projections of several heads are a `tensordot`, and the products with $v$ and with the state are
-# batched. So half of the FLOPs may speed up.
-#
-# And the error? A ledger can round: `Rounding` does it to the factors that CuPy would round. A
-# log-feature $\omega^\top k' - \|k'\|^2/2$ that is off by $\delta$ makes its feature off by the factor
-# $e^\delta$. So the error should grow with the norm of $k'$, as $\delta$ does: about the number predicted
-# above times $\|k'\|$. Beside it stand the error of the features themselves, against exact attention,
-# and that of the mean of $v$.
-
-
-# %%
-class Rounding(Ledger):
-    """A ledger whose products of two matrices have factors in TF32."""
-
-    def run(self, name, function, *args, **options):
-        if name == "tensordot" or (name == "matmul" and args[0].ndim == 2):
-            args = [Paper(tf32(x.data), self) for x in args]
-        return super().run(name, function, *args, **options)
-
-
-sizes = np.array([0.125, 0.25, 0.5, 1.0, 2.0, 4.0])
-rng = np.random.default_rng(5)
-width = 16
-base = [rng.normal(size=(2, 256, width)) for _ in range(3)]
-directions = projections.orthogonal(rng, m, width)
-
-
-def distance(a, b):
-    """‖a − b‖ / ‖b‖ over all entries."""
-    return math.sqrt(((a - b) ** 2).sum() / (b**2).sum())
-
-
-rounding, features_off, null, norms = [], [], [], []
-for size in sizes:
-    inputs = [size * base[0], size * base[1], base[2], directions]
-    full = attention.favor_attention(*inputs)
-    exact = attention.softmax_attention(*inputs[:3])
-    rounding.append(distance(booked(chunk=256, given=inputs, ledger=Rounding())[1], full))
-    features_off.append(distance(full, exact))
-    null.append(
-        distance(np.broadcast_to(inputs[2].mean(axis=1, keepdims=True), exact.shape), exact)
-    )
-    norms.append(math.sqrt((inputs[1] ** 2).sum(axis=-1).mean() * width**-0.5))
-norms = np.array(norms)
-
-fig, ax = plt.subplots()
-ax.loglog(norms, features_off, "s--", color=COLORS[1], label=f"{m} features against exact")
-ax.loglog(norms, null, color=COLORS[6], linestyle=":", label="null: the mean of $v$ against exact")
-ax.loglog(norms, rounding, "o-", color=COLORS[0], label="TF32 against float64")
-ax.loglog(
-    norms, predicted * norms, "-.", color=COLORS[2], label="error of a log-feature, predicted"
-)
-ax.set(xlabel="RMS of $\\|k'\\|$", ylabel="relative error of the output")
-ax.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
-ax.set_yticks([1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1])
-ax.minorticks_off()
-ax.legend(loc="center right", bbox_to_anchor=(1, 0.63))
-quotient, better = np.array(rounding) / features_off, norms[np.array(features_off) < null]
-print(f"TF32's error is at most {quotient.max():.4f} of the features' own")
-off = np.array(rounding) / (predicted * norms)
-print(f"over the predicted error of a log-feature: between {off.min():.1f} and {off.max():.1f}")
-show(
-    fig,
-    alt=f"Relative error of the output against the norm of the keys. TF32 costs {rounding[0]:.1e} to "
-    f"{rounding[-1]:.1e}, within a factor {max(off.max(), 1 / off.min()):.0f} of the predicted error of a log-feature; "
-    f"the features themselves are off by {features_off[0]:.3f} to {max(features_off):.1f}, less than the mean of the "
-    f"values at {len(better)} of {len(norms)} norms, the largest {better.max():.1f}.",
-)
-
-# %% [markdown]
-# Where features are of any use, TF32 is harmless: the estimate they make is far rougher. At small norms
-# the errors of many keys average out, and the output is better than a single log-feature. One detail
-# matters at large norms. One might put $-\|k'\|^2/2$ into the product, as one more column. Then TF32 would
-# round that number too, and its error would be absolute:
-
-# %%
-for half in (10, 100, 1000):
-    bound = 2.0 ** (math.floor(math.log2(half)) - 11)  # half a step of TF32 there
-    print(f"‖k'‖²/2 = {half:5d}: TF32 is off by up to {bound:.3f} in the exponent")
-
-# %% [markdown]
-# So the package adds it after the product, in float32.
-#
-# **Half precision** is for storing. Float16 ends at 65,504, and near 450 its steps are 0.25.
-# A $\|k'\|^2/2$ near 450 would be wrong by up to half a step in the exponent
-# before anything else happens. So `favor_attention` takes half precision in and gives it out, but its
-# logarithms, sums and state are float32 at least. That halves the bytes of $q$, $k$, $v$ and of the
-# result, and changes neither the FLOPs nor their rate.
-
-# %%
-full = attention.favor_attention(*arrays)
-half = attention.favor_attention(*(x.astype(np.float16) for x in arrays[:3]), arrays[3])
-apart = distance(half.astype(np.float64), full)
-print(f"float16 in, {half.dtype} out; relative difference below 1e-3: {apart < 1e-3}")
-
-# %% [markdown]
-# ## 7. The roofline
-#
-# Before one measures, one should know what to hope for. An algorithm with $N$ FLOPs and at least $M$
-# bytes of traffic has the *arithmetic intensity* $I = N / M$. On a device with $P$ FLOP/s and $B$ bytes/s
-# it can reach
-#
-# $$\min(P,\ B\, I) \text{ FLOP/s}: \qquad \text{a slope, and a flat roof from } I = P / B \text{ on.}$$
-#
-# Count for FAVOR+ with $L$ queries and keys and $b$ bytes a number. All-to-all has four products:
-# $q W^\top$ and $k W^\top$ with $2 L m d$ each, $\varphi(k)^\top v$ and $\varphi(q) S_v$ with $2 L m e$ each.
-# It must at least read $q, k, v$ and write the result:
-#
-# $$N = 4 L m (d + e), \qquad M = b L (2 d + 2 e), \qquad I = \frac{2 m}{b}, \qquad
-# \text{and } 2 L m \text{ exponentials.}$$
-#
-# The intensity knows neither $L$ nor $d$: more features make it denser. Causal, in chunks of $C$, each
-# row also has $C$ weights, $2 C m$, and their product with values, $2 C e$:
-# $N = 4 L m (d + e) + 2 L C (m + e)$. Exact attention has $N = 2 L^2 (d + e)$ from the same $M$, and
-# $L^2$ exponentials.
-
-
-# %%
-def roof(flops, moved, exps, product):
-    """Seconds: the slowest of arithmetic, memory and exponentials, at the assumed rates."""
-    parts = (flops / ASSUMED[product], moved / ASSUMED["bytes"], exps / ASSUMED["exps"])
-    return max(parts), ("FLOPs", "bytes", "exps")[int(np.argmax(parts))]
-
-
-def all_to_all(L, b, extra=0, d=64, e=64, m=256, heads=8):
-    """FLOPs, bytes and exponentials; extra counts columns beyond d and e in the products."""
-    return (
-        heads * 2 * L * m * (2 * d + 2 * e + extra),
-        heads * b * L * 2 * (d + e),
-        heads * 2 * L * m,
-    )
-
-
-def exact_attention(L, b, d=64, e=64, heads=8):
-    return heads * 2 * L**2 * (d + e), heads * b * L * 2 * (d + e), heads * L**2
-
-
-def in_chunks(L, b, C=128, d=64, e=64, m=256, heads=8):
-    flops, moved, exps = all_to_all(L, b, 0, d, e, m, heads)
-    return flops + heads * 2 * L * C * (m + e), moved, exps
-
-
-print(f"estimated lower bounds for an H100, L = {TOKENS}, 8 heads, d = e = 64, m = 256")
-for product, b in (("fp32", 4), ("tf32", 4), ("bf16", 2)):
-    found = {
-        "four products": roof(*all_to_all(TOKENS, b), product),
-        "with denominators": roof(*all_to_all(TOKENS, b, extra=2), product),
-        "causal, C = 128": roof(*in_chunks(TOKENS, b), product),
-        "exact": roof(*exact_attention(TOKENS, b), product),
-    }
-    for name, (spent, limit) in found.items():
-        print(f"{product}  {name:27} {spent * 1e3:8.3f} ms, set by {limit}")
-
-# %% [markdown]
-# In float32 the first row leaves out two columns for the denominators. All-to-all in
-# TF32 and bfloat16 memory decides: $I = 2m/b$ with 256 features is just short of what the tensor cores
-# need. Two kinds of product are out of reach for the package as it is. Through CuPy, TF32 reaches the
-# projections alone (section 6). And products in bfloat16 it does not do at all: it computes in float32.
-# Below stands what it can hope for.
-
-# %%
-flops, moved, exps = exact_attention(TOKENS, 2)
-flash = roof(flops, moved, exps, "bf16")[0]
-print(
-    f"exact, bf16: products {flops / ASSUMED['bf16'] * 1e3:5.2f} ms, exponentials {exps / ASSUMED['exps'] * 1e3:.2f} ms"
-)
-ours = work(booked()[0].kernels) * scale
-best = roof(*all_to_all(TOKENS, 4), "fp32")[0]
-half_flops = all_to_all(TOKENS, 4)[0] / 2
-mixed = half_flops / ASSUMED["tf32"] + half_flops / ASSUMED["fp32"]
-print(f"all-to-all, one kernel an operation      {ours * 1e3:5.2f} ms")
-print(f"all-to-all, fused, 6 passes              {fused_work * scale * 1e3:5.2f} ms")
-print(f"all-to-all, products of two kinds (TF32) {mixed * 1e3:5.2f} ms")
-print(
-    f"causal, one kernel an operation          {working[True][at]:5.2f} ms; exact causal, bf16 {flash / 2 * 1e3:.2f} ms"
-)
-as_it_is, at_roof = (TOKENS * spent / flash / 1000 for spent in (ours, best))
-print(f"all-to-all is faster than exact in bf16 from about L = {as_it_is:.2g} thousand as it is,")
-print(f"and from about L = {at_roof:.2g} thousand if it reached its roof in float32")
-
-# %% [markdown]
-# The bound for exact attention supposes 790 TFLOP/s. [Shah et al. (2024)](references.md#shah-2024) report
-# up to 840 TFLOP/s for FlashAttention-3 in bfloat16, at wider heads than our 64; at 64 it is lower, and both
-# lengths shrink accordingly. For FlashAttention-2 they report 35 % of the peak, and with it both lengths
-# shrink by more than half.
-
-# %%
-intensity = np.geomspace(1, 2**16, 600)
-fig, ax = plt.subplots()
-for product, colour in (("bf16", COLORS[2]), ("tf32", COLORS[4]), ("fp32", COLORS[0])):
-    ax.loglog(
-        intensity, np.minimum(ASSUMED[product], ASSUMED["bytes"] * intensity) / 1e12, color=colour
-    )
-    above = product == "bf16"
-    ax.text(
-        2000,
-        ASSUMED[product] / 1e12 * (1.1 if above else 0.88),
-        product,
-        va="bottom" if above else "top",
-        color=colour,
-    )
-marks = {}
-for name, causal in (("one kernel an operation", False), ("the same, causal", True)):
-    ledger, _ = booked(causal)
-    flops = sum(kernel.flops for kernel in ledger.kernels)
-    marks[name] = (flops / ledger.moved, flops / work(ledger.kernels))
-for name, counts, product in (
-    ("all-to-all, fp32", all_to_all(TOKENS, 4), "fp32"),
-    ("all-to-all, bf16", all_to_all(TOKENS, 2), "bf16"),
-    ("exact, bf16", exact_attention(TOKENS, 2), "bf16"),
-):
-    marks[name] = (counts[0] / counts[1], counts[0] / roof(*counts, product)[0])
-for (name, (x, y)), marker in zip(marks.items(), "osD^v", strict=True):
-    bound = y < 0.99 * ASSUMED["fp32"]
-    ax.plot([x], [y / 1e12], marker, color=COLORS[1 if bound else 6], markersize=9)
-    side = {"ha": "right", "xytext": (-4, -18)} if x > 1000 else {"xytext": (9, -14)}
-    ax.annotate(name, (x, y / 1e12), textcoords="offset points", **side)
-ax.text(1.3, 1000, "orange: below the float32 roof", color=COLORS[1])
-ax.set(xlabel="arithmetic intensity, FLOPs for a byte", ylabel="TFLOP/s (estimate)")
-ax.set_xticks([1, 10, 100, 1000, 10_000], ["1", "10", "100", "1000", "10000"])
-ax.set_yticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
-ax.set(xlim=(1, intensity[-1]), ylim=(1, 2000))
-ax.minorticks_off()
-for name, (x, y) in marks.items():
-    print(f"{name:24} intensity {x:8.1f}, {y / 1e12:6.1f} TFLOP/s")
-show(
-    fig,
-    alt="Roofline of an H100 from assumed rates, logarithmic axes: a slope of "
-    f"{ASSUMED['bytes'] / 1e12:.0f} TB/s and roofs at {ASSUMED['fp32'] / 1e12:.0f}, {ASSUMED['tf32'] / 1e12:.0f} and "
-    f"{ASSUMED['bf16'] / 1e12:.0f} TFLOP/s. "
-    + "; ".join(f"{name}: {y / 1e12:.0f} at intensity {x:.1f}" for name, (x, y) in marks.items())
-    + ".",
-)
-
-# %% [markdown]
-# The two lowest marks lie on the slope or just below it: one kernel for each operation is bound by memory, whatever the
-# cores can do. Fusion is what moves them to the right.
-#
-# The same reckoning for the computer this lesson runs on, with its own rates, measured a second ago. On a
-# GPU the sizes would have to be larger; `benchmarks/gpu.py` has them.
-
-# %% tags=["nbval-ignore-output"]
-source = xp.ones(2**22, dtype=xp.float32)
-target = xp.empty_like(source)
-small = xp.ones(2**16, dtype=xp.float32)
-square = xp.asarray(np.random.default_rng(6).random((768, 768), dtype=np.float32))
-
-
-def copy():
-    target[...] = source
-
-
-measured = {
-    "bytes": 2 * 4 * source.size / seconds(copy),
-    "fp32": 2 * 768**3 / seconds(lambda: square @ square),
-    "exps": 32 * small.size / seconds(lambda: [xp.exp(small) for _ in range(32)]),
-}
-print("   ".join(f"{name} {rate / 1e9:.1f} G/s" for name, rate in measured.items()))
-counts = zip(("FLOPs", "bytes", "exps"), all_to_all(1024, 4, heads=2), strict=True)
-rates = {"FLOPs": measured["fp32"], "bytes": measured["bytes"], "exps": measured["exps"]}
-parts = {name: count / rates[name] for name, count in counts}
-spent = seconds(lambda: attention.favor_attention(*given))
-print("   ".join(f"{name} {part * 1e3:.2f} ms" for name, part in parts.items()))
-print(
-    f"favor_attention, 2 heads, 1024 tokens: {spent * 1e3:.2f} ms, {spent / max(parts.values()):.1f} times the roof"
-)
-
-# %% [markdown]
-# On one core, products and exponentials take turns, so the roof is the sum of the two rather than the
-# larger; a GPU can overlap them.
-#
-# ## 8. What has been measured
+# ## 5. What has been measured
 #
 # `make bench-gpu`, on a machine with CuPy and a GPU, records the rates, the launch, the chunks, fusion,
 # TF32, memory and exact attention beside it, with the device and the versions, into
@@ -1030,7 +541,8 @@ def recorded(path):
 print(recorded(Path("../benchmarks/gpu.json")))
 
 # %% [markdown]
-# Until a device has spoken, the table of section 7 is an estimate from assumed rates, and nothing more.
+# Until a device has spoken, every millisecond of a GPU in this course is an estimate from assumed rates,
+# and nothing more.
 #
 # ## Take away
 #
@@ -1042,17 +554,10 @@ print(recorded(Path("../benchmarks/gpu.json")))
 #   and work.
 # - Causal without a look at values: every set of keys keeps its own maximum, and all sets of one size are
 #   worked in the same kernels, so these grow with the logarithm of the chunk.
-# - Operations on whole arrays are bound by memory: count passes, then fuse.
-# - TF32 costs $2^{-11} / (2 \sqrt{\ln 2})$ of a product, far below the error of random features.
-# - The roof of all-to-all FAVOR+ is $\max(N/P, M/B, 2Lm/R)$, with intensity $2m/b$.
 #
 # ## Where it breaks
 #
-# - Short texts: up to the two lengths printed in section 7, exact attention in bfloat16 is estimated to
-#   be faster.
-# - Causal on a GPU: safe and exact to rounding, but many passes. By the same estimates exact causal
-#   attention in bfloat16 is faster even at the length of section 7.
-# - `CUPY_TF32=1` with long keys: the error of a log-feature grows with $\|k'\|$. Keep it off there.
+# - Short texts, and causal ones: by the estimates of appendix a5 exact attention in bfloat16 is faster there.
 # - The estimates: assumed rates, no cache, no kernel below its best speed. A measurement replaces them;
 #   it is not replaced by them.
 # - The ledger: it knows what CuPy makes of a product, of `concat` and of `vecdot`, and takes every other
@@ -1067,9 +572,5 @@ print(recorded(Path("../benchmarks/gpu.json")))
 #
 # - CuPy's user guide, the pages *Performance Best Practices*, *Memory Management*, *User-Defined Kernels*
 #   and *Differences between CuPy and NumPy*, docs.cupy.dev; and *Environment variables* in its reference.
-# - [Williams, Waterman & Patterson (2009)](references.md#williams-2009). The roofline.
-# - [Dao et al. (2022)](references.md#dao-2022). Exact attention that never writes the matrix.
-# - [Dao (2023)](references.md#dao-2023). The same with fewer operations outside of products.
-# - [Shah et al. (2024)](references.md#shah-2024). On the H100: copies beside products.
 # - [NVIDIA (2022)](references.md#nvidia-2022). The white paper of the H100; the data sheet counts tensor
 #   cores with sparsity, twice as much.

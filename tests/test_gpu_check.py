@@ -108,14 +108,14 @@ MADE = re.compile(r"\.((?:Elementwise|Reduction|Raw)Kernel|RawModule|fuse)\(")
 def kernels():
     """The elementwise kernels of the course, by name, as the functions that use them make them."""
     program = runpy.run_path(str(ROOT / "benchmarks/gpu.py"))
-    lesson = ast.parse((NOTEBOOKS / "18_on_the_gpu.py").read_text(encoding="utf-8"))
+    lesson = ast.parse((NOTEBOOKS / "a5_bound_the_time.py").read_text(encoding="utf-8"))
     (fused,) = (n for n in lesson.body if isinstance(n, ast.FunctionDef) and n.name == "fused")
     fused.decorator_list, names = [], {"importlib": importlib}
-    exec(compile(ast.Module([fused], []), "lesson 18", "exec"), names)
+    exec(compile(ast.Module([fused], []), "appendix a5", "exec"), names)
     return {
         "benchmark, fused": program["fused_exp"](xp),
         "benchmark, many": program["many_exps"](xp, 64),
-        "lesson 18": names["fused"](),
+        "appendix a5": names["fused"](),
     }
 
 

@@ -1,4 +1,4 @@
-"""Lesson 18: reads, kernels and bytes of the package, rounding by hand, and what is recorded."""
+"""Lesson 18, appendix a5: reads, kernels and bytes, rounding by hand, and what is recorded."""
 
 import ast
 import json
@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from performer_course import attention, features
-from performer_course.paper import Ledger, Paper, booked
+from performer_course.paper import RATES, Kernel, Ledger, Paper, booked, work
 from tools.notebooks import NOTEBOOKS, ROOT
 
 from .books import books, launches
 
-LESSON = NOTEBOOKS / "18_on_the_gpu.py"
+LESSONS = NOTEBOOKS / "18_on_the_gpu.py", NOTEBOOKS / "a5_bound_the_time.py"
 favor = attention.favor_attention
 
 
 @pytest.fixture(scope="module")
 def lesson():
-    """What the lesson defines, without its measurements and figures."""
-    constants = {"xp", "ASSUMED", "LAUNCH", "TOKENS"}
+    """What the lesson and its appendix define, without their measurements and figures."""
+    constants = {"xp", "LAUNCH"}
 
     def defines(node):
         if isinstance(node, ast.Assign):
@@ -29,9 +29,11 @@ def lesson():
             return names <= constants
         return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
 
-    tree, namespace = ast.parse(LESSON.read_text(encoding="utf-8")), {"L": None, "arrays": None}
-    tree.body = [node for node in tree.body if defines(node)]
-    exec(compile(tree, str(LESSON), "exec"), namespace)
+    namespace = {"L": None, "arrays": None}
+    for lesson in LESSONS:
+        tree = ast.parse(lesson.read_text(encoding="utf-8"))
+        tree.body = [node for node in tree.body if defines(node)]
+        exec(compile(tree, str(lesson), "exec"), namespace)
     return namespace
 
 
@@ -166,6 +168,18 @@ def test_the_estimates_are_those_of_the_formula(lesson):
     flops, moved, _ = all_to_all(1000, 4, m=96)
     assert flops / moved == 2 * 96 / 4
     assert roof(*lesson["exact_attention"](65536, 2), "bf16")[0] == pytest.approx(11.1e-3, 0.01)
+
+
+def test_the_work_of_kernels_is_the_sum_of_their_slowest_parts():
+    B, P, R = (RATES[name] for name in ("bytes", "tf32", "exps"))
+    kernels = [
+        Kernel("copy", int(B)),
+        Kernel("matmul", 1, flops=2 * int(P)),
+        Kernel("exp", 1, 0, 3 * int(R)),
+    ]
+    assert work(kernels, "tf32") == pytest.approx(1 + 2 + 3)
+    assert work(kernels) == pytest.approx(1 + 2 * P / RATES["fp32"] + 3)
+    assert work([Kernel("all", int(B), 4 * int(P), int(R))], "tf32") == pytest.approx(4)
 
 
 def test_the_lesson_shows_what_is_recorded_and_says_so_where_nothing_is(lesson, tmp_path):

@@ -28,7 +28,6 @@ OLD = {
     "13_performer",
     "14_sharper_features",
     "15_near_and_far",
-    "18_on_the_gpu",
     "a2_a_published_figure",
     "a3_symbols_into_vectors",
 }
