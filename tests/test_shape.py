@@ -25,7 +25,6 @@ OLD = {
     "10_linear_attention",
     "11_any_norm",
     "12_causal_and_streaming",
-    "14_sharper_features",
     "15_near_and_far",
     "18_on_the_gpu",
     "a1_errata",
