@@ -200,7 +200,7 @@ show(
 )
 
 # %% [markdown]
-# It runs, and it converges. But look how slowly. With fresh parameters, whose queries and keys have
+# The Performer runs, and it converges. But look how slowly. With fresh parameters, whose queries and keys have
 # entries of size 1, hundreds of times as many directions as the $d = 8$ dimensions of a head leave a
 # divergence that is far from small. With entries half that size the same model does much better. Why,
 # and how much to expect?
@@ -325,7 +325,7 @@ for name, make in REGIMES.items():
 # are held, $\operatorname{Var}(t) = \|q'\|^2\|k'\|^2/d$, so $m$ grows like $d$, and the rule, with its
 # logarithm, is catching up. If entries keep their size $T$, then $\|z\|^2 \approx 2T^2\sqrt d$, and
 # $m$ grows like $e^{2T^2\sqrt d}$: for size 0.7 the rule is short by a factor of about thirty to more
-# than a thousand. It has to be wrong somewhere, because it does not look at $q$ and $k$.
+# than a thousand. A rule that does not look at $q$ and $k$ has to be wrong somewhere.
 #
 # What is *not* in the formula is the length. Both errors fall like $1/S$, so their ratio should
 # hardly depend on how many keys there are.
@@ -338,7 +338,7 @@ for n in (128, 512, 2048):
     print(f"L = {n:4d}: {np.median(errors):.2f}, from {errors.min():.2f} to {errors.max():.2f}")
 
 # %% [markdown]
-# It does not, within the range of the draws. That is good news for long texts: the $m$ that serves
+# The length makes no difference beyond the range of the draws. That is good news for long texts: the $m$ that serves
 # 128 tokens serves 65,536, where it is a small part of $L$.
 #
 # Now the three kinds of data by which this course judges. *Independent*: normal queries and keys,
@@ -419,11 +419,11 @@ show(
 #    lesson 14 does: an offset that all keys share enters the formula, but little of it the output.)
 # 3. If the measured error is no smaller than mean(V)'s, keep softmax in that head, or train.
 #
-# A theorem stands behind this. With $d$ of the order of $\ln n$, for $n$ tokens, attention can be
-# computed to polynomial accuracy in almost linear time if all entries of $q$ and $k$ are
-# $o(\sqrt{\ln n})$, and, if a well-known conjecture holds (the strong exponential time hypothesis), not
-# in truly subquadratic time if they are of order $\sqrt{\ln n}$ (Alman & Song, 2023). Size decides
-# for every method, not only for ours.
+# A theorem stands behind this (Alman & Song, 2023; their scores are $q^\top k/d$). With $d$ of the
+# order of $\ln n$, for $n$ tokens, attention can be computed to polynomial accuracy in almost linear
+# time if all entries of $q$, $k$ and $v$ are $o(\sqrt{\ln n})$. If they are of order $\sqrt{\ln n}$, it
+# cannot be done in truly subquadratic time, provided that a well-known conjecture holds (the strong
+# exponential time hypothesis). So size decides for every method, not only for ours.
 #
 # And the paper? Its models took 256 features, drew them anew during training, and beside
 # exponentials tried ReLU features, which do not estimate softmax. Put into a trained softmax model,
