@@ -200,10 +200,10 @@ show(
 )
 
 # %% [markdown]
-# The Performer runs, and it converges. But look how slowly. With fresh parameters, whose queries and keys have
-# entries of size 1, hundreds of times as many directions as the $d = 8$ dimensions of a head leave a
-# divergence that is far from small. With entries half that size the same model does much better. Why,
-# and how much to expect?
+# The Performer runs, and it converges. But look how slowly. With fresh parameters, whose queries
+# and keys have entries of size 1, hundreds of times as many directions as the $d = 8$ dimensions of
+# a head leave a divergence that is far from small. With entries half that size the same model does
+# much better. Why, and how much to expect?
 #
 # And what of attention that was *learned*? Below is a head of the small decoder that lesson 16
 # trains, on a text that it has not seen: its exact weights, and what 16, 64 and 256 directions make
@@ -266,8 +266,8 @@ show(
 # $$m \approx \frac{\overline{e^{\|z\|^2}} - 1}{\operatorname{Var}(t)} .$$
 #
 # **Before you run this:** independent normal queries and keys with entries of size 0.7, $d = 32$. The
-# rule $d \ln d$ says 111 directions. How many does the formula ask for: hundreds, or tens of
-# thousands? And what if the *lengths* are held while $d$ grows?
+# rule $d \ln d$ says 111 directions. How many does the formula ask for: hundreds, thousands or
+# millions? And what if the *lengths* are held while $d$ grows?
 
 
 # %%
@@ -338,15 +338,15 @@ for n in (128, 512, 2048):
     print(f"L = {n:4d}: {np.median(errors):.2f}, from {errors.min():.2f} to {errors.max():.2f}")
 
 # %% [markdown]
-# The length makes no difference beyond the range of the draws. That is good news for long texts: the $m$ that serves
-# 128 tokens serves 65,536, where it is a small part of $L$.
+# The length makes no difference beyond the range of the draws. That is good news for long texts: the
+# $m$ that serves 128 tokens of such data serves 65,536, where it is a small part of $L$.
 #
 # Now the three kinds of data by which this course judges. *Independent*: normal queries and keys,
 # entries of size 0.15 to 1.2. *Aligned*: each query is its own key, of the same sizes. *Learned*:
 # eight heads of lesson 16's decoder, and six of the protein model of lesson 17 (all queries see all
-# keys here). Across goes what the formula foretells, up what is measured. **Before you run this:** where the
-# formula foretells an error of $10^{10}$ times mean(V)'s, what will be measured: about 1, or
-# astronomical, too?
+# keys here). Across goes what the formula foretells, up what is measured.
+# **Before you run this:** where the formula foretells an error of $10^{10}$ times mean(V)'s, what
+# will be measured: about 1, or astronomical, too?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 HEADS = {"independent": [], "aligned": []}
@@ -459,8 +459,8 @@ show(
 # because the bracket is the derivative of softmax attention by its query (chain rule). In words: on
 # average positive features answer a query that is a little *shorter*, $q'(1 - \frac1m) - \frac1m \bar
 # k_A'$. They flatten attention, as a higher temperature would. The form with $g_j$ is
-# `theory.output_bias`. Does a million directions agree? **Before you run this:** at $m = 128$, is the
-# bias about a half, a tenth or a hundredth of the error of one draw?
+# `theory.output_bias`. Do a million directions agree? **Before you run this:** at $m = 128$, is the
+# bias about a half of the error of one draw, about a tenth, or less than a twentieth?
 
 
 # %%

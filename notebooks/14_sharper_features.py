@@ -430,12 +430,12 @@ show(
 # what they saw. Is it for you?
 #
 # **Which features, on which data?** Four maps, with dense centred features. Each cell is the median
-# error of $m$ directions over that of the *better* of two ways that cost next to nothing: mean(V), and
-# Taylor features of degree 1. So below 1 (blue, F) features win; above it the letter says which of
-# the two does. Above: independent and aligned ($q = k$) normal data of scale $T$, $d = 16$, $L = 128$. Below:
-# the heads of the decoder, and six heads of lesson 17's protein model, moments from one chain and
-# errors from another. **Before you run this:** in which of the four do you expect 64 directions to
-# win?
+# error of $m$ directions over that of the *better* of two ways that cost next to nothing: mean(V),
+# and Taylor features of degree 1. So below 1 (blue, F) features win; above it the letter says which
+# of the two does. Above: independent and aligned ($q = k$) normal data of scale $T$, $d = 16$, $L =
+# 128$. Below: the heads of the decoder, and six heads of lesson 17's protein model, moments from
+# one chain and errors from another. **Before you run this:** in which of the four do you expect 64
+# directions to win?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 SCALES = (0.25, 0.5, 0.7, 1.0, 2.0)
