@@ -25,8 +25,6 @@ OLD = {
     "10_linear_attention",
     "11_any_norm",
     "12_causal_and_streaming",
-    "13_performer",
-    "14_sharper_features",
     "15_near_and_far",
     "a2_a_published_figure",
     "a3_symbols_into_vectors",

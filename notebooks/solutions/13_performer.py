@@ -11,38 +11,35 @@ import numpy as np
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. A Performer layer
+# ## 1. Features or exact attention
 #
-# Self-attention with positive features and several heads, all-to-all: from the tokens $x$ to the outputs
-# of the heads, side by side. Head $h$ owns the columns $h d$ to $(h + 1) d$ of $x W_q$, $x W_k$ and
-# $x W_v$. All heads use the same directions $W$. No array of size $L \times L$.
+# *●●○ · 30 minutes.* Of a head you have a sample of queries and keys, $(n, d)$ each, unscaled. Its texts have
+# $L$ tokens, and you can live with `error`, the squared error of the output in units of mean(V)'s. Decide:
+# return the number $m$ of directions that the first-order formula asks for, rounded up, or 0 for "keep exact
+# attention". Two conditions: the formula is to be trusted only as far as it foretells 0.3, so do not aim at
+# more than that, whatever `error` is; and $m$ directions are worth it only where $2m \le L$.
 
 
-# %% nbgrader={"grade": false, "grade_id": "performer_layer", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def performer_layer(x, W_q, W_k, W_v, W, heads):
-    """x (L, n), W_q, W_k, W_v (n, n), W (m, d) with d = n / heads → (L, n)."""
+# %% nbgrader={"grade": false, "grade_id": "features_or_exact", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def features_or_exact(q, k, L, error):
+    """q, k (n, d), a sample; L tokens; error over mean(V)'s → m, or 0 for exact attention."""
     ### BEGIN SOLUTION
-    d = x.shape[1] // heads
-    q, k, v = (
-        (x @ part).reshape(len(x), heads, d).swapaxes(0, 1) for part in (W_q, W_k, W_v)
-    )  # (heads, L, d)
-    q, k = q / d**0.25, k / d**0.25
-    phi_q, phi_k = (
-        np.exp(a @ W.T - (a**2).sum(axis=2, keepdims=True) / 2) for a in (q, k)
-    )  # (heads, L, m); 1/√m cancels
-    above = phi_q @ (phi_k.swapaxes(1, 2) @ v)  # (heads, L, d)
-    below = phi_q @ phi_k.sum(axis=1)[:, :, None]  # (heads, L, 1)
-    return (above / below).swapaxes(0, 1).reshape(len(x), -1)
+    x, y = q / q.shape[1] ** 0.25, k / k.shape[1] ** 0.25
+    scores = x @ y.T
+    squares = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) + 2 * scores  # ‖q' + k'‖²
+    at_one = np.expm1(squares).mean() / (2 * scores.var(axis=1).mean())  # what m = 1 is foretold
+    m = int(np.ceil(at_one / min(error, 0.3)))
+    return m if 2 * m <= L else 0
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-performer_layer", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.performer_layer(performer_layer)
+# %% nbgrader={"grade": true, "grade_id": "check-features_or_exact", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.features_or_exact(features_or_exact)
 
 # %% [markdown]
 # ## 2. An output without its leading bias
 #
-# `attend(W)` returns the output, an array (L, e), of attention with the directions $W$. With $m$
+# *●○○ · 20 minutes.* `attend(W)` returns the output, an array (L, e), of attention with the directions $W$. With $m$
 # directions its mean is $o + \beta/m$ plus terms of order $m^{-2}$, with the exact output $o$ and an
 # unknown $\beta$. You have $2m$ independent directions. Combine outputs so that $\beta$ drops out, and use all directions alike.
 
@@ -61,10 +58,34 @@ def less_biased(attend, W):
 checks.less_biased(less_biased)
 
 # %% [markdown]
+# ## 3. Bias and noise from a few outputs
+#
+# *●●○ · 25 minutes.* Lesson 17 asks of each head what all draws get wrong alike, and what differs from draw
+# to draw. You have the outputs of $N$ independent draws, an array $(N, L, e)$, and the exact output,
+# $(L, e)$. Estimate the square of the bias and the variance of one draw, each summed over all entries, and
+# return the two numbers. Both estimates must be right *on average*, for any $N \ge 2$. (Before you write a
+# line: the mean of the $N$ outputs is not the expectation. By how much is its squared distance from the exact
+# output too large, on average? So the first number may be negative.)
+
+
+# %% nbgrader={"grade": false, "grade_id": "bias_and_noise", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def bias_and_noise(outputs, exact):
+    """outputs (N, L, e), exact (L, e) → the square of the bias, the variance of one draw."""
+    ### BEGIN SOLUTION
+    noise = outputs.var(axis=0, ddof=1).sum()
+    off = outputs.mean(axis=0) - exact
+    return (off**2).sum() - noise / len(outputs), noise
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-bias_and_noise", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.bias_and_noise(bias_and_noise)
+
+# %% [markdown]
 # ## To think about
 #
-# In exercise 1 all heads use the same directions. The layer then mixes the heads by one more matrix,
-# which adds them up with some weights. What would directions of its own for each head change: in the
+# In the lesson all heads of a block use the same directions. The block then mixes the heads by one more
+# matrix, which adds them up with some weights. What would directions of its own for each head change: in the
 # error of one head, in the error of the sum, and in what has to be kept?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}

@@ -13,7 +13,7 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. The kernel from centred features
 #
-# The lesson drops what cancels in a ratio. Keep it here: estimate $\exp(x^\top y)$ itself, for all pairs
+# *●●○ · 25 minutes.* The lesson drops what cancels in a ratio. Keep it here: estimate $\exp(x^\top y)$ itself, for all pairs
 # of rows, without bias, from the positive features of $x - b$ and of $y - c$.
 
 
@@ -31,6 +31,50 @@ def centred_estimates(x, y, b, c, W):
 
 # %% nbgrader={"grade": true, "grade_id": "check-centred_estimates", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.centred_estimates(centred_estimates)
+
+# %% [markdown]
+# ## 2. Data that centring makes worse
+#
+# *●●○ · 20 minutes.* The shift $\bar q + \bar k$ makes the mean of $\|z\|^2$ least. But the relative variance
+# is made by the mean of $e^{\|z\|^2}$, which is not the same. Find queries and keys, at most 50 of each, with no
+# entry beyond 3 in size, whose `attention.relative_variance` is at least ten times as large *after* centring as
+# before. (Before you write a line: should the keys that are far from the mean be many, or few?)
+
+
+# %% nbgrader={"grade": false, "grade_id": "worse_when_centred", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def worse_when_centred():
+    """→ q (n, d) and k (p, d), which the shift of the keys by the sum of the means makes worse."""
+    ### BEGIN SOLUTION
+    k = np.full((20, 1), -2.0)
+    k[0] = 2.0  # alone, and as far from 0 as the others: the mean goes to them, away from it
+    return np.zeros((20, 1)), k
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-worse_when_centred", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.worse_when_centred(worse_when_centred)
+
+# %% [markdown]
+# ## 3. The shift for a decoder
+#
+# *●●○ · 25 minutes.* In a decoder the shift must be known beforehand, so take it from $n$ windows of other text,
+# with queries and keys $(n, L, d)$ as they come. There query $i$ meets only the keys $j \le i$. Which one shift
+# $s$ of $d$ numbers, subtracted from all keys, makes the mean of $\|q_i + k_j - s\|^2$ over *those* pairs of all
+# windows least? (Before you write a line: does the last query of a window count for more than the first, or for
+# less? And the last key?)
+
+
+# %% nbgrader={"grade": false, "grade_id": "decoder_shift", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def decoder_shift(q, k):
+    """q, k (n, L, d) → s (d,)."""
+    ### BEGIN SOLUTION
+    met = np.arange(q.shape[1], 0, -1)  # how many queries key j meets; turned round, of keys i
+    return (met[::-1] @ q + met @ k).mean(axis=0) / met.sum()  # (d,): the mean of q_i + k_j
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-decoder_shift", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.decoder_shift(decoder_shift)
 
 # %% [markdown]
 # ## To think about

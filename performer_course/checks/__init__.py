@@ -22,8 +22,8 @@ from .lesson_09 import attention_features, features_needed, log_estimates
 from .lesson_10 import masked_linear_attention
 from .lesson_11 import directions_for_attention, log_denominator
 from .lesson_12 import causal_by_chunks, merge_states, shrunk_recall
-from .lesson_13 import less_biased, performer_layer
-from .lesson_14 import centred_estimates
+from .lesson_13 import bias_and_noise, features_or_exact, less_biased
+from .lesson_14 import centred_estimates, decoder_shift, worse_when_centred
 from .lesson_15 import banded_attention, near_and_rest, shift_moments
 from .lesson_16 import choose_map, gradient_by_keys, leaks
 from .lesson_17 import can_be_swapped, read_weights, window_null

@@ -4,139 +4,81 @@ import math
 
 import numpy as np
 
-from ._judge import averages, check, judge, nearly, no_square
+from ._judge import check, judge, numbers, two_arrays
 
 
 @check
-def performer_layer(layer):
-    """layer(x, W_q, W_k, W_v, W, heads): positive features, a head at a time, side by side."""
+def features_or_exact(decide):
+    """decide(q, k, L, error): m = ⌈½ mean(e^{‖z‖²} − 1)/(Var(t) · min(error, 0.3))⌉, or 0."""
     rng = np.random.default_rng(1201)
-    for L, heads, d, m in ((5, 3, 5, 6), (4, 2, 3, 5)):
-        n = heads * d
-        x, W = rng.normal(size=(L, n)), rng.normal(size=(m, d))
-        parts = rng.normal(size=(3, n, n)) / math.sqrt(n)
-        v = (x @ parts[2]).reshape(L, heads, d)
-        sizes = (L, heads, d)
+    samples = []
+    for n, d, size in ((30, 5, 0.4), (24, 3, 0.5), (20, 6, 2.5)):
+        q, k = size * rng.normal(size=(2, n, d))
+        samples.append((q + 0.3 * size, k - 0.2 * size))
 
-        def weights(
-            power=-0.25,
-            of_k=None,
-            size=d,
-            key_norm=0.5,
-            order=(0, 1),
-            query_norm=0.0,
-            top=False,
-            sizes=sizes,
-            x=x,
-            W=W,
-            parts=parts,
-        ):
-            """φ(q)ᵀφ(k) of each head: (heads, L, L)."""
-            of_k = power if of_k is None else of_k
-            q, k = ((x @ parts[i]).reshape(sizes) for i in order)
-            q, k = q * size**power, k * size**of_k
-            log_q, log_k = (
-                a @ W.T - norm * (a**2).sum(axis=2, keepdims=True)  # (L, heads, m)
-                for a, norm in ((q, query_norm), (k, key_norm))
-            )
-            if top:
-                log_k = log_k - log_k.max(axis=2, keepdims=True)
-            return np.einsum("ihf,jhf->hij", np.exp(log_q), np.exp(log_k))
+    def foretold(q, k, power=-0.25, minus=1.0, spread="rows", of="z"):
+        """What one direction is foretold, over mean(V)'s error."""
+        x, y = (a * a.shape[1] ** power for a in (q, k))
+        t = x @ y.T
+        if of == "i = j":
+            squares = ((x + y[: len(x)]) ** 2).sum(axis=1)
+        else:
+            sign = -1 if of == "x − y" else 1
+            squares = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) + sign * 2 * t
+        grown = np.exp(squares)
+        top = (np.median(grown) if of == "median" else grown.mean()) - minus
+        variance = {
+            "rows": t.var(axis=1).mean(),
+            "all": t.var(),
+            "queries": t.var(axis=0).mean(),
+            "deviation": t.std(axis=1).mean(),
+            "none": 1.0,
+        }[spread]
+        return top / (2 * variance)
 
-        def joined(A, v=v):
-            mixed = np.einsum("hij,jhd->ihd", A, v)
-            return mixed.reshape(len(mixed), -1)
+    enough = math.ceil(foretold(*samples[1]) / 0.2)
+    cases = {
+        "a long text": (0, 10**6, 0.1),
+        "a text of 2m tokens": (1, 2 * enough, 0.2),
+        "a text of 2m − 1 tokens": (1, 2 * enough - 1, 0.2),
+        "error = 0.9, above what is to be trusted": (0, 10**6, 0.9),
+        "long queries and keys": (2, 10**6, 0.2),
+    }
 
-        def shares(A):
-            return A / A.sum(axis=2, keepdims=True)
+    def made(half=1.0, trust=0.3, share=0.5, up=math.ceil, other=0, **options):
+        """What an answer with these slips gives in each case."""
+        found = []
+        for which, L, error in cases.values():
+            need = half * foretold(*samples[which], **options) / min(error, trust)
+            m = up(need) if math.isfinite(need) else math.inf
+            found.append(m if m <= share * L else other)
+        return found
 
-        def rows(A):
-            return joined(shares(A))
-
-        def strided(sizes=(L, d, heads), x=x, W=W, parts=parts, d=d):
-            """Head h owns every `heads`-th column."""
-            q, k, v = ((x @ part).reshape(sizes).swapaxes(1, 2) for part in parts)
-            q, k = q * d**-0.25, k * d**-0.25
-            log_k = k @ W.T - (k**2).sum(axis=2)[..., None] / 2
-            A = np.einsum("ihf,jhf->hij", np.exp(q @ W.T), np.exp(log_k))
-            mixed = np.einsum("hij,jhd->ihd", shares(A), v)
-            return mixed, mixed.swapaxes(1, 2)
-
-        right, whole = weights(), weights(query_norm=0.5)  # whole: with the norm of the query
-        q, k = ((x @ part).reshape(sizes) for part in parts[:2])
-        t = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(d)
-
-        def unmoved(x=x, W=W, parts=parts, sizes=(heads, L, d), d=d):
-            """(L, n) reshaped to (heads, L, d) in one step: (heads, L, d)."""
-            q, k, v = ((x @ part).reshape(sizes) for part in parts)
-            log_q, log_k = (a * d**-0.25 @ W.T for a in (q, k))
-            log_k = log_k - (k**2).sum(axis=2, keepdims=True) / (2 * math.sqrt(d))
-            return averages(np.exp(log_q) @ np.exp(log_k).swapaxes(1, 2), v)
-
-        moved = "(L, n) is (L, heads, d) first: reshape to that, then swap the first two axes."
-        shared = "all of the scale is on {}: unbiased, but share it, d^{{−1/4}} on each."
-        found = layer(x, *parts, W, heads)
-        judge(
-            found,
-            rows(right),
-            [
-                (unmoved().swapaxes(0, 1).reshape(L, n), moved),
-                (unmoved().reshape(L, n), moved),
-                (joined(whole), "the denominator is missing."),
-                (joined(whole) / m, "the denominator is missing."),
-                (joined(whole) / L, "divide by the sum of the weights, not by the number of keys."),
-                (
-                    joined(whole) / (m * L),
-                    "divide by the sum of the weights, not by the number of keys.",
-                ),
-                (rows(np.tril(right)), "this is causal: all-to-all is asked for."),
-                (rows(weights(-0.5, of_k=0.0)), shared.format("q")),
-                (rows(weights(0.0, of_k=-0.5)), shared.format("k")),
-                (rows(weights(of_k=0.0)), "k needs the factor d^{−1/4}, too."),
-                (rows(weights(0.0, of_k=-0.25)), "q needs the factor d^{−1/4}, too."),
-                (rows(weights(size=m)), "the scale is d^{−1/4}, of the width of a head, not of m."),
-                (rows(weights(key_norm=0.5 * math.sqrt(d))), "‖k‖² is that of the scaled key."),
-                (rows(weights(order=(1, 0))), "queries and keys have changed places."),
-                (
-                    rows(weights(top=True)),
-                    "a maximum for each key changes its weight: one for all keys, or none.",
-                ),
-                (
-                    joined(shares(right), x.reshape(sizes)),
-                    "the values are x W_v, not x.",
-                ),
-                (rows(weights(size=n)), "the scale is that of a head: d^{−1/4}, d = n / heads."),
-                (rows(weights(power=0.0)), "q and k are scaled by d^{−1/4} first."),
-                (rows(weights(power=-0.5)), "d^{−1/4} on q and on k: the product has d^{−1/2}."),
-                (rows(weights(key_norm=0.0)), "e^{−‖k‖²/2} is missing: of keys it matters."),
-                (rows(weights(key_norm=1.0)), "the norm enters halved: e^{−‖k‖²/2}."),
-                (rows(weights(key_norm=-0.5)), "a minus: e^{+‖k‖²/2} is for cos and sin."),
-                (joined(right), "the denominator is missing."),
-                (joined(right) / m, "the denominator is missing."),
-                (
-                    joined(right / right.sum(axis=(0, 2))[None, :, None]),
-                    "each head has a denominator of its own.",
-                ),
-                (
-                    joined(right / right.sum(axis=1, keepdims=True)),
-                    "the sum runs over the keys of a query, not over queries.",
-                ),
-                (rows(right + weights(W=-W)), "hyperbolic features: positive ones are asked for."),
-                (rows(np.exp(t)), "this is exact attention: use the features of W."),
-                (rows(np.ones_like(t)), "this is mean(V): where are q and k?"),
-                *(
-                    (mixed.reshape(L, n), "head h owns d columns that stand side by side.")
-                    for mixed in strided()
-                ),
-                (
-                    np.einsum("hij,jhd->hid", shares(right), v).reshape(L, n),
-                    "move the heads back beside their columns before you reshape.",
-                ),
-                nearly(found, rows(right)),
-            ],
-        )
-    long, square = rng.normal(size=(500, 4)), np.eye(4)
-    no_square(lambda: layer(long, square, square, square, square[:2, :2], 2), long, 500)
+    judge(
+        [numbers(decide(*samples[which], L, error)) for which, L, error in cases.values()],
+        made(),
+        [
+            (made(half=2), "half of the relative variance: the other half cancels in the ratio."),
+            (made(half=0.5), "the half is taken twice."),
+            (made(spread="all"), "the variance over the keys of each query, and then their mean."),
+            (made(spread="queries"), "the variance is over the keys of a query, not over queries."),
+            (made(spread="deviation"), "divide by the variance of the scores, not its root."),
+            (made(spread="none"), "divide by the variance of the scores: mean(V) is off by that."),
+            (made(power=0.0), "q and k are scaled by d^{−1/4} first."),
+            (made(power=-0.5), "d^{−1/4} on q and on k: the product has d^{−1/2}."),
+            (made(minus=0.0), "the relative variance has e^{‖z‖²} − 1."),
+            (made(of="x − y"), "z = q' + k': a plus."),
+            (made(of="i = j"), "the mean runs over all pairs of a query and a key."),
+            (made(of="median"), "the mean over the pairs, not the median."),
+            (made(trust=math.inf), "aim at 0.3 where `error` is above: that far it is trusted."),
+            (made(share=1.0), "m directions are worth it only where 2m ≤ L."),
+            (made(share=math.inf), "0 where 2m > L: then exact attention is cheaper."),
+            (made(up=math.floor), "round up, or the error is above the target."),
+            (made(up=round), "round up, or the error is above the target."),
+            (made(up=lambda need: need), "a number of directions is whole: round up."),
+        ],
+        cases=list(cases),
+    )
 
 
 @check
@@ -182,5 +124,45 @@ def less_biased(combine):
                 ),
                 (made(2, 0, 2 * every), "the weights must add up to 1."),
                 (made(2, 2, 2 * every), "the weights must add up to 1."),
+            ],
+        )
+
+
+@check
+def bias_and_noise(estimate):
+    """estimate(outputs, exact): ‖mean − exact‖² − noise/N, noise = Σ var with N − 1."""
+    rng = np.random.default_rng(1204)
+    for N, L, e in ((3, 3, 4), (7, 5, 2)):
+        exact = rng.normal(size=(L, e))
+        outputs = exact + 0.4 * rng.normal(size=(L, e)) + rng.normal(size=(N, L, e))
+        spread = ((outputs - outputs.mean(axis=0)) ** 2).sum()
+        noise, off = spread / (N - 1), outputs.mean(axis=0) - exact
+        far, whole = (off**2).sum(), ((outputs - exact) ** 2).sum() / N
+        right = np.array([far - noise / N, noise])
+        judge(
+            np.stack(
+                list(two_arrays(estimate(outputs, exact), "the squared bias and the variance"))
+            ),
+            right,
+            [
+                (
+                    [far, noise],
+                    "the mean of N outputs still has 1/N of the variance: subtract it.",
+                ),
+                ([far - spread / N**2, spread / N], "divide by N − 1: the mean was fitted."),
+                ([far - noise / N, spread / N], "divide by N − 1: the mean was fitted."),
+                ([far, spread / N], "neither is right on average: N − 1, and what the mean has."),
+                ([far - noise, noise], "the mean has the variance over N, not all of it."),
+                ([far - noise / N, noise / N], "the variance of one draw, not of the mean."),
+                ([far + noise / N, noise], "subtract what the mean has of the variance."),
+                (right / (L * e), "the sum over all entries, not their mean."),
+                ([far / (L * e), noise / (L * e)], "the sum over all entries, not their mean."),
+                (right[::-1], "the squared bias first, and then the variance."),
+                ([whole, noise], "this is the whole error: bias and variance together."),
+                (
+                    [off.sum() ** 2 - noise / N, noise],
+                    "square each entry, and then add them up.",
+                ),
+                ([math.sqrt(far), math.sqrt(noise)], "the squares are asked for, not the roots."),
             ],
         )

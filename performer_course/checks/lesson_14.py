@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from ._judge import check, judge
+from .. import attention
+from ._judge import Hint, check, judge, two_arrays
 
 
 @check
@@ -67,5 +68,66 @@ def centred_estimates(estimate):
                 (np.exp(x @ y.T), "this is exact: use the features of W."),
                 (products(half=0.0) * key * query, "the factors e^{−‖x−b‖²/2} are missing."),
                 (products(half=1.0) * key * query, "the ½ is missing: e^{−‖x−b‖²/2}."),
+            ],
+        )
+
+
+@check
+def worse_when_centred(make):
+    """make() → q, k: relative_variance of k − q̄ − k̄ at least ten times that of k."""
+    q, k = two_arrays(make(), "q and k")
+    if q.ndim != 2 or k.ndim != 2 or q.shape[1:] != k.shape[1:] or not q.size or not k.size:
+        raise Hint(f"q (n, d) and k (p, d), one d for both, got {q.shape} and {k.shape}.")
+    if max(len(q), len(k)) > 50 or max(np.abs(q).max(), np.abs(k).max()) > 3:
+        raise Hint("at most 50 queries and 50 keys, and no entry beyond 3 in size.")
+    shift = q.mean(axis=0) + k.mean(axis=0)
+    if np.allclose(shift, 0, atol=1e-9):
+        raise Hint("the means add up to 0, so the shift changes nothing: make the data lopsided.")
+    before, after = (float(attention.relative_variance(q, key, 1)) for key in (k, k - shift))
+    if after <= before:
+        raise Hint(
+            f"centring takes it from {before:.3g} to {after:.3g}, as it should: a shared offset is "
+            "what it cures. Which single pair rules the mean of an exponential?"
+        )
+    if after < 10 * before:
+        raise Hint(
+            f"it grows {after / before:.3g} times, and ten are asked for: let fewer keys stand "
+            "alone, and further from the others."
+        )
+
+
+@check
+def decoder_shift(shift):
+    """shift(q, k): Σ (i + 1) q_i + Σ (L − j) k_j over L(L + 1)/2, the mean of all windows."""
+    rng = np.random.default_rng(1205)
+    for n, L, d in ((2, 5, 2), (3, 4, 3)):
+        q, k = rng.normal(size=(2, n, L, d)) + np.linspace(0, 2, L)[:, None]
+        sees, seen = np.arange(1.0, L + 1), np.arange(L, 0.0, -1)  # of query i, of key j
+
+        def pairs(of_q, of_k, count, q=q, k=k):
+            return (
+                np.tensordot(of_q, q.mean(axis=0), 1) + np.tensordot(of_k, k.mean(axis=0), 1)
+            ) / count
+
+        right = pairs(sees, seen, sees.sum())
+        even = pairs(sees**0, sees**0, L)
+        judge(
+            shift(q, k),
+            right,
+            [
+                (even, "this is the mean over all pairs: a decoder's query i meets j ≤ i alone."),
+                (pairs(seen, sees, sees.sum()), "turned round: query i meets i + 1 keys."),
+                (pairs(sees, sees, sees.sum()), "key j is met by L − j queries, the first by all."),
+                (pairs(seen, seen, sees.sum()), "query i meets i + 1 keys, the last meets all."),
+                (pairs(sees - 1, seen - 1, (sees - 1).sum()), "a query meets its own key, too."),
+                (pairs(sees, seen, L**2), "divide by the number of pairs met, L(L + 1)/2."),
+                (pairs(sees, seen, L), "divide by the number of pairs met, L(L + 1)/2."),
+                (n * right, "the mean over the windows, too."),
+                (right / 2, "the sum of the two means, not their mean."),
+                (right * d**-0.25, "q and k as they come: the shift is not scaled."),
+                (right * d**0.25, "q and k as they come: the shift is not scaled."),
+                (-right, "s is subtracted from the keys: it is +, the mean of q_i + k_j."),
+                (pairs(0 * sees, seen, sees.sum()), "where are the queries?"),
+                (pairs(sees, 0 * seen, sees.sum()), "where are the keys?"),
             ],
         )

@@ -4,142 +4,80 @@ import math
 
 import numpy as np
 
-from performer_course import attention, features, transformer
-from tests.exercises.shared import by_its_sum, exercises, norms
+from performer_course import attention
+from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
 
-# performer_layer
+# features_or_exact
 
 
-def head_by_head(x, W_q, W_k, W_v, W, heads):
-    outs = []
-    for parts in zip(*(np.split(part, heads, axis=1) for part in (W_q, W_k, W_v)), strict=True):
-        q, k, v = (x @ part for part in parts)
-        phi_q, phi_k = (features.positive(a / a.shape[1] ** 0.25, W) for a in (q, k))
-        outs.append(phi_q @ (phi_k.T @ v) / (phi_q @ phi_k.sum(axis=0))[:, None])
-    return np.hstack(outs)
+def pair_by_pair(q, k, L, error):
+    d = q.shape[1]
+    grown = [math.expm1(((a + b) ** 2).sum() / math.sqrt(d)) for a in q for b in k]
+    spread = np.mean([np.var([a @ b / math.sqrt(d) for b in k]) for a in q])
+    m = math.ceil(np.mean(grown) / spread / 2 / min(error, 0.3))
+    return 0 if m > L / 2 else m
 
 
-def by_package(attend):
-    def layer(x, W_q, W_k, W_v, W, heads):
-        q, k, v = (transformer.split_heads(x @ part, heads) for part in (W_q, W_k, W_v))
-        return transformer.join_heads(attend(q, k, v, W))
+def decision(half=0.5, trust=0.3, share=0.5, up=math.ceil, spread=None, weigh=np.expm1, of=None):
+    """A decision, by the package's relative variance or by `of` the squared lengths."""
 
-    return layer
-
-
-RIGHT["performer_layer"] = [head_by_head, by_package(attention.favor_attention)]
-
-
-def layer_of(
-    scale=lambda d, n: d**-0.25,
-    key_norm=0.5,
-    divide=None,
-    weigh=None,
-    cut=None,
-    of_k=None,
-    query_norm=0.0,
-):
-    """A Performer layer, head by head in a loop."""
-
-    def answer(x, W_q, W_k, W_v, W, heads):
-        n, outs = x.shape[1], []
-        d = n // heads
-        for h in range(heads):
-            own = slice(h * d, (h + 1) * d) if cut is None else slice(h, n, heads)
-            q, k, v = ((x @ part)[:, own] for part in (W_q, W_k, W_v))
-            q, k = q * scale(d, n), k * (of_k or scale)(d, n)
-            phi_q, phi_k = (
-                np.exp(a @ W.T - norm * norms(a)[:, None])
-                for a, norm in ((q, query_norm), (k, key_norm))
-            )
-            A = (weigh or np.matmul)(phi_q, phi_k.T)
-            outs.append((divide or by_its_sum)(A) @ v)
-        whole = np.concatenate(outs, axis=1)
-        return whole if cut is None else cut(whole, heads)
+    def answer(q, k, L, error):
+        x, y = (a * a.shape[1] ** -0.25 for a in (q, k))
+        t = x @ y.T
+        squares = (x**2).sum(1)[:, None] + (y**2).sum(1) + 2 * t
+        top = weigh(squares).mean() if of is None else of(x, y)
+        m = up(half * top / (spread or (lambda t: t.var(axis=1).mean()))(t) / min(error, trust))
+        return m if m <= share * L else 0
 
     return answer
 
 
-def summed_over_heads(x, W_q, W_k, W_v, W, heads):
-    """One denominator for all heads."""
-    parts = layer_of(divide=lambda A: A)(x, W_q, W_k, W_v, W, heads)
-    d = x.shape[1] // heads
-    total = 0
-    for h in range(heads):
-        q, k = ((x @ part)[:, h * d : (h + 1) * d] * d**-0.25 for part in (W_q, W_k))
-        A = np.exp(q @ W.T) @ np.exp(k @ W.T - norms(k)[:, None] / 2).T
-        total = total + A.sum(axis=1, keepdims=True)
-    return parts / total
+def scaled_by(power):
+    def answer(q, k, L, error):
+        grow = q.shape[1] ** (power + 0.25)
+        return decision()(grow * q, grow * k, L, error)
+
+    return answer
 
 
-def interleaved(whole, heads):
-    """Columns back to where they came from, `heads` apart."""
-    parts = whole.reshape(len(whole), heads, -1)
-    return parts.swapaxes(1, 2).reshape(whole.shape)
-
-
-def unmoved(join=lambda outs: outs.reshape(outs.shape[1], -1)):
-    """(L, n) reshaped to (heads, L, d) in one step."""
-
-    def layer(x, W_q, W_k, W_v, W, heads):
-        q, k, v = ((x @ part).reshape(heads, len(x), -1) for part in (W_q, W_k, W_v))
-        return join(attention.favor_attention(q, k, v, W))
-
-    return layer
-
-
-def one_sided(of_q, of_k):
-    return layer_of(lambda d, n: d**of_q, of_k=lambda d, n: d**of_k)
-
-
-def heads_first(x, W_q, W_k, W_v, W, heads):
-    whole = layer_of()(x, W_q, W_k, W_v, W, heads)
-    return whole.reshape(len(x), heads, -1).swapaxes(0, 1).reshape(whole.shape)
-
-
-WRONG["performer_layer"] = [
-    (layer_of(lambda d, n: n**-0.25), "the scale is that of a head"),
-    (layer_of(lambda d, n: 1.0), "scaled by d^{−1/4} first"),
-    (layer_of(lambda d, n: d**-0.5), "the product has d^{−1/2}"),
-    (layer_of(key_norm=0.0), "of keys it matters"),
-    (layer_of(key_norm=1.0), "the norm enters halved"),
-    (layer_of(key_norm=-0.5), "is for cos and sin"),
-    (layer_of(divide=lambda A: A), "the denominator is missing"),
-    (layer_of(divide=lambda A: A / A.sum(axis=0)), "not over queries"),
-    (summed_over_heads, "a denominator of its own"),
-    (layer_of(weigh=lambda q, k: np.ones((len(q), len(q)))), "this is mean(V)"),
-    (
-        by_package(lambda q, k, v, W: attention.softmax_attention(q, k, v)),
-        "this is exact attention",
+RIGHT["features_or_exact"] = [
+    pair_by_pair,
+    decision(),
+    lambda q, k, L, error: decision(of=lambda x, y: attention.relative_variance(q, k, 1))(
+        q, k, L, error
     ),
-    (layer_of(cut=lambda whole, heads: whole), "stand side by side"),
-    (layer_of(cut=interleaved), "stand side by side"),
-    (heads_first, "move the heads back"),
-    (lambda *arguments: layer_of()(*arguments)[:-1], "(5, 15) is needed"),
-    (layer_of(), "that is an L × L array"),
-    (lambda *data: 2 * head_by_head(*data), ", expected "),
-    (unmoved(), "(L, n) is (L, heads, d) first"),
-    (unmoved(transformer.join_heads), "(L, n) is (L, heads, d) first"),
-    (layer_of(divide=lambda A: A, query_norm=0.5), "the denominator is missing"),
-    (layer_of(divide=lambda A: A / len(A), query_norm=0.5), "not by the number of keys"),
-    (layer_of(divide=lambda A: by_its_sum(np.tril(A))), "this is causal"),
-    (one_sided(-0.5, 0), "all of the scale is on q"),
-    (one_sided(0, -0.5), "all of the scale is on k"),
-    (one_sided(-0.25, 0), "k needs the factor"),
-    (one_sided(0, -0.25), "q needs the factor"),
-    (lambda x, *a: layer_of(lambda d, n: len(a[3]) ** -0.25)(x, *a), "not of m"),
+]
+
+WRONG["features_or_exact"] = [
+    (decision(half=1), "the other half cancels"),
+    (decision(half=0.25), "the half is taken twice"),
+    (decision(spread=np.var), "the keys of each query, and then their mean"),
+    (decision(spread=lambda t: t.var(axis=0).mean()), "not over queries"),
+    (decision(spread=lambda t: t.std(axis=1).mean()), "not its root"),
+    (decision(spread=lambda t: 1.0), "mean(V) is off by that"),
+    (scaled_by(0.0), "scaled by d^{−1/4} first"),
+    (scaled_by(-0.5), "the product has d^{−1/2}"),
+    (decision(weigh=np.exp), "has e^{‖z‖²} − 1"),
+    (lambda q, k, L, error: decision()(-q, k, L, error), "a plus"),
     (
-        lambda x, *a: layer_of(key_norm=0.5 * math.sqrt(x.shape[1] / a[-1]))(x, *a),
-        "‖k‖² is that of the scaled key",
+        lambda q, k, L, error: decision(of=lambda x, y: np.expm1(((x + y) ** 2).sum(1)).mean())(
+            q, k, L, error
+        ),
+        "all pairs of a query and a key",
     ),
-    (lambda x, W_q, W_k, *a: layer_of()(x, W_k, W_q, *a), "have changed places"),
-    (layer_of(weigh=lambda q, k: q @ (k / k.max(axis=0))), "a maximum for each key"),
-    (lambda x, W_q, W_k, W_v, *a: layer_of()(x, W_q, W_k, np.eye(len(W_v)), *a), "not x"),
-    (lambda *a: layer_of()(*a[:4], np.vstack([a[4], -a[4]]), a[5]), "hyperbolic features"),
-    (layer_of(divide=lambda A: A / (A.sum(axis=1, keepdims=True) + 1e-6)), "an ε added"),
+    (
+        decision(of=lambda x, y: np.median(np.expm1(((x[:, None] + y) ** 2).sum(axis=2)))),
+        "not the median",
+    ),
+    (decision(trust=1.0), "aim at 0.3"),
+    (decision(share=1.0), "only where 2m ≤ L"),
+    (decision(share=math.inf), "exact attention is cheaper"),
+    (decision(up=math.floor), "round up"),
+    (decision(up=float), "is whole: round up"),
+    (lambda *sample: 7, "for a long text, expected "),
 ]
 
 
@@ -185,6 +123,61 @@ WRONG["less_biased"] = [
     (combined(-1, 2, 0), "turned round"),
     (combined(0, 1, 1), "must add up to 1"),
     (combined(4, -1, -1), "must add up to 1"),
+]
+
+# bias_and_noise
+
+
+def estimated(of_mean=1.0, ddof=1, square=lambda off: (off**2).sum(), end=lambda *found: found):
+    def answer(outputs, exact):
+        noise = outputs.var(axis=0, ddof=ddof).sum()
+        off = outputs.mean(axis=0) - exact
+        return end(square(off) - of_mean * noise / len(outputs), noise)
+
+    return answer
+
+
+def whole_less_noise(outputs, exact):
+    noise = np.cov(outputs.reshape(len(outputs), -1).T).trace()
+    return [((outputs - exact) ** 2).sum(axis=(1, 2)).mean() - noise, noise]
+
+
+def over_pairs(outputs, exact):
+    """The bias from products of the errors of two different draws."""
+    off = (outputs - exact).reshape(len(outputs), -1)
+    products, N = off @ off.T, len(off)
+    bias = (products.sum() - products.trace()) / (N * (N - 1))
+    return bias, products.trace() / N - bias
+
+
+RIGHT["bias_and_noise"] = [estimated(), whole_less_noise, over_pairs]
+
+WRONG["bias_and_noise"] = [
+    (estimated(of_mean=0), "still has 1/N of the variance"),
+    (estimated(ddof=0), "divide by N − 1"),
+    (estimated(of_mean=0, ddof=0), "neither is right on average"),
+    (lambda o, exact: estimated(of_mean=len(o))(o, exact), "not all of it"),
+    (
+        lambda o, exact: estimated(end=lambda bias, noise: (bias, noise / len(o)))(o, exact),
+        "not of the mean",
+    ),
+    (estimated(of_mean=-1), "subtract what the mean has"),
+    (
+        lambda o, exact: estimated(end=lambda *f: [x / exact.size for x in f])(o, exact),
+        "not their mean",
+    ),
+    (
+        lambda o, exact: estimated(of_mean=0, end=lambda *f: [x / exact.size for x in f])(o, exact),
+        "not their mean",
+    ),
+    (estimated(end=lambda bias, noise: (noise, bias)), "the squared bias first"),
+    (
+        lambda o, exact: (((o - exact) ** 2).sum() / len(o), estimated()(o, exact)[1]),
+        "bias and variance together",
+    ),
+    (estimated(square=lambda off: off.sum() ** 2), "square each entry"),
+    (estimated(of_mean=0, end=lambda *f: np.sqrt(f).tolist()), "not the roots"),
+    (lambda o, exact: o.mean(axis=0), "return the squared bias and the variance"),
 ]
 
 

@@ -90,5 +90,96 @@ WRONG["centred_estimates"] = [
     (halves_of_norms(1.0), "the ½ is missing"),
 ]
 
+# worse_when_centred
+
+
+def lonely(far, crowd, n=20, others=1, d=1, queries=0.0):
+    """n keys, of which `others` stand at `far` and the rest at `crowd`; all queries alike."""
+
+    def answer():
+        k = np.full((n, d), crowd)
+        k[:others] = far
+        return np.full((n, d), queries), k
+
+    return answer
+
+
+RIGHT["worse_when_centred"] = [
+    lonely(2.0, -2.0),
+    lonely(-3.0, 3.0, n=50),
+    lonely(2.5, -1.5, n=30, d=2, queries=-0.5),
+    lambda: (lonely(2.0, -2.0)()[1], np.zeros((20, 1))),  # the lonely one is a query
+    lambda: [x.tolist() for x in lonely(2.0, -2.0)()],
+]
+
+WRONG["worse_when_centred"] = [
+    (lambda: tuple(np.random.default_rng(0).uniform(size=(2, 20, 3)) + 1), "as it should"),
+    (lonely(2.0, -2.0, others=10), "make the data lopsided"),
+    (lonely(1.0, -1.0), "ten are asked for"),
+    (lonely(9.0, -9.0), "no entry beyond 3"),
+    (lonely(2.0, -2.0, n=51), "at most 50"),
+    (lambda: (np.zeros(20), lonely(2.0, -2.0)()[1]), "one d for both"),
+    (lambda: (np.zeros((20, 2)), lonely(2.0, -2.0)()[1]), "one d for both"),
+    (lambda: (np.zeros((20, 1)), np.full((20, 1), np.nan)), "NaN or infinity"),
+    (lambda: lonely(2.0, -2.0)()[1], "return q and k"),
+]
+
+
+# decoder_shift
+
+
+def over_pairs(met=lambda i, j: j <= i, of=lambda a, b: a + b, end=lambda s, q: s):
+    """The mean of q_i + k_j over the windows and the pairs that meet."""
+
+    def answer(q, k):
+        L = q.shape[1]
+        found = [
+            of(q[w, i], k[w, j])
+            for w in range(len(q))
+            for i in range(L)
+            for j in range(L)
+            if met(i, j)
+        ]
+        return end(np.mean(found, axis=0), q)
+
+    return answer
+
+
+def by_weights(of_q, of_k, count=lambda L: L * (L + 1) / 2):
+    def answer(q, k):
+        L = q.shape[1]
+        up, down = np.arange(1, L + 1), np.arange(L, 0, -1)
+        parts = {"up": up, "down": down}
+        both = parts[of_q] @ q.mean(axis=0) + parts[of_k] @ k.mean(axis=0)
+        return both / count(L)
+
+    return answer
+
+
+def by_least_squares(q, k):
+    i, j = np.tril_indices(q.shape[1])
+    z = (q[:, i] + k[:, j]).reshape(-1, q.shape[2])
+    return np.linalg.lstsq(np.ones((len(z), 1)), z, rcond=None)[0][0]
+
+
+RIGHT["decoder_shift"] = [over_pairs(), by_weights("up", "down"), by_least_squares]
+
+WRONG["decoder_shift"] = [
+    (lambda q, k: (q + k).mean(axis=(0, 1)), "over all pairs"),
+    (by_weights("down", "up"), "turned round"),
+    (by_weights("up", "up"), "by L − j queries"),
+    (by_weights("down", "down"), "the last meets all"),
+    (over_pairs(met=lambda i, j: j < i), "its own key"),
+    (by_weights("up", "down", count=lambda L: L**2), "the number of pairs met"),
+    (by_weights("up", "down", count=lambda L: L), "the number of pairs met"),
+    (over_pairs(end=lambda s, q: len(q) * s), "over the windows"),
+    (over_pairs(end=lambda s, q: s / 2), "not their mean"),
+    (over_pairs(end=lambda s, q: s / q.shape[2] ** 0.25), "is not scaled"),
+    (over_pairs(end=lambda s, q: s * q.shape[2] ** 0.25), "is not scaled"),
+    (over_pairs(end=lambda s, q: -s), "subtracted from the keys"),
+    (over_pairs(of=lambda a, b: b), "where are the queries"),
+    (over_pairs(of=lambda a, b: a), "where are the keys"),
+]
+
 
 TestExercises = exercises(RIGHT, WRONG)
