@@ -20,7 +20,6 @@ OLD = {
     "05_orthogonal_features",
     "06_structured_projections",
     "07_self_attention",
-    "08_softmax_kernel",
     "09_positive_features",
     "10_linear_attention",
     "11_any_norm",
