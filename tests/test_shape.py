@@ -19,7 +19,6 @@ OLD = {
     "04_random_fourier_features",
     "05_orthogonal_features",
     "06_structured_projections",
-    "07_self_attention",
     "09_positive_features",
     "10_linear_attention",
     "11_any_norm",
