@@ -8,12 +8,12 @@
 # > a decoder does not.
 #
 # A transformer reads a sequence of tokens and gives back one vector for each. Most of what it does
-# to a token does not look at the others. One part does, *attention*. It gives every pair of tokens a
-# number, its *score*; it makes the scores of a token into positive *weights* that add up to 1; and it
-# takes the mean of all tokens with these weights. A score is an inner product and a weight its
-# exponential, divided by a sum, so the weights are values of a kernel (lesson 02), and what the first
-# six lessons said about kernels will apply. Before we approximate anything, this lesson builds the
-# exact thing, on some real text, one piece at a time.
+# to a token does not look at the others. One part does, *attention*. It gives every pair of tokens
+# a number, its *score*; it makes the scores of a token into positive *weights* that add up to 1;
+# and it takes the mean of all tokens with these weights. A score is an inner product and a weight
+# its exponential, divided by a sum, so the weights are values of a kernel (lesson 02), and what the
+# first six lessons said about kernels will apply. This lesson builds the exact thing, on some real
+# text, one piece at a time.
 
 # %%
 import math
@@ -31,7 +31,7 @@ xp = get_backend()
 # The text is some sentences of this course, taken out of their places. Our *tokens* are single bytes,
 # numbered from 0 to $N - 1$, and each has a vector of 16 numbers, its row in the *embedding*. Appendix
 # [a3](a3_symbols_into_vectors.ipynb) learns it by counting which bytes stand near which, so that bytes
-# with like neighbours get like vectors. The next cell does the same, and you need not read its code.
+# with like neighbours get like vectors. The next cell does the same.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -62,18 +62,19 @@ learnt = embed(ids, N, 16)
 #
 # Take a sequence: tokens with vectors $x_1, \dots, x_L \in \mathbb{R}^n$, as rows of $x$ of shape
 # $(L, n)$. The vector of a byte is the same wherever it stands. We want vectors that know
-# their surroundings. Basic *self-attention* has no parameters at all. Each output is a mean of
+# their surroundings. In basic *self-attention*, which has no parameters, each output is a mean of
 # all inputs, weighted by how similar they are:
 #
 # $$y_i = \sum_{j=1}^L w_{ij}\, x_j, \qquad
 # w_{ij} = \frac{\exp(x_i^\top x_j)}{\sum_{l=1}^L \exp(x_i^\top x_l)} .$$
 #
 # The score is $x_i^\top x_j$ (many call it a *logit*), the weight is $w_{ij}$. The numerator is the
-# softmax kernel of lesson 02; the division makes each row of $w$ a set of probabilities. The package has `attention.softmax_attention(q, k, v)`, where the inner products
-# are $q_i^\top k_j / \sqrt d$, $d$ the width of $q$ and $k$ (here $n$), for a reason that comes
-# next. With $q = \sqrt n\, x$ and $k = v = x$ it is the sum above. And with $v$ the identity it
-# gives back the weights themselves. **Before you run this:** on which byte of the text below does the
-# query `t` put its largest weight: on a `t`, or on another byte?
+# softmax kernel of lesson 02; the division makes each row of $w$ a set of probabilities. In the
+# package's `attention.softmax_attention(q, k, v)` the inner products are $q_i^\top k_j / \sqrt d$,
+# $d$ the width of $q$ and $k$ (here $n$), for a reason that comes next. With $q = \sqrt n\, x$ and
+# $k = v = x$ it is the sum above. And with $v$ the identity it gives back the weights themselves.
+# **Before you run this:** on which byte of the text below does the query `t` put its largest
+# weight: on a `t`, or on another byte?
 
 # %%
 words = "the other thing"
@@ -120,10 +121,10 @@ show(
 )
 
 # %% [markdown]
-# A space has a long vector, and finds copies of itself. But `t` and `h` look at other bytes, because
-# longer keys win: a score grows with the length of its key as well as with likeness, as in the kernel of
-# lesson 02. And there is nothing to learn. Among vectors of one length none is more similar to $x_i$
-# than $x_i$ itself, so the best that basic self-attention can find is a copy.
+# A space has a long vector, and finds copies of itself. But `t` and `h` look at other bytes,
+# because longer keys win: a score grows with the length of its key as well as with likeness, as in
+# the kernel of lesson 02. And there is nothing to learn. Among vectors of one length none is more
+# similar to $x_i$ than $x_i$ itself, so the best that basic self-attention can find is a copy.
 #
 # ## 2. Queries, keys, values
 #
@@ -135,10 +136,10 @@ show(
 # y = \operatorname{softmax}\Bigl(\frac{q k^\top}{\sqrt d}\Bigr)\, v .$$
 #
 # The softmax is over the *keys*, one row for each query. A query may now look for something other
-# than itself, and what it finds need not be what it gets. The weights now compare two *different* sets
-# of vectors, queries with keys. So the matrix of $\exp(q_i^\top k_j/\sqrt d)$ is a *cross-Gram matrix*:
-# each entry is a value of the softmax kernel, but the matrix is not symmetric and may have negative
-# eigenvalues (lesson 08 shows one).
+# than itself, and what it finds need not be what it gets. The weights now compare two *different*
+# sets of vectors, queries with keys. So the matrix of $\exp(q_i^\top k_j/\sqrt d)$ is a *cross-Gram
+# matrix*: each entry is a value of the softmax kernel, but the matrix is not symmetric and may have
+# negative eigenvalues (lesson 08 shows one).
 #
 # **Why $\sqrt d$.** Suppose the entries of $q$ and $k$ are independent with mean 0 and variance 1.
 # Then $q^\top k = \sum_{c=1}^d q_c k_c$ has mean $\sum \mathbb{E} q_c\, \mathbb{E} k_c = 0$, and
@@ -216,10 +217,10 @@ print(f"five lines = the package: {np.allclose(to_host(textbook(q, k, v)), found
 # last verb. So cut $q$, $k$ and $v$ into $h$ parts of width $d = n/h$, let each part attend by
 # itself with weights of its own, put the results side by side, and mix them by one more matrix
 # $W_o$ $(n, n)$. One product with a matrix $(n, n)$ makes the queries of all heads at once. The
-# logits cost the same $L^2 n$ multiplications as one head of width $n$. (While a model writes, it keeps
-# the keys and values of all heads, its *cache*. In many models a group of $g$ heads has queries of its
-# own and shares one set of keys and values, or all heads share one (Shazeer, 2019); then the cache is
-# $g$ times smaller, and so is the state that lesson 12 puts in its place.)
+# logits cost the same $L^2 n$ multiplications as one head of width $n$. (While a model writes, it
+# keeps the keys and values of all heads, its *cache*. In many models a group of $g$ heads has
+# queries of its own and shares one set of keys and values, or all heads share one (Shazeer, 2019);
+# then the cache is $g$ times smaller, and so is the state that lesson 12 puts in its place.)
 
 # %%
 heads = 4
@@ -241,9 +242,9 @@ print(f"a loop over heads = split, attend, join: {np.allclose(to_host(by_hand), 
 # $$P\, w\, P^\top P\, v = P\, w\, v .$$
 #
 # The outputs are permuted along: attention *commutes with permutations*, and the word for that is
-# *equivariant*. (*Invariant* would mean that the output does not change at all. That is true of the mean
-# over all outputs, not of the outputs.) So without more, *dog bites man* and *man bites dog* give the
-# same vector for *dog*.
+# *equivariant*. (*Invariant* would mean that the output does not change at all. That is true of the
+# mean over all outputs, not of the outputs.) So without more, *dog bites man* and *man bites dog*
+# give the same vector for *dog*.
 #
 # The cure is to add to each $x_p$ a vector that depends on its position $p = 0, 1, \dots$ alone.
 # The sinusoidal one has, for each $i = 0, \dots, n/2 - 1$, the pair
@@ -253,14 +254,13 @@ print(f"a loop over heads = split, attend, join: {np.allclose(to_host(by_hand), 
 # These are the Fourier features of lesson 04 of a position, with chosen frequencies instead of
 # random ones, and so inner products depend on differences only,
 # $\sum_i \cos((p - p')\, \omega_i)$. One more step to the right is a rotation of each pair by the
-# fixed angle $\omega_i$. It is linear and the same at every place, so a matrix can learn it. (We
-# put all sines first.)
+# fixed angle $\omega_i$. It is linear and the same at every place, so a matrix can learn it.
 #
-# Many later models *turn* queries and keys by such angles in place of adding (*rotary* positions, Su et
-# al., 2021), so that the score itself depends on $p - p'$ alone. With the random features of the next
-# lessons there are two places for the turn. On $\varphi(q)$ and $\varphi(k)$ the products keep that
-# property for any draw, but may become negative; on $q$ and $k$ before $\varphi$ they stay positive, and
-# have it only in expectation over the directions.
+# Many later models *turn* queries and keys by such angles in place of adding (*rotary* positions,
+# Su et al., 2021), so that the score of given $q$ and $k$ depends on $p - p'$ alone. With the
+# random features of the next lessons there are two places for the turn. On $\varphi(q)$ and
+# $\varphi(k)$ the products keep that property for any draw, but may become negative; on $q$ and $k$
+# before $\varphi$ they stay positive, and have it only in expectation over the directions.
 
 # %%
 order = np.random.default_rng(3).permutation(L)
@@ -337,16 +337,16 @@ print(f"head B: mean weight on the byte before {before:.3f}; uniform weights {1 
 # %% [markdown]
 # (The first byte has none before it. Its row must still add up to 1, so it looks at itself.)
 #
-# **Composed.** Neither of the two says what comes *next*. But one after the other, in two layers, they
-# do. In layer 1 head B brings to each place the byte before it. In layer 2 a query is a token's own byte,
-# as for head A, but the *keys* are what head B has brought. So `h` looks for places whose byte before was
-# an `h`, and what it gets from there is the byte that stands there: the one that followed `h` the last
-# time. This is an *induction head*; trained models have such pairs of heads, and lean on them to go on
-# with what they have seen once. (`causal=True`: a token
-# sees only places up to its own.)
+# **Composed.** Neither of the two says what comes *next*. But one after the other, in two layers,
+# they do. In layer 1 head B brings to each place the byte before it. In layer 2 a query is a
+# token's own byte, as for head A, but the *keys* are what head B has brought. So `h` looks for
+# places whose byte before was an `h`, and what it gets from there is the byte that stands there:
+# the one that followed `h` the last time. This is an *induction head*; trained models have such
+# heads, and go on with them from what they have seen once (Olsson et al., 2022). (`causal=True`: a
+# token sees only places up to its own.)
 #
-# **Before you run this:** what does it expect after the second `th` of "the other thing", and what after
-# the third? Is it right?
+# **Before you run this:** what does it expect after the second `th` of "the other thing", and what
+# after the third? Is it right?
 
 
 # %%
@@ -395,9 +395,10 @@ show(
 )
 
 # %% [markdown]
-# Two layers of weighted sums go on with a text that they see for the first time: that is what attention
-# is worth. (After the third `th` it is wrong, and any reader would be.) Their scores are large, and their queries look for certain keys. Keep that in mind when later
-# lessons draw queries and keys at random.
+# Two layers of weighted sums go on with a text that they see for the first time: that is what
+# attention is worth. (After the third `th` it is wrong, and any reader would be.) Their scores are
+# large, and their queries look for certain keys. Later lessons draw queries and keys at random:
+# keep this in mind.
 #
 # ## 5. Masks
 #
@@ -409,11 +410,11 @@ show(
 # - **Causality.** To predict the next token, row $i$ must not see a token after $i$: keys $j \le i$
 #   only. This mask depends on the pair: `causal=True`.
 #
-# In both cases the logit becomes $-\infty$ *before* the softmax, so that the weight is zero and
-# the rest of the row still adds up to 1. Two shortcuts are wrong. A logit of 0 is not a weight of
-# 0: it is $e^0 = 1$ in the sum. And to put zeros into $v$ alone leaves the hidden key in the
-# denominator. The cell hides the last four bytes from head A. **Before you run this:** it gives ones as
-# values. What is their mean with a mask, and what if zeros are put into $v$ alone: more than 1, 1 or less?
+# In both cases the logit becomes $-\infty$ *before* the softmax, so that the weight is zero and the
+# rest of the row still adds up to 1. Two shortcuts are wrong. A logit of 0 is not a weight of 0: it
+# is $e^0 = 1$ in the sum. And to put zeros into $v$ alone leaves the hidden key in the denominator.
+# The cell hides the last four bytes from head A. **Before you run this:** it gives ones as values.
+# What is their mean with a mask, and what if zeros are put into $v$ alone: more than 1, 1 or less?
 
 # %%
 length = L - 4
@@ -529,9 +530,9 @@ print(f"mean 0 to 1e-12: {abs(normed.mean()) < 1e-12}, standard deviation {norme
 # variance one over the number of inputs, so a normed row keeps mean square 1 through a matrix, and
 # $\tfrac12$ is left after a ReLU: the map adds $\tfrac12$ to the mean square. Attention adds at
 # most 1, and less where it takes the mean of values that differ. Independent additions add their
-# variances, so after $l$ blocks the size is on average between $\sqrt{1 + l/2}$ and
-# $\sqrt{1 + 3l/2}$. Without norms each branch multiplies. **Before you run this:** is the size after 16
-# blocks without norms nearer to 10, 100 or 1000?
+# variances, so after $l$ blocks the size is on average between $\sqrt{1 + l/2}$ and $\sqrt{1 +
+# 3l/2}$. Without norms each branch multiplies. **Before you run this:** is the size after 16 blocks
+# without norms nearer to 10, 100 or 1000?
 
 # %%
 deep = transformer.Config(vocabulary=N, width=32, heads=4, depth=16, causal=True)
@@ -613,7 +614,8 @@ print(f"each row is a distribution: {np.allclose(np.exp(log_p).sum(axis=1), 1)}"
 #
 # To see who sees what, change one token at a time and record which rows of the output move.
 #
-# **Before you run this:** when the first byte changes, how many rows of a decoder move? And when the last does?
+# **Before you run this:** when the first byte changes, how many rows of a decoder move? And when
+# the last does?
 
 # %%
 kinds = {
@@ -656,10 +658,10 @@ show(
 # and we do not read that row.
 #
 # **Both together.** The first transformer had an encoder for the sentence to translate *and* a
-# decoder for the translation. They meet in *cross-attention*: queries from the decoder, keys
-# and values from the encoder's output. There $L$ queries meet $S$ keys, and nothing is causal. After
-# years of encoders alone and decoders alone, later models such as T5 and BART returned to
-# encoder–decoder.
+# decoder for the translation. They meet in *cross-attention*: queries from the decoder, keys and
+# values from the encoder's output. There $L$ queries meet $S$ keys, and nothing is causal. After
+# models of one half alone, such as GPT and BERT, others returned to encoder–decoder, such as T5 and
+# BART.
 
 # %%
 source = xp.asarray(np.random.default_rng(8).normal(size=(9, n)))  # an encoder's output, S = 9
@@ -687,11 +689,12 @@ print(f"the probability that it gives to the byte it has just read: {again:.2f}"
 # %% [markdown]
 # **How many parameters?** Four matrices $(n, n)$ and two of $4n^2$: $12 n^2$ a block, plus the
 # norms and the embedding $N n$. (The directions `"W"` are not trained. They are for
-# `Config(attention="favor")`, the Performer of lesson 13, which has the *same* trained parameters.)
+# `Config(attention="favor")`, the Performer of lesson 13, which has the *same* trained parameters:
+# a trained transformer can become one, and be fine-tuned (lesson 16).)
 #
 # The large form of BERT (Devlin et al., 2019) has 24 encoder blocks of width 1024 with 16 heads, no
-# causal mask, and about 340 million parameters; it learnt with 15 % of words blanked out. (GPT and GPT-2
-# are decoders.) Our count comes near to BERT's:
+# causal mask, and about 340 million parameters; it learnt with 15 % of words blanked out. Our count
+# comes near to BERT's:
 
 # %%
 matrices = sum(drawn[k].size for k in ("query", "key", "value", "heads", "wider", "narrower"))
@@ -730,5 +733,6 @@ print(f"together {blocks + table:.1f} million")
 # - [Ba et al. (2016)](references.md#ba-2016). Layer norm.
 # - [Xiong et al. (2020)](references.md#xiong-2020). Norms first.
 # - [Devlin et al. (2019)](references.md#devlin-2019). BERT.
+# - [Olsson et al. (2022)](references.md#olsson-2022). Induction heads, found in trained models.
 # - [Shazeer (2019)](references.md#shazeer-2019). Keys and values that all heads share.
 # - [Su et al. (2021)](references.md#su-2021). Rotary positions.

@@ -139,7 +139,7 @@ def draw_smoother(h):
 slider(draw_smoother, h=(0.3, 2.0))
 
 # %% [markdown]
-# (In JupyterLab the picture has a slider for $h$.) It is worse than the mean of $y$, because nearness
+# It is worse than the mean of $y$, because nearness
 # now counts for little: a query on the right attends to the keys furthest right, wherever it stands
 # itself. The reason is in lesson 02: the softmax kernel is a Gaussian between two norms,
 # $\exp(x^\top y) = e^{\|x\|^2/2}\, K(x, y)\, e^{\|y\|^2/2}$. The factor of the query cancels in the
@@ -216,7 +216,7 @@ ratio = mse(unscaled, exact) / mse(null, exact)
 print(f"MSE of softmax(QKᵀ)V, over that of mean(V): {ratio:.3g}")
 
 # %% [markdown]
-# One caution about the word kernel. In lesson 02 a Gram matrix compares a set of points with itself;
+# In lesson 02 a Gram matrix compares a set of points with itself;
 # it is symmetric and has no negative eigenvalue. $A$ is a *cross-Gram matrix*: it compares queries
 # with keys, two different sets of vectors, even where both come from the same tokens by matrices
 # $W_q$ and $W_k$. **Before you run this:** of the Gram matrices $\operatorname{softmax}(x, x)$ and
@@ -237,10 +237,11 @@ for name, pair in (("SM(x, x)", (first_x, first_x)), ("A = SM(x, y)", (first_x, 
 # %% [markdown]
 # ## 3. Trigonometric features
 #
-# Bochner's theorem (lesson 03) speaks of shift-invariant kernels. The softmax kernel is not one, but
-# the Gaussian between its two norms is. So take the Fourier features of lesson 04 for the Gaussian,
-# with $m$ directions $\omega_l \sim \mathcal{N}(0, I_d)$ as rows of $W$ (m, d), and give each side its
-# norm:
+# Bochner's theorem (lesson 03) speaks of shift-invariant kernels. The softmax kernel is not one,
+# but the Gaussian between its two norms is. So take the Fourier features of lesson 04 for the
+# Gaussian, with $m$ directions $\omega_l \sim \mathcal{N}(0, I_d)$ as rows of $W$ (m, d), and give
+# each side its norm. In the general form of a random feature map, $m$ waves of each $f_1, \dots,
+# f_l$ times an $h(x)$, these are $f_1 = \cos$, $f_2 = \sin$ and $h(x) = e^{\|x\|^2/2}$:
 #
 # $$\varphi(x) = \frac{e^{\|x\|^2/2}}{\sqrt m} \bigl(\cos\omega_1^\top x, \dots, \cos\omega_m^\top x,\;
 # \sin\omega_1^\top x, \dots, \sin\omega_m^\top x\bigr) \in \mathbb{R}^{2m} .$$
@@ -379,17 +380,16 @@ for scale in (0.25, 0.5, 1.0):
 
 # %% [markdown]
 # With short queries and keys it works: the error is a fraction of the null baseline's. At unit
-# scale, the one for which the division by $\sqrt d$ was made, it is far worse than knowing nothing, for
-# queries and keys that are independent of each other as these are. First we look why; then, in
-# section 5, at other data.
+# scale, the one for which the division by $\sqrt d$ was made, it is far worse than knowing nothing,
+# for queries and keys that are independent of each other as these are. First we look why.
 #
 # ## 4. What negative weights do
 #
-# The values of the softmax kernel are positive, but a mean of cosines need not be. Divide the estimate
-# of a weight by the true weight. The quotient has mean 1 and standard deviation $\eta$, the relative
-# error of section 3. As a mean over $m$ directions it is roughly normal, so it is negative when a normal
-# variable falls $1/\eta$ standard deviations below its mean. That has the probability
-# $\Phi(-1/\eta)$, with $\Phi$ the normal distribution function.
+# The values of the softmax kernel are positive, but a mean of cosines need not be. Divide the
+# estimate of a weight by the true weight. The quotient has mean 1 and standard deviation $\eta$,
+# the relative error of section 3. As a mean over $m$ directions it is roughly normal, so it is
+# negative when a normal variable falls $1/\eta$ standard deviations below its mean. That has the
+# probability $\Phi(-1/\eta)$, with $\Phi$ the normal distribution function.
 
 # %%
 shown = slice(0, 40)
@@ -423,9 +423,9 @@ show(
 )
 
 # %% [markdown]
-# The colours end at the largest exact weight, and many estimates lie far beyond it. The dark *rows* are
-# queries whose denominators are near zero. The *columns* that stand out are long keys: the error of an
-# estimate carries the factor $e^{\|y_j\|^2/2}$ of its key, for every query alike.
+# The colours end at the largest exact weight, and many estimates lie far beyond it. The dark *rows*
+# are queries whose denominators are near zero. The *columns* that stand out are long keys: the
+# error of an estimate carries the factor $e^{\|y_j\|^2/2}$ of its key, for every query alike.
 #
 # Attention returns a weighted mean of values, which can never leave their range. With weights of
 # both signs it can. But the real harm is in the denominator $\hat D_i = \varphi(x_i)^\top \sum_j
@@ -437,15 +437,14 @@ show(
 # \mathbb{E}[C_j] = K(x, y_j) ,$$
 #
 # with the Gaussian kernel $K$. Let $s_j = e^{\|y_j\|^2/2}$. The denominator is $e^{\|x\|^2/2}$
-# times a mean over $m$ independent directions of $\sum_j s_j C_j$. So its relative error $\eta_D$, with
-# $g$ for the exact sum, is given by
+# times a mean over $m$ independent directions of $\sum_j s_j C_j$. So its relative error $\eta_D$,
+# with $g$ for the exact sum, is given by
 #
 # $$\eta_D^2 = \frac1m \cdot \frac{\tfrac12 \sum_{j,l} s_j s_l \bigl[ K(y_j, y_l) +
 # K(2x - y_j,\, y_l)\bigr] - g^2}{g^2}, \qquad g = \sum_j s_j K(x, y_j) .$$
 #
 # **Before you run this:** at $m = 64$, is one denominator in a thousand negative, one in a hundred, or
-# one in twenty? The cell draws $W$ some thirty times for each of three $m$, counts what is negative,
-# and prints the prediction beside it.
+# one in twenty? The cell counts, over some thirty draws of $W$, and prints the prediction beside it.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -522,8 +521,8 @@ show(
 # ## 5. Where it does work
 #
 # So far no query was looking for any key, since both were drawn independently. That is one kind of
-# data among others. `data.kinds` has three, each of eight heads with 32 tokens and $d = e = 8$, and all
-# causal, so that a token sees those up to itself:
+# data among others. `data.kinds` has three, each of eight heads with 32 tokens and $d = e = 8$, and
+# all causal, so that a token sees those up to itself:
 #
 # - *independent*: standard normal $q$ and $k$, as before;
 # - *aligned*: $k$ standard normal and $q = k$, so that each query looks for its own key;
@@ -653,8 +652,8 @@ show(
 # $\|x\| = \|y\| = \ell$ no pair is further apart than $2\ell$, so that no weight has a relative error
 # above $\sqrt{2/m}\, \sinh(2\ell^2)$, whatever was learned.
 #
-# **Before you run this:** with 128 orthogonal directions and all rows of length $\ell = 1$, how large is
-# the error on learned heads, beside that of mean(V): 4, 0.4 or 0.04?
+# **Before you run this:** with 128 orthogonal directions and all rows of length $\ell = 1$, how
+# large is the error on learned heads, beside that of mean(V): 4, 0.4 or 0.04?
 
 # %%
 lengths, bounded, expected = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0), {}, {}
@@ -681,13 +680,13 @@ show(
 )
 
 # %% [markdown]
-# At length 1 trigonometric features follow all three kinds of data closely, and orthogonal directions
-# do so several times better than independent ones: lesson 05 found that they help where pairs are near,
-# and now all pairs are. The price is paid elsewhere. Attention of rows of length 1 is *another*
-# attention than the one that was learned, no weight of which is more than $e^2$ times another. A model
-# has to be trained with it, and is then served well. To follow a model that was trained without, the
-# weights must not change sign: lesson 09 has features that are positive. Lesson 17 says what all of
-# this is worth on a large model.
+# At length 1 trigonometric features follow all three kinds of data closely, and orthogonal
+# directions do so several times better than independent ones: lesson 05 found that they help where
+# pairs are near, and now all pairs are. The price is paid elsewhere. Attention of rows of length 1
+# is *another* attention than the one that was learned, no weight of which is more than $e^2$ times
+# another. A model has to be trained with it, and is then served well. To follow a model that was
+# trained without, the weights must not change sign: lesson 09 has features that are positive.
+# Lesson 17 says what all of this is worth on a large model.
 #
 # ## Take away
 #
@@ -710,9 +709,9 @@ show(
 #
 # ## Exercises
 #
-# In `exercises/08_softmax_kernel.ipynb`: say of five estimators what is wrong with each, from what they
-# return; make a weighted mean leave the range of its values; bring the keys nearer to the queries
-# without changing attention.
+# In `exercises/08_softmax_kernel.ipynb`: say of five estimators what is wrong with each, from what
+# they return; make a weighted mean leave the range of its values; bring the keys nearer to the
+# queries without changing attention.
 #
 # ## Further reading
 #

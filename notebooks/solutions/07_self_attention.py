@@ -13,14 +13,15 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. What came after these two
 #
-# *●●○ · 35 minutes.* The induction head of the lesson asks where a token's own symbol has stood before,
-# and it is wrong where that symbol has gone on in several ways. Build one that asks where the last *two*
-# symbols have stood, in this order, one after the other. `tokens` $(L,)$ are whole numbers from 0 to
-# $N - 1$. Give $(L, N)$: row $i$ is the mean of the one-hot symbols that stand behind each earlier
-# occurrence of (symbol $i - 1$, symbol $i$), up to place $i$. Where there is none, and in row 0, give the
-# row of zeros. Nothing may look ahead. (How many heads does layer 1 need, what does layer 2 compare, and
-# how do you make a place match only if *both* symbols do? You may also write it without any softmax: a
-# sharp softmax is a mean over the keys with the largest score.)
+# *●●○ · 35 minutes.* The induction head of the lesson asks where a token's own symbol has stood
+# before, and it is wrong where that symbol has gone on in several ways. Build one that asks where
+# the last *two* symbols have stood, in this order, one after the other. `tokens` $(L,)$ are whole
+# numbers from 0 to $N - 1$. Give $(L, N)$: row $i$ is the mean of the one-hot symbols that stand
+# behind each earlier occurrence of (symbol $i - 1$, symbol $i$), up to place $i$. Where there is
+# none, and in row 0, give the row of zeros. Nothing may look ahead. (How many heads does layer 1
+# need, what does layer 2 compare, and how do you make a place match only if *both* symbols do? You
+# may also write it without any softmax: a sharp softmax is a mean over the keys with the largest
+# score.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "after_two", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -45,9 +46,10 @@ checks.after_two(after_two)
 # %% [markdown]
 # ## 2. Who may look at whom
 #
-# *●○○ · 15 minutes.* A batch of $B$ sequences, filled up at the end to a common length $L$, goes into a
-# decoder. Write the mask of all pairs: `True` where query $i$ of a sequence may look at key $j$. A filler
-# is a key for nobody. The row of a filler is not read, but give it what the two rules give.
+# *●○○ · 15 minutes.* A batch of $B$ sequences, filled up at the end to a common length $L$, goes
+# into a decoder. Write the mask of all pairs: `True` where query $i$ of a sequence may look at key
+# $j$. A filler is a key for nobody. The row of a filler is not read, but give it what the two rules
+# give.
 
 
 # %% nbgrader={"grade": false, "grade_id": "decoder_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -66,14 +68,15 @@ checks.decoder_mask(decoder_mask)
 # %% [markdown]
 # ## 3. Is it relative?
 #
-# *●●○ · 25 minutes.* There are many ways to let a score know of places: sinusoids that are added, pairs
-# that are turned, a number for each distance, and all of these before or behind a feature map. The
-# useful ones are *relative*: the score of a query at place $p$ with a key at place $s$ depends on $p$ and
-# $s$ through $s - p$ alone, whatever the query and the key are, so that what a head has learned at the
-# beginning of a text holds at its end. You are given `score(q, k, p, s)`, a number for vectors $q$, $k$ of
-# width `n` and places $p, s = 0, 1, \dots, 999$, and nothing of its code. Say whether it is relative.
-# Rounding does not count. (A way that is relative in expectation over directions that were drawn is not
-# relative for the directions that were. Some ways are relative near the beginning alone.)
+# *●●○ · 25 minutes.* There are many ways to let a score know of places: sinusoids that are added,
+# pairs that are turned, a number for each distance, and all of these before or behind a feature
+# map. The useful ones are *relative*: the score of a query at place $p$ with a key at place $s$
+# depends on $p$ and $s$ through $s - p$ alone, whatever the query and the key are, so that what a
+# head has learned at the beginning of a text holds at its end. You are given `score(q, k, p, s)`, a
+# number for vectors $q$, $k$ of width `n` and places $p, s = 0, 1, \dots, 999$, and nothing of its
+# code. Say whether it is relative. Rounding does not count. (A way that is relative in expectation
+# over directions that were drawn is not relative for the directions that were. Some ways are
+# relative near the beginning alone.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "is_relative", "locked": false, "schema_version": 3, "solution": true, "task": false}

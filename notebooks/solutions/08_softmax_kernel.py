@@ -94,9 +94,10 @@ checks.out_of_range(out_of_range)
 # %% [markdown]
 # ## 3. Bring the keys nearer
 #
-# *●○○ · 20 minutes.* The relative error of a trigonometric weight grows with $\|q_i - k_j\|$. So shift the keys: give
-# keys $\tilde k$ of the same softmax attention, for every query and whatever the values are, for which
-# the mean of $\|q_i - \tilde k_j\|^2$ over all pairs is least. The queries stay.
+# *●○○ · 20 minutes.* The relative error of a trigonometric weight grows with $\|q_i - k_j\|$. So
+# shift the keys: give keys $\tilde k$ of the same softmax attention, for every query and whatever
+# the values are, for which the mean of $\|q_i - \tilde k_j\|^2$ over all pairs is least. The
+# queries stay.
 
 
 # %% nbgrader={"grade": false, "grade_id": "nearer_keys", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -115,10 +116,10 @@ checks.nearer_keys(nearer_keys)
 # %% [markdown]
 # ## To think about
 #
-# In exercise 3 all keys moved. What would adding one vector to all queries do? And for an invertible
-# matrix $B$ of shape $(d, d)$, the rows $qB$ and $kB^{-\top}$ have the same products as $q$ and $k$. Which
-# diagonal $B$ makes the mean of $\|q_i B - k_j B^{-1}\|^2$ least? What has it to do with $d^{-1/4}$ on each
-# side, and when are equal shares the best?
+# In exercise 3 all keys moved. What would adding one vector to all queries do? And for an
+# invertible matrix $B$ of shape $(d, d)$, the rows $qB$ and $kB^{-\top}$ have the same products as
+# $q$ and $k$. Which diagonal $B$ makes the mean of $\|q_i B - k_j B^{-1}\|^2$ least? What has it to
+# do with $d^{-1/4}$ on each side, and when are equal shares the best?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # Adding $u$ to all queries adds $u^\top k_j / \sqrt d$ to the logits. This is not the same for all
