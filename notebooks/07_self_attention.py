@@ -12,8 +12,8 @@
 # a number, its *score*; it makes the scores of a token into positive *weights* that add up to 1;
 # and it takes the mean of all tokens with these weights. A score is an inner product and a weight
 # its exponential, divided by a sum, so the weights are values of a kernel (lesson 02), and what the
-# first six lessons said about kernels will apply. This lesson builds the exact thing, on some real
-# text, one piece at a time.
+# first six lessons said about kernels will apply. This lesson builds it on some real text, one
+# piece at a time.
 
 # %%
 import math
@@ -654,8 +654,7 @@ show(
 )
 
 # %% [markdown]
-# A padded token still moves its own output, because it is still its own $x_i$. Nobody else sees it,
-# and we do not read that row.
+# A padded token still moves its own output, because it is still its own $x_i$. Nobody else sees it.
 #
 # **Both together.** The first transformer had an encoder for the sentence to translate *and* a
 # decoder for the translation. They meet in *cross-attention*: queries from the decoder, keys and

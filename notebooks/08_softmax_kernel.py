@@ -48,8 +48,7 @@ xp = get_backend()
 # $$o_i = \frac{\sum_{j=1}^S \exp(q_i^\top k_j / \sqrt d)\, v_j}
 # {\sum_{j=1}^S \exp(q_i^\top k_j / \sqrt d)} .$$
 #
-# It is the same formula with another kernel. Can we make it the same kernel, too? Expand the
-# square:
+# It is the same formula with another kernel. To make it the same kernel, too, expand the square:
 #
 # $$-\frac{(x - c)^2}{2h^2} = \underbrace{-\frac{x^2}{2h^2}}_{\text{the same for all } c}
 # + \frac{x c}{h^2} - \frac{c^2}{2h^2} .$$
@@ -489,8 +488,8 @@ print(f"spread at m = 192, were the weights independent: {(alone / to_host(D)[:3
 # %% [markdown]
 # The prediction holds. Were the errors of the weights independent, the spread at $m = 192$ would be
 # a third of what it is. At $m = 64$ more than a third of the weights are negative, and so is one
-# denominator in eighteen. A row with a negative denominator has all its signs turned around. Worse are
-# the denominators *near* zero, because we divide by them:
+# denominator in eighteen. Worse than those are the denominators *near* zero, because we divide by
+# them:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 m = 64
