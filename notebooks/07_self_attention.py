@@ -368,8 +368,8 @@ print("expected    " + "".join(e if k else "·" for e, k in zip(expects, known, 
 piece = ids[:600]
 known = np.array([byte in piece[:i] for i, byte in enumerate(piece[:-1])])
 given = induction(piece, np.eye(N)[piece])[np.arange(599), piece[1:]]  # to what came next
-print(f"mean probability of what came after {known.sum()} known bytes: {given[known].mean():.2f}")
-print(f"from the frequencies of bytes alone: {share[piece[1:]][known].mean():.2f}")
+print(f"mean probability of what came after {known.sum()} known bytes: {given[known].mean():.3f}")
+print(f"from the frequencies of bytes alone: {share[piece[1:]][known].mean():.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(15, 5))
