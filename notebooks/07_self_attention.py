@@ -1,16 +1,19 @@
 # %% [markdown]
 # # Build a transformer from weighted sums
 #
-# > **75 minutes.** Needs: matrices, softmax, a normal distribution; lesson 02 for the kernel's view.
+# > **70 minutes.** Needs: matrices, softmax, a normal distribution; lesson 02 for the kernel's view.
 # >
-# > Afterwards you can write attention with queries, keys, values, heads, positions and masks,
-# > assemble a whole block, and say what an encoder sees that a decoder does not.
+# > Afterwards you can write attention with queries, keys, values, heads, positions and masks, compose
+# > two heads into one that continues a text, assemble a whole block, and say what an encoder sees that
+# > a decoder does not.
 #
 # A transformer reads a sequence of tokens and gives back one vector for each. Most of what it does
-# to a token does not look at the others. One part does, *attention*, and that part is a weighted
-# sum. The weights are a kernel, divided by its row sums. So all that the first six lessons said
-# about kernels will apply. Before we approximate anything, this lesson builds the exact thing, on
-# some real text, one piece at a time.
+# to a token does not look at the others. One part does, *attention*. It gives every pair of tokens
+# a number, its *score*; it makes the scores of a token into positive *weights* that add up to 1;
+# and it takes the mean of all tokens with these weights. A score is an inner product and a weight
+# its exponential, divided by a sum, so the weights are values of a kernel (lesson 02), and what the
+# first six lessons said about kernels will apply. This lesson builds it on some real text, one
+# piece at a time.
 
 # %%
 import math
@@ -28,7 +31,7 @@ xp = get_backend()
 # The text is some sentences of this course, taken out of their places. Our *tokens* are single bytes,
 # numbered from 0 to $N - 1$, and each has a vector of 16 numbers, its row in the *embedding*. Appendix
 # [a3](a3_symbols_into_vectors.ipynb) learns it by counting which bytes stand near which, so that bytes
-# with like neighbours get like vectors. The next cell does the same, and you need not read its code.
+# with like neighbours get like vectors. The next cell does the same.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -59,17 +62,19 @@ learnt = embed(ids, N, 16)
 #
 # Take a sequence: tokens with vectors $x_1, \dots, x_L \in \mathbb{R}^n$, as rows of $x$ of shape
 # $(L, n)$. The vector of a byte is the same wherever it stands. We want vectors that know
-# their surroundings. Basic *self-attention* has no parameters at all. Each output is a mean of
+# their surroundings. In basic *self-attention*, which has no parameters, each output is a mean of
 # all inputs, weighted by how similar they are:
 #
 # $$y_i = \sum_{j=1}^L w_{ij}\, x_j, \qquad
 # w_{ij} = \frac{\exp(x_i^\top x_j)}{\sum_{l=1}^L \exp(x_i^\top x_l)} .$$
 #
-# The numerator is the softmax kernel of lesson 02; the division makes each row of $w$ a set of
-# probabilities. The package has `attention.softmax_attention(q, k, v)`, where the inner products
-# are $q_i^\top k_j / \sqrt d$, $d$ the width of $q$ and $k$ (here $n$), for a reason that comes
-# next. With $q = \sqrt n\, x$ and $k = v = x$ it is the sum above. And with $v$ the identity it
-# gives back the weights themselves.
+# The score is $x_i^\top x_j$ (many call it a *logit*), the weight is $w_{ij}$. The numerator is the
+# softmax kernel of lesson 02; the division makes each row of $w$ a set of probabilities. In the
+# package's `attention.softmax_attention(q, k, v)` the inner products are $q_i^\top k_j / \sqrt d$,
+# $d$ the width of $q$ and $k$ (here $n$), for a reason that comes next. With $q = \sqrt n\, x$ and
+# $k = v = x$ it is the sum above. And with $v$ the identity it gives back the weights themselves.
+# **Before you run this:** on which byte of the text below does the query `t` put its largest
+# weight: on a `t`, or on another byte?
 
 # %%
 words = "the other thing"
@@ -88,9 +93,15 @@ print(f"weights, from v = identity: {np.allclose(to_host(w), weights)}")
 on_same = (weights * same).sum(axis=1).mean()
 print(f"mean weight on the same byte {on_same:.3f}; uniform weights {same.mean():.3f}")
 size = np.linalg.norm(learnt, axis=1)
-print(f"lengths: the vector of a space {size[place[' ']]:.2f}, of h {size[place['h']]:.2f}")
+for c in " th":
+    i = words.index(c)
+    j = int(weights[i].argmax())
+    print(
+        f"'{c}', of length {size[place[c]]:.2f}: most weight on '{words[j]}', {weights[i, j]:.2f}"
+    )
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def weight_picture(ax, weights, text, title=""):
     """Weights (L, L) with the text along both sides."""
     image = gram(ax, weights, title, largest=1.0)
@@ -110,9 +121,10 @@ show(
 )
 
 # %% [markdown]
-# Where vectors are long, as for a space, basic self-attention finds copies; where they are short,
-# as for `h`, it takes nearly the plain mean. It can do nothing else. It has nothing to learn, and
-# among vectors of one length none is more similar to $x_i$ than $x_i$ itself.
+# A space has a long vector, and finds copies of itself. But `t` and `h` look at other bytes,
+# because longer keys win: a score grows with the length of its key as well as with likeness, as in
+# the kernel of lesson 02. And there is nothing to learn. Among vectors of one length none is more
+# similar to $x_i$ than $x_i$ itself, so the best that basic self-attention can find is a copy.
 #
 # ## 2. Queries, keys, values
 #
@@ -124,7 +136,10 @@ show(
 # y = \operatorname{softmax}\Bigl(\frac{q k^\top}{\sqrt d}\Bigr)\, v .$$
 #
 # The softmax is over the *keys*, one row for each query. A query may now look for something other
-# than itself, and what it finds need not be what it gets.
+# than itself, and what it finds need not be what it gets. The weights now compare two *different*
+# sets of vectors, queries with keys. So the matrix of $\exp(q_i^\top k_j/\sqrt d)$ is a *cross-Gram
+# matrix*: each entry is a value of the softmax kernel, but the matrix is not symmetric and may have
+# negative eigenvalues (lesson 08 shows one).
 #
 # **Why $\sqrt d$.** Suppose the entries of $q$ and $k$ are independent with mean 0 and variance 1.
 # Then $q^\top k = \sum_{c=1}^d q_c k_c$ has mean $\sum \mathbb{E} q_c\, \mathbb{E} k_c = 0$, and
@@ -136,8 +151,10 @@ show(
 # there its gradient nearly vanishes. (For one query, with logits $s_j$ and weights $w_j$ over the
 # keys, it is $\partial w_i / \partial s_j = w_i (\delta_{ij} - w_j)$, where $\delta_{ij} = 1$ for
 # $i = j$ and else 0.) Divided by $\sqrt d$ the variance is 1 in
-# every dimension. (This is about the start. Training can make $q$ and $k$ as long as it likes, and
-# lesson 09 shows what that costs an approximation.)
+# every dimension. (At the start, that is: training can make $q$ and $k$ longer.)
+#
+# **Before you run this:** of 64 keys at $d = 256$,
+# how much weight has the largest without the division: about 0.1, 0.5 or 0.9? And with it?
 
 # %%
 rng = np.random.default_rng(2)
@@ -151,7 +168,12 @@ for d in dims:
     for values, scale in zip(table.values(), (1, d**-0.5), strict=True):
         e = np.exp(scale * (logits - logits.max(axis=1, keepdims=True)))
         values.append((e / e.sum(axis=1, keepdims=True)).max(axis=1).mean())
+raw, scaled = table.values()
+print(
+    f"largest of {S} weights at d = {dims[-1]}: {raw[-1]:.2f} not scaled, {scaled[-1]:.2f} scaled"
+)
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 for (name, values), marker in zip(table.items(), "os", strict=True):
     ax.plot(dims, values, marker=marker, label=name)
@@ -160,7 +182,6 @@ ax.set(xlabel="dimension $d$", ylabel="mean largest weight of 64 keys", xscale="
 ax.set_xticks(dims, dims)
 ax.minorticks_off()
 ax.legend()
-raw, scaled = table.values()
 show(
     fig,
     alt="The largest of 64 softmax weights against the dimension. Without scaling it grows from "
@@ -196,7 +217,10 @@ print(f"five lines = the package: {np.allclose(to_host(textbook(q, k, v)), found
 # last verb. So cut $q$, $k$ and $v$ into $h$ parts of width $d = n/h$, let each part attend by
 # itself with weights of its own, put the results side by side, and mix them by one more matrix
 # $W_o$ $(n, n)$. One product with a matrix $(n, n)$ makes the queries of all heads at once. The
-# logits cost the same $L^2 n$ multiplications as one head of width $n$.
+# logits cost the same $L^2 n$ multiplications as one head of width $n$. (While a model writes, it
+# keeps the keys and values of all heads, its *cache*. In many models a group of $g$ heads has
+# queries of its own and shares one set of keys and values, or all heads share one (Shazeer, 2019);
+# then the cache is $g$ times smaller, and so is the state that lesson 12 puts in its place.)
 
 # %%
 heads = 4
@@ -207,8 +231,6 @@ q_h, k_h, v_h = (transformer.split_heads(part, heads) for part in (q, k, v))  # 
 joined = transformer.join_heads(attention.softmax_attention(q_h, k_h, v_h))  # (L, n)
 print(f"q {tuple(q.shape)} → split_heads {tuple(q_h.shape)} → join_heads {tuple(joined.shape)}")
 print(f"a loop over heads = split, attend, join: {np.allclose(to_host(by_hand), to_host(joined))}")
-one_head = to_host(attention.softmax_attention(q, k, v))
-print(f"the same as one wide head: {np.allclose(to_host(joined), one_head)}")
 
 # %% [markdown]
 # ## 4. Order, and how to see it
@@ -219,10 +241,10 @@ print(f"the same as one wide head: {np.allclose(to_host(joined), one_head)}")
 #
 # $$P\, w\, P^\top P\, v = P\, w\, v .$$
 #
-# The outputs are permuted along: attention *commutes with permutations*. (It is often called
-# permutation *invariant*; then the output would not change at all. That is true of the mean over
-# all outputs, not of the outputs.) So without more, *dog bites man* and *man bites dog* give the
-# same vector for *dog*.
+# The outputs are permuted along: attention *commutes with permutations*, and the word for that is
+# *equivariant*. (*Invariant* would mean that the output does not change at all. That is true of the
+# mean over all outputs, not of the outputs.) So without more, *dog bites man* and *man bites dog*
+# give the same vector for *dog*.
 #
 # The cure is to add to each $x_p$ a vector that depends on its position $p = 0, 1, \dots$ alone.
 # The sinusoidal one has, for each $i = 0, \dots, n/2 - 1$, the pair
@@ -232,8 +254,13 @@ print(f"the same as one wide head: {np.allclose(to_host(joined), one_head)}")
 # These are the Fourier features of lesson 04 of a position, with chosen frequencies instead of
 # random ones, and so inner products depend on differences only,
 # $\sum_i \cos((p - p')\, \omega_i)$. One more step to the right is a rotation of each pair by the
-# fixed angle $\omega_i$. It is linear and the same at every place, so a matrix can learn it. (We
-# put all sines first and then all cosines; the order of coordinates is a matter of taste.)
+# fixed angle $\omega_i$. It is linear and the same at every place, so a matrix can learn it.
+#
+# Many later models *turn* queries and keys by such angles in place of adding (*rotary* positions,
+# Su et al., 2021), so that the score of given $q$ and $k$ depends on $p - p'$ alone. With the
+# random features of the next lessons there are two places for the turn. On $\varphi(q)$ and
+# $\varphi(k)$ the products keep that property for any draw, but may become negative; on $q$ and $k$
+# before $\varphi$ they stay positive, and have it only in expectation over the directions.
 
 # %%
 order = np.random.default_rng(3).permutation(L)
@@ -255,6 +282,7 @@ angle = np.arange(L)[:, None] * 10000 ** (-2 * np.arange(n // 2) / n)  # (L, n/2
 by_hand = np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
 print(f"positions by hand = the package: {np.allclose(by_hand, to_host(place_table))}")
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 table = to_host(transformer.positions(xp.zeros((64, 32))))  # (64, 32)
 fig, ax = plt.subplots()
 distance = np.arange(-20, 21)
@@ -277,8 +305,8 @@ show(
 )
 
 # %% [markdown]
-# What heads can do with that. We build two by hand, no training. Head A compares embeddings, here
-# *one-hot* ones, with a 1 in the place of the token and 0 elsewhere: it finds copies of a byte. Head B compares positions, and its query matrix is
+# **Two heads by hand.** Head A compares embeddings, here *one-hot* ones, with a 1 in the place of the
+# token and 0 elsewhere: it finds copies of a byte. Head B compares positions, and its query matrix is
 # the rotation $R$ by one step *back*. Write $t_p \in \mathbb{R}^n$ for the vector of position $p$,
 # as a row: $q_p = t_p R = t_{p-1}$. So it finds the byte before. Both are sharpened by a factor, as
 # training would do.
@@ -292,31 +320,85 @@ def turn(steps, n):
     return np.block([[c, -s], [s, c]])  # sin(a+b) = sin a cos b + cos a sin b, and so on
 
 
-table = to_host(transformer.positions(xp.zeros((L, 32))))  # (L, 32)
+def look(queries, keys, values, **mask):
+    """Attention of arrays on the host."""
+    moved = (xp.asarray(a) for a in (queries, keys, values))
+    return to_host(attention.softmax_attention(*moved, **mask))
+
+
+own, table = np.eye(N)[sentence], to_host(transformer.positions(xp.zeros((L, 32))))
 print(f"turned one step back = the row before: {np.allclose(table[1:] @ turn(-1, 32), table[:-1])}")
-copies = 40 * np.eye(N)[sentence]  # queries of head A, (L, N)
-back = 60 * table @ turn(-1, 32)  # queries of head B, (L, 32)
-A = attention.softmax_attention(xp.asarray(copies), xp.asarray(np.eye(N)[sentence]), xp.eye(L))
-B = attention.softmax_attention(xp.asarray(back), xp.asarray(table), xp.eye(L))
-A, B = to_host(A), to_host(B)
-before = np.diag(B, -1).mean()
+A = look(100 * own, own, np.eye(L))  # (L, L)
+B = look(60 * table @ turn(-1, 32), table, np.eye(L))  # (L, L)
+copy, before = (A * same).sum(axis=1).mean(), np.diag(B, -1).mean()
+print(f"head A: mean weight on the same byte {copy:.3f}; uniform weights {same.mean():.3f}")
 print(f"head B: mean weight on the byte before {before:.3f}; uniform weights {1 / L:.3f}")
-fig, axes = plt.subplots(1, 2, figsize=(12, 5.3))
-weight_picture(axes[0], A, words, "head A: the same byte")
-image = weight_picture(axes[1], B, words, "head B: the byte before")
-for ax in axes:
-    ax.set(xlabel="key", ylabel="query")
+
+# %% [markdown]
+# (The first byte has none before it. Its row must still add up to 1, so it looks at itself.)
+#
+# **Composed.** Neither of the two says what comes *next*. But one after the other, in two layers,
+# they do. In layer 1 head B brings to each place the byte before it. In layer 2 a query is a
+# token's own byte, as for head A, but the *keys* are what head B has brought. So `h` looks for
+# places whose byte before was an `h`, and what it gets from there is the byte that stands there:
+# the one that followed `h` the last time. This is an *induction head*; trained models have such
+# heads, and go on with them from what they have seen once (Olsson et al., 2022). (`causal=True`: a
+# token sees only places up to its own.)
+#
+# **Before you run this:** what does it expect after the second `th` of "the other thing", and what
+# after the third? Is it right?
+
+
+# %%
+def induction(sentence, values):
+    """In two layers, for each place the mean of the values where the same byte came before: (L, e)."""
+    L, own = len(sentence), np.eye(N)[sentence]
+    table = to_host(transformer.positions(xp.zeros((L, 32))))
+    brought = look(150 * table @ turn(-1, 32), table, own)  # layer 1: the byte before, (L, N)
+    has_one = xp.arange(L) > 0  # before the first place there is none: no key for anybody
+    return look(150 * own, brought, values, causal=True, key_mask=has_one)  # layer 2
+
+
+C = induction(sentence, np.eye(L))  # the weights of layer 2
+expects = [chr(letters[i]) for i in induction(sentence, own).argmax(axis=1)]
+known = [c in words[:i] for i, c in enumerate(words)]
+print("comes next  " + words[1:])
+print("expected    " + "".join(e if k else "·" for e, k in zip(expects, known, strict=True))[:-1])
+
+piece = ids[:600]
+known = np.array([byte in piece[:i] for i, byte in enumerate(piece[:-1])])
+given = induction(piece, np.eye(N)[piece])[np.arange(599), piece[1:]]  # to what came next
+print(f"mean probability of what came after {known.sum()} known bytes: {given[known].mean():.3f}")
+print(f"from the frequencies of bytes alone: {share[piece[1:]][known].mean():.3f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, axes = plt.subplots(1, 3, figsize=(15, 5))
+named = (
+    (A, "head A: the same byte"),
+    (B, "head B: the byte before"),
+    (C, "composed: what came next"),
+)
+for ax, (weights, name) in zip(axes, named, strict=True):
+    image = weight_picture(ax, weights, words, name)
+    ax.set(xlabel="key")
+axes[0].set_ylabel("query")
 fig.colorbar(image, ax=axes, shrink=0.8, label="weight")
-copy = (A * same).sum(axis=1).mean()
+after = [i for i in range(1, L) if words[i] in words[:i]]
+follows = np.mean(
+    [sum(C[i, j] for j in range(1, i + 1) if words[j - 1] == words[i]) for i in after]
+)
 show(
     fig,
-    alt=f"The weights of two heads built by hand on '{words}'. Head A has {copy:.2f} of its weight on "
-    f"copies of the same byte; head B, from the second byte on, {before:.2f} on the byte before.",
+    alt=f"The weights of three heads built by hand on '{words}'. Head A has {copy:.2f} of its weight on "
+    f"copies of the same byte; head B, from the second byte on, {before:.2f} on the byte before. "
+    f"The composed one, where the byte has stood before, has {follows:.2f} on bytes that followed it.",
 )
 
 # %% [markdown]
-# The first byte has none before it. Its row must still add up to 1, so it looks at the nearest
-# thing there is, itself.
+# Two layers of weighted sums go on with a text that they see for the first time: that is what
+# attention is worth. (After the third `th` it is wrong, and any reader would be.) Their scores are
+# large, and their queries look for certain keys. Later lessons draw queries and keys at random:
+# keep this in mind.
 #
 # ## 5. Masks
 #
@@ -328,11 +410,11 @@ show(
 # - **Causality.** To predict the next token, row $i$ must not see a token after $i$: keys $j \le i$
 #   only. This mask depends on the pair: `causal=True`.
 #
-# In both cases the logit becomes $-\infty$ *before* the softmax, so that the weight is zero and
-# the rest of the row still adds up to 1. Two shortcuts are wrong. A logit of 0 is not a weight of
-# 0: it is $e^0 = 1$ in the sum. And to put zeros into $v$ alone leaves the hidden key in the
-# denominator. (In the picture the colours end at 0.5. The first row of a causal mask has the single
-# weight 1.)
+# In both cases the logit becomes $-\infty$ *before* the softmax, so that the weight is zero and the
+# rest of the row still adds up to 1. Two shortcuts are wrong. A logit of 0 is not a weight of 0: it
+# is $e^0 = 1$ in the sum. And to put zeros into $v$ alone leaves the hidden key in the denominator.
+# The cell hides the last four bytes from head A. **Before you run this:** it gives ones as values.
+# What is their mean with a mask, and what if zeros are put into $v$ alone: more than 1, 1 or less?
 
 # %%
 length = L - 4
@@ -343,36 +425,36 @@ kinds = {
     "causal": {"causal": True},
     "both": {"key_mask": key_mask, "causal": True},
 }
-looks = {
-    name: to_host(attention.softmax_attention(q, k, xp.eye(L), **options))
-    for name, options in kinds.items()
-}
-logits = to_host(q @ xp.matrix_transpose(k)) / n**0.5
+looks = {name: look(15 * own, own, np.eye(L), **options) for name, options in kinds.items()}
+logits = 15 * own @ own.T / N**0.5
 hidden = np.triu(np.ones((L, L), dtype=bool), 1) | (np.arange(L) >= length)
 logits = np.where(hidden, -np.inf, logits)
 by_hand = np.exp(logits - logits.max(axis=1, keepdims=True))
 by_hand /= by_hand.sum(axis=1, keepdims=True)
 print(f"−∞ by hand = both masks: {np.allclose(by_hand, looks['both'])}")
 
-fig, axes = plt.subplots(1, 4, figsize=(14, 4.2))
-for ax, (name, weights) in zip(axes, looks.items(), strict=True):
-    image = gram(ax, weights, name, largest=0.5)
-    ax.set(xlabel="key")
-axes[0].set_ylabel("query")
-fig.colorbar(image, ax=axes, shrink=0.8, label="weight", extend="max")
+ones = xp.ones((L, 1))
+masked = look(15 * own, own, ones, key_mask=key_mask)
+only_v = look(15 * own, own, xp.where(key_mask[:, None], ones, 0 * ones))
+print(f"the mean of ones is 1 with key_mask: {np.allclose(masked, 1)}")
+print(f"with zeros put into v alone it is {only_v.mean():.3f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, axes = plt.subplots(2, 2, figsize=(11, 10))
+for ax, (name, weights) in zip(axes.flat, looks.items(), strict=True):
+    image = weight_picture(ax, weights, words, name)
+for ax in axes[:, 0]:
+    ax.set_ylabel("query")
+for ax in axes[1]:
+    ax.set_xlabel("key")
+fig.colorbar(image, ax=axes, shrink=0.8, label="weight")
 zeros = {name: int((weights == 0).sum()) for name, weights in looks.items()}
 show(
     fig,
-    alt=f"The weights of one head on {L} bytes under four masks. Of {L * L} weights "
+    alt=f"The weights of head A on the {L} bytes of '{words}' under four masks. Of {L * L} weights "
     + ", ".join(f"{count} are zero with {name}" for name, count in zeros.items())
     + ".",
 )
-
-ones = xp.ones((L, 1))
-masked = attention.softmax_attention(q, k, ones, key_mask=key_mask)
-only_v = attention.softmax_attention(q, k, xp.where(key_mask[:, None], ones, 0 * ones))
-print(f"the mean of ones is 1 with key_mask: {np.allclose(to_host(masked), 1)}")
-print(f"with zeros put into v alone it is {to_host(only_v).mean():.3f}")
 
 # %% [markdown]
 # ## 6. The rest of a block
@@ -387,7 +469,7 @@ print(f"with zeros put into v alone it is {to_host(only_v).mean():.3f}")
 # The small $\epsilon = 10^{-5}$ is for a row of equal entries. Because a token is normed by
 # itself, no other token and no batch is looked at. Before gain and shift the $n$ entries of one token
 # have mean 0 and variance 1. It does *not* give each coordinate mean 0 and variance 1 over the
-# tokens, as one of our sources has it; that would be batch norm.
+# tokens: that would be batch norm.
 #
 # **Map.** Two matrices with a ReLU between them, $(n, 4n)$ and $(4n, n)$, applied to each token by
 # itself. Attention moves information between tokens; the map works on what has arrived.
@@ -448,8 +530,9 @@ print(f"mean 0 to 1e-12: {abs(normed.mean()) < 1e-12}, standard deviation {norme
 # variance one over the number of inputs, so a normed row keeps mean square 1 through a matrix, and
 # $\tfrac12$ is left after a ReLU: the map adds $\tfrac12$ to the mean square. Attention adds at
 # most 1, and less where it takes the mean of values that differ. Independent additions add their
-# variances, so after $l$ blocks the size is on average between $\sqrt{1 + l/2}$ and
-# $\sqrt{1 + 3l/2}$. Without norms each branch multiplies.
+# variances, so after $l$ blocks the size is on average between $\sqrt{1 + l/2}$ and $\sqrt{1 +
+# 3l/2}$. Without norms each branch multiplies. **Before you run this:** is the size after 16 blocks
+# without norms nearer to 10, 100 or 1000?
 
 # %%
 deep = transformer.Config(vocabulary=N, width=32, heads=4, depth=16, causal=True)
@@ -471,6 +554,11 @@ passed = np.arange(17)
 with_norms = np.sqrt(np.mean([sizes(norm, seed) for seed in range(20)], axis=0))
 without = np.median([sizes(lambda x, *_: x, seed) for seed in range(20)], axis=0) ** 0.5
 low, high = np.sqrt(1 + passed / 2), np.sqrt(1 + 3 * passed / 2)
+print(f"after 16 blocks: {with_norms[-1]:.1f} with norms, {without[-1]:.3g} without")
+between = bool(((low <= with_norms + 0.02) & (with_norms <= high)).all())
+print(f"with norms between {low[-1]:.1f} and {high[-1]:.1f}, as predicted: {between}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 ax.plot(passed, without, marker="s", color=COLORS[1], linestyle="--", label="no norms, median")
 ax.plot(passed, with_norms, marker="o", color=COLORS[0], linestyle="", label="norms first")
@@ -479,9 +567,6 @@ ax.set(xlabel="blocks passed", ylabel="size of $x$: RMS entry", yscale="log")
 ax.set_yticks([1, 10, 100, 1000, 10000], ["1", "10", "100", "1000", "10000"])
 ax.minorticks_off()
 ax.legend()
-print(f"after 16 blocks: {with_norms[-1]:.1f} with norms, {without[-1]:.3g} without")
-between = bool(((low <= with_norms + 0.02) & (with_norms <= high)).all())
-print(f"with norms between {low[-1]:.1f} and {high[-1]:.1f}, as predicted: {between}")
 show(
     fig,
     alt="The size of a token's vector against the blocks it has passed, logarithmic, over 20 draws. "
@@ -524,8 +609,13 @@ print(f"each row is a distribution: {np.allclose(np.exp(log_p).sum(axis=1), 1)}"
 # filling in words that were blanked out. The parameters are the same. (What each is for: an encoder
 # reads a whole text, to find an answer in it, to say whether one sentence follows from another, or to
 # name its mood, which is what the collections SQuAD, SNLI and GLUE test. A decoder writes; the large
-# language models that answer in a chat, such as ChatGPT, are decoders.) To see who sees what, change
-# one token at a time and record which rows of the output move. Yellow: the row moves.
+# language models behind ChatGPT, and behind Bard, are decoders. How many tokens a model takes in at
+# once is its *context window*, of fixed length.)
+#
+# To see who sees what, change one token at a time and record which rows of the output move.
+#
+# **Before you run this:** when the first byte changes, how many rows of a decoder move? And when
+# the last does?
 
 # %%
 kinds = {
@@ -536,22 +626,25 @@ kinds = {
 changed = np.tile(sentence, (L + 1, 1))  # row j: token j is changed; the last row: none is
 changed[np.arange(L), np.arange(L)] = (sentence + 1) % N
 moves = {}
-fig, axes = plt.subplots(1, 3, figsize=(13, 4.6))
-for ax, (name, (causal, seen)) in zip(axes, kinds.items(), strict=True):
+for name, (causal, seen) in kinds.items():
     kind = transformer.Config(vocabulary=N, width=32, heads=4, depth=1, causal=causal)
     mask = None if seen is None else xp.broadcast_to(seen, (L + 1, L))
     found = to_host(transformer.forward(params, xp.asarray(changed), kind, mask))  # (L+1, L, N)
     moved = np.abs(found[:-1] - found[-1]).max(axis=-1).T  # row i, changed token j
     moves[name] = moved > 1e-10
-    image = gram(ax, moves[name].astype(float), name, largest=1.0)
-    ax.set(xlabel="changed token $j$")
-axes[0].set_ylabel("output row $i$ that moves")
 share_moved = {name: moved.mean() for name, moved in moves.items()}
 lower_only = np.array_equal(moves["decoder"], np.tril(np.ones((L, L), dtype=bool)))
 print(f"a decoder's row i moves exactly for tokens j ≤ i: {lower_only}")
 own_only = np.array_equal(moves["encoder, padded"][:, length:], np.eye(L, dtype=bool)[:, length:])
 print(f"an encoder's rows move for any token: {moves['encoder'].all()}")
 print(f"a padded token moves its own row only: {own_only}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, axes = plt.subplots(1, 3, figsize=(15, 5))
+for ax, (name, moved) in zip(axes, moves.items(), strict=True):
+    weight_picture(ax, moved.astype(float), words, name)
+    ax.set(xlabel="changed token $j$")
+axes[0].set_ylabel("output row $i$; yellow: it moves")
 show(
     fig,
     alt="Which output rows move when one token is changed. "
@@ -561,12 +654,13 @@ show(
 )
 
 # %% [markdown]
-# A padded token still moves its own output, because it is still its own $x_i$. Nobody else sees it,
-# and we do not read that row.
+# A padded token still moves its own output, because it is still its own $x_i$. Nobody else sees it.
 #
 # **Both together.** The first transformer had an encoder for the sentence to translate *and* a
-# decoder for the translation. They meet in *cross-attention*: queries from the decoder, keys
-# and values from the encoder's output. There $L$ queries meet $S$ keys, and nothing is causal.
+# decoder for the translation. They meet in *cross-attention*: queries from the decoder, keys and
+# values from the encoder's output. There $L$ queries meet $S$ keys, and nothing is causal. After
+# models of one half alone, such as GPT and BERT, others returned to encoder–decoder, such as T5 and
+# BART.
 
 # %%
 source = xp.asarray(np.random.default_rng(8).normal(size=(9, n)))  # an encoder's output, S = 9
@@ -588,20 +682,18 @@ print(f"untrained decoder {loss:.2f}; uniform {math.log(N):.2f}; byte frequencie
 print(f"the probability that it gives to the byte it has just read: {again:.2f}")
 
 # %% [markdown]
-# It is worse than a uniform guess, because it is sure of something without a reason: the byte's
-# own vector is still in the sum, and the last matrix is the embedding again. So it bets on seeing
-# the same byte once more.
+# It is worse than a uniform guess, because it bets on seeing the same byte once more: the byte's own
+# vector is still in the sum, and the last matrix is the embedding again.
 
 # %% [markdown]
 # **How many parameters?** Four matrices $(n, n)$ and two of $4n^2$: $12 n^2$ a block, plus the
-# norms and the embedding $N n$. Not counted are the random directions `"W"`, $m$ for each block,
-# which are not trained. They are for `Config(attention="favor")`, the Performer of lesson 13,
-# which runs with the *same* trained parameters.
+# norms and the embedding $N n$. (The directions `"W"` are not trained. They are for
+# `Config(attention="favor")`, the Performer of lesson 13, which has the *same* trained parameters:
+# a trained transformer can become one, and be fine-tuned (lesson 16).)
 #
-# One of the slides this course grew from has the title GPT/GPT-2 over a text about BERT: encoder
-# blocks without a mask, 15 % of words blanked out, 340 million parameters, 24 blocks, width 1024
-# and 16 heads. It is the large form of BERT (Devlin et al., 2019). GPT-2 is a decoder and has a
-# causal mask. Our count comes near to BERT's:
+# The large form of BERT (Devlin et al., 2019) has 24 encoder blocks of width 1024 with 16 heads, no
+# causal mask, and about 340 million parameters; it learnt with 15 % of words blanked out. Our count
+# comes near to BERT's:
 
 # %%
 matrices = sum(drawn[k].size for k in ("query", "key", "value", "heads", "wider", "narrower"))
@@ -609,16 +701,14 @@ print(f"in one block of width 32: {matrices:,d} = 12 · 32²: {matrices == 12 * 
 blocks, table = 24 * 12 * 1024**2 / 1e6, 30_000 * 1024 / 1e6
 print(f"24 blocks of width 1024: {blocks:.1f} million; 30,000 tokens: {table:.1f} million")
 print(f"together {blocks + table:.1f} million")
-favor = transformer.Config(vocabulary=N, width=32, heads=4, depth=1, attention="favor")
-approximate = transformer.forward(params, tokens_in, favor)
-print(f"favor runs with the same parameters: {tuple(approximate.shape)}")
 
 # %% [markdown]
 # ## Take away
 #
 # - Attention is a weighted mean, $\operatorname{softmax}(qk^\top / \sqrt d)\, v$. The $\sqrt d$
-#   keeps the logits' variance at 1. It commutes with permutations; positions are added so that
-#   order is seen.
+#   keeps the logits' variance at 1. It is equivariant: it commutes with permutations. Positions are
+#   added so that order is seen.
+# - Two heads, one layer after the other, copy what came next the last time: an induction head.
 # - A mask puts $-\infty$ before the softmax. Padding hides keys from all, causality hides later
 #   keys from earlier queries. The causal mask is all that tells a decoder from an encoder.
 # - A block adds attention and then a map to each token, each behind a norm.
@@ -633,8 +723,8 @@ print(f"favor runs with the same parameters: {tuple(approximate.shape)}")
 #
 # ## Exercises
 #
-# In `exercises/07_self_attention.ipynb`: cross-attention; a mask for a batch of padded sequences;
-# queries and keys that are turned by their positions.
+# In `exercises/07_self_attention.ipynb`: an induction head that looks at two bytes; a mask for a batch
+# of padded sequences; which ways to put positions into a score are relative.
 #
 # ## Further reading
 #
@@ -642,3 +732,6 @@ print(f"favor runs with the same parameters: {tuple(approximate.shape)}")
 # - [Ba et al. (2016)](references.md#ba-2016). Layer norm.
 # - [Xiong et al. (2020)](references.md#xiong-2020). Norms first.
 # - [Devlin et al. (2019)](references.md#devlin-2019). BERT.
+# - [Olsson et al. (2022)](references.md#olsson-2022). Induction heads, found in trained models.
+# - [Shazeer (2019)](references.md#shazeer-2019). Keys and values that all heads share.
+# - [Su et al. (2021)](references.md#su-2021). Rotary positions.

@@ -1,16 +1,16 @@
 # %% [markdown]
 # # Estimate the softmax kernel
 #
-# > **75 minutes.** Needs: lessons 04 and 05, and the queries, keys and values of lesson 07.
+# > **65 minutes.** Needs: lessons 04 and 05, and the queries, keys and values of lesson 07.
 # >
 # > Afterwards you can read attention as a kernel smoother, estimate its weights with cosines and
-# > sines, predict their error, and say what negative weights do to it.
+# > sines, predict their error, and say for which queries and keys that works.
 #
 # Lesson 07 built a layer in which every query is compared with every key. Here the two halves of
-# the course meet. The numbers that attention computes are values of a kernel, and lessons 04 and 05
-# know how to estimate kernels with features. We shall do that with care, and it will go badly, until
-# we find out where it does work. (A figure that many have seen makes it look easy. Appendix
-# [a2](a2_a_published_figure.ipynb) takes it apart.)
+# the course meet: the numbers that attention computes are values of a kernel, and lessons 04 and 05
+# know how to estimate kernels with features. How well the estimate serves depends on the data. So
+# at the end we judge it on three kinds, and find one on which it works at once, and a way to make it
+# work on all three. (Appendix [a2](a2_a_published_figure.ipynb) applies this to a published figure.)
 
 # %%
 import matplotlib.pyplot as plt
@@ -19,6 +19,7 @@ from scipy.stats import norm
 
 from performer_course import (
     attention,
+    data,
     features,
     get_backend,
     kernels,
@@ -47,8 +48,7 @@ xp = get_backend()
 # $$o_i = \frac{\sum_{j=1}^S \exp(q_i^\top k_j / \sqrt d)\, v_j}
 # {\sum_{j=1}^S \exp(q_i^\top k_j / \sqrt d)} .$$
 #
-# It is the same formula with another kernel. Can we make it the same kernel, too? Expand the
-# square:
+# It is the same formula with another kernel. To make it the same kernel, too, expand the square:
 #
 # $$-\frac{(x - c)^2}{2h^2} = \underbrace{-\frac{x^2}{2h^2}}_{\text{the same for all } c}
 # + \frac{x c}{h^2} - \frac{c^2}{2h^2} .$$
@@ -57,6 +57,10 @@ xp = get_backend()
 # the inner product of $(x/h,\, 1)$ and $(c/h,\, -c^2/2h^2)$. So queries and keys of width 2 make
 # attention a Gaussian smoother. (The factor $2^{1/4}$ on each undoes the division by
 # $\sqrt d = \sqrt2$.)
+#
+# **Before you run this:** sixty numbers lie around a sine curve with noise of standard deviation 0.3.
+# Which of the five bandwidths comes nearest to the curve, and is the error that it leaves nearer to
+# 0.3, 0.15 or 0.05?
 
 
 # %%
@@ -97,14 +101,20 @@ for h in (0.02, 0.1, 0.3, 1.0, 10.0):
     print(f"bandwidth {h:5.2f}: RMSE of the smoother {rmse(smoother(x, centres, y, h)):.3f}")
 
 # %% [markdown]
-# A narrow bandwidth repeats the noise. A wide one gives every point the same weight, which is the
-# mean of all $y_j$: the *null baseline*. It knows nothing of $x$. We shall meet it
+# At the best bandwidth attention has removed half of the noise, with no training at all. A narrow
+# bandwidth repeats the noise. A wide one gives every point the same weight, and so every output is the
+# mean of all $y_j$: the *null baseline*, which knows nothing of $x$. We shall meet it
 # wherever errors of an output are shown, for attention as $\operatorname{mean}(V)$.
 #
-# What if we leave the term $-c^2/2h^2$ out, and use the plain inner product $x c/h^2$?
-
+# **Before you run this:** what if we leave the term $-c^2/2h^2$ out, and use the plain inner product
+# $x c/h^2$? Where will the curve be wrong, and will it be better than the mean of $y$?
 
 # %%
+plain = attend(x[:, None] / 0.3, centres[:, None] / 0.3, y)
+print(f"RMSE with the inner product alone: {rmse(plain):.2f}")
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def draw_smoother(h):
     """The data, the smoother, and attention with the inner product alone."""
     smooth, plain = smoother(x, centres, y, h), attend(x[:, None] / h, centres[:, None] / h, y)
@@ -128,11 +138,12 @@ def draw_smoother(h):
 slider(draw_smoother, h=(0.3, 2.0))
 
 # %% [markdown]
-# (In JupyterLab the picture has a slider for $h$.) Now nearness counts for little. A query on the
-# right attends to the keys furthest right, wherever it stands itself. The reason is lesson 02: the
-# softmax kernel is a Gaussian between two norms, $\exp(x^\top y) = e^{\|x\|^2/2}\, K(x, y)\,
-# e^{\|y\|^2/2}$. The factor of the query cancels in the ratio, the factor of the key does not. So
-# attention is a Gaussian smoother in which a key counts the more, the longer it is.
+# It is worse than the mean of $y$, because nearness
+# now counts for little: a query on the right attends to the keys furthest right, wherever it stands
+# itself. The reason is in lesson 02: the softmax kernel is a Gaussian between two norms,
+# $\exp(x^\top y) = e^{\|x\|^2/2}\, K(x, y)\, e^{\|y\|^2/2}$. The factor of the query cancels in the
+# ratio, but the factor of the key does not. So attention is a Gaussian smoother in which a key counts
+# the more, the longer it is.
 #
 # ## 2. Five lines, and where the scale goes
 #
@@ -141,9 +152,8 @@ slider(draw_smoother, h=(0.3, 2.0))
 # $$\operatorname{Att}(Q, K, V) = D^{-1} A V, \qquad A = \exp\bigl(Q K^\top / \sqrt d\bigr), \qquad
 # D = \operatorname{diag}(A \mathbf{1}) .$$
 #
-# $A$ (L, S) is a Gram matrix of the softmax kernel. $D$ is diagonal, so keep it as a column and
-# divide. The code of the article that appendix a2 takes apart writes
-# `np.diag(1 / (A @ ones)) @ A @ V`. That builds an $L \times L$ matrix, all zeros but its diagonal, and multiplies by it.
+# $D$ is diagonal, so keep it as a column of row sums and divide: as a matrix it would be $L \times L$,
+# all zeros but its diagonal.
 
 
 # %%
@@ -172,7 +182,6 @@ same = to_host(xp.max(xp.abs(attention_by_hand(q, k, v) - exact))) < 1e-12
 print(f"five lines = attention.softmax_attention: {bool(same)}")
 print(f"uniform_attention = mean(V): {np.allclose(to_host(null), to_host(v).mean(axis=0))}")
 L, d = q.shape
-print(f"multiplications for diag(1/D) A: {L**3:.2g}; divisions by a column: {L * v.shape[-1]:.2g}")
 print(f"MSE of mean(V), the null baseline: {mse(null, exact):.4f}")
 
 # %% [markdown]
@@ -185,22 +194,17 @@ print(f"MSE of mean(V), the null baseline: {mse(null, exact):.4f}")
 # A_{ij} = \exp(x_i^\top y_j)$$
 #
 # the entries are the softmax kernel itself, `kernels.softmax(x, y)`, and from here on $x$ and $y$
-# are scaled queries and keys. Put all of $1/\sqrt d$ on the queries, and $A$ is the same. Its
+# are scaled queries and keys. Put all of $1/\sqrt d$ on the queries, and $A$ is the same. But its
 # *estimate* will not be, since the error depends on the norms, as $e^{\|x\|^2 + \|y\|^2}$ (next
 # section). For a given product $\|x\|\,\|y\|$ the sum of squares is least where both norms are
-# equal. That is why the fourth root goes on each. And two of the texts we learned from leave the
-# scale out altogether, which computes another attention, $\operatorname{softmax}(QK^\top)V$:
+# equal, and so the fourth root goes on each, for $q$ and $k$ of like length. To leave the scale out
+# altogether would compute another attention, $\operatorname{softmax}(QK^\top)V$.
 
 # %%
 x, y = q * d**-0.25, k * d**-0.25
-A = kernels.softmax(x, y)  # (L, L)
+A = kernels.softmax(x, y)  # (L, S)
 D = xp.sum(A, axis=-1, keepdims=True)  # (L, 1)
 print(f"D⁻¹AV from scaled rows: {bool(to_host(xp.max(xp.abs(A @ v / D - exact))) < 1e-12)}")
-
-key_weight = xp.exp(xp.sum(y**2, axis=-1) / 2)  # (L,)
-smooth = kernels.gaussian(x, y) * key_weight
-weights = smooth / xp.sum(smooth, axis=-1, keepdims=True)
-print(f"Gaussian smoother, keys weighted: {bool(to_host(xp.max(xp.abs(weights - A / D))) < 1e-12)}")
 
 hx, hy = to_host(x)[:200, None], to_host(y)[None, :200]  # pairs, for closed forms
 split = np.median(theory.trigonometric_mse(hx, hy, 1))
@@ -211,12 +215,32 @@ ratio = mse(unscaled, exact) / mse(null, exact)
 print(f"MSE of softmax(QKᵀ)V, over that of mean(V): {ratio:.3g}")
 
 # %% [markdown]
+# In lesson 02 a Gram matrix compares a set of points with itself;
+# it is symmetric and has no negative eigenvalue. $A$ is a *cross-Gram matrix*: it compares queries
+# with keys, two different sets of vectors, even where both come from the same tokens by matrices
+# $W_q$ and $W_k$. **Before you run this:** of the Gram matrices $\operatorname{softmax}(x, x)$ and
+# $A$, both of 64 tokens, which are symmetric, and which have no negative eigenvalue?
+
+# %%
+first_x, first_y = x[:64, ...], y[:64, ...]
+for name, pair in (("SM(x, x)", (first_x, first_x)), ("A = SM(x, y)", (first_x, first_y))):
+    M = to_host(kernels.softmax(*pair))  # (64, 64)
+    least = np.linalg.eigvalsh((M + M.T) / 2).min()  # of its symmetric part
+    print(f"{name:12} symmetric: {np.allclose(M, M.T)}; none negative: {least > -1e-9}")
+
+# %% [markdown]
+# $A$ has neither property, and loses nothing by it: each *entry* is still a value of the kernel, and
+# that is all that features need. ($A$ is the upper right corner of the Gram matrix of queries and keys
+# together, which has both.)
+
+# %% [markdown]
 # ## 3. Trigonometric features
 #
-# Bochner's theorem (lesson 03) speaks of shift-invariant kernels. The softmax kernel is not one, so
-# the theorem does not apply to it, whatever some texts say. It applies to the Gaussian in the
-# middle. Take the Fourier features of lesson 04 for that, with $m$ directions $\omega_l \sim
-# \mathcal{N}(0, I_d)$ as rows of $W$ (m, d), and give each side its norm:
+# Bochner's theorem (lesson 03) speaks of shift-invariant kernels. The softmax kernel is not one,
+# but the Gaussian between its two norms is. So take the Fourier features of lesson 04 for the
+# Gaussian, with $m$ directions $\omega_l \sim \mathcal{N}(0, I_d)$ as rows of $W$ (m, d), and give
+# each side its norm. In the general form of a random feature map, $m$ waves of each $f_1, \dots,
+# f_l$ times an $h(x)$, these are $f_1 = \cos$, $f_2 = \sin$ and $h(x) = e^{\|x\|^2/2}$:
 #
 # $$\varphi(x) = \frac{e^{\|x\|^2/2}}{\sqrt m} \bigl(\cos\omega_1^\top x, \dots, \cos\omega_m^\top x,\;
 # \sin\omega_1^\top x, \dots, \sin\omega_m^\top x\bigr) \in \mathbb{R}^{2m} .$$
@@ -245,44 +269,47 @@ print(f"by hand = features.trigonometric: {bool(to_host(gap) < 1e-9)}")
 #
 # $$\operatorname{MSE} = e^{\|x\|^2 + \|y\|^2}\, \frac{(1 - e^{-r^2})^2}{2m} .$$
 #
-# (`theory.trigonometric_mse`.) One of our sources says that it diverges as $\exp(x^\top y) \to 0$.
-# But no weight is below $e^{-\|x\| \|y\|}$, so that limit takes vectors that grow without bound,
-# and it is their norms that make the error large. At given norms it is at most
-# $e^{\|x\|^2 + \|y\|^2}/2m$, however small the weight. What grows as the weight gets small is the
-# *relative* error. Divide by $\exp(2x^\top y)$ and use $\|x\|^2 + \|y\|^2 - 2x^\top y = r^2$:
+# (`theory.trigonometric_mse`.) At given norms it is at most $e^{\|x\|^2 + \|y\|^2}/2m$, however
+# small the weight is. What grows as the weight gets small is the *relative* error, the error in units
+# of the weight. Divide by $\exp(2x^\top y)$ and use $\|x\|^2 + \|y\|^2 - 2x^\top y = r^2$:
 #
 # $$\frac{\operatorname{MSE}}{\exp(x^\top y)^2} = \frac{e^{r^2} (1 - e^{-r^2})^2}{2m}
 # = \frac{(e^{r^2/2} - e^{-r^2/2})^2}{2m} = \frac2m \sinh^2\frac{r^2}{2} .$$
 #
-# The norms have gone. The relative error depends on the distance alone, and its root grows like
-# $e^{r^2/2}$. Below, both errors for two vectors of length 1.5, as they turn from parallel to
-# opposite.
+# The norms have gone. We write $\eta = \sqrt{2/m}\, \sinh(r^2/2)$ for its root. It depends on the
+# distance alone: nothing at $r = 0$, where the estimate is exact for any $\omega$, and like
+# $e^{r^2/2}$ at large $r$. **Before you run this:** two vectors of length 1.5 turn from parallel to
+# opposite. From about which angle on is a weight from 64 directions worse than the answer 0?
 
 # %%
-length, m, draws = 1.5, 64, 1000
+length, m = 1.5, 64
 angle = np.linspace(0, np.pi, 101)
 turned = np.zeros((101, 16))
 turned[:, 0], turned[:, 1] = length * np.cos(angle), length * np.sin(angle)
 still = length * np.eye(16)[:1]  # (1, 16)
 softmax = np.exp(turned @ still[0])  # exp(xᵀy) at each angle
 predicted = np.sqrt(theory.trigonometric_mse(turned, still, m))
+r_square = 2 * length**2 * (1 - np.cos(angle))
+identity = np.allclose(predicted / softmax, np.sqrt(2 / m) * np.sinh(r_square / 2))
+print(f"relative error = √(2/m) sinh(r²/2): {identity}")
+worse = angle[np.argmax(predicted > softmax)] / np.pi
+print(f"worse than the answer 0 from an angle of {worse:.2f} π on")
 
-few = np.arange(10, 101, 10)
+# %% [markdown]
+# It is about the right angle. A thousand draws of $W$, as dots, say that the formula holds.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+few = np.arange(10, 101, 10)  # the angles at which it is measured
 at, origin = xp.asarray(turned[few]), xp.asarray(still)
-rng = np.random.default_rng(2)
-squares = 0
+rng, draws, squares = np.random.default_rng(2), 1000, 0
 for _ in range(draws):
     W = to_like(projections.iid(rng, m, 16), at)
-    estimate = features.trigonometric(at, W) @ xp.matrix_transpose(
-        features.trigonometric(origin, W)
-    )
+    phi_still = xp.matrix_transpose(features.trigonometric(origin, W))  # (2m, 1)
+    estimate = features.trigonometric(at, W) @ phi_still
     squares = squares + (to_host(estimate)[:, 0] - softmax[few]) ** 2
 measured = np.sqrt(squares / draws)
 agreement = measured / predicted[few]
-r_square = 2 * length**2 * (1 - np.cos(angle))
-identity = np.allclose(predicted / softmax, np.sqrt(2 / m) * np.sinh(r_square / 2))
 print(f"measured / predicted between {agreement.min():.2f} and {agreement.max():.2f}")
-print(f"relative error = √(2/m) sinh(r²/2): {identity}")
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.3))
 for ax, scale, title in ((left, 0 * angle + 1, "absolute"), (right, softmax, "relative")):
@@ -296,7 +323,6 @@ right.set(yscale="log", ylim=(0.01, 30))
 right.set_yticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
 right.minorticks_off()
 left.legend()
-worse = angle[np.argmax(predicted > softmax)] / np.pi
 show(
     fig,
     alt=f"RMS error of {m} directions against the angle of two vectors of length {length}, dots at "
@@ -307,9 +333,9 @@ show(
 )
 
 # %% [markdown]
-# A relative error above 1 means that the sign of the weight is in doubt. At what distance do the
-# pairs of our tokens lie? With standard normal $q$ and $k$, $x - y$ has variance $2/\sqrt d$ in each
-# coordinate, so $r^2$ has mean $2\sqrt d = 8$:
+# A relative error above 1 means that even the sign of the weight is in doubt. At what distance do the
+# pairs of our tokens lie? With independent standard normal $q$ and $k$, each coordinate of $x - y$ has
+# variance $2/\sqrt d$, so $r^2$ has mean $2\sqrt d = 8$:
 
 # %%
 r_square = ((hx - hy) ** 2).sum(-1)  # (200, 200) pairs
@@ -327,12 +353,9 @@ print(f"directions for a median relative error of 0.1: {many:.0f} thousand")
 # {\varphi(Q)\, \bigl(\varphi(K)^\top \mathbf{1}\bigr)}, \qquad \varphi(Q), \varphi(K): (L, 2m), \quad
 # \varphi(K)^\top V: (2m, e) .$$
 #
-# No $L \times L$ matrix is left. (One of our sources says that $A$ becomes a matrix of size
-# $R \times L$, with $R$ features, the sums of whose rows approximate those of $A$. Neither is so: $A$
-# is factored into two matrices of size $L \times R$, here $R = 2m$, and none of their rows is
-# summed.) A common factor of all features cancels, so
-# $1/\sqrt m$ may be left out *here*, though not where kernel values are wanted. By hand and
-# `attention.linear_attention`:
+# No $L \times L$ matrix is left: $A$ is factored into two matrices of $L$ rows and $2m$ columns. A
+# common factor of all features cancels, so $1/\sqrt m$ may be left out *here*, though not where kernel
+# values are wanted. By hand and `attention.linear_attention`:
 
 
 # %%
@@ -356,20 +379,30 @@ for scale in (0.25, 0.5, 1.0):
 
 # %% [markdown]
 # With short queries and keys it works: the error is a fraction of the null baseline's. At unit
-# scale, the one for which the division by $\sqrt d$ was made, it is far worse than knowing nothing.
+# scale, the one for which the division by $\sqrt d$ was made, it is far worse than knowing nothing,
+# for queries and keys that are independent of each other as these are. First we look why.
 #
 # ## 4. What negative weights do
 #
-# The values of the softmax kernel are positive. A mean of cosines need not be. Where the relative
-# error of a weight is $\rho$, its estimate has mean 1 and standard deviation $\rho$ in units of the
-# right value. As a mean over $m$ directions it is roughly normal, so it is negative with
-# probability about $\Phi(-1/\rho)$, $\Phi$ the normal distribution function.
+# The values of the softmax kernel are positive, but a mean of cosines need not be. Divide the
+# estimate of a weight by the true weight. The quotient has mean 1 and standard deviation $\eta$,
+# the relative error of section 3. As a mean over $m$ directions it is roughly normal, so it is
+# negative when a normal variable falls $1/\eta$ standard deviations below its mean. That has the
+# probability $\Phi(-1/\eta)$, with $\Phi$ the normal distribution function.
 
 # %%
 shown = slice(0, 40)
 estimate = phi_x @ xp.matrix_transpose(phi_y)  # (L, L), m = 64
 rows = to_host(estimate / xp.sum(estimate, axis=-1, keepdims=True))
 right = to_host(A / D)
+error = np.abs(rows - right).mean(axis=0)  # of each key, over the queries
+length = np.linalg.norm(to_host(y), axis=1)
+longer = length > np.median(length)
+print(
+    f"mean error of the longer half of keys over the shorter: {error[longer].mean() / error[~longer].mean():.1f}"
+)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 largest = np.abs(right[shown, shown]).max()
 fig, axes = plt.subplots(1, 2, figsize=(10.5, 4.8))
 plain = gram(axes[0], right[shown, shown], "attention weights", largest=largest)
@@ -389,8 +422,9 @@ show(
 )
 
 # %% [markdown]
-# The colours end at the largest exact weight. Many estimates lie far beyond it, as in the dark rows,
-# whose denominators are near zero.
+# The colours end at the largest exact weight, and many estimates lie far beyond it. The dark *rows*
+# are queries whose denominators are near zero. The *columns* that stand out are long keys: the
+# error of an estimate carries the factor $e^{\|y_j\|^2/2}$ of its key, for every query alike.
 #
 # Attention returns a weighted mean of values, which can never leave their range. With weights of
 # both signs it can. But the real harm is in the denominator $\hat D_i = \varphi(x_i)^\top \sum_j
@@ -402,16 +436,19 @@ show(
 # \mathbb{E}[C_j] = K(x, y_j) ,$$
 #
 # with the Gaussian kernel $K$. Let $s_j = e^{\|y_j\|^2/2}$. The denominator is $e^{\|x\|^2/2}$
-# times a mean over $m$ independent directions of $\sum_j s_j C_j$, so its variance over the square
-# of its mean is
+# times a mean over $m$ independent directions of $\sum_j s_j C_j$. So its relative error $\eta_D$,
+# with $g$ for the exact sum, is given by
 #
-# $$\rho_D^2 = \frac1m \cdot \frac{\tfrac12 \sum_{j,l} s_j s_l \bigl[ K(y_j, y_l) +
+# $$\eta_D^2 = \frac1m \cdot \frac{\tfrac12 \sum_{j,l} s_j s_l \bigl[ K(y_j, y_l) +
 # K(2x - y_j,\, y_l)\bigr] - g^2}{g^2}, \qquad g = \sum_j s_j K(x, y_j) .$$
+#
+# **Before you run this:** at $m = 64$, is one denominator in a thousand negative, one in a hundred, or
+# one in twenty? The cell counts, over some thirty draws of $W$, and prints the prediction beside it.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def denominator_spread(x, y):
-    """√m ρ_D of each row of x (n, d), for keys y (S, d), on the host: (n,)."""
+    """√m η_D of each row of x (n, d), for keys y (S, d), on the host: (n,)."""
     s = xp.exp(xp.sum(y**2, axis=-1) / 2)  # (S,)
     same = to_host(s @ kernels.gaussian(y, y) @ s)
     spreads = []
@@ -438,9 +475,9 @@ for m, draws in ((16, 30), (64, 30), (192, 20)):
             found = to_host(attention.linear_attention(phi_x, phi_y, v))
             outside.append((np.abs(found) > np.abs(to_host(v)).max()).mean())
     ratios[m] = np.array(ratios[m])
-    rho = np.sqrt(2 / m) * np.sinh(r_square / 2)
+    eta = np.sqrt(2 / m) * np.sinh(r_square / 2)
     print(
-        f"{m:3d}  {np.mean(negative):7.2f}  {norm.cdf(-1 / rho).mean():9.2f}"
+        f"{m:3d}  {np.mean(negative):7.2f}  {norm.cdf(-1 / eta).mean():9.2f}"
         f"  {ratios[m][:, :32].std(axis=0).mean():5.2f}  {(spread / m**0.5).mean():9.2f}"
         f"  {(ratios[m] < 0).mean():5.3f}  {norm.cdf(-(m**0.5) / spread).mean():9.3f}"
         f"  {np.mean(outside):12.4f}"
@@ -450,11 +487,11 @@ print(f"spread at m = 192, were the weights independent: {(alone / to_host(D)[:3
 
 # %% [markdown]
 # The prediction holds. Were the errors of the weights independent, the spread at $m = 192$ would be
-# a third of what it is. At $m = 64$ more than a third of the weights are negative, and one
-# denominator in eighteen. Such a row has all its signs turned around. Worse are those *near* zero,
-# since we divide by them:
+# a third of what it is. At $m = 64$ more than a third of the weights are negative, and so is one
+# denominator in eighteen. Worse than those are the denominators *near* zero, because we divide by
+# them:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 m = 64
 grid = np.linspace(-2, 4, 301)
 bell = norm.pdf(grid[:, None], 1, spread / m**0.5).mean(axis=1)  # a normal for each query
@@ -477,128 +514,203 @@ show(
 
 # %% [markdown]
 # The density at zero is not zero. So the mean of $1/\hat D^2$ over draws is infinite, and with it
-# the mean squared error of the output, whose numerator has no reason to vanish at the same place. A
-# plot of means over a few draws (the figure of appendix a2 has 15) shows mostly which draw came
-# nearest to zero. Below we plot *medians*, which exist where the mean does not.
+# the mean squared error of the output, whose numerator has no reason to vanish at the same place. So
+# below we plot *medians*, which exist where the mean does not.
 #
 # ## 5. Where it does work
 #
-# How far apart the pairs lie decides. With entries of scale $T$, $r^2$ has mean $2 T^2 \sqrt d$. We
-# measure the error of the output at $m = 192$ with $T$ as the variable, drawing queries, keys, values
-# and directions anew five times, and take the median. The prediction beside it is the error that the
-# output would have with *exact denominators*. Here the values are independent with mean 0 and
-# variance 1, so $\mathbb{E}[v_j^\top v_l]$ is $e$ for $j = l$ and 0 otherwise, and the error of one
-# entry of the output has the mean square
+# So far no query was looking for any key, since both were drawn independently. That is one kind of
+# data among others. `data.kinds` has three, each of eight heads with 32 tokens and $d = e = 8$, and
+# all causal, so that a token sees those up to itself:
 #
-# $$\frac1e\, \mathbb{E} \Bigl\| \frac{1}{D_i} \sum_j (\hat A_{ij} - A_{ij})\, v_j \Bigr\|^2
-# = \frac{1}{D_i^2} \sum_j \mathbb{E}(\hat A_{ij} - A_{ij})^2
-# = \frac{1}{D_i^2} \sum_j \operatorname{MSE}(x_i, y_j)$$
+# - *independent*: standard normal $q$ and $k$, as before;
+# - *aligned*: $k$ standard normal and $q = k$, so that each query looks for its own key;
+# - *learned*: the heads of a small decoder that was trained to write (lesson 16), on one piece of text.
 #
-# (for orthogonal directions, lesson 05's variance times the norms: `theory.orthogonal_trigonometric_mse`).
+# **Before you run this:** on which of the three will trigonometric features beat mean(V) with 64
+# directions, on none, one, two or all? And will learned heads be easier than independent ones, or
+# harder?
 
 
 # %%
-def predicted_mse(formula, m, x, y, queries):
-    """The error with exact denominators, from the MSE of each weight; the first few queries."""
-    hx, hy = to_host(x)[:queries, None], to_host(y)[None]
-    D = np.exp((hx * hy).sum(-1)).sum(axis=1)  # (queries,)
-    return (formula(hx, hy, m).sum(axis=1) / D**2).mean()
+def unit(x, length=1.0):
+    """Each row of x brought to this length."""
+    return length * x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
-def experiment(m, seeds, T):
-    """MSE of the output for each kind of directions and for mean(V), one a seed: name → list."""
-    errors = {"mean(V)": [], **{name: [] for name in kinds}}
-    for seed in seeds:
-        q, k, v = tokens([5, seed, m], T)
-        x, y = q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25
-        exact = attention.softmax_attention(q, k, v)
-        errors["mean(V)"].append(mse(attention.uniform_attention(q, k, v), exact))
-        for name, draw in kinds.items():
-            W = to_like(draw(np.random.default_rng([6, seed, m]), m, q.shape[-1]), q)
-            phi_x, phi_y = features.trigonometric(x, W), features.trigonometric(y, W)
-            errors[name].append(mse(attention.linear_attention(phi_x, phi_y, v), exact))
-    return errors
+def over_null(x, y, v, m, draw, draws=9):
+    """Error of the output over that of mean(V), causal, each head: (draws, heads)."""
+    x, y, v = (xp.asarray(a) for a in (x, y, v))
+    scale = x.shape[-1] ** 0.25  # x and y are scaled; exact attention will scale again
+    exact = attention.softmax_attention(scale * x, scale * y, v, causal=True)
+    mean = attention.uniform_attention(x, y, v, causal=True)
+    null = xp.mean((mean - exact) ** 2, axis=(1, 2))  # (heads,)
+    rng, found = np.random.default_rng(7), []
+    for _ in range(draws):
+        W = np.stack([draw(rng, m, x.shape[-1]) for _ in range(x.shape[0])])  # (heads, m, d)
+        phi_x, phi_y = (features.trigonometric(a, to_like(W, x)) for a in (x, y))
+        out = attention.linear_attention(phi_x, phi_y, v, causal=True)  # (heads, L, e)
+        found.append(to_host(xp.mean((out - exact) ** 2, axis=(1, 2)) / null))
+    return np.array(found)
 
 
-scales = (0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
-kinds = {"independent": projections.iid, "orthogonal": projections.orthogonal}
-formulas = {
-    "independent": theory.trigonometric_mse,
-    "orthogonal": theory.orthogonal_trigonometric_mse,
+three = {
+    name: (q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25, v)
+    for name, (q, k, v) in data.kinds(np.random.default_rng(1)).items()
 }
-over_null = {name: [] for name in formulas}
-predicted = {name: [] for name in formulas}
-for T in scales:
-    found = experiment(192, range(5), T)
-    null = np.median(found["mean(V)"])
-    for name, formula in formulas.items():
-        over_null[name].append(np.median(found[name]) / null)
-        predicted[name].append(predicted_mse(formula, 192, T * x, T * y, 256) / null)
-over_null, predicted = (
-    {name: np.array(values) for name, values in part.items()} for part in (over_null, predicted)
+counts, measured = (16, 64, 256, 1024), {}
+QUARTILES = (0.25, 0.5, 0.75)  # over heads and draws
+print(
+    "median error over mean(V)'s" + "".join(f"{f'm = {m}':>10}" for m in counts) + "   length of x"
 )
+for name, (x, y, v) in three.items():
+    found = [over_null(x, y, v, m, projections.iid) for m in counts]
+    measured[name] = np.array([np.quantile(errors, QUARTILES) for errors in found])
+    long = np.median(np.linalg.norm(x, axis=-1))
+    print(f"{name:27}" + "".join(f"{a:10.2g}" for a in measured[name][:, 1]) + f"{long:14.1f}")
+
+# %% [markdown]
+# The same features, and three verdicts. With 64 directions they beat mean(V) on aligned data alone.
+# There the key that matters is the query's own, at $r = 0$, and its weight is exact for any $\omega$.
+# All other weights are wrong, but they are also small. Learned heads are harder than independent ones:
+# in this model queries are longer, so that $r^2$ is larger, and a thousand directions do not help.
+#
+# Can the error be foreseen? To first order in the errors of the weights, the output is off by
+# $\sum_j (\hat A_{ij} - A_{ij})(v_j - o_i)/D_i$: an error that all weights of a row share moves the
+# numerator and the denominator alike, and drops out, because $\sum_j A_{ij}(v_j - o_i) = 0$. Square it
+# and put in $\mathbb{E}[C_j C_l]$ of section 4. With $g_i$ and $s_j$ as there,
+#
+# $$\mathbb{E}\|\hat o_i - o_i\|^2 \approx \frac{1}{2 m\, g_i^2} \sum_{j,l} s_j s_l \bigl[K(y_j, y_l) +
+# K(2x_i - y_j,\, y_l)\bigr]\, (v_j - o_i)^\top (v_l - o_i) .$$
+#
+# (The next cell is this formula.)
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def first_order(x, y, v, m):
+    """What `over_null` tends to where errors are small, for independent directions: (heads,)."""
+    seen = np.tril(np.ones((x.shape[1], y.shape[1])))  # causal
+    A = np.exp(x @ np.swapaxes(y, 1, 2)) * seen  # (heads, L, S)
+    o = A @ v / A.sum(axis=-1, keepdims=True)
+    s = np.exp((y**2).sum(axis=-1) / 2)[:, None] * seen  # (heads, L, S)
+    apart = s[..., None] * (v[:, None] - o[:, :, None])  # s_j (v_j − o_i): (heads, L, S, e)
+    mirrored = kernels.gaussian(2 * x[:, :, None] - y[:, None], y[:, None])  # (heads, L, S, S)
+    both = kernels.gaussian(y, y)[:, None] + mirrored
+    g = A.sum(axis=-1) * np.exp(-(x**2).sum(axis=-1) / 2)
+    square = (apart * (both @ apart)).sum(axis=(2, 3)) / (2 * m * g**2)  # (heads, L)
+    mean = np.cumsum(v, axis=1) / np.arange(1, v.shape[1] + 1)[:, None]
+    return square.sum(axis=1) / ((mean - o) ** 2).sum(axis=(1, 2))
+
 
 # %%
-fig, ax = plt.subplots()
-for name, color, marker in (("independent", COLORS[0], "o"), ("orthogonal", COLORS[1], "s")):
-    ax.plot(scales, over_null[name], marker=marker, color=color, linestyle="-", label=name)
-    ax.plot(scales, predicted[name], color=color, linestyle="--")
-ax.plot([], [], color=COLORS[6], linestyle="--", label="predicted, exact denominators")
-ax.axhline(1, color=COLORS[6], linestyle=":", label="null: mean($V$)")
-ax.set(xlabel="scale $T$ of queries and keys", ylabel="MSE / MSE of mean($V$)", yscale="log")
-ax.set_xticks(scales[::2], scales[::2])
-ax.set_yticks([0.01, 0.1, 1, 10, 100, 1000], ["0.01", "0.1", "1", "10", "100", "1000"])
-ax.minorticks_off()
-ax.legend()
-gain = over_null["independent"] / over_null["orthogonal"]
-loses = scales[np.argmax(over_null["orthogonal"] > 1)]
-predicted_gain = predicted["independent"] / predicted["orthogonal"]
-print("    T   independent / orthogonal, measured   predicted")
-for T, a, b in list(zip(scales, gain, predicted_gain, strict=True))[:5]:
-    print(f"{T:5.3f}  {a:34.2f}  {b:10.2f}")
+expected = {name: [np.median(first_order(*of, m)) for m in counts] for name, of in three.items()}
+for name, values in expected.items():
+    print(f"{name:12} first order at m = {counts[-1]}: {values[-1]:.2g}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+MARKS = {"independent": ("o", COLORS[0]), "aligned": ("s", COLORS[2]), "learned": ("^", COLORS[1])}
+
+
+def three_kinds(where, measured, expected, **labels):
+    """Errors over mean(V)'s, medians and quartiles; predictions where they are below 1."""
+    fig, ax = plt.subplots(figsize=(8.5, 4.8))
+    for name, (marker, color) in MARKS.items():
+        foreseen = np.where(np.array(expected[name]) < 1, expected[name], np.nan)
+        low, middle, high = measured[name].T
+        bars = [middle - low, high - middle]
+        ax.errorbar(where, middle, bars, fmt=marker + "-", color=color, capsize=4, label=name)
+        ax.plot(where, foreseen, marker + "--", color=color, fillstyle="none")
+    ax.plot([], [], "o--", color=COLORS[6], fillstyle="none", label="first order")
+    ax.axhline(1, color=COLORS[6], linestyle=":", label="null: mean($V$)")
+    ax.set(ylabel="error / error of mean($V$)", yscale="log", **labels)
+    ax.set_yticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
+    ax.set_xticks(where, where)
+    ax.minorticks_off()
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return fig
+
+
+fig = three_kinds(counts, measured, expected, xlabel="directions $m$", xscale="log")
+ends = {name: (values[0, 1], values[-1, 1]) for name, values in measured.items()}
 show(
     fig,
-    alt="Output error over that of mean(V), against the scale of queries and keys, m = 192. At "
-    f"T = 0.25 independent directions have {over_null['independent'][0]:.2f} and orthogonal ones "
-    f"{over_null['orthogonal'][0]:.3f}. Orthogonal ones lose to mean(V) from T = {loses} on; at "
-    f"T = 1 it is {over_null['independent'][-1]:.0f} and {over_null['orthogonal'][-1]:.0f}. "
-    f"Predicted for exact denominators: {predicted['independent'][0]:.2f} and "
-    f"{predicted['orthogonal'][0]:.3f} at T = 0.25, {predicted['independent'][-1]:.1f} and {predicted['orthogonal'][-1]:.1f} at T = 1.",
+    alt="Median error of trigonometric attention over that of mean(V) against the number of "
+    "directions, on three kinds of data. From m = 16 to 1024 it goes "
+    + "; ".join(f"from {a:.2g} to {b:.2g} on {name} data" for name, (a, b) in ends.items())
+    + f". Bars are quartiles over heads and draws. The first order, {expected['aligned'][-1]:.2g} on aligned data at m = 1024, is drawn where "
+    "it is below 1.",
 )
 
 # %% [markdown]
-# So orthogonal directions do help trigonometric attention, several times over, where pairs are
-# near enough. (The figure of appendix a2 looks where they cannot. Beyond $T = 0.75$ the measured ratio of
-# medians of five draws is noise, so the table stops there.) At small scales the measured errors
-# lie *below* the prediction. An error that all weights of a row share cancels in the ratio, and
-# dividing by the estimated denominator is better than dividing by the exact one. At large scales
-# it is the other way round, and by orders of magnitude.
+# Where the first order is small it is right. Where it is above 1 it says only that there is no hope of
+# a small error: then denominators near zero decide.
 #
-# To do better at unit scale, the weights must not change sign. Lesson 09 has features that are
-# positive.
+# **Rows of one length.** What makes learned heads hard is length, and length can be bounded. Some
+# models bring every query and key to one length before they compare them (*QK-norm*, Henry et al.,
+# 2020; the trigonometric Performer of Peng et al., 2021, does so for its features). With
+# $\|x\| = \|y\| = \ell$ no pair is further apart than $2\ell$, so that no weight has a relative error
+# above $\sqrt{2/m}\, \sinh(2\ell^2)$, whatever was learned.
+#
+# **Before you run this:** with 128 orthogonal directions and all rows of length $\ell = 1$, how
+# large is the error on learned heads, beside that of mean(V): 4, 0.4 or 0.04?
+
+# %%
+lengths, bounded, expected = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0), {}, {}
+print("median, independent / orthogonal rows" + "".join(f"{f'ℓ = {l}':>16}" for l in lengths))
+for name, (x, y, v) in three.items():
+    rows = [(unit(x, l), unit(y, l), v, 128) for l in lengths]
+    expected[name] = [np.median(first_order(*at)) for at in rows]
+    alone = [np.median(over_null(*at, projections.iid)) for at in rows]
+    found = [over_null(*at, projections.orthogonal) for at in rows]
+    bounded[name] = np.array([np.quantile(errors, QUARTILES) for errors in found])
+    pairs = zip(alone, bounded[name][:, 1], strict=True)
+    print(f"{name:37}" + "".join(f"{f'{a:.2g} / {b:.2g}':>16}" for a, b in pairs))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig = three_kinds(lengths, bounded, expected, xlabel="length $\\ell$ of all queries and keys")
+show(
+    fig,
+    alt="Median error of trigonometric attention over that of mean(V), 128 orthogonal directions, "
+    "against the common length of queries and keys. At length 1 it is "
+    + ", ".join(f"{values[2, 1]:.2g} on {name} data" for name, values in bounded.items())
+    + "; at length 2 "
+    + ", ".join(f"{values[-1, 1]:.2g} on {name}" for name, values in bounded.items())
+    + ". Dashed is the first order for independent directions.",
+)
+
+# %% [markdown]
+# At length 1 trigonometric features follow all three kinds of data closely, and orthogonal
+# directions do so several times better than independent ones: lesson 05 found that they help where
+# pairs are near, and now all pairs are. The price is paid elsewhere. Attention of rows of length 1
+# is *another* attention than the one that was learned, no weight of which is more than $e^2$ times
+# another. A model has to be trained with it, and is then served well. To follow a model that was
+# trained without, the weights must not change sign: lesson 09 has features that are positive.
+# Lesson 17 says what all of this is worth on a large model.
 #
 # ## Take away
 #
 # - Attention is a kernel smoother: $D^{-1}AV$, with weights $e^{\|y_j\|^2/2}$ on the keys of a
-#   Gaussian of unit width in $x = q/d^{1/4}$, $y = k/d^{1/4}$. $D$ is a column.
+#   Gaussian of unit width in $x = q/d^{1/4}$, $y = k/d^{1/4}$. $D$ is a column, and $A$ a cross-Gram
+#   matrix.
 # - Trigonometric features are unbiased. $\operatorname{MSE} = e^{\|x\|^2 + \|y\|^2}
 #   (1 - e^{-r^2})^2/2m$, bounded at given norms; the relative error is $\sqrt{2/m}\, \sinh(r^2/2)$,
 #   exponential in $r^2$.
 # - Weights turn negative, errors within a row are shared, and denominators come near zero. The
 #   mean squared error of the output is then infinite: report medians.
+# - At unit scale they work where each query looks for its own key. They fail for independent $q$ and
+#   $k$, and on our learned heads, until all rows are brought to length 1.
 # - An estimate that does not beat $\operatorname{mean}(V)$ is none.
 #
 # ## Where it breaks
 #
-# - The predictions for outputs assume exact denominators and independent values. The ratio has no
-#   closed form, and is biased.
-# - Real queries and keys are not normal. What counts is where $r^2$ lies; print it before you
-#   choose features. Rows scaled to one length bound $r^2$, and with it the relative error.
+# - The first order holds while it is small. The ratio is biased.
+# - What counts is where $r^2$ lies. Print it before you choose features.
 #
 # ## Exercises
 #
-# In `exercises/08_softmax_kernel.ipynb`: make attention a Gaussian smoother in any dimension;
-# write trigonometric attention; bring the keys nearer to the queries without changing attention.
+# In `exercises/08_softmax_kernel.ipynb`: say of five estimators what is wrong with each, from what
+# they return; make a weighted mean leave the range of its values; bring the keys nearer to the
+# queries without changing attention.
 #
 # ## Further reading
 #
@@ -608,3 +720,4 @@ show(
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). It has the error of trigonometric
 #   features, too.
 # - [Peng et al. (2021)](references.md#peng-2021). Trigonometric features in trained transformers.
+# - [Henry et al. (2020)](references.md#henry-2020). Queries and keys of one length.

@@ -19,15 +19,12 @@ OLD = {
     "04_random_fourier_features",
     "05_orthogonal_features",
     "06_structured_projections",
-    "07_self_attention",
-    "08_softmax_kernel",
     "09_positive_features",
     "10_linear_attention",
     "11_any_norm",
     "12_causal_and_streaming",
     "15_near_and_far",
     "a2_a_published_figure",
-    "a3_symbols_into_vectors",
 }
 RUN = 15  # tokens in a row that an answer may not have in common with its lesson
 QUESTIONS = 4

@@ -11,33 +11,45 @@ import numpy as np
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. Cross-attention
+# ## 1. What came after these two
 #
-# A decoder with tokens $x$ of shape $(L, n)$ reads the output $y$ of an encoder, $(S, n)$. Queries
-# come from $x$, keys and values from $y$. Give the weighted means, with one head of width $d$ and
-# the matrices $W_q, W_k$ $(n, d)$ and $W_v$ $(n, e)$. The logits may be large: nothing may
-# overflow.
+# *●●○ · 35 minutes.* The induction head of the lesson asks where a token's own symbol has stood
+# before, and it is wrong where that symbol has gone on in several ways. Build one that asks where
+# the last *two* symbols have stood, in this order, one after the other. `tokens` $(L,)$ are whole
+# numbers from 0 to $N - 1$. Give $(L, N)$: row $i$ is the mean of the one-hot symbols that stand
+# behind each earlier occurrence of (symbol $i - 1$, symbol $i$), up to place $i$. Where there is
+# none, and in row 0, give the row of zeros. Nothing may look ahead. (How many heads does layer 1
+# need, what does layer 2 compare, and how do you make a place match only if *both* symbols do? You
+# may also write it without any softmax: a sharp softmax is a mean over the keys with the largest
+# score.)
 
 
-# %% nbgrader={"grade": false, "grade_id": "cross_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def cross_attention(x, y, W_q, W_k, W_v):
-    """x (L, n), y (S, n) → (L, e)."""
+# %% nbgrader={"grade": false, "grade_id": "after_two", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def after_two(tokens, N):
+    """tokens (L,), each below N → (L, N), the mean of what followed the last two symbols."""
     ### BEGIN SOLUTION
-    logits = (x @ W_q) @ (y @ W_k).T / W_q.shape[1] ** 0.5  # (L, S)
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return weights @ (y @ W_v) / weights.sum(axis=1, keepdims=True)
+    L = len(tokens)
+    symbols = np.eye(N)[tokens]
+    # Layer 1, two heads: what stands one place back, and what stands two back (zeros before the first).
+    one_back = np.eye(L, k=-1) @ symbols
+    two_back = np.eye(L, k=-2) @ symbols
+    # Layer 2: (own, one back) of the query against (one back, two back) of the key. Both: a score of 2.
+    score = symbols @ one_back.T + one_back @ two_back.T
+    match = np.tril(score == 2).astype(float)
+    return match @ symbols / np.maximum(match.sum(axis=1, keepdims=True), 1)
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-cross_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.cross_attention(cross_attention)
+# %% nbgrader={"grade": true, "grade_id": "check-after_two", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.after_two(after_two)
 
 # %% [markdown]
 # ## 2. Who may look at whom
 #
-# A batch of $B$ sequences, filled up at the end to a common length $L$, goes into a decoder. Write
-# the mask of all pairs: `True` where query $i$ of a sequence may look at key $j$. A filler is a
-# key for nobody. The row of a filler is not read, but give it what the two rules give.
+# *●○○ · 15 minutes.* A batch of $B$ sequences, filled up at the end to a common length $L$, goes
+# into a decoder. Write the mask of all pairs: `True` where query $i$ of a sequence may look at key
+# $j$. A filler is a key for nobody. The row of a filler is not read, but give it what the two rules
+# give.
 
 
 # %% nbgrader={"grade": false, "grade_id": "decoder_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -45,9 +57,8 @@ def decoder_mask(lengths, L):
     """lengths (B,), the true length of each sequence → boolean (B, L, L)."""
     ### BEGIN SOLUTION
     j = np.arange(L)
-    earlier = j[None, :] <= j[:, None]  # (L, L)
     counts = j < lengths[:, None]  # (B, L)
-    return earlier & counts[:, None, :]
+    return (j <= j[:, None]) & counts[:, None, :]
     ### END SOLUTION
 
 
@@ -55,30 +66,36 @@ def decoder_mask(lengths, L):
 checks.decoder_mask(decoder_mask)
 
 # %% [markdown]
-# ## 3. Turn instead of adding
+# ## 3. Is it relative?
 #
-# Many later models do not add positions. They turn queries and keys (Su et al., *RoFormer*,
-# arXiv:2104.09864). Let $x$ hold the queries or the keys of one head, $n$ even. Row $p = 0, 1, \dots$ is
-# cut into the pairs $(x_i, x_{i+n/2})$, $i = 0, \dots, n/2 - 1$, points of a plane, and the pair $i$ is
-# turned counter-clockwise by the angle $p\, \omega_i$, with $\omega_i = 10000^{-2i/n}$. Give the turned
-# rows. (Then $q_p^\top k_{p'}$ depends on $p$ and $p'$ through $p' - p$ alone: both turned by the same
-# angle more have the same inner product.)
+# *●●○ · 25 minutes.* There are many ways to let a score know of places: sinusoids that are added,
+# pairs that are turned, a number for each distance, and all of these before or behind a feature
+# map. The useful ones are *relative*: the score of a query at place $p$ with a key at place $s$
+# depends on $p$ and $s$ through $s - p$ alone, whatever the query and the key are, so that what a
+# head has learned at the beginning of a text holds at its end. You are given `score(q, k, p, s)`, a
+# number for vectors $q$, $k$ of width `n` and places $p, s = 0, 1, \dots, 999$, and nothing of its
+# code. Say whether it is relative. Rounding does not count. (A way that is relative in expectation
+# over directions that were drawn is not relative for the directions that were. Some ways are
+# relative near the beginning alone.)
 
 
-# %% nbgrader={"grade": false, "grade_id": "rotary", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def rotary(x):
-    """x (L, n), one row a position → (L, n)."""
+# %% nbgrader={"grade": false, "grade_id": "is_relative", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def is_relative(score, n, rng):
+    """score(q (n,), k (n,), p, s) → True where it depends on p and s through s − p alone."""
     ### BEGIN SOLUTION
-    L, n = x.shape
-    angle = np.arange(L)[:, None] * 10000.0 ** (-2 * np.arange(n // 2) / n)  # (L, n/2)
-    a, b = x[:, : n // 2], x[:, n // 2 :]
-    c, s = np.cos(angle), np.sin(angle)
-    return np.concatenate([a * c - b * s, a * s + b * c], axis=1)
+    for _ in range(100):
+        q, k = rng.normal(size=(2, n))
+        p, s = rng.integers(500, size=2)
+        for shift in (1, int(rng.integers(2, 500))):
+            a, b = score(q, k, p, s), score(q, k, p + shift, s + shift)
+            if abs(a - b) > 1e-9 * (1 + abs(a)):
+                return False
+    return True
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-rotary", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.rotary(rotary)
+# %% nbgrader={"grade": true, "grade_id": "check-is_relative", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.is_relative(is_relative)
 
 # %% [markdown]
 # ## To think about

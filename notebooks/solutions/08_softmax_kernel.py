@@ -11,61 +11,93 @@ import numpy as np
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. A smoother in any dimension
+# ## 1. What is wrong with it
 #
-# Find queries and keys with which attention is the smoother of weights
-# $\exp(-\gamma \|x_i - c_j\|^2)$, for points $x_i$ and centres $c_j$ in $\mathbb{R}^d$. Their width $w$ is
-# yours to choose, the same for both. Attention divides $q_i^\top k_j$ by $\sqrt w$ and takes the
-# softmax over $j$.
+# *●●○ · 35 minutes.* Five people have written trigonometric attention, and four of them have made a
+# mistake. You get their functions, in any order and perhaps one twice, and none of their code.
+# `estimate(q, k, v, m, rng)` draws $m$ directions of its own from `rng` and gives its estimate
+# $(L, e)$ of $\operatorname{softmax}(qk^\top/\sqrt d)\, v$, for any $q$ $(L, d)$, $k$ $(S, d)$,
+# $v$ $(S, e)$ and $m$. Say of each which it is:
+#
+# - `"right"`;
+# - `"turns"`: the waves are $\cos(2\pi\, \omega^\top x)$ and $\sin(2\pi\, \omega^\top x)$;
+# - `"short"`: the rows of $W$ are orthogonal, of length $\sqrt{d/m}$ each;
+# - `"no scale"`: $q$ and $k$ are not divided by $d^{1/4}$;
+# - `"two draws"`: queries and keys have different directions.
+#
+# You choose $q$, $k$, $v$ and $m$. An error at one $m$ will not do: a wrong one may have the smaller
+# error. To what does each of the five tend as $m$ grows? (How long may $q$ and $k$ be, so that you see
+# it?)
 
 
-# %% nbgrader={"grade": false, "grade_id": "smoother_as_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def smoother_as_attention(x, centres, gamma):
-    """x (n, d), centres (p, d) → q (n, w), k (p, w)."""
+# %% nbgrader={"grade": false, "grade_id": "what_is_wrong", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def what_is_wrong(estimates, rng):
+    """estimates: a list of functions estimate(q, k, v, m, rng) → a list of as many names."""
     ### BEGIN SOLUTION
-    w = x.shape[1] + 1
-    q = np.hstack([2 * gamma * x, np.ones((len(x), 1))])
-    k = np.hstack([centres, -gamma * (centres**2).sum(axis=1, keepdims=True)])
-    return np.sqrt(w) * q, k
+    d = 4
+    # So short that 2π r is about 1, or "turns" would be noise. All errors shrink with r², and so do
+    # the distances between the five limits: nothing is lost.
+    q, k = rng.normal(0, 0.15, size=(8, d)), rng.normal(0, 0.15, size=(12, d))
+    v = np.eye(12)  # the weights themselves
+    r_square = ((q[:, None] - k) ** 2).sum(axis=2) / np.sqrt(d)
+    of_keys = (k**2).sum(axis=1) / np.sqrt(d) / 2
+    logits = {  # what the estimates tend to, up to a factor of the query
+        "right": of_keys - r_square / 2,
+        "turns": of_keys - (2 * np.pi) ** 2 * r_square / 2,
+        "short": of_keys + 0 * r_square,  # without length, every cosine is 1
+        "no scale": q @ k.T,
+        "two draws": 0 * r_square,  # no query knows of a key: the weights are equal
+    }
+    limits = {}
+    for name, t in logits.items():
+        A = np.exp(t - t.max(axis=1, keepdims=True))
+        limits[name] = A @ v / A.sum(axis=1, keepdims=True)
+
+    def nearest(estimate):
+        found = np.median([estimate(q, k, v, 4096, rng) for _ in range(9)], axis=0)
+        return min(limits, key=lambda name: np.abs(found - limits[name]).mean())
+
+    return [nearest(estimate) for estimate in estimates]
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-smoother_as_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.smoother_as_attention(smoother_as_attention)
+# %% nbgrader={"grade": true, "grade_id": "check-what_is_wrong", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.what_is_wrong(what_is_wrong)
 
 # %% [markdown]
-# ## 2. Trigonometric attention
+# ## 2. Out of range
 #
-# Estimate softmax attention with the directions in the rows of $W$, without any $L \times S$
-# matrix. $q$ and $k$ come as they are: the scale is your part, and the two share it equally.
+# *●●○ · 25 minutes.* A mean with positive weights lies between the least and the largest value. The
+# lesson counts how often trigonometric attention leaves that range. Now make it leave. Given are
+# $m \le d$ directions, the rows of $W$ $(m, d)$, which are independent of each other. Find one query $q$
+# $(d,)$ and two keys $k$ $(2, d)$, neither longer than 100, for which trigonometric attention of the values
+# 1 and 0 is more than 10. (With one number $\theta$ for all phases, $\omega_l^\top(x - y_2) = \theta$,
+# what are the two estimated weights? What do you choose for $y_1$, and how do you keep
+# $e^{\|y\|^2/2}$ out of it?)
 
 
-# %% nbgrader={"grade": false, "grade_id": "trigonometric_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def trigonometric_attention(q, k, v, W):
-    """q (L, d), k (S, d), v (S, e), W (m, d) → (L, e)."""
-
+# %% nbgrader={"grade": false, "grade_id": "out_of_range", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def out_of_range(W):
+    """W (m, d), m ≤ d → q (d,), k (2, d), as they are before they are divided by d^{1/4}."""
     ### BEGIN SOLUTION
-    def phi(x):
-        phase = x @ W.T  # (n, m)
-        waves = np.hstack([np.cos(phase), np.sin(phase)])  # (n, 2m)
-        return np.exp((x**2).sum(axis=1, keepdims=True) / 2) * waves
-
-    scale = q.shape[1] ** -0.25
-    rows, columns = phi(q * scale), phi(k * scale)
-    denominator = rows @ columns.sum(axis=0)[:, None]  # (L, 1)
-    return rows @ (columns.T @ v) / denominator
+    d = W.shape[1]
+    # y₁ = x and y₂ = −x are of one length. The first weight is 1, the second cos θ: 1 / (1 + cos θ)
+    delta = np.linalg.pinv(W) @ np.full(len(W), 0.9 * np.pi)  # W δ = θ in every row
+    x = delta / 2
+    return d**0.25 * x, d**0.25 * np.stack([x, -x])
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-trigonometric_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.trigonometric_attention(trigonometric_attention)
+# %% nbgrader={"grade": true, "grade_id": "check-out_of_range", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.out_of_range(out_of_range)
 
 # %% [markdown]
 # ## 3. Bring the keys nearer
 #
-# The relative error of a trigonometric weight grows with $\|q_i - k_j\|$. So shift the keys: give
-# keys $\tilde k$ of the same softmax attention, for every query and whatever the values are, for which
-# the mean of $\|q_i - \tilde k_j\|^2$ over all pairs is least. The queries stay.
+# *●○○ · 20 minutes.* The relative error of a trigonometric weight grows with $\|q_i - k_j\|$. So
+# shift the keys: give keys $\tilde k$ of the same softmax attention, for every query and whatever
+# the values are, for which the mean of $\|q_i - \tilde k_j\|^2$ over all pairs is least. The
+# queries stay.
 
 
 # %% nbgrader={"grade": false, "grade_id": "nearer_keys", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -84,10 +116,10 @@ checks.nearer_keys(nearer_keys)
 # %% [markdown]
 # ## To think about
 #
-# In exercise 3 all keys moved. What would adding one vector to all queries do? And for an invertible
-# matrix $B$ of shape $(d, d)$, the rows $qB$ and $kB^{-\top}$ have the same products as $q$ and $k$. Which
-# diagonal $B$ makes the mean of $\|q_i B - k_j B^{-1}\|^2$ least? What has it to do with $d^{-1/4}$ on each
-# side, and when are equal shares the best?
+# In exercise 3 all keys moved. What would adding one vector to all queries do? And for an
+# invertible matrix $B$ of shape $(d, d)$, the rows $qB$ and $kB^{-\top}$ have the same products as
+# $q$ and $k$. Which diagonal $B$ makes the mean of $\|q_i B - k_j B^{-1}\|^2$ least? What has it to
+# do with $d^{-1/4}$ on each side, and when are equal shares the best?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # Adding $u$ to all queries adds $u^\top k_j / \sqrt d$ to the logits. This is not the same for all

@@ -16,8 +16,8 @@ from .lesson_03 import estimate_kernel, gaussian_frequencies, spectral_density
 from .lesson_04 import directions_needed, product_directions, without_leftover
 from .lesson_05 import one_more_row, orthogonal_directions, uniform_orthogonal
 from .lesson_06 import simplex_corners, structured_projection, walsh_hadamard
-from .lesson_07 import cross_attention, decoder_mask, rotary
-from .lesson_08 import nearer_keys, smoother_as_attention, trigonometric_attention
+from .lesson_07 import after_two, decoder_mask, is_relative
+from .lesson_08 import nearer_keys, out_of_range, what_is_wrong
 from .lesson_09 import attention_features, features_needed, log_estimates
 from .lesson_10 import masked_linear_attention
 from .lesson_11 import directions_for_attention, log_denominator

@@ -1,84 +1,82 @@
 """Lesson 07, self-attention."""
 
-import math
-
 import numpy as np
-from scipy import special
 
 from ._judge import Hint, check, judge, numbers
 
 
+def _means(tokens, N, match, behind=0):
+    """For each place i the mean of one-hot tokens at the places j + behind with match(i, j)."""
+    L, found = len(tokens), np.zeros((len(tokens), N))
+    for i in range(L):
+        places = [j + behind for j in range(L) if 0 <= j + behind < L and match(i, j)]
+        if places:
+            found[i] = np.eye(N)[tokens[places]].mean(axis=0)
+    return found
+
+
 @check
-def cross_attention(attend):
-    """attend(x, y, W_q, W_k, W_v) = softmax(x W_q (y W_k)ᵀ / √d) y W_v, at any size of logits."""
+def after_two(answer):
+    """answer(tokens, N) → (L, N): the mean of what followed (tokens[i − 1], tokens[i]) earlier."""
     rng = np.random.default_rng(701)
+    for L, N in ((60, 4), (40, 3), (7, 9), (2, 2)):
+        t = rng.integers(N, size=L)
+        before = {0: t, 1: np.append(-1, t)[:L], 2: np.append([-1, -2], t)[:L]}  # -1: there is none
 
-    def mean(logits, values, axis=1):
-        return special.softmax(logits, axis=axis) @ values
+        def same(i, j, *pairs, before=before):
+            return all(before[a][i] == before[b][j] != -1 for a, b in pairs)
 
-    cases = ((5, 5, 4, 6, 3, 1.0), (4, 6, 5, 3, 2, 1.0), (3, 7, 4, 9, 2, 60.0))
-    for L, S, n, d, e, size in cases:
-        x, y = size * rng.normal(size=(L, n)), size * rng.normal(size=(S, n))
-        W_q, W_k, W_v = (rng.normal(size=(n, c)) for c in (d, d, e))
-        plain, values = (x @ W_q) @ (y @ W_k).T, y @ W_v
-        logits = plain / math.sqrt(d)
+        def both(i, j, same=same):
+            return i > 0 and j <= i and j > 1 and same(i, j, (0, 1), (1, 2))
+
+        right = _means(t, N, both)
         slips = [
-            (mean(plain, values), "the logits are not scaled: divide by √d."),
-            (mean(plain / d, values), "divide the logits by √d, not by d."),
-            (mean(plain / math.sqrt(n), values), "d is the width of the queries, not of x."),
-            (mean(plain / math.sqrt(e), values), "d is the width of the queries, not of values."),
-            (mean(plain * math.sqrt(d), values), "divide the logits by √d: do not multiply."),
-            (mean(logits, y), "the values are y W_v, not y itself."),
-            (mean(logits, np.eye(S)), "these are the weights: the means of y W_v are asked for."),
             (
-                mean((x @ W_q) @ (y @ W_q).T / math.sqrt(d), values),
-                "the keys take W_k, not W_q.",
+                _means(t, N, lambda i, j: j <= i and same(i, j, (0, 1))),
+                "this looks at one symbol: the one before it must be the same, too.",
             ),
             (
-                mean((x @ W_k) @ (y @ W_k).T / math.sqrt(d), values),
-                "the queries take W_q, not W_k.",
+                _means(t, N, lambda i, j: j <= i and same(i, j, (1, 2))),
+                "this looks at the symbol before alone: the token's own must be the same, too.",
             ),
-            (mean(logits, y @ W_k), "these are means of the keys: the values are y W_v."),
             (
-                mean(x @ y.T / math.sqrt(d), values),
-                "the queries are x W_q and the keys y W_k: these are products of x and y.",
+                _means(t, N, lambda i, j: j <= i and (same(i, j, (0, 1)) or same(i, j, (1, 2)))),
+                "one of the two is enough here: a place matches if both do.",
             ),
-            (mean(logits, values, axis=0), "the softmax runs over the keys: rows add up to 1."),
             (
-                mean((x @ W_k) @ (y @ W_q).T / math.sqrt(d), values),
-                "W_q belongs to the tokens that ask, W_k to those that are asked.",
+                _means(t, N, lambda i, j: i > 0 and j > 1 and same(i, j, (0, 1), (1, 2))),
+                "this looks ahead: row i may see places up to i.",
             ),
-            (mean((x @ W_q) @ (x @ W_k).T / math.sqrt(d), x @ W_v), "keys and values come from y."),
-            (mean((y @ W_q) @ (y @ W_k).T / math.sqrt(d), values), "the queries come from x."),
-            (mean((y @ W_q) @ (x @ W_k).T / math.sqrt(d), x @ W_v), "x and y are swapped."),
-        ]
-        if size == 1:
-            weights = np.exp(logits)
-            slips += [
-                (weights @ values, "the weights of a row must add up to 1: divide by their sum."),
-                (weights @ values / weights.sum(), "each row of weights has a sum of its own."),
-                (logits @ values, "the softmax is missing."),
-                (
-                    mean(logits - logits.max(axis=0), values),
-                    "subtract the largest of each row, axis 1: that of a column moves weights.",
+            (
+                _means(t, N, lambda i, j: i > 0 and 1 < j < i and same(i, j, (0, 1), (1, 2))),
+                "place i itself may be behind an earlier pair: j ≤ i.",
+            ),
+            (
+                _means(
+                    t, N, lambda i, j: j <= i and i > 0 and j > 0 and same(i, j, (0, 0), (1, 1))
                 ),
+                "this gives the place that matches: what stands behind it is asked for.",
+            ),
+            (
+                _means(
+                    t, N, lambda i, j: i > 0 and j <= i and j > 1 and same(i, j, (0, 2), (1, 1))
+                ),
+                "the two symbols have changed places: the order counts.",
+            ),
+            (np.roll(right, 1, axis=0), "row i is about the pair that ends at place i."),
+            (np.roll(right, -1, axis=0), "row i is about the pair that ends at place i."),
+        ]
+        found = numbers(answer(t, N))
+        if found.shape == right.shape:
+            counts = np.array([sum(both(i, j) for j in range(L)) for i in range(L)])[:, None]
+            one_hot = np.eye(N)[right.argmax(axis=1)] * (counts > 0)
+            filled = np.where(counts > 0, right, found)
+            slips += [
+                (right * counts, "the mean of what followed is asked for, not the sum."),
+                (one_hot, "the mean of all that followed is asked for, not the most frequent."),
+                (filled if (counts == 0).any() else np.inf, "a pair that is new gets zeros."),
             ]
-        else:
-            cut = np.minimum(logits, 700)  # the largest that exp takes
-            slips.append((mean(cut, values), "cut logits are others: subtract the largest."))
-        if L == S:
-            turned = weights / weights.sum(axis=1)
-            slips.append((turned @ values, "the sum of a row divides that row: keepdims=True."))
-            causal = np.where(np.tri(L) > 0, logits, -np.inf)
-            slips.append((mean(causal, values), "no mask here: a query sees all tokens of y."))
-        found = attend(x, y, W_q, W_k, W_v)
-        if size > 1:
-            found = numbers(
-                found,
-                "large logits overflow: subtract the largest of each row first; "
-                "that changes no weight.",
-            )
-        judge(found, mean(logits, values), slips)
+        judge(found, right, slips, atol=1e-6)
 
 
 @check
@@ -128,104 +126,93 @@ def decoder_mask(mask):
         )
 
 
+def _turned(x, place, base=10000.0, neighbours=False):
+    """Each pair of x (n,) turned by place ω_i."""
+    half = len(x) // 2
+    angle = place * base ** (-np.arange(half) / half)
+    z = x[::2] + 1j * x[1::2] if neighbours else x[:half] + 1j * x[half:]
+    z = z * np.exp(1j * angle)
+    return np.concatenate([z.real, z.imag])
+
+
+def _sinusoids(place, n):
+    return _turned(np.repeat([1.0, 0.0], n // 2), place)
+
+
+def _positive(x, W):
+    return np.exp(W @ x - x @ x / 2) / len(W) ** 0.5
+
+
+def _scores(rng, n):
+    """(name, is it relative, score) for each way to put places into a score."""
+    W = rng.normal(size=(16, n))
+    table = rng.normal(size=1999)
+    return [
+        ("the plain product", True, lambda q, k, p, s: q @ k),
+        ("turned q and k", True, lambda q, k, p, s: _turned(q, p) @ _turned(k, s)),
+        (
+            "turned neighbours",
+            True,
+            lambda q, k, p, s: _turned(q, p, 500.0, True) @ _turned(k, s, 500.0, True),
+        ),
+        ("a number a distance", True, lambda q, k, p, s: q @ k + table[s - p + 999]),
+        (
+            "features, turned",
+            True,
+            lambda q, k, p, s: _turned(_positive(q, W), p) @ _turned(_positive(k, W), s),
+        ),
+        (
+            "sinusoids added to q and k",
+            False,
+            lambda q, k, p, s: (q + _sinusoids(p, n)) @ (k + _sinusoids(s, n)),
+        ),
+        (
+            "features of turned q and k, relative only in expectation",
+            False,
+            lambda q, k, p, s: _positive(_turned(q, p), W) @ _positive(_turned(k, s), W),
+        ),
+        ("only the keys turned", False, lambda q, k, p, s: q @ _turned(k, s)),
+        ("turned the opposite way", False, lambda q, k, p, s: _turned(q, p) @ _turned(k, -s)),
+        (
+            "turned, and keys before place 300 alone",
+            False,
+            lambda q, k, p, s: _turned(q, p) @ _turned(k, min(s, 300)),
+        ),
+        (
+            "turned by p mod 64",
+            False,
+            lambda q, k, p, s: _turned(q, p % 64) @ _turned(k, s % 64),
+        ),
+        (
+            "a number a distance, for distances of more than 5 a number a place",
+            False,
+            lambda q, k, p, s: q @ k + (table[s - p + 999] if abs(s - p) <= 5 else table[s]),
+        ),
+        ("later places a little larger", False, lambda q, k, p, s: q @ k * (1 + 1e-5 * p)),
+    ]
+
+
 @check
-def rotary(turn):
-    """turn(x), x (L, n): the pair (x_i, x_{i+n/2}) of row p turned by p ω_i, counter-clockwise.
-
-    ω_i = 10000^(−2i/n), for p = 0 … L − 1 and i = 0 … n/2 − 1.
-    """
+def is_relative(decide):
+    """decide(score, n, rng) → True where score(q, k, p, s) knows of p and s through s − p alone."""
     rng = np.random.default_rng(703)
-    for L, n in ((5, 8), (3, 2), (7, 6)):
-        x, place, half = rng.normal(size=(L, n)), np.arange(L)[:, None], np.arange(n // 2)
-        omega = 10000.0 ** (-2 * half / n)
-        angle = place * omega  # (L, n/2)
+    for n in (8, 4):
+        for name, right, score in _scores(rng, n):
 
-        def turned(angle, x=x):
-            a, b = np.split(x, 2, axis=1)
-            c, s = np.cos(angle), np.sin(angle)
-            return np.concatenate([a * c - b * s, a * s + b * c], axis=1)
+            def asked(q, k, p, s, score=score, n=n):
+                if np.shape(q) != (n,) or np.shape(k) != (n,):
+                    raise Hint(
+                        f"q and k are vectors of width {n}, got {np.shape(q)}, {np.shape(k)}."
+                    )
+                if not (0 <= p <= 999 and 0 <= s <= 999):
+                    raise Hint(f"places run from 0 to 999, got {p} and {s}.")
+                return float(score(np.asarray(q), np.asarray(k), int(p), int(s)))
 
-        right = turned(angle)
-        even, odd = x[:, ::2], x[:, 1::2]
-        c, s = np.cos(angle), np.sin(angle)
-        interleaved = np.stack([even * c - odd * s, even * s + odd * c], axis=2).reshape(L, n)
-        a, b = np.split(x, 2, axis=1)
-        written = a * c - b * s
-        each = place * 10000.0 ** (-2 * np.arange(n) / n)  # n frequencies in place of n/2
-
-        def halves(*parts):
-            return np.concatenate(parts, axis=1)
-
-        judge(
-            turn(x),
-            right,
-            [
-                (turned(-angle), "this is the other direction: counter-clockwise, x_i first."),
-                (turned(omega), "all rows are turned by one angle: row p by p times as much."),
-                (turned(place), "all pairs are turned by one angle: the angle is p ω_i."),
-                (turned(angle + omega), "places count from 0: the first row stays as it is."),
-                (
-                    turned(place * 10000.0 ** (-half / n)),
-                    "the exponent is −2i/n: the 2 is missing.",
-                ),
-                (
-                    turned(place * 10000.0 ** (-4 * half / n)),
-                    "the exponent is −2i/n with n the width of x, not n/2.",
-                ),
-                (turned(place / omega), "the exponent of ω is negative."),
-                (interleaved, "the pairs are x_i and x_{i+n/2}, not neighbours."),
-                (
-                    halves(interleaved[:, ::2], interleaved[:, 1::2]),
-                    "the pairs are x_i and x_{i+n/2}, not neighbours.",
-                ),
-                (
-                    np.stack([written, a * s + b * c], axis=2).reshape(L, n),
-                    "right numbers, wrong order: x_i and x_{i+n/2} stay in their places.",
-                ),
-                (
-                    x * np.cos(np.repeat(angle, 2, axis=1))
-                    + halves(-b, a) * np.sin(np.repeat(angle, 2, axis=1)),
-                    "x_i and x_{i+n/2} turn by the same ω_i: the angles are tiled, not repeated.",
-                ),
-                (
-                    x * np.cos(each) + halves(-b, a) * np.sin(each),
-                    "i runs from 0 to n/2 − 1: x_i and x_{i+n/2} turn by the same ω_i.",
-                ),
-                (turned(2 * np.pi * angle), "the angle is p ω_i in radians, without a 2π."),
-                (
-                    turned(place * 10000.0 ** (-2 * (half + 1) / n)),
-                    "i counts from 0: the first pair is turned by p itself.",
-                ),
-                (
-                    halves(written, written * s + b * c),
-                    "the first half is overwritten before the second has used it.",
-                ),
-                (
-                    turned(np.pi / 2 - angle),
-                    "cos and sin have changed places: at p = 0 nothing may change.",
-                ),
-                (
-                    halves(written, a * s - b * c),
-                    "a sign is not right: at p = 0 nothing may change.",
-                ),
-                (
-                    halves(a * c + b * s, a * s + b * c),
-                    "a sign is not right: a turn keeps the length of each pair.",
-                ),
-                (
-                    halves(written, b * c - a * s),
-                    "a sign is not right: a turn keeps the length of each pair.",
-                ),
-                (x + halves(s, c), "the positions are added. Here x itself is turned."),
-                (x + halves(c, s), "the positions are added. Here x itself is turned."),
-                (x, "nothing is turned."),
-                (
-                    np.roll(right, n // 2, axis=1),
-                    "the two halves of the result have changed places.",
-                ),
-                (
-                    x * halves(c, c),
-                    "a turn mixes the two numbers of a pair: the sines are missing.",
-                ),
-            ],
-        )
+            found = decide(asked, n, np.random.default_rng(rng.integers(99)))
+            if found is None:
+                raise Hint("the function returned None: does it end in a `return`?")
+            if not isinstance(found, bool | np.bool_):
+                raise Hint(f"expected True or False, got {type(found).__name__}.")
+            if found != right:
+                said = "relative" if found else "not relative"
+                raise Hint(f"said to be {said}: {name}.")

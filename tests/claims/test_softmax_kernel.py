@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from performer_course import data
 from tests.claims.harness import Mutant, Part
 from tests.claims.shared import (
     ELU_WITHOUT_ONE,
@@ -58,6 +59,28 @@ def softmax_is_a_gaussian_between_two_norms(p):
     norms = [np.exp((z**2).sum(1) / 2) for z in (x, y)]
     expected = norms[0][:, None] * p.kernels.gaussian(x, y) * norms[1]
     assert np.allclose(p.kernels.softmax(x, y), expected, rtol=1e-12)
+
+
+@claim(
+    Mutant(
+        "softmax-sign",
+        "exp(−xᵀy)",
+        module="kernels",
+        old="xp.exp(x @ xp.matrix_transpose(y))",
+        new="xp.exp(-x @ xp.matrix_transpose(y))",
+    )
+)
+def attention_weights_are_a_cross_gram_matrix(p):
+    """SM(x, x) has no negative eigenvalue; A = SM(x, y) is not symmetric and its symmetric part has
+    one, but it is the corner of the Gram matrix of x and y together, which has none"""
+    x, y = np.random.default_rng(45).normal(size=(2, 12, 4))
+    both = np.concatenate([x, y])
+    A = p.kernels.softmax(x, y)
+    for points in (x, both):
+        assert np.linalg.eigvalsh(p.kernels.softmax(points, points)).min() > -1e-9
+    assert np.allclose(p.kernels.softmax(both, both)[:12, 12:], A)
+    assert not np.allclose(A, A.T)
+    assert np.linalg.eigvalsh(A + A.T).min() < -1
 
 
 ESTIMATORS = (
@@ -240,6 +263,38 @@ def queries_and_keys_share_their_directions(p):
     agree(2 * np.mean(twice) - np.mean(found), target, error, "weight")
     opposite = softmax_by_rows(-q, k, v)[0, 0]
     agree(drawn.mean(), opposite, drawn.std() / math.sqrt(N) + 2e-3, "opposite")
+
+
+def trigonometric_errors(p, q, k, v, m, draws=8):
+    """Error of trigonometric attention, orthogonal rows, over that of mean(v): the median head."""
+    target = np.stack([softmax_by_rows(*head, causal=True) for head in zip(q, k, v, strict=True)])
+    null = ((p.attention.uniform_attention(q, k, v, causal=True) - target) ** 2).mean(axis=(1, 2))
+    rng, errors = np.random.default_rng(60), []
+    for _ in range(draws):
+        W = np.stack([p.projections.orthogonal(rng, m, q.shape[-1]) for _ in q])
+        phi = [p.features.trigonometric(z * z.shape[-1] ** -0.25, W) for z in (q, k)]
+        found = p.attention.linear_attention(*phi, v, causal=True)
+        errors.append(((found - target) ** 2).mean(axis=(1, 2)) / null)
+    return np.median(errors)
+
+
+@claim(
+    Mutant(
+        "two-pi-in-features",
+        "cos(2π ωᵀx), and the sine too",
+        module="features",
+        old="waves = fourier(x, W)",
+        new="waves = fourier(x, 2 * math.pi * W)",
+    ),
+)
+def trigonometric_attention_is_judged_by_its_data(p):
+    """error over mean(v)'s at m = 256: below .2 where q = k, above 1 for independent and learned
+    q and k; below .1 for all three once every scaled row has length 1"""
+    for name, (q, k, v) in data.kinds(np.random.default_rng(1)).items():
+        error = trigonometric_errors(p, q, k, v, 256)
+        assert error < 0.2 if name == "aligned" else error > 1, (name, error)
+        q, k = (8**0.25 * z / np.linalg.norm(z, axis=-1, keepdims=True) for z in (q, k))
+        assert trigonometric_errors(p, q, k, v, 256) < 0.1, name
 
 
 @claim("trig-norm", "positive-norm-sign")

@@ -1,9 +1,6 @@
 """Lesson 07, self-attention: right answers in any form, and slips with their hints."""
 
-import math
-
 import numpy as np
-from scipy.special import softmax
 
 from performer_course import attention
 from tests.exercises.shared import exercises
@@ -11,78 +8,69 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-# cross_attention
+# after_two
 
 
-def root_d(W, logits):
-    return logits / math.sqrt(W.shape[1])
+def pair_by_pair(tokens, N):
+    """A dictionary from each pair to what followed it."""
+    seen, rows = {}, []
+    for i, token in enumerate(tokens):
+        if i > 1:
+            seen.setdefault((tokens[i - 2], tokens[i - 1]), []).append(np.eye(N)[token])
+        followed = seen.get((tokens[i - 1], token), []) if i else []
+        rows.append(np.mean(followed, axis=0) if followed else np.zeros(N))
+    return rows
 
 
-def query_by_query(x, y, W_q, W_k, W_v):
-    """One query after the other; a softmax does not change when all logits move alike."""
-    found = []
-    for row in x:
-        logits = root_d(W_q, y @ W_k @ (row @ W_q))
-        weights = np.exp(logits - max(logits))
-        found.append(sum(w * (token @ W_v) for w, token in zip(weights, y, strict=True)))
-        found[-1] = found[-1] / sum(weights)
-    return found
+def two_layers(tokens, N, sharp=400.0):
+    """Two heads bring the symbols before, one compares; zeros where none matches."""
+    L, own = len(tokens), np.eye(N)[tokens]
+    back = [np.eye(L, k=-a) @ own for a in (1, 2)]
+    q, k = np.hstack([own, back[0]]), np.hstack(back)
+    places = np.eye(L)
+    weights = attention.softmax_attention(sharp * q, k, places, causal=True)
+    matches = ((q @ k.T)[np.arange(L), weights.argmax(axis=1)] > 1.5)[:, None]
+    return weights @ own * matches
 
 
-RIGHT["cross_attention"] = [
-    query_by_query,
-    lambda x, y, W_q, W_k, W_v: attention.softmax_attention(x @ W_q, y @ W_k, y @ W_v),
-    lambda x, y, W_q, W_k, W_v: softmax(root_d(W_q, x @ W_q @ W_k.T @ y.T), 1) @ y @ W_v,
-]
+RIGHT["after_two"] = [pair_by_pair, two_layers]
 
 
-def attends(weigh, scale=root_d, order=lambda x, y: (x, y, y), swap=False):
-    """weigh(logits) @ values, for logits scale(W_q, q kᵀ) and q, k, v from order(x, y)."""
+def by_scores(score, strict=False, behind=0, finish=lambda found, counts: found, ahead=False):
+    """Means over places of a score(own, one back, two back) matrix of 2."""
 
-    def answer(x, y, W_q, W_k, W_v):
-        asks, asked, summed = order(x, y)
-        W_q, W_k = (W_k, W_q) if swap else (W_q, W_k)
-        return weigh(scale(W_q, asks @ W_q @ (asked @ W_k).T)) @ (summed @ W_v)
+    def answer(tokens, N):
+        L, own = len(tokens), np.eye(N)[tokens]
+        one, two = (np.eye(L, k=-a) @ own for a in (1, 2))
+        match = score(own, one, two) > 0
+        match = match if ahead else np.tril(match, -1 if strict else 0)
+        counts = match.sum(axis=1, keepdims=True)
+        return finish(match @ own / np.maximum(counts, 1), counts)
 
     return answer
 
 
-def by_keys(logits):
-    return softmax(logits, axis=1)
+def asked(own, one, two):
+    return (own @ one.T) * (one @ two.T)
 
 
-def divided(logits, keepdims=True, shift=lambda logits: 0.0):
-    weights = np.exp(logits - shift(logits))
-    return weights / weights.sum(axis=1, keepdims=keepdims)
+def largest(found, counts):
+    return np.eye(found.shape[1])[found.argmax(axis=1)] * (counts > 0)
 
 
-WRONG["cross_attention"] = [
-    (attends(by_keys, lambda W, logits: logits), "the logits are not scaled"),
-    (attends(by_keys, lambda W, logits: logits / W.shape[1]), "by √d, not by d"),
-    (attends(by_keys, lambda W, logits: logits / len(W) ** 0.5), "the width of the queries"),
-    (attends(by_keys, lambda W, logits: logits / 3**0.5), "not of values"),
-    (attends(by_keys, lambda W, logits: logits * W.shape[1] ** 0.5), "do not multiply"),
-    (lambda x, y, *Ws: attends(by_keys)(x, y, *Ws[:2], np.eye(y.shape[1])), "not y itself"),
-    (lambda x, y, W_q, W_k, W_v: attends(by_keys)(x, y, W_q, W_k, W_k), "means of the keys"),
-    (lambda x, y, W_q, W_k, W_v: by_keys(root_d(W_q, x @ W_q @ W_k.T @ y.T)), "the weights:"),
-    (lambda x, y, W_q, W_k, W_v: attends(by_keys)(x, y, W_q, W_q, W_v), "the keys take W_k"),
-    (lambda x, y, W_q, W_k, W_v: attends(by_keys)(x, y, W_k, W_k, W_v), "queries take W_q"),
-    (attends(lambda t: by_keys(t - t.max(axis=0))), "that of a column moves"),
-    (attends(lambda t: by_keys(np.where(np.tri(*t.shape) > 0, t, -np.inf))), "no mask here"),
-    (lambda x, y, W_q, W_k, W_v: by_keys(root_d(W_q, x @ y.T)) @ y @ W_v, "products of x and y."),
-    (attends(lambda logits: divided(logits, keepdims=False)), "keepdims=True"),
-    (attends(lambda logits: divided(np.minimum(logits, 700))), "cut logits are others"),
-    (attends(lambda logits: softmax(logits, axis=0)), "runs over the keys"),
-    (attends(by_keys, swap=True), "W_q belongs to the tokens that ask"),
-    (attends(by_keys, order=lambda x, y: (x, x, x)), "keys and values come from y"),
-    (attends(by_keys, order=lambda x, y: (y, y, y)), "the queries come from x"),
-    (attends(by_keys, order=lambda x, y: (y, x, x)), "x and y are swapped"),
-    (attends(np.exp), "add up to 1"),
-    (attends(lambda logits: np.exp(logits) / np.exp(logits).sum()), "a sum of its own"),
-    (attends(lambda logits: logits), "the softmax is missing"),
-    (attends(divided), "large logits overflow"),
-    (attends(lambda logits: divided(logits, shift=np.max)), "the largest of each row"),
-    (lambda *args: attends(by_keys)(*args).T, "shape (3, 5), and (5, 3) is needed"),
+WRONG["after_two"] = [
+    (by_scores(lambda own, one, two: own @ one.T), "this looks at one symbol"),
+    (by_scores(lambda own, one, two: one @ two.T), "the symbol before alone"),
+    (by_scores(lambda own, one, two: own @ one.T + one @ two.T), "one of the two is enough"),
+    (by_scores(asked, ahead=True), "this looks ahead"),
+    (by_scores(asked, strict=True), "place i itself may be behind"),
+    (by_scores(lambda own, one, two: (own @ own.T) * (one @ one.T)), "what stands behind it"),
+    (by_scores(lambda own, one, two: (own @ two.T) * (one @ one.T)), "the order counts"),
+    (by_scores(asked, finish=lambda found, counts: found * counts), "not the sum"),
+    (by_scores(asked, finish=largest), "not the most frequent"),
+    (by_scores(asked, finish=lambda found, counts: found + (counts == 0)), "gets zeros"),
+    (lambda tokens, N: np.roll(pair_by_pair(tokens, N), 1, axis=0), "that ends at place i"),
+    (lambda tokens, N: np.array(pair_by_pair(tokens, N)).T, "shape (4, 60), and (60, 4) is needed"),
 ]
 
 
@@ -135,101 +123,68 @@ WRONG["decoder_mask"] = [
 ]
 
 
-# rotary
+# is_relative
 
 
-def frequencies(n, power=-2.0):
-    return 10000 ** (power * np.arange(n // 2) / n)
+def on_a_grid(score, n, rng):
+    """One random pair of vectors, many places."""
+    for _ in range(3):
+        q, k = rng.normal(size=(2, n))
+        for step in (-400, -63, -6, 0, 1, 5, 37, 411):
+            values = [
+                score(q, k, p, p + step) for p in range(max(0, -step), min(999, 999 - step), 71)
+            ]
+            if not np.allclose(values, values[0], rtol=1e-9, atol=1e-9):
+                return False
+    return True
 
 
-def angles(L, n, power=-2.0):
-    return np.arange(L)[:, None] * frequencies(n, power)
+def same(a, b):
+    return abs(a - b) <= 1e-9 * (1 + abs(a))
 
 
-def by_waves(x):
-    """a + ib times e^{ipω}."""
-    n = x.shape[1]
-    z = (x[:, : n // 2] + 1j * x[:, n // 2 :]) * np.exp(1j * angles(*x.shape))
-    return np.concatenate([z.real, z.imag], axis=1)
+def tried(vectors=None, places=500, apart=None, equal=same, shifts=(1, 90, 499)):
+    """A hundred random scores, each beside that of shifted places."""
+
+    def decide(score, n, rng):
+        for _ in range(100):
+            q, k = vectors(rng, n) if vectors else rng.normal(size=(2, n))
+            p, s = rng.integers(places, size=2)
+            s = s if apart is None else p + s % apart
+            if not all(equal(score(q, k, p, s), score(q, k, p + t, s + t)) for t in shifts):
+                return False
+        return True
+
+    return decide
 
 
-def by_matrices(x):
-    """Row p times the p-th power of the matrix of one step."""
-    c, s = (np.diag(f(frequencies(x.shape[1]))) for f in (np.cos, np.sin))
-    step = np.block([[c, s], [-s, c]])
-    return [row @ np.linalg.matrix_power(step, p) for p, row in enumerate(x)]
+RIGHT["is_relative"] = [on_a_grid, tried(), lambda *a: np.bool_(tried()(*a))]
 
 
-RIGHT["rotary"] = [
-    by_waves,
-    by_matrices,
-    lambda x: (
-        x * np.cos(np.tile(angles(*x.shape), 2))
-        + np.roll(x, x.shape[1] // 2, axis=1)
-        * np.concatenate([-np.sin(angles(*x.shape)), np.sin(angles(*x.shape))], axis=1)
-    ),
-]
+def in_expectation(score, n, rng):
+    """The mean over vectors of what a shift changes."""
+    draws = [rng.normal(size=(2, n)) for _ in range(400)]
+    change = [score(q, k, 3, 8) - score(q, k, 203, 208) for q, k in draws]
+    return bool(abs(np.mean(change)) < 4 * np.std(change) / 20 + 1e-9)
 
 
-def turns(angle, mix=lambda a, b, c, s: (a * c - b * s, a * s + b * c)):
-    """A turn of each pair of x (L, n) by angle(L, n)."""
-
-    def turn(x):
-        by, half = angle(*x.shape), x.shape[1] // 2
-        return np.concatenate(mix(x[:, :half], x[:, half:], np.cos(by), np.sin(by)), axis=1)
-
-    return turn
-
-
-def neighbours(x):
-    """The pairs (x_0, x_1), (x_2, x_3), …"""
-    z = (x[:, ::2] + 1j * x[:, 1::2]) * np.exp(1j * angles(*x.shape))
-    return np.stack([z.real, z.imag], axis=2).reshape(x.shape)
-
-
-def half_turned(spread):
-    """x cos + (−second half, first half) sin, the angles (L, n/2) spread to (L, n)."""
-
-    def turn(x):
-        by, half = spread(angles(*x.shape)), x.shape[1] // 2
-        return x * np.cos(by) + np.hstack([-x[:, half:], x[:, :half]]) * np.sin(by)
-
-    return turn
-
-
-def added(*waves):
-    return lambda x: x + np.concatenate([wave(angles(*x.shape)) for wave in waves], axis=1)
-
-
-WRONG["rotary"] = [
-    (turns(lambda L, n: -angles(L, n)), "the other direction"),
-    (turns(lambda L, n: np.tile(frequencies(n), (L, 1))), "all rows are turned by one angle"),
-    (turns(lambda L, n: np.arange(L)[:, None]), "all pairs are turned by one angle"),
-    (turns(lambda L, n: angles(L + 1, n)[1:]), "places count from 0"),
-    (turns(lambda L, n: angles(L, n, -1)), "the 2 is missing"),
-    (turns(lambda L, n: angles(L, n, -4)), "the width of x, not n/2"),
-    (turns(lambda L, n: angles(L, n, 2)), "the exponent of ω is negative"),
-    (neighbours, "not neighbours"),
-    (added(np.sin, np.cos), "the positions are added"),
-    (added(np.cos, np.sin), "the positions are added"),
-    (lambda x: x, "nothing is turned"),
-    (lambda x: np.roll(by_waves(x), x.shape[1] // 2, axis=1), "have changed places"),
-    (turns(angles, lambda a, b, c, s: (a * c, b * c)), "the sines are missing"),
-    (lambda x: by_waves(x).reshape(len(x), 2, -1).swapaxes(1, 2).reshape(x.shape), "wrong order"),
-    (half_turned(lambda angle: np.repeat(angle, 2, axis=1)), "tiled, not repeated"),
-    (half_turned(lambda angle: np.hstack([angle, angle * 0.0001])), "i runs from 0 to n/2 − 1"),
-    (turns(lambda L, n: 2 * np.pi * angles(L, n)), "without a 2π"),
-    (lambda x: np.hstack([neighbours(x)[:, ::2], neighbours(x)[:, 1::2]]), "not neighbours"),
+WRONG["is_relative"] = [
+    (lambda *_: True, "said to be relative: sinusoids added"),
+    (lambda *_: False, "said to be not relative: the plain product"),
+    (in_expectation, "said to be relative: "),
+    (tried(vectors=lambda rng, n: np.zeros((2, n))), "said to be relative: sinusoids added"),
+    (tried(places=100, shifts=(1, 2)), "keys before place 300 alone"),
+    (tried(shifts=(64, 128)), "turned by p mod 64"),
+    (tried(apart=6, places=490), "for distances of more than 5"),
+    (tried(places=6), "turned by p mod 64"),
+    (tried(equal=lambda a, b: np.isclose(a, b, rtol=0.05)), "later places a little larger"),
+    (tried(equal=lambda a, b: a == b), "said to be not relative: turned q and k"),
+    (tried(places=900, shifts=(1, 400)), "places run from 0 to 999"),
+    (lambda score, n, rng: score(np.ones(3), np.ones(3), 0, 0) > 0, "vectors of width 8"),
     (
-        turns(lambda L, n: np.outer(range(L), 1e4 ** (-2 * np.arange(1, 1 + n // 2) / n))),
-        "i counts",
+        lambda score, n, rng: score(*rng.normal(size=(2, n)), 1, 2),
+        "expected True or False, got float",
     ),
-    (turns(angles, lambda a, b, c, s: (a * c - b * s, (a * c - b * s) * s + b * c)), "overwritten"),
-    (turns(angles, lambda a, b, c, s: (a * s - b * c, a * c + b * s)), "cos and sin have"),
-    (turns(angles, lambda a, b, c, s: (a * c - b * s, a * s - b * c)), "at p = 0 nothing"),
-    (turns(angles, lambda a, b, c, s: (a * c + b * s, a * s + b * c)), "keeps the length"),
-    (turns(angles, lambda a, b, c, s: (a * c - b * s, b * c - a * s)), "keeps the length"),
-    (lambda x: by_waves(x).T, "shape (8, 5), and (5, 8) is needed"),
 ]
 
 

@@ -5,184 +5,138 @@ import math
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from performer_course import attention, features
+from performer_course import features
 from tests.exercises.shared import by_its_sum, exercises, norms
 
 RIGHT, WRONG = {}, {}
 
 
-# smoother_as_attention
+# what_is_wrong
 
 
-def lifted_whole(x, centres, gamma):
-    """The whole square, −γ‖x − c‖², as an inner product of width d + 2."""
-    q = np.column_stack([2 * gamma * x, -gamma * norms(x), np.ones(len(x))])
-    k = np.column_stack([centres, np.ones(len(centres)), -gamma * norms(centres)])
-    return q.shape[1] ** 0.25 * q, q.shape[1] ** 0.25 * k
+def limits(q, k, v):
+    """What each kind of estimate tends to as m grows."""
+    d = q.shape[1]
+    x, y = q * d**-0.25, k * d**-0.25
+    r_square = ((x[:, None] - y) ** 2).sum(axis=2)
+    of_keys = np.exp(norms(y) / 2)
+    weights = {
+        "right": np.exp(x @ y.T),
+        "turns": of_keys * np.exp(-((2 * np.pi) ** 2) * r_square / 2),
+        "short": of_keys + 0 * r_square,
+        "no scale": np.exp(q @ k.T),
+        "two draws": 1 + 0 * r_square,
+    }
+    return {name: by_its_sum(A) @ v for name, A in weights.items()}
 
 
-def rescaled(x, centres, gamma):
-    """γ put into the points: a = √γ x, b = √γ c, and 2aᵀb − ‖b‖²."""
-    a, b = math.sqrt(gamma) * x, math.sqrt(gamma) * centres
-    q = np.column_stack([2 * a, np.ones(len(x))])
-    return [math.sqrt(q.shape[1]) * q, np.column_stack([b, -norms(b)])]
+def by_limits(scale=0.15, m=4096, draws=9, left_out=(), d=4):
+    """The name of the limit that comes nearest."""
+
+    def name_them(estimates, rng):
+        q, k, v = scale * rng.normal(size=(6, d)), scale * rng.normal(size=(9, d)), np.eye(9)
+        known = {name: a for name, a in limits(q, k, v).items() if name not in left_out}
+
+        def name(estimate):
+            found = np.median([estimate(q, k, v, m, rng) for _ in range(draws)], axis=0)
+            return min(known, key=lambda name: ((found - known[name]) ** 2).sum())
+
+        return [name(estimate) for estimate in estimates]
+
+    return name_them
 
 
-RIGHT["smoother_as_attention"] = [
-    lifted_whole,
-    rescaled,
-    lambda x, c, gamma: (  # a pair of columns for each coordinate
-        math.sqrt(2 * x.shape[1]) * np.hstack([2 * gamma * x, np.ones_like(x)]),
-        np.hstack([c, -gamma * c**2]),
-    ),
-    lambda x, c, gamma: [
-        part.tolist() for part in rescaled(x - c.mean(axis=0), c - c.mean(axis=0), gamma)
-    ],
+def by_two_keys(estimates, rng):
+    """One query, two keys, and the mean of many draws."""
+    q, k = np.array([[0.3, 0, 0, 0]]), np.array([[0.4, 0, 0, 0], [0.1, 0.2, 0, 0]])
+    v = np.array([[1.0], [0.0]])
+    known = {name: a.item() for name, a in limits(q, k, v).items()}
+    means = [np.mean([f(q, k, v, 16384, rng) for _ in range(20)]) for f in estimates]
+    return tuple(min(known, key=lambda name: abs(known[name] - mean)) for mean in means)
+
+
+def if_it_converges(estimates, rng):
+    """Right, or not: by the error at m and 4m alone."""
+    q, k, v = 0.5 * rng.normal(size=(6, 4)), 0.5 * rng.normal(size=(9, 4)), np.eye(9)
+    exact = limits(q, k, v)["right"]
+    errors = [
+        [
+            np.mean([((f(q, k, v, m, rng) - exact) ** 2).mean() for _ in range(20)])
+            for m in (512, 2048)
+        ]
+        for f in estimates
+    ]
+    return ["right" if b < a / 2 else "turns" for a, b in errors]
+
+
+RIGHT["what_is_wrong"] = [by_limits(), by_limits(scale=0.2, m=8192, d=9), by_two_keys]
+
+NAMES = ["right", "turns", "short", "no scale", "two draws"]
+
+WRONG["what_is_wrong"] = [
+    (lambda estimates, rng: ["right"] * len(estimates), '"turns" was taken for "right"'),
+    (lambda estimates, rng: NAMES[: len(estimates)], "in any order"),
+    (by_limits(left_out=["right"]), '"right" was taken for'),
+    (by_limits(left_out=["turns"]), "2π times too narrow"),
+    (by_limits(left_out=["short"]), "its waves get flat"),
+    (by_limits(left_out=["no scale"]), "without the √d"),
+    (by_limits(left_out=["two draws"]), "it tends to mean(V)"),
+    (if_it_converges, '"short" was taken for "turns"'),
+    (lambda estimates, rng: by_limits()(estimates, rng)[:-1], "5 estimates need 5 names, got 4"),
+    (lambda estimates, rng: "right", "return a list of names, got a str"),
+    (lambda estimates, rng: ["2π"] * len(estimates), "one of right, turns"),
+    (lambda estimates, rng: range(len(estimates)), "one of right, turns"),
 ]
 
 
-def smoothing(cross, norm=lambda c, gamma: -gamma * norms(c), width=lambda w: math.sqrt(w)):
-    """Queries (cross x, 1) and keys (c, norm), q times width(w)."""
-
-    def queries_and_keys(x, centres, gamma):
-        factor = cross(gamma) if callable(cross) else cross
-        q = np.column_stack([factor * x, np.ones(len(x))])
-        return width(q.shape[1]) * q, np.column_stack([centres, norm(centres, gamma)])
-
-    return queries_and_keys
+# out_of_range
 
 
-def twice(gamma):
-    return 2 * gamma
+def mirrored(theta=0.9 * math.pi, scaled=True, swap=False):
+    """x and −x, with all phases of their difference theta."""
+
+    def find(W):
+        x = np.linalg.lstsq(W, np.full(len(W), theta), rcond=None)[0] / 2
+        x = x * W.shape[1] ** 0.25 if scaled else x
+        return x, np.stack([-x, x] if swap else [x, -x])
+
+    return find
 
 
-WRONG["smoother_as_attention"] = [
-    (smoothing(twice, width=lambda w: 1.0), "attention divides by √w"),
-    (smoothing(twice, width=lambda w: w**0.25), "each of q and k takes w^{1/4}"),
-    (smoothing(twice, width=lambda w: math.sqrt(w - 1)), "not √d"),
-    (smoothing(twice, width=lambda w: 1 / math.sqrt(w)), "attention divides by √w"),
-    (smoothing(twice, width=lambda w: w), "each of q and k takes w^{1/4}"),
-    (smoothing(twice, width=lambda w: math.sqrt(2)), "the lesson's, for its width 2"),
-    (
-        lambda *arguments: [(5 / 6) ** 0.25 * part for part in lifted_whole(*arguments)],
-        "√w for the width w = 6 that you chose.",
-    ),
-    (lambda x, centres, gamma: (x, centres), "these are the points"),
-    (smoothing(twice, lambda c, gamma: -2 * gamma * norms(c)), "has half the factor"),
-    (smoothing(lambda h: h**-2, lambda c, h: -norms(c) / (2 * h**2)), "no bandwidth h:"),
-    (smoothing(lambda h: 1 / h, lambda c, h: -norms(c) / (2 * h)), "no bandwidth h², either"),
-    (smoothing(lambda gamma: 2 * gamma**2), ": γ comes once in the product"),
-    (smoothing(lambda gamma: 4 * gamma**2), ": 2γ comes once in the product"),
-    (smoothing(twice, lambda c, gamma: 0 * norms(c)), "long keys win"),
-    (smoothing(twice, lambda c, gamma: gamma * norms(c)), "is subtracted"),
-    (smoothing(lambda gamma: gamma), "the cross term"),
-    (smoothing(twice, lambda c, gamma: -norms(c)), "has the factor γ, too"),
-    (smoothing(1.0, lambda c, gamma: -norms(c) / 2), "must depend on γ"),
-    (smoothing(lambda gamma: gamma, lambda c, gamma: -gamma * norms(c) / 2), "γ is halved"),
-    (smoothing(twice, lambda c, gamma: -gamma * np.sqrt(norms(c))), "is squared"),
-    (smoothing(lambda g: -2 * g, lambda c, gamma: gamma * norms(c)), "far centres win"),
-    (lambda x, centres, gamma: x @ centres.T, "return q and k, two arrays, got a ndarray"),
-    (lambda x, centres, gamma: (x, centres, centres), "return q and k, two arrays, got a tuple"),
-    (lambda x, centres, gamma: (x.T, centres.T), "got (4, 4) and (4, 6)"),
-    (lambda x, centres, gamma: (x, np.hstack([centres, centres])), "got (4, 4) and (6, 8)"),
-    (lambda x, centres, gamma: (np.inf * x, centres), "NaN or infinity"),
-]
+def by_search(W):
+    """The step along one line that takes the output furthest."""
+    d = W.shape[1]
+    line = W.T @ np.linalg.inv(W @ W.T) @ np.ones(len(W)) * d**0.25
+
+    def output(t):
+        q, k = t * line, t * np.stack([line, -line])
+        estimate = features.trigonometric(np.vstack([q, k]) * d**-0.25, W)
+        weights = estimate[1:] @ estimate[0]
+        return weights[0] / weights.sum()
+
+    t = max(np.linspace(0.1, 1.5, 200), key=output)
+    return [(t * line).tolist(), [(t * line).tolist(), (-t * line).tolist()]]
 
 
-# trigonometric_attention
+def from_the_origin(W):
+    """x = y₁ = 0, so that the norm of the other key enters."""
+    delta = np.linalg.pinv(W) @ np.full(len(W), 0.9 * math.pi)
+    return 0 * delta, W.shape[1] ** 0.25 * np.stack([0 * delta, delta])
 
 
-def trigonometric_loop(q, k, v, W):
-    x, y = q * q.shape[1] ** -0.25, k * k.shape[1] ** -0.25
-    rows = []
-    for point in x:
-        weights = np.cos((point - y) @ W.T).sum(axis=1) * np.exp(norms(y) / 2)
-        rows.append(weights @ v / weights.sum())
-    return rows
+RIGHT["out_of_range"] = [mirrored(), mirrored(0.96 * math.pi), mirrored(1.1 * math.pi), by_search]
 
-
-def trigonometric_package(q, k, v, W):
-    phi_q, phi_k = (features.trigonometric(t / math.sqrt(math.sqrt(t.shape[1])), W) for t in (q, k))
-    return attention.linear_attention(phi_q, phi_k, v)
-
-
-def trigonometric_complex(q, k, v, W):
-    root = math.sqrt(q.shape[1])
-    a, b = np.exp(1j * q @ W.T / math.sqrt(root)), np.exp(1j * k @ W.T / math.sqrt(root))
-    b = b.conj() * np.exp(norms(k) / 2 / root)[:, None]
-    return (a @ (b.T @ v)).real / (a @ b.sum(axis=0)).real[:, None]
-
-
-def linear(scale=(-0.25, -0.25), norm=0.5, turn=1.0, divide=None, parts=(np.cos, np.sin)):
-    """Trigonometric attention with a slip; divide(φ(q), φ(k), v) → the output."""
-
-    def attend(q, k, v, W):
-        rows, columns = (
-            np.exp(norm * norms(x))[:, None] * np.hstack([part(turn * x @ W.T) for part in parts])
-            for x in (t * t.shape[1] ** power for t, power in zip((q, k), scale, strict=True))
-        )
-        if divide is not None:
-            return divide(rows / math.sqrt(len(W)), columns / math.sqrt(len(W)), v)
-        return rows @ (columns.T @ v) / (rows @ columns.sum(axis=0))[:, None]
-
-    return attend
-
-
-RIGHT["trigonometric_attention"] = [
-    trigonometric_loop,
-    trigonometric_package,
-    trigonometric_complex,
-    lambda q, k, v, W: linear(scale=(0, 0), norm=0.5 * q.shape[1] ** -0.5)(
-        q, k, v, W * q.shape[1] ** -0.25
-    ),
-]
-
-
-def weighed_waves(weight, sign=1):
-    """Σ cos(ωᵀ(x − sign y)) weight(‖y‖), over its sum."""
-
-    def attend(q, k, v, W):
-        x, y = (a * a.shape[1] ** -0.25 @ W.T for a in (q, k))
-        cosines = np.cos(x[:, None] - sign * y).mean(axis=2)
-        return by_its_sum(cosines * weight(np.sqrt(norms(k * k.shape[1] ** -0.25)))) @ v
-
-    return attend
-
-
-def by_column(rows, columns, v):
-    A = rows @ columns.T
-    return A / A.sum(axis=0) @ v
-
-
-WRONG["trigonometric_attention"] = [
-    (linear(scale=(0, 0)), "the scale is missing"),
-    (linear(scale=(-0.5, -0.5)), "not d^{−1/2}"),
-    (linear(scale=(-0.25, 0)), "k needs the factor"),
-    (linear(scale=(0, -0.25)), "q needs the factor"),
-    (linear(turn=2 * math.pi), "a 2π inside"),
-    (linear(norm=0.0), "of keys, it does not cancel"),
-    (linear(norm=-0.5), "that of other features"),
-    (linear(norm=1.0), "the norm enters halved"),
-    (linear(parts=(np.cos,)), "the sines are missing"),
-    (linear(parts=(np.sin,)), "the cosines are missing"),
-    (linear(parts=(lambda wave: np.cos(wave) + np.sin(wave),)), "do not add them"),
-    (linear(scale=(-0.5, 0)), "all of the scale is on q"),
-    (linear(scale=(0, -0.5)), "all of the scale is on k"),
-    (linear(scale=(0.25, 0.25)), "do not multiply"),
-    (linear(norm=0.5 * math.sqrt(6)), "that of the scaled key"),
-    (weighed_waves(lambda r: np.exp(r / 2)), "the norm enters squared"),
-    (weighed_waves(lambda r: np.exp(r**2 / 2), -1), "the sines have a plus"),
-    (lambda *data: attention.favor_attention(*data), "these are positive features"),
-    (linear(divide=lambda r, c, v: r @ (c.T @ v) / (r @ c.sum(0)).sum()), "of its own"),
-    (linear(divide=lambda r, c, v: r @ (c.T @ v) / abs(r @ c.sum(0))[:, None]), "negative one"),
-    (linear(divide=lambda r, c, v: r @ (c.T @ v) / (r @ c.sum(0) + 1e-6)[:, None]), "an ε"),
-    (linear(divide=lambda r, c, v: by_its_sum(r @ c.T) @ v), "that is an L × L array"),
-    (linear(divide=lambda r, c, v: r @ (c.T @ v)), "by the sum of its weights"),
-    (linear(divide=lambda r, c, v: r @ (c.T @ v) / len(v)), "not by the number of keys"),
-    (linear(divide=by_column), "not over queries"),
-    (lambda q, k, v, W: attention.uniform_attention(q, k, v), "this is mean(V)"),
-    (lambda q, k, v, W: attention.softmax_attention(q, k, v), "this is exact attention"),
-    (lambda q, k, v, W: linear()(q, k, v, W).T, "shape (2, 5), and (5, 2) is needed"),
+WRONG["out_of_range"] = [
+    (mirrored(scaled=False), "q and k are d^{1/4} times as long"),
+    (mirrored(swap=True), "have changed places"),
+    (mirrored(0.6 * math.pi), "out of range, but only at"),
+    (mirrored(0.25 * math.pi), "is one weight negative?"),
+    (from_the_origin, "out of range on the other side"),
+    (lambda W: (np.zeros(W.shape[1]), np.zeros((2, W.shape[1]))), "the output is 0.5"),
+    (lambda W: mirrored(300.9 * math.pi)(W), "longer than 100"),
+    (lambda W: mirrored()(W)[::-1], "must give q (3,) and k (2, 3)"),
+    (lambda W: mirrored()(W)[0], "return q and k, two arrays, got a ndarray"),
+    (lambda W: (np.full(W.shape[1], np.nan), np.zeros((2, W.shape[1]))), "NaN or infinity"),
 ]
 
 
