@@ -23,8 +23,6 @@ OLD = {
     "08_softmax_kernel",
     "09_positive_features",
     "10_linear_attention",
-    "11_any_norm",
-    "12_causal_and_streaming",
     "13_performer",
     "14_sharper_features",
     "15_near_and_far",

@@ -20,8 +20,8 @@ from .lesson_07 import cross_attention, decoder_mask, rotary
 from .lesson_08 import nearer_keys, smoother_as_attention, trigonometric_attention
 from .lesson_09 import attention_features, features_needed, log_estimates
 from .lesson_10 import masked_linear_attention
-from .lesson_11 import directions_for_attention, log_denominator
-from .lesson_12 import causal_by_chunks, merge_states, shrunk_recall
+from .lesson_11 import directions_for_attention, hidden_eps, log_denominator
+from .lesson_12 import first_leak, gradient_by_values, state_or_cache
 from .lesson_13 import less_biased, performer_layer
 from .lesson_14 import centred_estimates
 from .lesson_15 import banded_attention, near_and_rest, shift_moments
