@@ -45,15 +45,15 @@ def first_leak(find):
     rng = np.random.default_rng(1101)
     W, cases, found = rng.normal(size=(32, 8)), [], []
     for norm in (3.0, 30.0):
-        q, k, v = (rng.normal(size=(12, width)).astype(np.float32) for width in (8, 8, 3))
-        k *= norm / np.linalg.norm(k, axis=1, keepdims=True)
+        q, k, v = (rng.normal(size=(64, width)).astype(np.float32) for width in (8, 8, 3))
+        k = (0.01 * k + k[0]) * (norm / np.linalg.norm(k[0]))  # a bundle, till one of them is short
         cases.append((f"favor_attention, keys of norm {norm:.0f}", q, k, v, None))
     q, k, v = (rng.normal(size=(12, width)) for width in (8, 8, 3))
     long = k.copy()
     long[-1] *= 50
     cases += [
         ("one maximum over all keys, with an ε", q, k, v, _global_maximum(W, 1e-6)),
-        ("one maximum over all keys, without ε", q, k, v, _global_maximum(3 * W, 0.0)),
+        ("one maximum over all keys, without ε", q, k, v, _global_maximum(10 * W, 0.0)),
         ("one maximum over all keys and a long last key", q, long, v, _global_maximum(W, 1e-6)),
         ("softmax whose row i sees key i + 1", q, k, v, _ahead(1)),
         ("softmax whose row i sees key i + 4", q, k, v, _ahead(4)),
@@ -81,17 +81,17 @@ def first_leak(find):
         return values
 
     right = answers()
+    by_rounding = all(  # which bits move is not the same in each run
+        -1 < a < len(case[1]) - 1 if b < 0 else -1 < a <= b
+        for a, b, case in zip(found, right, cases, strict=True)
+        if a != b
+    )
     judge(
         found,
         right,
         [
             (answers(by=(0,)), "a leak shows where the last key is shrunk, and only there."),
             (answers(by=(1,)), "a leak shows where the last key is stretched, and only there."),
-            (
-                answers(tolerance=0.0),
-                "rounding is no leak: favor_attention sums a chunk in another order where a long "
-                "key is shrunk.",
-            ),
             (answers(last=0), "the last row may know the last key: leave it out."),
             (
                 answers(nan=False),
@@ -107,6 +107,11 @@ def first_leak(find):
             ([float(a >= 0) for a in right], "which row is asked for, not whether there is one."),
             (np.maximum(right, 0), "−1 where no row moves: row 0 is a row."),
             ([-1.0] * len(cases), "there are leaks: is the last key changed, and where?"),
+            (
+                found if by_rounding else np.inf,
+                "rounding is no leak: favor_attention sums a chunk in another order where a long "
+                "key is shrunk.",
+            ),
         ],
         cases=[case[0] for case in cases],
     )
