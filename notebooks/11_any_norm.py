@@ -434,7 +434,7 @@ print(f"the sum = theory.output_mse: {np.allclose(foretold, theory.output_mse(x,
 # %%
 scales, draws, measured = np.geomspace(0.08, 1.2, 10), 20, {}
 for d, m in ((16, 256), (4, 2048)):
-    sums = np.zeros((len(scales), 4))
+    sums = np.zeros((len(scales), 5))
     for row, scale in zip(sums, scales, strict=True):
         for draw in range(draws):
             q, k, v = inputs(64, scale, d, seed=draw)
@@ -443,6 +443,7 @@ for d, m in ((16, 256), (4, 2048)):
             ways = (
                 attention.favor_attention(q, k, v, W),
                 attention.taylor_attention(q, k, v, 1),
+                attention.taylor_attention(q, k, v, 2),
                 attention.uniform_attention(q, k, v),
             )
             x, y = (to_host(a) * d**-0.25 for a in (q, k))
@@ -452,11 +453,12 @@ for d, m in ((16, 256), (4, 2048)):
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 5), sharey=True)
-for ax, ((d, m), (predicted, found, taylor, _)) in zip(axes, measured.items(), strict=True):
+for ax, ((d, m), (predicted, found, taylor, second, _)) in zip(axes, measured.items(), strict=True):
     shown = predicted < 8
     ax.loglog(scales[shown], predicted[shown], label="predicted, first order")
     ax.loglog(scales, found, "o", color=COLORS[1], label="positive features")
     ax.loglog(scales, taylor, marker="^", color=COLORS[2], linestyle="-.", label="Taylor, degree 1")
+    ax.loglog(scales, second, marker="v", color=COLORS[3], linestyle="--", label="Taylor, degree 2")
     ax.axhline(1, color=COLORS[6], linestyle=":", label="null: mean(V)")
     ax.set(xlabel="scale of $q$ and $k$", title=f"$d = {d}$, $m = {m}$", ylim=(1e-4, 8))
     ax.set_xticks([0.1, 0.3, 1], [0.1, 0.3, 1])
@@ -467,7 +469,7 @@ axes[0].legend(loc="lower right")
 ratios = {
     d: (found / predicted)[scales < 0.3] for (d, _), (predicted, found, *_) in measured.items()
 }
-predicted, found, taylor, _ = measured[16, 256]
+predicted, found, taylor, *_ = measured[16, 256]
 wide, ahead = scales[found < 1], scales[(found < taylor) & (found < 1)]
 for d, ratio in ratios.items():
     print(f"d = {d}, scale below 0.3: measured / predicted {ratio.min():.2f} to {ratio.max():.2f}")
@@ -494,8 +496,8 @@ show(
 # error does not follow. It cannot: positive weights over their sum give a mean of the values, whatever
 # the weights are. So above 1 the prediction is not "bad"; it is *silent*.
 #
-# Note who else is in the figure. Taylor features of degree 1, with $d + 1$ numbers and no randomness,
-# are hard to beat on such data. But independent $q$ and $k$ are the case where attention is worth
+# Note who else is in the figure. Taylor features, which have no randomness, are hard to beat on such
+# data; those of degree 1 are $d + 1$ numbers. But independent $q$ and $k$ are the case where attention is worth
 # least. So now three kinds of data: independent; *aligned*, where $q = k$ and each query looks for its
 # own key; and *learned*, the eight heads of the decoder that lesson 16 trains and six heads of a
 # protein model of lesson 17. Each head is one point.
@@ -611,7 +613,7 @@ for t in (1, 2, 4):
     print(f"{t:17d}   {np.expm1(4 * t):12,.0f}")
 print("\nlongest token s   m for at most 0.1 on every weight   largest ratio of two weights")
 for s in (0.5, 1.0, 1.5):
-    print(f"{s:15.1f}   {np.expm1(4 * s**2) / 0.1:35,.0f}   {np.exp(2 * s**2):28,.1f}")
+    print(f"{s:15.1f}   {np.ceil(np.expm1(4 * s**2) / 0.1):35,.0f}   {np.exp(2 * s**2):28,.1f}")
 
 # %% [markdown]
 # ## Take away

@@ -528,7 +528,7 @@ print(f"equal at n* = {256 * 66 / 128:.0f} tokens")
 # checks. In multiplications the cache needs $n (d + e)$, and the state $m (2 d + 3 e + 3)$ for any $n$.
 
 
-# %% tags=["nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 longest = 65_536
 rng = np.random.default_rng(7)
 cache_k, cache_v = (xp.asarray(rng.random((longest, 64), dtype=np.float32)) for _ in range(2))
