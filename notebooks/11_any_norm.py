@@ -465,7 +465,8 @@ for ax, ((d, m), (predicted, found, taylor, second, _)) in zip(axes, measured.it
     ax.set_yticks([1e-4, 1e-3, 0.01, 0.1, 1], [0.0001, 0.001, 0.01, 0.1, 1])
     ax.minorticks_off()
 axes[0].set_ylabel("mean squared error / that of mean(V)")
-axes[0].legend(loc="lower right")
+entries = axes[0].get_legend_handles_labels()
+fig.legend(*entries, loc="outside lower center", ncols=5, fontsize=12)
 ratios = {
     d: (found / predicted)[scales < 0.3] for (d, _), (predicted, found, *_) in measured.items()
 }

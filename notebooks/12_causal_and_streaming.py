@@ -521,8 +521,8 @@ for n in (64, 1024, 16_384, 262_144):
 print(f"equal at n* = {256 * 66 / 128:.0f} tokens")
 
 # %% [markdown]
-# It gets the value of the first token. So for one query against a cache leave `causal` False, or use a
-# state.
+# The single query gets the value of the first token. So for one query against a cache leave `causal`
+# False, or use a state.
 #
 # Bytes are exact; time is the machine's. Both steps below are bare, a few lines by hand without
 # checks. In multiplications the cache needs $n (d + e)$, and the state $m (2 d + 3 e + 3)$ for any $n$.
