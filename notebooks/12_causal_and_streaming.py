@@ -1,21 +1,20 @@
 # %% [markdown]
 # # Read from left to right with a memory of constant size
 #
-# > **90 minutes.** Needs: lessons 09 to 11 (positive features, linear attention and its
+# > **75 minutes.** Needs: lessons 09 to 11 (positive features, linear attention and its
 # > stable form).
 # >
-# > Afterwards you can write causal linear attention in three ways and say what each costs, keep a
-# > whole text in three arrays whose size does not grow, cut and merge them anywhere, find a leak
-# > from the future in published code, and say how much such a memory can hold.
+# > Afterwards you can write causal linear attention in three ways, and its backward pass, keep a
+# > whole text in arrays whose size does not grow, cut and merge them anywhere, find a leak from the
+# > future, and say how much such a memory can hold.
 #
 # A model that writes text may look back and never ahead. Row $i$ of its attention sees the keys
 # $j \le i$. Exact attention needs a mask for that, and while it writes it must keep every key and
-# every value it has met. Linear attention needs neither. Its causal form is a running sum, and a
-# running sum needs one accumulator. This lesson derives the running sum in three forms, makes it
-# safe for large numbers, and ends with what an accumulator cannot do.
+# every value it has met. Linear attention needs neither, because its causal form is a running sum,
+# and a running sum needs one accumulator. This lesson derives the running sum in three forms, makes
+# it safe for large numbers, and ends with what an accumulator can and cannot hold.
 
 # %%
-import itertools
 import timeit
 
 import matplotlib as mpl
@@ -46,22 +45,17 @@ def same(a, b, tolerance=1e-10):
 # ## 1. The causal sum is a prefix sum
 #
 # Let $\varphi(q_i), \varphi(k_j) \in \mathbb{R}^F$ be features with
-# $\varphi(q)^\top\varphi(k) \ge 0$, and $v_j \in \mathbb{R}^e$ the values; $L$ tokens. The causal
-# output is
-#
-# $$o_i = \frac{\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)\, v_j}
-# {\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)} \in \mathbb{R}^e .$$
-#
-# Write $\bar v_j = (v_j, 1) \in \mathbb{R}^{e+1}$: the value with a one behind it. Then numerator
-# and denominator are one vector, and $\varphi(q_i)$, which does not depend on $j$, moves out of
-# the sum:
+# $\varphi(q)^\top\varphi(k) \ge 0$, and $v_j \in \mathbb{R}^e$ the values of $L$ tokens. Write
+# $\bar v_j = (v_j, 1) \in \mathbb{R}^{e+1}$ for a value with a one behind it: then numerator and
+# denominator of the attention are one vector, and the output $o_i$ is its first $e$ entries over its
+# last. Since $\varphi(q_i)$ does not depend on $j$, it moves out of the sum:
 #
 # $$\sum_{j \le i} \bigl(\varphi(q_i)^\top \varphi(k_j)\bigr)\, \bar v_j^\top
 # = \varphi(q_i)^\top \underbrace{\sum_{j \le i} \varphi(k_j)\, \bar v_j^\top}_{P_i,\ (F,\ e + 1)} .$$
 #
-# $P_i$ is a *prefix sum*: $P_i = P_{i-1} + \varphi(k_i)\, \bar v_i^\top$, and $P_0 = 0$. On the
-# left stands a masked $L \times L$ matrix, on the right a cumulative sum. By hand, with the
-# positive features of lesson 09:
+# $P_i$ is a *prefix sum*: $P_i = P_{i-1} + \varphi(k_i)\, \bar v_i^\top$, and $P_0 = 0$. On the left
+# stands a masked $L \times L$ matrix, on the right a cumulative sum. By hand, with the positive
+# features of lesson 09:
 
 # %%
 rng = np.random.default_rng(0)
@@ -78,48 +72,47 @@ def divide(total):
     return total[..., :-1] / total[..., -1:]
 
 
-by_mask = divide(xp.tril(phi_q @ xp.matrix_transpose(phi_k)) @ v_bar)  # an (L, L) matrix on the way
-
+A = xp.tril(phi_q @ xp.matrix_transpose(phi_k))  # the masked (L, L) matrix, before division
+by_mask = divide(A @ v_bar)
 prefix = xp.cumulative_sum(phi_k[:, :, None] * v_bar[:, None, :], axis=0)  # P, (L, F, e+1)
 by_prefix = divide((phi_q[:, None, :] @ prefix)[:, 0, :])
-
 package = attention.linear_attention(phi_q, phi_k, v, causal=True)
 print(f"prefix sum = masked matrix: {same(by_prefix, by_mask)}")
 print(f"attention.linear_attention(..., causal=True): {same(package, by_mask)}")
 
 # %% [markdown]
-# The sum no longer needs the square matrix. But written like this it keeps *all* prefixes at once,
-# $L F (e + 1)$ numbers, and that may be as bad:
+# The square matrix is gone. But written like this the sum keeps *all* prefixes at once,
+# $L F (e + 1)$ numbers. **Before you run this:** for $L = 65{,}536$ tokens, $F = 256$ and $e = 64$,
+# which is smaller, the masked matrix or all the prefixes?
 
 # %%
 long, F, width, C = 65_536, 256, 64, 128
-counts = {
-    "masked matrix, L²": long**2,
-    "all prefixes, L F (e + 1)": long * F * (width + 1),
-    "one prefix and a chunk, F (e + 1) + C²": F * (width + 1) + C**2,
-}
-print(f"L = {long:,}, F = {F}, e = {width}, C = {C}, float32")
-for name, count in counts.items():
-    print(f"{name:40} {4 * count / 2**20:12,.3g} MiB")
+print(f"masked matrix, L²:                     {4 * long**2 / 2**20:10,.3g} MiB in float32")
+print(f"all prefixes, L F (e + 1):             {4 * long * F * (width + 1) / 2**20:10,.3g} MiB")
+print(f"one prefix and a chunk of C = 128:     {4 * (F * (width + 1) + C**2) / 2**20:10,.3g} MiB")
 
 # %% [markdown]
-# The last line is what we want. It needs the prefix *before* a token or a chunk, an exclusive
-# prefix sum, and there is a wrong way to get it.
+# The prefixes take a quarter, which is still gigabytes for one head. The last line is what we want. It
+# needs the prefix *before* a token or a chunk, an exclusive prefix sum, and there is a wrong way to
+# get it.
 #
 # ## 2. Do not subtract what you have just added
 #
 # The exclusive prefix is $P_{i-1} = \sum_{j < i} s_j$ with $s_j = \varphi(k_j)\, \bar v_j^\top$.
-# Since $P_{i-1} = P_i - s_i$, it is tempting to take a cumulative sum and subtract the terms.
-# In exact arithmetic that is right. In floating point, with unit roundoff
-# $u$ (printed below for float32), $P_i$ has been rounded with an error up to
-# $u P_i$. The subtraction keeps that error and makes the number smaller:
+# Since $P_{i-1} = P_i - s_i$, it is tempting to take a cumulative sum and subtract the terms. In
+# exact arithmetic that is right. But in floating point with unit roundoff $u$ (printed below for
+# float32) $P_i$ carries an error of at least the order of $u P_i$. The subtraction keeps that error
+# and makes the number smaller:
 #
 # $$\text{relative error of } P_i - s_i \approx u\, \frac{P_i}{P_{i-1}}
 # = u \Bigl(1 + \frac{s_i}{P_{i-1}}\Bigr) .$$
 #
-# One term a thousand times larger than all before it costs three digits. Positive features are
-# exponentials; such terms are what they are made of. The cure costs nothing: start the sum with
+# One term a thousand times larger than all before it costs three digits, and positive features are
+# exponentials, so such terms are what they are made of. The cure costs nothing: start the sum with
 # the zero, and drop the last entry.
+#
+# **Before you run this:** terms of both forms below have the same spread as positive features. Will
+# the *median* error show which of the two was subtracted?
 
 # %%
 rng = np.random.default_rng(3)
@@ -128,19 +121,10 @@ exact = np.cumsum(terms.astype(np.float64), axis=0)[:-1]  # P before each term b
 on_device = xp.asarray(terms)
 subtracted = (xp.cumulative_sum(on_device, axis=0) - on_device)[1:, :]
 shifted = xp.cumulative_sum(on_device, axis=0, include_initial=True)[1:-1, :]
-
-errors = {
-    name: np.abs(to_host(found).astype(np.float64) - exact) / exact
-    for name, found in (("subtracted", subtracted), ("shifted", shifted))
-}
+bad, good = (np.abs(to_host(x).astype(np.float64) - exact) / exact for x in (subtracted, shifted))
 print(f"unit roundoff of float32: {np.finfo(np.float32).eps / 2:.1e}")
-worst = np.unravel_index(np.argmax(errors["subtracted"]), exact.shape)
-print(f"at the worst place, term / prefix before it: {terms[1:][worst] / exact[worst]:,.3g}")
-print(f"shifted: largest relative error below 1e-4: {errors['shifted'].max() < 1e-4}")
-ratio = errors["subtracted"].max() / errors["shifted"].max()
-print(f"subtracted: more than 30 times that error: {ratio > 30}")
-ratio = np.median(errors["subtracted"]) / np.median(errors["shifted"])
-print(f"medians: less than twice apart: {ratio < 2}")
+print(f"medians less than twice apart: {np.median(bad) / np.median(good) < 2}")
+print(f"largest error of the subtracted over 30 times the other: {bad.max() / good.max() > 30}")
 
 # %% [markdown]
 # The median hardly differs. It is the one large term that hurts, and only there, which is why the
@@ -148,15 +132,11 @@ print(f"medians: less than twice apart: {ratio < 2}")
 #
 # ## 3. Chunks: a small masked product, and a state between
 #
-# Cut the text into chunks of $C$ tokens. For row $i$ in the chunk that starts at $b$, split the
-# keys it sees:
-#
-# $$\sum_{j \le i} s_j = \underbrace{\sum_{j < b} s_j}_{\text{earlier chunks}}
-# + \underbrace{\sum_{b \le j \le i} s_j}_{\text{this chunk}} .$$
-#
-# The first part is $\varphi(q_i)^\top P$, with the one $(F, e + 1)$ matrix $P$ of everything
-# before the chunk. The second is the masked product of section 1, but of size $C \times C$. When
-# the chunk is done, it is added to $P$.
+# Cut the text into chunks of $C$ tokens. For row $i$ in the chunk that starts at $b$, split the keys
+# it sees into those of earlier chunks, $j < b$, and those of its own, $b \le j \le i$. The first part
+# is $\varphi(q_i)^\top P$, with the one $(F, e + 1)$ matrix $P$ of everything before the chunk. The
+# second is the masked product of section 1, but of size $C \times C$. When the chunk is done, it is
+# added to $P$.
 
 
 # %%
@@ -172,10 +152,9 @@ def by_chunks(phi_q, phi_k, v_bar, C):
     return xp.concat(rows, axis=0)
 
 
-for C in (1, 7, 64, L):
-    print(
-        f"C = {C:3d}: equal to the masked matrix: {same(by_chunks(phi_q, phi_k, v_bar, C), by_mask)}"
-    )
+equal = {C: same(by_chunks(phi_q, phi_k, v_bar, C), by_mask) for C in (1, 7, 64, L)}
+print("chunks of C tokens, equal to the masked matrix:", equal)
+print(f"the package goes {attention.CHUNK} tokens at a time on NumPy")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 n, C = 16, 4
@@ -206,129 +185,130 @@ show(
 #
 # $$C (F + e + 1) + 2 F (e + 1) .$$
 #
-# Fewest for $C = 1$, and $L (F + e + 1)$ per token at the other end, where the only chunk is the
-# whole text. So why not $C = 1$ always? Because a processor likes large products better than many
-# small ones, and each step costs something in Python. What is best depends on the machine; here is
-# this one.
-
-
-# %% tags=["nbval-ignore-output"]
-def seconds(task, repeat=3):
-    """The best of some runs of task()."""
-
-    def run():
-        task()
-        synchronize()
-
-    run()
-    return min(timeit.repeat(run, number=1, repeat=repeat))
-
-
-long = 1024
-rng = np.random.default_rng(1)
-rows_q, rows_k = (xp.asarray(rng.random((long, 64), dtype=np.float32)) for _ in range(2))
-rows_v = xp.asarray(rng.random((long, 65), dtype=np.float32))
-sizes = 2 ** np.arange(11)
-spent = [seconds(lambda C=C: by_chunks(rows_q, rows_k, rows_v, int(C))) for C in sizes]
-per_token = np.array(spent) / long * 1e6
-
-# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
-fig, ax = plt.subplots()
-ax.loglog(sizes, per_token, marker="o")
-ax.set(xlabel="tokens in a chunk, $C$", ylabel="microseconds per token")
-ax.set_xticks(sizes[::2], sizes[::2])
-ticks = [
-    t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if per_token.min() / 2 < t < per_token.max() * 2
-]
-ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
-ax.minorticks_off()
-best = int(np.argmin(per_token))
-show(
-    fig,
-    alt=f"Time per token against the chunk size, {long} tokens, F = 64, e = 64. One token at a time "
-    f"takes {per_token[0] / per_token[best]:.0f} times the least, all at once "
-    f"{per_token[-1] / per_token[best]:.1f} times; the least is at C = {sizes[best]}.",
-)
-
-# %% [markdown]
-# The two ends lose for different reasons: on the left many small steps, on the right a
-# matrix that grows with the text. On a CPU the package does both. It forms the features of as
-# many tokens as the next cell says, which is one large product and stays in a core's cache. Inside
-# this step it goes in chunks of 32 tokens, because a small triangle wastes little on the pairs that
-# are set to zero; in the picture that is near the least.
+# Fewest for $C = 1$. In practice some tens or hundreds are best, because a processor likes large
+# products better than many small ones.
+#
+# **The rank of the causal matrix.** Lesson 10 found that $\varphi(Q)\,\varphi(K)^\top$ has rank $F$ at
+# most, and that this is what makes linear attention cheap. **Before you run this:** the mask sets half
+# of the entries to zero. Is the rank of the masked matrix of section 1 still at most 32, about twice
+# that, or all of 256?
 
 # %%
-print(f"{attention.CHUNK} tokens in a step, causal or all-to-all")
+rank = np.linalg.matrix_rank
+full, causal = to_host(phi_q @ xp.matrix_transpose(phi_k)), to_host(A)
+print(f"rank of φ(Q)φ(K)ᵀ, {L} × {L}: {rank(full)};  masked: {rank(causal)}")
+for cut in (16, 128, 240):
+    block = causal[cut:, :cut]
+    print(f"masked, rows from {cut:3d} on and keys before: {block.shape}, rank {rank(block)}")
 
 # %% [markdown]
+# The rank is full: a triangular matrix with a positive diagonal can be inverted. So low rank cannot be
+# the reason why causal attention is cheap. What is low is the rank of every *block below the
+# diagonal*, at most $F$, because all that rows from a cut on know of the keys before it went through
+# the one matrix $P$. The picture above is this structure, and the recurrences that came after the
+# Performer are built on it.
+#
 # ## 4. Chunks of one: a transformer is an RNN
 #
-# At $C = 1$ the masked product has a single entry, and what is left is a *recurrence*. Call
-# the two parts of $P$ by the names they keep in this lesson, $S$ of shape $(F, e)$ and
-# $z$ of shape $(F,)$. (Lesson 11 wrote $S_v$, beside the number of keys $S$, which has no part
-# here.)
+# At $C = 1$ the masked product has a single entry, and what is left is a *recurrence*. Call the two
+# parts of $P$ by the names they keep in this lesson, $S$ of shape $(F, e)$ and $z$ of shape $(F,)$.
+# (Lesson 11 wrote $S_v$, beside the number of keys $S$, which has no part here.)
 #
 # $$S \leftarrow S + \varphi(k_i)\, v_i^\top, \qquad z \leftarrow z + \varphi(k_i), \qquad
 # o_i = \frac{S^\top \varphi(q_i)}{z^\top \varphi(q_i)} .$$
 #
-# A new input changes a state of fixed size; the output depends on the state and the input. That is
-# the definition of a recurrent network, and Katharopoulos et al. (2020) put it in their title. It
+# A new input changes a state of fixed size, and the output depends on the state and the input. That
+# is the definition of a recurrent network, and Katharopoulos et al. (2020) put it in their title. It
 # is an unusual one: the update is *linear* in the state, with no squashing function around it.
 # Therefore the same numbers come out of chunks, of a prefix sum, or of a mask, and training need not
 # go token by token.
 
 # %%
-S, z = (
-    xp.zeros_like(phi_k[0, :, None] * v[0, None, :]),
-    xp.zeros_like(phi_k[0, ...]),
-)  # (F, e), (F,)
+S = xp.zeros_like(phi_k[0, :, None] * v[0, None, :])  # (F, e)
+z = xp.zeros_like(phi_k[0, ...])  # (F,)
 by_recurrence = []
 for i in range(L):
     S = S + phi_k[i, :, None] * v[i, None, :]
     z = z + phi_k[i, ...]
     by_recurrence.append((phi_q[i, ...] @ S) / xp.vecdot(phi_q[i, ...], z))
-by_recurrence = xp.stack(by_recurrence, axis=0)  # (L, e)
-print(f"recurrence = masked matrix: {same(by_recurrence, by_mask)}")
-print(f"recurrence = prefix sum:    {same(by_recurrence, by_prefix)}")
-print(f"recurrence = the package:   {same(by_recurrence, package)}")
+print(f"recurrence = masked matrix: {same(xp.stack(by_recurrence, axis=0), by_mask)}")
 print(f"numbers in S and z: {S.size + z.size}, after {L} tokens and after any other number")
 
 # %% [markdown]
+# **The backward pass.** To train, one needs gradients. Let $p_i = \varphi(q_i)^\top P_i$ be a row
+# before division, and $g_i \in \mathbb{R}^{e+1}$ the gradient of the loss by $p_i$. Differentiating
+# the prefix sum line by line, as automatic differentiation does, keeps every $P_i$ for the way back:
+# the $L F (e+1)$ numbers of section 1. It need not. $\varphi(q_i)$ stands in row $i$ alone, while
+# $\varphi(k_j)$ stands in all rows $i \ge j$; so the gradients are
+#
+# $$\frac{\partial}{\partial \varphi(q_i)} = P_i\, g_i, \qquad
+# \frac{\partial}{\partial \varphi(k_j)} = R_j\, \bar v_j, \qquad
+# R_j = \sum_{i \ge j} \varphi(q_i)\, g_i^\top .$$
+#
+# Both are prefix sums again, forward for the queries and *backward* for the keys (and for the values,
+# which are an exercise). So the way back needs $F (e+1)$ numbers at a time, like the way there. This
+# is §3.3.1 of Katharopoulos et al. (2020), and the reason why linear attention can be trained on long
+# texts at all.
+
+
+# %%
+def gradients(phi_q, phi_k, v_bar, g):
+    """Of Σ_i g_iᵀ p_i by φ(q) and by φ(k), (L, F) each; one matrix (F, e+1) at a time."""
+    P = R = xp.zeros_like(phi_k[0, :, None] * v_bar[0, None, :])
+    by_q, by_k = [], []
+    for i in range(L):
+        P = P + phi_k[i, :, None] * v_bar[i, None, :]
+        by_q.append(P @ g[i, ...])
+    for j in reversed(range(L)):
+        R = R + phi_q[j, :, None] * g[j, None, :]
+        by_k.append(R @ v_bar[j, ...])
+    return xp.stack(by_q, axis=0), xp.stack(by_k[::-1], axis=0)
+
+
+rng = np.random.default_rng(4)
+g = xp.asarray(rng.normal(size=(L, e + 1)))
+along = xp.asarray(rng.normal(size=(L, m)))  # a direction in which all features move
+
+
+def loss(f, h):
+    return float(to_host(xp.sum(g * (xp.tril(f @ xp.matrix_transpose(h)) @ v_bar))))
+
+
+moved = (
+    (loss(phi_q + along, phi_k) - loss(phi_q - along, phi_k)) / 2,
+    (loss(phi_q, phi_k + along) - loss(phi_q, phi_k - along)) / 2,
+)
+for name, gradient, slope in zip("qk", gradients(phi_q, phi_k, v_bar, g), moved, strict=True):
+    agree = np.isclose(float(to_host(xp.sum(gradient * along))), slope, rtol=1e-9)
+    print(f"gradient by φ({name}): the slope is that of a central difference: {agree}")
+
+# %% [markdown]
+# (The loss is linear in each, so a central difference is exact but for rounding.) One more trap of
+# section 2 waits here: on the way back it is tempting to take the sum at the end of the text and
+# *subtract* key after key from it. What remains near the beginning is then a small difference of
+# large sums, and its digits are gone.
+#
 # ## 5. Three numbers that survive any norm
 #
-# Positive features are exponentials. With $k' = k\, d^{-1/4}$ and a direction $\omega_f$,
-#
-# $$h_f(k) = \omega_f^\top k' - \tfrac12 \|k'\|^2, \qquad \varphi_f(k) = e^{h_f(k)} / \sqrt m ,$$
-#
-# and for long keys $h$ leaves the range in which float32 has an exponential (printed below). So we
-# keep each sum the way a computer keeps a number: a mantissa, and an exponent beside it. For each
-# feature $f$, over the keys seen so far,
+# Positive features are exponentials. With $k' = k\, d^{-1/4}$ and a direction $\omega_f$ their
+# logarithm is $h_f(k) = \omega_f^\top k' - \tfrac12 \|k'\|^2$ (the factor $1/\sqrt m$ cancels), and
+# for long keys $h$ leaves the range in which float32 has an exponential. So keep each sum the way a
+# computer keeps a number: a mantissa, and an exponent beside it. For each feature $f$, over the keys
+# seen so far,
 #
 # $$c_f = \max_j h_f(k_j), \qquad z_f = \sum_j e^{h_f(k_j) - c_f} \ge 1, \qquad
 # S_f = \sum_j e^{h_f(k_j) - c_f}\, v_j \in \mathbb{R}^e .$$
 #
-# The sums we meant are $e^{c_f} z_f$ and $e^{c_f} S_f$; the factor $1/\sqrt m$ cancels in the
-# ratio. A new key with $h$ moves the exponent up where it must: $c' = \max(c, h)$,
+# The sums we meant are $e^{c_f} z_f$ and $e^{c_f} S_f$. A new key with $h$ moves the exponent up where
+# it must, to $c' = \max(c, h)$:
 #
 # $$z' = e^{c - c'} z + e^{h - c'}, \qquad S' = e^{c - c'} S + e^{h - c'} v^\top .$$
 #
-# No exponent is ever positive. A query reads with $a_f = \omega_f^\top q' + c_f$, taken relative to
-# its largest entry:
-#
-# $$o = \frac{\sum_f e^{a_f - \max a}\, S_f}{\sum_f e^{a_f - \max a}\, z_f} .$$
-#
-# The term with the largest $a_f$ contributes $1 \cdot z_f \ge 1$ to the denominator. It cannot be
-# zero, and needs no $\varepsilon$. (The $-\frac12\|q'\|^2$ of the query is the same for all features
-# and cancels.)
+# A query reads with $a_f = \omega_f^\top q' + c_f$, relative to its largest entry, as in lesson 11:
+# the denominator is at least 1, so it needs no $\varepsilon$.
 
 
 # %%
-tiny, huge = np.finfo(np.float32).smallest_subnormal, np.finfo(np.float32).max
-print(
-    f"exp(h) is neither 0 nor infinite in float32 for h from {np.log(tiny):.1f} to {np.log(huge):.1f}"
-)
-
-
 def absorb_one(state, key, value, W):
     """(c, z, S) after one more key (d,) and its value (e,)."""
     c, z, S = state
@@ -353,287 +333,160 @@ for i in range(L):
     state = absorb_one(state, k[i, ...], v[i, ...], W)
     rows.append(read_one(state, q[i, ...], W))
 streamed = xp.stack(rows, axis=0)
-
-print(f"three numbers = plain recurrence: {same(streamed, by_recurrence)}")
 favor = attention.favor_attention(q, k, v, W, causal=True)
+print(f"three numbers = the masked matrix:           {same(streamed, by_mask)}")
 print(f"attention.favor_attention(..., causal=True): {same(favor, streamed)}")
 
-kept = attention.init_state(k, v, W)
-for i in range(L):
-    kept = attention.absorb(kept, k[i : i + 1, :], v[i : i + 1, :], W)
-last = attention.read(kept, q[-1:, :], W)
-print(f"init_state, absorb and read, last row: {same(last, streamed[-1:, :])}")
-arrays = zip((kept.c, kept.z, kept.S), state, strict=True)
-print(f"the same c, z and S: {all(same(a, b) for a, b in arrays)}")
-
 # %% [markdown]
-# The state before any key is $c = -\infty$, $z = 0$, $S = 0$: the empty maximum and the empty sums.
-# The package keeps $S$ and $z$ side by side in one array, $[S, z]$ of shape $(m, e + 1)$, for the
-# reason of section 1: they are one sum, of $[v, 1]$. So its `State` is the pair of `c` and `Sz`,
-# and `state.S` and `state.z` are views of the second.
-#
-# `absorb` takes any number of keys at once, so a prompt goes in with one call and the answer then
-# comes token by token. A deeper layer also needs the rows of the prompt itself.
-# `attention.follow(state, q, k, v, W)` gives both, the state after these tokens and their causal
-# rows. Before you run this: a prompt comes in two parts. Which rows can tell?
+# In the package, `init_state` gives the state before any key ($c = -\infty$, $z = 0$, $S = 0$: the
+# empty maximum and the empty sums), `absorb` takes any number of keys at once, and `read` asks.
+# `follow(state, q, k, v, W)` does both for a piece of text: the state after it, and its causal rows.
+# **Before you run this:** a prompt comes in two parts. Which rows can tell?
 
 # %%
 empty, cut = attention.init_state(k, v, W), 100
 half, first = attention.follow(empty, q[:cut, :], k[:cut, :], v[:cut, :], W)
 whole, second = attention.follow(half, q[cut:, :], k[cut:, :], v[cut:, :], W)
-print(f"two parts = all at once:      {same(xp.concat([first, second], axis=0), favor)}")
-print(f"the state of token by token:  {same(whole.c, kept.c) and same(whole.Sz, kept.Sz)}")
+print(f"two parts = all at once: {same(xp.concat([first, second], axis=0), favor)}")
+print(f"the same c, z and S: {same(whole.c, state[0])}, {same(whole.z, state[1])}, ", end="")
+print(same(whole.S, state[2]))
+kept = attention.absorb(empty, k, v, W)
+print(f"absorb, then read, last row: {same(attention.read(kept, q[-1:, :], W), favor[-1:, :])}")
 
 # %% [markdown]
-# None can, because the state holds all that a later row needs of the first part.
+# None can, because the state holds all that a later row needs of the first part. Here is a state as it
+# fills, with values of $e = 16$ entries.
+
+# %%
+wide_v = xp.asarray(np.random.default_rng(12).normal(size=(L, 16)))
+filled = {}
+for n in (1, 8, 64, 256):
+    after = attention.absorb(attention.init_state(k, wide_v, W), k[:n, :], wide_v[:n, :], W)
+    filled[n] = to_host(xp.exp(after.c)[:, None] * after.S)  # the sums themselves, (m, e)
+    print(f"{n:3d} tokens: {filled[n].size} numbers in S, rank {rank(filled[n])}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, axes = plt.subplots(1, 4, figsize=(12, 4.6), sharey=True)
+for ax, (n, sums) in zip(axes, filled.items(), strict=True):
+    largest = np.abs(sums).max()
+    image = ax.imshow(sums / largest, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    ax.grid(visible=False)
+    ax.set(title=f"{n} token" + "s" * (n > 1), xlabel="entry of the values")
+axes[0].set_ylabel("feature $f$")
+bar = fig.colorbar(image, ax=axes, ticks=[-1, 0, 1])
+bar.set_label("$S$ over its largest entry")
+ranks = {n: int(rank(sums)) for n, sums in filled.items()}
+show(
+    fig,
+    alt="The state S, 32 features by 16 entries of the values, after 1, 8, 64 and 256 tokens. After one "
+    f"token it is a single outer product, stripes that all have one pattern (rank {ranks[1]}); after 8 "
+    f"its rank is {ranks[8]}, after 64 and 256 {ranks[64]} and {ranks[256]}: the patterns lie on top of "
+    "one another, in the same 512 numbers.",
+)
+
+# %% [markdown]
+# After one token the picture is a single pattern, key by value, and can be read off. After 256 as many
+# patterns lie on top of one another in the same 512 numbers. Section 8 asks how well one of them can
+# still be found.
 #
 # **Merging.** Two states over different keys combine the way two numbers with exponents are added.
 # With $c = \max(c_a, c_b)$,
 #
 # $$z = e^{c_a - c} z_a + e^{c_b - c} z_b, \qquad S = e^{c_a - c} S_a + e^{c_b - c} S_b .$$
 #
-# What a state stands for, $(e^{c} z, e^{c} S)$, is simply added. So `attention.merge` inherits from
-# addition and from the maximum that brackets do not matter, that order does not matter, and that
-# the empty state changes nothing. A set with such an operation is a *commutative monoid*. A
-# parallel scan asks for less: that brackets do not matter (Blelloch, 1990).
+# What a state stands for, $(e^{c} z, e^{c} S)$, is simply added. So for `attention.merge` brackets and
+# order do not matter, and the empty state changes nothing: a *commutative monoid*. A parallel scan
+# asks for less, brackets alone (Blelloch, 1990). This is how one text is shared among several
+# machines.
 
 # %%
-cuts = (slice(0, 50), slice(50, 51), slice(51, L))
+cuts, merge = (slice(0, 50), slice(50, 51), slice(51, L)), attention.merge
 a, b, c = (attention.absorb(empty, k[part, :], v[part, :], W) for part in cuts)
-merge = attention.merge
 
 
 def equal_states(s, t, tolerance=1e-10):
-    """Whether c and [S, z] agree."""
     return all(same(x, y, tolerance) for x, y in zip(s, t, strict=True))
 
 
-print(
-    f"brackets: (a + b) + c = a + (b + c): {equal_states(merge(merge(a, b), c), merge(a, merge(b, c)))}"
-)
-print(
-    f"order:    a + b + c = c + a + b:     {equal_states(merge(merge(a, b), c), merge(merge(c, a), b))}"
-)
-print(f"identity: a + empty = a, exactly:    {equal_states(merge(a, empty), a, tolerance=0.0)}")
-
-whole = attention.absorb(empty, k, v, W)
-rng = np.random.default_rng(4)
-agree = []
-for _ in range(20):
-    points = np.sort(rng.choice(np.arange(1, L), size=rng.integers(1, 9), replace=False))
-    edges = [0, *(int(p) for p in points), L]
-    parts = [slice(*pair) for pair in itertools.pairwise(edges)]
-    one_by_one, merged = empty, empty
-    for part in parts:
-        one_by_one = attention.absorb(one_by_one, k[part, :], v[part, :], W)
-    for place in rng.permutation(len(parts)):
-        part = parts[int(place)]
-        merged = merge(merged, attention.absorb(empty, k[part, :], v[part, :], W))
-    agree.append(equal_states(one_by_one, whole) and equal_states(merged, whole))
-print(f"20 random cuts, read on or merged in random order, equal one pass: {all(agree)}")
+print(f"(a + b) + c = a + (b + c): {equal_states(merge(merge(a, b), c), merge(a, merge(b, c)))}")
+print(f"c + (b + a) = one pass:    {equal_states(merge(c, merge(b, a)), kept)}")
+print(f"a + empty = a, exactly:    {equal_states(merge(a, empty), a, tolerance=0.0)}")
 
 # %% [markdown]
-# This is how one text can be shared among several machines. Now for the promise of any norm. All
-# queries and keys get one length, in float32, $d = 16$. The plain features are formed and summed as in
-# section 1; the reference is the package in float64. A row counts as lost when it is off by more
-# than a hundredth of the largest entry of the reference.
-
-# %%
-rng = np.random.default_rng(5)
-n, D, M = 512, 16, 64
-directions = projections.orthogonal(rng, M, D)
-values = rng.normal(size=(n, e))
-print("norm   rows lost, plain   rows lost, package   package error below 1e-3")
-for norm in (1, 10, 30):
-    x = rng.normal(size=(2, n, D))
-    x *= norm / np.linalg.norm(x, axis=-1, keepdims=True)
-    double = [xp.asarray(a) for a in (x[0], x[1], values, directions)]
-    single = [xp.astype(a, xp.float32) for a in double]
-    reference = to_host(attention.favor_attention(*double, causal=True))
-    plain = [features.positive(a * D**-0.25, single[3]) for a in single[:2]]
-    found = {
-        "plain": attention.linear_attention(*plain, single[2], causal=True),
-        "package": attention.favor_attention(*single, causal=True),
-    }
-    off = {
-        name: np.abs(to_host(rows) - reference).max(axis=1) / np.abs(reference).max()
-        for name, rows in found.items()
-    }
-    lost = {name: int((~(gap < 0.01)).sum()) for name, gap in off.items()}
-    good = bool(off["package"].max() < 1e-3)
-    print(f"{norm:4d}   {lost['plain']:16d}   {lost['package']:18d}   {good}")
-
-# %% [markdown]
-# At norm 30 the products of the plain features underflow and every row is lost. Stable does not
-# mean accurate: at such norms the features are still a bad *estimate* of the softmax (lesson 09).
-# But what they say is computed, not drowned.
-#
 # ## 6. A maximum that sees the future
 #
-# Published code for the Performer, that of its authors and ports of it, also subtracts a maximum. For
-# the keys it is taken over *all positions and all features at once*. Then a small $\varepsilon$ is
-# added to every feature ($10^{-6}$ or $10^{-4}$ by default, depending on the function):
+# Whoever meets an overflow subtracts a maximum, and the obvious one is over *all* keys:
+# $\mu = \max_{f,\, j} \omega_f^\top k_j'$. All-to-all it cancels in the ratio. In causal attention
+# $\mu$ depends on keys that row $i$ must not see, and although in exact arithmetic it still cancels,
+# on a computer it does not: one long key late in the text makes $\mu$ large, and the features of all
+# earlier keys sink. If a constant $\varepsilon$ was added to them, they sink below it.
 #
-# $$\varphi_f(k_j) = e^{h_f(k_j) - \mu} + \varepsilon, \qquad
-# \mu = \max_{f,\, j}\ \omega_f^\top k_j' .$$
-#
-# All-to-all, with $\varepsilon = 0$ and until features underflow, the constant $e^{-\mu}$ cancels
-# in the ratio (lesson 11 says what happens otherwise). In causal attention $\mu$ depends on keys
-# that row $i$ must not see. In exact arithmetic and with $\varepsilon = 0$ it would still cancel.
-# On a computer it does not. One long key late in the text makes $\mu$ large, and the features of
-# all earlier keys sink. With $\varepsilon > 0$ they sink below $\varepsilon$, every key weighs the
-# same, and the row becomes the plain mean of the values it sees, `attention.uniform_attention`.
-# With $\varepsilon = 0$ they sink to zero, and the row is $0/0$.
-#
-# We compute all rows twice: once as drawn, and once with the *last* key stretched. Nothing
-# before the last row may change.
+# We compute all rows twice, once as drawn and once with the *last* key stretched. Nothing before the
+# last row may change. **Before you run this:** where do the earlier rows go with $\varepsilon > 0$,
+# and where with $\varepsilon = 0$?
 
 
 # %%
-def published(q, k, v, W, eps):
+def with_global_maximum(q, k, v, W, eps):
     """Causal attention with one maximum over all keys and ε on every feature."""
     q, k = q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25
     at_q, at_k = q @ xp.matrix_transpose(W), k @ xp.matrix_transpose(W)  # (L, m)
-    half_q, half_k = (xp.vecdot(x, x)[:, None] / 2 for x in (q, k))
-    phi_q = xp.exp(at_q - half_q - xp.max(at_q, axis=-1, keepdims=True)) + eps
-    phi_k = xp.exp(at_k - half_k - xp.max(at_k)) + eps  # the future is in this maximum
+    phi_q = xp.exp(at_q - xp.max(at_q, axis=-1, keepdims=True)) + eps
+    phi_k = xp.exp(at_k - xp.vecdot(k, k)[:, None] / 2 - xp.max(at_k)) + eps  # sees the future
     weights = xp.tril(phi_q @ xp.matrix_transpose(phi_k))
     return (weights @ v) / xp.sum(weights, axis=-1, keepdims=True)
 
 
 rng = np.random.default_rng(6)
-n, D, M = 64, 16, 64
-query, key, value = (rng.normal(size=(n, D)).astype(np.float32) for _ in range(3))
-directions = xp.asarray(projections.orthogonal(rng, M, D).astype(np.float32))
+key, query, value = (rng.normal(size=(64, 16)).astype(np.float32) for _ in range(3))
+directions = xp.asarray(projections.orthogonal(rng, 64, 16).astype(np.float32))
 programs = {
-    "published, ε = 0": lambda *a: published(*a, 0.0),
-    "published, ε = 1e-6": lambda *a: published(*a, 1e-6),
-    "published, ε = 1e-4": lambda *a: published(*a, 1e-4),
+    "global maximum, ε = 0": lambda *a: with_global_maximum(*a, 0.0),
+    "global maximum, ε = 1e-6": lambda *a: with_global_maximum(*a, 1e-6),
     "favor_attention": lambda *a: attention.favor_attention(*a, causal=True),
 }
 
 
-def rows_of(program, norm=None):
-    """All rows, on the host; the last key stretched to `norm`."""
+def earlier_rows(program, norm=None):
+    """All rows but the last; the last key stretched to `norm`."""
     keys = key.copy()
     if norm is not None:
         keys[-1] *= norm / np.linalg.norm(keys[-1])
     with np.errstate(invalid="ignore"):  # 0/0 is what we are here to see
-        return to_host(
-            programs[program](*(xp.asarray(x) for x in (query, keys, value)), directions)
-        )
-
-
-def size_of(gap):
-    """RMS of each row of gap (n, e), over that of the values: (n,)."""
-    return np.sqrt((gap**2).mean(axis=1) / (value**2).mean())
-
-
-def changes(program, norm):
-    """How far each row but the last moves: (n−1,)."""
-    return size_of(rows_of(program)[:-1] - rows_of(program, norm)[:-1])
-
-
-print(f"the other keys have norms up to {np.linalg.norm(key[:-1], axis=1).max():.2f}")
-norms = (10, 30, 100)
-print(f"largest change of the {n - 1} earlier rows, with the last key at norm")
-print(f"{'':20}" + "".join(f"{norm:>16d}" for norm in norms))
-for program in programs:
-    cells = []
-    for norm in norms:
-        moved = changes(program, norm)
-        lost = int(np.isnan(moved).sum())
-        if lost:
-            cells.append(f"{lost} NaN")
-        elif moved.max() == 0:
-            cells.append("exactly 0")
-        else:
-            cells.append("below 1e-4" if moved.max() < 1e-4 else f"{moved.max():.2f}")
-    print(f"{program:20}" + "".join(f"{cell:>16}" for cell in cells))
-
-# %% [markdown]
-# Row by row, with the last key at norm 30. With either $\varepsilon$ a row ends at the mean of the
-# values it sees. With $10^{-4}$ it moves less, because it was nearer to that mean before. The line
-# is the prediction for $10^{-6}$.
-
-# %%
-uniform = to_host(
-    attention.uniform_attention(*(xp.asarray(x) for x in (query, key, value)), causal=True)
-)
-before = rows_of("published, ε = 1e-6")[:-1]
-toward_mean = size_of(before - uniform[:-1])
-moved = {program: changes(program, 30) for program in list(programs)[1:]}
-position = np.arange(n - 1)
-
-
-def above_rounding(size):
-    """size, with what float32 rounds as 0."""
-    return np.where(size < 1e-4, 0.0, size)
+        rows = program(*(xp.asarray(x) for x in (query, keys, value)), directions)
+    return to_host(rows)[:-1]
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots()
-ax.plot(
-    position,
-    above_rounding(toward_mean),
-    color=COLORS[6],
-    linestyle="-",
-    linewidth=1,
-    label="predicted for ε = 1e-6: the row becomes the mean of $v$",
-)
-for (program, gap), marker, colour in zip(moved.items(), "osD", COLORS, strict=False):
-    ax.plot(position, above_rounding(gap), marker, color=colour, markersize=5, label=program)
-ax.set(xlabel="row $i$", ylabel="change of the row / RMS of $v$", ylim=(-0.03, None))
-ax.legend(fontsize=11)
-medians = {program: np.median(gap) for program, gap in moved.items()}
-fit = np.abs(moved["published, ε = 1e-6"] - toward_mean).max()
-print(f"median change, ε = 1e-6: {medians['published, ε = 1e-6']:.2f}")
-print(f"median change, ε = 1e-4: {medians['published, ε = 1e-4']:.2f}")
-print(f"ε = 1e-6 ends at the mean of the values it sees, to a hundredth: {fit < 0.01}")
-print(f"favor_attention: all changes exactly 0: {(moved['favor_attention'] == 0).all()}")
-show(
-    fig,
-    alt="Change of each earlier row when the last key is stretched to norm 30. Published with "
-    f"ε = 1e-6: median {medians['published, ε = 1e-6']:.2f}, at most {moved['published, ε = 1e-6'].max():.2f}, "
-    f"within {max(fit, 0.01):.2g} of the distance to the mean of the values; with ε = 1e-4 median "
-    f"{medians['published, ε = 1e-4']:.2f}. favor_attention: at most {moved['favor_attention'].max():g}.",
+print(f"the other keys have norms up to {np.linalg.norm(key[:-1], axis=1).max():.2f}")
+print(f"largest change of the 63 earlier rows, with the last key at norm{10:12d}{30:14d}{200:14d}")
+arrays = (xp.asarray(x) for x in (query, key, value))
+means = to_host(attention.uniform_attention(*arrays, causal=True))[:-1]
+for name, program in programs.items():
+    cells = []
+    for norm in (10, 30, 200):
+        after = earlier_rows(program, norm)
+        change, lost = (
+            np.abs(after - earlier_rows(program)).max(),
+            np.isnan(after).any(axis=1).sum(),
+        )
+        cell = f"{lost} rows NaN" if lost else "exactly 0" if change == 0 else f"{change:.2f}"
+        cells.append("below 1e-4" if 0 < change < 1e-4 else cell)
+    print(f"{name:64}" + "".join(f"{cell:>14}" for cell in cells))
+after = earlier_rows(programs["global maximum, ε = 1e-6"], 30)
+print(
+    f"ε = 1e-6, norm 30: rows are the mean of what they see, to 0.01: {np.abs(after - means).max() < 0.01}"
 )
 
 # %% [markdown]
-# In training this is a leak: the model is graded on rows that know something about what comes next.
-# In decoding, where the next key does not exist yet, the same model then meets rows it was never
-# trained on. The cure is the maximum of section 5: one for each feature, over the keys so far.
+# With $\varepsilon$ every row ends at the plain mean of the values it sees; without it at $0/0$. In
+# training this is a leak, because the model is graded on rows that know something about what comes
+# next. In decoding, where the next key does not exist yet, the same model then meets rows it was never
+# trained on. The cure is the maximum of section 5: one for each feature, over the keys *so far*.
 #
-# One detail: inside a chunk the maximum must not look ahead either. Up to the first token that is
-# not short (lesson 11) NumPy takes no maximum, and no bit of an earlier row depends on a later key.
-# The rows of the table went this way: at most the last key is long there. On devices, where no norm
-# is looked at, every set of keys keeps its own maximum. Of any 2, 4, 8, … tokens the later half
-# sees the earlier half, relative to the maximum of that earlier half; the blocks before come in
-# through their states, merged as in section 5. So a row meets each earlier key in exactly one set,
-# and a later key in none: again no bit changes.
-#
-# On NumPy there is a shorter way, from the first long token on. Where no logarithm of a chunk (512
-# tokens) rises more than 40 above what all its rows have seen, which is the state and the chunk's
-# first key, the chunk is summed in one piece, relative to that. A later key that rises further
-# sends its chunk the longer way. Then the sums are taken in another order, and earlier rows of this
-# chunk may move by rounding. That happens when a late key is *shrunk*: its $\|k'\|^2/2$ no longer
-# presses it down.
-
-# %%
-long = 30 * key / np.linalg.norm(key, axis=1, keepdims=True)
-ends = []
-for norm in (30, 3):
-    long[-1] *= norm / np.linalg.norm(long[-1])
-    arrays = (xp.asarray(x) for x in (query, long.copy(), value))
-    rows = attention.favor_attention(*arrays, directions, causal=True)
-    ends.append(to_host(rows)[:-1])
-moved = np.abs(ends[1] - ends[0]).max()
-print(f"keys of norm 30, the last of norm 3: earlier rows move by rounding: {moved < 1e-5}")
-
-# %% [markdown]
-# Test your own code in the same way, by stretching *and* by shrinking late keys. Ask for equality where
-# the order of the sums is fixed, for rounding and no NaN where it is not. At norms 10 and 30 a
-# tolerance would have let the first row of the table pass; norm 100 shows what it is.
+# Test your own code in the same way, by stretching *and* by shrinking late keys. Ask for equality
+# where the order of the sums is fixed, for rounding and no NaN where it is not. At norms 10
+# and 30 a tolerance would have let the first row of the table pass.
 #
 # ## 7. Decoding against a cache
 #
@@ -643,35 +496,52 @@ print(f"keys of norm 30, the last of norm 3: earlier rows move by rounding: {mov
 # sizes are equal at
 #
 # $$n^* = \frac{m (e + 2)}{d + e} .$$
+#
+# (Where several query heads share one key head, as Shazeer (2019) lets all of them do, cache and state
+# are shared alike, and $n^*$ is the same for each key head.)
+#
+# One trap first. `causal=True` counts from the *first* key: row $i$ sees the keys $j \le i$, also where
+# there are fewer queries than keys. **Before you run this:** what does a single new query get from
+# 256 cached keys with `causal=True`?
 
 # %%
-d_head, e_head, m_head = 64, 64, 256
-state_bytes = 4 * m_head * (e_head + 2)
-cache_bytes = {n: 4 * n * (d_head + e_head) for n in (64, 1024, 16_384, 262_144)}
-print(f"d = e = {d_head}, m = {m_head}, float32, one head: what is carried from token to token")
-print(f"{'tokens':>9} {'cache, KiB':>12} {'state, KiB':>12} {'cache / state':>14}")
-for n, size in cache_bytes.items():
-    print(f"{n:9,d} {size / 1024:12,.0f} {state_bytes / 1024:12,.0f} {size / state_bytes:14,.3g}")
-print(f"equal at n* = {m_head * (e_head + 2) / (d_head + e_head):.0f} tokens")
+new = q[-1:, :]
+for name, attend in (
+    ("softmax_attention", attention.softmax_attention),
+    ("favor_attention", lambda *a, **o: attention.favor_attention(*a, W, **o)),
+):
+    right = attend(q, k, v, causal=True)[-1:, :]
+    print(
+        f"{name:18} causal=True gives v[0]: {same(attend(new, k, v, causal=True), v[:1, :])}; "
+        f"causal=False gives the row of the whole text: {same(attend(new, k, v), right)}"
+    )
+print("\nd = e = 64, m = 256, float32, one head: KiB carried from token to token")
+for n in (64, 1024, 16_384, 262_144):
+    print(f"{n:9,d} tokens: cache {4 * n * 128 / 1024:9,.0f}, state {4 * 256 * 66 / 1024:.0f}")
+print(f"equal at n* = {256 * 66 / 128:.0f} tokens")
 
 # %% [markdown]
-# Bytes are exact; time is the machine's. Both steps below are bare: a few lines by hand, no checks.
-# The cache is one block of memory that is filled as the text grows, so nothing is copied.
+# The single query gets the value of the first token. So for one query against a cache leave `causal`
+# False, or use a state.
+#
+# Bytes are exact; time is the machine's. Both steps below are bare, a few lines by hand without
+# checks. In multiplications the cache needs $n (d + e)$, and the state $m (2 d + 3 e + 3)$ for any $n$.
 
 
-# %% tags=["nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 longest = 65_536
 rng = np.random.default_rng(7)
 cache_k, cache_v = (xp.asarray(rng.random((longest, 64), dtype=np.float32)) for _ in range(2))
-W = xp.asarray(projections.orthogonal(rng, m_head, 64).astype(np.float32))
-kept = attention.absorb(attention.init_state(cache_k, cache_v, W), cache_k, cache_v, W)
-packed = kept.c, kept.z, kept.S
+W_64 = xp.asarray(projections.orthogonal(rng, 256, 64).astype(np.float32))
+kept_64 = attention.absorb(attention.init_state(cache_k, cache_v, W_64), cache_k, cache_v, W_64)
 
 
 def with_state(n):
     """Absorb token n and read: the same work for any n."""
-    step = absorb_one(packed, cache_k[n - 1, ...], cache_v[n - 1, ...], W)
-    return read_one(step, cache_k[0, ...], W)
+    packed = kept_64.c, kept_64.z, kept_64.S
+    return read_one(
+        absorb_one(packed, cache_k[n - 1, ...], cache_v[n - 1, ...], W_64), cache_k[0, ...], W_64
+    )
 
 
 def with_cache(n):
@@ -681,62 +551,61 @@ def with_cache(n):
     return (weight @ cache_v[:n, :]) / xp.sum(weight)
 
 
-lengths = 4 ** np.arange(2, 9)
-times = {
-    task.__name__: np.array([seconds(lambda n=n, t=task: t(int(n)), repeat=20) for n in lengths])
-    * 1e6
-    for task in (with_cache, with_state)
-}
-cache_time, state_time = times["with_cache"], times["with_state"]
-
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
+def seconds(task, repeat=20):
+    """The best of some runs of task()."""
+
+    def run():
+        task()
+        synchronize()
+
+    run()
+    return min(timeit.repeat(run, number=1, repeat=repeat))
+
+
+lengths = 4 ** np.arange(2, 9)
+cache_time, state_time = (
+    1e6 * np.array([seconds(lambda n=n, task=task: task(int(n))) for n in lengths])
+    for task in (with_cache, with_state)
+)
+rate = (cache_time / (lengths * 128)).min()  # microseconds a multiplication, the cache at its best
 fig, ax = plt.subplots()
 ax.loglog(lengths, cache_time, marker="o", label="KV cache, exact attention")
-ax.loglog(lengths, state_time, marker="s", label=f"state, $m = {m_head}$")
-ax.set(xlabel="tokens so far, $n$", ylabel="microseconds for the next token")
+ax.loglog(lengths, state_time, marker="s", color=COLORS[1], linestyle="-", label="state, $m = 256$")
+thin = {"linewidth": 1.5, "linestyle": "--"}
+ax.loglog(
+    lengths, rate * lengths * 128, color=COLORS[0], label="cache, multiplications alone", **thin
+)
+flat = np.full(len(lengths), rate * 256 * (2 * 64 + 3 * 64 + 3))
+ax.loglog(lengths, flat, color=COLORS[1], label="state, multiplications alone", **thin)
+ax.set(xlabel="tokens so far, $n$", ylabel="microseconds for the next token", ylim=(2, None))
 ax.set_xticks(lengths, [f"{n:,}" for n in lengths])
-low, high = min(cache_time.min(), state_time.min()), max(cache_time.max(), state_time.max())
-ticks = [t for t in (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000) if low / 3 < t < high * 3]
+high = max(cache_time.max(), state_time.max())
+ticks = [t for t in (3, 10, 30, 100, 300, 1000, 3000, 10_000) if t < high * 3]
 ax.set_yticks(ticks, [f"{t:,}" for t in ticks])
 ax.minorticks_off()
-ax.legend()
+ax.legend(fontsize=11)
 slower = cache_time > state_time
 wins = 0 if slower.all() else len(lengths) - int(np.argmin(slower[::-1]))
 cross = f"from {lengths[wins]:,} tokens on" if wins < len(lengths) else "at no length tried"
 print(
     f"the state is faster {cross}; at {longest:,} tokens {cache_time[-1] / state_time[-1]:.0f} times"
 )
+print(f"by multiplications alone it would be from {256 * 323 / 128:.0f} tokens on")
 show(
     fig,
     alt="Time for the next token against the number of tokens so far. The state takes "
     f"{state_time.min():.0f} to {state_time.max():.0f} microseconds at any length; the cache grows from "
-    f"{cache_time[0]:.0f} to {cache_time[-1]:.0f}. The state is faster {cross}.",
+    f"{cache_time[0]:.0f} to {cache_time[-1]:.0f}. The state is faster {cross}. Multiplications alone, "
+    f"as quick as in the cache at its best, would take the state {flat[0]:.1f} microseconds.",
 )
 
 # %% [markdown]
-# The state's line is flat: a late token costs what an early one did. Before the crossing the cache is
-# faster, and exact. There a state has no case except memory, from $n^*$ on.
-#
-# What does causality itself cost? All-to-all, linear attention makes one state and reads it for all
-# rows. Causal, it also does the masked products. Exact attention goes the other way on
-# long texts, and saves up to half of the square.
-
-# %% tags=["nbval-ignore-output"]
-print("milliseconds, m = 256, d = e = 64, one head")
-print("    L   favor all-to-all   favor causal   causal / all   exact all-to-all   exact causal")
-for n in (256, 1024, 4096):
-    x, y = cache_k[:n, :], cache_v[:n, :]
-    every = seconds(lambda x=x, y=y: attention.favor_attention(x, x, y, W), repeat=9)
-    causal = seconds(lambda x=x, y=y: attention.favor_attention(x, x, y, W, causal=True), repeat=9)
-    square = seconds(lambda x=x, y=y: attention.softmax_attention(x, x, y), repeat=4)
-    exact = seconds(lambda x=x, y=y: attention.softmax_attention(x, x, y, causal=True), repeat=4)
-    print(
-        f"{n:5d}   {every * 1e3:16.2f}   {causal * 1e3:12.2f}   {causal / every:12.2f}"
-        f"   {square * 1e3:16.2f}   {exact * 1e3:12.2f}"
-    )
-
-# %% [markdown]
-# The ratio does not grow with $L$: chunks keep the causal form linear.
+# The state's line is flat: a late token costs what an early one did. It lies above its arithmetic,
+# because a step is a dozen calls on small arrays, and the calls are what one sees. So there are three
+# lengths: $n^*$, from which on the state is smaller; the crossing of multiplications; and the measured
+# crossing, from which on it is faster. Before all three the state has no case, and between the first
+# and the last it saves memory and costs time.
 #
 # ## 8. What a memory of fixed size cannot do
 #
@@ -746,14 +615,17 @@ for n in (256, 1024, 4096):
 #
 # $$S^\top k_i = \sum_j (k_j^\top k_i)\, v_j = v_i + \sum_{j \ne i} (k_j^\top k_i)\, v_j .$$
 #
-# The first term is the answer. The rest is noise. For a uniform unit vector $u$ the squares of the $d$
-# coordinates add up to 1 and have equal means, so $\mathbb{E}(u^\top k)^2 = 1/d$. The $n - 1$ terms
-# are uncorrelated, as the directions are independent and have mean zero. Hence
+# The first term is the answer, the rest is noise. The squares of the $d$ coordinates of a uniform unit
+# vector add up to 1 and have equal means, so $\mathbb{E}(k_j^\top k_i)^2 = 1/d$. The $n - 1$ terms are
+# uncorrelated, because the directions are independent and have mean zero. Hence
 #
 # $$\frac{\mathbb{E}\,\|S^\top k_i - v_i\|^2}{\mathbb{E}\,\|v_i\|^2} = \frac{n - 1}{d} .$$
 #
-# The null baseline answers every question with the mean of the values, here 0, and has relative squared error
-# 1. So the state beats knowing nothing only while $n - 1 < d$.
+# The null baseline answers every question with the mean of the values, here 0, and has relative
+# squared error 1. So *read like this* the state beats knowing nothing only while $n - 1 < d$. Read
+# with a factor, $a\, S^\top k_i$, it need not do worse than the null: the best factor is
+# $a = d/(n + d - 1)$, with the error $(n-1)/(n + d - 1)$, which is below 1 for every $n$, and near 1
+# for many keys.
 
 
 # %%
@@ -770,113 +642,118 @@ def relative(found, value):
     return ((found - value) ** 2).sum() / (value**2).sum()
 
 
-counts = np.array([2, 4, 8, 16, 32, 64, 128, 256])
-rng = np.random.default_rng(8)
-measured = {}
-for D in (16, 64):
-    measured[D] = np.zeros(len(counts))
-    for place, n in enumerate(counts):
-        draws = max(20, 2000 // int(n))
-        for _ in range(draws):
-            keys, stored = associations(rng, int(n), D)
-            memory = xp.matrix_transpose(keys) @ stored  # Σ k vᵀ, (d, e)
-            measured[D][place] += relative(keys @ memory, stored) / draws
+counts, D, rng = np.array([2, 4, 8, 16, 32, 64, 128, 256]), 16, np.random.default_rng(8)
+plain, scaled = np.zeros(len(counts)), np.zeros(len(counts))
+for place, n in enumerate(counts):
+    draws = max(20, 2000 // int(n))
+    for _ in range(draws):
+        keys, stored = associations(rng, int(n), D)
+        answer = keys @ (xp.matrix_transpose(keys) @ stored)  # of the memory Σ k vᵀ, (d, e)
+        plain[place] += relative(answer, stored) / draws
+        scaled[place] += relative(answer * float(D / (n + D - 1)), stored) / draws
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
-for D, colour, marker in zip(measured, COLORS, "os", strict=False):
-    ax.loglog(counts, (counts - 1) / D, color=colour, label=f"$(n - 1)/d$, $d = {D}$")
-    ax.loglog(counts, measured[D], marker, color=colour, label=f"measured, $d = {D}$")
+ax.loglog(counts, (counts - 1) / D, color=COLORS[0], label="$(n - 1)/d$")
+ax.loglog(counts, plain, "o", color=COLORS[0], label="measured, read plainly")
+best = (counts - 1) / (counts + D - 1)
+ax.loglog(counts, best, color=COLORS[1], linestyle="--", label="$(n - 1)/(n + d - 1)$")
+ax.loglog(counts, scaled, "s", color=COLORS[1], label="measured, with the best factor")
 ax.axhline(1, color=COLORS[6], linestyle=":", label="null: the mean of the values")
 ax.set(xlabel="keys in the state, $n$", ylabel="relative squared error of recall")
 ax.set_xticks(counts, counts)
-ax.set_yticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
+ax.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
 ax.minorticks_off()
 ax.legend(fontsize=11)
-quotient = np.concatenate([measured[D] * D / (counts - 1) for D in measured])
-print(f"measured / predicted between {quotient.min():.2f} and {quotient.max():.2f}")
-beaten = {D: int(counts[np.argmax(measured[D] > 1)]) for D in measured}
+quotient = np.concatenate([plain * D / (counts - 1), scaled / best])
+print(f"d = {D}: measured / predicted between {quotient.min():.2f} and {quotient.max():.2f}")
 show(
     fig,
-    alt="Relative squared error of recall against the number of keys, logarithmic axes. Measured "
-    f"points lie on (n − 1)/d, from {measured[64][0]:.3f} to {measured[64][-1]:.1f} for d = 64. They "
-    f"are above the null baseline 1 from n = {beaten[16]} at d = 16 and n = {beaten[64]} at d = 64.",
+    alt=f"Relative squared error of recall against the number of keys, d = {D}, logarithmic axes. Read "
+    f"plainly, measured points lie on (n − 1)/d, from {plain[0]:.2f} to {plain[-1]:.1f}, above the null "
+    f"baseline 1 from n = {int(counts[np.argmax(plain > 1)])} on; with the best factor they stay below "
+    f"1 and reach {scaled[-1]:.2f}.",
 )
 
 # %% [markdown]
 # Exact attention over a cache has no such limit: sharpen its weights, and it finds the one key. Can
 # positive features do it from a state? Give all keys the logits $\beta\, k_j^\top k_i$, with $n = 64$
-# keys in $d = 16$ dimensions. Let $\beta$ grow, so that the softmax picks out one key. Beside
-# the errors stands `attention.relative_variance`, the mean over all pairs of the squared relative error
-# of a single weight.
+# keys in $d = 16$ dimensions, and let $\beta$ grow. A single weight $e^\beta$ estimated by $m$
+# features has a relative variance of about $e^{4\beta}/m$ (lesson 11), beyond any $m$ for $\beta = 8$.
+#
+# **Before you run this:** does the *recall* then fail for every $m$ in the table, or does it get better
+# with $m$? And which is harder, $\beta = 8$ or $\beta = 64$?
 
-# %%
-n, D, M = 64, 16, 256
-rng = np.random.default_rng(9)
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+n, sizes, rng = 64, (256, 1024, 4096, 16_384), np.random.default_rng(9)
 print(f"n = {n}, d = {D}: relative squared error of recall; null baseline 1")
-print("beta   exact attention   state of m = 256 features   relative variance of a weight")
-for beta in (1, 4, 16, 64):
+print("beta   exact   state, m = 256    1024    4096   16384   relative variance, m = 256")
+for beta in (1, 4, 8, 16, 64):
     found = []
     for _ in range(10):
         keys, stored = associations(rng, n, D)
         x = keys * (beta * D**0.5) ** 0.5  # xᵀx' / √d = β kᵀk'
-        directions = to_like(projections.orthogonal(rng, M, D), x)
-        kept = attention.absorb(attention.init_state(x, stored, directions), x, stored, directions)
-        found.append(
-            [
-                relative(attention.softmax_attention(x, x, stored), stored),
-                relative(attention.read(kept, x, directions), stored),
-                float(to_host(attention.relative_variance(x, x, M))),
-            ]
-        )
-    exact, state_error, spread = np.mean(found, axis=0)
-    print(f"{beta:4d}   {exact:15.3f}   {state_error:25.3f}   {spread:29.1e}")
-print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; in the state, m (e + 2): {M * (8 + 2):,}")
+        row = [relative(attention.softmax_attention(x, x, stored), stored)]
+        for M in sizes:
+            W_x = to_like(projections.orthogonal(rng, M, D), x)
+            kept = attention.absorb(attention.init_state(x, stored, W_x), x, stored, W_x)
+            row.append(relative(attention.read(kept, x, W_x), stored))
+        found.append([*row, float(to_host(attention.relative_variance(x, x, 256)))])
+    exact, *errors, spread = np.mean(found, axis=0)
+    cells = "".join(f"{error:8.2f}" for error in errors)
+    print(f"{beta:4d}   {exact:5.2f}         {cells}   {spread:26.0e}")
+print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; ", end="")
+print(f"in the state, m (e + 2): {256 * 10:,} to {16_384 * 10:,}")
 
 # %% [markdown]
-# Exact attention goes from the null baseline to almost perfect recall. The state of $m = 256$
-# features improves less, and then gets worse again: where the softmax is sharp enough to recall,
-# the variance of the weights has exploded. And this state is *larger* than the cache, by the
-# numbers in the last line. Its size is not what fails, but the estimate: to recall a key that
-# stands out by $\beta$ is to weigh a pair with score $t = \beta$, and that needs about $e^{4\beta}$
-# directions (lesson 11). The plain state above fails in another way: it is added to, and nothing is
-# ever taken out.
+# Recall gets better with $m$ wherever there is something to recall (at $\beta = 1$ exact attention finds
+# nothing either). With 16,384 features it hardly depends on $\beta$ from 8 on, while the variance of a
+# weight goes up by nearly a hundred orders of magnitude. The reason is the ratio: one key has nearly
+# all the weight, in the estimate too, and its own error cancels. But recall improves *slowly*. With 64
+# times as many features about a third of the error is left, and that state is a hundred times as
+# large as a cache, which recalls without error. So to look up single facts among few keys take the
+# cache. What a state is for is a text much longer than itself, of which one wants the drift and not
+# the letter.
 #
 # ## Take away
 #
 # - Causal linear attention is a prefix sum. Mask, prefix sum, chunks and recurrence give the same
-#   numbers; chunks are the fast form, the recurrence is the form for writing.
+#   numbers; chunks are the fast form, the recurrence is the form for writing. Its gradients are prefix
+#   sums too, and need no more memory.
+# - The causal matrix has full rank; its blocks below the diagonal have the rank of the state.
 # - A state is three arrays: $c$ (m,), $z$ (m,), $S$ (m, e). States merge by maximum, rescaling and
 #   addition, in any order; the empty state is the identity. No $\varepsilon$.
-# - Any quantity taken over all positions is a look into the future. Test causality by changing the
-#   future and asking for equality, or for rounding where the order of sums may change.
-# - Time and memory per token are constant; a KV cache's grow. Below $n^* = m(e+2)/(d+e)$ tokens the
-#   cache is smaller.
-# - Recall from an additive state of $n$ random unit keys has relative squared error $(n - 1)/d$.
+# - Any quantity taken over all positions is a look into the future.
+# - Recall from an additive state of $n$ random unit keys has relative squared error $(n - 1)/d$, read
+#   plainly.
 #
 # ## Where it breaks
 #
 # - Short texts: below $n^*$ the exact cache is smaller, below the measured crossing it is faster,
 #   and it is always exact.
-# - Recall of single facts from long texts: the state mixes them, and the sharpness that recall needs
-#   asks for $e^{4\beta}$ features.
-# - A state cannot be edited: an absorbed key stays. Undoing a token needs a copy from before. Subtracting
-#   it again is section 2's mistake.
+# - Recall of single facts: the state mixes them, and more features help slowly.
+# - A state cannot be edited: an absorbed key stays. Undoing a token needs a copy from before;
+#   subtracting it again is section 2's mistake.
 # - Features of both signs (lesson 08) have a denominator that may pass through zero in any row. The
 #   bound $\ge 1$ is for positive features.
+# - These keys were random and the queries were the keys. What a state keeps of *learned* attention is
+#   measured in lessons 16 and 17.
 #
 # ## Exercises
 #
-# In `exercises/12_causal_and_streaming.ipynb`: causal attention by chunks; merging two states; the best
-# factor to read a noisy memory with.
+# In `exercises/12_causal_and_streaming.ipynb`: find the first row that knows the future; the gradient
+# by the values; a state or a cache, decided for each text.
 #
 # ## Further reading
 #
-# - [Katharopoulos et al. (2020)](references.md#katharopoulos-2020). A transformer is an RNN.
+# - [Katharopoulos et al. (2020)](references.md#katharopoulos-2020). A transformer is an RNN; §3.3.1
+#   has the backward pass.
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). Its causal form is a prefix sum
 #   too.
 # - [Blelloch (1990)](references.md#blelloch-1990). What a scan asks for.
 # - [Milakov & Gimelshein (2018)](references.md#milakov-2018). The running maximum, for one softmax.
+# - [Peng et al. (2023)](references.md#peng-2023). RWKV-4 keeps sums and a running maximum for each
+#   channel.
 # - [Hua et al. (2022)](references.md#hua-2022). Chunks.
 # - [Shazeer (2019)](references.md#shazeer-2019). Why reading the cache is what decoding waits for.
 # - [Schlag et al. (2021)](references.md#schlag-2021). The additive state as a memory, and its

@@ -66,9 +66,10 @@ def softmax_attention(
 ) -> Float[Array, "... L e"]:
     """softmax(q kᵀ / √d) v, in blocks of queries and of keys: no L × S array is ever held.
 
-    Shape: (..., L, e), dtype that of the inputs. causal: row i sees j ≤ i, also where L ≠ S.
-    Error: exact to rounding, at any norm. Cost: O(L S (d + e)), half of it where causal;
-    memory, the result and a few blocks.
+    Shape: (..., L, e), dtype that of the inputs. causal: row i sees j ≤ i, counted from the first
+    key also where L ≠ S: one query beside a cache of keys would see the first alone, so there
+    leave causal False. Error: exact to rounding, at any norm.
+    Cost: O(L S (d + e)), half of it where causal; memory, the result and a few blocks.
     Source: Vaswani et al. (2017), eq. 1; in blocks, Rabe & Staats (2021), §2.
     """
     arguments = check_attention(q, k, v, key_mask)
@@ -103,7 +104,8 @@ def linear_attention(
 
     The mask acts on φ(k), so in numerator and denominator alike; no ε. A row whose denominator
     is 0, as where it sees no key, gives zeros; features of both signs may make it 0 otherwise.
-    Shape: (..., L, e), dtype that of the inputs. causal: row i sees j ≤ i, in chunks.
+    Shape: (..., L, e), dtype that of the inputs. causal: row i sees j ≤ i, in chunks, counted from
+    the first key also where L ≠ S: for one query beside a cache of keys leave it False.
     Error: exact to rounding. Cost: O((L + S) F e); memory, the result and a few MiB.
     Source: Katharopoulos et al. (2020), eqs. 4 to 12.
     """
@@ -200,7 +202,8 @@ def merge(a: State, b: State) -> State:
     Associative and commutative to rounding; the empty State changes nothing, exactly. So a
     sequence may be cut anywhere: between chunks, steps or machines.
     Shape: that of a and b. Error: exact to rounding. Cost: O(m e).
-    Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each feature.
+    Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each feature, as Peng et al.
+    (2023) do for each channel.
     """
     if a.Sz.shape[-2:] != b.Sz.shape[-2:]:
         raise ValueError(
@@ -302,7 +305,8 @@ def favor_attention(
     On NumPy, as long as norms and values are so moderate that no exponential leaves the dtype's
     range (`_short`), φ is formed, a chunk at a time. From there on its logarithms are taken
     relative to a maximum for each feature, as in `absorb`, `read` and `follow`.
-    causal: row i sees j ≤ i; a later key moves it by rounding only.
+    causal: row i sees j ≤ i; a later key moves it by rounding only. Counted from the first key
+    also where L ≠ S: for one query after many keys leave it False, or use `follow`.
     chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
     Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased
     (`theory.positive_mse`), their ratio is not. Cost: O((L + S) m (d + e)); memory, the result
@@ -342,9 +346,9 @@ def relative_variance(
 ) -> Float[Array, "..."]:
     """Mean over all pairs of (e^{‖q'+k'‖²} − 1)/m, the variance of a weight over its square.
 
-    For m iid positive features, q' = q d^{−1/4}. Half of it against the variance of the logits
-    qᵀk/√d says whether `favor_attention` beats `uniform_attention`; above 1 no draw of W is likely
-    to follow the softmax.
+    For m iid positive features, q' = q d^{−1/4}. Where half of it is small against the variance of
+    the logits qᵀk/√d, expect `favor_attention` to beat `uniform_attention`. Above that, it is a
+    statement about a weight, and says nothing about the output, a ratio of sums: measure.
     Shape: (...), the leading axes; float32 at least. Error: rounding of about 1/m, so exact where
     it is not small, up to e^88 (float32) or e^709, where it stops.
     Cost: O(L S d); memory, a few blocks. Source: Choromanski et al. (2021), Lemma 2.

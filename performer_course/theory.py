@@ -421,7 +421,9 @@ def output_mse(x, y, v, m: int, rho=1.0):
     """E‖ô − o‖² of each row ≈ (1/m) Σ_jl A_j A_l (E[e_j e_l] − 1) (v_j − o)ᵀ(v_l − o).
 
     Arguments as in `output_bias`; → (L,). Error: O(m^{−2}); of use while it is well below the
-    spread of the values. Cost: O(L S² (d + e)). Source: derived here, first order in 1/m.
+    spread of the values. Where one key dominates, or e^{‖x+y‖²} is beyond m, it is too large by
+    orders of magnitude: ô is a mean of values, and stays among them.
+    Cost: O(L S² (d + e)). Source: derived here, first order in 1/m.
     """
     x, y, v, A, o = _weighted(x, y, v)
     m, rho = check_count(m, "m"), _rho(rho, x.shape[-1])

@@ -130,6 +130,14 @@ def test_causal_rows_see_the_keys_up_to_their_own_index_also_where_lengths_diffe
             np.testing.assert_allclose(found, expected, atol=1e-15)
 
 
+@pytest.mark.parametrize("form", [softmax, linear, favor])
+def test_one_query_beside_a_cache_sees_the_first_key_alone_where_causal(form):
+    q, k, v = points(9, D), points(9, D, seed=1), points(9, E, seed=2)
+    np.testing.assert_allclose(form(q[-1:], k, v, causal=True), v[:1], rtol=1e-12)
+    last = form(q, k, v, causal=True)[-1:]
+    np.testing.assert_allclose(form(q[-1:], k, v), last, rtol=1e-12)
+
+
 @each_attention
 @each_causal
 def test_a_row_that_sees_no_key_gives_zeros(form, causal):

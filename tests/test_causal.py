@@ -98,6 +98,29 @@ def test_running_sums_of_earlier_rows_keep_their_bits(cut, seed):
     np.testing.assert_array_equal(running(np, q, k, values, None)[0][:, :cut], before[:, :cut])
 
 
+@repeatable
+@given(L=lengths, F=widths, e=widths, seed=seeds)
+def test_the_gradients_are_prefix_sums_forward_for_queries_and_backward_for_keys(L, F, e, seed):
+    q, k, along = (points(L, F, seed=seed + i) for i in range(3))
+    values, g = points(L, e, seed=seed + 3), points(L, e, seed=seed + 4)
+    P, R, by_q, by_k = np.zeros((F, e)), np.zeros((F, e)), np.empty((L, F)), np.empty((L, F))
+    for i in range(L):
+        P += np.outer(k[i], values[i])
+        by_q[i] = P @ g[i]
+    for j in reversed(range(L)):
+        R += np.outer(q[j], g[j])
+        by_k[j] = R @ values[j]
+
+    def slope(dq, dk):
+        """A central difference of Σ g · rows: exact, as the sums are linear in q and in k."""
+        ahead, behind = (running(np, q + s * dq, k + s * dk, values, None)[0] for s in (1, -1))
+        return (g * (ahead - behind)).sum() / 2
+
+    scale = np.abs(by_q).sum() + np.abs(by_k).sum()
+    np.testing.assert_allclose((by_q * along).sum(), slope(along, 0 * k), atol=1e-11 * scale)
+    np.testing.assert_allclose((by_k * along).sum(), slope(0 * q, along), atol=1e-11 * scale)
+
+
 # Logarithms
 
 

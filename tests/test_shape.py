@@ -21,8 +21,6 @@ OLD = {
     "06_structured_projections",
     "09_positive_features",
     "10_linear_attention",
-    "11_any_norm",
-    "12_causal_and_streaming",
     "15_near_and_far",
     "a2_a_published_figure",
 }

@@ -15,7 +15,7 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. The logarithm of a denominator
 #
-# Given the logarithms $g_{if}$ of a query's features and $h_{jf}$ of the keys' features, return
+# *●●○ · 20 minutes.* Given the logarithms $g_{if}$ of a query's features and $h_{jf}$ of the keys' features, return
 #
 # $$\ln \sum_{j=1}^S \sum_{f=1}^m e^{g_{if} + h_{jf}}$$
 #
@@ -41,10 +41,11 @@ checks.log_denominator(log_denominator)
 # %% [markdown]
 # ## 2. How many directions for these queries and keys?
 #
-# The least whole number $m$ of independent directions for which the relative variance of a weight,
-# averaged over all pairs of a query and a key, is at most `target`. The weights are those of
-# attention: $\exp(q^\top k / \sqrt d)$, estimated by positive features of the scaled
-# $q' = q\, d^{-1/4}$ and $k' = k\, d^{-1/4}$.
+# *●○○ · 15 minutes.* The least whole number $m$ of independent directions for which the relative
+# variance of a weight, averaged over all pairs of a query and a key, is at most `target`. The weights
+# are those of attention: $\exp(q^\top k / \sqrt d)$, estimated by positive features of the *scaled*
+# $q' = q\, d^{-1/4}$ and $k' = k\, d^{-1/4}$: all norms in the formula are theirs. (This is about
+# weights. What it promises about an output, and where it is silent, is in the lesson.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "directions_for_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -58,6 +59,34 @@ def directions_for_attention(q, k, target):
 
 # %% nbgrader={"grade": true, "grade_id": "check-directions_for_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.directions_for_attention(directions_for_attention)
+
+# %% [markdown]
+# ## 3. Find the hidden $\varepsilon$
+#
+# *●●● · 35 minutes.* You are given somebody's attention and not its code. For $q$ (L, d), $k$ (S, d)
+# and $v$ (S, e), `attend(q, k, v)` is linear attention, all rows seeing all keys, with the features
+#
+# $$\varphi_\omega(x) = e^{\omega^\top x - \|x\|^2/2} + \varepsilon , \qquad x = q\, d^{-1/4}
+# \text{ or } k\, d^{-1/4} ,$$
+#
+# for some directions $\omega$ that you do not know, and no maximum taken out. Find $\varepsilon$; it may be
+# 0. You choose the queries, keys and values that you show it. (For which $x$ do you know every feature,
+# whatever $\omega$ is?)
+
+
+# %% nbgrader={"grade": false, "grade_id": "hidden_eps", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def hidden_eps(attend, d):
+    """attend(q, k, v), for q and k of width d → the ε that its features contain."""
+    ### BEGIN SOLUTION
+    q, k = np.zeros((1, d)), np.zeros((2, d))  # every feature of 0 is 1 + ε
+    k[1, 0] = 1e4  # every feature of a very long key is 0 + ε
+    share = attend(q, k, np.array([[0.0], [1.0]]))[0, 0]  # ε / (1 + ε + ε)
+    return share / (1 - 2 * share)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-hidden_eps", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.hidden_eps(hidden_eps)
 
 # %% [markdown]
 # ## To think about

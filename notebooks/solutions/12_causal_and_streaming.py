@@ -11,75 +11,91 @@ import numpy as np
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. Several heads by chunks
+# ## 1. The first leak
 #
-# Causal linear attention for several heads at once, $C$ tokens at a time; the last chunk may be
-# shorter. No array with two axes of length $L$, and no state kept for each token. (A loop over
-# heads is right, too, but `@` takes them all at once.)
+# *●●○ · 30 minutes.* `attend(q, k, v)` is somebody's causal attention, for $q$ and $k$ (L, d) and $v$
+# (L, e). Row $i$ may know the keys and values $0, \dots, i$. Return the first row that moves when *later* keys
+# change, or $-1$ if none does. Rounding is no leak: a row moves if an entry changes by more than $10^{-3}$ of
+# the largest $|v|$, or is no longer finite.
+#
+# Leaks hide. One shows only where a late key is much *longer* than those before it, another only where a key
+# is *shorter* than it was, because until then it had hidden what others do. So change the last key both
+# ways: stretch the last key of `k` to 100 times its length, and shrink it to a hundredth. (Only the last: a
+# change of key $j$ may rightly move the rows from $j$ on.)
 
 
-# %% nbgrader={"grade": false, "grade_id": "causal_by_chunks", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def causal_by_chunks(phi_q, phi_k, v, C):
-    """phi_q, phi_k (heads, L, F), positive; v (heads, L, e) → (heads, L, e)."""
+# %% nbgrader={"grade": false, "grade_id": "first_leak", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def first_leak(attend, q, k, v):
+    """q, k (L, d), v (L, e) → the first row i < L − 1 that knows the last key, or −1."""
     ### BEGIN SOLUTION
-    S = np.zeros((len(v), phi_k.shape[2], v.shape[2]))  # (heads, F, e)
-    z = np.zeros((len(v), phi_k.shape[2], 1))  # (heads, F, 1)
-    rows = []
-    for start in range(0, v.shape[1], C):
-        f, g, values = (x[:, start : start + C] for x in (phi_q, phi_k, v))
-        weights = np.tril(f @ g.swapaxes(1, 2))  # (heads, C, C)
-        total = weights.sum(axis=2, keepdims=True) + f @ z  # (heads, C, 1)
-        rows.append((weights @ values + f @ S) / total)
-        S = S + g.swapaxes(1, 2) @ values
-        z = z + g.sum(axis=1)[:, :, None]
-    return np.concatenate(rows, axis=1)
+    before, moved = attend(q, k, v), np.zeros(len(q) - 1, dtype=bool)
+    for factor in (100.0, 0.01):
+        other = k.copy()
+        other[-1] *= factor
+        after = attend(q, other, v)
+        still = np.abs(after - before)[:-1] <= 1e-3 * np.abs(v).max()  # False where NaN
+        moved |= ~still.all(axis=1)
+    return int(moved.argmax()) if moved.any() else -1
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-causal_by_chunks", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.causal_by_chunks(causal_by_chunks)
+# %% nbgrader={"grade": true, "grade_id": "check-first_leak", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.first_leak(first_leak)
 
 # %% [markdown]
-# ## 2. Merge two states
+# ## 2. The gradient by the values
 #
-# Each state is a tuple $(c, z, S)$ of shapes (m,), (m,) and (m, e). Return the state over the keys of
-# both, so that no exponent is positive. Either may be empty, or both: $c = -\infty$, $z = 0$, $S = 0$.
+# *●●● · 35 minutes.* The lesson's backward pass is that of the sums before division. Now take the output
+# itself,
+#
+# $$o_i = \frac{\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)\, v_j}
+# {\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)} ,$$
+#
+# and give the gradient of $\sum_i g_i^\top o_i$ by each $v_j$. No array of $L \times L$, and no state kept for
+# each token. (Which rows does $v_j$ stand in? Does the denominator know $v$?)
 
 
-# %% nbgrader={"grade": false, "grade_id": "merge_states", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def merge_states(a, b):
-    """Two tuples (c, z, S) → one."""
+# %% nbgrader={"grade": false, "grade_id": "gradient_by_values", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def gradient_by_values(phi_q, phi_k, g):
+    """phi_q, phi_k (L, F), positive; g (L, e) → the gradient by v, (L, e)."""
     ### BEGIN SOLUTION
-    c = np.maximum(a[0], b[0])  # (m,)
-    base = np.where(c == -np.inf, 0, c)  # −∞ − (−∞) is NaN
-    x, y = np.exp(a[0] - base), np.exp(b[0] - base)  # (m,)
-    return c, x * a[1] + y * b[1], x[:, None] * a[2] + y[:, None] * b[2]
+    total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1, keepdims=True)  # denominators (L, 1)
+    R, rows = np.zeros((phi_q.shape[1], g.shape[1])), np.empty_like(g)  # R (F, e)
+    for j in range(len(g) - 1, -1, -1):
+        R += np.outer(phi_q[j] / total[j], g[j])
+        rows[j] = phi_k[j] @ R
+    return rows
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-merge_states", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.merge_states(merge_states)
+# %% nbgrader={"grade": true, "grade_id": "check-gradient_by_values", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.gradient_by_values(gradient_by_values)
 
 # %% [markdown]
-# ## 3. Read a noisy memory
+# ## 3. A state or a cache?
 #
-# The lesson reads the additive state $S = \sum_j k_j v_j^\top$ as $S^\top k_i$, and beyond $n = d + 1$
-# keys this is worse than answering 0. Read $a\, S^\top k_i$ instead. Which factor $a$ makes
-# the expected squared error least, and what is then its ratio to $\mathbb{E}\|v_i\|^2$?
+# *●●○ · 25 minutes.* A service writes texts of up to $n$ tokens with a model whose attention, in one head,
+# has keys of width $d$ and values of width $e$. It has room for `budget` numbers a head, and each token of the
+# answer must not take more than `work` multiplications in a head. A cache of all keys and values is exact, a
+# state is not, so the cache is the better choice wherever it is allowed. Otherwise a state of as many features
+# $m$ as are allowed, and at least `least`, below which the task is known to fail. Count as the lesson does:
+# numbers $n (d + e)$ and $m (e + 2)$, multiplications $n (d + e)$ and $m (2 d + 3 e + 3)$. ($W$ is shared by all
+# texts: do not count its numbers.)
 
 
-# %% nbgrader={"grade": false, "grade_id": "shrunk_recall", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def shrunk_recall(n, d):
-    """n ≥ 1 independent random unit keys in d dimensions → (the best a, its relative squared error)."""
+# %% nbgrader={"grade": false, "grade_id": "state_or_cache", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def state_or_cache(n, d, e, budget, work, least):
+    """→ "cache", or the number of features m of the state, or None where neither will do."""
     ### BEGIN SOLUTION
-    noise = (n - 1) / d  # error (1 − a)² + a² noise; its derivative is 0 at
-    a = 1 / (1 + noise)
-    return a, noise * a
+    if n * (d + e) <= min(budget, work):
+        return "cache"
+    m = min(budget // (e + 2), work // (2 * d + 3 * e + 3))
+    return m if m >= least else None
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-shrunk_recall", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.shrunk_recall(shrunk_recall)
+# %% nbgrader={"grade": true, "grade_id": "check-state_or_cache", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.state_or_cache(state_or_cache)
 
 # %% [markdown]
 # ## To think about

@@ -20,8 +20,8 @@ from .lesson_07 import after_two, decoder_mask, is_relative
 from .lesson_08 import nearer_keys, out_of_range, what_is_wrong
 from .lesson_09 import attention_features, features_needed, log_estimates
 from .lesson_10 import masked_linear_attention
-from .lesson_11 import directions_for_attention, log_denominator
-from .lesson_12 import causal_by_chunks, merge_states, shrunk_recall
+from .lesson_11 import directions_for_attention, hidden_eps, log_denominator
+from .lesson_12 import first_leak, gradient_by_values, state_or_cache
 from .lesson_13 import bias_and_noise, features_or_exact, less_biased
 from .lesson_14 import centred_estimates, decoder_shift, worse_when_centred
 from .lesson_15 import banded_attention, near_and_rest, shift_moments

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from scipy import special
 
+from .. import attention
 from ._judge import check, judge, nearly, no_square, numbers
 
 
@@ -192,3 +193,50 @@ def directions_for_attention(needed):
         ],
         cases=[f"q of shape {q.shape}, target {target:g}" for q, k, target in cases],
     )
+
+
+@check
+def hidden_eps(find):
+    """find(attend, d): the ε in the features e^{ωᵀx − ‖x‖²/2} + ε of a linear attention."""
+    rng = np.random.default_rng(1004)
+    for eps, d, m in ((1e-2, 8, 16), (0.3, 4, 64), (1e-6, 16, 32), (1e-4, 3, 5), (0.0, 6, 24)):
+        W = rng.normal(size=(m, d))
+
+        def attend(q, k, v, W=W, d=d, eps=eps):
+            logs = (x @ W.T - (x**2).sum(axis=1, keepdims=True) / 2 for x in (q, k))
+            return attention.linear_attention(*(np.exp(a) + eps for a in logs), v)
+
+        def scaled(q, k, v, d=d, attend=attend):
+            return attend(*(np.asarray(a, dtype=float) * d**-0.25 for a in (q, k)), v)
+
+        found = numbers(
+            find(scaled, d),
+            "NaN or infinity: is a denominator zero where ε is? Let one key keep its weight.",
+        )
+        judge(
+            found,
+            eps,
+            [
+                (
+                    eps / (1 + 2 * eps),
+                    "this is the share of the long key; both keys carry ε, so solve for it.",
+                ),
+                (
+                    eps / (1 + eps),
+                    "the features of the short key carry ε, too, and the sum of both divides.",
+                ),
+                (m * eps / (1 + 2 * eps), "both sums run over all directions: m cancels."),
+                (m * eps, "both sums run over all directions: m cancels."),
+                (eps**2, "the query has its ε in numerator and denominator: it cancels."),
+                (np.sqrt(eps), "ε itself, not its root."),
+                (1 + eps, "less the 1: a feature of 0 is 1 + ε."),
+                (1 / eps if eps else np.inf, "the other way round: the long key over the short."),
+                (
+                    0.0,
+                    "found 0, and features of this attention contain an ε: show it a key so long "
+                    "that nothing else is left of its features.",
+                ),
+            ],
+            rtol=1e-5,
+            atol=1e-13,
+        )

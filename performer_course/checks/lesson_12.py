@@ -4,196 +4,266 @@ import math
 
 import numpy as np
 
-from ._judge import Hint, averages, check, holds_at_most, judge, nearly, no_square, numbers
+from .. import attention
+from ._judge import Hint, averages, check, holds_at_most, judge, no_square, numbers
+
+
+def _global_maximum(W, eps):
+    """Causal attention with one maximum over all keys, and ε on every feature."""
+
+    def attend(q, k, v):
+        x, y = (a.astype(float) * q.shape[1] ** -0.25 for a in (q, k))
+        g, h = x @ W.T, y @ W.T
+        phi_q = np.exp(g - g.max(axis=1, keepdims=True)) + eps
+        phi_k = np.exp(h - (y**2).sum(axis=1, keepdims=True) / 2 - h.max()) + eps
+        weights = np.tril(phi_q @ phi_k.T)
+        return weights @ v / weights.sum(axis=1, keepdims=True)
+
+    return attend
+
+
+def _ahead(far):
+    """Softmax whose row i sees the keys up to i + far."""
+
+    def attend(q, k, v):
+        t = np.where(np.tri(len(q), k=far, dtype=bool), q @ k.T / math.sqrt(q.shape[1]), -np.inf)
+        return averages(np.exp(t - t.max(axis=1, keepdims=True)), v)
+
+    return attend
+
+
+def _movement(attend, q, k, v, factor):
+    """How far each row moves when the last key is `factor` as long, over the largest |v|: (L,)."""
+    other = k.copy()
+    other[-1] *= factor
+    return np.abs(attend(q, other, v) - attend(q, k, v)).max(axis=1) / np.abs(v).max()
 
 
 @check
-def causal_by_chunks(attend):
-    """attend(phi_q, phi_k, v, C): causal linear attention, (heads, L, e), for any chunk size.
-
-    Memory is checked, not work: to go token by token, whatever C is, passes too, and so does
-    a row of weights for each query, of L² products in all.
-    """
+def first_leak(find):
+    """find(attend, q, k, v): the first row but the last that knows the last key, or −1."""
     rng = np.random.default_rng(1101)
-    for L, C in ((10, 4), (6, 3), (5, 8), (4, 1)):
-        f, g = rng.uniform(0.1, 1.0, size=(2, 3, L, 5))
-        v = rng.normal(size=(3, L, 2))
-        row, column = np.indices((L, L))
-        chunk_of_row, chunk_of_column = row // C, column // C
-        pairs = np.einsum("hif,hjf->hij", f, g)
+    W, cases, found = rng.normal(size=(32, 8)), [], []
+    for norm in (3.0, 30.0):
+        q, k, v = (rng.normal(size=(64, width)).astype(np.float32) for width in (8, 8, 3))
+        k = (0.01 * k + k[0]) * (norm / np.linalg.norm(k[0]))  # a bundle, till one of them is short
+        cases.append((f"favor_attention, keys of norm {norm:.0f}", q, k, v, None))
+    q, k, v = (rng.normal(size=(12, width)) for width in (8, 8, 3))
+    long = k.copy()
+    long[-1] *= 50
+    cases += [
+        ("one maximum over all keys, with an ε", q, k, v, _global_maximum(W, 1e-6)),
+        ("one maximum over all keys, without ε", q, k, v, _global_maximum(10 * W, 0.0)),
+        ("one maximum over all keys and a long last key", q, long, v, _global_maximum(W, 1e-6)),
+        ("softmax whose row i sees key i + 1", q, k, v, _ahead(1)),
+        ("softmax whose row i sees key i + 4", q, k, v, _ahead(4)),
+        ("softmax without a mask", q, k, v, _ahead(12)),
+        ("causal softmax", q, k, v, _ahead(0)),
+    ]
+    moves = []
+    for _, q, k, v, attend in cases:
+        if attend is None:
+            at = W.astype(np.float32)
 
-        def rows(seen, pairs=pairs, v=v):
-            return averages(pairs * seen, v)
+            def attend(q, k, v, at=at):
+                return attention.favor_attention(q, k, v, at, causal=True)
 
-        past, near = column <= row, chunk_of_row == chunk_of_column
-        before = chunk_of_column < chunk_of_row
-        slips = [
-            (pairs * past @ v, "the denominator is missing."),
-            (rows(np.ones_like(past)), "every row sees every key: is there a mask?"),
-            (rows(before | near), "rows see later keys of their own chunk: mask the product."),
-            (rows(past & near), "what earlier chunks saw is lost: carry the state on."),
-            (rows(before), "rows do not see their own chunk."),
-            (rows(column < row), "row i must see key i too: np.tril keeps the diagonal."),
-            (rows(before | (near & (column >= row))), "np.triu keeps the later keys; use np.tril."),
+        found.append(float(numbers_of_one(find(attend, q, k, v))))
+        moves.append([_movement(attend, q, k, v, factor) for factor in (100.0, 0.01)])
+
+    def answers(pick=lambda moved: moved.argmax(), by=(0, 1), last=1, nan=True, tolerance=1e-3):
+        """The answer to each case of a way to look; NaN in a movement counts where `nan` says."""
+        values = []
+        for both in moves:
+            parts = [np.where(np.isnan(both[i]), np.inf if nan else 0, both[i]) for i in by]
+            moved = (np.max(parts, axis=0) > tolerance)[: len(both[0]) - last]
+            values.append(float(pick(moved)) if moved.any() else -1.0)
+        return values
+
+    right = answers()
+    by_rounding = all(  # which bits move is not the same in each run
+        -1 < a < len(case[1]) - 1 if b < 0 else -1 < a <= b
+        for a, b, case in zip(found, right, cases, strict=True)
+        if a != b
+    )
+    judge(
+        found,
+        right,
+        [
+            (answers(by=(0,)), "a leak shows where the last key is shrunk, and only there."),
+            (answers(by=(1,)), "a leak shows where the last key is stretched, and only there."),
+            (answers(last=0), "the last row may know the last key: leave it out."),
             (
-                rows(past & near) + rows(before),
-                "add numerators and denominators, then divide once.",
+                answers(nan=False),
+                "a row of NaN has moved, but no comparison with NaN is true: ask for the rows that "
+                "stay, and take the others.",
             ),
+            (answers(lambda moved: moved.sum()), "the first row that moves, not how many do."),
             (
-                rows(past * 1.0 + near),
-                "the chunk counts twice: read the state before it is updated.",
+                answers(lambda moved: np.flatnonzero(moved)[-1]),
+                "the first row that moves, not the last.",
             ),
-        ]
-        if L % C and L > C:
-            whole = L // C * C
-            slips.append((rows(past)[:, :whole], "the last, shorter chunk is missing."))
-        numerator, near_only = pairs * past @ v, (pairs * (past & near)).sum(axis=2, keepdims=True)
-        slips.append(
-            (numerator / near_only, "the denominator forgets earlier chunks: carry z too.")
-        )
-        slips.append(
+            (np.add(right, 1), "rows count from 0, and no leak is −1."),
+            ([float(a >= 0) for a in right], "which row is asked for, not whether there is one."),
+            (np.maximum(right, 0), "−1 where no row moves: row 0 is a row."),
+            ([-1.0] * len(cases), "there are leaks: is the last key changed, and where?"),
             (
-                pairs * (past & near) @ v / (pairs * past).sum(axis=2, keepdims=True),
-                "the numerator forgets earlier chunks: carry S too.",
-            )
-        )
-        found = attend(f, g, v, C)
-        both = "the mask belongs to the numerator and to the denominator."
-        plain = "no exponential: the weights are φ(q)ᵀφ(k) themselves."
-        own = np.eye(3)[:, None, :, None] * (past & near)[:, None]  # (heads, L, heads, L)
-        mixed = np.einsum("hif,gjf->higj", f, g) * (own + before[:, None])
-        mixed = mixed.reshape(3, L, 3 * L)  # the keys of all heads
-        last = near | (chunk_of_column == chunk_of_row - 1)
-        slips += [
-            (numerator / (pairs * (before | near)).sum(axis=2, keepdims=True), both),
-            (rows(past & last), "the state holds the last chunk alone: add to it."),
-            (rows(past * np.where(near, np.exp(pairs) / pairs, 1)), plain),
-            (averages(np.exp(pairs) * past, v), plain),
-            (averages(mixed, np.concatenate(v)), "each head has a state of its own."),
-            nearly(found, rows(past)),
-        ]
-        judge(found, rows(past), slips)
-    long = rng.uniform(0.1, 1.0, size=(3, 1, 1000, 3))
-    no_square(lambda: attend(*long, 50), long, 1000)
-    wide = rng.uniform(0.1, 1.0, size=(3, 1, 300, 40))
-    each = ", a state (F, e) for each token: one state is enough, carried from chunk to chunk."
-    holds_at_most(300 * 40 * 40 * 8, lambda: attend(*wide, 50), wide, each)
-
-
-def _state_of(h, v):
-    """(c, z, S) of logits h (n, m) and values v (n, e)."""
-    c = h.max(axis=0)
-    weights = np.exp(h - c)
-    return c, weights.sum(axis=0), weights.T @ v
-
-
-def _judge_state(found, a, b, expected, is_empty):
-    """Pass where the three arrays are right; else the hint of the likely slip."""
-    names = ("c", "z", "S")
-    for part, label, right in zip(found, names, expected, strict=True):
-        if part is None:
-            raise Hint(f"{label} is None.")
-        if np.shape(part) != right.shape:
-            raise Hint(f"{label} has shape {np.shape(part)}, and {right.shape} is needed.")
-        if is_empty and np.isnan(np.asarray(part, dtype=float)).any():
-            raise Hint(
-                "the empty state must change nothing, and gives NaN. Is it −∞ − (−∞)? "
-                "Take exponents relative to 0 where c is −∞."
-            )
-    (ca, za, Sa), (cb, zb, Sb) = a, b
-    x, y = np.exp(ca - expected[0]), np.exp(cb - expected[0])
-    slips = {
-        "c": [
-            (np.minimum(ca, cb), "c is the larger of the two, for each feature."),
-            (np.full(4, expected[0].max()), "one maximum for each feature, not one for all."),
-            (ca + cb, "c is the larger of the two, not their sum."),
-            (np.logaddexp(ca, cb), "c is the larger of the two, not the log of a sum."),
-            (ca, "c is the larger of the two, not that of the first."),
-            (cb, "c is the larger of the two, not that of the second."),
-            ((ca + cb) / 2, "c is the larger of the two, not their mean."),
-        ],
-        "z": [
-            (za + zb, "rescale z before you add: they are relative to different maxima."),
-            (y * za + x * zb, "each z is rescaled by its own e^{c_own − c}."),
-            (za / x + zb / y, "the sign of the exponent is turned: e^{c_own − c} ≤ 1."),
-            ((x * za + y * zb) / 2, "add; do not average."),
-        ],
-        "S": [
-            (Sa + Sb, "rescale S as you rescale z."),
-            (za[:, None] * Sa + zb[:, None] * Sb, "S is rescaled by e^{c_own − c}, not by z."),
-            (y[:, None] * Sa + x[:, None] * Sb, "each S is rescaled by its own e^{c_own − c}."),
-            ((x[:, None] * Sa + y[:, None] * Sb) / 2, "add; do not average."),
-            (
-                (x[:, None] * Sa + y[:, None] * Sb) / (x * za + y * zb)[:, None],
-                "do not divide by z: a query does that, after it has weighed the features.",
+                found if by_rounding else np.inf,
+                "rounding is no leak: favor_attention sums a chunk in another order where a long "
+                "key is shrunk.",
             ),
         ],
-    }
-    for part, label, right in zip(found, names, expected, strict=True):
-        known = [(value, hint) for value, hint in slips[label] if np.isfinite(value).all()]
-        if is_empty and not np.allclose(np.asarray(part, dtype=float), right):
-            raise Hint(f"the empty state must change nothing, and {label} has changed.")
-        if not is_empty:
-            judge(part, right, known)
+        cases=[case[0] for case in cases],
+    )
+
+
+def numbers_of_one(found):
+    """`found` as one number, or a hint."""
+    array = numbers(found)
+    if array.shape != ():
+        raise Hint(f"return one number, got an array of shape {array.shape}.")
+    return array
 
 
 @check
-def merge_states(merge):
-    """merge(a, b) = (c, z, S) over the keys of both; the empty state changes nothing."""
+def gradient_by_values(gradient):
+    """gradient(phi_q, phi_k, g): of Σ g_iᵀ o_i by v, (L, e), o the causal linear attention."""
     rng = np.random.default_rng(1102)
-    for shift in (0.0, 800.0):
-        h, v = 3 * rng.normal(size=(9, 4)), rng.normal(size=(9, 3))
-        h[5:] += shift * np.array([1, -1, 1, -1])
-        a, b, right = _state_of(h[:5], v[:5]), _state_of(h[5:], v[5:]), _state_of(h, v)
-        empty = np.full(4, -np.inf), np.zeros(4), np.zeros((4, 3))
-        cases = [(a, b, right)]
-        cases += [(a, empty, a), (empty, b, b), (empty, empty, empty)] * (shift == 0)
-        for first, second, expected in cases:
-            found = merge(first, second)
-            if not isinstance(found, tuple | list) or len(found) != 3:
-                numbers(found)
-                raise Hint("return the three arrays c, z and S as a tuple.")
-            is_empty = first is empty or second is empty
-            _judge_state(found, first, second, expected, is_empty)
+    for L, early in ((9, 1.0), (7, 1.0), (40, 1e9)):
+        f, h = rng.uniform(0.1, 1.0, size=(2, L, 5))
+        g = rng.normal(size=(L, 3))
+        g[:3] *= early
+        pairs = f @ h.T
+        seen = np.tril(pairs)
+        total = seen.sum(axis=1, keepdims=True)
+        A = seen / total
+        found = gradient(f, h, g)
+        right = A.T @ g
+        late = np.triu(pairs)
+        slips = [
+            (A @ g, "this is the output of the values g: a gradient takes the transposed weights."),
+            (seen.T @ g, "o is divided by its denominator: so is g, row by row."),
+            (seen.T @ g / total, "the denominator is that of row i, the one that v_j stands in."),
+            (
+                (late / late.sum(axis=1, keepdims=True)).T @ g,
+                "v_j stands in the rows i ≥ j: run the sum over rows backward.",
+            ),
+            ((late / total).T @ g, "v_j stands in the rows i ≥ j: run the sum over rows backward."),
+            ((np.tril(pairs, -1) / total).T @ g, "row j sees key j too: add it before you read."),
+            (
+                (pairs / pairs.sum(axis=1, keepdims=True)).T @ g,
+                "every row sees every key here: is there a mask?",
+            ),
+            ((seen / pairs.sum(axis=1, keepdims=True)).T @ g, "the denominator is causal, too."),
+            (
+                (pairs / total).T @ g,
+                "v_j stands in the rows i ≥ j alone: is the sum over all rows?",
+            ),
+            (right[::-1], "the rows come out in reverse: turn them round."),
+        ]
+        close = np.shape(found) == right.shape and np.allclose(
+            numbers(found), right, rtol=1e-2, atol=1e-2
+        )
+        if early > 1 and close:
+            hint = "digits are lost: do you subtract from a sum over all rows? Add from the end."
+            slips.append((found, hint))
+        judge(found, right, slips)
+    long = rng.uniform(0.1, 1.0, size=(3, 1000, 3))
+    no_square(lambda: gradient(*long), long, 1000)
+    wide = rng.uniform(0.1, 1.0, size=(3, 300, 40))
+    each = ", a state (F, e) for each token: one is enough, carried from row to row."
+    holds_at_most(300 * 40 * 40 * 8, lambda: gradient(*wide), wide, each)
+
+
+# (n, d, e, budget, work, least): what is asked of `state_or_cache`
+_SERVICES = (
+    (100, 64, 64, 20_000, 50_000, 64),  # a cache has room, and is quick enough
+    (1000, 64, 64, 20_000, 10**6, 64),  # no room for a cache; room decides m
+    (1000, 64, 64, 10**6, 100_000, 64),  # no time for a cache; time decides m
+    (1000, 64, 64, 20_000, 100_000, 400),  # too few features
+    (156, 64, 64, 19_968, 19_968, 8),  # a cache just fits
+    (200, 32, 96, 10**5, 20_000, 50),  # room for a cache, no time; time decides
+    (40, 16, 16, 1000, 10**5, 60),  # a state would just not do
+    (10**6, 64, 64, 66 * 80, 323 * 90, 80),  # least just reached
+    (300, 64, 64, 25_000, 10**5, 64),  # n* of the largest state is below n
+    (157, 64, 64, 20_000, 10**6, 1000),
+)
 
 
 @check
-def shrunk_recall(best):
-    """best(n, d) = (a, error): the a of least E‖a Sᵀk − v‖², and that over E‖v‖²."""
-    for n, d in ((40, 16), (3, 8), (17, 16), (1, 5)):
-        noise = (n - 1) / d
+def state_or_cache(decide):
+    """decide(n, d, e, budget, work, least): "cache", the m of a state, or None."""
 
-        def pair(a, noise=noise):
-            return a, (1 - a) ** 2 + a**2 * noise
+    def one(
+        n,
+        d,
+        e,
+        budget,
+        work,
+        least,
+        cache=lambda size, budget, work: size <= min(budget, work),
+        of=min,
+        each=lambda d, e: e + 2,
+        times=lambda d, e: 2 * d + 3 * e + 3,
+        end=lambda m, least: m if m >= least else None,
+    ):
+        if cache(n * (d + e), budget, work):
+            return "cache"
+        return end(of(budget // each(d, e), work // times(d, e)), least)
 
-        right = pair(1 / (1 + noise))
-        off = n / d
-        found = best(n, d)
-        first, _ = numbers(found) if np.shape(found) == (2,) else (math.nan, 0)
-        judge(
-            found,
-            right,
-            [
-                (pair(1.0), "this is the plain read, a = 1: find the a that is better."),
-                ((right[0], noise), "the error at a = 1; put the best a into the error."),
-                ((right[0], right[0] ** 2 * noise), "the signal shrinks too: (1 − a)² is missing."),
-                ((right[0], (1 - right[0]) ** 2), "the noise is missing: a² (n − 1)/d."),
-                ((1 / (1 + off), off / (1 + off)), "a key is no noise to itself: n − 1, not n."),
-                (right[::-1], "first the factor a, then the error."),
-                (right[0], "return two numbers: the factor and the error."),
-                (
-                    (1 / (1 + noise**0.5), noise**0.5 / (1 + noise**0.5)),
-                    "(n − 1)/d is a variance already: no root.",
-                ),
-                (pair(1 / (1 + noise**0.5)), "(n − 1)/d is a variance already: no root."),
-                ((right[0], right[1] ** 0.5), "the squared error is asked for: no root."),
-                (
-                    pair(first),
-                    "the error of this a, but another a has less: where is the derivative 0?",
-                ),
-                (
-                    found if np.isclose(first, right[0]) else np.inf,
-                    "the factor is right, but not the error: put a into (1 − a)² + a² (n − 1)/d.",
-                ),
-            ],
-        )
+    right = [one(*case) for case in _SERVICES]
+    found = [_service(decide(*case)) for case in _SERVICES]
+    if found == right:
+        return
+
+    slips = [
+        (
+            {"cache": lambda *_: False},
+            "a cache is exact: take it wherever room and work allow it.",
+        ),
+        ({"cache": lambda size, budget, work: size <= budget}, "the cache takes work, too."),
+        ({"cache": lambda size, budget, work: size <= work}, "the cache takes room, too."),
+        (
+            {"cache": lambda size, budget, work: size < min(budget, work)},
+            "what is just allowed is allowed: ≤, not <.",
+        ),
+        ({"of": lambda room, time: room}, "a state takes work, too: m (2d + 3e + 3) a token."),
+        ({"of": lambda room, time: time}, "a state takes room, too: m (e + 2) numbers."),
+        ({"of": max}, "both limits hold: the smaller of the two m."),
+        ({"each": lambda d, e: e + 1}, "a state has c, z and S: m (e + 2) numbers."),
+        ({"each": lambda d, e: e}, "a state has c, z and S: m (e + 2) numbers."),
+        ({"each": lambda d, e: d + e + 2}, "W is shared by all texts: do not count it."),
+        ({"times": lambda d, e: d + e}, "a step of a state takes m (2d + 3e + 3)."),
+        (
+            {"end": lambda m, least: least if m >= least else None},
+            "as many features as are allowed, not as few.",
+        ),
+        ({"end": lambda m, least: m}, "fewer features than `least` fail: None there."),
+        ({"end": lambda m, least: max(m, least)}, "fewer features than `least` fail: None there."),
+        (
+            {"end": lambda m, least: m if m > least else None},
+            "exactly `least` features will do: ≥, not >.",
+        ),
+        (
+            {"end": lambda m, least: m if m >= least else 0},
+            "None where neither will do, not 0.",
+        ),
+    ]
+    for change, hint in slips:
+        if found == [one(*case, **change) for case in _SERVICES]:
+            raise Hint(hint)
+    for case, got, needed in zip(_SERVICES, found, right, strict=True):
+        if got != needed:
+            named = dict(zip(("n", "d", "e", "budget", "work", "least"), case, strict=True))
+            words = ", ".join(f"{name} = {value:,}" for name, value in named.items())
+            raise Hint(f"found {got!r} for {words}; expected {needed!r}.")
+
+
+def _service(found):
+    """An answer of `state_or_cache`: "cache", None or a whole number; else a hint."""
+    if found is None or isinstance(found, str):
+        return found
+    m = float(numbers_of_one(found))
+    if not m.is_integer():
+        raise Hint(f"m is a whole number, got {m:g}: round down.")
+    return int(m)

@@ -153,4 +153,39 @@ WRONG["directions_for_attention"] = [
 ]
 
 
+# hidden_eps
+
+
+def probed(solve, long=1e4, short=0.0):
+    """solve(share): the share of a very long key beside a short one, for the query 0."""
+
+    def find(attend, d):
+        k = np.zeros((2, d))
+        k[0, -1], k[1, 0] = short, long
+        return solve(attend(np.zeros((1, d)), k, np.array([[0.0], [1.0]]))[0, 0])
+
+    return find
+
+
+def from_three_keys(attend, d):
+    """Two long keys beside the key 0: each weighs ε, of 1 + 3 ε in all."""
+    k = np.concatenate([np.zeros((1, d)), 1e3 * np.eye(d)[:1], -1e3 * np.eye(d)[:1]])
+    row = attend(np.zeros((1, d)), k, np.eye(3))[0]
+    return row[1] / (row[0] - row[1])
+
+
+RIGHT["hidden_eps"] = [probed(lambda share: share / (1 - 2 * share)), from_three_keys]
+
+WRONG["hidden_eps"] = [
+    (probed(lambda share: share), "both keys carry ε, so solve for it"),
+    (probed(lambda share: share / (1 - share)), "carry ε, too"),
+    (probed(lambda share: 16 * share / (1 - 2 * share)), "m cancels"),
+    (probed(lambda share: (share / (1 - 2 * share)) ** 2), "it cancels"),
+    (probed(lambda share: (share / (1 - 2 * share)) ** 0.5), "not its root"),
+    (probed(lambda share: 1 + share / (1 - 2 * share)), "less the 1"),
+    (probed(lambda share: (1 - 2 * share) / share), "the other way round"),
+    (lambda attend, d: 0.0, "features of this attention contain an ε"),
+    (probed(lambda share: share / (1 - 2 * share), short=1e4), "a denominator zero"),
+]
+
 TestExercises = exercises(RIGHT, WRONG)

@@ -1,239 +1,227 @@
 """Lesson 12, causal and streaming: right answers in any form, and slips with their hints."""
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
-from performer_course import attention
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
 
-# causal_by_chunks
+# first_leak
 
 
-def with_one(v):
-    return np.concatenate([v, np.ones_like(v[..., :1])], axis=-1)
-
-
-def quotient(total):
-    return total[..., :-1] / np.where(total[..., -1:] == 0, 1, total[..., -1:])
-
-
-def chunked(
-    phi_q,
-    phi_k,
-    v,
-    C,
-    mask=np.tril,
-    early=False,
-    carry=(1, 1),
-    near=1,
-    whole=False,
-    each=False,
-    last=False,
-    of_all=False,
+def leak(
+    factors=(100.0, 0.01),
+    tolerance=1e-3,
+    rows=slice(0, -1),
+    moved=lambda gap, tolerance: ~(gap <= tolerance),
+    pick=lambda found: found[0],
+    none=-1,
 ):
-    """Causal attention by chunks, with the slips a chunk invites."""
-    values = with_one(v)
-    state, rows = 0 * np.einsum("hlf,hle->hfe", phi_k, values), []
-    length = v.shape[1] // C * C if whole and v.shape[1] > C else v.shape[1]
-    for start in range(0, length, C):
-        f, g, chunk = (x[:, start : start + C] for x in (phi_q, phi_k, values))
-        after = state * (not last) + g.swapaxes(1, 2) @ chunk
-        if of_all:
-            after = state + (g.swapaxes(1, 2) @ chunk).sum(axis=0)
-        far = f @ (after if early else state) * (v.shape[2] * [carry[0]] + [carry[1]])
-        close = near * mask(f @ g.swapaxes(1, 2)) @ chunk
-        rows.append(each(far, close) if each else quotient(far + close))
-        state = after
-    return np.concatenate(rows, axis=1)
+    """The first row that a change of the last key moves, with the slips that it invites."""
+
+    def find(attend, q, k, v):
+        before, hit = attend(q, k, v), np.zeros(len(q), dtype=bool)
+        for factor in factors:
+            scale = np.ones((len(k), 1), dtype=k.dtype)
+            scale[-1] = factor
+            gap = np.abs(attend(q, k * scale, v) - before).max(axis=1)
+            hit |= moved(gap, tolerance * np.abs(v).max())
+        found = np.flatnonzero(hit[rows])
+        return pick(found) if len(found) else none
+
+    return find
 
 
-RIGHT["causal_by_chunks"] = [
-    chunked,
-    lambda f, g, v, C: chunked(f, g, v, max(C // 2, 1)),
-    lambda f, g, v, C: np.stack(
-        [chunked(*(x[None] for x in head), C)[0] for head in zip(f, g, v, strict=True)]
-    ),
+def row_by_row(attend, q, k, v):
+    """Each row against all changes of the last key, from the first row on."""
+    others = [attend(q, np.concatenate([k[:-1], f * k[-1:]]), v) for f in (100, 0.01)]
+    before = attend(q, k, v)
+    for i in range(len(q) - 1):
+        for other in others:
+            if not np.allclose(other[i], before[i], rtol=0, atol=1e-3 * np.abs(v).max()):
+                return i
+    return -1
+
+
+RIGHT["first_leak"] = [leak(), row_by_row, leak(factors=(0.01, 100.0), tolerance=2e-3)]
+
+WRONG["first_leak"] = [
+    (leak(factors=(100.0,)), "where the last key is shrunk"),
+    (leak(factors=(0.01,)), "where the last key is stretched"),
+    (leak(tolerance=0.0), "rounding is no leak"),
+    (leak(rows=slice(None)), "leave it out"),
+    (leak(moved=lambda gap, tolerance: gap > tolerance), "no comparison with NaN is true"),
+    (leak(pick=len), "not how many do"),
+    (leak(pick=lambda found: found[-1]), "not the last"),
+    (leak(pick=lambda found: found[0] + 1, none=0), "rows count from 0"),
+    (leak(pick=lambda found: 1, none=0), "not whether there is one"),
+    (leak(none=0), "row 0 is a row"),
+    (leak(factors=(1.0,)), "there are leaks"),
 ]
 
 
-def slipped(**options):
-    return lambda *arguments: chunked(*arguments, **options)
+# gradient_by_values
 
 
-def masked_rows(phi_q, phi_k, v, C):
-    weights = np.tril(phi_q @ phi_k.swapaxes(1, 2))
-    return weights @ v / weights.sum(axis=2, keepdims=True)
-
-
-def masked_above(phi_q, phi_k, v, C):
-    """The mask on the numerator alone: a row divides by its whole chunk."""
-    ends = np.minimum((np.arange(v.shape[1]) // C + 1) * C, v.shape[1]) - 1
-    below = np.einsum("hif,hif->hi", phi_q, phi_k.cumsum(axis=1)[:, ends])
-    return np.tril(phi_q @ phi_k.swapaxes(1, 2)) @ v / below[..., None]
-
-
-def prefix_states(phi_q, phi_k, v, C):
-    """A state for each token."""
-    states = np.cumsum(phi_k[..., None] * with_one(v)[:, :, None], axis=1)
-    return quotient(np.einsum("hlf,hlfe->hle", phi_q, states))
-
-
-WRONG["causal_by_chunks"] = [
-    (lambda f, g, v, C: np.tril(f @ g.swapaxes(1, 2)) @ v, "the denominator is missing"),
-    (lambda f, g, v, C: quotient(f @ (g.swapaxes(1, 2) @ with_one(v))), "is there a mask?"),
-    (slipped(mask=lambda w: w), "mask the product"),
-    (slipped(early=True, near=0), "mask the product"),
-    (slipped(carry=(0, 0)), "carry the state on"),
-    (slipped(carry=(1, 0)), "carry z too"),
-    (slipped(carry=(0, 1)), "carry S too"),
-    (slipped(last=True), "the last chunk alone"),
-    (slipped(mask=lambda w: np.tril(np.exp(w))), "no exponential"),
-    (
-        lambda f, g, v, C: quotient(np.tril(np.exp(f @ g.swapaxes(1, 2))) @ with_one(v)),
-        "no exponential",
-    ),
-    (slipped(of_all=True), "each head has a state of its own"),
-    (masked_above, "to the numerator and to the denominator"),
-    (lambda f, g, v, C: chunked(f, g, v, C) * (1 + 1e-6), "is an ε added"),
-    (prefix_states, "one state is enough"),
-    (slipped(near=0), "do not see their own chunk"),
-    (slipped(mask=lambda w: np.tril(w, -1)), "row i must see key i too"),
-    (slipped(mask=np.triu), "np.triu keeps the later keys"),
-    (slipped(early=True), "the chunk counts twice"),
-    (slipped(whole=True), "the last, shorter chunk is missing"),
-    (slipped(each=lambda x, y: quotient(x) + quotient(y)), "then divide once"),
-    (lambda f, g, v, C: chunked(f, g, v, C).swapaxes(0, 1), "shape (10, 3, 2)"),
-    (masked_rows, "that is an L × L array"),
-]
-
-
-# merge_states
-
-
-def over_nothing(c):
-    """c, but 0 where it is −∞."""
-    return np.where(np.isneginf(c), 0.0, c)
-
-
-def merged(
-    rescale=lambda own, other, c: np.exp(own - c), top=np.maximum, divide=1, finite=over_nothing
+def backward(
+    read=lambda R, row: R @ row,
+    over=lambda phi_q, phi_k: (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1, keepdims=True),
+    order=reversed,
+    first=True,
+    at_row=True,
 ):
-    """merge(a, b), with the slips it invites."""
+    """One sum over rows, from the last on, with the slips that it invites."""
 
-    def merge(a, b):
-        c = top(a[0], b[0])
-        base = finite(c)
-        x, y = rescale(a[0], b[0], base), rescale(b[0], a[0], base)
-        z, S = x * a[1] + y * b[1], x[:, None] * a[2] + y[:, None] * b[2]
-        return c, z / divide, S / divide
+    def gradient(phi_q, phi_k, g):
+        total = over(phi_q, phi_k) + np.zeros((len(g), 1))
+        R, rows = np.zeros((g.shape[1], phi_q.shape[1])), np.zeros_like(g)
+        for j in order(range(len(g))):
+            term = np.outer(g[j], phi_q[j]) / (total[j] if at_row else 1)
+            R = R + term if first else R
+            rows[j] = read(R, phi_k[j])
+            R = R if first else R + term
+        return rows if at_row else rows / total
 
-    return merge
-
-
-def merged_by_log(a, b):
-    c = np.maximum(a[0], b[0])
-    total = np.logaddexp(np.log(a[1]) + a[0], np.log(b[1]) + b[0])
-    base = over_nothing(c)
-    S = [np.exp(x[0] - base)[:, None] * x[2] for x in (a, b)]
-    return [c, np.exp(total - base), S[0] + S[1]]
+    return gradient
 
 
-def merged_by_the_package(a, b):
-    """The package keeps S and z side by side."""
-    states = [attention.State(c, np.concat([S, z[:, None]], axis=1)) for c, z, S in (b, a)]
-    both = attention.merge(*states)
-    return both.c, both.z, both.S
+def transposed_weights(phi_q, phi_k, g):
+    weights = np.tril(phi_q @ phi_k.T)
+    return (weights / weights.sum(axis=1, keepdims=True)).T @ g
 
 
-RIGHT["merge_states"] = [merged(), merged_by_log, merged_by_the_package]
+def scanned(phi_q, phi_k, g):
+    """All R at once, by a cumulative sum from the end."""
+    total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1, keepdims=True)
+    states = np.cumsum(((phi_q / total)[:, :, None] * g[:, None])[::-1], axis=0)[::-1]
+    return np.einsum("lf,lfe->le", phi_k, states)
 
 
-def but(place, change):
-    """The right merge, with one of its three arrays changed."""
+def subtracted(phi_q, phi_k, g):
+    """The sum over all rows, less row after row."""
+    total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1)
+    R, rows = (phi_q / total[:, None]).T @ g, []
+    for j in range(len(g)):
+        rows.append(phi_k[j] @ R)
+        R = R - np.outer(phi_q[j] / total[j], g[j])
+    return np.array(rows)
 
-    def merge(a, b):
-        found = list(merged()(a, b))
-        found[place] = change(found, a, b)
-        return tuple(found)
 
-    return merge
+def by_features(phi_q, phi_k, g):
+    """One feature after the other, each by a cumulative sum from the end."""
+    total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1)
+    out = np.zeros_like(g)
+    for f in range(phi_q.shape[1]):
+        sums = np.cumsum(((phi_q[:, f] / total)[:, None] * g)[::-1], axis=0)[::-1]
+        out += phi_k[:, f, None] * sums
+    return out
 
 
-WRONG["merge_states"] = [
-    (merged(lambda own, other, c: np.ones_like(c)), "rescale z before you add"),
-    (merged(top=np.minimum), "c is the larger of the two, for"),
-    (merged(top=np.add), "not their sum"),
-    (but(0, lambda found, a, b: a[0]), "not that of the first"),
-    (but(0, lambda found, a, b: b[0]), "not that of the second"),
-    (but(0, lambda found, a, b: (a[0] + b[0]) / 2), "not their mean"),
-    (but(2, lambda found, a, b: a[1][:, None] * a[2] + b[1][:, None] * b[2]), "not by z"),
-    (merged(top=np.logaddexp), "not the log of a sum"),
-    (merged(top=lambda a, b: np.full(4, max(a.max(), b.max()))), "one maximum for each"),
-    (merged(lambda own, other, c: np.exp(other - c)), "by its own e^{c_own − c}"),
-    (merged(lambda own, other, c: np.exp(c - own)), "the sign of the exponent"),
-    (merged(divide=2), "add; do not average"),
-    (but(2, lambda found, a, b: a[2] + b[2]), "rescale S as you rescale z"),
-    (but(2, lambda found, a, b: found[2] / found[1][:, None]), "do not divide by z"),
-    (
-        but(
-            2,
-            lambda found, a, b: found[2] + np.where(np.isinf(a[0] + b[0]), np.nan, 0)[:, None],
-        ),
-        "the empty state must change nothing, and gives NaN",
-    ),
-    (merged(finite=lambda c: c), "Is it −∞ − (−∞)?"),
-    (
-        but(1, lambda found, a, b: found[1] + np.isinf(a[0] + b[0])),
-        "the empty state must change nothing, and z has changed",
-    ),
-    (but(0, lambda found, a, b: None), "c is None"),
-    (but(1, lambda found, a, b: found[1][:, None]), "z has shape (4, 1)"),
-    (lambda a, b: merged()(a, b)[1], "return the three arrays"),
+def of_all_keys(phi_q, phi_k):
+    return phi_q @ phi_k.sum(axis=0)[:, None]
+
+
+def forward_output(phi_q, phi_k, g):
+    S, z, rows = 0.0, 0.0, []
+    for f, h, row in zip(phi_q, phi_k, g, strict=True):
+        S, z = S + np.outer(h, row), z + h
+        rows.append(f @ S / (f @ z))
+    return np.array(rows)
+
+
+def without_mask(phi_q, phi_k, g):
+    return phi_k @ ((phi_q / of_all_keys(phi_q, phi_k)).T @ g)
+
+
+def sum_over_all_rows(phi_q, phi_k, g):
+    total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1, keepdims=True)
+    return phi_k @ ((phi_q / total).T @ g)
+
+
+RIGHT["gradient_by_values"] = [backward(), by_features]
+
+WRONG["gradient_by_values"] = [
+    (forward_output, "the transposed weights"),
+    (backward(over=lambda f, h: 1.0), "so is g, row by row"),
+    (backward(at_row=False), "the denominator is that of row i"),
+    (backward(order=iter), "run the sum over rows backward"),
+    (backward(first=False), "row j sees key j too"),
+    (without_mask, "is there a mask?"),
+    (backward(over=of_all_keys), "the denominator is causal, too"),
+    (sum_over_all_rows, "is the sum over all rows?"),
+    (lambda f, h, g: backward()(f, h, g)[::-1], "turn them round"),
+    (subtracted, "digits are lost"),
+    (transposed_weights, "that is an L × L array"),
+    (scanned, "one is enough"),
+    (lambda f, h, g: backward()(f, h, g).T, "shape"),
 ]
 
 
-# shrunk_recall
+# state_or_cache
 
 
-def searched(n, d):
-    noise = (n - 1) / d
-    found = minimize_scalar(lambda a: (1 - a) ** 2 + a**2 * noise, bracket=(0, 1))
-    return np.array([d / (d + n - 1), found.fun])
+def decision(
+    cache=lambda size, budget, work: size <= min(budget, work),
+    features=lambda d, e, budget, work: min(budget // (e + 2), work // (2 * d + 3 * e + 3)),
+    end=lambda m, least: m if m >= least else None,
+):
+    def decide(n, d, e, budget, work, least):
+        if cache(n * d + n * e, budget, work):
+            return "cache"
+        return end(features(d, e, budget, work), least)
+
+    return decide
 
 
-def with_factor(factor, error=lambda a, r: (1 - a) ** 2 + a**2 * r):
-    """Answers (a, error) from a = factor(r), r = (n − 1)/d."""
-    return lambda n, d: (factor((n - 1) / d), error(factor((n - 1) / d), (n - 1) / d))
+def searched(n, d, e, budget, work, least):
+    """The largest m by trying them all."""
+    if n * (d + e) <= budget and n * (d + e) <= work:
+        return "cache"
+    m = 0
+    while (m + 1) * (e + 2) <= budget and (m + 1) * (2 * d + 3 * e + 3) <= work:
+        m += 1
+    return m if m >= least else None
 
 
-def shrinkage(noise):
-    return 1 / (1 + noise)
-
-
-RIGHT["shrunk_recall"] = [
-    with_factor(shrinkage),
+RIGHT["state_or_cache"] = [
+    decision(),
     searched,
-    lambda n, d: [d / (n + d - 1), (n - 1) / (n + d - 1)],
+    decision(features=lambda d, e, b, w: np.floor(min(b / (e + 2), w / (2 * d + 3 * e + 3)))),
 ]
 
-WRONG["shrunk_recall"] = [
-    (with_factor(lambda r: 1.0), "this is the plain read"),
-    (with_factor(shrinkage, lambda a, r: r), "the error at a = 1"),
-    (with_factor(shrinkage, lambda a, r: a**2 * r), "the signal shrinks too"),
-    (with_factor(shrinkage, lambda a, r: (1 - a) ** 2), "the noise is missing"),
-    (lambda n, d: (d / (d + n), n / (d + n)), "n − 1, not n"),
-    (lambda n, d: with_factor(shrinkage)(n, d)[::-1], "first the factor"),
-    (lambda n, d: d / (d + n - 1), "return two numbers"),
-    (with_factor(lambda r: shrinkage(r**0.5)), "no root"),
-    (with_factor(lambda r: shrinkage(r**0.5), lambda a, r: 1 - a), "no root"),
-    (with_factor(lambda r: 0.0), "another a has less"),
-    (with_factor(lambda r: 1 / max(r, 1)), "another a has less"),
-    (lambda n, d: (d / (d + n - 1), ((n - 1) / (d + n - 1)) ** 0.5), "no root."),
-    (lambda n, d: (d / (d + n - 1), 1.0), "the factor is right, but not the error"),
-    (lambda n, d: [d / (d + n - 1)] * 3, "shape (3,), and (2,) is needed"),
+WRONG["state_or_cache"] = [
+    (decision(cache=lambda size, b, w: False), "a cache is exact"),
+    (decision(cache=lambda size, b, w: size <= b), "the cache takes work, too"),
+    (decision(cache=lambda size, b, w: size <= w), "the cache takes room, too"),
+    (decision(cache=lambda size, b, w: size < min(b, w)), "≤, not <"),
+    (decision(features=lambda d, e, b, w: b // (e + 2)), "a state takes work, too"),
+    (decision(features=lambda d, e, b, w: w // (2 * d + 3 * e + 3)), "a state takes room, too"),
+    (
+        decision(features=lambda d, e, b, w: max(b // (e + 2), w // (2 * d + 3 * e + 3))),
+        "the smaller of the two m",
+    ),
+    (
+        decision(features=lambda d, e, b, w: min(b // (e + 1), w // (2 * d + 3 * e + 3))),
+        "a state has c, z and S",
+    ),
+    (
+        decision(features=lambda d, e, b, w: min(b // (d + e + 2), w // (2 * d + 3 * e + 3))),
+        "W is shared",
+    ),
+    (
+        decision(features=lambda d, e, b, w: min(b // (e + 2), w // (d + e))),
+        "a step of a state takes",
+    ),
+    (decision(end=lambda m, least: least if m >= least else None), "not as few"),
+    (decision(end=lambda m, least: m), "fewer features than `least` fail"),
+    (decision(end=lambda m, least: m if m > least else None), "≥, not >"),
+    (decision(end=lambda m, least: m if m >= least else 0), "not 0"),
+    (
+        decision(features=lambda d, e, b, w: min(b / (e + 2), w / (2 * d + 3 * e + 3))),
+        "round down",
+    ),
+    (lambda *service: "state", "found 'state'"),
 ]
 
 
