@@ -12,8 +12,7 @@
 # trigonometric features of lesson 08 estimate this kernel without bias, but an estimate may come
 # out negative, and so may the sum that one divides by. This lesson builds features that are
 # positive, so that all estimates are, too: the "+" in FAVOR+, the mechanism of the Performer.
-# Positive is not the same as accurate. So we also work out how large the errors are, and on which
-# queries and keys they are small.
+# Positive is not the same as accurate, so we also work out how large the errors are, and where.
 
 # %%
 import functools

@@ -21,7 +21,6 @@ OLD = {
     "06_structured_projections",
     "07_self_attention",
     "08_softmax_kernel",
-    "10_linear_attention",
     "11_any_norm",
     "12_causal_and_streaming",
     "13_performer",

@@ -19,7 +19,7 @@ from .lesson_06 import simplex_corners, structured_projection, walsh_hadamard
 from .lesson_07 import cross_attention, decoder_mask, rotary
 from .lesson_08 import nearer_keys, smoother_as_attention, trigonometric_attention
 from .lesson_09 import best_mix, features_needed, log_estimates
-from .lesson_10 import masked_linear_attention
+from .lesson_10 import features_at_least, masked_linear_attention, padding_invariant
 from .lesson_11 import directions_for_attention, log_denominator
 from .lesson_12 import causal_by_chunks, merge_states, shrunk_recall
 from .lesson_13 import less_biased, performer_layer
