@@ -292,8 +292,8 @@ show(
 )
 
 # %% [markdown]
-# The gain grows with the length: the line of features has slope 1, that of exact
-# attention about 2, on the left. On the right only the full matrix grows with the square. The crossover
+# The gain grows with the length: on the left the lines of features rise with a slope near 1, those of
+# exact attention with one near 2. On the right only the full matrix grows with the square. The crossover
 # belongs to one machine and to this code: the count knows nothing of code that writes each
 # intermediate array to memory, or of an exact attention that is better made than its rival. (A user who
 # compared the two on a GPU reported a crossing at $L \approx 18\, d \ln d$; the thread is under *Further
@@ -516,9 +516,10 @@ print(f" 64 with trained directions: {relative(trained):.2f}")
 pictures = {"softmax": exact, "elu + 1": elu}
 pictures |= {f"positive, $m = {m}$": drawn[m][0] for m in (64, 256)}
 pictures["64 trained"] = trained
-fig, axes = plt.subplots(1, 5, figsize=(15, 3.6), sharey=True)
+shades = plt.get_cmap("Blues", 5)
+fig, axes = plt.subplots(1, 5, figsize=(13, 3.2), sharey=True)
 for ax, (label, matrix) in zip(axes, pictures.items(), strict=True):
-    ax.imshow(np.sqrt(np.clip(matrix, 0, None)), cmap="Blues", vmin=0, vmax=0.6)
+    ax.imshow(np.sqrt(np.clip(matrix, 0, None)), cmap=shades, vmin=0, vmax=0.6)
     ax.grid(visible=False)
     ax.set(title=label, xlabel="key $j$")
 axes[0].set_ylabel("query $i$")

@@ -693,8 +693,8 @@ def by_levels_each_earlier_key_is_counted_exactly_once(p):
 @claim("unscaled", "scaled-twice", "norm-forgotten")
 def the_rank_of_a_real_head_is_no_obstacle_and_trained_directions_show_it(p):
     """of the matrix of a head of AntiBERTy, 122 tokens: rank 16 may leave less than a fifth; 64
-    trained directions leave less than 0.4, elu + 1 of rank 64 more than 0.9, and 256 drawn directions
-    more than all, on each of five draws"""
+    trained directions leave less than 0.4, elu + 1 of rank 64 more than 0.9, and 256 drawn
+    ones more than all, on each of five draws"""
     q, k = (x[0] for x in data.antibody_heads()[:2])  # two sequences
     shift = q[1].mean(axis=0) + k[1].mean(axis=0)
     q, k, identity, rng = q[0], k[0], np.eye(122), np.random.default_rng(66)
