@@ -182,7 +182,7 @@ print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f
 # **Why not FlashAttention?** Because the memory of exact attention is a matter of care: one can go
 # through the keys in blocks and keep running sums (Rabe and Staats, 2021, and
 # `attention.softmax_attention`). *FlashAttention* (Dao et al., 2022) does so inside one GPU program and
-# is the exact attention that everybody uses. Its result is exact and its memory linear, but it still
+# is the exact attention of most systems today. Its result is exact and its memory linear, but it still
 # makes all $L^2$ scores. So linear *memory* is no reason for features. Linear *time* is.
 #
 # **Could some other approximation be fast for any queries and keys?** Most likely not. Take
@@ -528,8 +528,8 @@ words = [f"{label.replace('$', '')} {value:.2f}" for label, value in largest.ite
 show(
     fig,
     alt="Attention matrices of 122 tokens, darker for larger weights (by their square roots). Softmax "
-    "has columns of keys that many queries look for, a diagonal band and a dark corner. elu + 1 is one "
-    "even grey. Drawn positive features show columns, with much scatter; trained ones look like softmax. "
+    "has columns of keys that many queries look for and a dark corner at the right. elu + 1 is one "
+    "even tone. Drawn positive features show columns, with much scatter; trained ones look like softmax. "
     f"Largest weights: {', '.join(words)}.",
 )
 
