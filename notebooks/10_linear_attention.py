@@ -189,7 +189,8 @@ print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f
 # $d$ of the order of $\ln L$ and an error that falls like a power of $1/L$. While all entries of $Q$ and
 # $K$ stay well below $\sqrt{\ln L}$, nearly linear time is enough. Once they are of that order, no
 # method takes truly less than $L^2$, if a common conjecture on the satisfiability problem holds (Alman &
-# Song, 2023). So fast attention has a price in norms, whatever the method (ours are in section 4 of lesson 09).
+# Song, 2023). So fast attention has a price in norms, whatever the method. (The price of random features
+# stands in section 4 of lesson 09.)
 #
 # We measure with $d = e = 64$ and $m = 256$ (lesson 13 asks where such numbers come from).
 #
