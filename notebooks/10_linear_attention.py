@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Move the brackets
 #
-# > **60 minutes.** Needs: lessons 07 to 09 (attention, the softmax kernel, positive features),
-# > the rank of a matrix.
+# > **60 minutes.** Needs: lesson 07 (attention), sections 1 and 2 of lesson 09 (positive features);
+# > for section 4 the rank of a matrix.
 # >
 # > Afterwards you can compute attention in time and memory proportional to the length, mask it
 # > rightly, and say which matrices it can make.
@@ -10,17 +10,27 @@
 # Attention compares every query with every key. With $L$ queries and $S$ keys that makes an
 # $L \times S$ matrix, and long texts expensive. A kernel that is an inner product of features has
 # a way out, and it takes one line: matrix products may be bracketed as one likes. This lesson is
-# about that line, and about two places where it becomes wrong code: the denominator and the mask.
-# (There are two more, the small number added "for stability" and norms at which nobody looked, and
-# lesson 11 is about them.)
+# about that line, about what it costs and which matrices it can make, and about two places where it
+# becomes wrong code: the denominator and the mask. (Lesson 11 is about two more.)
 
 # %%
+import functools
 import timeit
+from time import process_time
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, features, get_backend, projections, to_host, to_like
+from performer_course import (
+    antibody,
+    attention,
+    data,
+    features,
+    get_backend,
+    projections,
+    to_host,
+    to_like,
+)
 from performer_course.backend import peak
 from performer_course.figures import COLORS, show
 
@@ -29,13 +39,14 @@ xp = get_backend()
 # %% [markdown]
 # ## 1. One line
 #
-# As in lesson 08, let attention weigh the values by a kernel $\kappa > 0$. Queries are the rows
-# $q_i$ of $Q$ (L, d), keys the rows $k_j$ of $K$ (S, d), values the rows $v_j$ of $V$ (S, e), and
-# the output for query $i$ is
+# Let attention weigh the values by a kernel, a function $\kappa > 0$ that says how well a query and a
+# key fit. Queries are the rows $q_i$ of $Q$ (L, d), keys the rows $k_j$ of $K$ (S, d), values the rows
+# $v_j$ of $V$ (S, e), and the output for query $i$ is a weighted mean of the values,
 #
 # $$o_i = \frac{\sum_{j=1}^S \kappa(q_i, k_j)\, v_j}{\sum_{j=1}^S \kappa(q_i, k_j)}
 # \;\in\; \mathbb{R}^e .$$
 #
+# Softmax attention has $\kappa(q, k) = e^{q^\top k/\sqrt d}$.
 # Suppose $\kappa(q, k) = \varphi(q)^\top \varphi(k)$ with $F$ features. Then $\varphi(q_i)$, which
 # does not depend on $j$, leaves both sums:
 #
@@ -50,11 +61,58 @@ xp = get_backend()
 # \bigl(\varphi(Q)\, \varphi(K)^\top\bigr) \mathbf{1}
 # = \varphi(Q)\, \bigl(\varphi(K)^\top \mathbf{1}\bigr),$$
 #
-# with $\mathbf{1}$ (S,) a vector of ones. On the left an $L \times S$ matrix has to exist. On the
-# right the largest thing is $\varphi(Q)$ itself. Count multiplications: $LSF + LSe$ on the left,
-# $SFe + LFe$ on the right. The right is *linear attention*. Both by hand, and
-# `attention.linear_attention`, with the map $\varphi(x) = \mathrm{elu}(x) + 1$, each coordinate by
-# itself (section 3):
+# with $\mathbf{1}$ (S,) a vector of ones. The picture has both sides for $L = S = 12$, $F = 4$ and
+# $e = 3$.
+#
+# **Before you look:** on the left an $L \times S$ matrix has to exist for a moment. What is the largest
+# matrix on the right? And how many multiplications does each side take?
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+rows = {
+    "left": [("φ(Q)", 12, 4), ("φ(K)ᵀ", 4, 12), ("=", 0, 1.5), ("L × S", 12, 12), ("V", 12, 3)],
+    "right": [("φ(Q)", 12, 4), ("φ(K)ᵀ", 4, 12), ("V", 12, 3), ("=", 0, 1.5), ("φ(Q)", 12, 4)],
+}
+rows["left"] += [("=", 0, 1.5), ("out", 12, 3)]
+rows["right"] += [("F × e", 4, 3), ("=", 0, 1.5), ("out", 12, 3)]
+inside = {"left": (0, 1), "right": (1, 2)}  # the pair in brackets
+made = {"left": 3, "right": 5}  # what the brackets make
+fig, axes = plt.subplots(2, 1, figsize=(11, 6.6))
+for ax, (side, parts) in zip(axes, rows.items(), strict=True):
+    left = 0.0
+    for i, (name, height, width) in enumerate(parts):
+        if not height:
+            ax.text(left + width / 2, 0, name, ha="center", va="center", fontsize=20)
+        else:
+            color = COLORS[1] if i == made[side] else COLORS[0]
+            box = (left, -height / 2), width, height
+            ax.add_patch(plt.Rectangle(*box, facecolor=color, alpha=0.35, edgecolor=color, lw=2))
+            hatch = "//" if i == made[side] else ""
+            ax.add_patch(
+                plt.Rectangle(*box, fill=False, hatch=hatch, edgecolor=color, lw=0, alpha=0.5)
+            )
+            ax.text(left + width / 2, 0, name, ha="center", va="center", fontsize=13)
+        if i == inside[side][0]:
+            ax.text(left - 0.7, 0, "(", ha="center", va="center", fontsize=44)
+        if i == inside[side][1]:
+            ax.text(left + width + 0.7, 0, ")", ha="center", va="center", fontsize=44)
+        left += width + 1.6
+    ax.set(xlim=(-1.5, 50), ylim=(-6.5, 6.5), aspect="equal")
+    ax.axis("off")
+largest = {side: max(h * w for _, h, w in parts) for side, parts in rows.items()}
+made_size = {side: rows[side][i][1] * rows[side][i][2] for side, i in made.items()}
+show(
+    fig,
+    alt="Two rows of rectangles whose sides are the shapes. Above, φ(Q) and φ(K)ᵀ are in brackets and "
+    f"make a square of {made_size['left']} entries, hatched, before V comes. Below, φ(K)ᵀ and V are in "
+    f"brackets and make a small rectangle of {made_size['right']}, hatched. Both rows end in the same "
+    f"output of {12 * 3} entries.",
+)
+
+# %% [markdown]
+# On the right the largest things are $\varphi(Q)$ and $\varphi(K)$ themselves. The multiplications are
+# $LSF + LSe$ on the left, and $SFe + LFe$ on the right, where no term has $L$ times $S$. The right is
+# *linear attention*. Both by hand, and `attention.linear_attention`, with the map
+# $\varphi(x) = \mathrm{elu}(x) + 1$, each coordinate by itself (section 3):
 
 # %%
 rng = np.random.default_rng(0)
@@ -88,11 +146,10 @@ print(
 )
 
 # %% [markdown]
-# Two slips live in this line. The first is printed in lecture notes: the output as the quotient
-# $\varphi(Q)(\varphi(K)^\top V) \,/\, \varphi(Q)\varphi(K)^\top$. The numerator is (L, e), the
-# denominator (L, S), and without the $\mathbf{1}$ there is nothing to divide by. With $e = S$ the
-# shapes agree by accident, NumPy divides entry by entry, and nobody complains. Attention over
-# values that are all one must return ones:
+# Two slips live in this line. The first is to forget the $\mathbf{1}$, and divide
+# $\varphi(Q)(\varphi(K)^\top V)$, which is (L, e), by $\varphi(Q)\varphi(K)^\top$, which is (L, S).
+# With $e = S$ the shapes agree by accident, NumPy divides entry by entry, and nobody complains. A test
+# finds it: attention over values that are all one must return ones.
 
 # %%
 ones = xp.ones((S, S))  # e = S
@@ -106,7 +163,7 @@ print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f
 # The second slip is to divide by multiplying with $D^{-1}$, where $D$ is the $L \times L$ diagonal
 # matrix of the denominators, written `diag(1 / denominator)`. All that was saved is spent again.
 # Divide the rows. (Or append a column of ones to $V$: one product then gives numerator and
-# denominator. Lessons 11 and 12 do so.)
+# denominator, as in lessons 11 and 12.)
 #
 # ## 2. What it costs
 #
@@ -119,15 +176,27 @@ print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f
 # | exact, in blocks of $b$ | $L^2 (d + e)$ | $L^2$ | $L e + b^2$ |
 # | linear, $m$ positive features, $b$ rows at a time | $2 L\, m (d + e)$ | $2 L m$ | $L e + m e + b m$ |
 #
-# Both counts cross at the same length, $L = 2m$. So we expect linear attention to be faster from
-# about twice the number of directions on, if the code around the products is as good on both
-# sides. The memory of exact attention is a matter of care: `attention.softmax_attention` works in
-# blocks, and never holds an $L \times S$ matrix (Rabe and Staats, 2021). So linear *memory* alone
-# is no reason for features. Linear *time* is.
+# Both counts cross at the same length, $L = 2m$. So we expect linear attention to be faster from about
+# twice the number of directions on, if the code around the products is as good on both sides.
 #
-# We measure with $d = e = 64$ and $m = 256$, a little less than the customary $d \ln d$ (lesson 13
-# asks where that comes from). The exponent is the slope of $\ln$ time against $\ln L$, over the
-# longer half of the lengths.
+# **Why not FlashAttention?** Because the memory of exact attention is a matter of care: one can go
+# through the keys in blocks and keep running sums (Rabe and Staats, 2021, and
+# `attention.softmax_attention`). *FlashAttention* (Dao et al., 2022) does so inside one GPU program and
+# is the exact attention of most systems today. Its result is exact and its memory linear, but it still
+# makes all $L^2$ scores. So linear *memory* is no reason for features. Linear *time* is.
+#
+# **Could some other approximation be fast for any queries and keys?** Most likely not. Take
+# $d$ of the order of $\ln L$ and an error that falls like a power of $1/L$. While all entries of $Q$ and
+# $K$ stay well below $\sqrt{\ln L}$, nearly linear time is enough. Once they are of that order, no
+# method takes truly less than $L^2$, if a common conjecture on the satisfiability problem holds (Alman &
+# Song, 2023). So fast attention has a price in norms, whatever the method. (The price of random features
+# stands in section 4 of lesson 09.)
+#
+# We measure with $d = e = 64$ and $m = 256$ (lesson 13 asks where such numbers come from).
+#
+# **Before you run this:** with $m = 256$ the counts cross at $L = 512$. Will the measured times cross
+# there, earlier or later? And at $L = 4096$, is linear attention 2, 8 or 30 times as fast as the full
+# matrix?
 
 # %%
 rng = np.random.default_rng(1)
@@ -156,7 +225,6 @@ METHODS = {
         features.elu_plus_one(q), features.elu_plus_one(k), v
     ),
 }
-print(f"d ln d = {d * np.log(d):.0f}, m = {m}")
 q, k, v = inputs(300, 0.3)
 print(
     f"blocks = full matrix: {same(textbook(q, k, v), attention.softmax_attention(q, k, v), 1e-5)}"
@@ -164,24 +232,22 @@ print(
 
 # %% tags=["nbval-ignore-output"]
 lengths = np.array([128, 256, 512, 1024, 2048, 4096])
+times, memory = {name: [] for name in METHODS}, {name: [] for name in METHODS}
+for length in lengths:
+    three = inputs(int(length))
+    for name, method in METHODS.items():
+        task = functools.partial(method, *three)
+        runs = timeit.repeat(lambda t=task: to_host(t()), number=1, repeat=7, timer=process_time)
+        times[name].append(min(runs))  # seconds of work, whatever else the machine does
+        memory[name].append(peak(task, three[0]) / 2**20)  # MiB
 
-
-def seconds(task):
-    """The best of five runs of task()."""
-    return min(timeit.repeat(lambda: to_host(task()), number=1, repeat=5))
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 
 
 def exponent(values):
     """The slope of ln values against ln L, over the longer half."""
     half = len(lengths) // 2
     return np.polyfit(np.log(lengths[half:]), np.log(values[half:]), 1)[0]
-
-
-times = {name: [] for name in METHODS}
-for length in lengths:
-    data = inputs(int(length))
-    for name, method in METHODS.items():
-        times[name].append(seconds(lambda method=method, data=data: method(*data)))
 
 
 def crossover(fast, slow):
@@ -197,77 +263,47 @@ def crossover(fast, slow):
 
 full, blocks, positive, elu = METHODS
 meet = crossover(positive, full)
-print("exponent of the time:")
 for name, values in times.items():
-    print(f"  {name:30} {exponent(values):.2f}")
+    print(
+        f"exponent of time {exponent(values):.2f}, of memory {exponent(memory[name]):.2f}: {name}"
+    )
 print(f"256 positive features beat the full matrix from L = {meet} on; 2m = {2 * m}")
 print(f"and exact attention in blocks from L = {crossover(positive, blocks)} on")
-print(f"18 d ln d = {18 * d * np.log(d):.0f}")
-
-fig, ax = plt.subplots()
+fig, axes = plt.subplots(1, 2, figsize=(13, 5))
 for (name, values), marker in zip(times.items(), "os^D", strict=True):
-    ax.loglog(lengths, np.multiply(values, 1e3), marker=marker, label=name)
-ax.axvline(2 * m, color=COLORS[6], linewidth=1, linestyle=":", label="$L = 2m$")
-ax.set(xlabel="length $L$", ylabel="milliseconds, one head, float32")
-ax.set_xticks(lengths, lengths)
-ax.set_yticks([0.1, 1, 10, 100], [0.1, 1, 10, 100])
-ax.minorticks_off()
-ax.legend(loc="upper left", fontsize=11)
+    axes[0].loglog(lengths, np.multiply(values, 1e3), marker=marker, label=name)
+    axes[1].loglog(lengths, memory[name], marker=marker)
+axes[0].axvline(2 * m, color=COLORS[6], linewidth=1, linestyle=":", label="$L = 2m$")
+axes[0].set(xlabel="length $L$", ylabel="CPU milliseconds, one head, float32")
+axes[1].set(xlabel="length $L$", ylabel="peak memory, MiB")
+for ax in axes:
+    ax.set_xticks(lengths, lengths)
+    ax.set_yticks([0.1, 1, 10, 100], [0.1, 1, 10, 100])
+    ax.minorticks_off()
+fig.legend(loc="outside lower center", ncols=3, fontsize=12)
 show(
     fig,
-    alt="Milliseconds against the length, logarithmic axes. Exact attention rises with exponent "
-    f"{exponent(times[full]):.2f}, in blocks {exponent(times[blocks]):.2f}; 256 positive features "
-    f"{exponent(times[positive]):.2f}, elu + 1 {exponent(times[elu]):.2f}. Positive features cross "
-    f"the full matrix near L = {meet}; at L = {lengths[-1]} they are "
-    f"{times[full][-1] / times[positive][-1]:.1f} times faster.",
-)
-
-# %% [markdown]
-# The measured crossover belongs to one machine and to this code. A user who compared the two on a
-# GPU reported $L \approx 18\, d \ln d$, nine times the $2m$ of the count with $m = d \ln d$ (the
-# thread is under *Further reading*). Both can be true. The count knows nothing of code that writes
-# each intermediate array to memory, or of an exact attention that is better made than its rival.
-# Measure where you mean to run. (The full matrix is not on one straight line: an entry costs more
-# once the arrays outgrow the cache.)
-#
-# And the memory: the peak of what is allocated during the call, as Python's `tracemalloc` sees it
-# (on a GPU, what CuPy's memory pool takes).
-
-# %% tags=["nbval-ignore-output"]
-memory = {name: [] for name in METHODS}
-for length in lengths:
-    data = inputs(int(length))
-    for name, method in METHODS.items():
-        memory[name].append(peak(lambda m=method, d=data: m(*d), data[0]) / 2**20)
-
-fig, ax = plt.subplots()
-for (name, values), marker in zip(memory.items(), "os^D", strict=True):
-    ax.loglog(lengths, values, marker=marker, label=name)
-ax.set(xlabel="length $L$", ylabel="peak memory, MiB")
-ax.set_xticks(lengths, lengths)
-ax.set_yticks([0.1, 1, 10, 100], [0.1, 1, 10, 100])
-ax.minorticks_off()
-ax.legend()
-print("exponent of the memory:")
-for name, values in memory.items():
-    print(f"  {name:30} {exponent(values):.2f}")
-show(
-    fig,
-    alt="Peak memory against the length, logarithmic axes. The full matrix rises with exponent "
-    f"{exponent(memory[full]):.2f} to {memory[full][-1]:.0f} MiB at L = {lengths[-1]}; exact "
-    f"attention in blocks needs {memory[blocks][-1]:.1f} MiB there, positive features "
+    alt="CPU milliseconds and peak memory against the length, logarithmic axes. Exact attention rises with "
+    f"exponent {exponent(times[full]):.2f}, in blocks {exponent(times[blocks]):.2f}; 256 positive "
+    f"features {exponent(times[positive]):.2f}, elu + 1 {exponent(times[elu]):.2f}. Positive features "
+    f"cross the full matrix near L = {meet}; at L = {lengths[-1]} they are "
+    f"{times[full][-1] / times[positive][-1]:.1f} times faster. At that length the full matrix takes "
+    f"{memory[full][-1]:.0f} MiB, blocks {memory[blocks][-1]:.1f}, positive features "
     f"{memory[positive][-1]:.1f} and elu + 1 {memory[elu][-1]:.1f}.",
 )
 
 # %% [markdown]
-# Only the full matrix grows with the square. What else grows does so with the length: the result,
-# and for elu + 1 the features, which are formed here for all tokens at once.
+# The gain grows with the length: on the left the lines of features rise with a slope near 1, those of
+# exact attention with one near 2. On the right only the full matrix grows with the square. The crossover
+# belongs to one machine and to this code: the count knows nothing of code that writes each
+# intermediate array to memory, or of an exact attention that is better made than its rival. (A user who
+# compared the two on a GPU reported a crossing at $L \approx 18\, d \ln d$; the thread is under *Further
+# reading*.) Measure where you mean to run.
 #
 # ## 3. Maps without randomness
 #
 # Nothing so far asked $\varphi$ to estimate the softmax kernel. Any map will do whose denominators
-# are not zero; with $\varphi(q)^\top\varphi(k) > 0$ that is certain. Three that need no random
-# numbers; of these elu + 1 and Taylor of degree 2 are always positive:
+# are not zero; with $\varphi(q)^\top\varphi(k) > 0$ that is certain. Three need no random numbers:
 #
 # - `features.elu_plus_one`: $x + 1$ for $x > 0$, $e^x$ elsewhere, coordinate by coordinate, so
 #   $F = d$ (Katharopoulos et al., 2020).
@@ -277,54 +313,70 @@ show(
 #   $1 + t + t^2/2 = \tfrac12\bigl((1 + t)^2 + 1\bigr) > 0$ at degree 2, with
 #   $F = (d + 1)(d + 2)/2$.
 #
-# Only the last approximates the softmax, for small $t$. The other two are *other kernels*. Models
-# are trained with them, and may do well. But put into a model that was trained with softmax, they
-# compute something else. The table gives the distance of their output from softmax attention, over
-# the distance that $\operatorname{mean}(V)$ has, which knows no query
-# (`attention.uniform_attention`). Above 1 they are worse than no attention at all.
+# So elu + 1 and Taylor of degree 2 are always positive. Only Taylor features approximate the softmax,
+# for small $t$. The other two are *other kernels*. Models are trained with them, and may do well (lesson
+# 16 trains some). But put into a model that was trained with softmax, they compute something else.
+#
+# How far off is each? The table gives the distance of their output from softmax attention, over the
+# distance that $\operatorname{mean}(V)$ has, which knows no query (`attention.uniform_attention`). Above
+# 1 a map is worse than no attention at all. `data.kinds` gives eight heads of 32 tokens with $d = 8$, of
+# three kinds: independent $q$ and $k$, aligned ones ($q = k$), and those that a small decoder has
+# learned (lesson 16). All are causal.
+#
+# **Before you run this:** on which kind will Taylor features of degree 1, the weights $1 + t$, be worst,
+# and why?
 
 
 # %%
 def rms(a, b):
-    """Root mean square of a − b, on the host."""
-    return np.sqrt(((to_host(a) - to_host(b)) ** 2).mean())
+    """Root mean square of a − b for each head, on the host."""
+    return np.sqrt(((to_host(a) - to_host(b)) ** 2).mean(axis=(-1, -2)))
 
 
 def attend(phi):
     """Linear attention with the features phi(x)."""
-    return lambda q, k, v: attention.linear_attention(phi(q), phi(k), v)
+    return lambda q, k, v, **o: attention.linear_attention(phi(q), phi(k), v, **o)
+
+
+def by_positive(q, k, v, seed=0, **options):
+    W = projections.orthogonal(np.random.default_rng(seed), 64, q.shape[-1])
+    return attention.favor_attention(q, k, v, to_like(W, q), **options)
 
 
 MAPS = {
     "elu + 1": attend(features.elu_plus_one),
     "relu": attend(features.relu),
-    "Taylor, degree 1": lambda q, k, v: attention.taylor_attention(q, k, v, 1),
-    "Taylor, degree 2": lambda q, k, v: attention.taylor_attention(q, k, v, 2),
+    "Taylor, degree 1": lambda q, k, v, **o: attention.taylor_attention(q, k, v, 1, **o),
+    "Taylor, degree 2": lambda q, k, v, **o: attention.taylor_attention(q, k, v, 2, **o),
 }
-scales = (0.1, 0.3, 1.0, 3.0)
-print("distance from softmax over that of mean(V), d = 16, 128 keys; q and k of scale")
-print(" " * 18 + "".join(f"{scale:8.1f}" for scale in scales))
-for name, method in MAPS.items():
-    row = []
-    for scale in scales:
-        q, k, v = inputs(128, scale, 16, seed=3, dtype=np.float64)
-        exact, null = attention.softmax_attention(q, k, v), attention.uniform_attention(q, k, v)
-        row.append(rms(method(q, k, v), exact) / rms(null, exact))
-    print(f"{name:18}" + "".join(f"{value:8.3g}" for value in row))
-score = to_host(q @ xp.matrix_transpose(k)) / 16**0.5  # at the last scale
-print(f"scale {scales[-1]}: 1 + t is negative for {(1 + score < 0).mean():.0%} of the pairs")
+RANDOM = "64 positive features"
+print("distance from softmax over that of mean(V), median of eight heads")
+kinds, table = data.kinds(np.random.default_rng(3)), {name: [] for name in (*MAPS, RANDOM)}
+for q, k, v in (map(xp.asarray, three) for three in kinds.values()):
+    exact = attention.softmax_attention(q, k, v, causal=True)
+    null = rms(attention.uniform_attention(q, k, v, causal=True), exact)
+    for name, method in MAPS.items():
+        table[name].append(np.median(rms(method(q, k, v, causal=True), exact) / null))
+    ways = [by_positive(q, k, v, seed, causal=True) for seed in range(10)]
+    table[RANDOM].append(np.median([rms(way, exact) / null for way in ways]))
+print(" " * 22 + "".join(f"{kind:>13}" for kind in kinds))
+for name, row in table.items():
+    print(f"{name:22}" + "".join(f"{value:13.2f}" for value in row))
+score = to_host(q @ xp.matrix_transpose(k)) / 8**0.5  # of the last kind, learned
+print(f"learned: 1 + t is negative for {(1 + score < 0).mean():.0%} of the pairs")
 
 # %% [markdown]
-# At small scales softmax is nearly uniform, and relu and elu + 1 are less so. At large ones they
-# do hardly better than $\operatorname{mean}(V)$. Taylor features are close while scores are small;
-# at scale 3, degree 1 has negative weights, as printed, and denominators near zero.
+# On the learned heads: they have scores far below $-1$, where $1 + t$ is negative, and denominators near
+# zero. On all three kinds elu + 1 does little better than $\operatorname{mean}(V)$. Taylor of degree 2
+# is best on independent and on aligned data of this size, and level with 64 positive features on
+# learned ones (which can do better: section 8 of lesson 09).
 #
 # What they attend to differs in kind. Let $A_{ij}$ be the weight of key $j$ for query $i$, so that
 # $\sum_j A_{ij} = 1$. Then $1 / \sum_j A_{ij}^2$ is the *effective number of keys* of query $i$:
-# it is $S$ for uniform weights, and 1 where one key has it all. Make queries and keys
-# longer, and softmax sharpens until one key is left. The relu kernel does not change at all:
-# $\max(ax, 0) = a \max(x, 0)$ for $a > 0$, and the factor cancels in the quotient. For long inputs
-# elu + 1 tends to relu, and Taylor of degree 2 to $t^2/2$. They stop sharpening, too.
+# it is $S$ for uniform weights, and 1 where one key has it all.
+#
+# **Before you run this:** multiply all queries and keys by 10. What does that do to the effective number
+# of keys of softmax, and of relu?
 
 
 # %%
@@ -355,6 +407,7 @@ for scale in scales:
     for name, kernel in KERNELS.items():
         sharpness[name].append(effective_keys(kernel(q, k)))
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 for (name, values), marker in zip(sharpness.items(), "os^D", strict=True):
     ax.loglog(scales, values, marker=marker, label=name)
@@ -375,6 +428,10 @@ show(
 )
 
 # %% [markdown]
+# Softmax sharpens until one key is left. The relu kernel does not change at all, because
+# $\max(ax, 0) = a \max(x, 0)$ for $a > 0$, and the factor cancels in the quotient. For long inputs
+# elu + 1 tends to relu, and Taylor of degree 2 to $t^2/2$. They stop sharpening, too.
+#
 # ## 4. The rank
 #
 # The matrix $A = D^{-1} \varphi(Q)\, \varphi(K)^\top$ is a product with inner dimension $F$, and an
@@ -382,11 +439,11 @@ show(
 #
 # $$\operatorname{rank} A \;\le\; \min(L, S, F) .$$
 #
-# Lecture notes introduce linear attention as $A \approx a b^\top$, a matrix of rank *one*, and
-# propose to add $r$ feature maps to get rank $r$. That is right for $F = 1$ without denominators.
-# With them it is worse: a single feature cancels, every query gets the same weights, and the sum
-# still has rank one. A map with $F$ features gives rank up to $F$. A sum of $r$ such attentions,
-# each with its own denominator, has rank at most $rF$, and a little less:
+# One feature alone is a special case. A single factor $\varphi(q_i)$ cancels in the quotient, so every
+# query gets the same weights: rank one, and no attention. With $F$ features the rank may be $F$. And a sum
+# of $r$ such attentions, each with its own denominator, has rank at most $rF$, and a little less.
+#
+# **Before you run this:** three maps with $F = 16$ are added. Is the rank 48?
 
 # %%
 q, k, v = inputs(64, 1.0, 16, seed=4, dtype=np.float64)  # F = 16
@@ -402,9 +459,7 @@ A["three with F = 1, added"] = to_host(sum(ones))
 A["softmax"] = to_host(softmax_weights(q, k))
 A["mean(V)"] = np.full((64, 64), 1 / 64)
 ranks = {name: int(np.linalg.matrix_rank(matrix)) for name, matrix in A.items()}
-print("64 × 64, d = F = 16       rank")
-for name, rank in ranks.items():
-    print(f"{name:23}  {rank:5d}")
+print("64 × 64, d = F = 16, rank: " + ", ".join(f"{name} {rank}" for name, rank in ranks.items()))
 
 # %% [markdown]
 # With all three, two are missing from 48, and that is exact as well. The rows of each attention
@@ -413,46 +468,113 @@ for name, rank in ranks.items():
 # share it, and together have at most $r(F - 1) + 1$ dimensions: 46 for $r = 3$ and $F = 16$.
 #
 # The rank is a ceiling, not a promise. The matrix of a given rank that is nearest to the softmax
-# matrix in least squares is its truncated singular value decomposition (Eckart and Young, 1936).
-# elu + 1 has as much rank to spend as the best matrix of rank 16, and spends it on its own kernel:
+# matrix in least squares is its truncated singular value decomposition (Eckart and Young, 1936). How
+# near do real features come to it? Take a head of a trained model, an antibody language model
+# (`data.antibody_heads`, lesson 17): 122 tokens that all see each other, $d = 64$. Its attention matrix
+# stands beside that of elu + 1, with $F = 64$, those of positive features with $m = 16$, 64 and 256, and
+# one from 64 positive features whose directions were not drawn but *trained* for this head, on other
+# antibodies (lesson 17 says how). For the drawn ones the keys are shifted by one vector, which leaves
+# softmax as it is and helps features (lesson 14).
+#
+# **Before you run this:** a matrix of rank 16 with an error of less than a fifth exists. Will 16 positive
+# features come near it? Will elu + 1, which has rank 64 to spend?
 
 # %%
-exact = A["softmax"]
+heads = data.antibody_heads()  # (6, 2, 122, 64): six heads, two sequences
+q, k = (a[0, 0] for a in heads[:2])
+shift = sum(a[0, 1].mean(axis=0) for a in heads[:2])  # (64,), of the other sequence
+q, moved, k = map(xp.asarray, (q, k - shift, k))
+identity = xp.eye(122)  # values that show the weights themselves
+exact = to_host(attention.softmax_attention(q, k, identity))
 left, sigma, right = np.linalg.svd(exact)
 
 
-def best(rank):
-    """The matrix of that rank nearest to the softmax matrix."""
-    return left[:, :rank] * sigma[:rank] @ right[:rank]
-
-
 def relative(matrix):
+    """The distance from the softmax matrix, over its norm."""
     return np.linalg.norm(matrix - exact) / np.linalg.norm(exact)
 
 
-mean_error, elu_error = relative(A["mean(V)"]), relative(A["elu(x) + 1"])
-errors = [relative(best(rank)) for rank in range(1, 65)]
-fig, ax = plt.subplots()
-ax.plot(range(1, 65), errors, label="best of each rank")
-ax.plot([1], [mean_error], "D", color=COLORS[6], label="mean(V)")
-ax.plot([16], [elu_error], "s", color=COLORS[1], label="elu + 1")
-ax.set(xlabel="rank", ylabel="relative error of the softmax matrix", ylim=(0, None))
-ax.legend()
+def by_draw(m, seed):
+    """The attention matrix of m positive features."""
+    W = to_like(projections.orthogonal(np.random.default_rng(seed), m, 64), q)
+    return to_host(attention.favor_attention(q, moved, identity, W))
+
+
+errors = [relative((left[:, :r] * sigma[:r]) @ right[:r]) for r in range(1, 123)]
+elu = to_host(weights(features.elu_plus_one(q), features.elu_plus_one(k)))
+W = to_like(data.antibody_directions()[0, 7], q)  # (64, 65), of head 7 of block 0
+trained = to_host(attention.favor_attention(*antibody.longer(q, k), identity, W))
+drawn = {m: [by_draw(m, seed) for seed in range(9)] for m in (16, 64, 256)}
+spread = {m: np.quantile([relative(A) for A in some], [0, 0.5, 1]) for m, some in drawn.items()}
+mean_error, elu_error = relative(np.full_like(exact, 1 / 122)), relative(elu)
+print(f"best of rank 16 {errors[15]:.2f}, best of rank 64 {errors[63]:.2f}")
+print(f"elu + 1 {elu_error:.2f}, mean(V) {mean_error:.2f}")
+for m, (least, median, most) in spread.items():
+    print(f"{m:3d} positive features: {median:.2f} ({least:.2f} to {most:.2f} in nine draws)")
+print(f" 64 with trained directions: {relative(trained):.2f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+pictures = {"softmax": exact, "elu + 1": elu}
+pictures |= {f"positive, $m = {m}$": drawn[m][0] for m in (64, 256)}
+pictures["64 trained"] = trained
+shades = plt.get_cmap("Blues", 5)
+fig, axes = plt.subplots(1, 5, figsize=(13, 3.2), sharey=True)
+for ax, (label, matrix) in zip(axes, pictures.items(), strict=True):
+    ax.imshow(np.sqrt(np.clip(matrix, 0, None)), cmap=shades, vmin=0, vmax=0.6)
+    ax.grid(visible=False)
+    ax.set(title=label, xlabel="key $j$")
+axes[0].set_ylabel("query $i$")
+largest = {label: matrix.max() for label, matrix in pictures.items()}
+words = [f"{label.replace('$', '')} {value:.2f}" for label, value in largest.items()]
 show(
     fig,
-    alt="The relative error of the 64 × 64 softmax matrix against the rank. The best matrices fall "
-    f"from {errors[0]:.2f} at rank 1 to {errors[15]:.2f} at rank 16 and {errors[31]:.2f} at rank "
-    f"32. elu + 1, of rank 16, is at {elu_error:.2f}, and mean(V), of rank 1, at {mean_error:.2f}.",
+    alt="Attention matrices of 122 tokens, darker for larger weights (by their square roots). Softmax "
+    "has columns of keys that many queries look for and a dark corner at the right. elu + 1 is one "
+    "even tone. Drawn positive features show columns, with much scatter; trained ones look like softmax. "
+    f"Largest weights: {', '.join(words)}.",
+)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(9.5, 5))
+ax.plot(range(1, 123), errors, label="best of each rank")
+ax.plot([1], [mean_error], "D", color=COLORS[6], label="mean(V)")
+ax.plot([64], [elu_error], "s", color=COLORS[1], label="elu + 1, $F = 64$")
+for m, (least, median, most) in spread.items():
+    at = min(m, 122)
+    bars = [[median - least], [most - median]]
+    label = "positive, $m = 16$, 64, 256" if m == 16 else None
+    ax.errorbar([at], [median], yerr=bars, fmt="^", color=COLORS[2], capsize=4, label=label)
+    ax.annotate(f"{m}", (at, most), (0, 6), textcoords="offset points", ha="center", fontsize=12)
+ax.plot([64], [relative(trained)], "v", color=COLORS[3], label="positive, 64 trained")
+ax.set(xlabel="rank", ylabel="relative error of the matrix", ylim=(0, None))
+ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+show(
+    fig,
+    alt="The relative error of the softmax matrix of a trained head against the rank. The best matrices "
+    f"fall from {errors[0]:.2f} at rank 1 to {errors[15]:.2f} at rank 16. elu + 1, of rank 64, is at "
+    f"{elu_error:.2f}, mean(V) at {mean_error:.2f}. Positive features are at "
+    + ", ".join(f"{row[1]:.2f} with m = {m}" for m, row in spread.items())
+    + f", the last of full rank; 64 trained ones at {relative(trained):.2f}.",
 )
 
 # %% [markdown]
+# Neither. The rank of this head is no obstacle: 16 well-chosen features would do. But a map that was
+# fixed before the data came spends its rank elsewhere. elu + 1 spreads its weights evenly and is hardly
+# better than $\operatorname{mean}(V)$. Drawn positive features give large weights to some of the right
+# keys, as the picture shows, but their scatter is as large as what they find: their error falls with $m$
+# and is still above 1 at 256. **And here is the win:** 64 *trained* directions keep a third of the error,
+# with the same one line of attention. So it is the directions that count, and lessons 14 and 17 choose
+# them. (In a causal matrix rows see different keys, and its rank is full; lesson 12 has that.)
+#
 # ## 5. Masks
 #
 # Sequences of different lengths are padded to one length, and a mask says which keys count. Exact
 # attention gives the others the score $-\infty$. Linear attention has no scores, so one masks $V$
 # instead: the padded values become zero, and the numerator is right. But the padded keys are still
-# in $\varphi(K)^\top \mathbf{1}$, and the denominator is too large. It looks harmless, and has
-# shipped in published code. With all values equal to one, and half of the keys padding:
+# in $\varphi(K)^\top \mathbf{1}$, and the denominator is too large. It looks harmless.
+#
+# **Before you run this:** let all values be one and half of the keys padding. Attention must give ones.
+# What does a mask on $V$ alone give, nearer 0.5 or 0.9?
 
 # %%
 rng = np.random.default_rng(5)
@@ -503,19 +625,21 @@ print(f"no key at all: largest output {np.abs(to_host(nobody)).max():.0f}")
 #
 # - $(\varphi(Q)\varphi(K)^\top)V = \varphi(Q)(\varphi(K)^\top V)$, and the denominator is
 #   $\varphi(Q)(\varphi(K)^\top\mathbf{1})$. Time is linear in the length; the counts cross at
-#   $L = 2m$.
+#   $L = 2m$. FlashAttention is exact, with linear memory, and still quadratic.
 # - elu + 1 and relu are other kernels, not approximations. A matrix from $F$ features has rank up
-#   to $F$, not one.
+#   to $F$, and the rank is not what is missing.
 # - A mask acts on $\varphi(K)$.
 #
 # ## Where it breaks
 #
 # - Below $L \approx 2m$, exact attention is cheaper, and exact.
-# - Features of both signs, and Taylor of odd degree, can divide by nearly nothing.
+# - Features of both signs, and Taylor of odd degree, can divide by nearly nothing. On learned heads
+#   they do.
 #
 # ## Exercises
 #
-# In `exercises/10_linear_attention.ipynb`: linear attention with a mask.
+# In `exercises/10_linear_attention.ipynb`: linear attention with a mask; a test that finds every wrong
+# mask; how many features a given matrix asks for.
 #
 # ## Further reading
 #
@@ -523,5 +647,7 @@ print(f"no key at all: largest output {np.abs(to_host(nobody)).max():.0f}")
 # - [Choromanski et al. (2021)](references.md#choromanski-2021). Positive features, and generalised
 #   attention with relu.
 # - [Rabe & Staats (2021)](references.md#rabe-2021). Exact attention in blocks.
+# - [Dao et al. (2022)](references.md#dao-2022). FlashAttention.
+# - [Alman & Song (2023)](references.md#alman-2023). Which norms any fast attention can bear.
 # - [Eckart & Young (1936)](references.md#eckart-1936). The best approximation of a given rank.
 # - The question about the crossover: huggingface/transformers, issue 7675.

@@ -19,8 +19,6 @@ OLD = {
     "04_random_fourier_features",
     "05_orthogonal_features",
     "06_structured_projections",
-    "09_positive_features",
-    "10_linear_attention",
     "15_near_and_far",
     "a2_a_published_figure",
 }

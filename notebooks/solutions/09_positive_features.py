@@ -11,41 +11,55 @@ import numpy as np
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. Features for attention
+# ## 1. Mix two estimates
 #
-# Attention has the kernel $\exp(q^\top k/\sqrt d)$. Write a positive feature map with $m$ features
-# that estimates it, for queries and keys as they come, without bias.
+# *●●● · 40 minutes.* For pairs $x_i$, $y_i$, rows of `x` and `y`, let $T_i$ be the trigonometric and
+# $H_i$ the hyperbolic estimate of $\mathrm{SM}(x_i, y_i)$, both from the *same* $m$ directions. Each has
+# no bias, so $\lambda T_i + (1 - \lambda) H_i$ has none for any number $\lambda$. One $\lambda$ has to serve
+# all pairs, because it goes into the features. Give the one with the least mean squared error, summed
+# over the pairs, in closed form. (Are $T_i$ and $H_i$ independent? Their product has the terms
+# $\cos(\omega^\top(x - y)) \cosh(\omega^\top(x + y))$, and the lemma holds for a complex $z$, too, with
+# $z^\top z$ in place of $\|z\|^2$.)
 
 
-# %% nbgrader={"grade": false, "grade_id": "attention_features", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def attention_features(q, W):
-    """q (n, d), W (m, d) with rows N(0, I) → (n, m); used for queries and for keys."""
+# %% nbgrader={"grade": false, "grade_id": "best_mix", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def best_mix(x, y):
+    """x (n, d), y (n, d) → λ, the weight of the trigonometric estimate."""
     ### BEGIN SOLUTION
-    x = q / q.shape[1] ** 0.25
-    half_square = (x**2).sum(axis=1, keepdims=True) / 2  # (n, 1)
-    return np.exp(x @ W.T - half_square) / len(W) ** 0.5
+    minus, plus = ((x - y) ** 2).sum(axis=1), ((x + y) ** 2).sum(axis=1)
+    square = np.exp(2 * (x * y).sum(axis=1))  # SM², (n,)
+    of_T = (square * (np.cosh(minus) - 1)).sum()  # m MSE, as 2 sinh²(s/2) = cosh s − 1
+    of_H = (square * (np.cosh(plus) - 1)).sum()
+    # E cos cosh is the real part of e^{(z + iδ)ᵀ(z + iδ)/2} = e^{2xᵀy + i(‖x‖² − ‖y‖²)}
+    turn = (x**2).sum(axis=1) - (y**2).sum(axis=1)
+    of_both = (square * (np.cos(turn) - 1)).sum()  # m Cov, never positive
+    return (of_H - of_both) / (of_T + of_H - 2 * of_both)
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-attention_features", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.attention_features(attention_features)
+# %% nbgrader={"grade": true, "grade_id": "check-best_mix", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.best_mix(best_mix)
 
 # %% [markdown]
 # ## 2. At any norm
 #
-# The logarithm of the positive estimate of $\exp(x^\top y)$ for all pairs of rows of $x$ and $y$, with
-# a result that is finite and right when $\|x\|$ and $\|y\|$ are 40.
+# *●●○ · 25 minutes.* The logarithm of the positive estimate of $\exp(x^\top y)$ for all pairs of rows of
+# $x$ and $y$, finite and right even where $\|x\|$ and $\|y\|$ are 400. Hold no array of shape
+# $(n, p, m)$. First find the fault in this idea: take each row's own maximum out of its logarithms, then
+# one matrix product gives all pairs at once. Where does it break?
 
 
 # %% nbgrader={"grade": false, "grade_id": "log_estimates", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def log_estimates(x, y, W):
     """x (n, d), y (p, d), W (m, d) → ln φ(x_i)ᵀφ(y_j), (n, p)."""
     ### BEGIN SOLUTION
-    log_phi_x = x @ W.T - (x**2).sum(axis=1, keepdims=True) / 2  # (n, m)
-    log_phi_y = y @ W.T - (y**2).sum(axis=1, keepdims=True) / 2  # (p, m)
-    h = log_phi_x[:, None] + log_phi_y[None]  # (n, p, m)
-    c = h.max(axis=-1)
-    return c + np.log(np.exp(h - c[..., None]).mean(axis=-1))
+    # The largest feature of a row of x may be the smallest of a row of y, so that no term of the
+    # product is large, and at norm 400 all underflow. The maximum has to be that of the pair.
+    total = np.full((len(x), len(y)), -np.inf)
+    for w in W:
+        total = np.logaddexp(total, (x @ w)[:, None] + y @ w)
+    halves = (x**2).sum(axis=1)[:, None] / 2 + (y**2).sum(axis=1) / 2
+    return total - halves - np.log(len(W))
     ### END SOLUTION
 
 
@@ -55,10 +69,10 @@ checks.log_estimates(log_estimates)
 # %% [markdown]
 # ## 3. How many features?
 #
-# An estimate of $\mathrm{SM}(x, y)$ shall have a root mean squared error of at most
-# $\varepsilon\, \mathrm{SM}(x, y)$. How many *features* does each map need, with independent
-# directions? Return the least numbers for trigonometric, positive and hyperbolic features, in this
-# order. Each map has at least one direction.
+# *●○○ · 15 minutes.* You want an estimate of $\mathrm{SM}(x, y)$ whose root mean squared error is at most
+# $\varepsilon\, \mathrm{SM}(x, y)$, and have to decide which map to pay for. How many *features* does each
+# need, with independent directions? Return the least numbers for trigonometric, positive and hyperbolic
+# features, in this order. Each map has at least one direction.
 
 
 # %% nbgrader={"grade": false, "grade_id": "features_needed", "locked": false, "schema_version": 3, "solution": true, "task": false}

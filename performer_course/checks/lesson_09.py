@@ -6,89 +6,92 @@ import math
 import numpy as np
 from scipy import special
 
-from ._judge import Hint, check, inner_products, judge, nearly, numbers
+from ._judge import Hint, check, holds_at_most, judge, numbers
 
 
 @check
-def attention_features(phi):
-    """phi(q, W) → (n, m) has φ(q)ᵀφ(k) = (1/m) Σ exp(ω_iᵀ(q + k)/d^¼ − (‖q‖² + ‖k‖²)/(2√d))."""
-    rng = np.random.default_rng(901)
-    for m, d in ((5, 3), (2, 4), (1, 2)):
-        q, k, W = rng.normal(size=(4, d)), rng.normal(size=(6, d)), rng.normal(size=(m, d))
+def best_mix(weight):
+    """weight(x, y) → the λ for which λ T + (1 − λ) H has the least mean squared error, summed.
 
-        def products(side=0.25, norm=0.5, half=0.5, hyperbolic=False, q=q, k=k, W=W, d=d):
-            rows = [x @ W.T / d**side for x in (q, k)]
-            parts = [half * (x**2).sum(axis=1) / d**norm for x in (q, k)]
-            signs = (1, -1) if hyperbolic else (1,)
-            terms = [np.exp(s * rows[0]) @ np.exp(s * rows[1]).T / len(W) for s in signs]
-            return sum(terms) / len(signs) * np.exp(-parts[0][:, None] - parts[1][None])
+    T and H estimate exp(x_iᵀy_i) from the same directions, by cos and sin, and by exp(±ωᵀx).
+    """
+    rng, sets = np.random.default_rng(901), []
+    for n, d, scale in ((3, 2, 0.7), (5, 4, 0.5), (1, 3, 0.6), (4, 3, 0.9)):
+        x = scale * rng.normal(size=(n, d))
+        sets.append((x, scale * rng.normal(size=(n, d)) + 0.4 * x))
 
-        def by_features(change, W=W, q=q, k=k, d=d):
-            """φ(q)ᵀφ(k) with change(ωᵀx, x) for ωᵀx − ‖x‖²/2."""
-            logs = (change(x @ W.T, x) for x in (q / d**0.25, k / d**0.25))
-            phi_q, phi_k = (np.exp(log) for log in logs)
-            return phi_q @ phi_k.T / len(W)
+    def wave(square):
+        return 2 * np.sinh(square / 2) ** 2
 
-        def log_features(waves, x):
-            return waves - (x**2).sum(axis=1, keepdims=True) / 2
+    def parts(x, y):
+        """SM², and m MSE of T and of H and m Cov, over SM²: (n,) each."""
+        plus, minus = ((x + y) ** 2).sum(axis=1), ((x - y) ** 2).sum(axis=1)
+        turn = (x**2).sum(axis=1) - (y**2).sum(axis=1)
+        return np.exp(2 * (x * y).sum(axis=1)), wave(minus), wave(plus), np.cos(turn) - 1
 
-        def shrunk(logs, axis):
-            return logs - logs.max(axis=axis, keepdims=True)
+    def weights(of=lambda square, *errors: [(square * e).sum() for e in errors], common=1.0):
+        """(B − C)/(A + B − 2C) of each set, for A, B, C = of(SM², …), C times `common`."""
+        found = []
+        for x, y in sets:
+            A, B, C = of(*parts(x, y))
+            found.append((B - common * C) / (A + B - 2 * common * C))
+        return np.array(found)
 
-        exact = products()
-        x, y = q / d**0.25, k / d**0.25
-        cosines = np.cos((x @ W.T)[:, None] - (y @ W.T)).mean(axis=2)
-        norms = (x**2).sum(axis=1)[:, None] / 2 + (y**2).sum(axis=1) / 2
-        slips = [
-            (products(0, 0), "this estimates exp(qᵀk): divide q and k by d^(1/4)."),
-            (products(0.5, 1), "q and k are each divided by d^(1/4); their product by √d."),
-            (products(0.25, 0), "‖q‖²/2 is that of the scaled q: divide q first, then square."),
-            (products(0.25, 0.25), "‖q‖² is divided by √d: the scale d^(1/4) enters squared."),
-            (products(0, 0.5), "ωᵀq needs the scale d^(1/4), too."),
-            (products(half=1), "the ½ is missing: exp(−‖x‖²/2)."),
-            (products(half=-0.5), "the sign of ‖x‖²/2: minus; plus is for cos and sin."),
-            (products(half=0), "the factor exp(−‖x‖²/2) is missing."),
-            (products(hyperbolic=True), "this is hyperbolic, 2m features; m are asked for."),
-            (cosines * np.exp(norms), "these are cos and sin: positive features are asked for."),
-            (products(-0.25, -0.5), "divide q by d^(1/4), do not multiply."),
-            *(
-                (
-                    by_features(lambda waves, x, axis=axis: shrunk(log_features(waves, x), axis)),
-                    "no maximum is taken out here: that changes φ(q)ᵀφ(k).",
-                )
-                for axis in (0, 1, None)
+    def own(square, a, b, c):
+        """What makes `weights` the mean of each pair's own weight."""
+        own = (b - c) / (a + b - 2 * c)
+        return 1 - own.mean(), own.mean(), 0.0
+
+    right = weights()
+    found = [numbers(weight(x, y)) for x, y in sets]
+    if any(one.ndim for one in found):
+        raise Hint(f"one λ serves all pairs: give a number, got shape {found[0].shape}.")
+    judge(
+        found,
+        right,
+        [
+            (1 - right, "λ is the weight of the trigonometric estimate, T."),
+            (
+                weights(common=0.0),
+                "T and H share their directions: work out their covariance, too. "
+                "Start from E e^{iωᵀ(x−y)} e^{ωᵀ(x+y)}.",
+            ),
+            (weights(common=-1.0), "the sign of the covariance: it is never positive."),
+            (
+                weights(lambda _, *errors: [e.sum() for e in errors]),
+                "the errors are added as they are, not relative ones: multiply by SM².",
             ),
             (
-                by_features(lambda waves, x: waves - np.linalg.norm(x, axis=1)[:, None] / 2),
-                "‖x‖ enters squared: exp(−‖x‖²/2).",
+                weights(lambda square, *errors: [(square**0.5 * e).sum() for e in errors]),
+                "a mean squared error has SM², not SM.",
+            ),
+            (weights(own), "one λ serves all pairs: add the errors first, then choose."),
+            (
+                weights(lambda square, a, b, c: [(square * e).sum() for e in (b, a, c)]),
+                "the errors have changed places: the estimate with the smaller one weighs more.",
             ),
             (
-                by_features(lambda waves, x: waves - (x**2).sum() / 2),
-                "each row has a norm of its own: sum over axis 1.",
-            ),
-            (
-                by_features(
-                    lambda waves, x: 2 * np.pi * waves - (x**2).sum(axis=1, keepdims=True) / 2
+                weights(
+                    lambda square, a, b, c: [
+                        np.sqrt((square * a).sum()),
+                        np.sqrt((square * b).sum()),
+                        0,
+                    ]
                 ),
-                "there is a 2π inside: W is in radians.",
+                "weigh by mean squared errors, not by their roots.",
             ),
-        ]
-        if m > 1:
-            slips += [
-                (m * exact, "the sum must become a mean: divide the features by √m."),
-                (exact / m, "divide the features by √m, not by m: the product squares it."),
-            ]
-        found = inner_products(lambda x, W=W: phi(x, W), q, k)
-        judge(found, exact, [*slips, nearly(found, exact)])
-        if (np.asarray(phi(q, W)) < 0).any():
-            raise Hint("the products are right, but features must not be negative.")
+            (np.full(len(sets), 0.5), "equal weights are not the best: minimise over λ."),
+            (np.round(right), "the better of the two is not the best mix."),
+        ],
+        rtol=1e-7,
+    )
 
 
 @check
 def log_estimates(estimate):
     """estimate(x, y, W) → (n, p): ln (1/m) Σ exp(ωᵀ(x + y) − (‖x‖² + ‖y‖²)/2), at any norm."""
     rng = np.random.default_rng(902)
-    for length in (0.6, 1.5, 40.0):
+    for length in (0.6, 1.5, 40.0, 400.0):
         x, y, W = rng.normal(size=(3, 6)), rng.normal(size=(4, 6)), rng.normal(size=(5, 6))
         x, y = (length * a / np.linalg.norm(a, axis=1, keepdims=True) for a in (x, y))
         waves = (x @ W.T)[:, None] + (y @ W.T)[None]  # (3, 4, 5)
@@ -99,8 +102,14 @@ def log_estimates(estimate):
         log_sum = functools.partial(special.logsumexp, axis=-1)
         found = numbers(
             estimate(x, y, W),
-            f"not finite at ‖x‖ = {length:g}: all features underflow. Stay with the logarithms, "
-            "and subtract their maximum before you take exp.",
+            f"not finite at ‖x‖ = {length:g}: "
+            + (
+                "all features underflow. Stay with the logarithms, and subtract their maximum "
+                "before you take exp."
+                if length < 400
+                else "where x and y are long, the largest feature of x is not that of y, and what "
+                "is left of their product underflows. Take the maximum of the sums ωᵀx + ωᵀy."
+            ),
         )
         judge(
             found,
@@ -134,13 +143,21 @@ def log_estimates(estimate):
                     "a sum of products, not a product of sums: add log φ first.",
                 ),
                 (
-                    found if length == 40 else np.inf,
-                    "right at small norms: at ‖x‖ = 40 exp(…) is lost below a bound or an ε.",
+                    found if length >= 40 else np.inf,
+                    f"right at small norms: at ‖x‖ = {length:g} exp(…) is lost below a bound or "
+                    "an ε.",
                 ),
             ],
             rtol=1e-7,
             atol=1e-9,
         )
+    x, y, W = rng.normal(size=(150, 3)), rng.normal(size=(140, 3)), rng.normal(size=(400, 3))
+    holds_at_most(
+        40 * 8 * len(x) * len(y),
+        lambda: estimate(x, y, W),
+        x,
+        ": go feature by feature, or row by row, so that there is no (n, p, m) array.",
+    )
 
 
 @check

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
+from performer_course import antibody, data
 from tests.claims.harness import Mutant, Part
 from tests.claims.shared import (
     ELU_WITHOUT_ONE,
@@ -726,6 +727,30 @@ def by_levels_each_earlier_key_is_counted_exactly_once(p):
         expected = by_rows(logits, np.eye(C), causal=True)
         assert np.allclose(Sz[:, :-1] / Sz[:, -1:], expected, rtol=1e-9, atol=1e-12), C
         assert np.allclose(state.z, np.exp(h - h.max(0)).sum(0))
+
+
+@claim("unscaled", "scaled-twice", "norm-forgotten")
+def the_rank_of_a_real_head_is_no_obstacle_and_trained_directions_show_it(p):
+    """of the matrix of a head of AntiBERTy, 122 tokens: rank 16 may leave less than a fifth; 64
+    trained directions leave less than 0.4, elu + 1 of rank 64 more than 0.9, and 256 drawn
+    ones more than all, on each of five draws"""
+    q, k = (x[0] for x in data.antibody_heads()[:2])  # two sequences
+    shift = q[1].mean(axis=0) + k[1].mean(axis=0)
+    q, k, identity, rng = q[0], k[0], np.eye(122), np.random.default_rng(66)
+    exact = softmax_by_rows(q, k, identity)
+    whole = np.linalg.norm(exact)
+    tail = np.linalg.svd(exact, compute_uv=False)[16:]
+    assert np.linalg.norm(tail) < 0.2 * whole
+    W = data.antibody_directions()[0, 7]
+    trained = favor(p, *antibody.longer(q, k), identity, W)
+    assert np.linalg.norm(trained - exact) < 0.4 * whole
+    phi_q, phi_k = (p.features.elu_plus_one(x) for x in (q, k))
+    elu = p.attention.linear_attention(phi_q, phi_k, identity)
+    assert np.linalg.matrix_rank(elu) == 64
+    assert np.linalg.norm(elu - exact) > 0.9 * whole
+    for _ in range(5):
+        drawn = favor(p, q, k - shift, identity, p.projections.orthogonal(rng, 256, 64))
+        assert np.linalg.norm(drawn - exact) > whole
 
 
 test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()

@@ -322,4 +322,77 @@ def which_features_win_depends_on_the_norms(p):
     assert ratios["trigonometric", 1.5] > ratios["positive", 1.5], ratios
 
 
+@claim(
+    Mutant(
+        "trig-cos-alone",
+        "cos twice, for cos and sin",
+        module="features",
+        old="(xp.cos, xp.sin), None, 1 / math.sqrt(W.shape[-2])",
+        new="(xp.cos, xp.cos), None, 1 / math.sqrt(W.shape[-2])",
+    ),
+    "trig-norm",
+    "hyperbolic-same-sign",
+)
+def a_mix_of_two_estimates_has_no_bias_and_the_error_that_exercise_one_minimises(p):
+    """λ trigonometric + (1 − λ) hyperbolic from one W: mean exp(xᵀy), and m MSE = λ² A + (1 − λ)² B
+    + 2λ(1 − λ) C, C = −SM² (1 − cos(‖x‖² − ‖y‖²))"""
+    rng, d, N = np.random.default_rng(64), 3, 60_000
+    for x, y in ((vectors(rng, d, 0.9, 0.3)), (vectors(rng, d, 0.6, 0.6))):
+        W = p.projections.iid(rng, N, d).reshape(N, 1, d)
+        T, H = (kernel_estimates(getattr(p.features, name), x, y, W, 2)
+                for name in ("trigonometric", "hyperbolic"))  # fmt: skip
+        A, B = p.theory.trigonometric_mse(x, y, 1), p.theory.hyperbolic_mse(x, y, 1)
+        C = -math.exp(2 * x @ y) * (1 - math.cos(x @ x - y @ y))
+        for part in (0.3, (B - C) / (A + B - 2 * C)):
+            rest = 1 - part
+            error = part**2 * A + rest**2 * B + 2 * part * rest * C
+            agrees(part * T + rest * H, math.exp(x @ y), error)
+
+
+@claim(
+    "positive-norm-sign",
+    Mutant(
+        "positive-norm-forgotten",
+        "e^{ωᵀx} without the norm",
+        module="features",
+        old="projected(xp, x, W) - (_half_square(xp, x) + math.log(W.shape[-2]) / 2)",
+        new="projected(xp, x, W) - math.log(W.shape[-2]) / 2",
+    ),
+)
+def which_features_win_depends_on_the_data(p):
+    """output error over that of mean(v), scale 1, d = 16: positive features above 1 on independent
+    q, k, at m = 256; below Taylor of degree 2 where q = k, at m = 4096; and 64, keys shifted,
+    below 1 on all eight learned heads, and below Taylor of degree 2 on five or more"""
+    rng = np.random.default_rng(65)
+
+    def ratio(found, exact, null):
+        axes = tuple(range(1, exact.ndim))
+        return ((found - exact) ** 2).mean(axes) / ((null - exact) ** 2).mean(axes)
+
+    def compared(q, k, v, m, degree, **options):
+        """Positive features, the median of five draws, and Taylor, over the null's: (heads,)."""
+        d, a = q.shape[-1], p.attention
+        exact, null = (f(q, k, v, **options) for f in (a.softmax_attention, a.uniform_attention))
+        rows = []
+        for _ in range(5):
+            W = p.projections.orthogonal(rng, m, d)
+            phi = [p.features.positive(x * d**-0.25, W) for x in (q, k)]
+            rows.append(ratio(a.linear_attention(*phi, v, **options), exact, null))
+        taylor = a.taylor_attention(q, k, v, degree, **options)
+        return np.median(rows, axis=0), ratio(taylor, exact, null)
+
+    q, k, v = (rng.normal(size=(1, L, 16)) for L in (64, 256, 256))
+    found, taylor = compared(q, k, v, 256, 2)
+    assert taylor < 0.5 < 1.3 < found, (found, taylor)
+    found, taylor = compared(k[:, :64], k, v, 4096, 2)
+    assert found < 0.9 * taylor < 0.9, (found, taylor)
+    heads = [x.reshape(8, 32, 32, 8) for x in data.learned()]  # (heads, windows, tokens, d)
+    shift = sum(x[:, 16:].mean((1, 2)) for x in heads[:2])[:, None, None]
+    q, k, v = (x[:, :8] for x in heads)
+    found, taylor = compared(q, k - shift, v, 64, 2, causal=True)
+    _, unshifted = compared(q, k, v, 64, 2, causal=True)
+    assert (found < 1).all(), found
+    assert (found < np.minimum(taylor, unshifted)).sum() >= 5, found
+
+
 test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()

@@ -11,77 +11,71 @@ from tests.exercises.shared import exercises, norms
 RIGHT, WRONG = {}, {}
 
 
-# attention_features
+# best_mix
 
 
-def scaled_positive(q, W):
-    return features.positive(q * q.shape[1] ** -0.25, W)
+def errors_of(x, y):
+    """m MSE of T and of H for each pair, from `theory`."""
+    return theory.trigonometric_mse(x, y, 1), theory.hyperbolic_mse(x, y, 1)
 
 
-def square_of_sum(q, W):
-    """e^{(‖ω‖² − ‖x − ω‖²)/2}: the exponent completed to a square."""
-    x = q / math.sqrt(math.sqrt(q.shape[1]))
-    return [[math.exp((w @ w - (p - w) @ (p - w)) / 2) / math.sqrt(len(W)) for w in W] for p in x]
+def covariance(x, y):
+    """m Cov(T, H): the real part of e^{(z + iδ)ᵀ(z + iδ)/2}, less SM²."""
+    w = (x + y) + 1j * (x - y)
+    return np.exp((w**2).sum(axis=1) / 2).real - np.exp(2 * (x * y).sum(axis=1))
 
 
-RIGHT["attention_features"] = [
-    scaled_positive,
-    square_of_sum,
-    lambda q, W: scaled_positive(q, W)[:, ::-1],
-]
+def mixed(A, B, C):
+    return (B - C) / (A + B - 2 * C)
 
 
-def by_logarithm(change):
-    """Positive features from change(ωᵀx, ‖x‖²), x = q d^{−1/4}, in place of ωᵀx − ‖x‖²/2."""
-
-    def phi(q, W):
-        x = q * q.shape[1] ** -0.25
-        return np.exp(change(x @ W.T, norms(x)[:, None])) / math.sqrt(len(W))
-
-    return phi
+def from_theory_mix(x, y):
+    return mixed(*(error.sum() for error in (*errors_of(x, y), covariance(x, y))))
 
 
-def without_maximum(axis):
-    def change(waves, squares):
-        logs = waves - squares / 2
-        return logs - logs.max(axis=axis, keepdims=True)
-
-    return by_logarithm(change)
-
-
-def exponential(wave=0.25, norm=0.5, half=0.5, scale=lambda m: m**-0.5):
-    """scale(m) exp(ωᵀq / d^wave − half ‖q‖² / d^norm)."""
-
-    def phi(q, W):
-        d, m = q.shape[1], len(W)
-        return scale(m) * np.exp(q @ W.T / d**wave - half * norms(q)[:, None] / d**norm)
-
-    return phi
+def by_parabola(x, y):
+    """The least value of λ²A + 2λ(1−λ)C + (1−λ)²B, from three of its values."""
+    A, B, C = (error.sum() for error in (*errors_of(x, y), covariance(x, y)))
+    a, b, _ = np.polyfit([0, 0.5, 1], [B, (A + B + 2 * C) / 4, A], 2)
+    return -b / (2 * a)
 
 
-WRONG["attention_features"] = [
-    (features.positive, "this estimates exp(qᵀk)"),
-    (lambda q, W: features.positive(q / math.sqrt(q.shape[1]), W), "their product by √d"),
-    (exponential(norm=0), "divide q first, then square"),
-    (exponential(norm=0.25), "the scale d^(1/4) enters squared"),
-    (exponential(wave=0), "ωᵀq needs the scale d^(1/4), too"),
-    (exponential(half=1), "the ½ is missing"),
-    (exponential(half=-0.5), "plus is for cos and sin"),
-    (exponential(half=0), "the factor exp(−‖x‖²/2) is missing"),
-    (lambda q, W: features.hyperbolic(q * q.shape[1] ** -0.25, W), "this is hyperbolic"),
-    (exponential(scale=lambda m: 1.0), "must become a mean"),
-    (exponential(scale=lambda m: 1 / m), "by √m, not by m"),
-    (without_maximum(0), "no maximum is taken out here"),
-    (without_maximum(1), "no maximum is taken out here"),
-    (without_maximum(None), "no maximum is taken out here"),
-    (by_logarithm(lambda waves, squares: waves - np.sqrt(squares) / 2), "enters squared"),
-    (by_logarithm(lambda waves, squares: waves - squares.sum() / 2), "a norm of its own"),
-    (by_logarithm(lambda waves, squares: 2 * np.pi * waves - squares / 2), "a 2π inside"),
-    (lambda q, W: features.trigonometric(q * q.shape[1] ** -0.25, W), "these are cos and sin"),
-    (lambda q, W: features.positive(q * q.shape[1] ** 0.25, W), "do not multiply"),
-    (lambda q, W: scaled_positive(q, W) + 1e-6, "is an ε added"),
-    (lambda q, W: -scaled_positive(q, W), "must not be negative"),
-    (lambda q, W: scaled_positive(q, W).T, "4 points give an array of shape (5, 4)"),
+RIGHT["best_mix"] = [from_theory_mix, by_parabola, lambda x, y: float(from_theory_mix(y, x))]
+
+
+def changed_mix(change, common=1.0):
+    def mix(x, y):
+        errors = (*errors_of(x, y), common * covariance(x, y))
+        square = np.exp(2 * (x * y).sum(axis=1))
+        return change(*errors, square)
+
+    return mix
+
+
+def summed(A, B, C, square):
+    return mixed(A.sum(), B.sum(), C.sum())
+
+
+def over(power):
+    """Errors over SM^power."""
+    return lambda A, B, C, s: summed(*(e / s ** (power / 2) for e in (A, B, C)), s)
+
+
+WRONG["best_mix"] = [
+    (lambda x, y: 1 - from_theory_mix(x, y), "λ is the weight of the trigonometric"),
+    (changed_mix(summed, common=0.0), "share their directions"),
+    (changed_mix(summed, common=-1.0), "the sign of the covariance"),
+    (changed_mix(over(2)), "not relative ones"),
+    (changed_mix(over(1)), "SM², not SM"),
+    (changed_mix(lambda A, B, C, _: mixed(A, B, C).mean()), "one λ serves all pairs"),
+    (changed_mix(lambda A, B, C, _: mixed(B.sum(), A.sum(), C.sum())), "λ is the weight"),
+    (
+        changed_mix(lambda A, B, C, _: mixed(np.sqrt(A.sum()), np.sqrt(B.sum()), 0)),
+        "not by their roots",
+    ),
+    (lambda x, y: 0.5, "equal weights are not the best"),
+    (lambda x, y: round(from_theory_mix(x, y)), "is not the best mix"),
+    (changed_mix(lambda A, B, C, _: mixed(A, B, C)), "give a number, got shape (3,)"),
 ]
 
 
@@ -101,14 +95,21 @@ def rescaled_product(x, y, W):
     return np.log(total) + top_a - norms(x)[:, None] / 2 + (top_b.T - norms(y) / 2)
 
 
+def all_at_once(x, y, W):
+    logs = (x[:, None] + y) @ W.T - (norms(x)[:, None] + norms(y))[..., None] / 2  # (n, p, m)
+    return logsumexp(logs, axis=-1, b=1 / len(W))
+
+
+def row_by_row(x, y, W):
+    """logsumexp over the (p, m) logarithms of a row of x."""
+    waves = y @ W.T - norms(y)[:, None] / 2
+    rows = [logsumexp(waves + row @ W.T - row @ row / 2, axis=1) for row in x]
+    return np.array(rows) - math.log(len(W))
+
+
 RIGHT["log_estimates"] = [
     log_feature_pairs,
-    rescaled_product,
-    lambda x, y, W: logsumexp(
-        (x[:, None] + y) @ W.T - (norms(x)[:, None] + norms(y))[..., None] / 2,
-        axis=-1,
-        b=1 / len(W),
-    ),
+    row_by_row,
 ]
 
 
@@ -130,6 +131,8 @@ def largest(x, y, W):
 
 
 WRONG["log_estimates"] = [
+    (all_at_once, "so that there is no (n, p, m) array"),
+    (rescaled_product, "the largest feature of x is not that of y"),
     (logarithm(plain=True), "not finite at ‖x‖ = 40"),
     (lambda x, y, W: features.positive(x, W) @ features.positive(y, W).T, "its logarithm"),
     (logarithm(shift=lambda m: 0.0), "the mean over the directions, not the sum"),

@@ -3,8 +3,9 @@
 import math
 
 import numpy as np
+import pytest
 
-from performer_course import attention
+from performer_course import attention, features
 from tests.exercises.shared import exercises
 from tests.textbook import linear_by_rows
 
@@ -126,6 +127,130 @@ WRONG["masked_linear_attention"] = [
     ),
     (lambda *arguments: state_first(*arguments)[:-1], "and (5, 2) is needed"),
     (attends_masked(lambda weights, mask: weights * np.nan), "NaN or infinity"),
+]
+
+
+# padding_invariant
+
+
+def close(a, b):
+    return np.allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+def detector(
+    holes=(1, 4, 5),
+    keys=(0.0, 1.0, 1e30),
+    values=(0.0, np.nan, np.inf),
+    same=close,
+    reference=lambda attend, q, k, v, seen: attend(q, k[seen], v[seen], seen[seen]),
+    v=None,
+):
+    """Compares what keys give among hidden ones with `reference`."""
+
+    def detect(attend):
+        rng = np.random.default_rng(5)
+        q, k, own = rng.normal(size=(3, 8, 4))
+        seen, own = ~np.isin(np.arange(8), holes), own if v is None else np.full((8, 2), v)
+        right = reference(attend, q, k, own, seen)
+
+        def hidden(x, junk):
+            return np.where(seen[:, None], x, junk)
+
+        found = [
+            attend(q, hidden(k, key), hidden(own, value), seen) for key in keys for value in values
+        ]
+        return all(same(rows, right) for rows in found)
+
+    return detect
+
+
+def by_one_padding(attend, q, k, v, seen):
+    """What a harmless padding gives, in place of none."""
+    return attend(q, np.where(seen[:, None], k, 0.0), np.where(seen[:, None], v, 0.0), seen)
+
+
+def equal_bits(a, b):
+    return np.array_equal(a, b)
+
+
+RIGHT["padding_invariant"] = [
+    detector(),
+    detector(holes=(0, 7), keys=(2.0, 1e20), values=(np.nan, -np.inf)),
+    lambda attend: np.bool_(detector(holes=(2,))(attend)),
+]
+WRONG["padding_invariant"] = [
+    (lambda attend: True, "a mask on V alone is accepted"),
+    (lambda attend: False, "a right mask is refused"),
+    (detector(values=(0.0,)), "let NaN stand behind it"),
+    (detector(values=(np.nan,)), "but not infinity"),
+    (detector(holes=(6, 7)), "takes the first keys"),
+    (detector(reference=by_one_padding), "not one padding with another"),
+    (detector(same=equal_bits), "do not ask for equal bits"),
+    (detector(same=lambda a, b: np.allclose(a, b, 1e-3, 1e-3)), "compare nearly all digits"),
+    (detector(keys=(0.0, 1.0)), "let a hidden key be huge"),
+    (detector(v=1.0, values=(1.0,)), "without a mask is accepted"),
+    (
+        detector(reference=lambda attend, q, k, v, seen: attend(q, k, v, np.ones_like(seen))),
+        "a right mask is refused",
+    ),
+    (lambda attend: "yes", "expected True or False"),
+    (lambda attend: detector()(lambda q, k, v, m: attend(q[:, :3], k, v, m)), "are (…, 4)"),
+]
+
+
+@pytest.mark.parametrize("name", ["softmax", "taylor", "uniform", "favor", "linear"])
+def test_the_attention_of_the_package_is_padding_invariant(name):
+    W = np.random.default_rng(6).normal(size=(16, 4))
+
+    def attend(q, k, v, mask):
+        if name == "linear":
+            q, k = features.elu_plus_one(q), features.elu_plus_one(k)
+        more = (W,) if name == "favor" else ()
+        return getattr(attention, f"{name}_attention")(q, k, v, *more, key_mask=mask)
+
+    assert RIGHT["padding_invariant"][0](attend)
+
+
+# features_at_least
+
+
+def by_search(A, share):
+    left, sigma, right = np.linalg.svd(A)
+    for F in range(1, len(sigma) + 1):
+        best = left[:, :F] * sigma[:F] @ right[:F]
+        if np.linalg.norm(A - best) <= share * np.linalg.norm(A) + 1e-12:
+            return F
+    return None
+
+
+def by_eigenvalues(A, share):
+    squares = np.linalg.eigvalsh(A @ A.T)[::-1]
+    left = squares.sum() - np.cumsum(squares)
+    return 1 + int((left > share**2 * squares.sum() + 1e-12).sum())
+
+
+def after(left, whole, first=1):
+    def count(A, share):
+        s = np.linalg.svd(A, compute_uv=False)
+        return next(F for F in range(first, len(s) + 1) if left(s, F) <= share * whole(s) + 1e-12)
+
+    return count
+
+
+def tail(s, F):
+    return math.sqrt((s[F:] ** 2).sum())
+
+
+RIGHT["features_at_least"] = [by_search, by_eigenvalues, after(tail, np.linalg.norm)]
+WRONG["features_at_least"] = [
+    (lambda A, share: by_search(A, share) - 1, "one more"),
+    (lambda A, share: by_search(A, share) + 1, "one fewer is enough"),
+    (after(lambda s, F: s[F:].sum(), np.sum), "the squares of the singular values"),
+    (after(lambda s, F: (s[F:] ** 2).sum(), lambda s: (s**2).sum()), "take the root"),
+    (after(lambda s, F: s[F:].max(initial=0), np.max), "for the largest singular value"),
+    (after(tail, lambda s: 1.0, first=0), "divide by its norm"),
+    (lambda A, share: np.linalg.matrix_rank(A), "that is the rank"),
+    (lambda A, share: by_search(A, share) / 2, "found"),
 ]
 
 
