@@ -998,8 +998,8 @@ for row in whole:
 # This course has judged features on three kinds of data, and here are the verdicts together. On
 # *independent* normal queries and keys of moderate size, where no query looks for a key, attention
 # is near mean(V), and Taylor's $1 + t$ is hard to beat (lesson 14). On *aligned* ones, each query
-# looks for its own key, and the number of drawn features that it takes grows with $e^{\|z\|^2}$
-# (lessons 9 and 11). On *learned* ones, in the small decoder of lesson 16 and in this model, plain
+# looks for its own key, and drawn features beat mean(V), but what they miss falls slowly with their
+# number (lessons 09 and 12). On *learned* ones, in the small decoder of lesson 16 and in this model, plain
 # features do badly, and centring and moments do much. In this model, the only one where it was
 # tried, directions that were trained for the KL of each head do nearly everything. If you move a
 # model, try that first; measure beside a window with mean(V); and count on a gain in time only

@@ -306,8 +306,8 @@ for (label, m), found in {**swapped, ("mean(V)", 0): MEAN}.items():
 # directions for 64 keys, and centred dense ones draw level with it only at $m = 1024$. Each is better
 # than mean(V) swapped in, in bits and in the RMS error of the picture, but here that is the weaker
 # null, because the network behind still trusts every number that it is given. The reason is that of
-# lesson 12: where a query agrees with its key and their score is $t$, the weight has a relative
-# variance near $\exp(4t)/m$, and a look-up needs large $t$.
+# lesson 12: a look-up needs scores far above the others, and there what features miss falls only slowly
+# with their number.
 #
 # ## 3. Let the addresses meet their directions
 #

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tools import coverage
-from tools.coverage import documents, headings, problems, render
+from tools.coverage import documents, headings, problems, prose, render, unsaid
 
 LESSONS = {"01": (Path("01_toy.py"), {"1. A line": 3})}
 
@@ -16,6 +16,11 @@ def toy(**section):
 
 def test_each_section_leads_to_a_heading_or_says_why_not():
     found = problems(documents(), headings())
+    assert not found, "\n".join(found)
+
+
+def test_each_section_that_is_taught_is_told_in_words_that_stand_there():
+    found = unsaid(documents(), headings())
     assert not found, "\n".join(found)
 
 
@@ -60,3 +65,36 @@ def test_a_section_that_leads_nowhere_is_reported(section, said):
 )
 def test_a_section_in_order_is_not_reported(section):
     assert problems(toy(**section), LESSONS) == []
+
+
+@pytest.fixture
+def lesson(tmp_path):
+    """A lesson on disk, as `headings` knows lessons."""
+    text = "# %% [markdown]\n# # Title\n# ## 1. A line\n# It is\n# straight.\n\n# %%\nbent = 1\n"
+    text += "\n# %% [markdown]\n# So far.\n#\n# ### Its slope\n# Steep.\n#\n# ## 2. A curve\n# Round.\n"
+    (tmp_path / "01_toy.py").write_text(text, encoding="utf-8")
+    return headings(tmp_path)
+
+
+def test_the_text_below_a_heading_ends_at_the_next_of_its_level(lesson):
+    assert prose(lesson["01"][0]) == {
+        "1. A line": "## 1. A line It is straight. So far. ### Its slope Steep.",
+        "Its slope": "### Its slope Steep.",
+        "2. A curve": "## 2. A curve Round.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("says", "said"),
+    [
+        (["it is straight"], None),
+        (["steep|flat"], None),
+        (["bent"], "does not say 'bent'"),
+        (["round"], "does not say 'round'"),
+        ([], "1 places, and words for 0"),
+    ],
+)
+def test_words_that_do_not_stand_where_a_section_leads_are_reported(lesson, says, said):
+    found = unsaid(toy(taught=["01: 1. A line"], says=says), lesson)
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]

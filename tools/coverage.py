@@ -3,10 +3,13 @@
     python -m tools.coverage          write COVERAGE.md
     python -m tools.coverage --check  say whether COVERAGE.md is what comes out
 
-A section names lessons and headings. A heading that a lesson does not have is an error, and so
-is a section that leads nowhere; a lesson that is not written yet may stand without a heading.
+A section names lessons and headings, and for each of these words that must stand below it: `says`
+has one regular expression for each place. A heading that a lesson does not have is an error, and so
+are words that do not stand there, and a section that leads nowhere; a lesson that is not written yet
+may stand without a heading.
 """
 
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -45,6 +48,22 @@ def headings(folder: Path = NOTEBOOKS) -> dict:
     return found
 
 
+def prose(source: Path) -> dict[str, str]:
+    """heading → the text below it, up to the next heading of its level or above, on one line."""
+    found, open_ = {}, []
+    for cell in read(source).cells:
+        lines = cell.source.splitlines() if cell.cell_type == "markdown" else []
+        for line in lines:
+            mark, _, heading = line.partition(" ")
+            if mark in {"##", "###"}:
+                open_ = [(level, name) for level, name in open_ if level < len(mark)]
+                open_.append((len(mark), heading.strip()))
+                found[heading.strip()] = ""
+            for _, name in open_:
+                found[name] += f"{line} "
+    return {heading: " ".join(text.split()) for heading, text in found.items()}
+
+
 def place(text: str) -> tuple[str, str]:
     """ "01: 2. A map" → ("01", "2. A map")."""
     lesson, _, heading = text.partition(":")
@@ -68,6 +87,23 @@ def problems(docs: list[dict], lessons: dict) -> list[str]:
                     found.append(f"{name}: lesson {lesson} has no heading {heading!r}")
                 elif heading and not written:
                     found.append(f"{name}: there is no lesson {lesson}")
+    return found
+
+
+def unsaid(docs: list[dict], lessons: dict) -> list[str]:
+    """The places whose words are missing: in the list, or in the text."""
+    found, texts = [], {lesson: prose(source) for lesson, (source, _) in lessons.items()}
+    for document in docs:
+        for section in document["section"]:
+            name = f"{document['number']}, {section['title']}"
+            taught, says = section.get("taught", []), section.get("says", [])
+            if len(taught) != len(says):
+                found.append(f"{name}: {len(taught)} places, and words for {len(says)}")
+                continue
+            for (lesson, heading), words in zip(map(place, taught), says, strict=True):
+                text = texts.get(lesson, {}).get(heading, "")
+                if not re.search(words, text, re.IGNORECASE):
+                    found.append(f"{name}: {lesson}: {heading} does not say {words!r}")
     return found
 
 
@@ -95,7 +131,7 @@ def _link(lesson, heading, lessons):
 
 def main(arguments: list[str]) -> int:
     docs, lessons = documents(), headings()
-    found = problems(docs, lessons)
+    found = problems(docs, lessons) or unsaid(docs, lessons)
     if found:
         print("\n".join(found), file=sys.stderr)
         return 1
