@@ -14,7 +14,6 @@ SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.py"))
 OLD = {
     "00_start_here",
     "01_polynomial_kernel",
-    "02_positive_definite_kernels",
     "03_bochner_theorem",
     "04_random_fourier_features",
     "05_orthogonal_features",
