@@ -13,7 +13,6 @@ SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.py"))
 # Lessons that wait for their new shape.
 OLD = {
     "00_start_here",
-    "01_polynomial_kernel",
     "03_bochner_theorem",
     "04_random_fourier_features",
     "05_orthogonal_features",

@@ -7,6 +7,8 @@ import itertools
 import math
 
 import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.svm import SVC
 
 from tests.claims.harness import Mutant, Part
 from tests.claims.shared import (
@@ -406,6 +408,32 @@ def the_best_fit_is_a_sum_over_the_data(p):
         r = r - np.linalg.lstsq(phi, phi @ r)[0]
         assert np.allclose(phi @ (w + r), phi @ w)
         assert (w + r) @ (w + r) > w @ w + 0.1 * (r @ r)
+
+
+@claim(
+    Mutant(
+        "degree-one-short",
+        "(xᵀy + c)^(p−1) for p ≥ 2",
+        module="kernels",
+        old="return math.prod([base] * (degree - 1), start=base)",
+        new="return math.prod([base] * (degree - 2), start=base)",
+    ),
+)
+def degree_two_reads_negatives_and_planes_do_not(p):
+    """scanned digits, pixels − ½, half of them printed as negatives: (xᵀy)² reads more than .97 of
+    the rest, xᵀy and (xᵀy)³ fewer than .45"""
+    pixels, digit = load_digits(return_X_y=True)
+    rng = np.random.default_rng(74)
+    order = rng.permutation(len(digit))[:1200]
+    x, digit = pixels[order] / 16 - 0.5, digit[order]
+    x = x * rng.choice([-1.0, 1.0], size=(1200, 1))
+    right = {}
+    for degree in (1, 2, 3):
+        K = p.kernels.polynomial(x, x[:800], degree)
+        machine = SVC(kernel="precomputed").fit(K[:800], digit[:800])
+        right[degree] = np.mean(machine.predict(K[800:]) == digit[800:])
+    assert right[2] > 0.97, right
+    assert max(right[1], right[3]) < 0.45, right
 
 
 test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()
