@@ -234,7 +234,7 @@ for name, places in {"8 on the line": steps[:, None], "8 × 8 in the plane": lat
     print(f"{name:20} smallest eigenvalue {np.linalg.eigvalsh(tent(places))[0]:.3f}")
 
 # %% [markdown]
-# It is none. Few functions of $\|\delta\|$ are kernels in every dimension: exactly the mixtures of Gaussians
+# The tent is no kernel in the plane. Few functions of $\|\delta\|$ are kernels in every dimension: exactly the mixtures of Gaussians
 # of different widths (Schoenberg, 1938). Proofs come from two sides. For
 # shift-invariant functions there is Bochner's theorem, in lesson 03. And there are rules that make
 # new kernels from old ones.
@@ -273,7 +273,7 @@ for name, matrix in examples.items():
     print(f"{name:34} smallest eigenvalue {verdict}")
 
 # %% [markdown]
-# Only the difference, which no rule covers. Rule 2 by hand: the features of the product are the products of features, one for each pair.
+# Only the difference does, which no rule covers. Rule 2 by hand: the features of the product are the products of features, one for each pair.
 # A row-wise outer product, flattened:
 
 # %%
@@ -599,7 +599,7 @@ show(
 )
 
 # %% [markdown]
-# For four, one at each $\alpha = -\lambda$, just where the eigenvalues said. Between the spikes the impostor
+# The error shoots up at four values, one at each $\alpha = -\lambda$, just where the eigenvalues said. Between the spikes the impostor
 # may get by, and that is the treacherous part: nothing warns, the dangerous $\alpha$ move with the data, and
 # more points bring more of them. The dual of lesson 01 fails in the same way, because it is no longer
 # concave. Random features, which lesson 04 draws from a probability density of frequencies, find no
