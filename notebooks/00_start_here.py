@@ -12,12 +12,12 @@
 # how good it is on a model that was trained for a purpose, and do it yourself.
 #
 # Here is the destination. Each of the three squares is a table of *weights*: row $i$ says how much
-# word $i$ takes from each word of the text, and bright is much. The text is an antibody, 122 letters
-# long, and the model one that biologists use. On the left are the weights as the model computes
-# them. In the middle each word is summarised by 64 numbers at random directions (lesson 09), and on the
-# right by 64 numbers along directions that were trained, on other antibodies (lesson 17): no row is ever
-# compared with another. **Before you look:** at 16,384 words, how many times faster is that than comparing all with all:
-# twice, twenty times or two hundred times?
+# word $i$ takes from each word of the text, and bright is much. The text is an antibody, 122 symbols
+# long, and the model one that was trained on antibodies. On the left are the weights as the model
+# computes them. In the middle each word is summarised by 64 numbers, along directions drawn at random
+# (lesson 09), and on the right by 64 numbers along directions that were trained, on other antibodies
+# (lesson 17). There no word is ever compared with another. **Before you look:** at 16,384 words, how
+# many times faster is that than comparing all with all: twice, twenty times or two hundred times?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 import json
@@ -83,15 +83,15 @@ show(
 )
 
 # %% [markdown]
-# The likeness from random directions is honest, and so is its error: drawn at random, 64 directions
-# read this text worse than a plain average would. Much of the course is about why, for which data it
-# is better, and what repairs it.
+# One sees at once where random directions lead on this text: to a likeness, but with these 64 what is
+# read is further off than a plain average. Much of the course is about why, for which data they do
+# better, and what repairs them.
 #
 # The course tells it as one story. The comparison of two words is a *kernel*, and kernels can be
 # estimated with *random features*, which lessons 01 to 06 build. With features the brackets of a
 # product move, and *attention*, which is what the reading is called, becomes linear in the length:
-# lessons 07 to 12. The others make it work, train it and take it further. Each lesson is a notebook that you read and run from top to
-# bottom. This one is the map.
+# lessons 07 to 12. The others make it work, train it and take it further. Each lesson is a notebook that
+# you read and run from top to bottom. This one is the map.
 #
 # `make lab` opens it in the folder `my/`, which holds your own copies. The lessons there come without
 # their outputs, so that you can guess a number before you run the cell that prints it; in
