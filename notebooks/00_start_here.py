@@ -1,15 +1,97 @@
 # %% [markdown]
 # # Find your way, and check what you bring
 #
-# > **25 minutes.** Needs: the course installed (`make lab` does it), pencil and paper.
+# > **30 minutes.** Needs: the course installed (`make lab` does it), pencil and paper.
 # >
-# > Afterwards you know whether you are ready, which lessons you want and in which order, what the
-# > symbols and the words mean, how to ask a check for a hint, and how to run it all on a GPU.
+# > Afterwards you know where the course leads, whether you are ready, which lessons you want and in
+# > which order, how to ask a check for a hint, and how to run it all on a GPU.
 #
-# The course tells one story. Attention compares everything with everything, and that is expensive.
-# The comparison is a kernel, and kernels can be estimated with random features. With features the
-# brackets move, and attention becomes linear in the length. Each lesson is a notebook that you read
-# and run from top to bottom. This one is the map.
+# When a computer reads a text, each word looks at every other word, to find those that matter to it.
+# A text twice as long takes four times the work, so long texts become slow and costly. This course
+# builds a way to read whose work grows only in step with the length: you will see why that is possible,
+# how good it is on a model that was trained for a purpose, and do it yourself.
+#
+# Here is the destination. Each of the three squares is a table of *weights*: row $i$ says how much
+# word $i$ takes from each word of the text, and bright is much. The text is an antibody, 122 symbols
+# long, and the model one that was trained on antibodies. On the left are the weights as the model
+# computes them. In the middle each word is summarised by 64 numbers, along directions drawn at random
+# (lesson 09), and on the right by 64 numbers along directions that were trained, on other antibodies
+# (lesson 17). There no word is ever compared with another. **Before you look:** at 16,384 words, how
+# many times faster is that than comparing all with all: twice, twenty times or two hundred times?
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+import json
+import re
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from performer_course import (
+    antibody,
+    attention,
+    checks,
+    data,
+    get_backend,
+    kernels,
+    projections,
+    to_host,
+)
+from performer_course.figures import COLORS, DASHES, gram, show
+
+queries, keys, values = (of_heads[1, 0] for of_heads in data.antibody_heads())  # (122, 64) each
+everything = np.eye(len(queries))  # as values: what comes back are the weights
+drawn_at_random = projections.orthogonal(np.random.default_rng(0), 64, 64)
+weights = {
+    "all with all": attention.softmax_attention(queries, keys, everything),
+    "64 random directions": attention.favor_attention(queries, keys, everything, drawn_at_random),
+    "64 trained directions": attention.favor_attention(
+        *antibody.longer(queries, keys), everything, data.antibody_directions()[0, 5]
+    ),
+}
+exact = weights["all with all"] @ values
+average = np.linalg.norm(values.mean(axis=0) - exact)
+off = {name: np.linalg.norm(A @ values - exact) / average for name, A in weights.items()}
+for name in list(off)[1:]:
+    print(f"{name:22} error of what is read, 1 for a plain average: {off[name]:.2f}")
+
+record = json.loads(Path("../benchmarks/attention.json").read_text(encoding="utf-8"))
+times = record["all-to-all"]
+curves = {"torch SDPA": "all with all (PyTorch)", "favor_attention": "this course, 256 directions"}
+fig, axes = plt.subplots(1, 4, figsize=(16, 4.4), width_ratios=[1, 1, 1, 1.25])
+brightest = np.quantile(weights["all with all"], 0.99)
+for ax, (name, A) in zip(axes, weights.items(), strict=False):
+    gram(ax, np.minimum(A, brightest), name, largest=brightest)
+for i, (key, label) in enumerate(curves.items()):
+    lengths = [int(L) for L in times if key in times[L]]
+    seconds = [times[str(L)][key] for L in lengths]
+    axes[3].loglog(lengths, 1e3 * np.array(seconds), marker="os"[i], label=label)
+axes[3].set(xlabel="words", ylabel="milliseconds", title="eight heads on one core")
+axes[3].legend(loc="lower right", fontsize=12)
+axes[3].set_ylim(5, None)
+faster = times["16384"]["torch SDPA"] / times["16384"]["favor_attention"]
+print(f"\nat 16,384 words {faster:.0f} times faster, as recorded in benchmarks/attention.json")
+show(
+    fig,
+    alt="Three tables of weights, 122 by 122, and a chart of times. The first table has bright "
+    "columns and slanted stripes. The second, from random directions, is a grainy likeness of it, "
+    f"and what is read with it is off by {off['64 random directions']:.2f} times the error of a "
+    "plain average. The third, from trained directions, can hardly be told from the first: "
+    f"{off['64 trained directions']:.2f}. In the chart, comparing all with all takes "
+    f"{1e3 * times['16384']['torch SDPA']:.0f} milliseconds at 16,384 words and this course's way "
+    f"{1e3 * times['16384']['favor_attention']:.0f}.",
+)
+
+# %% [markdown]
+# One sees at once where random directions lead on this text: to a likeness, but with these 64 what is
+# read is further off than a plain average. Much of the course is about why, for which data they do
+# better, and what repairs them.
+#
+# The course tells it as one story. The comparison of two words is a *kernel*, and kernels can be
+# estimated with *random features*, which lessons 01 to 06 build. With features the brackets of a
+# product move, and *attention*, which is what the reading is called, becomes linear in the length:
+# lessons 07 to 12. The others make it work, train it and take it further. Each lesson is a notebook that
+# you read and run from top to bottom. This one is the map.
 #
 # `make lab` opens it in the folder `my/`, which holds your own copies. The lessons there come without
 # their outputs, so that you can guess a number before you run the cell that prints it; in
@@ -17,34 +99,25 @@
 # like: nothing that you wrote is ever overwritten, and git does not see it. When the course has a
 # newer version of a copy that you have changed (running its cells counts), `make lab` says so and
 # keeps yours.
-
-# %%
-import re
-from pathlib import Path
-
-import matplotlib.pyplot as plt
-import numpy as np
-
-from performer_course import checks, get_backend, kernels, to_host
-from performer_course.figures import COLORS, DASHES, show
-
-# %% [markdown]
+#
 # ## 1. What you need to know
 #
-# - **Linear algebra.** Inner products, matrix products, eigenvalues of symmetric matrices.
+# - **Linear algebra.** Inner products, matrix products, eigenvalues and eigenvectors of symmetric
+#   matrices.
 # - **Probability.** Mean and variance, independence, the normal distribution.
-# - **Calculus.** Integrals, the series of $e^t$, and what $e^{i\theta}$ is.
+# - **Calculus.** Partial derivatives with the chain rule, integrals, the series of $e^t$, and what
+#   $e^{i\theta}$ is.
 # - **NumPy.** Shapes, broadcasting, sums along an axis.
 #
-# Kernels, Fourier transforms, random features and transformers are built from there. A few lessons
-# ask for one thing more, which their box names: Lagrange multipliers (01), ridge regression (04), the QR
-# factorisation (05), Kronecker products and Monte Carlo integration (06), the chain rule (13), eigenvectors of
-# symmetric matrices (14), singular values and geometric series (15).
+# Kernels, Fourier transforms, random features and transformers are built from there. Other things that a
+# lesson needs stand in its box, and section 3 lists them all. Some sound harder than they are, and
+# are explained where they are first used: Lagrange multipliers in lesson 01, Hilbert spaces in 02,
+# measures in 03, and ridge regression in 04.
 #
 # ## 2. Five minutes with pencil and paper
 #
-# Write down seven answers before you look at the cells below. Nothing has to be exact where the
-# question says "about".
+# **Before you read on:** write down seven answers, and only then look at the cells below. Nothing has to
+# be exact where the question says "about".
 #
 # 1. What are the eigenvalues of $\begin{pmatrix} 2 & 1 \\ 1 & 2 \end{pmatrix}$?
 # 2. Let $x = (1, 2)$ and $y = (3, -1)$. What is $x^\top y$, and what is $\|x - y\|^2$?
@@ -133,14 +206,15 @@ print(f"same result: {np.allclose((Q @ K.T) @ V, Q @ (K.T @ V))}")
 #
 # ## 3. How the lessons build on each other
 #
-# Every lesson opens with a box that says how many minutes it takes and what it needs. The next cell
-# reads these boxes, so what follows is always about the lessons you have. You need not read its code, nor
-# that of the next two cells.
+# Every lesson opens with a box that says how many minutes it takes and what it needs. The table is read
+# from these boxes, so it is always about the lessons that you have. Minutes are those of a careful
+# reader: 80 words or 8 lines of code a minute, and one for each formula. The exercises come on top.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 
 
-# %%
 def box(path):
-    """(title, minutes, the lessons it needs) from the box at the head of a lesson."""
+    """(title, minutes, what it needs, the lessons among that) from the box of a lesson."""
     first = path.read_text(encoding="utf-8").split("# %%")[1]
     needs = re.search(r"Needs: (.+?)\n# >\n", first, re.DOTALL)[1].replace("\n# > ", " ")
     named = set()
@@ -149,25 +223,26 @@ def box(path):
         for low, high in re.findall(r"(\d\d) to (\d\d)", group):
             named.update(f"{number:02d}" for number in range(int(low), int(high)))
     title = re.search(r"\n# # (.+)", first)[1]
-    return title, int(re.search(r"\*\*(\d+) minutes", first)[1]), named
+    return title, int(re.search(r"\*\*(\d+) minutes", first)[1]), needs.rstrip("."), named
 
 
-boxes = {path.stem[:2]: box(path) for path in sorted(Path("../notebooks").glob("[0-9a][0-9]_*.py"))}
-del boxes["00"]
-titles = {number: title for number, (title, _, _) in boxes.items()}
-minutes = {number: time for number, (_, time, _) in boxes.items()}
-needs = {number: sorted(named & set(boxes)) for number, (_, _, named) in boxes.items()}
+LESSONS = {path.stem[:2]: path for path in sorted(Path("../notebooks").glob("[0-9a][0-9]_*.py"))}
+boxes = {number: box(path) for number, path in LESSONS.items() if number != "00"}
+titles = {number: title for number, (title, *_) in boxes.items()}
+minutes = {number: time for number, (_, time, *_) in boxes.items()}
+needs = {number: sorted(named & set(boxes)) for number, (*_, named) in boxes.items()}
 
 print("lesson   minutes   needs")
-for number in boxes:
-    print(f"{number:6}   {minutes[number]:7d}   {', '.join(needs[number]) or '–'}")
+for number, (_, time, text, _) in boxes.items():
+    print(f"{number:6}   {time:7d}   {text}")
 
 # %% [markdown]
 # In the picture an arrow leads from a lesson to one that builds on it. What follows from other
 # arrows is left out. Short arrows go to the next lesson, and curves go past some. An open circle
-# marks a lesson on which no other builds: you may leave it out.
+# marks a lesson on which no other builds: you may leave it out. **Before you look:** how many lessons has
+# the longest chain, in which each needs the one before it?
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 before = {}  # all that a lesson needs, directly or not
 for number in boxes:  # in order: needs come first
     before[number] = set(needs[number]).union(*(before[need] for need in needs[number]))
@@ -213,25 +288,57 @@ show(
 # %% [markdown]
 # ## 4. Three routes
 #
-# - **One afternoon**, to see how it works: the features of softmax (02), random features (04),
-#   positive features (09), and linear attention (10). What these need from other lessons you take on
+# - **One afternoon**, to see how it works, by sections: what attention is (07), why its weights are a
+#   Gaussian kernel in disguise (02), how random waves add up to that kernel (03), what features they make
+#   (04), how to keep the estimate positive (09), how the brackets move (10), and a layer of a transformer
+#   replaced (13). Two hours of reading, so take three. What these sections need from others you take on
 #   trust, for now.
 # - **One week**, everything, a part each day. Allow as long again for the exercises.
 # - **Seven lectures.** A lecture of ninety minutes shows the figures of two lessons and one derivation
 #   from each; the rest, and the exercises, are for home. What is left makes projects; those in the
 #   folder `projects` have a brief, a rubric and a start, half a day each.
 #
-# The minutes come from the boxes.
+# **Before you run this:** how many hours would you set aside for the afternoon, and how many for all? The
+# minutes of lessons come from their boxes, and those of sections are counted in the same way.
 
-# %%
-afternoon = [number for number in ("02", "04", "09", "10") if number in boxes]
-days = {}
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+
+
+def sections(path):
+    """{number: [heading, minutes]} of the sections of a lesson, and what stands before and after."""
+    found, here = {"": ["", 0.0]}, ""
+    for cell in re.split(r"(?m)^# %%", path.read_text(encoding="utf-8"))[1:]:
+        head, _, body = cell.partition("\n")
+        lines = body.splitlines()
+        if "[markdown]" not in head:
+            shown = 0 if "hide-input" in head else sum(bool(line.strip()) for line in lines)
+            found[here][1] += shown / 8
+            continue
+        for line in (line.removeprefix("#").removeprefix(" ") for line in lines):
+            heading = re.match(r"## (?:(\d+)\. )?(.+)", line)
+            if heading:
+                here = heading[1] or ""
+                found.setdefault(here, [heading[2], 0.0])
+            found[here][1] += len(line.split()) / 80 + line.count("$$") / 2
+    return found
+
+
+AFTERNOON = {
+    "07": "12",
+    "02": "25",
+    "03": "4",
+    "04": "1",
+    "09": "12",
+    "10": "12",
+    "13": "1",
+}  # lesson: its sections
 half = 0
+days = {}
 for number in boxes:  # each lesson goes to the day in which its middle falls
     day = int(5 * (half + minutes[number] / 2) / sum(minutes.values()))
     days.setdefault(day, []).append(number)
     half += minutes[number]
-themes = {
+THEMES = {
     "kernels": ("01", "02"),
     "from waves to random features": ("03", "04"),
     "better directions": ("05", "06"),
@@ -240,7 +347,7 @@ themes = {
     "any norm, left to right": ("11", "12"),
     "the Performer": ("13", "14"),
 }
-lectures = {theme: [n for n in pair if n in boxes] for theme, pair in themes.items()}
+lectures = {theme: [n for n in pair if n in boxes] for theme, pair in THEMES.items()}
 shown = [number for pair in lectures.values() for number in pair]
 
 
@@ -249,9 +356,14 @@ def total(numbers):
     return f"{', '.join(numbers):18} {time:4d} minutes, {time / 60:.1f} hours"
 
 
-trust = sorted(set().union(*(before[number] for number in afternoon)) - set(afternoon))
-print(f"one afternoon   {total(afternoon)}")
-print(f"    on trust    {', '.join(trust)}\n")
+print("one afternoon")
+afternoon = 0.0
+for number, chosen in AFTERNOON.items():
+    for section in chosen:
+        heading, time = sections(LESSONS[number])[section]
+        afternoon += time
+        print(f"    {number} §{section}  {time:3.0f} minutes   {heading.replace('$', '')}")
+print(f"    in all {afternoon:3.0f} minutes, {afternoon / 60:.1f} hours\n")
 for day, name in enumerate(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")):
     print(f"{name:12}    {total(days[day])}")
 print(f"one week        {sum(minutes.values()) / 60:.1f} hours, {len(boxes)} lessons\n")
@@ -264,109 +376,20 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 # %% [markdown]
 # ## 5. One set of symbols
 #
-# They mean the same in every lesson and in the package, but for the few below the table. Shapes are in
-# parentheses. A batch may stand in front of any of them.
+# All points, queries, keys and directions are rows. $n$ points in $\mathbb{R}^d$ are an array $x$ (n, d), with
+# its shape in parentheses beside it; $\varphi$ maps each to $F$ features; $W$ (m, d) holds $m$ directions $\omega$;
+# and $q$, $k$ and $v$ are queries, keys and values. Each symbol is explained where it first stands in a lesson.
+# When you have forgotten one, or a word, look into [glossary.md](glossary.md), which says what it is
+# and which lesson teaches it. All works that the lessons cite are in [references.md](references.md).
 #
-# | symbol | shape | what it is | from |
-# |---|---|---|---|
-# | $x$, $y$ | (n, d), (p, d) | inputs, as rows; one of them is in $\mathbb{R}^d$ | 01 |
-# | $d$ | | dimension of an input, and of a query in one head | 01 |
-# | $\varphi$ | $\mathbb{R}^d \to \mathbb{R}^F$ | feature map; of $n$ rows, (n, F) | 01 |
-# | $F$ | | number of features | 01 |
-# | $K$ | (n, p) | Gram matrix, $K_{ij} = K(x_i, y_j)$ | 01 |
-# | $\gamma$ | | how fast a kernel falls; the larger, the narrower | 02 |
-# | $\delta$, $r$ | (d,), number | $x - y$, and its length | 02 |
-# | $\omega$ | (d,) | one direction; for waves, a frequency in radians | 03 |
-# | $W$ | (m, d) | directions as rows | 03 |
-# | $m$ | | number of directions; $F$ is $m$ or $2m$ | 03 |
-# | $b$ | (m,) | phases in $[0, 2\pi)$ | 04 |
-# | $q$, $k$, $v$ | (L, d), (S, d), (S, e) | queries, keys, values, as rows; also $Q$, $K$, $V$ | 07 |
-# | $L$, $S$ | | how many queries, how many keys | 07 |
-# | $e$ | | size of a value | 07 |
-# | $A$ | (L, S) | weights before they are divided by their sum | 08 |
-# | $D$ | (L,) | the row sums of $A$, on the diagonal of a matrix | 08 |
-# | $\mathrm{SM}(x, y)$ | | the softmax kernel, $\exp(x^\top y)$ | 09 |
-# | $z$ | (d,) | $x + y$; in formulas for errors, also its length | 09 |
-# | $\Lambda$ | | $\exp(-(\lVert x\rVert^2 + \lVert y\rVert^2)/2)$ | 09 |
-# | $q'$, $k'$ | (L, d), (S, d) | $q\, d^{-1/4}$ and $k\, d^{-1/4}$; in lessons 08 and 09, $x$ and $y$ | 11 |
-# | $c$, $z$, $S_v$ | (m,), (m,), (m, e) | a state: maxima, sums, weighted values | 11 |
-#
-# Some letters have a second job, and the lesson says so: $K$ is a kernel or the keys, $z$ a sum of
-# vectors or a part of a state, $n$ a number of points or the width of a transformer, $p$ a number
-# of points or a degree, $S$ the number of keys or, in lesson 12, the weighted values of a state, $b$
-# phases, a shift (14) or a band (15), $c$ a constant, a centre or the maxima of a state, $D$ row sums
-# or a power of two (06), $k$ a key, a kernel of $\delta$, or a degree.
-#
-# ## 6. Words
-#
-# Each with the lesson that teaches it. All works that the lessons cite are in
-# [references.md](references.md).
-#
-# - **arithmetic intensity**: FLOPs for each byte moved. [a5](a5_bound_the_time.ipynb)
-# - **attention**: for each query, the mean of the values, weighted by how well their keys fit. [07](07_self_attention.ipynb)
-# - **bandwidth**: how far a kernel reaches. A smoother with a narrow one repeats the noise, with a wide one it takes the mean. [08](08_softmax_kernel.ipynb)
-# - **Bochner's theorem**: a continuous function of $x - y$ is a kernel exactly if it is the Fourier transform of a finite non-negative measure. [03](03_bochner_theorem.ipynb)
-# - **causal**: row $i$ sees no key after $i$. [07](07_self_attention.ipynb)
-# - **χ distribution**: that of the length of a standard normal vector in $\mathbb{R}^d$. [05](05_orthogonal_features.ipynb)
-# - **chunk**: a run of tokens that is done with one small masked product and one state. [12](12_causal_and_streaming.ipynb)
-# - **cross-attention**: queries from one sequence, keys and values from another. [07](07_self_attention.ipynb)
-# - **decoder**: a transformer with a causal mask; an *encoder* has none. [07](07_self_attention.ipynb)
-# - **direction**: a row $\omega$ of $W$. For waves it is also the frequency. [03](03_bochner_theorem.ipynb)
-# - **dual**: the problem of a support vector machine in terms of inner products alone. [01](01_polynomial_kernel.ipynb)
-# - **effective number of keys**: one over the sum of the squared weights of a query. [10](10_linear_attention.ipynb)
-# - **embedding**: a matrix whose row $i$ is the vector of token $i$. [a3](a3_symbols_into_vectors.ipynb)
-# - **FAVOR+**: attention by positive features with orthogonal directions, the mechanism of the Performer. [09](09_positive_features.ipynb)
-# - **feature map**: a map of points to vectors whose inner products are, or estimate, a kernel. [01](01_polynomial_kernel.ipynb)
-# - **Fourier features**: $\cos(\omega^\top x)$ and $\sin(\omega^\top x)$ for random $\omega$. [04](04_random_fourier_features.ipynb)
-# - **fusion**: several operations in one kernel of a GPU, without arrays in between. [a5](a5_bound_the_time.ipynb)
-# - **Gram matrix**: the matrix of a kernel's values at all pairs of points. [01](01_polynomial_kernel.ipynb)
-# - **Haar-distributed**: uniform over all orthogonal matrices. [05](05_orthogonal_features.ipynb)
-# - **Hadamard matrix**: entries $\pm1$, orthogonal rows. Sylvester's has a fast transform. [06](06_structured_projections.ipynb)
-# - **head**: one of several attentions side by side, each with a part of the coordinates. [07](07_self_attention.ipynb)
-# - **hyperbolic features**: positive features for $\omega$ and $-\omega$; their mean is a cosh. [09](09_positive_features.ipynb)
-# - **kernel**: a symmetric function of two points whose Gram matrices have no negative eigenvalue. [02](02_positive_definite_kernels.ipynb)
-# - **kernel of a GPU**: a function that runs over an array in many threads; no kernel of lesson 02. [18](18_on_the_gpu.ipynb)
-# - **kernel smoother**: a mean of observations, weighted by a kernel. Attention is one. [08](08_softmax_kernel.ipynb)
-# - **kernel trick**: to compute inner products of features without the features. [01](01_polynomial_kernel.ipynb)
-# - **KV cache**: all keys and values so far, kept while exact attention writes. [12](12_causal_and_streaming.ipynb)
-# - **launch**: to put a kernel into the queue of a GPU, the *stream*. [18](18_on_the_gpu.ipynb)
-# - **layer norm**: each token's vector brought to mean 0 and variance 1 over its coordinates. [07](07_self_attention.ipynb)
-# - **linear attention**: attention by features, the sums over the keys taken first. [10](10_linear_attention.ipynb)
-# - **mask**: what says which keys count for which queries. [07](07_self_attention.ipynb)
-# - **merge**: to make one state of two over different keys. [12](12_causal_and_streaming.ipynb)
-# - **null baseline**: the error of knowing nothing: the mean of the values, or of the kernel. [08](08_softmax_kernel.ipynb)
-# - **Nystroem**: features made of kernel values at some of the data. [04](04_random_fourier_features.ipynb)
-# - **orthogonal**: at right angles. Orthogonal directions cannot all point along the same vector. [05](05_orthogonal_features.ipynb)
-# - **polynomial kernel**: $(x^\top y + c)^p$. [01](01_polynomial_kernel.ipynb)
-# - **position**: where a token stands. Attention cannot see it unless it is added. [07](07_self_attention.ipynb)
-# - **positive features**: $e^{\omega^\top x - \lVert x\rVert^2/2}$ for random $\omega$; they estimate the softmax kernel. [09](09_positive_features.ipynb)
-# - **prefix sum**: the sums of the first 1, 2, 3, … terms. [12](12_causal_and_streaming.ipynb)
-# - **query**: what a token looks for; its *key* is what it is found by, its *value* what it gives. [07](07_self_attention.ipynb)
-# - **rank**: of a matrix of weights from $F$ features, at most $F$. [10](10_linear_attention.ipynb)
-# - **regularised softmax**: the kernel that positive features estimate if directions have norm $\sqrt d$. [09](09_positive_features.ipynb)
-# - **relative variance**: the variance of an estimated weight over the square of the weight. [11](11_any_norm.ipynb)
-# - **roofline**: the speed that arithmetic and memory allow at an intensity. [a5](a5_bound_the_time.ipynb)
-# - **shift-invariant**: depending on $x - y$ alone. [02](02_positive_definite_kernels.ipynb)
-# - **simplex**: $d$ directions further apart than at right angles. [06](06_structured_projections.ipynb)
-# - **Sobol points**: points that fill a cube more evenly than chance. [06](06_structured_projections.ipynb)
-# - **softmax kernel**: $\exp(x^\top y)$. [02](02_positive_definite_kernels.ipynb)
-# - **SORF**: structured orthogonal random features, from Hadamard matrices and signs. [06](06_structured_projections.ipynb)
-# - **spectral density**: how the frequencies of a shift-invariant kernel are distributed. [03](03_bochner_theorem.ipynb)
-# - **state**: what is kept of all keys and values so far, in three arrays of fixed size. [12](12_causal_and_streaming.ipynb)
-# - **Taylor features**: those of the softmax kernel's Taylor series, cut after some degree. [02](02_positive_definite_kernels.ipynb)
-# - **tensor power**: all products of $k$ coordinates, in every order. [02](02_positive_definite_kernels.ipynb)
-# - **TF32**: float32 factors rounded to 10 bits of mantissa in a product. [a5](a5_bound_the_time.ipynb)
-# - **trigonometric features**: Fourier features times $e^{\lVert x\rVert^2/2}$; they estimate the softmax kernel. [08](08_softmax_kernel.ipynb)
-# - **unbiased**: right in the mean over all draws. [04](04_random_fourier_features.ipynb)
-# - **z-score**: an error over the standard deviation that was predicted for it. [03](03_bochner_theorem.ipynb)
-#
-# ## 7. Ask the checks
+# ## 6. Ask the checks
 #
 # Every lesson from 01 to 18 has exercises, in the folder `exercises` beside it: the first are in
 # [exercises/01_polynomial_kernel.ipynb](exercises/01_polynomial_kernel.ipynb). Under each answer
 # stands a check that you may run as often as you like. It draws inputs, looks at what your function
 # makes of them, and, if that is not right, says which slip it looks like. Here is question 3 as an
-# exercise. The answer is wrong on purpose. Run the cell, read the hint, mend the function.
+# exercise. The answer is wrong on purpose.
+# **Before you run this:** what will the hint say?
 
 
 # %%
@@ -392,7 +415,7 @@ checks.variance_of_mean(lambda variance, m: variance / m)
 # [solutions/01_polynomial_kernel.ipynb](solutions/01_polynomial_kernel.ipynb). Look after you have
 # tried.
 #
-# ## 8. On a GPU, or elsewhere
+# ## 7. On a GPU, or elsewhere
 #
 # Every lesson chooses its array library once, with `xp = get_backend()`, and says `xp` from then on.
 # Without a GPU it is NumPy, and you need not think of it again. With an NVIDIA GPU, once:

@@ -1,18 +1,18 @@
 # %% [markdown]
 # # Tell a kernel from an impostor
 #
-# > **45 minutes.** Needs: lesson 01, eigenvalues of symmetric matrices, the series of
+# > **70 minutes.** Needs: lesson 01, eigenvalues of symmetric matrices, the series of
 # > $e^t$.
 # >
 # > Afterwards you can say what makes a function a kernel, test one by its eigenvalues, build
-# > new kernels from old, write the features of the softmax kernel to any degree, and turn it
-# > into a Gaussian kernel and back.
+# > new kernels from old, say why a kernel method needs only one number a data point, write the
+# > features of the softmax kernel to any degree, and turn it into a Gaussian kernel and back.
 #
 # Lesson 01 began with a feature map and found its kernel. Usually it goes the other way: we have
 # a function $K(x, y)$ that says how similar two points are, and would like to know whether some
 # feature map stands behind it. If so, all that works for inner products works for $K$. If not,
-# it may fail without a warning. This lesson gives the test, the four kernels that the course
-# uses, and one function that looks like a kernel and is none.
+# it may fail without a warning, and at the end we shall watch it fail. This lesson gives the test,
+# the four kernels that the course uses, and one function that looks like a kernel and is none.
 
 # %%
 import math
@@ -64,15 +64,66 @@ print(f"‖Σ c_i φ(x_i)‖²       = {to_host(xp.sum(combination**2)):.4g}")
 # $K = U \operatorname{diag}(\lambda)\, U^\top$. Take row $i$ of $U \operatorname{diag}(\lambda)^{1/2}$
 # as the features of point $i$. Then their inner products are the entries of $K$. One negative
 # $\lambda_k$, and the square root has no place in the reals: this is where an impostor fails.
-# That it works for all points of $\mathbb{R}^d$ at once, with one map into one Hilbert space, is
-# the theorem of Moore and Aronszajn (Aronszajn, 1950).
+#
+# **Before you run this:** the polynomial kernel above has 10 features. For 12 points its Gram matrix
+# is $12 \times 12$. How many of the 12 eigenvalues are zero?
 
 # %%
 eigenvalues, U = np.linalg.eigh(to_host(K))
 found = U * np.sqrt(np.clip(eigenvalues, 0, None))  # (8, 8), one row a point
 largest_error = np.abs(found @ found.T - to_host(K)).max()
-print(f"smallest eigenvalue {eigenvalues[0]:.4g}, largest {eigenvalues[-1]:.4g}")
+print(f"8 points: smallest eigenvalue {eigenvalues[0]:.4g}, largest {eigenvalues[-1]:.4g}")
 print(f"features from eigenvectors give K back to 1e-12: {bool(largest_error < 1e-12)}")
+
+twelve = xp.asarray(rng.normal(size=(12, 3)))
+spectrum = np.linalg.eigvalsh(to_host(kernels.polynomial(twelve, twelve, 2, 1.0)))
+zero = (np.abs(spectrum) < 1e-12 * spectrum[-1]).sum()
+print(f"12 points: {zero} eigenvalues are zero")
+
+# %% [markdown]
+# Ten features span ten dimensions, so two of twelve eigenvalues must be zero. Rounding makes them
+# tiny numbers of either sign: a test for "none below zero" needs a tolerance.
+#
+# **One map for all points.** The eigenvectors serve the points that we had. Is there one map for
+# all of $\mathbb{R}^d$? There is, and it is the shortest feature map of all: let the features of $x$ be
+# the *function* $\varphi(x) = K(\cdot, x)$, the similarity to $x$ of everything. Such functions
+# and their sums $f = \sum_i c_i K(\cdot, x_i)$ form a vector space. Give it the inner product that makes
+#
+# $$\langle K(\cdot, x),\, K(\cdot, y) \rangle = K(x, y) .$$
+#
+# Then $K$ is an inner product of features by construction, and what the definition asks for,
+# $\|f\|^2 = \sum_{i,j} c_i c_j K(x_i, x_j) \ge 0$, is what a squared length needs. One more thing
+# follows. The inner product of $f$ with $K(\cdot, x)$ is $\sum_i c_i K(x_i, x)$, which is the value $f(x)$:
+# to *evaluate* a function is to take an inner product. So the space is called a *reproducing
+# kernel Hilbert space*. (A *Hilbert space* is a vector space with an inner product, of any dimension, even
+# infinite, in which sequences that close in on something have a limit. Adding those limits
+# to our sums completes it.) That every kernel has exactly one such space is the theorem of Moore
+# and Aronszajn (Aronszajn, 1950).
+#
+# **Why $n$ numbers are enough.** Look for a function $f$ of that space that fits $n$ data points, at a
+# price for its length: make $\text{loss}\bigl(f(x_1), \dots, f(x_n)\bigr) + \alpha \|f\|^2$ least, with
+# any loss and $\alpha > 0$. The space may have infinitely many dimensions. But
+#
+# 1. split $f = s + r$: $s$ is a sum of the $K(\cdot, x_i)$, and $r$ is orthogonal to all of them;
+# 2. $f(x_i) = \langle f, K(\cdot, x_i) \rangle = s(x_i)$, so the loss does not see $r$;
+# 3. $\|f\|^2 = \|s\|^2 + \|r\|^2$, by Pythagoras, so $r$ costs $\alpha\|r\|^2$ and buys nothing;
+# 4. hence $r = 0$ is best: **the solution is $f = \sum_{i=1}^n c_i K(\cdot, x_i)$**;
+# 5. and it takes $n$ numbers $c_i$, whatever the dimension of the space.
+#
+# This is the *representer theorem* (Schölkopf et al., 2001). The support vector machine of lesson 01 was
+# a special case: $w = \sum_i c_i y_i \varphi(x_i)$. In the ten dimensions of our polynomial kernel both
+# parts can be seen. We fit the least squares problem there with $\alpha = 1$, and add an $r$.
+
+# %%
+t = rng.normal(size=8)  # what to fit at the 8 points
+Phi = to_host(phi)  # (8, 10)
+w = np.linalg.solve(Phi.T @ Phi + np.eye(10), Phi.T @ t)  # the best of all f = wᵀφ, (10,)
+weights = np.linalg.lstsq(Phi.T, w)[0]  # c, (8,)
+r = rng.normal(size=10)
+r = r - np.linalg.lstsq(Phi, Phi @ r)[0]  # orthogonal to all eight φ(x_i)
+print(f"w = Σ c_i φ(x_i): {np.allclose(Phi.T @ weights, w)}")
+print(f"w + r has the same values at the data: {np.allclose(Phi @ (w + r), Phi @ w)}")
+print(f"squared length of w {w @ w:.3f}, of w + r {(w + r) @ (w + r):.3f}")
 
 # %% [markdown]
 # ## 2. Four kernels
@@ -88,9 +139,16 @@ print(f"features from eigenvectors give K back to 1e-12: {bool(largest_error < 1
 # | softmax | $\exp(x^\top y)$ | `kernels.softmax` |
 #
 # The first three depend on $x$ and $y$ only through $\delta$: they are *shift-invariant*. The
-# softmax kernel is not; it is the one inside attention. Below are their Gram matrices on 100
-# digits of the data set of lesson 01, ordered from the zeros to the nines. Bright blocks on
-# the diagonal say that digits of one kind look alike to the kernel.
+# softmax kernel is not, and it is the one inside attention. *Softmax* turns scores $t_1, \dots, t_n$ into
+# positive weights that add up to 1, $e^{t_j} / \sum_l e^{t_l}$. Attention does so with the scores
+# $t_j = x^\top y_j$, and the numerator is this kernel.
+#
+# Two names need care. For $d > 1$ the Laplacian kernel adds up $|\delta_i|$; with the length
+# $\|\delta\|$ in its place one has another kernel, `kernels.matern` with $\nu = \tfrac12$. And some call
+# $1/(1 + \gamma\|\delta\|^2)$ the Cauchy kernel, while ours is a product over coordinates.
+#
+# Below are the four Gram matrices on 100 digits of the data set of lesson 01, ordered from the zeros
+# to the nines. Bright blocks on the diagonal say that digits of one kind look alike to the kernel.
 
 # %%
 pixels, digit = load_digits(return_X_y=True)
@@ -113,7 +171,11 @@ for name, ratio in contrast.items():
     print(f"{name:26} pairs of one digit / other pairs: {ratio:.3f}")
 print(f"‖x‖² lies between {norms.min():.2f} and {norms.max():.2f}")
 
-# %%
+both = xp.asarray([[0.0, 0.0], [1.0, 1.0]])  # δ = (1, 1)
+of_names = kernels.laplacian(both, both), kernels.matern(both, both, 0.5)
+print("δ = (1, 1): Laplacian {:.4f}, Matérn ½ {:.4f}".format(*(to_host(K)[0, 1] for K in of_names)))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 4, figsize=(13, 3.8))
 for ax, (name, K) in zip(axes, grams.items(), strict=True):
     image = gram(ax, K, name)
@@ -133,10 +195,13 @@ show(
 
 # %%
 spectra = {name: np.linalg.eigvalsh(to_host(K))[::-1] for name, K in grams.items()}
+for name, spectrum in spectra.items():
+    print(f"{name:26} smallest eigenvalue {spectrum[-1]:.3g}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 for (name, spectrum), marker in zip(spectra.items(), "os^D", strict=True):
     ax.semilogy(np.arange(1, 101), spectrum, marker=marker, markevery=10, label=name)
-    print(f"{name:26} smallest eigenvalue {spectrum[-1]:.3g}")
 ax.set(xlabel="number of the eigenvalue", ylabel="eigenvalue")
 ax.legend()
 flattest = min(spectra, key=lambda name: spectra[name][0] / spectra[name][-1])
@@ -150,10 +215,29 @@ show(
 
 # %% [markdown]
 # The contrasts depend on $\gamma$ as much as on the kernel: they compare four settings, not four
-# kernels. What they share is this: all eigenvalues are positive. On one data set that is evidence, not proof: the definition asks
-# for *every* finite set of points. Proofs come from two sides. For shift-invariant functions
-# there is Bochner's theorem, in lesson 03. And there are rules that make new kernels from old
-# ones.
+# kernels. What the four share is that all eigenvalues are positive. On one data set that is evidence and
+# not proof, because the definition asks for *every* finite set of points, and in every dimension that
+# you mean to use. The tent $\max(0, 1 - \|\delta\|)$ is a kernel on the line (lesson 03 proves it).
+# **Before you run this:** is it one in the plane?
+
+
+# %%
+def tent(x):
+    """max(0, 1 − ‖x_i − x_j‖) of points x (n, d), as (n, n)."""
+    distance = np.linalg.norm(x[:, None, :] - x[None, :, :], axis=-1)
+    return np.maximum(0, 1 - distance)
+
+
+steps = 0.7 * np.arange(8)
+lattice = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(64, 2)
+for name, places in {"8 on the line": steps[:, None], "8 × 8 in the plane": lattice}.items():
+    print(f"{name:20} smallest eigenvalue {np.linalg.eigvalsh(tent(places))[0]:.3f}")
+
+# %% [markdown]
+# The tent is no kernel in the plane. Few functions of $\|\delta\|$ are kernels in every dimension: exactly the mixtures of Gaussians
+# of different widths (Schoenberg, 1938). Proofs come from two sides. For
+# shift-invariant functions there is Bochner's theorem, in lesson 03. And there are rules that make
+# new kernels from old ones.
 #
 # ## 3. Rules that keep a kernel a kernel
 #
@@ -167,8 +251,9 @@ show(
 # 4. **Limit:** if $K_1, K_2, \dots$ converge at each pair, so does the quadratic form, and a
 #    limit of numbers $\ge 0$ is $\ge 0$.
 #
-# Each rule once, on the eight points of section 1. The difference of two kernels is on the list
-# as a warning: it obeys no such rule.
+# Each rule once, on the eight points of section 1, and a difference of two kernels as well. **Before you
+# run this:** $f$ may be negative, and so may the entries of $K_1 - K_2$. Which lines will show an
+# eigenvalue below zero?
 
 # %%
 K1, K2 = to_host(kernels.laplacian(x, x)), to_host(kernels.polynomial(x, x, 2))
@@ -188,7 +273,7 @@ for name, matrix in examples.items():
     print(f"{name:34} smallest eigenvalue {verdict}")
 
 # %% [markdown]
-# Rule 2 by hand: the features of the product are the products of features, one for each pair.
+# Only the difference does, which no rule covers. Rule 2 by hand: the features of the product are the products of features, one for each pair.
 # A row-wise outer product, flattened:
 
 # %%
@@ -246,15 +331,14 @@ print(f"same inner products: {bool(same < 1e-12 * scale)}")
 # %% [markdown]
 # A tensor power holds $x_1 x_2$ and $x_2 x_1$ apart. `features.taylor` merges such copies into
 # one feature with the square root of their number in front, as in lesson 01. The inner products
-# stay the same, and $C(d + p, p)$ features remain instead of $1 + d + \dots + d^p$.
+# stay the same, and $\binom{d+p}{p}$ features remain instead of $1 + d + \dots + d^p$.
 #
-# **A slip in circulation.** One of the texts this course grew from writes the features as
-# $(1, x, x^2/\sqrt{2!}, x^3/\sqrt{3!}, \dots)$ with powers of a *vector*. Read entry by entry,
-# as NumPy does, the inner product is
+# **A slip that NumPy invites.** Take the series of $e^t$, put the vector $x$ for $t$, and write
+# `x**k / sqrt(k!)`. Powers of an array are taken entry by entry, so the inner product becomes
 #
 # $$1 + \sum_{i=1}^d \sum_{k \ge 1} \frac{(x_i y_i)^k}{k!} = \sum_{i=1}^d e^{x_i y_i} - (d - 1) .$$
 #
-# The mixed products such as $x_1 x_2$ are missing. It is another kernel:
+# The mixed products such as $x_1 x_2$ are missing, and the result is another kernel:
 
 
 # %%
@@ -274,9 +358,13 @@ print(f"elementwise powers    {slip[0, 0]:.4g}   Σ exp(x_i y_i) − (d − 1) =
 
 # %% [markdown]
 # How many degrees are enough? With $t = x^\top y$ the rest of the series after degree $p$ is at
-# most $|t|^{p+1} e^{\max(t, 0)} / (p+1)!$ (Lagrange). The figure shows the largest error over
-# 60 × 60 pairs with $\|x\| = \|y\| = 1.5$ in $d = 4$ dimensions, the bound, the slip, and a null baseline: the error
-# one makes by giving every pair the mean of $K$.
+# most $|t|^{p+1} e^{\max(t, 0)} / (p+1)!$ (Lagrange). We take the largest error over
+# 60 × 60 pairs with $\|x\| = \|y\| = 1.5$ in $d = 4$ dimensions. What would a small error be? Compare
+# with knowing nothing: the *null baseline* gives every pair the same number, and the best number is
+# the middle between the least and the largest $K$, which errs by half their difference.
+#
+# **Before you run this:** from which degree on do Taylor features beat that constant: 1, 2 or 5? And the
+# slip, with all its degrees?
 
 # %%
 sphere = rng.normal(size=(120, 4))
@@ -296,13 +384,17 @@ degrees = np.arange(1, 11)
 taylor_error = np.array([largest_error(features.taylor, int(p)) for p in degrees])
 slip_error = np.array([largest_error(elementwise_features, int(p)) for p in degrees])
 bound = np.array([t ** (p + 1) * math.exp(t) / math.factorial(p + 1) for p in degrees])
-null = np.abs(exact - exact.mean()).max()
+null = (exact.max() - exact.min()) / 2  # no constant does better
+print(f"best constant {null:.3f}")
+for p in (1, 2, 3, 10):
+    print(f"p = {p:2d}: Taylor {taylor_error[p - 1]:.2g}, slip {slip_error[p - 1]:.3f}")
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 ax.semilogy(degrees, bound, label="bound")
 ax.semilogy(degrees, taylor_error, marker="o", label="Taylor features")
 ax.semilogy(degrees, slip_error, marker="s", label="elementwise powers")
-ax.axhline(null, color=COLORS[6], linestyle=":", label="null: the mean of $K$")
+ax.axhline(null, color=COLORS[6], linestyle=":", label="null: the best constant")
 ax.set(xlabel="degree $p$", ylabel="largest error of $K$", xticks=degrees)
 ax.legend(loc="lower left")
 first = degrees[np.argmax(taylor_error < null)]
@@ -310,12 +402,18 @@ show(
     fig,
     alt=f"The largest error against the degree. Taylor features fall from {taylor_error[0]:.3g} "
     f"to {taylor_error[-1]:.2g}, at most {(taylor_error / bound).max():.2f} of the bound, and beat the null baseline {null:.3g} "
-    f"from degree {first} on. Elementwise powers stay at {slip_error[-1]:.3g}.",
+    f"from degree {first} on. Elementwise powers stay at {slip_error[-1]:.3g}, "
+    f"{slip_error.min() / null:.2f} times the null or more.",
 )
 
 # %% [markdown]
+# Taylor features win from degree 2 on. The slip loses to a constant at every degree: it computes
+# with care, and one would do better without looking at $x$ and $y$ at all. An error alone would not
+# have said so; the baseline does.
+#
 # From degree $p - 1$ to $p$ the bound changes by the factor $|t|/(p+1)$: it falls once $p + 1 > |t|$,
-# and faster with every degree. But count the features:
+# and faster with every degree. But count the features. **Before you run this:** in 64 dimensions, the
+# size of an attention head, are those of degree 8 about a million, a hundred million or ten billion?
 
 # %%
 print("   d   p   features")
@@ -324,9 +422,12 @@ for d in (4, 16, 64):
         print(f"{d:4d}  {p:2d}  {math.comb(d + p, p):14,d}")
 
 # %% [markdown]
-# In 64 dimensions, the size of an attention head, degree 2 is feasible. Degree 4 pays only for
-# texts of more tokens than it has features, and degree 8 is out of the question. *Random* features, from
-# lesson 04 on, need a number that does not grow with the dimension in this way.
+# In 64 dimensions degree 2 is feasible. Degree 4 pays only for texts of more tokens than it has
+# features, and degree 8 is out of the question. *Random* features, from lesson 04 on, need a number
+# that does not grow with the dimension in this way. They exist for powers of $x^\top y$, too: a product of
+# $k$ random projections of $x$ is right on average (random Maclaurin features, Kar & Karnick, 2012), and
+# TensorSketch gets there with fast Fourier transforms (Pham & Pagh, 2013). This course follows the
+# other road, through the Gaussian kernel, because its features can be made positive (lesson 09).
 #
 # ## 5. Softmax is a Gaussian between two norms
 #
@@ -339,11 +440,16 @@ for d in (4, 16, 64):
 #
 # $$\exp(x^\top y) = e^{\|x\|^2/2} \; K(x, y) \; e^{\|y\|^2/2} .$$
 #
-# Each line is rule 3. By the first, the Gaussian is a rescaled softmax, so it is a kernel, and its
+# Each line is rule 3. By the first, the Gaussian is a rescaled softmax. So it is a kernel, and its
 # features are the Taylor features times $e^{-\|x\|^2/2}$: again infinitely many. By the second,
 # whatever approximates the Gaussian kernel approximates softmax, with an error multiplied by
-# $e^{(\|x\|^2 + \|y\|^2)/2}$. Lesson 08 starts here. (For any other $\gamma$ put $\sqrt{2\gamma}\, x$ for
-# $x$.)
+# $e^{(\|x\|^2 + \|y\|^2)/2}$. That is good news for attention: everything that the next four lessons
+# say about Gaussian kernels will apply to it, and lesson 08 starts here. (For any other $\gamma$ put
+# $\sqrt{2\gamma}\, x$ for $x$.)
+#
+# The norms are the price, and Taylor features pay it as well. **Before you run this:** where
+# $x^\top y = 20$, what part of $e^{20}$ do the first twenty degrees still miss: a hundredth, a tenth, or
+# nearly half?
 
 # %%
 gaussian = kernels.gaussian(x, x, gamma=0.5)
@@ -361,15 +467,27 @@ print(f"and where xᵀy = 20, degree 20 misses {1 - series / math.exp(20):.2f} o
 # %% [markdown]
 # ## 6. An impostor
 #
-# Drop the minus sign. $\exp(+\|x - y\|^2)$ is smooth, symmetric and positive everywhere, and it
-# has been printed as an example of a kernel. Two points at distance 1 settle the matter:
+# Drop the minus sign. $\exp(+\|x - y\|^2)$ is smooth, symmetric and positive everywhere, so it looks
+# like a kernel. Two points at distance 1 settle the matter:
 #
 # $$G = \begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}, \qquad
 # \text{eigenvalues } 1 + e \text{ and } 1 - e < 0 .$$
 #
-# With $c = (1, -1)$ the quadratic form is $2 - 2e < 0$: no feature vector has a negative
+# With $c = (1, -1)$ the quadratic form is $2 - 2e < 0$, and no vector has a negative
 # squared length. In general a kernel obeys $K(x, y)^2 \le K(x, x) K(y, y)$, by Cauchy and
 # Schwarz for its features, and this function is above its diagonal value 1 everywhere else.
+#
+# What goes wrong if you use it all the same? Fit numbers $t \in \mathbb{R}^n$ at $n$ points by the recipe of
+# section 1 with squared errors. The representer theorem says $f = \sum_i c_i K(\cdot, x_i)$, so with
+# the Gram matrix $K$ (n, n)
+#
+# $$J(c) = \|t - K c\|^2 + \alpha\, c^\top K c$$
+#
+# is to be made least over $c \in \mathbb{R}^n$. Along an eigenvector of $K$ with eigenvalue $\lambda$, $J$ is
+# a parabola whose second derivative is $2\lambda(\lambda + \alpha)$. For a kernel that is never negative, and
+# $J$ is a bowl. For an impostor with an eigenvalue between $-\alpha$ and $0$ it is a *saddle*. **Before you
+# run this:** take the two points above, $\alpha = 3$, and let gradient descent go down $J$. Where does it end
+# on the saddle?
 
 
 # %%
@@ -378,47 +496,121 @@ def impostor(x, y):
     return 1 / kernels.gaussian(x, y, gamma=1.0)
 
 
-two = xp.asarray([[0.0], [1.0]])
-print(
-    "eigenvalues at distance 1:",
-    *(f"{v:.4g}" for v in np.linalg.eigvalsh(to_host(impostor(two, two)))),
-)
-print(f"1 − e = {1 - math.e:.4g}")
+def price(c, K, t, alpha):
+    """J(c) = ‖t − K c‖² + α cᵀK c for each row of c (..., n)."""
+    errors = t - c @ K  # K is symmetric
+    return (errors**2).sum(axis=-1) + alpha * ((c @ K) * c).sum(axis=-1)
 
-# %%
-counts = np.arange(2, 31)
-line = rng.uniform(size=(30, 1))  # points on a line, between 0 and 1
+
+def descend(K, t, alpha, steps=60, rate=0.005):
+    """The path of gradient descent on J from c = (0.6, 0.5), as (steps + 1, 2)."""
+    path = [np.array([0.6, 0.5])]
+    for _ in range(steps):
+        slope = 2 * K @ (K @ path[-1] - t) + 2 * alpha * K @ path[-1]
+        path.append(path[-1] - rate * slope)
+    return np.array(path)
+
+
+two, t, alpha = xp.asarray([[0.0], [1.0]]), np.array([1.0, -1.0]), 3.0
 functions = {
-    "$\\exp(+\\delta^2)$": impostor,
-    "$\\exp(-\\delta^2)$": lambda x, y: kernels.gaussian(x, y, gamma=1.0),
+    "exp(−δ²)": to_host(kernels.gaussian(two, two, gamma=1.0)),
+    "exp(+δ²)": to_host(impostor(two, two)),
 }
-smallest = {}
-fig, ax = plt.subplots()
-for marker, (name, function) in zip("os", functions.items(), strict=True):
-    whole = to_host(function(xp.asarray(line), xp.asarray(line)))
-    values = [np.linalg.eigvalsh(whole[:n, :n])[0] for n in counts]
-    smallest[name] = np.round(values, 9) + 0.0  # without the rounding of eigenvalues near 0
-    ax.plot(counts, smallest[name], marker=marker, markevery=4, label=name)
-ax.set(xlabel="number of points $n$ in $[0, 1]$", ylabel="smallest eigenvalue")
-ax.legend()
-plus, minus = smallest.values()
+paths = {name: descend(K, t, alpha) for name, K in functions.items()}
+for name, K in functions.items():
+    values = price(paths[name], K, t, alpha)
+    low, high = np.linalg.eigvalsh(K)
+    print(f"{name}: eigenvalues {low:.3f} and {high:.3f}")
+    print(
+        f"          J after 0, 30 and 60 steps: {values[0]:.2f}, {values[30]:.2f}, {values[60]:.2f}"
+    )
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+grid = np.linspace(-1.5, 3.5, 101)
+mesh = np.stack(np.meshgrid(grid, grid - 2), axis=-1)
+fig, axes = plt.subplots(1, 2, figsize=(11, 5), sharey=True)
+for ax, (name, K) in zip(axes, functions.items(), strict=True):
+    heights, path = price(mesh, K, t, alpha), paths[name]
+    levels = np.linspace(heights.min(), np.quantile(heights, 0.6), 14)
+    drawn = ax.contour(grid, grid - 2, heights, levels=levels, cmap="viridis", linewidths=1.5)
+    ax.plot(*path.T, "-", color=COLORS[1], label="gradient descent")
+    ax.plot(*path[0], "o", color=COLORS[1], label="from here")
+    ax.plot(*path[-1], "s", color=COLORS[1], label="after 60 steps")
+    ax.set(xlim=grid[[0, -1]], ylim=grid[[0, -1]] - 2, xlabel="$c_1$", aspect="equal")
+    ax.set_title(f"${name.replace('exp', chr(92) + 'exp').replace('δ²', chr(92) + 'delta^2')}$")
+    ax.grid(visible=False)
+axes[0].set_ylabel("$c_2$")
+axes[0].legend(loc="lower left")
+bowl, saddle = (price(path[-1], functions[name], t, alpha) for name, path in paths.items())
 show(
     fig,
-    alt="The smallest eigenvalue of the Gram matrix as points are added. With the minus sign it "
-    f"sinks from {minus[0]:.2f} to {minus.min():.2f}; with the plus sign it falls "
-    f"from {plus[0]:.2f} to {plus[-1]:.2f}.",
+    alt="Contours of J over the two coefficients, with the path of gradient descent. With the minus "
+    f"sign they are closed curves around one lowest point, and the path ends there at J = {bowl:.2f}. "
+    f"With the plus sign they are those of a saddle: the path slides down the slope, after 60 steps to {saddle:.2f}.",
 )
 
 # %% [markdown]
-# What goes wrong if you use it all the same? The dual of lesson 01 is no longer concave, and
-# solvers may stop at some point that is no maximum. A Gaussian process can get variances below zero.
-# Random features, which lesson 04 builds from a probability density of frequencies, find no
-# density to draw from. Lesson 03 shows why.
+# On the saddle there is no lowest point: descent goes on for ever, and $J$ falls below any number,
+# though a squared error is in it. The price of length, which should hold $f$ back, has become a
+# reward. A solver that sets the gradient to zero instead, $(K + \alpha I)\, c = t$ (lesson 04 begins with
+# this equation), does return something: a saddle point. And where $\alpha$ is close to $-\lambda$ for one
+# of the eigenvalues, $K + \alpha I$ can hardly be inverted. Thirty noisy points of a sine show what that
+# means. **Before you run this:** the impostor has four eigenvalues below $-0.001$. For how
+# many values of $\alpha$ will the error shoot up?
+
+# %%
+places = np.sort(rng.uniform(0, 3, size=30))[:, None]
+noisy = np.sin(2 * places[:, 0]) + 0.1 * rng.normal(size=30)
+between = np.linspace(places[0, 0], places[-1, 0], 200)[:, None]
+truth = np.sin(2 * between[:, 0])
+constant = np.sqrt(np.mean((noisy.mean() - truth) ** 2))
+alphas = np.geomspace(1e-3, 1e4, 701)
+rms, below = {}, {}
+pair = {"exp(−δ²)": lambda x, y: kernels.gaussian(x, y, 1.0), "exp(+δ²)": impostor}
+for name, function in pair.items():
+    K, across = (to_host(function(xp.asarray(x), xp.asarray(places))) for x in (places, between))
+    below[name] = [value for value in np.linalg.eigvalsh(K) if value < -1e-3]
+    solved = [np.linalg.solve(K + alpha * np.eye(30), noisy) for alpha in alphas]  # (701, 30)
+    rms[name] = np.sqrt(np.mean((solved @ across.T - truth) ** 2, axis=1))
+    print(f"{name}: eigenvalues below −0.001:", *(f"{value:.3g}" for value in below[name]))
+    print(f"    RMS error: best {rms[name].min():.3f}, worst {rms[name].max():.3g}")
+    c = np.linalg.solve(K + np.eye(30), noisy)
+    print(f"    at α = 1: squared length ‖f‖² = cᵀKc = {c @ K @ c:.3g}")
+print(f"a constant, the mean of the data: RMS error {constant:.3f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, ax = plt.subplots()
+labels = {"exp(−δ²)": r"$\exp(-\delta^2)$", "exp(+δ²)": r"$\exp(+\delta^2)$"}
+for name, colour, dash in (("exp(−δ²)", COLORS[0], "-"), ("exp(+δ²)", COLORS[1], "--")):
+    ax.loglog(alphas, rms[name], color=colour, linestyle=dash, label=labels[name])
+at = -np.array(below["exp(+δ²)"])
+ax.plot(
+    at, 0 * at + 0.012, "^", color=COLORS[6], markersize=10, label=r"predicted: $\alpha = -\lambda$"
+)
+ax.axhline(constant, color=COLORS[6], linestyle=":", label="null: a constant")
+ax.set(xlabel=r"price $\alpha$", ylabel="RMS error of the fit", ylim=(0.01, None))
+ax.legend(loc="center right", bbox_to_anchor=(1, 0.28))
+nearest = [rms["exp(+δ²)"][np.argmin(np.abs(alphas - place))] for place in at]
+show(
+    fig,
+    alt="The error of the fit against α on logarithmic axes. The Gaussian kernel's curve is smooth, "
+    f"from {rms['exp(−δ²)'].min():.2f} up to the constant's {constant:.2f}. The impostor's has "
+    f"{len(at)} spikes, one at each predicted α, at least {min(nearest):.2g} high.",
+)
+
+# %% [markdown]
+# The error shoots up at four values, one at each $\alpha = -\lambda$, just where the eigenvalues said. Between the spikes the impostor
+# may get by, and that is the treacherous part: nothing warns, the dangerous $\alpha$ move with the data, and
+# more points bring more of them. The dual of lesson 01 fails in the same way, because it is no longer
+# concave. Random features, which lesson 04 draws from a probability density of frequencies, find no
+# density to draw from; lesson 03 shows why. So test first: with a kernel, every $\alpha$ is safe.
 #
 # ## Take away
 #
 # - A kernel is a symmetric function whose Gram matrices have no negative eigenvalue; equivalently,
 #   an inner product of features.
+# - $\varphi(x) = K(\cdot, x)$ is a feature map for any kernel, and the best fit to $n$ points at a price for
+#   length is a sum of $n$ such functions.
 # - Sums, products, rescalings and limits of kernels are kernels. Differences need not be.
 # - $\exp(x^\top y)$ has the tensor powers $x^{\otimes k}/\sqrt{k!}$ as features, infinitely many;
 #   elementwise powers give another kernel.
@@ -429,20 +621,27 @@ show(
 # - A finite check can refuse a kernel. It cannot prove one.
 # - Rounding puts eigenvalues that are zero at about $\pm 10^{-16}$ times the largest. A test
 #   needs a tolerance that grows with the matrix.
-# - Taylor features number $C(d + p, p)$, and large $|x^\top y|$ needs a degree well above
+# - A kernel in few dimensions need not be one in more.
+# - Taylor features number $\binom{d+p}{p}$, and large $|x^\top y|$ needs a degree well above
 #   $|x^\top y|$ itself.
 #
 # ## Exercises
 #
 # In `exercises/02_positive_definite_kernels.ipynb`: decide whether a matrix can be a Gram matrix;
-# turn a Gaussian Gram matrix into the softmax one; write the Taylor features.
+# convict impostors with a witness; measure what a set of points leaves of another, and what a
+# negative answer means.
 #
 # ## Further reading
 #
 # - [Aronszajn (1950)](references.md#aronszajn-1950). A kernel is an inner product, for all points
 #   at once.
+# - [Schölkopf et al. (2001)](references.md#scholkopf-2001). The representer theorem, for any loss.
 # - [Schur (1911)](references.md#schur-1911). The product rule.
-# - [Cotter et al. (2011)](references.md#cotter-2011). Taylor features, and what they cost.
+# - [Cotter et al. (2011)](references.md#cotter-2011). Taylor features, and what they cost; on
+#   sparse data often less than random ones.
+# - [Kar & Karnick (2012)](references.md#kar-2012) and [Pham & Pagh (2013)](references.md#pham-2013).
+#   Random features of powers of $x^\top y$.
 # - [Berg et al. (1984)](references.md#berg-1984). Chapter 3: positive definite and negative
 #   definite kernels.
+# - [Schoenberg (1938)](references.md#schoenberg-1938). Kernels of the distance, in every dimension.
 # - [Schölkopf & Smola (2002)](references.md#scholkopf-2002). Chapters 2 and 13.

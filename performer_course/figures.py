@@ -181,10 +181,17 @@ def _numbers(values):
 
 
 def _png(fig):
-    """The figure as PNG bytes, the same on each run: no software stamp, at most 256 colours."""
+    """The figure as PNG bytes, the same on each run: no software stamp, at most 256 colours.
+
+    A palette is chosen by how often a colour occurs, which suits lines. A figure that holds an
+    image gets one that leaves no colour far off instead: else the bright end of a colour map,
+    where few entries lie, becomes one flat band.
+    """
     raw = io.BytesIO()
     fig.savefig(raw, format="png", metadata={"Software": None})
+    image = any(part.images for ax in fig.axes for part in (ax, *ax.child_axes))
+    method = Image.Quantize.MAXCOVERAGE if image else Image.Quantize.MEDIANCUT
     small = io.BytesIO()
-    image = Image.open(raw).convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    image.save(small, format="png", optimize=True)
+    few = Image.open(raw).convert("RGB").quantize(256, method=method, dither=Image.Dither.NONE)
+    few.save(small, format="png", optimize=True)
     return small.getvalue()

@@ -33,6 +33,7 @@ def polynomial(
 ) -> Float[Array, "... n p"]:
     """(xᵀy + c)^p with p = `degree` ≥ 1 and c = `offset` ≥ 0, for each pair of rows.
 
+    scikit-learn's `polynomial_kernel` with gamma=1 and coef0=c, whose own defaults are others.
     Error: exact to rounding. Cost: O(n p (d + degree)).
     Source: Schölkopf & Smola (2002), Prop. 2.1; its features are `features.monomials`.
     """
@@ -76,6 +77,7 @@ def laplacian(
 ) -> Float[Array, "... n p"]:
     """exp(−γ ‖x − y‖₁), γ = `gamma` > 0 in units of 1/length.
 
+    The sum of |xᵢ − yᵢ|, not the length of x − y: for d > 1 another kernel than `matern` at ν = ½.
     Error: exact to rounding. Cost: O(n p d) time, O(n p) memory.
     Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
     """
@@ -90,6 +92,7 @@ def cauchy(
 ) -> Float[Array, "... n p"]:
     """∏ᵢ 1 / (1 + γ (xᵢ − yᵢ)²), γ = `gamma` > 0 in units of 1/length².
 
+    The product over coordinates; some call 1 / (1 + γ ‖x − y‖²) by this name.
     Error: exact to rounding. Cost: O(n p d) time, O(n p) memory.
     Source: Rahimi & Recht (2007), Fig. 1, γ = 1.
     Differs from the paper: no factor 2 in each coordinate, so that the kernel of x with x is 1.

@@ -99,6 +99,13 @@ def test_01_a_hyperplane_may_be_any_conic_down_to_nothing_and_everything():
 # 02
 
 
+def test_02_a_negative_length_is_left_over_by_the_impostor():
+    assert states("02", "$1 - e^2 < 0$")
+    x, c = np.array([1.0]), np.array([0.0])
+    own, cross, gram = (np.exp((a - b) ** 2) for a, b in ((x, x), (x, c), (c, c)))
+    assert own - cross**2 / gram == pytest.approx(1 - math.e**2)
+
+
 def test_02_the_minimum_is_the_inner_product_of_indicators():
     n = 7
     T, steps = np.tril(np.ones((n, n))), np.arange(1, n + 1)

@@ -71,7 +71,9 @@ def test_a_section_in_order_is_not_reported(section):
 def lesson(tmp_path):
     """A lesson on disk, as `headings` knows lessons."""
     text = "# %% [markdown]\n# # Title\n# ## 1. A line\n# It is\n# straight.\n\n# %%\nbent = 1\n"
-    text += "\n# %% [markdown]\n# So far.\n#\n# ### Its slope\n# Steep.\n#\n# ## 2. A curve\n# Round.\n"
+    text += (
+        "\n# %% [markdown]\n# So far.\n#\n# ### Its slope\n# Steep.\n#\n# ## 2. A curve\n# Round.\n"
+    )
     (tmp_path / "01_toy.py").write_text(text, encoding="utf-8")
     return headings(tmp_path)
 

@@ -1,6 +1,7 @@
 """The net holds: each fault planted in a toy lesson turns red, and the report says where."""
 
 import gc
+import io
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
+from PIL import Image
 
 from performer_course import figures
 from tools import notebooks
@@ -439,6 +441,19 @@ def test_a_figure_without_data_or_without_words_is_refused():
         figures.show(fig, alt="a wave")
     with pytest.raises(ValueError, match="alt must say"):
         figures.show(fig, alt=" ")
+    plt.close(fig)
+
+
+def test_a_colour_map_keeps_its_steps_even_where_few_entries_lie():
+    fig, ax = plt.subplots()
+    image = figures.gram(ax, np.linspace(0, 1, 1600).reshape(40, 40) ** 6)
+    fig.colorbar(image, ax=ax)
+    pixels = np.asarray(Image.open(io.BytesIO(figures._png(fig))).convert("RGB"))
+    drawn = np.unique(pixels.reshape(-1, 3), axis=0).astype(int)
+    steps = plt.cm.viridis(np.linspace(0, 1, 256), bytes=True)[:, :3].astype(int)
+    off = np.abs(steps[:, None] - drawn).max(axis=2).min(axis=1)  # from the nearest colour drawn
+    assert len(drawn) <= 256
+    assert off.max() <= 4
     plt.close(fig)
 
 

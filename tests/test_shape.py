@@ -12,9 +12,6 @@ LESSONS = sorted(NOTEBOOKS.glob("*.py"))
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.py"))
 # Lessons that wait for their new shape.
 OLD = {
-    "00_start_here",
-    "01_polynomial_kernel",
-    "02_positive_definite_kernels",
     "03_bochner_theorem",
     "04_random_fourier_features",
     "05_orthogonal_features",

@@ -15,7 +15,7 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. The quadratic map in any dimension
 #
-# Write a map $\varphi$ with $\varphi(x)^\top \varphi(y) = (x^\top y)^2$ for rows $x$ of any
+# *●○○ · 10 minutes.* Write a map $\varphi$ with $\varphi(x)^\top \varphi(y) = (x^\top y)^2$ for rows $x$ of any
 # dimension $d$, as explicit coordinates. In two dimensions the lesson used
 # $(x_1^2, \sqrt2\, x_1 x_2, x_2^2)$. Any map with the right inner products counts.
 
@@ -37,7 +37,7 @@ checks.quadratic_features(quadratic_features)
 # %% [markdown]
 # ## 2. The highest degree that pays
 #
-# For $n$ points the Gram matrix holds $n^2$ numbers. The explicit features of $(x^\top y + c)^p$,
+# *●○○ · 10 minutes.* For $n$ points the Gram matrix holds $n^2$ numbers. The explicit features of $(x^\top y + c)^p$,
 # $c > 0$, hold $nF$, with $F$ growing with $p$. Up to which degree $p \ge 0$ do the features hold no more
 # numbers than the Gram matrix? Try $d = 2$, $n = 6$ on paper first.
 
@@ -59,7 +59,7 @@ checks.highest_degree(highest_degree)
 # %% [markdown]
 # ## 3. A distance in feature space, without features
 #
-# Take points $c_1, \dots, c_p$ of one class, and let $\mu = \frac1p \sum_j \varphi(c_j)$ be their mean in
+# *●●○ · 15 minutes.* Take points $c_1, \dots, c_p$ of one class, and let $\mu = \frac1p \sum_j \varphi(c_j)$ be their mean in
 # feature space. How far is each $\varphi(x_i)$ from it? Give the squared distances
 # $\|\varphi(x_i) - \mu\|^2$ from values of the kernel alone: $\varphi$ may have infinitely many
 # coordinates. (With one $\mu$ for each class you have a classifier.)
@@ -79,10 +79,10 @@ checks.distance_to_mean(distance_to_mean)
 # %% [markdown]
 # ## To think about
 #
-# In the lesson the lifted points lie on a cone. On which sphere do the points
-# $(1, \sqrt2\, x_1, \sqrt2\, x_2, x_1^2, \sqrt2\, x_1 x_2, x_2^2)$ of the kernel $(x^\top y + 1)^2$
-# lie, when $x$ runs over a circle around the origin, and what does a hyperplane of $\mathbb{R}^6$ look
-# like back in the plane?
+# In the lesson the lifted points lie on a cone. The kernel $(x^\top y + 1)^2$ has the features
+# $\varphi(x) = (1, \sqrt2\, x_1, \sqrt2\, x_2, x_1^2, \sqrt2\, x_1 x_2, x_2^2)$. Work out $\|\varphi(x)\|^2$ from
+# the kernel. On which sphere do the lifted points lie, then, when $x$ runs over a circle of radius $r$ around the
+# origin? And what does a hyperplane of $\mathbb{R}^6$ look like back in the plane?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # The kernel knows the length: $\|\varphi(x)\|^2 = K(x, x) = (\|x\|^2 + 1)^2$. So a circle of radius

@@ -6,8 +6,6 @@
 # You may run it as often as you like.
 
 # %%
-import math
-
 import numpy as np
 
 from performer_course import checks
@@ -15,7 +13,7 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. Can this matrix be a Gram matrix?
 #
-# A matrix is the Gram matrix of some points under some kernel exactly when it is symmetric and has
+# *●○○ · 10 minutes.* A matrix is the Gram matrix of some points under some kernel exactly when it is symmetric and has
 # no eigenvalue below zero. Decide it in floating point: eigenvalues that are zero come out as
 # small numbers of either sign, and how small depends on the size of the matrix's entries.
 
@@ -34,54 +32,59 @@ def is_kernel_matrix(K):
 checks.is_kernel_matrix(is_kernel_matrix)
 
 # %% [markdown]
-# ## 2. From the Gaussian to softmax
+# ## 2. Convict the impostors
 #
-# Given the Gaussian Gram matrix $K_{ij} = \exp(-\tfrac12 \|x_i - y_j\|^2)$ and the points, return
-# the matrix of $\exp(x_i^\top y_j)$. Do not compute an inner product of $x$ with $y$, nor a distance:
-# the point is that $K$ already holds it.
+# *●●○ · 30 minutes.* You get functions of two numbers. Some are kernels, and some only look like it. To
+# convict an impostor takes a *witness*: points $x_i$ between $-3$ and $3$ and weights $c_i$ with
+# $\sum_{i,j} c_i c_j\, k(x_i, x_j) < 0$, clearly, not by rounding. Find one, or return `None` where you find
+# none. How would you choose the weights, once you have the points? And how many points will do?
+# (`k` takes NumPy arrays and broadcasts.)
 
 
-# %% nbgrader={"grade": false, "grade_id": "softmax_from_gaussian", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def softmax_from_gaussian(K, x, y):
-    """K (n, p), x (n, d), y (p, d) → (n, p)."""
+# %% nbgrader={"grade": false, "grade_id": "witness", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def witness(k):
+    """k(x, y), a function of numbers → (x (n,), c (n,)) that convict it, or None."""
     ### BEGIN SOLUTION
-    rows = np.exp((x**2).sum(axis=1) / 2)  # e^{‖x‖²/2}, (n,)
-    columns = np.exp((y**2).sum(axis=1) / 2)  # (p,)
-    return rows[:, None] * K * columns[None, :]
+    x = np.linspace(-3, 3, 41)
+    values, vectors = np.linalg.eigh(k(x[:, None], x[None, :]))
+    if values[0] < -1e-9 * np.abs(values).max():
+        return x, vectors[:, 0]  # no weights of length 1 give less
+    return None
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-softmax_from_gaussian", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.softmax_from_gaussian(softmax_from_gaussian)
+# %% nbgrader={"grade": true, "grade_id": "check-witness", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.witness(witness)
 
 # %% [markdown]
-# ## 3. Taylor features of one point
+# ## 3. What the span does not reach
 #
-# Write the features of $\sum_{k \le p} (x^\top y)^k / k!$ for a single vector $x$. Tensor powers
-# are the direct way; `np.kron` or `np.outer` multiplies every entry of one vector by every entry
-# of another.
+# *●●○ · 25 minutes.* The proof of the representer theorem splits a vector: one part in the span of
+# $\varphi(c_1), \dots, \varphi(c_p)$, and a part at right angles to it. Take $\varphi(x_i)$ for the vector, and measure the
+# second part: its squared length, for each $i$, from values of the kernel alone. (A Gaussian process
+# calls that number the variance at $x_i$, given noiseless data at the $c_j$.) Two of the points $c_j$ may be the same,
+# and there may be more of them than there are features.
 
 
-# %% nbgrader={"grade": false, "grade_id": "taylor_features", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def taylor_features(x, degree):
-    """x (d,) → φ(x) (F,)."""
+# %% nbgrader={"grade": false, "grade_id": "left_over", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def left_over(own, cross, gram):
+    """own (n,): K(x_i, x_i), cross (n, p): K(x_i, c_j), gram (p, p): K(c_j, c_l) → (n,)."""
     ### BEGIN SOLUTION
-    power, blocks = np.ones(1), [np.ones(1)]
-    for k in range(1, degree + 1):
-        power = np.kron(power, x)  # x^{⊗k}, (d^k,)
-        blocks.append(power / math.sqrt(math.factorial(k)))
-    return np.concatenate(blocks)
+    # the nearest point of the span is Σ_j a_j φ(c_j) with gram a = cross_i, for each i
+    a = np.linalg.lstsq(gram, cross.T, rcond=1e-10)[0]  # (p, n)
+    return own - (cross.T * a).sum(axis=0)
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-taylor_features", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.taylor_features(taylor_features)
+# %% nbgrader={"grade": true, "grade_id": "check-left_over", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.left_over(left_over)
 
 # %% [markdown]
 # ## To think about
 #
 # The kernel $\min(x, y)$ on $x, y \ge 0$ is positive definite. Find its features: which function
-# of $t$, one for each $x$, has $\int_0^\infty \varphi_x(t)\, \varphi_y(t)\, dt = \min(x, y)$?
+# of $t$, one for each $x$, has $\int_0^\infty \varphi_x(t)\, \varphi_y(t)\, dt = \min(x, y)$? And what does `left_over` give for
+# the impostor $e^{+\delta^2}$, with one point $c_1 = 0$ and $x_1 = 1$?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # Take the indicator of an interval: $\varphi_x(t) = 1$ for $0 \le t < x$, and 0 elsewhere. The
@@ -96,3 +99,7 @@ checks.taylor_features(taylor_features)
 # this matrix from elsewhere. Add up independent steps of mean 0 and variance 1: the sums after $i$
 # and after $j$ steps have the covariance $\min(i, j)$, because only the steps that both contain
 # count.
+#
+# For the impostor, `own` and `gram` are 1 and `cross` is $e$, so `left_over` gives $1 - e^2 < 0$: a
+# squared length below zero, and a variance below zero for the Gaussian process. By the formula the vector
+# $\varphi(x_1)$ of length 1 would have a part of length $e$ in the direction of $\varphi(c_1)$.

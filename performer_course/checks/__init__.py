@@ -11,7 +11,7 @@ from ._judge import Hint
 from .a1 import counterexample, false_limit, repaired_attention
 from .lesson_00 import variance_of_mean
 from .lesson_01 import distance_to_mean, highest_degree, quadratic_features
-from .lesson_02 import is_kernel_matrix, softmax_from_gaussian, taylor_features
+from .lesson_02 import is_kernel_matrix, left_over, witness
 from .lesson_03 import estimate_kernel, gaussian_frequencies, spectral_density
 from .lesson_04 import directions_needed, product_directions, without_leftover
 from .lesson_05 import one_more_row, orthogonal_directions, uniform_orthogonal

@@ -1,11 +1,8 @@
 """Lesson 02, positive definite kernels."""
 
-import itertools
-import math
-
 import numpy as np
 
-from ._judge import Hint, advice, check, judge, numbers
+from ._judge import Hint, advice, check, judge, two_arrays
 
 
 @check
@@ -99,124 +96,92 @@ def is_kernel_matrix(decide):
             raise Hint(hint)
 
 
+FUNCTIONS = [  # name, function, whether it is a kernel on the line
+    ("−|x − y|", lambda x, y: -np.abs(x - y), False),
+    ("e^{−(x−y)²}", lambda x, y: np.exp(-((x - y) ** 2)), True),
+    ("e^{+(x−y)²}", lambda x, y: np.exp((x - y) ** 2), False),
+    ("cos(x − y)", lambda x, y: np.cos(x - y), True),
+    ("sin(x + y)", lambda x, y: np.sin(x + y), False),
+    ("3 + min(x, y)", lambda x, y: 3 + np.minimum(x, y), True),
+    ("3 + max(x, y)", lambda x, y: 3 + np.maximum(x, y), False),
+    ("the tent max(0, 1 − |x−y|)", lambda x, y: np.maximum(0, 1 - np.abs(x - y)), True),
+    ("the arch max(0, 1 − (x−y)²)", lambda x, y: np.maximum(0, 1 - (x - y) ** 2), False),
+    ("(1 + xy)²", lambda x, y: (1 + x * y) ** 2, True),
+    ("e^{−(x−y)⁴}", lambda x, y: np.exp(-((x - y) ** 4)), False),
+    ("tanh(1 + xy)", lambda x, y: np.tanh(1 + x * y), False),
+]
+
+
 @check
-def softmax_from_gaussian(convert):
-    """convert(K, x, y) turns the Gaussian K_ij = exp(−‖x_i − y_j‖²/2) into exp(x_iᵀy_j)."""
-    rng = np.random.default_rng(202)
-    for n, p in ((4, 4), (3, 5)):
-        x, y = rng.normal(size=(n, 3)) / 2, rng.normal(size=(p, 3)) / 2
-        a, b = (x**2).sum(1)[:, None] / 2, (y**2).sum(1)[None, :] / 2
-        inner = x @ y.T
-        gaussian = np.exp(inner - a - b)
-        softmax = np.exp(inner)
-        whole = np.exp(a.sum() + b.sum())  # the norms of x and y as one vector each
-        one_norm = "one norm for each row is needed: sum along axis 1."
+def witness(find):
+    """find(k) → (x (n,), c (n,)), −3 ≤ x ≤ 3, with Σ c_i c_j k(x_i, x_j) < 0; None for a kernel."""
+    for name, k, is_kernel in FUNCTIONS:
+        found = find(k)
+        if found is None:
+            if not is_kernel:
+                raise Hint(
+                    f"None for {name}, which is no kernel: the eigenvector of the least eigenvalue "
+                    "holds the best weights. If that is not below zero, take more points."
+                )
+            continue
+        x, c = two_arrays(found, "the points and the weights")
+        if x.ndim != 1 or x.shape != c.shape:
+            raise Hint(f"n points and n weights are needed, got shapes {x.shape} and {c.shape}.")
+        if np.abs(x).max() > 3:
+            raise Hint(f"the points must lie between −3 and 3, got {x[np.argmax(np.abs(x))]:.4g}.")
+        K = k(x[:, None], x[None, :])
+        form, size = c @ K @ c, (c**2).sum() * np.abs(np.linalg.eigvalsh(K)).max()
+        if is_kernel:
+            raise Hint(
+                f"{name} is a kernel: your Σ c_i c_j k(x_i, x_j) is {form:.2g} there, which "
+                + ("is rounding." if abs(form) < 1e-10 * size else "is not below zero.")
+            )
+        if form > -1e-10 * size:
+            raise Hint(
+                f"for {name} your Σ c_i c_j k(x_i, x_j) is {form:.2g}, not clearly below zero. "
+                "Is c the eigenvector of the least eigenvalue, a column of what eigh returns?"
+            )
+
+
+@check
+def left_over(distance):
+    """distance(own, cross, gram) → (n,): squared distance of φ(x_i) from the span of the φ(c_j)."""
+    rng = np.random.default_rng(204)
+    for n, p in ((5, 4), (4, 4), (5, 9)):  # of 6 features
+        x, c = (rng.integers(-4, 5, size=(rows, 2)) / 4 for rows in (n, p))
+        if p == 9:
+            c[4] = c[1]
+        own, cross, gram = ((x**2).sum(1) + 1) ** 2, (x @ c.T + 1) ** 2, (c @ c.T + 1) ** 2
+        inside = (cross * (cross @ np.linalg.pinv(gram, rcond=1e-10, hermitian=True))).sum(1)
+        right = np.zeros(n) if p == 9 else own - inside
+        diagonal, mean = np.diag(gram), cross.mean(1)
         slips = [
-            (gaussian, "both factors are missing: this is the Gaussian still."),
-            (gaussian * np.exp(2 * a + 2 * b), "the norms enter as ‖x‖²/2: the ½ is missing."),
-            (gaussian * np.exp(-a - b), "multiply by e^{+‖x‖²/2}: this divides by it."),
-            (gaussian * np.exp(a), "the factor of y is missing."),
-            (gaussian * np.exp(b), "the factor of x is missing."),
-            (gaussian * np.exp(np.sqrt(2 * a) / 2 + np.sqrt(2 * b) / 2), "norms are squared."),
+            (inside, "this is the part inside the span: by Pythagoras, take it from K(x, x)."),
+            (own + inside, "by Pythagoras the part inside is taken away from K(x, x), not added."),
+            (np.sqrt(np.abs(right)), "the squared length is asked for, without the root."),
             (
-                softmax / softmax.sum(axis=1, keepdims=True),
-                "the rows are normalised: exp(xᵀy) itself is asked for, the numerator of softmax.",
+                own - (cross**2).sum(1),
+                "the φ(c_j) are neither of length 1 nor at right angles: gram enters.",
             ),
-            (softmax / softmax.sum(), "nothing is to be normalised: exp(xᵀy) itself is asked for."),
             (
-                gaussian / gaussian.sum(axis=1, keepdims=True),
-                "nothing is to be normalised: exp(xᵀy) itself is asked for.",
+                own - (cross**2 / diagonal).sum(1),
+                "the φ(c_j) are not at right angles: the whole of gram enters, not its diagonal.",
             ),
-            (1 / gaussian, "1/K turns the sign of xᵀy, too: multiply K by two factors."),
-            (inner, "this is xᵀy, the logarithm of what is asked for."),
+            (own - ((cross @ gram) * cross).sum(1), "it is the inverse of gram that enters."),
+            (own - 2 * mean + gram.mean(), "this is the distance from the mean of the φ(c_j)."),
             (
-                gaussian * softmax,
-                "K holds the factor e^{xᵀy} already: the norms alone are missing.",
+                (own[:, None] - 2 * cross + diagonal).min(1),
+                "this is the distance from the nearest φ(c_j): sums of them come closer.",
             ),
-            (np.exp(gaussian + a + b), "K is an exponential already: multiply it, outside of exp."),
-            (gaussian + np.exp(a + b), "a sum in the exponent is a product of exponentials."),
-            (gaussian * (np.exp(a) + np.exp(b)), "e^{a + b} is a product, not a sum."),
-            (gaussian * np.exp(2 * a * b), "add the squared norms, ‖x‖² + ‖y‖²."),
-            (gaussian * np.exp(2 * np.sqrt(a * b)), "add the squared norms, ‖x‖² + ‖y‖²."),
-            (gaussian * whole, one_norm),
-            (gaussian * np.exp(np.sqrt(a.sum() / 2) + np.sqrt(b.sum() / 2)), one_norm),
+            (own, "this is all of ‖φ(x)‖²: take away the part inside the span."),
         ]
-        if n == p:
-            swapped = gaussian * np.exp(a.T + b.T)
-            slips += [
-                (swapped, "x belongs to the rows, y to the columns."),
-                (
-                    gaussian * np.exp(a.T + b),
-                    "the norms of x need shape (n, 1), those of y (1, p).",
-                ),
-            ]
-        with advice(
-            "x belongs to the rows and y to the columns: the norms of x, one a row, need shape "
-            "(n, 1), those of y (1, p)."
-        ):
-            found = convert(gaussian, x, y)
-        judge(found, softmax, slips)
-        other = rng.uniform(1, 3, size=(n, p)) * gaussian  # no Gaussian: what is read shows
-        if not np.allclose(convert(other, x, y), other * np.exp(a + b)):
-            raise Hint("right, but xᵀy is computed anew: take it from K, which holds it.")
-
-
-@check
-def taylor_features(phi):
-    """phi(x, degree), x (d,), has φ(x)ᵀφ(y) = Σ_{k ≤ degree} (xᵀy)^k / k!."""
-    rng = np.random.default_rng(203)
-    for d, degree in ((2, 3), (2, 1), (3, 2)):
-        x, y = rng.normal(size=d), rng.normal(size=d)
-        rows = numbers(phi(x, degree)), numbers(phi(y, degree))
-        if rows[0].shape != rows[1].shape or rows[0].ndim != 1:
-            raise Hint(f"one point gives one row of features, got {rows[0].shape}.")
-        k = np.arange(degree + 1)
-        factorial = np.array([math.factorial(i) for i in k])
-        powers = (x @ y) ** k
-        terms = powers / factorial
-        entries = (x * y)[:, None] ** k[1:] / factorial[1:]  # (d, degree)
-        piled = np.array([math.prod(factorial[: i + 1]) for i in k], dtype=float)
-        once = [sum(map(math.prod, itertools.combinations_with_replacement(x * y, i))) for i in k]
-        beyond = (x @ y) ** (degree + 1) / math.factorial(degree + 1)
-        judge(
-            rows[0] @ rows[1],
-            terms.sum(),
-            [
-                (1 + entries.sum(), "elementwise powers x_i^k lack the mixed products x₁x₂."),
-                ((terms / factorial).sum(), "divide by √(k!), not k!: the product squares it."),
-                (powers.sum(), "the factor 1/√(k!) is missing."),
-                (terms[1:].sum(), "the constant 1, the term of degree 0, is missing."),
-                (terms[:-1].sum(), "the last degree is missing: range(degree) stops one short."),
-                (terms.sum() + beyond, "this is one degree too many: stop at `degree`."),
-                (
-                    (powers / piled).sum(),
-                    "the factorials pile up: a power divided by √(k!) goes into the next. Keep "
-                    "the power apart, or divide by √k at each step.",
-                ),
-                (
-                    (powers / piled**2).sum(),
-                    "the factorials pile up, and k! stands where √(k!) is needed.",
-                ),
-                (
-                    1 + (powers[1:] / k[1:]).sum(),
-                    "divide by √(k!), not by √k alone: each step adds its factor to the last ones.",
-                ),
-                (
-                    1 + (powers[1:] / k[1:] ** 2).sum(),
-                    "divide by √(k!), not by k alone: each step adds its factor to the last ones.",
-                ),
-                (
-                    (once / factorial).sum(),
-                    "x₁x₂ is there once, and (xᵀy)² has it twice: a √ of the count is missing.",
-                ),
-                (
-                    1 + (powers[1:] / factorial[:-1]).sum(),
-                    "the block x⊗…⊗x of k factors is divided by √(k!), not √((k−1)!).",
-                ),
-                (
-                    (powers / factorial / (k + 1)).sum(),
-                    "the block x⊗…⊗x of k factors is divided by √(k!), not √((k+1)!).",
-                ),
-                (terms[-1], "this is the last term alone: the blocks of all degrees are joined."),
-            ],
-        )
+        with advice("Where gram is singular, take numpy.linalg.lstsq or pinv."):
+            found = distance(own, cross, gram)
+        if np.shape(found) == (n, n):
+            raise Hint("one number a point is needed: the diagonal of this matrix.")
+        if p == 9 and np.shape(found) == (n,) and not np.allclose(found, 0, atol=1e-5):
+            raise Hint(
+                "right while gram can be inverted. Nine points for six features make it singular: "
+                "numpy.linalg.lstsq or pinv, with a small rcond, can do without an inverse."
+            )
+        judge(found, right, slips, rtol=1e-6, atol=1e-5)

@@ -7,6 +7,8 @@ import itertools
 import math
 
 import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.svm import SVC
 
 from performer_course import data
 from tests.claims.harness import Mutant, Part
@@ -393,6 +395,173 @@ def which_features_win_depends_on_the_data(p):
     _, unshifted = compared(q, k, v, 64, 2, causal=True)
     assert (found < 1).all(), found
     assert (found < np.minimum(taylor, unshifted)).sum() >= 5, found
+
+
+# Kernels and impostors
+
+
+@claim(
+    Mutant(
+        "gaussian-sign",
+        "exp(+γ‖x − y‖²), the minus sign lost: no kernel",
+        module="kernels",
+        old="return xp.exp(-gamma * xp.where(square > 0, square, xp.zeros_like(square)))",
+        new="return xp.exp(gamma * xp.where(square > 0, square, xp.zeros_like(square)))",
+    ),
+)
+def a_fit_with_a_kernel_is_safe_at_every_price_and_one_with_an_impostor_is_not(p):
+    """(K + αI) c = t on 30 points of a sine: with the Gaussian kernel no α is worse than a constant
+    by 5 %; with exp(+δ²) the error is ten times the constant's near α = −λ, for each λ < −.001"""
+    rng = np.random.default_rng(70)
+    x = np.sort(rng.uniform(0, 3, size=(30, 1)), axis=0)
+    t = np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=30)
+    between = np.linspace(x[0], x[-1], 200)
+    truth = np.sin(2 * between[:, 0])
+
+    def rms(fit):
+        return math.sqrt(np.mean((fit - truth) ** 2))
+
+    def fitted(K, across, alpha):
+        return rms(across @ np.linalg.solve(K + alpha * np.eye(30), t))
+
+    K, across = (p.kernels.gaussian(z, x, 1.0) for z in (x, between))
+    constant = rms(t.mean())
+    assert max(fitted(K, across, a) for a in np.geomspace(1e-3, 1e4, 71)) < 1.05 * constant
+    K, across = 1 / K, 1 / across
+    negative = [value for value in np.linalg.eigvalsh(K) if value < -1e-3]
+    assert len(negative) > 2, negative
+    assert min(fitted(K, across, -1.001 * value) for value in negative) > 10 * constant
+
+
+@claim(
+    Mutant(
+        "laplacian-by-length",
+        "‖x − y‖ for the sum of |x_i − y_i|",
+        module="kernels",
+        old="distance = sum(xp.abs(difference) for difference in _differences(x, y))",
+        new="distance = sum(d**2 for d in _differences(x, y)) ** 0.5",
+    ),
+    Mutant(
+        "matern-by-coordinates",
+        "the sum of |x_i − y_i| for ‖x − y‖ in the Matérn kernel",
+        module="kernels",
+        old="square = sum(difference**2 for difference in _differences(x, y))",
+        new="square = sum(xp.abs(difference) for difference in _differences(x, y)) ** 2",
+    ),
+    Mutant(
+        "cauchy-of-the-length",
+        "1/(1 + γ‖x − y‖²) for the product over coordinates",
+        module="kernels",
+        old="    kernel = 1.0\n    for difference in _differences(x, y):\n"
+        "        kernel = kernel / (1 + gamma * difference**2)",
+        new="    kernel = 1 / (1 + gamma * sum(d**2 for d in _differences(x, y)))",
+    ),
+)
+def the_laplacian_is_matern_one_half_on_the_line_and_nowhere_else(p):
+    """at δ = (1, 1): Laplacian e⁻², Matérn ½ e^{−√2}, Cauchy ¼; on the line the first two agree"""
+    x = np.random.default_rng(71).normal(size=(6, 1))
+    assert np.allclose(p.kernels.laplacian(x, x), p.kernels.matern(x, x, 0.5), rtol=1e-12)
+    zero, one = np.zeros((1, 2)), np.ones((1, 2))
+    assert math.isclose(p.kernels.laplacian(zero, one).item(), math.exp(-2))
+    assert math.isclose(p.kernels.matern(zero, one, 0.5).item(), math.exp(-math.sqrt(2)))
+    assert math.isclose(p.kernels.cauchy(zero, one).item(), 0.25)
+
+
+@claim(
+    Mutant(
+        "factor-of-a-monomial",
+        "√a left out of the factor of x^a: each product of coordinates counts as one order of it",
+        module="features",
+        old="powers.append(powers[-1] * column / math.sqrt(a))",
+        new="powers.append(powers[-1] * column)",
+    ),
+    Mutant(
+        "taylor-one-short",
+        "degrees below p alone",
+        module="features",
+        old="_monomials_by_degree(xp, _columns(x), degree), axis=-1)",
+        new="_monomials_by_degree(xp, _columns(x), degree)[:-1], axis=-1)",
+    ),
+    Mutant(
+        "powers-of-entries",
+        "powers of single coordinates, mixed products left out",
+        module="features",
+        old="    return xp.concat(_monomials_by_degree(xp, _columns(x), degree), axis=-1)",
+        new="    powers = [x**k / math.sqrt(math.factorial(k)) for k in range(1, degree + 1)]\n"
+        "    return xp.concat([xp.ones_like(x[..., :1]), *powers], axis=-1)",
+    ),
+)
+def taylor_features_beat_the_best_constant_from_degree_two(p):
+    """‖x‖ = ‖y‖ = 1.5, d = 4, largest error of exp(xᵀy) over 60 × 60 pairs: degree 1 loses to the
+    best constant, 2 to 10 win and keep Lagrange's bound"""
+    rng = np.random.default_rng(72)
+    x, y = (1.5 * z / np.linalg.norm(z, axis=1)[:, None] for z in rng.normal(size=(2, 60, 4)))
+    exact = np.exp(x @ y.T)
+    null, t = np.ptp(exact) / 2, np.abs(x @ y.T).max()
+    for degree in range(1, 11):
+        found = p.features.taylor(x, degree) @ p.features.taylor(y, degree).T
+        error = np.abs(found - exact).max()
+        assert (error < null) == (degree > 1), (degree, error, null)
+        assert error <= t ** (degree + 1) * math.exp(t) / math.factorial(degree + 1)
+
+
+@claim(
+    "factor-of-a-monomial",
+    Mutant(
+        "offset-without-root",
+        "c for √c as the coordinate of the offset",
+        module="features",
+        old="math.sqrt(offset)))",
+        new="offset))",
+    ),
+    Mutant(
+        "degree-not-taken",
+        "(xᵀy + c)² whatever the degree",
+        module="kernels",
+        old="return math.prod([base] * (degree - 1), start=base)",
+        new="return base * base",
+    ),
+)
+def the_best_fit_is_a_sum_over_the_data(p):
+    """least squares with price α‖w‖² in features: w = Σ c_i φ(x_i) with (K + αI) c = t, and a part
+    at right angles to all φ(x_i) adds to ‖w‖² and to no value"""
+    rng = np.random.default_rng(73)
+    x, t = rng.normal(size=(8, 3)), rng.normal(size=8)
+    for degree, offset in ((2, 0.5), (3, 2.0)):
+        phi = p.features.monomials(x, degree, offset)
+        K = p.kernels.polynomial(x, x, degree, offset)
+        w = np.linalg.solve(phi.T @ phi + np.eye(phi.shape[1]), phi.T @ t)
+        assert np.allclose(np.linalg.solve(K + np.eye(8), t) @ phi, w, atol=1e-10)
+        r = rng.normal(size=phi.shape[1])
+        r = r - np.linalg.lstsq(phi, phi @ r)[0]
+        assert np.allclose(phi @ (w + r), phi @ w)
+        assert (w + r) @ (w + r) > w @ w + 0.1 * (r @ r)
+
+
+@claim(
+    Mutant(
+        "degree-one-short",
+        "(xᵀy + c)^(p−1) for p ≥ 2",
+        module="kernels",
+        old="return math.prod([base] * (degree - 1), start=base)",
+        new="return math.prod([base] * (degree - 2), start=base)",
+    ),
+)
+def degree_two_reads_negatives_and_planes_do_not(p):
+    """scanned digits, pixels − ½, half of them printed as negatives: (xᵀy)² reads more than .97 of
+    the rest, xᵀy and (xᵀy)³ fewer than .45"""
+    pixels, digit = load_digits(return_X_y=True)
+    rng = np.random.default_rng(74)
+    order = rng.permutation(len(digit))[:1200]
+    x, digit = pixels[order] / 16 - 0.5, digit[order]
+    x = x * rng.choice([-1.0, 1.0], size=(1200, 1))
+    right = {}
+    for degree in (1, 2, 3):
+        K = p.kernels.polynomial(x, x[:800], degree)
+        machine = SVC(kernel="precomputed").fit(K[:800], digit[:800])
+        right[degree] = np.mean(machine.predict(K[800:]) == digit[800:])
+    assert right[2] > 0.97, right
+    assert max(right[1], right[3]) < 0.45, right
 
 
 test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()

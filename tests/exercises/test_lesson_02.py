@@ -1,13 +1,8 @@
 """Lesson 02, positive definite kernels: right answers in any form, and slips with their hints."""
 
-import itertools
-import math
-
 import numpy as np
-from scipy.special import softmax
 
-from performer_course import features
-from tests.exercises.shared import exercises, norms
+from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -107,158 +102,111 @@ WRONG["is_kernel_matrix"] = [
 ]
 
 
-# softmax_from_gaussian
+# witness
 
-RIGHT["softmax_from_gaussian"] = [
-    lambda K, x, y: np.diag(np.exp(norms(x) / 2)) @ K @ np.diag(np.exp(norms(y) / 2)),
-    lambda K, x, y: np.exp(np.log(K) + norms(x)[:, None] / 2 + norms(y) / 2),
-    lambda K, x, y: K / np.exp(-(norms(x)[:, None] + norms(y)) / 2),
-    lambda K, x, y: (K.T * np.exp(np.diag(x @ x.T) / 2)).T * np.exp(np.diag(y @ y.T) / 2),
+
+def matrix(k, x):
+    return k(x[:, None], x[None, :])
+
+
+def of_least(x, tolerance=1e-9, column=0):
+    """The witness of the eigenvector for points x, where its eigenvalue is below zero."""
+
+    def find(k):
+        values, vectors = np.linalg.eigh(matrix(k, x))
+        return (x, vectors[:, column]) if values[0] < -tolerance * np.abs(values).max() else None
+
+    return find
+
+
+def by_chance(k):
+    """Draws points again and again, more and more of them."""
+    rng = np.random.default_rng(0)
+    for n in range(2, 40):
+        found = of_least(rng.uniform(-3, 3, size=n))(k)
+        if found:
+            return list(found)
+    return None
+
+
+EVEN = np.linspace(-3, 3, 61)
+RIGHT["witness"] = [
+    of_least(EVEN),
+    by_chance,
+    lambda k: (found := of_least(EVEN)(k)) and (found[0], -5e3 * found[1]),
+]
+WRONG["witness"] = [
+    (lambda k: None, "None for −|x − y|, which is no kernel"),
+    (of_least(np.array([-1.0, 1.0])), "which is no kernel: the eigenvector"),
+    (of_least(EVEN[::15]), "take more points"),
+    (of_least(EVEN, tolerance=0.0), "is rounding"),
+    (of_least(EVEN, tolerance=-9.0, column=-1), "Is c the eigenvector of the least"),
+    (lambda k: (EVEN, np.linalg.eigh(matrix(k, EVEN))[1][0]), "a column of what eigh"),
+    (lambda k: (EVEN[:2], np.array([1.0, 1.0])), "is a kernel: your"),
+    (lambda k: (EVEN, np.linalg.eigh(matrix(k, EVEN))[1]), "got shapes (61,) and (61, 61)"),
+    (of_least(2 * EVEN), "between −3 and 3, got -6"),
+    (lambda k: EVEN, "return the points and the weights, two arrays"),
 ]
 
 
-def half_norms(x):
-    return norms(x) / 2
+# left_over
 
 
-def gaussian(x, y):
-    return np.exp(-((x[:, None] - y) ** 2).sum(axis=2) / 2)
+def by_roots(own, cross, gram):
+    """With features from the eigenvectors of gram: cross = features · rootsᵀ."""
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > 1e-10 * values.max()
+    inside = cross @ vectors[:, kept] / np.sqrt(values[kept])
+    return own - (inside**2).sum(axis=1)
 
 
-def weighed(a, b):
-    """K e^{a(‖x‖²)} e^{b(‖y‖²)}."""
-    return lambda K, x, y: K * np.exp(a(norms(x)))[:, None] * np.exp(b(norms(y)))
+def one_by_one(own, cross, gram):
+    inverse = np.linalg.pinv(gram, rcond=1e-9)
+    return [a - row @ inverse @ row for a, row in zip(own, cross, strict=True)]
 
 
-WRONG["softmax_from_gaussian"] = [
-    (weighed(lambda n: n, lambda n: n), "the ½ is missing"),
-    (weighed(lambda n: -n / 2, lambda n: -n / 2), "this divides by it"),
-    (weighed(lambda n: n / 2, np.zeros_like), "the factor of y is missing"),
-    (weighed(np.zeros_like, lambda n: n / 2), "the factor of x is missing"),
-    (weighed(lambda n: np.sqrt(n) / 2, lambda n: np.sqrt(n) / 2), "norms are squared"),
-    (lambda K, x, y: RIGHT["softmax_from_gaussian"][0](K, y, x), "x belongs to the rows"),
-    (lambda K, x, y: K * np.exp(norms(x) / 2) * np.exp(norms(y) / 2), "need shape (n, 1)"),
-    (lambda K, x, y: K, "both factors are missing"),
-    (lambda K, x, y: K * np.exp((x**2).sum(axis=0) / 2), "the norms of x, one a row, need"),
-    (lambda K, x, y: np.exp(x @ y.T), "take it from K"),
-    (lambda K, x, y: RIGHT["softmax_from_gaussian"][0](gaussian(x, y), x, y), "take it from K"),
-    (lambda K, x, y: softmax(x @ y.T, axis=1), "the rows are normalised"),
-    (lambda K, x, y: softmax(x @ y.T), "nothing is to be normalised"),
-    (lambda K, x, y: K / K.sum(axis=1, keepdims=True), "nothing is to be normalised"),
-    (lambda K, x, y: 1 / K, "turns the sign"),
-    (lambda K, x, y: x @ y.T, "the logarithm of what"),
-    (lambda K, x, y: K * np.exp(x @ y.T), "K holds the factor e^{xᵀy} already"),
-    (lambda K, x, y: np.exp(K + half_norms(x)[:, None] + half_norms(y)), "outside of exp"),
-    (lambda K, x, y: K + np.exp(half_norms(x)[:, None] + half_norms(y)), "a product of"),
-    (
-        lambda K, x, y: K * (np.exp(half_norms(x))[:, None] + np.exp(half_norms(y))),
-        "is a product, not a sum",
+RIGHT["left_over"] = [
+    by_roots,
+    one_by_one,
+    lambda own, cross, gram: (
+        own - np.einsum("ij,ij->i", cross @ np.linalg.pinv(gram, rcond=1e-10), cross)
     ),
-    (lambda K, x, y: K * np.exp(np.outer(norms(x), norms(y)) / 2), "add the squared norms"),
-    (lambda K, x, y: K * np.exp(np.outer(norms(x), norms(y)) ** 0.5), "add the squared norms"),
-    (lambda K, x, y: K * np.exp(half_norms(x).sum() + half_norms(y).sum()), "for each row"),
-    (lambda K, x, y: K * np.exp((np.linalg.norm(x) + np.linalg.norm(y)) / 2), "for each row"),
+    lambda own, cross, gram: np.maximum(by_roots(own, cross, gram), 0),
 ]
 
 
-# taylor_features
+def inside(cross, gram):
+    return (cross * np.linalg.lstsq(gram, cross.T, rcond=1e-10)[0].T).sum(axis=1)
 
 
-def divided_as_it_grows(x, degree):
-    """Each power from the last one, which is divided by √(1·2·…) already."""
-    powers = [np.ones(1)]
-    for k in range(1, degree + 1):
-        powers.append(np.multiply.outer(x, powers[-1]).reshape(-1) / np.sqrt(k))
-    return np.hstack(powers)
-
-
-def nested_outer(x, degree):
-    power, parts = np.ones(1), [1.0]
-    for k in range(1, degree + 1):
-        power = np.outer(power, x).ravel() / math.sqrt(k)
-        parts.extend(power)
-    return parts
-
-
-RIGHT["taylor_features"] = [
-    nested_outer,
-    divided_as_it_grows,
-    lambda x, degree: features.taylor(x[None], degree)[0],
-    lambda x, degree: features.taylor(x[None], degree)[0][::-1],
-]
-
-
-def series(factor, start=0, stop=1, power=np.kron):
-    """factor(k!) x^{⊗k} for k = start … degree − 1 + stop."""
-
-    def phi(x, degree):
-        blocks = [np.ones(1)]
-        for _ in range(degree):
-            blocks.append(power(blocks[-1], x))
-        chosen = range(start, degree + stop)
-        return np.concatenate([factor(math.factorial(k)) * blocks[k] for k in chosen])
-
-    return phi
-
-
-def piled(factor):
-    """A power that is multiplied by factor(k!) goes into the next."""
-
-    def phi(x, degree):
-        blocks = [np.ones(1)]
-        for k in range(1, degree + 1):
-            blocks.append(factor(math.factorial(k)) * np.kron(blocks[-1], x))
-        return np.concatenate(blocks)
-
-    return phi
-
-
-def by_degree(factor):
-    """factor(k) x^{⊗k}, and 1."""
-
-    def phi(x, degree):
-        blocks = [np.ones(1)]
-        for _ in range(degree):
-            blocks.append(np.kron(blocks[-1], x))
-        return np.concatenate([factor(max(k, 1)) * block for k, block in enumerate(blocks)])
-
-    return phi
-
-
-def each_monomial_once(x, degree):
-    return [
-        math.prod(chosen) / math.sqrt(math.factorial(k))
-        for k in range(degree + 1)
-        for chosen in itertools.combinations_with_replacement(x, k)
-    ]
-
-
-def root(number):
-    return 1 / math.sqrt(number)
-
-
-WRONG["taylor_features"] = [
-    (series(root, power=np.multiply), "mixed products"),
-    (series(lambda f: 1 / f), "divide by √(k!), not k!"),
-    (series(lambda f: 1.0), "the factor 1/√(k!) is missing"),
-    (series(root, start=1), "the constant 1"),
-    (series(root, stop=0), "stops one short"),
-    (lambda x, degree: series(root)(x, degree + 1), "one degree too many"),
-    (piled(root), "the factorials pile up: a power divided"),
-    (piled(lambda f: 1 / f), "the factorials pile up, and k!"),
-    (by_degree(root), "not by √k alone"),
-    (by_degree(lambda k: 1 / k), "not by k alone"),
-    (by_degree(lambda k: root(math.factorial(k - 1))), "not √((k−1)!)"),
+WRONG["left_over"] = [
+    (lambda own, cross, gram: inside(cross, gram), "the part inside the span"),
+    (lambda own, cross, gram: own + inside(cross, gram), "not added"),
+    (lambda own, cross, gram: np.sqrt(abs(own - inside(cross, gram))), "without the root"),
+    (lambda own, cross, gram: own - (cross**2).sum(axis=1), "neither of length 1"),
+    (lambda own, cross, gram: own - cross**2 @ (1 / gram.diagonal()), "not its diagonal"),
+    (lambda own, cross, gram: own - (cross @ gram * cross).sum(axis=1), "the inverse of gram"),
+    (lambda own, cross, gram: own - 2 * cross.mean(axis=1) + gram.mean(), "from the mean"),
     (
-        lambda x, degree: (
-            series(root)(x, degree)
-            / np.sqrt(1 + np.repeat(range(degree + 1), len(x) ** np.arange(degree + 1)))
+        lambda own, cross, gram: np.min(own[:, None] - 2 * cross + gram.diagonal(), axis=1),
+        "from the nearest",
+    ),
+    (lambda own, cross, gram: own, "take away the part"),
+    (
+        lambda own, cross, gram: own[:, None] - cross @ np.linalg.pinv(gram) @ cross.T,
+        "the diagonal of this matrix",
+    ),
+    (lambda own, cross, gram: own - inside(cross.T, gram), "lstsq or pinv"),
+    (
+        lambda own, cross, gram: own - (cross * np.linalg.solve(gram, cross.T).T).sum(axis=1),
+        "lstsq or pinv",
+    ),
+    (
+        lambda own, cross, gram: (
+            own - (cross * np.linalg.lstsq(gram + np.eye(len(gram)), cross.T)[0].T).sum(axis=1)
         ),
-        "not √((k+1)!)",
+        "expected",
     ),
-    (each_monomial_once, "a √ of the count is missing"),
-    (lambda x, degree: series(root, start=degree)(x, degree), "the last term alone"),
-    (lambda x, degree: features.taylor(x[None], degree), "one row of features, got (1, 10)"),
 ]
 
 
