@@ -5,8 +5,8 @@
 
 A section names lessons and headings, and for each of these words that must stand below it: `says`
 has one regular expression for each place. A heading that a lesson does not have is an error, and so
-are words that do not stand there, and a section that leads nowhere; a lesson that is not written yet
-may stand without a heading.
+are words that do not stand there, and a section that leads nowhere; a lesson not yet written may
+stand without a heading.
 """
 
 import re
