@@ -27,7 +27,6 @@ OLD = {
     "12_causal_and_streaming",
     "13_performer",
     "14_sharper_features",
-    "15_near_and_far",
     "18_on_the_gpu",
     "a1_errata",
     "a2_a_published_figure",

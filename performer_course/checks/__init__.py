@@ -24,7 +24,7 @@ from .lesson_11 import directions_for_attention, log_denominator
 from .lesson_12 import causal_by_chunks, merge_states, shrunk_recall
 from .lesson_13 import less_biased, performer_layer
 from .lesson_14 import centred_estimates
-from .lesson_15 import banded_attention, near_and_rest, shift_moments
+from .lesson_15 import cheapest_separation, near_and_rest, shift_moments
 from .lesson_16 import choose_map, gradient_by_keys, leaks
 from .lesson_17 import can_be_swapped, read_weights, window_null
 from .lesson_18 import bounded, decoding_roof, smallest_chunk
