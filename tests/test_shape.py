@@ -29,7 +29,6 @@ OLD = {
     "14_sharper_features",
     "18_on_the_gpu",
     "a1_errata",
-    "a2_a_published_figure",
     "a3_symbols_into_vectors",
 }
 RUN = 15  # tokens in a row that an answer may not have in common with its lesson
