@@ -16,8 +16,6 @@ OLD = {
     "04_random_fourier_features",
     "05_orthogonal_features",
     "06_structured_projections",
-    "15_near_and_far",
-    "a2_a_published_figure",
 }
 RUN = 15  # tokens in a row that an answer may not have in common with its lesson
 QUESTIONS = 4

@@ -15,7 +15,7 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. Another centre
 #
-# A cluster of masses $m_j$ at $y_j$ has the moments $M_p = \sum_j m_j (y_j - c)^p$ about the centre
+# *●●○ · 20 minutes.* A cluster of masses $m_j$ at $y_j$ has the moments $M_p = \sum_j m_j (y_j - c)^p$ about the centre
 # $c$, for $p = 0, \dots, P - 1$. The fast multipole method needs them about another centre $c'$, that
 # of a larger cluster, and does not want to look at the masses again. Compute
 # $M'_p = \sum_j m_j (y_j - c')^p$ from $M$, $c$ and $c'$ alone. It is exact.
@@ -39,39 +39,54 @@ def shift_moments(M, c, new):
 checks.shift_moments(shift_moments)
 
 # %% [markdown]
-# ## 2. A band, and nothing but the band
+# ## 2. How far apart is far enough?
 #
-# Softmax attention in which row $i$ sees the keys with $|i - j| \le b$, scores scaled by
-# $1/\sqrt d$. The first and the last rows see fewer keys. An array of $L \times L$ is not allowed at
-# any time; one of $L \times (2b + 1)$ is. (One way: fill it diagonal by diagonal.)
+# *●●○ · 30 minutes.* The lesson calls a block far when one interval of its size lies between its two
+# intervals. You decide whether to ask for more. $N$ points on a line, $N = 8 \cdot 2^n$, are cut in
+# halves again and again, down to intervals of 8 points. Say that a block is *far* when $g$ intervals of
+# its size lie between, or more: intervals number $a$ and $b$ of one size are far if $|a - b| > g$.
+#
+# - A block is kept as soon as it is far, with $P$ moments, and then it costs $2 P$ operations for each
+#   of the points on its side. What is not far at 8 points costs $8 \times 8$. Other blocks are cut into
+#   four.
+# - $P$ is the least number of moments with $\delta^P \le \varepsilon$, where $\delta$ is half an
+#   interval over the distance of its centre from the nearest point.
+#
+# More between means fewer moments and more near blocks. Which $g$ of 1, 2, 3 and 4 takes the fewest
+# operations? Return $g$, $P$ and that number of operations. (Guess first: is it always $g = 1$, and does
+# it matter whether $\varepsilon$ is $10^{-2}$ or $10^{-3}$?)
 
 
-# %% nbgrader={"grade": false, "grade_id": "banded_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def banded_attention(q, k, v, band):
-    """q, k (L, d), v (L, e), band ≥ 0 → (L, e)."""
+# %% nbgrader={"grade": false, "grade_id": "cheapest_separation", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def cheapest_separation(N, eps):
+    """N points, a tolerance 0 < eps < 1 → (g, P, operations) of the cheapest g."""
     ### BEGIN SOLUTION
-    L, d = q.shape
-    keys = np.arange(L)[:, None] + np.arange(-band, band + 1)  # (L, 2b + 1): which key
-    logits = np.full(keys.shape, -np.inf)
-    for n in range(2 * band + 1):
-        here = (keys[:, n] >= 0) & (keys[:, n] < L)
-        logits[here, n] = (q[here] * k[keys[here, n]]).sum(axis=1) / math.sqrt(d)
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return sum(weights[:, n, None] * v[keys[:, n] % L] for n in range(2 * band + 1))
+    choices = []
+    for g in (1, 2, 3, 4):
+        # δ = ½ / (g + ½): the centre lies g whole intervals and a half away
+        P, total = math.ceil(math.log(eps) / -math.log(2 * g + 1)), 0
+        for level in range(int(math.log2(N // 8)) + 1):
+            place = np.arange(2**level)
+            gap = np.abs(place[:, None] - place)
+            cut = np.abs(place[:, None] // 2 - place // 2) <= g  # its parent was not far
+            total += 2 * P * (N >> level) * int((cut & (gap > g)).sum())
+        total += 64 * int((gap <= g).sum())
+        choices.append((total, g, P))
+    total, g, P = min(choices)
+    return g, P, total
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-banded_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.banded_attention(banded_attention)
+# %% nbgrader={"grade": true, "grade_id": "check-cheapest_separation", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.cheapest_separation(cheapest_separation)
 
 # %% [markdown]
 # ## 3. One denominator
 #
-# A pair is near or far, never both. Let near keys, $|i - j| \le b$, weigh
+# *●●● · 35 minutes.* A pair is near or far, never both. Let near keys, $|i - j| \le b$, weigh
 # $e^{q_i^\top k_j / \sqrt d}$, and all others $\varphi(q_i)^\top \varphi(k_j)$, with features that
-# are given and positive. Divide by the sum of *all* the weights of a row. Again no $L \times L$
-# array. (Features make sums over all keys easy. What do these count that they should not?)
+# are given and positive. Divide by the sum of *all* the weights of a row. An $L \times L$ array is not
+# allowed at any time. (Features make sums over all keys easy. What do these count that they should not?)
 
 
 # %% nbgrader={"grade": false, "grade_id": "near_and_rest", "locked": false, "schema_version": 3, "solution": true, "task": false}

@@ -24,7 +24,7 @@ from .lesson_11 import directions_for_attention, hidden_eps, log_denominator
 from .lesson_12 import first_leak, gradient_by_values, state_or_cache
 from .lesson_13 import bias_and_noise, features_or_exact, less_biased
 from .lesson_14 import centred_estimates, decoder_shift, worse_when_centred
-from .lesson_15 import banded_attention, near_and_rest, shift_moments
+from .lesson_15 import cheapest_separation, near_and_rest, shift_moments
 from .lesson_16 import choose_map, gradient_by_keys, leaks
 from .lesson_17 import can_be_swapped, read_weights, window_null
 from .lesson_18 import bounded, decoding_roof, smallest_chunk

@@ -61,50 +61,53 @@ def _banded(L, band):
     return np.abs(i - j) <= band
 
 
-@check
-def banded_attention(attend):
-    """attend(q, k, v, band): the softmax over |i − j| ≤ band, and no L × L array."""
-    rng = np.random.default_rng(1302)
-    for L, band, d in ((12, 2, 4), (9, 0, 2), (7, 3, 16), (5, 8, 4)):
-        q, k, v = (2 * rng.normal(size=(L, width)) for width in (d, d, 3))
-        near, S = _banded(L, band), q @ k.T / math.sqrt(d)
-        i, j = np.indices((L, L))
-        rows = functools.partial(averages, v=v)
+def _operations(N, g, P, *, every=False, near=64, far=lambda size, P: 2 * size * P):
+    """Of blocks of N points where g intervals lie between; `every`: far ones at all sizes."""
+    total, size = 0, N
+    while size >= 8:
+        i, j = np.indices((N // size, N // size))
+        asked = every | (np.abs(i // 2 - j // 2) <= g)
+        total += far(size, P) * (asked & (np.abs(i - j) > g)).sum()
+        size //= 2
+    return int(total + near * (np.abs(i - j) <= g).sum())
 
-        E = np.exp(S)
-        ring = np.minimum((i - j) % L, (j - i) % L) <= band
-        outside = 2 * band + 1 - near.sum(axis=1)  # places of a row's window beyond the ends
-        ends = np.maximum(band - i, 0) * (j == 0) + np.maximum(i + band - L + 1, 0) * (j == L - 1)
-        blocks = i // (band + 1) == j // (band + 1)
-        slips = [
-            (rows(np.exp(np.where(near, S, 0))), "0 outside the band keeps weight e^0: use −∞."),
-            (E * near @ v / E.sum(axis=1, keepdims=True), "the sum is over the band, too."),
-            (E * near @ v, "the denominator is missing."),
-            (rows(E), "every row sees every key: where is the band?"),
-            (rows(E * ring), "the ends are joined: the first row must not see the last key."),
-            (rows(E * (np.abs(i - j) < band)), "|i − j| = band belongs to the band."),
-            (rows(E * _banded(L, band + 1)), "one key too many on each side: |i − j| ≤ band."),
-            (rows(E * (near & (j <= i))), "this is causal: keys j > i count, too."),
-            (rows(E * (near & (j >= i))), "keys j < i count, too."),
-            (rows(np.exp(S * math.sqrt(d)) * near), "the scale 1/√d is missing."),
-            (rows(np.exp(S / math.sqrt(d)) * near), "the scale is 1/√d, not 1/d."),
-            (rows(near * 1.0), "a mean over the band: the keys have weights."),
-            (rows(np.exp(S.T) * near), "queries and keys have changed places."),
-            (rows(E * (near & (i - j > -band))), "range(i − b, i + b) stops before i + b."),
-            (rows(E * blocks), "blocks: a row at the edge of one sees the next block, too."),
-            (
-                E * near @ v / ((E * near).sum(axis=1) + outside)[:, None],
-                "beyond the ends there is no key: its weight is 0, and not e^0.",
-            ),
-            (
-                rows(E * (near + ends)),
-                "the first and the last key count more than once: beyond the ends there is none.",
-            ),
-        ]
-        found = attend(q, k, v, band)
-        judge(found, rows(E * near), [*slips, nearly(found, rows(E * near))])
-    long = rng.normal(size=(2500, 2))
-    no_square(lambda: attend(long, long, long, 3), long, 2500, BAND_ALONE)
+
+def _moments(eps, delta, rounded=math.ceil):
+    return max(1, rounded(math.log(eps) / math.log(delta)))
+
+
+@check
+def cheapest_separation(choose):
+    """choose(N, eps) = (g, P, operations) of the g in 1 … 4 that takes the fewest."""
+    asked = ((256, 1e-2), (256, 1e-3), (1024, 0.01), (1024, 0.005), (512, 1e-6), (256, 1e-12))
+
+    def best(delta=lambda g: 1 / (2 * g + 1), rounded=math.ceil, of=(1, 2, 3, 4), **parts):
+        rows = []
+        for N, eps in asked:
+            tried = [(g, _moments(eps, delta(g), rounded)) for g in of]
+            costs = [(_operations(N, g, P, **parts), g, P) for g, P in tried]
+            rows.append([min(costs)[n] for n in (1, 2, 0)])
+        return np.array(rows)
+
+    slips = [
+        (best(lambda g: 1 / (2 * g)), "δ is half an interval over g + ½ of them, to the centre."),
+        (best(lambda g: 1 / (g + 1)), "δ is half an interval over g + ½ of them, to the centre."),
+        (best(lambda g: 1 / (g + 0.5)), "the radius of an interval is half of it."),
+        (best(rounded=math.floor), "one moment too few: δ^P must be at most ε, so round up."),
+        (best(rounded=round), "one moment too few: δ^P must be at most ε, so round up."),
+        (best(rounded=lambda P: math.floor(P) + 2), "one moment too many: is the mass P = 1?"),
+        (best(every=True), "a far block is kept: what lies in it is not cut and counted again."),
+        (best(near=0), "the blocks that are near at 8 points are missing."),
+        (best(near=8), "a near block of 8 points costs 8 × 8."),
+        (best(far=lambda size, P: size * P), "2 P for each point: found once, and used once."),
+        (best(far=lambda size, P: size**2), "a far block costs 2 P for each point of its side."),
+        (best(of=(1,)), "g = 1 is not always the cheapest: try 1, 2, 3 and 4."),
+        (best(of=(2,)), "g = 2 is not always the cheapest: try 1, 2, 3 and 4."),
+        (best(of=(4,)), "fewest moments are not fewest operations: count them for each g."),
+        (best()[:, ::-1], "the order is g, P, operations."),
+    ]
+    cases = [f"N = {N}, ε = {eps:g}" for N, eps in asked]
+    judge([choose(N, eps) for N, eps in asked], best(), slips, cases=cases)
 
 
 @check

@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 
+from performer_course import data
 from tests.claims.harness import Mutant, Part
 from tests.claims.shared import problem
 from tests.textbook import softmax_by_rows, softmax_logits
@@ -279,6 +280,57 @@ def a_mask_hides_keys_from_both_fields(p):
     assert np.array_equal(found, expected)
     near = softmax_by_rows(q, k, v, band=4, mask=mask)
     assert np.allclose(p.near_far.near_field(q, k, v, 4, key_mask=mask), near)
+
+
+@claim(
+    Mutant(
+        "taylor-over-factorial",
+        "x^α/α! for x^α/√α!, so that terms of the series get 1/k!² for 1/k!",
+        module="features",
+        old="powers.append(powers[-1] * column / math.sqrt(a))",
+        new="powers.append(powers[-1] * column / a)",
+    )
+)
+def taylor_features_about_a_centre_of_keys_are_the_softmax_kernel(p):
+    """e^{xᵀc + (y−c)ᵀc} φ(x−c)ᵀφ(y−c) is e^{xᵀy} within |t|^{p+1} e^{max(t,0)}/(p+1)! of itself,
+    t = (x−c)ᵀ(y−c): the fast Gauss transform, whatever the centre"""
+    rng = np.random.default_rng(88)
+    x, y = rng.normal(size=(30, 3)), rng.normal(size=(40, 3))
+    for c, degree in itertools.product((np.zeros(3), y.mean(axis=0), 1.5 + y[0]), (1, 2, 6)):
+        t = (x - c) @ (y - c).T
+        out_of_it = np.exp((x @ c)[:, None] + (y - c) @ c)
+        about = p.features.taylor(x - c, degree) @ p.features.taylor(y - c, degree).T
+        bound = np.abs(t) ** (degree + 1) * np.exp(np.maximum(t, 0)) / math.factorial(degree + 1)
+        assert np.allclose(out_of_it * np.exp(t), np.exp(x @ y.T), rtol=1e-12)
+        assert np.all(np.abs(about - np.exp(t)) <= bound + 1e-9 * np.exp(np.abs(t)))
+
+
+@claim("far-not-causal", "no-band")
+def on_learned_heads_a_window_and_features_each_have_what_the_other_lacks(p):
+    """heads of lesson 16, four windows, band 4, 256 positive features: squared errors over
+    mean(V)'s, medians over heads: .37 with mean(V) beside the window, .36 by features alone, .15 by
+    both"""
+    q, k, v = data.learned()
+    k = k - k.mean(axis=(2, 3), keepdims=True)
+    q, k, v = (a[:, :, :4].reshape(-1, *a.shape[3:]) for a in (q, k, v))
+    W = p.projections.orthogonal(np.random.default_rng(6), 256, q.shape[-1])
+    exact = p.attention.softmax_attention(q, k, v, causal=True)
+    null = ((p.attention.uniform_attention(q, k, v, causal=True) - exact) ** 2).mean(axis=(1, 2))
+    near = p.near_far.near_field(q, k, v, 4, causal=True)
+
+    def over_null(maps):
+        far = p.near_far.far_field(q, k, v, maps, causal=True)
+        gap = near - far
+        share = ((exact - far) * gap).sum(axis=(1, 2)) / (gap**2).sum(axis=(1, 2))
+        share = np.clip(share, 1e-9, 1 - 1e-9)[:, None, None]
+        both = p.near_far.fmm_attention(q, k, v, 4, maps, (share, 1 - share), causal=True)
+        return [np.median(((a - exact) ** 2).mean(axis=(1, 2)) / null) for a in (far, both)]
+
+    _, with_mean = over_null([lambda x: np.ones_like(x[..., :1])])
+    alone, with_features = over_null([lambda x: p.features.positive(x * 8**-0.25, W)])
+    assert abs(with_mean - 0.37) < 0.01, with_mean
+    assert abs(alone - 0.36) < 0.01, alone
+    assert abs(with_features - 0.15) < 0.01, with_features
 
 
 test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()

@@ -3,9 +3,7 @@
 import math
 
 import numpy as np
-from scipy.special import softmax
 
-from performer_course import near_far
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
@@ -63,104 +61,109 @@ WRONG["shift_moments"] = [
 ]
 
 
-# banded_attention
+# cheapest_separation
+
+
+def cuts(a, b, size, g, leaf=8):
+    """The (size, far) of the blocks below the one of intervals a and b, by recursion."""
+    if abs(a - b) > g:
+        return [(size, True)]
+    if size == leaf:
+        return [(size, False)]
+    children = [(2 * a + i, 2 * b + j) for i in (0, 1) for j in (0, 1)]
+    return [block for c in children for block in cuts(*c, size // 2, g, leaf)]
+
+
+def fewest(eps, g):
+    """The least P with (1/(2g + 1))^P ≤ eps, by trying."""
+    return next(P for P in range(1, 100) if (1 / (2 * g + 1)) ** P <= eps)
+
+
+def separation(cost=lambda size, far, P: 2 * size * P if far else 64, P=fewest, gs=(1, 2, 3, 4)):
+    """The answer with its parts to exchange."""
+
+    def choose(N, eps):
+        totals = {}
+        for g in gs:
+            totals[g] = sum(cost(size, far, P(eps, g)) for size, far in cuts(0, 0, N, g))
+        g = min(totals, key=totals.get)
+        return g, P(eps, g), totals[g]
+
+    return choose
+
+
+def by_levels(N, eps):
+    """All levels counted by gaps alone: how many pairs of intervals have which gap."""
+    found = []
+    for g in (1, 2, 3, 4):
+        P, total, size, n = fewest(eps, g), 0, N, 1
+        open_pairs = {(0, 0)}
+        while True:
+            total += sum(2 * size * P for a, b in open_pairs if abs(a - b) > g)
+            open_pairs = {(a, b) for a, b in open_pairs if abs(a - b) <= g}
+            if size == 8:
+                break
+            two = (0, 1)
+            open_pairs = {(2 * a + i, 2 * b + j) for a, b in open_pairs for i in two for j in two}
+            size, n = size // 2, 2 * n
+        found.append([g, P, total + 64 * len(open_pairs)])
+    return np.array(min(found, key=lambda row: row[2]))
+
+
+RIGHT["cheapest_separation"] = [separation(), by_levels]
+
+
+def at_all_sizes(N, eps):
+    totals = {}
+    for g in (1, 2, 3, 4):
+        total, size = 0, N
+        while size >= 8:
+            n = N // size
+            apart = sum(abs(a - b) > g for a in range(n) for b in range(n))
+            total, size = total + apart * 2 * size * fewest(eps, g), size // 2
+        totals[g] = total + 64 * (n * n - apart)
+    g = min(totals, key=totals.get)
+    return g, fewest(eps, g), totals[g]
+
+
+def rounded_moments(delta, rounding=math.ceil):
+    return lambda eps, g: max(1, rounding(math.log(eps) / math.log(delta(g))))
+
+
+def right_delta(g):
+    return 1 / (2 * g + 1)
+
+
+WRONG["cheapest_separation"] = [
+    (separation(P=rounded_moments(lambda g: 1 / (2 * g))), "half an interval over g"),
+    (separation(P=rounded_moments(lambda g: 0.5 / (g / 2 + 0.5))), "half an interval over g"),
+    (separation(P=rounded_moments(lambda g: 1 / (g + 0.5))), "the radius of an interval"),
+    (separation(P=rounded_moments(right_delta, math.floor)), "one moment too few"),
+    (separation(P=rounded_moments(right_delta, round)), "one moment too few"),
+    (separation(P=lambda eps, g: fewest(eps, g) + 1), "one moment too many"),
+    (at_all_sizes, "is not cut and counted again"),
+    (separation(lambda size, far, P: 2 * size * P * far), "near at 8 points are missing"),
+    (separation(lambda size, far, P: 2 * size * P if far else 8), "costs 8 × 8"),
+    (separation(lambda size, far, P: size * P if far else 64), "found once, and used once"),
+    (separation(lambda size, far, P: size**2), "costs 2 P for each point of its side"),
+    (separation(gs=(1,)), "g = 1 is not always"),
+    (separation(gs=(2,)), "g = 2 is not always"),
+    (separation(gs=(4,)), "fewest moments are not fewest"),
+    (lambda N, eps: separation()(N, eps)[::-1], "the order is g, P, operations"),
+]
+
+
+# near_and_rest
 
 
 def near_keys(i, band):
     return slice(max(0, i - band), i + band + 1)
 
 
-def banded_loop(q, k, v, band):
-    rows = []
-    for i, query in enumerate(q):
-        keys = near_keys(i, band)
-        rows.append(softmax(k[keys] @ query / math.sqrt(len(query))) @ v[keys])
-    return rows
-
-
-def gathered(q, k, v, band, inside=lambda at, L: (at >= 0) & (at < L), start=np.take):
-    """The keys of each row side by side: (L, 2 band + 1, d)."""
-    L, d = q.shape
-    at = np.arange(L)[:, None] + np.arange(-band, band + 1)
-    keys, values = (start(x, at, axis=0, mode="clip") for x in (k, v))
-    logits = np.einsum("id,ijd->ij", q, keys) / math.sqrt(d)
-    weights = softmax(np.where(inside(at, L), logits, -np.inf), axis=1)
-    return np.einsum("ij,ije->ie", weights, values)
-
-
-RIGHT["banded_attention"] = [banded_loop, near_far.near_field, gathered]
-
-
-def padded(x, at, **_):
-    """x (L, d) with rows of zeros beyond its ends, at the places `at`."""
-    inside = (at >= 0) & (at < len(x))
-    return np.where(inside[..., None], x[at % len(x)], 0)
-
-
-def banded(seen=lambda gap, band, L: abs(gap) <= band, fill=-np.inf, scale=-0.5, after=None):
-    """Attention in a band with its parts to exchange, by way of a full matrix."""
-
-    def attend(q, k, v, band):
-        i, j = np.indices((len(q), len(q)))
-        near, logits = seen(j - i, band, len(q)), q @ k.T * q.shape[1] ** scale
-        if after is not None:
-            return after(np.exp(logits), near, v)
-        return softmax(np.where(near, logits, fill), axis=1) @ v
-
-    return attend
-
-
-def in_blocks(q, k, v, band):
-    cuts = range(band + 1, len(q), band + 1)
-    parts = zip(*(np.split(x, cuts) for x in (q, k, v)), strict=True)
-    return np.concatenate(
-        [softmax(a @ b.T / math.sqrt(q.shape[1]), axis=1) @ c for a, b, c in parts]
-    )
-
-
 def over_sums(top, bottom, v):
     """top v, each row over the sum of the same row of `bottom`; 0 where that is 0."""
     total = bottom.sum(axis=1, keepdims=True)
     return top @ v / np.where(total == 0, 1, total)
-
-
-def safe_rows(E, near, v):
-    return over_sums(E * near, E * near, v)
-
-
-WRONG["banded_attention"] = [
-    (banded(fill=0), "0 outside the band keeps weight e^0"),
-    (
-        banded(after=lambda E, near, v: E * near / E.sum(1, keepdims=True) @ v),
-        "the sum is over the band, too",
-    ),
-    (banded(after=lambda E, near, v: E * near @ v), "the denominator is missing"),
-    (banded(lambda gap, band, L: gap == gap), "where is the band?"),
-    (banded(lambda gap, band, L: np.minimum(gap % L, -gap % L) <= band), "ends are joined"),
-    (banded(lambda gap, band, L: abs(gap) < band, after=safe_rows), "belongs to the band"),
-    (banded(lambda gap, band, L: abs(gap) <= band + 1), "one key too many"),
-    (banded(lambda gap, band, L: (-band <= gap) & (gap <= 0)), "this is causal"),
-    (banded(lambda gap, band, L: (gap >= 0) & (gap <= band)), "keys j < i count"),
-    (
-        banded(lambda gap, band, L: (-band <= gap) & (gap < band), after=safe_rows),
-        "range(i − b, i + b)",
-    ),
-    (in_blocks, "blocks: a row at the edge"),
-    (
-        lambda *data: gathered(*data, inside=lambda at, L: at == at, start=padded),
-        "beyond the ends there is no key",
-    ),
-    (lambda *data: gathered(*data, inside=lambda at, L: at == at), "count more than once"),
-    (lambda *data: np.multiply(banded_loop(*data), 1 + 1e-6), "is an ε added"),
-    (banded(scale=0), "the scale 1/√d is missing"),
-    (banded(scale=-1), "is 1/√d, not 1/d"),
-    (banded(after=lambda E, near, v: safe_rows(1, near, v)), "a mean over the band"),
-    (lambda q, k, v, band: banded()(k, q, v, band), "have changed places"),
-    (banded(), "that is an L × L array"),
-]
-
-
-# near_and_rest
 
 
 def near_and_rest_loop(q, k, v, phi_q, phi_k, band):
