@@ -15,7 +15,6 @@ OLD = {
     "00_start_here",
     "01_polynomial_kernel",
     "02_positive_definite_kernels",
-    "03_bochner_theorem",
     "05_orthogonal_features",
     "06_structured_projections",
     "07_self_attention",
