@@ -102,7 +102,7 @@ print(
 )
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots()
+fig, ax = plt.subplots(figsize=(7.5, 3.4))
 ax.plot(x, bumps(T)(x), color=COLORS[6], linewidth=5, alpha=0.3, label="bumps of period 8")
 for N in partial:
     ax.plot(x, partial[N], label=f"{N} wave{'s' * (N > 1)}")
@@ -127,7 +127,7 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 T = 3.0  # short, so that the pieces overlap
-fig, (above, below) = plt.subplots(2, 1, figsize=(8, 5.2), height_ratios=(1, 1))
+fig, (above, below) = plt.subplots(2, 1, figsize=(7.5, 4.6))
 x, home = np.linspace(-4.5, 4.5, 901), np.linspace(-T / 2, T / 2, 301)
 above.plot(x, np.exp(-(x**2) / 2), color=COLORS[6], linestyle="-")
 total = np.zeros_like(home)
@@ -345,7 +345,7 @@ for name, error in worst.items():
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 r, omega = np.linspace(-4, 4, 321), np.linspace(0, 5, 200)
-fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
+fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
 for (name, (k, p)), marker, color in zip(PAIRS.items(), "os^", COLORS, strict=False):
     left.plot(r, k(r), label=name)
     right.plot(omega, p(omega))
@@ -412,19 +412,19 @@ for m in (5, 50, 2000):
     print(f"m = {m:4d}: largest gap {np.abs(waves.mean(axis=1) - exact).max():.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 3, figsize=(12, 3.8), sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True)
 for ax, (m, waves) in zip(axes, pictures.items(), strict=True):
-    ax.plot(along, waves[:, :20], color=COLORS[5], linestyle="-", linewidth=1)
+    ax.plot(along, waves[:, :12], color=COLORS[5], linestyle="-", linewidth=1)
     ax.plot(along, exact, color=COLORS[6], linestyle="-", linewidth=6, alpha=0.35, label="kernel")
     ax.plot(along, waves.mean(axis=1), color=COLORS[1], linestyle="--", label="mean")
     ax.set(title=f"$m = {m}$", xlabel="$r = \\Vert\\delta\\Vert$")
 axes[0].set_ylabel("$\\cos(\\omega^\\top\\delta)$, and their mean")
-axes[2].legend(loc="upper right")
+axes[2].legend(loc="upper right", frameon=True, framealpha=1, edgecolor="white")
 gaps = [np.abs(waves.mean(axis=1) - exact).max() for waves in pictures.values()]
 show(
     fig,
     alt="Single cosines as thin lines, all 1 at distance 0 and then running apart between −1 and 1, for "
-    "5, 50 and 2000 random frequencies (20 at most are drawn), with their mean and the Gaussian bell. "
+    "5, 50 and 2000 random frequencies (12 at most are drawn), with their mean and the Gaussian bell. "
     f"The mean leaves the bell by at most {gaps[0]:.2f}, {gaps[1]:.2f} and {gaps[2]:.3f}.",
 )
 
@@ -448,7 +448,7 @@ def draw_means(m):
     )
     sigma = np.sqrt(((1 + doubled) / 2 - exact**2).clip(0) / m)
     inside = (np.abs(found - exact) <= 2 * sigma + 1e-12).mean()
-    fig, ax = plt.subplots()
+    fig, ax = plt.subplots(figsize=(6, 3.4))
     band = {"color": COLORS[4], "alpha": 0.35, "label": "$\\pm 2\\sigma$"}
     ax.fill_between(along, exact - 2 * sigma, exact + 2 * sigma, **band)
     ax.plot(along, found.T, color=COLORS[0], linestyle="-", linewidth=0.8)
@@ -584,7 +584,7 @@ lowest = w[np.argmin(arch_density(w))]
 print(f"the arch's transform is lowest at ω = {lowest:.2f}: {arch_density(w).min():.4f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
+fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
 r = np.linspace(-1.5, 1.5, 301)
 for name, function, density in (("tent", tent, tent_density), ("arch", arch, arch_density)):
     left.plot(r, function(r), label=name)
