@@ -887,7 +887,7 @@ def orthogonal_rows_beat_iid_rows_on_a_gram_matrix(p):
 )
 def the_uniform_bound_is_the_best_of_its_argument(p):
     """the bound is min over the net's radius ρ of 2(4ℓ/ρ)^d e^{−mε²/8} + (2ρ/ε)² (2σ)²; at 5 % it
-    is 3 to 6 times what is measured, m = 500"""
+    is 8 to 14 times the measured quantile, m = 500"""
     for eps, m, d, l in ((0.5, 2000, 3, 2.0), (0.3, 20_000, 8, 4.0), (0.4, 3000, 1, 1.0)):
         sigma = math.sqrt(d)
         radius = np.geomspace(1e-12, 1e2, 100_001)
@@ -905,7 +905,7 @@ def the_uniform_bound_is_the_best_of_its_argument(p):
     eps = np.geomspace(1e-3, 3, 2000)
     likely = p.theory.uniform_bound(eps, 500, 1, 1.0, 1.0) <= 0.05
     ratio = eps[np.argmax(likely)] / np.quantile(worst, 0.95)
-    assert 3 < ratio < 12, ratio
+    assert 8 < ratio < 14, ratio
 
 
 @claim("two-pi")
