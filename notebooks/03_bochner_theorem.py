@@ -69,8 +69,8 @@ print(np.round(integrals / np.pi, 9) + 0.0)
 # sines: its phases are 0, or $\pi$ where $a_n < 0$. Kernels are even, so from here on all is
 # cosines, and the question of this lesson is about their signs.
 #
-# Our example is the Gaussian bump $e^{-x^2/2}$, repeated with period $T = 8$. **Before you run this:** how
-# many waves, beside the constant, does it take to come within a hundredth of it: 1, 4 or 40?
+# Our example is the Gaussian bump $e^{-x^2/2}$, repeated with period $T = 8$. **Before you run this:**
+# how many waves, beside the constant, does it take to come within a hundredth of it: 1, 4 or 40?
 
 
 # %%
@@ -115,12 +115,12 @@ show(
 )
 
 # %% [markdown]
-# **From series to transform.** Now let the period grow, so that in the end one bump is left. The repeated
-# function is $f(x) = \sum_j k(x - jT)$, with $k$ the single bump. Cut the line into pieces of length
-# $T$. Piece $j$ of the single bump is exactly what one of the copies contributes to *one* period of
-# $f$, as the picture shows: the pieces slide home. The cosine $\cos\omega_n x$ has the period $T$, too, so it is
-# the same on each piece. Hence the integral of $f \cos$ over one period is the integral of $k \cos$ over
-# the whole line, and
+# **From series to transform.** Now let the period grow, so that in the end one bump is left. The
+# repeated function is $f(x) = \sum_j k(x - jT)$, with $k$ the single bump. Cut the line into pieces of
+# length $T$. Piece $j$ of the single bump is exactly what one of the copies contributes to *one* period
+# of $f$, as the picture shows: the pieces slide home. The cosine $\cos\omega_n x$ has the period $T$,
+# too, so it is the same on each piece. Hence the integral of $f \cos$ over one period is the integral
+# of $k \cos$ over the whole line, and
 #
 # $$a_n = \frac2T \int_{-\infty}^\infty k(x) \cos(\omega_n x)\, dx = \frac{4\pi}{T}\, p(\omega_n) , \qquad
 # p(\omega) = \frac{1}{2\pi} \int_{-\infty}^\infty k(x) \cos(\omega x)\, dx .$$
@@ -149,7 +149,8 @@ show(
 
 # %% [markdown]
 # The curve $p$ is the same for all periods. **Before you run this:** if the period is doubled, what
-# happens to the points $(\omega_n,\; a_n T/4\pi)$? Do they move to another curve, or closer together on one?
+# happens to the points $(\omega_n,\; a_n T/4\pi)$? Do they move to another curve, or closer together on
+# one?
 
 # %%
 weights, furthest = {}, 0
@@ -181,10 +182,10 @@ show(
 )
 
 # %% [markdown]
-# They are closer together on one curve. Their spacing is $2\pi/T$, and a cosine is half a wave of $\omega$ and half one
-# of $-\omega$. So the series is the sum $\sum_{n=-\infty}^{\infty} p(\omega_n)\, e^{i\omega_n x}\,
-# \frac{2\pi}{T}$, of heights times widths, and as $T$ grows it becomes an integral. A single bump is a
-# continuum of waves:
+# They are closer together on one curve. Their spacing is $2\pi/T$, and a cosine is half a wave of
+# $\omega$ and half one of $-\omega$. So the series is the sum $\sum_{n=-\infty}^{\infty} p(\omega_n)\,
+# e^{i\omega_n x}\, \frac{2\pi}{T}$, of heights times widths, and as $T$ grows it becomes an integral. A
+# single bump is a continuum of waves:
 #
 # $$k(\delta) = \int_{-\infty}^{\infty} p(\omega)\, e^{i\omega\delta}\, d\omega, \qquad
 # p(\omega) = \frac{1}{2\pi} \int_{-\infty}^{\infty} k(\delta)\, e^{-i\omega\delta}\, d\delta .$$
@@ -198,8 +199,9 @@ show(
 # ## 2. Bochner's theorem
 #
 # A *measure* hands out mass to sets of frequencies: as lumps at single points, as a density, or both.
-# With a density, $d\mu(\omega)$ is $p(\omega)\, d\omega$; with lumps, an integral over $\mu$ is a sum over them. If the
-# mass is 1 in all, the measure is a probability distribution, and the integral is an expectation.
+# With a density, $d\mu(\omega)$ is $p(\omega)\, d\omega$; with lumps, an integral over $\mu$ is a sum
+# over them. If the mass is 1 in all, the measure is a probability distribution, and the integral is an
+# expectation.
 #
 # Let $k: \mathbb{R}^d \to \mathbb{R}$ be **continuous**. Then $K(x, y) = k(x - y)$ is a positive
 # definite kernel **if and only if** there is a **finite, non-negative** measure $\mu$ on
@@ -257,14 +259,14 @@ print(f"smallest eigenvalue of the Gram matrix: {np.linalg.eigvalsh(to_host(mixt
 # = \frac{1}{2\pi} \int_{-T}^{T} \Bigl(1 - \frac{|\delta|}{T}\Bigr) k(\delta)\,
 # e^{-i\omega\delta} \, d\delta \;=:\; p_T(\omega) .$$
 #
-# (The second step counts pairs: those $(x, y)$ in the square with $x - y = \delta$ form a diagonal, above an
-# interval of length $T - |\delta|$.) As $T$ grows the right side tends to $p(\omega)$. So $p(\omega) \ge 0$: positive definiteness,
-# tested with a wave, *is* the transform at that frequency. (Two steps are left out. That $p$ is
-# integrable, so that $k$ comes back from it; and kernels that are not integrable: multiply $k$ by a
-# wide Gaussian, which rule 2 of lesson 02 allows, apply this, and let the width grow.) We can
-# watch it happen: quadratic forms of Gram matrices of the Laplacian kernel, with waves as
-# weights, approach the density $1/(\pi(1 + \omega^2))$. **Before you run this:** for a short interval $T$
-# the form is not yet the density. Can it be negative?
+# (The second step counts pairs: those $(x, y)$ in the square with $x - y = \delta$ form a diagonal,
+# above an interval of length $T - |\delta|$.) As $T$ grows the right side tends to $p(\omega)$. So
+# $p(\omega) \ge 0$: positive definiteness, tested with a wave, *is* the transform at that frequency.
+# (Two steps are left out. That $p$ is integrable, so that $k$ comes back from it; and kernels that are
+# not integrable: multiply $k$ by a wide Gaussian, which rule 2 of lesson 02 allows, apply this, and let
+# the width grow.) We can watch it happen: quadratic forms of Gram matrices of the Laplacian kernel,
+# with waves as weights, approach the density $1/(\pi(1 + \omega^2))$. **Before you run this:** for a
+# short interval $T$ the form is not yet the density. Can it be negative?
 
 
 # %%
@@ -309,9 +311,10 @@ show(
 # e^{-i\omega^\top\delta}\, d\delta ,$$
 #
 # and when $k$ is a product over coordinates, so is $p$; so for products one dimension is enough to look
-# at. For a function of the length $\|\delta\|$ it is not: whether it is a kernel depends on the dimension.
-# (The tent $\max(0, 1 - |\delta|)$ of section 5 is one on the line; the tent of $\|\delta\|$ in the plane is
-# none, as is measured there. Gaussians are products and functions of the length at once, so they are kernels in every dimension.)
+# at. For a function of the length $\|\delta\|$ it is not: whether it is a kernel depends on the
+# dimension. (The tent $\max(0, 1 - |\delta|)$ of section 5 is one on the line; the tent of $\|\delta\|$
+# in the plane is none, as is measured there. Gaussians are products and functions of the length at
+# once, so they are kernels in every dimension.)
 #
 # | kernel | $k(\delta)$ | $p(\omega)$ | distribution of $\omega$ |
 # |---|---|---|---|
@@ -400,8 +403,8 @@ origin = xp.zeros((1, d))
 exact = to_host(kernels.gaussian(delta, origin))[:, 0]
 
 # %% [markdown]
-# **Before you run this:** take cosines of random frequencies, each of height 1 all along its way. Can their mean
-# look like a bell that falls to 0 and stays there?
+# **Before you run this:** take cosines of random frequencies, each of height 1 all along its way. Can
+# their mean look like a bell that falls to 0 and stays there?
 
 # %%
 pictures = {}
@@ -429,12 +432,13 @@ show(
 )
 
 # %% [markdown]
-# Near 0 all waves agree, so there the mean is right whatever $m$ is. Far out they are out of step, as many up as
-# down, and they cancel. That is all a kernel is: an agreement among waves that is lost with the distance.
+# Near 0 all waves agree, so there the mean is right whatever $m$ is. Far out they are out of step, as
+# many up as down, and they cancel. That is all a kernel is: an agreement among waves that is lost with
+# the distance.
 #
-# One mean may be lucky. So here are twenty of each size, with the band of two standard deviations from the
-# variance formula. (In JupyterLab the second picture has a slider for $m$. The band is 0 wide at
-# $r = 0$, and from $r \approx 2$ on it has its full width $2/\sqrt{2m}$.)
+# One mean may be lucky. So here are twenty of each size, with the band of two standard deviations from
+# the variance formula. (In JupyterLab the second picture has a slider for $m$. At distance 0 the
+# band has no width, and from $r \approx 2$ on it has its full width $2/\sqrt{2m}$.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 doubled = to_host(kernels.gaussian(2 * delta, origin))[:, 0]
@@ -536,9 +540,10 @@ for name, (W, kernel, options) in rows.items():
     print(f"{name:28}  {found:11.4f}  {k1:7.4f}  {z:7.1f}")
 
 # %% [markdown]
-# The last slip is worth a word. Some books measure frequency in cycles, $f = \omega / 2\pi$, and write waves as $e^{2\pi i f \delta}$. Whoever draws
-# $\omega \sim \mathcal{N}(0, I)$, radians, and then puts a $2\pi$ into the cosine, estimates
-# $\exp(-(2\pi)^2 \|\delta\|^2/2)$: a kernel more than six times too narrow.
+# The last slip is worth a word. Some books measure frequency in cycles, $f = \omega / 2\pi$, and write
+# waves as $e^{2\pi i f \delta}$. Whoever draws $\omega \sim \mathcal{N}(0, I)$, radians, and then puts
+# a $2\pi$ into the cosine, estimates $\exp(-(2\pi)^2 \|\delta\|^2/2)$: a kernel more than six times too
+# narrow.
 #
 # ## 5. A function whose transform goes negative
 #
@@ -551,9 +556,9 @@ for name, (W, kernel, options) in rows.items():
 # $$p_{\text{tent}}(\omega) = \frac{1 - \cos\omega}{\pi\omega^2}, \qquad
 # p_{\text{arch}}(\omega) = \frac{2 (\sin\omega - \omega\cos\omega)}{\pi\omega^3} .$$
 #
-# **Before you read on:** both are bumps that look alike. Which of the two formulas can be negative, and where
-# would you look? The first never is, because $\cos\omega \le 1$. The second has $-\omega\cos\omega$, which is
-# lowest at a full turn: at $\omega = 2\pi$ it is $-4/(2\pi)^3 < 0$.
+# **Before you read on:** both are bumps that look alike. Which of the two formulas can be negative, and
+# where would you look? The first never is, because $\cos\omega \le 1$. The second has
+# $-\omega\cos\omega$, which is lowest at a full turn: at $\omega = 2\pi$ it is $-4/(2\pi)^3 < 0$.
 
 
 # %%
@@ -626,8 +631,9 @@ print(f"strongest frequency in the eigenvector {strongest:.2f}, lowest transform
 # %% [markdown]
 # The eigenvector of the lowest eigenvalue *is* that wave, near enough. A negative weight is no
 # probability: no random frequencies have the arch as the mean of their cosines. (Three points are
-# enough to see it by hand: at $0, \tfrac12, 1$ the lowest eigenvalue is $1 - \tfrac34 \sqrt2 < 0$.) The impostor of lesson 02, $e^{+\delta^2}$, fails before that. It grows, and
-# $|k(\delta)| = |\mathbb{E} \cos(\omega\delta)| \le 1 = k(0)$ for every kernel with $k(0) = 1$.
+# enough to see it by hand: at $0, \tfrac12, 1$ the lowest eigenvalue is $1 - \tfrac34 \sqrt2 < 0$.) The
+# impostor of lesson 02, $e^{+\delta^2}$, fails before that. It grows, and $|k(\delta)| = |\mathbb{E}
+# \cos(\omega\delta)| \le 1 = k(0)$ for every kernel with $k(0) = 1$.
 #
 # ## Take away
 #

@@ -299,17 +299,17 @@ for eps in (0.1, 0.03, 0.01):
 # \exp\Bigl(-\frac{m\varepsilon^2}{4(d + 2)}\Bigr) .$$
 #
 # Why? Cover the set of differences with small balls. At the centres, Hoeffding's inequality bounds the
-# error $\hat k - k$, a mean of bounded terms. Between the centres the error cannot move faster than
-# its steepest slope $L$, so bound $\mathbb{E} L^2$. One step is delicate: at a place fixed beforehand the
-# mean square of the slope is at most $\sigma^2$, but the steepest place depends on the frequencies that
-# were drawn, and is steeper than a fixed one. Safe is this: everywhere
-# $\|\nabla\hat k\| \le \frac1m \sum_i \|\omega_i\|$ and $\|\nabla k\| \le \mathbb{E}\|\omega\|$, so $L$ is at
-# most the sum of the two, and $\mathbb{E} L^2 \le 4\sigma^2$. (Rahimi and Recht, and Sutherland and
-# Schneider, 2015, whose constants are sharper, have $\sigma^2$ there.)
+# error $\hat k - k$, a mean of bounded terms. Between the centres the error cannot move faster than the
+# error's steepest slope, so bound the mean square of that. One step is delicate: at a place fixed
+# beforehand the mean square of the slope is at most $\sigma^2$, but the steepest place depends on the
+# frequencies that were drawn, and is steeper than a fixed one. Safe is this: everywhere $\|\nabla\hat
+# k\| \le \frac1m \sum_i \|\omega_i\|$ and $\|\nabla k\| \le \mathbb{E}\|\omega\|$, so the steepest
+# slope is at most the sum of the two, and its mean square at most $4\sigma^2$. (Rahimi and Recht, and
+# Sutherland and Schneider, 2015, whose constants are sharper, have $\sigma^2$ there.)
 #
-# For the Laplacian kernel $\sigma = \infty$: its frequencies are Cauchy distributed, and its corner at 0 is
-# not differentiable. The same holds for Matérn kernels with $\nu \le 1$. Their features have the variance of
-# section 2 as any others, but this bound is not about them:
+# For the Laplacian kernel $\sigma = \infty$: its frequencies are Cauchy distributed, and its corner at
+# 0 is not differentiable. The same holds for Matérn kernels with $\nu \le 1$. Their features have the
+# variance of section 2 as any others, but this bound is not about them:
 
 # %%
 try:
@@ -372,8 +372,8 @@ show(
 
 # %% [markdown]
 # The bound is true, and falls with nearly the right slope. But a tolerance five times as large as it need
-# be stands for twenty-five times as many directions. To choose $m$ for one pair, use the variance. (Sriperumbudur and Szabó have
-# shown since that the diameter need enter through its logarithm only.)
+# be stands for twenty-five times as many directions. To choose $m$ for one pair, use the variance.
+# (Sriperumbudur and Szabó, 2015, show that the diameter need enter through its logarithm only.)
 #
 # ## 5. Gram matrices, growing
 #
@@ -416,26 +416,26 @@ show(
 # ## 6. Regression on real data
 #
 # What are features good for? To predict a target from a point, say, when all one has is a kernel. Let
-# the rows of $\Phi$ $(n, F)$ be the features of $n$ training points and $y \in \mathbb{R}^n$ their targets. *Ridge
-# regression* predicts $w^\top\varphi(x)$, with the weights $w \in \mathbb{R}^F$ that make the squared error
-# plus a penalty $\alpha > 0$ on long $w$ least:
+# the rows of $\Phi$ $(n, F)$ be the features of $n$ training points and $y \in \mathbb{R}^n$ their
+# targets. *Ridge regression* predicts $w^\top\varphi(x)$, with the weights $w \in \mathbb{R}^F$ that
+# make the squared error plus a penalty $\alpha > 0$ on long $w$ least:
 #
 # $$\min_w\; \|\Phi w - y\|^2 + \alpha \|w\|^2 .$$
 #
 # The gradient, $2\Phi^\top(\Phi w - y) + 2\alpha w$, is zero where $(\Phi^\top\Phi + \alpha I)\, w =
-# \Phi^\top y$. Now multiply $\Phi^\top(\Phi\Phi^\top + \alpha I) = (\Phi^\top\Phi + \alpha I)\,\Phi^\top$,
-# both of which are $\Phi^\top\Phi\Phi^\top + \alpha\Phi^\top$, by an inverse on either side, and the same
-# $w$ comes in two forms:
+# \Phi^\top y$. Now multiply $\Phi^\top(\Phi\Phi^\top + \alpha I) = (\Phi^\top\Phi + \alpha
+# I)\,\Phi^\top$, both of which are $\Phi^\top\Phi\Phi^\top + \alpha\Phi^\top$, by an inverse on either
+# side, and the same $w$ comes in two forms:
 #
 # $$w = \underbrace{(\Phi^\top\Phi + \alpha I)^{-1}}_{F \times F} \Phi^\top y
 # \;=\; \Phi^\top \underbrace{(K + \alpha I)^{-1}}_{n \times n} y, \qquad K = \Phi\Phi^\top .$$
 #
-# On the left is the *primal* form, one equation a feature. On the right is the *dual* form, one equation a
-# point, and it sees the features through $K$ alone: with $c = (K + \alpha I)^{-1} y$ the prediction is
-# $\varphi(x)^\top \Phi^\top c = \sum_j K(x, x_j)\, c_j$. That is *kernel ridge regression*. It can use a kernel
-# whose features are infinitely many, but its system grows with the number of points: time like $n^3$,
-# memory like $n^2$. The primal form takes time like $nF^2$ and memory like $F^2$. Random features turn
-# the second kind of problem into the first.
+# On the left is the *primal* form, one equation a feature. On the right is the *dual* form, one
+# equation a point, and it sees the features through $K$ alone: with $c = (K + \alpha I)^{-1} y$ the
+# prediction is $\varphi(x)^\top \Phi^\top c = \sum_j K(x, x_j)\, c_j$. That is *kernel ridge
+# regression*. It can use a kernel whose features are infinitely many, but its system grows with the
+# number of points: time like $n^3$, memory like $n^2$. The primal form takes time like $nF^2$ and
+# memory like $F^2$. Random features turn the second kind of problem into the first.
 
 
 # %%
@@ -488,8 +488,8 @@ print("chosen:", search.best_params_)
 # %% [markdown]
 # With this $\gamma$ and $\alpha = 0.1$ we compare with the exact solution and with two transformers of
 # scikit-learn. `RBFSampler` is cosine with phase. `Nystroem` is another idea: take $F$ of the training
-# points themselves, and use their kernel values as features, $\varphi(x) = K_{FF}^{-1/2} K(x_F, x)$. It has
-# seen the data; random Fourier features have not.
+# points themselves, and use their kernel values as features, $\varphi(x) = K_{FF}^{-1/2} K(x_F, x)$. It
+# has seen the data; random Fourier features have not.
 #
 # **Before you run this:** which of the three comes nearest to the exact solution with 200 features?
 
@@ -556,22 +556,23 @@ show(
 )
 
 # %% [markdown]
-# Nystroem wins at every budget, and we should say so plainly. Why? The eigenvalues of $K$ fall fast: the
-# largest 100 of 1200 hold nearly all of their sum. So nearly all that kernel regression can do on these data
-# happens in a space of 100 dimensions. The kernel functions of some training points span nearly that
-# space, while random waves spread over all frequencies, whether the data use them or not (Yang et al., 2012).
+# Nystroem wins at every budget, and we should say so plainly. Why? The eigenvalues of $K$ fall fast:
+# the largest 100 of 1200 hold nearly all of their sum. So nearly all that kernel regression can do on
+# these data happens in a space of 100 dimensions. The kernel functions of some training points span
+# nearly that space, while random waves spread over all frequencies, whether the data use them or not
+# (Yang et al., 2012).
 #
 # `RBFSampler` and cos and sin tie within their errors up to 100 features, and beyond that the phase is ahead by
 # about half a per cent, although its kernel entries have more variance. A likely reason: at equal $F$ the
 # phase has twice as many frequencies, and a regression wants many functions as much as exact entries.
 #
-# **How many features does learning need?** Not as many as an exact Gram matrix does. With
-# 800 features an entry of $K$ may be off by $1/\sqrt{800} = 0.035$, and yet the prediction is within a few
-# per cent of the exact one. Rudi and Rosasco (2017) proved why: a regression from $n$ noisy points has an
-# error anyway, and for a target that the kernel can represent, of the order $n^{-1/2}$ in the square. To
-# stay within that order, a number of features of the order $\sqrt n \log n$ is enough, however small the errors of
-# $K$ would have to be otherwise. The diamond marks it, with the constant 1, which the theorem does
-# not promise.
+# **How many features does learning need?** Not as many as an exact Gram matrix does. With 800 features
+# an entry of $K$ may be off by $1/\sqrt{800} = 0.035$, and yet the prediction is within a few per cent
+# of the exact one. Rudi and Rosasco (2017) proved why: a regression from $n$ noisy points has an error
+# anyway, and for a target that the kernel can represent, of the order $n^{-1/2}$ in the square. To stay
+# within that order, a number of features of the order $\sqrt n \log n$ is enough, however small the
+# errors of $K$ would have to be otherwise. The diamond marks it, with the constant 1, which the theorem
+# does not promise.
 #
 # ## 7. A hundred thousand points
 #
@@ -635,15 +636,16 @@ print(
 # on. Twice as many points cost the features twice as much, and the exact solution eight times as much
 # time and four times the memory. So let us go where it cannot follow.
 #
-# Take 100,000 points of $\mathbb{R}^5$, with noisy targets $y = f(x) + 0.3\,\epsilon$ and standard normal $\epsilon$.
-# Their Gram matrix would have $10^{10}$ entries. The primal form needs $\Phi^\top\Phi$
-# $(F, F)$ and $\Phi^\top y$ $(F,)$ alone, and both are sums over points. So the points can come in pieces, as a
-# *stream*, and each piece is forgotten once it is added: memory does not grow with $n$. (`out=` gives
+# Take 100,000 points of $\mathbb{R}^5$, with noisy targets $y = f(x) + 0.3\,\epsilon$ and standard
+# normal $\epsilon$. Their Gram matrix would have $10^{10}$ entries. The primal form needs
+# $\Phi^\top\Phi$ $(F, F)$ and $\Phi^\top y$ $(F,)$ alone, and both are sums over points. So the points
+# can come in pieces, as a *stream*, and each piece is forgotten once it is added: memory does not grow
+# with $n$. (`out=` gives
 # `features.fourier` one array to write into, because asking the system for fresh memory costs
 # as much as the sines and cosines.)
 #
-# **Before you run this:** the exact solution of 4,000 points has a test error of about 0.1. With 512 features
-# and 100,000 points, is it higher, about the same, or lower by more than a third?
+# **Before you run this:** the exact solution of 4,000 points has a test error of about 0.1. With 512
+# features and 100,000 points, is it higher, about the same, or lower by more than a third?
 
 
 # %%

@@ -13,12 +13,12 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. Draw the frequencies of the tent
 #
-# *●●● · 35 minutes.* The tent $\max(0, 1 - |\delta|)$ is a kernel on the line, so there are random frequencies
-# whose cosines have it as their mean. Their density is
-# $p(\omega) = (1 - \cos\omega)/(\pi\omega^2)$ on the whole line, and no library has a sampler for it. *Rejection* makes one:
-# find a density $g$ that you can draw from and a number $M$ with $p \le M g$ everywhere; draw
-# $\omega$ from $g$, keep it with the probability $p(\omega) / (M g(\omega))$, and go on until there are $m$. Which
-# $g$ has tails as heavy as those of $p$? All randomness comes from `rng`.
+# *●●● · 35 minutes.* The tent $\max(0, 1 - |\delta|)$ is a kernel on the line, so there are random
+# frequencies whose cosines have it as their mean. Their density is $p(\omega) = (1 -
+# \cos\omega)/(\pi\omega^2)$ on the whole line, and no library has a sampler for it. *Rejection* makes
+# one: find a density $g$ that you can draw from and a number $M$ with $p \le M g$ everywhere; draw
+# $\omega$ from $g$, keep it with the probability $p(\omega) / (M g(\omega))$, and go on until there are
+# $m$. Which $g$ has tails as heavy as those of $p$? All randomness comes from `rng`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "tent_frequencies", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -40,10 +40,11 @@ checks.tent_frequencies(tent_frequencies)
 # %% [markdown]
 # ## 2. Three points that refute
 #
-# *●●○ · 25 minutes.* Somebody proposes $k(x - y)$ as a kernel on the line, with $k$ even, $k(0) = 1$ and $|k| \le 1$.
-# Find three points $x_1, x_2, x_3$ and weights $c_1, c_2, c_3$ that show it is none:
-# $\sum_{ij} c_i c_j\, k(x_i - x_j) < -10^{-3} \sum_i c_i^2$. You are given functions for which that is possible with three
-# points at equal distances. Their widths are between 0.01 and 100, and you are not told which.
+# *●●○ · 25 minutes.* Somebody proposes $k(x - y)$ as a kernel on the line, with $k$ even, $k(0) = 1$
+# and $|k| \le 1$. Find three points $x_1, x_2, x_3$ and weights $c_1, c_2, c_3$ that show it is none:
+# $\sum_{ij} c_i c_j\, k(x_i - x_j) < -10^{-3} \sum_i c_i^2$. You are given functions for which that is
+# possible with three points at equal distances. Their widths are between 0.01 and 100, and you are not
+# told which.
 
 
 # %% nbgrader={"grade": false, "grade_id": "three_points", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -66,10 +67,11 @@ checks.three_points(three_points)
 # %% [markdown]
 # ## 3. Which kernel is it?
 #
-# *●●○ · 30 minutes.* A file holds frequencies, $m$ of them in $\mathbb{R}^d$, one a row, and nobody knows of which
-# kernel. It was one of these: `"gaussian"`, $e^{-\gamma\|\delta\|^2}$; `"laplacian"`, $e^{-\gamma\|\delta\|_1}$;
-# `"cauchy"`, $\prod_i 1/(1 + \gamma\delta_i^2)$; with $\gamma$ one of ¼, ½, 1, 2, 4. Measure, decide, and return the
-# name of the *kernel* and its $\gamma$. There are some thousand rows.
+# *●●○ · 30 minutes.* A file holds frequencies, $m$ of them in $\mathbb{R}^d$, one a row, and nobody
+# knows of which kernel. It was one of these: `"gaussian"`, $e^{-\gamma\|\delta\|^2}$; `"laplacian"`,
+# $e^{-\gamma\|\delta\|_1}$;
+# `"cauchy"`, $\prod_i 1/(1 + \gamma\delta_i^2)$; with $\gamma$ one of ¼, ½, 1, 2, 4.
+# Measure, decide, and return the name of the *kernel* and its $\gamma$. There are some thousand rows.
 
 
 # %% nbgrader={"grade": false, "grade_id": "which_kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}

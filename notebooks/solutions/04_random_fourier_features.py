@@ -42,11 +42,11 @@ checks.without_leftover(without_leftover)
 # %% [markdown]
 # ## 2. The directions of a product
 #
-# *●●○ · 20 minutes.* $k_1$ and $k_2$ are two kernels with $k_1(0) = k_2(0) = 1$, functions of $\delta = x - y$. You have $m$
-# directions of each, in the rows of $V$ and of $W$, all of them independent. The product $k_1 k_2$ is a
-# kernel, too (lesson 02). Give $m$ independent directions for it, so that the mean of
-# $\cos(\omega^\top\delta)$ over them estimates $k_1(\delta)\, k_2(\delta)$. Hint: what is the product of
-# two means, if their random variables are independent? Waves $e^{i\omega^\top\delta}$ are
+# *●●○ · 20 minutes.* $k_1$ and $k_2$ are two kernels with $k_1(0) = k_2(0) = 1$, functions of $\delta =
+# x - y$. You have $m$ directions of each, in the rows of $V$ and of $W$, all of them independent. The
+# product $k_1 k_2$ is a kernel, too (lesson 02). Give $m$ independent directions for it, so that the
+# mean of $\cos(\omega^\top\delta)$ over them estimates $k_1(\delta)\, k_2(\delta)$. Hint: what is the
+# product of two means, if their random variables are independent? Waves $e^{i\omega^\top\delta}$ are
 # easier to multiply than cosines.
 
 
@@ -64,13 +64,13 @@ checks.product_directions(product_directions)
 # %% [markdown]
 # ## 3. Measure how many features a regression needs
 #
-# *●●○ · 30 minutes.* How many Fourier features must ridge regression have until it predicts as well as the
-# exact solution? You get training points $x$ $(n, d)$ with targets $y$ $(n,)$, test points with theirs, and
-# several draws of standard normal directions, $W$ of shape $(\text{draws}, M, d)$. The kernel is
-# $\exp(-\gamma\|\delta\|^2)$, the penalty is $\alpha$, and there is no intercept. For
-# $m = 4, 8, 16, \dots$ directions, at most $M$, take the first $m$ of each draw, fit, and average the
-# test RMSE over the draws. Return the least number of *features* whose average is at most 1 % above the
-# test RMSE of kernel ridge regression, or 0 if there is none up to $M$.
+# *●●○ · 30 minutes.* How many Fourier features must ridge regression have until it predicts as well as
+# the exact solution? You get training points $x$ $(n, d)$ with targets $y$ $(n,)$, test points with
+# theirs, and several draws of standard normal directions, $W$ of shape $(\text{draws}, M, d)$. The
+# kernel is $\exp(-\gamma\|\delta\|^2)$, the penalty is $\alpha$, and there is no intercept. For $m = 4,
+# 8, 16, \dots$ directions, at most $M$, take the first $m$ of each draw, fit, and average the test RMSE
+# over the draws. Return the least number of *features* whose average is at most 1 % above the test RMSE
+# of kernel ridge regression, or 0 if there is none up to $M$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "features_enough", "locked": false, "schema_version": 3, "solution": true, "task": false}
