@@ -569,10 +569,9 @@ show(
 # **How many features does learning need?** Not as many as an exact Gram matrix does. With 800 features
 # an entry of $K$ may be off by $1/\sqrt{800} = 0.035$, and yet the prediction is within a few per cent
 # of the exact one. Rudi and Rosasco (2017) proved why: a regression from $n$ noisy points has an error
-# anyway, and for a target that the kernel can represent, of the order $n^{-1/2}$ in the square. To stay
-# within that order, a number of features of the order $\sqrt n \log n$ is enough, however small the
-# errors of $K$ would have to be otherwise. The diamond marks it, with the constant 1, which the theorem
-# does not promise.
+# anyway, and for a target that the kernel can represent its square is of the order $n^{-1/2}$. To stay
+# within that order, $\sqrt n \log n$ features are enough, up to a constant factor, if the penalty $\alpha$ grows
+# like $\sqrt n$. The diamond marks that number with the factor 1, which the theorem does not promise.
 #
 # ## 7. A hundred thousand points
 #
@@ -632,17 +631,15 @@ print(
 # %% [markdown]
 # (Seconds of processor time, on the machine that made this page.) From half of the images right to 98 in
 # 100, in a second or two: that is why the method is used. It is no miracle of accuracy, since the exact
-# solution does as well with three eighths of the points. But look how the two go
-# on. Twice as many points cost the features twice as much, and the exact solution eight times as much
+# solution does as well with three eighths of the points. But look how the two go on. Twice as many points cost the features twice as much, and the exact solution eight times as much
 # time and four times the memory. So let us go where it cannot follow.
 #
 # Take 100,000 points of $\mathbb{R}^5$, with noisy targets $y = f(x) + 0.3\,\epsilon$ and standard
 # normal $\epsilon$. Their Gram matrix would have $10^{10}$ entries. The primal form needs
 # $\Phi^\top\Phi$ $(F, F)$ and $\Phi^\top y$ $(F,)$ alone, and both are sums over points. So the points
 # can come in pieces, as a *stream*, and each piece is forgotten once it is added: memory does not grow
-# with $n$. (`out=` gives
-# `features.fourier` one array to write into, because asking the system for fresh memory costs
-# as much as the sines and cosines.)
+# with $n$. (`out=` gives `features.fourier` one array to write into, because asking the system for fresh
+# memory costs as much as the sines and cosines.)
 #
 # **Before you run this:** the exact solution of 4,000 points has a test error of about 0.1. With 512
 # features and 100,000 points, is it higher, about the same, or lower by more than a third?
