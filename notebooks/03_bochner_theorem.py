@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Read the spectrum of a kernel
 #
-# > **55 minutes.** Needs: lesson 02, integrals, complex numbers, the normal distribution.
+# > **65 minutes.** Needs: lesson 02, integrals, complex numbers, the normal distribution.
 # >
 # > Afterwards you can take a shift-invariant kernel apart into waves, state Bochner's theorem
 # > with its hypotheses, prove half of it, find the density of a kernel's frequencies and draw
@@ -10,9 +10,9 @@
 # A kernel that depends on $x - y$ alone is a function of one variable, $k(\delta)$. Functions can
 # be written as sums of waves. Bochner's theorem says that such a $k$ is a kernel exactly when
 # no wave in it has a negative weight. Weights that are not negative and sum to one are
-# probabilities. So
-# a kernel is an average over random waves, and an average can be estimated by drawing some of
-# them. That is the idea behind random features, and this lesson gets everything ready for it.
+# probabilities. So a kernel is an average over random waves, and an average can be estimated by
+# drawing some of them. That is the idea behind random features, and this lesson gets everything ready
+# for it.
 
 # %%
 import math
@@ -42,9 +42,7 @@ xp = get_backend()
 # $$\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx
 # = \begin{cases} 0 & m \ne n \\ \pi & m = n , \end{cases}$$
 #
-# the same for cosines, and a sine with a cosine always gives 0. (One of the texts this course grew
-# from writes a sum over $[-\pi, \pi]$ here. It is an integral.) For $m = n = 0$ the sine vanishes. The proof
-# turns the product into a sum,
+# the same for cosines, and a sine with a cosine always gives 0. The proof turns the product into a sum,
 # $2\sin(mx)\sin(nx) = \cos((m-n)x) - \cos((m+n)x)$, and a cosine over full periods integrates to
 # zero unless its frequency is zero.
 
@@ -56,23 +54,31 @@ print("integrals of products of sin x, sin 2x, sin 3x, cos x, cos 2x, cos 3x, di
 print(np.round(integrals / np.pi, 9) + 0.0)
 
 # %% [markdown]
-# **Fourier series.** So the weight of each wave in a function of period $T$ can be read off by
-# multiplying with that wave and integrating. For an even function $f$ only cosines occur:
+# **Fourier series.** So the weight of each wave in a function $f$ of period $T$ can be read off by
+# multiplying with that wave and integrating over one period:
 #
-# $$f(x) = \frac{a_0}{2} + \sum_{n=1}^\infty a_n \cos(\omega_n x), \qquad
-# \omega_n = \frac{2\pi n}{T}, \qquad
-# a_n = \frac2T \int_{-T/2}^{T/2} f(x) \cos(\omega_n x)\, dx .$$
+# $$f(x) = \frac{a_0}{2} + \sum_{n=1}^\infty \bigl( a_n \cos\omega_n x + b_n \sin\omega_n x \bigr), \qquad
+# \begin{pmatrix} a_n \\ b_n \end{pmatrix} = \frac2T \int_{-T/2}^{T/2} f(x)
+# \begin{pmatrix} \cos\omega_n x \\ \sin\omega_n x \end{pmatrix} dx , \qquad \omega_n = \frac{2\pi n}{T} .$$
 #
 # The $\omega_n$ are *angular frequencies*, in radians per unit of $x$. This course always
-# measures frequency this way. Our example is the Gaussian bump $e^{-x^2/2}$, repeated with
-# period $T = 8$.
+# measures frequency this way. A cosine and a sine of one frequency make one wave,
+# $a_n \cos\omega_n x + b_n \sin\omega_n x = A_n \cos(\omega_n x - \phi_n)$, with the *amplitude*
+# $A_n = \sqrt{a_n^2 + b_n^2}$ and the *phase* $\phi_n$, the angle of the point $(a_n, b_n)$. Shift $f$ by
+# $s$, and the amplitudes stay while each phase grows by $\omega_n s$. An even function has no
+# sines: its phases are 0, or $\pi$ where $a_n < 0$. Kernels are even, so from here on all is
+# cosines, and the question of this lesson is about their signs.
+#
+# Our example is the Gaussian bump $e^{-x^2/2}$, repeated with period $T = 8$. **Before you run this:**
+# how many waves, beside the constant, does it take to come within a hundredth of it: 1, 4 or 40?
 
 
 # %%
-def cosine_weights(f, T, n_max):
-    """a_0 … a_{n_max} of the even function f of period T, by the mean over one period."""
+def wave_weights(f, T, n_max):
+    """a_n and b_n, n = 0 … n_max, of f of period T, by the mean over one period."""
     x = np.linspace(-T / 2, T / 2, 4000, endpoint=False)
-    return np.array([2 * np.mean(f(x) * np.cos(2 * np.pi * n / T * x)) for n in range(n_max + 1)])
+    angle = 2 * np.pi / T * np.arange(n_max + 1)[:, None] * x  # (n_max + 1, 4000)
+    return 2 * np.mean(f(x) * np.cos(angle), axis=1), 2 * np.mean(f(x) * np.sin(angle), axis=1)
 
 
 def bumps(T):
@@ -81,15 +87,25 @@ def bumps(T):
 
 
 T = 8.0
-a = cosine_weights(bumps(T), T, 12)
+a, b = wave_weights(bumps(T), T, 12)
 x = np.linspace(-T, T, 400)
-fig, ax = plt.subplots()
-ax.plot(x, bumps(T)(x), color=COLORS[6], linewidth=5, alpha=0.3, label="bumps of period 8")
-gaps = {}
+partial, gaps = {}, {}
 for N in (1, 2, 4):
-    partial = a[0] / 2 + sum(a[n] * np.cos(2 * np.pi * n / T * x) for n in range(1, N + 1))
-    gaps[N] = np.abs(partial - bumps(T)(x)).max()
-    ax.plot(x, partial, label=f"{N} wave{'s' * (N > 1)}")
+    partial[N] = a[0] / 2 + sum(a[n] * np.cos(2 * np.pi * n / T * x) for n in range(1, N + 1))
+    gaps[N] = np.abs(partial[N] - bumps(T)(x)).max()
+    print(f"{N} wave{'s' * (N > 1)}: largest gap {gaps[N]:.4f}")
+c, d = wave_weights(lambda x: bumps(T)(x - 1), T, 3)  # the bumps, moved by s = 1
+amplitude, phase = np.hypot(c, d)[1:], np.arctan2(d, c)[1:]
+print(f"moved by 1: amplitudes {np.round(amplitude, 3)}, before {np.round(a[1:4], 3)}")
+print(
+    f"            phases     {np.round(phase, 3)}, and ω_n {np.round(np.pi / 4 * np.arange(1, 4), 3)}"
+)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(7.5, 3.4))
+ax.plot(x, bumps(T)(x), color=COLORS[6], linewidth=5, alpha=0.3, label="bumps of period 8")
+for N in partial:
+    ax.plot(x, partial[N], label=f"{N} wave{'s' * (N > 1)}")
 ax.set(xlabel="$x$", ylabel="$f(x)$")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 show(
@@ -99,49 +115,93 @@ show(
 )
 
 # %% [markdown]
-# **From series to transform.** Now let the period grow. Summing the shifted bumps and integrating over
-# one period is integrating one bump $k$ over the whole line, so
+# **From series to transform.** Now let the period grow, so that in the end one bump is left. The
+# repeated function is $f(x) = \sum_j k(x - jT)$, with $k$ the single bump. Cut the line into pieces of
+# length $T$. Piece $j$ of the single bump is exactly what one of the copies contributes to *one* period
+# of $f$, as the picture shows: the pieces slide home. The cosine $\cos\omega_n x$ has the period $T$,
+# too, so it is the same on each piece. Hence the integral of $f \cos$ over one period is the integral
+# of $k \cos$ over the whole line, and
 #
-# $$a_n = \frac2T \int_{-\infty}^\infty k(x) \cos(\omega_n x)\, dx = \frac{4\pi}{T}\, p(\omega_n)$$
-#
-# with one curve $p$ for all periods. Only the frequencies move closer together. Their spacing is
-# $2\pi/T$, a cosine is half a wave of $\omega$ and half one of $-\omega$, and the series
-# $\sum_{n=-\infty}^{\infty} p(\omega_n)\, e^{i\omega_n x}\, \frac{2\pi}{T}$ becomes an integral: a
-# single bump is a continuum of waves,
+# $$a_n = \frac2T \int_{-\infty}^\infty k(x) \cos(\omega_n x)\, dx = \frac{4\pi}{T}\, p(\omega_n) , \qquad
+# p(\omega) = \frac{1}{2\pi} \int_{-\infty}^\infty k(x) \cos(\omega x)\, dx .$$
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+T = 3.0  # short, so that the pieces overlap
+fig, (above, below) = plt.subplots(2, 1, figsize=(7.5, 4.6))
+x, home = np.linspace(-4.5, 4.5, 901), np.linspace(-T / 2, T / 2, 301)
+above.plot(x, np.exp(-(x**2) / 2), color=COLORS[6], linestyle="-")
+total = np.zeros_like(home)
+for piece, color, hatch in ((-1, COLORS[0], "//"), (0, COLORS[4], ""), (1, COLORS[2], "\\\\")):
+    height = np.exp(-((home + piece * T) ** 2) / 2)
+    above.fill_between(home + piece * T, height, color=color, alpha=0.5, hatch=hatch)
+    below.fill_between(home, total, total + height, color=color, alpha=0.5, hatch=hatch)
+    total = total + height
+below.plot(x, bumps(T)(x), color=COLORS[6], linestyle="-")
+for ax, label in ((above, "one bump $k$"), (below, "bumps, repeated")):
+    ax.set(xlim=(-4.6, 4.6), xticks=[-4.5, -1.5, 1.5, 4.5], ylim=(0, 1.15), ylabel=label)
+below.set_xlabel("$x$, cut at odd multiples of $T/2$")
+show(
+    fig,
+    alt="Above, one bump, cut into three pieces of length 3, each with its own colour. Below, the three "
+    "pieces slid into the middle period and put one on the other: their sum is the repeated bump, "
+    f"to within {np.abs(total - bumps(T)(home)).max():.5f}, which is what lies beyond the three pieces.",
+)
+
+# %% [markdown]
+# The curve $p$ is the same for all periods. **Before you run this:** if the period is doubled, what
+# happens to the points $(\omega_n,\; a_n T/4\pi)$? Do they move to another curve, or closer together on
+# one?
+
+# %%
+weights, furthest = {}, 0
+for T in (6.0, 12.0, 24.0):
+    n_max = int(4 * T / (2 * np.pi))
+    frequency = 2 * np.pi * np.arange(n_max + 1) / T
+    weights[T] = frequency, wave_weights(bumps(T), T, n_max)[0] * T / (4 * np.pi)
+    gap = np.abs(weights[T][1] - np.exp(-(frequency**2) / 2) / np.sqrt(2 * np.pi)).max()
+    furthest = max(furthest, gap)
+print(f"all on the curve exp(−ω²/2)/√2π, to 1e-9: {furthest < 1e-9}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+omega = np.linspace(0, 4, 200)
+normal = np.exp(-(omega**2) / 2) / np.sqrt(2 * np.pi)
+fig, axes = plt.subplots(3, 1, figsize=(8, 6), sharex=True)
+for ax, T, marker, color in zip(axes, weights, "os^", COLORS, strict=False):
+    frequency, density = weights[T]
+    ax.plot(omega, normal, color=COLORS[6], alpha=0.4, linewidth=5, linestyle="-")
+    ax.vlines(frequency, 0, density, color=color, linewidth=2)
+    ax.plot(frequency, density, marker, color=color, markersize=9)
+    ax.set(title=f"period {T:g}", ylim=(0, 0.45))
+axes[1].set_ylabel("weight $a_n T / 4\\pi$")
+axes[2].set_xlabel("angular frequency $\\omega$")
+show(
+    fig,
+    alt="The weights of the waves in rows of bumps of period 6, 12 and 24, scaled, one row of stems each, "
+    "against their frequency. All stand on one bell curve, the normal density, to within "
+    f"{'1e-9' if furthest < 1e-9 else furthest}; with each doubling of the period they are twice as close.",
+)
+
+# %% [markdown]
+# They are closer together on one curve. Their spacing is $2\pi/T$, and a cosine is half a wave of
+# $\omega$ and half one of $-\omega$. So the series is the sum $\sum_{n=-\infty}^{\infty} p(\omega_n)\,
+# e^{i\omega_n x}\, \frac{2\pi}{T}$, of heights times widths, and as $T$ grows it becomes an integral. A
+# single bump is a continuum of waves:
 #
 # $$k(\delta) = \int_{-\infty}^{\infty} p(\omega)\, e^{i\omega\delta}\, d\omega, \qquad
 # p(\omega) = \frac{1}{2\pi} \int_{-\infty}^{\infty} k(\delta)\, e^{-i\omega\delta}\, d\delta .$$
 #
 # (For even $k$ the imaginary parts cancel, and both exponentials may be read as cosines.)
-
-# %%
-omega = np.linspace(0, 5, 200)
-normal = np.exp(-(omega**2) / 2) / np.sqrt(2 * np.pi)
-fig, ax = plt.subplots()
-ax.plot(omega, normal, color=COLORS[6], alpha=0.4, linewidth=5, label="$p(\\omega)$")
-furthest = 0
-for T, marker, size in ((6.0, "o", 16), (12.0, "s", 10), (48.0, "^", 5)):
-    n_max = int(5 * T / (2 * np.pi))
-    density = cosine_weights(bumps(T), T, n_max) * T / (4 * np.pi)
-    frequency = 2 * np.pi * np.arange(n_max + 1) / T
-    gap = np.abs(density - np.exp(-(frequency**2) / 2) / np.sqrt(2 * np.pi)).max()
-    furthest = max(furthest, gap)
-    ax.plot(frequency, density, marker, markersize=size, label=f"period {T:g}")
-ax.set(xlabel="angular frequency $\\omega$", ylabel="weight $a_n T / 4\\pi$")
-ax.legend()
-show(
-    fig,
-    alt="The weights of the waves in rows of bumps of period 6, 12 and 48, scaled, against their "
-    "frequency. All lie on one bell curve, the normal density, to within "
-    f"{'1e-9' if furthest < 1e-9 else furthest}; the longer the period, the closer together the dots.",
-)
-
-# %% [markdown]
+#
 # The curve for the bump $e^{-\delta^2/2}$ is the standard normal density
 # $e^{-\omega^2/2}/\sqrt{2\pi}$. It is positive everywhere and integrates to
 # $k(0) = 1$. Neither is an accident.
 #
 # ## 2. Bochner's theorem
+#
+# A *measure* hands out mass to sets of frequencies: as lumps at single points, as a density, or both.
+# With a density, $d\mu(\omega)$ is $p(\omega)\, d\omega$; with lumps, an integral over $\mu$ is a sum
+# over them. If the mass is 1 in all, the measure is a probability distribution, and the integral is an
+# expectation.
 #
 # Let $k: \mathbb{R}^d \to \mathbb{R}$ be **continuous**. Then $K(x, y) = k(x - y)$ is a positive
 # definite kernel **if and only if** there is a **finite, non-negative** measure $\mu$ on
@@ -149,10 +209,10 @@ show(
 #
 # $$k(\delta) = \int_{\mathbb{R}^d} e^{i \omega^\top \delta} \, d\mu(\omega) .$$
 #
-# (Bochner, 1932.) Each hypothesis does something:
+# (Bochner, 1932, for one variable; Bochner, 1933, for $\mathbb{R}^d$.) Each hypothesis does something:
 #
 # - *shift-invariant:* the theorem says nothing about $\exp(x^\top y)$, which is not a function of
-#   $x - y$. It has been cited for that, wrongly. The bridge is the line
+#   $x - y$. The bridge is the line
 #   $e^{x^\top y} = e^{\|x\|^2/2} K(x,y)\, e^{\|y\|^2/2}$ of lesson 02;
 # - *continuous:* the function that is 1 at $\delta = 0$ and 0 elsewhere has the identity as Gram
 #   matrix of any distinct points, so it is a kernel; but the transform of a finite measure is
@@ -171,7 +231,8 @@ show(
 #
 # That is the whole proof: each wave alone is a kernel, with the two features
 # $\cos(\omega^\top x)$ and $\sin(\omega^\top x)$, and a positive mixture of kernels is one. Both
-# sides for a measure of five frequencies with random masses:
+# sides for a measure of five frequencies with random masses. (`to_like(a, x)` moves the array `a`, drawn
+# on the host, to where the array `x` lives.)
 
 # %%
 rng = np.random.default_rng(0)
@@ -198,12 +259,14 @@ print(f"smallest eigenvalue of the Gram matrix: {np.linalg.eigvalsh(to_host(mixt
 # = \frac{1}{2\pi} \int_{-T}^{T} \Bigl(1 - \frac{|\delta|}{T}\Bigr) k(\delta)\,
 # e^{-i\omega\delta} \, d\delta \;=:\; p_T(\omega) .$$
 #
-# As $T$ grows the right side tends to $p(\omega)$. So $p(\omega) \ge 0$: positive definiteness,
-# tested with a wave, *is* the transform at that frequency. (Two steps are left out. That $p$ is
-# integrable, so that $k$ comes back from it; and kernels that are not integrable: multiply $k$ by a
-# wide Gaussian, which rule 2 of lesson 02 allows, apply this, and let the width grow.) We can
-# watch it happen: quadratic forms of Gram matrices of the Laplacian kernel, with waves as
-# weights, approach the density $1/(\pi(1 + \omega^2))$.
+# (The second step counts pairs: those $(x, y)$ in the square with $x - y = \delta$ form a diagonal,
+# above an interval of length $T - |\delta|$.) As $T$ grows the right side tends to $p(\omega)$. So
+# $p(\omega) \ge 0$: positive definiteness, tested with a wave, *is* the transform at that frequency.
+# (Two steps are left out. That $p$ is integrable, so that $k$ comes back from it; and kernels that are
+# not integrable: multiply $k$ by a wide Gaussian, which rule 2 of lesson 02 allows, apply this, and let
+# the width grow.) We can watch it happen: quadratic forms of Gram matrices of the Laplacian kernel,
+# with waves as weights, approach the density $1/(\pi(1 + \omega^2))$. **Before you run this:** for a
+# short interval $T$ the form is not yet the density. Can it be negative?
 
 
 # %%
@@ -218,12 +281,16 @@ def wave_form(kernel, T, omega, spacing=0.05):
 
 omega = np.linspace(0, 6, 61)
 cauchy_density = 1 / (np.pi * (1 + omega**2))
+forms = {T: wave_form(kernels.laplacian, T, omega) for T in (2, 8, 32)}
+for T, form in forms.items():
+    gap = np.abs(form - cauchy_density).max()
+    print(f"T = {T:2d}: smallest {form.min():.4f}, furthest from the density {gap:.3f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 ax.plot(omega, cauchy_density, color=COLORS[6], alpha=0.4, linewidth=5, label="$p(\\omega)$")
-forms = {}
-for T in (2, 8, 32):
-    forms[T] = wave_form(kernels.laplacian, T, omega)
-    ax.plot(omega, forms[T], label=f"$p_T(\\omega)$, $T = {T}$")
+for T, form in forms.items():
+    ax.plot(omega, form, label=f"$p_T(\\omega)$, $T = {T}$")
 ax.set(xlabel="angular frequency $\\omega$", ylabel="quadratic form")
 ax.legend()
 lowest = min(form.min() for form in forms.values())
@@ -243,7 +310,11 @@ show(
 # $$p(\omega) = \frac{1}{(2\pi)^d} \int_{\mathbb{R}^d} k(\delta)\,
 # e^{-i\omega^\top\delta}\, d\delta ,$$
 #
-# and when $k$ is a product over coordinates, so is $p$; so one dimension is enough to look at.
+# and when $k$ is a product over coordinates, so is $p$; so for products one dimension is enough to look
+# at. For a function of the length $\|\delta\|$ it is not: whether it is a kernel depends on the
+# dimension. (The tent $\max(0, 1 - |\delta|)$ of section 5 is one on the line; the tent of $\|\delta\|$
+# in the plane is none, as is measured there. Gaussians are products and functions of the length at
+# once, so they are kernels in every dimension.)
 #
 # | kernel | $k(\delta)$ | $p(\omega)$ | distribution of $\omega$ |
 # |---|---|---|---|
@@ -275,9 +346,9 @@ worst = {name: max(abs(invert(k, w) - p(w)) for w in measured_at) for name, (k, 
 for name, error in worst.items():
     print(f"{name:10} quadrature and table agree to 1e-6 at 20 frequencies: {error < 1e-6}")
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 r, omega = np.linspace(-4, 4, 321), np.linspace(0, 5, 200)
-fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
+fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
 for (name, (k, p)), marker, color in zip(PAIRS.items(), "os^", COLORS, strict=False):
     left.plot(r, k(r), label=name)
     right.plot(omega, p(omega))
@@ -331,53 +402,102 @@ delta = xp.asarray(np.outer(along, np.ones(d) / np.sqrt(d)))  # steps of length 
 origin = xp.zeros((1, d))
 exact = to_host(kernels.gaussian(delta, origin))[:, 0]
 
+# %% [markdown]
+# **Before you run this:** take cosines of random frequencies, each of height 1 all along its way. Can
+# their mean look like a bell that falls to 0 and stays there?
 
-def draw_mean(m):
-    """One estimate from m frequencies, and the kernel."""
-    W = to_like(np.random.default_rng(1).normal(size=(m, d)), delta)
-    fig, ax = plt.subplots()
-    ax.plot(along, exact, color=COLORS[6], alpha=0.4, linewidth=5, label="Gaussian kernel")
-    found = to_host(estimate(W, delta))
-    ax.plot(along, found, label=f"mean of {m} cosines")
-    ax.set(xlabel="$r = \\Vert\\delta\\Vert$", ylabel="kernel, estimate", ylim=(-0.8, 1.1))
+# %%
+pictures = {}
+for m in (5, 50, 2000):
+    W = to_like(np.random.default_rng(3).normal(size=(m, d)), delta)
+    waves = to_host(xp.cos(delta @ xp.matrix_transpose(W)))  # (101, m)
+    pictures[m] = waves
+    print(f"m = {m:4d}: largest gap {np.abs(waves.mean(axis=1) - exact).max():.3f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True)
+for ax, (m, waves) in zip(axes, pictures.items(), strict=True):
+    ax.plot(along, waves[:, :12], color=COLORS[5], linestyle="-", linewidth=1)
+    ax.plot(along, exact, color=COLORS[6], linestyle="-", linewidth=6, alpha=0.35, label="kernel")
+    ax.plot(along, waves.mean(axis=1), color=COLORS[1], linestyle="--", label="mean")
+    ax.set(title=f"$m = {m}$", xlabel="$r = \\Vert\\delta\\Vert$")
+axes[0].set_ylabel("$\\cos(\\omega^\\top\\delta)$, and their mean")
+axes[2].legend(loc="upper right", frameon=True, framealpha=1, edgecolor="white")
+gaps = [np.abs(waves.mean(axis=1) - exact).max() for waves in pictures.values()]
+show(
+    fig,
+    alt="Single cosines as thin lines, all 1 at distance 0 and then running apart between −1 and 1, for "
+    "5, 50 and 2000 random frequencies (12 at most are drawn), with their mean and the Gaussian bell. "
+    f"The mean leaves the bell by at most {gaps[0]:.2f}, {gaps[1]:.2f} and {gaps[2]:.3f}.",
+)
+
+# %% [markdown]
+# Near 0 all waves agree, so there the mean is right whatever $m$ is. Far out they are out of step, as
+# many up as down, and they cancel. That is all a kernel is: an agreement among waves that is lost with
+# the distance.
+#
+# One mean may be lucky. So here are twenty of each size, with the band of two standard deviations from
+# the variance formula. (In JupyterLab the second picture has a slider for $m$. At distance 0 the
+# band has no width, and from $r \approx 2$ on it has its full width $2/\sqrt{2m}$.)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+doubled = to_host(kernels.gaussian(2 * delta, origin))[:, 0]
+
+
+def draw_means(m):
+    """Twenty estimates from m frequencies each, the kernel, and the band of ± 2 σ."""
+    rng = np.random.default_rng(1)
+    found = np.stack(
+        [to_host(estimate(to_like(rng.normal(size=(m, d)), delta), delta)) for _ in range(20)]
+    )
+    sigma = np.sqrt(((1 + doubled) / 2 - exact**2).clip(0) / m)
+    inside = (np.abs(found - exact) <= 2 * sigma + 1e-12).mean()
+    fig, ax = plt.subplots(figsize=(6, 3.4))
+    band = {"color": COLORS[4], "alpha": 0.35, "label": "$\\pm 2\\sigma$"}
+    ax.fill_between(along, exact - 2 * sigma, exact + 2 * sigma, **band)
+    ax.plot(along, found.T, color=COLORS[0], linestyle="-", linewidth=0.8)
+    ax.plot(along, exact, color=COLORS[6], linestyle="--", label="Gaussian kernel")
+    lowest = min(-0.1, 1.2 * found.min())
+    ax.set(xlabel="$r = \\Vert\\delta\\Vert$", ylabel=f"means of {m} cosines", ylim=(lowest, 1.1))
     ax.legend()
     show(
         fig,
-        alt=f"The Gaussian kernel against the distance, and the mean of {m} cosines: the largest "
-        f"gap is {np.abs(found - exact).max():.3f}.",
+        alt=f"Twenty means of {m} cosines against the distance, thin lines around the Gaussian kernel. "
+        f"All are 1 at distance 0 and spread out from there; {inside:.0%} of their points lie in the band "
+        f"of two standard deviations, which is {2 * sigma[-1]:.2f} wide on either side far out.",
     )
 
 
-draw_mean(10)
-slider(draw_mean, m=(100, 3000))
+draw_means(10)
+slider(draw_means, m=(100, 3000))
 
 # %% [markdown]
-# (In JupyterLab the second picture has a slider for $m$.) How good is the mean for a given $m$?
-# The error is random, so the honest answer is its root mean square over many draws, beside the
-# prediction. A null baseline belongs in the picture as well: the error of answering with the
-# mean height of the kernel everywhere, without any frequencies.
+# How good is the mean for a given $m$? The error is random, so the honest answer is its root mean square
+# over many draws, beside the prediction. A null baseline belongs beside it as well: the error of
+# answering with the mean height of the kernel everywhere, without any frequencies.
 
 # %%
 rng = np.random.default_rng(2)
 sizes = np.array([10, 30, 100, 300, 1000, 3000])
 measured = []
 for m in sizes:
-    W = to_like(rng.normal(size=(200, m, d)), delta)  # 200 draws of m frequencies
-    draws = [to_host(estimate(W[i, ...], delta)) for i in range(200)]
-    errors = np.stack(draws) - exact  # (200, 101)
-    measured.append(np.sqrt((errors**2).mean()))
-doubled = to_host(kernels.gaussian(2 * delta, origin))[:, 0]
+    squares = 0.0
+    for _ in range(200):
+        W = to_like(rng.normal(size=(m, d)), delta)
+        squares += ((to_host(estimate(W, delta)) - exact) ** 2).mean() / 200
+    measured.append(np.sqrt(squares))
 predicted = np.sqrt(((1 + doubled) / 2 - exact**2).mean() / sizes)
 null = exact.std()
+ratio = np.array(measured) / predicted
+print(f"measured / predicted between {ratio.min():.2f} and {ratio.max():.2f}")
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 ax.loglog(sizes, predicted, label="predicted")
 ax.loglog(sizes, measured, "o", color=COLORS[1], label="measured, 200 draws")
 ax.axhline(null, color=COLORS[6], linestyle=":", label="null: the mean of $k$")
 ax.set(xlabel="number of frequencies $m$", ylabel="RMS error of $\\hat k$")
 ax.legend()
-ratio = np.array(measured) / predicted
-print(f"measured / predicted between {ratio.min():.2f} and {ratio.max():.2f}")
 show(
     fig,
     alt="The RMS error against the number of frequencies, both axes logarithmic: measured points "
@@ -420,10 +540,10 @@ for name, (W, kernel, options) in rows.items():
     print(f"{name:28}  {found:11.4f}  {k1:7.4f}  {z:7.1f}")
 
 # %% [markdown]
-# The last slip is worth a word, since published code has it. Some books measure frequency in
-# cycles, $f = \omega / 2\pi$, and write waves as $e^{2\pi i f \delta}$. Whoever draws
-# $\omega \sim \mathcal{N}(0, I)$, radians, and then puts a $2\pi$ into the cosine, estimates
-# $\exp(-(2\pi)^2 \|\delta\|^2/2)$: a kernel more than six times too narrow.
+# The last slip is worth a word. Some books measure frequency in cycles, $f = \omega / 2\pi$, and write
+# waves as $e^{2\pi i f \delta}$. Whoever draws $\omega \sim \mathcal{N}(0, I)$, radians, and then puts
+# a $2\pi$ into the cosine, estimates $\exp(-(2\pi)^2 \|\delta\|^2/2)$: a kernel more than six times too
+# narrow.
 #
 # ## 5. A function whose transform goes negative
 #
@@ -436,7 +556,9 @@ for name, (W, kernel, options) in rows.items():
 # $$p_{\text{tent}}(\omega) = \frac{1 - \cos\omega}{\pi\omega^2}, \qquad
 # p_{\text{arch}}(\omega) = \frac{2 (\sin\omega - \omega\cos\omega)}{\pi\omega^3} .$$
 #
-# The first is never negative. The second, at $\omega = 2\pi$, is $-4/(2\pi)^3 < 0$.
+# **Before you read on:** both are bumps that look alike. Which of the two formulas can be negative, and
+# where would you look? The first never is, because $\cos\omega \le 1$. The second has
+# $-\omega\cos\omega$, which is lowest at a full turn: at $\omega = 2\pi$ it is $-4/(2\pi)^3 < 0$.
 
 
 # %%
@@ -463,7 +585,11 @@ for name, function, density in (("tent", tent, tent_density), ("arch", arch, arc
     print(f"{name}: quadrature agrees with the formula: {right}; at ω = 2π it is {at_two_pi:.4f}")
 
 w = np.linspace(0.01, 20, 2000)
-fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
+lowest = w[np.argmin(arch_density(w))]
+print(f"the arch's transform is lowest at ω = {lowest:.2f}: {arch_density(w).min():.4f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
 r = np.linspace(-1.5, 1.5, 301)
 for name, function, density in (("tent", tent, tent_density), ("arch", arch, arch_density)):
     left.plot(r, function(r), label=name)
@@ -472,7 +598,6 @@ right.axhline(0, color=COLORS[6], linewidth=1, linestyle="-")
 right.set(xlabel="$\\omega$", ylabel="$p(\\omega)$", ylim=(-0.03, 0.1))
 left.set(xlabel="$\\delta$", ylabel="$k(\\delta)$")
 left.legend()
-lowest = w[np.argmin(arch_density(w))]
 show(
     fig,
     alt="Left, a tent and an arch over the interval from −1 to 1. Right, their transforms: the "
@@ -497,13 +622,18 @@ for name, function in (("tent", tent), ("arch", arch)):
     print(f"{name}: smallest eigenvalue {smallest:7.4f}; with the wave as weights {form:7.4f}")
 turns = np.abs(np.fft.rfft(vectors[:, 0], 4096))
 strongest = 2 * np.pi * np.argmax(turns) / (4096 * 0.2)
+side = np.arange(0, 2.4, 0.2)  # 12 × 12 points of the plane
+plane = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+apart = np.linalg.norm(plane[:, None] - plane, axis=-1)
+print(f"tent of the length, in the plane: smallest {np.linalg.eigvalsh(tent(apart))[0]:.4f}")
 print(f"strongest frequency in the eigenvector {strongest:.2f}, lowest transform at {lowest:.2f}")
 
 # %% [markdown]
 # The eigenvector of the lowest eigenvalue *is* that wave, near enough. A negative weight is no
 # probability: no random frequencies have the arch as the mean of their cosines. (Three points are
-# enough to see it by hand: at $0, \tfrac12, 1$ the lowest eigenvalue is $1 - \tfrac34 \sqrt2 < 0$.) The impostor of lesson 02, $e^{+\delta^2}$, fails before that. It grows, and
-# $|k(\delta)| = |\mathbb{E} \cos(\omega\delta)| \le 1 = k(0)$ for every kernel with $k(0) = 1$.
+# enough to see it by hand: at $0, \tfrac12, 1$ the lowest eigenvalue is $1 - \tfrac34 \sqrt2 < 0$.) The
+# impostor of lesson 02, $e^{+\delta^2}$, fails before that. It grows, and $|k(\delta)| = |\mathbb{E}
+# \cos(\omega\delta)| \le 1 = k(0)$ for every kernel with $k(0) = 1$.
 #
 # ## Take away
 #
@@ -525,12 +655,13 @@ print(f"strongest frequency in the eigenvector {strongest:.2f}, lowest transform
 #
 # ## Exercises
 #
-# In `exercises/03_bochner_theorem.ipynb`: draw the frequencies of a Gaussian kernel; estimate a
-# kernel from them; compute a spectral density.
+# In `exercises/03_bochner_theorem.ipynb`: draw the frequencies of the tent; refute functions with three
+# points; recognise a kernel by its frequencies.
 #
 # ## Further reading
 #
-# - [Bochner (1932)](references.md#bochner-1932). The theorem.
+# - [Bochner (1932)](references.md#bochner-1932). The theorem, for one variable.
+# - [Bochner (1933)](references.md#bochner-1933). The theorem for $\mathbb{R}^d$.
 # - [Rudin (1962)](references.md#rudin-1962). Section 1.4 has a proof in full.
 # - [Rahimi & Recht (2007)](references.md#rahimi-2007). The three pairs are in their Figure 1.
 # - [Epanechnikov (1969)](references.md#epanechnikov-1969). The arch.

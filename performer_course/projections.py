@@ -199,6 +199,7 @@ def gaussian(rng, m: int, d: int, gamma: float = 0.5) -> np.ndarray:
 def laplacian(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
     """Frequencies of exp(−γ‖δ‖₁): coordinates independent, Cauchy of scale γ.
 
+    The sum of |δᵢ|, not the length ‖δ‖: exp(−‖δ‖/ℓ) is `matern` with ν = ½.
     Shape: (m, d), in units of 1/length; heavy tails: the largest is of order γ m d, and
     float32 features lose digits there. Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
     """
@@ -210,6 +211,7 @@ def laplacian(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
 def cauchy(rng, m: int, d: int, gamma: float = 1.0) -> np.ndarray:
     """Frequencies of ∏ 1/(1 + γδᵢ²): coordinates independent, Laplace of scale √γ.
 
+    The product over coordinates; 1/(1 + γ‖δ‖²), which some call by this name, is another kernel.
     Shape: (m, d), in units of 1/length. Source: Rahimi & Recht (2007), Fig. 1.
     Differs from the paper: `kernels.cauchy` has no factor 2.
     """

@@ -2,8 +2,9 @@
 
 Host side: NumPy and SciPy. r = ‖x − y‖ and z = ‖x + y‖ are numbers or arrays, and the result
 has their shape; m directions in dimension d. Everything estimates the Gaussian kernel
-K = exp(−r²/2), or, for the positive features, exp(z²/2) = E exp(ωᵀ(x + y)); what the softmax
-kernel multiplies that by, Λ = exp(−(‖x‖² + ‖y‖²)/2), multiplies its variance by Λ².
+K = exp(−r²/2), which is exp(−γ‖x − y‖²) at γ = ½, or, for the positive features, exp(z²/2) =
+E exp(ωᵀ(x + y)); what the softmax kernel multiplies that by, Λ = exp(−(‖x‖² + ‖y‖²)/2), multiplies
+its variance by Λ². At another γ, with directions times √(2γ), give √(2γ)‖x − y‖ for r.
 All raise ValueError for negative or non-finite lengths, and m or d below 1.
 
 One idea carries most of it. For two directions, cos(ω₁ᵀδ) cos(ω₂ᵀδ) is the mean of
@@ -57,6 +58,7 @@ def _bessel(s, d):
 def fourier_variance(r, m: int):
     """Var = (1 − e^{−r²})² / (2m): `features.fourier`, iid rows, Gaussian kernel; no bias.
 
+    r = ‖x − y‖ at γ = ½, √(2γ)‖x − y‖ for exp(−γ‖x − y‖²).
     Source: Sutherland & Schneider (2015), §2.1, with m = D/2.
     """
     r, m = _length(r, "r"), check_count(m, "m")
@@ -66,6 +68,7 @@ def fourier_variance(r, m: int):
 def fourier_phase_variance(r, m: int):
     """Var = (1 + K⁴/2 − K²) / m: `features.fourier_phase`, iid rows, Gaussian kernel; no bias.
 
+    r = ‖x − y‖ at γ = ½, √(2γ)‖x − y‖ for exp(−γ‖x − y‖²); K = e^{−r²/2}.
     Per feature it loses to `fourier` at every r: (1 + K⁴/2 − K²)/F against (1 + K⁴ − 2K²)/F.
     Source: Sutherland & Schneider (2015), §2.1, with m = D.
     """
@@ -76,7 +79,7 @@ def fourier_phase_variance(r, m: int):
 def shift_invariant_variance(k, k2, m: int):
     """Var = (1 + k(2δ) − 2k(δ)²) / (2m): `features.fourier`, any shift-invariant k, k(0) = 1.
 
-    k, k2: the kernel at δ and at 2δ. Rows iid from its spectrum.
+    k, k2: the kernel at δ and at 2δ, whatever its γ. Rows iid from its spectrum.
     Source: Sutherland & Schneider (2015), §2.1.
     """
     k, k2, m = np.asarray(k, dtype=float), np.asarray(k2, dtype=float), check_count(m, "m")
@@ -86,6 +89,7 @@ def shift_invariant_variance(k, k2, m: int):
 def shift_invariant_phase_variance(k, k2, m: int):
     """Var = (1 + k(2δ)/2 − k(δ)²) / m: `features.fourier_phase`, any such k.
 
+    k, k2: the kernel at δ and at 2δ, whatever its γ.
     More than `fourier` has for as many features exactly where k(2δ)/2 < k(δ)².
     Source: Sutherland & Schneider (2015), §2.1.
     """
@@ -105,18 +109,25 @@ def positive_variance(z, m: int):
 def uniform_bound(eps, m: int, d: int, diameter: float, sigma: float):
     """P(error of `features.fourier` reaches eps anywhere on a set of that diameter) ≤ this.
 
-    min(1, β (σℓ/ε)^{2d/(d+2)} exp(−mε²/(4(d+2)))), ℓ = diameter, σ² = E‖ω‖² (d for K), with
-    β = 2^{(6d+2)/(d+2)} (q^{−d/(d+2)} + q^{2/(d+2)}) ≤ 66, q = d/2. For iid rows.
-    Source: Sutherland & Schneider (2015), Prop. 1 with α = 1, D = 2m; the argument of Rahimi &
-    Recht (2007), Claim 1 (β = 256) with its constant minimised, and derived anew here.
+    min(1, β (2σℓ/ε)^{2d/(d+2)} exp(−mε²/(4(d+2)))), ℓ = diameter, σ² = E‖ω‖² (d for K, 2γd for
+    another γ), β = 2^{(6d+2)/(d+2)} (q^{−d/(d+2)} + q^{2/(d+2)}) ≤ 66, q = d/2. For iid rows whose
+    σ is finite: not those of the Laplacian kernel, nor of Matérn with ν ≤ 1.
+    Source: Sutherland & Schneider (2015), Prop. 1 with α = 1, D = 2m, after Rahimi & Recht (2007).
+    Differs from the papers: 2σ for σ. The steepest slope of the error, wherever on the set it is,
+    has a mean square of at most 4σ² = (2σ)²; σ² bounds it at a place fixed beforehand.
     """
     eps, m, d = _length(eps, "eps"), check_count(m, "m"), check_count(d, "d")
     diameter = check_number(diameter, "diameter", above=0.0)
+    if sigma == math.inf:
+        raise ValueError(
+            "sigma must be finite, got inf: the bound is for kernels that are twice differentiable "
+            "at 0, where E‖ω‖² is finite, and says nothing of others"
+        )
     sigma = check_number(sigma, "sigma", above=0.0)
     q = d / 2
     beta = 2 ** ((6 * d + 2) / (d + 2)) * (q ** (-d / (d + 2)) + q ** (2 / (d + 2)))
     with np.errstate(divide="ignore"):
-        spread = (sigma * diameter / eps) ** (2 * d / (d + 2))
+        spread = (2 * sigma * diameter / eps) ** (2 * d / (d + 2))
     return np.minimum(1.0, beta * spread * np.exp(-m * eps**2 / (4 * (d + 2))))
 
 

@@ -12,8 +12,6 @@ LESSONS = sorted(NOTEBOOKS.glob("*.py"))
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.py"))
 # Lessons that wait for their new shape.
 OLD = {
-    "03_bochner_theorem",
-    "04_random_fourier_features",
     "05_orthogonal_features",
     "06_structured_projections",
 }

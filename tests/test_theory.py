@@ -140,6 +140,24 @@ def test_the_bound_is_a_probability_that_falls_with_m():
     assert theory.uniform_bound(0.0, 10, 4, 1.0, 2.0) == 1.0
 
 
+def test_the_bound_is_refused_where_frequencies_have_no_variance():
+    with pytest.raises(ValueError, match="sigma must be finite, got inf: the bound is for"):
+        theory.uniform_bound(0.5, 100, 4, 1.0, np.inf)
+
+
+@pytest.mark.parametrize("gamma", [0.1, 2.0])
+def test_another_gamma_enters_through_the_distance(gamma):
+    delta = np.linspace(0.1, 3, 7)
+    k, k2 = np.exp(-gamma * delta**2), np.exp(-4 * gamma * delta**2)
+    r = np.sqrt(2 * gamma) * delta
+    np.testing.assert_allclose(
+        theory.fourier_variance(r, 9), theory.shift_invariant_variance(k, k2, 9)
+    )
+    np.testing.assert_allclose(
+        theory.fourier_phase_variance(r, 9), theory.shift_invariant_phase_variance(k, k2, 9)
+    )
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -6,70 +6,91 @@
 # You may run it as often as you like.
 
 # %%
-import math
-
 import numpy as np
-from scipy.integrate import quad
 
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. Draw the frequencies of a Gaussian kernel
+# ## 1. Draw the frequencies of the tent
 #
-# The kernel is $\exp(-\gamma\|\delta\|^2)$. Draw $m$ independent frequencies
-# $\omega \in \mathbb{R}^d$, one a row, from its spectral distribution. All randomness comes from
-# `rng`, a NumPy generator; its method `normal(scale=…, size=…)` takes a standard deviation.
+# *●●● · 35 minutes.* The tent $\max(0, 1 - |\delta|)$ is a kernel on the line, so there are random
+# frequencies whose cosines have it as their mean. Their density is $p(\omega) = (1 -
+# \cos\omega)/(\pi\omega^2)$ on the whole line, and no library has a sampler for it. *Rejection* makes
+# one: find a density $g$ that you can draw from and a number $M$ with $p \le M g$ everywhere; draw
+# $\omega$ from $g$, keep it with the probability $p(\omega) / (M g(\omega))$, and go on until there are
+# $m$. Which $g$ has tails as heavy as those of $p$? All randomness comes from `rng`.
 
 
-# %% nbgrader={"grade": false, "grade_id": "gaussian_frequencies", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def gaussian_frequencies(rng, m, d, gamma):
-    """→ (m, d)."""
+# %% nbgrader={"grade": false, "grade_id": "tent_frequencies", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def tent_frequencies(rng, m):
+    """→ (m,), independent."""
     ### BEGIN SOLUTION
-    return rng.normal(scale=math.sqrt(2 * gamma), size=(m, d))
+    kept = np.zeros(0)
+    while len(kept) < m:
+        w = 2 * rng.standard_cauchy(2 * m)  # g = 2/(π(4 + ω²))
+        share = np.sinc(w / 2 / np.pi) ** 2 * (4 + w**2) / 4  # p/g, since 1 − cos ω = 2 sin²(ω/2)
+        kept = np.append(kept, w[1.5 * rng.uniform(size=len(w)) < share])  # p/g is below 1.41
+    return kept[:m]
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-gaussian_frequencies", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.gaussian_frequencies(gaussian_frequencies)
+# %% nbgrader={"grade": true, "grade_id": "check-tent_frequencies", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.tent_frequencies(tent_frequencies)
 
 # %% [markdown]
-# ## 2. Estimate a kernel
+# ## 2. Three points that refute
 #
-# Return the mean of $\cos(\omega_i^\top \delta)$ over the frequencies, for each difference
-# $\delta$.
+# *●●○ · 25 minutes.* Somebody proposes $k(x - y)$ as a kernel on the line, with $k$ even, $k(0) = 1$
+# and $|k| \le 1$. Find three points $x_1, x_2, x_3$ and weights $c_1, c_2, c_3$ that show it is none:
+# $\sum_{ij} c_i c_j\, k(x_i - x_j) < -10^{-3} \sum_i c_i^2$. You are given functions for which that is
+# possible with three points at equal distances. Their widths are between 0.01 and 100, and you are not
+# told which.
 
 
-# %% nbgrader={"grade": false, "grade_id": "estimate_kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def estimate_kernel(omega, delta):
-    """omega (m, d), delta (n, d) → (n,)."""
+# %% nbgrader={"grade": false, "grade_id": "three_points", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def three_points(k):
+    """k: a function of an array of differences → points (3,) and weights (3,)."""
     ### BEGIN SOLUTION
-    return np.cos(delta @ omega.T).mean(axis=1)
+    best = 0, None, None
+    for h in np.geomspace(1e-3, 1e3, 2000):
+        points = np.array([-h, 0, h])
+        values, vectors = np.linalg.eigh(k(points[:, None] - points))
+        if values[0] < best[0]:
+            best = values[0], points, vectors[:, 0]
+    return best[1:]
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-estimate_kernel", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.estimate_kernel(estimate_kernel)
+# %% nbgrader={"grade": true, "grade_id": "check-three_points", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.three_points(three_points)
 
 # %% [markdown]
-# ## 3. Compute a spectral density
+# ## 3. Which kernel is it?
 #
-# Given an even function $k$ of one real variable, return
-# $p(\omega) = \frac{1}{2\pi} \int_{-\infty}^{\infty} k(\delta) \cos(\omega\delta)\, d\delta$ at each
-# of the frequencies. `scipy.integrate.quad` integrates a function of one variable; $k$ is
-# negligible beyond $|\delta| = 20$.
+# *●●○ · 30 minutes.* A file holds frequencies, $m$ of them in $\mathbb{R}^d$, one a row, and nobody
+# knows of which kernel. It was one of these: `"gaussian"`, $e^{-\gamma\|\delta\|^2}$; `"laplacian"`,
+# $e^{-\gamma\|\delta\|_1}$;
+# `"cauchy"`, $\prod_i 1/(1 + \gamma\delta_i^2)$; with $\gamma$ one of ¼, ½, 1, 2, 4.
+# Measure, decide, and return the name of the *kernel* and its $\gamma$. There are some thousand rows.
 
 
-# %% nbgrader={"grade": false, "grade_id": "spectral_density", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def spectral_density(k, omegas):
-    """k a function, omegas (n,) → (n,)."""
+# %% nbgrader={"grade": false, "grade_id": "which_kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def which_kernel(omega):
+    """omega (m, d) → the name and γ."""
     ### BEGIN SOLUTION
-    half = [quad(lambda r, w=w: k(r) * math.cos(w * r), 0, 20, limit=200)[0] for w in omegas]
-    return np.array(half) / math.pi
+    delta = np.linspace(0.1, 3, 30)
+    found = np.cos(omega[:, :, None] * delta).mean(axis=(0, 1))  # along the axes: one-dimensional
+    candidates = {}
+    for gamma in (0.25, 0.5, 1.0, 2.0, 4.0):
+        candidates["gaussian", gamma] = np.exp(-gamma * delta**2)
+        candidates["laplacian", gamma] = np.exp(-gamma * delta)
+        candidates["cauchy", gamma] = 1 / (1 + gamma * delta**2)
+    return min(candidates, key=lambda name: ((candidates[name] - found) ** 2).sum())
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-spectral_density", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.spectral_density(spectral_density)
+# %% nbgrader={"grade": true, "grade_id": "check-which_kernel", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.which_kernel(which_kernel)
 
 # %% [markdown]
 # ## To think about

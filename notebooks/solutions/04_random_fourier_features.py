@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from performer_course import checks
+from performer_course import checks, features, kernels
 
 # %% [markdown]
 # ## 1. Phases without a leftover
 #
-# With directions $v_1, \dots, v_M$ and phases $b_1, \dots, b_M$, the features
+# *●●○ · 20 minutes.* With directions $v_1, \dots, v_M$ and phases $b_1, \dots, b_M$, the features
 # $\sqrt{2/M}\, \cos(v_l^\top x + b_l)$ have the inner products
 #
 # $$\frac1M \sum_{l=1}^M \cos\bigl(v_l^\top(x - y)\bigr)
@@ -42,11 +42,11 @@ checks.without_leftover(without_leftover)
 # %% [markdown]
 # ## 2. The directions of a product
 #
-# $k_1$ and $k_2$ are two kernels with $k_1(0) = k_2(0) = 1$, functions of $\delta = x - y$. You have $m$
-# directions of each, in the rows of $V$ and of $W$, all of them independent. The product $k_1 k_2$ is a
-# kernel, too (lesson 02). Give $m$ independent directions for it, so that the mean of
-# $\cos(\omega^\top\delta)$ over them estimates $k_1(\delta)\, k_2(\delta)$. Hint: what is the product of
-# two means, if their random variables are independent? Waves $e^{i\omega^\top\delta}$ are
+# *●●○ · 20 minutes.* $k_1$ and $k_2$ are two kernels with $k_1(0) = k_2(0) = 1$, functions of $\delta =
+# x - y$. You have $m$ directions of each, in the rows of $V$ and of $W$, all of them independent. The
+# product $k_1 k_2$ is a kernel, too (lesson 02). Give $m$ independent directions for it, so that the
+# mean of $\cos(\omega^\top\delta)$ over them estimates $k_1(\delta)\, k_2(\delta)$. Hint: what is the
+# product of two means, if their random variables are independent? Waves $e^{i\omega^\top\delta}$ are
 # easier to multiply than cosines.
 
 
@@ -62,22 +62,43 @@ def product_directions(V, W):
 checks.product_directions(product_directions)
 
 # %% [markdown]
-# ## 3. How many directions?
+# ## 3. Measure how many features a regression needs
 #
-# The least whole number $m$ of directions for which the Fourier features of the Gaussian kernel
-# $e^{-r^2/2}$ have an RMS error of at most $\varepsilon$ at distance $r$.
+# *●●○ · 30 minutes.* How many Fourier features must ridge regression have until it predicts as well as
+# the exact solution? You get training points $x$ $(n, d)$ with targets $y$ $(n,)$, test points with
+# theirs, and several draws of standard normal directions, $W$ of shape $(\text{draws}, M, d)$. The
+# kernel is $\exp(-\gamma\|\delta\|^2)$, the penalty is $\alpha$, and there is no intercept. For $m = 4,
+# 8, 16, \dots$ directions, at most $M$, take the first $m$ of each draw, fit, and average the test RMSE
+# over the draws. Return the least number of *features* whose average is at most 1 % above the test RMSE
+# of kernel ridge regression, or 0 if there is none up to $M$.
 
 
-# %% nbgrader={"grade": false, "grade_id": "directions_needed", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def directions_needed(eps, r):
-    """ε > 0, r ≥ 0 → the least m ≥ 1."""
+# %% nbgrader={"grade": false, "grade_id": "features_enough", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def features_enough(x, y, x_test, y_test, W, gamma, alpha):
+    """x (n, d), y (n,), x_test (t, d), y_test (t,), W (draws, M, d) → the number of features."""
+
     ### BEGIN SOLUTION
-    return max(1, math.ceil((1 - math.exp(-(r**2))) ** 2 / (2 * eps**2)))
+    def error(predicted):
+        return math.sqrt(((predicted - y_test) ** 2).mean())
+
+    c = np.linalg.solve(kernels.gaussian(x, x, gamma) + alpha * np.eye(len(x)), y)
+    exact = error(kernels.gaussian(x_test, x, gamma) @ c)
+    m = 4
+    while m <= W.shape[1]:
+        errors = []
+        for rows in math.sqrt(2 * gamma) * W[:, :m]:  # iid rows are those of γ = ½
+            phi = features.fourier(x, rows)
+            w = np.linalg.solve(phi.T @ phi + alpha * np.eye(2 * m), phi.T @ y)
+            errors.append(error(features.fourier(x_test, rows) @ w))
+        if np.mean(errors) <= 1.01 * exact:
+            return 2 * m
+        m *= 2
+    return 0
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-directions_needed", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.directions_needed(directions_needed)
+# %% nbgrader={"grade": true, "grade_id": "check-features_enough", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.features_enough(features_enough)
 
 # %% [markdown]
 # ## To think about

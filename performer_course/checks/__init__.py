@@ -12,8 +12,8 @@ from .a1 import counterexample, false_limit, repaired_attention
 from .lesson_00 import variance_of_mean
 from .lesson_01 import distance_to_mean, highest_degree, quadratic_features
 from .lesson_02 import is_kernel_matrix, left_over, witness
-from .lesson_03 import estimate_kernel, gaussian_frequencies, spectral_density
-from .lesson_04 import directions_needed, product_directions, without_leftover
+from .lesson_03 import tent_frequencies, three_points, which_kernel
+from .lesson_04 import features_enough, product_directions, without_leftover
 from .lesson_05 import one_more_row, orthogonal_directions, uniform_orthogonal
 from .lesson_06 import simplex_corners, structured_projection, walsh_hadamard
 from .lesson_07 import after_two, decoder_mask, is_relative

@@ -4,162 +4,147 @@ import math
 
 import numpy as np
 
-from ._judge import Hint, check, judge, numbers, numbers_of_shape, only_rng
+from ._judge import Hint, check, numbers, numbers_of_shape, only_rng, two_arrays
 
 
 @check
-def gaussian_frequencies(draw):
-    """draw(rng, m, d, gamma) → (m, d): the frequencies of exp(−γ‖δ‖²), drawn from N(0, 2γ I)."""
-    m, d = 40_000, 3
-    numbers_of_shape((m, d), draw(np.random.default_rng(301), m, d, 1.0), f"m = {m}, d = {d}")
-    only_rng(lambda rng: draw(rng, 4, d, 1.0))
-    for gamma in (0.3, 2.0, 0.08):
-        omega = numbers(draw(np.random.default_rng(301), m, d, gamma))
-        variance = omega.var()
-        mean = max(omega.mean(axis=0), key=abs)
-        if abs(mean) > 5 * math.sqrt(variance / m):
-            raise Hint(f"the mean is {mean:.3g}; it must be 0.")
-        error = variance * math.sqrt(2 / (m * d))  # of the variance of m·d normal numbers
-        slips = [
-            (2 * gamma, None),
-            ((2 * gamma) ** 2, "2γ is the variance: the standard deviation is √(2γ)."),
-            (gamma, "the variance is 2γ, not γ: exp(−γδ²) is exp(−δ²/2) at γ = ½."),
-            (1 / (2 * gamma), "the variance is 2γ, not 1/(2γ): a narrow kernel needs high ω."),
-            (1 / (2 * gamma) ** 2, "1/(2γ) is the variance of the kernel's bell in δ: ω has 2γ."),
-            (gamma**2, "γ is no standard deviation: the variance is 2γ."),
-            (math.sqrt(2 * gamma), "√(2γ) is the standard deviation, and here it is the variance."),
-            (gamma / 2, "the variance is 2γ, not γ/2: a narrow kernel needs high ω."),
-            (4 * gamma, "the variance is 2γ, not 4γ: is there a 2 too many?"),
-            (1.0, "the spread must depend on γ."),
-            (8 * math.pi**2 * gamma, "there is a 2π too many: here ω is in radians."),
-            (gamma / (2 * math.pi**2), "it is divided by 2π, as for cycles: here ω is in radians."),
-        ]
-        found = next(
-            (hint for v, hint in slips if abs(variance - v) < 5 * error), "the spread is not right."
+def tent_frequencies(draw):
+    """draw(rng, m) → (m,), independent, of density (1 − cos ω)/(πω²)."""
+    m = 60_000
+    only_rng(lambda rng: draw(rng, 50))
+    for count in (1, 7):
+        numbers_of_shape((count,), draw(np.random.default_rng(301), count), f"m = {count}")
+    omega = numbers_of_shape((m,), draw(np.random.default_rng(302), m), f"m = {m}")
+    if len(np.unique(np.abs(omega))) < m:
+        raise Hint("frequencies come twice, or with both signs: draw each of the m anew.")
+    if abs((omega > 0).mean() - 0.5) > 2.5 / math.sqrt(m):
+        raise Hint("half of the frequencies are negative: p is even, and lives on the whole line.")
+    delta = np.array([0.1, 0.25, 0.5, 0.8, 1.0, 1.3, 2.0, 3.0, 7.0])
+
+    def tent(delta):
+        return np.maximum(0, 1 - np.abs(delta))
+
+    def fits(k):
+        """Whether the mean cosines are k, to five standard errors (k at 2δ gives the spread)."""
+        spread = np.sqrt(((1 + k(2 * delta)) / 2 - k(delta) ** 2).clip(0) / m)
+        return (np.abs(found - k(delta)) < 5 * spread + 1e-12).all()
+
+    found = np.cos(np.outer(delta, omega)).mean(axis=1)
+    if fits(tent):
+        halves = omega[: m // 2] - omega[m // 2 :]  # of independent ones: k²
+        if abs(np.cos(halves).mean()) > 5 * math.sqrt(1 / m):
+            raise Hint("the frequencies must be independent of one another.")
+        return
+    slips = [
+        (lambda t: np.exp(-np.abs(t)), "these are Cauchy distributed: their kernel is e^{−|δ|}."),
+        (lambda t: np.exp(-2 * np.abs(t)), "this is g alone, 2/(π(4 + ω²)): reject some."),
+        (lambda t: np.exp(-(t**2) / 2), "these are normal: their kernel is the Gaussian."),
+        (lambda t: tent(2 * math.pi * t), "there is a 2π too many: here ω is in radians."),
+        (lambda t: tent(t / (2 * math.pi)), "it is divided by 2π, as for cycles: ω is in radians."),
+        (lambda t: tent(2 * t), "this is the tent of half the width: ω is twice too large."),
+        (lambda t: tent(t / 2), "this is the tent of twice the width: ω is too small by half."),
+    ]
+    for k, hint in slips:
+        if fits(k):
+            raise Hint(hint)
+    beyond, share = np.abs(omega).max(), (np.abs(omega) > 40).mean()
+    if share < 0.5 / (20 * math.pi):  # P(|ω| > 40) is about 1/(20π)
+        raise Hint(
+            f"the largest |ω| is {beyond:.3g}, and {share:.2%} are above 40, not 1.6 %: "
+            "p falls like 1/ω² only, so g must have such tails, too."
         )
-        if found is not None:
-            raise Hint(
-                f"{found} (At γ = {gamma:g} the variance is {variance:.3g}, "
-                f"and {2 * gamma:.3g} is needed.)"
-            )
-        variances = omega.var(axis=0)
-        if np.abs(variances / (2 * gamma) - 1).max() > 5 * math.sqrt(2 / m):
-            raise Hint(
-                f"the coordinates have variances from {variances.min():.3g} to "
-                f"{variances.max():.3g}; each must have 2γ = {2 * gamma:.3g}."
-            )
-        if len(np.unique(np.sort(np.abs(omega), axis=1), axis=0)) < m:
-            raise Hint(
-                "frequencies come twice, or with both signs, or with the same coordinates in "
-                "another order: draw each of the m anew."
-            )
-        correlation = np.abs(np.corrcoef(omega.T) - np.eye(d)).max()
-        if correlation > 6 / math.sqrt(m):
-            raise Hint("the coordinates must be independent of one another.")
-        kurtosis = (omega**4).mean() / variance**2
-        if abs(kurtosis - 3) > 5 * math.sqrt(96 / (m * d)):
-            raise Hint(f"right variance, but not normal (kurtosis {kurtosis:.2f}, not 3).")
-        spread = (omega**2).sum(axis=1).var() / (2 * d * (2 * gamma) ** 2)  # χ²_d has 2d
-        if abs(spread - 1) > 5 * math.sqrt((2 + 12 / d) / m):
-            raise Hint(
-                f"the variance of ‖ω‖² is {spread:.2f} times that of a normal ω: the sizes of the "
-                "coordinates go together. Draw each number of its own."
-            )
+    worst = np.argmax(np.abs(found - tent(delta)))
+    raise Hint(
+        f"the mean of cos(ωδ) is {found[worst]:.3f} at δ = {delta[worst]:g}, and the tent "
+        f"{tent(delta)[worst]:.3f}. Is p ≤ M g everywhere, and is each ω kept by p/(M g)?"
+    )
+
+
+IMPOSTORS = {
+    "the arch max(0, 1 − δ²)": lambda t: np.maximum(0, 1 - t**2),
+    "the box, 1 for |δ| ≤ 1": lambda t: (np.abs(t) <= 1).astype(float),
+    "e^{−δ⁴}": lambda t: np.exp(-(t**4)),
+    "e^{−|δ|³}": lambda t: np.exp(-(np.abs(t) ** 3)),
+    "1/(1 + δ⁴)": lambda t: 1 / (1 + t**4),
+    "1 for |δ| ≤ 1, 1/δ⁴ beyond": lambda t: 1 / np.maximum(1, t**4),
+}
 
 
 @check
-def estimate_kernel(estimate):
-    """estimate(omega, delta), omega (m, d), delta (n, d) → (n,): the mean of cos(ω_iᵀδ)."""
-    rng = np.random.default_rng(302)
-    for m in (5, 1, 7):
-        omega, delta = rng.normal(size=(m, 2)), 2 * rng.normal(size=(5, 2))
-        phase = delta @ omega.T  # (n, m), and means of both signs
-        judge(
-            estimate(omega, delta),
-            np.cos(phase).mean(1),
-            [
-                (
-                    np.abs(np.cos(phase).mean(1)),
-                    "an estimate may be negative, even of a positive kernel: no absolute value.",
-                ),
-                (
-                    np.abs(np.exp(1j * phase).mean(1)),
-                    "this is the modulus of the mean of e^{iωᵀδ}: take its real part.",
-                ),
-                (np.maximum(np.cos(phase).mean(1), 0), "an estimate may be negative: keep it."),
-                (np.cos(phase).mean(0), "the mean runs over ω only: one number for each δ."),
-                (
-                    np.exp(-(delta**2).sum(1) / 2),
-                    "this is the Gaussian kernel itself: estimate it from the rows of omega.",
-                ),
-                ((np.cos(phase) ** 2).mean(1), "the mean of cos, not of cos²."),
-                (np.cos(phase).mean(1) ** 2, "the mean itself, not its square."),
-                (np.cos(phase).mean(1) / 2, "no ½: the mean of the cosines is all of it."),
-                (
-                    np.cos(delta[:, None] * omega).mean((1, 2)),
-                    "first ωᵀδ, the sum over the coordinates, and then its cosine.",
-                ),
-                (
-                    np.cos(delta[:, None] * omega).prod(2).mean(1),
-                    "the cosine of a sum is no product of cosines: first ωᵀδ, then its cosine.",
-                ),
-                (2 * np.cos(phase).mean(1), "the mean of cos alone: the 2 belongs to phases b."),
-                (np.cos(phase).sum(1) / math.sqrt(m), "divide the sum by m, not by √m."),
-                (np.cos(phase).sum(1), "a mean, not a sum: divide by m."),
-                (
-                    np.cos(2 * np.pi * phase).mean(1),
-                    "this is the estimate at 2πδ: is there a 2π inside the cosine?",
-                ),
-                (np.sin(phase).mean(1), "the sine averages to 0: it is the cosine that stays."),
-                (np.exp(phase).mean(1), "exp(ωᵀδ) lacks its i: take the cosine."),
-                (np.cos(phase.mean(1)), "cosine first, then the mean: the order matters."),
-                (np.cos(phase).mean(), "the mean runs over ω only, not over δ."),
-                (np.cos(phase).T, "take the mean over ω."),
-                (np.cos(phase), "take the mean over ω."),
-            ],
-        )
+def three_points(refute):
+    """refute(k) → x (3,), c (3,) with Σ c_i c_j k(x_i − x_j) < −10⁻³ Σ c_i²."""
+    for scale in (1.0, 0.02, 40.0):
+        for name, shape in IMPOSTORS.items():
+
+            def k(delta, shape=shape, scale=scale):
+                return shape(np.asarray(delta, dtype=float) / scale)
+
+            x, c = two_arrays(refute(k), "points and weights")
+            if x.shape != (3,) or c.shape != (3,):
+                raise Hint(f"three points and three weights, got shapes {x.shape} and {c.shape}.")
+            if not c.any():
+                raise Hint("the weights are all 0: then the form is 0, of any function.")
+            form = c @ k(x[:, None] - x) @ c / (c @ c)
+            if form >= -1e-3:
+                if scale != 1:
+                    why = f"its width is {scale:g} here: how far apart must the points be?"
+                elif (c > 0).all() or (c < 0).all():
+                    why = "weights of one sign cannot do it, where k is positive."
+                elif len(np.unique(x)) < 3:
+                    why = "two of the points are the same."
+                elif np.linalg.eigvalsh(k(x[:, None] - x))[0] < -1e-3:
+                    why = "the points would do, with other weights: an eigenvector."
+                else:
+                    why = "try other distances."
+                raise Hint(f"for {name} the form is {form:.3g} Σ c², not below −0.001: {why}")
 
 
 @check
-def spectral_density(invert):
-    """invert(k, omegas) = (1/2π) ∫ k(δ) cos(ωδ) dδ, for an even function k of one variable."""
-    omegas = np.array([0.0, 0.5, 1.0, 2.0])
-
-    def bell(width):
-        """The transform of exp(−δ²/(2 width²)), without any factor in front."""
-        return lambda w: width * math.sqrt(2 * math.pi) * np.exp(-((width * w) ** 2) / 2)
-
-    for width in (1.0, 0.5):
-        plain = bell(width)
-
-        def k(delta, width=width):
-            return np.exp(-((delta / width) ** 2) / 2)
-
-        found = numbers(invert(k, omegas))
-        if found.shape == (len(omegas), 2):
-            raise Hint("two numbers each: quad returns the integral and its error, so take [0].")
-        period = np.linspace(-math.pi, math.pi, 10_001)
-        over_period = np.trapezoid(np.cos(np.outer(omegas, period)) * k(period), period, axis=1)
-        judge(
-            found,
-            plain(omegas) / (2 * math.pi),
-            [
-                (over_period / (2 * math.pi), "k reaches beyond [−π, π]: integrate over all δ."),
-                (
-                    np.full(len(omegas), plain(0.0) / (2 * math.pi)),
-                    "this is ∫ k / 2π, the same for each ω: where is cos(ωδ)?",
-                ),
-                (plain(omegas), "the factor 1/(2π) is missing: the density must integrate to 1."),
-                (plain(omegas) / math.sqrt(2 * math.pi), "1/(2π), not 1/√(2π)."),
-                (plain(omegas) / (4 * math.pi), "twice too small: δ runs over both signs."),
-                (plain(omegas) / math.pi, "twice too large: is δ > 0 counted twice?"),
-                (
-                    plain(2 * math.pi * omegas) / (2 * math.pi),
-                    "there is a 2π inside the cosine: here ω is in radians.",
-                ),
-                (plain(2 * math.pi * omegas), "this is the transform in cycles, not in radians."),
-                (0 * omegas, "the sine of an even function integrates to 0: take the cosine."),
-            ],
-            rtol=1e-4,
-            atol=1e-6,
+def which_kernel(recognise):
+    """recognise(omega (m, d)) → (name, γ) of the kernel whose frequencies they are."""
+    laws = {
+        "gaussian": lambda rng, size, g: math.sqrt(2 * g) * rng.normal(size=size),
+        "laplacian": lambda rng, size, g: g * rng.standard_cauchy(size),
+        "cauchy": lambda rng, size, g: rng.laplace(scale=math.sqrt(g), size=size),
+    }
+    rng = np.random.default_rng(303)
+    cases = [(name, gamma) for name in laws for gamma in (0.25, 0.5, 1.0, 2.0, 4.0)]
+    answers = {}
+    for name, gamma in cases:
+        for d in (1, 3):
+            found = recognise(laws[name](rng, (3000, d), gamma))
+            if not isinstance(found, list | tuple) or len(found) != 2:
+                got = "None" if found is None else type(found).__name__
+                raise Hint(f"return the name and γ, a pair, got {got}.")
+            if found[0] not in laws:
+                raise Hint(f"the name is one of {', '.join(laws)}, got {found[0]!r}.")
+            if numbers(found[1]).shape != ():
+                raise Hint("γ is one number.")
+            answers[name, gamma, d] = found[0], float(found[1])
+    named = {(name, found[0]) for (name, _, _), found in answers.items()}
+    if {("laplacian", "cauchy"), ("cauchy", "laplacian")} <= named:
+        raise Hint(
+            "the kernel's name is asked for, not that of the law of its frequencies: Cauchy "
+            "distributed frequencies are those of the Laplacian kernel."
         )
+    right = [found == case[:2] for case, found in answers.items()]
+    if all(right):
+        return
+    names = [found[0] == case[0] for case, found in answers.items()]
+    gammas = np.array([[case[1], found[1]] for case, found in answers.items()])
+    if all(names):
+        wrong = ~np.array(right)
+        for law, hint in (
+            ("gaussian", "for the Gaussian kernel the variance of ω is 2γ."),
+            ("cauchy", "for the Cauchy kernel the Laplace law has scale √γ: |ω| has mean √γ."),
+            ("laplacian", "for the Laplacian kernel the scale of the Cauchy law is γ itself."),
+        ):
+            of_law = np.array([case[0] == law for case in answers])
+            if (wrong[of_law]).any():
+                given, said = gammas[of_law & wrong][0]
+                raise Hint(f"{law}, γ = {given:g}, is taken for γ = {said:g}: {hint}")
+    case = next(case for case, found in answers.items() if found != case[:2])
+    raise Hint(
+        f"frequencies of {case[0]}, γ = {case[1]:g}, d = {case[2]}, are taken for those of "
+        f"{answers[case][0]}, γ = {answers[case][1]:g}. Compare means of cosines with each kernel."
+    )

@@ -101,61 +101,85 @@ def product_directions(combine):
     )
 
 
+def _regression(seed, gamma, alpha, noise, M):
+    """Training and test points with targets, and directions: what an answer is given."""
+    rng = np.random.default_rng(seed)
+    x, x_test, W = (rng.normal(size=size) for size in ((80, 2), (60, 2), (5, 1024, 2)))
+    y, y_test = (np.sin(2 * a[:, 0]) + a[:, 1] ** 2 / 2 for a in (x, x_test))
+    y, y_test = y + noise * rng.normal(size=80), y_test + noise * rng.normal(size=60)
+    return x, y, x_test, y_test, W[:, :M], gamma, alpha
+
+
+def _least(
+    x, y, x_test, y_test, W, gamma, alpha, *, wide=None, penalty=None, scaled=True,
+    on_training=False, draws=None, power=1, average=np.mean, above=1.01, count=2,
+):  # fmt: skip
+    """The answer; with a keyword, what a slip makes of it."""
+    wide, penalty = wide or math.sqrt(2 * gamma), alpha if penalty is None else penalty
+    points, targets = (x, y) if on_training else (x_test, y_test)
+
+    def error(predicted):
+        return math.sqrt(((predicted - targets) ** 2).mean()) ** power
+
+    K = np.exp(-gamma * ((x[:, None] - x) ** 2).sum(-1))
+    K_new = np.exp(-gamma * ((points[:, None] - x) ** 2).sum(-1))
+    exact = error(K_new @ np.linalg.solve(K + alpha * np.eye(len(x)), y))
+    m = 4
+    while m <= W.shape[1]:
+        errors = []
+        for rows in wide * W[:draws, :m]:
+            phi, phi_new = (
+                np.concatenate([np.cos(a @ rows.T), np.sin(a @ rows.T)], axis=1)
+                / (math.sqrt(m) if scaled else 1)
+                for a in (x, points)
+            )
+            c = np.linalg.lstsq(phi @ phi.T + penalty * np.eye(len(x)), y, rcond=None)[0]
+            errors.append(error(phi_new @ (phi.T @ c)))
+        if average(errors) <= above * exact:
+            return count * m
+        m *= 2
+    return 0
+
+
 @check
-def directions_needed(needed):
-    """needed(eps, r) is the least m ≥ 1 with (1 − e^{−r²})²/(2m) ≤ ε²."""
-    grid = [(eps, r) for eps in (0.3, 0.1, 0.013) for r in (0.0, 0.5, 1.1, 3.0)]
-    grid.append((0.5, 10.0))  # 2 directions have the error ε exactly
+def features_enough(measure):
+    """measure(x, y, x_test, y_test, W, γ, α) = least F = 8, 16, … with RMSE within 1 % of exact."""
+    settings = [(9, 0.4, 1.0, 0.8, 512), (2, 0.2, 2.0, 0.8, 1024), (5, 1.2, 1.0, 1.0, 512)]
+    settings.append((8, 0.4, 1.0, 0.8, 64))  # too few directions
+    cases = [_regression(*setting) for setting in settings]
 
-    def table(f):
-        values = np.array([f(eps, 1 - np.exp(-(r**2))) for eps, r in grid])
-        return np.maximum(1, np.ceil(values))
+    def slip(**changed):
+        return [_least(*case, **changed) for case in cases]
 
-    plain = np.array([(1 - np.exp(-(r**2))) ** 2 / (2 * eps**2) for eps, r in grid])
-    right = np.maximum(1, np.ceil(plain))
+    found, right = [measure(*case) for case in cases], slip()
+    if np.array_equal(numbers(found), right):
+        return
     judge(
-        [needed(eps, r) for eps, r in grid],
+        found,
         right,
         [
+            (slip(count=1), "this counts directions: a direction gives two features, cos and sin."),
+            (slip(wide=1.0), "rows of N(0, I) are for γ = ½: multiply W by √(2γ)."),
             (
-                np.floor(plain) + 1,
-                "at ε = 0.5, r = 10, two directions have the error 0.5 exactly, and 2 are enough: "
-                "floor(…) + 1 has one too many there, and so has a root that is rounded up.",
-            ),
-            (right + 1, "this is one more: the first m with an error of at most ε is enough."),
-            (2 * right, "this counts features: a direction gives two, cos and sin."),
-            (
-                table(lambda eps, gap: (1 + (1 - gap) ** 2 / 2 - (1 - gap)) / eps**2),
-                "this is the error with random phases: cos and sin have (1 − e^{−r²})²/(2m).",
+                [_least(*case, wide=2 * case[5]) for case in cases],
+                "the standard deviation is √(2γ): 2γ is the variance.",
             ),
             (
-                np.maximum(1, np.round(plain)),
-                "rounding to the nearest leaves the error above ε at times: round up.",
+                [_least(*case, wide=math.sqrt(case[5])) for case in cases],
+                "the variance is 2γ, not γ: multiply W by √(2γ).",
             ),
-            (table(lambda eps, gap: gap**2 / (2 * eps)), "ε² is the mean squared error, not ε."),
-            (table(lambda eps, gap: gap**2 / eps**2), "with cos and sin the variance has 1/(2m)."),
-            (table(lambda eps, gap: gap / (2 * eps**2)), "(1 − e^{−r²}) enters squared."),
+            (slip(on_training=True), "this is the error on the training points: take the test's."),
             (
-                table(lambda eps, gap: gap / (math.sqrt(2) * eps)),
-                "the error falls like 1/√m: to halve it takes four times as many. Square this.",
+                slip(scaled=False),
+                "features without 1/√m are √m times as long: α is then too small.",
             ),
-            (
-                np.maximum(1, [math.ceil((1 - math.exp(-r)) ** 2 / 2 / e**2) for e, r in grid]),
-                "k² is e^{−r²}, with r squared.",
-            ),
-            (
-                table(lambda eps, gap: (1 - np.sqrt(1 - gap)) ** 2 / (2 * eps**2)),
-                "the variance has k² = e^{−r²}, not the kernel k = e^{−r²/2} itself.",
-            ),
-            (table(lambda eps, gap: 1 / (2 * eps**2)), "near points need fewer: use r."),
-            (
-                np.maximum(1, np.floor(plain)),
-                "rounding down leaves the error above ε: round up.",
-            ),
-            (np.maximum(1, plain), "the number of directions is a whole number: round up."),
-            (plain, "the number of directions is a whole number, and at least 1: round up."),
-            (np.ceil(plain), "at least one direction, even where the error is 0."),
-            (np.floor(plain), "rounding down leaves the error above ε: round up."),
+            (slip(penalty=1e-10), "the fit with features lacks its penalty α."),
+            (slip(draws=1), "this looks at one draw only: average the RMSE over all of them."),
+            (slip(average=min), "this takes the best draw: average the RMSE over the draws."),
+            (slip(average=max), "this takes the worst draw: average the RMSE over the draws."),
+            (slip(power=2), "these are mean squares: take roots, and then compare."),
+            (slip(above=1.1), "1 % above is a factor of 1.01, not 1.1."),
+            (slip(above=1.0), "up to 1 % above is allowed: a factor of 1.01."),
         ],
-        cases=[f"ε = {eps:g}, r = {r:g}" for eps, r in grid],
+        cases=[f"γ = {case[5]:g}, α = {case[6]:g}, M = {case[4].shape[1]}" for case in cases],
     )

@@ -3,8 +3,11 @@
 import math
 
 import numpy as np
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
 
-from tests.exercises.shared import exercises
+from performer_course import features, kernels
+from tests.exercises.shared import exercises, norms
 
 ANOTHER_RNG = np.random.default_rng(0)  # not the one that a check hands out
 
@@ -89,63 +92,96 @@ WRONG["product_directions"] = [
 ]
 
 
-# directions_needed
+# features_enough
 
 
-def count_up(eps, r):
-    m = 1
-    while (1 - math.exp(-(r**2))) / math.sqrt(2 * m) > eps:
-        m += 1
-    return m
+def measured(
+    x, y, x_test, y_test, W, gamma, alpha, *, wide=None, fit=None, average=np.mean, draws=None,
+    above=1.01, power=0.5, test=True, counted=2,
+):  # fmt: skip
+    """By the dual form of both fits."""
+    wide = wide or (lambda gamma: math.sqrt(2 * gamma))
+    fit = fit or (lambda K: K + alpha * np.eye(len(y)))
+    points, targets = (x_test, y_test) if test else (x, y)
+
+    def error(K, K_new, left):
+        return norms((K_new @ np.linalg.solve(left(K), y) - targets)[None])[0] ** power
+
+    def exact_left(K):
+        return K + alpha * np.eye(len(y))
+
+    exact = error(*(kernels.gaussian(a, x, gamma) for a in (x, points)), exact_left)
+    for m in 2 ** np.arange(2, 11):
+        if m > W.shape[1]:
+            break
+        errors = []
+        for V in W[:draws]:
+            phi, new = (features.fourier(a, wide(gamma) * V[:m]) for a in (x, points))
+            errors.append(error(phi @ phi.T, new @ phi.T, fit))
+        if average(errors) <= above * exact:
+            return counted * m
+    return 0
 
 
-def fourier_variance(r):
-    """Of one cosine: (1 + k(2r))/2 − k(r)²."""
-    return (1 + math.exp(-2 * r * r)) / 2 - math.exp(-r * r)
+def with_ridge(x, y, x_test, y_test, W, gamma, alpha, intercept=False):
+    """By scikit-learn."""
+
+    def error(model, a, b):
+        return np.linalg.norm(model.fit(a, y).predict(b) - y_test)
+
+    peer = KernelRidge(alpha=alpha, kernel="rbf", gamma=gamma)
+    exact, W = error(peer, x, x_test), math.sqrt(2 * gamma) * W
+    for m in 2 ** np.arange(2, 11):
+        if m <= W.shape[1]:
+            model = Ridge(alpha, fit_intercept=intercept)
+            pairs = [[features.fourier(a, V[:m]) for a in (x, x_test)] for V in W]
+            if np.mean([error(model, *pair) for pair in pairs]) <= 1.01 * exact:
+                return 2 * m
+    return 0
 
 
-RIGHT["directions_needed"] = [
-    count_up,
-    lambda eps, r: max(1, -int(-(np.expm1(-(r**2)) ** 2) / eps**2 // 2)),
-    lambda eps, r: np.ceil(max((1 - np.exp(-r * r)) / eps / math.sqrt(2), 0.1) ** 2),
-    lambda eps, r: max(1, math.ceil(0.5 * ((1 - math.exp(-(r**2))) / eps) ** 2)),
-    lambda eps, r: next(m for m in range(1, 10**4) if fourier_variance(r) / m <= eps**2),
+RIGHT["features_enough"] = [measured, with_ridge, lambda *given: float(measured(*given))]
+
+
+def slip(**changed):
+    return lambda *given: measured(*given, **changed)
+
+
+WRONG["features_enough"] = [
+    (slip(counted=1), "this counts directions"),
+    (slip(wide=lambda gamma: 1.0), "are for γ = ½"),
+    (slip(wide=lambda gamma: 2 * gamma), "2γ is the variance"),
+    (slip(wide=lambda gamma: math.sqrt(gamma)), "not γ"),
+    (slip(test=False), "on the training points"),
+    (slip(fit=lambda K: K + 1e-9 * np.eye(len(K))), "lacks its penalty"),
+    (slip(draws=1), "one draw only"),
+    (slip(average=min), "the best draw"),
+    (slip(average=max), "the worst draw"),
+    (slip(power=1), "these are mean squares"),
+    (slip(above=1.1), "not 1.1"),
+    (slip(above=1.0), "up to 1 % above is allowed"),
+    (lambda *given: 64, "expected"),
+    (lambda *given: measured(*given) or np.nan, "NaN"),
+    (lambda *given: [measured(*given)], "(4,) is needed"),
 ]
 
 
-def rounded(ratio, whole=math.ceil, least=1):
-    """ratio(ε, 1 − k²), rounded, and at least `least`."""
-    return lambda eps, r: max(least, whole(ratio(eps, 1 - math.exp(-(r**2)))))
+def unscaled(x, y, x_test, y_test, W, gamma, alpha):
+    """Features without 1/√m."""
+    exact = np.linalg.solve(kernels.gaussian(x, x, gamma) + alpha * np.eye(len(x)), y)
+    best = np.linalg.norm(kernels.gaussian(x_test, x, gamma) @ exact - y_test)
+    for m in 2 ** np.arange(2, 11):
+        errors = []
+        for V in math.sqrt(2 * gamma) * W[:, :m]:
+            phi, new = (math.sqrt(m) * features.fourier(a, V) for a in (x, x_test))
+            c = np.linalg.solve(phi @ phi.T + alpha * np.eye(len(x)), y)
+            errors.append(np.linalg.norm(new @ phi.T @ c - y_test))
+        if m <= W.shape[1] and np.mean(errors) <= 1.01 * best:
+            return 2 * m
+    return 0
 
 
-def half_variance(eps, gap):
-    return gap**2 / (2 * eps**2)
-
-
-WRONG["directions_needed"] = [
-    (rounded(lambda eps, gap: gap**2 / (2 * eps)), "not ε."),
-    (rounded(lambda eps, gap: gap**2 / eps**2), "the variance has 1/(2m)"),
-    (rounded(lambda eps, gap: gap / (2 * eps**2)), "enters squared"),
-    (rounded(lambda eps, gap: gap / (math.sqrt(2) * eps)), "falls like 1/√m"),
-    (lambda eps, r: count_up(eps, math.sqrt(r)), "with r squared"),
-    (rounded(lambda eps, gap: (1 - math.sqrt(1 - gap)) ** 2 / (2 * eps**2)), "k² = e^{−r²}"),
-    (rounded(lambda eps, gap: 1 / (2 * eps**2)), "near points need fewer"),
-    (rounded(half_variance, math.floor), "round up."),
-    (rounded(half_variance, float), "is a whole number"),
-    (rounded(half_variance, least=0), "at least one direction"),
-    (rounded(lambda eps, gap: 1 / eps), "found 77 for ε = 0.013, r = 3, expected 2958"),
-    (lambda eps, r: [count_up(eps, r)], "(13,) is needed"),
-    (
-        lambda eps, r: math.floor(half_variance(eps, 1 - math.exp(-(r**2)))) + 1,
-        "floor(…) + 1 has one too many",
-    ),
-    (lambda eps, r: count_up(eps, r) + 1, "this is one more"),
-    (lambda eps, r: 2 * count_up(eps, r), "this counts features"),
-    (rounded(lambda eps, gap: (1 + (1 - gap) ** 2 / 2 - (1 - gap)) / eps**2), "with random phases"),
-    (rounded(half_variance, round), "rounding to the nearest"),
-    (rounded(half_variance, float, least=0), "and at least 1: round up"),
-    (rounded(half_variance, math.floor, least=0), "rounding down"),
-]
+WRONG["features_enough"].append((unscaled, "without 1/√m"))
 
 
 TestExercises = exercises(RIGHT, WRONG)
