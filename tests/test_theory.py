@@ -136,7 +136,8 @@ def test_near_duplicates_have_the_leading_term_of_each_variance(d):
         theory.orthogonal_fourier_variance: 3 / (d + 2) / 2,
         theory.shared_norm_variance: 1 / 2,
         # E (ω₁ᵀu)² (ω₂ᵀu)² of a simplex, from the cosines −1/(d − 1)
-        theory.simplex_fourier_variance: (1 + (d - 1) * (d + 2 / (d - 1) ** 2) / (d + 2)) / 2 + 0.5
+        theory.simplex_fourier_variance: (1 + (d - 1) * (d + 2 / (d - 1) ** 2) / (d + 2)) / 2
+        + 0.5
         - d / 2,
     }
     for variance, factor in cosine.items():

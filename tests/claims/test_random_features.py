@@ -576,7 +576,7 @@ def in_the_plane_orthogonal_rows_never_lose(p):
         old="return lengths * directions",
         new="return np.sqrt(rng.chisquare(d, size=(m, 1))) * directions",
     ),
-    "blocks-repeated",
+    "matern-half-degrees",
 )
 def any_radial_spectrum_takes_orthogonal_rows(p):
     """Matérn, ν = 3/2, norms of its own t rows: unbiased, MSE .80 of iid's at r = .3, d = m = 8"""
