@@ -17,7 +17,6 @@ OLD = {
     "02_positive_definite_kernels",
     "03_bochner_theorem",
     "04_random_fourier_features",
-    "06_structured_projections",
     "07_self_attention",
     "08_softmax_kernel",
     "09_positive_features",

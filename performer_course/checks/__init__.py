@@ -15,7 +15,7 @@ from .lesson_02 import is_kernel_matrix, softmax_from_gaussian, taylor_features
 from .lesson_03 import estimate_kernel, gaussian_frequencies, spectral_density
 from .lesson_04 import directions_needed, product_directions, without_leftover
 from .lesson_05 import loses_at, one_more_row, orthogonal_directions
-from .lesson_06 import simplex_corners, structured_projection, walsh_hadamard
+from .lesson_06 import choose_rows, stage_error, walsh_hadamard
 from .lesson_07 import cross_attention, decoder_mask, rotary
 from .lesson_08 import nearer_keys, smoother_as_attention, trigonometric_attention
 from .lesson_09 import attention_features, features_needed, log_estimates
