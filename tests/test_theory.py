@@ -132,20 +132,18 @@ def test_no_variance_is_negative_however_near_the_rows(variance, m, d):
 @pytest.mark.parametrize("d", [2, 3, 16, 512])
 def test_near_duplicates_have_the_leading_term_of_each_variance(d):
     r = 1e-4
-    cosine = {
-        theory.orthogonal_fourier_variance: 3 / (d + 2) / 2,
-        theory.shared_norm_variance: 1 / 2,
-        # E (ω₁ᵀu)² (ω₂ᵀu)² of a simplex, from the cosines −1/(d − 1)
-        theory.simplex_fourier_variance: (1 + (d - 1) * (d + 2 / (d - 1) ** 2) / (d + 2)) / 2
-        + 0.5
-        - d / 2,
-    }
-    for variance, factor in cosine.items():
-        assert variance(r, d, d) == pytest.approx(factor * r**4 / d, rel=1e-6), variance.__name__
+    # E (ω₁ᵀu)² (ω₂ᵀu)² − 1 of two rows of a block, by the cosine between them
+    block = {theory.orthogonal_fourier_variance: 0.0, theory.simplex_fourier_variance: -1 / (d - 1)}
+    for variance, c in block.items():
+        covariance = d * (1 + 2 * c**2) / (d + 2) - 1
+        expected = (2 + (d - 1) * covariance) / (4 * d) * r**4
+        assert variance(r, d, d) == pytest.approx(expected, rel=1e-6, abs=0), variance.__name__
+    shared = theory.shared_norm_variance(r, d, d)
+    assert shared == pytest.approx(r**4 / (2 * d), rel=1e-6, abs=0)
     whole = d**2 * (d - 1) / (24 * (d + 2) ** 2 * (d + 4) * (d + 6)) * r**8
-    assert theory.fixed_norm_variance(r, d, d) == pytest.approx(whole, rel=1e-6)
+    assert theory.fixed_norm_variance(r, d, d) == pytest.approx(whole, rel=1e-6, abs=0)
     bias = r**4 / (4 * (d + 2))
-    assert theory.fixed_norm_mse(r, d, d) == pytest.approx(bias**2 + whole, rel=1e-6)
+    assert theory.fixed_norm_mse(r, d, d) == pytest.approx(bias**2 + whole, rel=1e-6, abs=0)
 
 
 def test_the_series_and_the_closed_form_meet():
