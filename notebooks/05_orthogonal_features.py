@@ -262,8 +262,11 @@ show(
 # (Whatever the rule, a length must not depend on $m$: then the number of features would set the
 # bandwidth of the kernel.) Here are the norms of the first rule, on the density of χ.
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %%
 length = np.linalg.norm(projections.orthogonal(np.random.default_rng(4), 16_000, 16), axis=1)
+print(f"d = 16: norms of mean {length.mean():.2f} and standard deviation {length.std():.2f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots()
 ax.hist(length, bins=40, density=True, color=COLORS[5], label="norms of orthogonal directions")
 grid = np.linspace(1.5, 6.5, 200)
