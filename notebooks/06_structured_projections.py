@@ -1,16 +1,18 @@
 # %% [markdown]
 # # Replace the random matrix by something cheaper or better spread
 #
-# > **50 minutes.** Needs: lesson 05, Kronecker products, a little about Monte Carlo integration.
+# > **55 minutes.** Needs: lesson 05, Kronecker products, a little about Monte Carlo integration.
 # >
 # > Afterwards you can apply a Hadamard matrix in $O(d \log d)$, build structured orthogonal
-# > directions and say where they fail, and choose between orthogonal, simplex and quasi-random
-# > directions for a given integrand.
+# > directions and say where they fail, and choose between orthogonal, structured, simplex and
+# > quasi-random directions for given data and a given integrand.
 #
 # Orthogonal directions cost $d^2$ numbers to store and $d^2$ multiplications for each point. And
 # orthogonal is only one way to spread directions. This lesson looks at both ends: a matrix that is
-# nearly as random but costs almost nothing to apply, and directions that are spread even further
-# apart. Each has inputs on which it helps and inputs on which it hurts. We find both.
+# nearly as random but costs almost nothing to apply, and directions that are spread even more evenly.
+# Each has data on which it is the one to use: structured directions where $d$ is in the thousands,
+# Sobol points where differences lie along few axes, hundreds of times better there. Each also has data on which it hurts, and
+# we find both.
 
 # %%
 import timeit
@@ -18,16 +20,18 @@ import timeit
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.linalg
+import scipy.stats
 
 from performer_course import features, get_backend, projections, theory, to_host, to_like
-from performer_course.figures import COLORS, gram, show
+from performer_course.figures import COLORS, show
 
 xp = get_backend()
 
 # %% [markdown]
 # ## 1. Hadamard's matrix and its fast transform
 #
-# A *Hadamard matrix* has entries $\pm1$ and orthogonal rows. (We scale the rows to length one.) Sylvester's recursion doubles one:
+# A *Hadamard matrix* has entries $\pm1$ and orthogonal rows. (We scale the rows to length one.) Sylvester's
+# recursion doubles one:
 #
 # $$H_1 = (1), \qquad H_{2D} = \frac{1}{\sqrt2} \begin{pmatrix} H_D & H_D \\ H_D & -H_D
 # \end{pmatrix} .$$
@@ -48,15 +52,7 @@ def hadamard_matrix(D):
 H = hadamard_matrix(16)
 print(f"H H = I to 1e-12: {np.allclose(H @ H, np.eye(16), atol=1e-12)}")
 print(f"same as SciPy's, over √16: {np.allclose(H, scipy.linalg.hadamard(16) / 4)}")
-
-fig, ax = plt.subplots(figsize=(4.5, 4.5))
-fig.colorbar(gram(ax, H, largest=0.4), ax=ax, shrink=0.8)
-show(
-    fig,
-    alt="The Hadamard matrix of order 16 as a picture: a pattern of two colours for "
-    f"{H.max():.2f} and {H.min():.2f}, with {int((H > 0).sum())} positive and "
-    f"{int((H < 0).sum())} negative entries.",
-)
+print("H_4 times 2:\n", np.sign(hadamard_matrix(4)).astype(int))
 
 # %% [markdown]
 # To multiply a vector by $H_D$ takes $D^2$ operations if one forgets where the matrix came from. If
@@ -134,8 +130,10 @@ def kronecker_transform(x):
 print(f"two small products = matrix: {np.allclose(kronecker_transform(x), H @ x)}")
 
 # %% [markdown]
-# For 1,000 points and growing $d$: a dense product, three fast transforms, and three transforms as
-# small products.
+# For 100 points and growing $d$ we take the time of a dense product, of three fast transforms, and of three
+# transforms as small products. **Before you run this:** at $d = 64$ the dense product takes $64^2 = 4096$
+# multiplications for a point, three fast transforms $3 \cdot 64 \cdot 6 = 1152$ additions. Which one is faster
+# there, and from which $d$ on does the other one win?
 
 
 # %% tags=["nbval-ignore-output"]
@@ -147,81 +145,85 @@ def seconds(task):
 dims = np.array([64, 128, 256, 512, 1024, 2048, 4096])
 dense, fast, small = [], [], []
 for D in dims:
-    data = rng.normal(size=(D, 1000))
-    W = rng.normal(size=(D, D))
+    data, W = rng.normal(size=(D, 100)), rng.normal(size=(D, D))
     block = projections.hadamard_signs(rng, D, D)
+    sign = block[0, 0][:, None]
     dense.append(seconds(lambda W=W, data=data: W @ data))
     fast.append(seconds(lambda s=block, data=data: projections.hadamard_transform(s, data)))
-    sign = block[0, 0][:, None]
     small.append(3 * seconds(lambda s=sign, data=data: kronecker_transform(s * data)))
+print("   d   dense / fast   dense / small")
+for i, D in enumerate(dims):
+    print(f"{D:5d} {dense[i] / fast[i]:13.2f} {dense[i] / small[i]:14.2f}")
 
-
-def crossover(times):
-    """From which dimension on the dense product is slower, in words."""
-    slower = np.array(dense) > times
-    wins = 0 if slower.all() else len(dims) - np.argmin(slower[::-1])
-    return f"from d = {dims[wins]} on" if wins < len(dims) else "at no d drawn"
-
-
+# %% jupyter={"source_hidden": true} tags=["nbval-ignore-output", "hide-input"]
 fig, ax = plt.subplots()
 ax.loglog(dims, np.multiply(dense, 1e3), marker="o", label="dense, $O(d^2)$")
 ax.loglog(dims, np.multiply(fast, 1e3), marker="s", label="fast transforms, $O(d \\log d)$")
 ax.loglog(dims, np.multiply(small, 1e3), marker="^", label="small products, $O(d^{3/2})$")
-ax.set(xlabel="dimension $d$", ylabel="milliseconds for 1,000 points")
+ax.set(xlabel="dimension $d$", ylabel="milliseconds for 100 points")
 ax.set_xticks(dims, dims)
 ax.minorticks_off()
 ax.legend()
-gain, gain_small = dense[-1] / fast[-1], dense[-1] / small[-1]
-print(f"fast transforms win {crossover(fast)}; at d = 4096 dense / fast = {gain:.1f}")
-print(f"small products win {crossover(small)}; at d = 4096 dense / small = {gain_small:.1f}")
 show(
     fig,
     alt="Milliseconds against the dimension, logarithmic axes. At d = 64 the fast transforms take "
-    f"{fast[0] / dense[0]:.1f} times as long as the dense product. They beat it {crossover(fast)}, by "
-    f"a factor of {gain:.1f} at d = 4096; small products {crossover(small)}, by {gain_small:.1f}.",
+    f"{fast[0] / dense[0]:.1f} times as long as the dense product; at d = 4096 the dense product takes "
+    f"{dense[-1] / fast[-1]:.1f} times as long as they do, and {dense[-1] / small[-1]:.1f} times as long as "
+    "small products.",
 )
 
 # %% [markdown]
-# The crossover lies higher than the count of operations suggests. An attention head has $d = 64$. There SORF, as the construction is called,
-# is a fine idea and no gain.
+# At $d = 64$ the dense product wins, and the crossover lies higher than the count of operations suggests, because
+# matrix products are what processors do best, and because each of the $3 \log_2 d$ steps of the transforms goes once
+# through memory. (So the crossover is as much about memory as about flops, and moves with the number of points: where
+# they no longer fit into the fast memory near the processor, the transforms lose more by it.) An attention head
+# has $d = 64$. There SORF, as the construction is called (*structured orthogonal random features*), is a fine
+# idea and no gain. At $d$ in the thousands, such as for images or for the width of a model, it is what one would
+# use: faster at $d = 4096$ by the last ratios above, and $3d$ signs to store in place of $d^2$ numbers.
 #
 # ## 3. What structured directions estimate
 #
 # The rows have norm $\sqrt d$, not χ. If their directions were uniform, the mean of
-# $\cos(\omega^\top\delta)$ would be the function of `norms="fixed"` in lesson 05,
+# $\cos(\omega^\top\delta)$ would be the function of `norms="fixed"` in lesson 05, a Bessel kernel: with
+# $r = \|\delta\|$ it is
 #
-# $$j(r^2) = {}_0F_1\bigl(;\, \tfrac d2;\, -\tfrac{d\, r^2}{4}\bigr)
+# $$j(r^2) = \sum_{k \ge 0} \frac{(-d\, r^2/4)^k}{k!\; \tfrac d2 (\tfrac d2 + 1) \cdots (\tfrac d2 + k - 1)}
 # \qquad\text{and not}\qquad e^{-r^2/2} .$$
 #
-# (${}_0F_1$ as in lesson 05.) But with finitely many signs the directions cannot be uniform. For
-# small $d$ we can average over all $2^{2d}$ choices of two of the three diagonals; the mean over $D_3$
-# is $\prod_j \cos(v_j \delta_j)$ in closed form, where $v$ is the rest of the row. What comes out: the mean depends on the direction of
-# $\delta$, and $j$ is its average over all directions.
+# But with finitely many signs the directions cannot be uniform. For small $d$ we can average over all
+# $2^{2d}$ choices of two of the three diagonals; the mean over $D_3$ is $\prod_j \cos(v_j \delta_j)$ in closed form,
+# where $v$ is the rest of the row. What comes out: the mean depends on the direction of $\delta$, and $j$ is its
+# average over all directions.
 
 # %%
-r = np.linspace(0, 4, 41)
-axis = np.array([1.0, 0, 0, 0, 0, 0, 0, 0])
-diagonal = np.ones(8) / 8**0.5
-j = theory.fixed_norm_mean(r, 8)
-along_axis = theory.hadamard_mean(r[:, None] * axis)
-along_diagonal = theory.hadamard_mean(r[:, None] * diagonal)
+axis, diagonal = np.eye(8)[0], np.ones(8) / 8**0.5
 anywhere = np.random.default_rng(2).normal(size=(60, 8))
 anywhere /= np.linalg.norm(anywhere, axis=1, keepdims=True)
 average = np.mean([theory.hadamard_mean(2.0 * u) for u in anywhere])
-
-fig, ax = plt.subplots()
-ax.plot(r, np.exp(-(r**2) / 2), color=COLORS[6], alpha=0.4, linewidth=5, label="Gaussian kernel")
-ax.plot(r, j, label="fixed norm, uniform direction")
-ax.plot(r, along_axis, label="structured, $\\delta$ along an axis")
-ax.plot(r, along_diagonal, label="structured, $\\delta$ along the diagonal")
-ax.set(xlabel="distance $r$", ylabel="mean of $\\cos(\\omega^\\top \\delta)$, $d = 8$")
-ax.legend()
 print(f"at r = 2: Gaussian {np.exp(-2):.4f}, fixed norm {theory.fixed_norm_mean(2.0, 8):.4f}")
 print(
     f"structured: axis {theory.hadamard_mean(2 * axis):.4f}, "
     f"diagonal {theory.hadamard_mean(2 * diagonal):.4f}, mean of 60 directions {average:.4f}"
 )
-bell = np.exp(-(r**2) / 2)
+print("  r   direction   exact mean − j(r²)   formula")
+for length in (0.5, 1.0):
+    for name, u in (("axis", axis), ("diagonal", diagonal)):
+        exact = theory.hadamard_mean(length * u) - theory.fixed_norm_mean(length, 8)
+        departure = theory.hadamard_departure(length * u)
+        print(f"{length:4.1f}  {name:9}  {exact:19.5f}  {departure:9.5f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+r = np.linspace(0, 4, 41)
+bell, j = np.exp(-(r**2) / 2), theory.fixed_norm_mean(r, 8)
+along_axis = theory.hadamard_mean(r[:, None] * axis)
+along_diagonal = theory.hadamard_mean(r[:, None] * diagonal)
+fig, ax = plt.subplots()
+ax.plot(r, bell, color=COLORS[6], alpha=0.4, linewidth=5, label="Gaussian kernel")
+ax.plot(r, j, label="fixed norm, uniform direction")
+ax.plot(r, along_axis, label="structured, $\\delta$ along an axis")
+ax.plot(r, along_diagonal, label="structured, $\\delta$ along the diagonal")
+ax.set(xlabel="distance $r$", ylabel="mean of $\\cos(\\omega^\\top \\delta)$, $d = 8$")
+ax.legend()
 gaps = [np.abs(mean - bell).max() for mean in (j, along_axis, along_diagonal)]
 show(
     fig,
@@ -232,64 +234,91 @@ show(
 
 # %% [markdown]
 # The bias of fixed norms is $-r^4/(4(d+2))$ for small $r$. The part that depends on the direction is
-# smaller, of order $r^4/d^2$:
-# $\bigl(\tfrac{3 r^4}{d + 2} - \sum_i \delta_i^4\bigr) / 3d^2$, `theory.hadamard_departure`:
+# smaller, of order $r^4/d^2$: $\bigl(\tfrac{3 r^4}{d + 2} - \sum_i \delta_i^4\bigr) / 3d^2$, the last column
+# (`theory.hadamard_departure`).
+#
+# So much for the mean. What of the mean squared error? Watch a unit vector on its way through the stages, $d = 16$:
+# $e_1$, one axis, and a generic $u$.
+
 
 # %%
-print("  r   direction   exact mean − j(r²)   formula")
-for length in (0.5, 1.0):
-    for name, u in (("axis", axis), ("diagonal", diagonal)):
-        exact = theory.hadamard_mean(length * u) - theory.fixed_norm_mean(length, 8)
-        print(
-            f"{length:4.1f}  {name:9}  {exact:19.5f}  {theory.hadamard_departure(length * u):9.5f}"
-        )
-
-# %% [markdown]
-# So much for the mean. The mean squared error is worse still along an axis. Take $\delta = r e_1$. Then $D_3$ only turns a sign, and $H D_3 e_1$ is the constant vector
-# $\pm d^{-1/2}(1, \dots, 1)$. One of the three stages is used up without mixing anything.
-# Measured over draws, at $d = m = 16$:
-
-# %%
-d, draws = 16, 3000
+def stages(u, signs):
+    """u, H D₃ u, H D₂ H D₃ u, H D₁ H D₂ H D₃ u for signs (3, d): (4, d)."""
+    path = [u]
+    for row in signs[::-1]:
+        path.append(projections.fwht(row * path[-1]))
+    return np.array(path)
 
 
-def mse(draw, delta, m, draws=draws, seed=3):
-    """E (mean of cos(ωᵀδ) − e^{−‖δ‖²/2})² for each δ of delta (n, d), over draws of m rows."""
-    rng = np.random.default_rng(seed)
-    W = np.stack([draw(rng, m, delta.shape[1]) for _ in range(draws)])  # (draws, m, d)
-    estimate = np.cos(W @ delta.T).mean(axis=1)  # (draws, n)
-    exact = np.exp(-(delta**2).sum(axis=1) / 2)
-    return ((estimate - exact) ** 2).mean(axis=0)
-
-
-r = np.linspace(0.25, 3, 12)
-generic = np.random.default_rng(4).normal(size=d)
+generic = np.random.default_rng(4).normal(size=16)
 generic /= np.linalg.norm(generic)
-first = np.eye(d)[0]
-iid = theory.fourier_variance(r, d)
-structured = {
-    "generic $\\delta$": mse(projections.hadamard, r[:, None] * generic, d) / iid,
-    "$\\delta$ along $e_1$": mse(projections.hadamard, r[:, None] * first, d) / iid,
-}
-fig, ax = plt.subplots()
-ax.plot(r, theory.fixed_norm_mse(r, d, d) / iid, label="fixed norms, exact")
-for (name, ratio), marker in zip(structured.items(), "s^", strict=True):
-    ax.plot(r, ratio, marker=marker, label=f"structured, {name}")
-ax.axhline(1, color=COLORS[6], linewidth=1, linestyle="-")
-ax.set(xlabel="distance $r$", ylabel="MSE / MSE of independent directions")
-ax.legend()
-near, far = structured["generic $\\delta$"], structured["$\\delta$ along $e_1$"]
-worse = r[np.argmax(far > 1)]
+e1, ones = np.eye(16)[0], np.ones(16) / 4
+paths = {name: stages(u, signs[0]) for name, u in (("$e_1$", e1), ("generic", generic))}
+for name, path in paths.items():
+    sizes = [len(np.unique(np.abs(row).round(9))) for row in path]
+    print(f"{name.strip('$'):8} different absolute values before and after each stage: {sizes}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, axes = plt.subplots(2, 4, figsize=(11, 4.5), sharey=True)
+for row, (name, path), color in zip(axes, paths.items(), COLORS, strict=False):
+    for ax, u, title in zip(
+        row, path, ("$u$", "$HD_3u$", "$HD_2HD_3u$", "$HD_1HD_2HD_3u$"), strict=True
+    ):
+        ax.bar(np.arange(1, 17), u, color=color)
+        ax.set(title=title, ylim=(-1.05, 1.05), xticks=[1, 8, 16])
+    row[0].set_ylabel(name)
 show(
     fig,
-    alt="MSE over that of independent directions against the distance, d = m = 16. For a generic δ "
-    f"structured directions follow the fixed-norm curve ({near[3]:.3f} at r = 1). Along the first "
-    f"axis they lose from r = {worse:.2f} on, {far[-1]:.1f} times at r = 3.",
+    alt="The 16 entries of a unit vector before and after each of three stages. One axis becomes a constant of "
+    f"absolute value {np.abs(paths['$e_1$'][1]).max():.2f} after the first stage, and has "
+    f"{len(np.unique(np.abs(paths['$e_1$'][2]).round(9)))} different absolute values after the second; a generic "
+    "vector looks random from the first stage on.",
 )
 
 # %% [markdown]
-# Up to $r \approx 1.75$ they still win, even along the axis. Beyond, they lose. If your data are sparse, differences along few axes are what you have. A random rotation of the
-# data, once, would cure it, and would cost what the structure saved.
+# The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$: $D_3$ only chose its sign. One of
+# the three stages is used up without mixing anything. And a vector of equal absolute values, such as the difference
+# of two rows of $\pm1$ data with many flips, starts where $e_1$ is after one stage, so it has the law that $e_1$ has with
+# one stage more.
+#
+# **Before you run this:** at $r = 3$, along $e_1$ with $d = m = 16$, is the error of structured directions half of that of
+# independent ones, the same, or three times as large? Would a fourth stage $H D_4$ cure it?
+
+# %%
+d, r = 16, np.array([1.0, 2.0, 3.0])
+
+
+def mse(draw, delta, m, draws=2000, seed=3):
+    """E (mean of cos(ωᵀδ) − e^{−‖δ‖²/2})² for each δ of delta (n, d), over draws of m rows.
+
+    Returns it and its standard error, both over the exact value for independent rows.
+    """
+    rng = np.random.default_rng(seed)
+    W = np.stack([draw(rng, m, delta.shape[1]) for _ in range(draws)])  # (draws, m, d)
+    length = np.linalg.norm(delta, axis=1)
+    square = (np.cos(W @ delta.T).mean(axis=1) - np.exp(-(length**2) / 2)) ** 2
+    iid = theory.fourier_variance(length, m)
+    return square.mean(axis=0) / iid, square.std(axis=0) / draws**0.5 / iid
+
+
+print("MSE / independent ± standard error   r = 1          r = 2          r = 3")
+for name, u, count in (
+    ("generic δ, 3 stages", generic, 3),
+    ("along e₁, 3 stages", e1, 3),
+    ("along (1, …, 1), 3 stages", ones, 3),
+    ("along e₁, 4 stages", e1, 4),
+    ("along e₁, 5 stages", e1, 5),
+):
+    ratio, error = mse(lambda *a, n=count: projections.hadamard(*a, stages=n), r[:, None] * u, d)
+    print(f"{name:30}" + "".join(f"{a:8.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
+
+# %% [markdown]
+# Three times as large. At $r = 1$ structured directions still win, even along the axis; from $r \approx 2$ on they
+# lose there, and further out along the diagonal, too. If your data are sparse or are rows of $\pm1$, such differences are what you have. There are two
+# cures. A fourth stage costs another $d \log d$ and mends about half of the loss. (Several authors use such longer
+# products; Choromanski et al. (2017) study them.) A random rotation of the data mends all of it: it costs $d^2$ for each
+# point, once, and the dense product that the structure replaces costs $m d$. So at $m = d$ the rotation eats the
+# gain, and for $m \gg d$ the structure still wins.
 #
 # ## 4. Simplex directions: further apart than orthogonal
 #
@@ -305,10 +334,9 @@ print(f"all cosines −1/(d − 1) = {-1 / 5:.2f}: {np.allclose(cosines, -1 / 5)
 print(f"the unit vectors add up to zero: {np.allclose(unit.sum(axis=0), 0)}")
 
 # %% [markdown]
-# Is that better? It depends on the integrand. For $e^{\omega^\top z}$, which we meet again in
-# lesson 09, a long $\omega_1$ along $z$ gives a huge value, and the best partner is one that points
-# *away*. For the cosine, $\omega$ and $-\omega$ are the same direction, and pointing away is no
-# better than pointing along. Exact variances, over that of independent directions:
+# Is that better? It depends on the integrand. **Before you run this:** one integrand is $e^{\omega^\top z}$,
+# which we meet again in lesson 09: a long $\omega_1$ along $z$ gives a huge value. The other is the cosine, for which
+# $\omega$ and $-\omega$ are the same direction. For which of the two should a partner that points *away* help?
 
 # %%
 d = 8
@@ -325,6 +353,12 @@ panels = {
         theory.simplex_positive_variance(length, d, d),
     ),
 }
+print("variance / independent, d = m = 8, at length √½:   orthogonal   simplex")
+for name, (independent, *others) in zip(("cosine", "exponential"), panels.values(), strict=True):
+    at = [np.interp(0.5**0.5, length, values / independent) for values in others]
+    print(f"{name:47} {at[0]:13.2f} {at[1]:9.2f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True)
 for ax, (title, (independent, orthogonal, simplex)) in zip(axes, panels.items(), strict=True):
     ax.plot(length, orthogonal / independent, label="orthogonal")
@@ -346,8 +380,10 @@ show(
 )
 
 # %% [markdown]
-# The same as numbers, with measured means and errors beside the formulas: $\|z\|^2 = \frac12$,
-# $d = m = 8$, the quantity $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$.
+# For the exponential, and by a factor of four at this length. For the cosine pointing away is no better than
+# pointing along, so orthogonal is best. (Reid et al. (2023) prove more: of all ways to choose the angles without looking
+# at the norms, simplex directions are best for positive features.) The same measured, with
+# $\|z\|^2 = \frac12$, $d = m = 8$, and the quantity $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$:
 
 # %%
 z = 0.5**0.5 * np.eye(8)[0]
@@ -372,58 +408,138 @@ for name, formula in formulas.items():
 # ## 5. Quasi-random directions
 #
 # A third way does not look at angles at all. *Sobol points* fill the unit cube more evenly than
-# chance, and the inverse of the normal distribution function carries them to
-# $\mathcal{N}(0, I)$, coordinate by coordinate. With a random scrambling each point alone is
-# uniform, so the estimate stays unbiased. In few dimensions the RMS error falls about like $1/m$
-# instead of $1/\sqrt m$. In many dimensions $m$ points cannot be even in all pairs of coordinates,
-# let alone in all at once. Slopes of the RMS error over $m = 16 \dots 256$, at $r = 1$:
+# chance, and the inverse of the normal distribution function carries them to $\mathcal{N}(0, I)$, coordinate by
+# coordinate. With a random scrambling each point alone is uniform, so the estimate stays unbiased.
 
 # %%
-steps = np.array([16, 64, 256])
-for D in (2, 4, 16):
-    u = np.random.default_rng(7).normal(size=D)
-    delta = (u / np.linalg.norm(u))[None]
-    rms = [mse(projections.sobol, delta, int(m), draws=100)[0] ** 0.5 for m in steps]
-    print(f"d = {D:2d}: slope {np.polyfit(np.log(steps), np.log(rms), 1)[0]:.1f}")
+flat = {
+    "independent": np.random.default_rng(10).random((64, 2)),
+    "Sobol, scrambled": scipy.stats.qmc.Sobol(2, rng=np.random.default_rng(11)).random_base2(6),
+}
+for name, points in flat.items():
+    cells = np.histogram2d(*points.T, bins=8, range=[(0, 1), (0, 1)])[0]
+    print(
+        f"{name:17} of 8 × 8 cells {int((cells == 0).sum()):2d} are empty; fullest holds {cells.max():.0f}"
+    )
 
-# %% [markdown]
-# And against the dimension:
-
-# %%
-dims = (2, 4, 8, 16, 32, 64)
-ratios = {"sobol": [], "orthogonal": []}
-draws_of = {"sobol": projections.sobol, "orthogonal": projections.orthogonal}
-for D in dims:
-    u = np.random.default_rng(7).normal(size=D)
-    delta = (u / np.linalg.norm(u))[None]  # r = 1
-    for name, values in ratios.items():
-        error = mse(draws_of[name], delta, 128, draws=300)[0]
-        values.append(error / theory.fourier_variance(1.0, 128))
-fig, ax = plt.subplots()
-for (name, values), marker in zip(ratios.items(), "os", strict=True):
-    ax.loglog(dims, values, marker=marker, label=name)
-exact_ratio = [
-    theory.orthogonal_fourier_variance(1.0, 128, D) / theory.fourier_variance(1.0, 128)
-    for D in dims
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.5))
+for ax, (name, points), color, marker in zip(axes, flat.items(), COLORS, "os", strict=False):
+    ax.plot(*points.T, marker, color=color, markersize=6)
+    ax.set(title=name, xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    ax.set(xticks=np.arange(9) / 8, yticks=np.arange(9) / 8, xticklabels=[], yticklabels=[])
+empty = [
+    int((np.histogram2d(*points.T, bins=8, range=[(0, 1), (0, 1)])[0] == 0).sum())
+    for points in flat.values()
 ]
-ax.loglog(dims, exact_ratio, color=COLORS[2], label="orthogonal, exact")
-ax.axhline(1, color=COLORS[6], linewidth=1, linestyle="-")
-ax.set(xlabel="dimension $d$", ylabel="MSE / independent, $r = 1$, $m = 128$")
-ax.set_xticks(dims, dims)
-ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
-ax.minorticks_off()
-ax.legend()
-swap = dims[np.argmax(np.array(ratios["sobol"]) > np.array(ratios["orthogonal"]))]
 show(
     fig,
-    alt="MSE over that of independent directions at 128 directions, against the dimension. Sobol "
-    f"rises from {ratios['sobol'][0]:.4f} in 2 dimensions to {ratios['sobol'][-1]:.2f} in 64; "
-    f"orthogonal falls from {ratios['orthogonal'][0]:.2f} to {ratios['orthogonal'][-1]:.2f}. They "
-    f"change places at d = {swap}.",
+    alt="64 points in the unit square, cut into 8 by 8 cells. Of the cells "
+    f"{empty[0]} are empty with independent points, which stand in clumps, and {empty[1]} with Sobol points, one "
+    "in each.",
 )
 
 # %% [markdown]
-# One gets better with the dimension and the other worse. For attention heads the choice is clear.
+# Independent points err by $1/\sqrt m$. Points that are as even as these err by about $1/m$ where nothing is scrambled, and
+# scrambling makes it better still: for smooth integrands the RMS error falls like $m^{-3/2}$, up to logarithms (Owen, 1997).
+# In many dimensions $m$ points cannot be even in all pairs of coordinates, let alone in all at once. **Before you run
+# this:** with $r = 1$ and $m = 16 \dots 256$, what slope of $\log$ RMS error against $\log m$ do you expect in 2
+# dimensions, and in 16?
+
+# %%
+print("slope ± standard error")
+for D in (2, 4, 16):
+    u = np.random.default_rng(7).normal(size=D)
+    delta = (u / np.linalg.norm(u))[None]
+    found = [mse(projections.sobol, delta, m, draws=400) for m in (16, 256)]
+    roots = [np.log(ratio[0] / m) / 2 for (ratio, _), m in zip(found, (16, 256), strict=True)]
+    error = np.hypot(*(spread[0] / ratio[0] / 2 for ratio, spread in found)) / np.log(16)
+    print(f"d = {D:2d}: {(roots[1] - roots[0]) / np.log(16):5.2f} ± {error:.2f}")
+
+# %% [markdown]
+# In the plane it is nearly $-3/2$, in 16 dimensions $-0.7$, not far from $-1/2$. (Take such numbers with their standard
+# errors: a few unlucky scrambles carry much of the mean squared error, even of 400 draws.)
+#
+# Sobol points are made for the *coordinates*: each coordinate alone is spread with perfect evenness, in any dimension.
+# So, as with structured directions, the direction of $\delta$ must matter. **Before you run this:** in 64 dimensions with
+# $m = 128$, Sobol points are hardly better than independent ones for a generic $\delta$. What about
+# $\delta$ along $e_1$?
+
+# %%
+dims = (2, 4, 8, 16, 32, 64)
+ways = {"$e_1$": lambda D: np.eye(D)[0], "diagonal": np.ones}
+ways["generic"] = lambda D: np.random.default_rng(7).normal(size=D)
+sobol = {name: [] for name in ways}
+measured = []  # orthogonal, generic δ
+for D in dims:
+    delta = np.array([way(D) / np.linalg.norm(way(D)) for way in ways.values()])  # (3, D), r = 1
+    for values, *found in zip(
+        sobol.values(), *mse(projections.sobol, delta, 128, 150), strict=True
+    ):
+        values.append(found)
+    measured.append([a[0] for a in mse(projections.orthogonal, delta[2:], 128, 400)])
+orthogonal = np.array([theory.orthogonal_fourier_variance(1.0, 128, D) for D in dims])
+orthogonal /= theory.fourier_variance(1.0, 128)
+print("MSE / independent, r = 1, m = 128\n     d   Sobol: e₁   diagonal   generic   orthogonal")
+for i, D in enumerate(dims):
+    row = [values[i][0] for values in sobol.values()]
+    print(f"{D:6d} {row[0]:11.4f} {row[1]:10.2f} {row[2]:9.3f} {orthogonal[i]:12.2f}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, ax = plt.subplots()
+for (name, values), marker, color in zip(sobol.items(), "^os", COLORS, strict=False):
+    ratio, error = np.array(values).T
+    ax.errorbar(dims, ratio, 2 * error, color=color, marker=marker, label=f"Sobol, δ along {name}")
+ratio, error = np.array(measured).T
+ax.errorbar(dims, ratio, 2 * error, color=COLORS[3], fmt="D", label="orthogonal, measured")
+ax.plot(dims, orthogonal, color=COLORS[3], linestyle="-.", label="orthogonal, exact")
+ax.axhline(1, color=COLORS[6], linewidth=1, linestyle="-")
+ax.set(
+    xlabel="dimension $d$",
+    ylabel="MSE / independent, $r = 1$, $m = 128$",
+    xscale="log",
+    yscale="log",
+)
+ax.set_xticks(dims, dims)
+ax.set_yticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
+ax.minorticks_off()
+ax.legend(fontsize=11)
+last = {name: values[-1][0] for name, values in sobol.items()}
+show(
+    fig,
+    alt="MSE over that of independent directions at 128 directions, against the dimension, with two standard "
+    f"errors. Sobol points with δ along an axis stay near {last['$e_1$']:.4f} up to 64 dimensions; along the "
+    f"diagonal they rise to {last['diagonal']:.2f}, for a generic δ to {last['generic']:.2f}. Orthogonal "
+    f"directions fall from {orthogonal[0]:.2f} in 2 dimensions to {orthogonal[-1]:.2f} in 64.",
+)
+
+# %% [markdown]
+# Along an axis Sobol points stay hundreds of times better in any dimension: a one-dimensional problem, and the points are even
+# in each coordinate. It is the mirror image of section 3: the axis is where structured directions fail. For
+# a generic $\delta$ orthogonal directions get better with the dimension and Sobol points worse, so for attention heads,
+# whose queries and keys are dense, the choice is clear. (A random rotation $Q$ of the data, or of the rows, $W Q$, makes
+# every $\delta$ generic: it protects the one and spoils the other.)
+#
+# So look at your data. Let $\delta$ have only $s$ entries that are not 0, on random axes of 64, as for rows of counts
+# or categories that differ in few places:
+
+# %%
+rng, m, lines = np.random.default_rng(12), 256, {}
+sparse = np.zeros((4, 64))
+counts = (1, 2, 4, 64)
+for row, s in zip(sparse, counts, strict=True):
+    row[rng.choice(64, size=s, replace=False)] = rng.normal(size=s)
+sparse *= 2 / np.linalg.norm(sparse, axis=1, keepdims=True)  # r = 2
+print("MSE / independent, r = 2, m = 256, d = 64\n  s   orthogonal   structured    Sobol")
+structured, sobol_ratio = (
+    mse(draw, sparse, m, draws=200)[0] for draw in (projections.hadamard, projections.sobol)
+)
+exact = theory.orthogonal_fourier_variance(2.0, m, 64) / theory.fourier_variance(2.0, m)
+for s, a, b in zip(counts, structured, sobol_ratio, strict=True):
+    print(f"{s:3d} {exact:12.2f} {a:12.2f} {b:8.4f}")
+
+# %% [markdown]
+# Where points differ in one place or a few, Sobol points are what one would use, at any $d$.
 #
 # ## 6. All of them in one table
 #
@@ -432,56 +548,50 @@ show(
 
 # %%
 distances = np.array([0.5, 1.0, 2.0, 3.0])
-print(f"{'directions':14}" + "".join(f"  r = {v:3.1f}" for v in distances))
+points = xp.asarray(np.random.default_rng(8).normal(size=(5, 16)) / 4)
+print(f"{'directions':14}" + "".join(f"  r = {v:3.1f}" for v in distances) + "   features")
 for name, draw in projections.METHODS.items():
-    ratio = mse(draw, distances[:, None] * generic, 16, draws=2000) / theory.fourier_variance(
-        distances, 16
-    )
-    print(f"{name:14}" + "".join(f"{v:9.3f}" for v in ratio))
+    ratio, _ = mse(draw, distances[:, None] * generic, 16)
+    phi = features.fourier(points, to_like(draw(np.random.default_rng(9), 64, 16), points))
+    assert np.allclose(to_host(xp.vecdot(phi, phi)), 1)  # exact on the diagonal, for any rows
+    print(f"{name:14}" + "".join(f"{v:9.3f}" for v in ratio) + f"   {tuple(phi.shape)}")
 
 # %% [markdown]
 # The first line shows the noise of the measurement. Sobol points *lose* here: 16 of them are too few
 # for 16 dimensions, and they need many more points than dimensions. Fixed norms and Hadamard look best
-# at $r \le 1$; they are the biased ones, and the bias does not fall with $m$.
+# at $r \le 1$; they are the biased ones, and the bias does not fall with $m$. All come as rows $W$ (m, d), so
+# `features.fourier(x, W)` takes any of them.
 #
-# All come as rows $W$ (m, d), so `features.fourier(x, W)` takes any of them:
-
-# %%
-points = xp.asarray(np.random.default_rng(8).normal(size=(5, 16)) / 4)
-for name, draw in projections.METHODS.items():
-    W = to_like(draw(np.random.default_rng(9), 64, 16), points)
-    phi = features.fourier(points, W)
-    diagonal = to_host(xp.vecdot(phi, phi))
-    print(
-        f"{name:14} features {tuple(phi.shape)}, exact on the diagonal: {np.allclose(diagonal, 1)}"
-    )
-
-# %% [markdown]
 # ## Take away
 #
 # - The fast Walsh–Hadamard transform costs $D \log_2 D$. $\sqrt d\, H D_1 H D_2 H D_3$ has
-#   orthogonal rows from $3d$ signs. It pays only far above the $d = 64$ of an attention head; where exactly
+#   orthogonal rows from $3d$ signs. It pays where $d$ is far above the 64 of an attention head; where exactly
 #   depends on the machine.
 # - Its rows have fixed norm: a biased estimate, near `norms="fixed"` for generic inputs. Along one axis
-#   or few it loses beyond $r \approx 2$, up to several times.
-# - Simplex directions help the exponential and not the cosine. Quasi-random ones help in few
-#   dimensions. Orthogonal ones help the more, the more dimensions there are.
+#   or few, or where all $|\delta_j|$ are equal, it loses beyond $r \approx 2$, up to several times; a fourth stage
+#   mends half of that.
+# - Simplex directions help the exponential and not the cosine. Sobol points help in few dimensions, and in any
+#   dimension where differences lie along few axes. Orthogonal ones help the more, the more dimensions there are.
 #
 # ## Where it breaks
 #
 # - Padding: for $d$ that is no power of two, rows are cut, and are neither exactly orthogonal nor
 #   of one norm.
 # - Sobol points are balanced in powers of two; other $m$ waste some of it.
-# - All gains are at small distances. At $r = 3$ nothing here beats independent directions by much.
+# - The gains of orthogonal, structured and simplex rows are at small distances: at $r = 3$ and $d = 16$ none of
+#   them beats independent directions by much. Sobol points have no such limit, but only where the dimension, or
+#   that of the differences, is small.
 #
 # ## Exercises
 #
-# In `exercises/06_structured_projections.ipynb`: the fast transform in place, without recursion;
-# structured directions applied to a vector; the corners of a simplex.
+# In `exercises/06_structured_projections.ipynb`: the fast transform in place, without recursion; one stage more or
+# fewer, measured; which rows for these data.
 #
 # ## Further reading
 #
 # - [Yu et al. (2016)](references.md#yu-2016). Section 4: SORF.
+# - [Choromanski et al. (2017)](references.md#choromanski-2017). Products of $k$ stages $H D$, and what each adds.
 # - [Le et al. (2013)](references.md#le-2013). Fastfood, an earlier use of Hadamard matrices for features.
 # - [Reid et al. (2023)](references.md#reid-2023). Simplex directions.
 # - [Yang et al. (2014)](references.md#yang-2014). Quasi-random directions.
+# - [Owen (1997)](references.md#owen-1997). Why scrambling makes even points better still.

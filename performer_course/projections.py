@@ -41,32 +41,50 @@ def _rotations(rng, blocks, d):
     """`blocks` independent orthogonal matrices, uniform (Haar): (blocks, d, d).
 
     QR alone is not uniform: LAPACK fixes the sign of the first entry of its first column.
-    Multiplying each column by the sign of R's diagonal entry cures it (Mezzadri 2007, §4).
+    Multiplying each column by the sign of R's diagonal entry cures it, as Mezzadri (2007) shows in
+    "A correct and efficient algorithm".
     """
     Q, R = np.linalg.qr(rng.standard_normal((blocks, d, d)))
     signs = np.sign(np.diagonal(R, axis1=-2, axis2=-1))  # (blocks, d)
     return Q * signs[:, None, :]
 
 
-def orthogonal(rng, m: int, d: int, norms: str = "chi") -> np.ndarray:
+def orthogonal(rng, m: int, d: int, norms: str | np.ndarray = "chi") -> np.ndarray:
     """Rows orthogonal to one another in blocks of d, each of uniform direction.
 
     More than d rows come as independent blocks, the last one cut.
     norms: "chi", independent χ_d norms, so that each row is N(0, I) as in `iid`; "fixed", all
     √d, which estimates another kernel (`theory.fixed_norm_mean`); "shared", one χ_d norm for
-    all rows, kept to show that it gains nothing: for m ≤ d a pair sees exactly the iid law.
-    Shape: (m, d). Error: `theory.orthogonal_fourier_variance`, `theory.fixed_norm_mse`.
-    Cost: O(m d²) for the QR. Source: Yu et al. (2016), §3.
+    all rows, kept to show why not: for m ≤ d a pair sees exactly the iid law, and for m > d the
+    variance does not even fall to 0. Or an array (m,) of lengths, those of iid rows of any other
+    spectrum that depends on ‖ω‖ alone, such as `matern`'s.
+    Shape: (m, d). Error: `theory.orthogonal_fourier_variance`, `theory.fixed_norm_mse`,
+    `theory.shared_norm_variance`. Cost: O(m d²) for the QR. Source: Yu et al. (2016), §3.
     """
     m, d = _check(rng, m, d)
-    if norms not in NORMS:
+    named = isinstance(norms, str)
+    if named and norms not in NORMS:
         raise ValueError(f"norms must be one of {NORMS}, got {norms!r}")
+    lengths = None if named else _lengths(norms, m)
     blocks = math.ceil(m / d)
     directions = _rotations(rng, blocks, d).reshape(blocks * d, d)[:m]  # (m, d), unit rows
+    if not named:
+        return lengths * directions
     if norms == "fixed":
         return math.sqrt(d) * directions
     squares = rng.chisquare(d, size=(1 if norms == "shared" else m, 1))
     return np.sqrt(squares) * directions
+
+
+def _lengths(norms, m):
+    """norms as a column (m, 1). Raises: ValueError where they are not m lengths."""
+    norms = np.asarray(norms, dtype=float)
+    if norms.shape != (m,) or not np.isfinite(norms).all() or (norms < 0).any():
+        raise ValueError(
+            f"norms must be one of {NORMS}, or {m} finite lengths, one a row, "
+            f"got an array of shape {norms.shape}"
+        )
+    return norms[:, None]
 
 
 def fwht(x: np.ndarray) -> np.ndarray:
@@ -90,47 +108,50 @@ def fwht(x: np.ndarray) -> np.ndarray:
     return x.reshape(shape) / math.sqrt(D)
 
 
-def hadamard_signs(rng, m: int, d: int) -> np.ndarray:
-    """The random signs on the diagonals of D₁, D₂, D₃, for each block of `hadamard`.
+def hadamard_signs(rng, m: int, d: int, stages: int = 3) -> np.ndarray:
+    """The random signs on the diagonals of D₁, D₂, D₃, …, for each block of `hadamard`.
 
-    Shape: (blocks, 3, D), D the least power of two ≥ d, blocks = ⌈m/D⌉.
-    Cost: 3 D numbers a block, where an orthogonal block holds d².
-    Source: Yu et al. (2016), §4.
+    Shape: (blocks, stages, D), D the least power of two ≥ d, blocks = ⌈m/D⌉.
+    Cost: stages · D numbers a block, where an orthogonal block holds d².
+    Source: Yu et al. (2016), §4, with three stages.
     """
     m, d = _check(rng, m, d)
     D = 2 ** (d - 1).bit_length()
-    return rng.choice([-1.0, 1.0], size=(math.ceil(m / D), 3, D))
+    return rng.choice([-1.0, 1.0], size=(math.ceil(m / D), check_count(stages, "stages"), D))
 
 
 def hadamard_transform(signs: np.ndarray, x: np.ndarray) -> np.ndarray:
     """√D H D₁ H D₂ H D₃ x for each block of signs, without the matrix.
 
-    signs: (blocks, 3, D) from `hadamard_signs`; x: (d, n), d ≤ D, one column a point, padded
-    with zeros to D. Shape: (blocks·D, n), which is W x for the W of `hadamard`.
-    Error: exact to rounding. Cost: O(blocks · D log D) a point.
+    signs: (blocks, stages, D) from `hadamard_signs`, so H D_i for each stage; x: (d, n), d ≤ D, one
+    column a point, padded with zeros to D. Shape: (blocks·D, n), which is W x for the W of
+    `hadamard`. On the host alone; the maps of `features` take the rows W, and none takes this.
+    Error: exact to rounding. Cost: O(blocks · stages · D log D) a point.
     Source: Yu et al. (2016), §4 (SORF).
     """
     x = np.asarray(x, dtype=float)
     D = signs.shape[-1]
     if x.ndim != 2 or not 1 <= len(x) <= D:
         raise ValueError(f"x must have shape (d, n) with 1 ≤ d ≤ {D}, got shape {x.shape}")
-    padded = np.zeros((D, 1, x.shape[1]))
-    padded[: len(x), 0] = x
-    first, second, third = np.moveaxis(signs, 0, -1)[..., None]  # (D, blocks, 1) each
-    rows = fwht(first * fwht(second * fwht(third * padded)))  # (D, blocks, n)
+    rows = np.zeros((D, 1, x.shape[1]))
+    rows[: len(x), 0] = x
+    for stage in reversed(range(signs.shape[1])):  # the last D_i acts first
+        rows = fwht(signs[:, stage].T[..., None] * rows)  # (D, blocks, n)
     return math.sqrt(D) * np.moveaxis(rows, 0, 1).reshape(-1, x.shape[1])
 
 
-def hadamard(rng, m: int, d: int) -> np.ndarray:
+def hadamard(rng, m: int, d: int, stages: int = 3) -> np.ndarray:
     """The rows of √D H D₁ H D₂ H D₃: orthogonal, of norm √D, from 3 D signs a block.
 
     D is the least power of two ≥ d. For d < D the last D − d columns are cut: a row then has
     norm √d only in the mean of its square, and rows are no longer exactly orthogonal.
+    stages: how many H D_i; the published rows have three.
     Shape: (m, d); independent blocks of D rows, the last one cut.
-    Error: biased nearly as fixed norms are, `theory.hadamard_mean`; little gain, or a loss,
-    for δ along few axes. Cost: O(m d log D). Source: Yu et al. (2016), §4 (SORF).
+    Error: biased nearly as fixed norms are, `theory.hadamard_mean`. A loss beyond r ≈ 2 where δ
+    lies along few axes, or all |δⱼ| are equal; a fourth stage mends half of it.
+    Cost: O(m d log D) a stage. Source: Yu et al. (2016), §4 (SORF).
     """
-    signs = hadamard_signs(rng, m, d)
+    signs = hadamard_signs(rng, m, d, stages)
     return hadamard_transform(signs, np.eye(d))[:m]
 
 
@@ -156,8 +177,10 @@ def sobol(rng, m: int, d: int) -> np.ndarray:
 
     Each row is N(0, I), up to the 2⁻³⁰ grid of the sequence; together they fill space more
     evenly than chance. Shape: (m, d), d ≤ 21201. Error: unbiased; no closed form for the
-    variance, and m a power of two serves best. Cost: O(m d).
-    Source: Yang, Sindhwani, Avron & Mahoney (2014); Joe & Kuo (2008) for the sequence.
+    variance, which depends on the direction of δ: least where δ lies along an axis. In few
+    dimensions the RMS error falls nearly like m^{−3/2}, for m a power of two. Cost: O(m d).
+    Source: Yang, Sindhwani, Avron & Mahoney (2014); Joe & Kuo (2008) for the sequence; Owen
+    (1997) for the rate.
     """
     m, d = _check(rng, m, d)
     from scipy.stats import qmc  # here, since it takes longer than all other imports together

@@ -9,7 +9,9 @@ All raise ValueError for negative or non-finite lengths, and m or d below 1.
 
 One idea carries most of it. For two directions, cos(ω₁ᵀδ) cos(ω₂ᵀδ) is the mean of
 cos((ω₁ ± ω₂)ᵀδ), and where ω₁ ± ω₂ points anywhere with equal chance only its length R counts:
-E cos = E ₀F₁(; d/2; −R² r²/4). Orthogonal rows have R² ~ χ²_{2d}, which gives ₁F₁.
+E cos = E ₀F₁(; d/2; −R² r²/4). Orthogonal rows have R² ~ χ²_{2d}, which gives ₁F₁. A covariance
+is a small difference of two such numbers; where the length is short, its Taylor series is summed
+instead, so that the variance of near-duplicate rows keeps its digits and its sign.
 """
 
 import math
@@ -50,6 +52,26 @@ def _bessel(s, d):
     theta = (np.arange(nodes) + 0.5) * math.pi / nodes
     weights = np.sin(theta) ** (d - 2)
     return np.exp(root * np.cos(theta)).real @ (weights / weights.sum())
+
+
+TERMS = 24  # of a Taylor series at |s| ≤ 1: the next one is below 1e-23
+
+
+def _taylor(coefficients, s):
+    """Σ_k c_k s^k / k! for |s| ≤ 1; a larger s, for which it is not used, counts as 0."""
+    s = np.where(np.abs(s) <= 1, s, 0.0)
+    total = np.zeros_like(s)
+    for k in reversed(range(len(coefficients))):
+        total = total * s / (k + 1) + coefficients[k]
+    return total
+
+
+def _missing(d, step, rise):
+    """1 − ∏_{i<k} (d + rise·i)/(d + step·i) for k = 0, 1, …, from positive terms alone."""
+    gaps = [0.0]
+    for k in range(TERMS):
+        gaps.append(((step - rise) * k + (d + rise * k) * gaps[k]) / (d + step * k))
+    return np.array(gaps)
 
 
 # A. Independent directions
@@ -138,12 +160,18 @@ def orthogonal_fourier_variance(r, m: int, d: int):
     """Var = (1 − e^{−r²})²/(2m) + c [₁F₁(d; d/2; −r²/2) − e^{−r²}]: `orthogonal`; no bias.
 
     c = (m − 1)/m for m ≤ d, (d − 1)/m for full blocks of d. At m = d and r → 0 the ratio to
-    iid is 3/(d + 2); it can pass 1 at large r. Below r = .01 the bracket loses digits.
+    iid is 3/(d + 2). In the plane the bracket is e^{−r²/2} (1 − r²/2 − e^{−r²/2}) ≤ 0; for d ≥ 3
+    the ratio passes 1 at large r, by 1.5 % at most (d = 4). Error: to rounding, at any r.
     Source: Yu et al. (2016), Theorem 1, exact where the paper bounds, and with blocks.
     """
     r, d = _length(r, "r"), check_count(d, "d")
-    covariance = hyp1f1(d, d / 2, -(r**2) / 2) - np.exp(-(r**2))
-    return fourier_variance(r, m) + _same_block(m, d) * covariance
+    return fourier_variance(r, m) + _same_block(m, d) * _orthogonal_covariance(-(r**2), d)
+
+
+def _orthogonal_covariance(s, d):
+    """₁F₁(d; d/2; s/2) − e^s = −s²/(2(d + 2)) − …, s = −r² for cosines, z² for exponentials."""
+    series = -_taylor(_missing(d, step=2, rise=1), s)
+    return np.where(np.abs(s) < 1, series, hyp1f1(d, d / 2, s / 2) - np.exp(s))
 
 
 def orthogonal_positive_variance(z, m: int, d: int):
@@ -153,8 +181,26 @@ def orthogonal_positive_variance(z, m: int, d: int):
     Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
     """
     z, d = _length(z, "z"), check_count(d, "d")
-    covariance = hyp1f1(d, d / 2, z**2 / 2) - np.exp(z**2)
-    return positive_variance(z, m) + _same_block(m, d) * covariance
+    return positive_variance(z, m) + _same_block(m, d) * _orthogonal_covariance(z**2, d)
+
+
+def shared_norm_variance(r, m: int, d: int):
+    """Var = (1 − e^{−r²})²/(2m) + (1 − 1/m − c) V: `orthogonal(norms="shared")`; no bias.
+
+    V = Var_ρ[₀F₁(; d/2; −ρ²r²/4)] = e^{−r²} [₀F₁(; d/2; r⁴/4) − 1] with ρ ~ χ_d, and c as in
+    `orthogonal_fourier_variance`: the law of iid rows within a block, and V for each pair of rows
+    in two blocks. So for m ≤ d it is iid's, and as m grows it tends to V > 0: not consistent.
+    Error: E ½ (e^{−r²(1−u)/2} − e^{−r²(1+u)/2})², u a coordinate of a point on the sphere, by
+    quadrature to rounding. Source: derived here; Weber's second exponential integral.
+    """
+    r, m, d = _length(r, "r"), check_count(m, "m"), check_count(d, "d")
+    nodes, weights = np.polynomial.legendre.leggauss(64 + d)
+    phi = (nodes + 1) * math.pi / 4
+    u, weights = np.cos(phi), weights * np.sin(phi) ** max(d - 2, 0)
+    u = np.ones_like(u) if d == 1 else u  # a sphere of two points
+    x = r[..., None] ** 2
+    floor = (np.exp(-x * (1 - u)) * np.expm1(-x * u) ** 2 / 2) @ (weights / weights.sum())
+    return fourier_variance(r, m) + (1 - 1 / m - _same_block(m, d)) * floor
 
 
 def unsigned_qr_mean(z1):
@@ -162,7 +208,8 @@ def unsigned_qr_mean(z1):
 
     ω₁: the first column of Q times a χ_d norm; Householder's Q has a first entry that is never
     positive. z1: the first coordinate of z. Right for even functions such as cos, not for exp.
-    Source: a half-normal's moment generating function; Mezzadri (2007), §4.
+    Source: a half-normal's moment generating function; Mezzadri (2007), "A correct and efficient
+    algorithm", on the signs.
     """
     return 2 * ndtr(-np.asarray(z1, dtype=float))
 
@@ -174,7 +221,7 @@ def fixed_norm_mean(r, d: int):
     """E cos(ωᵀδ) = ₀F₁(; d/2; −d r²/4), ω uniform on the sphere of radius √d.
 
     A Bessel kernel, not the Gaussian one: less by about r⁴/(4(d + 2)) for small r.
-    Source: Schoenberg (1938); Yu et al. (2016), §3, name it R-ORF's bias.
+    Source: Schoenberg (1938); Yu et al. (2016), §3, name it R-ORF's bias; Demni & Kadri (2024).
     """
     r, d = _length(r, "r"), check_count(d, "d")
     return _bessel(-d * r**2, d)
@@ -183,14 +230,33 @@ def fixed_norm_mean(r, d: int):
 def fixed_norm_variance(r, m: int, d: int):
     """Var = [(1 + j(4r²))/2 − j(r²)²]/m + c [j(2r²) − j(r²)²], j(s) = ₀F₁(; d/2; −d s/4).
 
-    `orthogonal(norms="fixed")`; c as in `orthogonal_fourier_variance`. About its own mean.
-    Source: the lengths of ω₁ ± ω₂ are √(2d) each, and that of 2ω is 2√d.
+    `orthogonal(norms="fixed")`; c as in `orthogonal_fourier_variance`. About its own mean. For full
+    blocks it is of order r⁸: Σ (ωᵢᵀδ)² = d r² leaves no chance to r⁴. Error: to rounding.
+    Source: the lengths of ω₁ ± ω₂ are √(2d) each, and that of 2ω is 2√d; Demni & Kadri (2024).
     """
     r, m, d = _length(r, "r"), check_count(m, "m"), check_count(d, "d")
     mean = fixed_norm_mean(r, d)
     one = (1 + fixed_norm_mean(2 * r, d)) / 2 - mean**2
     two = fixed_norm_mean(math.sqrt(2) * r, d) - mean**2
-    return one / m + _same_block(m, d) * two
+    closed = np.maximum(one / m + _same_block(m, d) * two, 0.0)  # it is 0 for d = 1
+    return np.where(r < 0.5, _short_fixed(r, m, d), closed)[()]
+
+
+def _short_fixed(r, m, d):
+    """`fixed_norm_variance` by powers of r².
+
+    j(r²)² = ₁F₂((d−1)/2; d/2, d−1; −d r²): beside the coefficients of j, those of j², j(4r²) and
+    j(2r²) are h, 4^k and 2^k. A whole block has d one + d(d−1) two, from k = 4 on; the rows that a
+    cut block lacks leave `alone` of one.
+    """
+    k = np.arange(TERMS)
+    h = np.cumprod([1.0, 2.0, *(2 * (d - 1 + 2 * i) / (d - 1 + i) for i in range(1, TERMS - 1))])
+    one, block = 4.0**k / 2 - h, 4.0**k / 2 + (d - 1) * 2.0**k - d * h
+    one[:2], block[:4] = 0.0, 0.0  # exactly so, and rounding would say otherwise
+    last = m % d
+    alone = last * (d - last) / (m * (d - 1)) if d > 1 else 1.0
+    j = (1 - _missing(d, step=2, rise=0)[:TERMS]) / 2.0**k
+    return _taylor(j * (alone * one + (1 - alone) * block), -(r**2)) / m
 
 
 def fixed_norm_mse(r, m: int, d: int):
@@ -198,7 +264,9 @@ def fixed_norm_mse(r, m: int, d: int):
 
     The bias stays as m grows. Source: `fixed_norm_variance`, `fixed_norm_mean`.
     """
-    bias = fixed_norm_mean(r, d) - np.exp(-(_length(r, "r") ** 2) / 2)
+    r, half = _length(r, "r"), -(_length(r, "r") ** 2) / 2
+    short = -_taylor(_missing(check_count(d, "d"), step=2, rise=0), half)
+    bias = np.where(r < 1, short, fixed_norm_mean(r, d) - np.exp(half))
     return fixed_norm_variance(r, m, d) + bias**2
 
 
@@ -478,11 +546,17 @@ def _simplex_mean(s, d, sign):
     Norms R cos θ and R sin θ with R² ~ χ²_{2d} and 2θ = φ of density ∝ sin^{d−1} φ on (0, π):
     ‖ω₁ ± ω₂‖² = R² (1 ∓ sin φ/(d−1)), and R integrates to ₁F₁. φ by Gauss–Legendre.
     """
+    lean, weights = _lean(d)
+    shrink = 1 - sign * lean
+    return hyp1f1(d, d / 2, s[..., None] * shrink / 2) @ weights
+
+
+def _lean(d):
+    """sin φ/(d − 1) at the nodes in φ, and their weights, of sum 1."""
     nodes, weights = np.polynomial.legendre.leggauss(64 + d)
     phi = (nodes + 1) * math.pi / 2
     weights = weights * np.sin(phi) ** (d - 1)
-    shrink = 1 - sign * np.sin(phi) / (d - 1)
-    return hyp1f1(d, d / 2, s[..., None] * shrink / 2) @ (weights / weights.sum())
+    return np.sin(phi) / (d - 1), weights / weights.sum()
 
 
 def simplex_positive_variance(z, m: int, d: int):
@@ -505,8 +579,18 @@ def simplex_fourier_variance(r, m: int, d: int):
     Error: as `simplex_positive_variance`. Source: derived here in the same way.
     """
     r, d = _length(r, "r"), _two_or_more(d)
-    product = (_simplex_mean(-(r**2), d, 1) + _simplex_mean(-(r**2), d, -1)) / 2
-    return fourier_variance(r, m) + _same_block(m, d) * (product - np.exp(-(r**2)))
+    s, (lean, weights) = -(r**2), _lean(d)
+    product = (_simplex_mean(s, d, 1) + _simplex_mean(s, d, -1)) / 2
+    gaps = _missing(d, step=2, rise=1)  # with no lean, as for orthogonal rows
+    more = [_wider(lean, k) @ weights for k in range(len(gaps))]
+    short = _taylor(more - gaps * (1 + np.array(more)), s)
+    covariance = np.where(r < 1, short, product - np.exp(s))
+    return fourier_variance(r, m) + _same_block(m, d) * covariance
+
+
+def _wider(a, k):
+    """((1 + a)^k + (1 − a)^k)/2 − 1 = Σ_{i ≥ 1} binom(k, 2i) a^{2i}"""
+    return sum((math.comb(k, i) * a**i for i in range(2, k + 1, 2)), np.zeros_like(a))
 
 
 def _two_or_more(d):

@@ -77,6 +77,39 @@ def test_unknown_norms_are_refused_by_name():
         projections.orthogonal(generator(), 4, 4, norms="unit")
 
 
+@pytest.mark.parametrize("lengths", [np.ones(3), np.ones((4, 1)), [1, 1, 1, -1], [1, 1, np.nan, 1]])
+def test_lengths_must_be_one_a_row_finite_and_not_negative(lengths):
+    with pytest.raises(ValueError, match=r"or 4 finite lengths, one a row"):
+        projections.orthogonal(generator(), 4, 4, norms=lengths)
+
+
+def test_rows_have_the_lengths_that_are_given():
+    lengths = np.array([0.0, 0.5, 2.0, 3.0, 1.0])
+    W = projections.orthogonal(generator(), 5, 3, norms=lengths)
+    np.testing.assert_allclose(np.linalg.norm(W, axis=1), lengths, atol=1e-14)
+    unit = projections.orthogonal(generator(), 5, 3, norms="fixed") / np.sqrt(3)
+    np.testing.assert_allclose(W, lengths[:, None] * unit, atol=1e-14)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4])
+def test_each_stage_is_signs_and_a_transform(stages):
+    signs = projections.hadamard_signs(generator(), 8, 8, stages)
+    assert signs.shape == (1, stages, 8)
+    x = generator().normal(size=(8, 3))
+    expected = x
+    for row in signs[0, ::-1]:
+        expected = projections.fwht(row[:, None] * expected)
+    found = projections.hadamard_transform(signs, x)
+    np.testing.assert_allclose(found, np.sqrt(8) * expected, atol=1e-13)
+    W = projections.hadamard(generator(), 8, 8, stages)
+    np.testing.assert_allclose(W @ x, found, atol=1e-13)
+
+
+def test_stages_must_be_a_count():
+    with pytest.raises(ValueError, match="stages must be an integer of at least 1, got 0"):
+        projections.hadamard(generator(), 8, 8, stages=0)
+
+
 def test_a_simplex_needs_two_dimensions():
     with pytest.raises(ValueError, match="d of at least 2, got 1"):
         projections.simplex(generator(), 4, 1)

@@ -12,8 +12,6 @@ LESSONS = sorted(NOTEBOOKS.glob("*.py"))
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.py"))
 # Lessons that wait for their new shape.
 OLD = {
-    "05_orthogonal_features",
-    "06_structured_projections",
 }
 RUN = 15  # tokens in a row that an answer may not have in common with its lesson
 QUESTIONS = 4

@@ -26,6 +26,7 @@ FORMS = [
     lambda r: theory.fixed_norm_positive_ratio(r, 300),
     lambda r: theory.simplex_fourier_variance(r, 5, 3),
     lambda r: theory.simplex_positive_variance(r, 5, 3),
+    lambda r: theory.shared_norm_variance(r, 5, 3),
 ]
 
 
@@ -57,6 +58,8 @@ def test_a_form_refuses_what_is_no_length(form, bad):
         lambda k: theory.fixed_norm_mse(1.0, k, 4),
         lambda k: theory.simplex_positive_variance(1.0, k, 4),
         lambda k: theory.simplex_fourier_variance(1.0, 4, k),
+        lambda k: theory.shared_norm_variance(1.0, k, 4),
+        lambda k: theory.shared_norm_variance(1.0, 4, k),
         lambda k: theory.uniform_bound(0.1, k, 4, 1.0, 1.0),
     ],
 )
@@ -101,6 +104,60 @@ def test_blocks_are_independent_and_the_last_may_be_cut(variance, blocks, last, 
     pairs = blocks * d * (d - 1) + last * (last - 1)
     expected = (m * one + pairs * covariance) / m**2
     np.testing.assert_allclose(variance(R, m, d), expected, rtol=1e-9, atol=1e-15)
+
+
+NEAR = np.array([1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.4, 0.6, 0.9, 0.999, 1.001, 2.0])
+
+
+@pytest.mark.parametrize(
+    "variance",
+    [
+        theory.orthogonal_fourier_variance,
+        theory.fixed_norm_variance,
+        theory.fixed_norm_mse,
+        theory.shared_norm_variance,
+        theory.simplex_fourier_variance,
+        theory.simplex_positive_variance,
+        theory.orthogonal_positive_variance,
+    ],
+)
+@pytest.mark.parametrize(("m", "d"), [(2, 2), (16, 16), (5, 16), (40, 16), (512, 512)])
+def test_no_variance_is_negative_however_near_the_rows(variance, m, d):
+    found = variance(NEAR, m, d)
+    assert (found > 0).all()
+    assert (np.diff(found) > 0).all()  # at these r each of them grows
+    assert variance(0.0, m, d) == 0.0
+
+
+@pytest.mark.parametrize("d", [2, 3, 16, 512])
+def test_near_duplicates_have_the_leading_term_of_each_variance(d):
+    r = 1e-4
+    # E (ω₁ᵀu)² (ω₂ᵀu)² − 1 of two rows of a block, by the cosine between them
+    block = {theory.orthogonal_fourier_variance: 0.0, theory.simplex_fourier_variance: -1 / (d - 1)}
+    for variance, c in block.items():
+        covariance = d * (1 + 2 * c**2) / (d + 2) - 1
+        expected = (2 + (d - 1) * covariance) / (4 * d) * r**4
+        assert variance(r, d, d) == pytest.approx(expected, rel=1e-6, abs=0), variance.__name__
+    shared = theory.shared_norm_variance(r, d, d)
+    assert shared == pytest.approx(r**4 / (2 * d), rel=1e-6, abs=0)
+    whole = d**2 * (d - 1) / (24 * (d + 2) ** 2 * (d + 4) * (d + 6)) * r**8
+    assert theory.fixed_norm_variance(r, d, d) == pytest.approx(whole, rel=1e-6, abs=0)
+    bias = r**4 / (4 * (d + 2))
+    assert theory.fixed_norm_mse(r, d, d) == pytest.approx(bias**2 + whole, rel=1e-6, abs=0)
+
+
+def test_the_series_and_the_closed_form_meet():
+    below, above = np.nextafter(1.0, 0), np.nextafter(1.0, 2)
+    for d in (2, 5, 64, 512):
+        for variance in (
+            theory.orthogonal_fourier_variance,
+            theory.simplex_fourier_variance,
+            theory.fixed_norm_mse,
+        ):
+            assert variance(below, d, d) == pytest.approx(variance(above, d, d), rel=1e-10)
+        below_half, half = np.nextafter(0.5, 0), 0.5
+        found = theory.fixed_norm_variance(below_half, d, d)
+        assert found == pytest.approx(theory.fixed_norm_variance(half, d, d), rel=1e-9)
 
 
 def test_in_one_dimension_each_row_is_a_block():

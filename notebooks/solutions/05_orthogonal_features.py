@@ -8,12 +8,12 @@
 # %%
 import numpy as np
 
-from performer_course import checks
+from performer_course import checks, theory
 
 # %% [markdown]
 # ## 1. One more row, orthogonal to rounding
 #
-# The rows of $Q$ are orthonormal, and $v$ is the next row for Gram–Schmidt. Nearly all of $v$ may lie in
+# *●●○ · 20 minutes.* The rows of $Q$ are orthonormal, and $v$ is the next row for Gram–Schmidt. Nearly all of $v$ may lie in
 # the span of the rows of $Q$: as little as $10^{-10}$ of it is outside. Give the unit vector that
 # Gram–Schmidt would give in exact arithmetic, as far as $v$ determines it, orthogonal to the
 # rows of $Q$ to rounding, to $10^{-13}$.
@@ -34,36 +34,52 @@ def one_more_row(Q, v):
 checks.one_more_row(one_more_row)
 
 # %% [markdown]
-# ## 2. A uniform orthogonal matrix
+# ## 2. A counterexample, or a proof that there is none
 #
-# Use `np.linalg.qr` on a Gaussian matrix, and repair the signs, so that no orientation is preferred.
-# All randomness comes from `rng`, here and in exercise 3.
+# *●●○ · 30 minutes.* "Orthogonal directions are never worse than independent ones." For $m = d$ directions in
+# $\mathbb{R}^d$, give a distance $r > 0$ at which this is false for the Gaussian kernel $e^{-r^2/2}$, with more
+# variance by a ten-thousandth or more, or `None` where it is true at every distance. For $d = 2$ do not
+# trust a search: write $\mathbb{E}\, X_1 X_2$ as the power series of the lesson, find the elementary function
+# that it is, and prove on paper what you return. (What if $d = 1$?)
 
 
-# %% nbgrader={"grade": false, "grade_id": "uniform_orthogonal", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def uniform_orthogonal(rng, d):
-    """→ an orthogonal matrix (d, d), uniform (Haar)."""
+# %% nbgrader={"grade": false, "grade_id": "loses_at", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def loses_at(d):
+    """d, one of 1 to 8 → r, a float, or None."""
     ### BEGIN SOLUTION
-    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
-    return Q * np.sign(np.diag(R))
+    if d == 1:
+        return None  # a block has one row, so the directions are independent
+    if d == 2:
+        # x = r²/2: E X₁X₂ = Σ (k + 1) (−x)^k / k! = (1 − x) e^{−x}, so the covariance is
+        # (1 − x) e^{−x} − e^{−2x} = e^{−x} (1 − x − e^{−x}) ≤ 0, since e^{−x} ≥ 1 − x
+        return None
+    r = np.linspace(0.01, 8, 800)
+    independent = theory.fourier_variance(r, m=d)
+    loss = theory.orthogonal_fourier_variance(r, m=d, d=d) - 1.0001 * independent
+    return float(r[loss.argmax()]) if loss.max() > 0 else None
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-uniform_orthogonal", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.uniform_orthogonal(uniform_orthogonal)
+# %% nbgrader={"grade": true, "grade_id": "check-loses_at", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.loses_at(loses_at)
 
 # %% [markdown]
 # ## 3. Orthogonal Gaussian directions
 #
-# Draw $m$ rows for any $m$: orthogonal within blocks of $d$ rows, blocks independent, each row alone
-# $\mathcal{N}(0, I_d)$. Your answer to 2 may help; `rng.chisquare(d, size=…)` draws squared norms.
+# *●●○ · 25 minutes.* Draw $m$ rows for any $m$: orthogonal within blocks of $d$ rows, blocks independent, each
+# row alone $\mathcal{N}(0, I_d)$, without `performer_course.projections`. All randomness comes from `rng`;
+# `rng.chisquare(d, size=…)` draws squared norms. (A tempting shortcut takes the norms of the rows of the Gaussian
+# matrix that went into the QR. Why are they not independent of the directions?)
 
 
 # %% nbgrader={"grade": false, "grade_id": "orthogonal_directions", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def orthogonal_directions(rng, m, d):
     """→ (m, d)."""
     ### BEGIN SOLUTION
-    blocks = [uniform_orthogonal(rng, d) for _ in range(-(-m // d))]
+    blocks = []
+    for _ in range(0, m, d):
+        columns, upper = np.linalg.qr(rng.normal(size=(d, d)))
+        blocks.append(columns * np.sign(upper.diagonal()))
     norms = np.sqrt(rng.chisquare(d, size=(m, 1)))
     return norms * np.concatenate(blocks)[:m]
     ### END SOLUTION

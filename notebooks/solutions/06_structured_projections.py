@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from performer_course import checks
+from performer_course import checks, features, kernels
 
 # %% [markdown]
 # ## 1. The fast transform, in place
 #
-# Multiply the columns of $x$ by Sylvester's Hadamard matrix with the factor $1/\sqrt D$, in
+# *●●○ · 25 minutes.* Multiply the columns of $x$ by Sylvester's Hadamard matrix with the factor $1/\sqrt D$, in
 # $O(D \log D)$ for each, so without the matrix: no array of $D \times D$. No recursion is needed
 # either. Let a width go through $1, 2, 4, \dots, D/2$; at each, all pairs of rows that far apart
 # (which pairs?) become their sum and their difference. Write the results into `x` itself, and
@@ -41,51 +41,75 @@ def walsh_hadamard(x):
 checks.walsh_hadamard(walsh_hadamard)
 
 # %% [markdown]
-# ## 2. Structured directions, applied
+# ## 2. One stage more, or fewer: a measurement
 #
-# Return $W x$ for $W = \sqrt d\, H D_1 H D_2 H D_3$, where row $i$ of `signs` is the diagonal of
-# $D_i$. Use your transform.
+# *●●○ · 30 minutes.* Structured directions need not have three stages. For $k$ stages let
+# $W = \sqrt d\, H D_1 H D_2 \cdots H D_k$, with fresh random signs in every draw and every stage. Measure how well the
+# mean of $\cos(\omega^\top\delta)$ over the $d$ rows estimates the Gaussian kernel $e^{-\|\delta\|^2/2}$: give the mean of the
+# squared error over `draws` draws, divided by what $d$ independent directions have in expectation. Use your
+# transform, and not `performer_course.projections`.
+#
+# Then look at it, with $d = 16$ and 2,000 draws: at $\|\delta\| = 3$ along $e_1$ and along $(1, \dots, 1)$, for one to five
+# stages. Which two numbers must be equal but for chance?
 
 
-# %% nbgrader={"grade": false, "grade_id": "structured_projection", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def structured_projection(signs, x):
-    """signs (3, d) of ±1, x (d,), d a power of two → (d,)."""
+# %% nbgrader={"grade": false, "grade_id": "stage_error", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def stage_error(delta, stages, draws, rng):
+    """delta (d,), d a power of two; stages ≥ 1; draws; rng a Generator → a number."""
     ### BEGIN SOLUTION
-    for diagonal in reversed(signs):  # D₃ comes first
-        x = walsh_hadamard(diagonal * x)
-    return math.sqrt(len(x)) * x
+    d, square = len(delta), float(delta @ delta)
+    x = np.repeat(delta[:, None], draws, axis=1)  # one column a draw
+    for _ in range(stages):
+        x = walsh_hadamard(rng.choice([-1.0, 1.0], size=(d, draws)) * x)
+    estimates = np.cos(math.sqrt(d) * x).mean(axis=0)
+    independent = (1 - math.exp(-square)) ** 2 / (2 * d)
+    return np.mean((estimates - math.exp(-square / 2)) ** 2) / independent
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-structured_projection", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.structured_projection(structured_projection)
+# %% nbgrader={"grade": true, "grade_id": "check-stage_error", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.stage_error(stage_error)
 
 # %% [markdown]
-# ## 3. The corners of a simplex
+# ## 3. Which rows for these data?
 #
-# Return $d$ unit vectors in $\mathbb{R}^d$ with the cosine $-1/(d-1)$ between any two. Hint: start
-# with the unit vectors $e_1, \dots, e_d$, and subtract their centre.
+# *●●○ · 25 minutes.* Somebody hands you points `x` and asks which directions to use for the kernel
+# $e^{-\|x - y\|^2/2}$. `methods` is a dict from names to functions `draw(rng, m, d)` that give rows $(m, d)$, as
+# `projections.METHODS`. Return the name of the method whose Gram matrix of $x$, from cosines and sines of $m$
+# directions, has the least squared error on average over `draws` draws. No formula knows the answer for all data:
+# measure it.
 
 
-# %% nbgrader={"grade": false, "grade_id": "simplex_corners", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def simplex_corners(d):
-    """d ≥ 2 → (d, d), one corner a row."""
+# %% nbgrader={"grade": false, "grade_id": "choose_rows", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def choose_rows(methods, x, m, draws, rng):
+    """methods {name: draw}, x (n, d), m, draws, rng a Generator → a name of `methods`."""
     ### BEGIN SOLUTION
-    corners = np.eye(d) - 1 / d
-    return corners / np.linalg.norm(corners, axis=1, keepdims=True)
+    exact = kernels.gaussian(x, x)
+
+    def error(name):
+        total = 0.0
+        for _ in range(draws):
+            waves = features.fourier(x, methods[name](rng, m, x.shape[1]))
+            total += np.square(waves @ waves.T - exact).mean()
+        return total
+
+    return min(methods, key=error)
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-simplex_corners", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.simplex_corners(simplex_corners)
+# %% nbgrader={"grade": true, "grade_id": "check-choose_rows", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.choose_rows(choose_rows)
 
 # %% [markdown]
 # ## To think about
 #
-# Why is $-1/(d-1)$ the most negative cosine that $d$ unit vectors can all have with one another?
+# The corners of a simplex in $\mathbb{R}^d$: why is $-1/(d-1)$ the most negative cosine that $d$ unit vectors can all have with one another?
 # (Look at the squared length of their sum.)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# (In exercise 2 the diagonal with $k$ stages has the law of $e_1$ with $k + 1$, since $H D e_1$ is the diagonal, up to a
+# sign.)
+#
 # The squared length of a sum is not negative. If all cosines are $c$, the $d$ unit vectors have
 #
 # $$0 \;\le\; \Bigl\| \sum_{i=1}^d u_i \Bigr\|^2 = \sum_i \|u_i\|^2 + \sum_{i \ne j} u_i^\top u_j

@@ -5,7 +5,8 @@ import math
 import numpy as np
 from scipy import special
 
-from ._judge import Hint, advice, check, judge, numbers, numbers_of_shape, only_rng
+from .. import theory
+from ._judge import Hint, advice, check, judge, numbers, only_rng
 
 
 def _judge_row(found, right, Q, v):
@@ -67,33 +68,33 @@ def _evenness(rows):
 
 
 @check
-def uniform_orthogonal(draw):
-    """draw(rng, d) is orthogonal, (d, d), with no orientation preferred: Haar's law."""
-    rng, draws = np.random.default_rng(502), 2000
-    for d in (3, 2):
-        numbers_of_shape((d, d), draw(rng, d), f"d = {d}")
-        only_rng(lambda rng, d=d: draw(rng, d))
-        matrices = np.array([numbers(draw(rng, d)) for _ in range(draws)])
-        if not np.allclose(matrices @ matrices.swapaxes(1, 2), np.eye(d), atol=1e-9):
-            raise Hint("Q Qᵀ is not the identity: the rows are not orthonormal.")
-        z = matrices.mean(axis=0) * math.sqrt(draws * d)  # entries have mean 0, variance 1/d
-        if np.abs(z).max() > 5:
-            row, column = np.unravel_index(np.argmax(np.abs(z)), z.shape)
+def loses_at(find):
+    """find(d) → r > 0 where m = d orthogonal rows have more variance than iid ones, or None."""
+    for d in (4, 2, 3, 1, 5, 8):
+        found = find(d)
+        if found is None and d > 2:
             raise Hint(
-                f"entry {(int(row), int(column))} has mean "
-                f"{matrices[:, row, column].mean():.2f}, not 0: is the matrix Gaussian, and are "
-                "the signs of R's diagonal put into Q, column by column?"
+                f"None for d = {d}, and there is such a distance: look at the ratio of the two "
+                "variances beyond r = 3."
             )
-        if abs(np.linalg.det(matrices).mean()) * math.sqrt(draws) > 5:
-            raise Hint("reflections and rotations must be equally likely.")
-        entries = matrices.reshape(draws, d * d)
-        products = entries.T @ entries / draws - np.eye(d * d) / d  # of two entries: mean 0
-        if np.abs(products).max() * math.sqrt(draws) * d > 6:
-            raise Hint("entries go together: each column needs a random sign of its own.")
-        if abs(_evenness(matrices) - 1) > 0.03:
+        if found is None:
+            continue
+        r = numbers(found)
+        if r.shape != () or r <= 0:
+            raise Hint(f"d = {d} must give one number above 0 or None, got {found!r}.")
+        right = theory.fourier_variance(r, d)
+        more = float(theory.orthogonal_fourier_variance(r, d, d) / right - 1)
+        if d == 1:
+            raise Hint("in one dimension a block has one row: all rows are independent, for d = 1.")
+        if d == 2 and abs(more) < 1e-6:
             raise Hint(
-                f"the rows prefer some directions: the mean of q⁴ is "
-                f"{_evenness(matrices):.2f} times Haar's. Is the matrix Gaussian?"
+                f"d = 2, r = {r:.3g}: the two variances are equal there but for rounding. Is the "
+                "covariance (1 − x) e^{−x} − e^{−2x}, x = r²/2, ever above 0?"
+            )
+        if more < 1e-4:
+            raise Hint(
+                f"d = {d}, r = {r:.3g}: the variance of orthogonal rows is {1 + more:.4f} times "
+                "that of independent ones there, no more."
             )
 
 

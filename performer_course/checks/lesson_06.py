@@ -5,7 +5,8 @@ import math
 import numpy as np
 from scipy import linalg
 
-from ._judge import Hint, check, judge, no_square, numbers, numbers_of_shape
+from .. import features, kernels, projections
+from ._judge import Hint, check, judge, no_square, numbers, only_rng
 
 
 @check(in_place=True)
@@ -73,102 +74,112 @@ def walsh_hadamard(transform):
     no_square(lambda: transform(long), long, len(long), "butterflies need no matrix.", size="D")
 
 
+def _all_draws(delta, stages, scale=1.0, alike=False):
+    """cos(√d scale (H D₁ … H D_k δ)) for every choice of signs, each as likely: (draws, d).
+
+    alike: the same signs in each stage.
+    """
+    d = len(delta)
+    H = linalg.hadamard(d) / math.sqrt(d)
+    signs = 1.0 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1)  # (2^d, d)
+    if alike:
+        x = np.broadcast_to(delta, (2**d, d))
+        for _ in range(stages):
+            x = (signs * x) @ H
+    else:
+        x = delta[None, :]
+        for _ in range(stages):
+            x = ((signs[:, None, :] * x) @ H).reshape(-1, d)
+    return np.cos(scale * math.sqrt(d) * x)
+
+
+def _stage_slips(delta, stages):
+    """What the right answer has on average, its spread in one draw, and what slips have."""
+    d, square = len(delta), delta @ delta
+    truth, iid = math.exp(-square / 2), math.expm1(-square) ** 2 / (2 * d)
+
+    def over(waves):
+        return (waves.mean(axis=1) - truth) ** 2 / iid
+
+    waves = _all_draws(delta, stages)
+    errors = over(waves)
+    right = errors.mean()
+    return (
+        right,
+        errors.std(),
+        {
+            "this is the spread about its own mean: its bias counts, too.": waves.mean(axis=1).var()
+            / iid,
+            "divide by what d independent directions have: (1 − e^{−r²})²/(2d).": right * iid,
+            "independent directions have (1 − e^{−r²})²/(2d): there is a 2.": right / 2,
+            "d directions are averaged: divide by their variance, not by that of one.": right / d,
+            "the squared error is asked for, not its root.": math.sqrt(right),
+            "average over the rows first, and square the error of that mean.": (
+                (waves - truth) ** 2
+            ).mean()
+            / iid,
+            "the factor √d is missing.": over(_all_draws(delta, stages, 1 / math.sqrt(d))).mean(),
+            "H has the factor 1/√d in each stage, and √d comes once.": over(
+                _all_draws(delta, stages, math.sqrt(d))
+            ).mean(),
+            "each stage has signs of its own.": over(_all_draws(delta, stages, alike=True)).mean(),
+            "a stage is missing.": over(_all_draws(delta, stages - 1)).mean(),
+        },
+    )
+
+
 @check
-def structured_projection(project):
-    """project(signs, x) = √d H D₁ H D₂ H D₃ x, for signs (3, d) and x (d,)."""
-    rng = np.random.default_rng(602)
-    for d in (16, 4):
-        signs, x = rng.choice([-1.0, 1.0], size=(3, d)), rng.normal(size=d)
-        H, root, ones = linalg.hadamard(d) / math.sqrt(d), math.sqrt(d), np.ones(d)
-
-        def chain(*rows, H=H, x=x, signs=signs):
-            y = x
-            for row in rows:
-                y = H @ (signs[row] * y)
-            return y
-
-        right = root * chain(2, 1, 0)
-        late = x
-        for row in (2, 1, 0):
-            late = signs[row] * (H @ late)
-        transposed = x
-        for row in (0, 1, 2):
-            transposed = signs[row] * (H @ transposed)
-        judge(
-            project(signs, x),
-            right,
-            [
-                (chain(2, 1, 0), "the factor √d is missing: rows of W must have norm √d."),
-                (root * chain(0, 1, 2), "D₃ acts first: the order is turned round."),
-                (chain(0, 1, 2), "D₃ acts first, and the factor √d is missing."),
-                (root * chain(1, 0), "a stage is missing: there are three."),
-                (root * chain(2, 1), "a stage is missing: there are three."),
-                (root * chain(2), "a stage is missing: there are three."),
-                (
-                    root * H @ H @ H @ x,
-                    "the signs are missing: row i of `signs` is the diagonal of D_i.",
-                ),
-                *[
-                    (root * chain(*rows, signs=np.vstack([ones, signs])), hint)
-                    for rows, hint in (
-                        ((0, 2, 1), "D₃ is missing: its signs come before the first H."),
-                        ((3, 0, 1), "D₂ is missing: signs come before each H."),
-                        ((3, 2, 0), "D₁ is missing: signs come before each H."),
-                        ((0, 3, 2, 1), "three H are enough: D₃ comes before the first of them."),
-                    )
-                ],
-                (
-                    root * signs[0] * chain(2, 1),
-                    "an H is missing: the one of D₁, which comes last.",
-                ),
-                (
-                    root * H @ (signs.prod(axis=0) * x),
-                    "D₁, D₂ and D₃ do not come at once: an H stands between them.",
-                ),
-                (root * signs.prod(axis=0) * x, "each stage is signs, and then H: H is missing."),
-                *[(root * chain(i, i, i), "each stage has signs of its own.") for i in range(3)],
-                (root * late, "the signs come before H, at each stage."),
-                (late, "the signs come before H, at each stage."),
-                (
-                    root * transposed,
-                    "this is Wᵀx: the order of the factors is turned round.",
-                ),
-                (transposed, "this is Wᵀx: the order of the factors is turned round."),
-                (d**1.5 * right, "H has the factor 1/√d, each of the three times."),
-                (
-                    d * right,
-                    "d times too large: H has the factor 1/√d at each stage, and √d comes once.",
-                ),
-                (d * chain(2, 1, 0), "multiply by √d, not by d."),
-            ],
+def stage_error(measure):
+    """measure(delta, stages, draws, rng): E (mean of cos − K)² of √d H D₁ … H D_k, over iid's."""
+    d, draws, u = 4, 3000, np.array([0.7, -0.2, 0.5, 0.47])
+    cases = ((3 * np.eye(d)[0], 3), (2 * np.eye(d)[0], 1), (1.5 * u, 2), (1.2 * np.ones(d), 2))
+    found = []
+    for seed, case in enumerate(cases):
+        found.append(numbers(measure(*case, draws, np.random.default_rng([603, seed]))))
+        if found[-1].shape != ():
+            raise Hint(f"one number is needed, got an array of shape {found[-1].shape}.")
+    right, spread, slips = zip(*(_stage_slips(*case) for case in cases), strict=True)
+    room = 6 * np.array(spread) / math.sqrt(draws) + 1e-9
+    if (np.abs(np.array(found) - right) > room).any():
+        for hint in slips[0]:
+            value = np.array([slip[hint] for slip in slips])
+            if (np.abs(found - value) <= room + value / 10).all():
+                raise Hint(hint)
+        worst = np.argmax(np.abs(np.array(found) - right) / room)
+        raise Hint(
+            f"found {found[worst]:.3g} for {cases[worst][1]} stages and δ = "
+            f"{cases[worst][0].tolist()}, expected {right[worst]:.3g}."
         )
+    only_rng(lambda rng: measure(cases[2][0], 2, 50, rng))
 
 
 @check
-def simplex_corners(corners):
-    """corners(d) → d unit rows in R^d with the cosine −1/(d − 1) between any two."""
-    for d in (3, 7, 2):
-        rows = numbers_of_shape((d, d), corners(d), f"d = {d}")
-        eye, centred = np.eye(d), np.eye(d) - 1 / d
-        cosine = -1 / (d - 1)
-        gram = rows @ rows.T
-        right = eye + (1 - eye) * cosine
-        lengths = np.sqrt(np.diag(gram))
-        slips = [
-            (
-                (centred @ centred.T) / (d - 1),
-                "divide each row by its own length, not by that of the whole matrix.",
-            ),
-            (eye, "these are orthogonal: subtract their centre."),
-            (eye + (1 - eye) * -1 / d, "−1/(d−1), not −1/d: d corners, not d + 1."),
-        ]
-        if np.allclose(rows, right):
-            slips.append((gram, "these are the cosines themselves: which rows have them?"))
-        off = eye - 1 / (d - 1)
-        if d > 2 and np.allclose(rows, off / np.linalg.norm(off, axis=1, keepdims=True)):
-            slips.insert(0, (gram, "the centre of e_1, …, e_d is (1/d, …, 1/d), not 1/(d − 1)."))
-        if np.allclose(gram, right * np.outer(lengths, lengths)) and lengths.all():
-            slips.append((gram, "the angles are right; divide each row by its length."))
-        if gram.min() > 0:
-            slips.append((gram, "the cosine must be negative: apart, not together."))
-        judge(gram, right, slips)
+def choose_rows(choose):
+    """choose(methods, x, m, draws, rng) → the name of the rows with least error on x."""
+    rng = np.random.default_rng(604)
+    one = np.zeros((6, 16))
+    one[:, 3] = np.arange(6) / 2  # they differ along one axis
+    far = np.zeros((2, 16))
+    far[1, 5] = 3.0
+    dense = rng.normal(size=(8, 32)) / 8
+    cases = (
+        ("points that differ along one axis", one, 64, ("iid", "orthogonal", "sobol")),
+        ("dense points that are near", dense, 32, ("iid", "sobol", "orthogonal")),
+        ("two points, 3 apart along one axis", far, 16, ("hadamard", "iid")),
+    )
+    for case, x, m, names in cases:
+        methods = {name: projections.METHODS[name] for name in names}
+        draws = 400 if len(x) == 2 else 40
+        found = choose(methods, x, m, draws, np.random.default_rng(605))
+        if not isinstance(found, str) or found not in methods:
+            raise Hint(f"{found!r} is no name of `methods`, which has {', '.join(names)}.")
+        exact, errors = kernels.gaussian(x, x), {}
+        for name, draw in methods.items():
+            phi = [features.fourier(x, draw(rng, m, x.shape[1])) for _ in range(draws)]
+            errors[name] = np.mean([np.square(p @ p.T - exact).mean() for p in phi])
+        times = errors[found] / min(errors.values())
+        if times > 1:
+            raise Hint(
+                f"{case}, m = {m}: {found!r} has {times:.1f} times the squared error of the best. "
+                "What wins on other data does not win here."
+            )

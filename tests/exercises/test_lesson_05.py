@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from scipy.stats import ortho_group, special_ortho_group
+from scipy.special import hyp1f1
+from scipy.stats import ortho_group
 
 from performer_course import projections
 from tests.exercises.shared import exercises, haar, norms, unit
@@ -67,7 +68,37 @@ WRONG["one_more_row"] = [
 ]
 
 
-# uniform_orthogonal
+# loses_at
+
+
+def by_scan(d):
+    """Where the covariance is largest, by its power series for even d; None in the plane."""
+    if d < 3:
+        return None
+    r = np.linspace(1, 6, 400)
+    covariance = hyp1f1(d, d / 2, -(r**2) / 2) - np.exp(-(r**2))
+    return r[np.argmax(covariance / -np.expm1(-(r**2)))]
+
+
+RIGHT["loses_at"] = [
+    by_scan,
+    lambda d: None if d < 3 else np.float64(3.5),
+    lambda d: None if d < 3 else np.array(3.4),
+]
+
+WRONG["loses_at"] = [
+    (lambda d: None, "and there is such a distance"),
+    (lambda d: 1.0, "times that of independent ones there, no more"),
+    (lambda d: 3.4, "d = 2, r = 3.4: the variance of orthogonal rows is"),
+    (lambda d: 3.4 if d > 2 else 20.0, "equal there but for rounding"),
+    (lambda d: 3.4 if d != 2 else None, "in one dimension a block has one row"),
+    (lambda d: 3.4 if d in (3, 4) else None, "None for d = 5"),
+    (lambda d: 0.0, "one number above 0 or None, got 0.0"),
+    (lambda d: [3.4], "one number above 0 or None"),
+]
+
+
+# orthogonal_directions
 
 
 def subtract_all(G):
@@ -93,19 +124,6 @@ def polar(rng, d):
     return left @ right
 
 
-RIGHT["uniform_orthogonal"] = [
-    repair_rows,
-    random_signs,
-    polar,
-    lambda rng, d: haar(rng, d).T,
-    lambda rng, d: subtract_all(rng.normal(size=(d, d))),
-    lambda rng, d: ortho_group.rvs(d, random_state=rng),
-    lambda rng, d: (
-        special_ortho_group.rvs(d, random_state=rng) * ([rng.choice([-1, 1])] + [1] * (d - 1))
-    ),
-]
-
-
 def plain_qr(noise, sign=lambda Q, R, rng: 1.0):
     """Q of noise(rng, size), times sign(Q, R, rng)."""
 
@@ -126,29 +144,6 @@ def flat(rng, size):
 
 def signed_permutation(rng, d):
     return np.eye(d)[rng.permutation(d)] * rng.choice([-1, 1], size=d)
-
-
-WRONG["uniform_orthogonal"] = [
-    (plain_qr(gauss), "the signs of R's diagonal"),
-    (plain_qr(gauss, lambda Q, R, rng: np.sign(np.diag(Q))), "the signs of R's diagonal"),
-    (plain_qr(lambda rng, size: rng.random(size)), "is the matrix Gaussian, and"),
-    (plain_qr(gauss, lambda Q, R, rng: np.diag(R)), "Q Qᵀ is not the identity"),
-    (lambda rng, d: rng.normal(size=(d, d)), "Q Qᵀ is not the identity"),
-    (lambda rng, d: haar(np.random.default_rng(1), d), "of different seeds"),
-    (lambda rng, d: ortho_group.rvs(d), "two generators of one seed"),
-    (
-        lambda rng, d: special_ortho_group.rvs(d, random_state=rng) * rng.choice([-1, 1]),
-        "equally likely",
-    ),
-    (lambda rng, d: special_ortho_group.rvs(d, random_state=rng), "equally likely"),
-    (plain_qr(gauss, lambda Q, R, rng: rng.choice([-1, 1])), "a random sign of its own"),
-    (plain_qr(flat, lambda Q, R, rng: np.sign(np.diag(R))), "the rows prefer some directions"),
-    (signed_permutation, "1.67 times Haar's"),
-    (lambda rng, d: np.linalg.qr(gauss(rng, (d, d))), "must give shape (3, 3), got (2, 3, 3)"),
-]
-
-
-# orthogonal_directions
 
 
 def chi(rng, m, d):

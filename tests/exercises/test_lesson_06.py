@@ -5,8 +5,8 @@ import math
 import numpy as np
 from scipy.linalg import hadamard
 
-from performer_course import projections
-from tests.exercises.shared import exercises, haar, unit
+from performer_course import projections, theory
+from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -138,116 +138,108 @@ WRONG["walsh_hadamard"] = [
 ]
 
 
-# structured_projection
+# stage_error
 
 
-def three_matrices(signs, x):
-    H = hadamard(len(x)) / math.sqrt(len(x))
-    return math.sqrt(len(x)) * np.linalg.multi_dot([H * row for row in signs]) @ x
+def relative(
+    k=lambda d: 2 * d, scale=math.sqrt, root=lambda x: x, first=np.mean, same=False, less=0
+):
+    """An answer by matrices, one draw after the other, and its slips."""
+
+    def measure(delta, stages, draws, rng):
+        d, truth, total = len(delta), math.exp(-delta @ delta / 2), []
+        for _ in range(draws):
+            x, signs = delta, rng.choice([-1.0, 1.0], size=d)
+            for _ in range(stages - less):
+                signs = signs if same else rng.choice([-1.0, 1.0], size=d)
+                x = hadamard(d) @ (signs * x) / math.sqrt(d)
+            total.append(np.mean((first(np.cos(scale(d) * x)) - truth) ** 2))
+        return root(np.mean(total) / (math.expm1(-delta @ delta) ** 2 / k(d)))
+
+    return measure
 
 
-def project_columns(signs, x):
-    return projections.hadamard_transform(signs[None], x[:, None])[:, 0]
+def own_mean(delta, stages, draws, rng):
+    W = np.stack([projections.hadamard(rng, len(delta), len(delta), stages) for _ in range(draws)])
+    variance = np.cos(W @ delta).mean(axis=1).var()
+    return variance / (math.expm1(-delta @ delta) ** 2 / (2 * len(delta)))
 
 
-RIGHT["structured_projection"] = [
-    three_matrices,
-    project_columns,
-    lambda s, x: math.sqrt(len(x)) * butterflies(s[0] * butterflies(s[1] * butterflies(s[2] * x))),
+def by_rows(delta, stages, draws, rng):
+    W = np.stack([projections.hadamard(rng, len(delta), len(delta), stages) for _ in range(draws)])
+    error = np.cos(W @ delta).mean(axis=1) - math.exp(-delta @ delta / 2)
+    return (error**2).mean() / theory.fourier_variance(np.linalg.norm(delta), len(delta))
+
+
+RIGHT["stage_error"] = [
+    by_rows,
+    relative(),
+    lambda delta, stages, draws, rng: by_rows(-delta, stages, draws, rng),
+]
+
+WRONG["stage_error"] = [
+    (own_mean, "its bias counts"),
+    (lambda *a: relative()(*a) * math.expm1(-a[0] @ a[0]) ** 2 / 8, "divide by what d independent"),
+    (relative(k=lambda d: d), "there is a 2"),
+    (relative(k=lambda d: 2), "not by that of one"),
+    (relative(root=math.sqrt), "not its root"),
+    (relative(first=lambda x: x), "average over the rows first"),
+    (relative(scale=lambda d: 1.0), "the factor √d is missing"),
+    (relative(scale=float), "and √d comes once"),
+    (relative(same=True), "signs of its own"),
+    (relative(less=1), "a stage is missing"),
+    (lambda *a: 1.0, "found 1 for 1 stages and δ = [2.0, 0.0, 0.0, 0.0], expected"),
+    (
+        lambda delta, stages, draws, rng: by_rows(delta, stages, draws, np.random.default_rng(1)),
+        "of different seeds",
+    ),
+    (lambda *a: [by_rows(*a)], "one number is needed"),
 ]
 
 
-def by_fwht(s, x):
-    return projections.fwht(s * x)
+# choose_rows
 
 
-def signs_last(s, x):
-    return s * projections.fwht(x)
+def measured(methods, x, m, draws, rng):
+    """For each method, the mean of (Ĝ − G)² over draws, from cosines of differences."""
+    delta = x[:, None] - x
+    exact = np.exp(-(delta**2).sum(axis=-1) / 2)
+    return {
+        name: np.mean(
+            [
+                (np.cos(delta @ draw(rng, m, x.shape[1]).T).mean(axis=-1) - exact) ** 2
+                for _ in range(draws)
+            ]
+        )
+        for name, draw in methods.items()
+    }
 
 
-def chain(scale, stages=(2, 1, 0), stage=by_fwht):
-    """scale(d) times the stages, the first named acting first."""
-
-    def project(signs, x):
-        for i in stages:
-            x = stage(signs[i], x)
-        return scale(len(signs[0])) * x
-
-    return project
+def least(*arguments):
+    errors = measured(*arguments)
+    return sorted(errors, key=errors.get)[0]
 
 
-def unscaled(s, x):
-    return hadamard(len(x)) @ (s * x)
+def most(*arguments):
+    errors = measured(*arguments)
+    return sorted(errors, key=errors.get)[-1]
 
 
-WRONG["structured_projection"] = [
-    (chain(lambda d: 1.0), "the factor √d is missing: rows"),
-    (chain(math.sqrt, (0, 1, 2)), "the order is turned round"),
-    (chain(lambda d: 1.0, (0, 1, 2)), "D₃ acts first, and the factor"),
-    (chain(math.sqrt, (1, 0)), "a stage is missing"),
-    (chain(math.sqrt, (2, 1)), "a stage is missing"),
-    (chain(math.sqrt, stage=signs_last), "the signs come before H"),
-    (chain(lambda d: 1.0, stage=signs_last), "the signs come before H"),
-    (chain(math.sqrt, (0, 1, 2), signs_last), "this is Wᵀx"),
-    (chain(lambda d: 1.0, (0, 1, 2), signs_last), "this is Wᵀx"),
-    (chain(math.sqrt, (2,)), "a stage is missing"),
-    (lambda signs, x: 4 * by_fwht(signs[0], by_fwht(signs[1], projections.fwht(x))), "D₃ is"),
-    (lambda signs, x: 4 * by_fwht(signs[0], by_fwht(1, by_fwht(signs[2], x))), "D₂ is"),
-    (lambda signs, x: 4 * by_fwht(1, by_fwht(signs[1], by_fwht(signs[2], x))), "D₁ is"),
-    (lambda signs, x: chain(math.sqrt)(signs, projections.fwht(x)), "three H are enough"),
-    (lambda signs, x: signs[0] * chain(math.sqrt, (2, 1))(signs, x), "an H is missing"),
-    (lambda signs, x: 4 * by_fwht(signs.prod(axis=0), x), "do not come at once"),
-    (chain(math.sqrt, stage=lambda s, x: s * x), "H is missing"),
-    (chain(math.sqrt, (1, 1, 1)), "signs of its own"),
-    (chain(math.sqrt, stage=lambda s, x: projections.fwht(x)), "the signs are missing"),
-    (chain(lambda d: d**1.5), "and √d comes once"),
-    (chain(math.sqrt, stage=unscaled), "H has the factor 1/√d"),
-    (chain(lambda d: 1.0, stage=unscaled), "H has the factor 1/√d"),
-    (chain(float), "by √d, not by d"),
-    (lambda signs, x: signs * x, "shape (3, 16), and (16,) is needed"),
+RIGHT["choose_rows"] = [
+    least,
+    lambda methods, x, m, draws, rng: str(least(methods, x + 1, m, 2 * draws, rng)),
 ]
 
-
-# simplex_corners
-
-
-def simplex_gram(d, cosine):
-    return np.eye(d) * (1 - cosine) + cosine
-
-
-def root_of_gram(d):
-    values, vectors = np.linalg.eigh(simplex_gram(d, -1 / (d - 1)))
-    return vectors * np.sqrt(np.maximum(values, 0))
-
-
-def corner_loop(d):
-    corners = [[(i == j) - 1 / d for j in range(d)] for i in range(d)]
-    return [[c / math.hypot(*row) for c in row] for row in corners]
-
-
-def centred(d):
-    return np.eye(d) - 1 / d
-
-
-RIGHT["simplex_corners"] = [
-    root_of_gram,
-    corner_loop,
-    lambda d: [-unit(row) for row in centred(d)],
-    lambda d: math.sqrt(d / (d - 1)) * (1 / d - np.eye(d)) @ haar(np.random.default_rng(1), d),
-]
-
-WRONG["simplex_corners"] = [
-    (centred, "the angles are right"),
-    (lambda d: unit(centred(d)), "not by that of the whole matrix"),
-    (lambda d: simplex_gram(d, -1 / (d - 1)), "these are the cosines themselves"),
-    (lambda d: 3 * np.array(root_of_gram(d)), "the angles are right"),
-    (lambda d: [unit(row) for row in np.eye(d) - 1 / (d - 1)], "not 1/(d − 1)"),
-    (np.eye, "subtract their centre"),
-    (lambda d: np.linalg.cholesky(simplex_gram(d, -1 / d)), "d corners, not d + 1"),
-    (lambda d: [unit(row) for row in np.eye(d) + 1 / d], "apart, not together"),
-    (lambda d: [unit(row) for row in np.eye(d) - 1], "apart, not together"),
-    (lambda d: root_of_gram(d + 1), "must give shape (3, 3), got (4, 4)"),
-    (lambda d: -np.eye(d)[::-1], "subtract their centre"),
+WRONG["choose_rows"] = [
+    (most, "differ along one axis, m = 64"),
+    (lambda methods, *a: "orthogonal" if "orthogonal" in methods else "hadamard", "the best"),
+    (lambda methods, *a: "sobol" if "sobol" in methods else "iid", "dense points that are near"),
+    (
+        lambda methods, *a: "hadamard" if "hadamard" in methods else least(methods, *a),
+        "3 apart along one axis, m = 16: 'hadamard'",
+    ),
+    (lambda methods, *a: 0, "0 is no name of `methods`"),
+    (lambda methods, *a: "best", "'best' is no name"),
 ]
 
 
