@@ -10,9 +10,6 @@ from tools.notebooks import NOTEBOOKS, read
 
 LESSONS = sorted(NOTEBOOKS.glob("*.py"))
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.py"))
-# Lessons that wait for their new shape.
-OLD = {
-}
 RUN = 15  # tokens in a row that an answer may not have in common with its lesson
 QUESTIONS = 4
 
@@ -36,16 +33,15 @@ def faults(lesson):
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
 def test_a_lesson_keeps_its_minutes_asks_before_it_shows_and_folds_its_plots(lesson):
-    assert bool(faults(lesson)) == (lesson.stem in OLD), faults(lesson)
+    assert faults(lesson) == []
 
 
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=lambda solution: solution.stem)
 def test_no_answer_copies_its_lesson(solution):
-    if solution.stem not in OLD:
-        lesson = read(NOTEBOOKS / solution.name)
-        copies = [shape.longest_copy(answer, lesson) for answer in shape.answers(read(solution))]
-        assert copies
-        assert [" ".join(copy) for copy in copies if len(copy) >= RUN] == []
+    lesson = read(NOTEBOOKS / solution.name)
+    copies = [shape.longest_copy(answer, lesson) for answer in shape.answers(read(solution))]
+    assert copies
+    assert [" ".join(copy) for copy in copies if len(copy) >= RUN] == []
 
 
 # What counts
