@@ -1,5 +1,6 @@
 """COVERAGE.md is true: each section of the five documents leads to a heading that exists."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,17 @@ def test_each_section_leads_to_a_heading_or_says_why_not():
 def test_each_section_that_is_taught_is_told_in_words_that_stand_there():
     found = unsaid(documents(), headings())
     assert not found, "\n".join(found)
+
+
+def test_the_words_of_a_section_are_its_own():
+    """Words that stand almost anywhere would show nothing."""
+    texts = [text for source, _ in headings().values() for text in prose(source).values()]
+    words = {
+        w for doc in documents() for section in doc["section"] for w in section.get("says", [])
+    }
+    often = {w: sum(bool(re.search(w, text, re.IGNORECASE)) for text in texts) for w in words}
+    assert len(words) > 90
+    assert {w: n for w, n in often.items() if n > len(texts) / 8} == {}
 
 
 def test_the_page_is_what_the_lessons_make():

@@ -882,8 +882,8 @@ def simplex_rows_point_apart(p):
         "simplex-side",
         "rows that attract",
         module="theory",
-        old="1 - sign * np.sin(phi)",
-        new="1 + sign * np.sin(phi)",
+        old="1 - sign * lean",
+        new="1 + sign * lean",
     ),
 )
 def simplex_rows_have_their_exact_positive_variance(p):
