@@ -557,7 +557,7 @@ show(
 # this equation), does return something: a saddle point. And where $\alpha$ is close to $-\lambda$ for one
 # of the eigenvalues, $K + \alpha I$ can hardly be inverted. Thirty noisy points of a sine show what that
 # means. **Before you run this:** the impostor has four eigenvalues below $-0.001$. For how
-# many values of $\alpha$ will the error shoot up?
+# many values of $\alpha$ between 0.001 and 10,000 will the error shoot up?
 
 # %%
 places = np.sort(rng.uniform(0, 3, size=30))[:, None]
