@@ -283,7 +283,7 @@ print(f"accuracy {machine.score(K, labels):.3f}, objective {objective(c_library,
 print(f"support vectors (c > 0): {len(machine.support_)} of {len(labels)} points")
 
 # %% [markdown]
-# Both constraints belong to the problem. Without $c_i \le C$ the charges grow beyond $C$, and where no
+# Both constraints belong to the problem. Without $c_i \le C$ charges may grow beyond $C$, and where no
 # plane separates the classes, beyond any number. What happens without $\sum_i c_i y_i = 0$ is told
 # after the next cell.
 #
@@ -355,8 +355,8 @@ print(
 )
 
 # %% [markdown]
-# Without the constraint $\sum_i c_i y_i = 0$ the objective gets higher, and the answer wrong: it solves a problem in
-# which the plane has no offset $b$ and must pass through the origin, the tip of the cone. Such a
+# Without the constraint $\sum_i c_i y_i = 0$ the objective gets higher, and the answer wrong: it solves a
+# problem in which the plane has no offset $b$ and must pass through the origin, the tip of the cone. Such a
 # plane can tell points apart by their direction only, and both rings have points in every direction.
 #
 # ## 5. What explicit features cost
@@ -535,10 +535,9 @@ show(
 # %% [markdown]
 # A negative turns $w^\top x$ into $-w^\top x$: what a plane gains on the prints it loses on the negatives, so
 # planes get only one in five right. The features of degree 2 are products of two pixels, and
-# $(-x_i)(-x_j) = x_i x_j$: the kernel $(x^\top y)^2$ does
-# not see the sign at all, and reads negatives as well as prints. Degree 3 is odd in $x$, and suffers, too.
-# It is the story of the two circles again, with real images in 64 dimensions: the right feature map makes
-# a problem linear, and its kernel makes it cheap.
+# $(-x_i)(-x_j) = x_i x_j$: the kernel $(x^\top y)^2$ does not see the sign at all, and reads negatives as well
+# as prints. Degree 3 is odd in $x$, and suffers, too. It is the story of the two circles again, with real
+# images in 64 dimensions: the right feature map makes a problem linear, and its kernel makes it cheap.
 #
 # ## Take away
 #
