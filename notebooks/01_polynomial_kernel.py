@@ -11,10 +11,10 @@
 # line failed. The other is to notice that the method never looks at the coordinates, only at
 # inner products, and to compute those directly. The second way is the *kernel trick*. This
 # lesson builds both ways, checks that they agree to rounding, and counts what each costs. At the
-# end the trick reads digits of which half are printed as negatives, where a plane in pixel space
-# hardly does better than chance. The count matters as well: later in this course we shall walk the
-# road backwards, from a kernel to explicit features, because for attention the features are the
-# cheaper side.
+# end the trick reads digits of which half are printed as negatives, where planes in pixel space
+# get four of five wrong. The count matters as well: later in this course we shall walk the
+# road backwards, from a kernel to explicit features, because in attention over a long text the
+# features are the cheaper side.
 #
 # > **How the code handles arrays.** All lessons run on a CPU or on a GPU, and what differs is one line,
 # > `xp = get_backend()`. Without a GPU `xp` is NumPy, so read `xp` as `np`. Three things look unusual
@@ -45,7 +45,7 @@ xp = get_backend()  # NumPy, or CuPy on a GPU: PERFORMER_BACKEND=cupy
 # inner circle and a noisy outer one. We keep one copy on the host, for pictures and for
 # scikit-learn, and move one to the device. A *support vector machine*, SVM, picks the line; section 4
 # says how. **Before you run this:** half of the points belong to each class, so guessing gets 0.5 right.
-# How many does the best line get: 0.5, 0.6 or 0.9?
+# How many does its line get: 0.5, 0.6 or 0.9?
 
 # %%
 points, labels = make_circles(n_samples=200, noise=0.06, factor=0.4, random_state=0)
@@ -71,11 +71,12 @@ show(
 )
 
 # %% [markdown]
-# Hardly more than guessing, and that no line works is not a matter of tuning. A line has two sides, and each side is a
-# half-plane. If one side held the whole outer circle, it would also hold everything that lies
-# *between* outer points, since a half-plane contains the segment between any two of its points,
-# and so everything inside the ring. The inner circle lies inside the ring. So every line that has the outer points on one
-# side has the inner points on the same side.
+# Hardly more than guessing. Another line may get a few more, but none gets all, and that is not a
+# matter of tuning. A line has two sides, and each side is a half-plane. If one side held the whole
+# outer circle, it would also hold everything that lies *between* outer points, since a half-plane
+# contains the segment between any two of its points, and so everything inside the ring. The inner
+# circle lies inside the ring. So every line that has the outer points on one side has the inner
+# points on the same side.
 #
 # ## 2. A map to three dimensions, where a plane works
 #
@@ -250,7 +251,8 @@ for p, c in [(2, 0.0), (2, 1.0), (3, 1.0), (4, 0.5)]:
 #
 # Its derivatives vanish where $w = \sum_i c_i y_i \varphi(x_i)$, where $\sum_i c_i y_i = 0$ (from $b$),
 # and where $C = c_i + s_i$ (from $\xi_i$), so that $c_i \le C$. Put back, the terms with $b$ and $\xi$
-# cancel, and what is left is the *dual*:
+# cancel. What is left contains the charges $c$ alone, and the opponent makes it as large as possible. This
+# problem is called the *dual*:
 #
 # $$\max_{c \in \mathbb{R}^n} \; f(c) = \sum_i c_i
 # - \tfrac12 \sum_{i,j} c_i c_j\, y_i y_j\, \underbrace{\varphi(x_i)^\top \varphi(x_j)}_{K(x_i, x_j)}
@@ -281,8 +283,9 @@ print(f"accuracy {machine.score(K, labels):.3f}, objective {objective(c_library,
 print(f"support vectors (c > 0): {len(machine.support_)} of {len(labels)} points")
 
 # %% [markdown]
-# The two constraints belong to the problem. Without $c_i \le C$ and $\sum_i c_i y_i = 0$ the maximum is
-# another one, or there is none at all. The next cell shows it.
+# Both constraints belong to the problem. Without $c_i \le C$ charges may grow beyond $C$, and where no
+# plane separates the classes, beyond any number. What happens without $\sum_i c_i y_i = 0$ is told
+# after the next cell.
 #
 # **How such a problem is solved (you may skip this).** Nothing later in the course depends on it. One
 # $c_i$ cannot change alone, since $\sum_i c_i y_i$ must stay zero. So change two: raise $c_i y_i$ by a step
@@ -352,8 +355,8 @@ print(
 )
 
 # %% [markdown]
-# Without the constraint the objective gets higher, and the answer wrong: it solves a problem in
-# which the plane has no offset $b$ and must pass through the origin, the tip of the cone. Such a
+# Without the constraint $\sum_i c_i y_i = 0$ the objective gets higher, and the answer wrong: it solves a
+# problem in which the plane has no offset $b$ and must pass through the origin, the tip of the cone. Such a
 # plane can tell points apart by their direction only, and both rings have points in every direction.
 #
 # ## 5. What explicit features cost
@@ -439,25 +442,33 @@ show(
 
 # %% [markdown]
 # The kernel wins here, and at high degree by a lot. But look at the other letter. The Gram
-# matrix has $n^2$ entries. The features have $nF$. For fixed $F$ and growing $n$ the features
-# win in the end, in memory and in time, and by as much as you like:
+# matrix has $n^2$ entries. The features have $nF$, so for fixed $F$ and growing $n$ they are fewer in the
+# end. And many tasks never need the Gram matrix itself, but only its product with a vector
+# $v \in \mathbb{R}^n$. With the features as rows of $\Phi$ (n, F), $K v = \Phi\,(\Phi^\top v)$ takes $2nF$
+# multiplications instead of $n^2$. So the features win in memory and in time, and by as much as you like:
 
 # %%
 F = counts[16][1]  # degree 2 in 16 dimensions
 print(f"degree 2 in 16 dimensions: F = {F} features")
 for n in (100, 1_000, 10_000, 100_000):
     print(f"n = {n:7,d}: the Gram matrix holds {n / F:.4g} times as many numbers as the features")
+v = xp.asarray(rng.normal(size=300))
+phi = features.monomials(sample, 2, 1.0)
+same = xp.abs(phi @ (v @ phi) - kernels.polynomial(sample, sample, 2, 1.0) @ v)
+print(f"Φ(Φᵀv) = Kv to 1e-8: {bool(to_host(xp.max(same)) < 1e-8)}")
 
 # %% [markdown]
-# Keep this in mind. For a text of $n = 100{,}000$ tokens the $n \times n$ matrix is exactly what
-# attention cannot afford, and lesson 10 wins by going back to features.
+# Keep this in mind. For a text of $n = 100{,}000$ *tokens*, which are words or pieces of words, the
+# $n \times n$ matrix is exactly what attention cannot afford, and lesson 10 wins by going back to features.
 #
 # ## 6. Digits: same predictions either way
 #
 # Real data to finish: scikit-learn's scanned digits, 8 × 8 pixels, so $d = 64$. With degree 2 and
 # offset 1 the features are still feasible. One machine gets the features and a
-# linear kernel, the other gets the Gram matrix. Both solve the same dual problem, so up to the
-# solver's tolerance they make the same predictions, right or wrong.
+# linear kernel, the other gets the Gram matrix. (For ten classes scikit-learn solves one dual problem for
+# each pair of them, 45 in all, and lets the planes vote.) Both solve the same problems, so up to the
+# solver's tolerance they make the same predictions, right or wrong. **Before you run this:** what part of the
+# digits will planes in pixel space read, without any lifting: 0.7, 0.9 or 0.98?
 
 # %%
 pixels, digit = load_digits(return_X_y=True)
@@ -494,9 +505,8 @@ print(f"to fit: {slow:.2f} s with explicit features, {fast:.3f} s with the Gram 
 #
 # Now print half of the digits as negatives, as in photography: a pixel $u$ between 0 and 1 becomes
 # $1 - u$. Measured from the grey in the middle, $x = u - \tfrac12$, a negative is $-x$ where the print is
-# $x$. **Before you run this:**
-# planes in pixel space got more than 0.98 right. How many will they get now, when chance gets 0.1? And the kernel
-# $(x^\top y)^2$?
+# $x$. **Before you run this:** planes in pixel space got more than 0.98 right. How many will they get now,
+# when chance gets 0.1? And the kernel $(x^\top y)^2$?
 
 # %%
 negative = np.random.default_rng(1).random(len(digit)) < 0.5
@@ -523,11 +533,11 @@ show(
 )
 
 # %% [markdown]
-# For every image on one side of a plane there is a negative on the other, so planes are nearly lost. The
-# features of degree 2 are products of two pixels, and $(-x_i)(-x_j) = x_i x_j$: the kernel $(x^\top y)^2$ does
-# not see the sign at all, and reads negatives as well as prints. Degree 3 is odd in $x$, and suffers, too.
-# It is the story of the two circles again, with real images in 64 dimensions: the right feature map makes
-# a problem linear, and its kernel makes it cheap.
+# A negative turns $w^\top x$ into $-w^\top x$: what a plane gains on the prints it loses on the negatives, so
+# planes get only one in five right. The features of degree 2 are products of two pixels, and
+# $(-x_i)(-x_j) = x_i x_j$: the kernel $(x^\top y)^2$ does not see the sign at all, and reads negatives as well
+# as prints. Degree 3 is odd in $x$, and suffers, too. It is the story of the two circles again, with real
+# images in 64 dimensions: the right feature map makes a problem linear, and its kernel makes it cheap.
 #
 # ## Take away
 #
@@ -541,7 +551,7 @@ show(
 # ## Where it breaks
 #
 # - Lifting helps only if the added features carry what separates the classes. Degree 2 knows
-#   nothing of a spiral, and degree 3 alone reads no negatives.
+#   nothing of a spiral, and degree 3 alone is no help with negatives.
 # - $(x^\top y + c)^p$ grows like $\|x\|^p \|y\|^p$. Scale the data first: we divided pixels by
 #   16.
 # - Everything here used that $K$ *is* an inner product of some $\varphi$. Not every

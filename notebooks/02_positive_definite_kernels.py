@@ -81,11 +81,11 @@ zero = (np.abs(spectrum) < 1e-12 * spectrum[-1]).sum()
 print(f"12 points: {zero} eigenvalues are zero")
 
 # %% [markdown]
-# Ten features span ten dimensions, so two of twelve eigenvalues must be zero. Rounding makes them
+# Ten features span at most ten dimensions, so at least two of twelve eigenvalues are zero. Rounding makes them
 # tiny numbers of either sign: a test for "none below zero" needs a tolerance.
 #
 # **One map for all points.** The eigenvectors serve the points that we had. Is there one map for
-# all of $\mathbb{R}^d$? There is, and it is the shortest feature map of all: let the features of $x$ be
+# all of $\mathbb{R}^d$? There is, and it is quickly written down: let the features of $x$ be
 # the *function* $\varphi(x) = K(\cdot, x)$, the similarity to $x$ of everything. Such functions
 # and their sums $f = \sum_i c_i K(\cdot, x_i)$ form a vector space. Give it the inner product that makes
 #
@@ -94,10 +94,11 @@ print(f"12 points: {zero} eigenvalues are zero")
 # Then $K$ is an inner product of features by construction, and what the definition asks for,
 # $\|f\|^2 = \sum_{i,j} c_i c_j K(x_i, x_j) \ge 0$, is what a squared length needs. One more thing
 # follows. The inner product of $f$ with $K(\cdot, x)$ is $\sum_i c_i K(x_i, x)$, which is the value $f(x)$:
-# to *evaluate* a function is to take an inner product. So the space is called a *reproducing
+# to *evaluate* a function is to take an inner product. (So by Cauchy and Schwarz
+# $f(x)^2 \le \|f\|^2 K(x, x)$, and only the function 0 has length 0.) The space is therefore called a *reproducing
 # kernel Hilbert space*. (A *Hilbert space* is a vector space with an inner product, of any dimension, even
-# infinite, in which sequences that close in on something have a limit. Adding those limits
-# to our sums completes it.) That every kernel has exactly one such space is the theorem of Moore
+# infinite, in which every sequence whose members come ever closer to each other has a limit. Adding those
+# limits to our sums completes it.) That every kernel has exactly one such space is the theorem of Moore
 # and Aronszajn (Aronszajn, 1950).
 #
 # **Why $n$ numbers are enough.** Look for a function $f$ of that space that fits $n$ data points, at a
@@ -107,7 +108,7 @@ print(f"12 points: {zero} eigenvalues are zero")
 # 1. split $f = s + r$: $s$ is a sum of the $K(\cdot, x_i)$, and $r$ is orthogonal to all of them;
 # 2. $f(x_i) = \langle f, K(\cdot, x_i) \rangle = s(x_i)$, so the loss does not see $r$;
 # 3. $\|f\|^2 = \|s\|^2 + \|r\|^2$, by Pythagoras, so $r$ costs $\alpha\|r\|^2$ and buys nothing;
-# 4. hence $r = 0$ is best: **the solution is $f = \sum_{i=1}^n c_i K(\cdot, x_i)$**;
+# 4. hence $r = 0$ at the least value: **the solution is $f = \sum_{i=1}^n c_i K(\cdot, x_i)$**;
 # 5. and it takes $n$ numbers $c_i$, whatever the dimension of the space.
 #
 # This is the *representer theorem* (Schölkopf et al., 2001). The support vector machine of lesson 01 was
@@ -140,7 +141,7 @@ print(f"squared length of w {w @ w:.3f}, of w + r {(w + r) @ (w + r):.3f}")
 #
 # The first three depend on $x$ and $y$ only through $\delta$: they are *shift-invariant*. The
 # softmax kernel is not, and it is the one inside attention. *Softmax* turns scores $t_1, \dots, t_n$ into
-# positive weights that add up to 1, $e^{t_j} / \sum_l e^{t_l}$. Attention does so with the scores
+# positive weights that add up to 1, $e^{t_j} / \sum_l e^{t_l}$. Attention (lesson 07) does so with scores
 # $t_j = x^\top y_j$, and the numerator is this kernel.
 #
 # Two names need care. For $d > 1$ the Laplacian kernel adds up $|\delta_i|$; with the length
@@ -234,10 +235,10 @@ for name, places in {"8 on the line": steps[:, None], "8 × 8 in the plane": lat
     print(f"{name:20} smallest eigenvalue {np.linalg.eigvalsh(tent(places))[0]:.3f}")
 
 # %% [markdown]
-# The tent is no kernel in the plane. Few functions of $\|\delta\|$ are kernels in every dimension: exactly the mixtures of Gaussians
-# of different widths (Schoenberg, 1938). Proofs come from two sides. For
-# shift-invariant functions there is Bochner's theorem, in lesson 03. And there are rules that make
-# new kernels from old ones.
+# The tent is no kernel in the plane. Few functions of $\|\delta\|$ are kernels in every dimension: of the
+# continuous ones exactly the mixtures of Gaussians of different widths, constants among them (Schoenberg,
+# 1938). Proofs that a function is a kernel come from two sides. For shift-invariant functions there is
+# Bochner's theorem, in lesson 03. And there are rules that make new kernels from old ones.
 #
 # ## 3. Rules that keep a kernel a kernel
 #
@@ -273,8 +274,8 @@ for name, matrix in examples.items():
     print(f"{name:34} smallest eigenvalue {verdict}")
 
 # %% [markdown]
-# Only the difference does, which no rule covers. Rule 2 by hand: the features of the product are the products of features, one for each pair.
-# A row-wise outer product, flattened:
+# Only the difference does, which no rule covers. Rule 2 by hand: the features of the product are the
+# products of features, one for each pair. A row-wise outer product, flattened:
 
 # %%
 phi, psi = to_host(features.monomials(x, 1, 1.0)), to_host(features.monomials(x, 2))
@@ -407,8 +408,8 @@ show(
 )
 
 # %% [markdown]
-# Taylor features win from degree 2 on. The slip loses to a constant at every degree: it computes
-# with care, and one would do better without looking at $x$ and $y$ at all. An error alone would not
+# Taylor features win from degree 2 on. The slip loses to a constant at every degree: on these pairs one
+# would do better without looking at $x$ and $y$ at all. An error alone would not
 # have said so; the baseline does.
 #
 # From degree $p - 1$ to $p$ the bound changes by the factor $|t|/(p+1)$: it falls once $p + 1 > |t|$,
@@ -422,8 +423,8 @@ for d in (4, 16, 64):
         print(f"{d:4d}  {p:2d}  {math.comb(d + p, p):14,d}")
 
 # %% [markdown]
-# In 64 dimensions degree 2 is feasible. Degree 4 pays only for texts of more tokens than it has
-# features, and degree 8 is out of the question. *Random* features, from lesson 04 on, need a number
+# In 64 dimensions degree 2 is feasible. Degree 4 pays only for texts of about as many tokens as it has
+# features, or more, and degree 8 is out of the question. *Random* features, from lesson 04 on, need a number
 # that does not grow with the dimension in this way. They exist for powers of $x^\top y$, too: a product of
 # $k$ random projections of $x$ is right on average (random Maclaurin features, Kar & Karnick, 2012), and
 # TensorSketch gets there with fast Fourier transforms (Pham & Pagh, 2013). This course follows the
@@ -445,10 +446,10 @@ for d in (4, 16, 64):
 # whatever approximates the Gaussian kernel approximates softmax, with an error multiplied by
 # $e^{(\|x\|^2 + \|y\|^2)/2}$. That is good news for attention: everything that the next four lessons
 # say about Gaussian kernels will apply to it, and lesson 08 starts here. (For any other $\gamma$ put
-# $\sqrt{2\gamma}\, x$ for $x$.)
+# $\sqrt{2\gamma}\, x$ for $x$ and $\sqrt{2\gamma}\, y$ for $y$.)
 #
 # The norms are the price, and Taylor features pay it as well. **Before you run this:** where
-# $x^\top y = 20$, what part of $e^{20}$ do the first twenty degrees still miss: a hundredth, a tenth, or
+# $x^\top y = 20$, what part of $e^{20}$ do the degrees up to 20 still miss: a hundredth, a tenth, or
 # nearly half?
 
 # %%
@@ -487,7 +488,7 @@ print(f"and where xᵀy = 20, degree 20 misses {1 - series / math.exp(20):.2f} o
 # a parabola whose second derivative is $2\lambda(\lambda + \alpha)$. For a kernel that is never negative, and
 # $J$ is a bowl. For an impostor with an eigenvalue between $-\alpha$ and $0$ it is a *saddle*. **Before you
 # run this:** take the two points above, $\alpha = 3$, and let gradient descent go down $J$. Where does it end
-# on the saddle?
+# on the saddle? (Dark contours will be low.)
 
 
 # %%
@@ -556,7 +557,7 @@ show(
 # this equation), does return something: a saddle point. And where $\alpha$ is close to $-\lambda$ for one
 # of the eigenvalues, $K + \alpha I$ can hardly be inverted. Thirty noisy points of a sine show what that
 # means. **Before you run this:** the impostor has four eigenvalues below $-0.001$. For how
-# many values of $\alpha$ will the error shoot up?
+# many values of $\alpha$ between 0.001 and 10,000 will the error shoot up?
 
 # %%
 places = np.sort(rng.uniform(0, 3, size=30))[:, None]
@@ -594,16 +595,17 @@ nearest = [rms["exp(+δ²)"][np.argmin(np.abs(alphas - place))] for place in at]
 show(
     fig,
     alt="The error of the fit against α on logarithmic axes. The Gaussian kernel's curve is smooth, "
-    f"from {rms['exp(−δ²)'].min():.2f} up to the constant's {constant:.2f}. The impostor's has "
+    f"from {rms['exp(−δ²)'].min():.2f} up to {rms['exp(−δ²)'].max():.2f}, just below the constant's {constant:.3f}. The impostor's has "
     f"{len(at)} spikes, one at each predicted α, at least {min(nearest):.2g} high.",
 )
 
 # %% [markdown]
 # The error shoots up at four values, one at each $\alpha = -\lambda$, just where the eigenvalues said. Between the spikes the impostor
 # may get by, and that is the treacherous part: nothing warns, the dangerous $\alpha$ move with the data, and
-# more points bring more of them. The dual of lesson 01 fails in the same way, because it is no longer
-# concave. Random features, which lesson 04 draws from a probability density of frequencies, find no
-# density to draw from; lesson 03 shows why. So test first: with a kernel, every $\alpha$ is safe.
+# more points bring more of them. The dual of lesson 01 fails, too: no longer concave, it may have
+# several tops. Random features, which lesson 04 draws from a probability density of frequencies, find no
+# density to draw from; lesson 03 shows why. So test first, or better, prove: with a kernel, every
+# $\alpha > 0$ is safe.
 #
 # ## Take away
 #

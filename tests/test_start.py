@@ -79,6 +79,21 @@ def test_the_minutes_of_sections_add_up_to_those_of_the_lesson(start, lesson):
     assert numbered == [str(i) for i in range(1, len(numbered) + 1)]
 
 
+def test_the_box_of_a_lesson_names_every_lesson_that_it_needs(start, tmp_path):
+    lesson = tmp_path / "99_a_lesson.py"
+    lesson.write_text(
+        "# %% [markdown]\n# # Do it\n#\n"
+        "# > **5 minutes.** Needs: lessons 02 (kernels), 05 (QR), 07\n"
+        "# > and 09 to 11 (attention) and 13; lesson [18](18_on_the_gpu.ipynb), $e^t$; a3 helps.\n"
+        "# >\n# > Afterwards you can do it.\n",
+        encoding="utf-8",
+    )
+    title, minutes, needs, named = start["box"](lesson)
+    assert (title, minutes) == ("Do it", 5)
+    assert named == {"02", "05", "07", "09", "10", "11", "13", "18", "a3"}
+    assert needs.endswith("lesson 18, e^t; a3 helps")
+
+
 def test_an_afternoon_takes_two_to_four_hours_and_attention_comes_first(start):
     chosen = {lesson: set(sections) for lesson, sections in start["AFTERNOON"].items()}
     route = re.search(r"\*\*One afternoon\*\*(.+?)- \*\*One week", prose(START))[1]
