@@ -305,7 +305,7 @@ show(
 )
 
 # %% [markdown]
-# Never: at each $T$ the form is one of a kernel, so it is positive before it is near to the density.
+# It cannot: at each $T$ it is a quadratic form of a kernel, long before it is near to the density.
 #
 # ## 3. Three spectral densities
 #
@@ -639,7 +639,7 @@ print(f"strongest frequency in the eigenvector {strongest:.2f}, lowest transform
 # probability: no random frequencies have the arch as the mean of their cosines. (Three points are
 # enough to see it by hand: at $0, \tfrac12, 1$ the lowest eigenvalue is $1 - \tfrac34 \sqrt2 < 0$.) The
 # impostor of lesson 02, $e^{+\delta^2}$, fails before that. It grows, and $|k(\delta)| = |\mathbb{E}
-# \cos(\omega\delta)| \le 1 = k(0)$ for every shift-invariant kernel with $k(0) = 1$.
+# \cos(\omega\delta)| \le 1 = k(0)$ for every continuous $k$ that is a kernel with $k(0) = 1$.
 #
 # ## Take away
 #
