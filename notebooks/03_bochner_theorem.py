@@ -7,12 +7,12 @@
 # > with its hypotheses, prove half of it, find the density of a kernel's frequencies and draw
 # > from it, and show that a function is no kernel by its transform.
 #
-# A kernel that depends on $x - y$ alone is a function of one variable, $k(\delta)$. Functions can
-# be written as sums of waves. Bochner's theorem says that such a $k$ is a kernel exactly when
-# no wave in it has a negative weight. Weights that are not negative and sum to one are
-# probabilities. So a kernel is an average over random waves, and an average can be estimated by
-# drawing some of them. That is the idea behind random features, and this lesson gets everything ready
-# for it.
+# A kernel that depends on $x - y$ alone is a function of one variable, $k(\delta)$ with $\delta = x - y$.
+# Functions can be written as sums of waves. Bochner's theorem says that a continuous $k$ is a kernel
+# exactly when no wave in it has a negative weight. Weights that are not negative and sum to one are
+# probabilities. So a kernel with $k(0) = 1$ is an average over random waves, and an average can be
+# estimated by drawing some of them. That is the idea behind random features, and this lesson gets
+# everything ready for it.
 
 # %%
 import math
@@ -61,7 +61,8 @@ print(np.round(integrals / np.pi, 9) + 0.0)
 # \begin{pmatrix} a_n \\ b_n \end{pmatrix} = \frac2T \int_{-T/2}^{T/2} f(x)
 # \begin{pmatrix} \cos\omega_n x \\ \sin\omega_n x \end{pmatrix} dx , \qquad \omega_n = \frac{2\pi n}{T} .$$
 #
-# The $\omega_n$ are *angular frequencies*, in radians per unit of $x$. This course always
+# (The series gives $f$ back at every $x$ if $f$ is continuous and has no worse than corners, as all
+# our examples.) The $\omega_n$ are *angular frequencies*, in radians per unit of $x$. This course always
 # measures frequency this way. A cosine and a sine of one frequency make one wave,
 # $a_n \cos\omega_n x + b_n \sin\omega_n x = A_n \cos(\omega_n x - \phi_n)$, with the *amplitude*
 # $A_n = \sqrt{a_n^2 + b_n^2}$ and the *phase* $\phi_n$, the angle of the point $(a_n, b_n)$. Shift $f$ by
@@ -70,7 +71,7 @@ print(np.round(integrals / np.pi, 9) + 0.0)
 # cosines, and the question of this lesson is about their signs.
 #
 # Our example is the Gaussian bump $e^{-x^2/2}$, repeated with period $T = 8$. **Before you run this:**
-# how many waves, beside the constant, does it take to come within a hundredth of it: 1, 4 or 40?
+# how many waves, beside the constant, does it take to come within a hundredth of it: 1, 3 or 30?
 
 
 # %%
@@ -90,7 +91,7 @@ T = 8.0
 a, b = wave_weights(bumps(T), T, 12)
 x = np.linspace(-T, T, 400)
 partial, gaps = {}, {}
-for N in (1, 2, 4):
+for N in (1, 2, 3):
     partial[N] = a[0] / 2 + sum(a[n] * np.cos(2 * np.pi * n / T * x) for n in range(1, N + 1))
     gaps[N] = np.abs(partial[N] - bumps(T)(x)).max()
     print(f"{N} wave{'s' * (N > 1)}: largest gap {gaps[N]:.4f}")
@@ -110,17 +111,17 @@ ax.set(xlabel="$x$", ylabel="$f(x)$")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 show(
     fig,
-    alt="A row of bumps and sums of one, two and four cosines that approach it: the largest gap "
-    f"is {gaps[1]:.3f}, {gaps[2]:.3f} and {gaps[4]:.4f}.",
+    alt="A row of bumps and sums of one, two and three cosines that approach it: the largest gap "
+    f"is {gaps[1]:.3f}, {gaps[2]:.3f} and {gaps[3]:.4f}.",
 )
 
 # %% [markdown]
 # **From series to transform.** Now let the period grow, so that in the end one bump is left. The
 # repeated function is $f(x) = \sum_j k(x - jT)$, with $k$ the single bump. Cut the line into pieces of
 # length $T$. Piece $j$ of the single bump is exactly what one of the copies contributes to *one* period
-# of $f$, as the picture shows: the pieces slide home. The cosine $\cos\omega_n x$ has the period $T$,
-# too, so it is the same on each piece. Hence the integral of $f \cos$ over one period is the integral
-# of $k \cos$ over the whole line, and
+# of $f$, as the picture shows: the pieces slide home. (There $T$ is 3, so that copies overlap.) The
+# cosine $\cos\omega_n x$ has the period $T$, too, so it is the same on each piece. Hence the integral of
+# $f \cos$ over one period is the integral of $k \cos$ over the whole line, and
 #
 # $$a_n = \frac2T \int_{-\infty}^\infty k(x) \cos(\omega_n x)\, dx = \frac{4\pi}{T}\, p(\omega_n) , \qquad
 # p(\omega) = \frac{1}{2\pi} \int_{-\infty}^\infty k(x) \cos(\omega x)\, dx .$$
@@ -148,9 +149,8 @@ show(
 )
 
 # %% [markdown]
-# The curve $p$ is the same for all periods. **Before you run this:** if the period is doubled, what
-# happens to the points $(\omega_n,\; a_n T/4\pi)$? Do they move to another curve, or closer together on
-# one?
+# **Before you run this:** mark the weights as points $(\omega_n,\; a_n T/4\pi)$ and double the period.
+# Does every point move, or do the old ones stay, and then how many new ones come between two of them?
 
 # %%
 weights, furthest = {}, 0
@@ -182,15 +182,17 @@ show(
 )
 
 # %% [markdown]
-# They are closer together on one curve. Their spacing is $2\pi/T$, and a cosine is half a wave of
-# $\omega$ and half one of $-\omega$. So the series is the sum $\sum_{n=-\infty}^{\infty} p(\omega_n)\,
+# The old points stay, and one new point comes between every two, because $p$ is one curve for all periods
+# and the spacing $2\pi/T$ is halved. A cosine is half a wave of $\omega$ and half one of $-\omega$. So the
+# series is the sum $\sum_{n=-\infty}^{\infty} p(\omega_n)\,
 # e^{i\omega_n x}\, \frac{2\pi}{T}$, of heights times widths, and as $T$ grows it becomes an integral. A
 # single bump is a continuum of waves:
 #
 # $$k(\delta) = \int_{-\infty}^{\infty} p(\omega)\, e^{i\omega\delta}\, d\omega, \qquad
 # p(\omega) = \frac{1}{2\pi} \int_{-\infty}^{\infty} k(\delta)\, e^{-i\omega\delta}\, d\delta .$$
 #
-# (For even $k$ the imaginary parts cancel, and both exponentials may be read as cosines.)
+# (For even $k$ the imaginary parts cancel, and both exponentials may be read as cosines. The second
+# formula needs a finite $\int |k|$; the first needs a continuous $k$ and a finite $\int |p|$ as well.)
 #
 # The curve for the bump $e^{-\delta^2/2}$ is the standard normal density
 # $e^{-\omega^2/2}/\sqrt{2\pi}$. It is positive everywhere and integrates to
@@ -213,7 +215,7 @@ show(
 #
 # - *shift-invariant:* the theorem says nothing about $\exp(x^\top y)$, which is not a function of
 #   $x - y$. The bridge is the line
-#   $e^{x^\top y} = e^{\|x\|^2/2} K(x,y)\, e^{\|y\|^2/2}$ of lesson 02;
+#   $e^{x^\top y} = e^{\|x\|^2/2}\, e^{-\|x - y\|^2/2}\, e^{\|y\|^2/2}$ of lesson 02;
 # - *continuous:* the function that is 1 at $\delta = 0$ and 0 elsewhere has the identity as Gram
 #   matrix of any distinct points, so it is a kernel; but the transform of a finite measure is
 #   continuous, so no such measure gives it;
@@ -303,9 +305,11 @@ show(
 )
 
 # %% [markdown]
+# It cannot: at each $T$ it is a quadratic form of a kernel, long before it is near to the density.
+#
 # ## 3. Three spectral densities
 #
-# $p$ is called the *spectral density* of $k$. In $d$ dimensions
+# If $\mu$ has a density $p$, it is called the *spectral density* of $k$. In $d$ dimensions
 #
 # $$p(\omega) = \frac{1}{(2\pi)^d} \int_{\mathbb{R}^d} k(\delta)\,
 # e^{-i\omega^\top\delta}\, d\delta ,$$
@@ -377,7 +381,7 @@ show(
 #
 # ## 4. Draw frequencies, and watch the mean become the kernel
 #
-# Since $k(0) = 1$, $p$ is a probability density, and $k(\delta) = \mathbb{E}[\cos(\omega^\top
+# For a kernel with $k(0) = 1$, $p$ is a probability density, and $k(\delta) = \mathbb{E}[\cos(\omega^\top
 # \delta)]$ is an expectation. Draw $\omega_1, \dots, \omega_m$ independently from $p$ and take the
 # mean:
 #
@@ -403,8 +407,9 @@ origin = xp.zeros((1, d))
 exact = to_host(kernels.gaussian(delta, origin))[:, 0]
 
 # %% [markdown]
-# **Before you run this:** take cosines of random frequencies, each of height 1 all along its way. Can
-# their mean look like a bell that falls to 0 and stays there?
+# Take the Gaussian kernel with $\gamma = \frac12$ in three dimensions: its frequencies are standard normal.
+# **Before you run this:** each cosine goes up and down between $-1$ and 1 for ever. Can the mean of 5, 50 or
+# 2,000 of them look like a bell that falls to 0 and stays there, as far as we draw it?
 
 # %%
 pictures = {}
@@ -417,7 +422,7 @@ for m in (5, 50, 2000):
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharey=True)
 for ax, (m, waves) in zip(axes, pictures.items(), strict=True):
-    ax.plot(along, waves[:, :12], color=COLORS[5], linestyle="-", linewidth=1)
+    ax.plot(along, waves[:, :8], color=COLORS[5], linestyle="-", linewidth=1)
     ax.plot(along, exact, color=COLORS[6], linestyle="-", linewidth=6, alpha=0.35, label="kernel")
     ax.plot(along, waves.mean(axis=1), color=COLORS[1], linestyle="--", label="mean")
     ax.set(title=f"$m = {m}$", xlabel="$r = \\Vert\\delta\\Vert$")
@@ -427,18 +432,18 @@ gaps = [np.abs(waves.mean(axis=1) - exact).max() for waves in pictures.values()]
 show(
     fig,
     alt="Single cosines as thin lines, all 1 at distance 0 and then running apart between −1 and 1, for "
-    "5, 50 and 2000 random frequencies (12 at most are drawn), with their mean and the Gaussian bell. "
+    "5, 50 and 2000 random frequencies (8 at most are drawn), with their mean and the Gaussian bell. "
     f"The mean leaves the bell by at most {gaps[0]:.2f}, {gaps[1]:.2f} and {gaps[2]:.3f}.",
 )
 
 # %% [markdown]
 # Near 0 all waves agree, so there the mean is right whatever $m$ is. Far out they are out of step, as
-# many up as down, and they cancel. That is all a kernel is: an agreement among waves that is lost with
-# the distance.
+# many up as down, and they cancel. That is all that a kernel with a spectral density is: an agreement
+# among waves that is lost with the distance.
 #
-# One mean may be lucky. So here are twenty of each size, with the band of two standard deviations from
-# the variance formula. (In JupyterLab the second picture has a slider for $m$. At distance 0 the
-# band has no width, and from $r \approx 2$ on it has its full width $2/\sqrt{2m}$.)
+# One mean may be lucky. So here are twenty means of 10 waves, then twenty of 100, with the band of two
+# standard deviations from the variance formula. (In JupyterLab the second picture has a slider for $m$.
+# At distance 0 the band has no width, and from $r \approx 2$ on it reaches $2/\sqrt{2m}$ to either side.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 doubled = to_host(kernels.gaussian(2 * delta, origin))[:, 0]
@@ -556,9 +561,8 @@ for name, (W, kernel, options) in rows.items():
 # $$p_{\text{tent}}(\omega) = \frac{1 - \cos\omega}{\pi\omega^2}, \qquad
 # p_{\text{arch}}(\omega) = \frac{2 (\sin\omega - \omega\cos\omega)}{\pi\omega^3} .$$
 #
-# **Before you read on:** both are bumps that look alike. Which of the two formulas can be negative, and
-# where would you look? The first never is, because $\cos\omega \le 1$. The second has
-# $-\omega\cos\omega$, which is lowest at a full turn: at $\omega = 2\pi$ it is $-4/(2\pi)^3 < 0$.
+# **Before you run this:** both are bumps that look alike. Which of the two formulas can be negative, and
+# at which $\omega$ would you look first?
 
 
 # %%
@@ -606,9 +610,11 @@ show(
 )
 
 # %% [markdown]
-# By Bochner the tent is a kernel and the arch is not. So there must be points at which the Gram
-# matrix of the arch has a negative eigenvalue, and the proof of section 2 tells where to look:
-# points on a long grid, weights that are a wave of the frequency at which the transform is
+# The tent's transform is never negative, because $\cos\omega \le 1$. The arch's has the term
+# $-\omega\cos\omega$, and $-\cos\omega$ is lowest at a full turn: at $\omega = 2\pi$ the transform is
+# $-4/(2\pi)^3 < 0$. By Bochner the tent is a kernel and the arch is not. So there must be points at
+# which the Gram matrix of the arch has a negative eigenvalue, and the proof of section 2 tells where to
+# look: points on a long grid, weights that are a wave of the frequency at which the transform is
 # negative.
 
 # %%
@@ -620,7 +626,7 @@ for name, function in (("tent", tent), ("arch", arch)):
     smallest = spectrum[0] if abs(spectrum[0]) > 1e-9 else 0.0
     form = wave @ K @ wave / (wave @ wave)
     print(f"{name}: smallest eigenvalue {smallest:7.4f}; with the wave as weights {form:7.4f}")
-turns = np.abs(np.fft.rfft(vectors[:, 0], 4096))
+turns = np.abs(np.fft.rfft(vectors[:, 0], 4096))  # each wave's weight in the arch's eigenvector
 strongest = 2 * np.pi * np.argmax(turns) / (4096 * 0.2)
 side = np.arange(0, 2.4, 0.2)  # 12 × 12 points of the plane
 plane = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -633,7 +639,7 @@ print(f"strongest frequency in the eigenvector {strongest:.2f}, lowest transform
 # probability: no random frequencies have the arch as the mean of their cosines. (Three points are
 # enough to see it by hand: at $0, \tfrac12, 1$ the lowest eigenvalue is $1 - \tfrac34 \sqrt2 < 0$.) The
 # impostor of lesson 02, $e^{+\delta^2}$, fails before that. It grows, and $|k(\delta)| = |\mathbb{E}
-# \cos(\omega\delta)| \le 1 = k(0)$ for every kernel with $k(0) = 1$.
+# \cos(\omega\delta)| \le 1 = k(0)$ for every continuous $k$ that is a kernel with $k(0) = 1$.
 #
 # ## Take away
 #
@@ -650,6 +656,8 @@ print(f"strongest frequency in the eigenvector {strongest:.2f}, lowest transform
 # - It needs shift-invariance. Softmax has to be brought into that form first (lesson 08).
 # - The error falls like $1/\sqrt m$ and no faster while frequencies are independent. Lesson 05
 #   makes them dependent on purpose.
+# - A mean of finitely many cosines comes back near to 1, again and again, if one goes far enough. The
+#   error is small on a bounded set only (lesson 04, section 4).
 # - Heavy tails: the Cauchy distribution has no mean. The estimate does not mind, since a cosine
 #   is bounded.
 #

@@ -129,8 +129,8 @@ print(f"√(1/2m) = {(1 / (2 * m)) ** 0.5:.3f}")
 #
 # So cos and sin win exactly where $\tfrac12 k(2\delta) < k(\delta)^2$. For the Gaussian kernel,
 # with $K = k(\delta)$ and $k(2\delta) = K^4$, that is everywhere, and at $\delta = 0$ they are
-# exact. For the Cauchy kernel $1/(1 + \delta^2)$ it is so up to $\delta^2 = 3 + \sqrt{10}$, and
-# beyond that the phase wins.
+# exact. For the Cauchy kernel $1/(1 + \delta^2)$, in one dimension, it is so up to
+# $\delta^2 = 3 + \sqrt{10}$, and beyond that the phase wins.
 #
 # **Before you run this:** by how much does the phase win there at most: by half, by a tenth, or by less
 # than a hundredth of the variance?
@@ -196,8 +196,10 @@ show(
 #
 # Any kernel of lesson 03 works the same way, once its frequencies can be drawn.
 # `projections.SPECTRAL` has a sampler for each, and one for the *Matérn* family, which exists for
-# every $\nu > 0$: $e^{-\|\delta\|/\ell}$ at $\nu = \frac12$, the Gaussian kernel as $\nu \to \infty$. Its
-# frequencies have Student's $t$ distribution. (In several dimensions that exponential is not the
+# every $\nu > 0$ and length $\ell > 0$: $e^{-\|\delta\|/\ell}$ at $\nu = \frac12$, and in the limit
+# $\nu \to \infty$ the Gaussian kernel $e^{-\|\delta\|^2/2\ell^2}$. Its frequencies have the multivariate
+# $t$ distribution with $2\nu$ degrees of freedom, over $\ell$: a normal vector, divided by a random number
+# that its coordinates share. (In several dimensions that exponential is not the
 # Laplacian kernel of lesson 03, which has the sum of the $|\delta_i|$ in place of the length
 # $\|\delta\|$.) One estimate each, with its z-score:
 
@@ -221,8 +223,8 @@ for name, sampler in projections.SPECTRAL.items():
 # $$\operatorname{Var} = \frac{(1 - e^{-r^2})^2}{2m} ,$$
 #
 # `theory.fourier_variance`; at another $\gamma$ put $r = \sqrt{2\gamma}\,\|\delta\|$. The dimension $d$
-# does not occur. A Taylor map of degree 8 in 64 dimensions needed more features than any machine
-# holds (lesson 02); here, $m$ of some hundreds gives an error of some hundredths in any dimension.
+# does not occur. A Taylor map of degree 8 in 64 dimensions needed more than ten billion features
+# (lesson 02); here, $m$ of some hundreds gives an error of some hundredths in any dimension.
 #
 # ## 3. One over the square root of $m$
 #
@@ -274,9 +276,8 @@ show(
 )
 
 # %% [markdown]
-# The null baseline is worth a look. These kernel values differ little from their mean, by the height
-# of the dotted line, so answering with that mean is not bad. Random features have to
-# beat that before they are of any use.
+# These kernel values differ little from their mean, by the height of the dotted line, so answering with
+# that mean is not bad. Random features whose error is no lower have, by this measure, told us nothing.
 #
 # How many directions are enough for an RMS error $\varepsilon$ at distance $r$? Solve for $m$:
 # $m \ge (1 - e^{-r^2})^2 / (2\varepsilon^2)$, at most $1/(2\varepsilon^2)$ whatever $r$ is.
@@ -319,9 +320,9 @@ except ValueError as error:
 
 # %% [markdown]
 # Bounds like this hold for the worst case and are loose in the usual one. Take the $\varepsilon$ that
-# the bound gives for a probability of 5 %, beside the measured 95 % quantile of the largest error over a
-# disc in the plane, for the Gaussian kernel. **Before you run this:** is the first about 1.2, 5, or 50
-# times the second?
+# the bound gives for a probability of 5 %, beside the measured 95 % quantile of the largest error over all
+# pairs in a set of diameter 3 in the plane, whose differences lie in a disc of radius 3. The kernel is the
+# Gaussian one. **Before you run this:** is the first about 1.2, 5, or 50 times the second?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 d, diameter = 2, 3.0
@@ -434,8 +435,9 @@ show(
 # equation a point, and it sees the features through $K$ alone: with $c = (K + \alpha I)^{-1} y$ the
 # prediction is $\varphi(x)^\top \Phi^\top c = \sum_j K(x, x_j)\, c_j$. That is *kernel ridge
 # regression*. It can use a kernel whose features are infinitely many, but its system grows with the
-# number of points: time like $n^3$, memory like $n^2$. The primal form takes time like $nF^2$ and
-# memory like $F^2$. Random features turn the second kind of problem into the first.
+# number of points: time like $n^3$, memory like $n^2$. The primal form takes time like $nF^2$ for
+# $F \le n$, and memory like $F^2$ if the rows of $\Phi$ come in pieces (section 7; like $nF$ if all are
+# held). Random features turn the second kind of problem into the first.
 
 
 # %%
@@ -458,12 +460,13 @@ print(f"both forms predict the same: {np.allclose(by_features, by_points)}")
 # A task with 32 inputs and 32 targets: from the upper half of a digit's image, predict the lower half.
 # To compare with scikit-learn we need a *transformer*, an object with `fit` and `transform` whose
 # settings are arguments of its constructor, kept under their own names. That is all it takes for
-# scikit-learn to copy it and to try other settings.
+# scikit-learn to copy it and to try other settings: here three values of $\gamma$, each fitted three
+# times on two thirds of the training points and scored on the third left out (`cv=3`).
 
 
 # %%
 class FourierFeatures(TransformerMixin, BaseEstimator):
-    """Random Fourier features of exp(−γ‖x − y‖²), a step of a pipeline."""
+    """Random Fourier features of exp(−γ‖x − y‖²), an even number of them."""
 
     def __init__(self, n_components=100, gamma=1.0, random_state=0):
         self.n_components, self.gamma, self.random_state = n_components, gamma, random_state
@@ -488,8 +491,9 @@ print("chosen:", search.best_params_)
 # %% [markdown]
 # With this $\gamma$ and $\alpha = 0.1$ we compare with the exact solution and with two transformers of
 # scikit-learn. `RBFSampler` is cosine with phase. `Nystroem` is another idea: take $F$ of the training
-# points themselves, and use their kernel values as features, $\varphi(x) = K_{FF}^{-1/2} K(x_F, x)$. It
-# has seen the data; random Fourier features have not.
+# points themselves, and use the $F$ kernel values $K_F(x)$ between them and $x$ as features,
+# $\varphi(x) = K_{FF}^{-1/2} K_F(x)$, with $K_{FF}$ their Gram matrix $(F, F)$. That map has seen the data;
+# random Fourier features have not.
 #
 # **Before you run this:** which of the three comes nearest to the exact solution with 200 features?
 
@@ -544,8 +548,11 @@ print(
     f"\n√n ln n = {learning:.0f} features: error {at / exact_error - 1:.0%} above the exact one's"
 )
 print(f"800 features: {scores['FourierFeatures', 800][0] / exact_error - 1:.0%} above it")
-spectrum = np.linalg.eigvalsh(K[train])[::-1]
-print(f"eigenvalues of K: the largest 100 of 1200 have {spectrum[:100].sum() / spectrum.sum():.0%}")
+spectrum, U = np.linalg.eigh(K[train])  # eigenvalues rise: the last 200 columns of U lead
+leading = U[:, -200:] / (spectrum[-200:] + alpha) @ (U[:, -200:].T @ lower[train])
+print(
+    f"exact, in 200 of 1200 eigenvectors: {rmse(K[test] @ leading) / exact_error - 1:.0%} above it"
+)
 lead = scores["FourierFeatures", 200][0] - scores["Nystroem", 200][0]
 show(
     fig,
@@ -556,28 +563,27 @@ show(
 )
 
 # %% [markdown]
-# Nystroem wins at every budget, and we should say so plainly. Why? The eigenvalues of $K$ fall fast:
-# the largest 100 of 1200 hold nearly all of their sum. So nearly all that kernel regression can do on
-# these data happens in a space of 100 dimensions. The kernel functions of some training points span
-# nearly that space, while random waves spread over all frequencies, whether the data use them or not
-# (Yang et al., 2012).
+# On these data Nystroem wins at every budget. Why? The eigenvalues of $K$ fall fast: an exact solution
+# from the 200 leading eigenvectors of $K$ alone loses 2 %, as printed. So nearly all that kernel
+# regression can do here happens in a space of 200 dimensions. The kernel functions of some training
+# points span nearly that space, while random waves spread over all frequencies, whether the data use them
+# or not (Yang et al., 2012).
 #
 # `RBFSampler` and cos and sin tie within their errors up to 100 features, and beyond that the phase is ahead by
 # about half a per cent, although its kernel entries have more variance. A likely reason: at equal $F$ the
 # phase has twice as many frequencies, and a regression wants many functions as much as exact entries.
 #
 # **How many features does learning need?** Not as many as an exact Gram matrix does. With 800 features
-# an entry of $K$ may be off by $1/\sqrt{800} = 0.035$, and yet the prediction is within a few per cent
-# of the exact one. Rudi and Rosasco (2017) proved why: a regression from $n$ noisy points has an error
-# anyway, and for a target that the kernel can represent its square is of the order $n^{-1/2}$. To stay
-# within that order, $\sqrt n \log n$ features are enough, up to a constant factor, if the penalty $\alpha$ grows
+# the standard deviation of an entry of $K$ may be $1/\sqrt{800} = 0.035$, and yet the error is within a
+# few per cent of the exact solution's. Rudi and Rosasco (2017) proved why: a regression from $n$ noisy
+# points has an error anyway, and for a target that the kernel can represent its square is of the order
+# $n^{-1/2}$. To stay within that order, $\sqrt n \log n$ features are enough, up to a constant factor, if the penalty $\alpha$ grows
 # like $\sqrt n$. The diamond marks that number with the factor 1, which the theorem does not promise.
 #
 # ## 7. A hundred thousand points
 #
-# With 1,200 points the exact solution takes a fraction of a second, and nothing here reaches its error
-# in less time. So give each image in nine places, moved by up to one pixel in either
-# direction, and ask which digit it is. That makes $n = 10{,}800$ points and ten targets, 1 for the right
+# With 1,200 points the exact solution takes a fraction of a second, and there is little to save. So give
+# each image in nine places, moved by up to one pixel in either direction, and ask which digit it is. That makes $n = 10{,}800$ points and ten targets, 1 for the right
 # digit and 0 for the others; the largest prediction counts. The exact solution is fitted to a part
 # of the points only, because its Gram matrix for all of them has 890 MiB.
 #
@@ -630,16 +636,17 @@ print(
 
 # %% [markdown]
 # (Seconds of processor time, on the machine that made this page.) From half of the images right to 98 in
-# 100, in a second or two: that is why the method is used. It is no miracle of accuracy, since the exact
-# solution does as well with three eighths of the points. But look how the two go on. Twice as many points cost the features twice as much, and the exact solution eight times as much
-# time and four times the memory. So let us go where it cannot follow.
+# 100, in a second or two: that is what a kernel gains over a linear model. The features are no miracle,
+# since the exact solution does as well with three eighths of the points in about the same time.
+# But look how the two go on. Twice as many points cost the features twice as much, and the exact solution
+# in the long run eight times as much time and four times the memory. So let us go where it cannot follow.
 #
 # Take 100,000 points of $\mathbb{R}^5$, with noisy targets $y = f(x) + 0.3\,\epsilon$ and standard
 # normal $\epsilon$. Their Gram matrix would have $10^{10}$ entries. The primal form needs
 # $\Phi^\top\Phi$ $(F, F)$ and $\Phi^\top y$ $(F,)$ alone, and both are sums over points. So the points
 # can come in pieces, as a *stream*, and each piece is forgotten once it is added: memory does not grow
 # with $n$. (`out=` gives `features.fourier` one array to write into, because asking the system for fresh
-# memory costs as much as the sines and cosines.)
+# memory again and again costs time, too.)
 #
 # **Before you run this:** the exact solution of 4,000 points has a test error of about 0.1. With 512
 # features and 100,000 points, is it higher, about the same, or lower by more than a third?
@@ -709,9 +716,9 @@ print(
 )
 
 # %% [markdown]
-# At equal $n$ the exact solution would be the better of the two. But the stream goes on where the exact
-# solution has to stop, and with 25 times as many points it ends lower by two fifths, in less
-# time. It can do so because random features need nothing from the data: no
+# At equal $n$ the exact solution would be better: its 4,000 points beat 10,000 of the stream. But the
+# stream goes on where the exact solution has to stop, and with 25 times as many points it ends lower by
+# two fifths, in less time. It can do so because random features need nothing from the data: no
 # training points, no matrix root. So they can be drawn before the data arrive, they stay right as the
 # data change, and they stream. Attention will need precisely that.
 #
@@ -724,7 +731,8 @@ print(
 # - The error falls with slope $-\frac12$. The uniform bound is true and loose, and needs
 #   $\mathbb{E}\|\omega\|^2 < \infty$.
 # - Ridge regression has an $F \times F$ form and an $n \times n$ form. With features the first one takes
-#   100,000 points as a stream, and about $\sqrt n \log n$ features are enough to learn.
+#   100,000 points as a stream. If $\alpha$ grows like $\sqrt n$, some constant times $\sqrt n \log n$ of them
+#   keep the error within the order that noisy points leave anyway.
 #
 # ## Where it breaks
 #

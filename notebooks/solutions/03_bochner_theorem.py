@@ -29,7 +29,7 @@ def tent_frequencies(rng, m):
     while len(kept) < m:
         w = 2 * rng.standard_cauchy(2 * m)  # g = 2/(π(4 + ω²))
         share = np.sinc(w / 2 / np.pi) ** 2 * (4 + w**2) / 4  # p/g, since 1 − cos ω = 2 sin²(ω/2)
-        kept = np.append(kept, w[1.5 * rng.uniform(size=len(w)) < share])  # p/g is below 1.41
+        kept = np.append(kept, w[1.5 * rng.uniform(size=len(w)) < share])  # p/g is below 1.48
     return kept[:m]
     ### END SOLUTION
 

@@ -41,7 +41,7 @@ def two_pieces(rng, m):
 RIGHT["tent_frequencies"] = [
     rejected,
     two_pieces,
-    lambda rng, m: list(rejected(rng, m, M=1.41)),
+    lambda rng, m: list(rejected(rng, m, M=1.48)),
     lambda rng, m: rejected(rng, m, scale=1.5, M=1.8),
 ]
 
