@@ -319,9 +319,10 @@ for D in (8, 64):
 # %% [markdown]
 # Three times as large, with $d = 16$. At $r = 1$ structured directions still win, even along the axis; from
 # $r \approx 2$ on they lose there, and further out along the diagonal, too. With $d = 8$ the loss is worse, with
-# $d = 64$ none is left to be seen: the second stage adds up $d$ random signs for each entry, and sums of 64 of them are
-# nearly normal, as the entries of a random direction are. So the trap is one of few dimensions. Where structured
-# directions are fast, with $d$ in the thousands, it is shut. If you want them in few dimensions all the same,
+# $d = 64$ none is left at these distances: the second stage adds up $d$ random signs for each entry, and sums of 64
+# of them are nearly normal, as the entries of a random direction are. So the trap is one of few dimensions, and the
+# sums are the closer to normal, the more there are: with $d$ in the thousands, where structured directions are fast, it
+# need not worry you. If you want them in few dimensions all the same,
 # for sparse data or rows of $\pm1$, there are two cures. A fourth stage costs another $d \log d$ and mends about half of
 # the loss. (Several authors use such longer products; Choromanski et al. (2017) study them.) A random rotation of the
 # data makes every $\delta$ generic, at $d^2$ operations for each point, once.
@@ -584,8 +585,8 @@ for name, draw in projections.METHODS.items():
 #   orthogonal rows from $3d$ signs. It pays where $d$ is far above the 64 of an attention head; where exactly
 #   depends on the machine.
 # - Its rows have fixed norm: a biased estimate, near `norms="fixed"` for generic inputs. In few dimensions it
-#   loses beyond $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal: three times at $d = 16$, of which a
-#   fourth stage mends half. With 64 dimensions that is over.
+#   loses beyond $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal: three times at $d = 16$ and
+#   $r = 3$, of which a fourth stage mends half. With 64 dimensions no loss is left there.
 # - Simplex directions help the exponential more than orthogonal ones do, and the cosine less. Sobol points help in few
 #   dimensions, and in any dimension along one axis. Orthogonal ones help the more, the more dimensions there are.
 #
