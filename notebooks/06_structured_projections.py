@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Replace the random matrix by something cheaper or better spread
 #
-# > **55 minutes.** Needs: lesson 05, Kronecker products, a little about Monte Carlo integration.
+# > **60 minutes.** Needs: lesson 05, Kronecker products, a little about Monte Carlo integration.
 # >
 # > Afterwards you can apply a Hadamard matrix in $O(d \log d)$, build structured orthogonal
 # > directions and say where they fail, and choose between orthogonal, structured, simplex and
@@ -9,10 +9,10 @@
 #
 # Orthogonal directions cost $d^2$ numbers to store and $d^2$ multiplications for each point. And
 # orthogonal is only one way to spread directions. This lesson looks at both ends: a matrix that is
-# nearly as random but costs almost nothing to apply, and directions that are spread even more evenly.
-# Each has data on which it is the one to use: structured directions where $d$ is in the thousands,
-# Sobol points where differences lie along few axes, hundreds of times better there. Each also has data on which it hurts, and
-# we find both.
+# nearly as random but takes only some $d \log d$ operations to apply, and directions that are spread even
+# more evenly. Each has data on which it is the one to use: structured directions where $d$ is in the
+# thousands, Sobol points where differences lie along one axis, hundreds of times better there. Each also
+# has data on which it hurts, and we find both.
 
 # %%
 import timeit
@@ -89,8 +89,8 @@ for D in (64, 1024, 4096):
 #
 # ## 2. Structured orthogonal directions
 #
-# $H$ is orthogonal but not random. Random signs on a diagonal, $D_1$, are random but do not mix.
-# Alternate the two (Yu et al., 2016):
+# $H$ is orthogonal but not random. A diagonal matrix of random signs, $D_1$ (with a number for an index, not to be
+# mistaken for the size $D$), is random but does not mix. Alternate the two (Yu et al., 2016):
 #
 # $$W = \sqrt d\; H D_1 H D_2 H D_3 .$$
 #
@@ -111,10 +111,9 @@ print(f"transform = W x: {np.allclose(applied, by_hand @ x)}")
 print(f"orthogonal, of norm √d: {np.allclose(rows @ rows.T, d * np.eye(d))}")
 
 # %% [markdown]
-# How much faster? Fewer operations are not yet less time: matrix products are what processors do
-# best. There is a way in between. Sylvester's matrix is a Kronecker product, $H_{ab} = H_a \otimes
-# H_b$, so with $x$ laid out as an $a \times b$ table one may multiply its columns by $H_a$ and its
-# rows by $H_b$: two *small* matrix products, $O(D^{3/2})$.
+# How much faster? Fewer operations are not yet less time. There is a way in between. Sylvester's matrix is a
+# Kronecker product, $H_{ab} = H_a \otimes H_b$, so with $x$ laid out as an $a \times b$ table one may multiply its
+# columns by $H_a$ and its rows by $H_b$: two *small* matrix products, $O(D^{3/2})$.
 
 
 # %%
@@ -175,11 +174,11 @@ show(
 # %% [markdown]
 # At $d = 64$ the dense product wins, and the crossover lies higher than the count of operations suggests, because
 # matrix products are what processors do best, and because each of the $3 \log_2 d$ steps of the transforms goes once
-# through memory. (So the crossover is as much about memory as about flops, and moves with the number of points: where
-# they no longer fit into the fast memory near the processor, the transforms lose more by it.) An attention head
-# has $d = 64$. There SORF, as the construction is called (*structured orthogonal random features*), is a fine
-# idea and no gain. At $d$ in the thousands, such as for images or for the width of a model, it is what one would
-# use: faster at $d = 4096$ by the last ratios above, and $3d$ signs to store in place of $d^2$ numbers.
+# through memory. (So the crossover is as much about memory as about operations, and moves with the number of points:
+# where they no longer fit into the fast memory near the processor, the transforms lose more by it.) An attention head
+# often has $d = 64$. There SORF, as the construction is called (*structured orthogonal random features*), is a fine
+# idea and no gain. At $d$ in the thousands, such as for images or for the width of a model, it is what one would use:
+# faster at $d = 4096$ by the last ratios above, and $3d$ signs to store in place of $d^2$ numbers.
 #
 # ## 3. What structured directions estimate
 #
@@ -278,11 +277,12 @@ show(
 # %% [markdown]
 # The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$: $D_3$ only chose its sign. One of
 # the three stages is used up without mixing anything. And a vector of equal absolute values, such as the difference
-# of two rows of $\pm1$ data with many flips, starts where $e_1$ is after one stage, so it has the law that $e_1$ has with
-# one stage more.
+# of two rows of $\pm1$ that differ everywhere, starts where $e_1$ is after one stage, so it has the law that $e_1$ has
+# with one stage more.
 #
-# **Before you run this:** at $r = 3$, along $e_1$ with $d = m = 16$, is the error of structured directions half of that of
-# independent ones, the same, or three times as large? Would a fourth stage $H D_4$ cure it?
+# **Before you run this:** at $r = 3$, along $e_1$ with $d = m = 16$, is the mean squared error of structured directions
+# half of that of independent ones, the same, or three times as large? Would a fourth stage $H D_4$ cure it? And is it
+# better or worse with $d = m = 64$?
 
 # %%
 d, r = 16, np.array([1.0, 2.0, 3.0])
@@ -311,14 +311,21 @@ for name, u, count in (
 ):
     ratio, error = mse(lambda *a, n=count: projections.hadamard(*a, stages=n), r[:, None] * u, d)
     print(f"{name:30}" + "".join(f"{a:8.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
+for D in (8, 64):
+    ratio, error = mse(projections.hadamard, r[:, None] * np.eye(D)[0], D, draws=800)
+    name = f"along e₁, 3 stages, d = m = {D}"
+    print(f"{name:30}" + "".join(f"{a:8.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
 
 # %% [markdown]
-# Three times as large. At $r = 1$ structured directions still win, even along the axis; from $r \approx 2$ on they
-# lose there, and further out along the diagonal, too. If your data are sparse or are rows of $\pm1$, such differences are what you have. There are two
-# cures. A fourth stage costs another $d \log d$ and mends about half of the loss. (Several authors use such longer
-# products; Choromanski et al. (2017) study them.) A random rotation of the data mends all of it: it costs $d^2$ for each
-# point, once, and the dense product that the structure replaces costs $m d$. So at $m = d$ the rotation eats the
-# gain, and for $m \gg d$ the structure still wins.
+# Three times as large, with $d = 16$. At $r = 1$ structured directions still win, even along the axis; from
+# $r \approx 2$ on they lose there, and further out along the diagonal, too. With $d = 8$ the loss is worse, with
+# $d = 64$ none is left at these distances: the second stage adds up $d$ random signs for each entry, and sums of 64
+# of them are nearly normal, as the entries of a random direction are. So the trap is one of few dimensions, and the
+# sums are the closer to normal, the more there are: with $d$ in the thousands, where structured directions are fast, it
+# need not worry you. If you want them in few dimensions all the same,
+# for sparse data or rows of $\pm1$, there are two cures. A fourth stage costs another $d \log d$ and mends about half of
+# the loss. (Several authors use such longer products; Choromanski et al. (2017) study them.) A random rotation of the
+# data makes every $\delta$ generic, at $d^2$ operations for each point, once.
 #
 # ## 4. Simplex directions: further apart than orthogonal
 #
@@ -380,8 +387,9 @@ show(
 )
 
 # %% [markdown]
-# For the exponential, and by a factor of four at this length. For the cosine pointing away is no better than
-# pointing along, so orthogonal is best. (Reid et al. (2023) prove more: of all ways to choose the angles without looking
+# For the exponential: at this length simplex directions have a quarter of the variance of orthogonal ones. For the
+# cosine pointing away is no better than pointing along, and orthogonal directions are better wherever there is much
+# to gain. (Reid et al. (2023) prove more: of all ways to choose the angles without looking
 # at the norms, simplex directions are best for positive features.) The same measured, with
 # $\|z\|^2 = \frac12$, $d = m = 8$, and the quantity $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$:
 
@@ -440,11 +448,12 @@ show(
 )
 
 # %% [markdown]
-# Independent points err by $1/\sqrt m$. Points that are as even as these err by about $1/m$ where nothing is scrambled, and
-# scrambling makes it better still: for smooth integrands the RMS error falls like $m^{-3/2}$, up to logarithms (Owen, 1997).
-# In many dimensions $m$ points cannot be even in all pairs of coordinates, let alone in all at once. **Before you run
-# this:** with $r = 1$ and $m = 16 \dots 256$, what slope of $\log$ RMS error against $\log m$ do you expect in 2
-# dimensions, and in 16?
+# Independent points err by $1/\sqrt m$. Points that are as even as these err by about $1/m$ where nothing is
+# scrambled, and scrambling makes it better still: for smooth integrands the RMS error falls like $m^{-3/2}$, up to
+# logarithms (Owen, 1997). (Ours is smooth inside of the cube alone: near its faces, where the coordinates of $\omega$
+# go to infinity, the cosine oscillates ever faster. So the rate is a hope, and we measure.) In many dimensions $m$
+# points cannot be even in all pairs of coordinates, let alone in all at once. **Before you run this:** with $r = 1$
+# and $m = 16 \dots 256$, what slope of $\log$ RMS error against $\log m$ do you expect in 2 dimensions, and in 16?
 
 # %%
 print("slope ± standard error")
@@ -463,7 +472,7 @@ for D in (2, 4, 16):
 # Sobol points are made for the *coordinates*: each coordinate alone is spread with perfect evenness, in any dimension.
 # So, as with structured directions, the direction of $\delta$ must matter. **Before you run this:** in 64 dimensions with
 # $m = 128$, Sobol points are hardly better than independent ones for a generic $\delta$. What about
-# $\delta$ along $e_1$?
+# $\delta$ along $e_1$: as little, ten times better, or hundreds of times?
 
 # %%
 dims = (2, 4, 8, 16, 32, 64)
@@ -514,32 +523,40 @@ show(
 )
 
 # %% [markdown]
-# Along an axis Sobol points stay hundreds of times better in any dimension: a one-dimensional problem, and the points are even
-# in each coordinate. It is the mirror image of section 3: the axis is where structured directions fail. For
-# a generic $\delta$ orthogonal directions get better with the dimension and Sobol points worse, so for attention heads,
-# whose queries and keys are dense, the choice is clear. (A random rotation $Q$ of the data, or of the rows, $W Q$, makes
-# every $\delta$ generic: it protects the one and spoils the other.)
+# Along an axis Sobol points stay hundreds of times better in any dimension: a one-dimensional problem, and the points
+# are even in each coordinate. It is the mirror image of section 3: the axis is where structured directions fail, in
+# few dimensions. For a generic $\delta$ of this length orthogonal directions get better with the dimension and Sobol
+# points worse, and in these measurements they change places between 8 and 16 dimensions. (In attention another
+# function is estimated: lesson 09 asks what orthogonal directions add there, and lesson 17 has the last word, on a
+# trained model. A random rotation $Q$ of the data, or of the rows, $W Q$, makes every $\delta$ generic: it protects
+# structured directions, and takes the axes from Sobol points.)
 #
-# So look at your data. Let $\delta$ have only $s$ entries that are not 0, on random axes of 64, as for rows of counts
-# or categories that differ in few places:
+# So look at your data. Let $\delta$ have only $s$ entries that are not 0, as for rows of counts or categories that
+# differ in few places. For each $s$ we draw ten such $\delta$, on random axes of 64. **Before you run this:** hundreds of
+# times better along one axis; does that hold along any two of the 64?
 
 # %%
-rng, m, lines = np.random.default_rng(12), 256, {}
-sparse = np.zeros((4, 64))
-counts = (1, 2, 4, 64)
-for row, s in zip(sparse, counts, strict=True):
-    row[rng.choice(64, size=s, replace=False)] = rng.normal(size=s)
-sparse *= 2 / np.linalg.norm(sparse, axis=1, keepdims=True)  # r = 2
-print("MSE / independent, r = 2, m = 256, d = 64\n  s   orthogonal   structured    Sobol")
+rng, m, counts = np.random.default_rng(12), 256, (1, 2, 4)
+sparse = np.zeros((3, 10, 64))
+for group, s in zip(sparse, counts, strict=True):
+    for row in group:
+        row[rng.choice(64, size=s, replace=False)] = rng.normal(size=s)
+sparse /= np.linalg.norm(sparse, axis=2, keepdims=True)  # r = 1
 structured, sobol_ratio = (
-    mse(draw, sparse, m, draws=200)[0] for draw in (projections.hadamard, projections.sobol)
+    mse(draw, sparse.reshape(30, 64), m, draws=200)[0].reshape(3, 10)
+    for draw in (projections.hadamard, projections.sobol)
 )
-exact = theory.orthogonal_fourier_variance(2.0, m, 64) / theory.fourier_variance(2.0, m)
+exact = theory.orthogonal_fourier_variance(1.0, m, 64) / theory.fourier_variance(1.0, m)
+print("MSE / independent, r = 1, m = 256, d = 64: the least and the largest of ten δ")
+print("  s   orthogonal        structured               Sobol")
 for s, a, b in zip(counts, structured, sobol_ratio, strict=True):
-    print(f"{s:3d} {exact:12.2f} {a:12.2f} {b:8.4f}")
+    print(f"{s:3d} {exact:12.2f} {a.min():9.2f} to {a.max():.2f} {b.min():11.4f} to {b.max():.4f}")
 
 # %% [markdown]
-# Where points differ in one place or a few, Sobol points are what one would use, at any $d$.
+# Along one axis it holds for all 64. Along two it depends on which two they are: the points are even in some pairs of
+# coordinates, and in others uneven enough to lose to orthogonal directions, of which the direction of $\delta$ asks
+# nothing. With four the luck is greater still. So where points differ in one place at a time, Sobol points are what
+# one would use, at any $d$; where in two or more, measure it on these data, as exercise 3 does.
 #
 # ## 6. All of them in one table
 #
@@ -567,11 +584,11 @@ for name, draw in projections.METHODS.items():
 # - The fast Walsh–Hadamard transform costs $D \log_2 D$. $\sqrt d\, H D_1 H D_2 H D_3$ has
 #   orthogonal rows from $3d$ signs. It pays where $d$ is far above the 64 of an attention head; where exactly
 #   depends on the machine.
-# - Its rows have fixed norm: a biased estimate, near `norms="fixed"` for generic inputs. Along one axis
-#   or few, or where all $|\delta_j|$ are equal, it loses beyond $r \approx 2$, up to several times; a fourth stage
-#   mends half of that.
-# - Simplex directions help the exponential and not the cosine. Sobol points help in few dimensions, and in any
-#   dimension where differences lie along few axes. Orthogonal ones help the more, the more dimensions there are.
+# - Its rows have fixed norm: a biased estimate, near `norms="fixed"` for generic inputs. In few dimensions it
+#   loses beyond $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal: three times at $d = 16$ and
+#   $r = 3$, of which a fourth stage mends half. With 64 dimensions no loss is left there.
+# - Simplex directions help the exponential more than orthogonal ones do, and the cosine less. Sobol points help in few
+#   dimensions, and in any dimension along one axis. Orthogonal ones help the more, the more dimensions there are.
 #
 # ## Where it breaks
 #
@@ -579,8 +596,8 @@ for name, draw in projections.METHODS.items():
 #   of one norm.
 # - Sobol points are balanced in powers of two; other $m$ waste some of it.
 # - The gains of orthogonal, structured and simplex rows are at small distances: at $r = 3$ and $d = 16$ none of
-#   them beats independent directions by much. Sobol points have no such limit, but only where the dimension, or
-#   that of the differences, is small.
+#   them beats independent directions by much. Sobol points have no such limit, but only where the dimension is small,
+#   or differences lie along one axis; along two of many axes it depends on which.
 #
 # ## Exercises
 #

@@ -1,10 +1,10 @@
 """What each estimator's mean and variance are, in closed form: one function a formula.
 
-Host side: NumPy and SciPy. r = ‖x − y‖ and z = ‖x + y‖ are numbers or arrays, and the result
+Host side: NumPy and SciPy. r = ‖δ‖, δ = x − y, and z = ‖x + y‖ are numbers or arrays; the result
 has their shape; m directions in dimension d. Everything estimates the Gaussian kernel
 K = exp(−r²/2), which is exp(−γ‖x − y‖²) at γ = ½, or, for the positive features, exp(z²/2) =
 E exp(ωᵀ(x + y)); what the softmax kernel multiplies that by, Λ = exp(−(‖x‖² + ‖y‖²)/2), multiplies
-its variance by Λ². At another γ, with directions times √(2γ), give √(2γ)‖x − y‖ for r.
+its variance by Λ². At another γ, with directions times √(2γ), give √(2γ)‖δ‖ for r.
 All raise ValueError for negative or non-finite lengths, and m or d below 1.
 
 One idea carries most of it. For two directions, cos(ω₁ᵀδ) cos(ω₂ᵀδ) is the mean of
@@ -80,7 +80,7 @@ def _missing(d, step, rise):
 def fourier_variance(r, m: int):
     """Var = (1 − e^{−r²})² / (2m): `features.fourier`, iid rows, Gaussian kernel; no bias.
 
-    r = ‖x − y‖ at γ = ½, √(2γ)‖x − y‖ for exp(−γ‖x − y‖²).
+    r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
     Source: Sutherland & Schneider (2015), §2.1, with m = D/2.
     """
     r, m = _length(r, "r"), check_count(m, "m")
@@ -90,7 +90,7 @@ def fourier_variance(r, m: int):
 def fourier_phase_variance(r, m: int):
     """Var = (1 + K⁴/2 − K²) / m: `features.fourier_phase`, iid rows, Gaussian kernel; no bias.
 
-    r = ‖x − y‖ at γ = ½, √(2γ)‖x − y‖ for exp(−γ‖x − y‖²); K = e^{−r²/2}.
+    r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ. K = e^{−r²/2}.
     Per feature it loses to `fourier` at every r: (1 + K⁴/2 − K²)/F against (1 + K⁴ − 2K²)/F.
     Source: Sutherland & Schneider (2015), §2.1, with m = D.
     """
@@ -162,6 +162,7 @@ def orthogonal_fourier_variance(r, m: int, d: int):
     c = (m − 1)/m for m ≤ d, (d − 1)/m for full blocks of d. At m = d and r → 0 the ratio to
     iid is 3/(d + 2). In the plane the bracket is e^{−r²/2} (1 − r²/2 − e^{−r²/2}) ≤ 0; for d ≥ 3
     the ratio passes 1 at large r, by 1.5 % at most (d = 4). Error: to rounding, at any r.
+    r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
     Source: Yu et al. (2016), Theorem 1, exact where the paper bounds, and with blocks.
     """
     r, d = _length(r, "r"), check_count(d, "d")
@@ -191,7 +192,8 @@ def shared_norm_variance(r, m: int, d: int):
     `orthogonal_fourier_variance`: the law of iid rows within a block, and V for each pair of rows
     in two blocks. So for m ≤ d it is iid's, and as m grows it tends to V > 0: not consistent.
     Error: E ½ (e^{−r²(1−u)/2} − e^{−r²(1+u)/2})², u a coordinate of a point on the sphere, by
-    quadrature to rounding. Source: derived here; Weber's second exponential integral.
+    quadrature to rounding. r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
+    Source: derived here; Weber's second exponential integral.
     """
     r, m, d = _length(r, "r"), check_count(m, "m"), check_count(d, "d")
     nodes, weights = np.polynomial.legendre.leggauss(64 + d)
@@ -221,6 +223,7 @@ def fixed_norm_mean(r, d: int):
     """E cos(ωᵀδ) = ₀F₁(; d/2; −d r²/4), ω uniform on the sphere of radius √d.
 
     A Bessel kernel, not the Gaussian one: less by about r⁴/(4(d + 2)) for small r.
+    r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
     Source: Schoenberg (1938); Yu et al. (2016), §3, name it R-ORF's bias; Demni & Kadri (2024).
     """
     r, d = _length(r, "r"), check_count(d, "d")
@@ -232,6 +235,7 @@ def fixed_norm_variance(r, m: int, d: int):
 
     `orthogonal(norms="fixed")`; c as in `orthogonal_fourier_variance`. About its own mean. For full
     blocks it is of order r⁸: Σ (ωᵢᵀδ)² = d r² leaves no chance to r⁴. Error: to rounding.
+    r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
     Source: the lengths of ω₁ ± ω₂ are √(2d) each, and that of 2ω is 2√d; Demni & Kadri (2024).
     """
     r, m, d = _length(r, "r"), check_count(m, "m"), check_count(d, "d")
@@ -262,7 +266,8 @@ def _short_fixed(r, m, d):
 def fixed_norm_mse(r, m: int, d: int):
     """E (estimate − e^{−r²/2})² = variance + bias², for `orthogonal(norms="fixed")`.
 
-    The bias stays as m grows. Source: `fixed_norm_variance`, `fixed_norm_mean`.
+    The bias stays as m grows. r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
+    Source: `fixed_norm_variance`, `fixed_norm_mean`.
     """
     r, half = _length(r, "r"), -(_length(r, "r") ** 2) / 2
     short = -_taylor(_missing(check_count(d, "d"), step=2, rise=0), half)
@@ -576,7 +581,8 @@ def simplex_fourier_variance(r, m: int, d: int):
 
     c as in `orthogonal_fourier_variance`; d ≥ 2. The gain of exp is not the gain of cos: the
     cosine is even, and ω₁ − ω₂ is as long as ω₁ + ω₂ is short.
-    Error: as `simplex_positive_variance`. Source: derived here in the same way.
+    Error: as `simplex_positive_variance`. r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
+    Source: derived here in the same way.
     """
     r, d = _length(r, "r"), _two_or_more(d)
     s, (lean, weights) = -(r**2), _lean(d)

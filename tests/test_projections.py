@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group, qmc
 
-from performer_course import projections
+from performer_course import projections, theory
 from performer_course.projections import METHODS, SPECTRAL
 from tools.setting import ROOT
 
@@ -190,3 +190,33 @@ def test_phases_fill_the_circle():
     assert 0 < 2 * np.pi - b.max() < 0.01
     with pytest.raises(ValueError, match="m must be"):
         projections.phases(generator(), 0)
+
+
+def over_independent(draw, delta, m, draws):
+    """E (mean of cos(ωᵀδ) − e^{−‖δ‖²/2})² over the exact value of independent rows, each δ."""
+    rng, length = generator(), np.linalg.norm(delta, axis=1)
+    W = np.stack([draw(rng, m, delta.shape[1]) for _ in range(draws)])
+    square = (np.cos(W @ delta.T).mean(axis=1) - np.exp(-(length**2) / 2)) ** 2
+    return square.mean(axis=0) / theory.fourier_variance(length, m)
+
+
+def test_hadamard_rows_lose_along_an_axis_in_few_dimensions_and_not_in_64():
+    few, many = (
+        over_independent(projections.hadamard, 3 * np.eye(d)[:1], d, 500)[0] for d in (8, 64)
+    )
+    assert few > 6  # 8.3 in 3,000 draws
+    assert many < 1.25  # 0.93, and what it is for a generic δ: 0.92
+
+
+def test_sobol_rows_are_best_along_every_axis_and_not_along_every_two():
+    pairs = generator().permutation(64).reshape(32, 2)
+    two = np.zeros((32, 64))
+    np.put_along_axis(two, pairs, 0.5**0.5, axis=1)
+    one, along_two = np.split(
+        over_independent(projections.sobol, np.concatenate([np.eye(64), two]), 128, 60), [64]
+    )
+    assert one.max() < 0.01
+    assert along_two.min() < 0.02
+    assert along_two.max() > theory.orthogonal_fourier_variance(1.0, 128, 64) / (
+        theory.fourier_variance(1.0, 128)
+    )

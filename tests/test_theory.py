@@ -3,6 +3,7 @@
 That they are true of the estimators is in the claims; of the gradient's, here.
 """
 
+import inspect
 import itertools
 
 import numpy as np
@@ -213,6 +214,18 @@ def test_another_gamma_enters_through_the_distance(gamma):
     np.testing.assert_allclose(
         theory.fourier_phase_variance(r, 9), theory.shift_invariant_phase_variance(k, k2, 9)
     )
+
+
+OF_A_DISTANCE = [
+    form
+    for name, form in inspect.getmembers(theory, inspect.isfunction)
+    if not name.startswith("_") and "r" in inspect.signature(form).parameters
+]
+
+
+@pytest.mark.parametrize("form", OF_A_DISTANCE)
+def test_a_form_of_a_distance_says_what_it_is_at_another_gamma(form):
+    assert "r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ." in form.__doc__
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,9 @@ checks.loses_at(loses_at)
 #
 # *●●○ · 25 minutes.* Draw $m$ rows for any $m$: orthogonal within blocks of $d$ rows, blocks independent, each
 # row alone $\mathcal{N}(0, I_d)$, without `performer_course.projections`. All randomness comes from `rng`;
-# `rng.chisquare(d, size=…)` draws squared norms. (A tempting shortcut takes the norms of the rows of the Gaussian
-# matrix that went into the QR. Why are they not independent of the directions?)
+# `rng.chisquare(d, size=…)` draws squared norms. (A tempting shortcut saves that draw: factorise $G = Q R$, take the
+# rows of $Q$ for the directions, and for their norms those of $G$, which are χ, too. With the norms of the *columns*
+# of $G$ that is right, with those of its *rows* wrong. Why?)
 
 
 # %% nbgrader={"grade": false, "grade_id": "orthogonal_directions", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -104,8 +105,8 @@ checks.orthogonal_directions(orthogonal_directions)
 # entries were jointly Gaussian, uncorrelated rows would be independent, and two independent
 # Gaussian vectors are orthogonal with probability zero. These are always orthogonal. The dependence
 # shows as soon as one looks at squares. For a unit vector $u$ let $\theta_i$ be its inner product with
-# the direction of $\omega_i$, so that $\omega_i^\top u = \|\omega_i\|\, \theta_i$. Seen from the random
-# directions $u$ is a uniform point on the sphere, and the $\theta_i$ are coordinates of it:
+# the direction of $\omega_i$, so that $\omega_i^\top u = \|\omega_i\|\, \theta_i$. The frame of the directions is
+# turned at random, so in it $u$ is a uniform point on the sphere, and the $\theta_i$ are coordinates of it:
 # $\mathbb{E}[\theta_1^2 \theta_2^2] = 1/(d(d + 2))$. The squared lengths are independent with mean $d$,
 # so
 #
@@ -114,3 +115,9 @@ checks.orthogonal_directions(orthogonal_directions)
 #
 # This is the gain of the lesson: near 0 a cosine is $1 - \frac12 r^2 (\omega^\top u)^2$, so two of
 # them have the covariance $\frac14 r^4$ times that, $-r^4/(2(d + 2))$.
+#
+# (The shortcut of exercise 3: for an orthogonal $O$ the matrix $O G = (O Q) R$ has the law of $G$ and the same $R$, if
+# the diagonal of $R$ is made positive. So, whatever $R$ is, $Q$ is uniform: the two are independent. A column of $G$ is
+# $Q$ times a column of $R$, and has its length, so the lengths of the columns do not go with $Q$, and they are χ and
+# independent of one another. Row $i$ of $G$ is $q_i^\top R$, with row $i$ of $Q$ in it, so its length depends on the very
+# direction that it would be given to.)

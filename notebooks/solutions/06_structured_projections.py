@@ -50,7 +50,7 @@ checks.walsh_hadamard(walsh_hadamard)
 # transform, and not `performer_course.projections`.
 #
 # Then look at it, with $d = 16$ and 2,000 draws: at $\|\delta\| = 3$ along $e_1$ and along $(1, \dots, 1)$, for one to five
-# stages. Which two numbers must be equal but for chance?
+# stages. Which of the ten numbers must be equal in pairs, but for chance?
 
 
 # %% nbgrader={"grade": false, "grade_id": "stage_error", "locked": false, "schema_version": 3, "solution": true, "task": false}
