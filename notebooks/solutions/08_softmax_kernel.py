@@ -14,7 +14,7 @@ from performer_course import checks
 # ## 1. What is wrong with it
 #
 # *●●○ · 35 minutes.* Five people have written trigonometric attention, and four of them have made a
-# mistake. You get their functions, in any order and perhaps one twice, and none of their code.
+# mistake. You get some of their functions, in any order and perhaps one twice, and none of their code.
 # `estimate(q, k, v, m, rng)` draws $m$ directions of its own from `rng` and gives its estimate
 # $(L, e)$ of $\operatorname{softmax}(qk^\top/\sqrt d)\, v$, for any $q$ $(L, d)$, $k$ $(S, d)$,
 # $v$ $(S, e)$ and $m$. Say of each which it is:
