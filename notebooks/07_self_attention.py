@@ -526,8 +526,8 @@ print(f"normed: mean 0 to 1e-12 {abs(normed.mean()) < 1e-12}, deviation {normed.
 
 # %% [markdown]
 # What the norms are for: watch the size (root mean square) of a token's entries through 16 fresh
-# blocks. With norms first, what a branch adds does not depend on the size of $x$. The entries of
-# the matrices have variance one over the number of inputs, so a normed row keeps mean square 1
+# blocks. With norms first, what a branch (attention, or map) adds does not depend on the size of $x$.
+# The entries of the matrices have variance one over the number of inputs, so a normed row keeps mean square 1
 # through a matrix, and $\tfrac12$ is left after a ReLU: the map adds $\tfrac12$ to the mean square.
 # Attention adds at most 1, and less where it takes the mean of values that differ. Independent
 # additions add their variances, so after $l$ blocks the size is on average between $\sqrt{1 + l/2}$

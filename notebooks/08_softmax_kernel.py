@@ -571,7 +571,7 @@ for name, (x, y, v) in three.items():
 # There the key that matters is the query's own, at $r = 0$, and its weight is exact for any
 # $\omega$. All other weights are wrong, but they are also small. With many directions learned heads
 # are harder than independent ones: in this model queries are longer, so that $r^2$ is larger, and
-# even a thousand directions do not help.
+# even a thousand directions are too few.
 #
 # Can the error be foreseen? To first order in the errors of the weights, the output is off by
 # $\sum_j (\hat A_{ij} - A_{ij})(v_j - o_i)/D_i$: a relative error that all weights of a row share
@@ -695,8 +695,8 @@ show(
 #   exponential in $r^2$.
 # - Weights turn negative, errors within a row are shared, and denominators come near zero. The
 #   mean squared error of the output is then infinite: report medians.
-# - At unit scale they work where each query looks for its own key. With 256 directions they fail for
-#   independent $q$ and $k$, and on our learned heads, until all rows are brought to length 1.
+# - At unit scale they work where each query looks for its own key. With 256 directions they fail
+#   for independent $q$ and $k$, and on our learned heads, until all rows are brought to length 1.
 # - An estimate that does not beat $\operatorname{mean}(V)$ is worth nothing.
 #
 # ## Where it breaks
