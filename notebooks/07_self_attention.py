@@ -11,9 +11,9 @@
 # to a token does not look at the others. One part does, *attention*. It gives every pair of tokens
 # a number, its *score*; it makes the scores of a token into positive *weights* that add up to 1;
 # and it takes the mean of all tokens with these weights. A score is an inner product and a weight
-# its exponential, divided by a sum, so the weights are values of a kernel (lesson 02), and what the
-# first six lessons said about kernels will apply. This lesson builds it on some real text, one
-# piece at a time.
+# its exponential, divided by a sum. So, but for that sum, the weights are values of a kernel
+# (lesson 02), and what the first six lessons said about kernels will apply. This lesson builds it
+# on some real text, one piece at a time.
 
 # %%
 import math
@@ -28,10 +28,10 @@ from performer_course.figures import COLORS, gram, show
 xp = get_backend()
 
 # %% [markdown]
-# The text is some sentences of this course, taken out of their places. Our *tokens* are single bytes,
-# numbered from 0 to $N - 1$, and each has a vector of 16 numbers, its row in the *embedding*. Appendix
-# [a3](a3_symbols_into_vectors.ipynb) learns it by counting which bytes stand near which, so that bytes
-# with like neighbours get like vectors. The next cell does the same.
+# The text is some sentences of this course, taken out of their places. Our *tokens* are single
+# bytes, numbered from 0 to $N - 1$, and each has a vector of 16 numbers, its row in the
+# *embedding*. Appendix [a3](a3_symbols_into_vectors.ipynb) learns it by counting which bytes stand
+# near which, so that bytes with like neighbours get like vectors. The next cell does the same.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -96,9 +96,8 @@ size = np.linalg.norm(learnt, axis=1)
 for c in " th":
     i = words.index(c)
     j = int(weights[i].argmax())
-    print(
-        f"'{c}', of length {size[place[c]]:.2f}: most weight on '{words[j]}', {weights[i, j]:.2f}"
-    )
+    a, b = size[sentence[[i, j]]]
+    print(f"{c!r}, length {a:.2f}: most weight {weights[i, j]:.2f} on {words[j]!r}, length {b:.2f}")
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -138,8 +137,8 @@ show(
 # The softmax is over the *keys*, one row for each query. A query may now look for something other
 # than itself, and what it finds need not be what it gets. The weights now compare two *different*
 # sets of vectors, queries with keys. So the matrix of $\exp(q_i^\top k_j/\sqrt d)$ is a *cross-Gram
-# matrix*: each entry is a value of the softmax kernel, but the matrix is not symmetric and may have
-# negative eigenvalues (lesson 08 shows one).
+# matrix*: each entry is a value of the softmax kernel, but the matrix need be neither symmetric nor
+# positive semidefinite (lesson 08 shows one).
 #
 # **Why $\sqrt d$.** Suppose the entries of $q$ and $k$ are independent with mean 0 and variance 1.
 # Then $q^\top k = \sum_{c=1}^d q_c k_c$ has mean $\sum \mathbb{E} q_c\, \mathbb{E} k_c = 0$, and
@@ -190,9 +189,8 @@ show(
 )
 
 # %% [markdown]
-# At $d = 1$ both are the same. Now attention as textbooks print it, in five lines, beside the
-# package. (The package works in blocks and never holds the $L \times L$ weights. It is the same
-# sum.)
+# Now attention as textbooks print it, in five lines, beside the
+# package. (The package works in blocks and never holds all $L^2$ weights.)
 
 
 # %%
@@ -218,9 +216,10 @@ print(f"five lines = the package: {np.allclose(to_host(textbook(q, k, v)), found
 # itself with weights of its own, put the results side by side, and mix them by one more matrix
 # $W_o$ $(n, n)$. One product with a matrix $(n, n)$ makes the queries of all heads at once. The
 # logits cost the same $L^2 n$ multiplications as one head of width $n$. (While a model writes, it
-# keeps the keys and values of all heads, its *cache*. In many models a group of $g$ heads has
-# queries of its own and shares one set of keys and values, or all heads share one (Shazeer, 2019);
-# then the cache is $g$ times smaller, and so is the state that lesson 12 puts in its place.)
+# keeps the keys and values of all heads, its *cache*. In many models $g$ heads, each with queries
+# of its own, share one set of keys and values, or all heads share one (Shazeer, 2019). Then the
+# cache is $g$ times smaller, and so is the state that lesson 12 puts in its place, if these heads
+# share their random directions, too.)
 
 # %%
 heads = 4
@@ -258,9 +257,9 @@ print(f"a loop over heads = split, attend, join: {np.allclose(to_host(by_hand), 
 #
 # Many later models *turn* queries and keys by such angles in place of adding (*rotary* positions,
 # Su et al., 2021), so that the score of given $q$ and $k$ depends on $p - p'$ alone. With the
-# random features of the next lessons there are two places for the turn. On $\varphi(q)$ and
-# $\varphi(k)$ the products keep that property for any draw, but may become negative; on $q$ and $k$
-# before $\varphi$ they stay positive, and have it only in expectation over the directions.
+# positive features $\varphi$ of lesson 09 there are two places for the turn. If $\varphi(q)$ and
+# $\varphi(k)$ are turned, their products keep that property for any draw, but may become negative.
+# If $q$ and $k$ are turned first, they stay positive, and have it only in expectation.
 
 # %%
 order = np.random.default_rng(3).permutation(L)
@@ -288,7 +287,7 @@ fig, ax = plt.subplots()
 distance = np.arange(-20, 21)
 from_place = {start: table[start + distance] @ table[start] for start in (20, 40)}
 for (start, products), marker in zip(from_place.items(), "ox", strict=True):
-    ax.plot(distance, products, marker, label=f"$p = {start}$")
+    ax.plot(distance, products, marker, markersize=11, fillstyle="none", label=f"$p = {start}$")
 omega = 10000 ** (-2 * np.arange(16) / 32)
 formula = np.cos(distance[:, None] * omega).sum(axis=1)
 on_curve = np.allclose(list(from_place.values()), formula)
@@ -305,11 +304,12 @@ show(
 )
 
 # %% [markdown]
-# **Two heads by hand.** Head A compares embeddings, here *one-hot* ones, with a 1 in the place of the
-# token and 0 elsewhere: it finds copies of a byte. Head B compares positions, and its query matrix is
-# the rotation $R$ by one step *back*. Write $t_p \in \mathbb{R}^n$ for the vector of position $p$,
-# as a row: $q_p = t_p R = t_{p-1}$. So it finds the byte before. Both are sharpened by a factor, as
-# training would do.
+# **Two heads by hand.** Head A compares embeddings, here *one-hot* ones, with a 1 in the place of
+# the token and 0 elsewhere: it finds copies of a byte. Head B compares positions, and its query
+# matrix is the rotation $R$ by one step *back*. Write $t_p \in \mathbb{R}^n$ for the vector of
+# position $p$, as a row: $q_p = t_p R = t_{p-1}$. So it finds the byte before. In the figure above,
+# a place is only a little more like itself than like its neighbour, so both heads are sharpened by
+# a factor, as training would do.
 
 
 # %%
@@ -342,7 +342,7 @@ print(f"head B: mean weight on the byte before {before:.3f}; uniform weights {1 
 # token's own byte, as for head A, but the *keys* are what head B has brought. So `h` looks for
 # places whose byte before was an `h`, and what it gets from there is the byte that stands there:
 # the one that followed `h` the last time. This is an *induction head*; trained models have such
-# heads, and go on with them from what they have seen once (Olsson et al., 2022). (`causal=True`: a
+# heads, and repeat with them what they have seen once (Olsson et al., 2022). (`causal=True`: a
 # token sees only places up to its own.)
 #
 # **Before you run this:** what does it expect after the second `th` of "the other thing", and what
@@ -362,7 +362,7 @@ def induction(sentence, values):
 C = induction(sentence, np.eye(L))  # the weights of layer 2
 expects = [chr(letters[i]) for i in induction(sentence, own).argmax(axis=1)]
 known = [c in words[:i] for i, c in enumerate(words)]
-print("comes next  " + words[1:])
+print("comes next  " + words[1:] + "   (below, · stands after a byte that is new)")
 print("expected    " + "".join(e if k else "·" for e, k in zip(expects, known, strict=True))[:-1])
 
 piece = ids[:600]
@@ -396,13 +396,14 @@ show(
 
 # %% [markdown]
 # Two layers of weighted sums go on with a text that they see for the first time: that is what
-# attention is worth. (After the third `th` it is wrong, and any reader would be.) Their scores are
-# large, and their queries look for certain keys. Later lessons draw queries and keys at random:
-# keep this in mind.
+# attention is worth. (After the third `th` it is wrong, and any reader would be. A byte that is new
+# matches no key, so its row is uniform, and the first sees none.) Their scores are large, and their
+# queries look for certain keys. Later lessons also draw queries and keys at random, and those look
+# for nothing.
 #
 # ## 5. Masks
 #
-# Some keys must not be seen. There are two reasons, and they are independent of each other.
+# Some keys must not be seen. There are two reasons.
 #
 # - **Padding.** Sequences of several lengths share one array, and the short ones are filled up. A
 #   filler is no key for anybody. This mask depends on the key alone: `key_mask`, of shape $(S,)$ or
@@ -466,13 +467,14 @@ show(
 # $$\operatorname{norm}(x)_c = g_c\, \frac{x_c - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_c, \qquad
 # \mu = \frac1n \sum_c x_c, \quad \sigma^2 = \frac1n \sum_c (x_c - \mu)^2 .$$
 #
-# The small $\epsilon = 10^{-5}$ is for a row of equal entries. Because a token is normed by
-# itself, no other token and no batch is looked at. Before gain and shift the $n$ entries of one token
-# have mean 0 and variance 1. It does *not* give each coordinate mean 0 and variance 1 over the
-# tokens: that would be batch norm.
+# The small $\epsilon = 10^{-5}$ is for a row of equal entries. A token is normed by itself: no
+# other token is looked at. Before gain and shift the $n$ entries of one token have mean 0 and
+# variance 1. It does *not* give each coordinate mean 0 and variance 1 over the tokens: that would
+# be batch norm.
 #
-# **Map.** Two matrices with a ReLU between them, $(n, 4n)$ and $(4n, n)$, applied to each token by
-# itself. Attention moves information between tokens; the map works on what has arrived.
+# **Map.** Two matrices, $(n, 4n)$ and $(4n, n)$, with a *ReLU* between them, which puts 0 for each
+# negative entry; applied to each token by itself. Attention moves information between tokens; the
+# map works on what has arrived.
 #
 # **Sums.** Both are *added* to what was there, so a block can only add to a token's vector:
 #
@@ -519,20 +521,19 @@ row = xp.asarray(np.random.default_rng(5).normal(3.0, 2.0, size=(1, 32)))
 gain, shift = params["gain"], params["shift"]
 normed = to_host(transformer.layer_norm(row, gain, shift))
 print(f"\nby hand = layer_norm: {np.allclose(to_host(norm(row, gain, shift)), normed)}")
-print(
-    f"a row of mean {to_host(row).mean():.2f} and standard deviation {to_host(row).std():.2f} gets"
-)
-print(f"mean 0 to 1e-12: {abs(normed.mean()) < 1e-12}, standard deviation {normed.std():.3f}")
+print(f"a row: mean {to_host(row).mean():.2f}, standard deviation {to_host(row).std():.2f}")
+print(f"normed: mean 0 to 1e-12 {abs(normed.mean()) < 1e-12}, deviation {normed.std():.3f}")
 
 # %% [markdown]
-# What the norms are for: watch the size of a token's vector through 16 fresh blocks. With norms
-# first, what a branch adds does not depend on the size of $x$. The entries of the matrices have
-# variance one over the number of inputs, so a normed row keeps mean square 1 through a matrix, and
-# $\tfrac12$ is left after a ReLU: the map adds $\tfrac12$ to the mean square. Attention adds at
-# most 1, and less where it takes the mean of values that differ. Independent additions add their
-# variances, so after $l$ blocks the size is on average between $\sqrt{1 + l/2}$ and $\sqrt{1 +
-# 3l/2}$. Without norms each branch multiplies. **Before you run this:** is the size after 16 blocks
-# without norms nearer to 10, 100 or 1000?
+# What the norms are for: watch the size (root mean square) of a token's entries through 16 fresh
+# blocks. With norms first, what a branch (attention, or map) adds does not depend on the size of $x$.
+# The entries of the matrices have variance one over the number of inputs, so a normed row keeps mean square 1
+# through a matrix, and $\tfrac12$ is left after a ReLU: the map adds $\tfrac12$ to the mean square.
+# Attention adds at most 1, and less where it takes the mean of values that differ. Independent
+# additions add their variances, so after $l$ blocks the size is on average between $\sqrt{1 + l/2}$
+# and $\sqrt{1 + 3l/2}$. Without norms what a branch adds grows with $x$, so it multiplies: the map
+# alone makes the mean square $\tfrac32$ times as large in each block, on average.
+# **Before you run this:** is the size after 16 blocks without norms nearer to 10, 100 or 1000?
 
 # %%
 deep = transformer.Config(vocabulary=N, width=32, heads=4, depth=16, causal=True)
@@ -606,11 +607,11 @@ print(f"each row is a distribution: {np.allclose(np.exp(log_p).sum(axis=1), 1)}"
 # %% [markdown]
 # `Config(causal=True)` is a *decoder*: row $i$ is about token $i + 1$ and sees tokens up to $i$.
 # GPT is one. `Config(causal=False)` is an *encoder*: each row sees all. BERT is one; it learns by
-# filling in words that were blanked out. The parameters are the same. (What each is for: an encoder
-# reads a whole text, to find an answer in it, to say whether one sentence follows from another, or to
-# name its mood, which is what the collections SQuAD, SNLI and GLUE test. A decoder writes; the large
-# language models behind ChatGPT, and behind Bard, are decoders. How many tokens a model takes in at
-# once is its *context window*, of fixed length.)
+# filling in the 15 % of words that were blanked out. The parameters are the same. (What each is
+# for: an encoder reads a whole text, to find an answer in it, to say whether one sentence follows
+# from another, or to name its mood, which is what the collections SQuAD, SNLI and GLUE test. A
+# decoder writes; the large language models behind ChatGPT and Bard are decoders. How many tokens a
+# model takes in at once is its *context window*, of fixed length.)
 #
 # To see who sees what, change one token at a time and record which rows of the output move.
 #
@@ -658,9 +659,8 @@ show(
 #
 # **Both together.** The first transformer had an encoder for the sentence to translate *and* a
 # decoder for the translation. They meet in *cross-attention*: queries from the decoder, keys and
-# values from the encoder's output. There $L$ queries meet $S$ keys, and nothing is causal. After
-# models of one half alone, such as GPT and BERT, others returned to encoder–decoder, such as T5 and
-# BART.
+# values from the encoder's output. There $L$ queries meet $S$ keys, and nothing is causal. Some
+# later models, such as T5 and BART, have both halves again.
 
 # %%
 source = xp.asarray(np.random.default_rng(8).normal(size=(9, n)))  # an encoder's output, S = 9
@@ -669,8 +669,8 @@ print(f"{L} queries, 9 keys → {tuple(crossed.shape)}")
 
 # %% [markdown]
 # **How good is it, untrained?** The scale to know is the mean loss $-\ln P(\text{next byte})$, in
-# nats. A uniform guess has $\ln N$. The frequencies of the bytes alone, with no look at what came
-# before, have the entropy $-\sum p \ln p$. A trained model has to beat both.
+# nats. A uniform guess has $\ln N$. The frequencies of the bytes alone have the entropy
+# $-\sum p \ln p$. A trained model has to beat both.
 
 # %%
 windows = ids[: 64 * 65].reshape(64, 65)  # 64 pieces of 64 bytes and the byte after
@@ -682,8 +682,8 @@ print(f"untrained decoder {loss:.2f}; uniform {math.log(N):.2f}; byte frequencie
 print(f"the probability that it gives to the byte it has just read: {again:.2f}")
 
 # %% [markdown]
-# It is worse than a uniform guess, because it bets on seeing the same byte once more: the byte's own
-# vector is still in the sum, and the last matrix is the embedding again.
+# It is worse than a uniform guess, because it bets on seeing the same byte once more: the byte's
+# own vector is still in the sum, and the last matrix is the embedding again.
 
 # %% [markdown]
 # **How many parameters?** Four matrices $(n, n)$ and two of $4n^2$: $12 n^2$ a block, plus the
@@ -691,9 +691,8 @@ print(f"the probability that it gives to the byte it has just read: {again:.2f}"
 # `Config(attention="favor")`, the Performer of lesson 13, which has the *same* trained parameters:
 # a trained transformer can become one, and be fine-tuned (lesson 16).)
 #
-# The large form of BERT (Devlin et al., 2019) has 24 encoder blocks of width 1024 with 16 heads, no
-# causal mask, and about 340 million parameters; it learnt with 15 % of words blanked out. Our count
-# comes near to BERT's:
+# The large form of BERT (Devlin et al., 2019) has 24 encoder blocks of width 1024 with 16 heads and
+# about 340 million parameters. Our count comes near to that:
 
 # %%
 matrices = sum(drawn[k].size for k in ("query", "key", "value", "heads", "wider", "narrower"))
@@ -705,9 +704,9 @@ print(f"together {blocks + table:.1f} million")
 # %% [markdown]
 # ## Take away
 #
-# - Attention is a weighted mean, $\operatorname{softmax}(qk^\top / \sqrt d)\, v$. The $\sqrt d$
-#   keeps the logits' variance at 1. It is equivariant: it commutes with permutations. Positions are
-#   added so that order is seen.
+# - Attention is a weighted mean, $\operatorname{softmax}(qk^\top / \sqrt d)\, v$. At the start of
+#   training $\sqrt d$ keeps the logits' variance at 1. Attention is equivariant: it commutes with
+#   permutations. Positions are added so that order is seen.
 # - Two heads, one layer after the other, copy what came next the last time: an induction head.
 # - A mask puts $-\infty$ before the softmax. Padding hides keys from all, causality hides later
 #   keys from earlier queries. The causal mask is all that tells a decoder from an encoder.
@@ -723,8 +722,8 @@ print(f"together {blocks + table:.1f} million")
 #
 # ## Exercises
 #
-# In `exercises/07_self_attention.ipynb`: an induction head that looks at two bytes; a mask for a batch
-# of padded sequences; which ways to put positions into a score are relative.
+# In `exercises/07_self_attention.ipynb`: an induction head that looks at two bytes; a mask for a
+# batch of padded sequences; which ways to put positions into a score are relative.
 #
 # ## Further reading
 #

@@ -9,8 +9,9 @@
 # Lesson 07 built a layer in which every query is compared with every key. Here the two halves of
 # the course meet: the numbers that attention computes are values of a kernel, and lessons 04 and 05
 # know how to estimate kernels with features. How well the estimate serves depends on the data. So
-# at the end we judge it on three kinds, and find one on which it works at once, and a way to make it
-# work on all three. (Appendix [a2](a2_a_published_figure.ipynb) applies this to a published figure.)
+# at the end we judge it on three kinds, and find one on which it works at once, and a change of the
+# attention with which it works on all three. (Appendix [a2](a2_a_published_figure.ipynb) applies
+# this to a published figure.)
 
 # %%
 import matplotlib.pyplot as plt
@@ -58,9 +59,9 @@ xp = get_backend()
 # attention a Gaussian smoother. (The factor $2^{1/4}$ on each undoes the division by
 # $\sqrt d = \sqrt2$.)
 #
-# **Before you run this:** sixty numbers lie around a sine curve with noise of standard deviation 0.3.
-# Which of the five bandwidths comes nearest to the curve, and is the error that it leaves nearer to
-# 0.3, 0.15 or 0.05?
+# **Before you run this:** sixty numbers lie around a sine curve with noise of standard deviation
+# 0.3. Which of the bandwidths 0.02, 0.1, 0.3, 1 and 10 comes nearest to the curve, and is the error
+# that it leaves nearer to 0.3, 0.15 or 0.05?
 
 
 # %%
@@ -101,13 +102,13 @@ for h in (0.02, 0.1, 0.3, 1.0, 10.0):
     print(f"bandwidth {h:5.2f}: RMSE of the smoother {rmse(smoother(x, centres, y, h)):.3f}")
 
 # %% [markdown]
-# At the best bandwidth attention has removed half of the noise, with no training at all. A narrow
-# bandwidth repeats the noise. A wide one gives every point the same weight, and so every output is the
-# mean of all $y_j$: the *null baseline*, which knows nothing of $x$. We shall meet it
+# At the best bandwidth attention has removed about half of the noise, with no training at all. A
+# narrow bandwidth repeats the noise. A wide one gives every point the same weight, and so every
+# output is the mean of all $y_j$: the *null baseline*, which knows nothing of $x$. We shall meet it
 # wherever errors of an output are shown, for attention as $\operatorname{mean}(V)$.
 #
-# **Before you run this:** what if we leave the term $-c^2/2h^2$ out, and use the plain inner product
-# $x c/h^2$? Where will the curve be wrong, and will it be better than the mean of $y$?
+# **Before you run this:** what if we leave the term $-c^2/2h^2$ out, and use the plain inner
+# product $x c/h^2$? Where will the curve be wrong, and will it be better than the mean of $y$?
 
 # %%
 plain = attend(x[:, None] / 0.3, centres[:, None] / 0.3, y)
@@ -138,12 +139,11 @@ def draw_smoother(h):
 slider(draw_smoother, h=(0.3, 2.0))
 
 # %% [markdown]
-# It is worse than the mean of $y$, because nearness
-# now counts for little: a query on the right attends to the keys furthest right, wherever it stands
-# itself. The reason is in lesson 02: the softmax kernel is a Gaussian between two norms,
-# $\exp(x^\top y) = e^{\|x\|^2/2}\, K(x, y)\, e^{\|y\|^2/2}$. The factor of the query cancels in the
-# ratio, but the factor of the key does not. So attention is a Gaussian smoother in which a key counts
-# the more, the longer it is.
+# It is worse than the mean of $y$, because nearness now counts for little: a query on the right
+# attends to the keys furthest right, wherever it stands itself. The reason is in lesson 02: the
+# softmax kernel is a Gaussian between two norms, $\exp(x^\top y) = e^{\|x\|^2/2}\, K(x, y)\,
+# e^{\|y\|^2/2}$. The factor of the query cancels in the ratio, but the factor of the key does not.
+# So attention is a Gaussian smoother in which a key counts the more, the longer it is.
 #
 # ## 2. Five lines, and where the scale goes
 #
@@ -152,8 +152,8 @@ slider(draw_smoother, h=(0.3, 2.0))
 # $$\operatorname{Att}(Q, K, V) = D^{-1} A V, \qquad A = \exp\bigl(Q K^\top / \sqrt d\bigr), \qquad
 # D = \operatorname{diag}(A \mathbf{1}) .$$
 #
-# $D$ is diagonal, so keep it as a column of row sums and divide: as a matrix it would be $L \times L$,
-# all zeros but its diagonal.
+# $D$ is diagonal, so keep it as a column of row sums and divide: as a matrix it would be $L \times
+# L$, all zeros but its diagonal.
 
 
 # %%
@@ -215,37 +215,37 @@ ratio = mse(unscaled, exact) / mse(null, exact)
 print(f"MSE of softmax(QKᵀ)V, over that of mean(V): {ratio:.3g}")
 
 # %% [markdown]
-# In lesson 02 a Gram matrix compares a set of points with itself;
-# it is symmetric and has no negative eigenvalue. $A$ is a *cross-Gram matrix*: it compares queries
+# In lesson 02 a Gram matrix compares a set of points with itself; it is symmetric and positive
+# semidefinite: $z^\top M z \ge 0$ for every $z$. $A$ is a *cross-Gram matrix*: it compares queries
 # with keys, two different sets of vectors, even where both come from the same tokens by matrices
-# $W_q$ and $W_k$. **Before you run this:** of the Gram matrices $\operatorname{softmax}(x, x)$ and
-# $A$, both of 64 tokens, which are symmetric, and which have no negative eigenvalue?
+# $W_q$ and $W_k$. **Before you run this:** take $M$ of entries $\exp(x_i^\top x_j)$, and $A$, both
+# of 64 tokens. Which is symmetric, and for which is $z^\top M z$ or $z^\top A z$ never negative?
 
 # %%
 first_x, first_y = x[:64, ...], y[:64, ...]
-for name, pair in (("SM(x, x)", (first_x, first_x)), ("A = SM(x, y)", (first_x, first_y))):
+for name, pair in (("M = exp(xxᵀ)", (first_x, first_x)), ("A = exp(xyᵀ)", (first_x, first_y))):
     M = to_host(kernels.softmax(*pair))  # (64, 64)
-    least = np.linalg.eigvalsh((M + M.T) / 2).min()  # of its symmetric part
-    print(f"{name:12} symmetric: {np.allclose(M, M.T)}; none negative: {least > -1e-9}")
+    least = np.linalg.eigvalsh((M + M.T) / 2).min()  # the least zᵀMz with ‖z‖ = 1
+    print(f"{name:12} symmetric: {np.allclose(M, M.T)}; never negative: {least > -1e-9}")
 
 # %% [markdown]
-# $A$ has neither property, and loses nothing by it: each *entry* is still a value of the kernel, and
-# that is all that features need. ($A$ is the upper right corner of the Gram matrix of queries and keys
-# together, which has both.)
+# $A$ has neither property, and loses nothing by it: each *entry* is still a value of the kernel,
+# and that is all that features need. ($A$ is the upper right corner of the Gram matrix of queries
+# and keys together, which has both.)
 
 # %% [markdown]
 # ## 3. Trigonometric features
 #
 # Bochner's theorem (lesson 03) speaks of shift-invariant kernels. The softmax kernel is not one,
 # but the Gaussian between its two norms is. So take the Fourier features of lesson 04 for the
-# Gaussian, with $m$ directions $\omega_l \sim \mathcal{N}(0, I_d)$ as rows of $W$ (m, d), and give
-# each side its norm. In the general form of a random feature map, $m$ waves of each $f_1, \dots,
-# f_l$ times an $h(x)$, these are $f_1 = \cos$, $f_2 = \sin$ and $h(x) = e^{\|x\|^2/2}$:
+# Gaussian, with $m$ independent directions $\omega_l \sim \mathcal{N}(0, I_d)$ as rows of $W$ (m,
+# d), and give each side its norm:
 #
 # $$\varphi(x) = \frac{e^{\|x\|^2/2}}{\sqrt m} \bigl(\cos\omega_1^\top x, \dots, \cos\omega_m^\top x,\;
 # \sin\omega_1^\top x, \dots, \sin\omega_m^\top x\bigr) \in \mathbb{R}^{2m} .$$
 #
-# Then $\varphi(x)^\top\varphi(y) = e^{(\|x\|^2 + \|y\|^2)/2}\, \frac1m \sum_l
+# (A random feature map has in general the entries $h(x)\, f(\omega_l^\top x) / \sqrt m$ with one or
+# more functions $f$.) Then $\varphi(x)^\top\varphi(y) = e^{(\|x\|^2 + \|y\|^2)/2}\, \frac1m \sum_l
 # \cos\bigl(\omega_l^\top(x - y)\bigr)$, with mean $\exp(x^\top y)$: unbiased. By hand, and
 # `features.trigonometric`:
 
@@ -270,8 +270,8 @@ print(f"by hand = features.trigonometric: {bool(to_host(gap) < 1e-9)}")
 # $$\operatorname{MSE} = e^{\|x\|^2 + \|y\|^2}\, \frac{(1 - e^{-r^2})^2}{2m} .$$
 #
 # (`theory.trigonometric_mse`.) At given norms it is at most $e^{\|x\|^2 + \|y\|^2}/2m$, however
-# small the weight is. What grows as the weight gets small is the *relative* error, the error in units
-# of the weight. Divide by $\exp(2x^\top y)$ and use $\|x\|^2 + \|y\|^2 - 2x^\top y = r^2$:
+# small the weight is. What grows as the weight gets small is the *relative* error, the error in
+# units of the weight. Divide by $\exp(2x^\top y)$ and use $\|x\|^2 + \|y\|^2 - 2x^\top y = r^2$:
 #
 # $$\frac{\operatorname{MSE}}{\exp(x^\top y)^2} = \frac{e^{r^2} (1 - e^{-r^2})^2}{2m}
 # = \frac{(e^{r^2/2} - e^{-r^2/2})^2}{2m} = \frac2m \sinh^2\frac{r^2}{2} .$$
@@ -333,9 +333,9 @@ show(
 )
 
 # %% [markdown]
-# A relative error above 1 means that even the sign of the weight is in doubt. At what distance do the
-# pairs of our tokens lie? With independent standard normal $q$ and $k$, each coordinate of $x - y$ has
-# variance $2/\sqrt d$, so $r^2$ has mean $2\sqrt d = 8$:
+# A relative error above 1 means that even the sign of the weight is in doubt. At what distance do
+# the pairs of our tokens lie? With independent standard normal $q$ and $k$, each coordinate of $x -
+# y$ has variance $2/\sqrt d$, so $r^2$ has mean $2\sqrt d = 8$:
 
 # %%
 r_square = ((hx - hy) ** 2).sum(-1)  # (200, 200) pairs
@@ -354,8 +354,8 @@ print(f"directions for a median relative error of 0.1: {many:.0f} thousand")
 # \varphi(K)^\top V: (2m, e) .$$
 #
 # No $L \times L$ matrix is left: $A$ is factored into two matrices of $L$ rows and $2m$ columns. A
-# common factor of all features cancels, so $1/\sqrt m$ may be left out *here*, though not where kernel
-# values are wanted. By hand and `attention.linear_attention`:
+# common factor of all features cancels, so $1/\sqrt m$ may be left out *here*, though not where
+# kernel values are wanted. By hand and `attention.linear_attention`:
 
 
 # %%
@@ -373,9 +373,7 @@ for scale in (0.25, 0.5, 1.0):
     gap = to_host(xp.max(xp.abs(linear_by_hand(phi_q, phi_k, v) - found)))
     exact_here = attention.softmax_attention(scale * q, scale * k, v)
     ratio = mse(found, exact_here) / mse(null, exact_here)
-    print(
-        f"scale {scale:4.2f}: MSE over that of mean(V) {ratio:.3g}; by hand the same: {gap < 1e-6}"
-    )
+    print(f"scale {scale:4.2f}: MSE over mean(V)'s {ratio:.3g}; by hand the same: {gap < 1e-6}")
 
 # %% [markdown]
 # With short queries and keys it works: the error is a fraction of the null baseline's. At unit
@@ -442,8 +440,9 @@ show(
 # $$\eta_D^2 = \frac1m \cdot \frac{\tfrac12 \sum_{j,l} s_j s_l \bigl[ K(y_j, y_l) +
 # K(2x - y_j,\, y_l)\bigr] - g^2}{g^2}, \qquad g = \sum_j s_j K(x, y_j) .$$
 #
-# **Before you run this:** at $m = 64$, is one denominator in a thousand negative, one in a hundred, or
-# one in twenty? The cell counts, over some thirty draws of $W$, and prints the prediction beside it.
+# **Before you run this:** at $m = 64$, is one denominator in a thousand negative, one in a hundred,
+# or one in twenty? The cell counts, over some thirty draws of $W$, and prints the prediction beside
+# it.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -514,8 +513,8 @@ show(
 
 # %% [markdown]
 # The density at zero is not zero. So the mean of $1/\hat D^2$ over draws is infinite, and with it
-# the mean squared error of the output, whose numerator has no reason to vanish at the same place. So
-# below we plot *medians*, which exist where the mean does not.
+# the mean squared error of the output, whose numerator has no reason to vanish at the same place.
+# So below we plot *medians*, which exist where the mean does not.
 #
 # ## 5. Where it does work
 #
@@ -528,8 +527,8 @@ show(
 # - *learned*: the heads of a small decoder that was trained to write (lesson 16), on one piece of text.
 #
 # **Before you run this:** on which of the three will trigonometric features beat mean(V) with 64
-# directions, on none, one, two or all? And will learned heads be easier than independent ones, or
-# harder?
+# directions, on none, one, two or all? And with 1024, will learned heads be easier than independent
+# ones, or harder?
 
 
 # %%
@@ -560,25 +559,24 @@ three = {
 }
 counts, measured = (16, 64, 256, 1024), {}
 QUARTILES = (0.25, 0.5, 0.75)  # over heads and draws
-print(
-    "median error over mean(V)'s" + "".join(f"{f'm = {m}':>10}" for m in counts) + "   length of x"
-)
+print("median error / null" + "".join(f"{f'm = {m}':>10}" for m in counts) + "   length of x")
 for name, (x, y, v) in three.items():
     found = [over_null(x, y, v, m, projections.iid) for m in counts]
     measured[name] = np.array([np.quantile(errors, QUARTILES) for errors in found])
     long = np.median(np.linalg.norm(x, axis=-1))
-    print(f"{name:27}" + "".join(f"{a:10.2g}" for a in measured[name][:, 1]) + f"{long:14.1f}")
+    print(f"{name:19}" + "".join(f"{a:10.2g}" for a in measured[name][:, 1]) + f"{long:14.1f}")
 
 # %% [markdown]
 # The same features, and three verdicts. With 64 directions they beat mean(V) on aligned data alone.
-# There the key that matters is the query's own, at $r = 0$, and its weight is exact for any $\omega$.
-# All other weights are wrong, but they are also small. Learned heads are harder than independent ones:
-# in this model queries are longer, so that $r^2$ is larger, and a thousand directions do not help.
+# There the key that matters is the query's own, at $r = 0$, and its weight is exact for any
+# $\omega$. All other weights are wrong, but they are also small. With many directions learned heads
+# are harder than independent ones: in this model queries are longer, so that $r^2$ is larger, and
+# even a thousand directions are too few.
 #
 # Can the error be foreseen? To first order in the errors of the weights, the output is off by
-# $\sum_j (\hat A_{ij} - A_{ij})(v_j - o_i)/D_i$: an error that all weights of a row share moves the
-# numerator and the denominator alike, and drops out, because $\sum_j A_{ij}(v_j - o_i) = 0$. Square it
-# and put in $\mathbb{E}[C_j C_l]$ of section 4. With $g_i$ and $s_j$ as there,
+# $\sum_j (\hat A_{ij} - A_{ij})(v_j - o_i)/D_i$: a relative error that all weights of a row share
+# moves numerator and denominator alike, and drops out, because $\sum_j A_{ij}(v_j - o_i) = 0$.
+# Square it and put in $\mathbb{E}[C_j C_l]$ of section 4. With $g_i$ and $s_j$ as there,
 #
 # $$\mathbb{E}\|\hat o_i - o_i\|^2 \approx \frac{1}{2 m\, g_i^2} \sum_{j,l} s_j s_l \bigl[K(y_j, y_l) +
 # K(2x_i - y_j,\, y_l)\bigr]\, (v_j - o_i)^\top (v_l - o_i) .$$
@@ -642,14 +640,14 @@ show(
 )
 
 # %% [markdown]
-# Where the first order is small it is right. Where it is above 1 it says only that there is no hope of
-# a small error: then denominators near zero decide.
+# Where the first order is small it is right. Where it is above 1 it says only that there is no hope
+# of a small error: then denominators near zero decide.
 #
 # **Rows of one length.** What makes learned heads hard is length, and length can be bounded. Some
 # models bring every query and key to one length before they compare them (*QK-norm*, Henry et al.,
-# 2020; the trigonometric Performer of Peng et al., 2021, does so for its features). With
-# $\|x\| = \|y\| = \ell$ no pair is further apart than $2\ell$, so that no weight has a relative error
-# above $\sqrt{2/m}\, \sinh(2\ell^2)$, whatever was learned.
+# 2020; the trigonometric Performer of Peng et al., 2021, does so for its features). With $\|x\| =
+# \|y\| = \ell$ no pair is further apart than $2\ell$, so that no weight has a relative error above
+# $\sqrt{2/m}\, \sinh(2\ell^2)$, whatever was learned.
 #
 # **Before you run this:** with 128 orthogonal directions and all rows of length $\ell = 1$, how
 # large is the error on learned heads, beside that of mean(V): 4, 0.4 or 0.04?
@@ -680,12 +678,12 @@ show(
 
 # %% [markdown]
 # At length 1 trigonometric features follow all three kinds of data closely, and orthogonal
-# directions do so several times better than independent ones: lesson 05 found that they help where
-# pairs are near, and now all pairs are. The price is paid elsewhere. Attention of rows of length 1
-# is *another* attention than the one that was learned, no weight of which is more than $e^2$ times
-# another. A model has to be trained with it, and is then served well. To follow a model that was
-# trained without, the weights must not change sign: lesson 09 has features that are positive.
-# Lesson 17 says what all of this is worth on a large model.
+# directions have two to three times less error than independent ones: lesson 05 found that they
+# help where pairs are near, and now all pairs are. The price is paid elsewhere. Attention of rows
+# of length 1 is *another* attention than the one that was learned, no weight of which is more than
+# $e^2$ times another. A model has to be trained with it, as that of Peng et al. was. To follow a
+# model that was trained without, the weights should not change sign: lesson 09 has features that
+# are positive. Lesson 17 says what all of this is worth on a large model.
 #
 # ## Take away
 #
@@ -697,13 +695,13 @@ show(
 #   exponential in $r^2$.
 # - Weights turn negative, errors within a row are shared, and denominators come near zero. The
 #   mean squared error of the output is then infinite: report medians.
-# - At unit scale they work where each query looks for its own key. They fail for independent $q$ and
-#   $k$, and on our learned heads, until all rows are brought to length 1.
-# - An estimate that does not beat $\operatorname{mean}(V)$ is none.
+# - At unit scale they work where each query looks for its own key. With 256 directions they fail
+#   for independent $q$ and $k$, and on our learned heads, until all rows are brought to length 1.
+# - An estimate that does not beat $\operatorname{mean}(V)$ is worth nothing.
 #
 # ## Where it breaks
 #
-# - The first order holds while it is small. The ratio is biased.
+# - The first order holds while it is small. The weights are unbiased, but their ratio is not.
 # - What counts is where $r^2$ lies. Print it before you choose features.
 #
 # ## Exercises

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import get_backend, to_host
-from performer_course.figures import gram, show
+from performer_course.figures import COLORS, gram, show
 
 xp = get_backend()
 
@@ -25,9 +25,9 @@ xp = get_backend()
 # ## 1. From bytes to vectors
 #
 # The text is some sentences of this course, taken out of their places. They hang together poorly,
-# but they are real English. Our *tokens* are single bytes, and the set of the different ones, of which
-# there are $N$, is the *vocabulary*. Large models cut text into pieces of a few letters, which makes the
-# vocabulary larger and the sequence shorter. The rest stays the same.
+# but they are real English. Our *tokens* are single bytes, and the set of the different ones, of
+# which there are $N$, is the *vocabulary*. Large models cut text into pieces of a few letters,
+# which makes the vocabulary larger and the sequence shorter. The rest stays the same.
 
 # %%
 text = Path("data/sentences.txt").read_text(encoding="ascii")
@@ -46,10 +46,10 @@ print(f"{len(ids):,d} bytes, of which N = {N} are different; the first: {ids[:12
 # $$\|e_i - e_j\|^2 = \|e_i\|^2 + \|e_j\|^2 - 2\, e_i^\top e_j = 1 + 1 - 0 = 2 ,$$
 #
 # so any two tokens are at the distance $\sqrt2$: with words for tokens, *run* would be as far from
-# *running* as from *poetry*. And the vectors have as many entries as the vocabulary has tokens. A matrix
-# $E$ of shape $(N, n)$ mends both faults. It is the *embedding*, and its row $E_i$ is the vector of token
-# $i$, with $n$ entries that may say what the token is like. A one-hot row, multiplied by it from the
-# right, gives just this row: $e_i^\top E = E_i$.
+# *running* as from *poetry*. And the vectors have as many entries as the vocabulary has tokens. A
+# matrix $E$ of shape $(N, n)$ mends both faults. It is the *embedding*, and its row $E_i$ is the
+# vector of token $i$, with $n$ entries that may say what the token is like. A one-hot row,
+# multiplied by it from the right, gives just this row: $e_i^\top E = E_i$.
 #
 # **Before you run this:** the product takes $N n$ multiplications for each token. How many does one
 # really need?
@@ -78,14 +78,14 @@ print(f"multiplications for one token: {N * 16} by the product, none by the look
 # $$M_{ab} = \max\Bigl(0,\; \ln \frac{p(a, b)}{p(a)\, p(b)} \Bigr) ,$$
 #
 # the *positive pointwise mutual information*. It says how many times more often $a$ and $b$ stand
-# together than by chance, as a logarithm, with everything below chance set to zero, because a pair that
-# never occurs would give $-\infty$. Last, keep $n$ dimensions. The best matrix of rank $n$, in squared error, is the
-# truncated SVD, $M \approx U_n S_n V_n^\top$ with $U_n$ $(N, n)$ and $S_n$ $(n, n)$ diagonal. Its
-# left half, with the singular values shared out between the sides, is the embedding: $E = U_n
-# S_n^{1/2}$.
+# together than by chance, as a logarithm, with everything below chance set to zero, because a pair
+# that never occurs would give $-\infty$. Last, keep $n$ dimensions. The best matrix of rank $n$, in
+# squared error, is the truncated SVD, $M \approx U_n S_n V_n^\top$ with $U_n$ $(N, n)$ and $S_n$
+# $(n, n)$ diagonal. Its left half, with the singular values shared out between the sides, is the
+# embedding: $E = U_n S_n^{1/2}$.
 #
-# **Before you run this:** nobody tells the counts which bytes are vowels. Is the mean cosine between the
-# vectors of two vowels nearer to 0.1, which a vowel and a consonant have, or to 0.5?
+# **Before you run this:** nobody tells the counts which bytes are vowels. Is the mean cosine
+# between the vectors of two vowels nearer to 0.1, which a vowel and a consonant have, or to 0.5?
 
 
 # %%
@@ -131,19 +131,22 @@ fig.colorbar(gram(ax, K), ax=ax, shrink=0.8, label="cosine")
 ax.set_xticks(range(len(order)), vowels + consonants)
 ax.set_yticks(range(len(order)), vowels + consonants)
 ax.set(xlabel="byte", ylabel="byte")
+for line in (ax.axhline, ax.axvline):
+    line(v - 0.5, color=COLORS[6], linewidth=2)  # vowels before it, consonants after
 show(
     fig,
-    alt="Cosines between the embeddings of 22 letters, the vowels first, the diagonal left out. The "
+    alt="Cosines between the embeddings of 22 letters, the vowels first and cut off by lines, the "
+    "diagonal left out. The "
     f"mean is {means[0]:.2f} between two vowels and {means[1]:.2f} between a vowel and a consonant.",
 )
 
 # %% [markdown]
-# Vowels have like neighbours, and so like vectors. To see whether the picture is more than luck, we ask
-# for the nearest lower-case byte of each vowel, beside two baselines that know nothing of neighbours: a
-# random embedding, and the byte of the most similar frequency.
+# Vowels have like neighbours, and so like vectors. To see whether the picture is more than luck, we
+# ask for the nearest lower-case byte of each vowel, beside two baselines that know nothing of
+# neighbours: a random embedding, and the byte of the most similar frequency.
 #
-# **Before you run this:** of the five vowels, how many have a vowel as their nearest byte, learnt by
-# counting? And how many if the vectors are random?
+# **Before you run this:** of the five vowels, how many have a vowel as their nearest byte, learnt
+# by counting? And how many if the vectors are random?
 
 # %%
 lower = [c for c in place if c.islower()]
@@ -168,19 +171,20 @@ for name, similarity in (("learnt", cosines(learnt)), ("frequency", similar_shar
 print(f"{'random':12} (mean of 300 draws)  {hits:.2f} of 5")
 
 # %% [markdown]
-# Four vowels of five have a vowel as their nearest byte. Without any knowledge it would be less than one.
-# So counting has found a part of what we learn at school about these letters.
+# Four vowels of five have a vowel as their nearest byte. Of random vectors it would be less than
+# one, on average, and the frequencies find one. So counting has found a part of what we learn at
+# school about these letters.
 #
 # **Differences.** Word embeddings are famous for *king − man + woman ≈ queen* (Mikolov et al.,
-# 2013): the step from *man* to *king* is nearly the step from *woman* to *queen*. Bytes have such
-# a step, too: from `t` to `T`, that is, to the start of a sentence. If it is the same for all
-# letters, then $E_\mathtt{T} - E_\mathtt{t} + E_\mathtt{w}$ should be near $E_\mathtt{W}$. As
-# usual the three bytes of the question are not allowed as answers. We try all pairs of capitals
-# that occur at least four times, for several $n$, beside chance, and beside the nearest neighbour of `w`
+# 2013): the step from *man* to *king* is nearly the step from *woman* to *queen*. Bytes have such a
+# step, too: from `t` to `T`, that is, to the start of a sentence. If it is the same for all
+# letters, then $E_\mathtt{T} - E_\mathtt{t} + E_\mathtt{w}$ should be near $E_\mathtt{W}$. As usual
+# the three bytes of the question are not allowed as answers. We try all pairs of capitals that
+# occur at least four times, for several $n$, beside chance, and beside the nearest neighbour of `w`
 # alone, without any step.
 #
-# **Before you run this:** what share of these questions is answered rightly at $n = 16$: about 2 %, 20 %
-# or 80 %? And does it grow if the bytes of the question are allowed?
+# **Before you run this:** what share of these questions is answered rightly at $n = 16$: about 2 %,
+# 20 % or 80 %? And does it grow if the bytes of the question are allowed?
 
 
 # %%
@@ -210,12 +214,13 @@ for n in (2, 4, 8, 16, 32):
 
 # %% [markdown]
 # For $n = 2$, $8$ and $16$ the step helps: more answers are right than by chance, and more than
-# without it. But it is far from a law. For $n = 4$ the step is no better than chance, and at $n = 32$ the
-# nearest neighbour alone does better, so that a verdict from a single $n$ could be any of the three. The
-# text is small, too, and most capitals occur a handful of times. The last column shows how much depends
-# on the rule: once the bytes of the question are allowed, fewer answers come out right at most $n$, and at
-# none more. The celebrated examples were learnt from hundreds of millions to billions of words, and they
-# also owe something to the rule and to which words were near anyway (Linzen, 2016).
+# without it. But it is far from a law. For $n = 4$ the step is no better than chance, and at $n =
+# 32$ the nearest neighbour alone does better, so that a verdict from a single $n$ could be any of
+# the three. The text is small, too, and most capitals occur a handful of times. The last column
+# shows how much depends on the rule: once the bytes of the question are allowed, fewer answers come
+# out right at most $n$, and at none more. The celebrated examples were learnt from hundreds of
+# millions to billions of words, and they also owe something to the rule and to which words were
+# near anyway (Linzen, 2016).
 #
 # ## Take away
 #

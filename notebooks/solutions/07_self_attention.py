@@ -16,8 +16,8 @@ from performer_course import checks
 # *●●○ · 35 minutes.* The induction head of the lesson asks where a token's own symbol has stood
 # before, and it is wrong where that symbol has gone on in several ways. Build one that asks where
 # the last *two* symbols have stood, in this order, one after the other. `tokens` $(L,)$ are whole
-# numbers from 0 to $N - 1$. Give $(L, N)$: row $i$ is the mean of the one-hot symbols that stand
-# behind each earlier occurrence of (symbol $i - 1$, symbol $i$), up to place $i$. Where there is
+# numbers from 0 to $N - 1$. Give $(L, N)$: row $i$ is the mean of the one-hot symbols that followed
+# each earlier occurrence of (symbol $i - 1$, symbol $i$), up to place $i$. Where there is
 # none, and in row 0, give the row of zeros. Nothing may look ahead. (How many heads does layer 1
 # need, what does layer 2 compare, and how do you make a place match only if *both* symbols do? You
 # may also write it without any softmax: a sharp softmax is a mean over the keys with the largest

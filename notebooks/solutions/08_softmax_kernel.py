@@ -14,7 +14,7 @@ from performer_course import checks
 # ## 1. What is wrong with it
 #
 # *●●○ · 35 minutes.* Five people have written trigonometric attention, and four of them have made a
-# mistake. You get their functions, in any order and perhaps one twice, and none of their code.
+# mistake. You get some of their functions, in any order and perhaps one twice, and none of their code.
 # `estimate(q, k, v, m, rng)` draws $m$ directions of its own from `rng` and gives its estimate
 # $(L, e)$ of $\operatorname{softmax}(qk^\top/\sqrt d)\, v$, for any $q$ $(L, d)$, $k$ $(S, d)$,
 # $v$ $(S, e)$ and $m$. Say of each which it is:
@@ -69,8 +69,8 @@ checks.what_is_wrong(what_is_wrong)
 #
 # *●●○ · 25 minutes.* A mean with positive weights lies between the least and the largest value. The
 # lesson counts how often trigonometric attention leaves that range. Now make it leave. Given are
-# $m \le d$ directions, the rows of $W$ $(m, d)$, which are independent of each other. Find one query $q$
-# $(d,)$ and two keys $k$ $(2, d)$, neither longer than 100, for which trigonometric attention of the values
+# $m \le d$ directions, the rows of $W$ $(m, d)$, which are linearly independent. Find one query $q$
+# $(d,)$ and two keys $k$ $(2, d)$, none longer than 100, for which trigonometric attention of the values
 # 1 and 0 is more than 10. (With one number $\theta$ for all phases, $\omega_l^\top(x - y_2) = \theta$,
 # what are the two estimated weights? What do you choose for $y_1$, and how do you keep
 # $e^{\|y\|^2/2}$ out of it?)
