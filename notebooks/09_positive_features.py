@@ -60,8 +60,8 @@ xp = get_backend()
 # The second form holds because $\omega$ and $-\omega$ are equally likely, so that the mean of
 # $\sinh$ is zero. Both are means of something positive (Choromanski et al., 2021, Lemma 1).
 #
-# A kernel that depends on $x - y$ alone is called *stationary*: move both points by the same vector,
-# and it stays. Bochner's theorem (lesson 03) is about those.
+# Bochner's theorem (lesson 03) is about *shift-invariant* kernels: move both points by the same
+# vector, and they stay.
 #
 # **Before you run this:** add $\frac12$ to every coordinate of $x$ and of $y$. Which of
 # the Gaussian kernel and $\exp(x^\top y)$ changes? And how near will the two means over 100,000
@@ -83,9 +83,8 @@ for kernel in (kernels.softmax, kernels.gaussian):
     print(f"{kernel.__name__:9} before {before[0, 0]:.4f}, both moved {after[0, 0]:.4f}")
 
 # %% [markdown]
-# To one percent. And the softmax kernel changes, so it is not stationary, and not Bochner's theorem
-# gives these features but the lemma, with $\omega^\top(x + y)$ where Bochner has
-# $i\,\omega^\top(x - y)$.
+# To one percent. And the softmax kernel changes, so Bochner's theorem does not speak of it. These
+# features come from the lemma, with $\omega^\top(x + y)$ where Bochner has $i\,\omega^\top(x - y)$.
 #
 # ## 2. Two feature maps
 #
@@ -215,19 +214,20 @@ show(
 )
 
 # %% [markdown]
-# The first picture and the other two are mirror images. Trigonometric features are exact where
-# $x = y$, positive and hyperbolic ones where $x = -y$, since then $z = 0$. Only trigonometric
-# estimates go below zero. And the others fail in a way of their own: on the bad side most draws lie
-# below 1, and a few lie far above, so that the mean is right all the same. Section 4 says why.
+# The good end of the first picture is the bad end of the others. Trigonometric features are exact
+# where $x = y$, positive and hyperbolic ones where $x = -y$, since then $z = 0$. On their bad side
+# trigonometric estimates scatter evenly about 1, and below zero. The others fail in a way of their
+# own: most draws lie below 1, and a few far above, so that the mean is right all the same. Section 4
+# says why.
 #
 # ## 3. Keep the logarithm
 #
-# Can a feature overflow? Complete the square in its exponent: $\omega^\top x - \tfrac12\|x\|^2 =
-# \tfrac12\|\omega\|^2 - \tfrac12\|x - \omega\|^2 \le \tfrac12\|\omega\|^2$, and $\|\omega\|^2$ is about
-# $d$. In single precision, where $e^{88}$ is the end, that is safe up to large $d$. The opposite comes
-# sooner: far from all $\omega_i$ every feature underflows, and attention would divide 0 by 0. The
-# cure is to keep the logarithms, `features.log_positive` and `features.log_hyperbolic`, and to add
-# with the largest term taken out: $\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c}$ with
+# Can a positive feature overflow? Complete the square in its exponent: $\omega^\top x - \tfrac12\|x\|^2
+# = \tfrac12\|\omega\|^2 - \tfrac12\|x - \omega\|^2 \le \tfrac12\|\omega\|^2$, and $\|\omega\|^2$ is
+# about $d$. In single precision, where $e^{88}$ is the end, that is safe up to a $d$ of about 100. The
+# opposite comes sooner: far from all $\omega_i$ every feature underflows, and attention would divide 0
+# by 0. The cure is to keep the logarithms, `features.log_positive` and `features.log_hyperbolic`, and
+# to add with the largest term taken out: $\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c}$ with
 # $c = \max_i h_i$.
 #
 # The table has $y = -x + e_1/2$ with growing $\|x\|$ ($e_1$ is the first unit vector), in single
@@ -260,8 +260,8 @@ for i, length in enumerate(lengths):
     print(f"{length:3d} {exact:8.1f}   {plain[i] == 0!s:19}   {off}")
 
 # %% [markdown]
-# From 15 on. With logarithms the error does not know how long $x$ is. Softmax needs only ratios of
-# kernel values, so large numbers may stay in the exponent to the end, as they do in
+# From 15 on. With logarithms the error does not know how long $x$ is, up to rounding. Softmax needs
+# only ratios of kernel values, so large numbers may stay in the exponent to the end, as they do in
 # `attention.favor_attention` (lesson 11).
 #
 # ## 4. Three errors, derived
@@ -293,7 +293,7 @@ for i, length in enumerate(lengths):
 # \qquad
 # \frac{\mathrm{MSE}^+}{\mathrm{SM}^2} = \frac{e^{\|x + y\|^2} - 1}{m} .$$
 #
-# There is the mirror: turn $y$ into $-y$, and the first two change places. Below are 4,000
+# They mirror each other: turn $y$ into $-y$, and the first two change places. Below are 4,000
 # estimates with $m = 16$ for each of two pairs, beside `theory.trigonometric_mse` and its siblings,
 # all over $\mathrm{SM}^2$. The last columns are $z$-scores: how many standard errors the measured mean
 # and MSE lie from where they should.
@@ -333,14 +333,14 @@ for s in (0.25, 1.0, 4.0, 9.0):
 # Too small, by a factor of more than 100, because the terms that matter have not been seen. So at
 # large norms an experiment calls a bad estimate good.
 #
-# One more reading of the formula. From $\|x - y\|^2 \ge 0$ follows $\|x + y\|^2 \ge 4\, x^\top y$. So a
-# weight $e^t$ with the score $t = x^\top y > 0$ has a squared relative error of at least
-# $(e^{4t} - 1)/m$. That is true of *one* weight, before the division, and of no more. Attention divides
-# by the sum of the weights, and section 8 shows how much of the error that takes away.
+# One more reading of the formula. From $\|x - y\|^2 \ge 0$ follows $\|x + y\|^2 \ge 4\, x^\top y$. So
+# positive features estimate a weight $e^t$ with the score $t = x^\top y > 0$ with a relative MSE of at
+# least $(e^{4t} - 1)/m$. That is true of *one* weight, before the division, and of no more. Attention
+# divides by the sum of the weights, and section 8 shows how much of the error that takes away.
 #
 # ## 5. Which one wins
 #
-# With independent directions two things follow from the relative errors.
+# For one weight and independent directions two things follow from the relative errors.
 #
 # **Hyperbolic beats positive, always.** At equal $F$ one has $m = F/2$ and the other $m = F$, so the
 # ratio of their errors is $2 \cdot \frac12(1 - e^{-\|z\|^2}) < 1$. At large $\|z\|$ it is nearly 1.
@@ -351,13 +351,15 @@ for s in (0.25, 1.0, 4.0, 9.0):
 # Most weights of attention are small, so what happens as $\mathrm{SM} \to 0$? Then
 # $x^\top y \to -\infty$, so the norms grow, and with them $\Lambda^{-1}$: the trigonometric error
 # goes to infinity. The positive one, $\mathrm{SM}^2 (e^{\|x + y\|^2} - 1)/m$, goes to zero with the
-# weight as long as $\|x + y\|$ stays bounded. That is the best reason for positive features: where
-# a weight should be nearly nothing, it is.
+# weight as long as $\|x + y\|$ stays bounded. If it does not, there is still Markov's inequality: a
+# positive estimate of mean $\mathrm{SM}$ exceeds $a\, \mathrm{SM}$ with probability $1/a$ at most.
+# That is the best reason for positive features: a weight that should be nearly nothing seldom is more.
 #
-# Now a map of the plane of length $\|x\| = \|y\|$ and angle, coloured by the least predicted error at
+# Now a map of length $\|x\| = \|y\|$ and angle, coloured by the least predicted error at
 # $F = 256$, with one more competitor: to answer 0, for a relative error of 1. The dots are pairs of a
 # query and a key as attention meets them: independent normal ones in 16 dimensions, with entries of
-# scale $T = \frac12$ and $T = 1$, and those of the decoder that lesson 16 trains.
+# scale $T = \frac12$ and $T = 1$, and those of the decoder that lesson 16 trains, each at the geometric
+# mean of its lengths (unequal ones make the error larger).
 #
 # **Before you run this:** in high dimension two independent vectors are nearly orthogonal. In which
 # part of the map will the dots lie, and what does that say about choosing a map pair by pair?
@@ -390,10 +392,6 @@ pairs["learned"] = polar(*(a[head, rng.integers(32, size=150)] for a in (q, k)))
 for name, (lengths, angles) in pairs.items():
     wedge = (best(by_formula, *turned(lengths, angles)) == 3).mean()
     print(f"{name:9} median length {np.median(lengths):.2f}, in the grey wedge: {wedge:.0%}")
-paper = [theory.trigonometric_over_positive(1.0, a * np.pi / 4) for a in (1, 2, 3)]
-print(
-    "trigonometric / positive at equal m, length 1, π/4, π/2, 3π/4:", *(f"{v:.4g}" for v in paper)
-)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(9.5, 5.4))
@@ -425,7 +423,12 @@ show(
     f"256 features. Trigonometric has {part[0]:.2f} of the plane, below π/2, hyperbolic "
     f"{part[1]:.2f}, above it, positive {part[2]:.2f}. A grey wedge around π/2 at large lengths, "
     f"{part[3]:.2f} of the plane, belongs to answering 0. Pairs of queries and keys lie on it: "
-    f"{'; '.join(words)}. A dashed line shows where trigonometric and positive tie.",
+    f"{'; '.join(words)}. A dashed line shows where trigonometric and positive tie. Pairs longer than "
+    "3.2 are left out.",
+)
+paper = [theory.trigonometric_over_positive(1.0, a * np.pi / 4) for a in (1, 2, 3)]
+print(
+    "trigonometric / positive at equal m, length 1, π/4, π/2, 3π/4:", *(f"{v:.4g}" for v in paper)
 )
 
 # %% [markdown]
@@ -434,23 +437,22 @@ show(
 # *mix*: a weighted mean of a trigonometric and a hyperbolic estimate has no bias either, and exercise
 # 1 finds its weight. In *hybrid random features*, Choromanski et al., 2022, the weight depends on the
 # angle.) At $T = 1$, and for learned pairs, most dots lie in the grey wedge: there 256 features are too
-# few for a single weight. Positive features win nowhere on this map. Their advantage is that they fail
-# gracefully, which a mean squared error does not see.
-#
-# (The last printed line has three points of Figure 2 of the Performer paper, which compares
-# trigonometric with positive features at equal $m$.)
+# few for a single weight. Positive features win nowhere on this map, not even against hyperbolic ones.
+# The advantage of both is that they fail gracefully (section 8), which a mean squared error does not
+# see. (The ratios under the map are points of the Performer paper's Figure 2.)
 #
 # ## 6. What orthogonal directions add
 #
 # Let the rows of $W$ be orthogonal with independent χ norms, as in lesson 05. Each row alone is still
 # $\mathcal{N}(0, I_d)$, so the means stay. For two rows of one block the mean of the product is now
-# ${}_1F_1(d; \frac d2; \frac{\|z\|^2}{2}) \le e^{\|z\|^2}$, a series that `theory` sums, so for $m \le d$
+# ${}_1F_1(d; \frac d2; \frac{\|z\|^2}{2}) \le e^{\|z\|^2}$, a series that `theory` sums, so for
+# $m \le d$
 #
 # $$\mathrm{MSE}^{\mathrm{ort}+} = \mathrm{MSE}^+ - \frac{m-1}{m}\, \Lambda^2 \Bigl[ e^{\|z\|^2} -
 # {}_1F_1\bigl(d;\, \tfrac d2;\, \tfrac{\|z\|^2}{2}\bigr) \Bigr] .$$
 #
 # The table has what is left of the error at $m = d$ (orthogonal over independent), for $s = \|z\|^2$,
-# or $s = \|x - y\|^2$ for trigonometric features.
+# or $s = \|x - y\|^2$ for trigonometric features, and what the bound of the paper's Theorem 2 leaves.
 
 # %%
 ORTHOGONAL = {
@@ -466,6 +468,8 @@ for size in (16, 64):
         y = -x if name == "trigonometric" else x
         kept = formula(x, y, size) / MSE[name.split(",")[0]](x, y, size)
         print(f"{name:28} d = {size}: " + "".join(f"{value:8.3f}" for value in kept))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 W = projections.orthogonal(np.random.default_rng(9), 160_000, 16)  # 10,000 blocks
 x = np.eye(16)[:1] / 2  # s = 1
 left = ((ratios("positive", x, x, W, 16) - 1) ** 2).mean() / (np.expm1(1) / 16)
@@ -510,28 +514,25 @@ print(f"{'χ, by the formula:':46} " + "".join(f"{value:8.4f}" for value in line
 
 # %% [markdown]
 # Fixed norms win while $m$ is small, by four times at $m = 256$, and χ norms when it is large. The
-# factor falls with $\|z\|$, so fixed norms press down the largest weights most.
+# factor falls with $\|z\|$, so of keys of one length it presses down those of largest weight most.
 #
 # ## 8. In attention it depends on the data
 #
 # A kernel value is not the aim. Attention divides by the sum of the weights, so what all weights of a
-# row get wrong alike cancels. (Zheng et al., 2022, call the ratio by its name in statistics,
-# *self-normalised importance sampling*: one draws from a convenient density, weighs the samples, and
-# divides by the sum of the weights. That is why it has a bias, and why its error can be moderate where
-# the variance of a weight is huge.) What is left has no closed form. So measure, and on three kinds of
-# data, because a verdict belongs to its data:
+# row get wrong alike cancels. (In statistics such a ratio is *self-normalised importance sampling*: Zheng
+# et al., 2022. It has a bias, and its error can be moderate where the variance of a weight is huge.) What
+# is left has no closed form. So measure, on three kinds of data:
 #
 # - **independent**: queries and keys normal, of scale $T$; no query looks for any key;
 # - **aligned**: the same keys, and $q = k$; each query looks for its own key;
 # - **learned**: the eight heads of the decoder of lesson 16 (`data.learned`), as they are.
 #
-# In each, $x = q\, d^{-1/4}$ and $y = k\, d^{-1/4}$. All errors are divided by that of the null
+# In each, $x = q\, d^{-1/4}$ and $y = k\, d^{-1/4}$. All errors are mean squares, over that of the null
 # baseline, the mean of the values $V$, which knows no query. The last competitor is not random:
 # Taylor features (lesson 02) put $1 + t$, or $1 + t + t^2/2$, in place of $e^t$,
 # $t = q^\top k/\sqrt d$.
 #
-# The next cell has one attention and one error; the folded one after it takes the median over ten draws
-# of $W$ for each map.
+# The folded cell takes the median over ten draws of $W$ for each map.
 #
 # **Before you run this:** at $T = 1$, on which of the first two kinds will 256 positive features beat
 # the mean of $V$: on both, on one, on none?
@@ -585,14 +586,16 @@ for kind, q in {"independent": q1, "aligned": k1[:, :64]}.items():
 # %% [markdown]
 # On one, and narrowly. On independent data 256 positive features at $T = 1$ are worse than the mean of
 # $V$, and a Taylor map with 17 features is better. On aligned data the same 256 come out a little below
-# 1, level with Taylor of degree 1, and more of them go further (the last table of this section). (A
-# median, since the sum that trigonometric features divide by may come as close to zero as it likes.)
+# 1, level with Taylor of degree 1 and behind degree 2, and more of them go further (the last table).
+# Positive features may beat hyperbolic ones here, because section 5 was about one weight, and this is a
+# ratio of sums. (A median, since the sum that trigonometric features divide by may come as close to
+# zero as it likes.)
 #
 # Next the learned heads: causal, 32 tokens, $d = 8$. Learned queries and keys have means far from zero,
-# which add to $\|x + y\|^2$. But softmax does not change when one vector $s$ is subtracted from all keys,
-# because every score of a query then loses the same number $q^\top s/\sqrt d$. So subtract the mean query
-# plus the mean key, which takes both means out of $x + y$ (lesson 14 makes a method of it). The means
-# come from half of the windows, the errors from others.
+# which add to $\|x + y\|^2$. But softmax does not change when one vector $s$ is subtracted from all
+# keys, because every score of a query then loses the same number $q^\top s/\sqrt d$. So subtract the
+# mean query plus the mean key, which takes both means out of $x + y$ (lesson 14 makes a method of it).
+# The means come from half of the windows, the errors from others.
 #
 # **Before you run this:** on how many of the eight heads will 64 positive features, keys shifted, beat
 # the better of Taylor's degree 2 with and without the shift?
@@ -618,6 +621,7 @@ print(f"positive, keys shifted, beat Taylor of degree 2, the better way, on {won
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 styles = {
     **LOOKS,
+    "fixed norms": {"color": COLORS[5], "linestyle": "--", "marker": "P"},
     "Taylor, degree 1": {"color": COLORS[4], "linestyle": ":", "marker": "v"},
     "Taylor, degree 2": {"color": COLORS[3], "linestyle": "-", "marker": "D"},
 }
@@ -627,9 +631,9 @@ for ax, (kind, curves) in zip(axes, drawn.items(), strict=False):
         ax.loglog(scales, np.maximum(curves[name], 1e-3), **style, label=name)
     ax.set(title=f"{kind}, 256 features", xlabel="scale $T$ of queries and keys")
     ax.set_xticks(scales, [f"{T:.3g}" for T in scales])
-for name, style in styles.items():
-    values = np.minimum(better[name], 500)
-    axes[2].plot(range(1, 9), values, **{**style, "linestyle": ""}, markersize=8)
+for i, (name, style) in enumerate(styles.items()):
+    at, values = np.arange(1, 9) + (i - 2.5) * 0.13, np.minimum(better[name], 500)
+    axes[2].plot(at, values, **{**style, "linestyle": ""}, markersize=7)
 axes[2].set(title="learned, 64 features, keys shifted or not", xlabel="head", ylim=(1e-3, 700))
 axes[2].set_xticks(range(1, 9))
 for ax in axes:
@@ -638,7 +642,7 @@ for ax in axes:
     ax.minorticks_off()
 axes[0].set_ylabel("error / error of the mean of $V$")
 axes[0].plot([], [], color=COLORS[6], linestyle=":", label="null: mean of $V$")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=12)
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=12)
 words = [
     f"{kind} at T = 1: " + ", ".join(f"{name} {curves[name][2]:.2g}" for name in styles)
     for kind, curves in drawn.items()
@@ -659,14 +663,16 @@ show(
 # are. With the keys shifted, six heads of eight keep less than half of its error, and the same six are
 # better than Taylor of degree 2, which has 45 features. Degree 1 is worse than the mean of $V$ on all
 # eight, because learned scores turn its weights $1 + t$ negative. Trigonometric sums change sign, too.
+# From $T = 1$ on the best random map here is *fixed norms*, ahead of χ norms on seven of these heads,
+# too.
 #
-# Why does the order change? At **small norms** ($T = \frac14$, both kinds) the squared relative error of
-# a positive weight is about $\|x + y\|^2/m$, that of the others $\|x \mp y\|^4/2m$. But how accurate must
-# a weight be? The mean of $V$ gives every key the weight 1 where $e^t \approx 1 + t$ is right, so its
-# relative error is the score $t$, and for independent normal $q$ and $k$ the variance of $t$ is $T^4$. A
-# positive weight has the relative variance $(\|x\|^2 + \|y\|^2)/m$. The part with $\|x\|^2$ is the same
-# mistake for every key of the query, so it cancels in the ratio; the part with $\|y\|^2$, half of the
-# whole, stays. Compare that half with $T^4$ (lesson 11 derives it):
+# Why does the order change? At **small norms** ($T = \frac14$, both kinds) the squared relative error
+# of a positive weight is about $\|x + y\|^2/m$, that of the others $\|x \mp y\|^4/2m$. But how accurate
+# must a weight be? The mean of $V$ gives every key the weight 1 where $e^t \approx 1 + t$ is right, so
+# its relative error is the score $t$, and for independent normal $q$ and $k$ the variance of $t$ is
+# $T^4$. A positive weight has the relative variance $(\|x\|^2 + \|y\|^2)/m$. The part with $\|x\|^2$ is
+# the same mistake for every key of the query, so it cancels in the ratio; the part with $\|y\|^2$, half
+# of the whole, stays. Compare that half with $T^4$ (lesson 11 derives it):
 
 # %%
 for T, found in zip(scales[:2], drawn["independent"]["positive"], strict=False):
@@ -675,9 +681,10 @@ for T, found in zip(scales[:2], drawn["independent"]["positive"], strict=False):
     print(f"T = {T:4g}: half the relative variance over T⁴ {half / T**4:.2f}, measured {found:.2f}")
 
 # %% [markdown]
-# At **large norms** positive weights keep the output between the values, so the worst they can do is to
-# pick the wrong one, and more directions help, slowly. The folded cell has $m$ up to 4,096 at $T = 1$,
-# on four draws of the data, and six heads of a real model, one of antibodies, with $d = 64$ (lesson 17).
+# The two agree to within a third. At **large norms** positive weights keep the output between the
+# values, so the worst they can do is to pick the wrong one, and more directions help, slowly. The
+# folded cell has $m$ up to 4,096 at $T = 1$, on four draws of the data, and six heads of a real model,
+# one of antibodies, with $d = 64$ (lesson 17).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("T = 1, four draws of q, k and v:     positive features, m = 256, 1024, 4096    Taylor 1, 2")
@@ -704,15 +711,17 @@ found = compared(q, k, v, 256, draws=3)
 print("six heads of a real model, d = 64, as they are, 256 features")
 for name in ("positive", "Taylor, degree 2"):
     print(f"  {name:35} " + "".join(f"{value:6.2f}" for value in found[name]))
-print(f"  features of Taylor, degree 2: {features.taylor(q[0, :, :], 2).shape[-1]}")
+sizes = {size: features.taylor(xp.ones((1, size)), 2).shape[-1] for size in (8, 16, 64)}
+counts = ", ".join(f"{F} at d = {size}" for size, F in sizes.items())
+print(f"  features of Taylor, degree 2: {counts}")
 
 # %% [markdown]
 # On independent data 4,096 features come to 0.78 to 1.63 times the error of the mean of $V$. On aligned
-# data they leave about half of it, less than Taylor of degree 2 on all four draws. A larger model is
-# harder: as they come, the six antibody heads leave 256 positive features worse than the mean of $V$ on
-# four, and Taylor of degree 2 on none, with 2,145 features. Shifts, sharper features (*FAVOR++*,
-# Likhosherstov et al., 2022: a shorter tail, still no bias; lesson 14) and training close much of that
-# gap, and lesson 17 has the last word.
+# data they leave about half of it, less than the 153 of Taylor's degree 2 on all four draws. A larger
+# model is harder: as they come, the six antibody heads leave 256 positive features worse than the mean
+# of $V$ on four, and Taylor of degree 2 on none, with 2,145 features. Shifts, sharper features
+# (*FAVOR++*, Likhosherstov et al., 2022: a shorter tail, still no bias; lesson 14) and training close
+# much of that gap, and lesson 17 has the last word.
 #
 # ## Take away
 #
@@ -722,7 +731,8 @@ print(f"  features of Taylor, degree 2: {features.taylor(q[0, :, :], 2).shape[-1
 #   $\frac2m \sinh^2\frac{\|x + y\|^2}{2}$ hyperbolic, $(e^{\|x + y\|^2} - 1)/m$ positive.
 # - Positive weights keep the output between the values, at any norm. Keep logarithms.
 # - A verdict belongs to its data. On independent $q$ and $k$ a Taylor map beats every random one here;
-#   on most heads of the small decoder positive features win. Compare with the mean of $V$, always.
+#   on most heads of the small decoder positive features win, with the keys shifted. Compare with the
+#   mean of $V$, always.
 #
 # ## Where it breaks
 #
@@ -730,7 +740,7 @@ print(f"  features of Taylor, degree 2: {features.taylor(q[0, :, :], 2).shape[-1
 #   usually too small.
 # - At large norms orthogonal directions do nothing for positive features. Fixed norms help, for a
 #   bias that stays.
-# - At small norms trigonometric or Taylor features are better, on any of these data.
+# - At small norms trigonometric or Taylor features are better, on both kinds of drawn data.
 #
 # ## Exercises
 #

@@ -69,13 +69,13 @@ xp = get_backend()
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rows = {
-    "left": [("φ(Q)", 12, 4), ("φ(K)ᵀ", 4, 12), ("=", 0, 1.5), ("L × S", 12, 12), ("V", 12, 3)],
+    "left": [("φ(Q)", 12, 4), ("φ(K)ᵀ", 4, 12), ("V", 12, 3), ("=", 0, 1.5), ("L × S", 12, 12)],
     "right": [("φ(Q)", 12, 4), ("φ(K)ᵀ", 4, 12), ("V", 12, 3), ("=", 0, 1.5), ("φ(Q)", 12, 4)],
 }
-rows["left"] += [("=", 0, 1.5), ("out", 12, 3)]
+rows["left"] += [("V", 12, 3), ("=", 0, 1.5), ("out", 12, 3)]
 rows["right"] += [("F × e", 4, 3), ("=", 0, 1.5), ("out", 12, 3)]
 inside = {"left": (0, 1), "right": (1, 2)}  # the pair in brackets
-made = {"left": 3, "right": 5}  # what the brackets make
+made = {"left": 4, "right": 5}  # what the brackets make
 fig, axes = plt.subplots(2, 1, figsize=(11, 6.6))
 for ax, (side, parts) in zip(axes, rows.items(), strict=True):
     left = 0.0
@@ -96,9 +96,8 @@ for ax, (side, parts) in zip(axes, rows.items(), strict=True):
         if i == inside[side][1]:
             ax.text(left + width + 0.7, 0, ")", ha="center", va="center", fontsize=44)
         left += width + 1.6
-    ax.set(xlim=(-1.5, 50), ylim=(-6.5, 6.5), aspect="equal")
+    ax.set(xlim=(-1.5, 52), ylim=(-6.5, 6.5), aspect="equal")
     ax.axis("off")
-largest = {side: max(h * w for _, h, w in parts) for side, parts in rows.items()}
 made_size = {side: rows[side][i][1] * rows[side][i][2] for side, i in made.items()}
 show(
     fig,
@@ -185,11 +184,11 @@ print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f
 # is the exact attention of most systems today. Its result is exact and its memory linear, but it still
 # makes all $L^2$ scores. So linear *memory* is no reason for features. Linear *time* is.
 #
-# **Could some other approximation be fast for any queries and keys?** Most likely not. Take
-# $d$ of the order of $\ln L$ and an error that falls like a power of $1/L$. While all entries of $Q$ and
-# $K$ stay well below $\sqrt{\ln L}$, nearly linear time is enough. Once they are of that order, no
-# method takes truly less than $L^2$, if a common conjecture on the satisfiability problem holds (Alman &
-# Song, 2023). So fast attention has a price in norms, whatever the method. (The price of random features
+# **Could some other approximation be fast for any queries and keys?** Most likely not. Take $d$ of the
+# order of $\ln L$ and an error that falls like a power of $1/L$. While all entries of $Q$ and $K$ stay
+# well below $\sqrt{\ln L}$, nearly linear time is enough. Once they are of that order, no method takes
+# truly less than $L^2$, if a common conjecture on the satisfiability problem holds (Alman & Song,
+# 2023). So fast attention has a price in norms, whatever the method. (The price of random features
 # stands in section 4 of lesson 09.)
 #
 # We measure with $d = e = 64$ and $m = 256$ (lesson 13 asks where such numbers come from).
@@ -269,6 +268,8 @@ for name, values in times.items():
     )
 print(f"256 positive features beat the full matrix from L = {meet} on; 2m = {2 * m}")
 print(f"and exact attention in blocks from L = {crossover(positive, blocks)} on")
+faster = times[full][-1] / times[positive][-1]
+print(f"at L = {lengths[-1]} they are {faster:.1f} times as fast as the full matrix")
 fig, axes = plt.subplots(1, 2, figsize=(13, 5))
 for (name, values), marker in zip(times.items(), "os^D", strict=True):
     axes[0].loglog(lengths, np.multiply(values, 1e3), marker=marker, label=name)
@@ -287,18 +288,20 @@ show(
     f"exponent {exponent(times[full]):.2f}, in blocks {exponent(times[blocks]):.2f}; 256 positive "
     f"features {exponent(times[positive]):.2f}, elu + 1 {exponent(times[elu]):.2f}. Positive features "
     f"cross the full matrix near L = {meet}; at L = {lengths[-1]} they are "
-    f"{times[full][-1] / times[positive][-1]:.1f} times faster. At that length the full matrix takes "
+    f"{faster:.1f} times as fast. At that length the full matrix takes "
     f"{memory[full][-1]:.0f} MiB, blocks {memory[blocks][-1]:.1f}, positive features "
     f"{memory[positive][-1]:.1f} and elu + 1 {memory[elu][-1]:.1f}.",
 )
 
 # %% [markdown]
-# The gain grows with the length: on the left the lines of features rise with a slope near 1, those of
-# exact attention with one near 2. On the right only the full matrix grows with the square. The crossover
-# belongs to one machine and to this code: the count knows nothing of code that writes each
+# On the left the lines of features rise with a slope near 1, those of exact attention with one near 2.
+# So the gain grows with the length: the counts say $L/2m = 8$ times at 4096, and what was measured is
+# of that order. On the right only the full matrix grows with the square. (elu + 1 ends above the 256
+# features because it holds all rows of its features at once.) The crossover is near the count here, but
+# it belongs to one machine and to this code: the count knows nothing of code that writes each
 # intermediate array to memory, or of an exact attention that is better made than its rival. (A user who
-# compared the two on a GPU reported a crossing at $L \approx 18\, d \ln d$; the thread is under *Further
-# reading*.) Measure where you mean to run.
+# compared the two on a GPU reported a crossing at $L \approx 18\, d \ln d$; the thread is under
+# *Further reading*.) Measure where you mean to run.
 #
 # ## 3. Maps without randomness
 #
@@ -314,17 +317,18 @@ show(
 #   $F = (d + 1)(d + 2)/2$.
 #
 # So elu + 1 and Taylor of degree 2 are always positive. Only Taylor features approximate the softmax,
-# for small $t$. The other two are *other kernels*. Models are trained with them, and may do well (lesson
-# 16 trains some). But put into a model that was trained with softmax, they compute something else.
+# for small $t$. The other two are *other kernels*. Models are trained with them, and may do well
+# (lesson 16 trains some). But put into a model that was trained with softmax, they compute something
+# else.
 #
-# How far off is each? The table gives the distance of their output from softmax attention, over the
-# distance that $\operatorname{mean}(V)$ has, which knows no query (`attention.uniform_attention`). Above
-# 1 a map is worse than no attention at all. `data.kinds` gives eight heads of 32 tokens with $d = 8$, of
-# three kinds: independent $q$ and $k$, aligned ones ($q = k$), and those that a small decoder has
-# learned (lesson 16). All are causal.
+# How far off is each? The table gives the distance of their output from softmax attention (the root
+# mean square, where lesson 09 has the square), over the distance that $\operatorname{mean}(V)$ has,
+# which knows no query (`attention.uniform_attention`). Above 1 a map is worse than no attention at all.
+# `data.kinds` gives eight heads of 32 tokens with $d = 8$, of three kinds: independent $q$ and $k$,
+# aligned ones ($q = k$), and those that a small decoder has learned (lesson 16). All are causal.
 #
-# **Before you run this:** on which kind will Taylor features of degree 1, the weights $1 + t$, be worst,
-# and why?
+# **Before you run this:** on which kind will Taylor features of degree 1, the weights $1 + t$, be
+# worst, and why?
 
 
 # %%
@@ -363,20 +367,21 @@ print(" " * 22 + "".join(f"{kind:>13}" for kind in kinds))
 for name, row in table.items():
     print(f"{name:22}" + "".join(f"{value:13.2f}" for value in row))
 score = to_host(q @ xp.matrix_transpose(k)) / 8**0.5  # of the last kind, learned
-print(f"learned: 1 + t is negative for {(1 + score < 0).mean():.0%} of the pairs")
+negative = (1 + score < 0)[:, np.tri(32, dtype=bool)].mean()
+print(f"learned: 1 + t is negative for {negative:.0%} of the pairs that the causal mask shows")
 
 # %% [markdown]
-# On the learned heads: they have scores far below $-1$, where $1 + t$ is negative, and denominators near
-# zero. On all three kinds elu + 1 does little better than $\operatorname{mean}(V)$. Taylor of degree 2
-# is best on independent and on aligned data of this size, and level with 64 positive features on
-# learned ones (which can do better: section 8 of lesson 09).
+# On the learned heads: they have scores far below $-1$, where $1 + t$ is negative, and denominators
+# near zero. On all three kinds elu + 1 does little better than $\operatorname{mean}(V)$. Taylor of
+# degree 2 is best on independent and on aligned data of this size, and level with 64 positive features
+# on learned ones (which can do better: section 8 of lesson 09).
 #
 # What they attend to differs in kind. Let $A_{ij}$ be the weight of key $j$ for query $i$, so that
 # $\sum_j A_{ij} = 1$. Then $1 / \sum_j A_{ij}^2$ is the *effective number of keys* of query $i$:
 # it is $S$ for uniform weights, and 1 where one key has it all.
 #
-# **Before you run this:** multiply all queries and keys by 10. What does that do to the effective number
-# of keys of softmax, and of relu?
+# **Before you run this:** multiply all queries and keys by 10. What does that do to the effective
+# number of keys of softmax, and of relu?
 
 
 # %%
@@ -440,8 +445,8 @@ show(
 # $$\operatorname{rank} A \;\le\; \min(L, S, F) .$$
 #
 # One feature alone is a special case. A single factor $\varphi(q_i)$ cancels in the quotient, so every
-# query gets the same weights: rank one, and no attention. With $F$ features the rank may be $F$. And a sum
-# of $r$ such attentions, each with its own denominator, has rank at most $rF$, and a little less.
+# query gets the same weights: rank one, and no attention. With $F$ features the rank may be $F$. And a
+# sum of $r$ such attentions, each with its own denominator, has rank at most $rF$, and a little less.
 #
 # **Before you run this:** three maps with $F = 16$ are added. Is the rank 48?
 
@@ -467,17 +472,17 @@ print("64 × 64, d = F = 16, rank: " + ", ".join(f"{name} {rank}" for name, rank
 # the vector $\mathbf{1}$ lies in the column space of every $D_l^{-1}\varphi_l(Q)$. The $r$ spaces
 # share it, and together have at most $r(F - 1) + 1$ dimensions: 46 for $r = 3$ and $F = 16$.
 #
-# The rank is a ceiling, not a promise. The matrix of a given rank that is nearest to the softmax
-# matrix in least squares is its truncated singular value decomposition (Eckart and Young, 1936). How
-# near do real features come to it? Take a head of a trained model, an antibody language model
+# The rank is a ceiling, not a promise. The matrix of a given rank that is nearest to the softmax matrix
+# in least squares is its truncated singular value decomposition (Eckart and Young, 1936). How near do
+# real features come to it? Take a head of a trained model, an antibody language model
 # (`data.antibody_heads`, lesson 17): 122 tokens that all see each other, $d = 64$. Its attention matrix
-# stands beside that of elu + 1, with $F = 64$, those of positive features with $m = 16$, 64 and 256, and
-# one from 64 positive features whose directions were not drawn but *trained* for this head, on other
-# antibodies (lesson 17 says how). For the drawn ones the keys are shifted by one vector, which leaves
-# softmax as it is and helps features (lesson 14).
+# stands beside that of elu + 1, with $F = 64$, those of positive features with $m = 16$, 64 and 256,
+# and one from 64 positive features whose directions were not drawn but *trained* for this head, on
+# other antibodies (lesson 17 says how). For the drawn ones the keys are shifted by one vector, which
+# leaves softmax as it is and helps features (lesson 14).
 #
-# **Before you run this:** a matrix of rank 16 with an error of less than a fifth exists. Will 16 positive
-# features come near it? Will elu + 1, which has rank 64 to spend?
+# **Before you run this:** a matrix of rank 16 with an error of less than a fifth exists. Will 16
+# positive features come near it? Will elu + 1, which has rank 64 to spend?
 
 # %%
 heads = data.antibody_heads()  # (6, 2, 122, 64): six heads, two sequences
@@ -502,7 +507,7 @@ def by_draw(m, seed):
 
 errors = [relative((left[:, :r] * sigma[:r]) @ right[:r]) for r in range(1, 123)]
 elu = to_host(weights(features.elu_plus_one(q), features.elu_plus_one(k)))
-W = to_like(data.antibody_directions()[0, 7], q)  # (64, 65), of head 7 of block 0
+W = to_like(data.antibody_directions()[0, 7], q)  # (64, 65): ω and a weight of each
 trained = to_host(attention.favor_attention(*antibody.longer(q, k), identity, W))
 drawn = {m: [by_draw(m, seed) for seed in range(9)] for m in (16, 64, 256)}
 spread = {m: np.quantile([relative(A) for A in some], [0, 0.5, 1]) for m, some in drawn.items()}
@@ -558,20 +563,21 @@ show(
 )
 
 # %% [markdown]
-# Neither. The rank of this head is no obstacle: 16 well-chosen features would do. But a map that was
-# fixed before the data came spends its rank elsewhere. elu + 1 spreads its weights evenly and is hardly
-# better than $\operatorname{mean}(V)$. Drawn positive features give large weights to some of the right
-# keys, as the picture shows, but their scatter is as large as what they find: their error falls with $m$
-# and is still above 1 at 256. **And here is the win:** 64 *trained* directions keep a third of the error,
-# with the same one line of attention. So it is the directions that count, and lessons 14 and 17 choose
-# them. (In a causal matrix rows see different keys, and its rank is full; lesson 12 has that.)
+# Neither. The rank of this head is no obstacle, since a matrix of rank 16 comes within 0.18. But a map
+# that was fixed before the data came spends its rank elsewhere. elu + 1 spreads its weights evenly and
+# is hardly better than $\operatorname{mean}(V)$. Drawn positive features give large weights to some of
+# the right keys, as the picture shows, but their scatter is as large as what they find: their error
+# falls with $m$ and is still above 1 at 256. **And here is the win:** 64 *trained* directions have an
+# error of 0.32, a third of that of $\operatorname{mean}(V)$, with the same one line of attention. So it
+# is the directions that count, and lessons 14 and 17 choose them. (In a causal matrix rows see
+# different keys, and its rank is full; lesson 12 has that.)
 #
 # ## 5. Masks
 #
 # Sequences of different lengths are padded to one length, and a mask says which keys count. Exact
-# attention gives the others the score $-\infty$. Linear attention has no scores, so one masks $V$
-# instead: the padded values become zero, and the numerator is right. But the padded keys are still
-# in $\varphi(K)^\top \mathbf{1}$, and the denominator is too large. It looks harmless.
+# attention gives the others the score $-\infty$. Linear attention has no scores, so a first idea is to
+# mask $V$ instead: the padded values become zero, and the numerator is right. But the padded keys are
+# still in $\varphi(K)^\top \mathbf{1}$, and the denominator is too large. It looks harmless.
 #
 # **Before you run this:** let all values be one and half of the keys padding. Attention must give ones.
 # What does a mask on $V$ alone give, nearer 0.5 or 0.9?
@@ -618,7 +624,8 @@ nobody = attention.linear_attention(phi_q, phi_k, ones, key_mask=xp.zeros_like(m
 print(f"no key at all: largest output {np.abs(to_host(nobody)).max():.0f}")
 
 # %% [markdown]
-# A row that sees no key gives zeros, by agreement. Padded *queries* need no mask: a row of the
+# The package puts zeros in the place of hidden values, too, because $0 \cdot \mathrm{NaN}$ is NaN. A row
+# that sees no key gives zeros, by agreement. Padded *queries* need no mask: a row of the
 # output that nobody reads does no harm.
 #
 # ## Take away
@@ -627,7 +634,7 @@ print(f"no key at all: largest output {np.abs(to_host(nobody)).max():.0f}")
 #   $\varphi(Q)(\varphi(K)^\top\mathbf{1})$. Time is linear in the length; the counts cross at
 #   $L = 2m$. FlashAttention is exact, with linear memory, and still quadratic.
 # - elu + 1 and relu are other kernels, not approximations. A matrix from $F$ features has rank up
-#   to $F$, and the rank is not what is missing.
+#   to $F$, and on the trained head here the rank is not what is missing.
 # - A mask acts on $\varphi(K)$.
 #
 # ## Where it breaks
