@@ -170,7 +170,8 @@ def favor_converges_to_the_softmax(p):
 def what_to_expect_is_the_variance_of_a_weight(p):
     """mean (e^{‖q'+k'‖²} − 1)/m is the mean relative MSE of the weights; where half of it is below
     a tenth of the variance of the logits, the error is below half of mean(v)'s, and for short
-    tokens near that share of it: q and k independent or equal"""
+    tokens near that share of it: q and k independent or equal, v independent of both. Of values
+    that are at right angles to the keys it is more than ten times that share"""
     rng = np.random.default_rng(49)
     q, k, v = problem(rng, 12, 6, scale=0.4)
     x, y = q * 6**-0.25, k * 6**-0.25
@@ -182,6 +183,12 @@ def what_to_expect_is_the_variance_of_a_weight(p):
         rule, measured = foretold_and_measured(p, rng, q, k, v, 1024)
         assert rule < 0.1
         assert (0.5 < measured / rule < 2) if scale < 0.5 else measured < 0.5
+    q, k, v = problem(rng, 64, 8, 0.25)
+    linear = np.column_stack([k, np.ones(64)])
+    v = v - linear @ np.linalg.lstsq(linear, v)[0]
+    rule, measured = foretold_and_measured(p, rng, q, k, v, 1024)
+    assert rule < 0.1, rule
+    assert measured > 10 * rule, (rule, measured)
 
 
 def foretold_and_measured(p, rng, q, k, v, m):
