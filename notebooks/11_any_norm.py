@@ -620,12 +620,12 @@ for name, values in (("as drawn", v), ("nothing linear in the keys", unfitted)):
     print(f"values {name:26}: foretold {ratios[0]:.2f}, features {ratios[1]:.2f}")
 
 # %% [markdown]
-# It rises, forty times above what is foretold. By step 6 a flat softmax departs from
+# It rises, to about forty times what is foretold. By step 6 a flat softmax departs from
 # $\operatorname{mean}(V)$ by a linear function of the keys, and here the values have nothing to give to
 # that; so $\operatorname{mean}(V)$ is nearly exact, while the noise of the features stays as it was.
 # (`theory.output_mse` knows the values and foresees it.) Hence three verdicts:
 #
-# - **Well below 1: features will do**, unless the values do not go with the keys.
+# - **Well below 1: features will do**, unless the values are like these.
 # - **Above 1, and the relative variance below a hundredth: take $\operatorname{mean}(V)$**, or Taylor.
 # - **Otherwise: measure.** A sample of queries, keys and values and a handful of draws of $W$ is all
 #   that it takes, and it is a good answer to "unless", too.

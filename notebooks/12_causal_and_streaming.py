@@ -416,9 +416,9 @@ print(f"a + empty = a, exactly:    {equal_states(merge(a, empty), a, tolerance=0
 #
 # Whoever meets an overflow subtracts a maximum, and the obvious one is over *all* keys:
 # $\mu = \max_{f,\, j} \omega_f^\top k_j'$. All-to-all it cancels in the ratio. In causal attention
-# $\mu$ depends on keys that row $i$ must not see. In exact arithmetic it still cancels; on a computer
-# it does not: one long key late in the text makes $\mu$ large, and the features of all
-# earlier keys sink, below any constant $\varepsilon$ that was added to them, and else to zero.
+# $\mu$ depends on keys that row $i$ must not see. In exact arithmetic it still cancels, but on a
+# computer it does not: one long key late in the text makes $\mu$ large, and the features of all earlier
+# keys sink, below any constant $\varepsilon$ that was added to them, and else to zero.
 #
 # We compute all rows twice, once as drawn and once with the *last* key stretched. Nothing before the
 # last row may change. **Before you run this:** where do the earlier rows go with $\varepsilon > 0$,
@@ -523,8 +523,8 @@ print(f"equal at n* = {256 * 66 / 128:.0f} tokens")
 # The single query gets the value of the first token. So for one query against a cache leave `causal`
 # False, or use a state.
 #
-# Bytes are exact; time is the machine's. Both steps below are bare, without checks.
-# In multiplications the cache needs $n (d + e)$, and the state $m (2 d + 3 e + 3)$ for any $n$.
+# Bytes are exact; time is the machine's. Both steps below are bare, without checks. In multiplications
+# the cache needs $n (d + e)$, and the state $m (2 d + 3 e + 3)$ for any $n$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
@@ -610,7 +610,8 @@ show(
 #
 # A KV cache forgets nothing. A state of fixed size must, and it can be said how much. Take the
 # simplest additive state, $S = \sum_j k_j v_j^\top$ of shape $(d, e)$, with $n$ keys of length one in
-# independent random directions, and values of mean zero and one size, independent of them. Ask it for the value of a key it has seen:
+# independent random directions, and values of mean zero and one size, independent of them. Ask it
+# for the value of a key it has seen:
 #
 # $$S^\top k_i = \sum_j (k_j^\top k_i)\, v_j = v_i + \sum_{j \ne i} (k_j^\top k_i)\, v_j .$$
 #
