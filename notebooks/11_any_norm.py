@@ -506,11 +506,11 @@ show(
 # weights are. There the relative variance of a weight is far above 1, and the prediction is not
 # "bad"; it is *silent*.
 #
-# Note who else is in the figure. Taylor features, which have no randomness, are hard to beat on such
-# data; those of degree 1 are $d + 1$ numbers. But independent $q$ and $k$ are the case where attention is worth
-# least. So now three kinds of data: independent; *aligned*, where $q = k$ and each query looks for its
-# own key; and *learned*, the eight heads of the decoder that lesson 16 trains and six heads of a
-# protein model of lesson 17. Each head is one point.
+# Note who else is in the figure. Taylor features, which have no randomness, are hard to beat on
+# such data; those of degree 1 are $d + 1$ numbers. But independent $q$ and $k$ are the case where
+# attention is worth least. So now three kinds of data: independent; *aligned*, where $q = k$ and
+# each query looks for its own key; and *learned*, the eight heads of the decoder that lesson 16
+# trains and six heads of a protein model of lesson 17. Each head is one point.
 #
 # **Before you run this:** for the median learned head the rule foretells $10^{11}$ times the error of
 # $\operatorname{mean}(V)$. Where will the measured error be, below 1, near 1, or far above?
