@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Keep attention finite at any norm, and foresee its error
 #
-# > **65 minutes.** Needs: lesson 10 (linear attention), lesson 09 (positive features and their error).
+# > **70 minutes.** Needs: lesson 10 (linear attention), lesson 09 (positive features and their error).
 # >
 # > Afterwards you can say what a small number added to the features does, keep linear attention
-# > finite at any norm without one, and tell, before you draw a direction, where random features are
-# > sure to serve on your queries and keys, and where only a measurement can say.
+# > finite at any norm without one, and tell, before you draw a direction, where random features can
+# > be expected to serve on your queries and keys, and where only a measurement can say.
 #
 # Lesson 10 moved the brackets. Two places are left where that line becomes wrong code: a small number
 # added "for stability", and norms at which nobody looked. Both come from one fact, that positive
@@ -206,7 +206,7 @@ print(f"every denominator at least 1: {(to_host(denominator) >= 1).all()}")
 # one maximum, and relative to a maximum for each feature.
 #
 # **Before you run this:** in how many of the 64 columns of each picture is any number left above
-# $10^{-38}$, where the range of float32 ends?
+# $10^{-38}$, about the smallest number that float32 holds with all its digits?
 
 # %%
 rng = np.random.default_rng(8)
@@ -239,7 +239,7 @@ for ax, (title, e) in zip(axes, shown.items(), strict=True):
     decades = np.ma.masked_less(e[:, order], 1e-38)
     image = ax.imshow(np.ma.log10(decades), vmin=-38, vmax=0, aspect="auto", cmap="viridis")
     ax.grid(visible=False)
-    ax.set(title=f"{title}: {alive[title]} alive", xlabel="feature, most looked at first")
+    ax.set(title=f"{title}: {alive[title]} alive", xlabel="feature, the keys' largest first")
 axes[0].set_ylabel("key $j$")
 bar = fig.colorbar(image, ax=axes, ticks=[-30, -20, -10, 0])
 bar.set_label("power of ten of $e^h$; grey: lost")
@@ -292,8 +292,8 @@ for norm in (1, 10, 60):
 # themselves: $\|k'\|^2/2$ is 900 at norm 60, and float32 has no more than seven digits for it.
 #
 # A running maximum beside a sum is an old cure for one softmax (Milakov & Gimelshein, 2018), and other
-# recurrent layers have it: RWKV-4 keeps one for each channel (Peng et al., 2023) and xLSTM one for
-# each head (Beck et al., 2024). Here it is one for each random feature.
+# recurrent layers have it: RWKV-4 keeps one for each channel (Peng et al., 2023), the matrix memory of
+# xLSTM one for each head (Beck et al., 2024). Here it is one for each random feature.
 #
 # **Short tokens need no maximum.** The shifts cost a look at every logarithm, a subtraction for each,
 # and a new scale for the sums. Norms alone can say where none of this is needed. By Cauchy–Schwarz
@@ -410,7 +410,9 @@ print(f"the sum = theory.output_mse: {np.allclose(foretold, theory.output_mse(x,
 # 1. For small $z$, $e^{z_j^\top z_l} - 1 \approx z_j^\top z_l = (q_i' + k_j')^\top (q_i' + k_l')$.
 # 2. All terms with $q_i'$ drop out, because $\sum_j A_{ij}(v_j - o_i) = 0$: a query's own part of the
 #    error is common to all its keys, and cancels in the ratio. There remains $k_j'^\top k_l'$.
-# 3. Average over independent values of mean 0 and variance 1: only the terms with $j = l$ stay.
+# 3. Average over values of mean 0 and variance 1, independent of each other *and of the keys*. Entry
+#    by entry, $(v_j - o_i)^\top (v_l - o_i)$ is then about 1 for $j = l$, and about $-1/S$ for every
+#    other pair. If the keys have mean zero, those others add up to almost nothing.
 # 4. Softmax is nearly uniform, $A_{ij} \approx 1/S$. So an entry of the output has the mean squared
 #    error $\overline{\|k'\|^2}/(mS)$, the bar for the mean over keys.
 # 5. For $q$ and $k$ of mean zero the relative variance tends to
@@ -425,8 +427,9 @@ print(f"the sum = theory.output_mse: {np.allclose(foretold, theory.output_mse(x,
 # $$\frac{\text{error of features}}{\text{error of mean}(V)} \;\approx\;
 # \frac{\tfrac12 \times \text{relative variance}}{\operatorname{Var}(t)} .$$
 #
-# Small against 1, it *promises* that features beat $\operatorname{mean}(V)$. How far does the promise
-# reach? First on independent normal $q$ and $k$ of growing scale, where no query looks for any key.
+# Small against 1, it *promises* that features beat $\operatorname{mean}(V)$, on data like those of
+# these six steps. How far does the promise reach? First on independent normal $q$, $k$ and $v$ of
+# growing scale, where no query looks for any key.
 #
 # **Before you run this:** at large scales the prediction explodes. Does the measured error explode
 # with it? And at very small scales, do features beat $\operatorname{mean}(V)$?
@@ -479,6 +482,10 @@ print(
     end="",
 )
 print(f"predicted {predicted[-2]:.0f}, measured {found[-2]:.2f}")
+print(f"at scale {scales[0]:.2f} predicted {predicted[0]:.1f}, measured {found[0]:.1f}")
+for scale in scales[[0, -2]]:
+    of_weight = attention.relative_variance(*inputs(64, scale, 16, seed=0)[:2], 256)
+    print(f"scale {scale:.2f}: relative variance of a weight {float(to_host(of_weight)):.1g}")
 won = scales[measured[4, 2048][1] < measured[4, 2048][2]]
 show(
     fig,
@@ -493,15 +500,17 @@ show(
 
 # %% [markdown]
 # **There is a window.** At small scales features lose, because softmax is almost uniform there and
-# they add noise to what needs no weights. At large scales the prediction runs off and the measured
-# error does not follow. It cannot: positive weights over their sum give a mean of the values, whatever
-# the weights are. So above 1 the prediction is not "bad"; it is *silent*.
+# they add noise to what needs no weights. The prediction says so, and is right: each weight is known
+# to a percent or two, so the first order holds. At large scales it runs off and the measured error
+# does not follow. It cannot: positive weights over their sum give a mean of the values, whatever the
+# weights are. There the relative variance of a weight is far above 1, and the prediction is not
+# "bad"; it is *silent*.
 #
-# Note who else is in the figure. Taylor features, which have no randomness, are hard to beat on such
-# data; those of degree 1 are $d + 1$ numbers. But independent $q$ and $k$ are the case where attention is worth
-# least. So now three kinds of data: independent; *aligned*, where $q = k$ and each query looks for its
-# own key; and *learned*, the eight heads of the decoder that lesson 16 trains and six heads of a
-# protein model of lesson 17. Each head is one point.
+# Note who else is in the figure. Taylor features, which have no randomness, are hard to beat on
+# such data; those of degree 1 are $d + 1$ numbers. But independent $q$ and $k$ are the case where
+# attention is worth least. So now three kinds of data: independent; *aligned*, where $q = k$ and
+# each query looks for its own key; and *learned*, the eight heads of the decoder that lesson 16
+# trains and six heads of a protein model of lesson 17. Each head is one point.
 #
 # **Before you run this:** for the median learned head the rule foretells $10^{11}$ times the error of
 # $\operatorname{mean}(V)$. Where will the measured error be, below 1, near 1, or far above?
@@ -541,11 +550,13 @@ for (kind, values), colour, marker in zip(found.items(), COLORS, "osD^", strict=
     for ax, shown in zip(axes, (x < 3, x >= 3), strict=True):
         ax.loglog(np.minimum(x, 1e16)[shown], y[shown], marker, color=colour, alpha=0.8, label=kind)
 line = np.array([0.02, 3])
-axes[0].loglog(line, line, color="0.3", linewidth=1.5, linestyle="-", label="as foretold")
+(line_of,) = axes[0].loglog(
+    line, line, color="0.3", linewidth=1.5, linestyle="-", label="as foretold"
+)
 for ax in axes:
     ax.axhline(1, color=COLORS[6], linestyle=":", label="null: mean(V)")
-axes[0].set(title="small: it is right", ylabel="measured error / that of mean(V)", ylim=(0.02, 4))
-axes[1].set(title="large: it is silent")
+axes[0].set(title="foretold below 3", ylabel="measured error / that of mean(V)", ylim=(0.02, 4))
+axes[1].set(title="foretold above 3")
 axes[0].set_xticks([0.03, 0.1, 0.3, 1, 3], [0.03, 0.1, 0.3, 1, 3])
 axes[1].set_xticks(
     [10, 1e4, 1e8, 1e12, 1e16], ["10", "$10^4$", "$10^8$", "$10^{12}$", "≥ $10^{16}$"]
@@ -554,6 +565,7 @@ axes[0].set_yticks([0.03, 0.1, 0.3, 1], [0.03, 0.1, 0.3, 1])
 for ax in axes:
     ax.minorticks_off()
     ax.set_xlabel("foretold: half the relative variance / Var($t$)")
+axes[0].legend(handles=[line_of], loc="upper left", bbox_to_anchor=(0, 0.86))
 axes[1].legend(loc="lower right")
 rule, measured_error = (np.concatenate([v[i].ravel() for v in found.values()]) for i in (0, 1))
 small, beyond = rule < 0.1, rule > 10
@@ -584,15 +596,39 @@ show(
 )
 
 # %% [markdown]
-# On the left of the figure the rule keeps its promise on both kinds of data that reach there: where it
-# says less than a tenth, the error is within a factor of three of it. On the right it says nothing. Aligned heads with a foretold error in the hundreds of thousands have a
-# quarter of that of $\operatorname{mean}(V)$; among the learned ones, with more still, some are below 1
-# and some above. The order of the maps changes, too: on independent data Taylor of degree 2 is ahead,
-# on aligned data of scale 1 it is behind the random features, on the learned heads ahead again. (It
-# has $(d+1)(d+2)/2$ features, 45 in the decoder and 2,145 in the protein model.) Lesson 17 looks at 64 learned
-# heads and finds that the relative variance orders their *bias* and hardly their error. So the rule
-# has two verdicts only. **Well below 1: features will do. Above: measure.** A sample of queries, keys
-# and values and a handful of draws of $W$ is all that a measurement takes.
+# Where the rule says less than a tenth it keeps its promise, on both kinds of data that reach there:
+# the error is within a factor of three of it. On the right it says nothing. Aligned heads with a
+# foretold error in the hundreds of thousands have a quarter of that of $\operatorname{mean}(V)$; among
+# the learned ones, with more still, some are below 1 and some above. The order of the maps changes,
+# too: on independent data Taylor of degree 2 is ahead, on aligned data of scale 1 it is behind the
+# random features, on the learned heads ahead again. (It has $(d+1)(d+2)/2$ features, 45 in the decoder
+# and 2,145 in the protein model.) Lesson 17 looks at 64 learned heads and finds that the relative
+# variance orders their *bias* and hardly their error.
+#
+# **The rule has not looked at the values.** Step 3 drew them without a thought for the keys. So let us
+# try to break the promise. Take the independent heads of scale 0.25, and subtract from the values
+# their best linear fit from the keys; what is left is at right angles to every linear function of
+# the keys. **Before you run this:** will the features' error, over that of $\operatorname{mean}(V)$,
+# fall, stay, or rise above 1?
+
+# %%
+q, k, v = heads["independent"][0]
+regressors = np.concatenate([k, np.ones_like(v[..., :1])], axis=-1)  # k and a constant
+unfitted = v - regressors @ (np.linalg.pinv(regressors) @ v)
+for name, values in (("as drawn", v), ("nothing linear in the keys", unfitted)):
+    ratios = np.median(judged(*map(xp.asarray, (q, k, values))), axis=-1)
+    print(f"values {name:26}: foretold {ratios[0]:.2f}, features {ratios[1]:.2f}")
+
+# %% [markdown]
+# It rises, to about forty times what is foretold. By step 6 a flat softmax departs from
+# $\operatorname{mean}(V)$ by a linear function of the keys, and here the values have nothing to give to
+# that; so $\operatorname{mean}(V)$ is nearly exact, while the noise of the features stays as it was.
+# (`theory.output_mse` knows the values and foresees it.) Hence three verdicts:
+#
+# - **Well below 1: features will do**, unless the values are like these.
+# - **Above 1, and the relative variance below a hundredth: take $\operatorname{mean}(V)$**, or Taylor.
+# - **Otherwise: measure.** A sample of queries, keys and values and a handful of draws of $W$ is all
+#   that it takes, and it is a good answer to "unless", too.
 #
 # **What is dear is one weight, not the output.** From $\|q' - k'\|^2 \ge 0$ follows
 # $\|q' + k'\|^2 \ge 4 t$. So the *weight* of a pair with score $t > 0$ has a relative variance of at
@@ -623,14 +659,16 @@ for s in (0.5, 1.0, 1.5):
 #   $\operatorname{mean}(V)$. With a maximum for each feature the denominator is at least 1 at any
 #   norm, and nothing needs adding.
 # - Half the relative variance, small against $\operatorname{Var}(t)$, promises that features beat
-#   $\operatorname{mean}(V)$. Above that the first order has nothing to say: measure.
+#   $\operatorname{mean}(V)$, for values drawn without regard to the keys. Where the relative variance is
+#   not small itself, the first order has nothing to say: measure.
 # - Put $\operatorname{mean}(V)$ and Taylor beside every error, and say on which kind of data.
 #
 # ## Where it breaks
 #
 # - The denominator $\ge 1$ needs positive features.
-# - The rule wants $q$ and $k$ of mean zero and of about one size. An offset that all keys share enters
-#   it and hardly enters the output; lesson 14 takes it out.
+# - The rule wants $q$ and $k$ of mean zero and of about one size. (If keys are longer than queries the
+#   error is up to twice of what it says; if they are shorter, less.) An offset that all keys share
+#   enters it and hardly enters the output; lesson 14 takes it out. And it does not know the values.
 # - Whether features are *useful* in a trained model is not an error of one head: lesson 17 has the
 #   last word.
 #
@@ -645,7 +683,7 @@ for s in (0.5, 1.0, 1.5):
 # - [Milakov & Gimelshein (2018)](references.md#milakov-2018). A maximum kept with the sum, for one
 #   softmax (lesson 12 lets it run).
 # - [Peng et al. (2023)](references.md#peng-2023) and [Beck et al. (2024)](references.md#beck-2024).
-#   The same in RWKV-4, for each channel, and in xLSTM, for each head.
+#   The same in RWKV-4, for each channel, and in xLSTM's matrix memory, for each head.
 # - [Peng et al. (2021)](references.md#peng-2021) and [Henry et al. (2020)](references.md#henry-2020).
 #   Queries and keys of bounded length.
 # - The question about the 73 %: lucidrains/performer-pytorch, issue 69.

@@ -45,7 +45,7 @@ def same(a, b, tolerance=1e-10):
 # ## 1. The causal sum is a prefix sum
 #
 # Let $\varphi(q_i), \varphi(k_j) \in \mathbb{R}^F$ be features with
-# $\varphi(q)^\top\varphi(k) \ge 0$, and $v_j \in \mathbb{R}^e$ the values of $L$ tokens. Write
+# $\varphi(q)^\top\varphi(k) > 0$, and $v_j \in \mathbb{R}^e$ the values of $L$ tokens. Write
 # $\bar v_j = (v_j, 1) \in \mathbb{R}^{e+1}$ for a value with a one behind it: then numerator and
 # denominator of the attention are one vector, and the output $o_i$ is its first $e$ entries over its
 # last. Since $\varphi(q_i)$ does not depend on $j$, it moves out of the sum:
@@ -100,9 +100,9 @@ print(f"one prefix and a chunk of C = 128:     {4 * (F * (width + 1) + C**2) / 2
 #
 # The exclusive prefix is $P_{i-1} = \sum_{j < i} s_j$ with $s_j = \varphi(k_j)\, \bar v_j^\top$.
 # Since $P_{i-1} = P_i - s_i$, it is tempting to take a cumulative sum and subtract the terms. In
-# exact arithmetic that is right. But in floating point with unit roundoff $u$ (printed below for
-# float32) $P_i$ carries an error of at least the order of $u P_i$. The subtraction keeps that error
-# and makes the number smaller:
+# exact arithmetic that is right. But in floating point $P_i$ has been rounded, with an error of the
+# order of $u P_i$, where the unit roundoff $u$ is the most that one rounding changes a number by,
+# relative to it. The subtraction keeps that error and makes the number smaller:
 #
 # $$\text{relative error of } P_i - s_i \approx u\, \frac{P_i}{P_{i-1}}
 # = u \Bigl(1 + \frac{s_i}{P_{i-1}}\Bigr) .$$
@@ -284,11 +284,10 @@ for name, gradient, slope in zip("qk", gradients(phi_q, phi_k, v_bar, g), moved,
 
 # %% [markdown]
 # (The loss is linear in each, so a central difference is exact but for rounding.) One more trap of
-# section 2 waits here: on the way back it is tempting to take the sum at the end of the text and
-# *subtract* key after key from it. What remains near the beginning is then a small difference of
-# large sums, and its digits are gone.
+# section 2: to take the sum at the end of the text and *subtract* key after key on the way back. Near
+# the beginning a small difference of large sums is left, and its digits are gone.
 #
-# ## 5. Three numbers that survive any norm
+# ## 5. Three arrays that survive any norm
 #
 # Positive features are exponentials. With $k' = k\, d^{-1/4}$ and a direction $\omega_f$ their
 # logarithm is $h_f(k) = \omega_f^\top k' - \tfrac12 \|k'\|^2$ (the factor $1/\sqrt m$ cancels), and
@@ -334,7 +333,7 @@ for i in range(L):
     rows.append(read_one(state, q[i, ...], W))
 streamed = xp.stack(rows, axis=0)
 favor = attention.favor_attention(q, k, v, W, causal=True)
-print(f"three numbers = the masked matrix:           {same(streamed, by_mask)}")
+print(f"three arrays = the masked matrix:            {same(streamed, by_mask)}")
 print(f"attention.favor_attention(..., causal=True): {same(favor, streamed)}")
 
 # %% [markdown]
@@ -395,9 +394,9 @@ show(
 # $$z = e^{c_a - c} z_a + e^{c_b - c} z_b, \qquad S = e^{c_a - c} S_a + e^{c_b - c} S_b .$$
 #
 # What a state stands for, $(e^{c} z, e^{c} S)$, is simply added. So for `attention.merge` brackets and
-# order do not matter, and the empty state changes nothing: a *commutative monoid*. A parallel scan
-# asks for less, brackets alone (Blelloch, 1990). This is how one text is shared among several
-# machines.
+# order do not matter, and the empty state changes nothing: a *commutative monoid*. A parallel scan,
+# all prefix sums on many processors at once, asks for less, brackets alone (Blelloch, 1990). This is
+# how one text is shared among several machines.
 
 # %%
 cuts, merge = (slice(0, 50), slice(50, 51), slice(51, L)), attention.merge
@@ -417,9 +416,9 @@ print(f"a + empty = a, exactly:    {equal_states(merge(a, empty), a, tolerance=0
 #
 # Whoever meets an overflow subtracts a maximum, and the obvious one is over *all* keys:
 # $\mu = \max_{f,\, j} \omega_f^\top k_j'$. All-to-all it cancels in the ratio. In causal attention
-# $\mu$ depends on keys that row $i$ must not see, and although in exact arithmetic it still cancels,
-# on a computer it does not: one long key late in the text makes $\mu$ large, and the features of all
-# earlier keys sink. If a constant $\varepsilon$ was added to them, they sink below it.
+# $\mu$ depends on keys that row $i$ must not see. In exact arithmetic it still cancels, but on a
+# computer it does not: one long key late in the text makes $\mu$ large, and the features of all earlier
+# keys sink, below any constant $\varepsilon$ that was added to them, and else to zero.
 #
 # We compute all rows twice, once as drawn and once with the *last* key stretched. Nothing before the
 # last row may change. **Before you run this:** where do the earlier rows go with $\varepsilon > 0$,
@@ -524,8 +523,8 @@ print(f"equal at n* = {256 * 66 / 128:.0f} tokens")
 # The single query gets the value of the first token. So for one query against a cache leave `causal`
 # False, or use a state.
 #
-# Bytes are exact; time is the machine's. Both steps below are bare, a few lines by hand without
-# checks. In multiplications the cache needs $n (d + e)$, and the state $m (2 d + 3 e + 3)$ for any $n$.
+# Bytes are exact; time is the machine's. Both steps below are bare, without checks. In multiplications
+# the cache needs $n (d + e)$, and the state $m (2 d + 3 e + 3)$ for any $n$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
@@ -611,7 +610,8 @@ show(
 #
 # A KV cache forgets nothing. A state of fixed size must, and it can be said how much. Take the
 # simplest additive state, $S = \sum_j k_j v_j^\top$ of shape $(d, e)$, with $n$ keys of length one in
-# independent random directions, and values of mean zero. Ask it for the value of a key it has seen:
+# independent random directions, and values of mean zero and one size, independent of them. Ask it
+# for the value of a key it has seen:
 #
 # $$S^\top k_i = \sum_j (k_j^\top k_i)\, v_j = v_i + \sum_{j \ne i} (k_j^\top k_i)\, v_j .$$
 #
@@ -689,31 +689,40 @@ n, sizes, rng = 64, (256, 1024, 4096, 16_384), np.random.default_rng(9)
 print(f"n = {n}, d = {D}: relative squared error of recall; null baseline 1")
 print("beta   exact   state, m = 256    1024    4096   16384   relative variance, m = 256")
 for beta in (1, 4, 8, 16, 64):
-    found = []
+    found, won = [], np.zeros((2, len(sizes)))
     for _ in range(10):
         keys, stored = associations(rng, n, D)
         x = keys * (beta * D**0.5) ** 0.5  # xᵀx' / √d = β kᵀk'
         row = [relative(attention.softmax_attention(x, x, stored), stored)]
-        for M in sizes:
+        both = xp.concat([stored, to_like(np.eye(n), x)], axis=1)  # with 1s, to see the weights too
+        for place, M in enumerate(sizes):
             W_x = to_like(projections.orthogonal(rng, M, D), x)
-            kept = attention.absorb(attention.init_state(x, stored, W_x), x, stored, W_x)
-            row.append(relative(attention.read(kept, x, W_x), stored))
+            kept = attention.absorb(attention.init_state(x, both, W_x), x, both, W_x)
+            answer = attention.read(kept, x, W_x)
+            row.append(relative(answer[:, :-n], stored))
+            weights = to_host(answer[:, -n:])
+            right = weights.argmax(axis=1) == np.arange(n)
+            won[:, place] += weights.max(axis=1).mean() / 10, right.mean() / 10
         found.append([*row, float(to_host(attention.relative_variance(x, x, 256)))])
     exact, *errors, spread = np.mean(found, axis=0)
     cells = "".join(f"{error:8.2f}" for error in errors)
     print(f"{beta:4d}   {exact:5.2f}         {cells}   {spread:26.0e}")
+print("beta = 64, mean of all questions:")
+for name, values in zip(("heaviest weight", "it is the right key"), won, strict=True):
+    print(f"{name:21}" + "".join(f"{value:8.2f}" for value in values))
 print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; ", end="")
 print(f"in the state, m (e + 2): {256 * 10:,} to {16_384 * 10:,}")
 
 # %% [markdown]
 # Recall gets better with $m$ wherever there is something to recall (at $\beta = 1$ exact attention finds
-# nothing either). With 16,384 features it hardly depends on $\beta$ from 8 on, while the variance of a
-# weight goes up by nearly a hundred orders of magnitude. The reason is the ratio: one key has nearly
-# all the weight, in the estimate too, and its own error cancels. But recall improves *slowly*. With 64
-# times as many features about a third of the error is left, and that state is a hundred times as
-# large as a cache, which recalls without error. So to look up single facts among few keys take the
-# cache. What a state is for is a text much longer than itself, of which one wants the drift and not
-# the letter.
+# nothing either). With 256 features $\beta = 64$ is harder than 8; with 16,384 they hardly differ, though
+# the variance of a weight goes up by nearly a hundred orders of magnitude. The reason is the ratio.
+# At $\beta = 64$ one key has most of the weight in the estimate too (the lines below the table), so the
+# size of its error cancels. What counts is whether it is the *right* key. More features make it so
+# more often, but *slowly*: with 64 times as many about a third of the error is left, and that state is
+# a hundred times as large as a cache, whose error is 0.02 there at most. So to look up single facts
+# among few keys take the cache. What a state is for is a text much longer than itself, of which one
+# wants the drift and not the letter.
 #
 # ## Take away
 #

@@ -347,8 +347,9 @@ def relative_variance(
     """Mean over all pairs of (e^{‖q'+k'‖²} − 1)/m, the variance of a weight over its square.
 
     For m iid positive features, q' = q d^{−1/4}. Where half of it is small against the variance of
-    the logits qᵀk/√d, expect `favor_attention` to beat `uniform_attention`. Above that, it is a
-    statement about a weight, and says nothing about the output, a ratio of sums: measure.
+    the logits qᵀk/√d, expect `favor_attention` to beat `uniform_attention`, if the values were not
+    chosen against the keys. Where it is not small against 1, it is a statement about a weight, and
+    says nothing about the output, a ratio of sums: measure.
     Shape: (...), the leading axes; float32 at least. Error: rounding of about 1/m, so exact where
     it is not small, up to e^88 (float32) or e^709, where it stops.
     Cost: O(L S d); memory, a few blocks. Source: Choromanski et al. (2021), Lemma 2.
