@@ -131,10 +131,10 @@ for n in (512, 1024, 2048, 4096):
 # promise, and the rest of this lesson.
 #
 # Take *one* set of parameters and run the whole model both ways. What comes out is, at each place,
-# $\ln P$ for each of the 27 tokens of its vocabulary. We compare by the Kullback–Leibler divergence $\sum P \ln (P/\hat P)$,
-# in nats, averaged over the places that are not padding. The null baseline is the same model with
-# all queries set to zero, in which each head takes the mean of the values it may see. The parameters
-# are fresh, so this is attention that nobody has trained.
+# $\ln P$ for each of the 27 tokens of its vocabulary. We compare by the Kullback–Leibler divergence
+# $\sum P \ln (P/\hat P)$, in nats, averaged over the places that are not padding. The null baseline is
+# the same model with all queries set to zero, in which each head takes the mean of the values it may
+# see. The parameters are fresh, so this is attention that nobody has trained.
 
 
 # %%
@@ -329,8 +329,8 @@ for name, make in REGIMES.items():
 # than a thousand. A rule that does not look at $q$ and $k$ has to be wrong somewhere.
 #
 # What is *not* in the formula is the length. Where no key stands out, the errors of features and of
-# mean(V) both fall like $1/S$. **Before you run this:** sixteen times as many tokens. Does the error
-# over mean(V)'s grow, fall or stay?
+# mean(V) both fall like $1/S$. **Before you run this:** take 128 tokens, and then sixteen times as
+# many. Does the error over mean(V)'s grow, fall or stay?
 
 # %%
 print("independent, entries of size 0.5, d = 16, m = 256: error over mean(V)'s")
@@ -428,9 +428,9 @@ show(
 #
 # A theorem stands behind this (Alman & Song, 2023; their scores are $q^\top k/d$). With $d$ of the
 # order of $\ln n$, for $n$ tokens, attention can be computed to polynomial accuracy in almost linear
-# time if all entries of $q$, $k$ and $v$ grow more slowly than $\sqrt{\ln n}$. If they are of order $\sqrt{\ln n}$, it
-# cannot be done in truly subquadratic time, provided that a well-known conjecture holds (the strong
-# exponential time hypothesis). So size decides for every method, not only for ours.
+# time if all entries of $q$, $k$ and $v$ grow more slowly than $\sqrt{\ln n}$. If they are of order
+# $\sqrt{\ln n}$, it cannot be done in truly subquadratic time, provided that a well-known conjecture
+# holds (the strong exponential time hypothesis). So size decides for every method, not only for ours.
 #
 # And the paper? Its models took 256 features, drew them anew during training, and beside
 # exponentials tried ReLU features, which do not estimate softmax. Put into a trained softmax model,
@@ -457,9 +457,8 @@ show(
 # g_j = \sum_l A_l\, e^{z_j^\top z_l} .$$
 #
 # Keys whose $g_j$ is above the average, because $z_j$ is like that of the keys that count, get less
-# than their due.
-# For small norms $g_j \approx 1 + z_j^\top \bar z$ with $\bar z = \sum_l A_l z_l = q' + \bar k_A'$,
-# where $\bar k_A' = \sum_l A_l k_l'$, and so
+# than their due. For small norms $g_j \approx 1 + z_j^\top \bar z$ with
+# $\bar z = \sum_l A_l z_l = q' + \bar k_A'$, where $\bar k_A' = \sum_l A_l k_l'$, and so
 #
 # $$\mathbb{E}\,\hat o - o \;\approx\; -\frac1m \Bigl[\sum_j A_j (v_j - o)\, k_j'^\top\Bigr]
 # (q' + \bar k_A') = -\frac1m\, \frac{\partial o}{\partial q'}\, (q' + \bar k_A') ,$$
@@ -467,9 +466,9 @@ show(
 # because the bracket is the derivative of softmax attention by its query (chain rule). In words: on
 # average positive features answer not $q'$ but $q'(1 - \frac1m) - \frac1m \bar k_A'$, a query that is
 # a little *shorter*, and turned away from the keys that count. So where norms are small they flatten
-# attention, as a higher temperature would. The form with $g_j$ is
-# `theory.output_bias`. Do a million directions agree? **Before you run this:** at $m = 128$, is the
-# bias about a half of the error of one draw, about a tenth, or less than a twentieth?
+# attention, as a higher temperature would. The form with $g_j$ is `theory.output_bias`. Do a million
+# directions agree? **Before you run this:** at $m = 128$, is the bias about a half of the error of one
+# draw, about a tenth, or less than a twentieth?
 
 
 # %%
@@ -793,11 +792,11 @@ show(
 # - Half of `attention.relative_variance` over the variance of the scores foretells the error in units
 #   of mean(V)'s, while it is small. Where it is near 1 or above, as in all learned heads here: measure.
 #   $d \ln d$ knows nothing of it.
-# - The ratio has a bias of order $1/m$; where norms are small it flattens attention. Averaging draws leaves it; pooling
-#   features divides it.
+# - The ratio has a bias of order $1/m$; where norms are small it flattens attention. Averaging draws
+#   leaves it; pooling features divides it.
 # - Redraw from a generator that has not seen the data. A model trained on one $W$ learns that $W$.
-# - At fresh parameters errors of blocks add up little faster than independent ones. The Lipschitz
-#   bound is of no use.
+# - At fresh parameters errors of blocks add up somewhat faster than independent ones, and far more
+#   slowly than the Lipschitz bound, which is of no use.
 #
 # ## Where it breaks
 #
