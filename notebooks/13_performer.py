@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Assemble a Performer
 #
-# > **70 minutes.** Needs: lesson 07 (the transformer), lessons 09 to 12 (positive features, linear
+# > **75 minutes.** Needs: lesson 07 (the transformer), lessons 09 to 12 (positive features, linear
 # > and causal attention), the chain rule.
 # >
 # > Afterwards you can replace softmax attention in a transformer by random features, choose their
@@ -70,6 +70,7 @@ def favor_heads(q, k, v, layer, *, causal, key_mask):
 
 
 def kind(causal, name, m=64, depth=2):
+    """A small model: 27 tokens, width 32, 4 heads of d = 8, `depth` blocks."""
     return transformer.Config(27, 32, 4, depth, causal, attention=name, m=m)
 
 
@@ -130,10 +131,10 @@ for n in (512, 1024, 2048, 4096):
 # promise, and the rest of this lesson.
 #
 # Take *one* set of parameters and run the whole model both ways. What comes out is, at each place,
-# $\ln P$ for the 27 tokens. We compare by the Kullback–Leibler divergence $\sum P \ln (P/\hat P)$,
-# in nats, averaged over the places that are not padding. The null baseline is the same model with
-# all queries set to zero, in which each head takes the mean of the values it may see. The parameters
-# are fresh, so this is attention that nobody has trained.
+# $\ln P$ for each of the 27 tokens of its vocabulary. We compare by the Kullback–Leibler divergence
+# $\sum P \ln (P/\hat P)$, in nats, averaged over the places that are not padding. The null baseline is
+# the same model with all queries set to zero, in which each head takes the mean of the values it may
+# see. The parameters are fresh, so this is attention that nobody has trained.
 
 
 # %%
@@ -245,9 +246,9 @@ show(
 # ## 2. How many directions
 #
 # A rule that is often quoted says $m \approx d \ln d$. Its source is Theorem 4 of the Performer
-# paper. Read it with its constants: with orthogonal rows and $\|q\|, \|k\| \le R$, the *unnormalised*
-# matrix of *trigonometric* estimates is within $\epsilon$ in every entry, with any constant
-# probability, for
+# paper. Read all of it: with orthogonal rows and $\|q\|, \|k\| \le R$, the *unnormalised* matrix of
+# *trigonometric* estimates is within $\epsilon$ in every entry, with any constant probability, for
+# (up to a constant factor, as $\Theta$ says)
 #
 # $$m = \Theta\Bigl(\frac{d}{\delta^2} \ln \frac{4 d^{3/4} R}{\delta}\Bigr), \qquad
 # \delta = \epsilon\, e^{-R^2/\sqrt d} .$$
@@ -256,8 +257,8 @@ show(
 # $R^2 \approx d$, and then $\delta^{-2} = \epsilon^{-2} e^{2\sqrt d}$: the exponential hides in what
 # is usually quoted as a constant. And the theorem is not about positive features.
 #
-# For those we have a formula. With $z_{ij} = q_i' + k_j'$, the squared relative error of a weight is
-# $(e^{\|z_{ij}\|^2} - 1)/m$, without any $d$; its mean over the pairs is
+# For those we have a formula. With $z_{ij} = q_i' + k_j'$, the mean squared relative error of a weight
+# is $(e^{\|z_{ij}\|^2} - 1)/m$ for independent rows, without any $d$; its mean over the pairs is
 # `attention.relative_variance`. Lesson 11 went on to the output, whose first order in $1/m$ is
 # `theory.output_mse`. For small scores, values of variance 1, and queries and keys of one size
 # around 0 it found that half of the relative variance, over the variance of the scores, is the error
@@ -327,8 +328,9 @@ for name, make in REGIMES.items():
 # $m$ grows like $e^{2T^2\sqrt d}$: for size 0.7 the rule is short by a factor of about thirty to more
 # than a thousand. A rule that does not look at $q$ and $k$ has to be wrong somewhere.
 #
-# What is *not* in the formula is the length. Both errors fall like $1/S$, so their ratio should
-# hardly depend on how many keys there are.
+# What is *not* in the formula is the length. Where no key stands out, the errors of features and of
+# mean(V) both fall like $1/S$. **Before you run this:** take 128 tokens, and then sixteen times as
+# many. Does the error over mean(V)'s grow, fall or stay?
 
 # %%
 print("independent, entries of size 0.5, d = 16, m = 256: error over mean(V)'s")
@@ -338,8 +340,9 @@ for n in (128, 512, 2048):
     print(f"L = {n:4d}: {np.median(errors):.2f}, from {errors.min():.2f} to {errors.max():.2f}")
 
 # %% [markdown]
-# The length makes no difference beyond the range of the draws. That is good news for long texts: the
-# $m$ that serves 128 tokens of such data serves 65,536, where it is a small part of $L$.
+# The length makes no difference beyond the range of the draws. That is good news for long texts *of
+# such data*: the $m$ that serves 128 tokens is a small part of 2,048. It does not hold of all data.
+# Where a query looks for one key, more tokens drown that key; lesson 14 measures what this does.
 #
 # Now the three kinds of data by which this course judges. *Independent*: normal queries and keys,
 # entries of size 0.15 to 1.2. *Aligned*: each query is its own key, of the same sizes. *Learned*:
@@ -375,8 +378,11 @@ points = {
 for name, (rule, error) in points.items():
     low, high = rule < 0.3, rule > 3
     near = error[low] / rule[low]
-    inside = f"{near.min():.2f} to {near.max():.2f}" if low.any() else "–"
-    print(f"{name:12} foretold below 0.3: {low.sum():2d} points, measured over foretold {inside};")
+    inside = (
+        f"{near.min():.2f} to {near.max():.2f}, below 1 in {(near < 1).sum()}" if low.any() else ""
+    )
+    print(f"{name:12} foretold below 0.3: {low.sum():2d} points,", end=" ")
+    print(f"measured over foretold {inside};" if low.any() else "so nothing to compare;")
     print(f"{'':12} above 3: {high.sum():2d} points, measured {error[high].min():.2f}", end=" ")
     print(f"to {error[high].max():.2f}, foretold up to {rule.max():.0e}")
 
@@ -415,15 +421,16 @@ show(
 #
 # 1. Take a sample of queries and keys from your model, and compute `foretold`. If it is small for an
 #    $m$ well below half of $L$, use features, with the $m$ that gives the error you can live with.
-# 2. If it is near 1 or above, it promises nothing. Then *measure*, on outputs, as above. (And do as
-#    lesson 14 does: an offset that all keys share enters the formula, but little of it the output.)
+# 2. If it is near 1 or above, it promises nothing. Then *measure*, on outputs, as above. (And first
+#    shift the keys as lesson 14 does, for an offset $c$ that all $z$ share costs a factor of about
+#    $e^{\|c\|^2}$.)
 # 3. If the measured error is no smaller than mean(V)'s, keep softmax in that head, or train.
 #
 # A theorem stands behind this (Alman & Song, 2023; their scores are $q^\top k/d$). With $d$ of the
 # order of $\ln n$, for $n$ tokens, attention can be computed to polynomial accuracy in almost linear
-# time if all entries of $q$, $k$ and $v$ are $o(\sqrt{\ln n})$. If they are of order $\sqrt{\ln n}$, it
-# cannot be done in truly subquadratic time, provided that a well-known conjecture holds (the strong
-# exponential time hypothesis). So size decides for every method, not only for ours.
+# time if all entries of $q$, $k$ and $v$ grow more slowly than $\sqrt{\ln n}$. If they are of order
+# $\sqrt{\ln n}$, it cannot be done in truly subquadratic time, provided that a well-known conjecture
+# holds (the strong exponential time hypothesis). So size decides for every method, not only for ours.
 #
 # And the paper? Its models took 256 features, drew them anew during training, and beside
 # exponentials tried ReLU features, which do not estimate softmax. Put into a trained softmax model,
@@ -449,18 +456,19 @@ show(
 # $$\mathbb{E}\,\hat o - o \;\approx\; -\frac1m \sum_j A_j\, g_j\, (v_j - o), \qquad
 # g_j = \sum_l A_l\, e^{z_j^\top z_l} .$$
 #
-# Keys with a large $g_j$, whose $z_j$ is like that of the keys that count, get less than their due.
-# For small norms $g_j \approx 1 + z_j^\top \bar z$ with $\bar z = \sum_l A_l z_l = q' + \bar k_A'$,
-# where $\bar k_A' = \sum_l A_l k_l'$, and so
+# Keys whose $g_j$ is above the average, because $z_j$ is like that of the keys that count, get less
+# than their due. For small norms $g_j \approx 1 + z_j^\top \bar z$ with
+# $\bar z = \sum_l A_l z_l = q' + \bar k_A'$, where $\bar k_A' = \sum_l A_l k_l'$, and so
 #
 # $$\mathbb{E}\,\hat o - o \;\approx\; -\frac1m \Bigl[\sum_j A_j (v_j - o)\, k_j'^\top\Bigr]
 # (q' + \bar k_A') = -\frac1m\, \frac{\partial o}{\partial q'}\, (q' + \bar k_A') ,$$
 #
 # because the bracket is the derivative of softmax attention by its query (chain rule). In words: on
-# average positive features answer a query that is a little *shorter*, $q'(1 - \frac1m) - \frac1m \bar
-# k_A'$. They flatten attention, as a higher temperature would. The form with $g_j$ is
-# `theory.output_bias`. Do a million directions agree? **Before you run this:** at $m = 128$, is the
-# bias about a half of the error of one draw, about a tenth, or less than a twentieth?
+# average positive features answer not $q'$ but $q'(1 - \frac1m) - \frac1m \bar k_A'$, a query that is
+# a little *shorter*, and turned away from the keys that count. So where norms are small they flatten
+# attention, as a higher temperature would. The form with $g_j$ is `theory.output_bias`. Do a million
+# directions agree? **Before you run this:** at $m = 128$, is the bias about a half of the error of one
+# draw, about a tenth, or less than a twentieth?
 
 
 # %%
@@ -594,11 +602,11 @@ show(
 # %% [markdown]
 # So if one can afford $R$ draws, one output from all their directions is the better use of them.
 #
-# And in training? Lessons 16 and 17 measured it. A model that is trained on one $W$ learns *that* $W$,
-# errors and all; one that met a new $W$ at every step works with any. Here is the record of lesson
-# 17's protein model, all its numbers tuned for 80 steps with 64 plain features a head, two seeds.
-# Perplexity, $e$ to the mean of $-\ln P$ of a hidden letter, is 1.58 with softmax, and between 7 and
-# 10 when the features are put in. **Before you run this:** after 80 steps, with which $W$ is it near 2?
+# And in training? One may keep one $W$ for all steps, or draw a new one at every step. Here is the
+# record of lesson 17's protein model, all its parameters tuned for 80 steps with 64 plain features a
+# head, two seeds. Perplexity, $e$ to the mean of $-\ln P$ of a hidden letter, is 1.58 with softmax,
+# and between 7 and 10 when the features are put in. **Before you run this:** which comes nearest to
+# softmax: a kept $W$ tested on itself, a kept one tested on another, or a redrawn one?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with open(data.FOLDER / "antibody_tuning.csv", encoding="utf-8", newline="") as file:
@@ -616,12 +624,14 @@ for way, label in (("kept", "kept one W"), ("redrawn", "redrawn at every step"))
             print(f"{label:22} on {said:15} {min(found):.2f} to {max(found):.2f}")
 
 # %% [markdown]
-# Choose by what will happen to $W$: if the model keeps it, train with it; if it is to be drawn anew,
+# A model that is trained on one $W$ learns *that* $W$, errors and all, and is worse on another; one
+# that met a new $W$ at every step works with any, though not as well as the first on its own. So
+# choose by what will happen to $W$: if the model keeps it, train with it; if it is to be drawn anew,
 # redraw.
 #
 # **Use an explicit generator, which has never seen the data.** All proofs have $W$ independent of
 # $q$ and $k$. Two slips lose that. One is an accident: one seed for the data and for the directions,
-# whose first rows then *are* the queries, but for a scale. The other is a convenience: so as not to
+# which then *are* the queries, but for a scale. The other is a convenience: so as not to
 # hand a generator around, make the seed from the data, say from the sum of the queries. Then a
 # decoder's directions depend on its last query.
 
@@ -702,7 +712,7 @@ rng = np.random.default_rng(14)
 start = xp.asarray(rng.normal(size=(L, 32)) + to_host(transformer.positions(xp.zeros((L, 32)))))
 soft = rough = blind = start
 bound = guess = 0.0
-table = []
+table, gains = [], []
 print("block   Lipschitz   RMS gain   added error   error   bound   guess   mean(V)")
 for number in range(depth):
     layer = layer_of(params, number)
@@ -718,10 +728,28 @@ for number in range(depth):
     soft, rough = f(soft), transformer.block(rough, layer, favor)
     blind = transformer.block(blind, {**layer, "query": 0 * layer["query"]}, exact)
     table.append((distance(rough, soft), bound, guess, distance(blind, soft)))
+    gains.append(gain)
     line = f"{lipschitz:9.2f} {gain:10.2f} {added:13.2f}"
     print(
         f"{number + 1:5d} {line} {table[-1][0]:7.2f} {bound:7.1f} {guess:7.2f} {table[-1][3]:9.2f}"
     )
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+alike = to_host(rough - soft)
+alike = L * (alike.mean(axis=0) ** 2).sum() / (alike**2).sum()
+print(f"share of the squared error that is the same in all tokens: {alike:.2f}")
+others = []
+for seed in range(100, 120):
+    drawn = redrawn(params, np.random.default_rng(seed), 256)
+    passed, guessed = start, 0.0
+    for number, gain in enumerate(gains):
+        layer = layer_of(drawn, number)
+        after = transformer.block(passed, layer, favor)
+        added = distance(after, transformer.block(passed, layer, exact))
+        passed, guessed = after, math.hypot(gain * guessed, added)
+    others.append(guessed / distance(soft, passed))
+print(f"twenty other W: the guess is {min(others):.2f} to {max(others):.2f} of the error", end=", ")
+print(f"median {np.median(others):.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 blocks_passed = np.arange(1, depth + 1)
@@ -749,11 +777,13 @@ show(
 )
 
 # %% [markdown]
-# The bound multiplies worst cases, and is of no use. The guess is near, and a little low, because
-# errors of different tokens are not independent: all pass through the same $W$ and keys. The good
-# news is in the column of RMS gains. A block is a sum of its input and something small, so its gain
-# is near 1, and errors add up like the sides of a right angle, not like interest. This is so at fresh
-# parameters; a trained model has to be measured, as lesson 17 does.
+# The bound multiplies worst cases, and is of no use. The guess is near, and too low, because the
+# errors of different tokens are alike: all pass through the same $W$ and keys, and more than half of
+# the squared error is common to all tokens. With other $W$ it is lower still, in the worst of twenty
+# half of what happens. The good news is in the column of RMS gains. A block is a sum of its input and
+# something small, so its gain is near 1, and errors add up nearly like the sides of a right angle
+# (by squares), not like compound interest. This is so at fresh parameters; a trained model has to be
+# measured, as lesson 17 does.
 #
 # ## Take away
 #
@@ -761,18 +791,19 @@ show(
 #   and where texts are long it is much faster.
 # - Half of `attention.relative_variance` over the variance of the scores foretells the error in units
 #   of mean(V)'s, while it is small. Where it is near 1 or above, as in all learned heads here: measure.
-#   $d \ln d$ knows nothing of it, and length hardly matters.
-# - The ratio has a bias of order $1/m$ that flattens attention. Averaging draws leaves it; pooling
-#   features divides it.
+#   $d \ln d$ knows nothing of it.
+# - The ratio has a bias of order $1/m$; where norms are small it flattens attention. Averaging draws
+#   leaves it; pooling features divides it.
 # - Redraw from a generator that has not seen the data. A model trained on one $W$ learns that $W$.
-# - Errors of blocks add up like independent ones. The Lipschitz bound is of no use.
+# - At fresh parameters errors of blocks add up somewhat faster than independent ones, and far more
+#   slowly than the Lipschitz bound, which is of no use.
 #
 # ## Where it breaks
 #
 # - The formulas for $m$, bias and error are first terms in $1/m$, for independent rows. Medians with
-#   orthogonal rows mostly lie below.
-# - Plain features follow learned heads badly. Lesson 14 repairs that for nothing a token; the last
-#   word on what is useful is in lesson 17.
+#   orthogonal rows mostly lie below (section 2).
+# - Plain features follow learned heads badly. Lesson 14 does better at no cost for a token, in some
+#   heads by much; the last word on what is useful is in lesson 17.
 #
 # ## Exercises
 #

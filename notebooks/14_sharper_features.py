@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Sharpen the features, and know when to use them
 #
-# > **55 minutes.** Needs: lesson 13 (the Performer), eigenvectors of a symmetric matrix.
+# > **60 minutes.** Needs: lesson 13 (the Performer), eigenvectors of a symmetric matrix.
 # >
 # > Afterwards you can sharpen positive features with two matrices of moments, shift keys without
 # > changing attention, and say for data of three kinds whether random features are worth it.
@@ -10,7 +10,7 @@
 # $z = q' + k'$, the sum of a query $q' = q\, d^{-1/4}$ and a key $k' = k\, d^{-1/4}$. So there are two
 # ways out: draw directions that suit the queries and keys one has, or move the keys. Neither changes
 # what is estimated, and neither costs a token anything. Both need only means and second moments of a
-# sample. With them the same learned head, at the same $m$, will be followed.
+# sample. With them the same learned head, at the same $m$, will be followed much better.
 
 # %%
 import timeit
@@ -35,9 +35,9 @@ xp = get_backend()
 # %% [markdown]
 # ## 1. Sharper features
 #
-# The trouble is the tail of $e^{\omega^\top z}$: rare long directions $\omega$ carry most of its second
-# moment. Then draw those more often, and count each of them less. That is *importance sampling*. Take
-# $\tilde\omega = \sigma\,\omega$ with $\sigma > 1$, which has the density of
+# The trouble is the tail of $e^{\omega^\top z}$: rare directions $\omega$, long ones towards $z$, carry
+# most of its second moment. Then draw long ones more often, and count each of them less. That is
+# *importance sampling*. Take $\tilde\omega = \sigma\,\omega$ with $\sigma > 1$, which has the density of
 # $\mathcal{N}(0, \sigma^2 I)$, and weigh by the ratio of the densities:
 #
 # $$\mathbb{E}\, f(\omega) = \mathbb{E}\,\Bigl[\, \sigma^d e^{-(\sigma^2 - 1)\|\omega\|^2/2}
@@ -53,22 +53,22 @@ xp = get_backend()
 # $\rho = 1$ gives the features we had, and each smaller one is still positive and unbiased. To find
 # the error, complete the square along one axis: $\mathbb{E}\,e^{4a\omega^2 + 2\sqrt{1-4a}\,\omega z} =
 # (1 - 8a)^{-1/2}\, e^{2(1 - 4a) z^2/(1 - 8a)}$, with $1 - 8a = 1/\rho$ and
-# $1 - 4a = (1 + \rho)/2\rho$. The product over all axes, over the square of the exact weight
-# $\mathrm{SM} = e^{q'^\top k'}$, is
+# $1 - 4a = (1 + \rho)/2\rho$. Take the product over all axes. For independent directions the mean
+# squared error (MSE) over the square of the exact weight, $\mathrm{SM} = e^{q'^\top k'}$, is then
 #
 # $$\frac{\mathrm{MSE}}{\mathrm{SM}^2} = \frac1m \biggl[\, \prod_{i=1}^d
 # \frac{1 + \rho_i}{2\sqrt{\rho_i}}\; e^{\rho_i z_i^2} - 1 \biggr] ,$$
 #
-# `theory.sharp_mse`. The exponent of $e^{\|z\|^2}$ is now multiplied by $\rho$; the price is a factor
-# in front. We have put an index on $\rho$, because nothing forces all axes to have the same one. And
-# nothing forces the axes to be those of the data as they come: rotate $q'$ and $k'$ by one orthogonal
+# with $z_i$ the $i$th entry of $z$: `theory.sharp_mse`. The exponent of $e^{\|z\|^2}$ is now
+# multiplied by $\rho$; the price is a factor in front. We have put an index on $\rho$, because nothing
+# forces all axes to have the same one. And nothing forces the axes to be those of the data as they come: rotate $q'$ and $k'$ by one orthogonal
 # matrix, and $q'^\top k'$ does not change.
 #
 # **Which** $\rho$? Take the logarithm of the second moment, so that no pair rules alone, and its
 # mean over the pairs. With $\lambda_i = \overline{z_i^2}$, axis $i$ costs
 # $\ln(1 + \rho) - \frac12\ln\rho + \rho\lambda_i$ and a constant. The derivative is zero where
 # $2\lambda_i\rho^2 + (1 + 2\lambda_i)\rho = 1$. One $\rho$ for all $d$ axes leads to the same
-# equation with $p = \sum_i \lambda_i = \overline{\|z\|^2}$:
+# equation with $p/d$ in the place of $\lambda_i$, where $p = \sum_i \lambda_i = \overline{\|z\|^2}$:
 #
 # $$\rho_i = \frac{\sqrt{(2\lambda_i + 1)^2 + 8\lambda_i} - 2\lambda_i - 1}{4\lambda_i}, \qquad
 # \rho = \frac{\sqrt{(2p + d)^2 + 8dp} - 2p - d}{4p} .$$
@@ -132,12 +132,13 @@ for square in (4, 9, 16):
     print(f"‖x + y‖² = {square}: {left[0]:.2g}", end="   ")
 
 # %% [markdown]
-# **Centring.** An offset that all queries or all keys share makes $\|z\|^2$ large.
-# **Before you read on:** add one vector to all keys. What does softmax attention do, and what do the features?
+# **Centring.** That was the first way out. The second moves the keys. **Before you read on:** add one
+# vector to all keys. Does the output of softmax attention change? Does the error of the features?
 #
-# Softmax does not see it, because each weight of a query is multiplied by the same factor. An offset
-# of the queries it sees, but only as a factor of each key, which can be computed exactly. For any
-# fixed $b, c \in \mathbb{R}^d$, multiply out:
+# Softmax does not see it, because each weight of a query is multiplied by the same factor. The
+# features do: a vector $c$ that all $z$ share multiplies the first order of their error by about
+# $e^{\|c\|^2}$. An offset of the queries softmax sees, but only as a factor of each key, which can be
+# computed exactly. For any fixed $b, c \in \mathbb{R}^d$, multiply out:
 #
 # $$q'^\top k' = (q' - b)^\top (k' - c) + b^\top k' + c^\top (q' - b) .$$
 #
@@ -148,14 +149,15 @@ for square in (4, 9, 16):
 # with the norms the exponent of a key comes to
 #
 # $$\omega^\top(k' - c - b) - \tfrac12\|k' - c\|^2 + b^\top k'
-# = \omega^\top k' - \tfrac12 \|k' - (b + c)\|^2 + \text{const} ,$$
+# = \omega^\top (k' - s') - \tfrac12 \|k' - s'\|^2 + \text{const} , \qquad s' = b + c ,$$
 #
-# with a constant that does not depend on the key (multiply out again). So only the sum $s' = b + c$
-# matters, down to each draw. Put $b = 0$: **shift the keys by $s'$, and leave all else alone.**
+# with a constant in which neither the key nor $\omega$ stands (multiply out again), so that it cancels
+# in the ratio. The right-hand side is the exponent of a positive feature of $k' - s'$. So only the sum
+# $s'$ matters, down to each draw. Put $b = 0$: **shift the keys by $s'$, and leave all else alone.**
 # $\overline{\|z - s'\|^2}$ is least for $s' = \bar q' + \bar k'$. With the package this is one line,
 # and exact: `favor_attention(q, k - s, v, W)`, where $s$ is the sum of the means of $q$ and $k$ as
-# they come. (In a decoder, and with padding, $s$ must come from elsewhere, such as a sample
-# beforehand, because a mean over all keys sees the future.)
+# they come. (With padding, leave it out of the means. In a decoder a mean over all keys sees the
+# future, so $s$ has to come from a sample beforehand.)
 
 
 # %%
@@ -332,6 +334,16 @@ for (q, k, v), of, _ in SETS["made up, three axes"][:5]:
     predicted.append(theory.output_mse(x[:32], y, to_host(v), 1, rho).mean() / 8 / (null**2).mean())
 predicted = np.median(predicted) / counts
 print("m =" + " " * 14 + "".join(f"{m:22d}" for m in counts))
+_, _, rho = SETS["made up, three axes"][0][1]["dense, centred"]
+print("\nρ of the made-up axes:", " ".join(f"{value:.2f}" for value in rho[::-1][:4]), "and more")
+for kind, sets in SETS.items():
+    sizes = [[], []]
+    for (q, k, _), of, _ in sets:
+        for found, shift in zip(sizes, (0, of["centred"][0]), strict=True):
+            z = (q[:, None] + (k - shift)) * q.shape[1] ** -0.25  # (L, S, d)
+            found.append((z**2).sum(axis=-1).mean())
+    print(f"{kind}: mean ‖z‖², median {np.median(sizes[0]):.1f}", end=", ")
+    print(f"centred {np.median(sizes[1]):.1f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)
@@ -353,7 +365,7 @@ for ax, kind in zip(axes, SETS, strict=True):
             color=COLORS[6],
             linestyle="--",
             linewidth=1,
-            label="predicted for it",
+            label="dense, centred: predicted",
         )
     ax.set(xlabel="directions $m$", title=kind, ylim=(0.008, 6))
     ax.set_xticks(counts, counts)
@@ -375,11 +387,11 @@ show(
 
 # %% [markdown]
 # Same $m$, same cost for each token, one eigendecomposition beforehand. On the made-up data centring
-# alone does little, since most of an offset that all keys share cancels in the ratio; the axes do the
-# work, because three of sixteen carry the load and get a small $\rho$, while thirteen carry next to
-# nothing and keep $\rho \approx 1$. On the learned heads each step helps: the shift alone halves the
-# error at $m = 64$, the axes alone do more, and both together bring 0.68 down to 0.21. There 64
-# dense centred directions do what 1,024 plain ones do not. (The prediction is of first order and for
+# alone does little, since it leaves two thirds of the mean $\|z\|^2$, which is still too much for
+# plain features. The axes do the work, because three of sixteen carry the load and get a small $\rho$,
+# while thirteen carry next to nothing and keep $\rho \approx 1$. On the learned heads each step helps:
+# the shift alone halves the error at $m = 64$, the axes alone do more, and both together bring 0.68
+# down to 0.21. There 64 dense centred directions do what 1,024 plain ones do not. (The prediction is of first order and for
 # independent rows; on the learned heads it is far above 1, and says nothing.)
 #
 # How does that look? The head of lesson 13, and the same draws of 64 directions. **Before you look:**
@@ -422,7 +434,7 @@ show(
 # fixed pattern of places, changes what attention *is*. Three others estimate the same softmax by
 # other means: hashing looks for the large weights alone (Reformer: Kitaev et al., 2020), clustering
 # treats similar queries as one, and the Nyström method (lesson 04) goes through some landmarks
-# (Xiong et al., 2021). Random features take no look at the data before they are drawn, their weights
+# (Xiong et al., 2021). Plain random features take no look at the data before they are drawn, their weights
 # are positive and unbiased, and the trained parameters can be kept, and fine-tuned. All that is asked
 # of a layer is queries, keys and values. So features serve beyond transformers for text: images read
 # pixel by pixel, proteins, genomes and audio, and, outside of transformers, attention on graphs, the
@@ -431,8 +443,8 @@ show(
 #
 # **Which features, on which data?** Four maps, with dense centred features. Each cell is the median
 # error of $m$ directions over that of the *better* of two ways that cost next to nothing: mean(V),
-# and Taylor features of degree 1. So below 1 (blue, F) features win; above it the letter says which
-# of the two does. Above: independent and aligned ($q = k$) normal data of scale $T$, $d = 16$, $L =
+# and Taylor features of degree 1, $1 + t$ with keys about their mean. So below 1 (blue, F) features
+# win; above it the letter says which of the two does. Above: independent and aligned ($q = k$) normal data of scale $T$, $d = 16$, $L =
 # 128$. Below: the heads of the decoder, and six heads of lesson 17's protein model, moments from
 # one chain and errors from another. **Before you run this:** in which of the four do you expect 64
 # directions to win?
@@ -441,7 +453,7 @@ show(
 SCALES = (0.25, 0.5, 0.7, 1.0, 2.0)
 
 
-def normal(T, aligned):
+def normal(T, aligned, L=128):
     def make(rng):
         q, k, v = rng.normal(size=(L, 16)), rng.normal(size=(L, 16)), rng.normal(size=(L, 8))
         return T * (k if aligned else q), T * k, v
@@ -513,21 +525,42 @@ show(
 
 # %% [markdown]
 # - **Independent.** The cheap ways win in every cell: Taylor up to $T = 1$, and mean(V) at $T = 2$,
-#   where nothing here is good. No query looks for any key, so there is little to find.
+#   where nothing here is good. A score is of size $T^2$, and $\|z\|^2$, which features pay for, about
+#   $2T^2\sqrt d$, eight times as much.
 # - **Aligned.** At small scale attention is nearly uniform, and Taylor is right. From $T = 0.7$ on,
-#   where queries find their keys, 256 directions win.
+#   where queries find their keys, 256 directions win. But 256 directions on 128 tokens save no time.
 # - **Learned, small decoder.** With its moments features win in every head, at every $m$. (Taylor's
 #   weights $1 + t$ can be negative, and on these scores, which vary much, they are worse than mean(V).)
 #   But its windows have 32 tokens, so no time is saved there.
 # - **Learned, protein model.** Larger heads, $d = 64$, and harder ones: features win in one head of
-#   six from the start, and in three at 1,024. Lesson 17 goes on from here, with trained directions.
+#   six from the start, and in three at 1,024. But a chain has 122 places, so that only up to 61
+#   directions save multiplications. Lesson 17 goes on from here, with trained directions.
 #
 # The verdict belongs to the data. What you can carry over is the order of questions.
 #
 # **Length.** Features have to be fewer than half the keys: counting multiplications, the crossing
-# is at $L = 2m$ (lesson 10); exponentials and memory move it, and a measurement decides. The error
-# over mean(V)'s hardly depends on $L$ (lesson 13), so read the maps for longer texts. Times are
-# from the machine that built this page, one head with $d = 64$, $m = 256$, on one core.
+# is at $L = 2m$ (lesson 10); exponentials and memory move it, and a measurement decides. May one then
+# read the maps for longer texts? For independent data the error over mean(V)'s hardly depends on $L$
+# (lesson 13). **Before you run this:** the aligned map at $T = 0.7$ has 256 directions at 0.89 for 128
+# tokens. Will it say about the same for 2,048, less, or more?
+
+# %%
+print("aligned, median of seven    mean(V) or Taylor    m = 256 (over it)   m = 1024 (over it)")
+for T in (0.7, 1.0):
+    for n in (128, 512, 2048):
+        sets = drawn(normal(T, True, n), 7)
+        cheap = min(np.median(taylor(sets)), 1.0)
+        by_m = [np.median(errors("dense, centred", m, sets)) for m in (256, 1024)]
+        row = "".join(f"{error:12.2f} ({error / cheap:.2f})" for error in by_m)
+        print(f"T = {T:.1f}, L = {n:4d} {cheap:26.2f} {row}")
+
+# %% [markdown]
+# More. A query's own key is one among $L$, so its weight falls as $L$ grows; attention comes nearer to
+# that on independent data, and the error of features over mean(V)'s rises. At $L = 512$, where 256
+# directions begin to save work, their win is lost at $T = 0.7$ and nearly so at $T = 1$; at 2,048 it is
+# lost at both. (There 1,024 directions begin to save work: a little behind at 0.7, a little ahead at 1.)
+# So a map is valid for its length: measure at yours. Times are from the machine that built this page,
+# one head with $d = 64$, $m = 256$, on one core.
 
 # %% tags=["nbval-ignore-output"]
 lengths, times = (256, 512, 1024, 2048, 4096), {"softmax": [], "favor": []}
@@ -563,12 +596,13 @@ for n, a, b in zip(lengths, times["softmax"], times["favor"], strict=True):
 #
 # - Shift the keys by $\bar q + \bar k$, rotate to the axes of $M$, give each its $\rho$: exact
 #   identities, no cost for each token. On learned heads of a small decoder the error falls to a third
-#   at $m = 64$; on independent data there is nothing to gain.
-# - Compare with the better of mean(V) and Taylor of degree 1, on data like yours.
+#   at $m = 64$; on independent data it stays above that of the cheap ways.
+# - Compare with the better of mean(V) and Taylor of degree 1, on data like yours and at your length.
 #
 # ## Where it breaks
 #
-# - Independent queries and keys: no number of directions tried here beats the cheap ways.
+# - Independent queries and keys: no number of directions tried here beats the cheap ways. Aligned
+#   ones: what wins at 128 tokens need not win at 2,048.
 # - Moments from a sample serve data like the sample. Estimates stay unbiased for any $s$, $U$ and
 #   $\rho$, but not good ones. In a decoder they must not come from the sequence itself.
 # - The least mean of $\|z\|^2$ is not the least mean of $e^{\|z\|^2}$: where a few keys lie far from

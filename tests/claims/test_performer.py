@@ -398,6 +398,12 @@ def a_shift_of_the_keys_changes_the_estimate_and_not_the_target(p):
     for _ in range(10):
         other = means + 0.3 * rng.normal(size=4)
         assert p.attention.relative_variance(0.01 * q, 0.01 * (k - other), 1) > least
+    x, y = (0.15 * rng.normal(size=(40, 16)) for _ in "qk")  # an offset c costs about e^{‖c‖²}
+    v, unit = rng.normal(size=(40, 3)), np.eye(16)[0]
+    alone = p.theory.output_mse(x, y, v, 1).mean()
+    for square in (0.5, 1.0, 2.0):
+        moved = p.theory.output_mse(x, y + math.sqrt(square) * unit, v, 1).mean()
+        assert 0.9 < moved / alone / math.exp(square) < 1.6, (square, moved / alone)
 
 
 def structured(rng, L=128, d=16):
@@ -486,6 +492,15 @@ def the_error_over_that_of_mean_v_hardly_depends_on_the_length(p):
         medians.append(np.median(found) / null)
     assert min(medians) > 0.2, medians
     assert max(medians) < min(0.6, 1.6 * min(medians)), medians
+    aligned = []  # each query its own key, of scale .7: there more keys drown the one
+    for L in (128, 2048):
+        _, k, v = problem(np.random.default_rng(75), L, 16, 0.7, e=8)
+        target, rng = p.attention.softmax_attention(k, k, v), np.random.default_rng(76)
+        null = np.mean((p.attention.uniform_attention(k, k, v) - target) ** 2)
+        W = [p.projections.orthogonal(rng, 256, 16) for _ in range(9)]
+        found = [np.mean((p.attention.favor_attention(k, k, v, w) - target) ** 2) for w in W]
+        aligned.append(np.median(found) / null)
+    assert aligned[1] > 1.4 * aligned[0], aligned
 
 
 @claim(VARIANCE_OF_DIFFERENCE)
