@@ -8,16 +8,17 @@
 # > of a matrix may be summarised, split a kernel into a band and waves, compute attention in a band
 # > in linear time, add a far field of features, and say for which data that pays.
 #
-# How strongly is a star pulled by a galaxy? One could add up the pulls of a hundred billion stars, or
-# put the whole mass into the galaxy's centre. For a star in another galaxy the second answer is
-# excellent, and for a star inside it is useless. The *fast multipole method* (Greengard and Rokhlin,
-# 1987) makes an algorithm of this, with a bound on its error. Attention is a sum over pairs, too. What carries over from stars to tokens, and on which
-# data?
+# How strongly is a star pulled by a galaxy? One could add up the pulls of a hundred billion stars,
+# or put the whole mass into the galaxy's centre. To a star of another galaxy the second answer is
+# excellent; to one of its own stars it is useless. The *fast multipole method* (Greengard and
+# Rokhlin, 1987) makes an algorithm of this, with a bound on its error. Attention is a sum over
+# pairs, too. What carries over from stars to tokens, and on which data?
 
 # %%
 import functools
 import math
 import timeit
+from time import process_time
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -70,8 +71,8 @@ xp = get_backend()
 # \delta\, \|x_i - c\|$ for all pairs.
 #
 # **Before you run this:** points on $[0, 1)$ look at masses on $[2, 3)$, with one interval of the same
-# length between them, so $\delta = \frac12 / \frac32 = \frac13$. How many moments make the error a
-# millionth: 6, 13 or 30?
+# length between them, so $\delta = \frac12 / \frac32 = \frac13$. With how many moments does the bound
+# promise an error of a millionth: 6, 13 or 30?
 
 
 # %%
@@ -108,17 +109,18 @@ print(f"P ≥ ln 10⁶ / ln 3 = {math.log(1e6) / math.log(3):.1f}")
 
 # %% [markdown]
 # Thirteen: the bound asks for $P \ge \ln(1/\varepsilon) / \ln(1/\delta)$ at a tolerance
-# $\varepsilon$. Fewer would do here, because only masses at the very edge of the cluster reach it.
+# $\varepsilon$. Fewer would do here, because only masses at the edge of the cluster have the full
+# ratio $\delta$, and only for the nearest point.
 #
 # ## 3. What singular values say
 #
-# As a matrix, the far block $K$ is within $\delta^P K_{ij}$, entry by entry, of a matrix of rank $P$.
-# Let $\sigma_1 \ge \sigma_2 \ge \dots$ be its singular values. No matrix of rank $P$ is nearer to $K$
-# than $\sigma_{P+1}$ in the spectral norm, and the best one is just that near (Eckart, Young and
-# Mirsky). The matrix of the moments is one of rank $P$, so the best is at least as near as that one:
-# $\sigma_{P+1} \le \delta^P \|K\|_F$. Here $\|K\|_F = (\sum_{ij} K_{ij}^2)^{1/2}$ is the Frobenius
-# norm: errors of at most $\delta^P K_{ij}$ in the entries have a spectral norm of at most
-# $\delta^P \|K\|_F$. Nothing in $\delta^P$ counts the points.
+# As a matrix, the far block $K$ is approximated by the moments' matrix, of rank $P$, with errors
+# $|E_{ij}| \le \delta^P K_{ij}$. Let $\sigma_1 \ge \sigma_2 \ge \dots$ be the singular values of
+# $K$, and measure by the spectral norm, the most that a matrix stretches a vector: $\|K\| =
+# \sigma_1$. No entry of $K$ is negative, so in size the entries of $Ez$ are at most those of
+# $\delta^P K|z|$ for each vector $z$, and $\|E\| \le \delta^P \sigma_1$. But no matrix of rank $P$
+# is nearer to $K$ than $\sigma_{P+1}$ (Eckart, Young and Mirsky). So $\sigma_{P+1} \le \delta^P
+# \sigma_1$, and nothing in $\delta^P$ counts the points.
 #
 # **Before you run this:** we count the singular values above a millionth of the largest, the
 # *numerical rank*, for blocks of 64 points and of 512. By what does it grow when one interval lies
@@ -138,11 +140,10 @@ def numerical_rank(A, tolerance):
 
 
 PLACES = {"itself": 0, "next to it": 1, "one interval between": 2, "three between": 4}
-print("numerical rank at 1e-6     " + "".join(f"{n:>8}" for n in (64, 128, 256, 512)))
+SIZES = (64, 128, 256, 512)
+print("numerical rank at 1e-6     " + "".join(f"{n:>8}" for n in SIZES))
 for name, start in PLACES.items():
-    ranks = [
-        numerical_rank(pair_matrix(grid(n), grid(n, start)), 1e-6) for n in (64, 128, 256, 512)
-    ]
+    ranks = [numerical_rank(pair_matrix(grid(n), grid(n, start)), 1e-6) for n in SIZES]
     print(f"  {name:24}" + "".join(f"{rank:8d}" for rank in ranks))
 
 blocks = {name: pair_matrix(grid(64), grid(64, start)) for name, start in PLACES.items()}
@@ -155,8 +156,8 @@ for (name, values), color, marker in zip(sigma.items(), COLORS, "os^D", strict=F
     drawn = np.where(values[:14] > 1e-10, values[:14], np.nan)
     ax.semilogy(order, drawn, "-", color=color, marker=marker, label=name)
     if PLACES[name] > 1:
-        K, delta = blocks[name], 0.5 / (PLACES[name] - 0.5)
-        bound = np.linalg.norm(K) / np.linalg.norm(K, 2) * delta ** (order - 1.0)
+        delta = 0.5 / (PLACES[name] - 0.5)
+        bound = delta ** (order - 1.0)
         below[name] = bool((values[:14] <= bound).all())
         ax.semilogy(order, bound, "--", color=color, linewidth=1.5, label=f"bound of “{name}”")
 ax.set(xlabel="order $p$", ylabel=r"$\sigma_p / \sigma_1$", ylim=(1e-10, 3))
@@ -171,9 +172,9 @@ show(
 )
 
 # %% [markdown]
-# The rank of a well-separated block does not depend on how many points are in it. That is the whole
-# secret. For neighbours it grows by one with each doubling, because ever closer pairs turn up where they
-# touch. The block of an interval with itself has full rank: no summary will do.
+# The numerical rank of a well-separated block does not depend on how many points are in it. For
+# neighbours it grows by one with each doubling, because ever closer pairs turn up where they touch.
+# The block of an interval with itself has full rank: no summary will do.
 #
 # ## 4. Near blocks small, far blocks large
 #
@@ -247,8 +248,9 @@ show(
 # This is the first win: at 4096 points a twentieth of the work leaves an error of five in ten
 # thousand, and twice the moments gain two more digits. Near blocks take $O(N)$ operations, far ones
 # $O(NP)$ at each of $\log_2 N$ sizes, so the whole takes $O(NP \log N)$, and $P$ depends on the
-# accuracy alone. (The multipole method proper removes the logarithm by making the moments of a large
-# block from those of its halves; that is the first exercise.)
+# accuracy alone. (The multipole method proper removes the logarithm: it makes the moments of a
+# large block from those of its halves, the first exercise, and hands what comes from afar down from
+# large blocks of points to their halves.)
 #
 # Could one do with less: a *band* of exact entries along the diagonal, and **one** low rank for all the
 # rest? Each far block above has features of its own, about its own centre. One low rank has to serve
@@ -258,7 +260,7 @@ show(
 # $a$ in value, slope and curvature. Eigenvectors give its best low rank.
 #
 # **Before you run this:** both ways store as many numbers, and the band is the best of those tried.
-# At 512 points, is the hierarchy ahead by less than 2, by about 10 or by about 100? And at 2048?
+# At 512 points, is the hierarchy ahead by less than 2, by about 5 or by about 20? And at 2048?
 
 
 # %%
@@ -338,11 +340,10 @@ show(
 # E_1\Bigl(\frac{\omega^2}{4\alpha^2}\Bigr) \cos(\omega r)\, d\omega
 # \;\approx\; \sum_n w_n \cos\bigl(\omega_n (x - y)\bigr) = \varphi(x)^\top \varphi(y) .$$
 #
-# These $\varphi$ are *Fourier features*. Random ones would draw $\omega$ (first a uniform $t$, then a
-# normal variable); on a line it is better to take the nodes $\omega_n$ and weights $w_n$ of a
-# quadrature rule. So what is near is computed in space, and what is far through its waves. With points
-# on a mesh, the fast Fourier transform does all waves at once: *particle mesh Ewald*, by which
-# molecular dynamics works.
+# These $\varphi$ are *Fourier features*. Random ones would draw $t$ uniform on $(0, \alpha)$, then
+# $\omega$ normal of variance $2t^2$; on a line it is better to take the nodes $\omega_n$ and
+# weights $w_n$ of a quadrature rule. With masses spread onto a mesh, the fast Fourier transform
+# does all waves at once: *particle mesh Ewald*, by which molecular dynamics works.
 #
 # **Before you run this:** a band of 32 on 512 points needs some 40 waves for an error of a thousandth.
 # How many does a band of 16 need: 20, 40 or 80?
@@ -359,7 +360,7 @@ def waves(x, alpha, n):
 
 N, band = 512, 32
 x, K = grid(N), pair_matrix(grid(N), grid(N))
-phi = waves(x, 2.3 * N / (band + 0.5), 40)
+phi = waves(x, 2.3 * N / (band + 0.5), 40)  # αr = 2.3 at the edge: erfc(2.3) = 0.001
 close = np.abs(np.subtract.outer(np.arange(N), np.arange(N))) <= band
 error = np.linalg.norm(np.where(close, 0, K - phi @ phi.T)) / np.linalg.norm(K)
 print(f"a band of {band} and 40 waves: relative error {error:.4f}")
@@ -383,9 +384,9 @@ for band, n in ((8, 160), (16, 80), (32, 40), (32, 20), (64, 20)):
     print(f"{band:4d}   {n:5d}   {band * n:12,}   {row[0]:.4f}   {row[1]:.2f}")
 
 # %% [markdown]
-# Eighty: half the band, twice the waves, as the count above said. On a line a rule beats chance by far;
-# random waves are for many dimensions, where no rule is left (lesson 04). Note what Ewald does in the
-# band: he takes *off* what the waves already say there, so no pair counts twice. We shall need that.
+# Eighty: half the band, twice the waves, as the count above said. On a line a rule beats chance by
+# far; random waves are for many dimensions, where no rule is left (lesson 04). In the band Ewald
+# takes *off* what the waves already say there, so no pair counts twice.
 #
 # ## 6. From stars to tokens: near in which space?
 #
@@ -485,13 +486,13 @@ for p in (0, 2, 4):
     print(f"features a centre, degree {p}  " + "".join(f"{count:13,}" for count in counts))
 
 # %% [markdown]
-# The learned keys of lesson 16 lie in clusters, so 32 numbers serve them better than 256 positive
-# features; independent keys fill the space, and no few centres stand for them. In the plane, eight
-# centres with fifteen features each leave a fiftieth. But there are $\binom{d+p}{p}$ of them: at
-# $d = 64$ degree 2 has 2,145 and degree 4 has 814,385, for 122 keys. That is the curse of dimension, and
-# why almost everyone falls back on *position*: $|i - j|$ has one dimension, and tokens come sorted by it.
-# Windows of near tokens are in wide use (Longformer, BigBird), H-Transformer-1D and Fast Multipole
-# Attention build hierarchies over the position, and FAST takes Taylor features about one centre.
+# The learned keys of lesson 16 lie in clusters, so 32 centres leave 0.076 of the error; independent
+# keys fill the space, and 32 centres leave 0.58. In the plane, eight centres with fifteen features
+# each leave a fiftieth. But there are $\binom{d+p}{p}$ of them: at $d = 64$ degree 2 has 2,145 and
+# degree 4 has 814,385, for 122 keys. That is the curse of dimension, and why almost everyone falls
+# back on *position*: $|i - j|$ has one dimension, and tokens come sorted by it. Windows of near
+# tokens are in wide use (Longformer, BigBird), H-Transformer-1D and Fast Multipole Attention build
+# hierarchies over the position, and FAST takes Taylor features about one centre.
 #
 # But nothing forces attention to be smooth in $|i - j|$. Here are four toys, $L = 512$ tokens, beside
 # the three kinds of data:
@@ -499,10 +500,12 @@ for p in (0, 2, 4):
 # - *neighbours*: scores fall with $|i - j|$ (Fourier features of the place, lesson 04);
 # - *topics*: each token has one of four topics, at random, and looks for its own;
 # - *both*: some of each;
-# - *copies*: each token looks for one partner, half a sequence away, and for nothing else.
+# - *copies*: each token looks for one partner of its own, half a sequence away.
 #
-# Values are the mean of the topic plus a noise that is smooth along the sequence. Independent, aligned
-# and the heads of lesson 16 now have 32 tokens; the last are causal, as they were trained.
+# Values are the mean of the topic plus a noise that is smooth along the sequence. Independent,
+# aligned and lesson 16's heads (four windows) now have 32 tokens; these heads are causal, as they
+# were trained. Learned keys lose their mean, which changes no softmax weight but can help features
+# (lesson 14).
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 L, e = 512, 8
@@ -584,11 +587,11 @@ for name, cells in lines.items():
     print(f"{name:18}" + "".join(f"{cell:>12}" for cell in cells))
 
 # %% [markdown]
-# (The last row: one half of the tokens looking at the other half; medians over heads.) *Topics* is what
-# a far field is made for: rank 4, with no band at all. *Copies* is what no far field can do, because
-# every token looks at another one. *Neighbours* has most of its mass in the band, and yet its far block,
-# whose corner touches the diagonal, is not of low rank. Distance does not decide; smoothness does, and
-# the singular values tell.
+# (The last row: one half of the tokens looking at the other half; medians over heads.) *Topics* is
+# what a far field is made for: rank 4, with no band at all. *Copies* is what no far field of few
+# features can do, because every token looks at another one. *Neighbours* has most of its mass in
+# the band, and yet its far block, whose corner touches the diagonal, is not of low rank. Distance
+# does not decide; smoothness does, and the singular values tell.
 #
 # ## 7. The near field
 #
@@ -671,10 +674,11 @@ for length in lengths:
     sample = np.random.default_rng(4).normal(size=(3, length, 64)).astype(np.float32)
     sample = tuple(map(xp.asarray, sample))
     for name, method in METHODS.items():
-        runs = timeit.repeat(lambda m=method, s=sample: to_host(m(*s)), number=1, repeat=3)
-        size = peak(lambda m=method, s=sample: m(*s), sample[0])
+        task = functools.partial(method, *sample)
+        runs = timeit.repeat(lambda t=task: to_host(t()), number=1, repeat=5, timer=process_time)
+        size = peak(task, sample[0])
         taken[name, length] = f"{1e3 * min(runs):10.1f}", f"{size / 2**20:8.1f}"
-print("                      milliseconds at      MiB at, the result included")
+print("            processor milliseconds at      MiB at, the result included")
 print(f"{'':20}" + "".join(f"{n:10d}" for n in lengths) + "".join(f"{n:8d}" for n in lengths))
 for name in METHODS:
     cells = [taken[name, length][part] for part in (0, 1) for length in lengths]
@@ -719,8 +723,7 @@ for name, f in {"elu(x) + 1": features.elu_plus_one, "tanh(x)": xp.tanh}.items()
 
 # %% [markdown]
 # The last line warns of maps with both signs, such as $\tanh$: their weights can add up to nearly
-# nothing, and are then divided by it. (FMMformer's code takes $\tanh(x) + 1$ instead, which is never
-# negative. Its language model divides as above; its code for long sequences has no denominator.)
+# nothing, and are then divided by it. ($\tanh(x) + 1$ is never negative.)
 #
 # ## 9. Both
 #
@@ -803,8 +806,8 @@ show(
 
 # %% [markdown]
 # The best share lies near the mass in the band where features miss what is near (*neighbours*), and
-# below it where they follow some of it (the learned heads). At small shares the blue curve can run
-# below the green one, because features count near keys, too, and the exact rest leaves them out.
+# below it where they follow some of it (the learned heads). At small shares the curve of the
+# features can run below that of the exact rest: they count near keys, too, and the rest does not.
 #
 # Now the honest table. Beside mean(V) stand two more nulls: the near field alone, and blended with
 # mean(V), which is the far field of the constant map $\varphi(x) = 1$. Blends are at their best share.
@@ -813,7 +816,7 @@ show(
 # $L^2$ pairs; the third exercise does it in $O(L)$.)
 #
 # **Before you run this:** for the learned heads of lesson 16, a window with mean(V) leaves 0.4 of
-# the error, and 256 positive features alone leave as much. What do both together leave?
+# the error, and 256 positive features alone leave as much. What do both leave: 0.4, 0.3 or 0.15?
 
 
 # %%
@@ -867,22 +870,23 @@ for key in ORDER:
 counts = (math.comb(arrays[0].shape[-1] + 2, 2) for arrays in DATA.values())
 print("features of Taylor 2         " + "".join(f"{count:12,}" for count in counts))
 # %% [markdown]
-# Each verdict belongs to its column.
+# Each verdict belongs to its column. A map with more features than keys (Taylor ones but for
+# *topics*, positive ones but for the four toys) shows what features can say, and saves nothing.
 #
-# - *neighbours*: the band misses the rest of the mass, and mean(V) supplies it. Taylor features earn a
-#   factor of three more; positive features add noise to what was nearly right.
+# - *neighbours*: the band misses the rest of the mass, and mean(V) supplies it. Taylor features
+#   earn a factor of three more, or ten under one denominator; positive ones add noise to what was
+#   nearly right.
 # - *topics*: the other way round. Features do the work, and the band alone is worse than mean(V).
 # - *both*: made for near and far. Either part alone is far behind the two with Taylor features.
 # - *copies*: **nothing helps.** One partner half a sequence away is neither near nor smooth.
 # - *Independent*: no query looks for any key, so a window finds little. *Aligned*: each row's own key
 #   is in the band, and one denominator with Taylor features is best by far.
 # - *Learned, lesson 16*: the second win. The window with mean(V) leaves 0.37 and positive features
-#   0.36; both together leave 0.15, because each has what the other lacks. (At 32 keys 256 features save
-#   nothing, of course; 45 Taylor features beside the window leave 0.21.)
+#   0.36; both together leave 0.15, because each has what the other lacks.
 # - *Learned, lesson 17*: positive features alone are worse than mean(V), and earn little beside a
-#   window. Taylor features earn much, but 2,145 of them for 122 keys save nothing.
+#   window. Taylor features, 2,145 for 122 keys, earn much.
 #
-# One denominator is as good as its features: noise of the far weights enters the common sum and spoils
+# One denominator is as good as its features: errors of the far weights enter the common sum and spoil
 # the near part as well (positive features on *neighbours*, Taylor features on lesson 16's heads).
 #
 # All this is softmax on fixed queries and keys; what counts in the end is what a model does. Lesson 17
@@ -891,10 +895,11 @@ print("features of Taylor 2         " + "".join(f"{count:12,}" for count in coun
 #
 # ## Take away
 #
-# - A cluster at distance ratio $\delta$ is summarised by $P$ moments with relative error $\delta^P$, so
-#   a block of well-separated points has a rank that does not grow with its size.
-# - Far blocks are of low rank *one by one*: a hierarchy costs $N \log N$, a band with one low rank
-#   $N^{3/2}$. At a few hundred points the simple way is as good.
+# - A cluster of positive masses at distance ratio $\delta$ is summarised by $P$ moments within
+#   $\delta^P$ of itself, so a well-separated block has a numerical rank that does not grow with its
+#   size.
+# - Far blocks are of low rank *one by one*: for $1/r$ a hierarchy costs $N \log N$, a band with one low
+#   rank $N^{3/2}$.
 # - Ewald's sums are a band plus Fourier features, with no pair counted twice.
 # - In attention, easy means smooth, not distant. Among queries and keys the tool is the fast Gauss
 #   transform, whose features grow like $\binom{d+p}{p}$.
@@ -903,7 +908,7 @@ print("features of Taylor 2         " + "".join(f"{count:12,}" for count in coun
 #
 # ## Where it breaks
 #
-# - Sharp attention to a single distant token is out of reach for any band and any few features.
+# - Where each token looks sharply at a distant one of its own, no band and no few features will do.
 # - A share is the same for rows that need the band and rows that do not.
 # - `far_field` holds the features of all tokens at once, (L, F), and positive features of long
 #   vectors underflow. `attention.favor_attention` is the stable form.

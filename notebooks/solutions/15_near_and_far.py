@@ -15,10 +15,11 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. Another centre
 #
-# *●●○ · 20 minutes.* A cluster of masses $m_j$ at $y_j$ has the moments $M_p = \sum_j m_j (y_j - c)^p$ about the centre
-# $c$, for $p = 0, \dots, P - 1$. The fast multipole method needs them about another centre $c'$, that
-# of a larger cluster, and does not want to look at the masses again. Compute
-# $M'_p = \sum_j m_j (y_j - c')^p$ from $M$, $c$ and $c'$ alone. It is exact.
+# *●●○ · 20 minutes.* A cluster of masses $m_j$ at $y_j$ has the moments
+# $M_p = \sum_j m_j (y_j - c)^p$ about the centre $c$, for $p = 0, \dots, P - 1$. The fast multipole
+# method needs them about another centre $c'$, that of a larger cluster, and does not want to look at
+# the masses again. Compute $M'_p = \sum_j m_j (y_j - c')^p$ from $M$, $c$ and $c'$ alone. This can be
+# done exactly.
 
 
 # %% nbgrader={"grade": false, "grade_id": "shift_moments", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -50,7 +51,7 @@ checks.shift_moments(shift_moments)
 #   of the points on its side. What is not far at 8 points costs $8 \times 8$. Other blocks are cut into
 #   four.
 # - $P$ is the least number of moments with $\delta^P \le \varepsilon$, where $\delta$ is half an
-#   interval over the distance of its centre from the nearest point.
+#   interval over the distance of its centre from the nearest point of a far interval.
 #
 # More between means fewer moments and more near blocks. Which $g$ of 1, 2, 3 and 4 takes the fewest
 # operations? Return $g$, $P$ and that number of operations. (Guess first: is it always $g = 1$, and does
@@ -72,6 +73,8 @@ def cheapest_separation(N, eps):
             total += 2 * P * (N >> level) * int((cut & (gap > g)).sum())
         total += 64 * int((gap <= g).sum())
         choices.append((total, g, P))
+    # P is a whole number, and that decides. For N = 1024: g = 2 wins at ε = 10⁻², where it asks
+    # for P = 3 and g = 1 for 5; g = 1 wins at 10⁻³, where they ask for 5 and 7.
     total, g, P = min(choices)
     return g, P, total
     ### END SOLUTION
