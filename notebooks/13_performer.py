@@ -260,9 +260,10 @@ show(
 # For those we have a formula. With $z_{ij} = q_i' + k_j'$, the mean squared relative error of a weight
 # is $(e^{\|z_{ij}\|^2} - 1)/m$ for independent rows, without any $d$; its mean over the pairs is
 # `attention.relative_variance`. Lesson 11 went on to the output, whose first order in $1/m$ is
-# `theory.output_mse`. For small scores, values of variance 1, and queries and keys of one size
-# around 0 it found that half of the relative variance, over the variance of the scores, is the error
-# in units of mean(V)'s. Set that to $\frac12$, and the number of directions is
+# `theory.output_mse`. For small scores, values of variance 1 drawn without regard to the keys, and
+# queries and keys of one size around 0 it found that half of the relative variance, over the variance
+# of the scores, is the error in units of mean(V)'s. Set that to $\frac12$, and the number of
+# directions is
 #
 # $$m \approx \frac{\overline{e^{\|z\|^2}} - 1}{\operatorname{Var}(t)} .$$
 #
@@ -421,6 +422,7 @@ show(
 #
 # 1. Take a sample of queries and keys from your model, and compute `foretold`. If it is small for an
 #    $m$ well below half of $L$, use features, with the $m$ that gives the error you can live with.
+#    (Values that follow their keys closely spoil the rule, see lesson 11: look at outputs once.)
 # 2. If it is near 1 or above, it promises nothing. Then *measure*, on outputs, as above. (And first
 #    shift the keys as lesson 14 does, for an offset $c$ that all $z$ share costs a factor of about
 #    $e^{\|c\|^2}$.)

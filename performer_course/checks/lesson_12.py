@@ -68,7 +68,7 @@ def first_leak(find):
             def attend(q, k, v, at=at):
                 return attention.favor_attention(q, k, v, at, causal=True)
 
-        found.append(float(numbers_of_one(find(attend, q, k, v))))
+        found.append(float(_one_number(find(attend, q, k, v))))
         moves.append([_movement(attend, q, k, v, factor) for factor in (100.0, 0.01)])
 
     def answers(pick=lambda moved: moved.argmax(), by=(0, 1), last=1, nan=True, tolerance=1e-3):
@@ -117,7 +117,7 @@ def first_leak(find):
     )
 
 
-def numbers_of_one(found):
+def _one_number(found):
     """`found` as one number, or a hint."""
     array = numbers(found)
     if array.shape != ():
@@ -263,7 +263,7 @@ def _service(found):
     """An answer of `state_or_cache`: "cache", None or a whole number; else a hint."""
     if found is None or isinstance(found, str):
         return found
-    m = float(numbers_of_one(found))
+    m = float(_one_number(found))
     if not m.is_integer():
         raise Hint(f"m is a whole number, got {m:g}: round down.")
     return int(m)
