@@ -313,9 +313,16 @@ show(
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 
 
+def words(text):
+    """The words of a text; a formula in a line counts as one, displayed ones and links as none."""
+    text = re.sub(r"(?s)\$\$.*?\$\$", " ", text)
+    text = re.sub(r"\$[^$]*\$", " formula ", text)
+    return len(re.findall(r"[^\W\d_][\w'’-]*", re.sub(r"\]\([^)]*\)", "]", text)))
+
+
 def sections(path):
     """{number: [heading, minutes]} of the sections of a lesson, and what stands before and after."""
-    found, here = {"": ["", 0.0]}, ""
+    found, text, here = {"": ["", 0.0]}, {"": ""}, ""
     for cell in re.split(r"(?m)^# %%", path.read_text(encoding="utf-8"))[1:]:
         head, _, body = cell.partition("\n")
         lines = body.splitlines()
@@ -328,7 +335,9 @@ def sections(path):
             if heading:
                 here = heading[1] or ""
                 found.setdefault(here, [heading[2], 0.0])
-            found[here][1] += len(line.split()) / 80 + line.count("$$") / 2
+            text[here] = text.get(here, "") + line + "\n"
+    for here, told in text.items():
+        found[here][1] += words(told) / 80 + told.count("$$") / 2
     return found
 
 

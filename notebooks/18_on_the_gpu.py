@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Move to a GPU, and know what to expect there
 #
-# > **60 minutes.** Needs: lessons 10 to 12 (linear attention, any norm, chunks).
+# > **55 minutes.** Needs: lessons 10 to 12 (linear attention, any norm, chunks).
 # >
 # > Afterwards you can run the same functions on a GPU, find the places where a program waits without
 # > being told to, count its kernels, and choose a chunk. Appendix

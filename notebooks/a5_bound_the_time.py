@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Bound the time before you measure it
 #
-# > **60 minutes.** Needs: lesson [18](18_on_the_gpu.ipynb) (launches, kernels on paper), lesson 11.
+# > **55 minutes.** Needs: lesson [18](18_on_the_gpu.ipynb) (launches, kernels on paper), lesson 11.
 # >
 # > Afterwards you can find the bytes of a program and spare some by fusing, say what TF32 and half
 # > precision change, and compute a lower bound for the time of an algorithm on a device that you have

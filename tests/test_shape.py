@@ -60,8 +60,9 @@ def notebook(*cells):
 
 
 def test_minutes_count_words_code_that_is_seen_and_formulas():
-    nb = notebook("word " * 80, "$$x = 1$$", "%a = 1\n\nb = 2", "%%c = 3")
-    assert shape.minutes(nb) == pytest.approx(1 + (1 + 3 / 80) + 2 / 8 + 0)
+    text = "word's " * 78 + "$x = 1$ [link](a/path.md)"
+    nb = notebook(text, "$$x = 1$$", "%a = 1\n\nb = 2", "%%c = 3")
+    assert shape.minutes(nb) == pytest.approx(80 / 80 + 1 + 2 / 8 + 0)
     assert [shape.rounded(x) for x in (42.4, 42.5, 47.49)] == [40, 45, 45]
 
 

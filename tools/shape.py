@@ -24,13 +24,19 @@ def folded(cell: NotebookNode) -> bool:
     return FOLDED in cell.metadata.get("tags", ())
 
 
+def words(text: str) -> int:
+    """The words of a text; a formula in a line counts as one, displayed ones and links as none."""
+    text = re.sub(r"(?s)\$\$.*?\$\$", " ", text)
+    text = re.sub(r"\$[^$]*\$", " formula ", text)
+    return len(re.findall(r"[^\W\d_][\w'’-]*", re.sub(r"\]\([^)]*\)", "]", text)))
+
+
 def minutes(nb: NotebookNode) -> float:
     """words / 80 + lines of code that is not folded / 8 + displayed formulas."""
-    words = sum(len(text.split()) for text in texts(nb))
     code = [c.source for c in nb.cells if c.cell_type == "code" and not folded(c)]
     lines = sum(bool(line.strip()) for source in code for line in source.splitlines())
     formulas = sum(text.count("$$") // 2 for text in texts(nb))
-    return words / 80 + lines / 8 + formulas
+    return sum(map(words, texts(nb))) / 80 + lines / 8 + formulas
 
 
 def rounded(exact: float) -> int:
