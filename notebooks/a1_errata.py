@@ -4,7 +4,7 @@
 # > **70 minutes.** Needs: the lessons to which the entries point; each entry stands alone.
 # >
 # > Afterwards you can take a printed statement apart: put it into a cell where it can fail, see
-# > what it says instead of what it means, and repair it. And you know seven kinds of mistake to look
+# > what it says instead of what it means, and repair it. And you know eight kinds of mistake to look
 # > for, in your own pages, too.
 #
 # This course grew from five texts. All are useful, and all contain slips, as every text does, this one
@@ -19,6 +19,9 @@
 # | 002 | a note on FAVOR+, with a code listing |
 # | 003 | a text on approximating self-attention with random features |
 # | 004 | slides of a lecture on self-attention and transformers (lecture 14 of its course) |
+#
+# Of 004 we had the text as a program extracted it, so single signs and headings (004.2a, 004.4b,
+# I004.7) may be the program's slips.
 #
 # **E** marks an error, **I** something imprecise. The first number is the text, the second counts
 # its entries, a letter tells parts of one entry apart.
@@ -208,9 +211,10 @@ holds("000.7b", z[4] < 5)
 #
 # *Published* (the article's repository): orthogonal rows are divided by $\sqrt{m/d}$, so they have the
 # length $\sqrt{d/m}$, which depends on how many there are. And its text, quoting the Performer paper:
-# directions are made orthogonal "by standard Gram-Schmidt renormalization procedure", which gives
-# length one; cosines of such rows estimate a kernel that is about $\sqrt d$ times too
-# wide. *Correct:* independent $\chi_d$ lengths, with mean square $d$. ($\chi_d$ is the length of a
+# directions are made orthogonal, "while maintaining unbiasedness", "by standard Gram-Schmidt
+# renormalization procedure". Neither names the lengths. The textbook procedure gives length one, and
+# that is not unbiased: cosines of such rows estimate a kernel that is about $\sqrt d$ times too wide.
+# *Correct:* independent $\chi_d$ lengths, with mean square $d$. ($\chi_d$ is the length of a
 # standard normal vector in $\mathbb{R}^d$.) Lesson [05](05_orthogonal_features.ipynb).
 
 # %%
@@ -227,7 +231,10 @@ found = [estimates(features.fourier, x, y, W, d) for W in (unit, chi)]
 wide = theory.fixed_norm_mean(r / d**0.5, d)
 print(f"K at r = {r:.0f}: {K:.3f}; unit rows {found[0].mean():.3f}, predicted {wide:.3f}")
 print(f"χ lengths {found[1].mean():.3f}, z = {z_score(found[1], K):.1f}")
-fails("000.2", np.allclose(squares["√(d/m), m = 64"], d / 64))
+short = estimates(features.fourier, x, y, unit * (d / 64) ** 0.5, 64)
+known = theory.fixed_norm_mean(r / 64**0.5, d)
+print(f"rows √(d/m), m = 64: {short.mean():.3f}, predicted {known:.3f}")
+fails("000.2", z_score(short, K) > 5 and z_score(short, known) < 5)
 holds("000.2", z_score(squares["χ"], d) < 5)
 fails("000.10b", z_score(found[0], K) > 5 and z_score(found[0], wide) < 5)
 holds("000.10b", z_score(found[1], K) < 5)
@@ -265,13 +272,15 @@ holds("001.1", z_score(errors["different"], block) < 5 and block < 0.5 * iid)
 # ### E000.3, E000.4 · Two published figures
 #
 # *Published* (the blog article, two plots of errors): in trigonometric attention orthogonal directions
-# are "quite good" where independent ones are not, and positive orthogonal features "yield a strong
+# are "quite good" where independent ones are not, and positive orthogonal features give "a strong
 # estimation". Its rows have the lengths $2\pi\chi_d$ (independent), $2\pi\sqrt{d/m}$ (orthogonal) and
 # $\sqrt{d/m}$ (positive): three kernels. And no curve shows what one gets for nothing, mean($V$).
 # *Correct:* cross length with orthogonality, and draw the null. At one length the two kinds of rows
 # are near each other; and with rows of zeros, whose weights look at no query, the "strong" estimate
-# is hardly worse. Errors of this kind have heavy tails, so here are medians of seven draws. Appendix
-# [a2](a2_a_published_figure.ipynb) draws all of it.
+# is hardly worse. Measured on normal $q, k, v$ with entries of deviation 1, $L = 512$, $d = 16$,
+# $m = 192$. (The article has $L = 1024$, and in its second figure entries of 1.5.) Errors of this kind
+# have heavy tails, so here are medians of seven draws. Appendix [a2](a2_a_published_figure.ipynb) draws
+# the figures at the article's length.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 L, d, m, TURN = 512, 16, 192, 2 * np.pi
@@ -306,9 +315,9 @@ print("MSE of the output over that of mean(V), medians of seven draws")
 for name, value in middle.items():
     print(f"{name:22}  {value:.2f}" if value < 10 else f"{name:22}  {value:.0e}")
 long_iid, long_orth, short_iid, short_orth, shipped, blind = middle.values()
-fails("000.3", long_iid / short_orth > 1e4)  # the published gain
+fails("000.3", min(long_iid / short_orth, long_iid / short_iid) > 1e4)  # length alone does it
 ratios = long_iid / long_orth, short_iid / short_orth
-holds("000.3", max(max(ratio, 1 / ratio) for ratio in ratios) < 30)
+holds("000.3", max(max(ratio, 1 / ratio) for ratio in ratios) < 10)
 fails("000.4", shipped > 1)
 holds("000.4", abs(shipped / blind - 1) < 0.2)
 
@@ -356,7 +365,7 @@ for m in (4, 64, 256):
 print(f"at the end of the bounded road, m = 4, 64, 256, against 1/m: worst z = {max(scores):.1f}")
 vanishes = curves["bounded"][-1] < 0.01 and curves["bounded"][-1] < curves["bounded"].max() / 20
 fails("002.2b", (np.diff(kappas) < 0).all() and (np.diff(curves["growing"]) > 0).all())
-holds("002.2b", vanishes)
+holds("002.2b", vanishes and max(scores) < 5)
 fails("003.3", curves["growing"][-1] > 1e6)
 holds("003.3", vanishes and max(scores) < 5)
 
@@ -385,7 +394,7 @@ show(
 # %% [markdown]
 # **I002.2a.** The note says that the error of trigonometric features diverges when $\kappa \to 0$.
 # True, and for the same reason: $\kappa \ge e^{-\|x\|\|y\|}$, so that limit makes the norms grow. At
-# *given* norms the absolute error stays below $e^{\|x\|^2 + \|y\|^2}/2m$ (lesson
+# *given* norms the mean squared error stays below $e^{\|x\|^2 + \|y\|^2}/2m$ (lesson
 # [09](09_positive_features.ipynb)).
 #
 # ## 5. A theorem that speaks of something else
@@ -477,10 +486,11 @@ holds("003.4", error < 1e-9)
 
 # %%
 points = xp.asarray(np.random.default_rng(3).normal(size=(20, 3)))
-plus = np.linalg.eigvalsh(np.array([[1, np.e], [np.e, 1]]))[0]
+pair = np.array([[0.0], [1.0]])
+plus = np.linalg.eigvalsh(np.exp((pair - pair.T) ** 2))[0]
 minus = np.linalg.eigvalsh(to_host(kernels.gaussian(points, points)))[0]
 print(f"least eigenvalue: with a plus, two points {plus:.2f}; with −½, twenty points {minus:.1g}")
-fails("004.1", np.isclose(plus, 1 - np.e))
+fails("004.1", plus < 0)
 holds("004.1", minus > 0)
 
 # %% [markdown]
@@ -521,17 +531,16 @@ ax.plot(angle, kappa**2, color=COLORS[6], linestyle=":", label="null: answer 0")
 ax.set(xlabel="angle between $x$ and $y$", ylabel="mean squared error, $m = 1$")
 ax.set_xticks([0, np.pi / 2, np.pi], ["0", "π/2", "π"])
 ax.legend()
-cross = angle[np.argmax(misprint > formula + 1e-9)] / np.pi
 show(
     fig,
     alt="Mean squared error of one positive feature against the angle. The corrected line falls from "
     f"{formula[0]:.2f} at 0 to {abs(formula[-1]):.2f} at π with the measured dots on it; the misprint "
-    f"starts at {misprint[0]:.2f}, passes it at {cross:.2f} π and ends at {misprint[-1]:.2f}. Answering 0 costs "
+    f"starts at {misprint[0]:.2f}, crosses it at π/2 and ends at {misprint[-1]:.2f}. Answering 0 costs "
     f"{kappa[0] ** 2:.2f} to {kappa[-1] ** 2:.2f}.",
 )
 
 # %% [markdown]
-# ### E004.3b · Three slips that cancel over a full period
+# ### E004.3b · Three slips that a full period hides
 #
 # *Published* (the slides, proof of equation 11): the mean over $b$ of $\cos(w^\top(x + y) + 2b)$ is
 # zero, by $\bigl[\sin(t + 2b)\bigr]_0^{2\pi} = \sin t - \sin(t + 4\pi)$ with $t = w^\top(x - y)$.
@@ -604,8 +613,8 @@ def as_in_the_note(rng, q, k, v, m, redraw=True):
 # **Before you read on:** it runs, and its rows are weighted means of $V$. There are five slips in it.
 # How many do you find?
 #
-# *Correct:* **a** a QR factorisation has at most $d$ columns: for $m > d$ stack independent blocks;
-# **b** the signs (E000.10a); **c** $q/d^{1/4}$ and $k/d^{1/4}$, since it is offered as a drop-in
+# *Correct:* **a** a QR factorisation has at most $d$ columns: for $m > d$ stack independent blocks, as
+# the note itself says among its limits, and its listing does not; **b** the signs (E000.10a); **c** $q/d^{1/4}$ and $k/d^{1/4}$, since it is offered as a drop-in
 # replacement for softmax attention, and without them its limit is $\operatorname{softmax}(QK^\top)V$;
 # **d** exponentials are taken as they are: keep logarithms, with a maximum for each feature taken out;
 # **e** its argument `redraw` is never read: hand the directions over, and draw new ones when you want
@@ -661,7 +670,8 @@ twice = [as_in_the_note(rng, q, k, v, d, redraw=False) for _ in range(2)]
 again = gap(favor, attention.favor_attention(q, k, v, W))
 print(f"e: redraw=False, two calls differ by {gap(*twice):.3f}; W handed over, by {again:.0f}")
 fails("002.3e", gap(*twice) > 0.001)
-holds("002.3e", again == 0)
+fresh = attention.favor_attention(q, k, v, to_like(projections.iid(rng, 2**15, d), q))
+holds("002.3e", again == 0 and gap(favor, fresh) > 0)
 
 # %% [markdown]
 # ### E004.6 · Zeros that are not masked
@@ -687,7 +697,12 @@ for name, outside in (("0", 0.0), ("−∞", -np.inf)):
     outside_mass[name] = A[~inside].sum() / L
     print(f"{name} outside the band: {outside_mass[name]:.2f} of the weight is there")
 fails("004.6", outside_mass["0"] > 0.8)
-holds("004.6", outside_mass["−∞"] == 0)
+near = np.zeros((L, L))
+for i in range(L):
+    own = slice(max(i - reach, 0), i + reach + 1)
+    weight = np.exp(q[i] @ k[own].T / d**0.5)
+    near[i, own] = weight / weight.sum()
+holds("004.6", outside_mass["−∞"] == 0 and gap(A, near) < 1e-12)
 
 # %% [markdown]
 # ## 8. What has which shape
@@ -695,8 +710,9 @@ holds("004.6", outside_mass["−∞"] == 0)
 # ### E004.5a, E004.5b · A denominator without its ones, and a rank
 #
 # *Published* (the slides): linear attention is $\varphi(Q)(\varphi(K)^\top V)$ over
-# $\varphi(Q)\varphi(K)^\top$, a rank-one matrix $a b^\top$, and $r$ independent feature maps give rank
-# $r$. *Correct:* over $\varphi(Q)(\varphi(K)^\top\mathbf{1})$, because values that are all one must give
+# $\varphi(Q)\varphi(K)^\top$ (their formula for one token, just above, has the sum over keys), a rank-one
+# matrix $a b^\top$, and $r$ independent feature maps give rank $r$. As printed $L \times e$ stands over
+# $L \times L$; to compute it at all the cell takes $e = L$ and divides entry by entry. *Correct:* over $\varphi(Q)(\varphi(K)^\top\mathbf{1})$, because values that are all one must give
 # ones; one map with $F$ features gives a rank up to $F$, and a sum of $r$ such matrices whose rows
 # add up to one has at most $r(F - 1) + 1$. Lesson [10](10_linear_attention.ipynb).
 
@@ -754,8 +770,8 @@ holds("004.5b", ranks == [8, 15, 22])
 # | I000.5 | $1/\sqrt m$ is missing in the listing | it cancels in normalised attention, not in a kernel | [04](04_random_fourier_features.ipynb) |
 # | I000.9 | $\varphi$ is "the polynomial kernel"; a dual without constraints | $\varphi$ is its feature map; $0 \le c_i \le C$, $\sum_i c_i y_i = 0$ | [01](01_polynomial_kernel.ipynb) |
 # | I000.11 | rows are divided by `np.diag(1 / …)`, $L \times L$ | divide the rows, or it is quadratic again | [10](10_linear_attention.ipynb) |
-# | I001.3 | $p$ is a probability; the sine is "ignored" | if $k(0) = 1$; it vanishes since $k$ is real | [03](03_bochner_theorem.ipynb) |
-# | I001.4 | $m \le d$ only, and "as expensive" | stack blocks; each costs $O(d^3)$ once | [05](05_orthogonal_features.ipynb) |
+# | I001.3 | $p$ is a probability; the sine: "ignore" | if $k(0) = 1$; it vanishes since $k$ is real | [03](03_bochner_theorem.ipynb) |
+# | I001.4 | $m \le d$ only; "as expensive", though the $O(d^3)$ of drawing a block stands below it | stack blocks; the $O(d^3)$ is paid once for each, and the rest costs the same | [05](05_orthogonal_features.ipynb) |
 # | I001.5 | $s_N$ defined by a sum to $\infty$ | to $N$, and $s_N \to s$ | [03](03_bochner_theorem.ipynb) |
 # | I002.4 | $r \le d$, and $r = O(d \log d)$; features, and directions | the second; hyperbolic features are $r = 2m$ | [13](13_performer.ipynb) |
 # | I002.6 | an "unbiased" attention matrix | $A$ is, $D^{-1}A$ is a ratio (E003.6) | [13](13_performer.ipynb) |
