@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Move to a GPU, and know what to expect there
 #
-# > **55 minutes.** Needs: lessons 10 to 12 (linear attention, any norm, chunks).
+# > **60 minutes.** Needs: lessons 10 to 12 (linear attention, any norm, chunks).
 # >
 # > Afterwards you can run the same functions on a GPU, find the places where a program waits without
 # > being told to, count its kernels, and choose a chunk. Appendix
@@ -342,7 +342,8 @@ for chunk in (64, 256, 1024):
     print(f"{chunk:5d} {counts[0]:12d} {counts[1]:8d}")
 
 # %% [markdown]
-# A quarter of the tokens in a chunk makes four to five times as many kernels, in either form, because the
+# A quarter of the tokens in a chunk makes about four times as many kernels, in either form (all-to-all
+# nearly five times from one chunk to four, which have sums to add and outputs to join), because the
 # kernels of one chunk are about as many as before. With $n$ kernels a chunk, a launch of $a$ seconds and
 # $w$ seconds of work in all (which hardly depends on $C$),
 #
@@ -428,6 +429,8 @@ show(
 # %% [markdown]
 # On a CPU the package takes `attention.CHUNK`, whose features stay in a core's cache. With chunks like
 # that a GPU would wait for Python most of the time, and the package takes `attention.DEVICE_CHUNK` there.
+# Why not the whole text in one chunk? Because of memory: the features of a chunk are $4 C m$ bytes for
+# each head, and several such arrays live at once (appendix a5 measures it).
 # What short chunks cost on this computer, measured by `clocks`:
 
 
@@ -450,7 +453,7 @@ print("(all tokens at once on JAX, whose compiler would unroll a loop)")
 # chunk where it does no harm. On a GPU looking is a read. So there *every set of keys keeps its own
 # maximum*, and the sets are chosen so that each row sees each earlier key in exactly one of them:
 #
-# - The chunk is cut into $T$ blocks of $B$ tokens, $B$ about $\sqrt C$ (a power of two, at least 64).
+# - The chunk is cut into $T$ blocks of $B$ tokens (from here on; no longer bytes a second), $B$ about $\sqrt C$ (a power of two, at least 64).
 #   Each block becomes a state, as in lesson 12, and all blocks are worked side by side, in the same
 #   kernels.
 # - *Between blocks*, there are $T + 1$ states: the one from before the chunk, and one of each block. What a
@@ -505,6 +508,10 @@ for tokens in (64, 1024, 4096, 16_384):
     print(f"{tokens:10d} tokens {counts[0]:10d} {counts[1]:12d}")
 
 # %% [markdown]
+# Kernels grow with the logarithm of the chunk: the tokens of a block go with its root, so four times
+# the tokens are at most one level more, a good twenty kernels. A chunk that is no whole number of blocks
+# is filled up with keys that weigh nothing, so an odd length costs a few copies.
+#
 # ## 5. What has been measured
 #
 # `make bench-gpu`, on a machine with CuPy and a GPU, records the rates, the launch, the chunks, fusion,
@@ -557,7 +564,8 @@ print(recorded(Path("../benchmarks/gpu.json")))
 #
 # ## Where it breaks
 #
-# - Short texts, and causal ones: by the estimates of appendix a5 exact attention in bfloat16 is faster there.
+# - Short texts, and causal ones even of 65,536 tokens: by the estimates of appendix a5 exact attention in
+#   bfloat16 (16 bits a number) is faster there.
 # - The estimates: assumed rates, no cache, no kernel below its best speed. A measurement replaces them;
 #   it is not replaced by them.
 # - The ledger: it knows what CuPy makes of a product, of `concat` and of `vecdot`, and takes every other

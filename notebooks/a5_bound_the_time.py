@@ -7,10 +7,12 @@
 # > precision change, and compute a lower bound for the time of an algorithm on a device that you have
 # > never seen.
 #
-# Lesson 18 counted kernels. This appendix counts what is in them: bytes, floating-point operations (FLOPs)
-# and exponentials. `paper.booked` runs a function on arrays on paper, and its ledger notes each kernel
-# with all three. Times of a GPU are estimates, and called estimates: `paper.RATES` assumes what well-fed
-# kernels are said to reach on an H100.
+# Lesson 18 counted kernels, and took their work $w$ as one number. This appendix looks into it: bytes,
+# floating-point operations (FLOPs) and exponentials. `paper.booked` runs a function on arrays on paper;
+# its ledger notes each kernel with all three. `paper.work` adds up the least time of each kernel,
+# $\max(\text{bytes}/B, \text{FLOPs}/P, \text{exps}/R)$, with $B$ bytes, $P$ FLOPs and $R$ exponentials in
+# a second. Times of a GPU are estimates, and called estimates: these rates are `paper.RATES`, what
+# well-fed kernels are said to reach on an H100.
 
 # %%
 import functools
@@ -35,10 +37,6 @@ arrays.append(projections.orthogonal(rng, m, d).astype(np.float32))
 booked = functools.partial(paper.booked, attention.favor_attention)  # a ledger, and the output
 
 # %% [markdown]
-# Kernels grow with the logarithm of the chunk: $B$ goes with its root, so four times the tokens are at
-# most one level more, a good twenty kernels. A chunk that is no whole number of blocks is filled up with keys
-# that weigh nothing, so an odd length costs a few copies.
-#
 # ## 1. Fuse
 #
 # Where do the bytes go? Let one *pass* be one reading or writing of all the features, a $(\text{heads},
@@ -181,7 +179,7 @@ for rows, chunk in ((1024, 64), (1024, 256), (1024, 1024), (512, 64), (512, 256)
 
 # %% [markdown]
 # Memory grows with the chunk, hardly with the text (beside the result; on a GPU its parts are joined, which
-# holds it twice for a moment). That is the other side of the trade in lesson 18.
+# holds it twice for a moment). So a chunk is as long as memory allows, and no longer than its launches need (lesson 18).
 #
 # ## 3. Fewer bits
 #
@@ -496,7 +494,7 @@ show(
 # The two lowest marks lie on the slope or just below it: one kernel for each operation is bound by memory, whatever the
 # cores can do. Fusion is what moves them to the right.
 #
-# The same reckoning for the computer this lesson runs on, with its own rates, measured a second ago. On a
+# The same reckoning for the computer this appendix runs on, with its own rates, measured in the next cell. On a
 # GPU the sizes would have to be larger; `benchmarks/gpu.py` has them.
 
 # %% tags=["nbval-ignore-output"]

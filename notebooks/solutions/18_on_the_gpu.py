@@ -83,8 +83,10 @@ checks.bounded(bounded)
 # (lesson 12: $h$ the logarithms of the key's features, $c$ the maxima before it and $c'$ after it); and
 # the product of the weights with $S$, two FLOPs an entry. Leave out whatever has only $m$ entries in all. The
 # state $S$, $(m, e)$, is read and written once, and $W$, $(m, d)$, is read once *for all heads together*. Count no other bytes.
-# Numbers have `itemsize` bytes. Return the lower bound in seconds for `heads` heads on a device of `rate`
-# FLOP/s and `bandwidth` bytes/s, and the arithmetic intensity.
+# Numbers have `itemsize` bytes. On a device of `rate` FLOP/s and `bandwidth` bytes/s the step takes at
+# least FLOPs/`rate` and at least bytes/`bandwidth` seconds: the larger of the two is its *roof*, a lower
+# bound for the time. FLOPs for each byte moved are the *arithmetic intensity* (more in appendix a5,
+# section 4). Return the lower bound in seconds for `heads` heads, and the intensity.
 
 
 # %% nbgrader={"grade": false, "grade_id": "decoding_roof", "locked": false, "schema_version": 3, "solution": true, "task": false}
