@@ -61,6 +61,12 @@ def is_kernel_matrix(decide):
             "the eigenvalues see every z.",
         ),
         (
+            np.array([[1.0, 1.00002], [1.00002, 1.0]]),
+            False,
+            "[[1, 1.00002], [1.00002, 1]] has eigenvalues 2.00002 and −.00002: a "
+            "hundred-thousandth of the largest is no rounding either, which is about 1e-16 of it.",
+        ),
+        (
             np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -1.0]]),
             False,
             "[[1, 1, 0], [1, 1, 0], [0, 0, −1]] has the eigenvalue −1 and the determinant 0: "
@@ -152,12 +158,24 @@ def left_over(distance):
         if p == 9:
             c[4] = c[1]
         own, cross, gram = ((x**2).sum(1) + 1) ** 2, (x @ c.T + 1) ** 2, (c @ c.T + 1) ** 2
-        inside = (cross * (cross @ np.linalg.pinv(gram, rcond=1e-10, hermitian=True))).sum(1)
+        a = cross @ np.linalg.pinv(gram, rcond=1e-10, hermitian=True)  # gram a_i = cross_i
+        inside = (cross * a).sum(1)
         right = np.zeros(n) if p == 9 else own - inside
         diagonal, mean = np.diag(gram), cross.mean(1)
         slips = [
             (inside, "this is the part inside the span: by Pythagoras, take it from K(x, x)."),
             (own + inside, "by Pythagoras the part inside is taken away from K(x, x), not added."),
+            (
+                own - 2 * inside,
+                "‖φ(x) − Σ_j a_j φ(c_j)‖² has three terms: beside −2 aᵀcross, aᵀ gram a comes "
+                "back.",
+            ),
+            (1 - inside, "‖φ(x_i)‖² is own, not 1."),
+            (
+                own - (a**2).sum(1),
+                "the φ(c_j) are not at right angles: the squared length of Σ_j a_j φ(c_j) is "
+                "aᵀ gram a, not aᵀa.",
+            ),
             (np.sqrt(np.abs(right)), "the squared length is asked for, without the root."),
             (
                 own - (cross**2).sum(1),

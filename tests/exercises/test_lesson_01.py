@@ -107,7 +107,8 @@ WRONG["highest_degree"] = [
     (last_degree(lambda d, n, p: math.comb(d + p, p) - 1 <= n), "the constant 1"),
     (last_degree(lambda d, n, p: math.comb(d + p, p) <= n**2), "that is compared with n²"),
     (last_degree(lambda d, n, p: math.comb(d + p, p) <= n / 2), "not the half of it"),
-    (lambda d, n: n / d, "found 2500 for d = 2, n = 5000, expected 98"),
+    (lambda d, n: n / d, "found 3000 for d = 2, n = 6000, expected 108"),
+    (lambda d, n: min(count_down(d, n), 99), "found 99 for d = 2, n = 6000, expected 108"),
 ]
 
 
@@ -150,8 +151,10 @@ WRONG["distance_to_mean"] = [
     (lambda own, cross, gram: own - cross.mean(axis=1) ** 2, "three terms"),
     (apart(square=lambda gram: gram.mean(axis=0)), "‖μ‖² is one number"),
     (apart(own=0.0), "it differs from point to point"),
+    (lambda own, *rest: apart()(1.0, *rest), "‖φ(x_i)‖² is own, not 1"),
     (apart(square=lambda gram: np.diag(gram).mean()), "has the pairs j ≠ l as well"),
     (apart(square=np.sum, mean=lambda cross: cross.sum(axis=1)), "divide by p"),
+    (apart(mean=lambda cross: cross.sum(axis=1) / len(cross)), "there are p of the c_j, not n"),
     (apart(square=lambda gram: gram.sum() / len(gram)), "over p² pairs"),
     (apart(square=lambda gram: (gram - np.diag(np.diag(gram))).mean()), "j = l among them"),
     (lambda own, *rest: apart()(own.mean(), *rest), "no mean over own"),
