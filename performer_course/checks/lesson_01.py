@@ -30,6 +30,14 @@ def quadratic_features(phi):
                 ),
                 (2 * inner**2, "this is 2(xᵀy)²: there is a √2 on every feature."),
                 (2 * squares + 2 * cross, "the squares count twice: no √2 on x_i²."),
+                (
+                    3 * squares + 2 * cross,
+                    "x_i² comes once, without √2: the products are those of i < j, without i = j.",
+                ),
+                (
+                    squares + 2 * inner**2,
+                    "x_i² comes once, without √2, and x_i x_j once for each pair i < j.",
+                ),
                 (squares, "only the squares x_i² are there: the products x_i x_j are missing."),
                 (2 * cross, "only the products x_i x_j are there: the squares x_i² are missing."),
                 (inner, "this is xᵀy itself: the features must be of degree 2."),

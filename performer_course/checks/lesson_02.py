@@ -131,7 +131,7 @@ def witness(find):
                 )
             continue
         x, c = two_arrays(found, "the points and the weights")
-        if x.ndim != 1 or x.shape != c.shape:
+        if x.ndim != 1 or x.shape != c.shape or not x.size:
             raise Hint(f"n points and n weights are needed, got shapes {x.shape} and {c.shape}.")
         if np.abs(x).max() > 3:
             raise Hint(f"the points must lie between −3 and 3, got {x[np.argmax(np.abs(x))]:.4g}.")
@@ -193,7 +193,10 @@ def left_over(distance):
             ),
             (own, "this is all of ‖φ(x)‖²: take away the part inside the span."),
         ]
-        with advice("Where gram is singular, take numpy.linalg.lstsq or pinv."):
+        with advice(
+            "cross has a row for each x_i, and gram may be singular: for that there are "
+            "numpy.linalg.lstsq and pinv."
+        ):
             found = distance(own, cross, gram)
         if np.shape(found) == (n, n):
             raise Hint("one number a point is needed: the diagonal of this matrix.")

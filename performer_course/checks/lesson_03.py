@@ -114,7 +114,8 @@ def which_kernel(recognise):
         "cauchy": lambda rng, size, g: rng.laplace(scale=math.sqrt(g), size=size),
     }
     rng = np.random.default_rng(303)
-    cases = [(name, gamma) for name in laws for gamma in (0.25, 0.5, 1.0, 2.0, 4.0)]
+    gammas = (0.25, 0.5, 1.0, 2.0, 4.0)
+    cases = [(name, gamma) for name in laws for gamma in gammas]
     answers = {}
     for name, gamma in cases:
         for d in (1, 3):
@@ -126,6 +127,8 @@ def which_kernel(recognise):
                 raise Hint(f"the name is one of {', '.join(laws)}, got {found[0]!r}.")
             if numbers(found[1]).shape != ():
                 raise Hint("γ is one number.")
+            if float(found[1]) not in gammas:
+                raise Hint(f"γ is one of ¼, ½, 1, 2, 4, got {float(found[1]):.4g}.")
             answers[name, gamma, d] = found[0], float(found[1])
     named = {(name, found[0]) for (name, _, _), found in answers.items()}
     if named == {("gaussian", "gaussian"), ("laplacian", "cauchy"), ("cauchy", "laplacian")}:
@@ -142,7 +145,7 @@ def which_kernel(recognise):
             "each column by itself is one-dimensional; the sum or the norm of a row is not."
         )
     names = [found[0] == case[0] for case, found in answers.items()]
-    gammas = np.array([[case[1], found[1]] for case, found in answers.items()])
+    of_each = np.array([[case[1], found[1]] for case, found in answers.items()])
     if all(names):
         wrong = ~np.array(right)
         for law, hint in (
@@ -152,7 +155,7 @@ def which_kernel(recognise):
         ):
             of_law = np.array([case[0] == law for case in answers])
             if (wrong[of_law]).any():
-                given, said = gammas[of_law & wrong][0]
+                given, said = of_each[of_law & wrong][0]
                 raise Hint(f"{law}, γ = {given:g}, is taken for γ = {said:g}: {hint}")
     case = next(case for case, found in answers.items() if found != case[:2])
     raise Hint(

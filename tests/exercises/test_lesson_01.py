@@ -47,6 +47,8 @@ WRONG["quadratic_features"] = [
     (lambda x: np.hstack([x**2, math.sqrt(2) * x[:, 1:] * x[:, :-1]]), "only neighbours"),
     (lambda x: np.insert(every_product(x), 0, 1, axis=1), "the constant 1 does not belong"),
     (lambda x: every_product(np.insert(x, 0, 1, axis=1)), "this is (xᵀy + 1)²"),
+    (lambda x: np.hstack([x**2, pairs(x, 1) * math.sqrt(2)]), "x_i² comes once"),
+    (lambda x: np.hstack([x**2, math.sqrt(2) * every_product(x)]), "x_i² comes once"),
     (lambda x: x**2, "only the squares"),
     (lambda x: pairs(x, math.sqrt(2), k=1), "only the products"),
     (lambda x: x, "this is xᵀy itself"),

@@ -147,6 +147,7 @@ WRONG["witness"] = [
     (lambda k: (EVEN[:2], np.array([1.0, 1.0])), "is a kernel: your"),
     (lambda k: (EVEN, np.linalg.eigh(matrix(k, EVEN))[1]), "got shapes (61,) and (61, 61)"),
     (of_least(2 * EVEN), "between −3 and 3, got -6"),
+    (lambda k: ([], []), "n points and n weights are needed, got shapes (0,)"),
     (lambda k: EVEN, "return the points and the weights, two arrays"),
 ]
 
@@ -206,10 +207,11 @@ WRONG["left_over"] = [
         lambda own, cross, gram: own[:, None] - cross @ np.linalg.pinv(gram) @ cross.T,
         "the diagonal of this matrix",
     ),
-    (lambda own, cross, gram: own - inside(cross.T, gram), "lstsq or pinv"),
+    (lambda own, cross, gram: own - inside(cross.T, gram), "a row for each x_i"),
+    (lambda own, cross, gram: own - cross.T @ cross, "a row for each x_i"),
     (
         lambda own, cross, gram: own - (cross * np.linalg.solve(gram, cross.T).T).sum(axis=1),
-        "lstsq or pinv",
+        "lstsq and pinv",
     ),
     (
         lambda own, cross, gram: (

@@ -181,6 +181,7 @@ WRONG["which_kernel"] = [
     (lambda omega: ("normal", 1.0), "the name is one of gaussian, laplacian, cauchy"),
     (lambda omega: "gaussian", "a pair, got str"),
     (lambda omega: ("gaussian", [1.0, 2.0]), "γ is one number"),
+    (lambda omega: ("gaussian", omega.var() / 2), "γ is one of ¼, ½, 1, 2, 4"),
 ]
 
 
