@@ -108,7 +108,8 @@ def log_estimates(estimate):
                 "before you take exp."
                 if length < 400
                 else "where x and y are long, the largest feature of x is not that of y, and what "
-                "is left of their product underflows. Take the maximum of the sums ωᵀx + ωᵀy."
+                "is left of their product underflows. Take, for each pair, the maximum of its own "
+                "sums ωᵀx + ωᵀy."
             ),
         )
         judge(

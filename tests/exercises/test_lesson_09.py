@@ -95,6 +95,13 @@ def rescaled_product(x, y, W):
     return np.log(total) + top_a - norms(x)[:, None] / 2 + (top_b.T - norms(y) / 2)
 
 
+def one_maximum_for_all(x, y, W):
+    """All waves relative to the largest of x and the largest of y."""
+    a, b = x @ W.T, y @ W.T
+    total = np.exp(a - a.max()) @ np.exp(b - b.max()).T / len(W)
+    return np.log(total) + a.max() + b.max() - norms(x)[:, None] / 2 - norms(y) / 2
+
+
 def all_at_once(x, y, W):
     logs = (x[:, None] + y) @ W.T - (norms(x)[:, None] + norms(y))[..., None] / 2  # (n, p, m)
     return logsumexp(logs, axis=-1, b=1 / len(W))
@@ -134,6 +141,7 @@ WRONG["log_estimates"] = [
     (all_at_once, "so that there is no (n, p, m) array"),
     (rescaled_product, "the largest feature of x is not that of y"),
     (logarithm(plain=True), "not finite at ‖x‖ = 40"),
+    (one_maximum_for_all, "for each pair, the maximum of its own sums"),
     (lambda x, y, W: features.positive(x, W) @ features.positive(y, W).T, "its logarithm"),
     (logarithm(shift=lambda m: 0.0), "the mean over the directions, not the sum"),
     (logarithm(shift=lambda m: -2 * math.log(m)), "subtracted twice"),
