@@ -61,6 +61,12 @@ def over(power):
     return lambda A, B, C, s: summed(*(e / s ** (power / 2) for e in (A, B, C)), s)
 
 
+def without_the_half(x, y):
+    w = (x + y) + 1j * (x - y)
+    C = np.exp((w**2).sum(axis=1)).real - np.exp(2 * (x * y).sum(axis=1))
+    return mixed(*(error.sum() for error in (*errors_of(x, y), C)))
+
+
 WRONG["best_mix"] = [
     (lambda x, y: 1 - from_theory_mix(x, y), "λ is the weight of the trigonometric"),
     (changed_mix(summed, common=0.0), "share their directions"),
@@ -73,6 +79,11 @@ WRONG["best_mix"] = [
         changed_mix(lambda A, B, C, _: mixed(np.sqrt(A.sum()), np.sqrt(B.sum()), 0)),
         "not by their roots",
     ),
+    (
+        changed_mix(lambda A, B, C, s: summed(A, B, C + s, s)),
+        "less the product of the means",
+    ),
+    (without_the_half, "the lemma has ½ zᵀz"),
     (lambda x, y: 0.5, "equal weights are not the best"),
     (lambda x, y: round(from_theory_mix(x, y)), "is not the best mix"),
     (changed_mix(lambda A, B, C, _: mixed(A, B, C)), "give a number, got shape (3,)"),
