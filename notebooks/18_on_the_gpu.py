@@ -168,9 +168,9 @@ for name, pair in pairs.items():
 #
 # If the host never waits, $\text{launched}_i = i\,a$. The total of $n$ kernels is then at least
 # $\max\bigl(\sum_i t_i,\ n a\bigr)$, and where they are of about one length hardly more: the slower of the
-# two hides the faster. If the host *reads a value*,
-# it must wait for the kernel that makes it, and the queue runs empty. **Before you run this:** eight
-# kernels of 30 µs, launches of 10 µs, so some 250 µs. How long with a read after each?
+# two hides the faster. If the host *reads a value*, it must wait for the kernel that makes it, and the
+# queue runs empty. **Before you run this:** eight kernels of 30 µs, launches of 10 µs, so some 250 µs. How
+# long with a read after each?
 
 
 # %%
@@ -336,8 +336,9 @@ for causal in (False, True):
 # ## 4. Count launches, choose the chunk
 #
 # The ledger also says *how many* kernels. All-to-all, a chunk (its keys summed, its queries answered) costs
-# 24 to 29, however long it is: a chunk alone takes 24, and further ones add their sums and have their
-# outputs joined. So longer chunks mean fewer kernels for a text:
+# some two dozen, a long one hardly more than a short one: 1024 tokens in one chunk take 24, and where there
+# are several chunks, their sums are added and their outputs joined. So longer chunks mean fewer kernels
+# for a text:
 
 # %%
 print("chunk    all-to-all   causal     kernels for 1024 tokens")
@@ -365,10 +366,10 @@ for chunk in (64, 256, 1024):
 # its peak. Nobody has measured them for this lesson; they are the assumption of every estimate
 # below. $P$ depends on the numbers that are multiplied. This lesson has `fp32`, float32 as it is; `tf32`
 # is float32 with factors rounded to 10 bits of mantissa, and `bf16` has 16 bits in all and 7 of mantissa,
-# both much faster (appendix a5 says what that costs). $R$ is
-# reckoned: 132 multiprocessors with 16 results of special functions in each cycle, at 1.7 GHz. (A
-# multiprocessor is what a GPU has for cores: threads are grouped in *blocks of threads*, and each block
-# runs on one of them.) For a launch from Python we assume $a = 10$ µs.
+# both much faster (appendix a5 says what that costs). $R$ is reckoned: 132 multiprocessors with 16 results
+# of special functions in each cycle, at 1.7 GHz. (A multiprocessor is what a GPU has for cores: threads
+# are grouped in *blocks of threads*, and each block runs on one of them.) For a launch from Python we
+# assume $a = 10$ µs.
 #
 # `paper.RATES` has these rates and `paper.work` this sum. The next cell counts a lone chunk, and takes it
 # as often as the text has chunks. Adding sums is left out, so the launches are up to a fifth too little.

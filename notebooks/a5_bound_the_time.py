@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Bound the time before you measure it
 #
-# > **55 minutes.** Needs: lesson [18](18_on_the_gpu.ipynb) (launches, kernels on paper), lesson 11.
+# > **55 minutes.** Needs: lesson [18](18_on_the_gpu.ipynb) (launches, kernels on paper, levels), lesson 11.
 # >
 # > Afterwards you can find the bytes of a program and spare some by fusing, say what TF32 and half
 # > precision change, and compute a lower bound for the time of an algorithm on a device that you have
@@ -73,9 +73,9 @@ print(f", {longest.passes(1, 16_384, m):.0f} passes")
 # more passes, counted by this ledger for the chunk of the last line.
 #
 # Back to all-to-all. `h - c` (`subtract` in the table) and `exp` each read all the features and write them.
-# Nothing is gained by writing $h - c$ to memory: the same thread could take the exponential at
-# once. That is *fusion*: one kernel, two passes instead of four. In CuPy one writes the body of the loop
-# over entries in C++, and CuPy adds the loop, the types and the broadcasting, and compiles it at the
+# Nothing is gained by writing $h - c$ to memory: the same thread could take the exponential at once. That
+# is *fusion*: one kernel, two passes instead of four. In CuPy one writes the body of the loop over
+# entries in C++, and CuPy adds the loop, the types and the broadcasting, and compiles it at the
 # first call. The twin for NumPy has no such loop; it takes pieces so small that the difference stays in
 # cache.
 
@@ -126,9 +126,8 @@ for name, task in {"two kernels": lambda: xp.exp(h - c), "fused": lambda: exp_mi
 # How far could one go? Keys need a pass to write $h$, one to find the maximum $c$, two for the fused
 # exponential and one for the product with $[v, 1]$, whose last column makes the sum $z$; queries the same
 # with the roles changed. The products hide their own passes. So at least $2 \times 3$ passes stand
-# beside the products. A kernel of one's own that
-# never writes the features, as FlashAttention never writes the weights, has none of them; CuPy's
-# `RawKernel` takes such code.
+# beside the products. A kernel of one's own that never writes the features, as FlashAttention never writes
+# the weights, has none of them; CuPy's `RawKernel` takes such code.
 
 # %%
 scale = TOKENS / L
@@ -148,8 +147,8 @@ print(f"the products alone             {work(products) * scale * 1e3:6.2f} ms")
 #   $[v, 1]^\top \varphi(k)$: turned are $e + 1$ numbers a token and not $m$.
 # - *How many at work.* Threads come in groups, *blocks of threads*, and each block runs on one
 #   multiprocessor, of which an H100 has 132 to feed. CuPy gives 32 results of a reduction to one block. The
-#   largest of many tokens has only one result for each feature and head. So on
-#   a device the maximum over tokens is taken in two stages, first in each of 64 parts, then over the parts.
+#   largest of many tokens has only one result for each feature and head. So on a device the maximum over
+#   tokens is taken in two stages, first in each of 64 parts, then over the parts.
 
 # %%
 for parts in (1, 64):
