@@ -331,9 +331,9 @@ holds("000.4", abs(shipped / blind - 1) < 0.2)
 # ### E002.2b, E003.3 · When the weight goes to zero
 #
 # *Published* (the note on FAVOR+): the error of positive features vanishes as
-# $\kappa = \exp(x^\top y) \to 0$. The text on self-attention has the same as its Proposition 2,
-# "consistent when $\kappa \to 0$". Both follow a sentence that the Performer paper adds to its Lemma 2.
-# But $\mathrm{MSE}^+ = \kappa^2(e^{\|x + y\|^2} - 1)/m$ has a second factor.
+# $\kappa = \exp(x^\top y) \to 0$. The text on self-attention has the same as its Proposition 2:
+# the estimator is "consistent when" $\kappa \to 0$. Both follow a sentence that the Performer paper adds
+# to its Lemma 2. But $\mathrm{MSE}^+ = \kappa^2(e^{\|x + y\|^2} - 1)/m$ has a second factor.
 #
 # **Before you run this:** on the road $x = (2s, 0)$, $y = (-s/10, 2s)$ the weight $\kappa$ falls with
 # $s$. Which factor wins?
