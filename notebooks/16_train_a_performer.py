@@ -682,10 +682,10 @@ for name, (a, b, _) in kinds.items():
 #
 # So half of all pairs have a relative variance below 1 already at $m = 64$, which fits that moments
 # help so much here. It cannot be the whole reason. Centring alone leaves exponents from 6 to 9, so
-# relative variances above 6, and closed most of the gap all the same: a variance bounds no typical
-# draw, and errors that a row has in common cancel in the division. And in the other direction, the
-# pairs with the greatest weights have longer $z$: the last column says how much of a head's attention
-# lies on pairs above 1, even so.
+# relative variances above 6, and closed most of the gap all the same: a large variance may be the
+# work of a few rare draws, and errors that a row has in common cancel in the division. And in the
+# other direction, the pairs with the greatest weights have longer $z$: the last column says how much
+# of a head's attention lies on pairs above 1, even so.
 #
 # (`data.kinds` has the three kinds of data on which this course judges, the learned ones from a file
 # with heads of this very model.)
@@ -856,7 +856,7 @@ for label, (attend, fixed, redraw) in RUNS.items():
 # |---|---|
 # | Softmax weights put into a Performer do badly at first, and recover in a small part of the original steps. | In part, with plain positive features: section 3 shows the fall, and in section 5 eighty steps win back much of it, not all. |
 # | Positive features that are not redrawn level off; redrawing is necessary to match softmax. | Whether a curve levels off was not measured, only where it ends after 600 steps: with its own $W$ lower than redrawn. It is tied to that $W$, though: on a fresh one it is worse than the redrawn model. |
-# | SMREG learns faster than plain positive features. | Both redrawn, SMREG ends lower, and the same on each draw. How fast it got there was not measured. |
+# | SMREG learns faster than plain positive features. | Both redrawn, SMREG ends lower, on each of three draws. How fast it got there was not measured. |
 # | Trigonometric features are unstable. | Not tried here. |
 #
 # So much for one seed and one rate, tuned for none of them. None of the six reaches softmax in the

@@ -219,12 +219,14 @@ def read_weights(data, sha256):
 
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            weights = dict(Careful(archive).load())
+            weights = Careful(archive).load()
     except Exception as error:  # what a damaged file raises can be anything
         raise ValueError("this is no file of weights") from error
+    if not isinstance(weights, dict):
+        raise ValueError("this is no dict")
     if not all(isinstance(array, np.ndarray) for array in weights.values()):
         raise ValueError("something in this file is no array")
-    return weights
+    return dict(weights)
     ### END SOLUTION
 
 

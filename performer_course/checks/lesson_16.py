@@ -1,5 +1,6 @@
 """Lesson 16, train a Performer."""
 
+import itertools
 import math
 
 import numpy as np
@@ -358,7 +359,8 @@ def choose_map(choose):
     for maps, right, hints in _choices():
         name = _chosen(choose, maps, rng)
         if name != right:
-            less = f"{name} is chosen, and the expected loss of {right} is less."
+            less = f"{name} is chosen, and the expected loss of {right} is less"
+            less = f"{less}: the loss is a mean of squares."
             raise Hint(hints.get(name, less))
     seen = set()
 
@@ -378,3 +380,10 @@ def choose_map(choose):
     harmless = _map(lambda known, draw: 0.01 if draw < 0.75 else 1.5)
     if _chosen(choose, {"positive": harmless, "ReLU": _steady(0.9)}, rng) != "positive":
         raise Hint("the least mean over the draws is asked for, not the least worst draw.")
+    turns = itertools.cycle((0.005, 1.6))  # their mean is more than 0.6, that of their roots less
+    uneven = _map(lambda known, draw: next(turns))
+    if _chosen(choose, {"positive": uneven, "ReLU": _steady(0.6)}, rng) != "ReLU":
+        raise Hint(
+            "a map is chosen whose losses differ from draw to draw: the loss of a draw is a mean "
+            "of squares, take no root of it before the mean over the draws."
+        )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._judge import Hint, Raised, advice, averages, check, judge, no_square, numbers
+from ._judge import Hint, Raised, advice, averages, check, judge, nearly, no_square, numbers
 
 # A decision for a head
 
@@ -63,7 +63,8 @@ def _heads():
             _chains(2, size=0.05),
             False,
             "a head that is nearly uniform is said to be swappable: features err little there, and "
-            "mean(V) errs less. Measure the one error in units of the other.",
+            "mean(V) errs less. Measure the one error in units of the other, and take the mean "
+            f"over all {DRAWS} draws.",
         ),
         (
             _chains(1, size=0.8, follow=3, flat=8),
@@ -139,6 +140,13 @@ def _heads():
             )
         ]
         * 4,
+        (
+            _chains(3, size=0.6, follow=3, mean_k=30),
+            True,
+            "a head whose keys lie very far from 0 is said not to be swappable: the shift takes "
+            "away most of their mean, and not all. It is subtracted from k, which has no "
+            "d^{−1/4} yet, so it is made of q and k, not of q' and k'.",
+        ),
     ]
 
 
@@ -217,8 +225,13 @@ def _shares(chains, band):
     for q, k, _ in chains:
         eye = np.broadcast_to(np.eye(q.shape[-2]), (*q.shape[:-1], q.shape[-2]))
         of_weights.append(_parts(q, k, eye, band))
+    entries = [math.prod(near.shape[-2:]) for near, _ in parts]  # of a chain's output
     shares = {
         "": best,
+        "each chain counts alike, long or short: add up squares, take no mean of them.": _fraction(
+            sum(x / n for x, n in zip(tops, entries, strict=True)),
+            sum(x / n for x, n in zip(bottoms, entries, strict=True)),
+        ),
         "each chain has a share of its own, and their mean is taken: one share a head, from the "
         "sums over all chains.": np.mean(np.clip(own, 0, 1), axis=0),
         "the share comes from the first chain alone.": own[0],
@@ -228,6 +241,9 @@ def _shares(chains, band):
         ),
         "one share a block: each head has its own.": np.broadcast_to(
             _fraction(top.sum(axis=1), bottom.sum(axis=1))[:, None], best.shape
+        ),
+        "head h of all blocks has one share: each head of each block has its own.": np.broadcast_to(
+            _fraction(top.sum(axis=0), bottom.sum(axis=0)), best.shape
         ),
         "the fraction divides by ‖AV − U‖²: p multiplies N − U, so that stands below.": _fraction(
             top, sum(_square(exact, exact) for _, exact in parts)
@@ -335,7 +351,10 @@ def window_null(fit):
                 )
             expected = right[i] * _seen(*chain, band)
             expected = expected + (1 - right[i]) * chain[2].mean(axis=-2, keepdims=True)
-            judge(found, expected, _other_nulls(i, *chain, band, chains, right, unclipped, shares))
+            slips = _other_nulls(i, *chain, band, chains, right, unclipped, shares)
+            near = nearly(found, expected)[0]
+            closed = "close, but not equal: is an ε added below, or p one of a list or rounded?"
+            judge(found, expected, [*slips, (near, closed)])
     _light(fit, rng)
 
 
@@ -459,6 +478,11 @@ def _hostile(rng, folder):
         (of(_tensor(0, (3, 2), (6, 1))), "a stride past the end", inside),
         (of(_tensor(10, (4,), (1,))), "an offset so late that the tensor ends outside", inside),
         (
+            of(_tensor(9, (4,), (1,))),
+            "a tensor whose last entry is number 12 of a storage of 12 numbers",
+            "it counts from 0, so that is one past the end.",
+        ),
+        (
             of(_tensor(2, (4,), (-1,))),
             "a negative stride",
             "it leads to what lies before the storage.",
@@ -483,10 +507,21 @@ def _hostile(rng, folder):
         ),
         (of(_tensor(0, (3,), (1,), key="9")), "a storage that is not there", "none can be read."),
         (_file(whole, stored), "a tensor in place of a dict", "a dict of arrays is asked for."),
+        (
+            _file((("w", whole),), stored),
+            "a tuple of pairs in place of a dict",
+            "`dict` makes one of it: look at what came before that.",
+        ),
         (_file({"w": 3}, stored), "the number 3 in place of a tensor", "arrays are asked for."),
         (_packed(pickle.PROTO + b"\x04" + pickle.REDUCE, stored), "a damaged pickle", ""),
         (good[: len(good) // 2], "half a zip", ""),
         (b"", "no byte at all", ""),
+        (_packed(pickle.PROTO + b"\x04" + _opcodes(whole), stored), "a pickle that is cut off", ""),
+        (
+            of(_Call("weights", "rebuild", *whole.arguments[:3])),
+            "a call of rebuild without a stride",
+            "",
+        ),
     ]
 
 

@@ -264,6 +264,7 @@ def chooser(
     target=lambda *new: attention.softmax_attention(*new, causal=True),
     null=lambda *new: attention.uniform_attention(*new, causal=True),
     over_draws=lambda losses, draws: np.mean(losses),
+    size=lambda error: (error**2).mean(),
     outputs=outputs,
     best=min,
 ):
@@ -276,7 +277,7 @@ def chooser(
             exact = target(*new)
 
             def loss(output, exact=exact):
-                return ((output - exact) ** 2).mean()
+                return size(output - exact)
 
             if null:
                 losses["mean(V)"] += loss(null(*new))
@@ -352,6 +353,8 @@ WRONG["choose_map"] = [
     (chooser(over_draws=lambda losses, draws: np.median(losses)), "a median hides"),
     (chooser(over_draws=lambda losses, draws: np.min(losses)), "a median hides"),
     (chooser(over_draws=lambda losses, draws: np.max(losses)), "not the least worst draw"),
+    (chooser(size=np.linalg.norm), "take no root of it"),
+    (chooser(size=lambda error: np.abs(error).mean()), "the loss is a mean of squares"),
     (
         chooser(target=lambda *new: attention.softmax_attention(*new)),
         "a map is chosen whose rows see later keys",
