@@ -733,7 +733,7 @@ print(
 # - The error falls with slope $-\frac12$. The uniform bound is true and loose, and needs
 #   $\mathbb{E}\|\omega\|^2 < \infty$.
 # - Ridge regression has an $F \times F$ form and an $n \times n$ form. With features the first one takes
-#   100,000 points as a stream. If $\alpha$ grows like $\sqrt n$, some constant times $\sqrt n \log n$ of them
+#   100,000 points as a stream. If $\alpha$ grows like $\sqrt n$, some constant times $\sqrt n \log n$ features
 #   keep the error within the order that noisy points leave anyway.
 #
 # ## Where it breaks

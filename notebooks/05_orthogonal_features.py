@@ -565,7 +565,7 @@ for gamma in (0.005, 0.02, usual, 0.3):
 #
 # Nor is the Gaussian kernel the only one. Any positive definite kernel of $\|\delta\|$ alone has a spectrum in which
 # all directions are equally likely, so orthogonal directions suit it, and only the law of the norms changes: a χ law
-# for the Gaussian, that of a $t$ vector for the Matérn kernel of lesson 03. `norms` takes the lengths of rows drawn
+# for the Gaussian, that of a $t$ vector for the Matérn kernel of lesson 04. `norms` takes the lengths of rows drawn
 # from that spectrum.
 
 # %%

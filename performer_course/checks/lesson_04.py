@@ -112,7 +112,8 @@ def _regression(seed, gamma, alpha, noise, M):
 
 def _least(
     x, y, x_test, y_test, W, gamma, alpha, *, wide=None, penalty=None, scaled=True,
-    on_training=False, draws=None, power=1, average=np.mean, above=1.01, count=2,
+    on_training=False, draws=None, power=1, average=np.mean, above=1.01, count=2, first=4,
+    below_M=False,
 ):  # fmt: skip
     """The answer; with a keyword, what a slip makes of it."""
     wide, penalty = wide or math.sqrt(2 * gamma), alpha if penalty is None else penalty
@@ -124,8 +125,8 @@ def _least(
     K = np.exp(-gamma * ((x[:, None] - x) ** 2).sum(-1))
     K_new = np.exp(-gamma * ((points[:, None] - x) ** 2).sum(-1))
     exact = error(K_new @ np.linalg.solve(K + alpha * np.eye(len(x)), y))
-    m = 4
-    while m <= W.shape[1]:
+    m = first
+    while m <= W.shape[1] - below_M:
         errors = []
         for rows in wide * W[:draws, :m]:
             phi, phi_new = (
@@ -144,15 +145,20 @@ def _least(
 @check
 def features_enough(measure):
     """measure(x, y, x_test, y_test, W, γ, α) = least F = 8, 16, … with RMSE within 1 % of exact."""
-    settings = [(9, 0.4, 1.0, 0.8, 512), (2, 0.2, 2.0, 0.8, 1024), (5, 1.2, 1.0, 1.0, 512)]
+    settings = [(9, 0.4, 1.0, 0.8, 512), (2, 0.2, 2.0, 0.8, 1024)]
+    settings.append((5, 1.2, 1.0, 1.0, 256))  # all the directions that there are
     settings.append((8, 0.4, 1.0, 0.8, 64))  # too few directions
+    settings.append((0, 0.001, 1.0, 0.8, 16))  # four are enough, as one would be
     cases = [_regression(*setting) for setting in settings]
 
     def slip(**changed):
         return [_least(*case, **changed) for case in cases]
 
-    found, right = [measure(*case) for case in cases], slip()
-    if np.array_equal(numbers(found), right):
+    found, right = [numbers(measure(*case)) for case in cases], slip()
+    for value in found:
+        if value.shape != ():
+            raise Hint(f"one number is needed, got an array of shape {value.shape}.")
+    if np.array_equal(found, right):
         return
     judge(
         found,
@@ -180,6 +186,8 @@ def features_enough(measure):
             (slip(power=2), "these are mean squares: take roots, and then compare."),
             (slip(above=1.1), "1 % above is a factor of 1.01, not 1.1."),
             (slip(above=1.0), "up to 1 % above is allowed: a factor of 1.01."),
+            *[(slip(first=m), "m begins at 4, and doubles.") for m in (1, 2, 8)],
+            (slip(below_M=True), "m = M counts, too: at most M."),
         ],
         cases=[f"γ = {case[5]:g}, α = {case[6]:g}, M = {case[4].shape[1]}" for case in cases],
     )

@@ -167,3 +167,12 @@ def orthogonal_directions(draw):
             f"the coordinates have variances from {variances.min():.2f} to {variances.max():.2f}, "
             "not 1: the norm of a row must not go with its direction. Is it drawn apart from Q?"
         )
+    flat = np.array([draw(rng, 3, 2) for _ in range(400)])  # where 4 and √d are not what they were
+    if flat.shape != (400, 3, 2) or np.abs((flat[:, 0] * flat[:, 1]).sum(axis=1)).max() > 1e-9:
+        raise Hint("right for d = 4. For m = 3, d = 2 the first two rows must be orthogonal, too.")
+    mean = (flat**2).sum(axis=2).mean()
+    if abs(mean - 2) > 5 * math.sqrt(4 / 1200):
+        raise Hint(
+            f"right for d = 4, and for d = 2 the mean of ‖ω‖² is {mean:.3g} in place of 2: does "
+            "the norm know d?"
+        )

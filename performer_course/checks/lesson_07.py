@@ -19,8 +19,8 @@ def _means(tokens, N, match, behind=0):
 def after_two(answer):
     """answer(tokens, N) → (L, N): the mean of what followed (tokens[i − 1], tokens[i]) earlier."""
     rng = np.random.default_rng(701)
-    for L, N in ((60, 4), (40, 3), (7, 9), (2, 2)):
-        t = rng.integers(N, size=L)
+    for L, N, most in ((60, 4, 4), (40, 3, 3), (7, 9, 9), (2, 2, 2), (12, 5, 3)):
+        t = rng.integers(most, size=L)  # the last symbols need not occur
         before = {0: t, 1: np.append(-1, t)[:L], 2: np.append([-1, -2], t)[:L]}  # -1: there is none
 
         def same(i, j, *pairs, before=before):
@@ -30,6 +30,12 @@ def after_two(answer):
             return i > 0 and j <= i and j > 1 and same(i, j, (0, 1), (1, 2))
 
         right = _means(t, N, both)
+
+        def around(i, j, t=t):
+            return i > 0 and j <= i and t[j - 1] == t[i] and t[j - 2] == t[i - 1]
+
+        wrap = [_means(t, N, lambda i, j, a=a, f=around: j >= a and f(i, j)) for a in (0, 1)]
+        none = "Nothing stands before place 0."
         slips = [
             (
                 _means(t, N, lambda i, j: j <= i and same(i, j, (0, 1))),
@@ -63,6 +69,10 @@ def after_two(answer):
                 ),
                 "the two symbols have changed places: the order counts.",
             ),
+            *[
+                (rolled, f"a roll puts the last symbols before the first. {none}")
+                for rolled in wrap
+            ],
             (np.roll(right, 1, axis=0), "row i is about the pair that ends at place i."),
             (np.roll(right, -1, axis=0), "row i is about the pair that ends at place i."),
         ]
@@ -171,6 +181,11 @@ def _scores(rng, n):
             False,
             lambda q, k, p, s: _positive(_turned(q, p), W) @ _positive(_turned(k, s), W),
         ),
+        (
+            "turned, and more with the place where q and k differ",
+            False,
+            lambda q, k, p, s: _turned(q, p) @ _turned(k, s) + _sinusoids(p, n) @ (q - k),
+        ),
         ("only the keys turned", False, lambda q, k, p, s: q @ _turned(k, s)),
         ("turned the opposite way", False, lambda q, k, p, s: _turned(q, p) @ _turned(k, -s)),
         (
@@ -187,6 +202,16 @@ def _scores(rng, n):
             "a number a distance, for distances of more than 5 a number a place",
             False,
             lambda q, k, p, s: q @ k + (table[s - p + 999] if abs(s - p) <= 5 else table[s]),
+        ),
+        (
+            "a number a distance, for later keys a number a place",
+            False,
+            lambda q, k, p, s: q @ k + table[s - p + 999 if s <= p else s],
+        ),
+        (
+            "a number a distance, for earlier keys a number a place",
+            False,
+            lambda q, k, p, s: q @ k + table[s - p + 999 if s >= p else s],
         ),
         ("later places a little larger", False, lambda q, k, p, s: q @ k * (1 + 1e-5 * p)),
     ]

@@ -97,7 +97,7 @@ WRONG["product_directions"] = [
 
 def measured(
     x, y, x_test, y_test, W, gamma, alpha, *, wide=None, fit=None, average=np.mean, draws=None,
-    above=1.01, power=0.5, test=True, counted=2,
+    above=1.01, power=0.5, test=True, counted=2, first=4, below_M=False,
 ):  # fmt: skip
     """By the dual form of both fits."""
     wide = wide or (lambda gamma: math.sqrt(2 * gamma))
@@ -111,8 +111,8 @@ def measured(
         return K + alpha * np.eye(len(y))
 
     exact = error(*(kernels.gaussian(a, x, gamma) for a in (x, points)), exact_left)
-    for m in 2 ** np.arange(2, 11):
-        if m > W.shape[1]:
+    for m in first * 2 ** np.arange(11):
+        if m > W.shape[1] - below_M:
             break
         errors = []
         for V in W[:draws]:
@@ -160,9 +160,14 @@ WRONG["features_enough"] = [
     (slip(power=1), "these are mean squares"),
     (slip(above=1.1), "not 1.1"),
     (slip(above=1.0), "up to 1 % above is allowed"),
+    (slip(first=1), "m begins at 4"),
+    (slip(first=2), "m begins at 4"),
+    (slip(first=8), "m begins at 4"),
+    (slip(below_M=True), "m = M counts, too"),
+    (lambda *given: measured(*given, fit=lambda K: K + 2 * given[-1] * np.eye(len(K))), "found 0"),
     (lambda *given: 64, "expected"),
     (lambda *given: measured(*given) or np.nan, "NaN"),
-    (lambda *given: [measured(*given)], "(4,) is needed"),
+    (lambda *given: [measured(*given)], "one number is needed, got an array of shape (1,)"),
 ]
 
 

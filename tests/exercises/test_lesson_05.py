@@ -270,6 +270,12 @@ WRONG["orthogonal_directions"] = [
     (shuffled, "the blocks repeat one another"),
     (blocks(signed_permutation), "the rows prefer some directions"),
     (own_seed, "of different seeds"),
+    (blocks(haar, lambda rng, m, d: chi(rng, m, 4)), "for d = 2 the mean of ‖ω‖² is"),
+    (blocks(haar, lambda rng, m, d: chi(rng, m, d) * 2 / math.sqrt(d)), "for d = 2 the mean of"),
+    (
+        lambda rng, m, d: blocks(haar)(rng, m, d) if d == 4 else rng.normal(size=(m, d)),
+        "the first two rows must be orthogonal, too",
+    ),
 ]
 
 

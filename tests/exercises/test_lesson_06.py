@@ -142,19 +142,20 @@ WRONG["walsh_hadamard"] = [
 
 
 def relative(
-    k=lambda d: 2 * d, scale=math.sqrt, root=lambda x: x, first=np.mean, same=False, less=0
-):
+    k=lambda d: 2 * d, scale=math.sqrt, root=lambda x: x, first=np.mean, same=False, less=0,
+    half=0.5, over=1.0,
+):  # fmt: skip
     """An answer by matrices, one draw after the other, and its slips."""
 
     def measure(delta, stages, draws, rng):
-        d, truth, total = len(delta), math.exp(-delta @ delta / 2), []
+        d, truth, total = len(delta), math.exp(-delta @ delta * half), []
         for _ in range(draws):
             x, signs = delta, rng.choice([-1.0, 1.0], size=d)
             for _ in range(stages - less):
                 signs = signs if same else rng.choice([-1.0, 1.0], size=d)
                 x = hadamard(d) @ (signs * x) / math.sqrt(d)
             total.append(np.mean((first(np.cos(scale(d) * x)) - truth) ** 2))
-        return root(np.mean(total) / (math.expm1(-delta @ delta) ** 2 / k(d)))
+        return root(np.mean(total) / (math.expm1(-delta @ delta * over) ** 2 / k(d)))
 
     return measure
 
@@ -175,7 +176,22 @@ RIGHT["stage_error"] = [
     by_rows,
     relative(),
     lambda delta, stages, draws, rng: by_rows(-delta, stages, draws, rng),
+    lambda *given: np.float32(by_rows(*given)),
 ]
+
+
+def over_measured(delta, stages, draws, rng):
+    """The divisor is measured, too."""
+    d = len(delta)
+    error = np.cos(rng.normal(size=(draws, d, d)) @ delta).mean(axis=1) - math.exp(
+        -delta @ delta / 2
+    )
+    return (
+        relative()(delta, stages, draws, rng)
+        * theory.fourier_variance(np.linalg.norm(delta), d)
+        / (error**2).mean()
+    )
+
 
 WRONG["stage_error"] = [
     (own_mean, "its bias counts"),
@@ -188,7 +204,12 @@ WRONG["stage_error"] = [
     (relative(scale=float), "and √d comes once"),
     (relative(same=True), "signs of its own"),
     (relative(less=1), "a stage is missing"),
-    (lambda *a: 1.0, "found 1 for 1 stages and δ = [2.0, 0.0, 0.0, 0.0], expected"),
+    (relative(half=1.0), "the kernel is e^{−r²/2}, not e^{−r²}"),
+    (relative(over=0.5), "(1 − e^{−r²})², not (1 − e^{−r²/2})²"),
+    (over_measured, "nothing is random in it"),
+    (relative(less=-1), "nothing is random in it"),
+    (lambda *a: 1.0, "found 1 for stages = 1 and δ = [2, 0, 0, 0], expected"),
+    (lambda *a: by_rows(a[0], 3, *a[2:]), "nothing is random in it"),
     (
         lambda delta, stages, draws, rng: by_rows(delta, stages, draws, np.random.default_rng(1)),
         "of different seeds",
@@ -228,7 +249,33 @@ def most(*arguments):
 RIGHT["choose_rows"] = [
     least,
     lambda methods, x, m, draws, rng: str(least(methods, x + 1, m, 2 * draws, rng)),
+    *[lambda *given, s=seed: least(*given[:4], np.random.default_rng(s)) for seed in range(3)],
 ]
+
+
+def by(score, stretched=1.0, m_used=None):
+    """The name with the least score(errors), errors (draws, n, n) of the Gram matrices."""
+
+    def choose(methods, x, m, draws, rng):
+        delta = x[:, None] - x
+        exact = np.exp(-(delta**2).sum(axis=-1) / 2)
+
+        def of(draw):
+            rows = [stretched * draw(rng, m_used or m, x.shape[1]) for _ in range(draws)]
+            return score(np.array([np.cos(delta @ W.T).mean(axis=-1) - exact for W in rows]))
+
+        return min(methods, key=lambda name: of(methods[name]))
+
+    return choose
+
+
+def spread_only(errors):
+    return errors.var(axis=0).mean()
+
+
+def bias_only(errors):
+    return np.square(errors.mean(axis=0)).mean()
+
 
 WRONG["choose_rows"] = [
     (most, "differ along one axis, m = 64"),
@@ -238,6 +285,13 @@ WRONG["choose_rows"] = [
         lambda methods, *a: "hadamard" if "hadamard" in methods else least(methods, *a),
         "3 apart along one axis, m = 16: 'hadamard'",
     ),
+    (by(spread_only), "m = 64: 'shorter' has"),
+    (by(bias_only), "two points, 1 apart, m = 16"),
+    (by(lambda errors: np.square(errors).mean(), stretched=2**0.5), "m = 64: 'shorter' has"),
+    (by(lambda errors: np.square(errors).mean(), m_used=8), "m = 256"),
+    (by(lambda errors: np.abs(errors).mean()), "'often none' has"),
+    (by(lambda errors: np.median(np.square(errors).mean(axis=(1, 2)))), "'often none' has"),
+    (by(lambda errors: np.square(errors[:1]).mean()), "'often none' has"),
     (lambda methods, *a: 0, "0 is no name of `methods`"),
     (lambda methods, *a: "best", "'best' is no name"),
 ]

@@ -58,6 +58,19 @@ def largest(found, counts):
     return np.eye(found.shape[1])[found.argmax(axis=1)] * (counts > 0)
 
 
+def rolled(first):
+    """Symbols before by a roll, for the keys from place `first` on and rows from 1 on."""
+
+    def answer(tokens, N):
+        L, own = len(tokens), np.eye(N)[tokens]
+        one, two = (np.roll(own, a, axis=0) for a in (1, 2))
+        match = np.tril(asked(own, one, two)) * (np.arange(L) >= first)
+        match[0] = 0
+        return match @ own / np.maximum(match.sum(axis=1, keepdims=True), 1)
+
+    return answer
+
+
 WRONG["after_two"] = [
     (by_scores(lambda own, one, two: own @ one.T), "this looks at one symbol"),
     (by_scores(lambda own, one, two: one @ two.T), "the symbol before alone"),
@@ -70,6 +83,9 @@ WRONG["after_two"] = [
     (by_scores(asked, finish=largest), "not the most frequent"),
     (by_scores(asked, finish=lambda found, counts: found + (counts == 0)), "gets zeros"),
     (lambda tokens, N: np.roll(pair_by_pair(tokens, N), 1, axis=0), "that ends at place i"),
+    (lambda tokens, N: pair_by_pair(tokens, tokens.max() + 1), "and (12, 5) is needed"),
+    (rolled(0), "a roll puts the last symbols"),
+    (rolled(1), "a roll puts the last symbols"),
     (lambda tokens, N: np.array(pair_by_pair(tokens, N)).T, "shape (4, 60), and (60, 4) is needed"),
 ]
 
@@ -161,6 +177,20 @@ def tried(vectors=None, places=500, apart=None, equal=same, shifts=(1, 90, 499))
 RIGHT["is_relative"] = [on_a_grid, tried(), lambda *a: np.bool_(tried()(*a))]
 
 
+def one_way(sign):
+    """Keys on one side of the query alone."""
+
+    def decide(score, n, rng):
+        for _ in range(100):
+            q, k = rng.normal(size=(2, n))
+            p, s = np.sort(rng.integers(500, size=2))[::sign]
+            if not all(same(score(q, k, p, s), score(q, k, p + t, s + t)) for t in (1, 90, 499)):
+                return False
+        return True
+
+    return decide
+
+
 def in_expectation(score, n, rng):
     """The mean over vectors of what a shift changes."""
     draws = [rng.normal(size=(2, n)) for _ in range(400)]
@@ -173,6 +203,10 @@ WRONG["is_relative"] = [
     (lambda *_: False, "said to be not relative: the plain product"),
     (in_expectation, "said to be relative: "),
     (tried(vectors=lambda rng, n: np.zeros((2, n))), "said to be relative: sinusoids added"),
+    (one_way(1), "for earlier keys a number a place"),
+    (one_way(-1), "for later keys a number a place"),
+    (tried(vectors=lambda rng, n: np.tile(rng.normal(size=n), (2, 1))), "where q and k differ"),
+    (tried(vectors=lambda rng, n: np.ones((2, n))), "where q and k differ"),
     (tried(places=100, shifts=(1, 2)), "keys before place 300 alone"),
     (tried(shifts=(64, 128)), "turned by p mod 64"),
     (tried(apart=6, places=490), "for distances of more than 5"),
