@@ -551,7 +551,7 @@ show(
 # ## Where it breaks
 #
 # - Lifting helps only if the added features carry what separates the classes. Degree 2 knows
-#   nothing of a spiral, and degree 3 alone is no help with negatives.
+#   nothing of a spiral, and degree 3 alone is of little help with negatives.
 # - $(x^\top y + c)^p$ grows like $\|x\|^p \|y\|^p$. Scale the data first: we divided pixels by
 #   16.
 # - Everything here used that $K$ *is* an inner product of some $\varphi$. Not every

@@ -7,9 +7,10 @@
 # > being told to, count its kernels, and choose a chunk. Appendix
 # > [a5](a5_bound_the_time.ipynb) goes on: fusion, fewer bits, and a lower bound for the time.
 #
-# Nothing in the course changes for a GPU. One line chooses the library, and every function dispatches on
-# its arrays. What changes is what a line of Python *costs*. A GPU runs beside the program, not inside it:
-# it takes work in a queue, has its own memory, and is fast only at large pieces.
+# Nothing in the course changes for a GPU. One line chooses the library, and every function calls the
+# library of the arrays that it is given. What changes is what a line of Python *costs*. A GPU runs beside
+# the program, not inside it: it takes work in a queue, has its own memory, and is fast only at large
+# pieces.
 #
 # All cells of this lesson run on NumPy, and with `PERFORMER_BACKEND=cupy` on a GPU. Where a GPU's
 # behaviour has to be seen and there may be none, a small model stands in, and is called a model. Times of
@@ -74,10 +75,11 @@ print(f"W is {str(W.dtype).rpartition('.')[2]}, like q: {W.dtype == q.dtype}")
 print(f"home: {type(home).__name__} {home.dtype} of shape {home.shape}")
 
 # %% [markdown]
-# How often should data cross? **Before you run this:** attention over 65,536 tokens takes some
-# milliseconds on a large GPU. How long do its inputs take to get there through the cable? Let $B$ be the number of bytes per second that a
-# memory or a cable moves. The data sheet of an H100 (SXM) says 3.35 TB/s for its memory. The cable to the
-# host, PCIe 5 with 16 lanes, has 128 GB/s for both directions together.
+# How often should data cross? Let $B$ be the number of bytes per second that a memory or a cable moves. The
+# data sheet of an H100 (SXM), the GPU of all our estimates, says 3.35 TB/s for its memory. The cable to the
+# host, PCIe 5 with 16 lanes, has 128 GB/s for both directions together. **Before you run this:** attention
+# over 65,536 tokens, with 8 heads of 64 float32 each, takes some milliseconds there. How long do $q$, $k$
+# and $v$ take to get there through the cable: a tenth of that, as long, or ten times as long?
 
 # %%
 SHEET = {"memory": 3.35e12, "cable, one way": 128e9 / 2}  # bytes/s, from NVIDIA's data sheet
@@ -164,10 +166,11 @@ for name, pair in pairs.items():
 # $$\text{start}_i = \max\bigl(\text{launched}_i,\ \text{end}_{i-1}\bigr), \qquad
 # \text{end}_i = \text{start}_i + t_i .$$
 #
-# If the host never waits, $\text{launched}_i = i\,a$, and the total is about
-# $\max\bigl(\sum_i t_i,\ n a\bigr)$: the slower of the two hides the faster. If the host *reads a value*,
-# it must wait for the kernel that makes it, and the queue runs empty. **Before you run this:** eight
-# kernels of 30 µs, launches of 10 µs, so some 250 µs. How long with a read after each?
+# If the host never waits, $\text{launched}_i = i\,a$. The total of $n$ kernels is then at least
+# $\max\bigl(\sum_i t_i,\ n a\bigr)$, and where they are of about one length hardly more: the slower of the
+# two hides the faster. If the host *reads a value*, it must wait for the kernel that makes it, and the
+# queue runs empty. **Before you run this:** eight kernels of 30 µs, launches of 10 µs, so some 250 µs. How
+# long with a read after each?
 
 
 # %%
@@ -211,7 +214,7 @@ show(
 )
 
 # %% [markdown]
-# The middle row is why a read is worse than its four bytes. In the lower row the host is the limit:
+# The middle row is why a read costs more than its few bytes. In the lower row the host is the limit:
 # a faster GPU would not help at all.
 #
 # ## 3. Where a read hides
@@ -221,8 +224,9 @@ show(
 # device. `np.asarray(x)` would too; CuPy refuses it with a `TypeError`, which is kinder. (`np.exp(x)` is
 # no read: a CuPy array answers NumPy's elementwise functions by itself, on the device.)
 #
-# To find such places on any computer we keep books. It takes an array that NumPy hands every operation to
-# (`__array_ufunc__`), and that Python asks for its value (`__float__`), so that both can be noted:
+# To find such places on any computer we keep books. For that we need an array that NumPy hands every
+# operation to (`__array_ufunc__`), and that Python asks for its value (`__float__`), so that both can be
+# noted:
 
 
 # %%
@@ -247,14 +251,14 @@ math.log(2 * x + 1)
 print(", ".join(book))
 
 # %% [markdown]
-# The package has this array in full: `paper.Paper` is an array as a GPU would see it. Its
-# numbers are computed by NumPy, but a `Ledger` notes each kernel that would be launched, with the bytes it
-# reads and writes, and each read. It speaks the Array API, so the package's functions run on it
-# unchanged. It is a model: every operation that makes a new array counts as one kernel; a view (a slice,
-# a transpose) is free. Where CuPy is known to need more, that is booked, too: a product of stacks of
-# matrices copies each factor that does not lie row after row, `concat` copies its arrays one by one, and
-# `vecdot`, which CuPy does not have, becomes a copy and a product. **Before you run this:** which of these
-# ten lines read a value?
+# The package has this array in full: `paper.Paper` is an array as a GPU would see it. Its numbers are
+# computed by NumPy, but a `Ledger` notes each kernel that would be launched, with the bytes it reads and
+# writes, and each read. `Paper` has the Array API, the functions that NumPy, CuPy and others have in
+# common, so the package runs on it unchanged. It is a model: every operation that makes a new array
+# counts as one kernel; a view (a slice, a transpose) is free. Where CuPy is known to need more, that is
+# booked, too: a product of stacks of matrices copies each factor that does not lie row after row,
+# `concat` copies its arrays one by one, and `vecdot`, which CuPy does not have, becomes a copy and a
+# product. **Before you run this:** which of these ten lines read a value?
 
 # %%
 ledger = Ledger()
@@ -331,9 +335,10 @@ for causal in (False, True):
 #
 # ## 4. Count launches, choose the chunk
 #
-# The ledger also says *how many* kernels. All-to-all, a chunk of keys and a chunk of queries cost about
-# the same number (24 to 29), however long they are: one chunk alone takes 24, and further chunks add their
-# sums and have their outputs joined. So longer chunks mean fewer kernels for a text:
+# The ledger also says *how many* kernels. All-to-all, a chunk (its keys summed, its queries answered) costs
+# some two dozen, a long one hardly more than a short one: 1024 tokens in one chunk take 24, and where there
+# are several chunks, their sums are added and their outputs joined. So longer chunks mean fewer kernels
+# for a text:
 
 # %%
 print("chunk    all-to-all   causal     kernels for 1024 tokens")
@@ -359,11 +364,15 @@ for chunk in (64, 256, 1024):
 #
 # For the rates $B$, $P$, $R$ we take what well-fed kernels are said to reach on an H100, somewhat below
 # its peak. Nobody has measured them for this lesson; they are the assumption of every estimate
-# below. $R$ has a reason: 132 multiprocessors (the GPU's cores, each running many threads in blocks) with
-# 16 special-function results in each cycle, at 1.7 GHz. For a launch from Python we assume $a = 10$ µs.
+# below. $P$ depends on the numbers that are multiplied. This lesson has `fp32`, float32 as it is; `tf32`
+# is float32 with factors rounded to 10 bits of mantissa, and `bf16` has 16 bits in all and 7 of mantissa,
+# both much faster (appendix a5 says what that costs). $R$ is reckoned: 132 multiprocessors with 16 results
+# of special functions in each cycle, at 1.7 GHz. (A multiprocessor is what a GPU has for cores: threads
+# are grouped in *blocks of threads*, and each block runs on one of them.) For a launch from Python we
+# assume $a = 10$ µs.
 #
-# `paper.RATES` has these rates and `paper.work` this sum. The next cell counts a lone chunk, and takes it as
-# often as the text has chunks. Adding sums is left out, so the launches are up to a fifth too little.
+# `paper.RATES` has these rates and `paper.work` this sum. The next cell counts a lone chunk, and takes it
+# as often as the text has chunks. Adding sums is left out, so the launches are up to a fifth too little.
 
 # %%
 # NVIDIA's white paper, without sparsity; bytes: data sheet
@@ -446,16 +455,17 @@ print(f"the package takes {attention.CHUNK} on a CPU, {attention.DEVICE_CHUNK} o
 print("(all tokens at once on JAX, whose compiler would unroll a loop)")
 
 # %% [markdown]
-# Why does the causal form need so many kernels? All-to-all, each feature has one maximum $c$ over all keys,
-# and $e^{h - c}$ is safe. A causal row must not depend on later keys, not even through a maximum. With
-# one key of very large $h$ at the end of the chunk, $e^{h - c}$ of all keys before it may underflow to 0, and a
-# row that sees only those would be $0/0$. On a CPU the package looks at the values, and takes one shift for the
-# chunk where it does no harm. On a GPU looking is a read. So there *every set of keys keeps its own
-# maximum*, and the sets are chosen so that each row sees each earlier key in exactly one of them:
+# Why does the causal form need so many kernels? All-to-all, each feature has one maximum $c$ over all
+# keys, and $e^{h - c}$ is safe. A causal row must not depend on later keys, not even through a maximum.
+# With one key of very large $h$ at the end of the chunk, $e^{h - c}$ of all keys before it may underflow
+# to 0, and a row that sees only those would be $0/0$. On a CPU the package looks at the values, and takes
+# one shift for the chunk where it does no harm. On a GPU looking is a read. So there *every set of keys
+# keeps its own maximum*, and the sets are chosen so that each row sees each earlier key in exactly one of
+# them:
 #
-# - The chunk is cut into $T$ blocks of $B$ tokens (from here on; no longer bytes a second), $B$ about $\sqrt C$ (a power of two, at least 64).
-#   Each block becomes a state, as in lesson 12, and all blocks are worked side by side, in the same
-#   kernels.
+# - The chunk is cut into $T$ blocks of $B$ tokens (from here on; no longer bytes a second), $B$ about
+#   $\sqrt C$ (a power of two, at least 64). Each block becomes a state, as in lesson 12, and all blocks
+#   are worked side by side, in the same kernels.
 # - *Between blocks*, there are $T + 1$ states: the one from before the chunk, and one of each block. What a
 #   row sees of them are those before its own block. For each feature that is a small causal attention
 #   over states, relative to the largest $c$ that is seen: one product with $(T + 1) \times (T + 1)$
@@ -465,9 +475,10 @@ print("(all tokens at once on JAX, whose compiler would unroll a loop)")
 #   *level* is a few products, for all blocks at once.
 #
 # At which level does row $i$ see key $j$? Read $i$ and $j$ in binary, from the left. If the first bit in
-# which they differ is the $l$-th from the right, the two are in different halves of the same $2^l$ tokens. So the level is
-# the number of bits of `i ^ j`, and 0 for a row's own key. Here is who sees whom, for 16 tokens in
-# blocks of 4 (the package would take one block):
+# which they differ is the $l$-th from the right, the two are in different halves of the same $2^l$
+# tokens. So the level is the number of bits of `i ^ j`, and 0 for a row's own key. Here is who sees whom,
+# for 16 tokens in blocks of 4 (the package would take one block). Each pair is named by its level, or B
+# where it goes through the state of a block:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 few, block = 16, 4
@@ -557,8 +568,8 @@ print(recorded(Path("../benchmarks/gpu.json")))
 #   else should.
 # - A call launches. Read a clock only after `synchronize()`, and call once before you time.
 # - `float`, `if`, `print` and a mask as an index are reads. Use `xp.where`.
-# - Kernels cost a launch each, so a GPU wants large chunks; the total is about the larger of launching
-#   and work.
+# - Kernels cost a launch each, so a GPU wants large chunks; the total is at least the larger of launching
+#   and work, and at most their sum.
 # - Causal without a look at values: every set of keys keeps its own maximum, and all sets of one size are
 #   worked in the same kernels, so these grow with the logarithm of the chunk.
 #
@@ -578,7 +589,7 @@ print(recorded(Path("../benchmarks/gpu.json")))
 #
 # ## Further reading
 #
-# - CuPy's user guide, the pages *Performance Best Practices*, *Memory Management*, *User-Defined Kernels*
-#   and *Differences between CuPy and NumPy*, docs.cupy.dev; and *Environment variables* in its reference.
+# - CuPy's user guide, the pages *Performance Best Practices* and *Differences between CuPy and NumPy*,
+#   docs.cupy.dev.
 # - [NVIDIA (2022)](references.md#nvidia-2022). The white paper of the H100; the data sheet counts tensor
 #   cores with sparsity, twice as much.

@@ -445,8 +445,9 @@ show(
 # $m = 64$ and eight pictures, just at the count, more than half of what attention was worth is lost.
 # From two pictures to sixteen, on galleries twice as large as those they were trained on, the States
 # of 64 and 256 directions are better than both nulls; the smallest, with 16, is hardly better than
-# the mean of the pictures. Exact attention hardly fades in bits; its RMS error grows, too, but stays
-# smallest, since it keeps all keys and all values.
+# the mean of the pictures. Exact attention hardly fades in bits; its RMS error grows, too, but from two
+# pictures on it stays smallest, since it keeps all keys and all values. (Of a single picture the mean
+# is the picture itself.)
 #
 # ## 5. Merge two galleries
 #

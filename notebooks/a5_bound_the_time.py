@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Bound the time before you measure it
 #
-# > **55 minutes.** Needs: lesson [18](18_on_the_gpu.ipynb) (launches, kernels on paper), lesson 11.
+# > **55 minutes.** Needs: lesson [18](18_on_the_gpu.ipynb) (launches, kernels on paper, levels), lesson 11.
 # >
 # > Afterwards you can find the bytes of a program and spare some by fusing, say what TF32 and half
 # > precision change, and compute a lower bound for the time of an algorithm on a device that you have
@@ -39,9 +39,10 @@ booked = functools.partial(paper.booked, attention.favor_attention)  # a ledger,
 # %% [markdown]
 # ## 1. Fuse
 #
-# Where do the bytes go? Let one *pass* be one reading or writing of all the features, a $(\text{heads},
-# L, m)$ array. **Before you run this:** $q$, $k$, $v$ and the result are one pass together. How many passes
-# do the two dozen kernels of all-to-all attention make?
+# Where do the bytes go? Let one *pass* be one reading or writing of all the features, a
+# $(\text{heads}, L, m)$ array. **Before you run this:** $q$, $k$, $v$ and the result are one pass
+# together, with $d = 64$ and $m = 256$. How many passes do the two dozen kernels of all-to-all attention
+# make?
 
 # %%
 ledger, _ = booked(*arrays, chunk=L)
@@ -63,17 +64,18 @@ print(f"causal, one chunk of 16384 tokens, one head: {len(longest.kernels)} kern
 print(f", {longest.passes(1, 16_384, m):.0f} passes")
 
 # %% [markdown]
-# Causal, there are about five times as many passes, because each level takes $e^{h - c}$ of the earlier
-# half and $e^{a - \max a}$ of the later half anew, with other maxima. Two other forms need more kernels and
-# more passes, both counted by this ledger when they were tried, for the chunk of the last line. One halves
-# a chunk down to single tokens, one half after the other. One takes a single maximum for each row, so that
-# its levels simply add, over a scan of the blocks one by one. So the package has blocks side by side, each
-# set with its own maximum.
+# Causal, there are about five times as many passes. Recall the *levels* of lesson 18: inside a block, the
+# later half of every 2 tokens, of every 4, every 8 and so on sees the earlier half. Each level takes
+# $e^{h - c}$ of the earlier halves and $e^{a - \max a}$ of the later ones anew, with maxima $c$ and
+# $\max a$ of its own ($h$ are the logarithms of key features, $a$ those of query features plus $c$, as in
+# lesson 11). Two other ways were tried: to halve a chunk down to single tokens, one half after the other;
+# and to go through the blocks one by one, with a single maximum for each row. Both need more kernels and
+# more passes, counted by this ledger for the chunk of the last line.
 #
-# Back to all-to-all. `h - c` (`subtract` in the table) and `exp` read all the features and write all the features,
-# each. Nothing is gained by writing $h - c$ to memory: the same thread could take the exponential at
-# once. That is *fusion*: one kernel, two passes instead of four. In CuPy one writes the body of the loop
-# over entries in C++, and CuPy adds the loop, the types and the broadcasting, and compiles it at the
+# Back to all-to-all. `h - c` (`subtract` in the table) and `exp` each read all the features and write them.
+# Nothing is gained by writing $h - c$ to memory: the same thread could take the exponential at once. That
+# is *fusion*: one kernel, two passes instead of four. In CuPy one writes the body of the loop over
+# entries in C++, and CuPy adds the loop, the types and the broadcasting, and compiles it at the
 # first call. The twin for NumPy has no such loop; it takes pieces so small that the difference stays in
 # cache.
 
@@ -124,9 +126,8 @@ for name, task in {"two kernels": lambda: xp.exp(h - c), "fused": lambda: exp_mi
 # How far could one go? Keys need a pass to write $h$, one to find the maximum $c$, two for the fused
 # exponential and one for the product with $[v, 1]$, whose last column makes the sum $z$; queries the same
 # with the roles changed. The products hide their own passes. So at least $2 \times 3$ passes stand
-# beside the products. A kernel of one's own that
-# never writes the features, as FlashAttention never writes the weights, has none of them; CuPy's
-# `RawKernel` takes such code, and writing one is another course.
+# beside the products. A kernel of one's own that never writes the features, as FlashAttention never writes
+# the weights, has none of them; CuPy's `RawKernel` takes such code.
 
 # %%
 scale = TOKENS / L
@@ -141,12 +142,13 @@ print(f"the products alone             {work(products) * scale * 1e3:6.2f} ms")
 # These estimates leave out what the model does not know: a kernel that reads along the wrong axis does
 # not reach $B$, and neither does a reduction with few results. The package is built around both.
 #
-# - *What is turned.* Keys are summed over tokens, so in $\varphi(k)^\top [v, 1]$ one factor must be turned, and
-#   in a product of stacks CuPy copies what it is given turned. So the package computes $[v, 1]^\top
-#   \varphi(k)$: turned are $e + 1$ numbers a token and not $m$.
-# - *How many at work.* CuPy gives 32 results of a reduction to one block of threads, and an H100 has 132
-#   multiprocessors to feed. The largest of many tokens has only one result for each feature and head. So on
-#   a device the maximum over tokens is taken in two stages, first in each of 64 parts, then over the parts.
+# - *What is turned.* Keys are summed over tokens, so in $\varphi(k)^\top [v, 1]$ one factor must be
+#   turned, and in a product of stacks CuPy copies what it is given turned. So the package computes
+#   $[v, 1]^\top \varphi(k)$: turned are $e + 1$ numbers a token and not $m$.
+# - *How many at work.* Threads come in groups, *blocks of threads*, and each block runs on one
+#   multiprocessor, of which an H100 has 132 to feed. CuPy gives 32 results of a reduction to one block. The
+#   largest of many tokens has only one result for each feature and head. So on a device the maximum over
+#   tokens is taken in two stages, first in each of 64 parts, then over the parts.
 
 # %%
 for parts in (1, 64):
@@ -161,11 +163,12 @@ for parts in (1, 64):
 # ## 2. The memory pool
 #
 # To ask the driver for memory is slow, and may wait for the device. So CuPy keeps what it once got: an
-# array that dies returns its block to a *pool*, and the next array of that size takes it. `nvidia-smi`
+# array that dies returns its memory to a *pool*, and the next array of that size takes it. `nvidia-smi`
 # then shows memory in use that no array holds. `cupy.get_default_memory_pool()` knows better:
 # `used_bytes()` is what arrays hold, `total_bytes()` what the pool holds, `free_all_blocks()` gives back
-# what lies whole in it. To measure one task, `backend.peak` gives it a fresh pool, since in a full one nothing
-# would have to grow, and asks for `total_bytes()` at the end; on NumPy it asks Python's `tracemalloc`.
+# each piece of which no array holds a part. To measure one task, `backend.peak` gives it a fresh pool,
+# since in a full one nothing would have to grow, and asks for `total_bytes()` at the end; on NumPy it
+# asks Python's `tracemalloc`.
 
 # %% tags=["nbval-ignore-output"]
 given = [xp.asarray(x[:2, ...] if x.ndim == 3 else x) for x in arrays]
@@ -178,17 +181,19 @@ for rows, chunk in ((1024, 64), (1024, 256), (1024, 1024), (512, 64), (512, 256)
     print(f"{rows:5d} tokens, chunk {chunk:5d}: {taken / 2**20:6.2f} MiB of scratch")
 
 # %% [markdown]
-# Memory grows with the chunk, hardly with the text (beside the result; on a GPU its parts are joined, which
-# holds it twice for a moment). So a chunk is as long as memory allows, and no longer than its launches need (lesson 18).
+# Memory grows with the chunk, hardly with the text (beside the result; on a GPU its parts are joined,
+# which holds it twice for a moment). So a chunk is as long as memory allows, and no longer than its
+# launches need (lesson 18).
 #
 # ## 3. Fewer bits
 #
 # A float32 has 23 bits of mantissa, and the first bit before them. **TF32** is not a type one stores: it
 # is what *tensor cores* make of the factors of a float32 product, with 10 bits of mantissa and float32's
 # range; the sums stay in float32. **bfloat16** is the upper half of a float32: its range, and 7 bits of
-# mantissa. By hand either is a bit mask: round at bit 13 or 16, and clear what is below. (We
-# round to the nearest, ties to even; what a library does on the way may differ.) **Before you run this:**
-# in which steps does float16 count near 450?
+# mantissa. **float16** has 10 bits of mantissa too, but a short range. By hand the first two are bit
+# masks: round at bit 13 or 16, and clear what is below. (We round to the nearest, ties to even; what a
+# library does on the way may differ.) **Before you run this:** in which steps
+# does float16 count near 450?
 
 
 # %%
@@ -222,14 +227,15 @@ print(
 )
 
 # %% [markdown]
-# What does that do to a product? A number $x = 2^p s$ with $1 \le s < 2$ gets an error that is uniform
-# within $\pm 2^{p - 11}$, so a relative error $\delta$ within $\pm 2^{-11} / s$. For numbers of many
-# sizes $s$ has the density $1 / (s \ln 2)$, and
+# What does that do to a product? A number $x = 2^p s$ with $1 \le s < 2$ gets an error that is nearly
+# uniform within $\pm 2^{p - 11}$, so a relative error $\delta$ within $\pm 2^{-11} / s$. A sum of
+# products feels large numbers most, so let $\mathbb{E}$ be the mean weighted by $x^2$. Weighted so, the
+# $s$ of normal numbers has nearly the density $1 / (s \ln 2)$, whatever their scale, and
 #
 # $$\mathbb{E}\,\delta^2 = \frac{2^{-22}}{3}\, \mathbb{E}\, s^{-2}
 # = \frac{2^{-22}}{3} \int_1^2 \frac{ds}{s^3 \ln 2} = \frac{2^{-22}}{3} \cdot \frac{3}{8 \ln 2} .$$
 #
-# In $\sum_i x_i w_i$ each term has two such errors, independent and of mean zero. For terms of random sign
+# In $\sum_i x_i w_i$ each term has two such errors, uncorrelated and of mean zero. For terms of random sign
 # both the sum and its error grow like the root of the number of terms, and the ratio stays:
 #
 # $$\frac{\mathrm{RMS}(\text{error})}{\mathrm{RMS}(\text{product})} = \sqrt{2\, \mathbb{E}\,\delta^2} =
@@ -256,8 +262,9 @@ for n in (16, 64, 256, 1024):
 # And the error? A ledger can round: `Rounding` does it to the factors that CuPy would round. A
 # log-feature $\omega^\top k' - \|k'\|^2/2$ that is off by $\delta$ makes its feature off by the factor
 # $e^\delta$. So the error should grow with the norm of $k'$, as $\delta$ does: about the number predicted
-# above times $\|k'\|$. Beside it stand the error of the features themselves, against exact attention,
-# and that of the mean of $v$. **Before you run this:** does the rounding or the estimate cost more?
+# above times $\|k'\|$. Beside it stand the error of the features themselves, against exact attention, and
+# that of the mean of $v$. The data are independent: normal queries and keys of several lengths.
+# **Before you run this:** does the rounding or the estimate cost more?
 
 
 # %%
@@ -321,10 +328,10 @@ show(
 )
 
 # %% [markdown]
-# Where features are of any use, TF32 is harmless: the estimate they make is far rougher. At small norms
-# the errors of many keys average out, and the output is better than a single log-feature. One detail
-# matters at large norms. One might put $-\|k'\|^2/2$ into the product, as one more column. Then TF32 would
-# round that number too, and its error would be absolute:
+# Where features are of any use on these data, TF32 is harmless: the estimate they make is far rougher. At
+# small norms the errors of many keys average out, and the output is better than a single log-feature. One
+# detail matters at large norms. One might put $-\|k'\|^2/2$ into the product, as one more column. Then
+# TF32 would round that number too, with an error that grows like $\|k'\|^2$ and not like $\|k'\|$:
 
 # %%
 for half in (10, 100, 1000):
@@ -349,21 +356,23 @@ print(f"float16 in, {half.dtype} out; relative difference below 1e-3: {apart < 1
 # %% [markdown]
 # ## 4. The roofline
 #
-# Before one measures, one should know what to hope for. An algorithm with $N$ FLOPs and at least $M$
+# What may one hope for before one measures? An algorithm with $N$ FLOPs and at least $M$
 # bytes of traffic has the *arithmetic intensity* $I = N / M$. On a device with $P$ FLOP/s and $B$ bytes/s
 # it can reach
 #
 # $$\min(P,\ B\, I) \text{ FLOP/s}: \qquad \text{a slope, and a flat roof from } I = P / B \text{ on.}$$
 #
-# Count for FAVOR+ with $L$ queries and keys and $b$ bytes a number. All-to-all has four products:
-# $q W^\top$ and $k W^\top$ with $2 L m d$ each, $\varphi(k)^\top v$ and $\varphi(q) S_v$ with $2 L m e$ each.
-# It must at least read $q, k, v$ and write the result:
+# Count for one head of FAVOR+ with $L$ queries and keys, values of $e$ numbers, and $b$ bytes a number.
+# All-to-all has four products: $q W^\top$ and $k W^\top$ with $2 L m d$ each, the state
+# $S_v = \varphi(k)^\top v$, $(m, e)$, and $\varphi(q) S_v$ with $2 L m e$ each. (Lesson 11 takes each row
+# of $S_v$ relative to its maximum, which changes no count.) It must at least read $q, k, v$ and write the
+# result:
 #
 # $$N = 4 L m (d + e), \qquad M = b L (2 d + 2 e), \qquad I = \frac{2 m}{b}, \qquad
 # \text{and } 2 L m \text{ exponentials.}$$
 #
-# The intensity knows neither $L$ nor $d$: more features make it denser. Causal, in chunks of $C$, each
-# row also has $C$ weights, $2 C m$, and their product with values, $2 C e$:
+# The intensity knows neither $L$ nor $d$: more features make it denser. Causal, in chunks of $C$ as in
+# lesson 12, each row also has $C$ weights, $2 C m$, and their product with values, $2 C e$:
 # $N = 4 L m (d + e) + 2 L C (m + e)$. Exact attention has $N = 2 L^2 (d + e)$ from the same $M$, and
 # $L^2$ exponentials. **Before you run this:** what sets the bound of all-to-all attention in float32, and
 # what in bfloat16: FLOPs, bytes or exponentials?
@@ -406,11 +415,10 @@ for product, b in (("fp32", 4), ("tf32", 4), ("bf16", 2)):
         print(f"{product}  {name:27} {spent * 1e3:8.3f} ms, set by {limit}")
 
 # %% [markdown]
-# In float32 the first row leaves out two columns for the denominators. All-to-all in
+# The first row leaves out two columns, for the denominators, which the second has. All-to-all in
 # TF32 and bfloat16 memory decides: $I = 2m/b$ with 256 features is just short of what the tensor cores
 # need. Two kinds of product are out of reach for the package as it is. Through CuPy, TF32 reaches the
 # projections alone (section 3). And products in bfloat16 it does not do at all: it computes in float32.
-# Below stands what it can hope for.
 
 # %%
 flops, moved, exps = exact_attention(TOKENS, 2)
@@ -426,7 +434,7 @@ half_flops = all_to_all(TOKENS, 4)[0] / 2
 mixed = half_flops / RATES["tf32"] + half_flops / RATES["fp32"]
 print(f"all-to-all, one kernel an operation      {ours * 1e3:5.2f} ms")
 print(f"all-to-all, fused, 6 passes              {fused_work * scale * 1e3:5.2f} ms")
-print(f"all-to-all, products of two kinds (TF32) {mixed * 1e3:5.2f} ms")
+print(f"products alone, projections in TF32      {mixed * 1e3:5.2f} ms")
 print(
     f"causal, one kernel an operation          {causal:5.2f} ms; exact causal, bf16 {flash / 2 * 1e3:.2f} ms"
 )
@@ -436,9 +444,9 @@ print(f"and from about L = {at_roof:.2g} thousand if it reached its roof in floa
 
 # %% [markdown]
 # The bound for exact attention supposes 790 TFLOP/s. [Shah et al. (2024)](references.md#shah-2024) report
-# up to 840 TFLOP/s for FlashAttention-3 in bfloat16, at wider heads than our 64; at 64 it is lower, and both
-# lengths shrink accordingly. For FlashAttention-2 they report 35 % of the peak, and with it both lengths
-# shrink by more than half.
+# up to 840 TFLOP/s for FlashAttention-3 in bfloat16, at wider heads than our 64; at 64 it is lower, and
+# both lengths shrink accordingly. For FlashAttention-2 they report 35 % of the peak, and with it both
+# lengths shrink by more than half.
 
 # %%
 marks = {}
@@ -491,11 +499,10 @@ show(
 )
 
 # %% [markdown]
-# The two lowest marks lie on the slope or just below it: one kernel for each operation is bound by memory, whatever the
-# cores can do. Fusion is what moves them to the right.
+# The two lowest marks lie on the slope or just below it: one kernel for each operation is bound by
+# memory, whatever the cores can do. Fusion is what moves them to the right.
 #
-# The same reckoning for the computer this appendix runs on, with its own rates, measured in the next cell. On a
-# GPU the sizes would have to be larger; `benchmarks/gpu.py` has them.
+# The same reckoning for the computer this appendix runs on, with its own rates, measured in the next cell:
 
 # %% tags=["nbval-ignore-output"]
 source = xp.ones(2**22, dtype=xp.float32)
@@ -537,12 +544,11 @@ print(
 # ## Where it breaks
 #
 # - Short texts: up to the two lengths printed in section 4, exact attention in bfloat16 is estimated to
-#   be faster.
+#   be faster. Beyond them speed is not all: whether the features are good enough is for lesson 17.
 # - Causal on a GPU: safe and exact to rounding, but many passes. By the same estimates exact causal
 #   attention in bfloat16 is faster even at 65,536 tokens.
 # - `CUPY_TF32=1` with long keys: the error of a log-feature grows with $\|k'\|$. Keep it off there.
-# - The estimates: assumed rates, no cache, no kernel below its best speed. A measurement replaces them;
-#   it is not replaced by them.
+# - The estimates: assumed rates, no cache, no kernel below its best speed.
 #
 # ## Exercises
 #
@@ -550,6 +556,8 @@ print(
 #
 # ## Further reading
 #
+# - CuPy's user guide, the pages *User-Defined Kernels* (fusion) and *Memory Management* (the pool),
+#   docs.cupy.dev; and *Environment variables* in its reference, for `CUPY_TF32`.
 # - [Williams, Waterman & Patterson (2009)](references.md#williams-2009). The roofline.
 # - [Dao et al. (2022)](references.md#dao-2022). Exact attention that never writes the matrix.
 # - [Dao (2023)](references.md#dao-2023). The same with fewer operations outside of products.

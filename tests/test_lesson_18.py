@@ -139,6 +139,15 @@ def test_a_tf32_product_has_the_predicted_error(lesson):
         assert math.sqrt((gap**2).mean() / ((a @ b) ** 2).mean()) == pytest.approx(predicted, 0.03)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1.3, 1.6, 2.0, 7.0])
+def test_the_predicted_error_of_tf32_holds_for_normal_numbers_of_any_scale(scale):
+    edges = [2.0**p / scale / math.sqrt(2) for p in range(-40, 10)]
+    shares = np.diff([math.erf(edge) for edge in edges])  # of the numbers in [2ᵖ, 2ᵖ⁺¹)
+    errors = 4.0 ** np.arange(-40, 9) * 2.0**-22 / 3  # their mean squares
+    exact = math.sqrt(2 * (shares @ errors) / scale**2)
+    assert exact == pytest.approx(2**-11 / (2 * math.sqrt(math.log(2))), rel=3e-3)
+
+
 def test_a_ledger_rounds_what_cupy_would_round(lesson):
     a, b = np.random.default_rng(3).normal(size=(2, 4, 6, 6))
     ledger, tf32 = lesson["Rounding"](), lesson["tf32"]

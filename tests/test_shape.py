@@ -44,6 +44,14 @@ def test_no_answer_copies_its_lesson(solution):
     assert [" ".join(copy) for copy in copies if len(copy) >= RUN] == []
 
 
+@pytest.mark.parametrize("solution", SOLUTIONS, ids=lambda solution: solution.stem)
+def test_an_exercise_says_how_hard_it_is_and_how_long_it_takes(solution):
+    found = re.findall(r"(?m)^## \d+\..*\n+(.*)", "\n\n".join(shape.texts(read(solution))))
+    assert found
+    says = re.compile(r"\*(●○○|●●○|●●●) · \d+ minutes\.\*")
+    assert [first for first in found if not says.match(first)] == []
+
+
 # What counts
 
 

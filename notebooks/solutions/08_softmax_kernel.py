@@ -21,7 +21,7 @@ from performer_course import checks
 #
 # - `"right"`;
 # - `"turns"`: the waves are $\cos(2\pi\, \omega^\top x)$ and $\sin(2\pi\, \omega^\top x)$;
-# - `"short"`: the rows of $W$ are orthogonal, of length $\sqrt{d/m}$ each;
+# - `"short"`: the rows of $W$ are orthogonal, in blocks of $d$, and of length $\sqrt{d/m}$ each;
 # - `"no scale"`: $q$ and $k$ are not divided by $d^{1/4}$;
 # - `"two draws"`: queries and keys have different directions.
 #

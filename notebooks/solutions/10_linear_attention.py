@@ -35,7 +35,8 @@ checks.masked_linear_attention(masked_linear_attention)
 # ## 2. Which masks are wrong?
 #
 # *●●○ · 30 minutes.* A colleague sends you functions `attend(q, k, v, key_mask)` without their code: `q`
-# is (L, 4), `k` (S, 4), `v` (S, e), `key_mask` (S,) with True where a key counts, and the output (L, e).
+# is (L, 4), `k` (S, 4), `v` (S, e), `key_mask` (S,) with True where a key counts, and the output (L, e);
+# at least one key counts.
 # Some are softmax, some linear, some are wrong. Write the test that finds the wrong ones: `True` exactly
 # where hidden keys and values change nothing, whatever finite numbers the hidden keys are and whatever
 # the hidden values are, NaN and infinity among them. Rounding is no fault. (Which positions can be

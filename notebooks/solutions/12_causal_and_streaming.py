@@ -74,7 +74,7 @@ checks.gradient_by_values(gradient_by_values)
 # %% [markdown]
 # ## 3. A state or a cache?
 #
-# *●●○ · 25 minutes.* A service writes texts of up to $n$ tokens with a model whose attention, in one head,
+# *●○○ · 15 minutes.* A service writes texts of up to $n$ tokens with a model whose attention, in one head,
 # has keys of width $d$ and values of width $e$. It has room for `budget` numbers a head, and each token of the
 # answer must not take more than `work` multiplications in a head. A cache of all keys and values is exact, a
 # state is not, so the cache is the better choice wherever it is allowed. Otherwise a state of as many features

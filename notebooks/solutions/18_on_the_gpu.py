@@ -15,11 +15,11 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. The smallest chunk that hides its launches
 #
-# A text of $L$ tokens is worked in chunks of $C$ tokens, the last one perhaps shorter. Each chunk, the
-# short one too, launches `kernels` kernels, and each launch keeps the host busy for `cost` seconds. The
-# device works for `work` seconds in all. Memory grows with $C$, so we want the smallest power of two
-# for which the host is done no later than the device: launching takes at most `work` seconds. If even one
-# chunk for the whole text is not enough, return the smallest power of two that is at least $L$.
+# *●○○ · 15 minutes.* A text of $L$ tokens is worked in chunks of $C$ tokens, the last one perhaps
+# shorter. Each chunk, the short one too, launches `kernels` kernels, and each launch keeps the host busy
+# for `cost` seconds. The device works for `work` seconds in all. Memory grows with $C$, so we want the
+# smallest power of two for which launching takes at most `work` seconds. If even one chunk for the whole
+# text is not enough, return the smallest power of two that is at least $L$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "smallest_chunk", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -39,10 +39,11 @@ checks.smallest_chunk(smallest_chunk)
 # %% [markdown]
 # ## 2. Get rid of the reads
 #
-# The function below divides the rows of a score matrix by their largest absolute value, so that none is
-# above 1, and leaves rows of zeros as they are. It is correct, and on a GPU it waits up to four times for each row.
-# Find the four places. Then write it without any: whole arrays, no loop, nothing that needs a value, and
-# functions of `xp` rather than methods such as `x.max()`.
+# *●●○ · 25 minutes.* The function below divides each row of a score matrix by its largest absolute
+# value, so that no entry is beyond $\pm 1$, and leaves rows of zeros as they are. It is correct, and on a
+# GPU it waits up to four times for each row. Find the four places. Then write it without any: whole
+# arrays, no loop, nothing that needs a value, and functions of `xp` rather than methods such as
+# `x.max()`. A row may be very small without being zero.
 
 # %%
 
@@ -78,15 +79,16 @@ checks.bounded(bounded)
 # %% [markdown]
 # ## 3. The roof of a decoding step
 #
-# One new token: a state of $m$ features absorbs it and is read once. Per head that is two projections of
-# one row, $2 m d$ FLOPs each; the update $S \leftarrow e^{c - c'} S + e^{h - c'} v^\top$, of three FLOPs an entry
-# (lesson 12: $h$ the logarithms of the key's features, $c$ the maxima before it and $c'$ after it); and
-# the product of the weights with $S$, two FLOPs an entry. Leave out whatever has only $m$ entries in all. The
-# state $S$, $(m, e)$, is read and written once, and $W$, $(m, d)$, is read once *for all heads together*. Count no other bytes.
-# Numbers have `itemsize` bytes. On a device of `rate` FLOP/s and `bandwidth` bytes/s the step takes at
-# least FLOPs/`rate` and at least bytes/`bandwidth` seconds: the larger of the two is its *roof*, a lower
-# bound for the time. FLOPs for each byte moved are the *arithmetic intensity* (more in appendix a5,
-# section 4). Return the lower bound in seconds for `heads` heads, and the intensity.
+# *●●○ · 20 minutes.* One new token: a state of $m$ features absorbs it and is read once. Per head that is
+# two projections of one row, $2 m d$ FLOPs each; the update $S \leftarrow e^{c - c'} S + e^{h - c'} v^\top$,
+# of three FLOPs an entry (lesson 12: $h$ the logarithms of the key's features, $c$ the maxima before it
+# and $c'$ after it); and the product of the weights with $S$, two FLOPs an entry. Leave out whatever has
+# only $m$ entries in all. The state $S$, $(m, e)$, of each head is read and written once, and $W$,
+# $(m, d)$, is read once *for all heads together*. Count no other bytes. Numbers have `itemsize` bytes.
+# On a device of `rate` FLOP/s and `bandwidth` bytes/s the step takes at least FLOPs/`rate` and at least
+# bytes/`bandwidth` seconds: the larger of the two is its *roof*, a lower bound for the time. FLOPs for
+# each byte moved are the *arithmetic intensity* (more in appendix a5, section 4). Return the lower bound
+# in seconds for `heads` heads, and the intensity.
 
 
 # %% nbgrader={"grade": false, "grade_id": "decoding_roof", "locked": false, "schema_version": 3, "solution": true, "task": false}

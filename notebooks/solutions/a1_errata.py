@@ -18,9 +18,9 @@ from performer_course import checks
 # $$\tfrac12 \bigl(1 - e^{-\|x - y\|^2}\bigr)\, \mathrm{MSE}^+ ,$$
 #
 # $\mathrm{MSE}^+$ being the right error of positive features. The true one is
-# $\frac12 \bigl(1 - e^{-\|x + y\|^2}\bigr)\, \mathrm{MSE}^+$. Give two vectors $x, y \in \mathbb{R}^d$,
-# each of length at most 1 and at least $\frac14$ apart, $\|x - y\| \ge \frac14$, for which the printed
-# value is less than a tenth of the true one.
+# $\frac12 \bigl(1 - e^{-\|x + y\|^2}\bigr)\, \mathrm{MSE}^+$. For any $d \ge 1$ give two vectors
+# $x, y \in \mathbb{R}^d$, each of length at most 1 and at least $\frac14$ apart,
+# $\|x - y\| \ge \frac14$, for which the printed value is less than a tenth of the true one.
 
 
 # %% nbgrader={"grade": false, "grade_id": "counterexample", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -85,9 +85,10 @@ checks.repaired_attention(repaired_attention)
 # 3. Trigonometric features: it vanishes as $\|x - y\| \to 0$.
 # 4. Positive features: it vanishes as $\kappa \to 1$.
 #
-# Return the number of the false one, and for any $t > 0$ two vectors $x, y \in \mathbb{R}^d$ that come
-# as near to its limit as $t$ (so $\|x + y\|$, $\|x - y\|$ or $|\kappa - 1|$ is at most $t$), while the
-# squared relative error is at least 1. (`theory` has the three errors.)
+# Return the number of the false one, and for any $d \ge 1$ and $t > 0$ two vectors
+# $x, y \in \mathbb{R}^d$ that come as near to its limit as $t$ (so $\|x + y\|$, $\|x - y\|$ or
+# $|\kappa - 1|$ is at most $t$), while the squared relative error is at least 1. (`theory` has the
+# three errors.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "false_limit", "locked": false, "schema_version": 3, "solution": true, "task": false}

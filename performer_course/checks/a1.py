@@ -48,22 +48,26 @@ def false_limit(witness):
     of = {1: "‖x + y‖", 2: "‖x + y‖", 3: "‖x − y‖"}
     for d, t in ((1, 1.0), (3, 0.1), (8, 1e-6)):
         answer = witness(d, t)
-        if len(answer) != 3:
-            raise Hint(f"the result has {len(answer)} parts; a number and two vectors are needed.")
+        if not isinstance(answer, list | tuple) or len(answer) != 3:
+            if isinstance(answer, list | tuple):
+                found = f"has {len(answer)} parts"
+            else:
+                found = "is None" if answer is None else f"is one {type(answer).__name__}"
+            raise Hint(f"the result {found}; a number and two vectors are needed.")
         number, found = answer[0], numbers(answer[1:])
         if number in of:
             raise Hint(
                 f"statement {number} is true: its error is a function of {of[number]} alone."
             )
         if number != 4:
-            raise Hint(f"found statement {number}; there are four of them, 1 to 4.")
+            raise Hint(f"found statement {number!r}; there are four of them, 1 to 4.")
         if found.shape != (2, d):
             raise Hint(f"the result has shape {found.shape}; two vectors of width {d} are needed.")
         x, y = found
         off = abs(math.expm1(x @ y))
         if off > t * (1 + 1e-9):
             raise Hint(f"at t = {t:g}, |κ − 1| is {off:.3g}: bring xᵀy nearer to 0, not x and y.")
-        if math.expm1(min(((x + y) ** 2).sum(), 700)) < 1:
+        if math.expm1(min(((x + y) ** 2).sum(), 700)) < 1 - 1e-9:
             raise Hint("the squared relative error is below 1: make one of them longer.")
 
 

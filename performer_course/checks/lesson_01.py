@@ -30,6 +30,14 @@ def quadratic_features(phi):
                 ),
                 (2 * inner**2, "this is 2(xᵀy)²: there is a √2 on every feature."),
                 (2 * squares + 2 * cross, "the squares count twice: no √2 on x_i²."),
+                (
+                    3 * squares + 2 * cross,
+                    "x_i² comes once, without √2: the products are those of i < j, without i = j.",
+                ),
+                (
+                    squares + 2 * inner**2,
+                    "x_i² comes once, without √2, and x_i x_j once for each pair i < j.",
+                ),
                 (squares, "only the squares x_i² are there: the products x_i x_j are missing."),
                 (2 * cross, "only the products x_i x_j are there: the squares x_i² are missing."),
                 (inner, "this is xᵀy itself: the features must be of degree 2."),
@@ -49,7 +57,7 @@ def highest_degree(degree):
 
     F = C(d + p, p), the monomials of degree at most p in d variables.
     """
-    grid = [(d, n) for d in (2, 3, 16, 64) for n in (5, 6, 1797, 5000)]
+    grid = [(d, n) for d in (2, 3, 16, 64) for n in (5, 6, 1797, 6000)]
 
     def largest(fits):
         """The last p = 0, 1, 2, … before fits(d, n, p) fails, for each (d, n) of the grid."""
@@ -136,12 +144,17 @@ def distance_to_mean(distance):
             (own - 2 * mean + np.sqrt(square), "the mean of gram is ‖μ‖² already: no root."),
             (own - mean**2, "φ(x)ᵀμ is no length of μ: write ‖a − b‖² out, three terms."),
             (square - 2 * mean, "‖φ(x)‖² = K(x, x) is missing: it differs from point to point."),
+            (1 - 2 * mean + square, "‖φ(x_i)‖² is own, not 1."),
             (
                 own - 2 * mean + each,
                 "this is the mean of the squared distances to all φ(c_j). ‖μ‖² has the pairs "
                 "j ≠ l as well.",
             ),
             (own - 2 * cross.sum(1) + gram.sum(), "μ is a mean, not a sum: divide by p."),
+            (
+                own - 2 * cross.sum(1) / n + square,
+                "μ is a mean over the c_j: there are p of the c_j, not n.",
+            ),
             (own - 2 * mean + p * square, "‖μ‖² is a mean over p² pairs, not over p."),
             (
                 own - 2 * mean + square - each / p,

@@ -61,6 +61,12 @@ def is_kernel_matrix(decide):
             "the eigenvalues see every z.",
         ),
         (
+            np.array([[1.0, 1.00002], [1.00002, 1.0]]),
+            False,
+            "[[1, 1.00002], [1.00002, 1]] has eigenvalues 2.00002 and −.00002: a "
+            "hundred-thousandth of the largest is no rounding either, which is about 1e-16 of it.",
+        ),
+        (
             np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -1.0]]),
             False,
             "[[1, 1, 0], [1, 1, 0], [0, 0, −1]] has the eigenvalue −1 and the determinant 0: "
@@ -125,7 +131,7 @@ def witness(find):
                 )
             continue
         x, c = two_arrays(found, "the points and the weights")
-        if x.ndim != 1 or x.shape != c.shape:
+        if x.ndim != 1 or x.shape != c.shape or not x.size:
             raise Hint(f"n points and n weights are needed, got shapes {x.shape} and {c.shape}.")
         if np.abs(x).max() > 3:
             raise Hint(f"the points must lie between −3 and 3, got {x[np.argmax(np.abs(x))]:.4g}.")
@@ -152,12 +158,24 @@ def left_over(distance):
         if p == 9:
             c[4] = c[1]
         own, cross, gram = ((x**2).sum(1) + 1) ** 2, (x @ c.T + 1) ** 2, (c @ c.T + 1) ** 2
-        inside = (cross * (cross @ np.linalg.pinv(gram, rcond=1e-10, hermitian=True))).sum(1)
+        a = cross @ np.linalg.pinv(gram, rcond=1e-10, hermitian=True)  # gram a_i = cross_i
+        inside = (cross * a).sum(1)
         right = np.zeros(n) if p == 9 else own - inside
         diagonal, mean = np.diag(gram), cross.mean(1)
         slips = [
             (inside, "this is the part inside the span: by Pythagoras, take it from K(x, x)."),
             (own + inside, "by Pythagoras the part inside is taken away from K(x, x), not added."),
+            (
+                own - 2 * inside,
+                "‖φ(x) − Σ_j a_j φ(c_j)‖² has three terms: beside −2 aᵀcross, aᵀ gram a comes "
+                "back.",
+            ),
+            (1 - inside, "‖φ(x_i)‖² is own, not 1."),
+            (
+                own - (a**2).sum(1),
+                "the φ(c_j) are not at right angles: the squared length of Σ_j a_j φ(c_j) is "
+                "aᵀ gram a, not aᵀa.",
+            ),
             (np.sqrt(np.abs(right)), "the squared length is asked for, without the root."),
             (
                 own - (cross**2).sum(1),
@@ -175,7 +193,10 @@ def left_over(distance):
             ),
             (own, "this is all of ‖φ(x)‖²: take away the part inside the span."),
         ]
-        with advice("Where gram is singular, take numpy.linalg.lstsq or pinv."):
+        with advice(
+            "cross has a row for each x_i, and gram may be singular: for that there are "
+            "numpy.linalg.lstsq and pinv."
+        ):
             found = distance(own, cross, gram)
         if np.shape(found) == (n, n):
             raise Hint("one number a point is needed: the diagonal of this matrix.")

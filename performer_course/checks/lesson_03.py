@@ -10,7 +10,7 @@ from ._judge import Hint, check, numbers, numbers_of_shape, only_rng, two_arrays
 @check
 def tent_frequencies(draw):
     """draw(rng, m) → (m,), independent, of density (1 − cos ω)/(πω²)."""
-    m = 60_000
+    m = 200_000
     only_rng(lambda rng: draw(rng, 50))
     for count in (1, 7):
         numbers_of_shape((count,), draw(np.random.default_rng(301), count), f"m = {count}")
@@ -30,11 +30,6 @@ def tent_frequencies(draw):
         return (np.abs(found - k(delta)) < 5 * spread + 1e-12).all()
 
     found = np.cos(np.outer(delta, omega)).mean(axis=1)
-    if fits(tent):
-        halves = omega[: m // 2] - omega[m // 2 :]  # of independent ones: k²
-        if abs(np.cos(halves).mean()) > 5 * math.sqrt(1 / m):
-            raise Hint("the frequencies must be independent of one another.")
-        return
     slips = [
         (lambda t: np.exp(-np.abs(t)), "these are Cauchy distributed: their kernel is e^{−|δ|}."),
         (lambda t: np.exp(-2 * np.abs(t)), "this is g alone, 2/(π(4 + ω²)): reject some."),
@@ -47,17 +42,28 @@ def tent_frequencies(draw):
     for k, hint in slips:
         if fits(k):
             raise Hint(hint)
-    beyond, share = np.abs(omega).max(), (np.abs(omega) > 40).mean()
+    size = np.abs(omega)
+    beyond, share = size.max(), (size > 40).mean()
     if share < 0.5 / (20 * math.pi):  # P(|ω| > 40) is about 1/(20π)
         raise Hint(
             f"the largest |ω| is {beyond:.3g}, and {share:.2%} are above 40, not 1.6 %: "
             "p falls like 1/ω² only, so g must have such tails, too."
         )
-    worst = np.argmax(np.abs(found - tent(delta)))
-    raise Hint(
-        f"the mean of cos(ωδ) is {found[worst]:.3f} at δ = {delta[worst]:g}, and the tent "
-        f"{tent(delta)[worst]:.3f}. Is p ≤ M g everywhere, and is each ω kept by p/(M g)?"
-    )
+    if beyond < 6_000:  # P(|ω| > 6,000) is about 1/(3,000π)
+        raise Hint(
+            f"the largest |ω| of {m:,} is {beyond:.4g}. Drawn from p, some twenty would be beyond "
+            "6,000: g must reach as far as p, over the whole line."
+        )
+    if not fits(tent):
+        worst = np.argmax(np.abs(found - tent(delta)))
+        raise Hint(
+            f"the mean of cos(ωδ) is {found[worst]:.3f} at δ = {delta[worst]:g}, and the tent "
+            f"{tent(delta)[worst]:.3f}. Is p ≤ M g everywhere (what is the largest p/g?), and is "
+            "each ω kept by p/(M g)?"
+        )
+    halves = omega[: m // 2] - omega[m // 2 :]  # of independent ones: k²
+    if abs(np.cos(halves).mean()) > 5 * math.sqrt(1 / m):
+        raise Hint("the frequencies must be independent of one another.")
 
 
 IMPOSTORS = {
@@ -108,7 +114,8 @@ def which_kernel(recognise):
         "cauchy": lambda rng, size, g: rng.laplace(scale=math.sqrt(g), size=size),
     }
     rng = np.random.default_rng(303)
-    cases = [(name, gamma) for name in laws for gamma in (0.25, 0.5, 1.0, 2.0, 4.0)]
+    gammas = (0.25, 0.5, 1.0, 2.0, 4.0)
+    cases = [(name, gamma) for name in laws for gamma in gammas]
     answers = {}
     for name, gamma in cases:
         for d in (1, 3):
@@ -120,9 +127,11 @@ def which_kernel(recognise):
                 raise Hint(f"the name is one of {', '.join(laws)}, got {found[0]!r}.")
             if numbers(found[1]).shape != ():
                 raise Hint("γ is one number.")
+            if float(found[1]) not in gammas:
+                raise Hint(f"γ is one of ¼, ½, 1, 2, 4, got {float(found[1]):.4g}.")
             answers[name, gamma, d] = found[0], float(found[1])
     named = {(name, found[0]) for (name, _, _), found in answers.items()}
-    if {("laplacian", "cauchy"), ("cauchy", "laplacian")} <= named:
+    if named == {("gaussian", "gaussian"), ("laplacian", "cauchy"), ("cauchy", "laplacian")}:
         raise Hint(
             "the kernel's name is asked for, not that of the law of its frequencies: Cauchy "
             "distributed frequencies are those of the Laplacian kernel."
@@ -130,8 +139,13 @@ def which_kernel(recognise):
     right = [found == case[:2] for case, found in answers.items()]
     if all(right):
         return
+    if all(found == case[:2] for case, found in answers.items() if case[2] == 1):
+        raise Hint(
+            "right for d = 1, not for d = 3: all three kernels are products over coordinates, so "
+            "each column by itself is one-dimensional; the sum or the norm of a row is not."
+        )
     names = [found[0] == case[0] for case, found in answers.items()]
-    gammas = np.array([[case[1], found[1]] for case, found in answers.items()])
+    of_each = np.array([[case[1], found[1]] for case, found in answers.items()])
     if all(names):
         wrong = ~np.array(right)
         for law, hint in (
@@ -141,7 +155,7 @@ def which_kernel(recognise):
         ):
             of_law = np.array([case[0] == law for case in answers])
             if (wrong[of_law]).any():
-                given, said = gammas[of_law & wrong][0]
+                given, said = of_each[of_law & wrong][0]
                 raise Hint(f"{law}, γ = {given:g}, is taken for γ = {said:g}: {hint}")
     case = next(case for case, found in answers.items() if found != case[:2])
     raise Hint(

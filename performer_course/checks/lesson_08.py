@@ -46,7 +46,8 @@ KINDS = {
 # What to look for where one was not known.
 LOOK = {
     "right": "with shorter q and k and more directions it comes as near to softmax as you like",
-    "turns": "its Gaussian is 2π times too narrow, so that a query sees the nearest key alone",
+    "turns": "its Gaussian is 2π times too narrow. It is seen only where 2π‖x − y‖ is about 1: the "
+    "waves of long q and k leave only noise",
     "short": "as m grows its waves get flat, and the weights tend to e^{‖y‖²/2}, for every query",
     "no scale": "as m grows it tends to softmax(qkᵀ)v, without the √d",
     "two draws": "as m grows it tends to mean(V), since no query knows what its keys are",
@@ -90,16 +91,21 @@ def out_of_range(find):
             raise Hint("q or k is longer than 100.")
 
         def output(rows, W=W):
-            phi = _waves(rows, W)
-            weights = phi[1:] @ phi[0]
-            return weights[0] / weights.sum()
+            waves = np.cos((rows[0] - rows[1:]) @ W.T).mean(axis=1)
+            halves = (rows[1:] ** 2).sum(axis=1) / 2
+            weights = waves * np.exp(halves - halves.max())  # or long rows overflow
+            total = weights.sum()
+            return weights[0] / total if abs(total) > 1e-12 * abs(weights).max() else np.nan
 
         value, unscaled = output(rows * d**-0.25), output(rows)
         swapped = output(rows[[0, 2, 1]] * d**-0.25)
         if value > 10:
             continue
         if not np.isfinite(value):
-            raise Hint("the sum of the weights is zero: come near to that, and stop before.")
+            raise Hint(
+                "the sum of the weights is zero, or nothing but rounding: come near to that, and "
+                "stop before."
+            )
         if unscaled > 10:
             raise Hint("this is right for x and y: q and k are d^{1/4} times as long.")
         if swapped > 10:

@@ -58,6 +58,18 @@ def best_mix(weight):
             ),
             (weights(common=-1.0), "the sign of the covariance: it is never positive."),
             (
+                weights(lambda s, a, b, c: [(s * e).sum() for e in (a, b, c + 1)]),
+                "a covariance is the mean of the product less the product of the means, SM².",
+            ),
+            (
+                weights(
+                    lambda s, a, b, c: [
+                        (s * e).sum() for e in (a, b, s * (2 * (c + 1) ** 2 - 1) - 1)
+                    ]
+                ),
+                "the lemma has ½ zᵀz in the exponent, for a complex z, too.",
+            ),
+            (
                 weights(lambda _, *errors: [e.sum() for e in errors]),
                 "the errors are added as they are, not relative ones: multiply by SM².",
             ),
@@ -108,7 +120,8 @@ def log_estimates(estimate):
                 "before you take exp."
                 if length < 400
                 else "where x and y are long, the largest feature of x is not that of y, and what "
-                "is left of their product underflows. Take the maximum of the sums ωᵀx + ωᵀy."
+                "is left of their product underflows. Take, for each pair, the maximum of its own "
+                "sums ωᵀx + ωᵀy."
             ),
         )
         judge(

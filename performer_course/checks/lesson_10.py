@@ -107,7 +107,8 @@ def _attends():
         return attend
 
     def softmax(q, k, v, mask):
-        A = np.exp(np.where(mask, q @ kept(k, mask).T / math.sqrt(WIDTH), -np.inf))
+        logits = np.where(mask, q @ kept(k, mask).T / math.sqrt(WIDTH), -np.inf)
+        A = np.exp(logits - logits.max(axis=1, keepdims=True))
         return averages(A, kept(v, mask))
 
     def backwards(q, k, v, mask):
@@ -154,7 +155,8 @@ def _attends():
 
     honest = (
         "attention with a right mask is refused: compare what the keys that count give alone with "
-        "what they give among hidden ones, for the same queries, and do not ask for equal bits."
+        "what they give among hidden ones, for the same queries, let at least one key count, and "
+        "do not ask for equal bits."
     )
     alone = "compare with what the keys that count give alone"
     return [
@@ -193,7 +195,8 @@ def _attends():
         (
             positive(lambda along, mask: along.max()),
             False,
-            "a maximum over hidden keys, too, is accepted: let a hidden key be huge.",
+            "a maximum over hidden keys, too, is accepted: let a hidden key be huge, and those "
+            "that count of the size of 1.",
         ),
     ]
 

@@ -207,16 +207,23 @@ def hidden_eps(find):
             return attention.linear_attention(*(np.exp(a) + eps for a in logs), v)
 
         def scaled(q, k, v, d=d, attend=attend):
-            return attend(*(np.asarray(a, dtype=float) * d**-0.25 for a in (q, k)), v)
+            q, k, v = (np.asarray(a, dtype=float) for a in (q, k, v))
+            return attend(q * d**-0.25, k * d**-0.25, v)
 
         found = numbers(
             find(scaled, d),
             "NaN or infinity: is a denominator zero where ε is? Let one key keep its weight.",
         )
+        above = found - eps if found.ndim == 0 else np.inf
         judge(
             found,
             eps,
             [
+                (
+                    found if 0 < above < 0.05 * eps + 1e-6 else np.inf,
+                    "close, but too large: is the long key long enough? Something is left of "
+                    "e^{ωᵀx − ‖x‖²/2}.",
+                ),
                 (
                     eps / (1 + 2 * eps),
                     "this is the share of the long key; both keys carry ε, so solve for it.",

@@ -32,18 +32,19 @@ def _ahead(far):
     return attend
 
 
-def _movement(attend, q, k, v, factor):
-    """How far each row moves when the last key is `factor` as long, over the largest |v|: (L,)."""
+def _movement(attend, q, k, v, factor, keys=slice(-1, None)):
+    """How far each row moves when the last key, or the `keys`, are `factor` as long: (L,)."""
     other = k.copy()
-    other[-1] *= factor
-    return np.abs(attend(q, other, v) - attend(q, k, v)).max(axis=1) / np.abs(v).max()
+    other[keys] *= factor
+    return np.abs(attend(q, other, v) - attend(q, k, v)).max(axis=1)
 
 
 @check
 def first_leak(find):
     """find(attend, q, k, v): the first row but the last that knows the last key, or −1."""
     rng = np.random.default_rng(1101)
-    W, cases, found = rng.normal(size=(32, 8)), [], []
+    W, cases = rng.normal(size=(32, 8)), []
+    found, moves, all_move = [], [], []
     for norm in (3.0, 30.0):
         q, k, v = (rng.normal(size=(64, width)).astype(np.float32) for width in (8, 8, 3))
         k = (0.01 * k + k[0]) * (norm / np.linalg.norm(k[0]))  # a bundle, till one of them is short
@@ -57,10 +58,11 @@ def first_leak(find):
         ("one maximum over all keys and a long last key", q, long, v, _global_maximum(W, 1e-6)),
         ("softmax whose row i sees key i + 1", q, k, v, _ahead(1)),
         ("softmax whose row i sees key i + 4", q, k, v, _ahead(4)),
+        ("softmax whose row i sees key i + 4, and small values", q, k, 1e-4 * v, _ahead(4)),
         ("softmax without a mask", q, k, v, _ahead(12)),
         ("causal softmax", q, k, v, _ahead(0)),
+        ("causal softmax, and values below 0", q, k, -1 - np.abs(v), _ahead(0)),
     ]
-    moves = []
     for _, q, k, v, attend in cases:
         if attend is None:
             at = W.astype(np.float32)
@@ -70,13 +72,22 @@ def first_leak(find):
 
         found.append(float(_one_number(find(attend, q, k, v))))
         moves.append([_movement(attend, q, k, v, factor) for factor in (100.0, 0.01)])
+        every = slice(None)
+        all_move.append([_movement(attend, q, k, v, factor, every) for factor in (100.0, 0.01)])
 
-    def answers(pick=lambda moved: moved.argmax(), by=(0, 1), last=1, nan=True, tolerance=1e-3):
+    def answers(
+        pick=lambda moved: moved.argmax(),
+        by=(0, 1),
+        last=1,
+        nan=True,
+        unit=lambda v: np.abs(v).max(),
+        moves=moves,
+    ):
         """The answer to each case of a way to look; NaN in a movement counts where `nan` says."""
         values = []
-        for both in moves:
+        for both, case in zip(moves, cases, strict=True):
             parts = [np.where(np.isnan(both[i]), np.inf if nan else 0, both[i]) for i in by]
-            moved = (np.max(parts, axis=0) > tolerance)[: len(both[0]) - last]
+            moved = (np.max(parts, axis=0) > 1e-3 * unit(case[3]))[: len(both[0]) - last]
             values.append(float(pick(moved)) if moved.any() else -1.0)
         return values
 
@@ -90,13 +101,26 @@ def first_leak(find):
         found,
         right,
         [
-            (answers(by=(0,)), "a leak shows where the last key is shrunk, and only there."),
+            (
+                answers(by=(0,)),
+                "a leak shows where the last key is shrunk, and only there. Shrink it from its own "
+                "length: is each change made in a copy of k?",
+            ),
             (answers(by=(1,)), "a leak shows where the last key is stretched, and only there."),
             (answers(last=0), "the last row may know the last key: leave it out."),
             (
                 answers(nan=False),
                 "a row of NaN has moved, but no comparison with NaN is true: ask for the rows that "
                 "stay, and take the others.",
+            ),
+            (
+                answers(unit=lambda v: 1.0),
+                "a row moves by more than 10⁻³ of the largest |v|, and values may be small.",
+            ),
+            (answers(unit=np.max), "the largest |v|: all values may be below 0."),
+            (
+                answers(moves=all_move),
+                "change the last key alone: where others change, their rows may move.",
             ),
             (answers(lambda moved: moved.sum()), "the first row that moves, not how many do."),
             (

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ._judge import check, judge, numbers, two_arrays
+from ._judge import Hint, check, judge, numbers
 
 
 @check
@@ -132,19 +132,27 @@ def less_biased(combine):
 def bias_and_noise(estimate):
     """estimate(outputs, exact): ‖mean − exact‖² − noise/N, noise = Σ var with N − 1."""
     rng = np.random.default_rng(1204)
-    for N, L, e in ((3, 3, 4), (7, 5, 2)):
+    for N, L, e, near in ((3, 3, 4, 0.0), (7, 5, 2, 0.0), (2, 4, 3, 0.9)):
         exact = rng.normal(size=(L, e))
         outputs = exact + 0.4 * rng.normal(size=(L, e)) + rng.normal(size=(N, L, e))
-        spread = ((outputs - outputs.mean(axis=0)) ** 2).sum()
-        noise, off = spread / (N - 1), outputs.mean(axis=0) - exact
+        outputs += near * (exact - outputs.mean(axis=0))  # near 1 the first estimate is below 0
+        each = ((outputs - outputs.mean(axis=0)) ** 2).sum(axis=0)
+        spread, off = each.sum(), outputs.mean(axis=0) - exact
+        noise = spread / (N - 1)
         far, whole = (off**2).sum(), ((outputs - exact) ** 2).sum() / N
         right = np.array([far - noise / N, noise])
+        cut = np.maximum(off**2 - each / (N - 1) / N, 0).sum()
+        below = "right on average it is only where it may be negative: it is cut off at 0."
         judge(
-            np.stack(
-                list(two_arrays(estimate(outputs, exact), "the squared bias and the variance"))
-            ),
+            _two_numbers(estimate(outputs, exact), "the squared bias and the variance"),
             right,
             [
+                (np.maximum(right, 0), below),
+                ([cut, noise], below),
+                (
+                    [right[0], whole],
+                    "the variance is about the mean of the draws, not about the exact output.",
+                ),
                 (
                     [far, noise],
                     "the mean of N outputs still has 1/N of the variance: subtract it.",
@@ -166,3 +174,17 @@ def bias_and_noise(estimate):
                 ([math.sqrt(far), math.sqrt(noise)], "the squares are asked for, not the roots."),
             ],
         )
+
+
+def _two_numbers(found, names):
+    """`found` as an array of two numbers, or a hint that asks for the two by their `names`."""
+    if isinstance(found, np.ndarray) and found.shape == (2,):
+        found = list(found)
+    if not isinstance(found, list | tuple) or len(found) != 2:
+        got = "None" if found is None else f"a {type(found).__name__}"
+        raise Hint(f"return {names}, two numbers, got {got}.")
+    parts = [numbers(part) for part in found]
+    for part in parts:
+        if part.shape != ():
+            raise Hint(f"return {names}, two numbers: one of them has shape {part.shape}.")
+    return np.stack(parts)

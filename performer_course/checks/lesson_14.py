@@ -110,6 +110,9 @@ def decoder_shift(shift):
             ) / count
 
         right = pairs(sees, seen, sees.sum())
+        by_rows = pairs(sees**0, np.cumsum(1 / seen)[::-1], L)  # key j: Σ 1/(i + 1) over i ≥ j
+        i = np.arange(1.0, n * L + 1)
+        strung = (i @ q.reshape(-1, d) + i[::-1] @ k.reshape(-1, d)) / i.sum()
         even = pairs(sees**0, sees**0, L)
         judge(
             shift(q, k),
@@ -122,6 +125,11 @@ def decoder_shift(shift):
                 (pairs(sees - 1, seen - 1, (sees - 1).sum()), "a query meets its own key, too."),
                 (pairs(sees, seen, L**2), "divide by the number of pairs met, L(L + 1)/2."),
                 (pairs(sees, seen, L), "divide by the number of pairs met, L(L + 1)/2."),
+                (
+                    by_rows,
+                    "each pair counts alike, and a late row has more pairs than an early one.",
+                ),
+                (strung, "a query meets the keys of its own window alone."),
                 (n * right, "the mean over the windows, too."),
                 (right / 2, "the sum of the two means, not their mean."),
                 (right * d**-0.25, "q and k as they come: the shift is not scaled."),

@@ -61,9 +61,9 @@ def _banded(L, band):
     return np.abs(i - j) <= band
 
 
-def _operations(N, g, P, *, every=False, near=64, far=lambda size, P: 2 * size * P):
-    """Of blocks of N points where g intervals lie between; `every`: far ones at all sizes."""
-    total, size = 0, N
+def _operations(N, g, P, *, every=False, near=64, far=lambda size, P: 2 * size * P, more=0):
+    """Of N points, with g + more intervals between far ones; `every`: far ones at all sizes."""
+    total, size, g = 0, N, g + more
     while size >= 8:
         i, j = np.indices((N // size, N // size))
         asked = every | (np.abs(i // 2 - j // 2) <= g)
@@ -93,6 +93,11 @@ def cheapest_separation(choose):
         (best(lambda g: 1 / (2 * g)), "δ is half an interval over g + ½ of them, to the centre."),
         (best(lambda g: 1 / (g + 1)), "δ is half an interval over g + ½ of them, to the centre."),
         (best(lambda g: 1 / (g + 0.5)), "the radius of an interval is half of it."),
+        (
+            best(lambda g: 1 / (2 * g + 2)),
+            "the distance is that from the nearest point of the far interval, not from its centre.",
+        ),
+        (best(more=-1), "g intervals lie between only where |a − b| > g: neighbours have none."),
         (best(rounded=math.floor), "one moment too few: δ^P must be at most ε, so round up."),
         (best(rounded=round), "one moment too few: δ^P must be at most ε, so round up."),
         (best(rounded=lambda P: math.floor(P) + 2), "one moment too many: is the mass P = 1?"),
@@ -145,10 +150,29 @@ def near_and_rest(attend):
                 (E * near + G) @ v / np.where(near, E, G).sum(axis=1, keepdims=True),
                 "near keys count twice in the numerator.",
             ),
+            (
+                np.where(near, E, G) @ v / (E * near + G).sum(axis=1, keepdims=True),
+                "near keys count twice in the denominator.",
+            ),
         ]
         top = np.where(near, E, 0).max(axis=1, keepdims=True)
         i, j = np.indices((L, L))
+        cut = np.zeros((L, L), dtype=bool)  # where a slice that begins below 0 counts from the end
+        for row in range(L):
+            cut[row, row - band : row + band + 1] = True
+        around = E * 0  # how often a band that is closed to a ring meets each pair
+        for offset in range(-band, band + 1):
+            around += (j - i - offset) % L == 0
         slips += [
+            (
+                rows(np.where(cut, E, G)),
+                "a slice that begins below 0 counts from the end: from max(0, i − band) on.",
+            ),
+            (
+                rows(around * E + (1 - around) * G),
+                "the first rows meet no key from the other end, nor the last ones: the band ends "
+                "there.",
+            ),
             (
                 rows(np.where(near, E / top, G)),
                 "a maximum taken out of near keys alone changes their weight beside the far ones.",

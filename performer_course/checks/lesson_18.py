@@ -126,6 +126,7 @@ def bounded(scale):
         x = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, size=(n, 1))
         x[0] = -np.abs(x[0])
         x[1] = 0.0
+        x[2] *= 1e-30  # small is not 0
         size = np.abs(x).max(axis=1, keepdims=True)
 
         def size_of(rows):
@@ -138,7 +139,7 @@ def bounded(scale):
         if np.shape(found) == x.shape and np.isnan(found[1]).all():
             raise Hint("a row of zeros gives 0/0: divide by 1 there.")
         entry = np.asarray(found)[2, 0] if np.shape(found) == x.shape else math.nan
-        extra = x[2, 0] / entry - size[2, 0]  # what was added to the size, if anything
+        used = x[2, 0] / entry  # the size that the small row was divided by
         judge(
             found,
             x / np.where(size > 0, size, 1),
@@ -159,7 +160,8 @@ def bounded(scale):
                 ),
                 (x / size_of(np.abs(x).sum(1)), "max, not sum."),
                 (x / np.maximum(size, 1), "rows below 1 are to be divided, too."),
-                (x / size.clip(1e-2), "a bound from below changes small rows: use xp.where."),
+                (x / (size + (used - size[2, 0])), "an ε changes small rows: use xp.where."),
+                (x / size.clip(used), "a bound from below changes small rows: use xp.where."),
                 (np.abs(x) / np.where(size > 0, size, 1), "the signs are to stay."),
                 (x / size_of(np.ptp(x, axis=1)), "max |x| is asked for, not max x − min x."),
                 (
@@ -167,8 +169,8 @@ def bounded(scale):
                     "xp.abs comes first: a negative entry may be the largest in size.",
                 ),
                 (size, "the rows over their largest entry are asked for."),
-                (x / (size + extra), "an ε changes small rows: use xp.where."),
             ],
+            atol=0,
         )
         kernels.add(_on_paper(scale, x.copy()))
     if len(kernels) > 1:
@@ -232,7 +234,10 @@ def decoding_roof(bound):
             (table(one=True), "all heads count."),
             (table(project=2), "two projections: of the key and of the query."),
             (table(project=2, state=3.5), "a product has two FLOPs for each pair: multiply, add."),
-            (table(state=4), "the update has three FLOPs an entry: scale, multiply, add."),
+            (
+                table(state=4),
+                "five FLOPs an entry of S: scale, multiply, add; and to read it, multiply, add.",
+            ),
             (table(state=3), "the product with S is missing."),
             (table(state=2), "the update of S is missing."),
             (table(turned=True), "FLOPs for a byte, not bytes for a FLOP."),
@@ -248,4 +253,5 @@ def decoding_roof(bound):
             ),
         ],
         atol=0,
+        cases=[f"decoding_roof({', '.join(f'{given:g}' for given in case)})" for case in cases],
     )

@@ -52,6 +52,7 @@ RIGHT["false_limit"] = [
     lambda d, t: (4, np.zeros(d), np.full(d, 1.0)),
     lambda d, t: (4.0, 2 * np.eye(d)[0], t / 4 * np.eye(d)[-1]),
     lambda d, t: (4, 30 * np.eye(d)[0], -t / 60 * np.eye(d)[0]),
+    lambda d, t: (4, math.sqrt(math.log(2)) * np.eye(d)[0], np.zeros(d)),  # exactly 1
 ]
 
 WRONG["false_limit"] = [
@@ -64,6 +65,9 @@ WRONG["false_limit"] = [
     (lambda d, t: (4, np.eye(d)[0], np.eye(d)[0]), "bring xᵀy nearer to 0"),
     (lambda d, t: (4, 2 * np.eye(d)[0], 2 * t * np.eye(d)[0]), "bring xᵀy nearer to 0"),
     (lambda d, t: (4, np.eye(d)), "has 2 parts"),
+    (lambda d, t: None, "the result is None"),
+    (lambda d, t: 4, "the result is one int"),
+    (lambda d, t: ("4", np.eye(d)[0], np.zeros(d)), "found statement '4'"),
     (lambda d, t: (4, np.eye(d + 1)[0], np.zeros(d + 1)), "two vectors of width 1"),
     (lambda d, t: (4, np.full(d, np.nan), np.zeros(d)), "NaN or infinity"),
 ]

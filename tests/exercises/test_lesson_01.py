@@ -47,6 +47,8 @@ WRONG["quadratic_features"] = [
     (lambda x: np.hstack([x**2, math.sqrt(2) * x[:, 1:] * x[:, :-1]]), "only neighbours"),
     (lambda x: np.insert(every_product(x), 0, 1, axis=1), "the constant 1 does not belong"),
     (lambda x: every_product(np.insert(x, 0, 1, axis=1)), "this is (xᵀy + 1)²"),
+    (lambda x: np.hstack([x**2, pairs(x, 1) * math.sqrt(2)]), "x_i² comes once"),
+    (lambda x: np.hstack([x**2, math.sqrt(2) * every_product(x)]), "x_i² comes once"),
     (lambda x: x**2, "only the squares"),
     (lambda x: pairs(x, math.sqrt(2), k=1), "only the products"),
     (lambda x: x, "this is xᵀy itself"),
@@ -107,7 +109,8 @@ WRONG["highest_degree"] = [
     (last_degree(lambda d, n, p: math.comb(d + p, p) - 1 <= n), "the constant 1"),
     (last_degree(lambda d, n, p: math.comb(d + p, p) <= n**2), "that is compared with n²"),
     (last_degree(lambda d, n, p: math.comb(d + p, p) <= n / 2), "not the half of it"),
-    (lambda d, n: n / d, "found 2500 for d = 2, n = 5000, expected 98"),
+    (lambda d, n: n / d, "found 3000 for d = 2, n = 6000, expected 108"),
+    (lambda d, n: min(count_down(d, n), 99), "found 99 for d = 2, n = 6000, expected 108"),
 ]
 
 
@@ -150,8 +153,10 @@ WRONG["distance_to_mean"] = [
     (lambda own, cross, gram: own - cross.mean(axis=1) ** 2, "three terms"),
     (apart(square=lambda gram: gram.mean(axis=0)), "‖μ‖² is one number"),
     (apart(own=0.0), "it differs from point to point"),
+    (lambda own, *rest: apart()(1.0, *rest), "‖φ(x_i)‖² is own, not 1"),
     (apart(square=lambda gram: np.diag(gram).mean()), "has the pairs j ≠ l as well"),
     (apart(square=np.sum, mean=lambda cross: cross.sum(axis=1)), "divide by p"),
+    (apart(mean=lambda cross: cross.sum(axis=1) / len(cross)), "there are p of the c_j, not n"),
     (apart(square=lambda gram: gram.sum() / len(gram)), "over p² pairs"),
     (apart(square=lambda gram: (gram - np.diag(np.diag(gram))).mean()), "j = l among them"),
     (lambda own, *rest: apart()(own.mean(), *rest), "no mean over own"),

@@ -95,6 +95,8 @@ WRONG["is_kernel_matrix"] = [
     (seen_by(lambda K: minors(K).min() >= -1e-12), "decide nothing"),
     (seen_by(lambda K: minors(K).min() > 0), "Zero is allowed"),
     (least(0.0), "Zero is allowed"),
+    (lambda K: least(1e-3 * abs(K).max(), symmetric=True)(K), "a hundred-thousandth"),
+    (lambda K: least(1e-4 * abs(K).max())(K), "a hundred-thousandth"),
     (least(1e-11, symmetric=True), "the tolerance must grow"),
     (least(1e-6, symmetric=True), "the tolerance must shrink"),
     (lambda K: least(1e-9 * np.abs(K).max())(K), "is not symmetric"),
@@ -145,6 +147,7 @@ WRONG["witness"] = [
     (lambda k: (EVEN[:2], np.array([1.0, 1.0])), "is a kernel: your"),
     (lambda k: (EVEN, np.linalg.eigh(matrix(k, EVEN))[1]), "got shapes (61,) and (61, 61)"),
     (of_least(2 * EVEN), "between −3 and 3, got -6"),
+    (lambda k: ([], []), "n points and n weights are needed, got shapes (0,)"),
     (lambda k: EVEN, "return the points and the weights, two arrays"),
 ]
 
@@ -175,8 +178,13 @@ RIGHT["left_over"] = [
 ]
 
 
+def coefficients(cross, gram):
+    """a (p, n): the nearest point of the span is Σ_j a_ji φ(c_j)."""
+    return np.linalg.lstsq(gram, cross.T, rcond=1e-10)[0]
+
+
 def inside(cross, gram):
-    return (cross * np.linalg.lstsq(gram, cross.T, rcond=1e-10)[0].T).sum(axis=1)
+    return (cross * coefficients(cross, gram).T).sum(axis=1)
 
 
 WRONG["left_over"] = [
@@ -192,14 +200,18 @@ WRONG["left_over"] = [
         "from the nearest",
     ),
     (lambda own, cross, gram: own, "take away the part"),
+    (lambda own, cross, gram: own - 2 * inside(cross, gram), "aᵀ gram a comes back"),
+    (lambda own, cross, gram: 1 - inside(cross, gram), "‖φ(x_i)‖² is own, not 1"),
+    (lambda own, cross, gram: own - (coefficients(cross, gram) ** 2).sum(0), "is aᵀ gram a"),
     (
         lambda own, cross, gram: own[:, None] - cross @ np.linalg.pinv(gram) @ cross.T,
         "the diagonal of this matrix",
     ),
-    (lambda own, cross, gram: own - inside(cross.T, gram), "lstsq or pinv"),
+    (lambda own, cross, gram: own - inside(cross.T, gram), "a row for each x_i"),
+    (lambda own, cross, gram: own - cross.T @ cross, "a row for each x_i"),
     (
         lambda own, cross, gram: own - (cross * np.linalg.solve(gram, cross.T).T).sum(axis=1),
-        "lstsq or pinv",
+        "lstsq and pinv",
     ),
     (
         lambda own, cross, gram: (

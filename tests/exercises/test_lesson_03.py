@@ -69,7 +69,10 @@ WRONG["tent_frequencies"] = [
     (lambda rng, m: rejected(np.random.default_rng(0), m), "of different seeds"),
     (lambda rng, m: rejected(ANOTHER_RNG, m), "two generators of one seed"),
     (lambda rng, m: rejected(rng, m, M=0.7), "Is p ≤ M g everywhere"),
-    (lambda rng, m: rejected(rng, m, lambda w: np.sqrt(fejer(w) / 9)), "is each ω kept by"),
+    (lambda rng, m: rejected(rng, m, scale=1.0, M=2.0), "what is the largest p/g?"),
+    (lambda rng, m: rejected(rng, m, scale=1.5, M=1.5), "what is the largest p/g?"),
+    (lambda rng, m: in_a_box(rng, m, 200.0), "some twenty would be beyond"),
+    (lambda rng, m: rejected(rng, m, lambda w: np.sqrt(fejer(w) / 9)), "each ω kept by"),
     (lambda rng, m: rejected(rng, m)[: m // 2], "must give shape"),
 ]
 
@@ -146,7 +149,24 @@ def by_likelihood(omega):
     return max(laws, key=lambda key: laws[key].sum())
 
 
-RIGHT["which_kernel"] = [by_moments, by_likelihood, lambda omega: list(by_likelihood(omega))]
+def by_cosines(omega):
+    """The kernel that lies nearest to the means of cos(ωδ), all entries of omega as one list."""
+    delta = np.linspace(0.05, 4, 60)
+    found = np.cos(np.outer(delta, omega)).mean(axis=1)
+    kernels = {}
+    for g in GAMMAS:
+        kernels["gaussian", g] = np.exp(-g * delta**2)
+        kernels["laplacian", g] = np.exp(-g * delta)
+        kernels["cauchy", g] = 1 / (1 + g * delta**2)
+    return min(kernels, key=lambda key: np.square(kernels[key] - found).sum())
+
+
+RIGHT["which_kernel"] = [
+    by_moments,
+    by_likelihood,
+    by_cosines,
+    lambda omega: list(by_likelihood(omega)),
+]
 
 OF_LAW = {"gaussian": "gaussian", "laplacian": "cauchy", "cauchy": "laplacian"}
 
@@ -156,9 +176,12 @@ WRONG["which_kernel"] = [
     (lambda omega: by_moments(omega, {"cauchy": lambda s: s}), "|ω| has mean √γ"),
     (lambda omega: by_moments(omega, {"laplacian": lambda s: s**2}), "the Cauchy law is γ itself"),
     (lambda omega: ("gaussian", nearest(omega.var() / 2)), "are taken for those of gaussian"),
+    (lambda omega: by_cosines(omega.sum(axis=1)), "right for d = 1, not for d = 3"),
+    (lambda omega: by_moments(np.linalg.norm(omega, axis=1)), "not for d = 3"),
     (lambda omega: ("normal", 1.0), "the name is one of gaussian, laplacian, cauchy"),
     (lambda omega: "gaussian", "a pair, got str"),
     (lambda omega: ("gaussian", [1.0, 2.0]), "γ is one number"),
+    (lambda omega: ("gaussian", omega.var() / 2), "γ is one of ¼, ½, 1, 2, 4"),
 ]
 
 

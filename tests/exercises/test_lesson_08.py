@@ -78,6 +78,7 @@ WRONG["what_is_wrong"] = [
     (lambda estimates, rng: NAMES[: len(estimates)], "in any order"),
     (by_limits(left_out=["right"]), '"right" was taken for'),
     (by_limits(left_out=["turns"]), "2π times too narrow"),
+    (by_limits(scale=0.5), "the waves of long q and k leave only noise"),
     (by_limits(left_out=["short"]), "its waves get flat"),
     (by_limits(left_out=["no scale"]), "without the √d"),
     (by_limits(left_out=["two draws"]), "it tends to mean(V)"),
@@ -124,7 +125,29 @@ def from_the_origin(W):
     return 0 * delta, W.shape[1] ** 0.25 * np.stack([0 * delta, delta])
 
 
-RIGHT["out_of_range"] = [mirrored(), mirrored(0.96 * math.pi), mirrored(1.1 * math.pi), by_search]
+def along_an_axis(W):
+    """Phases by the first m coordinates alone: δ, and the norms with it, may be long."""
+    m, d = W.shape
+    x = np.zeros(d)
+    x[:m] = np.linalg.solve(W[:, :m], np.full(m, 0.9 * math.pi)) / 2
+    return d**0.25 * x, d**0.25 * np.stack([x, -x])
+
+
+def long_keys(W):
+    """Phases so large, all odd multiples of nearly π, that x is nearly as long as it may be."""
+    q, _ = mirrored()(W)
+    turns = math.floor((90 / np.linalg.norm(q) - 1) * 0.45)
+    return mirrored((2 * turns + 0.9) * math.pi)(W)
+
+
+RIGHT["out_of_range"] = [
+    mirrored(),
+    mirrored(0.96 * math.pi),
+    mirrored(1.1 * math.pi),
+    by_search,
+    along_an_axis,
+    long_keys,
+]
 
 WRONG["out_of_range"] = [
     (mirrored(scaled=False), "q and k are d^{1/4} times as long"),
@@ -132,6 +155,8 @@ WRONG["out_of_range"] = [
     (mirrored(0.6 * math.pi), "out of range, but only at"),
     (mirrored(0.25 * math.pi), "is one weight negative?"),
     (from_the_origin, "out of range on the other side"),
+    (mirrored(math.pi), "zero, or nothing but rounding"),
+    (mirrored(3 * math.pi), "zero, or nothing but rounding"),
     (lambda W: (np.zeros(W.shape[1]), np.zeros((2, W.shape[1]))), "the output is 0.5"),
     (lambda W: mirrored(300.9 * math.pi)(W), "longer than 100"),
     (lambda W: mirrored()(W)[::-1], "must give q (3,) and k (2, 3)"),

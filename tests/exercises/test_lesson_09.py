@@ -61,6 +61,12 @@ def over(power):
     return lambda A, B, C, s: summed(*(e / s ** (power / 2) for e in (A, B, C)), s)
 
 
+def without_the_half(x, y):
+    w = (x + y) + 1j * (x - y)
+    C = np.exp((w**2).sum(axis=1)).real - np.exp(2 * (x * y).sum(axis=1))
+    return mixed(*(error.sum() for error in (*errors_of(x, y), C)))
+
+
 WRONG["best_mix"] = [
     (lambda x, y: 1 - from_theory_mix(x, y), "λ is the weight of the trigonometric"),
     (changed_mix(summed, common=0.0), "share their directions"),
@@ -73,6 +79,11 @@ WRONG["best_mix"] = [
         changed_mix(lambda A, B, C, _: mixed(np.sqrt(A.sum()), np.sqrt(B.sum()), 0)),
         "not by their roots",
     ),
+    (
+        changed_mix(lambda A, B, C, s: summed(A, B, C + s, s)),
+        "less the product of the means",
+    ),
+    (without_the_half, "the lemma has ½ zᵀz"),
     (lambda x, y: 0.5, "equal weights are not the best"),
     (lambda x, y: round(from_theory_mix(x, y)), "is not the best mix"),
     (changed_mix(lambda A, B, C, _: mixed(A, B, C)), "give a number, got shape (3,)"),
@@ -93,6 +104,13 @@ def rescaled_product(x, y, W):
     top_a, top_b = a.max(axis=1, keepdims=True), b.max(axis=1, keepdims=True)
     total = np.exp(a - top_a) @ np.exp(b - top_b).T / len(W)
     return np.log(total) + top_a - norms(x)[:, None] / 2 + (top_b.T - norms(y) / 2)
+
+
+def one_maximum_for_all(x, y, W):
+    """All waves relative to the largest of x and the largest of y."""
+    a, b = x @ W.T, y @ W.T
+    total = np.exp(a - a.max()) @ np.exp(b - b.max()).T / len(W)
+    return np.log(total) + a.max() + b.max() - norms(x)[:, None] / 2 - norms(y) / 2
 
 
 def all_at_once(x, y, W):
@@ -134,6 +152,7 @@ WRONG["log_estimates"] = [
     (all_at_once, "so that there is no (n, p, m) array"),
     (rescaled_product, "the largest feature of x is not that of y"),
     (logarithm(plain=True), "not finite at ‖x‖ = 40"),
+    (one_maximum_for_all, "for each pair, the maximum of its own sums"),
     (lambda x, y, W: features.positive(x, W) @ features.positive(y, W).T, "its logarithm"),
     (logarithm(shift=lambda m: 0.0), "the mean over the directions, not the sum"),
     (logarithm(shift=lambda m: -2 * math.log(m)), "subtracted twice"),

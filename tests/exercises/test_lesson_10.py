@@ -144,12 +144,14 @@ def detector(
     same=close,
     reference=lambda attend, q, k, v, seen: attend(q, k[seen], v[seen], seen[seen]),
     v=None,
+    scale=1.0,
 ):
     """Compares what keys give among hidden ones with `reference`."""
 
     def detect(attend):
         rng = np.random.default_rng(5)
         q, k, own = rng.normal(size=(3, 8, 4))
+        q, k = scale * q, scale * k
         seen, own = ~np.isin(np.arange(8), holes), own if v is None else np.full((8, 2), v)
         right = reference(attend, q, k, own, seen)
 
@@ -193,6 +195,8 @@ WRONG["padding_invariant"] = [
         detector(reference=lambda attend, q, k, v, seen: attend(q, k, v, np.ones_like(seen))),
         "a right mask is refused",
     ),
+    (detector(scale=100.0), "those that count of the size of 1"),
+    (detector(holes=range(8)), "let at least one key count"),
     (lambda attend: "yes", "expected True or False"),
     (lambda attend: detector()(lambda q, k, v, m: attend(q[:, :3], k, v, m)), "are (…, 4)"),
 ]

@@ -174,7 +174,17 @@ def from_three_keys(attend, d):
     return row[1] / (row[0] - row[1])
 
 
-RIGHT["hidden_eps"] = [probed(lambda share: share / (1 - 2 * share)), from_three_keys]
+def from_lists(attend, d):
+    """Plain lists in place of arrays."""
+    share = attend([[0] * d], [[0] * d, [1000] * d], [[0], [1]]).item()
+    return share / (1 - 2 * share)
+
+
+RIGHT["hidden_eps"] = [
+    probed(lambda share: share / (1 - 2 * share)),
+    from_three_keys,
+    from_lists,
+]
 
 WRONG["hidden_eps"] = [
     (probed(lambda share: share), "both keys carry ε, so solve for it"),
@@ -186,6 +196,7 @@ WRONG["hidden_eps"] = [
     (probed(lambda share: (1 - 2 * share) / share), "the other way round"),
     (lambda attend, d: 0.0, "features of this attention contain an ε"),
     (probed(lambda share: share / (1 - 2 * share), short=1e4), "a denominator zero"),
+    (probed(lambda share: share / (1 - 2 * share), long=10.0), "is the long key long enough"),
 ]
 
 TestExercises = exercises(RIGHT, WRONG)

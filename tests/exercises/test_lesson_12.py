@@ -17,6 +17,8 @@ def leak(
     moved=lambda gap, tolerance: ~(gap <= tolerance),
     pick=lambda found: found[0],
     none=-1,
+    unit=lambda v: np.abs(v).max(),
+    keys=slice(-1, None),
 ):
     """The first row that a change of the last key moves, with the slips that it invites."""
 
@@ -24,9 +26,9 @@ def leak(
         before, hit = attend(q, k, v), np.zeros(len(q), dtype=bool)
         for factor in factors:
             scale = np.ones((len(k), 1), dtype=k.dtype)
-            scale[-1] = factor
+            scale[keys] = factor
             gap = np.abs(attend(q, k * scale, v) - before).max(axis=1)
-            hit |= moved(gap, tolerance * np.abs(v).max())
+            hit |= moved(gap, tolerance * unit(v))
         found = np.flatnonzero(hit[rows])
         return pick(found) if len(found) else none
 
@@ -44,14 +46,28 @@ def row_by_row(attend, q, k, v):
     return -1
 
 
+def in_the_same_array(attend, q, k, v):
+    """The key that was stretched is shrunk: it comes out as it was."""
+    before, hit = attend(q, k, v), np.zeros(len(q) - 1, dtype=bool)
+    for factor in (100.0, 0.01):
+        k[-1] *= factor
+        near = np.abs(attend(q, k, v) - before) <= 1e-3 * np.abs(v).max()
+        hit |= ~near.all(axis=1)[:-1]
+    return int(hit.argmax()) if hit.any() else -1
+
+
 RIGHT["first_leak"] = [leak(), row_by_row, leak(factors=(0.01, 100.0), tolerance=2e-3)]
 
 WRONG["first_leak"] = [
     (leak(factors=(100.0,)), "where the last key is shrunk"),
     (leak(factors=(0.01,)), "where the last key is stretched"),
+    (in_the_same_array, "made in a copy"),
     (leak(tolerance=0.0), "rounding is no leak"),
     (leak(rows=slice(None)), "leave it out"),
     (leak(moved=lambda gap, tolerance: gap > tolerance), "no comparison with NaN is true"),
+    (leak(unit=lambda v: 1.0), "values may be small"),
+    (leak(unit=np.max), "all values may be below 0"),
+    (leak(keys=slice(None)), "change the last key alone"),
     (leak(pick=len), "not how many do"),
     (leak(pick=lambda found: found[-1]), "not the last"),
     (leak(pick=lambda found: found[0] + 1, none=0), "rows count from 0"),

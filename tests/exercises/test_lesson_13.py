@@ -150,7 +150,22 @@ def over_pairs(outputs, exact):
     return bias, products.trace() / N - bias
 
 
-RIGHT["bias_and_noise"] = [estimated(), whole_less_noise, over_pairs]
+def cut_entry_by_entry(outputs, exact):
+    noise = outputs.var(axis=0, ddof=1)
+    squares = (outputs.mean(axis=0) - exact) ** 2 - noise / len(outputs)
+    return np.maximum(squares, 0).sum(), noise.sum()
+
+
+def about_exact(outputs, exact):
+    return estimated()(outputs, exact)[0], ((outputs - exact) ** 2).sum() / len(outputs)
+
+
+RIGHT["bias_and_noise"] = [
+    estimated(),
+    whole_less_noise,
+    over_pairs,
+    lambda outputs, exact: np.array(over_pairs(outputs, exact)),
+]
 
 WRONG["bias_and_noise"] = [
     (estimated(of_mean=0), "still has 1/N of the variance"),
@@ -176,6 +191,10 @@ WRONG["bias_and_noise"] = [
         "bias and variance together",
     ),
     (estimated(square=lambda off: off.sum() ** 2), "square each entry"),
+    (estimated(end=lambda bias, noise: (max(bias, 0.0), noise)), "cut off at 0"),
+    (cut_entry_by_entry, "cut off at 0"),
+    (lambda o, exact: (estimated()(o, exact)[0], o.var(axis=0, ddof=1)), "two numbers"),
+    (about_exact, "about the mean of the draws"),
     (estimated(of_mean=0, end=lambda *f: np.sqrt(f).tolist()), "not the roots"),
     (lambda o, exact: o.mean(axis=0), "return the squared bias and the variance"),
 ]

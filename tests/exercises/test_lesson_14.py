@@ -162,6 +162,17 @@ def by_least_squares(q, k):
     return np.linalg.lstsq(np.ones((len(z), 1)), z, rcond=None)[0][0]
 
 
+def row_by_row(q, k):
+    """The mean of each row over the keys it meets, and then the mean of the rows."""
+    means = [q[:, i].mean(axis=0) + k[:, : i + 1].mean(axis=(0, 1)) for i in range(q.shape[1])]
+    return np.mean(means, axis=0)
+
+
+def end_to_end(q, k):
+    """The windows as one long text."""
+    return over_pairs()(*(a.reshape(1, -1, a.shape[2]) for a in (q, k)))
+
+
 RIGHT["decoder_shift"] = [over_pairs(), by_weights("up", "down"), by_least_squares]
 
 WRONG["decoder_shift"] = [
@@ -172,6 +183,8 @@ WRONG["decoder_shift"] = [
     (over_pairs(met=lambda i, j: j < i), "its own key"),
     (by_weights("up", "down", count=lambda L: L**2), "the number of pairs met"),
     (by_weights("up", "down", count=lambda L: L), "the number of pairs met"),
+    (row_by_row, "each pair counts alike"),
+    (end_to_end, "of its own window"),
     (over_pairs(end=lambda s, q: len(q) * s), "over the windows"),
     (over_pairs(end=lambda s, q: s / 2), "not their mean"),
     (over_pairs(end=lambda s, q: s / q.shape[2] ** 0.25), "is not scaled"),

@@ -64,14 +64,14 @@ WRONG["shift_moments"] = [
 # cheapest_separation
 
 
-def cuts(a, b, size, g, leaf=8):
+def cuts(a, b, size, g, leaf=8, far=lambda gap, g: gap > g):
     """The (size, far) of the blocks below the one of intervals a and b, by recursion."""
-    if abs(a - b) > g:
+    if far(abs(a - b), g):
         return [(size, True)]
     if size == leaf:
         return [(size, False)]
     children = [(2 * a + i, 2 * b + j) for i in (0, 1) for j in (0, 1)]
-    return [block for c in children for block in cuts(*c, size // 2, g, leaf)]
+    return [block for c in children for block in cuts(*c, size // 2, g, leaf, far)]
 
 
 def fewest(eps, g):
@@ -79,13 +79,15 @@ def fewest(eps, g):
     return next(P for P in range(1, 100) if (1 / (2 * g + 1)) ** P <= eps)
 
 
-def separation(cost=lambda size, far, P: 2 * size * P if far else 64, P=fewest, gs=(1, 2, 3, 4)):
+def separation(
+    cost=lambda size, far, P: 2 * size * P if far else 64, P=fewest, gs=(1, 2, 3, 4), **blocks
+):
     """The answer with its parts to exchange."""
 
     def choose(N, eps):
         totals = {}
         for g in gs:
-            totals[g] = sum(cost(size, far, P(eps, g)) for size, far in cuts(0, 0, N, g))
+            totals[g] = sum(cost(size, far, P(eps, g)) for size, far in cuts(0, 0, N, g, **blocks))
         g = min(totals, key=totals.get)
         return g, P(eps, g), totals[g]
 
@@ -138,6 +140,8 @@ WRONG["cheapest_separation"] = [
     (separation(P=rounded_moments(lambda g: 1 / (2 * g))), "half an interval over g"),
     (separation(P=rounded_moments(lambda g: 0.5 / (g / 2 + 0.5))), "half an interval over g"),
     (separation(P=rounded_moments(lambda g: 1 / (g + 0.5))), "the radius of an interval"),
+    (separation(P=rounded_moments(lambda g: 0.5 / (g + 1))), "not from its centre"),
+    (separation(far=lambda gap, g: gap >= g), "only where |a − b| > g"),
     (separation(P=rounded_moments(right_delta, math.floor)), "one moment too few"),
     (separation(P=rounded_moments(right_delta, round)), "one moment too few"),
     (separation(P=lambda eps, g: fewest(eps, g) + 1), "one moment too many"),
@@ -225,6 +229,26 @@ def two_denominators(divide):
     return lambda *data: (near(*data) + far(*data)) / divide
 
 
+def rolled(q, k, v, phi_q, phi_k, band):
+    """Diagonal by diagonal, and round the ends of the sequence."""
+    one = np.hstack([v, np.ones((len(v), 1))])
+    total = phi_q @ (phi_k.T @ one)
+    for offset in range(-band, band + 1):
+        keys, maps, values = (np.roll(a, -offset, axis=0) for a in (k, phi_k, one))
+        exact = np.exp((q * keys).sum(axis=1) / math.sqrt(q.shape[1]))
+        total += (exact - (phi_q * maps).sum(axis=1))[:, None] * values
+    return total[:, :-1] / total[:, -1:]
+
+
+def sliced_below_zero(q, k, v, phi_q, phi_k, band):
+    rows = []
+    for i in range(len(q)):
+        weights, keys = phi_k @ phi_q[i], slice(i - band, i + band + 1)
+        weights[keys] = np.exp(k[keys] @ q[i] / math.sqrt(q.shape[1]))
+        rows.append(weights @ v / weights.sum())
+    return np.array(rows)
+
+
 WRONG["near_and_rest"] = [
     (near_far_rows(near_twice), "near keys count twice: take"),
     (two_denominators(1), "two denominators"),
@@ -256,6 +280,9 @@ WRONG["near_and_rest"] = [
     ),
     (near_far_rows(right_weights, below=features_alone), "still has the features of the"),
     (near_far_rows(right_weights, above=near_twice), "near keys count twice in the numerator"),
+    (near_far_rows(right_weights, below=near_twice), "near keys count twice in the denominator"),
+    (rolled, "from the other end"),
+    (sliced_below_zero, "a slice that begins below 0"),
     (near_far_rows(right_weights), "that is an L × L array"),
 ]
 

@@ -168,6 +168,7 @@ WRONG["bounded"] = [
     (over_largest(lambda xp, x: xp.max(xp.abs(x), axis=-1)), "keepdims=True keeps (n, 1)"),
     (lambda xp, x: x / (row_sizes(xp, x) + 1e-8), "an ε changes small rows"),
     (lambda xp, x: x / (row_sizes(xp, x) + 0.1), "an ε changes small rows"),
+    (lambda xp, x: x / (row_sizes(xp, x) + 1e-30), "an ε changes small rows"),
     (lambda xp, x: x / xp.max(xp.abs(x)), "by its own largest"),
     (over_largest(lambda xp, x: xp.max(xp.abs(x), axis=0, keepdims=True)), "goes along a row"),
     (
@@ -177,6 +178,8 @@ WRONG["bounded"] = [
     (over_largest(lambda xp, x: xp.sum(xp.abs(x), axis=-1, keepdims=True)), "not sum"),
     (lambda xp, x: abs(over_largest()(xp, x)), "the signs are to stay"),
     (lambda xp, x: x / xp.clip(row_sizes(xp, x), 1e-2, None), "changes small rows"),
+    (lambda xp, x: x / xp.maximum(row_sizes(xp, x), 1e-6), "a bound from below"),
+    (lambda xp, x: x / xp.maximum(row_sizes(xp, x), 1e-12), "changes small rows"),
     (lambda xp, x: x / xp.clip(row_sizes(xp, x), 1, None), "rows below 1"),
     (lambda xp, x: row_sizes(xp, x), "the rows over their"),
     (lambda xp, x: over_largest()(xp, x)[:-1], "and (5, 3) is needed"),
@@ -260,6 +263,7 @@ RIGHT["decoding_roof"] = [
 ]
 
 WRONG["decoding_roof"] = [
+    (decoded(other=lambda heads, m, d, e: 1), "for decoding_roof(2, 12, 9, 4, 2, 1e+09, 1e+12)"),
     (lambda *a: decoded()(*a)[0], "return two numbers"),
     (lambda *a: decoded()(*a)[::-1], "first the seconds"),
     (decoded(fold=lambda x, y: x + y), "not the sum"),
@@ -272,7 +276,7 @@ WRONG["decoding_roof"] = [
     (decoded(project=2), "two projections"),
     (decoded(project=2, state=3.5), "multiply, add"),
     (lambda heads, *a: decoded()(1, *a), "all heads count"),
-    (decoded(state=4), "scale, multiply, add"),
+    (decoded(state=4), "five FLOPs an entry of S"),
     (decoded(state=6), "and the product with S two"),
     (lambda h, m, d, e, *a: decoded()(h, m, e, d, *a), "d and e have changed places"),
     (decoded(project=0, state=9), "a projection has 2md FLOPs"),
