@@ -223,7 +223,7 @@ def check_strength(beta, k):
 def _each_token(x, k, name, low, high):
     """x in [low, high], a number, (..., L) or, if there is no low, (..., L, d): with two axes."""
     (L, d), by_channel = k.shape[-2:], low == -math.inf
-    if not array_api_compat.is_array_api_obj(x):
+    if isinstance(x, Real) or not array_api_compat.is_array_api_obj(x):  # np.float64 is both
         if not isinstance(x, Real) or isinstance(x, bool) or not low <= x <= high:
             raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {x!r}")
         xp, device = array_api_compat.array_namespace(k), array_api_compat.device(k)

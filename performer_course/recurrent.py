@@ -94,7 +94,7 @@ def decay_attention(
     later token moves a row, not by a bit.
     Cost: O(L (d e + C (d + e))) with C = `chunk`, a gate a channel log C times as many
     exponentials; memory, the result and a few hundred tokens' weights.
-    Source: Sun et al. (2023), eqs. 5 to 7; Dao & Gu (2024), §6; Yang et al. (2024), §4.
+    Source: Sun et al. (2023), eqs. 5 to 7; Dao & Gu (2024), §6; Yang et al. (2023), §4.
     """
     *tokens, S, dtype = _tokens(q, k, v, None, log_decay, state)
     return _rows(*tokens, S, dtype, check_count(chunk, "chunk"))
@@ -117,8 +117,8 @@ def delta_attention(
     Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding where 0 ≤ β‖k‖² ≤ 2;
     no later token moves a row, not by a bit.
     Cost: O(L (d e + d² + C (d + e + C))) with C = `chunk`; memory as `decay_attention`.
-    Source: Schlag et al. (2021), eq. 24; in chunks, Yang, Wang, Zhang, Shen & Kim (2024), §3; with
-    a gate, Yang, Kautz & Hatamizadeh (2025), eq. 10.
+    Source: Schlag et al. (2021), eq. 24; in chunks, Yang et al. (2024), §3; with a gate, Yang,
+    Kautz & Hatamizadeh (2025), eq. 10.
     """
     *tokens, S, dtype = _tokens(q, k, v, beta, log_decay, state)
     return _rows(*tokens, S, dtype, check_count(chunk, "chunk"))
@@ -137,7 +137,7 @@ def chunk_map(
     Their size does not grow with L, and `then` joins two of them: that is all that two machines
     have to tell each other. Shape: see `Affine`; float32 at least. Error: exact to rounding.
     Cost: as `delta_attention`, or as `decay_attention` without beta; d³ a chunk for A.
-    Source: Yang, Wang, Zhang, Shen & Kim (2024), §3; A and B as Blelloch (1990), §1.4, pairs them.
+    Source: Yang et al. (2024), §3; A and B as Blelloch (1990), §1.4, pairs them.
     """
     xp, (_, k, v, beta, a), _, _ = _tokens(None, k, v, beta, log_decay, None)
     whole = None

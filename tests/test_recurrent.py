@@ -77,6 +77,17 @@ def test_without_a_gate_the_gated_rule_is_the_delta_rule_bit_for_bit():
     np.testing.assert_allclose(delta_attention(q, k, v, beta, np.zeros((L, D))), rows, atol=1e-12)
 
 
+@pytest.mark.parametrize("number", [np.float64, np.float32])
+def test_a_number_of_numpy_is_a_number(number):
+    """np.log(0.5) is np.float64: a gate for all tokens, as -0.693 is."""
+    q, k, v, *_ = tokens()
+    a, b = number(-0.5), number(0.25)
+    np.testing.assert_array_equal(decay_attention(q, k, v, a), decay_attention(q, k, v, -0.5))
+    np.testing.assert_array_equal(delta_attention(q, k, v, b), delta_attention(q, k, v, 0.25))
+    with pytest.raises(ValueError, match="log_decay must be in"):
+        decay_attention(q, k, v, number(0.5))
+
+
 def test_on_orthonormal_keys_the_delta_rule_only_adds():
     q, v = points(D, D), points(D, E, seed=1)
     k = np.linalg.qr(points(D, D, seed=2))[0]
