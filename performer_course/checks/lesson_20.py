@@ -11,7 +11,7 @@ def strength_of_steps(strength):
     """strength(beta, key, steps): (1 − (1 − β‖k‖²)ⁿ)/‖k‖²."""
     rng = np.random.default_rng(2001)
     given = []
-    for beta, length, steps in ((0.3, 0.7, 4), (0.25, 1.6, 3), (0.5, 1.0, 200), (0.6, 1.6, 2)):
+    for beta, length, steps in ((0.3, 0.7, 4), (0.25, 1.6, 3), (0.5, 1.0, 200), (0.6, 1.6, 3)):
         key = rng.normal(size=5)
         given.append((beta, length * key / np.linalg.norm(key), steps))
     given.append((0.4, 1.3 * np.eye(5)[1], 1))
@@ -94,13 +94,18 @@ def strength_for(choose):
     tenths = np.arange(1, 11) / 10
     cases = {
         "the last few": (96, 24, recent(96, 5), tenths),
-        "the last 30 or so": (96, 24, recent(96, 30), tenths),
-        "any, at equal odds, and few pairs": (10, 24, window(10, 0, 10), tenths),
-        "any, at equal odds, and many pairs": (96, 24, window(96, 0, 96), tenths),
-        "the oldest": (96, 24, window(96, 80, 96), tenths),
+        "the last 15 or so": (96, 24, recent(96, 15), tenths),
+        "any of few pairs": (10, 24, window(10, 0, 10), np.roll(tenths, 3)),
+        "any of many pairs": (96, 24, window(96, 0, 96), tenths),
+        "an old one of many": (96, 24, window(96, 80, 96), tenths[::-1]),
         "the newest or an old one": (60, 24, two(60), tenths),
-        "the last few, weak strengths alone": (96, 24, recent(96, 5), tenths[:2] / 4),
+        "any of few pairs, weak strengths": (6, 24, window(6, 0, 6), tenths[:2]),
+        "an old one of many, great strengths": (96, 24, window(96, 80, 96), tenths[8:]),
         "one of age 12 to 20": (64, 16, window(64, 12, 20), tenths[::-1]),
+    }
+    laws = {
+        name: {float(b): theory.delta_recall(n, d, float(b)) for b in strengths}
+        for name, (n, d, _, strengths) in cases.items()
     }
 
     def made(
@@ -110,8 +115,8 @@ def strength_for(choose):
         no=0.0,
     ):
         found = []
-        for n, d, odds, strengths in cases.values():
-            errors = [expected(odds, theory.delta_recall(n, d, float(b))) for b in strengths]
+        for name, (n, d, odds, strengths) in cases.items():
+            errors = [expected(odds, law) for law in laws[name].values()]
             best = int(pick(errors))
             found.append(float(strengths[best]) if errors[best] < add(n, d) else no)
         return found
@@ -147,12 +152,15 @@ def strength_for(choose):
                 made(lambda odds, law: law[odds > 0].max()),
                 "the expected error, not the worst.",
             ),
-            (made(pick=np.argmax), "the least error, not the largest."),
             (
                 made(pick=lambda errors: 0),
                 "is each of the strengths tried? They may come in any order.",
             ),
-            ([0.0] * len(cases), "where the last few are asked for, correcting is better."),
+            (
+                [0.0] * len(cases),
+                "where the last few are asked for, correcting is better: is the least error "
+                "taken, not the largest?",
+            ),
             (made(no=1.0), "0 where adding is better."),
             (made(no=-1.0), "0 where adding is better."),
         ],
@@ -178,7 +186,7 @@ def _weights(q, k, a, own=False, last=True):
 
 @check
 def gated_weights(weigh):
-    """weigh(q, k, log_decay): M (L, L), finite for gates down to 0, no row moved by a later gate."""
+    """weigh(q, k, log_decay): M (L, L), finite for any gate; no later gate moves a row."""
     rng = np.random.default_rng(2003)
     for L, d in ((8, 3), (1, 2), (2, 4), (32, 5)):
         q, k = rng.normal(size=(2, L, d))
@@ -203,8 +211,8 @@ def gated_weights(weigh):
                     "each channel has a gate of its own.",
                 ),
             ],
-            rtol=1e-7,
-            atol=1e-9,
+            rtol=1e-5,
+            atol=1e-7,
         )
     L, d = 64, 8
     q, k = rng.normal(size=(2, L, d)).astype(np.float32)
