@@ -81,7 +81,7 @@ for rule, (beta, log_decay) in RULES.items():
 # Adding answers the sum of the two ages. Decay answers a blend, and fades Bob as well. Correcting answers the
 # latest age and leaves Bob alone. (`recurrent.recurrence` is the same loop, for batches and heads.)
 #
-# Two keys at right angles are kind. Below, six keys in random directions of $\mathbb{R}^{32}$ are written
+# Two keys at right angles are kind. Below, six keys in random directions of $\mathbb{R}^{64}$ are written
 # with six pictures as values, the letters A to F of 35 pixels each. Then the first two keys are written
 # *again*, with X and Y. All six are asked.
 
@@ -106,7 +106,7 @@ def unit(rng, *shape):
 
 
 # %%
-keys = unit(np.random.default_rng(1), 6, 32)
+keys = unit(np.random.default_rng(1), 6, 64)
 k = xp.asarray(keys[[0, 1, 2, 3, 4, 5, 0, 1]])
 v = xp.asarray(np.stack([letters[x] for x in "ABCDEFXY"]))
 answers = {}
@@ -123,10 +123,10 @@ for rule, each in off.items():
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(3, 6, figsize=(9, 6.2))
-for row, (rule, shown) in zip(axes, answers.items(), strict=True):
+for line, (row, (rule, shown)) in enumerate(zip(axes, answers.items(), strict=True)):
     for place, (ax, answer) in enumerate(zip(row, shown, strict=True)):
         gram(ax, np.clip(answer, 0, None).reshape(7, 5), largest=1.5)
-        if row is axes[0]:
+        if line == 0:
             ax.set_title("ABCDEF"[place] + (f", then {'XY'[place]}" if place < 2 else ""))
     row[0].set_ylabel(rule)
 show(
@@ -140,7 +140,7 @@ show(
 )
 
 # %% [markdown]
-# One sees what each rule is for. Nothing was stored but a matrix of $32 \times 35$ numbers.
+# One sees what each rule is for. Nothing was stored but a matrix of $64 \times 35$ numbers.
 #
 # ## 2. Gates: forgetting on purpose
 #
@@ -163,7 +163,7 @@ L = 48
 rng = np.random.default_rng(2)
 by_token = np.log(rng.uniform(0.8, 1, size=L))
 by_token[24] = -np.inf
-by_channel = np.log(np.broadcast_to([0.7, 0.99], (L, 2)))  # one channel forgets fast, one slowly
+by_channel = np.log(np.broadcast_to([0.7, 0.98], (L, 2)))  # one channel forgets fast, one slowly
 ones, identity = xp.ones((L, 1)), xp.asarray(np.eye(L))
 gates = {"a number, 0.9": float(np.log(0.9)), "one a token": xp.asarray(by_token)}
 seen = {name: recurrent.decay_attention(ones, ones, identity, a) for name, a in gates.items()}
