@@ -231,23 +231,3 @@ def test_the_mean_product_of_features_bounds_their_worth_so_positive_ones_are_bo
         assert (kappa[apart] ** 2).mean() > kappa[apart].mean() ** 2 > 0
     waves = features.fourier(4.0 * k, W)
     assert (waves.mean(axis=0) ** 2).sum() / (waves**2).sum(axis=1).mean() < 0.01
-
-
-# To think about
-
-
-def test_a_gated_sum_changes_sides_at_most_once_more_than_it_has_channels():
-    rng, n = np.random.default_rng(9), 400
-    ones = np.ones((n, 1))
-    most = 0
-    for _ in range(300):
-        d = int(rng.integers(1, 6))
-        a = np.log(rng.uniform(size=(1, d)) ** rng.choice([0.01, 1.0], size=(1, d)))
-        q, k = rng.normal(size=(2, 1, d))
-        start = rng.normal(size=(d, 1))
-        rows = recurrent.decay_attention(q * ones, k * ones, ones, a * ones, state=start)[:, 0]
-        rows = rows - rng.choice([0.0, rows[-1] / 2, rows.mean()])
-        changes = int((np.diff(np.sign(rows)) != 0).sum())
-        assert changes <= d + 1
-        most = max(most, changes)
-    assert most >= 2
