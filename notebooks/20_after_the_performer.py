@@ -629,17 +629,13 @@ for name, (draw, F, d, low, high, strength) in maps.items():
 
 # %%
 q, k, v, beta = (xp.asarray(x) for x in (*unit(rng, 3, 20, 16), rng.uniform(size=20)))
-kept, _ = recurrent.recurrence(q[:12, :], k[:12, :], v[:12, :], beta[:12])
-tried, _ = recurrent.recurrence(
-    q[12:, :], k[12:, :], v[12:, :], beta[12:], state=kept
-)  # a guess, refused
-again, _ = recurrent.recurrence(q[12:, :], k[12:, :], v[12:, :], beta[12:], state=kept)
-print(f"the second try from the state that was kept is the first: {bool(xp.all(tried == again))}")
-parts = (
-    recurrent.chunk_map(k[part, :], v[part, :], beta[part]) for part in (slice(12), slice(12, 20))
-)
-joined = recurrent.then(*parts).B
-print(f"two maps joined are the state: {np.abs(to_host(joined - again)).max() < 1e-12}")
+early, late = ([x[:12, ...] for x in (q, k, v, beta)], [x[12:, ...] for x in (q, k, v, beta)])
+kept, _ = recurrent.recurrence(*early)
+guess, _ = recurrent.recurrence(*late, state=kept)  # eight tokens that are refused
+again, _ = recurrent.recurrence(*late, state=kept)  # back to `kept`, as if nothing had been
+print(f"the second try is the first: {np.array_equal(to_host(guess), to_host(again))}")
+joined = recurrent.then(recurrent.chunk_map(*early[1:]), recurrent.chunk_map(*late[1:]))
+print(f"two maps joined are the state: {np.abs(to_host(joined.B - again)).max() < 1e-12}")
 
 # %% [markdown]
 # Servers that overwrite states in place pay for it. In August 2026 a report to vLLM's TPU backend (pull
