@@ -72,14 +72,12 @@ for rule, (beta, log_decay) in RULES.items():
     each = [None if x is None else x * xp.ones(3) for x in (beta, log_decay)]
     S, _ = by_hand(names, names, ages, *each)
     same, _ = recurrent.recurrence(names, names, ages, beta, log_decay)
-    answer, equal = to_host(S)[:, 0], np.abs(to_host(S - same)).max() < 1e-12
-    print(
-        f"{rule:8} Ada {answer[0]:5.1f}, Bob {answer[1]:5.1f}   recurrence says the same: {equal}"
-    )
+    (ada, bob), equal = to_host(S)[:, 0], np.abs(to_host(S - same)).max() < 1e-12
+    print(f"{rule:8} Ada {ada:5.1f}, Bob {bob:5.1f}   recurrence says the same: {equal}")
 
 # %% [markdown]
-# Adding answers the sum of the two ages. Decay answers a blend, and fades Bob as well. Correcting answers the
-# latest age and leaves Bob alone. (`recurrent.recurrence` is the same loop, for batches and heads.)
+# Adding answers the sum of the two ages. Decay answers a blend, and fades Bob as well. Correcting answers
+# the latest age and leaves Bob alone. (`recurrent.recurrence` is the same loop, for batches and heads.)
 #
 # Two keys at right angles are kind. Below, six keys in random directions of $\mathbb{R}^{64}$ are written
 # with six pictures as values, the letters A to F of 35 pixels each. Then the first two keys are written
@@ -114,9 +112,8 @@ for rule, (beta, log_decay) in RULES.items():
     S, _ = recurrent.recurrence(k, k, v, beta, log_decay)
     answers[rule] = to_host(xp.asarray(keys) @ S)  # (6, 35)
 wanted = np.stack([letters[x] for x in "XYCDEF"])
-off = {
-    rule: ((x - wanted) ** 2).sum(axis=1) / (wanted**2).sum(axis=1) for rule, x in answers.items()
-}
+size = (wanted**2).sum(axis=1)
+off = {rule: ((x - wanted) ** 2).sum(axis=1) / size for rule, x in answers.items()}
 print("squared error over the letter's own square   X, Y   C to F")
 for rule, each in off.items():
     print(f"{rule:44} {each[:2].mean():5.2f} {each[2:].mean():8.2f}")
@@ -140,7 +137,10 @@ show(
 )
 
 # %% [markdown]
-# One sees what each rule is for. Nothing was stored but a matrix of $64 \times 35$ numbers.
+# One sees what each rule is for. Adding keeps C to F best of all, but A and B shine through X and Y. Decay
+# lets the old letters fade, all of them. Correcting replaces A and B and leaves C to F nearly alone, up
+# to some noise, because six random keys are only nearly at right angles. Nothing was stored but a matrix
+# of $64 \times 35$ numbers.
 #
 # ## 2. Gates: forgetting on purpose
 #
@@ -170,10 +170,9 @@ seen = {name: recurrent.decay_attention(ones, ones, identity, a) for name, a in 
 pair = xp.ones((L, 2)) / 2**0.5
 seen["one a channel"] = recurrent.decay_attention(pair, pair, identity, xp.asarray(by_channel))
 seen = {name: to_host(M) for name, M in seen.items()}
+print("of row 47, at key   46    40    24    23")
 for name, M in seen.items():
-    print(
-        f"{name:14} row 47 at key 46, 40, 24, 23:", *(f"{M[47, j]:5.2f}" for j in (46, 40, 24, 23))
-    )
+    print(f"{name:16}", *(f"{M[47, j]:5.2f}" for j in (46, 40, 24, 23)))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.6))
@@ -214,16 +213,16 @@ rng = np.random.default_rng(3)
 directions, v = xp.asarray(unit(rng, 256, 16)), xp.asarray(rng.normal(size=(256, 4)))
 for length in (1.0, 1.4, 1.6):
     S, _ = recurrent.recurrence(directions, length * directions, v, 1.0)
-    print(
-        f"‖k‖ = {length}: β‖k‖² = {length**2:.2f}, largest entry of S {to_host(abs(S)).max():.1e}"
-    )
+    largest = np.abs(to_host(S)).max()
+    print(f"‖k‖ = {length}: β‖k‖² = {length**2:.2f}, largest entry of S {largest:.1e}")
 flips = xp.asarray([1.0, 0, 1, 1, 0, 1])  # β = 2 where a bit is 1: the factor is −1
 key, start = xp.ones((6, 1)), xp.ones((1, 1))
 signs = recurrent.delta_attention(key, key, 0 * key, 2 * flips, state=start)
 print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).astype(int))
 
 # %% [markdown]
-# So these models bring keys to length 1. (A factor of $-1$ has a use: with $\beta = 2$ the state counts
+# At 1.4 the state stays bounded, at 1.6 it grows with every key and never stops. So these models bring keys
+# to length 1. (A factor of $-1$ has a use: with $\beta = 2$ the state counts
 # whether the number of ones is odd, and gates between 0 and 1 cannot. See "To think about".)
 #
 # With a gate, the order matters: *first the gate, then the error*. The error must be that of the state
@@ -239,8 +238,7 @@ print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).asty
 # | one a token | yes | Gated DeltaNet (Yang, Kautz & Hatamizadeh, 2025) |
 # | one a channel | yes | Kimi Delta Attention (arXiv:2510.26692) |
 #
-# (Each of them adds parts of its own around this line: short convolutions, norms, output gates. The
-# line is what the table compares.)
+# (Each has more parts around this line. The table compares the line.)
 #
 # ## 4. Chunks: one triangular system
 #
@@ -264,9 +262,7 @@ print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).asty
 def chunk_by_hand(S, q, k, v, beta, a):
     """One chunk: a (C,) is ln of each token's gate. The state after it, and its rows."""
     g = xp.cumulative_sum(a)
-    near = xp.tril(
-        xp.exp(xp.tril(g[:, None] - g[None, :]))
-    )  # a_{j+1} ⋯ a_i; no exponent is positive
+    near = xp.tril(xp.exp(xp.tril(g[:, None] - g[None, :])))  # a_{j+1} ⋯ a_i: exponents ≤ 0
     since = xp.exp(g)[:, None]
     u = v
     if beta is not None:
@@ -363,10 +359,11 @@ def midpoint(q, k, a):
 
 
 # %% [markdown]
-# Both were found in production kernels in 2026, the first as NaN out of a gate of about $10^{-11}$. In the
-# test every third gate, drawn at random, closes to some depth, and the others are between a half and one.
-# **Before you run this:** 64 tokens. For which depths are all rows finite? And if the gate of token 20
-# changes, which rows may change?
+# Both were found in widely used kernels in 2026: the first as NaN after a gate of about $10^{-11}$
+# (ExecuTorch, pull request 21417, July), the second as rows that a later gate moves (attention-gym, pull
+# request 337, August). In the test a third of the gates, drawn at random, close to some depth, and the
+# others are between a half and one. **Before you run this:** 64 tokens. For which depths are all rows
+# finite? And if the gate of token 20 changes, which rows may change?
 
 # %%
 WAYS = {
@@ -392,23 +389,23 @@ for name, way in WAYS.items():
             rows = to_host(way(*closing(np.random.default_rng(5), depth)))
             lost.append(int((~np.isfinite(rows).all(axis=1)).sum()))
     q32, k32, v32, a32 = closing(np.random.default_rng(6), 0.5)
-    other = xp.asarray(
-        to_host(a32) * np.where(np.arange(64) == 20, 3, 1)[:, None].astype(np.float32)
-    )
-    before, after = (to_host(way(q32, k32, v32, a)) for a in (a32, other))
+    other = to_host(a32).copy()
+    other[20] *= 3
+    before, after = (to_host(way(q32, k32, v32, a)) for a in (a32, xp.asarray(other)))
     moved = int((before != after)[:20].any(axis=1).sum())
     print(f"{name:16}" + "".join(f"{n:8d}" for n in lost) + f"{moved:12d}")
 
 # %% [markdown]
-# The factored form dies first, and the midpoint later. The midpoint has a second fault, which is quieter:
-# rows 0 to 19 are rounded relative to a place *behind* them, so a later gate moves them. By a few bits
-# only, but a model that writes token by token will not give the numbers it was trained with, and no
-# tolerance tells such a leak from a real one.
+# The factored form overflows first, the midpoint later, and the package nowhere. The midpoint has a second
+# fault, which is quieter: rows 0 to 19 are rounded relative to a place *behind* them, so a later gate moves
+# them. That is a few bits only. But a model that writes token by token then does not give the numbers it
+# was trained with, and a test with a tolerance cannot tell this leak from a larger one.
 #
-# The cure is *halving*, as in lesson 12. Cut the chunk in two halves. A late row $i$ sees an early key $j$
-# across the border between them, so the decay from $j$ to $i$ splits *there*: from $j$ to the border, and
-# from the border to $i$. Both exponents are sums of $\ln a \le 0$, neither is positive, and no gate
-# outside $j+1, \dots, i$ is touched. Inside each half, do the same again. (Exercise 3 builds it.)
+# The cure is *halving*, the idea behind the levels of lesson 18, section 4. Cut the chunk in two halves.
+# A late row $i$ sees an early key $j$ across the border between them, so the decay from $j$ to $i$ splits
+# *there*: from $j$ to the border, and from the border to $i$. Both exponents are sums of $\ln a \le 0$,
+# neither is positive, and no gate outside $j+1, \dots, i$ is touched. Inside each half, do the same
+# again. (Exercise 3 builds it.)
 #
 # ## 7. What a state can recall
 #
@@ -467,16 +464,17 @@ show(
 )
 
 # %% [markdown]
-# The points lie on the law. With $\beta = 1$ an answer is worse than none from age 23 on. A strong $\beta$ remembers the last few keys well and spoils the old ones; a weak
-# one remembers all of them badly. With 128 independent keys the delta rule does not hold *more*: its mean
-# over all ages is above the scaled sum's for each of the three. It holds the *latest*. So choose $\beta$ for the age at which you
-# will be asked (exercise 2).
+# The points lie on the law. With $\beta = 1$ an answer is worse than none from age 23 on. A strong
+# $\beta$ remembers the last few keys well and spoils the old ones; a weak one remembers all of them
+# badly. With 128 independent keys the delta rule does not hold *more*: its mean over all ages is above
+# the scaled sum's for each of the three. It holds the *latest*. So choose $\beta$ for the age at which
+# you will be asked (exercise 2).
 #
 # ## 8. Three tasks, three winners
 #
 # When is that what one wants? Below, a value is one of 64 symbols, each a random direction of
 # $\mathbb{R}^{32}$, and the answer is the symbol that fits best. Exact attention over a cache stands
-# beside, with its weights sharpened to $e^{32 k^\top k'}$. Four tasks: 48 different keys, all asked; 16
+# beside, its weights sharpened to $e^{32 k^\top k'}$. Four tasks: 48 different keys, all asked; 16
 # keys, written 16 times each, the *latest* value asked; 64 pairs of one document and 16 of the next,
 # which is asked; and 24 keys that have much in common (cosine 0.9). **Before you run this:** which rule do
 # you put your money on in each? And can softmax do all four?
@@ -527,11 +525,11 @@ for task, row in scores.items():
     print(f"{task:24}" + "".join(f"{share:15.2f}" for share in row.values()))
 
 # %% [markdown]
-# Where all keys are different, adding recalls most. Where keys come again, the delta rule does, and it
-# beats even exact attention, which without positions averages all values of a key. Where a new document
-# begins, a shut gate does. (Gates are all open in the other tasks, so those columns repeat there.) Where
-# keys are much alike, no cheap rule works, because every key disturbs every other. So one trains keys to be
-# apart, or solves the least squares (*MesaNet*, arXiv:2506.05233), or keeps a cache.
+# Of the states, adding recalls most where all keys are different. Where keys come again, the delta rule
+# does, and it beats even exact attention, which without positions averages all values of a key. Where a
+# new document begins, a shut gate does. (Gates are all open in the other tasks, so those columns repeat
+# there.) Where keys are much alike, no cheap rule works, because every key disturbs every other. So one
+# trains keys to be apart, or solves the least squares (*MesaNet*, arXiv:2506.05233), or keeps a cache.
 #
 # ## 9. Entries of state for each pair
 #
@@ -544,8 +542,8 @@ for task, row in scores.items():
 #
 # for different $k$ and $k'$ (plus what $\|\varphi(k)\|^2$ itself varies), so $D = 1/\mathbb{E}\hat\kappa^2$
 # takes the place of $d$: a map is *worth* $D$ directions. **Before you run this:** Fourier features have
-# both signs, positive ones have one. Each map gets its keys at a length that
-# suits it. Are 512 features of each kind worth about 500, 100 or 30?
+# both signs, positive ones have one, and each map gets its keys at a length that suits it. Are 512
+# features of each kind worth about 500, 100 or 40?
 
 
 # %%
@@ -563,11 +561,8 @@ def pairs_held(draw, rng, d, low, high, strength=None, asked=8000):
     sizes, shares = np.geomspace(low, high, 5).astype(int), []
     for n in sizes:
         texts = asked // n
-        k, book, symbols = (
-            unit(rng, texts, n, d),
-            unit(rng, 64, 32),
-            rng.integers(64, size=(texts, n)),
-        )
+        k, book = unit(rng, texts, n, d), unit(rng, 64, 32)
+        symbols = rng.integers(64, size=(texts, n))
         rows, v = draw(rng)(xp.asarray(k)), xp.asarray(book[symbols])
         if strength is None:
             S = xp.matrix_transpose(rows) @ v  # (texts, F, 32)
@@ -607,19 +602,20 @@ for name, (draw, F, d, low, high, strength) in maps.items():
     print(f"{name:24} {F:4d} {valued[name]:8.0f} {held[name]:11.0f} {each:13.0f}")
 
 # %% [markdown]
-# Adding pays some 22 entries for a pair, whether with the keys themselves or with Fourier features of any
-# number. The delta rule pays about twice that where all keys are different and all are asked. A cache
-# pays 64, is exact, and would do so for a million symbols. (These are numbers for 64 symbols and 90 %;
-# fewer symbols are cheaper.)
+# Adding pays some 22 entries for a pair, whether with the keys themselves or with 128 or 512 Fourier
+# features. The delta rule pays about twice that where all keys are different and all are asked. A cache
+# pays 64 (48 where $d = 16$), is exact, and would be for a million symbols. (These are numbers for 64
+# symbols and 90 %; fewer symbols are cheaper.)
 #
-# And **positive features are the worst memory of all**. Look at why. The mean of $\hat\kappa$ over pairs is
-# $\|\mathbb{E}\varphi\|^2 / \mathbb{E}\|\varphi\|^2$, and no $\mathbb{E}\hat\kappa^2$ is below the square of its
-# mean. Features that may have both signs can have the mean 0, and their products cancel. Positive ones
-# cannot: either they hardly vary, so all keys look alike, or they vary wildly, and a few keys shout. For
-# the denominator of softmax one *wants* terms that cannot cancel. So a state can have a denominator or a
-# good memory, and dividing does not help, since one positive number a query leaves the order of the symbols
-# as it is. That is one reason why the models of section 3 dropped the denominator and positivity together.
-# (Others *learn* a positive map, as in Hedgehog and LoLCATs; lesson 17 trains directions for a real model.)
+# And **positive features are the worst memory here**, by a factor of more than twenty. Look at why. The
+# mean of $\hat\kappa$ over pairs is $\|\mathbb{E}\varphi\|^2 / \mathbb{E}\|\varphi\|^2$, and no
+# $\mathbb{E}\hat\kappa^2$ is below the square of its mean. Features that may have both signs can have the
+# mean 0, and their products cancel. Positive ones cannot: either they hardly vary, so all keys look
+# alike, or they vary wildly, and a few keys shout. For the denominator of softmax one *wants* terms that
+# cannot cancel. So no features serve both well. Dividing does not help the memory either, since one
+# positive number a query leaves the order of the symbols as it is. That is one reason why the models of
+# section 3 dropped the denominator and positivity together. (Others *learn* a positive map, as in
+# Hedgehog and LoLCATs; lesson 17 trains directions for a real model.)
 #
 # ## 10. A state is a value
 #
@@ -638,18 +634,19 @@ joined = recurrent.then(recurrent.chunk_map(*early[1:]), recurrent.chunk_map(*la
 print(f"two maps joined are the state: {np.abs(to_host(joined.B - again)).max() < 1e-12}")
 
 # %% [markdown]
-# Servers that overwrite states in place pay for it. In August 2026 a report to vLLM's TPU backend (pull
-# request 3412) measured a hybrid model at 0.01 for 0.97 on a test of school mathematics, because a request
-# that shared the beginning of its text with another read a state that was not its own. Nothing crashed.
+# Servers that overwrite states in place pay for it. A pull request to vLLM's TPU backend (number 3412,
+# August 2026) tells of a large model that fell from 0.97 to 0.01 on a test of school mathematics: where two
+# requests began with the same text, the second was given a place that held a stranger's state. Nothing
+# crashed.
 # (`chunk_map` is what a run of tokens does to *any* state, $S \mapsto AS + B$, and `then` joins two such
 # maps: that is how two machines can share one text.)
 #
-# **Hybrids.** Section 9 says that a state recalls cheaply and badly, a cache dearly and exactly. So most
-# large models that use states keep a cache in a few layers. What was published, with its date:
+# **Hybrids.** By section 9 a state is small and forgets, a cache is large and exact. So most large models
+# that use states are *hybrids*: a few of their layers keep a cache. What was published, with its date:
 #
 # | model, date | layers with a state : with a cache | source |
 # |---|---|---|
-# | MiniMax-01, Jan 2025 | decay, 7 : 1 | arXiv:2501.08313 |
+# | MiniMax-01, Jan 2025 | linear attention, 7 : 1 | arXiv:2501.08313 |
 # | Qwen3-Next, Sep 2025 | Gated DeltaNet, 36 : 12 | its model card |
 # | Granite 4.0, Oct 2025 | Mamba-2, 9 : 1 | IBM's announcement |
 # | Kimi Linear, Oct 2025 | Kimi Delta Attention, 3 : 1 | arXiv:2510.26692 |
