@@ -112,8 +112,7 @@ def test_gates_pulled_apart_overflow_and_rebased_ones_later_and_move_earlier_row
     other[20] *= 3
     for name, moved in (("factored", 0), ("midpoint", 20), ("halving", 0)):
         changed = (ways[name](q, k, v, a) != ways[name](q, k, v, other)).any(axis=1)
-        assert changed[:20].sum() == pytest.approx(moved, abs=4)  # rounding may spare a row or two
-        assert (changed[:20].sum() > 0) == (moved > 0)
+        assert changed[:20].sum() == 0 if moved == 0 else changed[:20].sum() > moved / 2
         assert changed[20:].sum() > 40
 
 
