@@ -600,6 +600,8 @@ for name, (draw, F, d, low, high, strength) in maps.items():
     valued[name] = worth(draw(rng), rng, d)
     each = F * 32 / held[name]
     print(f"{name:24} {F:4d} {valued[name]:8.0f} {held[name]:11.0f} {each:13.0f}")
+foretold = [1 / theory.fourier_recall(2, 16, m, 4.0) for m in (64, 256)]  # of two keys: E κ̂²
+print("Fourier features by theory, over all draws: worth", *(f"{D:.0f}" for D in foretold))
 
 # %% [markdown]
 # Adding pays some 22 entries for a pair, whether with the keys themselves or with 128 or 512 Fourier

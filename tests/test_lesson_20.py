@@ -169,6 +169,7 @@ def test_each_of_three_tasks_has_its_own_winner_and_on_the_fourth_no_cheap_rule_
     again = found["16 keys, 16 times each"]
     ahead = again["correct"] - again["softmax"]  # which averages all values of a key
     assert ahead.mean() > 50 * ahead.std(ddof=1) / len(ahead) ** 0.5
+    assert again["softmax"].mean() < 0.15
     alike = found["24 keys, much alike"]
     assert max(alike[rule].mean() for rule in states) < 0.15
     for task in ("48 different keys", "64 pairs, then 16 new", "24 keys, much alike"):
