@@ -6,6 +6,7 @@
     features     maps whose inner products give or estimate a kernel
     attention    exact and linear: all-to-all, causal, one token at a time
     near_far     exact near the diagonal, features far from it, and the two blended
+    recurrent    a state that forgets and is corrected: decay, gates, the delta rule
     transformer  a transformer small enough to hold in the head
     antibody     a real pretrained model, read without its framework (`make model`)
     theory       the mean and the variance of each estimator, in closed form
@@ -34,7 +35,16 @@ Modules marked *device* in their lesson compute where their arrays live and neve
 back; `to_host` is the only way home.
 """
 
-from . import attention, features, kernels, near_far, projections, theory, transformer
+from . import (
+    attention,
+    features,
+    kernels,
+    near_far,
+    projections,
+    recurrent,
+    theory,
+    transformer,
+)
 from .backend import get_backend, synchronize, to_host, to_like
 
 __all__ = [
@@ -44,6 +54,7 @@ __all__ = [
     "kernels",
     "near_far",
     "projections",
+    "recurrent",
     "synchronize",
     "theory",
     "to_host",

@@ -19,15 +19,20 @@ BLOCK, DEVICE_BLOCK = 256, 4096
 TOGETHER, LONG = 2**16, 8192
 
 
+def step_size(x):
+    """How many of the tokens of x (..., n, d) suit the place where it lives, at a time."""
+    if array_api_compat.is_jax_array(x):
+        return x.shape[-2]
+    return CHUNK if is_free_to_read(x) else DEVICE_CHUNK
+
+
 def steps(x, size=None, *, start=0, stop=None):
     """Slices of the tokens of x (..., n, d) from `start` to `stop` (the end), `size` at a time.
 
     Without a size, as many as suit the place where x lives.
     """
     stop = x.shape[-2] if stop is None else stop
-    if size is None:
-        size = CHUNK if is_free_to_read(x) else DEVICE_CHUNK
-        size = x.shape[-2] if array_api_compat.is_jax_array(x) else size
+    size = step_size(x) if size is None else size
     return [slice(at, min(at + size, stop)) for at in range(start, stop, size)]
 
 

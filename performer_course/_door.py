@@ -191,3 +191,54 @@ def check_attention(q, k, v, key_mask, W=None, *, names=("q", "k"), width="d", f
     if many:
         W = xp.broadcast_to(W, (*lead, *W.shape[-2:]))
     return q, k, v, key_mask, W
+
+
+def check_tokens(q, k) -> None:
+    """Raises: ValueError unless q (..., L, d) and k (..., L, d) are the rows of the same tokens."""
+    check_array(q, "q", "L, d")
+    check_library(q, k, "q and k")
+    if q.shape[-2:] != k.shape[-2:]:
+        raise ValueError(
+            "q and k must have one row of one width for each token, "
+            f"got shapes {tuple(q.shape)} and {tuple(k.shape)}"
+        )
+
+
+def check_gate(log_decay, k):
+    """ln a ≤ 0 as (..., L, 1), or (..., L, d) by channel, for k (..., L, d); zeros for None.
+
+    Raises: ValueError for another shape and, where values are free to read, NaN or above 0.
+    """
+    return _each_token(0.0 if log_decay is None else log_decay, k, "log_decay", -math.inf, 0.0)
+
+
+def check_strength(beta, k):
+    """beta in [0, 2] as (..., L, 1) for the tokens of k (..., L, d).
+
+    Raises: ValueError for another shape and, where values are free to read, NaN or outside.
+    """
+    return _each_token(beta, k, "beta", 0.0, 2.0)
+
+
+def _each_token(x, k, name, low, high):
+    """x in [low, high], a number, (..., L) or, if there is no low, (..., L, d): with two axes."""
+    (L, d), by_channel = k.shape[-2:], low == -math.inf
+    if isinstance(x, Real) or not array_api_compat.is_array_api_obj(x):  # np.float64 is both
+        if not isinstance(x, Real) or isinstance(x, bool) or not low <= x <= high:
+            raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {x!r}")
+        xp, device = array_api_compat.array_namespace(k), array_api_compat.device(k)
+        return xp.full((L, 1), float(x), dtype=k.dtype, device=device)
+    xp = check_library(k, x, f"k and {name}")
+    shapes = [(k.ndim - 1, (L,)), (k.ndim, (L, d))][: 1 + by_channel]
+    if not any(x.ndim == n and tuple(x.shape[-len(end) :]) == end for n, end in shapes):
+        shaped = " or ".join(f"(..., {', '.join(map(str, end))})" for _, end in shapes)
+        raise ValueError(
+            f"{name} must be a number or have shape {shaped} with the leading axes of k, "
+            f"{tuple(k.shape[:-2])}, got shape {tuple(x.shape)}"
+        )
+    if not xp.isdtype(x.dtype, "real floating"):
+        raise ValueError(f"{name} must hold real floating-point numbers, got dtype {x.dtype}")
+    if is_free_to_read(x) and not xp.all((x >= low) & (x <= high)):
+        first = x[~((x >= low) & (x <= high))][0]
+        raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {float(first)}")
+    return x if x.ndim == k.ndim else x[..., None]

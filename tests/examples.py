@@ -46,6 +46,7 @@ EXAMPLES |= {"band": 1, "maps": (features.elu_plus_one, features.relu), "weights
 EXAMPLES["params"] = transformer.init(np.random.default_rng(0), transformer.Config(**CONFIG))
 EXAMPLES["layer"] = {name: value[0] for name, value in EXAMPLES["params"].items()}
 EXAMPLES["attend"] = lambda q, k, v, layer, **options: uniform_attention(q, k, v, **options)
+NEGATIVE = {"log_decay"}
 EXAMPLES["rho"] = np.array([0.5, 0.8, 1.0])
 
 
@@ -106,7 +107,8 @@ def _value(where, parameter, annotation, rng, batch):
     make = functools.partial(_value, where, parameter, rng=rng, batch=batch)
     parts = [part for part in typing.get_args(annotation) if part is not type(None)]
     if hasattr(annotation, "dim_str"):
-        return _array(where, annotation, rng, batch)
+        array = _array(where, annotation, rng, batch)
+        return -array if parameter.name in NEGATIVE else array
     if dataclasses.is_dataclass(annotation):
         return annotation(**EXAMPLES[parameter.name])
     if parameter.name in EXAMPLES:
@@ -118,8 +120,8 @@ def _value(where, parameter, annotation, rng, batch):
         return annotation(*(make(hints[field]) for field in annotation._fields))
     if typing.get_origin(annotation) is tuple:
         return tuple(make(part) for part in parts)
-    if len(parts) == 1:  # X | None
-        return make(parts[0])
+    if parts:  # X | None, or a number | X | more axes: what has the most
+        return make(parts[-1])
     raise NoExample(
         f"{where} takes {parameter.name!r}, and the tests of the device side have no example "
         f"of it: annotate it with a jaxtyping shape, or add {parameter.name!r} to EXAMPLES in "
@@ -130,7 +132,7 @@ def _value(where, parameter, annotation, rng, batch):
 def _array(where, annotation, rng, batch):
     """Positive numbers of the annotated shape, so that no sum cancels; a mask; or indices."""
     shape = []
-    for name in annotation.dim_str.split():
+    for name in annotation.dim_str.replace("#", "").split():
         if name.startswith(("...", "*")):
             shape += batch
         elif name.startswith("2*") and name[2:] in SIZES:

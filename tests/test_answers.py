@@ -19,6 +19,7 @@ from performer_course import (
     kernels,
     near_far,
     projections,
+    recurrent,
     theory,
     transformer,
 )
@@ -758,6 +759,35 @@ def test_18_some_two_dozen_tokens_reach_the_flat_roof():
     assert states("18", f"{T} for $m = {m}$ if one counts the ${q_k_v_and_outputs // d} T d$ bytes")
     most = intensity(10**6, tokens=10**7, token_bytes=q_k_v_and_outputs)
     assert most == pytest.approx(m / 2, rel=1e-3)  # no number of tokens goes beyond it
+
+
+# 20
+
+
+def test_20_a_gated_sum_changes_sides_at_most_once_more_than_it_has_channels():
+    assert states("20", "$c + \\sum_c w_c\\, a_c^n$", "at most $d + 1$ times")
+    rng, ones = np.random.default_rng(9), np.ones((400, 1))
+    most = 0
+    for _ in range(300):
+        d = int(rng.integers(1, 6))
+        a = np.log(rng.uniform(size=(1, d)) ** rng.choice([0.01, 1.0], size=(1, d)))
+        q, k = rng.normal(size=(2, 1, d))
+        start = rng.normal(size=(d, 1))
+        rows = recurrent.decay_attention(q * ones, k * ones, ones, a * ones, state=start)[:, 0]
+        rows = rows - rng.choice([0.0, rows[-1] / 2, rows.mean()])
+        changes = int((np.diff(np.sign(rows)) != 0).sum())
+        assert changes <= d + 1
+        most = max(most, changes)
+    assert most >= 2
+
+
+def test_20_a_factor_of_minus_one_changes_sides_for_ever_as_a_correction_and_as_a_gate():
+    assert states("20", "$(-1)^n$ changes sides for ever", "a gate that is allowed to be $-1$")
+    start, ones = np.ones((1, 1)), np.ones((50, 1))
+    rows = recurrent.delta_attention(ones, ones, 0 * ones, 2.0, state=start)
+    np.testing.assert_array_equal(rows[:, 0], (-1.0) ** np.arange(1, 51))
+    with pytest.raises(ValueError, match="log_decay"):
+        recurrent.decay_attention(ones, ones, ones, math.log(2))  # and no logarithm gives −1
 
 
 # a1

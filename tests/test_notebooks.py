@@ -23,6 +23,7 @@ from performer_course import (
     kernels,
     near_far,
     projections,
+    recurrent,
     theory,
     transformer,
 )
@@ -195,6 +196,7 @@ TAUGHT = {
     "theory": public(theory),
     "attention": public(attention),
     "near_far": public(near_far),
+    "recurrent": public(recurrent),
     "transformer": public(transformer),
     "data": public(data),
     "checks": public(checks),
@@ -209,5 +211,5 @@ def test_each_public_name_is_used_in_a_lesson_or_solution(module):
 def test_what_the_package_reexports_is_what_it_lists():
     assert [name for name in performer_course.__all__ if not hasattr(performer_course, name)] == []
     modules = {"attention", "features", "kernels", "near_far", "projections", "theory"}
-    modules |= {"transformer"}
+    modules |= {"recurrent", "transformer"}
     assert set(TAUGHT["backend"]) | modules == set(performer_course.__all__)

@@ -62,17 +62,35 @@ def test_a_form_refuses_what_is_no_length(form, bad):
         lambda k: theory.shared_norm_variance(1.0, k, 4),
         lambda k: theory.shared_norm_variance(1.0, 4, k),
         lambda k: theory.uniform_bound(0.1, k, 4, 1.0, 1.0),
+        lambda k: theory.additive_recall(k, 4),
+        lambda k: theory.scaled_recall(4, k),
+        lambda k: theory.least_squares_recall(k, 4),
+        lambda k: theory.delta_recall(k, 4),
+        lambda k: theory.delta_recall(4, k),
+        lambda k: theory.fourier_recall(4, 4, k, 1.0),
     ],
 )
 @pytest.mark.parametrize("bad", [0, -2, 1.5, None])
 def test_a_form_refuses_what_is_no_count(call, bad):
-    with pytest.raises(ValueError, match="must be an integer of at least 1"):
+    with pytest.raises(ValueError, match=r"must be an integer of at least [12], got"):
         call(bad)
 
 
-def test_a_simplex_of_one_row_is_refused():
-    with pytest.raises(ValueError, match="d of at least 2"):
-        theory.simplex_fourier_variance(1.0, 2, 1)
+def test_a_simplex_of_one_row_is_refused_and_so_are_keys_on_a_line():
+    for call in (
+        lambda: theory.simplex_fourier_variance(1.0, 2, 1),
+        lambda: theory.delta_recall(4, 1),
+        lambda: theory.fourier_recall(4, 1, 4, 1.0),
+    ):
+        with pytest.raises(ValueError, match="d must be an integer of at least 2, got 1"):
+            call()
+
+
+def test_a_strength_below_zero_and_a_radius_of_zero_are_refused():
+    with pytest.raises(ValueError, match="beta must be a finite number of at least 0"):
+        theory.delta_recall(4, 4, -0.5)
+    with pytest.raises(ValueError, match="radius must be a finite number above 0"):
+        theory.fourier_recall(4, 4, 4, 0.0)
 
 
 @pytest.mark.parametrize("delta", [np.ones(3), np.ones(16), np.full(4, np.nan), 1.0])

@@ -76,3 +76,20 @@ def linear_by_rows(phi_q, phi_k, v, **seen):
             weights = phi_k[keys] @ row
             out[i] = weights @ v[keys] / weights.sum()
     return out
+
+
+def recurrent_matrix(q, k, beta=None, log_decay=0.0):
+    """M of rows = Mv: M[i, j] = qᵢᵀ(PᵢPᵢ₋₁⋯Pⱼ₊₁)βⱼkⱼ, P = (1 − βkkᵀ)a or, without beta, P = a."""
+    L, d = k.shape
+    a = np.exp(
+        np.broadcast_to(np.reshape(log_decay, (L, -1) if np.ndim(log_decay) else ()), (L, d))
+    )
+    M = np.zeros((L, L))
+    for j in range(L):
+        column = k[j] if beta is None else beta[j] * k[j]
+        for i in range(j, L):
+            if i > j:
+                column = a[i] * column
+                column = column if beta is None else column - beta[i] * k[i] * (k[i] @ column)
+            M[i, j] = q[i] @ column
+    return M

@@ -12,6 +12,7 @@ from tests.claims import (
     test_near_far,
     test_performer,
     test_random_features,
+    test_recurrent,
     test_softmax_kernel,
 )
 from tests.claims.harness import PAGE
@@ -22,7 +23,14 @@ INTRODUCTION = """# What the tests claim, and what each claim catches
 Written by `make claims`: every mutant below is planted in the package,
 and the claims run against it. A claim is worth what it catches.
 """
-FILES = (test_random_features, test_softmax_kernel, test_attention, test_performer, test_near_far)
+FILES = (
+    test_random_features,
+    test_softmax_kernel,
+    test_attention,
+    test_performer,
+    test_near_far,
+    test_recurrent,
+)
 
 
 def main(arguments) -> int:

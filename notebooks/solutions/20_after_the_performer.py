@@ -1,0 +1,110 @@
+# %% [markdown]
+# # Exercises 20: after the Performer
+#
+# Lesson: `20_after_the_performer.ipynb`. Replace each `raise NotImplementedError` by your code.
+# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
+# You may run it as often as you like.
+
+# %%
+import numpy as np
+
+from performer_course import checks, theory
+
+# %% [markdown]
+# ## 1. Many steps are one
+#
+# *●○○ · 20 minutes.* The delta rule takes one step of gradient descent on $\tfrac12 \|S^\top k - v\|^2$. Why
+# not several? Take `steps` of them, all with the rate $\beta$ and on the same pair. What comes out is what
+# the delta rule itself would write in one step with another strength, whatever $S$ and $v$ are. Return that
+# strength. (What does a step do to the error $v - S^\top k$? The key need not have length 1.)
+
+
+# %% nbgrader={"grade": false, "grade_id": "strength_of_steps", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def strength_of_steps(beta, key, steps):
+    """beta > 0, key (d,), not zero → the β of one step that does what `steps` do."""
+    ### BEGIN SOLUTION
+    square = float(key @ key)
+    return (1 - (1 - beta * square) ** steps) / square
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-strength_of_steps", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.strength_of_steps(strength_of_steps)
+
+# %% [markdown]
+# ## 2. Add or correct, and how strongly?
+#
+# *●●○ · 25 minutes.* A reader writes $n$ pairs, with unit keys in random directions of $\mathbb{R}^d$, and
+# is then asked for one of them. `odds[age]` is the probability that it is asked for the pair of this age, the
+# newest at 0. It may use the delta rule with one of the `strengths`, or add and scale its answers by the best
+# number. Which has the least expected error? `performer_course.theory` has the errors of both. Return the
+# strength, or 0 for adding.
+
+
+# %% nbgrader={"grade": false, "grade_id": "strength_for", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def strength_for(n, d, odds, strengths):
+    """odds (n,), adding up to 1; strengths (s,) → the best of them, or 0 to add."""
+    ### BEGIN SOLUTION
+    errors = [odds @ theory.delta_recall(n, d, float(beta)) for beta in strengths]
+    best = int(np.argmin(errors))
+    return float(strengths[best]) if errors[best] < theory.scaled_recall(n, d) else 0.0
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-strength_for", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.strength_for(strength_for)
+
+# %% [markdown]
+# ## 3. Gates by channel, by halving
+#
+# *●●● · 40 minutes.* Give the matrix of weights
+#
+# $$M_{ij} = \sum_c q_{ic}\, a_{j+1,c} \cdots a_{ic}\; k_{jc} \quad (j \le i), \qquad M_{ij} = 0 \quad (j > i)$$
+#
+# of a chunk with gates by channel. `log_decay` holds $\ln a$, which may be as low as $-\infty$, and L is a
+# power of two. In float32 every entry must be finite and right to four digits, and no row may change, not by a
+# bit, when a gate after it does. The lesson's last paragraph on gates says how. (A loop over rows can be right,
+# too; halving needs $\log_2 L$ rounds of products.)
+
+
+# %% nbgrader={"grade": false, "grade_id": "gated_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def gated_weights(q, k, log_decay):
+    """q, k, log_decay (L, d) → M (L, L)."""
+    ### BEGIN SOLUTION
+    L, half = len(q), len(q) // 2
+    if L == 1:
+        return q @ k.T
+    early, late = (
+        gated_weights(*(x[part] for x in (q, k, log_decay)))
+        for part in (slice(half), slice(half, L))
+    )
+    since = np.cumsum(log_decay[half:], axis=0)  # from the border to row i, its gate included
+    until = np.zeros_like(k[:half])  # from key j to the border, its gate left out
+    until[:-1] = np.cumsum(log_decay[1:half][::-1], axis=0)[::-1]
+    across = (q[half:] * np.exp(since)) @ (k[:half] * np.exp(until)).T
+    return np.block([[early, np.zeros_like(across)], [across, late]])
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-gated_weights", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.gated_weights(gated_weights)
+
+# %% [markdown]
+# ## To think about
+#
+# A text is a row of bits, and a model shall say after each whether it has seen an odd number of ones. Section
+# 3 does it with the delta rule and $\beta = 2$. Why can no state do it that is only added to and gated, with
+# gates in $[0, 1]$, however large it is? (Think of a text of ones alone.)
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# On a text of ones alone every token does the same: each entry of the state goes from $s$ to $a s + b$, with
+# its own $a$ in $[0, 1]$ and its own $b$. After $n$ tokens such an entry is a constant plus a multiple of $a^n$
+# (or, for $a = 1$, a straight line in $n$). It only rises or only falls. What is read is a sum over the $d$
+# channels, $c + \sum_c w_c\, a_c^n$, perhaps with a line. The right answer changes sides with every token:
+# odd, even, odd, even. But a sum of $d$ exponentials with positive bases and a line can cross zero at most
+# $d + 1$ times, so sooner or later it stays on one side. A larger state only puts that off.
+#
+# Corrections are different because the factor along the key is $1 - \beta\|k\|^2$, and that may be negative.
+# With $\beta = 2$ and $\|k\| = 1$ it is $-1$, and $(-1)^n$ changes sides for ever. Negative factors are the
+# point, not the delta rule as such: a gate that is allowed to be $-1$ can do it, too. Gates that are made by
+# $e^{\ln a}$ cannot be.

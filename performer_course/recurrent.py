@@ -1,0 +1,311 @@
+"""A state that is corrected and forgets, not only added to: decay, gates, the delta rule.
+
+q, k: (..., L, d), v: (..., L, e) give rows (..., L, e); the state S: (..., d, e). With aᵢ the gate,
+a diagonal of numbers between 0 and 1, and βᵢ the writing strength, token i does
+
+    Sᵢ = aᵢSᵢ₋₁ + kᵢuᵢᵀ,  uᵢ = vᵢ  or  uᵢ = βᵢ(vᵢ − (aᵢSᵢ₋₁)ᵀkᵢ),  rowᵢ = Sᵢᵀqᵢ
+
+The gate acts before the error is taken. There is no scale, no denominator and no feature map:
+give φ(q) and φ(k) where you want one.
+log_decay is ln a ≤ 0: a number, one for each token (..., L), or one for each token and channel
+(..., L, d); −∞ shuts the gate, and nothing passes it. A gate is only ever used in sums of such
+logarithms from one token to a later one: no exponent is positive, nothing is divided by a decay.
+All raise ValueError for shapes that do not fit, arrays of different libraries, and empty, integer
+or (on NumPy) non-finite input, a log_decay above 0, and a beta outside [0, 2].
+"""
+
+from typing import Any, NamedTuple
+
+import array_api_compat
+from jaxtyping import Float
+
+from ._blocks import in_blocks, step_size, steps, sum_dtype
+from ._door import (
+    check_array,
+    check_count,
+    check_gate,
+    check_keys,
+    check_lead,
+    check_library,
+    check_strength,
+    check_tokens,
+)
+
+Array = Any
+CHUNK = 64  # tokens worked side by side: their C × C weights beside a state of d × e numbers
+
+
+class Affine(NamedTuple):
+    """S ↦ AS + B, what a run of tokens does to the state that comes before it.
+
+    A: (..., d, d); where gates alone act, its diagonal as a column, (..., d, 1), or (..., 1, 1)
+    where all channels have one gate. B: (..., d, e), which is the state itself if none came before.
+    """
+
+    A: Float[Array, "... #d #d"]
+    B: Float[Array, "... d e"]
+
+
+def recurrence(
+    q: Float[Array, "... L d"],
+    k: Float[Array, "... L d"],
+    v: Float[Array, "... L e"],
+    beta: float | Float[Array, "... L"] | None = None,
+    log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"] | None = None,
+    *,
+    state: Float[Array, "... d e"] | None = None,
+) -> tuple[Float[Array, "... d e"], Float[Array, "... L e"]]:
+    """The textbook, token by token: S ← aS, u = v or β(v − Sᵀk), S ← S + kuᵀ, row Sᵀq.
+
+    From `state` on, zeros where none is given; the state after the last token, and the rows. One
+    token is a step of decoding, and a state is a value: keep the old one to go back.
+    Shape: (..., d, e) in float32 at least; (..., L, e), dtype that of the inputs.
+    Error: exact to rounding, where 0 ≤ β‖k‖² ≤ 2; beyond, the state grows without bound.
+    Cost: O(L d e), each token after the one before. Source: Schlag et al. (2021), eqs. 24 and 25;
+    Yang et al. (2025), eq. 10, with a gate. Differs from the papers: no feature map.
+    """
+    xp, (q, k, v, beta, a), S, dtype = _tokens(q, k, v, beta, log_decay, state)
+    rows = []
+    for i in range(k.shape[-2]):
+        S = xp.matrix_transpose(xp.exp(a[..., i : i + 1, :])) * S  # (..., d, e)
+        key = xp.matrix_transpose(k[..., i : i + 1, :])  # (..., d, 1)
+        u = v[..., i : i + 1, :]  # (..., 1, e)
+        if beta is not None:
+            u = beta[..., i : i + 1, :] * (u - xp.matrix_transpose(key) @ S)
+        S = S + key * u
+        rows.append(q[..., i : i + 1, :] @ S)
+    return S, xp.astype(xp.concat(rows, axis=-2), dtype, copy=False)
+
+
+def decay_attention(
+    q: Float[Array, "... L d"],
+    k: Float[Array, "... L d"],
+    v: Float[Array, "... L e"],
+    log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"],
+    *,
+    chunk: int = CHUNK,
+    state: Float[Array, "... d e"] | None = None,
+) -> Float[Array, "... L e"]:
+    """rowᵢ = Σ_{j≤i} (qᵢᵀ a_{j+1}⋯aᵢ kⱼ) vⱼ: linear attention that forgets, in chunks.
+
+    A number is RetNet's decay, one gate a token Mamba-2's, one a channel that of gated linear
+    attention. From `state` on, zeros where none is given.
+    Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding, for gates down to 0; no
+    later token moves a row, not by a bit.
+    Cost: O(L (d e + C (d + e))) with C = `chunk`, a gate a channel log C times as many
+    exponentials; memory, the result and a few hundred tokens' weights.
+    Source: Sun et al. (2023), eqs. 5 to 7; Dao & Gu (2024), §6; Yang et al. (2023), §4.
+    """
+    *tokens, S, dtype = _tokens(q, k, v, None, log_decay, state)
+    return _rows(*tokens, S, dtype, check_count(chunk, "chunk"))
+
+
+def delta_attention(
+    q: Float[Array, "... L d"],
+    k: Float[Array, "... L d"],
+    v: Float[Array, "... L e"],
+    beta: float | Float[Array, "... L"],
+    log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"] | None = None,
+    *,
+    chunk: int = CHUNK,
+    state: Float[Array, "... d e"] | None = None,
+) -> Float[Array, "... L e"]:
+    """rowᵢ = Sᵢᵀqᵢ, Sᵢ = aᵢSᵢ₋₁ + βᵢkᵢ(vᵢ − (aᵢSᵢ₋₁)ᵀkᵢ)ᵀ: what a key finds wrong, it corrects.
+
+    One step of gradient descent on ½‖Sᵀk − v‖² with rate β, after the gate. In chunks: what the
+    tokens of one write, u, solves one triangular system. From `state` on, zeros if none is given.
+    Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding where 0 ≤ β‖k‖² ≤ 2;
+    no later token moves a row, not by a bit.
+    Cost: O(L (d e + d² + C (d + e + C))) with C = `chunk`; memory as `decay_attention`.
+    Source: Schlag et al. (2021), eq. 24; in chunks, Yang et al. (2024), §3; with a gate, Yang,
+    Kautz & Hatamizadeh (2025), eq. 10.
+    """
+    *tokens, S, dtype = _tokens(q, k, v, beta, log_decay, state)
+    return _rows(*tokens, S, dtype, check_count(chunk, "chunk"))
+
+
+def chunk_map(
+    k: Float[Array, "... L d"],
+    v: Float[Array, "... L e"],
+    beta: float | Float[Array, "... L"] | None = None,
+    log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"] | None = None,
+    *,
+    chunk: int = CHUNK,
+) -> Affine:
+    """What L tokens do to a state, S ↦ AS + B: A = ∏(aᵢ − βᵢkᵢkᵢᵀaᵢ), the last token leftmost.
+
+    Their size does not grow with L, and `then` joins two of them: that is all that two machines
+    have to tell each other. Shape: see `Affine`; float32 at least. Error: exact to rounding.
+    Cost: as `delta_attention`, or as `decay_attention` without beta; d³ a chunk for A.
+    Source: Yang et al. (2024), §3; A and B as Blelloch (1990), §1.4, pairs them.
+    """
+    xp, (_, k, v, beta, a), _, _ = _tokens(None, k, v, beta, log_decay, None)
+    whole = None
+    for *_, local in _chunks(xp, None, k, v, beta, a, check_count(chunk, "chunk")):
+        for t in range(local.B.shape[-3]):
+            here = Affine(local.A[..., t, :, :], local.B[..., t, :, :])
+            whole = here if whole is None else Affine(*_joined(xp, whole, here))
+    return whole
+
+
+def then(first: Affine, second: Affine) -> Affine:
+    """second after first: A = A₂A₁, B = A₂B₁ + B₂. Associative, and not commutative.
+
+    If no state comes before `first`, B is the state after both.
+    Shape: that of the two, leading axes broadcast. Error: exact to rounding.
+    Cost: O(d² (d + e)), O(d e) for gates alone. Source: Blelloch (1990), §1.4.1.
+    """
+    shapes = [tuple(x.shape[-2:]) for x in (*first, *second)]
+    if shapes[0][-1] != shapes[2][-1] or shapes[1] != shapes[3] or shapes[0][0] != shapes[2][0]:
+        raise ValueError(
+            "first and second must be maps of one kind, on states of one size, got A and B of "
+            f"shapes {shapes[0]}, {shapes[1]} and {shapes[2]}, {shapes[3]}"
+        )
+    xp = check_library(first.B, second.B, "first and second")
+    return Affine(*_joined(xp, first, second))
+
+
+# A chunk
+
+
+class _Local(NamedTuple):
+    """Of chunks of C tokens: `Affine`, and what they write, u = U − WS for the state S before."""
+
+    A: Array
+    B: Array
+    U: Array
+    W: Array | None
+
+
+def _tokens(q, k, v, beta, log_decay, state):
+    """The namespace; q (or None), k, v, beta (..., L, 1) or None, a (..., L, 1 or d), in the dtype
+    of sums and broadcast to one lead; the state to start from; the dtype of rows."""
+    xp = check_keys(k, v, None)
+    if q is not None:
+        check_tokens(q, k)
+    many = [x for x in (q, k, v) if x is not None]
+    gate = check_gate(log_decay, k)
+    strength = None if beta is None else check_strength(beta, k)
+    if state is not None:
+        check_array(state, "state", "d, e")
+        if tuple(state.shape[-2:]) != (k.shape[-1], v.shape[-1]):
+            raise ValueError(
+                f"state must have shape (..., {k.shape[-1]}, {v.shape[-1]}), for the keys and "
+                f"values that come, got shape {tuple(state.shape)}"
+            )
+    others = [x for x in (gate, strength, state) if x is not None]
+    lead = check_lead(*many, *others)
+    dtype = xp.result_type(*many)
+    sums = sum_dtype(xp, *many)
+
+    def ready(x):
+        if x is None:
+            return None
+        return xp.broadcast_to(xp.astype(x, sums, copy=False), (*lead, *x.shape[-2:]))
+
+    if state is None:
+        device = array_api_compat.device(k)
+        state = xp.zeros((k.shape[-1], v.shape[-1]), dtype=sums, device=device)
+    return xp, tuple(ready(x) for x in (q, k, v, strength, gate)), ready(state), dtype
+
+
+def _rows(xp, tokens, S, dtype, chunk):
+    """The rows of all tokens, from the state S on."""
+    rows = []
+    for q, k, a, local in _chunks(xp, *tokens, chunk):
+        before = []  # the state before each chunk
+        for t in range(local.B.shape[-3]):
+            before.append(S)
+            S = _acted(local.A[..., t, :, :], S) + local.B[..., t, :, :]
+        before = xp.stack(before, axis=-3)  # (..., T, d, e)
+        u = local.U if local.W is None else local.U - local.W @ before  # (..., T, C, e)
+        far = (q * xp.exp(_since(xp, a))) @ before
+        here = far + _products(xp, q, k, a) @ u  # (..., T, C, e)
+        rows.append(xp.reshape(here, (*here.shape[:-3], -1, here.shape[-1])))
+    rows = rows[0] if len(rows) == 1 else xp.concat(rows, axis=-2)
+    return xp.astype(rows[..., : tokens[1].shape[-2], :], dtype, copy=False)
+
+
+def _chunks(xp, q, k, v, beta, a, chunk):
+    """q, k and a in chunks, (..., T, C, ·), and what these do; T chunks of C tokens at a time."""
+    chunk = min(chunk, k.shape[-2])
+    C = 1 << (chunk - 1).bit_length()  # a power of two, so that it can be halved
+    size = C * max(1, step_size(k) // C)
+    for part in steps(k, size):
+        n = part.stop - part.start
+        cut = (x if x is None else in_blocks(xp, x[..., part, :], C, n) for x in (q, k, v, beta, a))
+        q_here, k_here, v_here, strength, gate = cut
+        yield q_here, k_here, gate, _local(xp, k_here, v_here, strength, gate)
+
+
+def _local(xp, k, v, beta, a):
+    """What chunks of tokens k, v, beta, a: (..., C, ·) do, each seen alone.
+
+    u_i = βᵢ(vᵢ − Σ_{j<i} (kᵢᵀ a_{j+1}⋯aᵢ kⱼ) uⱼ − (a₁⋯aᵢS)ᵀkᵢ): a triangular system for U and W.
+    """
+    since, until = _since(xp, a), _until(xp, a)
+    total = xp.exp(xp.matrix_transpose(since[..., -1:, :]))  # (..., 1 or d, 1)
+    keys = xp.matrix_transpose(k * xp.exp(until))  # (..., d, C)
+    if beta is None:
+        return _Local(total, keys @ v, v, None)
+    solved = _inverse(xp, xp.tril(beta * _products(xp, k, k, a), k=-1))  # (..., C, C)
+    U, W = solved @ (beta * v), solved @ (beta * k * xp.exp(since))
+    d, device = k.shape[-1], array_api_compat.device(k)
+    A = total * xp.eye(d, dtype=k.dtype, device=device) - keys @ W
+    return _Local(A, keys @ U, U, W)
+
+
+def _since(xp, a):
+    """ln of all decay from the chunk's start to token i, its own gate included: (..., C, ·)."""
+    return xp.cumulative_sum(a, axis=-2)
+
+
+def _until(xp, a):
+    """ln of all decay after token j, to the chunk's end: (..., C, ·)."""
+    later = xp.concat([a[..., 1:, :], xp.zeros_like(a[..., :1, :])], axis=-2)
+    return xp.flip(xp.cumulative_sum(xp.flip(later, axis=-2), axis=-2), axis=-2)
+
+
+def _products(xp, q, k, a):
+    """qᵢᵀ a_{j+1}⋯aᵢ kⱼ for j ≤ i, and 0 for later keys: (..., C, C), C a power of two.
+
+    By halving: the later half sees the earlier one across the border between them, with the decay
+    since the border on its side and until it on the other. Neither exponent is positive, and no
+    gate enters that lies outside of j+1 … i. Inside each half, the same again.
+    """
+    C, h = q.shape[-2], q.shape[-2] // 2
+    if C == 1:
+        return xp.sum(q * k, axis=-1, keepdims=True)
+    halves = (xp.reshape(x, (*x.shape[:-2], 2, h, x.shape[-1])) for x in (q, k, a))
+    late = q[..., h:, :] * xp.exp(_since(xp, a[..., h:, :]))
+    early = k[..., :h, :] * xp.exp(_until(xp, a[..., :h, :]))
+    return _corners(xp, _products(xp, *halves), late @ xp.matrix_transpose(early))
+
+
+def _inverse(xp, N):
+    """(1 + N)⁻¹ for N: (..., C, C), strictly lower triangular, C a power of two; by halving, too.
+
+    [[P, 0], [N, Q]]⁻¹ = [[P⁻¹, 0], [−Q⁻¹NP⁻¹, Q⁻¹]]: no pivot, so row i depends on rows ≤ i alone.
+    """
+    C, h = N.shape[-1], N.shape[-1] // 2
+    if C == 1:
+        return xp.ones_like(N)
+    halves = _inverse(xp, xp.stack([N[..., :h, :h], N[..., h:, h:]], axis=-3))
+    far = halves[..., 1, :, :] @ N[..., h:, :h] @ halves[..., 0, :, :]
+    return _corners(xp, halves, -far)
+
+
+def _corners(xp, halves, far):
+    """[[P, 0], [far, Q]] of halves P and Q, (..., 2, h, h), and far, (..., h, h)."""
+    above = xp.concat([halves[..., 0, :, :], xp.zeros_like(far)], axis=-1)
+    return xp.concat([above, xp.concat([far, halves[..., 1, :, :]], axis=-1)], axis=-2)
+
+
+def _joined(xp, first, second):
+    """`then`, unchecked: (A₂A₁, A₂B₁ + B₂)."""
+    return _acted(second.A, first.A), _acted(second.A, first.B) + second.B
+
+
+def _acted(A, X):
+    """AX, for a matrix A or the column of its diagonal."""
+    return A * X if A.shape[-1] == 1 else A @ X

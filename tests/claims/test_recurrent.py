@@ -1,0 +1,337 @@
+"""Every claim about states that are gated or corrected, beside the mutants it must catch."""
+
+import itertools
+
+import numpy as np
+
+from tests.claims.harness import Mutant, Part
+from tests.claims.shared import agree
+from tests.textbook import recurrent_matrix
+
+PART = Part("After the Performer")
+claim = PART.claim
+L, D, E = 90, 6, 4  # more than one chunk of 64, and not a multiple of 7
+
+
+def unit(rng, *shape):
+    """Keys of length 1 in random directions."""
+    x = rng.normal(size=shape)
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def tokens(rng, n=L, d=D, e=E):
+    return rng.normal(size=(n, d)), unit(rng, n, d), rng.normal(size=(n, e))
+
+
+def models(rng, n=L, d=D):
+    """(β, log a) of each model: a number, one a token, one a channel; with and without β."""
+    a = -rng.exponential(size=(n, d))
+    gates = (0.0, -0.1, a[:, 0], a)
+    return itertools.product((None, rng.uniform(0, 2, size=n)), gates)
+
+
+def rows_of(p, q, k, v, beta, log_decay, **options):
+    r = p.recurrent
+    if beta is None:
+        return r.decay_attention(q, k, v, log_decay, **options)
+    return r.delta_attention(q, k, v, beta, log_decay, **options)
+
+
+HALVES = (
+    "    late = q[..., h:, :] * xp.exp(_since(xp, a[..., h:, :]))\n"
+    "    early = k[..., :h, :] * xp.exp(_until(xp, a[..., :h, :]))\n"
+)
+FACTORED = Mutant(
+    "factored-gate",
+    "(q eᵍ)(k e⁻ᵍ)ᵀ, g the sum of all gates so far",
+    module="recurrent",
+    old=HALVES,
+    new=(
+        "    g = _since(xp, a)\n"
+        "    late = q[..., h:, :] * xp.exp(g[..., h:, :])\n"
+        "    early = k[..., :h, :] * xp.exp(-g[..., :h, :])\n"
+    ),
+)
+MIDPOINT = Mutant(
+    "midpoint",
+    "both sides relative to the middle of the chunk, the later half masked",
+    module="recurrent",
+    old="    if C == 1:\n        return xp.sum(q * k, axis=-1, keepdims=True)\n",
+    new=(
+        "    g = _since(xp, a)\n"
+        "    g = g - g[..., h : h + 1, :]\n"
+        "    if C > 0:\n"
+        "        return xp.tril((q * xp.exp(g)) @ xp.matrix_transpose(k * xp.exp(-g)))\n"
+    ),
+)
+
+
+@claim(
+    Mutant(
+        "error-before-gate",
+        "the error is that of the state before it has decayed",
+        module="recurrent",
+        old="* (u - xp.matrix_transpose(key) @ S)",
+        new=(
+            "* (u - xp.matrix_transpose(key) @ "
+            "(xp.exp(-xp.matrix_transpose(a[..., i : i + 1, :])) * S))"
+        ),
+    ),
+    Mutant(
+        "error-before-gate-in-chunks",
+        "the same in a chunk",
+        module="recurrent",
+        old="solved @ (beta * k * xp.exp(since))",
+        new="solved @ (beta * k * xp.exp(since - a))",
+    ),
+    Mutant(
+        "with-the-diagonal",
+        "a token corrects what it writes itself",
+        module="recurrent",
+        old="    solved = _inverse(xp, xp.tril(beta * _products(xp, k, k, a), k=-1))",
+        new=(
+            "    solved = xp.linalg.inv(xp.eye(k.shape[-2], dtype=k.dtype) "
+            "+ xp.tril(beta * _products(xp, k, k, a)))"
+        ),
+    ),
+    Mutant(
+        "the-own-key-twice",
+        "the system is that of 1 + 2N",
+        module="recurrent",
+        old="    return _corners(xp, halves, -far)",
+        new="    return _corners(xp, halves, -2 * far)",
+    ),
+    Mutant(
+        "no-decay-of-the-chunk",
+        "the state is handed on as if nothing had decayed",
+        module="recurrent",
+        old="    total = xp.exp(xp.matrix_transpose(since[..., -1:, :]))",
+        new="    total = xp.exp(0 * xp.matrix_transpose(since[..., -1:, :]))",
+    ),
+    Mutant(
+        "gate-of-the-key",
+        "a key decays by its own gate, too",
+        module="recurrent",
+        old="    later = xp.concat([a[..., 1:, :], xp.zeros_like(a[..., :1, :])], axis=-2)",
+        new="    later = a",
+    ),
+    Mutant(
+        "inclusive-prefix",
+        "a chunk starts from the state after it",
+        module="recurrent",
+        old=(
+            "            before.append(S)\n"
+            "            S = _acted(local.A[..., t, :, :], S) + local.B[..., t, :, :]\n"
+        ),
+        new=(
+            "            S = _acted(local.A[..., t, :, :], S) + local.B[..., t, :, :]\n"
+            "            before.append(S)\n"
+        ),
+    ),
+    Mutant(
+        "halves-swapped",
+        "the earlier half sees the later one",
+        module="recurrent",
+        old="    above = xp.concat([halves[..., 0, :, :], xp.zeros_like(far)], axis=-1)",
+        new="    above = xp.concat([halves[..., 0, :, :], xp.matrix_transpose(far)], axis=-1)",
+    ),
+)
+def chunks_are_the_recurrence_and_the_matrix(p):
+    """eight models: no gate, a number, one a token, one a channel, with the delta rule and without;
+    chunks of 1, 7 and 64, from any state on: all to 1e-12"""
+    rng = np.random.default_rng(100)
+    for beta, log_decay in models(rng):
+        q, k, v = tokens(rng)
+        M = recurrent_matrix(q, k, beta, log_decay)
+        _, slow = p.recurrent.recurrence(q, k, v, beta, log_decay)
+        assert np.abs(slow - M @ v).max() < 1e-12
+        S = rng.normal(size=(D, E))
+        _, after = p.recurrent.recurrence(q, k, v, beta, log_decay, state=S)
+        for chunk in (1, 7, 64):
+            rows = rows_of(p, q, k, v, beta, log_decay, chunk=chunk)
+            assert np.abs(rows - M @ v).max() < 1e-12, (np.ndim(log_decay), chunk)
+            rows = rows_of(p, q, k, v, beta, log_decay, chunk=chunk, state=S)
+            assert np.abs(rows - after).max() < 1e-12, (np.ndim(log_decay), chunk)
+
+
+@claim(FACTORED, MIDPOINT)
+def a_gate_may_close_to_any_depth(p):
+    """float32, gates down to 1e-4 and 1e-12 a token and channel, and 0: every row finite, and the
+    matrix's to 1e-5; textbook (q eᵍ)(k e⁻ᵍ)ᵀ overflows"""
+    rng = np.random.default_rng(101)
+    for depth, beta in itertools.product((1e-4, 1e-12, 0.0), (None, rng.uniform(size=128))):
+        q, k, v = tokens(rng, n=128)
+        gate = rng.uniform(size=(128, D))
+        gate[rng.uniform(size=gate.shape) < 0.3] = depth
+        with np.errstate(divide="ignore"):
+            log_decay = np.log(gate)
+        expected = recurrent_matrix(q, k, beta, log_decay) @ v
+        single = [None if x is None else x.astype(np.float32) for x in (q, k, v, beta, log_decay)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = rows_of(p, *single)
+        assert np.all(np.isfinite(rows)), depth
+        assert np.abs(rows - expected).max() < 1e-5 * np.abs(expected).max(), depth
+
+
+@claim(MIDPOINT)
+def no_later_token_moves_a_row_by_a_bit(p):
+    """float32: query, key, value, β and gate of token 20, or of 70, changed; the rows before it
+    keep every bit"""
+    rng = np.random.default_rng(102)
+    for beta, by_channel in itertools.product((False, True), repeat=2):
+        q, k, v = tokens(rng, n=100)
+        gate = -rng.exponential(size=(100, D) if by_channel else 100)
+        given = [q, k, v, rng.uniform(0, 2, size=100) if beta else None, gate]
+        given = [None if x is None else x.astype(np.float32) for x in given]
+        rows = rows_of(p, *given)
+        for at, name in itertools.product((20, 70), range(5)):
+            if given[name] is not None:
+                moved = [None if x is None else x.copy() for x in given]
+                moved[name][at] *= 0.125 if name == 3 else 8  # β stays below 2
+                found = rows_of(p, *moved)
+                assert np.array_equal(found[:at], rows[:at]), (at, name)
+                assert not np.array_equal(found[at:], rows[at:]), (at, name)
+
+
+@claim(
+    Mutant(
+        "joined-backwards",
+        "A₁A₂",
+        module="recurrent",
+        old="    return _acted(second.A, first.A), _acted(second.A, first.B) + second.B",
+        new="    return _acted(first.A, second.A), _acted(second.A, first.B) + second.B",
+    ),
+    Mutant(
+        "second-forgets-to-decay",
+        "B₁ + B₂",
+        module="recurrent",
+        old="    return _acted(second.A, first.A), _acted(second.A, first.B) + second.B",
+        new="    return _acted(second.A, first.A), first.B + second.B",
+    ),
+    "no-decay-of-the-chunk",
+)
+def a_run_of_tokens_is_a_map_and_maps_join(p):
+    """cut anywhere, the maps of the parts join to the map of the whole, however they are bracketed
+    (1e-12); that map takes any state where the recurrence does; swapped, they do not"""
+    rng, r = np.random.default_rng(103), p.recurrent
+    for beta, log_decay in models(rng):
+        q, k, v = tokens(rng)
+        whole, S = r.chunk_map(k, v, beta, log_decay), rng.normal(size=(D, E))
+
+        def part(start, stop, k=k, v=v, beta=beta, log_decay=log_decay):
+            here = slice(start, stop)
+            cut = (x if np.ndim(x) == 0 else x[here] for x in (k, v, beta, log_decay))
+            return r.chunk_map(*cut)
+
+        for i, j in ((1, 2), (30, 64), (65, 89)):
+            a, b, c = part(0, i), part(i, j), part(j, L)
+            left, right = r.then(r.then(a, b), c), r.then(a, r.then(b, c))
+            for x in (*left, *right):
+                assert np.all(np.isfinite(x))
+            for found in (left, right):
+                assert np.abs(found.A - whole.A).max() < 1e-12
+                assert np.abs(found.B - whole.B).max() < 1e-12
+            if beta is not None or np.ndim(log_decay):
+                swapped = r.then(c, r.then(b, a))
+                assert np.abs(swapped.B - whole.B).max() > 1e-3
+        after, _ = r.recurrence(q, k, v, beta, log_decay, state=S)
+        A = whole.A if whole.A.shape[-1] > 1 else whole.A * np.eye(D)
+        assert np.abs(A @ S + whole.B - after).max() < 1e-12
+
+
+def recalled(k, v, beta):
+    """Squared errors (N, n) of N states that have seen n pairs, asked with each of their keys, the
+    newest first: additive, or by the delta rule."""
+    S = np.zeros((len(k), k.shape[2], v.shape[2]))
+    for i in range(k.shape[1]):
+        u = v[:, i] if beta is None else beta * (v[:, i] - np.einsum("nd,nde->ne", k[:, i], S))
+        S += k[:, i, :, None] * u[:, None, :]
+    return ((k @ S - v) ** 2).sum(-1)[:, ::-1]
+
+
+@claim(
+    Mutant(
+        "all-pairs",
+        "n/d: a pair is noise to itself, too",
+        module="theory",
+        old='return (check_count(n, "n") - 1) / check_count(d, "d")',
+        new='return check_count(n, "n") / check_count(d, "d")',
+    ),
+    Mutant(
+        "unscaled-optimum",
+        "the error where nothing is scaled",
+        module="theory",
+        old="return error / (1 + error)",
+        new="return error",
+    ),
+    Mutant(
+        "rank-forgotten",
+        "d/n for 1 − d/n",
+        module="theory",
+        old="return max(0.0, 1 - d / n)",
+        new="return min(1.0, d / n)",
+    ),
+    Mutant(
+        "normal-keys",
+        "E u⁴ = 3/d², as if keys were normal",
+        module="theory",
+        old="c2, c4 = 1 / d, 3 / (d * (d + 2))",
+        new="c2, c4 = 1 / d, 3 / d**2",
+    ),
+    Mutant(
+        "state-that-only-grows",
+        "s + β²",
+        module="theory",
+        old="s = s * (1 - (2 * beta - beta**2) / d) + beta**2",
+        new="s = s + beta**2",
+    ),
+)
+def what_a_state_recalls_is_known(p):
+    """n unit keys in random directions, 4,000 states: additive (n−1)/d, scaled at best
+    (n−1)/(d+n−1), delta by age, least squares 1 − d/n: |z| < 5"""
+    rng, t, N = np.random.default_rng(104), p.theory, 4000
+    for n, d, beta in ((20, 8, 1.0), (12, 8, 0.5), (5, 3, 1.5)):
+        k, v = unit(rng, N, n, d), unit(rng, N, n, 6)
+        spread = np.sqrt(N)
+        errors = recalled(k, v, beta)
+        agree(errors.mean(0), t.delta_recall(n, d, beta), errors.std(0) / spread + 1e-12, "delta")
+        errors = recalled(k, v, None).mean(1)
+        agree(errors.mean(), t.additive_recall(n, d), errors.std() / spread, "additive")
+        c = d / (d + n - 1)
+        answers = k @ (np.swapaxes(k, 1, 2) @ v)
+        for off, least in ((0.9, False), (1.0, True), (1.1, False)):
+            errors = ((off * c * answers - v) ** 2).sum(-1).mean(1)
+            if least:
+                agree(errors.mean(), t.scaled_recall(n, d), errors.std() / spread, "scaled")
+            else:
+                assert errors.mean() > t.scaled_recall(n, d)
+        fit = k @ (np.linalg.pinv(k) @ v)
+        errors = ((fit - v) ** 2).sum(-1).mean(1)
+        agree(errors.mean(), t.least_squares_recall(n, d), errors.std() / spread + 1e-12, "squares")
+    assert t.least_squares_recall(8, 8) == 0
+
+
+@claim(
+    Mutant(
+        "features-too-few",
+        "(1 − K²)²/m, as if each direction gave one feature",
+        module="theory",
+        old="(1 - 2 * second + fourth) / (2 * m))",
+        new="(1 - 2 * second + fourth) / m)",
+    ),
+)
+def fourier_features_recall_as_their_kernel_says(p):
+    """an additive state of 2m Fourier features of unit keys times ρ, n = 30, d = 16: |z| < 5"""
+    rng, errors = np.random.default_rng(105), []
+    n, d, m = 30, 16, 32
+    for radius in (0.7, 1.5, 4.0):
+        errors = []
+        for _ in range(600):
+            W, k, v = p.projections.iid(rng, m, d), unit(rng, n, d), unit(rng, n, 6)
+            phi = p.features.fourier(radius * k, W)
+            errors.append(((phi @ (phi.T @ v) - v) ** 2).sum(-1).mean())
+        expected = p.theory.fourier_recall(n, d, m, radius)
+        agree(np.mean(errors), expected, np.std(errors) / np.sqrt(600), f"ρ = {radius}")
+
+
+test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()

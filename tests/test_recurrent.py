@@ -1,0 +1,248 @@
+"""States that forget and are corrected: what their claims leave to say (tests/claims has those)."""
+
+import itertools
+import re
+
+import array_api_strict
+import numpy as np
+import pytest
+
+from performer_course import theory
+from performer_course.recurrent import (
+    Affine,
+    chunk_map,
+    decay_attention,
+    delta_attention,
+    recurrence,
+    then,
+)
+
+from .textbook import points, recurrent_matrix
+
+L, D, E = 90, 6, 4
+
+
+def tokens(n=L, lead=(), seed=0, dtype=float):
+    """q, keys of length 1, v, β in (0, 2), and the logarithms of a gate for each channel."""
+    rng = np.random.default_rng(seed)
+    q, k = rng.normal(size=(2, *lead, n, D))
+    k /= np.linalg.norm(k, axis=-1, keepdims=True)
+    v, beta = rng.normal(size=(*lead, n, E)), rng.uniform(0, 2, size=(*lead, n))
+    gate = -rng.exponential(size=(*lead, n, D))
+    return [x.astype(dtype) for x in (q, k, v, beta, gate)]
+
+
+@pytest.mark.parametrize("by_channel", [False, True])
+def test_each_head_is_worked_alone_and_leading_axes_broadcast(by_channel):
+    q, k, v, beta, gate = tokens(70, lead=(2, 3))
+    gate = gate if by_channel else gate[..., 0]
+    state = points(3, D, E)
+    shared = delta_attention(q[:1], k, v, beta, gate, state=state)
+    whole = chunk_map(k, v, beta, gate)
+    for i, j in itertools.product(range(2), range(3)):
+        head = (x[i, j] for x in (k, v, beta, gate))
+        alone = delta_attention(q[0, j], *head, state=state[j])
+        np.testing.assert_allclose(shared[i, j], alone, atol=1e-12)
+        here = chunk_map(*(x[i, j] for x in (k, v, beta, gate)))
+        np.testing.assert_allclose(whole.A[i, j], here.A, atol=1e-12)
+        np.testing.assert_allclose(whole.B[i, j], here.B, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_dtype_that_comes_in_goes_out_and_sums_run_in_float32_at_least(dtype):
+    q, k, v, beta, gate = tokens(300, dtype=dtype)
+    for log_decay in (None, -0.01, gate[:, 0] / 50, gate / 50):
+        rows = delta_attention(q, k, v, beta, log_decay)
+        assert rows.dtype == dtype
+        exact = recurrent_matrix(
+            *(x.astype(float) for x in (q, k)),
+            beta.astype(float),
+            0.0 if log_decay is None else np.asarray(log_decay, dtype=float),
+        )
+        exact = exact @ v.astype(float)
+        assert np.abs(rows - exact).max() < 4 * np.finfo(dtype).eps * np.abs(exact).max() + 1e-5
+        S, _ = recurrence(q, k, v, beta, log_decay)
+        assert (
+            S.dtype
+            == chunk_map(k, v, beta, log_decay).B.dtype
+            == max(dtype, np.float32, key=lambda t: t().nbytes)
+        )
+
+
+def test_without_a_gate_the_gated_rule_is_the_delta_rule_bit_for_bit():
+    q, k, v, beta, _ = tokens()
+    rows = delta_attention(q, k, v, beta)
+    for log_decay in (0, 0.0, np.zeros(L)):
+        np.testing.assert_array_equal(delta_attention(q, k, v, beta, log_decay), rows)
+    np.testing.assert_allclose(delta_attention(q, k, v, beta, np.zeros((L, D))), rows, atol=1e-12)
+
+
+@pytest.mark.parametrize("number", [np.float64, np.float32])
+def test_a_number_of_numpy_is_a_number(number):
+    """np.log(0.5) is np.float64: a gate for all tokens, as -0.693 is."""
+    q, k, v, *_ = tokens()
+    a, b = number(-0.5), number(0.25)
+    np.testing.assert_array_equal(decay_attention(q, k, v, a), decay_attention(q, k, v, -0.5))
+    np.testing.assert_array_equal(delta_attention(q, k, v, b), delta_attention(q, k, v, 0.25))
+    with pytest.raises(ValueError, match="log_decay must be in"):
+        decay_attention(q, k, v, number(0.5))
+
+
+def test_on_orthonormal_keys_the_delta_rule_only_adds():
+    q, v = points(D, D), points(D, E, seed=1)
+    k = np.linalg.qr(points(D, D, seed=2))[0]
+    np.testing.assert_allclose(
+        delta_attention(q, k, v, 1.0), decay_attention(q, k, v, 0.0), atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("by_channel", [False, True])
+def test_a_shut_gate_begins_a_new_document(by_channel):
+    """−∞ at token 40: rows from there on are those of a sequence that starts there."""
+    q, k, v, beta, gate = tokens()
+    gate = gate if by_channel else gate[:, 0]
+    gate[40] = -np.inf
+    for rows, alone in (
+        (
+            delta_attention(q, k, v, beta, gate),
+            delta_attention(*(x[40:] for x in (q, k, v, beta, gate))),
+        ),
+        (decay_attention(q, k, v, gate), decay_attention(*(x[40:] for x in (q, k, v, gate)))),
+    ):
+        assert np.all(np.isfinite(rows))
+        np.testing.assert_allclose(rows[40:], alone, atol=1e-13)
+    whole = chunk_map(k, v, beta, gate)
+    np.testing.assert_array_equal(whole.A, 0)
+    np.testing.assert_allclose(whole.B, recurrence(q[40:], k[40:], v[40:], beta[40:], gate[40:])[0])
+
+
+@pytest.mark.parametrize("cut", [1, 37, 64, 89])
+def test_a_sequence_may_stop_and_go_on_anywhere(cut):
+    q, k, v, beta, gate = tokens()
+    for beta_here, log_decay in itertools.product((None, beta), (gate[:, 0], gate)):
+        given = [q, k, v, beta_here, log_decay]
+        S, rows = recurrence(*given)
+        early, late = (
+            [x if x is None else x[part] for x in given] for part in (slice(cut), slice(cut, None))
+        )
+        S, first = recurrence(*early)
+        after, second = recurrence(*late, state=S)
+        np.testing.assert_array_equal(np.concatenate([first, second]), rows)
+        np.testing.assert_array_equal(after, recurrence(*given)[0])
+        np.testing.assert_allclose(chunk_map(*early[1:]).B, S, atol=1e-12)
+
+
+def test_a_state_is_a_value_so_an_old_one_is_a_way_back():
+    q, k, v, beta, gate = tokens()
+    kept, _ = recurrence(q, k, v, beta, gate)
+    copy = kept.copy()
+    recurrence(q, k, v, beta, gate, state=kept)
+    delta_attention(q, k, v, beta, gate, state=kept)
+    then(Affine(np.eye(D), kept), chunk_map(k, v, beta, gate))
+    np.testing.assert_array_equal(kept, copy)
+
+
+def test_writing_is_stable_up_to_beta_times_the_key_squared_of_two_and_no_further():
+    q, k, v, _, _ = tokens(256)
+    norms = [np.abs(recurrence(q, scale * k, v, 1.0)[0]).max() for scale in (1.0, 1.41, 2.0)]
+    assert norms[0] < 100
+    assert norms[1] < 100
+    assert norms[2] > 1e10
+
+
+def test_a_strength_of_two_reflects_and_so_keeps_the_parity_of_bits():
+    """The key (1, 0) with β = 2 and v = 0 turns the sign of the first row of S: an xor."""
+    bits = np.random.default_rng(0).integers(2, size=200)
+    k = np.tile([1.0, 0.0], (200, 1))
+    start = np.array([[1.0], [0.0]])
+    rows = delta_attention(k, k, np.zeros((200, 1)), 2.0 * bits, state=start)
+    np.testing.assert_array_equal(rows[:, 0], 1.0 - 2 * (np.cumsum(bits) % 2))
+
+
+def test_a_block_of_the_gated_matrix_has_rank_d_though_the_whole_has_full_rank():
+    q, k, *_ = tokens(24)
+    M = recurrent_matrix(q, k, log_decay=-0.1)
+    assert np.linalg.matrix_rank(M) == 24
+    assert np.linalg.matrix_rank(M[12:, :12]) == D
+
+
+def test_the_strict_double_runs_every_gate():
+    q, k, v, beta, gate = (array_api_strict.asarray(x) for x in tokens(70))
+    for log_decay in (None, -0.5, gate[:, 0], gate):
+        rows = delta_attention(q, k, v, beta, log_decay, chunk=7)
+        host = [np.asarray(x) for x in (q, k, v, beta)]
+        same = (
+            log_decay
+            if log_decay is None or isinstance(log_decay, float)
+            else np.asarray(log_decay)
+        )
+        np.testing.assert_allclose(np.asarray(rows), delta_attention(*host, same), atol=1e-12)
+
+
+Q, K, V, BETA, GATE = tokens(8)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: decay_attention(Q, K, V, 0.1), "log_decay must be in [-inf, 0], got 0.1"),
+        (lambda: decay_attention(Q, K, V, -GATE), "log_decay must be in [-inf, 0], got"),
+        (
+            lambda: decay_attention(Q, K, V, np.nan * GATE),
+            "log_decay must be in [-inf, 0], got nan",
+        ),
+        (lambda: decay_attention(Q, K, V, float("nan")), "log_decay must be in [-inf, 0], got nan"),
+        (lambda: decay_attention(Q, K, V, GATE[:, :3]), "shape (..., 8) or (..., 8, 6)"),
+        (lambda: decay_attention(Q, K, V, GATE[:7]), "got shape (7, 6)"),
+        (
+            lambda: decay_attention(Q, K, V, np.zeros(8, int)),
+            "real floating-point numbers, got dtype int",
+        ),
+        (lambda: decay_attention(Q, K, V, "slow"), "log_decay must be in [-inf, 0], got 'slow'"),
+        (lambda: decay_attention(Q, K, V, True), "log_decay must be in [-inf, 0], got True"),
+        (lambda: delta_attention(Q, K, V, 2.5), "beta must be in [0, 2], got 2.5"),
+        (lambda: delta_attention(Q, K, V, -BETA), "beta must be in [0, 2], got -"),
+        (
+            lambda: delta_attention(Q, K, V, BETA[:, None]),
+            "beta must be a number or have shape (..., 8)",
+        ),
+        (
+            lambda: delta_attention(Q[:7], K, V, BETA),
+            "one row of one width for each token, got shapes (7, 6)",
+        ),
+        (lambda: delta_attention(Q, K, V[:7], BETA), "k and v must have one row for each key"),
+        (
+            lambda: delta_attention(Q, K, V, BETA, chunk=0),
+            "chunk must be an integer of at least 1, got 0",
+        ),
+        (
+            lambda: delta_attention(Q, K, V, BETA, state=np.zeros((E, D))),
+            "state must have shape (..., 6, 4)",
+        ),
+        (lambda: delta_attention(Q, np.nan * K, V, BETA), "k must be finite"),
+        (lambda: chunk_map(K[:0], V[:0]), "k must not be empty"),
+        (lambda: chunk_map(K, V.astype(int)), "v must hold real floating-point numbers"),
+        (
+            lambda: recurrence(Q, K, V, array_api_strict.asarray(BETA)),
+            "k and beta must be arrays of one library",
+        ),
+        (
+            lambda: then(chunk_map(K, V, BETA), chunk_map(K, V)),
+            "maps of one kind, on states of one size",
+        ),
+        (
+            lambda: then(chunk_map(K, V), chunk_map(K, V[:, :2])),
+            "got A and B of shapes (1, 1), (6, 4)",
+        ),
+        (lambda: theory.delta_recall(5, 1), "d must be an integer of at least 2, got 1"),
+        (lambda: theory.delta_recall(0, 4), "n must be an integer of at least 1, got 0"),
+        (lambda: theory.fourier_recall(5, 4, 0, 1.0), "m must be an integer of at least 1, got 0"),
+        (
+            lambda: theory.fourier_recall(5, 4, 3, 0.0),
+            "radius must be a finite number above 0, got 0.0",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_was_expected_and_what_came(call, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        call()
