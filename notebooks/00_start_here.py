@@ -402,7 +402,7 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 #
 # ## 6. Ask the checks
 #
-# Every lesson from 01 to 18 has exercises, in the folder `exercises` beside it: the first are in
+# Every lesson from 01 to 19 has exercises, in the folder `exercises` beside it: the first are in
 # [exercises/01_polynomial_kernel.ipynb](exercises/01_polynomial_kernel.ipynb). Under each answer
 # stands a check that you may run as often as you like. It draws inputs, looks at what your function
 # makes of them, and, if that is not right, says which slip it looks like. Here is question 3 as an

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Go beyond one machine
 #
-# > **65 minutes.** Needs: lesson 12 (states, and how they merge).
+# > **70 minutes.** Needs: lesson 12 (states, and how they merge).
 # >
 # > Afterwards you can say what one part of a text has to tell the rest, join what many processes found
 # > in a tree or in a scan, run that on Dask and kill a worker in between, and reckon what a billion
@@ -9,14 +9,14 @@
 #
 # A text may be too long for one machine: too many tokens to hold, or too many to wait for. Exact
 # attention then has to carry every key to every query. Linear attention has to carry a state, whose
-# size does not depend on the length. This lesson cuts a text into parts, gives them to different
-# processes, and gets the same rows as one process does, causal or not, also when a process dies in the
-# middle. It runs on two processes of your own machine; the same functions run on many machines.
+# size does not depend on the length. In this lesson a text is cut into parts, different processes
+# work on them, and the rows come out as from one process, causal or not, even when a process dies in
+# the middle. Two processes of your own machine are enough for all of it. The same functions run on
+# many machines.
 
 # %%
 import functools
 import importlib.util
-import itertools
 import logging
 import math
 import os
@@ -42,38 +42,39 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 # %% [markdown]
 # ## 1. What a shard leaves behind
 #
-# Cut a text of $L$ tokens into $N$ *shards* of about $n = L/N$ tokens, each for another machine. A shard is what
-# a chunk was in lesson 12, only larger. A row needs the tokens of its own shard, and of every other
-# shard only what that one leaves behind in the state. Call this $s_i$ for shard $i$, and write
-# $s_1 \oplus s_2$ for what two neighbours leave together. To compute in parallel, one property is
-# needed, *associativity*:
+# Cut a text of $L$ tokens into $N$ *shards* of about $n = L/N$ tokens, each for another machine. A
+# shard is what a chunk was in lesson 12, only larger. A row needs the tokens of its own shard, and of
+# every other shard only what that one leaves behind in the state. Call this $s_i$ for shard $i$, and
+# write $s_1 \oplus s_2$ for what two neighbours leave together. To compute in parallel, one property
+# is needed, *associativity*:
 #
 # $$(s_1 \oplus s_2) \oplus s_3 = s_1 \oplus (s_2 \oplus s_3) .$$
 #
-# Because of it the brackets may be put wherever two neighbours are ready. That $s_1 \oplus s_2$ equals
-# $s_2 \oplus s_1$, *commutativity*, is another matter, and nobody asks for it. Here are six rules by
-# which tokens change a state. The first two you know, and the last is exact attention:
+# Because of it, neighbours may be joined as soon as they are ready, wherever in the text they stand.
+# Whether $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, *commutativity*, is another question. Here are six
+# rules by which tokens change a state. The first two you know, and the last is exact attention:
 #
 # - *Plain* linear attention adds $\varphi(k)\, [v, 1]^\top$ for each token, so $\oplus$ is $+$.
-# - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson 12.
+# - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson
+#   12.
 # - *Decay* multiplies the state by a number $a \le 1$ before it adds a token: old tokens fade.
-# - *A gate a channel* does the same with a number of its own for each of the $d$ rows of the state, which
-#   may depend on the token.
-# - *The delta rule* first looks up what the state returns for the key, and writes only the difference:
-#   $S \leftarrow S + \beta\, k\, (v - S^\top k)^\top$, with a writing strength $\beta$.
-# - *Exact* attention can leave nothing less than all keys and values, and $\oplus$ puts them one after
-#   the other.
+# - *A gate a channel* does the same with a number of its own for each of the $d$ rows of the state,
+#   which may depend on the token.
+# - *The delta rule* first looks up what the state returns for the key, and writes only the
+#   difference: $S \leftarrow S + \beta\, k\, (v - S^\top k)^\top$, with a writing strength $\beta$.
+# - *Exact* attention can leave nothing less than all keys and values, and $\oplus$ puts them one
+#   after the other.
 #
-# Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. (The next lesson is
-# about why one wants them. Here it is enough that models of today use them.) What they have in common:
-# each token maps $S$ to $A S + B$. For decay $A$ is a number, for gates a diagonal matrix, and for the
-# delta rule $A = 1 - \beta\, k k^\top$ and $B = \beta\, k v^\top$. Two such maps, one after the other,
-# are again one:
+# Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. (Why one wants
+# them is the subject of the next lesson. Here it is enough that many models of today have one of
+# them.) They have in common that each token maps $S$ to $A S + B$: for decay $A$ is a number, for
+# gates a diagonal matrix, for the delta rule $A = 1 - \beta\, k k^\top$ and $B = \beta\, k v^\top$.
+# Two such maps, one after the other, are again one:
 #
 # $$A_2 (A_1 S + B_1) + B_2 = (A_2 A_1)\, S + (A_2 B_1 + B_2) ,
 # \qquad (A_1, B_1) \oplus (A_2, B_2) = (A_2 A_1,\; A_2 B_1 + B_2) .$$
 #
-# So a shard of any length leaves one pair $(A, B)$. `recurrent.chunk_map` computes the pair, and
+# So a shard of any length leaves one pair $(A, B)$. `recurrent.chunk_map` computes it, and
 # `recurrent.then` is this $\oplus$.
 
 # %%
@@ -117,9 +118,8 @@ RULES = {  # what keys and values leave, and how two of these join
 }
 
 # %% [markdown]
-# **Before you run this:** for which of the six does the order of two shards not matter? And what does
-# each send from one machine to the next, for shards of 700 tokens, $d = e = 64$ and $m = 256$: 89,600
-# numbers are all keys and values?
+# **Before you run this:** for which of the six does the order of two shards not matter? And which of
+# them sends the least from machine to machine, for shards of 700 tokens, $d = e = 64$ and $m = 256$?
 
 
 # %%
@@ -144,28 +144,29 @@ for name, (leave, join) in RULES.items():
     print(f"{name:15} {numbers(s[0]).size:12,d}   {associative!s:11}   {matters}")
 
 # %% [markdown]
-# All six are associative, and for the additive ones the order is indifferent. For decay and the delta
-# rule it is not: what is written last counts most. So a parallel program may put brackets as it likes, but
-# must keep neighbours in order. A program that adds results as they happen to arrive is right for FAVOR+
-# and silently wrong for the others. (For exact attention the cache comes out in another order, which changes no
-# sum over it.) And the sizes: only the last line grows with the shard.
+# All six are associative, and for the two that only add the order is indifferent. For decay and the
+# delta rule it is not, because what is written last counts most. So a parallel program may join
+# neighbours whenever it likes, but must not swap them. A program that adds up results as they arrive
+# is right for FAVOR+ and wrong for the others, without any error. (For exact attention the rows of
+# the cache come in another order, which changes no sum over them.) And the sizes: only that of the
+# last line grows with the shard. Decay sends least, exact attention most.
 #
 # ## 2. A tree and a scan
 #
-# *All-to-all* every row needs everything: the one sum $s_1 \oplus \dots \oplus s_N$. Neighbours join, then
-# neighbouring pairs, and so on: a *tree* of $N - 1$ merges in $\lceil \log_2 N \rceil$ rounds. *Causal*
-# rows of shard $i$ need what all *earlier* shards leave together,
+# *All-to-all*, every row needs everything: $s_1 \oplus \dots \oplus s_N$. Neighbours join, then
+# neighbouring pairs, and so on. That is a *tree* of $N - 1$ merges in $\lceil \log_2 N \rceil$
+# rounds. *Causal* rows of shard $i$ need what all *earlier* shards leave together,
 #
 # $$b_i = s_1 \oplus s_2 \oplus \dots \oplus s_{i-1} ,$$
 #
-# the exclusive prefix sum of lesson 12, now over shards. To get all $b_i$ is called a *scan*. So there
-# are two passes over the tokens. In the first each shard leaves its $s_i$; in the second each starts from
-# $b_i$ and goes through its tokens as always: `attention.follow(b_i, …)`, or the keyword `state=` of
-# `decay_attention` and `delta_attention`.
+# the exclusive prefix sum of lesson 12, now over shards. To compute all $b_i$ is called a *scan*. So
+# there are two passes over the tokens. In the first, each shard leaves its $s_i$. In the second, it
+# starts from $b_i$ and goes through its tokens as always: by `attention.follow(b_i, …)`, or with the
+# keyword `state=` of `decay_attention` and `delta_attention`.
 #
-# Both functions below get a *client*: something with a method `submit(task, *arguments)`, which sees to
-# it that the task is done and returns what stands for the result. The simplest client does the task at
-# once.
+# The two functions below get a *client*: something with a method `submit(task, *arguments)` that sees
+# to it that the task is done, and returns what stands for its result. The simplest client does the
+# task at once, itself.
 
 
 # %%
@@ -193,9 +194,10 @@ def before_each(client, join, states):
 
 
 # %% [markdown]
-# To see what they do, let a shard's state be the interval of shards that it covers, and note each merge.
-# The join below refuses what does not lie side by side. **Before you look:** for 9 shards, how many
-# merges has the tree and how many the scan, and how many of them must wait for each other?
+# To see what they do, take as the state of a shard the interval of shards that it covers. The join
+# below refuses intervals that do not lie side by side, and the client `Noting` (folded) writes down
+# what was joined. **Before you look:** for 9 shards, how many merges has the tree and how many the
+# scan, and how many of them must wait for each other?
 
 
 # %%
@@ -266,10 +268,11 @@ show(
 )
 
 # %% [markdown]
-# The scan here is the serial one: fewest merges, but each waits for the one before. There are scans in
-# $\lceil \log_2 N \rceil$ rounds with more merges, one of them in the exercises, which also ask from which $N$ on they
-# pay. Now the tasks themselves. Each gets a function `load` and the number $i$ of its shard, and *loads the
-# tokens itself*. Why it does not get them as an argument will show in sections 4 and 5.
+# This scan is the serial one: as few merges as possible, but each waits for the one before. Others
+# need only $\lceil \log_2 N \rceil$ rounds and more merges; the exercises build one, and ask up to
+# which $N$ it pays. Now the tasks themselves. Each gets a function `load` and the number $i$ of its
+# shard, and *loads the tokens itself*. Why it does not get them as an argument, sections 4 and 5 will
+# show.
 
 
 # %%
@@ -334,9 +337,9 @@ def all_to_all(client, load, N, W, reads=favor_reads):
 
 
 # %% [markdown]
-# (A pair $(A, B)$ that starts at the first token has in $B$ the state itself, because before it there was
-# $S = 0$.) Nine shards against the whole text in one piece, in this process. To know that the test can fail,
-# the last line forgets the prefixes:
+# (A pair $(A, B)$ that begins with the first token has in $B$ the state itself, because $S = 0$ came
+# before it.) Now nine shards against the text in one piece, all in this process. So that we know the
+# test can fail, the last line forgets the prefixes:
 
 # %%
 N = 9
@@ -364,11 +367,12 @@ print(f"no prefix   off by {apart(forgotten, exactly['FAVOR+']):.2f} of the larg
 # %% [markdown]
 # ## 3. The same on processes: Dask
 #
-# [Dask](https://distributed.dask.org) is a library in pure Python that runs tasks on other processes. A *scheduler* knows all
-# tasks and who needs whose result. *Workers*, processes on this or any other machine, do them and keep the
-# results. Your program is the *client*. `client.submit(task, …)` returns at once with a *future*, which stands
-# for the result; a future may be an argument of another task, and then the result goes from worker to worker,
-# not through you. That is all that `tree` and `before_each` ask for, so they stay as they are.
+# [Dask](https://distributed.dask.org) runs tasks on other processes. A *scheduler* knows all tasks,
+# and which of them needs the result of which. *Workers*, processes on this machine or on others, do
+# the tasks and keep the results. Your program is the *client*. `client.submit(task, …)` returns at
+# once with a *future*, which stands for the result. A future may be an argument of another task; its
+# result then goes from worker to worker, and not through you. That is all that `tree` and
+# `before_each` ask of a client, so they stay as they are.
 
 
 # %%
@@ -416,8 +420,10 @@ client = connect()
 print(f"workers: {len(client.nthreads())}")
 
 # %% [markdown]
-# Every wait in this lesson has an end: where a scheduler is gone, a program should say so, not hang. If
-# `bokeh` is installed (`pip install bokeh`), Dask shows in a browser what the workers do, at the address that the next cell prints.
+# Every wait in this lesson has an end: where a scheduler is gone, a program should say so and not
+# hang. Where the package `bokeh` is installed, Dask shows in a browser what the workers do, at the
+# address that the next cell prints. **Before you run this:** in the cell after it, will the rows that
+# two processes return equal those of `Here` to rounding, or bit for bit?
 
 # %% tags=["nbval-ignore-output"]
 print(f"scheduler {client.scheduler.address}, processes {on_each(client, os.getpid)}")
@@ -440,20 +446,20 @@ for name, rows in there.items():
     )
 
 # %% [markdown]
-# Three rules, of which two do not commute, and the same program for all. (`pure=False` says that equal calls
-# are different tasks. Otherwise Dask takes the second for the first and does not compute it again, which is
-# often what one wants, but not where one measures.)
+# Bit for bit, since the same tasks have the same arguments, whoever does them. (`pure=False` says
+# that equal calls are different tasks. Otherwise Dask would see that it has the result of the second
+# already, which is often what one wants, but not where one measures.)
 #
 # ## 4. A worker is killed
 #
-# With many machines one will fail. What then? First, what most of us would write: the pool of processes that
-# comes with Python. **Before you run this:** two processes have eight naps to take, and one of the processes is killed.
-# How many of the eight results come: seven, about four, or none?
+# Of many machines one will fail. First, what most of us would write: the pool of processes that comes
+# with Python. **Before you run this:** two processes have eight naps of five seconds to take, and one
+# of the two is killed. How many of the eight end well: seven, about four, or none?
 
 # %%
 with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
     victim = pool.submit(os.getpid).result(timeout=120)
-    naps = [pool.submit(time.sleep, 1) for _ in range(8)]
+    naps = [pool.submit(time.sleep, 5) for _ in range(8)]
     os.kill(victim, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has no SIGKILL
     errors = [nap.exception(timeout=120) for nap in naps]
     print(f"naps that ended well: {errors.count(None)} of {len(naps)}")
@@ -463,48 +469,51 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         print(f"and one more: {type(error).__name__}: {error}")
 
 # %% [markdown]
-# None, and the pool takes no work any more. Seven naps had nothing to do with the death, but a pool does not
-# know which of its tasks was lost, so it gives up all. Dask knows: its scheduler has for each task what to
-# call and with whose results. When a worker dies, the scheduler computes again what only that worker held,
-# and whatever that needs. This works if *everything* is a task, the inputs too. That is why our tasks load
-# their own tokens and why even $W$ is one. Data that the client had sent itself (`client.scatter`) would be
-# gone with the worker that held them.
+# None, and the pool takes no more work. At least six of the naps had nothing to do with the death,
+# but a pool does not know which task was lost, so it gives up all. Dask's scheduler has for each task
+# what to call, and with whose results. When a worker dies, it has computed again what only that
+# worker held, and whatever that needs. For this *everything* must be a task, the inputs too: that is
+# why our tasks load their own tokens, and why even $W$ is one. Data that the client itself had sent
+# (`client.scatter`) would be gone with the worker that held them.
 #
-# Now twenty-four shards, and as soon as the first rows are there one worker kills itself, by the signal
-# that no program can catch. **Before you run this:** are the rows then equal to those of an undisturbed run
-# to twelve digits or so, or bit for bit?
+# Now twenty-four shards. The first process that comes to the rows of shard 12 is killed there, by the
+# signal that no program can catch. **Before you run this:** are the rows equal to those of an
+# undisturbed run up to rounding, or bit for bit? And does the run take a little longer, or twice as
+# long?
 
 
 # %%
-async def die():
-    os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+grave = Path(scratch.name) / "killed"
 
 
-N_KILL, load = 24, functools.partial(shard, n=2048)
-calm = gathered(client, causal(client, "FAVOR+", load, N_KILL, W_there))
+def dies_once(load, i, before, W):
+    """As favor_follows, but the first process that comes to shard 12 is killed there."""
+    if i == 12 and not grave.exists():
+        grave.touch()
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+    return favor_follows(load, i, before, W)
 
+
+SCANS["killed"] = (favor_leaves, attention.merge, dies_once)
+many = functools.partial(shard, n=2048)
+calm = gathered(client, causal(client, "FAVOR+", many, 24, W_there))
+before = set(client.nthreads())
 with get_task_stream(client) as stream:
-    futures = causal(client, "FAVOR+", load, N_KILL, W_there)
-    for _ in itertools.islice(as_completed(futures, timeout=60), N_KILL // 2):
-        pass  # half of the rows have come
-    victim = min(client.nthreads())
-    open_yet = sum(not future.done() for future in futures)
-    client.run(die, workers=[victim], wait=False, on_error="ignore")
-    killed_at = time.time()
-    after = gathered(client, futures)
-    ended_at = time.time()
+    after = gathered(client, causal(client, "killed", many, 24, W_there))
+    ended = time.time()
+(victim,) = before - set(client.nthreads())  # one worker is gone
 same = all(bool((numbers(a) == numbers(b)).all()) for a, b in zip(after, calm, strict=True))
-print(f"killed in mid-run: {open_yet > 0}; all {N_KILL} shards came: {len(after) == N_KILL}")
-print(f"equal bit for bit to the undisturbed run: {same}")
+print(f"killed: {grave.exists()}; shards that came: {len(after)}; equal bit for bit: {same}")
 client.wait_for_workers(2, timeout=60)
 print(f"workers, again: {len(client.nthreads())}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 begun = min(entry["startstops"][0]["start"] for entry in stream.data)
+end, killed = ended - begun, grave.stat().st_mtime - begun
 processes = list(dict.fromkeys(entry["worker"] for entry in stream.data))
 KINDS = {
     "favor_leaves": ("leaves its state", COLORS[0], ""),
-    "favor_follows": ("causal rows", COLORS[4], "//"),
+    "dies_once": ("causal rows", COLORS[4], "//"),
     "again": ("done again", COLORS[3], "xx"),
 }
 counts, bars, merges = {}, {}, []
@@ -523,8 +532,8 @@ for (kind, row), spans in bars.items():
     style = {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "lw": 0.4}
     ax.broken_barh(spans, (row - 0.3, 0.6), **style)
 (dots,) = ax.plot(*zip(*merges, strict=True), "v", color=COLORS[6], ms=5, label="a merge")
-ax.axvline(killed_at - begun, color=COLORS[1], linestyle="--")
-ax.text(killed_at - begun, 0.55, " killed", color=COLORS[1])
+ax.axvline(killed, color=COLORS[1], linestyle="--")
+ax.text(killed, 0.55, " killed", color=COLORS[1])
 names = [f"worker {'ABCDEF'[i]}" for i in range(len(processes))]
 names[processes.index(victim)] += "\n(killed)"
 ax.set_yticks([-i for i in range(len(processes))], names)
@@ -535,36 +544,39 @@ patches = [
 ]
 ax.legend(handles=[*patches, dots], loc="upper left", bbox_to_anchor=(1, 1))
 twice = sum(count > 1 for count in counts.values())
-print(f"after the kill {ended_at - killed_at:.1f} s to the end; {twice} tasks were done twice")
+print(f"from the kill to the end {end - killed:.1f} s; {twice} tasks were done twice")
 show(
     fig,
     alt=f"A row for each of {len(processes)} processes, with a bar for each task, over "
-    f"{ended_at - begun:.1f} seconds. One is killed after {killed_at - begun:.1f} and its row ends; the "
+    f"{end:.1f} seconds. One is killed after {killed:.1f} and its row ends; the "
     f"other goes on, and does {twice} tasks that were done before.",
 )
 
 # %% [markdown]
-# Bit for bit, because a task that runs again starts from the same seed, and the tree was laid out by us
-# and not by who came first. Rounding depends on the brackets: another tree gives other last bits. So do
-# workers with another processor or another BLAS; on unlike machines expect twelve digits.
+# Bit for bit, because a task that runs again starts from the same seed, and because we laid out the
+# tree, not who came first. The picture shows the price: the worker that is left does again what it
+# needs and does not have. (Rounding depends on the brackets, so another tree has other last bits. So
+# have workers with another processor or another BLAS: on unlike machines expect twelve digits.)
 #
-# What the scheduler cannot survive is its own death. Then the client says so, in section 6.
+# What the scheduler cannot survive is its own death. Section 6 has what the client says then.
 #
 # ## 5. A million measured, a billion reckoned
 #
-# What should it take? Absorbing a token needs $2 m d$ FLOPs for the logarithms of its features and $2 m e$ to add
-# it to the state, reading as many, so $4 m (d + e)$ in all. The $N$ shards are worked on by $p$ workers, each
-# of which takes $t_1$ seconds to load a shard and leave its state, and $t_2$ to load it again and read; and the scheduler spends $a$ seconds
-# on each of the $3N - 1$ tasks:
+# How long should it take? To absorb a token costs $2 m d$ FLOPs for the logarithms of its features
+# and $2 m e$ for adding to the state, and to read as much: $4 m (d + e)$ in all. There are $N$ shards
+# and $p$ workers. Say a worker takes $t$ seconds for both passes over a shard, loading included, and
+# the scheduler $a$ seconds for each of the $3N - 1$ tasks. Then
 #
-# $$T(L) \approx \Bigl\lceil \frac{N}{p} \Bigr\rceil (t_1 + t_2) + a\, (3 N - 1) .$$
+# $$T(L) \approx \Bigl\lceil \frac{N}{p} \Bigr\rceil\, t + a\, (3 N - 1) .$$
 #
-# The next cell measures $t_1 + t_2$ on one shard of 16,384 tokens, on all workers at once because they
-# share a memory, and $a$ on tasks that do nothing, and predicts. Then it measures up to a million tokens, in float32. The rows of a
-# million tokens are not sent home: each task returns the mean of its rows. (A real one would write them to its
-# disk.) With it comes the most memory that each worker has held so far.
+# The cells below measure $t$ on one shard of 16,384 tokens, on all workers at once because they share
+# the memory of one machine, and $a$ on tasks that do nothing. From these two numbers they predict.
+# Then they measure, up to a million tokens in float32. The rows of a million tokens are not sent
+# home; each task returns the mean of its rows. (A real one would write them to a disk.) And each
+# worker says how much memory it has held at most.
 #
-# **Before you run this:** from 65,536 tokens to a million the text grows sixteenfold. And the memory of a worker?
+# **Before you run this:** from 65,536 tokens to a million the text grows sixteenfold. And the memory
+# of a worker?
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -618,15 +630,17 @@ for L in (65_536, 262_144, 1_048_576):
     )
 
 # %% [markdown]
-# Memory hardly grows: a worker holds one shard and a few states, however long the text. (The futures of the states
-# are forgotten when `all_to_all` returns, so workers drop them as soon as they are merged. Had the tokens been
-# results of tasks, the workers would have kept all of them for the second pass.)
+# Memory hardly grows, because a worker holds one shard and a few states, however long the text. (When
+# `all_to_all` returns it has forgotten the futures of the states, so workers drop these as soon as
+# they are merged. If the tokens were results of tasks, workers would keep all of them for the second
+# pass.)
 #
-# A prediction that holds over a factor of sixteen may be carried further, with care. **Before you run this:** a
-# billion tokens, one head, 16 cores of this kind: seconds, minutes, hours? And exact attention: days, or years?
+# What has held over a factor of sixteen may be carried further, with care. All-to-all FAVOR+ takes $4
+# m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion tokens, one
+# head, 16 cores of 50 GFLOP/s each. Seconds, minutes or hours? And exact attention: days or years?
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def count(number):
     return f"{number:.1e}".replace("e+", "e")
 
@@ -646,12 +660,13 @@ for name in flops:
     print(f"{name:7} {count(flops[name]):>7}   {takes:14} {count(sent[name]):>10}   {line}")
 
 # %% [markdown]
-# The exact line is *Ring Attention* (Liu et al., 2023): keys and values go round a ring, and every worker
-# sees those of all others while it computes. It is exact, it never holds more than two shards, and it hides the wire
-# behind the arithmetic, of which there is more than enough. What it cannot change is $L^2$. With a state, so
-# little is sent that the wire no longer matters: that of the tree, and back again, $2p$ states.
+# The exact line is sent as in *Ring Attention* (Liu et al., 2023): keys and values go round a ring of
+# workers, so that each sees those of all others while it computes. That is exact, no worker ever
+# holds more than two shards of them, and the wire is hidden behind arithmetic, of which there is more
+# than enough. What it cannot change is $L^2$. With states, so little is sent, up the tree and back
+# again, that the wire no longer matters.
 #
-# The rates are assumed. Drawn over what was measured above:
+# The prediction, drawn over what was measured above:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 lengths = 2.0 ** np.arange(14, 31)
@@ -683,23 +698,25 @@ show(
 # %% [markdown]
 # ## 6. Other machines, and what goes wrong
 #
-# Nothing in the functions above says where the workers are. On other machines one starts, in a shell,
+# Nothing in the functions above says where the workers are. To have them on other machines one types,
+# in a shell of each,
 #
 # ```
-# dask scheduler --host 10.0.0.1                        # on one of them
-# dask worker tcp://10.0.0.1:8786 --nthreads 1          # on each, once for each core
+# dask scheduler --host 10.0.0.1                   # on one of them
+# dask worker tcp://10.0.0.1:8786 --nthreads 1     # on each, once for each core
 # ```
 #
 # and here `client = connect("tcp://10.0.0.1:8786")`. Everything else stays. Three things to know:
 #
-# - All machines need the same Python and the same packages, this course among them. The functions of a notebook
-#   travel with their tasks.
-# - Whoever reaches the scheduler can run any program on all workers. So keep it on a private network, or use
-#   Dask's TLS.
-# - A function takes with it the globals that it names. A large array among these would be sent with each task, so
-#   make it a task, as $W$ is here.
+# - All machines need the same Python and the same packages, this course among them. Functions of a
+#   notebook travel with their tasks.
+# - Whoever reaches the scheduler can run any program on all workers. Keep it on a private network, or
+#   use Dask's TLS.
+# - A function takes along the globals that it names. A large array among them would travel with each
+#   task: make it a task, as $W$ is here.
 #
-# Now the failures. **Before you run this:** nobody listens at the address of the first line below. Does it hang?
+# Now what goes wrong. **Before you run this:** nobody listens at the address in the first lines. Does
+# it hang? And of eight shards two are faulty: how many states are left?
 
 # %%
 try:
@@ -722,8 +739,9 @@ for i, state in enumerate(states):
 print(f"states that are there all the same: {sum(s.status == 'finished' for s in states)} of 8")
 
 # %% [markdown]
-# Each faulty shard names itself, and nothing else is lost: load those two anew, submit two tasks, and go on with the tree. Two
-# states that do not fit, since their workers used different $m$, are refused by the merge:
+# Each faulty shard says what is wrong with it, and nothing else is lost: put those two right, submit
+# them anew, and go on with the tree. Two states that do not fit, because their workers used different
+# $m$, are refused by the merge:
 
 # %%
 few = client.submit(favor_leaves, shard, 0, client.submit(lambda W: W[:100, :], W_there))
@@ -733,12 +751,13 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# And if the scheduler itself dies while we wait? The client notices the broken connection at once, and every future that was not
-# done raises an error that says "Client lost the connection to the scheduler". Where even that message cannot come, as with a
-# machine that is cut off, the time-out of `gathered` ends the wait. What was computed is then lost, since nobody knows who
-# holds it; long computations write what they have to disks.
+# And if the scheduler dies while we wait? The client notices the broken connection at once, and each
+# future that was not done raises an error: "Client lost the connection to the scheduler". Where no
+# connection breaks, as with a machine that is cut off, the time-out of `gathered` ends the wait. What
+# was computed is lost then, because nobody knows any more who holds it; so long computations write
+# what they have to disks.
 #
-# The last cell closes what the third section opened.
+# The last cell closes what section 3 opened.
 
 # %%
 client.close()
@@ -748,8 +767,8 @@ print(f"closed: {client.status == 'closed'}")
 # %% [markdown]
 # ## 7. Who does this
 #
-# For training and for long prompts it is called *sequence* or *context parallelism*, on GPUs and with libraries of their makers
-# in place of Dask. As of September 2026:
+# For training and for long prompts this is called *sequence* or *context parallelism*, on GPUs, and
+# with the libraries of their makers in place of Dask. As of September 2026:
 #
 # | who, and when | what goes between machines |
 # |---|---|
@@ -760,37 +779,42 @@ print(f"closed: {client.status == 'closed'}")
 # | SGLang (proposed August 2026), gated delta rule, for prompts | the same pairs, in two passes |
 # | Megatron-LM (merged December 2025), gated delta rule | no states: each machine gets *all* tokens of *some* heads |
 #
-# The last line is the alternative: nothing has to be merged, but tokens travel, and there can be no more machines
-# than heads. In the others you find this lesson again, the sizes of section 1 included. They all keep shards
-# contiguous, and in order.
+# The last line is the alternative: nothing is merged, but all tokens travel, and there can be no more
+# machines than heads. In the lines before it you find this lesson again, with the sizes of section 1.
 #
 # ## Take away
 #
-# - What a shard does to a state is a value. If two such values join associatively, a text can be cut anywhere, and
-#   joined in a tree (all-to-all) or in a scan (causal).
+# - What a shard does to a state is a value. If such values join associatively, a text can be cut
+#   anywhere and joined in a tree (all-to-all) or in a scan (causal).
 # - Sums and FAVOR+ commute. Decay, gates and the delta rule do not: keep the order.
-# - Its size does not depend on the length, so a worker's memory is that of its shard, and the wire carries next to nothing.
-# - Make every input a task. Then a dead worker costs a second and no result, and the result is the same to the bit, as
-#   long as the tree is.
+# - The size of such a value does not depend on the length, so a worker's memory is that of its shard,
+#   and the wire carries next to nothing.
+# - Make every input a task. Then a dead worker costs a second or so and no result, and if the tree is
+#   the same, so is every bit.
 # - Every wait gets a time-out.
 #
 # ## Where it breaks
 #
-# - The two passes load and absorb each shard before anything is read: about twice the work of one machine that goes from
-#   left to right. With less than two workers' worth of machines it does not pay.
-# - A Python task costs a millisecond or so at the scheduler. So shards must be long: thousands of tokens, not dozens.
-# - On fast GPUs the time for merges, and the rounds of the scan, begin to matter; there one takes other scans, and MPI or NCCL.
-# - It makes linear attention long, not good. What a state of this size still knows of a million tokens is
-#   another question, and lesson 12, section 8, has the sobering answer.
+# - Two passes: each shard is loaded twice, and causal rows cost a pass more than on one machine,
+#   which goes from left to right once. With two workers little is gained.
+# - A task costs a millisecond or so at the scheduler. So shards must be thousands of tokens long, not
+#   dozens.
+# - On fast GPUs the rounds of a scan begin to matter. There one takes other scans, and MPI or NCCL in
+#   place of Dask.
+# - It makes linear attention long, not good. What a state of this size still knows of a million
+#   tokens is another question, to which section 8 of lesson 12 has a sobering answer.
 #
 # ## Exercises
 #
-# In `exercises/19_beyond_one_machine.ipynb`: a scan in few rounds that keeps the order; prefixes from last to first
-# without keeping them all; from which $N$ on few rounds pay.
+# In `exercises/19_beyond_one_machine.ipynb`: a scan in few rounds that keeps the order; prefixes from
+# last to first without keeping them all; up to which $N$ few rounds pay.
 #
 # ## Further reading
 #
-# - [Blelloch (1990)](references.md#blelloch-1990). What a scan asks for, and how it is done in $\log N$ rounds.
-# - [Sun et al. (2025)](references.md#sun-2025). LASP-2: states instead of keys and values, for training.
-# - [Liu et al. (2023)](references.md#liu-2023). Ring Attention: exact, and every key visits every machine.
+# - [Blelloch (1990)](references.md#blelloch-1990). What a scan asks for, and how it is done in $\log
+#   N$ rounds.
+# - [Sun et al. (2025)](references.md#sun-2025). LASP-2: states instead of keys and values, for
+#   training.
+# - [Liu et al. (2023)](references.md#liu-2023). Ring Attention: exact, and every key visits every
+#   machine.
 # - [Rocklin (2015)](references.md#rocklin-2015). Dask: tasks, and who needs whose result.
