@@ -376,7 +376,7 @@ print(f"no prefix   off by {apart(forgotten, exactly['FAVOR+']):.2f} of the larg
 
 
 # %%
-scratch = tempfile.TemporaryDirectory()
+scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 
 
 def connect(address=None, seconds=60):
@@ -422,13 +422,16 @@ print(f"workers: {len(client.nthreads())}")
 # %% [markdown]
 # Every wait in this lesson has an end: where a scheduler is gone, a program should say so and not
 # hang. Where the package `bokeh` is installed, Dask shows in a browser what the workers do, at the
-# address that the next cell prints. **Before you run this:** in the cell after it, will the rows that
-# two processes return equal those of `Here` to rounding, or bit for bit?
+# address that the next cell prints.
 
 # %% tags=["nbval-ignore-output"]
 print(f"scheduler {client.scheduler.address}, processes {on_each(client, os.getpid)}")
 at_hand = importlib.util.find_spec("bokeh")
 print(f"dashboard {client.dashboard_link}" if at_hand else "no dashboard: bokeh is not installed")
+
+# %% [markdown]
+# Now the nine shards again. **Before you run this:** do the rows from two processes equal those of
+# `Here` up to rounding, or bit for bit?
 
 # %%
 W_there = client.submit(directions, pure=False)  # a task as well: any worker can draw W again
@@ -470,11 +473,11 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
 
 # %% [markdown]
 # None, and the pool takes no more work. At least six of the naps had nothing to do with the death,
-# but a pool does not know which task was lost, so it gives up all. Dask's scheduler has for each task
-# what to call, and with whose results. When a worker dies, it has computed again what only that
-# worker held, and whatever that needs. For this *everything* must be a task, the inputs too: that is
-# why our tasks load their own tokens, and why even $W$ is one. Data that the client itself had sent
-# (`client.scatter`) would be gone with the worker that held them.
+# but a pool does not know which task was lost, so it gives up all. Dask's scheduler knows of each
+# task what to call, and with whose results. When a worker dies, it lets others compute again what
+# that one alone had held, and whatever that needs. This works only if *everything* is a task, the
+# inputs too. That is why our tasks load their own tokens, and why even $W$ is one. Data that the
+# client itself had sent (`client.scatter`) would be gone with the worker that held them.
 #
 # Now twenty-four shards. The first process that comes to the rows of shard 12 is killed there, by the
 # signal that no program can catch. **Before you run this:** are the rows equal to those of an
@@ -495,7 +498,7 @@ def dies_once(load, i, before, W):
 
 
 SCANS["killed"] = (favor_leaves, attention.merge, dies_once)
-many = functools.partial(shard, n=2048)
+many = functools.partial(shard, n=1024)
 calm = gathered(client, causal(client, "FAVOR+", many, 24, W_there))
 before = set(client.nthreads())
 with get_task_stream(client) as stream:
@@ -554,9 +557,10 @@ show(
 
 # %% [markdown]
 # Bit for bit, because a task that runs again starts from the same seed, and because we laid out the
-# tree, not who came first. The picture shows the price: the worker that is left does again what it
-# needs and does not have. (Rounding depends on the brackets, so another tree has other last bits. So
-# have workers with another processor or another BLAS: on unlike machines expect twelve digits.)
+# scan, and not who came first. The picture shows the price. If the dead worker held a prefix $b_i$,
+# all states of which it was made are computed again, because nobody had kept them. (Rounding depends
+# on the brackets, so another tree has other last bits. So have workers with another processor or
+# another BLAS: on unlike machines expect twelve digits.)
 #
 # What the scheduler cannot survive is its own death. Section 6 has what the client says then.
 #
