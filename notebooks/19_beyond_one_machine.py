@@ -776,8 +776,8 @@ print(f"closed: {client.status == 'closed'}")
 #
 # | who, and when | what goes between machines |
 # |---|---|
-# | Ring Attention (2023), exact | all keys and values, round a ring |
-# | LASP-2 (2025), plain linear attention | one state of each shard, sent to all |
+# | Ring Attention (October 2023), exact | all keys and values, round a ring |
+# | LASP-2 (February 2025), plain linear attention | one state of each shard, sent to all |
 # | flash-linear-attention (merged December 2025), gated delta rule | one pair $(A, B)$ of each shard and head, sent to all |
 # | MaxText and attention-gym (proposed August and September 2026), gated delta rule | the same pairs, in a prefix scan |
 # | SGLang (proposed August 2026), gated delta rule, for prompts | the same pairs, in two passes |

@@ -37,9 +37,8 @@ def defined():
 
     def defines(node):
         if isinstance(node, ast.Assign):
-            return {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)} <= (
-                KEPT
-            )
+            names = [n for target in node.targets for n in getattr(target, "elts", [target])]
+            return all(isinstance(n, ast.Name) and n.id in KEPT for n in names)
         kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         return isinstance(node, kinds)
 
