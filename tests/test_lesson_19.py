@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 
 import numpy as np
@@ -259,6 +260,22 @@ def test_a_worker_that_is_killed_in_mid_run_changes_no_bit(lesson, client, gathe
     assert equal(rows, here(lesson, way, functools.partial(shard, n=300), N))
     client.wait_for_workers(2, timeout=PATIENCE)
     assert victim not in lesson["on_each"](client, os.getpid)
+
+
+def test_what_the_client_sent_itself_is_gone_with_the_worker_that_held_it(lesson, client):
+    client.wait_for_workers(2, timeout=PATIENCE)
+    holder = min(client.nthreads())
+    sent = client.scatter(lesson["W"], workers=[holder])
+    drawn = client.submit(
+        lesson["directions"], pure=False, workers=[holder], allow_other_workers=True
+    )
+    wait(drawn, timeout=PATIENCE)
+    pid = client.submit(os.getpid, workers=[holder], pure=False).result(timeout=PATIENCE)
+    os.kill(pid, KILL)
+    assert equal([drawn.result(timeout=PATIENCE)], [lesson["W"]])
+    with pytest.raises(CancelledError, match="cancelled"):
+        sent.result(timeout=PATIENCE)
+    client.wait_for_workers(2, timeout=PATIENCE)
 
 
 def test_a_faulty_shard_says_what_is_wrong_and_takes_nothing_with_it(lesson, client, gathered):
