@@ -520,7 +520,7 @@ KINDS = {
     "again": ("done again", COLORS[3], "xx"),
 }
 counts, bars, merges = {}, {}, []
-for entry in stream.data:
+for entry in sorted(stream.data, key=lambda entry: entry["startstops"][0]["start"]):
     key, row = entry["key"], -processes.index(entry["worker"])
     counts[key] = counts.get(key, 0) + 1
     for x in [x for x in entry["startstops"] if x["action"] == "compute"]:
@@ -560,16 +560,17 @@ show(
 # scan, and not who came first. The picture shows the price. If the dead worker held a prefix $b_i$,
 # all states of which it was made are computed again, because nobody had kept them. (Rounding depends
 # on the brackets, so another tree has other last bits. So have workers with another processor or
-# another BLAS: on unlike machines expect twelve digits.)
+# another BLAS, the library behind matrix products: on unlike machines expect twelve digits.)
 #
 # What the scheduler cannot survive is its own death. Section 6 has what the client says then.
 #
 # ## 5. A million measured, a billion reckoned
 #
-# How long should it take? To absorb a token costs $2 m d$ FLOPs for the logarithms of its features
-# and $2 m e$ for adding to the state, and to read as much: $4 m (d + e)$ in all. There are $N$ shards
-# and $p$ workers. Say a worker takes $t$ seconds for both passes over a shard, loading included, and
-# the scheduler $a$ seconds for each of the $3N - 1$ tasks. Then
+# How long should it take? Count FLOPs, additions and multiplications of floating-point numbers. To
+# absorb a token costs $2 m d$ for the logarithms of its features and $2 m e$ for adding to the state,
+# and to read as much: $4 m (d + e)$ in all. There are $N$ shards and $p$ workers. Say a worker takes
+# $t$ seconds for both passes over a shard, loading included, and the scheduler $a$ seconds for each
+# of the $3N - 1$ tasks. Then
 #
 # $$T(L) \approx \Bigl\lceil \frac{N}{p} \Bigr\rceil\, t + a\, (3 N - 1) .$$
 #
@@ -639,9 +640,10 @@ for L in (65_536, 262_144, 1_048_576):
 # they are merged. If the tokens were results of tasks, workers would keep all of them for the second
 # pass.)
 #
-# What has held over a factor of sixteen may be carried further, with care. All-to-all FAVOR+ takes $4
-# m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion tokens, one
-# head, 16 cores of 50 GFLOP/s each. Seconds, minutes or hours? And exact attention: days or years?
+# What has held over a factor of sixteen may be carried further, with care. All-to-all FAVOR+ takes
+# $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion tokens,
+# one head, 16 cores of 50 thousand million FLOPs a second each. Seconds, minutes or hours? And exact
+# attention: days or years?
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -715,7 +717,7 @@ show(
 # - All machines need the same Python and the same packages, this course among them. Functions of a
 #   notebook travel with their tasks.
 # - Whoever reaches the scheduler can run any program on all workers. Keep it on a private network, or
-#   use Dask's TLS.
+#   use Dask's encrypted connections (TLS).
 # - A function takes along the globals that it names. A large array among them would travel with each
 #   task: make it a task, as $W$ is here.
 #
@@ -772,16 +774,17 @@ print(f"closed: {client.status == 'closed'}")
 # ## 7. Who does this
 #
 # For training and for long prompts this is called *sequence* or *context parallelism*, on GPUs, and
-# with the libraries of their makers in place of Dask. As of September 2026:
+# with the libraries of their makers in place of Dask. As of September 2026, by their papers and pull
+# requests:
 #
 # | who, and when | what goes between machines |
 # |---|---|
 # | Ring Attention (October 2023), exact | all keys and values, round a ring |
 # | LASP-2 (February 2025), plain linear attention | one state of each shard, sent to all |
-# | flash-linear-attention (merged December 2025), gated delta rule | one pair $(A, B)$ of each shard and head, sent to all |
-# | MaxText and attention-gym (proposed August and September 2026), gated delta rule | the same pairs, in a prefix scan |
-# | SGLang (proposed August 2026), gated delta rule, for prompts | the same pairs, in two passes |
-# | Megatron-LM (merged December 2025), gated delta rule | no states: each machine gets *all* tokens of *some* heads |
+# | flash-linear-attention (opened December 2025, merged), gated delta rule | one pair $(A, B)$ of each shard and head, sent to all |
+# | MaxText and attention-gym (opened August and September 2026), gated delta rule | the same pairs, in a prefix scan |
+# | SGLang (opened August 2026), gated delta rule, for prompts | the same pairs, in two passes |
+# | Megatron-LM (opened December 2025, merged), gated delta rule | no states: each machine gets *all* tokens of *some* heads |
 #
 # The last line is the alternative: nothing is merged, but all tokens travel, and there can be no more
 # machines than heads. In the lines before it you find this lesson again, with the sizes of section 1.
@@ -803,8 +806,8 @@ print(f"closed: {client.status == 'closed'}")
 #   which goes from left to right once. With two workers little is gained.
 # - A task costs a millisecond or so at the scheduler. So shards must be thousands of tokens long, not
 #   dozens.
-# - On fast GPUs the rounds of a scan begin to matter. There one takes other scans, and MPI or NCCL in
-#   place of Dask.
+# - On fast GPUs the rounds of a scan begin to matter. There one takes other scans, and in place of
+#   Dask libraries without a scheduler, such as MPI or NCCL.
 # - It makes linear attention long, not good. What a state of this size still knows of a million
 #   tokens is another question, to which section 8 of lesson 12 has a sobering answer.
 #
@@ -815,8 +818,8 @@ print(f"closed: {client.status == 'closed'}")
 #
 # ## Further reading
 #
-# - [Blelloch (1990)](references.md#blelloch-1990). What a scan asks for, and how it is done in $\log
-#   N$ rounds.
+# - [Blelloch (1990)](references.md#blelloch-1990). What a scan asks for, and how it is done in
+#   $\log N$ rounds.
 # - [Sun et al. (2025)](references.md#sun-2025). LASP-2: states instead of keys and values, for
 #   training.
 # - [Liu et al. (2023)](references.md#liu-2023). Ring Attention: exact, and every key visits every
