@@ -19,8 +19,8 @@ ROOTFLAG := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 # A stamp for each set of extras that was asked for. EXTRAS=gpu-cuda12 adds to what a target needs.
 comma := ,
 space := $(subst ,, )
-LESSONS := $(VENV)/with-lessons,training$(EXTRAS:%=,%)
-TESTS := $(VENV)/with-lessons,training,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
+LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
+TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
@@ -67,7 +67,7 @@ coverage: $(TESTS) ## write COVERAGE.md: where each section of the five document
 
 # The CUDA libraries of gpu-cuda12 and gpu-cuda13 exclude each other, so those two are not pinned.
 constraints: ## choose the pinned versions anew (needs uv)
-	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(addprefix --extra=,lessons training tests benchmarks gpu-check) pyproject.toml -o constraints.txt
+	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(addprefix --extra=,lessons training cluster tests benchmarks gpu-check) pyproject.toml -o constraints.txt
 
 clean: ## remove what make set up
 	rm -rf $(VENV)

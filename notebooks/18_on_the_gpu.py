@@ -560,7 +560,7 @@ print(recorded(Path("../benchmarks/gpu.json")))
 
 # %% [markdown]
 # Until a device has spoken, every millisecond of a GPU in this course is an estimate from assumed rates,
-# and nothing more.
+# and nothing more. What is too long for one device, or for one computer, several can share: lesson 19.
 #
 # ## Take away
 #

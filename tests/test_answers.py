@@ -3,6 +3,7 @@
 `states` asks that the answer holds a formula or a number; beside it that is computed.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -759,6 +760,40 @@ def test_18_some_two_dozen_tokens_reach_the_flat_roof():
     assert states("18", f"{T} for $m = {m}$ if one counts the ${q_k_v_and_outputs // d} T d$ bytes")
     most = intensity(10**6, tokens=10**7, token_bytes=q_k_v_and_outputs)
     assert most == pytest.approx(m / 2, rel=1e-3)  # no number of tokens goes beyond it
+
+
+# 19
+
+
+def work_by_shard(N, rows=240):
+    """The share of each of N contiguous shards in an exact causal attention, by counting pairs."""
+    pairs = np.arange(1, rows * N + 1).reshape(N, rows).sum(axis=1)
+    return pairs / pairs.sum()
+
+
+def test_19_the_last_shard_has_nearly_twice_the_mean_work_and_zig_zag_makes_it_equal():
+    N = 16
+    contiguous, pieces = work_by_shard(N), work_by_shard(2 * N)
+    i = np.arange(1, N + 1)
+    np.testing.assert_allclose(contiguous, (2 * i - 1) / N**2, atol=1e-4)
+    assert states("19", "about $(2i - 1)/N^2$", "31/256", "16/256")
+    assert contiguous[-1] * N == pytest.approx(31 / 16, abs=5e-3)
+    assert states("19", f"{31 / 16:.2f} times the mean")
+    assert 0.45 < 1 - 16 / 31 < 0.5  # of the machines' time, almost half
+    np.testing.assert_allclose(pieces + pieces[::-1], 1 / N, rtol=1e-12)
+    assert states("19", "a share of exactly $1/N$", "$(2i - 1) + (4N - 2i + 1) = 4N$")
+
+
+def test_19_two_pieces_that_are_no_neighbours_leave_two_states():
+    assert states("19", "they leave two states and not one", "wrong, without any error")
+    rng = np.random.default_rng(0)
+    k, v = rng.normal(size=(2, 40, 4))
+    parts = [
+        recurrent.chunk_map(k[s : s + 10], v[s : s + 10], log_decay=-0.1) for s in (0, 10, 20, 30)
+    ]
+    whole = functools.reduce(recurrent.then, parts)
+    zigzag = recurrent.then(recurrent.then(parts[0], parts[3]), recurrent.then(parts[1], parts[2]))
+    assert np.abs(zigzag.B - whole.B).max() > 0.1 * np.abs(whole.B).max()
 
 
 # 20

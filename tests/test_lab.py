@@ -285,7 +285,7 @@ def make(tmp_path):
     return run
 
 
-LAB = {"lessons", "training"}
+LAB = {"lessons", "training", "cluster"}
 TESTED = LAB | {"tests", "benchmarks", "gpu-check"}
 needs_posix = pytest.mark.skipif(os.name == "nt", reason="its tools are shell scripts")
 
@@ -408,7 +408,7 @@ def get(address, patience=30):
 def test_make_lab_serves_the_first_lesson_of_my_here_and_only_with_its_token(tmp_path):
     tree, port = copied(tmp_path / "tree"), free_port()
     (tree / ".venv").symlink_to(sys.prefix)  # make takes no path with a space in it
-    command = ["make", "--old-file", ".venv/with-lessons,training", "lab"]
+    command = ["make", "--old-file", ".venv/with-lessons,training,cluster", "lab"]
     with serving([*command, f"LABFLAGS=--no-browser --port={port}"], tree, tmp_path) as address:
         assert address.startswith(f"http://127.0.0.1:{port}/lab")
         assert LESSON in address

@@ -141,9 +141,11 @@ def lines(text):
 # They compute on JAX, whatever the backend is; tests/test_training.py and tests/test_picture.py
 # turn the signs of their axes.
 ON_JAX = {"16_train_a_performer", "a4_a_picture_from_a_state"}
+# Its tasks run in other processes, without a double; tests/test_lesson_19.py runs them on it here.
+ON_WORKERS = {"19_beyond_one_machine"}
 each_lesson_on_a_backend = pytest.mark.parametrize(
     "lesson",
-    [lesson for lesson in LESSONS if lesson.stem not in ON_JAX],
+    [lesson for lesson in LESSONS if lesson.stem not in ON_JAX | ON_WORKERS],
     ids=lambda lesson: lesson.stem,
 )
 

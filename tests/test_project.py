@@ -36,6 +36,7 @@ def test_conda_gets_the_packages_of_pyproject():
     environment = yaml.safe_load(text("environment.yml"))
     wanted = ["pip"]
     needed = PROJECT["dependencies"] + EXTRAS["lessons"] + EXTRAS["training"]
+    needed += EXTRAS["cluster"]
     for requirement in map(Requirement, needed):
         name = CONDA_NAMES.get(requirement.name, requirement.name)
         wanted.append(f"{name}{requirement.specifier}")
@@ -121,7 +122,7 @@ def test_the_git_hooks_run_what_make_lint_runs():
 def test_readme_without_make_installs_the_sets_of_make():
     sets = re.findall(r"(?m)^(?:LESSONS|TESTS) := \$\(VENV\)/with-([\w,-]+)", text("Makefile"))
     assert re.findall(r'pip install .*"\.\[(.+)\]"', text("README.md")) == sets
-    assert sets[0] == "lessons,training"
+    assert sets[0] == "lessons,training,cluster"
 
 
 @needs_make

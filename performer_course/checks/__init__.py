@@ -28,4 +28,5 @@ from .lesson_15 import cheapest_separation, near_and_rest, shift_moments
 from .lesson_16 import choose_map, gradient_by_keys, leaks
 from .lesson_17 import can_be_swapped, read_weights, window_null
 from .lesson_18 import bounded, decoding_roof, smallest_chunk
+from .lesson_19 import backwards, prefixes, rounds_pay_up_to
 from .lesson_20 import gated_weights, strength_for, strength_of_steps

@@ -1,0 +1,827 @@
+# %% [markdown]
+# # Go beyond one machine
+#
+# > **70 minutes.** Needs: lesson 12 (states, and how they merge).
+# >
+# > Afterwards you can say what one part of a text has to tell the rest, join what many processes found
+# > in a tree or in a scan, run that on Dask and kill a worker in between, and reckon what a billion
+# > tokens cost.
+#
+# A text may be too long for one machine: too many tokens to hold, or too many to wait for. Exact
+# attention then has to carry every key to every query. Linear attention has to carry a state, whose
+# size does not depend on the length. In this lesson a text is cut into parts, different processes
+# work on them, and the rows come out as from one process, causal or not, even when a process dies in
+# the middle. Two processes of your own machine are enough for all of it. The same functions run on
+# many machines.
+
+# %%
+import functools
+import importlib.util
+import logging
+import math
+import os
+import signal
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from distributed import Client, as_completed, get_task_stream, wait
+from tqdm.auto import tqdm
+
+from performer_course import attention, features, get_backend, projections, recurrent, to_host
+from performer_course.figures import COLORS, show
+
+xp = get_backend()
+QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody watches
+
+# %% [markdown]
+# ## 1. What a shard leaves behind
+#
+# Cut a text of $L$ tokens into $N$ *shards* of about $n = L/N$ tokens, each for another machine. A
+# shard is what a chunk was in lesson 12, only larger. A row needs the tokens of its own shard, and of
+# every other shard only what that one leaves behind in the state. Call this $s_i$ for shard $i$, and
+# write $s_1 \oplus s_2$ for what two neighbours leave together. To compute in parallel, one property
+# is needed, *associativity*:
+#
+# $$(s_1 \oplus s_2) \oplus s_3 = s_1 \oplus (s_2 \oplus s_3) .$$
+#
+# Because of it, neighbours may be joined as soon as they are ready, wherever in the text they stand.
+# Whether $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, *commutativity*, is another question. Here are six
+# rules by which tokens change a state. The first two you know, and the last is exact attention:
+#
+# - *Plain* linear attention adds $\varphi(k)\, [v, 1]^\top$ for each token, so $\oplus$ is $+$.
+# - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson
+#   12.
+# - *Decay* multiplies the state by a number $a \le 1$ before it adds a token: old tokens fade.
+# - *A gate a channel* does the same with a number of its own for each of the $d$ rows of the state,
+#   which may depend on the token.
+# - *The delta rule* first looks up what the state returns for the key, and writes only the
+#   difference: $S \leftarrow S + \beta\, k\, (v - S^\top k)^\top$, with a writing strength $\beta$.
+# - *Exact* attention can leave nothing less than all keys and values, and $\oplus$ puts them one
+#   after the other.
+#
+# Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. (Why one wants
+# them is the subject of the next lesson. Here it is enough that many models of today have one of
+# them.) They have in common that each token maps $S$ to $A S + B$: for decay $A$ is a number, for
+# gates a diagonal matrix, for the delta rule $A = 1 - \beta\, k k^\top$ and $B = \beta\, k v^\top$.
+# Two such maps, one after the other, are again one:
+#
+# $$A_2 (A_1 S + B_1) + B_2 = (A_2 A_1)\, S + (A_2 B_1 + B_2) ,
+# \qquad (A_1, B_1) \oplus (A_2, B_2) = (A_2 A_1,\; A_2 B_1 + B_2) .$$
+#
+# So a shard of any length leaves one pair $(A, B)$. `recurrent.chunk_map` computes it, and
+# `recurrent.then` is this $\oplus$.
+
+# %%
+D, M = 64, 256  # d = e, and the directions of FAVOR+
+FADE, BETA = -0.01, 0.5  # ln a of decay; the writing strength of the delta rule
+
+
+def shard(i, n=700, dtype="float64"):
+    """q, k and v of shard i, (n, D) each: drawn here, where a real one would read its file."""
+    rng = np.random.default_rng([19, i])
+    return [xp.asarray(rng.random((n, D), dtype=dtype) - 0.5) for _ in range(3)]
+
+
+def directions(dtype="float64"):
+    return xp.asarray(projections.orthogonal(np.random.default_rng(0), M, D).astype(dtype))
+
+
+def unit(k):
+    """Keys of length one, on which the delta rule is stable."""
+    return k / xp.linalg.vector_norm(k, axis=-1, keepdims=True)
+
+
+def with_one(v):
+    return xp.concat([v, xp.ones_like(v[:, :1])], axis=1)  # [v, 1]
+
+
+W = directions()
+RULES = {  # what keys and values leave, and how two of these join
+    "plain": (
+        lambda k, v: xp.matrix_transpose(features.elu_plus_one(k)) @ with_one(v),
+        lambda a, b: a + b,
+    ),
+    "FAVOR+": (
+        lambda k, v: attention.absorb(attention.init_state(k, v, W), k, v, W),
+        attention.merge,
+    ),
+    "decay": (lambda k, v: recurrent.chunk_map(k, v, log_decay=FADE), recurrent.then),
+    "gate a channel": (lambda k, v: recurrent.chunk_map(k, v, log_decay=-(v**2)), recurrent.then),
+    "delta": (lambda k, v: recurrent.chunk_map(unit(k), v, BETA), recurrent.then),
+    "exact": (lambda k, v: xp.concat([k, v], axis=1), lambda a, b: xp.concat([a, b], axis=0)),
+}
+
+# %% [markdown]
+# **Before you run this:** for which of the six does the order of two shards not matter? And which of
+# them sends the least from machine to machine, for shards of 700 tokens, $d = e = 64$ and $m = 256$?
+
+
+# %%
+def numbers(state):
+    """All numbers of a state, at home and in one row."""
+    parts = state if isinstance(state, tuple) else (state,)
+    return np.concatenate([to_host(x).ravel() for x in parts])
+
+
+def apart(a, b):
+    """The largest difference of two states, or of two arrays, relative to the largest entry."""
+    a, b = numbers(a), numbers(b)
+    return np.abs(a - b).max() / np.abs(b).max()
+
+
+print(f"{'rule':15} numbers sent   associative   order matters")
+for name, (leave, join) in RULES.items():
+    s = [leave(*shard(i)[1:]) for i in range(3)]
+    joined = join(join(s[0], s[1]), s[2])
+    associative = apart(joined, join(s[0], join(s[1], s[2]))) < 1e-12
+    matters = apart(join(s[1], s[0]), join(s[0], s[1])) > 1e-3
+    print(f"{name:15} {numbers(s[0]).size:12,d}   {associative!s:11}   {matters}")
+
+# %% [markdown]
+# All six are associative, and for the two that only add the order is indifferent. For decay and the
+# delta rule it is not, because what is written last counts most. So a parallel program may join
+# neighbours whenever it likes, but must not swap them. A program that adds up results as they arrive
+# is right for FAVOR+ and wrong for the others, without any error. (For exact attention the rows of
+# the cache come in another order, which changes no sum over them.) And the sizes: only that of the
+# last line grows with the shard. Decay sends least, exact attention most.
+#
+# ## 2. A tree and a scan
+#
+# *All-to-all*, every row needs everything: $s_1 \oplus \dots \oplus s_N$. Neighbours join, then
+# neighbouring pairs, and so on. That is a *tree* of $N - 1$ merges in $\lceil \log_2 N \rceil$
+# rounds. *Causal* rows of shard $i$ need what all *earlier* shards leave together,
+#
+# $$b_i = s_1 \oplus s_2 \oplus \dots \oplus s_{i-1} ,$$
+#
+# the exclusive prefix sum of lesson 12, now over shards. To compute all $b_i$ is called a *scan*. So
+# there are two passes over the tokens. In the first, each shard leaves its $s_i$. In the second, it
+# starts from $b_i$ and goes through its tokens as always: by `attention.follow(b_i, …)`, or with the
+# keyword `state=` of `decay_attention` and `delta_attention`.
+#
+# The two functions below get a *client*: something with a method `submit(task, *arguments)` that sees
+# to it that the task is done, and returns what stands for its result. The simplest client does the
+# task at once, itself.
+
+
+# %%
+class Here:
+    """The client without a cluster: it does each task at once, in this process."""
+
+    def submit(self, task, *arguments, pure=False):
+        return task(*arguments)
+
+
+def tree(client, join, states):
+    """s₁ ⊕ … ⊕ s_N: neighbours join, in ⌈log₂ N⌉ rounds."""
+    while len(states) > 1:
+        pairs = [states[i : i + 2] for i in range(0, len(states), 2)]
+        states = [client.submit(join, *p, pure=False) if len(p) == 2 else p[0] for p in pairs]
+    return states[0]
+
+
+def before_each(client, join, states):
+    """For each shard what all earlier ones leave together; None for the first."""
+    before = [None, states[0]]
+    for state in states[1:-1]:
+        before.append(client.submit(join, before[-1], state, pure=False))
+    return before[: len(states)]
+
+
+# %% [markdown]
+# To see what they do, take as the state of a shard the interval of shards that it covers. The join
+# below refuses intervals that do not lie side by side, and the client `Noting` (folded) writes down
+# what was joined. **Before you look:** for 9 shards, how many merges has the tree and how many the
+# scan, and how many of them must wait for each other?
+
+
+# %%
+def neighbours(a, b):
+    """Two intervals of shards that lie side by side, as one."""
+    if a[1] != b[0]:
+        raise ValueError(f"shards {a} and {b} are no neighbours in this order")
+    return a[0], b[1]
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+class Noting(Here):
+    """Notes each merge: the two intervals that went in."""
+
+    def __init__(self):
+        self.merges = []
+
+    def submit(self, task, *arguments, pure=False):
+        self.merges.append(arguments)
+        return super().submit(task, *arguments)
+
+
+def rounds(merges):
+    """How many merges the last result had to wait for, its own included."""
+    depth = {}
+    for a, b in merges:
+        depth[a[0], b[1]] = 1 + max(depth.get(a, 0), depth.get(b, 0))
+    return max(depth.values())
+
+
+# %%
+shards = [(i, i + 1) for i in range(9)]
+noted = {way: Noting() for way in (tree, before_each)}
+for way, client in noted.items():
+    found = way(client, neighbours, shards)
+    print(
+        f"{way.__name__:12} {len(client.merges)} merges, {rounds(client.merges)} after each other"
+    )
+print(f"the scan gives {found}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, axes = plt.subplots(1, 2, figsize=(13, 4.8))
+for ax, (way, client) in zip(axes, noted.items(), strict=True):
+    place, edges = {s: (s[0] + 0.5, 0) for s in shards}, []
+    for a, b in client.merges:
+        middle = (a[0] + b[1]) / 2 if way is tree else b[1] - 0.5
+        place[a[0], b[1]] = (middle, 1 + max(place[a][1], place[b][1]))
+        for part in (a, b):
+            edges += [place[part], place[a[0], b[1]], (np.nan, np.nan)]
+    ax.plot(*zip(*edges, strict=True), color=COLORS[6], linestyle="-", linewidth=1.5)
+    leaves, merged = ([xy for xy in place.values() if (xy[1] == 0) == low] for low in (True, False))
+    ax.plot(*zip(*leaves, strict=True), "s", ms=22, color=COLORS[4])
+    ax.plot(*zip(*merged, strict=True), "o", ms=26, color=COLORS[5])
+    for (start, stop), (x, y) in place.items():
+        name = f"{start + 1}" if stop == start + 1 else f"{start + 1}–{stop}"
+        ax.text(x, y, name, ha="center", va="center", fontsize=11)
+    ax.set(title="all-to-all: a tree" if way is tree else "causal: a scan", xlim=(-0.2, 9.2))
+    ax.set(xticks=[], ylabel="merges that wait for each other", ylim=(-0.6, 7.8))
+    ax.set_yticks(range(0, 8, 2))
+    ax.grid(visible=False)
+depths = [rounds(client.merges) for client in noted.values()]
+show(
+    fig,
+    alt=f"Two diagrams over {len(shards)} shards, squares in a row. Left, a tree: neighbours join in "
+    f"circles, {len(noted[tree].merges)} merges in {depths[0]} rounds, up to one circle 1–9. Right, a "
+    f"scan: a staircase of {len(noted[before_each].merges)} circles 1–2, 1–3 to 1–8, each joined "
+    f"from the one before and one more shard, {depths[1]} after each other.",
+)
+
+# %% [markdown]
+# This scan is the serial one: as few merges as possible, but each waits for the one before. Others
+# need only $\lceil \log_2 N \rceil$ rounds and more merges; the exercises build one, and ask up to
+# which $N$ it pays. Now the tasks themselves. Each gets a function `load` and the number $i$ of its
+# shard, and *loads the tokens itself*. Why it does not get them as an argument, sections 4 and 5 will
+# show.
+
+
+# %%
+def favor_leaves(load, i, W):
+    """The State of shard i alone."""
+    _, k, v = load(i)
+    return attention.absorb(attention.init_state(k, v, W), k, v, W)
+
+
+def favor_follows(load, i, before, W):
+    """The causal rows of shard i, after what the earlier ones left."""
+    q, k, v = load(i)
+    state = attention.init_state(k, v, W) if before is None else before
+    return attention.follow(state, q, k, v, W)[1]
+
+
+def favor_reads(load, i, total, W):
+    """The rows of shard i where each sees all keys."""
+    return attention.read(total, load(i)[0], W)
+
+
+def decay_leaves(load, i):
+    return recurrent.chunk_map(*load(i)[1:], log_decay=FADE)
+
+
+def decay_follows(load, i, before):
+    return recurrent.decay_attention(*load(i), FADE, state=None if before is None else before.B)
+
+
+def delta_leaves(load, i):
+    _, k, v = load(i)
+    return recurrent.chunk_map(unit(k), v, BETA)
+
+
+def delta_follows(load, i, before):
+    q, k, v = load(i)
+    return recurrent.delta_attention(
+        q, unit(k), v, BETA, state=None if before is None else before.B
+    )
+
+
+SCANS = {  # what a shard leaves, how two join, the rows after what came before
+    "FAVOR+": (favor_leaves, attention.merge, favor_follows),
+    "decay": (decay_leaves, recurrent.then, decay_follows),
+    "delta": (delta_leaves, recurrent.then, delta_follows),
+}
+
+
+def causal(client, rule, load, N, *shared):
+    """What stands for the causal rows of each of N shards."""
+    leave, join, follow = SCANS[rule]
+    states = [client.submit(leave, load, i, *shared, pure=False) for i in range(N)]
+    before = before_each(client, join, states)
+    return [client.submit(follow, load, i, b, *shared, pure=False) for i, b in enumerate(before)]
+
+
+def all_to_all(client, load, N, W, reads=favor_reads):
+    """What stands for the rows of each of N shards, each row over all keys."""
+    states = [client.submit(favor_leaves, load, i, W, pure=False) for i in range(N)]
+    total = tree(client, attention.merge, states)
+    return [client.submit(reads, load, i, total, W, pure=False) for i in range(N)]
+
+
+# %% [markdown]
+# (A pair $(A, B)$ that begins with the first token has in $B$ the state itself, because $S = 0$ came
+# before it.) Now nine shards against the text in one piece, all in this process. So that we know the
+# test can fail, the last line forgets the prefixes:
+
+# %%
+N = 9
+text = [xp.concat(parts, axis=0) for parts in zip(*map(shard, range(N)), strict=True)]
+q, k, v = text
+exactly = {
+    "all-to-all": attention.favor_attention(q, k, v, W),
+    "FAVOR+": attention.favor_attention(q, k, v, W, causal=True),
+    "decay": recurrent.decay_attention(q, k, v, FADE),
+    "delta": recurrent.delta_attention(q, unit(k), v, BETA),
+}
+
+
+def together(rows):
+    return xp.concat(list(rows), axis=0)
+
+
+here = {rule: together(causal(Here(), rule, shard, N, *[W] * (rule == "FAVOR+"))) for rule in SCANS}
+here["all-to-all"] = together(all_to_all(Here(), shard, N, W))
+for name, rows in here.items():
+    print(f"{name:11} {N} shards = one text, to 1e-12: {apart(rows, exactly[name]) < 1e-12}")
+forgotten = together(favor_follows(shard, i, None, W) for i in range(N))
+print(f"no prefix   off by {apart(forgotten, exactly['FAVOR+']):.2f} of the largest entry")
+
+# %% [markdown]
+# ## 3. The same on processes: Dask
+#
+# [Dask](https://distributed.dask.org) runs tasks on other processes. A *scheduler* knows all tasks,
+# and which of them needs the result of which. *Workers*, processes on this machine or on others, do
+# the tasks and keep the results. Your program is the *client*. `client.submit(task, …)` returns at
+# once with a *future*, which stands for the result. A future may be an argument of another task; its
+# result then goes from worker to worker, and not through you. That is all that `tree` and
+# `before_each` ask of a client, so they stay as they are.
+
+
+# %%
+scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+
+
+def connect(address=None, seconds=60):
+    """A client of the scheduler at `address`; without one, of two workers on this machine."""
+    if address is not None:
+        return Client(address, timeout=seconds)
+    here = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "memory_limit": "1GiB",  # beyond it, a worker is stopped and begun anew
+        "dashboard_address": "127.0.0.1:0" if importlib.util.find_spec("bokeh") else None,
+        "silence_logs": logging.CRITICAL,
+        "local_directory": scratch.name,
+    }
+    return Client(**here, timeout=seconds)
+
+
+def gathered(client, futures, seconds=120):
+    """What the futures stand for, in order. A bar counts those that are done."""
+    done = 0
+    try:
+        for _ in tqdm(as_completed(futures, timeout=seconds), total=len(futures), disable=QUIET):
+            done += 1
+        return [future.result(timeout=seconds) for future in futures]
+    except TimeoutError:
+        raise TimeoutError(
+            f"{done} of {len(futures)} results came within {seconds} s; "
+            f"is the scheduler at {client.scheduler.address} still there?"
+        ) from None
+
+
+def on_each(client, task, *arguments):
+    """What the task gives on each worker, all at the same time."""
+    there = client.nthreads()
+    return gathered(
+        client, [client.submit(task, *arguments, workers=[w], pure=False) for w in there]
+    )
+
+
+client = connect()
+print(f"workers: {len(client.nthreads())}")
+
+# %% [markdown]
+# Every wait in this lesson has an end: where a scheduler is gone, a program should say so and not
+# hang. Where the package `bokeh` is installed, Dask shows in a browser what the workers do, at the
+# address that the next cell prints.
+
+# %% tags=["nbval-ignore-output"]
+print(f"scheduler {client.scheduler.address}, processes {on_each(client, os.getpid)}")
+at_hand = importlib.util.find_spec("bokeh")
+print(f"dashboard {client.dashboard_link}" if at_hand else "no dashboard: bokeh is not installed")
+
+# %% [markdown]
+# Now the nine shards again. **Before you run this:** do the rows from two processes equal those of
+# `Here` up to rounding, or bit for bit?
+
+# %%
+W_there = client.submit(directions, pure=False)  # a task as well: any worker can draw W again
+there = {
+    rule: together(
+        gathered(client, causal(client, rule, shard, N, *[W_there] * (rule == "FAVOR+")))
+    )
+    for rule in SCANS
+}
+there["all-to-all"] = together(gathered(client, all_to_all(client, shard, N, W_there)))
+for name, rows in there.items():
+    print(
+        f"{name:11} two processes = one text, to 1e-12: {apart(rows, exactly[name]) < 1e-12}; "
+        f"= the same tree here, to the bit: {bool((numbers(rows) == numbers(here[name])).all())}"
+    )
+
+# %% [markdown]
+# Bit for bit, since the same tasks have the same arguments, whoever does them. (`pure=False` says
+# that equal calls are different tasks. Otherwise Dask would see that it has the result of the second
+# already, which is often what one wants, but not where one measures.)
+#
+# ## 4. A worker is killed
+#
+# Of many machines one will fail. First, what most of us would write: the pool of processes that comes
+# with Python. **Before you run this:** two processes have eight naps of five seconds to take, and one
+# of the two is killed. How many of the eight end well: seven, about four, or none?
+
+# %%
+with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+    victim = pool.submit(os.getpid).result(timeout=120)
+    naps = [pool.submit(time.sleep, 5) for _ in range(8)]
+    os.kill(victim, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has no SIGKILL
+    errors = [nap.exception(timeout=120) for nap in naps]
+    print(f"naps that ended well: {errors.count(None)} of {len(naps)}")
+    try:
+        pool.submit(time.sleep, 0)
+    except BrokenProcessPool as error:
+        print(f"and one more: {type(error).__name__}: {error}")
+
+# %% [markdown]
+# None, and the pool takes no more work. At least six of the naps had nothing to do with the death,
+# but a pool does not know which task was lost, so it gives up all. Dask's scheduler knows of each
+# task what to call, and with whose results. When a worker dies, it lets others compute again what
+# that one alone had held, and whatever that needs. This works only if *everything* is a task, the
+# inputs too. That is why our tasks load their own tokens, and why even $W$ is one. Data that the
+# client itself had sent (`client.scatter`) would be gone with the worker that held them.
+#
+# Now twenty-four shards. The first process that comes to the rows of shard 12 is killed there, by the
+# signal that no program can catch. **Before you run this:** are the rows equal to those of an
+# undisturbed run up to rounding, or bit for bit? And does the run take a little longer, or twice as
+# long?
+
+
+# %%
+grave = Path(scratch.name) / "killed"
+
+
+def dies_once(load, i, before, W):
+    """As favor_follows, but the first process that comes to shard 12 is killed there."""
+    if i == 12 and not grave.exists():
+        grave.touch()
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+    return favor_follows(load, i, before, W)
+
+
+SCANS["killed"] = (favor_leaves, attention.merge, dies_once)
+many = functools.partial(shard, n=1024)
+calm = gathered(client, causal(client, "FAVOR+", many, 24, W_there))
+before = set(client.nthreads())
+with get_task_stream(client) as stream:
+    after = gathered(client, causal(client, "killed", many, 24, W_there))
+    ended = time.time()
+(victim,) = before - set(client.nthreads())  # one worker is gone
+same = all(bool((numbers(a) == numbers(b)).all()) for a, b in zip(after, calm, strict=True))
+print(f"killed: {grave.exists()}; shards that came: {len(after)}; equal bit for bit: {same}")
+client.wait_for_workers(2, timeout=60)
+print(f"workers, again: {len(client.nthreads())}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
+begun = min(entry["startstops"][0]["start"] for entry in stream.data)
+end, killed = ended - begun, grave.stat().st_mtime - begun
+processes = list(dict.fromkeys(entry["worker"] for entry in stream.data))
+KINDS = {
+    "favor_leaves": ("leaves its state", COLORS[0], ""),
+    "dies_once": ("causal rows", COLORS[4], "//"),
+    "again": ("done again", COLORS[3], "xx"),
+}
+counts, bars, merges = {}, {}, []
+for entry in sorted(stream.data, key=lambda entry: entry["startstops"][0]["start"]):
+    key, row = entry["key"], -processes.index(entry["worker"])
+    counts[key] = counts.get(key, 0) + 1
+    for x in [x for x in entry["startstops"] if x["action"] == "compute"]:
+        if key.startswith("merge"):
+            merges.append((x["start"] - begun, row + 0.36))
+        for kind in [kind for kind in KINDS if key.startswith(kind)]:
+            kind = kind if counts[key] == 1 else "again"
+            bars.setdefault((kind, row), []).append((x["start"] - begun, x["stop"] - x["start"]))
+fig, ax = plt.subplots(figsize=(10, 3.6))
+for (kind, row), spans in bars.items():
+    _, colour, hatch = KINDS[kind]
+    style = {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "lw": 0.4}
+    ax.broken_barh(spans, (row - 0.3, 0.6), **style)
+(dots,) = ax.plot(*zip(*merges, strict=True), "v", color=COLORS[6], ms=5, label="a merge")
+ax.axvline(killed, color=COLORS[1], linestyle="--")
+ax.text(killed, 0.55, " killed", color=COLORS[1])
+names = [f"worker {'ABCDEF'[i]}" for i in range(len(processes))]
+names[processes.index(victim)] += "\n(killed)"
+ax.set_yticks([-i for i in range(len(processes))], names)
+ax.set(xlabel="seconds", ylim=(0.5 - len(processes), 0.9), xlim=(0, None))
+patches = [
+    plt.Rectangle((0, 0), 1, 1, facecolor=colour, hatch=hatch, edgecolor="white", label=label)
+    for label, colour, hatch in KINDS.values()
+]
+ax.legend(handles=[*patches, dots], loc="upper left", bbox_to_anchor=(1, 1))
+twice = sum(count > 1 for count in counts.values())
+print(f"from the kill to the end {end - killed:.1f} s; {twice} tasks were done twice")
+show(
+    fig,
+    alt=f"A row for each of {len(processes)} processes, with a bar for each task, over "
+    f"{end:.1f} seconds. One is killed after {killed:.1f} and its row ends; the "
+    f"other goes on, and does {twice} tasks that were done before.",
+)
+
+# %% [markdown]
+# Bit for bit, because a task that runs again starts from the same seed, and because we laid out the
+# scan, and not who came first. The picture shows the price. If the dead worker held a prefix $b_i$,
+# all states of which it was made are computed again, because nobody had kept them. (Rounding depends
+# on the brackets, so another tree has other last bits. So have workers with another processor or
+# another BLAS, the library behind matrix products: on unlike machines expect twelve digits.)
+#
+# What the scheduler cannot survive is its own death. Section 6 has what the client says then.
+#
+# ## 5. A million measured, a billion reckoned
+#
+# How long should it take? Count FLOPs, additions and multiplications of floating-point numbers. To
+# absorb a token costs $2 m d$ for the logarithms of its features and $2 m e$ for adding to the state,
+# and to read as much: $4 m (d + e)$ in all. There are $N$ shards and $p$ workers. Say a worker takes
+# $t$ seconds for both passes over a shard, loading included, and the scheduler $a$ seconds for each
+# of the $3N - 1$ tasks. Then
+#
+# $$T(L) \approx \Bigl\lceil \frac{N}{p} \Bigr\rceil\, t + a\, (3 N - 1) .$$
+#
+# The cells below measure $t$ on one shard of 16,384 tokens, on all workers at once because they share
+# the memory of one machine, and $a$ on tasks that do nothing. From these two numbers they predict.
+# Then they measure, up to a million tokens in float32. The rows of a million tokens are not sent
+# home; each task returns the mean of its rows. (A real one would write them to a disk.) And each
+# worker says how much memory it has held at most.
+#
+# **Before you run this:** from 65,536 tokens to a million the text grows sixteenfold. And the memory
+# of a worker?
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def favor_mean(load, i, total, W):
+    """The mean of the rows of shard i, (e,), where the rows themselves are too many to send."""
+    return xp.mean(favor_reads(load, i, total, W), axis=0)
+
+
+def seconds(task):
+    start = time.perf_counter()
+    task()
+    return time.perf_counter() - start
+
+
+def passes(load, W, repeat=4):
+    """Seconds for both passes over one shard."""
+    state = favor_leaves(load, 0, W)
+    both = lambda: (favor_leaves(load, 0, W), favor_mean(load, 0, state, W))  # noqa: E731
+    return sum(seconds(both) for _ in range(repeat)) / repeat
+
+
+def most_memory():
+    """MiB that this process has held at most; 0 where the system does not say (not Linux)."""
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="ascii").splitlines() if status.exists() else []
+    return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+
+
+# %% tags=["nbval-ignore-output"]
+n, load = 16_384, functools.partial(shard, n=16_384, dtype="float32")
+W_32 = client.submit(directions, "float32", pure=False)
+t = max(on_each(client, passes, load, W_32))
+a = seconds(lambda: gathered(client, [client.submit(int, pure=False) for _ in range(200)])) / 200
+
+
+def predicted(L, p=2):
+    """Seconds for L tokens on p workers, as the formula has it."""
+    N = math.ceil(L / n)
+    return math.ceil(N / p) * t + a * (3 * N - 1)
+
+
+print(f"both passes over a shard: {1e3 * t:.0f} ms; a task of nothing: {1e3 * a:.1f} ms")
+measured, memory = {}, {}
+for L in (65_536, 262_144, 1_048_576):
+    run = functools.partial(all_to_all, client, load, L // n, W_32, reads=favor_mean)
+    measured[L] = seconds(lambda run=run: gathered(client, run()))
+    memory[L] = max(on_each(client, most_memory))
+    print(
+        f"{L:9,d} tokens: predicted {predicted(L):5.2f} s, measured {measured[L]:5.2f} s, "
+        f"ratio {measured[L] / predicted(L):.2f}; a worker held at most {memory[L]:.0f} MiB"
+    )
+
+# %% [markdown]
+# Memory hardly grows, because a worker holds one shard and a few states, however long the text. (When
+# `all_to_all` returns it has forgotten the futures of the states, so workers drop these as soon as
+# they are merged. If the tokens were results of tasks, workers would keep all of them for the second
+# pass.)
+#
+# What has held over a factor of sixteen may be carried further, with care. All-to-all FAVOR+ takes
+# $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion tokens,
+# one head, 16 cores of 50 thousand million FLOPs a second each. Seconds, minutes or hours? And exact
+# attention: days or years?
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def count(number):
+    return f"{number:.1e}".replace("e+", "e")
+
+
+L, RATE, WIRE, p = 10**9, 5e10, 1.25e9, 16  # FLOP/s of a core and bytes/s of a wire, both assumed
+flops = {"FAVOR+": 4 * M * (D + D) * L, "exact": 2 * L**2 * (D + D)}
+state_bytes, cache_bytes = 4 * M * (D + 2), 4 * L * (D + D)
+sent = {"FAVOR+": 2 * p * state_bytes, "exact": (p - 1) * cache_bytes}
+print(f"L = {count(L)}, d = e = {D}, m = {M}, float32, one head, {p} workers, one shard each")
+print(f"a state is {state_bytes:,} bytes; all keys and values are {cache_bytes / 1e9:.0f} GB\n")
+print(f"{'':7}   FLOP     computing        bytes sent   on the wire")
+for name in flops:
+    hours = flops[name] / RATE / p / 3600
+    takes = f"{60 * hours:.1f} minutes" if hours < 1 else f"{hours / 24 / 365:.0f} years"
+    wire = sent[name] / p / WIRE
+    line = f"{1e3 * wire:.1f} ms" if wire < 1 else f"{wire / 60:.0f} minutes"
+    print(f"{name:7} {count(flops[name]):>7}   {takes:14} {count(sent[name]):>10}   {line}")
+
+# %% [markdown]
+# The exact line is sent as in *Ring Attention* (Liu et al., 2023): keys and values go round a ring of
+# workers, so that each sees those of all others while it computes. That is exact, no worker ever
+# holds more than two shards of them, and the wire is hidden behind arithmetic, of which there is more
+# than enough. What it cannot change is $L^2$. With states, so little is sent, up the tree and back
+# again, that the wire no longer matters.
+#
+# The prediction, drawn over what was measured above:
+
+# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
+lengths = 2.0 ** np.arange(14, 31)
+rate = 4 * M * 2 * D * n / t  # FLOP/s, loading included
+exact = 2 * lengths**2 * 2 * D / rate / 2
+fig, ax = plt.subplots(figsize=(9, 4.8))
+line = [predicted(int(L)) for L in lengths]
+ax.loglog(lengths, line, color=COLORS[0], label="predicted, FAVOR+ on two cores")
+ax.loglog(list(measured), list(measured.values()), "o", ms=11, color=COLORS[1], label="measured")
+ax.loglog(lengths, exact, color=COLORS[2], ls="--", label="exact attention at the same FLOP/s")
+for name, at in (("a minute", 60), ("a day", 86_400), ("a year", 86_400 * 365)):
+    ax.axhline(at, color=COLORS[6], linestyle=":", lw=1.2)
+    ax.text(lengths[0], at * 1.25, name)
+ax.set(xlabel="tokens", ylabel="seconds", ylim=(0.02, 1e11))
+ax.set_xticks([2**14, 10**6, 10**9], ["16,384", "a million", "a billion"])
+ax.set_yticks([0.1, 10, 1e3, 1e5, 1e7, 1e9], ["0.1", "10", "1,000", "10⁵", "10⁷", "10⁹"])
+ax.minorticks_off()
+ax.legend(loc="upper left", bbox_to_anchor=(0.12, 1))
+worst = max(abs(math.log(measured[L] / predicted(L))) for L in measured)
+print(f"FLOP/s of a core, loading included: {rate / 1e9:.0f}e9")
+print(f"a billion tokens on two cores: {predicted(10**9) / 60:.0f} minutes predicted")
+show(
+    fig,
+    alt=f"Seconds against tokens, both logarithmic. The predicted line goes from {line[0]:.2f} at 16,384 tokens to "
+    f"{line[-1]:.0f} at 2³⁰, and {len(measured)} measured points lie on it within a factor of {math.exp(worst):.1f}. Exact "
+    f"attention at the same rate rises twice as steeply, to {exact[-1] / 86_400 / 365:.0f} years.",
+)
+
+# %% [markdown]
+# ## 6. Other machines, and what goes wrong
+#
+# Nothing in the functions above says where the workers are. To have them on other machines one types,
+# in a shell of each,
+#
+# ```
+# dask scheduler --host 10.0.0.1                   # on one of them
+# dask worker tcp://10.0.0.1:8786 --nthreads 1     # on each, once for each core
+# ```
+#
+# and here `client = connect("tcp://10.0.0.1:8786")`. Everything else stays. Three things to know:
+#
+# - All machines need the same Python and the same packages, this course among them. Functions of a
+#   notebook travel with their tasks.
+# - Whoever reaches the scheduler can run any program on all workers. Keep it on a private network, or
+#   use Dask's encrypted connections (TLS).
+# - A function takes along the globals that it names. A large array among them would travel with each
+#   task: make it a task, as $W$ is here.
+#
+# Now what goes wrong. **Before you run this:** nobody listens at the address in the first lines. Does
+# it hang? And of eight shards two are faulty: how many states are left?
+
+# %%
+try:
+    connect("tcp://127.0.0.1:1", seconds=1)
+except OSError as error:
+    print(f"{type(error).__name__}: {error}")
+
+
+def faulty(i):
+    """Shards of 64 tokens, of which one is too narrow, and one is empty."""
+    q, k, v = shard(i, n=64)
+    return [x[:, :32] for x in (q, k, v)] if i == 2 else [x[: 64 * (i != 5), :] for x in (q, k, v)]
+
+
+states = [client.submit(favor_leaves, faulty, i, W_there, pure=False) for i in range(8)]
+wait(states, timeout=60)
+for i, state in enumerate(states):
+    if state.status == "error":
+        print(f"shard {i}: {type(state.exception()).__name__}: {state.exception()}")
+print(f"states that are there all the same: {sum(s.status == 'finished' for s in states)} of 8")
+
+# %% [markdown]
+# Each faulty shard says what is wrong with it, and nothing else is lost: put those two right, submit
+# them anew, and go on with the tree. Two states that do not fit, because their workers used different
+# $m$, are refused by the merge:
+
+# %%
+few = client.submit(favor_leaves, shard, 0, client.submit(lambda W: W[:100, :], W_there))
+try:
+    client.submit(attention.merge, states[0], few).result(timeout=60)
+except ValueError as error:
+    print(error)
+
+# %% [markdown]
+# And if the scheduler dies while we wait? The client notices the broken connection at once, and each
+# future that was not done raises an error: "Client lost the connection to the scheduler". Where no
+# connection breaks, as with a machine that is cut off, the time-out of `gathered` ends the wait. What
+# was computed is lost then, because nobody knows any more who holds it; so long computations write
+# what they have to disks.
+#
+# The last cell closes what section 3 opened.
+
+# %%
+client.close()
+scratch.cleanup()
+print(f"closed: {client.status == 'closed'}")
+
+# %% [markdown]
+# ## 7. Who does this
+#
+# For training and for long prompts this is called *sequence* or *context parallelism*, on GPUs, and
+# with the libraries of their makers in place of Dask. As of September 2026, by their papers and pull
+# requests:
+#
+# | who, and when | what goes between machines |
+# |---|---|
+# | Ring Attention (October 2023), exact | all keys and values, round a ring |
+# | LASP-2 (February 2025), plain linear attention | one state of each shard, sent to all |
+# | flash-linear-attention (opened December 2025, merged), gated delta rule | one pair $(A, B)$ of each shard and head, sent to all |
+# | MaxText and attention-gym (opened August and September 2026), gated delta rule | the same pairs, in a prefix scan |
+# | SGLang (opened August 2026), gated delta rule, for prompts | the same pairs, in two passes |
+# | Megatron-LM (opened December 2025, merged), gated delta rule | no states: each machine gets *all* tokens of *some* heads |
+#
+# The last line is the alternative: nothing is merged, but all tokens travel, and there can be no more
+# machines than heads. In the lines before it you find this lesson again, with the sizes of section 1.
+#
+# ## Take away
+#
+# - What a shard does to a state is a value. If such values join associatively, a text can be cut
+#   anywhere and joined in a tree (all-to-all) or in a scan (causal).
+# - Sums and FAVOR+ commute. Decay, gates and the delta rule do not: keep the order.
+# - The size of such a value does not depend on the length, so a worker's memory is that of its shard,
+#   and the wire carries next to nothing.
+# - Make every input a task. Then a dead worker costs a second or so and no result, and if the tree is
+#   the same, so is every bit.
+# - Every wait gets a time-out.
+#
+# ## Where it breaks
+#
+# - Two passes: each shard is loaded twice, and causal rows cost a pass more than on one machine,
+#   which goes from left to right once. With two workers little is gained.
+# - A task costs a millisecond or so at the scheduler. So shards must be thousands of tokens long, not
+#   dozens.
+# - On fast GPUs the rounds of a scan begin to matter. There one takes other scans, and in place of
+#   Dask libraries without a scheduler, such as MPI or NCCL.
+# - It makes linear attention long, not good. What a state of this size still knows of a million
+#   tokens is another question, to which section 8 of lesson 12 has a sobering answer.
+#
+# ## Exercises
+#
+# In `exercises/19_beyond_one_machine.ipynb`: a scan in few rounds that keeps the order; prefixes from
+# last to first without keeping them all; up to which $N$ few rounds pay.
+#
+# ## Further reading
+#
+# - [Blelloch (1990)](references.md#blelloch-1990). What a scan asks for, and how it is done in
+#   $\log N$ rounds.
+# - [Sun et al. (2025)](references.md#sun-2025). LASP-2: states instead of keys and values, for
+#   training.
+# - [Liu et al. (2023)](references.md#liu-2023). Ring Attention: exact, and every key visits every
+#   machine.
+# - [Rocklin (2015)](references.md#rocklin-2015). Dask: tasks, and who needs whose result.

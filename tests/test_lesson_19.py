@@ -1,0 +1,410 @@
+"""Lesson 19: a tree and a scan of states, here and on processes, some of which die.
+
+The functions are the lesson's own. No test measures time; every wait has an end.
+"""
+
+import ast
+import functools
+import itertools
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from distributed import wait
+
+from performer_course import attention, backend, recurrent, to_host
+from performer_course.recurrent import Affine
+from tests.double import DEVICE, Namespace, poisoned
+from tools.notebooks import NOTEBOOKS, ROOT
+
+from .textbook import favor_by_rows, recurrent_matrix
+
+LESSON = NOTEBOOKS / "19_beyond_one_machine.py"
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has no SIGKILL
+PATIENCE = 240  # seconds: only where something hangs does one of these waits last so long
+KEPT = {"xp", "D", "M", "FADE", "BETA", "W", "RULES", "SCANS", "QUIET", "scratch"}
+
+
+def defined():
+    """What the lesson defines, without running anything on a cluster."""
+
+    def defines(node):
+        if isinstance(node, ast.Assign):
+            names = [n for target in node.targets for n in getattr(target, "elts", [target])]
+            return all(isinstance(n, ast.Name) and n.id in KEPT for n in names)
+        kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        return isinstance(node, kinds)
+
+    tree, namespace = ast.parse(LESSON.read_text(encoding="utf-8")), {"__name__": "lesson_19"}
+    tree.body = [node for node in tree.body if defines(node)]
+    exec(compile(tree, LESSON.name, "exec"), namespace)
+    return namespace
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    found = defined()
+    yield found
+    found["scratch"].cleanup()
+
+
+def numbers(x):
+    """All numbers of a state or an array, on the host and in one row."""
+    parts = x if isinstance(x, tuple) else (x,)
+    return np.concatenate([to_host(part).ravel() for part in parts])
+
+
+def equal(a, b):
+    return all(np.array_equal(numbers(x), numbers(y)) for x, y in zip(a, b, strict=True))
+
+
+def near(a, b, tolerance=1e-12):
+    a, b = numbers(a), numbers(b)
+    assert a.shape == b.shape
+    return np.abs(a - b).max() <= tolerance * np.abs(b).max()
+
+
+def ragged(shard, sizes):
+    """A function that loads shards of these sizes, and the text that they are cut from."""
+    borders = list(itertools.accumulate(sizes, initial=0))
+    text = shard(0, n=borders[-1])
+    return text, lambda i: [x[borders[i] : borders[i + 1], :] for x in text]
+
+
+# A merge each
+
+
+@pytest.mark.parametrize(
+    "rule", ["plain", "FAVOR+", "decay", "gate a channel", "delta", "exact"], ids=str
+)
+@pytest.mark.parametrize("cuts", [(1, 2), (50, 51), (7, 130)])
+def test_what_shards_leave_joins_in_any_brackets_to_what_the_text_leaves(lesson, rule, cuts):
+    leave, join = lesson["RULES"][rule]
+    _, k, v = lesson["shard"](0, n=150)
+    parts = zip((0, *cuts), (*cuts, 150), strict=True)
+    a, b, c = (leave(k[start:stop, :], v[start:stop, :]) for start, stop in parts)
+    assert near(join(join(a, b), c), join(a, join(b, c)))
+    assert near(join(join(a, b), c), leave(k, v))
+
+
+def test_the_order_matters_to_all_but_sums(lesson):
+    s = {
+        rule: [leave(*lesson["shard"](i, n=40)[1:]) for i in range(2)]
+        for rule, (leave, _) in lesson["RULES"].items()
+    }
+    joins = {rule: join for rule, (_, join) in lesson["RULES"].items()}
+    alike = {rule: near(joins[rule](b, a), joins[rule](a, b)) for rule, (a, b) in s.items()}
+    assert [rule for rule, same in alike.items() if same] == ["plain", "FAVOR+"]
+
+
+def test_no_state_but_the_exact_one_grows_with_its_shard(lesson):
+    sizes = {}
+    for rule, (leave, _) in lesson["RULES"].items():
+        short, long = (leave(*lesson["shard"](0, n=n)[1:]) for n in (10, 90))
+        sizes[rule] = numbers(short).size, numbers(long).size
+    d = e = lesson["D"]
+    F, m = d, lesson["M"]
+    assert sizes == {
+        "plain": (F * (e + 1),) * 2,
+        "FAVOR+": (m * (e + 2),) * 2,
+        "decay": (d * e + 1,) * 2,
+        "gate a channel": (d * e + d,) * 2,
+        "delta": (d * (d + e),) * 2,
+        "exact": (10 * (d + e), 90 * (d + e)),
+    }
+
+
+# A tree and a scan, without a cluster
+
+
+@pytest.mark.parametrize("N", [1, 2, 3, 4, 5, 8, 9, 31, 32, 33])
+def test_a_tree_has_as_few_rounds_as_there_can_be_and_a_scan_has_as_few_merges(lesson, N):
+    shards = [(i, i + 1) for i in range(N)]
+    noted = lesson["Noting"]()
+    assert lesson["tree"](noted, lesson["neighbours"], shards) == (0, N)
+    assert len(noted.merges) == N - 1
+    if N > 1:
+        assert lesson["rounds"](noted.merges) == math.ceil(math.log2(N))
+    noted = lesson["Noting"]()
+    before = lesson["before_each"](noted, lesson["neighbours"], shards)
+    assert before == [None, *((0, i) for i in range(1, N))]
+    assert len(noted.merges) == max(0, N - 2)
+
+
+def test_a_join_out_of_order_is_told(lesson):
+    with pytest.raises(ValueError, match=r"\(4, 5\) and \(3, 4\) are no neighbours"):
+        lesson["neighbours"]((4, 5), (3, 4))
+
+
+@pytest.mark.parametrize("sizes", [(40,), (1, 39), (39, 1), (13, 1, 2, 24), (5,) * 8], ids=str)
+def test_cut_anywhere_the_rows_are_those_of_the_textbook(lesson, sizes):
+    (q, k, v), load = ragged(lesson["shard"], sizes)
+    W, here, N = lesson["W"], lesson["Here"](), len(sizes)
+    unit = k / np.linalg.norm(k, axis=1, keepdims=True)
+    by_hand = {
+        "FAVOR+": favor_by_rows(q, k, v, W, causal=True),
+        "decay": recurrent_matrix(q, k, log_decay=lesson["FADE"]) @ v,
+        "delta": recurrent_matrix(q, unit, np.full(len(k), lesson["BETA"])) @ v,
+    }
+    assert set(by_hand) == set(lesson["SCANS"])
+    for rule, rows in by_hand.items():
+        shared = [W] if rule == "FAVOR+" else []
+        found = lesson["causal"](here, rule, load, N, *shared)
+        assert [len(x) for x in found] == list(sizes)
+        assert near(np.concatenate(found), rows)
+    found = lesson["all_to_all"](here, load, N, W)
+    assert near(np.concatenate(found), favor_by_rows(q, k, v, W))
+
+
+def test_the_tasks_run_on_a_device_that_no_value_leaves(monkeypatch):
+    on_numpy = defined()
+    monkeypatch.setitem(backend.BACKENDS, "double", lambda: Namespace(DEVICE))
+    monkeypatch.setenv("PERFORMER_BACKEND", "double")
+    on_double = defined()
+    for rule in on_double["SCANS"]:
+        rows = []
+        for lesson in (on_numpy, on_double):
+            load = functools.partial(lesson["shard"], n=20)
+            shared = [lesson["W"]] if rule == "FAVOR+" else []
+            with poisoned(home=False):
+                rows.append(lesson["causal"](lesson["Here"](), rule, load, 5, *shared))
+        assert all(x.device == DEVICE for x in rows[1])
+        with poisoned():  # to come home
+            assert all(near(b, a) for a, b in zip(*rows, strict=True)), rule
+    for lesson in (on_numpy, on_double):
+        lesson["scratch"].cleanup()
+
+
+# On processes
+
+
+@pytest.fixture(scope="module")
+def client(lesson):
+    """Two workers on this machine, as the lesson has them."""
+    with lesson["connect"]() as client:
+        client.wait_for_workers(2, timeout=PATIENCE)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def gathered(lesson):
+    return functools.partial(lesson["gathered"], seconds=PATIENCE)
+
+
+def submitted(lesson, client, way, load, N):
+    """The futures of the rows of N shards, one way or the other."""
+    W = client.submit(lesson["directions"], pure=False)
+    if way == "all-to-all":
+        return lesson["all_to_all"](client, load, N, W)
+    return lesson["causal"](client, way, load, N, *[W] * (way == "FAVOR+"))
+
+
+def here(lesson, way, load, N):
+    """The rows of N shards, in this process."""
+    return [to_host(x) for x in submitted(lesson, lesson["Here"](), way, load, N)]
+
+
+WAYS = ["all-to-all", "FAVOR+", "decay", "delta"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_on_processes_the_same_tree_gives_the_same_bits_and_one_process_the_same_rows(
+    lesson, client, gathered, way
+):
+    load, N = functools.partial(lesson["shard"], n=150), 9
+    rows = gathered(client, submitted(lesson, client, way, load, N))
+    assert equal(rows, here(lesson, way, load, N))
+    q, k, v = (np.concatenate(parts) for parts in zip(*map(load, range(N)), strict=True))
+    unit = k / np.linalg.norm(k, axis=1, keepdims=True)
+    whole = {
+        "all-to-all": lambda: attention.favor_attention(q, k, v, lesson["W"]),
+        "FAVOR+": lambda: attention.favor_attention(q, k, v, lesson["W"], causal=True),
+        "decay": lambda: recurrent.decay_attention(q, k, v, lesson["FADE"]),
+        "delta": lambda: recurrent.delta_attention(q, unit, v, lesson["BETA"]),
+    }[way]()
+    assert near(np.concatenate(rows), whole)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_worker_that_is_killed_in_mid_run_changes_no_bit(lesson, client, gathered, way, tmp_path):
+    shard, N = lesson["shard"], 12
+    loaded, go = tmp_path / "loaded", tmp_path / "go"
+    loaded.mkdir()
+
+    def load(i):  # the last shard comes only when a worker has been killed
+        (loaded / str(i)).touch()
+        for _ in range(PATIENCE * 20 if i == N - 1 else 0):
+            if go.exists():
+                break
+            time.sleep(0.05)
+        return shard(i, n=300)
+
+    client.wait_for_workers(2, timeout=PATIENCE)
+    victim, _ = lesson["on_each"](client, os.getpid)
+    futures = submitted(lesson, client, way, load, N)
+    end = time.monotonic() + PATIENCE
+    while len(list(loaded.iterdir())) < N - 2:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    os.kill(victim, KILL)
+    go.touch()
+    rows = gathered(client, futures)
+    assert equal(rows, here(lesson, way, functools.partial(shard, n=300), N))
+    client.wait_for_workers(2, timeout=PATIENCE)
+    assert victim not in lesson["on_each"](client, os.getpid)
+
+
+def test_what_the_client_sent_itself_is_gone_with_the_worker_that_held_it(lesson, client):
+    client.wait_for_workers(2, timeout=PATIENCE)
+    holder = min(client.nthreads())
+    sent = client.scatter(lesson["W"], workers=[holder])
+    drawn = client.submit(
+        lesson["directions"], pure=False, workers=[holder], allow_other_workers=True
+    )
+    wait(drawn, timeout=PATIENCE)
+    pid = client.submit(os.getpid, workers=[holder], pure=False).result(timeout=PATIENCE)
+    os.kill(pid, KILL)
+    assert equal([drawn.result(timeout=PATIENCE)], [lesson["W"]])
+    with pytest.raises(CancelledError, match="cancelled"):
+        sent.result(timeout=PATIENCE)
+    client.wait_for_workers(2, timeout=PATIENCE)
+
+
+def test_a_faulty_shard_says_what_is_wrong_and_takes_nothing_with_it(lesson, client, gathered):
+    shard = lesson["shard"]
+
+    def load(i):  # in here, so that it travels by value and workers need not import this module
+        wide, many = (32 if i == 2 else None), (0 if i == 5 else None)
+        return [x[:many, :wide] for x in shard(i, n=30)]
+
+    W, leave = client.submit(lesson["directions"], pure=False), lesson["favor_leaves"]
+    states = [client.submit(leave, load, i, W, pure=False) for i in range(8)]
+    wait(states, timeout=PATIENCE)
+    wrong = {i: s for i, s in enumerate(states) if s.status == "error"}
+    assert list(wrong) == [2, 5]
+    assert str(wrong[2].exception()) == (
+        "W must have shape (m, d) or (..., m, d) with d = 32, the width of k, got shape (256, 64)"
+    )
+    assert str(wrong[5].exception()) == "k must not be empty, got shape (0, 64)"
+    for i in wrong:
+        states[i] = client.submit(leave, shard, i, W, pure=False)
+    total = lesson["tree"](client, attention.merge, states)
+    assert np.isfinite(numbers(total.result(timeout=PATIENCE))).all()
+    with pytest.raises(ValueError, match=r"must (not be empty|have shape)"):
+        gathered(client, submitted(lesson, client, "all-to-all", load, 8))
+
+
+@pytest.mark.parametrize("rule", ["FAVOR+", "decay", "delta"])
+def test_states_that_do_not_fit_are_refused_by_the_merge(lesson, client, gathered, rule):
+    leave, join, _ = lesson["SCANS"][rule]
+    shared = [lesson["W"]] if rule == "FAVOR+" else []
+    load = functools.partial(lesson["shard"], n=30)
+    state = leave(load, 0, *shared)
+    few = (
+        attention.State(state.c[:100], state.Sz[:100, :])
+        if rule == "FAVOR+"
+        else Affine(state.A[..., :32, :32], state.B[:32, :])
+    )
+    with pytest.raises(ValueError, match=r"must be (of as many features|maps of one kind).*got"):
+        client.submit(join, state, few).result(timeout=PATIENCE)
+    assert gathered(client, [client.submit(join, state, state)])  # and the worker is there
+
+
+def test_a_wait_ends_and_says_how_far_it_came(lesson, client):
+    futures = [client.submit(time.sleep, seconds, pure=False) for seconds in (0, 4)]
+    wait(futures[0], timeout=PATIENCE)
+    with pytest.raises(TimeoutError, match=r"1 of 2 results came within 0.5 s; is the scheduler"):
+        lesson["gathered"](client, futures, seconds=0.5)
+
+
+needs_linux = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="asks /proc for the most memory of a process"
+)
+
+
+@needs_linux
+@pytest.mark.parametrize("way", ["all-to-all", "mean"])
+def test_a_worker_holds_its_shard_and_not_the_text(lesson, client, gathered, way, monkeypatch):
+    def mean(load, i, before, W):
+        return lesson["favor_follows"](load, i, before, W).mean(axis=0)
+
+    monkeypatch.setitem(lesson["SCANS"], "mean", (lesson["favor_leaves"], attention.merge, mean))
+
+    def load(i):  # costs nothing to make, and has 6 MiB; the longer text has 400
+        return [np.ones((4096, 64)) for _ in range(3)]
+
+    W = client.submit(lesson["directions"], pure=False)
+
+    def most(N):
+        if way == "mean":
+            futures = lesson["causal"](client, "mean", load, N, W)
+        else:
+            futures = lesson["all_to_all"](client, load, N, W, reads=lesson["favor_mean"])
+        assert len(gathered(client, futures)) == N
+        return max(lesson["on_each"](client, lesson["most_memory"]))
+
+    short = most(4)
+    assert 50 < short < most(64) + 1 < 1.2 * short
+
+
+# On a scheduler elsewhere
+
+
+@contextmanager
+def machines(folder, workers=2):
+    """A scheduler and workers as processes of their own: its address, and the process."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    where = folder / "scheduler.json"
+
+    def start(*arguments):
+        command = [sys.executable, "-m", "dask", *map(str, arguments)]
+        with open(folder / "log", "a", encoding="utf-8") as log:
+            return subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+
+    local = ("--host", "127.0.0.1", "--scheduler-file", where, "--no-dashboard")
+    worker = ("--nthreads", "1", "--no-nanny", "--death-timeout", "60", "--local-directory", folder)
+    begun = [start("scheduler", *local, "--port", "0", "--no-show")]
+    try:
+        begun += [start("worker", *local, *worker) for _ in range(workers)]
+        end = time.monotonic() + PATIENCE
+        while not where.exists() or not where.read_text(encoding="utf-8").strip():
+            assert time.monotonic() < end, (folder / "log").read_text(encoding="utf-8")
+            time.sleep(0.05)
+        yield json.loads(where.read_text(encoding="utf-8"))["address"], begun[0]
+    finally:
+        for process in reversed(begun):
+            process.kill()
+        for process in begun:
+            process.wait(timeout=PATIENCE)
+
+
+def test_one_address_and_the_same_functions_run_elsewhere_until_the_scheduler_is_lost(
+    lesson, gathered, tmp_path
+):
+    load, N = functools.partial(lesson["shard"], n=150), 7
+    with machines(tmp_path) as (address, scheduler):
+        client = lesson["connect"](address, seconds=PATIENCE)
+        client.wait_for_workers(2, timeout=PATIENCE)
+        pids = lesson["on_each"](client, os.getpid)
+        assert len({os.getpid(), scheduler.pid, *pids}) == 4
+        for way in ("all-to-all", "delta"):
+            rows = gathered(client, submitted(lesson, client, way, load, N))
+            assert equal(rows, here(lesson, way, load, N))
+        futures = [client.submit(time.sleep, 60, pure=False) for _ in range(4)]
+        scheduler.kill()
+        with pytest.raises(Exception, match="lost the connection to the scheduler"):
+            gathered(client, futures)
+        client.close(timeout=PATIENCE)
+
+
+def test_where_nobody_listens_one_is_told_so(lesson):
+    with pytest.raises(OSError, match=r"Timed out trying to connect to tcp://127\.0\.0\.1:1 after"):
+        lesson["connect"]("tcp://127.0.0.1:1", seconds=1)
