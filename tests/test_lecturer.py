@@ -1,7 +1,7 @@
 """The lecturer's pages say what the lessons say: figures, sections, minutes and numbers.
 
-The pages are Markdown in site/pages. A figure is named by its lesson and its place in it, a number in
-`this type` is printed by a lesson (or, of a project, by its solution) named in the same paragraph.
+The pages are Markdown in site/pages. A figure is named by its lesson and its place in it. A number
+in `this type` is printed by a lesson, or by the solution of a project, named in the same paragraph.
 """
 
 import functools
@@ -241,6 +241,14 @@ def test_what_the_plan_shows_is_listed_in_its_section_with_words_of_its_descript
 
 
 @each_lecture
+def test_what_is_said_without_a_figure_stands_below_the_plan(talk):
+    said = re.findall(r"(?m)^- \*\*minute (\d+)\*\*: ", part_of(talk, "Without a figure"))
+    rows = plan(talk)[:-1]  # the last one gives the homework
+    bare = [start for start, _, what, show in rows if show == "–" and "**" not in what]
+    assert [int(minute) for minute in said] == bare
+
+
+@each_lecture
 def test_a_lecture_has_one_derivation_in_steps_and_time_for_it(talk):
     steps = re.findall(r"(?m)^(\d+)\. ", part_of(talk, "On the board"))
     assert [int(step) for step in steps] == list(range(1, len(steps) + 1))
@@ -264,11 +272,11 @@ def test_a_lecture_asks_twice_and_knows_what_to_say_then(talk):
 def test_homework_adds_up_and_what_is_left_out_is_said(talk):
     homework = part_of(talk, "Homework of")
     given = [int(m) for m in re.findall(r"(?m)^- exercise .+?\((\d+) minutes\)", homework)]
-    (total,) = re.findall(r"In all (\d+) minutes", homework)
+    (total,) = re.findall(r"In all (\d+)\sminutes", homework)
     (row,) = re.findall(rf"(?m)^\| {talk[8]} \| .+ \| (\d+) minutes \|$", LECTURES)
     assert len(given) == 3
     assert sum(given) == int(total) == int(row)
-    assert "Reading: " in homework
+    assert "Reading:" in homework
     assert len(part_of(talk, "Leave out").split()) > 20
 
 
@@ -288,8 +296,8 @@ def test_a_week_has_ninety_minutes_of_lecture_and_ninety_of_lab(week):
 
 def test_the_weeks_are_twelve_and_teach_every_lesson_in_order():
     assert [int(re.match(r"Week (\d+)", week)[1]) for week in WEEK] == list(range(1, 13))
-    taught = [re.findall(r"esson \[(\d\d)\]\(", text.split("| part")[0]) for text in WEEK.values()]
-    assert sum(taught, []) == [f"{number:02d}" for number in range(1, 19)]
+    taught = [re.findall(r"esson\s\[(\d\d)\]\(", text.split("| part")[0]) for text in WEEK.values()]
+    assert [name for pair in taught for name in pair] == [f"{n:02d}" for n in range(1, 19)]
     rows = re.findall(r"(?m)^\| \d+ \| ([\d, ]+) \|", WEEKS.split("\n## ")[0])
     assert [row.split(", ") for row in rows] == taught
 
