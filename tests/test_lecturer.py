@@ -280,6 +280,15 @@ def test_homework_adds_up_and_what_is_left_out_is_said(talk):
     assert len(part_of(talk, "Leave out").split()) > 20
 
 
+@each_lecture
+def test_who_runs_late_knows_which_rows_to_skip(talk):
+    late = r"Skip the rows at minutes (\d+) and (\d+): (\d+) minutes"
+    first, second, saved = map(int, re.search(late, part_of(talk, "Leave out")).groups())
+    rows = {start: (minutes, what) for start, minutes, what, _ in plan(talk)}
+    assert rows[first][0] + rows[second][0] == saved >= 9
+    assert "**" not in rows[first][1] + rows[second][1]  # neither the board nor a question
+
+
 # Weeks
 
 
@@ -306,6 +315,14 @@ def test_each_exercise_of_the_lessons_is_given_once_in_the_twelve_weeks():
     given = re.findall(r"exercise (\d\d\.\d) \(\d+ minutes\)", " ".join(WEEKS.split()))
     there = [f"{n:02d}.{k}" for n in range(1, 19) for k in sheet(f"{n:02d}")]
     assert sorted(given) == sorted(there)
+
+
+def test_what_is_handed_in_was_given_the_week_before():
+    handed = re.findall(r"(?m)^\| (\d+) \| [\d, ]+ \| .+ \| exercise (\d\d\.\d) \|$", WEEKS)
+    assert len(handed) >= 6
+    for week, exercise in handed:
+        given = list(WEEK.values())[int(week) - 2]
+        assert re.search(rf"exercise\s{re.escape(exercise)}\s\(", given), exercise
 
 
 # Projects
