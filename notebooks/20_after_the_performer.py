@@ -243,8 +243,9 @@ print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).asty
 #
 # Token by token is slow on any machine that likes large products (lesson 12). For rules that add, chunks
 # are easy, since every token writes its own $v$. A token of the delta rule writes
-# $u_i = \beta_i (v_i - a_i S_{i-1}^\top k_i)$, which depends on what the tokens before it wrote. Let $g_i$
-# be the sum of $\ln a$ from the start of the chunk to token $i$, and $S_0$ the state before it. Unrolled,
+# $u_i = \beta_i (v_i - a_i S_{i-1}^\top k_i)$, which depends on what the tokens before it wrote. For one gate a
+# token, let $g_i$ be the sum of $\ln a$ from the start of the chunk to token $i$, and $S_0$ the state before
+# it. Unrolled,
 #
 # $$S_i = e^{g_i} S_0 + \sum_{j \le i} e^{g_i - g_j}\, k_j u_j^\top .$$
 #
@@ -254,8 +255,7 @@ print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).asty
 #
 # That is a linear system $(1 + N)\, U = \dots$ for all $u_i$ of the chunk at once. $N$ (C, C) is strictly
 # lower triangular, with C tokens in the chunk, since a token is corrected by earlier ones only. So the system
-# has exactly one solution.
-# Hence: solve for what is written, and then go on as in lesson 12.
+# has exactly one solution. Hence: solve for what is written, and then go on as in lesson 12.
 
 
 # %%
@@ -359,7 +359,7 @@ def midpoint(q, k, a):
 
 
 # %% [markdown]
-# Both were found in widely used kernels in 2026: the first as NaN after a gate of about $10^{-11}$
+# Both were found in public kernels in 2026: the first as NaN after a gate of about $10^{-11}$
 # (ExecuTorch, pull request 21417, July), the second as rows that a later gate moves (attention-gym, pull
 # request 337, August). In the test a third of the gates, drawn at random, close to some depth, and the
 # others are between a half and one. **Before you run this:** 64 tokens. For which depths are all rows
