@@ -624,11 +624,11 @@ print("Fourier features by theory, over all draws: worth", *(f"{D:.0f}" for D in
 # this is for random keys, 64 symbols and 90 %.)
 #
 # And **the positive features of lesson 09 are the worst memory here**, on random keys in
-# $\mathbb{R}^{16}$: a pair costs more than twenty times what it costs with Fourier features. The mean of $\hat\kappa$ over pairs is
-# $\|\mathbb{E}\varphi\|^2 / \mathbb{E}\|\varphi\|^2$, and no $\mathbb{E}\hat\kappa^2$ is below the square
-# of its mean. Features with both signs can have the mean 0, and their products cancel. Products of
-# positive ones cannot cancel, so each must be small. Exponentials fail at that: either they hardly vary, so
-# all keys look alike, or they vary wildly, and a few keys shout.
+# $\mathbb{R}^{16}$: a pair costs more than twenty times what it costs with Fourier features. The mean of
+# $\hat\kappa$ over pairs is $\|\mathbb{E}\varphi\|^2 / \mathbb{E}\|\varphi\|^2$, and no
+# $\mathbb{E}\hat\kappa^2$ is below the square of its mean. Features with both signs can have the mean 0, and
+# their products cancel. Products of positive ones cannot cancel, so each must be small. Exponentials fail
+# at that: if keys are short they hardly vary, so all keys look alike, and if keys are long, a few shout.
 #
 # The sign alone is not to blame. Four ones of 512 are positive and a far better memory, because two keys
 # seldom share one. (Schlag et al. (2021) made their positive features sparse for this reason.) But they do
