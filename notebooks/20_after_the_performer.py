@@ -137,10 +137,9 @@ show(
 )
 
 # %% [markdown]
-# One sees what each rule is for. Adding keeps C to F, but A and B shine through X and Y. Decay
-# lets the old letters fade, all of them. Correcting replaces A and B and leaves C to F nearly alone, up
-# to some noise, because six random keys are only nearly at right angles. Nothing was stored but a matrix
-# of $64 \times 35$ numbers.
+# Adding keeps C to F, but A and B shine through X and Y. Decay lets the old letters fade, all of them.
+# Correcting replaces A and B and leaves C to F nearly alone, up to some noise, because six random keys are
+# only nearly at right angles. Nothing was stored but a matrix of $64 \times 35$ numbers.
 #
 # ## 2. Gates: forgetting on purpose
 #
@@ -148,13 +147,13 @@ show(
 # made from the token itself (*Mamba-2*); or one for each token and *channel*, that is, for each of the $d$
 # rows of $S$ (*GLA*, gated linear attention). What key $j$ weighs in row $i$ is then
 #
-# $$q_i^\top\, a_{j+1} a_{j+2} \cdots a_i\; k_j \qquad (j \le i),$$
+# $$M_{ij} = q_i^\top\, a_{j+1} a_{j+2} \cdots a_i\; k_j \qquad (j \le i),$$
 #
 # the product of all gates *after* $j$. Its own gate comes before the key is written, so it does not fade
 # it. The package takes the logarithm $\ln a \le 0$, because products of gates become sums. A gate of 0,
 # $\ln a = -\infty$, is allowed and useful: it begins a new document.
 #
-# Below are these products for 48 tokens, one row for each $i$. The rows of $Mv$ are linear in $v$, so to
+# Below are these weights for 48 tokens, one row for each $i$. The answers are the rows of $Mv$, so to
 # see $M$ we give the identity as values. **Before you run this:** in the second, token 24 shuts its gate.
 # Which part of the triangle goes dark?
 
@@ -221,9 +220,9 @@ signs = recurrent.delta_attention(key, key, 0 * key, 2 * flips, state=start)
 print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).astype(int))
 
 # %% [markdown]
-# At 1.4 the state stays bounded, at 1.6 it grows with every key and never stops. So these models bring keys
-# to length 1. (A factor of $-1$ has a use: with $\beta = 2$ the state counts
-# whether the number of ones is odd, and gates between 0 and 1 cannot. See "To think about".)
+# At 1.4 the state stays bounded, at 1.6 it grows and never stops. So today's models with a $\beta$ bring
+# keys to length 1. (A factor of $-1$ has a use: with $\beta = 2$ the state tells
+# whether the number of ones so far is odd, and gates between 0 and 1 cannot. See "To think about".)
 #
 # With a gate, the order matters: *first the gate, then the error*. The error must be that of the state
 # which is going to be corrected, the faded one. Seven models are now rows of one table:
@@ -244,8 +243,9 @@ print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).asty
 #
 # Token by token is slow on any machine that likes large products (lesson 12). For rules that add, chunks
 # are easy, since every token writes its own $v$. A token of the delta rule writes
-# $u_i = \beta_i (v_i - a_i S_{i-1}^\top k_i)$, which depends on what the tokens before it wrote. Let $g_i$
-# be the sum of $\ln a$ from the start of the chunk to token $i$, and $S_0$ the state before it. Unrolled,
+# $u_i = \beta_i (v_i - a_i S_{i-1}^\top k_i)$, which depends on what the tokens before it wrote. For one gate a
+# token, let $g_i$ be the sum of $\ln a$ from the start of the chunk to token $i$, and $S_0$ the state before
+# it. Unrolled,
 #
 # $$S_i = e^{g_i} S_0 + \sum_{j \le i} e^{g_i - g_j}\, k_j u_j^\top .$$
 #
@@ -254,8 +254,8 @@ print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).asty
 # $$u_i + \beta_i \sum_{j < i} e^{g_i - g_j} (k_i^\top k_j)\, u_j = \beta_i \bigl(v_i - e^{g_i} S_0^\top k_i\bigr).$$
 #
 # That is a linear system $(1 + N)\, U = \dots$ for all $u_i$ of the chunk at once. $N$ (C, C) is strictly
-# lower triangular, since a token is corrected by earlier ones only, so the system has exactly one solution.
-# Hence: solve for what is written, and then go on as in lesson 12.
+# lower triangular, with C tokens in the chunk, since a token is corrected by earlier ones only. So the system
+# has exactly one solution. Hence: solve for what is written, and then go on as in lesson 12.
 
 
 # %%
@@ -334,7 +334,7 @@ for name in ("linear", "RetNet", "Gated DeltaNet", "Kimi Delta"):
 # The whole matrix has full rank, the block has the rank of the state, as in lesson 12, gates and
 # corrections or not. Matrices all of whose blocks below the diagonal have rank at most $d$ are called
 # *semiseparable*. That attention with such a matrix and a recurrence with a state of $d$ rows are the same
-# thing is what Dao & Gu (2024) call *state space duality*.
+# thing is the heart of what Dao & Gu (2024) call *state space duality*.
 #
 # ## 6. Gates that close, in float32
 #
@@ -359,13 +359,13 @@ def midpoint(q, k, a):
 
 
 # %% [markdown]
-# Both were found in widely used kernels in 2026: the first as NaN after a gate of about $10^{-11}$
+# Both were found in public kernels in 2026: the first as NaN after a gate of about $10^{-11}$
 # (ExecuTorch, pull request 21417, July), the second as rows that a later gate moves (attention-gym, pull
 # request 337, August). In the test a third of the gates, drawn at random, close to some depth, and the
 # others are between a half and one. **Before you run this:** 64 tokens. For which depths are all rows
 # finite? And if the gate of token 20 changes, which rows may change?
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 WAYS = {
     "factored": lambda q, k, v, a: factored(q, k, a) @ v,
     "midpoint": lambda q, k, v, a: midpoint(q, k, a) @ v,
@@ -374,12 +374,13 @@ WAYS = {
 
 
 def closing(rng, depth, C=64, d=16):
-    """q, k, v in float32 and ln of gates (C, d), every third of them `depth`."""
+    """q, k, v in float32 and ln of gates (C, d), a third of them, at random, `depth`."""
     q, k, v = (rng.normal(size=(C, d)) for _ in range(3))
     gate = np.where(rng.uniform(size=(C, d)) < 1 / 3, depth, rng.uniform(0.5, 1, size=(C, d)))
     return [xp.asarray(x.astype(np.float32)) for x in (q, k, v, np.log(gate))]
 
 
+# %%
 print("rows of 64 that are not finite, gates closing to")
 print(f"{'':16}{'0.5':>8}{'1e-2':>8}{'1e-4':>8}{'1e-12':>8}   does gate 20 move rows 0 to 19?")
 for name, way in WAYS.items():
@@ -397,9 +398,9 @@ for name, way in WAYS.items():
 
 # %% [markdown]
 # The factored form overflows first, the midpoint later, and the package nowhere. The midpoint has a second
-# fault, which is quieter: rows 0 to 19 are rounded relative to a place *behind* them, so a later gate moves
-# them. That is a few bits only. But a model that writes token by token then does not give the numbers it
-# was trained with, and a test with a tolerance cannot tell this leak from a larger one.
+# fault, which is quieter: rows 0 to 19 are computed from sums that start at a *later* token, so a later gate
+# moves them, by rounding. That is a few bits only. But a model that writes token by token then does not give
+# the numbers it was trained with, and a test for leaks must allow a tolerance, in which a true one may hide.
 #
 # The cure is *halving*, the idea behind the levels of lesson 18, section 4. Cut the chunk in two halves.
 # A late row $i$ sees an early key $j$ across the border between them, so the decay from $j$ to $i$ splits
@@ -411,7 +412,7 @@ for name, way in WAYS.items():
 #
 # Lesson 12 asked a state of $n$ unit keys in random directions for the value of one of them. Values have
 # length 1 and mean zero, so that 1 is the error of knowing nothing. The same question has exact answers for
-# all rules of section 1. Adding gives $(n-1)/d$, and with its answers scaled by the best number
+# adding and for correcting. Adding gives $(n-1)/d$, and with its answers scaled by the best number
 # $(n-1)/(d+n-1)$. *Least squares* (the state that fits all $n$ examples best, which needs all of them at
 # once, or a matrix of $d \times d$ beside the state) gives $\max(0, 1 - d/n)$: it is exact up to $n = d$.
 # For the delta rule the error depends on the *age* of the pair, the number of writes since. What is left of
@@ -467,8 +468,9 @@ show(
 # The points lie on the law. With $\beta = 1$ an answer is worse than none from age 23 on. A strong
 # $\beta$ remembers the last few keys well and spoils the old ones; a weak one remembers all of them
 # badly. With 128 independent keys the delta rule does not hold *more*: its mean over all ages is above
-# the scaled sum's for each of the three. It holds the *latest*. So choose $\beta$ for the age at which
-# you will be asked (exercise 2).
+# the scaled sum's for each of the three. It holds the *latest*. (With fewer keys than dimensions a
+# well-chosen $\beta$ can have the smaller mean. That is no larger store: there least squares is exact, in a
+# state of the same size.) So choose $\beta$ for the age at which you will be asked (exercise 2).
 #
 # ## 8. Three tasks, three winners
 #
@@ -525,7 +527,7 @@ for task, row in scores.items():
     print(f"{task:24}" + "".join(f"{share:15.2f}" for share in row.values()))
 
 # %% [markdown]
-# Of the states, adding recalls most where all keys are different. Where keys come again, the delta rule
+# Of these states, adding recalls most where all keys are different. Where keys come again, the delta rule
 # does, and it beats even exact attention, which without positions averages all values of a key. Where a
 # new document begins, a shut gate does. (Gates are all open in the other tasks, so those columns repeat
 # there.) Where keys are much alike, no cheap rule works, because every key disturbs every other. So one
@@ -533,7 +535,7 @@ for task, row in scores.items():
 #
 # ## 9. Entries of state for each pair
 #
-# Let us count. A state of $F$ features and values of width $e$ has $Fe$ entries; a cache has $d + e$ for
+# A state of $F$ features and values of width $e$ has $Fe$ entries; a cache has $d + e$ for
 # each pair and is exact. How many entries does a state need for each pair, if 90 % of the symbols are to
 # be right? We raise $n$ until fewer are. An additive state of features $\varphi$ has the error
 #
@@ -542,8 +544,9 @@ for task, row in scores.items():
 #
 # for different $k$ and $k'$ (plus what $\|\varphi(k)\|^2$ itself varies), so $D = 1/\mathbb{E}\hat\kappa^2$
 # takes the place of $d$: a map is *worth* $D$ directions. **Before you run this:** Fourier features have
-# both signs, positive ones have one, and each map gets its keys at a length that suits it. Are 512
-# features of each kind worth about 500, 100 or 40?
+# both signs, the positive ones of lesson 09 have one, and each map gets its keys at a length that suits it.
+# Are 512 features of each kind worth about 500, 100 or 40? (The last map, positive too, is 1 for the four
+# directions nearest to the key and 0 for all others.)
 
 
 # %%
@@ -573,6 +576,14 @@ def pairs_held(draw, rng, d, low, high, strength=None, asked=8000):
     return np.exp(np.interp(-0.9, -shares, np.log(sizes)))
 
 
+def four_ones(k, W):
+    """1 for the four directions of W nearest to k, 0 for all others: (..., m)."""
+    W = W / xp.sqrt(xp.sum(W**2, axis=1, keepdims=True))
+    products = k @ xp.matrix_transpose(W)
+    fourth = xp.sort(products, axis=-1)[..., -4:-3]
+    return xp.astype(products >= fourth, products.dtype)
+
+
 def drawn(feature_map, m, length):
     """A feature map of keys of this length, with new directions for each rng."""
 
@@ -590,7 +601,9 @@ maps = {  # a draw of the map, F, d, between which n, the strength of the delta 
     "Fourier, 512": (drawn(features.fourier, 256, 4.0), 512, 16, 480, 1100, None),
     "positive, 128": (drawn(features.positive, 128, 1.75), 128, 16, 3, 24, None),
     "positive, 512": (drawn(features.positive, 512, 1.75), 512, 16, 8, 60, None),
-    "delta rule, d = 32": (lambda rng: lambda k: k, 32, 32, 14, 40, 1.0),
+    "delta rule, β = 1": (lambda rng: lambda k: k, 32, 32, 14, 40, 1.0),
+    "delta rule, β = 0.1": (lambda rng: lambda k: k, 32, 32, 30, 70, 0.1),
+    "four ones of 512": (drawn(four_ones, 512, 1.0), 512, 16, 250, 800, None),
 }
 held, valued = {}, {}
 rng = np.random.default_rng(9)
@@ -604,20 +617,25 @@ foretold = [1 / theory.fourier_recall(2, 16, m, 4.0) for m in (64, 256)]  # of t
 print("Fourier features by theory, over all draws: worth", *(f"{D:.0f}" for D in foretold))
 
 # %% [markdown]
-# Adding pays some 22 entries for a pair, whether with the keys themselves or with 128 or 512 Fourier
-# features. The delta rule pays about twice that where all keys are different and all are asked. A cache
-# pays 64 (48 where $d = 16$), is exact, and would be for a million symbols. (These are numbers for 64
-# symbols and 90 %; fewer symbols are cheaper.)
+# Adding pays 22 or 23 entries for a pair, whether with the keys themselves or with 128 or 512 Fourier
+# features. Where all keys are different and all are asked, the delta rule with $\beta = 1$ pays about
+# twice that. With $\beta = 0.1$ its horizon of 320 writes is far beyond these texts, so it is nearly adding
+# and pays as much. A cache pays 64 (48 where $d = 16$), is exact, and would be for a million symbols. (All
+# this is for random keys, 64 symbols and 90 %.)
 #
-# And **positive features are the worst memory here**, by a factor of more than twenty. Look at why. The
-# mean of $\hat\kappa$ over pairs is $\|\mathbb{E}\varphi\|^2 / \mathbb{E}\|\varphi\|^2$, and no
-# $\mathbb{E}\hat\kappa^2$ is below the square of its mean. Features that may have both signs can have the
-# mean 0, and their products cancel. Positive ones cannot: either they hardly vary, so all keys look
-# alike, or they vary wildly, and a few keys shout. For the denominator of softmax one *wants* terms that
-# cannot cancel. So no features serve both well. Dividing does not help the memory either, since one
-# positive number a query leaves the order of the symbols as it is. That is one reason why the models of
-# section 3 dropped the denominator and positivity together. (Others *learn* a positive map, as in
-# Hedgehog and LoLCATs; lesson 17 trains directions for a real model.)
+# And **the positive features of lesson 09 are the worst memory here**, on random keys in
+# $\mathbb{R}^{16}$: a pair costs more than twenty times what it costs with Fourier features. The mean of
+# $\hat\kappa$ over pairs is $\|\mathbb{E}\varphi\|^2 / \mathbb{E}\|\varphi\|^2$, and no
+# $\mathbb{E}\hat\kappa^2$ is below the square of its mean. Features with both signs can have the mean 0, and
+# their products cancel. Products of positive ones cannot cancel, so each must be small. Exponentials fail
+# at that: if keys are short they hardly vary, so all keys look alike, and if keys are long, a few shout.
+#
+# The sign alone is not to blame. Four ones of 512 are positive and a far better memory, because two keys
+# seldom share one. (Schlag et al. (2021) made their positive features sparse for this reason.) But they do
+# not estimate softmax. For its denominator one *wants* terms that cannot cancel, and have the right mean.
+# Dividing does not help the memory, since one positive number a query leaves the order of the symbols as it
+# is. So a state that is there to recall may do without the denominator, and then use both signs.
+# (Others *learn* a positive map, as in Hedgehog and LoLCATs; lesson 17 trains directions for a real model.)
 #
 # ## 10. A state is a value
 #
@@ -654,11 +672,12 @@ print(f"two maps joined are the state: {np.abs(to_host(joined.B - again)).max() 
 # | Kimi Linear, Oct 2025 | Kimi Delta Attention, 3 : 1 | arXiv:2510.26692 |
 # | MiniMax-M2, Oct 2025 | **none**: all layers have a cache again | post of its pre-training lead |
 #
-# The last row matters as much as the others. MiniMax gave as reasons what small tests had not shown:
-# long reasoning, low precision of states, and sharing the beginnings of texts. A study of 72 models
+# The last row matters as much as the others. MiniMax gave as reasons that reasoning in many steps had
+# suffered, which small tests had not shown, that states ask for more precision than a cache, and that
+# sharing the beginnings of texts was not solved for them. A study of 72 models
 # (arXiv:2507.06457, July 2025) trained for the purpose found that the loss hardly depends on the ratio, but
-# recall does, and recommends 3 : 1 to 6 : 1. At 3 : 1 a quarter of the cache is left, the 75 % that Kimi
-# Linear reports as saved. None of this was measured here.
+# recall does, and recommends 3 : 1 to 6 : 1. At 3 : 1 a quarter of the cache is left: Kimi Linear reports
+# up to 75 % as saved. None of this was measured here.
 #
 # ## Take away
 #
@@ -668,9 +687,10 @@ print(f"two maps joined are the state: {np.abs(to_host(joined.B - again)).max() 
 #   matrix, blocks of rank $d$.
 # - Gates: sums of logarithms from an earlier token to a later one, by halving. No exponent is positive, and no
 #   row knows a later gate.
-# - The delta rule has a horizon of $d/\beta$ writes. It wins where keys come again. Where all differ and any
-#   may be asked, adding holds more pairs.
-# - Positive features are poor memories, whatever their number: their products cannot cancel.
+# - The delta rule has a horizon of about $d/\beta$ writes. It wins where keys come again. Where all differ and
+#   any may be asked, $\beta = 1$ paid twice the state of adding for a pair, and a weak $\beta$ as much.
+# - The positive features of lesson 09 are poor memories of random keys, because products that cannot cancel
+#   must each be small. Sparse ones are better.
 #
 # ## Where it breaks
 #

@@ -603,8 +603,8 @@ def _two_or_more(d):
     return check_count(d, "d", least=2)
 
 
-# What a state can recall. n pairs: keys of length 1 in random directions of R^d, values of length
-# 1 and mean zero; the error is E‖Sᵀk − v‖², and 1 is that of recalling nothing.
+# What a state can recall. n independent pairs: keys of length 1 in random directions of R^d, values
+# of length 1 and mean zero; the error is E‖Sᵀk − v‖², and 1 is that of recalling nothing.
 
 
 def additive_recall(n: int, d: int):

@@ -190,6 +190,7 @@ def entries(lesson):
         "keys, d = 64": 64 * 32 / held(keys, rng, 64, 60, 140),
         "Fourier": 128 * 32 / held(fourier, rng, 16, 120, 280),
         "delta": 32 * 32 / held(keys, rng, 32, 14, 40, 1.0),
+        "delta, weak": 32 * 32 / held(keys, rng, 32, 30, 70, 0.1),
     }
 
 
@@ -197,6 +198,28 @@ def test_adding_pays_22_entries_a_pair_whatever_the_features_and_the_delta_rule_
     for name in ("keys", "keys, d = 64", "Fourier"):
         assert entries[name] == pytest.approx(22.5, rel=0.06), name
     assert 1.7 < entries["delta"] / entries["keys"] < 2.2
+
+
+def test_a_weak_delta_rule_pays_as_much_as_adding(entries):
+    assert entries["delta, weak"] == pytest.approx(entries["keys"], rel=0.1)
+
+
+def test_features_that_are_positive_and_sparse_pay_less_than_twice_as_much_as_fourier_s(
+    lesson, entries
+):
+    rng = np.random.default_rng(9)
+    draw = lesson["drawn"](lesson["four_ones"], 512, 1.0)
+    rows = draw(rng)(unit(rng, 50, 16))
+    assert set(np.unique(rows)) == {0, 1}
+    np.testing.assert_array_equal(rows.sum(axis=1), 4)
+    found = 512 * 32 / lesson["pairs_held"](draw, rng, 16, 250, 800, asked=4000)
+    assert 1.2 < found / entries["Fourier"] < 2
+
+
+def test_with_fewer_keys_than_dimensions_a_fit_strength_has_less_mean_error_than_the_scaled_sum():
+    for n, beta in ((8, 0.95), (16, 0.85)):
+        mean = theory.delta_recall(n, 32, beta).mean()
+        assert theory.least_squares_recall(n, 32) == 0 < mean < theory.scaled_recall(n, 32)
 
 
 def test_positive_features_pay_twenty_times_as_much_at_every_length_of_the_keys(lesson, entries):

@@ -63,8 +63,8 @@ checks.strength_for(strength_for)
 #
 # of a chunk with gates by channel. `log_decay` holds $\ln a$, which may be as low as $-\infty$, and L is a
 # power of two. In float32 every entry must be finite and right to four digits, and no row may change, not by a
-# bit, when a gate after it does. The lesson's last paragraph on gates says how. (A loop over rows can be right,
-# too; halving needs $\log_2 L$ rounds of products.)
+# bit, when a gate after it does. The last paragraph of the lesson's section 6 says how. (A loop over rows can
+# be right, too; halving needs $\log_2 L$ rounds of products.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "gated_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
