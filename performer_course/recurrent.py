@@ -61,7 +61,7 @@ def recurrence(
     token is a step of decoding, and a state is a value: keep the old one to go back.
     Shape: (..., d, e) in float32 at least; (..., L, e), dtype that of the inputs.
     Error: exact to rounding, where 0 ≤ β‖k‖² ≤ 2; beyond, the state may grow without bound.
-    Cost: O(L d e), each token after the one before. Source: Schlag et al. (2021), eqs. 24 and 25;
+    Cost: O(L d e), each token after the one before. Source: Schlag et al. (2021), §4.2;
     Yang et al. (2025), eq. 10, with a gate. Differs from the papers: no feature map.
     """
     xp, (q, k, v, beta, a), S, dtype = _tokens(q, k, v, beta, log_decay, state)
@@ -118,7 +118,7 @@ def delta_attention(
     no later token moves a row, not by a bit.
     Cost: O(L (d e + d² + d² e/C + C (d + e + C))) with C = `chunk`; memory as `decay_attention`,
     and a d × d matrix for each chunk in work.
-    Source: Schlag et al. (2021), eq. 24; in chunks, Yang et al. (2024), §3; with a gate, Yang,
+    Source: Schlag et al. (2021), §4.2; in chunks, Yang et al. (2024), §3; with a gate, Yang,
     Kautz & Hatamizadeh (2025), eq. 10.
     """
     *tokens, S, dtype = _tokens(q, k, v, beta, log_decay, state)
