@@ -387,7 +387,7 @@ def connect(address=None, seconds=60):
         "n_workers": 2,
         "threads_per_worker": 1,
         "memory_limit": "1GiB",  # beyond it, a worker is stopped and begun anew
-        "dashboard_address": "127.0.0.1:0" if importlib.util.find_spec("bokeh") else None,
+        "dashboard_address": "127.0.0.1:0",  # any free port: None would mean 8787, taken or not
         "silence_logs": logging.CRITICAL,
         "local_directory": scratch.name,
     }

@@ -186,11 +186,24 @@ def test_the_tasks_run_on_a_device_that_no_value_leaves(monkeypatch):
 # On processes
 
 
+@contextmanager
+def two_workers(lesson):
+    """Two workers on this machine, as the lesson has them."""
+    with lesson["connect"](seconds=PATIENCE) as client:
+        client.wait_for_workers(2, timeout=PATIENCE)
+        yield client
+
+
 @pytest.fixture(scope="module")
 def client(lesson):
-    """Two workers on this machine, as the lesson has them."""
-    with lesson["connect"]() as client:
-        client.wait_for_workers(2, timeout=PATIENCE)
+    with two_workers(lesson) as client:
+        yield client
+
+
+@pytest.fixture
+def mortal(lesson):
+    """Workers of a test's own, of which it kills one."""
+    with two_workers(lesson) as client:
         yield client
 
 
@@ -234,7 +247,7 @@ def test_on_processes_the_same_tree_gives_the_same_bits_and_one_process_the_same
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_worker_that_is_killed_in_mid_run_changes_no_bit(lesson, client, gathered, way, tmp_path):
+def test_a_worker_that_is_killed_in_mid_run_changes_no_bit(lesson, mortal, gathered, way, tmp_path):
     shard, N = lesson["shard"], 12
     loaded, go = tmp_path / "loaded", tmp_path / "go"
     loaded.mkdir()
@@ -247,35 +260,32 @@ def test_a_worker_that_is_killed_in_mid_run_changes_no_bit(lesson, client, gathe
             time.sleep(0.05)
         return shard(i, n=300)
 
-    client.wait_for_workers(2, timeout=PATIENCE)
-    victim, _ = lesson["on_each"](client, os.getpid)
-    futures = submitted(lesson, client, way, load, N)
+    victim, _ = lesson["on_each"](mortal, os.getpid)
+    futures = submitted(lesson, mortal, way, load, N)
     end = time.monotonic() + PATIENCE
     while len(list(loaded.iterdir())) < N - 2:
         assert time.monotonic() < end
         time.sleep(0.01)
     os.kill(victim, KILL)
     go.touch()
-    rows = gathered(client, futures)
+    rows = gathered(mortal, futures)
     assert equal(rows, here(lesson, way, functools.partial(shard, n=300), N))
-    client.wait_for_workers(2, timeout=PATIENCE)
-    assert victim not in lesson["on_each"](client, os.getpid)
+    mortal.wait_for_workers(2, timeout=PATIENCE)
+    assert victim not in lesson["on_each"](mortal, os.getpid)
 
 
-def test_what_the_client_sent_itself_is_gone_with_the_worker_that_held_it(lesson, client):
-    client.wait_for_workers(2, timeout=PATIENCE)
-    holder = min(client.nthreads())
-    sent = client.scatter(lesson["W"], workers=[holder])
-    drawn = client.submit(
+def test_what_the_client_sent_itself_is_gone_with_the_worker_that_held_it(lesson, mortal):
+    holder = min(mortal.nthreads())
+    sent = mortal.scatter(lesson["W"], workers=[holder])
+    drawn = mortal.submit(
         lesson["directions"], pure=False, workers=[holder], allow_other_workers=True
     )
     wait(drawn, timeout=PATIENCE)
-    pid = client.submit(os.getpid, workers=[holder], pure=False).result(timeout=PATIENCE)
+    pid = mortal.submit(os.getpid, workers=[holder], pure=False).result(timeout=PATIENCE)
     os.kill(pid, KILL)
     assert equal([drawn.result(timeout=PATIENCE)], [lesson["W"]])
     with pytest.raises(CancelledError, match="cancelled"):
         sent.result(timeout=PATIENCE)
-    client.wait_for_workers(2, timeout=PATIENCE)
 
 
 def test_a_faulty_shard_says_what_is_wrong_and_takes_nothing_with_it(lesson, client, gathered):
