@@ -137,6 +137,23 @@ def test_a_lesson_leads_to_its_exercises_solutions_slides_and_the_notebook_itsel
     assert small.beside("notebooks/glossary") == ""
 
 
+def test_the_button_for_colab_stands_beside_the_page_and_not_above_its_title(small):
+    button = {
+        "id": "colab",
+        "cell_type": "markdown",
+        "source": ["[![In Colab](https://a)](https://b)"],
+    }
+    install = {"id": "install", "cell_type": "code", "source": ["%pip install"]}
+    title = {"id": "x", "cell_type": "markdown", "source": ["# Exercises 04: waves\n", "\n", "Do."]}
+    page = small.on_page(
+        json.dumps({"cells": [button, install, title]}), "notebooks/exercises/04_one"
+    )
+    (cell,) = json.loads(page)["cells"]
+    head, beside, *rest = [line for line in cell["source"].split("\n") if line]
+    assert (head, rest) == ("# Exercises 04: waves", ["Do."])
+    assert beside.endswith(" · [In Colab](https://b)")
+
+
 # Links
 
 

@@ -28,7 +28,7 @@ def package(name: str, folder: Path = FOLDER) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as fresh:
             command = [npm, "pack", "--silent", f"{name}@{PINS[name]}"]
-            done = subprocess.run(command, cwd=fresh, capture_output=True, text=True)
+            done = subprocess.run(command, cwd=fresh, capture_output=True, text=True, timeout=300)
             if done.returncode:
                 raise SystemExit(f"npm could not fetch {name}@{PINS[name]}: {done.stderr.strip()}")
             (archive,) = Path(fresh).glob("*.tgz")

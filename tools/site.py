@@ -248,7 +248,10 @@ class Site:
         path = self.files.get(here)
         if path is None or path.suffix != ".ipynb":
             return self.markdown(text, here)
-        notebook = json.loads(text)
+        notebook, colab = json.loads(text), ""
+        if notebook["cells"] and notebook["cells"][0].get("id") == "colab":
+            button, _install, *notebook["cells"] = notebook["cells"]
+            colab = " · " + self.markdown("".join(button["source"]), here)
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
         titled = False
         for cell in cells:
@@ -256,7 +259,7 @@ class Site:
             if said.startswith("# ") and not titled:
                 titled, said = True, self.title(said, here)
                 head, _, rest = said.partition("\n")
-                said = f"{head}\n\n{self.beside(here)}\n{rest}"
+                said = f"{head}\n\n{self.beside(here)}{colab}\n{rest}"
             cell["source"] = self.markdown(said, here)
         return json.dumps(notebook)
 
@@ -369,7 +372,7 @@ def main() -> int:
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto"]
     command += ["-b", "html", "-c", "site", "-d", str(BUILD / "doctrees"), str(STAGE), str(HTML)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    code = subprocess.run(command, cwd=ROOT, env=environment).returncode
+    code = subprocess.run(command, cwd=ROOT, env=environment, timeout=1200).returncode
     if not code:
         for name in filter(made, MADE):
             shutil.copytree(ROOT / "build" / name, HTML / name)

@@ -15,8 +15,12 @@ CHROMES = ["google-chrome", "chromium", "chromium-browser", "chrome"]
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PATIENCE = 120_000  # milliseconds for one thing that a page does
 STANDARD = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-AXE = """async tags => (await axe.run({runOnly: {type: 'tag', values: tags}})).violations.map(
-    found => found.id + ': ' + found.nodes.map(node => node.html.slice(0, 120)).join(' | '))"""
+AXE = """async ([tags, patience]) => {
+    const late = new Promise((_, no) => setTimeout(() => no('axe-core takes too long'), patience));
+    const said = await Promise.race([late, axe.run({runOnly: {type: 'tag', values: tags}})]);
+    return said.violations.map(
+        found => found.id + ': ' + found.nodes.map(node => node.html.slice(0, 120)).join(' | '));
+}"""
 READY = """async () => {
     if (document.querySelector('.math, mjx-container')) await window.MathJax.startup.promise;
     await document.fonts.ready;
@@ -77,7 +81,7 @@ def opened(browser, address: str, page: str, *, scheme="light", width=1280):
     tab.on("pageerror", lambda error: faults.append(str(error)))
     tab.on("response", lambda got: got.status >= 400 and faults.append(f"{got.status} {got.url}"))
     tab.goto(address + page)
-    tab.evaluate(READY)
+    tab.wait_for_function(READY)
     yield tab, faults
     context.close()
 
@@ -85,4 +89,4 @@ def opened(browser, address: str, page: str, *, scheme="light", width=1280):
 def barriers(tab) -> list[str]:
     """What axe-core finds against WCAG 2.2, level AA."""
     tab.add_script_tag(path=npm.package("axe-core") / "axe.min.js")
-    return tab.evaluate(AXE, STANDARD)
+    return tab.evaluate(AXE, [STANDARD, PATIENCE])

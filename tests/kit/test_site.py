@@ -168,6 +168,7 @@ def test_a_link_that_leads_nowhere_stops_the_build(tmp_path, pages):
             env=os.environ | {"PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
+            timeout=300,
         )
         assert done.returncode == code, done.stderr
         assert (key in done.stderr) == bool(code)
