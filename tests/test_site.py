@@ -88,7 +88,8 @@ def test_every_page_is_in_the_side_bar_once(stage, whole):
             said = path.read_text(encoding="utf-8")
             trees = re.findall(r"(?s)```\{toctree\}\n((?::.*?\n)*)\n(.*?)\n```", said)
             entries = [entry for _, tree in trees for entry in tree.split("\n")]
-            listed += [os.path.normpath(Path(name).parent / entry) for entry in entries]
+            paths = [Path(os.path.normpath(Path(name).parent / entry)) for entry in entries]
+            listed += [path.as_posix() for path in paths]
     assert sorted(listed) == sorted(whole.files.keys() - {"index"})
 
 

@@ -199,8 +199,7 @@ class Site:
 
     def markdown(self, text: str, here: str) -> str:
         """One text of the page `here`, for the web."""
-        text = re.sub(r"\[!\[([^\]]*)\]\(https?:[^)]*\)\]", r"[\1]", text)  # a badge
-        text = re.sub(r"!\[([^\]]*)\]\(https?:[^)]*\)", r"\1", text)
+        text = re.sub(r"!\[([^\]]*)\]\(https?:[^)]*\)", r"\1", text)  # as a badge
         if here == "notebooks/references":  # its entries stand right below the title
             text = re.sub(r"(?m)^### ", "## ", text)
         return self.linked(self.elsewhere(text, here), here)
@@ -209,9 +208,8 @@ class Site:
         """`text` with the number of a lesson or project before its title."""
         mark = number(here)
         if "/solutions/" in here:
-            said = "# Solutions" if "exercises/" not in here else "# Exercises"
-            text = re.sub(r"\A# Exercises", said, text)
-            text = re.sub(r"\A# (?!Solution)", f"# Solution of {mark}: ", text)
+            text = re.sub(r"\A# Exercises", "# Solutions", text)
+            text = re.sub(r"\A# (?!Solutions)", f"# Solution of {mark}: ", text)
         elif mark and not text.startswith("# Exercises"):
             text = re.sub(r"\A# ", f"# {mark} ", text)
         return text
