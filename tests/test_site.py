@@ -164,6 +164,7 @@ def test_the_button_for_colab_stands_beside_the_page_and_not_above_its_title(sma
         ("in lesson 04.", "in [lesson 04](04_one.ipynb)."),
         ("Lesson 04's map", "[Lesson 04](04_one.ipynb)'s map"),
         ("lesson\n> 04 is", "[lesson\n> 04](04_one.ipynb) is"),
+        ("- of lesson\n  04.", "- of [lesson\n  04](04_one.ipynb)."),
         ("appendix a5 says", "[appendix a5](a5_three.ipynb) says"),
         ("lessons 04, 05 and\na5", "lessons [04](04_one.ipynb), 05 and\n[a5](a5_three.ipynb)"),
         ("(Rahimi & Recht, 2007)", "([Rahimi & Recht, 2007](references.md#rahimi-2007))"),

@@ -60,7 +60,7 @@ SHOWN = (".html", ".pdf")
 LONG = 250  # characters of an alt text, above which its first sentence has to do
 
 NUMBER = r"(?:\d\d|a\d)(?![\w%])"
-GAP = r"(?: |\n(?:> ?)?)"
+GAP = r"(?: |\n[ >]*)"  # within a line, or over its end in a list or a box
 MENTION = (
     rf"\b(?:[Ll]essons?|[Aa]ppendi(?:x|ces)){GAP}{NUMBER}(?:(?:,|{GAP}and|{GAP}to){GAP}{NUMBER})*"
 )
