@@ -21,10 +21,12 @@ comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
+SITE := $(VENV)/with-site$(EXTRAS:%=,%)
+KIT := $(VENV)/with-tests,site$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks model bench bench-gpu buttons claims coverage constraints clean
+.PHONY: help lab test lint notebooks site test-kit model bench bench-gpu buttons claims coverage constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -44,6 +46,12 @@ lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
 
 notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
 	$(BIN)/python -m tools.notebooks $(LESSON)
+
+site: $(SITE) ## the course as a web site, in build/site/html (npm brings MathJax)
+	$(BIN)/python -m tools.site
+
+test-kit: $(KIT) ## build the site and look at its pages in a browser (needs Chromium or Chrome, and npm)
+	$(BIN)/python -m pytest tests/kit $(PYTEST)
 
 model: $(LESSONS) ## fetch a pretrained model of antibodies into model/ (97 MB; no test and no lesson needs it)
 	$(BIN)/python -m tools.model
@@ -67,7 +75,7 @@ coverage: $(TESTS) ## write COVERAGE.md: where each section of the five document
 
 # The CUDA libraries of gpu-cuda12 and gpu-cuda13 exclude each other, so those two are not pinned.
 constraints: ## choose the pinned versions anew (needs uv)
-	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(addprefix --extra=,lessons training cluster tests benchmarks gpu-check) pyproject.toml -o constraints.txt
+	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(addprefix --extra=,lessons training cluster tests site benchmarks gpu-check) pyproject.toml -o constraints.txt
 
 clean: ## remove what make set up
 	rm -rf $(VENV)

@@ -8,7 +8,8 @@ not set there are none, and those there were are taken away.
 
 import re
 
-from tools.notebooks import GITHUB, ROOT, read, repository, sources, write_exercise
+from tools.notebooks import read, sources, write_exercise
+from tools.setting import GITHUB, ROOT, repository
 
 BINDER, START = "https://mybinder.org", "my/00_start_here.ipynb"
 

@@ -16,10 +16,8 @@ import base64
 import hashlib
 import importlib
 import os
-import re
 import sys
 import time
-import tomllib
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
@@ -30,7 +28,7 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 
 from tools import shape
 from tools.kernels import AsyncKernel
-from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
+from tools.setting import ENVIRONMENT, GITHUB, NOTEBOOKS, ROOT, repository
 
 PACKAGE = "performer_course"
 BUDGET = 400_000  # bytes a lesson
@@ -41,7 +39,6 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 
-GITHUB = "https://github.com/"
 COLAB = "https://colab.research.google.com"
 INSTALL = """\
 import importlib.util
@@ -132,15 +129,6 @@ def with_colab(nb: nbformat.NotebookNode, path: Path, address: str | None) -> nb
             nbformat.v4.new_code_cell(INSTALL.format(address), id="install"),
         ]
     return nb
-
-
-def repository(root: Path = ROOT) -> str | None:
-    """The address of the repository, from which all buttons are made; None while it is not set."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    address = project.get("urls", {}).get("Repository")
-    if address and not re.fullmatch(rf"{GITHUB}[\w.-]+/[\w.-]+(?<!\.git)", address):
-        raise ValueError(f"Repository: Binder and Colab open {GITHUB}owner/name, got {address}")
-    return address
 
 
 def write_exercise(nb: nbformat.NotebookNode, source: Path) -> None:

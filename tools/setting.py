@@ -4,10 +4,13 @@ Nothing but Python's own is imported here, so that tests can start where there i
 on a bare machine with a GPU.
 """
 
+import re
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
+GITHUB = "https://github.com/"
 
 # What every kernel that builds or tests a lesson runs under: one thread, since the last bits of
 # a sum change with their number, and the static form of sliders.
@@ -22,3 +25,12 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "VECLIB_MAXIMUM_THREADS": "1",
 }
+
+
+def repository(root: Path = ROOT) -> str | None:
+    """The address of the repository, from which all buttons are made; None while it is not set."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    address = project.get("urls", {}).get("Repository")
+    if address and not re.fullmatch(rf"{GITHUB}[\w.-]+/[\w.-]+(?<!\.git)", address):
+        raise ValueError(f"Repository: Binder and Colab open {GITHUB}owner/name, got {address}")
+    return address

@@ -1,0 +1,62 @@
+"""How Sphinx makes the site; called by `python -m tools.site`, which lays out what it reads."""
+
+from docutils import nodes
+from myst_nb.core.render import NbElementRenderer
+
+from tools.setting import repository
+from tools.site import STATIC, Site, alt, options
+
+REPOSITORY = repository()
+
+project = html_title = "How kernels became linear attention"
+author = "The performer_course authors"
+language = "en"
+extensions = ["myst_nb", "sphinx_copybutton"]
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 4
+
+html_theme = "sphinx_book_theme"
+html_static_path = [str(STATIC)]
+html_css_files = ["course.css"]
+html_js_files = [("course.js", {"defer": "defer"})]
+html_context = {"default_mode": "auto"}
+html_copy_source = html_show_sourcelink = True
+html_sourcelink_suffix = ""
+html_theme_options = options(REPOSITORY)
+
+# MathJax 3, one file. An empty configuration would be written for version 4.
+mathjax_path = "mathjax/tex-svg-full.js"
+mathjax3_config = {"options": {"menuOptions": {"settings": {"assistiveMml": True}}}}
+
+
+def described(render):
+    """`render`, and each figure has its alt text, and all of its description to open below it."""
+
+    def render_image(self, data):
+        found = render(self, data)
+        description = data.output_metadata.get(data.mime_type, {}).get("alt")
+        if not description:
+            return found
+        for node in found:
+            node["alt"] = alt(description)
+        summary = "<summary>The figure in words</summary>"
+        opened = nodes.raw("", f"<details class='in-words'>{summary}", format="html")
+        closed = nodes.raw("", "</details>", format="html")
+        return [*found, opened, nodes.paragraph("", description), closed]
+
+    return render_image
+
+
+NbElementRenderer.render_image = described(NbElementRenderer.render_image)
+
+
+def setup(app):
+    site = Site(address=REPOSITORY)
+
+    def read(app, docname, source):
+        source[0] = site.on_page(source[0], docname)
+
+    app.connect("source-read", read)
+    return {"parallel_read_safe": True}

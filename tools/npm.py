@@ -1,0 +1,38 @@
+"""Packages of npm, fetched by name and unpacked once into build/npm.
+
+What a page needs of them is copied from there, so that a page asks no address outside.
+"""
+
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+from tools.setting import ROOT
+
+PINS = {"axe-core": "4.14.1", "mathjax": "3.2.2"}
+FOLDER = ROOT / "build" / "npm"
+
+
+def package(name: str, folder: Path = FOLDER) -> Path:
+    """The folder of the unpacked package `name`, at its pinned version; fetched where it is not."""
+    unpacked = folder / f"{name}-{PINS[name]}"
+    if not unpacked.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            raise SystemExit(
+                f"npm is missing, which fetches {name}: install Node.js (apt install npm, "
+                "brew install node, or conda install nodejs)"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as fresh:
+            command = [npm, "pack", "--silent", f"{name}@{PINS[name]}"]
+            done = subprocess.run(command, cwd=fresh, capture_output=True, text=True, timeout=300)
+            if done.returncode:
+                raise SystemExit(f"npm could not fetch {name}@{PINS[name]}: {done.stderr.strip()}")
+            (archive,) = Path(fresh).glob("*.tgz")
+            with tarfile.open(archive) as packed:
+                packed.extractall(fresh, filter="data")
+            (Path(fresh) / "package").rename(unpacked)
+    return unpacked

@@ -1,0 +1,383 @@
+"""The course as a web site: what is in the repository is laid out, and Sphinx makes pages of it.
+
+    python -m tools.site        write build/site/html
+
+Nothing is executed and nothing is written twice. The committed notebooks are copied as they are,
+so that what a reader downloads is what the tests have seen; the words for the web (a number before
+a title, links where a lesson or a work is named) are put in by `Site.on_page` while Sphinx reads.
+The pages of the package come from its docstrings (`tools.api`). A page asks no address outside:
+formulas are set by one file of MathJax, which npm brings, and badges become plain links.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unicodedata
+from importlib.util import find_spec
+from pathlib import Path
+
+from tools import api, npm
+from tools.setting import ROOT
+
+BUILD = ROOT / "build" / "site"
+STAGE, HTML, STATIC = BUILD / "source", BUILD / "html", BUILD / "static"
+MATHJAX = "es5/tex-svg-full.js"
+
+BINDER = "https://mybinder.org"
+
+# The lesson that each part begins with. A lesson belongs to the last part begun before it.
+PARTS = {
+    "Kernels": "01",
+    "Random features": "04",
+    "Attention": "07",
+    "Performers": "13",
+    "Scale, and after": "18",
+    "Appendices": "a1",
+}
+# What stands in the side bar below the lessons, where it is there.
+GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
+BEHIND = (
+    "notebooks/glossary",
+    "notebooks/references",
+    "performer_course/index",
+    "CLAIMS",
+    "COVERAGE",
+    "CONTRIBUTING",
+)
+LECTURERS = ("site/pages/six_lectures", "site/pages/twelve_weeks")  # before others, in this order
+COPIED = (
+    *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
+    *("notebooks/*.md", "notebooks/*.png", "site/pages/**/*.md", "site/pages/**/*.png"),
+    *("README.md", "CLAIMS.md", "COVERAGE.md", "CONTRIBUTING.md", "benchmarks/*.png"),
+)
+# What else may have been made: its folder below build/, which goes out with the site, and what the
+# link says at the lesson whose name a file has.
+MADE = {"slides": "slides", "handouts": "PDF"}
+SHOWN = (".html", ".pdf")
+LONG = 250  # characters of an alt text, above which its first sentence has to do
+
+NUMBER = r"(?:\d\d|a\d)(?![\w%])"
+GAP = r"(?: |\n[ >]*)"  # within a line, or over its end in a list or a box
+MENTION = (
+    rf"\b(?:[Ll]essons?|[Aa]ppendi(?:x|ces)){GAP}{NUMBER}(?:(?:,|{GAP}and|{GAP}to){GAP}{NUMBER})*"
+)
+NAME = r"[A-ZÅŁ][^\W\d_]+(?:-[A-Z][^\W\d_]+)?"
+YEAR = r"(?:1[89]\d\d|20[0-3]\d)"
+NAMES = rf"{NAME}(?: et al\.|(?:, {NAME})*,? (?:\\?&|and) {NAME})?"
+CITED = rf"{NAMES},? (?:\({YEAR}\)|{YEAR}(?=[),.;:]))"
+FIXED = "|".join(
+    (
+        r"^```[\s\S]*?^```",  # a block of code
+        r"`[^`]+`",
+        r"\$\$[\s\S]*?\$\$",
+        r"\$[^$\n]*(?:\n[^$\n]*)?\$",
+        r"!?\[[^\]]*\]\([^)]*\)",  # a link
+        r"</?[a-zA-Z][^>\n]*>",
+        r"^#{1,6} [^\n]*",
+    )
+)
+WORDS = re.compile(rf"(?P<fixed>{FIXED})|(?P<lessons>{MENTION})|(?P<work>{CITED})", re.MULTILINE)
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def alt(description: str) -> str:
+    """What stands in for a figure: its description, or the first sentence of a long one."""
+    if len(description) <= LONG:
+        return description
+    return re.split(r"(?<=[.!?])\s+(?=[^\W\d_])", description, maxsplit=1)[0]
+
+
+def number(docname: str) -> str:
+    """The number of a lesson, exercise, solution or project: 01, a1, p1; empty for other pages."""
+    found = re.match(r"notebooks/(?:[a-z]+/)*(\d\d|[ap]\d)_", docname)
+    return found[1] if found else ""
+
+
+def lessons(docnames) -> dict[str, str]:
+    """number → docname of each lesson and appendix, in order."""
+    names = sorted(name for name in docnames if re.match(r"notebooks/(?:\d\d|a\d)_\w+$", name))
+    return {number(name): name for name in names}
+
+
+def parts(numbers) -> dict[str, list[str]]:
+    """The numbers of the lessons, by the part they belong to; before the first part, by ''."""
+    found = {}
+    for lesson in sorted(numbers):
+        begun = [part for part, first in PARTS.items() if first <= lesson]
+        found.setdefault(begun[-1] if begun else "", []).append(lesson)
+    return found
+
+
+def relative(target: str, here: str) -> str:
+    """The way from the page `here` to the file `target`, both from the root."""
+    return Path(os.path.relpath(target, Path(here).parent)).as_posix()
+
+
+def folded(name: str) -> str:
+    """A name in the letters of a key: Björck → bjorck."""
+    plain = unicodedata.normalize("NFKD", name)
+    return "".join(letter for letter in plain if not unicodedata.combining(letter)).lower()
+
+
+def made(folder: str, built: Path = BUILD.parent) -> list[Path]:
+    """The pages and PDFs that lie in a folder of what was built."""
+    return [path for path in sorted((built / folder).glob("*.*")) if path.suffix in SHOWN]
+
+
+def _download(target: str, label: str, name: str = "") -> str:
+    """A link to a file that Sphinx does not know, saved as `name` where one is given."""
+    saved = f" download='{name}'" if name else ""
+    return f"<a href='{target}'{saved}>{label}</a>"
+
+
+class Site:
+    """What a page has to know of the others: lessons, works, the address of the repository."""
+
+    def __init__(self, stage: Path = STAGE, address: str | None = None, built: Path = BUILD.parent):
+        self.stage, self.address, self.built = stage, address, built
+        files = [path for kind in ("ipynb", "md") for path in stage.rglob(f"*.{kind}")]
+        self.files = {f.relative_to(stage).with_suffix("").as_posix(): f for f in files}
+        self.lessons = lessons(self.files)
+        references = self.files.get("notebooks/references")
+        text = references.read_text(encoding="utf-8") if references else ""
+        self.works = set(re.findall(r"(?m)^##+ (\S+-\d{4})$", text))
+
+    def link(self, label: str, docname: str, here: str) -> str:
+        """A link from the page `here` to another."""
+        suffix = self.files[docname].suffix
+        return f"[{label}]({relative(docname + suffix, here)})"
+
+    def linked(self, text: str, here: str) -> str:
+        """`text` with a link wherever it names a lesson or cites a work, and is none yet.
+
+        The own number stays as it is, and so do numbers that no lesson has.
+        """
+        known = {key: name for key, name in self.lessons.items() if name != here}
+
+        def lesson(found):
+            label = found[0]
+            return self.link(label, known[label], here) if label in known else label
+
+        def words(found):
+            if found["lessons"]:
+                said = found[0]
+                if len(re.findall(NUMBER, said)) > 1:
+                    return re.sub(NUMBER, lesson, said)
+                name = known.get(said[-2:])
+                return self.link(said, name, here) if name else said
+            if found["work"]:
+                said, year = found[0], re.search(YEAR, found[0])[0]
+                key = f"{folded(re.match(NAME, said)[0])}-{year}"
+                if key not in self.works or here == "notebooks/references":
+                    return said
+                return self.link(said, "notebooks/references", here)[:-1] + f"#{key})"
+            return found[0]
+
+        return WORDS.sub(words, text)
+
+    def elsewhere(self, text: str, here: str) -> str:
+        """`text` with links to what is in the repository but not on the site led there.
+
+        Where the repository has no address yet, the words of such a link stay without it. What is
+        nowhere stays a link, and Sphinx refuses it.
+        """
+
+        def lead(found):
+            label, target, _ = found.groups()
+            path = Path(os.path.normpath(Path(here).parent / target)).as_posix()
+            if path == "README.md":
+                return f"[{label}]({relative('index.md', here)})"
+            if (self.stage / path).is_file() or not (ROOT / path).exists():
+                return found[0]
+            kind = "tree" if (ROOT / path).is_dir() else "blob"
+            return f"[{label}]({self.address}/{kind}/main/{path})" if self.address else label
+
+        return LINK.sub(lead, text)
+
+    def markdown(self, text: str, here: str) -> str:
+        """One text of the page `here`, for the web."""
+        text = re.sub(r"!\[([^\]]*)\]\(https?:[^)]*\)", r"\1", text)  # as a badge
+        if here == "notebooks/references":  # its entries stand right below the title
+            text = re.sub(r"(?m)^### ", "## ", text)
+        return self.linked(self.elsewhere(text, here), here)
+
+    def title(self, text: str, here: str) -> str:
+        """`text` with the number of a lesson or project before its title."""
+        mark = number(here)
+        if "/solutions/" in here:
+            text = re.sub(r"\A# Exercises", "# Solutions", text)
+            text = re.sub(r"\A# (?!Solutions)", f"# Solution of {mark}: ", text)
+        elif mark and not text.startswith("# Exercises"):
+            text = re.sub(r"\A# ", f"# {mark} ", text)
+        return text
+
+    def beside(self, here: str) -> str:
+        """A line of links to what belongs to a lesson, an exercise, a solution or a project."""
+        mark, stem = number(here), here.rpartition("/")[2]
+        if not mark:
+            return ""
+        home = "notebooks/projects" if mark.startswith("p") else "notebooks"
+        near = {
+            "lesson": f"{home}/{stem}",
+            "exercises": f"{home}/exercises/{stem}",
+            "solutions": f"{home}/solutions/{stem}",
+        }
+        if home == "notebooks/projects":
+            near = {"project": near["lesson"], "solution": near["solutions"]}
+        links = [
+            self.link(label, name, here)
+            for label, name in near.items()
+            if name in self.files and name != here
+        ]
+        file = self.files[here].name
+        links.append(_download(relative(f"_sources/{here}.ipynb", here), "this notebook", file))
+        if here == f"notebooks/{stem}":
+            for folder, label in MADE.items():
+                for path in made(folder, self.built):
+                    if path.stem == stem:
+                        links.append(_download(relative(f"{folder}/{path.name}", here), label))
+        return "Beside this page: " + " · ".join(links)
+
+    def on_page(self, text: str, here: str) -> str:
+        """What Sphinx reads of the page `here`, whose file says `text`."""
+        path = self.files.get(here)
+        if path is None or path.suffix != ".ipynb":
+            return self.markdown(text, here)
+        notebook, colab = json.loads(text), ""
+        if notebook["cells"] and notebook["cells"][0].get("id") == "colab":
+            button, _install, *notebook["cells"] = notebook["cells"]
+            colab = " · " + self.markdown("".join(button["source"]), here)
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+        titled = False
+        for cell in cells:
+            said = "".join(cell["source"])
+            if said.startswith("# ") and not titled:
+                titled, said = True, self.title(said, here)
+                head, _, rest = said.partition("\n")
+                said = f"{head}\n\n{self.beside(here)}{colab}\n{rest}"
+            cell["source"] = self.markdown(said, here)
+        return json.dumps(notebook)
+
+
+def toctree(names, caption: str = "", *, hidden: bool = True) -> str:
+    """A directive that puts pages into the side bar."""
+    options = [":hidden:"] * hidden + [f":caption: {caption}"] * bool(caption)
+    return "\n".join(["```{toctree}", *options, "", *names, "```", ""])
+
+
+def opening(readme: str) -> str:
+    """README as the first page: what to read comes before how to install it."""
+    head, *sections = re.split(r"(?m)^(?=## )", readme)
+    later = [s for s in sections if s.startswith("## Two commands")]
+    rest = [s for s in sections if s not in later]
+    study = next((i for i, s in enumerate(rest, 1) if s.startswith("## How to study")), 0)
+    return head + "".join([*rest[:study], *later, *rest[study:]])
+
+
+def stage(folder: Path = STAGE) -> None:
+    """Lay the sources out as in the repository, with the pages that are made here."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for path in sorted({path for pattern in COPIED for path in ROOT.glob(pattern)}):
+        copy = folder / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    pages = {f"performer_course/{name}": text for name, text in api.pages().items()}
+    for name in GENERATED:
+        title, inner = Path(name).name.capitalize(), sorted((folder / name).glob("*.ipynb"))
+        below = [path.stem for path in inner]
+        below += [f"solutions/{p.stem}" for p in sorted((folder / name).glob("solutions/*.ipynb"))]
+        pages[f"{name}/index.md"] = f"# {title}\n\n{toctree(below, hidden=False)}"
+    lecturers = folder / "site/pages"
+    for inner in sorted(path for path in lecturers.glob("*") if path.is_dir()):
+        below = sorted(path.stem for path in inner.glob("*.md") if path.stem != "index")
+        own = inner / "index.md"
+        head = own.read_text(encoding="utf-8") if own.exists() else f"# {inner.name.capitalize()}\n"
+        listed = toctree(below, hidden=own.exists())
+        pages[own.relative_to(folder).as_posix()] = f"{head}\n{listed}"
+    for name, label in MADE.items():
+        items = [f"- {_download(f'{name}/{path.name}', path.stem)}" for path in made(name)]
+        if items:
+            lines = "\n".join(items)
+            pages[f"{name}.md"] = f"# {label[0].upper()}{label[1:]}\n\n{lines}\n"
+    readme = (folder / "README.md").rename(folder / "index.md")
+    pages["index.md"] = opening(readme.read_text(encoding="utf-8")) + "\n" + contents(folder, pages)
+    for name, text in pages.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def contents(folder: Path, pages) -> str:
+    """The toctrees of the side bar."""
+    files = [path.relative_to(folder) for path in folder.rglob("*.*")] + list(map(Path, pages))
+    docnames = {path.with_suffix("").as_posix() for path in files}
+    numbers = lessons(docnames)
+    trees = [toctree([numbers[n] for n in inner], part) for part, inner in parts(numbers).items()]
+    own = [name for name in docnames if re.fullmatch(r"site/pages/(?:\w+|\w+/index)", name)]
+    own.sort(key=lambda name: (name not in LECTURERS, *(name != n for n in LECTURERS), name))
+    own += [name for name in MADE if name in docnames]
+    trees.append(toctree([f"{name}/index" for name in GENERATED], "Exercises and projects"))
+    trees += [toctree(own, "For lecturers")] if own else []
+    trees.append(toctree([name for name in BEHIND if name in docnames], "To look up"))
+    return "\n".join(trees)
+
+
+def options(address: str | None) -> dict:
+    """What the theme is told; buttons that lead outside are there with the repository's address.
+
+    Binder opens a page in the folder it has here. Colab installs nothing by itself, so its button
+    stands in the exercises, where a cell does (`tools.buttons`).
+    """
+    told = {
+        "home_page_in_toc": True,
+        "navbar_persistent": [],  # the book theme has a search button of its own
+        "show_navbar_depth": 1,
+        "use_fullscreen_button": False,
+    }
+    if not address:
+        return told
+    return told | {
+        "repository_url": address,
+        "repository_branch": "main",
+        "path_to_docs": "",
+        "use_repository_button": True,
+        "use_issues_button": True,
+        "launch_buttons": {"binderhub_url": BINDER, "notebook_interface": "jupyterlab"},
+    }
+
+
+def assets(folder: Path = STATIC) -> None:
+    """The files of the theme's own, and MathJax."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "site" / "static", folder)
+    (folder / "mathjax").mkdir()
+    shutil.copy(npm.package("mathjax") / MATHJAX, folder / "mathjax")
+
+
+def main() -> int:
+    needed = {"sphinx": "sphinx", "myst_nb": "myst-nb", "sphinx_book_theme": "sphinx-book-theme"}
+    missing = [name for module, name in needed.items() if not find_spec(module)]
+    if missing:
+        raise SystemExit(
+            f"{', '.join(missing)} missing: `make site` installs the extra `site`, and so does "
+            "pip install -c constraints.txt -e '.[site]'"
+        )
+    stage()
+    assets()
+    shutil.rmtree(HTML, ignore_errors=True)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto"]
+    command += ["-b", "html", "-c", "site", "-d", str(BUILD / "doctrees"), str(STAGE), str(HTML)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    code = subprocess.run(command, cwd=ROOT, env=environment, timeout=1200).returncode
+    if not code:
+        for name in filter(made, MADE):
+            shutil.copytree(ROOT / "build" / name, HTML / name)
+        count = len(list(HTML.rglob("*.html")))
+        print(f"{count} pages: {(HTML / 'index.html').relative_to(ROOT)}")
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
