@@ -8,11 +8,11 @@
 # > tokens cost.
 #
 # A text may be too long for one machine: too many tokens to hold, or too many to wait for. Exact
-# attention then has to carry every key to every query. Linear attention has to carry a state, whose
-# size does not depend on the length. In this lesson a text is cut into parts, different processes
-# work on them, and the rows come out as from one process, causal or not, even when a process dies in
-# the middle. Two processes of your own machine are enough for all of it. The same functions run on
-# many machines.
+# attention then has to bring every key together with every query. Linear attention has to carry a
+# state, whose size does not depend on the length. In this lesson a text is cut into parts, different
+# processes work on them, and the rows come out as from one process, causal or not, even when a
+# process dies in the middle. Two processes of your own machine are enough; the same functions run
+# on many machines.
 
 # %%
 import functools
@@ -50,25 +50,27 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 #
 # $$(s_1 \oplus s_2) \oplus s_3 = s_1 \oplus (s_2 \oplus s_3) .$$
 #
-# Because of it, neighbours may be joined as soon as they are ready, wherever in the text they stand.
+# Because of it, neighbours may be joined as soon as they are ready.
 # Whether $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, *commutativity*, is another question. Here are six
 # rules by which tokens change a state. The first two you know, and the last is exact attention:
 #
 # - *Plain* linear attention adds $\varphi(k)\, [v, 1]^\top$ for each token, so $\oplus$ is $+$.
 # - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson
 #   12.
-# - *Decay* multiplies the state by a number $a \le 1$ before it adds a token: old tokens fade.
+# - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token: with $a < 1$
+#   old tokens fade.
 # - *A gate a channel* does the same with a number of its own for each of the $d$ rows of the state,
 #   which may depend on the token.
 # - *The delta rule* first looks up what the state returns for the key, and writes only the
 #   difference: $S \leftarrow S + \beta\, k\, (v - S^\top k)^\top$, with a writing strength $\beta$.
-# - *Exact* attention can leave nothing less than all keys and values, and $\oplus$ puts them one
-#   after the other.
+# - *Exact* attention can leave nothing less than all keys and values for queries that are still to
+#   come, and $\oplus$ puts them one after the other.
 #
 # Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. (Why one wants
 # them is the subject of the next lesson. Here it is enough that many models of today have one of
 # them.) They have in common that each token maps $S$ to $A S + B$: for decay $A$ is a number, for
-# gates a diagonal matrix, for the delta rule $A = 1 - \beta\, k k^\top$ and $B = \beta\, k v^\top$.
+# gates a diagonal matrix, and for both $B = k v^\top$; for the delta rule
+# $A = I - \beta\, k k^\top$, with the identity $I$, and $B = \beta\, k v^\top$.
 # Two such maps, one after the other, are again one:
 #
 # $$A_2 (A_1 S + B_1) + B_2 = (A_2 A_1)\, S + (A_2 B_1 + B_2) ,
@@ -144,12 +146,12 @@ for name, (leave, join) in RULES.items():
     print(f"{name:15} {numbers(s[0]).size:12,d}   {associative!s:11}   {matters}")
 
 # %% [markdown]
-# All six are associative, and for the two that only add the order is indifferent. For decay and the
-# delta rule it is not, because what is written last counts most. So a parallel program may join
-# neighbours whenever it likes, but must not swap them. A program that adds up results as they arrive
-# is right for FAVOR+ and wrong for the others, without any error. (For exact attention the rows of
-# the cache come in another order, which changes no sum over them.) And the sizes: only that of the
-# last line grows with the shard. Decay sends least, exact attention most.
+# All six are associative, and for the two that only add the order is indifferent. For decay, gates
+# and the delta rule it is not, because what is written last counts most. So a parallel program may
+# join neighbours whenever it likes, but must not swap them. A program that joins results as they
+# arrive is right for the two sums and wrong for these three, without any error. (For exact attention
+# the rows of the cache come in another order, which changes no sum over all of them.) And the sizes:
+# only that of the last line grows with the shard. Decay sends least, exact attention most.
 #
 # ## 2. A tree and a scan
 #
@@ -164,16 +166,16 @@ for name, (leave, join) in RULES.items():
 # starts from $b_i$ and goes through its tokens as always: by `attention.follow(b_i, …)`, or with the
 # keyword `state=` of `decay_attention` and `delta_attention`.
 #
-# The two functions below get a *client*: something with a method `submit(task, *arguments)` that sees
-# to it that the task is done, and returns what stands for its result. The simplest client does the
-# task at once, itself.
+# A *task* is a function with its arguments. The two functions below get a *client*: something with a
+# method `submit(task, *arguments)` that sees to it that the task is done, and returns what stands for
+# its result. The simplest client does the task at once, itself.
 
 
 # %%
 class Here:
     """The client without a cluster: it does each task at once, in this process."""
 
-    def submit(self, task, *arguments, pure=False):
+    def submit(self, task, *arguments, pure=False):  # section 3 says what `pure` is
         return task(*arguments)
 
 
@@ -450,8 +452,8 @@ for name, rows in there.items():
 
 # %% [markdown]
 # Bit for bit, since the same tasks have the same arguments, whoever does them. (`pure=False` says
-# that equal calls are different tasks. Otherwise Dask would see that it has the result of the second
-# already, which is often what one wants, but not where one measures.)
+# that equal calls are different tasks. Otherwise Dask would compute the second no more, which is
+# often what one wants, but not where one measures.)
 #
 # ## 4. A worker is killed
 #
@@ -472,12 +474,13 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         print(f"and one more: {type(error).__name__}: {error}")
 
 # %% [markdown]
-# None, and the pool takes no more work. At least six of the naps had nothing to do with the death,
-# but a pool does not know which task was lost, so it gives up all. Dask's scheduler knows of each
-# task what to call, and with whose results. When a worker dies, it lets others compute again what
-# that one alone had held, and whatever that needs. This works only if *everything* is a task, the
+# None, and the pool takes no more work. At least seven of the naps had nothing to do with the
+# death, but a pool does not know which task was lost, so it gives up all. Dask's scheduler knows of
+# each task what to call, and with whose results. When a worker dies, it lets others compute again
+# what that one alone had held, and whatever that needs. This works only if *everything* is a task, the
 # inputs too. That is why our tasks load their own tokens, and why even $W$ is one. Data that the
-# client itself had sent (`client.scatter`) would be gone with the worker that held them.
+# client itself had sent (`client.scatter`) would be gone with the worker that held them. And a
+# *nanny*, a small process beside each worker, starts a new one where it died.
 #
 # Now twenty-four shards. The first process that comes to the rows of shard 12 is killed there, by the
 # signal that no program can catch. **Before you run this:** are the rows equal to those of an
@@ -499,7 +502,9 @@ def dies_once(load, i, before, W):
 
 SCANS["killed"] = (favor_leaves, attention.merge, dies_once)
 many = functools.partial(shard, n=1024)
+start = time.time()
 calm = gathered(client, causal(client, "FAVOR+", many, 24, W_there))
+undisturbed = time.time() - start
 before = set(client.nthreads())
 with get_task_stream(client) as stream:
     after = gathered(client, causal(client, "killed", many, 24, W_there))
@@ -520,10 +525,11 @@ KINDS = {
     "again": ("done again", COLORS[3], "xx"),
 }
 counts, bars, merges = {}, {}, []
-for entry in sorted(stream.data, key=lambda entry: entry["startstops"][0]["start"]):
+for entry in sorted(stream.data, key=lambda entry: entry["startstops"][-1]["start"]):
     key, row = entry["key"], -processes.index(entry["worker"])
     counts[key] = counts.get(key, 0) + 1
-    for x in [x for x in entry["startstops"] if x["action"] == "compute"]:
+    for x in [x for x in entry["startstops"] if x["action"] == "compute"][-1:]:
+        # (those before it were earlier runs on the same worker)
         if key.startswith("merge"):
             merges.append((x["start"] - begun, row + 0.36))
         for kind in [kind for kind in KINDS if key.startswith(kind)]:
@@ -547,7 +553,10 @@ patches = [
 ]
 ax.legend(handles=[*patches, dots], loc="upper left", bbox_to_anchor=(1, 1))
 twice = sum(count > 1 for count in counts.values())
-print(f"from the kill to the end {end - killed:.1f} s; {twice} tasks were done twice")
+print(
+    f"undisturbed {undisturbed:.1f} s, with the kill {end:.1f} s, {end - killed:.1f} s of it after"
+)
+print(f"{twice} tasks were done twice")
 show(
     fig,
     alt=f"A row for each of {len(processes)} processes, with a bar for each task, over "
@@ -557,12 +566,15 @@ show(
 
 # %% [markdown]
 # Bit for bit, because a task that runs again starts from the same seed, and because we laid out the
-# scan, and not who came first. The picture shows the price. If the dead worker held a prefix $b_i$,
-# all states of which it was made are computed again, because nobody had kept them. (Rounding depends
-# on the brackets, so another tree has other last bits. So have workers with another processor or
-# another BLAS, the library behind matrix products: on unlike machines expect twelve digits.)
+# scan, and not who came first. The picture shows the price: one worker is alone until the nanny has
+# started another, and if the dead one held a prefix $b_i$, all that it was made of and that nobody
+# holds any more is computed again. (Rounding depends on the brackets, so another tree has other last
+# bits. So have workers with another processor or another BLAS, the library behind matrix products:
+# on unlike machines expect twelve digits.)
 #
-# What the scheduler cannot survive is its own death. Section 6 has what the client says then.
+# A task that kills each worker that takes it is given up at the fourth, with the error
+# `KilledWorker`. And what a run cannot survive is the death of the scheduler. Section 6 has what the
+# client says then.
 #
 # ## 5. A million measured, a billion reckoned
 #
@@ -570,14 +582,15 @@ show(
 # absorb a token costs $2 m d$ for the logarithms of its features and $2 m e$ for adding to the state,
 # and to read as much: $4 m (d + e)$ in all. There are $N$ shards and $p$ workers. Say a worker takes
 # $t$ seconds for both passes over a shard, loading included, and the scheduler $a$ seconds for each
-# of the $3N - 1$ tasks. Then
+# of the $3N - 1$ tasks ($N$ leave states, $N - 1$ merge, $N$ read). Then, without the merges
+# themselves, which are short,
 #
 # $$T(L) \approx \Bigl\lceil \frac{N}{p} \Bigr\rceil\, t + a\, (3 N - 1) .$$
 #
 # The cells below measure $t$ on one shard of 16,384 tokens, on all workers at once because they share
 # the memory of one machine, and $a$ on tasks that do nothing. From these two numbers they predict.
 # Then they measure, up to a million tokens in float32. The rows of a million tokens are not sent
-# home; each task returns the mean of its rows. (A real one would write them to a disk.) And each
+# home; each task returns the mean of its rows. And each
 # worker says how much memory it has held at most.
 #
 # **Before you run this:** from 65,536 tokens to a million the text grows sixteenfold. And the memory
@@ -654,14 +667,15 @@ def count(number):
 L, RATE, WIRE, p = 10**9, 5e10, 1.25e9, 16  # FLOP/s of a core and bytes/s of a wire, both assumed
 flops = {"FAVOR+": 4 * M * (D + D) * L, "exact": 2 * L**2 * (D + D)}
 state_bytes, cache_bytes = 4 * M * (D + 2), 4 * L * (D + D)
-sent = {"FAVOR+": 2 * p * state_bytes, "exact": (p - 1) * cache_bytes}
+sent = {"FAVOR+": 2 * (p - 1) * state_bytes, "exact": (p - 1) * cache_bytes}
+in_turn = {"FAVOR+": 2 * math.log2(p) * state_bytes, "exact": (p - 1) / p * cache_bytes}
 print(f"L = {count(L)}, d = e = {D}, m = {M}, float32, one head, {p} workers, one shard each")
 print(f"a state is {state_bytes:,} bytes; all keys and values are {cache_bytes / 1e9:.0f} GB\n")
 print(f"{'':7}   FLOP     computing        bytes sent   on the wire")
 for name in flops:
     hours = flops[name] / RATE / p / 3600
     takes = f"{60 * hours:.1f} minutes" if hours < 1 else f"{hours / 24 / 365:.0f} years"
-    wire = sent[name] / p / WIRE
+    wire = in_turn[name] / WIRE
     line = f"{1e3 * wire:.1f} ms" if wire < 1 else f"{wire / 60:.0f} minutes"
     print(f"{name:7} {count(flops[name]):>7}   {takes:14} {count(sent[name]):>10}   {line}")
 
@@ -669,8 +683,9 @@ for name in flops:
 # The exact line is sent as in *Ring Attention* (Liu et al., 2023): keys and values go round a ring of
 # workers, so that each sees those of all others while it computes. That is exact, no worker ever
 # holds more than two shards of them, and the wire is hidden behind arithmetic, of which there is more
-# than enough. What it cannot change is $L^2$. With states, so little is sent, up the tree and back
-# again, that the wire no longer matters.
+# than enough. What it cannot change is $L^2$. With states, so little is sent, in four rounds up the
+# tree and four back again, that the wire no longer matters. (The rate is that of large matrix
+# products. With loading and exponentials a core comes to what the next cell prints.)
 #
 # The prediction, drawn over what was measured above:
 
@@ -712,12 +727,13 @@ show(
 # dask worker tcp://10.0.0.1:8786 --nthreads 1     # on each, once for each core
 # ```
 #
-# and here `client = connect("tcp://10.0.0.1:8786")`. Everything else stays. Three things to know:
+# and here `client = connect("tcp://10.0.0.1:8786")`. Everything else stays, but for section 4's kill,
+# which leaves its mark in a file here. Three things to know:
 #
 # - All machines need the same Python and the same packages, this course among them. Functions of a
 #   notebook travel with their tasks.
-# - Whoever reaches the scheduler can run any program on all workers. Keep it on a private network, or
-#   use Dask's encrypted connections (TLS).
+# - Whoever reaches the scheduler or a worker can run any program there, without a password. Keep them
+#   on a private network, or ask for certificates (TLS).
 # - A function takes along the globals that it names. A large array among them would travel with each
 #   task: make it a task, as $W$ is here.
 #
@@ -757,11 +773,11 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# And if the scheduler dies while we wait? The client notices the broken connection at once, and each
-# future that was not done raises an error: "Client lost the connection to the scheduler". Where no
-# connection breaks, as with a machine that is cut off, the time-out of `gathered` ends the wait. What
-# was computed is lost then, because nobody knows any more who holds it; so long computations write
-# what they have to disks.
+# And if the scheduler dies while we wait? (Ours is in this very process.) The client notices the
+# broken connection at once, and every future raises an error, whether it was done or not: "Client
+# lost the connection to the scheduler". Where no connection breaks, as with a machine that is cut
+# off, the time-out of `gathered` ends the wait at the latest. What was computed is lost then, because
+# nobody knows any more who holds it; so long computations write what they have to disks.
 #
 # The last cell closes what section 3 opened.
 
@@ -782,12 +798,13 @@ print(f"closed: {client.status == 'closed'}")
 # | Ring Attention (October 2023), exact | all keys and values, round a ring |
 # | LASP-2 (February 2025), plain linear attention | one state of each shard, sent to all |
 # | flash-linear-attention (opened December 2025, merged), gated delta rule | one pair $(A, B)$ of each shard and head, sent to all |
-# | MaxText and attention-gym (opened August and September 2026), gated delta rule | the same pairs, in a prefix scan |
-# | SGLang (opened August 2026), gated delta rule, for prompts | the same pairs, in two passes |
+# | attention-gym (opened September 2026, merged), gated delta rule | the same pairs, sent to all |
+# | MaxText (opened August 2026, merged), gated delta rule | the same pairs, in a prefix scan |
+# | SGLang (opened August 2026, still open), delta rule with a gate a channel, for prompts | the same pairs, in two passes |
 # | Megatron-LM (opened December 2025, merged), gated delta rule | no states: each machine gets *all* tokens of *some* heads |
 #
 # The last line is the alternative: nothing is merged, but all tokens travel, and there can be no more
-# machines than heads. In the lines before it you find this lesson again, with the sizes of section 1.
+# machines than heads.
 #
 # ## Take away
 #
@@ -796,8 +813,8 @@ print(f"closed: {client.status == 'closed'}")
 # - Sums and FAVOR+ commute. Decay, gates and the delta rule do not: keep the order.
 # - The size of such a value does not depend on the length, so a worker's memory is that of its shard,
 #   and the wire carries next to nothing.
-# - Make every input a task. Then a dead worker costs a second or so and no result, and if the tree is
-#   the same, so is every bit.
+# - Make every input a task. Then a dead worker costs a few seconds and no result, and on machines of
+#   one kind the same tree gives the same bits.
 # - Every wait gets a time-out.
 #
 # ## Where it breaks

@@ -408,10 +408,14 @@ def test_one_address_and_the_same_functions_run_elsewhere_until_the_scheduler_is
         for way in ("all-to-all", "delta"):
             rows = gathered(client, submitted(lesson, client, way, load, N))
             assert equal(rows, here(lesson, way, load, N))
+        done = client.submit(math.hypot, 3, 4)
+        wait(done, timeout=PATIENCE)
         futures = [client.submit(time.sleep, 60, pure=False) for _ in range(4)]
         scheduler.kill()
         with pytest.raises(Exception, match="lost the connection to the scheduler"):
             gathered(client, futures)
+        with pytest.raises(Exception, match="lost the connection to the scheduler"):
+            done.result(timeout=PATIENCE)
         client.close(timeout=PATIENCE)
 
 
