@@ -520,10 +520,10 @@ KINDS = {
     "again": ("done again", COLORS[3], "xx"),
 }
 counts, bars, merges = {}, {}, []
-for entry in sorted(stream.data, key=lambda entry: entry["startstops"][0]["start"]):
+for entry in sorted(stream.data, key=lambda entry: entry["startstops"][-1]["stop"]):
     key, row = entry["key"], -processes.index(entry["worker"])
-    counts[key] = counts.get(key, 0) + 1
     for x in [x for x in entry["startstops"] if x["action"] == "compute"]:
+        counts[key] = counts.get(key, 0) + 1
         if key.startswith("merge"):
             merges.append((x["start"] - begun, row + 0.36))
         for kind in [kind for kind in KINDS if key.startswith(kind)]:
