@@ -522,18 +522,19 @@ processes = list(dict.fromkeys(entry["worker"] for entry in stream.data))
 KINDS = {
     "favor_leaves": ("leaves its state", COLORS[0], ""),
     "dies_once": ("causal rows", COLORS[4], "//"),
-    "again": ("done again", COLORS[3], "xx"),
+    "again": ("done again, after the kill", COLORS[3], "xx"),
 }
 counts, bars, merges = {}, {}, []
-for entry in sorted(stream.data, key=lambda entry: entry["startstops"][-1]["start"]):
+once = {(entry["key"], entry["startstops"][-1]["stop"]): entry for entry in stream.data}
+for entry in sorted(once.values(), key=lambda entry: entry["startstops"][-1]["stop"]):
     key, row = entry["key"], -processes.index(entry["worker"])
     counts[key] = counts.get(key, 0) + 1
+    # The record of a task that is done again holds the earlier run, too.
     for x in [x for x in entry["startstops"] if x["action"] == "compute"][-1:]:
-        # (those before it were earlier runs on the same worker)
         if key.startswith("merge"):
             merges.append((x["start"] - begun, row + 0.36))
         for kind in [kind for kind in KINDS if key.startswith(kind)]:
-            kind = kind if counts[key] == 1 else "again"
+            kind = "again" if counts[key] > 1 and x["start"] > begun + killed else kind
             bars.setdefault((kind, row), []).append((x["start"] - begun, x["stop"] - x["start"]))
 fig, ax = plt.subplots(figsize=(10, 3.6))
 for (kind, row), spans in bars.items():
@@ -552,16 +553,16 @@ patches = [
     for label, colour, hatch in KINDS.values()
 ]
 ax.legend(handles=[*patches, dots], loc="upper left", bbox_to_anchor=(1, 1))
-twice = sum(count > 1 for count in counts.values())
+twice = sum(len(spans) for (kind, _), spans in bars.items() if kind == "again")
 print(
     f"undisturbed {undisturbed:.1f} s, with the kill {end:.1f} s, {end - killed:.1f} s of it after"
 )
-print(f"{twice} tasks were done twice")
+print(f"{twice} shards were gone through again")
 show(
     fig,
     alt=f"A row for each of {len(processes)} processes, with a bar for each task, over "
     f"{end:.1f} seconds. One is killed after {killed:.1f} and its row ends; the "
-    f"other goes on, and does {twice} tasks that were done before.",
+    f"other goes on, and goes through {twice} shards that were done before.",
 )
 
 # %% [markdown]
