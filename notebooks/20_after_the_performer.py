@@ -659,7 +659,7 @@ print(f"two maps joined are the state: {np.abs(to_host(joined.B - again)).max() 
 # requests began with the same text, the second was given a place that held a stranger's state. Nothing
 # crashed.
 # (`chunk_map` is what a run of tokens does to *any* state, $S \mapsto AS + B$, and `then` joins two such
-# maps: that is how two machines can share one text.)
+# maps: that is how the machines of [lesson 19](19_beyond_one_machine.ipynb) share one text.)
 #
 # **Hybrids.** By section 9 a state is small and forgets, a cache is large and exact. So most large models
 # that use states are *hybrids*: a few of their layers keep a cache. What was published, with its date:
