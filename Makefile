@@ -5,6 +5,7 @@ CONSTRAINTS ?= -c constraints.txt
 EXTRAS ?=
 LESSON ?=
 LABFLAGS ?=
+FOLDER ?=
 PYTEST ?=
 
 ifeq ($(OS),Windows_NT)
@@ -21,10 +22,12 @@ comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
+COURSE := $(VENV)/with-lessons,training,course
+KIT := $(VENV)/with-lessons,training,tests,course
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks model bench bench-gpu buttons claims coverage constraints clean
+.PHONY: help lab test lint notebooks model course test-kit bench bench-gpu buttons claims coverage constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -47,6 +50,12 @@ notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make n
 
 model: $(LESSONS) ## fetch a pretrained model of antibodies into model/ (97 MB; no test and no lesson needs it)
 	$(BIN)/python -m tools.model
+
+course: $(COURSE) ## make a course for nbgrader in course/, with exercises of its own (elsewhere: FOLDER=…)
+	$(BIN)/python -m tools.course $(FOLDER)
+
+test-kit: $(KIT) ## verify what teachers get, with the tools it takes (grading: bubblewrap)
+	$(BIN)/python -m pytest tests/kit $(PYTEST)
 
 bench: $(TESTS) ## time the package side by side with its peers, and draw the figures
 	$(BIN)/python benchmarks/fourier.py

@@ -22,6 +22,7 @@ pytest.register_assert_rewrite("tests.claims", "tests.exercises.shared")
 
 # Unsolved on purpose: tests/test_exercises.py and tests/test_projects.py run them.
 collect_ignore_glob = ["notebooks/exercises/*", "notebooks/projects/p*.ipynb"]
+collect_ignore = ["tests/kit"]  # takes tools of its own: make test-kit
 collect_ignore_glob += ["notebooks/*.py", "my/*", "*.ipynb_checkpoints*"]
 
 
