@@ -6,7 +6,7 @@
 
     FOLDER/nbgrader_config.py            how nbgrader works here; run it in this folder
     FOLDER/seed                          what the variants are made from: keep it, show it to nobody
-    FOLDER/source/lesson01/              the exercises of the course, with points for the last answer
+    FOLDER/source/lesson01/              the course's exercises, with points for the last answer
     FOLDER/source/variant01/             exercises that this seed alone makes
 
 What is there already and differs is the lecturer's, and stays.
@@ -22,6 +22,7 @@ import nbformat
 
 from tools import variants
 from tools.setting import NOTEBOOKS, ROOT
+from tools.variants.notebook import notebook, rubric
 
 COURSE = ROOT / "course"
 SEED = "seed"
@@ -62,9 +63,9 @@ def graded(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
     last = marked["to_think_about"]
     last.metadata.nbgrader["points"] = sum(points for points, _ in RUBRIC)
     locked = {"grade": False, "grade_id": "rubric", "locked": True, "schema_version": 3}
-    rubric = nbformat.v4.new_markdown_cell(variants.rubric(RUBRIC), id="rubric")
-    rubric.metadata.nbgrader = nbformat.from_dict({**locked, "solution": False, "task": False})
-    nb.cells.insert(nb.cells.index(last), rubric)
+    rows = nbformat.v4.new_markdown_cell(rubric(RUBRIC), id="rubric")
+    rows.metadata.nbgrader = nbformat.from_dict({**locked, "solution": False, "task": False})
+    nb.cells.insert(nb.cells.index(last), rows)
     return nb
 
 
@@ -75,7 +76,7 @@ def assignments(seed: str) -> dict[str, nbformat.NotebookNode]:
         lesson = path.name.split("_")[0]
         found[f"lesson{lesson}/{path.name}"] = graded(nbformat.read(path, as_version=4))
     for lesson in variants.LESSONS:
-        nb = variants.notebook(variants.sheet(lesson, seed))
+        nb = notebook(variants.sheet(lesson, seed))
         found[f"variant{lesson}/variant_{lesson}.ipynb"] = nb
     return found
 

@@ -26,6 +26,7 @@ from tools.setting import ENVIRONMENT, ROOT
 
 START = 120.0  # seconds that a worker may take to import what it needs
 LONGEST = 600  # characters of a hint
+MEMORY = 2**33  # bytes
 
 
 class Late(Broken):
@@ -43,10 +44,13 @@ class Worker:
             stderr=subprocess.DEVNULL,
             env=os.environ | ENVIRONMENT,
         )
-        self.came, self.buffer = queue.Queue(), b""
-        self.listener = threading.Thread(target=self._listen, daemon=True)
-        self.listener.start()
+        self.came, self.buffer, self.late = queue.Queue(maxsize=64), b"", False
         self.until(START)
+        self.threads = [
+            threading.Thread(target=f, daemon=True) for f in (self._listen, self._watch)
+        ]
+        for thread in self.threads:
+            thread.start()
         self.peer = Peer(self._send, self._receive)
         self.run, self.find = self.peer.remote(0), self.peer.remote(1)
         self.run("")  # it has started
@@ -61,21 +65,30 @@ class Worker:
                 self.came.put(data)
         self.came.put(b"")
 
+    def _watch(self):
+        """End it when its time is over, or a message that it does not read would wait for ever."""
+        while self.process.poll() is None:
+            time.sleep(0.1)
+            if time.monotonic() > self.deadline + 1:
+                self.late = True
+                self.process.kill()
+
     def _send(self, data):
         try:
             self.process.stdin.write(data)
             self.process.stdin.flush()
         except OSError as error:
-            raise Gone from error
+            raise Late if self.late else Gone from error
 
     def _receive(self, size):
         while len(self.buffer) < size:
+            left = self.deadline - time.monotonic()
             try:
-                data = self.came.get(timeout=max(0.0, self.deadline - time.monotonic()))
+                data = self.came.get(timeout=max(0.0, left))
             except queue.Empty as error:
                 raise Late from error
-            if not data:
-                raise Gone
+            if left < 0 or not data:
+                raise Late if left < 0 or self.late else Gone
             self.buffer += data
         data, self.buffer = self.buffer[:size], self.buffer[size:]
         return data
@@ -83,19 +96,20 @@ class Worker:
     def end(self):
         self.process.kill()  # and with it, in the sandbox, all that it started
         self.process.wait()
-        self.listener.join(timeout=5)
+        while any(thread.is_alive() for thread in self.threads):
+            with contextlib.suppress(queue.Empty):  # it may wait for room
+                self.came.get(timeout=0.01)
         with contextlib.suppress(OSError):
             self.process.stdin.close()
-        if not self.listener.is_alive():
-            self.process.stdout.close()
+        self.process.stdout.close()
 
 
 def why(error: Broken, seconds: float, what: str) -> str:
     """What is said of `what` (the answer, a cell) that broke off."""
     return {
-        Late: f"{what} did not end within {seconds:g} s.",
-        Gone: f"{what} ended the process it ran in.",
-        Garbage: f"{what} disturbed the process it ran in.",
+        Late: f"{what} did not end within {seconds:g} s",
+        Gone: f"{what} ended the process it ran in",
+        Garbage: f"{what} disturbed the process it ran in",
     }[type(error)]
 
 
@@ -115,11 +129,11 @@ def judged(task: dict, command: list[str]) -> dict:
             fatal[ended.number] = why(ended.__cause__, seconds, "a cell before it")
             continue
         except Broken as error:
-            verdict = {"right": False, "hint": f"{task['name']}: {why(error, seconds, 'it')}"}
+            verdict = {"right": False, "hint": f"{task['name']}: {why(error, seconds, 'it')}."}
         finally:
             worker.end()
-        verdict["hint"] = verdict["hint"][:LONGEST]
-        return {**verdict, "fatal": fatal}
+        hint = verdict["hint"][:LONGEST].encode("utf-8", "replace").decode()
+        return {**verdict, "hint": hint, "fatal": fatal}
 
 
 class _CellEnded(Exception):
@@ -174,6 +188,10 @@ def main() -> int:
     task = json.load(sys.stdin)
     seconds = int(3 * task["seconds"] + START)  # of CPU, where its clock does not stop it
     trusted = "--trusted" in sys.argv[1:]
+    with contextlib.suppress(ImportError):
+        import resource  # what an answer gives may be large, and what is made of it larger
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     command = sandbox.unguarded_worker() if trusted else sandbox.worker(seconds)
     print(json.dumps(judged(task, command)))
     return 0

@@ -22,6 +22,7 @@ import numpy as np
 
 LARGEST = 2**26  # bytes of a message
 KINDS = "biufcU"  # of arrays: numbers and texts, no objects
+BITS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")  # that random numbers come from
 LONGEST = 300  # characters of a text about an error, or about what is no data
 
 
@@ -47,11 +48,6 @@ class Other:
         return self.text
 
 
-def is_named(x):
-    """Whether x is a named tuple."""
-    return isinstance(x, tuple) and hasattr(x, "_fields")
-
-
 class Peer:
     """One end. send(bytes) writes a message, receive() gives the next, functions are on offer."""
 
@@ -71,8 +67,6 @@ class Peer:
             return {"bytes": base64.b64encode(x).decode()}
         if isinstance(x, list):
             return [self.packed(part) for part in x]
-        if is_named(x):
-            return {"named": [type(x).__name__, x._fields, [self.packed(part) for part in x]]}
         if isinstance(x, tuple):
             return {"tuple": [self.packed(part) for part in x]}
         if isinstance(x, dict) and all(isinstance(key, str) for key in x):
@@ -100,14 +94,11 @@ class Peer:
             return complex(*value)
         if kind == "bytes":
             return base64.b64decode(value)
-        if kind == "named":
-            name, fields, parts = value
-            return _named(name, fields, [self.unpacked(part) for part in parts])
         if kind == "tuple":
             return tuple(map(self.unpacked, value))
         if kind == "dict":
             return {key: self.unpacked(part) for key, part in value.items()}
-        if kind == "generator":
+        if kind == "generator" and value["bit_generator"] in BITS:
             bits = getattr(np.random, value["bit_generator"])()
             bits.state = value
             return np.random.Generator(bits)
@@ -177,15 +168,7 @@ class Peer:
             function = self.functions[message["call"]]
             args, kwargs = self.unpacked(message["args"]), self.unpacked(message["kwargs"])
             before = [x.copy() if isinstance(x, np.ndarray) else None for x in args]
-            measure = message["measure"] and not tracemalloc.is_tracing()
-            if measure:
-                tracemalloc.start()
-            try:
-                value = function(*args, **kwargs)
-                peak = tracemalloc.get_traced_memory()[1] if measure else 0
-            finally:
-                if measure:
-                    tracemalloc.stop()
+            value, peak = self.measured(function, args, kwargs, message["measure"])
             changed = [
                 [i, self.packed(x)]
                 for i, (x, old) in enumerate(zip(args, before, strict=True))
@@ -197,6 +180,21 @@ class Peer:
         except BaseException as error:
             reply = {"error": self.told(error)}
         self.write(reply)
+
+    def measured(self, function, args, kwargs, wanted):
+        """What the function returns; and, where that is wanted, the bytes that it held at most."""
+        if not wanted:
+            return function(*args, **kwargs), 0
+        begun = not tracemalloc.is_tracing()
+        if begun:
+            tracemalloc.start()
+        try:
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            return function(*args, **kwargs), tracemalloc.get_traced_memory()[1] - before
+        finally:
+            if begun:
+                tracemalloc.stop()
 
     def told(self, error):
         """An error as data: the names of its type and of those above, its text, its own line."""
@@ -239,13 +237,6 @@ class Peer:
         if not isinstance(message, dict):
             raise Garbage("a message that is no record")
         return message
-
-
-def _named(name, fields, parts):
-    """A named tuple that has the names of the other side's."""
-    from collections import namedtuple
-
-    return namedtuple(str(name), [str(field) for field in fields])(*parts)
 
 
 # The worker

@@ -40,7 +40,6 @@ def configure(c, course: Path) -> None:
     os.environ["PATH"] = os.pathsep.join([tools, os.environ.get("PATH", "")])
     c.CourseDirectory.course_id = "performer_course"
     c.CourseDirectory.root = str(folder)
-    c.OverwriteCells.add_missing_cells = True
     c.Autograde.sanitize_preprocessors = [
         ClearOutput,
         DeduplicateIds,
@@ -78,19 +77,22 @@ class OfCourse(NbGraderPreprocessor):
 
 
 class Restore(OfCourse):
-    """Gives each cell of the course the nbgrader metadata it had, whatever was made of it."""
+    """Gives each cell the nbgrader metadata it had, and puts graded cells back that are gone.
+
+    A check goes to the end; of an answer that is marked by hand an empty cell does.
+    """
 
     def preprocess(self, nb, resources):
         source = nbformat.read(self.place(resources, "source"), as_version=4)
-        known = {
-            cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader
-            for cell in source.cells
-            if "nbgrader" in cell.metadata
-        }
+        gone = {c.metadata.nbgrader.grade_id: c for c in source.cells if "nbgrader" in c.metadata}
         for cell in nb.cells:
             grade_id = cell.metadata.pop("nbgrader", {}).get("grade_id")
-            if grade_id in known:
-                cell.metadata.nbgrader = nbformat.from_dict(known.pop(grade_id))
+            if grade_id in gone:
+                cell.metadata.nbgrader = gone.pop(grade_id).metadata.nbgrader
+        for cell in gone.values():
+            if utils.is_grade(cell):
+                cell.source = "" if utils.is_solution(cell) else cell.source
+                nb.cells.append(cell)
         return nb, resources
 
 

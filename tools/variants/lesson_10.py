@@ -188,7 +188,7 @@ FAULTS = (
 
 def _fading(seed):
     rng = stream(seed, "10", "fading")
-    decay, fault = float(rng.choice([0.5, 0.6, 0.7, 0.8, 0.9])), int(rng.integers(len(FAULTS)))
+    decay, fault = int(rng.integers(10, 20)) / 20, int(rng.integers(len(FAULTS)))
     right = LOOP.format(decay=decay)
     wrong = tuple(LOOP.replace(*change).format(decay=decay) for change in FAULTS)
 
