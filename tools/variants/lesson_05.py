@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from performer_course.checks._judge import Hint, advice, check, judge, numbers, only_rng
-from tools.variants import Derivation, Sheet, Task, answer, stream
+from tools.variants.parts import Derivation, Sheet, Task, answer, stream
 
 # In all laws the mean of ‖ω‖² is s²d; `second` is the mean of ‖ω‖⁴ over s⁴, `share` the part of
 # ‖ω‖²/s² that lies below x.

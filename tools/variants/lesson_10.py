@@ -3,7 +3,7 @@
 import numpy as np
 
 from performer_course.checks._judge import Hint, check, judge, no_square, numbers
-from tools.variants import Derivation, Sheet, Task, answer, example, stream
+from tools.variants.parts import Derivation, Sheet, Task, answer, example, stream
 
 MAPS = {
     "exponential": (

@@ -2,7 +2,7 @@
 
 import nbformat
 
-from tools.variants import IMPORTS, Sheet
+from tools.variants.parts import IMPORTS, Sheet
 
 OPENING = """\
 # Graded exercises {lesson}: {title}
