@@ -290,8 +290,9 @@ HOSTILE = {
     "no record": b"00000002[]",
     "a record without a value": b"00000002{}",
     "unknown data": replied(b'{"pickle": "gASVKAAAAAAAAACMCGJ1aWx0aW5z"}'),
-    "random numbers of another kind": replied(b'{"generator": {"bit_generator": "test"}}'),
+    "random numbers of another kind": replied(b'{"generator": {"bit_generator": "seed"}}'),
     "an array of objects": replied(b'{"array": ["|O", [1], "AAAAAAAAAAA="]}'),
+    "an array of raw memory": replied(b'{"array": ["|V1", [1], "AA=="]}'),
     "an array that is too short": replied(b'{"array": ["<f8", [9, 9], "AAAA"]}'),
     "a huge shape": replied(b'{"array": ["<f8", [99999999999999], ""]}'),
     "too deep": b"[" * 100_000,
@@ -311,8 +312,10 @@ def test_what_is_no_message_is_called_garbage_and_nothing_of_it_is_run(what):
             raise Gone
         return found
 
+    before = str(np.random.get_state())  # noqa: NPY002
     with pytest.raises((Garbage, Gone)):
         Peer(lambda data: None, receive).remote(0)()
+    assert str(np.random.get_state()) == before  # noqa: NPY002
 
 
 @pytest.mark.parametrize("lesson", ["lesson_01", "lesson_10"])
@@ -504,6 +507,25 @@ def test_graded_cells_that_a_student_took_out_are_put_back_without_an_answer(mad
     assert set(marked(restored)) == wanted
     assert marked(restored)["to_think_about"].source == ""
     assert marked(restored)["check-highest_degree"].source.startswith("checks.highest_degree(")
+
+
+@posix
+def test_what_a_link_leads_to_is_neither_graded_nor_kept_for_feedback(tmp_path, made):
+    names = "ada", "lesson01"
+    folder, copies = tmp_path.joinpath("submitted", *names), tmp_path.joinpath("autograded", *names)
+    source = made / "source/lesson01/01_polynomial_kernel.ipynb"
+    for path in (folder, copies, tmp_path / "source/lesson01"):
+        path.mkdir(parents=True)
+    for path in (folder / source.name, tmp_path / "source/lesson01" / source.name):
+        path.symlink_to(source)
+    (folder / "notes.txt").symlink_to(made / "seed")
+    for name in ("notes.txt", "own.txt"):
+        (copies / name).write_text("copied", encoding="utf-8")
+    handed_in = nbformat.read(source, as_version=4)
+    restored, _ = Restore(course=str(tmp_path)).preprocess(handed_in, resources())
+    assert all("SOLUTION" not in cell.source for cell in restored.cells)
+    assert len(restored.cells) == 4
+    assert [path.name for path in copies.iterdir()] == ["own.txt"]
 
 
 def test_feedback_is_the_hint_alone():

@@ -75,15 +75,23 @@ class OfCourse(NbGraderPreprocessor):
         folder = Path(self.course, kind, *student, names["assignment"])
         return folder / f"{names['notebook']}.ipynb"
 
+    def linked(self, resources) -> bool:
+        """Whether the notebook that was handed in lies elsewhere."""
+        submitted = self.place(resources, "submitted", resources["nbgrader"]["student"])
+        return submitted.resolve() != submitted
+
 
 class Restore(OfCourse):
     """Gives each cell the nbgrader metadata it had, and puts graded cells back that are gone.
 
-    A check goes to the end; of an answer that is marked by hand an empty cell does.
+    A check goes to the end; of an answer that is marked by hand an empty cell does. What was
+    handed in as a link is left out, or feedback would show what it leads to.
     """
 
     def preprocess(self, nb, resources):
         source = nbformat.read(self.place(resources, "source"), as_version=4)
+        self._unlink(resources)
+        nb.cells = [] if self.linked(resources) else nb.cells
         gone = {c.metadata.nbgrader.grade_id: c for c in source.cells if "nbgrader" in c.metadata}
         for cell in nb.cells:
             grade_id = cell.metadata.pop("nbgrader", {}).get("grade_id")
@@ -95,6 +103,16 @@ class Restore(OfCourse):
                 nb.cells.append(cell)
         return nb, resources
 
+    def _unlink(self, resources):
+        """Remove the copies that nbgrader has made of files to which a student's links lead."""
+        student = resources["nbgrader"]["student"]
+        there, here = (
+            self.place(resources, k, student).parent for k in ("submitted", "autograded")
+        )
+        for path in there.rglob("*"):
+            if path.is_symlink():
+                (here / path.relative_to(there)).unlink(missing_ok=True)
+
 
 class Judge(OfCourse):
     """Asks a judge about each check, and writes into its cell the hint alone, or "right."."""
@@ -103,8 +121,7 @@ class Judge(OfCourse):
 
     def preprocess(self, nb, resources):
         sandbox.require(Path(self.course))
-        submitted = self.place(resources, "submitted", resources["nbgrader"]["student"])
-        linked = submitted.resolve() != submitted
+        linked = self.linked(resources)
         of = self._of(resources["nbgrader"]["notebook"])
         cells, fatal = [], {}
         for cell in nb.cells:
