@@ -395,20 +395,31 @@ def test_the_judge_is_a_process_of_its_own():
     assert json.dumps(found)
 
 
-# Their answers draw, and here from a generator that goes on elsewhere: another case may fail first.
+# Their answers draw, and here from a generator that goes on elsewhere: another case may fail first,
+# and of the poor strategies one may have luck.
 DRAWN = {"choose_rows", "what_is_wrong"}
 
 
+def heard(name, answer):
+    """The hint that the check gives from far away; "" if none."""
+    try:
+        with np.errstate(all="ignore"):
+            getattr(checks, name)(loopback(answer))
+    except checks.Hint as hint:
+        return str(hint)
+    return ""
+
+
 @pytest.mark.parametrize("lesson", [*(f"lesson_{n:02}" for n in range(1, 19)), "a1"])
-def test_each_slip_gets_its_hint_from_far_away_too(lesson, monkeypatch, capsys):
+def test_each_slip_gets_its_hint_from_far_away_too(lesson, monkeypatch):
     monkeypatch.setattr("performer_course.checks._judge._own_line", lambda *_: "")
     tested = importlib.import_module(f"tests.exercises.test_{lesson}")
-    for name in tested.RIGHT:
-        if name in course.BY_HAND:
-            continue
-        for answer in tested.RIGHT[name]:
-            getattr(checks, name)(loopback(answer))
-        for answer, hint in tested.WRONG[name]:
-            with np.errstate(all="ignore"), pytest.raises(checks.Hint) as raised:
-                getattr(checks, name)(loopback(answer))
-            assert hint in str(raised.value) or name in DRAWN
+    for name in tested.RIGHT.keys() - course.BY_HAND.keys():
+        assert [heard(name, answer) for answer in tested.RIGHT[name]] == [""] * len(
+            tested.RIGHT[name]
+        )
+        said = [(heard(name, answer), hint) for answer, hint in tested.WRONG[name]]
+        if name in DRAWN:
+            assert sum(not text for text, _ in said) <= 1
+        else:
+            assert [pair for pair in said if pair[1] not in pair[0]] == []
