@@ -5,6 +5,7 @@ CONSTRAINTS ?= -c constraints.txt
 EXTRAS ?=
 LESSON ?=
 LABFLAGS ?=
+FOLDER ?=
 PYTEST ?=
 
 ifeq ($(OS),Windows_NT)
@@ -22,11 +23,12 @@ space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
 SITE := $(VENV)/with-site$(EXTRAS:%=,%)
-KIT := $(VENV)/with-tests,site$(EXTRAS:%=,%)
+COURSE := $(VENV)/with-lessons,training,cluster,course
+KIT := $(VENV)/with-lessons,training,cluster,tests,site,course$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks site test-kit model bench bench-gpu buttons claims coverage constraints clean
+.PHONY: help lab test lint notebooks site model course test-kit bench bench-gpu buttons claims coverage constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -50,11 +52,14 @@ notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make n
 site: $(SITE) ## the course as a web site, in build/site/html (npm brings MathJax)
 	$(BIN)/python -m tools.site
 
-test-kit: $(KIT) ## build the site and look at its pages in a browser (needs Chromium or Chrome, and npm)
-	$(BIN)/python -m pytest tests/kit $(PYTEST)
-
 model: $(LESSONS) ## fetch a pretrained model of antibodies into model/ (97 MB; no test and no lesson needs it)
 	$(BIN)/python -m tools.model
+
+course: $(COURSE) ## make a course for nbgrader in course/, with exercises of its own (elsewhere: FOLDER=…)
+	$(BIN)/python -m tools.course $(FOLDER)
+
+test-kit: $(KIT) ## verify the site and the grading (needs Chromium or Chrome, npm, and bubblewrap)
+	$(BIN)/python -m pytest tests/kit $(PYTEST)
 
 bench: $(TESTS) ## time the package side by side with its peers, and draw the figures
 	$(BIN)/python benchmarks/fourier.py

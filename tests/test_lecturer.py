@@ -20,7 +20,8 @@ LECTURES, WEEKS, PROJECTS = (
     for name in ("six_lectures", "twelve_weeks", "projects")
 )
 QUIZZES = sorted((PAGES / "quizzes").glob("*.md"))
-ALL = sorted(PAGES.rglob("*.md"))
+# `grading.md` is about tools, and quotes no lesson.
+ALL = sorted(page for page in PAGES.rglob("*.md") if page.stem != "grading")
 THEMES = definitions(NOTEBOOKS / "00_start_here.py", {"THEMES"})["THEMES"]
 FIGURES = r"figures? ((?:\w\d\.\d+(?:, | and )?)+)"
 FORMULA = r"\$[^$]*\$"
