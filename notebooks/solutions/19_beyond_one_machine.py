@@ -8,9 +8,7 @@
 # %%
 import math
 
-import numpy as np
-
-from performer_course import checks, recurrent
+from performer_course import checks
 
 # %% [markdown]
 # ## 1. Few rounds, and in order
@@ -39,22 +37,6 @@ def prefixes(join, states):
 
 # %% nbgrader={"grade": true, "grade_id": "check-prefixes", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.prefixes(prefixes)
-
-# %% [markdown]
-# If the check is content, your scan finds the states of a recurrence that fades. And what would it be
-# off by if the join had its arguments the wrong way round?
-
-# %%
-rng = np.random.default_rng(0)
-shards = [rng.normal(size=(2, 20, 3)) for _ in range(6)]
-maps = [recurrent.chunk_map(k, v, log_decay=-0.1) for k, v in shards]
-whole = recurrent.chunk_map(*np.concatenate(shards, axis=1), log_decay=-0.1)
-for name, join in (
-    ("in order", recurrent.then),
-    ("swapped", lambda a, b: recurrent.then(b, a)),
-):
-    last = prefixes(join, maps)[-1]
-    print(f"{name:9} off by {np.abs(last.B - whole.B).max() / np.abs(whole.B).max():.2f}")
 
 # %% [markdown]
 # ## 2. From last to first, without keeping all
@@ -106,7 +88,8 @@ checks.backwards(backwards)
 # exercise 1, round $r = 0, 1, \dots, \log_2 N - 1$ has $N - 2^r$ joins. For each round the scheduler
 # first hands out all its joins, one after the other, `task` seconds each. Then `workers` of them run
 # at a time, `merge` seconds each. Return the *largest* $N = 2, 4, 8, \dots, 2^{20}$ for which the
-# rounds take *less* time, and 0 where none does. (Before you compute: why is there a largest one?)
+# rounds take *less* time, and 0 where none does. (There is a largest one because rounds
+# do more work, about $N \log_2 N$ joins and not $N$: with $N$ they need more and more workers.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "rounds_pay_up_to", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -126,20 +109,6 @@ def rounds_pay_up_to(task, merge, workers):
 
 # %% nbgrader={"grade": true, "grade_id": "check-rounds_pay_up_to", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.rounds_pay_up_to(rounds_pay_up_to)
-
-# %% [markdown]
-# There is a largest one because rounds do more work: about $N \log_2 N$ joins instead of $N$, so with
-# $N$ they need more and more workers to win. Dask, with a millisecond for a task and a tenth of that
-# for a merge; a merge a hundred times as slow, as of much larger states; and machines that need no
-# scheduler:
-
-# %%
-for name, numbers in (
-    ("Dask", (1e-3, 1e-4, 16)),
-    ("a slow merge", (1e-3, 1e-2, 16)),
-    ("no scheduler", (0.0, 1e-4, 16)),
-):
-    print(f"{name:13} rounds pay up to N = {rounds_pay_up_to(*numbers):,} (0: never)")
 
 # %% [markdown]
 # ## To think about
