@@ -618,9 +618,9 @@ for name, of in {"dense, centred": other, "positive": None}.items():
 # have a smaller exponent in the relative variance of a weight, and pay with a factor in front of
 # it.** (For the dense ones $z$ is $U^\top(q' + k' - s')$, and both are for independent directions.)
 # Here is what the heads just trained say, on held-out text: medians over the pairs of a query and a
-# key that it sees, because a mean of exponentials would tell of the few largest alone. **Before you
-# run this:** with 64 plain directions, is the relative variance of a weight near 1, near 100, or
-# more?
+# key that it sees, because a mean of exponentials would tell of the few largest alone.
+# **Before you run this:** with 64 plain directions, is the relative variance of a weight near 1,
+# near 100, or more?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q, k, _ = heads(soft, test[0][:64])  # (depth, heads, n, L, d)
