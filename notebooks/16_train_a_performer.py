@@ -406,10 +406,11 @@ show(
 )
 
 # %% [markdown]
-# (`⏎` is the end of a line.) **After 600 steps with softmax the decoder is below every null and
-# writes pieces of words; after 1200 many of them are words.** We go on with the model of 600 steps,
-# because all that is compared with it below has to be trained as long. And as the eye can hardly
-# decide between two samples that the loss tells apart, from here on it is the loss that counts.
+# (`⏎` is the end of a line.) **After 600 steps with softmax the decoder's loss is below every null,
+# and it writes pieces of words; after 1200 many of them are words.** We go on with the model of 600
+# steps, because all that is compared with it below has to be trained as long. And as the eye can
+# hardly decide between two samples that the loss tells apart, from here on it is the loss that
+# counts.
 #
 # (The text it learns from ends a little lower than the held-out text, at 2.87 in the figure.)
 #

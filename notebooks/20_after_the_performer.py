@@ -479,7 +479,7 @@ show(
 # squares is exact, in a state of the same size.) So choose $\beta$ for the age at which you will be
 # asked (exercise 2).
 #
-# ## 8. Three tasks, three winners
+# ## 8. Four tasks, three winners
 #
 # When is that what one wants? **A value is one of 64 symbols, each a random direction of
 # $\mathbb{R}^{32}$, and the answer is the symbol that fits best.** Exact attention over a cache
