@@ -48,7 +48,7 @@ BEHIND = (
     "COVERAGE",
     "CONTRIBUTING",
 )
-LECTURERS = ("site/pages/six_lectures", "site/pages/twelve_weeks")  # before others, in this order
+LECTURERS = ("site/pages/teach", "site/pages/lectures", "site/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "site/pages/**/*.md", "site/pages/**/*.png"),
