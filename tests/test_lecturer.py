@@ -338,6 +338,31 @@ def test_who_runs_late_knows_which_rows_to_skip(talk):
     assert "**" not in rows[first][1] + rows[second][1]  # neither the board nor a question
 
 
+# Where one starts
+
+
+def test_who_teaches_starts_at_one_page_and_reaches_all_of_them_from_there():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (section,) = re.findall(r"(?ms)^## How to teach with it\n(.+?)^## ", readme)
+    assert re.search(r"\]\((.+?)\)", section)[1] == "site/pages/teach.md"
+    reached, new = set(), {PAGES / "teach.md"}
+    while new:
+        reached |= new
+        links = [
+            (page.parent / link.partition("#")[0]).resolve()
+            for page in new
+            for link in re.findall(r"\]\((\S+?\.md[^)\s]*)\)", page.read_text(encoding="utf-8"))
+        ]
+        new = {link for link in links if link.is_relative_to(PAGES)} - reached
+    assert reached == set(PAGES.rglob("*.md"))
+
+
+def test_a_lecture_in_thirty_minutes_takes_thirty():
+    said = (PAGES / "teach.md").read_text(encoding="utf-8")
+    (steps,) = re.findall(r"(?s)## A lecture in 30 minutes\n(.+?)\n## ", said)
+    assert sum(map(int, re.findall(r": (\d+) minutes\.", steps))) == 30
+
+
 # Weeks
 
 
@@ -350,6 +375,7 @@ def test_a_week_has_ninety_minutes_of_lecture_and_ninety_of_lab(week):
         given = re.findall(r"exercise \d\d\.\d \((\d+) minutes\)", what)
         if given:
             assert (kind, sum(map(int, given))) == ("lab", int(minutes))
+        assert int(minutes) >= 3 * len(named(what)) + 5 * len(re.findall(r"\bAsk \d", what)), what
 
 
 def test_the_weeks_are_twelve_and_teach_every_lesson_in_order():
