@@ -378,6 +378,14 @@ def test_a_week_has_ninety_minutes_of_lecture_and_ninety_of_lab(week):
         assert int(minutes) >= 3 * len(named(what)) + 5 * len(re.findall(r"\bAsk \d", what)), what
 
 
+@each_week
+def test_a_week_gives_two_hours_of_exercises_for_home_at_the_most(week):
+    (home,) = re.findall(r"(?s)\nAt home: (.+?)(?:\n\n|\Z)", WEEK[week])
+    given = re.findall(r"exercise \d\d\.\d \((\d+) minutes\)", " ".join(home.split()))
+    assert sum(map(int, given)) <= 120
+    assert "two hours of exercises at home" in " ".join(WEEKS.split())
+
+
 def test_the_weeks_are_twelve_and_teach_every_lesson_in_order():
     assert [int(re.match(r"Week (\d+)", week)[1]) for week in WEEK] == list(range(1, 13))
     taught = [re.findall(r"esson\s\[(\d\d)\]\(", text.split("| part")[0]) for text in WEEK.values()]
