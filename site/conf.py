@@ -28,7 +28,10 @@ html_theme_options = options(REPOSITORY)
 
 # MathJax 3, one file. An empty configuration would be written for version 4.
 mathjax_path = "mathjax/tex-svg-full.js"
-mathjax3_config = {"options": {"menuOptions": {"settings": {"assistiveMml": True}}}}
+# Formulas are read as MathML. Tab stops only at those that scroll (course.js), not at all 200.
+mathjax3_config = {
+    "options": {"menuOptions": {"settings": {"assistiveMml": True, "inTabOrder": False}}}
+}
 
 
 def described(render):

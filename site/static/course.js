@@ -10,3 +10,14 @@ document.querySelectorAll("nav li > details > summary").forEach((summary) => {
   const page = summary.closest("li").querySelector("a").textContent.trim();
   summary.setAttribute("aria-label", `Pages below ${page}`);
 });
+// A displayed formula that is wider than the page scrolls, and so the Tab key has to stop there.
+const reach = () =>
+  document.querySelectorAll("mjx-container[display]").forEach((formula) => {
+    if (formula.scrollWidth > formula.clientWidth + 1) formula.tabIndex = 0;
+    else formula.removeAttribute("tabindex");
+  });
+window.addEventListener("load", async () => {
+  await window.MathJax?.startup?.promise;
+  reach();
+  window.addEventListener("resize", reach);
+});

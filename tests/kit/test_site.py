@@ -34,6 +34,20 @@ FORMULAS = """() => ({
     bare: [...document.querySelectorAll('img:not([alt]), img[alt=""]')].map(i => i.src),
     width: document.documentElement.scrollWidth,
 })"""
+FOCUS = """async () => {
+    const at = document.activeElement;
+    const moving = [at, at.parentElement].flatMap(part => part?.getAnimations() ?? []);
+    await Promise.all(moving.map(movement => movement.finished));
+    const seen = at.querySelector(':scope > .toctree-toggle') ?? at;
+    const box = seen.getBoundingClientRect(), look = getComputedStyle(seen);
+    return {
+        tag: at.tagName,
+        text: (at.getAttribute('aria-label') ?? at.textContent).trim().slice(0, 60),
+        within: Boolean(at.closest('article')),
+        shown: box.width * box.height > 0 && box.bottom > 0 && box.top < innerHeight,
+        ringed: look.outlineStyle !== 'none' && parseFloat(look.outlineWidth) > 0,
+    };
+}"""
 
 
 @pytest.fixture(scope="session")
@@ -105,6 +119,27 @@ def test_no_page_has_a_barrier_that_wcag_names(pages, address, browser, scheme):
 def test_a_phone_has_no_barrier_either(address, browser):
     with opened(browser, address, f"{SAMPLE[2]}.html", width=390) as (tab, _):
         assert barriers(tab) == []
+
+
+def test_a_lesson_is_read_by_the_keyboard_alone(address, browser):
+    """Tab comes to each fold, stops nowhere unseen, and leaves the page; Enter opens a fold."""
+    with opened(browser, address, f"{SAMPLE[2]}.html") as (tab, faults):
+        folds = tab.locator("article summary").count()
+        stops, opened_folds = [], 0
+        for _ in range(1000):
+            tab.keyboard.press("Tab")
+            at = tab.evaluate(FOCUS)
+            if at["tag"] == "BODY":
+                break
+            stops.append(at)
+            if at["tag"] == "SUMMARY" and at["within"]:
+                tab.keyboard.press("Enter")
+                opened_folds += tab.evaluate("document.activeElement.parentElement.open")
+    assert at["tag"] == "BODY"
+    assert [stop for stop in stops if not (stop["shown"] and stop["ringed"])] == []
+    assert opened_folds == folds > 5
+    assert sum(stop["tag"] == "MJX-CONTAINER" for stop in stops) < 10
+    assert faults == []
 
 
 def test_axe_finds_a_barrier_that_is_put_there(address, browser):
