@@ -2,15 +2,14 @@
 
     python -m tools.lite        write build/lite, which `python -m tools.site` puts into the site
 
-What a learner finds there is what `make lab` puts into my/, of the lessons in LESSONS, each notebook
-with a cell in front that installs the course; and what lesson 00 reads. The wheels that Pyodide has
-not lie beside it. Pyodide itself, with NumPy and SciPy, is fetched from its own server when a
-kernel starts: the one address outside in the whole kit.
+What a learner finds there is what `make lab` puts into my/, of the lessons in LESSONS, each
+notebook with a cell in front that installs the course; and what lesson 00 reads. Wheels that
+Pyodide does not have lie beside it. Pyodide itself, with NumPy and SciPy, is fetched from its own
+server when a kernel starts: the one address outside in the whole kit.
 """
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,11 +19,10 @@ from pathlib import Path
 
 from tools.lab import copies, place
 from tools.setting import NOTEBOOKS, ROOT
-from tools.site import LINK
+from tools.site import LINK, LITE
 
-BUILD = ROOT / "build" / "lite"
+BUILD = ROOT / "build" / LITE
 LESSONS = tuple(f"{number:02d}" for number in range(7))
-START = "lab/index.html?path=my/00_start_here.ipynb"
 # What comes from the index of packages as it is; `tests/test_lite.py` knows why each has to.
 WHEELS = (
     "array-api-compat",
@@ -34,10 +32,11 @@ WHEELS = (
     "jupyterlab-widgets",
     "wadler-lindig",
 )
-# Pyodide has them. A kernel would fetch them when it meets the import; so it is said once, in front.
+# A kernel would fetch most of them when it meets the import. So it is said, once and in front.
 DRAWN_WITH = ("matplotlib", "pillow", "scikit-learn", "ipywidgets")
 EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager")
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+SPEC = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
 NEEDED = {
     "jupyterlite_core": "jupyterlite-core",
     "jupyterlite_pyodide_kernel": "jupyterlite-pyodide-kernel",
@@ -73,6 +72,7 @@ def contents(notebooks: Path = NOTEBOOKS) -> dict[str, bytes]:
     for name, content in mine.items():
         if name.endswith(".ipynb"):
             nb = json.loads(content)
+            nb["metadata"]["kernelspec"] = SPEC
             nb["cells"] = opened(nb["cells"])
             for cell in nb["cells"]:
                 if cell["cell_type"] == "markdown":
@@ -136,7 +136,8 @@ def wheels(folder: Path, work: Path) -> None:
         shutil.copy(ROOT / name, tree)
     pip = ("pip", "--disable-pip-version-check", "wheel", "-q", "--no-deps")
     run(*pip, "--no-build-isolation", "-w", bare, tree, cwd=work)
-    run(*pip, "--only-binary=:all:", "-c", ROOT / "constraints.txt", "-w", folder, *WHEELS, cwd=work)
+    pinned = ("--only-binary=:all:", "-c", ROOT / "constraints.txt")
+    run(*pip, *pinned, "-w", folder, *WHEELS, cwd=work)
     (built,) = bare.glob("*.whl")
     run("wheel", "unpack", "-d", bare, built, cwd=work)
     (unpacked,) = (path for path in bare.iterdir() if path.is_dir())
@@ -191,7 +192,7 @@ def main() -> int:
         shutil.rmtree(BUILD, ignore_errors=True)
         shutil.copytree(work / "site", BUILD)
     size = sum(path.stat().st_size for path in BUILD.rglob("*") if path.is_file())
-    print(f"{size / 1e6:.0f} MB: {(BUILD / START.partition('?')[0]).relative_to(ROOT)}")
+    print(f"{size / 1e6:.0f} MB: {(BUILD / 'lab/index.html').relative_to(ROOT)}")
     return 0
 
 
