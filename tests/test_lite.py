@@ -1,14 +1,10 @@
 """What runs in the browser: what lessons 00 to 06 ask for, beside what Python has there.
 
 Pyodide's compiled packages lie on its own server alone, so nothing is run here. What the notebooks
-import, through the package and through the requirements of what they import, is compared with
-Pyodide's lock file (`tools/pyodide.json`) and with the wheels that we put beside it. `make
-test-kit` starts the kernel.
+import (`tests/in_browser.py`) is compared with Pyodide's lock file (`tools/pyodide.json`) and with
+the wheels that we put beside it. `make test-kit` starts the kernel.
 """
 
-import ast
-import functools
-import importlib.metadata
 import json
 import os
 import re
@@ -28,133 +24,34 @@ from tools.pyodide import canonical
 from tools.setting import NOTEBOOKS, ROOT
 
 from .checkout import text
+from .in_browser import (
+    FILES,
+    KERNEL,
+    LOCK,
+    RUNNING,
+    asked,
+    barred,
+    code,
+    is_code,
+    missing,
+    opened,
+    version,
+    wants,
+)
 
-LOCK = json.loads(pyodide.LOCK.read_text(encoding="utf-8"))
 PROJECT = tomllib.loads(text("pyproject.toml"))["project"]
 PAGE = text("site/pages/in_the_browser.md")
-FILES = lite.contents()
-RUNNING = sorted(name for name in FILES if name.endswith(".ipynb"))
 LESSONS = sorted(NOTEBOOKS.glob("[0-9a][0-9]_*.ipynb"))
-# What the kernel has in its own wheels; `make test-kit` compares this with what is built.
-KERNEL = {"ipykernel": "6.9.2", "pyodide-kernel": "0.8.6", "widgetsnbextension": "4.0.999"}
+COLAB = {"colab", "install"}
 NOT_THERE = {
     "distributed": "starts processes and connects them",
     "jax": "is compiled, and there is no build of it for the browser",
     "jupyterlab": "is the page itself",
     "optax": "needs JAX",
 }
-# Modules of Python's own that import in the browser, and fail when they are used.
-BARRED = {
-    "_thread",
-    "concurrent",
-    "ctypes",
-    "http",
-    "multiprocessing",
-    "signal",
-    "socket",
-    "ssl",
-    "subprocess",
-    "threading",
-    "urllib",
-}
-DISTRIBUTIONS = importlib.metadata.packages_distributions()
-BROWSER = {
-    "extra": "",
-    "implementation_name": "cpython",
-    "os_name": "posix",
-    "platform_machine": "wasm32",
-    "platform_system": "Emscripten",
-    "python_full_version": LOCK["python"],
-    "python_version": LOCK["python"].rpartition(".")[0],
-    "sys_platform": "emscripten",
-}
 
 
 # What a notebook asks for
-
-
-def code(content: bytes) -> str:
-    """The code of a notebook, without what is said to IPython."""
-    cells = [cell.source for cell in nbformat.reads(content, as_version=4).cells if is_code(cell)]
-    return re.sub(r"(?m)^%.*$", "", "\n".join(cells))
-
-
-def is_code(cell) -> bool:
-    return cell.cell_type == "code"
-
-
-def imported(source: str, package: str = "") -> set[str]:
-    """The modules that a source in `package` imports, wherever it does, by their full names."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) + 1 - node.level]
-            base = ".".join([*(above if node.level else []), *filter(None, [node.module])])
-            found |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    return found
-
-
-@functools.cache
-def of_file(path: Path) -> frozenset[str]:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    package = ".".join(parts[:-1])
-    return frozenset(imported(path.read_text(encoding="utf-8"), package))
-
-
-def all_imported(source: str, leave: str = "") -> set[str]:
-    """What a source imports, and what the modules of the course do that it imports, but `leave`."""
-    found, ahead = set(), imported(source)
-    while ahead:
-        name = ahead.pop()
-        if name == leave or name in found:
-            continue
-        found.add(name)
-        if name.partition(".")[0] == "performer_course":
-            place = ROOT / name.replace(".", "/")
-            above = {name.rpartition(".")[0]} - {""}
-            files = [f for f in (place.with_suffix(".py"), place / "__init__.py") if f.is_file()]
-            ahead |= above.union(*map(of_file, files)) - found
-    return found
-
-
-def outside(modules) -> set[str]:
-    """The packages of those modules that are neither Python's own nor the course's."""
-    tops = {name.partition(".")[0] for name in modules} - set(sys.stdlib_module_names)
-    return {canonical(DISTRIBUTIONS[top][0]) for top in tops - {"performer_course"}}
-
-
-def asked(content: bytes) -> set[str]:
-    """The packages that a notebook needs, at any depth, the kernel's own included."""
-    found, ahead = set(), outside(all_imported(code(content))) | set(pyodide.STARTS_WITH)
-    while ahead:
-        name = ahead.pop()
-        found.add(name)
-        ahead |= {canonical(requirement.name) for requirement in wants(name)} - found
-    return found
-
-
-def wants(name: str) -> list[Requirement]:
-    """What a package requires there: by the lock, or, for our wheels, by their metadata."""
-    if there := LOCK["packages"].get(name):
-        return [Requirement(other) for other in there["depends"]]
-    if name not in lite.WHEELS:
-        return []
-    required = map(Requirement, importlib.metadata.requires(name) or [])
-    return [r for r in required if r.marker is None or r.marker.evaluate(BROWSER)]
-
-
-def version(name: str) -> str | None:
-    """The version that the browser has of a package; None where it has none."""
-    pinned = re.search(rf"(?m)^{re.escape(name)}==([\w.]+)", text("constraints.txt"))
-    if name in lite.WHEELS and pinned:
-        return pinned[1]
-    return KERNEL.get(name) or (LOCK["packages"].get(name) or {}).get("version")
-
-
-def missing(content: bytes) -> set[str]:
-    return {name for name in asked(content) if version(name) is None}
 
 
 @pytest.mark.parametrize("name", RUNNING)
@@ -196,27 +93,9 @@ def test_what_is_not_in_the_browser_is_known_with_the_reason():
 # Python runs there in one thread of a page, without processes, network or files of the machine
 
 
-def barred(content: bytes) -> set[str]:
-    """What a notebook imports of BARRED, by itself or through the course. `_cores` starts threads
-    on several cores alone, and the browser says that it has one (`make test-kit` asks it)."""
-    modules = all_imported(code(content), leave="performer_course._cores")
-    return {name.partition(".")[0] for name in modules} & BARRED
-
-
 @pytest.mark.parametrize("name", RUNNING)
 def test_a_notebook_in_the_browser_starts_no_thread_or_process_and_opens_no_connection(name):
     assert barred(FILES[name]) == set()
-
-
-def opened(source: str) -> list[str]:
-    """The files and folders that a source names to open."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-        if called in ("Path", "open", "np.load") and node.args:
-            given = node.args[0]
-            found.append(given.value if isinstance(given, ast.Constant) else ast.unparse(given))
-    return found
 
 
 @pytest.mark.parametrize("name", RUNNING)
@@ -292,9 +171,6 @@ def test_a_copy_is_that_of_make_lab_with_two_cells_in_front():
         assert [bare(c) for c in rest] == [bare(c) for c in whole if c["id"] not in COLAB]
         assert not any(cell.get("outputs") for cell in rest)
         nbformat.validate(nbformat.reads(FILES[name], as_version=4))
-
-
-COLAB = {"colab", "install"}
 
 
 def bare(cell):
