@@ -32,15 +32,17 @@ NAMES = ["performer_course", *lite.WHEELS, "numpy", "scipy", *lite.DRAWN_WITH]
 # Run in the browser, after the first cell.
 LOOK = """
 import importlib.metadata, json, os
+from hashlib import sha256
 from pathlib import Path
 import jaxtyping, tracemalloc, wadler_lindig
 from ipywidgets import interact
+SOURCES = Path("../notebooks").glob("[0-9a][0-9]_*.py")
 data = Path(importlib.metadata.distribution("performer_course").locate_file("notebooks/data"))
 print(json.dumps({
     "versions": {name: importlib.metadata.version(name) for name in %s},
     "folder": os.getcwd(),
-    "sources": len(list(Path("../notebooks").glob("[0-9a][0-9]_*.py"))),
-    "record": len(Path("../benchmarks/attention.json").read_bytes()),
+    "sources": {p.name: sha256(p.read_bytes()).hexdigest() for p in SOURCES},
+    "record": json.loads(Path("../benchmarks/attention.json").read_text(encoding="utf-8")),
     "data": {path.name: path.stat().st_size for path in data.iterdir()},
 }))
 _ = interact(lambda m: print(f"m is {m}"), m=(1, 9))
@@ -283,8 +285,9 @@ def test_python_starts_the_first_cell_installs_the_course_and_a_slider_moves(
     found = json.loads(printed[0])
     assert refused == []
     assert found["folder"] == "/drive/my"
-    assert found["sources"] == len([n for n in FILES if re.match(r"notebooks/[0-9a]\d_", n)])
-    assert found["record"] == len(FILES["benchmarks/attention.json"])
+    sources = {name[10:]: held for name, held in FILES.items() if name.startswith("notebooks/")}
+    assert found["sources"] == {n: hashlib.sha256(held).hexdigest() for n, held in sources.items()}
+    assert found["record"] == json.loads(FILES["benchmarks/attention.json"])  # laid out anew
     data = (ROOT / "notebooks/data").iterdir()
     assert found["data"] == {path.name: path.stat().st_size for path in data}
     assert found["versions"].pop("performer_course") == "0.1.0"
