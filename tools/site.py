@@ -396,7 +396,8 @@ def main() -> int:
         whole = [*filter(made, MADE), *[LITE] * (ROOT / "build" / LITE / "index.html").exists()]
         for name in whole:
             shutil.copytree(ROOT / "build" / name, HTML / name)
-        count = len([path for path in HTML.rglob("*.html") if LITE not in path.parts])
+        pages = [path.relative_to(HTML) for path in HTML.rglob("*.html")]
+        count = len([path for path in pages if path.parts[0] != LITE])
         print(f"{count} pages: {(HTML / 'index.html').relative_to(ROOT)}")
     return code
 
