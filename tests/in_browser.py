@@ -101,7 +101,7 @@ def all_imported(source: str, leave: str = "") -> set[str]:
 def outside(modules) -> set[str]:
     """The packages of those modules that are neither Python's own nor the course's."""
     tops = {name.partition(".")[0] for name in modules} - set(sys.stdlib_module_names)
-    return {canonical(DISTRIBUTIONS[top][0]) for top in tops - {"performer_course"}}
+    return {canonical(DISTRIBUTIONS.get(top, [top])[0]) for top in tops - {"performer_course"}}
 
 
 def asked(content: bytes) -> set[str]:
