@@ -51,8 +51,8 @@ EPOCH = "1577836800"  # 2020: the date of every file, so that the same sources g
 WORDS = """\
 **You read this in the browser.** Python starts here with nothing but its own modules, so run the
 cell below first, and again whenever you have restarted the kernel. It installs the course and what
-it draws with, which takes a while the first time. What you write is kept by this browser alone: to keep it
-elsewhere, right-click the file on the left and choose *Download*."""
+it draws with, which takes a while the first time. What you write is kept by this browser alone: to
+keep it elsewhere, right-click the file on the left and choose *Download*."""
 INSTALL = f"%pip install -q performer_course {' '.join(DRAWN_WITH)}"
 
 
