@@ -23,8 +23,9 @@ LECTURES, WEEKS, PROJECTS = (
     for name in ("lectures", "twelve_weeks", "projects")
 )
 QUIZZES = sorted((PAGES / "quizzes").glob("*.md"))
-# `grading.md` is about tools, and quotes no lesson.
-ALL = sorted(page for page in PAGES.rglob("*.md") if page.stem != "grading")
+# These are about tools, and quote no lesson.
+TOOLS = ("grading", "in_the_browser")
+ALL = sorted(page for page in PAGES.rglob("*.md") if page.stem not in TOOLS)
 THEMES = definitions(NOTEBOOKS / "00_start_here.py", {"THEMES"})["THEMES"]
 FIGURES = r"figures? ((?:\w\d\.\d+(?:, | and )?)+)"
 FORMULA = r"\$[^$]*\$"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tools.setting import ROOT
 
-PINS = {"axe-core": "4.14.1", "mathjax": "3.2.2"}
+PINS = {"axe-core": "4.14.1", "mathjax": "3.2.2", "pyodide": "314.0.6"}
 FOLDER = ROOT / "build" / "npm"
 
 

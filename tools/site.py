@@ -40,7 +40,9 @@ PARTS = {
 }
 # What stands in the side bar below the lessons, where it is there.
 GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
+BROWSER = "site/pages/in_the_browser"
 BEHIND = (
+    BROWSER,
     "notebooks/glossary",
     "notebooks/references",
     "performer_course/index",
@@ -60,6 +62,7 @@ MADE = {"slides": "slides", "handouts": "PDF"}
 SHOWN = (".html", ".pdf")
 LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
 HEADING = r"(?m)^(?=## (\d+)\. )"  # of a section that has a number
+LITE = "lite"  # and the lessons that run in a browser, where `make lite` has built them
 LONG = 250  # characters of an alt text, above which its first sentence has to do
 
 NUMBER = r"(?:\d\d|a\d)(?![\w%])"
@@ -158,6 +161,12 @@ def folded(name: str) -> str:
 def made(folder: str, built: Path = BUILD.parent) -> list[Path]:
     """The pages and PDFs that lie in a folder of what was built."""
     return [path for path in sorted((built / folder).glob("*.*")) if path.suffix in SHOWN]
+
+
+def runs(name: str, built: Path = BUILD.parent) -> str:
+    """Where a learner's copy `name` runs in the browser, from the root; empty where it does not."""
+    there = (built / LITE / "files" / "my" / name).is_file()
+    return f"{LITE}/lab/index.html?path=my/{name}" if there else ""
 
 
 def _download(target: str, label: str, name: str = "") -> str:
@@ -291,6 +300,8 @@ class Site:
         ]
         file = self.files[here].name
         links.append(_download(relative(f"_sources/{here}.ipynb", here), "this notebook", file))
+        if address := runs(f"{here.removeprefix('notebooks/')}.ipynb", self.built):
+            links.append(_download(relative(address, here), "run it in the browser"))
         if here == f"notebooks/{stem}":
             for folder, label in MADE.items():
                 for path in made(folder, self.built):
@@ -298,11 +309,20 @@ class Site:
                         links.append(_download(relative(f"{folder}/{path.name}", here), label))
         return "Beside this page: " + " · ".join(links)
 
+    def to_run(self, text: str, here: str) -> str:
+        """The page about the browser, with links below its title to the lessons that run there."""
+        names = {mark: f"{Path(name).name}.ipynb" for mark, name in self.lessons.items()}
+        found = {mark: runs(name, self.built) for mark, name in names.items()}
+        links = [_download(relative(to, here), mark) for mark, to in found.items() if to]
+        title, rest = text.split("\n", 1)
+        return f"{title}\n\n**Open lesson** {' · '.join(links)}\n{rest}" if links else text
+
     def on_page(self, text: str, here: str) -> str:
         """What Sphinx reads of the page `here`, whose file says `text`."""
         path = self.files.get(here)
         if path is None or path.suffix != ".ipynb":
-            return self.markdown(text, here)
+            said = self.markdown(text, here)
+            return self.to_run(said, here) if here == BROWSER else said
         notebook, colab = json.loads(text), ""
         if notebook["cells"] and notebook["cells"][0].get("id") == "colab":
             button, _install, *notebook["cells"] = notebook["cells"]
@@ -379,6 +399,7 @@ def contents(folder: Path, pages) -> str:
     numbers = lessons(docnames)
     trees = [toctree([numbers[n] for n in inner], part) for part, inner in parts(numbers).items()]
     own = [name for name in docnames if re.fullmatch(r"site/pages/(?:\w+|\w+/index)", name)]
+    own = [name for name in own if name not in BEHIND]
     own.sort(key=lambda name: (name not in LECTURERS, *(name != n for n in LECTURERS), name))
     own += [name for name in MADE if name in docnames]
     trees.append(toctree([f"{name}/index" for name in GENERATED], "Exercises and projects"))
@@ -435,9 +456,11 @@ def main() -> int:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     code = subprocess.run(command, cwd=ROOT, env=environment, timeout=1200).returncode
     if not code:
-        for name in filter(made, MADE):
+        whole = [*filter(made, MADE), *[LITE] * (ROOT / "build" / LITE / "index.html").exists()]
+        for name in whole:
             shutil.copytree(ROOT / "build" / name, HTML / name)
-        count = len(list(HTML.rglob("*.html")))
+        pages = [path.relative_to(HTML) for path in HTML.rglob("*.html")]
+        count = len([path for path in pages if path.parts[0] != LITE])
         print(f"{count} pages: {(HTML / 'index.html').relative_to(ROOT)}")
     return code
 

@@ -76,7 +76,7 @@ def opened(browser, address: str, page: str, *, scheme="light", width=1280):
             faults.append(f"asks {route.request.url}")
             route.abort()
 
-    tab.route("**/*", pass_on)
+    context.route("**/*", pass_on)  # of the tab, and of a worker that it starts
     tab.on("console", lambda said: said.type == "error" and faults.append(said.text))
     tab.on("pageerror", lambda error: faults.append(str(error)))
     tab.on("response", lambda got: got.status >= 400 and faults.append(f"{got.status} {got.url}"))

@@ -55,7 +55,7 @@ def pages():
     """Every page of the site, built anew."""
     assert site.main() == 0
     found = sorted(p.relative_to(site.HTML) for p in site.HTML.rglob("*.html"))
-    own = [p for p in found if p.parts[0] not in ("_static", *site.MADE)]
+    own = [p for p in found if p.parts[0] not in ("_static", site.LITE, *site.MADE)]
     return [path.with_suffix("").as_posix() for path in own]
 
 
@@ -184,10 +184,14 @@ def test_every_link_within_the_site_leads_to_a_file_and_to_a_place_in_it(pages):
             if re.match(r"\w+:", target):
                 continue
             file, _, place = unquote(html.unescape(target)).partition("#")
+            file, _, query = file.partition("?")
             path = (site.HTML / page).parent / file if file else site.HTML / f"{page}.html"
             whole = path.resolve()
             known = ids.get(whole.with_suffix("").relative_to(site.HTML).as_posix())
             count += 1
+            opens = site.HTML / site.LITE / "files" / query.removeprefix("path=")  # JupyterLite
+            if query and not opens.is_file():
+                dead.append(f"{page}: {target}")
             if not whole.is_file() or (place and known is not None and place not in known):
                 dead.append(f"{page}: {target}")
     assert dead == []
