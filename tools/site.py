@@ -56,6 +56,7 @@ COPIED = (
 # What else may have been made: its folder below build/, which goes out with the site, and what the
 # link says at the lesson whose name a file has.
 MADE = {"slides": "slides", "handouts": "PDF"}
+WHOLE = {"course": "The whole course as a book"}  # a file that is first in its list, by this name
 SHOWN = (".html", ".pdf")
 LONG = 250  # characters of an alt text, above which its first sentence has to do
 
@@ -66,8 +67,8 @@ MENTION = (
 )
 NAME = r"[A-ZÅŁ][^\W\d_]+(?:-[A-Z][^\W\d_]+)?"
 YEAR = r"(?:1[89]\d\d|20[0-3]\d)"
-NAMES = rf"{NAME}(?: et al\.|(?:, {NAME})*,? (?:\\?&|and) {NAME})?"
-CITED = rf"{NAMES},? (?:\({YEAR}\)|{YEAR}(?=[),.;:]))"
+NAMES = rf"{NAME}(?:{GAP}et al\.|(?:,{GAP}{NAME})*,?{GAP}(?:\\?&|and){GAP}{NAME})?"
+CITED = rf"{NAMES},?{GAP}(?:\({YEAR}\)|{YEAR}(?=[),.;:]))"
 FIXED = "|".join(
     (
         r"^```[\s\S]*?^```",  # a block of code
@@ -123,8 +124,18 @@ def folded(name: str) -> str:
 
 
 def made(folder: str, built: Path = BUILD.parent) -> list[Path]:
-    """The pages and PDFs that lie in a folder of what was built."""
-    return [path for path in sorted((built / folder).glob("*.*")) if path.suffix in SHOWN]
+    """The pages and PDFs that lie in a folder of what was built; first what holds the whole course."""
+    found = sorted((built / folder).glob("*.*"), key=lambda path: (path.stem not in WHOLE, path))
+    return [path for path in found if path.suffix in SHOWN]
+
+
+def called(stem: str, stage: Path) -> str:
+    """What a file that was made is called: as its lesson with the number, where it is of one."""
+    lesson = stage / f"notebooks/{stem}.ipynb"
+    if not lesson.is_file():
+        return WHOLE.get(stem, stem)
+    first = json.loads(lesson.read_text(encoding="utf-8"))["cells"][0]["source"]
+    return f"{number(f'notebooks/{stem}')} {first[0].removeprefix('# ').rstrip()}"
 
 
 def _download(target: str, label: str, name: str = "") -> str:
@@ -298,7 +309,8 @@ def stage(folder: Path = STAGE) -> None:
         listed = toctree(below, hidden=own.exists())
         pages[own.relative_to(folder).as_posix()] = f"{head}\n{listed}"
     for name, label in MADE.items():
-        items = [f"- {_download(f'{name}/{path.name}', path.stem)}" for path in made(name)]
+        files = [(f"{name}/{path.name}", called(path.stem, folder)) for path in made(name)]
+        items = [f"- {_download(target, words)}" for target, words in files]
         if items:
             lines = "\n".join(items)
             pages[f"{name}.md"] = f"# {label[0].upper()}{label[1:]}\n\n{lines}\n"
