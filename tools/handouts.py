@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tools.setting import ROOT, repository
-from tools.site import LINK, Site, number, parts
+from tools.site import LINK, Site, called, number, parts
 
 BUILD, OUT = ROOT / "build" / "pdf", ROOT / "build" / "handouts"
 BOOK = "course"  # the name of its file
@@ -245,17 +245,12 @@ def handout(site: Site, docname: str, pages: dict[str, str]) -> str:
     """A lesson, its exercises and the works that they cite, in Typst."""
     mark, words = number(docname), first_words()
     names = [name for name in (f"lesson-{mark}", f"exercises-{mark}") if name in pages]
-    heading = re.search(r"(?m)\A# (.+)$", _first_text(site.files[docname]))
-    title = f"{mark} {re.sub(r'[`$*]', '', heading[1])}"
+    title = called(Path(docname).name, site.stage)
     _, entries = works(pages["references"])
     needed = cited("".join(pages[name] for name in names), entries)
     text = [HEAD, f"#show: look.with(title: {quoted(title)}, course: {quoted(words['title'])})\n"]
     text += [include(*names), "== References\n" if needed else "", *[entries[k] for k in needed]]
     return "".join(text)
-
-
-def _first_text(path: Path) -> str:
-    return "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
 
 
 def compiled(name: str, typst: str, folder: Path = BUILD, out: Path = OUT) -> int:

@@ -124,7 +124,7 @@ def folded(name: str) -> str:
 
 
 def made(folder: str, built: Path = BUILD.parent) -> list[Path]:
-    """The pages and PDFs that lie in a folder of what was built; first what holds the whole course."""
+    """The pages and PDFs in a folder of what was built; first what holds the whole course."""
     found = sorted((built / folder).glob("*.*"), key=lambda path: (path.stem not in WHOLE, path))
     return [path for path in found if path.suffix in SHOWN]
 
@@ -135,7 +135,8 @@ def called(stem: str, stage: Path) -> str:
     if not lesson.is_file():
         return WHOLE.get(stem, stem)
     first = json.loads(lesson.read_text(encoding="utf-8"))["cells"][0]["source"]
-    return f"{number(f'notebooks/{stem}')} {first[0].removeprefix('# ').rstrip()}"
+    title = re.match(r"# (.+)", "".join(first))[1]
+    return f"{number(f'notebooks/{stem}')} {re.sub(r'[`$*]', '', title)}"
 
 
 def _download(target: str, label: str, name: str = "") -> str:
