@@ -193,6 +193,20 @@ def test_a_link_that_leads_nowhere_is_refused(small):
         handouts.inside("[gone](05_gone.ipynb)", HERE, small.files)
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("$$a\n- b\n= c$$", "$$a - b = c$$"),
+        ("so $a\n- b$ and\n- a list", "so $a - b$ and\n- a list"),
+        ("> $$a\n> - b$$", "> $$a - b$$"),
+        ("```\n$a\n- b$\n```", "```\n$a\n- b$\n```"),
+        ("`$` for $a$ or `$\nx`", "`$` for $a$ or `$\nx`"),
+    ],
+)
+def test_a_formula_stands_on_one_line_as_none_of_its_lines_begins_a_list(said, expected):
+    assert handouts.joined(said) == expected
+
+
 def test_a_lesson_and_a_work_that_are_named_become_links_as_on_the_web(small):
     said, _ = handouts.notebook(small, HERE)
     assert "[Rahimi & Recht (2007)](#rahimi-2007), see [lesson 00](#lesson-00)." in said

@@ -39,6 +39,10 @@ HEAD = '#import "/look.typ": *\n'
 KINDS = {"notebooks": "lesson", "exercises": "exercises", "projects": "project"}
 BESIDE = {"colab", "install"}  # cells that are of use on a screen alone
 UNANSWERED = "YOUR ANSWER HERE"
+FORMULA = re.compile(
+    r"(?P<kept>^```[\s\S]*?^```|`[^`\n]*(?:\n[^`\n]+)*`)|\$\$[\s\S]*?\$\$|\$[^$\n]*(?:\n[^$\n]+)*\$",
+    re.MULTILINE,
+)
 PICTURE = re.compile(r"!\[([^\]]*)\]\((?!\w+:)([^)\s]+)\)")
 
 
@@ -84,6 +88,15 @@ def inside(text: str, here: str, files) -> str:
     return PICTURE.sub(picture, LINK.sub(lead, text))
 
 
+def joined(text: str) -> str:
+    """`text` with each formula on one line: a line that began with - would begin a list."""
+
+    def join(found):
+        return found[0] if found["kept"] else re.sub(r"\n[ >]*", " ", found[0])
+
+    return FORMULA.sub(join, text)
+
+
 def titled(text: str, docname: str) -> str:
     """`text` with its number set apart in the title, and the name by which the book finds it."""
     text = re.sub(r"\A# (\d\d|[ap]\d) ", r'# `#number("\1")`{=typst} ', text)
@@ -120,14 +133,14 @@ def notebook(site: Site, here: str) -> tuple[str, dict[str, bytes]]:
             continue
         if not blocks:
             source = titled(site.title(source, here), here)
-        blocks.append(inside(site.markdown(source, here), here, site.files))
+        blocks.append(joined(inside(site.markdown(source, here), here, site.files)))
     return "\n\n".join(blocks) + "\n", pictures
 
 
 def page(site: Site, here: str) -> str:
     """A page of Markdown alone."""
     text = titled(site.files[here].read_text(encoding="utf-8"), here)
-    text = inside(site.markdown(text, here), here, site.files)
+    text = joined(inside(site.markdown(text, here), here, site.files))
     return re.sub(r"(?m)^## (\S+-\d{4})$", lambda key: raw(f"//work {key[1]}"), text)
 
 

@@ -26,6 +26,9 @@ end
 function Math(element)
   local plain = pandoc.Pandoc { pandoc.Plain { element } }
   local formula = pandoc.write(plain, "typst"):gsub("%s+$", "")
+  if formula:sub(1, 1) ~= "$" then
+    error("Typst has no formula for " .. element.text)
+  end
   local kind = element.mathtype == "DisplayMath" and "shown" or "formula"
   return pandoc.RawInline("typst", "#" .. kind .. "(" .. quoted(element.text) .. ", " .. mended(formula) .. ")")
 end
