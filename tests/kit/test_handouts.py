@@ -12,7 +12,7 @@ from tools.setting import NOTEBOOKS, ROOT
 from tools.site import lessons, number
 
 WIDE = 0.602  # of its size: a letter of code
-RIGHT = (210 - 24) / 25.4 * 72 + 1  # of the text, in points, and one for rounding
+LEFT, RIGHT = 24 / 25.4 * 72 - 1, (210 - 24) / 25.4 * 72 + 1  # of the text, with a point to spare
 TITLES = sorted(path.stem for path in NOTEBOOKS.glob("*.ipynb"))
 FORMULA = re.compile(r'#(formula|shown)\("((?:[^"\\]|\\.)*)", \$(.*?)\$\)', re.DOTALL)
 # What stands in Typst for a command of TeX, as often as it does in TeX; alone where it is the same.
@@ -287,6 +287,19 @@ def test_a_table_and_a_formula_are_there_as_text(said):
     second, ninth = said("02_positive_definite_kernels")[0], said("09_positive_features")[0]
     assert squeezed("Laplacian exp(−𝛾‖𝛿‖1) kernels.laplacian") in second
     assert squeezed("SM(𝑥,𝑦) = exp(𝑥⊤𝑦)") in ninth
+
+
+def test_a_formula_that_is_too_wide_is_made_smaller(tmp_path):
+    edges = []
+
+    def visit(text, cm, tm, fonts, size):
+        if fonts and "Math" in fonts["/BaseFont"]:
+            edges.append(cm[4] + tm[4])
+
+    read = small(handouts.pandoc("$$" + " + ".join(["x^2 y"] * 25) + "$$"), tmp_path)
+    read.pages[0].extract_text(visitor_text=visit)
+    assert len(edges) >= 25
+    assert LEFT <= min(edges) < max(edges) < RIGHT
 
 
 def test_what_is_folded_a_picture_and_a_box_survive(tmp_path):
