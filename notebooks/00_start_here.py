@@ -92,9 +92,9 @@ show(
 
 # %% [markdown]
 # Twenty times faster; but one sees at once where these 64 random directions lead. The table in the
-# middle has little to do with the one on the left, and what is read is further off than a plain average.
-# With trained directions most of it is right. Much of the course is about why, for which data random
-# directions do better, and what repairs them.
+# middle has little to do with the one on the left. **On this antibody what is read along random
+# directions is further off than a plain average, and along trained directions most of it is right.**
+# Much of the course is about why, for which data random directions do better, and what repairs them.
 #
 # The course tells it as one story. The comparison of two words is a *kernel*, and kernels can be
 # estimated with *random features*, which lessons 01 to 06 build. With features the brackets of a
@@ -215,8 +215,8 @@ print(f"same result: {np.allclose((Q @ K.T) @ V, Q @ (K.T @ V))}")
 #
 # ## 3. How the lessons build on each other
 #
-# Every lesson opens with a box that says how many minutes it takes and what it needs. The table is read
-# from these boxes, so it is always about the lessons that you have. Minutes are those of a careful
+# **Every lesson opens with a box that says how many minutes it takes and what it needs.** The table is
+# read from these boxes, so it is always about the lessons that you have. Minutes are those of a careful
 # reader: 80 words or 8 lines of code a minute, and one for each formula. The exercises come on top.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -307,8 +307,9 @@ show(
 #   from each; the rest, and the exercises, are for home. What is left makes projects; those in the
 #   folder `projects` have a brief, a rubric and a start, half a day each.
 #
-# **Before you run this:** how many hours would you set aside for the afternoon, and how many for all? The
-# minutes of lessons come from their boxes, and those of sections are counted in the same way.
+# **The minutes of lessons come from their boxes, and those of sections are counted in the same way.**
+#
+# **Before you run this:** how many hours would you set aside for the afternoon, and how many for all?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 
@@ -403,8 +404,8 @@ print(f"\nno lesson comes before one that it needs: {in_order}")
 # ## 6. Ask the checks
 #
 # Every lesson from 01 to 20 has exercises, in the folder `exercises` beside it: the first are in
-# [exercises/01_polynomial_kernel.ipynb](exercises/01_polynomial_kernel.ipynb). Under each answer
-# stands a check that you may run as often as you like. It draws inputs, looks at what your function
+# [exercises/01_polynomial_kernel.ipynb](exercises/01_polynomial_kernel.ipynb). **Under each answer
+# stands a check that you may run as often as you like.** It draws inputs, looks at what your function
 # makes of them, and, if that is not right, says which slip it looks like. Here is question 3 as an
 # exercise. The answer is wrong on purpose.
 # **Before you run this:** what will the hint say?
@@ -435,8 +436,8 @@ checks.variance_of_mean(lambda variance, m: variance / m)
 #
 # ## 7. On a GPU, or elsewhere
 #
-# Every lesson chooses its array library once, with `xp = get_backend()`, and says `xp` from then on.
-# Without a GPU it is NumPy, and you need not think of it again. With an NVIDIA GPU, once:
+# **Every lesson chooses its array library once, with `xp = get_backend()`, and says `xp` from then
+# on.** Without a GPU it is NumPy, and you need not think of it again. With an NVIDIA GPU, once:
 # `make lab EXTRAS=gpu-cuda12` adds CuPy to what you have (`gpu-cuda13` for CUDA 13, on a fresh
 # `.venv`). Then `PERFORMER_BACKEND=cupy make lab`, or write `%env PERFORMER_BACKEND=cupy` into a first
 # cell and restart the kernel. The value `auto` takes a GPU where there is one. For a name that does not exist, the error
@@ -449,7 +450,7 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# Arrays go to the device with `xp.asarray` and come home with `to_host`. In between, nothing is
+# **Arrays go to the device with `xp.asarray` and come home with `to_host`.** In between, nothing is
 # copied.
 
 # %%

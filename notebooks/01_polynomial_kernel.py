@@ -74,13 +74,13 @@ show(
 # Hardly more than guessing. Another line may get a few more, but none gets all, and that is not a
 # matter of tuning. A line has two sides, and each side is a half-plane. If one side held the whole
 # outer circle, it would also hold everything that lies *between* outer points, since a half-plane
-# contains the segment between any two of its points, and so everything inside the ring. The inner
-# circle lies inside the ring. So every line that has the outer points on one side has the inner
-# points on the same side.
+# contains the segment between any two of its points, and so everything inside the ring, the inner
+# circle included. **No line separates the two circles: where all outer points are on one side of it,
+# the inner ones are, too.**
 #
 # ## 2. A map to three dimensions, where a plane works
 #
-# What tells the classes apart is the squared radius $x_1^2 + x_2^2$. It is not linear in $x$,
+# **What tells the two circles apart is the squared radius $x_1^2 + x_2^2$.** It is not linear in $x$,
 # but it is linear in the squares. So give each point its products of degree two as coordinates:
 #
 # $$\varphi: \mathbb{R}^2 \to \mathbb{R}^3, \qquad
@@ -142,13 +142,14 @@ show(
 )
 
 # %% [markdown]
-# They lie on a cone, because $2 \cdot x_1^2 \cdot x_2^2 = (\sqrt2\, x_1 x_2)^2$. The outer ring is a loop further
-# up the cone than the inner ring, and the plane cuts between the two.
+# **The lifted points lie on a cone, and a plane cuts between the two rings.** A cone, because
+# $2 \cdot x_1^2 \cdot x_2^2 = (\sqrt2\, x_1 x_2)^2$; the outer ring is a loop further up than the
+# inner one.
 #
 # What does the plane look like from where we started? The plane is the set where
 # $w^\top \varphi(x) + b = 0$, with $w$ (3,) its normal and $b$ its offset:
-# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$. That is a conic section; here, an
-# ellipse close to a circle.
+# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$. That is a conic section. **Seen from the two
+# coordinates of the data, the plane is an ellipse close to a circle.**
 
 # %%
 grid = np.linspace(-1.3, 1.3, 241)
@@ -183,9 +184,10 @@ show(
 # $$\varphi(x)^\top \varphi(y) = x_1^2 y_1^2 + 2\, x_1 x_2\, y_1 y_2 + x_2^2 y_2^2
 # = (x_1 y_1 + x_2 y_2)^2 = (x^\top y)^2 =: K(x, y).$$
 #
-# The left side lives in $\mathbb{R}^3$. The right side is one inner product in $\mathbb{R}^2$
-# and one square. $K$ is the *polynomial kernel* of degree 2, and here the $\sqrt2$ has earned
-# its place: the product $x_1 x_2$ occurs twice in the square, once in each order.
+# The left side lives in $\mathbb{R}^3$, but there is no need to go there. **The inner product of two
+# lifted points takes one inner product in $\mathbb{R}^2$ and one square.** $K$ is the *polynomial
+# kernel* of degree 2, and here the $\sqrt2$ has earned its place: the product $x_1 x_2$ occurs twice
+# in the square, once in each order.
 #
 # The matrix of all values $K_{ij} = K(x_i, x_j)$, of shape $(n, n)$, is the *Gram matrix*. Here
 # it is four ways: from our map, from the formula, and from the package, which holds the map of
@@ -206,9 +208,10 @@ for name, gram in [
     print(f"{name:20} differs from φ(x)ᵀφ(y) by less than 1e-14: {bool(difference < 1e-14)}")
 
 # %% [markdown]
-# The same works for every degree $p$ and dimension $d$. By the multinomial theorem, with
-# $\alpha = (\alpha_1, \dots, \alpha_d)$ a list of exponents, whole numbers $\ge 0$, $|\alpha| = \sum_i \alpha_i$,
-# $\alpha! = \prod_i \alpha_i!$ and $x^\alpha = \prod_i x_i^{\alpha_i}$,
+# **For every degree $p$ and dimension $d$ the kernel $(x^\top y)^p$ is an inner product of
+# features.** By the multinomial theorem, with $\alpha = (\alpha_1, \dots, \alpha_d)$ a list of
+# exponents, whole numbers $\ge 0$, $|\alpha| = \sum_i \alpha_i$, $\alpha! = \prod_i \alpha_i!$ and
+# $x^\alpha = \prod_i x_i^{\alpha_i}$,
 #
 # $$(x^\top y)^p = \sum_{|\alpha| = p} \frac{p!}{\alpha!}\, x^\alpha y^\alpha
 # = \varphi(x)^\top \varphi(y), \qquad
@@ -258,10 +261,11 @@ for p, c in [(2, 0.0), (2, 1.0), (3, 1.0), (4, 0.5)]:
 # - \tfrac12 \sum_{i,j} c_i c_j\, y_i y_j\, \underbrace{\varphi(x_i)^\top \varphi(x_j)}_{K(x_i, x_j)}
 # \quad\text{subject to}\quad 0 \le c_i \le C, \;\; \sum_i c_i y_i = 0 .$$
 #
-# The features have disappeared into $K$: **the machine sees only inner products**. The prediction for a
-# new point needs no features either: $w^\top \varphi(x) + b = \sum_i c_i y_i K(x_i, x) + b$. Points with
-# $c_i = 0$ do not count; the others are the *support vectors*. **Before you run this:** of our 200
-# points, do about 5, 25 or 150 have $c_i > 0$?
+# The features have disappeared into $K$. **A support vector machine sees its data only through inner
+# products.** The prediction for a new point needs no features either:
+# $w^\top \varphi(x) + b = \sum_i c_i y_i K(x_i, x) + b$. Points with $c_i = 0$ do not count; the
+# others are the *support vectors*. **Before you run this:** of our 200 points, do about 5, 25 or 150
+# have $c_i > 0$?
 #
 # scikit-learn takes the Gram matrix as it is, with `kernel="precomputed"`:
 
@@ -287,7 +291,7 @@ print(f"support vectors (c > 0): {len(machine.support_)} of {len(labels)} points
 # plane separates the classes, beyond any number. What happens without $\sum_i c_i y_i = 0$ is told
 # after the next cell.
 #
-# **How such a problem is solved (you may skip this).** Nothing later in the course depends on it. One
+# **How it is solved.** You may skip this: nothing later in the course depends on it. One
 # $c_i$ cannot change alone, since $\sum_i c_i y_i$ must stay zero. So change two: raise $c_i y_i$ by a step
 # $t$, and lower $c_j y_j$ by $t$. Along that direction the objective $f$ is a parabola, and its top is known:
 #
@@ -355,16 +359,17 @@ print(
 )
 
 # %% [markdown]
-# Without the constraint $\sum_i c_i y_i = 0$ the objective gets higher, and the answer wrong: it solves a
-# problem in which the plane has no offset $b$ and must pass through the origin, the tip of the cone. Such a
-# plane can tell points apart by their direction only, and both rings have points in every direction.
+# **Without the constraint $\sum_i c_i y_i = 0$ the objective gets higher, and the answer for the two
+# rings wrong.** It solves a problem in which the plane has no offset $b$ and must pass through the
+# origin, the tip of the cone. Such a plane can tell points apart by their direction only, and both
+# rings have points in every direction.
 #
 # ## 5. What explicit features cost
 #
-# With an offset, the map of degree $p$ has one feature for each monomial of degree at most $p$
-# in $d$ variables. To count them, write a monomial as $p$ stars and $d$ bars: stars before the first bar
-# are factors $x_1$, those between the first and the second are factors $x_2$, and so on, and stars after the
-# last bar are factors 1. With $d = 3$ and $p = 4$, for example,
+# **With an offset, the map of degree $p$ has one feature for each monomial of degree at most $p$ in
+# $d$ variables.** To count them, write a monomial as $p$ stars and $d$ bars: stars before the first
+# bar are factors $x_1$, those between the first and the second are factors $x_2$, and so on, and
+# stars after the last bar are factors 1. With $d = 3$ and $p = 4$, for example,
 #
 # $$x_1^2\, x_3 \;\longleftrightarrow\; \star\star\,|\,|\,\star\,|\,\star$$
 #
@@ -441,11 +446,12 @@ show(
 )
 
 # %% [markdown]
-# The kernel wins here, and at high degree by a lot. But look at the other letter. The Gram
-# matrix has $n^2$ entries. The features have $nF$, so for fixed $F$ and growing $n$ they are fewer in the
-# end. And many tasks never need the Gram matrix itself, but only its product with a vector
-# $v \in \mathbb{R}^n$. With the features as rows of $\Phi$ (n, F), $K v = \Phi\,(\Phi^\top v)$ takes $2nF$
-# multiplications instead of $n^2$. So the features win in memory and in time, and by as much as you like:
+# **For the Gram matrix of 300 points the kernel wins, and at high degree by a lot.** But look at the
+# other letter. The Gram matrix has $n^2$ entries. The features have $nF$, so for fixed $F$ and
+# growing $n$ they are fewer in the end. And many tasks never need the Gram matrix itself, but only
+# its product with a vector $v \in \mathbb{R}^n$. With the features as rows of $\Phi$ (n, F),
+# $K v = \Phi\,(\Phi^\top v)$ takes $2nF$ multiplications instead of $n^2$. **In products with the
+# Gram matrix of many points the features win, in memory and in time, by as much as you like.**
 
 # %%
 F = counts[16][1]  # degree 2 in 16 dimensions
@@ -466,9 +472,11 @@ print(f"Φ(Φᵀv) = Kv to 1e-8: {bool(to_host(xp.max(same)) < 1e-8)}")
 # Real data to finish: scikit-learn's scanned digits, 8 × 8 pixels, so $d = 64$. With degree 2 and
 # offset 1 the features are still feasible. One machine gets the features and a
 # linear kernel, the other gets the Gram matrix. (For ten classes scikit-learn solves one dual problem for
-# each pair of them, 45 in all, and lets the planes vote.) Both solve the same problems, so up to the
-# solver's tolerance they make the same predictions, right or wrong. **Before you run this:** what part of the
-# digits will planes in pixel space read, without any lifting: 0.7, 0.9 or 0.98?
+# each pair of them, 45 in all, and lets the planes vote.) **Both machines solve the same problems, so
+# up to the solver's tolerance they make the same predictions, right or wrong.**
+#
+# **Before you run this:** what part of the digits will planes in pixel space read, without any
+# lifting: 0.7, 0.9 or 0.98?
 
 # %%
 pixels, digit = load_digits(return_X_y=True)
@@ -498,8 +506,8 @@ fast = seconds(lambda: SVC(kernel="precomputed").fit(gram_train, digit[train]))
 print(f"to fit: {slow:.2f} s with explicit features, {fast:.3f} s with the Gram matrix")
 
 # %% [markdown]
-# Explicit or implicit, the machine is the same. Degree 2 gains little on these images, though, because planes
-# in 64 dimensions already separate most digits.
+# Explicit or implicit, the machine is the same. **On these digits degree 2 gains little, because
+# planes in 64 dimensions already separate most of them.**
 #
 # ## 7. Negatives: where degree two decides
 #
@@ -535,9 +543,10 @@ show(
 # %% [markdown]
 # A negative turns $w^\top x$ into $-w^\top x$: what a plane gains on the prints it loses on the negatives, so
 # planes get only one in five right. The features of degree 2 are products of two pixels, and
-# $(-x_i)(-x_j) = x_i x_j$: the kernel $(x^\top y)^2$ does not see the sign at all, and reads negatives as well
-# as prints. Degree 3 is odd in $x$, and suffers, too. It is the story of the two circles again, with real
-# images in 64 dimensions: the right feature map makes a problem linear, and its kernel makes it cheap.
+# $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see the sign at all, and reads
+# negative digits as well as prints.** Degree 3 is odd in $x$, and suffers, too. It is the story of
+# the two circles again, with real images in 64 dimensions: the right feature map makes a problem
+# linear, and its kernel makes it cheap.
 #
 # ## Take away
 #

@@ -81,8 +81,8 @@ zero = (np.abs(spectrum) < 1e-12 * spectrum[-1]).sum()
 print(f"12 points: {zero} eigenvalues are zero")
 
 # %% [markdown]
-# Ten features span at most ten dimensions, so at least two of twelve eigenvalues are zero. Rounding makes them
-# tiny numbers of either sign: a test for "none below zero" needs a tolerance.
+# **Ten features span at most ten dimensions, so at least two of twelve eigenvalues are zero.** Rounding
+# makes them tiny numbers of either sign: a test for "none below zero" needs a tolerance.
 #
 # **One map for all points.** The eigenvectors serve the points that we had. Is there one map for
 # all of $\mathbb{R}^d$? There is, and it is quickly written down: let the features of $x$ be
@@ -108,12 +108,12 @@ print(f"12 points: {zero} eigenvalues are zero")
 # 1. split $f = s + r$: $s$ is a sum of the $K(\cdot, x_i)$, and $r$ is orthogonal to all of them;
 # 2. $f(x_i) = \langle f, K(\cdot, x_i) \rangle = s(x_i)$, so the loss does not see $r$;
 # 3. $\|f\|^2 = \|s\|^2 + \|r\|^2$, by Pythagoras, so $r$ costs $\alpha\|r\|^2$ and buys nothing;
-# 4. hence $r = 0$ at the least value: **the solution is $f = \sum_{i=1}^n c_i K(\cdot, x_i)$**;
-# 5. and it takes $n$ numbers $c_i$, whatever the dimension of the space.
+# 4. hence $r = 0$ at the least value: the solution is $f = \sum_{i=1}^n c_i K(\cdot, x_i)$.
 #
-# This is the *representer theorem* (Schölkopf et al., 2001). The support vector machine of lesson 01 was
-# a special case: $w = \sum_i c_i y_i \varphi(x_i)$. In the ten dimensions of our polynomial kernel both
-# parts can be seen. We fit the least squares problem there with $\alpha = 1$, and add an $r$.
+# **The best fit to $n$ points at a price for length takes $n$ numbers $c_i$, whatever the dimension of
+# the space.** This is the *representer theorem* (Schölkopf et al., 2001). The support vector machine of
+# lesson 01 was a special case: $w = \sum_i c_i y_i \varphi(x_i)$. In the ten dimensions of our polynomial
+# kernel both parts can be seen. We fit the least squares problem there with $\alpha = 1$, and add an $r$.
 
 # %%
 t = rng.normal(size=8)  # what to fit at the 8 points
@@ -139,17 +139,17 @@ print(f"squared length of w {w @ w:.3f}, of w + r {(w + r) @ (w + r):.3f}")
 # | Cauchy | $\prod_{i=1}^d 1 / (1 + \gamma \delta_i^2)$ | `kernels.cauchy` |
 # | softmax | $\exp(x^\top y)$ | `kernels.softmax` |
 #
-# The first three depend on $x$ and $y$ only through $\delta$: they are *shift-invariant*. The
-# softmax kernel is not, and it is the one inside attention. *Softmax* turns scores $t_1, \dots, t_n$ into
-# positive weights that add up to 1, $e^{t_j} / \sum_l e^{t_l}$. Attention (lesson 07) does so with scores
-# $t_j = x^\top y_j$, and the numerator is this kernel.
+# **The Gaussian, Laplacian and Cauchy kernels depend on $x$ and $y$ only through $\delta$.** They are
+# *shift-invariant*. The softmax kernel is not, and it is the one inside attention. *Softmax* turns scores
+# $t_1, \dots, t_n$ into positive weights that add up to 1, $e^{t_j} / \sum_l e^{t_l}$. Attention (lesson 07)
+# does so with scores $t_j = x^\top y_j$, and the numerator is this kernel.
 #
 # Two names need care. For $d > 1$ the Laplacian kernel adds up $|\delta_i|$; with the length
 # $\|\delta\|$ in its place one has another kernel, `kernels.matern` with $\nu = \tfrac12$. And some call
 # $1/(1 + \gamma\|\delta\|^2)$ the Cauchy kernel, while ours is a product over coordinates.
 #
 # Below are the four Gram matrices on 100 digits of the data set of lesson 01, ordered from the zeros
-# to the nines. Bright blocks on the diagonal say that digits of one kind look alike to the kernel.
+# to the nines. **Bright blocks on the diagonal say that digits of one kind look alike to the kernel.**
 
 # %%
 pixels, digit = load_digits(return_X_y=True)
@@ -216,8 +216,8 @@ show(
 
 # %% [markdown]
 # The contrasts depend on $\gamma$ as much as on the kernel: they compare four settings, not four
-# kernels. What the four share is that all eigenvalues are positive. On one data set that is evidence and
-# not proof, because the definition asks for *every* finite set of points, and in every dimension that
+# kernels. **On these digits all four Gram matrices have positive eigenvalues only, which is evidence and
+# not proof.** The definition asks for *every* finite set of points, and in every dimension that
 # you mean to use. The tent $\max(0, 1 - \|\delta\|)$ is a kernel on the line (lesson 03 proves it).
 # **Before you run this:** is it one in the plane?
 
@@ -242,8 +242,8 @@ for name, places in {"8 on the line": steps[:, None], "8 × 8 in the plane": lat
 #
 # ## 3. Rules that keep a kernel a kernel
 #
-# Let $K_1, K_2$ be kernels, $a \ge 0$, and $f: \mathbb{R}^d \to \mathbb{R}$ any function. Then
-# these are kernels, too:
+# Let $K_1, K_2$ be kernels, $a \ge 0$, and $f: \mathbb{R}^d \to \mathbb{R}$ any function. **Sums,
+# products, rescalings and limits of kernels are kernels, too.**
 #
 # 1. **Sum:** $K_1 + K_2$ and $a K_1$. The quadratic form is a sum of two that are $\ge 0$.
 # 2. **Product:** $K_1 K_2$, entry by entry. If $K_1$ has features $\varphi$ and $K_2$ has
@@ -274,8 +274,9 @@ for name, matrix in examples.items():
     print(f"{name:34} smallest eigenvalue {verdict}")
 
 # %% [markdown]
-# Only the difference does, which no rule covers. Rule 2 by hand: the features of the product are the
-# products of features, one for each pair. A row-wise outer product, flattened:
+# **Of the five matrices only the difference of two kernels has an eigenvalue below zero, and no rule
+# covers differences.** Rule 2 by hand: the features of the product are the products of features, one for
+# each pair. A row-wise outer product, flattened:
 
 # %%
 phi, psi = to_host(features.monomials(x, 1, 1.0)), to_host(features.monomials(x, 2))
@@ -287,9 +288,9 @@ print(f"inner products equal K1 · K2: {np.allclose(pairs @ pairs.T, product, rt
 # %% [markdown]
 # ## 4. The features of the softmax kernel
 #
-# Now $\exp(x^\top y)$ is easy to place. Its Taylor series is a sum of powers of a kernel with
-# positive factors. The constant 1 is a kernel, with the one feature 1, so rules 1, 2 and 4 make the
-# sum a kernel:
+# Now $\exp(x^\top y)$ is easy to place. **The Taylor series of $\exp(x^\top y)$ is a sum of powers of a
+# kernel with positive factors.** The constant 1 is a kernel, with the one feature 1, so rules 1, 2 and 4
+# make the sum a kernel:
 #
 # $$\exp(x^\top y) = \sum_{k=0}^\infty \frac{(x^\top y)^k}{k!} .$$
 #
@@ -339,7 +340,7 @@ print(f"same inner products: {bool(same < 1e-12 * scale)}")
 #
 # $$1 + \sum_{i=1}^d \sum_{k \ge 1} \frac{(x_i y_i)^k}{k!} = \sum_{i=1}^d e^{x_i y_i} - (d - 1) .$$
 #
-# The mixed products such as $x_1 x_2$ are missing, and the result is another kernel:
+# **Powers of single entries lack the mixed products such as $x_1 x_2$, and give another kernel.**
 
 
 # %%
@@ -408,9 +409,9 @@ show(
 )
 
 # %% [markdown]
-# Taylor features win from degree 2 on. The slip loses to a constant at every degree: on these pairs one
-# would do better without looking at $x$ and $y$ at all. An error alone would not
-# have said so; the baseline does.
+# **On vectors of length 1.5 in four dimensions Taylor features beat a constant from degree 2 on, and
+# elementwise powers at no degree.** With the slip one would do better without looking at $x$ and $y$ at
+# all. An error alone would not have said so; the baseline does.
 #
 # From degree $p - 1$ to $p$ the bound changes by the factor $|t|/(p+1)$: it falls once $p + 1 > |t|$,
 # and faster with every degree. But count the features. **Before you run this:** in 64 dimensions, the
@@ -423,12 +424,13 @@ for d in (4, 16, 64):
         print(f"{d:4d}  {p:2d}  {math.comb(d + p, p):14,d}")
 
 # %% [markdown]
-# In 64 dimensions degree 2 is feasible. Degree 4 pays only for texts of about as many tokens as it has
-# features, or more, and degree 8 is out of the question. *Random* features, from lesson 04 on, need a number
-# that does not grow with the dimension in this way. They exist for powers of $x^\top y$, too: a product of
-# $k$ random projections of $x$ is right on average (random Maclaurin features, Kar & Karnick, 2012), and
-# TensorSketch gets there with fast Fourier transforms (Pham & Pagh, 2013). This course follows the
-# other road, through the Gaussian kernel, because its features can be made positive (lesson 09).
+# **In 64 dimensions degree 2 is feasible, and degree 8, with twelve billion features, is out of the
+# question.** Degree 4 pays only for texts of about as many tokens as it has features, or more. *Random*
+# features, from lesson 04 on, need a number that does not grow with the dimension in this way. They exist
+# for powers of $x^\top y$, too: a product of $k$ random projections of $x$ is right on average (random
+# Maclaurin features, Kar & Karnick, 2012), and TensorSketch gets there with fast Fourier transforms (Pham
+# & Pagh, 2013). This course follows the other road, through the Gaussian kernel, because its features can
+# be made positive (lesson 09).
 #
 # ## 5. Softmax is a Gaussian between two norms
 #
@@ -442,9 +444,9 @@ for d in (4, 16, 64):
 # $$\exp(x^\top y) = e^{\|x\|^2/2} \; K(x, y) \; e^{\|y\|^2/2} .$$
 #
 # Each line is rule 3. By the first, the Gaussian is a rescaled softmax. So it is a kernel, and its
-# features are the Taylor features times $e^{-\|x\|^2/2}$: again infinitely many. By the second,
-# whatever approximates the Gaussian kernel approximates softmax, with an error multiplied by
-# $e^{(\|x\|^2 + \|y\|^2)/2}$. That is good news for attention: everything that the next four lessons
+# features are the Taylor features times $e^{-\|x\|^2/2}$: again infinitely many. The second is good news
+# for attention. **Whatever approximates the Gaussian kernel approximates softmax, with an error
+# multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** So everything that the next four lessons
 # say about Gaussian kernels will apply to it, and lesson 08 starts here. (For any other $\gamma$ put
 # $\sqrt{2\gamma}\, x$ for $x$ and $\sqrt{2\gamma}\, y$ for $y$.)
 #
@@ -468,8 +470,8 @@ print(f"and where xᵀy = 20, degree 20 misses {1 - series / math.exp(20):.2f} o
 # %% [markdown]
 # ## 6. An impostor
 #
-# Drop the minus sign. $\exp(+\|x - y\|^2)$ is smooth, symmetric and positive everywhere, so it looks
-# like a kernel. Two points at distance 1 settle the matter:
+# Drop the minus sign. **The function $\exp(+\|x - y\|^2)$ is smooth, symmetric and positive everywhere,
+# and yet no kernel.** Two points at distance 1 settle the matter:
 #
 # $$G = \begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}, \qquad
 # \text{eigenvalues } 1 + e \text{ and } 1 - e < 0 .$$
@@ -551,13 +553,13 @@ show(
 )
 
 # %% [markdown]
-# On the saddle there is no lowest point: descent goes on for ever, and $J$ falls below any number,
-# though a squared error is in it. The price of length, which should hold $f$ back, has become a
-# reward. A solver that sets the gradient to zero instead, $(K + \alpha I)\, c = t$ (lesson 04 begins with
-# this equation), does return something: a saddle point. And where $\alpha$ is close to $-\lambda$ for one
-# of the eigenvalues, $K + \alpha I$ can hardly be inverted. Thirty noisy points of a sine show what that
-# means. **Before you run this:** the impostor has four eigenvalues below $-0.001$. For how
-# many values of $\alpha$ between 0.001 and 10,000 will the error shoot up?
+# **On the impostor's saddle there is no lowest point, and gradient descent goes on for ever.** $J$ falls
+# below any number, though a squared error is in it. The price of length, which should hold $f$ back, has
+# become a reward. A solver that sets the gradient to zero instead, $(K + \alpha I)\, c = t$ (lesson 04
+# begins with this equation), does return something: a saddle point. And where $\alpha$ is close to
+# $-\lambda$ for one of the eigenvalues, $K + \alpha I$ can hardly be inverted. Thirty noisy points of a
+# sine show what that means. **Before you run this:** the impostor has four eigenvalues below $-0.001$.
+# For how many values of $\alpha$ between 0.001 and 10,000 will the error shoot up?
 
 # %%
 places = np.sort(rng.uniform(0, 3, size=30))[:, None]
@@ -600,7 +602,8 @@ show(
 )
 
 # %% [markdown]
-# The error shoots up at four values, one at each $\alpha = -\lambda$, just where the eigenvalues said. Between the spikes the impostor
+# **On thirty noisy points of a sine the impostor's error shoots up at four values, one at each
+# $\alpha = -\lambda$.** That is just where the eigenvalues said. Between the spikes the impostor
 # may get by, and that is the treacherous part: nothing warns, the dangerous $\alpha$ move with the data, and
 # more points bring more of them. The dual of lesson 01 fails, too: no longer concave, it may have
 # several tops. Random features, which lesson 04 draws from a probability density of frequencies, find no

@@ -54,8 +54,8 @@ print("integrals of products of sin x, sin 2x, sin 3x, cos x, cos 2x, cos 3x, di
 print(np.round(integrals / np.pi, 9) + 0.0)
 
 # %% [markdown]
-# **Fourier series.** So the weight of each wave in a function $f$ of period $T$ can be read off by
-# multiplying with that wave and integrating over one period:
+# **Fourier series.** So waves can be told apart. **To read off the weight of a wave in a function,
+# multiply with that wave and integrate over one period.** For $f$ of period $T$
 #
 # $$f(x) = \frac{a_0}{2} + \sum_{n=1}^\infty \bigl( a_n \cos\omega_n x + b_n \sin\omega_n x \bigr), \qquad
 # \begin{pmatrix} a_n \\ b_n \end{pmatrix} = \frac2T \int_{-T/2}^{T/2} f(x)
@@ -116,12 +116,14 @@ show(
 )
 
 # %% [markdown]
+# **Three waves come within a hundredth of a row of Gaussian bumps of period 8.**
+#
 # **From series to transform.** Now let the period grow, so that in the end one bump is left. The
 # repeated function is $f(x) = \sum_j k(x - jT)$, with $k$ the single bump. Cut the line into pieces of
-# length $T$. Piece $j$ of the single bump is exactly what one of the copies contributes to *one* period
-# of $f$, as the picture shows: the pieces slide home. (There $T$ is 3, so that copies overlap.) The
-# cosine $\cos\omega_n x$ has the period $T$, too, so it is the same on each piece. Hence the integral of
-# $f \cos$ over one period is the integral of $k \cos$ over the whole line, and
+# length $T$. **Piece $j$ of the single bump is exactly what one of the copies contributes to one period
+# of the repeated function.** The picture shows how the pieces slide home. (There $T$ is 3, so that
+# copies overlap.) The cosine $\cos\omega_n x$ has the period $T$, too, so it is the same on each piece.
+# Hence the integral of $f \cos$ over one period is the integral of $k \cos$ over the whole line, and
 #
 # $$a_n = \frac2T \int_{-\infty}^\infty k(x) \cos(\omega_n x)\, dx = \frac{4\pi}{T}\, p(\omega_n) , \qquad
 # p(\omega) = \frac{1}{2\pi} \int_{-\infty}^\infty k(x) \cos(\omega x)\, dx .$$
@@ -182,11 +184,11 @@ show(
 )
 
 # %% [markdown]
-# The old points stay, and one new point comes between every two, because $p$ is one curve for all periods
-# and the spacing $2\pi/T$ is halved. A cosine is half a wave of $\omega$ and half one of $-\omega$. So the
-# series is the sum $\sum_{n=-\infty}^{\infty} p(\omega_n)\,
-# e^{i\omega_n x}\, \frac{2\pi}{T}$, of heights times widths, and as $T$ grows it becomes an integral. A
-# single bump is a continuum of waves:
+# **When the period doubles, the scaled weights stay, and one new point comes between every two, on one
+# curve for all periods.** The curve is $p$, and the spacing $2\pi/T$ is halved. A cosine is half a wave
+# of $\omega$ and half one of $-\omega$. So the series is the sum
+# $\sum_{n=-\infty}^{\infty} p(\omega_n)\, e^{i\omega_n x}\, \frac{2\pi}{T}$, of heights times widths,
+# and as $T$ grows it becomes an integral. A single bump is a continuum of waves:
 #
 # $$k(\delta) = \int_{-\infty}^{\infty} p(\omega)\, e^{i\omega\delta}\, d\omega, \qquad
 # p(\omega) = \frac{1}{2\pi} \int_{-\infty}^{\infty} k(\delta)\, e^{-i\omega\delta}\, d\delta .$$
@@ -211,7 +213,9 @@ show(
 #
 # $$k(\delta) = \int_{\mathbb{R}^d} e^{i \omega^\top \delta} \, d\mu(\omega) .$$
 #
-# (Bochner, 1932, for one variable; Bochner, 1933, for $\mathbb{R}^d$.) Each hypothesis does something:
+# (Bochner, 1932, for one variable; Bochner, 1933, for $\mathbb{R}^d$.) **A continuous function of
+# $x - y$ is a kernel exactly when no wave in it has a negative weight.** Each hypothesis does
+# something:
 #
 # - *shift-invariant:* the theorem says nothing about $\exp(x^\top y)$, which is not a function of
 #   $x - y$. The bridge is the line
@@ -231,10 +235,9 @@ show(
 # = \int \sum_{j,l} c_j c_l\, e^{i\omega^\top x_j} e^{-i\omega^\top x_l} \, d\mu(\omega)
 # = \int \Bigl| \sum_j c_j\, e^{i\omega^\top x_j} \Bigr|^2 d\mu(\omega) \;\ge\; 0 .$$
 #
-# That is the whole proof: each wave alone is a kernel, with the two features
-# $\cos(\omega^\top x)$ and $\sin(\omega^\top x)$, and a positive mixture of kernels is one. Both
-# sides for a measure of five frequencies with random masses. (`to_like(a, x)` moves the array `a`, drawn
-# on the host, to where the array `x` lives.)
+# That is the whole proof. **Each wave alone is a kernel, with a cosine and a sine as features, and a
+# positive mixture of kernels is one.** Both sides for a measure of five frequencies with random masses.
+# (`to_like(a, x)` moves the array `a`, drawn on the host, to where the array `x` lives.)
 
 # %%
 rng = np.random.default_rng(0)
@@ -305,7 +308,8 @@ show(
 )
 
 # %% [markdown]
-# It cannot: at each $T$ it is a quadratic form of a kernel, long before it is near to the density.
+# It cannot. **With waves as weights a kernel's quadratic form is nowhere negative, at any $T$, long
+# before it is near to the density.**
 #
 # ## 3. Three spectral densities
 #
@@ -326,9 +330,10 @@ show(
 # | Laplacian, $\gamma = 1$ | $e^{-\lvert\delta\rvert}$ | $1/(\pi(1 + \omega^2))$ | Cauchy |
 # | Cauchy, $\gamma = 1$ | $1/(1 + \delta^2)$ | $\tfrac12 e^{-\lvert\omega\rvert}$ | Laplace |
 #
-# The last two are the same pair, read in both directions. Let us not take the table on trust,
-# and compute the integral $\frac1\pi \int_0^\infty k(\delta) \cos(\omega\delta)\, d\delta$ (twice
-# the half-line, by symmetry) with SciPy's quadrature for oscillating integrands.
+# **The Laplacian and the Cauchy kernel make one pair, read in both directions.** Let us not take the
+# table on trust, and compute the integral
+# $\frac1\pi \int_0^\infty k(\delta) \cos(\omega\delta)\, d\delta$ (twice the half-line, by symmetry)
+# with SciPy's quadrature for oscillating integrands.
 
 
 # %%
@@ -371,8 +376,8 @@ show(
 )
 
 # %% [markdown]
-# Read the figure across. A corner in the kernel needs high frequencies: the density of the
-# Laplacian falls only like $1/\omega^2$. A smooth kernel needs few. And a kernel twice as narrow
+# Read the figure across. **A corner in the kernel needs high frequencies, and a smooth kernel needs
+# few.** The density of the Laplacian falls only like $1/\omega^2$. And a kernel twice as narrow
 # has frequencies twice as high. For the Gaussian, $e^{-\gamma\|\delta\|^2}$ is $e^{-\|\delta\|^2/2}$
 # with $\delta$ stretched by $\sqrt{2\gamma}$, so
 #
@@ -381,9 +386,10 @@ show(
 #
 # ## 4. Draw frequencies, and watch the mean become the kernel
 #
-# For a kernel with $k(0) = 1$, $p$ is a probability density, and $k(\delta) = \mathbb{E}[\cos(\omega^\top
-# \delta)]$ is an expectation. Draw $\omega_1, \dots, \omega_m$ independently from $p$ and take the
-# mean:
+# For a kernel with $k(0) = 1$, $p$ is a probability density, and
+# $k(\delta) = \mathbb{E}[\cos(\omega^\top \delta)]$ is an expectation. **The mean of
+# $\cos(\omega^\top\delta)$ over frequencies drawn from $p$ estimates the kernel without bias.** Draw
+# $\omega_1, \dots, \omega_m$ independently and take the mean:
 #
 # $$\hat k(\delta) = \frac1m \sum_{i=1}^m \cos(\omega_i^\top \delta), \qquad
 # \mathbb{E}\, \hat k(\delta) = k(\delta), \qquad
@@ -437,13 +443,13 @@ show(
 )
 
 # %% [markdown]
-# Near 0 all waves agree, so there the mean is right whatever $m$ is. Far out they are out of step, as
-# many up as down, and they cancel. That is all that a kernel with a spectral density is: an agreement
-# among waves that is lost with the distance.
+# **Near 0 all waves agree; far out they are out of step, as many up as down, and cancel.** That is all
+# that a kernel with a spectral density is: an agreement among waves that is lost with the distance.
 #
-# One mean may be lucky. So here are twenty means of 10 waves, then twenty of 100, with the band of two
-# standard deviations from the variance formula. (In JupyterLab the second picture has a slider for $m$.
-# At distance 0 the band has no width, and from $r \approx 2$ on it reaches $2/\sqrt{2m}$ to either side.)
+# One mean may be lucky. So here are twenty means of 10 waves, then twenty of 100, with a band from the
+# variance formula. **The band of two standard deviations has no width at distance 0 and reaches
+# $2/\sqrt{2m}$ to either side from $r \approx 2$ on.** (In JupyterLab the second picture has a slider
+# for $m$.)
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 doubled = to_host(kernels.gaussian(2 * delta, origin))[:, 0]
@@ -478,8 +484,8 @@ slider(draw_means, m=(100, 3000))
 
 # %% [markdown]
 # How good is the mean for a given $m$? The error is random, so the honest answer is its root mean square
-# over many draws, beside the prediction. A null baseline belongs beside it as well: the error of
-# answering with the mean height of the kernel everywhere, without any frequencies.
+# over many draws, beside the prediction. A null baseline belongs beside it as well: answering with the
+# mean height of the kernel everywhere.
 
 # %%
 rng = np.random.default_rng(2)
@@ -511,10 +517,10 @@ show(
 )
 
 # %% [markdown]
-# A hundred times as many frequencies give one more digit: the error falls like $1/\sqrt m$. Now
-# all three kernels, in three dimensions, and two slips. The unit is the *z-score*: the error
-# divided by the standard deviation that the variance formula predicts. A right estimator has
-# $|z|$ of a few at most, however large $m$ is.
+# **A hundred times as many frequencies give one more digit, because the error falls like $1/\sqrt m$.**
+# Now all three kernels, in three dimensions, and two slips. The unit is the *z-score*: the error
+# divided by the standard deviation that the variance formula predicts. **A right estimator has a
+# z-score of a few at most, however large $m$ is.**
 
 # %%
 m = 200_000
@@ -545,9 +551,9 @@ for name, (W, kernel, options) in rows.items():
     print(f"{name:28}  {found:11.4f}  {k1:7.4f}  {z:7.1f}")
 
 # %% [markdown]
-# The last slip is worth a word. Some books measure frequency in cycles, $f = \omega / 2\pi$, and write
-# waves as $e^{2\pi i f \delta}$. Whoever draws $\omega \sim \mathcal{N}(0, I)$, radians, and then puts
-# a $2\pi$ into the cosine, estimates $\exp(-(2\pi)^2 \|\delta\|^2/2)$: a kernel more than six times too
+# Some books measure frequency in cycles, $f = \omega / 2\pi$, and write waves as $e^{2\pi i f \delta}$.
+# Whoever draws $\omega \sim \mathcal{N}(0, I)$, radians, and then puts a $2\pi$ into the cosine,
+# estimates $\exp(-(2\pi)^2 \|\delta\|^2/2)$: a kernel more than six times too
 # narrow.
 #
 # ## 5. A function whose transform goes negative
@@ -612,10 +618,10 @@ show(
 # %% [markdown]
 # The tent's transform is never negative, because $\cos\omega \le 1$. The arch's has the term
 # $-\omega\cos\omega$, and $-\cos\omega$ is lowest at a full turn: at $\omega = 2\pi$ the transform is
-# $-4/(2\pi)^3 < 0$. By Bochner the tent is a kernel and the arch is not. So there must be points at
-# which the Gram matrix of the arch has a negative eigenvalue, and the proof of section 2 tells where to
-# look: points on a long grid, weights that are a wave of the frequency at which the transform is
-# negative.
+# $-4/(2\pi)^3 < 0$. **By Bochner's theorem the tent is a kernel on the line and the arch is not.** So
+# there must be points at which the Gram matrix of the arch has a negative eigenvalue, and the proof of
+# section 2 tells where to look: points on a long grid, weights that are a wave of the frequency at
+# which the transform is negative.
 
 # %%
 grid = np.arange(0, 12, 0.2)  # 60 points
@@ -635,11 +641,12 @@ print(f"tent of the length, in the plane: smallest {np.linalg.eigvalsh(tent(apar
 print(f"strongest frequency in the eigenvector {strongest:.2f}, lowest transform at {lowest:.2f}")
 
 # %% [markdown]
-# The eigenvector of the lowest eigenvalue *is* that wave, near enough. A negative weight is no
-# probability: no random frequencies have the arch as the mean of their cosines. (Three points are
-# enough to see it by hand: at $0, \tfrac12, 1$ the lowest eigenvalue is $1 - \tfrac34 \sqrt2 < 0$.) The
-# impostor of lesson 02, $e^{+\delta^2}$, fails before that. It grows, and $|k(\delta)| = |\mathbb{E}
-# \cos(\omega\delta)| \le 1 = k(0)$ for every continuous $k$ that is a kernel with $k(0) = 1$.
+# **The eigenvector of the arch's lowest eigenvalue is, near enough, a wave of the frequency at which
+# the transform is lowest.** A negative weight is no probability: no random frequencies have the arch as
+# the mean of their cosines. (Three points are enough to see it by hand: at $0, \tfrac12, 1$ the lowest
+# eigenvalue is $1 - \tfrac34 \sqrt2 < 0$.) The impostor of lesson 02, $e^{+\delta^2}$, fails before
+# that. It grows, and $|k(\delta)| = |\mathbb{E} \cos(\omega\delta)| \le 1 = k(0)$ for every continuous
+# $k$ that is a kernel with $k(0) = 1$.
 #
 # ## Take away
 #

@@ -41,8 +41,8 @@ xp = get_backend()
 # $$h_\omega(x)\, \overline{h_\omega(y)} = e^{i\omega^\top (x - y)}, \qquad
 # \mathbb{E}\bigl[h_\omega(x)\, \overline{h_\omega(y)}\bigr] = k(x - y) .$$
 #
-# The difference $x - y$ has come apart. For a real kernel we would like real features, and there
-# are two ways to get them.
+# **The wave of a difference comes apart into a factor of $x$ and a factor of $y$.** For a real kernel
+# we would like real features. There are two ways.
 #
 # **Cosine and sine.** The real part of the product is
 # $\cos(\omega^\top x - \omega^\top y) = \cos\omega^\top x \cos\omega^\top y + \sin\omega^\top x
@@ -109,8 +109,9 @@ for name, found in (
 print(f"√(1/2m) = {(1 / (2 * m)) ** 0.5:.3f}")
 
 # %% [markdown]
-# Cos and sin have no leftover at all. With a phase it is large: the cosine of a random angle has mean
-# square $\tfrac12$, so a mean of $m$ of them has the standard deviation $\sqrt{1/2m}$.
+# **Cos and sin have no leftover at all, but with a phase the leftover is large.** The cosine of a
+# random angle has mean square $\tfrac12$, so a mean of $m$ of them has the standard deviation
+# $\sqrt{1/2m}$.
 #
 # The map goes *up*, from $d$ coordinates to $F$ features, and $F$ is usually much larger than $d$. What
 # shrinks is the infinite list of features of lesson 02, or the $n \times n$ Gram matrix.
@@ -127,10 +128,11 @@ print(f"√(1/2m) = {(1 / (2 * m)) ** 0.5:.3f}")
 # $$\operatorname{Var}_{\text{cos, sin}} = \frac{1 + k(2\delta) - 2k(\delta)^2}{F}, \qquad
 # \operatorname{Var}_{\text{phase}} = \frac{1 + \tfrac12 k(2\delta) - k(\delta)^2}{F} .$$
 #
-# So cos and sin win exactly where $\tfrac12 k(2\delta) < k(\delta)^2$. For the Gaussian kernel,
-# with $K = k(\delta)$ and $k(2\delta) = K^4$, that is everywhere, and at $\delta = 0$ they are
-# exact. For the Cauchy kernel $1/(1 + \delta^2)$, in one dimension, it is so up to
-# $\delta^2 = 3 + \sqrt{10}$, and beyond that the phase wins.
+# **At equal $F$ cos and sin have a lower variance than the phase exactly where
+# $\tfrac12 k(2\delta) < k(\delta)^2$.** For the Gaussian kernel, with $K = k(\delta)$ and
+# $k(2\delta) = K^4$, that is everywhere, and at $\delta = 0$ they are exact. For the Cauchy kernel
+# $1/(1 + \delta^2)$, in one dimension, it is so up to $\delta^2 = 3 + \sqrt{10}$, and beyond that the
+# phase wins.
 #
 # **Before you run this:** by how much does the phase win there at most: by half, by a tenth, or by less
 # than a hundredth of the variance?
@@ -194,14 +196,15 @@ show(
 )
 
 # %% [markdown]
-# So cos and sin are far better near by, and the win of the phase far out is not worth choosing it for.
+# **For the Gaussian and the Cauchy kernel cos and sin are far better near by, and the phase never
+# wins by half a per cent.**
 #
-# Any kernel of lesson 03 works the same way, once its frequencies can be drawn.
-# `projections.SPECTRAL` has a sampler for each, and one for the *Matérn* family, which exists for
-# every $\nu > 0$ and length $\ell > 0$: $e^{-\|\delta\|/\ell}$ at $\nu = \frac12$, and in the limit
-# $\nu \to \infty$ the Gaussian kernel $e^{-\|\delta\|^2/2\ell^2}$. Its frequencies have the multivariate
-# $t$ distribution with $2\nu$ degrees of freedom, over $\ell$: a normal vector, divided by a random number
-# that its coordinates share. (In several dimensions that exponential is not the
+# **Any kernel of $x - y$ has features of cos and sin, once its frequencies can be drawn.**
+# `projections.SPECTRAL` has a sampler for those of lesson 03, and one for the *Matérn* family, which
+# exists for every $\nu > 0$ and length $\ell > 0$: $e^{-\|\delta\|/\ell}$ at $\nu = \frac12$, and in
+# the limit $\nu \to \infty$ the Gaussian kernel $e^{-\|\delta\|^2/2\ell^2}$. Its frequencies have the
+# multivariate $t$ distribution with $2\nu$ degrees of freedom, over $\ell$: a normal vector, divided
+# by a random number that its coordinates share. (In several dimensions that exponential is not the
 # Laplacian kernel of lesson 03, which has the sum of the $|\delta_i|$ in place of the length
 # $\|\delta\|$.) One estimate each, with its z-score:
 
@@ -230,10 +233,10 @@ for name, sampler in projections.SPECTRAL.items():
 #
 # ## 3. One over the square root of $m$
 #
-# The RMS error at $r$ is $(1 - e^{-r^2})/\sqrt{2m}$: slope $-\frac12$ on logarithmic axes. Is it so? We
-# take the Gram matrix of 20 points and 20 others in ten dimensions. Each of 60 independent repetitions
-# fits its own line to the errors at six sizes $m$; the mean of the slopes has a standard error, and
-# twice that on either side is a 95 % interval. (The loop is folded.)
+# **The RMS error at distance $r$ is $(1 - e^{-r^2})/\sqrt{2m}$, a line of slope $-\frac12$ on
+# logarithmic axes.** Is it so? We take the Gram matrix of 20 points and 20 others in ten dimensions.
+# Each of 60 independent repetitions fits its own line to the errors at six sizes $m$; the mean of the
+# slopes has a standard error, and twice that on either side is a 95 % interval.
 #
 # **Before you run this:** from $m = 16$ to $m = 512$, 32 times as many directions, by what factor does
 # the error fall: 2, nearly 6, or 32?
@@ -278,11 +281,13 @@ show(
 )
 
 # %% [markdown]
-# These kernel values differ little from their mean, by the height of the dotted line, so answering with
+# **With 32 times as many directions the error is $\sqrt{32}$ times as small, nearly 6.** The kernel
+# values differ little from their mean, by the height of the dotted line, so answering with
 # that mean is not bad. Random features whose error is no lower have, by this measure, told us nothing.
 #
 # How many directions are enough for an RMS error $\varepsilon$ at distance $r$? Solve for $m$:
-# $m \ge (1 - e^{-r^2})^2 / (2\varepsilon^2)$, at most $1/(2\varepsilon^2)$ whatever $r$ is.
+# $m \ge (1 - e^{-r^2})^2 / (2\varepsilon^2)$. **At any distance $1/(2\varepsilon^2)$ directions are
+# enough for an RMS error $\varepsilon$ of the Gaussian kernel.**
 
 # %%
 print("RMS error   directions that suffice at any distance")
@@ -292,10 +297,11 @@ for eps in (0.1, 0.03, 0.01):
 # %% [markdown]
 # ## 4. Everywhere at once
 #
-# A variance speaks of one pair. Rahimi and Recht (2007) proved more: with high probability the
-# error is small for *all* pairs of a set at once. Two things are needed. The set is bounded, of
-# diameter $\ell$; and $\sigma^2 = \mathbb{E}\|\omega\|^2$ is finite, which says that $k$ is twice
-# differentiable at 0. Then, with a number $\beta_d \le 258$ that depends on $d$ alone,
+# A variance speaks of one pair. Rahimi and Recht (2007) proved more. **For a smooth kernel the error
+# is, with high probability, small for all pairs of a bounded set at once.** Two things are needed.
+# The set is bounded, of diameter $\ell$; and $\sigma^2 = \mathbb{E}\|\omega\|^2$ is finite, which
+# says that $k$ is twice differentiable at 0. Then, with a number $\beta_d \le 258$ that depends on
+# $d$ alone,
 #
 # $$\mathbb{P}\Bigl(\sup_\delta |\hat k(\delta) - k(\delta)| \ge \varepsilon\Bigr)
 # \;\le\; \beta_d \Bigl(\frac{\sigma\ell}{\varepsilon}\Bigr)^{\frac{2d}{d+2}}
@@ -374,9 +380,10 @@ show(
 )
 
 # %% [markdown]
-# The bound is true, and falls with nearly the right slope. But a tolerance five times as large as it need
-# be stands for twenty-five times as many directions. To choose $m$ for one pair, use the variance.
-# (Sriperumbudur and Szabó, 2015, show that the diameter need enter through its logarithm only.)
+# The bound is true, and falls with nearly the right slope. **For the Gaussian kernel on a disc the
+# bound is five times the measured error, so it asks for twenty-five times as many directions.** To
+# choose $m$ for one pair, use the variance. (Sriperumbudur and Szabó, 2015, show that the diameter
+# need enter through its logarithm only.)
 #
 # ## 5. Gram matrices, growing
 #
@@ -411,8 +418,8 @@ show(
 )
 
 # %% [markdown]
-# Two things to notice. The diagonal is exact for every $m$, since $\cos^2 + \sin^2 = 1$. And some
-# estimates are negative, as printed, though the kernel never is; the pictures show them as zero.
+# **The diagonal of the Gram matrix is exact for every $m$, but some other estimates are negative,
+# though the kernel never is.** (For $\cos^2 + \sin^2 = 1$; the pictures show negative ones as zero.)
 # For regression this does no harm. For attention, where the entries are weights and get divided
 # by their sum, it will (lesson 08).
 #
@@ -439,7 +446,7 @@ show(
 # regression*. It can use a kernel whose features are infinitely many, but its system grows with the
 # number of points: time like $n^3$, memory like $n^2$. The primal form takes time like $nF^2$ for
 # $F \le n$, and memory like $F^2$ if the rows of $\Phi$ come in pieces (section 7; like $nF$ if all are
-# held). Random features turn the second kind of problem into the first.
+# held). **Random features turn one equation for each point into one for each feature.**
 
 
 # %%
@@ -461,8 +468,8 @@ print(f"both forms predict the same: {np.allclose(by_features, by_points)}")
 # %% [markdown]
 # A task with 32 inputs and 32 targets: from the upper half of a digit's image, predict the lower half.
 # To compare with scikit-learn we need a *transformer*, an object with `fit` and `transform` whose
-# settings are arguments of its constructor, kept under their own names. That is all it takes for
-# scikit-learn to copy it and to try other settings: here three values of $\gamma$, each fitted three
+# settings are arguments of its constructor, kept under their own names. Then scikit-learn can copy it
+# and try other settings: here three values of $\gamma$, each fitted three
 # times on two thirds of the training points and scored on the third left out (`cv=3`).
 
 
@@ -565,17 +572,17 @@ show(
 )
 
 # %% [markdown]
-# On these data Nystroem wins at every budget. Why? The eigenvalues of $K$ fall fast: an exact solution
-# from the 200 leading eigenvectors of $K$ alone loses 2 %, as printed. So nearly all that kernel
-# regression can do here happens in a space of 200 dimensions. The kernel functions of some training
-# points span nearly that space, while random waves spread over all frequencies, whether the data use them
-# or not (Yang et al., 2012).
+# **On halves of digits Nystroem is ahead at every number of features from 50 to 800.** Why? The
+# eigenvalues of $K$ fall fast: an exact solution from the 200 leading eigenvectors of $K$ alone loses
+# 2 %, as printed. So nearly all that kernel regression can do here happens in a space of 200
+# dimensions. The kernel functions of some training points span nearly that space, while random waves
+# spread over all frequencies, whether the data use them or not (Yang et al., 2012).
 #
 # `RBFSampler` and cos and sin tie within their errors up to 100 features, and beyond that the phase is ahead by
 # about half a per cent, although its kernel entries have more variance. A likely reason: at equal $F$ the
 # phase has twice as many frequencies, and a regression wants many functions as much as exact entries.
 #
-# **How many features does learning need?** Not as many as an exact Gram matrix does. With 800 features
+# **How many does learning need?** Not as many as an exact Gram matrix does. With 800 features
 # the standard deviation of an entry of $K$ may be $1/\sqrt{800} = 0.035$, and yet the error is within a
 # few per cent of the exact solution's. Rudi and Rosasco (2017) proved why: a regression from $n$ noisy
 # points has an error anyway, and for a target that the kernel can represent its square is of the order
@@ -637,10 +644,10 @@ print(
 )
 
 # %% [markdown]
-# (Seconds of processor time, on the machine that made this page.) From half of the images right to 98 in
-# 100, in a second or two: that is what a kernel gains over a linear model. The features are no miracle,
+# (Seconds of processor time, on the machine that made this page.) **On moved digits 2,000 features
+# get 98 in 100 right, and a linear model little more than half.** The features are no miracle,
 # since the exact solution does as well with three eighths of the points in about the same time.
-# But look how the two go on. Twice as many points cost the features twice as much, and the exact solution
+# But twice as many points cost the features twice as much, and the exact solution
 # in the long run eight times as much time and four times the memory. So let us go where it cannot follow.
 #
 # Take 100,000 points of $\mathbb{R}^5$, with noisy targets $y = f(x) + 0.3\,\epsilon$ and standard
@@ -719,10 +726,11 @@ print(
 
 # %% [markdown]
 # At equal $n$ the exact solution would be better: its 4,000 points beat 10,000 of the stream. But the
-# stream goes on where the exact solution has to stop, and with 25 times as many points it ends lower by
-# two fifths, in less time. It can do so because random features need nothing from the data: no
-# training points, no matrix root. So they can be drawn before the data arrive, they stay right as the
-# data change, and they stream. Attention will need precisely that.
+# stream goes on where the exact solution has to stop, and does so in less time. **In five dimensions
+# a stream of 25 times as many points ends at an error two fifths below the exact solution's.** It can
+# do so because random features need nothing from the data: no training points, no matrix root. So
+# they can be drawn before the data arrive, they stay right as the data change, and they stream.
+# Attention will need precisely that.
 #
 # ## Take away
 #

@@ -32,16 +32,26 @@ mathjax3_config = {"options": {"menuOptions": {"settings": {"assistiveMml": True
 
 
 def described(render):
-    """`render`, and each figure has its alt text, and all of its description to open below it."""
+    """`render`, and each figure has its alt text, and all of its description to open below it.
+
+    A figure that has a number shows it, and is a place where a link can end.
+    """
 
     def render_image(self, data):
         found = render(self, data)
-        description = data.output_metadata.get(data.mime_type, {}).get("alt")
+        noted = data.output_metadata.get(data.mime_type, {})
+        description, figure = noted.get("alt"), noted.get("figure")
+        if figure:
+            place = f"figure-{figure.replace('.', '-')}"
+            found[0]["ids"].append(place)
+            found[0]["names"].append(place)
+            self.renderer.document.note_explicit_target(found[0])
         if not description:
             return found
         for node in found:
             node["alt"] = alt(description)
-        summary = "<summary>The figure in words</summary>"
+        title = f"Figure {figure}" if figure else "The figure"
+        summary = f"<summary>{title} in words</summary>"
         opened = nodes.raw("", f"<details class='in-words'>{summary}", format="html")
         closed = nodes.raw("", "</details>", format="html")
         return [*found, opened, nodes.paragraph("", description), closed]

@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import io
 import os
+import re
 import stat
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 
 from performer_course import checks
 from tools import course, variants
-from tools.grading import sandbox
+from tools.grading import feedback, sandbox
 from tools.grading.judge import judged
 from tools.grading.peer import Garbage, Gone, Peer
 from tools.grading.preprocess import Restore, _shown
@@ -547,3 +548,32 @@ def test_the_configuration_puts_the_judge_where_nbgrader_would_run_the_notebook(
     assert names[0] == "Judge"
     assert "Execute" not in names
     assert Path(c.Judge.course) == Path(c.CourseDirectory.root) == made.resolve()
+
+
+# Feedback
+
+
+@pytest.mark.parametrize("path", sorted((NOTEBOOKS / "exercises").glob("*.ipynb")), ids=str)
+def test_every_formula_of_an_exercise_becomes_mathml(path):
+    texts = [c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type != "code"]
+    written = feedback.typeset("\n\n".join(texts))
+    assert "$" not in re.sub(feedback.CODE, "", written, flags=re.MULTILINE)
+    assert "merror" not in written
+    for formula in re.findall(r"<math.*?</math>", written):
+        assert not re.search(r"[\\*_]", formula)
+
+
+def test_code_and_what_is_no_formula_stay_as_they_are():
+    for text in ("`$x$`", "```\n$x$\n```", "it costs \\$5 and \\$6", "$ x and $ y", "$\n\n$"):
+        assert feedback.typeset(text) == text
+
+
+def test_a_formula_is_set_in_its_line_or_on_its_own():
+    line, own = feedback.typeset("of $x_i$ and"), feedback.typeset("$$\n\\|x\\|^2 < 1\n$$")
+    assert re.fullmatch(r'of <math [^>]*display="inline">.*<msub>.*</math> and', line)
+    assert re.fullmatch(r'<math [^>]*display="block">.*&lt;.*</math>', own)
+
+
+def test_what_a_student_wrote_wrong_is_shown_and_runs_nothing():
+    assert "<script>" not in feedback.typeset(r"$\text{<script>alert(1)</script>}$")
+    assert feedback.typeset(r"$\left(<b>$") == "&#36;&#92;left(&lt;b&gt;&#36;"

@@ -1,23 +1,26 @@
 """The lecturer's pages say what the lessons say: figures, sections, minutes and numbers.
 
 The pages are Markdown in site/pages. A figure is named by its lesson and its place in it. A number
-in `this type` is printed by a lesson, or by the solution of a project, named in the same paragraph.
+in `this type` is printed by a section of a lesson, or by the solution of a project, that is named
+in the same paragraph; a figure names its section, too.
 """
 
 import functools
 import re
+from collections import defaultdict
 from types import SimpleNamespace
 
 import nbformat
 import pytest
 
 from tests.lessons import definitions
+from tools import site
 from tools.notebooks import NOTEBOOKS, ROOT
 
 PAGES = ROOT / "site" / "pages"
 LECTURES, WEEKS, PROJECTS = (
     (PAGES / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("six_lectures", "twelve_weeks", "projects")
+    for name in ("lectures", "twelve_weeks", "projects")
 )
 QUIZZES = sorted((PAGES / "quizzes").glob("*.md"))
 # `grading.md` is about tools, and quotes no lesson.
@@ -25,6 +28,8 @@ ALL = sorted(page for page in PAGES.rglob("*.md") if page.stem != "grading")
 THEMES = definitions(NOTEBOOKS / "00_start_here.py", {"THEMES"})["THEMES"]
 FIGURES = r"figures? ((?:\w\d\.\d+(?:, | and )?)+)"
 FORMULA = r"\$[^$]*\$"
+# What counts lessons and sections is no number that a section tells.
+COUNTED = r"(?m:^#+ .*$)|\b(?:[Ll]essons?|[Ss]ections?|[Ee]xercises?|[Ff]igures?)\s+\d[\d., and]*"
 
 each_page = pytest.mark.parametrize("page", ALL, ids=lambda page: page.stem)
 
@@ -45,17 +50,20 @@ def shown(output):
 @functools.cache
 def lesson(name):
     """Of lesson `name`, or of the solution of project `name`: path, box, headings {number: text},
-    figures [(section, description)], and the numbers of its text and outputs, timings left out."""
+    figures [(section, description)], and by section the numbers of its text and those that its
+    cells print, timings left out."""
     folder = NOTEBOOKS / "projects" / "solutions" if name.startswith("p") else NOTEBOOKS
     (path,) = folder.glob(f"{name}_*.ipynb")
     cells = nbformat.read(path, as_version=4).cells
-    headings, figures, said, section = {}, [], [], "0"
+    headings, figures, section = {}, [], "0"
+    told, printed = defaultdict(set), defaultdict(set)
     for cell in cells:
         if cell.cell_type == "markdown":
-            said.append(cell.source)
-            for number, heading in re.findall(r"(?m)^## (?:(\d+)\. )?(.+)$", cell.source):
-                section = number or heading
-                headings[section] = heading
+            for part in re.split(r"(?m)^(?=## )", cell.source):
+                if found := re.match(r"## (?:(\d+)\. )?(.+)", part):
+                    section = found[1] or found[2]
+                    headings[section] = found[2]
+                told[section] |= numbers(re.sub(COUNTED, " ", part))
             continue
         outputs = cell.get("outputs", [])
         figures += [
@@ -64,15 +72,15 @@ def lesson(name):
             if "image/png" in output.get("data", {})
         ]
         if "nbval-ignore-output" not in cell.metadata.get("tags", []):
-            said += map(shown, outputs)
+            printed[section] |= numbers("\n".join(map(shown, outputs)))
     minutes = re.search(r"\*\*(\d+) (?:minutes|hours)", cells[0].source)[1]
-    text = "\n".join(said)
     return SimpleNamespace(
         path=path,
         minutes=int(minutes),
         headings=headings,
         figures=figures,
-        numbers=numbers(text),
+        told=told,
+        printed=printed,
     )
 
 
@@ -98,10 +106,17 @@ def blocks(text):
     return [" ".join(block.split()) for block in starts.split("\n\n") if block.strip()]
 
 
-def lessons_in(block):
-    """The lessons and projects that a block names by a section, by a figure, or as p1 to p4."""
-    names = re.findall(r"\b(\d\d|a\d) §", block) + re.findall(r"\b(p\d)\b", block)
-    return set(names) | {figure[:2] for figure in named(block)}
+def sections_in(block):
+    """{(lesson, section)} that a block names: as 05 §3, or by a figure."""
+    found = set(re.findall(r"\b(\d\d|a\d) §(\d+)", block))
+    for figure in named(block):
+        name, number = figure.split(".")
+        found.add((name, lesson(name).figures[int(number) - 1][0]))
+    return found
+
+
+def projects_in(block):
+    return set(re.findall(r"\b(p\d)\b", block))
 
 
 def chapters(text, pattern):
@@ -181,14 +196,16 @@ def test_minutes_of_lessons_and_exercises_are_those_of_boxes_and_sheets(page):
 
 
 @each_page
-def test_a_number_in_this_type_is_printed_by_a_lesson_that_is_named_beside_it(page):
+def test_a_number_in_this_type_is_printed_by_a_section_that_is_named_beside_it(page):
     if page in QUIZZES:
         return  # all their numbers are tested, below
     for block in blocks(page.read_text(encoding="utf-8")):
         quoted = re.findall(r"`[−-]?([\d.,]*\d(?:e[+-]?\d+)?)`", block)
-        names = lessons_in(block)
-        assert names or not quoted, block
-        known = set().union(*(lesson(name).numbers for name in names))
+        known = set()
+        for name, section in sections_in(block):
+            known |= lesson(name).printed[section]
+        for name in projects_in(block):  # a report says things that no cell prints
+            known |= set().union(*lesson(name).printed.values(), *lesson(name).told.values())
         for number in quoted:
             assert numbers(number) <= known, f"{number} in: {block}"
 
@@ -206,14 +223,45 @@ def test_no_decimal_number_stands_without_its_lesson(page):
 # Lectures
 
 
-def test_the_lectures_are_those_of_the_start_page():
-    assert list(TALKS) == [
+def lessons_of(talk):
+    """The lessons of a lecture, from its head."""
+    return re.findall(r"esson \[(\d\d)\]", " ".join(TALKS[talk].split("\n### ")[0].split()))
+
+
+def test_the_first_seven_lectures_are_those_of_the_start_page_and_the_eighth_is_what_came_after():
+    seven, (eighth,) = list(TALKS)[: len(THEMES)], list(TALKS)[len(THEMES) :]
+    assert seven == [
         f"Lecture {number}: {theme[0].upper()}{theme[1:]}"
         for number, theme in enumerate(THEMES, start=1)
     ]
-    for talk, pair in zip(TALKS.values(), THEMES.values(), strict=True):
-        head = " ".join(talk.split("\n### ")[0].split())
-        assert tuple(re.findall(r"esson \[(\d\d)\]", head)) == pair
+    assert [tuple(lessons_of(talk)) for talk in seven] == list(THEMES.values())
+    assert lessons_of(eighth) == ["19", "20"]
+    assert LECTURES.startswith("# Seven lectures, and an eighth\n")
+    assert "**Seven lectures.**" in (NOTEBOOKS / "00_start_here.py").read_text(encoding="utf-8")
+
+
+def test_the_page_says_how_much_of_its_lessons_a_lecture_shows():
+    rows = re.findall(r"(?m)^\| \d \| ([\d, ]+) \| (\d+) minutes \| (\d+) of (\d+) \|", LECTURES)
+    for (pair, minutes, shows, there), talk in zip(rows, TALKS, strict=True):
+        names = lessons_of(talk)
+        planned = [figure for *_, show in plan(talk) for figure in named(show)]
+        assert pair.split(", ") == names
+        assert int(minutes) == sum(lesson(name).minutes for name in names)
+        assert int(shows) == sum(figure[:2] in names for figure in planned)
+        assert int(there) == sum(len(lesson(name).figures) for name in names)
+    read = [int(minutes) for _, minutes, *_ in rows]
+    assert f"takes {min(read)} to {max(read)} minutes" in " ".join(LECTURES.split())
+
+
+@each_lecture
+def test_nothing_in_a_lecture_is_hurried(talk):
+    """Five minutes for a question, three for a figure, one and a half for a step on the board."""
+    steps = len(re.findall(r"(?m)^\d+\. ", part_of(talk, "On the board")))
+    for start, minutes, what, show in plan(talk):
+        figures, asked = len(named(show)), "**Ask" in what
+        need = 5 + 2 * figures if asked else 3 * figures
+        need += 1.5 * steps * ("**Board**" in what)
+        assert minutes >= max(need, 2), f"{talk}, minute {start}"
 
 
 @each_lecture
@@ -265,7 +313,7 @@ def test_a_lecture_asks_twice_and_knows_what_to_say_then(talk):
         question = asked.split(f"**Ask {number}.**")[1].split("**Ask")[0]
         assert '"' in question
         assert question.count("*They tend to say:*") == question.count("*Say then:*") == 1
-        assert lessons_in(question)
+        assert sections_in(question)
         assert sum(f"**Ask {number}**" in what for _, _, what, _ in plan(talk)) == 1
 
 
@@ -290,6 +338,31 @@ def test_who_runs_late_knows_which_rows_to_skip(talk):
     assert "**" not in rows[first][1] + rows[second][1]  # neither the board nor a question
 
 
+# Where one starts
+
+
+def test_who_teaches_starts_at_one_page_and_reaches_all_of_them_from_there():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (section,) = re.findall(r"(?ms)^## How to teach with it\n(.+?)^## ", readme)
+    assert re.search(r"\]\((.+?)\)", section)[1] == "site/pages/teach.md"
+    reached, new = set(), {PAGES / "teach.md"}
+    while new:
+        reached |= new
+        links = [
+            (page.parent / link.partition("#")[0]).resolve()
+            for page in new
+            for link in re.findall(r"\]\((\S+?\.md[^)\s]*)\)", page.read_text(encoding="utf-8"))
+        ]
+        new = {link for link in links if link.is_relative_to(PAGES)} - reached
+    assert reached == set(PAGES.rglob("*.md"))
+
+
+def test_a_lecture_in_thirty_minutes_takes_thirty():
+    said = (PAGES / "teach.md").read_text(encoding="utf-8")
+    (steps,) = re.findall(r"(?s)## A lecture in 30 minutes\n(.+?)\n## ", said)
+    assert sum(map(int, re.findall(r": (\d+) minutes\.", steps))) == 30
+
+
 # Weeks
 
 
@@ -302,19 +375,28 @@ def test_a_week_has_ninety_minutes_of_lecture_and_ninety_of_lab(week):
         given = re.findall(r"exercise \d\d\.\d \((\d+) minutes\)", what)
         if given:
             assert (kind, sum(map(int, given))) == ("lab", int(minutes))
+        assert int(minutes) >= 3 * len(named(what)) + 5 * len(re.findall(r"\bAsk \d", what)), what
+
+
+@each_week
+def test_a_week_gives_two_hours_of_exercises_for_home_at_the_most(week):
+    (home,) = re.findall(r"(?s)\nAt home: (.+?)(?:\n\n|\Z)", WEEK[week])
+    given = re.findall(r"exercise \d\d\.\d \((\d+) minutes\)", " ".join(home.split()))
+    assert sum(map(int, given)) <= 120
+    assert "two hours of exercises at home" in " ".join(WEEKS.split())
 
 
 def test_the_weeks_are_twelve_and_teach_every_lesson_in_order():
     assert [int(re.match(r"Week (\d+)", week)[1]) for week in WEEK] == list(range(1, 13))
     taught = [re.findall(r"esson\s\[(\d\d)\]\(", text.split("| part")[0]) for text in WEEK.values()]
-    assert [name for pair in taught for name in pair] == [f"{n:02d}" for n in range(1, 19)]
+    assert [name for pair in taught for name in pair] == [f"{n:02d}" for n in range(1, 21)]
     rows = re.findall(r"(?m)^\| \d+ \| ([\d, ]+) \|", WEEKS.split("\n## ")[0])
     assert [row.split(", ") for row in rows] == taught
 
 
 def test_each_exercise_of_the_lessons_is_given_once_in_the_twelve_weeks():
     given = re.findall(r"exercise (\d\d\.\d) \(\d+ minutes\)", " ".join(WEEKS.split()))
-    there = [f"{n:02d}.{k}" for n in range(1, 19) for k in sheet(f"{n:02d}")]
+    there = [f"{n:02d}.{k}" for n in range(1, 21) for k in sheet(f"{n:02d}")]
     assert sorted(given) == sorted(there)
 
 
@@ -371,7 +453,7 @@ def test_each_project_has_a_brief_what_full_marks_look_like_and_two_questions():
 
 
 def questions(page):
-    """[(question, {letter: choice}, answer, {letter: reason}, lesson, section)] of a quiz."""
+    """[(question, {letter: choice}, answer, {letter: reason}, {(lesson, section)})] of a quiz."""
     text = page.read_text(encoding="utf-8")
     asked, answered = text.split("\n## Questions\n")[1].split("\n## Answers\n")
     asked, answered = (re.split(r"\n### \w+ \d", part)[1:] for part in (asked, answered))
@@ -380,8 +462,8 @@ def questions(page):
         choices = dict(re.findall(r"(?m)^- \*\*([A-Z])\.\*\* (.+)$", question))
         reasons = dict(re.findall(r"(?m)^- \*\*([A-Z])\*\* (.+)$", answer))
         right = re.match(r": ([A-Z])\n", answer)[1]
-        name, section = re.search(r"Shown in \[(\w\d) §(\d+), ", answer).groups()
-        found.append((question, choices, right, reasons, name, section))
+        (shown_in,) = re.findall(r"(?m)^Shown in (.+)\.$", answer)
+        found.append((question, choices, right, reasons, sections_in(shown_in)))
     return found
 
 
@@ -390,7 +472,7 @@ def test_a_quiz_has_five_questions_with_four_choices_one_right_and_a_reason_for_
     found = questions(page)
     assert len(found) == 5
     assert len({right for _, _, right, *_ in found}) >= 3  # no letter that always wins
-    for question, choices, right, reasons, *_ in found:
+    for question, choices, right, reasons, _ in found:
         assert list(choices) == list(reasons) == list("ABCD"), question
         assert len(set(choices.values())) == 4
         for letter, reason in reasons.items():
@@ -399,22 +481,30 @@ def test_a_quiz_has_five_questions_with_four_choices_one_right_and_a_reason_for_
 
 
 @pytest.mark.parametrize("page", QUIZZES, ids=lambda page: page.stem)
-def test_every_number_of_a_quiz_is_one_that_its_lesson_prints(page):
-    for question, choices, _, reasons, name, _ in questions(page):
-        text = " ".join([question, *choices.values(), *reasons.values()])
-        plain = re.sub(r"`[^`]*`", " ", re.sub(FORMULA, " ", text))
-        assert numbers(plain) <= lesson(name).numbers, (numbers(plain) - lesson(name).numbers, text)
+def test_every_number_of_a_quiz_stands_in_the_section_that_its_answer_names(page):
+    """Decimal numbers are printed there by a cell."""
+    for question, choices, _, reasons, sections in questions(page):
+        told = set().union(*(lesson(name).told[section] for name, section in sections))
+        printed = set().union(*(lesson(name).printed[section] for name, section in sections))
+
+        def plain(*texts):
+            return numbers(re.sub(rf"`[^`]*`|{FORMULA}|{COUNTED}", " ", " ".join(texts)))
+
+        said = plain(question, *choices.values(), *reasons.values())
+        assert said <= told | printed, (said - told - printed, question)
+        decimal = {number for number in said if number % 1}
+        assert decimal <= printed, (decimal - printed, question)
 
 
-def test_there_is_a_quiz_for_each_part_and_the_lecturer_finds_all_of_them():
-    parts = [page.read_text(encoding="utf-8").split("\n")[0] for page in QUIZZES]
-    assert [part.removeprefix("# Quiz: ") for part in parts] == [
-        "Kernels",
-        "Random features",
-        "Attention",
-        "Performers",
-        "Scale and after",
-    ]
-    for page in QUIZZES:
+def test_there_is_a_quiz_for_each_part_about_its_lessons_and_the_lecturer_finds_all():
+    every = [path.stem[:2] for path in sorted(NOTEBOOKS.glob("[0-9a]*_*.py"))]
+    parts = site.parts(every)
+    assert parts.pop("") == ["00"]
+    titles = [page.read_text(encoding="utf-8").split("\n")[0] for page in QUIZZES]
+    assert [title.removeprefix("# Quiz: ") for title in titles] == list(parts)
+    for page, names in zip(QUIZZES, parts.values(), strict=True):
+        asked = [name for *_, sections in questions(page) for name, _ in sections]
+        assert set(asked) <= set(names)
+        assert len(set(asked)) == min(len(names), 5)
         assert f"](quizzes/{page.name})" in LECTURES
         assert f"](quizzes/{page.name})" in WEEKS

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import nbformat
@@ -33,15 +34,30 @@ def whole(stage):
     return site.Site(stage)
 
 
+def drawn():
+    """A notebook with a section 3, and two figures in one cell."""
+    said = {"cell_type": "markdown", "source": ["# One\n", "\n", "## 3. Signs\n", "\n", "Look."]}
+    figure = {"output_type": "display_data", "data": {"image/png": "", "text/plain": ""}}
+    text = {"output_type": "stream", "text": ["1"]}
+    outputs = [figure | {"metadata": {"image/png": {"alt": "A."}}}, text, figure | {"metadata": {}}]
+    return {"cells": [said, {"cell_type": "code", "source": [], "outputs": outputs}]}
+
+
 @pytest.fixture
 def small(tmp_path):
-    """A site of two lessons, an appendix and two works, with slides of the first lesson."""
+    """A site of two lessons, an appendix and two works, with slides of the first lesson.
+
+    The first has a section 3 and two figures.
+    """
     stage, slides = tmp_path / "source", tmp_path / "slides"
     names = ("04_one", "09_two", "a5_three", "exercises/04_one", "solutions/04_one")
     for name in names:
         path = stage / f"notebooks/{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}", encoding="utf-8")
+    for name in ("04_one", "exercises/04_one"):
+        path = stage / f"notebooks/{name}.ipynb"
+        path.write_text(json.dumps(drawn()), encoding="utf-8")
     works = "# References\n\n### rahimi-2007\n\n### bjorck-1967\n"
     (stage / "notebooks/references.md").write_text(works, encoding="utf-8")
     slides.mkdir()
@@ -177,8 +193,48 @@ def test_a_lesson_or_a_work_that_is_named_becomes_a_link(small, said, expected):
 
 
 @pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Figure 04.1.", "[Figure 04.1](04_one.ipynb#figure-04-1)."),
+        ("| **figure\n> 04.2** |", "| **[figure\n> 04.2](04_one.ipynb#figure-04-2)** |"),
+        (
+            "figures 04.1, 09.1 and\n04.2",
+            "figures [04.1](04_one.ipynb#figure-04-1), 09.1 and\n[04.2](04_one.ipynb#figure-04-2)",
+        ),
+        ("- exercise 04.3 (5", "- [exercise 04.3](exercises/04_one.ipynb#exercise-04-3) (5"),
+        ("(04 §3; home)", "([04 §3](04_one.ipynb#section-04-3); home)"),
+        ("[04 §3, *Signs*](04_one.ipynb)", "[04 §3, *Signs*](04_one.ipynb#section-04-3)"),
+    ],
+)
+def test_a_figure_or_a_section_that_is_named_becomes_a_link_to_its_place(small, said, expected):
+    assert small.linked(said, "notebooks/09_two") == expected
+
+
+def test_sections_and_figures_of_a_lesson_are_places_where_links_can_end(small):
+    places = ["exercise-04-3", "section-04-3", "figure-04-1", "figure-04-2"]
+    assert sorted(small.places) == sorted(places)
+    cells = json.loads(small.on_page(json.dumps(drawn()), "notebooks/04_one"))["cells"]
+    assert "\n(section-04-3)=\n## 3. Signs\n" in cells[0]["source"]
+    noted = [output["metadata"] for output in cells[1]["outputs"] if "metadata" in output]
+    assert [told["image/png"]["figure"] for told in noted] == ["04.1", "04.2"]
+    sheet = small.on_page(json.dumps(drawn()), "notebooks/exercises/04_one")
+    assert "(exercise-04-3)=\n## 3. Signs\n" in json.loads(sheet)["cells"][0]["source"]
+    solved = small.on_page(json.dumps(drawn()), "notebooks/solutions/04_one")
+    assert "-04-3" not in solved
+    assert '"figure"' not in sheet + solved
+
+
+@pytest.mark.parametrize(
     "said",
     [
+        "figure 04.3",
+        "exercise 04.1",
+        "figure 77.1",
+        "Figure 4.1 of the paper",
+        "`figure 04.1`",
+        "04 §1",
+        "§3",
+        "[04 §7, *Gone*](04_one.ipynb)",
         "lesson 09 is this one",
         "lesson 77",
         "lesson 045",
@@ -214,15 +270,32 @@ def slug(heading):
     return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
 
 
+def ends(whole, name):
+    """The places of a lesson or of its exercises, as Sphinx gets them."""
+    said = whole.on_page(whole.files[name].read_text(encoding="utf-8"), name)
+    outputs = [output for cell in json.loads(said)["cells"] for output in cell.get("outputs", [])]
+    noted = [output.get("metadata", {}).get("image/png", {}).get("figure") for output in outputs]
+    counted = [figure for figure in noted if figure]
+    assert counted == [f"{site.number(name)}.{n + 1}" for n in range(len(counted))]
+    kind = "exercise" if "/exercises/" in name else "section"
+    sections = re.findall(rf"(?m)^\(({kind}-\S+)\)=\n## ", "\n".join(texts_of(said)))
+    return [*sections, *(f"figure-{figure.replace('.', '-')}" for figure in counted)]
+
+
 def test_every_link_of_every_page_leads_to_a_page_and_each_key_to_its_entry(whole):
     keys = {slug(h) for h in re.findall(r"(?m)^## (.+)$", read(whole, "notebooks/references"))}
     assert len(keys) > 50
+    names = [
+        name for name in whole.files if re.match(r"notebooks/(?:exercises/)?(\d\d|a\d)_", name)
+    ]
+    keys |= {place for name in names for place in ends(whole, name)}
     faults, count = [], 0
     for name in whole.files:
         said = re.sub(r"(?s)```.*?```|`[^`]*`|\$\$.*?\$\$", "", read(whole, name))
         for _, target, anchor in site.LINK.findall(said):
             path = (whole.files[name].parent / target).resolve()
-            wrong = target.endswith("references.md") and anchor and anchor[1:] not in keys
+            wrong = re.search(r"references\.md|#figure-|#section-|#exercise-", target + anchor)
+            wrong = wrong and anchor and anchor[1:] not in keys
             count += 1
             if wrong or not path.is_file():
                 faults.append(f"{name}: {target}{anchor}")
@@ -238,6 +311,17 @@ def test_no_lesson_is_named_in_a_sentence_without_a_link(whole):
         found = re.findall(r"[Ll]esson\s+(\d\d)", said)
         left += [f"{name}: {lesson}" for lesson in found if lesson != site.number(name)]
     assert [line for line in left if line[-2:] in whole.lessons] == []
+
+
+def test_no_place_in_a_lesson_is_named_to_a_lecturer_without_a_link(whole):
+    linked, left = 0, []
+    for name in [name for name in whole.files if name.startswith("site/pages/")]:
+        said = read(whole, name)
+        linked += len(re.findall(r"\]\([^)]*#(?:figure|section|exercise)-", said))
+        said = re.sub(r"\[[^\]]*\]\([^)]*\)|`[^`]*`|\$[^$]*\$", "", said)
+        left += re.findall(r"\b(?:\d\d|a\d) §\d|\b(?:figure|exercise)s?\s+\w\d\.\d", said)
+    assert linked > 500
+    assert left == []
 
 
 # Figures
@@ -376,3 +460,29 @@ def test_what_is_published_has_been_looked_at_and_only_publishing_may_publish():
     ours = dict(re.findall(r"uses: (\S+)@(v\d+)$", text(".github/workflows/pages.yml"), re.M))
     assert used.items() <= ours.items()
     assert len(re.findall("uses:", text(".github/workflows/pages.yml"))) == len(ours)
+
+
+@pytest.mark.parametrize("filters", [True, False])
+def test_an_archive_is_unpacked_with_or_without_the_filters_of_newer_pythons(
+    filters, tmp_path, monkeypatch
+):
+    class Early(tarfile.TarFile):
+        """As in Python 3.11.0: no filters."""
+
+        def extractall(self, path):
+            self.extraction_filter = lambda member, _: member
+            return super().extractall(path)
+
+    def pack(command, cwd, **_):
+        with tarfile.open(Path(cwd) / "made.tgz", "w:gz") as made:
+            made.add(__file__, "package/tex.js")
+        return subprocess.CompletedProcess(command, 0)
+
+    if not filters:
+        monkeypatch.delattr(tarfile, "data_filter", raising=False)
+        monkeypatch.setattr(tarfile, "open", lambda *args: Early.open(*args))
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    monkeypatch.setattr(npm.subprocess, "run", pack)
+    unpacked = npm.package("mathjax", tmp_path / "npm")
+    assert (unpacked / "tex.js").read_bytes() == Path(__file__).read_bytes()
+    assert [path.name for path in unpacked.parent.iterdir()] == [unpacked.name]

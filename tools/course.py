@@ -47,6 +47,7 @@ RUBRIC = (
 BY_HAND = {
     "read_weights": "its check watches what happens in the process that the answer runs in",
     "bounded": "its check counts what the answer does with arrays that exist in its process alone",
+    "backwards": "its check counts what the answer holds, in its own process alone",
 }
 
 

@@ -4,7 +4,8 @@
 
 Nothing is executed and nothing is written twice. The committed notebooks are copied as they are,
 so that what a reader downloads is what the tests have seen; the words for the web (a number before
-a title, links where a lesson or a work is named) are put in by `Site.on_page` while Sphinx reads.
+a title, links where a lesson, a section, a figure or a work is named, and the places where such
+links end) are put in by `Site.on_page` while Sphinx reads.
 The pages of the package come from its docstrings (`tools.api`). A page asks no address outside:
 formulas are set by one file of MathJax, which npm brings, and badges become plain links.
 """
@@ -47,7 +48,7 @@ BEHIND = (
     "COVERAGE",
     "CONTRIBUTING",
 )
-LECTURERS = ("site/pages/six_lectures", "site/pages/twelve_weeks")  # before others, in this order
+LECTURERS = ("site/pages/teach", "site/pages/lectures", "site/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "site/pages/**/*.md", "site/pages/**/*.png"),
@@ -58,13 +59,18 @@ COPIED = (
 MADE = {"slides": "slides", "handouts": "PDF"}
 WHOLE = {"course": "The whole course as a book"}  # a file that is first in its list, by this name
 SHOWN = (".html", ".pdf")
+LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
+HEADING = r"(?m)^(?=## (\d+)\. )"  # of a section that has a number
 LONG = 250  # characters of an alt text, above which its first sentence has to do
 
 NUMBER = r"(?:\d\d|a\d)(?![\w%])"
+PLACE = r"(?:\d\d|a\d)\.\d+"  # figure 05.3, exercise 05.3
 GAP = r"(?: |\n[ >]*)"  # within a line, or over its end in a list or a box
 MENTION = (
     rf"\b(?:[Ll]essons?|[Aa]ppendi(?:x|ces)){GAP}{NUMBER}(?:(?:,|{GAP}and|{GAP}to){GAP}{NUMBER})*"
 )
+COUNTED = rf"\b(?P<kind>[Ff]igure|[Ee]xercise)s?{GAP}{PLACE}(?:(?:,|{GAP}and){GAP}{PLACE})*"
+SECTION = r"\b(?:\d\d|a\d) §\d+"
 NAME = r"[A-ZÅŁ][^\W\d_]+(?:-[A-Z][^\W\d_]+)?"
 YEAR = r"(?:1[89]\d\d|20[0-3]\d)"
 NAMES = rf"{NAME}(?:{GAP}et al\.|(?:,{GAP}{NAME})*,?{GAP}(?:\\?&|and){GAP}{NAME})?"
@@ -80,7 +86,11 @@ FIXED = "|".join(
         r"^#{1,6} [^\n]*",
     )
 )
-WORDS = re.compile(rf"(?P<fixed>{FIXED})|(?P<lessons>{MENTION})|(?P<work>{CITED})", re.MULTILINE)
+WORDS = re.compile(
+    rf"\[(?P<label>(?P<began>{SECTION})[^\]]*)\]\([^)#]*\)|(?P<section>{SECTION})|"
+    rf"(?P<fixed>{FIXED})|(?P<lessons>{MENTION})|(?P<counted>{COUNTED})|(?P<work>{CITED})",
+    re.MULTILINE,
+)
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -109,6 +119,29 @@ def parts(numbers) -> dict[str, list[str]]:
     for lesson in sorted(numbers):
         begun = [part for part, first in PARTS.items() if first <= lesson]
         found.setdefault(begun[-1] if begun else "", []).append(lesson)
+    return found
+
+
+def pictures(notebook: dict) -> list[dict]:
+    """What is noted with each figure of a notebook, in order."""
+    outputs = [o for cell in notebook.get("cells", []) for o in cell.get("outputs", [])]
+    shown = [output for output in outputs if "image/png" in output.get("data", {})]
+    return [o.setdefault("metadata", {}).setdefault("image/png", {}) for o in shown]
+
+
+def heading(docname: str) -> str:
+    """What the headings of a page count."""
+    return "exercise" if "/exercises/" in docname else "section"
+
+
+def places(docname: str, notebook: dict) -> list[str]:
+    """Where links into a lesson or its exercises can end: section-05-3, figure-05-3, …"""
+    mark, kind = number(docname), heading(docname)
+    cells = [c for c in notebook.get("cells", []) if c["cell_type"] == "markdown"]
+    text = "\n".join("".join(cell["source"]) for cell in cells)
+    found = [f"{kind}-{mark}-{n}" for n in re.findall(HEADING, text)]
+    if kind == "section":
+        found += [f"figure-{mark}-{n + 1}" for n in range(len(pictures(notebook)))]
     return found
 
 
@@ -153,6 +186,12 @@ class Site:
         files = [path for kind in ("ipynb", "md") for path in stage.rglob(f"*.{kind}")]
         self.files = {f.relative_to(stage).with_suffix("").as_posix(): f for f in files}
         self.lessons = lessons(self.files)
+        self.places = {
+            place: name
+            for name in self.files
+            if re.match(LINKED, name)
+            for place in places(name, json.loads(self.files[name].read_text(encoding="utf-8")))
+        }
         references = self.files.get("notebooks/references")
         text = references.read_text(encoding="utf-8") if references else ""
         self.works = set(re.findall(r"(?m)^##+ (\S+-\d{4})$", text))
@@ -162,10 +201,18 @@ class Site:
         suffix = self.files[docname].suffix
         return f"[{label}]({relative(docname + suffix, here)})"
 
-    def linked(self, text: str, here: str) -> str:
-        """`text` with a link wherever it names a lesson or cites a work, and is none yet.
+    def within(self, label: str, kind: str, name: str, here: str) -> str:
+        """A link to section "05 §3" or figure "05.3"; the label alone where there is no such."""
+        place = "-".join([kind.lower(), *re.findall(r"\w+", name)])
+        if place not in self.places:
+            return label
+        return self.link(label, self.places[place], here)[:-1] + f"#{place})"
 
-        The own number stays as it is, and so do numbers that no lesson has.
+    def linked(self, text: str, here: str) -> str:
+        """`text` with a link wherever it names a lesson or a place in it, or cites a work.
+
+        What is a link stays one; if it begins with a section, as in [05 §3, *Signs*](…), it leads
+        there. The own number stays as it is, and so do numbers that no lesson has.
         """
         known = {key: name for key, name in self.lessons.items() if name != here}
 
@@ -174,6 +221,16 @@ class Site:
             return self.link(label, known[label], here) if label in known else label
 
         def words(found):
+            if kind := found["kind"]:
+                said = found[0]
+                if len(names := re.findall(PLACE, said)) == 1:
+                    return self.within(said, kind, names[0], here)
+                return re.sub(PLACE, lambda name: self.within(name[0], kind, name[0], here), said)
+            if found["label"]:
+                led = self.within(found["label"], "section", found["began"], here)
+                return found[0] if led == found["label"] else led
+            if found["section"]:
+                return self.within(found[0], "section", found[0], here)
             if found["lessons"]:
                 said = found[0]
                 if len(re.findall(NUMBER, said)) > 1:
@@ -263,6 +320,10 @@ class Site:
             button, _install, *notebook["cells"] = notebook["cells"]
             colab = " · " + self.markdown("".join(button["source"]), here)
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+        marked = {place for place, name in self.places.items() if name == here}
+        for count, told in enumerate(pictures(notebook), start=1):
+            if f"figure-{number(here)}-{count}" in marked:
+                told["figure"] = f"{number(here)}.{count}"
         titled = False
         for cell in cells:
             said = "".join(cell["source"])
@@ -270,6 +331,8 @@ class Site:
                 titled, said = True, self.title(said, here)
                 head, _, rest = said.partition("\n")
                 said = f"{head}\n\n{self.beside(here)}{colab}\n{rest}"
+            if marked:
+                said = re.sub(HEADING, rf"({heading(here)}-{number(here)}-\1)=\n", said)
             cell["source"] = self.markdown(said, here)
         return json.dumps(notebook)
 

@@ -8,18 +8,19 @@ import numpy as np
 from ._judge import Hint, check, judge, numbers, numbers_of_shape
 
 
-class _Part(np.ndarray):
-    """What shards leave: [first shard, the one after the last, joins that it waited for]."""
-
-
 def _part(*entries):
-    return np.array(entries, dtype=float).view(_Part)
+    """What shards leave: [first shard, the one after the last, joins that it waited for]."""
+    return np.array(entries, dtype=float)
+
+
+def _is_part(x):
+    return isinstance(x, np.ndarray) and x.shape == (3,)
 
 
 def _neighbours(a, b):
     """Both parts as one, or a hint where they do not lie side by side in this order."""
     for x in (a, b):
-        if not isinstance(x, _Part):
+        if not _is_part(x):
             raise Hint("join takes two states: those of `states`, and what join has given.")
     if a[1] == b[0]:
         return _part(a[0], b[1], 1 + max(a[2], b[2]))
@@ -80,7 +81,7 @@ def backwards(visit):
             return both
 
         def use(i, prefix, calls=calls):
-            if not isinstance(prefix, _Part):
+            if not _is_part(prefix):
                 raise Hint("use(i, prefix) wants a state as its second argument.")
             calls.append((float(i), float(prefix[0]), float(prefix[1])))
             return 10.0 * float(i)

@@ -123,10 +123,13 @@ def test_every_figure_has_its_words_to_open_and_every_plot_is_folded(pages):
         pictures = [o for o in outputs if "image/png" in o.get("data", {})]
         told = [picture.metadata["image/png"]["alt"] for picture in pictures]
         page = html.unescape(written(name))
-        opening = "<details class='in-words'><summary>The figure in words</summary>"
-        assert page.count(opening) == len(told), name
-        for description in told:
-            assert f'alt="{site.alt(description)}"' in page, name
+        opening = r"<details class='in-words'><summary>(.+) in words</summary>"
+        named = [f"Figure {site.number(name)}.{n + 1}" for n in range(len(told))]
+        lesson = re.fullmatch(r"notebooks/\w+", name)
+        assert re.findall(opening, page) == (named if lesson else ["The figure"] * len(told)), name
+        for count, description in enumerate(told, start=1):
+            place = f' id="figure-{site.number(name)}-{count}"' if lesson else ""
+            assert f'<img alt="{site.alt(description)}"{place} src=' in page, name
         folded = [cell for cell in cells if "hide-input" in cell.metadata.get("tags", [])]
         assert page.count('<details class="admonition hide above-input">') == len(folded), name
 
@@ -154,6 +157,22 @@ def test_every_link_within_the_site_leads_to_a_file_and_to_a_place_in_it(pages):
                 dead.append(f"{page}: {target}")
     assert dead == []
     assert count > 5000
+
+
+def test_a_figure_a_section_and_an_exercise_that_a_lecturer_reads_of_are_a_step_away(pages):
+    lecturers = [page for page in pages if page.startswith("site/pages/")]
+    links = [
+        link
+        for page in lecturers
+        for link in re.findall(r'href="\S+?#((?:figure|section|exercise)-\w\d-\d+)"', written(page))
+    ]
+    assert {link.partition("-")[0] for link in links} == {"figure", "section", "exercise"}
+    assert len(links) > 500
+    for page in lecturers:  # and none is left without
+        said = re.sub(
+            r"(?s)<a\b.*?</a>|<(?:code|span class=\"math).*?</(?:code|span)>", "", written(page)
+        )
+        assert re.findall(r"(?:figure|exercise)\s+\d\d\.\d|\d\d §\d", said) == [], page
 
 
 def test_a_link_that_leads_nowhere_stops_the_build(tmp_path, pages):

@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 
 import nbformat
-from nbconvert.preprocessors import ClearMetadataPreprocessor
+from nbconvert.preprocessors import ClearMetadataPreprocessor, CSSHTMLHeaderPreprocessor
 from nbgrader import utils
 from nbgrader.preprocessors import (
     AssignLatePenalties,
     CheckCellMetadata,
     ClearOutput,
     DeduplicateIds,
+    GetGrades,
     LimitOutput,
     NbGraderPreprocessor,
     OverwriteCells,
@@ -25,6 +26,7 @@ from nbgrader.preprocessors import (
 from traitlets import Float, Unicode
 
 from tools.grading import sandbox
+from tools.grading.feedback import TEMPLATES, Formulas
 from tools.grading.judge import ask
 
 SEED = "seed"  # the file in the course that has it
@@ -56,6 +58,9 @@ def configure(c, course: Path) -> None:
         AssignLatePenalties,
         CheckCellMetadata,
     ]
+    c.GenerateFeedback.preprocessors = [GetGrades, Formulas, CSSHTMLHeaderPreprocessor]
+    c.HTMLExporter.template_name = "feedback"
+    c.HTMLExporter.extra_template_basedirs = TEMPLATES
     c.Restore.course = c.Judge.course = str(folder)
     if "autograde" in sys.argv:  # rather at once than for each submission
         try:
