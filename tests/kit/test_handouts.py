@@ -242,7 +242,9 @@ def test_a_handout_has_its_figures_in_words_its_title_and_its_language(reader, s
     assert None not in words_of(read, "/Formula")
     assert read.trailer["/Root"]["/Lang"] == "en-GB"
     assert read.trailer["/Root"]["/MarkInfo"]["/Marked"]
-    assert read.metadata.title.startswith(number(f"notebooks/{stem}"))
+    title, first = read.metadata.title, squeezed(read.pages[0].extract_text())
+    assert title.startswith(number(f"notebooks/{stem}"))
+    assert first.count(squeezed(title)) == len(words_of(read, "/H1")) == 1
 
 
 def test_the_book_has_all_figures_in_words_and_one_on_its_title_page(reader):
