@@ -303,9 +303,10 @@ show(
 #   replaced (13). Two hours of reading, so take three. What these sections need from others you take on
 #   trust, for now.
 # - **One week**, everything, a part each day. Allow as long again for the exercises.
-# - **Seven lectures.** A lecture of ninety minutes shows the figures of two lessons and one derivation
-#   from each; the rest, and the exercises, are for home. What is left makes projects; those in the
-#   folder `projects` have a brief, a rubric and a start, half a day each.
+# - **Seven lectures.** A lecture of ninety minutes shows most figures of its two lessons and one
+#   derivation; the rest, and the exercises, are for home. [Plans to the minute](../site/pages/lectures.md)
+#   say which, and have an eighth for lessons 19 and 20. What is left makes projects; those in the folder
+#   `projects` have a brief, a rubric and a start, half a day each.
 #
 # **The minutes of lessons come from their boxes, and those of sections are counted in the same way.**
 #
