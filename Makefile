@@ -24,12 +24,13 @@ LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
 SITE := $(VENV)/with-site$(EXTRAS:%=,%)
 LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
+PDF := $(VENV)/with-pdf
 COURSE := $(VENV)/with-lessons,training,cluster,course
-KIT := $(VENV)/with-lessons,training,cluster,tests,site,lite,course$(EXTRAS:%=,%)
+KIT := $(VENV)/with-lessons,training,cluster,tests,site,lite,pdf,course$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks site lite model course test-kit bench bench-gpu buttons claims coverage constraints clean
+.PHONY: help lab test lint notebooks site lite pdf model course test-kit bench bench-gpu buttons claims coverage constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -56,13 +57,16 @@ site: $(SITE) ## the course as a web site, in build/site/html (npm brings MathJa
 lite: $(LITE) ## lessons 00 to 06 to run in the browser, in build/lite, for the site to come after
 	$(BIN)/python -m tools.lite
 
+pdf: $(PDF) ## the course as a book and a handout of each lesson, in build/handouts
+	$(BIN)/python -m tools.handouts
+
 model: $(LESSONS) ## fetch a pretrained model of antibodies into model/ (97 MB; no test and no lesson needs it)
 	$(BIN)/python -m tools.model
 
 course: $(COURSE) ## make a course for nbgrader in course/, with exercises of its own (elsewhere: FOLDER=…)
 	$(BIN)/python -m tools.course $(FOLDER)
 
-test-kit: $(KIT) ## verify the site, the browser and the grading (needs Chromium or Chrome, npm, and bubblewrap)
+test-kit: $(KIT) ## verify site, PDFs, browser build and grading (needs Chromium or Chrome, npm, and bubblewrap)
 	$(BIN)/python -m pytest tests/kit $(PYTEST)
 
 bench: $(TESTS) ## time the package side by side with its peers, and draw the figures
@@ -84,7 +88,7 @@ coverage: $(TESTS) ## write COVERAGE.md: where each section of the five document
 
 # The CUDA libraries of gpu-cuda12 and gpu-cuda13 exclude each other, so those two are not pinned.
 constraints: ## choose the pinned versions anew (needs uv)
-	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(addprefix --extra=,lessons training cluster tests site lite benchmarks gpu-check) pyproject.toml -o constraints.txt
+	uv pip compile -q --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url $(addprefix --extra=,lessons training cluster tests site lite pdf benchmarks gpu-check) pyproject.toml -o constraints.txt
 
 clean: ## remove what make set up
 	rm -rf $(VENV)

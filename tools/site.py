@@ -59,6 +59,7 @@ COPIED = (
 # What else may have been made: its folder below build/, which goes out with the site, and what the
 # link says at the lesson whose name a file has.
 MADE = {"slides": "slides", "handouts": "PDF"}
+WHOLE = {"course": "The whole course as a book"}  # a file that is first in its list, by this name
 SHOWN = (".html", ".pdf")
 LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
 HEADING = r"(?m)^(?=## (\d+)\. )"  # of a section that has a number
@@ -75,8 +76,8 @@ COUNTED = rf"\b(?P<kind>[Ff]igure|[Ee]xercise)s?{GAP}{PLACE}(?:(?:,|{GAP}and){GA
 SECTION = r"\b(?:\d\d|a\d) §\d+"
 NAME = r"[A-ZÅŁ][^\W\d_]+(?:-[A-Z][^\W\d_]+)?"
 YEAR = r"(?:1[89]\d\d|20[0-3]\d)"
-NAMES = rf"{NAME}(?: et al\.|(?:, {NAME})*,? (?:\\?&|and) {NAME})?"
-CITED = rf"{NAMES},? (?:\({YEAR}\)|{YEAR}(?=[),.;:]))"
+NAMES = rf"{NAME}(?:{GAP}et al\.|(?:,{GAP}{NAME})*,?{GAP}(?:\\?&|and){GAP}{NAME})?"
+CITED = rf"{NAMES},?{GAP}(?:\({YEAR}\)|{YEAR}(?=[),.;:]))"
 FIXED = "|".join(
     (
         r"^```[\s\S]*?^```",  # a block of code
@@ -159,8 +160,19 @@ def folded(name: str) -> str:
 
 
 def made(folder: str, built: Path = BUILD.parent) -> list[Path]:
-    """The pages and PDFs that lie in a folder of what was built."""
-    return [path for path in sorted((built / folder).glob("*.*")) if path.suffix in SHOWN]
+    """The pages and PDFs in a folder of what was built; first what holds the whole course."""
+    found = sorted((built / folder).glob("*.*"), key=lambda path: (path.stem not in WHOLE, path))
+    return [path for path in found if path.suffix in SHOWN]
+
+
+def called(stem: str, stage: Path) -> str:
+    """What a file that was made is called: as its lesson with the number, where it is of one."""
+    lesson = stage / f"notebooks/{stem}.ipynb"
+    if not lesson.is_file():
+        return WHOLE.get(stem, stem)
+    first = json.loads(lesson.read_text(encoding="utf-8"))["cells"][0]["source"]
+    title = re.match(r"# (.+)", "".join(first))[1]
+    return f"{number(f'notebooks/{stem}')} {re.sub(r'[`$*]', '', title)}"
 
 
 def runs(name: str, built: Path = BUILD.parent) -> str:
@@ -381,7 +393,8 @@ def stage(folder: Path = STAGE) -> None:
         listed = toctree(below, hidden=own.exists())
         pages[own.relative_to(folder).as_posix()] = f"{head}\n{listed}"
     for name, label in MADE.items():
-        items = [f"- {_download(f'{name}/{path.name}', path.stem)}" for path in made(name)]
+        files = [(f"{name}/{path.name}", called(path.stem, folder)) for path in made(name)]
+        items = [f"- {_download(target, words)}" for target, words in files]
         if items:
             lines = "\n".join(items)
             pages[f"{name}.md"] = f"# {label[0].upper()}{label[1:]}\n\n{lines}\n"
