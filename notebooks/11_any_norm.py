@@ -57,8 +57,9 @@ def same(a, b, rtol=1e-12):
 # + \varepsilon\, \mathbf{1}^\top\varphi(k') + \varepsilon^2 m .$$
 #
 # Only the first term pairs the query with the key. The second and the last are the same for every
-# key, and the third is the same for every query. So where the features are smaller than
-# $\varepsilon$, the last term wins, all keys weigh alike, and the output is $\operatorname{mean}(V)$.
+# key, and the third is the same for every query. Where the features are smaller than $\varepsilon$,
+# the last term wins. **Features below an added $\varepsilon$ make all keys weigh alike, and the
+# output becomes $\operatorname{mean}(V)$.**
 #
 # How large the features are depends on what they are divided by. It is usual to take
 # $e^{\max \omega^\top x}$ out, with one maximum for each query and one for all keys together. Without
@@ -125,12 +126,12 @@ show(
 )
 
 # %% [markdown]
-# On the right the error is *larger* with the smaller $\varepsilon$, and largest with none. That
-# answers the question: 73 % is the distance from softmax to $\operatorname{mean}(V)$. The code
-# computed the mean of the values, and any $\varepsilon$ from $10^{-5}$ on would have done so. In that
-# setting 1,024 features do not follow softmax at all, so averaging is better than guessing. Whoever
-# asks for a small error and no more will be told to take a large $\varepsilon$. That is why every
-# accuracy figure of this course has a null baseline.
+# **On 24 normal tokens with $d = 128$ the error is *larger* with the smaller $\varepsilon$, and
+# largest with none.** That answers the question: 73 % is the distance from softmax to
+# $\operatorname{mean}(V)$. The code computed the mean of the values, and any $\varepsilon$ from
+# $10^{-5}$ on would have done so. In that setting 1,024 features do not follow softmax at all, so
+# averaging is better than guessing. Whoever asks for a small error and no more will be told to take
+# a large $\varepsilon$. That is why every accuracy figure of this course has a null baseline.
 #
 # On the left, $\varepsilon = 10^{-4}$ does nothing, and $10^{-2}$ already spoils a good estimate. So
 # no constant is small by itself: what is small depends on norms, length and dimension. The right
@@ -161,7 +162,8 @@ show(
 #
 # $$1 \;\le\; \text{denominator} \;\le\; m S .$$
 #
-# There is no division by zero, so there is nothing to add. By hand, and `attention.favor_attention`:
+# **With a maximum for each feature there is no division by zero at any norm, so there is nothing to
+# add.** By hand, and `attention.favor_attention`:
 
 
 # %%
@@ -253,9 +255,10 @@ show(
 
 # %% [markdown]
 # A query that looks along $+u$ needs the columns on the right, and with one maximum they are grey: its
-# row is $0/0$. With a maximum for each feature there is a 1 in every column. The next table has such
-# queries, and as many in random directions. It says how many of the rows are right in float32; the
-# truth is taken in float64, from all $L S m$ logarithms.
+# row is $0/0$. **In float32 one maximum leaves 17 of the 64 columns alive; a maximum for each
+# feature leaves a 1 in every column.** The next table has such queries, and as many in random
+# directions. It says how many of the rows are right in float32; the truth is taken in float64, from
+# all $L S m$ logarithms.
 
 # %%
 away, anywhere = ahead + 0.2 * rng.normal(size=(16, d)), rng.normal(size=(16, d))
@@ -287,8 +290,9 @@ for norm in (1, 10, 60):
     print(f"{norm:4d}   {row[0]:>12}   {row[1]:>11}   {row[2]:>15}")
 
 # %% [markdown]
-# (Here a row whose denominator is zero gives zeros, because `linear_attention` says so; written with
-# a plain division it would be NaN.) What error there is in the last column comes from the logarithms
+# **At norm 60 only the form with a maximum for each feature has every row right in float32.** (Here
+# a row whose denominator is zero gives zeros, because `linear_attention` says so; written with a
+# plain division it would be NaN.) What error there is in the last column comes from the logarithms
 # themselves: $\|k'\|^2/2$ is 900 at norm 60, and float32 has no more than seven digits for it.
 #
 # A running maximum beside a sum is an old cure for one softmax (Milakov & Gimelshein, 2018), and other
@@ -353,11 +357,12 @@ for norm in (1, 5, 6, 12, 14, 20):
 
 # %% [markdown]
 # The form without shifts goes on for a while behind the border, because the rule leaves room for more
-# keys and features than there are here. Then it fails in two ways. At norm 14 the factor
-# $e^{-\|k'\|^2/2} = e^{-98}$ is below the smallest normal number and has few digits left: the result
-# is a *wrong number*, and nothing warns of it. At norm 20 that factor is zero, the largest
-# $e^{\omega^\top x}$ is infinite, and zero times infinity is NaN. `favor_attention` is right on both
-# sides, so no caller has to know which way was taken.
+# keys and features than there are here. **On longer tokens the form without shifts fails in two
+# ways: with a wrong number, of which nothing warns, and with NaN.** At norm 14 the factor
+# $e^{-\|k'\|^2/2} = e^{-98}$ is below the smallest normal number and has few digits left, and so
+# has the result. At norm 20 that factor is zero, the largest $e^{\omega^\top x}$ is infinite, and
+# zero times infinity is NaN. `favor_attention` is right on both sides, so no caller has to know
+# which way was taken.
 #
 # ## 3. When it is any good
 #
@@ -427,9 +432,10 @@ print(f"the sum = theory.output_mse: {np.allclose(foretold, theory.output_mse(x,
 # $$\frac{\text{error of features}}{\text{error of mean}(V)} \;\approx\;
 # \frac{\tfrac12 \times \text{relative variance}}{\operatorname{Var}(t)} .$$
 #
-# Small against 1, it *promises* that features beat $\operatorname{mean}(V)$, on data like those of
-# these six steps. How far does the promise reach? First on independent normal $q$, $k$ and $v$ of
-# growing scale, where no query looks for any key.
+# **On short, independent tokens half the relative variance, small against $\operatorname{Var}(t)$,
+# *promises* that features beat $\operatorname{mean}(V)$.** That holds for data like those of these
+# six steps. How far does the promise reach? First on independent normal $q$, $k$ and $v$ of growing
+# scale, where no query looks for any key.
 #
 # **Before you run this:** at large scales the prediction explodes. Does the measured error explode
 # with it? And at very small scales, do features beat $\operatorname{mean}(V)$?
@@ -499,12 +505,14 @@ show(
 )
 
 # %% [markdown]
-# **There is a window.** At small scales features lose, because softmax is almost uniform there and
-# they add noise to what needs no weights. The prediction says so, and is right: each weight is known
-# to a percent or two, so the first order holds. At large scales it runs off and the measured error
-# does not follow. It cannot: positive weights over their sum give a mean of the values, whatever the
-# weights are. There the relative variance of a weight is far above 1, and the prediction is not
-# "bad"; it is *silent*.
+# **On independent data with $d = 16$ and 256 directions, features beat $\operatorname{mean}(V)$ in
+# a window of scales, from 0.15 to 0.66.** (With 2,048 directions in $d = 4$ the window is wider
+# than the figure.) Below it they lose, because softmax is almost uniform there and they add noise
+# to what needs no weights. The prediction says so, and is right: each weight is known to a percent
+# or two, so the first order holds. At large scales it runs off and the measured error does not
+# follow. It cannot: positive weights over their sum give a mean of the values, whatever the weights
+# are. There the relative variance of a weight is far above 1, and the prediction is not "bad"; it
+# is *silent*.
 #
 # Note who else is in the figure. Taylor features, which have no randomness, are hard to beat on
 # such data; those of degree 1 are $d + 1$ numbers. But independent $q$ and $k$ are the case where
@@ -596,20 +604,21 @@ show(
 )
 
 # %% [markdown]
-# Where the rule says less than a tenth it keeps its promise, on both kinds of data that reach there:
-# the error is within a factor of three of it. On the right it says nothing. Aligned heads with a
-# foretold error in the hundreds of thousands have a quarter of that of $\operatorname{mean}(V)$; among
-# the learned ones, with more still, some are below 1 and some above. The order of the maps changes,
-# too: on independent data Taylor of degree 2 is ahead, on aligned data of scale 1 it is behind the
-# random features, on the learned heads ahead again. (It has $(d+1)(d+2)/2$ features, 45 in the decoder
-# and 2,145 in the protein model.) Lesson 17 looks at 64 learned heads and finds that the relative
-# variance orders their *bias* and hardly their error.
+# **Where the rule foretells less than a tenth, the error is within a factor of three of it; where
+# it foretells far more than 1, it says nothing.** The promise is kept on both kinds of data that
+# reach there. On the right, aligned heads with a foretold error in the hundreds of thousands have a
+# quarter of that of $\operatorname{mean}(V)$; among the learned ones, with more still, some are
+# below 1 and some above. The order of the maps changes, too: on independent data Taylor of degree 2
+# is ahead, on aligned data of scale 1 it is behind the random features, on the learned heads ahead
+# again. (It has $(d+1)(d+2)/2$ features, 45 in the decoder and 2,145 in the protein model.) Lesson
+# 17 looks at 64 learned heads and finds that the relative variance orders their *bias* and hardly
+# their error.
 #
-# **The rule has not looked at the values.** Step 3 drew them without a thought for the keys. So let us
-# try to break the promise. Take the independent heads of scale 0.25, and subtract from the values
-# their best linear fit from the keys; what is left is at right angles to every linear function of
-# the keys. **Before you run this:** will the features' error, over that of $\operatorname{mean}(V)$,
-# fall, stay, or rise above 1?
+# **Values it never saw.** Step 3 drew them without a thought for the keys. So let us try to break
+# the promise. Take the independent heads of scale 0.25, and subtract from the values their best
+# linear fit from the keys; what is left is at right angles to every linear function of the keys.
+# **Before you run this:** will the features' error, over that of $\operatorname{mean}(V)$, fall,
+# stay, or rise above 1?
 
 # %%
 q, k, v = heads["independent"][0]
@@ -620,10 +629,11 @@ for name, values in (("as drawn", v), ("nothing linear in the keys", unfitted)):
     print(f"values {name:26}: foretold {ratios[0]:.2f}, features {ratios[1]:.2f}")
 
 # %% [markdown]
-# It rises, to about forty times what is foretold. By step 6 a flat softmax departs from
-# $\operatorname{mean}(V)$ by a linear function of the keys, and here the values have nothing to give to
-# that; so $\operatorname{mean}(V)$ is nearly exact, while the noise of the features stays as it was.
-# (`theory.output_mse` knows the values and foresees it.) Hence three verdicts:
+# **On values with nothing linear in the keys the error rises, to about forty times what is
+# foretold.** By step 6 a flat softmax departs from $\operatorname{mean}(V)$ by a linear function of
+# the keys, and here the values have nothing to give to that; so $\operatorname{mean}(V)$ is nearly
+# exact, while the noise of the features stays as it was. (`theory.output_mse` knows the values and
+# foresees it.) Hence three verdicts:
 #
 # - **Well below 1: features will do**, unless the values are like these.
 # - **Above 1, and the relative variance below a hundredth: take $\operatorname{mean}(V)$**, or Taylor.

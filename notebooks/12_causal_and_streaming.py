@@ -53,9 +53,9 @@ def same(a, b, tolerance=1e-10):
 # $$\sum_{j \le i} \bigl(\varphi(q_i)^\top \varphi(k_j)\bigr)\, \bar v_j^\top
 # = \varphi(q_i)^\top \underbrace{\sum_{j \le i} \varphi(k_j)\, \bar v_j^\top}_{P_i,\ (F,\ e + 1)} .$$
 #
-# $P_i$ is a *prefix sum*: $P_i = P_{i-1} + \varphi(k_i)\, \bar v_i^\top$, and $P_0 = 0$. On the left
-# stands a masked $L \times L$ matrix, on the right a cumulative sum. By hand, with the positive
-# features of lesson 09:
+# $P_i$ is a *prefix sum*: $P_i = P_{i-1} + \varphi(k_i)\, \bar v_i^\top$, and $P_0 = 0$. **Causal
+# linear attention is a prefix sum: a masked $L \times L$ matrix on the left, a cumulative sum on
+# the right.** By hand, with the positive features of lesson 09:
 
 # %%
 rng = np.random.default_rng(0)
@@ -92,9 +92,9 @@ print(f"all prefixes, L F (e + 1):             {4 * long * F * (width + 1) / 2**
 print(f"one prefix and a chunk of C = 128:     {4 * (F * (width + 1) + C**2) / 2**20:10,.3g} MiB")
 
 # %% [markdown]
-# The prefixes take a quarter, which is still gigabytes for one head. The last line is what we want. It
-# needs the prefix *before* a token or a chunk, an exclusive prefix sum, and there is a wrong way to
-# get it.
+# **All prefixes of 65,536 tokens take a quarter of the masked matrix, which is still gigabytes for
+# one head.** The last line is what we want. It needs the prefix *before* a token or a chunk, an
+# exclusive prefix sum, and there is a wrong way to get it.
 #
 # ## 2. Do not subtract what you have just added
 #
@@ -107,9 +107,9 @@ print(f"one prefix and a chunk of C = 128:     {4 * (F * (width + 1) + C**2) / 2
 # $$\text{relative error of } P_i - s_i \approx u\, \frac{P_i}{P_{i-1}}
 # = u \Bigl(1 + \frac{s_i}{P_{i-1}}\Bigr) .$$
 #
-# One term a thousand times larger than all before it costs three digits, and positive features are
-# exponentials, so such terms are what they are made of. The cure costs nothing: start the sum with
-# the zero, and drop the last entry.
+# **One term a thousand times larger than all before it costs the subtracted prefix three digits.**
+# Positive features are exponentials, so such terms are what they are made of. The cure costs
+# nothing: start the sum with the zero, and drop the last entry.
 #
 # **Before you run this:** terms of both forms below have the same spread as positive features. Will
 # the *median* error show which of the two was subtracted?
@@ -127,16 +127,16 @@ print(f"medians less than twice apart: {np.median(bad) / np.median(good) < 2}")
 print(f"largest error of the subtracted over 30 times the other: {bad.max() / good.max() > 30}")
 
 # %% [markdown]
-# The median hardly differs. It is the one large term that hurts, and only there, which is why the
-# mistake lives on in programs that pass their tests.
+# **The median error hardly differs: it is the one large term that hurts, and only there.** That is
+# why the mistake lives on in programs that pass their tests.
 #
 # ## 3. Chunks: a small masked product, and a state between
 #
 # Cut the text into chunks of $C$ tokens. For row $i$ in the chunk that starts at $b$, split the keys
-# it sees into those of earlier chunks, $j < b$, and those of its own, $b \le j \le i$. The first part
-# is $\varphi(q_i)^\top P$, with the one $(F, e + 1)$ matrix $P$ of everything before the chunk. The
-# second is the masked product of section 1, but of size $C \times C$. When the chunk is done, it is
-# added to $P$.
+# it sees into those of earlier chunks, $j < b$, and those of its own, $b \le j \le i$. **All keys
+# of earlier chunks are read through one $(F, e + 1)$ matrix $P$, and only those of the row's own
+# chunk through a masked product.** The first part is $\varphi(q_i)^\top P$, the second the product
+# of section 1, but of size $C \times C$. When the chunk is done, it is added to $P$.
 
 
 # %%
@@ -188,10 +188,10 @@ show(
 # Fewest for $C = 1$. In practice some tens or hundreds are best, because a processor likes large
 # products better than many small ones.
 #
-# **The rank of the causal matrix.** Lesson 10 found that $\varphi(Q)\,\varphi(K)^\top$ has rank $F$ at
-# most, and that this is what makes linear attention cheap. **Before you run this:** the mask sets half
-# of the entries to zero. Is the rank of the masked matrix of section 1 still at most 32, about twice
-# that, or all of 256?
+# **Its rank.** Lesson 10 found that $\varphi(Q)\,\varphi(K)^\top$ has rank $F$ at most, and that
+# this is what makes linear attention cheap. **Before you run this:** the mask sets half of the
+# entries to zero. Is the rank of the masked matrix of section 1 still at most 32, about twice that,
+# or all of 256?
 
 # %%
 rank = np.linalg.matrix_rank
@@ -202,11 +202,11 @@ for cut in (16, 128, 240):
     print(f"masked, rows from {cut:3d} on and keys before: {block.shape}, rank {rank(block)}")
 
 # %% [markdown]
-# The rank is full: a triangular matrix with a positive diagonal can be inverted. So low rank cannot be
-# the reason why causal attention is cheap. What is low is the rank of every *block below the
-# diagonal*, at most $F$, because all that rows from a cut on know of the keys before it went through
-# the one matrix $P$. The picture above is this structure, and the recurrences that came after the
-# Performer are built on it.
+# **The masked matrix has full rank; low, at most $F$, is the rank of every block below its
+# diagonal.** A triangular matrix with a positive diagonal can be inverted, so low rank cannot be
+# the reason why causal attention is cheap. The blocks have it because all that rows from a cut on
+# know of the keys before it went through the one matrix $P$. The picture above is this structure,
+# and the recurrences that came after the Performer are built on it.
 #
 # ## 4. Chunks of one: a transformer is an RNN
 #
@@ -217,11 +217,11 @@ for cut in (16, 128, 240):
 # $$S \leftarrow S + \varphi(k_i)\, v_i^\top, \qquad z \leftarrow z + \varphi(k_i), \qquad
 # o_i = \frac{S^\top \varphi(q_i)}{z^\top \varphi(q_i)} .$$
 #
-# A new input changes a state of fixed size, and the output depends on the state and the input. That
-# is the definition of a recurrent network, and Katharopoulos et al. (2020) put it in their title. It
-# is an unusual one: the update is *linear* in the state, with no squashing function around it.
-# Therefore the same numbers come out of chunks, of a prefix sum, or of a mask, and training need not
-# go token by token.
+# **A new input changes a state of fixed size, and the output depends on the state and the input:
+# that is a recurrent network.** Such is the definition, and Katharopoulos et al. (2020) put it in
+# their title. It is an unusual one: the update is *linear* in the state, with no squashing function
+# around it. Therefore the same numbers come out of chunks, of a prefix sum, or of a mask, and
+# training need not go token by token.
 
 # %%
 S = xp.zeros_like(phi_k[0, :, None] * v[0, None, :])  # (F, e)
@@ -246,9 +246,9 @@ print(f"numbers in S and z: {S.size + z.size}, after {L} tokens and after any ot
 # R_j = \sum_{i \ge j} \varphi(q_i)\, g_i^\top .$$
 #
 # Both are prefix sums again, forward for the queries and *backward* for the keys (and for the values,
-# which are an exercise). So the way back needs $F (e+1)$ numbers at a time, like the way there. This
-# is §3.3.1 of Katharopoulos et al. (2020), and the reason why linear attention can be trained on long
-# texts at all.
+# which are an exercise). **The way back through causal linear attention needs $F (e+1)$ numbers at
+# a time, like the way there.** This is §3.3.1 of Katharopoulos et al. (2020), and the reason why
+# linear attention can be trained on long texts at all.
 
 
 # %%
@@ -291,9 +291,9 @@ for name, gradient, slope in zip("qk", gradients(phi_q, phi_k, v_bar, g), moved,
 #
 # Positive features are exponentials. With $k' = k\, d^{-1/4}$ and a direction $\omega_f$ their
 # logarithm is $h_f(k) = \omega_f^\top k' - \tfrac12 \|k'\|^2$ (the factor $1/\sqrt m$ cancels), and
-# for long keys $h$ leaves the range in which float32 has an exponential. So keep each sum the way a
-# computer keeps a number: a mantissa, and an exponent beside it. For each feature $f$, over the keys
-# seen so far,
+# for long keys $h$ leaves the range in which float32 has an exponential. **Keep each sum the way a
+# computer keeps a number: a mantissa, and an exponent beside it.** For each feature $f$, over the
+# keys seen so far,
 #
 # $$c_f = \max_j h_f(k_j), \qquad z_f = \sum_j e^{h_f(k_j) - c_f} \ge 1, \qquad
 # S_f = \sum_j e^{h_f(k_j) - c_f}\, v_j \in \mathbb{R}^e .$$
@@ -353,8 +353,11 @@ kept = attention.absorb(empty, k, v, W)
 print(f"absorb, then read, last row: {same(attention.read(kept, q[-1:, :], W), favor[-1:, :])}")
 
 # %% [markdown]
-# None can, because the state holds all that a later row needs of the first part. Here is a state as it
-# fills, with values of $e = 16$ entries.
+# **No row can tell where a text was cut, because the state holds all that a later row needs of what
+# came before.**
+#
+# **A state has as many numbers after one token as after 256.** Here is one as it fills, with values
+# of $e = 16$ entries.
 
 # %%
 wide_v = xp.asarray(np.random.default_rng(12).normal(size=(L, 16)))
@@ -384,19 +387,19 @@ show(
 )
 
 # %% [markdown]
-# After one token the picture is a single pattern, key by value, and can be read off. After 256 as many
-# patterns lie on top of one another in the same 512 numbers. Section 8 asks how well one of them can
-# still be found.
+# **After one token the state is one pattern, key by value; after 256 as many patterns lie on top of
+# one another in the same 512 numbers.** The one can be read off. Section 8 asks how well one of
+# many can still be found.
 #
 # **Merging.** Two states over different keys combine the way two numbers with exponents are added.
 # With $c = \max(c_a, c_b)$,
 #
 # $$z = e^{c_a - c} z_a + e^{c_b - c} z_b, \qquad S = e^{c_a - c} S_a + e^{c_b - c} S_b .$$
 #
-# What a state stands for, $(e^{c} z, e^{c} S)$, is simply added. So for `attention.merge` brackets and
-# order do not matter, and the empty state changes nothing: a *commutative monoid*. A parallel scan,
-# all prefix sums on many processors at once, asks for less, brackets alone (Blelloch, 1990). This is
-# how one text is shared among several machines.
+# What a state stands for, $(e^{c} z, e^{c} S)$, is simply added. **Brackets and order do not matter
+# to a merge of states, and the empty state changes nothing.** States are a *commutative monoid*
+# under `attention.merge`. A parallel scan, all prefix sums on many processors at once, asks for
+# less, brackets alone (Blelloch, 1990). This is how one text is shared among several machines.
 
 # %%
 cuts, merge = (slice(0, 50), slice(50, 51), slice(51, L)), attention.merge
@@ -417,8 +420,9 @@ print(f"a + empty = a, exactly:    {equal_states(merge(a, empty), a, tolerance=0
 # Whoever meets an overflow subtracts a maximum, and the obvious one is over *all* keys:
 # $\mu = \max_{f,\, j} \omega_f^\top k_j'$. All-to-all it cancels in the ratio. In causal attention
 # $\mu$ depends on keys that row $i$ must not see. In exact arithmetic it still cancels, but on a
-# computer it does not: one long key late in the text makes $\mu$ large, and the features of all earlier
-# keys sink, below any constant $\varepsilon$ that was added to them, and else to zero.
+# computer it does not. **One long key late in the text makes the maximum over all keys large, and
+# the features of all earlier keys sink.** They sink below any constant $\varepsilon$ that was added
+# to them, and else to zero.
 #
 # We compute all rows twice, once as drawn and once with the *last* key stretched. Nothing before the
 # last row may change. **Before you run this:** where do the earlier rows go with $\varepsilon > 0$,
@@ -478,10 +482,11 @@ print(
 )
 
 # %% [markdown]
-# With $\varepsilon$ every row ends at the plain mean of the values it sees; without it at $0/0$. In
-# training this is a leak, because the model is graded on rows that know something about what comes
-# next. In decoding, where the next key does not exist yet, the same model then meets rows it was never
-# trained on. The cure is the maximum of section 5: one for each feature, over the keys *so far*.
+# **With a maximum over all keys and $\varepsilon$ every earlier row ends at the plain mean of the
+# values it sees, without $\varepsilon$ at $0/0$.** In training this is a leak, because the model is
+# graded on rows that know something about what comes next. In decoding, where the next key does not
+# exist yet, the same model then meets rows it was never trained on. The cure is the maximum of
+# section 5: one for each feature, over the keys *so far*.
 #
 # Test your own code in the same way, by stretching *and* by shrinking late keys. Ask for equality
 # where the order of the sums is fixed, for rounding and no NaN where it is not. At norms 10
@@ -490,9 +495,9 @@ print(
 # ## 7. Decoding against a cache
 #
 # Exact attention, while it writes, keeps all keys and values: the *KV cache*, $n (d + e)$ numbers
-# after $n$ tokens. A step computes $n$ logits and a mean of $n$ values, and so reads the whole cache.
-# The state has $m (e + 2)$ numbers. A step reads and rewrites them, and reads $W$, $m d$ more. The
-# sizes are equal at
+# after $n$ tokens. A step computes $n$ logits and a mean of $n$ values. The state has $m (e + 2)$
+# numbers; a step rewrites them, and reads $W$, $m d$ more. **A step with a cache reads all that was
+# written so far, a step with a state as much as at the first token.** The sizes are equal at
 #
 # $$n^* = \frac{m (e + 2)}{d + e} .$$
 #
@@ -520,8 +525,8 @@ for n in (64, 1024, 16_384, 262_144):
 print(f"equal at n* = {256 * 66 / 128:.0f} tokens")
 
 # %% [markdown]
-# The single query gets the value of the first token. So for one query against a cache leave `causal`
-# False, or use a state.
+# **With `causal=True` a single query against a cache gets the value of the first token.** So for
+# one query against a cache leave `causal` False, or use a state.
 #
 # Bytes are exact; time is the machine's. Both steps below are bare, without checks. In multiplications
 # the cache needs $n (d + e)$, and the state $m (2 d + 3 e + 3)$ for any $n$.
@@ -600,11 +605,11 @@ show(
 )
 
 # %% [markdown]
-# The state's line is flat: a late token costs what an early one did. It lies above its arithmetic,
-# because a step is a dozen calls on small arrays, and the calls are what one sees. So there are three
-# lengths: $n^*$, from which on the state is smaller; the crossing of multiplications; and the measured
-# crossing, from which on it is faster. Before all three the state has no case, and between the first
-# and the last it saves memory and costs time.
+# **The state's line is flat: a late token costs what an early one did.** It lies above its
+# arithmetic, because a step is a dozen calls on small arrays, and the calls are what one sees. So
+# there are three lengths: $n^*$, from which on the state is smaller; the crossing of
+# multiplications; and the measured crossing, from which on it is faster. Before all three the state
+# has no case, and between the first and the last it saves memory and costs time.
 #
 # ## 8. What a memory of fixed size cannot do
 #
@@ -622,10 +627,10 @@ show(
 # $$\frac{\mathbb{E}\,\|S^\top k_i - v_i\|^2}{\mathbb{E}\,\|v_i\|^2} = \frac{n - 1}{d} .$$
 #
 # The null baseline answers every question with the mean of the values, here 0, and has relative
-# squared error 1. So *read like this* the state beats knowing nothing only while $n - 1 < d$. Read
-# with a factor, $a\, S^\top k_i$, it need not do worse than the null: the best factor is
-# $a = d/(n + d - 1)$, with the error $(n-1)/(n + d - 1)$, which is below 1 for every $n$, and near 1
-# for many keys.
+# squared error 1. **Read plainly, an additive state of $n$ random keys beats knowing nothing only
+# while $n - 1 < d$.** Read with a factor, $a\, S^\top k_i$, it need not do worse than the null: the
+# best factor is $a = d/(n + d - 1)$, with the error $(n-1)/(n + d - 1)$, which is below 1 for every
+# $n$, and near 1 for many keys.
 
 
 # %%
@@ -714,15 +719,16 @@ print(f"numbers in the cache, n (d + e): {n * (D + 8):,}; ", end="")
 print(f"in the state, m (e + 2): {256 * 10:,} to {16_384 * 10:,}")
 
 # %% [markdown]
-# Recall gets better with $m$ wherever there is something to recall (at $\beta = 1$ exact attention finds
-# nothing either). With 256 features $\beta = 64$ is harder than 8; with 16,384 they hardly differ, though
-# the variance of a weight goes up by nearly a hundred orders of magnitude. The reason is the ratio.
-# At $\beta = 64$ one key has most of the weight in the estimate too (the lines below the table), so the
-# size of its error cancels. What counts is whether it is the *right* key. More features make it so
-# more often, but *slowly*: with 64 times as many about a third of the error is left, and that state is
-# a hundred times as large as a cache, whose error is 0.02 there at most. So to look up single facts
-# among few keys take the cache. What a state is for is a text much longer than itself, of which one
-# wants the drift and not the letter.
+# **Recall from a state gets better with $m$ wherever there is something to recall, but slowly.**
+# (At $\beta = 1$ exact attention finds nothing either.) With 256 features $\beta = 64$ is harder
+# than 8; with 16,384 they hardly differ, though the variance of a weight goes up by nearly a
+# hundred orders of magnitude. The reason is the ratio. At $\beta = 64$ one key has most of the
+# weight in the estimate too (the lines below the table), so the size of its error cancels. What
+# counts is whether it is the *right* key. More features make it so more often, but *slowly*: with
+# 64 times as many about a third of the error is left, and that state is a hundred times as large as
+# a cache, whose error is 0.02 there at most. So to look up single facts among few keys take the
+# cache. What a state is for is a text much longer than itself, of which one wants the drift and not
+# the letter. Lesson 20 has states that forget, and states that correct what they hold.
 #
 # ## Take away
 #
@@ -741,8 +747,8 @@ print(f"in the state, m (e + 2): {256 * 10:,} to {16_384 * 10:,}")
 # - Short texts: below $n^*$ the exact cache is smaller, below the measured crossing it is faster,
 #   and it is always exact.
 # - Recall of single facts: the state mixes them, and more features help slowly.
-# - A state cannot be edited: an absorbed key stays. Undoing a token needs a copy from before;
-#   subtracting it again is section 2's mistake.
+# - An additive state cannot be edited: an absorbed key stays. Undoing a token needs a copy from
+#   before; subtracting it again is section 2's mistake.
 # - Features of both signs (lesson 08) have a denominator that may pass through zero in any row. The
 #   bound $\ge 1$ is for positive features.
 # - These keys were random and the queries were the keys. What a state keeps of *learned* attention is

@@ -105,11 +105,12 @@ for name, causal, mask in (
 
 # %% [markdown]
 # So `transformer.block` takes the choice from the configuration: `attention="softmax"` or
-# `attention="favor"`, which is `favor_attention` of lesson 11, by prefix sums where it is causal. No
-# trained parameter knows which of the two it serves, so a trained model may be moved from one to the
-# other and fine-tuned. That is the Performer's promise. The first half of it is speed.
-# **Before you run this:** one block, four heads of $d = 8$, $m = 64$. At 512 tokens, which of the two
-# is faster, and by how much at 4096? (Times are from the machine that built this page, one core.)
+# `attention="favor"`, which is `favor_attention` of lesson 11, by prefix sums where it is causal.
+# **No trained parameter knows which attention it serves, so a trained model may be moved from
+# softmax to features and fine-tuned.** That is the Performer's promise. The first half of it is
+# speed. **Before you run this:** one block, four heads of $d = 8$, $m = 64$. At 512 tokens, which
+# of the two is faster, and by how much at 4096? (Times are from the machine that built this page,
+# one core.)
 
 # %% tags=["nbval-ignore-output"]
 print("tokens   softmax, ms   favor, ms")
@@ -126,9 +127,9 @@ for n in (512, 1024, 2048, 4096):
     print(f"{n:6d} {times[0]:13.1f} {times[1]:11.1f}")
 
 # %% [markdown]
-# With each doubling a token costs softmax more, and features about the same. So where texts are long
-# the layer is worth having, provided that its answer is right. That is the other half of the
-# promise, and the rest of this lesson.
+# **With each doubling of the text a token costs softmax more, and features about the same.** So
+# where texts are long the layer is worth having, provided that its answer is right. That is the
+# other half of the promise, and the rest of this lesson.
 #
 # Take *one* set of parameters and run the whole model both ways. What comes out is, at each place,
 # $\ln P$ for each of the 27 tokens of its vocabulary. We compare by the Kullback–Leibler divergence
@@ -201,10 +202,10 @@ show(
 )
 
 # %% [markdown]
-# The Performer runs, and it converges. But look how slowly. With fresh parameters, whose queries
-# and keys have entries of size 1, hundreds of times as many directions as the $d = 8$ dimensions of
-# a head leave a divergence that is far from small. With entries half that size the same model does
-# much better. Why, and how much to expect?
+# The Performer runs, and it converges. But look how slowly. **With fresh parameters, whose queries
+# and keys have entries of size 1, even 4,096 directions leave about an eighth of the null
+# baseline's divergence.** A head has $d = 8$. With entries half that size the same model does much
+# better. Why, and how much to expect?
 #
 # And what of attention that was *learned*? Below is a head of the small decoder that lesson 16
 # trains, on a text that it has not seen: its exact weights, and what 16, 64 and 256 directions make
@@ -239,9 +240,9 @@ show(
 )
 
 # %% [markdown]
-# Hardly: the pattern is there in outline, and more than a third of the weight lies with other keys,
-# where mean(V) moves 0.59 of it. So a user needs a number that tells beforehand whether features
-# will follow a head.
+# Hardly. **At $m = 256$ the pattern of the learned head is there in outline, and more than a third
+# of the weight lies with other keys.** (mean(V) moves 0.59 of it.) So a user needs a number that
+# tells beforehand whether features will follow a head.
 #
 # ## 2. How many directions
 #
@@ -254,8 +255,9 @@ show(
 # \delta = \epsilon\, e^{-R^2/\sqrt d} .$$
 #
 # So $d \ln d$ is what is left if $\epsilon$ and $R$ are held. But entries of size 1 have
-# $R^2 \approx d$, and then $\delta^{-2} = \epsilon^{-2} e^{2\sqrt d}$: the exponential hides in what
-# is usually quoted as a constant. And the theorem is not about positive features.
+# $R^2 \approx d$, and then $\delta^{-2} = \epsilon^{-2} e^{2\sqrt d}$. **The rule
+# $m \approx d \ln d$ hides an exponential in what is usually quoted as a constant.** And the
+# theorem is not about positive features.
 #
 # For those we have a formula. With $z_{ij} = q_i' + k_j'$, the mean squared relative error of a weight
 # is $(e^{\|z_{ij}\|^2} - 1)/m$ for independent rows, without any $d$; its mean over the pairs is
@@ -326,8 +328,9 @@ for name, make in REGIMES.items():
 # (Errors are mean squares over mean(V)'s, medians of nine draws of orthogonal directions.) If lengths
 # are held, $\operatorname{Var}(t) = \|q'\|^2\|k'\|^2/d$, so $m$ grows like $d$, and the rule, with its
 # logarithm, is catching up. If entries keep their size $T$, then $\|z\|^2 \approx 2T^2\sqrt d$, and
-# $m$ grows like $e^{2T^2\sqrt d}$: for size 0.7 the rule is short by a factor of about thirty to more
-# than a thousand. A rule that does not look at $q$ and $k$ has to be wrong somewhere.
+# $m$ grows like $e^{2T^2\sqrt d}$. **For independent entries of size 0.7 the rule $d \ln d$ is
+# short by a factor of about thirty to more than a thousand.** A rule that does not look at $q$ and
+# $k$ has to be wrong somewhere.
 #
 # What is *not* in the formula is the length. Where no key stands out, the errors of features and of
 # mean(V) both fall like $1/S$. **Before you run this:** take 128 tokens, and then sixteen times as
@@ -341,9 +344,10 @@ for n in (128, 512, 2048):
     print(f"L = {n:4d}: {np.median(errors):.2f}, from {errors.min():.2f} to {errors.max():.2f}")
 
 # %% [markdown]
-# The length makes no difference beyond the range of the draws. That is good news for long texts *of
-# such data*: the $m$ that serves 128 tokens is a small part of 2,048. It does not hold of all data.
-# Where a query looks for one key, more tokens drown that key; lesson 14 measures what this does.
+# **The length of independent data makes no difference to the error over mean(V)'s, beyond the range
+# of the draws.** That is good news for long texts *of such data*: the $m$ that serves 128 tokens is
+# a small part of 2,048. It does not hold of all data. Where a query looks for one key, more tokens
+# drown that key; lesson 14 measures what this does.
 #
 # Now the three kinds of data by which this course judges. *Independent*: normal queries and keys,
 # entries of size 0.15 to 1.2. *Aligned*: each query is its own key, of the same sizes. *Learned*:
@@ -413,12 +417,12 @@ show(
 )
 
 # %% [markdown]
-# On the left, where less than 0.3 is foretold, measured errors follow the line within a factor of
-# three, for $d$ from 4 to 64, independent or aligned. So there the **relative variance over the
-# variance of the scores** decides, and $d$ enters only through them. Further right the formula says
-# nothing about the size, because it is a first order, and an average of values cannot be further off
-# than the values are apart. (Aligned heads come out better there than independent ones.) All learned
-# heads are on that side. So this is the procedure.
+# **Where less than 0.3 is foretold, measured errors are within a factor of three of it; further
+# right, where all learned heads lie, the formula is silent.** On the left that holds for $d$ from 4
+# to 64, independent or aligned. So there the *relative variance over the variance of the scores*
+# decides, and $d$ enters only through them. Further right the formula says nothing about the size,
+# because it is a first order, and an average of values cannot be further off than the values are
+# apart. (Aligned heads come out better there than independent ones.) So this is the procedure.
 #
 # 1. Take a sample of queries and keys from your model, and compute `foretold`. If it is small for an
 #    $m$ well below half of $L$, use features, with the $m$ that gives the error you can live with.
@@ -441,9 +445,9 @@ show(
 #
 # ## 3. The ratio is biased
 #
-# Numerator and denominator are unbiased, both. Their ratio is not, and averaging over draws cannot
-# cure that. Could one *define* attention as the expectation of the ratio over $W$, and call a draw
-# an estimate of it? One can, but that expectation is not softmax attention. How far is it off?
+# **Numerator and denominator are unbiased, but their ratio is not, and averaging over draws cannot
+# cure that.** Could one *define* attention as the expectation of the ratio over $W$, and call a
+# draw an estimate of it? One can, but that expectation is not softmax attention. How far is it off?
 #
 # Fix one query and write, as in lesson 11, $1 + \eta_j$ for the estimated weight of key $j$ over its
 # exact one: $\mathbb{E}\,\eta_j = 0$ and $\mathbb{E}\,\eta_j\eta_l = (e^{z_j^\top z_l} - 1)/m$. With
@@ -467,10 +471,10 @@ show(
 #
 # because the bracket is the derivative of softmax attention by its query (chain rule). In words: on
 # average positive features answer not $q'$ but $q'(1 - \frac1m) - \frac1m \bar k_A'$, a query that is
-# a little *shorter*, and turned away from the keys that count. So where norms are small they flatten
-# attention, as a higher temperature would. The form with $g_j$ is `theory.output_bias`. Do a million
-# directions agree? **Before you run this:** at $m = 128$, is the bias about a half of the error of one
-# draw, about a tenth, or less than a twentieth?
+# a little *shorter*, and turned away from the keys that count. **Where norms are small, positive
+# features flatten attention, as a higher temperature would.** The form with $g_j$ is
+# `theory.output_bias`. Do a million directions agree? **Before you run this:** at $m = 128$, is the
+# bias about a half of the error of one draw, about a tenth, or less than a twentieth?
 
 
 # %%
@@ -550,16 +554,16 @@ show(
 )
 
 # %% [markdown]
-# At $m = 8$ and 16 the next order shows; from 32 on no difference from the formula is seen. For these
-# short queries and keys the bias is small beside the error of one draw, and falls faster. Who draws
-# once in one layer need not think of it. Who averages must, and so must who has many heads: in lesson
-# 17 it is the bias, not the noise, that spoils a model.
+# At $m = 8$ and 16 the next order shows; from 32 on no difference from the formula is seen. **For
+# these short queries and keys the bias is small beside the error of one draw, and falls faster.**
+# Who draws once in one layer need not think of it. Who averages must, and so must who has many
+# heads: in lesson 17 it is the bias, not the noise, that spoils a model.
 #
 # ## 4. Draw again
 #
 # $W$ is not trained. One may draw it once, or anew now and then. What does a redraw change? At each
-# step the expected error is the same. Over many steps the variance averages out, like $1/R$ over
-# $R$ draws. The bias is the same in each draw, and stays; to leading order
+# step the expected error is the same. **The mean over many draws loses the variance and keeps the
+# bias, which is the same in each draw.** To leading order
 #
 # $$\text{mean of $R$ outputs:}\quad \|\text{bias}_m\|^2 + \frac{\operatorname{Var}_m}{R},
 # \qquad \text{one output from $Rm$ directions:}\quad
@@ -602,7 +606,8 @@ show(
 )
 
 # %% [markdown]
-# So if one can afford $R$ draws, one output from all their directions is the better use of them.
+# **If one can afford $R$ draws, one output from all their directions is better than the mean of $R$
+# outputs.**
 #
 # And in training? One may keep one $W$ for all steps, or draw a new one at every step. Here is the
 # record of lesson 17's protein model, all its parameters tuned for 80 steps with 64 plain features a
@@ -626,10 +631,10 @@ for way, label in (("kept", "kept one W"), ("redrawn", "redrawn at every step"))
             print(f"{label:22} on {said:15} {min(found):.2f} to {max(found):.2f}")
 
 # %% [markdown]
-# A model that is trained on one $W$ learns *that* $W$, errors and all, and is worse on another; one
-# that met a new $W$ at every step works with any, though not as well as the first on its own. So
-# choose by what will happen to $W$: if the model keeps it, train with it; if it is to be drawn anew,
-# redraw.
+# **The protein model that was tuned on one $W$ has learnt *that* $W$, errors and all, and is worse
+# on another.** One that met a new $W$ at every step works with any, though not as well as the first
+# on its own. So choose by what will happen to $W$: if the model keeps it, train with it; if it is
+# to be drawn anew, redraw.
 #
 # **Use an explicit generator, which has never seen the data.** All proofs have $W$ independent of
 # $q$ and $k$. Two slips lose that. One is an accident: one seed for the data and for the directions,
@@ -668,16 +673,16 @@ for label, draw in (
     print(f"    {label:23} {np.abs(after - before).max():7.2f}")
 
 # %% [markdown]
-# With a seed from the queries no row is causal any more, padding changes the answers, and a state
-# of lesson 12 is worthless at the next token. In this course randomness comes from one
+# **With a seed from the queries no row is causal any more, and padding changes the answers.** A
+# state of lesson 12 is worthless at the next token. In this course randomness comes from one
 # `numpy.random.Generator` that is handed over, and a redraw is one more call.
 #
 # ## 5. Through depth
 #
-# So far one layer. In a model the output of a block with random features goes into the next block,
-# which is off already, and adds an error of its own. Let $f_l$ be block $l$ with softmax attention,
-# $\hat f_l$ the same block with features, $x_{l+1} = f_l(x_l)$, $\hat x_{l+1} = \hat f_l(\hat x_l)$,
-# and $\varepsilon_l = \|\hat x_l - x_l\|$, all entries together. Insert $f_l(\hat x_l)$:
+# So far one layer. **In a model each block with random features gets an input that is off already,
+# and adds an error of its own.** Let $f_l$ be block $l$ with softmax attention, $\hat f_l$ the same
+# block with features, $x_{l+1} = f_l(x_l)$, $\hat x_{l+1} = \hat f_l(\hat x_l)$, and
+# $\varepsilon_l = \|\hat x_l - x_l\|$, all entries together. Insert $f_l(\hat x_l)$:
 #
 # $$\varepsilon_{l+1} \le \underbrace{\|\hat f_l(\hat x_l) - f_l(\hat x_l)\|}_{\delta_l}
 # + \|f_l(\hat x_l) - f_l(x_l)\| \le \delta_l + C_l\, \varepsilon_l ,$$
@@ -779,13 +784,14 @@ show(
 )
 
 # %% [markdown]
-# The bound multiplies worst cases, and is of no use. The guess is near, and too low, because the
-# errors of different tokens are alike: all pass through the same $W$ and keys, and more than half of
-# the squared error is common to all tokens. With other $W$ it is lower still, in the worst of twenty
-# half of what happens. The good news is in the column of RMS gains. A block is a sum of its input and
-# something small, so its gain is near 1, and errors add up nearly like the sides of a right angle
-# (by squares), not like compound interest. This is so at fresh parameters; a trained model has to be
-# measured, as lesson 17 does.
+# **After eight blocks of fresh parameters the bound is 100 times the error; the guess of
+# independent directions is near, and too low.** The bound multiplies worst cases, and is of no use.
+# The guess is too low because the errors of different tokens are alike: all pass through the same
+# $W$ and keys, and more than half of the squared error is common to all tokens. With other $W$ it
+# is lower still, in the worst of twenty half of what happens. The good news is in the column of RMS
+# gains. A block is a sum of its input and something small, so its gain is near 1, and errors add up
+# nearly like the sides of a right angle (by squares), not like compound interest. This is so at
+# fresh parameters; a trained model has to be measured, as lesson 17 does.
 #
 # ## Take away
 #

@@ -51,12 +51,12 @@ print(
 #
 # An antibody is made of two kinds of chain, heavy and light. Each is a word over an alphabet of
 # twenty amino acids; a letter in its place is called a *residue*. The tip of a chain, about 120
-# residues, is what differs from antibody to antibody. The model has read half a billion such tips
-# from nature, with some residues hidden (*masked*), and has learned to say what stands there: like
-# a reader who fills gaps in a sentence. It is a Transformer as in lesson 07: 8 blocks of 8 heads
-# with $d = 64$, in which every token sees all others, with a learned vector for each place. Its
-# file was written by another library; `antibody.load` reads it without that library, and
-# `antibody.forward` is the model, 25 lines over the functions you know.
+# residues, is what differs from antibody to antibody. **The model has read half a billion tips of
+# antibody chains with some residues hidden (*masked*), and has learned to say what stands there.**
+# It is like a reader who fills gaps in a sentence. The model is a Transformer as in lesson 07: 8
+# blocks of 8 heads with $d = 64$, in which every token sees all others, with a learned vector for
+# each place. Its file was written by another library; `antibody.load` reads it without that
+# library, and `antibody.forward` is the model, 25 lines over the functions you know.
 #
 # We judge by twelve antibodies that are medicines, so 24 chains. What has to be fitted comes from
 # twelve others; and 48 more will be there to train by.
@@ -159,14 +159,15 @@ print(f"of the rest {restored[~inside].sum()} of 107")
 print(f"perplexity of the test, 24 chains: {perplexity('exact')[0]:.2f}")
 
 # %% [markdown]
-# Of this loop, the most variable part of a chain, 7 of 13 are restored; of all the rest, 93 of
-# 107.
+# **Of the loop, the most variable part of trastuzumab's chain, 7 of 13 residues are restored; of
+# all the rest, 93 of 107.**
 #
 # ## 2. Sixty-four heads
 #
 # What do these heads look at? Let $A$ $(L, L)$ be the weights of a head on a chain,
 # $t = qk^\top/\sqrt d$ the scores and $H$ the mean over queries of the entropy of a row of $A$.
-# Then $e^H$ counts the keys that a query looks at: $L$ for uniform weights, 1 for a single key.
+# **The number $e^H$ counts the keys that a query looks at: $L$ for uniform weights, 1 for a single
+# key.**
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 HEADS = {
@@ -214,15 +215,15 @@ show(
 )
 
 # %% [markdown]
-# The heads are of all kinds. Some look at a few keys, those of the last block at half of the chain,
-# hardly any at [CLS] and [SEP], the tokens that begin and end a chain for the model (so $L$ is 122
-# for 120 residues; language models often park weight on such tokens). What most of them share is
-# the line about directions. Take from $A$ its mean row, which asks nothing of the query: in the
-# median head, ten directions hold nine tenths of the squares of what is left. Such a matrix is
-# nearly of low rank, and a matrix of weights of rank $r$ is what linear attention with $r$ features
-# has (lesson 10). **Before you run this:** take the best matrix of rank 32 for each of our six
-# heads (4.3 is head 3 of block 4, both from 0), by its singular values. What is the error of its
-# output, as a share of mean(V)'s?
+# **The heads of the protein model are of all kinds: some look at a few keys, those of the last
+# block at half of the chain.** Hardly any looks at [CLS] and [SEP], the tokens that begin and end a
+# chain for the model (so $L$ is 122 for 120 residues; language models often park weight on such
+# tokens). What most of them share is the line about directions. Take from $A$ its mean row, which
+# asks nothing of the query: in the median head, ten directions hold nine tenths of the squares of
+# what is left. Such a matrix is nearly of low rank, and a matrix of weights of rank $r$ is what
+# linear attention with $r$ features has (lesson 10). **Before you run this:** take the best matrix
+# of rank 32 for each of our six heads (4.3 is head 3 of block 4, both from 0), by its singular
+# values. What is the error of its output, as a share of mean(V)'s?
 
 
 # %%
@@ -240,14 +241,15 @@ print(" " * 9 + "  ".join(f"{name:>6}" for name in NAMES))
 
 # %% [markdown]
 # About a hundredth or less; over all 64 heads, by the table above, 0.007 in the median and 0.191 in
-# the worst. So rank does not forbid 32 features that follow most heads almost exactly. (The best
-# matrix knows the chain it is made for, and may have negative weights, so this is a limit and no
-# recipe.) The question of the lesson is how to *find* good features.
+# the worst. **Rank does not forbid 32 features that follow most of the 64 heads almost exactly.**
+# (The best matrix knows the chain it is made for, and may have negative weights, so this is a limit
+# and no recipe.) The question of the lesson is how to *find* good features.
 #
 # ## 3. The swap as published
 #
 # First as the paper has it: FAVOR+ with orthogonal directions $W$ $(m, 64)$, one for each block, in
-# all 64 heads, nothing trained. Beside it stand nulls, which are ways that need no random feature.
+# all 64 heads, nothing trained. **Beside the published swap stand nulls, which are ways that need
+# no random feature.**
 #
 # - *mean(V)*: each query takes the mean of all values. A hidden token then knows its place and one
 #   mean, the same for all.
@@ -361,17 +363,17 @@ listed(
 # softmax's, with its standard error over the 24 chains. Where directions are drawn, the mean and
 # the range of three draws.)
 #
-# FAVOR+ with 64 features is not far from mean(V). With 1,024 it is no better than attention by
-# place, whose weights never look at the chain, and a window of 33 keys with *no* feature is far
-# better than both. ELU + 1 is hardly better than mean(V). None of this contradicts the Performer
-# paper: its Figure 5, of a language model, says that transferred weights begin with an accuracy of
-# 0.07 and *recover* as the model is trained on. That is section 8.
+# FAVOR+ with 64 features is not far from mean(V). **With 1,024 features FAVOR+ is no better than
+# attention by place, which never looks at the chain; a window of 33 keys is far better.** The
+# window has *no* feature. ELU + 1 is hardly better than mean(V). None of this contradicts the
+# Performer paper: its Figure 5, of a language model, says that transferred weights begin with an
+# accuracy of 0.07 and *recover* as the model is trained on. That is section 8.
 #
 # ## 4. Why, and what could have been known
 #
-# A weight estimated from one positive feature has the relative variance $e^{\|z\|^2} - 1$, with
-# $z = q' + k'$ the sum of the scaled query and key. `attention.relative_variance` takes the mean of
-# this over all pairs, divided by $m$. In lesson 11, on data we made, it said beforehand where
+# **A weight estimated from one positive feature has the relative variance $e^{\|z\|^2} - 1$, with
+# $z = q' + k'$ the sum of the scaled query and key.** `attention.relative_variance` takes the mean
+# of this over all pairs, divided by $m$. In lesson 11, on data we made, it said beforehand where
 # features would serve. What does it say here?
 
 # %%
@@ -413,12 +415,12 @@ show(
 )
 
 # %% [markdown]
-# Even in the kindest head the formula asks for millions of times as many directions as we have. But
-# half of its mean is made by at most five of the 14,884 pairs, those with the longest $z$, and of
-# the others it says little. Is it at least larger in heads in which features do worse? Below stand
-# all 64, measured on eight of the chains. For short $z$, lesson 11 foretells an error of the output
-# over mean(V)'s of half the relative variance over Var$(t)$: the half that a row of weights does
-# not share, over what mean(V) gets wrong.
+# Even in the kindest head the formula asks for millions of times as many directions as we have.
+# **Half of the mean relative variance is made by at most five of the 14,884 pairs of a head, those
+# with the longest $z$.** Of the others it says little. Is it at least larger in heads in which
+# features do worse? Below stand all 64, measured on eight of the chains. For short $z$, lesson 11
+# foretells an error of the output over mean(V)'s of half the relative variance over Var$(t)$: the
+# half that a row of weights does not share, over what mean(V) gets wrong.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 foretold = (HEADS["ln of mean e^exponent"] - np.log(2 * 1024 * HEADS["Var(t)"])) / np.log(10)
@@ -453,22 +455,23 @@ show(
 )
 
 # %% [markdown]
-# (*Centred* is a shift of the keys; it comes next.) The orders go together a little; the sizes have
-# nothing to do with one another. How can $10^{29}$ be foretold and 1.7 be found? The variance of a
-# weight is exact (for independent directions). What is only a first order is the step from there to
-# the output, which is a ratio. Positive weights divided by their sum give an average of the values,
-# whatever the weights are, so the error cannot be greater than the values are apart. Far below 1,
-# then, `relative_variance` promises an estimate near its mean. Above 1 that step fails, and it says
-# no more than: *measure*.
+# (*Centred* is a shift of the keys; it comes next.) **The orders of foretold and measured errors go
+# together a little; their sizes have nothing to do with one another.** How can $10^{29}$ be
+# foretold and 1.7 be found? The variance of a weight is exact (for independent directions). What is
+# only a first order is the step from there to the output, which is a ratio. Positive weights
+# divided by their sum give an average of the values, whatever the weights are, so the error cannot
+# be greater than the values are apart. Far below 1, then, `relative_variance` promises an estimate
+# near its mean. Above 1 that step fails, and it says no more than: *measure*.
 #
 # ## 5. Repair by two moments
 #
-# Lesson 14 had two cures that need no training. *Centring* subtracts $\bar q + \bar k$ from the
-# keys, a change that softmax does not see and after which $z$ has the mean 0. *Dense* features also
-# turn and widen the directions along the axes of the second moment of $z$, for each head, as the
-# twelve antibodies for calibration say. Both end up in the directions: `antibody.dense` makes rows
-# $[\omega, b]$ of 65 numbers. `antibody.longer` adds a 0 to each query and a 1 to each key, so that
-# $b$ stands in the exponent of each key's feature, and the call is `favor_attention` as before.
+# Lesson 14 had two cures that need no training. **Centring subtracts $\bar q + \bar k$ from the
+# keys, a change that softmax does not see and after which $z$ has the mean 0.** *Dense* features
+# also turn and widen the directions along the axes of the second moment of $z$, for each head, as
+# the twelve antibodies for calibration say. Both end up in the directions: `antibody.dense` makes
+# rows $[\omega, b]$ of 65 numbers. `antibody.longer` adds a 0 to each query and a 1 to each key, so
+# that $b$ stands in the exponent of each key's feature, and the call is `favor_attention` as
+# before.
 
 
 # %% tags=["ways"]
@@ -505,11 +508,11 @@ listed(
 )
 
 # %% [markdown]
-# Centring alone takes away more than half of what FAVOR+ loses. Every head has means of its own,
-# and the plain formula pays for them with the exponential of their square. Dense features go on
-# from there: 256 of them do what 1,024 centred ones do. But there is a sobering line: Taylor's
-# $1 + t$ about the mean key, 65 features and no randomness, which is as good as 128 dense ones.
-# (Its second degree, with 2,145, adds nothing.) And even 1,024 dense features, nine for each
+# **Centring alone takes away more than half of what FAVOR+ loses, and 256 dense features do what
+# 1,024 centred ones do.** Every head has means of its own, and the plain formula pays for them with
+# the exponential of their square. Dense features go on from there. But there is a sobering line:
+# Taylor's $1 + t$ about the mean key, 65 features and no randomness, which is as good as 128 dense
+# ones. (Its second degree, with 2,145, adds nothing.) And even 1,024 dense features, nine for each
 # letter, are no better than a window with mean(V).
 #
 # ## 6. Bias hurts, noise is forgiven
@@ -522,9 +525,9 @@ listed(
 # $$\mathbb{E}\,\|\hat o - o\|^2 = \underbrace{\|\mathbb{E}\,\hat o - o\|^2}_{\text{bias}^2} +
 # \underbrace{\mathbb{E}\,\|\hat o - \mathbb{E}\,\hat o\|^2}_{\text{variance}} .$$
 #
-# The bias is what all draws get wrong alike. Both were measured in each head, on eight of the
-# chains, with eight draws. (The mean of eight draws still has an eighth of the variance; that was
-# subtracted.)
+# **The bias of a head is what all draws get wrong alike.** Both were measured in each head, on
+# eight of the chains, with eight draws. (The mean of eight draws still has an eighth of the
+# variance; that was subtracted.)
 #
 # **Before you run this:** which of the two orders the ways to attend as perplexity does, the whole
 # error or the bias alone?
@@ -590,9 +593,10 @@ show(
 )
 
 # %% [markdown]
-# The bias orders them better than the whole error does, for the drawn ways (0.97 beside 0.78) and
-# more so with the others. It is no law: a window has as much bias as 1,024 published features and
-# less than half of their perplexity, so it also matters *which* part of an output is wrong.
+# **Bias orders the ways to attend better than the whole error does: its rank correlation with
+# perplexity is 0.89 beside 0.56.** (For the drawn ways alone it is 0.97 beside 0.78.) It is no law:
+# a window has as much bias as 1,024 published features and less than half of their perplexity, so
+# it also matters *which* part of an output is wrong.
 #
 # If bias hurts more than noise, then the usual cure for noise should do harm: to *shrink* an
 # estimate towards something safe. Take a share $p$ of features and $1-p$ of mean(V), with the $p$
@@ -609,6 +613,11 @@ listed(
     ]
 )
 
+# %% [markdown]
+# **Shrunk towards mean(V), each head has less error, and the model gets much worse.** So the least
+# error of each head was the wrong aim. And `relative_variance`, does it go with the error of a head,
+# or with its bias?
+
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("rank correlation, over 64 heads, of relative variance   with error   with bias²")
 for m in (64, 256, 1024):
@@ -617,10 +626,8 @@ for m in (64, 256, 1024):
     print(f"FAVOR+, m = {m:4} {'':37}" + "".join(f"{order:12.2f}" for order in orders))
 
 # %% [markdown]
-# The model gets much worse. So the least error of each head was the wrong aim.
-#
-# And `relative_variance` was better than section 4 made it look: over the 64 heads it orders their
-# errors poorly, but their *bias* well, at every $m$.
+# So `relative_variance` was better than section 4 made it look. **Over the 64 heads
+# `relative_variance` orders the errors of FAVOR+ poorly, but their *bias* well, at every $m$.**
 #
 # Why should noise be forgiven? Here is a reading that we have not tested. The eight heads of a
 # block see one draw through different queries and keys, and each block has a draw of its own, so in
@@ -630,10 +637,10 @@ for m in (64, 256, 1024):
 #
 # ## 7. Train the directions
 #
-# Nobody says that directions must be drawn, and section 2 did not rule good ones out. So keep the
-# model as it is, take the directions $[\omega, b]$ of a head for parameters, start from the dense
-# ones, and go down the gradient of how far the estimated weights $\hat A$ are from the exact $A$.
-# With the features $\varphi_f(q) = e^{\omega_f^\top q'}$ and
+# **Directions need not be drawn: they can be trained, while the model stays as it is.** Section 2
+# did not rule good ones out. So take the directions $[\omega, b]$ of a head for parameters, start
+# from the dense ones, and go down the gradient of how far the estimated weights $\hat A$ are from
+# the exact $A$. With the features $\varphi_f(q) = e^{\omega_f^\top q'}$ and
 # $\varphi_f(k) = e^{\omega_f^\top k' - \|k'\|^2/2}$ (here $q'$ and $k'$ have the 0 and the 1 that
 # carry $b$),
 #
@@ -739,11 +746,13 @@ show(
 
 # %% [markdown]
 # Directions that were trained on one chain serve that chain, and another one less. Trained on 96
-# chains (and for more steps) they serve both, and 64 of them are nearer to softmax than 1,024 drawn
-# ones. This head is a kind one, as the table below shows: the mean over heads is higher. `python -m
-# tools.antibody_directions` did that for all 64 heads at once, on the 48 antibodies of the third
-# list, in minutes on two cores: no head knows of another, no weight of the model changes. Queries
-# and keys may also have a $W$ each; then $w_{ij}$ is no longer a kernel, but nobody asked for one.
+# chains (and for more steps) they serve both. **In head 0.5, 64 directions trained on 96 chains are
+# nearer to softmax than 1,024 drawn ones, on a chain that they have not seen.** This head is a kind
+# one, as the table below shows: the mean over heads is higher.
+# `python -m tools.antibody_directions` did that for all 64 heads at once, on the 48 antibodies of
+# the third list, in minutes on two cores: no head knows of another, no weight of the model changes.
+# Queries and keys may also have a $W$ each; then $w_{ij}$ is no longer a kernel, but nobody asked
+# for one.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 asked_again("trained", "trained", 64, antibody.attend_trained)
@@ -805,10 +814,10 @@ show(
 # %% [markdown]
 # That is the lesson in one picture. From the published recipe at the top to the trained directions
 # at the bottom the model never changed, and on all four curves the function is `favor_attention`;
-# what changes is $W$, a shift of the keys and one more coordinate. With 64 or 32 trained directions
-# a head, a difference from softmax can no longer be seen on these residues; with 16 it can. A
-# second $W$ adds less than a second seed changes. (Section 9 asks for all residues, to say how
-# small a loss might be.)
+# what changes is $W$, a shift of the keys and one more coordinate. **With 64 or 32 trained
+# directions a head, a difference from softmax can no longer be seen on the test residues; with 16
+# it can.** A second $W$ adds less than a second seed changes. (Section 9 asks for all residues, to
+# say how small a loss might be.)
 #
 # What do the trained directions still get wrong? Back to the chain of section 1, residue by
 # residue. (Not the test residues alone: here each of the 120 was hidden once.)
@@ -849,16 +858,16 @@ show(
 )
 
 # %% [markdown]
-# Of the residues that softmax restores one is lost, and two others are won. FAVOR+ restores nearly
-# as many of the loop, where all are poor, and loses a sixth of the rest.
+# **Of trastuzumab's residues that softmax restores, trained directions lose one, and they win two
+# others.** FAVOR+ restores nearly as many of the loop, where all are poor, and loses a sixth of the
+# rest.
 #
 # ## 8. Or train everything
 #
-# The paper's own way is another one: swap, and then go on training the whole model, so that it
-# learns to live with its features. `python -m tools.antibody_tuning` did that with the 48
-# antibodies for training (96 chains), an eighth of their residues hidden at a time, with 64
-# features in each head. Beside it stands the same training with softmax, because the data alone
-# might help.
+# **The paper's own way is to swap, and then to go on training the whole model, so that it learns to
+# live with its features.** `python -m tools.antibody_tuning` did that with the 48 antibodies for
+# training (96 chains), an eighth of their residues hidden at a time, with 64 features in each head.
+# Beside it stands the same training with softmax, because the data alone might help.
 #
 # **Before you run this:** 80 steps change all 26 million numbers. Do they get the plain Performer
 # further than the trained directions, which changed none?
@@ -892,8 +901,8 @@ for way in ("softmax", "trained, kept"):
 # draws differ by more than the three of section 3 showed.) The plain Performer recovers quickly,
 # and after 80 steps it is at 2.3 and still falling. But that is so on its own $W$ alone; on others
 # it is between 3.9 and 5.4, as in lesson 16. Redrawn at every step it ends between 3.1 and 3.6 on
-# any. The trained directions are better than all of these *before* the first step, when not a
-# weight has been touched. The steps do not improve them: they seem to lose a little, and perhaps
+# any. **Trained directions are better before the first step than the plain Performer after 80 steps
+# that change every weight.** The steps do not improve them: they seem to lose a little, and perhaps
 # softmax does, too, so it may be the training itself, with 96 chains and a rate that was chosen for
 # FAVOR+. Tuning from centred or dense features was not tried. Still, it is a reason to train the
 # directions first.
@@ -938,10 +947,10 @@ show(
 )
 
 # %% [markdown]
-# Errors of heads do not add: a quarter of them is nearly free in all five orders, and the last
-# quarter costs most. To begin with the heads that features suit (as the chains for calibration say)
-# makes a difference at 48; whether they are ordered by their error or by `relative_variance` makes
-# none.
+# **Errors of heads do not add: a quarter of the heads is nearly free in all five orders, and the
+# last quarter costs most.** To begin with the heads that features suit (as the chains for
+# calibration say) makes a difference at 48; whether they are ordered by their error or by
+# `relative_variance` makes none.
 #
 # **A window beside the features.** Neighbours matter in chains of residues, and a window is exact
 # for them. Does it help the features to leave the neighbours to a window? Each head's share $p$ is
@@ -962,11 +971,11 @@ listed(
 )
 
 # %% [markdown]
-# (The comparison is with the window and mean(V): less than it, where the number is positive.) The
-# window does help drawn features: 64 dense ones, poor by themselves, are better beside a window
-# than mean(V) is, by more than twice the standard error. For trained directions the window adds
-# nothing that can be seen: they have learned the neighbours, too. (A window of 33 keys is a quarter
-# of these chains; of longer ones it would be less.)
+# (The comparison is with the window and mean(V): less than it, where the number is positive.)
+# **Beside a window 64 dense directions are better than mean(V), by more than twice the standard
+# error; to trained ones a window adds nothing visible.** The dense ones are poor by themselves. The
+# trained ones have learned the neighbours, too. (A window of 33 keys is a quarter of these chains;
+# of longer ones it would be less.)
 #
 # **Leave it alone.** At 120 tokens attention's own products are 4 % of a block's multiplications
 # (section 1), so here nobody needs to replace them. The gain begins where $L$ is many times $m$
@@ -989,10 +998,10 @@ for row in whole:
     )
 
 # %% [markdown]
-# The order stays, but 1,024 dense features and a window with mean(V) cannot be told apart. For 64
-# trained directions the loss is 0.004 ± 0.008 of $\ln P$: none is seen, and two standard errors
-# reach 2 % of the perplexity. But 86.7 % are right and not 87.4 %, and this is the better of two
-# seeds.
+# The order stays, but 1,024 dense features and a window with mean(V) cannot be told apart. **On all
+# residues the loss of 64 trained directions is 0.004 ± 0.008 of $\ln P$: none is seen.** Two
+# standard errors reach 2 % of the perplexity. But 86.7 % are right and not 87.4 %, and this is the
+# better of two seeds.
 #
 # ## What is useful, then?
 #
@@ -1001,10 +1010,10 @@ for row in whole:
 # is near mean(V), and Taylor's $1 + t$ is hard to beat (lesson 14). On *aligned* ones, each query
 # looks for its own key, and drawn features beat mean(V), but what they miss falls slowly with their
 # number (lessons 09 and 12). On *learned* ones, in the small decoder of lesson 16 and in this model, plain
-# features do badly, and centring and moments do much. In this model, the only one where it was
-# tried, directions that were trained for the KL of each head do nearly everything. If you move a
-# model, try that first; measure beside a window with mean(V); and count on a gain in time only
-# where $L$ is long.
+# features do badly, and centring and moments do much. **In the protein model, the only one where it
+# was tried, directions that were trained for the KL of each head do nearly everything.** If you
+# move a model, try that first; measure beside a window with mean(V); and count on a gain in time
+# only where $L$ is long.
 #
 # ## Take away
 #

@@ -55,8 +55,8 @@ except RuntimeError as error:
     print(error)
 
 # %% [markdown]
-# The *host* is the CPU and its memory, the *device* is the GPU and its own. Three rules keep the two
-# memories apart.
+# The *host* is the CPU and its memory, the *device* is the GPU and its own. **Three rules keep the
+# memory of the host and that of the device apart.**
 #
 # 1. **Random numbers are drawn on the host**, from one generator, in float64, and then moved. The same
 #    seed gives the same $W$ on every backend.
@@ -89,15 +89,15 @@ for name, rate in SHEET.items():
     print(f"  through the {name:14} at least {3 * size / rate * 1e3:6.2f} ms")
 
 # %% [markdown]
-# So one moves the inputs once, and keeps everything else there: features, states, results.
+# **By the data sheet the cable is some fifty times slower than the GPU's memory, so one moves
+# inputs once, and keeps everything else there.** Everything else is features, states and results.
 #
 # ## 2. A launch is not the work
 #
 # A GPU executes *kernels*. A kernel of a GPU is a function that runs over an array in thousands of threads
-# (it shares only the name with the kernels of lesson 02). Calling `xp.exp(x)`
-# on CuPy puts one kernel into a queue, the *stream*, and returns. The array it returns exists, with its
-# shape and dtype. Its numbers do not exist yet. Here is a model of a stream, a thread
-# that takes tasks in order:
+# (it shares only the name with the kernels of lesson 02). **Calling `xp.exp(x)` on CuPy puts one
+# kernel into a queue, the *stream*, and returns an array whose numbers do not exist yet.** Its
+# shape and dtype do. Here is a model of a stream, a thread that takes tasks in order:
 
 
 # %%
@@ -125,10 +125,10 @@ stream.synchronize()
 print(f"after synchronize, finished: {len(done)}, in order: {done == [0, 1, 2]}")
 
 # %% [markdown]
-# A clock that is read after the launch measures the launch. This is the most common wrong number about
-# GPUs. The right way is to wait before the clock starts and before it stops: `synchronize()`. Below,
-# first the model with tasks of 20 ms each, then a product on this lesson's backend. On NumPy the call
-# does the work, and the two columns agree.
+# **A clock that is read right after the launch measures the launch.** This is the most common wrong
+# number about GPUs. The right way is to wait before the clock starts and before it stops:
+# `synchronize()`. Below, first the model with tasks of 20 ms each, then a product on this lesson's
+# backend. On NumPy the call does the work, and the two columns agree.
 
 # %% tags=["nbval-ignore-output"]
 
@@ -167,10 +167,11 @@ for name, pair in pairs.items():
 # \text{end}_i = \text{start}_i + t_i .$$
 #
 # If the host never waits, $\text{launched}_i = i\,a$. The total of $n$ kernels is then at least
-# $\max\bigl(\sum_i t_i,\ n a\bigr)$, and where they are of about one length hardly more: the slower of the
-# two hides the faster. If the host *reads a value*, it must wait for the kernel that makes it, and the
-# queue runs empty. **Before you run this:** eight kernels of 30 µs, launches of 10 µs, so some 250 µs. How
-# long with a read after each?
+# $\max\bigl(\sum_i t_i,\ n a\bigr)$, and where they are of about one length hardly more. **Where
+# the host never waits, the slower of launching and running hides the faster.** If the host *reads a
+# value*, it must wait for the kernel that makes it, and the queue runs empty. **Before you run
+# this:** eight kernels of 30 µs, launches of 10 µs, so some 250 µs. How long with a read after
+# each?
 
 
 # %%
@@ -214,15 +215,17 @@ show(
 )
 
 # %% [markdown]
-# The middle row is why a read costs more than its few bytes. In the lower row the host is the limit:
-# a faster GPU would not help at all.
+# **A read after each kernel costs more than its few bytes, because host and device take turns.**
+# That is the middle row. In the lower row the host is the limit: a faster GPU would not help at
+# all.
 #
 # ## 3. Where a read hides
 #
-# Nobody writes "wait here". These do it: `float(x)`, `int(x)`, `x.item()`, `if x > 0` (which asks for
-# `bool`), `print(x)`, `x[mask]` (its *shape* depends on values), and `range(n)` with an $n$ from the
-# device. `np.asarray(x)` would too; CuPy refuses it with a `TypeError`, which is kinder. (`np.exp(x)` is
-# no read: a CuPy array answers NumPy's elementwise functions by itself, on the device.)
+# **Nobody writes "wait here", but whatever asks an array of the device for a value waits.** These
+# do it: `float(x)`, `int(x)`, `x.item()`, `if x > 0` (which asks for `bool`), `print(x)`, `x[mask]`
+# (its *shape* depends on values), and `range(n)` with an $n$ from the device. `np.asarray(x)` would
+# too; CuPy refuses it with a `TypeError`, which is kinder. (`np.exp(x)` is no read: a CuPy array
+# answers NumPy's elementwise functions by itself, on the device.)
 #
 # To find such places on any computer we keep books. For that we need an array that NumPy hands every
 # operation to (`__array_ufunc__`), and that Python asks for its value (`__float__`), so that both can be
@@ -282,9 +285,9 @@ for line, run in lines.items():
     print(f"{line:28} {len(ledger.kernels):7d}   {', '.join(ledger.reads) or '-'}")
 
 # %% [markdown]
-# A condition on values becomes `xp.where`, which computes both sides and reads nothing. Here is a
-# normalisation as one writes it on a laptop: rows of $e^{h - \max h}$ over their sum, where a row that is
-# all $-\infty$ gives zeros. Then come the package's own functions.
+# **A condition on values becomes `xp.where`, which computes both sides and reads nothing.** Here is
+# a normalisation as one writes it on a laptop: rows of $e^{h - \max h}$ over their sum, where a row
+# that is all $-\infty$ gives zeros. Then come the package's own functions.
 
 
 # %%
@@ -330,15 +333,15 @@ for causal in (False, True):
     print(f", equal to NumPy: {np.abs(output - plain).max() < 1e-5}")
 
 # %% [markdown]
-# No read in either form: on a GPU the package does not even look whether its inputs are finite, for
-# looking is a read. A NaN passes the door there and is seen in the result.
+# **The package's own functions read nothing: on a GPU they do not even look whether their inputs
+# are finite.** Looking is a read. A NaN passes the door there and is seen in the result.
 #
 # ## 4. Count launches, choose the chunk
 #
 # The ledger also says *how many* kernels. All-to-all, a chunk (its keys summed, its queries answered) costs
 # some two dozen, a long one hardly more than a short one: 1024 tokens in one chunk take 24, and where there
-# are several chunks, their sums are added and their outputs joined. So longer chunks mean fewer kernels
-# for a text:
+# are several chunks, their sums are added and their outputs joined. **Longer chunks mean fewer
+# kernels for a text.** Here are some counts:
 
 # %%
 print("chunk    all-to-all   causal     kernels for 1024 tokens")
@@ -347,10 +350,10 @@ for chunk in (64, 256, 1024):
     print(f"{chunk:5d} {counts[0]:12d} {counts[1]:8d}")
 
 # %% [markdown]
-# A quarter of the tokens in a chunk makes about four times as many kernels, in either form (all-to-all
-# nearly five times from one chunk to four, which have sums to add and outputs to join), because the
-# kernels of one chunk are about as many as before. With $n$ kernels a chunk, a launch of $a$ seconds and
-# $w$ seconds of work in all (which hardly depends on $C$),
+# **A quarter of the tokens in a chunk makes about four times as many kernels, because one chunk
+# needs about as many as before.** (All-to-all it is nearly five times from one chunk to four, which
+# have sums to add and outputs to join.) With $n$ kernels a chunk, a launch of $a$ seconds and $w$
+# seconds of work in all (which hardly depends on $C$),
 #
 # $$n a \lceil L / C \rceil \text{ of launching}, \qquad w \text{ of work}, \qquad
 # \max(\cdot,\cdot) \le \text{time} \le \text{their sum} .$$
@@ -363,13 +366,13 @@ for chunk in (64, 256, 1024):
 # \frac{\text{exps}}{R}\Bigr) .$$
 #
 # For the rates $B$, $P$, $R$ we take what well-fed kernels are said to reach on an H100, somewhat below
-# its peak. Nobody has measured them for this lesson; they are the assumption of every estimate
-# below. $P$ depends on the numbers that are multiplied. This lesson has `fp32`, float32 as it is; `tf32`
-# is float32 with factors rounded to 10 bits of mantissa, and `bf16` has 16 bits in all and 7 of mantissa,
-# both much faster (appendix a5 says what that costs). $R$ is reckoned: 132 multiprocessors with 16 results
-# of special functions in each cycle, at 1.7 GHz. (A multiprocessor is what a GPU has for cores: threads
-# are grouped in *blocks of threads*, and each block runs on one of them.) For a launch from Python we
-# assume $a = 10$ µs.
+# its peak. **The rates behind every estimate of this lesson are assumed, and nobody has measured
+# them for it.** $P$ depends on the numbers that are multiplied. This lesson has `fp32`, float32 as
+# it is; `tf32` is float32 with factors rounded to 10 bits of mantissa, and `bf16` has 16 bits in
+# all and 7 of mantissa, both much faster (appendix a5 says what that costs). $R$ is reckoned: 132
+# multiprocessors with 16 results of special functions in each cycle, at 1.7 GHz. (A multiprocessor
+# is what a GPU has for cores: threads are grouped in *blocks of threads*, and each block runs on
+# one of them.) For a launch from Python we assume $a = 10$ µs.
 #
 # `paper.RATES` has these rates and `paper.work` this sum. The next cell counts a lone chunk, and takes it
 # as often as the text has chunks. Adding sums is left out, so the launches are up to a fifth too little.
@@ -436,11 +439,12 @@ show(
 )
 
 # %% [markdown]
-# On a CPU the package takes `attention.CHUNK`, whose features stay in a core's cache. With chunks like
-# that a GPU would wait for Python most of the time, and the package takes `attention.DEVICE_CHUNK` there.
-# Why not the whole text in one chunk? Because of memory: the features of a chunk are $4 C m$ bytes for
-# each head, and several such arrays live at once (appendix a5 measures it).
-# What short chunks cost on this computer, measured by `clocks`:
+# On a CPU the package takes `attention.CHUNK`, whose features stay in a core's cache. **By estimate
+# a GPU would wait for Python most of the time at short chunks; at 16,384 tokens its work takes
+# longer than the launches.** So the package takes `attention.DEVICE_CHUNK` there. Why not the whole
+# text in one chunk? Because of memory: the features of a chunk are $4 C m$ bytes for each head, and
+# several such arrays live at once (appendix a5 measures it). What short chunks cost on this
+# computer, measured by `clocks`:
 
 
 # %% tags=["nbval-ignore-output"]
@@ -455,13 +459,15 @@ print(f"the package takes {attention.CHUNK} on a CPU, {attention.DEVICE_CHUNK} o
 print("(all tokens at once on JAX, whose compiler would unroll a loop)")
 
 # %% [markdown]
+# **Short chunks cost time on this computer, too.**
+#
 # Why does the causal form need so many kernels? All-to-all, each feature has one maximum $c$ over all
 # keys, and $e^{h - c}$ is safe. A causal row must not depend on later keys, not even through a maximum.
 # With one key of very large $h$ at the end of the chunk, $e^{h - c}$ of all keys before it may underflow
 # to 0, and a row that sees only those would be $0/0$. On a CPU the package looks at the values, and takes
-# one shift for the chunk where it does no harm. On a GPU looking is a read. So there *every set of keys
-# keeps its own maximum*, and the sets are chosen so that each row sees each earlier key in exactly one of
-# them:
+# one shift for the chunk where it does no harm. On a GPU looking is a read. **On a GPU every set of
+# keys keeps its own maximum, and the sets are chosen so that each row sees each earlier key in
+# exactly one.** The sets are these:
 #
 # - The chunk is cut into $T$ blocks of $B$ tokens (from here on; no longer bytes a second), $B$ about
 #   $\sqrt C$ (a power of two, at least 64). Each block becomes a state, as in lesson 12, and all blocks
@@ -519,9 +525,10 @@ for tokens in (64, 1024, 4096, 16_384):
     print(f"{tokens:10d} tokens {counts[0]:10d} {counts[1]:12d}")
 
 # %% [markdown]
-# Kernels grow with the logarithm of the chunk: the tokens of a block go with its root, so four times
-# the tokens are at most one level more, a good twenty kernels. A chunk that is no whole number of blocks
-# is filled up with keys that weigh nothing, so an odd length costs a few copies.
+# **Kernels grow with the logarithm of the chunk: four times the tokens are at most one level more,
+# a good twenty kernels.** The tokens of a block go with the root of the chunk. A chunk that is no
+# whole number of blocks is filled up with keys that weigh nothing, so an odd length costs a few
+# copies.
 #
 # ## 5. What has been measured
 #
@@ -559,8 +566,9 @@ def recorded(path):
 print(recorded(Path("../benchmarks/gpu.json")))
 
 # %% [markdown]
-# Until a device has spoken, every millisecond of a GPU in this course is an estimate from assumed rates,
-# and nothing more. What is too long for one device, or for one computer, several can share: lesson 19.
+# **Until a device has spoken, every millisecond of a GPU in this course is an estimate from assumed
+# rates, and nothing more.** What is too long for one device, or for one computer, several can
+# share: lesson 19.
 #
 # ## Take away
 #

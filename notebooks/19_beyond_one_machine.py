@@ -11,8 +11,7 @@
 # attention then has to bring every key together with every query. Linear attention has to carry a
 # state, whose size does not depend on the length. In this lesson a text is cut into parts, different
 # processes work on them, and the rows come out as from one process, causal or not, even when a
-# process dies in the middle. Two processes of your own machine are enough; the same functions run
-# on many machines.
+# process dies in the middle. Two processes of your own machine are enough.
 
 # %%
 import functools
@@ -50,9 +49,9 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 #
 # $$(s_1 \oplus s_2) \oplus s_3 = s_1 \oplus (s_2 \oplus s_3) .$$
 #
-# Because of it, neighbours may be joined as soon as they are ready.
-# Whether $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, *commutativity*, is another question. Here are six
-# rules by which tokens change a state. The first two you know, and the last is exact attention:
+# **Because of associativity, neighbours may be joined as soon as they are ready.** Whether
+# $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, *commutativity*, is another question. Here are six rules
+# by which tokens change a state. The first two you know, and the last is exact attention:
 #
 # - *Plain* linear attention adds $\varphi(k)\, [v, 1]^\top$ for each token, so $\oplus$ is $+$.
 # - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson
@@ -66,11 +65,10 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 # - *Exact* attention can leave nothing less than all keys and values for queries that are still to
 #   come, and $\oplus$ puts them one after the other.
 #
-# Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. (Why one wants
-# them is the subject of the next lesson. Here it is enough that many models of today have one of
-# them.) They have in common that each token maps $S$ to $A S + B$: for decay $A$ is a number, for
-# gates a diagonal matrix, and for both $B = k v^\top$; for the delta rule
-# $A = I - \beta\, k k^\top$, with the identity $I$, and $B = \beta\, k v^\top$.
+# Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. (Why one
+# wants them is the subject of the next lesson.) They have in common that each token maps $S$ to
+# $A S + B$: for decay $A$ is a number, for gates a diagonal matrix, and for both $B = k v^\top$;
+# for the delta rule $A = I - \beta\, k k^\top$, with the identity $I$, and $B = \beta\, k v^\top$.
 # Two such maps, one after the other, are again one:
 #
 # $$A_2 (A_1 S + B_1) + B_2 = (A_2 A_1)\, S + (A_2 B_1 + B_2) ,
@@ -146,12 +144,13 @@ for name, (leave, join) in RULES.items():
     print(f"{name:15} {numbers(s[0]).size:12,d}   {associative!s:11}   {matters}")
 
 # %% [markdown]
-# All six are associative, and for the two that only add the order is indifferent. For decay, gates
-# and the delta rule it is not, because what is written last counts most. So a parallel program may
-# join neighbours whenever it likes, but must not swap them. A program that joins results as they
-# arrive is right for the two sums and wrong for these three, without any error. (For exact attention
-# the rows of the cache come in another order, which changes no sum over all of them.) And the sizes:
-# only that of the last line grows with the shard. Decay sends least, exact attention most.
+# **All six rules are associative, and for the two that only add the order is indifferent.** For
+# decay, gates and the delta rule it is not, because what is written last counts most. So a parallel
+# program may join neighbours whenever it likes, but must not swap them. A program that joins
+# results as they arrive is right for the two sums and wrong for these three, without any error.
+# (For exact attention the rows of the cache come in another order, which changes no sum over all of
+# them.) And the sizes: only that of the last line grows with the shard. Decay sends least, exact
+# attention most.
 #
 # ## 2. A tree and a scan
 #
@@ -161,10 +160,10 @@ for name, (leave, join) in RULES.items():
 #
 # $$b_i = s_1 \oplus s_2 \oplus \dots \oplus s_{i-1} ,$$
 #
-# the exclusive prefix sum of lesson 12, now over shards. To compute all $b_i$ is called a *scan*. So
-# there are two passes over the tokens. In the first, each shard leaves its $s_i$. In the second, it
-# starts from $b_i$ and goes through its tokens as always: by `attention.follow(b_i, …)`, or with the
-# keyword `state=` of `decay_attention` and `delta_attention`.
+# the exclusive prefix sum of lesson 12, now over shards. To compute all $b_i$ is called a *scan*.
+# **There are two passes over the tokens: in the first each shard leaves its $s_i$, in the second it
+# starts from $b_i$.** Then it goes through its tokens as always: by `attention.follow(b_i, …)`, or
+# with the keyword `state=` of `decay_attention` and `delta_attention`.
 #
 # A *task* is a function with its arguments. The two functions below get a *client*: something with a
 # method `submit(task, *arguments)` that sees to it that the task is done, and returns what stands for
@@ -270,11 +269,11 @@ show(
 )
 
 # %% [markdown]
-# This scan is the serial one: as few merges as possible, but each waits for the one before. Others
-# need only $\lceil \log_2 N \rceil$ rounds and more merges; the exercises build one, and ask up to
-# which $N$ it pays. Now the tasks themselves. Each gets a function `load` and the number $i$ of its
-# shard, and *loads the tokens itself*. Why it does not get them as an argument, sections 4 and 5 will
-# show.
+# **Nine shards need a tree of 8 merges in 4 rounds; a serial scan has 7, one after the other.**
+# Other scans need only $\lceil \log_2 N \rceil$ rounds and more merges; the exercises build one,
+# and ask up to which $N$ it pays. Now the tasks themselves. Each gets a function `load` and the
+# number $i$ of its shard, and *loads the tokens itself*. Why it does not get them as an argument,
+# sections 4 and 5 will show.
 
 
 # %%
@@ -340,8 +339,8 @@ def all_to_all(client, load, N, W, reads=favor_reads):
 
 # %% [markdown]
 # (A pair $(A, B)$ that begins with the first token has in $B$ the state itself, because $S = 0$ came
-# before it.) Now nine shards against the text in one piece, all in this process. So that we know the
-# test can fail, the last line forgets the prefixes:
+# before it.) Now all in this process. **Nine shards give the rows of the text in one piece; without
+# the prefixes, as in the last line, they do not.**
 
 # %%
 N = 9
@@ -372,8 +371,8 @@ print(f"no prefix   off by {apart(forgotten, exactly['FAVOR+']):.2f} of the larg
 # [Dask](https://distributed.dask.org) runs tasks on other processes. A *scheduler* knows all tasks,
 # and which of them needs the result of which. *Workers*, processes on this machine or on others, do
 # the tasks and keep the results. Your program is the *client*. `client.submit(task, …)` returns at
-# once with a *future*, which stands for the result. A future may be an argument of another task; its
-# result then goes from worker to worker, and not through you. That is all that `tree` and
+# once with a *future*, which stands for the result. **A future may be an argument of another task;
+# its result then goes from worker to worker, and not through you.** That is all that `tree` and
 # `before_each` ask of a client, so they stay as they are.
 
 
@@ -451,15 +450,15 @@ for name, rows in there.items():
     )
 
 # %% [markdown]
-# Bit for bit, since the same tasks have the same arguments, whoever does them. (`pure=False` says
-# that equal calls are different tasks. Otherwise Dask would compute the second no more, which is
-# often what one wants, but not where one measures.)
+# **Two processes give the same rows bit for bit, since the same tasks have the same arguments,
+# whoever does them.** (`pure=False` says that equal calls are different tasks. Otherwise Dask would
+# compute the second no more, which is often what one wants, but not where one measures.)
 #
 # ## 4. A worker is killed
 #
-# Of many machines one will fail. First, what most of us would write: the pool of processes that comes
-# with Python. **Before you run this:** two processes have eight naps of five seconds to take, and one
-# of the two is killed. How many of the eight end well: seven, about four, or none?
+# **Of many machines one will fail.** First, what most of us would write: the pool of processes that
+# comes with Python. **Before you run this:** two processes have eight naps of five seconds to take,
+# and one of the two is killed. How many of the eight end well: seven, about four, or none?
 
 # %%
 with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -475,11 +474,11 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
 
 # %% [markdown]
 # None, and the pool takes no more work. At least seven of the naps had nothing to do with the
-# death, but a pool does not know which task was lost, so it gives up all. Dask's scheduler knows of
+# death. **A pool does not know which task was lost, so it gives up all.** Dask's scheduler knows of
 # each task what to call, and with whose results. When a worker dies, it lets others compute again
-# what that one alone had held, and whatever that needs. This works only if *everything* is a task, the
-# inputs too. That is why our tasks load their own tokens, and why even $W$ is one. Data that the
-# client itself had sent (`client.scatter`) would be gone with the worker that held them. And a
+# what that one alone had held, and whatever that needs. This works only if *everything* is a task,
+# the inputs too. That is why our tasks load their own tokens, and why even $W$ is one. Data that
+# the client itself had sent (`client.scatter`) would be gone with the worker that held them. And a
 # *nanny*, a small process beside each worker, starts a new one where it died.
 #
 # Now twenty-four shards. The first process that comes to the rows of shard 12 is killed there, by the
@@ -566,12 +565,12 @@ show(
 )
 
 # %% [markdown]
-# Bit for bit, because a task that runs again starts from the same seed, and because we laid out the
-# scan, and not who came first. The picture shows the price: one worker is alone until the nanny has
-# started another, and if the dead one held a prefix $b_i$, all that it was made of and that nobody
-# holds any more is computed again. (Rounding depends on the brackets, so another tree has other last
-# bits. So have workers with another processor or another BLAS, the library behind matrix products:
-# on unlike machines expect twelve digits.)
+# **After a kill the rows are the same bit for bit, because a task that runs again starts from the
+# same seed.** And we laid out the scan, not who came first. The picture shows the price: one worker
+# is alone until the nanny has started another, and if the dead one held a prefix $b_i$, all that it
+# was made of and that nobody holds any more is computed again. (Rounding depends on the brackets,
+# so another tree has other last bits. So have workers with another processor or another BLAS, the
+# library behind matrix products: on unlike machines expect twelve digits.)
 #
 # A task that kills each worker that takes it is given up at the fourth, with the error
 # `KilledWorker`. And what a run cannot survive is the death of the scheduler. Section 6 has what the
@@ -579,12 +578,12 @@ show(
 #
 # ## 5. A million measured, a billion reckoned
 #
-# How long should it take? Count FLOPs, additions and multiplications of floating-point numbers. To
-# absorb a token costs $2 m d$ for the logarithms of its features and $2 m e$ for adding to the state,
-# and to read as much: $4 m (d + e)$ in all. There are $N$ shards and $p$ workers. Say a worker takes
-# $t$ seconds for both passes over a shard, loading included, and the scheduler $a$ seconds for each
-# of the $3N - 1$ tasks ($N$ leave states, $N - 1$ merge, $N$ read). Then, without the merges
-# themselves, which are short,
+# How long should it take? Count FLOPs, additions and multiplications of floating-point numbers.
+# **To absorb a token costs $2 m d$ for the logarithms of its features and $2 m e$ for adding to the
+# state, and to read as much: $4 m (d + e)$ in all.** There are $N$ shards and $p$ workers. Say a
+# worker takes $t$ seconds for both passes over a shard, loading included, and the scheduler $a$
+# seconds for each of the $3N - 1$ tasks ($N$ leave states, $N - 1$ merge, $N$ read). Then, without
+# the merges themselves, which are short,
 #
 # $$T(L) \approx \Bigl\lceil \frac{N}{p} \Bigr\rceil\, t + a\, (3 N - 1) .$$
 #
@@ -649,10 +648,10 @@ for L in (65_536, 262_144, 1_048_576):
     )
 
 # %% [markdown]
-# Memory hardly grows, because a worker holds one shard and a few states, however long the text. (When
-# `all_to_all` returns it has forgotten the futures of the states, so workers drop these as soon as
-# they are merged. If the tokens were results of tasks, workers would keep all of them for the second
-# pass.)
+# **The memory of a worker hardly grows, because it holds one shard and a few states, however long
+# the text.** (When `all_to_all` returns it has forgotten the futures of the states, so workers drop
+# these as soon as they are merged. If the tokens were results of tasks, workers would keep all of
+# them for the second pass.)
 #
 # What has held over a factor of sixteen may be carried further, with care. All-to-all FAVOR+ takes
 # $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion tokens,
@@ -683,12 +682,13 @@ for name in flops:
 # %% [markdown]
 # The exact line is sent as in *Ring Attention* (Liu et al., 2023): keys and values go round a ring of
 # workers, so that each sees those of all others while it computes. That is exact, no worker ever
-# holds more than two shards of them, and the wire is hidden behind arithmetic, of which there is more
-# than enough. What it cannot change is $L^2$. With states, so little is sent, in four rounds up the
-# tree and four back again, that the wire no longer matters. (The rate is that of large matrix
-# products. With loading and exponentials a core comes to what the next cell prints.)
+# holds more than two shards of them, and the wire is hidden behind arithmetic. **No ring changes
+# $L^2$: a billion tokens take exact attention years on 16 cores, and FAVOR+ minutes.** With states,
+# so little is sent, in four rounds up the tree and four back again, that the wire no longer
+# matters. (The rate is that of large matrix products. With loading and exponentials a core comes to
+# what the next cell prints.)
 #
-# The prediction, drawn over what was measured above:
+# **Drawn over what was measured, the prediction rises like $L$, and exact attention like $L^2$.**
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 lengths = 2.0 ** np.arange(14, 31)
@@ -720,8 +720,8 @@ show(
 # %% [markdown]
 # ## 6. Other machines, and what goes wrong
 #
-# Nothing in the functions above says where the workers are. To have them on other machines one types,
-# in a shell of each,
+# **Nothing in the functions of this lesson says where the workers are.** To have them on other
+# machines one types, in a shell of each,
 #
 # ```
 # dask scheduler --host 10.0.0.1                   # on one of them
@@ -762,9 +762,9 @@ for i, state in enumerate(states):
 print(f"states that are there all the same: {sum(s.status == 'finished' for s in states)} of 8")
 
 # %% [markdown]
-# Each faulty shard says what is wrong with it, and nothing else is lost: put those two right, submit
-# them anew, and go on with the tree. Two states that do not fit, because their workers used different
-# $m$, are refused by the merge:
+# **Each faulty shard says what is wrong with it, and nothing else is lost.** Put those two right,
+# submit them anew, and go on with the tree. Two states that do not fit, because their workers used
+# different $m$, are refused by the merge:
 
 # %%
 few = client.submit(favor_leaves, shard, 0, client.submit(lambda W: W[:100, :], W_there))
@@ -779,8 +779,6 @@ except ValueError as error:
 # lost the connection to the scheduler". Where no connection breaks, as with a machine that is cut
 # off, the time-out of `gathered` ends the wait at the latest. What was computed is lost then, because
 # nobody knows any more who holds it; so long computations write what they have to disks.
-#
-# The last cell closes what section 3 opened.
 
 # %%
 client.close()
@@ -790,9 +788,9 @@ print(f"closed: {client.status == 'closed'}")
 # %% [markdown]
 # ## 7. Who does this
 #
-# For training and for long prompts this is called *sequence* or *context parallelism*, on GPUs, and
-# with the libraries of their makers in place of Dask. As of September 2026, by their papers and pull
-# requests:
+# **For training and long prompts, sharing one text among machines is called *sequence* or *context
+# parallelism*.** It is done on GPUs, and with the libraries of their makers in place of Dask. As of
+# September 2026, by their papers and pull requests:
 #
 # | who, and when | what goes between machines |
 # |---|---|

@@ -34,8 +34,9 @@ xp = get_backend()
 # ## 1. A state is a regression that never stops
 #
 # A state $S$ (d, e) answers a query $q$ (d,) with $S^\top q$ (e,): it is a linear map from keys to values.
-# Each token brings an example for that map, "for $k_i$ answer $v_i$". So reading a text is *regression*,
-# one example at a time, and a model is a rule for using the next example. Three rules:
+# Each token brings an example for that map, "for $k_i$ answer $v_i$". **Reading a text is
+# *regression*, one example at a time, and a model is a rule for using the next example.** Three
+# rules:
 #
 # $$\text{add: } S + k v^\top, \qquad \text{decay: } aS + k v^\top, \qquad
 # \text{correct: } S + \beta\, k\,(v - S^\top k)^\top .$$
@@ -76,8 +77,9 @@ for rule, (beta, log_decay) in RULES.items():
     print(f"{rule:8} Ada {ada:5.1f}, Bob {bob:5.1f}   recurrence says the same: {equal}")
 
 # %% [markdown]
-# Adding answers the sum of the two ages. Decay answers a blend, and fades Bob as well. Correcting answers
-# the latest age and leaves Bob alone. (`recurrent.recurrence` is the same loop, for batches and heads.)
+# **Adding answers the sum of Ada's two ages, decay a blend that fades Bob as well, and correcting
+# the latest, which leaves Bob alone.** (`recurrent.recurrence` is the same loop, for batches and
+# heads.)
 #
 # Two keys at right angles are kind. Below, six keys in random directions of $\mathbb{R}^{64}$ are written
 # with six pictures as values, the letters A to F of 35 pixels each. Then the first two keys are written
@@ -137,8 +139,8 @@ show(
 )
 
 # %% [markdown]
-# Adding keeps C to F, but A and B shine through X and Y. Decay lets the old letters fade, all of them.
-# Correcting replaces A and B and leaves C to F nearly alone, up to some noise, because six random keys are
+# **Adding lets A and B shine through X and Y, decay fades all old letters, and correcting replaces
+# A and B.** Correcting leaves C to F nearly alone, up to some noise, because six random keys are
 # only nearly at right angles. Nothing was stored but a matrix of $64 \times 35$ numbers.
 #
 # ## 2. Gates: forgetting on purpose
@@ -147,11 +149,11 @@ show(
 # made from the token itself (*Mamba-2*); or one for each token and *channel*, that is, for each of the $d$
 # rows of $S$ (*GLA*, gated linear attention). What key $j$ weighs in row $i$ is then
 #
-# $$M_{ij} = q_i^\top\, a_{j+1} a_{j+2} \cdots a_i\; k_j \qquad (j \le i),$$
+# $$M_{ij} = q_i^\top\, a_{j+1} a_{j+2} \cdots a_i\; k_j \qquad (j \le i).$$
 #
-# the product of all gates *after* $j$. Its own gate comes before the key is written, so it does not fade
-# it. The package takes the logarithm $\ln a \le 0$, because products of gates become sums. A gate of 0,
-# $\ln a = -\infty$, is allowed and useful: it begins a new document.
+# **A key is faded by the product of all gates *after* it, and not by its own, which comes before it
+# is written.** The package takes the logarithm $\ln a \le 0$, because products of gates become
+# sums. A gate of 0, $\ln a = -\infty$, is allowed and useful: it begins a new document.
 #
 # Below are these weights for 48 tokens, one row for each $i$. The answers are the rows of $Mv$, so to
 # see $M$ we give the identity as values. **Before you run this:** in the second, token 24 shuts its gate.
@@ -190,8 +192,8 @@ show(
 )
 
 # %% [markdown]
-# The square below and left of the shut gate goes dark: from there on it is as if the text began anew. Two
-# channels remember at two speeds, a diary and a notepad.
+# **The square below and left of a shut gate goes dark: from there on it is as if the text began
+# anew.** Two channels remember at two speeds, a diary and a notepad.
 #
 # ## 3. The delta rule is one step of gradient descent
 #
@@ -200,12 +202,12 @@ show(
 #
 # $$S - \beta\, k\,(S^\top k - v)^\top = (1 - \beta k k^\top)\, S + \beta\, k v^\top :$$
 #
-# the delta rule. The second form shows what happens to the old content. The matrix $1 - \beta k k^\top$
-# leaves all directions at right angles to $k$ alone and multiplies the one along $k$ by
-# $1 - \beta \|k\|^2$. With $\|k\| = 1$ and $\beta = 1$ that factor is 0: the old answer for $k$ is wiped
-# out, the new one put in its place. For $0 \le \beta\|k\|^2 \le 2$ the factor stays in $[-1, 1]$.
-# **Before you run this:** 256 random keys, $\beta = 1$. What happens to the state if keys have length 1.4,
-# and what if 1.6?
+# the delta rule. The second form shows what happens to the old content. **The matrix
+# $1 - \beta k k^\top$ leaves all directions at right angles to $k$ alone and multiplies the one
+# along $k$ by $1 - \beta \|k\|^2$.** With $\|k\| = 1$ and $\beta = 1$ that factor is 0: the old
+# answer for $k$ is wiped out, the new one put in its place. For $0 \le \beta\|k\|^2 \le 2$ the
+# factor stays in $[-1, 1]$. **Before you run this:** 256 random keys, $\beta = 1$. What happens to
+# the state if keys have length 1.4, and what if 1.6?
 
 # %%
 rng = np.random.default_rng(3)
@@ -220,12 +222,14 @@ signs = recurrent.delta_attention(key, key, 0 * key, 2 * flips, state=start)
 print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).astype(int))
 
 # %% [markdown]
-# At 1.4 the state stays bounded, at 1.6 it grows and never stops. So today's models with a $\beta$ bring
-# keys to length 1. (A factor of $-1$ has a use: with $\beta = 2$ the state tells
-# whether the number of ones so far is odd, and gates between 0 and 1 cannot. See "To think about".)
+# **With $\beta = 1$ the state stays bounded for keys of length 1.4, and grows and never stops for
+# 1.6.** So today's models with a $\beta$ bring keys to length 1. (A factor of $-1$ has a use: with
+# $\beta = 2$ the state tells whether the number of ones so far is odd, and gates between 0 and 1
+# cannot. See "To think about".)
 #
 # With a gate, the order matters: *first the gate, then the error*. The error must be that of the state
-# which is going to be corrected, the faded one. Seven models are now rows of one table:
+# which is going to be corrected, the faded one. **Seven published models are now rows of one
+# table.**
 #
 # | gate $\ln a$ | $\beta$ | model |
 # |---|---|---|
@@ -254,8 +258,9 @@ print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).asty
 # $$u_i + \beta_i \sum_{j < i} e^{g_i - g_j} (k_i^\top k_j)\, u_j = \beta_i \bigl(v_i - e^{g_i} S_0^\top k_i\bigr).$$
 #
 # That is a linear system $(1 + N)\, U = \dots$ for all $u_i$ of the chunk at once. $N$ (C, C) is strictly
-# lower triangular, with C tokens in the chunk, since a token is corrected by earlier ones only. So the system
-# has exactly one solution. Hence: solve for what is written, and then go on as in lesson 12.
+# lower triangular, with C tokens in the chunk, since a token is corrected by earlier ones only. **A
+# chunk of the delta rule is one triangular system, which has exactly one solution.** Hence: solve
+# for what is written, and then go on as in lesson 12.
 
 
 # %%
@@ -318,11 +323,11 @@ for name, (b, a) in MODELS.items():
 # %% [markdown]
 # ## 5. The same as a matrix
 #
-# Look at $M$ itself. A block of it below the diagonal, rows of the second half and keys of the first, says
-# what the second half knows of the first. All of that went through one state of $d$ rows.
-# **Before you run this:** what is the rank of that block, and what is the rank of all of $M$, for 90
-# tokens and $d = 16$? Does the delta rule change it? (Each token asks with its own key here, so that
-# the diagonal is not near 0.)
+# Look at $M$ itself. A block of it below the diagonal has rows of the second half and keys of the
+# first. **All that the second half knows of the first went through one state of $d$ rows.**
+# **Before you run this:** what is the rank of that block, and what is the rank of all of $M$, for
+# 90 tokens and $d = 16$? Does the delta rule change it? (Each token asks with its own key here, so
+# that the diagonal is not near 0.)
 
 # %%
 print("rank of               M   rows 45 to 89, keys 0 to 44")
@@ -331,17 +336,17 @@ for name in ("linear", "RetNet", "Gated DeltaNet", "Kimi Delta"):
     print(f"{name:18} {np.linalg.matrix_rank(M):4d} {np.linalg.matrix_rank(M[45:, :45]):8d}")
 
 # %% [markdown]
-# The whole matrix has full rank, the block has the rank of the state, as in lesson 12, gates and
-# corrections or not. Matrices all of whose blocks below the diagonal have rank at most $d$ are called
-# *semiseparable*. That attention with such a matrix and a recurrence with a state of $d$ rows are the same
-# thing is the heart of what Dao & Gu (2024) call *state space duality*.
+# **The whole matrix has full rank, a block below its diagonal has the rank of the state, gates and
+# corrections or not.** Matrices all of whose blocks below the diagonal have rank at most $d$ are
+# called *semiseparable*. That attention with such a matrix and a recurrence with a state of $d$
+# rows are the same thing is the heart of what Dao & Gu (2024) call *state space duality*.
 #
 # ## 6. Gates that close, in float32
 #
 # With gates by channel, $e^{g_i - g_j}$ is another vector for each pair, and a product of matrices has no
 # place for it. It is tempting to pull it apart: $(q_i e^{g_i})^\top (k_j e^{-g_j})$. On paper nothing has
-# changed. But $e^{-g_j}$ grows as gates close, and $g$ is a sum over the whole chunk. A second idea
-# measures $g$ from the middle of the chunk, so that it gets half as large:
+# changed. **The factor $e^{-g_j}$ grows as gates close, and $g$ is a sum over the whole chunk.** A
+# second idea measures $g$ from the middle of the chunk, so that it gets half as large:
 
 
 # %%
@@ -397,10 +402,11 @@ for name, way in WAYS.items():
     print(f"{name:16}" + "".join(f"{n:8d}" for n in lost) + f"{moved:>12}")
 
 # %% [markdown]
-# The factored form overflows first, the midpoint later, and the package nowhere. The midpoint has a second
-# fault, which is quieter: rows 0 to 19 are computed from sums that start at a *later* token, so a later gate
-# moves them, by rounding. That is a few bits only. But a model that writes token by token then does not give
-# the numbers it was trained with, and a test for leaks must allow a tolerance, in which a true one may hide.
+# **The factored form overflows first, the midpoint later, and the package nowhere.** The midpoint
+# has a second fault, which is quieter: rows 0 to 19 are computed from sums that start at a *later*
+# token, so a later gate moves them, by rounding. That is a few bits only. But a model that writes
+# token by token then does not give the numbers it was trained with, and a test for leaks must allow
+# a tolerance, in which a true one may hide.
 #
 # The cure is *halving*, the idea behind the levels of lesson 18, section 4. Cut the chunk in two halves.
 # A late row $i$ sees an early key $j$ across the border between them, so the decay from $j$ to $i$ splits
@@ -420,10 +426,10 @@ for name, way in WAYS.items():
 #
 # $$\beta\,(1 - \beta/d)^{\text{age}},$$
 #
-# for each later key, in a random direction, takes on average the share $\beta/d$ of it away. So the delta
-# rule has a **horizon** of about $d/\beta$ writes. `theory.delta_recall` has the whole error.
-# **Before you run this:** 128 pairs, $d = 32$, $\beta = 1$. The newest is recalled exactly. At about which
-# age is the answer worse than none, 5, 30 or 100?
+# for each later key, in a random direction, takes on average the share $\beta/d$ of it away. **The
+# delta rule has a *horizon* of about $d/\beta$ writes.** `theory.delta_recall` has the whole error.
+# **Before you run this:** 128 pairs, $d = 32$, $\beta = 1$. The newest is recalled exactly. At
+# about which age is the answer worse than none, 5, 30 or 100?
 
 # %%
 d, n, texts = 32, 128, 150
@@ -465,21 +471,22 @@ show(
 )
 
 # %% [markdown]
-# The points lie on the law. With $\beta = 1$ an answer is worse than none from age 23 on. A strong
-# $\beta$ remembers the last few keys well and spoils the old ones; a weak one remembers all of them
-# badly. With 128 independent keys the delta rule does not hold *more*: its mean over all ages is above
-# the scaled sum's for each of the three. It holds the *latest*. (With fewer keys than dimensions a
-# well-chosen $\beta$ can have the smaller mean. That is no larger store: there least squares is exact, in a
-# state of the same size.) So choose $\beta$ for the age at which you will be asked (exercise 2).
+# The points lie on the law. With $\beta = 1$ an answer is worse than none from age 23 on. **A
+# strong $\beta$ remembers the last few keys well and spoils the old ones; a weak one remembers all
+# of them badly.** With 128 independent keys the delta rule does not hold *more*: its mean over all
+# ages is above the scaled sum's for each of the three. It holds the *latest*. (With fewer keys than
+# dimensions a well-chosen $\beta$ can have the smaller mean. That is no larger store: there least
+# squares is exact, in a state of the same size.) So choose $\beta$ for the age at which you will be
+# asked (exercise 2).
 #
 # ## 8. Three tasks, three winners
 #
-# When is that what one wants? Below, a value is one of 64 symbols, each a random direction of
-# $\mathbb{R}^{32}$, and the answer is the symbol that fits best. Exact attention over a cache stands
-# beside, its weights sharpened to $e^{32 k^\top k'}$. Four tasks: 48 different keys, all asked; 16
-# keys, written 16 times each, the *latest* value asked; 64 pairs of one document and 16 of the next,
-# which is asked; and 24 keys that have much in common (cosine 0.9). **Before you run this:** which rule do
-# you put your money on in each? And can softmax do all four?
+# When is that what one wants? **A value is one of 64 symbols, each a random direction of
+# $\mathbb{R}^{32}$, and the answer is the symbol that fits best.** Exact attention over a cache
+# stands beside, its weights sharpened to $e^{32 k^\top k'}$. Four tasks: 48 different keys, all
+# asked; 16 keys, written 16 times each, the *latest* value asked; 64 pairs of one document and 16
+# of the next, which is asked; and 24 keys that have much in common (cosine 0.9). **Before you run
+# this:** which rule do you put your money on in each? And can softmax do all four?
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -527,17 +534,18 @@ for task, row in scores.items():
     print(f"{task:24}" + "".join(f"{share:15.2f}" for share in row.values()))
 
 # %% [markdown]
-# Of these states, adding recalls most where all keys are different. Where keys come again, the delta rule
-# does, and it beats even exact attention, which without positions averages all values of a key. Where a
-# new document begins, a shut gate does. (Gates are all open in the other tasks, so those columns repeat
-# there.) Where keys are much alike, no cheap rule works, because every key disturbs every other. So one
-# trains keys to be apart, or solves the least squares (*MesaNet*, arXiv:2506.05233), or keeps a cache.
+# **Adding recalls most where all keys differ, the delta rule where keys come again, and a shut gate
+# where a new document begins.** The delta rule beats even exact attention there, which without
+# positions averages all values of a key. (Gates are all open in the other tasks, so those columns
+# repeat there.) Where keys are much alike, no cheap rule works, because every key disturbs every
+# other. So one trains keys to be apart, or solves the least squares (*MesaNet*, arXiv:2506.05233),
+# or keeps a cache.
 #
 # ## 9. Entries of state for each pair
 #
-# A state of $F$ features and values of width $e$ has $Fe$ entries; a cache has $d + e$ for
-# each pair and is exact. How many entries does a state need for each pair, if 90 % of the symbols are to
-# be right? We raise $n$ until fewer are. An additive state of features $\varphi$ has the error
+# **A state of $F$ features and values of width $e$ has $Fe$ entries; a cache has $d + e$ for each
+# pair and is exact.** How many entries does a state need for each pair, if 90 % of the symbols are
+# to be right? We raise $n$ until fewer are. An additive state of features $\varphi$ has the error
 #
 # $$(n-1)\,\mathbb{E}\,\hat\kappa(k, k')^2, \qquad
 # \hat\kappa(k, k') = \varphi(k)^\top \varphi(k') \big/ \mathbb{E}\,\|\varphi(k)\|^2 ,$$
@@ -617,18 +625,19 @@ foretold = [1 / theory.fourier_recall(2, 16, m, 4.0) for m in (64, 256)]  # of t
 print("Fourier features by theory, over all draws: worth", *(f"{D:.0f}" for D in foretold))
 
 # %% [markdown]
-# Adding pays 22 or 23 entries for a pair, whether with the keys themselves or with 128 or 512 Fourier
-# features. Where all keys are different and all are asked, the delta rule with $\beta = 1$ pays about
-# twice that. With $\beta = 0.1$ its horizon of 320 writes is far beyond these texts, so it is nearly adding
-# and pays as much. A cache pays 64 (48 where $d = 16$), is exact, and would be for a million symbols. (All
-# this is for random keys, 64 symbols and 90 %.)
+# **Adding pays 22 or 23 entries for a pair, whether with the keys themselves or with 128 or 512
+# Fourier features.** Where all keys are different and all are asked, the delta rule with
+# $\beta = 1$ pays about twice that. With $\beta = 0.1$ its horizon of 320 writes is far beyond
+# these texts, so it is nearly adding and pays as much. A cache pays 64 (48 where $d = 16$), is
+# exact, and would be for a million symbols. (All this is for random keys, 64 symbols and 90 %.)
 #
-# And **the positive features of lesson 09 are the worst memory here**, on random keys in
-# $\mathbb{R}^{16}$: a pair costs more than twenty times what it costs with Fourier features. The mean of
+# **On random keys in $\mathbb{R}^{16}$ the positive features of lesson 09 are the worst memory
+# tried.** A pair costs more than twenty times what it costs with Fourier features. The mean of
 # $\hat\kappa$ over pairs is $\|\mathbb{E}\varphi\|^2 / \mathbb{E}\|\varphi\|^2$, and no
-# $\mathbb{E}\hat\kappa^2$ is below the square of its mean. Features with both signs can have the mean 0, and
-# their products cancel. Products of positive ones cannot cancel, so each must be small. Exponentials fail
-# at that: if keys are short they hardly vary, so all keys look alike, and if keys are long, a few shout.
+# $\mathbb{E}\hat\kappa^2$ is below the square of its mean. Features with both signs can have the
+# mean 0, and their products cancel. Products of positive ones cannot cancel, so each must be small.
+# Exponentials fail at that: if keys are short they hardly vary, so all keys look alike, and if keys
+# are long, a few shout.
 #
 # The sign alone is not to blame. Four ones of 512 are positive and a far better memory, because two keys
 # seldom share one. (Schlag et al. (2021) made their positive features sparse for this reason.) But they do
@@ -640,8 +649,8 @@ print("Fourier features by theory, over all draws: worth", *(f"{D:.0f}" for D in
 # ## 10. A state is a value
 #
 # A cache can be cut back: forget the last five tokens by dropping five rows. A state cannot, since what
-# is in it cannot be told apart. But one may *keep* it. Nothing in the package changes a state in place, so
-# going back is to use the old name:
+# is in it cannot be told apart. But one may *keep* it. **Nothing in the package changes a state in
+# place, so going back is to use the old name.**
 
 # %%
 q, k, v, beta = (xp.asarray(x) for x in (*unit(rng, 3, 20, 16), rng.uniform(size=20)))
@@ -661,8 +670,9 @@ print(f"two maps joined are the state: {np.abs(to_host(joined.B - again)).max() 
 # (`chunk_map` is what a run of tokens does to *any* state, $S \mapsto AS + B$, and `then` joins two such
 # maps: that is how the machines of [lesson 19](19_beyond_one_machine.ipynb) share one text.)
 #
-# **Hybrids.** By section 9 a state is small and forgets, a cache is large and exact. So most large models
-# that use states are *hybrids*: a few of their layers keep a cache. What was published, with its date:
+# **Hybrids.** By section 9 a state is small and forgets, a cache is large and exact. **Most large
+# models that use states are *hybrids*: a few of their layers keep a cache.** What was published,
+# with its date:
 #
 # | model, date | layers with a state : with a cache | source |
 # |---|---|---|
