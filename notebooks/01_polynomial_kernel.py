@@ -450,8 +450,8 @@ show(
 # other letter. The Gram matrix has $n^2$ entries. The features have $nF$, so for fixed $F$ and
 # growing $n$ they are fewer in the end. And many tasks never need the Gram matrix itself, but only
 # its product with a vector $v \in \mathbb{R}^n$. With the features as rows of $\Phi$ (n, F),
-# $K v = \Phi\,(\Phi^\top v)$ takes $2nF$ multiplications instead of $n^2$. **For large $n$ a product
-# with the Gram matrix is cheaper through features, in memory and in time, by as much as you like.**
+# $K v = \Phi\,(\Phi^\top v)$ takes $2nF$ multiplications instead of $n^2$. **In products with the
+# Gram matrix of many points the features win, in memory and in time, by as much as you like.**
 
 # %%
 F = counts[16][1]  # degree 2 in 16 dimensions

@@ -387,9 +387,9 @@ show(
 # ## 4. Draw frequencies, and watch the mean become the kernel
 #
 # For a kernel with $k(0) = 1$, $p$ is a probability density, and
-# $k(\delta) = \mathbb{E}[\cos(\omega^\top \delta)]$. **The mean of $\cos(\omega^\top\delta)$ over
-# frequencies drawn from $p$ estimates the kernel without bias.** Draw $\omega_1, \dots, \omega_m$
-# independently and take the mean:
+# $k(\delta) = \mathbb{E}[\cos(\omega^\top \delta)]$ is an expectation. **The mean of
+# $\cos(\omega^\top\delta)$ over frequencies drawn from $p$ estimates the kernel without bias.** Draw
+# $\omega_1, \dots, \omega_m$ independently and take the mean:
 #
 # $$\hat k(\delta) = \frac1m \sum_{i=1}^m \cos(\omega_i^\top \delta), \qquad
 # \mathbb{E}\, \hat k(\delta) = k(\delta), \qquad

@@ -42,8 +42,8 @@ xp = get_backend()
 # $\delta$ a negative covariance means: where $\omega_1$ has a long component along $\delta$, so that
 # $\cos(\omega_1^\top\delta)$ is small, $\omega_2$ has a short one, so that its cosine is large.
 # Orthogonal directions do that, because the squared cosines of their angles with a unit vector $u$ add up
-# to at most one: $\sum_i (\omega_i^\top u)^2 / \|\omega_i\|^2 \le 1$. If one takes much of $u$, little is left
-# for the others.
+# to at most one: $\sum_i (\omega_i^\top u)^2 / \|\omega_i\|^2 \le 1$. **Where one of several orthogonal directions
+# takes much of a vector, little is left for the others.**
 #
 # Look at it in the plane, $d = 2$. For a cosine $\omega$ and $-\omega$ are the same, so a direction is a
 # line through the origin, and two lines leave two angles between them, of 180 degrees together.
@@ -89,8 +89,8 @@ show(
 
 # %% [markdown]
 # It is 135: the angle between two independent lines is uniform from 0 to 180, and the wider of the two
-# parts has the mean 135. Independent directions form clumps and leave gaps; a block of two cannot leave
-# more than 90 degrees free, and several blocks leave less than as many independent directions do.
+# parts has the mean 135. **In the plane independent directions form clumps and leave gaps, and blocks of orthogonal
+# ones leave less free on average.** A block of two cannot leave more than 90 degrees free.
 #
 # ## 2. Gram and Schmidt by hand
 #
@@ -116,12 +116,11 @@ U = gram_schmidt(rng.normal(size=(5, 8)))
 print(f"U Uᵀ = I to 1e-12: {np.allclose(U @ U.T, np.eye(5), atol=1e-12)}")
 
 # %% [markdown]
-# In exact arithmetic that is the end of it. In floating point the method loses orthogonality
-# when rows are nearly dependent, because what is left of $g_i$ is then a small difference of large
-# numbers. The measure of it is the *condition number* $\kappa$ of $G$, its largest over its smallest
-# singular value. Subtracting from the running remainder instead of from $g_i$ (*modified*
-# Gram–Schmidt) loses less. Householder's QR factorisation, in LAPACK, stays orthogonal to rounding,
-# whatever $\kappa$ is.
+# In exact arithmetic that is the end of it. **In floating point Gram–Schmidt loses orthogonality when rows are
+# nearly dependent.** For what is left of $g_i$ is then a small difference of large numbers. The measure of it is
+# the *condition number* $\kappa$ of $G$, its largest over its smallest singular value. Subtracting from the running
+# remainder instead of from $g_i$ (*modified* Gram–Schmidt) loses less. Householder's QR factorisation, in LAPACK,
+# stays orthogonal to rounding, whatever $\kappa$ is.
 #
 # **Before you run this:** float64 has 16 digits. At $\kappa = 10^{10}$, to how many digits are the rows
 # of Gram–Schmidt still orthogonal: 10, 6 or none?
@@ -173,9 +172,9 @@ show(
 )
 
 # %% [markdown]
-# None is left: the loss of Gram–Schmidt grows with $\kappa^2$, that of the modified form with $\kappa$.
-# A square Gaussian matrix has a condition number of typically a few times $d$, so for random directions
-# all three are usually good enough. But loops in Python are slow, and LAPACK has no reason to fail.
+# None is left. **The loss of Gram–Schmidt grows with $\kappa^2$, that of the modified form with $\kappa$, and that
+# of QR not at all.** A square Gaussian matrix has a condition number of typically a few times $d$, so for random
+# directions all three are usually good enough. But loops in Python are slow, and LAPACK has no reason to fail.
 #
 # ## 3. Signs: QR alone is not uniform
 #
@@ -203,19 +202,20 @@ for name, entries in (
     print(f"{name:10}", *(f"{share:.2f}" for share in (entries > 0).mean(axis=0)))
 
 # %% [markdown]
-# Those of $Q$ are not. The first entry of its first column is *never* positive, so that this direction fills half of
-# the sphere only, and the other columns lean to one side, too. Why? A factorisation $Q R = (Q S)(S R)$ stays one for
-# any diagonal matrix $S$ of signs, so QR may choose the signs. Gram–Schmidt chooses $R_{ii} = \|v_i\| > 0$. LAPACK's
-# choice makes the first entry of the first column of $Q$ negative, always: for the first column $g$ of $G^\top$,
-# whose first entry is the number $g_1$, that column is $-\operatorname{sign}(g_1)\, g / \|g\|$. The sign that LAPACK
-# used is left in $R$. So multiply column $i$ of $Q$ by the sign of $R_{ii}$ and the choice is undone, as the last
-# line shows (Mezzadri, 2007).
+# Those of $Q$ are not. The first entry of its first column is *never* positive. **LAPACK's first column of $Q$
+# fills half of the sphere only, and the other columns lean to one side, too.** Why? A factorisation
+# $Q R = (Q S)(S R)$ stays one for any diagonal matrix $S$ of signs, so QR may choose the signs. Gram–Schmidt
+# chooses $R_{ii} = \|v_i\| > 0$. LAPACK's choice makes the first entry of the first column of $Q$ negative, always:
+# for the first column $g$ of $G^\top$, whose first entry is the number $g_1$, that column is
+# $-\operatorname{sign}(g_1)\, g / \|g\|$. The sign that LAPACK used is left in $R$. So multiply column $i$ of $Q$
+# by the sign of $R_{ii}$ and the choice is undone, as the last line shows (Mezzadri, 2007).
 #
-# For cosines none of this matters, since $\cos(-\omega^\top\delta) = \cos(\omega^\top\delta)$. For anything
-# that is not even it does, and lesson 09 will use $\exp(\omega^\top z)$. Let $\omega_1$ be that first
-# column with the norm of a Gaussian vector. Its first coordinate is minus the absolute value of a normal
-# variable, and the others are normal as they should be. With $\Phi$ the normal distribution function,
-# $\mathbb{E}\, e^{-|g_1| z_1} = 2 \Phi(-z_1)\, e^{z_1^2/2}$, so the mean of this one feature is off by the factor
+# Since $\cos(-\omega^\top\delta) = \cos(\omega^\top\delta)$, signs are nothing to a cosine. **For a function that
+# is not even, such as $\exp(\omega^\top z)$, the mean over LAPACK's columns is biased.** Lesson 09 will use that
+# one. Let $\omega_1$ be that first column with the norm of a Gaussian vector. Its first coordinate is minus the
+# absolute value of a normal variable, and the others are normal as they should be. With $\Phi$ the normal
+# distribution function, $\mathbb{E}\, e^{-|g_1| z_1} = 2 \Phi(-z_1)\, e^{z_1^2/2}$, so the mean of this one feature
+# is off by the factor
 #
 # $$\frac{\mathbb{E}\, e^{\omega_1^\top z}}{e^{\|z\|^2/2}} = 2\,\Phi(-z_1) \qquad
 # \text{instead of } 1 .$$
@@ -252,8 +252,8 @@ show(
 # The rows of $U$ have length one. Those of a Gaussian matrix do not: $\|\omega\|^2$ is a sum of $d$
 # squared standard normals, so $\|\omega\|$ has the *χ distribution* with $d$ degrees of freedom,
 # near $\sqrt d$ and with standard deviation about $\sqrt{1/2}$. Direction and length of a Gaussian
-# vector are independent. So multiplying a uniform direction by a χ variable of its own gives back exactly
-# $\mathcal{N}(0, I)$, and with it an unbiased estimate. Three rules come to mind:
+# vector are independent. **A uniform direction times a χ variable of its own is exactly $\mathcal{N}(0, I)$, so the
+# estimate is unbiased.** Three rules come to mind:
 #
 # - **χ, one for each row** (`norms="chi"`): every row alone is $\mathcal{N}(0, I)$. Right.
 # - **fixed, $\sqrt d$** (`norms="fixed"`): no randomness in the length. The mean is another
@@ -335,15 +335,15 @@ show(
 )
 
 # %% [markdown]
-# The shared norm gains *nothing*, and for $m \le d$ that is exact. For let $\rho$ be the shared length and $U$
-# the orthogonal matrix. The projections $\omega_i^\top\delta$ are then the first $m$ coordinates of
-# $\rho\, U \delta$, a vector of length $\rho r$ in a uniform direction. A vector with a χ length in a uniform
-# direction is Gaussian, so its coordinates are *independent*. They are precisely what independent directions
-# give: the shared length undoes what orthogonality did. (This is for one fixed pair of points. Different pairs
-# share the draw, so a whole Gram matrix has another distribution, but the error of each entry has not.)
+# **One shared norm gains nothing over independent directions, and for $m \le d$ that is exact.** For let $\rho$ be
+# the shared length and $U$ the orthogonal matrix. The projections $\omega_i^\top\delta$ are then the first $m$
+# coordinates of $\rho\, U \delta$, a vector of length $\rho r$ in a uniform direction. A vector with a χ length in
+# a uniform direction is Gaussian, so its coordinates are *independent*. They are precisely what independent
+# directions give: the shared length undoes what orthogonality did. (This is for one fixed pair of points. Different
+# pairs share the draw, so a whole Gram matrix has another distribution, but the error of each entry has not.)
 #
-# Fixed norms look best at small distances, and lose twice. Their bias stays when $m$ grows, while
-# the variance goes: section 6 has the numbers. And for the exponential $e^{\omega^\top z}$ of lesson 09 the mean
+# **Fixed norms look best at small distances, but their bias stays.** When $m$ grows, only the variance goes:
+# section 6 has the numbers. And for the exponential $e^{\omega^\top z}$ of lesson 09 the mean
 # itself is too small, by a factor that falls with $\|z\|$:
 
 # %%
@@ -370,8 +370,8 @@ for length in (1.0, 2.0, 3.0):
 # 4. hence $\operatorname{Cov}(X_1, X_2) \approx -r^4 / (2 (d + 2))$, and by the formula of section 1 the variance
 #    over that of independent directions is $1 - (m - 1)/(d + 2)$.
 #
-# At $m = d$ that is $3/(d + 2)$: the more dimensions, the more it helps. At any distance the variance for
-# $m \le d$ is
+# **At small distances and $m = d$ orthogonal directions leave $3/(d + 2)$ of the variance: the more dimensions, the
+# better.** At any distance the variance for $m \le d$ is
 #
 # $$\operatorname{Var} = \frac{(1 - e^{-r^2})^2}{2m}
 # + \frac{m - 1}{m} \Bigl[ {}_1F_1\bigl(d;\, \tfrac d2;\, -\tfrac{r^2}{2}\bigr) - e^{-r^2} \Bigr] , \qquad
@@ -417,16 +417,16 @@ show(
 )
 
 # %% [markdown]
-# It passes 1, so orthogonal directions can lose, but hardly: by at most one and a half per cent, in four dimensions,
-# and at distances where the kernel is nearly zero. In the plane they never lose, at any distance: the bracket is an
-# elementary function there, and the proof takes two lines (exercise 2). For other kernels the question is taken up by
-# Choromanski et al. (2018). What matters is where your pairs lie: at $r \le 1$ the gain is as large as it gets, or
-# nearly so, and beyond $r = 3$ hardly any is left.
+# **Orthogonal directions can lose, but hardly: by at most one and a half per cent, in four dimensions.** The ratio
+# passes 1 at distances where the kernel is nearly zero. In the plane they never lose, at any distance: the bracket
+# is an elementary function there, and the proof takes two lines (exercise 2). For other kernels the question is
+# taken up by Choromanski et al. (2018). What matters is where your pairs lie: at $r \le 1$ the gain is as large as
+# it gets, or nearly so, and beyond $r = 3$ hardly any is left.
 #
 # ## 6. More directions than dimensions
 #
-# No more than $d$ vectors in $\mathbb{R}^d$ can be orthogonal. For $m > d$, draw independent blocks of
-# $d$ and stack them; the last one may be cut. `projections.orthogonal` does this by itself. The picture has the
+# **No more than $d$ vectors in $\mathbb{R}^d$ can be orthogonal, so one stacks independent blocks.** For $m > d$,
+# draw blocks of $d$; the last one may be cut. `projections.orthogonal` does this by itself. The picture has the
 # cosines, without their signs, of the angles between all pairs of 20 rows.
 
 # %%
@@ -467,9 +467,9 @@ for m in (16, 64, 256, 4096):
     print(f"{errors[-1] / independent:14.0f}")
 
 # %% [markdown]
-# Columns of the table are read downwards. Independent and χ fall like $1/m$. Fixed norms fall until the square
-# of their bias is left; the shared norm stays near 0.01 from the first blocks on. (One χ norm *for each block* would
-# have the error of independent directions at every $m$.)
+# Columns of the table are read downwards. **At $r = 1$ the error of independent directions and of χ norms falls
+# like $1/m$; with one shared norm it stays near 0.01.** Fixed norms fall until the square of their bias is left.
+# (One χ norm *for each block* would have the error of independent directions at every $m$.)
 #
 # What does all this buy on data? Take the Gram matrix of 100 digits, 8 by 8 pixels, whose pairs lie at many
 # distances at once, for the kernel $e^{-\gamma\|\delta\|^2}$ with $\gamma = 0.02$. The formulas hold at another
@@ -542,8 +542,8 @@ show(
 )
 
 # %% [markdown]
-# For these images and this $\gamma$ that is the win of the lesson: the same error from a fraction of the features,
-# so a fraction of the time for each point, for one QR factorisation.
+# **On these digits at $\gamma = 0.02$, 64 orthogonal directions do the work of more than a thousand independent
+# ones.** That is the win of the lesson: a fraction of the time for each point, for one QR factorisation.
 #
 # A verdict belongs to its bandwidth, too. A larger $\gamma$ stretches all distances by $\sqrt{2\gamma}$ and moves
 # the pairs to where orthogonality is worth less. The third $\gamma$ of the table is the one that scikit-learn takes
@@ -560,8 +560,9 @@ for gamma in (0.005, 0.02, usual, 0.3):
     print(f"{gamma:6.3f}  {np.median(scaled):8.2f}  {orthogonal / iid:20.2f}  {expected:10.2f}")
 
 # %% [markdown]
-# At the usual $\gamma$ the mean squared error falls to a third, and not to a twentieth: 64 orthogonal directions are
-# as good there as $64 / 0.32 = 200$ independent ones, still at no further cost for each point.
+# **At scikit-learn's usual $\gamma$ the mean squared error on these digits falls to a third, and not to a
+# twentieth.** There 64 orthogonal directions are as good as $64 / 0.32 = 200$ independent ones, still at no
+# further cost for each point.
 #
 # Nor is the Gaussian kernel the only one. Any positive definite kernel of $\|\delta\|$ alone has a spectrum in which
 # all directions are equally likely, so orthogonal directions suit it, and only the law of the norms changes: a χ law
@@ -580,13 +581,14 @@ for r in (0.25, 0.5, 1.0):
     print(f"r = {r:4.2f} {estimate.mean() / k:33.2f} {ratio:19.2f}")
 
 # %% [markdown]
-# The gain is smaller than for the Gaussian kernel, whose ratio begins at $3/(d + 2) = 0.3$ here, because the norms
-# have heavy tails, and the luck of a long or a short norm is no part of what orthogonality evens out.
+# **For the Matérn kernel orthogonal directions gain less than for the Gaussian, because the norms have heavy
+# tails.** The Gaussian's ratio begins at $3/(d + 2) = 0.3$ here, and the luck of a long or a short norm is no part
+# of what orthogonality evens out.
 #
 # ## 7. What it costs
 #
-# Drawing a block costs $O(d^3)$ for the QR, once; independent rows cost $O(d^2)$. The features
-# themselves cost the same. So the price is paid once for each draw of $W$.
+# Drawing a block costs $O(d^3)$ for the QR, once; independent rows cost $O(d^2)$. **The price of orthogonal
+# directions is paid once for each draw of $W$, and the features themselves cost the same.**
 
 
 # %% tags=["nbval-ignore-output"]

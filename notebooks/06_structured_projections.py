@@ -36,8 +36,8 @@ xp = get_backend()
 # $$H_1 = (1), \qquad H_{2D} = \frac{1}{\sqrt2} \begin{pmatrix} H_D & H_D \\ H_D & -H_D
 # \end{pmatrix} .$$
 #
-# With the factor $1/\sqrt2$ each $H_D$, of shape $(D, D)$ with $D$ a power of two, is orthogonal
-# and symmetric, so it is its own inverse.
+# **Sylvester's matrix $H_D$ is orthogonal and symmetric, so it is its own inverse.** Its shape is $(D, D)$, with
+# $D$ a power of two.
 
 
 # %%
@@ -62,8 +62,8 @@ print("H_4 times 2:\n", np.sign(hadamard_matrix(4)).astype(int))
 # $$H_{2D} \begin{pmatrix} a \\ b \end{pmatrix} = \frac{1}{\sqrt2}
 # \begin{pmatrix} H_D (a + b) \\ H_D (a - b) \end{pmatrix} .$$
 #
-# Two problems of half the size and $2D$ additions: $T(2D) = 2\, T(D) + 2D$, so
-# $T(D) = D \log_2 D$. This is the *fast Walsh–Hadamard transform*.
+# Two problems of half the size and $2D$ additions: $T(2D) = 2\, T(D) + 2D$. **By halves, a product with $H_D$ takes
+# $D \log_2 D$ additions.** This is the *fast Walsh–Hadamard transform*.
 
 
 # %%
@@ -94,10 +94,10 @@ for D in (64, 1024, 4096):
 #
 # $$W = \sqrt d\; H D_1 H D_2 H D_3 .$$
 #
-# The rows of $W$ (d, d) are exactly orthogonal and have norm $\sqrt d$. It takes $3d$ random signs
-# and three fast transforms. (For $d$ that is no power of two, pad $x$ with zeros; for $m > d$,
-# stack blocks.) By hand, then `projections.hadamard`, the rows, and
-# `projections.hadamard_transform`, which applies them without ever forming a matrix.
+# **The rows of $W$ are exactly orthogonal and have norm $\sqrt d$, from $3d$ random signs and three fast
+# transforms.** (For $d$ that is no power of two, pad $x$ with zeros; for $m > d$, stack blocks.) By hand, then
+# `projections.hadamard`, the rows, and `projections.hadamard_transform`, which applies them without ever forming a
+# matrix.
 
 # %%
 d = 16
@@ -172,13 +172,14 @@ show(
 )
 
 # %% [markdown]
-# At $d = 64$ the dense product wins, and the crossover lies higher than the count of operations suggests, because
-# matrix products are what processors do best, and because each of the $3 \log_2 d$ steps of the transforms goes once
-# through memory. (So the crossover is as much about memory as about operations, and moves with the number of points:
-# where they no longer fit into the fast memory near the processor, the transforms lose more by it.) An attention head
-# often has $d = 64$. There SORF, as the construction is called (*structured orthogonal random features*), is a fine
-# idea and no gain. At $d$ in the thousands, such as for images or for the width of a model, it is what one would use:
-# faster at $d = 4096$ by the last ratios above, and $3d$ signs to store in place of $d^2$ numbers.
+# **At $d = 64$ the dense product wins, and the crossover lies higher than the count of operations suggests.** For
+# matrix products are what processors do best, and each of the $3 \log_2 d$ steps of the transforms goes
+# once through memory. (So the crossover is as much about memory as about operations, and moves with the number of
+# points: where they no longer fit into the fast memory near the processor, the transforms lose more by it.) An
+# attention head often has $d = 64$. There SORF, as the construction is called (*structured orthogonal random
+# features*), is a fine idea and no gain. At $d$ in the thousands, such as for images or for the width of a model,
+# it is what one would use: faster at $d = 4096$ by the last ratios above, and $3d$ signs to store in place of $d^2$
+# numbers.
 #
 # ## 3. What structured directions estimate
 #
@@ -189,10 +190,10 @@ show(
 # $$j(r^2) = \sum_{k \ge 0} \frac{(-d\, r^2/4)^k}{k!\; \tfrac d2 (\tfrac d2 + 1) \cdots (\tfrac d2 + k - 1)}
 # \qquad\text{and not}\qquad e^{-r^2/2} .$$
 #
-# But with finitely many signs the directions cannot be uniform. For small $d$ we can average over all
-# $2^{2d}$ choices of two of the three diagonals; the mean over $D_3$ is $\prod_j \cos(v_j \delta_j)$ in closed form,
-# where $v$ is the rest of the row. What comes out: the mean depends on the direction of $\delta$, and $j$ is its
-# average over all directions.
+# **With finitely many signs the directions cannot be uniform, so the mean depends on the direction of $\delta$.**
+# For small $d$ we can average over all $2^{2d}$ choices of two of the three diagonals; the mean over $D_3$ is
+# $\prod_j \cos(v_j \delta_j)$ in closed form, where $v$ is the rest of the row. What comes out: $j$ is its average
+# over all directions.
 
 # %%
 axis, diagonal = np.eye(8)[0], np.ones(8) / 8**0.5
@@ -275,10 +276,10 @@ show(
 )
 
 # %% [markdown]
-# The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$: $D_3$ only chose its sign. One of
-# the three stages is used up without mixing anything. And a vector of equal absolute values, such as the difference
-# of two rows of $\pm1$ that differ everywhere, starts where $e_1$ is after one stage, so it has the law that $e_1$ has
-# with one stage more.
+# The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$: $D_3$ only chose its sign.
+# **Along an axis the first of the three stages is used up without mixing anything.** And a vector of equal absolute
+# values, such as the difference of two rows of $\pm1$ that differ everywhere, starts where $e_1$ is after one
+# stage, so it has the law that $e_1$ has with one stage more.
 #
 # **Before you run this:** at $r = 3$, along $e_1$ with $d = m = 16$, is the mean squared error of structured directions
 # half of that of independent ones, the same, or three times as large? Would a fourth stage $H D_4$ cure it? And is it
@@ -317,20 +318,19 @@ for D in (8, 64):
     print(f"{name:30}" + "".join(f"{a:8.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
 
 # %% [markdown]
-# Three times as large, with $d = 16$. At $r = 1$ structured directions still win, even along the axis; from
-# $r \approx 2$ on they lose there, and further out along the diagonal, too. With $d = 8$ the loss is worse, with
-# $d = 64$ none is left at these distances: the second stage adds up $d$ random signs for each entry, and sums of 64
-# of them are nearly normal, as the entries of a random direction are. So the trap is one of few dimensions, and the
-# sums are the closer to normal, the more there are: with $d$ in the thousands, where structured directions are fast, it
-# need not worry you. If you want them in few dimensions all the same,
-# for sparse data or rows of $\pm1$, there are two cures. A fourth stage costs another $d \log d$ and mends about half of
-# the loss. (Several authors use such longer products; Choromanski et al. (2017) study them.) A random rotation of the
-# data makes every $\delta$ generic, at $d^2$ operations for each point, once.
+# **Along an axis structured directions err three times as much as independent ones at $r = 3$ with $d = 16$; with
+# 64 no loss is left.** At $r = 1$ they still win; beyond $r \approx 2$ they lose, and further out along the
+# diagonal, too. With $d = 8$ it is worse. The second stage adds up $d$ random signs for each entry, and sums of 64
+# of them are nearly normal, as the entries of a random direction are. So the trap is one of few dimensions: with
+# $d$ in the thousands, where structured directions are fast, it need not worry you. If you want them in few
+# dimensions all the same, for sparse data or rows of $\pm1$, there are two cures. A fourth stage costs another
+# $d \log d$ and mends about half of the loss. (Several authors use such longer products; Choromanski et al. (2017)
+# study them.) A random rotation of the data makes every $\delta$ generic, at $d^2$ operations for each point, once.
 #
 # ## 4. Simplex directions: further apart than orthogonal
 #
-# Orthogonal is not the furthest that $d$ directions can spread. The corners of a regular simplex
-# have an obtuse angle between any two: $\cos = -1/(d - 1)$, and they add up to zero. With χ norms
+# Orthogonal is not the furthest that $d$ directions can spread. **The corners of a regular simplex have an obtuse
+# angle between any two, with cosine $-1/(d - 1)$.** They add up to zero. With χ norms
 # and a uniform rotation each row is $\mathcal{N}(0, I)$ as before (Reid et al., 2023).
 
 # %%
@@ -387,11 +387,11 @@ show(
 )
 
 # %% [markdown]
-# For the exponential: at this length simplex directions have a quarter of the variance of orthogonal ones. For the
-# cosine pointing away is no better than pointing along, and orthogonal directions are better wherever there is much
-# to gain. (Reid et al. (2023) prove more: of all ways to choose the angles without looking
-# at the norms, simplex directions are best for positive features.) The same measured, with
-# $\|z\|^2 = \frac12$, $d = m = 8$, and the quantity $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$:
+# **With $d = m = 8$ simplex directions help the exponential more than orthogonal ones do, and the cosine less
+# wherever there is much to gain.** For the cosine pointing away is no better than pointing along. (Reid et al.
+# (2023) prove more: of all ways to choose the angles without looking at the norms, simplex directions are best for
+# positive features.) The same measured, with $\|z\|^2 = \frac12$, $d = m = 8$, and the quantity
+# $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$:
 
 # %%
 z = 0.5**0.5 * np.eye(8)[0]
@@ -415,9 +415,9 @@ for name, formula in formulas.items():
 # %% [markdown]
 # ## 5. Quasi-random directions
 #
-# A third way does not look at angles at all. *Sobol points* fill the unit cube more evenly than
-# chance, and the inverse of the normal distribution function carries them to $\mathcal{N}(0, I)$, coordinate by
-# coordinate. With a random scrambling each point alone is uniform, so the estimate stays unbiased.
+# A third way does not look at angles at all. **Sobol points fill the unit cube more evenly than chance, and with a
+# random scrambling the estimate stays unbiased.** The inverse of the normal distribution function carries them to
+# $\mathcal{N}(0, I)$, coordinate by coordinate; scrambled, each point alone is uniform.
 
 # %%
 flat = {
@@ -466,8 +466,8 @@ for D in (2, 4, 16):
     print(f"d = {D:2d}: {(roots[1] - roots[0]) / np.log(16):5.2f} ± {error:.2f}")
 
 # %% [markdown]
-# In the plane it is nearly $-3/2$, in 16 dimensions $-0.7$, not far from $-1/2$. (Take such numbers with their standard
-# errors: a few unlucky scrambles carry much of the mean squared error, even of 400 draws.)
+# **At $r = 1$ the error of Sobol points falls with slope nearly $-3/2$ in the plane, and $-0.7$ in 16 dimensions.**
+# (A few unlucky scrambles carry much of the mean squared error, even of 400 draws.)
 #
 # Sobol points are made for the *coordinates*: each coordinate alone is spread with perfect evenness, in any dimension.
 # So, as with structured directions, the direction of $\delta$ must matter. **Before you run this:** in 64 dimensions with
@@ -523,13 +523,14 @@ show(
 )
 
 # %% [markdown]
-# Along an axis Sobol points stay hundreds of times better in any dimension: a one-dimensional problem, and the points
-# are even in each coordinate. It is the mirror image of section 3: the axis is where structured directions fail, in
-# few dimensions. For a generic $\delta$ of this length orthogonal directions get better with the dimension and Sobol
-# points worse, and in these measurements they change places between 8 and 16 dimensions. (In attention another
-# function is estimated: lesson 09 asks what orthogonal directions add there, and lesson 17 has the last word, on a
-# trained model. A random rotation $Q$ of the data, or of the rows, $W Q$, makes every $\delta$ generic: it protects
-# structured directions, and takes the axes from Sobol points.)
+# **Along an axis Sobol points stay hundreds of times better than independent directions, up to 64 dimensions.** The
+# problem has one dimension there, and the points are even in each coordinate. It mirrors section 3: along the axis
+# structured directions fail, in few dimensions. For a generic $\delta$ of this length orthogonal
+# directions get better with the dimension and Sobol points worse, and in these measurements they change places
+# between 8 and 16 dimensions. (In attention another function is estimated: lesson 09 asks what orthogonal
+# directions add there, and lesson 17 has the last word, on a trained model. A random rotation $Q$ of the data, or
+# of the rows, $W Q$, makes every $\delta$ generic: it protects structured directions, and takes the axes from Sobol
+# points.)
 #
 # So look at your data. Let $\delta$ have only $s$ entries that are not 0, as for rows of counts or categories that
 # differ in few places. For each $s$ we draw ten such $\delta$, on random axes of 64. **Before you run this:** hundreds of
@@ -553,10 +554,11 @@ for s, a, b in zip(counts, structured, sobol_ratio, strict=True):
     print(f"{s:3d} {exact:12.2f} {a.min():9.2f} to {a.max():.2f} {b.min():11.4f} to {b.max():.4f}")
 
 # %% [markdown]
-# Along one axis it holds for all 64. Along two it depends on which two they are: the points are even in some pairs of
-# coordinates, and in others uneven enough to lose to orthogonal directions, of which the direction of $\delta$ asks
-# nothing. With four the luck is greater still. So where points differ in one place at a time, Sobol points are what
-# one would use, at any $d$; where in two or more, measure it on these data, as exercise 3 does.
+# Along one axis it holds for all 64. **Along two axes of 64 the gain of Sobol points depends on which two they
+# are.** The points are even in some pairs of coordinates, and in others uneven enough to lose to orthogonal
+# directions, for which all $\delta$ of one length are alike. With four it is more so. So where points
+# differ in one place at a time, Sobol points are what one would use, at any $d$; where in two or more, measure it
+# on these data, as exercise 3 does.
 #
 # ## 6. All of them in one table
 #
@@ -575,8 +577,8 @@ for name, draw in projections.METHODS.items():
 
 # %% [markdown]
 # The first line shows the noise of the measurement. Sobol points *lose* here: 16 of them are too few
-# for 16 dimensions, and they need many more points than dimensions. Fixed norms and Hadamard look best
-# at $r \le 1$; they are the biased ones, and the bias does not fall with $m$. All come as rows $W$ (m, d), so
+# for 16 dimensions, and they need many more points than dimensions. **With $d = m = 16$ fixed norms and Hadamard
+# look best at $r \le 1$, but their bias does not fall with $m$.** All come as rows $W$ (m, d), so
 # `features.fourier(x, W)` takes any of them.
 #
 # ## Take away
