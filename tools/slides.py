@@ -189,8 +189,8 @@ def items(kind, html, text, before, cell, tags) -> list[Item]:
         return [Item("formula", html, text.strip(), said=said(before), **given)]
     found = [Item("prose", html, text, **given)]
     if kind == "table_open":
-        rows, broad = html.count("<tr>") - 1, max(map(len, html.split("<tr>")))
-        found.append(Item("table", html, text, rows=rows if broad < 900 else ROWS + 1, **given))
+        rows, size = html.count("<tr>") - 1, len(re.sub(r"<[^>]*>|\\[a-zA-Z]+", "", html))
+        found.append(Item("table", html, text, rows=rows if size < LISTED else ROWS + 1, **given))
     if kind == "paragraph_open":
         if asked := QUESTION.search(text):
             setting, question = text[: asked.start()].strip(), text[asked.start() :]
@@ -259,7 +259,7 @@ def typeset(table) -> str:
     for row in table.rows:
         cells = "".join(cell(text, i, "" if i else "row") for i, text in enumerate(row))
         rows += f"<tr>{cells}</tr>"
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f"<table class='printed'>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
 def claims(section: Section) -> None:
