@@ -443,9 +443,8 @@ show(
 )
 
 # %% [markdown]
-# **Near 0 all waves agree; far out they are out of step, as many up as down, and cancel.** So near 0
-# the mean is right whatever $m$ is. That is all that a kernel with a spectral density is: an agreement
-# among waves that is lost with the distance.
+# **Near 0 all waves agree; far out they are out of step, as many up as down, and cancel.** That is all
+# that a kernel with a spectral density is: an agreement among waves that is lost with the distance.
 #
 # One mean may be lucky. So here are twenty means of 10 waves, then twenty of 100, with a band from the
 # variance formula. **The band of two standard deviations has no width at distance 0 and reaches
@@ -485,8 +484,8 @@ slider(draw_means, m=(100, 3000))
 
 # %% [markdown]
 # How good is the mean for a given $m$? The error is random, so the honest answer is its root mean square
-# over many draws, beside the prediction. A null baseline belongs beside it as well: the error of
-# answering with the mean height of the kernel everywhere, without any frequencies.
+# over many draws, beside the prediction. A null baseline belongs beside it as well: answering with the
+# mean height of the kernel everywhere.
 
 # %%
 rng = np.random.default_rng(2)
@@ -552,9 +551,9 @@ for name, (W, kernel, options) in rows.items():
     print(f"{name:28}  {found:11.4f}  {k1:7.4f}  {z:7.1f}")
 
 # %% [markdown]
-# The last slip is worth a word. Some books measure frequency in cycles, $f = \omega / 2\pi$, and write
-# waves as $e^{2\pi i f \delta}$. Whoever draws $\omega \sim \mathcal{N}(0, I)$, radians, and then puts
-# a $2\pi$ into the cosine, estimates $\exp(-(2\pi)^2 \|\delta\|^2/2)$: a kernel more than six times too
+# Some books measure frequency in cycles, $f = \omega / 2\pi$, and write waves as $e^{2\pi i f \delta}$.
+# Whoever draws $\omega \sim \mathcal{N}(0, I)$, radians, and then puts a $2\pi$ into the cosine,
+# estimates $\exp(-(2\pi)^2 \|\delta\|^2/2)$: a kernel more than six times too
 # narrow.
 #
 # ## 5. A function whose transform goes negative

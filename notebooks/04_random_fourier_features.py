@@ -41,8 +41,8 @@ xp = get_backend()
 # $$h_\omega(x)\, \overline{h_\omega(y)} = e^{i\omega^\top (x - y)}, \qquad
 # \mathbb{E}\bigl[h_\omega(x)\, \overline{h_\omega(y)}\bigr] = k(x - y) .$$
 #
-# **The wave of a difference comes apart into a factor with $x$ alone and one with $y$ alone.** For a
-# real kernel we would like real features. There are two ways.
+# **The wave of a difference comes apart into a factor with $x$ and one with $y$ alone.** For a real
+# kernel we would like real features. There are two ways.
 #
 # **Cosine and sine.** The real part of the product is
 # $\cos(\omega^\top x - \omega^\top y) = \cos\omega^\top x \cos\omega^\top y + \sin\omega^\top x

@@ -61,9 +61,9 @@ learnt = embed(ids, N, 16)
 # ## 1. A weighted sum
 #
 # Take a sequence: tokens with vectors $x_1, \dots, x_L \in \mathbb{R}^n$, as rows of $x$ of shape
-# $(L, n)$. The vector of a byte is the same wherever it stands. We want vectors that know
-# their surroundings. In basic *self-attention*, which has no parameters, each output is a mean of
-# all inputs, weighted by how similar they are:
+# $(L, n)$. The vector of a byte is the same wherever it stands. We want vectors that know their
+# surroundings. **In basic self-attention each output is a mean of all inputs, weighted by how
+# similar they are.** It has no parameters:
 #
 # $$y_i = \sum_{j=1}^L w_{ij}\, x_j, \qquad
 # w_{ij} = \frac{\exp(x_i^\top x_j)}{\sum_{l=1}^L \exp(x_i^\top x_l)} .$$
@@ -120,10 +120,11 @@ show(
 )
 
 # %% [markdown]
-# A space has a long vector, and finds copies of itself. But `t` and `h` look at other bytes,
-# because longer keys win: a score grows with the length of its key as well as with likeness, as in
-# the kernel of lesson 02. And there is nothing to learn. Among vectors of one length none is more
-# similar to $x_i$ than $x_i$ itself, so the best that basic self-attention can find is a copy.
+# A space has a long vector, and finds copies of itself. **On 'the other thing' `t` and `h` look
+# at other bytes than themselves, because longer keys win.** A score grows with the length of its
+# key as well as with likeness. And there is nothing to learn. Among vectors of one length none is
+# more similar to $x_i$ than $x_i$ itself, so the best that basic self-attention can find is a
+# copy.
 #
 # ## 2. Queries, keys, values
 #
@@ -134,11 +135,11 @@ show(
 # $$q = x W_q, \quad k = x W_k, \quad v = x W_v, \qquad
 # y = \operatorname{softmax}\Bigl(\frac{q k^\top}{\sqrt d}\Bigr)\, v .$$
 #
-# The softmax is over the *keys*, one row for each query. A query may now look for something other
-# than itself, and what it finds need not be what it gets. The weights now compare two *different*
-# sets of vectors, queries with keys. So the matrix of $\exp(q_i^\top k_j/\sqrt d)$ is a *cross-Gram
-# matrix*: each entry is a value of the softmax kernel, but the matrix need be neither symmetric nor
-# positive semidefinite (lesson 08 shows one).
+# The softmax is over the *keys*, one row for each query. **A query may now look for something
+# other than itself, and what it finds need not be what it gets.** The weights now compare two
+# *different* sets of vectors, queries with keys. So the matrix of $\exp(q_i^\top k_j/\sqrt d)$ is
+# a *cross-Gram matrix*: each entry is a value of the softmax kernel, but the matrix need be
+# neither symmetric nor positive semidefinite (lesson 08 shows one).
 #
 # **Why $\sqrt d$.** Suppose the entries of $q$ and $k$ are independent with mean 0 and variance 1.
 # Then $q^\top k = \sum_{c=1}^d q_c k_c$ has mean $\sum \mathbb{E} q_c\, \mathbb{E} k_c = 0$, and
@@ -149,8 +150,8 @@ show(
 # Logits of standard deviation $\sqrt d$ make a softmax that puts nearly all weight on one key, and
 # there its gradient nearly vanishes. (For one query, with logits $s_j$ and weights $w_j$ over the
 # keys, it is $\partial w_i / \partial s_j = w_i (\delta_{ij} - w_j)$, where $\delta_{ij} = 1$ for
-# $i = j$ and else 0.) Divided by $\sqrt d$ the variance is 1 in
-# every dimension. (At the start, that is: training can make $q$ and $k$ longer.)
+# $i = j$ and else 0.) **Divided by $\sqrt d$, logits of independent entries have variance 1 in
+# every dimension.** (At the start, that is: training can make $q$ and $k$ longer.)
 #
 # **Before you run this:** of 64 keys at $d = 256$,
 # how much weight has the largest without the division: about 0.1, 0.5 or 0.9? And with it?
@@ -189,8 +190,8 @@ show(
 )
 
 # %% [markdown]
-# Now attention as textbooks print it, in five lines, beside the
-# package. (The package works in blocks and never holds all $L^2$ weights.)
+# **At $d = 256$ one of 64 keys gets nine tenths of the weight unscaled, and a tenth scaled.** Now
+# attention as textbooks print it, beside the package, which never holds all $L^2$ weights.
 
 
 # %%
@@ -211,15 +212,15 @@ print(f"five lines = the package: {np.allclose(to_host(textbook(q, k, v)), found
 # %% [markdown]
 # ## 3. Several heads
 #
-# One softmax makes one mean. A token may need several things at a time: the start of its word, the
-# last verb. So cut $q$, $k$ and $v$ into $h$ parts of width $d = n/h$, let each part attend by
-# itself with weights of its own, put the results side by side, and mix them by one more matrix
-# $W_o$ $(n, n)$. One product with a matrix $(n, n)$ makes the queries of all heads at once. The
-# logits cost the same $L^2 n$ multiplications as one head of width $n$. (While a model writes, it
-# keeps the keys and values of all heads, its *cache*. In many models $g$ heads, each with queries
-# of its own, share one set of keys and values, or all heads share one (Shazeer, 2019). Then the
-# cache is $g$ times smaller, and so is the state that lesson 12 puts in its place, if these heads
-# share their random directions, too.)
+# **One softmax makes one mean, and a token may need several things at a time.** For example: the
+# start of its word, the last verb. So cut $q$, $k$ and $v$ into $h$ parts of width $d = n/h$, let
+# each part attend by itself with weights of its own, put the results side by side, and mix them
+# by one more matrix $W_o$ $(n, n)$. One product with a matrix $(n, n)$ makes the queries of all
+# heads at once. The logits cost the same $L^2 n$ multiplications as one head of width $n$. (While
+# a model writes, it keeps the keys and values of all heads, its *cache*. In many models $g$
+# heads, each with queries of its own, share one set of keys and values, or all heads share one
+# (Shazeer, 2019). Then the cache is $g$ times smaller, and so is the state that lesson 12 puts in
+# its place, if these heads share their random directions, too.)
 
 # %%
 heads = 4
@@ -240,20 +241,20 @@ print(f"a loop over heads = split, attend, join: {np.allclose(to_host(by_hand), 
 #
 # $$P\, w\, P^\top P\, v = P\, w\, v .$$
 #
-# The outputs are permuted along: attention *commutes with permutations*, and the word for that is
-# *equivariant*. (*Invariant* would mean that the output does not change at all. That is true of the
-# mean over all outputs, not of the outputs.) So without more, *dog bites man* and *man bites dog*
-# give the same vector for *dog*.
+# The outputs are permuted along. **Attention commutes with permutations, so by itself it does not
+# see the order of its tokens.** The word for that is *equivariant*. (*Invariant* would mean that
+# the output does not change at all. That is true of the mean over all outputs, not of the
+# outputs.) So without more, *dog bites man* and *man bites dog* give the same vector for *dog*.
 #
 # The cure is to add to each $x_p$ a vector that depends on its position $p = 0, 1, \dots$ alone.
 # The sinusoidal one has, for each $i = 0, \dots, n/2 - 1$, the pair
 #
 # $$\bigl(\sin(p\, \omega_i),\; \cos(p\, \omega_i)\bigr), \qquad \omega_i = 10000^{-2i/n} .$$
 #
-# These are the Fourier features of lesson 04 of a position, with chosen frequencies instead of
-# random ones, and so inner products depend on differences only,
-# $\sum_i \cos((p - p')\, \omega_i)$. One more step to the right is a rotation of each pair by the
-# fixed angle $\omega_i$. It is linear and the same at every place, so a matrix can learn it.
+# These are the Fourier features of lesson 04 of a position. **Sinusoidal positions have chosen
+# frequencies instead of random ones, and their inner products depend on differences only.** They
+# are $\sum_i \cos((p - p')\, \omega_i)$. One more step to the right is a rotation of each pair by
+# the fixed angle $\omega_i$. It is linear and the same at every place, so a matrix can learn it.
 #
 # Many later models *turn* queries and keys by such angles in place of adding (*rotary* positions,
 # Su et al., 2021), so that the score of given $q$ and $k$ depends on $p - p'$ alone. With the
@@ -337,8 +338,9 @@ print(f"head B: mean weight on the byte before {before:.3f}; uniform weights {1 
 # %% [markdown]
 # (The first byte has none before it. Its row must still add up to 1, so it looks at itself.)
 #
-# **Composed.** Neither of the two says what comes *next*. But one after the other, in two layers,
-# they do. In layer 1 head B brings to each place the byte before it. In layer 2 a query is a
+# **Composed.** Neither of the two says what comes *next*. **One after the other, in two layers, a
+# head that finds copies and one that looks a byte back say what came next the last time.** In
+# layer 1 head B brings to each place the byte before it. In layer 2 a query is a
 # token's own byte, as for head A, but the *keys* are what head B has brought. So `h` looks for
 # places whose byte before was an `h`, and what it gets from there is the byte that stands there:
 # the one that followed `h` the last time. This is an *induction head*; trained models have such
@@ -395,11 +397,11 @@ show(
 )
 
 # %% [markdown]
-# Two layers of weighted sums go on with a text that they see for the first time: that is what
-# attention is worth. (After the third `th` it is wrong, and any reader would be. A byte that is new
-# matches no key, so its row is uniform, and the first sees none.) Their scores are large, and their
-# queries look for certain keys. Later lessons also draw queries and keys at random, and those look
-# for nothing.
+# **Two layers of weighted sums go on with a text that they see for the first time.** That is what
+# attention is worth. (After the third `th` it is wrong, and any reader would be. A byte that is
+# new matches no key, so its row is uniform, and the first sees none.) Their scores are large, and
+# their queries look for certain keys. Later lessons also draw queries and keys at random, and
+# those look for nothing.
 #
 # ## 5. Masks
 #
@@ -411,8 +413,8 @@ show(
 # - **Causality.** To predict the next token, row $i$ must not see a token after $i$: keys $j \le i$
 #   only. This mask depends on the pair: `causal=True`.
 #
-# In both cases the logit becomes $-\infty$ *before* the softmax, so that the weight is zero and the
-# rest of the row still adds up to 1. Two shortcuts are wrong. A logit of 0 is not a weight of 0: it
+# **A hidden key gets the logit $-\infty$ before the softmax, so that its weight is zero and the
+# rest still adds up to 1.** Two shortcuts are wrong. A logit of 0 is not a weight of 0: it
 # is $e^0 = 1$ in the sum. And to put zeros into $v$ alone leaves the hidden key in the denominator.
 # The cell hides the last four bytes from head A. **Before you run this:** it gives ones as values.
 # What is their mean with a mask, and what if zeros are put into $v$ alone: more than 1, 1 or less?
@@ -473,8 +475,8 @@ show(
 # be batch norm.
 #
 # **Map.** Two matrices, $(n, 4n)$ and $(4n, n)$, with a *ReLU* between them, which puts 0 for each
-# negative entry; applied to each token by itself. Attention moves information between tokens; the
-# map works on what has arrived.
+# negative entry; applied to each token by itself. **Attention moves information between tokens;
+# the map works on what has arrived.**
 #
 # **Sums.** Both are *added* to what was there, so a block can only add to a token's vector:
 #
@@ -526,14 +528,15 @@ print(f"normed: mean 0 to 1e-12 {abs(normed.mean()) < 1e-12}, deviation {normed.
 
 # %% [markdown]
 # What the norms are for: watch the size (root mean square) of a token's entries through 16 fresh
-# blocks. With norms first, what a branch (attention, or map) adds does not depend on the size of $x$.
-# The entries of the matrices have variance one over the number of inputs, so a normed row keeps mean square 1
-# through a matrix, and $\tfrac12$ is left after a ReLU: the map adds $\tfrac12$ to the mean square.
-# Attention adds at most 1, and less where it takes the mean of values that differ. Independent
-# additions add their variances, so after $l$ blocks the size is on average between $\sqrt{1 + l/2}$
-# and $\sqrt{1 + 3l/2}$. Without norms what a branch adds grows with $x$, so it multiplies: the map
-# alone makes the mean square $\tfrac32$ times as large in each block, on average.
-# **Before you run this:** is the size after 16 blocks without norms nearer to 10, 100 or 1000?
+# blocks. **With norms first, what attention or map adds does not depend on the size of $x$;
+# without norms it grows with $x$.** The entries of the matrices have variance one over the number
+# of inputs, so a normed row keeps mean square 1 through a matrix, and $\tfrac12$ is left after a
+# ReLU: the map adds $\tfrac12$ to the mean square. Attention adds at most 1, and less where it
+# takes the mean of values that differ. Independent additions add their variances, so after $l$
+# blocks the size is on average between $\sqrt{1 + l/2}$ and $\sqrt{1 + 3l/2}$. Without norms a
+# block multiplies: the map alone makes the mean square $\tfrac32$ times as large in each block,
+# on average. **Before you run this:** is the size after 16 blocks without norms nearer to 10, 100
+# or 1000?
 
 # %%
 deep = transformer.Config(vocabulary=N, width=32, heads=4, depth=16, causal=True)
@@ -607,10 +610,11 @@ print(f"each row is a distribution: {np.allclose(np.exp(log_p).sum(axis=1), 1)}"
 # %% [markdown]
 # `Config(causal=True)` is a *decoder*: row $i$ is about token $i + 1$ and sees tokens up to $i$.
 # GPT is one. `Config(causal=False)` is an *encoder*: each row sees all. BERT is one; it learns by
-# filling in the 15 % of words that were blanked out. The parameters are the same. (What each is
-# for: an encoder reads a whole text, to find an answer in it, to say whether one sentence follows
-# from another, or to name its mood, which is what the collections SQuAD, SNLI and GLUE test. A
-# decoder writes; the large language models behind ChatGPT and Bard are decoders. How many tokens a
+# filling in the 15 % of words that were blanked out. **An encoder and a decoder have the same
+# parameters: only the causal mask tells them apart.** (What each is for: an encoder reads a whole
+# text, to find an answer in it, to say whether one sentence follows from another, or to name its
+# mood, which is what the collections SQuAD, SNLI and GLUE test. A decoder writes; the large
+# language models behind ChatGPT and Bard are decoders. How many tokens a
 # model takes in at once is its *context window*, of fixed length.)
 #
 # To see who sees what, change one token at a time and record which rows of the output move.
@@ -655,7 +659,8 @@ show(
 )
 
 # %% [markdown]
-# A padded token still moves its own output, because it is still its own $x_i$. Nobody else sees it.
+# **In a decoder a token moves its own row and those after it; a padded token moves its own row
+# alone.** It does so because it is still its own $x_i$.
 #
 # **Both together.** The first transformer had an encoder for the sentence to translate *and* a
 # decoder for the translation. They meet in *cross-attention*: queries from the decoder, keys and
@@ -686,10 +691,11 @@ print(f"the probability that it gives to the byte it has just read: {again:.2f}"
 # own vector is still in the sum, and the last matrix is the embedding again.
 
 # %% [markdown]
-# **How many parameters?** Four matrices $(n, n)$ and two of $4n^2$: $12 n^2$ a block, plus the
-# norms and the embedding $N n$. (The directions `"W"` are not trained. They are for
-# `Config(attention="favor")`, the Performer of lesson 13, which has the *same* trained parameters:
-# a trained transformer can become one, and be fine-tuned (lesson 16).)
+# How many parameters has it? **The matrices of a block, four of $n^2$ and two of $4n^2$ numbers,
+# have $12 n^2$ parameters.** The norms and the embedding, $N n$, come on top. (The directions
+# `"W"` are not trained. They are for `Config(attention="favor")`, the Performer of lesson 13,
+# which has the *same* trained parameters: a trained transformer can become one, and be fine-tuned
+# (lesson 16).)
 #
 # The large form of BERT (Devlin et al., 2019) has 24 encoder blocks of width 1024 with 16 heads and
 # about 340 million parameters. Our count comes near to that:

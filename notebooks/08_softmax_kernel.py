@@ -49,7 +49,8 @@ xp = get_backend()
 # $$o_i = \frac{\sum_{j=1}^S \exp(q_i^\top k_j / \sqrt d)\, v_j}
 # {\sum_{j=1}^S \exp(q_i^\top k_j / \sqrt d)} .$$
 #
-# It is the same formula with another kernel. To make it the same kernel, too, expand the square:
+# **Attention is the same weighted mean as the smoother, with another kernel.** To make it the
+# same kernel, too, expand the square:
 #
 # $$-\frac{(x - c)^2}{2h^2} = \underbrace{-\frac{x^2}{2h^2}}_{\text{the same for all } c}
 # + \frac{x c}{h^2} - \frac{c^2}{2h^2} .$$
@@ -102,10 +103,11 @@ for h in (0.02, 0.1, 0.3, 1.0, 10.0):
     print(f"bandwidth {h:5.2f}: RMSE of the smoother {rmse(smoother(x, centres, y, h)):.3f}")
 
 # %% [markdown]
-# At the best bandwidth attention has removed about half of the noise, with no training at all. A
-# narrow bandwidth repeats the noise. A wide one gives every point the same weight, and so every
-# output is the mean of all $y_j$: the *null baseline*, which knows nothing of $x$. We shall meet it
-# wherever errors of an output are shown, for attention as $\operatorname{mean}(V)$.
+# **On a noisy sine attention removes about half of the noise at the best bandwidth, with no
+# training at all.** A narrow bandwidth repeats the noise. A wide one gives every point the same
+# weight, and so every output is the mean of all $y_j$: the *null baseline*, which knows nothing
+# of $x$. We shall meet it wherever errors of an output are shown, for attention as
+# $\operatorname{mean}(V)$.
 #
 # **Before you run this:** what if we leave the term $-c^2/2h^2$ out, and use the plain inner
 # product $x c/h^2$? Where will the curve be wrong, and will it be better than the mean of $y$?
@@ -143,7 +145,7 @@ slider(draw_smoother, h=(0.3, 2.0))
 # attends to the keys furthest right, wherever it stands itself. The reason is in lesson 02: the
 # softmax kernel is a Gaussian between two norms, $\exp(x^\top y) = e^{\|x\|^2/2}\, K(x, y)\,
 # e^{\|y\|^2/2}$. The factor of the query cancels in the ratio, but the factor of the key does not.
-# So attention is a Gaussian smoother in which a key counts the more, the longer it is.
+# **Attention is a Gaussian smoother in which a key counts the more, the longer it is.**
 #
 # ## 2. Five lines, and where the scale goes
 #
@@ -152,8 +154,8 @@ slider(draw_smoother, h=(0.3, 2.0))
 # $$\operatorname{Att}(Q, K, V) = D^{-1} A V, \qquad A = \exp\bigl(Q K^\top / \sqrt d\bigr), \qquad
 # D = \operatorname{diag}(A \mathbf{1}) .$$
 #
-# $D$ is diagonal, so keep it as a column of row sums and divide: as a matrix it would be $L \times
-# L$, all zeros but its diagonal.
+# **The matrix $D$ is diagonal, so keep it as a column of row sums and divide.** As a matrix it
+# would be $L \times L$, all zeros but its diagonal.
 
 
 # %%
@@ -197,8 +199,9 @@ print(f"MSE of mean(V), the null baseline: {mse(null, exact):.4f}")
 # are scaled queries and keys. Put all of $1/\sqrt d$ on the queries, and $A$ is the same. But its
 # *estimate* will not be, since the error depends on the norms, as $e^{\|x\|^2 + \|y\|^2}$ (next
 # section). For a given product $\|x\|\,\|y\|$ the sum of squares is least where both norms are
-# equal, and so the fourth root goes on each, for $q$ and $k$ of like length. To leave the scale out
-# altogether would compute another attention, $\operatorname{softmax}(QK^\top)V$.
+# equal. **For queries and keys of like length the fourth root of $1/d$ goes on each, so that the
+# error of the estimate is least.** To leave the scale out altogether would compute another
+# attention, $\operatorname{softmax}(QK^\top)V$.
 
 # %%
 x, y = q * d**-0.25, k * d**-0.25
@@ -246,7 +249,8 @@ for name, pair in (("M = exp(xxᵀ)", (first_x, first_x)), ("A = exp(xyᵀ)", (f
 #
 # (A random feature map has in general the entries $h(x)\, f(\omega_l^\top x) / \sqrt m$ with one or
 # more functions $f$.) Then $\varphi(x)^\top\varphi(y) = e^{(\|x\|^2 + \|y\|^2)/2}\, \frac1m \sum_l
-# \cos\bigl(\omega_l^\top(x - y)\bigr)$, with mean $\exp(x^\top y)$: unbiased. By hand, and
+# \cos\bigl(\omega_l^\top(x - y)\bigr)$, with mean $\exp(x^\top y)$. **Fourier features, each with
+# the factor of its norm, make an unbiased estimate of the softmax kernel.** By hand, and
 # `features.trigonometric`:
 
 
@@ -296,7 +300,8 @@ worse = angle[np.argmax(predicted > softmax)] / np.pi
 print(f"worse than the answer 0 from an angle of {worse:.2f} π on")
 
 # %% [markdown]
-# It is about the right angle. A thousand draws of $W$, as dots, say that the formula holds.
+# **With 64 directions the weight of two vectors of length 1.5 is worse than the answer 0 from
+# about the right angle on.** A thousand draws of $W$, as dots, say that the formula holds.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 few = np.arange(10, 101, 10)  # the angles at which it is measured
@@ -376,13 +381,13 @@ for scale in (0.25, 0.5, 1.0):
     print(f"scale {scale:4.2f}: MSE over mean(V)'s {ratio:.3g}; by hand the same: {gap < 1e-6}")
 
 # %% [markdown]
-# With short queries and keys it works: the error is a fraction of the null baseline's. At unit
-# scale, the one for which the division by $\sqrt d$ was made, it is far worse than knowing nothing,
-# for queries and keys that are independent of each other as these are. First we look why.
+# **With short queries and keys the estimate works; at unit scale, with independent ones, it is
+# far worse than knowing nothing.** For short ones the error is a fraction of the null baseline's.
+# Unit scale is the one for which the division by $\sqrt d$ was made. First we look why.
 #
 # ## 4. What negative weights do
 #
-# The values of the softmax kernel are positive, but a mean of cosines need not be. Divide the
+# **The values of the softmax kernel are positive, but a mean of cosines need not be.** Divide the
 # estimate of a weight by the true weight. The quotient has mean 1 and standard deviation $\eta$,
 # the relative error of section 3. As a mean over $m$ directions it is roughly normal, so it is
 # negative when a normal variable falls $1/\eta$ standard deviations below its mean. That has the
@@ -420,9 +425,9 @@ show(
 )
 
 # %% [markdown]
-# The colours end at the largest exact weight, and many estimates lie far beyond it. The dark *rows*
-# are queries whose denominators are near zero. The *columns* that stand out are long keys: the
-# error of an estimate carries the factor $e^{\|y_j\|^2/2}$ of its key, for every query alike.
+# The colours end at the largest exact weight, and many estimates lie far beyond it. **Dark rows
+# are queries whose denominators are near zero, and the columns that stand out are long keys.**
+# The error of an estimate carries the factor $e^{\|y_j\|^2/2}$ of its key, for every query alike.
 #
 # Attention returns a weighted mean of values, which can never leave their range. With weights of
 # both signs it can. But the real harm is in the denominator $\hat D_i = \varphi(x_i)^\top \sum_j
@@ -486,9 +491,9 @@ print(f"spread at m = 192, were the weights independent: {(alone / to_host(D)[:3
 
 # %% [markdown]
 # The prediction holds. Were the errors of the weights independent, the spread at $m = 192$ would be
-# a third of what it is. At $m = 64$ more than a third of the weights are negative, and so is one
-# denominator in eighteen. Worse than those are the denominators *near* zero, because we divide by
-# them:
+# a third of what it is. **At $m = 64$, on independent queries and keys, more than a third of the
+# weights are negative, and one denominator in eighteen.** Worse than those are the denominators
+# *near* zero, because we divide by them:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 m = 64
@@ -512,9 +517,10 @@ show(
 )
 
 # %% [markdown]
-# The density at zero is not zero. So the mean of $1/\hat D^2$ over draws is infinite, and with it
-# the mean squared error of the output, whose numerator has no reason to vanish at the same place.
-# So below we plot *medians*, which exist where the mean does not.
+# **The density of the denominators at zero is not zero, so the mean squared error of the output
+# is infinite.** For the mean of $1/\hat D^2$ over draws is infinite, and the numerator has no
+# reason to vanish at the same place. So below we plot *medians*, which exist where the mean does
+# not.
 #
 # ## 5. Where it does work
 #
@@ -567,11 +573,11 @@ for name, (x, y, v) in three.items():
     print(f"{name:19}" + "".join(f"{a:10.2g}" for a in measured[name][:, 1]) + f"{long:14.1f}")
 
 # %% [markdown]
-# The same features, and three verdicts. With 64 directions they beat mean(V) on aligned data alone.
-# There the key that matters is the query's own, at $r = 0$, and its weight is exact for any
-# $\omega$. All other weights are wrong, but they are also small. With many directions learned heads
-# are harder than independent ones: in this model queries are longer, so that $r^2$ is larger, and
-# even a thousand directions are too few.
+# The same features, and three verdicts. **With 64 directions trigonometric features beat mean(V)
+# on aligned data alone.** There the key that matters is the query's own, at $r = 0$, and its
+# weight is exact for any $\omega$. All other weights are wrong, but they are also small. With
+# many directions learned heads are harder than independent ones: in this model queries are
+# longer, so that $r^2$ is larger, and even a thousand directions are too few.
 #
 # Can the error be foreseen? To first order in the errors of the weights, the output is off by
 # $\sum_j (\hat A_{ij} - A_{ij})(v_j - o_i)/D_i$: a relative error that all weights of a row share
@@ -640,14 +646,14 @@ show(
 )
 
 # %% [markdown]
-# Where the first order is small it is right. Where it is above 1 it says only that there is no hope
-# of a small error: then denominators near zero decide.
+# **Where the first order of the error is small it is right; where it is above 1 it says only that
+# no small error is in sight.** There denominators near zero decide.
 #
 # **Rows of one length.** What makes learned heads hard is length, and length can be bounded. Some
 # models bring every query and key to one length before they compare them (*QK-norm*, Henry et al.,
-# 2020; the trigonometric Performer of Peng et al., 2021, does so for its features). With $\|x\| =
-# \|y\| = \ell$ no pair is further apart than $2\ell$, so that no weight has a relative error above
-# $\sqrt{2/m}\, \sinh(2\ell^2)$, whatever was learned.
+# 2020; the trigonometric Performer of Peng et al., 2021, does so for its features). No pair is
+# then further apart than $2\ell$. **With all rows of length $\ell$ no weight has a relative error
+# above $\sqrt{2/m}\, \sinh(2\ell^2)$, whatever was learned.**
 #
 # **Before you run this:** with 128 orthogonal directions and all rows of length $\ell = 1$, how
 # large is the error on learned heads, beside that of mean(V): 4, 0.4 or 0.04?
@@ -677,13 +683,13 @@ show(
 )
 
 # %% [markdown]
-# At length 1 trigonometric features follow all three kinds of data closely, and orthogonal
-# directions have two to three times less error than independent ones: lesson 05 found that they
-# help where pairs are near, and now all pairs are. The price is paid elsewhere. Attention of rows
-# of length 1 is *another* attention than the one that was learned, no weight of which is more than
-# $e^2$ times another. A model has to be trained with it, as that of Peng et al. was. To follow a
-# model that was trained without, the weights should not change sign: lesson 09 has features that
-# are positive. Lesson 17 says what all of this is worth on a large model.
+# **With rows of length 1 trigonometric features follow all three kinds of data closely.**
+# Orthogonal directions have two to three times less error than independent ones: lesson 05 found
+# that they help where pairs are near, and now all pairs are. The price is paid elsewhere.
+# Attention of rows of length 1 is *another* attention than the one that was learned, no weight of
+# which is more than $e^2$ times another. A model has to be trained with it, as that of Peng et
+# al. was. To follow a model that was trained without, the weights should not change sign: lesson
+# 09 has features that are positive. Lesson 17 says what all of this is worth on a large model.
 #
 # ## Take away
 #

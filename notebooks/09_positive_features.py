@@ -58,7 +58,8 @@ xp = get_backend()
 # = \Lambda\; \mathbb{E} \cosh(\omega^\top z) , \qquad z = x + y .$$
 #
 # The second form holds because $\omega$ and $-\omega$ are equally likely, so that the mean of
-# $\sinh$ is zero. Both are means of something positive (Choromanski et al., 2021, Lemma 1).
+# $\sinh$ is zero. **The softmax kernel is a mean of positive terms over random directions.**
+# (Choromanski et al., 2021, Lemma 1.)
 #
 # Bochner's theorem (lesson 03) is about *shift-invariant* kernels: move both points by the same
 # vector, and they stay.
@@ -105,7 +106,7 @@ for kernel in (kernels.softmax, kernels.gaussian):
 # | *positive*, $\varphi^+$ | $e^{-\lVert x\rVert^2/2}$ | $e^u$ | $m$ |
 # | *hyperbolic*, $\varphi^{\mathrm{hyp}}$ | $e^{-\lVert x\rVert^2/2} / \sqrt 2$ | $e^u$, $e^{-u}$ | $2m$ |
 #
-# So hyperbolic features are positive features of the $2m$ directions $\pm\omega_i$, since
+# **Hyperbolic features are positive features of the $2m$ directions $\pm\omega_i$.** For
 # $2\cosh t = e^t + e^{-t}$. By hand, then `features.positive` and `features.hyperbolic`:
 
 
@@ -214,8 +215,8 @@ show(
 )
 
 # %% [markdown]
-# The good end of the first picture is the bad end of the others. Trigonometric features are exact
-# where $x = y$, positive and hyperbolic ones where $x = -y$, since then $z = 0$. On their bad side
+# The good end of the first picture is the bad end of the others. **Trigonometric features are exact
+# where $x = y$, positive and hyperbolic ones where $x = -y$.** For there $z = 0$. On their bad side
 # trigonometric estimates scatter evenly about 1, and below zero. The others fail in a way of their
 # own: most draws lie below 1, and a few far above, so that the mean is right all the same. Section 4
 # says why.
@@ -224,11 +225,11 @@ show(
 #
 # Can a positive feature overflow? Complete the square in its exponent: $\omega^\top x - \tfrac12\|x\|^2
 # = \tfrac12\|\omega\|^2 - \tfrac12\|x - \omega\|^2 \le \tfrac12\|\omega\|^2$, and $\|\omega\|^2$ is
-# about $d$. In single precision, where $e^{88}$ is the end, that is safe up to a $d$ of about 100. The
-# opposite comes sooner: far from all $\omega_i$ every feature underflows, and attention would divide 0
-# by 0. The cure is to keep the logarithms, `features.log_positive` and `features.log_hyperbolic`, and
-# to add with the largest term taken out: $\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c}$ with
-# $c = \max_i h_i$.
+# about $d$. In single precision, where $e^{88}$ is the end, that is safe up to a $d$ of about 100.
+# The opposite comes sooner. **Far from all directions every positive feature underflows, and
+# attention would divide 0 by 0.** The cure is to keep the logarithms, `features.log_positive` and
+# `features.log_hyperbolic`, and to add with the largest term taken out:
+# $\ln \sum_i e^{h_i} = c + \ln \sum_i e^{h_i - c}$ with $c = \max_i h_i$.
 #
 # The table has $y = -x + e_1/2$ with growing $\|x\|$ ($e_1$ is the first unit vector), in single
 # precision, $d = m = 64$. All estimates should be equally good, as $z = e_1/2$ is the same for all.
@@ -260,14 +261,14 @@ for i, length in enumerate(lengths):
     print(f"{length:3d} {exact:8.1f}   {plain[i] == 0!s:19}   {off}")
 
 # %% [markdown]
-# From 15 on. With logarithms the error does not know how long $x$ is, up to rounding. Softmax needs
-# only ratios of kernel values, so large numbers may stay in the exponent to the end, as they do in
-# `attention.favor_attention` (lesson 11).
+# From 15 on. **With logarithms, and the same $x + y$, the error does not know how long $x$ is, up to
+# rounding.** Softmax needs only ratios of kernel values, so large numbers may stay in the exponent to
+# the end, as they do in `attention.favor_attention` (lesson 11).
 #
 # ## 4. Three errors, derived
 #
-# All three estimates are means of $m$ independent terms, without bias. So the mean squared error
-# (MSE) is the variance of one term, over $m$.
+# **All three estimates are unbiased means of $m$ independent terms, so the mean squared error is the
+# variance of one term, over $m$.** (MSE, for short.)
 #
 # **Positive.** The term is $\Lambda e^{\omega^\top z}$. Its square is again an exponential, and the
 # lemma with $2z$ says $\mathbb{E}\, e^{2\omega^\top z} = e^{2\|z\|^2}$. Subtract the square of the
@@ -293,10 +294,10 @@ for i, length in enumerate(lengths):
 # \qquad
 # \frac{\mathrm{MSE}^+}{\mathrm{SM}^2} = \frac{e^{\|x + y\|^2} - 1}{m} .$$
 #
-# They mirror each other: turn $y$ into $-y$, and the first two change places. Below are 4,000
-# estimates with $m = 16$ for each of two pairs, beside `theory.trigonometric_mse` and its siblings,
-# all over $\mathrm{SM}^2$. The last columns are $z$-scores: how many standard errors the measured mean
-# and MSE lie from where they should.
+# **Turn $y$ into $-y$, and the relative errors of trigonometric and hyperbolic features change
+# places.** Below are 4,000 estimates with $m = 16$ for each of two pairs, beside
+# `theory.trigonometric_mse` and its siblings, all over $\mathrm{SM}^2$. The last columns are
+# $z$-scores: how many standard errors the measured mean and MSE lie from where they should.
 
 # %%
 x, y = turned(np.array([0.6, 0.7]), np.array([1.2, 2.2]))
@@ -330,8 +331,8 @@ for s in (0.25, 1.0, 4.0, 9.0):
     print(f"‖z‖² = {s:4.2f}: median of measured / true MSE {np.median(ratio):.3f}")
 
 # %% [markdown]
-# Too small, by a factor of more than 100, because the terms that matter have not been seen. So at
-# large norms an experiment calls a bad estimate good.
+# Too small, by a factor of more than 100. **At large norms an experiment calls a bad estimate good,
+# because the terms that matter have not been seen.**
 #
 # One more reading of the formula. From $\|x - y\|^2 \ge 0$ follows $\|x + y\|^2 \ge 4\, x^\top y$. So
 # positive features estimate a weight $e^t$ with the score $t = x^\top y > 0$ with a relative MSE of at
@@ -340,7 +341,8 @@ for s in (0.25, 1.0, 4.0, 9.0):
 #
 # ## 5. Which one wins
 #
-# For one weight and independent directions two things follow from the relative errors.
+# **For one weight hyperbolic features always beat positive ones, and trigonometric ones exactly where
+# $x^\top y < 0$.** With independent directions both follow from the relative errors.
 #
 # **Hyperbolic beats positive, always.** At equal $F$ one has $m = F/2$ and the other $m = F$, so the
 # ratio of their errors is $2 \cdot \frac12(1 - e^{-\|z\|^2}) < 1$. At large $\|z\|$ it is nearly 1.
@@ -432,14 +434,15 @@ print(
 )
 
 # %% [markdown]
-# The border between blue and orange is the line $x^\top y = 0$, and the dots lie across it. So nobody
-# can choose the map pair by pair, since one $\varphi$ has to serve all pairs of a head. (But one can
-# *mix*: a weighted mean of a trigonometric and a hyperbolic estimate has no bias either, and exercise
-# 1 finds its weight. In *hybrid random features*, Choromanski et al., 2022, the weight depends on the
-# angle.) At $T = 1$, and for learned pairs, most dots lie in the grey wedge: there 256 features are too
-# few for a single weight. Positive features win nowhere on this map, not even against hyperbolic ones.
-# The advantage of both is that they fail gracefully (section 8), which a mean squared error does not
-# see. (The ratios under the map are points of the Performer paper's Figure 2.)
+# The border between blue and orange is the line $x^\top y = 0$, and the dots lie across it. **Nobody
+# can choose the map pair by pair, since one $\varphi$ has to serve all pairs of a head.** (But one
+# can *mix*: a weighted mean of a trigonometric and a hyperbolic estimate has no bias either, and
+# exercise 1 finds its weight. In *hybrid random features*, Choromanski et al., 2022, the weight
+# depends on the angle.) At $T = 1$, and for learned pairs, most dots lie in the grey wedge: there 256
+# features are too few for a single weight. Positive features win nowhere on this map, not even
+# against hyperbolic ones. The advantage of both is that they fail gracefully (section 8), which a
+# mean squared error does not see. (The ratios under the map are points of the Performer paper's
+# Figure 2.)
 #
 # ## 6. What orthogonal directions add
 #
@@ -476,6 +479,9 @@ left = ((ratios("positive", x, x, W, 16) - 1) ** 2).mean() / (np.expm1(1) / 16)
 print(f"positive, d = 16, s = 1, measured: {left:.2f}")
 
 # %% [markdown]
+# **Orthogonal directions help trigonometric and hyperbolic features near $s = 0$, positive ones around
+# $s = 1$, and none of them at $s = 9$.**
+#
 # - **Near** $s = 0$ trigonometric and hyperbolic features keep $3/(d + 2)$ of their error, as cosines
 #   did in lesson 05: their error comes from squares of $\omega^\top z$, and orthogonal rows spread
 #   those evenly.
@@ -487,8 +493,8 @@ print(f"positive, d = 16, s = 1, measured: {left:.2f}")
 # ## 7. Regularised softmax: fixed norms
 #
 # Now fix the norms of the rows at $\sqrt d$, `projections.orthogonal(..., norms="fixed")`. Then
-# $\omega^\top z$ cannot exceed $\sqrt d\, \|z\|$, so the tail is shorter. But the mean is another
-# kernel, which the paper calls *regularised softmax*:
+# $\omega^\top z$ cannot exceed $\sqrt d\, \|z\|$, so the tail is shorter. **With fixed norms the mean
+# of the estimate is another kernel, never above softmax.** The paper calls it *regularised softmax*:
 #
 # $$\mathrm{SMREG}(x, y) = \Lambda\, {}_0F_1\bigl(;\, \tfrac d2;\, \tfrac{d\, \|z\|^2}{4}\bigr)
 # = \mathrm{SM}(x, y) \Bigl(1 - \frac{\|z\|^4}{4(d + 2)} + \dots\Bigr) \le \mathrm{SM}(x, y) .$$
@@ -513,15 +519,16 @@ line = [theory.orthogonal_positive_mse(x, x, m)[0] / softmax(x, x)[0] ** 2 for m
 print(f"{'χ, by the formula:':46} " + "".join(f"{value:8.4f}" for value in line) + f"{0:8.4f}")
 
 # %% [markdown]
-# Fixed norms win while $m$ is small, by four times at $m = 256$, and χ norms when it is large. The
-# factor falls with $\|z\|$, so of keys of one length it presses down those of largest weight most.
+# **At $\|z\|^2 = 4$ fixed norms win while $m$ is small, by four times at 256, and χ norms when $m$ is
+# large.** The factor falls with $\|z\|$, so of keys of one length it presses down those of largest
+# weight most.
 #
 # ## 8. In attention it depends on the data
 #
-# A kernel value is not the aim. Attention divides by the sum of the weights, so what all weights of a
-# row get wrong alike cancels. (In statistics such a ratio is *self-normalised importance sampling*: Zheng
-# et al., 2022. It has a bias, and its error can be moderate where the variance of a weight is huge.) What
-# is left has no closed form. So measure, on three kinds of data:
+# A kernel value is not the aim. **Attention divides by the sum of the weights, so what all weights of
+# a row get wrong alike cancels.** (In statistics such a ratio is *self-normalised importance
+# sampling*: Zheng et al., 2022. It has a bias, and its error can be moderate where the variance of a
+# weight is huge.) What is left has no closed form. So measure, on three kinds of data:
 #
 # - **independent**: queries and keys normal, of scale $T$; no query looks for any key;
 # - **aligned**: the same keys, and $q = k$; each query looks for its own key;
@@ -584,16 +591,16 @@ for kind, q in {"independent": q1, "aligned": k1[:, :64]}.items():
         print(f"  {name:26}" + "".join(f"{value:9.2g}" for value in values))
 
 # %% [markdown]
-# On one, and narrowly. On independent data 256 positive features at $T = 1$ are worse than the mean of
-# $V$, and a Taylor map with 17 features is better. On aligned data the same 256 come out a little below
-# 1, level with Taylor of degree 1 and behind degree 2, and more of them go further (the last table).
-# Positive features may beat hyperbolic ones here, because section 5 was about one weight, and this is a
-# ratio of sums. (A median, since the sum that trigonometric features divide by may come as close to
-# zero as it likes.)
+# On one, and narrowly. **On independent data at $T = 1$, 256 positive features are worse than the
+# mean of $V$, and a Taylor map with 17 features is better.** On aligned data the same 256 come out a
+# little below 1, level with Taylor of degree 1 and behind degree 2, and more of them go further (the
+# last table). Positive features may beat hyperbolic ones here, because section 5 was about one
+# weight, and this is a ratio of sums. (A median, since the sum that trigonometric features divide by
+# may come as close to zero as it likes.)
 #
 # Next the learned heads: causal, 32 tokens, $d = 8$. Learned queries and keys have means far from zero,
-# which add to $\|x + y\|^2$. But softmax does not change when one vector $s$ is subtracted from all
-# keys, because every score of a query then loses the same number $q^\top s/\sqrt d$. So subtract the
+# which add to $\|x + y\|^2$. **Softmax does not change when one vector $s$ is subtracted from all
+# keys.** For every score of a query then loses the same number $q^\top s/\sqrt d$. So subtract the
 # mean query plus the mean key, which takes both means out of $x + y$ (lesson 14 makes a method of it).
 # The means come from half of the windows, the errors from others.
 #
@@ -659,12 +666,12 @@ show(
 )
 
 # %% [markdown]
-# **A win.** On every one of these learned heads 64 positive features beat the mean of $V$, even as they
-# are. With the keys shifted, six heads of eight keep less than half of its error, and the same six are
-# better than Taylor of degree 2, which has 45 features. Degree 1 is worse than the mean of $V$ on all
-# eight, because learned scores turn its weights $1 + t$ negative. Trigonometric sums change sign, too.
-# From $T = 1$ on the best random map here is *fixed norms*, ahead of χ norms on seven of these heads,
-# too.
+# Here is a win. **On every one of eight learned heads 64 positive features beat the mean of $V$, even
+# with keys as they are.** With the keys shifted, six heads of eight keep less than half of its error,
+# and the same six are better than Taylor of degree 2, which has 45 features. Degree 1 is worse than
+# the mean of $V$ on all eight, because learned scores turn its weights $1 + t$ negative.
+# Trigonometric sums change sign, too. From $T = 1$ on the best random map here is *fixed norms*,
+# ahead of χ norms on seven of these heads, too.
 #
 # Why does the order change? At **small norms** ($T = \frac14$, both kinds) the squared relative error
 # of a positive weight is about $\|x + y\|^2/m$, that of the others $\|x \mp y\|^4/2m$. But how accurate
@@ -718,8 +725,8 @@ print(f"  features of Taylor, degree 2: {counts}")
 # %% [markdown]
 # On independent data 4,096 features come to 0.78 to 1.63 times the error of the mean of $V$. On aligned
 # data they leave about half of it, less than the 153 of Taylor's degree 2 on all four draws. A larger
-# model is harder: as they come, the six antibody heads leave 256 positive features worse than the mean
-# of $V$ on four, and Taylor of degree 2 on none, with 2,145 features. Shifts, sharper features
+# model is harder. **On four of six antibody heads, as they come, 256 positive features are worse than
+# the mean of $V$.** Taylor of degree 2 is so on none, with 2,145 features. Shifts, sharper features
 # (*FAVOR++*, Likhosherstov et al., 2022: a shorter tail, still no bias; lesson 14) and training close
 # much of that gap, and lesson 17 has the last word.
 #

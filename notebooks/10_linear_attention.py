@@ -53,8 +53,8 @@ xp = get_backend()
 # $$o_i^\top = \frac{\varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top}
 # {\varphi(q_i)^\top \sum_j \varphi(k_j)} .$$
 #
-# The two sums over the keys are the same for every query: a matrix (F, e) and a vector (F,). Write
-# $\varphi(Q)$ (L, F) and $\varphi(K)$ (S, F) for the features as rows. In matrices the step is
+# **The two sums over the keys are the same for every query: a matrix (F, e) and a vector (F,).**
+# Write $\varphi(Q)$ (L, F) and $\varphi(K)$ (S, F) for the features as rows. In matrices the step is
 #
 # $$\bigl(\varphi(Q)\, \varphi(K)^\top\bigr) V = \varphi(Q)\, \bigl(\varphi(K)^\top V\bigr),
 # \qquad
@@ -108,10 +108,10 @@ show(
 )
 
 # %% [markdown]
-# On the right the largest things are $\varphi(Q)$ and $\varphi(K)$ themselves. The multiplications are
-# $LSF + LSe$ on the left, and $SFe + LFe$ on the right, where no term has $L$ times $S$. The right is
-# *linear attention*. Both by hand, and `attention.linear_attention`, with the map
-# $\varphi(x) = \mathrm{elu}(x) + 1$, each coordinate by itself (section 3):
+# On the right the largest things are $\varphi(Q)$ and $\varphi(K)$ themselves. The multiplications
+# are $LSF + LSe$ on the left, and $SFe + LFe$ on the right. **With the brackets on the right nothing
+# costs $L$ times $S$.** This is *linear attention*. Both by hand, and `attention.linear_attention`,
+# with the map $\varphi(x) = \mathrm{elu}(x) + 1$, each coordinate by itself (section 3):
 
 # %%
 rng = np.random.default_rng(0)
@@ -175,8 +175,9 @@ print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f
 # | exact, in blocks of $b$ | $L^2 (d + e)$ | $L^2$ | $L e + b^2$ |
 # | linear, $m$ positive features, $b$ rows at a time | $2 L\, m (d + e)$ | $2 L m$ | $L e + m e + b m$ |
 #
-# Both counts cross at the same length, $L = 2m$. So we expect linear attention to be faster from about
-# twice the number of directions on, if the code around the products is as good on both sides.
+# **The counts of multiplications and of exponentials cross at the same length, $L = 2m$.** So we
+# expect linear attention to be faster from there on, if the code around the products is as good on
+# both sides.
 #
 # **Why not FlashAttention?** Because the memory of exact attention is a matter of care: one can go
 # through the keys in blocks and keep running sums (Rabe and Staats, 2021, and
@@ -184,12 +185,12 @@ print(f"V = 1, denominator without 1: from {wrong.min():.2f} to {wrong.max():.2f
 # is the exact attention of most systems today. Its result is exact and its memory linear, but it still
 # makes all $L^2$ scores. So linear *memory* is no reason for features. Linear *time* is.
 #
-# **Could some other approximation be fast for any queries and keys?** Most likely not. Take $d$ of the
-# order of $\ln L$ and an error that falls like a power of $1/L$. While all entries of $Q$ and $K$ stay
-# well below $\sqrt{\ln L}$, nearly linear time is enough. Once they are of that order, no method takes
-# truly less than $L^2$, if a common conjecture on the satisfiability problem holds (Alman & Song,
-# 2023). So fast attention has a price in norms, whatever the method. (The price of random features
-# stands in section 4 of lesson 09.)
+# **Some other approximation?** Could one be fast for any queries and keys? Most likely not. Take $d$
+# of the order of $\ln L$ and an error that falls like a power of $1/L$. While all entries of $Q$ and
+# $K$ stay well below $\sqrt{\ln L}$, nearly linear time is enough. Once they are of that order, no
+# method takes truly less than $L^2$, if a common conjecture on the satisfiability problem holds
+# (Alman & Song, 2023). So fast attention has a price in norms, whatever the method. (The price of
+# random features stands in section 4 of lesson 09.)
 #
 # We measure with $d = e = 64$ and $m = 256$ (lesson 13 asks where such numbers come from).
 #
@@ -294,7 +295,7 @@ show(
 )
 
 # %% [markdown]
-# On the left the lines of features rise with a slope near 1, those of exact attention with one near 2.
+# **The time of linear attention rises with a slope near 1, that of exact attention with one near 2.**
 # So the gain grows with the length: the counts say $L/2m = 8$ times at 4096, and what was measured is
 # of that order. On the right only the full matrix grows with the square. (elu + 1 ends above the 256
 # features because it holds all rows of its features at once.) The crossover is near the count here, but
@@ -305,8 +306,9 @@ show(
 #
 # ## 3. Maps without randomness
 #
-# Nothing so far asked $\varphi$ to estimate the softmax kernel. Any map will do whose denominators
-# are not zero; with $\varphi(q)^\top\varphi(k) > 0$ that is certain. Three need no random numbers:
+# Nothing so far asked $\varphi$ to estimate the softmax kernel. **For linear attention any feature
+# map will do whose denominators are not zero.** With $\varphi(q)^\top\varphi(k) > 0$ that is certain.
+# Three need no random numbers:
 #
 # - `features.elu_plus_one`: $x + 1$ for $x > 0$, $e^x$ elsewhere, coordinate by coordinate, so
 #   $F = d$ (Katharopoulos et al., 2020).
@@ -372,9 +374,10 @@ print(f"learned: 1 + t is negative for {negative:.0%} of the pairs that the caus
 
 # %% [markdown]
 # On the learned heads: they have scores far below $-1$, where $1 + t$ is negative, and denominators
-# near zero. On all three kinds elu + 1 does little better than $\operatorname{mean}(V)$. Taylor of
-# degree 2 is best on independent and on aligned data of this size, and level with 64 positive features
-# on learned ones (which can do better: section 8 of lesson 09).
+# near zero. **On all three kinds elu + 1 does little better than mean(V), and on learned heads Taylor
+# of degree 1 is far worse.** Taylor of degree 2 is best on independent and on aligned data of this
+# size, and level with 64 positive features on learned ones (which can do better: section 8 of lesson
+# 09).
 #
 # What they attend to differs in kind. Let $A_{ij}$ be the weight of key $j$ for query $i$, so that
 # $\sum_j A_{ij} = 1$. Then $1 / \sum_j A_{ij}^2$ is the *effective number of keys* of query $i$:
@@ -433,9 +436,10 @@ show(
 )
 
 # %% [markdown]
-# Softmax sharpens until one key is left. The relu kernel does not change at all, because
-# $\max(ax, 0) = a \max(x, 0)$ for $a > 0$, and the factor cancels in the quotient. For long inputs
-# elu + 1 tends to relu, and Taylor of degree 2 to $t^2/2$. They stop sharpening, too.
+# **Softmax sharpens until one key is left; elu + 1, relu and Taylor features of degree 2 do not.**
+# The relu kernel does not change at all, because $\max(ax, 0) = a \max(x, 0)$ for $a > 0$, and the
+# factor cancels in the quotient. For long inputs elu + 1 tends to relu, and Taylor of degree 2 to
+# $t^2/2$: they stop, too.
 #
 # ## 4. The rank
 #
@@ -444,8 +448,9 @@ show(
 #
 # $$\operatorname{rank} A \;\le\; \min(L, S, F) .$$
 #
-# One feature alone is a special case. A single factor $\varphi(q_i)$ cancels in the quotient, so every
-# query gets the same weights: rank one, and no attention. With $F$ features the rank may be $F$. And a
+# **An attention matrix made from $F$ features has rank $F$ at most.** One feature alone is a special
+# case. A single factor $\varphi(q_i)$ cancels in the quotient, so every query gets the same weights:
+# rank one, and no attention. With $F$ features the rank may be $F$. And a
 # sum of $r$ such attentions, each with its own denominator, has rank at most $rF$, and a little less.
 #
 # **Before you run this:** three maps with $F = 16$ are added. Is the rank 48?
@@ -472,8 +477,9 @@ print("64 × 64, d = F = 16, rank: " + ", ".join(f"{name} {rank}" for name, rank
 # the vector $\mathbf{1}$ lies in the column space of every $D_l^{-1}\varphi_l(Q)$. The $r$ spaces
 # share it, and together have at most $r(F - 1) + 1$ dimensions: 46 for $r = 3$ and $F = 16$.
 #
-# The rank is a ceiling, not a promise. The matrix of a given rank that is nearest to the softmax matrix
-# in least squares is its truncated singular value decomposition (Eckart and Young, 1936). How near do
+# **The rank is a ceiling, not a promise: a matrix from $F$ features need not be near the best of rank
+# $F$.** The matrix of a given rank that is nearest to the softmax matrix in least squares is its
+# truncated singular value decomposition (Eckart and Young, 1936). How near do
 # real features come to it? Take a head of a trained model, an antibody language model
 # (`data.antibody_heads`, lesson 17): 122 tokens that all see each other, $d = 64$. Its attention matrix
 # stands beside that of elu + 1, with $F = 64$, those of positive features with $m = 16$, 64 and 256,
@@ -563,12 +569,13 @@ show(
 )
 
 # %% [markdown]
-# Neither. The rank of this head is no obstacle, since a matrix of rank 16 comes within 0.18. But a map
+# Neither. **On this antibody head a matrix of rank 16 has a relative error of 0.18; drawn features
+# stay above 1, and 64 trained directions reach 0.32.** So its rank is no obstacle. But a map
 # that was fixed before the data came spends its rank elsewhere. elu + 1 spreads its weights evenly and
 # is hardly better than $\operatorname{mean}(V)$. Drawn positive features give large weights to some of
 # the right keys, as the picture shows, but their scatter is as large as what they find: their error
-# falls with $m$ and is still above 1 at 256. **And here is the win:** 64 *trained* directions have an
-# error of 0.32, a third of that of $\operatorname{mean}(V)$, with the same one line of attention. So it
+# falls with $m$ and is still above 1 at 256. And here is the win: the error of the *trained* ones is
+# a third of that of $\operatorname{mean}(V)$, with the same one line of attention. So it
 # is the directions that count, and lessons 14 and 17 choose them. (In a causal matrix rows see
 # different keys, and its rank is full; lesson 12 has that.)
 #
@@ -598,7 +605,7 @@ print(f"V = 1, mask on V alone: {to_host(only_v).mean():.3f}")
 print(f"V = 1, key_mask:        {to_host(both).mean():.3f}")
 
 # %% [markdown]
-# The mask belongs on $\varphi(K)$, where it acts on numerator and denominator alike. The test to
+# **The mask belongs on $\varphi(K)$, where it acts on numerator and denominator alike.** The test to
 # write is *padding invariance*: a padded sequence gives what the sequence itself gives, and
 # whatever stands in the padding makes no difference, to the last bit.
 

@@ -225,7 +225,7 @@ print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).asty
 # **With $\beta = 1$ the state stays bounded for keys of length 1.4, and grows and never stops for
 # 1.6.** So today's models with a $\beta$ bring keys to length 1. (A factor of $-1$ has a use: with
 # $\beta = 2$ the state tells whether the number of ones so far is odd, and gates between 0 and 1
-# cannot. See "To think about".)
+# cannot. See "To think about" in the exercises.)
 #
 # With a gate, the order matters: *first the gate, then the error*. The error must be that of the state
 # which is going to be corrected, the faded one. **Seven published models are now rows of one

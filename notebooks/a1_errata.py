@@ -96,8 +96,8 @@ def estimates(phi, x, y, W, m):
 # %% [markdown]
 # ## 1. A draw taken for its mean
 #
-# A random feature is right *in the mean*. One draw is not its mean, and the mean of a ratio is not the
-# ratio of the means. An "=" between two of these is quickly written.
+# A random feature is right *in the mean*. **One draw is not its mean, and the mean of a ratio is
+# not the ratio of the means.** An "=" between two of these is quickly written.
 #
 # ### E000.7a · One direction is not enough
 #
@@ -182,8 +182,8 @@ holds("003.6", bias[256] < 0.01 and drawn[256].std(axis=0).max() < 0.1)
 # %% [markdown]
 # ## 2. A length taken for a direction
 #
-# The length of $\omega$ is a bandwidth: it says which kernel is estimated. Its direction says how well.
-# Who changes both at once, measures one and names the other.
+# **The length of $\omega$ is a bandwidth and says which kernel is estimated; its direction says how
+# well.** Who changes both at once, measures one and names the other.
 #
 # ### E000.1, E000.7b · A factor 2π, and which normal distribution
 #
@@ -249,9 +249,9 @@ holds("000.10b", z_score(found[1], K) < 5)
 # **Before you run this:** the rows stay orthogonal either way. How much of the gain is left with one
 # length for all: all, half, none?
 #
-# *Correct:* different, independent lengths. With *one* length for the rows of a block, the
-# $\omega_i^\top\delta$ of a fixed pair are independent normal numbers: exactly the law of independent
-# directions, and no gain at all. Lesson [05](05_orthogonal_features.ipynb).
+# *Correct:* different, independent lengths. **With *one* length for the rows of a block, the
+# $\omega_i^\top\delta$ of a fixed pair are independent normal numbers: the law of independent
+# directions, without any gain.** Lesson [05](05_orthogonal_features.ipynb).
 
 # %%
 d, r, N, rng = 6, 1.0, 20_000, np.random.default_rng(16)
@@ -276,14 +276,14 @@ holds("001.1", z_score(errors["different"], block) < 5 and block < 0.5 * iid)
 # are "quite good" where independent ones are not, and positive orthogonal features give "a strong
 # estimation". Its rows have the lengths $2\pi\chi_d$ (independent), $2\pi\sqrt{d/m}$ (orthogonal) and
 # $\sqrt{d/m}$ (positive): three kernels. And no curve shows what one gets for nothing, mean($V$).
-# *Correct:* give both kinds of rows both lengths, and draw mean($V$). Then length makes the gain: at
-# one length the two kinds are near each other. And the "strong" estimate is worse than mean($V$), and
-# about as good as with zeros for directions, which make weights that look at no query. (The right
-# lengths $\chi_d$ are no remedy on these data: 192 positive features are too few.) Measured on normal
-# $q, k, v$ with entries of deviation 1, $L = 512$, $d = 16$, $m = 192$. (The article has
-# $L = 1024$, and in its second figure entries of 1.5.) Errors of this kind have heavy tails, so here
-# are medians of seven draws. Appendix [a2](a2_a_published_figure.ipynb) draws the figures at the
-# article's length.
+# *Correct:* give both kinds of rows both lengths, and draw mean($V$). **Length makes the gain in
+# the published figure: at one length orthogonal and independent rows are near each other.** And the
+# "strong" estimate is worse than mean($V$), and about as good as with zeros for directions, which
+# make weights that look at no query. (The right lengths $\chi_d$ are no remedy on these data: 192
+# positive features are too few.) Measured on normal $q, k, v$ with entries of deviation 1,
+# $L = 512$, $d = 16$, $m = 192$. (The article has $L = 1024$, and in its second figure entries of
+# 1.5.) Errors of this kind have heavy tails, so here are medians of seven draws. Appendix
+# [a2](a2_a_published_figure.ipynb) draws the figures at the article's length.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 L, d, m, TURN = 512, 16, 192, 2 * np.pi
@@ -338,9 +338,10 @@ holds("000.4", abs(shipped / blind - 1) < 0.2)
 # **Before you run this:** on the road $x = (2s, 0)$, $y = (-s/10, 2s)$ the weight $\kappa$ falls with
 # $s$. Which factor wins?
 #
-# *Correct:* the error vanishes with $\kappa$ if $\|x + y\|$ stays bounded, as on the second road,
-# where it is $\frac12$. Consistency is another thing: it is about $m \to \infty$ at a fixed pair, where
-# the error falls like $1/m$. Lesson [09](09_positive_features.ipynb).
+# *Correct:* **The error of positive features vanishes with $\kappa$ if $\|x + y\|$ stays bounded,
+# and need not if it grows.** On the second road it is $\frac12$. Consistency is another thing: it
+# is about $m \to \infty$ at a fixed pair, where the error falls like $1/m$. Lesson
+# [09](09_positive_features.ipynb).
 
 
 # %%
@@ -409,9 +410,9 @@ show(
 # and $\omega_i$ drawn from some distribution, a stationary kernel (one of $x - y$ alone) is the mean of
 # their inner product. That is a general form of features, and says nothing about which $f$, $h$ and
 # distribution belong to which kernel. With $f = \max(\cdot, 0)$ and $h = 1$ the kernel is not even
-# stationary. *Correct* (Bochner, 1932): a continuous $k(x - y)$ is positive definite if and only if
-# $k$ is the Fourier transform of a finite non-negative measure. So two tests must agree about each
-# function: the sign of its transform, and the least eigenvalue of its Gram matrices. The tent
+# stationary. *Correct* (Bochner, 1932): **A continuous $k(x - y)$ is positive definite if and only
+# if $k$ is the Fourier transform of a finite non-negative measure.** So two tests must agree about
+# each function: the sign of its transform, and the least eigenvalue of its Gram matrices. The tent
 # $\max(0, 1 - |\delta|)$ and the arch $\max(0, 1 - \delta^2)$ look alike; one is a kernel. Lesson
 # [03](03_bochner_theorem.ipynb).
 
@@ -441,11 +442,12 @@ holds("003.1", agree == [(False, False), (True, True)])
 # ### E003.2 · Bochner's theorem applied to $\exp(x^\top y)$
 #
 # *Published* (the same text): "using the above theorem", $\exp(x^\top y)$ is the mean of positive
-# features. The result is right. The reason is not, since $\exp(x^\top y)$ changes when both vectors
-# move, and Bochner's theorem is about functions that do not. *Correct:* the moment generating function
-# of the normal distribution, $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$ at $z = x + y$ (lesson
-# [09](09_positive_features.ipynb)); or $e^{x^\top y} = e^{\|x\|^2/2} K(x, y)\, e^{\|y\|^2/2}$ and
-# Bochner for the Gaussian $K$ (lesson [08](08_softmax_kernel.ipynb)).
+# features. The result is right. The reason is not. **The kernel $\exp(x^\top y)$ changes when both
+# vectors move, and Bochner's theorem is about functions that do not.** *Correct:* the moment
+# generating function of the normal distribution, $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$
+# at $z = x + y$ (lesson [09](09_positive_features.ipynb)); or
+# $e^{x^\top y} = e^{\|x\|^2/2} K(x, y)\, e^{\|y\|^2/2}$ and Bochner for the Gaussian $K$ (lesson
+# [08](08_softmax_kernel.ipynb)).
 
 # %%
 moved = np.exp((x + c) @ (y + c))
@@ -461,10 +463,11 @@ holds("003.2", z < 5 and shift < 1e-12)
 # ### E003.4 · Powers of a vector
 #
 # *Published* (the same text): the features of $\exp(x^\top y)$ are
-# $(1, x, x^2/\sqrt{2!}, x^3/\sqrt{3!}, \dots)$, and what a power of a vector is, it does not say. Taken
-# entry by entry, as NumPy takes them, powers give $\sum_i e^{x_i y_i} - (d - 1)$, because they lack the
-# products of unlike entries. *Correct:* tensor powers, $x^{\otimes k}/\sqrt{k!}$, all products of $k$
-# entries; with equal products merged they are `features.taylor`. Lesson [02](02_positive_definite_kernels.ipynb).
+# $(1, x, x^2/\sqrt{2!}, x^3/\sqrt{3!}, \dots)$, and what a power of a vector is, it does not say.
+# **Taken entry by entry, as NumPy takes them, powers give $\sum_i e^{x_i y_i} - (d - 1)$, because
+# they lack the products of unlike entries.** *Correct:* tensor powers, $x^{\otimes k}/\sqrt{k!}$,
+# all products of $k$ entries; with equal products merged they are `features.taylor`. Lesson
+# [02](02_positive_definite_kernels.ipynb).
 
 # %%
 a, b = np.random.default_rng(2).normal(size=(2, 10, 4)) / 2
@@ -481,8 +484,8 @@ holds("003.4", error < 1e-9)
 # ### E004.1 · A sign in the exponent
 #
 # *Published* (the lecture slides, a kernel to approximate): $\exp(\|x - y\|^2)$. *Correct:*
-# $\exp(-\frac12 \|x - y\|^2)$. With a plus two points at distance 1 refute it: the eigenvalues of
-# $\begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}$ are $1 \pm e$. Lesson
+# $\exp(-\frac12 \|x - y\|^2)$. **With a plus two points at distance 1 refute the kernel.** The
+# eigenvalues of $\begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}$ are $1 \pm e$. Lesson
 # [02](02_positive_definite_kernels.ipynb).
 
 # %%
@@ -505,8 +508,8 @@ holds("004.1", minus > 0)
 # **Before you run this:** which two pairs $x, y$ of length $\frac12$ would you try, to see the misprint
 # at once?
 #
-# Extreme ones. At $y = x$ it promises no error, at $y = -x$ it promises one where every draw is exact.
-# Lesson [09](09_positive_features.ipynb).
+# Extreme ones. **At $y = x$ the misprint promises no error, at $y = -x$ it promises one where every
+# draw is exact.** Lesson [09](09_positive_features.ipynb).
 
 # %%
 angle, d = np.linspace(0, np.pi, 61), 4
@@ -547,7 +550,7 @@ show(
 # *Published* (the slides, proof of equation 11): the mean over $b$ of $\cos(w^\top(x + y) + 2b)$ is
 # zero, by $\bigl[\sin(t + 2b)\bigr]_0^{2\pi} = \sin t - \sin(t + 4\pi)$ with $t = w^\top(x - y)$.
 # *Correct:* $t = w^\top(x + y)$, the antiderivative is $\frac12\sin(t + 2b)$, and the upper limit comes
-# first. Over full periods everything is zero, so test it over a part of one. Lesson
+# first. **Over full periods everything is zero, so test the integral over a part of one.** Lesson
 # [04](04_random_fourier_features.ipynb).
 
 # %%
@@ -569,11 +572,11 @@ holds("004.3b", rows[0][0] == rows[0][2] and rows[1] == [0, 0, 0])
 # ### E000.10a · Gram–Schmidt by `qr`
 #
 # *Published* (the article's repository, and the note on FAVOR+): the $Q$ of a QR factorisation is used
-# as it comes, as if its directions were uniform. LAPACK reflects the first column of the matrix to the
-# side that is safer for rounding, so the first entry of the first column of $Q$ is never positive (for
-# $d \ge 2$). For cosines this does not matter. For $e^{\omega_1^\top z}$, $\omega_1$ that column with a
-# $\chi_d$ length, it puts $2\Phi(-z_1)$ in the place of 1, $\Phi$ the distribution function of the
-# standard normal. *Correct:* multiply column $i$ of $Q$ by the sign of $R_{ii}$ (Mezzadri, 2007). Lesson
+# as it comes, as if its directions were uniform. **LAPACK reflects the first column of a matrix to
+# the side that is safer for rounding, so $Q_{11}$ is never positive (for $d \ge 2$).** For cosines
+# this does not matter. For $e^{\omega_1^\top z}$, $\omega_1$ that column with a $\chi_d$ length, it
+# puts $2\Phi(-z_1)$ in the place of 1, $\Phi$ the distribution function of the standard normal.
+# *Correct:* multiply column $i$ of $Q$ by the sign of $R_{ii}$ (Mezzadri, 2007). Lesson
 # [05](05_orthogonal_features.ipynb).
 
 # %%
@@ -611,8 +614,8 @@ def as_in_the_note(rng, q, k, v, m, redraw=True):
 
 
 # %% [markdown]
-# **Before you read on:** it runs, and its rows are weighted means of $V$. There are five slips in it.
-# How many do you find?
+# **The note's listing runs, and its rows are weighted means of $V$, but there are five slips in
+# it.** **Before you read on:** how many do you find?
 #
 # *Correct:* **a** a QR factorisation has at most $d$ columns: for $m > d$ stack independent blocks, as
 # the note itself says among its limits, and its listing does not; **b** the signs (E000.10a); **c**
@@ -685,7 +688,7 @@ holds("002.3e", again == 0 and gap(favor, fresh) > 0)
 # **Before you run this:** 64 tokens, a band of five diagonals, standard normal $q$ and $k$. How much of
 # the weight stays inside the band?
 #
-# A logit of 0 is a weight of $e^0 = 1$, and there are some sixty of them in a row. *Correct:* $-\infty$
+# **A logit of 0 is a weight of $e^0 = 1$, and a row has some sixty of them.** *Correct:* $-\infty$
 # outside the band. Lesson [15](15_near_and_far.ipynb).
 
 # %%
@@ -710,10 +713,11 @@ holds("004.6", outside_mass["−∞"] == 0 and gap(A, near) < 1e-12)
 # *Published* (the slides): linear attention is $\varphi(Q)(\varphi(K)^\top V)$ over
 # $\varphi(Q)\varphi(K)^\top$ (their formula for one token, just above, has the sum over keys), a rank-one
 # matrix $a b^\top$, and $r$ independent feature maps give rank $r$. As printed $L \times e$ stands over
-# $L \times L$; to compute it at all the cell takes $e = L$ and divides entry by entry. *Correct:* over
-# $\varphi(Q)(\varphi(K)^\top\mathbf{1})$, because values that are all one must give ones; one map with
-# $F$ features gives a rank up to $F$, and a sum of $r$ such matrices whose rows add up to one has at
-# most $r(F - 1) + 1$. Lesson [10](10_linear_attention.ipynb).
+# $L \times L$; to compute it at all the cell takes $e = L$ and divides entry by entry. *Correct:*
+# **Values that are all one must give ones, so the denominator is
+# $\varphi(Q)(\varphi(K)^\top\mathbf{1})$.** One map with $F$ features gives a rank up to $F$, and a
+# sum of $r$ such matrices whose rows add up to one has at most $r(F - 1) + 1$. Lesson
+# [10](10_linear_attention.ipynb).
 
 # %%
 rng = np.random.default_rng(23)
@@ -739,7 +743,7 @@ holds("004.5b", ranks == [8, 15, 22])
 # %% [markdown]
 # ## 9. Slips of the pen, and what is imprecise
 #
-# No measurement is needed here: a look at shapes, or at the line before, is enough.
+# **No measurement refutes a slip of the pen: a look at shapes, or at the line before, is enough.**
 #
 # | entry | printed | correct | lesson |
 # |---|---|---|---|
@@ -780,7 +784,7 @@ holds("004.5b", ranks == [8, 15, 22])
 #
 # ## 10. Errors in the list of errors
 #
-# The notes that we worked from had slips, too, before their entries were put into cells.
+# **The notes that we worked from had slips, too, before their entries were put into cells.**
 #
 # - They denied that the trigonometric error diverges as $\kappa \to 0$. At bounded norms it does not,
 #   but then $\kappa$ cannot go to zero (I002.2a). A limit has to be possible.

@@ -58,8 +58,9 @@ print(f"mean of r² over pairs: {r_square.mean():.2f}")
 # An article of 2020 (Koker; see Further reading) explains the Performer in few pages, with code.
 # It is clear and widely read, and one of the texts that this course grew from. Its first plot of
 # errors compares independent with orthogonal directions in trigonometric attention, with $L = 1024$
-# tokens, $d = 16$, and standard normal $q$, $k$ and $v$. As the number $m$ of directions grows, the
-# orthogonal curve falls by orders of magnitude, and the independent one does not.
+# tokens, $d = 16$, and standard normal $q$, $k$ and $v$. **In the article's figure the orthogonal
+# curve falls by orders of magnitude as the number $m$ of directions grows, and the independent one
+# does not.**
 #
 # **Before you run this:** lesson 05 has the exact variance of one estimate with orthogonal rows. At
 # $r^2 = 8$ and $m = d = 16$, what share of the independent rows' variance is it: 0.1, 0.5 or 0.98?
@@ -71,8 +72,8 @@ print(f"variance at r² = 8, d = m = 16, orthogonal over independent: {gain:.3f}
 print(f"the nearest of all pairs of tokens is at r = {nearest:.2f}")
 
 # %% [markdown]
-# There is almost nothing to be gained. So what did the figure measure? The code was published with it,
-# so we can look:
+# **At $r^2 = 8$ and $m = d = 16$ there is almost nothing to be gained by orthogonal rows.** So what
+# did the figure measure? The code was published with it, so we can look:
 #
 # 1. The waves are $\cos(2\pi\, \omega^\top x)$ and $\sin(2\pi\, \omega^\top x)$, with $\omega \sim
 #    \mathcal{N}(0, I)$. In radians there is no $2\pi$ (lesson 03), so this estimates a Gaussian that is
@@ -129,20 +130,21 @@ show(
 )
 
 # %% [markdown]
-# For independent rows the kernel is a spike, and no pair of tokens is near enough to see it: the
-# estimates are noise around zero, denominators included. For orthogonal rows beyond $m = 40$ the
-# kernel is too wide. That is a bias. But it is also a smoother of large bandwidth, and lesson 08 says
-# where that leads: to a mean that hardly looks at the query, and that is easy to estimate. In the limit
-# $m \to \infty$ the kernel is 1 and the weights are $e^{\|y_j\|^2/2}$, without any query in them.
+# **As shipped, independent rows estimate a spike, and orthogonal rows beyond $m = 40$ a kernel that
+# is too wide.** No pair of tokens is near enough to see the spike: the estimates are noise around
+# zero, denominators included. The width is a bias. But it is also a smoother of large bandwidth,
+# and lesson 08 says where that leads: to a mean that hardly looks at the query, and that is easy to
+# estimate. In the limit $m \to \infty$ the kernel is 1 and the weights are $e^{\|y_j\|^2/2}$,
+# without any query in them.
 #
 # ## 2. As shipped, repaired, and against a null
 #
 # Now we draw the figure again, with the article's sizes: as shipped, and with rows of the right length.
-# Each error is divided by the *null baseline*, the error of $\operatorname{mean}(V)$, which looks at no
-# query and no key. Seven draws of everything; the lines are medians, because the mean of such a ratio is
-# infinite (lesson 08), and the bars go from the least to the largest draw. *Bandwidth alone* is a
-# prediction for the shipped orthogonal rows: the exact smoother with the Gaussian that they nearly
-# estimate, without any randomness.
+# **Each error is divided by the *null baseline*, the error of $\operatorname{mean}(V)$, which looks
+# at no query and no key.** Seven draws of everything; the lines are medians, because the mean of
+# such a ratio is infinite (lesson 08), and the bars go from the least to the largest draw.
+# *Bandwidth alone* is a prediction for the shipped orthogonal rows: the exact smoother with the
+# Gaussian that they nearly estimate, without any randomness.
 #
 # There is a prediction for the repaired rows, too, if each denominator is the exact $D_i$. Values are
 # independent with mean 0 and variance 1, so $\mathbb{E}[v_j^\top v_l]$ is $e$, the number of values'
@@ -249,17 +251,17 @@ show(
 )
 
 # %% [markdown]
-# Hundreds. In the left panel orthogonality seems to gain six orders of magnitude. In the right one,
-# where each row has its right length, it gains nothing that one could see, and both estimators stay far
+# Hundreds. **As shipped, orthogonality seems to gain six orders of magnitude; with rows of the
+# right length it gains nothing that one could see.** In the right panel both estimators stay far
 # above mean(V). Even with exact denominators the error is more than ten times that of mean(V). The
-# prediction says so, too (a mean of seven draws scatters about it), so the noise of the weights alone
-# is too much here.
+# prediction says so, too (a mean of seven draws scatters about it), so the noise of the weights
+# alone is too much here.
 #
 # ## 3. Cross the two things that were changed
 #
-# Shipped and repaired curves differ in two things at once: the directions, and the length of the rows.
-# To find what did it, cross them: orthogonal rows of the independent ones' length, and independent rows
-# of the orthogonal ones' length.
+# **Shipped and repaired curves differ in two things at once: the directions, and the length of the
+# rows.** To find what did it, cross them: orthogonal rows of the independent ones' length, and
+# independent rows of the orthogonal ones' length.
 #
 # **Before you run this:** give *independent* rows the short length $2\pi\sqrt{d/m}$ that the orthogonal
 # ones were shipped with. Is their error at $m = 192$ then near 3,000, near 1, or near 0.002?
@@ -307,8 +309,8 @@ print(f"negative denominators, independent as shipped: {(to_host(sums) < 0).mean
 #
 # ## 4. More directions, and the other figure
 #
-# A right estimator comes nearer with more directions. **Before you run this:** at $m = 1536$, eight
-# times as many, does the shipped orthogonal estimate get better, stay, or get worse?
+# **A right estimator comes nearer with more directions.** **Before you run this:** at $m = 1536$,
+# eight times as many, does the shipped orthogonal estimate get better, stay, or get worse?
 
 # %%
 kinds = {name: ESTIMATORS[name] for name in ("shipped orthogonal", "orthogonal")}
@@ -372,12 +374,13 @@ show(
 # features are nearly $e^{-\|y\|^2/2}$ alone. Their error is nearly that of such weights, and at the
 # figure's own scale it is no better than that of $\operatorname{mean}(V)$, as printed.
 #
-# The last figure in plain words: in this setting, up to $m = 192$, **every correct estimator loses to
-# predicting mean(V)**, trigonometric features by a factor of hundreds, positive ones by a few. (Even at
-# $m = 1536$, more features than tokens, repaired trigonometric ones still lose.) The only ones below
-# it are those with short rows, shipped orthogonal and its independent twin, by a little, where the
-# bandwidth happens to be large and not yet too large. A plot without the null baseline cannot show any
-# of this. That is why every accuracy plot of this course has one.
+# The last figure in plain words: **On standard normal queries and keys every correct estimator
+# tried loses to predicting mean(V) up to $m = 192$.** Trigonometric features lose by a factor of
+# hundreds, positive ones by a few. (Even at $m = 1536$, more features than tokens, repaired
+# trigonometric ones still lose.) The only ones below it are those with short rows, shipped
+# orthogonal and its independent twin, by a little, where the bandwidth happens to be large and not
+# yet too large. A plot without the null baseline cannot show any of this. That is why every
+# accuracy plot of this course has one.
 #
 # ## Take away
 #

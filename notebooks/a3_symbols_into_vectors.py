@@ -39,8 +39,8 @@ share = np.bincount(ids) / len(ids)  # the frequency of each byte, (N,)
 print(f"{len(ids):,d} bytes, of which N = {N} are different; the first: {ids[:12]}")
 
 # %% [markdown]
-# A number such as 32 says which byte it is, but not what it is like. Token 33 is no better than
-# token 32. The simplest vector that treats all tokens alike is *one-hot*: token $i$ becomes
+# **The number of a token says which byte it is, but not what it is like.** Token 33 is no better
+# than token 32. The simplest vector that treats all tokens alike is *one-hot*: token $i$ becomes
 # $e_i \in \mathbb{R}^N$, with a 1 in place $i$ and 0 elsewhere. Then for $i \ne j$
 #
 # $$\|e_i - e_j\|^2 = \|e_i\|^2 + \|e_j\|^2 - 2\, e_i^\top e_j = 1 + 1 - 0 = 2 ,$$
@@ -65,14 +65,15 @@ print(f"one-hot times E = rows of E: {np.allclose(to_host(product), to_host(look
 print(f"multiplications for one token: {N * 16} by the product, none by the lookup")
 
 # %% [markdown]
-# None: all factors but a single 1 are zero, so the product is a lookup of one row.
+# None. **All entries of a one-hot row but a single 1 are zero, so its product with the embedding is
+# a lookup of one row.**
 #
 # ## 2. Learn an embedding by counting
 #
 # Where do the values of $E$ come from? In a transformer they are trained with all the rest. But an
-# older idea needs counting only: tokens are alike if they have like neighbours. Let
-# $C_{ab}$ count how often byte $a$ has the neighbour $b$, where $b$ stands for a byte *and* one of
-# four places, two back and two ahead. So $C$ has shape $(N, 4N)$. From counts to probabilities
+# older idea needs counting only. **Tokens are alike if they have like neighbours.** Let $C_{ab}$
+# count how often byte $a$ has the neighbour $b$, where $b$ stands for a byte *and* one of four
+# places, two back and two ahead. So $C$ has shape $(N, 4N)$. From counts to probabilities
 # $p(a, b) = C_{ab} / \sum C$, with row sums $p(a)$ and column sums $p(b)$, and then to
 #
 # $$M_{ab} = \max\Bigl(0,\; \ln \frac{p(a, b)}{p(a)\, p(b)} \Bigr) ,$$
@@ -141,9 +142,9 @@ show(
 )
 
 # %% [markdown]
-# Vowels have like neighbours, and so like vectors. To see whether the picture is more than luck, we
-# ask for the nearest lower-case byte of each vowel, beside two baselines that know nothing of
-# neighbours: a random embedding, and the byte of the most similar frequency.
+# **Vowels have like neighbours, and so like vectors.** To see whether the picture is more than
+# luck, we ask for the nearest lower-case byte of each vowel, beside two baselines that know nothing
+# of neighbours: a random embedding, and the byte of the most similar frequency.
 #
 # **Before you run this:** of the five vowels, how many have a vowel as their nearest byte, learnt
 # by counting? And how many if the vectors are random?
@@ -171,9 +172,9 @@ for name, similarity in (("learnt", cosines(learnt)), ("frequency", similar_shar
 print(f"{'random':12} (mean of 300 draws)  {hits:.2f} of 5")
 
 # %% [markdown]
-# Four vowels of five have a vowel as their nearest byte. Of random vectors it would be less than
-# one, on average, and the frequencies find one. So counting has found a part of what we learn at
-# school about these letters.
+# **Four vowels of five have a vowel as their nearest byte in the learnt embedding.** Of random
+# vectors it would be less than one, on average, and the frequencies find one. So counting has found
+# a part of what we learn at school about these letters.
 #
 # **Differences.** Word embeddings are famous for *king − man + woman ≈ queen* (Mikolov et al.,
 # 2013): the step from *man* to *king* is nearly the step from *woman* to *queen*. Bytes have such a
@@ -213,14 +214,14 @@ for n in (2, 4, 8, 16, 32):
     print(f"{n:4d}   {analogies(E_n, capitals):5.2f}   {alone:16.2f}   {allowed:33.2f}")
 
 # %% [markdown]
-# For $n = 2$, $8$ and $16$ the step helps: more answers are right than by chance, and more than
-# without it. But it is far from a law. For $n = 4$ the step is no better than chance, and at $n =
-# 32$ the nearest neighbour alone does better, so that a verdict from a single $n$ could be any of
-# the three. The text is small, too, and most capitals occur a handful of times. The last column
-# shows how much depends on the rule: once the bytes of the question are allowed, fewer answers come
-# out right at most $n$, and at none more. The celebrated examples were learnt from hundreds of
-# millions to billions of words, and they also owe something to the rule and to which words were
-# near anyway (Linzen, 2016).
+# **For $n = 2$, $8$ and $16$ the step to the capital helps, but it is far from a law.** There more
+# answers are right than by chance, and more than without it. For $n = 4$ the step is no better than
+# chance, and at $n = 32$ the nearest neighbour alone does better, so that a verdict from a single
+# $n$ could be any of the three. The text is small, too, and most capitals occur a handful of times.
+# The last column shows how much depends on the rule: once the bytes of the question are allowed,
+# fewer answers come out right at most $n$, and at none more. The celebrated examples were learnt
+# from hundreds of millions to billions of words, and they also owe something to the rule and to
+# which words were near anyway (Linzen, 2016).
 #
 # ## Take away
 #

@@ -33,8 +33,8 @@ jax.config.update("jax_enable_x64", True)
 #
 # The pictures are scikit-learn's scanned digits, $8 \times 8$ pixels, reduced to four grey values
 # from 0 to 3. The first 1400 are for training. The other 397 are held out, and every number below is
-# about them. A gallery gives eight pictures eight different tags out of sixteen, at random, so a tag
-# says nothing about its picture outside its gallery.
+# about them. **A gallery gives eight pictures eight different tags out of sixteen, at random, so a
+# tag says nothing about its picture outside its gallery.**
 
 # %%
 GREYS, TAGS, D, HIDDEN = 4, 16, 32, 32
@@ -77,8 +77,8 @@ for name, value in NULLS.items():
 #
 # From there the answer is given pixel by pixel. At each pixel a small network sees the number that
 # was read there, where the pixel lies, and the two neighbours of it that came before, left and above.
-# It returns $\ln P$ of the four grey values. The neighbours make the null baseline *strong*: without
-# any gallery one may still go on drawing what has begun.
+# It returns $\ln P$ of the four grey values. **The neighbours make the null baseline *strong*:
+# without any gallery one may still go on drawing what has begun.**
 
 
 # %%
@@ -200,9 +200,10 @@ gain = ALONE[:, 0].mean() - SOFT[:, 0].mean()
 print(f"attention is worth {gain:.2f} bits a pixel")
 
 # %% [markdown]
-# (Swapped in means: the parameters trained with softmax, and mean(V) in the place of their attention.
-# That network trusts what it reads, so it is worse than no gallery at all.) How does it find the
-# picture? With the identity as values, attention returns its weights: eight queries against 64 keys.
+# **Attention is worth 0.95 bits a pixel, nearly all there was to gain.** (Swapped in means: the
+# parameters trained with softmax, and mean(V) in place of their attention. That network trusts what
+# it reads, so it is worse than no gallery at all.) How does it find the picture? With the identity
+# as values, attention returns its weights: eight queries against 64 keys.
 
 # %%
 tags, shown, asked, target = (a[0] for a in gallery(np.random.default_rng(3), new, 1))
@@ -234,15 +235,15 @@ show(
 )
 
 # %% [markdown]
-# A diagonal under one picture: tag and row were learned as an address. This is the kind of attention
-# that lesson 12 warned of, because each query wants one key, and sharply.
+# **The weights are a diagonal under one picture: tag and row were learned as an address.** This is
+# the kind of attention that lesson 12 warned of, because each query wants one key, and sharply.
 #
 # ## 2. Put the gallery into a State
 #
-# Now the gallery passes by once, and only a State remains: lesson 12's sums over the keys, a maximum
-# $c$, a weight $z$ and a row of $S$ for each of $m$ directions, so $m\,(e + 2)$ numbers with $e = 8$
-# grey values in a row of a picture. Then a tag is named, and its picture is read from these numbers
-# alone. The pictures are gone.
+# **The gallery passes by once, and only a State remains.** That is lesson 12's sums over the keys,
+# a maximum $c$, a weight $z$ and a row of $S$ for each of $m$ directions, so $m\,(e + 2)$ numbers
+# with $e = 8$ grey values in a row of a picture. Then a tag is named, and its picture is read from
+# these numbers alone. The pictures are gone.
 
 
 # %%
@@ -263,9 +264,9 @@ print(f"read = by_features: {np.allclose(read, by_features(q, k, v, W))}")
 print(f"numbers in the State: {state.c.size + state.Sz.size:,}; in eight pictures: {shown.size}")
 
 # %% [markdown]
-# So the State is no way to *compress* pictures: with $m = 256$ it has as many numbers as forty of
-# them. What it offers is a size that does not depend on the gallery, and that States merge (section
-# 5).
+# **The State is no way to *compress* pictures: with $m = 256$ it has as many numbers as forty of
+# them.** What it offers is a size that does not depend on the gallery, and that States merge
+# (section 5).
 #
 # **Before you run this:** softmax leaves 0.01 bits a pixel. How much do 64, 256 and 1024 random
 # directions leave, without training? Beside plain positive features stand the centred dense ones of
@@ -302,18 +303,18 @@ for (label, m), found in {**swapped, ("mean(V)", 0): MEAN}.items():
 
 # %% [markdown]
 # In bits nothing of what attention was worth is left; in the RMS error of the picture something is.
-# Plain positive features lose to the model *without attention* at each size tried, even with 1024
-# directions for 64 keys, and centred dense ones draw level with it only at $m = 1024$. Each is better
-# than mean(V) swapped in, in bits and in the RMS error of the picture, but here that is the weaker
-# null, because the network behind still trusts every number that it is given. The reason is that of
-# lesson 12: a look-up needs scores far above the others, and there what features miss falls only slowly
-# with their number.
+# **Plain positive features lose to the model *without attention* at each size tried, and centred
+# dense ones draw level with it only at $m = 1024$.** Each is better than mean(V) swapped in, in
+# bits and in the RMS error of the picture, but here that is the weaker null, because the network
+# behind still trusts every number that it is given. The reason is that of lesson 12: a look-up
+# needs scores far above the others, and there what features miss falls only slowly with their
+# number.
 #
 # ## 3. Let the addresses meet their directions
 #
-# The State is read by whoever filled it, so queries and keys may be trained *for* it. Draw one $W$,
-# keep it, and take 600 more steps of training through the features. Three runs do that, with 16, 64
-# and 256 directions, and one more draws the 256 anew at every step.
+# **The State is read by whoever filled it, so queries and keys may be trained *for* it.** Draw one
+# $W$, keep it, and take 600 more steps of training through the features. Three runs do that, with
+# 16, 64 and 256 directions, and one more draws the 256 anew at every step.
 #
 # **Before you run this:** lesson 16 found that a model trained on one $W$ learns *that* $W$. Which of
 # the runs can be read with fresh directions, and how much do they lose?
@@ -341,6 +342,13 @@ for m in SIZES:
     print(f"one W, m = {m:3d}             {found[0]}    {found[1]}")
 print(f"redrawn, m = 256           {'':18}    {line(judge(redrawn, from_state, fresh(256)))}")
 print(f"mean of the pictures       {line(judge(blind, row_mean))}")
+
+# %% [markdown]
+# **With fresh directions all three runs lose, on average, to the model without attention, and the
+# more directions were learned, the more it costs to lose them.** The redrawn run beats it on
+# directions that it has never seen, but by little. So here the verdict of lesson 16 is sharper: for
+# a look-up, keep $W$ and train with it. And 16 directions are hardly better than the mean of the
+# gallery's pictures, trained as long, which does not even know the tag.
 
 # %%
 some = gallery(np.random.default_rng(9), new, 1)
@@ -387,22 +395,16 @@ show(
 # %% [markdown]
 # Each picture in rows three to five was read from a State of $m \cdot 10$ numbers that had seen eight
 # pictures go by, none of which the model had met in training (nor need it: keys depend on tags alone,
-# and values are copied). With 256 directions of its own little seems to be missing, with 64 the
-# pictures blur, with 16 they are ghosts. The null is the last row: mean(V) is the same for every tag
-# and every row.
-#
-# With fresh directions all three runs lose, on average, to the model without attention, and the more
-# directions were learned, the more it costs to lose them. The redrawn run beats it on directions that
-# it has never seen, but by little. So here the verdict of lesson 16 is sharper: for a look-up, keep
-# $W$ and train with it. And 16 directions are hardly better than the mean of the gallery's pictures,
-# trained as long, which does not even know the tag.
+# and values are copied). **Trained for its 256 directions a State seems to miss little, for 64 its
+# pictures blur, for 16 they are ghosts.** The null is the last row: mean(V) is the same for every
+# tag and every row.
 #
 # ## 4. When does a picture fade?
 #
 # The features of a key are a vector of $m$ numbers, and among more than $m$ such vectors some are
-# combinations of others. So $m$ directions cannot keep more than $m$ arbitrary rows apart *exactly*:
-# two pictures, eight, and for 256 all sixteen tags. **Before you run this:** will pictures stay until
-# that number and then go, or fade all along the way?
+# combinations of others. **A State of $m$ directions cannot keep more than $m$ arbitrary rows apart
+# *exactly*.** That is two pictures, eight, and for 256 all sixteen tags. **Before you run this:**
+# will pictures stay until that number and then go, or fade all along the way?
 
 # %%
 COUNTS = (1, 2, 4, 8, 16)
@@ -434,25 +436,27 @@ at = {label: found[..., 1].mean(axis=1) for label, found in faded.items()}
 show(
     fig,
     alt="RMS error of what is read against the number of pictures in a State, one to sixteen: "
-    + "; ".join(f"{label} from {b[0]:.2f} to {b[-1]:.2f}" for label, b in at.items()),
+    + "; ".join(
+        f"{label.replace('$', '')} from {b[0]:.2f} to {b[-1]:.2f}" for label, b in at.items()
+    ),
 )
 
 # %% [markdown]
-# They fade all along the way. In RMS error already one picture is blurred with few directions,
-# because its eight rows disturb each other; each further picture adds the same kind of noise to all.
-# (The bits hold a second loss: the network behind learned to trust what it reads as far as eight
-# pictures allow.) The count $m/8$ is the end of exact reading, and training does not reach it: at
-# $m = 64$ and eight pictures, just at the count, more than half of what attention was worth is lost.
-# From two pictures to sixteen, on galleries twice as large as those they were trained on, the States
-# of 64 and 256 directions are better than both nulls; the smallest, with 16, is hardly better than
-# the mean of the pictures. Exact attention hardly fades in bits; its RMS error grows, too, but from two
-# pictures on it stays smallest, since it keeps all keys and all values. (Of a single picture the mean
-# is the picture itself.)
+# **Pictures in a State fade all along the way.** In RMS error already one picture is blurred with
+# few directions, because its eight rows disturb each other; each further picture adds the same kind
+# of noise to all. (The bits hold a second loss: the network behind learned to trust what it reads
+# as far as eight pictures allow.) The count $m/8$ is the end of exact reading, and training does
+# not reach it: at $m = 64$ and eight pictures, just at the count, more than half of what attention
+# was worth is lost. From two pictures to sixteen, on galleries twice as large as those they were
+# trained on, the States of 64 and 256 directions are better than both nulls; the smallest, with 16,
+# is hardly better than the mean of the pictures. Exact attention hardly fades in bits; its RMS
+# error grows, too, but from two pictures on it stays smallest, since it keeps all keys and all
+# values. (Of a single picture the mean is the picture itself.)
 #
 # ## 5. Merge two galleries
 #
 # Two visitors walk through two galleries of four pictures each, with the same tables and the same
-# $W$, and each comes home with a State. `merge` needs the two States, no key and no value.
+# $W$, and each comes home with a State. **Merging needs the two States, no key and no value.**
 #
 # **Before you run this:** what does the first visitor's State answer when it is asked for a tag of
 # the second gallery?
@@ -484,15 +488,14 @@ show(
 
 # %% [markdown]
 # Asked for what it never saw, a State still answers: its weights are divided by their sum, so it
-# returns some mixture of rows that it has, without a word of doubt. After the merge the pictures of
-# both come out, as from a State that has seen all eight. It has a price: the error of the second
-# gallery rises, because the State now holds twice as many. This is what lesson 12 promised, now to be
-# looked at.
+# returns some mixture of rows that it has, without a word of doubt. **After the merge the pictures
+# of both galleries come out, as from a State that has seen all eight.** It has a price: the error
+# of the second gallery rises, because the State now holds twice as many.
 #
 # ## Take away
 #
-# - On this look-up attention is worth nearly a bit a pixel, almost all there was to gain, and what
-#   does not know the tag is worth little. Choose the task before you judge the attention.
+# - On this look-up attention is worth nearly a bit a pixel, and what does not know the tag is worth
+#   little. Choose the task before you judge the attention.
 # - Look-ups are hard for random features: plain ones, swapped in without training, lost to having no
 #   attention at every size, and centred dense ones drew level at 1024.
 # - Trained for one $W$, a State of $m \cdot 10$ numbers gives back the pictures of a gallery it has

@@ -64,20 +64,21 @@ print(f"causal, one chunk of 16384 tokens, one head: {len(longest.kernels)} kern
 print(f", {longest.passes(1, 16_384, m):.0f} passes")
 
 # %% [markdown]
-# Causal, there are about five times as many passes. Recall the *levels* of lesson 18: inside a block, the
-# later half of every 2 tokens, of every 4, every 8 and so on sees the earlier half. Each level takes
-# $e^{h - c}$ of the earlier halves and $e^{a - \max a}$ of the later ones anew, with maxima $c$ and
-# $\max a$ of its own ($h$ are the logarithms of key features, $a$ those of query features plus $c$, as in
-# lesson 11). Two other ways were tried: to halve a chunk down to single tokens, one half after the other;
-# and to go through the blocks one by one, with a single maximum for each row. Both need more kernels and
-# more passes, counted by this ledger for the chunk of the last line.
+# **Causal attention makes about five times as many passes as all-to-all.** Recall the *levels* of
+# lesson 18: inside a block, the later half of every 2 tokens, of every 4, every 8 and so on sees
+# the earlier half. Each level takes $e^{h - c}$ of the earlier halves and $e^{a - \max a}$ of the
+# later ones anew, with maxima $c$ and $\max a$ of its own ($h$ are the logarithms of key features,
+# $a$ those of query features plus $c$, as in lesson 11). Two other ways were tried: to halve a
+# chunk down to single tokens, one half after the other; and to go through the blocks one by one,
+# with a single maximum for each row. Both need more kernels and more passes, counted by this ledger
+# for the chunk of the last line.
 #
 # Back to all-to-all. `h - c` (`subtract` in the table) and `exp` each read all the features and write them.
-# Nothing is gained by writing $h - c$ to memory: the same thread could take the exponential at once. That
-# is *fusion*: one kernel, two passes instead of four. In CuPy one writes the body of the loop over
-# entries in C++, and CuPy adds the loop, the types and the broadcasting, and compiles it at the
-# first call. The twin for NumPy has no such loop; it takes pieces so small that the difference stays in
-# cache.
+# **Nothing is gained by writing $h - c$ to memory: the same thread could take the exponential at
+# once.** That is *fusion*: one kernel, two passes instead of four. In CuPy one writes the body of
+# the loop over entries in C++, and CuPy adds the loop, the types and the broadcasting, and compiles
+# it at the first call. The twin for NumPy has no such loop; it takes pieces so small that the
+# difference stays in cache.
 
 
 # %%
@@ -125,9 +126,9 @@ for name, task in {"two kernels": lambda: xp.exp(h - c), "fused": lambda: exp_mi
 #
 # How far could one go? Keys need a pass to write $h$, one to find the maximum $c$, two for the fused
 # exponential and one for the product with $[v, 1]$, whose last column makes the sum $z$; queries the same
-# with the roles changed. The products hide their own passes. So at least $2 \times 3$ passes stand
-# beside the products. A kernel of one's own that never writes the features, as FlashAttention never writes
-# the weights, has none of them; CuPy's `RawKernel` takes such code.
+# with the roles changed. The products hide their own passes. **Fused, at least $2 \times 3$ passes
+# stand beside the products.** A kernel of one's own that never writes the features, as
+# FlashAttention never writes the weights, has none of them; CuPy's `RawKernel` takes such code.
 
 # %%
 scale = TOKENS / L
@@ -162,13 +163,13 @@ for parts in (1, 64):
 #
 # ## 2. The memory pool
 #
-# To ask the driver for memory is slow, and may wait for the device. So CuPy keeps what it once got: an
-# array that dies returns its memory to a *pool*, and the next array of that size takes it. `nvidia-smi`
-# then shows memory in use that no array holds. `cupy.get_default_memory_pool()` knows better:
-# `used_bytes()` is what arrays hold, `total_bytes()` what the pool holds, `free_all_blocks()` gives back
-# each piece of which no array holds a part. To measure one task, `backend.peak` gives it a fresh pool,
-# since in a full one nothing would have to grow, and asks for `total_bytes()` at the end; on NumPy it
-# asks Python's `tracemalloc`.
+# To ask the driver for memory is slow, and may wait for the device. **CuPy keeps what it once got:
+# an array that dies returns its memory to a *pool*, and the next array of that size takes it.**
+# `nvidia-smi` then shows memory in use that no array holds. `cupy.get_default_memory_pool()` knows
+# better: `used_bytes()` is what arrays hold, `total_bytes()` what the pool holds,
+# `free_all_blocks()` gives back each piece of which no array holds a part. To measure one task,
+# `backend.peak` gives it a fresh pool, since in a full one nothing would have to grow, and asks for
+# `total_bytes()` at the end; on NumPy it asks Python's `tracemalloc`.
 
 # %% tags=["nbval-ignore-output"]
 given = [xp.asarray(x[:2, ...] if x.ndim == 3 else x) for x in arrays]
@@ -181,19 +182,19 @@ for rows, chunk in ((1024, 64), (1024, 256), (1024, 1024), (512, 64), (512, 256)
     print(f"{rows:5d} tokens, chunk {chunk:5d}: {taken / 2**20:6.2f} MiB of scratch")
 
 # %% [markdown]
-# Memory grows with the chunk, hardly with the text (beside the result; on a GPU its parts are joined,
-# which holds it twice for a moment). So a chunk is as long as memory allows, and no longer than its
-# launches need (lesson 18).
+# **Memory grows with the chunk, hardly with the text.** (Beside the result; on a GPU its parts are
+# joined, which holds it twice for a moment.) So a chunk is as long as memory allows, and no longer
+# than its launches need (lesson 18).
 #
 # ## 3. Fewer bits
 #
-# A float32 has 23 bits of mantissa, and the first bit before them. **TF32** is not a type one stores: it
-# is what *tensor cores* make of the factors of a float32 product, with 10 bits of mantissa and float32's
-# range; the sums stay in float32. **bfloat16** is the upper half of a float32: its range, and 7 bits of
-# mantissa. **float16** has 10 bits of mantissa too, but a short range. By hand the first two are bit
-# masks: round at bit 13 or 16, and clear what is below. (We round to the nearest, ties to even; what a
-# library does on the way may differ.) **Before you run this:** in which steps
-# does float16 count near 450?
+# A float32 has 23 bits of mantissa, and the first bit before them. **TF32 is not a type one stores:
+# it is what *tensor cores* make of the factors of a float32 product.** It has 10 bits of mantissa
+# and float32's range; the sums stay in float32. **bfloat16** is the upper half of a float32: its
+# range, and 7 bits of mantissa. **float16** has 10 bits of mantissa too, but a short range. By hand
+# the first two are bit masks: round at bit 13 or 16, and clear what is below. (We round to the
+# nearest, ties to even; what a library does on the way may differ.) **Before you run this:** in
+# which steps does float16 count near 450?
 
 
 # %%
@@ -227,16 +228,18 @@ print(
 )
 
 # %% [markdown]
-# What does that do to a product? A number $x = 2^p s$ with $1 \le s < 2$ gets an error that is nearly
-# uniform within $\pm 2^{p - 11}$, so a relative error $\delta$ within $\pm 2^{-11} / s$. A sum of
-# products feels large numbers most, so let $\mathbb{E}$ be the mean weighted by $x^2$. Weighted so, the
-# $s$ of normal numbers has nearly the density $1 / (s \ln 2)$, whatever their scale, and
+# What does that do to a product? **In TF32 a number $x = 2^p s$ with $1 \le s < 2$ gets an error
+# that is nearly uniform within $\pm 2^{p - 11}$.** So its relative error $\delta$ is within
+# $\pm 2^{-11} / s$. A sum of products feels large numbers most, so let $\mathbb{E}$ be the mean
+# weighted by $x^2$. Weighted so, the $s$ of normal numbers has nearly the density $1 / (s \ln 2)$,
+# whatever their scale, and
 #
 # $$\mathbb{E}\,\delta^2 = \frac{2^{-22}}{3}\, \mathbb{E}\, s^{-2}
 # = \frac{2^{-22}}{3} \int_1^2 \frac{ds}{s^3 \ln 2} = \frac{2^{-22}}{3} \cdot \frac{3}{8 \ln 2} .$$
 #
-# In $\sum_i x_i w_i$ each term has two such errors, uncorrelated and of mean zero. For terms of random sign
-# both the sum and its error grow like the root of the number of terms, and the ratio stays:
+# In $\sum_i x_i w_i$ each term has two such errors, uncorrelated and of mean zero. **For terms of
+# random sign both the sum and its error grow like the root of the number of terms, so their ratio
+# stays.**
 #
 # $$\frac{\mathrm{RMS}(\text{error})}{\mathrm{RMS}(\text{product})} = \sqrt{2\, \mathbb{E}\,\delta^2} =
 # \frac{2^{-11}}{2 \sqrt{\ln 2}} .$$
@@ -328,10 +331,11 @@ show(
 )
 
 # %% [markdown]
-# Where features are of any use on these data, TF32 is harmless: the estimate they make is far rougher. At
-# small norms the errors of many keys average out, and the output is better than a single log-feature. One
-# detail matters at large norms. One might put $-\|k'\|^2/2$ into the product, as one more column. Then
-# TF32 would round that number too, with an error that grows like $\|k'\|^2$ and not like $\|k'\|$:
+# **Where features are of any use on independent data, TF32 is harmless: the estimate they make is
+# far rougher.** At small norms the errors of many keys average out, and the output is better than a
+# single log-feature. One detail matters at large norms. One might put $-\|k'\|^2/2$ into the
+# product, as one more column. Then TF32 would round that number too, with an error that grows like
+# $\|k'\|^2$ and not like $\|k'\|$:
 
 # %%
 for half in (10, 100, 1000):
@@ -339,13 +343,13 @@ for half in (10, 100, 1000):
     print(f"‖k'‖²/2 = {half:5d}: TF32 is off by up to {bound:.3f} in the exponent")
 
 # %% [markdown]
-# So the package adds it after the product, in float32.
+# **The package adds $-\|k'\|^2/2$ after the product, in float32.**
 #
 # **Half precision** is for storing. Float16 ends at 65,504, and near 450 its steps are 0.25.
-# A $\|k'\|^2/2$ near 450 would be wrong by up to half a step in the exponent
-# before anything else happens. So `favor_attention` takes half precision in and gives it out, but its
-# logarithms, sums and state are float32 at least. That halves the bytes of $q$, $k$, $v$ and of the
-# result, and changes neither the FLOPs nor their rate.
+# A $\|k'\|^2/2$ near 450 would be wrong by up to half a step in the exponent. So `favor_attention`
+# takes half precision in and gives it out, but its logarithms, sums and state are float32 at least.
+# That halves the bytes of $q$, $k$, $v$ and of the result, and changes neither the FLOPs nor their
+# rate.
 
 # %%
 full = attention.favor_attention(*arrays)
@@ -371,11 +375,11 @@ print(f"float16 in, {half.dtype} out; relative difference below 1e-3: {apart < 1
 # $$N = 4 L m (d + e), \qquad M = b L (2 d + 2 e), \qquad I = \frac{2 m}{b}, \qquad
 # \text{and } 2 L m \text{ exponentials.}$$
 #
-# The intensity knows neither $L$ nor $d$: more features make it denser. Causal, in chunks of $C$ as in
-# lesson 12, each row also has $C$ weights, $2 C m$, and their product with values, $2 C e$:
-# $N = 4 L m (d + e) + 2 L C (m + e)$. Exact attention has $N = 2 L^2 (d + e)$ from the same $M$, and
-# $L^2$ exponentials. **Before you run this:** what sets the bound of all-to-all attention in float32, and
-# what in bfloat16: FLOPs, bytes or exponentials?
+# **FAVOR+'s intensity knows neither $L$ nor $d$: more features make it denser.** Causal, in chunks
+# of $C$ as in lesson 12, each row also has $C$ weights, $2 C m$, and their product with values,
+# $2 C e$: $N = 4 L m (d + e) + 2 L C (m + e)$. Exact attention has $N = 2 L^2 (d + e)$ from the
+# same $M$, and $L^2$ exponentials. **Before you run this:** what sets the bound of all-to-all
+# attention in float32, and what in bfloat16: FLOPs, bytes or exponentials?
 
 
 # %%
@@ -415,10 +419,11 @@ for product, b in (("fp32", 4), ("tf32", 4), ("bf16", 2)):
         print(f"{product}  {name:27} {spent * 1e3:8.3f} ms, set by {limit}")
 
 # %% [markdown]
-# The first row leaves out two columns, for the denominators, which the second has. All-to-all in
-# TF32 and bfloat16 memory decides: $I = 2m/b$ with 256 features is just short of what the tensor cores
-# need. Two kinds of product are out of reach for the package as it is. Through CuPy, TF32 reaches the
-# projections alone (section 3). And products in bfloat16 it does not do at all: it computes in float32.
+# The first row leaves out two columns, for the denominators, which the second has. **All-to-all,
+# FLOPs decide in float32, and in TF32 and bfloat16 memory does.** There $I = 2m/b$ with 256
+# features is just short of what the tensor cores need. Two kinds of product are out of reach for
+# the package. Through CuPy, TF32 reaches the projections alone (section 3). And products in
+# bfloat16 it does not do at all: it computes in float32.
 
 # %%
 flops, moved, exps = exact_attention(TOKENS, 2)
@@ -499,10 +504,10 @@ show(
 )
 
 # %% [markdown]
-# The two lowest marks lie on the slope or just below it: one kernel for each operation is bound by
-# memory, whatever the cores can do. Fusion is what moves them to the right.
+# **One kernel for each operation is bound by memory, whatever the cores can do.** Its two marks lie
+# lowest, on the slope or just below. Fusion is what moves them to the right.
 #
-# The same reckoning for the computer this appendix runs on, with its own rates, measured in the next cell:
+# The same reckoning for the computer this appendix runs on, with rates measured in the next cell:
 
 # %% tags=["nbval-ignore-output"]
 source = xp.ones(2**22, dtype=xp.float32)
@@ -531,8 +536,8 @@ print(
 )
 
 # %% [markdown]
-# On one core, products and exponentials take turns, so the roof is the sum of the two rather than the
-# larger; a GPU can overlap them.
+# **On one core products and exponentials take turns, so the roof is the sum of the two rather than
+# the larger.** A GPU can overlap them.
 #
 # ## Take away
 #

@@ -608,7 +608,8 @@ show(
     fig,
     alt=f"Bits a character against the place in a window of {2 * WINDOW}, of which {WINDOW} were trained. "
     + "; ".join(
-        f"{name}: {within[name]:.2f} within, {beyond[name]:.2f} beyond" for name in by_place
+        f"{name.replace('$', '')}: {within[name]:.2f} within, {beyond[name]:.2f} beyond"
+        for name in by_place
     ),
 )
 ### END SOLUTION
