@@ -81,7 +81,9 @@ def _cut(lines: list[str], gap: int) -> Table | None:
     cells = [[line[a:b].strip() for a, b in spans] for line in padded]
     cells = [[re.sub(r" +", " ", cell) for cell in _joined(row, cells[0])] for row in cells]
     head, rows = cells[0], cells[1:]
-    if len(head) != len(_split(lines[0])) + (not head[0]) or not all(head[1:]) or not all(any(row[1:]) for row in rows):
+    if len(head) != len(_split(lines[0])) + (not head[0]) or not all(head[1:]):
+        return None
+    if not all(any(row[1:]) for row in rows):
         return None
     columns = list(zip(*rows, strict=True))
     if any(TWO.fullmatch(cell) for row in rows for cell in row):
@@ -92,7 +94,8 @@ def _cut(lines: list[str], gap: int) -> Table | None:
         return None
     numeric = [_numeric(column) for column in columns]
     said = [cell for cell, counts in zip(head[1:], numeric[1:], strict=True) if counts]
-    if not said or not all(counts or max(map(len, c)) < 40 for counts, c in zip(numeric, columns)):
+    words = [column for column, counts in zip(columns, numeric, strict=True) if not counts]
+    if not said or any(len(cell) >= 40 for column in words for cell in column):
         return None
     if not any(map(VALUE.fullmatch, rows[0][1:])):  # a head in two lines
         return None

@@ -14,7 +14,6 @@ formulas, the letters are Source Sans 3; npm brings all three, and no deck asks 
 """
 
 import asyncio
-import base64
 import json
 import re
 import shutil
@@ -150,7 +149,7 @@ def read(path: Path) -> Lesson:
                 title = md.renderInline(text)
             elif kind == "heading_open" and block[0].tag == "h2":
                 sections.append(Section(md.renderInline(text)))
-            elif kind == "blockquote_open" and not title == "" and not box:
+            elif kind == "blockquote_open" and title and not box:
                 box = [t.content for t in block if t.type == "inline"]
             else:
                 sections[-1].items += items(kind, html, text, before, count, tags)
@@ -193,9 +192,8 @@ def items(kind, html, text, before, cell, tags) -> list[Item]:
         found.append(Item("table", html, text, rows=rows if size < LISTED else ROWS + 1, **given))
     if kind == "paragraph_open":
         if asked := QUESTION.search(text):
-            setting, question = text[: asked.start()].strip(), text[asked.start() :]
-            question = upper(re.sub(r"\A\*\*.*?\*\*", "", question).lstrip(" :,\n"))
-            setting = setting if words(setting) <= SETTING else ""
+            question = re.sub(r"\A\*\*.*?\*\*[\s:,]*", "", text[asked.start() :])
+            question, setting = question[0].upper() + question[1:], set_by(text[: asked.start()])
             html = f'<p class="said">{md.renderInline(setting)}</p>' if setting else ""
             html += f"<p>{md.renderInline(question)}</p>"
             found.append(Item("question", html, question, **given))
@@ -203,8 +201,14 @@ def items(kind, html, text, before, cell, tags) -> list[Item]:
     return found
 
 
-def upper(text: str) -> str:
-    return text[0].upper() + text[1:]
+def set_by(text: str) -> str:
+    """The last sentences before a question, as many as one reads at a glance; none about code."""
+    kept = []
+    for sentence in reversed(SENTENCE.split(re.sub(r"\*\*(.+?)\*\*", r"\1", text).strip())):
+        if words(" ".join([sentence, *kept])) > SETTING or not sentence[:1].isupper():
+            break
+        kept[:0] = [] if "`" in sentence else [sentence]
+    return " ".join(kept)
 
 
 def said(paragraph: str) -> str:
@@ -214,7 +218,8 @@ def said(paragraph: str) -> str:
     md, about = markdown(), re.match(r"\*\*([^*]{1,40}\.)\*\*\s*", paragraph)
     last = SENTENCE.split(paragraph[about.end() if about else 0 :])[-1]
     last = re.sub(r"\*\*(.+?)\*\*", r"\1", last)
-    shown = last if words(last) <= SAID and not QUESTION.search(paragraph) else ""
+    whole = last.endswith((".", ")", "?")) or QUESTION.search(paragraph)
+    shown = last if words(last) <= SAID and not whole else ""
     return md.renderInline(f"**{about[1]}** {shown}" if about else shown)
 
 
@@ -241,7 +246,7 @@ def broad(table) -> int:
 
 
 def typeset(table) -> str:
-    """A printed table as HTML: its first column heads the rows, and numbers end below each other."""
+    """A printed table as HTML: its first column heads the rows, numbers end below each other."""
     numbers = [
         all(not cell or NUMERIC.fullmatch(cell) for cell in column)
         for column in zip(*table.rows, strict=True)
@@ -259,7 +264,8 @@ def typeset(table) -> str:
     for row in table.rows:
         cells = "".join(cell(text, i, "" if i else "row") for i, text in enumerate(row))
         rows += f"<tr>{cells}</tr>"
-    return f"<table class='printed'>{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    inner = f"{caption}<thead><tr>{head}</tr></thead><tbody>{rows}</tbody>"
+    return f'<table class="printed">{inner}</table>'
 
 
 def claims(section: Section) -> None:

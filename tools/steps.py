@@ -1,7 +1,8 @@
 """A formula in several lines, so that it fits a slide and can appear step by step.
 
-A formula of WIDE characters or more is cut where its author has put a wide gap (\\qquad) between two
-formulas, and a line of LONG characters or more where a chain of relations goes on: a = b = c.
+A formula of WIDE characters or more is cut where its author has put a wide gap (\\qquad, or \\quad
+before a word) between two formulas, and a line of LONG characters or more where a chain of
+relations goes on: a = b = c.
 """
 
 import re
@@ -10,19 +11,24 @@ WIDE, LONG = 34, 46
 TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|.", re.DOTALL)
 OPENING = {"{", "(", "[", r"\left", r"\begin", r"\lceil", r"\langle"}
 CLOSING = {"}", ")", "]", r"\right", r"\end", r"\rceil", r"\rangle"}
-GAPS = {r"\qquad"}
 RELATIONS = {"=", r"\le", r"\ge", r"\approx"}
-SILENT = re.compile(r"\\(?:[a-zA-Z]*math[a-z]*|operatorname|text|[Bb]igg?[lr]?|left|right|q?quad|[a-z]?frac)\b")
+SILENT = re.compile(
+    r"\\(?:math[a-z]*|operatorname|text|[Bb]igg?[lr]?|left|right|q?quad|[a-z]?frac)\b"
+)
 
 
 def lines(tex: str) -> list[str]:
-    """`tex` as one formula or several, in order; with their gaps and commas they are `tex` again."""
+    """`tex` as one formula or several, in order: all of it but the gaps between them."""
     tex = tex.strip()
     if r"\begin{aligned}" in tex:
         return [tex]
     parts = [tex]
     if width(tex) >= WIDE:
-        parts = [part.strip() for part in _split(tex, GAPS, keep=False)]
+        spaced = re.sub(r"\\quad *(?=\\text\b)", r"\\qquad ", tex)
+        parts = [part.strip() for part in _split(spaced, {r"\qquad"}, keep=False)]
+    for at in reversed(range(len(parts) - 1)):  # a word between two formulas goes to the second
+        if re.fullmatch(r"\\text *\{[^{}]*\}", parts[at]):
+            parts[at : at + 2] = [rf"{parts[at]}\quad {parts[at + 1]}"]
     return [_chain(part) for part in parts if part]
 
 
@@ -41,17 +47,16 @@ def tall(tex: str) -> bool:
 
 def _chain(tex: str) -> str:
     """A long chain of relations, each in a line of its own."""
-    if width(tex) < LONG:
-        return tex
+    several = len(_split(tex.rstrip(" ,."), {","}, keep=False)) > 1
     first, *rest = _split(tex, RELATIONS, keep=True)
-    if len(rest) < 2:
+    if width(tex) < LONG or several or len(rest) < 2:
         return tex
     steps = [f"{first.rstrip()} &{rest[0]}", *(f"&{part}" for part in rest[1:])]
     return r"\begin{aligned}" + r" \\ ".join(map(str.strip, steps)) + r"\end{aligned}"
 
 
 def _split(tex: str, marks: set[str], *, keep: bool) -> list[str]:
-    """`tex` cut before each of `marks` that stands in no bracket; the whole where one is left open."""
+    """`tex` cut at each of `marks` that stands in no bracket; the whole where one is left open."""
     parts, depth = [""], 0
     for token in TOKEN.findall(tex):
         depth += (token in OPENING) - (token in CLOSING)

@@ -20,8 +20,8 @@ SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section
     const texts = document.createTreeWalker(slide, NodeFilter.SHOW_TEXT), sizes = [];
     while (texts.nextNode()) {
         const holder = texts.currentNode.parentElement;
-        const size = holder.closest('mjx-container') ? 99 : parseFloat(getComputedStyle(holder).fontSize);
-        if (texts.currentNode.data.trim()) sizes.push(size);
+        if (texts.currentNode.data.trim() && !holder.closest('mjx-container'))
+            sizes.push(parseFloat(getComputedStyle(holder).fontSize));
     }
     for (const formula of slide.querySelectorAll('.math'))
         sizes.push(parseFloat(getComputedStyle(formula).fontSize));
@@ -33,14 +33,16 @@ SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section
         at: at + 1, kind: section.className.split(' ')[0], title: slide.innerText.slice(0, 60),
         overflow: slide.scrollHeight > slide.clientHeight || slide.scrollWidth > slide.clientWidth,
         out: out.map(part => part.outerHTML.slice(0, 80)), smallest: Math.min(...sizes),
-        hidden: [...slide.querySelectorAll('.fragment')].filter(part =>
-            getComputedStyle(part).opacity != 1 || getComputedStyle(part).visibility != 'visible').length,
-        unset: [...slide.querySelectorAll('.math')].filter(f => !f.querySelector('mjx-container svg'))
-            .map(f => f.textContent),
-        wrong: [...section.querySelectorAll('[data-mjx-error], merror, mjx-merror')].map(f => f.outerHTML),
-        raw: [...section.querySelectorAll('aside .math')].filter(f => !f.querySelector('math')).length,
-        high: picture && scale * picture.naturalHeight, wide: picture && scale * picture.naturalWidth,
-        blurred: picture && !picture.complete,
+        hidden: [...slide.querySelectorAll('.fragment')].map(part => getComputedStyle(part))
+            .filter(style => style.opacity != 1 || style.visibility != 'visible').length,
+        unset: [...slide.querySelectorAll('.math')]
+            .filter(formula => !formula.querySelector('mjx-container svg')).map(f => f.textContent),
+        wrong: [...section.querySelectorAll('[data-mjx-error], merror, mjx-merror')]
+            .map(formula => formula.outerHTML),
+        raw: [...section.querySelectorAll('aside .math')]
+            .filter(formula => !formula.querySelector('math')).map(f => f.textContent),
+        high: picture && scale * picture.naturalHeight,
+        wide: picture && scale * picture.naturalWidth,
     };
 })"""
 
@@ -78,7 +80,8 @@ def seen(decks, address, browser):
 
 
 def each(seen):
-    return [(f"{name} {slide['at']}: {slide['title']}", slide) for name in seen for slide in seen[name]]
+    found = [(name, slide) for name in seen for slide in seen[name]]
+    return [(f"{name} {slide['at']}: {slide['title']}", slide) for name, slide in found]
 
 
 def test_no_deck_asks_an_address_outside_or_complains(seen):
