@@ -209,7 +209,10 @@ def check_gate(log_decay, k):
 
     Raises: ValueError for another shape and, where values are free to read, NaN or above 0.
     """
-    return _each_token(0.0 if log_decay is None else log_decay, k, "log_decay", -math.inf, 0.0)
+    ends = [k.shape[-2:-1], k.shape[-2:]]
+    return _each_token(
+        0.0 if log_decay is None else log_decay, k, "log_decay", -math.inf, 0.0, ends
+    )
 
 
 def check_strength(beta, k):
@@ -217,24 +220,23 @@ def check_strength(beta, k):
 
     Raises: ValueError for another shape and, where values are free to read, NaN or outside.
     """
-    return _each_token(beta, k, "beta", 0.0, 2.0)
+    return _each_token(beta, k, "beta", 0.0, 2.0, [k.shape[-2:-1]])
 
 
-def _each_token(x, k, name, low, high):
-    """x in [low, high], a number, (..., L) or, if there is no low, (..., L, d): with two axes."""
-    (L, d), by_channel = k.shape[-2:], low == -math.inf
+def _each_token(x, k, name, low, high, ends):
+    """x in [low, high], a number or of shape (..., *end) for an end of `ends`: with k's axes."""
     if isinstance(x, Real) or not array_api_compat.is_array_api_obj(x):  # np.float64 is both
         if not isinstance(x, Real) or isinstance(x, bool) or not low <= x <= high:
             raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {x!r}")
         xp, device = array_api_compat.array_namespace(k), array_api_compat.device(k)
-        return xp.full((L, 1), float(x), dtype=k.dtype, device=device)
+        return xp.full((k.shape[-2], 1), float(x), dtype=k.dtype, device=device)
     xp = check_library(k, x, f"k and {name}")
-    shapes = [(k.ndim - 1, (L,)), (k.ndim, (L, d))][: 1 + by_channel]
-    if not any(x.ndim == n and tuple(x.shape[-len(end) :]) == end for n, end in shapes):
-        shaped = " or ".join(f"(..., {', '.join(map(str, end))})" for _, end in shapes)
+    shape, lead = tuple(x.shape), k.ndim - 2
+    if not any(len(shape) == lead + len(end) and shape[lead:] == tuple(end) for end in ends):
+        shaped = " or ".join(f"(..., {', '.join(map(str, end))})" for end in ends)
         raise ValueError(
             f"{name} must be a number or have shape {shaped} with the leading axes of k, "
-            f"{tuple(k.shape[:-2])}, got shape {tuple(x.shape)}"
+            f"{tuple(k.shape[:-2])}, got shape {shape}"
         )
     if not xp.isdtype(x.dtype, "real floating"):
         raise ValueError(f"{name} must hold real floating-point numbers, got dtype {x.dtype}")

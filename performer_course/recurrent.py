@@ -92,8 +92,8 @@ def decay_attention(
     attention. From `state` on, zeros where none is given.
     Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding, for gates down to 0; no
     later token moves a row, not by a bit.
-    Cost: O(L (d e + C (d + e))) with C = `chunk`, a gate a channel log C times as many
-    exponentials; memory, the result and a few hundred tokens' weights.
+    Cost: O(L (d e + C (d + e))) with C = `chunk`, rounded up to a power of two; a gate a channel
+    log C times as many exponentials; memory, the result and a few hundred tokens' weights.
     Source: Sun et al. (2023), eqs. 5 to 7; Dao & Gu (2024), §6; Yang et al. (2023), §4.
     """
     *tokens, S, dtype = _tokens(q, k, v, None, log_decay, state)
@@ -116,8 +116,8 @@ def delta_attention(
     tokens of one write, u, solves one triangular system. From `state` on, zeros if none is given.
     Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding where 0 ≤ β‖k‖² ≤ 2;
     no later token moves a row, not by a bit.
-    Cost: O(L (d e + d² + d² e/C + C (d + e + C))) with C = `chunk`; memory as `decay_attention`,
-    and a d × d matrix for each chunk in work.
+    Cost: O(L (d e + d² + d² e/C + C (d + e + C))) with C = `chunk`, rounded up to a power of two;
+    memory as `decay_attention`, and a d × d matrix for each chunk in work.
     Source: Schlag et al. (2021), §4.2; in chunks, Yang et al. (2024), §3; with a gate, Yang,
     Kautz & Hatamizadeh (2025), eq. 10.
     """
@@ -185,10 +185,13 @@ def _tokens(q, k, v, beta, log_decay, state):
     if q is not None:
         check_tokens(q, k)
     many = [x for x in (q, k, v) if x is not None]
-    gate = check_gate(log_decay, k)
-    strength = None if beta is None else check_strength(beta, k)
+    sums = sum_dtype(xp, *many)
+    like = xp.astype(k, sums, copy=False)  # a number is rounded to the dtype of sums, not of k
+    gate = check_gate(log_decay, like)
+    strength = None if beta is None else check_strength(beta, like)
     if state is not None:
         check_array(state, "state", "d, e")
+        check_library(k, state, "k and state")
         if tuple(state.shape[-2:]) != (k.shape[-1], v.shape[-1]):
             raise ValueError(
                 f"state must have shape (..., {k.shape[-1]}, {v.shape[-1]}), for the keys and "
@@ -197,7 +200,6 @@ def _tokens(q, k, v, beta, log_decay, state):
     others = [x for x in (gate, strength, state) if x is not None]
     lead = check_lead(*many, *others)
     dtype = xp.result_type(*many)
-    sums = sum_dtype(xp, *many)
 
     def ready(x):
         if x is None:

@@ -54,19 +54,25 @@ def test_the_dtype_that_comes_in_goes_out_and_sums_run_in_float32_at_least(dtype
     for log_decay in (None, -0.01, gate[:, 0] / 50, gate / 50):
         rows = delta_attention(q, k, v, beta, log_decay)
         assert rows.dtype == dtype
-        exact = recurrent_matrix(
-            *(x.astype(float) for x in (q, k)),
-            beta.astype(float),
-            0.0 if log_decay is None else np.asarray(log_decay, dtype=float),
-        )
-        exact = exact @ v.astype(float)
-        assert np.abs(rows - exact).max() < 4 * np.finfo(dtype).eps * np.abs(exact).max() + 1e-5
+        gates = 0.0 if log_decay is None else np.asarray(log_decay, dtype=float)
+        double = (x.astype(float) for x in (q, k, beta))
+        exact = recurrent_matrix(*double, gates) @ v.astype(float)
+        rounding = max(np.finfo(dtype).eps, 1e-5 if dtype != np.float64 else 1e-12)
+        assert np.abs(rows - exact).max() < rounding * np.abs(exact).max()
         S, _ = recurrence(q, k, v, beta, log_decay)
-        assert (
-            S.dtype
-            == chunk_map(k, v, beta, log_decay).B.dtype
-            == max(dtype, np.float32, key=lambda t: t().nbytes)
-        )
+        kept = np.float64 if dtype == np.float64 else np.float32
+        assert S.dtype == chunk_map(k, v, beta, log_decay).B.dtype == kept
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_number_is_not_rounded_to_the_dtype_of_the_keys(dtype):
+    q, k, v, _, _ = tokens(300, dtype=dtype)
+    for number, rows in (
+        (-0.0123456, lambda x: decay_attention(q, k, v, x)),
+        (0.123456, lambda x: delta_attention(q, k, v, x)),
+    ):
+        single = np.full(300, number, dtype=np.float32)
+        np.testing.assert_array_equal(rows(number), rows(single))
 
 
 def test_without_a_gate_the_gated_rule_is_the_delta_rule_bit_for_bit():
@@ -218,6 +224,10 @@ Q, K, V, BETA, GATE = tokens(8)
         (
             lambda: delta_attention(Q, K, V, BETA, state=np.zeros((E, D))),
             "state must have shape (..., 6, 4)",
+        ),
+        (
+            lambda: delta_attention(Q, K, V, BETA, state=array_api_strict.zeros((D, E))),
+            "k and state must be arrays of one library, got numpy and array_api_strict",
         ),
         (lambda: delta_attention(Q, np.nan * K, V, BETA), "k must be finite"),
         (lambda: chunk_map(K[:0], V[:0]), "k must not be empty"),

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import nbformat
@@ -376,3 +377,29 @@ def test_what_is_published_has_been_looked_at_and_only_publishing_may_publish():
     ours = dict(re.findall(r"uses: (\S+)@(v\d+)$", text(".github/workflows/pages.yml"), re.M))
     assert used.items() <= ours.items()
     assert len(re.findall("uses:", text(".github/workflows/pages.yml"))) == len(ours)
+
+
+@pytest.mark.parametrize("filters", [True, False])
+def test_an_archive_is_unpacked_with_or_without_the_filters_of_newer_pythons(
+    filters, tmp_path, monkeypatch
+):
+    class Early(tarfile.TarFile):
+        """As in Python 3.11.0: no filters."""
+
+        def extractall(self, path):
+            self.extraction_filter = lambda member, _: member
+            return super().extractall(path)
+
+    def pack(command, cwd, **_):
+        with tarfile.open(Path(cwd) / "made.tgz", "w:gz") as made:
+            made.add(__file__, "package/tex.js")
+        return subprocess.CompletedProcess(command, 0)
+
+    if not filters:
+        monkeypatch.delattr(tarfile, "data_filter", raising=False)
+        monkeypatch.setattr(tarfile, "open", lambda *args: Early.open(*args))
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    monkeypatch.setattr(npm.subprocess, "run", pack)
+    unpacked = npm.package("mathjax", tmp_path / "npm")
+    assert (unpacked / "tex.js").read_bytes() == Path(__file__).read_bytes()
+    assert [path.name for path in unpacked.parent.iterdir()] == [unpacked.name]

@@ -38,7 +38,7 @@ def package(name: str, folder: Path = FOLDER) -> Path:
                 raise SystemExit(f"npm could not fetch {name}@{PINS[name]}: {done.stderr.strip()}")
             (archive,) = Path(fresh).glob("*.tgz")
             with tarfile.open(archive) as packed:
-                # Python 3.11 before its fourth patch has no filters; later ones are told to be strict.
+                # Early patches of Python 3.11 have no filters; later ones are told to be strict.
                 packed.extraction_filter = getattr(tarfile, "data_filter", None)
                 packed.extractall(fresh)
             (Path(fresh) / "package").rename(unpacked)

@@ -88,8 +88,8 @@ checks.backwards(backwards)
 # exercise 1, round $r = 0, 1, \dots, \log_2 N - 1$ has $N - 2^r$ joins. For each round the scheduler
 # first hands out all its joins, one after the other, `task` seconds each. Then `workers` of them run
 # at a time, `merge` seconds each. Return the *largest* $N = 2, 4, 8, \dots, 2^{20}$ for which the
-# rounds take *less* time, and 0 where none does. (There is a largest one because rounds
-# do more work, about $N \log_2 N$ joins and not $N$: with $N$ they need more and more workers.)
+# rounds take *less* time, and 0 where none does. (There is a largest one because rounds do more
+# work, about $N \log_2 N$ joins and not $N$: with $N$ they need more and more workers.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "rounds_pay_up_to", "locked": false, "schema_version": 3, "solution": true, "task": false}
