@@ -397,11 +397,15 @@ def test_a_lesson_has_25_to_40_slides_for_90_minutes(lesson, made):
 
 
 def test_each_figure_of_a_lesson_is_shown_once_and_under_a_claim(lesson, made):
-    figures = [item for part in lesson.sections for item in part.items if item.kind == "figure"]
+    walked = [lesson.opening, *lesson.sections]
+    figures = [item for part in walked for item in part.items if item.kind == "figure"]
+    cells = nbformat.read(next(NOTEBOOKS.glob(f"{lesson.number}_*.ipynb")), as_version=4).cells
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    assert len(figures) == sum("image/png" in output.get("data", {}) for output in outputs)
     kept = [item for item in figures if "slide-off" not in item.tags]
     shown = [slide for slide in made if slide.kind == "figure"]
     assert [slide.body for slide in shown] == [[slides.picture(item)] for item in kept]
-    claims = [claim for section in lesson.sections for claim in section.leads]
+    claims = [claim for section in walked for claim in section.leads]
     assert [slide.title for slide in shown if slide.title not in claims] == []
     described = [item.text for item in kept]
     notes = [html.unescape("".join(slide.notes)) for slide in shown]
@@ -428,8 +432,8 @@ def test_no_formula_is_lost(lesson, made):
 
 def test_no_text_is_lost(lesson, made):
     """All of it is in the notes, in the order of the lesson; lists at the end are on slides."""
-    said = [item.html for item in lesson.opening if item.kind in ("prose", "formula")]
-    for section in sections(lesson):
+    said = []
+    for section in (lesson.opening, *sections(lesson)):
         said += [i.html for i in section.items if i.kind in ("prose", "formula", "heading")]
     notes = [note for slide in made for note in slide.notes]
     assert [note for note in notes if note in set(said)] == said
@@ -444,7 +448,8 @@ def test_no_text_is_lost(lesson, made):
 
 def test_a_question_stands_before_its_answer(lesson, made):
     """No question comes after the figure or table that its own lesson shows next."""
-    order = [item for section in sections(lesson) for item in section.items]
+    walked = [lesson.opening, *sections(lesson)]
+    order = [item for section in walked for item in section.items]
     place = {}
     for at, item in enumerate(order):
         shown = slides.picture(item) if item.kind == "figure" else item.html

@@ -77,7 +77,7 @@ class Lesson:
     title: str
     minutes: int
     box: list[str]
-    opening: list[Item]  # what stands before the first section
+    opening: Section  # what stands before the first
     sections: list[Section]
     exercises: list[tuple[str, str]]  # title, "●○○ · 15 minutes"
 
@@ -154,9 +154,10 @@ def read(path: Path) -> Lesson:
             else:
                 sections[-1].items += items(kind, html, text, before, count, tags)
             before = text if kind == "paragraph_open" else ""
-    opening, *rest = sections
-    for section in rest:
+    for section in sections:
         claims(section)
+    opening, *rest = sections
+    opening.title = title
     minutes = int(re.match(r"\*\*(\d+) minutes", box[0])[1])
     sheet = path.parent / "exercises" / path.name
     return Lesson(
@@ -164,7 +165,7 @@ def read(path: Path) -> Lesson:
         title,
         minutes,
         [md.renderInline(text) for text in box],
-        opening.items,
+        opening,
         rest,
         exercises(sheet) if sheet.exists() else [],
     )
@@ -309,7 +310,7 @@ def chosen(lesson: Lesson) -> set[int]:
     section gets one before any gets a second.
     """
     shown, wishes = set(), []
-    for section in lesson.sections:
+    for section in (lesson.opening, *lesson.sections):
         found = [item for item in section.items if item.kind not in ("prose", "lead", "heading")]
         found = [item for item in found if "slide-off" not in item.tags]
         seen = [0] * 5
@@ -365,8 +366,7 @@ def slides(lesson: Lesson, shown: set[int]) -> list[Slide]:
     kicker = f"Lesson {lesson.number}" if lesson.number.isdigit() else f"Appendix {lesson.number}"
     title = Slide("title", lesson.title, " · ".join(filter(None, (kicker, part))))
     title.body = [f"<p>{text}</p>" for text in lesson.box]
-    title.notes = [item.html for item in lesson.opening if item.kind in TOLD]
-    out = [title]
+    out = walked(lesson.opening, shown, title)
     for section in lesson.sections:
         if section.title in CLOSING:
             out += listed(section)
@@ -378,11 +378,11 @@ def slides(lesson: Lesson, shown: set[int]) -> list[Slide]:
     return out
 
 
-def walked(section: Section, shown: set[int]) -> list[Slide]:
-    """The slides of a section, in the order of the lesson."""
-    first, out, before = (section.leads or [""])[0], [], []
+def walked(section: Section, shown: set[int], *begun: Slide) -> list[Slide]:
+    """The slides of a section, in the order of the lesson, after those that have begun it."""
+    first, out, before = (section.leads or [""])[0], [*begun], []
     seen = [item for item in section.items if id(item) in shown]
-    if not any(item.lead == first for item in seen if item.kind in ("figure", "table")):
+    if not out and not any(item.lead == first for item in seen if item.kind in SHOWN):
         out.append(text_slide(section, first))
     for item in section.items:
         if item.kind == "formula" and id(item) in shown:
