@@ -74,9 +74,9 @@ show(
 # Hardly more than guessing. Another line may get a few more, but none gets all, and that is not a
 # matter of tuning. A line has two sides, and each side is a half-plane. If one side held the whole
 # outer circle, it would also hold everything that lies *between* outer points, since a half-plane
-# contains the segment between any two of its points, and so everything inside the ring. The inner
-# circle lies inside the ring. **No line separates the two circles: where all outer points are on one
-# side of it, the inner ones are, too.**
+# contains the segment between any two of its points, and so everything inside the ring, the inner
+# circle included. **No line separates the two circles: where all outer points are on one side of it,
+# the inner ones are, too.**
 #
 # ## 2. A map to three dimensions, where a plane works
 #

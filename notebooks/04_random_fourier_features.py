@@ -41,8 +41,8 @@ xp = get_backend()
 # $$h_\omega(x)\, \overline{h_\omega(y)} = e^{i\omega^\top (x - y)}, \qquad
 # \mathbb{E}\bigl[h_\omega(x)\, \overline{h_\omega(y)}\bigr] = k(x - y) .$$
 #
-# **The wave of a difference comes apart into a factor with $x$ and one with $y$ alone.** For a real
-# kernel we would like real features. There are two ways.
+# **The wave of a difference comes apart into a factor of $x$ and a factor of $y$.** For a real kernel
+# we would like real features. There are two ways.
 #
 # **Cosine and sine.** The real part of the product is
 # $\cos(\omega^\top x - \omega^\top y) = \cos\omega^\top x \cos\omega^\top y + \sin\omega^\top x
@@ -419,7 +419,7 @@ show(
 
 # %% [markdown]
 # **The diagonal of the Gram matrix is exact for every $m$, but some other estimates are negative,
-# though the kernel never is.** ($\cos^2 + \sin^2 = 1$. The pictures show negative ones as zero.)
+# though the kernel never is.** (For $\cos^2 + \sin^2 = 1$; the pictures show negative ones as zero.)
 # For regression this does no harm. For attention, where the entries are weights and get divided
 # by their sum, it will (lesson 08).
 #

@@ -210,7 +210,7 @@ for name, entries in (
 # $-\operatorname{sign}(g_1)\, g / \|g\|$. The sign that LAPACK used is left in $R$. So multiply column $i$ of $Q$
 # by the sign of $R_{ii}$ and the choice is undone, as the last line shows (Mezzadri, 2007).
 #
-# Since $\cos(-\omega^\top\delta) = \cos(\omega^\top\delta)$, signs are nothing to a cosine. **For a function that
+# Since $\cos(-\omega^\top\delta) = \cos(\omega^\top\delta)$, signs mean nothing to a cosine. **For a function that
 # is not even, such as $\exp(\omega^\top z)$, the mean over LAPACK's columns is biased.** Lesson 09 will use that
 # one. Let $\omega_1$ be that first column with the norm of a Gaussian vector. Its first coordinate is minus the
 # absolute value of a normal variable, and the others are normal as they should be. With $\Phi$ the normal
@@ -467,9 +467,9 @@ for m in (16, 64, 256, 4096):
     print(f"{errors[-1] / independent:14.0f}")
 
 # %% [markdown]
-# Columns of the table are read downwards. **At $r = 1$ the error of independent directions and of χ norms falls
-# like $1/m$; with one shared norm it stays near 0.01.** Fixed norms fall until the square of their bias is left.
-# (One χ norm *for each block* would have the error of independent directions at every $m$.)
+# Columns of the table are read downwards. **At $r = 1$ the mean squared error of independent directions and of χ
+# norms falls like $1/m$; with one shared norm it stays near 0.01.** Fixed norms fall until the square of their bias
+# is left. (One χ norm *for each block* would have the error of independent directions at every $m$.)
 #
 # What does all this buy on data? Take the Gram matrix of 100 digits, 8 by 8 pixels, whose pairs lie at many
 # distances at once, for the kernel $e^{-\gamma\|\delta\|^2}$ with $\gamma = 0.02$. The formulas hold at another

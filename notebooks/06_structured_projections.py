@@ -94,7 +94,7 @@ for D in (64, 1024, 4096):
 #
 # $$W = \sqrt d\; H D_1 H D_2 H D_3 .$$
 #
-# **The rows of $W$ are exactly orthogonal and have norm $\sqrt d$, from $3d$ random signs and three fast
+# **The rows of $W$ (d, d) are exactly orthogonal and have norm $\sqrt d$, from $3d$ random signs and three fast
 # transforms.** (For $d$ that is no power of two, pad $x$ with zeros; for $m > d$, stack blocks.) By hand, then
 # `projections.hadamard`, the rows, and `projections.hadamard_transform`, which applies them without ever forming a
 # matrix.
@@ -192,8 +192,8 @@ show(
 #
 # **With finitely many signs the directions cannot be uniform, so the mean depends on the direction of $\delta$.**
 # For small $d$ we can average over all $2^{2d}$ choices of two of the three diagonals; the mean over $D_3$ is
-# $\prod_j \cos(v_j \delta_j)$ in closed form, where $v$ is the rest of the row. What comes out: $j$ is its average
-# over all directions.
+# $\prod_j \cos(v_j \delta_j)$ in closed form, where $v$ is the rest of the row. What comes out: averaged over all
+# directions of $\delta$ the mean is $j$.
 
 # %%
 axis, diagonal = np.eye(8)[0], np.ones(8) / 8**0.5

@@ -640,12 +640,12 @@ for name, values in (("as drawn", v), ("nothing linear in the keys", unfitted)):
 # - **Otherwise: measure.** A sample of queries, keys and values and a handful of draws of $W$ is all
 #   that it takes, and it is a good answer to "unless", too.
 #
-# **What is dear is one weight, not the output.** From $\|q' - k'\|^2 \ge 0$ follows
-# $\|q' + k'\|^2 \ge 4 t$. So the *weight* of a pair with score $t > 0$ has a relative variance of at
-# least $(e^{4t} - 1)/m$, in any dimension; at $t = 4$ that takes millions of directions for a variance
-# of 1, as the cell below prints. The output needs less, because of the factor $v_j - o_i$ in step 1:
-# where one key has nearly all the weight, $o_i$ is nearly its value, and its own error falls out of
-# the ratio. Lesson 12 follows this to the end.
+# **What takes many directions is one weight, not the output.** From $\|q' - k'\|^2 \ge 0$ follows
+# $\|q' + k'\|^2 \ge 4 t$. So the *weight* of a pair with score $t > 0$ has a relative variance of
+# at least $(e^{4t} - 1)/m$, in any dimension; at $t = 4$ that takes millions of directions for a
+# variance of 1, as the cell below prints. The output needs less, because of the factor $v_j - o_i$
+# in step 1: where one key has nearly all the weight, $o_i$ is nearly its value, and its own error
+# falls out of the ratio. Lesson 12 follows this to the end.
 #
 # **Bounded norms.** Some models keep the lengths down on purpose. Random feature attention divides $q$
 # and $k$ by their norms (Peng et al., 2021), and query–key normalisation does so with softmax, times a

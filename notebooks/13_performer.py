@@ -555,9 +555,9 @@ show(
 
 # %% [markdown]
 # At $m = 8$ and 16 the next order shows; from 32 on no difference from the formula is seen. **For
-# these short queries and keys the bias is small beside the error of one draw, and falls faster.**
-# Who draws once in one layer need not think of it. Who averages must, and so must who has many
-# heads: in lesson 17 it is the bias, not the noise, that spoils a model.
+# queries and keys with entries of size $\frac14$ the bias is small beside the error of one draw,
+# and falls faster.** Who draws once in one layer need not think of it. Who averages must, and so
+# must who has many heads: in lesson 17 it is the bias, not the noise, that spoils a model.
 #
 # ## 4. Draw again
 #

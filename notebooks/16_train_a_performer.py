@@ -406,10 +406,11 @@ show(
 )
 
 # %% [markdown]
-# (`⏎` is the end of a line.) **After 600 steps with softmax the decoder is below every null and
-# writes pieces of words; after 1200 many of them are words.** We go on with the model of 600 steps,
-# because all that is compared with it below has to be trained as long. And as the eye can hardly
-# decide between two samples that the loss tells apart, from here on it is the loss that counts.
+# (`⏎` is the end of a line.) **After 600 steps with softmax the decoder's loss is below every null,
+# and it writes pieces of words; after 1200 many of them are words.** We go on with the model of 600
+# steps, because all that is compared with it below has to be trained as long. And as the eye can
+# hardly decide between two samples that the loss tells apart, from here on it is the loss that
+# counts.
 #
 # (The text it learns from ends a little lower than the held-out text, at 2.87 in the figure.)
 #
@@ -618,9 +619,9 @@ for name, of in {"dense, centred": other, "positive": None}.items():
 # have a smaller exponent in the relative variance of a weight, and pay with a factor in front of
 # it.** (For the dense ones $z$ is $U^\top(q' + k' - s')$, and both are for independent directions.)
 # Here is what the heads just trained say, on held-out text: medians over the pairs of a query and a
-# key that it sees, because a mean of exponentials would tell of the few largest alone. **Before you
-# run this:** with 64 plain directions, is the relative variance of a weight near 1, near 100, or
-# more?
+# key that it sees, because a mean of exponentials would tell of the few largest alone.
+# **Before you run this:** with 64 plain directions, is the relative variance of a weight near 1,
+# near 100, or more?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q, k, _ = heads(soft, test[0][:64])  # (depth, heads, n, L, d)

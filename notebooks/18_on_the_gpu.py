@@ -169,9 +169,9 @@ for name, pair in pairs.items():
 # If the host never waits, $\text{launched}_i = i\,a$. The total of $n$ kernels is then at least
 # $\max\bigl(\sum_i t_i,\ n a\bigr)$, and where they are of about one length hardly more. **Where
 # the host never waits, the slower of launching and running hides the faster.** If the host *reads a
-# value*, it must wait for the kernel that makes it, and the queue runs empty. **Before you run
-# this:** eight kernels of 30 µs, launches of 10 µs, so some 250 µs. How long with a read after
-# each?
+# value*, it must wait for the kernel that makes it, and the queue runs empty.
+# **Before you run this:** eight kernels of 30 µs, launches of 10 µs, so some 250 µs. How long with
+# a read after each?
 
 
 # %%

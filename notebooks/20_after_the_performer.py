@@ -479,14 +479,14 @@ show(
 # squares is exact, in a state of the same size.) So choose $\beta$ for the age at which you will be
 # asked (exercise 2).
 #
-# ## 8. Three tasks, three winners
+# ## 8. Four tasks, three winners
 #
 # When is that what one wants? **A value is one of 64 symbols, each a random direction of
 # $\mathbb{R}^{32}$, and the answer is the symbol that fits best.** Exact attention over a cache
 # stands beside, its weights sharpened to $e^{32 k^\top k'}$. Four tasks: 48 different keys, all
 # asked; 16 keys, written 16 times each, the *latest* value asked; 64 pairs of one document and 16
-# of the next, which is asked; and 24 keys that have much in common (cosine 0.9). **Before you run
-# this:** which rule do you put your money on in each? And can softmax do all four?
+# of the next, which is asked; and 24 keys that have much in common (cosine 0.9).
+# **Before you run this:** which rule do you put your money on in each? And can softmax do all four?
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
