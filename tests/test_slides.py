@@ -185,6 +185,12 @@ def test_where_there_is_too_little_a_claim_that_no_slide_carries_gets_one(deck):
     assert kinds(deck(*cells, minutes=18)) == ["title", "claim", "claim", "list", "list"]
 
 
+def test_a_section_without_claim_formula_or_picture_is_told_on_the_slide_before(deck):
+    found = deck(text(f"## 1. Scales\n\n{LEAD}"), text("## 2. Weights\n\nOnly prose."))
+    assert [slide.title for slide in found[1:]] == ["1. Scales"]
+    assert found[-1].notes[-1] == "<p>Only prose.</p>\n"
+
+
 def test_a_tag_keeps_a_cell_off_the_slides_or_on_them(deck):
     head = text(f"## 1. Scales\n\n{LEAD}")
     assert "figure" not in kinds(deck(head, figure("One.", "slide-off")))

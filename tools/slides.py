@@ -370,8 +370,12 @@ def slides(lesson: Lesson, shown: set[int]) -> list[Slide]:
     for section in lesson.sections:
         if section.title in CLOSING:
             out += listed(section)
-        elif section.title not in UNSHOWN:
+        elif section.title in UNSHOWN:
+            continue
+        elif section.leads or any(id(item) in shown for item in section.items):
             out += walked(section, shown)
+        else:  # nothing to show: it is told
+            out[-1].notes += [item.html for item in section.items if item.kind in TOLD]
     if lesson.exercises:
         body = "".join(f"<li>{name} <small>{size}</small></li>" for name, size in lesson.exercises)
         out.append(Slide("list", "Exercises", body=[f"<ul class='plain'>{body}</ul>"]))
