@@ -11,7 +11,13 @@ from pathlib import Path
 
 from tools.setting import ROOT
 
-PINS = {"axe-core": "4.14.1", "mathjax": "3.2.2", "pyodide": "314.0.6"}
+PINS = {
+    "@fontsource/source-sans-3": "5.3.1",
+    "axe-core": "4.14.1",
+    "mathjax": "3.2.2",
+    "pyodide": "314.0.6",
+    "reveal.js": "6.0.2",
+}
 FOLDER = ROOT / "build" / "npm"
 
 
@@ -25,7 +31,7 @@ def package(name: str, folder: Path = FOLDER) -> Path:
                 f"npm is missing, which fetches {name}: install Node.js (apt install npm, "
                 "brew install node, or conda install nodejs)"
             )
-        folder.mkdir(parents=True, exist_ok=True)
+        unpacked.parent.mkdir(parents=True, exist_ok=True)  # @somebody/ is a folder of its own
         with tempfile.TemporaryDirectory(dir=folder) as fresh:
             command = [npm, "pack", "--silent", f"{name}@{PINS[name]}"]
             done = subprocess.run(command, cwd=fresh, capture_output=True, text=True, timeout=300)

@@ -318,7 +318,9 @@ class Site:
             for folder, label in MADE.items():
                 for path in made(folder, self.built):
                     if path.stem == stem:
-                        links.append(_download(relative(f"{folder}/{path.name}", here), label))
+                        said = f"{label} as PDF" if path.with_suffix(".html").exists() else label
+                        said = label if path.suffix == ".html" else said
+                        links.append(_download(relative(f"{folder}/{path.name}", here), said))
         return "Beside this page: " + " · ".join(links)
 
     def to_run(self, text: str, here: str) -> str:
@@ -393,16 +395,23 @@ def stage(folder: Path = STAGE) -> None:
         listed = toctree(below, hidden=own.exists())
         pages[own.relative_to(folder).as_posix()] = f"{head}\n{listed}"
     for name, label in MADE.items():
-        files = [(f"{name}/{path.name}", called(path.stem, folder)) for path in made(name)]
-        items = [f"- {_download(target, words)}" for target, words in files]
-        if items:
-            lines = "\n".join(items)
-            pages[f"{name}.md"] = f"# {label[0].upper()}{label[1:]}\n\n{lines}\n"
+        if made(name):
+            pages[f"{name}.md"] = listing(name, label, made(name), folder)
     readme = (folder / "README.md").rename(folder / "index.md")
     pages["index.md"] = opening(readme.read_text(encoding="utf-8")) + "\n" + contents(folder, pages)
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+
+
+def listing(name: str, label: str, files: list[Path], stage: Path) -> str:
+    """A page that leads to what was made of each lesson, below what site/`name`.md says of it."""
+    own, links = ROOT / "site" / name / "index.md", {}
+    head = own.read_text(encoding="utf-8") if own.exists() else f"# {label[0].upper()}{label[1:]}\n"
+    for path in files:
+        said = "as PDF" if path.stem in links else called(path.stem, stage)
+        links.setdefault(path.stem, []).append(_download(f"{name}/{path.name}", said))
+    return "\n".join([head, *(f"- {' · '.join(both)}" for both in links.values()), ""])
 
 
 def contents(folder: Path, pages) -> str:
