@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import PathCollection
 from matplotlib.quiver import Quiver
+from matplotlib.text import Text
 from PIL import Image
 
 from .backend import to_host
@@ -53,11 +54,13 @@ def show(fig, alt: str) -> None:
 
     The picture goes out as a PNG; beside it, as text, go `alt` and the numbers drawn (`data`),
     so that a reader who cannot see it has it in words, and a test that compares text sees a
-    curve that moved. Write `alt` as an f-string over the data. Closes the figure.
+    curve that moved. Write `alt` as an f-string over the data. Small letters grow until the back
+    row reads them (`_readable`). Closes the figure.
     Raises: ValueError where `alt` is empty or the figure draws nothing.
     """
     if not alt.strip():
         raise ValueError("alt must say what the figure shows, got an empty text")
+    _readable(fig)
     drawn = data(fig)
     if not drawn:
         raise ValueError("the figure draws no data: nothing to show")
@@ -178,6 +181,28 @@ def _numbers(values):
     numbers = [values.min(), values.max(), values.mean(), path, *via]
     low, high, mean, path, *via = (f"{0.0 if abs(v) <= 1e-12 * scale else v:.3g}" for v in numbers)
     return f"{low} to {high}, mean {mean}, path {path}, via {' '.join(via)}"
+
+
+SLIDE = (12.8, 5.98)  # inches at 100 dots: a slide of 1280 × 720 below its claim
+BACK_ROW = 24 * 72 / 100  # points that make 24 dots there
+
+
+def _readable(fig):
+    """Lift every text to 24 dots of a slide that the figure fills.
+
+    A figure that is wider or higher than the slide is shrunk there, so its letters have to be
+    larger by as much: 13 points where it is 8 × 4.5 inches, 17.6 where it is 13 wide.
+    """
+    width, height = fig.get_size_inches()
+    least = BACK_ROW * max(width / SLIDE[0], height / SLIDE[1])
+    every = [part for ax in fig.axes for part in (ax, *ax.child_axes)]
+    for ax in every:
+        for name in ("x", "y", "z")[: 3 if ax.name == "3d" else 2]:
+            sizes = [label.get_size() for label in getattr(ax, f"get_{name}ticklabels")()]
+            if sizes and min(sizes) < least:  # also of ticks that are still to come
+                ax.tick_params(name, which="both", labelsize=least)
+    for text in fig.findobj(Text):
+        text.set_size(max(text.get_size(), least))
 
 
 def _png(fig):

@@ -1,0 +1,53 @@
+"""The style of figures: what the back row can read."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from performer_course import figures
+
+
+def drawn(width, height, **style):
+    """A figure with every kind of letter, as `show` leaves it: all its texts, after drawing."""
+    fig, axes = plt.subplots(1, 2, figsize=(width, height))
+    axes[0].plot(np.geomspace(1, 1e4, 50), label="a")
+    axes[0].set(xlabel="x", ylabel="y", title="t", yscale="log")
+    axes[0].tick_params(**style)
+    axes[0].legend(title="of", fontsize=7)
+    axes[0].text(1, 10, "here", fontsize=6)
+    axes[1].set_xticks([0, 1], ["one", "two"], fontsize=5)
+    fig.colorbar(axes[1].imshow(np.eye(3))).set_label("weight", fontsize=8)
+    axes[1].inset_axes([0.5, 0.5, 0.4, 0.4]).plot([1, 2])
+    fig.suptitle("above", fontsize=9)
+    figures._readable(fig)
+    axes[0].set_ylim(1e-9, 1e9)  # brings other ticks
+    fig.draw_without_rendering()
+    texts = [text for text in fig.findobj(Text) if text.get_text()]
+    sizes = {text.get_text(): text.get_size() for text in texts}
+    plt.close(fig)
+    return sizes
+
+
+@pytest.mark.parametrize("shape", [(8, 4.5), (8, 6), (10, 4.2), (13, 4)])
+def test_no_letter_is_below_24_pixels_on_a_slide_that_the_figure_fills(shape):
+    width, height = shape
+    slide = min(1280 / (100 * width), 598 / (100 * height))
+    pixels = {text: size * 100 / 72 * slide for text, size in drawn(*shape).items()}
+    assert {"here", "of", "a", "one", "weight", "above", "x", "t"} <= pixels.keys()
+    assert len(pixels) > 20
+    assert min(pixels.values()) >= 23.99
+
+
+def test_letters_that_are_large_stay_so():
+    sizes = drawn(8, 4.5, labelsize=20)
+    assert sizes["x"] == sizes["t"] == plt.rcParams["axes.labelsize"]
+    assert sizes["10000"] == 20
+
+
+def test_what_is_shown_is_readable(monkeypatch, capsys):
+    fig, ax = plt.subplots()
+    ax.plot([0, 1])
+    ax.set_title("small", fontsize=5)
+    figures.show(fig, alt="a line")
+    assert ax.title.get_size() == pytest.approx(17.28 * 4.5 / 5.98)
