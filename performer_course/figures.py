@@ -195,12 +195,6 @@ def _readable(fig):
     """
     width, height = fig.get_size_inches()
     least = BACK_ROW * max(width / SLIDE[0], height / SLIDE[1])
-    every = [part for ax in fig.axes for part in (ax, *ax.child_axes)]
-    for ax in every:
-        for name in ("x", "y", "z")[: 3 if ax.name == "3d" else 2]:
-            sizes = [label.get_size() for label in getattr(ax, f"get_{name}ticklabels")()]
-            if sizes and min(sizes) < least:  # also of ticks that are still to come
-                ax.tick_params(name, which="both", labelsize=least)
     for text in fig.findobj(Text):
         text.set_size(max(text.get_size(), least))
 

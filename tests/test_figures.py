@@ -42,7 +42,7 @@ def test_no_letter_is_below_24_pixels_on_a_slide_that_the_figure_fills(shape):
 def test_letters_that_are_large_stay_so():
     sizes = drawn(8, 4.5, labelsize=20)
     assert sizes["x"] == sizes["t"] == plt.rcParams["axes.labelsize"]
-    assert sizes["10000"] == 20
+    assert sizes["40"] == 20
 
 
 def test_what_is_shown_is_readable(monkeypatch, capsys):
