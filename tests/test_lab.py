@@ -20,15 +20,13 @@ import nbformat
 import pytest
 
 from tests.checkout import copied, lint_commands, needs_make
-from tools import lab
+from tools import chromium, lab
 from tools.lab import fill
 from tools.notebooks import ENVIRONMENT, NOTEBOOKS, ROOT, VOLATILE, execute, sources
 
 FIRST = sorted(NOTEBOOKS.glob("*.py"))[0].stem
 LESSON = f"my/{FIRST}.ipynb"
 READERS = [s for s in sources() if re.search(r"\bPath\(|\bopen\(", s.read_text(encoding="utf-8"))]
-CHROMES = ["google-chrome", "chromium", "chromium-browser", "chrome"]
-CHROME = next((path for path in map(shutil.which, CHROMES) if path), None)
 QUIET = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
 QUIET += ["--disable-background-networking", "--disable-component-update"]
 ROOTFLAG = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []
@@ -426,7 +424,7 @@ def run_in_browser(address, lesson):
 
     address = re.sub(r"/(lab|tree)\S*\?", f"/lab/tree/my/{lesson}.ipynb?", address)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROME, args=QUIET)
+        browser = playwright.chromium.launch(executable_path=chromium.PATH, args=QUIET)
         page = browser.new_page()
         page.set_default_timeout(180_000)
         page.goto(address)
@@ -443,7 +441,7 @@ def run_in_browser(address, lesson):
     return [cell for cell in cells if cell["cell_type"] == "code"]
 
 
-@pytest.mark.skipif(not CHROME, reason=f"no browser: none of {', '.join(CHROMES)} is on PATH")
+@pytest.mark.skipif(not chromium.PATH, reason=f"no browser: {chromium.NONE}")
 @pytest.mark.parametrize("lesson", [FIRST])
 def test_a_lesson_of_my_runs_from_top_to_bottom_in_jupyterlab(lesson, tree, tmp_path):
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={free_port()}"]

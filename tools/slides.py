@@ -24,7 +24,7 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 
-from tools import npm
+from tools import chromium, npm
 from tools.printed import tables
 from tools.setting import NOTEBOOKS, ROOT
 from tools.site import MATHJAX, alt, number, parts
@@ -43,7 +43,6 @@ QUESTION = re.compile(r"\*\*Before you (?:run this|read on|look)\b")
 SENTENCE = re.compile(r"(?<=[.?!])\*{0,2}\s+(?=[A-Z*$\\])")
 NUMERIC = re.compile(r"[<>±−+-]?\d\S*(?: ms| %)?|nan|inf|-")
 FONT = "@fontsource/source-sans-3"
-CHROMES = ("google-chrome", "chromium", "chromium-browser", "chrome")
 TABS = 3
 
 
@@ -505,23 +504,10 @@ def lessons(wanted=()) -> list[Path]:
     return [path for path in found if not wanted or path.name.split("_")[0] in wanted]
 
 
-def browser() -> str | None:
-    return next(filter(None, map(shutil.which, CHROMES)), None)
-
-
-async def pdfs(names: list[str], chrome: str) -> None:
+async def pdfs(names: list[str]) -> None:
     """Print decks, a few at a time, in one browser."""
-    import functools
-    import threading
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
     from playwright.async_api import async_playwright
 
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    handler = functools.partial(Quiet, directory=BUILD)
     left = list(reversed(names))
 
     async def work(browser, address):
@@ -534,15 +520,12 @@ async def pdfs(names: list[str], chrome: str) -> None:
             await tab.pdf(path=path, prefer_css_page_size=True, tagged=True, outline=True)
         await tab.close()
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with chromium.served(BUILD) as address:
         async with async_playwright() as playwright:
-            flags = ["--headless", "--no-sandbox", "--disable-gpu"]
-            opened = await playwright.chromium.launch(executable_path=chrome, args=flags)
-            address = f"http://127.0.0.1:{server.server_port}/"
-            await asyncio.gather(*(work(opened, address) for _ in range(TABS)))
-            await opened.close()
-        server.shutdown()
+            start = playwright.chromium.launch
+            browser = await start(executable_path=chromium.PATH, args=chromium.FLAGS)
+            await asyncio.gather(*(work(browser, address) for _ in range(TABS)))
+            await browser.close()
 
 
 def main(*wanted: str) -> int:
@@ -564,11 +547,10 @@ def main(*wanted: str) -> int:
     for path in found:
         (BUILD / f"{path.stem}.html").write_text(page(read(path)), encoding="utf-8")
     print(f"{len(found)} decks: {BUILD.relative_to(ROOT)}")
-    chrome = browser()
-    if chrome is None:
-        print(f"no PDFs: none of {', '.join(CHROMES)} is on PATH (apt install chromium)")
+    if chromium.PATH is None:
+        print(f"no PDFs: {chromium.NONE}")
         return 0
-    asyncio.run(pdfs([path.stem for path in found], chrome))
+    asyncio.run(pdfs([path.stem for path in found]))
     print(f"{len(found)} PDFs beside them")
     return 0
 

@@ -1,18 +1,11 @@
 """A browser that refuses every address but one of our own, and what axe-core finds in a page."""
 
-import functools
-import shutil
-import threading
 from contextlib import contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
-from tools import npm
+from tools import chromium, npm
 
-CHROMES = ["google-chrome", "chromium", "chromium-browser", "chrome"]
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 PATIENCE = 120_000  # milliseconds for one thing that a page does
 STANDARD = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 AXE = """async ([tags, patience]) => {
@@ -28,35 +21,15 @@ READY = """async () => {
 }"""
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-@contextmanager
-def served(folder: Path):
-    """The address at which `folder` is served."""
-    handler = functools.partial(Quiet, directory=folder)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
 @contextmanager
 def started():
     """Chromium from the system, not one that Playwright would download."""
     from playwright.sync_api import sync_playwright
 
-    path = next((path for path in map(shutil.which, CHROMES) if path), None)
-    if path is None:
-        pytest.fail(f"no browser: none of {', '.join(CHROMES)} is on PATH (apt install chromium)")
+    if chromium.PATH is None:
+        pytest.fail(f"no browser: {chromium.NONE}")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium.PATH, args=chromium.FLAGS)
         yield browser
         browser.close()
 

@@ -19,9 +19,10 @@ import pytest
 
 from tests.in_browser import FILES, KERNEL, LOCK, RUNNING, code, version
 from tools import lite, npm, pyodide
+from tools.chromium import served
 from tools.setting import ROOT
 
-from .browser import PATIENCE, opened, served, started
+from .browser import PATIENCE, opened
 
 SERVER = f"https://cdn.jsdelivr.net/pyodide/v{LOCK['pyodide']}/full/"
 EXTENSION = lite.BUILD / "extensions" / lite.EXTENSIONS[0]
@@ -93,12 +94,6 @@ def built():
 def address(built):
     with served(built) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with started() as browser:
-        yield browser
 
 
 # What was built

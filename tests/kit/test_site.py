@@ -11,9 +11,10 @@ import nbformat
 import pytest
 
 from tools import site
+from tools.chromium import served
 from tools.setting import ROOT, repository
 
-from .browser import barriers, opened, served, started
+from .browser import barriers, opened
 
 # A lesson with many formulas and figures, one of each other kind of page, and a long table.
 SAMPLE = [
@@ -63,12 +64,6 @@ def pages():
 def address(pages):
     with served(site.HTML) as address:
         yield address
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with started() as browser:
-        yield browser
 
 
 def written(page):

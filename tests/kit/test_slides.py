@@ -5,8 +5,9 @@ import re
 import pytest
 
 from tools import slides
+from tools.chromium import served
 
-from .browser import barriers, opened, served, started
+from .browser import barriers, opened
 
 SAMPLE = "09_positive_features"
 SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section, at) => {
@@ -58,12 +59,6 @@ def decks():
 def address(decks):
     with served(slides.BUILD) as address:
         yield address
-
-
-@pytest.fixture(scope="session")
-def browser():
-    with started() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="session")

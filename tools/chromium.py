@@ -1,0 +1,34 @@
+"""The browser that is on this machine, and a server of plain files for it to read."""
+
+import functools
+import shutil
+import threading
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+NAMES = ("google-chrome", "chromium", "chromium-browser", "chrome")
+PATH = next(filter(None, map(shutil.which, NAMES)), None)
+NONE = f"none of {', '.join(NAMES)} is on PATH (apt install chromium)"
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A handler that writes no line for each file."""
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def served(folder: Path):
+    """The address at which `folder` is served."""
+    handler = functools.partial(Quiet, directory=folder)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
