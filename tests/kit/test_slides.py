@@ -1,11 +1,14 @@
 """The decks, made as for a lecturer, and looked at slide by slide in a browser."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
 from tools import slides
 from tools.chromium import served
+from tools.setting import ROOT
 
 from .browser import barriers, opened
 
@@ -51,7 +54,7 @@ SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section
 @pytest.fixture(scope="session")
 def decks():
     """All decks and their PDFs, made anew."""
-    assert slides.main() == 0
+    subprocess.run([sys.executable, "-m", "tools.slides"], cwd=ROOT, check=True, timeout=600)
     return [path.stem for path in slides.lessons()]
 
 
