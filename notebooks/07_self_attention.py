@@ -107,6 +107,9 @@ def weight_picture(ax, weights, text, title=""):
     ticks = [c.replace(" ", "_") for c in text]
     ax.set_xticks(range(weights.shape[1]), ticks[: weights.shape[1]])
     ax.set_yticks(range(weights.shape[0]), ticks[: weights.shape[0]])
+    for label in ax.get_yticklabels():
+        if label.get_text() == "_":  # at the height of its row, not on the letter below
+            label.set_va("bottom")
     return image
 
 
@@ -384,7 +387,7 @@ print(f"mean probability of what came after {known.sum()} known bytes: {given[kn
 print(f"from the frequencies of bytes alone: {share[piece[1:]][known].mean():.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 3, figsize=(12, 4.6), sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(12, 4.2), sharey=True)
 named = (
     (A, "A: the same byte"),
     (B, "B: the byte before"),
@@ -453,7 +456,7 @@ print(f"the mean of ones is 1 with key_mask: {np.allclose(masked, 1)}")
 print(f"with zeros put into v alone it is {only_v.mean():.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 4, figsize=(12, 3.7), sharey=True)
+fig, axes = plt.subplots(1, 4, figsize=(12, 3.4), sharey=True)
 for ax, (name, weights) in zip(axes, looks.items(), strict=True):
     image = gram(ax, weights, name, largest=1.0)
     word_ticks(ax, words)
@@ -654,7 +657,7 @@ print(f"an encoder's rows move for any token: {moves['encoder'].all()}")
 print(f"a padded token moves its own row only: {own_only}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 3, figsize=(12, 5), sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(12, 4.7), sharey=True)
 for ax, (name, moved) in zip(axes, moves.items(), strict=True):
     weight_picture(ax, moved.astype(float), words, name)
     ax.set(xlabel="changed token $j$")

@@ -410,7 +410,7 @@ ax.contour(length, angle, np.log(tie), levels=[0], colors=[COLORS[2]], linestyle
 ax.plot([], [], color=COLORS[2], linestyle="--", label="trigonometric\n= positive")
 ax.text(0.15, 0.35, "trigonometric")
 ax.text(0.15, 2.7, "hyperbolic")
-ax.text(3.15, 1.72, "answer 0", ha="right")
+ax.text(3.25, 1.45, "← answer 0")  # outside: points stand all over it
 ax.set(xlabel="length $\\Vert x\\Vert = \\Vert y\\Vert$", ylabel="angle between $x$ and $y$")
 ax.set_yticks(np.arange(5) * np.pi / 4, ["0", "π/4", "π/2", "3π/4", "π"])
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
