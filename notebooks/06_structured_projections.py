@@ -259,13 +259,14 @@ for name, path in paths.items():
     print(f"{name.strip('$'):8} different absolute values before and after each stage: {sizes}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(2, 4, figsize=(11, 4.5), sharey=True)
+fig, axes = plt.subplots(2, 4, figsize=(11, 4.8), sharex=True, sharey=True)
 for row, (name, path), color in zip(axes, paths.items(), COLORS, strict=False):
     for ax, u, title in zip(
         row, path, ("$u$", "$HD_3u$", "$HD_2HD_3u$", "$HD_1HD_2HD_3u$"), strict=True
     ):
         ax.bar(np.arange(1, 17), u, color=color)
-        ax.set(title=title, ylim=(-1.05, 1.05), xticks=[1, 8, 16])
+        ax.set(ylim=(-1.05, 1.05), xticks=[1, 8, 16])
+        ax.set_title(title if row[0] is axes[0, 0] else "")
     row[0].set_ylabel(name)
 show(
     fig,
@@ -366,13 +367,13 @@ for name, (independent, *others) in zip(("cosine", "exponential"), panels.values
     print(f"{name:47} {at[0]:13.2f} {at[1]:9.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True)
 for ax, (title, (independent, orthogonal, simplex)) in zip(axes, panels.items(), strict=True):
     ax.plot(length, orthogonal / independent, label="orthogonal")
     ax.plot(length, simplex / independent, label="simplex")
     ax.axhline(1, color=COLORS[6], linewidth=1, linestyle="-")
     ax.set(xlabel=title, ylim=(0, 1.2))
-axes[0].set_ylabel("variance / independent, $d = m = 8$")
+axes[0].set_ylabel("variance / independent,\n$d = m = 8$")
 axes[0].legend(loc="lower right")
 at = [
     [np.interp(0.5**0.5, length, values / independent) for values in others]
@@ -512,7 +513,7 @@ ax.set(
 ax.set_xticks(dims, dims)
 ax.set_yticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
 ax.minorticks_off()
-ax.legend(fontsize=11)
+ax.legend()
 last = {name: values[-1][0] for name, values in sobol.items()}
 show(
     fig,

@@ -107,11 +107,24 @@ def weight_picture(ax, weights, text, title=""):
     ticks = [c.replace(" ", "_") for c in text]
     ax.set_xticks(range(weights.shape[1]), ticks[: weights.shape[1]])
     ax.set_yticks(range(weights.shape[0]), ticks[: weights.shape[0]])
+    for label in ax.get_yticklabels():
+        if label.get_text() == "_":  # at the height of its row, not on the letter below
+            label.set_va("bottom")
     return image
 
 
-fig, ax = plt.subplots(figsize=(6.5, 5.5))
-fig.colorbar(weight_picture(ax, weights, words), ax=ax, shrink=0.8, label="weight $w_{ij}$")
+def word_ticks(ax, text):
+    """Words in place of letters along both sides, where a cell is smaller than a letter."""
+    parts = text.split()
+    starts = [text.index(part) for part in parts]
+    at = [start + (len(part) - 1) / 2 for start, part in zip(starts, parts, strict=True)]
+    ax.set_xticks(at, parts)
+    ax.set_yticks(at, parts, rotation=90, va="center")
+    ax.tick_params(length=0)
+
+
+fig, ax = plt.subplots(figsize=(8, 5.2))
+fig.colorbar(weight_picture(ax, weights, words), ax=ax, ticks=[0, 0.5, 1], label="weight $w_{ij}$")
 ax.set(xlabel="key $j$", ylabel="query $i$")
 show(
     fig,
@@ -374,17 +387,17 @@ print(f"mean probability of what came after {known.sum()} known bytes: {given[kn
 print(f"from the frequencies of bytes alone: {share[piece[1:]][known].mean():.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 3, figsize=(15, 5))
+fig, axes = plt.subplots(1, 3, figsize=(12, 4.2), sharey=True)
 named = (
-    (A, "head A: the same byte"),
-    (B, "head B: the byte before"),
-    (C, "composed: what came next"),
+    (A, "A: the same byte"),
+    (B, "B: the byte before"),
+    (C, "composed: the next"),
 )
 for ax, (weights, name) in zip(axes, named, strict=True):
     image = weight_picture(ax, weights, words, name)
     ax.set(xlabel="key")
 axes[0].set_ylabel("query")
-fig.colorbar(image, ax=axes, shrink=0.8, label="weight")
+fig.colorbar(image, ax=axes, shrink=0.8, ticks=[0, 0.5, 1], label="weight")
 after = [i for i in range(1, L) if words[i] in words[:i]]
 follows = np.mean(
     [sum(C[i, j] for j in range(1, i + 1) if words[j - 1] == words[i]) for i in after]
@@ -443,14 +456,13 @@ print(f"the mean of ones is 1 with key_mask: {np.allclose(masked, 1)}")
 print(f"with zeros put into v alone it is {only_v.mean():.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(2, 2, figsize=(11, 10))
-for ax, (name, weights) in zip(axes.flat, looks.items(), strict=True):
-    image = weight_picture(ax, weights, words, name)
-for ax in axes[:, 0]:
-    ax.set_ylabel("query")
-for ax in axes[1]:
+fig, axes = plt.subplots(1, 4, figsize=(12, 3.4), sharey=True)
+for ax, (name, weights) in zip(axes, looks.items(), strict=True):
+    image = gram(ax, weights, name, largest=1.0)
+    word_ticks(ax, words)
     ax.set_xlabel("key")
-fig.colorbar(image, ax=axes, shrink=0.8, label="weight")
+axes[0].set_ylabel("query")
+fig.colorbar(image, ax=axes, shrink=0.8, ticks=[0, 0.5, 1], label="weight")
 zeros = {name: int((weights == 0).sum()) for name, weights in looks.items()}
 show(
     fig,
@@ -645,11 +657,11 @@ print(f"an encoder's rows move for any token: {moves['encoder'].all()}")
 print(f"a padded token moves its own row only: {own_only}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 3, figsize=(15, 5))
+fig, axes = plt.subplots(1, 3, figsize=(12, 4.7), sharey=True)
 for ax, (name, moved) in zip(axes, moves.items(), strict=True):
     weight_picture(ax, moved.astype(float), words, name)
     ax.set(xlabel="changed token $j$")
-axes[0].set_ylabel("output row $i$; yellow: it moves")
+axes[0].set_ylabel("output row $i$, yellow: moves")
 show(
     fig,
     alt="Which output rows move when one token is changed. "

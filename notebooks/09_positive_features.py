@@ -189,19 +189,20 @@ LOOKS = {
     "hyperbolic": {"color": COLORS[1], "linestyle": "--", "marker": "s"},
     "positive": {"color": COLORS[2], "linestyle": "-.", "marker": "^"},
 }
-fig, axes = plt.subplots(1, 3, figsize=(13, 4.4), sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(11, 4.8), sharey=True)
 for ax, (name, look) in zip(axes, LOOKS.items(), strict=True):
     ax.fill_between(angle, band[name][0], band[name][2], color=look["color"], alpha=0.2)
     ax.plot(angle, found[name][:, :5], color=look["color"], linewidth=1, linestyle="-")
     ax.plot(angle, band[name][1], color=COLORS[6], linewidth=2.5, linestyle="--")
     ax.axhline(1, color=COLORS[6], linewidth=1, linestyle="-")
     ax.axhline(0, color=COLORS[6], linewidth=2, linestyle=":")
-    ax.set(title=name, xlabel="angle between $x$ and $y$", ylim=(-2, 4))
+    ax.set(title=name, ylim=(-2, 4))
     ax.set_xticks([0, np.pi / 2, np.pi], ["0", "π/2", "π"])
+axes[1].set_xlabel("angle between $x$ and $y$")
 axes[0].set_ylabel("estimate / exact")
 axes[0].plot([], [], color=COLORS[6], linewidth=2.5, linestyle="--", label="median of 400 draws")
 axes[0].plot([], [], color=COLORS[6], linewidth=2, linestyle=":", label="null: answer 0")
-axes[0].legend(loc="upper left", fontsize=11)
+fig.legend(loc="outside lower center", ncols=2)
 words = [
     f"{name} from {band[name][0, 0]:.2f} to {band[name][2, 0]:.2f} at angle 0 and from "
     f"{band[name][0, -1]:.2f} to {band[name][2, -1]:.2f} at π"
@@ -396,7 +397,7 @@ for name, (lengths, angles) in pairs.items():
     print(f"{name:9} median length {np.median(lengths):.2f}, in the grey wedge: {wedge:.0%}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(9.5, 5.4))
+fig, ax = plt.subplots(figsize=(10, 4.8))
 pale = ListedColormap(["#8fc4e6", "#f6c29b", "#b7dfd0", "#d9d9d9"])
 ax.pcolormesh(length, angle, regions, cmap=pale, vmin=-0.5, vmax=3.5, shading="nearest")
 for (name, (lengths, angles)), marker in zip(pairs.items(), ".x+", strict=True):
@@ -407,9 +408,9 @@ for (name, (lengths, angles)), marker in zip(pairs.items(), ".x+", strict=True):
 tie = np.clip(2 * theory.trigonometric_over_positive(length, angle), 0.01, 100)
 ax.contour(length, angle, np.log(tie), levels=[0], colors=[COLORS[2]], linestyles=["--"])
 ax.plot([], [], color=COLORS[2], linestyle="--", label="trigonometric\n= positive")
-ax.text(0.15, 0.35, "trigonometric", fontsize=13)
-ax.text(0.15, 2.7, "hyperbolic", fontsize=13)
-ax.text(2.75, 1.9, "answer 0", fontsize=13)
+ax.text(0.15, 0.35, "trigonometric")
+ax.text(0.15, 2.7, "hyperbolic")
+ax.text(3.25, 1.45, "← answer 0")  # outside: points stand all over it
 ax.set(xlabel="length $\\Vert x\\Vert = \\Vert y\\Vert$", ylabel="angle between $x$ and $y$")
 ax.set_yticks(np.arange(5) * np.pi / 4, ["0", "π/4", "π/2", "3π/4", "π"])
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
@@ -632,24 +633,24 @@ styles = {
     "Taylor, degree 1": {"color": COLORS[4], "linestyle": ":", "marker": "v"},
     "Taylor, degree 2": {"color": COLORS[3], "linestyle": "-", "marker": "D"},
 }
-fig, axes = plt.subplots(1, 3, figsize=(14.5, 5), sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(12, 5.6), sharey=True)
 for ax, (kind, curves) in zip(axes, drawn.items(), strict=False):
     for name, style in styles.items():
         ax.loglog(scales, np.maximum(curves[name], 1e-3), **style, label=name)
-    ax.set(title=f"{kind}, 256 features", xlabel="scale $T$ of queries and keys")
+    ax.set(title=f"{kind}, 256 features", xlabel="scale $T$ of $q$ and $k$")
     ax.set_xticks(scales, [f"{T:.3g}" for T in scales])
 for i, (name, style) in enumerate(styles.items()):
     at, values = np.arange(1, 9) + (i - 2.5) * 0.13, np.minimum(better[name], 500)
     axes[2].plot(at, values, **{**style, "linestyle": ""}, markersize=7)
-axes[2].set(title="learned, 64 features, keys shifted or not", xlabel="head", ylim=(1e-3, 700))
+axes[2].set(title="learned, 64 features", xlabel="head, keys shifted or not", ylim=(1e-3, 700))
 axes[2].set_xticks(range(1, 9))
 for ax in axes:
     ax.axhline(1, color=COLORS[6], linestyle=":", linewidth=2)
     ax.set_yticks([1e-3, 1e-2, 0.1, 1, 10, 100], ["0.001", "0.01", "0.1", "1", "10", "100"])
     ax.minorticks_off()
-axes[0].set_ylabel("error / error of the mean of $V$")
-axes[0].plot([], [], color=COLORS[6], linestyle=":", label="null: mean of $V$")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=12)
+axes[0].set_ylabel("error / that of mean($V$)")
+axes[0].plot([], [], color=COLORS[6], linestyle=":", label="null: mean($V$)")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 words = [
     f"{kind} at T = 1: " + ", ".join(f"{name} {curves[name][2]:.2g}" for name in styles)
     for kind, curves in drawn.items()

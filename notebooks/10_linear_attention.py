@@ -76,7 +76,7 @@ rows["left"] += [("V", 12, 3), ("=", 0, 1.5), ("out", 12, 3)]
 rows["right"] += [("F × e", 4, 3), ("=", 0, 1.5), ("out", 12, 3)]
 inside = {"left": (0, 1), "right": (1, 2)}  # the pair in brackets
 made = {"left": 4, "right": 5}  # what the brackets make
-fig, axes = plt.subplots(2, 1, figsize=(11, 6.6))
+fig, axes = plt.subplots(2, 1, figsize=(11, 5.1))
 for ax, (side, parts) in zip(axes, rows.items(), strict=True):
     left = 0.0
     for i, (name, height, width) in enumerate(parts):
@@ -90,13 +90,15 @@ for ax, (side, parts) in zip(axes, rows.items(), strict=True):
             ax.add_patch(
                 plt.Rectangle(*box, fill=False, hatch=hatch, edgecolor=color, lw=0, alpha=0.5)
             )
-            ax.text(left + width / 2, 0, name, ha="center", va="center", fontsize=13)
+            small = width < 2 * len(name) / 3  # the name goes above
+            at = (height + 2) / 2 if small else 0
+            ax.text(left + width / 2, at, name, ha="center", va="center")
         if i == inside[side][0]:
             ax.text(left - 0.7, 0, "(", ha="center", va="center", fontsize=44)
         if i == inside[side][1]:
             ax.text(left + width + 0.7, 0, ")", ha="center", va="center", fontsize=44)
         left += width + 1.6
-    ax.set(xlim=(-1.5, 52), ylim=(-6.5, 6.5), aspect="equal")
+    ax.set(xlim=(-1.5, 52), ylim=(-6.2, 6.2), aspect="equal")
     ax.axis("off")
 made_size = {side: rows[side][i][1] * rows[side][i][2] for side, i in made.items()}
 show(
@@ -271,18 +273,18 @@ print(f"256 positive features beat the full matrix from L = {meet} on; 2m = {2 *
 print(f"and exact attention in blocks from L = {crossover(positive, blocks)} on")
 faster = times[full][-1] / times[positive][-1]
 print(f"at L = {lengths[-1]} they are {faster:.1f} times as fast as the full matrix")
-fig, axes = plt.subplots(1, 2, figsize=(13, 5))
+fig, axes = plt.subplots(1, 2, figsize=(12, 5.4))
 for (name, values), marker in zip(times.items(), "os^D", strict=True):
     axes[0].loglog(lengths, np.multiply(values, 1e3), marker=marker, label=name)
     axes[1].loglog(lengths, memory[name], marker=marker)
 axes[0].axvline(2 * m, color=COLORS[6], linewidth=1, linestyle=":", label="$L = 2m$")
-axes[0].set(xlabel="length $L$", ylabel="CPU milliseconds, one head, float32")
+axes[0].set(xlabel="length $L$", ylabel="CPU milliseconds")
 axes[1].set(xlabel="length $L$", ylabel="peak memory, MiB")
 for ax in axes:
     ax.set_xticks(lengths, lengths)
     ax.set_yticks([0.1, 1, 10, 100], [0.1, 1, 10, 100])
     ax.minorticks_off()
-fig.legend(loc="outside lower center", ncols=3, fontsize=12)
+fig.legend(loc="outside lower center", ncols=3)
 show(
     fig,
     alt="CPU milliseconds and peak memory against the length, logarithmic axes. Exact attention rises with "
@@ -529,11 +531,13 @@ pictures = {"softmax": exact, "elu + 1": elu}
 pictures |= {f"positive, $m = {m}$": drawn[m][0] for m in (64, 256)}
 pictures["64 trained"] = trained
 shades = plt.get_cmap("Blues", 5)
-fig, axes = plt.subplots(1, 5, figsize=(13, 3.2), sharey=True)
-for ax, (label, matrix) in zip(axes, pictures.items(), strict=True):
+fig, axes = plt.subplots(1, 5, figsize=(12, 3.1), sharey=True)
+titles = ("softmax", "elu + 1", "64 drawn", "256 drawn", "64 trained")
+for ax, title, matrix in zip(axes, titles, pictures.values(), strict=True):
     ax.imshow(np.sqrt(np.clip(matrix, 0, None)), cmap=shades, vmin=0, vmax=0.6)
     ax.grid(visible=False)
-    ax.set(title=label, xlabel="key $j$")
+    ax.set(title=title, xticks=[0, 50, 100], yticks=[0, 50, 100])
+axes[2].set_xlabel("key $j$")
 axes[0].set_ylabel("query $i$")
 largest = {label: matrix.max() for label, matrix in pictures.items()}
 words = [f"{label.replace('$', '')} {value:.2f}" for label, value in largest.items()]
@@ -546,7 +550,7 @@ show(
 )
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(9.5, 5))
+fig, ax = plt.subplots(figsize=(10, 4.7))
 ax.plot(range(1, 123), errors, label="best of each rank")
 ax.plot([1], [mean_error], "D", color=COLORS[6], label="mean(V)")
 ax.plot([64], [elu_error], "s", color=COLORS[1], label="elu + 1, $F = 64$")
@@ -555,9 +559,9 @@ for m, (least, median, most) in spread.items():
     bars = [[median - least], [most - median]]
     label = "positive, $m = 16$, 64, 256" if m == 16 else None
     ax.errorbar([at], [median], yerr=bars, fmt="^", color=COLORS[2], capsize=4, label=label)
-    ax.annotate(f"{m}", (at, most), (0, 6), textcoords="offset points", ha="center", fontsize=12)
+    ax.annotate(f"{m}", (at, most), (0, 6), textcoords="offset points", ha="center")
 ax.plot([64], [relative(trained)], "v", color=COLORS[3], label="positive, 64 trained")
-ax.set(xlabel="rank", ylabel="relative error of the matrix", ylim=(0, None))
+ax.set(xlabel="rank", ylabel="relative error of the matrix", ylim=(0, 1.9))
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 show(
     fig,

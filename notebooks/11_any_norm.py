@@ -235,13 +235,14 @@ print("columns that are alive:", ", ".join(f"{name} {count}" for name, count in 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 order = np.argsort(-to_host(h).max(axis=0))
-fig, axes = plt.subplots(1, 3, figsize=(13, 4.2), sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(12, 4.8), sharey=True)
 for ax, (title, e) in zip(axes, shown.items(), strict=True):
     ax.set_facecolor("0.75")
     decades = np.ma.masked_less(e[:, order], 1e-38)
     image = ax.imshow(np.ma.log10(decades), vmin=-38, vmax=0, aspect="auto", cmap="viridis")
     ax.grid(visible=False)
-    ax.set(title=f"{title}: {alive[title]} alive", xlabel="feature, the keys' largest first")
+    ax.set_title(f"{title}:\n{alive[title]} alive")
+axes[1].set_xlabel("feature, the keys' largest first")
 axes[0].set_ylabel("key $j$")
 bar = fig.colorbar(image, ax=axes, ticks=[-30, -20, -10, 0])
 bar.set_label("power of ten of $e^h$; grey: lost")
@@ -473,9 +474,9 @@ for ax, ((d, m), (predicted, found, taylor, second, _)) in zip(axes, measured.it
     ax.set_xticks([0.1, 0.3, 1], [0.1, 0.3, 1])
     ax.set_yticks([1e-4, 1e-3, 0.01, 0.1, 1], [0.0001, 0.001, 0.01, 0.1, 1])
     ax.minorticks_off()
-axes[0].set_ylabel("mean squared error / that of mean(V)")
+axes[0].set_ylabel("MSE / that of mean(V)")
 entries = axes[0].get_legend_handles_labels()
-fig.legend(*entries, loc="outside lower center", ncols=5, fontsize=12)
+fig.legend(*entries, loc="outside lower center", ncols=3)
 ratios = {
     d: (found / predicted)[scales < 0.3] for (d, _), (predicted, found, *_) in measured.items()
 }
