@@ -495,7 +495,7 @@ shades = ["white", COLORS[4], COLORS[2], COLORS[0]]
 for i, j in zip(*np.tril_indices(few), strict=True):
     ax.add_patch(plt.Rectangle((j, i), 1, 1, facecolor=shades[step[i, j]], alpha=0.45, lw=0))
     name = "B" if step[i, j] > levels else str(step[i, j])
-    ax.text(j + 0.5, i + 0.5, name, ha="center", va="center", fontsize=12)
+    ax.text(j + 0.5, i + 0.5, name, ha="center", va="center")
 for edge in range(0, few + 1, block):
     ax.axhline(edge, color=COLORS[6], linewidth=1)
     ax.axvline(edge, color=COLORS[6], linewidth=1)

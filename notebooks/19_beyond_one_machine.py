@@ -240,21 +240,22 @@ for way, client in noted.items():
 print(f"the scan gives {found}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 2, figsize=(13, 4.8))
+fig, axes = plt.subplots(1, 2, figsize=(12, 5.6))
 for ax, (way, client) in zip(axes, noted.items(), strict=True):
     place, edges = {s: (s[0] + 0.5, 0) for s in shards}, []
     for a, b in client.merges:
         middle = (a[0] + b[1]) / 2 if way is tree else b[1] - 0.5
         place[a[0], b[1]] = (middle, 1 + max(place[a][1], place[b][1]))
         for part in (a, b):
-            edges += [place[part], place[a[0], b[1]], (np.nan, np.nan)]
+            (x, y), (over, top) = place[part], place[a[0], b[1]]
+            edges += [(x, y), (x, top), (over, top), (np.nan, np.nan)]
     ax.plot(*zip(*edges, strict=True), color=COLORS[6], linestyle="-", linewidth=1.5)
     leaves, merged = ([xy for xy in place.values() if (xy[1] == 0) == low] for low in (True, False))
-    ax.plot(*zip(*leaves, strict=True), "s", ms=22, color=COLORS[4])
-    ax.plot(*zip(*merged, strict=True), "o", ms=26, color=COLORS[5])
+    ax.plot(*zip(*leaves, strict=True), "s", ms=26, color=COLORS[4])
+    ax.plot(*zip(*merged, strict=True), "o", ms=36, color=COLORS[5])
     for (start, stop), (x, y) in place.items():
         name = f"{start + 1}" if stop == start + 1 else f"{start + 1}–{stop}"
-        ax.text(x, y, name, ha="center", va="center", fontsize=11)
+        ax.text(x, y, name, ha="center", va="center")
     ax.set(title="all-to-all: a tree" if way is tree else "causal: a scan", xlim=(-0.2, 9.2))
     ax.set(xticks=[], ylabel="merges that wait for each other", ylim=(-0.6, 7.8))
     ax.set_yticks(range(0, 8, 2))
@@ -535,7 +536,7 @@ for entry in sorted(once.values(), key=lambda entry: entry["startstops"][-1]["st
         for kind in [kind for kind in KINDS if key.startswith(kind)]:
             kind = "again" if counts[key] > 1 and x["start"] > begun + killed else kind
             bars.setdefault((kind, row), []).append((x["start"] - begun, x["stop"] - x["start"]))
-fig, ax = plt.subplots(figsize=(10, 3.6))
+fig, ax = plt.subplots(figsize=(10, 4.2))
 for (kind, row), spans in bars.items():
     _, colour, hatch = KINDS[kind]
     style = {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "lw": 0.4}
@@ -551,7 +552,7 @@ patches = [
     plt.Rectangle((0, 0), 1, 1, facecolor=colour, hatch=hatch, edgecolor="white", label=label)
     for label, colour, hatch in KINDS.values()
 ]
-ax.legend(handles=[*patches, dots], loc="upper left", bbox_to_anchor=(1, 1))
+fig.legend(handles=[*patches, dots], loc="outside lower center", ncols=4)
 twice = sum(len(spans) for (kind, _), spans in bars.items() if kind == "again")
 print(
     f"undisturbed {undisturbed:.1f} s, with the kill {end:.1f} s, {end - killed:.1f} s of it after"
@@ -701,7 +702,7 @@ ax.loglog(list(measured), list(measured.values()), "o", ms=11, color=COLORS[1], 
 ax.loglog(lengths, exact, color=COLORS[2], ls="--", label="exact attention at the same FLOP/s")
 for name, at in (("a minute", 60), ("a day", 86_400), ("a year", 86_400 * 365)):
     ax.axhline(at, color=COLORS[6], linestyle=":", lw=1.2)
-    ax.text(lengths[0], at * 1.25, name)
+    ax.text(lengths[-1], at * 1.25, name, ha="right")
 ax.set(xlabel="tokens", ylabel="seconds", ylim=(0.02, 1e11))
 ax.set_xticks([2**14, 10**6, 10**9], ["16,384", "a million", "a billion"])
 ax.set_yticks([0.1, 10, 1e3, 1e5, 1e7, 1e9], ["0.1", "10", "1,000", "10⁵", "10⁷", "10⁹"])

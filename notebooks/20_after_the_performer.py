@@ -176,7 +176,7 @@ for name, M in seen.items():
     print(f"{name:16}", *(f"{M[47, j]:5.2f}" for j in (46, 40, 24, 23)))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 3, figsize=(13, 4.6))
+fig, axes = plt.subplots(1, 3, figsize=(12, 4.4))
 for ax, (name, M) in zip(axes, seen.items(), strict=True):
     image = gram(ax, M, name, largest=1.0)
     ax.set(xlabel="key $j$", xticks=[0, 24, 47], yticks=[0, 24, 47])
@@ -460,7 +460,7 @@ scaled = theory.scaled_recall(n, d)
 ax.axhline(scaled, color=COLORS[3], linestyle="--", label="adding, scaled")
 ax.axhline(1, color=COLORS[6], linestyle=":", label="null: knowing nothing")
 ax.set(xlabel="age: writes since", ylabel="squared error of recall", ylim=(0, None))
-ax.legend(fontsize=11)
+ax.legend()
 last = {strength: law[-1] for strength, law in laws.items()}
 show(
     fig,

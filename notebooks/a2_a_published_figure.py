@@ -115,7 +115,7 @@ for m, color, marker in zip(curves, COLORS, "os^", strict=False):
     ax.plot(r[10::15], dots[m], marker, color=color)
 low, high = np.sqrt(np.quantile(r_square, [0.05, 0.95]))
 ax.axvspan(low, high, color=COLORS[6], alpha=0.08, linewidth=0)
-ax.annotate("90 % of the pairs", ((low + high) / 2, 0.93), ha="center", fontsize=13)
+ax.annotate("90 % of the pairs", ((low + high) / 2, 0.93), ha="center")
 ax.set(xlabel="distance $r$", ylabel="mean of the estimate", ylim=(-0.08, 1.05))
 ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 at_one = {m: curve[np.argmin(np.abs(r - 1))] for m, curve in curves.items()}
@@ -219,7 +219,7 @@ PANELS = {
     "as shipped": {"independent": "shipped iid", "orthogonal": "shipped orthogonal"},
     "repaired": {"independent": "iid", "orthogonal": "orthogonal"},
 }
-fig, axes = plt.subplots(1, 2, figsize=(13, 4.8), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(11, 5.1), sharey=True)
 for ax, (title, names) in zip(axes, PANELS.items(), strict=True):
     for (label, name), color, marker, shift in zip(
         names.items(), COLORS, "os", (0.97, 1.03), strict=False
@@ -238,7 +238,7 @@ for ax, (title, names) in zip(axes, PANELS.items(), strict=True):
 axes[0].plot(sizes[3:], (median["bandwidth"] / null)[3:], color=COLORS[2], linestyle="--")
 axes[1].plot([], [], color=COLORS[2], linestyle="--", label="bandwidth alone")
 axes[0].set(ylabel="squared error / that of mean($V$)")
-axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 ratio = {name: (median[name] / null)[[0, -1]] for name in median}
 show(
     fig,

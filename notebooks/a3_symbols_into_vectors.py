@@ -127,8 +127,8 @@ means = K[:v, :v].sum() / (v * (v - 1)), K[:v, v:].mean()
 print(f"mean cosine of two vowels {means[0]:.2f}, of a vowel and a consonant {means[1]:.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(7, 6))
-fig.colorbar(gram(ax, K), ax=ax, shrink=0.8, label="cosine")
+fig, ax = plt.subplots(figsize=(8, 5.9))
+fig.colorbar(gram(ax, K), ax=ax, label="cosine", ticks=[-0.5, 0, 0.5])
 ax.set_xticks(range(len(order)), vowels + consonants)
 ax.set_yticks(range(len(order)), vowels + consonants)
 ax.set(xlabel="byte", ylabel="byte")

@@ -371,7 +371,7 @@ rows["mean(V)"] = pictures(soft, mean_v)
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def wall(rows, tags):
     """One row of pictures for each entry, and a sentence with the RMS error of each."""
-    fig, axes = plt.subplots(len(rows), len(tags), figsize=(9, 1.15 * len(rows)))
+    fig, axes = plt.subplots(len(rows), len(tags), figsize=(9, min(1.15 * len(rows), 5.9)))
     for line, (label, some) in zip(axes, rows.items(), strict=True):
         for ax, picture in zip(line, some, strict=True):
             ax.imshow(picture, cmap="gray_r", vmin=0, vmax=GREYS - 1)
@@ -431,7 +431,7 @@ for (label, found), colour, (marker, dash) in zip(
 ax.set(xlabel="pictures in the State", ylabel="RMS error of what is read", xscale="log")
 ax.set_xticks(COUNTS, COUNTS)
 ax.minorticks_off()
-ax.legend(fontsize=12, loc="upper left", bbox_to_anchor=(1, 1))
+ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 at = {label: found[..., 1].mean(axis=1) for label, found in faded.items()}
 show(
     fig,

@@ -391,7 +391,7 @@ for name, colour, marker in zip(
     each = found[name].mean(axis=0).reshape(-1, 4).mean(axis=1)
     ax.plot(groups, each, marker=marker, color=colour, label=name)
 ax.set(xlabel="picture of the gallery, means of 4", ylabel="bits a pixel", ylim=(0.9, 1.9))
-ax.legend(fontsize=11, ncols=2)
+ax.legend(ncols=2)
 first, last = ({n: found[n][:, part].mean() for n in curves} for part in (np.s_[:4], np.s_[-4:]))
 show(
     fig,

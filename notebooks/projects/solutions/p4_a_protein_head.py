@@ -413,7 +413,7 @@ for row, h in zip(axes, shown, strict=True):
     estimate = repaired(q[h, JUDGE], k[h, JUDGE], W, moments(q[h, FIT], k[h, FIT]))
     pictures = {
         "exact": A,
-        f"repaired, $m$ = {m}, one draw": estimate,
+        "repaired, one draw": estimate,
         "window and mean(V)": of_nulls["window"][h],
     }
     numbers = [error(weights, A, v[h, JUDGE]) for weights in pictures.values()]
