@@ -319,14 +319,16 @@ for D in (8, 64):
     print(f"{name:30}" + "".join(f"{a:8.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
 
 # %% [markdown]
-# **Along an axis structured directions err three times as much as independent ones at $r = 3$ with $d = 16$; with
-# 64 no loss is left.** At $r = 1$ they still win; beyond $r \approx 2$ they lose, and further out along the
-# diagonal, too. With $d = 8$ it is worse. The second stage adds up $d$ random signs for each entry, and sums of 64
-# of them are nearly normal, as the entries of a random direction are. So the trap is one of few dimensions: with
-# $d$ in the thousands, where structured directions are fast, it need not worry you. If you want them in few
-# dimensions all the same, for sparse data or rows of $\pm1$, there are two cures. A fourth stage costs another
-# $d \log d$ and mends about half of the loss. (Several authors use such longer products; Choromanski et al. (2017)
-# study them.) A random rotation of the data makes every $\delta$ generic, at $d^2$ operations for each point, once.
+# **Along an axis structured directions have three times the squared error of independent ones at $r =
+# 3$ with $d = 16$; with 64 no loss is left.** At $r = 1$ they still win; beyond $r \approx 2$ they
+# lose, and further out along the diagonal, too. With $d = 8$ it is worse. The second stage adds up $d$
+# random signs for each entry, and sums of 64 of them are nearly normal, as the entries of a random
+# direction are. So the trap is one of few dimensions: with $d$ in the thousands, where structured
+# directions are fast, it need not worry you. If you want them in few dimensions all the same, for
+# sparse data or rows of $\pm1$, there are two cures. A fourth stage costs another $d \log d$ and mends
+# about half of the loss. (Several authors use such longer products; Choromanski et al. (2017) study
+# them.) A random rotation of the data makes every $\delta$ generic, at $d^2$ operations for each point,
+# once.
 #
 # ## 4. Simplex directions: further apart than orthogonal
 #

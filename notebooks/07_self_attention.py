@@ -163,8 +163,9 @@ show(
 # Logits of standard deviation $\sqrt d$ make a softmax that puts nearly all weight on one key, and
 # there its gradient nearly vanishes. (For one query, with logits $s_j$ and weights $w_j$ over the
 # keys, it is $\partial w_i / \partial s_j = w_i (\delta_{ij} - w_j)$, where $\delta_{ij} = 1$ for
-# $i = j$ and else 0.) **Divided by $\sqrt d$, logits of independent entries have variance 1 in
-# every dimension.** (At the start, that is: training can make $q$ and $k$ longer.)
+# $i = j$ and else 0.) **Divided by $\sqrt d$, logits of independent entries of mean 0 and variance
+# 1 have variance 1 in every dimension.** (At the start, that is: training can make $q$ and $k$
+# longer.)
 #
 # **Before you run this:** of 64 keys at $d = 256$,
 # how much weight has the largest without the division: about 0.1, 0.5 or 0.9? And with it?
@@ -351,14 +352,14 @@ print(f"head B: mean weight on the byte before {before:.3f}; uniform weights {1 
 # %% [markdown]
 # (The first byte has none before it. Its row must still add up to 1, so it looks at itself.)
 #
-# **Composed.** Neither of the two says what comes *next*. **One after the other, in two layers, a
-# head that finds copies and one that looks a byte back say what came next the last time.** In
-# layer 1 head B brings to each place the byte before it. In layer 2 a query is a
-# token's own byte, as for head A, but the *keys* are what head B has brought. So `h` looks for
-# places whose byte before was an `h`, and what it gets from there is the byte that stands there:
-# the one that followed `h` the last time. This is an *induction head*; trained models have such
-# heads, and repeat with them what they have seen once (Olsson et al., 2022). (`causal=True`: a
-# token sees only places up to its own.)
+# **Composed.** Neither of the two says what comes *next*. **In two layers, a head that looks a
+# byte back and after it one that finds copies say what came next the last time.** In layer 1
+# head B brings to each place the byte before it. In layer 2 a query is a token's own byte, as
+# for head A, but the *keys* are what head B has brought. So `h` looks for places whose byte
+# before was an `h`, and what it gets from there is the byte that stands there: the one that
+# followed `h` the last time. This is an *induction head*; trained models have such heads, and
+# repeat with them what they have seen once (Olsson et al., 2022). (`causal=True`: a token sees
+# only places up to its own.)
 #
 # **Before you run this:** what does it expect after the second `th` of "the other thing", and what
 # after the third? Is it right?

@@ -480,8 +480,8 @@ left = ((ratios("positive", x, x, W, 16) - 1) ** 2).mean() / (np.expm1(1) / 16)
 print(f"positive, d = 16, s = 1, measured: {left:.2f}")
 
 # %% [markdown]
-# **Orthogonal directions help trigonometric and hyperbolic features near $s = 0$, positive ones around
-# $s = 1$, and none of them at $s = 9$.**
+# **Orthogonal directions help trigonometric and hyperbolic features most where $s \le 1$,
+# positive ones around $s = 1$, and none of them at $s = 9$.**
 #
 # - **Near** $s = 0$ trigonometric and hyperbolic features keep $3/(d + 2)$ of their error, as cosines
 #   did in lesson 05: their error comes from squares of $\omega^\top z$, and orthogonal rows spread

@@ -479,10 +479,9 @@ print("64 × 64, d = F = 16, rank: " + ", ".join(f"{name} {rank}" for name, rank
 # the vector $\mathbf{1}$ lies in the column space of every $D_l^{-1}\varphi_l(Q)$. The $r$ spaces
 # share it, and together have at most $r(F - 1) + 1$ dimensions: 46 for $r = 3$ and $F = 16$.
 #
-# **The rank is a ceiling, not a promise: a matrix from $F$ features need not be near the best of rank
-# $F$.** The matrix of a given rank that is nearest to the softmax matrix in least squares is its
-# truncated singular value decomposition (Eckart and Young, 1936). How near do
-# real features come to it? Take a head of a trained model, an antibody language model
+# **The rank is a ceiling, not a promise.** The matrix of a given rank that is nearest to the softmax
+# matrix in least squares is its truncated singular value decomposition (Eckart and Young, 1936). How
+# near do real features come to it? Take a head of a trained model, an antibody language model
 # (`data.antibody_heads`, lesson 17): 122 tokens that all see each other, $d = 64$. Its attention matrix
 # stands beside that of elu + 1, with $F = 64$, those of positive features with $m = 16$, 64 and 256,
 # and one from 64 positive features whose directions were not drawn but *trained* for this head, on

@@ -605,15 +605,14 @@ show(
 )
 
 # %% [markdown]
-# **Where the rule foretells less than a tenth, the error is within a factor of three of it; where
-# it foretells far more than 1, it says nothing.** The promise is kept on both kinds of data that
-# reach there. On the right, aligned heads with a foretold error in the hundreds of thousands have a
-# quarter of that of $\operatorname{mean}(V)$; among the learned ones, with more still, some are
-# below 1 and some above. The order of the maps changes, too: on independent data Taylor of degree 2
-# is ahead, on aligned data of scale 1 it is behind the random features, on the learned heads ahead
-# again. (It has $(d+1)(d+2)/2$ features, 45 in the decoder and 2,145 in the protein model.) Lesson
-# 17 looks at 64 learned heads and finds that the relative variance orders their *bias* and hardly
-# their error.
+# **On independent and aligned heads an error foretold below a tenth holds within a factor of three;
+# far above 1 the rule says nothing.** The promise is kept on both kinds of data that reach there.
+# On the right, aligned heads with a foretold error in the hundreds of thousands have a quarter of
+# that of $\operatorname{mean}(V)$; among the learned ones, with more still, some are below 1 and
+# some above. The order of the maps changes, too: on independent data Taylor of degree 2 is ahead,
+# on aligned data of scale 1 it is behind the random features, on the learned heads ahead again. (It
+# has $(d+1)(d+2)/2$ features, 45 in the decoder and 2,145 in the protein model.) Lesson 17 looks at
+# 64 learned heads and finds that the relative variance orders their *bias* and hardly their error.
 #
 # **Values it never saw.** Step 3 drew them without a thought for the keys. So let us try to break
 # the promise. Take the independent heads of scale 0.25, and subtract from the values their best

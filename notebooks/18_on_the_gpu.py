@@ -333,8 +333,9 @@ for causal in (False, True):
     print(f", equal to NumPy: {np.abs(output - plain).max() < 1e-5}")
 
 # %% [markdown]
-# **The package's own functions read nothing: on a GPU they do not even look whether their inputs
-# are finite.** Looking is a read. A NaN passes the door there and is seen in the result.
+# **In neither form does `favor_attention` read a value: on a GPU it does not even look whether
+# its inputs are finite.** Looking is a read. A NaN passes the door there and is seen in the
+# result.
 #
 # ## 4. Count launches, choose the chunk
 #
@@ -465,8 +466,8 @@ print("(all tokens at once on JAX, whose compiler would unroll a loop)")
 # keys, and $e^{h - c}$ is safe. A causal row must not depend on later keys, not even through a maximum.
 # With one key of very large $h$ at the end of the chunk, $e^{h - c}$ of all keys before it may underflow
 # to 0, and a row that sees only those would be $0/0$. On a CPU the package looks at the values, and takes
-# one shift for the chunk where it does no harm. On a GPU looking is a read. **On a GPU every set of
-# keys keeps its own maximum, and the sets are chosen so that each row sees each earlier key in
+# one shift for the chunk where it does no harm. On a GPU looking is a read. **Causal on a GPU, every
+# set of keys keeps its own maximum, and the sets are chosen so that each row sees each earlier key in
 # exactly one.** The sets are these:
 #
 # - The chunk is cut into $T$ blocks of $B$ tokens (from here on; no longer bytes a second), $B$ about
@@ -525,10 +526,10 @@ for tokens in (64, 1024, 4096, 16_384):
     print(f"{tokens:10d} tokens {counts[0]:10d} {counts[1]:12d}")
 
 # %% [markdown]
-# **Kernels grow with the logarithm of the chunk: four times the tokens are at most one level more,
-# a good twenty kernels.** The tokens of a block go with the root of the chunk. A chunk that is no
-# whole number of blocks is filled up with keys that weigh nothing, so an odd length costs a few
-# copies.
+# **The causal kernels of one chunk grow with the logarithm of its length: four times the tokens
+# are at most one level more, a good twenty kernels.** The tokens of a block go with the root of
+# the chunk. A chunk that is no whole number of blocks is filled up with keys that weigh nothing,
+# so an odd length costs a few copies.
 #
 # ## 5. What has been measured
 #

@@ -340,8 +340,8 @@ def all_to_all(client, load, N, W, reads=favor_reads):
 
 # %% [markdown]
 # (A pair $(A, B)$ that begins with the first token has in $B$ the state itself, because $S = 0$ came
-# before it.) Now all in this process. **Nine shards give the rows of the text in one piece; without
-# the prefixes, as in the last line, they do not.**
+# before it.) Now all in this process. **Nine shards give the same rows as the text in one piece;
+# without their prefixes causal rows come out wrong.**
 
 # %%
 N = 9
@@ -567,11 +567,11 @@ show(
 
 # %% [markdown]
 # **After a kill the rows are the same bit for bit, because a task that runs again starts from the
-# same seed.** And we laid out the scan, not who came first. The picture shows the price: one worker
-# is alone until the nanny has started another, and if the dead one held a prefix $b_i$, all that it
-# was made of and that nobody holds any more is computed again. (Rounding depends on the brackets,
-# so another tree has other last bits. So have workers with another processor or another BLAS, the
-# library behind matrix products: on unlike machines expect twelve digits.)
+# same seed.** And we laid out the scan, not whoever came first. The picture shows the
+# price: one worker is alone until the nanny has started another, and if the dead one held a prefix
+# $b_i$, all that it was made of and that nobody holds any more is computed again. (Rounding depends
+# on the brackets, so another tree has other last bits. So have workers with another processor or
+# another BLAS, the library behind matrix products: on unlike machines expect twelve digits.)
 #
 # A task that kills each worker that takes it is given up at the fourth, with the error
 # `KilledWorker`. And what a run cannot survive is the death of the scheduler. Section 6 has what the
@@ -580,11 +580,11 @@ show(
 # ## 5. A million measured, a billion reckoned
 #
 # How long should it take? Count FLOPs, additions and multiplications of floating-point numbers.
-# **To absorb a token costs $2 m d$ for the logarithms of its features and $2 m e$ for adding to the
-# state, and to read as much: $4 m (d + e)$ in all.** There are $N$ shards and $p$ workers. Say a
-# worker takes $t$ seconds for both passes over a shard, loading included, and the scheduler $a$
-# seconds for each of the $3N - 1$ tasks ($N$ leave states, $N - 1$ merge, $N$ read). Then, without
-# the merges themselves, which are short,
+# **To absorb a token costs $2 m d$ FLOPs for the logarithms of its features and $2 m e$ for adding
+# to the state, and to read as much: $4 m (d + e)$ in all.** There are $N$ shards and $p$ workers.
+# Say a worker takes $t$ seconds for both passes over a shard, loading included, and the scheduler
+# $a$ seconds for each of the $3N - 1$ tasks ($N$ leave states, $N - 1$ merge, $N$ read). Then,
+# without the merges themselves, which are short,
 #
 # $$T(L) \approx \Bigl\lceil \frac{N}{p} \Bigr\rceil\, t + a\, (3 N - 1) .$$
 #
@@ -683,11 +683,11 @@ for name in flops:
 # %% [markdown]
 # The exact line is sent as in *Ring Attention* (Liu et al., 2023): keys and values go round a ring of
 # workers, so that each sees those of all others while it computes. That is exact, no worker ever
-# holds more than two shards of them, and the wire is hidden behind arithmetic. **No ring changes
-# $L^2$: a billion tokens take exact attention years on 16 cores, and FAVOR+ minutes.** With states,
-# so little is sent, in four rounds up the tree and four back again, that the wire no longer
-# matters. (The rate is that of large matrix products. With loading and exponentials a core comes to
-# what the next cell prints.)
+# holds more than two shards of them, and the wire is hidden behind arithmetic. **No ring changes $L^2$:
+# at the assumed rate a billion tokens take exact attention years on 16 cores, and FAVOR+ minutes.**
+# With states, little is sent, in four rounds up the tree and four back, so the wire no
+# longer matters. (The rate is that of large matrix products. The next cell prints what a core comes to with
+# loading and exponentials.)
 #
 # **Drawn over what was measured, the prediction rises like $L$, and exact attention like $L^2$.**
 

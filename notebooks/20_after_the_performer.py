@@ -534,12 +534,12 @@ for task, row in scores.items():
     print(f"{task:24}" + "".join(f"{share:15.2f}" for share in row.values()))
 
 # %% [markdown]
-# **Adding recalls most where all keys differ, the delta rule where keys come again, and a shut gate
-# where a new document begins.** The delta rule beats even exact attention there, which without
-# positions averages all values of a key. (Gates are all open in the other tasks, so those columns
-# repeat there.) Where keys are much alike, no cheap rule works, because every key disturbs every
-# other. So one trains keys to be apart, or solves the least squares (*MesaNet*, arXiv:2506.05233),
-# or keeps a cache.
+# **Of the states, adding recalls most on random keys that all differ, the delta rule where keys
+# come again, a shut gate where a new document begins.** Where keys come again the delta rule beats
+# exact attention, which without positions averages all values of a key. (Gates are open in the
+# other tasks, so those columns repeat there.) Where keys are much alike, no cheap rule
+# works, because every key disturbs every other. So one trains keys to be apart, or solves the
+# least squares (*MesaNet*, arXiv:2506.05233), or keeps a cache.
 #
 # ## 9. Entries of state for each pair
 #
@@ -625,11 +625,12 @@ foretold = [1 / theory.fourier_recall(2, 16, m, 4.0) for m in (64, 256)]  # of t
 print("Fourier features by theory, over all draws: worth", *(f"{D:.0f}" for D in foretold))
 
 # %% [markdown]
-# **Adding pays 22 or 23 entries for a pair, whether with the keys themselves or with 128 or 512
-# Fourier features.** Where all keys are different and all are asked, the delta rule with
-# $\beta = 1$ pays about twice that. With $\beta = 0.1$ its horizon of 320 writes is far beyond
-# these texts, so it is nearly adding and pays as much. A cache pays 64 (48 where $d = 16$), is
-# exact, and would be for a million symbols. (All this is for random keys, 64 symbols and 90 %.)
+# **On random keys adding pays 22 or 23 entries for a pair, whether with the keys themselves or
+# with 128 or 512 Fourier features.** Where all keys are different and all are asked, the delta
+# rule with $\beta = 1$ pays about twice that. With $\beta = 0.1$ its horizon of 320 writes is
+# far beyond these texts, so it is nearly adding and pays as much. A cache pays 64 (48 where $d
+# = 16$), is exact, and would be for a million symbols. (All this is for random keys, 64 symbols
+# and 90 %.)
 #
 # **On random keys in $\mathbb{R}^{16}$ the positive features of lesson 09 are the worst memory
 # tried.** A pair costs more than twenty times what it costs with Fourier features. The mean of

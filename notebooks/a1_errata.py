@@ -484,9 +484,9 @@ holds("003.4", error < 1e-9)
 # ### E004.1 · A sign in the exponent
 #
 # *Published* (the lecture slides, a kernel to approximate): $\exp(\|x - y\|^2)$. *Correct:*
-# $\exp(-\frac12 \|x - y\|^2)$. **With a plus two points at distance 1 refute the kernel.** The
-# eigenvalues of $\begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}$ are $1 \pm e$. Lesson
-# [02](02_positive_definite_kernels.ipynb).
+# $\exp(-\frac12 \|x - y\|^2)$. **With a plus, $\exp(\|x - y\|^2)$, it is no kernel: two points
+# at distance 1 refute it.** The eigenvalues of $\begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}$
+# are $1 \pm e$. Lesson [02](02_positive_definite_kernels.ipynb).
 
 # %%
 points = xp.asarray(np.random.default_rng(3).normal(size=(20, 3)))
@@ -743,7 +743,8 @@ holds("004.5b", ranks == [8, 15, 22])
 # %% [markdown]
 # ## 9. Slips of the pen, and what is imprecise
 #
-# **No measurement refutes a slip of the pen: a look at shapes, or at the line before, is enough.**
+# **A slip of the pen needs no measurement: a look at shapes, or at the line before, is
+# enough.**
 #
 # | entry | printed | correct | lesson |
 # |---|---|---|---|

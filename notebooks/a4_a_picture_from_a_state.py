@@ -303,12 +303,12 @@ for (label, m), found in {**swapped, ("mean(V)", 0): MEAN}.items():
 
 # %% [markdown]
 # In bits nothing of what attention was worth is left; in the RMS error of the picture something is.
-# **Plain positive features lose to the model *without attention* at each size tried, and centred
-# dense ones draw level with it only at $m = 1024$.** Each is better than mean(V) swapped in, in
-# bits and in the RMS error of the picture, but here that is the weaker null, because the network
-# behind still trusts every number that it is given. The reason is that of lesson 12: a look-up
-# needs scores far above the others, and there what features miss falls only slowly with their
-# number.
+# **Untrained, plain positive features lose to the model *without attention* at each size tried, and
+# centred dense ones draw level with it only at $m = 1024$.** Each is better than mean(V) swapped
+# in, in bits and in the RMS error of the picture, but here that is the weaker null, because the
+# network behind still trusts every number that it is given. The reason is that of lesson 12: a
+# look-up needs scores far above the others, and there what features miss falls only slowly with
+# their number.
 #
 # ## 3. Let the addresses meet their directions
 #
@@ -395,9 +395,9 @@ show(
 # %% [markdown]
 # Each picture in rows three to five was read from a State of $m \cdot 10$ numbers that had seen eight
 # pictures go by, none of which the model had met in training (nor need it: keys depend on tags alone,
-# and values are copied). **Trained for its 256 directions a State seems to miss little, for 64 its
-# pictures blur, for 16 they are ghosts.** The null is the last row: mean(V) is the same for every
-# tag and every row.
+# and values are copied). **With queries and keys trained for its 256 directions a State seems to miss
+# little, for 64 its pictures blur, for 16 they are ghosts.** The null is the last row: mean(V) is the
+# same for every tag and every row.
 #
 # ## 4. When does a picture fade?
 #

@@ -375,11 +375,11 @@ print(f"float16 in, {half.dtype} out; relative difference below 1e-3: {apart < 1
 # $$N = 4 L m (d + e), \qquad M = b L (2 d + 2 e), \qquad I = \frac{2 m}{b}, \qquad
 # \text{and } 2 L m \text{ exponentials.}$$
 #
-# **FAVOR+'s intensity knows neither $L$ nor $d$: more features make it denser.** Causal, in chunks
-# of $C$ as in lesson 12, each row also has $C$ weights, $2 C m$, and their product with values,
-# $2 C e$: $N = 4 L m (d + e) + 2 L C (m + e)$. Exact attention has $N = 2 L^2 (d + e)$ from the
-# same $M$, and $L^2$ exponentials. **Before you run this:** what sets the bound of all-to-all
-# attention in float32, and what in bfloat16: FLOPs, bytes or exponentials?
+# **All-to-all, FAVOR+'s intensity knows neither $L$ nor $d$: more features make it denser.**
+# Causal, in chunks of $C$ as in lesson 12, each row also has $C$ weights, $2 C m$, and their
+# product with values, $2 C e$: $N = 4 L m (d + e) + 2 L C (m + e)$. Exact attention has $N = 2
+# L^2 (d + e)$ from the same $M$, and $L^2$ exponentials. **Before you run this:** what sets the
+# bound of all-to-all attention in float32, and what in bfloat16: FLOPs, bytes or exponentials?
 
 
 # %%
@@ -536,8 +536,8 @@ print(
 )
 
 # %% [markdown]
-# **On one core products and exponentials take turns, so the roof is the sum of the two rather than
-# the larger.** A GPU can overlap them.
+# **On one core products and exponentials take turns, so the time cannot be less than their sum,
+# which lies above the roof.** A GPU can overlap them.
 #
 # ## Take away
 #
