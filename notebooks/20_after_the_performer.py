@@ -537,7 +537,7 @@ for task, row in scores.items():
 # **Of the states, adding recalls most on random keys that all differ, the delta rule where keys
 # come again, a shut gate where a new document begins.** Where keys come again the delta rule beats
 # exact attention, which without positions averages all values of a key. (Gates are open in the
-# other tasks, so those columns repeat there.) Where keys are much alike, no cheap rule
+# other tasks, so those columns repeat there.) Where keys are alike, no cheap rule
 # works, because every key disturbs every other. So one trains keys to be apart, or solves the
 # least squares (*MesaNet*, arXiv:2506.05233), or keeps a cache.
 #
@@ -625,7 +625,7 @@ foretold = [1 / theory.fourier_recall(2, 16, m, 4.0) for m in (64, 256)]  # of t
 print("Fourier features by theory, over all draws: worth", *(f"{D:.0f}" for D in foretold))
 
 # %% [markdown]
-# **On random keys adding pays 22 or 23 entries for a pair, whether with the keys themselves or
+# **On random keys adding pays 22 or 23 entries a pair, whether with the keys themselves or
 # with 128 or 512 Fourier features.** Where all keys are different and all are asked, the delta
 # rule with $\beta = 1$ pays about twice that. With $\beta = 0.1$ its horizon of 320 writes is
 # far beyond these texts, so it is nearly adding and pays as much. A cache pays 64 (48 where $d
