@@ -65,17 +65,16 @@ for name in list(off)[1:]:
 record = json.loads(Path("../benchmarks/attention.json").read_text(encoding="utf-8"))
 times = record["all-to-all"]
 curves = {"torch SDPA": "all with all (PyTorch)", "favor_attention": "this course, 256 directions"}
-fig, axes = plt.subplots(1, 4, figsize=(16, 4.4), width_ratios=[1, 1, 1, 1.25])
+fig, axes = plt.subplots(1, 4, figsize=(14, 4.4), width_ratios=[1, 1, 1, 1.4])
 brightest = np.quantile(weights["all with all"], 0.99)
 for ax, (name, A) in zip(axes, weights.items(), strict=False):
-    gram(ax, np.minimum(A, brightest), name, largest=brightest)
+    gram(ax, np.minimum(A, brightest), name.removesuffix(" directions"), largest=brightest)
 for i, (key, label) in enumerate(curves.items()):
     lengths = [int(L) for L in times if key in times[L]]
     seconds = [times[str(L)][key] for L in lengths]
     axes[3].loglog(lengths, 1e3 * np.array(seconds), marker="os"[i], label=label)
-axes[3].set(xlabel="words", ylabel="milliseconds", title="eight tables on one core")
-axes[3].legend(loc="lower right", fontsize=12)
-axes[3].set_ylim(5, None)
+axes[3].set(xlabel="words", ylabel="milliseconds", title="eight tables")
+fig.legend(loc="outside lower right", ncols=2)
 faster = times["16384"]["torch SDPA"] / times["16384"]["favor_attention"]
 print(f"\nat 16,384 words {faster:.0f} times faster, as recorded in benchmarks/attention.json")
 show(
@@ -236,7 +235,6 @@ def box(path):
 
 LESSONS = {path.stem[:2]: path for path in sorted(Path("../notebooks").glob("[0-9a][0-9]_*.py"))}
 boxes = {number: box(path) for number, path in LESSONS.items() if number != "00"}
-titles = {number: title for number, (title, *_) in boxes.items()}
 minutes = {number: time for number, (_, time, *_) in boxes.items()}
 needs = {number: sorted(named & set(boxes)) for number, (*_, named) in boxes.items()}
 
@@ -266,30 +264,29 @@ for number in boxes:
 longest = max(chains.values(), key=len)
 ends = [number for number in boxes if number not in {start for start, _ in arrows}]
 
-row = {number: -i for i, number in enumerate(boxes)}
-past = [(a, b) for a, b in arrows if row[a] - row[b] > 1]
-next_to = [row[a] for a, b in arrows if (a, b) not in past]
-fig, ax = plt.subplots(figsize=(12, 0.62 * len(boxes) + 0.4))
+place = {number: i for i, number in enumerate(boxes)}
+past = [(a, b) for a, b in arrows if place[b] - place[a] > 1]
+next_to = np.array([place[a] for a, b in arrows if (a, b) not in past])
+fig, ax = plt.subplots(figsize=(12.8, 4.8))
 for i, (start, end) in enumerate(past):
-    t, half = np.linspace(0, np.pi, 60), (row[start] - row[end]) / 2
+    t, half = np.linspace(0, np.pi, 60), (place[end] - place[start]) / 2
     style = {"color": COLORS[i % 6], "linestyle": DASHES[i % 7]}
-    wide = min(0.4 * half, 1.5)
-    ax.plot(-0.2 - wide * np.sin(t), row[end] + half + half * np.cos(t), **style)
-    ax.plot(-0.28, row[end], marker=">", color=COLORS[i % 6], markersize=11)
-shafts = np.array([[y - 0.3, y - 0.55, np.nan] for y in next_to]).ravel()  # nan: lift the pen
-ax.plot(0 * shafts, shafts, color=COLORS[6], linestyle="-")
-ax.plot(0 * np.array(next_to), np.array(next_to) - 0.58, "v", color=COLORS[6], markersize=10)
+    ax.plot(place[start] + half - half * np.cos(t), 0.3 + half * np.sin(t), **style)
+    ax.plot(place[end], 0.45, marker="v", color=COLORS[i % 6], markersize=11)
+shafts = np.array([[x + 0.3, x + 0.5, np.nan] for x in next_to]).ravel()  # nan: lift the pen
+ax.plot(shafts, 0 * shafts, color=COLORS[6], linestyle="-")
+ax.plot(next_to + 0.55, 0 * next_to, ">", color=COLORS[6], markersize=9)
 for full, numbers in ((COLORS[6], [n for n in boxes if n not in ends]), ("white", ends)):
-    heights = [row[number] for number in numbers]
-    ax.plot(0 * np.array(heights), heights, "o", ms=14, mfc=full, color=COLORS[6])
-for number, title in titles.items():
-    ax.text(0.3, row[number], f"{number}   {title}", va="center", fontsize=17)
-ax.set(xlim=(-1.8, 8.6), ylim=(min(row.values()) - 0.5, 0.5))
+    where = np.array([place[number] for number in numbers])
+    ax.plot(where, 0 * where, "o", ms=14, mfc=full, color=COLORS[6])
+for number in boxes:
+    ax.text(place[number], -0.5, number, ha="center", va="top")
+ax.set(xlim=(-0.7, len(boxes) - 0.3), ylim=(-1.4, None))
 ax.axis("off")
 print(f"the longest chain has {len(longest)} lessons: {' → '.join(longest)}")
 show(
     fig,
-    alt=f"{len(boxes)} lessons from top to bottom and {len(arrows)} arrows, each from a lesson to "
+    alt=f"{len(boxes)} lessons from left to right and {len(arrows)} arrows, each from a lesson to "
     f"one that builds on it: {', '.join(f'{a} to {b}' for a, b in arrows)}. The longest chain has "
     f"{len(longest)} lessons: {', '.join(longest)}. No other lesson builds on {', '.join(ends)}.",
 )

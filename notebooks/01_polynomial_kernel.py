@@ -148,8 +148,8 @@ show(
 #
 # What does the plane look like from where we started? The plane is the set where
 # $w^\top \varphi(x) + b = 0$, with $w$ (3,) its normal and $b$ its offset:
-# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$. That is a conic section. **Seen from the two
-# coordinates of the data, the plane is an ellipse close to a circle.**
+# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$. That is a conic section. **In the two
+# coordinates of the data, the border that the plane draws is an ellipse close to a circle.**
 
 # %%
 grid = np.linspace(-1.3, 1.3, 241)
@@ -168,7 +168,7 @@ right.plot(lifted[inner, 0], lifted[inner, 2], "o", color=COLORS[0])
 right.plot(lifted[outer, 0], lifted[outer, 2], "^", color=COLORS[1])
 ends = np.array([0.0, -offset / normal[0]])
 right.plot(ends, -(offset + normal[0] * ends) / normal[2], "-", color=COLORS[2])
-right.set(xlabel="$x_1^2$", ylabel="$x_2^2$", title="in feature space: the plane, nearly edge on")
+right.set(xlabel="$x_1^2$", ylabel="$x_2^2$", title="the plane, nearly edge on")
 show(
     fig,
     alt="Left, the two rings and between them an ellipse that crosses the axes at "
@@ -472,8 +472,8 @@ print(f"Φ(Φᵀv) = Kv to 1e-8: {bool(to_host(xp.max(same)) < 1e-8)}")
 # Real data to finish: scikit-learn's scanned digits, 8 × 8 pixels, so $d = 64$. With degree 2 and
 # offset 1 the features are still feasible. One machine gets the features and a
 # linear kernel, the other gets the Gram matrix. (For ten classes scikit-learn solves one dual problem for
-# each pair of them, 45 in all, and lets the planes vote.) **Both machines solve the same problems, so
-# up to the solver's tolerance they make the same predictions, right or wrong.**
+# each pair of them, 45 in all, and lets the planes vote.) **A machine on the features and one on the
+# Gram matrix solve the same problems, so up to the solver's tolerance they make the same predictions.**
 #
 # **Before you run this:** what part of the digits will planes in pixel space read, without any
 # lifting: 0.7, 0.9 or 0.98?

@@ -180,9 +180,10 @@ print("δ = (1, 1): Laplacian {:.4f}, Matérn ½ {:.4f}".format(*(to_host(K)[0, 
 fig, axes = plt.subplots(1, 4, figsize=(13, 3.8))
 for ax, (name, K) in zip(axes, grams.items(), strict=True):
     image = gram(ax, K, name)
-    fig.colorbar(image, ax=ax, location="bottom", shrink=0.9)
-axes[0].set_xticks(np.arange(4.5, 100, 10), range(10), fontsize=10)
-axes[0].set_yticks(np.arange(4.5, 100, 10), range(10), fontsize=10)
+    top = round(float(image.norm.vmax))
+    fig.colorbar(image, ax=ax, location="bottom", shrink=0.7, ticks=[0, top])
+axes[0].set_xticks(np.arange(4.5, 100, 10), range(10))
+axes[0].set_yticks(np.arange(4.5, 100, 20), range(0, 10, 2))
 strongest = max(contrast, key=contrast.get)
 show(
     fig,

@@ -213,9 +213,9 @@ show(
 #
 # $$k(\delta) = \int_{\mathbb{R}^d} e^{i \omega^\top \delta} \, d\mu(\omega) .$$
 #
-# (Bochner, 1932, for one variable; Bochner, 1933, for $\mathbb{R}^d$.) **A continuous function of
-# $x - y$ is a kernel exactly when no wave in it has a negative weight.** Each hypothesis does
-# something:
+# (Bochner, 1932, for one variable; Bochner, 1933, for $\mathbb{R}^d$.) **A continuous function
+# of $x - y$ is a kernel exactly when it is a mixture of waves, none of which has a negative
+# weight.** Each hypothesis does something:
 #
 # - *shift-invariant:* the theorem says nothing about $\exp(x^\top y)$, which is not a function of
 #   $x - y$. The bridge is the line
@@ -433,7 +433,7 @@ for ax, (m, waves) in zip(axes, pictures.items(), strict=True):
     ax.plot(along, waves.mean(axis=1), color=COLORS[1], linestyle="--", label="mean")
     ax.set(title=f"$m = {m}$", xlabel="$r = \\Vert\\delta\\Vert$")
 axes[0].set_ylabel("$\\cos(\\omega^\\top\\delta)$, and their mean")
-axes[2].legend(loc="upper right", frameon=True, framealpha=1, edgecolor="white")
+fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 gaps = [np.abs(waves.mean(axis=1) - exact).max() for waves in pictures.values()]
 show(
     fig,

@@ -297,11 +297,11 @@ for eps in (0.1, 0.03, 0.01):
 # %% [markdown]
 # ## 4. Everywhere at once
 #
-# A variance speaks of one pair. Rahimi and Recht (2007) proved more. **For a smooth kernel the error
-# is, with high probability, small for all pairs of a bounded set at once.** Two things are needed.
-# The set is bounded, of diameter $\ell$; and $\sigma^2 = \mathbb{E}\|\omega\|^2$ is finite, which
-# says that $k$ is twice differentiable at 0. Then, with a number $\beta_d \le 258$ that depends on
-# $d$ alone,
+# A variance speaks of one pair. Rahimi and Recht (2007) proved more. **For a smooth kernel and
+# enough directions the error is, with high probability, small for all pairs of a bounded set at
+# once.** Two things are needed. The set is bounded, of diameter $\ell$; and $\sigma^2 =
+# \mathbb{E}\|\omega\|^2$ is finite, which says that $k$ is twice differentiable at 0. Then, with a
+# number $\beta_d \le 258$ that depends on $d$ alone,
 #
 # $$\mathbb{P}\Bigl(\sup_\delta |\hat k(\delta) - k(\delta)| \ge \varepsilon\Bigr)
 # \;\le\; \beta_d \Bigl(\frac{\sigma\ell}{\varepsilon}\Bigr)^{\frac{2d}{d+2}}

@@ -530,7 +530,8 @@ ax.set(xlabel="directions $m$", ylabel="RMS error of the Gram matrix")
 ax.set_xticks(sizes, sizes)
 ax.set_yticks([0.01, 0.03, 0.1], ["0.01", "0.03", "0.1"])
 ax.minorticks_off()
-ax.legend(fontsize=11)
+ax.legend(loc="lower left")
+ax.set_ylim(5e-4, None)
 gain = predicted["independent"] / predicted["orthogonal"]
 share = np.concatenate([found[name] / predicted[name] for name in rules])
 show(
@@ -560,9 +561,9 @@ for gamma in (0.005, 0.02, usual, 0.3):
     print(f"{gamma:6.3f}  {np.median(scaled):8.2f}  {orthogonal / iid:20.2f}  {expected:10.2f}")
 
 # %% [markdown]
-# **At scikit-learn's usual $\gamma$ the mean squared error on these digits falls to a third, and not to a
-# twentieth.** There 64 orthogonal directions are as good as $64 / 0.32 = 200$ independent ones, still at no
-# further cost for each point.
+# **At scikit-learn's usual $\gamma$ orthogonal directions leave a third of the mean squared
+# error on these digits, and not a twentieth.** There 64 orthogonal directions are as good as $64
+# / 0.32 = 200$ independent ones, still at no further cost for each point.
 #
 # Nor is the Gaussian kernel the only one. Any positive definite kernel of $\|\delta\|$ alone has a spectrum in which
 # all directions are equally likely, so orthogonal directions suit it, and only the law of the norms changes: a χ law

@@ -482,8 +482,8 @@ print(
 )
 
 # %% [markdown]
-# **With a maximum over all keys and $\varepsilon$ every earlier row ends at the plain mean of the
-# values it sees, without $\varepsilon$ at $0/0$.** In training this is a leak, because the model is
+# **With a maximum over all keys, a very long last key takes all earlier rows to the mean of what
+# they see with $\varepsilon$, to $0/0$ without.** In training this is a leak, because the model is
 # graded on rows that know something about what comes next. In decoding, where the next key does not
 # exist yet, the same model then meets rows it was never trained on. The cure is the maximum of
 # section 5: one for each feature, over the keys *so far*.
@@ -588,7 +588,7 @@ high = max(cache_time.max(), state_time.max())
 ticks = [t for t in (3, 10, 30, 100, 300, 1000, 3000, 10_000) if t < high * 3]
 ax.set_yticks(ticks, [f"{t:,}" for t in ticks])
 ax.minorticks_off()
-ax.legend(fontsize=11)
+ax.legend()
 slower = cache_time > state_time
 wins = 0 if slower.all() else len(lengths) - int(np.argmin(slower[::-1]))
 cross = f"from {lengths[wins]:,} tokens on" if wins < len(lengths) else "at no length tried"
@@ -669,7 +669,7 @@ ax.set(xlabel="keys in the state, $n$", ylabel="relative squared error of recall
 ax.set_xticks(counts, counts)
 ax.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
 ax.minorticks_off()
-ax.legend(fontsize=11)
+ax.legend()
 quotient = np.concatenate([plain * D / (counts - 1), scaled / best])
 print(f"d = {D}: measured / predicted between {quotient.min():.2f} and {quotient.max():.2f}")
 show(

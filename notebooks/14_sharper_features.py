@@ -501,28 +501,27 @@ for kind, columns in COLUMNS.items():
     print(f"{'':17} Taylor worse than mean(V) in {(by_taylor > 1).sum()} of {len(columns)}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(2, 2, figsize=(10, 7.4), sharey=True)
+fig, axes = plt.subplots(2, 2, figsize=(10, 6.4), sharey=True)
 words = []
 for ax, kind in zip(axes.flat, maps, strict=True):
     logs = np.log10(maps[kind])
     image = ax.imshow(
         np.clip(logs, -1.3, 1.3), cmap="RdBu_r", vmin=-1.3, vmax=1.3, aspect="auto", origin="lower"
     )
-    for (row, column), value in np.ndenumerate(maps[kind]):
-        number = f"{value:.2f}" if value < 10 else f"{value:.0f}"
-        text = f"{number}\n{letters[kind][row, column]}"
+    for (row, column), text in np.ndenumerate(letters[kind]):
         dark = abs(logs[row, column]) > 0.8
-        ax.text(column, row, text, ha="center", va="center", color="w" if dark else "k", size=11)
-    ax.set_xticks(range(len(COLUMNS[kind])), list(COLUMNS[kind]))
+        ax.text(column, row, text, ha="center", va="center", color="w" if dark else "k")
+    names = [
+        name if i % 2 == 0 or len(COLUMNS[kind]) < 7 else "" for i, name in enumerate(COLUMNS[kind])
+    ]
+    ax.set_xticks(range(len(names)), names)
     ax.set(title=kind, xlabel="block.head" if "learned" in kind else "scale $T$")
     ax.grid(visible=False)
     words.append(f"{kind} {(letters[kind] == 'F').mean():.0%}")
 for ax in axes[:, 0]:
     ax.set_yticks(range(len(counts)), counts)
     ax.set_ylabel("directions $m$")
-bar = fig.colorbar(
-    image, ax=axes, label="error / the better of mean(V) and Taylor", ticks=[-1, 0, 1]
-)
+bar = fig.colorbar(image, ax=axes, label="error / best of the two", ticks=[-1, 0, 1])
 bar.ax.set_yticklabels(["0.1", "1", "10"])
 show(
     fig,

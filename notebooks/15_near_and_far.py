@@ -108,9 +108,10 @@ for P in (1, 3, 6, 10, 13):
 print(f"P ≥ ln 10⁶ / ln 3 = {math.log(1e6) / math.log(3):.1f}")
 
 # %% [markdown]
-# **For a millionth the bound asks for thirteen moments, and fewer would do.** It asks for
-# $P \ge \ln(1/\varepsilon) / \ln(1/\delta)$ at a tolerance $\varepsilon$; but only masses at the
-# edge of the cluster have the full ratio $\delta$, and only for the nearest point.
+# **For a millionth at $\delta = \frac13$ the bound asks for thirteen moments, and fewer would
+# do.** It asks for $P \ge \ln(1/\varepsilon) / \ln(1/\delta)$ at a tolerance $\varepsilon$; but
+# only masses at the edge of the cluster have the full ratio $\delta$, and only for the nearest
+# point.
 #
 # ## 3. What singular values say
 #
@@ -707,9 +708,9 @@ for name in METHODS:
 # so that rows add up to one, whatever $r$. How much rank is in it? Each map gives a matrix of rank $F$,
 # its number of features, at most. But rows add up to one, so each of the $r$ matrices maps $\mathbf{1}$
 # to $\mathbf{1}$, and their column spaces share that vector. It counts once and not $r$ times.
-# **The mean of $r$ maps with $F$ features each has at most the rank
-# $rF - (r - 1) = r(F - 1) + 1$.** A band is richer: a causal one is triangular without a zero on
-# its diagonal, so it has full rank always, and others have it almost always.
+# **The mean of $r$ attention matrices from $F$ features each has at most the rank $rF - (r - 1) = r(F -
+# 1) + 1$.** A band is richer: a causal one is triangular without a zero on its diagonal, so it has full
+# rank always, and others have it almost always.
 
 # %%
 rng = np.random.default_rng(5)
@@ -805,7 +806,7 @@ for ax, name in zip(axes, ("neighbours", "topics", "learned, 16"), strict=True):
         f"least {curve.min():.2g}; the mass is {mass[name].mean():.2f}"
     )
 axes[0].set_ylabel("squared error / that of mean(V)")
-axes[1].legend(loc="lower right", fontsize=11)
+fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 show(
     fig,
     alt="Error over that of mean(V) against the share of the near field, logarithmic, in three "
@@ -878,7 +879,7 @@ for key in ORDER:
 counts = (math.comb(arrays[0].shape[-1] + 2, 2) for arrays in DATA.values())
 print("features of Taylor 2         " + "".join(f"{count:12,}" for count in counts))
 # %% [markdown]
-# **Each verdict belongs to its column: on the heads of lesson 16 window and features have what the
+# **Each verdict belongs to its column: on the heads of lesson 16 window and features each have what the
 # other lacks, on *copies* nothing helps.** A map with more features than keys (Taylor ones but for
 # *topics*, positive ones but for the four toys) shows what features can say, and saves nothing.
 #

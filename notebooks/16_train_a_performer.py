@@ -573,8 +573,8 @@ ax.axhline(SOFTMAX, color=COLORS[6], linewidth=1, linestyle="-", label="softmax"
 ax.set_xscale("log")
 ax.set_xticks(sizes, sizes)
 ax.minorticks_off()
-ax.set(xlabel="directions $m$", ylabel="bits a character", ylim=(2.85, 3.95))
-ax.legend(fontsize=11, ncols=2, loc="upper right")
+ax.set(xlabel="directions $m$", ylabel="bits a character", ylim=(2.85, 4.1))
+ax.legend(ncols=2, loc="upper right")
 show(
     fig,
     alt=f"Bits a character against m, between softmax {SOFTMAX:.2f} and mean(V) {MEAN:.2f}; "
