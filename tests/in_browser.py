@@ -53,13 +53,13 @@ BROWSER = {
 
 
 def code(content: bytes) -> str:
-    """The code of a notebook, without what is said to IPython."""
+    """The code of a notebook, without what installs it and what is said to IPython."""
     cells = [cell.source for cell in nbformat.reads(content, as_version=4).cells if is_code(cell)]
     return re.sub(r"(?m)^%.*$", "", "\n".join(cells))
 
 
 def is_code(cell) -> bool:
-    return cell.cell_type == "code"
+    return cell.cell_type == "code" and cell.id != "install"
 
 
 def imported(source: str, package: str = "") -> set[str]:

@@ -53,7 +53,8 @@ WORDS = """\
 cell below first, and again whenever you have restarted the kernel. It installs the course and what
 it draws with, which takes a while the first time. What you write is kept by this browser alone: to
 keep it elsewhere, right-click the file on the left and choose *Download*."""
-INSTALL = f"%pip install -q performer_course {' '.join(DRAWN_WITH)}"
+# Not by %pip: in a copy that is opened elsewhere, it would take whatever has the course's name.
+INSTALL = f"import piplite\n\nawait piplite.install({['performer_course', *DRAWN_WITH]})"
 
 
 def chosen(name: str) -> bool:
