@@ -399,6 +399,32 @@ SPOILT = {
 }
 
 
+FORGED = {
+    "an empty array": '{"value": {"array": ["<f8", [0], ""]}, "changed": [], "peak": 0}',
+    "an error": '{"error": {"names": ["ValueError"], "text": "", "line": ""}}',
+    "an error without a name": '{"error": {"names": [], "text": "", "line": ""}}',
+    "something else": '{"value": {"other": "x"}, "changed": [], "peak": 0}',
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_reply_that_a_cell_forges_ends_its_worker_and_not_the_judge(what):
+    forging = (
+        f"reply = {FORGED[what].encode()}\n"
+        "for number in range(3, 20):\n"
+        "    try:\n"
+        "        os.write(number, b'%08x' % len(reply) + reply)\n"
+        "    except OSError:\n"
+        "        pass\n"
+    )
+    found = verdict(RIGHT, before=[forging])
+    assert found["fatal"] == {1: "a cell before it disturbed the process it ran in"}
+    assert found["right"] is True  # it was left out
+    found = verdict(forging + RIGHT)
+    assert found["right"] is False
+    assert "disturbed the process" in found["hint"]
+
+
 @pytest.mark.parametrize("how", SPOILT)
 def test_an_answer_that_spoils_its_process_gets_a_hint_and_no_mark(how):
     answer, hint = SPOILT[how]

@@ -3,7 +3,7 @@
 What is in it: the interpreter and its packages, the package of the course without its checks, and
 the data that lessons read, all read-only; an empty /tmp that ends with it. What is not: the course
 with its solutions, its gradebook and its seed, any other file of the machine, the network, other
-processes.
+processes, and what root may do.
 """
 
 import functools
@@ -20,7 +20,7 @@ from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
 PEER = Path(__file__).with_name("peer.py")
 SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin")
 SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
-SCRATCH = 2**28  # bytes in /tmp
+SCRATCH = 2**28  # bytes in /tmp, and in /dev/shm
 
 MISSING = """\
 No submission was graded: {}.
@@ -29,9 +29,17 @@ bubblewrap, on Linux: `apt install bubblewrap`, or `dnf install bubblewrap`. On 
 in a virtual machine or in a container that lets bubblewrap make namespaces."""
 
 PROBE = """\
-import contextlib, json, os, socket, sys
-port, hidden, writes = json.loads(sys.argv[1])
+import contextlib, ctypes, json, os, socket, sys
+port, hidden, writes, mounts = json.loads(sys.argv[1])
 found = [path for path in hidden if os.path.exists(path)]
+with open("/proc/self/status") as file:
+    powers = dict(line.split(None, 1) for line in file if line.startswith("Cap"))
+if int(powers["CapEff:"], 16):
+    found.append("the powers of root")
+libc, REMOUNT_BIND = ctypes.CDLL(None), 32 | 4096
+for path in map(os.fsencode, mounts):
+    if not (libc.mount(None, path, None, REMOUNT_BIND, None) and libc.umount2(path, 0)):
+        found.append("what is mounted at " + os.fsdecode(path))
 for path in writes:
     with contextlib.suppress(OSError):
         open(path, "w").close()
@@ -52,7 +60,11 @@ def command(*inside: str) -> list[str]:
     if not program:
         raise Refused(MISSING.format("bubblewrap (the program `bwrap`) is not installed"))
     options = [program, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
-    options += ["--proc", "/proc", "--dev", "/dev", "--size", str(SCRATCH), "--tmpfs", "/tmp"]
+    options += ["--cap-drop", "ALL"]  # whoever is root keeps all powers otherwise, mount among them
+    options += ["--proc", "/proc", "--dev", "/dev"]
+    for path in ("/tmp", "/dev/shm"):
+        options += ["--size", str(SCRATCH), "--tmpfs", path]
+    options += ["--remount-ro", "/dev"]
     for path in map(Path, SYSTEM):
         if path.is_symlink():
             options += ["--symlink", str(path.readlink()), str(path)]
@@ -83,14 +95,15 @@ def unguarded_worker() -> list[str]:
 
 @functools.cache
 def require(*hidden: Path) -> None:
-    """Refuse unless the sandbox stands and holds: no `hidden` path, no writing, no network."""
+    """Refuse unless the sandbox stands and holds: no `hidden` path, writing, network, mounting."""
     hidden = [ROOT / "notebooks/solutions", *map(Path, hidden)]
     folders = [*hidden, ROOT, ROOT / "performer_course", Path(sys.prefix), Path("/tmp")]
     writes = [folder / f".probe-{secrets.token_hex(8)}" for folder in folders]
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        asked = [port, [str(path.resolve()) for path in hidden], [str(path) for path in writes]]
-        probe = command(sys.executable, "-I", "-c", PROBE, json.dumps(asked))
+        mounts = [ROOT / "performer_course/checks", ROOT / "performer_course"]
+        asked = [port, [path.resolve() for path in hidden], writes, mounts]
+        probe = command(sys.executable, "-I", "-c", PROBE, json.dumps(asked, default=str))
         done = subprocess.run(probe, capture_output=True, text=True, timeout=60)
     written = [path for path in writes if path.exists()]
     for path in written:
