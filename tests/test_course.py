@@ -3,7 +3,11 @@
 With nbgrader and the sandbox the whole round is run by tests/kit/test_grading.py.
 """
 
+import base64
 import contextlib
+import copy
+import hashlib
+import html.parser
 import importlib
 import io
 import os
@@ -15,10 +19,11 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from performer_course import checks
 from tools import course, variants
-from tools.grading import feedback, sandbox
+from tools.grading import pages, sandbox
 from tools.grading.judge import judged
 from tools.grading.peer import Garbage, Gone, Peer
 from tools.grading.preprocess import Restore, _shown
@@ -27,6 +32,7 @@ from tools.variants import parts
 from tools.variants.notebook import notebook
 
 from .exercises.shared import loopback
+from .hostile import TEXTS, spoilt
 
 SEED = "a seed"
 SEEDS = [f"seed {number}" for number in range(20)]
@@ -552,7 +558,7 @@ def test_what_a_link_leads_to_is_neither_graded_nor_kept_for_feedback(tmp_path, 
     restored, _ = Restore(course=str(tmp_path)).preprocess(handed_in, resources())
     assert all("SOLUTION" not in cell.source for cell in restored.cells)
     assert len(restored.cells) == 4
-    assert [path.name for path in copies.iterdir()] == ["own.txt"]
+    assert list(copies.iterdir()) == []  # nor is a file that Formgrader would serve
 
 
 def test_feedback_is_the_hint_alone():
@@ -576,30 +582,125 @@ def test_the_configuration_puts_the_judge_where_nbgrader_would_run_the_notebook(
     assert Path(c.Judge.course) == Path(c.CourseDirectory.root) == made.resolve()
 
 
-# Feedback
+# The pages that show what a student wrote
+
+
+def as_shown(text, attachments=None):
+    cell = {} if attachments is None else {"attachments": attachments}
+    return pages.shown({"cell": cell}, text)
+
+
+class Active(html.parser.HTMLParser):
+    """What in a page would run, ask an address outside by itself, or lead to no page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        if tag in ("script", "iframe", "style", "form", "meta", "base", "object", "embed", "link"):
+            self.found.append(tag)
+        for name, value in attributes:
+            leads = name in ("href", "src", "action") and ":" in value and value[0] != "#"
+            allowed = r"https?:" if tag == "a" else r"data:image/(png|jpeg);"
+            if name.startswith("on") or (leads and not re.match(allowed, value)):
+                self.found.append(f"{tag} {name}={value}")
+
+
+def markdown(text):
+    """As nbconvert has it, HTML and all."""
+    return MarkdownWithMath(renderer=IPythonRenderer(escape=False)).render(text)
+
+
+FETCHED = {"a picture from outside"}  # a page's policy stops it, and nothing else
+LINKS = {"a link", "a link in disguise", "a link named elsewhere", "a link in a formula"}
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS.keys() - FETCHED - LINKS))
+def test_no_tag_begins_in_a_text_that_was_graded(name):
+    assert Active(markdown(pages.plain(TEXTS[name]))).found == []
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS.keys() - FETCHED))
+def test_a_text_that_would_be_a_program_is_shown_as_it_was_written(name):
+    assert Active(as_shown(TEXTS[name])).found == []
+
+
+NOT_SEEN = {  # by nbconvert, which escapes it, or by a parser that reads less than a browser
+    "a comment that ends",
+    "a formula that is none",
+    "a link in a formula",
+    "a link named elsewhere",
+    "a text in a formula",
+    "an environment",
+    "an open tag",
+}
+
+
+def test_the_net_for_active_texts_catches_each_where_nothing_is_done():
+    found = {name for name, text in TEXTS.items() if Active(markdown(text)).found}
+    assert TEXTS.keys() - found == NOT_SEEN
+
+
+def test_a_plain_text_has_its_formulas_and_inequalities():
+    text = "$a < b$, $x_i<\\lambda$, 1<2, a <- b, $n<m$ and `if a<b:`"
+    assert pages.plain(text) == text.replace("n<m", "n< m").replace("a<b", "a< b")
+
+
+def test_of_what_is_pasted_into_a_cell_pictures_stay():
+    good = {"a.png": {"image/png": "iVBORw0KGgo=\n"}}
+    bad = {"b": {"image/svg+xml": "PHN2Zz4="}, "c": {"image/png": '" onerror="x'}, "d": 3}
+    assert pages.pictures(good | bad) == good
+    assert pages.pictures("none") == {}
+    assert 'src="data:image/png;base64,iVBORw0KGgo=' in as_shown("![x](attachment:a.png)", good)
+    assert as_shown("![x](attachment:b)", bad).strip() == "<p>[attachment:b]</p>"
+
+
+def test_what_is_no_text_in_a_submission_is_as_it_was_released(made):
+    nb = nbformat.read(made / "source/lesson01/01_polynomial_kernel.ipynb", as_version=4)
+    source = copy.deepcopy(nb)
+    spoilt(nb)
+    restored, _ = Restore(course=str(made)).preprocess(nb, resources())
+    assert restored.metadata == source.metadata
+    for cell, was in zip(restored.cells, source.cells, strict=False):
+        known = {"nbgrader": was.metadata.nbgrader} if "nbgrader" in was.metadata else {}
+        assert cell.metadata == known
+    added = restored.cells[len(source.cells) :]
+    assert [cell.cell_type for cell in added] == ["markdown", "code", "markdown", "markdown"]
+    assert [cell.get("attachments", {}) for cell in added] == [{}] * 4
 
 
 @pytest.mark.parametrize("path", sorted((NOTEBOOKS / "exercises").glob("*.ipynb")), ids=str)
 def test_every_formula_of_an_exercise_becomes_mathml(path):
     texts = [c.source for c in nbformat.read(path, as_version=4).cells if c.cell_type != "code"]
-    written = feedback.typeset("\n\n".join(texts))
-    assert "$" not in re.sub(feedback.CODE, "", written, flags=re.MULTILINE)
-    assert "merror" not in written
-    for formula in re.findall(r"<math.*?</math>", written):
-        assert not re.search(r"[\\*_]", formula)
+    page = "".join(map(as_shown, texts))
+    assert "$" not in re.sub(r"(?s)<(code|pre)\b.*?</\1>", "", page)
+    assert "merror" not in page
+    assert page.count("<math") > 0
 
 
 def test_code_and_what_is_no_formula_stay_as_they_are():
-    for text in ("`$x$`", "```\n$x$\n```", "it costs \\$5 and \\$6", "$ x and $ y", "$\n\n$"):
-        assert feedback.typeset(text) == text
+    assert as_shown("`$x$`") == "<p><code>$x$</code></p>\n"
+    assert as_shown("```\n$x$\n```") == "<pre><code>$x$\n</code></pre>\n"
+    assert as_shown("it costs \\$5 and \\$6") == "<p>it costs $5 and $6</p>\n"
 
 
 def test_a_formula_is_set_in_its_line_or_on_its_own():
-    line, own = feedback.typeset("of $x_i$ and"), feedback.typeset("$$\n\\|x\\|^2 < 1\n$$")
-    assert re.fullmatch(r'of <math [^>]*display="inline">.*<msub>.*</math> and', line)
-    assert re.fullmatch(r'<math [^>]*display="block">.*&lt;.*</math>', own)
+    line, own = as_shown("of $x_i$ and"), as_shown("$$\n\\|x\\|^2 < 1\n$$")
+    assert re.search(r'of <math [^>]*display="inline">.*<msub>.*</math> and', line)
+    assert re.search(r'<math [^>]*display="block">.*&lt;.*</math>', own)
 
 
-def test_what_a_student_wrote_wrong_is_shown_and_runs_nothing():
-    assert "<script>" not in feedback.typeset(r"$\text{<script>alert(1)</script>}$")
-    assert feedback.typeset(r"$\left(<b>$") == "&#36;&#92;left(&lt;b&gt;&#36;"
+def test_a_formula_that_is_none_stays_as_it_was_written():
+    assert as_shown(r"$\left(<b>$") == "<p>$\\left(&lt;b&gt;$</p>\n"
+    assert as_shown(f"${'a' * 6000}$") == f"<p>${'a' * 6000}$</p>\n"
+
+
+def test_formgraders_own_lines_are_allowed_and_no_others():
+    said = pages.policy("formgrade")
+    wanted = base64.b64encode(hashlib.sha256(b"toggle_name(true);").digest()).decode()
+    assert f"'sha256-{wanted}'" in said
+    assert said.count("sha256-") == 3
+    assert "unsafe-inline" not in said.split("script-src")[1].split(";")[0]
+    assert "script-src" not in pages.policy("feedback")

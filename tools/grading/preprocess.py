@@ -9,14 +9,12 @@ import sys
 from pathlib import Path
 
 import nbformat
-from nbconvert.preprocessors import ClearMetadataPreprocessor, CSSHTMLHeaderPreprocessor
+from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbgrader import utils
 from nbgrader.preprocessors import (
     AssignLatePenalties,
     CheckCellMetadata,
     ClearOutput,
-    DeduplicateIds,
-    GetGrades,
     LimitOutput,
     NbGraderPreprocessor,
     OverwriteCells,
@@ -25,8 +23,7 @@ from nbgrader.preprocessors import (
 )
 from traitlets import Float, Unicode
 
-from tools.grading import sandbox
-from tools.grading.feedback import TEMPLATES, Formulas
+from tools.grading import pages, sandbox
 from tools.grading.judge import ask
 
 SEED = "seed"  # the file in the course that has it
@@ -43,9 +40,8 @@ def configure(c, course: Path) -> None:
     c.CourseDirectory.course_id = "performer_course"
     c.CourseDirectory.root = str(folder)
     c.Autograde.sanitize_preprocessors = [
-        ClearOutput,
-        DeduplicateIds,
         Restore,
+        ClearOutput,
         OverwriteKernelspec,
         OverwriteCells,
         CheckCellMetadata,
@@ -58,9 +54,9 @@ def configure(c, course: Path) -> None:
         AssignLatePenalties,
         CheckCellMetadata,
     ]
-    c.GenerateFeedback.preprocessors = [GetGrades, Formulas, CSSHTMLHeaderPreprocessor]
-    c.HTMLExporter.template_name = "feedback"
-    c.HTMLExporter.extra_template_basedirs = TEMPLATES
+    # Feedback and Formgrader name their own templates, and share what is said of the exporter.
+    c.HTMLExporter.extra_template_basedirs = pages.TEMPLATES
+    c.HTMLExporter.filters = {"markdown2html": pages.shown, "policy": pages.policy}
     c.Restore.course = c.Judge.course = str(folder)
     if "autograde" in sys.argv:  # rather at once than for each submission
         try:
@@ -87,36 +83,46 @@ class OfCourse(NbGraderPreprocessor):
 
 
 class Restore(OfCourse):
-    """Gives each cell the nbgrader metadata it had, and puts graded cells back that are gone.
+    """Of what was handed in, keeps sources and pictures; all else is as it was released.
 
-    A check goes to the end; of an answer that is marked by hand an empty cell does. What was
-    handed in as a link is left out, or feedback would show what it leads to.
+    Each cell gets the nbgrader metadata it had, and no other; texts are plain. Graded cells that
+    are gone are put back: a check goes to the end, and of an answer that is marked by hand an empty
+    cell does. What was handed in as a link is left out, or feedback would show what it leads to,
+    and so is each further file, which Formgrader would serve as a page of its own.
     """
 
     def preprocess(self, nb, resources):
         source = nbformat.read(self.place(resources, "source"), as_version=4)
-        self._unlink(resources)
+        self._clear(resources)
+        nb.metadata = source.metadata
         nb.cells = [] if self.linked(resources) else nb.cells
         gone = {c.metadata.nbgrader.grade_id: c for c in source.cells if "nbgrader" in c.metadata}
         for cell in nb.cells:
-            grade_id = cell.metadata.pop("nbgrader", {}).get("grade_id")
+            said, cell.metadata = cell.metadata.get("nbgrader"), nbformat.from_dict({})
+            grade_id = str(said.get("grade_id")) if isinstance(said, dict) else None
             if grade_id in gone:
                 cell.metadata.nbgrader = gone.pop(grade_id).metadata.nbgrader
+            if cell.cell_type != "code":
+                cell.cell_type, cell.source = "markdown", pages.plain(cell.source)
+                cell.attachments = pages.pictures(cell.get("attachments"))
         for cell in gone.values():
             if utils.is_grade(cell):
                 cell.source = "" if utils.is_solution(cell) else cell.source
                 nb.cells.append(cell)
         return nb, resources
 
-    def _unlink(self, resources):
-        """Remove the copies that nbgrader has made of files to which a student's links lead."""
+    def _clear(self, resources):
+        """Remove what nbgrader has copied besides the files that the assignment has."""
         student = resources["nbgrader"]["student"]
-        there, here = (
-            self.place(resources, k, student).parent for k in ("submitted", "autograded")
+        source, there, here = (
+            self.place(resources, *kind).parent
+            for kind in (("source",), ("submitted", student), ("autograded", student))
         )
-        for path in there.rglob("*"):
-            if path.is_symlink():
-                (here / path.relative_to(there)).unlink(missing_ok=True)
+        for path in [path for path in here.rglob("*") if path.is_file()]:
+            name = path.relative_to(here)
+            ours = (source / name).exists() or str(name) == "timestamp.txt"
+            if not ours or (there / name).is_symlink():
+                path.unlink()
 
 
 class Judge(OfCourse):
