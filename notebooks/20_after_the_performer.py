@@ -535,9 +535,9 @@ for task, row in scores.items():
 
 # %% [markdown]
 # **Of the states, adding recalls most on random keys that all differ, the delta rule where keys
-# come again, a shut gate where a new document begins.** Elsewhere gates are open
-# and their columns repeat. Softmax does three of the four. Where keys come again the delta rule beats
-# it, because without positions softmax averages all values of a key. Where keys are alike, no cheap rule
+# come again, a shut gate where a new document begins.** Elsewhere gates are open and their
+# columns repeat. Softmax does three of the four. Where keys come again the delta rule beats it,
+# because without positions softmax averages all values of a key. Where keys are alike, no cheap rule
 # works: every key disturbs every other. So one trains keys to be apart, or solves the least squares
 # (*MesaNet*, arXiv:2506.05233), or keeps a cache.
 #
