@@ -102,14 +102,19 @@ clean: ## remove what make set up
 ALL = $(sort $(subst $(comma), ,$(patsubst $(VENV)/with-%,%,$@ $(wildcard $(VENV)/with-*))))
 WANTED = $(if $(filter gpu-cuda%,$(ALL)),$(filter-out gpu-check,$(ALL)),$(ALL))
 
-# uv where it is installed, otherwise venv and pip: the same versions either way.
+# uv where it is installed, otherwise venv and pip: the same versions either way. What was half made when
+# it was interrupted is made anew. A package is whole once it has its INSTALLER, which comes last; pip and
+# uv would go by its name alone. An environment is whole once it has pip, or for uv a pyvenv.cfg.
 $(VENV)/with-%: pyproject.toml constraints.txt
 	@extras='$(subst $(space),$(comma),$(WANTED))'; \
+	for package in $(VENV)/lib/python*/site-packages/*.dist-info $(VENV)/Lib/site-packages/*.dist-info; do \
+	  test -e $$package/INSTALLER || rm -rf $$package; \
+	done; \
 	if command -v uv >/dev/null 2>&1; then \
-	  set -ex; test -d $(VENV) || uv venv -q --python $(PYTHON) $(VENV); \
+	  set -ex; test -e $(BIN)/python -a -e $(VENV)/pyvenv.cfg || uv venv -q --allow-existing --python $(PYTHON) $(VENV); \
 	  uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]"; \
 	else \
-	  set -ex; test -d $(VENV) || $(PYTHON) -m venv $(VENV); \
+	  set -ex; test -e $(BIN)/pip || $(PYTHON) -m venv $(VENV); \
 	  $(BIN)/python -m pip install -q --disable-pip-version-check $(CONSTRAINTS) -e ".[$$extras]"; \
 	fi
 	@touch $@ $(wildcard $(VENV)/with-*)

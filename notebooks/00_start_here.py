@@ -299,7 +299,7 @@ show(
 #   (04), how to keep the estimate positive (09), how the brackets move (10), and a layer of a transformer
 #   replaced (13). Two hours of reading, so take three. What these sections need from others you take on
 #   trust, for now.
-# - **One week**, everything, a part each day. Allow as long again for the exercises.
+# - **Two weeks**, everything, a part each day. The exercises take as long as the lessons.
 # - **Seven lectures.** A lecture of ninety minutes shows most figures of its two lessons and one
 #   derivation; the rest, and the exercises, are for home. [Plans to the minute](../site/pages/lectures.md)
 #   say which, and have an eighth for lessons 19 and 20. What is left makes projects; those in the folder
@@ -352,7 +352,7 @@ AFTERNOON = {
 half = 0
 days = {}
 for number in boxes:  # each lesson goes to the day in which its middle falls
-    day = int(5 * (half + minutes[number] / 2) / sum(minutes.values()))
+    day = int(10 * (half + minutes[number] / 2) / sum(minutes.values()))
     days.setdefault(day, []).append(number)
     half += minutes[number]
 THEMES = {
@@ -381,9 +381,17 @@ for number, chosen in AFTERNOON.items():
         afternoon += time
         print(f"    {number} §{section}  {time:3.0f} minutes   {heading.replace('$', '')}")
 print(f"    in all {afternoon:3.0f} minutes, {afternoon / 60:.1f} hours\n")
-for day, name in enumerate(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")):
-    print(f"{name:12}    {total(days[day])}")
-print(f"one week        {sum(minutes.values()) / 60:.1f} hours, {len(boxes)} lessons\n")
+for day in range(10):
+    print(f"{f'day {day + 1}':16}{total(days[day])}")
+solved = LESSONS["01"].parent.glob("solutions/*.py")
+sheets = [path.read_text(encoding="utf-8") for path in solved]
+work = [int(time) for time in re.findall(r"[●○]+ · (\d+) minutes", "".join(sheets))]
+hours = sum(minutes.values()) / 60, sum(work) / 60
+print(
+    f"two weeks       {hours[0]:.1f} hours for {len(boxes)} lessons, {hours[1]:.1f} for {len(work)} ",
+    end="",
+)
+print(f"exercises: {sum(hours):.1f}\n")
 for i, (theme, pair) in enumerate(lectures.items(), start=1):
     print(f"lecture {i}       {total(pair)}: {theme}")
 print(f"projects        {', '.join(n for n in boxes if n not in shown) or '–'}")

@@ -109,12 +109,12 @@ for name, found in (
 print(f"√(1/2m) = {(1 / (2 * m)) ** 0.5:.3f}")
 
 # %% [markdown]
-# **Cos and sin have no leftover at all, but with a phase the leftover is large.** The cosine of a
+# **Cos and sin have no leftover, but with a phase the leftover is large.** The cosine of a
 # random angle has mean square $\tfrac12$, so a mean of $m$ of them has the standard deviation
-# $\sqrt{1/2m}$.
+# $\sqrt{1/2m}$ over many draws. All pairs above share one draw, so 0.203 only comes near.
 #
-# The map goes *up*, from $d$ coordinates to $F$ features, and $F$ is usually much larger than $d$. What
-# shrinks is the infinite list of features of lesson 02, or the $n \times n$ Gram matrix.
+# The map goes *up*, from $d$ coordinates to $F$ features, usually many more. What shrinks is the
+# infinite list of features of lesson 02, or the $n \times n$ Gram matrix.
 #
 # ## 2. Two variances
 #

@@ -27,6 +27,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 
+import dask
 import matplotlib.pyplot as plt
 import numpy as np
 from distributed import Client, as_completed, get_task_stream, wait
@@ -65,10 +66,9 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 # - *Exact* attention can leave nothing less than all keys and values for queries that are still to
 #   come, and $\oplus$ puts them one after the other.
 #
-# Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. (Why one
-# wants them is the subject of the next lesson.) They have in common that each token maps $S$ to
-# $A S + B$: for decay $A$ is a number, for gates a diagonal matrix, and for both $B = k v^\top$;
-# for the delta rule $A = I - \beta\, k k^\top$, with the identity $I$, and $B = \beta\, k v^\top$.
+# Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. They have in
+# common that each token maps $S$ to $A S + B$: for decay $A$ is a number, for gates a diagonal
+# matrix, and for both $B = k v^\top$; for the delta rule $A = I - \beta\, k k^\top$, with the identity $I$, and $B = \beta\, k v^\top$.
 # Two such maps, one after the other, are again one:
 #
 # $$A_2 (A_1 S + B_1) + B_2 = (A_2 A_1)\, S + (A_2 B_1 + B_2) ,
@@ -385,6 +385,7 @@ def connect(address=None, seconds=60):
     """A client of the scheduler at `address`; without one, of two workers on this machine."""
     if address is not None:
         return Client(address, timeout=seconds)
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # section 4
     here = {
         "n_workers": 2,
         "threads_per_worker": 1,
@@ -423,8 +424,8 @@ print(f"workers: {len(client.nthreads())}")
 
 # %% [markdown]
 # Every wait in this lesson has an end: where a scheduler is gone, a program should say so and not
-# hang. Where the package `bokeh` is installed, Dask shows in a browser what the workers do, at the
-# address that the next cell prints.
+# hang. With the package `bokeh`, Dask shows in a browser what the workers do, at the address printed
+# next.
 
 # %% tags=["nbval-ignore-output"]
 print(f"scheduler {client.scheduler.address}, processes {on_each(client, os.getpid)}")
@@ -457,8 +458,8 @@ for name, rows in there.items():
 #
 # ## 4. A worker is killed
 #
-# **Of many machines one will fail.** First, what most of us would write: the pool of processes that
-# comes with Python. **Before you run this:** two processes have eight naps of five seconds to take,
+# **Of many machines one will fail.** First, what most of us would write: Python's own pool of
+# processes. **Before you run this:** two processes have eight naps of five seconds to take,
 # and one of the two is killed. How many of the eight end well: seven, about four, or none?
 
 # %%
@@ -477,10 +478,11 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
 # None, and the pool takes no more work. At least seven of the naps had nothing to do with the
 # death. **A pool does not know which task was lost, so it gives up all.** Dask's scheduler knows of
 # each task what to call, and with whose results. When a worker dies, it lets others compute again
-# what that one alone had held, and whatever that needs. This works only if *everything* is a task,
-# the inputs too. That is why our tasks load their own tokens, and why even $W$ is one. Data that
-# the client itself had sent (`client.scatter`) would be gone with the worker that held them. And a
-# *nanny*, a small process beside each worker, starts a new one where it died.
+# what that one alone had held, and whatever that needs. This works only if *everything* is a task.
+# That is why our tasks load their own tokens, and why even $W$ is one. Data that the client itself
+# had sent (`client.scatter`) would be gone with the worker that held them. And a *nanny*, a small
+# process beside each worker, starts a new one. Dask gives it 15 seconds for that, our `connect` an
+# hour.
 #
 # Now twenty-four shards. The first process that comes to the rows of shard 12 is killed there, by the
 # signal that no program can catch. **Before you run this:** are the rows equal to those of an
@@ -574,8 +576,8 @@ show(
 # another BLAS, the library behind matrix products: on unlike machines expect twelve digits.)
 #
 # A task that kills each worker that takes it is given up at the fourth, with the error
-# `KilledWorker`. And what a run cannot survive is the death of the scheduler. Section 6 has what the
-# client says then.
+# `KilledWorker`. A run cannot survive the death of the scheduler. Section 6 has what the client says
+# then.
 #
 # ## 5. A million measured, a billion reckoned
 #

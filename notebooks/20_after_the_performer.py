@@ -535,11 +535,11 @@ for task, row in scores.items():
 
 # %% [markdown]
 # **Of the states, adding recalls most on random keys that all differ, the delta rule where keys
-# come again, a shut gate where a new document begins.** Where keys come again the delta rule beats
-# exact attention, which without positions averages all values of a key. (Gates are open in the
-# other tasks, so those columns repeat there.) Where keys are alike, no cheap rule
-# works, because every key disturbs every other. So one trains keys to be apart, or solves the
-# least squares (*MesaNet*, arXiv:2506.05233), or keeps a cache.
+# come again, a shut gate where a new document begins.** Elsewhere gates are open and their
+# columns repeat. Softmax does three of the four. Where keys come again the delta rule beats it,
+# because without positions softmax averages all values of a key. Where keys are alike, no cheap rule
+# works: every key disturbs every other. So one trains keys to be apart, or solves the least squares
+# (*MesaNet*, arXiv:2506.05233), or keeps a cache.
 #
 # ## 9. Entries of state for each pair
 #

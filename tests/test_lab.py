@@ -326,6 +326,54 @@ def test_a_measurement_on_a_gpu_needs_no_more_than_the_package_and_cupy(make):
     assert make("bench-gpu", "EXTRAS=gpu-cuda12") == []
 
 
+# What an interruption leaves
+
+# Stands for Python with venv and pip, and for uv; killed once it has made what $LAST names. Both go
+# by a package's name to see it installed, and uv makes no environment in a folder unless told to.
+INSTALLER = """#!/bin/sh
+made() { [ "$LAST" != "$1" ] || kill -9 $$; }
+[ "$1" != -m ] || shift
+case "${0##*/} $*" in
+*\\ venv*)
+  case $* in *--allow-existing* | "venv .venv") ;; *) [ ! -e .venv ] || exit 2 ;; esac
+  mkdir -p .venv/bin; made folder
+  cp "$0" .venv/bin/python; made python
+  touch .venv/pyvenv.cfg .venv/bin/pip; made environment ;;
+*\\ pip\\ install*)
+  [ -e .venv/pyvenv.cfg ] || exit 1
+  package=.venv/lib/python3/site-packages/jupyterlab.dist-info
+  [ ! -e $package ] || exit 0
+  mkdir -p $package; made half
+  cp "$0" .venv/bin/jupyter; touch $package/INSTALLER; made package ;;
+*jupyter\\ lab*) touch served ;;
+*tools.lab*) ;;
+*) exit 1 ;;
+esac
+"""
+
+
+@needs_make
+@needs_posix
+@pytest.mark.parametrize("last", ["folder", "python", "environment", "half", "package"])
+@pytest.mark.parametrize("program", ["python3", "uv"])
+def test_make_lab_mends_what_was_half_made_when_it_was_killed(program, last, tmp_path):
+    (tmp_path / "bin").mkdir()
+    for name in ("make", "id", "sh", "mkdir", "cp", "touch", "rm"):  # and no uv of this machine
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    (tmp_path / "bin" / program).write_text(INSTALLER)
+    (tmp_path / "bin" / program).chmod(0o755)
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+
+    def lab(last=""):
+        environment = {"PATH": str(tmp_path / "bin"), "LAST": last}
+        run = subprocess.run(["make", "lab"], cwd=tmp_path, env=environment, capture_output=True)
+        return run.returncode, (tmp_path / "served").exists()
+
+    assert lab(last) == (2, False)
+    assert lab() == (0, True)
+
+
 # What a browser gets
 
 

@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,8 +17,10 @@ import time
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 
+import dask
 import numpy as np
 import pytest
+from dask.utils import parse_timedelta
 from distributed import wait
 
 from performer_course import attention, backend, recurrent, to_host
@@ -272,6 +275,13 @@ def test_a_worker_that_is_killed_in_mid_run_changes_no_bit(lesson, mortal, gathe
     assert equal(rows, here(lesson, way, functools.partial(shard, n=300), N))
     mortal.wait_for_workers(2, timeout=PATIENCE)
     assert victim not in lesson["on_each"](mortal, os.getpid)
+
+
+def test_a_worker_that_died_has_longer_to_come_back_than_anybody_waits_for_it(lesson, client):
+    patience = parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout"))
+    waits = re.findall(r"(?:timeout|seconds)=(\d+)", LESSON.read_text(encoding="utf-8"))
+    assert "60" in waits
+    assert patience > max(PATIENCE, *map(int, waits))
 
 
 def test_what_the_client_sent_itself_is_gone_with_the_worker_that_held_it(lesson, mortal):

@@ -106,13 +106,19 @@ def test_a_notebook_in_the_browser_opens_only_files_that_are_put_there(name):
         assert any(file == whole or file.startswith(f"{whole}/") for file in FILES), path
 
 
+def test_who_sees_no_python_start_is_told_of_the_server_that_it_comes_from():
+    (server,) = re.findall(r"comes from a public server, `(.+?)`", PAGE)
+    assert f"Python did not start, as where a network blocks `{server}`" in lite.WORDS
+
+
 def test_lesson_00_finds_every_source_that_it_counts_and_the_record_that_it_quotes():
     assert opened(code(FILES["my/00_start_here.ipynb"])) == [
         "../benchmarks/attention.json",
         "../notebooks",
     ]
-    sources = {name for name in FILES if re.fullmatch(r"notebooks/[0-9a][0-9]_\w+\.py", name)}
-    assert sources == {f"notebooks/{path.name}" for path in NOTEBOOKS.glob("[0-9a][0-9]_*.py")}
+    sources = {name for name in FILES if name.startswith("notebooks/")}
+    counted = [*NOTEBOOKS.glob("*.py"), *NOTEBOOKS.glob("solutions/*.py")]
+    assert sources == {path.relative_to(ROOT).as_posix() for path in counted}
     assert FILES["benchmarks/attention.json"] == (ROOT / "benchmarks/attention.json").read_bytes()
 
 

@@ -1,5 +1,6 @@
 """The net holds: each fault planted in a toy lesson turns red, and the report says where."""
 
+import ast
 import gc
 import io
 import os
@@ -280,6 +281,12 @@ def test_a_look_catches_the_fault_and_names_file_and_cell(toy, tmp_path, fault, 
     write(nb, source.with_suffix(".ipynb"))
     found = problems(source)
     assert [text for text in found if text.startswith("01_toy.ipynb") and said in text], found
+
+
+def test_a_file_beside_the_checkout_with_its_name_is_no_module_of_the_course(tmp_path, monkeypatch):
+    (tmp_path / "course.py").touch()
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path / "course")
+    assert notebooks.missing_names(ast.parse("wave.mean()")) == []
 
 
 def test_a_look_says_that_a_notebook_is_missing(tmp_path):

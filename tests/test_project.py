@@ -102,12 +102,21 @@ def test_ci_tries_an_older_cpu_every_week():
     assert older["steps"][-1]["run"] == "make test PYTHON=python"
 
 
+def test_no_step_of_a_workflow_finds_the_credentials_of_the_checkout():
+    workflows = [yaml.safe_load(p.read_text()) for p in (ROOT / ".github/workflows").glob("*.yml")]
+    steps = [s for w in workflows for job in w["jobs"].values() for s in job["steps"]]
+    checkouts = [step for step in steps if "actions/checkout" in step.get("uses", "")]
+    assert len(checkouts) == 4
+    assert [step for step in checkouts if step["with"]["persist-credentials"] is not False] == []
+
+
 def test_ci_keeps_what_it_downloads_and_ends_a_run_that_a_push_overtook():
     workflow = yaml.safe_load(text(".github/workflows/ci.yml"))
     assert workflow["concurrency"]["cancel-in-progress"] is True
     assert "github.ref" in workflow["concurrency"]["group"]
     for job in ("pinned", "older-cpu"):
-        (python,) = [step["with"] for step in workflow["jobs"][job]["steps"] if "with" in step]
+        steps = workflow["jobs"][job]["steps"]
+        (python,) = [s["with"] for s in steps if "setup-python" in s.get("uses", "")]
         assert python["cache"] == "pip"
         assert python["cache-dependency-path"].split() == ["pyproject.toml", "constraints.txt"]
 

@@ -12,7 +12,7 @@ import nbformat
 import pytest
 import yaml
 
-from tools import api, npm, site
+from tools import api, npm, site, slides
 from tools.setting import NOTEBOOKS, ROOT
 
 from .checkout import text
@@ -428,6 +428,42 @@ def test_what_npm_has_brought_is_fetched_once(tmp_path, monkeypatch):
     (tmp_path / f"mathjax-{npm.PINS['mathjax']}").mkdir()
     monkeypatch.setattr("shutil.which", lambda name: pytest.fail("npm is asked again"))
     assert npm.package("mathjax", tmp_path).is_dir()
+
+
+TAKEN = {  # what makes a folder of files that npm brings, and the packages that are in it
+    site.assets: {"mathjax"},
+    slides.assets: {"mathjax", "reveal.js", slides.FONT},
+}
+
+
+@pytest.fixture
+def packages(tmp_path, monkeypatch):
+    """The folder of toy packages, each with all that is taken of any, and with a licence."""
+    files = (site.MATHJAX, "dist/reveal.js", "dist/reveal.css", "dist/plugin/notes.js")
+    files += ("400.css", "400-italic.css", "600.css", "files/a.woff2")
+    for name in set.union(*TAKEN.values()):
+        for file in files:
+            path = tmp_path / "npm" / name / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("url(./files/a.woff2)")
+        (tmp_path / "npm" / name / "LICENSE").write_text(name)
+    monkeypatch.setattr(npm, "package", lambda name: tmp_path / "npm" / name)
+    return tmp_path / "npm"
+
+
+@pytest.mark.parametrize(("make", "names"), TAKEN.items(), ids=["site", "slides"])
+def test_the_licence_of_each_package_goes_out_with_its_files(make, names, packages, tmp_path):
+    make(tmp_path / "made")
+    assert {path.read_text() for path in (tmp_path / "made").rglob("LICENSE-*.txt")} == names
+
+
+@pytest.mark.parametrize(
+    ("make", "name"), [(make, name) for make, names in TAKEN.items() for name in sorted(names)]
+)
+def test_without_its_licence_nothing_of_a_package_goes_out(make, name, packages, tmp_path):
+    (packages / name / "LICENSE").unlink()
+    with pytest.raises(FileNotFoundError, match=rf"{Path(name).name}\W+LICENSE"):
+        make(tmp_path / "made")
 
 
 def test_without_sphinx_one_is_told_of_the_extra(monkeypatch):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.lessons import definitions
+from tests.lessons import definitions, printed
 from tools import shape
 from tools.notebooks import NOTEBOOKS, read, sources
 
@@ -96,7 +96,7 @@ def test_the_box_of_a_lesson_names_every_lesson_that_it_needs(start, tmp_path):
 
 def test_an_afternoon_takes_two_to_four_hours_and_attention_comes_first(start):
     chosen = {lesson: set(sections) for lesson, sections in start["AFTERNOON"].items()}
-    route = re.search(r"\*\*One afternoon\*\*(.+?)- \*\*One week", prose(START))[1]
+    route = re.search(r"\*\*One afternoon\*\*(.+?)- \*\*Two weeks", prose(START))[1]
     assert re.findall(r" \((\d\d)\)", route) == list(chosen)
     assert next(iter(chosen)) == "07"
     time = 0.0
@@ -106,6 +106,15 @@ def test_an_afternoon_takes_two_to_four_hours_and_attention_comes_first(start):
         assert sections <= set(found)
         time += sum(found[section][1] for section in sections)
     assert 60 < time < 240
+
+
+def test_two_weeks_take_the_minutes_of_all_boxes_and_of_all_sheets():
+    boxes = [re.search(r"\*\*(\d+) minutes", prose(path))[1] for path in LESSONS if path != START]
+    sheets = "".join(p.read_text(encoding="utf-8") for p in NOTEBOOKS.glob("exercises/*.ipynb"))
+    work = re.findall(r"[●○]+ · (\d+) minutes", sheets)
+    hours, more = (sum(map(int, minutes)) / 60 for minutes in (boxes, work))
+    lessons, exercises = f"{len(boxes)} lessons", f"{len(work)} exercises: {hours + more:.1f}\n"
+    assert f"{hours:.1f} hours for {lessons}, {more:.1f} for {exercises}" in printed(START)
 
 
 def test_a_lecture_is_about_lessons_that_follow_each_other_and_none_is_given_twice(start):

@@ -51,8 +51,9 @@ EPOCH = "1577836800"  # 2020: the date of every file, so that the same sources g
 WORDS = """\
 **You read this in the browser.** Python starts here with nothing but its own modules, so run the
 cell below first, and again whenever you have restarted the kernel. It installs the course and what
-it draws with, which takes a while the first time. What you write is kept by this browser alone: to
-keep it elsewhere, right-click the file on the left and choose *Download*."""
+it draws with, which takes a while the first time. A red cross in the upper right corner means that
+Python did not start, as where a network blocks `cdn.jsdelivr.net`. What you write is kept by this
+browser alone: to keep it elsewhere, right-click the file on the left and choose *Download*."""
 # Not by %pip: in a copy that is opened elsewhere, it would take whatever has the course's name.
 INSTALL = f"import piplite\n\nawait piplite.install({['performer_course', *DRAWN_WITH]})"
 
@@ -83,7 +84,8 @@ def contents(notebooks: Path = NOTEBOOKS) -> dict[str, bytes]:
             content = reachable(content.decode(), name, mine).encode()
         found[name] = content
     # Lesson 00 counts minutes in the sources, and quotes a record.
-    for path in [*sorted(notebooks.glob("*.py")), notebooks.parent / "benchmarks/attention.json"]:
+    sources = [path for folder in (".", "solutions") for path in (notebooks / folder).glob("*.py")]
+    for path in [*sorted(sources), notebooks.parent / "benchmarks/attention.json"]:
         found[path.relative_to(notebooks.parent).as_posix()] = path.read_bytes()
     return found
 

@@ -255,8 +255,8 @@ def missing_names(tree: ast.AST) -> list[str]:
                 used.append(f"{node.module}.{alias.name}")
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            module = known.get(node.value.id, "")
-            used += [f"{module}.{node.attr}"] if is_module(module) else []
+            module = known.get(node.value.id)
+            used += [f"{module}.{node.attr}"] if module and is_module(module) else []
     return sorted({name for name in used if not exists(name)})
 
 

@@ -44,3 +44,11 @@ def package(name: str, folder: Path = FOLDER) -> Path:
                 packed.extractall(fresh)
             (Path(fresh) / "package").rename(unpacked)
     return unpacked
+
+
+def copy(name: str, *files: str, to: Path) -> None:
+    """Copy files of the package `name` into the folder `to`, its licence beside them."""
+    unpacked = package(name)
+    for file in files:
+        shutil.copy(unpacked / file, to)
+    shutil.copy(unpacked / "LICENSE", to / f"LICENSE-{Path(name).name}.txt")

@@ -459,7 +459,7 @@ def assets(folder: Path = STATIC) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "site" / "static", folder)
     (folder / "mathjax").mkdir()
-    shutil.copy(npm.package("mathjax") / MATHJAX, folder / "mathjax")
+    npm.copy("mathjax", MATHJAX, to=folder / "mathjax")
 
 
 def main() -> int:

@@ -483,16 +483,13 @@ def page(lesson: Lesson) -> str:
 def assets(folder: Path) -> None:
     """What all decks share: reveal.js, MathJax, letters, style."""
     folder.mkdir(parents=True)
-    reveal, fonts = npm.package("reveal.js") / "dist", npm.package(FONT)
-    for name in ("reveal.js", "reveal.css", "plugin/notes.js"):
-        shutil.copy(reveal / name, folder)
-    shutil.copy(npm.package("mathjax") / MATHJAX, folder)
-    (folder / "files").mkdir()
-    styles = [fonts / f"{weight}.css" for weight in ("400", "400-italic", "600")]
+    npm.copy("reveal.js", "dist/reveal.js", "dist/reveal.css", "dist/plugin/notes.js", to=folder)
+    npm.copy("mathjax", MATHJAX, to=folder)
+    styles = [npm.package(FONT) / f"{weight}.css" for weight in ("400", "400-italic", "600")]
     text = "\n".join(style.read_text(encoding="utf-8") for style in styles)
     text = re.sub(r", url\([^)]*\.woff\) format\('woff'\)", "", text)
-    for name in re.findall(r"url\(\./files/([^)]*)\)", text):
-        shutil.copy(fonts / "files" / name, folder / "files")
+    (folder / "files").mkdir()
+    npm.copy(FONT, *re.findall(r"url\(\./(files/[^)]*)\)", text), to=folder / "files")
     (folder / "fonts.css").write_text(text, encoding="utf-8")
     for name in ("deck.css", "deck.js"):
         shutil.copy(SOURCES / name, folder)

@@ -166,6 +166,11 @@ def test_what_a_reader_downloads_is_what_is_committed(pages):
             assert copy.read_bytes() == (ROOT / f"{name}.ipynb").read_bytes()
 
 
+def test_mathjax_goes_out_with_its_licence(pages):
+    licence = site.HTML / "_static" / "mathjax" / "LICENSE-mathjax.txt"
+    assert "Apache License" in licence.read_text(encoding="utf-8")
+
+
 def test_every_link_within_the_site_leads_to_a_file_and_to_a_place_in_it(pages):
     ids = {page: set(re.findall(r'\bid="([^"]+)"', written(page))) for page in pages}
     dead, count = [], 0

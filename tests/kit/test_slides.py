@@ -82,6 +82,18 @@ def each(seen):
     return [(f"{name} {slide['at']}: {slide['title']}", slide) for name, slide in found]
 
 
+@pytest.mark.parametrize(
+    ("name", "licence"),
+    [
+        ("LICENSE-mathjax.txt", "Apache License"),
+        ("LICENSE-reveal.js.txt", "Permission is hereby granted"),
+        ("files/LICENSE-source-sans-3.txt", "SIL OPEN FONT LICENSE"),
+    ],
+)
+def test_what_the_decks_share_goes_out_with_its_licence(decks, name, licence):
+    assert licence in (slides.BUILD / "shared" / name).read_text(encoding="utf-8")
+
+
 def test_no_deck_asks_an_address_outside_or_complains(seen):
     assert seen[1] == {}
     assert len(each(seen[0])) > 500
