@@ -7,55 +7,89 @@ from numbers import Real
 from typing import Any
 
 import array_api_compat
+import numpy as np
 
+from ._sums import State
 from .backend import is_free_to_read
 
 Array = Any
 
 
-def check_array(x, name: str, dims: str, mask=None, *, finite: bool = True):
+# What NumPy's functions take for an array, and then lose its mask or multiply it as a matrix.
+LOSSY = (np.ma.MaskedArray, np.matrix)
+# What an entry may be, so that squares are finite, and what a value may be, so that sums are.
+MOST, MOST_VALUE = 1e150, 1e300
+
+
+def check_array(x, name: str, dims: str, mask=None, *, finite: bool = True, most: float = MOST):
     """The namespace of x, once x is a non-empty floating array of shape (..., *dims), finite.
 
     mask: boolean (..., n), False where a row of x does not count and may hold anything.
     finite: whether to look at values; without, `check_finite` is left to the caller.
+    most: how large an entry may be.
     Raises: ValueError naming `name`, what was expected and what came. Values are read only
     where that is free, on NumPy: a NaN on a GPU passes, and is seen in the result.
     """
-    if not array_api_compat.is_array_api_obj(x):
-        raise ValueError(
-            f"{name} must be an array of shape (..., {dims}), got {type(x).__name__}: "
-            f"convert it with xp.asarray({name}, dtype=xp.float64)"
-        )
-    xp = array_api_compat.array_namespace(x)
+    xp = check_floating(x, name, f"(..., {dims})")
     if x.ndim < len(dims.split(", ")):
         raise ValueError(f"{name} must have shape (..., {dims}), got shape {tuple(x.shape)}")
-    if not xp.isdtype(x.dtype, "real floating"):
-        raise ValueError(
-            f"{name} must hold real floating-point numbers, got dtype {x.dtype}: "
-            f"convert it with xp.astype({name}, xp.float64)"
-        )
     if 0 in x.shape:
         raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
     if mask is not None:
         check_mask(mask, x, name)
     if finite:
-        check_finite(x, name, mask)
+        check_finite(x, name, mask, most=most)
     return xp
 
 
-def check_finite(x, name: str, mask=None) -> None:
-    """Raises: ValueError for NaN or infinity in a row of x that the mask (..., n) does not hide.
+def check_floating(x, name: str, shape: str = "(...)"):
+    """The namespace of x, an array of float64 or less. Raises: ValueError for anything else."""
+    if not array_api_compat.is_array_api_obj(x) or isinstance(x, LOSSY):
+        raise ValueError(
+            f"{name} must be an array of shape {shape}, got {type(x).__name__}: "
+            f"convert it with xp.asarray({name}, dtype=xp.float64)"
+        )
+    xp = array_api_compat.array_namespace(x)
+    if not xp.isdtype(x.dtype, "real floating") or xp.finfo(x.dtype).bits > 64:
+        raise ValueError(
+            f"{name} must hold real floating-point numbers, got dtype {x.dtype}: "
+            f"convert it with xp.astype({name}, xp.float64), the widest that is taken"
+        )
+    return xp
 
-    On NumPy only. Finite extremes say that there is none, without an array as large as x.
+
+def check_shape(x, name: str, shape, like, like_name: str, *, most: float = MOST):
+    """Raises: ValueError unless x is a floating array of that shape, None in it for any size.
+
+    And of the library of `like`, which is called like_name; and where it is free to read, finite.
+    """
+    check_floating(x, name)
+    check_library(like, x, f"{like_name} and {name}")
+    fits = x.ndim == len(shape) and all(
+        n in (None, came) for n, came in zip(shape, x.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"{name} must have shape {tuple(shape)}, got shape {tuple(x.shape)}")
+    check_finite(x, name, most=most)
+
+
+def check_finite(x, name: str, mask=None, *, most: float = MOST) -> None:
+    """Raises: ValueError for NaN, infinity or |x| > most in a row that the mask (..., n) shows.
+
+    On NumPy only. The extremes say that there is none, without an array as large as x.
     """
     xp = array_api_compat.array_namespace(x)
-    if not is_free_to_read(x) or (math.isfinite(xp.max(x)) and math.isfinite(xp.min(x))):
+    if not is_free_to_read(x) or (float(xp.max(x)) <= most and float(xp.min(x)) >= -most):
         return
-    bad = ~xp.isfinite(x)
+    most = min(most, float(xp.finfo(x.dtype).max))
+    bad = ~(xp.abs(x) <= most)
     places = xp.nonzero(bad if mask is None else bad & mask[..., None])
     if len(places[0]) > 0:
+        came = (
+            f"more than {most:.1g} in size" if xp.all(xp.isfinite(x[places])) else "NaN or infinity"
+        )
         raise ValueError(
-            f"{name} must be finite, got NaN or infinity in {len(places[0])} of {x.size} entries, "
+            f"{name} must be finite, got {came} in {len(places[0])} of {x.size} entries, "
             f"the first at {tuple(int(i[0]) for i in places)}"
         )
 
@@ -64,7 +98,7 @@ def check_values(q, k, v, key_mask) -> None:
     """`check_finite` of queries, keys and values. Raises: ValueError."""
     check_finite(q, "q")
     check_finite(k, "k", key_mask)
-    check_finite(v, "v", key_mask)
+    check_finite(v, "v", key_mask, most=MOST_VALUE)
 
 
 def check_mask(key_mask, x, name: str):
@@ -72,11 +106,11 @@ def check_mask(key_mask, x, name: str):
     if not array_api_compat.is_array_api_obj(key_mask):
         raise ValueError(f"key_mask must be a boolean array, got {type(key_mask).__name__}")
     xp = check_library(x, key_mask, f"{name} and key_mask")
-    n = x.shape[-2]
-    if not xp.isdtype(key_mask.dtype, "bool") or tuple(key_mask.shape[-1:]) != (n,):
+    n, shape = x.shape[-2], tuple(key_mask.shape)
+    if not xp.isdtype(key_mask.dtype, "bool") or shape[-1:] != (n,) or 0 in shape:
         raise ValueError(
             f"key_mask must be boolean of shape (..., {n}), one entry for each row of {name}, "
-            f"got {key_mask.dtype} of shape {tuple(key_mask.shape)}"
+            f"got {key_mask.dtype} of shape {shape}"
         )
     return xp
 
@@ -119,45 +153,110 @@ def check_number(value, name: str, *, above: float | None = None, least: float |
     return float(value)
 
 
-def check_lead(*arrays):
-    """The leading axes of arrays (..., n, d), broadcast. Raises: ValueError."""
+def check_real(value, name: str):
+    """value, a number or a nest of them, as a NumPy array of float64, finite or not; host only.
+
+    Raises: ValueError naming `name` for anything but real numbers: a mask or a text among them.
+    """
+    try:
+        x = np.asarray(value)
+    except Exception as error:  # rows of unlike lengths; an array that may not come home
+        raise ValueError(f"{name} must be an array of real numbers: {error}") from error
+    if x.dtype.kind not in "iuf" or isinstance(value, LOSSY):
+        came = type(value).__name__ if isinstance(value, LOSSY) else f"dtype {x.dtype}"
+        raise ValueError(f"{name} must hold real numbers, got {came}")
+    return x.astype(float, copy=False)
+
+
+def check_generator(rng) -> None:
+    """Raises: ValueError unless rng is a NumPy Generator."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            f"rng must be a numpy.random.Generator, got {type(rng).__name__}: "
+            "make one with numpy.random.default_rng(seed)"
+        )
+
+
+def check_lead(*arrays, names: str = "arrays"):
+    """The leading axes of arrays (..., n, d), broadcast. Raises: ValueError, naming `names`."""
     shapes = [tuple(x.shape[:-2]) for x in arrays]
     columns = itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)
     sizes = [set(column) - {1} for column in columns]
     if any(len(size) > 1 for size in sizes):
-        raise ValueError(f"leading axes must broadcast, got {' and '.join(map(str, shapes))}")
+        came = " and ".join(map(str, shapes))
+        raise ValueError(f"leading axes of {names} must broadcast, got {came}")
     return tuple(max(size, default=1) for size in reversed(sizes))
 
 
-def check_directions(W, x, name: str):
+def check_directions(W, x, name: str, called: str = "W"):
     """The namespace of directions W (..., m, d) and the rows x (..., n, d). Raises: ValueError."""
-    check_array(W, "W", "m, d")
-    xp = check_library(x, W, f"{name} and W")
+    most = float(array_api_compat.array_namespace(x).finfo(x.dtype).max)  # it is cast to that
+    check_array(W, called, "m, d", most=min(MOST, most))
+    xp = check_library(x, W, f"{name} and {called}")
     d = x.shape[-1]
     if W.shape[-1] != d:
         raise ValueError(
-            f"W must have shape (m, d) or (..., m, d) with d = {d}, the width of {name}, "
+            f"{called} must have shape (m, d) or (..., m, d) with d = {d}, the width of {name}, "
             f"got shape {tuple(W.shape)}"
         )
     if W.ndim > 2:
-        check_lead(x, W)
+        check_lead(x, W, names=f"{name} and {called}")
     return xp
 
 
 def check_keys(k, v, key_mask, name: str = "k", width: str = "d", *, finite: bool = True):
     """The namespace of keys k, their values v and their mask. Raises: ValueError."""
     check_array(k, name, f"S, {width}", key_mask, finite=finite)
-    check_array(v, "v", "S, e", key_mask, finite=finite)
+    check_array(v, "v", "S, e", key_mask, finite=finite, most=MOST_VALUE)
     if k.shape[-2] != v.shape[-2]:
         raise ValueError(
             f"{name} and v must have one row for each key, got {k.shape[-2]} and {v.shape[-2]} "
             f"(shapes {tuple(k.shape)} and {tuple(v.shape)})"
         )
-    return check_library(k, v, f"{name} and v")
+    xp = check_library(k, v, f"{name} and v")
+    masks = [] if key_mask is None else [key_mask[..., None]]
+    check_lead(k, v, *masks, names=f"{name}, v" + " and key_mask" * len(masks))
+    return xp
 
 
-def check_state(state, W, e: int | None = None) -> None:
-    """Raises: ValueError unless the State has W's m features and, if given, values of size e."""
+def check_callable(x, name: str) -> None:
+    """Raises: ValueError unless x can be called."""
+    if not callable(x):
+        raise ValueError(f"{name} must be a function, got {type(x).__name__}")
+
+
+def check_kind(x, kind: type, name: str) -> None:
+    """Raises: ValueError unless x is one of that class."""
+    if not isinstance(x, kind):
+        raise ValueError(f"{name} must be of type {kind.__name__}, got {type(x).__name__}")
+
+
+def check_sums(state, name: str):
+    """The namespace of a State whose two arrays go together. Raises: ValueError."""
+    check_kind(state, State, name)
+    check_array(state.c, f"{name}.c", "m", finite=False)
+    xp = check_array(state.Sz, f"{name}.Sz", "m, e + 1", finite=False)
+    if is_free_to_read(state.Sz) and not math.isfinite(xp.sum(state.Sz)):  # one pass, each step
+        check_finite(state.Sz, f"{name}.Sz", most=MOST_VALUE)
+    check_library(state.c, state.Sz, f"{name}.c and {name}.Sz")
+    if tuple(state.c.shape) != tuple(state.Sz.shape[:-1]):
+        raise ValueError(
+            f"{name}.c must have the shape {tuple(state.Sz.shape[:-1])} of the sums in {name}.Sz, "
+            f"one largest logit each, got {tuple(state.c.shape)}"
+        )
+    if is_free_to_read(state.c) and not xp.max(state.c) < math.inf:  # −∞: no key yet
+        raise ValueError(f"{name}.c must be finite, or −∞ before any key, got {xp.max(state.c)}")
+    return xp
+
+
+def check_state(state, x, name: str, W, e: int | None = None) -> None:
+    """Raises: ValueError unless the State has W's m features and, if given, values of size e.
+
+    x: the rows (..., n, d) that it meets, of that name.
+    """
+    check_sums(state, "state")
+    check_library(x, state.Sz, f"{name} and state")
+    check_lead(x, state.Sz, names=f"{name} and state")
     shape, m = tuple(state.Sz.shape), W.shape[-2]
     if shape[-2] != m or e not in (None, shape[-1] - 1):
         wanted = f"m = {m} features, as W has" + ("" if e is None else f", and values of size {e}")
@@ -166,10 +265,10 @@ def check_state(state, W, e: int | None = None) -> None:
         )
 
 
-def check_attention(q, k, v, key_mask, W=None, *, names=("q", "k"), width="d", finite=True):
+def check_attention(q, k, v, key_mask, W=..., *, names=("q", "k"), width="d", finite=True):
     """Queries, keys, values, mask (and directions), broadcast to one set of leading axes.
 
-    W: (..., m, d), or None; one set of directions for all, (m, d), stays as it is.
+    W: (..., m, d), or nothing, and None comes back; one set for all, (m, d), stays as it is.
     Raises: ValueError for what is no array, does not fit, or is not finite.
     """
     check_array(q, names[0], f"L, {width}", finite=finite)
@@ -180,11 +279,14 @@ def check_attention(q, k, v, key_mask, W=None, *, names=("q", "k"), width="d", f
             f"{names[0]} and {names[1]} must have rows of one width, got {q.shape[-1]} and "
             f"{k.shape[-1]} (shapes {tuple(q.shape)} and {tuple(k.shape)})"
         )
-    if W is not None:
+    if W is ...:
+        W = None
+    else:
         check_directions(W, q, names[0])
     many = W is not None and W.ndim > 2
     others = [] if key_mask is None else [key_mask[..., None]]
-    lead = check_lead(q, k, v, *others, *([W] if many else []))
+    called = f"{names[0]}, {names[1]}, v" + ", key_mask" * bool(others) + ", W" * many
+    lead = check_lead(q, k, v, *others, *([W] if many else []), names=called)
     q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v))
     if key_mask is not None:
         key_mask = xp.broadcast_to(key_mask, (*lead, key_mask.shape[-1]))
@@ -230,7 +332,8 @@ def _each_token(x, k, name, low, high, ends):
             raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {x!r}")
         xp, device = array_api_compat.array_namespace(k), array_api_compat.device(k)
         return xp.full((k.shape[-2], 1), float(x), dtype=k.dtype, device=device)
-    xp = check_library(k, x, f"k and {name}")
+    xp = check_floating(x, name)
+    check_library(k, x, f"k and {name}")
     shape, lead = tuple(x.shape), k.ndim - 2
     if not any(len(shape) == lead + len(end) and shape[lead:] == tuple(end) for end in ends):
         shaped = " or ".join(f"(..., {', '.join(map(str, end))})" for end in ends)
@@ -238,8 +341,6 @@ def _each_token(x, k, name, low, high, ends):
             f"{name} must be a number or have shape {shaped} with the leading axes of k, "
             f"{tuple(k.shape[:-2])}, got shape {shape}"
         )
-    if not xp.isdtype(x.dtype, "real floating"):
-        raise ValueError(f"{name} must hold real floating-point numbers, got dtype {x.dtype}")
     if is_free_to_read(x) and not xp.all((x >= low) & (x <= high)):
         first = x[~((x >= low) & (x <= high))][0]
         raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {float(first)}")

@@ -10,8 +10,11 @@ learned vector for each place.
 
 import functools
 import importlib
+import io
 import math
+import os
 import pickle
+import pickletools
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
@@ -22,7 +25,15 @@ import numpy as np
 from scipy.special import erf, log_softmax
 
 from . import data, features, theory
-from ._door import check_attention, check_count, check_directions
+from ._door import (
+    check_array,
+    check_attention,
+    check_callable,
+    check_count,
+    check_directions,
+    check_generator,
+    check_kind,
+)
 from .attention import favor_attention, linear_attention, softmax_attention
 from .transformer import join_heads, layer_norm, split_heads
 
@@ -48,20 +59,28 @@ def load(path) -> dict[str, np.ndarray]:
 
     A zip of a pickle, which says names and shapes, and of one raw file for each storage. A pickle
     may name any function, and so do anything; this reader knows four names and no other.
-    Shape: as stored; float32 or int64. Error: exact. Cost: the file, read once: 0.4 s for 104 MB.
-    Raises: ValueError for a file that is cut off, names something else, or has a tensor that
-    reaches beyond its storage. Source: PyTorch's format of 2020, `torch.save`.
+    Shape: as stored; float32 or int64. Error: exact. Cost: the file, read once: 0.4 s for 104 MB;
+    memory, at most three times the file's size. Raises: ValueError for a file that is cut off,
+    names something else, asks for more memory, or has a tensor that reaches beyond its storage or
+    is not finite. Source: PyTorch's format of 2020, `torch.save`.
     """
+    if not isinstance(path, str | os.PathLike) or os.path.isdir(path):
+        raise ValueError(f"path must be that of a file of weights, got {path!r}")
     with open(path, "rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                weights = dict(_Reader(archive).load())
+                weights = _Reader(archive, 3 * os.fstat(file.fileno()).st_size).load()
         except Exception as error:  # a hostile pickle may raise whatever it likes
-            raise ValueError(f"{path} is no file of weights: {error}") from error
-    others = {type(w).__name__ for w in weights.values() if not isinstance(w, np.ndarray)}
-    if others:
-        raise ValueError(f"{path} must hold arrays alone, got {', '.join(sorted(others))}")
-    return weights
+            reason = str(error) or type(error).__name__
+            raise ValueError(f"{path} is no file of weights: {reason}") from error
+    if not isinstance(weights, dict):
+        came = f"it holds {type(weights).__name__}, not arrays by name"
+        raise ValueError(f"{path} is no file of weights: {came}")
+    for name, w in weights.items():
+        if not isinstance(w, np.ndarray) or not np.isfinite(w).all():
+            came = "NaN or infinity" if isinstance(w, np.ndarray) else type(w).__name__
+            raise ValueError(f"{path} must hold finite arrays alone, got {came} for {name!r}")
+    return dict(weights)
 
 
 class _Reader(pickle.Unpickler):
@@ -69,18 +88,40 @@ class _Reader(pickle.Unpickler):
 
     DTYPES = {"FloatStorage": "<f4", "LongStorage": "<i8"}  # noqa: RUF012
 
-    def __init__(self, archive):
+    def __init__(self, archive, room):
+        """room: the bytes that its storages, each read once, and its tensors may take."""
         for member in archive.infolist():
             if member.compress_type != zipfile.ZIP_STORED:
                 raise pickle.UnpicklingError(f"{member.filename} is compressed, and so of any size")
+        if not archive.namelist():
+            raise pickle.UnpicklingError("it is an empty archive")
         self.archive, self.root = archive, archive.namelist()[0].partition("/")[0]
-        super().__init__(archive.open(f"{self.root}/data.pkl"))
+        self.room, self.storages = room, {}
+        content = self.member("data.pkl", most=2**20)
+        for opcode, number, _ in pickletools.genops(content):  # a memo is as long as its last place
+            if opcode.proto > 4 or ("PUT" in opcode.name and int(number) > len(content)):
+                raise pickle.UnpicklingError(f"its pickle says {opcode.name} {number!r:.20}")
+        super().__init__(io.BytesIO(content))
+
+    def spend(self, size):
+        """Raises: UnpicklingError once all that was asked for is larger than `room`."""
+        self.room -= size
+        if self.room < 0:
+            raise pickle.UnpicklingError("it asks for more memory than three times its size")
+
+    def member(self, name, most=math.inf):
+        """The bytes of one file of the archive. Raises: UnpicklingError for more than `most`."""
+        member = self.archive.getinfo(f"{self.root}/{name}")
+        if member.file_size > most:
+            raise pickle.UnpicklingError(f"{name} has {member.file_size} bytes, more than {most}")
+        self.spend(member.file_size)
+        return self.archive.read(member)
 
     def find_class(self, module, name):
         if (module, name) == ("collections", "OrderedDict"):
             return OrderedDict  # not dict: the file gives it an attribute
         if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):
-            return lambda *given: _rebuilt(*given)  # fresh, so that a pickle can spoil no other
+            return lambda *given: _rebuilt(self.spend, *given)  # fresh: a pickle can spoil no other
         if module == "torch" and name in self.DTYPES:
             return self.DTYPES[name]
         raise pickle.UnpicklingError(f"{module}.{name} has no place in it")
@@ -89,11 +130,16 @@ class _Reader(pickle.Unpickler):
         _, dtype, key, *_ = pid  # then the device, which says "cuda:0", and the length
         if dtype not in self.DTYPES.values():
             raise pickle.UnpicklingError(f"a storage of {dtype!r} has no place in it")
-        return np.frombuffer(self.archive.read(f"{self.root}/data/{key}"), dtype)
+        if key not in self.storages:
+            self.storages[key] = self.member(f"data/{key}")
+        return np.frombuffer(self.storages[key], dtype)
 
 
-def _rebuilt(storage, offset, size, stride, *_):
-    """The tensor of that size in a storage, its entry i at offset + Σ iₙ strideₙ, as a copy."""
+def _rebuilt(spend, storage, offset, size, stride, *_):
+    """The tensor of that size in a storage, its entry i at offset + Σ iₙ strideₙ, as a copy.
+
+    spend: is told the bytes of the copy before it is made.
+    """
     if not isinstance(storage, np.ndarray) or storage.ndim != 1:  # a tensor is no storage
         raise pickle.UnpicklingError(f"a tensor lies in {type(storage).__name__}, not in a storage")
     numbers = (offset, *size, *stride)
@@ -105,6 +151,7 @@ def _rebuilt(storage, offset, size, stride, *_):
             f"a tensor of size {size}, stride {stride} and offset {offset} "
             f"does not fit into its storage of {storage.size} numbers"
         )
+    spend(math.prod(size) * storage.itemsize)
     strides = [step * storage.itemsize for step in stride]
     return np.lib.stride_tricks.as_strided(storage[offset:], size, strides).copy()
 
@@ -138,6 +185,11 @@ def forward(weights: dict, tokens: np.ndarray, attend: Callable) -> np.ndarray:
     in float32. Cost: 50 M multiplications a token, and what attention costs: 0.1 s for L = 122.
     Source: Devlin et al. (2019), §3.
     """
+    check_kind(weights, dict, "weights")
+    check_callable(attend, "attend")
+    table = "bert.embeddings"
+    if f"{table}.word_embeddings.weight" not in weights:
+        raise ValueError(f"weights must be those that `load` reads, got {len(weights)} others")
     real = None if array_api_compat.is_jax_array(tokens) else _check_tokens(tokens) != PAD
 
     def linear(name, x):
@@ -147,7 +199,6 @@ def forward(weights: dict, tokens: np.ndarray, attend: Callable) -> np.ndarray:
         name = f"{name}.LayerNorm"
         return layer_norm(x, weights[f"{name}.weight"], weights[f"{name}.bias"], eps=1e-12)
 
-    table = "bert.embeddings"
     x = weights[f"{table}.word_embeddings.weight"][tokens]  # (..., L, 512)
     x = x + weights[f"{table}.position_embeddings.weight"][: tokens.shape[-1]]
     x = norm(table, x + weights[f"{table}.token_type_embeddings.weight"][0])
@@ -170,6 +221,7 @@ def masks(rng: np.random.Generator, n: int, passes: int = 8) -> np.ndarray:
     Shape: (passes, n), True where masked; n / passes of each row, rounded up or down.
     Raises: ValueError for n or passes that are no positive integers. Error: a draw.
     """
+    check_generator(rng)
     dealt = rng.permutation(np.arange(check_count(n, "n")) % check_count(passes, "passes"))
     return dealt == np.arange(passes)[:, None]
 
@@ -182,7 +234,13 @@ def guess(weights: dict, sequence: str, masked: np.ndarray, attend: Callable) ->
     Cost: a `forward` of n + 2 tokens for each pass, all in one batch.
     """
     tokens = encode(sequence)
-    if masked.dtype != bool or masked.ndim != 2 or masked.shape[1] != len(sequence):
+    masked = np.asarray(masked)
+    if (
+        masked.dtype != bool
+        or masked.ndim != 2
+        or masked.shape[1] != len(sequence)
+        or not len(masked)
+    ):
         expected = f"boolean of shape (passes, {len(sequence)})"
         raise ValueError(f"masked must be {expected}, got {masked.dtype} of {masked.shape}")
     hidden = np.pad(masked, [(0, 0), (1, 1)])  # neither [CLS] nor [SEP]
@@ -221,7 +279,14 @@ def attend_trained(i, q, k, v):
     Cost: O(L m (d + e)), m = 64. Source: Zhang et al. (2024), §4. Differs from the paper: the
     features of FAVOR+ in place of theirs. `python -m tools.antibody_directions`.
     """
-    return favor_attention(*longer(q, k), v, _directions()[i])
+    return favor_attention(*longer(q, k), v, _directions()[_check_block(i)])
+
+
+def _check_block(i):
+    """i as the index of a block. Raises: ValueError."""
+    if check_count(i, "i", least=0) >= BLOCKS:
+        raise ValueError(f"i must be a block, 0 to {BLOCKS - 1}, got {i}")
+    return i
 
 
 def attend_by(W_q, W_k):
@@ -234,7 +299,14 @@ def attend_by(W_q, W_k):
     (`notebooks/data/antibody_trained.csv`). Cost: O(L m (d + e)).
     Source: Zhang et al. (2024), §4. Differs from the paper: positive features in place of theirs.
     """
-    return lambda i, q, k, v: linear_attention(*positive_pair(*longer(q, k), W_q[i], W_k[i]), v)
+    check_array(W_q, "W_q", "blocks, heads, m, d")
+    check_array(W_k, "W_k", "blocks, heads, m, d")
+
+    def attend(i, q, k, v):
+        i, (q, k) = _check_block(i), longer(q, k)
+        return linear_attention(*positive_pair(q, k, W_q[i], W_k[i]), v)
+
+    return attend
 
 
 def longer(q, k):
@@ -243,6 +315,7 @@ def longer(q, k):
     `favor_attention` divides by (d + 1)^¼ where these were to be divided by d^¼, and by 1.
     Shape: (..., n, d + 1) each, NumPy or JAX. Error: exact. Cost: a copy of both.
     """
+    q, k, *_ = check_attention(q, k, k, None)
     xp, d = array_api_compat.array_namespace(q, k), q.shape[-1]
     grow, one = (1 + 1 / d) ** 0.25, xp.ones_like(k[..., :1])
     q = xp.concat([grow * q, xp.zeros_like(q[..., :1])], axis=-1)
@@ -294,6 +367,14 @@ def positive_pair(q, k, W_q, W_k):
     Shape: (..., L, m) and (..., S, m), at most 1; NumPy or JAX. Error: rounding.
     Cost: O((L + S) m d). Source: Choromanski et al. (2021), Lemma 1, with W_q = W_k.
     """
+    q, k, *_ = check_attention(q, k, k, None)
+    check_directions(W_q, q, "q", "W_q")
+    check_directions(W_k, k, "k", "W_k")
+    if W_q.shape[-2] != W_k.shape[-2]:
+        raise ValueError(
+            "W_q and W_k must be of as many directions, "
+            f"got shapes {tuple(W_q.shape)} and {tuple(W_k.shape)}"
+        )
     xp, scale = array_api_compat.array_namespace(q, k), q.shape[-1] ** -0.25
     g, h = features.log_positive(q * scale, W_q), features.log_positive(k * scale, W_k)
     c = xp.max(h, axis=-2, keepdims=True)  # (..., 1, m)
@@ -356,7 +437,7 @@ def _check_tokens(tokens):
     if not isinstance(tokens, np.ndarray) or not np.issubdtype(tokens.dtype, np.integer):
         came = getattr(tokens, "dtype", type(tokens).__name__)
         raise ValueError(f"tokens must be an array of integers (..., L), got {came}")
-    if not tokens.ndim or not 0 < tokens.shape[-1] <= PLACES:
+    if 0 in tokens.shape or not tokens.ndim or tokens.shape[-1] > PLACES:
         raise ValueError(f"tokens must have shape (..., L), L ≤ {PLACES}, got {tokens.shape}")
     if tokens.min() < 0 or tokens.max() >= len(TOKENS):
         came = f"{tokens.min()} to {tokens.max()}"

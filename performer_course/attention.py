@@ -6,8 +6,9 @@ key_mask: (..., S), True where a key counts; what it hides may hold anything and
 nothing. A row that sees no key gives zeros. causal: row i sees the keys j ≤ i, also where L ≠ S:
 the first rows and the first keys are aligned. So for one new query against all keys of a cache,
 leave causal False. Sums run in float32 at least, and the result has the dtype of the inputs.
-All raise ValueError for shapes that do not fit, arrays of different libraries, and empty, integer
-or (on NumPy) non-finite input; elsewhere what is not finite spreads, also to earlier rows.
+All raise ValueError for shapes that do not fit, arrays of different libraries, masked ones, and
+empty, integer, float128 or (on NumPy) non-finite input, or entries above 1e150, of v 1e300;
+elsewhere what is not finite spreads, also to earlier rows.
 
 The values carry a column of ones, [v, 1], so that each sum brings its own denominator. Behind
 these functions: `_sums`, what is added relative to a maximum; `_positive`, the features; `_short`,
@@ -28,12 +29,17 @@ from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
 from ._blocks import blocks, each_head, keys_in, later, steps, sum_dtype
 from ._causal import running
 from ._door import (
+    MOST,
     check_array,
     check_attention,
     check_count,
     check_directions,
+    check_finite,
     check_keys,
+    check_lead,
+    check_library,
     check_state,
+    check_sums,
     check_values,
 )
 from ._rows import squared_norm
@@ -175,6 +181,9 @@ def taylor_attention(
     xp, scale = array_api_compat.array_namespace(q), q.shape[-1] ** -0.25
     if key_mask is not None:
         k = xp.where(key_mask[..., None], k, xp.zeros_like(k))
+    degree = check_count(degree, "degree")
+    for x, name in ((q, "q"), (k, "k")):
+        check_finite(x, name, most=MOST ** (1 / degree))  # and so are products of features
     phi_q, phi_k = (features.taylor(x * scale, degree) for x in (q, k))
     return linear_attention(phi_q, phi_k, v, causal=causal, key_mask=key_mask)
 
@@ -205,12 +214,15 @@ def merge(a: State, b: State) -> State:
     Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each feature, as Peng et al.
     (2023) do for each channel.
     """
+    xp = check_sums(a, "a")
+    check_sums(b, "b")
+    check_library(a.Sz, b.Sz, "a and b")
     if a.Sz.shape[-2:] != b.Sz.shape[-2:]:
         raise ValueError(
-            "states must be of as many features and as large values, got "
+            "a and b must be of as many features and as large values, got "
             f"(m, e + 1) = {tuple(a.Sz.shape[-2:])} and {tuple(b.Sz.shape[-2:])}"
         )
-    xp = array_api_compat.array_namespace(a.c, b.c)
+    check_lead(a.Sz, b.Sz, names="a and b")
     Sz = both(xp, with_finite_c(xp, a), with_finite_c(xp, b)).Sz
     return State(xp.maximum(a.c, b.c), Sz)
 
@@ -232,7 +244,7 @@ def absorb(
     """
     xp = check_keys(k, v, key_mask)
     check_directions(W, k, "k")
-    check_state(state, W, v.shape[-1])
+    check_state(state, k, "k", W, v.shape[-1])
     W = positive.scaled(xp, W, state.c.dtype)
     return positive.absorbed(xp, state, k, v, W, key_mask, steps(k))
 
@@ -250,7 +262,7 @@ def read(
     """
     xp = check_array(q, "q", "L, d")
     check_directions(W, q, "q")
-    check_state(state, W)
+    check_state(state, q, "q", W)
     W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
     rows = [divided(xp, positive.read(xp, state, q[..., part, :], W)) for part in steps(q)]
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
@@ -273,7 +285,7 @@ def follow(
     Source: Katharopoulos et al. (2020), §3.4, a chunk at a time.
     """
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
-    check_state(state, W, v.shape[-1])
+    check_state(state, q, "q", W, v.shape[-1])
     if q.shape[-2] != k.shape[-2]:
         raise ValueError(
             "q and k must have one row for each token, "

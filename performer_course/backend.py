@@ -77,7 +77,7 @@ def get_backend(name: str | None = None):
     Source: Python array API standard, https://data-apis.org/array-api/.
     """
     name = name or os.environ.get("PERFORMER_BACKEND") or "numpy"
-    if name not in BACKENDS:
+    if not isinstance(name, str) or name not in BACKENDS:
         raise ValueError(f"backend must be one of {sorted(BACKENDS)}, got {name!r}")
     return BACKENDS[name]()
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ._door import check_generator, check_number
+
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks" / "data"
 
 
@@ -39,6 +41,8 @@ def kinds(rng, scale: float = 1.0) -> dict[str, tuple[np.ndarray, np.ndarray, np
     `learned` on one window drawn from its thirty-two, as they are. A verdict belongs to its data.
     Error: a draw; that of `learned`. Cost: one file. Source: this course.
     """
+    check_generator(rng)
+    scale = check_number(scale, "scale")
     q, k, v = learned()
     window = rng.integers(q.shape[2])
     shape = (q.shape[0] * q.shape[1], *q.shape[3:])  # (heads, L, d)

@@ -1,8 +1,8 @@
 """Feature maps: the inner product of two rows φ(x), φ(y) gives a kernel, or estimates one.
 
 x: (..., n, d) gives features (..., n, F). W: (m, d), one direction a row, or (..., m, d) with
-directions of their own for the leading axes of x. All raise ValueError for empty, integer or (on
-NumPy) non-finite input and for parameters out of range.
+directions of their own for the leading axes of x. All raise ValueError for empty, integer, float128
+or masked input, (on NumPy) what is not finite or above 1e150, and parameters out of range.
 """
 
 import math
@@ -16,6 +16,8 @@ from ._door import (
     check_array,
     check_count,
     check_directions,
+    check_finite,
+    check_floating,
     check_lead,
     check_library,
     check_number,
@@ -48,6 +50,13 @@ def _monomials_by_degree(xp, columns, degree):
     return blocks
 
 
+def _check_degree(x, degree):
+    """degree, once it is a count, and powers of x so high are finite. Raises: ValueError."""
+    degree, xp = check_count(degree, "degree"), array_api_compat.array_namespace(x)
+    check_finite(x, "x", most=float(xp.finfo(x.dtype).max) ** (0.97 / degree))
+    return degree
+
+
 def _columns(x):
     """The d coordinates of x, each (..., n, 1)."""
     return [x[..., i : i + 1] for i in range(x.shape[-1])]
@@ -64,7 +73,7 @@ def monomials(
     Cost: O(n F). Source: Schölkopf & Smola (2002), Prop. 2.1; `kernels.polynomial`.
     """
     xp = check_array(x, "x", "n, d")
-    degree = check_count(degree, "degree")
+    degree = _check_degree(x, degree)
     offset = check_number(offset, "offset", least=0.0)
     columns = _columns(x)
     if offset > 0:
@@ -81,7 +90,7 @@ def taylor(x: Float[Array, "... n d"], degree: int) -> Float[Array, "... n F"]:
     Cost: O(n F). Source: Cotter, Keshet & Srebro (2011), §3, without its norm factor.
     """
     xp = check_array(x, "x", "n, d")
-    degree = check_count(degree, "degree")
+    degree = _check_degree(x, degree)
     return xp.concat(_monomials_by_degree(xp, _columns(x), degree), axis=-1)
 
 
@@ -94,14 +103,16 @@ def _check_directions(x, W):
 
 def _check_out(out, shape, like):
     """Raise ValueError unless `out` can hold features of that shape, in the dtype of `like`."""
+    check_floating(out, "out")
     check_library(out, like, "out and x")
     if (tuple(out.shape), out.dtype) != (shape, like.dtype):
         raise ValueError(
             f"out must have shape {shape} and dtype {like.dtype}, "
             f"got {tuple(out.shape)} and {out.dtype}"
         )
-    if array_api_compat.is_jax_array(out):
-        raise ValueError("out must be an array that can be written into, got a JAX array")
+    if array_api_compat.is_jax_array(out) or not array_api_compat.is_writeable_array(out):
+        came = "a JAX array" if array_api_compat.is_jax_array(out) else "a read-only one"
+        raise ValueError(f"out must be an array that can be written into, got {came}")
 
 
 def _waves(x, W, waves, b, scale):

@@ -2,7 +2,8 @@
 
 x: (..., n, d) and y: (..., p, d) give (..., n, p); leading axes broadcast. All are positive
 definite (lesson 02). All raise ValueError for unlike widths d, unlike libraries, empty,
-integer or (on NumPy) non-finite input, and for parameters out of range.
+integer, float128 or masked input, (on NumPy) what is not finite or above 1e150, and parameters out
+of range.
 """
 
 import math
@@ -10,7 +11,7 @@ from typing import Any
 
 from jaxtyping import Float
 
-from ._door import check_array, check_count, check_library, check_number
+from ._door import check_array, check_count, check_lead, check_library, check_number
 from ._rows import squared_norm
 
 Array = Any
@@ -25,7 +26,9 @@ def _check_pair(x, y):
             "x and y must have rows of one width d, got "
             f"{x.shape[-1]} and {y.shape[-1]} (shapes {tuple(x.shape)} and {tuple(y.shape)})"
         )
-    return check_library(x, y, "x and y")
+    xp = check_library(x, y, "x and y")
+    check_lead(x, y, names="x and y")
+    return xp
 
 
 def polynomial(
@@ -119,13 +122,14 @@ def matern(
     Source: Rasmussen & Williams (2006), eqs. 4.14 and 4.17; other ν need Bessel functions.
     """
     xp = _check_pair(x, y)
+    nu, length = check_number(nu, "nu"), check_number(length, "length", above=0.0)
     if nu not in _MATERN:
         raise ValueError(f"nu must be one of {tuple(_MATERN)}, got {nu!r}")
-    length = check_number(length, "length", above=0.0)
     square = sum(difference**2 for difference in _differences(x, y))  # (..., n, p)
     apart = square > 0
     root = xp.sqrt(xp.where(apart, square, xp.ones_like(square)))  # √0 has no derivative
-    s = math.sqrt(2 * nu) / length * xp.where(apart, root, xp.zeros_like(root))
+    s = xp.where(apart, math.sqrt(2 * nu) / length * root, xp.zeros_like(root))
+    s = xp.minimum(s, -2 * math.log(xp.finfo(s.dtype).smallest_normal))  # there e^{−s} is 0
     return xp.exp(-s) * sum(c * s**power for power, c in enumerate(_MATERN[nu]))
 
 

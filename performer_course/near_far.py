@@ -13,7 +13,15 @@ import array_api_compat
 from jaxtyping import Bool, Float
 
 from ._blocks import each_head, keys_in, steps, sum_dtype
-from ._door import check_attention, check_count, check_library, check_number
+from ._door import (
+    check_attention,
+    check_count,
+    check_finite,
+    check_floating,
+    check_lead,
+    check_library,
+    check_number,
+)
 from ._sums import logits_of, nothing, of_rows, with_one
 from .attention import linear_attention
 from .backend import is_free_to_read, is_on_gpu
@@ -158,7 +166,11 @@ def _check_weights(weights, fields):
         if isinstance(w, int | float) or not array_api_compat.is_array_api_obj(w):
             w = check_number(w, f"weights[{n}]", above=0.0)
         else:
-            xp = check_library(fields[0], w, f"q and weights[{n}]")
+            xp = check_floating(w, f"weights[{n}]")
+            check_library(fields[0], w, f"q and weights[{n}]")
+            names = f"the rows of q and weights[{n}]"
+            check_lead(fields[0][..., None, None], w[..., None, None], names=names)
+            check_finite(w, f"weights[{n}]")
             if is_free_to_read(w) and not xp.all(w > 0):
                 raise ValueError(f"weights[{n}] must be positive, got {xp.min(w)} in it")
         checked.append(w)

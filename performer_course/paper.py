@@ -239,6 +239,8 @@ def work(kernels: list[Kernel], product: str = "fp32") -> float:
     Error: a lower bound at these rates; launches and caches are left out. Cost: one pass.
     Source: Williams et al. (2009), with a third rate.
     """
+    if product not in ("fp32", "tf32", "bf16"):
+        raise ValueError(f'product must be "fp32", "tf32" or "bf16", got {product!r}')
     B, P, R = (RATES[name] for name in ("bytes", product, "exps"))
     return sum(max(moved / B, flops / P, exps / R) for _, moved, flops, exps in kernels)
 

@@ -13,17 +13,20 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
-from ._door import check_count, check_number
+from ._door import (
+    MOST_VALUE,
+    check_count,
+    check_finite,
+    check_generator,
+    check_number,
+    check_real,
+)
 
 NORMS = ("chi", "fixed", "shared")
 
 
 def _check(rng, m, d):
-    if not isinstance(rng, np.random.Generator):
-        raise ValueError(
-            f"rng must be a numpy.random.Generator, got {type(rng).__name__}: "
-            "make one with numpy.random.default_rng(seed)"
-        )
+    check_generator(rng)
     return check_count(m, "m"), check_count(d, "d")
 
 
@@ -78,7 +81,7 @@ def orthogonal(rng, m: int, d: int, norms: str | np.ndarray = "chi") -> np.ndarr
 
 def _lengths(norms, m):
     """norms as a column (m, 1). Raises: ValueError where they are not m lengths."""
-    norms = np.asarray(norms, dtype=float)
+    norms = check_real(norms, "norms")
     if norms.shape != (m,) or not np.isfinite(norms).all() or (norms < 0).any():
         raise ValueError(
             f"norms must be one of {NORMS}, or {m} finite lengths, one a row, "
@@ -94,10 +97,11 @@ def fwht(x: np.ndarray) -> np.ndarray:
     Shape: that of x. Error: exact to rounding. Cost: O(D log D) a column, against D² with a
     matrix. Source: Fino & Algazi (1976).
     """
-    x = np.asarray(x, dtype=float)
+    x = check_real(x, "x")
     shape, D = x.shape, x.shape[0] if x.ndim else 0
-    if D < 1 or D & (D - 1):
+    if 0 in shape or D < 1 or D & (D - 1):
         raise ValueError(f"the first axis of x must be a power of two long, got shape {shape}")
+    check_finite(x, "x", most=MOST_VALUE)
     x, spare, width = np.array(x, order="C"), np.empty(shape), 1
     while width < D:
         pairs = (D // (2 * width), 2, width, -1)
@@ -129,8 +133,13 @@ def hadamard_transform(signs: np.ndarray, x: np.ndarray) -> np.ndarray:
     Error: exact to rounding. Cost: O(blocks · stages · D log D) a point.
     Source: Yu et al. (2016), §4 (SORF).
     """
-    x = np.asarray(x, dtype=float)
-    D = signs.shape[-1]
+    x, signs = check_real(x, "x"), check_real(signs, "signs")
+    D = signs.shape[-1] if signs.ndim == 3 else 0
+    if D < 1 or D & (D - 1) or not (np.abs(signs) == 1).all():
+        raise ValueError(
+            "signs must be 1 or −1, (blocks, stages, D), D a power of two, "
+            f"got an array of shape {signs.shape}"
+        )
     if x.ndim != 2 or not 1 <= len(x) <= D:
         raise ValueError(f"x must have shape (d, n) with 1 ≤ d ≤ {D}, got shape {x.shape}")
     rows = np.zeros((D, 1, x.shape[1]))

@@ -10,8 +10,9 @@ give φ(q) and φ(k) where you want one.
 log_decay is ln a ≤ 0: a number, one for each token (..., L), or one for each token and channel
 (..., L, d); −∞ shuts the gate, and nothing passes it. A gate is only ever used in sums of such
 logarithms from one token to a later one: no exponent is positive, nothing is divided by a decay.
-All raise ValueError for shapes that do not fit, arrays of different libraries, and empty, integer
-or (on NumPy) non-finite input, a log_decay above 0, and a beta outside [0, 2].
+All raise ValueError for shapes that do not fit, arrays of different libraries, masked ones, and
+empty, integer, float128 or (on NumPy) non-finite input, or entries above 1e150, of v and state
+1e300, a log_decay above 0, and a beta outside [0, 2].
 """
 
 from typing import Any, NamedTuple
@@ -21,10 +22,12 @@ from jaxtyping import Float
 
 from ._blocks import in_blocks, step_size, steps, sum_dtype
 from ._door import (
+    MOST_VALUE,
     check_array,
     check_count,
     check_gate,
     check_keys,
+    check_kind,
     check_lead,
     check_library,
     check_strength,
@@ -140,7 +143,7 @@ def chunk_map(
     Cost: as `delta_attention`, or as `decay_attention` without beta; d³ a chunk for A.
     Source: Yang et al. (2024), §3; A and B as Blelloch (1990), §1.4, pairs them.
     """
-    xp, (_, k, v, beta, a), _, _ = _tokens(None, k, v, beta, log_decay, None)
+    xp, (_, k, v, beta, a), _, _ = _tokens(k, k, v, beta, log_decay, None)
     whole = None
     for *_, local in _chunks(xp, None, k, v, beta, a, check_count(chunk, "chunk")):
         for t in range(local.B.shape[-3]):
@@ -156,14 +159,30 @@ def then(first: Affine, second: Affine) -> Affine:
     Shape: that of the two, leading axes broadcast. Error: exact to rounding.
     Cost: O(d² (d + e)), O(d e) for gates alone. Source: Blelloch (1990), §1.4.1.
     """
+    xp = check_library(_check_map(first, "first"), _check_map(second, "second"), "first and second")
     shapes = [tuple(x.shape[-2:]) for x in (*first, *second)]
     if shapes[0][-1] != shapes[2][-1] or shapes[1] != shapes[3] or shapes[0][0] != shapes[2][0]:
         raise ValueError(
             "first and second must be maps of one kind, on states of one size, got A and B of "
             f"shapes {shapes[0]}, {shapes[1]} and {shapes[2]}, {shapes[3]}"
         )
-    xp = check_library(first.B, second.B, "first and second")
+    check_lead(*first, *second, names="first and second")
     return Affine(*_joined(xp, first, second))
+
+
+def _check_map(x, name):
+    """B of the Affine x, once its A fits. Raises: ValueError."""
+    check_kind(x, Affine, name)
+    check_array(x.A, f"{name}.A", "d, d")
+    check_array(x.B, f"{name}.B", "d, e", most=MOST_VALUE)
+    check_library(x.A, x.B, f"{name}.A and {name}.B")
+    d = x.B.shape[-2]
+    if tuple(x.A.shape[-2:]) not in ((d, d), (d, 1), (1, 1)):
+        raise ValueError(
+            f"{name}.A must have shape (..., {d}, {d}), or (..., {d}, 1) or (..., 1, 1) for gates "
+            f"alone, with the rows of B, got shape {tuple(x.A.shape)}"
+        )
+    return x.B
 
 
 # A chunk
@@ -179,18 +198,16 @@ class _Local(NamedTuple):
 
 
 def _tokens(q, k, v, beta, log_decay, state):
-    """The namespace; q (or None), k, v, beta (..., L, 1) or None, a (..., L, 1 or d), in the dtype
-    of sums and broadcast to one lead; the state to start from; the dtype of rows."""
+    """The namespace; q, k, v, beta (..., L, 1) or None, a (..., L, 1 or d), in the dtype of sums
+    and broadcast to one lead; the state to start from; the dtype of rows."""
     xp = check_keys(k, v, None)
-    if q is not None:
-        check_tokens(q, k)
-    many = [x for x in (q, k, v) if x is not None]
-    sums = sum_dtype(xp, *many)
+    check_tokens(q, k)
+    sums = sum_dtype(xp, q, k, v)
     like = xp.astype(k, sums, copy=False)  # a number is rounded to the dtype of sums, not of k
     gate = check_gate(log_decay, like)
     strength = None if beta is None else check_strength(beta, like)
     if state is not None:
-        check_array(state, "state", "d, e")
+        check_array(state, "state", "d, e", most=MOST_VALUE)
         check_library(k, state, "k and state")
         if tuple(state.shape[-2:]) != (k.shape[-1], v.shape[-1]):
             raise ValueError(
@@ -198,8 +215,8 @@ def _tokens(q, k, v, beta, log_decay, state):
                 f"values that come, got shape {tuple(state.shape)}"
             )
     others = [x for x in (gate, strength, state) if x is not None]
-    lead = check_lead(*many, *others)
-    dtype = xp.result_type(*many)
+    lead = check_lead(q, k, v, *others, names="q, k, v, log_decay, beta and state")
+    dtype = xp.result_type(q, k, v)
 
     def ready(x):
         if x is None:

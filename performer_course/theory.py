@@ -5,7 +5,10 @@ has their shape; m directions in dimension d. Everything estimates the Gaussian 
 K = exp(−r²/2), which is exp(−γ‖x − y‖²) at γ = ½, or, for the positive features, exp(z²/2) =
 E exp(ωᵀ(x + y)); what the softmax kernel multiplies that by, Λ = exp(−(‖x‖² + ‖y‖²)/2), multiplies
 its variance by Λ². At another γ, with directions times √(2γ), give √(2γ)‖δ‖ for r.
-All raise ValueError for negative or non-finite lengths, and m or d below 1.
+All raise ValueError for negative or non-finite lengths, what is no real number (text, dates,
+booleans, complex numbers), m or d below 1, and entries of vectors, v and rho beyond 1e50. What is
+larger than a float holds is inf, and nothing else is. A length beyond 1e100 counts as 1e100: the
+exponential of its square is 0 or inf either way.
 
 One idea carries most of it. For two directions, cos(ω₁ᵀδ) cos(ω₂ᵀδ) is the mean of
 cos((ω₁ ± ω₂)ᵀδ), and where ω₁ ± ω₂ points anywhere with equal chance only its length R counts:
@@ -17,18 +20,42 @@ instead, so that the variance of near-duplicate rows keeps its digits and its si
 import math
 
 import numpy as np
-from scipy.special import hyp0f1, hyp1f1, ndtr
+from scipy.special import betaln, gammaln, hyp0f1, hyp1f1, ive, log_softmax, ndtr
 
-from ._door import check_count, check_number
+from ._door import check_count, check_lead, check_number, check_real
 from .projections import fwht
+
+LONGEST, LARGEST = 1e100, 1e50  # of a length; of an entry, so that no product of six overflows
+REACH = (-1e7, 100.0)  # of s in a covariance: beyond it is 0 beside the variance of one row
+
+
+def _not_negative(value, name):
+    """value as a float array. Raises: ValueError naming `name`."""
+    value = check_real(value, name)
+    if not np.isfinite(value).all() or (value < 0).any():
+        raise ValueError(f"{name} must be finite and not negative, got {value}")
+    return value
 
 
 def _length(value, name):
     """value as a float array of lengths. Raises: ValueError naming `name`."""
-    value = np.asarray(value, dtype=float)
-    if not np.isfinite(value).all() or (value < 0).any():
-        raise ValueError(f"{name} must be finite and not negative, got {value}")
+    return np.minimum(_not_negative(value, name), LONGEST)
+
+
+def _moderate(value, name):
+    """value as a float array. Raises: ValueError for NaN, infinity, or an entry beyond LARGEST."""
+    value = check_real(value, name)
+    if not (np.abs(value) <= LARGEST).all():
+        worst = np.nanmax(np.abs(value)) if not np.isnan(value).any() else np.nan
+        raise ValueError(f"{name} must be finite, at most {LARGEST:g} in size, got {worst:g}")
     return value
+
+
+def _raised(a, b):
+    """a e^b: 0 where a is 0, and inf only where the product is, for e^b alone may overflow."""
+    third = np.exp(np.minimum(b / 3, 700.0))
+    with np.errstate(over="ignore"):
+        return a * third * third * third
 
 
 def _same_block(m, d):
@@ -38,20 +65,31 @@ def _same_block(m, d):
     return (full * d * (d - 1) + last * (last - 1)) / m**2
 
 
-def _bessel(s, d):
-    """₀F₁(; d/2; s/4) = E exp(√s u), u a coordinate of a uniform point on the sphere in R^d.
+def _bessel(s, d, less=0.0):
+    """₀F₁(; d/2; s/4) e^{−less} = E exp(√s u − less), u a coordinate of a random unit vector.
 
-    SciPy's hyp0f1 overflows at large d; there the trapezoidal rule over u = cos θ, density
-    ∝ sin^{d−2} θ, is exact to rounding once it has √|s| + d nodes.
+    Up to d = 99 by SciPy's functions, which overflow at large d. There the trapezoidal rule over
+    u = cos θ, density ∝ sin^{d−2} θ, is exact to rounding once it has |√s| + d nodes where the
+    integrand is not 0; for √s = 8d i the mean is.
     """
-    s = np.asarray(s, dtype=float)
+    s = np.maximum(s, -64.0 * d**2) if d >= 100 else np.asarray(s, dtype=float)
     if d < 100:
-        return hyp0f1(d / 2, s / 4)
+        near = hyp0f1(d / 2, np.minimum(s, 1e5) / 4) * np.exp(-less)
+        root = np.sqrt(np.maximum(s, 1e5))
+        known = np.minimum(root, 1e9)  # beyond, I_v(x) ∝ e^x / √x
+        power = gammaln(d / 2) + (d / 2 - 1) * np.log(2 / root) + np.log(known / root) / 2
+        return np.where(s < 1e5, near, ive(d / 2 - 1, known) * np.exp(power + (root - less)))[()]
     root = np.sqrt(s.astype(complex))[..., None]  # i√|s| for s < 0: the exponential is a cosine
-    nodes = 64 + d + int(np.abs(root).max(initial=0))
-    theta = (np.arange(nodes) + 0.5) * math.pi / nodes
-    weights = np.sin(theta) ** (d - 2)
-    return np.exp(root * np.cos(theta)).real @ (weights / weights.sum())
+    end = np.minimum(math.pi, np.sqrt((4 * d + 400) / np.maximum(root.real, 1.0)))
+    nodes = 64 + d + int(np.abs(root.imag).max(initial=0))
+    theta = (np.arange(nodes) + 0.5) * end / nodes
+    weight = (d - 2) * np.log(np.sin(theta))
+    whole = np.exp(weight).sum(axis=-1, keepdims=True)  # of the same nodes: 1 − mean keeps digits
+    whole = np.where(end < math.pi, np.exp(betaln((d - 1) / 2, 0.5)) * nodes / end, whole)
+    less = np.asarray(less)[..., None]
+    near = root - less - 2 * root * np.sin(theta / 2) ** 2  # where √s is large, cos θ rounds to 1
+    power = np.where(end < math.pi, near, root * np.cos(theta) - less)
+    return np.sum(np.exp(power + weight).real / whole, axis=-1)
 
 
 TERMS = 24  # of a Taylor series at |s| ≤ 1: the next one is below 1e-23
@@ -104,7 +142,7 @@ def shift_invariant_variance(k, k2, m: int):
     k, k2: the kernel at δ and at 2δ, whatever its γ. Rows iid from its spectrum.
     Source: Sutherland & Schneider (2015), §2.1.
     """
-    k, k2, m = np.asarray(k, dtype=float), np.asarray(k2, dtype=float), check_count(m, "m")
+    (k, k2), m = _of_a_kernel(k, k2), check_count(m, "m")
     return (1 + k2 - 2 * k**2) / (2 * m)
 
 
@@ -115,8 +153,15 @@ def shift_invariant_phase_variance(k, k2, m: int):
     More than `fourier` has for as many features exactly where k(2δ)/2 < k(δ)².
     Source: Sutherland & Schneider (2015), §2.1.
     """
-    k, k2, m = np.asarray(k, dtype=float), np.asarray(k2, dtype=float), check_count(m, "m")
+    (k, k2), m = _of_a_kernel(k, k2), check_count(m, "m")
     return (1 + k2 / 2 - k**2) / m
+
+
+def _of_a_kernel(k, k2):
+    """k and k2 as float arrays that broadcast. Raises: ValueError."""
+    k, k2 = _moderate(k, "k"), _moderate(k2, "k2")
+    check_lead(k[..., None, None], k2[..., None, None], names="k and k2")
+    return k, k2
 
 
 def positive_variance(z, m: int):
@@ -124,8 +169,8 @@ def positive_variance(z, m: int):
 
     Times Λ² it is the MSE of positive features. Source: Choromanski et al. (2021), Lemma 2.
     """
-    z, m = _length(z, "z"), check_count(m, "m")
-    return np.exp(z**2) * np.expm1(z**2) / m
+    z = _length(z, "z")
+    return _raised(_over_square(z**2, m), 2 * z**2)
 
 
 def uniform_bound(eps, m: int, d: int, diameter: float, sigma: float):
@@ -149,8 +194,9 @@ def uniform_bound(eps, m: int, d: int, diameter: float, sigma: float):
     q = d / 2
     beta = 2 ** ((6 * d + 2) / (d + 2)) * (q ** (-d / (d + 2)) + q ** (2 / (d + 2)))
     with np.errstate(divide="ignore"):
-        spread = (2 * sigma * diameter / eps) ** (2 * d / (d + 2))
-    return np.minimum(1.0, beta * spread * np.exp(-m * eps**2 / (4 * (d + 2))))
+        slope = math.log(2) + math.log(sigma) + math.log(diameter) - np.log(eps)
+    power = math.log(beta) + 2 * d / (d + 2) * slope - m * eps**2 / (4 * (d + 2))
+    return np.exp(np.minimum(0.0, power))
 
 
 # B. Orthogonal directions, independent χ_d norms
@@ -171,7 +217,7 @@ def orthogonal_fourier_variance(r, m: int, d: int):
 
 def _orthogonal_covariance(s, d):
     """₁F₁(d; d/2; s/2) − e^s = −s²/(2(d + 2)) − …, s = −r² for cosines, z² for exponentials."""
-    series = -_taylor(_missing(d, step=2, rise=1), s)
+    series, s = -_taylor(_missing(d, step=2, rise=1), s), np.clip(s, *REACH)
     return np.where(np.abs(s) < 1, series, hyp1f1(d, d / 2, s / 2) - np.exp(s))
 
 
@@ -181,8 +227,18 @@ def orthogonal_positive_variance(z, m: int, d: int):
     c as in `orthogonal_fourier_variance`. Times Λ² it is the MSE; always below iid's.
     Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
     """
-    z, d = _length(z, "z"), check_count(d, "d")
-    return positive_variance(z, m) + _same_block(m, d) * _orthogonal_covariance(z**2, d)
+    s, d = _length(z, "z") ** 2, check_count(d, "d")
+    return _raised(_over_square(s, m) + _orthogonal_gain(s, m, d), 2 * s)
+
+
+def _over_square(s, m):
+    """`positive_variance` over e^{2s}, s = z²."""
+    return -np.expm1(-s) / check_count(m, "m")
+
+
+def _orthogonal_gain(s, m, d):
+    """c [₁F₁(d; d/2; s/2) − e^s] over e^{2s}: what orthogonal rows add to it, not above 0."""
+    return _same_block(m, d) * np.exp(-2 * s) * _orthogonal_covariance(s, d)
 
 
 def shared_norm_variance(r, m: int, d: int):
@@ -213,7 +269,7 @@ def unsigned_qr_mean(z1):
     Source: a half-normal's moment generating function; Mezzadri (2007), "A correct and efficient
     algorithm", on the signs.
     """
-    return 2 * ndtr(-np.asarray(z1, dtype=float))
+    return 2 * ndtr(-_moderate(z1, "z1"))
 
 
 # C. Fixed norms √d
@@ -239,10 +295,12 @@ def fixed_norm_variance(r, m: int, d: int):
     Source: the lengths of ω₁ ± ω₂ are √(2d) each, and that of 2ω is 2√d; Demni & Kadri (2024).
     """
     r, m, d = _length(r, "r"), check_count(m, "m"), check_count(d, "d")
+    if d == 1:
+        return np.zeros_like(r)[()]  # (1 + cos 2r)/2 = cos² r
     mean = fixed_norm_mean(r, d)
     one = (1 + fixed_norm_mean(2 * r, d)) / 2 - mean**2
     two = fixed_norm_mean(math.sqrt(2) * r, d) - mean**2
-    closed = np.maximum(one / m + _same_block(m, d) * two, 0.0)  # it is 0 for d = 1
+    closed = one / m + _same_block(m, d) * two
     return np.where(r < 0.5, _short_fixed(r, m, d), closed)[()]
 
 
@@ -258,7 +316,7 @@ def _short_fixed(r, m, d):
     one, block = 4.0**k / 2 - h, 4.0**k / 2 + (d - 1) * 2.0**k - d * h
     one[:2], block[:4] = 0.0, 0.0  # exactly so, and rounding would say otherwise
     last = m % d
-    alone = last * (d - last) / (m * (d - 1)) if d > 1 else 1.0
+    alone = last * (d - last) / (m * (d - 1))
     j = (1 - _missing(d, step=2, rise=0)[:TERMS]) / 2.0**k
     return _taylor(j * (alone * one + (1 - alone) * block), -(r**2)) / m
 
@@ -281,7 +339,7 @@ def fixed_norm_positive_ratio(z, d: int):
     = 1 − z⁴/(4(d + 2)) + … Source: Choromanski et al. (2021), Theorem 1 (SMREG).
     """
     z, d = _length(z, "z"), check_count(d, "d")
-    return np.exp(-(z**2) / 2) * _bessel(d * z**2, d)
+    return _bessel(d * z**2, d, less=z**2 / 2)
 
 
 def hadamard_mean(delta):
@@ -291,10 +349,9 @@ def hadamard_mean(delta):
     delta: (..., d) → (...). Not j(r²) of `fixed_norm_mean`: that is its average over the
     directions of δ. Cost: O(4^d d). Source: Yu et al. (2016), §4 define ω; derived here.
     """
-    delta = np.asarray(delta, dtype=float)
-    d = delta.shape[-1] if delta.ndim else 0
-    if d not in (1, 2, 4, 8) or not np.isfinite(delta).all():
-        raise ValueError(f"delta must be finite, (..., d), d in 1, 2, 4, 8, got {delta.shape}")
+    delta, d = _rows_of(delta, "delta")
+    if d not in (1, 2, 4, 8):
+        raise ValueError(f"delta must be (..., d), d in 1, 2, 4, 8, got {delta.shape}")
     signs = 1 - 2 * ((np.arange(2**d)[:, None] >> np.arange(d)) & 1)  # (2^d, d)
     eta = fwht(signs.T)  # (d, 2^d), a column Hε for each ε
     v = fwht(eta[:, :, None] * signs.T[:, None, :]).reshape(d, -1)  # (d, 4^d)
@@ -309,8 +366,9 @@ def hadamard_departure(delta):
     delta: (..., d), d a power of two → (...). Error: O(r⁶/d²).
     Source: derived here: E(ωᵀδ)⁴ = 3(1 − 2/d + 4/d²) r⁴ − (8/d²) Σ δⱼ⁴.
     """
-    delta = np.asarray(delta, dtype=float)
-    d = delta.shape[-1]
+    delta, d = _rows_of(delta, "delta")
+    if d & (d - 1):
+        raise ValueError(f"delta must be (..., d), d a power of two, got {delta.shape}")
     square = np.sum(delta**2, axis=-1)
     return (3 * square**2 / (d + 2) - np.sum(delta**4, axis=-1)) / (3 * d**2)
 
@@ -318,13 +376,26 @@ def hadamard_departure(delta):
 # D. The softmax kernel SM = exp(xᵀy), Λ = exp(−(‖x‖² + ‖y‖²)/2); x, y: (..., d) → (...)
 
 
+def _rows_of(x, name):
+    """x as a float array (..., d), and d. Raises: ValueError naming `name`."""
+    x = _moderate(x, name)
+    if not x.ndim or not x.shape[-1]:
+        raise ValueError(f"{name} must be of shape (..., d), d at least 1, got shape {x.shape}")
+    return x, x.shape[-1]
+
+
 def _vectors(x, y):
     """x and y as float arrays (..., d) of one width. Raises: ValueError."""
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if not x.ndim or not y.ndim or x.shape[-1] != y.shape[-1]:
+    (x, d), (y, width) = _rows_of(x, "x"), _rows_of(y, "y")
+    if d != width:
         raise ValueError(f"x and y must be (..., d) of one width d, got {x.shape} and {y.shape}")
-    if not np.isfinite(x).all() or not np.isfinite(y).all():
-        raise ValueError("x and y must be finite, got NaN or infinity")
+    return x, y
+
+
+def _pairs(x, y):
+    """x and y, (..., d), whose leading axes broadcast. Raises: ValueError."""
+    x, y = _vectors(x, y)
+    check_lead(x[..., None, :], y[..., None, :], names="x and y")
     return x, y
 
 
@@ -332,9 +403,15 @@ def _length_of(x):
     return np.linalg.norm(x, axis=-1)
 
 
-def _lambda_square(x, y):
-    """Λ²."""
-    return np.exp(-np.sum(x**2, axis=-1) - np.sum(y**2, axis=-1))
+def _norms(x, y):
+    """‖x‖² + ‖y‖²: −ln Λ²."""
+    return np.sum(x**2, axis=-1) + np.sum(y**2, axis=-1)
+
+
+def _sums(x, y):
+    """s = ‖x + y‖², and ln(Λ² e^{2s}) = 2xᵀy + s."""
+    s = _length_of(x + y) ** 2
+    return s, 2 * np.sum(x * y, axis=-1) + s
 
 
 def trigonometric_mse(x, y, m: int):
@@ -343,8 +420,8 @@ def trigonometric_mse(x, y, m: int):
     = e^{‖x+y‖²} SM^{−2} (1 − e^{−‖x−y‖²})² / (2m). Bounded where the norms are; what grows
     without bound as SM → 0 is its ratio to SM². Source: Choromanski et al. (2021), Lemma 2.
     """
-    x, y = _vectors(x, y)
-    return fourier_variance(_length_of(x - y), m) / _lambda_square(x, y)
+    x, y = _pairs(x, y)
+    return _raised(fourier_variance(_length_of(x - y), m), _norms(x, y))
 
 
 def positive_mse(x, y, m: int):
@@ -353,9 +430,8 @@ def positive_mse(x, y, m: int):
     x + y in the last factor. Relative to SM² it is (e^{‖x+y‖²} − 1)/m, so it need not vanish
     with SM: only where ‖x + y‖ stays bounded. Source: Choromanski et al. (2021), Lemma 2.
     """
-    x, y = _vectors(x, y)
-    m = check_count(m, "m")
-    return np.exp(2 * np.sum(x * y, axis=-1)) * np.expm1(_length_of(x + y) ** 2) / m
+    s, power = _sums(*_pairs(x, y))
+    return _raised(_over_square(s, m), power)
 
 
 def hyperbolic_mse(x, y, m: int):
@@ -364,8 +440,8 @@ def hyperbolic_mse(x, y, m: int):
     Less than positive features have from as many, which is `positive_mse` with 2m.
     Source: Choromanski et al. (2021), Lemma 2.
     """
-    x, y = _vectors(x, y)
-    return -0.5 * np.expm1(-(_length_of(x + y) ** 2)) * positive_mse(x, y, m)
+    s, power = _sums(*_pairs(x, y))
+    return _raised(-0.5 * np.expm1(-s) * _over_square(s, m), power)
 
 
 def orthogonal_trigonometric_mse(x, y, m: int):
@@ -373,9 +449,9 @@ def orthogonal_trigonometric_mse(x, y, m: int):
 
     Source: Yu et al. (2016), Theorem 1, exact, times the norms of the softmax kernel.
     """
-    x, y = _vectors(x, y)
+    x, y = _pairs(x, y)
     variance = orthogonal_fourier_variance(_length_of(x - y), m, x.shape[-1])
-    return variance / _lambda_square(x, y)
+    return _raised(variance, _norms(x, y))
 
 
 def orthogonal_positive_mse(x, y, m: int):
@@ -385,8 +461,9 @@ def orthogonal_positive_mse(x, y, m: int):
     `orthogonal_fourier_variance`. Always below iid's, and by nothing to speak of at ‖x+y‖ ≥ 3.
     Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
     """
-    x, y = _vectors(x, y)
-    return _lambda_square(x, y) * orthogonal_positive_variance(_length_of(x + y), m, x.shape[-1])
+    x, y = _pairs(x, y)
+    s, power = _sums(x, y)
+    return _raised(_over_square(s, m) + _orthogonal_gain(s, m, x.shape[-1]), power)
 
 
 def orthogonal_hyperbolic_mse(x, y, m: int):
@@ -395,9 +472,10 @@ def orthogonal_hyperbolic_mse(x, y, m: int):
     The gain of positive features, since ω₁ − ω₂ is distributed as ω₁ + ω₂; no bias.
     Source: derived here, as `orthogonal_positive_mse`.
     """
-    x, y = _vectors(x, y)
-    gain = positive_mse(x, y, m) - orthogonal_positive_mse(x, y, m)
-    return hyperbolic_mse(x, y, m) - gain
+    x, y = _pairs(x, y)
+    s, power = _sums(x, y)
+    gain = _orthogonal_gain(s, m, x.shape[-1])
+    return _raised(-0.5 * np.expm1(-s) * _over_square(s, m) + gain, power)
 
 
 def orthogonal_positive_bound(x, y, m: int):
@@ -405,26 +483,28 @@ def orthogonal_positive_bound(x, y, m: int):
 
     Source: Choromanski et al. (2021), Theorem 2, as the paper states it.
     """
-    x, y = _vectors(x, y)
-    m, d = check_count(m, "m"), x.shape[-1]
+    x, y = _pairs(x, y)
+    (s, power), m, d = _sums(x, y), check_count(m, "m"), x.shape[-1]
     if m > d:
         raise ValueError(f"the bound is for m of at most d = {d}, got {m}")
-    gap = np.exp(np.sum(x * y, axis=-1)) - np.sqrt(_lambda_square(x, y))
-    return positive_mse(x, y, m) - 2 * (m - 1) / (m * (d + 2)) * gap**2
+    gap = np.exp(-s) * np.expm1(-s / 2) ** 2  # (SM − Λ)² / (Λ² e^{2s})
+    return _raised(_over_square(s, m) - 2 * (m - 1) / (m * (d + 2)) * gap, power)
 
 
 def trigonometric_over_positive(l, angle):
     """`trigonometric_mse` / `positive_mse` for ‖x‖ = ‖y‖ = l at this angle, whatever m and d.
 
     ½ e^{−4l² cos a} (1 − e^{−2l²(1 − cos a)})² / (1 − e^{−2l²(1 + cos a)}), a in radians: below
-    1 where x and y are alike, without bound as they turn apart.
+    1 where x and y are alike, without bound as they turn apart; 0 at l = 0, its limit.
     Source: Choromanski et al. (2021), Fig. 2 (left), from Lemma 2.
     """
-    l, angle = np.broadcast_arrays(_length(l, "l"), _length(angle, "angle"))
+    l, angle = _length(l, "l"), _not_negative(angle, "angle")
+    check_lead(l[..., None, None], angle[..., None, None], names="l and angle")
     apart = np.expm1(-4 * l**2 * np.sin(angle / 2) ** 2)  # 1 − cos a = 2 sin²(a/2)
     along = -np.expm1(-4 * l**2 * np.cos(angle / 2) ** 2)  # 1 + cos a = 2 cos²(a/2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.exp(-4 * l**2 * np.cos(angle)) * apart**2 / (2 * along)
+        ratio = _raised(apart**2 / (2 * along), -4 * l**2 * np.cos(angle))
+    return np.where(apart**2 == 0, 0.0, ratio)[()]
 
 
 # E. Sharper positive features
@@ -432,8 +512,8 @@ def trigonometric_over_positive(l, angle):
 
 def _rho(rho, d):
     """rho, a number or one for each axis, as an array (d,). Raises: ValueError."""
-    rho = np.asarray(rho, dtype=float)
-    if rho.shape not in ((), (d,)) or not np.isfinite(rho).all() or not (rho > 0).all():
+    rho = _moderate(rho, "rho")
+    if rho.shape not in ((), (d,)) or not (rho > 0).all():
         raise ValueError(f"rho must be above 0, a number or an array of shape ({d},), got {rho}")
     return np.broadcast_to(rho, (d,))
 
@@ -444,11 +524,12 @@ def sharp_mse(x, y, m: int, rho):
     iid rows; no bias. rho: a number, or (d,), one for each axis. ρ = 1 gives `positive_mse`.
     Source: Likhosherstov et al. (2022), OPRF, where ρ is one number; the product derived here.
     """
-    x, y = _vectors(x, y)
+    x, y = _pairs(x, y)
     m, rho = check_count(m, "m"), _rho(rho, x.shape[-1])
     z2 = (x + y) ** 2  # (..., d)
-    first = np.sum((1 + rho) * z2 + np.log((1 + rho) / (2 * np.sqrt(rho))), axis=-1)
-    return _lambda_square(x, y) / m * (np.exp(first) - np.exp(np.sum(z2, axis=-1)))
+    # ln of the first term over the second, which is e^{‖z‖²}
+    more = np.sum(rho * z2 + np.log((1 + rho) / (2 * np.sqrt(rho))), axis=-1)
+    return _raised(-np.expm1(-more) / m, 2 * np.sum(x * y, axis=-1) + more)
 
 
 def best_rho(p, d: int):
@@ -458,34 +539,35 @@ def best_rho(p, d: int):
     eigenvalues λ of E(x + y)(x + y)ᵀ for p: one ρ for each axis of its eigenbasis.
     Source: Likhosherstov et al. (2022), OPRF, and (2023), where a = (1 − 1/ρ)/8.
     """
-    p, d = _length(p, "p"), check_count(d, "d")
-    return 2 * d / (2 * p + d + np.sqrt((2 * p + d) ** 2 + 8 * d * p))
+    p, d = _not_negative(p, "p"), check_count(d, "d")
+    half = p / 2 + d / 4  # of the half, so that no sum overflows
+    return d / 2 / (half + np.hypot(half, np.sqrt(d / 2) * np.sqrt(p)))
 
 
 # F. Attention with positive features, iid rows: a ratio, to leading order in 1/m
 
 
 def _weighted(x, y, v):
-    """x, y, v as arrays, A = softmax(x yᵀ), (L, S), and A v. Raises: ValueError."""
-    (x, y), v = _vectors(x, y), np.asarray(v, dtype=float)
-    if not x.ndim == y.ndim == v.ndim == 2 or len(v) != len(y):
+    """x, y, v as arrays, ln A, A = softmax(x yᵀ), (L, S), and A v. Raises: ValueError."""
+    (x, y), v = _vectors(x, y), _moderate(v, "v")
+    if not x.ndim == y.ndim == v.ndim == 2 or len(v) != len(y) or 0 in (*x.shape, *y.shape):
         raise ValueError(
             f"x, y, v must be (L, d), (S, d) and (S, e), got {x.shape}, {y.shape} and {v.shape}"
         )
-    if not np.isfinite(v).all():
-        raise ValueError("v must be finite, got NaN or infinity")
-    logits = x @ y.T
-    A = np.exp(logits - logits.max(axis=1, keepdims=True))
-    A /= A.sum(axis=1, keepdims=True)
-    return x, y, v, A, A @ v
+    log_A = log_softmax(x @ y.T, axis=1)
+    return x, y, v, log_A, np.exp(log_A) @ v
 
 
-def _second_moments(z, rho):
-    """E e_j e_l for all pairs of rows of z (S, d), e the weight of one direction over its mean."""
+def _second_moments(z, rho, log_a):
+    """a_j a_l E e_j e_l over e^top, and top, for all pairs of rows of z (S, d).
+
+    e: the weight of one direction over its mean.
+    """
     w = z * np.sqrt((1 + rho) / 2)
     half = np.sum(w**2 - z**2, axis=-1) / 2  # of (1+ρ)(z_j+z_l)²/4 − (z_j²+z_l²)/2, what is j's
-    factor = np.sum(np.log((1 + rho) / (2 * np.sqrt(rho))))
-    return np.exp(w @ w.T + half[:, None] + half + factor)
+    half = half + log_a + np.sum(np.log((1 + rho) / (2 * np.sqrt(rho)))) / 2
+    power = w @ w.T + half[:, None] + half
+    return np.exp(power - power.max()), power.max()
 
 
 def output_bias(x, y, v, m: int, rho=1.0):
@@ -495,10 +577,13 @@ def output_bias(x, y, v, m: int, rho=1.0):
     E[e_j e_l] = exp(z_jᵀz_l) for ρ = 1, z_j = x_i + y_j. Error: O(m^{−2}).
     Cost: O(L S² d). Source: derived here: −Cov(N, D)/D² + N Var(D)/D³ of the ratio N/D.
     """
-    x, y, v, A, o = _weighted(x, y, v)
-    m, rho = check_count(m, "m"), _rho(rho, x.shape[-1])
-    pull = np.stack([a * (_second_moments(row + y, rho) @ a) for row, a in zip(x, A, strict=True)])
-    return -(pull @ v - pull.sum(axis=1, keepdims=True) * o) / m
+    x, y, v, log_A, o = _weighted(x, y, v)
+    m, rho, rows = check_count(m, "m"), _rho(rho, x.shape[-1]), []
+    for row, log_a, mean in zip(x, log_A, o, strict=True):
+        both, top = _second_moments(row + y, rho, log_a)
+        pull = both.sum(axis=1)
+        rows.append(_raised(pull @ v - pull.sum() * mean, top))
+    return -np.array(rows) / m
 
 
 def output_mse(x, y, v, m: int, rho=1.0):
@@ -509,13 +594,13 @@ def output_mse(x, y, v, m: int, rho=1.0):
     orders of magnitude: ô is a mean of values, and stays among them.
     Cost: O(L S² (d + e)). Source: derived here, first order in 1/m.
     """
-    x, y, v, A, o = _weighted(x, y, v)
-    m, rho = check_count(m, "m"), _rho(rho, x.shape[-1])
-    rows = []
-    for row, a, mean in zip(x, A, o, strict=True):
-        apart = a[:, None] * (v - mean)  # (S, e); its rows add up to 0: the −1 drops out
-        rows.append(np.sum(apart * (_second_moments(row + y, rho) @ apart)) / m)
-    return np.array(rows)
+    x, y, v, log_A, o = _weighted(x, y, v)
+    m, rho, rows = check_count(m, "m"), _rho(rho, x.shape[-1]), []
+    for row, log_a, mean in zip(x, log_A, o, strict=True):
+        both, top = _second_moments(row + y, rho, log_a)
+        apart = v - mean  # (S, e); weighed by A its rows add up to 0: the −1 drops out
+        rows.append(_raised(np.sum(apart * (both @ apart)), top))
+    return np.array(rows) / m
 
 
 def gradient_mse(x, y, v, m: int, rho=1.0):
@@ -527,19 +612,20 @@ def gradient_mse(x, y, v, m: int, rho=1.0):
     to I only for m well above d. Error: O(m^{−2}). Cost: O(L (S² + S d) (d + e)).
     Source: derived here, N, D and their slopes to first order; ω tilted by e_j e_l is Gaussian.
     """
-    x, y, v, A, o = _weighted(x, y, v)
+    x, y, v, log_A, o = _weighted(x, y, v)
     m, rho = check_count(m, "m"), _rho(rho, x.shape[-1])
     kappa, rows = (1 + rho) / 2, []
-    for row, a, mean in zip(x, A, o, strict=True):
-        z, u = row + y, v - mean
+    for row, log_a, mean in zip(x, log_A, o, strict=True):
+        z, u, a = row + y, v - mean, np.exp(log_a)
+        both, top = _second_moments(z, rho, log_a)
         J = (a[:, None] * u).T @ y
         half = kappa * z - a @ z / 2  # (S, d); s is the sum of two rows
         # j and l may trade places in the sum, so each ‖s‖² is 2 half_jᵀs, and u_lᵀJs is u_jᵀJs
         square = 2 * (half @ half.T + np.sum(half**2, axis=-1))
         along = 2 * (u @ J @ half.T + np.sum(u @ J * half, axis=-1)[:, None])
         inner = u @ u.T * (np.sum(kappa) + square) - along + np.sum(J**2)
-        rows.append(a @ (_second_moments(z, rho) * inner) @ a / m)
-    return np.array(rows)
+        rows.append(_raised(np.sum(both * inner), top))
+    return np.array(rows) / m
 
 
 # G. Simplex directions
@@ -553,7 +639,7 @@ def _simplex_mean(s, d, sign):
     """
     lean, weights = _lean(d)
     shrink = 1 - sign * lean
-    return hyp1f1(d, d / 2, s[..., None] * shrink / 2) @ weights
+    return hyp1f1(d, d / 2, np.clip(s, *REACH)[..., None] * shrink / 2) @ weights
 
 
 def _lean(d):
@@ -571,9 +657,9 @@ def simplex_positive_variance(z, m: int, d: int):
     Error: one smooth integral by quadrature, to rounding. Source: Reid et al. (2023), §3,
     their series in moments of ‖ω₁ + ω₂‖ summed in closed form.
     """
-    z, d = _length(z, "z"), _two_or_more(d)
-    covariance = _simplex_mean(z**2, d, 1) - np.exp(z**2)
-    return positive_variance(z, m) + _same_block(m, d) * covariance
+    s, d = _length(z, "z") ** 2, _two_or_more(d)
+    covariance = _simplex_mean(s, d, 1) - np.exp(np.clip(s, *REACH))
+    return _raised(_over_square(s, m) + _same_block(m, d) * np.exp(-2 * s) * covariance, 2 * s)
 
 
 def simplex_fourier_variance(r, m: int, d: int):
@@ -646,6 +732,8 @@ def delta_recall(n: int, d: int, beta: float = 1.0):
     simulation.
     """
     n, d, beta = check_count(n, "n"), _two_or_more(d), check_number(beta, "beta", least=0.0)
+    if beta > 2:
+        raise ValueError(f"beta must be at most 2, got {beta}: beyond, the error grows without end")
     c2, c4 = 1 / d, 3 / (d * (d + 2))
     s, U, p = 0.0, np.empty(0), np.empty(0)
     for _ in range(n):
@@ -670,7 +758,7 @@ def fourier_recall(n: int, d: int, m: int, radius: float):
     Source: `fourier_variance` over keys on a sphere, tested by simulation.
     """
     n, m, d = check_count(n, "n"), check_count(m, "m"), _two_or_more(d)
-    square = check_number(radius, "radius", above=0.0) ** 2
-    # K^p = e^{−pρ²} e^{pρ²u}, u = kᵀk'
-    second, fourth = (math.exp(-p * square) * float(_bessel((p * square) ** 2, d)) for p in (2, 4))
+    square = min(check_number(radius, "radius", above=0.0), LARGEST) ** 2
+    # K^p = e^{pρ²u − pρ²}, u = kᵀk'
+    second, fourth = (float(_bessel((p * square) ** 2, d, less=p * square)) for p in (2, 4))
     return (n - 1) * (second + (1 - 2 * second + fourth) / (2 * m))

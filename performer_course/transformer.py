@@ -3,7 +3,8 @@
 Parameters are a dict of arrays, drawn on the host by `init`; move them with `to_like`. All else
 computes where they live. The attention, "softmax" or "favor", is a choice that no trained
 parameter depends on: weights trained with one run with the other, or with an `attend` of your
-own. All raise ValueError for sizes that do not fit.
+own. All raise ValueError for sizes that do not fit, parameters that are missing and (on NumPy)
+those that are not finite or above 1e30.
 """
 
 import math
@@ -15,11 +16,21 @@ import array_api_compat
 from jaxtyping import Bool, Float, Int
 
 from . import projections
-from ._door import check_array, check_count
+from ._door import (
+    check_array,
+    check_callable,
+    check_count,
+    check_generator,
+    check_kind,
+    check_mask,
+    check_number,
+    check_shape,
+)
 from .attention import favor_attention, softmax_attention
 from .backend import is_free_to_read
 
 Array = Any
+LARGEST = 1e30  # of a parameter: products of a few stay finite
 
 
 def _softmax(q, k, v, layer, *, causal, key_mask):
@@ -69,6 +80,8 @@ def init(rng, config: Config) -> dict:
     Error: none, a draw. Cost: O(depth (width² + m d²) + vocabulary width). Source: He et al.
     (2015), §2.2. Differs from the paper: 1/inputs, not 2/inputs, behind the ReLU too.
     """
+    check_generator(rng)
+    check_kind(config, Config, "config")
     depth, n, m = config.depth, config.width, config.m
 
     embedding = projections.iid(rng, config.vocabulary, n) / math.sqrt(n)
@@ -119,6 +132,9 @@ def layer_norm(
     Source: Ba, Kiros & Hinton (2016), eq. 4.
     """
     xp = check_array(x, "x", "L, width")
+    for name, given in (("gain", gain), ("shift", shift)):
+        check_shape(given, name, x.shape[-1:], x, "x")
+    eps = check_number(eps, "eps", above=0.0)
     centred = x - xp.mean(x, axis=-1, keepdims=True)
     variance = xp.mean(centred * centred, axis=-1, keepdims=True)
     return gain * centred / xp.sqrt(variance + eps) + shift
@@ -171,7 +187,19 @@ def block(
     Cost: O(L (width² + what attention costs)).
     Source: Vaswani et al. (2017), Fig. 1. Differs from the paper: norms first.
     """
-    xp = check_array(x, "x", "L, width")
+    check_array(x, "x", "L, width")
+    check_kind(config, Config, "config")
+    if x.shape[-1] != config.width:
+        raise ValueError(f"x must have rows of width {config.width}, got shape {tuple(x.shape)}")
+    _check_named(layer, "layer", _shapes(config, attend), x, "x")
+    if key_mask is not None:
+        check_mask(key_mask, x, "x")
+    return _block(x, layer, config, key_mask, attend)
+
+
+def _block(x, layer, config, key_mask, attend):
+    """`block`, unchecked."""
+    xp = array_api_compat.array_namespace(x)
     normed = layer_norm(x, layer["attention gain"], layer["attention shift"])
     x = x + _attend(normed, layer, config, key_mask, attend)
     normed = layer_norm(x, layer["map gain"], layer["map shift"])
@@ -198,33 +226,66 @@ def forward(
     `favor_attention` in each block. Cost: O(L width (depth width + vocabulary)), and attention.
     Source: Vaswani et al. (2017). Differs from the paper: norms first (Xiong et al., 2020).
     """
+    check_kind(config, Config, "config")
+    xp, n = _check_tokens(tokens, key_mask, config.vocabulary), config.width
+    stacked = {name: (config.depth, *shape) for name, shape in _shapes(config, attend).items()}
+    whole = {"embedding": (config.vocabulary, n), "gain": (n,), "shift": (n,)}
+    _check_named(params, "params", whole | stacked, tokens, "tokens")
     table = params["embedding"]  # (vocabulary, width)
-    xp = check_array(table, 'params["embedding"]', "vocabulary, width")
-    _check_tokens(xp, tokens, key_mask, table.shape[0])
     x = xp.take(table, xp.reshape(tokens, (-1,)), axis=0)  # (all tokens, width)
     x = xp.reshape(x, (*tokens.shape, -1)) * math.sqrt(config.width)  # (..., L, width)
     x = x + positions(x)
     names = set(params) - {"embedding", "gain", "shift"}
     for i in range(config.depth):
-        x = block(x, {name: params[name][i, ...] for name in names}, config, key_mask, attend)
+        x = _block(x, {name: params[name][i, ...] for name in names}, config, key_mask, attend)
     x = layer_norm(x, params["gain"], params["shift"])
     logits = x @ xp.matrix_transpose(table)  # (..., L, vocabulary)
     logits = logits - xp.max(logits, axis=-1, keepdims=True)
     return logits - xp.log(xp.sum(xp.exp(logits), axis=-1, keepdims=True))
 
 
-def _check_tokens(xp, tokens, key_mask, vocabulary):
-    """Raises: ValueError unless tokens are integers (..., L) that fit, and the mask fits."""
+def _shapes(config, attend):
+    """The shape of each parameter of a block; None where any size will do. Raises: ValueError."""
+    if attend is not None:
+        check_callable(attend, "attend")
+    n = config.width
+    shapes = dict.fromkeys(("query", "key", "value", "heads"), (n, n))
+    shapes |= {"wider": (n, 4 * n), "narrower": (4 * n, n)}
+    shapes |= {
+        f"{part} {what}": (n,) for part in ("attention", "map") for what in ("gain", "shift")
+    }
+    if attend is None and config.attention == "favor":
+        shapes["W"] = (None, n // config.heads)
+    return shapes
+
+
+def _check_named(arrays, name, shapes, like, like_name):
+    """Raises: ValueError unless the dict `arrays` has all `shapes`, in the library of `like`."""
+    check_kind(arrays, dict, name)
+    for part, shape in shapes.items():
+        if part not in arrays:
+            raise ValueError(f"{name} must have {part!r}, got {sorted(map(str, arrays))}")
+        check_shape(arrays[part], f'{name}["{part}"]', shape, like, like_name, most=LARGEST)
+
+
+def _check_tokens(tokens, key_mask, vocabulary):
+    """The namespace of integers (..., L) that fit, once the mask does, too. Raises: ValueError."""
     if not array_api_compat.is_array_api_obj(tokens) or not tokens.ndim:
         raise ValueError(f"tokens must be an integer array (..., L), got {type(tokens).__name__}")
+    xp = array_api_compat.array_namespace(tokens)
+    if 0 in tokens.shape:
+        raise ValueError(f"tokens must not be empty, got shape {tuple(tokens.shape)}")
     if not xp.isdtype(tokens.dtype, "integral"):
         raise ValueError(f"tokens must be integers, got dtype {tokens.dtype}")
     if is_free_to_read(tokens) and xp.any((tokens < 0) | (tokens >= vocabulary)):
         raise ValueError(
             f"tokens must be from 0 to {vocabulary - 1}, got {xp.min(tokens)} to {xp.max(tokens)}"
         )
-    if key_mask is not None and tuple(key_mask.shape) != tuple(tokens.shape):
-        raise ValueError(
-            f"key_mask must have the shape of tokens, {tuple(tokens.shape)}, "
-            f"got {tuple(key_mask.shape)}"
-        )
+    if key_mask is not None:
+        check_mask(key_mask, tokens[..., None], "tokens")
+        if tuple(key_mask.shape) != tuple(tokens.shape):
+            raise ValueError(
+                f"key_mask must have the shape of tokens, {tuple(tokens.shape)}, "
+                f"got {tuple(key_mask.shape)}"
+            )
+    return xp

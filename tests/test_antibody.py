@@ -5,6 +5,7 @@ import hashlib
 import pickle
 import re
 import subprocess
+import sys
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
@@ -266,6 +267,92 @@ def test_a_pickle_cannot_change_the_reader_for_the_next_file(tmp_path):
     with pytest.raises(ValueError, match="no file of weights"):
         antibody.load(tmp_path / "w.bin")
     assert (vars(antibody._rebuilt), antibody._rebuilt.__defaults__) == before
+
+
+def hostile(path, pickled, storage=b"", names=("0",)):
+    """A file of weights with this pickle, and the same storage under each of the names."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled)
+        for name in names:
+            archive.writestr(f"archive/data/{name}", storage)
+    return path
+
+
+def many(path, count, numbers):
+    """`count` tensors, each the whole of one storage."""
+    w = {f"w{i}": tensor("FloatStorage", "0", numbers, 0, (numbers,), (1,)) for i in range(count)}
+    return written(path, OrderedDict(w), {"0": np.zeros(numbers, "<f4")})
+
+
+GREEDY = {
+    "two thousand tensors of one storage": lambda path: many(path, 2000, 2**18),
+    "a memo of 2^28 places": lambda path: hostile(path, b"\x80\x02}r\x00\x00\x00\x10."),
+    "bytes of 2^40": lambda path: hostile(
+        path, b"\x80\x05\x96" + (2**40).to_bytes(8, "little") + b"."
+    ),
+    "a pickle of empty dicts": lambda path: hostile(path, b"\x80\x02" + b"}" * 2**24 + b"."),
+}
+SMALL = """
+import resource, sys
+from performer_course import antibody
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    antibody.load(sys.argv[1])
+except ValueError as error:
+    print(error)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.parametrize("kind", GREEDY)
+def test_a_small_file_cannot_ask_for_much_memory(kind, tmp_path):
+    """In MiB, of a process of its own that has 3 GiB and is not to run into that limit."""
+    path = GREEDY[kind](tmp_path / "w.bin")
+    ran = subprocess.run([sys.executable, "-c", SMALL, path], capture_output=True, text=True)
+    words, peak = ran.stdout.splitlines()
+    assert re.search(r"w\.bin is no file of weights: \S", words)
+    assert "MemoryError" not in words
+    assert int(peak) <= 16 + 4 * path.stat().st_size // 2**20
+    assert ran.stderr == ""
+
+
+def test_tied_tensors_and_a_storage_for_two_are_read(tmp_path):
+    path = many(tmp_path / "w.bin", 2, 2**18)
+    assert [w.shape for w in antibody.load(path).values()] == [(2**18,)] * 2
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_that_are_not_finite_are_refused_by_name(bad, tmp_path):
+    content = OrderedDict(w=tensor("FloatStorage", "0", 12, 0, (12,), (1,)))
+    path = written(
+        tmp_path / "w.bin", content, {"0": np.where(NUMBERS > 1, bad, NUMBERS).astype("<f4")}
+    )
+    with pytest.raises(ValueError, match="finite arrays alone, got NaN or infinity for 'w'"):
+        antibody.load(path)
+
+
+def test_every_refusal_has_a_reason(tmp_path, monkeypatch):
+    with zipfile.ZipFile(tmp_path / "empty.bin", "w"):
+        pass
+    for path, words in (
+        (tmp_path, "path must be that of a file of weights, got"),
+        (None, "path must be that of a file of weights, got None"),
+        (tmp_path / "empty.bin", "no file of weights: it is an empty archive"),
+        (
+            hostile(tmp_path / "g.bin", b"ccollections\nOrderedDict\n."),
+            "no file of weights: it holds type, not arrays",
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            antibody.load(path)
+
+    def without_memory(*given):
+        raise MemoryError
+
+    monkeypatch.setattr(antibody.np, "frombuffer", without_memory)
+    with pytest.raises(ValueError, match="no file of weights: MemoryError"):
+        antibody.load(one(tmp_path))
 
 
 def test_what_the_framework_writes_is_read_exactly(tmp_path):
@@ -589,6 +676,30 @@ def test_dense_directions_of_what_does_not_fit_are_refused(shapes, words):
         antibody.dense(*(np.ones(shape) for shape in shapes))
     with pytest.raises(ValueError, match="finite"):
         antibody.dense(np.ones((6, 4)), np.full((3, 4), np.nan), np.ones((3, 4)))
+
+
+@pytest.mark.parametrize("i", [None, True, -1, 8, 1.0])
+def test_trained_attention_wants_a_block_that_is_there(i):
+    q = np.ones((8, 5, 64))
+    with pytest.raises(ValueError, match=r"^i must be "):
+        antibody.attend_trained(i, q, q, q)
+    with pytest.raises(ValueError, match=r"^i must be "):
+        antibody.attend_by(np.ones((8, 8, 3, 65)), np.ones((8, 8, 3, 65)))(i, q, q, q)
+
+
+def test_what_is_no_array_or_generator_is_refused_by_its_name():
+    q, W = np.ones((8, 5, 64)), np.ones((6, 64))
+    calls = {
+        "q must be an array": lambda: antibody.attend_trained(1, q.tolist(), q, q),
+        "k must be an array": lambda: antibody.longer(q, None),
+        "W_q must have shape": lambda: antibody.positive_pair(q, q, W[:, 1:], W),
+        "W_k must have shape": lambda: antibody.divergence(q, q, W, W[:, 1:]),
+        "W_q and W_k must be of as many": lambda: antibody.positive_pair(q, q, W, W[1:]),
+        "rng must be": lambda: antibody.masks(None, 4),
+    }
+    for words, call in calls.items():
+        with pytest.raises(ValueError, match=f"^{words}"):
+            call()
 
 
 @pytest.mark.parametrize("given", [(0, 8), (8, 0), (8, 2.5), (-1, 8)])

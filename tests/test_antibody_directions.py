@@ -254,8 +254,8 @@ def test_the_table_has_each_kind_and_number_of_directions_twice_and_all_of_them_
     ("shapes", "words"),
     [
         (((5, 4), (6, 3), (7, 4), (7, 4)), "rows of one width, got 4 and 3"),
-        (((5, 4), (6, 4), (7, 3), (7, 4)), "W must have shape"),
-        (((5, 4), (6, 4), (7, 4), (7, 3)), "W must have shape"),
+        (((5, 4), (6, 4), (7, 3), (7, 4)), "W_q must have shape"),
+        (((5, 4), (6, 4), (7, 4), (7, 3)), "W_k must have shape"),
         (((0, 4), (6, 4), (7, 4), (7, 4)), "q must"),
     ],
 )

@@ -710,7 +710,7 @@ def test_bad_arrays_are_refused_by_name(form):
     refused("q and k must have rows of one width, got 6 and 2", form, q, k[:, :2], v)
     refused("k and v must have one row for each key, got 4 and 3", form, q, k, v[:3])
     refused("k must not be empty", form, q, k[:0], v[:0])
-    refused(r"leading axes must broadcast", form, q, np.stack([k] * 2), np.stack([v] * 3))
+    refused(r"leading axes of .* must broadcast", form, q, np.stack([k] * 2), np.stack([v] * 3))
     refused("key_mask must be a boolean array, got list", form, q, k, v, key_mask=[True] * 4)
     refused(r"key_mask must be boolean .* got int64", form, q, k, v, key_mask=mask.astype(int))
     refused(r"\(\.\.\., 4\), one entry for each row of k", form, q, k, v, key_mask=mask[:3])
@@ -730,7 +730,12 @@ def test_bad_arguments_of_favor_are_refused_by_name():
     refused(wrong.format("q", r"\(8, 5\)"), favor_attention, q, k, v, W[:, :5])
     two, three = np.stack([W] * 2), np.stack([q] * 3)
     refused(
-        r"leading axes must broadcast, got \(3,\) and \(2,\)", favor_attention, three, k, v, two
+        r"leading axes of .* must broadcast, got \(3,\) and \(2,\)",
+        favor_attention,
+        three,
+        k,
+        v,
+        two,
     )
     refused(wrong.format("q", r"\(8, 5\)"), favor_attention, q[None], k, v, W[:, :5])
     refused("W must hold real", favor_attention, q, k, v, W.astype(int))
@@ -768,7 +773,57 @@ def test_a_state_of_other_sizes_is_refused():
     refused(other, read, state, q, W[:7])
     refused(other, follow, state, q, k, v, W[:7])
     refused("and values of size 2, got 8 and values of size 3", absorb, state, k, v[:, :2], W)
-    refused(r"got \(m, e \+ 1\) = \(8, 4\) and \(7, 4\)", merge, state, init_state(k, v, W[:7]))
+    refused(
+        r"a and b must be .* got \(m, e \+ 1\) = \(8, 4\) and \(7, 4\)",
+        merge,
+        state,
+        init_state(k, v, W[:7]),
+    )
+
+
+C, SZ = np.zeros(8), np.ones((8, 4))
+WRONG_STATES = {
+    "must be of type State, got NoneType": None,
+    "must be of type State, got tuple": (C, SZ),
+    "must be of type State, got ndarray": SZ,
+    r"\.c must have the shape \(8,\) of the sums .* got \(1,\)": State(C[:1], SZ),
+    r"\.c must be finite, or −∞ before any key, got nan": State(C * np.nan, SZ),
+    r"\.c must be finite, or −∞ before any key, got inf": State(C + np.inf, SZ),
+    r"\.Sz must be finite, got NaN": State(C, SZ * np.nan),
+    r"\.Sz must be an array": State(C, SZ.tolist()),
+    r"must broadcast": State(np.zeros((3, 8)), np.ones((3, 8, 4))),
+}
+
+
+@pytest.mark.parametrize("words", WRONG_STATES)
+def test_what_is_no_state_is_refused_before_it_is_used(words):
+    q, k, v = qkv(5, lead=(2,))
+    state, bad, W = init_state(k, v, W_of()), WRONG_STATES[words], W_of()
+    refused(f"state.*{words}", absorb, bad, k, v, W)
+    refused(f"state.*{words}", read, bad, q, W)
+    refused(f"state.*{words}", follow, bad, q, k, v, W)
+    refused(rf"\ba\b.*{words}", merge, bad, state)
+    refused(rf"\bb\b.*{words}", merge, state, bad)
+
+
+def test_directions_are_not_left_out():
+    q, k, v = qkv(5)
+    refused("W must be an array .* got NoneType", favor_attention, q, k, v, None)
+    refused("W must be an array .* got NoneType", follow, init_state(k, v, W_of()), q, k, v, None)
+
+
+@pytest.mark.parametrize("form", [softmax_attention, taylor_attention, uniform_attention])
+def test_what_would_lose_digits_or_a_mask_or_leave_the_range_is_refused(form):
+    q, k, v = qkv(5)
+    refused("k must hold real .* float128: convert it with", form, q, k.astype(np.longdouble), v)
+    refused("q must be an array .* got MaskedArray", form, np.ma.masked_array(q, q > 0), k, v)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        refused("v must be an array .* got matrix", form, q, k, np.matrix(v))
+    refused("q must be finite, got more than 1e.150 in size in 30 of 30", form, 1e200 * q, k, v)
+    refused("v must be finite, got more than 1e.300", form, q, k, np.where(v > 0, 1e307, v))
+    for dtype in (np.float16, np.float32, np.float64):
+        assert form(*(x.astype(dtype) for x in (q, k, v))).dtype == dtype
 
 
 def test_a_state_broadcasts_with_queries_and_keys():

@@ -63,6 +63,8 @@ def test_numpy_is_the_default():
 def test_an_unknown_backend_is_refused_with_the_choices():
     with pytest.raises(ValueError, match=r"one of \['auto', 'cupy', 'numpy'\], got 'tpu'"):
         get_backend("tpu")
+    with pytest.raises(ValueError, match=r"got \['numpy'\]"):
+        get_backend(["numpy"])
 
 
 def test_cupy_without_the_package_says_what_to_install(no_cupy):

@@ -338,3 +338,8 @@ def test_a_ledger_of_ones_own_is_kept():
     ledger, _ = booked(np.exp, np.ones(3), ledger=mine)
     assert ledger is mine
     assert mine.kernels == [Kernel("exp", 48, exps=3)]
+
+
+def test_a_product_of_no_known_kind_is_refused():
+    with pytest.raises(ValueError, match='product must be "fp32", "tf32" or "bf16", got \'fp64\''):
+        paper.work([], product="fp64")

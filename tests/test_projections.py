@@ -148,6 +148,16 @@ def test_the_transform_needs_a_power_of_two(shape):
         projections.fwht(np.zeros(shape))
 
 
+def test_what_is_no_finite_column_and_no_sign_is_refused():
+    for bad in (np.array([1.0, np.nan]), np.array([np.inf, 1.0])):
+        with pytest.raises(ValueError, match="x must be finite, got NaN or infinity in 1 of 2"):
+            projections.fwht(bad)
+    signs = projections.hadamard_signs(generator(), 8, 8)
+    for bad in (signs * np.nan, 2 * signs, signs[0], None, signs[..., :7]):
+        with pytest.raises(ValueError, match="signs must "):
+            projections.hadamard_transform(bad, np.eye(8))
+
+
 @pytest.mark.parametrize("shape", [(4,), (9, 2), (0, 2), (2, 3, 4)])
 def test_hadamard_columns_must_fit_the_signs(shape):
     signs = projections.hadamard_signs(generator(), 8, 8)

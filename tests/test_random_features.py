@@ -102,6 +102,12 @@ def test_into_a_kept_array_nothing_is_allocated_on_the_way():
         assert peak < 2**18  # an eighth of what one step writes
 
 
+def read_only(*shape):
+    x = np.empty(shape)
+    x.flags.writeable = False
+    return x
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -122,7 +128,15 @@ def test_into_a_kept_array_nothing_is_allocated_on_the_way():
         (lambda x: features.fourier_phase(x, W, b * np.nan), "b must be finite"),
         (lambda x: features.fourier_phase(x, W, array_api_strict.asarray(b)), "W and b must be"),
         (lambda x: kernels.matern(x, x, nu=1.0), r"nu must be one of \(0.5, 1.5, 2.5\), got 1.0"),
-        (lambda x: kernels.matern(x, x, nu=float("nan")), "nu must be one of"),
+        (lambda x: kernels.matern(x, x, nu=float("nan")), "nu must be a finite number"),
+        (lambda x: kernels.matern(x, x, nu=np.array(1.5)), "nu must be a finite number"),
+        (lambda x: kernels.matern(x, x, nu=[1.5]), "nu must be a finite number"),
+        (lambda x: features.fourier(x, W, out=1.0), "out must be an array"),
+        (lambda x: features.fourier(x, W, out=read_only(4, 12)), "out must be .* a read-only one"),
+        (lambda x: features.fourier(x, 1e300 * W), "W must be finite, got"),
+        (lambda x: features.fourier(x.astype("f4"), 1e40 * W), "W must be finite, got more"),
+        (lambda x: features.taylor(1e60 * x, 6), "x must be finite, got more than"),
+        (lambda x: kernels.gaussian(np.stack([x] * 2), np.stack([x] * 3)), "x and y must broad"),
         (lambda x: kernels.matern(x, x, length=0.0), "length must be .* above 0, got 0.0"),
         (lambda x: kernels.matern(x, x, length=-0.5), "length must be .* above 0, got -0.5"),
         (lambda x: kernels.matern(x, W[:, :2]), "rows of one width d, got 3 and 2"),
@@ -131,6 +145,15 @@ def test_into_a_kept_array_nothing_is_allocated_on_the_way():
 def test_a_bad_argument_says_what_was_expected(call, message):
     with pytest.raises(ValueError, match=message):
         call(points(4, 3))
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+@pytest.mark.parametrize(("dtype", "size"), [("f8", 1e150), ("f4", 1e30), ("f2", 6e4)])
+def test_matern_of_rows_far_apart_is_zero(nu, dtype, size):
+    x = np.array([[0.0], [size]], dtype=dtype)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(kernels.matern(x, x, nu), np.eye(2))
+        np.testing.assert_array_equal(kernels.matern(x, x, nu, 1e-300), np.eye(2))
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])

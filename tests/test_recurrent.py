@@ -240,6 +240,20 @@ Q, K, V, BETA, GATE = tokens(8)
             lambda: then(chunk_map(K, V, BETA), chunk_map(K, V)),
             "maps of one kind, on states of one size",
         ),
+        (lambda: decay_attention(None, K, V, -0.1), "q must be an array"),
+        (lambda: then(None, chunk_map(K, V)), "first must be of type Affine, got NoneType"),
+        (
+            lambda: then(chunk_map(K, V), tuple(chunk_map(K, V))),
+            "second must be of type Affine, got",
+        ),
+        (
+            lambda: then(Affine(np.ones((6, 2)), np.ones((6, 4))), chunk_map(K, V)),
+            "first.A must have shape (..., 6, 6)",
+        ),
+        (
+            lambda: then(chunk_map(K, V), Affine(np.ones((1, 1)), np.full((6, 4), np.nan))),
+            "second.B must be finite",
+        ),
         (
             lambda: then(chunk_map(K, V), chunk_map(K, V[:, :2])),
             "got A and B of shapes (1, 1), (6, 4)",

@@ -3,8 +3,10 @@
 That they are true of the estimators is in the claims; of the gradient's, here.
 """
 
+import decimal
 import inspect
 import itertools
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -48,6 +50,186 @@ def test_a_form_refuses_what_is_no_length(form, bad):
         form(bad)
 
 
+NO_NUMBERS = ["1.5", np.datetime64("2024-01-01"), True, 1j, None, [[1.0], [1.0, 2.0]], 10**400]
+NO_NUMBERS += [np.ma.masked_array([1.0, 2.0], [True, False])]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("bad", NO_NUMBERS, ids=repr)
+def test_a_form_refuses_what_is_no_real_number(form, bad):
+    with pytest.raises(
+        ValueError, match=r"^[rz] must (hold real numbers, got|be an array of real)"
+    ):
+        form(bad)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_of_any_length_ends_and_is_a_number(form):
+    found = form(np.array([1e-300, 1e-160, 27.0, 40.0, 1e3, 1e5, 1e38, 1e150, 1e308]))
+    assert not np.isnan(found).any()
+    assert (abs(found[:2]) <= 1 + 1e-12).all()
+    assert (np.isinf(found[2:]) == np.isinf(found[-1])).all()  # e^{2z²} at all of them, or at none
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, "0.5", 1j, True, 1e60], ids=repr)
+def test_kernels_and_coordinates_are_finite_real_numbers(bad):
+    calls = {
+        "k": lambda: theory.shift_invariant_variance(bad, 0.1, 4),
+        "k2": lambda: theory.shift_invariant_phase_variance(0.1, bad, 4),
+        "z1": lambda: theory.unsigned_qr_mean(bad),
+        "delta": lambda: theory.hadamard_departure([bad, bad]),
+        "x": lambda: theory.positive_mse([bad, bad], [0.0, 0.0], 4),
+        "y": lambda: theory.sharp_mse([0.0, 0.0], [bad, bad], 4, 1.0),
+        "v": lambda: theory.output_mse([[0.0]], [[0.0]], [[bad]], 4),
+        "rho": lambda: theory.sharp_mse([0.0, 0.0], [0.0, 0.0], 4, bad),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ValueError, match=f"^{name} must "):
+            call()
+
+
+# The softmax kernel's errors, as they are defined, in as many digits as it takes
+
+
+def kummer(d, s):
+    """₁F₁(d; d/2; s/2), s ≥ 0."""
+    term = total = Decimal(1)
+    for k in itertools.count():
+        term *= (d + k) * s / 2 / ((Decimal(d) / 2 + k) * (k + 1))
+        total += term
+        if term < total * Decimal("1e-40"):
+            return total
+
+
+def by_definition(x, y, m, rho):
+    """Each MSE of D and E at one pair by its formula alone; m ≤ d."""
+    d, one, exp = len(x), Decimal(1), Decimal.exp
+    x, y, rho = [Decimal(t) for t in x], [Decimal(t) for t in y], Decimal(rho)
+    dot, norms = (sum(map(Decimal.__mul__, a, b)) for a, b in ((x, y), (x + y, x + y)))
+    r2, s = norms - 2 * dot, norms + 2 * dot
+    gain = Decimal(m - 1) / m * exp(-norms) * (kummer(d, s) - exp(s))
+    positive = exp(2 * dot) * (exp(s) - 1) / m
+    front = ((1 + rho) / 2 / rho.sqrt()) ** d
+    bound = Decimal(2 * (m - 1)) / (m * (d + 2)) * (exp(dot) - exp(-norms / 2)) ** 2
+    return {
+        "trigonometric": exp(norms) * (1 - exp(-r2)) ** 2 / (2 * m),
+        "positive": positive,
+        "hyperbolic": (1 - exp(-s)) / 2 * positive,
+        "orthogonal_positive": positive + gain,
+        "orthogonal_hyperbolic": (1 - exp(-s)) / 2 * positive + gain,
+        "sharp": exp(-norms) / m * (front * exp((one + rho) * s) - exp(s)),
+        "orthogonal_positive_bound": positive - bound,
+    }
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ((20, 0), (0, 0)),  # Λ² underflows, e^{‖x+y‖²} does not
+        ((28, 0), (-2, 0)),
+        ((15, 0), (5, 0)),
+        ((40, 0), (-10, 0)),  # so does SM², and e^{‖x+y‖²} overflows
+        ((27, 0), (-27, 1e-3)),
+        ((300, 0), (-300, 1)),
+        ((0.5, 0.25), (0.125, -1)),
+        ((40, 0), (40, 0)),
+        ((1e3, 0), (0, 1e3)),
+        ((12, 3, -4, 1, 0.5), (-1, 2, 2, 8, 1)),
+    ],
+)
+@pytest.mark.parametrize("rho", [1.0, 0.5])
+def test_an_error_is_finite_where_its_factors_are_not(x, y, rho):
+    with decimal.localcontext(prec=80, Emax=10**12, Emin=-(10**12)):
+        expected = {name: float(t) for name, t in by_definition(x, y, 2, rho).items()}
+    for name, value in expected.items():
+        form = getattr(theory, name if name.endswith("bound") else f"{name}_mse")
+        found = form(x, y, 2, *([rho] if name == "sharp" else []))
+        assert found == pytest.approx(value, rel=1e-11, abs=0), name
+
+
+def test_moments_of_an_output_are_finite_where_weights_vanish():
+    # two keys, A = (1, e^{−t}) but for its sum, E e₁e₂ = e^{z₁z₂}: e^{−2t} E[e₂e₂] alone overflows
+    x, y, v = np.array([[30.0]]), np.array([[1.0], [-28.0]]), np.array([[0.0], [1.0]])
+    with decimal.localcontext(prec=400):
+        a, z = Decimal(-870).exp() / (1 + Decimal(-870).exp()), (31, 2)
+        weights, apart = (1 - a, a), (-a, 1 - a)
+        pairs = itertools.product((0, 1), (0, 1))
+        mse = sum(
+            weights[i] * weights[j] * (Decimal(z[i] * z[j]).exp() - 1) * apart[i] * apart[j]
+            for i, j in pairs
+        )
+    assert theory.output_mse(x, y, v, 1)[0] == pytest.approx(float(mse), rel=1e-10, abs=0)
+
+
+def test_the_ratio_of_two_errors_has_its_limits():
+    at = theory.trigonometric_over_positive
+    assert (at(0.0, np.array([0.0, 1.0, np.pi, 1e300])) == 0).all()
+    assert (at(np.array([1e-200, 1e-80, 1.0, 40.0, 1e308]), 0.0) == 0).all()
+    assert np.isinf(at(np.array([30.0, 1e20, 1e308]), 3.0)).all()
+    assert at(1e308, 1.5) == 0
+    l, a = 0.75, 2.0
+    expected = theory.trigonometric_mse([l, 0], [l * np.cos(a), l * np.sin(a)], 3)
+    expected /= theory.positive_mse([l, 0], [l * np.cos(a), l * np.sin(a)], 3)
+    assert at(l, a) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(ValueError, match="of l and angle must broadcast"):
+        at(np.ones(2), np.ones(3))
+
+
+def test_means_over_a_sphere_keep_their_size_at_any_radius():
+    # E e^{−x(1−u)} in R³, u uniform on (−1, 1): (1 − e^{−2x})/(2x)
+    radius = np.array([0.3, 5.0, 13.0, 20.0, 1e3, 1e6])
+    second, fourth = (-np.expm1(-2 * p * radius**2) / (2 * p * radius**2) for p in (2, 4))
+    expected = 8 * (second + (1 - 2 * second + fourth) / 10)
+    found = [theory.fourier_recall(9, 3, 5, r) for r in radius]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    for d in (1, 2, 99, 100, 512, 10_000):
+        assert 0 < theory.fixed_norm_positive_ratio(1.0, d) < 1
+        assert theory.fixed_norm_positive_ratio(1e5, d) == 0
+        assert abs(theory.fixed_norm_mean(1e9, d)) <= (1 if d == 1 else 1e-4)
+        assert d == 1 or 4 * 0.1 <= theory.fourier_recall(5, d, 5, 1e300) < 4 * 0.11
+
+
+def test_the_bound_and_the_best_rho_do_not_overflow():
+    assert theory.best_rho(1e308, 2) == pytest.approx(1e-308, rel=1e-9)
+    assert theory.uniform_bound(1e-300, 10, 4, 1e308, 2.0) == 1.0
+    assert theory.uniform_bound(1e200, 10, 4, 1e-300, 1e308) == 0.0
+
+
+def test_variances_of_any_kernel_are_those_of_their_formula():
+    k, k2 = 0.6, 0.3
+    assert theory.shift_invariant_variance(k, k2, 4) == pytest.approx((1.3 - 0.72) / 8)
+    assert theory.shift_invariant_phase_variance(k, k2, 4) == pytest.approx((1.15 - 0.36) / 4)
+
+
+@pytest.mark.parametrize("lead", [(), (3,), (2, 3)])
+def test_the_departure_of_hadamard_rows_takes_any_leading_axes(lead):
+    delta = np.random.default_rng(0).normal(size=(*lead, 4))
+    found = theory.hadamard_departure(delta)
+    assert found.shape == lead
+    for at in np.ndindex(lead):
+        r2 = sum(t**2 for t in delta[at])
+        expected = (3 * r2**2 / 6 - sum(t**4 for t in delta[at])) / 48
+        assert found[at] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("bad", [1.0, np.ones(3), np.ones((2, 0))], ids=str)
+def test_a_departure_needs_a_power_of_two(bad):
+    with pytest.raises(ValueError, match=r"^delta must be "):
+        theory.hadamard_departure(bad)
+
+
+def test_a_key_that_was_just_written_is_recalled_and_fades():
+    # n = 2, β = 1, by hand: one write leaves s = 1, and U = 0; the next gives it β²c₂ s + …
+    for d, beta in ((2, 1.0), (5, 0.5)):
+        c2, c4 = 1 / d, 3 / (d * (d + 2))
+        U, p = (1 - beta) ** 2, beta - 1
+        old = beta**2 * (c2 + (c2 - c4) * (beta**2 - 1 - 2 * p - U) / (d - 1))
+        aged = U * (1 - 2 * beta * c2 + beta**2 * c4) + beta**2 * c4
+        aged += old - 2 * beta * (c2 - beta * c4) * p
+        written = (1 - beta) ** 2 * (beta**2 / d + 1)
+        np.testing.assert_allclose(theory.delta_recall(2, d, beta), [written, aged], rtol=1e-13)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -89,13 +271,15 @@ def test_a_simplex_of_one_row_is_refused_and_so_are_keys_on_a_line():
 def test_a_strength_below_zero_and_a_radius_of_zero_are_refused():
     with pytest.raises(ValueError, match="beta must be a finite number of at least 0"):
         theory.delta_recall(4, 4, -0.5)
+    with pytest.raises(ValueError, match=r"beta must be at most 2, got 2\.5"):
+        theory.delta_recall(4, 4, 2.5)
     with pytest.raises(ValueError, match="radius must be a finite number above 0"):
         theory.fourier_recall(4, 4, 4, 0.0)
 
 
 @pytest.mark.parametrize("delta", [np.ones(3), np.ones(16), np.full(4, np.nan), 1.0])
 def test_the_enumerated_mean_needs_a_small_power_of_two(delta):
-    with pytest.raises(ValueError, match="d in 1, 2, 4, 8"):
+    with pytest.raises(ValueError, match=r"^delta must be (.*d in 1, 2, 4, 8|finite|of shape)"):
         theory.hadamard_mean(delta)
 
 
@@ -251,6 +435,7 @@ def test_a_form_of_a_distance_says_what_it_is_at_another_gamma(form):
     [
         (lambda x: theory.sharp_mse(x, x, 0, 0.5), "m must be an integer of at least 1, got 0"),
         (lambda x: theory.sharp_mse(x, x, 4, 0.0), "rho must be above 0"),
+        (lambda x: theory.sharp_mse(x, x, 4, [0.5, -0.5, 0.5]), "rho must be above 0"),
         (lambda x: theory.sharp_mse(x, x, 4, [0.5, 0.5]), r"an array of shape \(3,\)"),
         (lambda x: theory.best_rho(-1.0, 3), "p must be"),
         (lambda x: theory.best_rho(1.0, 0), "d must be an integer of at least 1, got 0"),

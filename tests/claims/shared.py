@@ -147,13 +147,13 @@ POSITIVE_MSE_ONCE = Mutant(
     "positive-mse-once",
     "SM for SM²",
     module="theory",
-    old="np.exp(2 * np.sum(x * y, axis=-1)) * np.expm1",
-    new="np.exp(np.sum(x * y, axis=-1)) * np.expm1",
+    old="return s, 2 * np.sum(x * y, axis=-1) + s",
+    new="return s, np.sum(x * y, axis=-1) + s",
 )
 POSITIVE_MSE_DIFFERENCE = Mutant(
     "positive-mse-difference",
     "x − y for x + y in the last factor",
     module="theory",
-    old="np.expm1(_length_of(x + y) ** 2) / m",
-    new="np.exp(_length_of(x + y) ** 2) * -np.expm1(-(_length_of(x - y) ** 2)) / m",
+    old="_raised(_over_square(s, m), power)",
+    new="_raised(_over_square(_length_of(x - y) ** 2, m), power)",
 )

@@ -85,8 +85,8 @@ def pairs(rng, d, square):
         "sharp-mse-rho",
         "e^{ρz²} for e^{(1+ρ)z²}",
         module="theory",
-        old="(1 + rho) * z2 +",
-        new="rho * z2 +",
+        old="more = np.sum(rho * z2 +",
+        new="more = np.sum((rho - 1) * z2 +",
     ),
     Mutant(
         "sharp-mse-difference",
@@ -99,8 +99,8 @@ def pairs(rng, d, square):
         "sharp-mse-front",
         "(1+ρ)/2 without 1/√ρ",
         module="theory",
-        old="rho) * z2 + np.log((1 + rho) / (2 * np.sqrt(rho)))",
-        new="rho) * z2 + np.log((1 + rho) / 2)",
+        old="rho * z2 + np.log((1 + rho) / (2 * np.sqrt(rho)))",
+        new="rho * z2 + np.log((1 + rho) / 2)",
     ),
 )
 def sharp_features_have_their_exact_error(p):
@@ -159,9 +159,11 @@ def rho_one_gives_positive_features(p):
 
 
 @claim(
-    Mutant("best-rho-d", "4dp for 8dp", module="theory", old="8 * d * p", new="4 * d * p"),
     Mutant(
-        "best-rho-p", "p for 2p", module="theory", old="2 * d / (2 * p + d", new="2 * d / (p + d"
+        "best-rho-d", "4dp for 8dp", module="theory", old="np.sqrt(d / 2) *", new="np.sqrt(d / 4) *"
+    ),
+    Mutant(
+        "best-rho-p", "p for 2p", module="theory", old="/ (half + np", new="/ (half - p / 4 + np"
     ),
 )
 def the_best_rho_is_the_best(p):
@@ -233,29 +235,29 @@ def small_problem():
         "bias-sign",
         "the bias towards large g",
         module="theory",
-        old="return -(pull @ v",
-        new="return (pull @ v",
+        old="return -np.array(rows) / m",
+        new="return np.array(rows) / m",
     ),
     Mutant(
         "bias-without-variance",
         "−Cov(N, D) alone",
         module="theory",
-        old="(pull @ v - pull.sum(axis=1, keepdims=True) * o) / m",
-        new="(pull @ v) / m",
+        old="pull @ v - pull.sum() * mean",
+        new="pull @ v",
     ),
     Mutant(
         "bias-order",
         "1/m² for 1/m",
         module="theory",
-        old="keepdims=True) * o) / m",
-        new="keepdims=True) * o) / m**2",
+        old="return -np.array(rows) / m",
+        new="return -np.array(rows) / m**2",
     ),
     Mutant(
         "moments-of-keys",
         "k' for q' + k'",
         module="theory",
-        old="np.stack([a * (_second_moments(row + y, rho) @ a)",
-        new="np.stack([a * (_second_moments(y, rho) @ a)",
+        old="_second_moments(row + y, rho, log_a)\n        pull",
+        new="_second_moments(y, rho, log_a)\n        pull",
     ),
 )
 def the_ratio_is_biased_as_one_over_m(p):
@@ -297,15 +299,15 @@ def the_ratio_is_biased_as_one_over_m(p):
         "output-uncentred",
         "v_j for v_j − o",
         module="theory",
-        old="a[:, None] * (v - mean)",
-        new="a[:, None] * v",
+        old="apart = v - mean",
+        new="apart = v",
     ),
     Mutant(
         "output-independent",
         "weights of one query taken for independent",
         module="theory",
-        old="(_second_moments(row + y, rho) @ apart)",
-        new="(np.diag(np.diag(_second_moments(row + y, rho))) @ apart)",
+        old="(both @ apart)",
+        new="(np.diag(np.diag(both)) @ apart)",
     ),
     Mutant(
         "moments-rho",
@@ -353,8 +355,8 @@ def averaging_draws_leaves_the_bias_and_pooling_divides_it(p):
         "regularised-ratio",
         "z² for d z²",
         module="theory",
-        old="return np.exp(-(z**2) / 2) * _bessel(d * z**2, d)",
-        new="return np.exp(-(z**2) / 2) * _bessel(z**2, d)",
+        old="return _bessel(d * z**2, d, less",
+        new="return _bessel(z**2, d, less",
     )
 )
 def fixed_norms_have_a_bias_that_stays(p):

@@ -489,8 +489,8 @@ def directions_point_everywhere_alike(p):
         "qr-side",
         "Φ(z₁) for Φ(−z₁)",
         module="theory",
-        old="ndtr(-np.asarray",
-        new="ndtr(np.asarray",
+        old="ndtr(-_moderate",
+        new="ndtr(_moderate",
     )
 )
 def unsigned_qr_is_not_uniform(p):
@@ -606,8 +606,8 @@ def any_radial_spectrum_takes_orthogonal_rows(p):
         "positive-difference",
         "1 − e^{−z²} without e^{z²}",
         module="theory",
-        old="np.exp(z**2) * np.expm1",
-        new="np.expm1",
+        old="return -np.expm1(-s) / check_count",
+        new="return -np.exp(-s) * np.expm1(-s) / check_count",
     )
 )
 def orthogonal_rows_help_positive_features_a_little(p):
@@ -1011,8 +1011,8 @@ def orthogonal_rows_beat_iid_rows_on_a_gram_matrix(p):
         "bound-slope",
         "σ, which bounds the slope of the error at a fixed place, for the steepest slope's 2σ",
         module="theory",
-        old="(2 * sigma * diameter / eps)",
-        new="(sigma * diameter / eps)",
+        old="math.log(2) + math.log(sigma)",
+        new="math.log(sigma)",
     ),
 )
 def the_uniform_bound_is_the_best_of_its_argument(p):

@@ -124,8 +124,8 @@ ESTIMATORS = (
         "hyperbolic-not-halved",
         "½ left out",
         module="theory",
-        old="return -0.5 * np.expm1",
-        new="return -np.expm1",
+        old="_raised(-0.5 * np.expm1(-s) * _over_square(s, m), power)",
+        new="_raised(-np.expm1(-s) * _over_square(s, m), power)",
     ),
 )
 def softmax_features_have_their_exact_error(p):
@@ -163,8 +163,8 @@ def orthogonal_softmax_features_have_their_exact_error(p):
         "gain-twice",
         "twice the gain of orthogonal rows",
         module="theory",
-        old="return hyperbolic_mse(x, y, m) - gain",
-        new="return hyperbolic_mse(x, y, m) - 2 * gain",
+        old="gain = _orthogonal_gain",
+        new="gain = 2 * _orthogonal_gain",
     ),
 )
 def the_bound_on_orthogonal_rows_holds(p):
@@ -197,8 +197,8 @@ def the_bound_on_orthogonal_rows_holds(p):
         "trigonometric-norms",
         "Λ² for 1/Λ²",
         module="theory",
-        old="fourier_variance(_length_of(x - y), m) / _lambda_square(x, y)",
-        new="fourier_variance(_length_of(x - y), m) * _lambda_square(x, y)",
+        old="_raised(fourier_variance(_length_of(x - y), m), _norms(x, y))",
+        new="_raised(fourier_variance(_length_of(x - y), m), -_norms(x, y))",
     ),
 )
 def the_tables_of_the_softmax_kernel_come_out(p):

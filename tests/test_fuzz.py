@@ -1,0 +1,208 @@
+"""Arguments that one might pass by mistake, drawn from a seed.
+
+A case is a public function, its valid example and one or two arguments made wrong. It gives a
+result without NaN, or a ValueError or TypeError that a check of ours raised and that names an
+argument; it ends, and leaves what it was given as it was. A new function joins by itself; a new
+name of a parameter on the host wants a line in HOST.
+"""
+
+import copy
+import faulthandler
+import importlib
+import inspect
+import linecache
+import os
+import pkgutil
+import re
+import warnings
+from pathlib import Path
+
+import array_api_strict
+import numpy as np
+import pytest
+
+import performer_course
+from performer_course import antibody
+
+from . import examples
+from .real_model import small_weights
+
+SEED, SECONDS = int(os.environ.get("FUZZ_SEED", "0")), 10
+CASES = int(os.environ.get("FUZZ_CASES", "6000"))
+PACKAGE = Path(performer_course.__file__).parent
+
+# What has arguments of another kind: judges of answers, pictures, programs that train, a ledger,
+# the ways between libraries, and a file that is opened.
+ELSEWHERE = {"checks", "figures", "training", "paper", "backend"}
+FILES = {"antibody.load", "antibody.find"}
+# They say that a state may grow without bound, or a polynomial: huge numbers overflow in them.
+GROWS = {"recurrent.recurrence", "recurrent.delta_attention", "recurrent.chunk_map"}
+
+
+def functions():
+    modules = [m.name for m in pkgutil.iter_modules(performer_course.__path__)]
+    public = [name for name in modules if not name.startswith("_") and name not in ELSEWHERE]
+    rooms = [importlib.import_module(f"performer_course.{name}") for name in public]
+    found = [f for room in rooms for f in examples.public_functions(room)]
+    found = [f for f in found if inspect.signature(f).parameters]
+    return [f for f in found if examples.label(f) not in FILES]
+
+
+def draw(*shape):
+    return np.random.default_rng(1).uniform(0.1, 1.0, size=shape)
+
+
+# Arguments of functions on the host, by name
+HOST = dict.fromkeys(("r", "z", "z1", "k", "k2", "l", "p", "eps", "angle"), draw(2))
+HOST |= {"x": draw(2, 3), "y": draw(2, 3), "v": draw(2, 2), "rho": draw(3), "delta": draw(2, 4)}
+HOST |= {"m": 2, "n": 4, "d": 3, "diameter": 1.5, "sigma": 0.5, "radius": 0.7, "beta": 0.5}
+HOST |= {"stages": 2, "signs": np.sign(draw(1, 3, 4)), "norms": draw(2), "gamma": 0.4, "nu": 1.5}
+HOST |= {"length": 1.2, "passes": 2, "part": "test", "scale": 0.5, "sequence": "EVQL", "i": 1}
+MODEL = dict.fromkeys("qkv", draw(8, 5, 64)) | dict.fromkeys(("W_q", "W_k"), draw(8, 8, 6, 64))
+MODEL |= {"W": draw(6, 64), "tokens": np.full((2, 5), 7), "attend": antibody.attend_exact}
+MODEL |= {"masked": np.eye(2, 4, dtype=bool), "weights": small_weights()}
+
+
+def valid(function, rng):
+    """Arguments that `function` takes: what it requires, and some of its options."""
+    parameters = inspect.signature(function).parameters.values()
+    room = examples.label(function).partition(".")[0]
+    if room not in examples.HOST and examples.label(function) not in examples.DRAWS:
+        options = [p.name for p in parameters if p.default is not p.empty and rng.random() < 0.5]
+        return examples.example(function, rng, options)
+    values = {**examples.EXAMPLES, **HOST, **(MODEL if room == "antibody" else {})}
+    values["rng"] = np.random.default_rng(2)
+    if room == "transformer":
+        values["config"] = performer_course.transformer.Config(**examples.CONFIG)
+    chosen = [p.name for p in parameters if p.default is p.empty or rng.random() < 0.5]
+    return {name: copy.deepcopy(values[name]) for name in chosen}
+
+
+JUNK = ["text", "1.5", b"1", True, 1j, [], [[1.0]], {}, np.nan, np.inf, -1, 0, 2.5]
+JUNK += [1e150, -1e308, 1e-300, np.datetime64("2024-01-01"), (1.0, None), np.array(1.5)]
+DTYPES = [
+    "float16",
+    "float32",
+    "longdouble",
+    "int64",
+    "bool",
+    "complex128",
+    "object",
+    "datetime64[s]",
+]
+LIBRARIES = [array_api_strict.asarray]
+if importlib.util.find_spec("jax"):
+    LIBRARIES.append(importlib.import_module("jax.numpy").asarray)
+
+
+def one_entry(value):
+    def put(x, rng):
+        x = x.copy()
+        if x.dtype.kind == "f" and x.size:
+            x.flat[rng.integers(x.size)] = value
+        return x
+
+    return put
+
+
+WRONG = [lambda x, rng, t=t: x.astype(t) for t in DTYPES]
+WRONG += [one_entry(t) for t in (np.nan, np.inf, -np.inf, 1e150, 1e308, -1e308, 1e-300)]
+WRONG += [
+    lambda x, rng, t=t: x * t if x.dtype.kind == "f" else x for t in (0.0, 1e150, 1e-300, 1e10)
+]
+WRONG += [
+    lambda x, rng: x[..., :0],
+    lambda x, rng: x[:0],
+    lambda x, rng: x[..., :-1],
+    lambda x, rng: x[0],
+    lambda x, rng: x[..., 0],
+    lambda x, rng: np.stack([x] * 3),
+    lambda x, rng: np.swapaxes(x, 0, -1),
+    lambda x, rng: x.tolist(),
+    lambda x, rng: np.ma.masked_array(x, rng.random(x.shape) < 0.5),
+    lambda x, rng: np.matrix(x.reshape(x.shape[0], -1)),
+    lambda x, rng: LIBRARIES[rng.integers(len(LIBRARIES))](x),
+]
+
+
+def spoilt(value, rng):
+    """`value` made wrong: another thing, or one of the arrays in it another array."""
+    arrays = [x for x in examples.leaves(value) if isinstance(x, np.ndarray) and x.ndim]
+    if not arrays or len(arrays) > 100 or rng.random() < 0.25:
+        return None if rng.random() < 0.3 else JUNK[rng.integers(len(JUNK))]
+    chosen, wrong = arrays[rng.integers(len(arrays))], WRONG[rng.integers(len(WRONG))]
+    return examples.tree_map(lambda x: wrong(x, rng) if x is chosen else x, value)
+
+
+def numbers(tree):
+    """The arrays of real numbers in `tree`, of any library, as NumPy's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [np.asarray(x) for x in examples.leaves(tree) if not callable(x)]
+    return [x.astype(float) for x in found if x.dtype.kind in "fiu"]
+
+
+def same(a, b):
+    if isinstance(a, np.ndarray) and a.dtype != object:
+        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    return True
+
+
+def ours(error):
+    """Whether a `raise` of the package made this error."""
+    at = error.__traceback__
+    while at.tb_next:
+        at = at.tb_next
+    file = at.tb_frame.f_code.co_filename
+    return Path(file).parent == PACKAGE and "raise" in linecache.getline(file, at.tb_lineno)
+
+
+def fault(function, given):
+    """What is wrong with function(**given), in words, or None."""
+    kept, name = copy.deepcopy(given), examples.label(function)
+    values = [np.zeros(1), *numbers({k: v for k, v in given.items() if k != "rng"})]
+    values = np.abs(np.concatenate([x.ravel() for x in values]))
+    huge = (values[np.isfinite(values)] > 1e9).any() or (values[values > 0] < 1e-200).any()
+    on_host = all(isinstance(x, np.ndarray) for x in examples.leaves(given) if hasattr(x, "shape"))
+    try:
+        faulthandler.dump_traceback_later(SECONDS, exit=True)  # what loops in C hears no signal
+        result = function(**given)
+    except (ValueError, TypeError) as error:
+        named = any(re.search(rf"\b{word}\b", str(error)) for word in given)
+        return None if named and ours(error) else f"{type(error).__name__}: {error}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    before, after = (examples.leaves({**x, "out": None}) for x in (kept, given))
+    if not all(map(same, before, after)):
+        return "an argument was changed"
+    found = numbers(result)
+    if on_host and any(np.isnan(x).any() for x in found) and not (huge and name in GROWS):
+        return "NaN"
+    if on_host and not huge and any((x == np.inf).any() for x in found):
+        return "infinity"
+    return None
+
+
+def short(x):
+    return f"{x.dtype}{list(x.shape)}" if hasattr(x, "shape") else f"{x!r:.60}"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_argument_gives_nan_without_a_word_or_an_error_from_inside(capfd):
+    rng, found = np.random.default_rng(SEED), {}
+    every = functions()
+    for case in range(CASES):
+        function = every[case % len(every)]
+        given = valid(function, rng)
+        for name in rng.choice(
+            list(given), size=min(len(given), rng.integers(1, 3)), replace=False
+        ):
+            given[name] = spoilt(given[name], rng)
+        with capfd.disabled():
+            words = fault(function, given)
+        if words:
+            call = ", ".join(f"{k}={short(v)}" for k, v in given.items())
+            found[f"{examples.label(function)}({call}): {words}"] = case
+    assert not found, f"seed {SEED}:\n" + "\n".join(found)
