@@ -154,6 +154,19 @@ def _told_apart(a, b):
     return texts
 
 
+SINGLE = "right, but to the seven digits of float32 alone: keep float64."
+
+
+def is_single(found):
+    """Whether float32 holds each of the numbers."""
+    return np.array_equal(found, np.float32(found))
+
+
+def rounding(found):
+    """What rounding may do to a sum of such numbers of the size of 1."""
+    return 1e-5 if is_single(found) else 1e-9
+
+
 def judge(found, expected, slips=(), rtol=1e-9, atol=1e-12, cases=()):
     """Pass where `found` equals `expected`; else raise the hint of the first slip it equals.
 
@@ -169,6 +182,9 @@ def judge(found, expected, slips=(), rtol=1e-9, atol=1e-12, cases=()):
 
     if equals(expected):
         return
+    single = found.shape == expected.shape and is_single(found)
+    if single and np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max():
+        raise Hint(SINGLE)
     for value, hint in slips:
         if equals(value):
             raise Hint(hint)
@@ -202,7 +218,8 @@ def inner_products(phi, x, y):
             f"{len(x)} points give shape {rows.shape} and {len(y)} give {columns.shape}: "
             "the number of features must not depend on that of points."
         )
-    return rows @ columns.T
+    products = rows @ columns.T
+    return np.float32(products) if is_single(rows) else products
 
 
 def averages(weights, v):

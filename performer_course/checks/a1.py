@@ -6,7 +6,7 @@ import math
 import numpy as np
 from scipy import special
 
-from ._judge import Hint, check, judge, numbers
+from ._judge import Hint, check, judge, numbers, rounding
 
 
 @check
@@ -20,13 +20,13 @@ def counterexample(witness):
         if found.shape != (2, d):
             raise Hint(f"the result has shape {found.shape}; two vectors of width {d} are needed.")
         x, y = found
-        if (found**2).sum(axis=1).max() > 1 + 1e-9:
+        if (found**2).sum(axis=1).max() > 1 + rounding(found):
             raise Hint("a length is above 1.")
         printed = -math.expm1(-((x - y) ** 2).sum())
         true = -math.expm1(-((x + y) ** 2).sum())
         if not found.any():
             raise Hint("at x = y = 0 both are 0: every draw is exact.")
-        if np.linalg.norm(x - y) < 0.25 - 1e-9:
+        if np.linalg.norm(x - y) < 0.25 - rounding(found):
             raise Hint("the two vectors are less than ¼ apart.")
         if abs(x @ y) <= 1e-12 * np.linalg.norm(x) * np.linalg.norm(y):
             raise Hint("at right angles ‖x − y‖ = ‖x + y‖, and the formulas agree.")
