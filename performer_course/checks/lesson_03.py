@@ -101,7 +101,7 @@ def three_points(refute):
                 elif np.linalg.eigvalsh(k(x[:, None] - x))[0] < -1e-3:
                     why = "the points would do, with other weights: an eigenvector."
                 else:
-                    why = "try other distances."
+                    why = "try other distances, and for each its best weights, an eigenvector."
                 raise Hint(f"for {name} the form is {form:.3g} Σ c², not below −0.001: {why}")
 
 
