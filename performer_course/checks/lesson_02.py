@@ -154,7 +154,7 @@ def witness(find):
                 f"{name} is a kernel: your Σ c_i c_j k(x_i, x_j) is {form:.2g} there, which "
                 + ("is rounding." if abs(form) < 1e-10 * size else "is not below zero.")
             )
-        if form > -1e-10 * size:
+        if form >= -1e-10 * size:
             raise Hint(
                 f"for {name} your Σ c_i c_j k(x_i, x_j) is {form:.2g}, not clearly below zero. "
                 "Is c the eigenvector of the least eigenvalue, a column of what eigh returns?"

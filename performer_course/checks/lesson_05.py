@@ -125,7 +125,7 @@ def orthogonal_directions(draw):
                     f"{', its columns are: is the norm of a row (m, 1)?' if columns else '.'}"
                 )
     only_rng(lambda rng: draw(rng, 2 * d, d))
-    draws = np.array([draw(rng, 2 * d, d) for _ in range(1000)])  # (1000, 2d, d)
+    draws = numbers([draw(rng, 2 * d, d) for _ in range(1000)])  # (1000, 2d, d)
     squares = (draws**2).sum(axis=2)  # (1000, 2d), χ²_d each: mean d, variance 2d
     if squares.std() < 1e-4:
         raise Hint(
@@ -169,7 +169,7 @@ def orthogonal_directions(draw):
             f"the coordinates have variances from {variances.min():.2f} to {variances.max():.2f}, "
             "not 1: the norm of a row must not go with its direction. Is it drawn apart from Q?"
         )
-    flat = np.array([draw(rng, 3, 2) for _ in range(400)])  # where 4 and √d are not what they were
+    flat = numbers([draw(rng, 3, 2) for _ in range(400)])  # where 4 and √d are not what they were
     if flat.shape != (400, 3, 2) or not all(_orthogonal(W[:2]) for W in flat):
         raise Hint("right for d = 4. For m = 3, d = 2 the first two rows must be orthogonal, too.")
     mean = (flat**2).sum(axis=2).mean()

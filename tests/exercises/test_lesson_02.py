@@ -155,6 +155,7 @@ WRONG["witness"] = [
     (lambda k: (EVEN[:2], np.array([1.0, 1.0])), "is a kernel: your"),
     (lambda k: (EVEN, np.linalg.eigh(matrix(k, EVEN))[1]), "got shapes (61,) and (61, 61)"),
     (of_least(2 * EVEN), "between −3 and 3, got -6"),
+    (lambda k: of_least(EVEN)(k) and (EVEN, 0 * EVEN), "is 0, not clearly below zero"),
     (lambda k: ([], []), "n points and n weights are needed, got shapes (0,)"),
     (lambda k: EVEN, "return the points and the weights, two arrays"),
 ]
