@@ -11,7 +11,7 @@ def strength_of_steps(strength):
     """strength(beta, key, steps): (1 − (1 − β‖k‖²)ⁿ)/‖k‖²."""
     rng = np.random.default_rng(2001)
     given = []
-    for beta, length, steps in ((0.3, 0.7, 4), (0.25, 1.6, 3), (0.5, 1.0, 200), (0.6, 1.6, 3)):
+    for beta, length, steps in ((0.3, 0.7, 4), (0.25, 1.6, 3), (0.01, 1.0, 200), (0.6, 1.6, 3)):
         key = rng.normal(size=5)
         given.append((beta, length * key / np.linalg.norm(key), steps))
     given.append((0.4, 1.3 * np.eye(5)[1], 1))

@@ -45,6 +45,7 @@ WRONG["strength_of_steps"] = [
     (of(lambda b, s, n: 1 / s), "the limit of many steps"),
     (of(lambda b, s, n: (1 - abs(1 - b * s) ** n) / s), "keep its sign"),
     (of(lambda b, s, n: (1 - np.exp(-n * b * s)) / s), "many small steps"),
+    (lambda beta, key, steps: as_a_sum(beta, key, min(steps, 50)), "200 steps, expected"),
     (lambda beta, key, steps: np.full(3, beta), "return one number"),
 ]
 
