@@ -54,7 +54,7 @@ def false_limit(witness):
             else:
                 found = "is None" if answer is None else f"is one {type(answer).__name__}"
             raise Hint(f"the result {found}; a number and two vectors are needed.")
-        number, found = answer[0], numbers(answer[1:])
+        number, found = np.asarray(answer[0]).tolist(), numbers(answer[1:])
         if number in of:
             raise Hint(
                 f"statement {number} is true: its error is a function of {of[number]} alone."
