@@ -63,8 +63,8 @@ checks.less_biased(less_biased)
 # *●●○ · 25 minutes.* Lesson 17 asks of each head what all draws get wrong alike, and what differs from draw
 # to draw. You have the outputs of $N$ independent draws, an array $(N, L, e)$, and the exact output,
 # $(L, e)$. Estimate the square of the bias and the variance of one draw, each summed over all entries, and
-# return the two numbers. Both estimates must be right *on average*, for any $N \ge 2$. (Before you write a
-# line: the mean of the $N$ outputs is not the expectation. By how much is its squared distance from the exact
+# return the two numbers. Both estimates must be right *on average*, for any $N \ge 2$, and use all draws
+# alike. (Before you write a line: the mean of the $N$ outputs is not the expectation. By how much is its squared distance from the exact
 # output too large, on average? So the first number may be negative.)
 
 

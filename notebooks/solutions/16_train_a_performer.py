@@ -54,8 +54,8 @@ checks.gradient_by_keys(gradient_by_keys)
 # *●●○ · 25 minutes.* A friend's language model has fewer bits a character than yours. Is it better, or
 # does it see what it is to predict? You have its function `predict` and nothing of its code. For whole
 # numbers `tokens` of shape $(L,)$, each from 0 to `symbols` − 1, `predict(tokens)` is an array of shape
-# $(L, \text{symbols})$. Its row $i$ holds $\log P$ of each symbol at place $i + 1$, so it may know the tokens
-# $0, \dots, i$ and no later one. Say whether any row moves with a later token. Rounding is no leak. (You may
+# $(L, \text{symbols})$. Its row $i$ holds $\log P$ of each symbol at place $i + 1$ (a probability may be 0), so
+# it may know the tokens $0, \dots, i$ and no later one. Say whether any row moves with a later token. Rounding is no leak. (You may
 # call `predict` as often as you like, on windows of any length up to $L$; the same tokens give the same
 # rows.)
 

@@ -58,6 +58,20 @@ def advice(text):
         raise Hint(f"{raised} {text}") from raised
 
 
+def some(found):
+    """`found`, or a hint where the answer gave nothing."""
+    if found is None:
+        raise Hint("the function returned None: does it end in a `return`?")
+    return found
+
+
+def truth(found):
+    """`found`, or a hint where it is neither True nor False."""
+    if np.asarray(some(found)).dtype != bool or np.ndim(found) > 0:
+        raise Hint(f"expected True or False, got {_one_line(reprlib.repr(found))}.")
+    return bool(found)
+
+
 def _copied(x):
     """x with a copy of each array in it."""
     if isinstance(x, list | tuple):
@@ -113,14 +127,14 @@ def check(body=None, *, in_place=False):
 def numbers(found, not_finite="the result holds NaN or infinity."):
     """`found` as a float array, or a hint that says what came instead."""
     parts = found if isinstance(found, list | tuple) else [found]
-    if any(part is None for part in parts):
-        raise Hint("the function returned None: does it end in a `return`?")
+    for part in parts:
+        some(part)
     try:
         array = np.asarray(found)
         if array.dtype.kind == "c":
             raise Hint("the result is complex: take the real part.")
         array = array.astype(float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise Hint(f"expected numbers, got {_one_line(reprlib.repr(found))}.") from error
     if not np.isfinite(array).all():
         raise Hint(not_finite)
@@ -154,6 +168,19 @@ def _told_apart(a, b):
     return texts
 
 
+SINGLE = "right, but to the seven digits of float32 alone: keep float64."
+
+
+def is_single(found):
+    """Whether float32 holds each of the numbers."""
+    return np.array_equal(found, np.float32(found))
+
+
+def rounding(found):
+    """What rounding may do to a sum of such numbers of the size of 1."""
+    return 1e-5 if is_single(found) else 1e-9
+
+
 def judge(found, expected, slips=(), rtol=1e-9, atol=1e-12, cases=()):
     """Pass where `found` equals `expected`; else raise the hint of the first slip it equals.
 
@@ -163,12 +190,14 @@ def judge(found, expected, slips=(), rtol=1e-9, atol=1e-12, cases=()):
     found = numbers(found)
     expected = np.asarray(expected, dtype=float)
 
-    def equals(value):
+    def equals(value, rtol=rtol, atol=atol):
         value = np.asarray(value, dtype=float)
         return found.shape == value.shape and np.allclose(found, value, rtol, atol)
 
     if equals(expected):
         return
+    if is_single(found) and equals(expected, 1e-6, 5e-7 * np.abs(expected).max()):
+        raise Hint(SINGLE)
     for value, hint in slips:
         if equals(value):
             raise Hint(hint)
@@ -202,7 +231,8 @@ def inner_products(phi, x, y):
             f"{len(x)} points give shape {rows.shape} and {len(y)} give {columns.shape}: "
             "the number of features must not depend on that of points."
         )
-    return rows @ columns.T
+    products = rows @ columns.T
+    return np.float32(products) if is_single(rows) else products
 
 
 def averages(weights, v):

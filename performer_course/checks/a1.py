@@ -6,7 +6,7 @@ import math
 import numpy as np
 from scipy import special
 
-from ._judge import Hint, check, judge, numbers
+from ._judge import Hint, check, judge, numbers, rounding
 
 
 @check
@@ -20,13 +20,13 @@ def counterexample(witness):
         if found.shape != (2, d):
             raise Hint(f"the result has shape {found.shape}; two vectors of width {d} are needed.")
         x, y = found
-        if (found**2).sum(axis=1).max() > 1 + 1e-9:
+        if (found**2).sum(axis=1).max() > 1 + rounding(found):
             raise Hint("a length is above 1.")
         printed = -math.expm1(-((x - y) ** 2).sum())
         true = -math.expm1(-((x + y) ** 2).sum())
         if not found.any():
             raise Hint("at x = y = 0 both are 0: every draw is exact.")
-        if np.linalg.norm(x - y) < 0.25 - 1e-9:
+        if np.linalg.norm(x - y) < 0.25 - rounding(found):
             raise Hint("the two vectors are less than ¼ apart.")
         if abs(x @ y) <= 1e-12 * np.linalg.norm(x) * np.linalg.norm(y):
             raise Hint("at right angles ‖x − y‖ = ‖x + y‖, and the formulas agree.")
@@ -54,7 +54,7 @@ def false_limit(witness):
             else:
                 found = "is None" if answer is None else f"is one {type(answer).__name__}"
             raise Hint(f"the result {found}; a number and two vectors are needed.")
-        number, found = answer[0], numbers(answer[1:])
+        number, found = np.asarray(answer[0]).tolist(), numbers(answer[1:])
         if number in of:
             raise Hint(
                 f"statement {number} is true: its error is a function of {of[number]} alone."

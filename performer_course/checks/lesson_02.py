@@ -12,6 +12,7 @@ def is_kernel_matrix(decide):
     x, u = rng.normal(size=(12, 3)), rng.normal(size=40)
     rank_three = x @ x.T
     indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])
+    skew = np.array([[2.0, 1.02], [1.0, 2.0]])
     cases = [
         (np.eye(3), True, "the identity is one: its eigenvalues are all 1."),
         (
@@ -93,6 +94,17 @@ def is_kernel_matrix(decide):
             False,
             "[[1, .2], [−.2, 1]] is not symmetric. numpy.linalg.eigvalsh reads one triangle only.",
         ),
+        (
+            skew,
+            False,
+            "[[2, 1.02], [1, 2]] is not symmetric: a hundredth is no rounding.",
+        ),
+        (
+            1e-9 * skew,
+            False,
+            "1e-9 times [[2, 1.02], [1, 2]] is not symmetric either: the tolerance must shrink "
+            "with the matrix (numpy.allclose adds 1e-8 unless told atol=0).",
+        ),
     ]
     for matrix, expected, hint in cases:
         found = decide(matrix)
@@ -133,7 +145,7 @@ def witness(find):
         x, c = two_arrays(found, "the points and the weights")
         if x.ndim != 1 or x.shape != c.shape or not x.size:
             raise Hint(f"n points and n weights are needed, got shapes {x.shape} and {c.shape}.")
-        if np.abs(x).max() > 3:
+        if np.abs(x).max() > 3 + 1e-9:
             raise Hint(f"the points must lie between −3 and 3, got {x[np.argmax(np.abs(x))]:.4g}.")
         K = k(x[:, None], x[None, :])
         form, size = c @ K @ c, (c**2).sum() * np.abs(np.linalg.eigvalsh(K)).max()
@@ -142,7 +154,7 @@ def witness(find):
                 f"{name} is a kernel: your Σ c_i c_j k(x_i, x_j) is {form:.2g} there, which "
                 + ("is rounding." if abs(form) < 1e-10 * size else "is not below zero.")
             )
-        if form > -1e-10 * size:
+        if form >= -1e-10 * size:
             raise Hint(
                 f"for {name} your Σ c_i c_j k(x_i, x_j) is {form:.2g}, not clearly below zero. "
                 "Is c the eigenvector of the least eigenvalue, a column of what eigh returns?"

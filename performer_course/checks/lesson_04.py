@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ._judge import Hint, check, judge, numbers, numbers_of_shape, two_arrays
+from ._judge import Hint, check, judge, numbers, numbers_of_shape, rounding, two_arrays
 
 
 def _leftover(V, turns):
@@ -33,9 +33,9 @@ def without_leftover(choose):
             raise Hint(f"M directions (M, {d}) need M phases (M,), got {V.shape} and {b.shape}.")
         difference, total = x[:, None] - y, x[:, None] + y  # (4, 6, d)
         exact, cosines = (np.cos(difference @ rows.T).mean(-1) for rows in (W, V))
-        if not np.allclose(cosines, exact, atol=1e-9):
+        if not np.allclose(cosines, exact, atol=rounding(V)):
             raise Hint("the directions must be those of W, all of them equally often.")
-        if not np.allclose(np.cos(total @ V.T + 2 * b).mean(-1), 0, atol=1e-9):
+        if not np.allclose(np.cos(total @ V.T + 2 * b).mean(-1), 0, atol=rounding(b)):
             raise Hint(_leftover(V, np.exp(2j * b)))
 
 

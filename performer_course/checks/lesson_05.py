@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from .. import theory
-from ._judge import Hint, advice, check, judge, numbers, only_rng
+from ._judge import SINGLE, Hint, advice, check, is_single, judge, numbers, only_rng, rounding
 
 
 def _judge_row(found, right, Q, v):
@@ -33,6 +33,8 @@ def _judge_row(found, right, Q, v):
             slips.append((short, "orthogonal, but not of length one: divide by the norm, last."))
     # v is given to 1e-16, so the direction of 1e-10 of it is known to about 1e-6
     judge(found, right, slips, rtol=0, atol=1e-4)
+    if is_single(found):
+        raise Hint(SINGLE)
     if abs(np.linalg.norm(found) - 1) > 1e-12:
         raise Hint("the right direction, but not of length one.")
     error = np.abs(Q @ found).max()
@@ -98,8 +100,9 @@ def loses_at(find):
             )
 
 
-def _is_diagonal(matrix):
-    return np.allclose(matrix, np.diag(np.diag(matrix)), atol=1e-9)
+def _orthogonal(rows):
+    inner = rows @ rows.T
+    return np.allclose(inner, np.diag(np.diag(inner)), atol=rounding(rows))
 
 
 @check
@@ -115,24 +118,23 @@ def orthogonal_directions(draw):
                 "for m > d stack blocks, and cut the last one."
             )
         for which, block in (("first", W[:d]), ("second", W[d : 2 * d])):
-            inner = block @ block.T
-            if not _is_diagonal(inner):
-                columns = len(block) == d and _is_diagonal(block.T @ block)
+            if not _orthogonal(block):
+                columns = len(block) == d and _orthogonal(block.T)
                 raise Hint(
                     f"the rows of the {which} block are not orthogonal"
                     f"{', its columns are: is the norm of a row (m, 1)?' if columns else '.'}"
                 )
     only_rng(lambda rng: draw(rng, 2 * d, d))
-    draws = np.array([draw(rng, 2 * d, d) for _ in range(1000)])  # (1000, 2d, d)
+    draws = numbers([draw(rng, 2 * d, d) for _ in range(1000)])  # (1000, 2d, d)
     squares = (draws**2).sum(axis=2)  # (1000, 2d), χ²_d each: mean d, variance 2d
-    if squares.std() < 1e-9:
+    if squares.std() < 1e-4:
         raise Hint(
             f"all norms are {math.sqrt(squares[0, 0]):.3g}: a Gaussian row has a χ "
             "norm, random and of its own."
         )
-    if np.abs(np.diff(squares, axis=1)).max() < 1e-9:
+    if np.abs(np.diff(squares, axis=1)).max() < 1e-4:
         raise Hint("all rows share one norm. That gains nothing: one norm for each row.")
-    if np.ptp(squares, axis=0).min() < 1e-9:
+    if np.ptp(squares, axis=0).min() < 1e-4:
         raise Hint("the norms are the same at each call: draw them from `rng`, too.")
     z = (squares.mean() - d) / math.sqrt(2 * d / squares.size)
     if abs(z) > 5:
@@ -167,8 +169,8 @@ def orthogonal_directions(draw):
             f"the coordinates have variances from {variances.min():.2f} to {variances.max():.2f}, "
             "not 1: the norm of a row must not go with its direction. Is it drawn apart from Q?"
         )
-    flat = np.array([draw(rng, 3, 2) for _ in range(400)])  # where 4 and √d are not what they were
-    if flat.shape != (400, 3, 2) or np.abs((flat[:, 0] * flat[:, 1]).sum(axis=1)).max() > 1e-9:
+    flat = numbers([draw(rng, 3, 2) for _ in range(400)])  # where 4 and √d are not what they were
+    if flat.shape != (400, 3, 2) or not all(_orthogonal(W[:2]) for W in flat):
         raise Hint("right for d = 4. For m = 3, d = 2 the first two rows must be orthogonal, too.")
     mean = (flat**2).sum(axis=2).mean()
     if abs(mean - 2) > 5 * math.sqrt(4 / 1200):

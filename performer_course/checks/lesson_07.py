@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._judge import Hint, check, judge, numbers
+from ._judge import Hint, check, judge, numbers, truth
 
 
 def _means(tokens, N, match, behind=0):
@@ -234,10 +234,6 @@ def is_relative(decide):
                 return float(score(np.asarray(q), np.asarray(k), int(p), int(s)))
 
             found = decide(asked, n, np.random.default_rng(rng.integers(99)))
-            if found is None:
-                raise Hint("the function returned None: does it end in a `return`?")
-            if not isinstance(found, bool | np.bool_):
-                raise Hint(f"expected True or False, got {type(found).__name__}.")
-            if found != right:
+            if truth(found) != right:
                 said = "relative" if found else "not relative"
                 raise Hint(f"said to be {said}: {name}.")

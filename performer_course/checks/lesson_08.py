@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from .. import projections
-from ._judge import Hint, check, judge, numbers, two_arrays
+from ._judge import Hint, Raised, check, judge, numbers, some, two_arrays
 
 
 def _waves(x, W):
@@ -60,10 +60,14 @@ def what_is_wrong(name_them):
     rng = np.random.default_rng(801)
     names = list(KINDS)
     for order in (names, names[::-1], [*rng.permutation(names), "short"], ["two draws", "right"]):
-        found = name_them([KINDS[name] for name in order], np.random.default_rng(rng.integers(99)))
-        if found is None:
-            raise Hint("the function returned None: does it end in a `return`?")
-        if isinstance(found, str | dict) or not hasattr(found, "__len__"):
+        estimates = [KINDS[name] for name in order]
+        try:
+            found = name_them(estimates, np.random.default_rng(rng.integers(99)))
+        except Raised as raised:
+            if len(order) == len(names):
+                raise
+            raise Hint(f"{raised} A name may come twice, or not at all.") from raised
+        if isinstance(some(found), str | dict) or not hasattr(found, "__len__"):
             raise Hint(f"return a list of names, got a {type(found).__name__}.")
         if len(found) != len(order):
             raise Hint(f"{len(order)} estimates need {len(order)} names, got {len(found)}.")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ._judge import Hint, advice, averages, check, judge, nearly, no_square, numbers
+from ._judge import Hint, advice, averages, check, judge, nearly, no_square, numbers, truth
 
 
 @check
@@ -207,11 +207,7 @@ def padding_invariant(test):
     for attend, right, hint in _attends():
         with advice(f"(q and k are (…, {WIDTH}).)"):
             found = test(attend)
-        if found is None:
-            raise Hint("the function returned None: does it end in a `return`?")
-        if not isinstance(found, bool | np.bool_):
-            raise Hint(f"expected True or False, got a {type(found).__name__}.")
-        if found != right:
+        if truth(found) != right:
             raise Hint(hint)
 
 

@@ -45,11 +45,14 @@ def features_or_exact(decide):
         "long queries and keys": (2, 10**6, 0.2),
     }
 
-    def made(half=1.0, trust=0.3, share=0.5, up=math.ceil, other=0, **options):
+    def smaller(error):
+        return min(error, 0.3)
+
+    def made(half=1.0, aim=smaller, share=0.5, up=math.ceil, other=0, **options):
         """What an answer with these slips gives in each case."""
         found = []
         for which, L, error in cases.values():
-            need = half * foretold(*samples[which], **options) / min(error, trust)
+            need = half * foretold(*samples[which], **options) / aim(error)
             m = up(need) if math.isfinite(need) else math.inf
             found.append(m if m <= share * L else other)
         return found
@@ -70,7 +73,9 @@ def features_or_exact(decide):
             (made(of="x − y"), "z = q' + k': a plus."),
             (made(of="i = j"), "the mean runs over all pairs of a query and a key."),
             (made(of="median"), "the mean over the pairs, not the median."),
-            (made(trust=math.inf), "aim at 0.3 where `error` is above: that far it is trusted."),
+            (made(aim=lambda error: 0.3), "aim at the smaller of `error` and 0.3."),
+            (made(aim=lambda error: max(error, 0.3)), "aim at the smaller of `error` and 0.3."),
+            (made(aim=float), "aim at 0.3 where `error` is above: that far it is trusted."),
             (made(share=1.0), "m directions are worth it only where 2m ≤ L."),
             (made(share=math.inf), "0 where 2m > L: then exact attention is cheaper."),
             (made(up=math.floor), "round up, or the error is above the target."),
@@ -106,6 +111,10 @@ def less_biased(combine):
             [
                 (made(1, 0.5, every), "all directions at once: the bias is β/(2m), not 0."),
                 (made(1, 1, every), "a mean of the two halves has the bias of one half, β/m."),
+                (
+                    made(1, 0.25, every),
+                    "half of the correction: the bias of all is half that of a half, so twice all.",
+                ),
                 (made(1, 1, first), "half of the directions is not used."),
                 (made(1, 1, last), "half of the directions is not used."),
                 (
@@ -142,17 +151,20 @@ def bias_and_noise(estimate):
         far, whole = (off**2).sum(), ((outputs - exact) ** 2).sum() / N
         right = np.array([far - noise / N, noise])
         cut = np.maximum(off**2 - each / (N - 1) / N, 0).sum()
+        about_exact = [[far - w / N, w] for w in (whole, whole * N / (N - 1))]
         below = "right on average it is only where it may be negative: it is cut off at 0."
+        of_mean = "the variance is about the mean of the draws, not about the exact output."
+        found, turned = (
+            _two_numbers(estimate(draws, exact), "the squared bias and the variance")
+            for draws in (outputs, np.roll(outputs, 1, axis=0))
+        )
         judge(
-            _two_numbers(estimate(outputs, exact), "the squared bias and the variance"),
+            found,
             right,
             [
                 (np.maximum(right, 0), below),
                 ([cut, noise], below),
-                (
-                    [right[0], whole],
-                    "the variance is about the mean of the draws, not about the exact output.",
-                ),
+                *[(pair, of_mean) for pair in ([right[0], whole], *about_exact)],
                 (
                     [far, noise],
                     "the mean of N outputs still has 1/N of the variance: subtract it.",
@@ -172,6 +184,10 @@ def bias_and_noise(estimate):
                     "square each entry, and then add them up.",
                 ),
                 ([math.sqrt(far), math.sqrt(noise)], "the squares are asked for, not the roots."),
+                (
+                    np.inf if np.allclose(found, turned) else found,
+                    "other estimates where the draws change places: use all draws alike.",
+                ),
             ],
         )
 

@@ -122,6 +122,7 @@ def near_and_rest(attend):
     rng = np.random.default_rng(1303)
     for L, band, d in ((12, 2, 4), (9, 0, 9), (5, 6, 4)):
         q, k, v = (rng.normal(size=(L, width)) for width in (d, d, 3))
+        v *= 4
         phi_q, phi_k = rng.uniform(0.1, 1, size=(2, L, 6))
         near = _banded(L, band)
         E, G = np.exp(q @ k.T / math.sqrt(d)), phi_q @ phi_k.T

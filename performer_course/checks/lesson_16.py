@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from ._judge import Hint, advice, averages, check, judge, nearly, no_square
+from ._judge import Hint, advice, averages, check, judge, nearly, no_square, some, truth
 
 # A gradient
 
@@ -152,6 +152,17 @@ def _predictors(rng, symbols, end, n=8, d=4):
         length = np.argmax(np.append(tokens, end) == end)
         return _log_softmax(honest(tokens) / (1 + length / 10))
 
+    def peeping(row, later):
+        """Honest, but for one row, which is the flatter the larger a later token."""
+
+        def predict(tokens):
+            log_p = honest(tokens)
+            if later < len(tokens):
+                log_p[row] /= 1 + tokens[later] / 10
+            return _log_softmax(log_p)
+
+        return predict
+
     def impossible(tokens):
         """One symbol, which never comes, has log 0."""
         log_p = unmasked(tokens)
@@ -222,6 +233,15 @@ def _predictors(rng, symbols, end, n=8, d=4):
             "a predictor without a mask, one of whose log P is −∞, is said to be honest: "
             "−∞ − (−∞) is NaN, and NaN is larger than no tolerance.",
         ),
+        *[
+            (
+                peeping(row, later),
+                True,
+                f"a leak of token {later} into row {row}, of ten and the only one, is overlooked: "
+                "change each token, and compare all rows before it.",
+            )
+            for row, later in ((0, 1), (1, 9), (4, 5), (8, 9))
+        ],
     ]
 
 
@@ -234,11 +254,7 @@ def leaks(detect):
         for predict, leaking, hint in _predictors(rng, symbols, end=5):
             with advice(f"(tokens are whole numbers from 0 to {symbols - 1}.)"):
                 found = detect(predict, tokens, symbols)
-            if found is None:
-                raise Hint("the function returned None: does it end in a `return`?")
-            if not isinstance(found, bool | np.bool_):
-                raise Hint(f"expected True or False, got a {type(found).__name__}.")
-            if found != leaking:
+            if truth(found) != leaking:
                 raise Hint(hint)
 
 
@@ -344,9 +360,7 @@ def _chosen(choose, maps, rng):
     maps = {str(name): maps[name] for name in rng.permutation(list(maps))}
     with advice("(q, k and v of all windows are (n, L, d).)"):
         name = choose(maps, q, k, v, rng, DRAWS)
-    if name is None:
-        raise Hint("the function returned None: does it end in a `return`?")
-    if not isinstance(name, str) or name not in (*maps, NULL):
+    if not isinstance(some(name), str) or name not in (*maps, NULL):
         got = repr(name) if isinstance(name, str) else f"a {type(name).__name__}"
         raise Hint(f"expected {', '.join(map(repr, maps))} or {NULL!r}, got {got}.")
     return name

@@ -36,8 +36,11 @@ def smallest_chunk(choose):
         return 2 ** max(0, math.ceil(math.log2(least)))
 
     right, lengths = table(), [L for L, *_ in cases]
+    found = [choose(*case) for case in cases]
+    if any(isinstance(C, int) and C > 2**60 for C in found):
+        raise Hint("end with the smallest power of two that is at least L: one chunk is all.")
     judge(
-        [choose(*case) for case in cases],
+        found,
         right,
         [
             (table(count=lambda L, C: L // C), "the last, shorter chunk launches too: round up."),
@@ -126,7 +129,7 @@ def bounded(scale):
         x = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, size=(n, 1))
         x[0] = -np.abs(x[0])
         x[1] = 0.0
-        x[2] *= 1e-30  # small is not 0
+        x[2] *= 1e-150  # small is not 0
         size = np.abs(x).max(axis=1, keepdims=True)
 
         def size_of(rows):
@@ -172,6 +175,11 @@ def bounded(scale):
             ],
             atol=0,
         )
+        single = np.float32(x)
+        with np.errstate(all="ignore"):
+            found = np.nan_to_num(scale(np, single), nan=9)
+        if np.max(found) > 1:
+            raise Hint("in float32 1e-300 is 0, and a row of zeros gives 0/0: use xp.where.")
         kernels.add(_on_paper(scale, x.copy()))
     if len(kernels) > 1:
         raise Hint("right, and no read, but each row launches kernels: work on the whole array.")
@@ -200,13 +208,14 @@ def decoding_roof(bound):
         swap=False,
         one_state=False,
         vectors=0,
+        worked=None,
     ):
         """Seconds and intensity of each case, counted so."""
         values = []
         for heads, m, d, e, itemsize, rate, bandwidth in cases:
             heads = 1 if one else heads
             d, e = (e, d) if swap else (d, e)
-            flops = heads * (project * m * d + state * m * e)
+            flops = (worked or heads) * (project * m * d + state * m * e)
             moved = S * (1 if one_state else heads) * m * e + W * (heads if own else 1) * m * d
             moved += heads * (0, 2 * d + 2 * e, 4 * m)[vectors]
             moved *= b or itemsize
@@ -232,6 +241,7 @@ def decoding_roof(bound):
             (table(W=2), "W is only read."),
             (table(b=1), "numbers have `itemsize` bytes."),
             (table(one=True), "all heads count."),
+            (table(worked=1), "the FLOPs of all heads count, not only their bytes."),
             (table(project=2), "two projections: of the key and of the query."),
             (table(project=2, state=3.5), "a product has two FLOPs for each pair: multiply, add."),
             (

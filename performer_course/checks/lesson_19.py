@@ -53,6 +53,10 @@ def prefixes(scan):
             [
                 (np.stack([stops - 1, stops], axis=1), "nothing was joined: these are the states."),
                 (np.stack([0 * stops, stops], axis=1)[::-1], "the first prefix comes first."),
+                (
+                    np.stack([np.maximum(0, stops - 2 ** int(math.log2(N))), stops], axis=1),
+                    "a round is missing: ⌈log₂ N⌉ of them, until the reach is N.",
+                ),
             ],
             cases=[
                 f"prefix {i + 1} of {N} (first shard, the one after the last)" for i in range(N)
@@ -91,11 +95,13 @@ def backwards(visit):
         if len(calls) != N:
             raise Hint(f"{case}: `use` was called {len(calls)} times, not once for each shard.")
         order = np.arange(N)[::-1]
+        groups = sorted(range(N), key=lambda i, g=g: (-(i // g), i))
         judge(
             [i for i, *_ in calls],
             order,
             [
                 (order[::-1], "from the last shard to the first."),
+                (groups, "inside a group, too, from the last shard to the first."),
                 (order + 1, "shards are counted from 0."),
             ],
             cases=[f"call {n} of `use`, its shard ({case})" for n in range(N)],

@@ -11,7 +11,7 @@ def strength_of_steps(strength):
     """strength(beta, key, steps): (1 − (1 − β‖k‖²)ⁿ)/‖k‖²."""
     rng = np.random.default_rng(2001)
     given = []
-    for beta, length, steps in ((0.3, 0.7, 4), (0.25, 1.6, 3), (0.5, 1.0, 200), (0.6, 1.6, 3)):
+    for beta, length, steps in ((0.3, 0.7, 4), (0.25, 1.6, 3), (0.01, 1.0, 200), (0.6, 1.6, 3)):
         key = rng.normal(size=5)
         given.append((beta, length * key / np.linalg.norm(key), steps))
     given.append((0.4, 1.3 * np.eye(5)[1], 1))
@@ -121,6 +121,11 @@ def strength_for(choose):
             found.append(float(strengths[best]) if errors[best] < add(n, d) else no)
         return found
 
+    places = [
+        list(case[3]).index(best) if best else 0
+        for case, best in zip(cases.values(), made(), strict=True)
+    ]
+
     def add_never(n, d):
         return np.inf
 
@@ -161,27 +166,48 @@ def strength_for(choose):
                 "where the last few are asked for, correcting is better: is the least error "
                 "taken, not the largest?",
             ),
+            (places, "the strength itself is asked for, not its place among the strengths."),
             (made(no=1.0), "0 where adding is better."),
             (made(no=-1.0), "0 where adding is better."),
         ],
+        rtol=1e-7,  # a strength may be a float32
         cases=list(cases),
     )
 
 
-def _weights(q, k, a, own=False, last=True):
-    """The weights in float64, fading each key from row to row; the slips of an exercise.
-
-    own: a key fades by its own gate, too. last: row i is faded by its own gate.
-    """
-    q, k, gates = (np.asarray(x, dtype=float) for x in (q, k, np.exp(a.astype(float))))
-    faded, M = k * gates if own else k.copy(), np.zeros((len(q), len(q)))
+def _weights(q, k, a):
+    """The weights in float64, fading each key from row to row."""
+    q, faded, gates = (x.astype(float) for x in (q, k, np.exp(a.astype(float))))
+    M = np.zeros((len(q), len(q)))
     for i in range(len(q)):
-        if last:
-            faded[:i] *= gates[i]
+        faded[:i] *= gates[i]
         M[i, : i + 1] = faded[: i + 1] @ q[i]
-        if not last:
-            faded[:i] *= gates[i]
     return M
+
+
+def _halving_slips(q, k, a):
+    """[(what a slip makes of the sums of logarithms before and behind each border, hint)]."""
+    g, L = np.cumsum(a, axis=0), len(a)
+    i, j = np.tril_indices(L, -1)
+    apart = 2 ** np.array([int(x).bit_length() - 1 for x in i ^ j], dtype=int)
+    border = i // apart * apart  # of the halves that i and j lie in
+    until, since, own = g[border - 1] - g[j], g[i] - g[border - 1], a[j]
+
+    def weights(exponent):
+        M = np.diag((q * k).sum(axis=1))
+        M[i, j] = (q[i] * np.exp(exponent) * k[j]).sum(axis=1)
+        return M
+
+    right = weights(until + since)
+    return [
+        (weights(until + since - a[border]), "the gate at the border is left out."),
+        (weights(until + since - a[i]), "row i fades all earlier keys by its own gate."),
+        (weights(until + since + own), "key j fades by its own gate, too: until begins at j + 1."),
+        (weights(until), "the gates before the border alone: those from it to row i fade, too."),
+        (weights(since), "the gates behind the border alone: those from key j to it fade, too."),
+        (np.tril(right, -1), "the diagonal is empty: a row sees its own key, which no gate fades."),
+        (right + np.tril(right, -1).T, "the matrix is symmetric: row i sees no key j > i."),
+    ]
 
 
 @check
@@ -202,8 +228,11 @@ def gated_weights(weigh):
                 (np.tril(pairs), "nothing fades: where do the gates come in?"),
                 (pairs, "nothing fades, and rows see later keys."),
                 (right.T, "transposed: a row for each query."),
-                (_weights(q, k, a, own=True), "a key does not fade by its own gate."),
-                (_weights(q, k, a, last=False), "row i fades all earlier keys by its own gate."),
+                *_halving_slips(q, k, a),
+                (
+                    _weights(q, k * np.exp(a), a),
+                    "a key does not fade by its own gate, not even on the diagonal.",
+                ),
                 (_weights(q, k, a[::-1]), "the gates are taken in reverse."),
                 (blocks, "the late half does not see the early one."),
                 (
@@ -219,17 +248,22 @@ def gated_weights(weigh):
     for depth in (-28.0, -20_000.0, -np.inf):
         closed = rng.uniform(size=(L, d)) < 0.2
         a = np.where(closed, depth, -rng.exponential(0.05, size=(L, d))).astype(np.float32)
-        found = np.asarray(weigh(q, k, a))
+        found, right = np.asarray(weigh(q, k, a)), _weights(q, k, a)
         if found.shape != (L, L):
             raise Hint(f"the result has shape {found.shape}, and {(L, L)} is needed.")
         if not np.isfinite(found).all():
             if depth == -np.inf:
                 raise Hint("−∞ − (−∞) is NaN: add logarithms, never subtract them.")
             raise Hint(f"not finite where ln a = {depth:g}: an exponent is positive.")
-        if np.abs(found - _weights(q, k, a)).max() > 1e-4:
+        if (found[right == 0] != 0).any():
             raise Hint(
-                f"digits are lost where ln a = {depth:g}: is a difference of long sums taken? "
-                "Sum from the border on."
+                f"not exactly 0 behind gates with ln a = {depth:g}: is there a bound? e^−∞ is 0."
+            )
+        terms = _weights(np.abs(q), np.abs(k), a)  # what rounding is relative to
+        if (np.abs(found - right) > 1e-4 * terms + 1e-36).any():
+            raise Hint(
+                f"digits are lost where ln a = {depth:g}: is there a bound, or a difference of "
+                "long sums? Sum from the border on."
             )
     a = -rng.exponential(0.2, size=(L, d)).astype(np.float32)
     before = np.asarray(weigh(q, k, a))

@@ -9,6 +9,15 @@ from performer_course import checks
 from tools.grading.peer import Peer
 
 IN_PLACE = {"walsh_hadamard"}  # the answer is to change its argument
+ANY_SCALE = {
+    # a truth value or a name is returned
+    "is_kernel_matrix", "choose_rows", "decoder_mask", "is_relative", "what_is_wrong", "leaks",
+    "padding_invariant", "choose_map", "can_be_swapped",
+    # one of many witnesses, and a thousandth of it does no harm
+    "three_points", "loses_at", "out_of_range", "worse_when_centred", "false_limit",
+    # drawn: a thousandth is less than five standard errors
+    "tent_frequencies", "product_directions", "orthogonal_directions",
+}  # fmt: skip
 
 
 def exercises(right, wrong):
@@ -44,6 +53,16 @@ def exercises(right, wrong):
             assert capsys.readouterr().out == ""
 
         @each_check
+        def test_a_float32_answer_passes_or_is_told_that_it_is_one(self, name):
+            for answer in right[name]:
+                assert "float32" in said(name, returning(np.float32, answer), "float32 passes")
+
+        @pytest.mark.parametrize("name", [name for name in right if name not in ANY_SCALE])
+        def test_an_answer_that_is_off_by_a_thousandth_is_refused(self, name):
+            with pytest.raises(checks.Hint):
+                getattr(checks, name)(returning(lambda x: 1.001 * x, right[name][0], "fi"))
+
+        @each_check
         def test_an_answer_that_returns_nothing_is_told_so(self, name):
             with pytest.raises(checks.Hint, match="None"):
                 getattr(checks, name)(lambda *arguments: None)
@@ -73,6 +92,26 @@ def scribbling(answer):
         return result
 
     return call
+
+
+def returning(change, x, kinds="f"):
+    """x with `change` of each number of these kinds in it; of a function, one that gives this."""
+    if isinstance(x, list | tuple):
+        return type(x)(returning(change, part, kinds) for part in x)
+    if isinstance(x, dict):
+        return {name: returning(change, part, kinds) for name, part in x.items()}
+    if callable(x):
+        return lambda *arguments: returning(change, x(*arguments), kinds)
+    return change(x) if np.asarray(x).dtype.kind in kinds else x
+
+
+def said(name, answer, else_):
+    """The hint of the check that has this name, or `else_` where the answer passes."""
+    try:
+        getattr(checks, name)(answer)
+    except checks.Hint as hint:
+        return str(hint)
+    return else_
 
 
 def loopback(answer):

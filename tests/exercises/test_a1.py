@@ -50,6 +50,7 @@ WRONG["counterexample"] = [
 
 RIGHT["false_limit"] = [
     lambda d, t: (4, np.zeros(d), np.full(d, 1.0)),
+    lambda d, t: (np.array(4), np.zeros(d), np.full(d, 1.0)),
     lambda d, t: (4.0, 2 * np.eye(d)[0], t / 4 * np.eye(d)[-1]),
     lambda d, t: (4, 30 * np.eye(d)[0], -t / 60 * np.eye(d)[0]),
     lambda d, t: (4, math.sqrt(math.log(2)) * np.eye(d)[0], np.zeros(d)),  # exactly 1

@@ -19,7 +19,7 @@ def factorises(K):
     return np.allclose(K, K.T, rtol=1e-9, atol=0)
 
 
-def largest_against_least(K):
+def real_and_none_below_zero(K):
     values = np.linalg.eigvals(K)
     size = np.abs(values).max()
     return np.abs(values.imag).max() < 1e-6 * size and values.real.min() > -1e-9 * size
@@ -51,10 +51,9 @@ def least(tolerance, symmetric=False):
 
 RIGHT["is_kernel_matrix"] = [
     factorises,
-    largest_against_least,
     by_parts,
     no_negative_form,
-    lambda K: np.allclose(K, K.T) and (np.linalg.eigvalsh(K) >= -1e-6 * np.trace(K)).all(),
+    lambda K: np.allclose(K, K.T, atol=0) and (np.linalg.eigvalsh(K) >= -1e-6 * np.trace(K)).all(),
     lambda K: least(1e-12 * len(K) * np.linalg.norm(K), symmetric=True)(K),
 ]
 
@@ -71,6 +70,10 @@ def random_forms(K):
 
 def minors(K):
     return np.array([np.linalg.det(K[:i, :i] / abs(K).max()) for i in range(1, len(K) + 1)])
+
+
+def symmetric_to(tolerance, K):
+    return abs(K - K.T).max() <= tolerance and least(1e-9 * abs(K).max())(K)
 
 
 WRONG["is_kernel_matrix"] = [
@@ -100,6 +103,10 @@ WRONG["is_kernel_matrix"] = [
     (least(1e-11, symmetric=True), "the tolerance must grow"),
     (least(1e-6, symmetric=True), "the tolerance must shrink"),
     (lambda K: least(1e-9 * np.abs(K).max())(K), "is not symmetric"),
+    (real_and_none_below_zero, "[[2, 1.02], [1, 2]] is not symmetric"),
+    (lambda K: symmetric_to(0.05 * abs(K).max(), K), "[[2, 1.02], [1, 2]] is not symmetric"),
+    (lambda K: symmetric_to(1e-6, K), "1e-9 times [[2, 1.02], [1, 2]]"),
+    (lambda K: np.allclose(K, K.T) and least(1e-9 * abs(K).max())(K), "1e-9 times [[2, 1.02]"),
     (lambda K: np.linalg.eigvalsh(K) >= 0, "must be True or False"),
 ]
 
@@ -135,6 +142,7 @@ EVEN = np.linspace(-3, 3, 61)
 RIGHT["witness"] = [
     of_least(EVEN),
     by_chance,
+    of_least(np.arange(-3, 3.01, 0.1)),  # ends at 3 + 5e-15
     lambda k: (found := of_least(EVEN)(k)) and (found[0], -5e3 * found[1]),
 ]
 WRONG["witness"] = [
@@ -147,6 +155,7 @@ WRONG["witness"] = [
     (lambda k: (EVEN[:2], np.array([1.0, 1.0])), "is a kernel: your"),
     (lambda k: (EVEN, np.linalg.eigh(matrix(k, EVEN))[1]), "got shapes (61,) and (61, 61)"),
     (of_least(2 * EVEN), "between −3 and 3, got -6"),
+    (lambda k: of_least(EVEN)(k) and (EVEN, 0 * EVEN), "is 0, not clearly below zero"),
     (lambda k: ([], []), "n points and n weights are needed, got shapes (0,)"),
     (lambda k: EVEN, "return the points and the weights, two arrays"),
 ]

@@ -80,12 +80,12 @@ WRONG["tent_frequencies"] = [
 # three_points
 
 
-def by_the_form(k):
+def by_the_form(k, middles=(1.0, 1.2, 2**0.5, 1.6, 2.0)):
     """The weights 1, −s, 1 over many distances, by the quadratic form itself."""
-    best = 0.0, None, None
+    best = math.inf, None, None
     for h in 10 ** np.linspace(-3, 3, 3001):
         near, far = k(np.array([h, 2 * h]))
-        for s in (1.0, 1.2, math.sqrt(2), 1.6, 2.0):
+        for s in middles:
             form = (2 + s * s + 2 * far - 4 * s * near) / (2 + s * s)
             if form < best[0]:
                 best = form, [5 - h, 5, 5 + h], [1, -s, 1]
@@ -109,7 +109,8 @@ WRONG["three_points"] = [
     (lambda k: by_eigenvectors(k, which=2), "weights of one sign"),
     (lambda k: by_eigenvectors(k, which=1), "with other weights"),
     (lambda k: (by_eigenvectors(k)[0], np.array([1, -1, 0])), "with other weights"),
-    (lambda k: by_eigenvectors(k, [3.0], which=1), "try other distances"),
+    (lambda k: by_eigenvectors(k, [3.0]), "try other distances"),
+    (lambda k: by_the_form(k, (2.0,)), "for each its best weights"),
     (lambda k: (np.zeros(3), np.array([1, -1, 0])), "two of the points are the same"),
     (lambda k: (by_eigenvectors(k)[0], np.zeros(3)), "weights are all 0"),
     (lambda k: by_eigenvectors(k)[0], "two arrays, got a ndarray"),

@@ -69,6 +69,13 @@ def if_it_converges(estimates, rng):
     return ["right" if b < a / 2 else "turns" for a, b in errors]
 
 
+def each_name_once(estimates, rng):
+    found = []
+    for name in by_limits()(estimates, rng):
+        found.append(next(n for n in [name, *limits(*np.ones((3, 1, 1)))] if n not in found))
+    return found
+
+
 RIGHT["what_is_wrong"] = [by_limits(), by_limits(scale=0.2, m=8192, d=9), by_two_keys]
 
 NAMES = ["right", "turns", "short", "no scale", "two draws"]
@@ -84,6 +91,7 @@ WRONG["what_is_wrong"] = [
     (by_limits(left_out=["two draws"]), "it tends to mean(V)"),
     (if_it_converges, '"short" was taken for "turns"'),
     (lambda estimates, rng: by_limits()(estimates, rng)[:-1], "5 estimates need 5 names, got 4"),
+    (each_name_once, "A name may come twice, or not at all"),
     (lambda estimates, rng: "right", "return a list of names, got a str"),
     (lambda estimates, rng: ["2π"] * len(estimates), "one of right, turns"),
     (lambda estimates, rng: range(len(estimates)), "one of right, turns"),

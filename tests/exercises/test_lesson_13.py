@@ -73,6 +73,8 @@ WRONG["features_or_exact"] = [
         "not the median",
     ),
     (decision(trust=1.0), "aim at 0.3"),
+    (lambda q, k, L, error: decision()(q, k, L, 0.3), "the smaller of"),
+    (lambda q, k, L, error: decision(trust=9)(q, k, L, max(error, 0.3)), "the smaller of"),
     (decision(share=1.0), "only where 2m ≤ L"),
     (decision(share=math.inf), "exact attention is cheaper"),
     (decision(up=math.floor), "round up"),
@@ -117,6 +119,7 @@ WRONG["less_biased"] = [
     (combined(2, -1, -1), "halve the sum"),
     (combined(1, -0.5, -0.5), "this is the bias alone"),
     (combined(-1, 0.5, 0.5), "this is the bias alone"),
+    (combined(1.5, -0.25, -0.25), "half of the correction"),
     (combined(2, -1, 0), "one alone adds noise"),
     (combined(2, 0, -1), "one alone adds noise"),
     (lambda attend, W: 2 * attend(W) - attend(W[::2]), "one alone adds noise"),
@@ -160,6 +163,23 @@ def about_exact(outputs, exact):
     return estimated()(outputs, exact)[0], ((outputs - exact) ** 2).sum() / len(outputs)
 
 
+def about_exact_alone(ddof):
+    """All from the distances of the draws to the exact output."""
+
+    def answer(outputs, exact):
+        noise = ((outputs - exact) ** 2).sum() / (len(outputs) - ddof)
+        return ((outputs.mean(axis=0) - exact) ** 2).sum() - noise / len(outputs), noise
+
+    return answer
+
+
+def by_halves(outputs, exact):
+    """Right on average, and from one product where there are many."""
+    off, half = outputs - exact, len(outputs) // 2
+    bias = (off[:half].mean(axis=0) * off[half:].mean(axis=0)).sum()
+    return bias, outputs.var(axis=0, ddof=1).sum()
+
+
 RIGHT["bias_and_noise"] = [
     estimated(),
     whole_less_noise,
@@ -195,6 +215,9 @@ WRONG["bias_and_noise"] = [
     (cut_entry_by_entry, "cut off at 0"),
     (lambda o, exact: (estimated()(o, exact)[0], o.var(axis=0, ddof=1)), "two numbers"),
     (about_exact, "about the mean of the draws"),
+    *[(about_exact_alone(ddof), "about the mean of the draws") for ddof in (0, 1)],
+    (by_halves, "all draws alike"),
+    (lambda o, exact: over_pairs(o[:2], exact), "all draws alike"),
     (estimated(of_mean=0, end=lambda *f: np.sqrt(f).tolist()), "not the roots"),
     (lambda o, exact: o.mean(axis=0), "return the squared bias and the variance"),
 ]

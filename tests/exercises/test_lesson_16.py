@@ -222,6 +222,16 @@ def by_swaps(predict, tokens, symbols):
     return any(moved(j) for j in range(1, len(tokens)))
 
 
+def by_one_cut(predict, tokens, symbols):
+    """All of the second half becomes each of the symbols."""
+    half = len(tokens) // 2
+
+    def rows(symbol):
+        return predict(np.append(tokens[:half], np.full(len(tokens) - half, symbol)))[:half]
+
+    return not all(same(rows(symbol), predict(tokens)[:half]) for symbol in range(symbols))
+
+
 WRONG["leaks"] = [
     (lambda *_: False, "without any mask is said to be honest: change"),
     (lambda *_: True, "an honest predictor is said to leak"),
@@ -239,6 +249,12 @@ WRONG["leaks"] = [
         "compare all rows",
     ),
     (by_swaps, "change places"),
+    (by_one_cut, "is overlooked: change each token"),
+    (detector(places=lambda L: range(L // 2, L)), "is overlooked: change each token"),
+    (detector(places=lambda L: range(L - 4, L)), "is overlooked: change each token"),
+    (lambda predict, t, symbols: detector()(predict, t[:6], symbols), "is overlooked: change each"),
+    (detector(rows=lambda before, j: before[max(j - 3, 0) : j]), "is overlooked: change each"),
+    (detector(rows=lambda before, j: before[min(1, j) : j]), "is overlooked: change each"),
     (detector(places=lambda L: [L - 1]), "stands alone in its chunk"),
     (detector(differ=lambda a, b: not np.array_equal(a, b)), "do not ask for equal bits"),
     (detector(differ=lambda a, b: (a.argmax(axis=1) != b.argmax(axis=1)).any()), "a faint leak"),
@@ -247,8 +263,8 @@ WRONG["leaks"] = [
     (detector(replaced=lambda token, symbols: [0]), "try each symbol"),
     (detector(differ=by_difference), "NaN is larger than no tolerance"),
     (lambda predict, tokens, symbols: predict(tokens + symbols), "whole numbers from 0 to 5"),
-    (lambda *_: "yes", "expected True or False, got a str"),
-    (lambda predict, tokens, symbols: predict(tokens) > 0, "expected True or False, got a ndarray"),
+    (lambda *_: "yes", "expected True or False, got 'yes'"),
+    (lambda predict, tokens, symbols: predict(tokens) > 0, "expected True or False, got array"),
 ]
 
 

@@ -118,7 +118,7 @@ def of_rows(x):
 
 
 WRONG["can_be_swapped"] = [
-    (lambda *a: losses(*a)[0].mean(), "expected True or False, got a"),
+    (lambda *a: losses(*a)[0].mean(), "expected True or False, got "),
     (lambda *a: True, "a sharp head is said to be swappable"),
     (lambda *a: False, "to a seventh of mean(V)'s squared error"),
     (decided(level=0.05), "to a seventh of mean(V)'s squared error"),
@@ -126,10 +126,13 @@ WRONG["can_be_swapped"] = [
         decided(combine=lambda outputs, loss: loss(np.mean(outputs, axis=0))),
         "errors cancel in the mean over many draws",
     ),
+    (decided(level=0.25), "less than half is asked for, no less"),
+    (decided(fold=lambda found: found[0]), "over all 200 draws"),
+    (decided(fold=np.min), "not the least"),
     (lambda *a: bool(losses(*a, loss=lambda x: (x**2).mean())[0].mean() < 0.03), "nearly uniform"),
     (decided(fold=lambda found: np.quantile(found, 0.1)), "and take the mean over all 200 draws"),
     (by_formula, "whose `relative_variance` is large"),
-    (decided(loss=lambda x: squares(x) ** 0.5), "compare squares, without a root"),
+    (decided(loss=lambda x: squares(x) ** 0.5), "in squares, without a root"),
     (decided(prepare=as_weights), "whose weights err, and whose output errs less"),
     (decided(shift=lambda *_: 0.0), "whose keys all lie far from 0"),
     (decided(shift=lambda c, new: c[0].mean(axis=0)), "whose keys all lie far from 0"),
@@ -478,6 +481,16 @@ def of_whole(storage, offset, size, stride):
     return restored(storage, int(offset), size, stride)
 
 
+def of_digits(part):
+    """A reader that compares these digits of the SHA-256."""
+
+    def read(data, sha256):
+        own = hashlib.sha256(data).hexdigest()
+        return reader()(data, own if own[part] == sha256[part] else sha256)
+
+    return read
+
+
 WRONG["read_weights"] = [
     (lambda data, sha256: [1.0], "expected a dict with the names w, got"),
     (lambda data, sha256: {"w": [1.0]}, "w must be an array, got a list"),
@@ -543,6 +556,11 @@ WRONG["read_weights"] = [
     (reader(kinds=object), "the number 3 in place of a tensor is read"),
     (reader(pack=lambda x: {"": x}), "a tensor in place of a dict is read"),
     (reader(pack=dict), "a tuple of pairs in place of a dict is read. `dict` makes"),
+    *[
+        (of_digits(part), "the SHA-256 of another file, in part, is read. Compare all 64 digits")
+        for part in (slice(8), slice(-8, None))
+    ],
+    (reader(check=lambda s, o, size, stride: 1 // min(stride, default=1)), "is a good one"),
     (reader(errors=zipfile.BadZipFile), "must raise ValueError, and raises UnpicklingError"),
     (
         reader(errors=(pickle.UnpicklingError, zipfile.BadZipFile)),

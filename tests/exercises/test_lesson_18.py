@@ -31,6 +31,14 @@ RIGHT["smallest_chunk"] = [
     ),
 ]
 
+
+def without_end(L, n, a, w):
+    C = 1
+    while math.ceil(L / C) * n * a > w:
+        C *= 2
+    return C
+
+
 WRONG["smallest_chunk"] = [
     (hiding(count=lambda L, C: L // C), "round up"),
     (hiding(count=lambda L, C: L / C), "round up"),
@@ -51,6 +59,7 @@ WRONG["smallest_chunk"] = [
     (lambda *a: max(1, hiding()(*a) // 2), "one step too early"),
     (lambda *a: max(2, hiding()(*a)), "the powers start with 1"),
     (lambda L, n, a, w: hiding()(L, n, a, 2 * w), "expected"),
+    (without_end, "end with the smallest power of two that is at least L"),
 ]
 
 
@@ -180,6 +189,8 @@ WRONG["bounded"] = [
     (lambda xp, x: x / xp.clip(row_sizes(xp, x), 1e-2, None), "changes small rows"),
     (lambda xp, x: x / xp.maximum(row_sizes(xp, x), 1e-6), "a bound from below"),
     (lambda xp, x: x / xp.maximum(row_sizes(xp, x), 1e-12), "changes small rows"),
+    (lambda xp, x: x / xp.clip(row_sizes(xp, x), 1e-30, None), "changes small rows"),
+    (lambda xp, x: x / xp.maximum(row_sizes(xp, x), 1e-300), "in float32 1e-300 is 0"),
     (lambda xp, x: x / xp.clip(row_sizes(xp, x), 1, None), "rows below 1"),
     (lambda xp, x: row_sizes(xp, x), "the rows over their"),
     (lambda xp, x: over_largest()(xp, x)[:-1], "and (5, 3) is needed"),
@@ -262,6 +273,12 @@ RIGHT["decoding_roof"] = [
     lambda *arguments: np.array(decoded()(*arguments)),
 ]
 
+
+def one_head(h, m, d, e, *device):
+    """The FLOPs of one head, and the bytes of all."""
+    return decoded(project=4 / h, state=5 / h)(h, m, d, e, *device)
+
+
 WRONG["decoding_roof"] = [
     (decoded(other=lambda heads, m, d, e: 1), "for decoding_roof(2, 12, 9, 4, 2, 1e+09, 1e+12)"),
     (lambda *a: decoded()(*a)[0], "return two numbers"),
@@ -276,6 +293,7 @@ WRONG["decoding_roof"] = [
     (decoded(project=2), "two projections"),
     (decoded(project=2, state=3.5), "multiply, add"),
     (lambda heads, *a: decoded()(1, *a), "all heads count"),
+    (one_head, "FLOPs of all heads"),
     (decoded(state=4), "five FLOPs an entry of S"),
     (decoded(state=6), "and the product with S two"),
     (lambda h, m, d, e, *a: decoded()(h, m, e, d, *a), "d and e have changed places"),

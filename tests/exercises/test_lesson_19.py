@@ -34,6 +34,16 @@ def in_rounds(join, states, swap=False, grow=lambda reach: 2 * reach, shift=0):
     return found
 
 
+def one_round_less(join, states):
+    """⌊log₂ N⌋ rounds."""
+    found = list(states)
+    for r in range(int(math.log2(len(states)))):
+        before = list(found)
+        for i in range(2**r, len(states)):
+            found[i] = join(before[i - 2**r], before[i])
+    return found
+
+
 def in_place(join, states):
     """Reads what the same round has written."""
     reach = 1
@@ -55,7 +65,8 @@ WRONG["prefixes"] = [
     (lambda join, s: in_rounds(join, s, swap=True), "join(earlier, later)"),
     (in_place, "would count twice"),
     (lambda join, s: in_rounds(join, s, grow=lambda reach: reach + 1), "would count twice"),
-    (lambda join, s: in_rounds(join, s, grow=lambda reach: 4 * reach), "expected"),
+    (lambda join, s: in_rounds(join, s, grow=lambda reach: 4 * reach), "a round is missing"),
+    (one_round_less, "a round is missing: ⌈log₂ N⌉"),
     (lambda join, s: [s[0], *(join(s[0], x) for x in s[1:])], "only neighbours join"),
     (lambda join, s: [None, *halves(join, s)[:-1]], "the first is the first state, not None"),
     (lambda join, s: halves(join, s)[-1], "not the last alone"),
@@ -116,6 +127,13 @@ def swapped(join, states, g, use):
     return by_groups(lambda a, b: join(b, a), states, g, use)
 
 
+def forward_in_groups(join, states, g, use):
+    """The last group first, and from the first shard of it."""
+    calls = []
+    by_groups(join, states, g, lambda i, x: calls.append((i, x)))
+    return [use(i, x) for i, x in sorted(calls, key=lambda call: (-(call[0] // g), call[0]))]
+
+
 RIGHT["backwards"] = [
     frugal,
     lambda join, states, g, use: tuple(frugal(join, states, g, use)),
@@ -126,6 +144,7 @@ WRONG["backwards"] = [
     (from_the_beginning, "start from the prefix kept before the group"),
     (swapped, "join(earlier, later)"),
     (lambda j, s, g, use: by_groups(j, s, g, use, forwards=True), "from the last shard to the"),
+    (forward_in_groups, "inside a group, too"),
     (lambda j, s, g, use: by_groups(j, s, g, use, own=True), "not with that of its group"),
     (lambda j, s, g, use: frugal(j, s, g, lambda i, x: use(i + 1, x)), "counted from 0"),
     (lambda j, s, g, use: frugal(j, s, g, use)[::-1], "in the order of the calls"),

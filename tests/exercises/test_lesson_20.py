@@ -45,6 +45,7 @@ WRONG["strength_of_steps"] = [
     (of(lambda b, s, n: 1 / s), "the limit of many steps"),
     (of(lambda b, s, n: (1 - abs(1 - b * s) ** n) / s), "keep its sign"),
     (of(lambda b, s, n: (1 - np.exp(-n * b * s)) / s), "many small steps"),
+    (lambda beta, key, steps: as_a_sum(beta, key, min(steps, 50)), "200 steps, expected"),
     (lambda beta, key, steps: np.full(3, beta), "return one number"),
 ]
 
@@ -74,7 +75,12 @@ def in_one_table(n, d, odds, strengths):
     return np.append(0.0, strengths)[errors.argmin()]
 
 
-RIGHT["strength_for"] = [chosen(), in_one_table]
+def index_of_chosen(n, d, odds, strengths):
+    errors = [odds @ theory.delta_recall(n, d, float(b)) for b in strengths]
+    return int(np.argmin(errors)) if min(errors) < theory.scaled_recall(n, d) else 0
+
+
+RIGHT["strength_for"] = [chosen(), in_one_table, lambda *given: np.float32(chosen()(*given))]
 
 WRONG["strength_for"] = [
     (chosen(lambda odds, law: law.mean()), "weigh each age"),
@@ -89,6 +95,7 @@ WRONG["strength_for"] = [
     (chosen(pick=max), "not the largest"),
     (chosen(pick=lambda errors, key: next(iter(errors))), "is each of the strengths tried"),
     (lambda n, d, odds, strengths: 0.0, "correcting is better"),
+    (index_of_chosen, "the strength itself is asked for, not its place"),
     (chosen(no=1), "0 where adding is better"),
     (chosen(no=-1), "0 where adding is better"),
     (lambda n, d, odds, strengths: strengths, "return one number"),
@@ -111,18 +118,34 @@ def row_by_row(q, k, a):
     return M
 
 
-def in_rounds(q, k, a):
+def after(a):
+    """From the border to each row, its own gate included."""
+    return np.add.accumulate(a)
+
+
+def before(a):
+    """From each key to the border, its own gate left out."""
+    return np.array([a[j + 1 :].sum(axis=0) for j in range(len(a))])
+
+
+def halves(since=after, until=before):
     """By halving, from pairs of tokens up, without recursion."""
-    L = len(q)
-    M, half = np.diag((q * k).sum(axis=1)), 1
-    while half < L:
-        for start in range(0, L, 2 * half):
-            early, late = slice(start, start + half), slice(start + half, start + 2 * half)
-            until = [a[j + 1 : start + half].sum(axis=0) for j in range(start, start + half)]
-            left = q[late] * np.exp(np.add.accumulate(a[late]))
-            M[late, early] = left @ (k[early] * np.exp(until)).T
-        half *= 2
-    return M
+
+    def weigh(q, k, a):
+        L = len(q)
+        M, half = np.diag((q * k).sum(axis=1)), 1
+        while half < L:
+            for start in range(0, L, 2 * half):
+                early, late = slice(start, start + half), slice(start + half, start + 2 * half)
+                left = q[late] * np.exp(since(a[late]))
+                M[late, early] = left @ (k[early] * np.exp(until(a[early]))).T
+            half *= 2
+        return M
+
+    return weigh
+
+
+in_rounds = halves()
 
 
 def pulled_apart(q, k, a, shift=lambda g: 0):
@@ -179,9 +202,19 @@ WRONG["gated_weights"] = [
     (lambda q, k, a: np.tril(q @ k.T), "where do the gates come in"),
     (lambda q, k, a: q @ k.T, "rows see later keys"),
     (lambda q, k, a: row_by_row(q, k, a).T, "transposed"),
-    (fading(own=True), "by its own gate"),
+    (fading(own=True), "not even on the diagonal"),
     (fading(last=False), "row i fades all earlier keys"),
     (lambda q, k, a: row_by_row(q, k, a[::-1]), "in reverse"),
+    *[
+        (lambda q, k, a, least=b: in_rounds(q, k, a.clip(least)), "is there a bound")
+        for b in (-30, -20, -15)
+    ],
+    (halves(since=lambda a: after(a) - a[:1]), "the gate at the border is left out"),
+    (halves(until=lambda a: np.cumsum(a[::-1], axis=0)[::-1]), "key j fades by its own gate"),
+    (halves(since=lambda a: 0 * a), "gates before the border alone"),
+    (halves(until=lambda a: 0 * a), "gates behind the border alone"),
+    (lambda q, k, a: np.tril(in_rounds(q, k, a), -1), "the diagonal is empty"),
+    (lambda q, k, a: in_rounds(q, k, a) + np.tril(in_rounds(q, k, a), -1).T, "symmetric"),
     (without_the_border, "does not see the early one"),
     (
         lambda q, k, a: row_by_row(q, k, 0 * a + a.mean(axis=1, keepdims=True)),
