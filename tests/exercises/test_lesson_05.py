@@ -189,6 +189,7 @@ RIGHT["orthogonal_directions"] = [
     norms_of_the_same(axis=0),  # those of the columns are R's, which does not go with Q
     one_by_one,
     projections.orthogonal,
+    lambda *given: projections.orthogonal(*given).astype(np.longdouble),
     blocks(repair_rows),
     blocks(polar, lambda rng, m, d: np.sqrt(norms(rng.normal(size=(m, d))))[:, None]),
 ]
