@@ -91,8 +91,8 @@ def unguarded_worker() -> list[str]:
 
 @functools.cache
 def require(*hidden: Path) -> None:
-    """Refuse unless the sandbox stands and holds: no `hidden` path, writing, network, mounting."""
-    hidden = [ROOT / "notebooks/solutions", *map(Path, hidden)]
+    """Refuse unless the sandbox stands and holds: no `hidden` path, /proc, writing, network, mounts."""
+    hidden = [ROOT / "notebooks/solutions", Path("/proc"), *map(Path, hidden)]
     folders = [*hidden, ROOT, ROOT / "performer_course", Path(sys.prefix), Path("/tmp")]
     writes = [folder / f".probe-{secrets.token_hex(8)}" for folder in folders]
     with socket.create_server(("127.0.0.1", 0)) as server:
