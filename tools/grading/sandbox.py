@@ -91,7 +91,7 @@ def unguarded_worker() -> list[str]:
 
 @functools.cache
 def require(*hidden: Path) -> None:
-    """Refuse unless the sandbox stands and holds: no `hidden` path, /proc, writing, network, mounts."""
+    """Refuse unless the sandbox stands: no `hidden` path, no writing, network, mounting."""
     hidden = [ROOT / "notebooks/solutions", Path("/proc"), *map(Path, hidden)]
     folders = [*hidden, ROOT, ROOT / "performer_course", Path(sys.prefix), Path("/tmp")]
     writes = [folder / f".probe-{secrets.token_hex(8)}" for folder in folders]
