@@ -83,15 +83,20 @@ def check_finite(x, name: str, mask=None, *, most: float = MOST) -> None:
         return
     most = min(most, float(xp.finfo(x.dtype).max))
     bad = ~(xp.abs(x) <= most)
-    places = xp.nonzero(bad if mask is None else bad & mask[..., None])
+    bad = bad if mask is None else bad & mask[..., None]
+    places = xp.nonzero(bad)
     if len(places[0]) > 0:
-        came = (
-            f"more than {most:.1g} in size" if xp.all(xp.isfinite(x[places])) else "NaN or infinity"
-        )
+        wild = xp.any(bad & ~xp.isfinite(x))
+        came = "NaN or infinity" if wild else f"more than {most:.1g} in size"
         raise ValueError(
             f"{name} must be finite, got {came} in {len(places[0])} of {x.size} entries, "
             f"the first at {tuple(int(i[0]) for i in places)}"
         )
+
+
+def most_in(x) -> float:
+    """MOST, or what the dtype of x holds if that is less: for what is cast to it."""
+    return min(MOST, float(array_api_compat.array_namespace(x).finfo(x.dtype).max))
 
 
 def check_values(q, k, v, key_mask) -> None:
@@ -137,9 +142,12 @@ def check_count(value, name: str, *, least: int = 1) -> int:
     return count
 
 
-def check_number(value, name: str, *, above: float | None = None, least: float | None = None):
+def check_number(
+    value, name: str, *, above: float | None = None, least: float | None = None, like=None
+):
     """value as a finite float, > `above` or ≥ `least`, where one is given.
 
+    like: an array whose dtype has to hold it, neither as infinity nor as 0.
     Raises: ValueError naming `name`, what was expected and what came.
     """
     good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
@@ -148,6 +156,10 @@ def check_number(value, name: str, *, above: float | None = None, least: float |
         good, expected = good and value > above, f" above {above:g}"
     elif least is not None:
         good, expected = good and value >= least, f" of at least {least:g}"
+    if good and like is not None and value != 0:
+        info = array_api_compat.array_namespace(like).finfo(like.dtype)
+        good = float(info.smallest_normal * info.eps) <= abs(value) <= float(info.max)
+        expected += f", in the range of {like.dtype}"
     if not good:
         raise ValueError(f"{name} must be a finite number{expected}, got {value!r}")
     return float(value)
@@ -190,8 +202,7 @@ def check_lead(*arrays, names: str = "arrays"):
 
 def check_directions(W, x, name: str, called: str = "W"):
     """The namespace of directions W (..., m, d) and the rows x (..., n, d). Raises: ValueError."""
-    most = float(array_api_compat.array_namespace(x).finfo(x.dtype).max)  # it is cast to that
-    check_array(W, called, "m, d", most=min(MOST, most))
+    check_array(W, called, "m, d", most=most_in(x))
     xp = check_library(x, W, f"{name} and {called}")
     d = x.shape[-1]
     if W.shape[-1] != d:

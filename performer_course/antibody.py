@@ -31,6 +31,7 @@ from ._door import (
     check_callable,
     check_count,
     check_directions,
+    check_finite,
     check_generator,
     check_kind,
 )
@@ -335,6 +336,8 @@ def dense(W, q, k):
     """
     q, k, *_ = check_attention(q, k, k, None)
     check_directions(W, q, "q")
+    for given, name in ((W, "W"), (q, "q"), (k, "k")):
+        check_finite(given, name, most=theory.LARGEST)
     x, y = q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25
     s = x.mean(axis=-2, keepdims=True) + y.mean(axis=-2, keepdims=True)  # (..., 1, d)
     y = y - s

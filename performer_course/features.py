@@ -21,6 +21,7 @@ from ._door import (
     check_lead,
     check_library,
     check_number,
+    most_in,
 )
 from ._rows import projected, squared_norm
 from .backend import is_free_to_read, is_on_gpu
@@ -74,7 +75,7 @@ def monomials(
     """
     xp = check_array(x, "x", "n, d")
     degree = _check_degree(x, degree)
-    offset = check_number(offset, "offset", least=0.0)
+    offset = check_number(offset, "offset", least=0.0, like=x)
     columns = _columns(x)
     if offset > 0:
         columns.append(xp.full_like(columns[0], math.sqrt(offset)))
@@ -195,7 +196,7 @@ def fourier_phase(
     """
     xp, W = _check_directions(x, W)
     m = W.shape[-2]
-    check_array(b, "b", "m")
+    check_array(b, "b", "m", most=most_in(x))
     if tuple(b.shape) != (m,):
         raise ValueError(f"b must have shape (m,) = ({m},), got shape {tuple(b.shape)}")
     check_library(W, b, "W and b")
@@ -280,9 +281,9 @@ def _check_rho(xp, rho, x):
     """rho as an array (d,) like a row of x: one ρ for each axis. Raises: ValueError."""
     d, device = x.shape[-1], array_api_compat.device(x)
     if not array_api_compat.is_array_api_obj(rho) or not rho.ndim:
-        rho = check_number(rho, "rho", above=0.0)
+        rho = check_number(rho, "rho", above=0.0, like=x)
         return xp.full((d,), rho, dtype=x.dtype, device=device)
-    check_array(rho, "rho", "d")
+    check_array(rho, "rho", "d", most=most_in(x))
     if tuple(rho.shape) != (d,):
         raise ValueError(
             f"rho must be a number or have shape (d,) = ({d},), got shape {tuple(rho.shape)}"

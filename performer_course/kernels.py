@@ -42,7 +42,7 @@ def polynomial(
     """
     xp = _check_pair(x, y)
     degree = check_count(degree, "degree")
-    offset = check_number(offset, "offset", least=0.0)
+    offset = check_number(offset, "offset", least=0.0, like=x)
     base = x @ xp.matrix_transpose(y) + offset  # (..., n, p)
     # p − 1 products. `**` is as fast for a square only: beyond, NumPy takes logarithms, 3 to 12
     # times as slow for p = 3 and 5 on a CPU without AVX-512, and with other last bits.
@@ -60,7 +60,7 @@ def gaussian(
     Cost: O(n p d). Source: Schölkopf & Smola (2002), §2.3.
     """
     xp = _check_pair(x, y)
-    gamma = check_number(gamma, "gamma", above=0.0)
+    gamma = check_number(gamma, "gamma", above=0.0, like=x)
     centre = xp.mean(y, axis=-2, keepdims=True)  # (..., 1, d): distances do not see a shift
     x, y = x - centre, y - centre
     x_square = xp.expand_dims(squared_norm(xp, x), axis=-1)  # (..., n, 1)
@@ -85,7 +85,7 @@ def laplacian(
     Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
     """
     xp = _check_pair(x, y)
-    gamma = check_number(gamma, "gamma", above=0.0)
+    gamma = check_number(gamma, "gamma", above=0.0, like=x)
     distance = sum(xp.abs(difference) for difference in _differences(x, y))  # (..., n, p)
     return xp.exp(-gamma * distance)
 
@@ -101,7 +101,7 @@ def cauchy(
     Differs from the paper: no factor 2 in each coordinate, so that the kernel of x with x is 1.
     """
     _check_pair(x, y)
-    gamma = check_number(gamma, "gamma", above=0.0)
+    gamma = check_number(gamma, "gamma", above=0.0, like=x)
     kernel = 1.0
     for difference in _differences(x, y):
         kernel = kernel / (1 + gamma * difference**2)  # (..., n, p)
@@ -122,7 +122,7 @@ def matern(
     Source: Rasmussen & Williams (2006), eqs. 4.14 and 4.17; other ν need Bessel functions.
     """
     xp = _check_pair(x, y)
-    nu, length = check_number(nu, "nu"), check_number(length, "length", above=0.0)
+    nu, length = check_number(nu, "nu"), check_number(length, "length", above=0.0, like=x)
     if nu not in _MATERN:
         raise ValueError(f"nu must be one of {tuple(_MATERN)}, got {nu!r}")
     square = sum(difference**2 for difference in _differences(x, y))  # (..., n, p)

@@ -134,7 +134,7 @@ def layer_norm(
     xp = check_array(x, "x", "L, width")
     for name, given in (("gain", gain), ("shift", shift)):
         check_shape(given, name, x.shape[-1:], x, "x")
-    eps = check_number(eps, "eps", above=0.0)
+    eps = check_number(eps, "eps", above=0.0, like=x)
     centred = x - xp.mean(x, axis=-1, keepdims=True)
     variance = xp.mean(centred * centred, axis=-1, keepdims=True)
     return gain * centred / xp.sqrt(variance + eps) + shift

@@ -692,6 +692,7 @@ def test_what_is_no_array_or_generator_is_refused_by_its_name():
     calls = {
         "q must be an array": lambda: antibody.attend_trained(1, q.tolist(), q, q),
         "k must be an array": lambda: antibody.longer(q, None),
+        "W must be finite": lambda: antibody.dense(1e120 * W, q, q),
         "W_q must have shape": lambda: antibody.positive_pair(q, q, W[:, 1:], W),
         "W_k must have shape": lambda: antibody.divergence(q, q, W, W[:, 1:]),
         "W_q and W_k must be of as many": lambda: antibody.positive_pair(q, q, W, W[1:]),

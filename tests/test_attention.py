@@ -717,6 +717,7 @@ def test_bad_arrays_are_refused_by_name(form):
     bad = k.copy()
     bad[2, 1] = np.nan
     refused(r"k must be finite, .* first at \(2, 1\)", form, q, bad, v)
+    refused(r"k must be finite, .* NaN", form, q, bad, v, key_mask=np.stack([mask] * 3))
     mask[2] = False
     assert np.isfinite(form(q, bad, v, key_mask=mask)).all()
 

@@ -28,7 +28,7 @@ from . import examples
 from .real_model import small_weights
 
 SEED, SECONDS = int(os.environ.get("FUZZ_SEED", "0")), 10
-CASES = int(os.environ.get("FUZZ_CASES", "6000"))
+CASES = int(os.environ.get("FUZZ_CASES", "4000"))
 PACKAGE = Path(performer_course.__file__).parent
 
 # What has arguments of another kind: judges of answers, pictures, programs that train, a ledger,

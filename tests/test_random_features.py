@@ -135,8 +135,11 @@ def read_only(*shape):
         (lambda x: features.fourier(x, W, out=read_only(4, 12)), "out must be .* a read-only one"),
         (lambda x: features.fourier(x, 1e300 * W), "W must be finite, got"),
         (lambda x: features.fourier(x.astype("f4"), 1e40 * W), "W must be finite, got more"),
+        (lambda x: features.fourier_phase(x.astype("f4"), W, 1e40 * b), "b must be finite"),
         (lambda x: features.taylor(1e60 * x, 6), "x must be finite, got more than"),
         (lambda x: kernels.gaussian(np.stack([x] * 2), np.stack([x] * 3)), "x and y must broad"),
+        (lambda x: kernels.matern(x.astype("f4"), x, length=1e-60), "in the range of float32"),
+        (lambda x: kernels.gaussian(x.astype("f4"), x, 1e60), "gamma must be .* range of float32"),
         (lambda x: kernels.matern(x, x, length=0.0), "length must be .* above 0, got 0.0"),
         (lambda x: kernels.matern(x, x, length=-0.5), "length must be .* above 0, got -0.5"),
         (lambda x: kernels.matern(x, W[:, :2]), "rows of one width d, got 3 and 2"),
@@ -148,12 +151,14 @@ def test_a_bad_argument_says_what_was_expected(call, message):
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
-@pytest.mark.parametrize(("dtype", "size"), [("f8", 1e150), ("f4", 1e30), ("f2", 6e4)])
-def test_matern_of_rows_far_apart_is_zero(nu, dtype, size):
+@pytest.mark.parametrize(
+    ("dtype", "size", "least"), [("f8", 1e150, 1e-300), ("f4", 1e30, 1e-30), ("f2", 6e4, 1e-6)]
+)
+def test_matern_of_rows_far_apart_is_zero(nu, dtype, size, least):
     x = np.array([[0.0], [size]], dtype=dtype)
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(kernels.matern(x, x, nu), np.eye(2))
-        np.testing.assert_array_equal(kernels.matern(x, x, nu, 1e-300), np.eye(2))
+        np.testing.assert_array_equal(kernels.matern(x, x, nu, least), np.eye(2))
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
