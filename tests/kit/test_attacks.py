@@ -16,9 +16,8 @@ import sys
 
 import pytest
 
+from tests.grading import digests
 from tools.setting import ROOT
-
-from .test_grading import digests
 
 SECONDS = 10
 ANSWER = """\

@@ -6,7 +6,6 @@ Students of three lessons, right, wrong, and of each kind that tries to get mark
 """
 
 import csv
-import hashlib
 import importlib
 import json
 import os
@@ -23,6 +22,7 @@ import pytest
 
 from performer_course import checks
 from tests.exercises.shared import loopback
+from tests.grading import digests
 from tools import course, variants
 from tools.grading import sandbox
 from tools.grading.judge import ask, judged
@@ -188,17 +188,6 @@ def claims_all(nb):
 
 def without_checks(nb):
     nb.cells = [c for c in nb.cells if not c.metadata.get("nbgrader", {}).get("grade")]
-
-
-def digests(*folders, leave=()):
-    """What each file below the folders holds."""
-    found = {}
-    for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            inside = path.relative_to(folder).parts
-            if path.is_file() and inside[0] not in leave and "__pycache__" not in inside:
-                found[path] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
 
 
 GRADED = ("autograded", "feedback", "gradebook.db")  # what grading itself writes
