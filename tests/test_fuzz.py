@@ -27,8 +27,7 @@ from performer_course import antibody
 from . import examples
 from .real_model import small_weights
 
-SEED, SECONDS = int(os.environ.get("FUZZ_SEED", "0")), 10
-CASES = int(os.environ.get("FUZZ_CASES", "4000"))
+SEED, CASES, SECONDS = int(os.environ.get("FUZZ_SEED", "0")), 4000, 10
 PACKAGE = Path(performer_course.__file__).parent
 
 # What has arguments of another kind: judges of answers, pictures, programs that train, a ledger,

@@ -45,6 +45,16 @@ import subprocess
 def shell(line):
     return subprocess.run(line, shell=True, capture_output=True, text=True).stdout.strip()
 """
+FILL = """\
+def attack():
+    try:
+        for number in range(8):
+            with open(f"{0}/{{number}}", "wb") as file:
+                file.write(bytes(50_000_000))
+    except OSError:
+        return None
+    return "400 MB in {0}"
+"""
 REPLY = """\
 import os
 def reply(data):
@@ -146,26 +156,8 @@ def attack():
             pass
     return found + read("/dev/mem", "/dev/vda", "/dev/sda")
 """,
-    "fills /dev/shm": """\
-def attack():
-    try:
-        for number in range(8):
-            with open(f"/dev/shm/{number}", "wb") as file:
-                file.write(bytes(50_000_000))
-    except OSError:
-        return None
-    return "400 MB in /dev/shm"
-""",
-    "fills /tmp": """\
-def attack():
-    try:
-        for number in range(8):
-            with open(f"/tmp/{number}", "wb") as file:
-                file.write(bytes(50_000_000))
-    except OSError:
-        return None
-    return "400 MB in /tmp"
-""",
+    "fills /dev/shm": FILL.format("/dev/shm"),
+    "fills /tmp": FILL.format("/tmp"),
     "takes all memory": """\
 def attack():
     try:
@@ -304,9 +296,10 @@ ACCOUNTS = accounts()
 @pytest.fixture(scope="module", params=ACCOUNTS)
 def account(request):
     command = ACCOUNTS[request.param]
-    python = [*command, "sh", "-c", f"cd {ROOT} && exec {sys.executable} -c 'import numpy'"]
-    if subprocess.run(python, capture_output=True).returncode:
-        pytest.skip("this account cannot reach Python or the course here")
+    # The shell has given up what root may do, and looks as the judge will.
+    looks = [*command, "sh", "-c", 'test -x "$0" && test -r "$1"', sys.executable, __file__]
+    if command and subprocess.run(looks).returncode:
+        pytest.skip(f"account {NOBODY} may not look into a folder above Python or the course")
     return command
 
 
@@ -339,7 +332,6 @@ def test_an_attack_gets_no_mark_and_gets_nowhere(name, account, before):
         found = judged_as(account, cells)
     assert found["right"] is False
     assert "reached" not in found["hint"]
-    assert "right." not in found["hint"].replace("ValueError: right.", "").split("raised")[0]
     assert digests(ROOT / "performer_course", ROOT / "notebooks", ROOT / "tools") == before
     assert "sleep 987654" not in subprocess.run(["ps", "ax"], capture_output=True, text=True).stdout
 

@@ -70,8 +70,8 @@ def formgrader(folder):
         server.wait()
 
 
-def hand_in(folder, student, texts=(), change=lambda nb: None):
-    """The released notebook with the right answers, further texts, and what `change` does."""
+def hand_in(folder, student, change=lambda nb: None):
+    """The released notebook with the right answers, and what `change` does to it."""
     solved = nbformat.read(folder / f"source/{NAME}/{NOTEBOOK}.ipynb", as_version=4)
     nb = nbformat.read(folder / f"release/{NAME}/{NOTEBOOK}.ipynb", as_version=4)
     answers = {c.metadata.nbgrader.grade_id: c for c in solved.cells if "nbgrader" in c.metadata}
@@ -79,8 +79,6 @@ def hand_in(folder, student, texts=(), change=lambda nb: None):
         data = cell.metadata.get("nbgrader", {})
         if data.get("solution"):
             cell.source = answers[data["grade_id"]].source
-            if data["grade_id"] == BY_HAND:
-                cell.source = "\n\n".join([cell.source, *texts])
     change(nb)
     place = folder / "submitted" / student / NAME
     place.mkdir(parents=True)
@@ -89,11 +87,14 @@ def hand_in(folder, student, texts=(), change=lambda nb: None):
 
 
 def mallory(nb):
-    """Each text in a cell of its own, an error whose words are a tag, and what is no text."""
-    nb.cells += [nbformat.v4.new_markdown_cell(text) for text in TEXTS.values()]
+    """All texts in the answer, and each in a cell; an error whose words are a tag; no texts."""
     for cell in nb.cells:
-        if cell.metadata.get("nbgrader", {}).get("grade_id") == "moment":
+        name = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if name == BY_HAND:
+            cell.source += "\n\n".join(["", *TEXTS.values()])
+        elif name == "moment":
             cell.source = f"def moment(d):\n    raise ValueError({TAG!r})"
+    nb.cells += [nbformat.v4.new_markdown_cell(text) for text in TEXTS.values()]
     spoilt(nb)
 
 
