@@ -137,9 +137,9 @@ def missing(content: bytes) -> set[str]:
 
 
 def barred(content: bytes) -> set[str]:
-    """What a notebook imports of BARRED, by itself or through the course. `_cores` starts threads
+    """What a notebook imports of BARRED, by itself or through the course. `backend` starts threads
     on several cores alone, and the browser says that it has one (`make test-kit` asks it)."""
-    modules = all_imported(code(content), leave="performer_course._cores")
+    modules = all_imported(code(content), leave="performer_course.backend")
     return {name.partition(".")[0] for name in modules} & BARRED
 
 

@@ -172,7 +172,7 @@ def test_python_for_the_browser_has_one_core_and_takes_our_wheels_and_every_cell
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == {
         "python": LOCK["python"],
-        "cores": 1,  # so `performer_course._cores` starts no thread,
+        "cores": 1,  # so `performer_course.backend` starts no thread,
         "threads": False,  # which could not start
         "course": "0.1.0",
         "compiled": len(RUNNING),

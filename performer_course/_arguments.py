@@ -9,7 +9,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from ._sums import State
+from ._stable import State
 from .backend import is_free_to_read
 
 Array = Any
@@ -21,12 +21,12 @@ LOSSY = (np.ma.MaskedArray, np.matrix)
 MOST, MOST_VALUE = 1e150, 1e300
 
 
-def check_array(x, name: str, dims: str, mask=None, *, finite: bool = True, most: float = MOST):
+def check_array(x, name: str, dims: str, mask=None, *, finite=True, most=MOST, cast_to=None):
     """The namespace of x, once x is a non-empty floating array of shape (..., *dims), finite.
 
     mask: boolean (..., n), False where a row of x does not count and may hold anything.
     finite: whether to look at values; without, `check_finite` is left to the caller.
-    most: how large an entry may be.
+    most: how large an entry may be; cast_to: an array whose dtype has to hold it, too.
     Raises: ValueError naming `name`, what was expected and what came. Values are read only
     where that is free, on NumPy: a NaN on a GPU passes, and is seen in the result.
     """
@@ -38,6 +38,9 @@ def check_array(x, name: str, dims: str, mask=None, *, finite: bool = True, most
     if mask is not None:
         check_mask(mask, x, name)
     if finite:
+        if cast_to is not None:
+            of_x = array_api_compat.array_namespace(cast_to)
+            most = min(most, float(of_x.finfo(cast_to.dtype).max))
         check_finite(x, name, mask, most=most)
     return xp
 
@@ -92,18 +95,6 @@ def check_finite(x, name: str, mask=None, *, most: float = MOST) -> None:
             f"{name} must be finite, got {came} in {len(places[0])} of {x.size} entries, "
             f"the first at {tuple(int(i[0]) for i in places)}"
         )
-
-
-def most_in(x) -> float:
-    """MOST, or what the dtype of x holds if that is less: for what is cast to it."""
-    return min(MOST, float(array_api_compat.array_namespace(x).finfo(x.dtype).max))
-
-
-def check_values(q, k, v, key_mask) -> None:
-    """`check_finite` of queries, keys and values. Raises: ValueError."""
-    check_finite(q, "q")
-    check_finite(k, "k", key_mask)
-    check_finite(v, "v", key_mask, most=MOST_VALUE)
 
 
 def check_mask(key_mask, x, name: str):
@@ -202,7 +193,7 @@ def check_lead(*arrays, names: str = "arrays"):
 
 def check_directions(W, x, name: str, called: str = "W"):
     """The namespace of directions W (..., m, d) and the rows x (..., n, d). Raises: ValueError."""
-    check_array(W, called, "m, d", most=most_in(x))
+    check_array(W, called, "m, d", cast_to=x)
     xp = check_library(x, W, f"{name} and {called}")
     d = x.shape[-1]
     if W.shape[-1] != d:
@@ -215,10 +206,10 @@ def check_directions(W, x, name: str, called: str = "W"):
     return xp
 
 
-def check_keys(k, v, key_mask, name: str = "k", width: str = "d", *, finite: bool = True):
+def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
     """The namespace of keys k, their values v and their mask. Raises: ValueError."""
-    check_array(k, name, f"S, {width}", key_mask, finite=finite)
-    check_array(v, "v", "S, e", key_mask, finite=finite, most=MOST_VALUE)
+    check_array(k, name, f"S, {width}", key_mask)
+    check_array(v, "v", "S, e", key_mask, most=MOST_VALUE)
     if k.shape[-2] != v.shape[-2]:
         raise ValueError(
             f"{name} and v must have one row for each key, got {k.shape[-2]} and {v.shape[-2]} "
@@ -276,14 +267,14 @@ def check_state(state, x, name: str, W, e: int | None = None) -> None:
         )
 
 
-def check_attention(q, k, v, key_mask, W=..., *, names=("q", "k"), width="d", finite=True):
+def check_attention(q, k, v, key_mask, W=..., *, names=("q", "k"), width="d"):
     """Queries, keys, values, mask (and directions), broadcast to one set of leading axes.
 
     W: (..., m, d), or nothing, and None comes back; one set for all, (m, d), stays as it is.
     Raises: ValueError for what is no array, does not fit, or is not finite.
     """
-    check_array(q, names[0], f"L, {width}", finite=finite)
-    xp = check_keys(k, v, key_mask, names[1], width, finite=finite)
+    check_array(q, names[0], f"L, {width}")
+    xp = check_keys(k, v, key_mask, names[1], width)
     check_library(q, k, f"{names[0]} and {names[1]}")
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(

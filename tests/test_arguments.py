@@ -7,7 +7,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from performer_course._door import (
+from performer_course._arguments import (
     check_array,
     check_attention,
     check_count,

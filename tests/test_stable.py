@@ -1,28 +1,30 @@
 """Sums relative to the largest: over keys and over rows, at once or in parts, moved and added."""
 
+import array_api_compat
 import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from performer_course import _sums
-from performer_course._sums import (
+from performer_course import _stable
+from performer_course._stable import (
     PARTS,
     State,
     add_in_place,
-    both,
-    divided,
+    added,
+    empty_state,
     exp_in_place,
     largest,
     lowest,
-    moved,
-    nothing,
-    of_keys,
-    of_rows,
-    relative,
+    normalised,
+    projected,
+    rescaled,
+    squared_norm,
+    summed_by_feature,
     turned_product,
-    with_one,
+    values_and_ones,
+    weighted_sums,
 )
 
 from .double import DEVICE, poisoned
@@ -77,7 +79,7 @@ def naive(h, values):
 @pytest.mark.parametrize("spread", [0.001, 1.0, 3.0])
 def test_a_state_is_the_maximum_and_the_sum_relative_to_it_for_each_feature(spread):
     h, values = logits(2, 7, 4, spread=spread), points(2, 7, 3, seed=1)
-    found = both_places(of_keys, h, values)
+    found = both_places(summed_by_feature, h, values)
     for head, f in np.ndindex(2, 4):
         c, Sz = naive(h[head, :, f], values[head])
         assert found.c[head, f] == c
@@ -88,13 +90,13 @@ def test_a_state_is_the_maximum_and_the_sum_relative_to_it_for_each_feature(spre
 @pytest.mark.parametrize("cut", [1, 3, 6])
 def test_keys_absorbed_in_two_parts_are_those_absorbed_at_once(cut, spread):
     h, values = logits(2, 7, 4, spread=spread), points(2, 7, 3, seed=1)
-    first = of_keys(np, h[:, :cut].copy(), values[:, :cut])
+    first = summed_by_feature(np, h[:, :cut].copy(), values[:, :cut])
     kept = State(*map(np.copy, first))
-    found = both_places(of_keys, h[:, cut:], values[:, cut:], first)
-    expected = of_keys(np, h.copy(), values)
+    found = both_places(summed_by_feature, h[:, cut:], values[:, cut:], first)
+    expected = summed_by_feature(np, h.copy(), values)
     np.testing.assert_array_equal(found.c, expected.c)
     np.testing.assert_allclose(found.Sz, expected.Sz, rtol=1e-12, atol=1e-14)
-    of_keys(np, h[:, cut:].copy(), values[:, cut:], first)
+    summed_by_feature(np, h[:, cut:].copy(), values[:, cut:], first)
     for before, after in zip(kept, first, strict=True):
         np.testing.assert_array_equal(before, after)  # the State before is not used up
 
@@ -102,7 +104,7 @@ def test_keys_absorbed_in_two_parts_are_those_absorbed_at_once(cut, spread):
 @pytest.mark.parametrize("spread", [0.001, 1.0, 3.0])
 def test_rows_are_softmaxes_before_they_are_divided(spread):
     h, values = logits(2, 5, 7, spread=spread), points(2, 7, 3, seed=1)
-    found = both_places(of_rows, h, values)
+    found = both_places(weighted_sums, h, values)
     for head, i in np.ndindex(2, 5):
         c, Sz = naive(h[head, i], values[head])
         assert found.c[head, i] == c
@@ -113,17 +115,17 @@ def test_rows_are_softmaxes_before_they_are_divided(spread):
 @pytest.mark.parametrize("cut", [1, 3, 6])
 def test_rows_that_see_their_things_in_two_parts_see_them_all(cut, spread):
     h, values = logits(2, 5, 7, spread=spread), points(2, 7, 3, seed=1)
-    first = of_rows(np, h[..., :cut].copy(), values[:, :cut])
-    found = both_places(of_rows, h[..., cut:], values[:, cut:], first)
-    expected = of_rows(np, h.copy(), values)
+    first = weighted_sums(np, h[..., :cut].copy(), values[:, :cut])
+    found = both_places(weighted_sums, h[..., cut:], values[:, cut:], first)
+    expected = weighted_sums(np, h.copy(), values)
     np.testing.assert_array_equal(found.c, expected.c)
     np.testing.assert_allclose(found.Sz, expected.Sz, rtol=1e-12, atol=1e-14)
 
 
 def test_a_weight_is_at_most_one_and_its_denominator_at_least_one():
     h, ones = logits(50, 4, spread=3.0), np.ones((50, 1))
-    assert (of_keys(np, h.copy(), ones).Sz >= 1).all()
-    assert (of_rows(np, h.T.copy(), ones).Sz >= 1).all()
+    assert (summed_by_feature(np, h.copy(), ones).Sz >= 1).all()
+    assert (weighted_sums(np, h.T.copy(), ones).Sz >= 1).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])
@@ -145,23 +147,23 @@ def test_a_product_of_turned_weights_is_that_of_their_columns(n):
 def test_moved_sums_are_the_same_sums(rise, seed):
     state = State(points(4, seed=seed), points(4, 3, seed=seed + 1))
     c = state.c + rise
-    found = both_places(moved, state, c)
+    found = both_places(rescaled, state, c)
     np.testing.assert_array_equal(found.c, c)
     np.testing.assert_allclose(found.Sz, np.exp(state.c - c)[:, None] * state.Sz, **close)
 
 
 def test_sums_that_are_moved_nowhere_keep_their_bits():
     state = State(points(4), points(4, 3))
-    np.testing.assert_array_equal(moved(np, state, state.c).Sz, state.Sz)
+    np.testing.assert_array_equal(rescaled(np, state, state.c).Sz, state.Sz)
 
 
 @repeatable
 @given(cut=st.integers(1, 8), spread=st.sampled_from([0.001, 1.0, 3.0]), seed=st.integers(0, 99))
 def test_both_sets_are_the_union_in_either_order(cut, spread, seed):
     h, values = logits(9, 4, spread=spread, seed=seed), points(9, 3, seed=seed + 1)
-    a, b = (of_keys(np, h[s].copy(), values[s]) for s in (slice(cut), slice(cut, None)))
-    whole = of_keys(np, h.copy(), values)
-    for found in (both_places(both, a, b), both_places(both, b, a)):
+    a, b = (summed_by_feature(np, h[s].copy(), values[s]) for s in (slice(cut), slice(cut, None)))
+    whole = summed_by_feature(np, h.copy(), values)
+    for found in (both_places(added, a, b), both_places(added, b, a)):
         np.testing.assert_array_equal(found.c, whole.c)
         np.testing.assert_allclose(found.Sz, whole.Sz, rtol=1e-12, atol=1e-13)
 
@@ -182,23 +184,23 @@ def test_the_logarithm_of_nothing_is_finite_and_its_weight_is_zero_beside_any_ot
 
 
 def test_nothing_has_no_weight_and_lives_where_its_keys_do():
-    empty = nothing(np, (2, 4), 3, np.ones(1), np.float32)
+    empty = empty_state(np, (2, 4), 3, np.ones(1), np.float32)
     assert [x.shape for x in empty] == [(2, 4), (2, 4, 3)]
     assert {x.dtype for x in empty} == {np.dtype(np.float32)}
     assert (empty.c == np.float32(lowest(np, np.float32))).all()
     assert (empty.Sz == 0).all()
     like = xp.ones(1, device=DEVICE)
-    assert {x.device for x in nothing(xp, (4,), 3, like, xp.float64)} == {DEVICE}
+    assert {x.device for x in empty_state(xp, (4,), 3, like, xp.float64)} == {DEVICE}
 
 
 @pytest.mark.parametrize("first", [True, False])
 def test_nothing_beside_something_changes_no_bit(first):
-    full = of_keys(np, logits(9, 4, spread=3.0), points(9, 3))
-    empty = nothing(np, (4,), 3, full.c, full.c.dtype)
-    found = both(np, *((empty, full) if first else (full, empty)))
+    full = summed_by_feature(np, logits(9, 4, spread=3.0), points(9, 3))
+    empty = empty_state(np, (4,), 3, full.c, full.c.dtype)
+    found = added(np, *((empty, full) if first else (full, empty)))
     for a, b in zip(found, full, strict=True):
         np.testing.assert_array_equal(a, b)
-    none = both(np, empty, empty)
+    none = added(np, empty, empty)
     assert np.isfinite(none.c).all()
     assert (none.Sz == 0).all()
 
@@ -214,7 +216,7 @@ def test_a_state_names_its_two_parts():
 
 def test_each_row_is_divided_by_its_last_column():
     Sz = points(2, 5, 4)
-    (found,) = both_places(lambda xp, x: [divided(xp, x)], Sz)
+    (found,) = both_places(lambda xp, x: [normalised(xp, x)], Sz)
     for head, i, column in np.ndindex(2, 5, 3):
         assert found[head, i, column] == Sz[head, i, column] / Sz[head, i, 3]
 
@@ -223,10 +225,10 @@ def test_each_row_is_divided_by_its_last_column():
 def test_a_row_without_a_denominator_gives_zeros(zero):
     Sz = np.array([[1.0, -2.0, zero], [3.0, 0.0, 2.0]])
     with np.errstate(all="raise"):
-        found = divided(np, Sz)
+        found = normalised(np, Sz)
     np.testing.assert_array_equal(found, [[0.0, 0.0], [1.5, 0.0]])
     with poisoned(home=False):
-        there = divided(xp, on_device(Sz))
+        there = normalised(xp, on_device(Sz))
     np.testing.assert_array_equal(there._array, found)
 
 
@@ -236,12 +238,10 @@ SHAPES = [(5,), (4, 5), (2, 4, 5), (2, 3, 4, 5)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
 IN_PLACE = {
     "exp": lambda xp, x, y: exp_in_place(xp, x),
-    "exp of a difference": exp_in_place,
     "a sum": lambda xp, x, y: add_in_place(x, y),
 }
 VALUES = {
     "exp": lambda x, y: np.exp(x),
-    "exp of a difference": lambda x, y: np.exp(x - y),
     "a sum": lambda x, y: x + y,
 }
 
@@ -292,45 +292,88 @@ def test_a_device_takes_a_long_maximum_in_stages(n, stages, monkeypatch):
     counted.max = lambda x, axis: taken.append(x.shape) or xp_max(x, axis=axis)
     largest(counted, on_device(points(n, 2)))
     assert len(taken) == stages
-    assert _sums.PARTS == PARTS
-
-
-# Sums that no maximum was taken of
-
-
-@pytest.mark.parametrize("spread", [0.001, 0.3])
-def test_sums_relative_to_nothing_become_a_state_relative_to_ln_z(spread):
-    h, values = logits(7, 4, spread=spread), points(7, 3, seed=1)
-    values[:, -1] = 1
-    found = both_places(relative, np.exp(h).T @ values)
-    np.testing.assert_allclose(found.c, np.log(np.exp(h).sum(0)), rtol=1e-12)
-    np.testing.assert_allclose(found.z, 1, rtol=1e-15)
-    expected = of_keys(np, h.copy(), values)
-    np.testing.assert_allclose(found.Sz, moved(np, expected, found.c).Sz, rtol=1e-9, atol=1e-12)
-
-
-def test_sums_over_nothing_become_the_state_of_nothing():
-    Sz = np.zeros((2, 4, 3))
-    Sz[0, 1] = [2.0, 4.0, 2.0]
-    found = both_places(relative, Sz)
-    empty = nothing(np, (2, 4), 3, Sz, Sz.dtype)
-    np.testing.assert_array_equal(found.c[1], empty.c[1])
-    np.testing.assert_array_equal(found.Sz[1], empty.Sz[1])
-    assert found.c[0, 1] == np.log(2.0)
-    np.testing.assert_array_equal(found.Sz[0, 1], [1.0, 2.0, 1.0])
+    assert _stable.PARTS == PARTS
 
 
 # The column of ones
 
 
-@pytest.mark.parametrize("weight", [None, "numbers", "a mask"])
-def test_the_values_get_a_column_of_ones_in_the_room_that_is_given(weight):
-    v, out = points(2, 5, 3), np.full((2, 5, 4), np.nan)
-    w = {"numbers": points(2, 5, 1, seed=1), "a mask": points(2, 5, 1, seed=1) > 0}.get(weight)
-    expected = np.concatenate([v, np.ones((2, 5, 1))], -1) * (1 if w is None else w)
-    assert with_one(np, v, w, out) is out
-    np.testing.assert_array_equal(out, expected)
-    np.testing.assert_array_equal(with_one(np, v, w), expected)
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_values_get_a_column_of_ones_and_of_zeros_where_masked(masked):
+    v, seen = points(2, 5, 3), points(2, 5, 1, seed=1) > 0 if masked else None
+    expected = np.concatenate([v, np.ones((2, 5, 1)) if seen is None else seen], -1)
+    np.testing.assert_array_equal(values_and_ones(np, v, seen), expected)
     with poisoned(home=False):
-        there = with_one(xp, on_device(v), on_device(w))
+        there = values_and_ones(xp, on_device(v), on_device(seen))
     np.testing.assert_array_equal(there._array, expected)
+
+
+# Norms and projections of rows
+
+
+@pytest.mark.parametrize("lead", [(), (3,), (2, 3)])
+def test_the_squared_norm_is_a_sum_over_the_last_axis_in_every_library(lead):
+    x = np.random.default_rng(0).normal(size=(*lead, 4, 5))
+    expected = (x**2).sum(axis=-1)
+    np.testing.assert_allclose(squared_norm(np, x), expected, rtol=1e-14)
+    with poisoned():
+        found = squared_norm(array_api_strict, array_api_strict.asarray(x, device=DEVICE))
+    np.testing.assert_allclose(found._array, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("library", [np, array_api_strict], ids=["NumPy", "a device"])
+def test_the_squared_norm_calls_a_product_on_numpy_alone(library, monkeypatch):
+    xp, called = array_api_compat.array_namespace(library.ones(1)), []
+    monkeypatch.setattr(xp, "vecdot", lambda x, y: called.append(x.shape))
+    squared_norm(xp, library.ones((2, 3)))
+    assert called == [(2, 3)] * (library is np)
+
+
+# Leading axes of rows and of directions, and those of their projections.
+LEADS = [
+    ((), (), ()),
+    ((2, 3), (), (2, 3)),
+    ((2, 3), (2, 3), (2, 3)),
+    ((2, 3), (3,), (2, 3)),
+    ((3,), (2, 1), (2, 3)),
+    ((), (2,), (2,)),
+]
+
+
+@pytest.mark.parametrize(("rows", "directions", "both"), LEADS)
+def test_each_row_is_projected_on_each_direction_of_its_own_set(rows, directions, both):
+    rng = np.random.default_rng(0)
+    x, W = rng.normal(size=(*rows, 4, 5)), rng.normal(size=(*directions, 6, 5))
+    X, V = np.broadcast_to(x, (*both, 4, 5)), np.broadcast_to(W, (*both, 6, 5))
+    expected = np.zeros((*both, 4, 6))
+    for *head, i, j in np.ndindex(expected.shape):
+        expected[(*head, i, j)] = sum(X[(*head, i)] * V[(*head, j)])
+    np.testing.assert_allclose(projected(np, x, W), expected, rtol=1e-13, atol=1e-14)
+    xp = array_api_strict
+    with poisoned():
+        found = projected(xp, *(xp.asarray(a, device=DEVICE) for a in (x, W)))
+    np.testing.assert_allclose(found._array, expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("lead", [(), (2,)])
+def test_projections_have_the_dtype_of_the_directions(lead):
+    x, W = np.ones((2, 4, 5), dtype=np.float16), np.ones((*lead, 6, 5), dtype=np.float32)
+    x[0, 0, 0] = 60000  # with 4 more, beyond half precision
+    found = projected(np, x, W)
+    assert found.dtype == np.float32
+    assert found[0, 0, 0] == 60004
+    assert projected(np, x.astype(np.float64), W).dtype == np.float32
+
+
+def test_one_set_of_directions_is_one_product_for_all_heads(monkeypatch):
+    xp = array_api_compat.array_namespace(np.ones(1))
+    made, tensordot = [], xp.tensordot
+
+    def noted(x, W, axes):
+        made.append(x.shape)
+        return tensordot(x, W, axes=axes)
+
+    monkeypatch.setattr(xp, "tensordot", noted)
+    projected(xp, np.ones((2, 3, 4, 5)), np.ones((6, 5)))
+    projected(xp, np.ones((2, 3, 4, 5)), np.ones((3, 6, 5)))
+    assert made == [(2, 3, 4, 5)]
