@@ -7,15 +7,13 @@ in the same paragraph; a figure names its section, too.
 
 import functools
 import re
-from collections import defaultdict
-from types import SimpleNamespace
 
-import nbformat
 import pytest
 
 from kit import site
 from tests.lessons import definitions
-from tools.notebooks import NOTEBOOKS, ROOT
+from tools.lesson import VOLATILE, find, read
+from tools.setting import NOTEBOOKS, ROOT
 
 PAGES = ROOT / "kit" / "pages"
 LECTURES, WEEKS, PROJECTS = (
@@ -42,54 +40,33 @@ def numbers(text):
     return {float(number.replace(",", "")) for number in found}
 
 
-def shown(output):
-    """What an output says: its text, or the description of its figure."""
-    described = output.get("metadata", {}).get("image/png", {}).get("alt", "")
-    return output.get("text", "") + output.get("data", {}).get("text/plain", "") + described
-
-
 @functools.cache
 def lesson(name):
-    """Of lesson `name`, or of the solution of project `name`: path, box, headings {number: text},
-    figures [(section, description)], and by section the numbers of its text and those that its
-    cells print, timings left out."""
-    folder = NOTEBOOKS / "projects" / "solutions" if name.startswith("p") else NOTEBOOKS
-    (path,) = folder.glob(f"{name}_*.ipynb")
-    cells = nbformat.read(path, as_version=4).cells
-    headings, figures, section = {}, [], "0"
-    told, printed = defaultdict(set), defaultdict(set)
-    for cell in cells:
-        if cell.cell_type == "markdown":
-            for part in re.split(r"(?m)^(?=## )", cell.source):
-                if found := re.match(r"## (?:(\d+)\. )?(.+)", part):
-                    section = found[1] or found[2]
-                    headings[section] = found[2]
-                told[section] |= numbers(re.sub(COUNTED, " ", part))
-            continue
-        outputs = cell.get("outputs", [])
-        figures += [
-            (section, output.metadata["image/png"]["alt"])
-            for output in outputs
-            if "image/png" in output.get("data", {})
-        ]
-        if "nbval-ignore-output" not in cell.metadata.get("tags", []):
-            printed[section] |= numbers("\n".join(map(shown, outputs)))
-    minutes = re.search(r"\*\*(\d+) (?:minutes|hours)", cells[0].source)[1]
-    return SimpleNamespace(
-        path=path,
-        minutes=int(minutes),
-        headings=headings,
-        figures=figures,
-        told=told,
-        printed=printed,
-    )
+    """Lesson `name`, or the solution of project `name`."""
+    return read(find(name))
+
+
+def told(name, section):
+    """The numbers in the text of a section."""
+    return numbers(re.sub(COUNTED, " ", "\n".join(lesson(name).section(section).texts)))
+
+
+def printed(name, section):
+    """The numbers that the cells of a section print, timings left out."""
+    cells = lesson(name).section(section).cells
+    said = [output.text for cell in cells if VOLATILE not in cell.tags for output in cell.outputs]
+    return numbers("\n".join(said))
+
+
+def figures(name):
+    """[(section, description)] of the figures of a lesson."""
+    return [(part.name, figure.alt) for part in lesson(name).sections for figure in part.figures]
 
 
 @functools.cache
 def sheet(name):
     """The minutes of each exercise of lesson `name`, as they stand in what students get."""
-    (path,) = (NOTEBOOKS / "exercises").glob(f"{name}_*.ipynb")
-    text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
+    text = "\n".join(read(NOTEBOOKS / "exercises" / find(name).name).texts)
     found = re.findall(r"## (\d)\. .+\n+\*[●○]+ · (\d+) minutes\.\*", text)
     return {int(number): int(minutes) for number, minutes in found}
 
@@ -112,7 +89,7 @@ def sections_in(block):
     found = set(re.findall(r"\b(\d\d|a\d) §(\d+)", block))
     for figure in named(block):
         name, number = figure.split(".")
-        found.add((name, lesson(name).figures[int(number) - 1][0]))
+        found.add((name, figures(name)[int(number) - 1][0]))
     return found
 
 
@@ -167,15 +144,15 @@ def test_sections_that_a_page_names_exist(page):
     found = re.findall(r"\b(\d\d|a\d) §(\d+)", text)
     assert found or page.stem == "projects"
     for name, section in found:
-        assert section in lesson(name).headings, f"{name} §{section}"
+        assert section in [part.name for part in lesson(name).sections], f"{name} §{section}"
 
 
 @each_page
 def test_a_section_that_is_linked_has_the_heading_that_is_quoted(page):
     text = " ".join(page.read_text(encoding="utf-8").split())
     for name, section, heading, link in re.findall(r"\[(\w\d) §(\d+), \*(.+?)\*\]\((.+?)\)", text):
-        assert heading == lesson(name).headings[section]
-        assert (page.parent / link).resolve() == lesson(name).path.resolve()
+        assert heading == lesson(name).section(section).title
+        assert (page.parent / link).resolve() == find(name).resolve()
 
 
 @each_page
@@ -204,9 +181,10 @@ def test_a_number_in_this_type_is_printed_by_a_section_that_is_named_beside_it(p
         quoted = re.findall(r"`[−-]?([\d.,]*\d(?:e[+-]?\d+)?)`", block)
         known = set()
         for name, section in sections_in(block):
-            known |= lesson(name).printed[section]
+            known |= printed(name, section)
         for name in projects_in(block):  # a report says things that no cell prints
-            known |= set().union(*lesson(name).printed.values(), *lesson(name).told.values())
+            for part in lesson(name).sections:
+                known |= printed(name, part.name) | told(name, part.name)
         for number in quoted:
             assert numbers(number) <= known, f"{number} in: {block}"
 
@@ -285,7 +263,7 @@ def test_what_the_plan_shows_is_listed_in_its_section_with_words_of_its_descript
     assert {f"{name}.{number}" for name, number, *_ in listed} == set(planned)
     assert len(listed) == part_of(talk, "Figures of").count("\n- **figure")
     for name, number, again, section, words in listed:
-        where, description = lesson(name).figures[int(number) - 1]
+        where, description = figures(name)[int(number) - 1]
         assert (name, section or "0") == (again, where)
         assert description.startswith(words), words
 
@@ -428,7 +406,7 @@ def test_the_rubric_has_the_points_of_the_projects_and_levels_that_fall():
         points, full, half, none = (int(re.match(r"\d+", cell)[0]) for cell in cells)
         assert points == full > half > none == 0
     for path in sorted((NOTEBOOKS / "projects").glob("p*.ipynb")):
-        text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
+        text = "\n".join(read(path).texts)
         points = {name: cells[0] for name, cells in rubric(text, 2).items()}
         assert points == {name: cells[0] for name, cells in levels.items()}
 
@@ -439,7 +417,7 @@ def test_each_project_has_a_brief_what_full_marks_look_like_and_two_questions():
     assert [f"Project {name}" for name, *_ in rows] == [brief[:10] for brief in briefs]
     assert len(rows) == len(list((NOTEBOOKS / "projects").glob("p*.ipynb")))
     for (name, link, hours, needs), (title, text) in zip(rows, briefs.items(), strict=True):
-        first = nbformat.read((PAGES / link).resolve(), as_version=4).cells[0].source
+        first = read((PAGES / link).resolve()).texts[0]
         assert f"# {title.split(': ', 1)[1]}\n" in first
         assert f"**{hours} hours.**" in first
         assert set(re.findall(r"\b\d\d\b", first.split("Needs: ")[1].split("\n")[0])) == set(
@@ -485,16 +463,16 @@ def test_a_quiz_has_five_questions_with_four_choices_one_right_and_a_reason_for_
 def test_every_number_of_a_quiz_stands_in_the_section_that_its_answer_names(page):
     """Decimal numbers are printed there by a cell."""
     for question, choices, _, reasons, sections in questions(page):
-        told = set().union(*(lesson(name).told[section] for name, section in sections))
-        printed = set().union(*(lesson(name).printed[section] for name, section in sections))
+        shown = set().union(*(printed(*section) for section in sections))
+        known = shown.union(*(told(*section) for section in sections))
 
         def plain(*texts):
             return numbers(re.sub(rf"`[^`]*`|{FORMULA}|{COUNTED}", " ", " ".join(texts)))
 
         said = plain(question, *choices.values(), *reasons.values())
-        assert said <= told | printed, (said - told - printed, question)
+        assert said <= known, (said - known, question)
         decimal = {number for number in said if number % 1}
-        assert decimal <= printed, (decimal - printed, question)
+        assert decimal <= shown, (decimal - shown, question)
 
 
 def test_there_is_a_quiz_for_each_part_about_its_lessons_and_the_lecturer_finds_all():
