@@ -213,10 +213,10 @@ def _blank(text: str) -> str:
 
 
 def headings(text: str) -> list[tuple[int, str]]:
-    return [(len(mark), words.strip()) for mark, words in HEADING.findall(_blank(text))]
+    return [(len(mark), said.strip()) for mark, said in HEADING.findall(_blank(text))]
 
 
-def _words(sentence: str) -> int:
+def words(sentence: str) -> int:
     """The words of a sentence; a formula is one."""
     return len(re.sub(r"\$[^$]*\$", "formula", sentence).split())
 
@@ -225,7 +225,7 @@ def claims(text: str) -> list[str]:
     """The whole sentences in bold."""
     least, most = CLAIM
     found = [" ".join(bold.split()) for bold in re.findall(r"(?s)\*\*(.+?)\*\*", text)]
-    return [s for s in found if s[0].isupper() and s[-1] == "." and least <= _words(s) <= most]
+    return [s for s in found if s[0].isupper() and s[-1] == "." and least <= words(s) <= most]
 
 
 def questions(cell: Cell) -> list[str]:

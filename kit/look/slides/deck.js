@@ -9,18 +9,10 @@ function speak() {
   });
 }
 
-// The lines of a derivation appear one after the other; the first comes with the formula.
-function unfold() {
-  document.querySelectorAll(".step .aligned").forEach((formula) => {
-    const table = formula.querySelector('g[data-mml-node="mtable"]');
-    [...table.children].slice(1).forEach((row) => row.classList.add("fragment"));
-  });
-}
-
 function overflows(slide) {
   if (slide.scrollHeight > slide.clientHeight || slide.scrollWidth > slide.clientWidth) return true;
   const { right, bottom } = slide.getBoundingClientRect();
-  return [...slide.querySelectorAll("p, li, h2, svg, table")].some((part) => {
+  return [...slide.querySelectorAll("p, li, h2, svg, table, pre")].some((part) => {
     const box = part.getBoundingClientRect();
     return box.right > right - 20 || box.bottom > bottom - 10;
   });
@@ -32,18 +24,18 @@ function fit(slide) {
     size -= 1;
     slide.style.setProperty("--size", `${size}px`);
   }
+  if (overflows(slide)) slide.classList.add("squeezed");
 }
 
 async function begin() {
   await document.fonts.ready;
   speak();
-  unfold();
   document.querySelectorAll("section:not(.figure) > .slide").forEach(fit);
   document.documentElement.classList.remove("fitting");
   await Reveal.initialize({
     width: 1280, height: 720, margin: 0, minScale: 0.1, maxScale: 4, center: false, hash: true,
     slideNumber: "c", controls: false, transition: "none", backgroundTransition: "none",
-    pdfSeparateFragments: false, pdfMaxPagesPerSlide: 1, plugins: [RevealNotes],
+    pdfMaxPagesPerSlide: 1, plugins: [RevealNotes],
   });
   document.documentElement.dataset.ready = "";
 }

@@ -8,15 +8,16 @@ import pytest
 
 from kit import slides
 from kit.chromium import served
+from tools.lesson import paths
 from tools.setting import ROOT
 
 from .browser import barriers, opened
 
 SAMPLE = "09_positive_features"
 SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section, at) => {
-    Reveal.slide(at, 0, 99);
+    Reveal.slide(at);
     const slide = section.querySelector('.slide'), edge = section.getBoundingClientRect();
-    const parts = [...slide.querySelectorAll('p, li, h1, h2, th, td, table, caption, img, svg')];
+    const parts = [...slide.querySelectorAll('p, li, h1, h2, th, td, table, pre, img, svg')];
     const out = parts.filter(part => {
         const box = part.getBoundingClientRect();
         return box.left < edge.left || box.right > edge.right + 1 || box.bottom > edge.bottom + 1;
@@ -37,14 +38,14 @@ SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section
         at: at + 1, kind: section.className.split(' ')[0], title: slide.innerText.slice(0, 60),
         overflow: slide.scrollHeight > slide.clientHeight || slide.scrollWidth > slide.clientWidth,
         out: out.map(part => part.outerHTML.slice(0, 80)), smallest: Math.min(...sizes),
-        hidden: [...slide.querySelectorAll('.fragment')].map(part => getComputedStyle(part))
-            .filter(style => style.opacity != 1 || style.visibility != 'visible').length,
         unset: [...slide.querySelectorAll('.math')]
             .filter(formula => !formula.querySelector('mjx-container svg')).map(f => f.textContent),
         wrong: [...section.querySelectorAll('[data-mjx-error], merror, mjx-merror')]
             .map(formula => formula.outerHTML),
         raw: [...section.querySelectorAll('aside .math')]
             .filter(formula => !formula.querySelector('math')).map(f => f.textContent),
+        squeezed: Math.min(1, ...[...slide.querySelectorAll('.math.block svg')].map(
+            svg => svg.getBoundingClientRect().width / svg.width.baseVal.value)),
         high: picture && scale * picture.naturalHeight,
         wide: picture && scale * picture.naturalWidth,
     };
@@ -55,7 +56,7 @@ SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section
 def decks():
     """All decks and their PDFs, made anew."""
     subprocess.run([sys.executable, "-m", "kit.slides"], cwd=ROOT, check=True, timeout=600)
-    return [path.stem for path in slides.lessons()]
+    return [path.stem for path in paths()]
 
 
 @pytest.fixture(scope="session")
@@ -82,18 +83,6 @@ def each(seen):
     return [(f"{name} {slide['at']}: {slide['title']}", slide) for name, slide in found]
 
 
-@pytest.mark.parametrize(
-    ("name", "licence"),
-    [
-        ("LICENSE-mathjax.txt", "Apache License"),
-        ("LICENSE-reveal.js.txt", "Permission is hereby granted"),
-        ("files/LICENSE-source-sans-3.txt", "SIL OPEN FONT LICENSE"),
-    ],
-)
-def test_what_the_decks_share_goes_out_with_its_licence(decks, name, licence):
-    assert licence in (slides.BUILD / "shared" / name).read_text(encoding="utf-8")
-
-
 def test_no_deck_asks_an_address_outside_or_complains(seen):
     assert seen[1] == {}
     assert len(each(seen[0])) > 500
@@ -108,11 +97,11 @@ def test_every_formula_is_set_on_the_slides_and_in_the_notes(seen):
     assert faults == []
 
 
-def test_no_slide_overflows_and_each_step_of_it_appears(seen):
+def test_no_slide_overflows_and_no_formula_shrinks_by_a_third(seen):
     faults = [
-        (name, slide["out"], slide["hidden"])
+        (name, slide["out"], slide["squeezed"])
         for name, slide in each(seen[0])
-        if slide["overflow"] or slide["out"] or slide["hidden"]
+        if slide["overflow"] or slide["out"] or slide["squeezed"] < 2 / 3
     ]
     assert faults == []
 
@@ -126,19 +115,6 @@ def test_a_figure_fills_two_thirds_of_the_height_or_the_whole_width(seen):
     assert len(figures) > 100
     small = [(n, s["high"], s["wide"]) for n, s in figures if s["high"] < 480 and s["wide"] < 1279]
     assert small == []
-
-
-def test_keys_lead_through_a_derivation_line_by_line(address, browser):
-    with opened(browser, address, f"{SAMPLE}.html") as (tab, _):
-        tab.wait_for_selector("html[data-ready]")
-        tab.keyboard.press("ArrowRight")
-        shown = "document.querySelectorAll('section.present .fragment.visible').length"
-        steps = tab.evaluate("document.querySelectorAll('section.present .fragment').length")
-        assert steps >= 3
-        for step in range(steps + 1):
-            assert tab.evaluate(shown) == step
-            tab.keyboard.press("ArrowRight")
-        assert tab.evaluate("Reveal.getIndices().h") == 2
 
 
 def test_the_speakers_window_has_the_text_and_its_formulas(address, browser):
@@ -158,7 +134,7 @@ def test_a_sample_deck_has_no_barrier_that_wcag_names(decks, address, browser):
     with opened(browser, address, f"{SAMPLE}.html") as (tab, _):
         tab.wait_for_selector("html[data-ready]")
         for at in range(tab.evaluate("Reveal.getTotalSlides()")):
-            tab.evaluate(f"Reveal.slide({at}, 0, 99)")
+            tab.evaluate(f"Reveal.slide({at})")
             kind = tab.evaluate("Reveal.getCurrentSlide().className.split(' ')[0]")
             if kind not in kinds:
                 kinds.add(kind)
@@ -166,15 +142,6 @@ def test_a_sample_deck_has_no_barrier_that_wcag_names(decks, address, browser):
                     wrong[f"{at + 1}, {kind}"] = found
     assert wrong == {}
     assert kinds >= {"title", "text", "question", "figure", "table", "list"}
-
-
-def test_axe_finds_a_barrier_that_is_put_on_a_slide(address, browser):
-    with opened(browser, address, f"{SAMPLE}.html") as (tab, _):
-        tab.wait_for_selector("html[data-ready]")
-        pale = "<p style='color: #ccc'>pale</p><img src='data:,'>"
-        tab.evaluate(f'document.querySelector("section.present .body").innerHTML += "{pale}"')
-        found = {barrier.partition(":")[0] for barrier in barriers(tab)}
-    assert found >= {"color-contrast", "image-alt"}
 
 
 def test_each_deck_is_a_tagged_pdf_with_an_outline_and_a_page_a_slide(decks, seen):
