@@ -12,17 +12,17 @@ A second run writes the same bytes.
 """
 
 import base64
-import json
 import os
 import re
 import shutil
 import subprocess
 import tomllib
 from concurrent.futures import ProcessPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 
+from kit import need
 from kit.site import LINK, Site, called, number, parts
+from tools.lesson import Cell, read
 from tools.setting import ROOT, repository
 
 BUILD, OUT = ROOT / "build" / "pdf", ROOT / "build" / "handouts"
@@ -103,38 +103,30 @@ def titled(text: str, docname: str) -> str:
     return re.sub(r"\A(# .*)", rf"\1 `<{label(docname)}>`{{=typst}}", text)
 
 
-def printed(cell, mark: str, pictures: dict[str, bytes]) -> list[str]:
-    """The blocks of a code cell; its figures go to `pictures`, by name, numbered on."""
-    source = "".join(cell["source"])
-    folded = "hide-input" in cell["metadata"].get("tags", [])
-    blocks = [] if folded or not source else [raw(f"#code({quoted(source)})")]
-    for output in cell["outputs"]:
-        data = output.get("data", {})
-        if "image/png" in data:
-            figure = f"{mark}.{len(pictures) + 1}"
-            pictures[figure] = base64.b64decode("".join(data["image/png"]))
-            alt = quoted(output["metadata"].get("image/png", {}).get("alt", ""))
-            blocks.append(raw(f'#picture("/pictures/{figure}.png", "{figure}", {alt})'))
-        else:  # of what moves on a screen, its words are printed
-            said = "".join(output.get("text", data.get("text/plain", []))).rstrip("\n")
-            blocks += [raw(f"#printed({quoted(said)})")] if said else []
+def printed(cell: Cell) -> list[str]:
+    """The blocks of a code cell. Code that draws stays out of sight."""
+    blocks = [] if cell.folded or not cell.source else [raw(f"#code({quoted(cell.source)})")]
+    for output in cell.outputs:
+        if figure := output.figure:
+            told = (f"/pictures/{figure.number}.png", figure.number, figure.alt, figure.caption)
+            blocks.append(raw(f"#picture({', '.join(map(quoted, told))})"))
+        elif said := output.text.rstrip("\n"):
+            blocks.append(raw(f"#printed({quoted(said)})"))
     return blocks
 
 
-def notebook(site: Site, here: str) -> tuple[str, dict[str, bytes]]:
-    """A lesson, an exercise sheet or a project in Markdown, and its figures by their number."""
-    pictures, blocks = {}, []
-    for cell in json.loads(site.files[here].read_text(encoding="utf-8"))["cells"]:
-        source = "".join(cell["source"])
-        if cell.get("id") in BESIDE or source.strip() == UNANSWERED:
+def notebook(site: Site, here: str) -> str:
+    """A lesson, an exercise sheet or a project in Markdown."""
+    blocks = []
+    for cell in read(site.files[here]).cells:
+        if cell.id in BESIDE or cell.source.strip() == UNANSWERED:
             continue
-        if cell["cell_type"] == "code":
-            blocks += printed(cell, number(here), pictures)
+        if cell.kind == "code":
+            blocks += printed(cell)
             continue
-        if not blocks:
-            source = titled(site.title(source, here), here)
-        blocks.append(joined(inside(site.markdown(source, here), here, site.files)))
-    return "\n\n".join(blocks) + "\n", pictures
+        text = titled(site.title(cell.source, here), here) if not blocks else cell.source
+        blocks.append(joined(inside(site.markdown(text, here), here, site.files)))
+    return "\n\n".join(blocks) + "\n"
 
 
 def page(site: Site, here: str) -> str:
@@ -189,11 +181,12 @@ def converted(here: str, folder: Path = BUILD) -> str:
     """Write one page in Typst into pages/, under its label, and its figures into pictures/."""
     site, name = Site(folder, repository()), label(here)
     if site.files[here].suffix == ".ipynb":
-        text, pictures = notebook(site, here)
+        text = notebook(site, here)
+        for figure in read(site.files[here]).figures:
+            content = base64.b64decode(figure.png)
+            (folder / f"pictures/{figure.number}.png").write_bytes(content)
     else:
-        text, pictures = page(site, here), {}
-    for figure, content in pictures.items():
-        (folder / f"pictures/{figure}.png").write_bytes(content)
+        text = page(site, here)
     typst = pandoc(text, shift=int(name.startswith("exercises")))
     (folder / f"pages/{name}.typ").write_text(HEAD + typst, encoding="utf-8", newline="\n")
     return typst
@@ -287,19 +280,8 @@ def compiled(name: str, typst: str, folder: Path = BUILD, out: Path = OUT) -> in
     return len(made)
 
 
-def require() -> None:
-    """Say how to get what is missing."""
-    needed = {"pypandoc": "pypandoc-binary", "typst": "typst"}
-    missing = [name for module, name in needed.items() if not find_spec(module)]
-    if missing:
-        raise SystemExit(
-            f"{', '.join(missing)} missing: `make pdf` installs the extra `pdf`, and so does "
-            "pip install -c constraints.txt -e '.[pdf]'"
-        )
-
-
 def main() -> int:
-    require()
+    need("pdf", pypandoc="pypandoc-binary", typst="typst")
     site = stage()
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
