@@ -14,16 +14,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from importlib.util import find_spec
 from pathlib import Path
 
+from kit import need
 from kit.site import LINK, LITE
 from tools.lab import copies, place
 from tools.setting import NOTEBOOKS, ROOT
 
 BUILD = ROOT / "build" / LITE
 LESSONS = tuple(f"{number:02d}" for number in range(7))
-# What comes from the index of packages as it is; `kit/tests/test_lite.py` knows why each has to.
+# What lessons import and Pyodide does not have.
 WHEELS = (
     "array-api-compat",
     "comm",
@@ -37,15 +37,6 @@ DRAWN_WITH = ("matplotlib", "pillow", "scikit-learn", "ipywidgets")
 EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager")
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 SPEC = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
-NEEDED = {
-    "jupyterlite_core": "jupyterlite-core",
-    "jupyterlite_pyodide_kernel": "jupyterlite-pyodide-kernel",
-    "jupyter_server": "jupyter-server",
-    "jupyterlab_widgets": "jupyterlab-widgets",
-    "pip": "pip",
-    "setuptools": "setuptools",
-    "wheel": "wheel",
-}
 EPOCH = "1577836800"  # 2020: the date of every file, so that the same sources give the same files
 
 WORDS = """\
@@ -176,12 +167,16 @@ def settings(labextensions: Path) -> tuple[dict, dict]:
 
 
 def main() -> int:
-    missing = [name for module, name in NEEDED.items() if not find_spec(module)]
-    if missing:
-        raise SystemExit(
-            f"{', '.join(missing)} missing: `make lite` installs the extra `lite`, and so does "
-            "pip install -c constraints.txt -e '.[lite]'"
-        )
+    need(
+        "lite",
+        jupyterlite_core="jupyterlite-core",
+        jupyterlite_pyodide_kernel="jupyterlite-pyodide-kernel",
+        jupyter_server="jupyter-server",
+        jupyterlab_widgets="jupyterlab-widgets",
+        pip="pip",
+        setuptools="setuptools",
+        wheel="wheel",
+    )
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "wheels").mkdir()

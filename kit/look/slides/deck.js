@@ -24,7 +24,6 @@ function fit(slide) {
     size -= 1;
     slide.style.setProperty("--size", `${size}px`);
   }
-  if (overflows(slide)) slide.classList.add("squeezed");
 }
 
 async function begin() {
