@@ -22,7 +22,7 @@ comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
-SITE := $(VENV)/with-site$(EXTRAS:%=,%)
+SITE := $(VENV)/with-lessons,training,site$(EXTRAS:%=,%)
 LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
 PDF := $(VENV)/with-pdf
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)

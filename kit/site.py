@@ -6,10 +6,11 @@ Nothing is executed and nothing is written twice. The committed notebooks are co
 so that what a reader downloads is what the tests have seen; the words for the web (a number before
 a title, links where a lesson, a section, a figure or a work is named, and the places where such
 links end) are put in by `Site.on_page` while Sphinx reads.
-The pages of the package come from its docstrings (`kit.api`). A page asks no address outside:
-formulas are set by one file of MathJax, which npm brings, and badges become plain links.
+The pages of the package come from its docstrings (Sphinx's autodoc). A page asks no address
+outside: formulas are set by one file of MathJax, which npm brings, and badges become plain links.
 """
 
+import ast
 import json
 import os
 import re
@@ -17,10 +18,10 @@ import shutil
 import subprocess
 import sys
 import unicodedata
-from importlib.util import find_spec
 from pathlib import Path
 
-from kit import api, npm
+from kit import need, npm
+from tools.lesson import Lesson, read
 from tools.setting import ROOT
 
 BUILD = ROOT / "build" / "site"
@@ -64,6 +65,11 @@ SHOWN = (".html", ".pdf")
 LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
 HEADING = r"(?m)^(?=## (\d+)\. )"  # of a section that has a number
 LITE = "lite"  # and the lessons that run in a browser, where `make lite` has built them
+MEMBERS = "   :members:\n"  # what the page of a room shows of it, and of rooms without a page
+OF_A_ROOM = {
+    "attention": f"{MEMBERS}\n.. autoclass:: performer_course.attention.State\n{MEMBERS}",
+    "checks": f"{MEMBERS}   :imported-members:\n",
+}
 LONG = 250  # characters of an alt text, above which its first sentence has to do
 
 NUMBER = r"(?:\d\d|a\d)(?![\w%])"
@@ -125,26 +131,17 @@ def parts(numbers) -> dict[str, list[str]]:
     return found
 
 
-def pictures(notebook: dict) -> list[dict]:
-    """What is noted with each figure of a notebook, in order."""
-    outputs = [o for cell in notebook.get("cells", []) for o in cell.get("outputs", [])]
-    shown = [output for output in outputs if "image/png" in output.get("data", {})]
-    return [o.setdefault("metadata", {}).setdefault("image/png", {}) for o in shown]
-
-
 def heading(docname: str) -> str:
     """What the headings of a page count."""
     return "exercise" if "/exercises/" in docname else "section"
 
 
-def places(docname: str, notebook: dict) -> list[str]:
+def places(docname: str, lesson: Lesson) -> list[str]:
     """Where links into a lesson or its exercises can end: section-05-3, figure-05-3, …"""
     mark, kind = number(docname), heading(docname)
-    cells = [c for c in notebook.get("cells", []) if c["cell_type"] == "markdown"]
-    text = "\n".join("".join(cell["source"]) for cell in cells)
-    found = [f"{kind}-{mark}-{n}" for n in re.findall(HEADING, text)]
+    found = [f"{kind}-{mark}-{part.number}" for part in lesson.sections[1:] if part.number]
     if kind == "section":
-        found += [f"figure-{mark}-{n + 1}" for n in range(len(pictures(notebook)))]
+        found += [f"figure-{figure.number.replace('.', '-')}" for figure in lesson.figures]
     return found
 
 
@@ -167,12 +164,11 @@ def made(folder: str, built: Path = BUILD.parent) -> list[Path]:
 
 def called(stem: str, stage: Path) -> str:
     """What a file that was made is called: as its lesson with the number, where it is of one."""
-    lesson = stage / f"notebooks/{stem}.ipynb"
-    if not lesson.is_file():
+    path = stage / f"notebooks/{stem}.ipynb"
+    if not path.is_file():
         return WHOLE.get(stem, stem)
-    first = json.loads(lesson.read_text(encoding="utf-8"))["cells"][0]["source"]
-    title = re.match(r"# (.+)", "".join(first))[1]
-    return f"{number(f'notebooks/{stem}')} {re.sub(r'[`$*]', '', title)}"
+    lesson = read(path)
+    return f"{lesson.number} {re.sub(r'[`$*]', '', lesson.title)}"
 
 
 def runs(name: str, built: Path = BUILD.parent) -> str:
@@ -199,7 +195,7 @@ class Site:
             place: name
             for name in self.files
             if re.match(LINKED, name)
-            for place in places(name, json.loads(self.files[name].read_text(encoding="utf-8")))
+            for place in places(name, read(self.files[name]))
         }
         references = self.files.get("notebooks/references")
         text = references.read_text(encoding="utf-8") if references else ""
@@ -342,9 +338,12 @@ class Site:
             button, _install, *notebook["cells"] = notebook["cells"]
             colab = " · " + self.markdown("".join(button["source"]), here)
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
-        marked = {place for place, name in self.places.items() if name == here}
-        for count, told in enumerate(pictures(notebook), start=1):
-            if f"figure-{number(here)}-{count}" in marked:
+        marked = here in self.places.values()
+        if marked and heading(here) == "section":
+            outputs = [o for cell in notebook["cells"] for o in cell.get("outputs", [])]
+            shown = [output for output in outputs if "image/png" in output.get("data", {})]
+            for count, output in enumerate(shown, start=1):
+                told = output.setdefault("metadata", {}).setdefault("image/png", {})
                 told["figure"] = f"{number(here)}.{count}"
         titled = False
         for cell in cells:
@@ -381,7 +380,7 @@ def stage(folder: Path = STAGE) -> None:
         copy = folder / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
-    pages = {f"performer_course/{name}": text for name, text in api.pages().items()}
+    pages = {f"performer_course/{name}": text for name, text in reference().items()}
     for name in GENERATED:
         title, inner = Path(name).name.capitalize(), sorted((folder / name).glob("*.ipynb"))
         below = [path.stem for path in inner]
@@ -402,6 +401,18 @@ def stage(folder: Path = STAGE) -> None:
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
+
+
+def reference(package: Path = ROOT / "performer_course") -> dict[str, str]:
+    """A page for the package and one for each module, which autodoc fills from the docstrings."""
+    told = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+    files = {path.name.removesuffix(".py") for path in package.glob("[!_]*")}
+    names = [name for name in re.findall(r"(?m)^    (\w+) ", told) if name in files]
+    names += sorted(name for name in files - {*names} if (package / f"{name}.py").is_file())
+    shape = "# {0}\n\n```{{eval-rst}}\n.. automodule:: performer_course{1}\n{2}```\n"
+    whole = shape.format("The package", "", "") + toctree(names, hidden=False)
+    pages = {name: shape.format(name, f".{name}", OF_A_ROOM.get(name, MEMBERS)) for name in names}
+    return {f"{name}.md": text for name, text in ({"index": whole} | pages).items()}
 
 
 def listing(name: str, label: str, files: list[Path], stage: Path) -> str:
@@ -463,13 +474,7 @@ def assets(folder: Path = STATIC) -> None:
 
 
 def main() -> int:
-    needed = {"sphinx": "sphinx", "myst_nb": "myst-nb", "sphinx_book_theme": "sphinx-book-theme"}
-    missing = [name for module, name in needed.items() if not find_spec(module)]
-    if missing:
-        raise SystemExit(
-            f"{', '.join(missing)} missing: `make site` installs the extra `site`, and so does "
-            "pip install -c constraints.txt -e '.[site]'"
-        )
+    need("site", sphinx="sphinx", myst_nb="myst-nb", sphinx_book_theme="sphinx-book-theme")
     stage()
     assets()
     shutil.rmtree(HTML, ignore_errors=True)

@@ -1,5 +1,8 @@
 """How Sphinx makes the site; called by `python -m kit.site`, which lays out what it reads."""
 
+import re
+from itertools import groupby
+
 from docutils import nodes
 from myst_nb.core.render import NbElementRenderer
 
@@ -11,7 +14,11 @@ REPOSITORY = repository()
 project = html_title = "How kernels became linear attention"
 author = "The performer_course authors"
 language = "en"
-extensions = ["myst_nb", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton"]
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+add_module_names = False
+python_maximum_signature_line_length = 88
 nb_execution_mode = "off"
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath", "amsmath"]
@@ -34,6 +41,33 @@ mathjax3_config = {
 }
 
 
+FIELD = re.compile(
+    r"(?:^|(?<=[.;] ))(Shapes?|Error|Cost|Source|Raises|Differs from the paper):", re.M
+)
+
+
+def docstring(app, what, name, found, options, lines):
+    """A docstring is plain text; as reStructuredText its fields begin paragraphs, indented lines
+    stay as they are, and no letter of a formula is a mark."""
+    out = []
+    for indented, block in groupby(lines, lambda line: line.startswith("    ") or line == ""):
+        text = "\n".join(block)
+        if indented:
+            out += ["", "::", "", text, ""] if text.strip() else [text]
+            continue
+        parts = re.split(r"(`[^`]+`)", text)
+        parts[::2] = [re.sub(r"([\\*_|])", r"\\\1", part) for part in parts[::2]]
+        parts[1::2] = [rf"\ `{part}`\ " for part in parts[1::2]]
+        text = re.sub(r"(?m)^(?=- )", "\n", "".join(parts))  # a list begins a paragraph, too
+        out.append(FIELD.sub(r"\n\n**\1:**", text))
+    lines[:] = "\n".join(out).split("\n")
+
+
+def signature(app, what, name, found, options, arguments, returned):
+    """Arrays by the name that the sources give them."""
+    return tuple(text and text.replace("[Any,", "[Array,") for text in (arguments, returned))
+
+
 def described(render):
     """`render`, and each figure has its alt text, and all of its description to open below it.
 
@@ -44,6 +78,8 @@ def described(render):
         found = render(self, data)
         noted = data.output_metadata.get(data.mime_type, {})
         description, figure = noted.get("alt"), noted.get("figure")
+        if caption := noted.get("caption"):
+            found.append(nodes.paragraph("", caption, classes=["figure-caption"]))
         if figure:
             place = f"figure-{figure.replace('.', '-')}"
             found[0]["ids"].append(place)
@@ -51,8 +87,7 @@ def described(render):
             self.renderer.document.note_explicit_target(found[0])
         if not description:
             return found
-        for node in found:
-            node["alt"] = alt(description)
+        found[0]["alt"] = alt(description)
         title = f"Figure {figure}" if figure else "The figure"
         summary = f"<summary>{title} in words</summary>"
         opened = nodes.raw("", f"<details class='in-words'>{summary}", format="html")
@@ -72,4 +107,6 @@ def setup(app):
         source[0] = site.on_page(source[0], docname)
 
     app.connect("source-read", read)
+    app.connect("autodoc-process-docstring", docstring)
+    app.connect("autodoc-process-signature", signature)
     return {"parallel_read_safe": True}

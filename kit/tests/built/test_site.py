@@ -7,11 +7,11 @@ import subprocess
 import sys
 from urllib.parse import unquote
 
-import nbformat
 import pytest
 
 from kit import site
 from kit.chromium import served
+from tools.lesson import paths, read
 from tools.setting import ROOT, repository
 
 from .browser import barriers, opened
@@ -141,22 +141,15 @@ def test_axe_finds_a_barrier_that_is_put_there(address, browser):
 
 
 def test_every_figure_has_its_words_to_open_and_every_plot_is_folded(pages):
-    for path in sorted((ROOT / "notebooks").rglob("*.ipynb")):
-        name = path.relative_to(ROOT).with_suffix("").as_posix()
-        cells = nbformat.read(path, as_version=4).cells
-        outputs = [output for cell in cells for output in cell.get("outputs", [])]
-        pictures = [o for o in outputs if "image/png" in o.get("data", {})]
-        told = [picture.metadata["image/png"]["alt"] for picture in pictures]
-        page = html.unescape(written(name))
-        opening = r"<details class='in-words'><summary>(.+) in words</summary>"
-        named = [f"Figure {site.number(name)}.{n + 1}" for n in range(len(told))]
-        lesson = re.fullmatch(r"notebooks/\w+", name)
-        assert re.findall(opening, page) == (named if lesson else ["The figure"] * len(told)), name
-        for count, description in enumerate(told, start=1):
-            place = f' id="figure-{site.number(name)}-{count}"' if lesson else ""
-            assert f'<img alt="{site.alt(description)}"{place} src=' in page, name
-        folded = [cell for cell in cells if "hide-input" in cell.metadata.get("tags", [])]
-        assert page.count('<details class="admonition hide above-input">') == len(folded), name
+    opening = r"<details class='in-words'><summary>(.+) in words</summary>"
+    for path in paths():
+        page, lesson = html.unescape(written(f"notebooks/{path.stem}")), read(path)
+        assert re.findall(opening, page) == [f"Figure {f.number}" for f in lesson.figures]
+        for figure in lesson.figures:
+            place = f'id="figure-{figure.number.replace(".", "-")}"'
+            assert f'<img alt="{site.alt(figure.alt)}" {place} src=' in page
+        folded = [cell for cell in lesson.cells if cell.folded]
+        assert page.count('<details class="admonition hide above-input">') == len(folded)
 
 
 def test_what_a_reader_downloads_is_what_is_committed(pages):
@@ -164,11 +157,6 @@ def test_what_a_reader_downloads_is_what_is_committed(pages):
         if (ROOT / f"{name}.ipynb").exists():
             copy = site.HTML / "_sources" / f"{name}.ipynb"
             assert copy.read_bytes() == (ROOT / f"{name}.ipynb").read_bytes()
-
-
-def test_mathjax_goes_out_with_its_licence(pages):
-    licence = site.HTML / "_static" / "mathjax" / "LICENSE-mathjax.txt"
-    assert "Apache License" in licence.read_text(encoding="utf-8")
 
 
 def test_every_link_within_the_site_leads_to_a_file_and_to_a_place_in_it(pages):
@@ -193,22 +181,6 @@ def test_every_link_within_the_site_leads_to_a_file_and_to_a_place_in_it(pages):
     assert count > 5000
 
 
-def test_a_figure_a_section_and_an_exercise_that_a_lecturer_reads_of_are_a_step_away(pages):
-    lecturers = [page for page in pages if page.startswith("kit/pages/")]
-    links = [
-        link
-        for page in lecturers
-        for link in re.findall(r'href="\S+?#((?:figure|section|exercise)-\w\d-\d+)"', written(page))
-    ]
-    assert {link.partition("-")[0] for link in links} == {"figure", "section", "exercise"}
-    assert len(links) > 500
-    for page in lecturers:  # and none is left without
-        said = re.sub(
-            r"(?s)<a\b.*?</a>|<(?:code|span class=\"math).*?</(?:code|span)>", "", written(page)
-        )
-        assert re.findall(r"(?:figure|exercise)\s+\d\d\.\d|\d\d §\d", said) == [], page
-
-
 def test_a_link_that_leads_nowhere_stops_the_build(tmp_path, pages):
     (tmp_path / "works.md").write_text("# Works\n\n## one-2007\n", encoding="utf-8")
     first = "# First\n\n```{{toctree}}\nworks\n```\n\n[a work](works.md#{})\n"
@@ -225,6 +197,13 @@ def test_a_link_that_leads_nowhere_stops_the_build(tmp_path, pages):
         )
         assert done.returncode == code, done.stderr
         assert (key in done.stderr) == bool(code)
+
+
+def test_the_pages_of_the_package_have_signatures_with_shapes_and_fields(pages):
+    page = re.sub(r"<[^>]+>", "", html.unescape(written("performer_course/attention")))
+    assert "q: Float[Array, '... L d']" in page
+    assert re.search(r"(?m)^Cost: O\(L S \(d \+ e\)\)", page)
+    assert "distance_to_mean(" in written("performer_course/checks").replace("</span>", "")
 
 
 def test_a_notebook_has_a_button_for_binder_where_the_repository_has_an_address(pages):
