@@ -22,7 +22,7 @@ comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
-SITE := $(VENV)/with-site$(EXTRAS:%=,%)
+SITE := $(VENV)/with-lessons,training,site$(EXTRAS:%=,%)
 LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
 PDF := $(VENV)/with-pdf
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)
@@ -53,25 +53,25 @@ notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make n
 	$(BIN)/python -m tools.notebooks $(LESSON)
 
 site: $(SITE) ## the course as a web site, in build/site/html (npm brings MathJax)
-	$(BIN)/python -m tools.site
+	$(BIN)/python -m kit.site
 
 slides: $(SLIDES) ## a deck of slides for each lesson, in build/slides, which `make site` takes along (npm; PDFs need Chromium)
-	$(BIN)/python -m tools.slides $(LESSON)
+	$(BIN)/python -m kit.slides $(LESSON)
 
 lite: $(LITE) ## lessons 00 to 06 to run in the browser, in build/lite, for the site to come after
-	$(BIN)/python -m tools.lite
+	$(BIN)/python -m kit.lite
 
 pdf: $(PDF) ## the course as a book and a handout of each lesson, in build/handouts
-	$(BIN)/python -m tools.handouts
+	$(BIN)/python -m kit.handouts
 
 model: $(LESSONS) ## fetch a pretrained model of antibodies into model/ (97 MB; no test and no lesson needs it)
 	$(BIN)/python -m tools.model
 
 course: $(COURSE) ## make a course for nbgrader in course/, with exercises of its own (elsewhere: FOLDER=…)
-	$(BIN)/python -m tools.course $(FOLDER)
+	$(BIN)/python -m kit.course $(FOLDER)
 
 test-kit: $(KIT) ## verify site, slides, PDFs, browser build and grading (needs Chromium or Chrome, npm, and bubblewrap)
-	$(BIN)/python -m pytest tests/kit $(PYTEST)
+	$(BIN)/python -m pytest kit/tests/built $(PYTEST)
 
 bench: $(TESTS) ## time the package side by side with its peers, and draw the figures
 	$(BIN)/python benchmarks/fourier.py
@@ -82,7 +82,7 @@ bench-gpu: $(GPU) ## measure what lesson 18 estimates, on an NVIDIA GPU (install
 	$(BIN)/python benchmarks/gpu.py
 
 buttons: $(TESTS) ## write the buttons for Binder and Colab, once pyproject.toml has the address
-	$(BIN)/python -m tools.buttons
+	$(BIN)/python -m kit.buttons
 
 claims: $(TESTS) ## write CLAIMS.md: what each claim asserts, and the planted defects it catches
 	$(BIN)/python -m tests.claims

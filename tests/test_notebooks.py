@@ -28,6 +28,7 @@ from performer_course import (
     transformer,
 )
 from tests.double import DEVICE, Namespace, poisoned
+from tools import lesson as built
 from tools.notebooks import NOTEBOOKS, ROOT, VOLATILE, problems, read, sources
 
 SOURCES = sources()
@@ -40,13 +41,13 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: less
 
 def prose(source):
     """The text of the Markdown cells, code in them left out."""
-    text = "\n\n".join(c.source for c in read(source).cells if c.cell_type == "markdown")
+    text = "\n\n".join(built.parse(read(source)).texts)
     return re.sub(r"(?s)```.*?```|`[^`\n]*`", "", text)
 
 
 def headings(source):
     """(level, text) of each heading."""
-    return [(len(hashes), text) for hashes, text in re.findall(r"(?m)^(#+) (.+)$", prose(source))]
+    return built.parse(read(source)).headings
 
 
 @each_source
