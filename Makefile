@@ -31,7 +31,7 @@ KIT := $(VENV)/with-lessons,training,cluster,tests,site,slides,lite,pdf,course$(
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks site slides lite pdf model course test-kit bench bench-gpu buttons claims coverage constraints clean
+.PHONY: help lab test test-all lint notebooks site slides lite pdf model course test-kit bench bench-gpu buttons claims coverage constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -40,8 +40,17 @@ lab: $(LESSONS) ## fill my/ with your own copies, and open JupyterLab there (on 
 	$(BIN)/python -m tools.lab
 	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(ROOTFLAG) --LabApp.default_url=/lab/tree/my/00_start_here.ipynb $(LABFLAGS)
 
-test: lint ## verify every claim, number and figure of the course
-	$(BIN)/python -m pytest @tests/whole.txt $(PYTEST)
+test: $(if $(LESSON),$(TESTS),lint) ## verify package, lessons, exercises and pages; what one lesson touches: make test LESSON=05
+	$(BIN)/python -m pytest @tests/whole.txt $(if $(LESSON),$(OF_LESSON)) $(PYTEST)
+
+# Its notebooks run, on the strict double, too; its exercises; and what quotes it.
+OF_LESSON = $(wildcard $(patsubst %,%/$(LESSON)_*.ipynb,notebooks notebooks/solutions notebooks/projects/solutions)) \
+	tests/deep/test_double.py tests/test_notebooks.py tests/test_words.py tests/test_exercises.py tests/exercises \
+	kit/tests/test_lecturer.py -k "$(LESSON)_ or lesson_$(LESSON) or test_$(LESSON) or lecturer"
+
+test-all: lint $(KIT) ## the night's run: also the strict double, solutions, projects, planted defects, trainings, and the kit
+	$(BIN)/python -m pytest @tests/whole.txt tests tests/deep kit/tests kit/tests/built \
+	  notebooks notebooks/solutions notebooks/projects/solutions $(PYTEST)
 
 lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
 	$(BIN)/ruff check .

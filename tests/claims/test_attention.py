@@ -736,4 +736,4 @@ def the_rank_of_a_real_head_is_no_obstacle_and_trained_directions_show_it(p):
         assert np.linalg.norm(drawn - exact) > whole
 
 
-test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()
+test_claim = PART.test()

@@ -333,4 +333,4 @@ def on_learned_heads_a_window_and_features_each_have_what_the_other_lacks(p):
     assert abs(with_features - 0.15) < 0.01, with_features
 
 
-test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()
+test_claim = PART.test()
