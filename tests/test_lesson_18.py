@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from performer_course import attention, features
-from performer_course.paper import RATES, Kernel, Ledger, Paper, booked, work
+from performer_course.paper import RATES, Kernel, Ledger, Paper, recorded, work
 from tools.notebooks import NOTEBOOKS, ROOT
 
 from .books import books, launches
@@ -53,7 +53,7 @@ def test_attention_reads_no_value_and_its_ledger_changes_no_number(name, causal)
         "linear_attention": (features.positive(q, W), features.positive(k, W), v),
     }[name]
     function = getattr(attention, name)
-    ledger, found = booked(function, *given, causal=causal)
+    ledger, found = recorded(function, *given, causal=causal)
     assert ledger.reads == []
     np.testing.assert_allclose(found, function(*given, causal=causal), rtol=2e-4, atol=2e-6)
 
