@@ -18,7 +18,8 @@ from scipy.stats import norm as normal
 from performer_course import antibody, attention, data, features, projections, theory
 from tests import antibody_logits
 from tests.real_model import WEIGHTS, WIDTH, needs_model, real_weights, small_weights
-from tools import antibody_heads, model
+from tools import model
+from tools.record import heads as antibody_heads
 from tools.setting import ROOT
 
 # A file of weights

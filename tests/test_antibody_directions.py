@@ -7,8 +7,8 @@ import pytest
 from scipy.special import logsumexp
 
 from performer_course import antibody, attention, data
-from tools import antibody_sequences
-from tools.antibody_sequences import alike, drawn
+from tools.record import sequences as antibody_sequences
+from tools.record.sequences import alike, drawn
 
 SHAPES = [  # of q, k and both W
     ((5, 4), (5, 4), (6, 4)),
@@ -195,7 +195,7 @@ def test_attention_by_two_sets_of_directions_is_finite_and_among_the_values_at_a
 @pytest.mark.parametrize("sets", [1, 2])
 def test_the_gradient_that_trains_is_the_one_that_jax_derives_from_the_loss(sets):
     jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
-    from tools.antibody_directions import loss
+    from tools.record.directions import loss
 
     q, k, *W = given(((2, 3, 6, 4), (2, 3, 6, 4), (2, 3, 8, 5)), seed=10)
 

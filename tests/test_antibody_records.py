@@ -8,13 +8,13 @@ import pytest
 
 from performer_course import antibody, attention, data
 from tests.real_model import needs_model, real_weights
-from tools import antibody_anatomy, antibody_curve
-from tools.notebooks import read
+from tools.notebooks import NOTEBOOKS, read
+from tools.record import anatomy, curve, shared
 
 
 @pytest.fixture(scope="module")
 def lesson():
-    return antibody_curve.lesson()
+    return shared.lesson_17()
 
 
 def heads(*lengths, d=4, seed=0):
@@ -43,7 +43,11 @@ def recorded(way, features=0, passes="2"):
 
 def test_the_tools_take_from_the_lesson_what_it_defines_and_no_setting():
     """Such as the precision of JAX, by which they would train otherwise than they say."""
-    cells = [c for c in read(antibody_curve.LESSON).cells if "ways" in c.metadata.get("tags", ())]
+    cells = [
+        c
+        for c in read(NOTEBOOKS / "17_move_a_real_model.py").cells
+        if "ways" in c.metadata.get("tags", ())
+    ]
     assert len(cells) == 4
     allowed = ast.Import, ast.ImportFrom, ast.FunctionDef, ast.Assign
     for cell in cells:
@@ -58,7 +62,7 @@ def test_an_error_over_chains_is_that_of_a_mean_whose_chains_are_drawn(lengths):
     for _ in range(4000):
         values = rng.normal(size=len(lengths))[chain] + rng.normal(size=len(chain))
         means.append(values.mean())
-        errors.append(antibody_curve.over_chains(values, chain))
+        errors.append(shared.over_chains(values, chain))
     spread, found = np.std(means), np.sqrt(np.mean(np.square(errors)))
     assert abs(found / spread - 1) < 4 * (0.5 / 4000) ** 0.5
     alone = (2 / len(chain)) ** 0.5  # as if residues were independent
@@ -67,7 +71,7 @@ def test_an_error_over_chains_is_that_of_a_mean_whose_chains_are_drawn(lengths):
 
 def test_weights_by_place_are_means_over_the_chains_that_reach_there():
     chains = heads(3, 5)
-    found = antibody_curve.by_place(chains)
+    found = curve.by_place(chains)
     eye = [np.broadcast_to(np.eye(L), (8, 8, L, L)) for L in (3, 5)]
     A = [attention.softmax_attention(q, k, e) for (q, k, _), e in zip(chains, eye, strict=True)]
     expected = A[1].copy()
@@ -87,7 +91,7 @@ def test_attention_by_place_is_a_fixed_matrix_with_rows_that_sum_to_one(lesson):
 
 def test_the_share_of_a_window_is_the_best_on_a_grid(lesson):
     chains, near, far = heads(12, 15), lesson["window"](2), lesson["uniform"]
-    share = antibody_curve.share(near, far, chains)
+    share = curve.share(near, far, chains)
     assert share.shape == (8, 8)
     grid = np.linspace(0, 1, 201)
     for i, h in ((0, 0), (3, 5), (7, 7)):
@@ -110,7 +114,7 @@ def test_a_share_never_leaves_zero_to_one(lesson, reach, best):
         return base + reach * (antibody.attend_exact(i, q, k, v) - base)
 
     far = lesson["uniform"]
-    np.testing.assert_allclose(antibody_curve.share(near, far, heads(9)), best)
+    np.testing.assert_allclose(curve.share(near, far, heads(9)), best)
 
 
 def test_a_mixture_gives_each_head_its_own_share(lesson):
@@ -135,7 +139,7 @@ def test_centring_changes_no_softmax_and_is_the_shift_of_lesson_14(lesson):
 
 def test_what_a_head_looks_at_is_counted_as_by_hand():
     ((q, k, v),) = heads(6, seed=5)
-    found = antibody_anatomy.looks(q, k, v)
+    found = anatomy.looks(q, k, v)
     for i, h in ((0, 0), (2, 7)):
         t = q[i, h] @ k[i, h].T / 2
         A = np.exp(t) / np.exp(t).sum(axis=1, keepdims=True)
@@ -169,12 +173,12 @@ def test_the_directions_of_a_head_are_those_that_hold_nine_tenths():
     q, k = 0.02 * rng.normal(size=(2, 8, 8, L, d))
     q[..., 1:], k[..., 1:] = 0, 0  # scores of rank one, so small that A is nearly linear in them
     v = rng.normal(size=q.shape)
-    found = antibody_anatomy.looks(q, k, v)
+    found = anatomy.looks(q, k, v)
     assert (found["rank"] == 1).all()
     assert (found["error of rank 32"] < 1e-12).all()
     q, k = rng.normal(size=(2, 8, 8, L, d))
-    assert (antibody_anatomy.looks(0.02 * q, 0.02 * k, v)["rank"] > 1).all()
-    found = antibody_anatomy.looks(3 * q, 3 * k, v)
+    assert (anatomy.looks(0.02 * q, 0.02 * k, v)["rank"] > 1).all()
+    found = anatomy.looks(3 * q, 3 * k, v)
     A = attention.softmax_attention(3 * q[1, 2], 3 * k[1, 2], np.eye(L))
     U, sizes, V = np.linalg.svd(A)
     missed = (U[:, 32:] * sizes[32:] @ V[32:] @ v[1, 2]) ** 2
@@ -194,7 +198,7 @@ def test_error_and_bias_are_those_of_an_estimator_that_is_known():
 
         return attend
 
-    total, bias = antibody_anatomy.errors(way, draws, chains)
+    total, bias = anatomy.errors(way, draws, chains)
     null = sum(
         ((attention.uniform_attention(*c) - attention.softmax_attention(*c)) ** 2).sum((-2, -1))
         for c in chains
@@ -205,13 +209,13 @@ def test_error_and_bias_are_those_of_an_estimator_that_is_known():
     assert abs((bias * null).sum() / entries - 0.01) < 4 * spread
     spread = (4 * 0.01 * of_mean + 2 * noise**4 / draws) ** 0.5 / entries**0.5
     assert abs((total * null).sum() / entries - 0.01 - noise**2) < 4 * spread
-    fixed = [antibody_anatomy.errors(lambda draw: lambda i, q, k, v: v, 1, chains) for _ in "ab"]
+    fixed = [anatomy.errors(lambda draw: lambda i, q, k, v: v, 1, chains) for _ in "ab"]
     np.testing.assert_array_equal(fixed[0][0], fixed[0][1])  # no draw, so all of it is bias
 
 
 def test_only_the_chosen_heads_are_swapped():
     ((q, k, v),) = heads(5)
-    attend = antibody_anatomy.swapped([(2, 3), (2, 5)], lambda i, q, k, v: 0 * v)
+    attend = anatomy.swapped([(2, 3), (2, 5)], lambda i, q, k, v: 0 * v)
     for i in (2, 4):
         found, exact = attend(i, q[i], k[i], v[i]), antibody.attend_exact(i, q[i], k[i], v[i])
         for h in range(8):
@@ -223,10 +227,10 @@ def test_only_the_chosen_heads_are_swapped():
 
 
 def test_the_curve_has_each_way_beside_softmax_and_mean_v_with_its_errors():
-    curve = rows("curve")
-    assert {(row["passes"], row["residues"]) for row in curve} == {("2", "702"), ("8", "2729")}
+    lines = rows("curve")
+    assert {(row["passes"], row["residues"]) for row in lines} == {("2", "702"), ("8", "2729")}
     references = {"exact": "exact", "window": "window and mean(V)"}
-    for row in curve:
+    for row in lines:
         assert float(row["error of its ln"]) > 0
         for name, way in references.items():
             other = recorded(way, passes=row["passes"])[0]
@@ -236,7 +240,7 @@ def test_the_curve_has_each_way_beside_softmax_and_mean_v_with_its_errors():
     assert abs(recorded("exact")[0] - 1.5806) < 5e-4
     assert abs(recorded("mean(V)")[0] - 10.21) < 0.01
     for way, sizes in {"FAVOR+": 3, "centred": 3, "dense": 5}.items():
-        counts = [row["features"] for row in curve if row["way"] == way and row["passes"] == "2"]
+        counts = [row["features"] for row in lines if row["way"] == way and row["passes"] == "2"]
         assert len(counts) == 3 * sizes
         assert len(set(counts)) == sizes
 
@@ -257,13 +261,13 @@ def test_64_trained_directions_in_all_heads_stand_below_every_way_that_is_drawn(
 
 
 def test_the_anatomy_is_of_64_heads_and_bias_is_a_part_of_the_error():
-    anatomy = rows("anatomy")
-    places = [(int(row["block"]), int(row["head"])) for row in anatomy]
+    lines = rows("anatomy")
+    places = [(int(row["block"]), int(row["head"])) for row in lines]
     assert places == list(np.ndindex(8, 8))
-    for name in anatomy[0]:
+    for name in lines[0]:
         if name.endswith(", bias"):
             total, bias = (
-                np.array([float(row[n]) for row in anatomy]) for n in (name[: -len(", bias")], name)
+                np.array([float(row[n]) for row in lines]) for n in (name[: -len(", bias")], name)
             )
             assert (bias <= total + 1e-9).all()
             assert (bias > 0).all()
@@ -275,7 +279,7 @@ def test_the_anatomy_is_of_64_heads_and_bias_is_a_part_of_the_error():
 )
 def test_a_row_of_the_curve_is_what_the_model_says_again(way, features, lesson):
     weights = real_weights()
-    attend = antibody_curve.ways(lesson, antibody_curve.calibration(weights))[way, features, 0]
+    attend = curve.ways(lesson, curve.calibration(weights))[way, features, 0]
     found = lesson["scores"](weights, attend)
     assert abs(np.exp(-found[0].mean()) / recorded(way, features)[0] - 1) < 5e-3
 
@@ -287,7 +291,7 @@ def test_a_line_of_the_anatomy_is_what_the_model_says_again():
     seen = []
     for chain in chains:
         seen.append(antibody.heads(weights, antibody.encode(chain)))
-    found = antibody_anatomy.means(seen)
+    found = anatomy.means(seen)
     for n, row in enumerate(rows("anatomy")):
         for name in ("Var(t)", "keys", "near", "exponent", "ln of mean e^exponent"):
             mean = found[name].ravel()[n]
@@ -297,19 +301,19 @@ def test_a_line_of_the_anatomy_is_what_the_model_says_again():
 def test_a_line_of_a_table_holds_means_their_errors_and_pairs():
     rng, chain = np.random.default_rng(8), np.repeat([0, 1, 2], 5)
     found, other = (np.stack([rng.normal(size=15), rng.random(15) < 0.5, chain]) for _ in "ab")
-    line = antibody_curve.beside(found, exact=other)
+    line = shared.beside(found, exact=other)
     assert (line["residues"], line["right"]) == ("15", f"{found[1].sum():.0f}")
     assert line["perplexity"] == f"{np.exp(-found[0].mean()):.4f}"
     less = found[0] - other[0]
     assert line["ln P less exact"] == f"{less.mean():.4f}"
-    errors = [f"{antibody_curve.over_chains(x, chain):.4f}" for x in (found[0], less)]
+    errors = [f"{shared.over_chains(x, chain):.4f}" for x in (found[0], less)]
     assert [line["error of its ln"], line["error of ln P less exact"]] == errors
 
 
 def test_heads_are_swapped_in_the_orders_that_calibration_gives():
     rng = np.random.default_rng(9)
     error, variance = rng.random((2, 8, 8))
-    found = antibody_anatomy.orders(error, variance)
+    found = anatomy.orders(error, variance)
     assert len(found) == 5
     for name, values in (("error", error), ("relative variance", variance)):
         order = found[f"least {name} first"]

@@ -13,8 +13,8 @@ from tests.real_model import needs_model, real_weights, small_weights
 jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
 pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
 
-from tools import antibody_tuning  # noqa: E402  what it imports may be missing
-from tools.antibody_tuning import DECODER, WORDS  # noqa: E402
+from tools.record import shared, tuning  # noqa: E402  what it imports may be missing
+from tools.record.tuning import DECODER, WORDS  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_the_loss_is_the_cross_entropy_of_what_the_model_guesses(W, params):
     assert len(lost) == 9
     with jax.enable_x64(True):
         given = [jax.numpy.asarray(x) for x in (tokens, hidden)]
-        found = jax.jit(antibody_tuning.loss)(params, *given, W)
+        found = jax.jit(tuning.loss)(params, *given, W)
     np.testing.assert_allclose(float(found), np.mean(lost), rtol=1e-9)
 
 
@@ -87,7 +87,7 @@ def test_the_slopes_of_the_loss_are_finite_and_central_differences(params):
     first = "bert.encoder.layer.0.attention.output.dense.bias"
     with jax.enable_x64(True):
         given = [jax.numpy.asarray(x) for x in (*batch(), directions(2, 8, width=3))]
-        loss = jax.jit(lambda p: antibody_tuning.loss(p, *given))
+        loss = jax.jit(lambda p: tuning.loss(p, *given))
         slopes = jax.grad(loss)(params)
         assert all(np.isfinite(slope).all() for slope in slopes.values())
         # a word that is read and written, one that is only written, and two weights
@@ -103,8 +103,8 @@ def test_the_slopes_of_the_loss_are_finite_and_central_differences(params):
 
 
 def test_every_chain_comes_once_in_a_round_and_an_eighth_of_it_is_hidden():
-    chains = antibody_tuning.chains_of("training")
-    given = antibody_tuning.batches(chains, np.random.default_rng(0))
+    chains = shared.chains("training")
+    given = tuning.batches(chains, np.random.default_rng(0))
     rounds = []
     for _ in range(2):
         seen = []
@@ -120,24 +120,22 @@ def test_every_chain_comes_once_in_a_round_and_an_eighth_of_it_is_hidden():
 
 
 def test_no_chain_that_is_learned_from_is_alike_to_a_test():
-    from tools.antibody_sequences import nearest
+    from tools.record.sequences import nearest
 
     tests = data.antibodies().values()
     assert max(nearest(pair, tests) for pair in data.antibodies("training").values()) < 0.9
 
 
-@pytest.mark.parametrize("way", antibody_tuning.WAYS)
+@pytest.mark.parametrize("way", tuning.WAYS)
 def test_each_way_moves_what_it_says_and_nothing_else(way, params, monkeypatch):
     own = directions(2, 8, width=3).astype(np.float32)
     monkeypatch.setattr(data, "antibody_directions", lambda: own)
-    monkeypatch.setattr(
-        antibody_tuning, "drawn", lambda rng: np.float32(rng.normal(size=(2, 6, 2)))
-    )
-    monkeypatch.setattr(antibody_tuning, "STEPS", (0, 2))
-    monkeypatch.setattr(antibody_tuning, "CHAINS", 3)
+    monkeypatch.setattr(tuning, "drawn", lambda rng: np.float32(rng.normal(size=(2, 6, 2))))
+    monkeypatch.setattr(tuning, "STEPS", (0, 2))
+    monkeypatch.setattr(tuning, "CHAINS", 3)
     single = {name: w.astype(np.float32) for name, w in params.items()}
     single |= {DECODER: single[WORDS], "places": np.arange(9)}
-    found = list(antibody_tuning.tuned(single, way, 0, list(CHAINS)))
+    found = list(tuning.tuned(single, way, 0, list(CHAINS)))
     assert [steps for steps, _, _ in found] == [0, 2]
     (_, before, W), (_, after, later) = found
     assert before.keys() == single.keys() - {"places"}
@@ -151,7 +149,7 @@ def test_each_way_moves_what_it_says_and_nothing_else(way, params, monkeypatch):
     else:
         assert (later != W).any() == (way == "FAVOR+, redrawn")
         assert W.shape == later.shape == ((2, 8, 6, 3) if way == "trained, kept" else (2, 6, 2))
-        _, _, other = next(antibody_tuning.tuned(single, way, 1, list(CHAINS)))
+        _, _, other = next(tuning.tuned(single, way, 1, list(CHAINS)))
         assert (other != W).any() == way.startswith("FAVOR+")
 
 
@@ -161,9 +159,8 @@ def test_each_way_moves_what_it_says_and_nothing_else(way, params, monkeypatch):
 @pytest.fixture(scope="module")
 def record():
     """{(way, W, seed, steps): its numbers}, as the file has them."""
-    with open(antibody_tuning.FILE, encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    assert header == list(antibody_tuning.COLUMNS)
+    with open(tuning.FILE, encoding="utf-8", newline="") as file:
+        _, *rows = csv.reader(file)
     found = {(way, W, int(seed), int(n)): [*map(float, rest)] for way, W, seed, n, *rest in rows}
     assert len(found) == len(rows)
     return found
@@ -172,7 +169,7 @@ def record():
 def test_the_record_has_every_way_and_finite_numbers(record):
     fresh = {f"fresh {n}" for n in range(3)}
     expected = set()
-    for way in antibody_tuning.WAYS:
+    for way in tuning.WAYS:
         for seed, steps in itertools.product(range(2), (0, 10, 20, 40, 80)):
             names = {"softmax": {"none"}, "FAVOR+, redrawn": set()}.get(way, {"own"})
             if way.startswith("FAVOR+"):
@@ -198,9 +195,10 @@ def test_the_record_begins_with_the_model_as_it_was(record):
 @needs_model
 @pytest.mark.parametrize(("way", "W"), [("trained, kept", "own"), ("FAVOR+, kept", "fresh 0")])
 def test_what_the_record_begins_with_is_found_again(way, W, weights, record):
-    chains = antibody_tuning.chains_of("test")
-    _, now, own = next(antibody_tuning.tuned(weights, way, 0, chains))
-    log_p, right = antibody_tuning.judged(now, antibody_tuning.judges(way, own, 0)[W], chains)
+    chains = shared.chains("test")
+    _, now, own = next(tuning.tuned(weights, way, 0, chains))
+    attend = tuning.attend_by(tuning.judges(way, own, 0)[W])
+    log_p, right, _ = shared.lesson_17()["scores"](now, attend)
     perplexity, error, _, _, hits = record[way, W, 0, 0]
     assert abs(np.exp(-log_p.mean()) / perplexity - 1) < 1e-3
     assert abs(log_p.std(ddof=1) / 702**0.5 / error - 1) < 1e-2

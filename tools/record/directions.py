@@ -1,6 +1,6 @@
 """Write notebooks/data/antibody_directions*.npz and antibody_trained.csv: directions that learned.
 
-    python -m tools.antibody_directions    after `make model`; needs the extra `training`
+    python -m tools.record.directions    after `make model`; needs the extra `training`
 
 Each of the 64 heads of a real model shall say with m positive features what its softmax says. The
 weights of the model stay; the loss is `antibody.divergence`, and the start is that of lesson 14:
@@ -17,8 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from performer_course import antibody, data, projections, training
-from tools.antibody_curve import beside, lesson, write
-from tools.antibody_heads import real_weights
+from tools.record.shared import beside, chains, lesson_17, real_weights, write
 
 FILES = {"shared": "antibody_directions.npz", "two": "antibody_directions_two.npz"}
 TABLE = data.FOLDER / "antibody_trained.csv"
@@ -30,7 +29,7 @@ STEPS, RATE, ROUNDS = 1600, 1.6e-2, 2
 def samples(weights: dict, part: str, rng, rounds: int) -> list[tuple]:
     """(q, k), each (8, 8, L, 64), of every head on each chain of a part, some residues masked."""
     found = []
-    for chain in [chain for pair in data.antibodies(part).values() for chain in pair]:
+    for chain in chains(part):
         for masked in antibody.masks(rng, len(chain))[:rounds]:
             tokens = antibody.encode(chain)
             tokens[1:-1][masked] = antibody.MASK
@@ -72,7 +71,7 @@ def far(given: list, W) -> float:
 def main() -> None:
     weights = real_weights()
     calibration = samples(weights, "calibration", np.random.default_rng(0), 1)
-    scores, rows = lesson()["scores"], []
+    scores, rows = lesson_17()["scores"], []
     exact = scores(weights, antibody.attend_exact)
     for seed in SEEDS:
         given = samples(weights, "training", np.random.default_rng(1 + seed), ROUNDS)
