@@ -13,9 +13,11 @@ def definitions(lesson: Path, constants: set) -> dict:
         if isinstance(node, ast.Assign):
             names = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
             return names <= constants
-        return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)
+        kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        return isinstance(node, kinds)
 
-    tree, namespace = ast.parse(lesson.read_text(encoding="utf-8")), {}
+    tree = ast.parse(lesson.read_text(encoding="utf-8"))
+    namespace = {"__name__": f"lesson_{lesson.stem[:2]}"}
     tree.body = [node for node in tree.body if defines(node)]
     exec(compile(tree, lesson.name, "exec"), namespace)
     return namespace
