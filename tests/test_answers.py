@@ -133,17 +133,6 @@ def test_04_with_a_phase_the_diagonal_scatters_and_without_it_is_one():
     assert abs(z_score((np.array(squares) - 1) ** 2, 1 / (2 * F))) < 4
 
 
-def test_04_a_phase_gives_each_point_a_penalty_of_its_own():
-    rng, alpha = np.random.default_rng(1), 0.1
-    x = rng.normal(size=(20, 2))
-    phi = features.fourier_phase(x, projections.iid(rng, 30, 2), projections.phases(rng, 30))
-    K, s = phi @ phi.T, np.linalg.norm(phi, axis=1)
-    C, S = K / np.outer(s, s), np.diag(s)
-    inside = C + alpha * np.diag(s**-2.0)
-    np.testing.assert_allclose(S @ inside @ S, K + alpha * np.eye(20), atol=1e-13)
-    np.testing.assert_allclose(np.diag(C), 1)
-
-
 def test_04_ones_written_into_the_diagonal_give_equal_points_a_negative_eigenvalue():
     rng = np.random.default_rng(2)
     x = np.repeat(rng.normal(size=(20, 2)), 2, axis=0)  # each point twice
@@ -204,19 +193,6 @@ def test_07_fillers_at_the_beginning_need_the_mask_and_those_at_the_end_do_not()
     np.testing.assert_allclose(masked[fillers:], alone, rtol=1e-12)
     assert states("07", "The package gives it zeros.")
     assert (masked[:fillers] == 0).all()
-
-
-# 08
-
-
-def test_08_a_vector_added_to_the_queries_is_a_factor_for_each_key():
-    rng, d = np.random.default_rng(0), 4
-    q, k, v = rng.normal(size=(3, 6, d))
-    u = rng.normal(size=d)
-    moved = attention.softmax_attention(q + u, k, v)
-    assert np.abs(moved - attention.softmax_attention(q, k, v)).max() > 0.1
-    weights = np.exp(q @ k.T / math.sqrt(d)) * np.exp(k @ u / math.sqrt(d))
-    np.testing.assert_allclose(moved, weights @ v / weights.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
 # 09
@@ -332,25 +308,6 @@ def test_11_without_the_norm_of_the_keys_long_keys_win():
 
 
 # 12
-
-
-def test_12_a_quarter_needs_the_merged_states_before_it_and_no_more():
-    rng, L, d, e, m = np.random.default_rng(0), 16, 4, 3, 8
-    q, k, v = (rng.normal(size=(L, width)) for width in (d, d, e))
-    W = rng.normal(size=(m, d))
-    quarters = [slice(start, start + 4) for start in range(0, L, 4)]
-    empty = attention.init_state(k, v, W)
-    states_of = [attention.absorb(empty, k[part], v[part], W) for part in quarters]
-    rows, before = [], empty
-    for part, own in zip(quarters, states_of, strict=True):
-        assert sum(array.size for array in before) == m * (e + 2)
-        state = before
-        for i in range(part.start, part.stop):
-            state = attention.absorb(state, k[i : i + 1], v[i : i + 1], W)
-            rows.append(attention.read(state, q[i : i + 1], W))
-        before = attention.merge(before, own)
-    whole = attention.favor_attention(q, k, v, W, causal=True)
-    np.testing.assert_allclose(np.concatenate(rows), whole, rtol=1e-10)
 
 
 def test_12_a_state_is_smaller_than_a_cache_from_the_stated_token_on():

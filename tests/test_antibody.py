@@ -632,46 +632,6 @@ def test_the_gradient_in_closed_form_is_the_central_difference(shapes, longer):
             assert abs(slopes[n][at] - (ends[0] - ends[1]) / (2 * h)) < 1e-8
 
 
-def test_the_divergence_of_jax_arrays_is_that_of_numpy_and_its_slopes_are_those_of_jax():
-    """One shared W, through `favor_attention`; deep/test_record.py has two."""
-    jax = pytest.importorskip("jax", reason="where JAX is installed", exc_type=ImportError)
-    arrays = q, k, W, _ = given(SHAPES[2], seed=2)
-
-    def loss(W, q, k):
-        eye = jax.numpy.broadcast_to(jax.numpy.eye(k.shape[-2]), (*k.shape[:-1], k.shape[-2]))
-        A = jax.nn.softmax(q @ jax.numpy.matrix_transpose(k) / q.shape[-1] ** 0.5)
-        A_hat = attention.favor_attention(q, k, eye, W)
-        return (A * jax.numpy.log(A / A_hat)).sum(axis=-1).mean(axis=-1).sum()
-
-    with jax.enable_x64(True):
-        found = jax.jit(antibody.divergence)(*map(jax.numpy.asarray, arrays))
-        value, slope = jax.value_and_grad(loss)(*map(jax.numpy.asarray, (W, q, k)))
-    for a, b in zip(found, antibody.divergence(*arrays), strict=True):
-        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-9, atol=1e-13)
-    kl, by_q, by_k = antibody.divergence(q, k, W, W)
-    np.testing.assert_allclose(kl.sum(), float(value), rtol=1e-10)
-    np.testing.assert_allclose(by_q + by_k, np.asarray(slope), rtol=1e-8, atol=1e-12)
-
-
-def test_no_direction_is_better_than_features_that_are_exact():
-    """Keys on the axes, each in a feature of its own, and queries with e^{qᵀk} of that key."""
-    rng, d = np.random.default_rng(4), 5
-    q, k = rng.normal(size=(7, d)), 3 * np.eye(d)
-    W_q, W_k = k * d**-0.25, 100 * np.eye(d)
-    kl, by_q, by_k = antibody.divergence(q, k, W_q, W_k)
-    assert abs(kl) < 1e-12
-    assert max(np.abs(by_q).max(), np.abs(by_k).max()) < 1e-12
-    assert antibody.divergence(q, k, 0.9 * W_q, W_k)[0] > 1e-3
-
-
-def test_the_divergence_of_rows_that_are_alike_is_nought_whatever_the_directions():
-    _, k, W_q, W_k = given(SHAPES[2], seed=5)
-    q, k = np.zeros_like(k), k[..., :1, :] + np.zeros_like(k)
-    kl, by_q, by_k = antibody.divergence(q, k, W_q, W_k)
-    for found in (kl, by_q, by_k):
-        np.testing.assert_allclose(found, 0, atol=1e-14)
-
-
 def test_the_divergence_is_right_where_exponentials_would_overflow():
     q, k, W_q, W_k = given(((6, 4), (6, 4), (40, 4)), seed=6)
     arrays = 8 * q, 8 * k, 40 * W_q, 40 * W_k

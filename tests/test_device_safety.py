@@ -417,13 +417,7 @@ DEFECTS = [
         "    degree = int(xp.max(xp.asarray([degree, 1], device=x.device)))\n" + TAYLOR,
         PROOF,
     ),
-    (
-        "a list as an index",
-        "features",
-        "x[..., i : i + 1]",
-        "x[..., [i]]",
-        PROOF,
-    ),
+    ("a list as an index", "features", "x[..., i : i + 1]", "x[..., [i]]", PROOF),
 ]
 
 

@@ -98,25 +98,6 @@ def test_a_line_of_a_table_holds_means_their_errors_and_pairs(tmp_path):
 # The curve
 
 
-def test_weights_by_place_are_means_over_the_chains_that_reach_there():
-    chains = of_heads(3, 5)
-    found = curve.by_place(chains)
-    eye = [np.broadcast_to(np.eye(L), (8, 8, L, L)) for L in (3, 5)]
-    A = [attention.softmax_attention(q, k, e) for (q, k, _), e in zip(chains, eye, strict=True)]
-    expected = A[1].copy()
-    expected[..., :3, :3] = (A[0] + A[1][..., :3, :3]) / 2
-    np.testing.assert_allclose(found, expected)
-
-
-def test_attention_by_place_is_a_fixed_matrix_with_rows_that_sum_to_one(lesson):
-    A = np.random.default_rng(2).random((8, 8, 6, 6))
-    v = np.random.default_rng(3).normal(size=(8, 4, 3)).astype(np.float32)
-    found = lesson["by_place"](A)(5, 9 * v, v, v)
-    assert found.dtype == np.float32
-    weights = A[5, :, :4, :4] / A[5, :, :4, :4].sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(found, weights @ v, rtol=1e-5, atol=1e-6)
-
-
 def test_the_share_of_a_window_is_the_best_on_a_grid(lesson):
     chains, near, far = of_heads(12, 15), lesson["window"](2), lesson["uniform"]
     share = curve.share(near, far, chains)
@@ -130,28 +111,6 @@ def test_the_share_of_a_window_is_the_best_on_a_grid(lesson):
             lost += ((mixed - parts[2]) ** 2).sum(axis=(1, 2))
         assert abs(share[i, h] - grid[lost.argmin()]) <= 0.0025 + 1e-9
     assert share.std() > 0.01
-
-
-@pytest.mark.parametrize(("reach", "best"), [(0.5, 1), (-1.0, 0), (2.0, 0.5)])
-def test_a_share_never_leaves_zero_to_one(lesson, reach, best):
-    """A near field that goes a part of the way to softmax, or past it, or the other way."""
-
-    def near(i, q, k, v):
-        base = far(i, q, k, v)
-        return base + reach * (antibody.attend_exact(i, q, k, v) - base)
-
-    far = lesson["uniform"]
-    np.testing.assert_allclose(curve.share(near, far, of_heads(9)), best)
-
-
-def test_a_mixture_gives_each_head_its_own_share(lesson):
-    ((q, k, v),) = of_heads(7)
-    shares = np.random.default_rng(4).random((8, 8))
-    near, far = lesson["window"](1), lesson["uniform"]
-    found = lesson["mixture"](shares, near, far)(6, q[6], k[6], v[6])
-    a, b = (attend(6, q[6], k[6], v[6]) for attend in (near, far))
-    share = shares[6][:, None, None]
-    np.testing.assert_allclose(found, share * a + (1 - share) * b)
 
 
 def test_centring_changes_no_softmax_and_is_the_shift_of_lesson_14(lesson):
@@ -230,26 +189,6 @@ def test_what_a_head_looks_at_is_counted_as_by_hand():
         }
         for name, value in expected.items():
             np.testing.assert_allclose(found[name][at], value)
-
-
-def test_the_directions_of_a_head_are_those_that_hold_nine_tenths():
-    """Weights of rank two less their mean row: nine tenths in one, or in two, by their sizes."""
-    L, d = 40, 4
-    rng = np.random.default_rng(6)
-    q, k = 0.02 * rng.normal(size=(2, 8, 8, L, d))
-    q[..., 1:], k[..., 1:] = 0, 0  # scores of rank one, so small that A is nearly linear in them
-    v = rng.normal(size=q.shape)
-    found = anatomy.looks(q, k, v)
-    assert (found["rank"] == 1).all()
-    assert (found["error of rank 32"] < 1e-12).all()
-    q, k = rng.normal(size=(2, 8, 8, L, d))
-    assert (anatomy.looks(0.02 * q, 0.02 * k, v)["rank"] > 1).all()
-    found = anatomy.looks(3 * q, 3 * k, v)
-    A = attention.softmax_attention(3 * q[1, 2], 3 * k[1, 2], np.eye(L))
-    U, sizes, V = np.linalg.svd(A)
-    missed = (U[:, 32:] * sizes[32:] @ V[32:] @ v[1, 2]) ** 2
-    null = (v[1, 2].mean(axis=0) - A @ v[1, 2]) ** 2
-    np.testing.assert_allclose(found["error of rank 32"][1, 2], missed.sum() / null.sum())
 
 
 def test_error_and_bias_are_those_of_an_estimator_that_is_known():
