@@ -317,7 +317,7 @@ def mixture(shares, near, far):
 
 
 # %% [markdown]
-# `python -m tools.antibody_curve` runs these very functions in the model and writes the record.
+# `python -m tools.record.curve` runs these very functions in the model and writes the record.
 # **Before you run this:** a chain has some 115 letters. With 1,024 features in each head, nine for
 # each letter, how near is the Performer to its softmax, 1.58? And is it better than a window?
 
@@ -761,7 +761,7 @@ show(
 # chains (and for more steps) they serve both. **In head 0.5, 64 directions trained on 96 chains are
 # nearer to softmax than 1,024 drawn ones, on a chain that they have not seen.** This head is a kind
 # one, as the table below shows: the mean over heads is higher.
-# `python -m tools.antibody_directions` did that for all 64 heads at once, on the 48 antibodies of
+# `python -m tools.record.directions` did that for all 64 heads at once, on the 48 antibodies of
 # the third list, in minutes on two cores: no head knows of another, no weight of the model changes.
 # Queries and keys may also have a $W$ each; then $w_{ij}$ is no longer a kernel, but nobody asked
 # for one.
@@ -878,7 +878,7 @@ show(
 # ## 8. Or train everything
 #
 # **The Performer paper's own way is to swap, and then to go on training the whole model, so that it
-# learns to live with its features.** `python -m tools.antibody_tuning` did that with the 48
+# learns to live with its features.** `python -m tools.record.tuning` did that with the 48
 # antibodies for training (96 chains), an eighth of their residues hidden at a time, with 64
 # features in each head. Beside it stands the same training with softmax, because the data alone
 # might help.

@@ -278,7 +278,7 @@ def attend_trained(i, q, k, v):
     Error: perplexity of 702 masked residues 1.59, trained from another seed 1.61, where exact
     attention has 1.58.
     Cost: O(L m (d + e)), m = 64. Source: Zhang et al. (2024), §4. Differs from the paper: the
-    features of FAVOR+ in place of theirs. `python -m tools.antibody_directions`.
+    features of FAVOR+ in place of theirs. `python -m tools.record.directions`.
     """
     return favor_attention(*with_weight_column(q, k), v, _directions()[_check_block(i)])
 

@@ -1,5 +1,7 @@
 """The array on paper: what its ledger books for each kind of operation, and what is a read."""
 
+import functools
+
 import array_api_compat
 import numpy as np
 import pytest
@@ -278,9 +280,17 @@ def arrays(*names, L=40, heads=2, d=6, m=8):
     return [rng.normal(size=shapes.get(name, (heads, L, d))).astype(np.float32) for name in names]
 
 
+def causal(function):
+    return functools.partial(function, causal=True)
+
+
 RUNS = {
     "favor": (attention.favor_attention, arrays("q", "k", "v", "W")),
+    "favor, causal": (causal(attention.favor_attention), arrays("q", "k", "v", "W")),
     "softmax": (attention.softmax_attention, arrays("q", "k", "v")),
+    "softmax, causal": (causal(attention.softmax_attention), arrays("q", "k", "v")),
+    "linear": (attention.linear_attention, np.abs(arrays("q", "k", "v"))),
+    "linear, causal": (causal(attention.linear_attention), np.abs(arrays("q", "k", "v"))),
     "uniform": (attention.uniform_attention, arrays("q", "k", "v")),
     "taylor": (attention.taylor_attention, arrays("q", "k", "v")),
     "near": (near_far.near_field, [*arrays("q", "k", "v"), 3]),
