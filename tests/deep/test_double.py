@@ -1,5 +1,6 @@
 """Lessons say the same on a stand-in for a GPU, and whatever signs LAPACK takes."""
 
+import base64
 import io
 from contextlib import redirect_stdout
 
@@ -7,8 +8,9 @@ import matplotlib.pyplot as plt
 import nbformat
 import numpy as np
 import pytest
+from PIL import Image
 
-from performer_course import backend
+from performer_course import backend, figures
 from tests.double import DEVICE, Namespace, poisoned
 from tools.notebooks import NOTEBOOKS, VOLATILE, sources
 
@@ -68,8 +70,34 @@ each_lesson_on_a_backend = pytest.mark.parametrize(
 )
 
 
+def pictures(cell):
+    """The pictures that a committed cell drew, as arrays."""
+    found = (output.get("data", {}).get("image/png") for output in cell.outputs)
+    return [pixels(base64.b64decode(png)) for png in found if png]
+
+
+def pixels(png):
+    with Image.open(io.BytesIO(png)) as image:
+        return np.asarray(image.convert("RGB"), dtype=float)
+
+
+def same(a, b):
+    """Whether two pictures differ by smoothing alone: last bits move an edge by part of a pixel."""
+    return a.shape == b.shape and np.mean(np.abs(a - b).max(axis=-1) > 64) < 1e-3
+
+
 @each_lesson_on_a_backend
-def test_a_lesson_says_the_same_on_a_device_and_whatever_signs_lapack_takes(lesson, monkeypatch):
+def test_a_lesson_says_and_draws_the_same_on_a_device_and_whatever_signs_lapack_takes(
+    lesson, monkeypatch
+):
+    drawn, data = [], figures.data
+
+    def seen(fig):
+        said = data(fig)  # first, as `show` does: it lays the figure out
+        drawn.append(pixels(figures._png(fig)))
+        return said
+
+    monkeypatch.setattr(figures, "data", seen)
     monkeypatch.setitem(backend.BACKENDS, "double", lambda: Namespace(DEVICE))
     monkeypatch.setenv("PERFORMER_BACKEND", "double")
     monkeypatch.chdir(NOTEBOOKS)
@@ -80,10 +108,27 @@ def test_a_lesson_says_the_same_on_a_device_and_whatever_signs_lapack_takes(less
     for number, cell in enumerate(cells, start=1):
         if cell.cell_type == "code":
             code = compile(cell.source, f"{lesson.name}, cell {number}", "exec")
+            drawn.clear()
             with poisoned(), redirect_stdout(io.StringIO()) as printed:
                 exec(code, namespace)
             # The double has a name of its own, and so have its dtypes.
             text = printed.getvalue().replace("'double', ", "").replace("array_api_strict.", "")
             if VOLATILE not in cell.metadata.get("tags", ()):
                 assert lines(text) == lines(said(cell)), f"cell {number}"
+                pairs = zip(drawn, pictures(cell), strict=True)
+                assert all(same(*pair) for pair in pairs), f"the picture of cell {number} is old"
     plt.close("all")
+
+
+def test_colours_exchanged_or_a_curve_that_moved_make_another_picture():
+    def curve(color, lift=0.0):
+        fig, ax = plt.subplots()
+        ax.plot([0, 1], [0, 1 + lift], color=color)
+        picture = pixels(figures._png(fig))
+        plt.close(fig)
+        return picture
+
+    first, second = figures.COLORS[:2]
+    assert same(curve(first), curve(first, lift=1e-9))
+    assert not same(curve(first), curve(second))
+    assert not same(curve(first), curve(first, lift=0.1))
