@@ -1,14 +1,16 @@
 """Lesson 12, causal and streaming."""
 
-import math
+from functools import partial
 
 import numpy as np
 
 from .. import attention
-from ._judge import Hint, averages, check, holds_at_most, judge, no_square, numbers
+from ._judge import Hint, averages, check, compare, holds_at_most, no_square, numbers
+
+# first_leak
 
 
-def _global_maximum(W, eps):
+def global_maximum(W, eps):
     """Causal attention with one maximum over all keys, and ε on every feature."""
 
     def attend(q, k, v):
@@ -22,176 +24,145 @@ def _global_maximum(W, eps):
     return attend
 
 
-def _ahead(far):
+def ahead(far):
     """Softmax whose row i sees the keys up to i + far."""
 
     def attend(q, k, v):
-        t = np.where(np.tri(len(q), k=far, dtype=bool), q @ k.T / math.sqrt(q.shape[1]), -np.inf)
+        t = np.where(np.tri(len(q), k=far, dtype=bool), q @ k.T / q.shape[1] ** 0.5, -np.inf)
         return averages(np.exp(t - t.max(axis=1, keepdims=True)), v)
 
     return attend
 
 
-def _movement(attend, q, k, v, factor, keys=slice(-1, None)):
-    """How far each row moves when the last key, or the `keys`, are `factor` as long: (L,)."""
-    other = k.copy()
-    other[keys] *= factor
-    return np.abs(attend(q, other, v) - attend(q, k, v)).max(axis=1)
+def first_moved(
+    attend, q, k, v, factors=(100.0, 0.01), keys=slice(-1, None), last=1, none=-1,
+    unit=lambda v: np.abs(v).max(), moved=lambda gap, least: ~(gap <= least), pick=np.min,
+):  # fmt: skip
+    """The first row but the last that moves by 10⁻³ of the largest |v|, or is NaN; else −1."""
+    before, rows = attend(q, k, v), np.zeros(len(q), dtype=bool)
+    for factor in factors:
+        other = k.copy()
+        other[keys] *= factor
+        rows |= moved(np.abs(attend(q, other, v) - before).max(axis=1), 1e-3 * unit(v))
+    found = np.flatnonzero(rows[: len(q) - last])
+    return pick(found) if found.size else none
 
 
-@check
+LEAKS = [
+    (
+        partial(first_moved, factors=(100.0,)),
+        "a leak shows where the last key is shrunk, and only there. Shrink it from its own "
+        "length: is each change made in a copy of k?",
+    ),
+    (
+        partial(first_moved, factors=(0.01,)),
+        "a leak shows where the last key is stretched, and only there.",
+    ),
+    (partial(first_moved, last=0), "the last row may know the last key: leave it out."),
+    (
+        partial(first_moved, moved=np.greater),
+        "a row of NaN has moved, but no comparison with NaN is true: ask for the rows that "
+        "stay, and take the others.",
+    ),
+    (
+        partial(first_moved, unit=lambda v: 1.0),
+        "a row moves by more than 10⁻³ of the largest |v|, and values may be small.",
+    ),
+    (partial(first_moved, unit=np.max), "the largest |v|: all values may be below 0."),
+    (partial(first_moved, keys=slice(None)), "change the last key alone."),
+    (partial(first_moved, pick=np.max), "the first row that moves, not the last."),
+    (partial(first_moved, pick=np.size), "the first row that moves, not how many do."),
+    (partial(first_moved, none=0), "−1 where no row moves: row 0 is a row."),
+    (partial(first_moved, factors=(1.0,)), "there are leaks: is the last key changed, and where?"),
+]
+
+
+@check(slips=LEAKS)
 def first_leak(find):
     """find(attend, q, k, v): the first row but the last that knows the last key, or −1."""
     rng = np.random.default_rng(1101)
     W, cases = rng.normal(size=(32, 8)), []
-    found, moves, all_move = [], [], []
+    favor = partial(attention.favor_attention, W=W.astype(np.float32), causal=True)
     for norm in (3.0, 30.0):
         q, k, v = (rng.normal(size=(64, width)).astype(np.float32) for width in (8, 8, 3))
         k = (0.01 * k + k[0]) * (norm / np.linalg.norm(k[0]))  # a bundle, till one of them is short
-        cases.append((f"favor_attention, keys of norm {norm:.0f}", q, k, v, None))
+        cases.append((favor, q, k, v))
     q, k, v = (rng.normal(size=(12, width)) for width in (8, 8, 3))
     long = k.copy()
     long[-1] *= 50
     cases += [
-        ("one maximum over all keys, with an ε", q, k, v, _global_maximum(W, 1e-6)),
-        ("one maximum over all keys, without ε", q, k, v, _global_maximum(10 * W, 0.0)),
-        ("one maximum over all keys and a long last key", q, long, v, _global_maximum(W, 1e-6)),
-        ("softmax whose row i sees key i + 1", q, k, v, _ahead(1)),
-        ("softmax whose row i sees key i + 4", q, k, v, _ahead(4)),
-        ("softmax whose row i sees key i + 4, and small values", q, k, 1e-4 * v, _ahead(4)),
-        ("softmax without a mask", q, k, v, _ahead(12)),
-        ("causal softmax", q, k, v, _ahead(0)),
-        ("causal softmax, and values below 0", q, k, -1 - np.abs(v), _ahead(0)),
+        (global_maximum(W, 1e-6), q, k, v),
+        (global_maximum(10 * W, 0.0), q, k, v),
+        (global_maximum(W, 1e-6), q, long, v),
+        (ahead(1), q, k, v),
+        (ahead(4), q, k, v),
+        (ahead(4), q, k, 1e-4 * v),
+        (ahead(12), q, k, v),
+        (ahead(0), q, k, v),
+        (ahead(0), q, k, -1 - np.abs(v)),
     ]
-    for _, q, k, v, attend in cases:
-        if attend is None:
-            at = W.astype(np.float32)
-
-            def attend(q, k, v, at=at):
-                return attention.favor_attention(q, k, v, at, causal=True)
-
-        found.append(float(_one_number(find(attend, q, k, v))))
-        moves.append([_movement(attend, q, k, v, factor) for factor in (100.0, 0.01)])
-        every = slice(None)
-        all_move.append([_movement(attend, q, k, v, factor, every) for factor in (100.0, 0.01)])
-
-    def answers(
-        pick=lambda moved: moved.argmax(),
-        by=(0, 1),
-        last=1,
-        nan=True,
-        unit=lambda v: np.abs(v).max(),
-        moves=moves,
-    ):
-        """The answer to each case of a way to look; NaN in a movement counts where `nan` says."""
-        values = []
-        for both, case in zip(moves, cases, strict=True):
-            parts = [np.where(np.isnan(both[i]), np.inf if nan else 0, both[i]) for i in by]
-            moved = (np.max(parts, axis=0) > 1e-3 * unit(case[3]))[: len(both[0]) - last]
-            values.append(float(pick(moved)) if moved.any() else -1.0)
-        return values
-
-    right = answers()
-    by_rounding = all(  # which bits move is not the same in each run
-        -1 < a < len(case[1]) - 1 if b < 0 else -1 < a <= b
-        for a, b, case in zip(found, right, cases, strict=True)
-        if a != b
-    )
-    judge(
-        found,
-        right,
-        [
-            (
-                answers(by=(0,)),
-                "a leak shows where the last key is shrunk, and only there. Shrink it from its own "
-                "length: is each change made in a copy of k?",
-            ),
-            (answers(by=(1,)), "a leak shows where the last key is stretched, and only there."),
-            (answers(last=0), "the last row may know the last key: leave it out."),
-            (
-                answers(nan=False),
-                "a row of NaN has moved, but no comparison with NaN is true: ask for the rows that "
-                "stay, and take the others.",
-            ),
-            (
-                answers(unit=lambda v: 1.0),
-                "a row moves by more than 10⁻³ of the largest |v|, and values may be small.",
-            ),
-            (answers(unit=np.max), "the largest |v|: all values may be below 0."),
-            (
-                answers(moves=all_move),
-                "change the last key alone: where others change, their rows may move.",
-            ),
-            (answers(lambda moved: moved.sum()), "the first row that moves, not how many do."),
-            (
-                answers(lambda moved: np.flatnonzero(moved)[-1]),
-                "the first row that moves, not the last.",
-            ),
-            (np.add(right, 1), "rows count from 0, and no leak is −1."),
-            ([float(a >= 0) for a in right], "which row is asked for, not whether there is one."),
-            (np.maximum(right, 0), "−1 where no row moves: row 0 is a row."),
-            ([-1.0] * len(cases), "there are leaks: is the last key changed, and where?"),
-            (
-                found if by_rounding else np.inf,
-                "rounding is no leak: favor_attention sums a chunk in another order where a long "
-                "key is shrunk.",
-            ),
-        ],
-        cases=[case[0] for case in cases],
-    )
+    compare(find, first_moved, cases, LEAKS)
 
 
-def _one_number(found):
-    """`found` as one number, or a hint."""
-    array = numbers(found)
-    if array.shape != ():
-        raise Hint(f"return one number, got an array of shape {array.shape}.")
-    return array
+# gradient_by_values
 
 
-@check
+def by_values(f, h, g, seen=np.tril, seen_below=None):
+    """Aᵀ g, where A holds the seen f_iᵀh_j over the sums of their rows."""
+    pairs = f @ h.T
+    return (seen(pairs) / (seen_below or seen)(pairs).sum(axis=1, keepdims=True)).T @ g
+
+
+def with_keys(f, h, g, over):
+    return np.tril(f @ h.T).T @ g / over(np.tril(f @ h.T).sum(axis=1, keepdims=True))
+
+
+def output(f, h, g):
+    return averages(np.tril(f @ h.T), g)
+
+
+GRADIENTS = [
+    (output, "this is the output of the values g: a gradient takes the transposed weights."),
+    (
+        partial(with_keys, over=np.ones_like),
+        "o is divided by its denominator: so is g, row by row.",
+    ),
+    (partial(with_keys, over=np.array), "the denominator is that of row i, in which v_j stands."),
+    (partial(by_values, seen=np.triu), "v_j stands in the rows i ≥ j: run the sum backward."),
+    (
+        partial(by_values, seen=np.triu, seen_below=np.tril),
+        "v_j stands in the rows i ≥ j: run the sum over rows backward.",
+    ),
+    (
+        partial(by_values, seen=partial(np.tril, k=-1), seen_below=np.tril),
+        "row j sees key j too: add it before you read.",
+    ),
+    (partial(by_values, seen=np.array), "every row sees every key here: is there a mask?"),
+    (partial(by_values, seen_below=np.array), "the denominator is causal, too."),
+    (
+        partial(by_values, seen=np.array, seen_below=np.tril),
+        "v_j stands in the rows i ≥ j alone: is the sum over all rows?",
+    ),
+    (lambda *given: by_values(*given)[::-1], "the rows come out in reverse: turn them round."),
+]
+
+
+@check(slips=GRADIENTS)
 def gradient_by_values(gradient):
-    """gradient(phi_q, phi_k, g): of Σ g_iᵀ o_i by v, (L, e), o the causal linear attention."""
+    """gradient(phi_q, phi_k, g): of Σ g_iᵀ o_i by v, (L, e), o the causal linear attention.
+
+    No digits are lost where early rows of g are huge; no L × L array and no L states are held.
+    """
     rng = np.random.default_rng(1102)
-    for L, early in ((9, 1.0), (7, 1.0), (40, 1e9)):
-        f, h = rng.uniform(0.1, 1.0, size=(2, L, 5))
+
+    def inputs(L, early):
         g = rng.normal(size=(L, 3))
         g[:3] *= early
-        pairs = f @ h.T
-        seen = np.tril(pairs)
-        total = seen.sum(axis=1, keepdims=True)
-        A = seen / total
-        found = gradient(f, h, g)
-        right = A.T @ g
-        late = np.triu(pairs)
-        slips = [
-            (A @ g, "this is the output of the values g: a gradient takes the transposed weights."),
-            (seen.T @ g, "o is divided by its denominator: so is g, row by row."),
-            (seen.T @ g / total, "the denominator is that of row i, the one that v_j stands in."),
-            (
-                (late / late.sum(axis=1, keepdims=True)).T @ g,
-                "v_j stands in the rows i ≥ j: run the sum over rows backward.",
-            ),
-            ((late / total).T @ g, "v_j stands in the rows i ≥ j: run the sum over rows backward."),
-            ((np.tril(pairs, -1) / total).T @ g, "row j sees key j too: add it before you read."),
-            (
-                (pairs / pairs.sum(axis=1, keepdims=True)).T @ g,
-                "every row sees every key here: is there a mask?",
-            ),
-            ((seen / pairs.sum(axis=1, keepdims=True)).T @ g, "the denominator is causal, too."),
-            (
-                (pairs / total).T @ g,
-                "v_j stands in the rows i ≥ j alone: is the sum over all rows?",
-            ),
-            (right[::-1], "the rows come out in reverse: turn them round."),
-        ]
-        close = np.shape(found) == right.shape and np.allclose(
-            numbers(found), right, rtol=1e-2, atol=1e-2
-        )
-        if early > 1 and close:
-            hint = "digits are lost: do you subtract from a sum over all rows? Add from the end."
-            slips.append((found, hint))
-        judge(found, right, slips)
+        return *rng.uniform(0.1, 1.0, size=(2, L, 5)), g
+
+    lost = "digits are lost: do you subtract from a sum over all rows? Add from the end."
+    compare(gradient, by_values, [inputs(9, 1.0), inputs(7, 1.0)], GRADIENTS)
+    compare(gradient, by_values, [inputs(40, 1e9)], close=lost)
     long = rng.uniform(0.1, 1.0, size=(3, 1000, 3))
     no_square(lambda: gradient(*long), long, 1000)
     wide = rng.uniform(0.1, 1.0, size=(3, 300, 40))
@@ -199,8 +170,9 @@ def gradient_by_values(gradient):
     holds_at_most(300 * 40 * 40 * 8, lambda: gradient(*wide), wide, each)
 
 
-# (n, d, e, budget, work, least): what is asked of `state_or_cache`
-_SERVICES = (
+# state_or_cache
+
+SERVICES = (  # n, d, e, budget, work, least
     (100, 64, 64, 20_000, 50_000, 64),  # a cache has room, and is quick enough
     (1000, 64, 64, 20_000, 10**6, 64),  # no room for a cache; room decides m
     (1000, 64, 64, 10**6, 100_000, 64),  # no time for a cache; time decides m
@@ -214,80 +186,68 @@ _SERVICES = (
 )
 
 
-@check
-def state_or_cache(decide):
-    """decide(n, d, e, budget, work, least): "cache", the m of a state, or None."""
-
-    def one(
-        n,
-        d,
-        e,
-        budget,
-        work,
-        least,
-        cache=lambda size, budget, work: size <= min(budget, work),
-        of=min,
-        each=lambda d, e: e + 2,
-        times=lambda d, e: 2 * d + 3 * e + 3,
-        end=lambda m, least: m if m >= least else None,
-    ):
-        if cache(n * (d + e), budget, work):
-            return "cache"
-        return end(of(budget // each(d, e), work // times(d, e)), least)
-
-    right = [one(*case) for case in _SERVICES]
-    found = [_service(decide(*case)) for case in _SERVICES]
-    if found == right:
-        return
-
-    slips = [
-        (
-            {"cache": lambda *_: False},
-            "a cache is exact: take it wherever room and work allow it.",
-        ),
-        ({"cache": lambda size, budget, work: size <= budget}, "the cache takes work, too."),
-        ({"cache": lambda size, budget, work: size <= work}, "the cache takes room, too."),
-        (
-            {"cache": lambda size, budget, work: size < min(budget, work)},
-            "what is just allowed is allowed: ≤, not <.",
-        ),
-        ({"of": lambda room, time: room}, "a state takes work, too: m (2d + 3e + 3) a token."),
-        ({"of": lambda room, time: time}, "a state takes room, too: m (e + 2) numbers."),
-        ({"of": max}, "both limits hold: the smaller of the two m."),
-        ({"each": lambda d, e: e + 1}, "a state has c, z and S: m (e + 2) numbers."),
-        ({"each": lambda d, e: e}, "a state has c, z and S: m (e + 2) numbers."),
-        ({"each": lambda d, e: d + e + 2}, "W is shared by all texts: do not count it."),
-        ({"times": lambda d, e: d + e}, "a step of a state takes m (2d + 3e + 3)."),
-        (
-            {"end": lambda m, least: least if m >= least else None},
-            "as many features as are allowed, not as few.",
-        ),
-        ({"end": lambda m, least: m}, "fewer features than `least` fail: None there."),
-        ({"end": lambda m, least: max(m, least)}, "fewer features than `least` fail: None there."),
-        (
-            {"end": lambda m, least: m if m > least else None},
-            "exactly `least` features will do: ≥, not >.",
-        ),
-        (
-            {"end": lambda m, least: m if m >= least else 0},
-            "None where neither will do, not 0.",
-        ),
-    ]
-    for change, hint in slips:
-        if found == [one(*case, **change) for case in _SERVICES]:
-            raise Hint(hint)
-    for case, got, needed in zip(_SERVICES, found, right, strict=True):
-        if got != needed:
-            named = dict(zip(("n", "d", "e", "budget", "work", "least"), case, strict=True))
-            words = ", ".join(f"{name} = {value:,}" for name, value in named.items())
-            raise Hint(f"found {got!r} for {words}; expected {needed!r}.")
+def service(
+    n, d, e, budget, work, least, limits=min, of=min, each=lambda d, e: e + 2,
+    times=lambda d, e: 2 * d + 3 * e + 3, end=lambda m, least: m if m >= least else None,
+):  # fmt: skip
+    """A cache where n(d + e) numbers are allowed; else the largest m of a state, or None."""
+    if n * (d + e) <= limits(budget, work):
+        return "cache"
+    return end(of(budget // each(d, e), work // times(d, e)), least)
 
 
-def _service(found):
+def first(room, work):
+    return room
+
+
+def second(room, work):
+    return work
+
+
+C_Z_AND_S = "a state has c, z and S: m (e + 2) numbers."
+CHOICES = [
+    (partial(service, limits=lambda *_: -1), "a cache is exact: take it where it is allowed."),
+    (partial(service, limits=first), "the cache takes work, too."),
+    (partial(service, limits=second), "the cache takes room, too."),
+    (
+        partial(service, limits=lambda *both: min(both) - 1),
+        "what is just allowed is allowed: ≤, not <.",
+    ),
+    (partial(service, of=first), "a state takes work, too: m (2d + 3e + 3) a token."),
+    (partial(service, of=second), "a state takes room, too: m (e + 2) numbers."),
+    (partial(service, of=max), "both limits hold: the smaller of the two m."),
+    (partial(service, each=lambda d, e: e), C_Z_AND_S),
+    (partial(service, each=lambda d, e: d + e + 2), "W is shared by all texts: do not count it."),
+    (partial(service, end=lambda m, least: m), "fewer features than `least` fail: None there."),
+    (
+        partial(service, end=lambda m, least: least if m >= least else None),
+        "as many features as are allowed, not as few.",
+    ),
+    (
+        partial(service, end=lambda m, least: m if m > least else None),
+        "exactly `least` features will do: ≥, not >.",
+    ),
+]
+
+
+def whole(found):
     """An answer of `state_or_cache`: "cache", None or a whole number; else a hint."""
     if found is None or isinstance(found, str):
         return found
-    m = float(_one_number(found))
-    if not m.is_integer():
-        raise Hint(f"m is a whole number, got {m:g}: round down.")
+    m = numbers(found)
+    if m.shape != () or m % 1:
+        raise Hint(f"m is one whole number, got {found!r}: round down.")
     return int(m)
+
+
+@check(slips=CHOICES)
+def state_or_cache(decide):
+    """decide(n, d, e, budget, work, least): "cache", the m of a state, or None."""
+    found = [whole(decide(*case)) for case in SERVICES]
+    for wrong, hint in CHOICES:
+        if found == [wrong(*case) for case in SERVICES]:
+            raise Hint(hint)
+    for case, got in zip(SERVICES, found, strict=True):
+        if got != (right := service(*case)):
+            names = "n, d, e, budget, work, least"
+            raise Hint(f"found {got!r} for {names} = {case}, expected {right!r}.")
