@@ -8,7 +8,7 @@ from ._judge import check, compare
 SLIPS = [
     (
         lambda variance, m: variance / math.sqrt(m),
-        "√m belongs to the standard deviation: the variance falls like 1/m.",
+        "√m is for the standard deviation: the variance has 1/m.",
     ),
     (lambda variance, m: math.sqrt(variance / m), "this is the standard deviation: square it."),
     (lambda variance, m: variance, "this is the variance of one number: the mean has less."),

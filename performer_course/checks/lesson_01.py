@@ -29,10 +29,7 @@ QUADRATIC = [
     (partial(quadratic, squares=0.0), "only the products are there: the squares are missing."),
     (lambda x: x, "this is xᵀy itself: the features must be of degree 2."),
     (lambda x: quadratic(x[:, :2]), "only x₁ and x₂ enter: any d is asked for."),
-    (
-        lambda x: quadratic(np.insert(x, 0, 1, axis=1)),
-        "this is (xᵀy + 1)²: terms of degree 2 alone are asked for.",
-    ),
+    (lambda x: quadratic(np.insert(x, 0, 1, axis=1)), "(xᵀy + 1)² has terms of degrees 0 and 1."),
 ]
 
 
@@ -94,18 +91,7 @@ DISTANCES = [
     (partial(to_mean, square=lambda gram: -gram.mean()), "‖a − b‖² has +‖b‖²: ‖μ‖² is added."),
     (lambda own, *rest: to_mean(0 * own, *rest), "‖φ(x)‖² = K(x, x) is missing."),
     (partial(to_mean, square=lambda gram: gram.mean(axis=0)), "‖μ‖² is one number: all of gram."),
-    (
-        partial(to_mean, square=lambda gram: np.diag(gram).mean()),
-        "this is the mean of the squared distances: ‖μ‖² has the pairs j ≠ l as well.",
-    ),
-    (
-        partial(to_mean, mean=lambda cross: cross.sum(axis=1), square=np.sum),
-        "μ is a mean, not a sum: divide by p.",
-    ),
-    (
-        partial(to_mean, mean=lambda cross: cross.mean(axis=0)),
-        "x belongs to the rows: take the mean over the columns.",
-    ),
+    (partial(to_mean, mean=lambda cross: cross.mean(axis=0)), "x belongs to the rows: a row each."),
 ]
 
 

@@ -41,19 +41,9 @@ DRAWN = [  # what is drawn, the kernel of its law, and the hint
         "this is g alone, 2/(π(4 + ω²)): reject some.",
     ),
     (
-        lambda rng, m: rng.normal(size=m),
-        lambda t: np.exp(-(t**2) / 2),
-        "these are normal: their kernel is the Gaussian.",
-    ),
-    (
         lambda rng, m: TURN * rejected(rng, m),
         lambda t: tent(TURN * t),
         "there is a 2π too many: here ω is in radians.",
-    ),
-    (
-        lambda rng, m: rejected(rng, m) / TURN,
-        lambda t: tent(t / TURN),
-        "it is divided by 2π, as for cycles: ω is in radians.",
     ),
 ]
 

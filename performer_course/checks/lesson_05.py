@@ -37,8 +37,7 @@ ROWS = [
     (normed(partial(rest, times=-1)), "subtract the projections: do not add them."),
     (
         normed(partial(rest, times=2)),
-        "the projections of v are subtracted twice. Take the second ones of what the first "
-        "subtraction leaves.",
+        "the projections are subtracted twice: subtract those of what is left.",
     ),
     (normed(lambda Q, v: rest(Q[-1:], v)), "the last row alone is subtracted: all rows are."),
 ]

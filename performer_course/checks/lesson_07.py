@@ -25,31 +25,17 @@ def followed(
     return found
 
 
-def most_frequent(rows, axis):
-    return np.eye(rows.shape[1])[rows.sum(axis=axis).argmax()]
-
-
 FOLLOWED = [
     (partial(followed, pairs=((0, 1),)), "this looks at one symbol: two must be the same."),
     (partial(followed, pairs=((1, 2),)), "the token's own symbol must be the same, too."),
     (partial(followed, both=any), "one of the two is enough here: a place matches if both do."),
     (partial(followed, sees=lambda i, j: True), "this looks ahead: row i sees places up to i."),
     (partial(followed, sees=np.greater), "place i itself may be behind an earlier pair: j ≤ i."),
-    (
-        partial(followed, pairs=((0, 0), (1, 1))),
-        "this gives the place that matches: what stands behind it is asked for.",
-    ),
+    (partial(followed, pairs=((0, 0), (1, 1))), "what stands behind the match is asked for."),
     (partial(followed, pairs=((0, 2), (1, 1))), "the two have changed places: the order counts."),
     (partial(followed, mean=np.sum), "the mean of what followed is asked for, not the sum."),
-    (
-        partial(followed, mean=most_frequent),
-        "the mean of all that followed, not the most frequent.",
-    ),
     (partial(followed, none=1.0), "a pair that is new gets zeros."),
-    (
-        lambda tokens, N: np.roll(followed(tokens, N), 1, axis=0),
-        "row i is about the pair that ends at place i.",
-    ),
+    (lambda tokens, N: np.roll(followed(tokens, N), 1, axis=0), "row i is for the pair at i."),
 ]
 
 
@@ -77,7 +63,6 @@ MASKS = [
     (ruled(lambda i, j, n: not (j <= i and j < n)), "True is where a query may look."),
     (ruled(lambda i, j, n: j < i and j < n), "a token sees itself: j ≤ i, not j < i."),
     (ruled(lambda i, j, n: j >= i and j < n), "j ≤ i, not j ≥ i: queries are rows."),
-    (ruled(lambda i, j, n: j <= i + 1 and j < n), "one key ahead is seen: j ≤ i."),
     (ruled(lambda i, j, n: (j <= i and j < n) or j == i), "a filler is a key for nobody."),
     (ruled(lambda i, j, n: i <= j and i < n), "transposed: queries are rows, keys are columns."),
     (ruled(lambda i, j, n: j < n), "a decoder must not look ahead: the causal rule is missing."),

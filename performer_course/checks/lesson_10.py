@@ -35,10 +35,7 @@ MASKED = [
     (partial(masked, below=unmasked), "the denominator still has hidden keys: mask φ(K)."),
     (partial(masked, above=unmasked), "the numerator still has hidden values: mask φ(K)."),
     (partial(masked, below=lambda A, mask: np.eye(1)), "the denominator φ(Q)(φ(K)ᵀ1) is missing."),
-    (
-        partial(masked, below=lambda A, mask: mask[None]),
-        "divide by the sum of the weights, not by the number of keys.",
-    ),
+    (partial(masked, below=lambda A, mask: mask[None]), "divide by the sum of weights, no count."),
     (partial(masked, weigh=lambda A, mask: A * ~mask), "the mask is turned: True counts."),
     (partial(masked, weigh=lambda A, mask: np.exp(A) * mask), "no exponential: it is in φ."),
     (partial(keys_first, eps=1e-3), CLOSE),
@@ -148,11 +145,13 @@ def by_count(q, k, v, mask):
     return elu_plus_one(q) @ kept(elu_plus_one(k), mask).T @ kept(v, mask) / len(k)
 
 
-def detector(holes=(1, 4, 5), keys=(0.0, 1.0, 1e30), values=(0.0, np.nan, np.inf), rtol=1e-9):
+def detector(
+    holes=(1, 4, 5), keys=(0.0, 1.0, 1e30), values=(0.0, np.nan, np.inf), rtol=1e-9, scale=1.0
+):
     """Whether the keys that count give alone what they give among hidden ones."""
 
     def detect(attend):
-        q, k, v = np.random.default_rng(5).normal(size=(3, 8, WIDTH))
+        q, k, v = scale * np.random.default_rng(5).normal(size=(3, 8, WIDTH))
         seen = ~np.isin(np.arange(8), holes)
         right, mask = attend(q, k[seen], v[seen], seen[seen]), seen[:, None]
         found = [

@@ -37,7 +37,7 @@ LOGARITHMS = [
     (partial(by_maxima, counted=False), "z is missing: each feature has a sum over the keys."),
     (
         lambda g, h: logsumexp(g, axis=1) + logsumexp(h),
-        "g and h share the feature f: add them before you sum over features.",
+        "g and h share the feature f: add them first.",
     ),
     (partial(log_sum, axis=None), "one number a query: the sum runs over j and f alone."),
     (partial(log_sum, axis=2), "one number a query: sum over the keys, too."),
@@ -85,22 +85,17 @@ DIRECTIONS = [
     ),
     (
         partial(directions, mean=lambda square: np.expm1(square.mean())),
-        "the mean of the exponentials, not of the norms.",
+        "the mean of exponentials, not of norms.",
     ),
     (
         partial(directions, mean=lambda square: np.expm1(square / 2).mean()),
-        "‖q'+k'‖² in the exponent, without the ½.",
-    ),
-    (
-        partial(directions, mean=lambda square: np.expm1(square).max()),
-        "the mean over the pairs is asked for, not the max.",
+        "the exponent has no ½.",
     ),
     (lambda q, k, t: directions(q, k, t**2), "the target is a variance: do not square it."),
     (partial(directions, whole=np.floor), ROUND_UP),
-    (partial(directions, whole=float), "the number of directions is a whole number: round up."),
     (
         lambda q, k, target: directions(q, k, target) * q.any(),
-        "at least one direction, even where the variance is 0.",
+        "at least 1, even where the variance is 0.",
     ),
 ]
 
@@ -140,16 +135,8 @@ PROBES = [
     (probed(short=1e4), NO_WEIGHT),
     (probed(long=10.0), NOT_LONG),
     (probed(lambda share: share), "this is the share of the long key: both carry ε, so solve."),
-    (
-        probed(lambda share: share / (1 - share)),
-        "the features of the short key carry ε, too, and the sum of both divides.",
-    ),
+    (probed(lambda share: share / (1 - share)), "the short key carries ε, too."),
     (probed(lambda share: (share / (1 - 2 * share)) ** 0.5), "ε itself, not its root."),
-    (probed(lambda share: 1 + share / (1 - 2 * share)), "less the 1: a feature of 0 is 1 + ε."),
-    (
-        probed(lambda share: (1 - 2 * share) / share),
-        "the other way round: the long over the short.",
-    ),
     (lambda attend, d: 0.0, "show it a key so long that nothing but ε is left of its features."),
 ]
 

@@ -20,18 +20,13 @@ def by_qr(Q, v):
     return rows[:, -1] * np.sign(R[-1, -1])
 
 
-def by_null_space(Q, v):
-    outside = np.linalg.svd(Q)[2][len(Q) :]  # (d − m, d)
-    return unit(outside.T @ (outside @ v))
-
-
 def row_by_row(Q, v):
     for u in [*Q, *Q]:
         v = v - (u @ v) * u
     return unit(v)
 
 
-RIGHT["one_more_row"] = [by_qr, by_null_space, row_by_row]
+RIGHT["one_more_row"] = [by_qr, row_by_row]
 WRONG["one_more_row"] = [
     (lambda Q, v: 1.00001 * by_qr(Q, v), "the right direction, but not of length one"),
     (lambda Q, v: np.vstack([Q, by_qr(Q, v)]), "shape (4, 6), and (6,) is needed"),

@@ -33,7 +33,7 @@ def in_the_same_array(attend, q, k, v):
 
 RIGHT["first_leak"] = [row_by_row, lambda *given: float(row_by_row(*given, atol=2e-3))]
 WRONG["first_leak"] = [
-    (in_the_same_array, "made in a copy"),
+    (in_the_same_array, "in a copy of k"),
     (lambda *given: row_by_row(*given, atol=0.0), "found"),  # rounding is no leak
 ]
 
