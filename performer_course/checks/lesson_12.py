@@ -65,7 +65,7 @@ def _size(v):
     return np.abs(v).max()
 
 
-def _leak(factors=(100, 0.01), near=1e-3, unit=_size, keys=-1, rows=-1, nan=True, pick=0, none=-1):
+def leak(factors=(100, 0.01), near=1e-3, unit=_size, keys=-1, rows=-1, nan=True, pick=0, none=-1):
     def find(attend, q, k, v):
         before, moved = attend(q, k, v), np.zeros(len(q), dtype=bool)
         for factor in factors:
@@ -81,20 +81,20 @@ def _leak(factors=(100, 0.01), near=1e-3, unit=_size, keys=-1, rows=-1, nan=True
 
 ROUNDING = "rounding is no leak: favor_attention sums in another order where a long key is shrunk."
 LEAKS = [
-    (_leak(factors=[100]), "shrink the last key, too, from its own length: each in a copy of k."),
-    (_leak(factors=[0.01]), "a leak shows where the last key is stretched, and only there."),
-    (_leak(factors=[1]), "there are leaks: is the last key changed, and where?"),
-    (_leak(rows=None), "the last row may know the last key: leave it out."),
+    (leak(factors=[100]), "shrink the last key, too, from its own length: each in a copy of k."),
+    (leak(factors=[0.01]), "a leak shows where the last key is stretched, and only there."),
+    (leak(factors=[1]), "there are leaks: is the last key changed, and where?"),
+    (leak(rows=None), "the last row may know the last key: leave it out."),
     (
-        _leak(nan=False),
+        leak(nan=False),
         "a row of NaN has moved, and no comparison with NaN is true: ask who stays.",
     ),
-    (_leak(unit=lambda v: 1.0), "more than 10⁻³ of the largest |v|, and values may be small."),
-    (_leak(unit=np.max), "the largest |v|: all values may be below 0."),
-    (_leak(keys=...), "change the last key alone: where others change, their rows may move."),
-    (_leak(pick=-1), "the first row that moves, not the last."),
-    (_leak(none=0), "−1 where no row moves: row 0 is a row."),
-    (_leak(near=0.0), ROUNDING),
+    (leak(unit=lambda v: 1.0), "more than 10⁻³ of the largest |v|, and values may be small."),
+    (leak(unit=np.max), "the largest |v|: all values may be below 0."),
+    (leak(keys=...), "change the last key alone: where others change, their rows may move."),
+    (leak(pick=-1), "the first row that moves, not the last."),
+    (leak(none=0), "−1 where no row moves: row 0 is a row."),
+    (leak(near=0.0), ROUNDING),
 ]
 
 
@@ -106,7 +106,7 @@ def first_leak(find):
     def rows(find):
         return np.array([_one_number(find(*case)) for case in cases.values()])
 
-    found, right = rows(find), rows(_leak())
+    found, right = rows(find), rows(leak())
     last = np.where(right < 0, [len(case[1]) - 2 for case in cases.values()], right)
     early = (found == right) | (found > -1) & (found < last)  # by bits, not the same in each run
     slips = [(rows(slip), hint) for slip, hint in LEAKS]
@@ -124,7 +124,7 @@ def _one_number(found):
 # A gradient
 
 
-def _by_values(seen=np.tril, under=np.tril, end=lambda A, D, g: (A / D).T @ g):
+def by_values(seen=np.tril, under=np.tril, end=lambda A, D, g: (A / D).T @ g):
     """The weights that row i gives to key j are `seen`; `under`: what their sum is taken of."""
 
     def gradient(phi_q, phi_k, g):
@@ -134,7 +134,7 @@ def _by_values(seen=np.tril, under=np.tril, end=lambda A, D, g: (A / D).T @ g):
     return gradient
 
 
-def _subtracted(phi_q, phi_k, g):
+def subtracted(phi_q, phi_k, g):
     """The sum over all rows, less one row after the other."""
     total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1, keepdims=True)
     terms = (phi_q / total)[:, :, None] * g[:, None]
@@ -142,26 +142,24 @@ def _subtracted(phi_q, phi_k, g):
     return np.einsum("lf,lfe->le", phi_k, later)
 
 
-BACKWARD = "v_j stands in the rows i ≥ j: run the sum over rows backward."
 LOST = "digits are lost: do you subtract from a sum over all rows? Add from the end."
 BY_VALUES = [
     (
-        _by_values(end=lambda A, D, g: A / D @ g),
+        by_values(end=lambda A, D, g: A / D @ g),
         "the output of the values g: transpose the weights.",
     ),
-    (_by_values(end=lambda A, D, g: A.T @ g), "o is divided by its denominator: so is g, by row."),
+    (by_values(end=lambda A, D, g: A.T @ g), "o is divided by its denominator: so is g, by row."),
     (
-        _by_values(end=lambda A, D, g: A.T @ g / D),
+        by_values(end=lambda A, D, g: A.T @ g / D),
         "the denominator is that of row i, where v_j is.",
     ),
-    (_by_values(seen=np.triu), BACKWARD),
-    (_by_values(seen=np.triu, under=np.triu), BACKWARD),
-    (_by_values(seen=lambda A: np.tril(A, -1)), "row j sees key j too: add it before you read."),
-    (_by_values(seen=np.array, under=np.array), "every row sees every key here: is there a mask?"),
-    (_by_values(under=np.array), "the denominator is causal, too."),
-    (_by_values(seen=np.array), "v_j stands in the rows i ≥ j alone: is the sum over all rows?"),
-    (lambda *given: _by_values()(*given)[::-1], "the rows come out in reverse: turn them round."),
-    (_subtracted, LOST),
+    (by_values(seen=np.triu), "v_j stands in the rows i ≥ j: run the sum over rows backward."),
+    (by_values(seen=lambda A: np.tril(A, -1)), "row j sees key j too: add it before you read."),
+    (by_values(seen=np.array, under=np.array), "every row sees every key here: is there a mask?"),
+    (by_values(under=np.array), "the denominator is causal, too."),
+    (by_values(seen=np.array), "v_j stands in the rows i ≥ j alone: is the sum over all rows?"),
+    (lambda *given: by_values()(*given)[::-1], "the rows come out in reverse: turn them round."),
+    (subtracted, LOST),
 ]
 
 
@@ -175,8 +173,8 @@ def gradient_by_values(gradient):
         g[:3] *= early
         inputs.append((*rng.uniform(0.1, 1.0, size=(2, L, 5)), g))
 
-    compare(gradient, _by_values(), inputs[:2], BY_VALUES)
-    compare(gradient, _by_values(), inputs[2:], BY_VALUES, otherwise=LOST)
+    compare(gradient, by_values(), inputs[:2], BY_VALUES)
+    compare(gradient, by_values(), inputs[2:], BY_VALUES, otherwise=LOST)
     long = rng.uniform(0.1, 1.0, size=(3, 1000, 3))
     no_square(lambda: gradient(*long), long, 1000)
     wide = rng.uniform(0.1, 1.0, size=(3, 300, 40))
@@ -187,7 +185,7 @@ def gradient_by_values(gradient):
 # A decision
 
 
-def _service(
+def service(
     cache=lambda size, room, time: size <= min(room, time),
     of=min,
     numbers=lambda d, e: e + 2,
@@ -203,19 +201,19 @@ def _service(
 
 
 SERVICES = [
-    (_service(lambda *_: False), "a cache is exact: take it wherever room and work allow it."),
-    (_service(lambda size, room, time: size <= room), "the cache takes work, too."),
-    (_service(lambda size, room, time: size <= time), "the cache takes room, too."),
-    (_service(lambda size, *both: size < min(both)), "what is just allowed is allowed: ≤, not <."),
-    (_service(of=lambda room, time: room), "a state takes work, too: m (2d + 3e + 3) a token."),
-    (_service(of=lambda room, time: time), "a state takes room, too: m (e + 2) numbers."),
-    (_service(of=max), "both limits hold: the smaller of the two m."),
-    (_service(numbers=lambda d, e: e), "a state has c, z and S: m (e + 2) numbers."),
-    (_service(numbers=lambda d, e: d + e + 2), "W is shared by all texts: do not count it."),
-    (_service(steps=lambda d, e: d + e), "a step of a state takes m (2d + 3e + 3)."),
-    (_service(end=lambda m, least: m), "fewer features than `least` fail: None there."),
+    (service(lambda *_: False), "a cache is exact: take it wherever room and work allow it."),
+    (service(lambda size, room, time: size <= room), "the cache takes work, too."),
+    (service(lambda size, room, time: size <= time), "the cache takes room, too."),
+    (service(lambda size, *both: size < min(both)), "what is just allowed is allowed: ≤, not <."),
+    (service(of=lambda room, time: room), "a state takes work, too: m (2d + 3e + 3) a token."),
+    (service(of=lambda room, time: time), "a state takes room, too: m (e + 2) numbers."),
+    (service(of=max), "both limits hold: the smaller of the two m."),
+    (service(numbers=lambda d, e: e), "a state has c, z and S: m (e + 2) numbers."),
+    (service(numbers=lambda d, e: d + e + 2), "W is shared by all texts: do not count it."),
+    (service(steps=lambda d, e: d + e), "a step of a state takes m (2d + 3e + 3)."),
+    (service(end=lambda m, least: m), "fewer features than `least` fail: None there."),
     (
-        _service(end=lambda m, least: least * (m >= least) or None),
+        service(end=lambda m, least: least * (m >= least) or None),
         "as many features as are allowed, not as few.",
     ),
 ]
@@ -240,7 +238,7 @@ def state_or_cache(decide):
     def of(one):
         return [_whole(one(*case)) for case in cases]
 
-    found, right = of(decide), of(_service())
+    found, right = of(decide), of(service())
     if found == right:
         return
     for slip, hint in SERVICES:

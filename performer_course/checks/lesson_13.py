@@ -9,7 +9,7 @@ from ._judge import Hint, check, compare, numbers
 # A decision
 
 
-def _needed(
+def needed(
     power=-0.25,
     sign=1,
     minus=1.0,
@@ -33,21 +33,21 @@ def _needed(
 
 
 NEEDED = [
-    (_needed(half=1), "half of the relative variance: the other half cancels in the ratio."),
-    (_needed(spread=np.var), "the variance over the keys of each query, and then their mean."),
+    (needed(half=1), "half of the relative variance: the other half cancels in the ratio."),
+    (needed(spread=np.var), "the variance over the keys of each query, and then their mean."),
     (
-        _needed(spread=lambda t: t.var(axis=0).mean()),
+        needed(spread=lambda t: t.var(axis=0).mean()),
         "the variance is over keys, not over queries.",
     ),
-    (_needed(spread=lambda t: t.std(axis=1).mean()), "divide by the variance of scores, not by σ."),
-    (_needed(spread=lambda t: 1.0), "mean(V) is off by the variance of the scores: divide by it."),
-    (_needed(power=0.0), "q and k are scaled by d^{−1/4} first."),
-    (_needed(minus=0.0), "the relative variance has e^{‖z‖²} − 1."),
-    (_needed(sign=-1), "z = q' + k': a plus."),
-    (_needed(aim=float), "aim at 0.3 where `error` is above: that far it is trusted."),
-    (_needed(share=1.0), "m directions are worth it only where 2m ≤ L."),
-    (_needed(share=math.inf), "0 where 2m > L: then exact attention is cheaper."),
-    (_needed(up=math.floor), "round up, or the error is above the target."),
+    (needed(spread=lambda t: t.std(axis=1).mean()), "divide by the variance of scores, not by σ."),
+    (needed(spread=lambda t: 1.0), "mean(V) is off by the variance of the scores: divide by it."),
+    (needed(power=0.0), "q and k are scaled by d^{−1/4} first."),
+    (needed(minus=0.0), "the relative variance has e^{‖z‖²} − 1."),
+    (needed(sign=-1), "z = q' + k': a plus."),
+    (needed(aim=float), "aim at 0.3 where `error` is above: that far it is trusted."),
+    (needed(share=1.0), "m directions are worth it only where 2m ≤ L."),
+    (needed(share=math.inf), "0 where 2m > L: then exact attention is cheaper."),
+    (needed(up=math.floor), "round up, or the error is above the target."),
 ]
 
 
@@ -59,7 +59,7 @@ def features_or_exact(decide):
         q, k = size * rng.normal(size=(2, n, d))
         samples.append((q + 0.3 * size, k - 0.2 * size))
     long, short, large = samples
-    enough = _needed()(*short, 10**6, 0.2)
+    enough = needed()(*short, 10**6, 0.2)
     inputs = [
         (*long, 10**6, 0.1),
         (*short, 2 * enough, 0.2),
@@ -67,13 +67,13 @@ def features_or_exact(decide):
         (*long, 10**6, 0.9),
         (*large, 10**6, 0.2),
     ]
-    compare(decide, _needed(), inputs, NEEDED, case="L = {2}, error = {3}")
+    compare(decide, needed(), inputs, NEEDED, case="L = {2}, error = {3}")
 
 
 # A correction
 
 
-def _combined(every, first, last):
+def combined(every, first, last):
     """every · attend(W) + first · attend(its first half) + last · attend(its last half)."""
 
     def combine(attend, W):
@@ -84,15 +84,15 @@ def _combined(every, first, last):
 
 
 BIASED = [
-    (_combined(1, 0, 0), "all directions at once: the bias is β/(2m), not 0."),
-    (_combined(0, 0.5, 0.5), "a mean of the two halves has the bias of one half, β/m."),
-    (_combined(0, 1, 0), "half of the directions is not used."),
-    (_combined(-1, 1, 1), "turned round: twice the output of all, minus the mean of halves."),
-    (_combined(2, -1, -1), "halve the sum of the two halves: a mean is subtracted."),
-    (_combined(1, -0.5, -0.5), "this is the bias alone: subtract it from the output."),
-    (_combined(1.5, -0.25, -0.25), "half of the correction: the bias of all is half of a half's."),
-    (_combined(2, -1, 0), "use both halves: one alone adds noise."),
-    (_combined(0, 1, 1), "the weights must add up to 1."),
+    (combined(1, 0, 0), "all directions at once: the bias is β/(2m), not 0."),
+    (combined(0, 0.5, 0.5), "a mean of the two halves has the bias of one half, β/m."),
+    (combined(0, 1, 0), "half of the directions is not used."),
+    (combined(-1, 1, 1), "turned round: twice the output of all, minus the mean of halves."),
+    (combined(2, -1, -1), "halve the sum of the two halves: a mean is subtracted."),
+    (combined(1, -0.5, -0.5), "this is the bias alone: subtract it from the output."),
+    (combined(1.5, -0.25, -0.25), "half of the correction: the bias of all is half of a half's."),
+    (combined(2, -1, 0), "use both halves: one alone adds noise."),
+    (combined(0, 1, 1), "the weights must add up to 1."),
 ]
 
 
@@ -108,13 +108,13 @@ def less_biased(combine):
             return o + beta / len(W) + np.tensordot(W.mean(axis=0), u, axes=1)  # β/m, and noise
 
         inputs.append((attend, W))
-    compare(combine, _combined(2, -0.5, -0.5), inputs, BIASED)
+    compare(combine, combined(2, -0.5, -0.5), inputs, BIASED)
 
 
 # Bias and noise
 
 
-def _parts(ddof=1, of_mean=1.0, end=lambda far, noise, whole, N: (far, noise)):
+def parts(ddof=1, of_mean=1.0, end=lambda far, noise, whole, N: (far, noise)):
     """The squared bias and the variance of a draw, then `end`, which knows the whole error, too."""
 
     def estimate(outputs, exact):
@@ -125,7 +125,7 @@ def _parts(ddof=1, of_mean=1.0, end=lambda far, noise, whole, N: (far, noise)):
     return estimate
 
 
-def _halves(outputs, exact):
+def halves(outputs, exact):
     """Right on average, and from one product where there are many."""
     early, late = (part.mean(axis=0) for part in np.array_split(outputs - exact, 2))
     return (early * late).sum(), outputs.var(axis=0, ddof=1).sum()
@@ -133,33 +133,33 @@ def _halves(outputs, exact):
 
 ALIKE = "other estimates where the draws change places: use all draws alike."
 PARTS = [
-    (_parts(of_mean=0), "the mean of N outputs still has 1/N of the variance: subtract it."),
-    (_parts(ddof=0), "divide by N − 1: the mean was fitted."),
-    (_parts(ddof=0, of_mean=0), "neither is right on average: N − 1, and what the mean has."),
-    (_parts(of_mean=-1), "subtract what the mean has of the variance."),
+    (parts(of_mean=0), "the mean of N outputs still has 1/N of the variance: subtract it."),
+    (parts(ddof=0), "divide by N − 1: the mean was fitted."),
+    (parts(ddof=0, of_mean=0), "neither is right on average: N − 1, and what the mean has."),
+    (parts(of_mean=-1), "subtract what the mean has of the variance."),
     (
-        lambda outputs, exact: _parts(of_mean=len(outputs))(outputs, exact),
+        lambda outputs, exact: parts(of_mean=len(outputs))(outputs, exact),
         "the mean has the variance over N, not all of it.",
     ),
     (
-        _parts(end=lambda far, noise, _, N: (far, noise / N)),
+        parts(end=lambda far, noise, _, N: (far, noise / N)),
         "the variance of one draw, not of the mean.",
     ),
     (
-        lambda outputs, exact: np.divide(_parts()(outputs, exact), exact.size),
+        lambda outputs, exact: np.divide(parts()(outputs, exact), exact.size),
         "the sum over all entries, not their mean.",
     ),
-    (_parts(end=lambda far, noise, *_: (noise, far)), "the squared bias first, then the variance."),
+    (parts(end=lambda far, noise, *_: (noise, far)), "the squared bias first, then the variance."),
     (
-        _parts(end=lambda far, noise, whole, N: (whole, noise)),
+        parts(end=lambda far, noise, whole, N: (whole, noise)),
         "this is the whole error, bias and variance.",
     ),
     (
-        _parts(end=lambda far, noise, *_: (max(far, 0), noise)),
+        parts(end=lambda far, noise, *_: (max(far, 0), noise)),
         "cut off at 0, it is too large on average.",
     ),
-    (_parts(end=lambda far, _, whole, N: (far, whole)), "the variance is about the draws' mean."),
-    (_halves, ALIKE),
+    (parts(end=lambda far, _, whole, N: (far, whole)), "the variance is about the draws' mean."),
+    (halves, ALIKE),
 ]
 
 
@@ -179,9 +179,9 @@ def bias_and_noise(estimate):
     def moved(outputs, exact):
         """What the answer gives, but for draws that count alike."""
         found, turned = two(outputs, exact), two(np.roll(outputs, 1, axis=0), exact)
-        return found if not np.allclose(found, turned) else _parts()(outputs, exact)
+        return found if not np.allclose(found, turned) else parts()(outputs, exact)
 
-    compare(two, _parts(), inputs, [*PARTS, (moved, ALIKE)])
+    compare(two, parts(), inputs, [*PARTS, (moved, ALIKE)])
 
 
 def _two_numbers(found, names):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from performer_course.checks.lesson_12 import _by_values, _service
+from performer_course.checks.lesson_12 import by_values, service
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
@@ -62,7 +62,7 @@ def scanned(phi_q, phi_k, g):
 
 RIGHT["gradient_by_values"] = [backward, by_features]
 WRONG["gradient_by_values"] = [
-    (_by_values(), "that is an L × L array"),
+    (by_values(), "that is an L × L array"),
     (scanned, "one is enough"),
     (lambda *given: backward(*given).T, "shape"),
 ]
@@ -80,7 +80,7 @@ def searched(n, d, e, budget, work, least):
 
 RIGHT["state_or_cache"] = [searched]
 WRONG["state_or_cache"] = [
-    (_service(of=lambda room, time: min(room, time) + 0.5), "round down"),
+    (service(of=lambda room, time: min(room, time) + 0.5), "round down"),
     (lambda *service: "state", "found 'state'"),
 ]
 

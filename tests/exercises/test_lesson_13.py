@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from performer_course import attention
-from performer_course.checks.lesson_13 import _parts
+from performer_course.checks.lesson_13 import parts
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
@@ -65,7 +65,7 @@ def cut_entry_by_entry(outputs, exact):
 RIGHT["bias_and_noise"] = [whole_less_noise, over_pairs]
 WRONG["bias_and_noise"] = [
     (cut_entry_by_entry, "expected"),
-    (lambda outputs, exact: (_parts()(outputs, exact)[0], outputs.var(axis=0)), "two numbers"),
+    (lambda outputs, exact: (parts()(outputs, exact)[0], outputs.var(axis=0)), "two numbers"),
     (lambda outputs, exact: outputs.mean(axis=0), "return the squared bias and the variance"),
 ]
 
