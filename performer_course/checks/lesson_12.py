@@ -65,7 +65,7 @@ def _size(v):
     return np.abs(v).max()
 
 
-def leak(factors=(100, 0.01), near=1e-3, unit=_size, keys=-1, rows=-1, nan=True, pick=0, none=-1):
+def leak(factors=(100, 0.01), near=1e-3, unit=_size, keys=-1, rows=-1, nan=True, none=-1):
     def find(attend, q, k, v):
         before, moved = attend(q, k, v), np.zeros(len(q), dtype=bool)
         for factor in factors:
@@ -74,7 +74,7 @@ def leak(factors=(100, 0.01), near=1e-3, unit=_size, keys=-1, rows=-1, nan=True,
             gap = np.abs(attend(q, other, v) - before).max(axis=1)
             moved |= np.where(np.isnan(gap), nan, gap > near * unit(v))
         found = np.flatnonzero(moved[:rows])
-        return found[pick] if len(found) else none
+        return found[0] if len(found) else none
 
     return find
 
@@ -83,16 +83,13 @@ ROUNDING = "rounding is no leak: favor_attention sums in another order where a l
 LEAKS = [
     (leak(factors=[100]), "shrink the last key, too, from its own length: each in a copy of k."),
     (leak(factors=[0.01]), "a leak shows where the last key is stretched, and only there."),
-    (leak(factors=[1]), "there are leaks: is the last key changed, and where?"),
     (leak(rows=None), "the last row may know the last key: leave it out."),
     (
         leak(nan=False),
         "a row of NaN has moved, and no comparison with NaN is true: ask who stays.",
     ),
-    (leak(unit=lambda v: 1.0), "more than 10⁻³ of the largest |v|, and values may be small."),
     (leak(unit=np.max), "the largest |v|: all values may be below 0."),
     (leak(keys=...), "change the last key alone: where others change, their rows may move."),
-    (leak(pick=-1), "the first row that moves, not the last."),
     (leak(none=0), "−1 where no row moves: row 0 is a row."),
     (leak(near=0.0), ROUNDING),
 ]
@@ -157,8 +154,6 @@ BY_VALUES = [
     (by_values(seen=lambda A: np.tril(A, -1)), "row j sees key j too: add it before you read."),
     (by_values(seen=np.array, under=np.array), "every row sees every key here: is there a mask?"),
     (by_values(under=np.array), "the denominator is causal, too."),
-    (by_values(seen=np.array), "v_j stands in the rows i ≥ j alone: is the sum over all rows?"),
-    (lambda *given: by_values()(*given)[::-1], "the rows come out in reverse: turn them round."),
     (subtracted, LOST),
 ]
 
@@ -189,13 +184,12 @@ def service(
     cache=lambda size, room, time: size <= min(room, time),
     of=min,
     numbers=lambda d, e: e + 2,
-    steps=lambda d, e: 2 * d + 3 * e + 3,
     end=lambda m, least: m if m >= least else None,
 ):
     def decide(n, d, e, budget, work, least):
         if cache(n * (d + e), budget, work):
             return "cache"
-        return end(of(budget // numbers(d, e), work // steps(d, e)), least)
+        return end(of(budget // numbers(d, e), work // (2 * d + 3 * e + 3)), least)
 
     return decide
 
@@ -204,18 +198,11 @@ SERVICES = [
     (service(lambda *_: False), "a cache is exact: take it wherever room and work allow it."),
     (service(lambda size, room, time: size <= room), "the cache takes work, too."),
     (service(lambda size, room, time: size <= time), "the cache takes room, too."),
-    (service(lambda size, *both: size < min(both)), "what is just allowed is allowed: ≤, not <."),
     (service(of=lambda room, time: room), "a state takes work, too: m (2d + 3e + 3) a token."),
     (service(of=lambda room, time: time), "a state takes room, too: m (e + 2) numbers."),
-    (service(of=max), "both limits hold: the smaller of the two m."),
     (service(numbers=lambda d, e: e), "a state has c, z and S: m (e + 2) numbers."),
     (service(numbers=lambda d, e: d + e + 2), "W is shared by all texts: do not count it."),
-    (service(steps=lambda d, e: d + e), "a step of a state takes m (2d + 3e + 3)."),
     (service(end=lambda m, least: m), "fewer features than `least` fail: None there."),
-    (
-        service(end=lambda m, least: least * (m >= least) or None),
-        "as many features as are allowed, not as few.",
-    ),
 ]
 
 

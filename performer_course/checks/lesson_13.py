@@ -11,9 +11,7 @@ from ._judge import Hint, check, compare, numbers
 
 def needed(
     power=-0.25,
-    sign=1,
     minus=1.0,
-    mean=np.mean,
     spread=lambda t: t.var(axis=1).mean(),
     half=0.5,
     aim=lambda error: min(error, 0.3),
@@ -23,9 +21,9 @@ def needed(
     """⌈½ mean(e^{‖z‖²} − 1)/(Var(t) · min(error, 0.3))⌉, z = q' + k', where that is at most L/2."""
 
     def decide(q, k, L, error):
-        x, y = (a * a.shape[1] ** power for a in (q, sign * k))
+        x, y = (a * a.shape[1] ** power for a in (q, k))
         squares = ((x[:, None] + y) ** 2).sum(axis=2)  # ‖z‖² of all pairs
-        one = half * mean(np.exp(squares) - minus) / spread(x @ y.T)  # what m = 1 is foretold
+        one = half * (np.exp(squares) - minus).mean() / spread(x @ y.T)  # what m = 1 is foretold
         m = one / aim(error)
         return up(m) if math.isfinite(m) and up(m) <= share * L else 0
 
@@ -35,18 +33,11 @@ def needed(
 NEEDED = [
     (needed(half=1), "half of the relative variance: the other half cancels in the ratio."),
     (needed(spread=np.var), "the variance over the keys of each query, and then their mean."),
-    (
-        needed(spread=lambda t: t.var(axis=0).mean()),
-        "the variance is over keys, not over queries.",
-    ),
-    (needed(spread=lambda t: t.std(axis=1).mean()), "divide by the variance of scores, not by σ."),
     (needed(spread=lambda t: 1.0), "mean(V) is off by the variance of the scores: divide by it."),
     (needed(power=0.0), "q and k are scaled by d^{−1/4} first."),
     (needed(minus=0.0), "the relative variance has e^{‖z‖²} − 1."),
-    (needed(sign=-1), "z = q' + k': a plus."),
     (needed(aim=float), "aim at 0.3 where `error` is above: that far it is trusted."),
     (needed(share=1.0), "m directions are worth it only where 2m ≤ L."),
-    (needed(share=math.inf), "0 where 2m > L: then exact attention is cheaper."),
     (needed(up=math.floor), "round up, or the error is above the target."),
 ]
 
@@ -87,10 +78,8 @@ BIASED = [
     (combined(1, 0, 0), "all directions at once: the bias is β/(2m), not 0."),
     (combined(0, 0.5, 0.5), "a mean of the two halves has the bias of one half, β/m."),
     (combined(0, 1, 0), "half of the directions is not used."),
-    (combined(-1, 1, 1), "turned round: twice the output of all, minus the mean of halves."),
     (combined(2, -1, -1), "halve the sum of the two halves: a mean is subtracted."),
     (combined(1, -0.5, -0.5), "this is the bias alone: subtract it from the output."),
-    (combined(1.5, -0.25, -0.25), "half of the correction: the bias of all is half of a half's."),
     (combined(2, -1, 0), "use both halves: one alone adds noise."),
     (combined(0, 1, 1), "the weights must add up to 1."),
 ]
@@ -135,12 +124,6 @@ ALIKE = "other estimates where the draws change places: use all draws alike."
 PARTS = [
     (parts(of_mean=0), "the mean of N outputs still has 1/N of the variance: subtract it."),
     (parts(ddof=0), "divide by N − 1: the mean was fitted."),
-    (parts(ddof=0, of_mean=0), "neither is right on average: N − 1, and what the mean has."),
-    (parts(of_mean=-1), "subtract what the mean has of the variance."),
-    (
-        lambda outputs, exact: parts(of_mean=len(outputs))(outputs, exact),
-        "the mean has the variance over N, not all of it.",
-    ),
     (
         parts(end=lambda far, noise, _, N: (far, noise / N)),
         "the variance of one draw, not of the mean.",
@@ -148,11 +131,6 @@ PARTS = [
     (
         lambda outputs, exact: np.divide(parts()(outputs, exact), exact.size),
         "the sum over all entries, not their mean.",
-    ),
-    (parts(end=lambda far, noise, *_: (noise, far)), "the squared bias first, then the variance."),
-    (
-        parts(end=lambda far, noise, whole, N: (whole, noise)),
-        "this is the whole error, bias and variance.",
     ),
     (
         parts(end=lambda far, noise, *_: (max(far, 0), noise)),

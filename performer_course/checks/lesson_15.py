@@ -36,16 +36,9 @@ SHIFTS = [
         shifted(lambda p, k, gap: binomial(p, k, gap) * (k < p)),
         "the term k = p is missing: range(p + 1).",
     ),
-    (
-        shifted(lambda p, k, gap: gap ** (p - k) / math.factorial(p - k)),
-        "C(p, k) is p! / (k! (p − k)!): one factorial is not enough.",
-    ),
     (lambda M, c, new: shifted()(M, 0.0, new), "the gap is c − c', not c' alone."),
-    (lambda M, c, new: M, "the moments depend on the centre."),
     (after(lambda M: M / M[0]), "moments are sums, not means: do not divide by the mass."),
-    (after(lambda M: M[::-1]), "the order is turned round: first the mass, p = 0."),
     (shifted(lambda p, k, gap: (k == p) * gap**p), "a power of a sum is not a product of powers."),
-    (lambda M, c, new: M + (c - new) ** np.arange(len(M)), "a power of a sum is no sum of powers."),
 ]
 
 
@@ -90,21 +83,14 @@ def separation(
     return choose
 
 
-FROM_CENTRE = (
-    "the distance is that from the nearest point of the far interval, not from its centre."
-)
 SEPARATIONS = [
     (separation(lambda g: 1 / (2 * g)), "δ is half an interval over g + ½ of them, to the centre."),
     (separation(lambda g: 1 / (g + 0.5)), "the radius of an interval is half of it."),
-    (separation(lambda g: 1 / (2 * g + 2)), FROM_CENTRE),
     (separation(apart=np.greater_equal), "g intervals lie between only where |a − b| > g."),
     (separation(up=math.floor), "one moment too few: δ^P must be at most ε, so round up."),
-    (separation(up=lambda P: math.floor(P) + 2), "one moment too many: is the mass P = 1?"),
     (separation(again=True), "a far block is kept: what lies in it is not cut and counted again."),
     (separation(near=0), "the blocks that are near at 8 points are missing."),
-    (separation(near=8), "a near block of 8 points costs 8 × 8."),
     (separation(far=lambda size, P: size * P), "2 P for each point: found once, and used once."),
-    (separation(of=[1]), "g = 1 is not always the cheapest: try 1, 2, 3 and 4."),
     (separation(of=[4]), "fewest moments are not fewest operations: count them for each g."),
 ]
 
@@ -121,12 +107,12 @@ def cheapest_separation(choose):
 BAND_ALONE = "the logits of the band alone are needed: compute them diagonal by diagonal."
 
 
-def rows(above=np.where, below=None, scale=math.sqrt, width=lambda band: band):
+def rows(above=np.where, below=None, width=lambda band: band):
     """Rows by the weights above(near, E, G), E exact and G by features, over sums of `below`."""
 
     def attend(q, k, v, phi_q, phi_k, band):
         i, j = np.indices((len(q), len(q)))
-        E, G = np.exp(q @ k.T / scale(q.shape[1])), phi_q @ phi_k.T
+        E, G = np.exp(q @ k.T / math.sqrt(q.shape[1])), phi_q @ phi_k.T
         weights, total = (of(abs(i - j) <= width(band), E, G) for of in (above, below or above))
         return weights @ v / total.sum(axis=1, keepdims=True)
 
@@ -151,15 +137,9 @@ NEAR_AND_REST = [
     (rows(lambda near, E, G: near * E), "the far keys are missing."),
     (rows(lambda near, E, G: G), "near keys weigh e^{qᵀk/√d}, not their features."),
     (rows(lambda near, E, G: E), "keys outside the band weigh by their features."),
-    (rows(scale=lambda d: 1), "the scale 1/√d is missing."),
     (rows(below=lambda near, E, G: G), "the denominator still has the features of the near keys."),
     (rows(width=lambda band: band - 1), "|i − j| = band belongs to the band."),
-    (rows(width=lambda band: band + 1), "one key too many: |i − j| ≤ band."),
     (rows(lambda near, E, G: np.where(np.tril(near), E, G)), "near keys j > i are near, too."),
-    (
-        rows(lambda near, E, G: np.where(near, E, np.exp(G))),
-        "the far weigh φ(q)ᵀφ(k), no exp of it.",
-    ),
     (below_zero, "a slice that begins below 0 counts from the end: from max(0, i − band) on."),
 ]
 

@@ -22,7 +22,6 @@ def key_gradient(
     key=lambda k, y: y,
     power=-0.25,
     exact=False,
-    sign=1,
 ):
     """By way of L × L arrays; forward, back and under say which of them know who sees whom."""
 
@@ -37,7 +36,7 @@ def key_gradient(
         if exact:
             return d**-0.25 * (A * slope).T @ x
         moves = phi_k * (slope.T @ phi_q)  # by ln φ_r(k_j'): (L, m)
-        return sign * d**power * (moves @ W - moves.sum(axis=1, keepdims=True) * key(k, y))
+        return d**power * (moves @ W - moves.sum(axis=1, keepdims=True) * key(k, y))
 
     return gradient
 
@@ -47,14 +46,11 @@ KEY_GRADIENTS = [
     (key_gradient(of_o=0), "the denominator moves with the key, too: v_j − o_i, not v_j."),
     (key_gradient(key=lambda k, y: 0 * y), f"{OF_PHI}: the −k' comes from e^{{−‖k'‖²/2}}."),
     (key_gradient(key=lambda k, y: 2 * y), f"{OF_PHI}: the ½ of ‖k'‖²/2 is missing."),
-    (key_gradient(key=lambda k, y: k), f"{OF_PHI}: with the scaled k' = k d^{{−1/4}}, not with k."),
     (key_gradient(power=0), "this is the gradient by k': k' = k d^{−1/4} has a slope."),
     (key_gradient(whole, whole, whole), "this is all-to-all: row i sees the keys j ≤ i alone."),
     (key_gradient(back=whole), "the way back is causal, too: key j is seen by rows i ≥ j alone."),
-    (key_gradient(back=np.transpose), "key j is seen by the rows i ≥ j: sums run from the end."),
     (key_gradient(back=lambda past: np.tril(past, -1)), "row j sees key j, too: i ≥ j, not i > j."),
     (key_gradient(under=None), "the denominator of each row is missing."),
-    (key_gradient(sign=-1), "the sign is turned round: g_iᵀ(v_j − o_i), and ω_r − k'."),
     (key_gradient(exact=True), "this goes through the exact softmax: use the features of W."),
 ]
 

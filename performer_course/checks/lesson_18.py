@@ -33,18 +33,8 @@ CHUNKS = [
     (hiding(count=lambda L, C: L // C), "the last, shorter chunk launches too: round up."),
     (hiding(late=operator.ge), "at most `work` seconds: equal is enough."),
     (hiding(grow=lambda C: C + 1), "powers of two only."),
-    (after(lambda C, L: min(C, L)), "a power of two, also beyond L."),
     (hiding(count=lambda L, C: C), "with larger chunks there are fewer of them: ⌈L/C⌉, not C."),
     (lambda L, _, *rest: hiding()(L, 1, *rest), "each chunk launches `kernels` kernels, not one."),
-    (
-        after(lambda C, L: math.ceil(L / C)),
-        "this is the number of chunks: their size is asked for.",
-    ),
-    (
-        after(lambda C, L: 2 * C),
-        "the half of it is enough: the smallest power of two is asked for.",
-    ),
-    (after(lambda C, L: max(1, C // 2)), "one step too early: launching takes more than `work`."),
     (after(lambda C, L: max(2, C)), "one token may be a chunk: the powers start with 1."),
     (after(lambda C, L: 2**99), END),
 ]
@@ -140,12 +130,10 @@ BOUNDED = [
     (over(lambda xp, x: xp.max(x, axis=1, keepdims=True)), "take xp.abs first: x has signs."),
     (over(lambda xp, x: xp.max(xp.abs(x))), "each row by its own largest entry: axis=-1."),
     (over(lambda xp, x: xp.max(xp.abs(x), axis=0)), "these are columns: axis=-1 goes along a row."),
-    (over(lambda xp, x: xp.linalg.norm(x, axis=1, keepdims=True)), "max |x|, not the length."),
     (over(zeros=lambda xp, size: size + 1e-8), SMALL),
     (over(zeros=lambda xp, size: xp.maximum(size, 1e-300)), SINGLE),
     (by_row(lambda xp, row: xp.max(row) + (xp.max(row) == 0)), EACH),
     (by_row(lambda xp, row: xp.max(row) if xp.max(row) > 0 else 1.0), waits("bool")),
-    (by_row(lambda xp, row: float(xp.max(row)) or 1.0), waits("float")),
     (lambda xp, x: over()(np, x), waits("array")),
 ]
 
@@ -197,17 +185,13 @@ def roof(
 
 ROOFS = [
     (roof(end=lambda *both: both[::-1]), "first the seconds, then the intensity."),
-    (roof(end=lambda seconds, per_byte: (seconds, 1 / per_byte)), "FLOPs for a byte, not bytes."),
     (roof(fold=lambda x, y: x + y), "the slower of the two decides, not the sum."),
-    (roof(fold=lambda x, y: x), "the memory sets a bound, too."),
     (roof(S=1), "the state is read and written: twice its bytes."),
     (roof(W=0), "W is read, too."),
     (lambda heads, *rest: roof(W=heads)(heads, *rest), "W is the same for all heads: once."),
-    (lambda *given: roof()(*given[:4], 1, *given[5:]), "numbers have `itemsize` bytes."),
     (roof(project=2), "two projections: of the key and of the query."),
     (roof(project=2, state=3.5), "a product has two FLOPs for each pair: multiply, add."),
     (roof(state=3), "the product with S is missing."),
-    (roof(state=4), "five FLOPs an entry of S: scale, multiply, add; to read it, multiply, add."),
 ]
 
 

@@ -22,12 +22,10 @@ STRENGTHS = [
     (of(lambda b, s, n: n * b), "a second step sees a smaller error: the steps do not add up."),
     (of(lambda b, s, n: 1 - (1 - b) ** n), "a step takes β‖k‖² of the error away, not β."),
     (of(lambda b, s, n: 1 - left_over(b, s, n)), "a step of β' takes β'‖k‖² away: divide by ‖k‖²."),
-    (of(lambda b, s, n: (1 - left_over(b, s**0.5, n)) / s**0.5), "‖k‖², not ‖k‖: it stands twice."),
     (
         of(lambda b, s, n: left_over(b, s, n) / s),
         "that is what is left of the error: take the rest.",
     ),
-    (of(lambda b, s, n: 1 / s), "that is the limit of many steps: there are only `steps` of them."),
     (
         of(lambda b, s, n: (1 - abs(1 - b * s) ** n) / s),
         "1 − β‖k‖² may be negative: keep its sign.",
@@ -62,13 +60,13 @@ def _one(answer, *given):
 # A strength for a task
 
 
-def chosen(expected=np.dot, add=theory.scaled_recall, pick=np.argmin, no=0.0):
-    """The strength of least error, or `no` where adding has less."""
+def chosen(expected=np.dot, add=theory.scaled_recall, pick=np.argmin):
+    """The strength of least error, or 0 where adding has less."""
 
     def choose(n, d, odds, strengths):
         errors = [expected(odds, theory.delta_recall(n, d, float(b))) for b in strengths]
         best = pick(errors)
-        return strengths[best] if errors[best] < add(n, d) else no
+        return strengths[best] if errors[best] < add(n, d) else 0.0
 
     return choose
 
@@ -85,15 +83,11 @@ CHOSEN = [
         chosen(add=theory.least_squares_recall),
         "this is least squares' error, and not that of adding.",
     ),
-    (chosen(add=lambda n, d: 1.0), "compare with adding, not with knowing nothing."),
-    (chosen(lambda odds, law: law[np.argmax(odds)]), "the error over all ages, not the likeliest."),
-    (chosen(lambda odds, law: law[odds > 0].max()), "the expected error, not the worst."),
     (chosen(pick=lambda errors: 0), "is each of the strengths tried? They may come in any order."),
     (
         chosen(add=lambda n, d: -1.0),
         "correcting is better for the last few: is the least error taken?",
     ),
-    (chosen(no=1.0), "0 where adding is better."),
 ]
 
 
@@ -174,14 +168,12 @@ LOST = "digits are lost where ln a = {:g}: a bound, or a difference? Sum from th
 LATER = "a row before {} moved when gate {} did: it is computed relative to a later place."
 GATED = [
     (lambda q, k, a: np.tril(q @ k.T), "nothing fades: where do the gates come in?"),
-    (lambda q, k, a: fading(q, k, a).T, "transposed: a row for each query."),
     (lambda q, k, a: fading(q, k * np.exp(a), a), "a key does not fade by its own gate."),
     (halves(since=lambda a: np.cumsum(a, axis=0) - a[:1]), "the gate at the border is left out."),
     (
         halves(since=lambda a: 0 * a),
         "the gates before the border alone: those from it on fade, too.",
     ),
-    (lambda q, k, a: np.tril(fading(q, k, a), -1), "the diagonal is empty: no gate fades it."),
     (
         lambda q, k, a: fading(q, k, np.broadcast_to(a.mean(axis=1, keepdims=True), a.shape)),
         "each channel has a gate of its own.",
@@ -199,7 +191,7 @@ def gated_weights(weigh):
     rng, inputs = np.random.default_rng(2003), []
     for L, d in ((8, 3), (1, 2), (2, 4), (32, 5)):
         inputs.append((*rng.normal(size=(2, L, d)), -rng.exponential(0.3, size=(L, d))))
-    compare(weigh, fading, inputs, GATED[:7], rtol=1e-5, atol=1e-7)
+    compare(weigh, fading, inputs, GATED[:5], rtol=1e-5, atol=1e-7)
     L, d = 64, 8
     q, k = rng.normal(size=(2, L, d)).astype(np.float32)
     for depth in (-28.0, -20_000.0, -np.inf):
