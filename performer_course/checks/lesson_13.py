@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ._judge import Hint, check, compare, numbers
+from ._judge import check, compare
 
 # A decision
 
@@ -114,13 +114,6 @@ def parts(ddof=1, of_mean=1.0, end=lambda far, noise, whole, N: (far, noise)):
     return estimate
 
 
-def halves(outputs, exact):
-    """Right on average, and from one product where there are many."""
-    early, late = (part.mean(axis=0) for part in np.array_split(outputs - exact, 2))
-    return (early * late).sum(), outputs.var(axis=0, ddof=1).sum()
-
-
-ALIKE = "other estimates where the draws change places: use all draws alike."
 PARTS = [
     (parts(of_mean=0), "the mean of N outputs still has 1/N of the variance: subtract it."),
     (parts(ddof=0), "divide by N − 1: the mean was fitted."),
@@ -137,7 +130,6 @@ PARTS = [
         "cut off at 0, it is too large on average.",
     ),
     (parts(end=lambda far, _, whole, N: (far, whole)), "the variance is about the draws' mean."),
-    (halves, ALIKE),
 ]
 
 
@@ -151,26 +143,4 @@ def bias_and_noise(estimate):
         outputs += near * (exact - outputs.mean(axis=0))  # near 1 the first estimate is below 0
         inputs.append((outputs, exact))
 
-    def two(outputs, exact):
-        return _two_numbers(estimate(outputs, exact), "the squared bias and the variance")
-
-    def moved(outputs, exact):
-        """What the answer gives, but for draws that count alike."""
-        found, turned = two(outputs, exact), two(np.roll(outputs, 1, axis=0), exact)
-        return found if not np.allclose(found, turned) else parts()(outputs, exact)
-
-    compare(two, parts(), inputs, [*PARTS, (moved, ALIKE)])
-
-
-def _two_numbers(found, names):
-    """`found` as an array of two numbers, or a hint that asks for the two by their `names`."""
-    if isinstance(found, np.ndarray) and found.shape == (2,):
-        found = list(found)
-    if not isinstance(found, list | tuple) or len(found) != 2:
-        got = "None" if found is None else f"a {type(found).__name__}"
-        raise Hint(f"return {names}, two numbers, got {got}.")
-    parts = [numbers(part) for part in found]
-    for part in parts:
-        if part.shape != ():
-            raise Hint(f"return {names}, two numbers: one of them has shape {part.shape}.")
-    return np.stack(parts)
+    compare(estimate, parts(), inputs, PARTS)

@@ -412,11 +412,9 @@ def _same(found, expected):
         raise Hint(f"expected a dict with the names {', '.join(expected)}, got {got}.")
     for name, right in expected.items():
         array = found[name]
-        if not isinstance(array, np.ndarray):
-            raise Hint(f"{name} must be an array, got a {type(array).__name__}.")
-        if (array.dtype, array.shape) != (right.dtype, right.shape):
-            wanted, got = (f"{x.dtype} of shape {x.shape}" for x in (right, array))
-            raise Hint(f"{name} must be {wanted}, got {got}.")
+        kind = f"{getattr(array, 'dtype', type(array).__name__)} of shape {np.shape(array)}"
+        if not isinstance(array, np.ndarray) or kind != f"{right.dtype} of shape {right.shape}":
+            raise Hint(f"{name} must be {right.dtype} of shape {right.shape}, got {kind}.")
         if not np.array_equal(array, right):
             raise Hint(f"{name} has other numbers: entry i lies at offset + Σ iₙ strideₙ.")
 

@@ -1,11 +1,9 @@
 """Lesson 20, after the Performer."""
 
-from functools import partial
-
 import numpy as np
 
 from .. import theory
-from ._judge import Hint, check, compare, numbers
+from ._judge import Hint, check, compare
 
 # A strength for several steps
 
@@ -46,15 +44,7 @@ def strength_of_steps(strength):
         given.append((beta, length * key / np.linalg.norm(key), steps))
     given.append((0.4, 1.3 * np.eye(5)[1], 1))
     right = of(lambda b, s, n: (1 - left_over(b, s, n)) / s)
-    compare(partial(_one, strength), right, given, STRENGTHS, case="β = {0}, {2} steps")
-
-
-def _one(answer, *given):
-    """The one number that the answer gives, or a hint."""
-    found = numbers(answer(*given))
-    if found.shape != ():
-        raise Hint(f"return one number, got an array of shape {found.shape}.")
-    return found
+    compare(strength, right, given, STRENGTHS, case="β = {0}, {2} steps")
 
 
 # A strength for a task
@@ -115,8 +105,8 @@ def strength_for(choose):
         (96, 24, window(96, 80, 96), tenths[8:]),
         (64, 16, window(64, 12, 20), tenths[::-1]),
     ]
-    one = partial(_one, choose)
-    compare(one, chosen(), cases, CHOSEN, rtol=1e-7, case="n = {}, d = {}")  # or a float32
+    words = "n = {}, d = {}"
+    compare(choose, chosen(), cases, CHOSEN, rtol=1e-7, case=words)  # a strength may be a float32
 
 
 # Weights of gates

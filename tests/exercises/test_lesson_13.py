@@ -65,8 +65,8 @@ def cut_entry_by_entry(outputs, exact):
 RIGHT["bias_and_noise"] = [whole_less_noise, over_pairs]
 WRONG["bias_and_noise"] = [
     (cut_entry_by_entry, "expected"),
-    (lambda outputs, exact: (parts()(outputs, exact)[0], outputs.var(axis=0)), "two numbers"),
-    (lambda outputs, exact: outputs.mean(axis=0), "return the squared bias and the variance"),
+    (lambda outputs, exact: (parts()(outputs, exact)[0], outputs.var(axis=0)), "expected numbers"),
+    (lambda outputs, exact: outputs.mean(axis=0), "and (2,) is needed"),
 ]
 
 TestExercises = exercises(RIGHT, WRONG)

@@ -205,7 +205,7 @@ RIGHT["read_weights"] = [
 ]
 WRONG["read_weights"] = [
     (lambda data, sha256: [1.0], "expected a dict with the names w, got"),
-    (lambda data, sha256: {"w": [1.0]}, "w must be an array, got a list"),
+    (lambda data, sha256: {"w": [1.0]}, "w must be float32 of shape (3, 4), got list"),
     (
         lambda *given: {name: x.astype(float) for name, x in reader()(*given).items()},
         "w must be float32 of shape (3, 4), got float64",

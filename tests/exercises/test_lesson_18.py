@@ -20,9 +20,17 @@ def by_logarithm(L, kernels, cost, work):
     return 2 ** max(0, math.ceil(math.log2(L * kernels * cost / work)))
 
 
+def without_end(L, kernels, cost, work):
+    C = 1
+    while math.ceil(L / C) * kernels * cost > work and C < 2**1100:
+        C *= 2
+    return C
+
+
 RIGHT["smallest_chunk"] = [by_powers]
 WRONG["smallest_chunk"] = [
     (by_logarithm, "expected"),
+    (without_end, "expected numbers"),
     (lambda L, *rest: min(2 ** int(math.log2(L)), by_powers(L, *rest)), "expected"),
 ]
 
@@ -104,7 +112,7 @@ WRONG["bounded"] = [
 RIGHT["decoding_roof"] = [lambda *arguments: np.array(roof()(*arguments))]
 WRONG["decoding_roof"] = [
     (roof(other=lambda heads, m, d, e: 1), "for decoding_roof(8, 256, 64, 32, 4, 5e+13, 3e+12)"),
-    (lambda *given: roof()(*given)[0], "return two numbers"),
+    (lambda *given: roof()(*given)[0], "and (2,) is needed"),
     (lambda heads, *rest: roof()(1, *rest), "expected"),
 ]
 

@@ -26,7 +26,7 @@ def as_a_sum(beta, key, steps):
 RIGHT["strength_of_steps"] = [by_descent, as_a_sum]
 WRONG["strength_of_steps"] = [
     (lambda beta, key, steps: as_a_sum(beta, key, min(steps, 50)), "200 steps, expected"),
-    (lambda beta, key, steps: np.full(3, beta), "return one number"),
+    (lambda beta, key, steps: np.full(3, beta), "and () is needed"),
 ]
 
 
@@ -39,7 +39,7 @@ def in_one_table(n, d, odds, strengths):
 RIGHT["strength_for"] = [in_one_table, lambda *given: np.float32(in_one_table(*given))]
 WRONG["strength_for"] = [
     (chosen(lambda odds, law: law[round(odds @ np.arange(len(odds)))]), "expected"),  # mean age
-    (lambda n, d, odds, strengths: strengths, "return one number"),
+    (lambda n, d, odds, strengths: strengths, "and () is needed"),
 ]
 
 
