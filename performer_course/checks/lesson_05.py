@@ -1,6 +1,7 @@
 """Lesson 05, orthogonal features."""
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy import special
@@ -8,29 +9,48 @@ from scipy import special
 from .. import theory
 from ._judge import SINGLE, Hint, advice, check, is_single, judge, numbers, only_rng, rounding
 
+# one_more_row
+
+
+def rest(Q, v, times=1):
+    """v less `times` its projections on the rows of Q."""
+    return v - times * Q.T @ (Q @ v)
+
+
+def normed(part):
+    """part(Q, v), divided by its length."""
+    return lambda Q, v: part(Q, v) / np.linalg.norm(part(Q, v))
+
+
+TURNED = "the sign is turned: the row must have a positive inner product with v."
+SHORT = "orthogonal, but not of length one: divide by the norm, last."
+ONCE = (
+    "orthogonal to {} only. What is left of v has rounding errors of the size of v: subtract "
+    "once more, from what is left."
+)
+ROWS = [
+    (lambda Q, v: -normed(rest)(Q, rest(Q, v)), TURNED),
+    (rest, SHORT),
+    (normed(rest), ONCE),
+    (normed(lambda Q, v: v), "v still has its projections on the rows of Q."),
+    (normed(lambda Q, v: Q.T @ (Q @ v)), "this is the part inside the span: subtract it."),
+    (normed(partial(rest, times=-1)), "subtract the projections: do not add them."),
+    (
+        normed(partial(rest, times=2)),
+        "the projections of v are subtracted twice. Take the second ones of what the first "
+        "subtraction leaves.",
+    ),
+    (normed(lambda Q, v: rest(Q[-1:], v)), "the last row alone is subtracted: all rows are."),
+]
+
 
 def _judge_row(found, right, Q, v):
     """Pass where `found` is the unit vector `right`, and orthogonal to Q to rounding."""
-    inside = Q.T @ (Q @ v)
-    twice, last = v - 2 * inside, v - (Q[-1] @ v) * Q[-1]
-    slips = [
-        (-right, "the sign is turned: the row must have a positive inner product with v."),
-        (v, "v still has its projections on the rows of Q."),
-        (v / np.linalg.norm(v), "v still has its projections on the rows of Q."),
-        (inside, "this is the part inside the span: subtract it."),
-        (inside / np.linalg.norm(inside), "this is the part inside the span: subtract it."),
-        ((v + inside) / np.linalg.norm(v + inside), "subtract the projections: do not add them."),
-        (
-            twice / np.linalg.norm(twice),
-            "the projections of v are subtracted twice. Take the second ones of what the first "
-            "subtraction leaves.",
-        ),
-        (last / np.linalg.norm(last), "the last row alone is subtracted: all rows are."),
-    ]
+    slips = [(wrong(Q, v), hint) for wrong, hint in ROWS if hint not in (SHORT, ONCE)]
     if found.shape == right.shape:
         short = right * (right @ found)
         if right @ found > 0 and np.allclose(found, short, rtol=0, atol=1e-4 * right @ found):
-            slips.append((short, "orthogonal, but not of length one: divide by the norm, last."))
+            slips.append((short, SHORT))
     # v is given to 1e-16, so the direction of 1e-10 of it is known to about 1e-6
     judge(found, right, slips, rtol=0, atol=1e-4)
     if is_single(found):
@@ -39,13 +59,10 @@ def _judge_row(found, right, Q, v):
         raise Hint("the right direction, but not of length one.")
     error = np.abs(Q @ found).max()
     if error > 1e-13:
-        raise Hint(
-            f"orthogonal to {error:.0e} only. What is left of v has rounding errors of "
-            "the size of v: subtract once more, from what is left."
-        )
+        raise Hint(ONCE.format(f"{error:.0e}"))
 
 
-@check
+@check(slips=ROWS)
 def one_more_row(extend):
     """extend(Q, v) → (d,): the next row of Gram and Schmidt, orthogonal to Q's to rounding.
 
@@ -58,6 +75,9 @@ def one_more_row(extend):
         for right in (rows[m], -rows[m]):  # a plain QR gives one row for both
             v = 3 * (inside + outside * right)
             _judge_row(numbers(extend(Q, v)), right, Q, v)
+
+
+# loses_at, orthogonal_directions
 
 
 def _evenness(rows):

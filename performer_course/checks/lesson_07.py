@@ -1,139 +1,102 @@
 """Lesson 07, self-attention."""
 
+from functools import partial
+
 import numpy as np
 
-from ._judge import Hint, check, judge, numbers, truth
+from ._judge import Hint, check, compare, truth
+
+# after_two
 
 
-def _means(tokens, N, match, behind=0):
-    """For each place i the mean of one-hot tokens at the places j + behind with match(i, j)."""
-    L, found = len(tokens), np.zeros((len(tokens), N))
+def followed(
+    tokens, N, pairs=((0, 1), (1, 2)), both=all, sees=lambda i, j: j <= i, mean=np.mean, none=0.0
+):
+    """Row i: the mean of tokens[j] where tokens[i − a] = tokens[j − b] for the (a, b) of pairs."""
+    L, found = len(tokens), np.full((len(tokens), N), none)
+
+    def alike(i, j, a, b):
+        return i >= a and j >= b and tokens[i - a] == tokens[j - b]
+
     for i in range(L):
-        places = [j + behind for j in range(L) if 0 <= j + behind < L and match(i, j)]
+        places = [j for j in range(L) if sees(i, j) and both(alike(i, j, a, b) for a, b in pairs)]
         if places:
-            found[i] = np.eye(N)[tokens[places]].mean(axis=0)
+            found[i] = mean(np.eye(N)[tokens[places]], axis=0)
     return found
 
 
-@check
+def most_frequent(rows, axis):
+    return np.eye(rows.shape[1])[rows.sum(axis=axis).argmax()]
+
+
+FOLLOWED = [
+    (partial(followed, pairs=((0, 1),)), "this looks at one symbol: two must be the same."),
+    (partial(followed, pairs=((1, 2),)), "the token's own symbol must be the same, too."),
+    (partial(followed, both=any), "one of the two is enough here: a place matches if both do."),
+    (partial(followed, sees=lambda i, j: True), "this looks ahead: row i sees places up to i."),
+    (partial(followed, sees=np.greater), "place i itself may be behind an earlier pair: j ≤ i."),
+    (
+        partial(followed, pairs=((0, 0), (1, 1))),
+        "this gives the place that matches: what stands behind it is asked for.",
+    ),
+    (partial(followed, pairs=((0, 2), (1, 1))), "the two have changed places: the order counts."),
+    (partial(followed, mean=np.sum), "the mean of what followed is asked for, not the sum."),
+    (
+        partial(followed, mean=most_frequent),
+        "the mean of all that followed, not the most frequent.",
+    ),
+    (partial(followed, none=1.0), "a pair that is new gets zeros."),
+    (
+        lambda tokens, N: np.roll(followed(tokens, N), 1, axis=0),
+        "row i is about the pair that ends at place i.",
+    ),
+]
+
+
+@check(slips=FOLLOWED)
 def after_two(answer):
     """answer(tokens, N) → (L, N): the mean of what followed (tokens[i − 1], tokens[i]) earlier."""
     rng = np.random.default_rng(701)
-    for L, N, most in ((60, 4, 4), (40, 3, 3), (7, 9, 9), (2, 2, 2), (12, 5, 3)):
-        t = rng.integers(most, size=L)  # the last symbols need not occur
-        before = {0: t, 1: np.append(-1, t)[:L], 2: np.append([-1, -2], t)[:L]}  # -1: there is none
-
-        def same(i, j, *pairs, before=before):
-            return all(before[a][i] == before[b][j] != -1 for a, b in pairs)
-
-        def both(i, j, same=same):
-            return i > 0 and j <= i and j > 1 and same(i, j, (0, 1), (1, 2))
-
-        right = _means(t, N, both)
-
-        def around(i, j, t=t):
-            return i > 0 and j <= i and t[j - 1] == t[i] and t[j - 2] == t[i - 1]
-
-        wrap = [_means(t, N, lambda i, j, a=a, f=around: j >= a and f(i, j)) for a in (0, 1)]
-        none = "Nothing stands before place 0."
-        slips = [
-            (
-                _means(t, N, lambda i, j: j <= i and same(i, j, (0, 1))),
-                "this looks at one symbol: the one before it must be the same, too.",
-            ),
-            (
-                _means(t, N, lambda i, j: j <= i and same(i, j, (1, 2))),
-                "this looks at the symbol before alone: the token's own must be the same, too.",
-            ),
-            (
-                _means(t, N, lambda i, j: j <= i and (same(i, j, (0, 1)) or same(i, j, (1, 2)))),
-                "one of the two is enough here: a place matches if both do.",
-            ),
-            (
-                _means(t, N, lambda i, j: i > 0 and j > 1 and same(i, j, (0, 1), (1, 2))),
-                "this looks ahead: row i may see places up to i.",
-            ),
-            (
-                _means(t, N, lambda i, j: i > 0 and 1 < j < i and same(i, j, (0, 1), (1, 2))),
-                "place i itself may be behind an earlier pair: j ≤ i.",
-            ),
-            (
-                _means(
-                    t, N, lambda i, j: j <= i and i > 0 and j > 0 and same(i, j, (0, 0), (1, 1))
-                ),
-                "this gives the place that matches: what stands behind it is asked for.",
-            ),
-            (
-                _means(
-                    t, N, lambda i, j: i > 0 and j <= i and j > 1 and same(i, j, (0, 2), (1, 1))
-                ),
-                "the two symbols have changed places: the order counts.",
-            ),
-            *[
-                (rolled, f"a roll puts the last symbols before the first. {none}")
-                for rolled in wrap
-            ],
-            (np.roll(right, 1, axis=0), "row i is about the pair that ends at place i."),
-            (np.roll(right, -1, axis=0), "row i is about the pair that ends at place i."),
-        ]
-        found = numbers(answer(t, N))
-        if found.shape == right.shape:
-            counts = np.array([sum(both(i, j) for j in range(L)) for i in range(L)])[:, None]
-            one_hot = np.eye(N)[right.argmax(axis=1)] * (counts > 0)
-            filled = np.where(counts > 0, right, found)
-            slips += [
-                (right * counts, "the mean of what followed is asked for, not the sum."),
-                (one_hot, "the mean of all that followed is asked for, not the most frequent."),
-                (filled if (counts == 0).any() else np.inf, "a pair that is new gets zeros."),
-            ]
-        judge(found, right, slips, atol=1e-6)
+    sizes = ((60, 4, 4), (40, 3, 3), (7, 9, 9), (2, 2, 2), (12, 5, 3))  # not all symbols occur
+    inputs = [(rng.integers(most, size=L), N) for L, N, most in sizes]
+    compare(answer, followed, inputs, FOLLOWED, atol=1e-6)
 
 
-@check
+# decoder_mask
+
+
+def ruled(rule):
+    """(lengths, L) → (B, L, L), rule(i, j, length) for each query i and key j."""
+    return lambda lengths, L: np.array(
+        [[[rule(i, j, length) for j in range(L)] for i in range(L)] for length in lengths]
+    )
+
+
+NUMBERS = "True and False are asked for, not numbers to add to the logits."
+MASKS = [
+    (ruled(lambda i, j, n: not (j <= i and j < n)), "True is where a query may look."),
+    (ruled(lambda i, j, n: j < i and j < n), "a token sees itself: j ≤ i, not j < i."),
+    (ruled(lambda i, j, n: j >= i and j < n), "j ≤ i, not j ≥ i: queries are rows."),
+    (ruled(lambda i, j, n: j <= i + 1 and j < n), "one key ahead is seen: j ≤ i."),
+    (ruled(lambda i, j, n: (j <= i and j < n) or j == i), "a filler is a key for nobody."),
+    (ruled(lambda i, j, n: i <= j and i < n), "transposed: queries are rows, keys are columns."),
+    (ruled(lambda i, j, n: j < n), "a decoder must not look ahead: the causal rule is missing."),
+    (ruled(lambda i, j, n: j <= i), "the fillers are seen: use the lengths."),
+    (ruled(lambda i, j, n: j <= i and i < n), "padding hides keys (columns) alone."),
+    (ruled(lambda i, j, n: j <= i and j <= n), "one filler is seen: j < length."),
+    (ruled(lambda i, j, n: j <= i or j < n), "both rules must hold: and, not or."),
+    (ruled(lambda i, j, n: 0.0 if j <= i and j < n else -np.inf), NUMBERS),
+]
+
+
+@check(slips=MASKS)
 def decoder_mask(mask):
     """mask(lengths, L) → (B, L, L), True where j ≤ i and j < the length of the sequence."""
-    for lengths, L in (([3, 5, 1], 5), ([4, 2], 6)):
-        lengths = np.array(lengths)
-        i, j = np.arange(L)[:, None], np.arange(L)[None, :]
-        key = np.broadcast_to(j < lengths[:, None, None], (len(lengths), L, L))
-        query = i < lengths[:, None, None]
-        right = key & (j <= i)
-        first = j >= L - lengths[:, None, None]
-        found = mask(lengths, L)
-        if isinstance(found, np.ndarray) and found.dtype.kind == "f" and found.min() < -1:
-            raise Hint("True and False are asked for, not numbers to add to the logits.")
-        judge(
-            found,
-            right,
-            [
-                (
-                    first & (j <= i),
-                    "the fillers are at the end, so the keys j < length are tokens.",
-                ),
-                (
-                    (j < lengths[:, None, None] - 1) & (j <= i),
-                    "the last token is hidden: keys count from 0, so j < length.",
-                ),
-                (~right, "True is where a query may look: this is the opposite."),
-                (key & (j < i), "a token sees itself: j ≤ i, not j < i."),
-                (key & (j >= i), "j ≤ i, not j ≥ i: queries are rows, keys are columns."),
-                (key & (j > i), "j ≤ i, not j > i: queries are rows, keys are columns."),
-                (key & (j <= i + 1), "one key ahead is seen: j ≤ i."),
-                (right | (i == j), "a filler is a key for nobody, not for itself either."),
-                (np.swapaxes(right, 1, 2), "queries are rows, keys are columns: transposed."),
-                (key, "a decoder must not look ahead: the causal rule is missing."),
-                (np.broadcast_to(j <= i, right.shape), "the fillers are seen: use the lengths."),
-                (
-                    query & (j <= i),
-                    "padding hides keys (columns) alone: here the rows of fillers are empty.",
-                ),
-                (
-                    (j <= lengths[:, None, None]) & (j <= i),
-                    "one filler is seen: keys count from 0, so j < length.",
-                ),
-                (key | (j <= i), "both rules must hold: and, not or."),
-            ],
-        )
+    inputs = [(np.array([3, 5, 1]), 5), (np.array([4, 2]), 6)]
+    compare(mask, ruled(lambda i, j, n: j <= i and j < n), inputs, MASKS, not_finite=NUMBERS)
+
+
+# is_relative
 
 
 def _turned(x, place, base=10000.0, neighbours=False):
