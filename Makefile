@@ -22,7 +22,7 @@ comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
-SITE := $(VENV)/with-site$(EXTRAS:%=,%)
+SITE := $(VENV)/with-lessons,training,site$(EXTRAS:%=,%)
 LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
 PDF := $(VENV)/with-pdf
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)
@@ -31,7 +31,7 @@ KIT := $(VENV)/with-lessons,training,cluster,tests,site,slides,lite,pdf,course$(
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint notebooks site slides lite pdf model course test-kit bench bench-gpu buttons claims coverage constraints clean
+.PHONY: help lab test test-all lint notebooks site slides lite pdf model course test-kit bench bench-gpu buttons claims coverage constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -40,8 +40,17 @@ lab: $(LESSONS) ## fill my/ with your own copies, and open JupyterLab there (on 
 	$(BIN)/python -m tools.lab
 	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(ROOTFLAG) --LabApp.default_url=/lab/tree/my/00_start_here.ipynb $(LABFLAGS)
 
-test: lint ## verify every claim, number and figure of the course
-	$(BIN)/python -m pytest @tests/whole.txt $(PYTEST)
+test: $(if $(LESSON),$(TESTS),lint) ## verify package, lessons, exercises and pages; what one lesson touches: make test LESSON=05
+	$(BIN)/python -m pytest @tests/whole.txt $(if $(LESSON),$(OF_LESSON)) $(PYTEST)
+
+# Its notebooks run, on the strict double, too; its exercises; and what quotes it.
+OF_LESSON = $(wildcard $(patsubst %,%/$(LESSON)_*.ipynb,notebooks notebooks/solutions notebooks/projects/solutions)) \
+	tests/deep/test_double.py tests/test_notebooks.py tests/test_words.py tests/test_exercises.py tests/exercises \
+	kit/tests/test_lecturer.py -k "$(LESSON)_ or lesson_$(LESSON) or test_$(LESSON) or lecturer"
+
+test-all: lint $(KIT) ## the night's run: also the strict double, solutions, projects, planted defects, trainings, and the kit
+	$(BIN)/python -m pytest @tests/whole.txt tests tests/deep kit/tests kit/tests/built \
+	  notebooks notebooks/solutions notebooks/projects/solutions $(PYTEST)
 
 lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
 	$(BIN)/ruff check .
@@ -53,25 +62,25 @@ notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make n
 	$(BIN)/python -m tools.notebooks $(LESSON)
 
 site: $(SITE) ## the course as a web site, in build/site/html (npm brings MathJax)
-	$(BIN)/python -m tools.site
+	$(BIN)/python -m kit.site
 
 slides: $(SLIDES) ## a deck of slides for each lesson, in build/slides, which `make site` takes along (npm; PDFs need Chromium)
-	$(BIN)/python -m tools.slides $(LESSON)
+	$(BIN)/python -m kit.slides $(LESSON)
 
 lite: $(LITE) ## lessons 00 to 06 to run in the browser, in build/lite, for the site to come after
-	$(BIN)/python -m tools.lite
+	$(BIN)/python -m kit.lite
 
 pdf: $(PDF) ## the course as a book and a handout of each lesson, in build/handouts
-	$(BIN)/python -m tools.handouts
+	$(BIN)/python -m kit.handouts
 
 model: $(LESSONS) ## fetch a pretrained model of antibodies into model/ (97 MB; no test and no lesson needs it)
 	$(BIN)/python -m tools.model
 
 course: $(COURSE) ## make a course for nbgrader in course/, with exercises of its own (elsewhere: FOLDER=…)
-	$(BIN)/python -m tools.course $(FOLDER)
+	$(BIN)/python -m kit.course $(FOLDER)
 
 test-kit: $(KIT) ## verify site, slides, PDFs, browser build and grading (needs Chromium or Chrome, npm, and bubblewrap)
-	$(BIN)/python -m pytest tests/kit $(PYTEST)
+	$(BIN)/python -m pytest kit/tests/built $(PYTEST)
 
 bench: $(TESTS) ## time the package side by side with its peers, and draw the figures
 	$(BIN)/python benchmarks/fourier.py
@@ -82,7 +91,7 @@ bench-gpu: $(GPU) ## measure what lesson 18 estimates, on an NVIDIA GPU (install
 	$(BIN)/python benchmarks/gpu.py
 
 buttons: $(TESTS) ## write the buttons for Binder and Colab, once pyproject.toml has the address
-	$(BIN)/python -m tools.buttons
+	$(BIN)/python -m kit.buttons
 
 claims: $(TESTS) ## write CLAIMS.md: what each claim asserts, and the planted defects it catches
 	$(BIN)/python -m tests.claims

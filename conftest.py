@@ -48,12 +48,13 @@ def pytest_report_header(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """The files in an order of their own, the tests of each as they stand in it."""
+    """The files in an order of their own, notebooks first, for some take long."""
     files = {}
     for item in items:
         files.setdefault(item.nodeid.partition("::")[0], []).append(item)
     order = sorted(files)
     random.Random(config.option.order).shuffle(order)
+    order.sort(key=lambda name: not name.endswith(".ipynb"))
     items[:] = [item for name in order for item in files[name]]
 
 

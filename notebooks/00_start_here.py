@@ -301,7 +301,7 @@ show(
 #   trust, for now.
 # - **Two weeks**, everything, a part each day. The exercises take as long as the lessons.
 # - **Seven lectures.** A lecture of ninety minutes shows most figures of its two lessons and one
-#   derivation; the rest, and the exercises, are for home. [Plans to the minute](../site/pages/lectures.md)
+#   derivation; the rest, and the exercises, are for home. [Plans to the minute](../kit/pages/lectures.md)
 #   say which, and have an eighth for lessons 19 and 20. What is left makes projects; those in the folder
 #   `projects` have a brief, a rubric and a start, half a day each.
 #

@@ -5,6 +5,7 @@
     projections  random directions W, drawn on the host
     features     maps whose inner products give or estimate a kernel
     attention    exact and linear: all-to-all, causal, one token at a time
+    naive        each form of attention in its slow and obvious lines
     near_far     exact near the diagonal, features far from it, and the two blended
     recurrent    a state that forgets and is corrected: decay, gates, the delta rule
     transformer  a transformer small enough to hold in the head
@@ -27,9 +28,9 @@ One set of symbols everywhere, in the order of the lessons:
     e            size of a value                        z       x + y, or its length
     c, z, S      a state: maxima (m,), sums (m,) and weighted values (m, e); Sz is [S, z]
 
-Rooms with an underscore hold what others share: `_door` what an argument must be, `_rows` a norm
-and a projection, `_sums` sums relative to a maximum, `_causal` the rows of a chunk, `_positive`
-and `_short` positive features, `_blocks` the cutting into steps, heads and masks, `_cores` threads.
+Rooms with an underscore hold what others share: `_arguments` what an argument must be, `_stable`
+norms, projections and sums relative to a maximum, `_positive` positive features by their
+logarithms, `_causal` the rows of a chunk, `_blocks` the cutting into steps, heads and threads.
 
 Modules marked *device* in their lesson compute where their arrays live and never read a value
 back; `to_host` is the only way home.

@@ -5,18 +5,17 @@ import math
 
 import array_api_compat
 
-from ._cores import side_by_side
-from ._sums import divided
-from .backend import is_free_to_read
+from ._stable import normalised
+from .backend import is_free_to_read, side_by_side
 
 # Tokens in one step: their features fit in a core's cache. A device is filled by a few such
 # steps; on JAX all is one step, for its compiler unrolls each loop.
 CHUNK, DEVICE_CHUNK = 512, 16384
 # Queries and keys in one block of exact attention.
 BLOCK, DEVICE_BLOCK = 256, 4096
-# On NumPy, heads that together have more entries than TOGETHER are worked one by one, to stay in
-# cache; and on several cores, if they have so many tokens.
-TOGETHER, LONG = 2**16, 8192
+# On NumPy, heads whose arrays have more entries together are worked one by one, to stay in cache;
+# and on several cores, if they have so many tokens.
+ENTRIES_IN_CACHE, THREADS_FROM = 2**16, 8192
 
 
 def step_size(x):
@@ -36,6 +35,16 @@ def steps(x, size=None, *, start=0, stop=None):
     return [slice(at, min(at + size, stop)) for at in range(start, stop, size)]
 
 
+def phases(q, k, size=None, *, causal):
+    """How attention goes through its tokens: slices of three kinds, in this order.
+
+    Of keys that all rows see; of tokens whose row sees the keys up to its own; of rows that see all
+    keys taken before. Causal: the second and, where there are fewer keys than queries, the third.
+    """
+    own = min(q.shape[-2], k.shape[-2]) if causal else 0
+    return [] if causal else steps(k, size), steps(k, size, stop=own), steps(q, size, start=own)
+
+
 def blocks(x, *, stop=None):
     """Slices of the tokens of x up to `stop`, a block of exact attention each."""
     return steps(x, BLOCK if is_free_to_read(x) else DEVICE_BLOCK, stop=stop)
@@ -46,7 +55,7 @@ def sum_dtype(xp, *arrays):
     return xp.float64 if xp.result_type(*arrays) == xp.float64 else xp.float32
 
 
-def keys_in(xp, k, v, key_mask, part, dtype):
+def masked_part(xp, k, v, key_mask, part, dtype):
     """Of the slice `part`, in that dtype: k, v and the mask, (..., n, 1) (None without).
 
     What the mask hides is zero in the first two, whatever it held.
@@ -58,14 +67,14 @@ def keys_in(xp, k, v, key_mask, part, dtype):
     return *(xp.where(seen, x, xp.zeros_like(x)) for x in (k, v)), seen
 
 
-def later(xp, queries, keys, diagonal):
+def causal_mask(xp, queries, keys, diagonal):
     """−∞ where key j comes after row i, j > i + diagonal, else 0: (rows, keys); None for zeros."""
     rows, n = queries.shape[-2], keys.shape[-2]
     if n <= diagonal + 1:
         return None
     device = array_api_compat.device(queries)
-    wall = xp.full((rows, n), -math.inf, dtype=queries.dtype, device=device)
-    return xp.triu(wall, k=diagonal + 1)
+    low = xp.full((rows, n), -math.inf, dtype=queries.dtype, device=device)
+    return xp.triu(low, k=diagonal + 1)
 
 
 def in_blocks(xp, x, size, n, fill=0.0):
@@ -79,17 +88,19 @@ def in_blocks(xp, x, size, n, fill=0.0):
     return xp.reshape(x, (*lead, T, size, width))
 
 
-def each_head(sums, q, k, v, key_mask, W=None, *, entries):
+def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
     """S / z of all rows, (..., L, e): sums(q, k, v, key_mask, W) yields a few [S, z] at a time.
 
-    On NumPy, heads of many `entries` each go one by one, so that a step stays in cache, long ones
-    on several cores, and rows are written where they belong. Elsewhere, where a JAX array cannot
-    be written into, they are joined.
+    On NumPy, heads go one by one if each has much work (how many numbers it makes), so that a step
+    stays in cache, long ones on several cores, and rows are written where they belong. Elsewhere,
+    where a JAX array cannot be written into, they are joined.
     """
     xp = array_api_compat.array_namespace(q)
     lead, dtype = q.shape[:-2], xp.result_type(q, k, v)
     if not is_free_to_read(q):
-        parts = [xp.astype(divided(xp, Sz), dtype, copy=False) for Sz in sums(q, k, v, key_mask, W)]
+        parts = [
+            xp.astype(normalised(xp, Sz), dtype, copy=False) for Sz in sums(q, k, v, key_mask, W)
+        ]
         return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
     out = xp.empty((*q.shape[:-1], v.shape[-1]), dtype=dtype)
 
@@ -98,10 +109,10 @@ def each_head(sums, q, k, v, key_mask, W=None, *, entries):
         directions = W if W is None or W.ndim == 2 else W[(*head, ...)]
         start = 0
         for Sz in sums(*of_head, directions):
-            divided(xp, Sz, out[(*head, ..., slice(start, start + Sz.shape[-2]), slice(None))])
+            normalised(xp, Sz, out[(*head, ..., slice(start, start + Sz.shape[-2]), slice(None))])
             start += Sz.shape[-2]
 
-    alone = math.prod(lead) * entries > TOGETHER
+    alone = math.prod(lead) * work_per_head > ENTRIES_IN_CACHE
     heads = list(itertools.product(*map(range, lead))) if alone else [()]
-    side_by_side(fill, heads, q, cores=None if q.shape[-2] >= LONG else 1)
+    side_by_side(fill, heads, q, cores=None if q.shape[-2] >= THREADS_FROM else 1)
     return out

@@ -2,39 +2,39 @@
 
 Two ways to the same numbers:
 
-`running` is for features φ(q) and φ(k) themselves. In blocks of B tokens the B × B weights
+`causal_linear` is for features φ(q) and φ(k) themselves. In blocks of B tokens the B × B weights
 φ(q) φ(k)ᵀ are formed, the later half set to 0; between blocks goes φ(k)ᵀ [v, 1].
 
-`by_levels` is for logarithms g of φ(q) and h of φ(k) at any norm, where no value may be looked
-at, or where an h rises too far for one maximum (`chunk`). A maximum over all keys of a chunk would
-show later keys to earlier rows: a row's weights might even underflow because of a key that it
-does not see. So let every set of keys have its own maximum: the keys of a block; and inside a
-block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. A row sees each
-earlier key in exactly one of these sets. Each set is summed relative to its own maximum, and sums
-are merged as States are.
+`causal_by_halving` is for logarithms g of φ(q) and h of φ(k) at any norm, where no value may be
+looked at, or where an h rises too far for one maximum (`causal_chunk`). A maximum over all keys of
+a chunk would show later keys to earlier rows: a row's weights might even underflow because of a
+key that it does not see. So let every set of keys have its own maximum: the keys of a block; and
+inside a block, the earlier half of any 2, 4, 8, … tokens for the rows of the later half. A row sees
+each earlier key in exactly one of these sets. Each set is summed relative to its own maximum, and
+sums are merged as States are.
 """
 
 import math
 
 from . import _blocks
-from ._sums import (
+from ._stable import (
     State,
     add_in_place,
-    both,
+    added,
     exp_in_place,
     largest,
     lowest,
-    moved,
-    of_keys,
-    of_rows,
+    rescaled,
+    summed_by_feature,
+    weighted_sums,
 )
 from .backend import is_free_to_read
 
-# Rows and keys of one block of `running`: on one core, small blocks waste few products on the
+# Rows and keys of one block of `causal_linear`: on one core, small blocks waste few products on the
 # half that is set to 0; on a device, few large products beat many small ones.
 BLOCK, DEVICE_BLOCK = 32, 1024
-# A block of `by_levels` has at least this many tokens: the state of a block, m (e + 1) numbers,
-# should not be larger than the m log-features of each of its tokens.
+# A block of `causal_by_halving` has at least so many tokens: the state of a block, m (e + 1)
+# numbers, should not be larger than the m log-features of each of its tokens.
 LEAST = 64
 # A log-feature may rise this far above what every row of a chunk has seen: e^40 leaves a float32
 # room for the sum over a chunk. A weight below e^−87 of a row's largest underflows; times a key's
@@ -42,7 +42,7 @@ LEAST = 64
 RISE = 40.0
 
 
-def running(xp, rows, keys, values, Sz):
+def causal_linear(xp, rows, keys, values, Sz):
     """(Σ_{j≤i} (rows_iᵀ keys_j) values_j + rows_iᵀ Sz, and the new Sz): all of a chunk.
 
     rows: (..., L, F); keys: (..., n, F) and values: (..., n, e+1) for n ≤ L; Sz: (..., F, e+1),
@@ -70,7 +70,7 @@ def _one_by_one(xp, *arrays):
     return zip(*(xp.unstack(x, axis=-3) for x in arrays), strict=True)
 
 
-def chunk(xp, state, g, h, values):
+def causal_chunk(xp, state, g, h, values):
     """The State after a chunk of C tokens, and the sums (..., C, e+1) of their rows.
 
     g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m) and used up. Where values may be looked at and
@@ -82,34 +82,31 @@ def chunk(xp, state, g, h, values):
         seen = xp.maximum(state.c, h[..., 0, :])  # reached by a key: every denominator is ≥ 1
         large = float(xp.finfo(h.dtype).max) * math.exp(-RISE) / (h.shape[-2] * h.shape[-1])
         if xp.all(top <= seen + RISE) and xp.all(xp.abs(values) <= large):
-            return in_one_piece(xp, moved(xp, state, seen), top, g, h, values)
-    return by_levels(xp, state, g, h, values)
+            return causal_one_maximum(xp, rescaled(xp, state, seen), top, g, h, values)
+    return causal_by_halving(xp, state, g, h, values)
 
 
-def in_one_piece(xp, state, top, g, h, values):
+def causal_one_maximum(xp, state, top, g, h, values):
     """`chunk`, all of it relative to the c of this State; the State after it relative to `top`."""
     c = state.c[..., None, :]  # (..., 1, m)
-    keys, a = exp_in_place(xp, h, c), add_in_place(g, c)  # (..., C, m)
-    rows = exp_in_place(xp, a, xp.max(a, axis=-1, keepdims=True))  # (..., C, m)
-    out, Sz = running(xp, rows, keys, values, state.Sz)
-    return moved(xp, State(state.c, Sz), top), out
+    keys, a = exp_in_place(xp, add_in_place(h, -c)), add_in_place(g, c)  # (..., C, m)
+    rows = exp_in_place(xp, add_in_place(a, -xp.max(a, axis=-1, keepdims=True)))  # (..., C, m)
+    out, Sz = causal_linear(xp, rows, keys, values, state.Sz)
+    return rescaled(xp, State(state.c, Sz), top), out
 
 
-def by_levels(xp, state, g, h, values):
+def causal_by_halving(xp, state, g, h, values):
     """`chunk` with every set of keys relative to its own maximum: nothing is looked at."""
-    C, size = h.shape[-2], _block(h.shape[-2])
+    C = h.shape[-2]
+    # A power of two, about √C, so that there are about √C blocks.
+    size = min(max(LEAST, 2 ** (C.bit_length() // 2)), 2 ** (C - 1).bit_length())
     g, values = (_blocks.in_blocks(xp, x, size, C) for x in (g, values))  # (..., T, size, ·)
     h = _blocks.in_blocks(xp, h, size, C, fill=lowest(xp, h.dtype))
-    rows = _within(xp, g, h, values)  # first, for `of_keys` uses h up
-    state, before = _between(xp, state, of_keys(xp, h, values))
-    past = of_rows(xp, add_in_place(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
-    Sz = both(xp, past, rows).Sz  # (..., T, size, e+1)
+    rows = _within(xp, g, h, values)  # first, for `summed_by_feature` uses h up
+    state, before = _between(xp, state, summed_by_feature(xp, h, values))
+    past = weighted_sums(xp, add_in_place(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
+    Sz = added(xp, past, rows).Sz  # (..., T, size, e+1)
     return state, xp.reshape(Sz, (*Sz.shape[:-3], -1, Sz.shape[-1]))[..., :C, :]
-
-
-def _block(C):
-    """Tokens in a block of C: a power of two, about √C, so that there are about √C blocks."""
-    return min(max(LEAST, 2 ** (C.bit_length() // 2)), 2 ** (C - 1).bit_length())
 
 
 def _between(xp, state, blocks):
@@ -121,8 +118,8 @@ def _between(xp, state, blocks):
     c = xp.concat([state.c[..., None, :], blocks.c], axis=-2)  # (..., T+1, m)
     Sz = xp.concat([state.Sz[..., None, :, :], blocks.Sz], axis=-3)  # (..., T+1, m, e+1)
     logits = xp.matrix_transpose(c)[..., None, :]  # (..., m, 1, T+1)
-    wall = _blocks.later(xp, c, c, 0)  # (T+1, T+1)
-    upto = of_rows(xp, logits + wall, xp.moveaxis(Sz, -3, -2))  # (..., m, T+1)
+    order = _blocks.causal_mask(xp, c, c, 0)  # (T+1, T+1)
+    upto = weighted_sums(xp, logits + order, xp.moveaxis(Sz, -3, -2))  # (..., m, T+1)
     c, Sz = xp.matrix_transpose(upto.c), xp.moveaxis(upto.Sz, -2, -3)
     return State(c[..., -1, :], Sz[..., -1, :, :]), State(c[..., :-1, :], Sz[..., :-1, :, :])
 
@@ -161,6 +158,6 @@ def _level(xp, rows, g, h, values, c):
     keys = xp.matrix_transpose(xp.exp(h - c[:, None, :]))  # (N, m, w)
     few = values.shape[-2] < values.shape[-1]  # w² (m + e) products, or 2 w m e: the fewer
     Sz = (weights @ keys) @ values if few else weights @ (keys @ values)
-    late = both(xp, State(rows.c[:, 1, :], rows.Sz[:, 1, :, :]), State(top, Sz))
+    late = added(xp, State(rows.c[:, 1, :], rows.Sz[:, 1, :, :]), State(top, Sz))
     early = rows.c[:, 0, :], rows.Sz[:, 0, :, :]
     return State(*(xp.stack(pair, axis=1) for pair in zip(early, late, strict=True)))

@@ -4,17 +4,32 @@ Features go by their logarithms,
 
     h = ωᵀk' − ‖k'‖²/2 of a key, g = ωᵀq' of a query,
 
-relative to a maximum: a State. (Short tokens need none: `_short`.) Of a query's e^{−‖q'‖²/2} and
-of 1/√m nothing is left in the ratio, so they are left out. Everywhere W: (..., m, d) has d^{−1/4}
-in it, which scales q and k alike.
+relative to a maximum: a State. Of a query's e^{−‖q'‖²/2} and of 1/√m nothing is left in the ratio,
+so they are left out. Everywhere W: (..., m, d) has d^{−1/4} in it, which scales q and k alike.
+
+Moderate tokens need no maximum. Let R be the logarithm of the dtype's largest number, 88 in
+float32; the smallest normal one is about e^−R. Where ‖ω‖‖q'‖ and ‖ω‖‖k'‖ are below 0.32 R, and
+‖k'‖²/2 below 0.16 R, each term e^{g+h} of a weight lies between e^{−0.8 R} and e^{0.64 R} (Cauchy
+and Schwarz). Above, e^{0.36 R} is left for the sum over S keys and m features, for entries of v,
+and for rounding; below, e^{0.2 R} before an entry of v loses digits.
 """
 
+import math
+
 from . import _causal
-from ._blocks import keys_in, steps
-from ._door import check_lead
-from ._rows import minus_half, projected, squared_norm
-from ._sums import add_in_place, hidden, nothing, of_keys, of_rows, with_one
+from ._blocks import masked_part, steps
+from ._stable import (
+    add_in_place,
+    mask_logits,
+    projected,
+    squared_norm,
+    summed_by_feature,
+    values_and_ones,
+    weighted_sums,
+)
 from .backend import is_free_to_read
+
+LOGIT, NORM, LARGE, SMALL = 0.32, 0.16, 0.35, 0.2  # shares of R
 
 
 def scaled(xp, W, dtype):
@@ -29,51 +44,60 @@ def scaled(xp, W, dtype):
     return xp.matrix_transpose(xp.concat([xp.matrix_transpose(W)], axis=-1))
 
 
-def before_any_key(xp, k, v, W):
-    """The State before any key, with the leading axes of k, v and W and the dtype of W."""
-    return nothing(xp, (*check_lead(k, v, W), W.shape[-2]), v.shape[-1] + 1, k, W.dtype)
+def is_moderate(xp, q, k, v, W, key_mask) -> bool:
+    """Whether φ and its sums stay in the range of W's dtype as they are: True on NumPy alone."""
+    if not is_free_to_read(q):
+        return False
+    R, (m, d), S = math.log(xp.finfo(W.dtype).max), W.shape[-2:], k.shape[-2]
+    small, large = math.exp(-SMALL * R), math.exp(LARGE * R) / (S * m)
+    of_W = _largest_norm(xp, W)
+    for part in steps(q):
+        queries = xp.astype(q[..., part, :], W.dtype, copy=False)
+        if not of_W * _largest_norm(xp, queries) < LOGIT * R:
+            return False
+    for part in steps(k):
+        keys, values, _ = masked_part(xp, k, v, key_mask, part, W.dtype)
+        norm, size = _largest_norm(xp, keys), xp.abs(values)
+        short = of_W * norm < LOGIT * R and norm**2 / (2 * math.sqrt(d)) < NORM * R
+        none_small = xp.min(size) >= small or xp.all((size >= small) | (size == 0))
+        if not (short and none_small and xp.max(size) <= large):
+            return False
+    return True
+
+
+def _largest_norm(xp, x):
+    """The largest ‖x‖ of all rows; ∞ where an entry is not below 10⁴: its square may overflow."""
+    if not (xp.max(x) < 1e4 and xp.min(x) > -1e4):
+        return math.inf
+    return math.sqrt(float(xp.max(squared_norm(xp, x))))
+
+
+def log_keys(xp, k, v, key_mask, part, W):
+    """ln φ(k'), h = ωᵀk' − ‖k'‖²/2, as good as −∞ where masked: (..., n, m); and [v, 1]."""
+    keys, values, seen = masked_part(xp, k, v, key_mask, part, W.dtype)
+    h = squared_norm(xp, keys) * (-0.5 / math.sqrt(k.shape[-1]))  # (..., n)
+    h = h if seen is None else h + mask_logits(xp, seen, W.dtype)
+    return add_in_place(projected(xp, keys, W), h[..., None]), values_and_ones(xp, values, seen)
 
 
 def absorbed(xp, state, k, v, W, key_mask, parts):
-    """The State (None: before any key) after the keys of these parts."""
+    """The State after the keys of these parts."""
     for part in parts:
-        keys, values, seen = keys_in(xp, k, v, key_mask, part, W.dtype)
-        values = with_one(xp, values, seen)
-        state = of_keys(xp, _log_features(xp, keys, W, seen), values, state)
+        h, values = log_keys(xp, k, v, key_mask, part, W)
+        state = summed_by_feature(xp, h, values, state)  # Σ e^{h−c} [v, 1]
     return state
 
 
-def read(xp, state, q, W):
-    """The sums of the queries, which see m features with logits g + c and values [S, z]."""
-    a = add_in_place(projected(xp, q, W), state.c[..., None, :])  # (..., n, m)
-    return of_rows(xp, a, state.Sz).Sz
+def read(xp, state, q, part, W):
+    """[S, z] of queries, which see m features with logits g + c and values [S, z]."""
+    a = add_in_place(projected(xp, q[..., part, :], W), state.c[..., None, :])  # (..., n, m)
+    return weighted_sums(xp, a, state.Sz).Sz  # Σ e^{a−max a} [S, z]
 
 
-def followed(xp, state, q, k, v, W, key_mask, parts):
-    """(the State, the sums of the queries) after each of these parts, causally."""
+def absorbed_and_read(xp, state, q, k, v, W, key_mask, parts):
+    """The State and [S, z] of the queries after each of these parts, causally."""
     for part in parts:
-        keys, values, seen = keys_in(xp, k, v, key_mask, part, W.dtype)
-        g, h = projected(xp, q[..., part, :], W), _log_features(xp, keys, W, seen)  # (..., n, m)
-        state, rows = _causal.chunk(xp, state, g, h, with_one(xp, values, seen))
+        g = projected(xp, q[..., part, :], W)  # (..., n, m)
+        h, values = log_keys(xp, k, v, key_mask, part, W)
+        state, rows = _causal.causal_chunk(xp, state, g, h, values)
         yield state, rows
-
-
-def later_sums(xp, state, q, k, v, W, key_mask, size, start):
-    """The causal sums of the rows from `start` on, `state` being that of the keys before them.
-
-    Last, of those that have no key of their own.
-    """
-    own = min(q.shape[-2], k.shape[-2])
-    parts = steps(k, size, start=start, stop=own)
-    for after, rows in followed(xp, state, q, k, v, W, key_mask, parts):
-        state = after
-        yield rows
-    for part in steps(q, size, start=max(start, own)):
-        yield read(xp, state, q[..., part, :], W)
-
-
-def _log_features(xp, k, W, seen):
-    """h = ωᵀk' − ‖k'‖²/2, as good as −∞ where not seen: (..., n, m)."""
-    h, low = minus_half(squared_norm(xp, k), k.shape[-1]), hidden(xp, seen, W.dtype)  # (..., n)
-    h = h if low is None else h + low
-    return add_in_place(projected(xp, k, W), h[..., None])

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import erf, log_softmax
 
 from . import data, features, theory
-from ._door import (
+from ._arguments import (
     check_array,
     check_attention,
     check_callable,

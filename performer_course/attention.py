@@ -11,11 +11,10 @@ empty, integer, float128 or (on NumPy) non-finite input, or entries above 1e150,
 elsewhere what is not finite spreads, also to earlier rows.
 
 The values carry a column of ones, [v, 1], so that each sum brings its own denominator. Behind
-these functions: `_sums`, what is added relative to a maximum; `_positive`, the features; `_short`,
-where they need no maximum; `_causal`, a chunk; `_blocks`, the cutting; `_door`, the checks.
+these functions: `_stable`, sums relative to a maximum; `_positive`, the features; `_causal`, a
+chunk; `_blocks`, the cutting; `_arguments`, the checks.
 """
 
-import functools
 import math
 from typing import Any
 
@@ -24,11 +23,7 @@ from jaxtyping import Bool, Float
 
 from . import _positive as positive
 from . import features
-from ._blocks import CHUNK as CHUNK
-from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
-from ._blocks import blocks, each_head, keys_in, later, steps, sum_dtype
-from ._causal import running
-from ._door import (
+from ._arguments import (
     MOST,
     check_array,
     check_attention,
@@ -40,20 +35,24 @@ from ._door import (
     check_library,
     check_state,
     check_sums,
-    check_values,
 )
-from ._rows import squared_norm
-from ._short import short_sums
-from ._sums import (
+from ._blocks import CHUNK as CHUNK
+from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
+from ._blocks import blocks, causal_mask, each_head, masked_part, phases, steps, sum_dtype
+from ._causal import causal_linear
+from ._stable import (
     State,
-    both,
-    divided,
+    added,
+    empty_state,
+    exp_in_place,
     logits_of,
-    of_rows,
-    relative,
+    normalised,
+    projected,
+    squared_norm,
     turned_product,
+    values_and_ones,
+    weighted_sums,
     with_finite_c,
-    with_one,
 )
 
 Array = Any
@@ -72,6 +71,7 @@ def softmax_attention(
 ) -> Float[Array, "... L e"]:
     """softmax(q kᵀ / √d) v, in blocks of queries and of keys: no L × S array is ever held.
 
+    Slow form: `naive.softmax_attention`.
     Shape: (..., L, e), dtype that of the inputs. causal: row i sees j ≤ i, counted from the first
     key also where L ≠ S: one query beside a cache of keys would see the first alone, so there
     leave causal False. Error: exact to rounding, at any norm.
@@ -86,13 +86,13 @@ def softmax_attention(
         for part in blocks(q):
             queries, rows = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d), None
             for seen in blocks(k, stop=min(S, part.stop) if causal else S):
-                keys, values, mask = keys_in(xp, k, v, key_mask, seen, dtype)
-                wall = later(xp, queries, keys, part.start - seen.start) if causal else None
-                logits = logits_of(xp, queries, keys, wall, mask)
-                rows = of_rows(xp, logits, with_one(xp, values, mask), rows)
+                keys, values, mask = masked_part(xp, k, v, key_mask, seen, dtype)
+                order = causal_mask(xp, queries, keys, part.start - seen.start) if causal else None
+                logits = logits_of(xp, queries, keys, order, mask)
+                rows = weighted_sums(xp, logits, values_and_ones(xp, values, mask), rows)
             yield rows.Sz
 
-    return each_head(sums, *arguments, entries=L * S)
+    return each_head(sums, *arguments, work_per_head=L * S)
 
 
 # Linear
@@ -108,6 +108,7 @@ def linear_attention(
 ) -> Float[Array, "... L e"]:
     """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1), for features from any map: no softmax needed.
 
+    Slow form: `naive.linear_attention`.
     The mask acts on φ(k), so in numerator and denominator alike; no ε. A row whose denominator
     is 0, as where it sees no key, gives zeros; features of both signs may make it 0 otherwise.
     Shape: (..., L, e), dtype that of the inputs. causal: row i sees j ≤ i, in chunks, counted from
@@ -117,28 +118,36 @@ def linear_attention(
     """
     names = ("phi_q", "phi_k")
     arguments = check_attention(phi_q, phi_k, v, key_mask, names=names, width="F")
-    xp, (L, F), S = array_api_compat.array_namespace(phi_q), phi_q.shape[-2:], phi_k.shape[-2]
+    xp, F = array_api_compat.array_namespace(phi_q), phi_q.shape[-1]
     dtype = sum_dtype(xp, phi_q, phi_k, v)
 
     def sums(phi_q, phi_k, v, key_mask, _):
         def queries(part):
-            return xp.astype(phi_q[..., part, :], dtype, copy=False)  # φ(q)
+            return xp.astype(phi_q[..., part, :], dtype, copy=False)
 
         def keys(part):
-            keys, values, mask = keys_in(xp, phi_k, v, key_mask, part, dtype)
-            return keys, with_one(xp, values, mask)  # φ(k), [v, 1]
+            phi, values, seen = masked_part(xp, phi_k, v, key_mask, part, dtype)
+            return phi, values_and_ones(xp, values, seen)
 
-        Sz, own = None, min(L, S) if causal else 0
-        for part in [] if causal else steps(phi_k):
-            new = turned_product(xp, *keys(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
-            Sz = new if Sz is None else Sz + new
-        for part in steps(phi_q, stop=own):
-            rows, Sz = running(xp, queries(part), *keys(part), Sz)
-            yield rows
-        for part in steps(phi_q, start=own):
-            yield queries(part) @ Sz  # φ(q) (φ(k)ᵀ [v, 1])
+        return _linear_sums(xp, queries, keys, *phases(phi_q, phi_k, causal=causal))
 
-    return each_head(sums, *arguments, entries=(L + S) * F)
+    return each_head(sums, *arguments, work_per_head=(phi_q.shape[-2] + phi_k.shape[-2]) * F)
+
+
+def _linear_sums(xp, queries, keys, first, together, last):
+    """Yields φ(q) (φ(k)ᵀ [v, 1]), some rows at a time, for the slices that `phases` gives.
+
+    queries(part): φ(q), (..., n, F); keys(part): φ(k), (..., n, F), and [v, 1], (..., n, e+1).
+    """
+    Sz = None
+    for part in first:
+        new = turned_product(xp, *keys(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
+        Sz = new if Sz is None else Sz + new
+    for part in together:
+        rows, Sz = causal_linear(xp, queries(part), *keys(part), Sz)
+        yield rows
+    for part in last:
+        yield queries(part) @ Sz  # φ(q) (φ(k)ᵀ [v, 1])
 
 
 def uniform_attention(
@@ -201,7 +210,8 @@ def init_state(
     """
     xp = check_keys(k, v, None)
     check_directions(W, k, "k")
-    c, Sz = positive.before_any_key(xp, k, v, positive.scaled(xp, W, sum_dtype(xp, k, v)))
+    shape = (*check_lead(k, v, W), W.shape[-2])
+    c, Sz = empty_state(xp, shape, v.shape[-1] + 1, k, sum_dtype(xp, k, v))
     return State(xp.full_like(c, -math.inf), Sz)
 
 
@@ -223,7 +233,7 @@ def merge(a: State, b: State) -> State:
             f"(m, e + 1) = {tuple(a.Sz.shape[-2:])} and {tuple(b.Sz.shape[-2:])}"
         )
     check_lead(a.Sz, b.Sz, names="a and b")
-    Sz = both(xp, with_finite_c(xp, a), with_finite_c(xp, b)).Sz
+    Sz = added(xp, with_finite_c(xp, a), with_finite_c(xp, b)).Sz
     return State(xp.maximum(a.c, b.c), Sz)
 
 
@@ -264,7 +274,7 @@ def read(
     check_directions(W, q, "q")
     check_state(state, q, "q", W)
     W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
-    rows = [divided(xp, positive.read(xp, state, q[..., part, :], W)) for part in steps(q)]
+    rows = [normalised(xp, positive.read(xp, state, q, part, W)) for part in steps(q)]
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
 
 
@@ -293,12 +303,11 @@ def follow(
         )
     xp = array_api_compat.array_namespace(q)
     W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
-    followed = positive.followed(xp, state, q, k, v, W, key_mask, steps(q))
     sums = []
-    for after, Sz in followed:
+    for after, Sz in positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, steps(q)):
         state = after  # the last alone is kept
         sums.append(Sz)
-    rows = divided(xp, xp.concat(sums, axis=-2))
+    rows = normalised(xp, xp.concat(sums, axis=-2))
     return state, xp.astype(rows, xp.result_type(q, k, v), copy=False)
 
 
@@ -314,9 +323,10 @@ def favor_attention(
 ) -> Float[Array, "... L e"]:
     """D̂⁻¹ φ(q') (φ(k')ᵀ v), φ the positive features of W, q' = q d^{−1/4}: FAVOR+, at any norm.
 
-    On NumPy, as long as norms and values are so moderate that no exponential leaves the dtype's
-    range (`_short`), φ is formed, a chunk at a time. From there on its logarithms are taken
-    relative to a maximum for each feature, as in `absorb`, `read` and `follow`.
+    Slow form: `naive.favor_attention`.
+    Where φ and its sums stay in the range of the dtype, which NumPy can tell from the largest norms
+    (`_positive`), this is `linear_attention` with φ, a chunk at a time. Elsewhere the logarithms of
+    φ are taken relative to a maximum for each feature, as in `absorb`, `read` and `follow`.
     causal: row i sees j ≤ i; a later key moves it by rounding only. Counted from the first key
     also where L ≠ S: for one query after many keys leave it False, or use `follow`.
     chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
@@ -326,28 +336,33 @@ def favor_attention(
     Algorithm 1. Differs from the paper: no ε; no maximum over all keys, which would show later
     keys to earlier rows.
     """
-    *arguments, W = check_attention(q, k, v, key_mask, W, finite=False)
-    xp, L, S = array_api_compat.array_namespace(q), q.shape[-2], k.shape[-2]
+    *arguments, W = check_attention(q, k, v, key_mask, W)
+    xp, m, e = array_api_compat.array_namespace(q), W.shape[-2], v.shape[-1]
     W = positive.scaled(xp, W, sum_dtype(xp, q, k, v))
     size = None if chunk is None else check_count(chunk, "chunk")
-
-    check_once = functools.cache(functools.partial(check_values, q, k, v, key_mask))  # all heads
+    first, together, last = phases(q, k, size, causal=causal)
 
     def sums(q, k, v, key_mask, W):
-        Sz, keys, rows = yield from short_sums(q, k, v, W, key_mask, size, causal)
-        if keys < S or rows < L:  # not all were looked at and found finite
-            check_once()
-        state = None if Sz is None or rows == L else relative(xp, Sz)  # of the keys so far
-        if causal and rows < L:
-            state = positive.before_any_key(xp, k, v, W) if state is None else state
-            yield from positive.later_sums(xp, state, q, k, v, W, key_mask, size, rows)
-        elif rows < L:
-            of_k = steps(k, size, start=keys)
-            state = positive.absorbed(xp, state, k, v, W, key_mask, of_k)  # Σ e^{h−c} [v, 1]
-            for part in steps(q, size, start=rows):
-                yield positive.read(xp, state, q[..., part, :], W)  # Σ e^{a−max a} [S, z]
+        def queries(part):
+            return exp_in_place(xp, projected(xp, q[..., part, :], W))  # φ(q) = e^{ωᵀq'}
 
-    return each_head(sums, *arguments, W, entries=(L + S) * W.shape[-2])
+        def keys(part):
+            h, values = positive.log_keys(xp, k, v, key_mask, part, W)
+            return exp_in_place(xp, h), values  # φ(k) = e^{ωᵀk' − ‖k'‖²/2}, and [v, 1]
+
+        if positive.is_moderate(xp, q, k, v, W, key_mask):
+            yield from _linear_sums(xp, queries, keys, first, together, last)
+            return
+        # Without a State before them, the first keys save a device adding to zeros.
+        state = None if first else empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype)
+        state = positive.absorbed(xp, state, k, v, W, key_mask, first)
+        for after, rows in positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, together):
+            state = after
+            yield rows
+        for part in last:
+            yield positive.read(xp, state, q, part, W)
+
+    return each_head(sums, *arguments, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m)
 
 
 # What to expect
@@ -377,7 +392,7 @@ def relative_variance(
             square = squared_norm(xp, x)[..., :, None] + squared_norm(xp, y)[..., None, :] + cross
             square = xp.reshape(square, (*square.shape[:-2], 1, -1))  # all pairs in one row
             once = xp.ones_like(xp.matrix_transpose(square))  # (..., pairs, 1)
-            total = of_rows(xp, square, once, total)
+            total = weighted_sums(xp, square, once, total)
     logarithm = total.c + xp.log(total.z) - math.log(q.shape[-2] * k.shape[-2])
     largest = xp.full_like(logarithm, 709.0 if dtype == xp.float64 else 88.0)
     return (xp.exp(xp.minimum(logarithm, largest)) - 1)[..., 0] / m

@@ -1,4 +1,4 @@
-"""The seam: where arrays live, and the only ways between.
+"""The seam: where arrays live, the only ways between, and what is asked of the place.
 
 A lesson chooses its array library once, `xp = get_backend()`. Host data goes to the device
 with `xp.asarray` or `to_like`, and comes home with `to_host`. Nothing else in the package
@@ -9,10 +9,12 @@ import functools
 import importlib
 import os
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import array_api_compat
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 Array = Any
 
@@ -161,3 +163,34 @@ def is_on_gpu(x) -> bool:
     if array_api_compat.is_jax_array(x):
         return importlib.import_module("jax").default_backend() == "gpu"
     return array_api_compat.is_cupy_array(x)
+
+
+def side_by_side(task, parts, x, cores=None) -> None:
+    """task(part) for each part, several at a time where that helps: NumPy on several cores.
+
+    NumPy lets go of the interpreter while it computes, so threads run side by side; BLAS is held
+    to one thread in each. Elsewhere, one part after the other. The parts must not depend on one
+    another, and the result is the same either way. x: an array of the library in use; cores: at
+    most so many, by itself all that there are.
+    """
+    workers = min(len(parts), cores or _cores()) if is_free_to_read(x) else 1
+    if workers < 2:
+        for part in parts:
+            task(part)
+        return
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(task, parts):
+            pass
+
+
+@functools.cache
+def _blas():
+    return ThreadpoolController()  # looking for the libraries takes milliseconds: once
+
+
+def _cores() -> int:
+    """The cores this process may use; OMP_NUM_THREADS, where set, as for BLAS."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    wish = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(wish)) if wish.isdecimal() and int(wish) > 0 else cores

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._door import check_generator, check_number
+from ._arguments import check_generator, check_number
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks" / "data"
 

@@ -11,8 +11,7 @@ from typing import Any
 import array_api_compat
 from jaxtyping import Float
 
-from ._cores import side_by_side
-from ._door import (
+from ._arguments import (
     check_array,
     check_count,
     check_directions,
@@ -21,10 +20,9 @@ from ._door import (
     check_lead,
     check_library,
     check_number,
-    most_in,
 )
-from ._rows import projected, squared_norm
-from .backend import is_free_to_read, is_on_gpu
+from ._stable import projected, squared_norm
+from .backend import is_free_to_read, is_on_gpu, side_by_side
 
 Array = Any
 
@@ -196,7 +194,7 @@ def fourier_phase(
     """
     xp, W = _check_directions(x, W)
     m = W.shape[-2]
-    check_array(b, "b", "m", most=most_in(x))
+    check_array(b, "b", "m", cast_to=x)
     if tuple(b.shape) != (m,):
         raise ValueError(f"b must have shape (m,) = ({m},), got shape {tuple(b.shape)}")
     check_library(W, b, "W and b")
@@ -283,7 +281,7 @@ def _check_rho(xp, rho, x):
     if not array_api_compat.is_array_api_obj(rho) or not rho.ndim:
         rho = check_number(rho, "rho", above=0.0, like=x)
         return xp.full((d,), rho, dtype=x.dtype, device=device)
-    check_array(rho, "rho", "d", most=most_in(x))
+    check_array(rho, "rho", "d", cast_to=x)
     if tuple(rho.shape) != (d,):
         raise ValueError(
             f"rho must be a number or have shape (d,) = ({d},), got shape {tuple(rho.shape)}"

@@ -11,8 +11,8 @@ from typing import Any
 
 from jaxtyping import Float
 
-from ._door import check_array, check_count, check_lead, check_library, check_number
-from ._rows import squared_norm
+from ._arguments import check_array, check_count, check_lead, check_library, check_number
+from ._stable import squared_norm
 
 Array = Any
 

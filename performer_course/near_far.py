@@ -12,8 +12,7 @@ from typing import Any
 import array_api_compat
 from jaxtyping import Bool, Float
 
-from ._blocks import each_head, keys_in, steps, sum_dtype
-from ._door import (
+from ._arguments import (
     check_attention,
     check_count,
     check_finite,
@@ -22,7 +21,8 @@ from ._door import (
     check_library,
     check_number,
 )
-from ._sums import logits_of, nothing, of_rows, with_one
+from ._blocks import each_head, masked_part, steps, sum_dtype
+from ._stable import empty_state, logits_of, values_and_ones, weighted_sums
 from .attention import linear_attention
 from .backend import is_free_to_read, is_on_gpu
 
@@ -43,6 +43,7 @@ def near_field(
 ) -> Float[Array, "... L e"]:
     """softmax(q kᵀ / √d) v over the keys |i − j| ≤ band alone; where causal, i − band ≤ j ≤ i.
 
+    Slow form: `naive.softmax_attention` with its band.
     Outside the band a logit is −∞, so its weight is 0. Far blocks are never computed.
     Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding, at any norm
     whose logits are finite.
@@ -55,21 +56,21 @@ def near_field(
     band = _check_band(band, L, k.shape[-2])
     dtype, ahead = sum_dtype(xp, q, k, v), 0 if causal else band
     size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
-    wall_of = functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, band, ahead))
+    outside = functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, band, ahead))
 
     def sums(q, k, v, key_mask, _):
         for part in steps(q, size):
             queries = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d)
-            rows = nothing(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
+            rows = empty_state(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
             start, stop = max(0, part.start - band), min(L, part.stop + ahead)
             for seen in steps(k, width, start=start, stop=stop):
-                keys, values, mask = keys_in(xp, k, v, key_mask, seen, dtype)
-                wall = wall_of(queries.shape[-2], keys.shape[-2], part.start - seen.start)
-                logits = logits_of(xp, queries, keys, wall, mask)
-                rows = of_rows(xp, logits, with_one(xp, values, mask), rows)
+                keys, values, mask = masked_part(xp, k, v, key_mask, seen, dtype)
+                far = outside(queries.shape[-2], keys.shape[-2], part.start - seen.start)
+                logits = logits_of(xp, queries, keys, far, mask)
+                rows = weighted_sums(xp, logits, values_and_ones(xp, values, mask), rows)
             yield rows.Sz
 
-    return each_head(sums, *arguments, entries=L * (band + ahead + 1))
+    return each_head(sums, *arguments, work_per_head=L * (band + ahead + 1))
 
 
 def _check_band(band, L, S):
@@ -85,8 +86,8 @@ def _outside(xp, like, dtype, band, ahead, rows, keys, diagonal):
     With p = i + diagonal the place of row i among these keys, it sees p − band ≤ j ≤ p + ahead.
     """
     device = array_api_compat.device(like)
-    wall = xp.full((rows, keys), -math.inf, dtype=dtype, device=device)
-    return xp.tril(wall, k=diagonal - band - 1) + xp.triu(wall, k=diagonal + ahead + 1)
+    low = xp.full((rows, keys), -math.inf, dtype=dtype, device=device)
+    return xp.tril(low, k=diagonal - band - 1) + xp.triu(low, k=diagonal + ahead + 1)
 
 
 def far_field(

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri
 
-from ._door import (
+from ._arguments import (
     MOST_VALUE,
     check_count,
     check_finite,

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import array_api_compat
 from jaxtyping import Float
 
-from ._blocks import in_blocks, step_size, steps, sum_dtype
-from ._door import (
+from ._arguments import (
     MOST_VALUE,
     check_array,
     check_count,
@@ -33,6 +32,7 @@ from ._door import (
     check_strength,
     check_tokens,
 )
+from ._blocks import in_blocks, step_size, steps, sum_dtype
 
 Array = Any
 CHUNK = 64  # tokens worked side by side: their C × C weights beside a state of d × e numbers

@@ -22,7 +22,7 @@ import math
 import numpy as np
 from scipy.special import betaln, gammaln, hyp0f1, hyp1f1, ive, log_softmax, ndtr
 
-from ._door import check_count, check_lead, check_number, check_real
+from ._arguments import check_count, check_lead, check_number, check_real
 from .projections import fwht
 
 LONGEST, LARGEST = 1e100, 1e50  # of a length; of an entry, so that no product of six overflows
@@ -408,7 +408,7 @@ def _norms(x, y):
     return np.sum(x**2, axis=-1) + np.sum(y**2, axis=-1)
 
 
-def _sums(x, y):
+def _stable(x, y):
     """s = ‖x + y‖², and ln(Λ² e^{2s}) = 2xᵀy + s."""
     s = _length_of(x + y) ** 2
     return s, 2 * np.sum(x * y, axis=-1) + s
@@ -430,7 +430,7 @@ def positive_mse(x, y, m: int):
     x + y in the last factor. Relative to SM² it is (e^{‖x+y‖²} − 1)/m, so it need not vanish
     with SM: only where ‖x + y‖ stays bounded. Source: Choromanski et al. (2021), Lemma 2.
     """
-    s, power = _sums(*_pairs(x, y))
+    s, power = _stable(*_pairs(x, y))
     return _raised(_over_square(s, m), power)
 
 
@@ -440,7 +440,7 @@ def hyperbolic_mse(x, y, m: int):
     Less than positive features have from as many, which is `positive_mse` with 2m.
     Source: Choromanski et al. (2021), Lemma 2.
     """
-    s, power = _sums(*_pairs(x, y))
+    s, power = _stable(*_pairs(x, y))
     return _raised(-0.5 * np.expm1(-s) * _over_square(s, m), power)
 
 
@@ -462,7 +462,7 @@ def orthogonal_positive_mse(x, y, m: int):
     Source: Choromanski et al. (2021), Theorem 2, exact where the paper bounds.
     """
     x, y = _pairs(x, y)
-    s, power = _sums(x, y)
+    s, power = _stable(x, y)
     return _raised(_over_square(s, m) + _orthogonal_gain(s, m, x.shape[-1]), power)
 
 
@@ -473,7 +473,7 @@ def orthogonal_hyperbolic_mse(x, y, m: int):
     Source: derived here, as `orthogonal_positive_mse`.
     """
     x, y = _pairs(x, y)
-    s, power = _sums(x, y)
+    s, power = _stable(x, y)
     gain = _orthogonal_gain(s, m, x.shape[-1])
     return _raised(-0.5 * np.expm1(-s) * _over_square(s, m) + gain, power)
 
@@ -484,7 +484,7 @@ def orthogonal_positive_bound(x, y, m: int):
     Source: Choromanski et al. (2021), Theorem 2, as the paper states it.
     """
     x, y = _pairs(x, y)
-    (s, power), m, d = _sums(x, y), check_count(m, "m"), x.shape[-1]
+    (s, power), m, d = _stable(x, y), check_count(m, "m"), x.shape[-1]
     if m > d:
         raise ValueError(f"the bound is for m of at most d = {d}, got {m}")
     gap = np.exp(-s) * np.expm1(-s / 2) ** 2  # (SM − Λ)² / (Λ² e^{2s})

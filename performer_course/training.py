@@ -10,7 +10,7 @@ import numpy as np
 import optax
 from tqdm.auto import tqdm
 
-from ._door import check_count
+from ._arguments import check_count
 
 ADAM = optax.scale_by_adam(b2=0.99)
 QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody watches

@@ -16,7 +16,7 @@ import array_api_compat
 from jaxtyping import Bool, Float, Int
 
 from . import projections
-from ._door import (
+from ._arguments import (
     check_array,
     check_callable,
     check_count,

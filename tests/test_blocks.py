@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from performer_course import _blocks, _cores
+from performer_course import _blocks, backend
 from performer_course._blocks import (
     blocks,
+    causal_mask,
     each_head,
     in_blocks,
-    keys_in,
-    later,
+    masked_part,
     steps,
     sum_dtype,
 )
@@ -79,7 +79,7 @@ def test_what_a_mask_hides_is_zero_and_the_mask_goes_with_it(junk, dtype):
     k[~mask], v[~mask] = junk, junk
     part = slice(2, 8)
     with np.errstate(over="ignore"):  # 1e300 as a float32
-        keys, values, seen = keys_in(np, k, v, mask, part, np.dtype(dtype).type)
+        keys, values, seen = masked_part(np, k, v, mask, part, np.dtype(dtype).type)
     assert {x.dtype for x in (keys, values)} == {np.dtype(dtype)}
     np.testing.assert_array_equal(seen, mask[:, part, None])
     seen = seen[..., 0]
@@ -93,9 +93,9 @@ def test_what_a_mask_hides_is_zero_and_the_mask_goes_with_it(junk, dtype):
 def test_keys_of_a_part_are_the_same_on_a_device(masked):
     k, v = points(2, 9, 4), points(2, 9, 3, seed=1)
     mask = points(2, 9, seed=2) > 0 if masked else None
-    here = keys_in(np, k, v, mask, slice(1, 5), np.float64)
+    here = masked_part(np, k, v, mask, slice(1, 5), np.float64)
     with poisoned(home=False):
-        there = keys_in(xp, *map(on_device, (k, v, mask)), slice(1, 5), xp.float64)
+        there = masked_part(xp, *map(on_device, (k, v, mask)), slice(1, 5), xp.float64)
     assert (here[2] is None) is (there[2] is None) is not masked
     for a, b in zip(here, there, strict=True):
         np.testing.assert_array_equal(a, b if b is None else b._array)
@@ -107,9 +107,9 @@ def test_a_key_is_later_than_a_row_beyond_the_diagonal(L, S, diagonal):
     i, j = np.ogrid[:L, :S]
     expected = np.where(j > i + diagonal, -np.inf, 0)
     queries, keys = np.ones((2, L, 3)), np.ones((2, S, 3))
-    here = later(np, queries, keys, diagonal)
+    here = causal_mask(np, queries, keys, diagonal)
     with poisoned(home=False):
-        there = later(xp, on_device(queries), on_device(keys), diagonal)
+        there = causal_mask(xp, on_device(queries), on_device(keys), diagonal)
     if here is None:  # no key comes after any row
         assert there is None
         assert (expected == 0).all()
@@ -119,8 +119,8 @@ def test_a_key_is_later_than_a_row_beyond_the_diagonal(L, S, diagonal):
 
 
 @pytest.mark.parametrize(("diagonal", "free"), [(4, True), (3, False), (-9, False)])
-def test_no_wall_is_made_where_the_first_row_sees_the_last_key(diagonal, free):
-    assert (later(np, np.ones((2, 1)), np.ones((5, 1)), diagonal) is None) is free
+def test_no_mask_is_made_where_the_first_row_sees_the_last_key(diagonal, free):
+    assert (causal_mask(np, np.ones((2, 1)), np.ones((5, 1)), diagonal) is None) is free
 
 
 # Blocks of a chunk
@@ -175,11 +175,11 @@ def heads(L=8, S=7, lead=(2, 3)):
 def test_each_head_gets_its_own_and_its_rows_go_where_they_belong(
     masked, directions, together, monkeypatch
 ):
-    monkeypatch.setattr(_blocks, "TOGETHER", together)
+    monkeypatch.setattr(_blocks, "ENTRIES_IN_CACHE", together)
     q, k, v, mask = heads()
     mask = mask if masked else None
     W = None if directions is None else points(*directions, seed=4)
-    found = each_head(by_threes, q, k, v, mask, W, entries=1)
+    found = each_head(by_threes, q, k, v, mask, W, work_per_head=1)
     assert found.shape == (2, 3, 8, 5)
     for head in np.ndindex(2, 3):
         of_head = [x if x is None else x[head] for x in (q, k, v, mask)]
@@ -188,16 +188,16 @@ def test_each_head_gets_its_own_and_its_rows_go_where_they_belong(
         np.testing.assert_allclose(found[head], one, rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.parametrize(("entries", "calls"), [(10, 1), (11, 6)])
-def test_heads_go_one_by_one_from_so_many_entries_on(entries, calls, monkeypatch):
-    monkeypatch.setattr(_blocks, "TOGETHER", 60)
+@pytest.mark.parametrize(("work", "calls"), [(10, 1), (11, 6)])
+def test_heads_go_one_by_one_from_so_much_work_on(work, calls, monkeypatch):
+    monkeypatch.setattr(_blocks, "ENTRIES_IN_CACHE", 60)
     shapes = []
 
     def rows(q, k, v, key_mask, W):
         shapes.append(q.shape)
         yield from by_threes(q, k, v, key_mask)
 
-    each_head(rows, *heads(), entries=entries)
+    each_head(rows, *heads(), work_per_head=work)
     assert len(shapes) == calls
     assert set(shapes) == {(2, 3, 8, 4) if calls == 1 else (8, 4)}
 
@@ -205,7 +205,7 @@ def test_heads_go_one_by_one_from_so_many_entries_on(entries, calls, monkeypatch
 @pytest.mark.parametrize("cores", [1, 3])
 def test_long_heads_are_shared_by_the_cores_and_their_numbers_are_the_same(cores, monkeypatch):
     q, k, v, mask = heads()
-    expected = each_head(by_threes, q, k, v, mask, entries=2**30)
+    expected = each_head(by_threes, q, k, v, mask, work_per_head=2**30)
     shared, side_by_side = [], _blocks.side_by_side
 
     def noted(task, parts, x, cores):
@@ -214,27 +214,27 @@ def test_long_heads_are_shared_by_the_cores_and_their_numbers_are_the_same(cores
         side_by_side(task, parts, x, cores=cores)
 
     monkeypatch.setattr(_blocks, "side_by_side", noted)
-    monkeypatch.setattr(_cores, "_cores", lambda: cores)
-    monkeypatch.setattr(_blocks, "LONG", 9)
-    each_head(by_threes, q, k, v, mask, entries=2**30)
+    monkeypatch.setattr(backend, "_cores", lambda: cores)
+    monkeypatch.setattr(_blocks, "THREADS_FROM", 9)
+    each_head(by_threes, q, k, v, mask, work_per_head=2**30)
     assert shared == []  # 8 tokens are too few for a pool
-    monkeypatch.setattr(_blocks, "LONG", 8)
-    found = each_head(by_threes, q, k, v, mask, entries=2**30)
+    monkeypatch.setattr(_blocks, "THREADS_FROM", 8)
+    found = each_head(by_threes, q, k, v, mask, work_per_head=2**30)
     assert shared == list(np.ndindex(2, 3))
     np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("long", [0, 2**30], ids=["on cores", "in turn"])
 def test_an_error_in_a_head_comes_out(long, monkeypatch):
-    monkeypatch.setattr(_cores, "_cores", lambda: 2)
-    monkeypatch.setattr(_blocks, "LONG", long)
+    monkeypatch.setattr(backend, "_cores", lambda: 2)
+    monkeypatch.setattr(_blocks, "THREADS_FROM", long)
 
     def rows(q, k, v, key_mask, W):
         yield of_two(np, q[:3, :1] + v[:1])
         raise ZeroDivisionError("in a head")
 
     with pytest.raises(ZeroDivisionError, match="in a head"):
-        each_head(rows, *heads(), entries=2**30)
+        each_head(rows, *heads(), work_per_head=2**30)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_an_error_in_a_head_comes_out(long, monkeypatch):
 )
 def test_rows_have_the_dtype_of_what_came_in(dtypes, result):
     given = [x.astype(dtype) for x, dtype in zip(heads()[:3], dtypes, strict=True)]
-    assert each_head(by_threes, *given, None, entries=1).dtype == result
+    assert each_head(by_threes, *given, None, work_per_head=1).dtype == result
 
 
 @pytest.mark.parametrize("on", [lambda x: x, on_device], ids=["here", "on a device"])
@@ -254,7 +254,7 @@ def test_a_row_of_denominator_zero_gives_zeros(on):
         zero = library.zeros_like(q[..., :, :1])
         yield library.concat([zero + library.sum(v, axis=-2, keepdims=True), zero], axis=-1)
 
-    found = each_head(rows, *map(on, heads()[:3]), None, entries=1)
+    found = each_head(rows, *map(on, heads()[:3]), None, work_per_head=1)
     assert (np.asarray(getattr(found, "_array", found)) == 0).all()
 
 
@@ -268,5 +268,5 @@ def test_on_a_device_rows_are_joined(size):
             yield of_two(xp, q[..., part, :1] + total)
 
     with poisoned(home=False):
-        found = each_head(rows, *map(on_device, (q, k, v)), None, entries=2**30)
+        found = each_head(rows, *map(on_device, (q, k, v)), None, work_per_head=2**30)
     np.testing.assert_allclose(found._array, q[..., :1] + v.sum(-2, keepdims=True), rtol=1e-13)

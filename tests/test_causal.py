@@ -1,7 +1,5 @@
 """Causal sums, each way beside the loop: a row sees the keys up to its own, and what was before."""
 
-import math
-
 import array_api_strict
 import numpy as np
 import pytest
@@ -9,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from performer_course import _causal
-from performer_course._causal import by_levels, chunk, running
-from performer_course._sums import State, divided, lowest, nothing, of_keys
+from performer_course._causal import causal_by_halving, causal_chunk, causal_linear
+from performer_course._stable import State, empty_state, lowest, normalised, summed_by_feature
 
 from .double import DEVICE, poisoned
 
@@ -30,9 +28,9 @@ def with_one(v):
 def before_of(m, e, lead, spread, seed, keys=3):
     """The State of some keys; of none where `keys` is 0."""
     if not keys:
-        return nothing(np, (*lead, m), e + 1, np.ones(1), np.float64)
+        return empty_state(np, (*lead, m), e + 1, np.ones(1), np.float64)
     h, v = spread * points(*lead, keys, m, seed=seed + 1), points(*lead, keys, e, seed=seed + 2)
-    return of_keys(np, h, with_one(v))
+    return summed_by_feature(np, h, with_one(v))
 
 
 def case(C, m, e, lead, spread, seed, keys):
@@ -62,7 +60,7 @@ def by_the_loop(state, g, h, values):
 
 
 def rows(Sz):
-    return divided(np, Sz)
+    return normalised(np, Sz)
 
 
 def copies(state, *arrays):
@@ -78,7 +76,7 @@ def test_running_sums_are_those_of_the_loop(L, n, F, e, lead, kept, seed):
     n = min(n, L)  # rows may be more than keys: the later see them all
     q, k = points(*lead, L, F, seed=seed), points(*lead, n, F, seed=seed + 1)
     values, Sz = points(*lead, n, e, seed=seed + 2), points(*lead, F, e, seed=seed + 3)
-    found, after = running(np, q, k, values, Sz if kept else None)
+    found, after = causal_linear(np, q, k, values, Sz if kept else None)
     total = Sz.copy() if kept else np.zeros_like(Sz)
     for i in range(L):
         if i < n:
@@ -92,10 +90,12 @@ def test_running_sums_are_those_of_the_loop(L, n, F, e, lead, kept, seed):
 @given(cut=st.integers(1, 99), seed=seeds)
 def test_running_sums_of_earlier_rows_keep_their_bits(cut, seed):
     q, k, values = (points(2, 100, 4, seed=seed + i) for i in range(3))
-    before, _ = running(np, q, k, values, None)
+    before, _ = causal_linear(np, q, k, values, None)
     k[:, cut:] *= 1e6
     values[:, cut:] = -1e3
-    np.testing.assert_array_equal(running(np, q, k, values, None)[0][:, :cut], before[:, :cut])
+    np.testing.assert_array_equal(
+        causal_linear(np, q, k, values, None)[0][:, :cut], before[:, :cut]
+    )
 
 
 @repeatable
@@ -113,7 +113,9 @@ def test_the_gradients_are_prefix_sums_forward_for_queries_and_backward_for_keys
 
     def slope(dq, dk):
         """A central difference of Σ g · rows: exact, as the sums are linear in q and in k."""
-        ahead, behind = (running(np, q + s * dq, k + s * dk, values, None)[0] for s in (1, -1))
+        ahead, behind = (
+            causal_linear(np, q + s * dq, k + s * dk, values, None)[0] for s in (1, -1)
+        )
         return (g * (ahead - behind)).sum() / 2
 
     scale = np.abs(by_q).sum() + np.abs(by_k).sum()
@@ -124,7 +126,7 @@ def test_the_gradients_are_prefix_sums_forward_for_queries_and_backward_for_keys
 # Logarithms
 
 
-WAYS = {"as it comes": chunk, "by levels": by_levels}
+WAYS = {"as it comes": causal_chunk, "by levels": causal_by_halving}
 each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
@@ -140,7 +142,7 @@ def test_a_chunk_is_that_of_the_loop(way, C, m, e, lead, spread, seed, keys):
     assert Sz.shape == (*lead, C, e + 1)
     np.testing.assert_allclose(rows(Sz), expected, rtol=1e-9, atol=1e-9)
     before, _, h, values = given
-    after = of_keys(np, h.copy(), values, before)
+    after = summed_by_feature(np, h.copy(), values, before)
     np.testing.assert_allclose(state.c, after.c, rtol=1e-12)
     np.testing.assert_allclose(state.Sz, after.Sz, rtol=1e-10, atol=1e-10)
 
@@ -173,7 +175,7 @@ def test_hidden_keys_count_for_nothing_in_a_chunk(way, hidden, spread):
             weights = np.exp(logits - logits.max()).sum(1)
             expected = weights @ values[head, keys, :-1] / weights.sum()
             np.testing.assert_allclose(rows(Sz)[head, i], expected, rtol=1e-9, atol=1e-10)
-    alone = of_keys(np, h[:, seen].copy(), values[:, seen])
+    alone = summed_by_feature(np, h[:, seen].copy(), values[:, seen])
     np.testing.assert_allclose(after.Sz, alone.Sz, rtol=1e-11, atol=1e-11)
 
 
@@ -191,10 +193,10 @@ def test_by_levels_no_later_key_changes_a_bit_of_an_earlier_row(C, cut, size, ke
     g, h, values = (x.astype(np.float32) for x in rest)
     low = lowest(np, np.float32)
     state = State(*(np.maximum(x, low).astype(np.float32) for x in state))
-    _, before = by_levels(np, *copies(state, g, h, values))
+    _, before = causal_by_halving(np, *copies(state, g, h, values))
     h[:, cut:] *= size
     values[:, cut:] *= -size
-    _, after = by_levels(np, *copies(state, g, h, values))
+    _, after = causal_by_halving(np, *copies(state, g, h, values))
     np.testing.assert_array_equal(after[:, :cut], before[:, :cut])
 
 
@@ -208,7 +210,7 @@ def test_in_float32_a_chunk_is_exact_to_rounding_at_any_norm(way, C, norm):
     q, k = (norm * x / np.linalg.norm(x, axis=1, keepdims=True) for x in (q, k))
     g, h = (q @ W.T).astype(np.float32), (k @ W.T - norm**2 / 2).astype(np.float32)
     values = with_one(draw.normal(size=(C, 3))).astype(np.float32)
-    state = nothing(np, (16,), 4, g, np.float32)
+    state = empty_state(np, (16,), 4, g, np.float32)
     expected, _ = by_the_loop(state, g, h, values)
     with np.errstate(over="raise", invalid="raise"):
         _, Sz = way(np, *copies(state, g, h, values))
@@ -221,34 +223,26 @@ def test_in_float32_a_chunk_is_exact_to_rounding_at_any_norm(way, C, norm):
 
 @pytest.mark.parametrize(("rise", "levels"), [(39.0, False), (41.0, True)])
 def test_what_rises_beyond_the_limit_goes_by_levels(rise, levels, monkeypatch):
-    taken, of_levels = [], _causal.by_levels
-    monkeypatch.setattr(_causal, "by_levels", lambda *a: taken.append(1) or of_levels(*a))
+    taken, of_levels = [], _causal.causal_by_halving
+    monkeypatch.setattr(_causal, "causal_by_halving", lambda *a: taken.append(1) or of_levels(*a))
     g, h = np.zeros((20, 3)), np.zeros((20, 3))
     h[11, 1] = rise
     given = before_of(3, 2, (), 0.0, 0, keys=0), g, h, with_one(points(20, 2))
     expected, _ = by_the_loop(*given)
-    _, Sz = chunk(np, *copies(*given))
+    _, Sz = causal_chunk(np, *copies(*given))
     assert bool(taken) is levels
     np.testing.assert_allclose(rows(Sz), expected, rtol=1e-11, atol=1e-12)
 
 
 def test_what_was_seen_before_a_chunk_counts_as_seen(monkeypatch):
-    monkeypatch.setattr(_causal, "by_levels", None)
+    monkeypatch.setattr(_causal, "causal_by_halving", None)
     state = State(np.full(3, 100.0), np.ones((3, 3)))
     _, g, h, values = case(20, 3, 2, (), 1.0, 0, 0)
     h[11] = 139.0  # far above the first key of the chunk, and not above what is kept
     expected, _ = by_the_loop(state, g, h, values)
     np.testing.assert_allclose(
-        rows(chunk(np, *copies(state, g, h, values))[1]), expected, rtol=1e-9
+        rows(causal_chunk(np, *copies(state, g, h, values))[1]), expected, rtol=1e-9
     )
-
-
-@pytest.mark.parametrize("C", [1, 63, 64, 65, 128, 200, 5000, 16384])
-def test_a_block_is_a_power_of_two_no_longer_than_needed(C):
-    size = _causal._block(C)
-    assert math.log2(size).is_integer()
-    assert size < 2 * C
-    assert size >= min(_causal.LEAST, C)
 
 
 def test_a_chunk_on_a_device_reads_nothing_and_gives_the_same():
@@ -263,9 +257,9 @@ def test_a_chunk_on_a_device_reads_nothing_and_gives_the_same():
         for x in given
     )
     with poisoned(home=False):
-        after, Sz = chunk(xp, state, *rest)
-        out, _ = running(xp, *rest[:2], rest[2], None)
+        after, Sz = causal_chunk(xp, state, *rest)
+        out, _ = causal_linear(xp, *rest[:2], rest[2], None)
     np.testing.assert_allclose(rows(Sz._array), expected, rtol=1e-10, atol=1e-11)
-    here, _ = running(np, *given[1:], None)
+    here, _ = causal_linear(np, *given[1:], None)
     np.testing.assert_allclose(out._array, here, rtol=1e-10, atol=1e-11)
     np.testing.assert_allclose(after.c._array, np.maximum(given[0].c, given[2].max(1)), rtol=1e-14)

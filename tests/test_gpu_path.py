@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from performer_course import _blocks, _causal, _positive, _rows, _short, _sums, features, near_far
+from performer_course import _blocks, _causal, _positive, _stable, features, near_far
 from tools.setting import ROOT
 
 from .checkout import tracked
@@ -142,11 +142,11 @@ def test_no_text_has_the_course_fetched_from_elsewhere():
 SMALL = {
     _blocks: {"DEVICE_CHUNK": 8, "DEVICE_BLOCK": 16},
     _causal: {"DEVICE_BLOCK": 4, "LEAST": 2},
-    _sums: {"PARTS": 3},
+    _stable: {"PARTS": 3},
     features: {"GPU_STEP": 40},
     near_far: {"GPU_ROWS": 40, "GPU_KEYS": 50},
 }
-FORCED = (_positive, _rows, _short, *SMALL)
+FORCED = (_positive, *SMALL)
 ASKED = {"is_free_to_read": False, "is_on_gpu": True}
 
 
@@ -174,7 +174,7 @@ def test_each_size_of_a_gpu_is_made_small():
     asking = {name for name in rooms if re.search("is_(on_gpu|free_to_read)\\(", source(name))}
     forced = {module.__name__.partition(".")[2] for module in FORCED}
     # The door may look at values on NumPy, whichever path is taken then; so may tokens be checked.
-    assert asking - forced == {"_door", "backend", "transformer"}
+    assert asking - forced == {"_arguments", "backend", "transformer"}
 
 
 def source(name):

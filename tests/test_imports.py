@@ -8,11 +8,12 @@ import pytest
 
 from tools.setting import ROOT
 
-FOLDERS = ("performer_course", "tools", "tests", "benchmarks")
+FOLDERS = ("performer_course", "tools", "kit", "tests", "benchmarks")
 NEVER = {
-    "performer_course": {"tools", "tests", "benchmarks"},
-    "tools": {"tests", "benchmarks"},
-    "benchmarks": {"tools", "tests"},
+    "performer_course": {"tools", "kit", "tests", "benchmarks"},
+    "kit": {"benchmarks"},
+    "tools": {"kit", "tests", "benchmarks"},
+    "benchmarks": {"tools", "kit", "tests"},
 }
 ALL = "all"  # what `import module` takes
 
@@ -22,7 +23,7 @@ def is_test(name: str) -> bool:
 
 
 def modules(root: Path) -> dict:
-    """The file of each module of the four folders, by its name; a package by that of its folder."""
+    """The file of each module of the folders, by its name; a package by that of its folder."""
     found = {}
     for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
@@ -48,7 +49,7 @@ def asked(tree: ast.AST, package: str):
 
 
 def graph(root: Path) -> dict:
-    """For each module of the four folders: those of them that it imports, with the names taken."""
+    """For each module of the folders: those of them that it imports, with the names taken."""
     known, arrows = modules(root), {}
     for name, path in known.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))

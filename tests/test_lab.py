@@ -19,8 +19,9 @@ from urllib.request import urlopen
 import nbformat
 import pytest
 
+from kit import chromium
 from tests.checkout import copied, lint_commands, needs_make
-from tools import chromium, lab
+from tools import lab
 from tools.lab import fill
 from tools.notebooks import ENVIRONMENT, NOTEBOOKS, ROOT, VOLATILE, execute, sources
 

@@ -2,21 +2,16 @@
 
 import ast
 import inspect
-import io
 import re
 import subprocess
 import sys
-from contextlib import redirect_stdout
+import tomllib
 
-import matplotlib.pyplot as plt
-import nbformat
-import numpy as np
 import pytest
 
 import performer_course
 from performer_course import (
     attention,
-    backend,
     checks,
     data,
     features,
@@ -27,8 +22,8 @@ from performer_course import (
     theory,
     transformer,
 )
-from tests.double import DEVICE, Namespace, poisoned
-from tools.notebooks import NOTEBOOKS, ROOT, VOLATILE, problems, read, sources
+from tools import lesson as built
+from tools.notebooks import NOTEBOOKS, ROOT, problems, read, sources
 
 SOURCES = sources()
 LESSONS = [source for source in SOURCES if source.parent == NOTEBOOKS]
@@ -40,13 +35,13 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: less
 
 def prose(source):
     """The text of the Markdown cells, code in them left out."""
-    text = "\n\n".join(c.source for c in read(source).cells if c.cell_type == "markdown")
+    text = "\n\n".join(built.parse(read(source)).texts)
     return re.sub(r"(?s)```.*?```|`[^`\n]*`", "", text)
 
 
 def headings(source):
     """(level, text) of each heading."""
-    return [(len(hashes), text) for hashes, text in re.findall(r"(?m)^(#+) (.+)$", prose(source))]
+    return built.parse(read(source)).headings
 
 
 @each_source
@@ -60,14 +55,21 @@ def test_each_notebook_has_a_source():
     assert sorted(notebooks) == sorted(source.with_suffix(".ipynb") for source in SOURCES)
 
 
-def test_a_run_of_everything_collects_each_notebook_and_no_exercise():
+def test_a_run_collects_each_lesson_and_no_exercise():
     options = ["@tests/whole.txt", "--collect-only", "-q", "-n", "0", "-p", "no:cacheprovider"]
-    command = [sys.executable, "-m", "pytest", *options]
+    command = [sys.executable, "-m", "pytest", *options, "notebooks"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
-    files = {line.split("::")[0] for line in run.stdout.splitlines() if "::" in line}
-    collected = {name for name in files if name.endswith(".ipynb")}
-    expected = {s.with_suffix(".ipynb").relative_to(ROOT).as_posix() for s in SOURCES}
-    assert collected == expected
+    found = {line.split("::")[0] for line in run.stdout.splitlines() if "::" in line}
+    expected = {s.with_suffix(".ipynb").relative_to(ROOT).as_posix() for s in LESSONS}
+    assert found == expected
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        assert "notebooks" in tomllib.load(file)["tool"]["pytest"]["ini_options"]["testpaths"]
+
+
+def test_the_run_of_everything_names_each_folder_of_notebooks():
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("test-all:")[2]
+    named = set(recipe.partition("\n\n")[0].split())
+    assert {s.parent.relative_to(ROOT).as_posix() for s in SOURCES} <= named
 
 
 @each_lesson
@@ -93,82 +95,6 @@ def test_prose_is_commonmark_and_dollar_mathematics_alone(source):
     assert re.findall(r"</?[a-zA-Z][\w-]*[\s/>]|<!--", mathless) == []
     assert re.findall(r"\\[(\[]|\\begin\{", mathless) == []
     assert re.findall(r"(?m)^:::|^```\{|^!!!|\{\w+\}`", text) == []
-
-
-# Their subject is the signs of LAPACK's QR, and what published code made of them.
-ABOUT_QR = {"05_orthogonal_features", "a1_errata"}
-
-
-def with_free_signs(rng):
-    """numpy.linalg's factorisations, with the signs that each may choose drawn from rng.
-
-    A column of U turns with its row of Vᵀ, a column of Q with its row of R, an eigenvector alone.
-    """
-    svd, eigh, qr = np.linalg.svd, np.linalg.eigh, np.linalg.qr
-
-    def any_svd(a, full_matrices=True, compute_uv=True):
-        if not compute_uv:
-            return svd(a, compute_uv=False)
-        U, S, V = svd(a, full_matrices)
-        sign = rng.choice([-1.0, 1.0], size=S.shape)
-        U[..., : S.shape[-1]] *= sign[..., None, :]
-        V[..., : S.shape[-1], :] *= sign[..., None]
-        return U, S, V
-
-    def any_eigh(a):
-        values, U = eigh(a)
-        return values, U * rng.choice([-1.0, 1.0], size=values.shape)[..., None, :]
-
-    def any_qr(a):
-        Q, R = qr(a)
-        sign = rng.choice([-1.0, 1.0], size=R.shape[:-1])
-        return Q * sign[..., None, :], R * sign[..., None]
-
-    return {"svd": any_svd, "eigh": any_eigh, "qr": any_qr}
-
-
-def said(cell):
-    """What a committed cell printed, and its figures in words."""
-    texts = [output.get("text") or output.data["text/plain"] for output in cell.outputs]
-    return "\n".join(texts)
-
-
-def lines(text):
-    """The lines, sorted: what a cell prints before and after a figure is stored as one text."""
-    return sorted(line for line in text.splitlines() if line.strip())
-
-
-# They compute on JAX, whatever the backend is; tests/test_training.py and tests/test_picture.py
-# turn the signs of their axes.
-ON_JAX = {"16_train_a_performer", "a4_a_picture_from_a_state"}
-# Its tasks run in other processes, without a double; tests/test_lesson_19.py runs them on it here.
-ON_WORKERS = {"19_beyond_one_machine"}
-each_lesson_on_a_backend = pytest.mark.parametrize(
-    "lesson",
-    [lesson for lesson in LESSONS if lesson.stem not in ON_JAX | ON_WORKERS],
-    ids=lambda lesson: lesson.stem,
-)
-
-
-@each_lesson_on_a_backend
-def test_a_lesson_says_the_same_on_a_device_and_whatever_signs_lapack_takes(lesson, monkeypatch):
-    monkeypatch.setitem(backend.BACKENDS, "double", lambda: Namespace(DEVICE))
-    monkeypatch.setenv("PERFORMER_BACKEND", "double")
-    monkeypatch.chdir(NOTEBOOKS)
-    for name, factorise in with_free_signs(np.random.default_rng(0)).items():
-        if name != "qr" or lesson.stem not in ABOUT_QR:
-            monkeypatch.setattr(np.linalg, name, factorise)
-    cells, namespace = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4).cells, {}
-    for number, cell in enumerate(cells, start=1):
-        if cell.cell_type == "code":
-            code = compile(cell.source, f"{lesson.name}, cell {number}", "exec")
-            with poisoned(), redirect_stdout(io.StringIO()) as printed:
-                exec(code, namespace)
-            # The double has a name of its own, and so have its dtypes.
-            text = printed.getvalue().replace("'double', ", "").replace("array_api_strict.", "")
-            if VOLATILE not in cell.metadata.get("tags", ()):
-                assert lines(text) == lines(said(cell)), f"cell {number}"
-    plt.close("all")
 
 
 # Every name is taught

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 from setuptools import find_packages
 
-from tools.buttons import START, with_binder
+from kit.buttons import START, with_binder
 from tools.lab import copies
 from tools.notebooks import INSTALL, NOTEBOOKS, ROOT, read, repository
 
@@ -174,8 +174,8 @@ def test_links_within_the_project_lead_somewhere(name):
 
 
 def buttons(tree):
-    """What `python -m tools.buttons` makes of README, exercises and projects of a copy."""
-    command = [sys.executable, "-m", "tools.buttons"]
+    """What `python -m kit.buttons` makes of README, exercises and projects of a copy."""
+    command = [sys.executable, "-m", "kit.buttons"]
     subprocess.run(command, cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, check=True)
     pages = [tree / "README.md", *sorted((tree / "notebooks/exercises").glob("*.ipynb"))]
     pages += sorted((tree / "notebooks/projects").glob("*.ipynb"))

@@ -6,29 +6,30 @@ import nbformat
 import pytest
 
 from tools import shape
-from tools.notebooks import NOTEBOOKS, read
+from tools.lesson import parse, paths, read
+from tools.setting import NOTEBOOKS
 
-LESSONS = sorted(NOTEBOOKS.glob("*.py"))
-SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.py"))
+LESSONS = paths()
+SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 RUN = 15  # tokens in a row that an answer may not have in common with its lesson
 QUESTIONS = 4
 
 
-def faults(lesson):
+def faults(path):
     """What a lesson lacks of its shape, in words."""
-    nb = read(lesson)
-    (stated,) = map(int, re.findall(r"\*\*(\d+) minutes\.?\*\*", nb.cells[0].source))
-    exact = shape.minutes(nb)
-    plots = [n for n, c in enumerate(nb.cells, 1) if c.cell_type == "code" and "show(" in c.source]
+    lesson = read(path)
+    exact, asked = shape.minutes(lesson), len(lesson.questions)
+    plots = [cell for cell in lesson.cells if cell.kind == "code" and "show(" in cell.source]
     found = []
-    if stated != shape.rounded(exact) or stated > 75:
-        found.append(f"the box says {stated} minutes, and it takes {exact:.0f} (75 at most)")
-    if shape.questions(nb) < QUESTIONS:
-        found.append(f"it asks {shape.questions(nb)} times before it shows, not {QUESTIONS} times")
-    found += [
-        f"cell {n} plots and is not folded" for n in plots if not shape.folded(nb.cells[n - 1])
+    if lesson.minutes != shape.rounded(exact) or lesson.minutes > 75:
+        found.append(
+            f"the box says {lesson.minutes} minutes, and it takes {exact:.0f} (75 at most)"
+        )
+    if asked < QUESTIONS:
+        found.append(f"it asks {asked} times before it shows, not {QUESTIONS} times")
+    return found + [
+        f"cell {cell.number} plots and is not folded" for cell in plots if not cell.folded
     ]
-    return found
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
@@ -46,7 +47,7 @@ def test_no_answer_copies_its_lesson(solution):
 
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=lambda solution: solution.stem)
 def test_an_exercise_says_how_hard_it_is_and_how_long_it_takes(solution):
-    found = re.findall(r"(?m)^## \d+\..*\n+(.*)", "\n\n".join(shape.texts(read(solution))))
+    found = re.findall(r"(?m)^## \d+\..*\n+(.*)", "\n\n".join(read(solution).texts))
     assert found
     says = re.compile(r"\*(●○○|●●○|●●●) · \d+ minutes\.\*")
     assert [first for first in found if not says.match(first)] == []
@@ -64,7 +65,7 @@ def notebook(*cells):
             nb.cells[-1].metadata.tags = ["hide-input"] if cell.startswith("%%") else []
         else:
             nb.cells.append(nbformat.v4.new_markdown_cell(cell))
-    return nb
+    return parse(nb)
 
 
 def test_minutes_count_words_code_that_is_seen_and_formulas():
@@ -76,7 +77,7 @@ def test_minutes_count_words_code_that_is_seen_and_formulas():
 
 def test_a_question_is_one_that_comes_before_its_answer():
     asked = "**Before you run this:** which?", "so. **Before you read on**, guess."
-    assert shape.questions(notebook(*asked, "before you run it, guess", "%x = '**Before'")) == 2
+    assert len(notebook(*asked, "before you run it, guess", "%x = '**Before'").questions) == 2
 
 
 def test_a_copy_is_found_whatever_its_comments_and_line_breaks():

@@ -7,6 +7,7 @@ import pytest
 
 from tests.lessons import definitions, printed
 from tools import shape
+from tools.lesson import parse
 from tools.notebooks import NOTEBOOKS, read, sources
 
 START = NOTEBOOKS / "00_start_here.py"
@@ -74,7 +75,9 @@ def start():
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
 def test_the_minutes_of_sections_add_up_to_those_of_the_lesson(start, lesson):
     found = start["sections"](lesson)
-    assert sum(time for _, time in found.values()) == pytest.approx(shape.minutes(read(lesson)))
+    assert sum(time for _, time in found.values()) == pytest.approx(
+        shape.minutes(parse(read(lesson)))
+    )
     numbered = [number for number in found if number]
     assert numbered == [str(i) for i in range(1, len(numbered) + 1)]
 

@@ -1,13 +1,10 @@
-"""The textbook: each form in its slow and obvious loop, in float64, and the data it is run on.
-
-This is the reference: what the package computes fast, in blocks and with sums kept, is compared
-with what stands here, one row after the other.
-"""
+"""The data that tests are run on, and the slow forms of `naive`, in float64 whatever comes in."""
 
 import math
 
 import numpy as np
-from scipy.special import logsumexp
+
+from performer_course import naive
 
 
 def points(*shape, seed=0, dtype=float):
@@ -22,60 +19,30 @@ def qkv(L, S=None, lead=(), d=6, e=3, seed=0, dtype=float):
     return [draw.normal(size=shape).astype(dtype) for shape in shapes]
 
 
-def visible(i, S, causal=False, mask=None, band=None):
-    """The keys j that row i sees: j ≤ i where causal, |i − j| ≤ band, and not masked."""
-    j = np.arange(S)
-    seen = np.ones(S, dtype=bool) if mask is None else np.array(mask)
-    if causal:
-        seen &= j <= i
-    if band is not None:
-        seen &= abs(i - j) <= band
-    return j[seen]
+def in_double(form):
+    """`form` of arrays in float64; `mask` is the key_mask."""
+
+    def call(*arrays, mask=None, **sees):
+        mask = mask if mask is None else np.array(mask)
+        return form(*(np.asarray(x, dtype=float) for x in arrays), key_mask=mask, **sees)
+
+    return call
 
 
-def by_rows(logits, v, **seen):
-    """Row i is Σ_j e^{logits[i, j]} v_j / Σ_j e^{logits[i, j]} over the keys j that it sees; zeros
-    where it sees none."""
-    out = np.zeros((len(logits), v.shape[1]))
-    for i, row in enumerate(logits):
-        keys = visible(i, len(v), **seen)
-        if len(keys):
-            weights = np.exp(row[keys] - row[keys].max())
-            out[i] = weights @ v[keys].astype(float) / weights.sum()
-    return out
-
-
-def softmax_logits(q, k):
-    """q kᵀ/√d: (L, S)."""
-    return q.astype(float) @ k.astype(float).T / math.sqrt(q.shape[1])
+softmax_by_rows = in_double(naive.softmax_attention)
+linear_by_rows = in_double(naive.linear_attention)
+favor_by_rows = in_double(naive.favor_attention)
 
 
 def favor_logits(q, k, W):
-    """ln Σ_i exp(ω_iᵀq' − ‖q'‖²/2) exp(ω_iᵀk' − ‖k'‖²/2), where x' = x/d^{1/4}: (L, S)."""
-    q, k = (x.astype(float) * x.shape[1] ** -0.25 for x in (q, k))
-    g, h = (x @ W.astype(float).T - (x**2).sum(1, keepdims=True) / 2 for x in (q, k))
-    return np.stack([logsumexp(row + h, axis=1) for row in g])
+    """ln of the weights of `favor_by_rows`: (L, S)."""
+    return naive._log_weights(np, *(np.asarray(x, dtype=float) for x in (q, k, W)))
 
 
-def softmax_by_rows(q, k, v, **seen):
-    """Exact attention."""
-    return by_rows(softmax_logits(q, k), v, **seen)
-
-
-def favor_by_rows(q, k, v, W, **seen):
-    """Attention by positive features."""
-    return by_rows(favor_logits(q, k, W), v, **seen)
-
-
-def linear_by_rows(phi_q, phi_k, v, **seen):
-    """Row i is Σ_j φ(q_i)ᵀφ(k_j) v_j / Σ_j φ(q_i)ᵀφ(k_j) over the keys that it sees."""
-    out = np.zeros((len(phi_q), v.shape[1]))
-    for i, row in enumerate(phi_q):
-        keys = visible(i, len(v), **seen)
-        if len(keys):
-            weights = phi_k[keys] @ row
-            out[i] = weights @ v[keys] / weights.sum()
-    return out
+def by_rows(logits, v, **sees):
+    """Σ_j e^{l_ij} v_j / Σ_j e^{l_ij} over the keys j that row i sees."""
+    S = len(v)
+    return softmax_by_rows(math.sqrt(S) * logits, np.eye(S), v, **sees)
 
 
 def recurrent_matrix(q, k, beta=None, log_decay=0.0):

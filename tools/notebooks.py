@@ -26,14 +26,14 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-from tools import shape
+from tools import lesson, shape
 from tools.kernels import AsyncKernel
+from tools.lesson import VOLATILE
 from tools.setting import ENVIRONMENT, GITHUB, NOTEBOOKS, ROOT, repository
 
 PACKAGE = "performer_course"
 BUDGET = 400_000  # bytes a lesson
 
-VOLATILE = "nbval-ignore-output"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -294,7 +294,7 @@ def main(arguments: list[str] | None = None) -> int:
         for number, run in enumerate(as_completed(runs), start=1):
             label = f"[{number}/{len(runs)}] {runs[run].relative_to(NOTEBOOKS)}"
             try:
-                takes = f"{shape.minutes(read(runs[run])):5.0f} minutes to read"
+                takes = f"{shape.minutes(lesson.parse(read(runs[run]))):5.0f} minutes to read"
                 print(f"{label:<50} {run.result():6.1f} s{takes}", flush=True)
             except BuildError as error:
                 failed += 1

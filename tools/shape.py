@@ -1,27 +1,14 @@
-"""The shape of a lesson, counted: its minutes and questions, what is folded, what answers copy.
-
-Each takes notebooks as `tools.notebooks.read` gives them.
-"""
+"""The shape of a lesson, counted: its minutes, and what answers copy of it."""
 
 import io
 import re
 import tokenize
 from textwrap import dedent
 
-from nbformat import NotebookNode
+from tools.lesson import Lesson
 
-FOLDED = "hide-input"
-ASK = re.compile(r"\*\*Before you (?:run this|read on|look)[:,]?\*\*[:,]?")
 ANSWER = re.compile(r"(?s)### BEGIN SOLUTION\n(.*?)### END SOLUTION")
 BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-
-
-def texts(nb: NotebookNode) -> list[str]:
-    return [cell.source for cell in nb.cells if cell.cell_type == "markdown"]
-
-
-def folded(cell: NotebookNode) -> bool:
-    return FOLDED in cell.metadata.get("tags", ())
 
 
 def words(text: str) -> int:
@@ -31,22 +18,17 @@ def words(text: str) -> int:
     return len(re.findall(r"[^\W\d_][\w'’-]*", re.sub(r"\]\([^)]*\)", "]", text)))
 
 
-def minutes(nb: NotebookNode) -> float:
+def minutes(lesson: Lesson) -> float:
     """words / 80 + lines of code that is not folded / 8 + displayed formulas."""
-    code = [c.source for c in nb.cells if c.cell_type == "code" and not folded(c)]
+    code = [cell.source for cell in lesson.cells if cell.kind == "code" and not cell.folded]
     lines = sum(bool(line.strip()) for source in code for line in source.splitlines())
-    formulas = sum(text.count("$$") // 2 for text in texts(nb))
-    return sum(map(words, texts(nb))) / 80 + lines / 8 + formulas
+    formulas = sum(text.count("$$") // 2 for text in lesson.texts)
+    return sum(map(words, lesson.texts)) / 80 + lines / 8 + formulas
 
 
 def rounded(exact: float) -> int:
     """What a box says of so many minutes: to the nearest 5."""
     return 5 * int(exact / 5 + 0.5)
-
-
-def questions(nb: NotebookNode) -> int:
-    """How often a reader is asked to guess before the answer stands there."""
-    return sum(len(ASK.findall(text)) for text in texts(nb))
 
 
 def tokens(source: str) -> list[str]:
@@ -55,23 +37,21 @@ def tokens(source: str) -> list[str]:
     return [token.string for token in found if token.type not in BLANK and token.string]
 
 
-def answers(nb: NotebookNode) -> list[str]:
+def answers(solution: Lesson) -> list[str]:
     """What a solution puts in place of each stub, as code that stands alone."""
-    return [dedent(found) for cell in nb.cells for found in ANSWER.findall(cell.source)]
+    return [dedent(found) for source in solution.code for found in ANSWER.findall(source)]
 
 
-def longest_copy(answer: str, lesson: NotebookNode) -> list[str]:
+def longest_copy(answer: str, lesson: Lesson) -> list[str]:
     """The longest run of tokens that an answer has in common with a cell of its lesson."""
     given, best = tokens(answer), []
-    for cell in lesson.cells:
-        if cell.cell_type == "code":
-            shown = tokens(cell.source)
-            before = [0] * (len(given) + 1)  # lengths of common runs that end at the token before
-            for token in shown:
-                now = [0] + [(before[i] + 1) * (token == own) for i, own in enumerate(given)]
-                longest = max(now)
-                if longest > len(best):
-                    end = now.index(longest)
-                    best = given[end - longest : end]
-                before = now
+    for source in lesson.code:
+        before = [0] * (len(given) + 1)  # lengths of common runs that end at the token before
+        for token in tokens(source):
+            now = [0] + [(before[i] + 1) * (token == own) for i, own in enumerate(given)]
+            longest = max(now)
+            if longest > len(best):
+                end = now.index(longest)
+                best = given[end - longest : end]
+            before = now
     return best

@@ -4,17 +4,10 @@ python -m tests.claims          plant all, write CLAIMS.md
 python -m tests.claims --check  plant all, say whether CLAIMS.md is what comes out
 """
 
+import importlib
 import os
 import sys
 
-from tests.claims import (
-    test_attention,
-    test_near_far,
-    test_performer,
-    test_random_features,
-    test_recurrent,
-    test_softmax_kernel,
-)
 from tests.claims.harness import PAGE
 from tools.setting import ENVIRONMENT
 
@@ -23,20 +16,23 @@ INTRODUCTION = """# What the tests claim, and what each claim catches
 Written by `make claims`: every mutant below is planted in the package,
 and the claims run against it. A claim is worth what it catches.
 """
-FILES = (
-    test_random_features,
-    test_softmax_kernel,
-    test_attention,
-    test_performer,
-    test_near_far,
-    test_recurrent,
-)
+PARTS = {
+    name: importlib.import_module(f"tests.claims.test_{name}").PART
+    for name in (
+        "random_features",
+        "softmax_kernel",
+        "attention",
+        "performer",
+        "near_far",
+        "recurrent",
+    )
+}
 
 
 def main(arguments) -> int:
     os.environ.update(ENVIRONMENT)  # on one thread, the one in which `executed` looks
     sections, missed = [INTRODUCTION], []
-    for part in (module.PART for module in FILES):
+    for part in PARTS.values():
         caught = part.matrix()
         sections.append(part.render(caught))
         missed += part.missed(caught)

@@ -122,24 +122,17 @@ class Part:
         lines += [f"| {m.name} | {m.module} | {m.slip} |" for m in self.mutants.values()]
         return "\n".join(lines) + "\n"
 
-    def tests(self):
-        """test_claim, for each claim, and the test that each claim catches what it names.
+    def test(self):
+        """test_claim, for each claim: call it at the end of the file, when all claims are there.
 
-        Call it at the end of the file, when all claims are there.
+        tests/deep/test_claims.py plants the mutants.
         """
 
         @pytest.mark.parametrize("claim", self.claims, ids=lambda claim: claim.__name__)
         def test_claim(claim):
             judge(claim, package())
 
-        def test_every_planted_defect_turns_its_claims_red_and_the_page_says_which():
-            caught = self.matrix()
-            assert self.missed(caught) == []
-            assert self.render(caught) in PAGE.read_text(encoding="utf-8"), (
-                "CLAIMS.md is stale: run `make claims`"
-            )
-
-        return test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which
+        return test_claim
 
 
 def judge(claim, p):

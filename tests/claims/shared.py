@@ -125,16 +125,16 @@ SCALED_TWICE = Mutant(
 OTHER_DIRECTIONS = Mutant(
     "other-directions",
     "queries and keys use different ω",
-    module="_short",
-    old="yield (_features(_first(queries, n), W, buffer) @ Sz)",
-    new="yield (_features(_first(queries, n), W[::-1, ...], buffer) @ Sz)",
+    module="attention",
+    old="return exp_in_place(xp, projected(xp, q[..., part, :], W))",
+    new="return exp_in_place(xp, projected(xp, q[..., part, :], W[::-1, ...]))",
 )
 STATE_COUNTS_ONCE = Mutant(
     "state-counts-once",
-    "each feature counts once, however many keys it saw, where tokens are short",
-    module="_short",
-    old="W, buffer) @ Sz)[..., :n, :]",
-    new="W, buffer) @ np.concatenate([Sz[..., :-1], np.ones_like(Sz[..., -1:])], -1))[..., :n, :]",
+    "each feature counts once, however many keys it saw",
+    module="attention",
+    old="yield queries(part) @ Sz",
+    new="yield queries(part) @ xp.concat([Sz[..., :-1], xp.ones_like(Sz[..., -1:])], axis=-1)",
 )
 VARIANCE_OF_DIFFERENCE = Mutant(
     "variance-of-difference",

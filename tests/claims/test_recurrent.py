@@ -334,4 +334,4 @@ def fourier_features_recall_as_their_kernel_says(p):
         agree(np.mean(errors), expected, np.std(errors) / np.sqrt(600), f"ρ = {radius}")
 
 
-test_claim, test_every_planted_defect_turns_its_claims_red_and_the_page_says_which = PART.tests()
+test_claim = PART.test()

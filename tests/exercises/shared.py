@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
+from kit.grading.peer import Peer
 from performer_course import checks
-from tools.grading.peer import Peer
 
 IN_PLACE = {"walsh_hadamard"}  # the answer is to change its argument
 ANY_SCALE = {

@@ -1,0 +1,140 @@
+"""Make a course for nbgrader: its configuration, and the solved source of each assignment.
+
+    python -m kit.course               into course/, with a seed of its own
+    python -m kit.course FOLDER        elsewhere
+    python -m kit.course --seed TEXT   with this seed, where the folder has none yet
+
+    FOLDER/nbgrader_config.py            how nbgrader works here; run it in this folder
+    FOLDER/seed                          what the variants are made from: keep it, show it to nobody
+    FOLDER/source/lesson01/              the course's exercises, with points for the last answer
+    FOLDER/source/variant01/             exercises that this seed alone makes
+
+What is there already and differs is the lecturer's, and stays.
+"""
+
+import argparse
+import os
+import secrets
+import sys
+from pathlib import Path
+
+import nbformat
+
+from kit import variants
+from kit.variants.notebook import notebook, rubric
+from tools.setting import NOTEBOOKS, ROOT
+
+COURSE = ROOT / "course"
+SEED = "seed"
+CONFIG = """\
+# Made by `make course`. Run nbgrader in this folder.
+import sys
+
+sys.path.insert(0, {root!r})
+from pathlib import Path
+
+from kit.grading.preprocess import configure
+
+c = get_config()  # noqa: F821
+configure(c, Path(__file__).parent)
+# c.Judge.seconds = 60  # what a cell, or all calls of an answer, may take
+"""
+RUBRIC = (
+    (1, "a claim for each thing that is asked, and it is true"),
+    (1, "a derivation in which each step has its reason"),
+    (1, "what it rests on: an assumption, a limit, or a case that checks it"),
+)
+BY_HAND = {
+    "read_weights": "its check watches what happens in the process that the answer runs in",
+    "bounded": "its check counts what the answer does with arrays that exist in its process alone",
+    "backwards": "its check counts what the answer holds, in its own process alone",
+}
+
+
+def graded(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A solution as it is graded: a rubric and points for the last answer, some checks by hand."""
+    nb = nbformat.from_dict(nb)
+    marked = {c.metadata.nbgrader.grade_id: c for c in nb.cells if "nbgrader" in c.metadata}
+    for name, why in BY_HAND.items():
+        if name in marked:
+            answer, check = marked[name].metadata, marked[f"check-{name}"].metadata
+            answer.nbgrader |= {"grade": True, "points": check.nbgrader.pop("points")}
+            check.nbgrader["grade"] = False
+            marked[f"check-{name}"].source += f"\n# The answer is marked by hand: {why}."
+    last = marked["to_think_about"]
+    last.metadata.nbgrader["points"] = sum(points for points, _ in RUBRIC)
+    locked = {"grade": False, "grade_id": "rubric", "locked": True, "schema_version": 3}
+    rows = nbformat.v4.new_markdown_cell(rubric(RUBRIC), id="rubric")
+    rows.metadata.nbgrader = nbformat.from_dict({**locked, "solution": False, "task": False})
+    nb.cells.insert(nb.cells.index(last), rows)
+    return nb
+
+
+def assignments(seed: str) -> dict[str, nbformat.NotebookNode]:
+    """The solved notebooks of the course, by their path below source/."""
+    found = {}
+    for path in sorted((NOTEBOOKS / "solutions").glob("*.ipynb")):
+        lesson = path.name.split("_")[0]
+        found[f"lesson{lesson}/{path.name}"] = graded(nbformat.read(path, as_version=4))
+    for lesson in variants.LESSONS:
+        nb = notebook(variants.sheet(lesson, seed))
+        found[f"variant{lesson}/variant_{lesson}.ipynb"] = nb
+    return found
+
+
+def put(path: Path, content: str) -> str:
+    """Write a file unless there is another; say what was done: "new", "same" or "kept"."""
+    if path.exists():
+        return "same" if path.read_text(encoding="utf-8") == content else "kept"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8", newline="\n")
+    return "new"
+
+
+def the_seed(folder: Path, given: str | None) -> str:
+    """The seed of a course: the one it has, or the one given, or a fresh one."""
+    path = folder / SEED
+    if path.exists():
+        seed = path.read_text(encoding="utf-8").strip()
+        if given and given != seed:
+            raise ValueError(f"{path} has another seed: a course keeps its own. Use a new folder.")
+        return seed
+    seed = given or secrets.token_hex(16)
+    folder.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        file.write(f"{seed}\n")
+    return seed
+
+
+def make(folder: Path, seed: str | None = None) -> dict[str, list[str]]:
+    """Make or complete the course in a folder; the files that are new, the same, or kept."""
+    seed = the_seed(folder, seed)
+    wanted = {".gitignore": "*\n", "nbgrader_config.py": CONFIG.format(root=str(ROOT))}
+    for name, nb in assignments(seed).items():
+        nbformat.validate(nb)
+        wanted[f"source/{name}"] = nbformat.writes(nb).rstrip("\n") + "\n"
+    done = {"new": [], "same": [], "kept": []}
+    for name, content in wanted.items():
+        done[put(folder / name, content)].append(name)
+    return done
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=COURSE)
+    parser.add_argument("--seed", help="a text from which the variants are made")
+    given = parser.parse_args(arguments)
+    try:
+        done = make(given.folder.resolve(), given.seed)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"{given.folder}: {len(done['new'])} files are new, {len(done['same'])} as they were.")
+    for name in done["kept"]:
+        print(f"  {name} differs from the course's, and stays: delete it to have that one.")
+    print("Next, in that folder: nbgrader generate_assignment lesson01")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,198 @@
+"""The first lessons in the browser: JupyterLab and Python as a folder of files, nothing installed.
+
+    python -m kit.lite        write build/lite, which `python -m kit.site` puts into the site
+
+What a learner finds there is what `make lab` puts into my/, of the lessons in LESSONS, each
+notebook with a cell in front that installs the course; and what lesson 00 reads. Wheels that
+Pyodide does not have lie beside it. Pyodide itself, with NumPy and SciPy, is fetched from its own
+server when a kernel starts: the one address outside in the whole kit.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from kit import need
+from kit.site import LINK, LITE
+from tools.lab import copies, place
+from tools.setting import NOTEBOOKS, ROOT
+
+BUILD = ROOT / "build" / LITE
+LESSONS = tuple(f"{number:02d}" for number in range(7))
+# What lessons import and Pyodide does not have.
+WHEELS = (
+    "array-api-compat",
+    "comm",
+    "ipywidgets",
+    "jaxtyping",
+    "jupyterlab-widgets",
+    "wadler-lindig",
+)
+# A kernel would fetch most of them when it meets the import. So it is said, once and in front.
+DRAWN_WITH = ("matplotlib", "pillow", "scikit-learn", "ipywidgets")
+EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager")
+KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+SPEC = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
+EPOCH = "1577836800"  # 2020: the date of every file, so that the same sources give the same files
+
+WORDS = """\
+**You read this in the browser.** Python starts here with nothing but its own modules, so run the
+cell below first, and again whenever you have restarted the kernel. It installs the course and what
+it draws with, which takes a while the first time. A red cross in the upper right corner means that
+Python did not start, as where a network blocks `cdn.jsdelivr.net`. What you write is kept by this
+browser alone: to keep it elsewhere, right-click the file on the left and choose *Download*."""
+# Not by %pip: in a copy that is opened elsewhere, it would take whatever has the course's name.
+INSTALL = f"import piplite\n\nawait piplite.install({['performer_course', *DRAWN_WITH]})"
+
+
+def chosen(name: str) -> bool:
+    """Whether a copy of `make lab` goes into the browser: a page to look things up, or a notebook
+    of LESSONS. Files of data travel in the wheel."""
+    path = Path(name)
+    if path.suffix == ".ipynb":
+        return path.name[:2] in LESSONS and path.parts[0] != "projects"
+    return path.suffix == ".md" and len(path.parts) == 1
+
+
+def contents(notebooks: Path = NOTEBOOKS) -> dict[str, bytes]:
+    """What the browser's files are, by name, laid out as in the repository with a filled my/."""
+    mine = {f"my/{name}": text for name, text in copies(notebooks).items() if chosen(name)}
+    found = {}
+    for name, content in mine.items():
+        if name.endswith(".ipynb"):
+            nb = json.loads(content)
+            nb["metadata"]["kernelspec"] = SPEC
+            nb["cells"] = opened(nb["cells"])
+            for cell in nb["cells"]:
+                if cell["cell_type"] == "markdown":
+                    cell["source"] = reachable("".join(cell["source"]), name, mine)
+            content = (json.dumps(nb, indent=1, ensure_ascii=False) + "\n").encode()
+        else:
+            content = reachable(content.decode(), name, mine).encode()
+        found[name] = content
+    # Lesson 00 counts minutes in the sources, and quotes a record.
+    sources = [path for folder in (".", "solutions") for path in (notebooks / folder).glob("*.py")]
+    for path in [*sorted(sources), notebooks.parent / "benchmarks/attention.json"]:
+        found[path.relative_to(notebooks.parent).as_posix()] = path.read_bytes()
+    return found
+
+
+def opened(cells: list[dict]) -> list[dict]:
+    """The cells of a notebook, and before them those that install the course in the browser.
+
+    Those for Colab, where the repository has an address, give way to them.
+    """
+    rest = [cell for cell in cells if cell.get("id") not in ("colab", "install")]
+    words = {"cell_type": "markdown", "id": "in-the-browser", "metadata": {}, "source": WORDS}
+    install = {"cell_type": "code", "id": "install", "metadata": {}, "source": INSTALL}
+    return [words, install | {"execution_count": None, "outputs": []}, *rest]
+
+
+def reachable(text: str, here: str, names) -> str:
+    """`text` of the file `here`, without its links to what is not among `names`; words stay."""
+
+    def lead(found):
+        target = Path(os.path.normpath(Path(here).parent / found[2])).as_posix()
+        return found[0] if target in names else found[1]
+
+    return LINK.sub(lead, text)
+
+
+def run(*command, cwd: Path) -> None:
+    """A command of Python's; what it said, if it fails."""
+    environment = os.environ | {"SOURCE_DATE_EPOCH": EPOCH}
+    done = subprocess.run(
+        [sys.executable, "-m", *map(str, command)],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command[:2]))} failed:\n{done.stdout}{done.stderr}")
+
+
+def wheels(folder: Path, work: Path) -> None:
+    """Put the wheels into `folder`: WHEELS at their pins, and the course's own with its data.
+
+    The package reads its data beside itself, as in the repository, so the wheel for the browser has
+    notebooks/data. It is built on a copy, since building leaves files behind.
+    """
+    tree, bare = work / "tree", work / "bare"
+    leave = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "performer_course", tree / "performer_course", ignore=leave)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose"):
+        shutil.copy(ROOT / name, tree)
+    pip = ("pip", "--disable-pip-version-check", "wheel", "-q", "--no-deps")
+    run(*pip, "--no-build-isolation", "-w", bare, tree, cwd=work)
+    pinned = ("--only-binary=:all:", "-c", ROOT / "constraints.txt")
+    run(*pip, *pinned, "-w", folder, *WHEELS, cwd=work)
+    (built,) = bare.glob("*.whl")
+    run("wheel", "unpack", "-d", bare, built, cwd=work)
+    (unpacked,) = (path for path in bare.iterdir() if path.is_dir())
+    shutil.copytree(NOTEBOOKS / "data", unpacked / "notebooks" / "data")
+    run("wheel", "pack", "-d", folder, unpacked, cwd=work)
+    compiled = [path.name for path in folder.iterdir() if not path.name.endswith("-none-any.whl")]
+    if compiled:
+        raise SystemExit(f"a browser cannot run {', '.join(compiled)}: compiled for this machine")
+
+
+def settings(labextensions: Path) -> tuple[dict, dict]:
+    """What JupyterLite is built with, and what the built one is told when it opens."""
+    build = {
+        "LiteBuildConfig": {
+            "apps": ["lab"],
+            "contents": ["files"],
+            "federated_extensions": [str(labextensions / name) for name in EXTENSIONS],
+            "ignore_sys_prefix": True,  # whatever else is installed has no business there
+            "no_sourcemaps": True,
+            "no_unused_shared_packages": True,
+            "output_dir": "site",
+        },
+        "PipliteAddon": {"piplite_urls": ["wheels"]},
+    }
+    told = {
+        "jupyter-lite-schema-version": 0,
+        "jupyter-config-data": {
+            "appName": "How kernels became linear attention",
+            "litePluginSettings": {KERNEL: {"disablePyPIFallback": True}},
+        },
+    }
+    return build, told
+
+
+def main() -> int:
+    need(
+        "lite",
+        jupyterlite_core="jupyterlite-core",
+        jupyterlite_pyodide_kernel="jupyterlite-pyodide-kernel",
+        jupyter_server="jupyter-server",
+        jupyterlab_widgets="jupyterlab-widgets",
+        pip="pip",
+        setuptools="setuptools",
+        wheel="wheel",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (work / "wheels").mkdir()
+        wheels(work / "wheels", work)
+        for name, content in contents().items():
+            place(work / "files" / name, content)
+        build, told = settings(Path(sys.prefix) / "share" / "jupyter" / "labextensions")
+        place(work / "jupyter_lite_config.json", json.dumps(build).encode())
+        place(work / "jupyter-lite.json", json.dumps(told).encode())
+        run("jupyterlite_core", "build", cwd=work)
+        shutil.rmtree(BUILD, ignore_errors=True)
+        shutil.copytree(work / "site", BUILD)
+    size = sum(path.stat().st_size for path in BUILD.rglob("*") if path.is_file())
+    print(f"{size / 1e6:.0f} MB: {(BUILD / 'lab/index.html').relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

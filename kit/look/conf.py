@@ -1,0 +1,112 @@
+"""How Sphinx makes the site; called by `python -m kit.site`, which lays out what it reads."""
+
+import re
+from itertools import groupby
+
+from docutils import nodes
+from myst_nb.core.render import NbElementRenderer
+
+from kit.site import STATIC, Site, alt, options
+from tools.setting import repository
+
+REPOSITORY = repository()
+
+project = html_title = "How kernels became linear attention"
+author = "The performer_course authors"
+language = "en"
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton"]
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+add_module_names = False
+python_maximum_signature_line_length = 88
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 4
+
+html_theme = "sphinx_book_theme"
+html_static_path = [str(STATIC)]
+html_css_files = ["course.css"]
+html_js_files = [("course.js", {"defer": "defer"})]
+html_context = {"default_mode": "auto"}
+html_copy_source = html_show_sourcelink = True
+html_sourcelink_suffix = ""
+html_theme_options = options(REPOSITORY)
+
+# MathJax 3, one file. An empty configuration would be written for version 4.
+mathjax_path = "mathjax/tex-svg-full.js"
+# Formulas are read as MathML. Tab stops only at those that scroll (course.js), not at all 200.
+mathjax3_config = {
+    "options": {"menuOptions": {"settings": {"assistiveMml": True, "inTabOrder": False}}}
+}
+
+
+FIELD = re.compile(
+    r"(?:^|(?<=[.;] ))(Shapes?|Error|Cost|Source|Raises|Differs from the paper):", re.M
+)
+
+
+def docstring(app, what, name, found, options, lines):
+    """A docstring is plain text; as reStructuredText its fields begin paragraphs, indented lines
+    stay as they are, and no letter of a formula is a mark."""
+    out = []
+    for indented, block in groupby(lines, lambda line: line.startswith("    ") or line == ""):
+        text = "\n".join(block)
+        if indented:
+            out += ["", "::", "", text, ""] if text.strip() else [text]
+            continue
+        parts = re.split(r"(`[^`]+`)", text)
+        parts[::2] = [re.sub(r"([\\*_|])", r"\\\1", part) for part in parts[::2]]
+        parts[1::2] = [rf"\ `{part}`\ " for part in parts[1::2]]
+        text = re.sub(r"(?m)^(?=- )", "\n", "".join(parts))  # a list begins a paragraph, too
+        out.append(FIELD.sub(r"\n\n**\1:**", text))
+    lines[:] = "\n".join(out).split("\n")
+
+
+def signature(app, what, name, found, options, arguments, returned):
+    """Arrays by the name that the sources give them."""
+    return tuple(text and text.replace("[Any,", "[Array,") for text in (arguments, returned))
+
+
+def described(render):
+    """`render`, and each figure has its alt text, and all of its description to open below it.
+
+    A figure that has a number shows it, and is a place where a link can end.
+    """
+
+    def render_image(self, data):
+        found = render(self, data)
+        noted = data.output_metadata.get(data.mime_type, {})
+        description, figure = noted.get("alt"), noted.get("figure")
+        if caption := noted.get("caption"):
+            found.append(nodes.paragraph("", caption, classes=["figure-caption"]))
+        if figure:
+            place = f"figure-{figure.replace('.', '-')}"
+            found[0]["ids"].append(place)
+            found[0]["names"].append(place)
+            self.renderer.document.note_explicit_target(found[0])
+        if not description:
+            return found
+        found[0]["alt"] = alt(description)
+        title = f"Figure {figure}" if figure else "The figure"
+        summary = f"<summary>{title} in words</summary>"
+        opened = nodes.raw("", f"<details class='in-words'>{summary}", format="html")
+        closed = nodes.raw("", "</details>", format="html")
+        return [*found, opened, nodes.paragraph("", description), closed]
+
+    return render_image
+
+
+NbElementRenderer.render_image = described(NbElementRenderer.render_image)
+
+
+def setup(app):
+    site = Site(address=REPOSITORY)
+
+    def read(app, docname, source):
+        source[0] = site.on_page(source[0], docname)
+
+    app.connect("source-read", read)
+    app.connect("autodoc-process-docstring", docstring)
+    app.connect("autodoc-process-signature", signature)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,47 @@
+// MathJax sets the formulas; then letters shrink where a slide is too full; then reveal.js begins.
+const SMALLEST = 24;
+
+// The notes are copied into the speaker's window, which has no MathJax: there a formula is MathML.
+function speak() {
+  document.querySelectorAll("aside.notes .math").forEach((formula) => {
+    const display = formula.classList.contains("block");
+    formula.innerHTML = MathJax.tex2mml(formula.textContent.slice(2, -2), { display });
+  });
+}
+
+function overflows(slide) {
+  if (slide.scrollHeight > slide.clientHeight || slide.scrollWidth > slide.clientWidth) return true;
+  const { right, bottom } = slide.getBoundingClientRect();
+  return [...slide.querySelectorAll("p, li, h2, svg, table, pre")].some((part) => {
+    const box = part.getBoundingClientRect();
+    return box.right > right - 20 || box.bottom > bottom - 10;
+  });
+}
+
+function fit(slide) {
+  let size = parseFloat(getComputedStyle(slide).fontSize);
+  while (size > SMALLEST && overflows(slide)) {
+    size -= 1;
+    slide.style.setProperty("--size", `${size}px`);
+  }
+}
+
+async function begin() {
+  await document.fonts.ready;
+  speak();
+  document.querySelectorAll("section:not(.figure) > .slide").forEach(fit);
+  document.documentElement.classList.remove("fitting");
+  await Reveal.initialize({
+    width: 1280, height: 720, margin: 0, minScale: 0.1, maxScale: 4, center: false, hash: true,
+    slideNumber: "c", controls: false, transition: "none", backgroundTransition: "none",
+    pdfMaxPagesPerSlide: 1, plugins: [RevealNotes],
+  });
+  document.documentElement.dataset.ready = "";
+}
+
+window.MathJax = {
+  tex: { inlineMath: [["\\(", "\\)"]], displayMath: [["\\[", "\\]"]] },
+  svg: { displayAlign: "left", displayIndent: "1.5em" },
+  options: { enableMenu: false, ignoreHtmlClass: "notes" },
+  startup: { pageReady: () => MathJax.startup.defaultPageReady().then(begin) },
+};

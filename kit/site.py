@@ -1,0 +1,496 @@
+"""The course as a web site: what is in the repository is laid out, and Sphinx makes pages of it.
+
+    python -m kit.site        write build/site/html
+
+Nothing is executed and nothing is written twice. The committed notebooks are copied as they are,
+so that what a reader downloads is what the tests have seen; the words for the web (a number before
+a title, links where a lesson, a section, a figure or a work is named, and the places where such
+links end) are put in by `Site.on_page` while Sphinx reads.
+The pages of the package come from its docstrings (Sphinx's autodoc). A page asks no address
+outside: formulas are set by one file of MathJax, which npm brings, and badges become plain links.
+"""
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+from kit import need, npm
+from tools.lesson import Lesson, read
+from tools.setting import ROOT
+
+BUILD = ROOT / "build" / "site"
+STAGE, HTML, STATIC = BUILD / "source", BUILD / "html", BUILD / "static"
+MATHJAX = "es5/tex-svg-full.js"
+
+BINDER = "https://mybinder.org"
+
+# The lesson that each part begins with. A lesson belongs to the last part begun before it.
+PARTS = {
+    "Kernels": "01",
+    "Random features": "04",
+    "Attention": "07",
+    "Performers": "13",
+    "Scale, and after": "18",
+    "Appendices": "a1",
+}
+# What stands in the side bar below the lessons, where it is there.
+GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
+BROWSER = "kit/pages/in_the_browser"
+BEHIND = (
+    BROWSER,
+    "notebooks/glossary",
+    "notebooks/references",
+    "performer_course/index",
+    "CLAIMS",
+    "COVERAGE",
+    "CONTRIBUTING",
+)
+LECTURERS = ("kit/pages/teach", "kit/pages/lectures", "kit/pages/twelve_weeks")  # first
+COPIED = (
+    *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
+    *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
+    *("README.md", "CLAIMS.md", "COVERAGE.md", "CONTRIBUTING.md", "benchmarks/*.png"),
+)
+# What else may have been made: its folder below build/, which goes out with the site, and what the
+# link says at the lesson whose name a file has.
+MADE = {"slides": "slides", "handouts": "PDF"}
+WHOLE = {"course": "The whole course as a book"}  # a file that is first in its list, by this name
+SHOWN = (".html", ".pdf")
+LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
+HEADING = r"(?m)^(?=## (\d+)\. )"  # of a section that has a number
+LITE = "lite"  # and the lessons that run in a browser, where `make lite` has built them
+MEMBERS = "   :members:\n"  # what the page of a room shows of it, and of rooms without a page
+OF_A_ROOM = {
+    "attention": f"{MEMBERS}\n.. autoclass:: performer_course.attention.State\n{MEMBERS}",
+    "checks": f"{MEMBERS}   :imported-members:\n",
+}
+LONG = 250  # characters of an alt text, above which its first sentence has to do
+
+NUMBER = r"(?:\d\d|a\d)(?![\w%])"
+PLACE = r"(?:\d\d|a\d)\.\d+"  # figure 05.3, exercise 05.3
+GAP = r"(?: |\n[ >]*)"  # within a line, or over its end in a list or a box
+MENTION = (
+    rf"\b(?:[Ll]essons?|[Aa]ppendi(?:x|ces)){GAP}{NUMBER}(?:(?:,|{GAP}and|{GAP}to){GAP}{NUMBER})*"
+)
+COUNTED = rf"\b(?P<kind>[Ff]igure|[Ee]xercise)s?{GAP}{PLACE}(?:(?:,|{GAP}and){GAP}{PLACE})*"
+SECTION = r"\b(?:\d\d|a\d) §\d+"
+NAME = r"[A-ZÅŁ][^\W\d_]+(?:-[A-Z][^\W\d_]+)?"
+YEAR = r"(?:1[89]\d\d|20[0-3]\d)"
+NAMES = rf"{NAME}(?:{GAP}et al\.|(?:,{GAP}{NAME})*,?{GAP}(?:\\?&|and){GAP}{NAME})?"
+CITED = rf"{NAMES},?{GAP}(?:\({YEAR}\)|{YEAR}(?=[),.;:]))"
+FIXED = "|".join(
+    (
+        r"^```[\s\S]*?^```",  # a block of code
+        r"`[^`]+`",
+        r"\$\$[\s\S]*?\$\$",
+        r"\$[^$\n]*(?:\n[^$\n]*)?\$",
+        r"!?\[[^\]]*\]\([^)]*\)",  # a link
+        r"</?[a-zA-Z][^>\n]*>",
+        r"^#{1,6} [^\n]*",
+    )
+)
+WORDS = re.compile(
+    rf"\[(?P<label>(?P<began>{SECTION})[^\]]*)\]\([^)#]*\)|(?P<section>{SECTION})|"
+    rf"(?P<fixed>{FIXED})|(?P<lessons>{MENTION})|(?P<counted>{COUNTED})|(?P<work>{CITED})",
+    re.MULTILINE,
+)
+LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
+
+
+def alt(description: str) -> str:
+    """What stands in for a figure: its description, or the first sentence of a long one."""
+    if len(description) <= LONG:
+        return description
+    return re.split(r"(?<=[.!?])\s+(?=[^\W\d_])", description, maxsplit=1)[0]
+
+
+def number(docname: str) -> str:
+    """The number of a lesson, exercise, solution or project: 01, a1, p1; empty for other pages."""
+    found = re.match(r"notebooks/(?:[a-z]+/)*(\d\d|[ap]\d)_", docname)
+    return found[1] if found else ""
+
+
+def lessons(docnames) -> dict[str, str]:
+    """number → docname of each lesson and appendix, in order."""
+    names = sorted(name for name in docnames if re.match(r"notebooks/(?:\d\d|a\d)_\w+$", name))
+    return {number(name): name for name in names}
+
+
+def parts(numbers) -> dict[str, list[str]]:
+    """The numbers of the lessons, by the part they belong to; before the first part, by ''."""
+    found = {}
+    for lesson in sorted(numbers):
+        begun = [part for part, first in PARTS.items() if first <= lesson]
+        found.setdefault(begun[-1] if begun else "", []).append(lesson)
+    return found
+
+
+def heading(docname: str) -> str:
+    """What the headings of a page count."""
+    return "exercise" if "/exercises/" in docname else "section"
+
+
+def places(docname: str, lesson: Lesson) -> list[str]:
+    """Where links into a lesson or its exercises can end: section-05-3, figure-05-3, …"""
+    mark, kind = number(docname), heading(docname)
+    found = [f"{kind}-{mark}-{part.number}" for part in lesson.sections[1:] if part.number]
+    if kind == "section":
+        found += [f"figure-{figure.number.replace('.', '-')}" for figure in lesson.figures]
+    return found
+
+
+def relative(target: str, here: str) -> str:
+    """The way from the page `here` to the file `target`, both from the root."""
+    return Path(os.path.relpath(target, Path(here).parent)).as_posix()
+
+
+def folded(name: str) -> str:
+    """A name in the letters of a key: Björck → bjorck."""
+    plain = unicodedata.normalize("NFKD", name)
+    return "".join(letter for letter in plain if not unicodedata.combining(letter)).lower()
+
+
+def made(folder: str, built: Path = BUILD.parent) -> list[Path]:
+    """The pages and PDFs in a folder of what was built; first what holds the whole course."""
+    found = sorted((built / folder).glob("*.*"), key=lambda path: (path.stem not in WHOLE, path))
+    return [path for path in found if path.suffix in SHOWN]
+
+
+def called(stem: str, stage: Path) -> str:
+    """What a file that was made is called: as its lesson with the number, where it is of one."""
+    path = stage / f"notebooks/{stem}.ipynb"
+    if not path.is_file():
+        return WHOLE.get(stem, stem)
+    lesson = read(path)
+    return f"{lesson.number} {re.sub(r'[`$*]', '', lesson.title)}"
+
+
+def runs(name: str, built: Path = BUILD.parent) -> str:
+    """Where a learner's copy `name` runs in the browser, from the root; empty where it does not."""
+    there = (built / LITE / "files" / "my" / name).is_file()
+    return f"{LITE}/lab/index.html?path=my/{name}" if there else ""
+
+
+def _download(target: str, label: str, name: str = "") -> str:
+    """A link to a file that Sphinx does not know, saved as `name` where one is given."""
+    saved = f" download='{name}'" if name else ""
+    return f"<a href='{target}'{saved}>{label}</a>"
+
+
+class Site:
+    """What a page has to know of the others: lessons, works, the address of the repository."""
+
+    def __init__(self, stage: Path = STAGE, address: str | None = None, built: Path = BUILD.parent):
+        self.stage, self.address, self.built = stage, address, built
+        files = [path for kind in ("ipynb", "md") for path in stage.rglob(f"*.{kind}")]
+        self.files = {f.relative_to(stage).with_suffix("").as_posix(): f for f in files}
+        self.lessons = lessons(self.files)
+        self.places = {
+            place: name
+            for name in self.files
+            if re.match(LINKED, name)
+            for place in places(name, read(self.files[name]))
+        }
+        references = self.files.get("notebooks/references")
+        text = references.read_text(encoding="utf-8") if references else ""
+        self.works = set(re.findall(r"(?m)^##+ (\S+-\d{4})$", text))
+
+    def link(self, label: str, docname: str, here: str) -> str:
+        """A link from the page `here` to another."""
+        suffix = self.files[docname].suffix
+        return f"[{label}]({relative(docname + suffix, here)})"
+
+    def within(self, label: str, kind: str, name: str, here: str) -> str:
+        """A link to section "05 §3" or figure "05.3"; the label alone where there is no such."""
+        place = "-".join([kind.lower(), *re.findall(r"\w+", name)])
+        if place not in self.places:
+            return label
+        return self.link(label, self.places[place], here)[:-1] + f"#{place})"
+
+    def linked(self, text: str, here: str) -> str:
+        """`text` with a link wherever it names a lesson or a place in it, or cites a work.
+
+        What is a link stays one; if it begins with a section, as in [05 §3, *Signs*](…), it leads
+        there. The own number stays as it is, and so do numbers that no lesson has.
+        """
+        known = {key: name for key, name in self.lessons.items() if name != here}
+
+        def lesson(found):
+            label = found[0]
+            return self.link(label, known[label], here) if label in known else label
+
+        def words(found):
+            if kind := found["kind"]:
+                said = found[0]
+                if len(names := re.findall(PLACE, said)) == 1:
+                    return self.within(said, kind, names[0], here)
+                return re.sub(PLACE, lambda name: self.within(name[0], kind, name[0], here), said)
+            if found["label"]:
+                led = self.within(found["label"], "section", found["began"], here)
+                return found[0] if led == found["label"] else led
+            if found["section"]:
+                return self.within(found[0], "section", found[0], here)
+            if found["lessons"]:
+                said = found[0]
+                if len(re.findall(NUMBER, said)) > 1:
+                    return re.sub(NUMBER, lesson, said)
+                name = known.get(said[-2:])
+                return self.link(said, name, here) if name else said
+            if found["work"]:
+                said, year = found[0], re.search(YEAR, found[0])[0]
+                key = f"{folded(re.match(NAME, said)[0])}-{year}"
+                if key not in self.works or here == "notebooks/references":
+                    return said
+                return self.link(said, "notebooks/references", here)[:-1] + f"#{key})"
+            return found[0]
+
+        return WORDS.sub(words, text)
+
+    def elsewhere(self, text: str, here: str) -> str:
+        """`text` with links to what is in the repository but not on the site led there.
+
+        Where the repository has no address yet, the words of such a link stay without it. What is
+        nowhere stays a link, and Sphinx refuses it.
+        """
+
+        def lead(found):
+            label, target, _ = found.groups()
+            path = Path(os.path.normpath(Path(here).parent / target)).as_posix()
+            if path == "README.md":
+                return f"[{label}]({relative('index.md', here)})"
+            if (self.stage / path).is_file() or not (ROOT / path).exists():
+                return found[0]
+            kind = "tree" if (ROOT / path).is_dir() else "blob"
+            return f"[{label}]({self.address}/{kind}/main/{path})" if self.address else label
+
+        return LINK.sub(lead, text)
+
+    def markdown(self, text: str, here: str) -> str:
+        """One text of the page `here`, for the web."""
+        text = re.sub(r"!\[([^\]]*)\]\(https?:[^)]*\)", r"\1", text)  # as a badge
+        if here == "notebooks/references":  # its entries stand right below the title
+            text = re.sub(r"(?m)^### ", "## ", text)
+        return self.linked(self.elsewhere(text, here), here)
+
+    def title(self, text: str, here: str) -> str:
+        """`text` with the number of a lesson or project before its title."""
+        mark = number(here)
+        if "/solutions/" in here:
+            text = re.sub(r"\A# Exercises", "# Solutions", text)
+            text = re.sub(r"\A# (?!Solutions)", f"# Solution of {mark}: ", text)
+        elif mark and not text.startswith("# Exercises"):
+            text = re.sub(r"\A# ", f"# {mark} ", text)
+        return text
+
+    def beside(self, here: str) -> str:
+        """A line of links to what belongs to a lesson, an exercise, a solution or a project."""
+        mark, stem = number(here), here.rpartition("/")[2]
+        if not mark:
+            return ""
+        home = "notebooks/projects" if mark.startswith("p") else "notebooks"
+        near = {
+            "lesson": f"{home}/{stem}",
+            "exercises": f"{home}/exercises/{stem}",
+            "solutions": f"{home}/solutions/{stem}",
+        }
+        if home == "notebooks/projects":
+            near = {"project": near["lesson"], "solution": near["solutions"]}
+        links = [
+            self.link(label, name, here)
+            for label, name in near.items()
+            if name in self.files and name != here
+        ]
+        file = self.files[here].name
+        links.append(_download(relative(f"_sources/{here}.ipynb", here), "this notebook", file))
+        if address := runs(f"{here.removeprefix('notebooks/')}.ipynb", self.built):
+            links.append(_download(relative(address, here), "run it in the browser"))
+        if here == f"notebooks/{stem}":
+            for folder, label in MADE.items():
+                for path in made(folder, self.built):
+                    if path.stem == stem:
+                        said = f"{label} as PDF" if path.with_suffix(".html").exists() else label
+                        said = label if path.suffix == ".html" else said
+                        links.append(_download(relative(f"{folder}/{path.name}", here), said))
+        return "Beside this page: " + " · ".join(links)
+
+    def to_run(self, text: str, here: str) -> str:
+        """The page about the browser, with links below its title to the lessons that run there."""
+        names = {mark: f"{Path(name).name}.ipynb" for mark, name in self.lessons.items()}
+        found = {mark: runs(name, self.built) for mark, name in names.items()}
+        links = [_download(relative(to, here), mark) for mark, to in found.items() if to]
+        title, rest = text.split("\n", 1)
+        return f"{title}\n\n**Open lesson** {' · '.join(links)}\n{rest}" if links else text
+
+    def on_page(self, text: str, here: str) -> str:
+        """What Sphinx reads of the page `here`, whose file says `text`."""
+        path = self.files.get(here)
+        if path is None or path.suffix != ".ipynb":
+            said = self.markdown(text, here)
+            return self.to_run(said, here) if here == BROWSER else said
+        notebook, colab = json.loads(text), ""
+        if notebook["cells"] and notebook["cells"][0].get("id") == "colab":
+            button, _install, *notebook["cells"] = notebook["cells"]
+            colab = " · " + self.markdown("".join(button["source"]), here)
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+        marked = here in self.places.values()
+        if marked and heading(here) == "section":
+            outputs = [o for cell in notebook["cells"] for o in cell.get("outputs", [])]
+            shown = [output for output in outputs if "image/png" in output.get("data", {})]
+            for count, output in enumerate(shown, start=1):
+                told = output.setdefault("metadata", {}).setdefault("image/png", {})
+                told["figure"] = f"{number(here)}.{count}"
+        titled = False
+        for cell in cells:
+            said = "".join(cell["source"])
+            if said.startswith("# ") and not titled:
+                titled, said = True, self.title(said, here)
+                head, _, rest = said.partition("\n")
+                said = f"{head}\n\n{self.beside(here)}{colab}\n{rest}"
+            if marked:
+                said = re.sub(HEADING, rf"({heading(here)}-{number(here)}-\1)=\n", said)
+            cell["source"] = self.markdown(said, here)
+        return json.dumps(notebook)
+
+
+def toctree(names, caption: str = "", *, hidden: bool = True) -> str:
+    """A directive that puts pages into the side bar."""
+    options = [":hidden:"] * hidden + [f":caption: {caption}"] * bool(caption)
+    return "\n".join(["```{toctree}", *options, "", *names, "```", ""])
+
+
+def opening(readme: str) -> str:
+    """README as the first page: what to read comes before how to install it."""
+    head, *sections = re.split(r"(?m)^(?=## )", readme)
+    later = [s for s in sections if s.startswith("## Two commands")]
+    rest = [s for s in sections if s not in later]
+    study = next((i for i, s in enumerate(rest, 1) if s.startswith("## How to study")), 0)
+    return head + "".join([*rest[:study], *later, *rest[study:]])
+
+
+def stage(folder: Path = STAGE) -> None:
+    """Lay the sources out as in the repository, with the pages that are made here."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for path in sorted({path for pattern in COPIED for path in ROOT.glob(pattern)}):
+        copy = folder / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy)
+    pages = {f"performer_course/{name}": text for name, text in reference().items()}
+    for name in GENERATED:
+        title, inner = Path(name).name.capitalize(), sorted((folder / name).glob("*.ipynb"))
+        below = [path.stem for path in inner]
+        below += [f"solutions/{p.stem}" for p in sorted((folder / name).glob("solutions/*.ipynb"))]
+        pages[f"{name}/index.md"] = f"# {title}\n\n{toctree(below, hidden=False)}"
+    lecturers = folder / "kit/pages"
+    for inner in sorted(path for path in lecturers.glob("*") if path.is_dir()):
+        below = sorted(path.stem for path in inner.glob("*.md") if path.stem != "index")
+        own = inner / "index.md"
+        head = own.read_text(encoding="utf-8") if own.exists() else f"# {inner.name.capitalize()}\n"
+        listed = toctree(below, hidden=own.exists())
+        pages[own.relative_to(folder).as_posix()] = f"{head}\n{listed}"
+    for name, label in MADE.items():
+        if made(name):
+            pages[f"{name}.md"] = listing(name, label, made(name), folder)
+    readme = (folder / "README.md").rename(folder / "index.md")
+    pages["index.md"] = opening(readme.read_text(encoding="utf-8")) + "\n" + contents(folder, pages)
+    for name, text in pages.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def reference(package: Path = ROOT / "performer_course") -> dict[str, str]:
+    """A page for the package and one for each module, which autodoc fills from the docstrings."""
+    told = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+    files = {path.name.removesuffix(".py") for path in package.glob("[!_]*")}
+    names = [name for name in re.findall(r"(?m)^    (\w+) ", told) if name in files]
+    names += sorted(name for name in files - {*names} if (package / f"{name}.py").is_file())
+    shape = "# {0}\n\n```{{eval-rst}}\n.. automodule:: performer_course{1}\n{2}```\n"
+    whole = shape.format("The package", "", "") + toctree(names, hidden=False)
+    pages = {name: shape.format(name, f".{name}", OF_A_ROOM.get(name, MEMBERS)) for name in names}
+    return {f"{name}.md": text for name, text in ({"index": whole} | pages).items()}
+
+
+def listing(name: str, label: str, files: list[Path], stage: Path) -> str:
+    """A page that leads to what was made of each lesson, below what kit/look/`name` says of it."""
+    own, links = ROOT / "kit/look" / name / "index.md", {}
+    head = own.read_text(encoding="utf-8") if own.exists() else f"# {label[0].upper()}{label[1:]}\n"
+    for path in files:
+        said = "as PDF" if path.stem in links else called(path.stem, stage)
+        links.setdefault(path.stem, []).append(_download(f"{name}/{path.name}", said))
+    return "\n".join([head, *(f"- {' · '.join(both)}" for both in links.values()), ""])
+
+
+def contents(folder: Path, pages) -> str:
+    """The toctrees of the side bar."""
+    files = [path.relative_to(folder) for path in folder.rglob("*.*")] + list(map(Path, pages))
+    docnames = {path.with_suffix("").as_posix() for path in files}
+    numbers = lessons(docnames)
+    trees = [toctree([numbers[n] for n in inner], part) for part, inner in parts(numbers).items()]
+    own = [name for name in docnames if re.fullmatch(r"kit/pages/(?:\w+|\w+/index)", name)]
+    own = [name for name in own if name not in BEHIND]
+    own.sort(key=lambda name: (name not in LECTURERS, *(name != n for n in LECTURERS), name))
+    own += [name for name in MADE if name in docnames]
+    trees.append(toctree([f"{name}/index" for name in GENERATED], "Exercises and projects"))
+    trees += [toctree(own, "For lecturers")] if own else []
+    trees.append(toctree([name for name in BEHIND if name in docnames], "To look up"))
+    return "\n".join(trees)
+
+
+def options(address: str | None) -> dict:
+    """What the theme is told; buttons that lead outside are there with the repository's address.
+
+    Binder opens a page in the folder it has here. Colab installs nothing by itself, so its button
+    stands in the exercises, where a cell does (`kit.buttons`).
+    """
+    told = {
+        "home_page_in_toc": True,
+        "navbar_persistent": [],  # the book theme has a search button of its own
+        "show_navbar_depth": 1,
+        "use_fullscreen_button": False,
+    }
+    if not address:
+        return told
+    return told | {
+        "repository_url": address,
+        "repository_branch": "main",
+        "path_to_docs": "",
+        "use_repository_button": True,
+        "use_issues_button": True,
+        "launch_buttons": {"binderhub_url": BINDER, "notebook_interface": "jupyterlab"},
+    }
+
+
+def assets(folder: Path = STATIC) -> None:
+    """The files of the theme's own, and MathJax."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "kit/look/static", folder)
+    (folder / "mathjax").mkdir()
+    npm.copy("mathjax", MATHJAX, to=folder / "mathjax")
+
+
+def main() -> int:
+    need("site", sphinx="sphinx", myst_nb="myst-nb", sphinx_book_theme="sphinx-book-theme")
+    stage()
+    assets()
+    shutil.rmtree(HTML, ignore_errors=True)
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto"]
+    command += ["-b", "html", "-c", "kit/look", "-d", BUILD / "doctrees", STAGE, HTML]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    code = subprocess.run(command, cwd=ROOT, env=environment, timeout=1200).returncode
+    if not code:
+        whole = [*filter(made, MADE), *[LITE] * (ROOT / "build" / LITE / "index.html").exists()]
+        for name in whole:
+            shutil.copytree(ROOT / "build" / name, HTML / name)
+        pages = [path.relative_to(HTML) for path in HTML.rglob("*.html")]
+        count = len([path for path in pages if path.parts[0] != LITE])
+        print(f"{count} pages: {(HTML / 'index.html').relative_to(ROOT)}")
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,329 @@
+"""A deck of slides for each lesson, made by a rule from what the lesson says and shows.
+
+    python -m kit.slides [09 …]     write build/slides: pages, and PDFs where a browser is there
+
+Nothing is executed, and nothing is written for the slides alone. A section is a slide with its
+first claim (a sentence in bold) and its formulas. A figure is a slide under its claim: the first
+claim after it and before the next figure, else the last before it. What a cell prints is a slide
+where it answers a question, and the question then has the slide before. Small tables of a text
+are slides, too. All else that the lesson says goes into the speaker's notes. The tag `slide-off`
+keeps what a cell shows off the slides, and `slide-on` puts what it prints there.
+
+The page they go into lies in kit/look/slides. reveal.js shows it, MathJax sets the formulas, the
+letters are Source Sans 3; npm brings all three, and no deck asks an address outside.
+"""
+
+import asyncio
+import re
+import shutil
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from html import escape
+from itertools import takewhile
+from pathlib import Path
+
+from kit import chromium, need, npm
+from kit.site import MATHJAX, alt, parts
+from tools.lesson import ASK, Cell, Figure, Lesson, Section, paths, read, words
+from tools.setting import NOTEBOOKS, ROOT
+
+BUILD, SOURCES = ROOT / "build" / "slides", ROOT / "kit/look/slides"
+SAID, SETTING = 24, 50  # words before a formula, and before a question, that are shown with it
+LINES, BROAD = (3, 14), 80  # of a print that is a table and can be read from the last row
+ROWS, LISTED = 9, 700  # of a table: its rows; characters of a table or a list on a slide
+FORMULAS, WIDE = 3, 90  # on a slide; letters of TeX that fit a line
+CLOSING, UNSHOWN = ("Take away", "Where it breaks"), ("Exercises", "Further reading")
+SENTENCE = re.compile(r"(?<=[.?!])\*{0,2}\s+(?=[A-Z*$\\])")
+FONT = "@fontsource/source-sans-3"
+TABS = 3
+
+
+@dataclass
+class Slide:
+    kind: str  # title, text, claim, question, table, figure, list
+    title: str
+    section: str = ""  # above the title
+    body: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+# Text
+
+
+@cache
+def markdown():
+    """CommonMark with tables and formulas. A link is its words: a deck lies alone."""
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+    md = MarkdownIt("commonmark").enable("table").use(dollarmath_plugin)
+    md.add_render_rule("math_inline", lambda _, tokens, i, *__: inline(tokens[i].content))
+    md.add_render_rule("math_block", lambda _, tokens, i, *__: display(tokens[i].content))
+    for name in ("link_open", "link_close", "image", "html_block", "html_inline"):
+        md.add_render_rule(name, lambda *_: "")
+    return md
+
+
+def inline(tex: str) -> str:
+    return rf'<span class="math">\({escape(tex, quote=False)}\)</span>'
+
+
+def display(tex: str) -> str:
+    """A formula; what is long is cut where its author put a wide gap between two."""
+    parts = [part.strip() for part in tex.split(r"\qquad") if part.strip()]
+    whole = all(part.count("{") == part.count("}") and "&" not in part for part in parts)
+    if len(parts) > 1 and len(tex) > WIDE and whole:
+        tex = r"\begin{aligned}&" + r" \\[0.4em] &".join(parts) + r"\end{aligned}"
+    return rf'<div class="math block">\[{escape(tex.strip(), quote=False)}\]</div>'
+
+
+def html(text: str) -> str:
+    return markdown().renderInline(text)
+
+
+def plain(text: str) -> str:
+    """`text` without what is set in bold."""
+    return re.sub(r"\*\*(.+?)\*\*", r"\1", text)
+
+
+def blocks(text: str):
+    """(kind, source, HTML) of each block of a text: paragraph, heading, math, table, …"""
+    md = markdown()
+    tokens, start = md.parse(text), 0
+    for end, token in enumerate(tokens, 1):
+        if token.level == 0 and token.nesting <= 0:
+            block, start = tokens[start:end], end
+            source = block[1].content if len(block) > 1 else block[0].content
+            kind = block[0].type.removesuffix("_open").removesuffix("_block")
+            yield kind, source, md.renderer.render(block, md.options, {})
+
+
+def set_by(text: str) -> str:
+    """The last sentences before a question, as many as one reads at a glance; none about code."""
+    kept = []
+    for sentence in reversed(SENTENCE.split(plain(text).strip())):
+        if words(" ".join([sentence, *kept])) > SETTING or not sentence[:1].isupper():
+            break
+        kept[:0] = [] if "`" in sentence else [sentence]
+    return " ".join(kept)
+
+
+def led_in(paragraph: str) -> str:
+    """The end of the sentence that a formula completes, where it is short."""
+    last = plain(SENTENCE.split(paragraph)[-1])
+    whole = last.endswith((".", ")", "?")) or ASK.search(paragraph)
+    return "" if whole or words(last) > SAID else html(last)
+
+
+# Slides
+
+
+def claim_of(section: Section, cell: Cell) -> str:
+    """The claim over what a cell shows: the first after it and before the next cell that shows
+    something; else the last before it, or else the first of the section."""
+    at = section.cells.index(cell)
+    after = section.cells[at + 1 :]
+    while after and after[0].outputs:  # no word between: one exhibit
+        after.pop(0)
+    end = next((i for i, other in enumerate(after) if other.figures), len(after))
+    told = Section("", "", after[:end]).claims
+    before = Section("", "", section.cells[:at]).claims
+    return html((told or before[-1:] or section.claims or [""])[0])
+
+
+def picture(figure: Figure) -> str:
+    return f'<img alt="{escape(alt(figure.alt))}" src="data:image/png;base64,{figure.png}">'
+
+
+def print_of(text: str) -> str:
+    """What a cell printed, in letters as large as it leaves room for; empty where it is no table
+    or too much."""
+    lines = text.strip("\n").splitlines()
+    broad = max(map(len, lines), default=0)
+    if not LINES[0] <= len(lines) <= LINES[1] or broad > BROAD:
+        return ""
+    size = max(24, min(34, 1900 // broad, 340 // len(lines)))
+    said = "\n".join(lines)
+    return f'<pre style="font-size: {size}px">{escape(said)}</pre>'
+
+
+def shown_by(section: Section, cell: Cell, asked: bool) -> list[Slide]:
+    """The slides of a code cell: its figures, and what it prints where that is asked for."""
+    claim = claim_of(section, cell)
+    head = (claim, html(section.title)) if claim else (html(section.title),)
+    found = []
+    for output in cell.outputs if "slide-off" not in cell.tags else ():
+        if figure := output.figure:
+            said = [f"<p>{escape(words)}</p>" for words in (figure.caption, figure.alt) if words]
+            found.append(Slide("figure", *head, body=[picture(figure)], notes=said))
+        elif (asked or "slide-on" in cell.tags) and (table := print_of(output.text)):
+            found.append(Slide("table", *head, body=[table]))
+    return found
+
+
+def walked(section: Section, *begun: Slide) -> list[Slide]:
+    """The slides of a section in the order of the lesson, after those that have begun it."""
+    lead, title, out = html((section.claims or [""])[0]), html(section.title), [*begun]
+    if not out:
+        out.append(Slide("text", title, body=[lead] if lead else []))
+    asked: list[Slide] = []  # questions, until it is known that something is shown
+    for at, cell in enumerate(section.cells):
+        if cell.kind == "code":
+            nearby = takewhile(lambda other: other.kind == "code", section.cells[at:])
+            drawn = any(other.figures for other in nearby)
+            made = shown_by(section, cell, bool(asked) and not drawn)
+            out += [*asked, *made] if made else []
+            asked = [] if made else asked
+            continue
+        asked, before = [], ""
+        for kind, source, rendered in blocks(cell.source):
+            if kind == "heading" and source.endswith(section.title):
+                continue
+            if kind == "math" and "slide-off" not in cell.tags:
+                if out[-1].kind != "text" or str(out[-1].body).count("math block") == FORMULAS:
+                    out.append(Slide("text", *([lead, title] if lead else [title])))
+                words = led_in(before)
+                out[-1].body += [f'<p class="said">{words}</p>'] * bool(words) + [rendered]
+            elif kind == "table" and rendered.count("<tr>") <= ROWS + 1 and len(source) < LISTED:
+                out.append(Slide("table", *([lead, title] if lead else [title]), body=[rendered]))
+            elif kind == "paragraph" and ASK.search(source):
+                asked.append(question(source, title))
+            if not (kind == "blockquote" and begun):
+                out[-1].notes.append(rendered)
+            before = source if kind == "paragraph" else ""
+    if not begun and not any("math block" in piece for piece in out[0].body):
+        out[0].kind = "claim"
+        if len(out) > 1 and out[1].title == lead:  # said by the figure
+            first = out.pop(0)
+            out[0].notes[:0] = first.notes
+    return out
+
+
+def question(paragraph: str, title: str) -> Slide:
+    before, asked = ASK.split(paragraph, maxsplit=1)
+    asked, setting = asked.strip(), set_by(before)
+    body = [f'<p class="said">{html(setting)}</p>'] * bool(setting)
+    body.append(f"<p>{html(asked[0].upper() + asked[1:])}</p>")
+    return Slide("question", "Before you look", title, body)
+
+
+def listed(section: Section) -> list[Slide]:
+    """The slides of a closing section: what it says, point by point, shared out evenly."""
+    points = []
+    for text in section.texts:
+        for kind, _, rendered in blocks(text):
+            if kind != "heading":
+                points += re.findall(r"(?s)<li>.*?</li>", rendered) or [rendered]
+    lengths = [len(re.sub(r"<[^>]*>|\\[a-z]+", "", point)) for point in points]
+    most = sum(lengths) / -(-sum(lengths) // LISTED)  # as much on one slide as on the other
+    out, size = [], most
+    for point, length in zip(points, lengths, strict=True):
+        if size >= most or size + length > LISTED:
+            out.append(Slide("list", html(section.title), body=[""]))
+            size = 0
+        size += length
+        out[-1].body[0] += point
+    for slide in out:
+        slide.body[0] = re.sub(r"(?s)((?:<li>.*?</li>\s*)+)", r"<ul>\1</ul>", slide.body[0])
+    return out
+
+
+def exercises(number: str) -> list[Slide]:
+    """A slide with title, difficulty and minutes of each exercise of a lesson."""
+    sheets = [*(NOTEBOOKS / "exercises").glob(f"{number}_*.ipynb")]
+    texts = [text for sheet in sheets for text in read(sheet).texts]
+    found = [re.match(r"## (\d+\. .+)\n+\*([●○]+ · \d+ minutes)\.\*", text) for text in texts]
+    named = [(html(f[1].replace(".", r"\.", 1)), f[2]) for f in found if f]
+    rows = "".join(f"<li>{name} <small>{size}</small></li>" for name, size in named)
+    return [Slide("list", "Exercises", body=[f"<ul class='plain'>{rows}</ul>"])] if rows else []
+
+
+def slides(lesson: Lesson) -> list[Slide]:
+    part = next(iter(parts([lesson.number])))
+    kicker = f"Lesson {lesson.number}" if lesson.number.isdigit() else f"Appendix {lesson.number}"
+    title = Slide("title", html(lesson.title), " · ".join(filter(None, (kicker, part))))
+    title.body = [f"<p>{html(text)}</p>" for text in lesson.box]
+    opening, *sections = lesson.sections
+    out = walked(opening, title)
+    for section in sections:
+        if section.title not in UNSHOWN:
+            out += listed(section) if section.title in CLOSING else walked(section)
+    return out + exercises(lesson.number)
+
+
+# Writing
+
+
+def page(lesson: Lesson) -> str:
+    """The deck of a lesson."""
+    from jinja2 import Environment, FileSystemLoader
+
+    template = Environment(loader=FileSystemLoader(SOURCES), trim_blocks=True, lstrip_blocks=True)
+    title = re.sub(r"<[^>]*>|\\[()]", "", f"{lesson.number} {html(lesson.title)}")
+    return template.get_template("deck.html").render(slides=slides(lesson), title=title)
+
+
+def assets(folder: Path) -> None:
+    """What all decks share: reveal.js, MathJax, letters, style."""
+    folder.mkdir(parents=True)
+    npm.copy("reveal.js", "dist/reveal.js", "dist/reveal.css", "dist/plugin/notes.js", to=folder)
+    npm.copy("mathjax", MATHJAX, to=folder)
+    styles = [npm.package(FONT) / f"{weight}.css" for weight in ("400", "400-italic", "600")]
+    text = "\n".join(style.read_text(encoding="utf-8") for style in styles)
+    text = re.sub(r", url\([^)]*\.woff\) format\('woff'\)", "", text)
+    (folder / "files").mkdir()
+    npm.copy(FONT, *re.findall(r"url\(\./(files/[^)]*)\)", text), to=folder / "files")
+    (folder / "fonts.css").write_text(text, encoding="utf-8")
+    for name in ("deck.css", "deck.js"):
+        shutil.copy(SOURCES / name, folder)
+
+
+async def pdfs(names: list[str]) -> None:
+    """Print decks, a few at a time, in one browser."""
+    from playwright.async_api import async_playwright
+
+    left = list(reversed(names))
+
+    async def work(browser, address):
+        tab = await browser.new_page(viewport={"width": 1280, "height": 720})
+        while left:
+            name = left.pop()
+            await tab.goto(f"{address}{name}.html?print-pdf")
+            await tab.wait_for_selector("html[data-ready] .pdf-page")
+            path = BUILD / f"{name}.pdf"
+            await tab.pdf(path=path, prefer_css_page_size=True, tagged=True, outline=True)
+        await tab.close()
+
+    with chromium.served(BUILD) as address:
+        async with async_playwright() as playwright:
+            start = playwright.chromium.launch
+            browser = await start(executable_path=chromium.PATH, args=chromium.FLAGS)
+            await asyncio.gather(*(work(browser, address) for _ in range(TABS)))
+            await browser.close()
+
+
+def main(*wanted: str) -> int:
+    need(
+        "slides",
+        jinja2="jinja2",
+        markdown_it="markdown-it-py",
+        mdit_py_plugins="mdit-py-plugins",
+        playwright="playwright",
+    )
+    shutil.rmtree(BUILD / "shared" if wanted else BUILD, ignore_errors=True)
+    assets(BUILD / "shared")
+    found = [path for path in paths() if not wanted or path.stem.split("_")[0] in wanted]
+    for path in found:
+        (BUILD / f"{path.stem}.html").write_text(page(read(path)), encoding="utf-8")
+    print(f"{len(found)} decks: {BUILD.relative_to(ROOT)}")
+    if chromium.PATH is None:
+        print(f"no PDFs: {chromium.NONE}")
+        return 0
+    asyncio.run(pdfs([path.stem for path in found]))
+    print(f"{len(found)} PDFs beside them")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

@@ -1,0 +1,245 @@
+"""The lessons in the browser, as far as they go without Pyodide's server: built, opened, started.
+
+Every address but our own is refused. For a kernel to start all the same, a stand-in answers where
+Pyodide's server would: its core as npm has it, its packages of plain Python as the index of
+packages has them, and empty ones under the names of those that are compiled. So Python starts, the
+first cell resolves and installs what it says, and files and sliders work; NumPy is not there.
+"""
+
+import ast
+import hashlib
+import importlib.metadata
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from kit import lite, npm
+from kit.chromium import served
+from kit.tests.test_lite import FILES, PAGE, RUNNING, cells
+from tests.checkout import text
+from tools.setting import ROOT
+
+from .browser import PATIENCE
+
+SERVER = f"https://cdn.jsdelivr.net/pyodide/v{npm.PINS['pyodide']}/full/"
+TYPES = {".json": "application/json", ".mjs": "text/javascript", ".wasm": "application/wasm"}
+START = "lab/index.html?path=my/00_start_here.ipynb"
+NAMES = ["performer_course", *lite.WHEELS, "numpy", "scipy", *lite.DRAWN_WITH]
+STARTS_WITH = ("ipykernel", "comm", "pyodide-kernel", "jedi", "ipython", "micropip")  # its kernel
+# Modules of Python's own that import in the browser, and fail when they are used.
+BARRED = {"multiprocessing", "signal", "socket", "subprocess", "threading", "urllib"}
+# Run in the browser, after the first cell.
+LOOK = """
+import importlib.metadata, json, os
+from hashlib import sha256
+from pathlib import Path
+import jaxtyping, tracemalloc, wadler_lindig
+from ipywidgets import interact
+SOURCES = Path("../notebooks").glob("[0-9]*.py")
+data = Path(importlib.metadata.distribution("performer_course").locate_file("notebooks/data"))
+print(json.dumps({
+    "versions": {name: importlib.metadata.version(name) for name in %s},
+    "folder": os.getcwd(),
+    "cores": os.cpu_count(),
+    "sources": {p.name: sha256(p.read_bytes()).hexdigest() for p in SOURCES},
+    "record": json.loads(Path("../benchmarks/attention.json").read_text(encoding="utf-8")),
+    "data": {path.name: path.stat().st_size for path in data.iterdir()},
+}))
+_ = interact(lambda m: print(f"m is {m}"), m=(1, 9))
+"""
+
+
+@pytest.fixture(scope="module")
+def lock():
+    """What Python in the browser has."""
+    path = npm.package("pyodide") / "pyodide-lock.json"
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    whole["packages"] = {canonical(name): held for name, held in whole["packages"].items()}
+    return whole
+
+
+@pytest.fixture(scope="module")
+def built():
+    assert lite.main() == 0
+    return lite.BUILD
+
+
+@pytest.fixture(scope="module")
+def address(built):
+    with served(built) as address:
+        yield address
+
+
+def pinned(name):
+    return re.search(rf"(?m)^{re.escape(name)}==([\w.]+)", text("constraints.txt"))[1]
+
+
+def imported(source):
+    """The statements of a source that import, and the packages that they ask for."""
+    nodes = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Import | ast.ImportFrom)]
+    names = [a.name for n in nodes if isinstance(n, ast.Import) for a in n.names]
+    names += [n.module for n in nodes if isinstance(n, ast.ImportFrom) and not n.level]
+    return list(map(ast.unparse, nodes)), {name.partition(".")[0] for name in names}
+
+
+# What was built
+
+
+def test_what_lessons_and_their_part_of_the_package_import_is_in_the_browser(lock):
+    source = re.sub(r"(?m)^(?:%|await ).*$", "", "\n".join(cells(name, "code") for name in RUNNING))
+    statements, asked = imported(source.replace("import piplite", ""))
+    assert asked & BARRED == set()
+    look = "import sys\nprint(*(m.__file__ for n, m in sys.modules.items() if 'performer_c' in n))"
+    code = "\n".join([*statements, look])
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    files = list(map(Path, run.stdout.split()))
+    assert len(files) > 10
+    for path in files:
+        asked |= imported(path.read_text(encoding="utf-8"))[1]
+    known = importlib.metadata.packages_distributions()
+    own = {"performer_course", *sys.stdlib_module_names}
+    packages = {canonical(known.get(name, [name])[0]) for name in asked - own}
+    assert packages <= {*lite.WHEELS, *lock["packages"], *STARTS_WITH}
+    assert set(lite.WHEELS).isdisjoint(lock["packages"])
+
+
+def test_the_kernel_that_is_built_in_loads_the_pyodide_that_the_page_names(built, lock):
+    extension = built / "extensions" / lite.EXTENSIONS[0]
+    scripts = " ".join(p.read_text(encoding="utf-8") for p in extension.glob("static/*.js"))
+    found = set(re.findall(r"https?://[^\"'` ]*/pyodide\.m?js", scripts))
+    assert found == {f"{SERVER}pyodide.mjs"}
+    names = {"Python": lock["info"]["python"], "Pyodide": npm.PINS["pyodide"]}
+    for name in ("NumPy", "SciPy", "scikit-learn"):
+        names[name] = lock["packages"][name.lower()]["version"]
+    for name, number in names.items():
+        assert f"{name} {number}" in " ".join(PAGE.split())
+
+
+def test_the_build_has_what_a_learner_opens_and_little_else(built):
+    there = {p.relative_to(built / "files").as_posix() for p in (built / "files").rglob("*.*")}
+    assert there == FILES.keys()
+    told = json.loads((built / "jupyter-lite.json").read_text(encoding="utf-8"))
+    told = told["jupyter-config-data"]
+    assert told["litePluginSettings"][lite.KERNEL]["disablePyPIFallback"] is True
+    assert {found["name"] for found in told["federated_extensions"]} == set(lite.EXTENSIONS)
+    assert sum(path.stat().st_size for path in built.rglob("*") if path.is_file()) < 30e6
+
+
+# In a browser
+
+
+@pytest.fixture(scope="module")
+def stand_in(tmp_path_factory, lock):
+    """The files of Pyodide's server that can be had, by name, with a lock that has their hashes."""
+    folder, whole = tmp_path_factory.mktemp("server"), lock["packages"]
+    shutil.copytree(npm.package("pyodide"), folder, dirs_exist_ok=True)
+    real = {"packaging"} | needed(whole, [name for name in STARTS_WITH if name in whole])
+    empties = needed(whole, ["numpy", "scipy", *(n for n in lite.DRAWN_WITH if n in whole)]) - real
+    pins = [f"{whole[name]['name']}=={whole[name]['version']}" for name in sorted(real)]
+    pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:"]
+    subprocess.run([*pip, "--python-version", "3.14", "-d", folder, *pins], check=True)
+    for name, package in whole.items():
+        path = folder / package["file_name"]
+        if name in real:
+            assert path.exists(), path.name
+        elif name in empties:
+            empty(path, package)
+        if path.exists():
+            package["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (folder / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
+    return folder
+
+
+def canonical(name: str) -> str:
+    """The name of a package as an index writes it: Prompt_Toolkit → prompt-toolkit."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def needed(packages: dict, names) -> set[str]:
+    """The packages `names` of Pyodide's lock, and all that they depend on."""
+    found, ahead = set(), list(names)
+    while ahead:
+        name = canonical(ahead.pop())
+        if name not in found:
+            found.add(name)
+            ahead += packages[name]["depends"]
+    return found
+
+
+def empty(path: Path, package: dict) -> None:
+    """A wheel that has its name and version and nothing in it."""
+    name, number = package["name"].replace("-", "_"), package["version"]
+    tag = "-".join(path.stem.split("-")[-3:])
+    with zipfile.ZipFile(path, "w") as wheel:
+        info = f"{name}-{number}.dist-info"
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}\n"
+        wheel.writestr(f"{info}/METADATA", metadata)
+        wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n")
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+def ran(tab, cell):
+    """What a cell printed, once it has run."""
+    numbered = "cell => /\\[\\d+\\]/.test(cell.querySelector('.jp-InputPrompt').textContent)"
+    tab.wait_for_function(numbered, arg=cell.element_handle())
+    return [out.inner_text() for out in cell.locator(".jp-OutputArea-output").all()]
+
+
+def test_python_starts_the_first_cell_installs_the_course_and_a_slider_moves(
+    address, browser, stand_in, lock
+):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    refused = []
+
+    def answer(route):
+        asked = route.request.url
+        path = stand_in / asked.removeprefix(SERVER)
+        if asked.startswith(address):
+            route.continue_()
+        elif asked.startswith(SERVER) and path.is_file():
+            kind = TYPES.get(path.suffix, "application/octet-stream")
+            headers = {"access-control-allow-origin": "*", "content-type": kind}
+            route.fulfill(body=path.read_bytes(), headers=headers)
+        else:
+            refused.append(asked)
+            route.abort()
+
+    context.route("**/*", answer)
+    tab = context.new_page()
+    tab.goto(address + START)
+    tab.wait_for_selector(".jp-Notebook .jp-CodeCell")
+    install, _, look = (tab.locator(".jp-Notebook .jp-CodeCell").nth(n) for n in range(3))
+    install.locator(".cm-content").click()
+    tab.keyboard.press("Control+Enter")
+    assert ran(tab, install) == []
+    look.locator(".cm-content").click()
+    tab.keyboard.press("Control+a")
+    tab.keyboard.insert_text(LOOK % NAMES)
+    tab.keyboard.press("Control+Enter")
+    printed = ran(tab, look)
+    assert printed[0].startswith("{"), printed
+    found = json.loads(printed[0])
+    assert refused == []
+    assert found["folder"] == "/drive/my"
+    assert found["cores"] == 1  # so that no function starts a thread, which a page has not
+    sources = {Path(n).name: held for n, held in FILES.items() if re.match(r"notebooks/\d", n)}
+    assert found["sources"] == {n: hashlib.sha256(held).hexdigest() for n, held in sources.items()}
+    assert found["record"] == json.loads(FILES["benchmarks/attention.json"])  # laid out anew
+    data = (ROOT / "notebooks/data").iterdir()
+    assert found["data"] == {path.name: path.stat().st_size for path in data}
+    assert found["versions"].pop("performer_course") == "0.1.0"
+    wheels = {name: pinned(name) for name in lite.WHEELS}
+    there = {name: lock["packages"][name]["version"] for name in NAMES if name in lock["packages"]}
+    assert found["versions"] == wheels | there
+    look.locator("text=m is 5").wait_for()
+    look.locator(".noUi-handle").focus()
+    tab.keyboard.press("ArrowRight")
+    look.locator("text=m is 6").wait_for()
+    context.close()

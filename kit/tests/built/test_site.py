@@ -1,0 +1,213 @@
+"""The web site, built as for a reader, and looked at in a browser that reaches nothing else."""
+
+import html
+import os
+import re
+import subprocess
+import sys
+from urllib.parse import unquote
+
+import pytest
+
+from kit import site
+from kit.chromium import served
+from tools.lesson import paths, read
+from tools.setting import ROOT, repository
+
+from .browser import barriers, opened
+
+# A lesson with many formulas and figures, one of each other kind of page, and a long table.
+SAMPLE = [
+    "index",
+    "notebooks/00_start_here",
+    "notebooks/09_positive_features",
+    "notebooks/exercises/01_polynomial_kernel",
+    "notebooks/projects/p1_a_decoder_that_writes",
+    "notebooks/references",
+    "performer_course/attention",
+    "COVERAGE",
+]
+FORMULAS = """() => ({
+    asked: document.querySelectorAll('.math').length,
+    empty: [...document.querySelectorAll('.math')].filter(m => !m.querySelector('mjx-container'))
+        .map(m => m.textContent),
+    wrong: [...document.querySelectorAll('[data-mjx-error], mjx-merror')].map(m => m.textContent),
+    bare: [...document.querySelectorAll('img:not([alt]), img[alt=""]')].map(i => i.src),
+    width: document.documentElement.scrollWidth,
+})"""
+FOCUS = """async () => {
+    const at = document.activeElement;
+    const moving = [at, at.parentElement].flatMap(part => part?.getAnimations() ?? []);
+    await Promise.all(moving.map(movement => movement.finished));
+    const seen = at.querySelector(':scope > .toctree-toggle') ?? at;
+    const box = seen.getBoundingClientRect(), look = getComputedStyle(seen);
+    return {
+        tag: at.tagName,
+        text: (at.getAttribute('aria-label') ?? at.textContent).trim().slice(0, 60),
+        within: Boolean(at.closest('article')),
+        shown: box.width * box.height > 0 && box.bottom > 0 && box.top < innerHeight,
+        ringed: look.outlineStyle !== 'none' && parseFloat(look.outlineWidth) > 0,
+    };
+}"""
+
+
+@pytest.fixture(scope="session")
+def pages():
+    """Every page of the site, built anew."""
+    assert site.main() == 0
+    found = sorted(p.relative_to(site.HTML) for p in site.HTML.rglob("*.html"))
+    own = [p for p in found if p.parts[0] not in ("_static", site.LITE, *site.MADE)]
+    return [path.with_suffix("").as_posix() for path in own]
+
+
+@pytest.fixture(scope="session")
+def address(pages):
+    with served(site.HTML) as address:
+        yield address
+
+
+def written(page):
+    return (site.HTML / f"{page}.html").read_text(encoding="utf-8")
+
+
+def test_each_page_asks_nothing_outside_sets_its_formulas_and_fits_a_phone(pages, address, browser):
+    wrong, formulas = {}, 0
+    for name in pages:
+        with opened(browser, address, f"{name}.html", width=390) as (tab, faults):
+            seen = tab.evaluate(FORMULAS)
+            formulas += seen["asked"]
+            faults += [f"no formula: {text}" for text in seen["empty"] + seen["wrong"]]
+            faults += [f"no words for {source}" for source in seen["bare"]]
+            faults += [f"{seen['width']} pixels wide on 390"] * (seen["width"] > 390)
+            if faults:
+                wrong[name] = faults
+    assert wrong == {}
+    assert len(pages) > 90
+    assert formulas > 2000
+
+
+@pytest.mark.parametrize(("word", "page"), [("Bochner", "03_"), ("orthogonal", "05_")])
+def test_the_search_finds_a_word_of_a_lesson(address, browser, word, page):
+    with opened(browser, address, f"search.html?q={word}") as (tab, faults):
+        tab.wait_for_selector("#search-results li a")
+        tab.wait_for_function("document.querySelector('.search-summary').textContent.match(/\\d/)")
+        links = tab.eval_on_selector_all("#search-results a", "all => all.map(a => a.href)")
+    assert any(f"notebooks/{page}" in link for link in links)
+    assert faults == []
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
+def test_no_page_has_a_barrier_that_wcag_names(pages, address, browser, scheme, width):
+    """A sample of pages; all of them where the environment says PAGES=all."""
+    lecturers = [page for page in pages if page.startswith("kit/pages/")][:1]
+    chosen = pages if os.environ.get("PAGES") == "all" else SAMPLE + lecturers
+    assert set(chosen) <= set(pages)
+    wrong = {}
+    for name in chosen:
+        with opened(browser, address, f"{name}.html", scheme=scheme, width=width) as (tab, _):
+            assert tab.evaluate("document.documentElement.dataset.theme") == scheme
+            if found := barriers(tab):
+                wrong[name] = found
+    assert wrong == {}
+
+
+def test_a_lesson_is_read_by_the_keyboard_alone(address, browser):
+    """Tab comes to each fold, stops nowhere unseen, and leaves the page; Enter opens a fold."""
+    with opened(browser, address, f"{SAMPLE[2]}.html") as (tab, faults):
+        folds = tab.locator("article summary").count()
+        stops, opened_folds = [], 0
+        for _ in range(1000):
+            tab.keyboard.press("Tab")
+            at = tab.evaluate(FOCUS)
+            if at["tag"] == "BODY":
+                break
+            stops.append(at)
+            if at["tag"] == "SUMMARY" and at["within"]:
+                tab.keyboard.press("Enter")
+                opened_folds += tab.evaluate("document.activeElement.parentElement.open")
+    assert at["tag"] == "BODY"
+    assert [stop for stop in stops if not (stop["shown"] and stop["ringed"])] == []
+    assert opened_folds == folds > 5
+    assert sum(stop["tag"] == "MJX-CONTAINER" for stop in stops) < 10
+    assert faults == []
+
+
+def test_axe_finds_a_barrier_that_is_put_there(address, browser):
+    with opened(browser, address, "search.html") as (tab, _):
+        tab.evaluate(
+            "document.querySelector('main').innerHTML += '<img src=\"x\"><button></button>'"
+        )
+        assert {found.partition(":")[0] for found in barriers(tab)} >= {"image-alt", "button-name"}
+
+
+def test_every_figure_has_its_words_to_open_and_every_plot_is_folded(pages):
+    opening = r"<details class='in-words'><summary>(.+) in words</summary>"
+    for path in paths():
+        page, lesson = html.unescape(written(f"notebooks/{path.stem}")), read(path)
+        assert re.findall(opening, page) == [f"Figure {f.number}" for f in lesson.figures]
+        for figure in lesson.figures:
+            place = f'id="figure-{figure.number.replace(".", "-")}"'
+            assert f'<img alt="{site.alt(figure.alt)}" {place} src=' in page
+        folded = [cell for cell in lesson.cells if cell.folded]
+        assert page.count('<details class="admonition hide above-input">') == len(folded)
+
+
+def test_what_a_reader_downloads_is_what_is_committed(pages):
+    for name in pages:
+        if (ROOT / f"{name}.ipynb").exists():
+            copy = site.HTML / "_sources" / f"{name}.ipynb"
+            assert copy.read_bytes() == (ROOT / f"{name}.ipynb").read_bytes()
+
+
+def test_every_link_within_the_site_leads_to_a_file_and_to_a_place_in_it(pages):
+    ids = {page: set(re.findall(r'\bid="([^"]+)"', written(page))) for page in pages}
+    dead, count = [], 0
+    for page in pages:
+        for target in re.findall(r"<a\b[^>]*?\bhref=[\"']([^\"']+)[\"']", written(page)):
+            if re.match(r"\w+:", target):
+                continue
+            file, _, place = unquote(html.unescape(target)).partition("#")
+            file, _, query = file.partition("?")
+            path = (site.HTML / page).parent / file if file else site.HTML / f"{page}.html"
+            whole = path.resolve()
+            known = ids.get(whole.with_suffix("").relative_to(site.HTML).as_posix())
+            count += 1
+            opens = site.HTML / site.LITE / "files" / query.removeprefix("path=")  # JupyterLite
+            if query and not opens.is_file():
+                dead.append(f"{page}: {target}")
+            if not whole.is_file() or (place and known is not None and place not in known):
+                dead.append(f"{page}: {target}")
+    assert dead == []
+    assert count > 5000
+
+
+def test_a_link_that_leads_nowhere_stops_the_build(tmp_path, pages):
+    (tmp_path / "works.md").write_text("# Works\n\n## one-2007\n", encoding="utf-8")
+    first = "# First\n\n```{{toctree}}\nworks\n```\n\n[a work](works.md#{})\n"
+    for key, code in (("one-2007", 0), ("two-2099", 1)):
+        (tmp_path / "index.md").write_text(first.format(key), encoding="utf-8")
+        command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "-c", "kit/look"]
+        done = subprocess.run(
+            [*command, str(tmp_path), str(tmp_path / "html")],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == code, done.stderr
+        assert (key in done.stderr) == bool(code)
+
+
+def test_the_pages_of_the_package_have_signatures_with_shapes_and_fields(pages):
+    page = re.sub(r"<[^>]+>", "", html.unescape(written("performer_course/attention")))
+    assert "q: Float[Array, '... L d']" in page
+    assert re.search(r"(?m)^Cost: O\(L S \(d \+ e\)\)", page)
+    assert "distance_to_mean(" in written("performer_course/checks").replace("</span>", "")
+
+
+def test_a_notebook_has_a_button_for_binder_where_the_repository_has_an_address(pages):
+    buttons = [page for page in pages if "https://mybinder.org/v2/gh/" in written(page)]
+    notebooks = [page for page in pages if (ROOT / f"{page}.ipynb").exists()]
+    assert set(buttons) >= set(notebooks if repository() else [])
+    assert repository() or not buttons

@@ -1,0 +1,489 @@
+"""The lecturer's pages say what the lessons say: figures, sections, minutes and numbers.
+
+The pages are Markdown in kit/pages. A figure is named by its lesson and its place in it. A number
+in `this type` is printed by a section of a lesson, or by the solution of a project, that is named
+in the same paragraph; a figure names its section, too.
+"""
+
+import functools
+import re
+
+import pytest
+
+from kit import site
+from tests.lessons import definitions
+from tools.lesson import VOLATILE, find, read
+from tools.setting import NOTEBOOKS, ROOT
+
+PAGES = ROOT / "kit" / "pages"
+LECTURES, WEEKS, PROJECTS = (
+    (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("lectures", "twelve_weeks", "projects")
+)
+QUIZZES = sorted((PAGES / "quizzes").glob("*.md"))
+# These are about tools, and quote no lesson.
+TOOLS = ("grading", "in_the_browser")
+ALL = sorted(page for page in PAGES.rglob("*.md") if page.stem not in TOOLS)
+THEMES = definitions(NOTEBOOKS / "00_start_here.py", {"THEMES"})["THEMES"]
+FIGURES = r"figures? ((?:\w\d\.\d+(?:, | and )?)+)"
+FORMULA = r"\$[^$]*\$"
+# What counts lessons and sections is no number that a section tells.
+COUNTED = r"(?m:^#+ .*$)|\b(?:[Ll]essons?|[Ss]ections?|[Ee]xercises?|[Ff]igures?)\s+\d[\d., and]*"
+
+each_page = pytest.mark.parametrize("page", ALL, ids=lambda page: page.stem)
+
+
+def numbers(text):
+    """The numbers that stand in a text, without their signs."""
+    text = text.replace("{,}", ",")
+    found = re.findall(r"(?<![\w.])((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?)", text)
+    return {float(number.replace(",", "")) for number in found}
+
+
+@functools.cache
+def lesson(name):
+    """Lesson `name`, or the solution of project `name`."""
+    return read(find(name))
+
+
+def told(name, section):
+    """The numbers in the text of a section."""
+    return numbers(re.sub(COUNTED, " ", "\n".join(lesson(name).section(section).texts)))
+
+
+def printed(name, section):
+    """The numbers that the cells of a section print, timings left out."""
+    cells = lesson(name).section(section).cells
+    said = [output.text for cell in cells if VOLATILE not in cell.tags for output in cell.outputs]
+    return numbers("\n".join(said))
+
+
+def figures(name):
+    """[(section, description)] of the figures of a lesson."""
+    return [(part.name, figure.alt) for part in lesson(name).sections for figure in part.figures]
+
+
+@functools.cache
+def sheet(name):
+    """The minutes of each exercise of lesson `name`, as they stand in what students get."""
+    text = "\n".join(read(NOTEBOOKS / "exercises" / find(name).name).texts)
+    found = re.findall(r"## (\d)\. .+\n+\*[●○]+ · (\d+) minutes\.\*", text)
+    return {int(number): int(minutes) for number, minutes in found}
+
+
+def named(text):
+    """The figures that a text names: ["05.3", …]."""
+    return [
+        figure for some in re.findall(FIGURES, text) for figure in re.findall(r"\w\d\.\d+", some)
+    ]
+
+
+def blocks(text):
+    """Paragraphs, items of lists and rows of tables, each in one line."""
+    starts = re.sub(r"(?m)^(- |\d+\. |\| )", r"\n\n\1", text)
+    return [" ".join(block.split()) for block in starts.split("\n\n") if block.strip()]
+
+
+def sections_in(block):
+    """{(lesson, section)} that a block names: as 05 §3, or by a figure."""
+    found = set(re.findall(r"\b(\d\d|a\d) §(\d+)", block))
+    for figure in named(block):
+        name, number = figure.split(".")
+        found.add((name, figures(name)[int(number) - 1][0]))
+    return found
+
+
+def projects_in(block):
+    return set(re.findall(r"\b(p\d)\b", block))
+
+
+def chapters(text, pattern):
+    """{name: text} of the parts of a page whose headings are "## <pattern>"."""
+    parts = re.split(rf"(?m)^## (?={pattern})", text)[1:]
+    return {part.split("\n")[0]: part.split("\n## ")[0] for part in parts}
+
+
+TALKS = chapters(LECTURES, r"Lecture \d")
+WEEK = chapters(WEEKS, r"Week \d")
+each_lecture = pytest.mark.parametrize("talk", TALKS, ids=lambda name: name.split(":")[0])
+each_week = pytest.mark.parametrize("week", WEEK, ids=lambda name: name.split(":")[0])
+
+
+def part_of(talk, heading):
+    """One part of a lecture, by its heading."""
+    return TALKS[talk].split(f"\n### {heading}")[1].split("\n### ")[0]
+
+
+def plan(talk):
+    """[(from, minutes, what, what to show)] of a lecture."""
+    rows = re.findall(r"(?m)^\| (\d+) \| (\d+) \| (.+?) \| (.+?) \|$", part_of(talk, "Plan of"))
+    return [(int(start), int(minutes), what, show) for start, minutes, what, show in rows]
+
+
+# The pages and the lessons
+
+
+@each_page
+def test_links_of_a_page_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    references = (NOTEBOOKS / "references.md").read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        place, _, anchor = link.partition("#")
+        target = (page.parent / place).resolve() if place else page
+        assert target.exists(), link
+        if anchor and target.name == "references.md":
+            assert re.search(rf"(?m)^#+ {re.escape(anchor)}$", references), link
+        elif anchor:
+            headings = re.findall(r"(?m)^#+ (.+)$", target.read_text(encoding="utf-8"))
+            assert anchor in {heading.lower().replace(" ", "-") for heading in headings}, link
+
+
+@each_page
+def test_sections_that_a_page_names_exist(page):
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(r"\b(\d\d|a\d) §(\d+)", text)
+    assert found or page.stem == "projects"
+    for name, section in found:
+        assert section in [part.name for part in lesson(name).sections], f"{name} §{section}"
+
+
+@each_page
+def test_a_section_that_is_linked_has_the_heading_that_is_quoted(page):
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    for name, section, heading, link in re.findall(r"\[(\w\d) §(\d+), \*(.+?)\*\]\((.+?)\)", text):
+        assert heading == lesson(name).section(section).title
+        assert (page.parent / link).resolve() == find(name).resolve()
+
+
+@each_page
+def test_figures_that_a_page_names_exist(page):
+    for figure in named(" ".join(page.read_text(encoding="utf-8").split())):
+        name, number = figure.split(".")
+        assert 1 <= int(number) <= len(lesson(name).figures), figure
+
+
+@each_page
+def test_minutes_of_lessons_and_exercises_are_those_of_boxes_and_sheets(page):
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    for name, minutes in re.findall(r"(?:esson|ppendix) \[(\w\d)\]\(\S+\) \((\d+) minutes\)", text):
+        assert lesson(name).minutes == int(minutes), name
+    for name, number, minutes in re.findall(r"exercise (\d\d)\.(\d)\s\((\d+) minutes\)", text):
+        assert sheet(name)[int(number)] == int(minutes), f"exercise {name}.{number}"
+    for name, number in re.findall(r"exercises? (\d\d)\.(\d)", text):
+        assert int(number) in sheet(name), f"exercise {name}.{number}"
+
+
+@each_page
+def test_a_number_in_this_type_is_printed_by_a_section_that_is_named_beside_it(page):
+    if page in QUIZZES:
+        return  # all their numbers are tested, below
+    for block in blocks(page.read_text(encoding="utf-8")):
+        quoted = re.findall(r"`[−-]?([\d.,]*\d(?:e[+-]?\d+)?)`", block)
+        known = set()
+        for name, section in sections_in(block):
+            known |= printed(name, section)
+        for name in projects_in(block):  # a report says things that no cell prints
+            for part in lesson(name).sections:
+                known |= printed(name, part.name) | told(name, part.name)
+        for number in quoted:
+            assert numbers(number) <= known, f"{number} in: {block}"
+
+
+@each_page
+def test_no_decimal_number_stands_without_its_lesson(page):
+    if page in QUIZZES:
+        return
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    for known in (FORMULA, r"`[^`]*`", r"\]\(\S+\)", FIGURES, r"exercises? \d\d\.\d"):
+        text = re.sub(known, " ", text)
+    assert not re.findall(r"\d+\.\d+", text)
+
+
+# Lectures
+
+
+def lessons_of(talk):
+    """The lessons of a lecture, from its head."""
+    return re.findall(r"esson \[(\d\d)\]", " ".join(TALKS[talk].split("\n### ")[0].split()))
+
+
+def test_the_first_seven_lectures_are_those_of_the_start_page_and_the_eighth_is_what_came_after():
+    seven, (eighth,) = list(TALKS)[: len(THEMES)], list(TALKS)[len(THEMES) :]
+    assert seven == [
+        f"Lecture {number}: {theme[0].upper()}{theme[1:]}"
+        for number, theme in enumerate(THEMES, start=1)
+    ]
+    assert [tuple(lessons_of(talk)) for talk in seven] == list(THEMES.values())
+    assert lessons_of(eighth) == ["19", "20"]
+    assert LECTURES.startswith("# Seven lectures, and an eighth\n")
+    assert "**Seven lectures.**" in (NOTEBOOKS / "00_start_here.py").read_text(encoding="utf-8")
+
+
+def test_the_page_says_how_much_of_its_lessons_a_lecture_shows():
+    rows = re.findall(r"(?m)^\| \d \| ([\d, ]+) \| (\d+) minutes \| (\d+) of (\d+) \|", LECTURES)
+    for (pair, minutes, shows, there), talk in zip(rows, TALKS, strict=True):
+        names = lessons_of(talk)
+        planned = [figure for *_, show in plan(talk) for figure in named(show)]
+        assert pair.split(", ") == names
+        assert int(minutes) == sum(lesson(name).minutes for name in names)
+        assert int(shows) == sum(figure[:2] in names for figure in planned)
+        assert int(there) == sum(len(lesson(name).figures) for name in names)
+    read = [int(minutes) for _, minutes, *_ in rows]
+    assert f"takes {min(read)} to {max(read)} minutes" in " ".join(LECTURES.split())
+
+
+@each_lecture
+def test_nothing_in_a_lecture_is_hurried(talk):
+    """Five minutes for a question, three for a figure, one and a half for a step on the board."""
+    steps = len(re.findall(r"(?m)^\d+\. ", part_of(talk, "On the board")))
+    for start, minutes, what, show in plan(talk):
+        figures, asked = len(named(show)), "**Ask" in what
+        need = 5 + 2 * figures if asked else 3 * figures
+        need += 1.5 * steps * ("**Board**" in what)
+        assert minutes >= max(need, 2), f"{talk}, minute {start}"
+
+
+@each_lecture
+def test_a_lecture_is_planned_to_the_minute_and_lasts_ninety(talk):
+    clock = 0
+    for start, minutes, *_ in plan(talk):
+        assert start == clock
+        clock += minutes
+    assert clock == 90
+
+
+@each_lecture
+def test_what_the_plan_shows_is_listed_in_its_section_with_words_of_its_description(talk):
+    listed = re.findall(
+        r"- \*\*figure (\w\d)\.(\d+)\*\* \(\[(\w\d)(?: §(\d+))?, [^\]]+\]\(\S+\)\): \"(.+?)\"",
+        " ".join(part_of(talk, "Figures of").split()),
+    )
+    planned = [figure for *_, show in plan(talk) for figure in named(show)]
+    assert len(planned) == len(set(planned)) >= 7
+    assert {f"{name}.{number}" for name, number, *_ in listed} == set(planned)
+    assert len(listed) == part_of(talk, "Figures of").count("\n- **figure")
+    for name, number, again, section, words in listed:
+        where, description = figures(name)[int(number) - 1]
+        assert (name, section or "0") == (again, where)
+        assert description.startswith(words), words
+
+
+@each_lecture
+def test_what_is_said_without_a_figure_stands_below_the_plan(talk):
+    said = re.findall(r"(?m)^- \*\*minute (\d+)\*\*: ", part_of(talk, "Without a figure"))
+    rows = plan(talk)[:-1]  # the last one gives the homework
+    bare = [start for start, _, what, show in rows if show == "–" and "**" not in what]
+    assert [int(minute) for minute in said] == bare
+
+
+@each_lecture
+def test_a_lecture_has_one_derivation_in_steps_and_time_for_it(talk):
+    steps = re.findall(r"(?m)^(\d+)\. ", part_of(talk, "On the board"))
+    assert [int(step) for step in steps] == list(range(1, len(steps) + 1))
+    assert len(steps) >= 7
+    (minutes,) = (minutes for _, minutes, what, _ in plan(talk) if "**Board**" in what)
+    assert minutes >= 12
+
+
+@each_lecture
+def test_a_lecture_asks_twice_and_knows_what_to_say_then(talk):
+    asked = part_of(talk, "Ask in")
+    for number in (1, 2):
+        question = asked.split(f"**Ask {number}.**")[1].split("**Ask")[0]
+        assert '"' in question
+        assert question.count("*They tend to say:*") == question.count("*Say then:*") == 1
+        assert sections_in(question)
+        assert sum(f"**Ask {number}**" in what for _, _, what, _ in plan(talk)) == 1
+
+
+@each_lecture
+def test_homework_adds_up_and_what_is_left_out_is_said(talk):
+    homework = part_of(talk, "Homework of")
+    given = [int(m) for m in re.findall(r"(?m)^- exercise .+?\((\d+) minutes\)", homework)]
+    (total,) = re.findall(r"In all (\d+)\sminutes", homework)
+    (row,) = re.findall(rf"(?m)^\| {talk[8]} \| .+ \| (\d+) minutes \|$", LECTURES)
+    assert len(given) == 3
+    assert sum(given) == int(total) == int(row)
+    assert "Reading:" in homework
+    assert len(part_of(talk, "Leave out").split()) > 20
+
+
+@each_lecture
+def test_who_runs_late_knows_which_rows_to_skip(talk):
+    late = r"Skip the rows at minutes (\d+) and (\d+): (\d+) minutes"
+    first, second, saved = map(int, re.search(late, part_of(talk, "Leave out")).groups())
+    rows = {start: (minutes, what) for start, minutes, what, _ in plan(talk)}
+    assert rows[first][0] + rows[second][0] == saved >= 9
+    assert "**" not in rows[first][1] + rows[second][1]  # neither the board nor a question
+
+
+# Where one starts
+
+
+def test_who_teaches_starts_at_one_page_and_reaches_all_of_them_from_there():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (section,) = re.findall(r"(?ms)^## How to teach with it\n(.+?)^## ", readme)
+    assert re.search(r"\]\((.+?)\)", section)[1] == "kit/pages/teach.md"
+    reached, new = set(), {PAGES / "teach.md"}
+    while new:
+        reached |= new
+        links = [
+            (page.parent / link.partition("#")[0]).resolve()
+            for page in new
+            for link in re.findall(r"\]\((\S+?\.md[^)\s]*)\)", page.read_text(encoding="utf-8"))
+        ]
+        new = {link for link in links if link.is_relative_to(PAGES)} - reached
+    assert reached == set(PAGES.rglob("*.md"))
+
+
+def test_a_lecture_in_thirty_minutes_takes_thirty():
+    said = (PAGES / "teach.md").read_text(encoding="utf-8")
+    (steps,) = re.findall(r"(?s)## A lecture in 30 minutes\n(.+?)\n## ", said)
+    assert sum(map(int, re.findall(r": (\d+) minutes\.", steps))) == 30
+
+
+# Weeks
+
+
+@each_week
+def test_a_week_has_ninety_minutes_of_lecture_and_ninety_of_lab(week):
+    rows = re.findall(r"(?m)^\| (lecture|lab) \| (\d+) \| (.+) \|$", WEEK[week])
+    for part in ("lecture", "lab"):
+        assert sum(int(minutes) for kind, minutes, _ in rows if kind == part) == 90, part
+    for kind, minutes, what in rows:
+        given = re.findall(r"exercise \d\d\.\d \((\d+) minutes\)", what)
+        if given:
+            assert (kind, sum(map(int, given))) == ("lab", int(minutes))
+        assert int(minutes) >= 3 * len(named(what)) + 5 * len(re.findall(r"\bAsk \d", what)), what
+
+
+@each_week
+def test_a_week_gives_two_hours_of_exercises_for_home_at_the_most(week):
+    (home,) = re.findall(r"(?s)\nAt home: (.+?)(?:\n\n|\Z)", WEEK[week])
+    given = re.findall(r"exercise \d\d\.\d \((\d+) minutes\)", " ".join(home.split()))
+    assert sum(map(int, given)) <= 120
+    assert "two hours of exercises at home" in " ".join(WEEKS.split())
+
+
+def test_the_weeks_are_twelve_and_teach_every_lesson_in_order():
+    assert [int(re.match(r"Week (\d+)", week)[1]) for week in WEEK] == list(range(1, 13))
+    taught = [re.findall(r"esson\s\[(\d\d)\]\(", text.split("| part")[0]) for text in WEEK.values()]
+    assert [name for pair in taught for name in pair] == [f"{n:02d}" for n in range(1, 21)]
+    rows = re.findall(r"(?m)^\| \d+ \| ([\d, ]+) \|", WEEKS.split("\n## ")[0])
+    assert [row.split(", ") for row in rows] == taught
+
+
+def test_each_exercise_of_the_lessons_is_given_once_in_the_twelve_weeks():
+    given = re.findall(r"exercise (\d\d\.\d) \(\d+ minutes\)", " ".join(WEEKS.split()))
+    there = [f"{n:02d}.{k}" for n in range(1, 21) for k in sheet(f"{n:02d}")]
+    assert sorted(given) == sorted(there)
+
+
+def test_what_is_handed_in_was_given_the_week_before():
+    handed = re.findall(r"(?m)^\| (\d+) \| [\d, ]+ \| .+ \| exercise (\d\d\.\d) \|$", WEEKS)
+    assert len(handed) >= 6
+    for week, exercise in handed:
+        given = list(WEEK.values())[int(week) - 2]
+        assert re.search(rf"exercise\s{re.escape(exercise)}\s\(", given), exercise
+
+
+# Projects
+
+
+def rubric(text, columns):
+    """{criterion: cells} of the table of a rubric, without the head."""
+    rows = re.findall(r"(?m)^\| (Correctness|Measurement|Verdict|Code|Picture) \| (.+) \|$", text)
+    found = {name: cells.split(" | ") for name, cells in rows}
+    assert len(found) == 5
+    assert {len(cells) for cells in found.values()} == {columns}
+    return found
+
+
+def test_the_rubric_has_the_points_of_the_projects_and_levels_that_fall():
+    levels = rubric(PROJECTS, 4)
+    assert sum(int(cells[0]) for cells in levels.values()) == 20
+    for cells in levels.values():
+        points, full, half, none = (int(re.match(r"\d+", cell)[0]) for cell in cells)
+        assert points == full > half > none == 0
+    for path in sorted((NOTEBOOKS / "projects").glob("p*.ipynb")):
+        text = "\n".join(read(path).texts)
+        points = {name: cells[0] for name, cells in rubric(text, 2).items()}
+        assert points == {name: cells[0] for name, cells in levels.items()}
+
+
+def test_each_project_has_a_brief_what_full_marks_look_like_and_two_questions():
+    rows = re.findall(r"(?m)^\| \[(p\d)\]\((\S+)\) \| (\d) \| ([\d, ]+) \|", PROJECTS)
+    briefs = chapters(PROJECTS, r"Project p\d")
+    assert [f"Project {name}" for name, *_ in rows] == [brief[:10] for brief in briefs]
+    assert len(rows) == len(list((NOTEBOOKS / "projects").glob("p*.ipynb")))
+    for (name, link, hours, needs), (title, text) in zip(rows, briefs.items(), strict=True):
+        first = read((PAGES / link).resolve()).texts[0]
+        assert f"# {title.split(': ', 1)[1]}\n" in first
+        assert f"**{hours} hours.**" in first
+        assert set(re.findall(r"\b\d\d\b", first.split("Needs: ")[1].split("\n")[0])) == set(
+            needs.split(", ")
+        )
+        for part in ("**Brief.**", f"**What full marks look like ({name}).**", "**To ask.**"):
+            assert text.count(part) == 1
+        assert text.count('\n- "') == 2
+
+
+# Quizzes
+
+
+def questions(page):
+    """[(question, {letter: choice}, answer, {letter: reason}, {(lesson, section)})] of a quiz."""
+    text = page.read_text(encoding="utf-8")
+    asked, answered = text.split("\n## Questions\n")[1].split("\n## Answers\n")
+    asked, answered = (re.split(r"\n### \w+ \d", part)[1:] for part in (asked, answered))
+    found = []
+    for question, answer in zip(asked, answered, strict=True):
+        choices = dict(re.findall(r"(?m)^- \*\*([A-Z])\.\*\* (.+)$", question))
+        reasons = dict(re.findall(r"(?m)^- \*\*([A-Z])\*\* (.+)$", answer))
+        right = re.match(r": ([A-Z])\n", answer)[1]
+        (shown_in,) = re.findall(r"(?m)^Shown in (.+)\.$", answer)
+        found.append((question, choices, right, reasons, sections_in(shown_in)))
+    return found
+
+
+@pytest.mark.parametrize("page", QUIZZES, ids=lambda page: page.stem)
+def test_a_quiz_has_five_questions_with_four_choices_one_right_and_a_reason_for_each(page):
+    found = questions(page)
+    assert len(found) == 5
+    assert len({right for _, _, right, *_ in found}) >= 3  # no letter that always wins
+    for question, choices, right, reasons, _ in found:
+        assert list(choices) == list(reasons) == list("ABCD"), question
+        assert len(set(choices.values())) == 4
+        for letter, reason in reasons.items():
+            assert reason.startswith("is right: " if letter == right else "tempts "), reason
+            assert len(reason.split()) >= 12, reason
+
+
+@pytest.mark.parametrize("page", QUIZZES, ids=lambda page: page.stem)
+def test_every_number_of_a_quiz_stands_in_the_section_that_its_answer_names(page):
+    """Decimal numbers are printed there by a cell."""
+    for question, choices, _, reasons, sections in questions(page):
+        shown = set().union(*(printed(*section) for section in sections))
+        known = shown.union(*(told(*section) for section in sections))
+
+        def plain(*texts):
+            return numbers(re.sub(rf"`[^`]*`|{FORMULA}|{COUNTED}", " ", " ".join(texts)))
+
+        said = plain(question, *choices.values(), *reasons.values())
+        assert said <= known, (said - known, question)
+        decimal = {number for number in said if number % 1}
+        assert decimal <= shown, (decimal - shown, question)
+
+
+def test_there_is_a_quiz_for_each_part_about_its_lessons_and_the_lecturer_finds_all():
+    every = [path.stem[:2] for path in sorted(NOTEBOOKS.glob("[0-9a]*_*.py"))]
+    parts = site.parts(every)
+    assert parts.pop("") == ["00"]
+    titles = [page.read_text(encoding="utf-8").split("\n")[0] for page in QUIZZES]
+    assert [title.removeprefix("# Quiz: ") for title in titles] == list(parts)
+    for page, names in zip(QUIZZES, parts.values(), strict=True):
+        asked = [name for *_, sections in questions(page) for name, _ in sections]
+        assert set(asked) <= set(names)
+        assert len(set(asked)) == min(len(names), 5)
+        assert f"](quizzes/{page.name})" in LECTURES
+        assert f"](quizzes/{page.name})" in WEEKS

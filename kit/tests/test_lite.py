@@ -1,0 +1,95 @@
+"""What lies in the browser for lessons 00 to 06; `make test-kit` builds it and starts Python."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from kit import lite, site
+from tests.checkout import text
+from tools import lab
+from tools.setting import NOTEBOOKS
+
+FILES = lite.contents()
+RUNNING = sorted(name for name in FILES if name.endswith(".ipynb"))
+PAGE = text("kit/pages/in_the_browser.md")
+COLAB = {"colab", "install"}
+
+
+def cells(name, kind):
+    found = nbformat.reads(FILES[name], as_version=4).cells
+    return "\n".join(cell.source for cell in found if cell.cell_type == kind)
+
+
+def bare(cell):
+    """A cell, with the words of links alone in its text."""
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        source = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", source)
+    return cell | {"source": source}
+
+
+def test_a_copy_is_that_of_make_lab_with_two_cells_in_front():
+    mine = {f"my/{name}": content for name, content in lab.copies(NOTEBOOKS).items()}
+    assert len(RUNNING) == 7 + 6 + 6
+    for name in RUNNING:
+        words, install, *rest = json.loads(FILES[name])["cells"]
+        assert words["source"].startswith("**You read this in the browser.**")
+        assert install["source"].startswith("import piplite\n\nawait piplite.install(['performer_")
+        whole = json.loads(mine[name])["cells"]
+        assert [bare(c) for c in rest] == [bare(c) for c in whole if c["id"] not in COLAB]
+        assert not any(cell.get("outputs") for cell in rest)
+        nbformat.validate(nbformat.reads(FILES[name], as_version=4))
+
+
+def test_the_cells_for_colab_give_way():
+    cells = [{"id": "colab"}, {"id": "install"}, {"id": "x", "cell_type": "code"}]
+    assert [cell["id"] for cell in lite.opened(cells)] == ["in-the-browser", "install", "x"]
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_a_notebook_in_the_browser_opens_only_files_that_are_put_there(name):
+    for path in re.findall(r"(?:Path|open|np\.load)\(\"([^\"]+)\"", cells(name, "code")):
+        whole = Path(os.path.normpath(Path(name).parent / path)).as_posix()
+        assert any(file == whole or file.startswith(f"{whole}/") for file in FILES), path
+
+
+def test_each_link_in_the_browser_leads_to_a_file_that_lies_there():
+    count = 0
+    for name in FILES:
+        if name.endswith((".ipynb", ".md")):
+            said = cells(name, "markdown") if name in RUNNING else FILES[name].decode()
+            for _, target, _ in site.LINK.findall(said):
+                count += 1
+                path = Path(os.path.normpath(Path(name).parent / target)).as_posix()
+                assert path in FILES, f"{name}: {target}"
+    assert count > 50
+
+
+def test_a_link_to_what_does_not_lie_there_keeps_its_words():
+    said = "[one](01_a.ipynb#x), [nine](../09_b.ipynb), [out](https://a.b), [here](#c)"
+    expected = "[one](01_a.ipynb#x), nine, [out](https://a.b), [here](#c)"
+    assert lite.reachable(said, "my/exercises/02_c.ipynb", {"my/exercises/01_a.ipynb"}) == expected
+
+
+def test_who_sees_no_python_start_is_told_of_the_server_that_it_comes_from():
+    (server,) = re.findall(r"comes from a public server, `(.+?)`", PAGE)
+    assert f"Python did not start, as where a network blocks `{server}`" in lite.WORDS
+
+
+def test_a_page_leads_to_the_browser_where_it_was_built_and_nowhere_else(tmp_path):
+    site.stage(tmp_path / "source")
+    whole, lesson = site.Site(tmp_path / "source", built=tmp_path), "05_orthogonal_features"
+    assert "lite/" not in whole.beside(f"notebooks/{lesson}") + whole.on_page(PAGE, site.BROWSER)
+    for name in (lesson, f"exercises/{lesson}"):
+        lab.place(tmp_path / f"lite/files/my/{name}.ipynb", b"{}")
+    start = "lite/lab/index.html?path=my"
+    assert f"href='../{start}/{lesson}.ipynb'" in whole.beside(f"notebooks/{lesson}")
+    linked = f"href='../../{start}/exercises/{lesson}.ipynb'"
+    assert linked in whole.beside(f"notebooks/exercises/{lesson}")
+    assert "lite/" not in whole.beside(f"notebooks/solutions/{lesson}")
+    said = whole.on_page(PAGE, site.BROWSER)
+    assert re.findall(r"href='(.*?)'", said) == [f"../../{start}/{lesson}.ipynb"]

@@ -1,0 +1,409 @@
+"""The rules by which the web site is made of the repository; `make test-kit` looks at the pages."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+from kit import need, npm, site, slides
+from tests.checkout import text
+from tools.setting import ROOT
+
+from . import toy
+
+ADDRESS = "https://github.com/someone/some-course"
+SAID = "# One\n\n## 3. Signs\n\nLook."
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory):
+    """The sources of the site, laid out as for Sphinx."""
+    folder = tmp_path_factory.mktemp("site") / "source"
+    site.stage(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(stage):
+    return site.Site(stage)
+
+
+def drawn():
+    """A notebook with a section 3, and two figures."""
+    return nbformat.writes(toy.notebook(toy.text(SAID), toy.figure("A."), toy.figure("B.")))
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A site of two lessons, an appendix and two works, with slides of the first lesson.
+
+    The first has a section 3 and two figures.
+    """
+    stage, slides = tmp_path / "source", tmp_path / "slides"
+    names = ("04_one", "09_two", "a5_three", "exercises/04_one", "solutions/04_one")
+    for name in names:
+        path = stage / f"notebooks/{name}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.write(toy.notebook(), path)
+    for name in ("04_one", "exercises/04_one"):
+        path = stage / f"notebooks/{name}.ipynb"
+        path.write_text(drawn(), encoding="utf-8")
+    works = "# References\n\n### rahimi-2007\n\n### bjorck-1967\n"
+    (stage / "notebooks/references.md").write_text(works, encoding="utf-8")
+    slides.mkdir()
+    (slides / "04_one.html").write_text("", encoding="utf-8")
+    return site.Site(stage, built=tmp_path)
+
+
+def texts(path):
+    """The Markdown of a page: its text, or that of each of its cells."""
+    said = path.read_text(encoding="utf-8")
+    return texts_of(said) if path.suffix == ".ipynb" else [said]
+
+
+def texts_of(notebook):
+    cells = json.loads(notebook)["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+
+
+def read(whole, name):
+    """The Markdown of a page as Sphinx gets it."""
+    path = whole.files[name]
+    said = whole.on_page(path.read_text(encoding="utf-8"), name)
+    return "\n\n".join(texts_of(said)) if path.suffix == ".ipynb" else said
+
+
+# The side bar
+
+
+def test_a_lesson_belongs_to_the_last_part_begun_before_it():
+    found = site.parts(["00", "01", "03", "04", "18", "19", "20", "a1", "a6"])
+    assert found == {
+        "": ["00"],
+        "Kernels": ["01", "03"],
+        "Random features": ["04"],
+        "Scale, and after": ["18", "19", "20"],
+        "Appendices": ["a1", "a6"],
+    }
+
+
+def test_every_page_is_in_the_side_bar_once(stage, whole):
+    listed = []
+    for name, path in whole.files.items():
+        if path.suffix == ".md":
+            said = path.read_text(encoding="utf-8")
+            trees = re.findall(r"(?s)```\{toctree\}\n((?::.*?\n)*)\n(.*?)\n```", said)
+            entries = [entry for _, tree in trees for entry in tree.split("\n")]
+            paths = [Path(os.path.normpath(Path(name).parent / entry)) for entry in entries]
+            listed += [path.as_posix() for path in paths]
+    assert sorted(listed) == sorted(whole.files.keys() - {"index"})
+
+
+def test_the_side_bar_has_the_lessons_of_readme_in_its_order(stage):
+    linked = re.findall(r"(?m)^\| \[\w+\]\((notebooks/\w+)\.ipynb\)", text("README.md"))
+    said = (stage / "index.md").read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^notebooks/\w+$", said)[: len(linked)] == linked
+
+
+# Titles, and what lies beside a page
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "expected"),
+    [
+        ("notebooks/04_one", "# Turn", "# 04 Turn"),
+        ("notebooks/a5_three", "# Bound", "# a5 Bound"),
+        ("notebooks/exercises/04_one", "# Exercises 04: waves", "# Exercises 04: waves"),
+        ("notebooks/solutions/04_one", "# Exercises 04: waves", "# Solutions 04: waves"),
+        ("notebooks/projects/p1_x", "# Build", "# p1 Build"),
+        ("notebooks/projects/solutions/p1_x", "# Build", "# Solution of p1: Build"),
+        ("notebooks/glossary", "# Symbols", "# Symbols"),
+    ],
+)
+def test_a_title_has_its_number(small, name, title, expected):
+    assert small.title(title, name) == expected
+
+
+def test_a_lesson_leads_to_its_exercises_solutions_slides_and_the_notebook_itself(small):
+    said = small.beside("notebooks/04_one")
+    assert re.findall(r"\]\((.*?)\)|href='(.*?)'", said) == [
+        ("exercises/04_one.ipynb", ""),
+        ("solutions/04_one.ipynb", ""),
+        ("", "../_sources/notebooks/04_one.ipynb"),
+        ("", "../slides/04_one.html"),
+    ]
+    assert "](../04_one.ipynb)" in small.beside("notebooks/exercises/04_one")
+    assert "slides" not in small.beside("notebooks/09_two")
+    assert small.beside("notebooks/glossary") == ""
+
+
+def test_the_button_for_colab_stands_beside_the_page_and_not_above_its_title(small):
+    button = {
+        "id": "colab",
+        "cell_type": "markdown",
+        "source": ["[![In Colab](https://a)](https://b)"],
+    }
+    install = {"id": "install", "cell_type": "code", "source": ["%pip install"]}
+    title = {"id": "x", "cell_type": "markdown", "source": ["# Exercises 04: waves\n", "\n", "Do."]}
+    page = small.on_page(
+        json.dumps({"cells": [button, install, title]}), "notebooks/exercises/04_one"
+    )
+    (cell,) = json.loads(page)["cells"]
+    head, beside, *rest = [line for line in cell["source"].split("\n") if line]
+    assert (head, rest) == ("# Exercises 04: waves", ["Do."])
+    assert beside.endswith(" · [In Colab](https://b)")
+
+
+# Links
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("in lesson 04.", "in [lesson 04](04_one.ipynb)."),
+        ("Lesson 04's map", "[Lesson 04](04_one.ipynb)'s map"),
+        ("lesson\n> 04 is", "[lesson\n> 04](04_one.ipynb) is"),
+        ("- of lesson\n  04.", "- of [lesson\n  04](04_one.ipynb)."),
+        ("appendix a5 says", "[appendix a5](a5_three.ipynb) says"),
+        ("lessons 04, 05 and\na5", "lessons [04](04_one.ipynb), 05 and\n[a5](a5_three.ipynb)"),
+        ("(Rahimi & Recht, 2007)", "([Rahimi & Recht, 2007](references.md#rahimi-2007))"),
+        (r"Rahimi \& Recht (2007)", r"[Rahimi \& Recht (2007)](references.md#rahimi-2007)"),
+        ("Björck et al. (1967)", "[Björck et al. (1967)](references.md#bjorck-1967)"),
+    ],
+)
+def test_a_lesson_or_a_work_that_is_named_becomes_a_link(small, said, expected):
+    assert small.linked(said, "notebooks/09_two") == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Figure 04.1.", "[Figure 04.1](04_one.ipynb#figure-04-1)."),
+        ("| **figure\n> 04.2** |", "| **[figure\n> 04.2](04_one.ipynb#figure-04-2)** |"),
+        (
+            "figures 04.1, 09.1 and\n04.2",
+            "figures [04.1](04_one.ipynb#figure-04-1), 09.1 and\n[04.2](04_one.ipynb#figure-04-2)",
+        ),
+        ("- exercise 04.3 (5", "- [exercise 04.3](exercises/04_one.ipynb#exercise-04-3) (5"),
+        ("(04 §3; home)", "([04 §3](04_one.ipynb#section-04-3); home)"),
+        ("[04 §3, *Signs*](04_one.ipynb)", "[04 §3, *Signs*](04_one.ipynb#section-04-3)"),
+    ],
+)
+def test_a_figure_or_a_section_that_is_named_becomes_a_link_to_its_place(small, said, expected):
+    assert small.linked(said, "notebooks/09_two") == expected
+
+
+def test_sections_and_figures_of_a_lesson_are_places_where_links_can_end(small):
+    places = ["exercise-04-3", "section-04-3", "figure-04-1", "figure-04-2"]
+    assert sorted(small.places) == sorted(places)
+    cells = json.loads(small.on_page(drawn(), "notebooks/04_one"))["cells"]
+    assert "\n(section-04-3)=\n## 3. Signs\n" in cells[0]["source"]
+    noted = [cell["outputs"][0]["metadata"] for cell in cells[1:]]
+    assert [told["image/png"]["figure"] for told in noted] == ["04.1", "04.2"]
+    sheet = small.on_page(drawn(), "notebooks/exercises/04_one")
+    assert "(exercise-04-3)=\n## 3. Signs\n" in json.loads(sheet)["cells"][0]["source"]
+    solved = small.on_page(drawn(), "notebooks/solutions/04_one")
+    assert "-04-3" not in solved
+    assert '"figure"' not in sheet + solved
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "figure 04.3",
+        "exercise 04.1",
+        "figure 77.1",
+        "Figure 4.1 of the paper",
+        "`figure 04.1`",
+        "04 §1",
+        "§3",
+        "[04 §7, *Gone*](04_one.ipynb)",
+        "lesson 09 is this one",
+        "lesson 77",
+        "lesson 045",
+        "in `lesson 04`",
+        "# Lesson 04",
+        "$x$ in $\\text{lesson 04}$",
+        "$$\n\\text{lesson 04}\n$$",
+        "see [what lesson 04 says](04_one.ipynb)",
+        "```\nlesson 04\n```",
+        "Rahimi (1999)",
+        "over 2000 draws in 2007",
+    ],
+)
+def test_what_is_code_formula_heading_link_or_unknown_stays_as_it_is(small, said):
+    assert small.linked(said, "notebooks/09_two") == said
+
+
+def test_a_file_that_is_not_on_the_site_is_shown_in_the_repository_or_is_no_link(small):
+    said, here = "[made](../Makefile), [all](../tests), [one](04_one.ipynb)", "notebooks/09_two"
+    assert small.elsewhere(said, here) == "made, all, [one](04_one.ipynb)"
+    small.address = ADDRESS
+    made, tests = f"[made]({ADDRESS}/blob/main/Makefile)", f"[all]({ADDRESS}/tree/main/tests)"
+    assert small.elsewhere(said, here) == f"{made}, {tests}, [one](04_one.ipynb)"
+
+
+def test_a_link_that_leads_nowhere_stays_for_sphinx_to_refuse(small):
+    said = "[gone](05_gone.ipynb)"
+    assert small.elsewhere(said, "notebooks/09_two") == said
+
+
+def slug(heading):
+    plain = re.sub(r"[`$*\\]", "", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+def ends(whole, name):
+    """The places of a lesson or of its exercises, as Sphinx gets them."""
+    said = whole.on_page(whole.files[name].read_text(encoding="utf-8"), name)
+    outputs = [output for cell in json.loads(said)["cells"] for output in cell.get("outputs", [])]
+    noted = [output.get("metadata", {}).get("image/png", {}).get("figure") for output in outputs]
+    counted = [figure for figure in noted if figure]
+    assert counted == [f"{site.number(name)}.{n + 1}" for n in range(len(counted))]
+    kind = "exercise" if "/exercises/" in name else "section"
+    sections = re.findall(rf"(?m)^\(({kind}-\S+)\)=\n## ", "\n".join(texts_of(said)))
+    return [*sections, *(f"figure-{figure.replace('.', '-')}" for figure in counted)]
+
+
+def test_every_link_of_every_page_leads_to_a_page_and_each_key_to_its_entry(whole):
+    keys = {slug(h) for h in re.findall(r"(?m)^## (.+)$", read(whole, "notebooks/references"))}
+    assert len(keys) > 50
+    names = [
+        name for name in whole.files if re.match(r"notebooks/(?:exercises/)?(\d\d|a\d)_", name)
+    ]
+    keys |= {place for name in names for place in ends(whole, name)}
+    faults, count = [], 0
+    for name in whole.files:
+        said = re.sub(r"(?s)```.*?```|`[^`]*`|\$\$.*?\$\$", "", read(whole, name))
+        for _, target, anchor in site.LINK.findall(said):
+            path = (whole.files[name].parent / target).resolve()
+            wrong = re.search(r"references\.md|#figure-|#section-|#exercise-", target + anchor)
+            wrong = wrong and anchor and anchor[1:] not in keys
+            count += 1
+            if wrong or not path.is_file():
+                faults.append(f"{name}: {target}{anchor}")
+    assert faults == []
+    assert count > 1000
+
+
+def test_no_place_in_a_lesson_is_named_to_a_lecturer_without_a_link(whole):
+    linked, left = 0, []
+    for name in [name for name in whole.files if name.startswith("kit/pages/")]:
+        said = read(whole, name)
+        linked += len(re.findall(r"\]\([^)]*#(?:figure|section|exercise)-", said))
+        said = re.sub(r"\[[^\]]*\]\([^)]*\)|`[^`]*`|\$[^$]*\$", "", said)
+        left += re.findall(r"\b(?:\d\d|a\d) §\d|\b(?:figure|exercise)s?\s+\w\d\.\d", said)
+    assert linked > 500
+    assert left == []
+
+
+# Figures
+
+
+def test_the_words_for_a_figure_are_its_description_or_the_first_sentence_of_a_long_one():
+    short, rest = "It is 3.5 against m = 0.4, i.e. less.", " And so on" + ", on and on" * 40 + "."
+    assert site.alt(short) == short
+    assert site.alt(f"The error is 3.5 at 0.4.{rest}") == "The error is 3.5 at 0.4."
+    assert site.alt(rest) == rest
+
+
+# Nothing from outside
+
+
+def test_a_badge_becomes_a_link_and_no_picture_comes_from_outside(small):
+    said = "[![Binder](https://x.org/b.svg)](https://y.org) ![Seen](https://x.org/c.png)"
+    assert small.markdown(said, "index") == "[Binder](https://y.org) Seen"
+
+
+def test_the_files_of_the_sites_own_name_no_address():
+    for path in (ROOT / "kit/look/static").iterdir():
+        assert "://" not in path.read_text(encoding="utf-8")
+
+
+def test_buttons_lead_outside_only_where_the_repository_has_an_address():
+    assert "http" not in str(site.options(None))
+    told = site.options(ADDRESS)
+    assert told["repository_url"] == ADDRESS
+    assert told["launch_buttons"]["binderhub_url"] == "https://mybinder.org"
+    assert "colab" not in str(told)  # Colab installs nothing by itself
+
+
+# The package
+
+
+def test_the_package_has_a_page_for_each_public_module_in_the_order_of_its_map():
+    files = [p.stem for p in (ROOT / "performer_course").glob("[a-z]*.py")] + ["checks"]
+    pages = site.reference()
+    assert sorted(pages) == sorted(f"{name}.md" for name in ["index", *files])
+    listed = pages["index.md"].split("toctree")[1].split()
+    assert listed.index("kernels") < listed.index("features") < listed.index("attention")
+
+
+# Tools that are missing, and who runs them
+
+
+def test_without_npm_one_is_told_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(SystemExit, match=r"npm is missing.*mathjax.*apt install npm"):
+        npm.package("mathjax", tmp_path)
+
+
+def test_what_npm_has_brought_is_fetched_once(tmp_path, monkeypatch):
+    (tmp_path / f"mathjax-{npm.PINS['mathjax']}").mkdir()
+    monkeypatch.setattr("shutil.which", lambda name: pytest.fail("npm is asked again"))
+    assert npm.package("mathjax", tmp_path).is_dir()
+
+
+TAKEN = {  # what makes a folder of files that npm brings, and the packages that are in it
+    site.assets: {"mathjax"},
+    slides.assets: {"mathjax", "reveal.js", slides.FONT},
+}
+
+
+@pytest.fixture
+def packages(tmp_path, monkeypatch):
+    """The folder of toy packages, each with all that is taken of any, and with a licence."""
+    files = (site.MATHJAX, "dist/reveal.js", "dist/reveal.css", "dist/plugin/notes.js")
+    files += ("400.css", "400-italic.css", "600.css", "files/a.woff2")
+    for name in set.union(*TAKEN.values()):
+        for file in files:
+            path = tmp_path / "npm" / name / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("url(./files/a.woff2)")
+        (tmp_path / "npm" / name / "LICENSE").write_text(name)
+    monkeypatch.setattr(npm, "package", lambda name: tmp_path / "npm" / name)
+    return tmp_path / "npm"
+
+
+@pytest.mark.parametrize(("make", "names"), TAKEN.items(), ids=["site", "slides"])
+def test_the_licence_of_each_package_goes_out_with_its_files(make, names, packages, tmp_path):
+    make(tmp_path / "made")
+    assert {path.read_text() for path in (tmp_path / "made").rglob("LICENSE-*.txt")} == names
+
+
+def test_without_a_package_one_is_told_of_the_extra():
+    with pytest.raises(SystemExit, match=r"^no-such missing.*make site.*\[site\]"):
+        need("site", no_such="no-such", re="re")
+
+
+def test_what_is_published_has_been_looked_at_and_only_publishing_may_publish():
+    pages = yaml.safe_load(text(".github/workflows/pages.yml"))
+    jobs = pages["jobs"]
+    runs = [step.get("run", "") for step in jobs["build"]["steps"]]
+    made = [runs.index(f"make {name} PYTHON=python") for name in ("lite", "pdf", "slides")]
+    assert max(made) < runs.index("make test-kit PYTHON=python")  # which makes the site of all
+    (upload,) = [s for s in jobs["build"]["steps"] if "pages-artifact" in s.get("uses", "")]
+    assert ROOT / upload["with"]["path"] == site.HTML
+    assert jobs["publish"]["needs"] == "build"
+    assert "pull_request" in jobs["publish"]["if"]
+    assert pages["permissions"] == {"contents": "read"}
+    assert "permissions" not in jobs["build"]
+    assert set(jobs["publish"]["permissions"]) == {"pages", "id-token"}
+    used = dict(re.findall(r"uses: (\S+)@(v\d+)$", text(".github/workflows/ci.yml"), re.MULTILINE))
+    ours = dict(re.findall(r"uses: (\S+)@(v\d+)$", text(".github/workflows/pages.yml"), re.M))
+    assert used.items() <= ours.items()
+    assert len(re.findall("uses:", text(".github/workflows/pages.yml"))) == len(ours)

@@ -1,0 +1,28 @@
+"""A second set of exercises: the same ideas with other kernels, laws, maps, faults and numbers.
+
+    sheet("10", seed)         the tasks of lesson 10 that this seed draws, solved
+    check("10", seed, name)   the check of one of them, as those of `performer_course.checks`
+
+What is drawn is drawn from the seed alone, a text that the lecturer keeps: the sheet can be made
+again, and nobody without the seed can make it. A task comes with its solution, its check, an
+example that students see, and likely wrong answers, on which the check is tested.
+"""
+
+from collections.abc import Callable
+
+from kit.variants import lesson_01, lesson_05, lesson_10
+from kit.variants.parts import Sheet
+
+SHEETS = {"01": lesson_01.sheet, "05": lesson_05.sheet, "10": lesson_10.sheet}
+LESSONS = tuple(SHEETS)
+
+
+def sheet(lesson: str, seed: str) -> Sheet:
+    if lesson not in LESSONS:
+        raise ValueError(f"variants are there for {', '.join(LESSONS)}, not for {lesson}")
+    return SHEETS[lesson](seed)
+
+
+def check(lesson: str, seed: str, name: str) -> Callable:
+    """The check of the task `name`."""
+    return next(task.check for task in sheet(lesson, seed).tasks if task.name == name)

@@ -1,0 +1,279 @@
+"""Variants of lesson 10: a drawn map, mask and weight; ranks in a drawn norm; a drawn fault."""
+
+import numpy as np
+
+from kit.variants.parts import Derivation, Sheet, Task, answer, example, stream
+from performer_course.checks._judge import Hint, check, judge, no_square, numbers
+
+MAPS = {
+    "exponential": (
+        "\\varphi(x) = (e^{x/2}, e^{-x/2})",
+        "np.concatenate([np.exp(x / 2), np.exp(-x / 2)], axis=1)",
+    ),
+    "softplus": ("\\varphi(x) = \\ln(1 + e^x)", "np.logaddexp(0, x)"),
+    "squares": (
+        "\\varphi(x) = (\\max(x, 0)^2 + 1, \\max(-x, 0)^2 + 1)",
+        "np.concatenate([np.maximum(x, 0), np.maximum(-x, 0)], axis=1) ** 2 + 1",
+    ),
+    "hyperbola": ("\\varphi(x) = x + \\sqrt{x^2 + 1}", "x + np.sqrt(x**2 + 1)"),
+    "logistic": ("\\varphi(x) = 1/(1 + e^{-x})", "1 / (1 + np.exp(-x))"),
+}
+WEIGHTS = {
+    "halves": ("c_j = 2^{-j}", "0.5 ** np.arange(1, len(k) + 1)"),
+    "thirds": ("c_j = 3^{j - S}", "3.0 ** (np.arange(1, len(k) + 1) - len(k))"),
+    "harmonic": ("c_j = 1/j", "1 / np.arange(1, len(k) + 1)"),
+    "rising": ("c_j = j", "np.arange(1.0, len(k) + 1)"),
+}
+MASKS = {"counts": ("counts", "mask"), "hidden": ("is hidden", "~mask")}
+ATTEND = '''\
+def attend(q, k, v, mask):
+    """q (L, d), k (S, d), v (S, e), mask (S,) of True and False → (L, e)."""'''
+BODY = """\
+def phi(x):
+    return {phi}
+
+counts = {mask}
+weight = {weight}
+phi_k = np.where(counts[:, None], phi(k) * weight[:, None], 0)
+v = np.where(counts[:, None], v, 0)
+return phi(q) @ (phi_k.T @ v) / {below}"""
+BELOW = "(phi(q) @ phi_k.sum(axis=0))[:, None]"
+
+
+def _attend(seed):
+    rng = stream(seed, "10", "attend")
+    phi, weight, mask = (str(rng.choice(list(kinds))) for kinds in (MAPS, WEIGHTS, MASKS))
+
+    def body(phi=MAPS[phi][1], weight=WEIGHTS[weight][1], mask=MASKS[mask][1], below=BELOW):
+        return BODY.format(phi=phi, weight=weight, mask=mask, below=below)
+
+    other = {"mask": "~mask", "~mask": "mask"}[MASKS[mask][1]]
+    square = body().replace("phi(q) @ (phi_k.T @ v)", "(phi(q) @ phi_k.T) @ v")
+    slips = (
+        (body(mask=other), "the mask is turned round: read again what True means."),
+        (body(weight="np.ones(len(k))"), "the weights c_j of the keys are missing."),
+        (
+            body(below="(phi(q) @ np.where(counts[:, None], phi(k), 0).sum(axis=0))[:, None]"),
+            "the weights c_j belong into the denominator, too.",
+        ),
+        (body(below="1"), "the denominator is missing."),
+        (body(phi="np.exp(x)"), "these are the features e^x: which map is asked for?"),
+        (body(mask="np.ones(len(k), dtype=bool)"), "the mask does nothing."),
+    )
+
+    @check
+    def attend(found):
+        rng, right = stream(seed, "10", "attend", "inputs"), answer(task, body())
+        for L, S, d, e in ((5, 8, 3, 2), (4, 6, 2, 3), (1, 9, 4, 1)):
+            q, k, v = rng.normal(size=(L, d)), rng.normal(size=(S, d)), rng.normal(size=(S, e))
+            drawn = rng.permutation(np.arange(S) % 3 > 0)
+            given, wrong = (q, k, v, drawn), []
+            for text, hint in slips:
+                wrong.append((answer(task, text)(*given), hint))
+            judge(found(*given), right(*given), wrong)
+            hidden = ~drawn if MASKS[mask][1] == "mask" else drawn
+            for junk in (1e20, np.nan):
+                values = np.where(hidden[:, None], junk, v)
+                if not np.allclose(numbers(found(q, k, values, drawn)), right(*given)):
+                    raise Hint(f"right, until {junk:g} stands at a hidden value.")
+        x = rng.normal(size=(500, 3))
+        no_square(lambda: found(x, x, x, np.arange(500) % 2 > 0), x, 500)
+
+    text = f"""Linear attention with the map, entry by entry,
+
+$${MAPS[phi][0]},$$
+
+in which key $j = 1, \\dots, S$ has the weight $c_j$ as well: row $i$ of what comes back is the mean of the $v_j$
+with weights proportional to $c_j\\,\\varphi(q_i)^\\top \\varphi(k_j)$, with ${WEIGHTS[weight][0]}$. `mask` is True where
+a key **{MASKS[mask][0]}**. What hidden values are changes nothing, even if they are NaN. No $L \\times S$ array,
+please."""
+    rng = stream(seed, "10", "attend", "example")
+    q, k, v = (np.round(rng.normal(size=shape), 1) for shape in ((2, 2), (4, 2), (4, 1)))
+    given = {"q": q, "k": k, "v": v, "mask": np.array([True, False, True, False])}
+    shown = example(ATTEND, body(), "attend(q, k, v, mask)", **given)
+    title, level = "A map, a mask, and weights", "●●○ · 25 minutes."
+    wrong = (*(text for text, _ in slips), square)
+    task = Task("attend", title, level, text, ATTEND, body(), attend, shown, wrong)
+    return task
+
+
+NORMS = {
+    "entries": ("the root of the sum of all squared entries", "np.sqrt((s[F:] ** 2).sum())"),
+    "largest": ("the largest singular value", "s[F:].max(initial=0)"),
+    "sum": ("the sum of all singular values", "s[F:].sum()"),
+    "fourth": (
+        "the fourth root of the sum of the fourth powers of all singular values",
+        "(s[F:] ** 4).sum() ** 0.25",
+    ),
+}
+ASKED = {
+    "least": (
+        "Give the least $F$ for which *some* matrix $B$ of rank $F$ has $\\|A - B\\| \\le \\varepsilon \\|A\\|$.",
+        "next(F for F in range(len(s) + 1) if left(F) <= eps * left(0))",
+        "next(F for F in range(len(s) + 1) if left(F) <= eps * left(0)) + 1",
+    ),
+    "gap": (
+        "Let $F$ be the least number for which *some* matrix $B$ of rank $F$ has $\\|A - B\\| \\le \\varepsilon \\|A\\|$. "
+        "Give $\\|A - B\\| / \\|A\\|$ for the best $B$ of this rank.",
+        "next(left(F) / left(0) for F in range(len(s) + 1) if left(F) <= eps * left(0))",
+        "next(left(F) for F in range(len(s) + 1) if left(F) <= eps * left(0))",
+    ),
+}
+RANK = '''\
+def rank_needed(A, eps):
+    """A (L, S), 0 < ε < 1 → a number."""'''
+
+
+def _rank(seed):
+    rng = stream(seed, "10", "rank_needed")
+    norm, asked = str(rng.choice(list(NORMS))), str(rng.choice(list(ASKED)))
+    words, tail = NORMS[norm]
+    question, value, slip = ASKED[asked]
+
+    def body(tail=tail, value=value):
+        return (
+            "s = np.linalg.svd(A, compute_uv=False)\n\n"
+            f"def left(F):\n    return {tail}\n\nreturn {value}"
+        )
+
+    others = [name for name in NORMS if name != norm]
+    wrong = (*(body(NORMS[name][1]) for name in others), body(value=slip))
+    hints = (
+        *(f"this is for another norm, {NORMS[name][0]}." for name in others),
+        "one too many." if asked == "least" else "relative to the norm of A: divide by it.",
+    )
+
+    @check
+    def rank_needed(found):
+        rng, given = stream(seed, "10", "rank_needed", "inputs"), []
+        for L, S, sharp in ((12, 9, 1), (7, 11, 2), (20, 20, 0.5), (15, 6, 1)):
+            logits = sharp * rng.normal(size=(L, 4)) @ rng.normal(size=(4, S))
+            A = np.exp(logits - logits.max(axis=1, keepdims=True))
+            given += [(A / A.sum(axis=1, keepdims=True), eps) for eps in (0.5, 0.2, 0.05, 0.01)]
+
+        def table(text):
+            return np.array([answer(task, text)(*pair) for pair in given], dtype=float)
+
+        slips = [(table(text), hint) for text, hint in zip(wrong, hints, strict=True)]
+        judge([found(*pair) for pair in given], table(body()), slips, rtol=1e-7)
+
+    text = f"Let $\\|\\cdot\\|$ be {words}, and $A$ an attention matrix. {question}"
+    rng = stream(seed, "10", "rank_needed", "example")
+    A = np.round(rng.uniform(size=(4, 3)), 1)
+    shown = example(RANK, body(), "rank_needed(A, eps)", A=A, eps=0.3)
+    title, level = "How many features at least?", "●●○ · 20 minutes."
+    task = Task("rank_needed", title, level, text, RANK, body(), rank_needed, shown, wrong)
+    return task
+
+
+FADING = '''\
+def fading(phi_q, phi_k, v):
+    """phi_q (L, F), phi_k (L, F), positive, v (L, e) → (L, e)."""'''
+LOOP = """\
+S, z, rows = np.zeros((phi_k.shape[1], v.shape[1])), np.zeros(phi_k.shape[1]), []
+for query, key, value in zip(phi_q, phi_k, v):
+    S = {decay} * S + np.outer(key, value)
+    z = {decay} * z + key
+    rows.append(query @ S / (query @ z))
+return np.array(rows)"""
+FAULTS = (
+    ("z = {decay} * z + key", "z = z + key"),
+    ("S = {decay} * S + np.outer(key, value)", "S = S + np.outer(key, value)"),
+    ("z = {decay} * z + key", "z = {decay} * (z + key)"),
+    ("np.outer(key, value)", "np.outer(query, value)"),
+    ("S = {decay} * S + np.outer(key, value)", "S = {decay} * (S + np.outer(key, value))"),
+    ("(query @ z)", "(key @ z)"),
+)
+
+
+def _fading(seed):
+    rng = stream(seed, "10", "fading")
+    decay, fault = int(rng.integers(10, 20)) / 20, int(rng.integers(len(FAULTS)))
+    right = LOOP.format(decay=decay)
+    wrong = tuple(LOOP.replace(*change).format(decay=decay) for change in FAULTS)
+
+    @check
+    def fading(found):
+        rng = stream(seed, "10", "fading", "inputs")
+        for L, F, e in ((6, 3, 2), (9, 4, 1), (1, 2, 3), (12, 5, 5)):
+            phi_q, phi_k = (rng.uniform(0.1, 2, size=(L, F)) for _ in range(2))
+            given = phi_q, phi_k, rng.normal(size=(L, e))
+            slips = [(answer(task, wrong[fault])(*given), "this is the function as it was given.")]
+            slips += [
+                (answer(task, text)(*given), "one fault is gone, and another has come.")
+                for text in wrong
+            ]
+            # in the first row some faults change nothing
+            slips = slips if L > 1 else []
+            judge(found(*given), answer(task, right)(*given), slips)
+
+    faulty = "\n".join(f"    {line}" for line in wrong[fault].split("\n"))
+    text = f"""In attention that fades, query $i$ gives key $j \\le i$ a weight proportional to
+${decay}^{{\\,i-j}} \\varphi(q_i)^\\top \\varphi(k_j)$, and the other keys none. Here is a function that reads from left to
+right; one of its lines is wrong. Give the function repaired.
+
+```python
+{FADING.replace("fading", "faulty")}
+{faulty}
+```"""
+    rng = stream(seed, "10", "fading", "example")
+    given = {
+        name: np.round(rng.uniform(0.1, 2, size=(3, 2)), 1) for name in ("phi_q", "phi_k", "v")
+    }
+    shown = example(FADING, right, "fading(phi_q, phi_k, v)", **given)
+    title, level = "One line is wrong", "●○○ · 15 minutes."
+    task = Task("fading", title, level, text, FADING, right, fading, shown, wrong)
+    return task
+
+
+def _derivation(seed):
+    rng = stream(seed, "10", "derivation")
+    a = int(rng.integers(2, 7))
+    if rng.random() < 0.5:
+        return Derivation(
+            "One more feature",
+            f"""*On paper, 15 minutes.* All keys and all queries get one feature more, the constant ${a}$, beside
+the positive features that they have. Show that each row of the attention becomes a mixture of the row that it was
+and of equal weights, and give the share of each for query $i$ among $S$ keys. What happens as $S$ grows, if
+$\\varphi(q_i)^\\top \\varphi(k_j)$ stays within fixed bounds above 0?""",
+            (
+                (
+                    1,
+                    f"the new weight is $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$ before it is divided",
+                ),
+                (1, "the new denominator, with the number of keys in it"),
+                (1, "both put together as a mixture, with shares that add up to 1"),
+                (1, "numerator and denominator of the share grow alike, so it stays within bounds"),
+            ),
+            f"""The product of the features becomes $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$. Let
+$D_i = \\sum_j \\varphi(q_i)^\\top \\varphi(k_j)$. The denominator is $D_i + {a * a} S$, so the new weight is
+
+$$\\frac{{D_i}}{{D_i + {a * a} S}} A_{{ij}} + \\frac{{{a * a} S}}{{D_i + {a * a} S}} \\cdot \\frac1S ,$$
+
+a mixture of the old weight and of $1/S$, with shares that add up to 1. If each product lies between two
+positive bounds, $D_i$ lies between $S$ times each, so neither share goes to 0 as $S$ grows: the constant feature
+blurs by a part that does not depend on the length.""",
+        )
+    return Derivation(
+        "Another basis",
+        f"""*On paper, 15 minutes.* The features of the queries are multiplied by a matrix, $\\varphi(q)^\\top M$, with
+invertible $M$ of size $F \\times F$. By what must those of the keys be multiplied, so that attention stays what it was?
+Is that the only way, if any number for each query may be a factor, too? Give both for
+$M = {a} I$, and say what the matrix need not be, though the features were positive.""",
+        (
+            (1, "the keys get $M^{-1}\\varphi(k)$, shown in the product"),
+            (1, "a factor for each query cancels in the ratio, shown with its denominator"),
+            (1, f"both for ${a} I$, one number each"),
+            (1, "new features may be negative, as only their products count"),
+        ),
+        f"""The product is $\\varphi(q)^\\top M N \\varphi(k)$, and it is the old one for all $q$ and $k$ if $M N = I$, so
+the keys get $N = M^{{-1}}$. A factor $r_i$ on all products of query $i$ stands in the numerator and in the
+denominator $\\sum_j$, and cancels: $M N = r I$ with any $r \\ne 0$ will do as well. For $M = {a} I$: $N = I/{a}$,
+or any other multiple of $I$ but 0. The entries of the new features may be negative; the weights are as they were, since
+only the products enter.""",
+    )
+
+
+def sheet(seed: str) -> Sheet:
+    tasks = (_attend(seed), _rank(seed), _fading(seed))
+    return Sheet("10", "linear attention", tasks, _derivation(seed))

@@ -1,0 +1,349 @@
+"""What an argument must be, said once: each check names it, what was expected and what came."""
+
+import itertools
+import math
+import operator
+from numbers import Real
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+from ._stable import State
+from .backend import is_free_to_read
+
+Array = Any
+
+
+# What NumPy's functions take for an array, and then lose its mask or multiply it as a matrix.
+LOSSY = (np.ma.MaskedArray, np.matrix)
+# What an entry may be, so that squares are finite, and what a value may be, so that sums are.
+MOST, MOST_VALUE = 1e150, 1e300
+
+
+def check_array(x, name: str, dims: str, mask=None, *, finite=True, most=MOST, cast_to=None):
+    """The namespace of x, once x is a non-empty floating array of shape (..., *dims), finite.
+
+    mask: boolean (..., n), False where a row of x does not count and may hold anything.
+    finite: whether to look at values; without, `check_finite` is left to the caller.
+    most: how large an entry may be; cast_to: an array whose dtype has to hold it, too.
+    Raises: ValueError naming `name`, what was expected and what came. Values are read only
+    where that is free, on NumPy: a NaN on a GPU passes, and is seen in the result.
+    """
+    xp = check_floating(x, name, f"(..., {dims})")
+    if x.ndim < len(dims.split(", ")):
+        raise ValueError(f"{name} must have shape (..., {dims}), got shape {tuple(x.shape)}")
+    if 0 in x.shape:
+        raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
+    if mask is not None:
+        check_mask(mask, x, name)
+    if finite:
+        if cast_to is not None:
+            of_x = array_api_compat.array_namespace(cast_to)
+            most = min(most, float(of_x.finfo(cast_to.dtype).max))
+        check_finite(x, name, mask, most=most)
+    return xp
+
+
+def check_floating(x, name: str, shape: str = "(...)"):
+    """The namespace of x, an array of float64 or less. Raises: ValueError for anything else."""
+    if not array_api_compat.is_array_api_obj(x) or isinstance(x, LOSSY):
+        raise ValueError(
+            f"{name} must be an array of shape {shape}, got {type(x).__name__}: "
+            f"convert it with xp.asarray({name}, dtype=xp.float64)"
+        )
+    xp = array_api_compat.array_namespace(x)
+    if not xp.isdtype(x.dtype, "real floating") or xp.finfo(x.dtype).bits > 64:
+        raise ValueError(
+            f"{name} must hold real floating-point numbers, got dtype {x.dtype}: "
+            f"convert it with xp.astype({name}, xp.float64), the widest that is taken"
+        )
+    return xp
+
+
+def check_shape(x, name: str, shape, like, like_name: str, *, most: float = MOST):
+    """Raises: ValueError unless x is a floating array of that shape, None in it for any size.
+
+    And of the library of `like`, which is called like_name; and where it is free to read, finite.
+    """
+    check_floating(x, name)
+    check_library(like, x, f"{like_name} and {name}")
+    fits = x.ndim == len(shape) and all(
+        n in (None, came) for n, came in zip(shape, x.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"{name} must have shape {tuple(shape)}, got shape {tuple(x.shape)}")
+    check_finite(x, name, most=most)
+
+
+def check_finite(x, name: str, mask=None, *, most: float = MOST) -> None:
+    """Raises: ValueError for NaN, infinity or |x| > most in a row that the mask (..., n) shows.
+
+    On NumPy only. The extremes say that there is none, without an array as large as x.
+    """
+    xp = array_api_compat.array_namespace(x)
+    if not is_free_to_read(x) or (float(xp.max(x)) <= most and float(xp.min(x)) >= -most):
+        return
+    most = min(most, float(xp.finfo(x.dtype).max))
+    bad = ~(xp.abs(x) <= most)
+    bad = bad if mask is None else bad & mask[..., None]
+    places = xp.nonzero(bad)
+    if len(places[0]) > 0:
+        wild = xp.any(bad & ~xp.isfinite(x))
+        came = "NaN or infinity" if wild else f"more than {most:.1g} in size"
+        raise ValueError(
+            f"{name} must be finite, got {came} in {len(places[0])} of {x.size} entries, "
+            f"the first at {tuple(int(i[0]) for i in places)}"
+        )
+
+
+def check_mask(key_mask, x, name: str):
+    """The namespace of a boolean key_mask (..., n) for the n rows of x. Raises: ValueError."""
+    if not array_api_compat.is_array_api_obj(key_mask):
+        raise ValueError(f"key_mask must be a boolean array, got {type(key_mask).__name__}")
+    xp = check_library(x, key_mask, f"{name} and key_mask")
+    n, shape = x.shape[-2], tuple(key_mask.shape)
+    if not xp.isdtype(key_mask.dtype, "bool") or shape[-1:] != (n,) or 0 in shape:
+        raise ValueError(
+            f"key_mask must be boolean of shape (..., {n}), one entry for each row of {name}, "
+            f"got {key_mask.dtype} of shape {shape}"
+        )
+    return xp
+
+
+def check_library(x, y, names: str):
+    """The namespace of x and y. Raises: ValueError, calling them `names`, if theirs differ."""
+    try:
+        return array_api_compat.array_namespace(x, y)
+    except TypeError as error:
+        raise ValueError(
+            f"{names} must be arrays of one library, got "
+            f"{type(x).__module__} and {type(y).__module__}: move one with to_like"
+        ) from error
+
+
+def check_count(value, name: str, *, least: int = 1) -> int:
+    """value as a Python integer ≥ `least`. Raises: ValueError naming `name` and what came."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        count = least - 1
+    if count < least or isinstance(value, bool):
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return count
+
+
+def check_number(
+    value, name: str, *, above: float | None = None, least: float | None = None, like=None
+):
+    """value as a finite float, > `above` or ≥ `least`, where one is given.
+
+    like: an array whose dtype has to hold it, neither as infinity nor as 0.
+    Raises: ValueError naming `name`, what was expected and what came.
+    """
+    good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    expected = ""
+    if above is not None:
+        good, expected = good and value > above, f" above {above:g}"
+    elif least is not None:
+        good, expected = good and value >= least, f" of at least {least:g}"
+    if good and like is not None and value != 0:
+        info = array_api_compat.array_namespace(like).finfo(like.dtype)
+        good = float(info.smallest_normal * info.eps) <= abs(value) <= float(info.max)
+        expected += f", in the range of {like.dtype}"
+    if not good:
+        raise ValueError(f"{name} must be a finite number{expected}, got {value!r}")
+    return float(value)
+
+
+def check_real(value, name: str):
+    """value, a number or a nest of them, as a NumPy array of float64, finite or not; host only.
+
+    Raises: ValueError naming `name` for anything but real numbers: a mask or a text among them.
+    """
+    try:
+        x = np.asarray(value)
+    except Exception as error:  # rows of unlike lengths; an array that may not come home
+        raise ValueError(f"{name} must be an array of real numbers: {error}") from error
+    if x.dtype.kind not in "iuf" or isinstance(value, LOSSY):
+        came = type(value).__name__ if isinstance(value, LOSSY) else f"dtype {x.dtype}"
+        raise ValueError(f"{name} must hold real numbers, got {came}")
+    return x.astype(float, copy=False)
+
+
+def check_generator(rng) -> None:
+    """Raises: ValueError unless rng is a NumPy Generator."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            f"rng must be a numpy.random.Generator, got {type(rng).__name__}: "
+            "make one with numpy.random.default_rng(seed)"
+        )
+
+
+def check_lead(*arrays, names: str = "arrays"):
+    """The leading axes of arrays (..., n, d), broadcast. Raises: ValueError, naming `names`."""
+    shapes = [tuple(x.shape[:-2]) for x in arrays]
+    columns = itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)
+    sizes = [set(column) - {1} for column in columns]
+    if any(len(size) > 1 for size in sizes):
+        came = " and ".join(map(str, shapes))
+        raise ValueError(f"leading axes of {names} must broadcast, got {came}")
+    return tuple(max(size, default=1) for size in reversed(sizes))
+
+
+def check_directions(W, x, name: str, called: str = "W"):
+    """The namespace of directions W (..., m, d) and the rows x (..., n, d). Raises: ValueError."""
+    check_array(W, called, "m, d", cast_to=x)
+    xp = check_library(x, W, f"{name} and {called}")
+    d = x.shape[-1]
+    if W.shape[-1] != d:
+        raise ValueError(
+            f"{called} must have shape (m, d) or (..., m, d) with d = {d}, the width of {name}, "
+            f"got shape {tuple(W.shape)}"
+        )
+    if W.ndim > 2:
+        check_lead(x, W, names=f"{name} and {called}")
+    return xp
+
+
+def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
+    """The namespace of keys k, their values v and their mask. Raises: ValueError."""
+    check_array(k, name, f"S, {width}", key_mask)
+    check_array(v, "v", "S, e", key_mask, most=MOST_VALUE)
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(
+            f"{name} and v must have one row for each key, got {k.shape[-2]} and {v.shape[-2]} "
+            f"(shapes {tuple(k.shape)} and {tuple(v.shape)})"
+        )
+    xp = check_library(k, v, f"{name} and v")
+    masks = [] if key_mask is None else [key_mask[..., None]]
+    check_lead(k, v, *masks, names=f"{name}, v" + " and key_mask" * len(masks))
+    return xp
+
+
+def check_callable(x, name: str) -> None:
+    """Raises: ValueError unless x can be called."""
+    if not callable(x):
+        raise ValueError(f"{name} must be a function, got {type(x).__name__}")
+
+
+def check_kind(x, kind: type, name: str) -> None:
+    """Raises: ValueError unless x is one of that class."""
+    if not isinstance(x, kind):
+        raise ValueError(f"{name} must be of type {kind.__name__}, got {type(x).__name__}")
+
+
+def check_sums(state, name: str):
+    """The namespace of a State whose two arrays go together. Raises: ValueError."""
+    check_kind(state, State, name)
+    check_array(state.c, f"{name}.c", "m", finite=False)
+    xp = check_array(state.Sz, f"{name}.Sz", "m, e + 1", finite=False)
+    if is_free_to_read(state.Sz) and not math.isfinite(xp.sum(state.Sz)):  # one pass, each step
+        check_finite(state.Sz, f"{name}.Sz", most=MOST_VALUE)
+    check_library(state.c, state.Sz, f"{name}.c and {name}.Sz")
+    if tuple(state.c.shape) != tuple(state.Sz.shape[:-1]):
+        raise ValueError(
+            f"{name}.c must have the shape {tuple(state.Sz.shape[:-1])} of the sums in {name}.Sz, "
+            f"one largest logit each, got {tuple(state.c.shape)}"
+        )
+    if is_free_to_read(state.c) and not xp.max(state.c) < math.inf:  # −∞: no key yet
+        raise ValueError(f"{name}.c must be finite, or −∞ before any key, got {xp.max(state.c)}")
+    return xp
+
+
+def check_state(state, x, name: str, W, e: int | None = None) -> None:
+    """Raises: ValueError unless the State has W's m features and, if given, values of size e.
+
+    x: the rows (..., n, d) that it meets, of that name.
+    """
+    check_sums(state, "state")
+    check_library(x, state.Sz, f"{name} and state")
+    check_lead(x, state.Sz, names=f"{name} and state")
+    shape, m = tuple(state.Sz.shape), W.shape[-2]
+    if shape[-2] != m or e not in (None, shape[-1] - 1):
+        wanted = f"m = {m} features, as W has" + ("" if e is None else f", and values of size {e}")
+        raise ValueError(
+            f"state must have {wanted}, got {shape[-2]} and values of size {shape[-1] - 1}"
+        )
+
+
+def check_attention(q, k, v, key_mask, W=..., *, names=("q", "k"), width="d"):
+    """Queries, keys, values, mask (and directions), broadcast to one set of leading axes.
+
+    W: (..., m, d), or nothing, and None comes back; one set for all, (m, d), stays as it is.
+    Raises: ValueError for what is no array, does not fit, or is not finite.
+    """
+    check_array(q, names[0], f"L, {width}")
+    xp = check_keys(k, v, key_mask, names[1], width)
+    check_library(q, k, f"{names[0]} and {names[1]}")
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(
+            f"{names[0]} and {names[1]} must have rows of one width, got {q.shape[-1]} and "
+            f"{k.shape[-1]} (shapes {tuple(q.shape)} and {tuple(k.shape)})"
+        )
+    if W is ...:
+        W = None
+    else:
+        check_directions(W, q, names[0])
+    many = W is not None and W.ndim > 2
+    others = [] if key_mask is None else [key_mask[..., None]]
+    called = f"{names[0]}, {names[1]}, v" + ", key_mask" * bool(others) + ", W" * many
+    lead = check_lead(q, k, v, *others, *([W] if many else []), names=called)
+    q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v))
+    if key_mask is not None:
+        key_mask = xp.broadcast_to(key_mask, (*lead, key_mask.shape[-1]))
+    if many:
+        W = xp.broadcast_to(W, (*lead, *W.shape[-2:]))
+    return q, k, v, key_mask, W
+
+
+def check_tokens(q, k) -> None:
+    """Raises: ValueError unless q (..., L, d) and k (..., L, d) are the rows of the same tokens."""
+    check_array(q, "q", "L, d")
+    check_library(q, k, "q and k")
+    if q.shape[-2:] != k.shape[-2:]:
+        raise ValueError(
+            "q and k must have one row of one width for each token, "
+            f"got shapes {tuple(q.shape)} and {tuple(k.shape)}"
+        )
+
+
+def check_gate(log_decay, k):
+    """ln a ≤ 0 as (..., L, 1), or (..., L, d) by channel, for k (..., L, d); zeros for None.
+
+    Raises: ValueError for another shape and, where values are free to read, NaN or above 0.
+    """
+    ends = [k.shape[-2:-1], k.shape[-2:]]
+    return _each_token(
+        0.0 if log_decay is None else log_decay, k, "log_decay", -math.inf, 0.0, ends
+    )
+
+
+def check_strength(beta, k):
+    """beta in [0, 2] as (..., L, 1) for the tokens of k (..., L, d).
+
+    Raises: ValueError for another shape and, where values are free to read, NaN or outside.
+    """
+    return _each_token(beta, k, "beta", 0.0, 2.0, [k.shape[-2:-1]])
+
+
+def _each_token(x, k, name, low, high, ends):
+    """x in [low, high], a number or of shape (..., *end) for an end of `ends`: with k's axes."""
+    if isinstance(x, Real) or not array_api_compat.is_array_api_obj(x):  # np.float64 is both
+        if not isinstance(x, Real) or isinstance(x, bool) or not low <= x <= high:
+            raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {x!r}")
+        xp, device = array_api_compat.array_namespace(k), array_api_compat.device(k)
+        return xp.full((k.shape[-2], 1), float(x), dtype=k.dtype, device=device)
+    xp = check_floating(x, name)
+    check_library(k, x, f"k and {name}")
+    shape, lead = tuple(x.shape), k.ndim - 2
+    if not any(len(shape) == lead + len(end) and shape[lead:] == tuple(end) for end in ends):
+        shaped = " or ".join(f"(..., {', '.join(map(str, end))})" for end in ends)
+        raise ValueError(
+            f"{name} must be a number or have shape {shaped} with the leading axes of k, "
+            f"{tuple(k.shape[:-2])}, got shape {shape}"
+        )
+    if is_free_to_read(x) and not xp.all((x >= low) & (x <= high)):
+        first = x[~((x >= low) & (x <= high))][0]
+        raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {float(first)}")
+    return x if x.ndim == k.ndim else x[..., None]

@@ -1,0 +1,200 @@
+"""Sums over what is seen, relative to the largest: the algebra of the stable form.
+
+Three times in this package something is seen with logits h and values v:
+
+    keys by a query, h = qᵀk/√d: a row of exact attention                  `weighted_sums`
+    keys by a direction ω, h = ln φ_ω(k): what a State keeps               `summed_by_feature`
+    directions by a query, h = ωᵀq' + c, each with its own [S, z]          `weighted_sums`
+
+Two arrays say all that a softmax needs: c = max h, and Sz = [S, z] = Σ e^{h−c} [v, 1], whose last
+column z ≥ 1 is the denominator of the others.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import array_api_compat
+from jaxtyping import Float
+
+from .backend import is_free_to_read
+
+Array = Any
+
+# Parts of a maximum over tokens, where it is taken in two stages: a GPU has room for many.
+PARTS = 64
+
+
+class State(NamedTuple):
+    """What m features have kept of the keys so far: constant in size, however many they were.
+
+    c: the largest logit of each; Sz = [S, z]: Σ e^{h−c} v, and Σ e^{h−c} in the last column.
+    Without any key: −∞ and 0. (The sums of the rows of exact attention have the same form.)
+    """
+
+    c: Float[Array, "... m"]
+    Sz: Float[Array, "... m e+1"]
+
+    @property
+    def S(self) -> Float[Array, "... m e"]:
+        """Σ e^{h−c} v."""
+        return self.Sz[..., :-1]
+
+    @property
+    def z(self) -> Float[Array, "... m"]:
+        """Σ e^{h−c} ≥ 1, and 0 without any key."""
+        return self.Sz[..., -1]
+
+
+def squared_norm(xp, x: Array) -> Array:
+    """‖x‖² of each row of x: (..., n, d) → (..., n).
+
+    NumPy's vecdot makes no array in between. CuPy has none, and would copy x and call a product
+    of matrices for each row: multiply and sum are two passes.
+    """
+    if is_free_to_read(x):
+        return xp.vecdot(x, x)
+    return xp.sum(x * x, axis=-1)
+
+
+def projected(xp, x: Array, W: Array) -> Array:
+    """ωᵀx for each row x and each direction ω: x (..., n, d), W (..., m, d) → (..., n, m).
+
+    In the dtype of W. One set of directions for all leading axes of x makes one product of
+    matrices; a set for each of them, one product each.
+    """
+    x = xp.astype(x, W.dtype, copy=False)
+    if W.ndim == 2 < x.ndim:
+        return xp.tensordot(x, W, axes=((-1,), (-1,)))
+    return x @ xp.matrix_transpose(W)
+
+
+def lowest(xp, dtype):
+    """What stands for −∞ as a logit: its exponential is 0 beside any other's, and ∞ − ∞ is NaN."""
+    return -float(xp.finfo(dtype).max) / 4
+
+
+def empty_state(xp, shape, width, like, dtype):
+    """The State of no key, or the sums of rows that see none: (*shape,) and (*shape, width).
+
+    It lives where `like` does.
+    """
+    make = {"dtype": dtype, "device": array_api_compat.device(like)}
+    return State(xp.full(shape, lowest(xp, dtype), **make), xp.zeros((*shape, width), **make))
+
+
+def with_finite_c(xp, state):
+    """`state` with `lowest` for a c of −∞."""
+    return State(xp.maximum(state.c, lowest(xp, state.c.dtype)), state.Sz)
+
+
+def add_in_place(x, y):
+    """x + y, on NumPy in the memory of x, which is used up: a fresh array costs as much again."""
+    pairs = zip(reversed(x.shape), reversed(y.shape), strict=False)
+    holds_the_sum = x.ndim >= y.ndim and all(b in (1, a) for a, b in pairs)
+    if is_free_to_read(x) and holds_the_sum:
+        x += y
+        return x
+    return x + y
+
+
+def exp_in_place(xp, x):
+    """eˣ, on NumPy in the memory of x, which is used up."""
+    return xp.exp(x, out=x) if is_free_to_read(x) else xp.exp(x)
+
+
+def largest(xp, h):
+    """max of each column over the tokens of h: (..., n, m) → (..., m).
+
+    In two stages on a device: a reduction fills a GPU only if it has as many parts as the GPU
+    has room for, and the columns alone are few.
+    """
+    n, m = h.shape[-2:]
+    rest = n % PARTS
+    if is_free_to_read(h) or n < 2 * PARTS:
+        return xp.max(h, axis=-2)
+    parts = xp.reshape(h[..., : n - rest, :], (*h.shape[:-2], PARTS, n // PARTS, m))
+    top = xp.max(xp.max(parts, axis=-2), axis=-2)  # (..., m)
+    return xp.maximum(top, xp.max(h[..., n - rest :, :], axis=-2)) if rest else top
+
+
+def values_and_ones(xp, v, seen=None):
+    """[v, 1], (..., n, e+1), for values that are 0 where not `seen`; there the 1 is 0, too.
+
+    Elsewhere than on NumPy it is made transposed: `turned_product` reads it so without a copy.
+    """
+    one = xp.ones_like(v[..., :1])
+    if seen is not None:
+        one = xp.where(seen, one, xp.zeros_like(one))
+    if is_free_to_read(v):
+        return xp.concat([v, one], axis=-1)
+    turned = [xp.matrix_transpose(x) for x in (v, one)]
+    return xp.matrix_transpose(xp.concat(turned, axis=-2))
+
+
+def mask_logits(xp, seen, dtype):
+    """A logit to add to each key, (..., n): 0 where `seen` (..., n, 1), else `lowest`."""
+    zero = xp.zeros_like(seen, dtype=dtype)
+    return xp.where(seen, zero, lowest(xp, dtype))[..., 0]
+
+
+def logits_of(xp, queries, keys, mask, seen):
+    """queries keysᵀ (..., L, n), + mask (L, n) of 0 and −∞, + `mask_logits` of the keys seen."""
+    logits = queries @ xp.matrix_transpose(keys)
+    logits = logits if mask is None else add_in_place(logits, mask)
+    if seen is None:
+        return logits
+    return add_in_place(logits, mask_logits(xp, seen, queries.dtype)[..., None, :])
+
+
+def summed_by_feature(xp, h, values, before=None):
+    """The State of m features over keys with logits h (..., n, m) and values [v, 1] (..., n, e+1).
+
+    before: the State over other keys, which are added. h is used up on NumPy.
+    """
+    c = largest(xp, h)  # (..., m)
+    c = c if before is None else xp.maximum(before.c, c)
+    weights = exp_in_place(xp, add_in_place(h, -c[..., None, :]))  # (..., n, m)
+    Sz = turned_product(xp, weights, values)  # (..., m, e+1)
+    return State(c, Sz if before is None else Sz + rescaled(xp, before, c).Sz)
+
+
+def turned_product(xp, weights, values):
+    """weightsᵀ values: (..., n, m) and (..., n, e+1) → (..., m, e+1).
+
+    CuPy copies what it transposes, so elsewhere the values are transposed, the smaller of the
+    two; as `values_and_ones` gives them, they lie so in memory already.
+    """
+    if values.shape[-2] == 1:  # one token needs no product of matrices
+        return xp.matrix_transpose(weights) * values
+    if is_free_to_read(weights):
+        return xp.matrix_transpose(weights) @ values
+    return xp.matrix_transpose(xp.matrix_transpose(values) @ weights)
+
+
+def weighted_sums(xp, h, values, before=None):
+    """The sums of rows with logits h (..., L, n) over n things with values (..., n, e+1).
+
+    before: the sums of the same rows over other things, which are added. h is used up on NumPy.
+    """
+    c = xp.max(h, axis=-1)  # (..., L)
+    c = c if before is None else xp.maximum(before.c, c)
+    Sz = exp_in_place(xp, add_in_place(h, -c[..., None])) @ values  # (..., L, e+1)
+    return State(c, Sz if before is None else Sz + rescaled(xp, before, c).Sz)
+
+
+def rescaled(xp, state, c):
+    """The same sums relative to c, which is nowhere less than state.c: e^{state.c−c} [S, z]."""
+    return State(c, xp.exp(state.c - c)[..., None] * state.Sz)
+
+
+def added(xp, a, b):
+    """The sums over the things of a and those of b: relative to the larger maximum, they add."""
+    c = xp.maximum(a.c, b.c)
+    return State(c, rescaled(xp, a, c).Sz + rescaled(xp, b, c).Sz)
+
+
+def normalised(xp, Sz, out=None):
+    """S / z of each row, the weighted mean of its values, 0 where z = 0; on NumPy into `out`."""
+    S, z = Sz[..., :-1], Sz[..., -1:]
+    z = xp.where(z == 0, math.inf, z)
+    return S / z if out is None else xp.divide(S, z, out=out)

@@ -1,0 +1,123 @@
+"""Each form of attention in its slow and obvious lines: read these first.
+
+Here the L × S weights stand in memory, all at once. The fast forms of `attention` and `near_far`
+give the same rows without them; each names its form here, and is tested against it. (The slow
+form of decay and of the delta rule is `recurrent.recurrence`.)
+q: (..., L, d), k: (..., S, d), v: (..., S, e) give (..., L, e). Row i sees the keys j ≤ i where
+causal, |i − j| ≤ band, and those that key_mask (..., S) shows; a row that sees none gives zeros.
+Sums are in the dtype that comes in. All raise ValueError as the functions of `attention` do.
+"""
+
+import math
+from typing import Any
+
+import array_api_compat
+from jaxtyping import Bool, Float
+
+from ._arguments import check_attention, check_count
+from ._blocks import masked_part
+
+Array = Any
+
+
+def softmax_attention(
+    q: Float[Array, "... L d"],
+    k: Float[Array, "... S d"],
+    v: Float[Array, "... S e"],
+    *,
+    causal: bool = False,
+    key_mask: Bool[Array, "... S"] | None = None,
+    band: int | None = None,
+) -> Float[Array, "... L e"]:
+    """softmax(q kᵀ / √d) v.
+
+    Shape: (..., L, e). Error: exact to rounding, at any norm. Cost: O(L S (d + e)); memory, L S.
+    Source: Vaswani et al. (2017), eq. 1.
+    """
+    xp, (q, k, v, key_mask, _) = _checked(q, k, v, key_mask)
+    logits = q @ xp.matrix_transpose(k) / math.sqrt(q.shape[-1])
+    return _softmax(logits, _visible(logits, causal, key_mask, band)) @ v
+
+
+def linear_attention(
+    phi_q: Float[Array, "... L F"],
+    phi_k: Float[Array, "... S F"],
+    v: Float[Array, "... S e"],
+    *,
+    causal: bool = False,
+    key_mask: Bool[Array, "... S"] | None = None,
+) -> Float[Array, "... L e"]:
+    """Σ_j φ(qᵢ)ᵀφ(kⱼ) vⱼ / Σ_j φ(qᵢ)ᵀφ(kⱼ).
+
+    Shape: (..., L, e). Error: exact to rounding. Cost: O(L S (F + e)); memory, L S.
+    Source: Katharopoulos et al. (2020), eq. 4.
+    """
+    xp, (phi_q, phi_k, v, key_mask, _) = _checked(phi_q, phi_k, v, key_mask)
+    weights = phi_q @ xp.matrix_transpose(phi_k)
+    weights = xp.where(_visible(weights, causal, key_mask), weights, xp.zeros_like(weights))
+    total = xp.sum(weights, axis=-1, keepdims=True)
+    return weights @ v / xp.where(total == 0, xp.ones_like(total), total)
+
+
+def favor_attention(
+    q: Float[Array, "... L d"],
+    k: Float[Array, "... S d"],
+    v: Float[Array, "... S e"],
+    W: Float[Array, "... m d"],
+    *,
+    causal: bool = False,
+    key_mask: Bool[Array, "... S"] | None = None,
+) -> Float[Array, "... L e"]:
+    """`linear_attention` with φ(x) = e^{ωᵀx' − ‖x'‖²/2} over the rows ω of W, x' = x d^{−1/4}.
+
+    By the logarithms of its weights, so at any norm. Shape: (..., L, e). Error: exact to rounding.
+    Cost: O(L S (m + e)); memory, L S and S m. Source: Choromanski et al. (2021), Lemma 1.
+    """
+    xp, (q, k, v, key_mask, W) = _checked(q, k, v, key_mask, W)
+    logits = _log_weights(xp, q, k, W)
+    return _softmax(logits, _visible(logits, causal, key_mask)) @ v
+
+
+def _checked(q, k, v, key_mask, *W):
+    """The namespace, and the arguments with one set of leading axes; zeros where masked."""
+    q, k, v, key_mask, W = check_attention(q, k, v, key_mask, *W)
+    xp = array_api_compat.array_namespace(q)
+    k, v, _ = masked_part(xp, k, v, key_mask, slice(None), xp.result_type(q, k, v))
+    return xp, (q, k, v, key_mask, W)
+
+
+def _log_weights(xp, q, k, W):
+    """ln Σ_ω φ_ω(qᵢ) φ_ω(kⱼ): (..., L, S), a row at a time."""
+    log_q, log_k = (
+        x @ xp.matrix_transpose(W) - xp.sum(x * x, axis=-1, keepdims=True) / 2
+        for x in (q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25)
+    )
+    rows = []
+    for i in range(q.shape[-2]):
+        products = log_q[..., i : i + 1, :] + log_k  # (..., S, m)
+        top = xp.max(products, axis=-1, keepdims=True)
+        rows.append(xp.log(xp.sum(xp.exp(products - top), axis=-1)) + top[..., 0])
+    return xp.stack(rows, axis=-2)
+
+
+def _visible(weights, causal, key_mask, band=None):
+    """Whether row i sees key j, for weights (..., L, S): (L, S), with a mask (..., L, S)."""
+    xp, (L, S) = array_api_compat.array_namespace(weights), weights.shape[-2:]
+    device = array_api_compat.device(weights)
+    ahead = xp.arange(S, device=device)[None, :] - xp.arange(L, device=device)[:, None]  # j − i
+    seen = ahead <= (0 if causal else S)
+    if band is not None:
+        band = check_count(band, "band", least=0)
+        seen = seen & (ahead <= band) & (ahead >= -band)
+    return seen if key_mask is None else seen & key_mask[..., None, :]
+
+
+def _softmax(logits, seen):
+    """e^{l_ij} / Σ_j e^{l_ij} over the keys seen; zeros for a row that sees none: (..., L, S)."""
+    xp = array_api_compat.array_namespace(logits)
+    lowest = xp.min(logits, axis=-1, keepdims=True)
+    top = xp.max(xp.where(seen, logits, lowest), axis=-1, keepdims=True)
+    weights = xp.exp(xp.where(seen, logits, top) - top)  # at most 1
+    weights = xp.where(seen, weights, xp.zeros_like(weights))
+    total = xp.sum(weights, axis=-1, keepdims=True)
+    return weights / xp.where(total == 0, xp.ones_like(total), total)

@@ -1,0 +1,89 @@
+"""Lessons say the same on a stand-in for a GPU, and whatever signs LAPACK takes."""
+
+import io
+from contextlib import redirect_stdout
+
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pytest
+
+from performer_course import backend
+from tests.double import DEVICE, Namespace, poisoned
+from tools.notebooks import NOTEBOOKS, VOLATILE, sources
+
+LESSONS = [source for source in sources() if source.parent == NOTEBOOKS]
+# Their subject is the signs of LAPACK's QR, and what published code made of them.
+ABOUT_QR = {"05_orthogonal_features", "a1_errata"}
+
+
+def with_free_signs(rng):
+    """numpy.linalg's factorisations, with the signs that each may choose drawn from rng.
+
+    A column of U turns with its row of Vᵀ, a column of Q with its row of R, an eigenvector alone.
+    """
+    svd, eigh, qr = np.linalg.svd, np.linalg.eigh, np.linalg.qr
+
+    def any_svd(a, full_matrices=True, compute_uv=True):
+        if not compute_uv:
+            return svd(a, compute_uv=False)
+        U, S, V = svd(a, full_matrices)
+        sign = rng.choice([-1.0, 1.0], size=S.shape)
+        U[..., : S.shape[-1]] *= sign[..., None, :]
+        V[..., : S.shape[-1], :] *= sign[..., None]
+        return U, S, V
+
+    def any_eigh(a):
+        values, U = eigh(a)
+        return values, U * rng.choice([-1.0, 1.0], size=values.shape)[..., None, :]
+
+    def any_qr(a):
+        Q, R = qr(a)
+        sign = rng.choice([-1.0, 1.0], size=R.shape[:-1])
+        return Q * sign[..., None, :], R * sign[..., None]
+
+    return {"svd": any_svd, "eigh": any_eigh, "qr": any_qr}
+
+
+def said(cell):
+    """What a committed cell printed, and its figures in words."""
+    texts = [output.get("text") or output.data["text/plain"] for output in cell.outputs]
+    return "\n".join(texts)
+
+
+def lines(text):
+    """The lines, sorted: what a cell prints before and after a figure is stored as one text."""
+    return sorted(line for line in text.splitlines() if line.strip())
+
+
+# They compute on JAX, whatever the backend is; tests/test_training.py and tests/test_picture.py
+# turn the signs of their axes.
+ON_JAX = {"16_train_a_performer", "a4_a_picture_from_a_state"}
+# Its tasks run in other processes, without a double; tests/test_lesson_19.py runs them on it here.
+ON_WORKERS = {"19_beyond_one_machine"}
+each_lesson_on_a_backend = pytest.mark.parametrize(
+    "lesson",
+    [lesson for lesson in LESSONS if lesson.stem not in ON_JAX | ON_WORKERS],
+    ids=lambda lesson: lesson.stem,
+)
+
+
+@each_lesson_on_a_backend
+def test_a_lesson_says_the_same_on_a_device_and_whatever_signs_lapack_takes(lesson, monkeypatch):
+    monkeypatch.setitem(backend.BACKENDS, "double", lambda: Namespace(DEVICE))
+    monkeypatch.setenv("PERFORMER_BACKEND", "double")
+    monkeypatch.chdir(NOTEBOOKS)
+    for name, factorise in with_free_signs(np.random.default_rng(0)).items():
+        if name != "qr" or lesson.stem not in ABOUT_QR:
+            monkeypatch.setattr(np.linalg, name, factorise)
+    cells, namespace = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4).cells, {}
+    for number, cell in enumerate(cells, start=1):
+        if cell.cell_type == "code":
+            code = compile(cell.source, f"{lesson.name}, cell {number}", "exec")
+            with poisoned(), redirect_stdout(io.StringIO()) as printed:
+                exec(code, namespace)
+            # The double has a name of its own, and so have its dtypes.
+            text = printed.getvalue().replace("'double', ", "").replace("array_api_strict.", "")
+            if VOLATILE not in cell.metadata.get("tags", ()):
+                assert lines(text) == lines(said(cell)), f"cell {number}"
+    plt.close("all")

@@ -1,0 +1,178 @@
+"""The door: a bad argument is refused with what was expected and what came."""
+
+from fractions import Fraction
+
+import array_api_compat.numpy
+import array_api_strict
+import numpy as np
+import pytest
+
+from performer_course._arguments import (
+    check_array,
+    check_attention,
+    check_count,
+    check_directions,
+    check_keys,
+    check_lead,
+    check_library,
+    check_mask,
+    check_number,
+)
+
+from .double import DEVICE, poisoned
+
+
+def test_a_good_array_gives_its_namespace():
+    assert check_array(np.ones((2, 3)), "x", "n, d") is array_api_compat.numpy
+    with poisoned():
+        x = array_api_strict.ones((2, 3), device=DEVICE)
+        assert check_array(x, "x", "n, d") is array_api_strict
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([[1.0]], r"q must be an array of shape \(\.\.\., n, d\), got list: convert it with xp"),
+        (2.5, "q must be an array .* got float"),
+        (None, "q must be an array .* got NoneType"),
+        (np.ones(3), r"q must have shape \(\.\.\., n, d\), got shape \(3,\)"),
+        (np.ones((2, 3), dtype=int), "q must hold real .* got dtype int64: convert it with xp"),
+        (np.ones((2, 3), dtype=bool), "q must hold real floating-point numbers, got dtype bool"),
+        (np.ones((2, 3), dtype=complex), "q must hold real .* got dtype complex128"),
+        (np.ones((0, 3)), r"q must not be empty, got shape \(0, 3\)"),
+        (np.ones((2, 0)), r"q must not be empty, got shape \(2, 0\)"),
+        (np.asarray([[1, np.nan]]), r"NaN or infinity in 1 of 2 entries, the first at \(0, 1\)"),
+        (np.asarray([[1], [-np.inf]]), r"q must be finite, .* in 1 of 2 .* first at \(1, 0\)"),
+    ],
+)
+def test_a_bad_array_is_refused_with_what_came(x, message):
+    with pytest.raises(ValueError, match=message):
+        check_array(x, "q", "n, d")
+
+
+def test_a_value_on_a_device_is_not_read_to_check_it():
+    x = array_api_strict.asarray([[np.nan]], device=DEVICE)
+    with poisoned():
+        check_array(x, "x", "n, d")
+
+
+@pytest.mark.parametrize("value", [1, 7, np.int64(7), np.uint8(7)])
+def test_a_count_comes_back_as_a_python_integer(value):
+    assert type(check_count(value, "m")) is int
+    assert check_count(value, "m") == value
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, 2.0, True, np.True_, None, "2", [2]])
+def test_a_bad_count_is_refused_with_what_came(value):
+    with pytest.raises(ValueError, match="m must be an integer of at least 1, got") as raised:
+        check_count(value, "m")
+    assert repr(value) in str(raised.value)
+
+
+@pytest.mark.parametrize("value", [1, 0.5, np.float32(0.5), np.int64(2), Fraction(1, 2)])
+def test_a_number_comes_back_as_a_python_float(value):
+    assert type(check_number(value, "gamma", above=0.0)) is float
+    assert check_number(value, "gamma", above=0.0) == value
+
+
+@pytest.mark.parametrize("value", [-1, np.nan, np.inf, -np.inf, True, None, "1", 1j, [1.0]])
+def test_a_bad_number_is_refused_with_what_came(value):
+    for limit, text in ({"above": 0.0}, "above 0"), ({"least": 0.0}, "of at least 0"):
+        with pytest.raises(ValueError, match=f"c must be a finite number {text}") as raised:
+            check_number(value, "c", **limit)
+        assert repr(value) in str(raised.value)
+
+
+def test_a_limit_itself_is_allowed_by_least_and_not_by_above():
+    assert check_number(0, "c", least=0.0) == 0
+    with pytest.raises(ValueError, match="c must be a finite number above 0, got 0"):
+        check_number(0, "c", above=0.0)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, True, None, "1", 1j, [1.0]])
+def test_a_number_without_a_limit_is_finite_all_the_same(value):
+    with pytest.raises(ValueError, match="c must be a finite number, got") as raised:
+        check_number(value, "c")
+    assert repr(value) in str(raised.value)
+    assert check_number(-2, "c") == -2.0
+
+
+# What must go together
+
+
+def test_what_a_mask_hides_may_hold_anything():
+    x, mask = np.array([[1.0], [np.nan], [np.inf]]), np.array([True, False, False])
+    assert check_array(x, "k", "S, d", mask) is array_api_compat.numpy
+    with pytest.raises(ValueError, match=r"k must be finite, .* in 1 of 3 .* first at \(2, 0\)"):
+        check_array(x, "k", "S, d", np.array([True, False, True]))
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        ([True] * 3, "key_mask must be a boolean array, got list"),
+        (np.ones(3), r"key_mask must be boolean of shape \(\.\.\., 3\), .* of k, got float64 of"),
+        (np.ones(2, dtype=bool), r"one entry for each row of k, got bool of shape \(2,\)"),
+        (np.array(True), r"got bool of shape \(\)"),
+        (array_api_strict.ones(3, dtype=array_api_strict.bool), "k and key_mask must be arrays of"),
+    ],
+)
+def test_a_mask_that_does_not_fit_is_refused(mask, message):
+    with pytest.raises(ValueError, match=message):
+        check_mask(mask, np.ones((3, 2)), "k")
+
+
+def test_arrays_of_two_libraries_are_refused_with_both():
+    with pytest.raises(ValueError, match=r"q and k .* one library, got numpy and array_api_strict"):
+        check_library(np.ones(1), array_api_strict.ones(1), "q and k")
+    assert check_library(np.ones(1), np.ones(2), "q and k") is array_api_compat.numpy
+
+
+@pytest.mark.parametrize(
+    ("leads", "both"),
+    [([()], ()), ([(2, 1), (3,)], (2, 3)), ([(), (1, 4), (5, 1)], (5, 4)), ([(1,), (1,)], (1,))],
+)
+def test_leading_axes_are_those_of_numpys_broadcasting(leads, both):
+    assert both == np.broadcast_shapes(*leads)
+    assert check_lead(*(np.ones((*lead, 2, 2)) for lead in leads)) == both
+
+
+def test_leading_axes_that_do_not_broadcast_are_refused():
+    with pytest.raises(ValueError, match=r"must broadcast, got \(2, 3\) and \(3, 3\)"):
+        check_lead(np.ones((2, 3, 1, 1)), np.ones((3, 3, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("W", "message"),
+    [
+        (
+            np.ones((4, 2)),
+            r"W must have shape \(m, d\) or \(\.\.\., m, d\) with d = 3, the width of q",
+        ),
+        (np.ones((2, 4, 2)), r"with d = 3, the width of q, got shape \(2, 4, 2\)"),
+        (np.ones(3), r"W must have shape \(\.\.\., m, d\), got shape \(3,\)"),
+        (np.ones((2, 4, 3)), r"leading axes of .* must broadcast, got \(5,\) and \(2,\)"),
+        (np.ones((4, 3), dtype=int), "W must hold real floating-point numbers, got dtype int64"),
+        (array_api_strict.ones((4, 3)), "q and W must be arrays of one library"),
+    ],
+)
+def test_directions_that_do_not_fit_are_refused(W, message):
+    with pytest.raises(ValueError, match=message):
+        check_directions(W, np.ones((5, 7, 3)), "q")
+
+
+def test_keys_and_values_are_as_many():
+    message = r"phi_k and v must have one row for each key, got 4 and 3 \(shapes \(4, 2\) and"
+    with pytest.raises(ValueError, match=message):
+        check_keys(np.ones((4, 2)), np.ones((3, 2)), None, "phi_k", "F")
+
+
+def test_what_attention_is_given_comes_back_with_one_set_of_leading_axes():
+    q, k, v = np.ones((2, 1, 5, 3)), np.ones((4, 6, 3)), np.ones((6, 2))
+    mask, W = np.ones((1, 4, 6), dtype=bool), np.ones((2, 1, 8, 3))
+    found = check_attention(q, k, v, mask, W)
+    widths = [(5, 3), (6, 3), (6, 2), (6,), (8, 3)]
+    assert [x.shape for x in found] == [(2, 4, *shape) for shape in widths]
+    *_, hidden, shared = check_attention(q, k, v, None, W[0, 0])
+    assert hidden is None
+    assert shared.shape == (8, 3)  # one for all heads: one product of matrices serves them
