@@ -48,7 +48,7 @@ weights = {
     "all with all": attention.softmax_attention(queries, keys, everything),
     "64 random directions": attention.favor_attention(queries, keys, everything, drawn_at_random),
     "64 trained directions": attention.favor_attention(
-        *antibody.longer(queries, keys), everything, data.antibody_directions()[0, 5]
+        *antibody.with_weight_column(queries, keys), everything, data.antibody_directions()[0, 5]
     ),
 }
 exact = weights["all with all"] @ values

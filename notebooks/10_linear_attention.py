@@ -515,7 +515,7 @@ def by_draw(m, seed):
 errors = [relative((left[:, :r] * sigma[:r]) @ right[:r]) for r in range(1, 123)]
 elu = to_host(weights(features.elu_plus_one(q), features.elu_plus_one(k)))
 W = to_like(data.antibody_directions()[0, 7], q)  # (64, 65): ω and a weight of each
-trained = to_host(attention.favor_attention(*antibody.longer(q, k), identity, W))
+trained = to_host(attention.favor_attention(*antibody.with_weight_column(q, k), identity, W))
 drawn = {m: [by_draw(m, seed) for seed in range(9)] for m in (16, 64, 256)}
 spread = {m: np.quantile([relative(A) for A in some], [0, 0.5, 1]) for m, some in drawn.items()}
 mean_error, elu_error = relative(np.full_like(exact, 1 / 122)), relative(elu)

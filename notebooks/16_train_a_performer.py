@@ -877,12 +877,12 @@ for label, (attend, fixed, redraw) in RUNS.items():
 #
 # ## Does it hold for another seed?
 #
-# All of this was one start and one order of the text (one *seed*). `python -m tools.three_seeds` does
-# it for three of each, with other windows to test on: section 2, the plain and the dense features of
-# section 3, and of section 5 the dense ones redrawn and the longer softmax. It keeps what it found in
-# `notebooks/data/three_seeds.csv`. One $W$ against many, and section 6, rest on one seed. Each number
-# is a mean over the seeds, with the standard deviation between them beside it; in a seed, the mean of
-# three draws of $W$.
+# All of this was one start and one order of the text (one *seed*).
+# `python -m tools.record.three_seeds` does it for three of each, with other windows to test on:
+# section 2, the plain and the dense features of section 3, and of section 5 the dense ones redrawn
+# and the longer softmax. It keeps what it found in `notebooks/data/three_seeds.csv`. One $W$ against
+# many, and section 6, rest on one seed. Each number is a mean over the seeds, with the standard
+# deviation between them beside it; in a seed, the mean of three draws of $W$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with open(data.FOLDER / "three_seeds.csv", encoding="utf-8", newline="") as file:

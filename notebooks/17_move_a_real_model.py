@@ -317,7 +317,7 @@ def mixture(shares, near, far):
 
 
 # %% [markdown]
-# `python -m tools.antibody_curve` runs these very functions in the model and writes the record.
+# `python -m tools.record.curve` runs these very functions in the model and writes the record.
 # **Before you run this:** a chain has some 115 letters. With 1,024 features in each head, nine for
 # each letter, how near is the Performer to its softmax, 1.58? And is it better than a window?
 
@@ -468,8 +468,8 @@ show(
 # Lesson 14 had two cures that need no training. **Centring subtracts $\bar q + \bar k$ from the
 # keys, a change that softmax does not see and after which $z$ has the mean 0.** *Dense* features
 # also turn and widen the directions along the axes of the second moment of $z$, for each head, as
-# the twelve antibodies for calibration say. Both end up in the directions: `antibody.dense` makes
-# rows $[\omega, b]$ of 65 numbers. `antibody.longer` adds a 0 to each query and a 1 to each key, so
+# the twelve antibodies for calibration say. Both end up in the directions: `antibody.fitted_directions` makes
+# rows $[\omega, b]$ of 65 numbers. `antibody.with_weight_column` adds a 0 to each query and a 1 to each key, so
 # that $b$ stands in the exponent of each key's feature, and the call is `favor_attention` as
 # before.
 
@@ -484,10 +484,10 @@ def of_moments(m, draw, sample):
     """Dense features, centred: sample q, k (8, 8, n, 64) of other chains give axes and shift."""
     rng = np.random.default_rng([m, draw])
     W = [
-        antibody.dense(projections.orthogonal(rng, m, D), q, k)
+        antibody.fitted_directions(projections.orthogonal(rng, m, D), q, k)
         for q, k in zip(*sample, strict=True)
     ]
-    return lambda i, q, k, v: attention.favor_attention(*antibody.longer(q, k), v, W[i])
+    return lambda i, q, k, v: attention.favor_attention(*antibody.with_weight_column(q, k), v, W[i])
 
 
 # %% [markdown]
@@ -677,8 +677,10 @@ def by_hand(q, k, W):
 
 
 h, m = 1, 64  # head 0.5
-W = antibody.dense(projections.orthogonal(np.random.default_rng(0), m, d), q[h, 0], k[h, 0])
-longer = antibody.longer(q[h, 0], k[h, 0])  # trastuzumab
+W = antibody.fitted_directions(
+    projections.orthogonal(np.random.default_rng(0), m, d), q[h, 0], k[h, 0]
+)
+longer = antibody.with_weight_column(q[h, 0], k[h, 0])  # trastuzumab
 loss, gradient = by_hand(*longer, W)
 step = np.zeros_like(W)
 step[3, 5] = 1e-5
@@ -702,13 +704,17 @@ print(
 # %%
 @training.by_hand
 def loss_of_head(params, q, k):
-    kl, by_q, by_k = antibody.divergence(*antibody.longer(q, k), params["W"], params["W"])
+    kl, by_q, by_k = antibody.divergence(
+        *antibody.with_weight_column(q, k), params["W"], params["W"]
+    )
     return kl, {"W": by_q + by_k}
 
 
 one_chain = ((jnp.asarray(q[h, 0]), jnp.asarray(k[h, 0])) for _ in range(300))
 learned, losses = training.train(loss_of_head, {"W": jnp.asarray(W)}, one_chain, 300, 8e-3)
-drawn = antibody.dense(projections.orthogonal(np.random.default_rng(1), 1024, d), q[h, 0], k[h, 0])
+drawn = antibody.fitted_directions(
+    projections.orthogonal(np.random.default_rng(1), 1024, d), q[h, 0], k[h, 0]
+)
 DIRECTIONS = {
     "64 dense": W,
     "1,024 dense": drawn,
@@ -717,10 +723,16 @@ DIRECTIONS = {
 }
 print(f"KL of head {NAMES[h]}            trastuzumab   pembrolizumab")
 for name, of in DIRECTIONS.items():
-    kl = [antibody.divergence(*antibody.longer(q[h, c], k[h, c]), of, of)[0] for c in range(2)]
+    kl = [
+        antibody.divergence(*antibody.with_weight_column(q[h, c], k[h, c]), of, of)[0]
+        for c in range(2)
+    ]
     print(f"{name:26} {kl[0]:9.2f} {kl[1]:14.2f}")
 W_q, W_k = data.antibody_two_directions()[:, 0, 5]
-kl = [antibody.divergence(*antibody.longer(q[h, c], k[h, c]), W_q, W_k)[0] for c in range(2)]
+kl = [
+    antibody.divergence(*antibody.with_weight_column(q[h, c], k[h, c]), W_q, W_k)[0]
+    for c in range(2)
+]
 print(f"{'the same, two W':26} {kl[0]:9.2f} {kl[1]:14.2f}")
 nothing = [(A[h, c] * np.log(A[h, c] * L)).sum() / L for c in range(2)]
 print(f"{'mean(V)':26} {nothing[0]:9.2f} {nothing[1]:14.2f}")
@@ -729,7 +741,7 @@ print(f"{'mean(V)':26} {nothing[0]:9.2f} {nothing[1]:14.2f}")
 fig, axes = plt.subplots(1, 3, figsize=(6.6, 2.8))
 shown = {"exact": A[h, 1]}
 for name in ("64 dense", "64 trained on 96 chains"):
-    keys = antibody.longer(q[h, 1], k[h, 1])
+    keys = antibody.with_weight_column(q[h, 1], k[h, 1])
     shown[name] = attention.favor_attention(*keys, identity[h, 1], DIRECTIONS[name])
 far = {name: np.abs(found - A[h, 1]).sum(axis=1).mean() / 2 for name, found in shown.items()}
 for ax, (name, found) in zip(axes, shown.items(), strict=True):
@@ -749,7 +761,7 @@ show(
 # chains (and for more steps) they serve both. **In head 0.5, 64 directions trained on 96 chains are
 # nearer to softmax than 1,024 drawn ones, on a chain that they have not seen.** This head is a kind
 # one, as the table below shows: the mean over heads is higher.
-# `python -m tools.antibody_directions` did that for all 64 heads at once, on the 48 antibodies of
+# `python -m tools.record.directions` did that for all 64 heads at once, on the 48 antibodies of
 # the third list, in minutes on two cores: no head knows of another, no weight of the model changes.
 # Queries and keys may also have a $W$ each; then $w_{ij}$ is no longer a kernel, but nobody asked
 # for one.
@@ -866,7 +878,7 @@ show(
 # ## 8. Or train everything
 #
 # **The Performer paper's own way is to swap, and then to go on training the whole model, so that it
-# learns to live with its features.** `python -m tools.antibody_tuning` did that with the 48
+# learns to live with its features.** `python -m tools.record.tuning` did that with the 48
 # antibodies for training (96 chains), an eighth of their residues hidden at a time, with 64
 # features in each head. Beside it stands the same training with softmax, because the data alone
 # might help.

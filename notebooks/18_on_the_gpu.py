@@ -316,14 +316,14 @@ arrays = [rng.normal(size=(heads, L, d)).astype(np.float32) / 2 for _ in range(3
 arrays.append(projections.orthogonal(rng, m, d).astype(np.float32))
 
 
-def booked(causal=False, chunk=L, given=arrays, ledger=None):
+def recorded(causal=False, chunk=L, given=arrays, ledger=None):
     """The ledger of favor_attention on q, k, v and W, and its output."""
     favor = attention.favor_attention
-    return paper.booked(favor, *given, causal=causal, chunk=chunk, ledger=ledger)
+    return paper.recorded(favor, *given, causal=causal, chunk=chunk, ledger=ledger)
 
 
 for causal in (False, True):
-    ledger, output = booked(causal)
+    ledger, output = recorded(causal)
     plain = attention.favor_attention(*arrays, causal=causal)
     kind = "causal" if causal else "all-to-all"
     print(
@@ -347,7 +347,7 @@ for causal in (False, True):
 # %%
 print("chunk    all-to-all   causal     kernels for 1024 tokens")
 for chunk in (64, 256, 1024):
-    counts = [len(booked(causal, chunk)[0].kernels) for causal in (False, True)]
+    counts = [len(recorded(causal, chunk)[0].kernels) for causal in (False, True)]
     print(f"{chunk:5d} {counts[0]:12d} {counts[1]:8d}")
 
 # %% [markdown]
@@ -392,7 +392,7 @@ LAUNCH, TOKENS = 10e-6, 65_536
 def counted(tokens, causal):
     """The ledger of one chunk of one head: its numbers do not matter, its shapes do."""
     ones = [np.ones((1, tokens, d), np.float32) for _ in range(3)]
-    return booked(causal, tokens, given=[*ones, arrays[3]])[0]
+    return recorded(causal, tokens, given=[*ones, arrays[3]])[0]
 
 
 # %%

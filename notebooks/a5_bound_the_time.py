@@ -8,7 +8,7 @@
 # > never seen.
 #
 # Lesson 18 counted kernels, and took their work $w$ as one number. This appendix looks into it: bytes,
-# floating-point operations (FLOPs) and exponentials. `paper.booked` runs a function on arrays on paper;
+# floating-point operations (FLOPs) and exponentials. `paper.recorded` runs a function on arrays on paper;
 # its ledger notes each kernel with all three. `paper.work` adds up the least time of each kernel,
 # $\max(\text{bytes}/B, \text{FLOPs}/P, \text{exps}/R)$, with $B$ bytes, $P$ FLOPs and $R$ exponentials in
 # a second. Times of a GPU are estimates, and called estimates: these rates are `paper.RATES`, what
@@ -34,7 +34,7 @@ heads, L, d, m, TOKENS = 8, 1024, 64, 256, 65_536
 rng = np.random.default_rng(2)
 arrays = [rng.normal(size=(heads, L, d)).astype(np.float32) / 2 for _ in range(3)]
 arrays.append(projections.orthogonal(rng, m, d).astype(np.float32))
-booked = functools.partial(paper.booked, attention.favor_attention)  # a ledger, and the output
+recorded = functools.partial(paper.recorded, attention.favor_attention)  # a ledger, and the output
 
 # %% [markdown]
 # ## 1. Fuse
@@ -45,7 +45,7 @@ booked = functools.partial(paper.booked, attention.favor_attention)  # a ledger,
 # make?
 
 # %%
-ledger, _ = booked(*arrays, chunk=L)
+ledger, _ = recorded(*arrays, chunk=L)
 features = heads * L * m * 4  # bytes of one pass
 passes = {}
 for kernel in ledger.kernels:
@@ -57,9 +57,9 @@ total, needed = sum(passes.values()), 4 * heads * L * d * 4 / features
 print(
     f"all {len(ledger.kernels)} kernels {total:5.1f} passes; q, k, v and the result alone: {needed:.0f}"
 )
-print(f"causal: {booked(*arrays, causal=True, chunk=L)[0].passes(heads, L, m):.0f} passes")
+print(f"causal: {recorded(*arrays, causal=True, chunk=L)[0].passes(heads, L, m):.0f} passes")
 ones = [np.ones((1, 16_384, d), np.float32)] * 3  # numbers do not matter, shapes do
-longest, _ = booked(*ones, arrays[3], causal=True, chunk=16_384)
+longest, _ = recorded(*ones, arrays[3], causal=True, chunk=16_384)
 print(f"causal, one chunk of 16384 tokens, one head: {len(longest.kernels)} kernels", end="")
 print(f", {longest.passes(1, 16_384, m):.0f} passes")
 
@@ -297,7 +297,7 @@ for size in sizes:
     inputs = [size * base[0], size * base[1], base[2], directions]
     full = attention.favor_attention(*inputs)
     exact = attention.softmax_attention(*inputs[:3])
-    rounding.append(distance(booked(*inputs, chunk=256, ledger=Rounding())[1], full))
+    rounding.append(distance(recorded(*inputs, chunk=256, ledger=Rounding())[1], full))
     features_off.append(distance(full, exact))
     null.append(
         distance(np.broadcast_to(inputs[2].mean(axis=1, keepdims=True), exact.shape), exact)
@@ -456,7 +456,7 @@ print(f"and from about L = {at_roof:.2g} thousand if it reached its roof in floa
 # %%
 marks = {}
 for name, causal_too in (("one kernel an operation", False), ("the same, causal", True)):
-    kept, _ = booked(*arrays, causal=causal_too, chunk=L)
+    kept, _ = recorded(*arrays, causal=causal_too, chunk=L)
     flops = sum(kernel.flops for kernel in kept.kernels)
     marks[name] = (flops / kept.moved, flops / work(kept.kernels))
 for name, counts, product in (

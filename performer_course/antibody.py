@@ -278,9 +278,9 @@ def attend_trained(i, q, k, v):
     Error: perplexity of 702 masked residues 1.59, trained from another seed 1.61, where exact
     attention has 1.58.
     Cost: O(L m (d + e)), m = 64. Source: Zhang et al. (2024), §4. Differs from the paper: the
-    features of FAVOR+ in place of theirs. `python -m tools.antibody_directions`.
+    features of FAVOR+ in place of theirs. `python -m tools.record.directions`.
     """
-    return favor_attention(*longer(q, k), v, _directions()[_check_block(i)])
+    return favor_attention(*with_weight_column(q, k), v, _directions()[_check_block(i)])
 
 
 def _check_block(i):
@@ -295,7 +295,7 @@ def attend_by(W_q, W_k):
 
     W_q, W_k: (8, 8, m, 65), one set of directions for queries and one for keys, or twice the same;
     drawn or trained. Where they are two, as in `data.antibody_two_directions`, the weights b of W_k
-    alone say anything, since `longer` gives the queries a 0 there.
+    alone say anything, since `with_weight_column` gives the queries a 0 there.
     Error: that of the directions; trained, two sets gain next to nothing over one
     (`notebooks/data/antibody_trained.csv`). Cost: O(L m (d + e)).
     Source: Zhang et al. (2024), §4. Differs from the paper: positive features in place of theirs.
@@ -304,13 +304,13 @@ def attend_by(W_q, W_k):
     check_array(W_k, "W_k", "blocks, heads, m, d")
 
     def attend(i, q, k, v):
-        i, (q, k) = _check_block(i), longer(q, k)
+        i, (q, k) = _check_block(i), with_weight_column(q, k)
         return linear_attention(*positive_pair(q, k, W_q[i], W_k[i]), v)
 
     return attend
 
 
-def longer(q, k):
+def with_weight_column(q, k):
     """q and k (..., n, d) for directions [ω, b] (..., m, d + 1): a coordinate 0 in q, b's 1 in k.
 
     `favor_attention` divides by (d + 1)^¼ where these were to be divided by d^¼, and by 1.
@@ -323,7 +323,7 @@ def longer(q, k):
     return q, xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)
 
 
-def dense(W, q, k):
+def fitted_directions(W, q, k):
     """Directions [ω, b] made of W ~ N(0, I) for queries and keys like q and k, without training.
 
     With s' the mean of all q' and k', and λ_a the eigenvalues of the second moment of q' + k' − s',
@@ -331,7 +331,7 @@ def dense(W, q, k):
     not yet shifted, ρ_a = `theory.best_rho`(λ_a, 1). The shift is in them, because
     ωᵀ(k' − s') − ‖k' − s'‖²/2 = (ω + s')ᵀk' − ‖k'‖²/2 − ωᵀs', but for what all keys share.
     Shape: W (m, d), q and k samples (..., n, d), as many of either or not → (..., m, d + 1), for
-    `longer`. Raises: ValueError where these do not fit or are not finite. Error: a draw.
+    `with_weight_column`. Raises: ValueError where these do not fit or are not finite. Error: a draw.
     Cost: O(n d² + d³). Source: Likhosherstov et al. (2023), §3; the shift, this course.
     """
     q, k, *_ = check_attention(q, k, k, None)
@@ -366,7 +366,7 @@ def positive_pair(q, k, W_q, W_k):
     Here x' = x d^{−1/4}; with W_q = W_k these are the features of `favor_attention`. Rescaled, so
     that `linear_attention` of them holds at any norm: each φ(k)_f is divided by its largest over
     the keys, which multiplies φ(q)_f, then each row of φ(q) by its own largest.
-    q: (..., L, d); k: (..., S, d), such as `longer` gives them; W_q, W_k: (..., m, d).
+    q: (..., L, d); k: (..., S, d), such as `with_weight_column` gives them; W_q, W_k: (..., m, d).
     Shape: (..., L, m) and (..., S, m), at most 1; NumPy or JAX. Error: rounding.
     Cost: O((L + S) m d). Source: Choromanski et al. (2021), Lemma 1, with W_q = W_k.
     """
@@ -391,7 +391,7 @@ def divergence(q, k, W_q, W_k):
     A = softmax(q kᵀ / √d) are the exact weights, Â = w / Σⱼ wᵢⱼ with wᵢⱼ = φ(qᵢ)ᵀφ(kⱼ) those of
     linear attention by the features of `positive_pair`. The gradient needs no other pass, since
     ∂KL/∂ ln wᵢⱼ = (Âᵢⱼ − Aᵢⱼ) / L. Where both are one W its gradient is the sum of the two.
-    q: (..., L, d); k: (..., S, d), such as `longer` gives them; W_q, W_k: (..., m, d).
+    q: (..., L, d); k: (..., S, d), such as `with_weight_column` gives them; W_q, W_k: (..., m, d).
     Shape: (...), (..., m, d), (..., m, d); NumPy or JAX. Error: rounding, but that a weight w below
     the least number of the dtype (10⁻³⁰⁸, in float32 10⁻³⁸) counts as that, so that all is finite.
     Cost: O(L S (d + m)): 0.05 s for 64 heads, L = 122, m = 64, float32. Source: Zhang et al.

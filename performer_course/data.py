@@ -27,7 +27,7 @@ def learned() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Shape: (depth, heads, windows, L, d) = (2, 4, 32, 32, 8) each; causal, unscaled, float64.
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.4 MB.
-    Source: `python -m tools.learned_heads`.
+    Source: `python -m tools.record.learned_heads`.
     """
     with np.load(FOLDER / "learned_heads.npz") as stored:
         return tuple(stored[name].astype(np.float64) for name in "qkv")
@@ -79,7 +79,7 @@ def antibody_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Chains: trastuzumab, pembrolizumab; [CLS], 120 residues, [SEP]. Every query sees all keys.
     Shape: (heads, chains, L, d) = (6, 2, 122, 64) each; unscaled, float64.
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
-    Source: `python -m tools.antibody_heads`.
+    Source: `python -m tools.record.heads`.
     """
     with np.load(FOLDER / "antibody_heads.npz") as stored:
         return tuple(stored[name].astype(np.float64) for name in "qkv")
@@ -90,7 +90,7 @@ def antibody_directions() -> np.ndarray:
 
     Shape: (blocks, heads, m, d + 1) = (8, 8, 64, 65), float64; for `antibody.attend_trained`.
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
-    Source: `python -m tools.antibody_directions`.
+    Source: `python -m tools.record.directions`.
     """
     with np.load(FOLDER / "antibody_directions.npz") as stored:
         return stored["W"].astype(np.float64)
@@ -102,7 +102,7 @@ def antibody_two_directions() -> np.ndarray:
     Shape: (2, blocks, heads, m, d + 1) = (2, 8, 8, 64, 65), float64; for `antibody.attend_by`.
     The weights b stand with the keys: those of queries would only add to them, and are 0.
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 1 MB.
-    Source: `python -m tools.antibody_directions`.
+    Source: `python -m tools.record.directions`.
     """
     with np.load(FOLDER / "antibody_directions_two.npz") as stored:
         return stored["W"].astype(np.float64)

@@ -76,14 +76,14 @@ class Ledger:
         return lambda *args, **options: self.run(name, value, *args, **options)
 
     def run(self, name, function, *args, **options):
-        """function(*args, **options) by NumPy, booked as what CuPy launches for `name`."""
+        """function(*args, **options) by NumPy, recorded as what CuPy launches for `name`."""
         given = _papers((args, [x for key, x in options.items() if key != "out"]))
         result = function(*_plain(args), **_plain(options))
         looks = given and type(result) in (bool, int, float) and name not in ABOUT
         if looks or name in COUNTING or (name == "where" and len(args) == 1):
             self.reads.append(name)
 
-        def booked(x):
+        def recorded(x):
             """x as a Paper, in C order; a new one costs kernels."""
             if "out" not in options:
                 if any(np.may_share_memory(x, y) for y in given):
@@ -92,7 +92,7 @@ class Ledger:
             self.kernels += _launched(name, given, x, options.get("axes", 2))
             return Paper(x, self)
 
-        return _swapped(result, np.ndarray | np.generic, booked)
+        return _swapped(result, np.ndarray | np.generic, recorded)
 
     def vecdot(self, x, y, /, *, axis=-1):
         x, y = self.broadcast_arrays(*(self.moveaxis(z, axis, -1) for z in (x, y)))
@@ -245,7 +245,7 @@ def work(kernels: list[Kernel], product: str = "fp32") -> float:
     return sum(max(moved / B, flops / P, exps / R) for _, moved, flops, exps in kernels)
 
 
-def booked(function, *args, ledger=None, **options):
+def recorded(function, *args, ledger=None, **options):
     """The ledger of function(*args, **options), as on a GPU, and its result in NumPy.
 
     Every NumPy array among the arguments, also inside a State or parameters, becomes a `Paper`.

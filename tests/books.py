@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 
-from performer_course.paper import Ledger, booked
+from performer_course.paper import Ledger, recorded
 
 
 def books(function, L, *, m=256, d=64, heads=1, **options) -> Ledger:
@@ -15,7 +15,7 @@ def books(function, L, *, m=256, d=64, heads=1, **options) -> Ledger:
     given = [np.ones((heads, L, d), np.float32)] * 3
     if "W" in inspect.signature(function).parameters:
         given.append(np.ones((m, d), np.float32))
-    return booked(function, *given, **options)[0]
+    return recorded(function, *given, **options)[0]
 
 
 def launches(function, L, **sizes_and_options) -> int:

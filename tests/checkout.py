@@ -1,5 +1,6 @@
 """The files of the project: what git has of them, a copy, and what `make` would run."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import pytest
 
 from tools.setting import ROOT
 
+needs_posix = pytest.mark.skipif(os.name == "nt", reason="its tools are shell scripts")
 needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
 
 

@@ -6,16 +6,22 @@ from pathlib import Path
 import nbformat
 
 
-def definitions(lesson: Path, constants: set) -> dict:
-    """The imports and functions of a lesson, and those of its assignments that are `constants`."""
+def definitions(lesson: Path, constants: set, given: dict | None = None) -> dict:
+    """The imports and functions of a lesson, and those of its assignments that are `constants`.
+
+    given: names that they find as if the lesson had defined them before.
+    """
 
     def defines(node):
         if isinstance(node, ast.Assign):
-            names = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-            return names <= constants
-        return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef)
+            parts = [part for target in node.targets for part in ast.walk(target)]
+            whole = not any(isinstance(part, ast.Subscript) for part in parts)
+            return whole and {n.id for n in parts if isinstance(n, ast.Name)} <= constants
+        kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        return isinstance(node, kinds)
 
-    tree, namespace = ast.parse(lesson.read_text(encoding="utf-8")), {}
+    tree = ast.parse(lesson.read_text(encoding="utf-8"))
+    namespace = {"__name__": f"lesson_{lesson.stem[:2]}", **(given or {})}
     tree.body = [node for node in tree.body if defines(node)]
     exec(compile(tree, lesson.name, "exec"), namespace)
     return namespace

@@ -55,9 +55,16 @@ def no_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)  # import cupy raises ImportError
 
 
-def test_numpy_is_the_default():
-    assert get_backend() is array_api_compat.numpy
-    assert get_backend("numpy") is array_api_compat.numpy
+@pytest.mark.parametrize("given", [(), ("numpy",)], ids=["no name", "numpy"])
+@pytest.mark.parametrize("variable", [None, "", "tpu"])
+def test_numpy_is_the_default_and_a_name_goes_before_the_environment(given, variable, monkeypatch):
+    if variable is not None:
+        monkeypatch.setenv("PERFORMER_BACKEND", variable)
+    if variable == "tpu" and not given:
+        with pytest.raises(ValueError, match="got 'tpu'"):
+            get_backend()
+    else:
+        assert get_backend(*given) is array_api_compat.numpy
 
 
 def test_an_unknown_backend_is_refused_with_the_choices():
@@ -67,21 +74,24 @@ def test_an_unknown_backend_is_refused_with_the_choices():
         get_backend(["numpy"])
 
 
-def test_cupy_without_the_package_says_what_to_install(no_cupy):
-    with pytest.raises(RuntimeError, match=r"needs CuPy.*make lab EXTRAS=gpu-cuda12"):
-        get_backend("cupy")
-
-
-def test_cupy_without_a_gpu_says_so(cupy):
+def test_cupy_without_the_package_or_a_gpu_says_what_is_missing(no_cupy, cupy, monkeypatch):
+    monkeypatch.setenv("PERFORMER_BACKEND", "cupy")
+    for given in ((), ("cupy",)):
+        with pytest.raises(RuntimeError, match=r"needs CuPy.*make lab EXTRAS=gpu-cuda12"):
+            get_backend(*given)
+    assert get_backend("auto") is array_api_compat.numpy
     cupy(gpu=False)
     with pytest.raises(RuntimeError, match=r"needs an NVIDIA GPU.*found none.*'numpy'"):
         get_backend("cupy")
+    assert get_backend("auto") is array_api_compat.numpy
 
 
-@pytest.mark.parametrize("name", ["cupy", "auto"])
-def test_a_gpu_that_answers_is_used(name, cupy):
-    xp = cupy(gpu=True)
-    assert get_backend(name) is xp
+def test_a_gpu_on_which_one_sum_works_is_used_and_asked_no_more(cupy):
+    sums = []
+    xp = cupy(gpu=True, sums=sums)
+    for name in ("cupy", "auto", "cupy"):
+        assert get_backend(name) is xp
+    assert sums == [1]
 
 
 # Of CuPy without CUDA's headers, of a compiler without a library, of a driver that is too old.
@@ -90,10 +100,9 @@ FAILURES = [
     ImportError("libnvrtc.so.12: cannot open shared object file"),
     Exception("nvrtc: error: invalid value for --gpu-architecture"),
 ]
-each_failure = pytest.mark.parametrize("failure", FAILURES, ids=lambda error: str(error)[:10])
 
 
-@each_failure
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda error: str(error)[:10])
 def test_a_gpu_on_which_no_sum_works_is_refused_with_what_came_and_what_to_install(failure, cupy):
     cupy(gpu=True, failure=failure)
     with pytest.raises(RuntimeError) as raised:
@@ -103,51 +112,7 @@ def test_a_gpu_on_which_no_sum_works_is_refused_with_what_came_and_what_to_insta
     assert f"({type(failure).__name__}: {failure})" in said
     assert "`make lab EXTRAS=gpu-cuda12`" in said
     assert raised.value.__cause__ is failure
-
-
-@each_failure
-def test_auto_is_numpy_where_no_sum_works_on_the_gpu(failure, cupy):
-    cupy(gpu=True, failure=failure)
     assert get_backend("auto") is array_api_compat.numpy
-
-
-def test_the_sum_is_tried_once_and_waited_for_no_more(cupy):
-    sums = []
-    cupy(gpu=True, sums=sums)
-    for name in ("cupy", "auto", "cupy"):
-        get_backend(name)
-    assert sums == [1]
-
-
-def test_auto_is_numpy_without_the_package(no_cupy):
-    assert get_backend("auto") is array_api_compat.numpy
-
-
-def test_auto_is_numpy_without_a_gpu(cupy):
-    cupy(gpu=False)
-    assert get_backend("auto") is array_api_compat.numpy
-
-
-def test_the_environment_chooses_where_no_name_is_given(monkeypatch):
-    monkeypatch.setenv("PERFORMER_BACKEND", "tpu")
-    with pytest.raises(ValueError, match="got 'tpu'"):
-        get_backend()
-
-
-def test_a_name_goes_before_the_environment(monkeypatch):
-    monkeypatch.setenv("PERFORMER_BACKEND", "tpu")
-    assert get_backend("numpy") is array_api_compat.numpy
-
-
-def test_an_empty_variable_means_numpy(monkeypatch):
-    monkeypatch.setenv("PERFORMER_BACKEND", "")
-    assert get_backend() is array_api_compat.numpy
-
-
-def test_the_error_of_a_missing_gpu_is_not_hidden_by_the_environment(monkeypatch, no_cupy):
-    monkeypatch.setenv("PERFORMER_BACKEND", "cupy")
-    with pytest.raises(RuntimeError, match="needs CuPy"):
-        get_backend()
 
 
 # To the device and home
@@ -187,12 +152,9 @@ def test_to_like_does_not_take_an_array_home_on_the_way():
         to_like(x, np.ones(1))
 
 
-def test_to_host_takes_what_numpy_takes():
+def test_to_host_takes_what_numpy_takes_and_copies_no_array_of_its():
     assert to_host([1, 2.5]).tolist() == [1, 2.5]
     assert to_host(3).shape == ()
-
-
-def test_to_host_does_not_copy_a_numpy_array():
     x = np.ones(3, dtype=np.float32)
     assert to_host(x) is x
 
@@ -222,20 +184,16 @@ class Fake:
         return self
 
 
-def test_to_host_asks_cupy_for_a_copy(monkeypatch):
-    ndarray = type("ndarray", (Fake,), {})
-    monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(ndarray=ndarray))
-    x = ndarray()
+@pytest.mark.parametrize(
+    ("library", "kind", "calls"),
+    [("cupy", "ndarray", ["get"]), ("torch", "Tensor", ["detach", "cpu", "numpy"])],
+)
+def test_to_host_asks_a_library_for_a_copy_in_its_own_words(library, kind, calls, monkeypatch):
+    array = type(kind, (Fake,), {})
+    monkeypatch.setitem(sys.modules, library, SimpleNamespace(**{kind: array}))
+    x = array()
     to_host(x)
-    assert x.calls == ["get"]
-
-
-def test_to_host_detaches_a_torch_tensor(monkeypatch):
-    tensor = type("Tensor", (Fake,), {})
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=tensor))
-    x = tensor()
-    to_host(x)
-    assert x.calls == ["detach", "cpu", "numpy"]
+    assert x.calls == calls
 
 
 def test_synchronize_waits_for_the_stream_of_cupy(monkeypatch):

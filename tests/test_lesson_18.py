@@ -1,6 +1,5 @@
 """Lesson 18, appendix a5: reads, kernels and bytes, rounding by hand, and what is recorded."""
 
-import ast
 import json
 import math
 import runpy
@@ -8,8 +7,9 @@ import runpy
 import numpy as np
 import pytest
 
-from performer_course import attention, features
-from performer_course.paper import RATES, Kernel, Ledger, Paper, booked, work
+from performer_course import attention
+from performer_course.paper import RATES, Kernel, Ledger, Paper, work
+from tests.lessons import definitions
 from tools.notebooks import NOTEBOOKS, ROOT
 
 from .books import books, launches
@@ -21,41 +21,10 @@ favor = attention.favor_attention
 @pytest.fixture(scope="module")
 def lesson():
     """What the lesson and its appendix define, without their measurements and figures."""
-    constants = {"xp", "LAUNCH"}
-
-    def defines(node):
-        if isinstance(node, ast.Assign):
-            names = {n.id for n in ast.walk(node.targets[0]) if isinstance(n, ast.Name)}
-            return names <= constants
-        return isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
-
     namespace = {"L": None, "arrays": None}
     for lesson in LESSONS:
-        tree = ast.parse(lesson.read_text(encoding="utf-8"))
-        tree.body = [node for node in tree.body if defines(node)]
-        exec(compile(tree, str(lesson), "exec"), namespace)
+        namespace = definitions(lesson, {"xp", "LAUNCH"}, namespace)
     return namespace
-
-
-def inputs(L=32, d=8, m=16, dtype=np.float32):
-    rng = np.random.default_rng(0)
-    q, k, v = (rng.normal(size=(2, L, d)).astype(dtype) for _ in range(3))
-    return q, k, v, rng.normal(size=(m, d)).astype(dtype)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("name", ["favor_attention", "softmax_attention", "linear_attention"])
-def test_attention_reads_no_value_and_its_ledger_changes_no_number(name, causal):
-    q, k, v, W = inputs()
-    given = {
-        "favor_attention": (q, k, v, W),
-        "softmax_attention": (q, k, v),
-        "linear_attention": (features.positive(q, W), features.positive(k, W), v),
-    }[name]
-    function = getattr(attention, name)
-    ledger, found = booked(function, *given, causal=causal)
-    assert ledger.reads == []
-    np.testing.assert_allclose(found, function(*given, causal=causal), rtol=2e-4, atol=2e-6)
 
 
 def test_kernels_go_with_the_number_of_chunks():
@@ -137,15 +106,6 @@ def test_a_tf32_product_has_the_predicted_error(lesson):
         a, b = rng.normal(size=(200, n)), rng.normal(size=(n, 200))
         gap = tf32(a) @ tf32(b) - a @ b
         assert math.sqrt((gap**2).mean() / ((a @ b) ** 2).mean()) == pytest.approx(predicted, 0.03)
-
-
-@pytest.mark.parametrize("scale", [1.0, 1.3, 1.6, 2.0, 7.0])
-def test_the_predicted_error_of_tf32_holds_for_normal_numbers_of_any_scale(scale):
-    edges = [2.0**p / scale / math.sqrt(2) for p in range(-40, 10)]
-    shares = np.diff([math.erf(edge) for edge in edges])  # of the numbers in [2ᵖ, 2ᵖ⁺¹)
-    errors = 4.0 ** np.arange(-40, 9) * 2.0**-22 / 3  # their mean squares
-    exact = math.sqrt(2 * (shares @ errors) / scale**2)
-    assert exact == pytest.approx(2**-11 / (2 * math.sqrt(math.log(2))), rel=3e-3)
 
 
 def test_a_ledger_rounds_what_cupy_would_round(lesson):

@@ -9,7 +9,7 @@ from tools.notebooks import NOTEBOOKS, ROOT
 LESSONS = {path.stem[:2]: path for path in sorted(NOTEBOOKS.glob("*.py"))}
 TEXTS = [*LESSONS.values(), *NOTEBOOKS.glob("**/solutions/*.py"), *ROOT.glob("*.md")]
 TEXTS += [*ROOT.glob("performer_course/**/*.py"), *ROOT.glob("benchmarks/*.py")]
-TEXTS += [*ROOT.glob("tools/*.*"), ROOT / "Makefile"]
+TEXTS += [*ROOT.glob("tools/*.*"), *ROOT.glob("tools/record/*.py"), ROOT / "Makefile"]
 
 LESSON = r"\[?\b[\da]\d\b\]?(?:\(\S*?\))?(?: §+ ?\d+)?"  # 10 · [10](10_….ipynb) · 10 §2
 AND = r"(?:, and |, | and | or | to |–)"

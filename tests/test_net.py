@@ -289,12 +289,6 @@ def test_a_file_beside_the_checkout_with_its_name_is_no_module_of_the_course(tmp
     assert notebooks.missing_names(ast.parse("wave.mean()")) == []
 
 
-def test_a_look_says_that_a_notebook_is_missing(tmp_path):
-    source = tmp_path / "03_new.py"
-    source.write_text(SMALL, encoding="utf-8")
-    assert problems(source) == ["03_new.ipynb is missing: run `make notebooks`"]
-
-
 def test_a_curve_that_changed_with_its_source_is_left_to_the_rerun(toy, tmp_path):
     source = tmp_path / toy.name
     nb = notebook(toy)

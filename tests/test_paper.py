@@ -1,11 +1,13 @@
 """The array on paper: what its ledger books for each kind of operation, and what is a read."""
 
+import functools
+
 import array_api_compat
 import numpy as np
 import pytest
 
 from performer_course import _stable, attention, features, near_far, paper, transformer
-from performer_course.paper import Kernel, Ledger, Paper, booked
+from performer_course.paper import Kernel, Ledger, Paper, recorded
 
 XP = array_api_compat.numpy
 
@@ -278,9 +280,17 @@ def arrays(*names, L=40, heads=2, d=6, m=8):
     return [rng.normal(size=shapes.get(name, (heads, L, d))).astype(np.float32) for name in names]
 
 
+def causal(function):
+    return functools.partial(function, causal=True)
+
+
 RUNS = {
     "favor": (attention.favor_attention, arrays("q", "k", "v", "W")),
+    "favor, causal": (causal(attention.favor_attention), arrays("q", "k", "v", "W")),
     "softmax": (attention.softmax_attention, arrays("q", "k", "v")),
+    "softmax, causal": (causal(attention.softmax_attention), arrays("q", "k", "v")),
+    "linear": (attention.linear_attention, np.abs(arrays("q", "k", "v"))),
+    "linear, causal": (causal(attention.linear_attention), np.abs(arrays("q", "k", "v"))),
     "uniform": (attention.uniform_attention, arrays("q", "k", "v")),
     "taylor": (attention.taylor_attention, arrays("q", "k", "v")),
     "near": (near_far.near_field, [*arrays("q", "k", "v"), 3]),
@@ -292,7 +302,7 @@ RUNS = {
 @pytest.mark.parametrize("name", RUNS)
 def test_the_package_on_paper_reads_nothing_and_gives_the_numbers_of_numpy(name):
     function, given = RUNS[name]
-    ledger, found = booked(function, *given)
+    ledger, found = recorded(function, *given)
     assert isinstance(found, np.ndarray)
     assert ledger.reads == []
     np.testing.assert_allclose(found, function(*given), rtol=2e-4, atol=2e-6)
@@ -301,13 +311,13 @@ def test_the_package_on_paper_reads_nothing_and_gives_the_numbers_of_numpy(name)
 def test_states_and_parameters_are_put_on_paper_too():
     k, v, W = arrays("k", "v", "W")
     state = attention.init_state(k, v, W)
-    ledger, found = booked(attention.absorb, state, k, v, W)
+    ledger, found = recorded(attention.absorb, state, k, v, W)
     assert isinstance(found, attention.State)
     np.testing.assert_allclose(found.S, attention.absorb(state, k, v, W).S, rtol=1e-4, atol=1e-6)
     config = transformer.Config(vocabulary=3, width=4, heads=2, depth=1, m=6)
     params = transformer.init(np.random.default_rng(0), config)
     tokens = np.array([[0, 1, 2, 1]])
-    ledger, found = booked(transformer.forward, params, tokens, config)
+    ledger, found = recorded(transformer.forward, params, tokens, config)
     assert ledger.reads == []
     np.testing.assert_allclose(
         found, transformer.forward(params, tokens, config), rtol=1e-9, atol=1e-12
@@ -316,11 +326,11 @@ def test_states_and_parameters_are_put_on_paper_too():
 
 def test_steps_are_as_long_as_on_a_gpu():
     given = arrays("q", "k", "v", "W", L=4 * attention.CHUNK)
-    assert len(booked(attention.favor_attention, *given)[0].kernels) == len(
-        booked(attention.favor_attention, *given, chunk=4 * attention.CHUNK)[0].kernels
+    assert len(recorded(attention.favor_attention, *given)[0].kernels) == len(
+        recorded(attention.favor_attention, *given, chunk=4 * attention.CHUNK)[0].kernels
     )
     with pytest.raises(ZeroDivisionError):
-        booked(lambda: 1 / 0)
+        recorded(lambda: 1 / 0)
     assert not features.is_on_gpu(given[0])  # as before
 
 
@@ -335,7 +345,7 @@ def test_passes_are_bytes_over_those_of_one_array():
 
 def test_a_ledger_of_ones_own_is_kept():
     mine = paper.Ledger()
-    ledger, _ = booked(np.exp, np.ones(3), ledger=mine)
+    ledger, _ = recorded(np.exp, np.ones(3), ledger=mine)
     assert ledger is mine
     assert mine.kernels == [Kernel("exp", 48, exps=3)]
 

@@ -1,4 +1,4 @@
-"""Closed forms: limits, consistency with one another, arrays in and out, and bad arguments.
+"""Closed forms: limits, consistency with one another, arrays in and out, and sizes without a form.
 
 That they are true of the estimators is in the claims; of the gradient's, here.
 """
@@ -44,22 +44,9 @@ def test_a_form_maps_an_array_entry_by_entry(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, "1.5", True])
 def test_a_form_refuses_what_is_no_length(form, bad):
-    with pytest.raises(ValueError, match="must be finite and not negative"):
-        form(bad)
-
-
-NO_NUMBERS = ["1.5", np.datetime64("2024-01-01"), True, 1j, None, [[1.0], [1.0, 2.0]], 10**400]
-NO_NUMBERS += [np.ma.masked_array([1.0, 2.0], [True, False])]
-
-
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("bad", NO_NUMBERS, ids=repr)
-def test_a_form_refuses_what_is_no_real_number(form, bad):
-    with pytest.raises(
-        ValueError, match=r"^[rz] must (hold real numbers, got|be an array of real)"
-    ):
+    with pytest.raises(ValueError, match=r"^[rz] must (be finite and not negative|hold real)"):
         form(bad)
 
 
@@ -69,23 +56,6 @@ def test_a_form_of_any_length_ends_and_is_a_number(form):
     assert not np.isnan(found).any()
     assert (abs(found[:2]) <= 1 + 1e-12).all()
     assert (np.isinf(found[2:]) == np.isinf(found[-1])).all()  # e^{2z²} at all of them, or at none
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, "0.5", 1j, True, 1e60], ids=repr)
-def test_kernels_and_coordinates_are_finite_real_numbers(bad):
-    calls = {
-        "k": lambda: theory.shift_invariant_variance(bad, 0.1, 4),
-        "k2": lambda: theory.shift_invariant_phase_variance(0.1, bad, 4),
-        "z1": lambda: theory.unsigned_qr_mean(bad),
-        "delta": lambda: theory.hadamard_departure([bad, bad]),
-        "x": lambda: theory.positive_mse([bad, bad], [0.0, 0.0], 4),
-        "y": lambda: theory.sharp_mse([0.0, 0.0], [bad, bad], 4, 1.0),
-        "v": lambda: theory.output_mse([[0.0]], [[0.0]], [[bad]], 4),
-        "rho": lambda: theory.sharp_mse([0.0, 0.0], [0.0, 0.0], 4, bad),
-    }
-    for name, call in calls.items():
-        with pytest.raises(ValueError, match=f"^{name} must "):
-            call()
 
 
 # The softmax kernel's errors, as they are defined, in as many digits as it takes
@@ -133,7 +103,7 @@ def by_definition(x, y, m, rho):
         ((300, 0), (-300, 1)),
         ((0.5, 0.25), (0.125, -1)),
         ((40, 0), (40, 0)),
-        ((1e3, 0), (0, 1e3)),
+        ((100, 0), (0, 100)),
         ((12, 3, -4, 1, 0.5), (-1, 2, 2, 8, 1)),
     ],
 )
@@ -212,12 +182,6 @@ def test_the_departure_of_hadamard_rows_takes_any_leading_axes(lead):
         assert found[at] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("bad", [1.0, np.ones(3), np.ones((2, 0))], ids=str)
-def test_a_departure_needs_a_power_of_two(bad):
-    with pytest.raises(ValueError, match=r"^delta must be "):
-        theory.hadamard_departure(bad)
-
-
 def test_a_key_that_was_just_written_is_recalled_and_fades():
     # n = 2, β = 1, by hand: one write leaves s = 1, and U = 0; the next gives it β²c₂ s + …
     for d, beta in ((2, 1.0), (5, 0.5)):
@@ -228,59 +192,6 @@ def test_a_key_that_was_just_written_is_recalled_and_fades():
         aged += old - 2 * beta * (c2 - beta * c4) * p
         written = (1 - beta) ** 2 * (beta**2 / d + 1)
         np.testing.assert_allclose(theory.delta_recall(2, d, beta), [written, aged], rtol=1e-13)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda k: theory.fourier_variance(1.0, k),
-        lambda k: theory.shift_invariant_variance(0.5, 0.1, k),
-        lambda k: theory.orthogonal_fourier_variance(1.0, 4, k),
-        lambda k: theory.orthogonal_positive_variance(1.0, k, 4),
-        lambda k: theory.fixed_norm_mean(1.0, k),
-        lambda k: theory.fixed_norm_mse(1.0, k, 4),
-        lambda k: theory.simplex_positive_variance(1.0, k, 4),
-        lambda k: theory.simplex_fourier_variance(1.0, 4, k),
-        lambda k: theory.shared_norm_variance(1.0, k, 4),
-        lambda k: theory.shared_norm_variance(1.0, 4, k),
-        lambda k: theory.uniform_bound(0.1, k, 4, 1.0, 1.0),
-        lambda k: theory.additive_recall(k, 4),
-        lambda k: theory.scaled_recall(4, k),
-        lambda k: theory.least_squares_recall(k, 4),
-        lambda k: theory.delta_recall(k, 4),
-        lambda k: theory.delta_recall(4, k),
-        lambda k: theory.fourier_recall(4, 4, k, 1.0),
-    ],
-)
-@pytest.mark.parametrize("bad", [0, -2, 1.5, None])
-def test_a_form_refuses_what_is_no_count(call, bad):
-    with pytest.raises(ValueError, match=r"must be an integer of at least [12], got"):
-        call(bad)
-
-
-def test_a_simplex_of_one_row_is_refused_and_so_are_keys_on_a_line():
-    for call in (
-        lambda: theory.simplex_fourier_variance(1.0, 2, 1),
-        lambda: theory.delta_recall(4, 1),
-        lambda: theory.fourier_recall(4, 1, 4, 1.0),
-    ):
-        with pytest.raises(ValueError, match="d must be an integer of at least 2, got 1"):
-            call()
-
-
-def test_a_strength_below_zero_and_a_radius_of_zero_are_refused():
-    with pytest.raises(ValueError, match="beta must be a finite number of at least 0"):
-        theory.delta_recall(4, 4, -0.5)
-    with pytest.raises(ValueError, match=r"beta must be at most 2, got 2\.5"):
-        theory.delta_recall(4, 4, 2.5)
-    with pytest.raises(ValueError, match="radius must be a finite number above 0"):
-        theory.fourier_recall(4, 4, 4, 0.0)
-
-
-@pytest.mark.parametrize("delta", [np.ones(3), np.ones(16), np.full(4, np.nan), 1.0])
-def test_the_enumerated_mean_needs_a_small_power_of_two(delta):
-    with pytest.raises(ValueError, match=r"^delta must be (.*d in 1, 2, 4, 8|finite|of shape)"):
-        theory.hadamard_mean(delta)
 
 
 def test_one_row_is_as_good_as_any():
@@ -400,11 +311,6 @@ def test_the_bound_is_a_probability_that_falls_with_m():
     assert theory.uniform_bound(0.0, 10, 4, 1.0, 2.0) == 1.0
 
 
-def test_the_bound_is_refused_where_frequencies_have_no_variance():
-    with pytest.raises(ValueError, match="sigma must be finite, got inf: the bound is for"):
-        theory.uniform_bound(0.5, 100, 4, 1.0, np.inf)
-
-
 @pytest.mark.parametrize("gamma", [0.1, 2.0])
 def test_another_gamma_enters_through_the_distance(gamma):
     delta = np.linspace(0.1, 3, 7)
@@ -428,26 +334,6 @@ OF_A_DISTANCE = [
 @pytest.mark.parametrize("form", OF_A_DISTANCE)
 def test_a_form_of_a_distance_says_what_it_is_at_another_gamma(form):
     assert "r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ." in form.__doc__
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda x: theory.sharp_mse(x, x, 0, 0.5), "m must be an integer of at least 1, got 0"),
-        (lambda x: theory.sharp_mse(x, x, 4, 0.0), "rho must be above 0"),
-        (lambda x: theory.sharp_mse(x, x, 4, [0.5, -0.5, 0.5]), "rho must be above 0"),
-        (lambda x: theory.sharp_mse(x, x, 4, [0.5, 0.5]), r"an array of shape \(3,\)"),
-        (lambda x: theory.best_rho(-1.0, 3), "p must be"),
-        (lambda x: theory.best_rho(1.0, 0), "d must be an integer of at least 1, got 0"),
-        (lambda x: theory.output_bias(x, x, x[:4], 8), r"\(L, d\), \(S, d\) and \(S, e\)"),
-        (lambda x: theory.output_mse(x[0], x, x, 8), r"\(L, d\), \(S, d\) and \(S, e\)"),
-        (lambda x: theory.gradient_mse(x, x, x[:4], 8), r"\(L, d\), \(S, d\) and \(S, e\)"),
-        (lambda x: theory.gradient_mse(x, x, x, 0), "m must be an integer of at least 1, got 0"),
-    ],
-)
-def test_what_lessons_13_and_14_predict_refuses_bad_input(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(np.random.default_rng(0).normal(size=(5, 3)))
 
 
 X, Y, V = (np.random.default_rng(0).normal(size=(n, 3)) / 3 for n in (2, 5, 5))
@@ -609,3 +495,21 @@ def test_the_best_rho_falls_from_one_to_zero():
         assert (np.diff(rho) < 0).all()
         large = (np.sqrt((2 * p[3:] + d) ** 2 + 8 * d * p[3:]) - 2 * p[3:] - d) / (4 * p[3:])
         np.testing.assert_allclose(rho[3:], large, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: theory.delta_recall(4, 1), "d must be an integer of at least 2, got 1"),
+        (lambda: theory.fourier_recall(4, 1, 4, 1.0), "d must be an integer of at least 2, got 1"),
+        (lambda: theory.simplex_fourier_variance(1.0, 2, 1), "d must be an .* at least 2, got 1"),
+        (lambda: theory.delta_recall(4, 4, 2.5), r"beta must be at most 2, got 2\.5"),
+        (lambda: theory.fourier_recall(4, 4, 4, 0.0), "radius must be a finite number above 0"),
+        (lambda: theory.uniform_bound(0.5, 9, 4, 1.0, np.inf), "sigma must be finite, got inf"),
+        (lambda: theory.hadamard_departure(np.ones(3)), "d a power of two, got"),
+        (lambda: theory.hadamard_mean(np.ones(16)), "d in 1, 2, 4, 8, got"),
+    ],
+)
+def test_a_size_for_which_there_is_no_form_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,175 +1,16 @@
-"""Lesson 16: gradients through random features, moments that leak, and the data it keeps."""
+"""Training by Adam, the data that lessons train on, and the record of lesson 16's three seeds."""
 
-import ast
 import csv
 import hashlib
-import itertools
 
 import numpy as np
 import pytest
 
-from performer_course import attention, data, features, projections, theory, transformer
-from tests.lessons import definitions, printed
+from performer_course import data
+from tests.lessons import printed
 from tools.notebooks import NOTEBOOKS
 
-jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
-pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
-
 LESSON = NOTEBOOKS / "16_train_a_performer.py"
-CONSTANTS = {"once", "SYMBOLS", "code", "config", "DEPTH", "HEADS", "D", "loss_of"}
-
-
-@pytest.fixture(scope="module")
-def lesson():
-    return definitions(LESSON, CONSTANTS)
-
-
-# Gradients
-
-
-def inputs(L=12, d=4, m=16, draws=1, scale=0.35):
-    rng = np.random.default_rng(0)
-    q, k, v, g = rng.normal(size=(4, L, d))
-    W = np.stack([projections.orthogonal(rng, m, d) for _ in range(draws)])
-    return scale * q, scale * k, v, W, g
-
-
-def softmax(q, k, v, W):
-    return attention.softmax_attention(q, k, v)
-
-
-@pytest.mark.parametrize("name", ["exact", "estimate"])
-def test_the_gradients_of_jax_are_central_differences_of_the_numpy_code(lesson, name):
-    *given, W, g = inputs()
-    attend, h = lesson[name], 1e-5
-    with jax.enable_x64(True):
-        found = [np.asarray(a) for a in lesson["slopes"](*given, W[0], g, attend=attend)[1:]]
-    for i, x in enumerate(given):
-        slopes = np.zeros_like(x)
-        for at in np.ndindex(x.shape):
-            ends = []
-            for end in (h, -h):
-                moved = [a.copy() for a in given]
-                moved[i][at] += end
-                ends.append((g * attend(*moved, W[0])).sum())
-            slopes[at] = (ends[0] - ends[1]) / (2 * h)
-        np.testing.assert_allclose(found[i], slopes, atol=1e-7)
-
-
-def test_the_error_of_each_gradient_falls_as_one_over_the_root_of_m(lesson):
-    *given, _, g = inputs(L=24, scale=0.2)
-    counts, draws, logs, errors = np.array([256, 1024, 4096]), 96, [], []
-    with jax.enable_x64(True):
-        right = lesson["slopes"](*given, None, g, attend=softmax)
-        for m in counts:
-            *_, W, _ = inputs(L=24, m=int(m), draws=draws)
-            alike = [np.broadcast_to(a, (draws, *a.shape)) for a in given]
-            found = lesson["slopes"](*alike, W, g, attend=lesson["estimate"])
-            pairs = zip(found, right, strict=True)
-            squares = [((np.asarray(a) - np.asarray(b)) ** 2).mean(axis=(1, 2)) for a, b in pairs]
-            mse = np.mean(squares, axis=1)  # output, by q, by k, by v
-            logs.append(np.log(mse) / 2)
-            errors.append(np.std(squares, axis=1, ddof=1) / draws**0.5 / mse / 2)
-    x = np.log(counts) - np.log(counts).mean()
-    slope = x @ logs / (x @ x)
-    standard_error = np.sqrt(x**2 @ np.square(errors)) / (x @ x)
-    assert (standard_error < 0.03).all()
-    np.testing.assert_array_less(np.abs(slope + 0.5) / standard_error, 3)
-    np.testing.assert_allclose(slope, -0.5, atol=0.06)
-
-
-# Moments
-
-
-def decoder(lesson):
-    """Fresh parameters of the lesson's decoder on the host, and a window to read."""
-    params = transformer.init(np.random.default_rng(1), lesson["config"])
-    del params["W"]
-    return params, np.random.default_rng(2).integers(31, size=(1, 32))
-
-
-def sees_the_future(lesson, fixed_for):
-    """Whether a change of the last character moves what is said before it."""
-    params, x = decoder(lesson)
-    other = x.copy()
-    other[0, -1] = (x[0, -1] + 1) % 31
-    before, after = (
-        transformer.forward(
-            {**params, **fixed_for(params, a)}, a, lesson["config"], attend=lesson["by_features"]
-        )[0, :-1]
-        for a in (x, other)
-    )
-    return bool(np.abs(before - after).max() > 1e-9)
-
-
-def sharpened(lesson, params, sample):
-    moments = lesson["moments"](*lesson["heads"](params, sample)[:2])
-    return lesson["directions"](np.random.default_rng(3), 16, moments)
-
-
-def test_moments_of_other_text_tell_no_row_of_later_ones(lesson):
-    sample = np.random.default_rng(4).integers(31, size=(8, 32))
-    assert not sees_the_future(lesson, lambda params, x: sharpened(lesson, params, sample))
-
-
-def test_moments_of_the_sequence_that_is_predicted_are_a_leak_and_caught(lesson):
-    assert sees_the_future(lesson, lambda params, x: sharpened(lesson, params, x))
-
-
-def test_the_lesson_takes_its_moments_from_training_text_alone():
-    source = LESSON.read_text(encoding="utf-8")
-    calls = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call)]
-    named = [c for c in calls if isinstance(c.func, ast.Name)]
-    taken = {ast.unparse(c) for c in named if c.func.id == "moments"}
-    assert taken == {f"moments(*heads({model}, sample)[:2])" for model in ("soft", "longer")}
-    assert "sample = windows(np.random.default_rng(8), to_learn, 64)[0]" in source
-
-
-def test_moments_are_the_mean_and_the_axes_of_all_pairs(lesson):
-    q, k, _ = (a[:, :, :1] for a in data.learned())
-    s, U, variances = lesson["moments"](q, k)
-    for b, h in np.ndindex(q.shape[:2]):
-        pairs = (q[b, h, 0][:, None] + k[b, h, 0]).reshape(-1, 8) * 8**-0.25
-        np.testing.assert_allclose(s[b, h] * 8**-0.25, pairs.mean(axis=0))
-        along = (pairs - pairs.mean(axis=0)) @ U[b, h]
-        M = along.T @ along / len(along)
-        np.testing.assert_allclose(M, np.diag(np.diag(M)), atol=1e-9 * np.trace(M))
-        np.testing.assert_allclose(variances[b, h], np.diag(M))
-
-
-def test_moments_do_not_depend_on_the_signs_that_lapack_gives(lesson, monkeypatch):
-    q, k, _ = data.learned()
-    eigh, signs = np.linalg.eigh, np.random.default_rng(5)
-
-    def any_signs(a):
-        values, U = eigh(a)
-        return values, U * signs.choice([-1.0, 1.0], size=values.shape)[..., None, :]
-
-    expected = lesson["moments"](q, k)
-    monkeypatch.setattr(np.linalg, "eigh", any_signs)
-    for a, b in zip(lesson["moments"](q, k), expected, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_by_features_is_favor_attention_and_the_sharp_features_of_the_package(lesson):
-    q, k, v = data.learned()
-    of, d = lesson["moments"](q, k), q.shape[-1]
-    plain, sharp = (lesson["directions"](np.random.default_rng(6), 64, a) for a in (None, of))
-    for b, h in np.ndindex(q.shape[:2]):
-        head = [a[b, h, 0] for a in (q, k, v)]
-        W, (s, U, variances) = plain["W"][b, h], (a[b, h] for a in of)
-        rho = theory.best_rho(variances, 1)
-        layer = {name: a[b, h] for name, a in plain.items()}
-        found = lesson["by_features"](*head, layer, causal=True, key_mask=None)
-        expected = attention.favor_attention(*head, W, causal=True)
-        np.testing.assert_allclose(found, expected, rtol=1e-7)
-        x, y = head[0] * d**-0.25 @ U, (head[1] - s) * d**-0.25 @ U
-        phi_q, phi_k = features.sharp(x, W, rho), features.sharp(y, W, rho)
-        layer = {name: a[b, h] for name, a in sharp.items()}
-        found = lesson["by_features"](*head, layer, causal=True, key_mask=None)
-        expected = attention.linear_attention(phi_q, phi_k, head[2], causal=True)
-        np.testing.assert_allclose(found, expected, rtol=1e-7)
-
 
 # Adam
 
@@ -180,6 +21,8 @@ def slope_one(params, weight):
 
 @pytest.fixture
 def adam():
+    jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
+    pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
     from performer_course import training
 
     with jax.enable_x64(True):
@@ -227,40 +70,6 @@ def test_training_refuses_no_steps_and_too_few_batches(adam):
 # Data
 
 
-def test_what_is_held_out_is_hardly_known_word_for_word(lesson):
-    held_out, to_learn = lesson["halves"](lesson["once"])
-    known = lesson["known"]
-    assert known(held_out, to_learn) < 0.1
-    assert known(*lesson["halves"](data.text())) > 0.4  # why each paragraph stands once
-    assert known(held_out, held_out) == 1
-    assert known(held_out[:1], np.full((1, 4096), 30)) == 0
-
-
-def test_a_window_predicts_the_characters_that_come_next(lesson):
-    blocks = np.arange(3 * 4096).reshape(3, 4096)
-    x, y = lesson["windows"](np.random.default_rng(10), blocks, 50)
-    assert x.shape == y.shape == (50, 32)
-    np.testing.assert_array_equal(y, x + 1)
-    assert len(np.unique(x // 4096)) == 3
-    assert (x[:, 0] // 4096 == y[:, -1] // 4096).all()  # none runs over the end of a block
-
-
-@pytest.mark.parametrize("redraw", [False, True])
-def test_directions_are_drawn_once_or_for_each_step(lesson, monkeypatch, redraw):
-    seen = []
-
-    def keep(loss, params, batches, steps, rate):
-        seen.extend(float(fixed["W"]) for fixed, *_ in itertools.islice(batches, steps))
-
-    monkeypatch.setattr(lesson["training"], "train", keep)
-    blocks = np.arange(3 * 4096).reshape(3, 4096)
-    monkeypatch.setitem(lesson, "to_learn", blocks)
-    lesson["train"]({}, 4, fixed=lambda rng: {"W": rng.normal()}, redraw=redraw)
-    drawn = np.random.default_rng([5, 0])  # what the lesson takes for a model's own W
-    expected = [drawn.normal() for _ in range(4)]
-    assert seen == (expected if redraw else expected[:1] * 4)
-
-
 def test_the_text_is_the_one_that_the_lesson_was_written_for():
     text = data.text()
     assert len(text) == 465_048
@@ -299,25 +108,6 @@ def test_three_kinds_of_data_have_one_shape_and_are_what_they_are_called():
         drawn.append(np.flatnonzero(np.logical_and.reduce(same)).tolist())
     assert [len(windows) for windows in drawn] == [1, 1, 1, 1]
     assert len({windows[0] for windows in drawn}) > 1
-
-
-def test_on_learned_heads_moments_of_other_windows_beat_plain_features_and_mean_v(lesson):
-    q, k, v = data.learned()
-    of = lesson["moments"](q[:, :, :16], k[:, :, :16])
-    q, k, v = (np.moveaxis(a[:, :, 16:], 2, 0) for a in (q, k, v))  # (windows, depth, heads, L, d)
-    exact = attention.softmax_attention(q, k, v, causal=True)
-    seen = np.arange(1, 33)[:, None]
-    blind = ((np.cumsum(v, axis=-2) / seen - exact) ** 2).mean()
-    errors = {}
-    for name, moments in {"plain": None, "sharp": of}.items():
-        rng, found = np.random.default_rng(8), []
-        for _ in range(6):
-            layer = lesson["directions"](rng, 64, moments)
-            rows = lesson["by_features"](q, k, v, layer, causal=True, key_mask=None)
-            found.append(((rows - exact) ** 2).mean() / blind)
-        errors[name] = np.array(found)
-    assert errors["sharp"].max() < 0.3
-    assert errors["plain"].min() > 2 * errors["sharp"].max()
 
 
 def three_seeds():

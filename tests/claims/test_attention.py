@@ -725,7 +725,7 @@ def the_rank_of_a_real_head_is_no_obstacle_and_trained_directions_show_it(p):
     tail = np.linalg.svd(exact, compute_uv=False)[16:]
     assert np.linalg.norm(tail) < 0.2 * whole
     W = data.antibody_directions()[0, 7]
-    trained = favor(p, *antibody.longer(q, k), identity, W)
+    trained = favor(p, *antibody.with_weight_column(q, k), identity, W)
     assert np.linalg.norm(trained - exact) < 0.4 * whole
     phi_q, phi_k = (p.features.elu_plus_one(x) for x in (q, k))
     elu = p.attention.linear_attention(phi_q, phi_k, identity)

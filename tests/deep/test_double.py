@@ -56,8 +56,8 @@ def lines(text):
     return sorted(line for line in text.splitlines() if line.strip())
 
 
-# They compute on JAX, whatever the backend is; tests/test_training.py and tests/test_picture.py
-# turn the signs of their axes.
+# They compute on JAX, whatever the backend is; deep/test_training.py and test_picture.py turn the
+# signs of their axes.
 ON_JAX = {"16_train_a_performer", "a4_a_picture_from_a_state"}
 # Its tasks run in other processes, without a double; tests/test_lesson_19.py runs them on it here.
 ON_WORKERS = {"19_beyond_one_machine"}

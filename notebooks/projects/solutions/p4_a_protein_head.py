@@ -390,7 +390,7 @@ print(f"the same on both chains: {stay['error']} by error, {stay['divergence']} 
 # %%
 places = tuple(np.array([name.split(".") for name in NAMES], dtype=int).T)  # blocks, heads
 trained = data.antibody_directions()[places]  # (heads, 64, d + 1)
-longer = antibody.longer(q[:, JUDGE], k[:, JUDGE])
+longer = antibody.with_weight_column(q[:, JUDGE], k[:, JUDGE])
 by_training = weights_of(attention.favor_attention, *longer, W=trained)
 table({"error": error(by_training, A, values), "divergence": divergence(by_training, A)})
 less = divergence(by_training, A) < found["repaired"][1024][1].mean(axis=0)

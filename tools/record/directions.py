@@ -1,6 +1,6 @@
 """Write notebooks/data/antibody_directions*.npz and antibody_trained.csv: directions that learned.
 
-    python -m tools.antibody_directions    after `make model`; needs the extra `training`
+    python -m tools.record.directions    after `make model`; needs the extra `training`
 
 Each of the 64 heads of a real model shall say with m positive features what its softmax says. The
 weights of the model stay; the loss is `antibody.divergence`, and the start is that of lesson 14:
@@ -17,8 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from performer_course import antibody, data, projections, training
-from tools.antibody_curve import beside, lesson, write
-from tools.antibody_heads import real_weights
+from tools.record.shared import beside, chains, lesson_17, real_weights, write
 
 FILES = {"shared": "antibody_directions.npz", "two": "antibody_directions_two.npz"}
 TABLE = data.FOLDER / "antibody_trained.csv"
@@ -30,7 +29,7 @@ STEPS, RATE, ROUNDS = 1600, 1.6e-2, 2
 def samples(weights: dict, part: str, rng, rounds: int) -> list[tuple]:
     """(q, k), each (8, 8, L, 64), of every head on each chain of a part, some residues masked."""
     found = []
-    for chain in [chain for pair in data.antibodies(part).values() for chain in pair]:
+    for chain in chains(part):
         for masked in antibody.masks(rng, len(chain))[:rounds]:
             tokens = antibody.encode(chain)
             tokens[1:-1][masked] = antibody.MASK
@@ -42,7 +41,7 @@ def samples(weights: dict, part: str, rng, rounds: int) -> list[tuple]:
 def loss(params, q, k):
     """The KL of all heads together, and its gradient by W: (1, …) if shared, (2, …) for q and k."""
     W = params["W"]
-    kl, *by_W = antibody.divergence(*antibody.longer(q, k), W[0], W[-1])
+    kl, *by_W = antibody.divergence(*antibody.with_weight_column(q, k), W[0], W[-1])
     return kl.sum(), {"W": jnp.stack(by_W) if len(W) == 2 else sum(by_W)[None]}
 
 
@@ -53,7 +52,7 @@ def trained(given: list, kind: str, m: int, seed: int) -> tuple[np.ndarray, np.n
     W = np.zeros((antibody.BLOCKS, antibody.HEADS, m, given[0][0].shape[-1] + 1), np.float32)
     for i in np.ndindex(W.shape[:2]):
         q, k = (np.concatenate([one[n][i] for one in some]).astype(float) for n in range(2))
-        W[i] = antibody.dense(projections.orthogonal(rng, m, q.shape[1]), q, k)
+        W[i] = antibody.fitted_directions(projections.orthogonal(rng, m, q.shape[1]), q, k)
     W = np.stack([W] * (1 + (kind == "two")))
     if kind == "two":
         W[0, ..., -1] = 0  # the weights b of keys say it all
@@ -65,14 +64,14 @@ def trained(given: list, kind: str, m: int, seed: int) -> tuple[np.ndarray, np.n
 def far(given: list, W) -> float:
     """KL a head, the mean over the chains given."""
     W = W.astype(np.float32)
-    found = [antibody.divergence(*antibody.longer(*qk), W[0], W[-1])[0] for qk in given]
+    found = [antibody.divergence(*antibody.with_weight_column(*qk), W[0], W[-1])[0] for qk in given]
     return float(np.mean(found))
 
 
 def main() -> None:
     weights = real_weights()
     calibration = samples(weights, "calibration", np.random.default_rng(0), 1)
-    scores, rows = lesson()["scores"], []
+    scores, rows = lesson_17()["scores"], []
     exact = scores(weights, antibody.attend_exact)
     for seed in SEEDS:
         given = samples(weights, "training", np.random.default_rng(1 + seed), ROUNDS)

@@ -1,6 +1,6 @@
 """Write notebooks/data/antibody_heads.npz: q, k and v of six heads of a real model.
 
-    python -m tools.antibody_heads    after `make model`
+    python -m tools.record.heads    after `make model`
 
 Chains: two heavy ones of 120 residues, so that they have one shape; the first to take moments from,
 the second to judge by. Heads: of the first, a middle and the last block, the one that centred
@@ -11,19 +11,12 @@ import numpy as np
 
 from performer_course import antibody, data, projections
 from performer_course.attention import favor_attention, softmax_attention, uniform_attention
+from tools.record.shared import real_weights
 
 FILE = data.FOLDER / "antibody_heads.npz"
 BLOCKS = 0, 4, 7
 CHAINS = "Trastuzumab", "Pembrolizumab"
 M = 1024  # directions that a head is chosen by
-
-
-def real_weights() -> dict[str, np.ndarray]:
-    """The weights of the model, or a word on how to get them."""
-    path = antibody.find()
-    if path is None:
-        raise SystemExit("the model is not here: run `make model`")
-    return antibody.load(path)
 
 
 def error(q, k, v, W) -> np.ndarray:

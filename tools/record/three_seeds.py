@@ -1,21 +1,20 @@
 """Write notebooks/data/three_seeds.csv: what lesson 16 finds, for three starts and orders of text.
 
-    python -m tools.three_seeds
+    python -m tools.record.three_seeds
 
 Bits a character on held-out windows, a column for each seed; the first is the lesson's own. Where
 directions are drawn, the mean of three draws that the model has never seen.
 """
 
-import csv
 import functools
 
 import numpy as np
 from tqdm import tqdm
 
-from tools.learned_heads import lesson
-from tools.setting import NOTEBOOKS
+from performer_course import data
+from tools.record.shared import lesson_16, write
 
-FILE = NOTEBOOKS / "data" / "three_seeds.csv"
+FILE = data.FOLDER / "three_seeds.csv"
 SEEDS = 3
 SIZES = (16, 64, 256)
 
@@ -59,13 +58,15 @@ def found(names: dict, seed: int) -> dict[str, float]:
 
 
 def main() -> None:
-    names = lesson("directions")
+    names = lesson_16("directions")
     columns = {f"seed {seed}": found(names, seed) for seed in tqdm(range(SEEDS))}
-    with FILE.open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(["run", *columns])
-        for run in columns["seed 0"]:
-            out.writerow([run, *(f"{column[run]:.6f}" for column in columns.values())])
+    write(
+        FILE,
+        [
+            {"run": run, **{seed: f"{column[run]:.6f}" for seed, column in columns.items()}}
+            for run in columns["seed 0"]
+        ],
+    )
 
 
 if __name__ == "__main__":

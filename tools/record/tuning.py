@@ -1,6 +1,6 @@
 """Write notebooks/data/antibody_tuning.csv: a real model tuned after a swap of attention.
 
-    python -m tools.antibody_tuning    after `make model`; needs the extra `training`; 45 minutes
+    python -m tools.record.tuning    after `make model`; needs the extra `training`; 45 minutes
 
 All 64 heads of AntiBERTy get another attention at once, and then all its weights learn on: the loss
 is −ln P of hidden residues among the twenty, an eighth of each chain hidden, CHAINS chains a step,
@@ -16,8 +16,8 @@ Directions that stay are judged as they are ("own"), and what was drawn is judge
 directions kept: after 40 steps perplexity was 2.23 and 2.87 on the antibodies for calibration.
 """
 
-import csv
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from performer_course import antibody, data, projections, training
 from performer_course.attention import favor_attention, softmax_attention
-from tools.antibody_heads import real_weights
+from tools.record.shared import chains, lesson_17, real_weights, write
 
 FILE = data.FOLDER / "antibody_tuning.csv"
 WAYS = "softmax", "FAVOR+, kept", "FAVOR+, redrawn", "trained, kept"
@@ -34,8 +34,6 @@ SEEDS, STEPS, FRESH = 2, (0, 10, 20, 40, 80), 3
 M, CHAINS, RATE, RISES = 64, 8, 1e-4, 10
 WORDS, DECODER = "bert.embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"
 FIRST = len(antibody.TOKENS) - len(antibody.RESIDUES)  # tokens before it are no residues
-COLUMNS = "way", "W", "seed", "steps", "perplexity", "error of its ln"
-COLUMNS = (*COLUMNS, "ln P less exact", "its error", "right of 702")
 
 
 # What learns
@@ -58,7 +56,7 @@ def attend_by(W, real=None):
         if W is None:
             return softmax_attention(q, k, v, key_mask=mask)
         if W.shape[-1] > q.shape[-1]:
-            q, k = antibody.longer(q, k)
+            q, k = antibody.with_weight_column(q, k)
         return favor_attention(q, k, v, W[i], key_mask=mask)
 
     return attend
@@ -75,11 +73,6 @@ def loss(params, tokens, hidden, W):
     log_p = jax.nn.log_softmax(logits[..., FIRST:], axis=-1)
     truth = jnp.maximum(tokens - FIRST, 0)[..., None]
     return -jnp.mean(jnp.take_along_axis(log_p, truth, axis=-1)[..., 0], where=hidden)
-
-
-def chains_of(part: str) -> list[str]:
-    """Heavy, then light, of each antibody of a part."""
-    return [chain for pair in data.antibodies(part).values() for chain in pair]
 
 
 def batches(chains: list[str], rng) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -118,18 +111,6 @@ def tuned(weights: dict, way: str, seed: int, chains: list[str], rate: float = R
 # What it is judged by
 
 
-def judged(weights: dict, W, chains: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """ln P of hidden residues, two eighths of each chain, and whether each is the likeliest."""
-    rng, log_p, right = np.random.default_rng(0), [], []
-    for chain in chains:
-        masked = antibody.masks(rng, len(chain))[[0, 1]]
-        found = antibody.guess(weights, chain, masked, attend_by(W))[masked]  # (hidden, 20)
-        truth = np.broadcast_to(antibody.encode(chain)[1:-1] - FIRST, masked.shape)[masked]
-        log_p.append(found[np.arange(len(truth)), truth].astype(np.float64))
-        right.append(found.argmax(axis=-1) == truth)
-    return np.concatenate(log_p), np.concatenate(right)
-
-
 def judges(way: str, W, steps: int) -> dict:
     """{name: directions} to judge a way by: its own, where it keeps them, and fresh draws.
 
@@ -149,28 +130,30 @@ def mean_and_error(x: np.ndarray) -> tuple[float, float]:
     return x.mean(), x.std(ddof=1) / len(x) ** 0.5
 
 
-def rows(weights: dict, way: str, seed: int, exact: np.ndarray) -> Iterator[list]:
-    """The rows of one run, below COLUMNS; exact: ln P of the model as it was."""
-    chains, tests = chains_of("training"), chains_of("test")
-    for steps, now, W in tuned(weights, way, seed, chains):
+def rows(weights: dict, way: str, seed: int, scores: Callable) -> Iterator[dict]:
+    """The lines of one run, judged by `scores` of the lesson beside the model as it was."""
+    exact = scores(weights, attend_by(None))[0]
+    for steps, now, W in tuned(weights, way, seed, chains("training")):
         for name, directions in judges(way, W, steps).items():
-            log_p, right = judged(now, directions, tests)
+            log_p, right, _ = scores(now, attend_by(directions))
             (mean, error), (less, its) = mean_and_error(log_p), mean_and_error(log_p - exact)
-            numbers = (f"{x:.4f}" for x in (np.exp(-mean), error, less, its))
-            yield [way, name, seed, steps, *numbers, right.sum()]
+            yield {
+                "way": way,
+                "W": name,
+                "seed": seed,
+                "steps": steps,
+                "perplexity": f"{np.exp(-mean):.4f}",
+                "error of its ln": f"{error:.4f}",
+                "ln P less exact": f"{less:.4f}",
+                "its error": f"{its:.4f}",
+                "right of 702": f"{right.sum():.0f}",
+            }
 
 
 def main() -> None:
-    weights = real_weights()
-    exact, _ = judged(weights, None, chains_of("test"))
-    with FILE.open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(COLUMNS)
-        for way in WAYS:
-            for seed in range(SEEDS):
-                for row in rows(weights, way, seed, exact):
-                    out.writerow(row)
-                    file.flush()
+    weights, scores = real_weights(), lesson_17()["scores"]
+    runs = itertools.product(WAYS, range(SEEDS))
+    write(FILE, (row for run in runs for row in rows(weights, *run, scores)))
 
 
 if __name__ == "__main__":

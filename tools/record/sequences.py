@@ -1,6 +1,6 @@
 """Add the part "training" to notebooks/data/antibodies.tsv: chains that directions may learn from.
 
-    python -m tools.antibody_sequences TABLE    TheraSAbDab_clean.tsv, see notebooks/data/README.md
+    python -m tools.record.sequences TABLE    TheraSAbDab_clean.tsv, see notebooks/data/README.md
 
 Of the table's whole antibodies, in an order drawn by a seed, the first MANY that are of the twenty
 letters, repeat no chain, and of whose chains neither is alike to one that is there to judge by: to

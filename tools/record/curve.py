@@ -1,6 +1,6 @@
 """Write antibody_curve.csv and antibody_guesses.npz: lesson 17's model, each way to attend.
 
-    python -m tools.antibody_curve    after `make model`
+    python -m tools.record.curve    after `make model`
 
 All 64 heads attend alike, by the lesson's own functions. First 2 of 8 passes, so a quarter of the
 residues of the test chains; then all 8 for a few of the ways. Beside each perplexity the standard
@@ -8,21 +8,16 @@ error of its logarithm, over chains, and the mean of ln P less that of exact att
 a window with mean(V), residue by residue, likewise.
 """
 
-import csv
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from performer_course import antibody, attention, data, features
-from tools.antibody_heads import real_weights
-from tools.notebooks import read
-from tools.setting import NOTEBOOKS
+from tools.record.shared import beside, chains, lesson_17, real_weights, write
 
-LESSON = NOTEBOOKS / "17_move_a_real_model.py"
 FILE, GUESSES = data.FOLDER / "antibody_curve.csv", data.FOLDER / "antibody_guesses.npz"
 DRAWS, BANDS, COUNTS, MORE = 3, (4, 8, 16), (64, 256, 1024), (64, 128, 256, 512, 1024)
 Name = tuple[str, int, int]  # what a way is called, its features a head, its draw
@@ -41,19 +36,10 @@ WHOLE = (  # those that are asked for every residue
 )
 
 
-def lesson() -> dict:
-    """What the cells of the lesson that define the ways define."""
-    names = {}
-    for cell in read(LESSON).cells:
-        if "ways" in cell.metadata.get("tags", ()):
-            exec(compile(cell.source, LESSON.name, "exec"), names)
-    return names
-
-
 def calibration(weights: dict) -> list[tuple]:
     """q, k, v of every head on each chain to take moments from."""
-    chains = [chain for pair in data.antibodies("calibration").values() for chain in pair]
-    return [antibody.heads(weights, antibody.encode(chain)) for chain in tqdm(chains)]
+    given = [antibody.encode(chain) for chain in chains("calibration")]
+    return [antibody.heads(weights, tokens) for tokens in tqdm(given)]
 
 
 def sample(heads: list[tuple]) -> list[np.ndarray]:
@@ -120,39 +106,8 @@ def ways(names: dict, heads: list[tuple]) -> dict[Name, Callable]:
     return found
 
 
-def over_chains(values: np.ndarray, chain: np.ndarray) -> float:
-    """The standard error of the mean of values whose chains, not they, are independent."""
-    sums = np.bincount(chain, values - values.mean())
-    return float(np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(values))
-
-
-def beside(found: np.ndarray, **others: np.ndarray) -> dict[str, str]:
-    """A line of a table, of `scores` of the lesson and of those of the ways to compare with."""
-    log_p, right, chain = found
-    chain = chain.astype(int)
-    numbers = {
-        "residues": str(len(log_p)),
-        "right": f"{right.sum():.0f}",
-        "perplexity": f"{np.exp(-log_p.mean()):.4f}",
-        "error of its ln": f"{over_chains(log_p, chain):.4f}",
-    }
-    for name, other in others.items():
-        less = log_p - other[0]
-        numbers[f"ln P less {name}"] = f"{less.mean():.4f}"
-        numbers[f"error of ln P less {name}"] = f"{over_chains(less, chain):.4f}"
-    return numbers
-
-
-def write(path: Path, rows: list[dict]) -> None:
-    """A table as a file, a line for each dict."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        out = csv.DictWriter(file, rows[0], lineterminator="\n")
-        out.writeheader()
-        out.writerows(rows)
-
-
 def main() -> None:
-    weights, names = real_weights(), lesson()
+    weights, names = real_weights(), lesson_17()
     with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
         every = ways(names, calibration(weights))
         rng = np.random.default_rng(0)

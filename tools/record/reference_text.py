@@ -1,6 +1,6 @@
 """Write notebooks/data/python_reference.txt.gz: the text that lesson 16 learns to write.
 
-python -m tools.reference_text    with Python 3.11.7: other versions have other words
+python -m tools.record.reference_text    with Python 3.11.7: other versions have other words
 """
 
 import gzip

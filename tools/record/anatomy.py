@@ -1,6 +1,6 @@
 """Write antibody_anatomy.csv and antibody_swapped.csv: the 64 heads of lesson 17, one by one.
 
-    python -m tools.antibody_anatomy    after `make model`
+    python -m tools.record.anatomy    after `make model`
 
 The first: what each head of the unchanged model looks at, on all test chains; and on the chains of
 ANTIBODIES of them, the error of each way's output over that of mean(V), with the part of it that is
@@ -16,8 +16,8 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from performer_course import antibody, attention, data, features
-from tools.antibody_curve import beside, calibration, lesson, sample, write
-from tools.antibody_heads import real_weights
+from tools.record.curve import calibration, sample
+from tools.record.shared import beside, lesson_17, real_weights, write
 
 FILE, SWAPPED = (data.FOLDER / f"antibody_{name}.csv" for name in ("anatomy", "swapped"))
 DRAWS, ANTIBODIES = 8, 4
@@ -137,7 +137,7 @@ def orders(error: np.ndarray, variance: np.ndarray) -> dict[str, list[tuple[int,
 
 
 def main() -> None:
-    weights, names = real_weights(), lesson()
+    weights, names = real_weights(), lesson_17()
     with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
         of_calibration = calibration(weights)
         chains = [antibody.heads(weights, antibody.encode(c)) for c in names["TEST"]]

@@ -1,6 +1,6 @@
 """Logits of the real model by the framework it was made with, to compare ours with.
 
-    python -m tests.antibody_logits    after `make model`, where torch is, and transformers
+    python -m tests.deep.antibody_logits    after `make model`, where torch is, and transformers
 
 Written by torch 2.13.0 and transformers 5.23.0, in float32.
 """

@@ -1,0 +1,88 @@
+"""What the recorders share: a lesson's own functions, the real model, its chains, tables as files.
+
+Each module beside this one writes files of notebooks/data/, such as `python -m tools.record.curve`.
+"""
+
+import csv
+import io
+import itertools
+import os
+from collections.abc import Iterable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+
+from performer_course import antibody, data
+from tools.notebooks import read
+from tools.setting import ENVIRONMENT, NOTEBOOKS
+
+
+def lesson(name: str, tag: str = "", until: str = "") -> dict:
+    """What the code cells of a lesson define: those tagged `tag`, or up to the one with `until`."""
+    os.environ.update(ENVIRONMENT)
+    names = {}
+    with redirect_stdout(io.StringIO()):
+        for cell in read(NOTEBOOKS / name).cells:
+            tagged = not tag or tag in cell.metadata.get("tags", ())
+            if cell.cell_type == "code" and tagged and until not in names:
+                exec(compile(cell.source, name, "exec"), names)
+    return names
+
+
+def lesson_16(until: str) -> dict:
+    """The names of lesson 16 after the cell that defines `until`; what it trains is trained."""
+    return lesson("16_train_a_performer.py", until=until)
+
+
+def lesson_17() -> dict:
+    """The ways to attend of lesson 17, and `scores`, which judges them."""
+    return lesson("17_move_a_real_model.py", tag="ways")
+
+
+def real_weights() -> dict[str, np.ndarray]:
+    """The weights of the model, or a word on how to get them."""
+    path = antibody.find()
+    if path is None:
+        raise SystemExit("the model is not here: run `make model`")
+    return antibody.load(path)
+
+
+def chains(part: str) -> list[str]:
+    """Heavy, then light, of each antibody of a part."""
+    return [chain for pair in data.antibodies(part).values() for chain in pair]
+
+
+def write(path: Path, rows: Iterable[dict]) -> None:
+    """A table as a file, a line for each dict, as soon as it is there."""
+    rows = iter(rows)
+    first = next(rows)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        out = csv.DictWriter(file, first, lineterminator="\n")
+        out.writeheader()
+        for row in itertools.chain([first], rows):
+            out.writerow(row)
+            file.flush()
+
+
+def over_chains(values: np.ndarray, chain: np.ndarray) -> float:
+    """The standard error of the mean of values whose chains, not they, are independent."""
+    sums = np.bincount(chain, values - values.mean())
+    return float(np.sqrt((sums**2).sum() * len(sums) / (len(sums) - 1)) / len(values))
+
+
+def beside(found: np.ndarray, **others: np.ndarray) -> dict[str, str]:
+    """A line of a table, of `scores` of the lesson and of those of the ways to compare with."""
+    log_p, right, chain = found
+    chain = chain.astype(int)
+    numbers = {
+        "residues": str(len(log_p)),
+        "right": f"{right.sum():.0f}",
+        "perplexity": f"{np.exp(-log_p.mean()):.4f}",
+        "error of its ln": f"{over_chains(log_p, chain):.4f}",
+    }
+    for name, other in others.items():
+        less = log_p - other[0]
+        numbers[f"ln P less {name}"] = f"{less.mean():.4f}"
+        numbers[f"error of ln P less {name}"] = f"{over_chains(less, chain):.4f}"
+    return numbers
