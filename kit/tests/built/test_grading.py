@@ -420,4 +420,6 @@ def test_each_slip_gets_its_hint_from_far_away_too(lesson, monkeypatch):
         if name in DRAWN:
             assert sum(not text for text, _ in said) <= 1
         else:
-            assert [pair for pair in said if not re.fullmatch(pair[1], pair[0])] == []
+            # what the answer calls, `join`, may have given the hint, and then it is quoted
+            words = [(hint.removeprefix(f"{name}:").lstrip("\\ "), text) for text, hint in said]
+            assert [pair for pair in words if not re.search(*pair)] == []
