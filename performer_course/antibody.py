@@ -331,8 +331,9 @@ def fitted_directions(W, q, k):
     not yet shifted, ρ_a = `theory.best_rho`(λ_a, 1). The shift is in them, because
     ωᵀ(k' − s') − ‖k' − s'‖²/2 = (ω + s')ᵀk' − ‖k'‖²/2 − ωᵀs', but for what all keys share.
     Shape: W (m, d), q and k samples (..., n, d), as many of either or not → (..., m, d + 1), for
-    `with_weight_column`. Raises: ValueError where these do not fit or are not finite. Error: a draw.
-    Cost: O(n d² + d³). Source: Likhosherstov et al. (2023), §3; the shift, this course.
+    `with_weight_column`. Raises: ValueError where these do not fit or are not finite.
+    Error: a draw. Cost: O(n d² + d³).
+    Source: Likhosherstov et al. (2023), §3; the shift, this course.
     """
     q, k, *_ = check_attention(q, k, k, None)
     check_directions(W, q, "q")
