@@ -1,114 +1,45 @@
-"""COVERAGE.md is true: each section of the five documents leads to a heading that exists."""
+"""COVERAGE.md is true: what each section of the five documents says stands where it leads."""
 
 import re
-from pathlib import Path
 
-import pytest
+from tools.coverage import PAGE, below, lessons, page, sources
 
-from tools import coverage
-from tools.coverage import documents, headings, problems, prose, render, unsaid
-
-LESSONS = {"01": (Path("01_toy.py"), {"1. A line": 3})}
-
-
-def toy(**section):
-    return [{"number": "000", "name": "A toy", "section": [{"title": "A line", **section}]}]
+LESSON = {
+    "01": (
+        "01_toy.ipynb",
+        "# Toy\n## 1. A line\nIt is\nstraight.\n### Its slope\nSteep.\n## 2. A curve\nRound.",
+    )
+}
 
 
-def test_each_section_leads_to_a_heading_or_says_why_not():
-    found = problems(documents(), headings())
-    assert not found, "\n".join(found)
-
-
-def test_each_section_that_is_taught_is_told_in_words_that_stand_there():
-    found = unsaid(documents(), headings())
-    assert not found, "\n".join(found)
+def test_each_section_is_taught_in_words_that_stand_where_it_leads_and_the_page_says_so():
+    text, wrong = page(sources(), lessons())
+    assert not wrong, "\n".join(wrong)
+    assert PAGE.read_text(encoding="utf-8") == text, "run `make coverage`"
+    assert [len(sections) for sections in sources().values()] == [28, 23, 25, 17, 35]
 
 
 def test_the_words_of_a_section_are_its_own():
     """Words that stand almost anywhere would show nothing."""
-    texts = [text for source, _ in headings().values() for text in prose(source).values()]
-    words = {
-        w for doc in documents() for section in doc["section"] for w in section.get("says", [])
-    }
-    often = {w: sum(bool(re.search(w, text, re.IGNORECASE)) for text in texts) for w in words}
+    texts = [
+        below(heading, text)
+        for _, text in lessons().values()
+        for heading in re.findall(r"(?m)^##+ (.+)$", text)
+    ]
+    taught = [where for sections in sources().values() for where in sections.values()]
+    words = {said for where in taught if not isinstance(where, str) for said in where.values()}
     assert len(words) > 90
-    assert {w: n for w, n in often.items() if n > len(texts) / 8} == {}
+    often = {said: sum(bool(re.search(said, text, re.I)) for text in texts) for said in words}
+    assert {said: n for said, n in often.items() if n > len(texts) / 8} == {}
 
 
-def test_the_page_is_what_the_lessons_make():
-    page = render(documents(), headings())
-    assert coverage.PAGE.read_text(encoding="utf-8") == page, "run `make coverage`"
-
-
-def test_all_five_documents_are_there_and_no_section_twice():
-    docs = documents()
-    assert [document["number"] for document in docs] == ["000", "001", "002", "003", "004"]
-    for document in docs:
-        titles = [section["title"] for section in document["section"]]
-        assert len(titles) == len(set(titles)) > 10
-        assert not any("|" in title for title in titles)
-
-
-def test_a_heading_is_found_with_the_number_of_its_cell(tmp_path):
-    text = "# %% [markdown]\n# # Title\n\n# %%\nx = 1\n\n# %% [markdown]\n# ## 1. A line\n"
-    (tmp_path / "01_toy.py").write_text(text, encoding="utf-8")
-    assert headings(tmp_path)["01"][1] == {"1. A line": 3}
-
-
-@pytest.mark.parametrize(
-    ("section", "said"),
-    [
-        ({"taught": ["01: 1. A curve"]}, "has no heading '1. A curve'"),
-        ({"taught": ["01:"]}, "which heading?"),
-        ({"taught": ["07: 1. A line"]}, "no lesson 07"),
-        ({}, "where it is taught"),
-        ({"taught": ["01: 1. A line"], "left_out": "why not"}, "where it is taught"),
-    ],
-)
-def test_a_section_that_leads_nowhere_is_reported(section, said):
-    (found,) = problems(toy(**section), LESSONS)
-    assert said in found
-
-
-@pytest.mark.parametrize(
-    "section",
-    [{"taught": ["01: 1. A line"]}, {"taught": ["07:"]}, {"left_out": "a list of products"}],
-)
-def test_a_section_in_order_is_not_reported(section):
-    assert problems(toy(**section), LESSONS) == []
-
-
-@pytest.fixture
-def lesson(tmp_path):
-    """A lesson on disk, as `headings` knows lessons."""
-    text = "# %% [markdown]\n# # Title\n# ## 1. A line\n# It is\n# straight.\n\n# %%\nbent = 1\n"
-    text += (
-        "\n# %% [markdown]\n# So far.\n#\n# ### Its slope\n# Steep.\n#\n# ## 2. A curve\n# Round.\n"
-    )
-    (tmp_path / "01_toy.py").write_text(text, encoding="utf-8")
-    return headings(tmp_path)
-
-
-def test_the_text_below_a_heading_ends_at_the_next_of_its_level(lesson):
-    assert prose(lesson["01"][0]) == {
-        "1. A line": "## 1. A line It is straight. So far. ### Its slope Steep.",
-        "Its slope": "### Its slope Steep.",
-        "2. A curve": "## 2. A curve Round.",
-    }
-
-
-@pytest.mark.parametrize(
-    ("says", "said"),
-    [
-        (["it is straight"], None),
-        (["steep|flat"], None),
-        (["bent"], "does not say 'bent'"),
-        (["round"], "does not say 'round'"),
-        ([], "1 places, and words for 0"),
-    ],
-)
-def test_words_that_do_not_stand_where_a_section_leads_are_reported(lesson, says, said):
-    found = unsaid(toy(taught=["01: 1. A line"], says=says), lesson)
-    assert len(found) == (said is not None)
-    assert said is None or said in found[0]
+def test_a_place_that_does_not_exist_or_does_not_say_it_is_wrong():
+    right = {"01: 1. A line": "it is straight", "01: Its slope": "steep|flat"}
+    assert page({"0. Toy": {"A": right, "B": "a list"}}, LESSON)[1] == []
+    for place, words in {
+        "01: 1. A line": "round",
+        "01: Its slope": "straight",
+        "01: 3. None": "round",
+        "07: 1. A line": "it",
+    }.items():
+        assert len(page({"0. Toy": {"A": {place: words}}}, LESSON)[1]) == 1

@@ -74,15 +74,9 @@ def tent_frequencies(draw):
     size = np.abs(omega)
     beyond, share = size.max(), (size > 40).mean()
     if share < 0.5 / (20 * math.pi):  # P(|ω| > 40) is about 1/(20π)
-        raise Hint(
-            f"the largest |ω| is {beyond:.3g}, and {share:.2%} are above 40, not 1.6 %: "
-            "p falls like 1/ω² only, so g must have such tails, too."
-        )
+        raise Hint(f"{share:.2%} are above 40, not 1.6 %: p has tails 1/ω², so must g, too.")
     if beyond < 6_000:  # P(|ω| > 6,000) is about 1/(3,000π)
-        raise Hint(
-            f"the largest |ω| of {m:,} is {beyond:.4g}. Drawn from p, some twenty would be beyond "
-            "6,000: g must reach as far as p, over the whole line."
-        )
+        raise Hint(f"the largest |ω| is {beyond:.4g}: some twenty of p are beyond 6,000.")
     if not fits(tent):
         worst = np.argmax(np.abs(found - tent(delta)))
         raise Hint(

@@ -84,7 +84,7 @@ def decoder_mask(mask):
 # is_relative
 
 
-def _turned(x, place, base=10000.0, neighbours=False):
+def turned(x, place, base=10000.0, neighbours=False):
     """Each pair of x (n,) turned by place ω_i."""
     half = len(x) // 2
     angle = place * base ** (-np.arange(half) / half)
@@ -93,95 +93,60 @@ def _turned(x, place, base=10000.0, neighbours=False):
     return np.concatenate([z.real, z.imag])
 
 
-def _sinusoids(place, n):
-    return _turned(np.repeat([1.0, 0.0], n // 2), place)
+def wave(place, n):
+    return turned(np.repeat([1.0, 0.0], n // 2), place)
 
 
-def _positive(x, W):
-    return np.exp(W @ x - x @ x / 2) / len(W) ** 0.5
+def scores(rng, n):
+    """Scores that know of places through their difference alone, and others, by their names."""
+    W, table = rng.normal(size=(16, n)), rng.normal(size=1999)
 
+    def phi(x):
+        return np.exp(W @ x - x @ x / 2) / len(W) ** 0.5
 
-def _scores(rng, n):
-    """(name, is it relative, score) for each way to put places into a score."""
-    W = rng.normal(size=(16, n))
-    table = rng.normal(size=1999)
-    return [
-        ("the plain product", True, lambda q, k, p, s: q @ k),
-        ("turned q and k", True, lambda q, k, p, s: _turned(q, p) @ _turned(k, s)),
-        (
-            "turned neighbours",
-            True,
-            lambda q, k, p, s: _turned(q, p, 500.0, True) @ _turned(k, s, 500.0, True),
-        ),
-        ("a number a distance", True, lambda q, k, p, s: q @ k + table[s - p + 999]),
-        (
-            "features, turned",
-            True,
-            lambda q, k, p, s: _turned(_positive(q, W), p) @ _turned(_positive(k, W), s),
-        ),
-        (
-            "sinusoids added to q and k",
-            False,
-            lambda q, k, p, s: (q + _sinusoids(p, n)) @ (k + _sinusoids(s, n)),
-        ),
-        (
-            "features of turned q and k, relative only in expectation",
-            False,
-            lambda q, k, p, s: _positive(_turned(q, p), W) @ _positive(_turned(k, s), W),
-        ),
-        (
-            "turned, and more with the place where q and k differ",
-            False,
-            lambda q, k, p, s: _turned(q, p) @ _turned(k, s) + _sinusoids(p, n) @ (q - k),
-        ),
-        ("only the keys turned", False, lambda q, k, p, s: q @ _turned(k, s)),
-        ("turned the opposite way", False, lambda q, k, p, s: _turned(q, p) @ _turned(k, -s)),
-        (
-            "turned, and keys before place 300 alone",
-            False,
-            lambda q, k, p, s: _turned(q, p) @ _turned(k, min(s, 300)),
-        ),
-        (
-            "turned by p mod 64",
-            False,
-            lambda q, k, p, s: _turned(q, p % 64) @ _turned(k, s % 64),
-        ),
-        (
-            "a number a distance, for distances of more than 5 a number a place",
-            False,
-            lambda q, k, p, s: q @ k + (table[s - p + 999] if abs(s - p) <= 5 else table[s]),
-        ),
-        (
-            "a number a distance, for later keys a number a place",
-            False,
-            lambda q, k, p, s: q @ k + table[s - p + 999 if s <= p else s],
-        ),
-        (
-            "a number a distance, for earlier keys a number a place",
-            False,
-            lambda q, k, p, s: q @ k + table[s - p + 999 if s >= p else s],
-        ),
-        ("later places a little larger", False, lambda q, k, p, s: q @ k * (1 + 1e-5 * p)),
-    ]
+    def numbered(holds):
+        """A number for each distance where it holds, and for each place elsewhere."""
+        return lambda q, k, p, s: q @ k + table[s - p + 999 if holds(s - p) else s]
+
+    relative = {
+        "the plain product": lambda q, k, p, s: q @ k,
+        "turned q and k": lambda q, k, p, s: turned(q, p) @ turned(k, s),
+        "turned neighbours": lambda q, k, p, s: turned(q, p, 500, True) @ turned(k, s, 500, True),
+        "a number a distance": numbered(lambda distance: True),
+        "features, turned": lambda q, k, p, s: turned(phi(q), p) @ turned(phi(k), s),
+    }
+    other = {
+        "sinusoids added to q and k": lambda q, k, p, s: (q + wave(p, n)) @ (k + wave(s, n)),
+        "relative in expectation": lambda q, k, p, s: phi(turned(q, p)) @ phi(turned(k, s)),
+        "with the place where q and k differ": lambda q, k, p, s: q @ k + wave(p, n) @ (q - k),
+        "only the keys turned": lambda q, k, p, s: q @ turned(k, s),
+        "turned the opposite way": lambda q, k, p, s: turned(q, p) @ turned(k, -s),
+        "turned up to place 300": lambda q, k, p, s: turned(q, p) @ turned(k, min(s, 300)),
+        "turned by p mod 64": lambda q, k, p, s: turned(q, p % 64) @ turned(k, s % 64),
+        "relative up to a distance of 5": numbered(lambda distance: abs(distance) <= 5),
+        "relative for earlier keys": numbered(lambda distance: distance <= 0),
+        "relative for later keys": numbered(lambda distance: distance >= 0),
+        "later places a little larger": lambda q, k, p, s: q @ k * (1 + 1e-5 * p),
+    }
+    return relative, other
 
 
 @check
 def is_relative(decide):
     """decide(score, n, rng) → True where score(q, k, p, s) knows of p and s through s − p alone."""
     rng = np.random.default_rng(703)
+
+    def asked(score, n, q, k, p, s):
+        if np.shape(q) != (n,) or np.shape(k) != (n,):
+            raise Hint(f"q and k are vectors of width {n}, got {np.shape(q)}, {np.shape(k)}.")
+        if not (0 <= p <= 999 and 0 <= s <= 999):
+            raise Hint(f"places run from 0 to 999, got {p} and {s}.")
+        return float(score(np.asarray(q), np.asarray(k), int(p), int(s)))
+
     for n in (8, 4):
-        for name, right, score in _scores(rng, n):
-
-            def asked(q, k, p, s, score=score, n=n):
-                if np.shape(q) != (n,) or np.shape(k) != (n,):
-                    raise Hint(
-                        f"q and k are vectors of width {n}, got {np.shape(q)}, {np.shape(k)}."
-                    )
-                if not (0 <= p <= 999 and 0 <= s <= 999):
-                    raise Hint(f"places run from 0 to 999, got {p} and {s}.")
-                return float(score(np.asarray(q), np.asarray(k), int(p), int(s)))
-
-            found = decide(asked, n, np.random.default_rng(rng.integers(99)))
-            if truth(found) != right:
+        relative, other = scores(rng, n)
+        for name, score in (relative | other).items():
+            found = decide(partial(asked, score, n), n, np.random.default_rng(rng.integers(99)))
+            if truth(found) != (name in relative):
                 said = "relative" if found else "not relative"
                 raise Hint(f"said to be {said}: {name}.")

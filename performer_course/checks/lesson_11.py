@@ -35,10 +35,7 @@ LOGARITHMS = [
     (partial(by_maxima, top=0), "add the largest a back: ln Σ e^a = max a + ln Σ …"),
     (partial(by_maxima, back=0), "c is missing: what was taken out of h comes back in a = g + c."),
     (partial(by_maxima, counted=False), "z is missing: each feature has a sum over the keys."),
-    (
-        lambda g, h: logsumexp(g, axis=1) + logsumexp(h),
-        "g and h share the feature f: add them first.",
-    ),
+    (lambda g, h: logsumexp(g, axis=1) + logsumexp(h), "g and h share a feature: add first."),
     (partial(log_sum, axis=None), "one number a query: the sum runs over j and f alone."),
     (partial(log_sum, axis=2), "one number a query: sum over the keys, too."),
     (partial(log_sum, axis=1), "one number a query: sum over the features, too."),
@@ -66,9 +63,7 @@ def log_denominator(logarithm):
 # directions_for_attention
 
 
-def directions(
-    q, k, target, mean=lambda square: np.expm1(square).mean(), power=-0.25, sign=1, whole=np.ceil
-):
+def directions(q, k, target, mean=lambda s: np.expm1(s).mean(), power=-0.25, sign=1, whole=np.ceil):
     """The least m ≥ 1 with mean(‖q' + k'‖²) / m ≤ target, q' = q d^power."""
     z = (q[:, None] + sign * k) * q.shape[1] ** power
     return max(1, whole(mean((z**2).sum(axis=-1)) / target))
@@ -80,23 +75,14 @@ DIRECTIONS = [
     (partial(directions, power=-0.5), "d^{−1/4} on q and on k: the product has d^{−1/2}."),
     (partial(directions, sign=-1), "the exponent has q' + k', not q' − k'."),
     (
-        partial(directions, mean=lambda square: np.exp(square).mean()),
+        partial(directions, mean=lambda s: np.exp(s).mean()),
         "the −1, the square of the mean, is missing.",
     ),
-    (
-        partial(directions, mean=lambda square: np.expm1(square.mean())),
-        "the mean of exponentials, not of norms.",
-    ),
-    (
-        partial(directions, mean=lambda square: np.expm1(square / 2).mean()),
-        "the exponent has no ½.",
-    ),
+    (partial(directions, mean=lambda s: np.expm1(s.mean())), "the mean of the exponentials."),
+    (partial(directions, mean=lambda s: np.expm1(s / 2).mean()), "the exponent has no ½."),
     (lambda q, k, t: directions(q, k, t**2), "the target is a variance: do not square it."),
     (partial(directions, whole=np.floor), ROUND_UP),
-    (
-        lambda q, k, target: directions(q, k, target) * q.any(),
-        "at least 1, even where the variance is 0.",
-    ),
+    (lambda *given: directions(*given) * given[0].any(), "at least one, where all is 0, too."),
 ]
 
 

@@ -19,6 +19,7 @@ from dask.utils import parse_timedelta
 from distributed import wait
 
 from performer_course import attention, recurrent, to_host
+from performer_course.recurrent import Affine
 from tests.lesson_19 import LESSON, defined, equal, near, numbers
 from tools.notebooks import ROOT
 

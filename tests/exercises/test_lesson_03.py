@@ -38,8 +38,8 @@ def in_a_box(rng, m, end=30.0):
 
 
 WRONG["tent_frequencies"] = [
-    (in_a_box, "must have such tails, too"),
-    (lambda rng, m: in_a_box(rng, m, 200.0), "some twenty would be beyond"),
+    (in_a_box, "so must g, too"),
+    (lambda rng, m: in_a_box(rng, m, 200.0), "some twenty of p are beyond"),
     (lambda rng, m: np.abs(rejected(rng, m)), "half of the frequencies are negative"),
     (lambda rng, m: np.tile(rejected(rng, m // 2 + 1), 2)[:m], "come twice"),
     (lambda rng, m: rejected(np.random.default_rng(0), m), "of different seeds"),
