@@ -1,6 +1,7 @@
 """Exercises: a stub for each answer, a check for each, and how a check answers.
 
-What each check says to right answers and to slips stands in tests/exercises, a file a lesson.
+A check holds its slips; what else it says to right and to wrong answers stands in
+tests/exercises, a file a lesson.
 """
 
 import importlib
@@ -15,6 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader.nbgraderformat import MetadataValidator
 
 from performer_course import checks
+from tests.exercises.shared import wrong_answers
 from tests.grading import BEGIN, EMPTY, END, marked, sentences
 from tools.notebooks import (
     NOTEBOOKS,
@@ -44,10 +46,10 @@ each_solution = pytest.mark.parametrize("source", SOLUTIONS, ids=lambda source: 
 
 
 def checks_of(lesson):
-    """The names of the functions that the file of a lesson defines for a learner."""
+    """The names of the checks that the file of a lesson defines."""
     module = importlib.import_module(f"performer_course.checks.{lesson}")
     found = inspect.getmembers(module, inspect.isfunction)
-    return [name for name, f in found if name[0] != "_" and f.__module__ == module.__name__]
+    return [name for name, f in found if hasattr(f, "slips") and f.__module__ == module.__name__]
 
 
 # What the files hold
@@ -199,10 +201,11 @@ def test_a_notebook_shows_a_hint_in_one_line_and_no_line_of_a_check():
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
-def test_each_check_of_a_lesson_has_right_answers_and_at_least_three_slips(lesson):
+def test_each_check_of_a_lesson_has_right_answers_and_at_least_three_wrong_ones(lesson):
     tested = importlib.import_module(f"tests.exercises.test_{lesson}")
-    assert sorted(tested.RIGHT) == sorted(tested.WRONG) == checks_of(lesson)
-    assert min(len(slips) for slips in tested.WRONG.values()) >= 3
+    assert sorted(tested.RIGHT) == sorted(tested.RIGHT | tested.WRONG) == checks_of(lesson)
+    for name in tested.RIGHT:
+        assert len(wrong_answers(name, tested.WRONG.get(name, ()))) >= 3
 
 
 def test_a_learner_finds_the_checks_of_all_lessons_and_no_other_function():

@@ -98,13 +98,15 @@ def _guarded(answer, in_place):
     return call
 
 
-def check(body=None, *, in_place=False):
+def check(body=None, *, slips=(), in_place=False):
     """A check: `body(answer)` raises a Hint or not. Adds its name, and "right." where not.
 
+    slips: pairs (wrong answer, hint). The body gives each its hint, by `compare` or in its own
+    way; the tests hand in each. Where a hint has {} or {:.3g}, the body fills in what it found.
     in_place: the answer gets the arrays themselves, since it is to change one.
     """
     if body is None:
-        return functools.partial(check, in_place=in_place)
+        return functools.partial(check, slips=slips, in_place=in_place)
 
     @functools.wraps(body)
     def judged(answer):
@@ -118,14 +120,21 @@ def check(body=None, *, in_place=False):
             raise Hint(f"{body.__name__}: the result cannot be judged ({what}).") from error
         print(f"{body.__name__}: right.")
 
+    judged.slips = slips
     return judged
 
 
 # What comes back is judged
 
 
-def numbers(found, not_finite="the result holds NaN or infinity."):
-    """`found` as a float array, or a hint that says what came instead."""
+NOT_FINITE = "the result holds NaN or infinity."
+
+
+def numbers(found, not_finite=NOT_FINITE):
+    """`found` as a float array, or a hint that says what came instead.
+
+    not_finite: the hint where it holds NaN or infinity; "" lets them pass.
+    """
     parts = found if isinstance(found, list | tuple) else [found]
     for part in parts:
         some(part)
@@ -136,7 +145,7 @@ def numbers(found, not_finite="the result holds NaN or infinity."):
         array = array.astype(float)
     except (TypeError, ValueError, OverflowError) as error:
         raise Hint(f"expected numbers, got {_one_line(reprlib.repr(found))}.") from error
-    if not np.isfinite(array).all():
+    if not_finite and not np.isfinite(array).all():
         raise Hint(not_finite)
     return array
 
@@ -181,34 +190,62 @@ def rounding(found):
     return 1e-5 if is_single(found) else 1e-9
 
 
-def judge(found, expected, slips=(), rtol=1e-9, atol=1e-12, cases=()):
+def _equal(found, value, rtol, atol):
+    """Whether both have one shape and, but for rounding, the same entries."""
+    value = np.asarray(value, dtype=float)
+    return found.shape == value.shape and np.allclose(found, value, rtol, atol, equal_nan=True)
+
+
+def judge(
+    found, expected, slips=(), rtol=1e-9, atol=1e-12, cases=(), case="", close="", otherwise=""
+):
     """Pass where `found` equals `expected`; else raise the hint of the first slip it equals.
 
-    slips: pairs (value the slip gives, hint). Arrays compare by shape and then by entry. cases:
-    what the first axis stands for, in words, where the answer was asked for one after the other.
+    slips: pairs (value the slip gives, hint). Arrays compare by shape and then by entry.
+    close: the hint of what is right to a hundredth; otherwise: of all else, where "" names it
+    and the right one. case: what was asked, in words; cases: each place of the first axis.
     """
-    found = numbers(found)
-    expected = np.asarray(expected, dtype=float)
-
-    def equals(value, rtol=rtol, atol=atol):
-        value = np.asarray(value, dtype=float)
-        return found.shape == value.shape and np.allclose(found, value, rtol, atol)
-
-    if equals(expected):
+    found, expected = numbers(found), np.asarray(expected, dtype=float)
+    if _equal(found, expected, rtol, atol):
         return
-    if is_single(found) and equals(expected, 1e-6, 5e-7 * np.abs(expected).max()):
+    if is_single(found) and _equal(found, expected, 1e-6, 5e-7 * np.abs(expected).max()):
         raise Hint(SINGLE)
     for value, hint in slips:
-        if equals(value):
+        if _equal(found, value, rtol, atol):
             raise Hint(hint)
     if found.shape != expected.shape:
         raise Hint(f"the result has shape {found.shape}, and {expected.shape} is needed.")
+    if close and _equal(found, expected, 1e-2, 1e-3):
+        raise Hint(close)
     worst = np.unravel_index(np.argmax(np.abs(found - expected)), expected.shape)
     place = f" at {tuple(int(i) for i in worst)}" if worst else ""
+    if case:
+        place += f" for {case}"
     if cases:
         place = f" for {cases[worst[0]]}"
     got, needed = _told_apart(found[worst], expected[worst])
-    raise Hint(f"found {got}{place}, expected {needed}.")
+    raise Hint(otherwise or f"found {got}{place}, expected {needed}.")
+
+
+def compare(
+    answer, right, inputs, slips=(), rtol=1e-9, atol=1e-12, not_finite=NOT_FINITE, case="", **hints
+):
+    """Pass where `answer` gives for each of the inputs what `right` gives; else raise a hint.
+
+    slips: pairs (wrong answer, hint); the hint is that of the first which gives the same for
+    all inputs. case: an input in words, a format. hints: `close` and `otherwise` of `judge`.
+    """
+    found = [numbers(answer(*given), not_finite="") for given in inputs]
+    expected = [np.asarray(right(*given), dtype=float) for given in inputs]
+    if all(_equal(one, value, rtol, atol) for one, value in zip(found, expected, strict=True)):
+        return
+    for wrong, hint in slips:
+        pairs = zip(found, inputs, strict=True)
+        if all(_equal(one, wrong(*given), rtol, atol) for one, given in pairs):
+            raise Hint(hint)
+    for one, value, given in zip(found, expected, inputs, strict=True):
+        numbers(one, not_finite)
+        judge(one, value, (), rtol, atol, case=case.format(*given), **hints)
 
 
 def nearly(found, right):

@@ -1,118 +1,78 @@
 """Lesson 02, positive definite kernels."""
 
+from functools import partial
+
 import numpy as np
 
-from ._judge import Hint, advice, check, judge, two_arrays
+from ._judge import Hint, advice, check, compare, two_arrays
+
+# is_kernel_matrix
 
 
-@check
-def is_kernel_matrix(decide):
-    """decide(K) is True where K is symmetric with no eigenvalue below zero, up to rounding."""
+EIGENVALUES = "{} has eigenvalues from {:.4g} to {:.4g}: "
+
+
+def is_kernel(K, least=1e-9, size=None, skew=1e-9):
+    """Symmetric, and no eigenvalue below zero, to a part of the largest entry."""
+    size = size or np.abs(K).max()
+    symmetric = np.abs(K - K.T).max() <= skew * size
+    return bool(symmetric and np.linalg.eigvalsh(K).min() >= -least * size)
+
+
+def pair(beside, corner=None):
+    return np.array([[1.0, beside], [beside if corner is None else corner, 1.0]])
+
+
+def no_entry_below(K):
+    return bool((K >= 0).all())
+
+
+def large_diagonal(K):
+    return bool((2 * K.diagonal() >= np.abs(K).sum(axis=1)).all())
+
+
+def _matrices():
+    """[(matrix, whether it is a kernel's, the hint where the answer errs, who errs there)]."""
     rng = np.random.default_rng(201)
     x, u = rng.normal(size=(12, 3)), rng.normal(size=40)
-    rank_three = x @ x.T
-    indefinite = np.array([[1.0, 2.0], [2.0, 1.0]])
-    skew = np.array([[2.0, 1.02], [1.0, 2.0]])
-    cases = [
-        (np.eye(3), True, "the identity is one: its eigenvalues are all 1."),
-        (
-            indefinite,
-            False,
-            "[[1, 2], [2, 1]] has no negative entry, and the eigenvalue −1: look at eigenvalues.",
-        ),
-        (
-            np.array([[1.0, -0.5], [-0.5, 1.0]]),
-            True,
-            "[[1, −.5], [−.5, 1]] has eigenvalues .5 and 1.5: entries may be negative.",
-        ),
-        (
-            np.ones((4, 4)) + np.eye(4) / 2,
-            True,
-            "1.5 on the diagonal and 1 beside it has eigenvalues .5 and 4.5: an entry of the "
-            "diagonal may be less than the rest of its row.",
-        ),
-        (
-            np.array([[1.0, 1.002], [1.002, 1.0]]),
-            False,
-            "[[1, 1.002], [1.002, 1]] has eigenvalues 2.002 and −.002: a thousandth of the "
-            "largest is no rounding. Take a smaller tolerance.",
-        ),
-        (
-            np.array([[4.0, 2.2], [2.2, 1.0]]),
-            False,
-            "[[4, 2.2], [2.2, 1]] has an eigenvalue of −.16, though 4 + 1 ≥ 2·2.2: zᵀKz is to be "
-            "no less than 0 for all z, not for those of entries 0 and ±1 alone.",
-        ),
-        (
-            np.array([[1.0, 0.9, 0.9], [0.9, 1.0, -0.9], [0.9, -0.9, 1.0]]),
-            False,
-            "[[1, .9, .9], [.9, 1, −.9], [.9, −.9, 1]] has the eigenvalue −.8, though each pair "
-            "of its points alone is possible: look at the whole matrix.",
-        ),
-        (
-            np.kron(np.eye(2), indefinite),
-            False,
-            "[[1, 2], [2, 1]] twice along the diagonal has the eigenvalue −1 twice, and a "
-            "positive determinant: look at each eigenvalue, not at their product.",
-        ),
-        (
-            np.eye(40) - 1.5 * np.outer(u, u) / (u @ u),
-            False,
-            "39 eigenvalues of 1 and one of −.5: hardly a z drawn at random has zᵀKz < 0. Only "
-            "the eigenvalues see every z.",
-        ),
-        (
-            np.array([[1.0, 1.00002], [1.00002, 1.0]]),
-            False,
-            "[[1, 1.00002], [1.00002, 1]] has eigenvalues 2.00002 and −.00002: a "
-            "hundred-thousandth of the largest is no rounding either, which is about 1e-16 of it.",
-        ),
-        (
-            np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -1.0]]),
-            False,
-            "[[1, 1, 0], [1, 1, 0], [0, 0, −1]] has the eigenvalue −1 and the determinant 0: "
-            "determinants that are 0 decide nothing.",
-        ),
-        (
-            rank_three,
-            True,
-            "x xᵀ with 12 points in R³ is one: nine eigenvalues are 0, and rounding puts some "
-            "of them at −1e-16. Zero is allowed; compare with a small tolerance.",
-        ),
-        (
-            1e6 * rank_three,
-            True,
-            "a million times a kernel is a kernel: the tolerance must grow with the matrix.",
-        ),
-        (
-            1e-9 * indefinite,
-            False,
-            "1e-9 times [[1, 2], [2, 1]] is no kernel: the tolerance must shrink with the matrix.",
-        ),
-        (
-            np.array([[1.0, 0.2], [-0.2, 1.0]]),
-            False,
-            "[[1, .2], [−.2, 1]] is not symmetric. numpy.linalg.eigvalsh reads one triangle only.",
-        ),
-        (
-            skew,
-            False,
-            "[[2, 1.02], [1, 2]] is not symmetric: a hundredth is no rounding.",
-        ),
-        (
-            1e-9 * skew,
-            False,
-            "1e-9 times [[2, 1.02], [1, 2]] is not symmetric either: the tolerance must shrink "
-            "with the matrix (numpy.allclose adds 1e-8 unless told atol=0).",
-        ),
+    one_below = np.eye(40) - 1.5 * np.outer(u, u) / (u @ u)
+    odd = np.array([[1.0, 0.9, 0.9], [0.9, 1.0, -0.9], [0.9, -0.9, 1.0]])
+    flat = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, -1.0]])
+    zeros = "0 is allowed, and rounding puts it at −1e-16: compare with a small tolerance."
+    alike = "symmetric, too, to a tolerance that shrinks (allclose adds 1e-8 unless told atol=0)."
+    return [
+        (np.eye(3), True, "entries may be 0: look at eigenvalues.", None),
+        (pair(2.0), False, "entries above 0 are not enough: look at eigenvalues.", no_entry_below),
+        (pair(-0.5), True, "entries may be negative.", lambda K: is_kernel(K) & no_entry_below(K)),
+        (np.ones((4, 4)) + np.eye(4) / 2, True, "a diagonal may be small.", large_diagonal),
+        (odd, False, "each pair of its points alone is possible, but not all.", None),
+        (np.kron(np.eye(2), pair(2.0)), False, "look at each, not at the product.", None),
+        (one_below, False, "no z that is drawn at random shows it.", None),
+        (flat, False, "a determinant of 0 decides nothing.", None),
+        (pair(1.00002), False, "1e-5 is no rounding, 1e-16 is.", partial(is_kernel, least=1e-4)),
+        (x @ x.T, True, zeros, partial(is_kernel, least=0.0)),
+        (1e6 * (x @ x.T), True, "a tolerance grows with K.", lambda K: is_kernel(K, 1e-11, 1)),
+        (1e-9 * pair(2.0), False, "a tolerance shrinks, too.", lambda K: is_kernel(K, 1e-6, 1)),
+        (pair(0.52, 0.5), False, "eigvalsh reads one triangle.", partial(is_kernel, skew=np.inf)),
+        (1e-9 * pair(0.52, 0.5), False, alike, lambda K: is_kernel(K, skew=1e-8 / np.abs(K).max())),
     ]
-    for matrix, expected, hint in cases:
-        found = decide(matrix)
+
+
+@check(slips=[(wrong, EIGENVALUES + hint) for *_, hint, wrong in _matrices() if wrong])
+def is_kernel_matrix(decide):
+    """decide(K) is True where K is symmetric with no eigenvalue below zero, up to rounding."""
+    for K, expected, hint, _ in _matrices():
+        found = decide(K)
         if found is None or np.ndim(found) != 0:
             raise Hint(f"the answer must be True or False, got {found!r}.")
         if bool(found) is not expected:
-            raise Hint(hint)
+            rows = [[float(f"{entry:.6g}") for entry in row] for row in K]
+            name = rows if len(K) < 4 else f"a {len(K)} × {len(K)} matrix"
+            values = np.linalg.eigvals(K).real
+            raise Hint(EIGENVALUES.format(name, values.min(), values.max()) + hint)
 
+
+# witness
 
 FUNCTIONS = [  # name, function, whether it is a kernel on the line
     ("−|x − y|", lambda x, y: -np.abs(x - y), False),
@@ -130,17 +90,31 @@ FUNCTIONS = [  # name, function, whether it is a kernel on the line
 ]
 
 
-@check
+def least_form(k, n=61, tolerance=1e-9, column=0):
+    """An eigenvector of n even points, or None where no eigenvalue is below zero."""
+    x = np.linspace(-3, 3, n)
+    values, vectors = np.linalg.eigh(k(x[:, None], x))
+    return (x, vectors[:, column]) if values[0] < -tolerance * np.abs(values).max() else None
+
+
+MISSED = "None for {}, which is no kernel: is the least eigenvalue below zero for more points?"
+IS_KERNEL = "{} is a kernel: your form is {:.2g} there, which {}"
+NOT_BELOW = "for {} your form is {:.2g}, not below zero: is c a column of what eigh returns?"
+WITNESSES = [
+    (partial(least_form, n=5), MISSED),
+    (partial(least_form, tolerance=0.0), IS_KERNEL),
+    (partial(least_form, tolerance=-9.0, column=-1), NOT_BELOW),
+]
+
+
+@check(slips=WITNESSES)
 def witness(find):
     """find(k) → (x (n,), c (n,)), −3 ≤ x ≤ 3, with Σ c_i c_j k(x_i, x_j) < 0; None for a kernel."""
     for name, k, is_kernel in FUNCTIONS:
         found = find(k)
         if found is None:
             if not is_kernel:
-                raise Hint(
-                    f"None for {name}, which is no kernel: the eigenvector of the least eigenvalue "
-                    "holds the best weights. If that is not below zero, take more points."
-                )
+                raise Hint(MISSED.format(name))
             continue
         x, c = two_arrays(found, "the points and the weights")
         if x.ndim != 1 or x.shape != c.shape or not x.size:
@@ -150,71 +124,54 @@ def witness(find):
         K = k(x[:, None], x[None, :])
         form, size = c @ K @ c, (c**2).sum() * np.abs(np.linalg.eigvalsh(K)).max()
         if is_kernel:
-            raise Hint(
-                f"{name} is a kernel: your Σ c_i c_j k(x_i, x_j) is {form:.2g} there, which "
-                + ("is rounding." if abs(form) < 1e-10 * size else "is not below zero.")
-            )
+            rounding = abs(form) < 1e-10 * size
+            why = "is rounding." if rounding else "is not below zero."
+            raise Hint(IS_KERNEL.format(name, form, why))
         if form >= -1e-10 * size:
-            raise Hint(
-                f"for {name} your Σ c_i c_j k(x_i, x_j) is {form:.2g}, not clearly below zero. "
-                "Is c the eigenvector of the least eigenvalue, a column of what eigh returns?"
-            )
+            raise Hint(NOT_BELOW.format(name, form))
 
 
-@check
+# left_over
+
+
+def pseudo_inverse(gram):
+    return np.linalg.pinv(gram, rcond=1e-10, hermitian=True)
+
+
+def outside(own, cross, gram, inverse=pseudo_inverse):
+    """K(x, x) − aᵀcross, where gram a = cross: the square of the part outside the span."""
+    return own - (cross @ inverse(gram) * cross).sum(axis=1)
+
+
+LEFT = [
+    (lambda own, *rest: own - outside(own, *rest), "this is the part inside: take it from own."),
+    (lambda own, *rest: 2 * own - outside(own, *rest), "the part inside is taken away, not added."),
+    (
+        lambda own, cross, gram: own - ((cross @ pseudo_inverse(gram)) ** 2).sum(axis=1),
+        "the φ(c_j) are not at right angles: the square of Σ_j a_j φ(c_j) is aᵀ gram a.",
+    ),
+    (lambda own, *rest: outside(1.0, *rest), "‖φ(x_i)‖² is own, not 1."),
+    (lambda *given: np.abs(outside(*given)) ** 0.5, "the square is asked for, without the root."),
+    (partial(outside, inverse=lambda gram: np.eye(len(gram))), "the inverse of gram is missing."),
+    (partial(outside, inverse=lambda gram: gram), "it is the inverse of gram that enters."),
+]
+
+
+@check(slips=LEFT)
 def left_over(distance):
-    """distance(own, cross, gram) → (n,): squared distance of φ(x_i) from the span of the φ(c_j)."""
+    """distance(own, cross, gram) → (n,): squared distance of φ(x_i) from the span of the φ(c_j).
+
+    It is judged where gram can be inverted, and with nine points for six features.
+    """
     rng = np.random.default_rng(204)
-    for n, p in ((5, 4), (4, 4), (5, 9)):  # of 6 features
+
+    def values(n, p):
         x, c = (rng.integers(-4, 5, size=(rows, 2)) / 4 for rows in (n, p))
-        if p == 9:
-            c[4] = c[1]
-        own, cross, gram = ((x**2).sum(1) + 1) ** 2, (x @ c.T + 1) ** 2, (c @ c.T + 1) ** 2
-        a = cross @ np.linalg.pinv(gram, rcond=1e-10, hermitian=True)  # gram a_i = cross_i
-        inside = (cross * a).sum(1)
-        right = np.zeros(n) if p == 9 else own - inside
-        diagonal, mean = np.diag(gram), cross.mean(1)
-        slips = [
-            (inside, "this is the part inside the span: by Pythagoras, take it from K(x, x)."),
-            (own + inside, "by Pythagoras the part inside is taken away from K(x, x), not added."),
-            (
-                own - 2 * inside,
-                "‖φ(x) − Σ_j a_j φ(c_j)‖² has three terms: beside −2 aᵀcross, aᵀ gram a comes "
-                "back.",
-            ),
-            (1 - inside, "‖φ(x_i)‖² is own, not 1."),
-            (
-                own - (a**2).sum(1),
-                "the φ(c_j) are not at right angles: the squared length of Σ_j a_j φ(c_j) is "
-                "aᵀ gram a, not aᵀa.",
-            ),
-            (np.sqrt(np.abs(right)), "the squared length is asked for, without the root."),
-            (
-                own - (cross**2).sum(1),
-                "the φ(c_j) are neither of length 1 nor at right angles: gram enters.",
-            ),
-            (
-                own - (cross**2 / diagonal).sum(1),
-                "the φ(c_j) are not at right angles: the whole of gram enters, not its diagonal.",
-            ),
-            (own - ((cross @ gram) * cross).sum(1), "it is the inverse of gram that enters."),
-            (own - 2 * mean + gram.mean(), "this is the distance from the mean of the φ(c_j)."),
-            (
-                (own[:, None] - 2 * cross + diagonal).min(1),
-                "this is the distance from the nearest φ(c_j): sums of them come closer.",
-            ),
-            (own, "this is all of ‖φ(x)‖²: take away the part inside the span."),
-        ]
-        with advice(
-            "cross has a row for each x_i, and gram may be singular: for that there are "
-            "numpy.linalg.lstsq and pinv."
-        ):
-            found = distance(own, cross, gram)
-        if np.shape(found) == (n, n):
-            raise Hint("one number a point is needed: the diagonal of this matrix.")
-        if p == 9 and np.shape(found) == (n,) and not np.allclose(found, 0, atol=1e-5):
-            raise Hint(
-                "right while gram can be inverted. Nine points for six features make it singular: "
-                "numpy.linalg.lstsq or pinv, with a small rcond, can do without an inverse."
-            )
-        judge(found, right, slips, rtol=1e-6, atol=1e-5)
+        c[4:5] = c[1]  # one point comes twice
+        return ((x**2).sum(1) + 1) ** 2, (x @ c.T + 1) ** 2, (c @ c.T + 1) ** 2
+
+    without = "numpy.linalg.lstsq or pinv, with a small rcond, can do without an inverse."
+    singular = f"right while gram can be inverted. Nine points for six features: {without}"
+    with advice(f"cross has a row for each x_i, and gram may be singular: {without}"):
+        compare(distance, outside, [values(5, 4), values(4, 4)], LEFT, rtol=1e-6, atol=1e-5)
+        compare(distance, outside, [values(5, 9)], rtol=1e-6, atol=1e-5, otherwise=singular)

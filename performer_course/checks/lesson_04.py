@@ -1,28 +1,48 @@
 """Lesson 04, random Fourier features."""
 
 import math
+from functools import partial
 
 import numpy as np
 
-from ._judge import Hint, check, judge, numbers, numbers_of_shape, rounding, two_arrays
+from ._judge import Hint, check, compare, judge, numbers, numbers_of_shape, rounding, two_arrays
+
+# without_leftover
 
 
-def _leftover(V, turns):
+def twofold(W, second=np.pi / 2, directions=np.tile):
+    """W and W again, with the phases 0 and `second`."""
+    return directions(W, (2, 1)), np.repeat([0.0, second], len(W))
+
+
+ONCE = (
+    "each direction has one phase here, and its leftover does not cancel: take each "
+    "direction twice, with two phases."
+)
+ALIKE = "all phases of a direction leave the same behind: 2b, not b, is in the leftover."
+ORDER = "the phases would cancel, but not direction by direction: is the order the same?"
+CIRCLE = "the leftovers of a direction do not add up to 0. Draw the angles 2b on a circle."
+OTHERS = "the directions must be those of W, all of them equally often."
+PHASES = [
+    (lambda W: (W, np.linspace(0, 6, len(W))), ONCE),
+    (partial(twofold, second=np.pi), ALIKE),
+    (partial(twofold, directions=lambda W, _: np.repeat(W, 2, axis=0)), ORDER),
+    (partial(twofold, second=np.pi / 4), CIRCLE),
+    (lambda W: twofold(2 * W), OTHERS),
+]
+
+
+def why_left(V, turns):
     """Why the mean of cos(ωᵀ(x + y) + 2b) is not zero; turns (M,) holds e^{2ib}."""
     same = np.isclose(V[:, None], V[None]).all(axis=-1)  # (M, M)
     if same.sum(axis=1).max() == 1:
-        return (
-            "each direction has one phase here, and its leftover does not cancel: take each "
-            "direction twice, with two phases."
-        )
+        return ONCE
     if np.allclose(np.abs(same @ turns), same.sum(axis=1)):
-        return "all phases of a direction leave the same behind: 2b, not b, is in the leftover."
-    if np.isclose(turns.mean(), 0, atol=1e-9):
-        return "the phases would cancel, but not direction by direction: is the order the same?"
-    return "the leftovers of a direction do not add up to 0. Draw the angles 2b on a circle."
+        return ALIKE
+    return ORDER if np.isclose(turns.mean(), 0, atol=1e-9) else CIRCLE
 
 
-@check
+@check(slips=PHASES)
 def without_leftover(choose):
     """choose(W) → V (M, d), b (M,): √(2/M) cos(Vx + b) has (1/m) Σ cos(ω_iᵀ(x − y)) exactly."""
     rng = np.random.default_rng(401)
@@ -34,9 +54,12 @@ def without_leftover(choose):
         difference, total = x[:, None] - y, x[:, None] + y  # (4, 6, d)
         exact, cosines = (np.cos(difference @ rows.T).mean(-1) for rows in (W, V))
         if not np.allclose(cosines, exact, atol=rounding(V)):
-            raise Hint("the directions must be those of W, all of them equally often.")
+            raise Hint(OTHERS)
         if not np.allclose(np.cos(total @ V.T + 2 * b).mean(-1), 0, atol=rounding(b)):
-            raise Hint(_leftover(V, np.exp(2j * b)))
+            raise Hint(why_left(V, np.exp(2j * b)))
+
+
+# product_directions
 
 
 def _one_of_each(combine, directions):
@@ -56,7 +79,27 @@ def _one_of_each(combine, directions):
                 )
 
 
-@check
+def every_other(V, W):
+    return np.where(np.arange(len(V))[:, None] % 2 == 0, V, W)
+
+
+BOTH = (
+    "2m directions, those of both kernels: their mean is (k₁ + k₂)/2. One direction for each "
+    "pair is needed."
+)
+COMBINED = [
+    (lambda V, W: V, "this is k₁ alone: the second kernel must enter."),
+    (lambda V, W: W, "this is k₂ alone: the first kernel must enter."),
+    (lambda V, W: np.concatenate([V, W]), BOTH),
+    (every_other, "rows of one or of the other give (k₁ + k₂)/2, not k₁k₂."),
+    (lambda V, W: (V + W) / 2, "this is k₁k₂ at δ/2: the product is twice as narrow."),
+    (lambda V, W: (V + W) / math.sqrt(2), "this is k₁k₂ at δ/√2: do not divide by √2."),
+    (lambda V, W: V * W, "k₁k₂ is a product of means, not the mean at a product of ω's."),
+    (np.hypot, "variances add, but a root of squares has no sign and another law."),
+]
+
+
+@check(slips=COMBINED)
 def product_directions(combine):
     """combine(V, W) → (m, d): directions of k₁k₂, from m directions of each, independent."""
     m, d = 40_000, 2
@@ -65,40 +108,21 @@ def product_directions(combine):
     for count in (4, m):
         found = numbers(combine(V[:count], W[:count]))
         if found.shape == (2 * count, d):
-            raise Hint(
-                "2m directions, those of both kernels: their mean is (k₁ + k₂)/2. One "
-                "direction for each pair is needed."
-            )
+            raise Hint(BOTH)
         numbers_of_shape((count, d), found, f"{count} directions of each")
     _one_of_each(combine, rng.normal(size=(2, 40, d)))
     delta = np.array([[0.6, 0.0], [0.3, -0.5], [0.9, 0.7], [-0.4, 1.3], [1.8, 0.2]])
 
-    def kernels(scale=1.0):
-        return np.exp(-((scale * delta) ** 2).sum(1) / 2), (1 / (1 + (scale * delta) ** 2)).prod(1)
+    k1, k2 = np.exp(-(delta**2).sum(axis=1) / 2), (1 / (1 + delta**2)).prod(axis=1)
 
     def mean(rows):
         return np.cos(rows @ delta.T).mean(axis=0)
 
-    k1, k2 = kernels()
-    (half1, half2), (root1, root2) = kernels(0.5), kernels(math.sqrt(0.5))
-    judge(
-        mean(found),
-        k1 * k2,
-        [
-            (k1, "this is k₁ alone: the second kernel must enter."),
-            (k2, "this is k₂ alone: the first kernel must enter."),
-            ((k1 + k2) / 2, "rows of one or of the other give (k₁ + k₂)/2, not k₁k₂."),
-            (half1 * half2, "this is k₁k₂ at δ/2: the product is twice as narrow."),
-            (root1 * root2, "this is k₁k₂ at δ/√2: do not divide by √2."),
-            (mean(V * W), "k₁k₂ is a product of means, not the mean at a product of ω's."),
-            (
-                mean(np.hypot(V, W)),
-                "variances add, but a root of squares has no sign and another law.",
-            ),
-        ],
-        rtol=0,
-        atol=5 / math.sqrt(m),  # five standard errors of a mean of cosines, at most
-    )
+    slips = [(mean(wrong(V, W)), hint) for wrong, hint in COMBINED if hint != BOTH]
+    judge(mean(found), k1 * k2, slips, rtol=0, atol=5 / math.sqrt(m))  # five standard errors
+
+
+# features_enough
 
 
 def _regression(seed, gamma, alpha, noise, M):
@@ -112,8 +136,7 @@ def _regression(seed, gamma, alpha, noise, M):
 
 def _least(
     x, y, x_test, y_test, W, gamma, alpha, *, wide=None, penalty=None, scaled=True,
-    on_training=False, draws=None, power=1, average=np.mean, above=1.01, count=2, first=4,
-    below_M=False,
+    on_training=False, draws=None, power=1, average=np.mean, above=1.01, count=2, below_M=False,
 ):  # fmt: skip
     """The answer; with a keyword, what a slip makes of it."""
     wide, penalty = wide or math.sqrt(2 * gamma), alpha if penalty is None else penalty
@@ -125,7 +148,7 @@ def _least(
     K = np.exp(-gamma * ((x[:, None] - x) ** 2).sum(-1))
     K_new = np.exp(-gamma * ((points[:, None] - x) ** 2).sum(-1))
     exact = error(K_new @ np.linalg.solve(K + alpha * np.eye(len(x)), y))
-    m = first
+    m = 4
     while m <= W.shape[1] - below_M:
         errors = []
         for rows in wide * W[:draws, :m]:
@@ -142,7 +165,28 @@ def _least(
     return 0
 
 
-@check
+def wider(width):
+    """The answer, W multiplied by width(γ)."""
+    return lambda *given: _least(*given, wide=width(given[5]))
+
+
+ENOUGH = [
+    (partial(_least, count=1), "this counts directions: cos and sin are two features each."),
+    (wider(lambda gamma: 1.0), "rows of N(0, I) are for γ = ½: multiply W by √(2γ)."),
+    (wider(lambda gamma: 2 * gamma), "the standard deviation is √(2γ): 2γ is the variance."),
+    (wider(math.sqrt), "the variance is 2γ, not γ: multiply W by √(2γ)."),
+    (partial(_least, on_training=True), "this is the error on the training points."),
+    (partial(_least, scaled=False), "features without 1/√m are too long: α is then too small."),
+    (partial(_least, penalty=1e-10), "the fit with features lacks its penalty α."),
+    (partial(_least, draws=1), "this looks at one draw only: average the RMSE over all of them."),
+    (partial(_least, average=min), "this takes the best draw: average the RMSE over the draws."),
+    (partial(_least, power=2), "these are mean squares: take roots, and then compare."),
+    (partial(_least, above=1.0), "up to 1 % above is allowed: a factor of 1.01."),
+    (partial(_least, below_M=True), "m = M counts, too: at most M."),
+]
+
+
+@check(slips=ENOUGH)
 def features_enough(measure):
     """measure(x, y, x_test, y_test, W, γ, α) = least F = 8, 16, … with RMSE within 1 % of exact."""
     settings = [(9, 0.4, 1.0, 0.8, 512), (2, 0.2, 2.0, 0.8, 1024)]
@@ -150,44 +194,4 @@ def features_enough(measure):
     settings.append((8, 0.4, 1.0, 0.8, 64))  # too few directions
     settings.append((0, 0.001, 1.0, 0.8, 16))  # four are enough, as one would be
     cases = [_regression(*setting) for setting in settings]
-
-    def slip(**changed):
-        return [_least(*case, **changed) for case in cases]
-
-    found, right = [numbers(measure(*case)) for case in cases], slip()
-    for value in found:
-        if value.shape != ():
-            raise Hint(f"one number is needed, got an array of shape {value.shape}.")
-    if np.array_equal(found, right):
-        return
-    judge(
-        found,
-        right,
-        [
-            (slip(count=1), "this counts directions: a direction gives two features, cos and sin."),
-            (slip(wide=1.0), "rows of N(0, I) are for γ = ½: multiply W by √(2γ)."),
-            (
-                [_least(*case, wide=2 * case[5]) for case in cases],
-                "the standard deviation is √(2γ): 2γ is the variance.",
-            ),
-            (
-                [_least(*case, wide=math.sqrt(case[5])) for case in cases],
-                "the variance is 2γ, not γ: multiply W by √(2γ).",
-            ),
-            (slip(on_training=True), "this is the error on the training points: take the test's."),
-            (
-                slip(scaled=False),
-                "features without 1/√m are √m times as long: α is then too small.",
-            ),
-            (slip(penalty=1e-10), "the fit with features lacks its penalty α."),
-            (slip(draws=1), "this looks at one draw only: average the RMSE over all of them."),
-            (slip(average=min), "this takes the best draw: average the RMSE over the draws."),
-            (slip(average=max), "this takes the worst draw: average the RMSE over the draws."),
-            (slip(power=2), "these are mean squares: take roots, and then compare."),
-            (slip(above=1.1), "1 % above is a factor of 1.01, not 1.1."),
-            (slip(above=1.0), "up to 1 % above is allowed: a factor of 1.01."),
-            *[(slip(first=m), "m begins at 4, and doubles.") for m in (1, 2, 8)],
-            (slip(below_M=True), "m = M counts, too: at most M."),
-        ],
-        cases=[f"γ = {case[5]:g}, α = {case[6]:g}, M = {case[4].shape[1]}" for case in cases],
-    )
+    compare(measure, _least, cases, ENOUGH, case="γ = {5:g}, α = {6:g}, M = {4.shape[1]}")

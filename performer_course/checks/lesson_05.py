@@ -1,6 +1,7 @@
 """Lesson 05, orthogonal features."""
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy import special
@@ -8,29 +9,47 @@ from scipy import special
 from .. import theory
 from ._judge import SINGLE, Hint, advice, check, is_single, judge, numbers, only_rng, rounding
 
+# one_more_row
+
+
+def rest(Q, v, times=1):
+    """v less `times` its projections on the rows of Q."""
+    return v - times * Q.T @ (Q @ v)
+
+
+def normed(part):
+    """part(Q, v), divided by its length."""
+    return lambda Q, v: part(Q, v) / np.linalg.norm(part(Q, v))
+
+
+TURNED = "the sign is turned: the row must have a positive inner product with v."
+SHORT = "orthogonal, but not of length one: divide by the norm, last."
+ONCE = (
+    "orthogonal to {} only. What is left of v has rounding errors of the size of v: subtract "
+    "once more, from what is left."
+)
+ROWS = [
+    (lambda Q, v: -normed(rest)(Q, rest(Q, v)), TURNED),
+    (rest, SHORT),
+    (normed(rest), ONCE),
+    (normed(lambda Q, v: v), "v still has its projections on the rows of Q."),
+    (normed(lambda Q, v: Q.T @ (Q @ v)), "this is the part inside the span: subtract it."),
+    (normed(partial(rest, times=-1)), "subtract the projections: do not add them."),
+    (
+        normed(partial(rest, times=2)),
+        "the projections are subtracted twice: subtract those of what is left.",
+    ),
+    (normed(lambda Q, v: rest(Q[-1:], v)), "the last row alone is subtracted: all rows are."),
+]
+
 
 def _judge_row(found, right, Q, v):
     """Pass where `found` is the unit vector `right`, and orthogonal to Q to rounding."""
-    inside = Q.T @ (Q @ v)
-    twice, last = v - 2 * inside, v - (Q[-1] @ v) * Q[-1]
-    slips = [
-        (-right, "the sign is turned: the row must have a positive inner product with v."),
-        (v, "v still has its projections on the rows of Q."),
-        (v / np.linalg.norm(v), "v still has its projections on the rows of Q."),
-        (inside, "this is the part inside the span: subtract it."),
-        (inside / np.linalg.norm(inside), "this is the part inside the span: subtract it."),
-        ((v + inside) / np.linalg.norm(v + inside), "subtract the projections: do not add them."),
-        (
-            twice / np.linalg.norm(twice),
-            "the projections of v are subtracted twice. Take the second ones of what the first "
-            "subtraction leaves.",
-        ),
-        (last / np.linalg.norm(last), "the last row alone is subtracted: all rows are."),
-    ]
+    slips = [(wrong(Q, v), hint) for wrong, hint in ROWS if hint not in (SHORT, ONCE)]
     if found.shape == right.shape:
         short = right * (right @ found)
         if right @ found > 0 and np.allclose(found, short, rtol=0, atol=1e-4 * right @ found):
-            slips.append((short, "orthogonal, but not of length one: divide by the norm, last."))
+            slips.append((short, SHORT))
     # v is given to 1e-16, so the direction of 1e-10 of it is known to about 1e-6
     judge(found, right, slips, rtol=0, atol=1e-4)
     if is_single(found):
@@ -39,13 +58,10 @@ def _judge_row(found, right, Q, v):
         raise Hint("the right direction, but not of length one.")
     error = np.abs(Q @ found).max()
     if error > 1e-13:
-        raise Hint(
-            f"orthogonal to {error:.0e} only. What is left of v has rounding errors of "
-            "the size of v: subtract once more, from what is left."
-        )
+        raise Hint(ONCE.format(f"{error:.0e}"))
 
 
-@check
+@check(slips=ROWS)
 def one_more_row(extend):
     """extend(Q, v) → (d,): the next row of Gram and Schmidt, orthogonal to Q's to rounding.
 
@@ -58,6 +74,9 @@ def one_more_row(extend):
         for right in (rows[m], -rows[m]):  # a plain QR gives one row for both
             v = 3 * (inside + outside * right)
             _judge_row(numbers(extend(Q, v)), right, Q, v)
+
+
+# loses_at, orthogonal_directions
 
 
 def _evenness(rows):
@@ -75,10 +94,7 @@ def loses_at(find):
     for d in (4, 2, 3, 1, 5, 8):
         found = find(d)
         if found is None and d > 2:
-            raise Hint(
-                f"None for d = {d}, and there is such a distance: look at the ratio of the two "
-                "variances beyond r = 3."
-            )
+            raise Hint(f"None for d = {d}, and there is such a distance: look beyond r = 3.")
         if found is None:
             continue
         r = numbers(found)
@@ -89,15 +105,10 @@ def loses_at(find):
         if d == 1:
             raise Hint("in one dimension a block has one row: all rows are independent, for d = 1.")
         if d == 2 and abs(more) < 1e-6:
-            raise Hint(
-                f"d = 2, r = {r:.3g}: the two variances are equal there but for rounding. Is the "
-                "covariance (1 − x) e^{−x} − e^{−2x}, x = r²/2, ever above 0?"
-            )
+            raise Hint(f"d = 2, r = {r:.3g}: the two variances are equal there but for rounding.")
         if more < 1e-4:
-            raise Hint(
-                f"d = {d}, r = {r:.3g}: the variance of orthogonal rows is {1 + more:.4f} times "
-                "that of independent ones there, no more."
-            )
+            times = f"{1 + more:.4f} times that of independent ones there, no more."
+            raise Hint(f"d = {d}, r = {r:.3g}: the variance of orthogonal rows is {times}")
 
 
 def _orthogonal(rows):
@@ -113,35 +124,26 @@ def orthogonal_directions(draw):
         with advice(f"That was m = {m}, d = {d}: stack ⌈m/d⌉ blocks, and cut the last."):
             W = numbers(draw(rng, m, d))
         if W.shape != (m, d):
-            raise Hint(
-                f"m = {m}, d = {d} must give shape {(m, d)}, got {W.shape}: "
-                "for m > d stack blocks, and cut the last one."
-            )
+            given = f"m = {m}, d = {d} must give shape {(m, d)}, got {W.shape}"
+            raise Hint(f"{given}: for m > d stack blocks, and cut the last one.")
         for which, block in (("first", W[:d]), ("second", W[d : 2 * d])):
             if not _orthogonal(block):
                 columns = len(block) == d and _orthogonal(block.T)
-                raise Hint(
-                    f"the rows of the {which} block are not orthogonal"
-                    f"{', its columns are: is the norm of a row (m, 1)?' if columns else '.'}"
-                )
+                why = ", its columns are: is the norm of a row (m, 1)?" if columns else "."
+                raise Hint(f"the rows of the {which} block are not orthogonal{why}")
     only_rng(lambda rng: draw(rng, 2 * d, d))
     draws = numbers([draw(rng, 2 * d, d) for _ in range(1000)])  # (1000, 2d, d)
     squares = (draws**2).sum(axis=2)  # (1000, 2d), χ²_d each: mean d, variance 2d
     if squares.std() < 1e-4:
-        raise Hint(
-            f"all norms are {math.sqrt(squares[0, 0]):.3g}: a Gaussian row has a χ "
-            "norm, random and of its own."
-        )
+        raise Hint(f"all norms are {math.sqrt(squares[0, 0]):.3g}: a Gaussian row has a χ norm.")
     if np.abs(np.diff(squares, axis=1)).max() < 1e-4:
         raise Hint("all rows share one norm. That gains nothing: one norm for each row.")
     if np.ptp(squares, axis=0).min() < 1e-4:
         raise Hint("the norms are the same at each call: draw them from `rng`, too.")
     z = (squares.mean() - d) / math.sqrt(2 * d / squares.size)
     if abs(z) > 5:
-        raise Hint(
-            f"the mean of ‖ω‖² is {squares.mean():.3g}, and {d} is needed: is the norm "
-            "χ_d, the root of chisquare(d)?"
-        )
+        mean = f"the mean of ‖ω‖² is {squares.mean():.3g}, and {d} is needed"
+        raise Hint(f"{mean}: is the norm χ_d, the root of chisquare(d)?")
     if abs(squares.var() / (2 * d) - 1) > 0.25:
         raise Hint(f"‖ω‖² has variance {squares.var():.3g}; that of χ²_d is {2 * d}.")
     standard = (squares - d) / math.sqrt(2 * d)
@@ -156,25 +158,18 @@ def orthogonal_directions(draw):
         raise Hint("some entries do not have mean 0: are QR's signs repaired?")
     directions = draws / np.sqrt(squares)[:, :, None]
     if abs(_evenness(directions) - 1) > 0.03:
-        raise Hint(
-            f"the rows prefer some directions: the mean of q⁴ is "
-            f"{_evenness(directions):.2f} times Haar's. Is each block uniform?"
-        )
+        times = f"the mean of q⁴ is {_evenness(directions):.2f} times Haar's"
+        raise Hint(f"the rows prefer some directions: {times}. Is each block uniform?")
     between = directions[:, :d] @ directions[:, d:].swapaxes(1, 2)  # Haar, too, and 1000 of them
     if abs(_evenness(between) - 1) > 0.05:
         raise Hint("the blocks repeat one another: draw each of them anew.")
     variances = (draws**2).mean(axis=(0, 1))  # of each coordinate: 1, with √(2/8000) of error
     if np.abs(variances - 1).max() > 5 * math.sqrt(2 / squares.size):
-        raise Hint(
-            f"the coordinates have variances from {variances.min():.2f} to {variances.max():.2f}, "
-            "not 1: the norm of a row must not go with its direction. Is it drawn apart from Q?"
-        )
+        given = f"the coordinates have variances from {variances.min():.2f}, not 1"
+        raise Hint(f"{given}: the norm of a row goes with its direction. Draw it apart from Q.")
     flat = numbers([draw(rng, 3, 2) for _ in range(400)])  # where 4 and √d are not what they were
     if flat.shape != (400, 3, 2) or not all(_orthogonal(W[:2]) for W in flat):
         raise Hint("right for d = 4. For m = 3, d = 2 the first two rows must be orthogonal, too.")
     mean = (flat**2).sum(axis=2).mean()
     if abs(mean - 2) > 5 * math.sqrt(4 / 1200):
-        raise Hint(
-            f"right for d = 4, and for d = 2 the mean of ‖ω‖² is {mean:.3g} in place of 2: does "
-            "the norm know d?"
-        )
+        raise Hint(f"right for d = 4, and for d = 2 the mean of ‖ω‖² is {mean:.3g}, not 2.")

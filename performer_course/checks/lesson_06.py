@@ -1,15 +1,52 @@
 """Lesson 06, structured projections."""
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy import linalg
 
 from .. import features, kernels, projections
-from ._judge import Hint, check, judge, no_square, numbers, only_rng
+from ._judge import Hint, check, judge, no_square, numbers, numbers_of_shape, only_rng
+
+# walsh_hadamard
 
 
-@check(in_place=True)
+def butterflies(
+    x, scale=lambda D: D**-0.5, last=1, pair=lambda a, b: (a + b, a - b), overwritten=False
+):
+    """pair(a, b) of rows 1, 2, 4, … D/(2 last) apart, times scale(D), in place."""
+    D, width = len(x), 1
+    while width <= D // 2 // last:
+        parts = x.reshape(D // (2 * width), 2, width, -1)
+        a, b = parts[:, 0], parts[:, 1]
+        if overwritten:
+            a[...] = pair(a, b)[0]
+            b[...] = pair(a, b)[1]
+        else:
+            a[...], b[...] = pair(a, b)
+        width *= 2
+    x *= scale(D)
+    return x
+
+
+HELD = "right, but x itself holds {}: write the results into x."
+BUTTERFLIES = [
+    (partial(butterflies, scale=lambda D: 1.0), "the factor 1/√D is missing: H keeps lengths."),
+    (partial(butterflies, scale=lambda D: 1 / D), "divide by √D, not by D."),
+    (partial(butterflies, last=8), "this is one stage: the widths 1, 2, 4, … come in turn."),
+    (partial(butterflies, last=2), "one stage is missing: the widths are 1, 2, 4, … up to D/2."),
+    (
+        partial(butterflies, overwritten=True),
+        "one half is overwritten before the other has used it.",
+    ),
+    (lambda x: x, "this is x again: is each stage paired as the last one was?"),
+    (partial(butterflies, pair=lambda a, b: (a - b, a + b)), "right values, wrong order."),
+    (lambda x: butterflies(x.copy()), HELD),
+]
+
+
+@check(slips=BUTTERFLIES, in_place=True)
 def walsh_hadamard(transform):
     """transform(x), x (D, ...): H x in place, Sylvester's H with 1/√D along the leading axis.
 
@@ -19,59 +56,21 @@ def walsh_hadamard(transform):
     for shape in ((16, 4), (64,), (2, 3), (1, 2)):
         x, D = rng.normal(size=shape), shape[0]
         held = x.copy()
-        found = numbers(transform(held))
-
-        def steps(*parts, x=x):
-            """The Kronecker product of the parts, times x: what butterflies give."""
-            matrix = np.ones((1, 1))
-            for part in parts:
-                matrix = np.kron(matrix, part)
-            return matrix @ x
-
-        stages = D.bit_length() - 1
-        pair, two = linalg.hadamard(2), np.eye(2)
-        plain = steps(*[pair] * stages)
-        right = plain / math.sqrt(D)
-        lengths = math.prod(math.sqrt(2**k) for k in range(1, stages + 1))
-        slips = [
-            (plain, "the factor 1/√D is missing: H must keep lengths."),
-            (plain / D, "divide by √D, not by D."),
-            (plain / lengths, "each stage divides by √2, not by the root of its length."),
-        ]
-        if D > 2:
-            slips.append((x, "this is x again: is each stage paired as the last one was?"))
-            again = np.linalg.matrix_power(pair, stages)  # one pairing, at each stage
-            for part in (np.kron(again, np.eye(D // 2)), np.kron(np.eye(D // 2), again)):
-                hint = "each stage pairs the same rows: they are 1, 2, 4, … apart, width by width."
-                slips += [(part @ x / size, hint) for size in (1, math.sqrt(D))]
-            one = "this is one stage: the widths 1, 2, 4, … come one after the other."
-            missing = "one stage is missing: the widths are 1, 2, 4, … up to D/2."
-            for hint, most, other in ((one, two, pair), (missing, pair, two)):
-                for i in range(stages):
-                    part = steps(*[most] * i, other, *[most] * (stages - 1 - i))
-                    slips += [(part / size, hint) for size in (1, math.sqrt(2), math.sqrt(D))]
-                    slips += [(part / math.sqrt(D / 2), hint)]
-            for used in ([[1, 1], [1, 0]], [[2, -1], [1, -1]]):
-                late = steps(*[used] * stages)
-                hint = "one half of a butterfly is overwritten before the other has used it."
-                slips += [(late / math.sqrt(D), hint), (late, hint)]
+        found, plain = numbers(transform(held)), linalg.hadamard(D) @ x
+        right, slips = plain / math.sqrt(D), []
         if shape == (16, 4):
-            along = x @ linalg.hadamard(4)
-            slips += [(along / 2, "H acts along the leading axis: on columns, not on rows.")]
-            slips += [(right @ linalg.hadamard(4) / 2, "H acts along the leading axis alone.")]
-        if found.shape == shape:
-            if np.allclose(np.sort(found, axis=0), np.sort(right, axis=0)):
-                slips.append((found, "right values, wrong order."))
-            if np.allclose(np.sort(np.abs(found), axis=0), np.sort(np.abs(right), axis=0)):
-                slips.append((found, "right up to signs: (a, b) becomes (a + b, a − b)."))
+            slips = [(wrong(x.copy()), hint) for wrong, hint in BUTTERFLIES if hint != HELD]
         judge(found, right, slips)
         if held.shape != shape or not np.allclose(held, right):
             still = "what it held" if np.array_equal(held, x) else "something else"
             if held.shape == shape and np.allclose(held, plain):
                 still = "H x without its factor (x = x / … makes a new array, x /= … does not)"
-            raise Hint(f"right, but x itself holds {still}: write the results into x.")
+            raise Hint(HELD.format(still))
     long = rng.normal(size=2048)
     no_square(lambda: transform(long), long, len(long), "butterflies need no matrix.", size="D")
+
+
+# stage_error
 
 
 def _all_draws(delta, stages, scale=1.0, alike=False):
@@ -93,61 +92,47 @@ def _all_draws(delta, stages, scale=1.0, alike=False):
     return np.cos(scale * math.sqrt(d) * x)
 
 
-def _stage_slips(delta, stages):
-    """What the right answer has on average, its spread in one draw, and what slips have."""
+def relative_errors(delta, stages, root=0.0, alike=False, half=0.5, over=1.0, less=0):
+    """(mean of cos − K)² of each draw of signs, over what d independent directions have."""
     d, square = len(delta), delta @ delta
-    truth, iid = math.exp(-square / 2), math.expm1(-square) ** 2 / (2 * d)
-
-    def over(waves):
-        return (waves.mean(axis=1) - truth) ** 2 / iid
-
-    waves = _all_draws(delta, stages)
-    errors = over(waves)
-    right = errors.mean()
-    return (
-        right,
-        errors.std(),
-        {
-            "this is the spread about its own mean: its bias counts, too.": waves.mean(axis=1).var()
-            / iid,
-            "the kernel is e^{−r²/2}, not e^{−r²}.": ((waves.mean(axis=1) - truth**2) ** 2).mean()
-            / iid,
-            "independent directions have (1 − e^{−r²})², not (1 − e^{−r²/2})².": right
-            * (1 + truth) ** 2,
-            "divide by what d independent directions have: (1 − e^{−r²})²/(2d).": right * iid,
-            "independent directions have (1 − e^{−r²})²/(2d): there is a 2.": right / 2,
-            "d directions are averaged: divide by their variance, not by that of one.": right / d,
-            "the squared error is asked for, not its root.": math.sqrt(right),
-            "average over the rows first, and square the error of that mean.": (
-                (waves - truth) ** 2
-            ).mean()
-            / iid,
-            "the factor √d is missing.": over(_all_draws(delta, stages, 1 / math.sqrt(d))).mean(),
-            "H has the factor 1/√d in each stage, and √d comes once.": over(
-                _all_draws(delta, stages, math.sqrt(d))
-            ).mean(),
-            "each stage has signs of its own.": over(_all_draws(delta, stages, alike=True)).mean(),
-            "the signs come first: H D δ, not D H δ.": over(
-                _all_draws(linalg.hadamard(d) @ delta / math.sqrt(d), stages - 1)
-            ).mean(),
-            "a stage is missing.": over(_all_draws(delta, stages - 1)).mean(),
-        },
-    )
+    means = _all_draws(delta, stages - less, d**root, alike).mean(axis=1)
+    iid = math.expm1(-over * square) ** 2 / (2 * d)
+    return (means - math.exp(-half * square)) ** 2 / iid
 
 
-@check
+def mean_error(power=1.0, **changed):
+    """An answer, exact: the mean over all draws of signs."""
+    return lambda delta, stages, *_: relative_errors(delta, stages, **changed).mean() ** power
+
+
+STAGES = [
+    (mean_error(half=1.0), "the kernel is e^{−r²/2}, not e^{−r²}."),
+    (mean_error(over=0.5), "independent directions have (1 − e^{−r²})², not (1 − e^{−r²/2})²."),
+    (mean_error(power=0.5), "the squared error is asked for, no root."),
+    (mean_error(root=-0.5), "the factor √d is missing."),
+    (mean_error(root=0.5), "H has the factor 1/√d in each stage, and √d comes once."),
+    (mean_error(alike=True), "each stage has signs of its own."),
+    (mean_error(less=1), "a stage is missing."),
+]
+
+
+@check(slips=STAGES)
 def stage_error(measure):
     """measure(delta, stages, draws, rng): E (mean of cos − K)² of √d H D₁ … H D_k, over iid's."""
     d, draws, u = 4, 3000, np.array([0.7, -0.2, 0.5, 0.47])
     cases = ((3 * np.eye(d)[0], 3), (2 * np.eye(d)[0], 1), (1.5 * u, 2), (1.2 * np.ones(d), 2))
-    found = []
-    for seed, case in enumerate(cases):
-        found.append(numbers(measure(*case, draws, np.random.default_rng([603, seed]))))
-        if found[-1].shape != ():
-            raise Hint(f"one number is needed, got an array of shape {found[-1].shape}.")
-    right, spread, slips = zip(*(_stage_slips(*case) for case in cases), strict=True)
-    room = 6 * np.array(spread) / math.sqrt(draws) + 1e-6 * np.array(right)  # float32 may round
-    if (np.abs(np.array(found) - right) > room).any():
+
+    def said(answer):
+        return [
+            answer(*case, draws, np.random.default_rng([603, seed]))
+            for seed, case in enumerate(cases)
+        ]
+
+    found = numbers_of_shape((len(cases),), said(measure), "one number for each case")
+    errors = [relative_errors(*case) for case in cases]
+    right, spread = (np.array([f(error) for error in errors]) for f in (np.mean, np.std))
+    room = 6 * spread / math.sqrt(draws) + 1e-6 * right  # float32 may round
+    if (np.abs(found - right) > room).any():
         again = numbers(measure(*cases[1], draws, np.random.default_rng(604)))
         if not np.isclose(again, found[1], atol=1e-9):
             raise Hint(
@@ -155,38 +140,16 @@ def stage_error(measure):
                 f"in it, and two generators give {found[1]:.3g} and {again:.3g}. Is the divisor "
                 "(1 − e^{−r²})²/(2d), and no measurement? Is `stages` the number of stages?"
             )
-        values = {hint: np.array([slip[hint] for slip in slips]) for hint in slips[0]}
+        values = {hint: np.array(said(wrong)) for wrong, hint in STAGES}
         off = {hint: (np.abs(found - v) / (room + v / 10)).max() for hint, v in values.items()}
         nearest = min(off, key=off.get)
         if off[nearest] <= 1:
             raise Hint(nearest)
-        worst = np.argmax(np.abs(np.array(found) - right) / room)
-        delta = ", ".join(f"{entry:.3g}" for entry in cases[worst][0])
-        raise Hint(
-            f"found {found[worst]:.3g} for stages = {cases[worst][1]} and δ = [{delta}], "
-            f"expected {right[worst]:.3g}."
-        )
+        judge(found, right, rtol=1e-6, cases=[f"stages = {n}, δ = {delta}" for delta, n in cases])
     only_rng(lambda rng: measure(cases[2][0], 2, 50, rng))
 
 
-def _shorter(rng, m, d):
-    """Orthogonal rows for the kernel e^{−r²/4}: less spread, and a bias."""
-    return projections.orthogonal(rng, m, d) * math.sqrt(0.5)
-
-
-def _longer(rng, m, d):
-    """Independent rows for the kernel e^{−r²}."""
-    return projections.iid(rng, m, d) * math.sqrt(2)
-
-
-def _eight(rng, m, d):
-    """Eight rows of Hadamard's, again and again: m does not matter."""
-    return projections.hadamard(rng, 8, d)[np.arange(m) % 8]
-
-
-def _often_none(rng, m, d):
-    """Sobol rows, and zeros one time in eight: a small error mostly, a large one now and then."""
-    return projections.sobol(rng, m, d) * (rng.random() < 7 / 8)
+# choose_rows
 
 
 @check
@@ -205,34 +168,28 @@ def choose_rows(choose):
     lined = more.copy()
     lined[[1, -1]] = lined[[0, -2]] + 0.7 * np.eye(8)[3]  # the first two and the last two
     methods = projections.METHODS | {
-        "shorter": _shorter,
-        "longer": _longer,
-        "eight": _eight,
-        "often none": _often_none,
+        # for the kernel e^{−r²/4}: less spread, and a bias
+        "shorter": lambda rng, m, d: projections.orthogonal(rng, m, d) * math.sqrt(0.5),
+        # for the kernel e^{−r²}
+        "longer": lambda rng, m, d: projections.iid(rng, m, d) * math.sqrt(2),
+        # the same rows again and again: m does not matter
+        "eight": lambda rng, m, d: projections.hadamard(rng, 8, d)[np.arange(m) % 8],
+        # a small error mostly, a large one now and then
+        "often none": lambda rng, m, d: projections.sobol(rng, m, d) * (rng.random() < 7 / 8),
     }
+    kernel = "The kernel is e^{−r²/2}, not e^{−r²}."
     other = "What wins on other data does not win here."
+    zeros = "It gives zeros one time in eight: average the squares, and over all draws."
     both = (
         "The squared error has a bias in it and a spread, and its mean is asked for, over the "
         "pairs, too, not the largest."
     )
     most = "Draw m rows, not more and not fewer, and compare all of the points."
     cases = (
-        (
-            "two points, 1 apart",
-            apart,
-            16,
-            ("longer", "iid"),
-            "The kernel is e^{−r²/2}, not e^{−r²}.",
-        ),
+        ("two points, 1 apart", apart, 16, ("longer", "iid"), kernel),
         ("points that differ along one axis", one, 64, ("iid", "orthogonal", "sobol"), other),
         ("dense points that are near", dense, 32, ("iid", "sobol", "orthogonal"), other),
-        (
-            "two points, 1.8 apart",
-            flat,
-            16,
-            ("often none", "iid"),
-            "It gives zeros one time in eight: average the squares, and over all draws.",
-        ),
+        ("two points, 1.8 apart", flat, 16, ("often none", "iid"), zeros),
         ("two points, 3 apart along one axis", far, 16, ("hadamard", "iid"), other),
         ("16 corners of a simplex", math.sqrt(0.3) * np.eye(16), 16, ("shorter", "iid"), both),
         ("two points, 1 apart", apart, 16, ("orthogonal", "fixed norms"), both),

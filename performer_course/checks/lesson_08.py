@@ -1,12 +1,15 @@
 """Lesson 08, the softmax kernel."""
 
 import math
+from functools import partial
 
 import numpy as np
 from scipy import special
 
 from .. import projections
 from ._judge import Hint, Raised, check, judge, numbers, some, two_arrays
+
+# what_is_wrong
 
 
 def _waves(x, W):
@@ -43,28 +46,29 @@ KINDS = {
     "no scale": _estimator(power=0.0),
     "two draws": _estimator(draws=2),
 }
-# What to look for where one was not known.
-LOOK = {
-    "right": "with shorter q and k and more directions it comes as near to softmax as you like",
+NAMES = list(KINDS)
+TAKEN_FOR = '"{}" was taken for "{}": '
+LOOK = {  # what to look for where one was not known
+    "right": "with shorter q and k and more directions it comes as near to softmax as you like.",
     "turns": "its Gaussian is 2π times too narrow. It is seen only where 2π‖x − y‖ is about 1: the "
-    "waves of long q and k leave only noise",
-    "short": "as m grows its waves get flat, and the weights tend to e^{‖y‖²/2}, for every query",
-    "no scale": "as m grows it tends to softmax(qkᵀ)v, without the √d",
-    "two draws": "as m grows it tends to mean(V), since no query knows what its keys are",
+    "waves of long q and k leave only noise.",
+    "short": "as m grows its waves get flat, and the weights tend to e^{‖y‖²/2}, for every query.",
+    "no scale": "as m grows it tends to softmax(qkᵀ)v, without the √d.",
+    "two draws": "as m grows it tends to mean(V), since no query knows what its keys are.",
 }
+ANY_ORDER = "the functions come in any order: call them, and look what they give."
 
 
-@check
+@check(slips=[(lambda estimates, rng: NAMES[: len(estimates)], ANY_ORDER)])
 def what_is_wrong(name_them):
     """name_them(estimates, rng) → for each of the estimates its name among KINDS."""
     rng = np.random.default_rng(801)
-    names = list(KINDS)
-    for order in (names, names[::-1], [*rng.permutation(names), "short"], ["two draws", "right"]):
+    for order in (NAMES, NAMES[::-1], [*rng.permutation(NAMES), "short"], ["two draws", "right"]):
         estimates = [KINDS[name] for name in order]
         try:
             found = name_them(estimates, np.random.default_rng(rng.integers(99)))
         except Raised as raised:
-            if len(order) == len(names):
+            if len(order) == len(NAMES):
                 raise
             raise Hint(f"{raised} A name may come twice, or not at all.") from raised
         if isinstance(some(found), str | dict) or not hasattr(found, "__len__"):
@@ -73,15 +77,48 @@ def what_is_wrong(name_them):
             raise Hint(f"{len(order)} estimates need {len(order)} names, got {len(found)}.")
         strange = [name for name in found if not isinstance(name, str) or name not in KINDS]
         if strange:
-            raise Hint(f"a name must be one of {', '.join(names)}, got {str(strange[0])[:40]}.")
-        if list(found) == names and order != names:
-            raise Hint("the functions come in any order: call them, and look what they give.")
+            raise Hint(f"a name must be one of {', '.join(NAMES)}, got {str(strange[0])[:40]}.")
+        if list(found) == NAMES and order != NAMES:
+            raise Hint(ANY_ORDER)
         for given, right in zip(found, order, strict=True):
             if given != right:
-                raise Hint(f'"{right}" was taken for "{given}": {LOOK[right]}.')
+                raise Hint(TAKEN_FOR.format(right, given) + LOOK[right])
 
 
-@check
+# out_of_range
+
+
+def mirrored(W, theta=0.9 * math.pi, power=0.25, first=1):
+    """q and two keys, in opposite directions, with all phases of their difference theta."""
+    x = np.linalg.lstsq(W, np.full(len(W), theta), rcond=None)[0] / 2 * W.shape[1] ** power
+    return x, first * np.stack([x, -x])
+
+
+def first_weight(rows, W):
+    """The share of the first of two keys in trigonometric attention; NaN where it cancels."""
+    waves = np.cos((rows[0] - rows[1:]) @ W.T).mean(axis=1)
+    halves = (rows[1:] ** 2).sum(axis=1) / 2
+    weights = waves * np.exp(halves - halves.max())  # or long rows overflow
+    total = weights.sum()
+    return weights[0] / total if abs(total) > 1e-12 * abs(weights).max() else np.nan
+
+
+CANCELLED = "the sum of the weights is zero, or nothing but rounding: come near, and stop before."
+UNSCALED = "this is right for x and y: q and k are d^{1/4} times as long."
+SWAPPED = "the two keys have changed places: the value 1 belongs to the first."
+OTHER_SIDE = "out of range on the other side, at {:.4g}: which weight is larger?"
+NOT_FAR = "out of range, but only at {:.4g}: the two weights must nearly cancel."
+IN_RANGE = "the output is {:.4g}, in the range of 0 and 1: is one weight negative?"
+PAIRS = [
+    (partial(mirrored, theta=math.pi), CANCELLED),
+    (partial(mirrored, power=0.0), UNSCALED),
+    (partial(mirrored, first=-1), SWAPPED),
+    (partial(mirrored, theta=0.6 * math.pi), NOT_FAR),
+    (partial(mirrored, theta=0.25 * math.pi), IN_RANGE),
+]
+
+
+@check(slips=PAIRS)
 def out_of_range(find):
     """find(W) → q (d,), k (2, d): trigonometric attention of the values 1 and 0 is more than 10."""
     rng = np.random.default_rng(802)
@@ -93,37 +130,47 @@ def out_of_range(find):
         rows = np.concatenate([q[None], k])
         if np.linalg.norm(rows, axis=1).max() > 100:
             raise Hint("q or k is longer than 100.")
-
-        def output(rows, W=W):
-            waves = np.cos((rows[0] - rows[1:]) @ W.T).mean(axis=1)
-            halves = (rows[1:] ** 2).sum(axis=1) / 2
-            weights = waves * np.exp(halves - halves.max())  # or long rows overflow
-            total = weights.sum()
-            return weights[0] / total if abs(total) > 1e-12 * abs(weights).max() else np.nan
-
-        value, unscaled = output(rows * d**-0.25), output(rows)
-        swapped = output(rows[[0, 2, 1]] * d**-0.25)
-        if value > 10:
-            continue
-        if not np.isfinite(value):
+        value = first_weight(rows * d**-0.25, W)
+        hints = [
+            (not np.isfinite(value), CANCELLED),
+            (first_weight(rows, W) > 10, UNSCALED),
+            (first_weight(rows[[0, 2, 1]] * d**-0.25, W) > 10, SWAPPED),
+            (value < 0, OTHER_SIDE),
+            (value > 1, NOT_FAR),
+            (True, IN_RANGE),
+        ]
+        if not value > 10:
             raise Hint(
-                "the sum of the weights is zero, or nothing but rounding: come near to that, and "
-                "stop before."
+                next(hint for holds, hint in hints if holds).replace("{:.4g}", f"{value:.4g}")
             )
-        if unscaled > 10:
-            raise Hint("this is right for x and y: q and k are d^{1/4} times as long.")
-        if swapped > 10:
-            raise Hint("the two keys have changed places: the value 1 belongs to the first.")
-        if value < 0:
-            raise Hint(f"out of range on the other side, at {value:.4g}: which weight is larger?")
-        if value > 1:
-            raise Hint(
-                f"out of range, but only at {value:.4g}: the two weights must nearly cancel."
-            )
-        raise Hint(f"the output is {value:.4g}, in the range of 0 and 1: is one weight negative?")
 
 
-@check
+# nearer_keys
+
+
+def nearest(q, k, axis=0):
+    """The keys moved, so that their mean is that of the queries."""
+    return k + q.mean(axis=axis) - k.mean(axis=axis)
+
+
+AS_NEAR = "the same attention, but the mean of ‖q − k‖² is {:.4g}, and can be {:.4g}."
+CHANGED = (
+    "this changes attention. What may be added to a key, so that all weights of a query get the "
+    "same factor?"
+)
+SHIFTS = [
+    (lambda q, k: q.mean(axis=0) - k.mean(axis=0), "this is the shift: add it to the keys."),
+    (lambda q, k: k, "these are the keys as they came: they can come nearer."),
+    (lambda q, k: k - k.mean(axis=0), "centred at 0. But the queries are not around 0."),
+    (lambda q, k: 2 * k - nearest(q, k), "the sign is turned: this is further away."),
+    (partial(nearest, axis=None), "a mean for each coordinate: axis 0."),
+    (lambda q, k: nearest(q, 0 * k), "near, but all keys are one: attention is uniform now."),
+    (lambda q, k: k + q[0] - k[0], AS_NEAR),
+    (lambda q, k: k / 2, CHANGED),
+]
+
+
+@check(slips=SHIFTS)
 def nearer_keys(move):
     """move(q, k) → (S, d): keys of the same attention, as near to the queries as can be.
 
@@ -132,39 +179,14 @@ def nearer_keys(move):
     rng = np.random.default_rng(803)
     for L, S, d in ((7, 5, 4), (4, 9, 2)):
         q, k = 1 + rng.normal(size=(L, d)), rng.normal(size=(S, d)) - 0.5
-        right = k + q.mean(axis=0) - k.mean(axis=0)
-        found = move(q, k)
+        found, otherwise = move(q, k), ""
         if isinstance(found, tuple):
             raise Hint("the queries stay: return the keys alone.")
-        found = numbers(found)
-        slips = [
-            (q.mean(axis=0) - k.mean(axis=0), "this is the shift: add it to the keys."),
-            (k, "these are the keys as they came: they can come nearer."),
-            (k - k.mean(axis=0), "centred at 0. But the queries are not around 0."),
-            (k + q.mean(axis=0), "where is the mean of the keys, before and after?"),
-            (k + k.mean(axis=0) - q.mean(axis=0), "the sign is turned: this is further away."),
-            (k + q.mean() - k.mean(), "a mean for each coordinate: axis 0."),
-            (
-                k + np.median(q, axis=0) - np.median(k, axis=0),
-                "a mean of squares is least at the mean, not at the median.",
-            ),
-            (
-                np.tile(q.mean(axis=0), (S, 1)),
-                "near, but all keys are one: attention is uniform now.",
-            ),
-        ]
+        found, right = numbers(found), nearest(q, k)
         if found.shape == k.shape:
             weights = [special.softmax(q @ keys.T / math.sqrt(d), axis=1) for keys in (k, found)]
-            if np.allclose(*weights, rtol=1e-9, atol=1e-12):
-                near = (((q[:, None] - keys) ** 2).sum(-1).mean() for keys in (found, right))
-                text = "the same attention, but the mean of ‖q − k‖² is {:.4g}, and can be {:.4g}."
-                slips.append((found, text.format(*near)))
-            else:
-                slips.append(
-                    (
-                        found,
-                        "this changes attention. What may be added to a key, so that all weights "
-                        "of a query get the same factor?",
-                    )
-                )
-        judge(found, right, slips, atol=1e-6)  # a search for the least comes that near
+            near = (((q[:, None] - keys) ** 2).sum(-1).mean() for keys in (found, right))
+            same = np.allclose(*weights, rtol=1e-9, atol=1e-12)
+            otherwise = AS_NEAR.format(*near) if same else CHANGED
+        slips = [(wrong(q, k), hint) for wrong, hint in SHIFTS if hint not in (AS_NEAR, CHANGED)]
+        judge(found, right, slips, atol=1e-6, otherwise=otherwise)  # a search comes that near

@@ -1,220 +1,235 @@
 """Lesson 10, linear attention."""
 
-import math
+from functools import partial
 
 import numpy as np
 
-from ._judge import Hint, advice, averages, check, judge, nearly, no_square, numbers, truth
+from ._judge import Hint, advice, averages, check, compare, no_square, truth
+
+# masked_linear_attention
 
 
-@check
+def masked(phi_q, phi_k, v, mask, weigh=np.multiply, above=None, below=None):
+    """The rows of φ(Q)φ(K)ᵀ, of keys that count, times v over their sums."""
+    A, total = ((part or weigh)(phi_q @ phi_k.T, mask) for part in (above, below))  # (L, S)
+    return A @ v / total.sum(axis=1, keepdims=True)
+
+
+def unmasked(weights, mask):
+    return weights
+
+
+def keys_first(phi_q, phi_k, v, mask, eps=0.0):
+    phi_k = phi_k * mask[:, None]
+    return phi_q @ (phi_k.T @ v) / (phi_q @ phi_k.sum(axis=0) + eps)[:, None]
+
+
+CLOSE = "close, but not equal: is an ε added somewhere?"
+SMALL = "small features give another result: is an ε added somewhere?"
+JUNK = (
+    "right, until {} stands at a hidden key in {}: leave it out of every product, since even "
+    "0 times NaN is NaN."
+)
+MASKED = [
+    (partial(masked, weigh=unmasked), "the mask does nothing: hidden keys must not count."),
+    (partial(masked, below=unmasked), "the denominator still has hidden keys: mask φ(K)."),
+    (partial(masked, above=unmasked), "the numerator still has hidden values: mask φ(K)."),
+    (partial(masked, below=lambda A, mask: np.eye(1)), "the denominator φ(Q)(φ(K)ᵀ1) is missing."),
+    (partial(masked, below=lambda A, mask: mask[None]), "divide by the sum of weights, no count."),
+    (partial(masked, weigh=lambda A, mask: A * ~mask), "the mask is turned: True counts."),
+    (partial(masked, weigh=lambda A, mask: np.exp(A) * mask), "no exponential: it is in φ."),
+    (partial(keys_first, eps=1e-3), CLOSE),
+    (partial(keys_first, eps=1e-20), SMALL),
+    (keys_first, JUNK),
+]
+
+
+@check(slips=MASKED)
 def masked_linear_attention(attend):
     """attend(phi_q, phi_k, v, key_mask) = φ(Q)(φ(K)ᵀV) / φ(Q)(φ(K)ᵀ1), over keys that count.
 
-    phi_q (L, F), phi_k (S, F) positive, v (S, e), key_mask (S,) boolean.
+    phi_q (L, F), phi_k (S, F) positive, v (S, e), key_mask (S,) boolean. What is hidden may be
+    NaN, features may be small, and no L × L array is made.
     """
     rng = np.random.default_rng(1001)
+    inputs = []
     for L, S, F, e in ((5, 8, 3, 2), (4, 6, 7, 6)):
         phi_q, phi_k = rng.uniform(0.1, 2, size=(L, F)), rng.uniform(0.1, 2, size=(S, F))
-        v, mask = rng.normal(size=(S, e)), np.arange(S) % 3 > 0
-        similarity = phi_q @ phi_k.T  # (L, S)
-        masked = similarity * mask
-        numerator, denominator = masked @ v, masked.sum(axis=1, keepdims=True)
-        shown = np.exp(similarity) * mask
-        right = numerator / denominator
-        found = attend(phi_q, phi_k, v, mask)
-        judge(
-            found,
-            right,
-            [
-                (
-                    numerator / similarity.sum(axis=1, keepdims=True),
-                    "the hidden keys are still in the denominator: the mask belongs on φ(K).",
-                ),
-                (
-                    similarity @ v / denominator,
-                    "the hidden values are still in the numerator: the mask belongs on φ(K).",
-                ),
-                (
-                    similarity @ v / similarity.sum(axis=1, keepdims=True),
-                    "the mask does nothing: hidden keys must not count.",
-                ),
-                (numerator, "the denominator φ(Q)(φ(K)ᵀ1) is missing."),
-                (
-                    numerator / mask.sum(),
-                    "divide by the sum of the weights, not by the number of keys.",
-                ),
-                (
-                    similarity @ (v * ~mask[:, None]) / (similarity @ ~mask)[:, None],
-                    "the mask is turned round: True is a key that counts.",
-                ),
-                (
-                    shown @ v / shown.sum(axis=1, keepdims=True),
-                    "no exponential here: the weights are φ(q)ᵀφ(k) themselves.",
-                ),
-                (numerator / denominator.sum(), "each query has a denominator of its own."),
-                (
-                    numerator / (phi_q.sum(axis=1, keepdims=True) * mask.sum()),
-                    "the features of the keys are missing in the denominator φ(Q)(φ(K)ᵀ1).",
-                ),
-                (
-                    right / math.sqrt(F),
-                    "no scale here: the features are given, and it would cancel.",
-                ),
-                nearly(found, right),
-            ],
-        )
+        inputs.append((phi_q, phi_k, rng.normal(size=(S, e)), np.arange(S) % 3 > 0))
+    compare(attend, masked, inputs, MASKED, close=CLOSE)
+    for phi_q, phi_k, v, mask in inputs:
+        small = 1e-100 * phi_q, 1e-100 * phi_k, v, mask
+        compare(attend, masked, [small], otherwise=SMALL)
         for junk in (1e20, np.nan, np.inf):
-            for place in (0, 1):
-                hidden = [phi_k, v]
-                hidden[place] = np.where(mask[:, None], hidden[place], junk)
-                found = np.asarray(attend(phi_q, *hidden, mask), dtype=float)
-                if not np.allclose(found, right):
-                    raise Hint(
-                        f"right, until {junk:g} stands at a hidden key in {('φ(K)', 'v')[place]}: "
-                        "leave it out of every product, since even 0 times NaN is NaN."
-                    )
-        found = attend(1e-100 * phi_q, 1e-100 * phi_k, v, mask)
-        if not np.allclose(numbers(found), right):
-            raise Hint("small features give another result: is an ε added somewhere?")
+            for name, x in (("φ(K)", phi_k), ("v", v)):
+                hidden = np.where(mask[:, None], x, junk)
+                found = attend(phi_q, *((hidden, v) if x is phi_k else (phi_k, hidden)), mask)
+                if not np.allclose(np.asarray(found, float), masked(phi_q, phi_k, v, mask)):
+                    raise Hint(JUNK.format(junk, name))
     phi, values = rng.uniform(0.1, 2, size=(500, 3)), rng.normal(size=(500, 3))
     no_square(lambda: attend(phi, phi, values, np.arange(500) < 499), phi, 500)
 
 
-# A test of masks
+# padding_invariant
 
 WIDTH = 4  # of queries and keys
 
 
-def _elu(x):
+def elu_plus_one(x):
     return np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))
 
 
-def _attends():
-    """[(attend(q, k, v, key_mask), whether what is hidden changes nothing, the hint if not)]."""
+def kept(x, mask):
+    return np.where(mask[:, None], x, 0.0)
+
+
+def times(x, mask):
+    return x * mask[:, None]
+
+
+def untouched(x, mask):
+    return x
+
+
+def linear(of_k=kept, of_v=kept):
+    """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1), with of_k(φ(k), mask) and of_v(v, mask)."""
+
+    def attend(q, k, v, mask):
+        phi_q, phi_k = elu_plus_one(q), of_k(elu_plus_one(k), mask)
+        return phi_q @ (phi_k.T @ of_v(v, mask)) / (phi_q @ phi_k.sum(axis=0))[:, None]
+
+    return attend
+
+
+def zero_keys(q, k, v, mask):
+    return linear(of_k=untouched)(q, kept(k, mask), v, mask)
+
+
+def only_infinity(v, mask):
+    return times(np.where(np.isnan(v), 0, v), mask)
+
+
+def with_eps(phi_k, mask):
+    return kept(phi_k, mask) + 1e-6
+
+
+def softmax(q, k, v, mask):
+    logits = np.where(mask, q @ kept(k, mask).T / WIDTH**0.5, -np.inf)
+    return averages(np.exp(logits - logits.max(axis=1, keepdims=True)), kept(v, mask))
+
+
+def backwards(q, k, v, mask):
+    """The same sums in the opposite order, which rounds in another way."""
+    return linear()(q, k[::-1], v[::-1], mask[::-1])
+
+
+def positive(largest):
+    """Positive features relative to largest(ωᵀk of the keys, the mask)."""
     W = np.random.default_rng(1002).normal(size=(8, WIDTH))
 
-    def kept(x, mask):
-        return np.where(mask[:, None], x, 0.0)
+    def attend(q, k, v, mask):
+        g, along = q @ W.T, k @ W.T
+        h = along - (k**2).sum(axis=1, keepdims=True) / 2 - largest(along, mask)
+        phi_k = np.exp(np.where(mask[:, None], h, -np.inf))
+        return averages(np.exp(g - g.max(axis=1, keepdims=True)) @ phi_k.T, kept(v, mask))
 
-    def linear(of_k=kept, of_v=kept, phi=_elu, above=0.0):
-        """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1), with of_k(φ(k), mask) and of_v(v, mask)."""
-
-        def attend(q, k, v, mask):
-            phi_q, phi_k, v = phi(q), of_k(phi(k), mask), of_v(v, mask)
-            return phi_q @ (phi_k.T @ v) / (phi_q @ phi_k.sum(axis=0) + above)[:, None]
-
-        return attend
-
-    def softmax(q, k, v, mask):
-        logits = np.where(mask, q @ kept(k, mask).T / math.sqrt(WIDTH), -np.inf)
-        A = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return averages(A, kept(v, mask))
-
-    def backwards(q, k, v, mask):
-        """The same sums in the opposite order, which rounds in another way."""
-        return linear()(q, k[::-1], v[::-1], mask[::-1])
-
-    def positive(shift):
-        """Positive features relative to shift(ωᵀk of the keys, the mask)."""
-
-        def attend(q, k, v, mask):
-            g, along = q @ W.T, k @ W.T
-            h = along - (k**2).sum(axis=1, keepdims=True) / 2 - shift(along, mask)
-            phi_q = np.exp(g - g.max(axis=1, keepdims=True))
-            phi_k = np.exp(np.where(mask[:, None], h, -np.inf))
-            return averages(phi_q @ phi_k.T, kept(v, mask))
-
-        return attend
-
-    def at_the_end(q, k, v, mask):
-        n = mask.sum()
-        return linear()(q, k[:n], v[:n], np.ones(n, dtype=bool))
-
-    def by_count(q, k, v, mask):
-        A = _elu(q) @ kept(_elu(k), mask).T
-        return A @ kept(v, mask) / len(k)
-
-    def times(x, mask):
-        return x * mask[:, None]
-
-    def untouched(x, mask):
-        return x
-
-    def bears_nan(v, mask):
-        return times(np.where(np.isnan(v), 0, v), mask)
-
-    def zero_keys(q, k, v, mask):
-        return linear(of_k=untouched)(q, kept(k, mask), v, mask)
-
-    def turned_round(x, mask):
-        return kept(x, ~mask)
-
-    def with_eps(x, mask):
-        return kept(x, mask) + 1e-6
-
-    honest = (
-        "attention with a right mask is refused: compare what the keys that count give alone with "
-        "what they give among hidden ones, for the same queries, let at least one key count, and "
-        "do not ask for equal bits."
-    )
-    alone = "compare with what the keys that count give alone"
-    return [
-        (linear(), True, honest),
-        (softmax, True, honest),
-        (backwards, True, honest),
-        (positive(lambda along, mask: along[mask].max()), True, honest),
-        (linear(of_k=untouched), False, "a mask on V alone is accepted: hidden keys still count."),
-        (linear(of_k=untouched, of_v=untouched), False, "attention without a mask is accepted."),
-        (linear(turned_round, untouched), False, "a mask that is turned round is accepted."),
-        (linear(times, times), False, "0 · NaN is accepted as a mask: let NaN stand behind it."),
-        (
-            linear(of_v=bears_nan),
-            False,
-            "a mask that bears NaN in the values, but not infinity, is accepted: try both.",
-        ),
-        (
-            zero_keys,
-            False,
-            f"keys set to zero are accepted, and φ(0) is not 0: {alone}, not one padding with "
-            "another.",
-        ),
-        (
-            linear(of_k=with_eps),
-            False,
-            "an ε that is added to the features after the mask is accepted: a hidden key has the "
-            "weight of ε again. That is faint, so compare nearly all digits.",
-        ),
-        (
-            at_the_end,
-            False,
-            "a mask is accepted that takes the first keys, however many count: hide some between "
-            "others.",
-        ),
-        (by_count, False, f"division by the number of all keys is accepted: {alone}."),
-        (
-            positive(lambda along, mask: along.max()),
-            False,
-            "a maximum over hidden keys, too, is accepted: let a hidden key be huge, and those "
-            "that count of the size of 1.",
-        ),
-    ]
+    return attend
 
 
-@check
+def at_the_end(q, k, v, mask):
+    n = mask.sum()
+    return linear()(q, k[:n], v[:n], np.ones(n, dtype=bool))
+
+
+def by_count(q, k, v, mask):
+    return elu_plus_one(q) @ kept(elu_plus_one(k), mask).T @ kept(v, mask) / len(k)
+
+
+def detector(
+    holes=(1, 4, 5), keys=(0.0, 1.0, 1e30), values=(0.0, np.nan, np.inf), rtol=1e-9, scale=1.0
+):
+    """Whether the keys that count give alone what they give among hidden ones."""
+
+    def detect(attend):
+        q, k, v = scale * np.random.default_rng(5).normal(size=(3, 8, WIDTH))
+        seen = ~np.isin(np.arange(8), holes)
+        right, mask = attend(q, k[seen], v[seen], seen[seen]), seen[:, None]
+        found = [
+            attend(q, np.where(mask, k, key), np.where(mask, v, value), seen)
+            for key in keys
+            for value in values
+        ]
+        return all(np.allclose(rows, right, rtol, rtol / 1000) for rows in found)
+
+    return detect
+
+
+HONEST = (
+    "attention with a right mask is refused: compare what the keys that count give alone with "
+    "what they give among hidden ones, let one count, and do not ask for equal bits."
+)
+RIGHT_MASKS = [linear(), softmax, backwards, positive(lambda along, mask: along[mask].max())]
+WRONG_MASKS = [  # attention, the hint where its mask is accepted, and who accepts it
+    (linear(untouched), "a mask on V alone is accepted.", lambda attend: True),
+    (linear(untouched, untouched), "attention without a mask is accepted.", None),
+    (linear(lambda x, mask: kept(x, ~mask), untouched), "a turned mask is accepted.", None),
+    (linear(times, times), "0 · NaN is accepted: let NaN be hidden.", detector(values=[0.0])),
+    (linear(of_v=only_infinity), "infinity is let through: try both.", detector(values=[np.nan])),
+    (zero_keys, "keys set to zero are accepted, and φ(0) is not 0.", None),
+    (linear(with_eps), "an ε is accepted: compare nearly all digits.", detector(rtol=1e-3)),
+    (at_the_end, "hide some keys between others, not the last.", detector(holes=(6, 7))),
+    (by_count, "division by the number of all keys is accepted.", None),
+    (
+        positive(lambda along, mask: along.max()),
+        "a maximum over all keys is accepted: let a hidden key be huge, and the others of size 1.",
+        detector(keys=(0.0, 1.0)),
+    ),
+]
+DETECTORS = [(lambda attend: False, HONEST)]
+DETECTORS += [(wrong, hint) for _, hint, wrong in WRONG_MASKS if wrong]
+
+
+@check(slips=DETECTORS)
 def padding_invariant(test):
     """test(attend): whether hidden keys and values change nothing in attend(q, k, v, key_mask)."""
-    for attend, right, hint in _attends():
+    masks = [(attend, True, HONEST) for attend in RIGHT_MASKS]
+    masks += [(attend, False, hint) for attend, hint, _ in WRONG_MASKS]
+    for attend, right, hint in masks:
         with advice(f"(q and k are (…, {WIDTH}).)"):
             found = test(attend)
         if truth(found) != right:
             raise Hint(hint)
 
 
-# What a matrix asks for
+# features_at_least
 
 
-@check
+def least_rank(A, share, left=np.linalg.norm, norm=np.linalg.norm):
+    """The least F for which left(σ after F) ≤ share · norm(σ)."""
+    s = np.linalg.svd(A, compute_uv=False)
+    return next(F for F in range(len(s) + 1) if left(s[F:]) <= share * norm(s) + 1e-12)
+
+
+def square(s):
+    return (s**2).sum()
+
+
+def largest(s):
+    return s.max(initial=0.0)
+
+
+RANKS = [
+    (lambda A, share: least_rank(A, share) - 1, "one more: so many leave an error above it."),
+    (lambda A, share: least_rank(A, share) + 1, "one fewer is enough: the error begins at σ_F+1."),
+    (partial(least_rank, left=np.sum, norm=np.sum), "the squares of the singular values add up."),
+    (partial(least_rank, left=square, norm=square), "the share is of the norm: take the root."),
+    (partial(least_rank, left=largest, norm=largest), "that is for the largest singular value."),
+    (partial(least_rank, norm=lambda s: 1.0), "relative to ‖A‖: divide by its norm."),
+    (lambda A, share: np.linalg.matrix_rank(A), "that is the rank, for no error at all."),
+]
+
+
+@check(slips=RANKS)
 def features_at_least(count):
     """count(A, share): the least F for which a matrix of rank F is within share ‖A‖ of A."""
     rng = np.random.default_rng(1003)
@@ -223,56 +238,13 @@ def features_at_least(count):
         return averages(np.exp(logits), np.eye(logits.shape[1]))
 
     x = rng.normal(size=(20, 3))
-    cases = {
-        "attention of normal queries and keys": rows(
-            rng.normal(size=(12, 4)) @ rng.normal(size=(4, 9))
-        ),
-        "sharp attention, q = k": rows(3 * x @ x.T),
-        "equal weights": np.full((6, 8), 1 / 8),
-        "the identity": np.eye(8),
-        "two groups": np.kron(np.eye(2), np.full((5, 5), 0.2)),
-        "equal weights, nearly": rows(0.1 * rng.normal(size=(15, 15))),
-    }
-    grid = [(A, share) for A in cases.values() for share in (0.6, 0.3, 0.03)]
-
-    def table(
-        left=lambda s, F: math.sqrt((s[F:] ** 2).sum()), norm=np.linalg.norm, first=0, of=None
-    ):
-        """The least F from `first` on with left(σ, F) ≤ share · norm(σ)."""
-        found = []
-        for A, share in grid:
-            s = np.linalg.svd(of(A) if of else A, compute_uv=False)
-            fits = [F for F in range(first, len(s) + 1) if left(s, F) <= share * norm(s) + 1e-12]
-            found.append(fits[0])
-        return np.array(found, dtype=float)
-
-    right = table()
-    judge(
-        [count(A, share) for A, share in grid],
-        right,
-        [
-            (right - 1, "one more: so many leave an error above the share."),
-            (right + 1, "one fewer is enough: the error after F is that of σ from F + 1 on."),
-            (
-                table(lambda s, F: s[F:].sum(), np.sum),
-                "the squares of the singular values add up, not they themselves.",
-            ),
-            (
-                table(lambda s, F: (s[F:] ** 2).sum(), lambda s: (s**2).sum()),
-                "the share is of the norm, not of its square: take the root.",
-            ),
-            (
-                table(lambda s, F: s[F] if len(s) > F else 0.0, np.max),
-                "that is for the largest singular value; the error here is ‖·‖ of all entries.",
-            ),
-            (
-                table(lambda s, F: math.sqrt((s[F:] ** 2).sum()), lambda s: 1.0),
-                "relative to ‖A‖: divide by its norm.",
-            ),
-            (
-                np.array([np.linalg.matrix_rank(A) for A, _ in grid]),
-                "that is the rank, for no error at all: a share of the error is allowed.",
-            ),
-        ],
-        cases=[f"{name}, share {share:g}" for name in cases for share in (0.6, 0.3, 0.03)],
-    )
+    matrices = [
+        rows(rng.normal(size=(12, 4)) @ rng.normal(size=(4, 9))),
+        rows(3 * x @ x.T),  # sharp
+        np.full((6, 8), 1 / 8),
+        np.eye(8),
+        np.kron(np.eye(2), np.full((5, 5), 0.2)),  # two groups
+        rows(0.1 * rng.normal(size=(15, 15))),  # equal weights, nearly
+    ]
+    grid = [(A, share) for A in matrices for share in (0.6, 0.3, 0.03)]
+    compare(count, least_rank, grid, RANKS, case="{0.shape} weights, share {1:g}")

@@ -5,111 +5,88 @@ import math
 
 import numpy as np
 
-from ._judge import Hint, advice, averages, check, judge, nearly, no_square, some, truth
+from ._judge import Hint, advice, averages, check, compare, no_square, some, truth
 
 # A gradient
 
 
-@check
-def gradient_by_keys(gradient):
-    """gradient(q, k, v, g, W) of Σ g · output by k, causal, through positive features."""
-    rng = np.random.default_rng(1601)
-    for L, d, e, m in ((7, 4, 3, 5), (5, 9, 2, 6)):
-        q, k = rng.normal(size=(2, L, d)) / 2
-        (v, g), W = rng.normal(size=(2, L, e)), rng.normal(size=(m, d))
+def whole(past):
+    return np.ones_like(past)
+
+
+def key_gradient(
+    forward=np.copy,
+    back=np.copy,
+    under=np.copy,
+    of_o=1.0,
+    key=lambda k, y: y,
+    power=-0.25,
+    exact=False,
+):
+    """By way of L × L arrays; forward, back and under say which of them know who sees whom."""
+
+    def gradient(q, k, v, g, W):
+        past, d = np.tri(len(k)), k.shape[1]
         x, y = q * d**-0.25, k * d**-0.25
         phi_q, phi_k = (np.exp(a @ W.T - (a**2).sum(axis=1, keepdims=True) / 2) for a in (x, y))
-        row, column = np.indices((L, L))
-        past = column <= row
+        A = np.exp(x @ y.T) if exact else phi_q @ phi_k.T
+        o = averages(A * forward(past), v)
+        D = (A * under(past)).sum(axis=1, keepdims=True) if under else 1.0
+        slope = (g @ v.T - of_o * (g * o).sum(axis=1, keepdims=True)) * back(past) / D  # by A
+        if exact:
+            return d**-0.25 * (A * slope).T @ x
+        moves = phi_k * (slope.T @ phi_q)  # by ln φ_r(k_j'): (L, m)
+        return d**power * (moves @ W - moves.sum(axis=1, keepdims=True) * key(k, y))
 
-        def shares(A, of_o=1.0, total=None, v=v, g=g):
-            """A_ij g_iᵀ(v_j − o_i) / D_i: how Σ g · output moves with ln A_ij, (L, L)."""
-            total = A.sum(axis=1, keepdims=True) if total is None else total
-            return A * (g @ v.T - of_o * (g * averages(A, v)).sum(axis=1, keepdims=True)) / total
+    return gradient
 
-        def by_features(share, A, phi_q=phi_q, phi_k=phi_k):
-            """How it moves with ln φ_r(k_j'): (L, m)."""
-            return phi_k * ((share / A).T @ phi_q)
 
-        def to_keys(slope, power=-0.25, by_key=y, d=d, W=W):
-            return d**power * (slope @ W - slope.sum(axis=1, keepdims=True) * by_key)
+OF_PHI = "the slope of φ_r(k') is (ω_r − k') φ_r(k')"
+KEY_GRADIENTS = [
+    (key_gradient(of_o=0), "the denominator moves with the key, too: v_j − o_i, not v_j."),
+    (key_gradient(key=lambda k, y: 0 * y), f"{OF_PHI}: the −k' comes from e^{{−‖k'‖²/2}}."),
+    (key_gradient(key=lambda k, y: 2 * y), f"{OF_PHI}: the ½ of ‖k'‖²/2 is missing."),
+    (key_gradient(power=0), "this is the gradient by k': k' = k d^{−1/4} has a slope."),
+    (key_gradient(whole, whole, whole), "this is all-to-all: row i sees the keys j ≤ i alone."),
+    (key_gradient(back=whole), "the way back is causal, too: key j is seen by rows i ≥ j alone."),
+    (key_gradient(back=lambda past: np.tril(past, -1)), "row j sees key j, too: i ≥ j, not i > j."),
+    (key_gradient(under=None), "the denominator of each row is missing."),
+    (key_gradient(exact=True), "this goes through the exact softmax: use the features of W."),
+]
 
-        A, P = phi_q @ phi_k.T, np.exp(x @ y.T) * past
-        share = shares(A * past)
-        slope = by_features(share, A)
-        right = to_keys(slope)
 
-        def other(share, A=A, by_features=by_features, to_keys=to_keys):
-            return to_keys(by_features(share, A))
-
-        unseen = A * (g @ v.T - (g * averages(A * past, v)).sum(axis=1, keepdims=True))
-        unseen = unseen / (A * past).sum(axis=1, keepdims=True)  # a share for each pair
-        q_slope = phi_q * (share / A @ phi_k)
-        ratio = "1/√m stands in numerator and denominator, so it cancels."
-        of_phi = "the slope of φ_r(k') is (ω_r − k') φ_r(k')"
-        bare, without = "the denominator of each row is missing.", f"{of_phi}: φ_r(k') is missing."
-        found = gradient(q, k, v, g, W)
-        slips = [
-            (
-                other(shares(A * past, of_o=0)),
-                "the denominator moves with the key, too: v_j − o_i, not v_j.",
-            ),
-            (other(shares(A * past, of_o=-1)), "a minus before what the denominator does."),
-            (to_keys(slope, by_key=0 * y), f"{of_phi}: the −k' comes from e^{{−‖k'‖²/2}}."),
-            (to_keys(slope, by_key=-y), f"{of_phi}: a minus before k'."),
-            (to_keys(slope, by_key=y / 2), f"{of_phi}: the ½ of ‖k'‖²/2 cancels against a 2."),
-            (to_keys(slope, by_key=2 * y), f"{of_phi}: the ½ of ‖k'‖²/2 is missing."),
-            (to_keys(slope, by_key=k), f"{of_phi}: with the scaled k' = k d^{{−1/4}}, not with k."),
-            (to_keys(slope, by_key=x), f"{of_phi}: the key is subtracted, not the query."),
-            (to_keys(slope, power=0), "this is the gradient by k': k' = k d^{−1/4} has a slope."),
-            (to_keys(slope, power=-0.5), "d^{−1/4} once: q' does not move with k."),
-            (to_keys(slope, power=0.25), "k' = k d^{−1/4}: times d^{−1/4}, not over it."),
-            (other(shares(A)), "this is all-to-all: row i sees the keys j ≤ i alone."),
-            (
-                other(unseen),
-                "the way back is causal, too: key j is seen by the rows i ≥ j alone.",
-            ),
-            (
-                other(unseen * (column >= row)),
-                "turned round: key j is seen by the rows i ≥ j, so the sums run from the end.",
-            ),
-            (other(share * (column < row)), "row j sees key j, too: i ≥ j, not i > j."),
-            (other(shares(A * past, total=1.0)), bare),
-            (other(shares(A * past, total=m)), bare),  # with 1/√m in each φ
-            (
-                other(shares(A * past, total=A.sum(axis=1, keepdims=True))),
-                "the denominator of row i is a sum over the keys j ≤ i.",
-            ),
-            (to_keys(slope / phi_k), without),
-            (to_keys(slope / phi_k) * math.sqrt(m), without),  # with 1/√m in each φ
-            (right / m, ratio),
-            (right / math.sqrt(m), ratio),
-            (right * m, ratio),
-            (right / L, "a sum over the rows, not a mean."),
-            (-right, "the sign is turned round: g_iᵀ(v_j − o_i), and ω_r − k'."),
-            (
-                d**-0.25 * (q_slope @ W - q_slope.sum(axis=1, keepdims=True) * x),
-                "this is the gradient by the queries.",
-            ),
-            (
-                d**-0.25 * shares(P).T @ x,
-                "this is the gradient through the exact softmax: use the features of W.",
-            ),
-            (
-                d**-0.25 * share.T @ x,
-                f"{of_phi}; its mean over directions is q' e^{{…}}, but W is given.",
-            ),
-            (nearly(found, right)[0], "close, but not equal: are these finite differences?"),
-        ]
-        judge(found, right, slips)
+@check(slips=KEY_GRADIENTS)
+def gradient_by_keys(gradient):
+    """gradient(q, k, v, g, W) of Σ g · output by k, causal, through positive features."""
+    rng, inputs = np.random.default_rng(1601), []
+    for L, d, e, m in ((7, 4, 3, 5), (5, 9, 2, 6)):
+        q, k = rng.normal(size=(2, L, d)) / 2
+        inputs.append((q, k, *rng.normal(size=(2, L, e)), rng.normal(size=(m, d))))
+    close = "close, but not equal: are these finite differences?"
+    compare(gradient, key_gradient(), inputs, KEY_GRADIENTS, close=close)
     long, W = rng.normal(size=(4, 1000, 2)) / 2, rng.normal(size=(3, 2))
     no_square(lambda: gradient(*long, W), long, 1000, "sums that run along the rows do.")
 
 
 # A leak
 
+HONEST = "an honest predictor is said to leak: token j may move row j and those after it."
+NO_MASK = (
+    "a predictor without a mask is said to be honest: change a token, compare the rows before."
+)
+NEXT = "row i of a predictor sees token i + 1: compare the row right before the change, too."
+FAINT = "a leak in the fourth digit of log P is overlooked: take a tolerance nearer to rounding."
+BITS = "rounding is called a leak: it moves rows by 1e-16, do not ask for equal bits."
+ONE_SYMBOL = (
+    "one symbol, and no other, tells where the text ends: try each in the place of a token."
+)
+INFINITE = "log P may be −∞: −∞ − (−∞) is NaN, and NaN is larger than no tolerance."
+ONE_ROW = (
+    "one token leaks into one row, and is overlooked: change each, and compare all rows before."
+)
 
-def _log_softmax(logits):
+
+def log_softmax(logits):
     logits = logits - logits.max(axis=1, keepdims=True)
     return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
@@ -117,40 +94,24 @@ def _log_softmax(logits):
 def _predictors(rng, symbols, end, n=8, d=4):
     """[(predict, whether it leaks, the hint where the answer says otherwise)]."""
     E, U = rng.normal(size=(symbols, n)), rng.normal(size=(d, symbols))
-    place = rng.normal(size=(64, n))
-    parts, W = rng.normal(size=(3, n, d)) / 2, rng.normal(size=(16, d))
+    place, parts = rng.normal(size=(64, n)), rng.normal(size=(3, n, d)) / 2
 
-    def heads(tokens):
-        x = E[tokens] + place[: len(tokens)]
-        return (x @ part for part in parts)
-
-    def softmax(seen, shift=0.0):
-        """Exact attention where seen(i, j), of keys less `shift` times their mean."""
+    def model(ahead, shift=0.0):
+        """Attention whose row i sees j ≤ i + ahead, of keys less `shift` times their mean."""
 
         def predict(tokens):
-            q, k, v = heads(tokens)
-            k = k - shift * k.mean(axis=0)
-            A = np.exp(q @ k.T) * seen(*np.indices((len(tokens), len(tokens))))
-            return _log_softmax(averages(A, v) @ U)
+            q, k, v = ((E[tokens] + place[: len(tokens)]) @ part for part in parts)
+            A = np.exp(q @ (k - shift * k.mean(axis=0)).T)
+            return log_softmax(averages(np.tril(A, ahead), v) @ U)
 
         return predict
 
-    def causal(i, j):
-        return j <= i
-
-    honest, unmasked = softmax(causal), softmax(lambda i, j: j >= 0)
-
-    def centred(tokens):
-        """Positive features of keys less the mean of this very window."""
-        q, k, v = heads(tokens)
-        k = k - k.mean(axis=0)
-        phi_q, phi_k = (np.exp(a @ W.T - (a**2).sum(axis=1, keepdims=True) / 2) for a in (q, k))
-        return _log_softmax(averages(np.tril(phi_q @ phi_k.T), v) @ U)
+    honest, unmasked = model(0), model(64)
 
     def cooler(tokens):
         """Knows where the text ends, if it does."""
         length = np.argmax(np.append(tokens, end) == end)
-        return _log_softmax(honest(tokens) / (1 + length / 10))
+        return log_softmax(honest(tokens) / (1 + length / 10))
 
     def peeping(row, later):
         """Honest, but for one row, which is the flatter the larger a later token."""
@@ -159,93 +120,64 @@ def _predictors(rng, symbols, end, n=8, d=4):
             log_p = honest(tokens)
             if later < len(tokens):
                 log_p[row] /= 1 + tokens[later] / 10
-            return _log_softmax(log_p)
+            return log_softmax(log_p)
 
         return predict
 
     def impossible(tokens):
         """One symbol, which never comes, has log 0."""
-        log_p = unmasked(tokens)
-        log_p[:, end] = -np.inf
-        return log_p
+        return np.where(np.arange(symbols) == end, -np.inf, unmasked(tokens))
 
     def faint(tokens):
-        return _log_softmax(honest(tokens) + 5e-4 * (unmasked(tokens) - honest(tokens)))
+        return log_softmax(honest(tokens) + 5e-4 * (unmasked(tokens) - honest(tokens)))
 
     return [
-        (
-            honest,
-            False,
-            "an honest predictor is said to leak. Row i may see token i, so a change of token j "
-            "may move row j and those after it: compare the rows before it.",
-        ),
-        (
-            unmasked,
-            True,
-            "a predictor without any mask is said to be honest: change a token, and compare the "
-            "rows before it.",
-        ),
-        (
-            softmax(lambda i, j: j <= i + 1),
-            True,
-            "row i of a predictor sees token i + 1, the one that it is to predict: compare the "
-            "row right before the change, too.",
-        ),
-        (
-            softmax(lambda i, j: (j == i) | (j == i + 2)),
-            True,
-            "row i of a predictor sees token i + 2, and not i + 1: change each later token.",
-        ),
-        (
-            faint,
-            True,
-            "a faint leak, in the fourth digit of log P, is overlooked: compare the log P "
-            "themselves, with a tolerance nearer to rounding.",
-        ),
-        (
-            centred,
-            True,
-            "a predictor shifts its keys by the mean of the window, and is said to be honest. Its "
-            "first row sees one key, of weight 1 at any shift: compare all rows. And a mean stays "
-            "where two tokens change places: put another symbol there.",
-        ),
-        (
-            softmax(lambda i, j: (j <= i) | (j // 3 == i // 3)),
-            True,
-            "a predictor works by chunks, and rows see later tokens of their own chunk. The last "
-            "token stands alone in its chunk: change the others, too.",
-        ),
-        (
-            softmax(causal, shift=1.0),
-            False,
-            "a predictor shifts its keys by their mean, which cancels in a softmax, and is said "
-            "to leak: rounding moves its rows by 1e-16, so do not ask for equal bits.",
-        ),
-        (
-            cooler,
-            True,
-            "a predictor knows from one symbol where the text ends, and from no other: try each "
-            "symbol in the place of a token.",
-        ),
-        (
-            impossible,
-            True,
-            "a predictor without a mask, one of whose log P is −∞, is said to be honest: "
-            "−∞ − (−∞) is NaN, and NaN is larger than no tolerance.",
-        ),
-        *[
-            (
-                peeping(row, later),
-                True,
-                f"a leak of token {later} into row {row}, of ten and the only one, is overlooked: "
-                "change each token, and compare all rows before it.",
-            )
-            for row, later in ((0, 1), (1, 9), (4, 5), (8, 9))
-        ],
+        (honest, False, HONEST),
+        (unmasked, True, NO_MASK),
+        (model(1), True, NEXT),
+        (faint, True, FAINT),
+        (model(0, shift=1.0), False, BITS),  # which cancels in a softmax
+        (cooler, True, ONE_SYMBOL),
+        (impossible, True, INFINITE),
+        *[(peeping(*at), True, ONE_ROW) for at in ((0, 1), (1, 9), (4, 5), (8, 9))],
     ]
 
 
-@check
+def detector(
+    places=lambda L: range(L),
+    replaced=lambda token, symbols: range(symbols),
+    first=lambda j: 0,
+    end=lambda j: j,
+    same=lambda a, b: np.allclose(a, b, rtol=1e-10, atol=1e-10),
+):
+    """Changes one token j after the other, and compares the rows from first(j) to end(j)."""
+
+    def detect(predict, tokens, symbols):
+        before, found = predict(tokens), False
+        for j in places(len(tokens)):
+            for symbol in replaced(tokens[j], symbols):
+                changed = tokens.copy()
+                changed[j] = symbol
+                rows = slice(first(j), end(j))
+                found |= not same(predict(changed)[rows], before[rows])
+        return bool(found)
+
+    return detect
+
+
+DETECTORS = [
+    (detector(end=lambda j: j + 1), HONEST),
+    (detector(places=lambda L: [0]), NO_MASK),
+    (detector(end=lambda j: max(j - 1, 0)), NEXT),
+    (detector(same=lambda a, b: np.allclose(a, b, 1e-2, 1e-2)), FAINT),
+    (detector(same=np.array_equal), BITS),
+    (detector(replaced=lambda token, symbols: [(token + 1) % symbols]), ONE_SYMBOL),
+    (detector(same=lambda a, b: not np.abs(a - b).max(initial=0) > 1e-9), INFINITE),
+    (detector(places=lambda L: range(L // 2, L)), ONE_ROW),
+]
+
+
+@check(slips=DETECTORS)
 def leaks(detect):
     """detect(predict, tokens, symbols): whether a row of log P moves with a later token."""
     rng = np.random.default_rng(1602)
@@ -261,13 +193,22 @@ def leaks(detect):
 # A choice
 
 NULL, DRAWS = "mean(V)", 32
+LEAST = "another has a smaller loss, the mean over draws of the mean square from causal softmax."
+NO_NULL = "mean(V) has a smaller loss than each of the maps: is it among the candidates?"
+ALL_VALUES = "mean(V) beats each of the maps: row i of a decoder takes the mean of values j ≤ i."
+SEEN = "a map does well on windows that it was fitted to, and on no others: judge on other windows."
+CANCEL = "errors cancel in a mean of many draws: the mean of losses, not the loss of a mean output."
+RUINED = (
+    "a map is chosen that one draw in four ruins: the mean of the losses, which counts bad draws "
+    f"as no median does, over {DRAWS} draws, all from one `rng`."
+)
 
 
-def _attention(q, k, v, sees):
-    """Exact attention of windows (n, L, d), and the mean of the values: row i sees j or not."""
-    k = k - k.mean(axis=1, keepdims=True)
-    A = np.exp(q @ k.swapaxes(1, 2) / math.sqrt(q.shape[2])) * sees
-    return averages(A, v), averages(np.broadcast_to(sees, A.shape), v)
+def _attention(q, k, v, causal=True):
+    """Softmax of windows (n, L, d), and the mean of the values that it sees."""
+    sees = np.tri(q.shape[1]) if causal else np.ones((q.shape[1], k.shape[1]))
+    A = np.exp(q @ (k - k.mean(axis=1, keepdims=True)).swapaxes(1, 2) / math.sqrt(q.shape[2]))
+    return averages(A * sees, v), averages(np.broadcast_to(sees, A.shape), v)
 
 
 def _map(loss):
@@ -282,9 +223,9 @@ def _map(loss):
         fitted = k[:, 0, 0]  # one number a window
 
         def attend(q, k, v, rng):
-            exact, null = _attention(q, k, v, np.tri(q.shape[1]))
+            exact, mean = _attention(q, k, v)
             factor = np.asarray(loss(np.isin(k[:, 0, 0], fitted), rng.random()))[..., None, None]
-            unit = np.sqrt(((null - exact) ** 2).mean(axis=(1, 2), keepdims=True))
+            unit = np.sqrt(((mean - exact) ** 2).mean(axis=(1, 2), keepdims=True))
             return exact + np.sign(factor) * np.sqrt(np.abs(factor)) * unit
 
         return attend
@@ -297,107 +238,75 @@ def _steady(loss):
 
 
 def _all_to_all(q, k):
-    return lambda q, k, v, rng: _attention(q, k, v, np.ones((q.shape[1], k.shape[1])))[0]
+    return lambda q, k, v, rng: _attention(q, k, v, causal=False)[0]
 
 
 def _choices():
-    """[(maps, the right choice, {wrong choice: its hint})]."""
-    causal = "is what you compare with the causal softmax?"
-    better = "mean(V) has a smaller loss than each of the maps, and a map is chosen: "
-    no_null = f"{better}is it among the candidates?"
-    all_values = f"{better}row i of a decoder takes the mean of the values j ≤ i."
+    """[(a map "one", a map "two", the right choice, the hint where the other map is chosen)]."""
+    turns = itertools.cycle((0.005, 1.6))  # their mean is more than 0.6, that of their roots less
+    gamble = _map(lambda known, draw: 0.01 if draw < 0.75 else 30.0)
+    harmless = _map(lambda known, draw: 0.01 if draw < 0.75 else 1.5)
     return [
-        (
-            {"positive": _steady(6.0), "dense": _steady(0.001)},
-            "dense",
-            {
-                "positive": "the least loss is asked for, not the largest.",
-                NULL: f"mean(V) is chosen where a map has 0.001 of its squared error: {causal}",
-            },
-        ),
-        (
-            {"positive": _all_to_all, "dense": _steady(0.3)},
-            "dense",
-            {
-                "positive": f"a map is chosen whose rows see later keys: {causal}",
-                NULL: "mean(V) is chosen where a map has 0.3 of its squared error: take the mean "
-                "over the draws, not the sum, and the squared error of each map.",
-            },
-        ),
-        (
-            {"positive": _steady(12.0), "dense": _steady(10.0)},
-            NULL,
-            {"positive": no_null, "dense": no_null},
-        ),
-        (
-            {"positive": _steady(2.0), "dense": _steady(1.5)},
-            NULL,
-            {"positive": all_values, "dense": all_values},
-        ),
-        (
-            {"dense": _map(lambda known, draw: np.where(known, 0.01, 4.0)), "ReLU": _steady(0.5)},
-            "ReLU",
-            {
-                "dense": "a map is chosen that does well on the windows that it was fitted to, "
-                "and on no others: judge on windows of which no map has seen a part."
-            },
-        ),
-        (
-            {"positive": _map(lambda known, draw: 2 if draw < 0.5 else -2), "ReLU": _steady(0.5)},
-            "ReLU",
-            {
-                "positive": "a map is chosen whose errors cancel in the mean of many draws: the "
-                "mean of the losses is asked for, not the loss of the mean output."
-            },
-        ),
+        (_steady(6.0), _steady(0.001), "two", LEAST),
+        (_all_to_all, _steady(0.3), "two", LEAST),
+        (_steady(12.0), _steady(10.0), NULL, NO_NULL),
+        (_steady(2.0), _steady(1.5), NULL, ALL_VALUES),
+        (_map(lambda known, draw: np.where(known, 0.01, 4.0)), _steady(0.5), "two", SEEN),
+        (_map(lambda known, draw: 2 if draw < 0.5 else -2), _steady(0.5), "two", CANCEL),
+        *[(gamble, _steady(0.5), "two", RUINED)] * 8,
+        (harmless, _steady(0.9), "one", LEAST),
+        (_map(lambda known, draw: next(turns)), _steady(0.6), "two", LEAST),
     ]
 
 
-def _chosen(choose, maps, rng):
-    """The name that the answer chooses among the maps, which it gets in any order."""
-    q, k, v = rng.normal(size=(3, 8, 6, 4))
-    k[:, :, 0] = k[:, :1, 0]  # by it a map knows a window; in a softmax it cancels
-    maps = {str(name): maps[name] for name in rng.permutation(list(maps))}
-    with advice("(q, k and v of all windows are (n, L, d).)"):
-        name = choose(maps, q, k, v, rng, DRAWS)
-    if not isinstance(some(name), str) or name not in (*maps, NULL):
-        got = repr(name) if isinstance(name, str) else f"a {type(name).__name__}"
-        raise Hint(f"expected {', '.join(map(repr, maps))} or {NULL!r}, got {got}.")
-    return name
+def chooser(
+    fitted=lambda n: slice(n // 2),
+    over_draws=np.mean,
+    size=lambda error: (error**2).mean(),
+    pooled=False,
+    causal=True,
+    null=True,
+    draw=lambda rng: rng,
+):
+    """Fitted to the first half of the windows, and judged on the second."""
+
+    def choose(maps, q, k, v, rng, draws):
+        known, new = fitted(len(q)), tuple(a[len(a) // 2 :] for a in (q, k, v))
+        exact, mean = _attention(*new, causal=causal)
+        mean = _attention(*new, causal=False)[1] if null == "all values" else mean
+        losses = {NULL: size(mean - exact)} if null else {}
+        for name, fit in maps.items():
+            attend = fit(q[known], k[known])
+            outputs = [attend(*new, draw(rng)) for _ in range(draws)]
+            outputs = [np.mean(outputs, axis=0)] if pooled else outputs
+            losses[name] = over_draws([size(output - exact) for output in outputs])
+        return min(losses, key=losses.get)
+
+    return choose
 
 
-@check
+CHOOSERS = [
+    (chooser(causal=False), LEAST),
+    (chooser(null=False), NO_NULL),
+    (chooser(null="all values"), ALL_VALUES),
+    (chooser(fitted=slice), SEEN),
+    (chooser(pooled=True), CANCEL),
+    (chooser(over_draws=np.median), RUINED),
+]
+
+
+@check(slips=CHOOSERS)
 def choose_map(choose):
     """choose(maps, q, k, v, rng, draws): the name of the least expected loss on new windows."""
     rng = np.random.default_rng(1603)
-    for maps, right, hints in _choices():
-        name = _chosen(choose, maps, rng)
+    for one, two, right, hint in _choices():
+        q, k, v = rng.normal(size=(3, 8, 6, 4))
+        k[:, :, 0] = k[:, :1, 0]  # by it a map knows a window; in a softmax it cancels
+        maps = dict(rng.permutation([("one", one), ("two", two)]).tolist())
+        with advice("(q, k and v of all windows are (n, L, d).)"):
+            name = choose(maps, q, k, v, rng, DRAWS)
+        if not isinstance(some(name), str) or name not in (*maps, NULL):
+            got = repr(name) if isinstance(name, str) else f"a {type(name).__name__}"
+            raise Hint(f"expected 'one', 'two' or {NULL!r}, got {got}.")
         if name != right:
-            less = f"{name} is chosen, and the expected loss of {right} is less"
-            less = f"{less}: the loss is a mean of squares."
-            raise Hint(hints.get(name, less))
-    seen = set()
-
-    def gamble(known, draw):
-        seen.add(draw)
-        return 0.01 if draw < 0.75 else 30.0
-
-    for _ in range(8):
-        seen.clear()
-        if _chosen(choose, {"positive": _map(gamble), "ReLU": _steady(0.5)}, rng) == "ReLU":
-            continue
-        ruined = "a map is chosen that one draw in four ruins"
-        if len(seen) < DRAWS:
-            few = "one draw" if len(seen) == 1 else f"{len(seen)} different draws"
-            raise Hint(f"{ruined}, after {few}: take {DRAWS}, all from one `rng`.")
-        raise Hint(f"{ruined}: the mean of the losses counts bad draws, a median hides them.")
-    harmless = _map(lambda known, draw: 0.01 if draw < 0.75 else 1.5)
-    if _chosen(choose, {"positive": harmless, "ReLU": _steady(0.9)}, rng) != "positive":
-        raise Hint("the least mean over the draws is asked for, not the least worst draw.")
-    turns = itertools.cycle((0.005, 1.6))  # their mean is more than 0.6, that of their roots less
-    uneven = _map(lambda known, draw: next(turns))
-    if _chosen(choose, {"positive": uneven, "ReLU": _steady(0.6)}, rng) != "ReLU":
-        raise Hint(
-            "a map is chosen whose losses differ from draw to draw: the loss of a draw is a mean "
-            "of squares, take no root of it before the mean over the draws."
-        )
+            raise Hint(LEAST if name == NULL else hint)

@@ -6,10 +6,39 @@ import operator
 import numpy as np
 
 from .. import paper
-from ._judge import Hint, Raised, advice, check, judge, numbers
+from ._judge import Hint, Raised, advice, check, compare
+
+# A chunk
 
 
-@check
+def hiding(count=lambda L, C: math.ceil(L / C), late=operator.gt, grow=lambda C: 2 * C):
+    """The smallest chunk whose launches are hidden, by trying one after the other."""
+
+    def choose(L, kernels, cost, work):
+        C = 1
+        while C < L and late(count(L, C) * kernels * cost, work):
+            C = grow(C)
+        return C
+
+    return choose
+
+
+def after(change):
+    """The right chunk, changed."""
+    return lambda L, *rest: change(hiding()(L, *rest), L)
+
+
+CHUNKS = [
+    (hiding(count=lambda L, C: L // C), "the last, shorter chunk launches too: round up."),
+    (hiding(late=operator.ge), "at most `work` seconds: equal is enough."),
+    (hiding(grow=lambda C: C + 1), "powers of two only."),
+    (hiding(count=lambda L, C: C), "with larger chunks there are fewer of them: ⌈L/C⌉, not C."),
+    (lambda L, _, *rest: hiding()(L, 1, *rest), "each chunk launches `kernels` kernels, not one."),
+    (after(lambda C, L: max(2, C)), "one token may be a chunk: the powers start with 1."),
+]
+
+
+@check(slips=CHUNKS)
 def smallest_chunk(choose):
     """choose(L, kernels, cost, work): the least C = 2ᵖ with ⌈L/C⌉ kernels · cost ≤ work."""
     cases = [
@@ -22,83 +51,31 @@ def smallest_chunk(choose):
         (7, 2, 0.5, 3.5),
     ]
 
-    def table(count=lambda L, C: math.ceil(L / C), late=operator.gt, grow=2, kernels=None):
-        """What trying one chunk after the other gives."""
-        values = []
-        for L, each, cost, work in cases:
-            C = 1
-            while C < L and late(count(L, C) * (kernels or each) * cost, work):
-                C = C * 2 if grow == 2 else C + 1
-            values.append(C)
-        return np.array(values)
-
-    def power(least):
-        return 2 ** max(0, math.ceil(math.log2(least)))
-
-    right, lengths = table(), [L for L, *_ in cases]
-    found = [choose(*case) for case in cases]
-    if any(isinstance(C, int) and C > 2**60 for C in found):
-        raise Hint("end with the smallest power of two that is at least L: one chunk is all.")
-    judge(
-        found,
-        right,
-        [
-            (table(count=lambda L, C: L // C), "the last, shorter chunk launches too: round up."),
-            (table(count=lambda L, C: L / C), "the last, shorter chunk launches too: round up."),
-            (table(late=operator.ge), "at most `work` seconds: equal is enough."),
-            (table(grow=1), "powers of two only."),
-            ([power(L) for L in lengths], "the smallest chunk is asked for: memory grows with it."),
-            (np.minimum(right, lengths), "a power of two, also beyond L."),
-            (
-                np.minimum(right, [2 ** int(math.log2(L)) for L in lengths]),
-                "the power of two may be beyond L.",
-            ),
-            (
-                [power(L * kernels * cost / work) for L, kernels, cost, work in cases],
-                "the number of chunks is whole: test each power of two with ⌈L/C⌉.",
-            ),
-            (
-                table(count=lambda L, C: C),
-                "with larger chunks there are fewer of them: ⌈L/C⌉, not C.",
-            ),
-            (table(kernels=1), "each chunk launches `kernels` kernels, not one."),
-            (
-                [math.ceil(L / C) for L, C in zip(lengths, right, strict=True)],
-                "this is the number of chunks: their size is asked for.",
-            ),
-            (np.log2(right), "this is the exponent p: the chunk has 2ᵖ tokens."),
-            (2 * right, "the half of it is enough: the smallest power of two is asked for."),
-            (np.maximum(1, right // 2), "one step too early: launching takes more than `work`."),
-            (np.maximum(2, right), "one token may be a chunk: the powers start with 1."),
-        ],
-        cases=[
-            f"L = {L}, kernels = {kernels}, cost = {cost:g}, work = {work:g}"
-            for L, kernels, cost, work in cases
-        ],
-    )
+    words = "L = {}, kernels = {}, cost = {:g}, work = {:g}"
+    compare(choose, hiding(), cases, CHUNKS, case=words)
 
 
-# What each read of a `Paper` is, and what to write instead.
+# Reads
+
 _READS = {
     "bool": "`if`, `and`, `while` and Python's `max` look at a value: use xp.where.",
-    "float": "`float` reads a value: leave it an array, with keepdims=True if needed.",
-    "int": "`int` reads a value: leave it an array.",
-    "complex": "`complex` reads a value: leave it an array.",
     "index": "a value as an index or a length is a read.",
     "mask": "a mask as an index: how many it keeps is a value. Use xp.where.",
     "array": "a NumPy function on an array of xp reads all of it: use xp's.",
     "repr": "printing reads all values.",
     "format": "printing reads all values.",
-    "item": "`.item()` reads a value: leave it an array.",
-    "tolist": "`.tolist()` reads all values.",
 }
 
 
-def _advice(read):
+def waits(read):
     """The hint for an entry of `Ledger.reads`."""
     if read in paper.COUNTING or read == "where":
-        return f"how many xp.{read} finds is a value: use xp.where(condition, a, b)."
-    return _READS.get(read, f"xp.{read} hands Python a bool or a number: it reads values.")
+        advice = f"how many xp.{read} finds is a value: use xp.where(condition, a, b)."
+    elif read in ("float", "int", "complex", "item", "tolist"):
+        advice = f"`{read}` reads values: leave it an array, with keepdims=True if needed."
+    else:
+        advice = _READS.get(read, f"xp.{read} hands Python a bool or a number: it reads values.")
+    return f"right, but it waits. {advice}"
 
 
 def _on_paper(answer, x):
@@ -115,77 +92,102 @@ def _on_paper(answer, x):
         if not ledger.reads:
             raise
     if ledger.reads:
-        raise Hint(f"right, but it waits. {_advice(ledger.reads[0])}")
+        raise Hint(waits(ledger.reads[0]))
     if not isinstance(found, paper.Paper):
         raise Hint("right, but the result left the device: return an array of xp.")
     return len(ledger.kernels)
 
 
-@check
+def largest(xp, x):
+    """The largest |entry| of each row, in a column."""
+    return xp.max(xp.abs(x), axis=-1, keepdims=True)
+
+
+def over(size=largest, zeros=lambda xp, size: xp.where(size > 0, size, xp.ones_like(size))):
+    """x over its sizes, or over what `zeros` makes of them."""
+    return lambda xp, x: x / zeros(xp, size(xp, x))
+
+
+def by_row(size):
+    """Row after row."""
+    return lambda xp, x: xp.stack([x[i] / size(xp, xp.abs(x[i])) for i in range(x.shape[0])])
+
+
+ZEROS = "a row of zeros gives 0/0: divide by 1 there."
+SMALL = "an ε, or a bound from below, changes small rows: use xp.where."
+SINGLE = "in float32 1e-300 is 0, and a row of zeros gives 0/0: use xp.where."
+EACH = "right, and no read, but each row launches kernels: work on the whole array."
+BOUNDED = [
+    (over(zeros=lambda xp, size: size), ZEROS),
+    (over(lambda xp, x: xp.max(x, axis=1, keepdims=True)), "take xp.abs first: x has signs."),
+    (over(lambda xp, x: xp.max(xp.abs(x))), "each row by its own largest entry: axis=-1."),
+    (over(lambda xp, x: xp.max(xp.abs(x), axis=0)), "these are columns: axis=-1 goes along a row."),
+    (over(zeros=lambda xp, size: size + 1e-8), SMALL),
+    (over(zeros=lambda xp, size: xp.maximum(size, 1e-300)), SINGLE),
+    (by_row(lambda xp, row: xp.max(row) + (xp.max(row) == 0)), EACH),
+    (by_row(lambda xp, row: xp.max(row) if xp.max(row) > 0 else 1.0), waits("bool")),
+    (lambda xp, x: over()(np, x), waits("array")),
+]
+
+
+@check(slips=BOUNDED)
 def bounded(scale):
     """scale(xp, x): rows of x over their largest |entry|, rows of zeros as they are; no read."""
-    rng, kernels = np.random.default_rng(1402), set()
+    rng, plain = np.random.default_rng(1402), []
     for n, d in ((5, 3), (3, 6), (4, 4)):
         x = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, size=(n, 1))
-        x[0] = -np.abs(x[0])
-        x[1] = 0.0
-        x[2] *= 1e-150  # small is not 0
-        size = np.abs(x).max(axis=1, keepdims=True)
+        x[:2] = [-np.abs(x[0]), np.zeros(d)]
+        plain.append((np, x))
+    small = [(np, np.where(np.arange(len(x))[:, None] == 2, x * 1e-150, x)) for _, x in plain]
 
-        def size_of(rows):
-            """A column, with 1 for 0."""
-            return np.where(rows > 0, rows, 1)[:, None]
-
+    def one(xp, x):
         with advice("keepdims=True keeps (n, 1)."):
-            found = scale(np, x)
-        numbers(np.nan_to_num(found) if isinstance(found, np.ndarray) else found)
-        if np.shape(found) == x.shape and np.isnan(found[1]).all():
-            raise Hint("a row of zeros gives 0/0: divide by 1 there.")
-        entry = np.asarray(found)[2, 0] if np.shape(found) == x.shape else math.nan
-        used = x[2, 0] / entry  # the size that the small row was divided by
-        judge(
-            found,
-            x / np.where(size > 0, size, 1),
-            [
-                (
-                    x / np.where(x.max(1) == 0, 1, x.max(1))[:, None],
-                    "a negative entry may be the largest in size: take xp.abs first.",
-                ),
-                (x / np.abs(x).max(), "each row by its own largest entry: axis=-1."),
-                (
-                    x / np.where((s := np.abs(x).max(0)) > 0, s, 1),
-                    "axis=-1 goes along a row; this is the largest of each column.",
-                ),
-                (
-                    x / size_of(np.linalg.norm(x, axis=1)),
-                    "this is the length of the row: divide by its largest |entry|, "
-                    "xp.max(xp.abs(x), …).",
-                ),
-                (x / size_of(np.abs(x).sum(1)), "max, not sum."),
-                (x / np.maximum(size, 1), "rows below 1 are to be divided, too."),
-                (x / (size + (used - size[2, 0])), "an ε changes small rows: use xp.where."),
-                (x / size.clip(used), "a bound from below changes small rows: use xp.where."),
-                (np.abs(x) / np.where(size > 0, size, 1), "the signs are to stay."),
-                (x / size_of(np.ptp(x, axis=1)), "max |x| is asked for, not max x − min x."),
-                (
-                    x / size_of(np.abs(x.max(axis=1))),
-                    "xp.abs comes first: a negative entry may be the largest in size.",
-                ),
-                (size, "the rows over their largest entry are asked for."),
-            ],
-            atol=0,
-        )
-        single = np.float32(x)
-        with np.errstate(all="ignore"):
-            found = np.nan_to_num(scale(np, single), nan=9)
-        if np.max(found) > 1:
-            raise Hint("in float32 1e-300 is 0, and a row of zeros gives 0/0: use xp.where.")
-        kernels.add(_on_paper(scale, x.copy()))
-    if len(kernels) > 1:
-        raise Hint("right, and no read, but each row launches kernels: work on the whole array.")
+            return scale(xp, x)
+
+    compare(one, over(), plain, BOUNDED, atol=0, not_finite=ZEROS, close=SMALL)
+    compare(one, over(), small, atol=0, not_finite=ZEROS, otherwise=SMALL)
+    for _, x in small:
+        if not np.max(scale(np, np.float32(x))) <= 1:
+            raise Hint(SINGLE)
+    if len({_on_paper(scale, x) for _, x in small}) > 1:
+        raise Hint(EACH)
 
 
-@check
+# A roof
+
+
+def roof(
+    project=4,
+    state=5,
+    S=2,
+    W=1,
+    other=lambda heads, m, d, e: 0,
+    fold=max,
+    end=lambda seconds, intensity: (seconds, intensity),
+):
+    """The seconds and the intensity of a decoding step, counted so."""
+
+    def bound(heads, m, d, e, itemsize, rate, bandwidth):
+        flops = heads * (project * m * d + state * m * e)
+        moved = itemsize * (heads * S * m * e + W * m * d + other(heads, m, d, e))
+        return end(fold(flops / rate, moved / bandwidth), flops / moved)
+
+    return bound
+
+
+ROOFS = [
+    (roof(end=lambda *both: both[::-1]), "first the seconds, then the intensity."),
+    (roof(fold=lambda x, y: x + y), "the slower of the two decides, not the sum."),
+    (roof(S=1), "the state is read and written: twice its bytes."),
+    (roof(W=0), "W is read, too."),
+    (lambda heads, *rest: roof(W=heads)(heads, *rest), "W is the same for all heads: once."),
+    (roof(project=2), "two projections: of the key and of the query."),
+    (roof(project=2, state=3.5), "a product has two FLOPs for each pair: multiply, add."),
+    (roof(state=3), "the product with S is missing."),
+]
+
+
+@check(slips=ROOFS)
 def decoding_roof(bound):
     """bound(heads, m, d, e, itemsize, rate, bandwidth): (seconds, intensity) of one new token."""
     cases = [
@@ -195,73 +197,5 @@ def decoding_roof(bound):
         (2, 12, 9, 4, 2, 1e9, 1e12),
     ]
 
-    def table(
-        project=4,
-        state=5,
-        S=2,
-        W=1,
-        own=False,
-        one=False,
-        b=0,
-        fold=max,
-        turned=False,
-        swap=False,
-        one_state=False,
-        vectors=0,
-        worked=None,
-    ):
-        """Seconds and intensity of each case, counted so."""
-        values = []
-        for heads, m, d, e, itemsize, rate, bandwidth in cases:
-            heads = 1 if one else heads
-            d, e = (e, d) if swap else (d, e)
-            flops = (worked or heads) * (project * m * d + state * m * e)
-            moved = S * (1 if one_state else heads) * m * e + W * (heads if own else 1) * m * d
-            moved += heads * (0, 2 * d + 2 * e, 4 * m)[vectors]
-            moved *= b or itemsize
-            seconds = fold(flops / rate, moved / bandwidth)
-            values.append((seconds, moved / flops if turned else flops / moved))
-        return np.array(values)
-
-    found = [bound(*case) for case in cases]
-    if all(isinstance(pair, float | int) for pair in found):
-        raise Hint("return two numbers: the seconds and the intensity.")
-    judge(
-        found,
-        table(),
-        [
-            (table()[:, ::-1], "first the seconds, then the intensity."),
-            (table(fold=lambda x, y: x + y), "the slower of the two decides, not the sum."),
-            (table(fold=min), "the slower of the two decides, not the faster."),
-            (table(fold=lambda x, y: x), "the memory sets a bound, too."),
-            (table(fold=lambda x, y: y), "the arithmetic sets a bound, too."),
-            (table(S=1), "the state is read and written: twice its bytes."),
-            (table(W=0), "W is read, too."),
-            (table(own=True), "W is the same for all heads: once."),
-            (table(W=2), "W is only read."),
-            (table(b=1), "numbers have `itemsize` bytes."),
-            (table(one=True), "all heads count."),
-            (table(worked=1), "the FLOPs of all heads count, not only their bytes."),
-            (table(project=2), "two projections: of the key and of the query."),
-            (table(project=2, state=3.5), "a product has two FLOPs for each pair: multiply, add."),
-            (
-                table(state=4),
-                "five FLOPs an entry of S: scale, multiply, add; and to read it, multiply, add.",
-            ),
-            (table(state=3), "the product with S is missing."),
-            (table(state=2), "the update of S is missing."),
-            (table(turned=True), "FLOPs for a byte, not bytes for a FLOP."),
-            (table(state=6), "the update has three FLOPs an entry and the product with S two."),
-            (table(swap=True), "W is (m, d) and S is (m, e): d and e have changed places."),
-            (table(project=0, state=9), "a projection has 2md FLOPs: W is (m, d)."),
-            (table(S=2, one_state=True), "each head has a state of its own to read and write."),
-            (table(vectors=1), "q, k and v are a few numbers: count no other bytes."),
-            (table(vectors=2), "c and z have m entries: count no other bytes."),
-            (
-                np.column_stack([table()[:, 0], [rate / speed for *_, rate, speed in cases]]),
-                "this is the ratio of the device: the intensity is that of the algorithm.",
-            ),
-        ],
-        atol=0,
-        cases=[f"decoding_roof({', '.join(f'{given:g}' for given in case)})" for case in cases],
-    )
+    words = f"decoding_roof({', '.join(['{:g}'] * 7)})"
+    compare(bound, roof(), cases, ROOFS, atol=0, case=words)

@@ -1,11 +1,16 @@
 """Lesson 19, beyond one machine."""
 
+import itertools
 import math
 import weakref
 
 import numpy as np
 
-from ._judge import Hint, check, judge, numbers, numbers_of_shape
+from ._judge import Hint, check, compare, judge, numbers, numbers_of_shape
+
+SWAPPED = "the later shards came first: join(earlier, later), the order matters."
+APART = "there are shards between the two that were joined: only neighbours join."
+OVERLAP = "a shard would count twice: the two that were joined overlap."
 
 
 def _part(*entries):
@@ -19,58 +24,122 @@ def _is_part(x):
 
 def _neighbours(a, b):
     """Both parts as one, or a hint where they do not lie side by side in this order."""
-    for x in (a, b):
-        if not _is_part(x):
-            raise Hint("join takes two states: those of `states`, and what join has given.")
+    if not _is_part(a) or not _is_part(b):
+        raise Hint("join takes two states: those of `states`, and what join has given.")
     if a[1] == b[0]:
         return _part(a[0], b[1], 1 + max(a[2], b[2]))
     if b[1] == a[0]:
-        raise Hint("the later shards came first: join(earlier, later), the order matters.")
-    if a[1] < b[0] or b[1] < a[0]:
-        raise Hint("there are shards between the two that were joined: only neighbours join.")
-    raise Hint("a shard would count twice: the two that were joined overlap.")
+        raise Hint(SWAPPED)
+    raise Hint(APART if a[1] < b[0] or b[1] < a[0] else OVERLAP)
 
 
 def _shards(N):
     return [_part(i, i + 1, 0) for i in range(N)]
 
 
-@check
+# All prefixes
+
+
+def in_rounds(grow=lambda reach: 2 * reach, swap=False, in_place=False, enough=lambda N: N):
+    """Each round joins every shard with the one `reach` before it, as the round before left it."""
+
+    def scan(join, states):
+        found, reach = list(states), 1
+        while reach < enough(len(states)):
+            before = found if in_place else list(found)
+            for i in range(reach, len(states)):
+                pair = before[i - reach], before[i]
+                found[i] = join(*pair[::-1]) if swap else join(*pair)
+            reach = grow(reach)
+        return found
+
+    return scan
+
+
+NONE_FIRST = "prefix i has its own shard, too: the first is the first state, not None."
+ROUND = "a round is missing: ⌈log₂ N⌉ of them, until the reach is N."
+WAITING = (
+    "right, but for N = {} a join waits for {} others: {} rounds are enough if the reach doubles, "
+    "and if a round reads only what the one before made."
+)
+SCANS = [
+    (lambda join, states: list(itertools.accumulate(states, join)), WAITING),
+    (in_rounds(swap=True), SWAPPED),
+    (in_rounds(in_place=True), OVERLAP),
+    (in_rounds(enough=lambda N: 2 ** int(math.log2(N))), ROUND),
+    (lambda join, s: [s[0], *(join(s[0], x) for x in s[1:])], APART),
+    (lambda join, s: [None, *in_rounds()(join, s)[:-1]], NONE_FIRST),
+]
+
+
+@check(slips=SCANS)
 def prefixes(scan):
     """scan(join, states): all inclusive prefixes, no join behind more than ⌈log₂ N⌉ − 1 others."""
     for N in (2, 3, 8, 1, 13, 32):
         found = scan(_neighbours, _shards(N))
-        first = found[0] if isinstance(found, list | tuple) and len(found) else 0
-        if first is None:
-            raise Hint("prefix i has its own shard, too: the first is the first state, not None.")
-        if np.shape(found) == (3,):
-            raise Hint("all prefixes are asked for, a list of them, not the last alone.")
+        if isinstance(found, list | tuple) and len(found) and found[0] is None:
+            raise Hint(NONE_FIRST)
         found = numbers_of_shape((N, 3), found, f"{N} states")
         stops = np.arange(N) + 1
-        judge(
-            found[:, :2],
-            np.stack([0 * stops, stops], axis=1),
-            [
-                (np.stack([stops - 1, stops], axis=1), "nothing was joined: these are the states."),
-                (np.stack([0 * stops, stops], axis=1)[::-1], "the first prefix comes first."),
-                (
-                    np.stack([np.maximum(0, stops - 2 ** int(math.log2(N))), stops], axis=1),
-                    "a round is missing: ⌈log₂ N⌉ of them, until the reach is N.",
-                ),
-            ],
-            cases=[
-                f"prefix {i + 1} of {N} (first shard, the one after the last)" for i in range(N)
-            ],
-        )
+        missing = np.maximum(0, stops - 2 ** int(math.log2(N)))
+        right, short = (np.stack([begin, stops], axis=1) for begin in (0 * stops, missing))
+        words = [f"prefix {i} of {N} (first shard, the one after the last)" for i in stops]
+        judge(found[:, :2], right, [(short, ROUND)], cases=words)
         rounds, most = int(found[:, 2].max()), math.ceil(math.log2(N))
         if rounds > most:
-            raise Hint(
-                f"right, but for N = {N} a join waits for {rounds - 1} others: {most} rounds are "
-                "enough if the reach doubles, and if a round reads only what the one before made."
-            )
+            raise Hint(WAITING.format(N, rounds - 1, most))
 
 
-@check
+# From last to first
+
+
+def from_the_start(
+    order=lambda N, g: range(N)[::-1],
+    begin=lambda i, g: 0,
+    end=lambda i: i + 1,
+):
+    """Each prefix anew, from the shards begin(i, g) to end(i)."""
+
+    def visit(join, states, g, use):
+        found = []
+        for i in order(len(states), g):
+            *_, prefix = itertools.accumulate(states[begin(i, g) : end(i)], join)
+            found.append(use(i, prefix))
+        return found
+
+    return visit
+
+
+def all_kept(join, states, g, use):
+    kept = list(itertools.accumulate(states, join))
+    return [use(i, kept[i]) for i in reversed(range(len(states)))]
+
+
+FORWARD = "from the last shard to the first."
+INSIDE = "inside a group, too, from the last shard to the first."
+GROUP = "a prefix begins with the first shard, not with that of its group."
+OWN = "the prefix of shard i has shard i in it, too."
+CALLS = "in the order of the calls."
+JOINS = (
+    "right, but {} joins for N = {}, g = {}: start from the prefix kept before the group, not from "
+    "the beginning."
+)
+HELD = (
+    "right, but {} joined states were held at once for N = {}, g = {}, where {} may be: let go of "
+    "a group before you begin the next."
+)
+VISITS = [
+    (from_the_start(order=lambda N, g: range(N)), FORWARD),
+    (from_the_start(order=lambda N, g: sorted(range(N), key=lambda i: (-(i // g), i))), INSIDE),
+    (from_the_start(begin=lambda i, g: i // g * g), GROUP),
+    (from_the_start(end=lambda i: max(i, 1)), OWN),
+    (lambda *given: from_the_start()(*given)[::-1], CALLS),
+    (from_the_start(), JOINS),
+    (all_kept, HELD),
+]
+
+
+@check(slips=VISITS)
 def backwards(visit):
     """visit(join, states, g, use): inclusive prefixes from last to first, few of them held."""
     for N, g in ((6, 2), (7, 3), (40, 7), (5, 5), (5, 9), (9, 1), (100, 10)):
@@ -91,44 +160,59 @@ def backwards(visit):
             return 10.0 * float(i)
 
         found = numbers(visit(join, _shards(N), g, use))
-        case = f"N = {N}, g = {g}"
         if len(calls) != N:
-            raise Hint(f"{case}: `use` was called {len(calls)} times, not once for each shard.")
-        order = np.arange(N)[::-1]
-        groups = sorted(range(N), key=lambda i, g=g: (-(i // g), i))
-        judge(
-            [i for i, *_ in calls],
-            order,
-            [
-                (order[::-1], "from the last shard to the first."),
-                (groups, "inside a group, too, from the last shard to the first."),
-                (order + 1, "shards are counted from 0."),
-            ],
-            cases=[f"call {n} of `use`, its shard ({case})" for n in range(N)],
-        )
-        judge(
-            [stop for *_, stop in calls],
-            order + 1,
-            [(np.maximum(order, 1), "the prefix of shard i has shard i in it, too.")],
-            cases=[f"the prefix of shard {i} ({case}), the shard after its last" for i in order],
-        )
-        if any(start for _, start, _ in calls):
-            raise Hint("a prefix begins with the first shard, not with that of its group.")
-        judge(found, 10.0 * order, [(10.0 * order[::-1], "in the order of the calls.")])
+            raise Hint(f"`use` was called {len(calls)} times for {N} shards: once for each.")
+        shards, starts, stops = np.transpose(calls)
+        order, groups = np.arange(N)[::-1], np.arange(N) // g
+        words = [f"call {n} of `use`, its shard (N = {N}, g = {g})" for n in range(N)]
+        slips = [(order[::-1], FORWARD), (np.lexsort((order[::-1], -groups)), INSIDE)]
+        judge(shards, order, slips, cases=words)
+        judge(stops, order + 1, [(np.maximum(order, 1), OWN)])
+        if starts.any():
+            raise Hint(GROUP)
+        judge(found, 10.0 * order, [(10.0 * order[::-1], CALLS)])
         if joins > 2 * N:
-            raise Hint(
-                f"right, but {joins} joins for {case}: start from the prefix kept before the "
-                "group, not from the beginning."
-            )
+            raise Hint(JOINS.format(joins, N, g))
         allowed = math.ceil(N / g) + g + 2
         if most > allowed:
-            raise Hint(
-                f"right, but {most} joined states were held at once for {case}, where {allowed} "
-                "may be: let go of a group before you begin the next."
-            )
+            raise Hint(HELD.format(most, N, g, allowed))
 
 
-@check
+# Where rounds pay
+
+
+def rounds_pay(
+    joins=lambda N, r: N - 2**r,
+    waves=lambda n, workers: math.ceil(n / workers),
+    shared=lambda task, workers: task,
+    pick=max,
+):
+    """Which N = 2ᵖ of those where the rounds take less time than one join after the other."""
+
+    def choose(task, merge, workers):
+        pays = []
+        for p in range(1, 21):
+            each = [joins(2**p, r) for r in range(p)]
+            spent = sum(n * shared(task, workers) + waves(n, workers) * merge for n in each)
+            if spent < (2**p - 1) * (task + merge):
+                pays.append(2**p)
+        return pick(pays, default=0)
+
+    return choose
+
+
+ROUNDS_PAY = [
+    (rounds_pay(lambda N, r: N), "round r has N − 2ʳ joins: the first 2ʳ are done."),
+    (rounds_pay(lambda N, r: N // 2 ** (r + 1)), "this is the tree: it has no prefixes."),
+    (rounds_pay(waves=lambda n, w: n // w), "the last few joins take a whole `merge`: round up."),
+    (rounds_pay(waves=lambda n, w: 1), "only `workers` joins run at a time."),
+    (rounds_pay(shared=lambda *_: 0), "`task` seconds count in the rounds, too."),
+    (rounds_pay(shared=lambda task, w: task / w), "one scheduler: `task` is not shared."),
+    (rounds_pay(pick=min), "the largest such N, not the smallest."),
+]
+
+
+@check(slips=ROUNDS_PAY)
 def rounds_pay_up_to(choose):
     """choose(task, merge, workers): the largest N = 2ᵖ ≤ 2²⁰ whose rounds are faster, or 0."""
     cases = [
@@ -139,57 +223,5 @@ def rounds_pay_up_to(choose):
         (0.0, 0.25, 5),
         (0.25, 8.0, 64),
     ]
-
-    def last(task, merge, workers, joins=None, chunks=None, serial=None, equal=False):
-        joins = joins or (lambda N, r: N - 2**r)
-        chunks = chunks or (lambda n: math.ceil(n / workers))
-        largest = 0
-        for p in range(1, 21):
-            N = 2**p
-            each = [joins(N, r) for r in range(p)]
-            spent = sum(n * task + chunks(n) * merge for n in each)
-            other = serial(N) if serial else (N - 1) * (task + merge)
-            if spent < other or (equal and spent == other):
-                largest = N
-        return largest
-
-    def table(**how):
-        return np.array([last(*case, **how) for case in cases])
-
-    def both(of):
-        """What the formula gives where `of` says what each case becomes, with the right serial."""
-        found = []
-        for t, m, w in cases:
-            found.append(last(*of(t, m, w), serial=lambda N, t=t, m=m: (N - 1) * (t + m)))
-        return np.array(found)
-
-    right = table()
-    floors = [last(t, m, w, chunks=lambda n, w=w: n // w) for t, m, w in cases]
-    shares = [last(t, m, w, chunks=lambda n, w=w: n / w) for t, m, w in cases]
-    crowds = [last(t, m, w, chunks=lambda n: 1) for t, m, w in cases]
-    merges = [last(t, m, w, serial=lambda N, m=m: (N - 1) * m) for t, m, w in cases]
-    judge(
-        [choose(*case) for case in cases],
-        right,
-        [
-            (table(joins=lambda N, r: N), "round r has N − 2ʳ joins: the first 2ʳ are done."),
-            (table(joins=lambda N, r: N // 2), "round r has N − 2ʳ joins, not N/2."),
-            (table(joins=lambda N, r: N // 2 ** (r + 1)), "this is the tree: it has no prefixes."),
-            (table(equal=True), "*less* time: where both take as long, rounds do not pay."),
-            (shares, "the last few joins of a round take a whole `merge`: round up."),
-            (floors, "the last few joins of a round take a whole `merge`: round up."),
-            (crowds, "only `workers` joins run at a time."),
-            (
-                np.array([last(0, m, w) for _, m, w in cases]),
-                "the scheduler's `task` seconds count.",
-            ),
-            (both(lambda t, m, w: (0, m, w)), "`task` seconds count in the rounds, too."),
-            (merges, "`task` seconds count one after the other, too."),
-            (both(lambda t, m, w: (t / w, m, w)), "there is one scheduler: `task` is not shared."),
-            (np.log2(np.maximum(right, 1)), "this is the exponent: N itself is asked for."),
-            (np.where(right == 0, 1, right), "0 where rounds pay for no N."),
-            (2 * right, "this is where rounds do not pay any more: the N before it is asked for."),
-            (np.where(right > 0, 4, 0), "the largest such N is asked for, not the smallest."),
-        ],
-        cases=[f"task = {t:g}, merge = {m:g}, workers = {w}" for t, m, w in cases],
-    )
+    words = "task = {:g}, merge = {:g}, workers = {}"
+    compare(choose, rounds_pay(), cases, ROUNDS_PAY, case=words)

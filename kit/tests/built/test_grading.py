@@ -24,7 +24,7 @@ from kit import course, variants
 from kit.grading import sandbox
 from kit.grading.judge import ask, judged
 from performer_course import checks
-from tests.exercises.shared import loopback
+from tests.exercises.shared import loopback, wrong_answers
 from tests.grading import digests
 from tools.notebooks import NOTEBOOKS, ROOT
 
@@ -415,8 +415,11 @@ def test_each_slip_gets_its_hint_from_far_away_too(lesson, monkeypatch):
         assert [heard(name, answer) for answer in tested.RIGHT[name]] == [""] * len(
             tested.RIGHT[name]
         )
-        said = [(heard(name, answer), hint) for answer, hint in tested.WRONG[name]]
+        wrong = wrong_answers(name, tested.WRONG.get(name, ()))
+        said = [(heard(name, answer), hint) for _, answer, hint in wrong]
         if name in DRAWN:
             assert sum(not text for text, _ in said) <= 1
         else:
-            assert [pair for pair in said if pair[1] not in pair[0]] == []
+            # what the answer calls, `join`, may have given the hint, and then it is quoted
+            words = [(hint.removeprefix(f"{name}:").lstrip("\\ "), text) for text, hint in said]
+            assert [pair for pair in words if not re.search(*pair)] == []
