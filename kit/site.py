@@ -364,15 +364,6 @@ def toctree(names, caption: str = "", *, hidden: bool = True) -> str:
     return "\n".join(["```{toctree}", *options, "", *names, "```", ""])
 
 
-def opening(readme: str) -> str:
-    """README as the first page: what to read comes before how to install it."""
-    head, *sections = re.split(r"(?m)^(?=## )", readme)
-    later = [s for s in sections if s.startswith("## Two commands")]
-    rest = [s for s in sections if s not in later]
-    study = next((i for i, s in enumerate(rest, 1) if s.startswith("## How to study")), 0)
-    return head + "".join([*rest[:study], *later, *rest[study:]])
-
-
 def stage(folder: Path = STAGE) -> None:
     """Lay the sources out as in the repository, with the pages that are made here."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -397,7 +388,7 @@ def stage(folder: Path = STAGE) -> None:
         if made(name):
             pages[f"{name}.md"] = listing(name, label, made(name), folder)
     readme = (folder / "README.md").rename(folder / "index.md")
-    pages["index.md"] = opening(readme.read_text(encoding="utf-8")) + "\n" + contents(folder, pages)
+    pages["index.md"] = readme.read_text(encoding="utf-8") + "\n" + contents(folder, pages)
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-import nbformat
+from tools.lesson import read
 
 
 def definitions(lesson: Path, constants: set, given: dict | None = None) -> dict:
@@ -29,6 +29,5 @@ def definitions(lesson: Path, constants: set, given: dict | None = None) -> dict
 
 def printed(lesson: Path) -> str:
     """All that the committed notebook of a lesson printed."""
-    cells = nbformat.read(lesson.with_suffix(".ipynb"), as_version=4).cells
-    outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    return "\n".join(output.get("text", "") for output in outputs)
+    cells = read(lesson.with_suffix(".ipynb")).cells
+    return "\n".join(output.text for cell in cells for output in cell.outputs if not output.figure)

@@ -17,8 +17,7 @@ language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton"]
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-add_module_names = False
-python_maximum_signature_line_length = 88
+add_module_names = html_use_index = False
 nb_execution_mode = "off"
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath", "amsmath"]

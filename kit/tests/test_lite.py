@@ -9,19 +9,12 @@ import nbformat
 import pytest
 
 from kit import lite, site
-from tests.checkout import text
 from tools import lab
 from tools.setting import NOTEBOOKS
 
-FILES = lite.contents()
-RUNNING = sorted(name for name in FILES if name.endswith(".ipynb"))
-PAGE = text("kit/pages/in_the_browser.md")
+from .in_browser import FILES, PAGE, RUNNING, cells
+
 COLAB = {"colab", "install"}
-
-
-def cells(name, kind):
-    found = nbformat.reads(FILES[name], as_version=4).cells
-    return "\n".join(cell.source for cell in found if cell.cell_type == kind)
 
 
 def bare(cell):

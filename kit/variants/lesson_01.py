@@ -15,11 +15,6 @@ for c in {coefficients}:  # of degree 0, 1, 2, …
     parts.append(np.sqrt(c) * power)
     power = (power[:, :, None] * x[:, None, :]).reshape(len(x), -1)
 return np.concatenate(parts, axis=1)"""
-PRODUCT = """\
-one = np.ones((len(x), 1))
-first = np.concatenate([np.sqrt({a}) * one, np.sqrt({u}) * x], axis=1)
-second = np.concatenate([np.sqrt({b}) * one, np.sqrt({w}) * x], axis=1)
-return (first[:, :, None] * second[:, None, :]).reshape(len(x), -1)"""
 
 
 def _weights(rng, d):
@@ -33,58 +28,42 @@ def _weighed(w, x="x", y="y"):
 
 
 def _kernel(rng):
-    """(d, its TeX, solution, value(x, y), wrong bodies, its part that is odd in x, in TeX)."""
+    """(d, its TeX, where, solution, value(x, y), slips, its part that is odd in x, in TeX)."""
     d = int(rng.integers(2, 4))
     w = _weights(rng, d)
-    if rng.random() < 0.5:
-        degrees = sorted(int(k) for k in rng.permutation(4)[:3])
-        coefficients = [
-            int(rng.integers(2, 10)) if k in degrees else 0 for k in range(max(degrees) + 1)
-        ]
-        lowest = [0 if k == degrees[0] else c for k, c in enumerate(coefficients)]
-        tex = " + ".join(f"{coefficients[k]}\\,s^{k}" for k in degrees).replace("s^0", "")
-        tex = tex.replace("\\, ", " ").replace("s^1", "s")
+    degrees = sorted(int(k) for k in rng.permutation(4)[:3])
+    drawn = [int(rng.integers(2, 10)) if k in degrees else 0 for k in range(max(degrees) + 1)]
+    lowest = [0 if k == degrees[0] else c for k, c in enumerate(drawn)]
+    tex = " + ".join(f"{drawn[k]}\\,s^{k}" for k in degrees).replace("s^0", "")
+    tex = tex.replace("\\, ", " ").replace("s^1", "s")
 
-        def body(w=w, coefficients=coefficients):
-            return POWERS.format(w=w, coefficients=coefficients)
-
-        wrong = (
-            body(coefficients=[c**2 for c in coefficients]),
-            body(w=[1] * d),
-            body(w=[c**2 for c in w]),
-            body(coefficients=lowest),
-        )
-        odd = [f"{4 * coefficients[k]}\\,S^{k}" for k in degrees if k % 2]
-
-        def value(x, y):
-            s = (x * w) @ y.T
-            return sum(c * s**k for k, c in enumerate(coefficients))
-
-        where = f"$s = {_weighed(w)}$"
-        return d, f"K(x, y) = {tex}", where, body(), value, wrong, (" + ".join(odd) or "0", tex)
-    u, (a, b) = _weights(rng, d), (int(c) for c in rng.permutation(np.arange(2, 9))[:2])
-
-    def body(a=a, b=b, u=u, w=w):
-        return PRODUCT.format(a=a, b=b, u=u, w=w)
-
-    wrong = (
-        body(a=a**2, b=b**2),
-        body(u=[1] * d, w=[1] * d),
-        body(w=u),
-        body().replace("first[:, :, None] * second[:, None, :]", "first * second"),
-    )
+    def body(w=w, coefficients=drawn):
+        return POWERS.format(w=w, coefficients=coefficients)
 
     def value(x, y):
-        return ((x * u) @ y.T + a) * ((x * w) @ y.T + b)
+        s = (x * w) @ y.T
+        return sum(c * s**k for k, c in enumerate(drawn))
 
-    where = f"$s = {_weighed(u)}$ and $t = {_weighed(w)}$"
-    tex = f"(s + {a})(t + {b})"
-    return d, f"K(x, y) = {tex}", where, body(), value, wrong, (f"{4 * b}\\,S + {4 * a}\\,T", tex)
+    slips = (
+        (
+            body(coefficients=[c**2 for c in drawn]),
+            "the coefficients stand on the features: on each side belongs their root.",
+        ),
+        (body(w=[1] * d), "the weights of the coordinates are missing."),
+        (
+            body(w=[c**2 for c in w]),
+            "the weights stand on each side: there belongs their root.",
+        ),
+        (body(coefficients=lowest), "the term of the lowest degree is missing."),
+    )
+    odd = " + ".join(f"{4 * drawn[k]}\\,S^{k}" for k in degrees if k % 2) or "0"
+    return d, tex, f"$s = {_weighed(w)}$", body(), value, slips, odd
 
 
 def _features(seed):
     rng = stream(seed, "01", "kernel_features")
-    d, tex, where, solution, value, wrong, odd = _kernel(rng)
+    d, tex, where, solution, value, told, odd = _kernel(rng)
+    wrong = tuple(text for text, _ in told)
     head = FEATURES.format(d=d)
 
     @check
@@ -97,15 +76,12 @@ def _features(seed):
                 (2 * value(x, y), "this is twice the kernel."),
                 (plain, "this is the plain inner product: which powers does the kernel have?"),
             ]
-            slips += [
-                (inner_products(answer(task, body), x, y), hint)
-                for body, hint in zip(wrong, HINTS[odd[1][0] == "("], strict=True)
-            ]
+            slips += [(inner_products(answer(task, text), x, y), hint) for text, hint in told]
             judge(found, value(x, y), slips, rtol=1e-8)
 
     text = f"""Write a map $\\varphi$ whose inner products are the kernel
 
-$${tex}$$
+$$K(x, y) = {tex}$$
 
 for $x, y \\in \\mathbb{{R}}^{d}$, with {where}. Any map with the right inner products counts."""
     inputs = stream(seed, "01", "kernel_features", "example")
@@ -117,23 +93,8 @@ for $x, y \\in \\mathbb{{R}}^{d}$, with {where}. Any map with the right inner pr
     task = Task(
         "kernel_features", title, level, text, head, solution, kernel_features, shown, wrong
     )
-    return task, (tex, where, odd[0])
+    return task, (f"K(x, y) = {tex}", where, odd)
 
-
-HINTS = {
-    False: (
-        "the coefficients stand on the features: on each side belongs their root.",
-        "the weights of the coordinates are missing.",
-        "the weights stand on each side: there belongs their root.",
-        "the term of the lowest degree is missing.",
-    ),
-    True: (
-        "the constants are squared: on each side belongs their root.",
-        "the weights of the coordinates are missing.",
-        "both factors have the weights of the first.",
-        "a product of kernels has the products of all pairs of features.",
-    ),
-}
 
 # Geometry
 
@@ -242,8 +203,8 @@ $x$ do the two images coincide, and what can a plane in feature space then not d
             (1, "the terms of even degree cancel, those of odd degree double"),
             (1, "where it is zero, and what this means for separating $x$ from $-x$"),
         ),
-        f"""With $S$ (and $T$) for $s$ (and $t$) at $y = x$: $\\|\\varphi(x)\\|^2 = K(x, x)$ is the kernel with
-$S$ (and $T$) in it, and $K(-x, -x)$ is the same. In $K(x, -x)$ these change their sign, so
+        f"""With $S$ for $s$ at $y = x$: $\\|\\varphi(x)\\|^2 = K(x, x)$ is the kernel with
+$S$ in it, and $K(-x, -x)$ is the same. In $K(x, -x)$ it changes its sign, so
 
 $$\\|\\varphi(x) - \\varphi(-x)\\|^2 = 2 K(x, x) - 2 K(x, -x) = {odd} .$$
 

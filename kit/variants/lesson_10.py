@@ -229,23 +229,22 @@ right; one of its lines is wrong. Give the function repaired.
 def _derivation(seed):
     rng = stream(seed, "10", "derivation")
     a = int(rng.integers(2, 7))
-    if rng.random() < 0.5:
-        return Derivation(
-            "One more feature",
-            f"""*On paper, 15 minutes.* All keys and all queries get one feature more, the constant ${a}$, beside
+    return Derivation(
+        "One more feature",
+        f"""*On paper, 15 minutes.* All keys and all queries get one feature more, the constant ${a}$, beside
 the positive features that they have. Show that each row of the attention becomes a mixture of the row that it was
 and of equal weights, and give the share of each for query $i$ among $S$ keys. What happens as $S$ grows, if
 $\\varphi(q_i)^\\top \\varphi(k_j)$ stays within fixed bounds above 0?""",
+        (
             (
-                (
-                    1,
-                    f"the new weight is $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$ before it is divided",
-                ),
-                (1, "the new denominator, with the number of keys in it"),
-                (1, "both put together as a mixture, with shares that add up to 1"),
-                (1, "numerator and denominator of the share grow alike, so it stays within bounds"),
+                1,
+                f"the new weight is $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$ before it is divided",
             ),
-            f"""The product of the features becomes $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$. Let
+            (1, "the new denominator, with the number of keys in it"),
+            (1, "both put together as a mixture, with shares that add up to 1"),
+            (1, "numerator and denominator of the share grow alike, so it stays within bounds"),
+        ),
+        f"""The product of the features becomes $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$. Let
 $D_i = \\sum_j \\varphi(q_i)^\\top \\varphi(k_j)$. The denominator is $D_i + {a * a} S$, so the new weight is
 
 $$\\frac{{D_i}}{{D_i + {a * a} S}} A_{{ij}} + \\frac{{{a * a} S}}{{D_i + {a * a} S}} \\cdot \\frac1S ,$$
@@ -253,24 +252,6 @@ $$\\frac{{D_i}}{{D_i + {a * a} S}} A_{{ij}} + \\frac{{{a * a} S}}{{D_i + {a * a}
 a mixture of the old weight and of $1/S$, with shares that add up to 1. If each product lies between two
 positive bounds, $D_i$ lies between $S$ times each, so neither share goes to 0 as $S$ grows: the constant feature
 blurs by a part that does not depend on the length.""",
-        )
-    return Derivation(
-        "Another basis",
-        f"""*On paper, 15 minutes.* The features of the queries are multiplied by a matrix, $\\varphi(q)^\\top M$, with
-invertible $M$ of size $F \\times F$. By what must those of the keys be multiplied, so that attention stays what it was?
-Is that the only way, if any number for each query may be a factor, too? Give both for
-$M = {a} I$, and say what the matrix need not be, though the features were positive.""",
-        (
-            (1, "the keys get $M^{-1}\\varphi(k)$, shown in the product"),
-            (1, "a factor for each query cancels in the ratio, shown with its denominator"),
-            (1, f"both for ${a} I$, one number each"),
-            (1, "new features may be negative, as only their products count"),
-        ),
-        f"""The product is $\\varphi(q)^\\top M N \\varphi(k)$, and it is the old one for all $q$ and $k$ if $M N = I$, so
-the keys get $N = M^{{-1}}$. A factor $r_i$ on all products of query $i$ stands in the numerator and in the
-denominator $\\sum_j$, and cancels: $M N = r I$ with any $r \\ne 0$ will do as well. For $M = {a} I$: $N = I/{a}$,
-or any other multiple of $I$ but 0. The entries of the new features may be negative; the weights are as they were, since
-only the products enter.""",
     )
 
 

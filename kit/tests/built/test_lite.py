@@ -21,7 +21,7 @@ import pytest
 
 from kit import lite, npm
 from kit.chromium import served
-from kit.tests.test_lite import FILES, PAGE, RUNNING, cells
+from kit.tests.in_browser import FILES, PAGE, RUNNING, cells
 from tests.checkout import text
 from tools.setting import ROOT
 
