@@ -21,13 +21,13 @@ ROOTFLAG := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
-TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check$(EXTRAS:%=,%)
+TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks$(EXTRAS:%=,%)
 SITE := $(VENV)/with-lessons,training,site$(EXTRAS:%=,%)
 LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
 PDF := $(VENV)/with-pdf
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)
 COURSE := $(VENV)/with-lessons,training,cluster,course
-KIT := $(VENV)/with-lessons,training,cluster,tests,site,slides,lite,pdf,course$(EXTRAS:%=,%)
+KIT := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check,site,slides,lite,pdf,course$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help

@@ -250,7 +250,7 @@ def make(tmp_path):
 
 
 LAB = {"lessons", "training", "cluster"}
-TESTED = LAB | {"tests", "benchmarks", "gpu-check"}
+TESTED = LAB | {"tests", "benchmarks"}
 
 
 @needs_make
@@ -267,7 +267,8 @@ def test_an_extra_is_added_to_what_is_there_and_never_lost(make):
     make("lab")
     assert make("lab", "EXTRAS=lessons,gpu-cuda12") == [LAB | {"gpu-cuda12"}]
     assert make("lab") == make("lab", "EXTRAS=lessons,gpu-cuda12") == []
-    assert make("lint") == [TESTED - {"gpu-check"} | {"gpu-cuda12"}]  # one CuPy is enough
+    assert make("lint") == [TESTED | {"gpu-cuda12"}]
+    assert "gpu-check" not in make("test-kit")[-1]  # one CuPy is enough
     assert make("bench-gpu", "EXTRAS=gpu-cuda13")[0] >= {"gpu-cuda13"}
 
 

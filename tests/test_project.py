@@ -103,7 +103,7 @@ def test_no_step_of_a_workflow_finds_the_credentials_of_the_checkout():
     workflows = [yaml.safe_load(p.read_text()) for p in (ROOT / ".github/workflows").glob("*.yml")]
     steps = [s for w in workflows for job in w["jobs"].values() for s in job["steps"]]
     checkouts = [step for step in steps if "actions/checkout" in step.get("uses", "")]
-    assert len(checkouts) == 4
+    assert len(checkouts) == 5
     assert [step for step in checkouts if step["with"]["persist-credentials"] is not False] == []
 
 
