@@ -42,7 +42,8 @@ def phases(q, k, size=None, *, causal):
     keys taken before. Causal: the second and, where there are fewer keys than queries, the third.
     """
     own = min(q.shape[-2], k.shape[-2]) if causal else 0
-    return [] if causal else steps(k, size), steps(k, size, stop=own), steps(q, size, start=own)
+    seen_by_all = [] if causal else steps(k, size)
+    return seen_by_all, steps(k, size, stop=own), steps(q, size, start=own)
 
 
 def blocks(x, *, stop=None):

@@ -87,7 +87,7 @@ def causal_chunk(xp, state, g, h, values):
 
 
 def causal_one_maximum(xp, state, top, g, h, values):
-    """`chunk`, all of it relative to the c of this State; the State after it relative to `top`."""
+    """`causal_chunk`, all relative to the c of this State; the State after it relative to `top`."""
     c = state.c[..., None, :]  # (..., 1, m)
     keys, a = exp_in_place(xp, add_in_place(h, -c)), add_in_place(g, c)  # (..., C, m)
     rows = exp_in_place(xp, add_in_place(a, -xp.max(a, axis=-1, keepdims=True)))  # (..., C, m)
@@ -96,7 +96,7 @@ def causal_one_maximum(xp, state, top, g, h, values):
 
 
 def causal_by_halving(xp, state, g, h, values):
-    """`chunk` with every set of keys relative to its own maximum: nothing is looked at."""
+    """`causal_chunk` with every set of keys relative to its own maximum: nothing is looked at."""
     C = h.shape[-2]
     # A power of two, about √C, so that there are about √C blocks.
     size = min(max(LEAST, 2 ** (C.bit_length() // 2)), 2 ** (C - 1).bit_length())

@@ -57,10 +57,10 @@ def is_moderate(xp, q, k, v, W, key_mask) -> bool:
             return False
     for part in steps(k):
         keys, values, _ = masked_part(xp, k, v, key_mask, part, W.dtype)
-        norm, size = _largest_norm(xp, keys), xp.abs(values)
+        norm, entries = _largest_norm(xp, keys), xp.abs(values)
         short = of_W * norm < LOGIT * R and norm**2 / (2 * math.sqrt(d)) < NORM * R
-        none_small = xp.min(size) >= small or xp.all((size >= small) | (size == 0))
-        if not (short and none_small and xp.max(size) <= large):
+        none_small = xp.min(entries) >= small or xp.all((entries >= small) | (entries == 0))
+        if not (short and none_small and xp.max(entries) <= large):
             return False
     return True
 
@@ -88,7 +88,7 @@ def absorbed(xp, state, k, v, W, key_mask, parts):
     return state
 
 
-def read(xp, state, q, part, W):
+def read_sums(xp, state, q, part, W):
     """[S, z] of queries, which see m features with logits g + c and values [S, z]."""
     a = add_in_place(projected(xp, q[..., part, :], W), state.c[..., None, :])  # (..., n, m)
     return weighted_sums(xp, a, state.Sz).Sz  # Σ e^{a−max a} [S, z]

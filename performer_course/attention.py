@@ -125,26 +125,26 @@ def linear_attention(
         def queries(part):
             return xp.astype(phi_q[..., part, :], dtype, copy=False)
 
-        def keys(part):
+        def keys_and_values(part):
             phi, values, seen = masked_part(xp, phi_k, v, key_mask, part, dtype)
             return phi, values_and_ones(xp, values, seen)
 
-        return _linear_sums(xp, queries, keys, *phases(phi_q, phi_k, causal=causal))
+        return _linear_sums(xp, queries, keys_and_values, *phases(phi_q, phi_k, causal=causal))
 
     return each_head(sums, *arguments, work_per_head=(phi_q.shape[-2] + phi_k.shape[-2]) * F)
 
 
-def _linear_sums(xp, queries, keys, first, together, last):
+def _linear_sums(xp, queries, keys_and_values, first, together, last):
     """Yields φ(q) (φ(k)ᵀ [v, 1]), some rows at a time, for the slices that `phases` gives.
 
-    queries(part): φ(q), (..., n, F); keys(part): φ(k), (..., n, F), and [v, 1], (..., n, e+1).
+    queries(part): φ(q), (..., n, F); keys_and_values(part): φ(k), (..., n, F), and [v, 1].
     """
     Sz = None
     for part in first:
-        new = turned_product(xp, *keys(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
+        new = turned_product(xp, *keys_and_values(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
         Sz = new if Sz is None else Sz + new
     for part in together:
-        rows, Sz = causal_linear(xp, queries(part), *keys(part), Sz)
+        rows, Sz = causal_linear(xp, queries(part), *keys_and_values(part), Sz)
         yield rows
     for part in last:
         yield queries(part) @ Sz  # φ(q) (φ(k)ᵀ [v, 1])
@@ -244,12 +244,12 @@ def absorb(
     W: Float[Array, "... m d"],
     key_mask: Bool[Array, "... S"] | None = None,
 ) -> State:
-    """The State after S more keys: one token, a chunk or a whole sequence.
+    """The State after more keys: one token, a chunk or a whole sequence.
 
-    With h = ωᵀk' − ‖k'‖²/2, k' = k d^{−1/4}, each feature keeps c = max h, z = Σ e^{h−c} ≥ 1
-    and S = Σ e^{h−c} v. Shape: that of `state`.
+    With h = ωᵀk' − ‖k'‖²/2, k' = k d^{−1/4}, each feature keeps, of all keys so far that no mask
+    hides, c = max h, Σ e^{h−c} v, and z = Σ e^{h−c}, which is 1 at least. Shape: that of `state`.
     Error: exact to rounding, whatever the order and the cuts. Cost: O(S m (d + e)); memory,
-    the State and a few MiB. Source: Katharopoulos et al. (2020), §3.4.
+    the State and, on NumPy, a few MiB. Source: Katharopoulos et al. (2020), §3.4.
     Differs from the paper: sums relative to a running maximum for each feature.
     """
     xp = check_keys(k, v, key_mask)
@@ -262,10 +262,11 @@ def absorb(
 def read(
     state: State, q: Float[Array, "... L d"], W: Float[Array, "... m d"]
 ) -> Float[Array, "... L e"]:
-    """What L queries attend to: feature f weighs e^{a_f − max a}, a = ωᵀq' + c, q' = q d^{−1/4}.
+    """Σ_f p_f S_f / Σ_f p_f z_f, where feature f weighs p_f = e^{a_f − max a}, a = ωᵀq' + c.
 
-    The largest weight is 1 and its z ≥ 1: the denominator is ≥ 1 at any norm, so no ε. ‖q'‖²
-    is the same for all features, and cancels. Zeros where the State is empty.
+    q' = q d^{−1/4}, and the State has c, S and z of each feature.
+    The largest p is 1 and the z of that feature is 1 at least: so is the denominator, at any norm,
+    and needs no ε. ‖q'‖² is the same for all features, and cancels. Zeros where the State is empty.
     Shape: (..., L, e), dtype that of q. Error: as `favor_attention`.
     Cost: O(L m (d + e)), whatever the number of keys. Source: Choromanski et al. (2021),
     Algorithm 1. Differs from the paper: no ε.
@@ -274,7 +275,7 @@ def read(
     check_directions(W, q, "q")
     check_state(state, q, "q", W)
     W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
-    rows = [normalised(xp, positive.read(xp, state, q, part, W)) for part in steps(q)]
+    rows = [normalised(xp, positive.read_sums(xp, state, q, part, W)) for part in steps(q)]
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
 
 
@@ -321,46 +322,49 @@ def favor_attention(
     key_mask: Bool[Array, "... S"] | None = None,
     chunk: int | None = None,
 ) -> Float[Array, "... L e"]:
-    """D̂⁻¹ φ(q') (φ(k')ᵀ v), φ the positive features of W, q' = q d^{−1/4}: FAVOR+, at any norm.
+    """φ(q') (φ(k')ᵀ v) over φ(q') (φ(k')ᵀ 1), φ the positive features of W: FAVOR+, at any norm.
 
-    Slow form: `naive.favor_attention`.
-    Where φ and its sums stay in the range of the dtype, which NumPy can tell from the largest norms
-    (`_positive`), this is `linear_attention` with φ, a chunk at a time. Elsewhere the logarithms of
-    φ are taken relative to a maximum for each feature, as in `absorb`, `read` and `follow`.
+    Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}; zeros where a row sees no
+    key.
+    Where norms and values are moderate (`_positive`), which NumPy can tell, this is
+    `linear_attention` with φ, a chunk at a time. Otherwise logarithms of φ are taken relative to a
+    maximum of each feature, as in `absorb`, `read` and `follow`.
     causal: row i sees j ≤ i; a later key moves it by rounding only. Counted from the first key
     also where L ≠ S: for one query after many keys leave it False, or use `follow`.
     chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
-    Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased
-    (`theory.positive_mse`), their ratio is not. Cost: O((L + S) m (d + e)); memory, the result
-    and the features of a chunk: a few MiB on NumPy. Source: Choromanski et al. (2021),
-    Algorithm 1. Differs from the paper: no ε; no maximum over all keys, which would show later
-    keys to earlier rows.
+    Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased for
+    Gaussian rows of W (`theory.positive_mse`), their ratio is not. Cost: O((L + S) m (d + e));
+    memory, the result and the features of a chunk: a few MiB on NumPy. Source: Choromanski et al.
+    (2021), Algorithm 1. Differs from the paper: no ε, for each denominator holds a term that is
+    a normal number; no maximum that all keys share, which would show later keys to earlier rows.
     """
     *arguments, W = check_attention(q, k, v, key_mask, W)
     xp, m, e = array_api_compat.array_namespace(q), W.shape[-2], v.shape[-1]
-    W = positive.scaled(xp, W, sum_dtype(xp, q, k, v))
+    W = positive.scaled(xp, W, sum_dtype(xp, q, k, v))  # from here on ωᵀq is ωᵀq'
     size = None if chunk is None else check_count(chunk, "chunk")
+    # Keys that all rows see; tokens whose row sees the keys up to its own; rows that see all keys.
     first, together, last = phases(q, k, size, causal=causal)
 
     def sums(q, k, v, key_mask, W):
+        # φ but for what is the same in all weights of a row, and cancels: e^{−‖q'‖²/2} and 1/m.
         def queries(part):
-            return exp_in_place(xp, projected(xp, q[..., part, :], W))  # φ(q) = e^{ωᵀq'}
+            return exp_in_place(xp, projected(xp, q[..., part, :], W))  # φ(q') = e^{ωᵀq'}
 
-        def keys(part):
+        def keys_and_values(part):
             h, values = positive.log_keys(xp, k, v, key_mask, part, W)
-            return exp_in_place(xp, h), values  # φ(k) = e^{ωᵀk' − ‖k'‖²/2}, and [v, 1]
+            return exp_in_place(xp, h), values  # φ(k') = e^{ωᵀk' − ‖k'‖²/2}, and [v, 1]
 
         if positive.is_moderate(xp, q, k, v, W, key_mask):
-            yield from _linear_sums(xp, queries, keys, first, together, last)
+            yield from _linear_sums(xp, queries, keys_and_values, first, together, last)
             return
-        # Without a State before them, the first keys save a device adding to zeros.
+        # The first keys make the State: adding them to an empty one costs a device a pass.
         state = None if first else empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype)
         state = positive.absorbed(xp, state, k, v, W, key_mask, first)
         for after, rows in positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, together):
             state = after
             yield rows
         for part in last:
-            yield positive.read(xp, state, q, part, W)
+            yield positive.read_sums(xp, state, q, part, W)
 
     return each_head(sums, *arguments, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m)
 

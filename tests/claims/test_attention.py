@@ -583,8 +583,8 @@ def recall_improves_slowly_with_the_features_however_sharp(p):
         "long-value-overlooked",
         "values of any size are moderate",
         module="_positive",
-        old="and xp.max(size) <= large):",
-        new="and xp.max(size) <= math.inf):",
+        old="and xp.max(entries) <= large):",
+        new="and xp.max(entries) <= math.inf):",
     ),
     Mutant(
         "small-value-overlooked",
