@@ -88,6 +88,33 @@ def data(fig) -> list[str]:
     return lines
 
 
+def compared(a, b, less: str = "below", greater: str = "above") -> str:
+    """`less` where a < b in every place, `greater` where a > b in every place: a word for `alt`.
+
+    a, b: numbers or arrays of any library, of shapes that broadcast. Error: exact, no tolerance.
+    Raises: ValueError where neither holds, so a lesson stops when its data no longer says so.
+    """
+    a, b = np.broadcast_arrays(to_host(a), to_host(b))
+    if a.size and (a < b).all():
+        return less
+    if a.size and (a > b).all():
+        return greater
+    raise ValueError(
+        f"neither {less!r} nor {greater!r}: a < b in {(a < b).sum()} and a > b in "
+        f"{(a > b).sum()} of {a.size} places"
+    )
+
+
+def trend(y, down: str = "falls", up: str = "rises") -> str:
+    """`down` where each entry of y (n,) is less than the one before, `up` where each is greater.
+
+    Error: exact, no tolerance: give the two ends, y[[0, -1]], of a curve that wavers.
+    Raises: ValueError where y goes both ways, or has fewer than two entries.
+    """
+    y = to_host(y)
+    return compared(y[1:], y[:-1], down, up)
+
+
 def slider(f: Callable, **controls):
     """f with a slider for each of `controls`, as ipywidgets.interact takes them: (min, max).
 

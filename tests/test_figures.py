@@ -1,4 +1,4 @@
-"""The style of figures: what the back row can read."""
+"""The style of figures: what the back row can read, and words that hold for the data."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -51,3 +51,42 @@ def test_what_is_shown_is_readable(monkeypatch, capsys):
     ax.set_title("small", fontsize=5)
     figures.show(fig, alt="a line")
     assert ax.title.get_size() == pytest.approx(17.28 * 4.5 / 5.98)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "word"),
+    [
+        (1, 2, "below"),
+        ([1, 2, 3], [2, 3, 4], "below"),
+        (np.array([3.0, 4.0]), 2, "above"),
+        ([[5], [6]], [3, 4], "above"),
+    ],
+)
+def test_a_comparing_word_is_the_one_that_holds_everywhere(a, b, word):
+    assert figures.compared(a, b) == word
+    other = figures.compared(b, a, "lower", "higher")
+    assert other == {"below": "higher", "above": "lower"}[word]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "counts"),
+    [
+        ([1, 3], 2, "a < b in 1 and a > b in 1 of 2"),
+        ([1, 2], 2, "a < b in 1 and a > b in 0 of 2"),  # a tie is no comparison
+        ([3, 2], 2, "a < b in 0 and a > b in 1 of 2"),
+        ([1, np.nan], 2, "a < b in 1 and a > b in 0 of 2"),
+        ([], 2, "of 0 places"),
+    ],
+)
+def test_where_no_word_holds_everywhere_none_is_given(a, b, counts):
+    with pytest.raises(ValueError, match=counts):
+        figures.compared(a, b)
+
+
+def test_the_word_of_a_trend_holds_for_every_step():
+    assert figures.trend([3, 2, -1]) == "falls"
+    assert figures.trend(np.array([1.0, 1.5, 4.0])) == "rises"
+    assert figures.trend((1, 2), "shrinks", "grows") == "grows"
+    for y in ([1, 2, 1], [2, 1, 3], [1, 2, 2], [2, 1, 1], [1, np.nan], [1]):
+        with pytest.raises(ValueError, match="neither 'falls' nor 'rises'"):
+            figures.trend(y)
