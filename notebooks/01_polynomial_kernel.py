@@ -34,7 +34,7 @@ from sklearn.datasets import load_digits, make_circles
 from sklearn.svm import SVC
 
 from performer_course import features, get_backend, kernels, synchronize, to_host
-from performer_course.figures import COLORS, show
+from performer_course.figures import COLORS, show, trend
 
 xp = get_backend()  # NumPy, or CuPy on a GPU: PERFORMER_BACKEND=cupy
 
@@ -171,7 +171,7 @@ right.plot(ends, -(offset + normal[0] * ends) / normal[2], "-", color=COLORS[2])
 right.set(xlabel="$x_1^2$", ylabel="$x_2^2$", title="the plane, nearly edge on")
 show(
     fig,
-    alt="Left, the two rings and between them an ellipse that crosses the axes at "
+    alt="Left, the two rings and between them an ellipse that meets the axes at "
     f"±{half[0]:.2f} and ±{half[1]:.2f}. Right, the same points by their squared coordinates: "
     "there the plane, seen nearly edge on, is a straight line.",
 )
@@ -401,8 +401,8 @@ ax.set(xlabel="degree $p$", ylabel=r"features $F = \binom{d+p}{p}$")
 ax.legend()
 show(
     fig,
-    alt="The number of features on a logarithmic scale against the degree, one rising curve for "
-    f"each dimension. At degree 4 it is {counts[2][3]} for d = 2, {counts[64][3]:.3g} for d = 64 and "
+    alt="The number of features on a logarithmic scale against the degree, one "
+    f"{trend(np.transpose(list(counts.values())), 'falling', 'rising')} curve for each dimension. At degree 4 it is {counts[2][3]} for d = 2, {counts[64][3]:.3g} for d = 64 and "
     f"{counts[784][3]:.3g} for d = 784.",
 )
 

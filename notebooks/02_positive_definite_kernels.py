@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from performer_course import features, get_backend, kernels, to_host
-from performer_course.figures import COLORS, gram, show
+from performer_course.figures import COLORS, compared, gram, show, trend
 
 xp = get_backend()
 rng = np.random.default_rng(0)
@@ -209,8 +209,8 @@ ax.legend()
 flattest = min(spectra, key=lambda name: spectra[name][0] / spectra[name][-1])
 show(
     fig,
-    alt="The 100 eigenvalues of each Gram matrix in falling order, on a logarithmic scale. The "
-    f"smallest of all is {min(s[-1] for s in spectra.values()):.2g}. They fall least for {flattest.split(',')[0]}, by a factor of "
+    alt="The 100 eigenvalues of each Gram matrix in "
+    f"{trend(np.transpose(list(spectra.values())), 'falling', 'rising')} order, on a logarithmic scale. The smallest of all is {min(s[-1] for s in spectra.values()):.2g}. They {trend(spectra[flattest], 'fall', 'rise')} least for {flattest.split(',')[0]}, by a factor of "
     f"{spectra[flattest][0] / spectra[flattest][-1]:.3g}, for softmax by "
     f"{spectra['softmax'][0] / spectra['softmax'][-1]:.3g}.",
 )
@@ -403,8 +403,8 @@ ax.legend(loc="lower left")
 first = degrees[np.argmax(taylor_error < null)]
 show(
     fig,
-    alt=f"The largest error against the degree. Taylor features fall from {taylor_error[0]:.3g} "
-    f"to {taylor_error[-1]:.2g}, at most {(taylor_error / bound).max():.2f} of the bound, and beat the null baseline {null:.3g} "
+    alt=f"The largest error against the degree. Taylor features {trend(taylor_error, 'fall', 'rise')} from {taylor_error[0]:.3g} "
+    f"to {taylor_error[-1]:.2g}, at most {(taylor_error / bound).max():.2f} of the bound, and {compared(taylor_error[degrees >= first], null, 'beat', 'miss')} the null baseline {null:.3g} "
     f"from degree {first} on. Elementwise powers stay at {slip_error[-1]:.3g}, "
     f"{slip_error.min() / null:.2f} times the null or more.",
 )
@@ -598,7 +598,7 @@ nearest = [rms["exp(+δ²)"][np.argmin(np.abs(alphas - place))] for place in at]
 show(
     fig,
     alt="The error of the fit against α on logarithmic axes. The Gaussian kernel's curve is smooth, "
-    f"from {rms['exp(−δ²)'].min():.2f} up to {rms['exp(−δ²)'].max():.2f}, just below the constant's {constant:.3f}. The impostor's has "
+    f"from {rms['exp(−δ²)'].min():.2f} up to {rms['exp(−δ²)'].max():.2f}, just {compared(rms['exp(−δ²)'].max(), constant)} the constant's {constant:.3f}. The impostor's has "
     f"{len(at)} spikes, one at each predicted α, at least {min(nearest):.2g} high.",
 )
 
