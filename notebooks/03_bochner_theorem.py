@@ -22,7 +22,7 @@ import numpy as np
 from scipy.integrate import quad
 
 from performer_course import get_backend, kernels, to_host, to_like
-from performer_course.figures import COLORS, show, slider
+from performer_course.figures import COLORS, compared, show, slider, trend
 
 xp = get_backend()
 
@@ -303,7 +303,7 @@ show(
     fig,
     alt="Quadratic forms of the Laplacian kernel with waves as weights, against the frequency, "
     f"for intervals of length 2, 8 and 32. The smallest value is {lowest:.4f}. At "
-    f"frequency zero they rise towards the density {cauchy_density[0]:.3f}: "
+    f"frequency zero they {trend([form[0] for form in forms.values()], 'fall', 'rise')} towards the density {cauchy_density[0]:.3f}: "
     f"{forms[2][0]:.3f}, {forms[8][0]:.3f}, {forms[32][0]:.3f}.",
 )
 
@@ -611,8 +611,8 @@ left.legend()
 show(
     fig,
     alt="Left, a tent and an arch over the interval from −1 to 1. Right, their transforms: the "
-    f"tent's touches zero and does not cross it, the arch's falls to {arch_density(w).min():.4f} at "
-    f"ω = {lowest:.2f}.",
+    f"tent's {compared(tent_density(w).min(), -1e-9, 'crosses zero', 'touches zero and does not cross it')}, "
+    f"the arch's {trend([arch_density(w)[0], arch_density(w).min()])} to {arch_density(w).min():.4f} at ω = {lowest:.2f}.",
 )
 
 # %% [markdown]
