@@ -28,7 +28,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from performer_course import features, get_backend, kernels, projections, theory, to_host, to_like
-from performer_course.figures import COLORS, gram, show
+from performer_course.figures import COLORS, compared, gram, show, trend
 
 xp = get_backend()
 
@@ -189,10 +189,10 @@ right.set(title="the same, far out", ylim=(0.992, 1.012))
 show(
     fig,
     alt="The variance with a phase over that of cos and sin, for as many features, against δ. Left, "
-    "on a logarithmic axis: both kernels start far above 1, "
+    f"on a logarithmic axis: both kernels start far {compared([r[0] for r in ratio.values()], 1)} 1, "
     f"{ratio['gaussian'][0]:.0f} times at δ = {delta[0]:.1f} for the Gaussian kernel, and come down to 1; "
-    "measured dots lie on the lines. Right, magnified: the Gaussian kernel's ratio stays above 1; the "
-    f"Cauchy kernel's crosses it at {crossing:.2f} and never falls below {tail['cauchy'].min():.4f}.",
+    "measured dots lie on the lines. Right, magnified: the Gaussian kernel's ratio is at least "
+    f"{tail['gaussian'].min():.4f}; the Cauchy kernel's goes through 1 at {crossing:.2f} and is at least {tail['cauchy'].min():.4f}.",
 )
 
 # %% [markdown]
@@ -261,6 +261,7 @@ slope, half_width = slopes.mean(), 2 * slopes.std(ddof=1) / repetitions**0.5
 found = np.sqrt((rms**2).mean(axis=0))
 predicted = np.sqrt([theory.fourier_variance(distance, int(m)).mean() for m in sizes])
 null = exact.std()
+useful = sizes[np.argmax(found < null)]
 print(f"slope {slope:.3f} ± {half_width:.3f}; −1/2 inside: {abs(slope + 0.5) < half_width}")
 print(f"from m = 16 to 512 the error falls by the factor {found[0] / found[-1]:.1f}")
 
@@ -277,7 +278,7 @@ show(
     fig,
     alt="RMS error of a Gram matrix against the number of directions, logarithmic axes: measured "
     f"points on the predicted line of slope −1/2, from {found[0]:.3f} to {found[-1]:.4f}. "
-    f"They beat the null baseline {null:.3f} from m = {sizes[np.argmax(found < null)]} on.",
+    f"They {compared(found[sizes >= useful], null, 'beat', 'miss')} the null baseline {null:.3f} from m = {useful} on.",
 )
 
 # %% [markdown]
@@ -373,10 +374,10 @@ ax.legend()
 useful = sizes[np.argmax(np.array(bound) < null)]
 show(
     fig,
-    alt="The largest error over a disc against the number of directions. The bound lies above the "
-    f"measured quantile everywhere, by a factor between {looseness.min():.1f} and "
-    f"{looseness.max():.1f}; of the sizes drawn it first falls "
-    f"below the best constant's {null:.2f} at m = {useful}.",
+    alt="The largest error over a disc against the number of directions. The bound lies "
+    f"{compared(bound, worst)} the measured quantile everywhere, by a factor between {looseness.min():.1f} and "
+    f"{looseness.max():.1f}; of the sizes drawn it first "
+    f"{compared(np.array(bound)[sizes >= useful], null, 'falls below', 'rises above')} the best constant's {null:.2f} at m = {useful}.",
 )
 
 # %% [markdown]
@@ -563,10 +564,13 @@ print(
     f"exact, in 200 of 1200 eigenvectors: {rmse(K[test] @ leading) / exact_error - 1:.0%} above it"
 )
 lead = scores["FourierFeatures", 200][0] - scores["Nystroem", 200][0]
+curves = {name: [scores[name, F][0] for F in budgets] for name in MAPS}
+others = [curves[name] for name in MAPS if name != "Nystroem"]
 show(
     fig,
-    alt="Test error against the number of features. All three fall towards the exact solution at "
-    f"{exact_error:.3f}; Nystroem is lowest throughout, at 200 features by {lead:.3f}, and the two "
+    alt="Test error against the number of features. All three "
+    f"{trend(np.transpose(list(curves.values())), 'fall', 'rise')} towards the exact solution at "
+    f"{exact_error:.3f}; Nystroem is {compared(curves['Nystroem'], others, 'lowest', 'highest')} throughout, at 200 features by {lead:.3f}, and the two "
     f"kinds of random Fourier features lie together. A diamond marks √n ln n = {learning:.0f} features, "
     f"at {at:.3f}.",
 )
@@ -713,8 +717,8 @@ ax.set(xlabel="points $n$, and the size of an exact Gram matrix", ylabel="test R
 ax.legend()
 show(
     fig,
-    alt="Test error against the number of points, logarithmic axes. Exact kernel ridge regression falls "
-    f"from {held[1000]:.3f} at 1,000 points to {held[4000]:.3f} at 4,000, where it ends. Ridge regression "
+    alt="Test error against the number of points, logarithmic axes. Exact kernel ridge regression "
+    f"{trend(list(held.values()))} from {held[1000]:.3f} at 1,000 points to {held[4000]:.3f} at 4,000, where it ends. Ridge regression "
     f"with {F} features, streamed, goes on to 100,000 points, where it has {streamed[100_000]:.3f}. "
     f"The mean of f has {target.std():.2f}.",
 )

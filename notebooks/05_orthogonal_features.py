@@ -25,7 +25,7 @@ from scipy.stats import chi, ortho_group
 from sklearn.datasets import load_digits
 
 from performer_course import features, get_backend, kernels, projections, theory, to_host, to_like
-from performer_course.figures import COLORS, gram, show
+from performer_course.figures import COLORS, compared, gram, show, trend
 
 xp = get_backend()
 
@@ -241,8 +241,8 @@ ax.set(xlabel="$z_1$", ylabel="mean of $e^{\\omega_1^\\top z}$ / $e^{\\Vert z\\V
 ax.legend()
 show(
     fig,
-    alt="The mean of exp(ω₁ᵀz) over its right value, against z₁. Without signs it falls from "
-    f"{unsigned[0]:.2f} to {unsigned[-1]:.2f} along 2Φ(−z₁); with "
+    alt="The mean of exp(ω₁ᵀz) over its right value, against z₁. Without signs it "
+    f"{trend(unsigned)} from {unsigned[0]:.2f} to {unsigned[-1]:.2f} along 2Φ(−z₁); with "
     f"signs it stays within {np.abs(signed - 1).max():.3f} of 1.",
 )
 
@@ -408,11 +408,12 @@ for d in (2, 4, 16, 64):
 ax.axhline(1, color=COLORS[6], linewidth=1, linestyle="-")
 ax.set(xlabel="distance $r$", ylabel="variance, orthogonal / independent")
 ax.legend()
+firsts, leasts, lasts = zip(*((c[0], c.min(), c[-1]) for c in ratios.values()), strict=True)
 least = ", ".join(f"{ratios[d].min():.2f} for d = {d}" for d in (2, 4, 16, 64))
 show(
     fig,
     alt="The exact variance ratio against the distance, one curve a dimension. Each starts near "
-    f"3/(d + 2), falls to its least ({least}) and rises to 1. "
+    f"3/(d + 2), {trend([firsts, leasts])} to its least ({least}) and {trend([leasts, lasts])} to 1. "
     f"The curve for d = 4 passes 1 by {100 * (ratios[4].max() - 1):.1f} per cent; that for d = 2 does not.",
 )
 
@@ -538,7 +539,8 @@ show(
     fig,
     alt="RMS error of the digits' Gram matrix against the number of directions, dots within "
     f"{100 * np.abs(share - 1).max():.0f} per cent of predicted lines. Orthogonal directions start "
-    f"{gain[0]:.2f} times lower at m = 16 and stay {gain[2:].mean():.1f} times lower from m = d = 64 on, in "
+    f"{gain[0]:.2f} times {compared(1, gain[0], 'lower', 'higher')} at m = 16 and stay {gain[2:].mean():.1f} times "
+    f"{compared(1, gain[2:], 'lower', 'higher')} from m = d = 64 on, in "
     f"blocks. The null baseline is {null:.3f}.",
 )
 

@@ -23,7 +23,7 @@ import scipy.linalg
 import scipy.stats
 
 from performer_course import features, get_backend, projections, theory, to_host, to_like
-from performer_course.figures import COLORS, show
+from performer_course.figures import COLORS, compared, show, trend
 
 xp = get_backend()
 
@@ -385,8 +385,8 @@ at = [
 show(
     fig,
     alt="Exact variance over independent directions, against the length. For the cosine orthogonal "
-    f"is lower ({cos_orthogonal:.2f} against {cos_simplex:.2f} at length √½); for the exponential "
-    f"simplex is far lower ({exp_simplex:.2f} against {exp_orthogonal:.2f}) and both tend to 1.",
+    f"is {compared(cos_orthogonal, cos_simplex, 'lower', 'higher')} ({cos_orthogonal:.2f} against {cos_simplex:.2f} at length √½); for the exponential "
+    f"simplex is far {compared(exp_simplex, exp_orthogonal, 'lower', 'higher')} ({exp_simplex:.2f} against {exp_orthogonal:.2f}) and both tend to 1.",
 )
 
 # %% [markdown]
@@ -516,13 +516,13 @@ ax.set_xticks(dims, dims)
 ax.set_yticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
 ax.minorticks_off()
 ax.legend()
-last = {name: values[-1][0] for name, values in sobol.items()}
+first, last = ({name: values[i][0] for name, values in sobol.items()} for i in (0, -1))
 show(
     fig,
     alt="MSE over that of independent directions at 128 directions, against the dimension, with two standard "
     f"errors. Sobol points with δ along an axis stay near {last['$e_1$']:.4f} up to 64 dimensions; along the "
-    f"diagonal they rise to {last['diagonal']:.2f}, for a generic δ to {last['generic']:.2f}. Orthogonal "
-    f"directions fall from {orthogonal[0]:.2f} in 2 dimensions to {orthogonal[-1]:.2f} in 64.",
+    f"diagonal they {trend([first['diagonal'], last['diagonal']], 'fall', 'rise')} to {last['diagonal']:.2f}, for a generic δ to {last['generic']:.2f}. Orthogonal "
+    f"directions {trend(orthogonal, 'fall', 'rise')} from {orthogonal[0]:.2f} in 2 dimensions to {orthogonal[-1]:.2f} in 64.",
 )
 
 # %% [markdown]

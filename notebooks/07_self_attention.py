@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from performer_course import attention, features, get_backend, to_host, to_like, transformer
-from performer_course.figures import COLORS, gram, show
+from performer_course.figures import COLORS, gram, show, trend
 
 xp = get_backend()
 
@@ -198,8 +198,8 @@ ax.minorticks_off()
 ax.legend()
 show(
     fig,
-    alt="The largest of 64 softmax weights against the dimension. Without scaling it grows from "
-    f"{raw[0]:.2f} to {raw[-1]:.2f} at d = {dims[-1]}; scaled it is {scaled[-1]:.2f} there, and "
+    alt="The largest of 64 softmax weights against the dimension. Without scaling it "
+    f"{trend(raw, 'shrinks', 'grows')} from {raw[0]:.2f} to {raw[-1]:.2f} at d = {dims[-1]}; scaled it is {scaled[-1]:.2f} there, and "
     f"uniform weights are {1 / S:.3f}.",
 )
 

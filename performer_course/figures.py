@@ -54,8 +54,9 @@ def show(fig, alt: str) -> None:
 
     The picture goes out as a PNG; beside it, as text, go `alt` and the numbers drawn (`data`),
     so that a reader who cannot see it has it in words, and a test that compares text sees a
-    curve that moved. Write `alt` as an f-string over the data. Small letters grow until the back
-    row reads them (`_readable`). Closes the figure.
+    curve that moved. Write `alt` as an f-string over the data, and a word that compares with
+    `compared` or `trend`. Small letters grow until the back row reads them (`_readable`).
+    Closes the figure.
     Raises: ValueError where `alt` is empty or the figure draws nothing.
     """
     if not alt.strip():
