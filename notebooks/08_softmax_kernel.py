@@ -29,7 +29,7 @@ from performer_course import (
     to_host,
     to_like,
 )
-from performer_course.figures import COLORS, gram, show, slider
+from performer_course.figures import COLORS, compared, gram, show, slider, trend
 
 xp = get_backend()
 
@@ -316,6 +316,7 @@ measured = np.sqrt(squares / draws)
 agreement = measured / predicted[few]
 print(f"measured / predicted between {agreement.min():.2f} and {agreement.max():.2f}")
 
+relative = predicted / softmax
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.3))
 for ax, scale, title in ((left, 0 * angle + 1, "absolute"), (right, softmax, "relative")):
     ax.plot(angle, predicted / scale, label="predicted")
@@ -333,7 +334,8 @@ show(
     alt=f"RMS error of {m} directions against the angle of two vectors of length {length}, dots at "
     f"{agreement.min():.2f} to {agreement.max():.2f} of the predicted lines. The absolute "
     f"error levels off at {predicted[-1]:.2f}; the relative one "
-    f"climbs to {predicted[-1] / softmax[-1]:.1f}. From {worse:.2f} π on it is above 1, the "
+    f"{trend(relative, 'drops', 'climbs')} to {relative[-1]:.1f}. From {worse:.2f} π on it is "
+    f"{compared(relative[angle > worse * np.pi], 1)} 1, the "
     "error of answering 0.",
 )
 
@@ -512,7 +514,7 @@ near = (np.abs(seen) < 0.1).mean()
 show(
     fig,
     alt=f"Histogram of estimated over exact denominators at m = {m}, on a predicted bell around 1. "
-    f"{100 * (seen < 0).mean():.1f} % lie below zero, and {100 * near:.1f} % within a tenth of "
+    f"{100 * (seen < 0).mean():.1f} % lie {compared(seen[seen < 0], 0)} zero, and {100 * near:.1f} % within a tenth of "
     f"it, where the bell's density is {np.interp(0, grid, bell):.2f}.",
 )
 
@@ -641,8 +643,8 @@ show(
     alt="Median error of trigonometric attention over that of mean(V) against the number of "
     "directions, on three kinds of data. From m = 16 to 1024 it goes "
     + "; ".join(f"from {a:.2g} to {b:.2g} on {name} data" for name, (a, b) in ends.items())
-    + f". Bars are quartiles over heads and draws. The first order, {expected['aligned'][-1]:.2g} on aligned data at m = 1024, is drawn where "
-    "it is below 1.",
+    + f". Bars are quartiles over heads and draws. The first order, {expected['aligned'][-1]:.2g} on aligned data at m = 1024, is drawn up "
+    "to 1.",
 )
 
 # %% [markdown]

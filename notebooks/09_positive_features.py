@@ -423,11 +423,11 @@ words = [
 show(
     fig,
     alt="Map of the plane of length and angle, coloured by the answer of least predicted error at "
-    f"256 features. Trigonometric has {part[0]:.2f} of the plane, below π/2, hyperbolic "
-    f"{part[1]:.2f}, above it, positive {part[2]:.2f}. A grey wedge around π/2 at large lengths, "
+    f"256 features. Trigonometric has {part[0]:.2f} of the plane, at angles up to "
+    f"{angle[regions == 0].max():.2f}, hyperbolic {part[1]:.2f}, from {angle[regions == 1].min():.2f} on, positive {part[2]:.2f}. A grey wedge around π/2 at large lengths, "
     f"{part[3]:.2f} of the plane, belongs to answering 0. Pairs of queries and keys lie on it: "
-    f"{'; '.join(words)}. A dashed line shows where trigonometric and positive tie. Pairs longer than "
-    "3.2 are left out.",
+    f"{'; '.join(words)}. A dashed line shows where trigonometric and positive tie. Lengths end "
+    "at 3.2.",
 )
 paper = [theory.trigonometric_over_positive(1.0, a * np.pi / 4) for a in (1, 2, 3)]
 print(
@@ -662,8 +662,8 @@ words += [
 show(
     fig,
     alt="Output error over that of the mean of V in three panels: against the scale for independent "
-    "and for aligned queries and keys, and for eight learned heads, the better of keys shifted and "
-    f"not. {'; '.join(words)}. What is above 500 or below 0.001 is drawn there.",
+    "and for aligned queries and keys, and for eight learned heads, the least of keys shifted and "
+    f"not. {'; '.join(words)}. Values are cut at 0.001 and 500.",
 )
 
 # %% [markdown]

@@ -27,7 +27,7 @@ from performer_course import (
     to_host,
     to_like,
 )
-from performer_course.figures import COLORS, show
+from performer_course.figures import COLORS, compared, show, trend
 
 xp = get_backend()
 
@@ -119,9 +119,9 @@ at = int(np.argmin(np.abs(epsilons - 1e-4)))
 good, bad = curves.values()
 show(
     fig,
-    alt="Error against ε in two settings. Left: it rises from "
-    f"{good[0]:.3f}, that without ε, to {good[-3]:.3f}; mean(V) has {good[-1]:.3f}. "
-    f"Right: it falls from {bad[0]:.2f} to {bad[-3]:.2f}; mean(V) has {bad[-1]:.2f}, and at "
+    alt="Error against ε in two settings. Left: it "
+    f"{trend([good[0], good[-3]])} from {good[0]:.3f}, that without ε, to {good[-3]:.3f}; mean(V) has {good[-1]:.3f}. "
+    f"Right: it {trend([bad[0], bad[-3]])} from {bad[0]:.2f} to {bad[-3]:.2f}; mean(V) has {bad[-1]:.2f}, and at "
     f"ε = 1e-4 the error is {bad[at]:.2f} already.",
 )
 
@@ -250,7 +250,7 @@ counts = list(alive.values())
 show(
     fig,
     alt=f"Exponentials of the log-features of 32 keys of norm 60 and {m} features, in float32. As they "
-    f"come {counts[0]} columns hold a number above 1e-38, relative to one maximum {counts[1]}, relative "
+    f"come {counts[0]} columns hold a number of 1e-38 or more, relative to one maximum {counts[1]}, relative "
     f"to a maximum for each feature {counts[2]}, each with a 1 in it.",
 )
 
@@ -481,7 +481,8 @@ ratios = {
     d: (found / predicted)[scales < 0.3] for (d, _), (predicted, found, *_) in measured.items()
 }
 predicted, found, taylor, *_ = measured[16, 256]
-wide, ahead = scales[found < 1], scales[(found < taylor) & (found < 1)]
+wide = scales[found < 1]
+between = (wide[0] <= scales) & (scales <= wide[-1])
 for d, ratio in ratios.items():
     print(f"d = {d}, scale below 0.3: measured / predicted {ratio.min():.2f} to {ratio.max():.2f}")
 print(
@@ -493,14 +494,16 @@ print(f"at scale {scales[0]:.2f} predicted {predicted[0]:.1f}, measured {found[0
 for scale in scales[[0, -2]]:
     of_weight = attention.relative_variance(*inputs(64, scale, 16, seed=0)[:2], 256)
     print(f"scale {scale:.2f}: relative variance of a weight {float(to_host(of_weight)):.1g}")
-won = scales[measured[4, 2048][1] < measured[4, 2048][2]]
+small, linear = measured[4, 2048][1:3]
+won = scales[small < linear]
 show(
     fig,
     alt="Mean squared error over that of mean(V) against the scale of q and k. With d = 16 and 256 "
-    f"directions it is below 1 from {wide[0]:.2f} to {wide[-1]:.2f}, at its lowest {found.min():.2f}, "
-    f"and below Taylor of degree 1 at {len(ahead)} of these {len(wide)} scales. With d = 4 and 2048 it "
-    f"falls to {measured[4, 2048][1].min():.3f}, and is below Taylor of degree 1 from {won[0]:.2f} on; "
-    f"measured over predicted is between {ratios[4].min():.2f} and {ratios[4].max():.2f} below scale "
+    f"directions it is {compared(found[between], 1)} 1 from {wide[0]:.2f} to {wide[-1]:.2f}, at its lowest {found.min():.2f}, "
+    f"and {compared(found[between], taylor[between])} Taylor of degree 1 at each of these {len(wide)} scales. With d = 4 and 2048 its "
+    f"least is {small.min():.3f}, and it is {compared(small[scales >= won[0]], linear[scales >= won[0]])} "
+    f"Taylor of degree 1 from {won[0]:.2f} on; "
+    f"measured over predicted is between {ratios[4].min():.2f} and {ratios[4].max():.2f} up to scale "
     f"0.3. On the left, at scale {scales[-2]:.2f}, {predicted[-2]:.0f} is predicted and "
     f"{found[-2]:.2f} measured.",
 )
@@ -598,9 +601,9 @@ for kind, values in found.items():
 show(
     fig,
     alt="Measured against foretold error of 1,024 features over that of mean(V), one point a head, "
-    f"logarithmic axes. The {small.sum()} heads foretold below 0.1 lie near the line on which both are "
-    f"equal, {ratio.min():.1f} to {ratio.max():.1f} times it. The {beyond.sum()} heads foretold above "
-    f"10, up to 10^{np.log10(rule.max()):.0f}, lie between {measured_error[beyond].min():.2f} and "
+    f"logarithmic axes. The {small.sum()} heads foretold {compared(rule[small], 0.1)} 0.1 lie near the line on which both are "
+    f"equal, {ratio.min():.1f} to {ratio.max():.1f} times it. The {beyond.sum()} heads foretold "
+    f"{compared(rule[beyond], 10)} 10, up to 10^{np.log10(rule.max()):.0f}, lie between {measured_error[beyond].min():.2f} and "
     f"{measured_error[beyond].max():.2f}, on both sides of mean(V).",
 )
 

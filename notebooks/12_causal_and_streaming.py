@@ -30,7 +30,7 @@ from performer_course import (
     to_host,
     to_like,
 )
-from performer_course.figures import COLORS, gram, show
+from performer_course.figures import COLORS, compared, gram, show
 
 xp = get_backend()
 
@@ -670,14 +670,15 @@ ax.set_xticks(counts, counts)
 ax.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
 ax.minorticks_off()
 ax.legend()
+over = int(counts[np.argmax(plain > 1)])
 quotient = np.concatenate([plain * D / (counts - 1), scaled / best])
 print(f"d = {D}: measured / predicted between {quotient.min():.2f} and {quotient.max():.2f}")
 show(
     fig,
     alt=f"Relative squared error of recall against the number of keys, d = {D}, logarithmic axes. Read "
-    f"plainly, measured points lie on (n − 1)/d, from {plain[0]:.2f} to {plain[-1]:.1f}, above the null "
-    f"baseline 1 from n = {int(counts[np.argmax(plain > 1)])} on; with the best factor they stay below "
-    f"1 and reach {scaled[-1]:.2f}.",
+    f"plainly, measured points lie on (n − 1)/d, from {plain[0]:.2f} to {plain[-1]:.1f}, "
+    f"{compared(plain[counts >= over], 1)} the null baseline 1 from n = {over} on; with the best factor "
+    f"they stay {compared(scaled, 1)} 1 and reach {scaled[-1]:.2f}.",
 )
 
 # %% [markdown]

@@ -28,7 +28,7 @@ from scipy.special import exp1
 
 from performer_course import attention, data, features, get_backend, near_far, projections, to_host
 from performer_course.backend import peak
-from performer_course.figures import COLORS, gram, show
+from performer_course.figures import COLORS, gram, show, trend
 
 xp = get_backend()
 
@@ -170,7 +170,7 @@ show(
     fig,
     alt="Singular values of 64 × 64 blocks of 1/r over the largest, logarithmic. At order five: "
     + ", ".join(f"{name} {values[4]:.1g}" for name, values in sigma.items())
-    + f". Below the dashed bounds that belong to them: {', '.join(n for n, v in below.items() if v)}.",
+    + f". At most the dashed bounds that belong to them: {', '.join(n for n, v in below.items() if v)}.",
 )
 
 # %% [markdown]
@@ -237,13 +237,17 @@ for color, name in zip(palette, classes, strict=True):
 ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 ax.set(xlabel="masses $j$", ylabel="points $i$", xticks=[0, 64, 127], yticks=[0, 64, 127])
 ax.grid(visible=False)
+distance = [
+    np.mean([abs(row - column) for row, column, size, far in tiles if far and size == each])
+    for each in far_sizes
+]
 near_share = sum(size**2 for *_, size, far in tiles if not far) / 128**2
 show(
     fig,
     alt=f"The matrix of 128 points in blocks. {sum(not far for *_, far in tiles)} near blocks of "
     f"8 × 8 lie along the diagonal and beside it, {near_share:.0%} of the area; "
-    f"{sum(far for *_, far in tiles)} far blocks of sizes {', '.join(map(str, far_sizes))} grow "
-    "with the distance from it.",
+    f"{sum(far for *_, far in tiles)} far blocks of sizes {', '.join(map(str, far_sizes))} "
+    f"{trend(distance, 'shrink', 'grow')} with the distance from it.",
 )
 
 # %% [markdown]
