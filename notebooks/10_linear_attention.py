@@ -32,7 +32,7 @@ from performer_course import (
     to_like,
 )
 from performer_course.backend import peak
-from performer_course.figures import COLORS, show
+from performer_course.figures import COLORS, show, trend
 
 xp = get_backend()
 
@@ -431,7 +431,7 @@ ends = {name: (values[0], values[-1]) for name, values in sharpness.items()}
 show(
     fig,
     alt="The effective number of keys against the scale of q and k, logarithmic axes. Softmax "
-    f"falls from {ends['softmax'][0]:.0f} to {ends['softmax'][1]:.2f}. The others level off: "
+    f"{trend(sharpness['softmax'])} from {ends['softmax'][0]:.0f} to {ends['softmax'][1]:.2f}. The others level off: "
     f"elu + 1 from {ends['elu + 1'][0]:.0f} to {ends['elu + 1'][1]:.0f}, Taylor of degree 2 from "
     f"{ends['Taylor, degree 2'][0]:.0f} to {ends['Taylor, degree 2'][1]:.0f}; relu stays at "
     f"{ends['relu'][1]:.0f}.",
@@ -542,7 +542,7 @@ largest = {label: matrix.max() for label, matrix in pictures.items()}
 words = [f"{label.replace('$', '')} {value:.2f}" for label, value in largest.items()]
 show(
     fig,
-    alt="Attention matrices of 122 tokens, darker for larger weights (by their square roots). Softmax "
+    alt="Attention matrices of 122 tokens, dark for large weights (by their square roots). Softmax "
     "has columns of keys that many queries look for and a dark corner at the right. elu + 1 is one "
     "even tone. Drawn positive features show columns, with much scatter; trained ones look like softmax. "
     f"Largest weights: {', '.join(words)}.",
@@ -565,7 +565,7 @@ ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 show(
     fig,
     alt="The relative error of the softmax matrix of a trained head against the rank. The best matrices "
-    f"fall from {errors[0]:.2f} at rank 1 to {errors[15]:.2f} at rank 16. elu + 1, of rank 64, is at "
+    f"{trend(errors[:16], 'fall', 'rise')} from {errors[0]:.2f} at rank 1 to {errors[15]:.2f} at rank 16. elu + 1, of rank 64, is at "
     f"{elu_error:.2f}, mean(V) at {mean_error:.2f}. Positive features are at "
     + ", ".join(f"{row[1]:.2f} with m = {m}" for m, row in spread.items())
     + f", the last of full rank; 64 trained ones at {relative(trained):.2f}.",

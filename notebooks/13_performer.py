@@ -33,7 +33,7 @@ from performer_course import (
     to_like,
     transformer,
 )
-from performer_course.figures import COLORS, gram, show
+from performer_course.figures import COLORS, compared, gram, show, trend
 
 xp = get_backend()
 
@@ -198,7 +198,7 @@ show(
     fig,
     alt="Divergence of the model with random features from the model with softmax, same parameters, "
     f"over that of the null baseline, against m, logarithmic axes, medians of nine draws with their "
-    f"ranges: {'; '.join(words)}. A thin line falls as 1/m.",
+    f"ranges: {'; '.join(words)}. A thin line {trend(guide)} as 1/m.",
 )
 
 # %% [markdown]
@@ -411,7 +411,7 @@ rule, error = points["learned"]
 show(
     fig,
     alt="Measured against foretold error over that of mean(V), logarithmic axes, three kinds of data. "
-    "Independent and aligned points follow the line of equality below 0.3. Further right the measured "
+    "Independent and aligned points follow the line of equality up to 0.3. Further right the measured "
     f"error stays between 0.1 and 10. All {len(rule)} points of learned heads are foretold at "
     f"{rule.min():.0e} or more, and measured from {error.min():.2f} to {error.max():.2f}.",
 )
@@ -548,7 +548,7 @@ ax.legend(fontsize=11)
 show(
     fig,
     alt=f"Bias and RMS error of the output against m, logarithmic axes, with lines predicted of "
-    f"slopes −1 and −½. The bias falls from {bias[0]:.3f} to {bias[-1]:.4f}, the RMS error from "
+    f"slopes −1 and −½. The bias {trend(bias)} from {bias[0]:.3f} to {bias[-1]:.4f}, the RMS error from "
     f"{error[0]:.2f} to {error[-1]:.2f}. mean(V) is off by {null_size:.3f}. At m = 128 the bias is "
     f"{bias[-1] / error[-1]:.1%} of the error.",
 )
@@ -602,7 +602,7 @@ show(
     fig,
     alt="Squared error over that of mean(V) against the number of draws R. The mean of R outputs goes "
     f"from {averaged[0]:.2f} to {averaged[-1]:.4f} and levels off, pooling goes to "
-    f"{pooled[-1]:.4f}, {averaged[-1] / pooled[-1]:.1f} times lower. The squared bias is {floor:.4f}.",
+    f"{pooled[-1]:.4f}, {averaged[-1] / pooled[-1]:.1f} times {compared(pooled[-1], averaged[-1], 'lower', 'higher')}. The squared bias is {floor:.4f}.",
 )
 
 # %% [markdown]

@@ -525,8 +525,8 @@ bar = fig.colorbar(image, ax=axes, label="error / best of the two", ticks=[-1, 0
 bar.ax.set_yticklabels(["0.1", "1", "10"])
 show(
     fig,
-    alt="Four maps of the error of dense centred features over the better of mean(V) and Taylor of degree "
-    "1, m up. Share of cells in which features win: " + ", ".join(words) + ".",
+    alt="Four maps of the error of dense centred features over the best of mean(V) and Taylor of degree "
+    "1, m up. Share of cells in which features have the least error: " + ", ".join(words) + ".",
 )
 
 # %% [markdown]

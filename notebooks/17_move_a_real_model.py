@@ -37,7 +37,7 @@ from performer_course import (
     projections,
     training,
 )
-from performer_course.figures import COLORS, gram, show
+from performer_course.figures import COLORS, compared, gram, show, trend
 
 # %% tags=["nbval-ignore-output"]
 jax.config.update("jax_enable_x64", True)
@@ -587,8 +587,8 @@ axes[0].legend(fontsize=11, loc="upper left")
 show(
     fig,
     alt="Perplexity against the error of the median head, two panels. Against the whole error the points are "
-    "a cloud: 256 dense features have more error than mean(V) and a fifth of its perplexity. Against bias² "
-    f"alone they rise together, the window and Taylor of degree 1 apart, from {bias['trained', 64]:.2f} and {ppl['trained', 64]:.2f} to 1 and "
+    f"a cloud: 256 dense features have {compared(total['dense', 256], 1, 'less', 'more')} error than mean(V) and a fifth of its perplexity. Against bias² "
+    f"alone they {trend([ppl['trained', 64], ppl['mean(V)', 0]], 'fall', 'rise')} together, the window and Taylor of degree 1 apart, from {bias['trained', 64]:.2f} and {ppl['trained', 64]:.2f} to 1 and "
     f"{ppl['mean(V)', 0]:.1f}.",
 )
 

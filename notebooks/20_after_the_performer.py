@@ -26,7 +26,7 @@ from performer_course import (
     theory,
     to_host,
 )
-from performer_course.figures import COLORS, gram, show
+from performer_course.figures import COLORS, gram, show, trend
 
 xp = get_backend()
 
@@ -464,7 +464,7 @@ ax.legend()
 last = {strength: law[-1] for strength, law in laws.items()}
 show(
     fig,
-    alt=f"Squared error of recall against age, {n} pairs in {d} dimensions. With β = 1 it rises from 0 "
+    alt=f"Squared error of recall against age, {n} pairs in {d} dimensions. With β = 1 it {trend(laws[1.0])} from 0 "
     f"through 1 at age {np.flatnonzero(laws[1.0] > 1)[0]} to {last[1.0]:.2f}; with 0.5 from {laws[0.5][0]:.2f} "
     f"to {last[0.5]:.2f}; with 0.125 from {laws[0.125][0]:.2f} to {last[0.125]:.2f}. Measured points lie on "
     f"the curves. Adding, scaled, is a level line at {scaled:.2f}; the null is 1.",

@@ -43,7 +43,7 @@ from performer_course import (
     to_host,
     to_like,
 )
-from performer_course.figures import COLORS, show
+from performer_course.figures import COLORS, show, trend
 
 xp = get_backend()
 failing, holding = {}, {}
@@ -388,9 +388,11 @@ axes[0].minorticks_off()
 axes[1].set(ylim=(0, 1))
 show(
     fig,
-    alt="The error of one positive feature against κ, which falls to the right, in two panels. Left: "
-    f"with growing norms it climbs from {curves['growing'][0]:.2g} to {curves['growing'][-1]:.0e}. "
-    f"Right: with ‖x + y‖ = 1/2 it falls from {curves['bounded'][0]:.2f} at κ = {kappas[0]:.2f} to "
+    alt="The error of one positive feature against κ, which "
+    f"{trend(axes[0].get_xlim())} to the right, in two panels. Left: "
+    f"with {trend(np.linalg.norm(sum(growing(s)), axis=-1), 'shrinking', 'growing')} norms it "
+    f"{trend(curves['growing'], 'drops', 'climbs')} from {curves['growing'][0]:.2g} to {curves['growing'][-1]:.0e}. "
+    f"Right: with ‖x + y‖ = 1/2 it {trend(curves['bounded'][[0, -1]])} from {curves['bounded'][0]:.2f} at κ = {kappas[0]:.2f} to "
     f"{curves['bounded'][-1]:.3f} at κ = {kappas[-1]:.2f}, at most "
     f"{(curves['bounded'] / kappas**2).max():.2f} times the error κ² of answering 0.",
 )
@@ -538,9 +540,9 @@ ax.set_xticks([0, np.pi / 2, np.pi], ["0", "π/2", "π"])
 ax.legend()
 show(
     fig,
-    alt="Mean squared error of one positive feature against the angle. The corrected line falls from "
-    f"{formula[0]:.2f} at 0 to {abs(formula[-1]):.2f} at π with the measured dots on it; the misprint "
-    f"starts at {misprint[0]:.2f}, crosses it at π/2 and ends at {misprint[-1]:.2f}. Answering 0 costs "
+    alt="Mean squared error of one positive feature against the angle. The corrected line "
+    f"{trend(formula)} from {formula[0]:.2f} at 0 to {abs(formula[-1]):.2f} at π with the measured dots on it; the misprint "
+    f"starts at {misprint[0]:.2f}, meets it at π/2 and ends at {misprint[-1]:.2f}. Answering 0 costs "
     f"{kappa[0] ** 2:.2f} to {kappa[-1] ** 2:.2f}.",
 )
 

@@ -29,7 +29,7 @@ from performer_course import (
     to_host,
     to_like,
 )
-from performer_course.figures import COLORS, show
+from performer_course.figures import COLORS, compared, show, trend
 
 xp = get_backend()
 
@@ -243,8 +243,8 @@ ratio = {name: (median[name] / null)[[0, -1]] for name in median}
 show(
     fig,
     alt="Output error over that of mean(V) against the number of directions, medians of 7 draws with "
-    "bars from the least to the largest. As shipped, orthogonal rows fall from "
-    f"{ratio['shipped orthogonal'][0]:.2g} to {ratio['shipped orthogonal'][1]:.2g}, where bandwidth "
+    "bars from the least to the largest. As shipped, orthogonal rows "
+    f"{trend(ratio['shipped orthogonal'], 'fall', 'rise')} from {ratio['shipped orthogonal'][0]:.2g} to {ratio['shipped orthogonal'][1]:.2g}, where bandwidth "
     f"alone gives {ratio['bandwidth'][1]:.2g}; independent ones end at {ratio['shipped iid'][1]:.2g}. "
     f"Repaired, orthogonal rows end at {ratio['orthogonal'][1]:.2g} and independent ones at "
     f"{ratio['iid'][1]:.2g}.",
@@ -347,6 +347,7 @@ for name, (label, color, marker) in LINES.items():
         linestyle="-",
         label=label,
     )
+small = [ratio[name][1] for name in LINES if ratio[name][1] < 1]
 above = max(m for m, r in zip(sizes, median["shipped orthogonal"] / null, strict=True) if r >= 30)
 drawn = median["bandwidth"] / null
 ax.plot(sizes[3:], drawn[3:], color=COLORS[2], linestyle="--", label="bandwidth alone")
@@ -362,9 +363,10 @@ show(
     alt="Output error over that of mean(V) against the number of directions, medians of 7 draws. At "
     "m = 192: "
     + ", ".join(f"{label} {ratio[name][1]:.2g}" for name, (label, *_) in LINES.items())
-    + f", bandwidth alone {ratio['bandwidth'][1]:.2g}. Of the four estimators, below 1 at m = 192: "
+    + f", bandwidth alone {ratio['bandwidth'][1]:.2g}. Of the four estimators, "
+    + f"{compared(small, 1)} 1 at m = 192: "
     + ", ".join(label for name, (label, *_) in LINES.items() if ratio[name][1] < 1)
-    + f". Shipped orthogonal rows are above the frame up to m = {above}.",
+    + f". Shipped orthogonal rows are outside the frame up to m = {above}.",
 )
 
 # %% [markdown]
