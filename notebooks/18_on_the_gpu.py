@@ -37,7 +37,7 @@ from performer_course import (
     to_host,
     to_like,
 )
-from performer_course.figures import COLORS, show
+from performer_course.figures import COLORS, show, trend
 from performer_course.paper import RATES, Ledger, Paper, work
 
 xp = get_backend()
@@ -432,8 +432,8 @@ ax.minorticks_off()
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 show(
     fig,
-    alt=f"Estimated milliseconds for {TOKENS} tokens against the chunk, counted for a lone one. Launches fall from "
-    f"{launching[False][0]:.0f} to {launching[False][-1]:.1f} (all-to-all) and from {launching[True][0]:.0f} to "
+    alt=f"Estimated milliseconds for {TOKENS} tokens against the chunk, counted for a lone one. Launches "
+    f"{trend(np.transpose(list(launching.values())), 'fall', 'rise')} from {launching[False][0]:.0f} to {launching[False][-1]:.1f} (all-to-all) and from {launching[True][0]:.0f} to "
     f"{launching[True][-1]:.0f} (causal); work stays near {working[False][0]:.1f} and near "
     f"{working[True][0]:.0f}. At DEVICE_CHUNK = {chunks[at]} launches are {side[False]} "
     f"work all-to-all, and {side[True]} it where causal.",

@@ -26,7 +26,7 @@ import numpy as np
 
 from performer_course import attention, get_backend, paper, projections, synchronize, to_host
 from performer_course.backend import peak
-from performer_course.figures import COLORS, show
+from performer_course.figures import COLORS, compared, show
 from performer_course.paper import PRODUCTS, RATES, Ledger, Paper, work
 
 xp = get_backend()
@@ -304,7 +304,8 @@ for size in sizes:
     )
     norms.append(math.sqrt((inputs[1] ** 2).sum(axis=-1).mean() * width**-0.5))
 norms = np.array(norms)
-quotient, better = np.array(rounding) / features_off, norms[np.array(features_off) < null]
+won = np.array(features_off) < null
+quotient, better = np.array(rounding) / features_off, norms[won]
 print(f"TF32's error is at most {quotient.max():.4f} of the features' own")
 off = np.array(rounding) / (predicted * norms)
 print(f"over the predicted error of a log-feature: between {off.min():.1f} and {off.max():.1f}")
@@ -326,7 +327,8 @@ show(
     fig,
     alt=f"Relative error of the output against the norm of the keys. TF32 costs {rounding[0]:.1e} to "
     f"{rounding[-1]:.1e}, within a factor {max(off.max(), 1 / off.min()):.0f} of the predicted error of a log-feature; "
-    f"the features themselves are off by {features_off[0]:.3f} to {max(features_off):.1f}, less than the mean of the "
+    f"the features themselves are off by {features_off[0]:.3f} to {max(features_off):.1f}, "
+    f"{compared(np.array(features_off)[won], np.array(null)[won], 'less', 'more')} than the mean of the "
     f"values at {len(better)} of {len(norms)} norms, the largest {better.max():.1f}.",
 )
 
