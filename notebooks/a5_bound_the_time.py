@@ -304,8 +304,7 @@ for size in sizes:
     )
     norms.append(math.sqrt((inputs[1] ** 2).sum(axis=-1).mean() * width**-0.5))
 norms = np.array(norms)
-won = np.array(features_off) < null
-quotient, better = np.array(rounding) / features_off, norms[won]
+quotient, better = np.array(rounding) / features_off, norms[np.array(features_off) < null]
 print(f"TF32's error is at most {quotient.max():.4f} of the features' own")
 off = np.array(rounding) / (predicted * norms)
 print(f"over the predicted error of a log-feature: between {off.min():.1f} and {off.max():.1f}")
@@ -323,12 +322,13 @@ ax.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
 ax.set_yticks([1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1])
 ax.minorticks_off()
 ax.legend(loc="center right", bbox_to_anchor=(1, 0.63))
+own, means = (np.array(errors)[np.isin(norms, better)] for errors in (features_off, null))
 show(
     fig,
     alt=f"Relative error of the output against the norm of the keys. TF32 costs {rounding[0]:.1e} to "
     f"{rounding[-1]:.1e}, within a factor {max(off.max(), 1 / off.min()):.0f} of the predicted error of a log-feature; "
     f"the features themselves are off by {features_off[0]:.3f} to {max(features_off):.1f}, "
-    f"{compared(np.array(features_off)[won], np.array(null)[won], 'less', 'more')} than the mean of the "
+    f"{compared(own, means, 'less', 'more')} than the mean of the "
     f"values at {len(better)} of {len(norms)} norms, the largest {better.max():.1f}.",
 )
 
