@@ -310,8 +310,8 @@ for norm in (1, 10, 60):
 # $$e^{-0.8 R} \;\le\; e^{\omega^\top q' + \omega^\top k' - \|k'\|^2/2} \;\le\; e^{0.64 R} ,$$
 #
 # and what is left of the range is room for the sums and for large or small values. So every shift may
-# be 0. On NumPy, where a norm can be looked at without waiting, `favor_attention` takes this way up to
-# the first token that is not short, and the stable form from there on.
+# be 0. On NumPy, where a norm can be looked at without waiting, `favor_attention` takes this way where
+# all tokens of a head are short, and the stable form otherwise.
 #
 # In the next cell $\|q'\| = \|k'\|$ for all tokens, and the first ones lie along the longest
 # direction, the worst case of the bound. **Before you run this:** the rule stops near

@@ -488,9 +488,11 @@ print(
 # exist yet, the same model then meets rows it was never trained on. The cure is the maximum of
 # section 5: one for each feature, over the keys *so far*.
 #
-# Test your own code in the same way, by stretching *and* by shrinking late keys. Ask for equality
-# where the order of the sums is fixed, for rounding and no NaN where it is not. At norms 10
-# and 30 a tolerance would have let the first row of the table pass.
+# `favor_attention` moves by rounding, at any norm: one long key has it take maxima where it had
+# needed none (lesson 11, section 2), which is another order of the same sums. Test your own code in the
+# same way, by stretching *and* by shrinking late keys. Ask for equality where the order of the sums is
+# fixed, for rounding and no NaN where it is not, and stretch far: at norms 10 and 30 the first row of the
+# table would have passed, too.
 #
 # ## 7. Decoding against a cache
 #

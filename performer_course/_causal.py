@@ -89,8 +89,8 @@ def causal_chunk(xp, state, g, h, values):
 def causal_one_maximum(xp, state, top, g, h, values):
     """`causal_chunk`, all relative to the c of this State; the State after it relative to `top`."""
     c = state.c[..., None, :]  # (..., 1, m)
-    keys, a = exp_in_place(xp, add_in_place(h, -c)), add_in_place(g, c)  # (..., C, m)
-    rows = exp_in_place(xp, add_in_place(a, -xp.max(a, axis=-1, keepdims=True)))  # (..., C, m)
+    keys, a = exp_in_place(xp, h, c), add_in_place(g, c)  # (..., C, m)
+    rows = exp_in_place(xp, a, xp.max(a, axis=-1, keepdims=True))  # (..., C, m)
     out, Sz = causal_linear(xp, rows, keys, values, state.Sz)
     return rescaled(xp, State(state.c, Sz), top), out
 

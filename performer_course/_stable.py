@@ -89,17 +89,25 @@ def with_finite_c(xp, state):
 
 def add_in_place(x, y):
     """x + y, on NumPy in the memory of x, which is used up: a fresh array costs as much again."""
-    pairs = zip(reversed(x.shape), reversed(y.shape), strict=False)
-    holds_the_sum = x.ndim >= y.ndim and all(b in (1, a) for a, b in pairs)
-    if is_free_to_read(x) and holds_the_sum:
+    if is_free_to_read(x) and _holds(x, y):
         x += y
         return x
     return x + y
 
 
-def exp_in_place(xp, x):
-    """eˣ, on NumPy in the memory of x, which is used up."""
-    return xp.exp(x, out=x) if is_free_to_read(x) else xp.exp(x)
+def exp_in_place(xp, x, c=None):
+    """e^{x−c}, eˣ without c; on NumPy in the memory of x, which is used up."""
+    if not is_free_to_read(x):
+        return xp.exp(x if c is None else x - c)
+    if c is not None:
+        x = xp.subtract(x, c, out=x) if _holds(x, c) else x - c
+    return xp.exp(x, out=x)
+
+
+def _holds(x, y):
+    """Whether x (..., n, m) has the shape of x + y."""
+    pairs = zip(reversed(x.shape), reversed(y.shape), strict=False)
+    return x.ndim >= y.ndim and all(b in (1, a) for a, b in pairs)
 
 
 def largest(xp, h):
@@ -153,7 +161,7 @@ def summed_by_feature(xp, h, values, before=None):
     """
     c = largest(xp, h)  # (..., m)
     c = c if before is None else xp.maximum(before.c, c)
-    weights = exp_in_place(xp, add_in_place(h, -c[..., None, :]))  # (..., n, m)
+    weights = exp_in_place(xp, h, c[..., None, :])  # (..., n, m)
     Sz = turned_product(xp, weights, values)  # (..., m, e+1)
     return State(c, Sz if before is None else Sz + rescaled(xp, before, c).Sz)
 
@@ -178,7 +186,7 @@ def weighted_sums(xp, h, values, before=None):
     """
     c = xp.max(h, axis=-1)  # (..., L)
     c = c if before is None else xp.maximum(before.c, c)
-    Sz = exp_in_place(xp, add_in_place(h, -c[..., None])) @ values  # (..., L, e+1)
+    Sz = exp_in_place(xp, h, c[..., None]) @ values  # (..., L, e+1)
     return State(c, Sz if before is None else Sz + rescaled(xp, before, c).Sz)
 
 

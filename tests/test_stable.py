@@ -238,10 +238,12 @@ SHAPES = [(5,), (4, 5), (2, 4, 5), (2, 3, 4, 5)]
 each_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
 IN_PLACE = {
     "exp": lambda xp, x, y: exp_in_place(xp, x),
+    "exp of a difference": exp_in_place,
     "a sum": lambda xp, x, y: add_in_place(x, y),
 }
 VALUES = {
     "exp": lambda x, y: np.exp(x),
+    "exp of a difference": lambda x, y: np.exp(x - y),
     "a sum": lambda x, y: x + y,
 }
 

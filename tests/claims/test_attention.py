@@ -37,7 +37,7 @@ from tests.textbook import (
 )
 
 # Of a State.
-KEYS = "    weights = exp_in_place(xp, add_in_place(h, -c[..., None, :]))  # (..., n, m)\n"
+KEYS = "    weights = exp_in_place(xp, h, c[..., None, :])  # (..., n, m)\n"
 
 PART = Part("Attention")
 claim = PART.claim
@@ -280,8 +280,8 @@ def blocks_off_the_diagonal_have_the_rank_of_the_state(p):
         "eps-in-weights",
         "ε added to each weight, by logarithms",
         module="_stable",
-        old="exp_in_place(xp, add_in_place(h, -c[..., None])) @ values",
-        new="(1e-4 + exp_in_place(xp, add_in_place(h, -c[..., None]))) @ values",
+        old="exp_in_place(xp, h, c[..., None]) @ values",
+        new="(1e-4 + exp_in_place(xp, h, c[..., None])) @ values",
     ),
     Mutant(
         "eps-in-moderate-weights",
