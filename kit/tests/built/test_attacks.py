@@ -4,7 +4,7 @@
 
 Each attack is a cell before an answer that is wrong. It says "reached …" where it gets somewhere;
 no mark may come of it, no word, and no change in the course. test_grading.py has the
-forgeries that go through nbgrader, ../test_course.py the messages that are none.
+forgeries that go through nbgrader, test_course.py the messages that are none.
 """
 
 import json

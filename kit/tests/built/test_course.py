@@ -32,7 +32,7 @@ from performer_course import checks
 from tests.exercises.shared import loopback, said, wrong_answers
 from tools.notebooks import NOTEBOOKS, ROOT, student
 
-from .hostile import TEXTS, spoilt
+from ..hostile import TEXTS, spoilt
 
 SEED = "a seed"
 SEEDS = [f"seed {number}" for number in range(20)]
