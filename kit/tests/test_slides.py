@@ -182,6 +182,7 @@ def test_the_files_of_a_deck_name_no_address():
 def test_without_chromium_decks_are_made_and_one_is_told_how_to_get_pdfs(
     tmp_path, monkeypatch, capsys
 ):
+    pytest.importorskip("playwright", reason="decks are made where the extra `slides` is installed")
     monkeypatch.setattr(slides, "BUILD", tmp_path)
     monkeypatch.setattr(slides, "ROOT", tmp_path.parent)
     monkeypatch.setattr(slides, "assets", lambda folder: None)
