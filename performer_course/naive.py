@@ -52,7 +52,8 @@ def linear_attention(
     Shape: (..., L, e). Error: exact to rounding. Cost: O(L S (F + e)); memory, L S.
     Source: Katharopoulos et al. (2020), eq. 4.
     """
-    xp, (phi_q, phi_k, v, key_mask, _) = _checked(phi_q, phi_k, v, key_mask)
+    names = ("phi_q", "phi_k")
+    xp, (phi_q, phi_k, v, key_mask, _) = _checked(phi_q, phi_k, v, key_mask, names=names, width="F")
     weights = phi_q @ xp.matrix_transpose(phi_k)
     weights = xp.where(_visible(weights, causal, key_mask), weights, xp.zeros_like(weights))
     total = xp.sum(weights, axis=-1, keepdims=True)
@@ -78,9 +79,9 @@ def favor_attention(
     return _softmax(logits, _visible(logits, causal, key_mask)) @ v
 
 
-def _checked(q, k, v, key_mask, *W):
+def _checked(q, k, v, key_mask, *W, **said):
     """The namespace, and the arguments with one set of leading axes; zeros where masked."""
-    q, k, v, key_mask, W = check_attention(q, k, v, key_mask, *W)
+    q, k, v, key_mask, W = check_attention(q, k, v, key_mask, *W, **said)
     xp = array_api_compat.array_namespace(q)
     k, v, _ = masked_part(xp, k, v, key_mask, slice(None), xp.result_type(q, k, v))
     return xp, (q, k, v, key_mask, W)

@@ -1,9 +1,7 @@
 """The inner products of each feature map are the kernel it stands for, with the number, the order
 and the error of features that its docstring states."""
 
-import itertools
 import math
-from functools import reduce
 
 import numpy as np
 import pytest
@@ -20,12 +18,6 @@ from .textbook import points
 repeatable = settings(derandomize=True, deadline=None, max_examples=60)
 dimensions, degrees = st.integers(1, 4), st.integers(1, 5)
 offsets, seeds = st.sampled_from([0.0, 0.3, 1.0, 4.0]), st.integers(0, 1000)
-
-
-def exponents(d, degree):
-    """Every α with |α| = degree, as a tuple of d integers."""
-    grid = itertools.product(range(degree + 1), repeat=d)
-    return [alpha for alpha in grid if sum(alpha) == degree]
 
 
 def series(t, degree):
@@ -59,24 +51,6 @@ def test_two_coordinates_at_degree_2_give_the_three_in_order():
     np.testing.assert_allclose(found, [[4, 6 * root, 9], [1, -5 * root, 25]], rtol=1e-15)
 
 
-@pytest.mark.parametrize("degree", [1, 2, 4])
-def test_each_monomial_comes_once_with_its_weight(degree):
-    x = points(3)
-    weights = [
-        math.sqrt(math.factorial(degree) / math.prod(map(math.factorial, alpha)))
-        for alpha in exponents(3, degree)
-    ]
-    values = [math.prod(x**alpha) for alpha in map(np.asarray, exponents(3, degree))]
-    expected = np.sort(np.multiply(weights, values))
-    np.testing.assert_allclose(np.sort(monomials(x[None], degree)[0]), expected, rtol=1e-13)
-
-
-def test_an_offset_is_one_more_coordinate():
-    x = points(5, 2)
-    longer = np.concatenate([x, np.full((5, 1), math.sqrt(0.7))], axis=1)
-    np.testing.assert_allclose(monomials(x, 3, 0.7), monomials(longer, 3), rtol=1e-14)
-
-
 # Taylor
 
 
@@ -89,32 +63,12 @@ def test_taylor_has_the_inner_products_of_the_truncated_series(d, degree, seed):
     assert (np.abs(gram - series(x @ y.T, degree)) <= 1e-13 * scale).all()
 
 
-@pytest.mark.parametrize(("d", "degree"), [(1, 3), (2, 4), (3, 3)])
-def test_taylor_has_the_inner_products_of_the_tensor_powers(d, degree):
-    def tensor_powers(x):
-        powers = [reduce(np.multiply.outer, [x] * k, 1.0) for k in range(degree + 1)]
-        return np.concatenate(
-            [np.ravel(power) / math.sqrt(math.factorial(k)) for k, power in enumerate(powers)]
-        )
-
-    x, y = points(d), points(d, seed=1)
-    expected = tensor_powers(x) @ tensor_powers(y)
-    found = taylor(x[None], degree) @ taylor(y[None], degree).T
-    np.testing.assert_allclose(found.item(), expected, rtol=1e-13)
-
-
 @repeatable
 @given(t=st.floats(-8, 8), degree=st.integers(1, 12))
 def test_the_error_of_taylor_is_below_its_bound(t, degree):
     found = taylor(np.asarray([[t]]), degree) @ taylor(np.ones((1, 1)), degree).T
     bound = abs(t) ** (degree + 1) * math.exp(max(t, 0)) / math.factorial(degree + 1)
     assert abs(found.item() - math.exp(t)) <= bound + 1e-13 * math.exp(abs(t))
-
-
-def test_taylor_features_approach_the_softmax_kernel():
-    x, y = points(5, 2), points(4, 2, seed=1)
-    found = taylor(x, 30) @ taylor(y, 30).T
-    np.testing.assert_allclose(found, softmax(x, y), rtol=1e-12)
 
 
 @repeatable
@@ -185,42 +139,3 @@ def test_leading_axes_stay(features):
     found = features(x, 3)
     for i, j in np.ndindex(2, 3):
         np.testing.assert_array_equal(found[i, j], features(x[i, j], 3))
-
-
-@each_map
-def test_float32_stays_float32(features):
-    x = points(5, 3)
-    found = features(x.astype(np.float32), 3)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, features(x, 3), rtol=1e-5)
-
-
-BAD_ARRAYS = {
-    "a list": ([[1.0, 2.0]], r"x must be an array of shape \(\.\.\., n, d\), got list"),
-    "one axis": (np.ones(3), r"x must have shape \(\.\.\., n, d\), got shape \(3,\)"),
-    "integers": (np.ones((2, 3), dtype=int), "x must hold real floating-point .* dtype int64"),
-    "no rows": (np.ones((0, 3)), r"x must not be empty, got shape \(0, 3\)"),
-    "no columns": (np.ones((2, 0)), r"x must not be empty, got shape \(2, 0\)"),
-    "NaN": (np.full((2, 3), np.nan), "x must be finite, got NaN or infinity in 6 of 6"),
-    "infinity": (np.asarray([[1, np.inf]]), r"x must be finite, .* the first at \(0, 1\)"),
-}
-
-
-@each_map
-@pytest.mark.parametrize(("bad", "message"), BAD_ARRAYS.values(), ids=BAD_ARRAYS)
-def test_a_bad_array_is_refused_by_name(features, bad, message):
-    with pytest.raises(ValueError, match=message):
-        features(bad, 2)
-
-
-@each_map
-@pytest.mark.parametrize("degree", [0, -1, 2.5, True, None])
-def test_a_degree_that_is_no_count_is_refused(features, degree):
-    with pytest.raises(ValueError, match=f"degree must be an integer of at least 1, got {degree}"):
-        features(points(5, 3), degree)
-
-
-@pytest.mark.parametrize("offset", [-1, -0.5, np.nan, np.inf, True, None])
-def test_an_offset_below_zero_is_refused(offset):
-    with pytest.raises(ValueError, match=f"offset must be .* of at least 0, got {offset}"):
-        monomials(points(5, 3), 2, offset)

@@ -62,18 +62,18 @@ MODEL |= {"W": draw(6, 64), "tokens": np.full((2, 5), 7), "attend": antibody.att
 MODEL |= {"masked": np.eye(2, 4, dtype=bool), "weights": small_weights()}
 
 
-def valid(function, rng):
-    """Arguments that `function` takes: what it requires, and some of its options."""
+def valid(function, rng, share=0.5):
+    """Arguments that `function` takes: what it requires, and that share of its options."""
     parameters = inspect.signature(function).parameters.values()
     room = examples.label(function).partition(".")[0]
     if room not in examples.HOST and examples.label(function) not in examples.DRAWS:
-        options = [p.name for p in parameters if p.default is not p.empty and rng.random() < 0.5]
+        options = [p.name for p in parameters if p.default is not p.empty and rng.random() < share]
         return examples.example(function, rng, options)
     values = {**examples.EXAMPLES, **HOST, **(MODEL if room == "antibody" else {})}
     values["rng"] = np.random.default_rng(2)
     if room == "transformer":
         values["config"] = performer_course.transformer.Config(**examples.CONFIG)
-    chosen = [p.name for p in parameters if p.default is p.empty or rng.random() < 0.5]
+    chosen = [p.name for p in parameters if p.default is p.empty or rng.random() < share]
     return {name: copy.deepcopy(values[name]) for name in chosen}
 
 
@@ -205,3 +205,38 @@ def test_no_argument_gives_nan_without_a_word_or_an_error_from_inside(capfd):
             call = ", ".join(f"{k}={short(v)}" for k, v in given.items())
             found[f"{examples.label(function)}({call}): {words}"] = case
     assert not found, f"seed {SEED}:\n" + "\n".join(found)
+
+
+# Each argument of every public function
+
+
+def refused(value, on_device, alone):
+    """What is made of an argument that no function may take: {what is wrong: the value}."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        found = {"complex numbers": value.astype(complex)}
+        found |= {"NaN": value * np.nan} if value.dtype.kind == "f" else {}
+        found |= {"a list": value.tolist(), "no entries": value[..., :0]} if on_device else {}
+        strict = on_device and not alone
+        return found | ({"another library": array_api_strict.asarray(value)} if strict else {})
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {repr(x): x for x in (-1, 2.5, True, "2", np.nan)}
+    if isinstance(value, float):
+        return {repr(x): x for x in (np.nan, np.inf, True, "1", [1.0])}
+    return {}
+
+
+@pytest.mark.parametrize("function", functions(), ids=examples.label)
+def test_each_argument_made_wrong_is_refused_by_name(function):
+    given, taken = valid(function, np.random.default_rng(0), share=1), []
+    free = {"out", "i"}  # written over; the block that an `attend` is told of
+    on_device = examples.label(function).partition(".")[0] not in examples.HOST
+    alone = sum(isinstance(x, np.ndarray) for x in given.values()) < 2
+    for name in given.keys() - free:
+        for what, wrong in refused(given[name], on_device, alone).items():
+            try:
+                function(**{**given, name: wrong})
+                taken.append(f"{name}, {what}")
+            except ValueError as error:
+                named = re.search(rf"\b{name}\b", str(error))
+                taken += [] if named else [f"{name}: {error}"]
+    assert taken == []

@@ -224,15 +224,6 @@ def test_cupy_has_the_names_that_the_program_uses(name):
     assert callable(found)
 
 
-def test_cuda_versions_get_their_dot(program):
-    assert [program["dotted"](v) for v in (11080, 12000, 12090, 13010)] == [
-        "11.8",
-        "12.0",
-        "12.9",
-        "13.1",
-    ]
-
-
 def test_the_report_says_where_tf32_is_not_in_effect(program, dry):
     said = "TFLOP/s (not in effect: this is float32)"
     assert said in program["report"](dry)

@@ -28,7 +28,6 @@ from .test_attention import (  # noqa: F401
     test_heads_with_directions_of_their_own_are_the_heads_one_by_one,
     test_leading_axes_broadcast,
     test_one_token_at_a_time_gives_the_causal_rows,
-    test_padded_equals_unpadded,
     test_taylor_attention_weighs_by_the_cut_series,
     test_the_dtype_that_comes_in_goes_out,
     test_the_fast_path_equals_the_textbook,
@@ -36,7 +35,6 @@ from .test_attention import (  # noqa: F401
     test_the_relative_variance_is_the_mean_over_all_pairs,
     test_to_follow_a_token_is_to_absorb_it_and_read,
     test_what_a_mask_hides_is_never_seen_not_even_nan,
-    test_what_a_state_has_kept_is_seen_by_each_row_that_follows,
 )
 from .test_features import (  # noqa: F401
     test_a_set_of_directions_for_each_head_gives_the_heads_one_by_one,

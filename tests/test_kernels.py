@@ -4,13 +4,11 @@ refuses what it cannot take."""
 import inspect
 import math
 
-import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from performer_course.kernels import cauchy, gaussian, laplacian, polynomial, softmax
 
@@ -57,18 +55,6 @@ def test_a_kernel_is_its_formula_for_each_pair(kernel, parameters, formula):
     np.testing.assert_allclose(kernel(X, Y, **parameters), expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize("gamma", [0.1, 0.5, 3.0])
-def test_gaussian_and_laplacian_are_those_of_scikit_learn(gamma):
-    np.testing.assert_allclose(gaussian(X, Y, gamma), rbf_kernel(X, Y, gamma), rtol=1e-12)
-    np.testing.assert_allclose(laplacian(X, Y, gamma), laplacian_kernel(X, Y, gamma), rtol=1e-12)
-
-
-@pytest.mark.parametrize(("degree", "offset"), [(1, 0.0), (2, 0.0), (3, 1.5), (4, 0.1)])
-def test_polynomial_is_that_of_scikit_learn(degree, offset):
-    expected = polynomial_kernel(X, Y, degree=degree, gamma=1, coef0=offset)
-    np.testing.assert_allclose(polynomial(X, Y, degree, offset), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("kernel", "parameters"),
     [
@@ -92,13 +78,6 @@ def test_leading_axes_broadcast(kernel):
     assert gram.shape == (2, 3, 5, 4)
     for i, j in np.ndindex(2, 3):
         np.testing.assert_allclose(gram[i, j], kernel(x[i, 0], y[j]), rtol=1e-13)
-
-
-@each_kernel
-def test_float32_stays_float32(kernel):
-    gram = kernel(X.astype(np.float32), Y.astype(np.float32))
-    assert gram.dtype == np.float32
-    np.testing.assert_allclose(gram, kernel(X, Y), rtol=1e-5, atol=1e-6)
 
 
 @each_kernel
@@ -148,65 +127,10 @@ def test_softmax_overflows_where_it_says(dtype, largest):
         assert np.isinf(softmax((largest + 1) * one, one)).all()
 
 
-def test_softmax_is_a_gaussian_between_two_norms():
-    x_norm, y_norm = np.exp((X**2).sum(1) / 2), np.exp((Y**2).sum(1) / 2)
-    expected = x_norm[:, None] * gaussian(X, Y) * y_norm
-    np.testing.assert_allclose(softmax(X, Y), expected, rtol=1e-12)
-
-
 # What is refused
-
-BAD_ARRAYS = {
-    "a list": ([[1.0, 2.0, 3.0]], r"must be an array of shape \(\.\.\., {dims}\), got list"),
-    "one axis": (np.ones(3), r"must have shape \(\.\.\., {dims}\), got shape \(3,\)"),
-    "integers": (np.ones((2, 3), dtype=int), "must hold real floating-point .* dtype int64"),
-    "no rows": (np.ones((0, 3)), r"must not be empty, got shape \(0, 3\)"),
-    "no columns": (np.ones((2, 0)), r"must not be empty, got shape \(2, 0\)"),
-    "NaN": (np.full((2, 3), np.nan), r"must be finite, got NaN or infinity in 6 of 6 entries"),
-    "infinity": (np.asarray([[1, 2, np.inf]]), r"must be finite, .* the first at \(0, 2\)"),
-}
-
-
-@each_kernel
-@pytest.mark.parametrize(("bad", "message"), BAD_ARRAYS.values(), ids=BAD_ARRAYS)
-def test_a_bad_array_is_refused_by_name(kernel, bad, message):
-    with pytest.raises(ValueError, match="x " + message.format(dims="n, d")):
-        kernel(bad, Y)
-    with pytest.raises(ValueError, match="y " + message.format(dims="p, d")):
-        kernel(X, bad)
 
 
 @each_kernel
 def test_unlike_widths_are_refused_with_both(kernel):
     with pytest.raises(ValueError, match=r"one width d, got 3 and 2 \(shapes \(5, 3\) and \(4, 2"):
         kernel(X, Y[:, :2])
-
-
-@each_kernel
-def test_arrays_of_two_libraries_are_refused_with_both(kernel):
-    strict = array_api_strict.asarray(Y)
-    with pytest.raises(ValueError, match=r"one library, got numpy and array_api_strict.*to_like"):
-        kernel(X, strict)
-    with pytest.raises(ValueError, match=r"one library, got array_api_strict.* and numpy"):
-        kernel(strict, X)
-
-
-@pytest.mark.parametrize("degree", [0, -1, 2.5, True, None, "2"])
-def test_a_degree_that_is_no_count_is_refused(degree):
-    with pytest.raises(
-        ValueError, match=f"degree must be an integer of at least 1, got {degree!r}"
-    ):
-        polynomial(X, Y, degree)
-
-
-@pytest.mark.parametrize("offset", [-1, -0.5, np.nan, np.inf, True, None])
-def test_an_offset_below_zero_is_refused(offset):
-    with pytest.raises(ValueError, match=f"offset must be .* at least 0, got {offset!r}"):
-        polynomial(X, Y, 2, offset)
-
-
-@pytest.mark.parametrize("gamma", [0, -0.5, -1, np.nan, np.inf, True, None])
-@pytest.mark.parametrize("kernel", [gaussian, laplacian, cauchy], ids=lambda f: f.__name__)
-def test_a_bandwidth_not_above_zero_is_refused(kernel, gamma):
-    with pytest.raises(ValueError, match=f"gamma must be a finite number above 0, got {gamma!r}"):
-        kernel(X, Y, gamma)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group, qmc
 
-from performer_course import projections, theory
+from performer_course import projections
 from performer_course.projections import METHODS, SPECTRAL
 from tools.setting import ROOT
 
@@ -43,33 +43,10 @@ def test_a_draw_depends_on_its_generator_alone_and_moves_it_on(name):
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("bad", [0, -1, 2.5, "4", None, True, float("nan")])
-def test_m_and_d_must_be_counts(name, bad):
-    with pytest.raises(ValueError, match=f"m must be an integer of at least 1, got {bad!r}"):
-        ALL[name](generator(), bad, 3)
-    with pytest.raises(ValueError, match=f"d must be an integer of at least 1, got {bad!r}"):
-        ALL[name](generator(), 3, bad)
-
-
-@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("rng", [0, None, np.random.RandomState(0), np.random])
 def test_a_seed_is_no_generator(name, rng):
     with pytest.raises(ValueError, match=r"default_rng\(seed\)"):
         ALL[name](rng, 4, 3)
-
-
-@pytest.mark.parametrize("name", ["gaussian", "laplacian", "cauchy"])
-@pytest.mark.parametrize("gamma", [0, -0.5, -1.0, float("nan"), float("inf"), "1", True])
-def test_gamma_must_be_positive(name, gamma):
-    with pytest.raises(ValueError, match=f"gamma must be a finite number above 0, got {gamma!r}"):
-        SPECTRAL[name](generator(), 4, 3, gamma)
-
-
-@pytest.mark.parametrize("key", ["nu", "length"])
-@pytest.mark.parametrize("value", [0, -0.5, -1, float("nan")])
-def test_matern_parameters_must_be_positive(key, value):
-    with pytest.raises(ValueError, match=f"{key} must be a finite number above 0, got {value!r}"):
-        projections.matern(generator(), 4, 3, **{key: value})
 
 
 def test_unknown_norms_are_refused_by_name():
@@ -103,11 +80,6 @@ def test_each_stage_is_signs_and_a_transform(stages):
     np.testing.assert_allclose(found, np.sqrt(8) * expected, atol=1e-13)
     W = projections.hadamard(generator(), 8, 8, stages)
     np.testing.assert_allclose(W @ x, found, atol=1e-13)
-
-
-def test_stages_must_be_a_count():
-    with pytest.raises(ValueError, match="stages must be an integer of at least 1, got 0"):
-        projections.hadamard(generator(), 8, 8, stages=0)
 
 
 def test_a_simplex_needs_two_dimensions():
@@ -200,33 +172,3 @@ def test_phases_fill_the_circle():
     assert 0 < 2 * np.pi - b.max() < 0.01
     with pytest.raises(ValueError, match="m must be"):
         projections.phases(generator(), 0)
-
-
-def over_independent(draw, delta, m, draws):
-    """E (mean of cos(ωᵀδ) − e^{−‖δ‖²/2})² over the exact value of independent rows, each δ."""
-    rng, length = generator(), np.linalg.norm(delta, axis=1)
-    W = np.stack([draw(rng, m, delta.shape[1]) for _ in range(draws)])
-    square = (np.cos(W @ delta.T).mean(axis=1) - np.exp(-(length**2) / 2)) ** 2
-    return square.mean(axis=0) / theory.fourier_variance(length, m)
-
-
-def test_hadamard_rows_lose_along_an_axis_in_few_dimensions_and_not_in_64():
-    few, many = (
-        over_independent(projections.hadamard, 3 * np.eye(d)[:1], d, 500)[0] for d in (8, 64)
-    )
-    assert few > 6  # 8.3 in 3,000 draws
-    assert many < 1.25  # 0.93, and what it is for a generic δ: 0.92
-
-
-def test_sobol_rows_are_best_along_every_axis_and_not_along_every_two():
-    pairs = generator().permutation(64).reshape(32, 2)
-    two = np.zeros((32, 64))
-    np.put_along_axis(two, pairs, 0.5**0.5, axis=1)
-    one, along_two = np.split(
-        over_independent(projections.sobol, np.concatenate([np.eye(64), two]), 128, 60), [64]
-    )
-    assert one.max() < 0.01
-    assert along_two.min() < 0.02
-    assert along_two.max() > theory.orthogonal_fourier_variance(1.0, 128, 64) / (
-        theory.fourier_variance(1.0, 128)
-    )
