@@ -65,6 +65,13 @@ def some(found):
     return found
 
 
+def refuse(*faults):
+    """The hint of the first of the `faults`, pairs (whether it holds, hint)."""
+    for holds, hint in faults:
+        if holds:
+            raise Hint(hint)
+
+
 def truth(found):
     """`found`, or a hint where it is neither True nor False."""
     if np.asarray(some(found)).dtype != bool or np.ndim(found) > 0:

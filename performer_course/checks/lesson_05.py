@@ -1,7 +1,6 @@
 """Lesson 05, orthogonal features."""
 
 import math
-from functools import partial
 
 import numpy as np
 from scipy import special
@@ -12,9 +11,9 @@ from ._judge import SINGLE, Hint, advice, check, is_single, judge, numbers, only
 # one_more_row
 
 
-def rest(Q, v, times=1):
-    """v less `times` its projections on the rows of Q."""
-    return v - times * Q.T @ (Q @ v)
+def rest(Q, v):
+    """v less its projections on the rows of Q."""
+    return v - Q.T @ (Q @ v)
 
 
 def normed(part):
@@ -34,12 +33,6 @@ ROWS = [
     (normed(rest), ONCE),
     (normed(lambda Q, v: v), "v still has its projections on the rows of Q."),
     (normed(lambda Q, v: Q.T @ (Q @ v)), "this is the part inside the span: subtract it."),
-    (normed(partial(rest, times=-1)), "subtract the projections: do not add them."),
-    (
-        normed(partial(rest, times=2)),
-        "the projections are subtracted twice: subtract those of what is left.",
-    ),
-    (normed(lambda Q, v: rest(Q[-1:], v)), "the last row alone is subtracted: all rows are."),
 ]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import attention, near_far, projections
+from .. import attention, near_far
 from ._judge import Hint, Raised, advice, check, compare, no_square, some, truth
 
 # A decision for a head
@@ -79,48 +79,7 @@ def _heads():
     ]
 
 
-def shortest(calibration, new):
-    """The shift of the keys that makes q' + k' short, from the calibration chain."""
-    return calibration[0].mean(axis=0) + calibration[1].mean(axis=0)
-
-
-def swapped(
-    shift=shortest,
-    rows=projections.iid,
-    prepare=lambda chain: chain,
-    fold=lambda errors: (errors**2).sum(axis=(1, 2)).mean(),  # of all draws, (draws, L, e)
-    level=0.5,
-):
-    """Whether the loss of the draws is less than `level` times that of mean(V)."""
-
-    def decide(calibration, new, m, rng, draws):
-        q, k, v = prepare(new)
-        s, exact = shift(prepare(calibration), (q, k, v)), attention.softmax_attention(q, k, v)
-        directions = [rows(rng, m, q.shape[1]) for _ in range(draws)]
-        errors = [attention.favor_attention(q, k - s, v, W) - exact for W in directions]
-        null = attention.uniform_attention(q, k, v) - exact
-        return bool(fold(np.array(errors)) < level * fold(null[None]))
-
-    return decide
-
-
-SWAPPED = [
-    (swapped(level=0.05), FOLLOWED),
-    (swapped(level=np.inf), SHARP),
-    (swapped(fold=lambda errors: (errors.mean(axis=0) ** 2).sum()), POOLED),
-    (swapped(fold=lambda errors: np.sqrt((errors**2).sum(axis=(1, 2))).mean()), HALF),
-    (swapped(prepare=lambda chain: (*chain[:2], np.eye(TOKENS))), OUTPUTS),
-    (swapped(shift=lambda *_: 0.0), KEYS),
-    (swapped(shift=lambda calibration, new: calibration[1].mean(axis=0)), QUERIES),
-    (swapped(prepare=lambda chain: (chain[0] - chain[0].mean(axis=0), *chain[1:])), ALIKE),
-    (lambda calibration, new, *rest: swapped()(calibration, calibration, *rest), NEW),
-    (swapped(shift=lambda calibration, new: shortest(new, new)), BEFORE),
-    (swapped(fold=lambda errors: np.median((errors**2).sum(axis=(1, 2)))), RUINED),
-    (swapped(shift=lambda *chains: shortest(*chains) * 4**-0.25), UNSCALED),
-]
-
-
-@check(slips=SWAPPED)
+@check
 def can_be_swapped(decide):
     """decide(calibration, new, m, rng, draws): whether features halve mean(V)'s squared error."""
     rng = np.random.default_rng(1701)
@@ -193,11 +152,6 @@ def null(
     return fit
 
 
-def mean_of_chains(chains, band):
-    fits = [null()([chain], band) for chain in chains]
-    return lambda *given: np.mean([attend(*given) for attend in fits], axis=0)
-
-
 def anew(chains, band):
     return lambda i, q, k, v: null()([(q[None], k[None], v[None])], band)(0, q, k, v)
 
@@ -210,8 +164,6 @@ NO_WINDOW = "0/0 where the window is mean(V) on all chains: take the share 0 the
 NULLS = [
     (null(divide=np.divide), NO_WINDOW),
     (null(clip=np.copy), "a share outside [0, 1] is no mean of values: clip it."),
-    (null(far=0.0), "mean(V) has the share 1 − p: it is missing."),
-    (mean_of_chains, "each chain has a share of its own here: one, from the sums over all chains."),
     (null(gather=for_all), "one share for the whole model: each head of each block has its own."),
     (null(below=lambda added, missing: missing**2), "p multiplies N − U: that stands below."),
     (
@@ -219,7 +171,6 @@ NULLS = [
         "block 1 has the shares of block 0: take those of i.",
     ),
     (anew, "the share is fitted anew to the chain at hand, which takes its softmax: fit it once."),
-    (null(width=lambda band: band + 1), "|i − j| ≤ band: the window has 2 band + 1 keys."),
 ]
 
 

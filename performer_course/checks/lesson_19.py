@@ -203,12 +203,9 @@ def rounds_pay(
 
 ROUNDS_PAY = [
     (rounds_pay(lambda N, r: N), "round r has N − 2ʳ joins: the first 2ʳ are done."),
-    (rounds_pay(lambda N, r: N // 2 ** (r + 1)), "this is the tree: it has no prefixes."),
     (rounds_pay(waves=lambda n, w: n // w), "the last few joins take a whole `merge`: round up."),
     (rounds_pay(waves=lambda n, w: 1), "only `workers` joins run at a time."),
-    (rounds_pay(shared=lambda *_: 0), "`task` seconds count in the rounds, too."),
     (rounds_pay(shared=lambda task, w: task / w), "one scheduler: `task` is not shared."),
-    (rounds_pay(pick=min), "the largest such N, not the smallest."),
 ]
 
 
