@@ -255,13 +255,6 @@ def compare(
         judge(one, value, (), rtol, atol, case=case.format(*given), **hints)
 
 
-def nearly(found, right):
-    """A slip: what is right to a hundredth, and no more."""
-    found = numbers(found)
-    near = found.shape == right.shape and np.allclose(found, right, 1e-2, 1e-3)
-    return (found if near else np.inf), "close, but not equal: is an ε added somewhere?"
-
-
 # What several checks ask of an answer
 
 

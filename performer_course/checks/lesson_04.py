@@ -15,10 +15,7 @@ def twofold(W, second=np.pi / 2, directions=np.tile):
     return directions(W, (2, 1)), np.repeat([0.0, second], len(W))
 
 
-ONCE = (
-    "each direction has one phase here, and its leftover does not cancel: take each "
-    "direction twice, with two phases."
-)
+ONCE = "each direction has one phase, so its leftover stays: take each twice, with two phases."
 ALIKE = "all phases of a direction leave the same behind: 2b, not b, is in the leftover."
 ORDER = "the phases would cancel, but not direction by direction: is the order the same?"
 CIRCLE = "the leftovers of a direction do not add up to 0. Draw the angles 2b on a circle."
@@ -82,10 +79,7 @@ def every_other(V, W):
     return np.where(np.arange(len(V))[:, None] % 2 == 0, V, W)
 
 
-BOTH = (
-    "2m directions, those of both kernels: their mean is (k₁ + k₂)/2. One direction for each "
-    "pair is needed."
-)
+BOTH = "2m directions have the mean (k₁ + k₂)/2: one direction for each pair is needed."
 COMBINED = [
     (lambda V, W: V, "this is k₁ alone: the second kernel must enter."),
     (lambda V, W: W, "this is k₂ alone: the first kernel must enter."),

@@ -23,10 +23,7 @@ def normed(part):
 
 TURNED = "the sign is turned: the row must have a positive inner product with v."
 SHORT = "orthogonal, but not of length one: divide by the norm, last."
-ONCE = (
-    "orthogonal to {} only. What is left of v has rounding errors of the size of v: subtract "
-    "once more, from what is left."
-)
+ONCE = "orthogonal to {} only: rounding is of the size of v. Subtract again, from what is left."
 ROWS = [
     (lambda Q, v: -normed(rest)(Q, rest(Q, v)), TURNED),
     (rest, SHORT),

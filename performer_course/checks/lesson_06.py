@@ -12,30 +12,22 @@ from ._judge import Hint, check, judge, no_square, numbers, numbers_of_shape, on
 # walsh_hadamard
 
 
-def butterflies(x, scale=lambda D: D**-0.5, last=1, overwritten=False):
-    """a + b and a − b of rows 1, 2, 4, … D/(2 last) apart, times scale(D), in place."""
-    D, width = len(x), 1
-    while width <= D // 2 // last:
-        parts = x.reshape(D // (2 * width), 2, width, -1)
-        a, b = parts[:, 0], parts[:, 1]
-        if overwritten:
-            a += b
-            b[...] = a - b
-        else:
-            a[...], b[...] = a + b, a - b
-        width *= 2
-    x *= scale(D)
-    return x
+def sylvester(x, over=math.sqrt):
+    return linalg.hadamard(len(x)) @ x / over(len(x))
+
+
+def without_last(x):
+    """All stages but the last: each half by itself."""
+    return np.kron(np.eye(2), linalg.hadamard(len(x) // 2)) @ x / math.sqrt(len(x))
 
 
 HELD = "right, but x itself holds {}: write the results into x."
 BUTTERFLIES = [
-    (partial(butterflies, scale=lambda D: 1.0), "the factor 1/√D is missing: H keeps lengths."),
-    (partial(butterflies, scale=lambda D: 1 / D), "divide by √D, not by D."),
-    (partial(butterflies, last=2), "one stage is missing: the widths are 1, 2, 4, … up to D/2."),
-    (partial(butterflies, overwritten=True), "a is overwritten before b has used it."),
+    (partial(sylvester, over=lambda D: 1.0), "the factor 1/√D is missing: H keeps lengths."),
+    (partial(sylvester, over=float), "divide by √D, not by D."),
+    (without_last, "one stage is missing: the widths are 1, 2, 4, … up to D/2."),
     (lambda x: x, "this is x again: is each stage paired as the last one was?"),
-    (lambda x: butterflies(x.copy()), HELD),
+    (sylvester, HELD),
 ]
 
 

@@ -143,10 +143,7 @@ def nearest(q, k, axis=0):
 
 
 AS_NEAR = "the same attention, but the mean of ‖q − k‖² is {:.4g}, and can be {:.4g}."
-CHANGED = (
-    "this changes attention. What may be added to a key, so that all weights of a query get the "
-    "same factor?"
-)
+CHANGED = "this changes attention: what may be added to all keys, and cancels in the weights?"
 SHIFTS = [
     (lambda q, k: q.mean(axis=0) - k.mean(axis=0), "this is the shift: add it to the keys."),
     (lambda q, k: k, "these are the keys as they came: they can come nearer."),

@@ -69,15 +69,8 @@ def without_maximum(x, y, W, eps=0.0):
     return np.log(eps + phi_x @ phi_y.T / len(W))
 
 
-UNDERFLOW = (
-    "all features of long x and y underflow. Stay with the logarithms, and subtract their maximum "
-    "before you take exp."
-)
-PAIR_BY_PAIR = (
-    "not finite where x and y are very long: the largest feature of x is not that of y, and what "
-    "is left of their product underflows. Take, for each pair, the maximum of its own sums "
-    "ωᵀx + ωᵀy."
-)
+UNDERFLOW = "all features underflow: stay with logarithms, and subtract a maximum before exp."
+PAIR_BY_PAIR = "that underflows. Take, for each pair, the maximum of its own sums ωᵀx + ωᵀy."
 LOST = "right at small norms: at large ones exp(…) is lost below a bound or an ε."
 LOGARITHMS = [
     (lambda *given: np.exp(log_mean(*given)), "this is the estimate: its logarithm is asked for."),

@@ -27,10 +27,7 @@ def keys_first(phi_q, phi_k, v, mask, eps=0.0):
 
 CLOSE = "close, but not equal: is an ε added somewhere?"
 SMALL = "small features give another result: is an ε added somewhere?"
-JUNK = (
-    "right, until {} stands at a hidden key in {}: leave it out of every product, since even "
-    "0 times NaN is NaN."
-)
+JUNK = "right, until {} stands at a hidden key in {}: leave it out, since 0 times NaN is NaN."
 MASKED = [
     (partial(masked, weigh=unmasked), "the mask does nothing: hidden keys must not count."),
     (partial(masked, below=unmasked), "the denominator still has hidden keys: mask φ(K)."),
@@ -78,38 +75,18 @@ def elu_plus_one(x):
     return np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))
 
 
-def kept(x, mask):
-    return np.where(mask[:, None], x, 0.0)
-
-
-def times(x, mask):
-    return x * mask[:, None]
-
-
-def untouched(x, mask):
-    return x
+def kept(x, seen):
+    return np.where(seen, x, 0.0)
 
 
 def linear(of_k=kept, of_v=kept):
-    """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1), with of_k(φ(k), mask) and of_v(v, mask)."""
+    """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1), with of_k(φ(k), seen) and of_v(v, seen), seen (S, 1)."""
 
     def attend(q, k, v, mask):
-        phi_q, phi_k = elu_plus_one(q), of_k(elu_plus_one(k), mask)
-        return phi_q @ (phi_k.T @ of_v(v, mask)) / (phi_q @ phi_k.sum(axis=0))[:, None]
+        phi_q, phi_k = elu_plus_one(q), of_k(elu_plus_one(k), mask[:, None])
+        return phi_q @ (phi_k.T @ of_v(v, mask[:, None])) / (phi_q @ phi_k.sum(axis=0))[:, None]
 
     return attend
-
-
-def zero_keys(q, k, v, mask):
-    return linear(of_k=untouched)(q, kept(k, mask), v, mask)
-
-
-def only_infinity(v, mask):
-    return times(np.where(np.isnan(v), 0, v), mask)
-
-
-def with_eps(phi_k, mask):
-    return kept(phi_k, mask) + 1e-6
 
 
 def backwards(q, k, v, mask):
@@ -125,7 +102,7 @@ def positive(largest):
         g, along = q @ W.T, k @ W.T
         h = along - (k**2).sum(axis=1, keepdims=True) / 2 - largest(along, mask)
         phi_k = np.exp(np.where(mask[:, None], h, -np.inf))
-        return averages(np.exp(g - g.max(axis=1, keepdims=True)) @ phi_k.T, kept(v, mask))
+        return averages(np.exp(g - g.max(axis=1, keepdims=True)) @ phi_k.T, kept(v, mask[:, None]))
 
     return attend
 
@@ -136,14 +113,11 @@ def at_the_end(q, k, v, mask):
 
 
 def by_count(q, k, v, mask):
-    phi_q, phi_k = elu_plus_one(q), elu_plus_one(k)
-    return phi_q @ kept(phi_k, mask).T @ kept(v, mask) / len(k)
+    phi_k = kept(elu_plus_one(k), mask[:, None])
+    return elu_plus_one(q) @ (phi_k.T @ kept(v, mask[:, None])) / len(k)
 
 
-HONEST = (
-    "attention with a right mask is refused: compare what the keys that count give alone with "
-    "what they give among hidden ones, let one count, and do not ask for equal bits."
-)
+HONEST = "a right mask is refused: let one key count, and do not ask for equal bits."
 RIGHT_MASKS = [
     linear(),
     lambda q, k, v, mask: attention.softmax_attention(q, k, v, key_mask=mask),
@@ -151,13 +125,13 @@ RIGHT_MASKS = [
     positive(lambda along, mask: along[mask].max()),
 ]
 WRONG_MASKS = [  # attention, and the hint where its mask is accepted
-    (linear(untouched), "a mask on V alone is accepted."),
-    (linear(untouched, untouched), "attention without a mask is accepted."),
-    (linear(lambda x, mask: kept(x, ~mask), untouched), "a turned mask is accepted."),
-    (linear(times, times), "0 · NaN is accepted: let NaN be hidden."),
-    (linear(of_v=only_infinity), "infinity is let through: try both."),
-    (zero_keys, "keys set to zero are accepted, and φ(0) is not 0."),
-    (linear(with_eps), "an ε is accepted: compare nearly all digits."),
+    (linear(lambda phi_k, seen: phi_k), "a mask on V alone is accepted."),
+    (linear(*[lambda x, seen: x] * 2), "attention without a mask is accepted."),
+    (linear(lambda x, seen: kept(x, ~seen), lambda v, seen: v), "a turned mask is accepted."),
+    (linear(np.multiply, np.multiply), "0 · NaN is accepted: let NaN be hidden."),
+    (linear(of_v=lambda v, seen: np.where(np.isnan(v), 0, v) * seen), "infinity is let through."),
+    (linear(lambda phi_k, seen: np.where(seen, phi_k, 1)), "φ(0), which is not 0, is accepted."),
+    (linear(lambda phi_k, seen: kept(phi_k, seen) + 1e-6), "an ε is accepted: compare all digits."),
     (at_the_end, "hide some keys between others, not the last."),
     (by_count, "division by the number of all keys is accepted."),
     (

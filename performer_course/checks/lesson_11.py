@@ -24,10 +24,7 @@ def by_maxima(g, h, back=1, counted=True, eps=0.0):
     return largest + np.log((z * np.exp(a - largest[:, None])).sum(axis=1) + eps)
 
 
-OVERFLOW = (
-    "NaN or infinity where logarithms are large: an exponential over- or underflows. "
-    "Take out a maximum for each feature, then one for each row."
-)
+OVERFLOW = "an exponential over- or underflows: take out a maximum a feature, then one a row."
 EPS = "close, but not equal: is an ε added somewhere?"
 LOGARITHMS = [
     (lambda g, h: np.log(np.exp(g) @ np.exp(h).sum(axis=0)), OVERFLOW),

@@ -11,11 +11,9 @@ from ._judge import check, compare
 
 def needed(
     power=-0.25,
-    minus=1.0,
     spread=lambda t: t.var(axis=1).mean(),
     half=0.5,
     aim=lambda error: min(error, 0.3),
-    up=math.ceil,
     share=0.5,
 ):
     """⌈½ mean(e^{‖z‖²} − 1)/(Var(t) · min(error, 0.3))⌉, z = q' + k', where that is at most L/2."""
@@ -23,9 +21,9 @@ def needed(
     def decide(q, k, L, error):
         x, y = (a * a.shape[1] ** power for a in (q, k))
         squares = ((x[:, None] + y) ** 2).sum(axis=2)  # ‖z‖² of all pairs
-        one = half * (np.exp(squares) - minus).mean() / spread(x @ y.T)  # what m = 1 is foretold
+        one = half * (np.exp(squares) - 1).mean() / spread(x @ y.T)  # what m = 1 is foretold
         m = one / aim(error)
-        return up(m) if math.isfinite(m) and up(m) <= share * L else 0
+        return math.ceil(m) if math.isfinite(m) and math.ceil(m) <= share * L else 0
 
     return decide
 

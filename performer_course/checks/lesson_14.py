@@ -25,10 +25,7 @@ CENTRED = [
     (partial(centred, rest=lambda *_: 0), "this estimates exp((x − b)ᵀ(y − c)): what is left?"),
     (partial(centred, rest=lambda b, c, x, y: y @ b), "cᵀ(x − b) is missing."),
     (partial(centred, rest=lambda b, c, x, y: ((x - b) @ c)[:, None]), "bᵀy is missing."),
-    (
-        partial(centred, rest=lambda b, c, x, y: y @ b + (x @ c)[:, None]),
-        "bᵀc is counted twice: bᵀy + cᵀ(x − b), or bᵀ(y − c) + cᵀx.",
-    ),
+    (partial(centred, rest=lambda b, c, x, y: y @ b + (x @ c)[:, None]), "bᵀc counts twice."),
     (partial(centred, half=1.0), "the ½ is missing: e^{−‖x−b‖²/2}."),
     (lambda *given: centred(*given) * len(given[-1]), "a mean over directions, not a sum."),
 ]
@@ -58,15 +55,9 @@ def lonely(far, crowd, n=20, others=1):
     return make
 
 
-AS_IT_SHOULD = (
-    "centring takes it from {:.3g} to {:.3g}, as it should: a shared offset is what it cures. "
-    "Which single pair rules the mean of an exponential?"
-)
+AS_IT_SHOULD = "it goes from {:.3g} to {:.3g}, as it should: which pair rules the mean of e^t?"
 LOPSIDED = "the means add up to 0, so the shift changes nothing: make the data lopsided."
-NOT_TEN = (
-    "it grows {:.3g} times, and ten are asked for: let fewer keys stand alone, and further from "
-    "the others."
-)
+NOT_TEN = "it grows {:.3g} times, not ten: let fewer keys stand alone, further from the others."
 SMALL = "at most 50 queries and 50 keys, and no entry beyond 3 in size."
 
 
@@ -115,10 +106,7 @@ MET = [
     (partial(met, meet=np.greater_equal), "turned round: query i meets i + 1 keys."),
     (partial(met, meet=np.less), "a query meets its own key, too."),
     (by_rows, "each pair counts alike, and a late row has more pairs than an early one."),
-    (
-        lambda q, k: met(*(a.reshape(1, -1, a.shape[2]) for a in (q, k))),
-        "a query meets the keys of its own window alone.",
-    ),
+    (lambda q, k: met(*(a.reshape(1, -1, a.shape[2]) for a in (q, k))), "window by window."),
     (lambda q, k: met(q, k) * (q.shape[1] + 1) / 2, "divide by the pairs met, L(L + 1)/2."),
 ]
 

@@ -46,13 +46,7 @@ def shift_moments(shift):
 
 
 def separation(
-    delta=lambda g: 1 / (2 * g + 1),
-    up=math.ceil,
-    far=lambda size, P: 2 * size * P,
-    near=64,
-    apart=np.greater,
-    again=False,
-    of=(1, 2, 3, 4),
+    delta=lambda g: 1 / (2 * g + 1), up=math.ceil, near=64, apart=np.greater, again=False
 ):
     """The g that takes the fewest operations; again: what is far is cut and counted again."""
 
@@ -61,13 +55,13 @@ def separation(
         while size >= 8:
             i, j = np.indices((N // size, N // size))
             cut = again | ~apart(abs(i // 2 - j // 2), g)  # its parent was not far
-            total += far(size, P) * (cut & apart(abs(i - j), g)).sum()
+            total += 2 * size * P * (cut & apart(abs(i - j), g)).sum()
             size //= 2
         return int(total + near * (~apart(abs(i - j), g)).sum())
 
     def choose(N, eps):
-        P = {g: max(1, up(math.log(eps) / math.log(delta(g)))) for g in of}
-        total, g = min((operations(N, g, P[g]), g) for g in of)
+        P = {g: max(1, up(math.log(eps) / math.log(delta(g)))) for g in (1, 2, 3, 4)}
+        total, g = min((operations(N, g, P[g]), g) for g in P)
         return g, P[g], total
 
     return choose

@@ -17,13 +17,7 @@ def whole(past):
 
 
 def key_gradient(
-    forward=np.copy,
-    back=np.copy,
-    under=np.copy,
-    of_o=1.0,
-    key=lambda k, y: y,
-    power=-0.25,
-    exact=False,
+    forward=np.copy, back=np.copy, under=np.copy, of_o=1.0, key=lambda k, y: y, power=-0.25
 ):
     """By way of L × L arrays; forward, back and under say which of them know who sees whom."""
 
@@ -31,12 +25,10 @@ def key_gradient(
         past, d = np.tri(len(k)), k.shape[1]
         x, y = q * d**-0.25, k * d**-0.25
         phi_q, phi_k = (np.exp(a @ W.T - (a**2).sum(axis=1, keepdims=True) / 2) for a in (x, y))
-        A = np.exp(x @ y.T) if exact else phi_q @ phi_k.T
+        A = phi_q @ phi_k.T
         o = averages(A * forward(past), v)
         D = (A * under(past)).sum(axis=1, keepdims=True) if under else 1.0
         slope = (g @ v.T - of_o * (g * o).sum(axis=1, keepdims=True)) * back(past) / D  # by A
-        if exact:
-            return d**-0.25 * (A * slope).T @ x
         moves = phi_k * (slope.T @ phi_q)  # by ln φ_r(k_j'): (L, m)
         return d**power * (moves @ W - moves.sum(axis=1, keepdims=True) * key(k, y))
 
@@ -72,19 +64,13 @@ def gradient_by_keys(gradient):
 log_softmax = partial(special.log_softmax, axis=1)
 
 HONEST = "an honest predictor is said to leak: token j may move row j and those after it."
-NO_MASK = (
-    "a predictor without a mask is said to be honest: change a token, compare the rows before."
-)
+NO_MASK = "a predictor without a mask is said to be honest: compare the rows before a change."
 NEXT = "row i of a predictor sees token i + 1: compare the row right before the change, too."
 FAINT = "a leak in the fourth digit of log P is overlooked: take a tolerance nearer to rounding."
 BITS = "rounding is called a leak: it moves rows by 1e-16, do not ask for equal bits."
-ONE_SYMBOL = (
-    "one symbol, and no other, tells where the text ends: try each in the place of a token."
-)
+ONE_SYMBOL = "one symbol alone tells where the text ends: try each in the place of a token."
 INFINITE = "log P may be −∞: −∞ − (−∞) is NaN, and NaN is larger than no tolerance."
-ONE_ROW = (
-    "one token leaks into one row, and is overlooked: change each, and compare all rows before."
-)
+ONE_ROW = "one token leaks into one row, and no other: change each, and compare all rows before."
 
 
 def _predictors(rng, symbols, end, n=8, d=4):
@@ -160,10 +146,7 @@ NO_NULL = "mean(V) has a smaller loss than each of the maps: is it among the can
 ALL_VALUES = "mean(V) beats each of the maps: row i of a decoder takes the mean of values j ≤ i."
 SEEN = "a map does well on windows that it was fitted to, and on no others: judge on other windows."
 CANCEL = "errors cancel in a mean of many draws: the mean of losses, not the loss of a mean output."
-RUINED = (
-    "a map is chosen that one draw in four ruins: the mean of the losses, which counts bad draws "
-    f"as no median does, over {DRAWS} draws, all from one `rng`."
-)
+RUINED = f"one draw in four ruins this map: the mean of the losses, no median, of {DRAWS}."
 
 
 def _map(loss):

@@ -38,9 +38,7 @@ def _chains(seed, calibration=None, **new):
     return _head(rng, **(new | (calibration or {}))), _head(rng, **new)
 
 
-FOLLOWED = (
-    "features follow this head, to a seventh of mean(V)'s error: is it compared with softmax?"
-)
+FOLLOWED = "features follow this head, to a seventh of mean(V)'s error: compare with softmax."
 SHARP = "a sharp head is said to be swappable, where features have more error than mean(V)."
 POOLED = "errors cancel in the mean of many draws, but a model holds one: the mean of their losses."
 UNIFORM = "features err little here, and mean(V) less: measure in its units, and over all draws."
@@ -113,10 +111,6 @@ def _model(rng, L, d, e):
     return tuple(np.stack(x) for x in zip(*heads, strict=True))
 
 
-def of_head(products):
-    return products.sum(axis=(-2, -1))
-
-
 def fraction(top, bottom):
     """top / bottom, 0 where that is 0/0."""
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
@@ -124,12 +118,9 @@ def fraction(top, bottom):
 
 def null(
     below=lambda added, missing: added * added,
-    gather=of_head,
     divide=fraction,
     clip=lambda share: np.clip(share, 0, 1),
     of_block=lambda share, i: share[i],
-    width=lambda band: band,
-    far=1.0,
 ):
     """p N + (1 − p) U, p the sum of (N − U)(AV − U) over that of (N − U)²."""
 
@@ -139,13 +130,14 @@ def null(
             u = attention.uniform_attention(q, k, v)
             added = near_far.near_field(q, k, v, band) - u  # what p multiplies
             missing = attention.softmax_attention(q, k, v) - u  # what it is to reach
-            top, bottom = top + gather(added * missing), bottom + gather(below(added, missing))
+            top = top + (added * missing).sum(axis=(-2, -1))
+            bottom = bottom + below(added, missing).sum(axis=(-2, -1))
         share = clip(divide(top, bottom))[..., None, None]  # (blocks, heads, 1, 1)
 
         def attend(i, q, k, v):
-            near = near_far.near_field(q, k, v, width(band))
+            near = near_far.near_field(q, k, v, band)
             p, mean = of_block(share, i), attention.uniform_attention(q, k, v)
-            return p * near + far * (1 - p) * mean
+            return p * near + (1 - p) * mean
 
         return attend
 
@@ -156,20 +148,12 @@ def anew(chains, band):
     return lambda i, q, k, v: null()([(q[None], k[None], v[None])], band)(0, q, k, v)
 
 
-def for_all(products):
-    return np.broadcast_to(of_head(products).sum(), products.shape[:2])
-
-
 NO_WINDOW = "0/0 where the window is mean(V) on all chains: take the share 0 there."
 NULLS = [
     (null(divide=np.divide), NO_WINDOW),
     (null(clip=np.copy), "a share outside [0, 1] is no mean of values: clip it."),
-    (null(gather=for_all), "one share for the whole model: each head of each block has its own."),
     (null(below=lambda added, missing: missing**2), "p multiplies N − U: that stands below."),
-    (
-        null(of_block=lambda share, i: share[0]),
-        "block 1 has the shares of block 0: take those of i.",
-    ),
+    (null(of_block=lambda share, i: share[0]), "block 1 has the shares of block 0: use i."),
     (anew, "the share is fitted anew to the chain at hand, which takes its softmax: fit it once."),
 ]
 

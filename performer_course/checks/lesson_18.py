@@ -11,13 +11,13 @@ from ._judge import Hint, Raised, advice, check, compare
 # A chunk
 
 
-def hiding(count=lambda L, C: math.ceil(L / C), late=operator.gt, grow=lambda C: 2 * C):
+def hiding(count=lambda L, C: math.ceil(L / C), late=operator.gt):
     """The smallest chunk whose launches are hidden, by trying one after the other."""
 
     def choose(L, kernels, cost, work):
         C = 1
         while C < L and late(count(L, C) * kernels * cost, work):
-            C = grow(C)
+            C *= 2
         return C
 
     return choose
@@ -148,21 +148,13 @@ def bounded(scale):
 # A roof
 
 
-def roof(
-    project=4,
-    state=5,
-    S=2,
-    W=1,
-    other=lambda heads, m, d, e: 0,
-    fold=max,
-    end=lambda seconds, intensity: (seconds, intensity),
-):
+def roof(project=4, S=2, W=1, end=lambda seconds, intensity: (seconds, intensity)):
     """The seconds and the intensity of a decoding step, counted so."""
 
     def bound(heads, m, d, e, itemsize, rate, bandwidth):
-        flops = heads * (project * m * d + state * m * e)
-        moved = itemsize * (heads * S * m * e + W * m * d + other(heads, m, d, e))
-        return end(fold(flops / rate, moved / bandwidth), flops / moved)
+        flops = heads * (project * m * d + 5 * m * e)
+        moved = itemsize * (heads * S * m * e + W * m * d)
+        return end(max(flops / rate, moved / bandwidth), flops / moved)
 
     return bound
 

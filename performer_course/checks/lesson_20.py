@@ -136,10 +136,7 @@ LATER = "a row before {} moved when gate {} did: it is computed relative to a la
 GATED = [
     (lambda q, k, a: np.tril(q @ k.T), "nothing fades: where do the gates come in?"),
     (lambda q, k, a: fading(q, k * np.exp(a), a), "a key does not fade by its own gate."),
-    (
-        halves(since=lambda a, axis: np.cumsum(a, axis) - a[:1]),
-        "the gate at the border is missing.",
-    ),
+    (halves(since=lambda a, axis: np.cumsum(a, axis) - a[:1]), "the border's gate is missing."),
     (pulled_apart, POSITIVE),
     (halves(), LOST),
     (lambda q, k, a: fading(q, k, a.clip(-30)), BOUND),

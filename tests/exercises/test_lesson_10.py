@@ -112,7 +112,7 @@ WRONG["padding_invariant"] = [
     (detector(keys=(0.0, 1.0)), "a maximum over all keys is accepted"),
     (detector(rtol=0.0), "do not ask for equal bits"),
     (detector(scale=100.0), "the others of size 1"),
-    (detector(holes=range(8)), "let one count"),
+    (detector(holes=range(8)), "let one key count"),
     (lambda attend: "yes", "expected True or False"),
     (lambda attend: attend(np.ones((2, 3)), *np.ones((2, 8, 4)), np.ones(8, bool)), "are (…, 4)"),
 ]
