@@ -27,6 +27,10 @@ def no_entry_below(K):
     return bool((K >= 0).all())
 
 
+def large_diagonal(K):
+    return bool((2 * K.diagonal() >= np.abs(K).sum(axis=1)).all())
+
+
 def _matrices():
     """[(matrix, whether it is a kernel's, the hint where the answer errs, who errs there)]."""
     rng = np.random.default_rng(201)
@@ -40,7 +44,7 @@ def _matrices():
         (np.eye(3), True, "entries may be 0: look at eigenvalues.", None),
         (pair(2.0), False, "entries above 0 are not enough: look at eigenvalues.", no_entry_below),
         (pair(-0.5), True, "entries may be negative.", lambda K: is_kernel(K) & no_entry_below(K)),
-        (np.ones((4, 4)) + np.eye(4) / 2, True, "a diagonal may be small.", None),
+        (np.ones((4, 4)) + np.eye(4) / 2, True, "a diagonal may be small.", large_diagonal),
         (odd, False, "each pair of its points alone is possible, but not all.", None),
         (np.kron(np.eye(2), pair(2.0)), False, "look at each, not at the product.", None),
         (one_below, False, "no z that is drawn at random shows it.", None),

@@ -24,6 +24,7 @@ PHASES = [
     (lambda W: (W, np.linspace(0, 6, len(W))), ONCE),
     (partial(twofold, second=np.pi), ALIKE),
     (partial(twofold, directions=lambda W, _: np.repeat(W, 2, axis=0)), ORDER),
+    (partial(twofold, second=np.pi / 4), CIRCLE),
     (lambda W: twofold(2 * W), OTHERS),
 ]
 

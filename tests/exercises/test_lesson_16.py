@@ -203,6 +203,8 @@ WRONG["choose_map"] = [
             chooser(over_draws=np.min),
         )
     ],
+    (chooser(over_draws=np.sum), "another has a smaller loss"),
+    (chooser(over_draws=np.max), "another has a smaller loss"),
     (chooser(size=np.linalg.norm), "another has a smaller loss"),
     (lambda maps, *_: next(iter(maps.values())), "got a function"),
     (lambda *_: "mean", "got 'mean'"),

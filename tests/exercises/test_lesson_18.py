@@ -98,6 +98,8 @@ WRONG["bounded"] = [
     (after(lambda xp, x: int(xp.max(x))), "`int` reads"),
     (after(lambda xp, x: range(xp.argmax(x))), "a value as an index or a length"),
     (after(lambda xp, x: f"{x}"), "printing reads"),
+    (after(lambda xp, x: repr(x)), "printing reads"),
+    (after(lambda xp, x: memoryview(x)), "the answer raised TypeError"),
     (lambda xp, x: abs(over()(xp, x)), "expected"),
     (largest, "and (5, 3) is needed"),
 ]
