@@ -65,6 +65,13 @@ def some(found):
     return found
 
 
+def refuse(*faults):
+    """The hint of the first of the `faults`, pairs (whether it holds, hint)."""
+    for holds, hint in faults:
+        if holds:
+            raise Hint(hint)
+
+
 def truth(found):
     """`found`, or a hint where it is neither True nor False."""
     if np.asarray(some(found)).dtype != bool or np.ndim(found) > 0:
@@ -246,13 +253,6 @@ def compare(
     for one, value, given in zip(found, expected, inputs, strict=True):
         numbers(one, not_finite)
         judge(one, value, (), rtol, atol, case=case.format(*given), **hints)
-
-
-def nearly(found, right):
-    """A slip: what is right to a hundredth, and no more."""
-    found = numbers(found)
-    near = found.shape == right.shape and np.allclose(found, right, 1e-2, 1e-3)
-    return (found if near else np.inf), "close, but not equal: is an ε added somewhere?"
 
 
 # What several checks ask of an answer

@@ -118,10 +118,6 @@ def three_points(refute):
             if form >= -1e-3:
                 if scale != 1:
                     why = f"its width is {scale:g} here: how far apart must the points be?"
-                elif (c > 0).all() or (c < 0).all():
-                    why = "weights of one sign cannot do it, where k is positive."
-                elif len(np.unique(x)) < 3:
-                    why = "two of the points are the same."
                 elif np.linalg.eigvalsh(k(x[:, None] - x))[0] < -1e-3:
                     why = "the points would do, with other weights: an eigenvector."
                 else:

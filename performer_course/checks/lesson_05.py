@@ -1,7 +1,6 @@
 """Lesson 05, orthogonal features."""
 
 import math
-from functools import partial
 
 import numpy as np
 from scipy import special
@@ -12,9 +11,9 @@ from ._judge import SINGLE, Hint, advice, check, is_single, judge, numbers, only
 # one_more_row
 
 
-def rest(Q, v, times=1):
-    """v less `times` its projections on the rows of Q."""
-    return v - times * Q.T @ (Q @ v)
+def rest(Q, v):
+    """v less its projections on the rows of Q."""
+    return v - Q.T @ (Q @ v)
 
 
 def normed(part):
@@ -24,22 +23,13 @@ def normed(part):
 
 TURNED = "the sign is turned: the row must have a positive inner product with v."
 SHORT = "orthogonal, but not of length one: divide by the norm, last."
-ONCE = (
-    "orthogonal to {} only. What is left of v has rounding errors of the size of v: subtract "
-    "once more, from what is left."
-)
+ONCE = "orthogonal to {} only: rounding is of the size of v. Subtract again, from what is left."
 ROWS = [
     (lambda Q, v: -normed(rest)(Q, rest(Q, v)), TURNED),
     (rest, SHORT),
     (normed(rest), ONCE),
     (normed(lambda Q, v: v), "v still has its projections on the rows of Q."),
     (normed(lambda Q, v: Q.T @ (Q @ v)), "this is the part inside the span: subtract it."),
-    (normed(partial(rest, times=-1)), "subtract the projections: do not add them."),
-    (
-        normed(partial(rest, times=2)),
-        "the projections are subtracted twice: subtract those of what is left.",
-    ),
-    (normed(lambda Q, v: rest(Q[-1:], v)), "the last row alone is subtracted: all rows are."),
 ]
 
 

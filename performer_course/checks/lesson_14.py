@@ -21,28 +21,13 @@ def centred(x, y, b, c, W, half=0.5, rest=both):
     return np.exp(rest(b, c, x, y)) * (np.exp(log_x) @ np.exp(log_y).T) / len(W)
 
 
-def keys(b, c, x, y):
-    return y @ b
-
-
-def queries(b, c, x, y):
-    return ((x - b) @ c)[:, None]
-
-
 CENTRED = [
     (partial(centred, rest=lambda *_: 0), "this estimates exp((x − b)ᵀ(y − c)): what is left?"),
-    (partial(centred, rest=keys), "cᵀ(x − b) is missing: it cancels in a ratio, not here."),
-    (partial(centred, rest=queries), "bᵀy is missing, and it would not even cancel in a ratio."),
-    (
-        partial(centred, rest=lambda b, c, x, y: y @ b + (x @ c)[:, None]),
-        "bᵀc is counted twice: bᵀy + cᵀ(x − b), or bᵀ(y − c) + cᵀx.",
-    ),
-    (partial(centred, half=0.0), "the factors e^{−‖x−b‖²/2} are missing."),
+    (partial(centred, rest=lambda b, c, x, y: y @ b), "cᵀ(x − b) is missing."),
+    (partial(centred, rest=lambda b, c, x, y: ((x - b) @ c)[:, None]), "bᵀy is missing."),
+    (partial(centred, rest=lambda b, c, x, y: y @ b + (x @ c)[:, None]), "bᵀc counts twice."),
     (partial(centred, half=1.0), "the ½ is missing: e^{−‖x−b‖²/2}."),
-    (
-        lambda *given: centred(*given) * len(given[-1]),
-        "a mean over the directions, not a sum: 1/m.",
-    ),
+    (lambda *given: centred(*given) * len(given[-1]), "a mean over directions, not a sum."),
 ]
 
 
@@ -70,15 +55,9 @@ def lonely(far, crowd, n=20, others=1):
     return make
 
 
-AS_IT_SHOULD = (
-    "centring takes it from {:.3g} to {:.3g}, as it should: a shared offset is what it cures. "
-    "Which single pair rules the mean of an exponential?"
-)
+AS_IT_SHOULD = "it goes from {:.3g} to {:.3g}, as it should: which pair rules the mean of e^t?"
 LOPSIDED = "the means add up to 0, so the shift changes nothing: make the data lopsided."
-NOT_TEN = (
-    "it grows {:.3g} times, and ten are asked for: let fewer keys stand alone, and further from "
-    "the others."
-)
+NOT_TEN = "it grows {:.3g} times, not ten: let fewer keys stand alone, further from the others."
 SMALL = "at most 50 queries and 50 keys, and no entry beyond 3 in size."
 
 
@@ -127,14 +106,8 @@ MET = [
     (partial(met, meet=np.greater_equal), "turned round: query i meets i + 1 keys."),
     (partial(met, meet=np.less), "a query meets its own key, too."),
     (by_rows, "each pair counts alike, and a late row has more pairs than an early one."),
-    (
-        lambda q, k: met(*(a.reshape(1, -1, a.shape[2]) for a in (q, k))),
-        "a query meets the keys of its own window alone.",
-    ),
-    (
-        lambda q, k: met(q, k) * (q.shape[1] + 1) / 2,
-        "divide by the number of pairs met, L(L + 1)/2.",
-    ),
+    (lambda q, k: met(*(a.reshape(1, -1, a.shape[2]) for a in (q, k))), "window by window."),
+    (lambda q, k: met(q, k) * (q.shape[1] + 1) / 2, "divide by the pairs met, L(L + 1)/2."),
 ]
 
 

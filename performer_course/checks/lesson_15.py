@@ -23,22 +23,12 @@ def shifted(term=binomial):
     return shift
 
 
-def after(change):
-    """The right moments, changed."""
-    return lambda M, c, new: change(shifted()(M, c, new))
-
-
 SHIFTS = [
     (shifted(lambda p, k, gap: binomial(p, k, -gap)), "the sign: y − new = (y − c) + (c − new)."),
     (shifted(lambda p, k, gap: gap ** (p - k)), "the binomial coefficients are missing."),
     (shifted(lambda p, k, gap: math.comb(p, k) * gap**k), "M_k takes the power p − k of the gap."),
-    (
-        shifted(lambda p, k, gap: binomial(p, k, gap) * (k < p)),
-        "the term k = p is missing: range(p + 1).",
-    ),
+    (shifted(lambda p, k, gap: binomial(p, k, gap) * (k < p)), "the term k = p is missing."),
     (lambda M, c, new: shifted()(M, 0.0, new), "the gap is c − c', not c' alone."),
-    (after(lambda M: M / M[0]), "moments are sums, not means: do not divide by the mass."),
-    (shifted(lambda p, k, gap: (k == p) * gap**p), "a power of a sum is not a product of powers."),
 ]
 
 
@@ -56,13 +46,7 @@ def shift_moments(shift):
 
 
 def separation(
-    delta=lambda g: 1 / (2 * g + 1),
-    up=math.ceil,
-    far=lambda size, P: 2 * size * P,
-    near=64,
-    apart=np.greater,
-    again=False,
-    of=(1, 2, 3, 4),
+    delta=lambda g: 1 / (2 * g + 1), up=math.ceil, near=64, apart=np.greater, again=False
 ):
     """The g that takes the fewest operations; again: what is far is cut and counted again."""
 
@@ -71,13 +55,13 @@ def separation(
         while size >= 8:
             i, j = np.indices((N // size, N // size))
             cut = again | ~apart(abs(i // 2 - j // 2), g)  # its parent was not far
-            total += far(size, P) * (cut & apart(abs(i - j), g)).sum()
+            total += 2 * size * P * (cut & apart(abs(i - j), g)).sum()
             size //= 2
         return int(total + near * (~apart(abs(i - j), g)).sum())
 
     def choose(N, eps):
-        P = {g: max(1, up(math.log(eps) / math.log(delta(g)))) for g in of}
-        total, g = min((operations(N, g, P[g]), g) for g in of)
+        P = {g: max(1, up(math.log(eps) / math.log(delta(g)))) for g in (1, 2, 3, 4)}
+        total, g = min((operations(N, g, P[g]), g) for g in P)
         return g, P[g], total
 
     return choose
@@ -85,13 +69,10 @@ def separation(
 
 SEPARATIONS = [
     (separation(lambda g: 1 / (2 * g)), "δ is half an interval over g + ½ of them, to the centre."),
-    (separation(lambda g: 1 / (g + 0.5)), "the radius of an interval is half of it."),
     (separation(apart=np.greater_equal), "g intervals lie between only where |a − b| > g."),
     (separation(up=math.floor), "one moment too few: δ^P must be at most ε, so round up."),
     (separation(again=True), "a far block is kept: what lies in it is not cut and counted again."),
     (separation(near=0), "the blocks that are near at 8 points are missing."),
-    (separation(far=lambda size, P: size * P), "2 P for each point: found once, and used once."),
-    (separation(of=[4]), "fewest moments are not fewest operations: count them for each g."),
 ]
 
 
@@ -134,12 +115,9 @@ def below_zero(q, k, v, phi_q, phi_k, band):
 NEAR_AND_REST = [
     (rows(lambda near, E, G: near * E + G), "near keys count twice: take their features out."),
     (two_denominators, "two denominators: add the weights, then divide."),
-    (rows(lambda near, E, G: near * E), "the far keys are missing."),
-    (rows(lambda near, E, G: G), "near keys weigh e^{qᵀk/√d}, not their features."),
     (rows(lambda near, E, G: E), "keys outside the band weigh by their features."),
     (rows(below=lambda near, E, G: G), "the denominator still has the features of the near keys."),
     (rows(width=lambda band: band - 1), "|i − j| = band belongs to the band."),
-    (rows(lambda near, E, G: np.where(np.tril(near), E, G)), "near keys j > i are near, too."),
     (below_zero, "a slice that begins below 0 counts from the end: from max(0, i − band) on."),
 ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import attention, near_far, projections
+from .. import attention, near_far
 from ._judge import Hint, Raised, advice, check, compare, no_square, some, truth
 
 # A decision for a head
@@ -38,9 +38,7 @@ def _chains(seed, calibration=None, **new):
     return _head(rng, **(new | (calibration or {}))), _head(rng, **new)
 
 
-FOLLOWED = (
-    "features follow this head, to a seventh of mean(V)'s error: is it compared with softmax?"
-)
+FOLLOWED = "features follow this head, to a seventh of mean(V)'s error: compare with softmax."
 SHARP = "a sharp head is said to be swappable, where features have more error than mean(V)."
 POOLED = "errors cancel in the mean of many draws, but a model holds one: the mean of their losses."
 UNIFORM = "features err little here, and mean(V) less: measure in its units, and over all draws."
@@ -79,48 +77,7 @@ def _heads():
     ]
 
 
-def shortest(calibration, new):
-    """The shift of the keys that makes q' + k' short, from the calibration chain."""
-    return calibration[0].mean(axis=0) + calibration[1].mean(axis=0)
-
-
-def swapped(
-    shift=shortest,
-    rows=projections.iid,
-    prepare=lambda chain: chain,
-    fold=lambda errors: (errors**2).sum(axis=(1, 2)).mean(),  # of all draws, (draws, L, e)
-    level=0.5,
-):
-    """Whether the loss of the draws is less than `level` times that of mean(V)."""
-
-    def decide(calibration, new, m, rng, draws):
-        q, k, v = prepare(new)
-        s, exact = shift(prepare(calibration), (q, k, v)), attention.softmax_attention(q, k, v)
-        directions = [rows(rng, m, q.shape[1]) for _ in range(draws)]
-        errors = [attention.favor_attention(q, k - s, v, W) - exact for W in directions]
-        null = attention.uniform_attention(q, k, v) - exact
-        return bool(fold(np.array(errors)) < level * fold(null[None]))
-
-    return decide
-
-
-SWAPPED = [
-    (swapped(level=0.05), FOLLOWED),
-    (swapped(level=np.inf), SHARP),
-    (swapped(fold=lambda errors: (errors.mean(axis=0) ** 2).sum()), POOLED),
-    (swapped(fold=lambda errors: np.sqrt((errors**2).sum(axis=(1, 2))).mean()), HALF),
-    (swapped(prepare=lambda chain: (*chain[:2], np.eye(TOKENS))), OUTPUTS),
-    (swapped(shift=lambda *_: 0.0), KEYS),
-    (swapped(shift=lambda calibration, new: calibration[1].mean(axis=0)), QUERIES),
-    (swapped(prepare=lambda chain: (chain[0] - chain[0].mean(axis=0), *chain[1:])), ALIKE),
-    (lambda calibration, new, *rest: swapped()(calibration, calibration, *rest), NEW),
-    (swapped(shift=lambda calibration, new: shortest(new, new)), BEFORE),
-    (swapped(fold=lambda errors: np.median((errors**2).sum(axis=(1, 2)))), RUINED),
-    (swapped(shift=lambda *chains: shortest(*chains) * 4**-0.25), UNSCALED),
-]
-
-
-@check(slips=SWAPPED)
+@check
 def can_be_swapped(decide):
     """decide(calibration, new, m, rng, draws): whether features halve mean(V)'s squared error."""
     rng = np.random.default_rng(1701)
@@ -154,10 +111,6 @@ def _model(rng, L, d, e):
     return tuple(np.stack(x) for x in zip(*heads, strict=True))
 
 
-def of_head(products):
-    return products.sum(axis=(-2, -1))
-
-
 def fraction(top, bottom):
     """top / bottom, 0 where that is 0/0."""
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
@@ -165,12 +118,9 @@ def fraction(top, bottom):
 
 def null(
     below=lambda added, missing: added * added,
-    gather=of_head,
     divide=fraction,
     clip=lambda share: np.clip(share, 0, 1),
     of_block=lambda share, i: share[i],
-    width=lambda band: band,
-    far=1.0,
 ):
     """p N + (1 − p) U, p the sum of (N − U)(AV − U) over that of (N − U)²."""
 
@@ -180,46 +130,31 @@ def null(
             u = attention.uniform_attention(q, k, v)
             added = near_far.near_field(q, k, v, band) - u  # what p multiplies
             missing = attention.softmax_attention(q, k, v) - u  # what it is to reach
-            top, bottom = top + gather(added * missing), bottom + gather(below(added, missing))
+            top = top + (added * missing).sum(axis=(-2, -1))
+            bottom = bottom + below(added, missing).sum(axis=(-2, -1))
         share = clip(divide(top, bottom))[..., None, None]  # (blocks, heads, 1, 1)
 
         def attend(i, q, k, v):
-            near = near_far.near_field(q, k, v, width(band))
+            near = near_far.near_field(q, k, v, band)
             p, mean = of_block(share, i), attention.uniform_attention(q, k, v)
-            return p * near + far * (1 - p) * mean
+            return p * near + (1 - p) * mean
 
         return attend
 
     return fit
 
 
-def mean_of_chains(chains, band):
-    fits = [null()([chain], band) for chain in chains]
-    return lambda *given: np.mean([attend(*given) for attend in fits], axis=0)
-
-
 def anew(chains, band):
     return lambda i, q, k, v: null()([(q[None], k[None], v[None])], band)(0, q, k, v)
-
-
-def for_all(products):
-    return np.broadcast_to(of_head(products).sum(), products.shape[:2])
 
 
 NO_WINDOW = "0/0 where the window is mean(V) on all chains: take the share 0 there."
 NULLS = [
     (null(divide=np.divide), NO_WINDOW),
     (null(clip=np.copy), "a share outside [0, 1] is no mean of values: clip it."),
-    (null(far=0.0), "mean(V) has the share 1 − p: it is missing."),
-    (mean_of_chains, "each chain has a share of its own here: one, from the sums over all chains."),
-    (null(gather=for_all), "one share for the whole model: each head of each block has its own."),
     (null(below=lambda added, missing: missing**2), "p multiplies N − U: that stands below."),
-    (
-        null(of_block=lambda share, i: share[0]),
-        "block 1 has the shares of block 0: take those of i.",
-    ),
+    (null(of_block=lambda share, i: share[0]), "block 1 has the shares of block 0: use i."),
     (anew, "the share is fitted anew to the chain at hand, which takes its softmax: fit it once."),
-    (null(width=lambda band: band + 1), "|i − j| ≤ band: the window has 2 band + 1 keys."),
 ]
 
 

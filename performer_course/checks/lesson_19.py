@@ -58,10 +58,7 @@ def in_rounds(grow=lambda reach: 2 * reach, swap=False, in_place=False, enough=l
 
 NONE_FIRST = "prefix i has its own shard, too: the first is the first state, not None."
 ROUND = "a round is missing: ⌈log₂ N⌉ of them, until the reach is N."
-WAITING = (
-    "right, but for N = {} a join waits for {} others: {} rounds are enough if the reach doubles, "
-    "and if a round reads only what the one before made."
-)
+WAITING = "right, but for N = {} a join waits for {} others: {} rounds do if the reach doubles."
 SCANS = [
     (lambda join, states: list(itertools.accumulate(states, join)), WAITING),
     (in_rounds(swap=True), SWAPPED),
@@ -93,11 +90,7 @@ def prefixes(scan):
 # From last to first
 
 
-def from_the_start(
-    order=lambda N, g: range(N)[::-1],
-    begin=lambda i, g: 0,
-    end=lambda i: i + 1,
-):
+def from_the_start(order=lambda N, g: range(N)[::-1], begin=lambda i, g: 0, end=lambda i: i + 1):
     """Each prefix anew, from the shards begin(i, g) to end(i)."""
 
     def visit(join, states, g, use):
@@ -120,14 +113,8 @@ INSIDE = "inside a group, too, from the last shard to the first."
 GROUP = "a prefix begins with the first shard, not with that of its group."
 OWN = "the prefix of shard i has shard i in it, too."
 CALLS = "in the order of the calls."
-JOINS = (
-    "right, but {} joins for N = {}, g = {}: start from the prefix kept before the group, not from "
-    "the beginning."
-)
-HELD = (
-    "right, but {} joined states were held at once for N = {}, g = {}, where {} may be: let go of "
-    "a group before you begin the next."
-)
+JOINS = "right, but {} joins for N = {}, g = {}: start from the prefix kept before the group."
+HELD = "right, but {} states held at once for N = {}, g = {}, where {} may be: let go of groups."
 VISITS = [
     (from_the_start(order=lambda N, g: range(N)), FORWARD),
     (from_the_start(order=lambda N, g: sorted(range(N), key=lambda i: (-(i // g), i))), INSIDE),
@@ -185,7 +172,6 @@ def rounds_pay(
     joins=lambda N, r: N - 2**r,
     waves=lambda n, workers: math.ceil(n / workers),
     shared=lambda task, workers: task,
-    pick=max,
 ):
     """Which N = 2ᵖ of those where the rounds take less time than one join after the other."""
 
@@ -196,19 +182,16 @@ def rounds_pay(
             spent = sum(n * shared(task, workers) + waves(n, workers) * merge for n in each)
             if spent < (2**p - 1) * (task + merge):
                 pays.append(2**p)
-        return pick(pays, default=0)
+        return max(pays, default=0)
 
     return choose
 
 
 ROUNDS_PAY = [
     (rounds_pay(lambda N, r: N), "round r has N − 2ʳ joins: the first 2ʳ are done."),
-    (rounds_pay(lambda N, r: N // 2 ** (r + 1)), "this is the tree: it has no prefixes."),
     (rounds_pay(waves=lambda n, w: n // w), "the last few joins take a whole `merge`: round up."),
     (rounds_pay(waves=lambda n, w: 1), "only `workers` joins run at a time."),
-    (rounds_pay(shared=lambda *_: 0), "`task` seconds count in the rounds, too."),
     (rounds_pay(shared=lambda task, w: task / w), "one scheduler: `task` is not shared."),
-    (rounds_pay(pick=min), "the largest such N, not the smallest."),
 ]
 
 

@@ -20,18 +20,8 @@ STRENGTHS = [
     (of(lambda b, s, n: n * b), "a second step sees a smaller error: the steps do not add up."),
     (of(lambda b, s, n: 1 - (1 - b) ** n), "a step takes β‖k‖² of the error away, not β."),
     (of(lambda b, s, n: 1 - left_over(b, s, n)), "a step of β' takes β'‖k‖² away: divide by ‖k‖²."),
-    (
-        of(lambda b, s, n: left_over(b, s, n) / s),
-        "that is what is left of the error: take the rest.",
-    ),
-    (
-        of(lambda b, s, n: (1 - abs(1 - b * s) ** n) / s),
-        "1 − β‖k‖² may be negative: keep its sign.",
-    ),
-    (
-        of(lambda b, s, n: (1 - np.exp(-n * b * s)) / s),
-        "these are whole steps, not many small ones.",
-    ),
+    (of(lambda b, s, n: left_over(b, s, n) / s), "this is what is left: take the rest."),
+    (of(lambda b, s, n: (1 - abs(1 - b * s) ** n) / s), "1 − β‖k‖² may be negative."),
 ]
 
 
@@ -65,19 +55,8 @@ CHOSEN = [
     (chosen(lambda odds, law: law.mean()), "weigh each age by its odds: is this the mean?"),
     (chosen(lambda odds, law: odds[::-1] @ law), "the newest pair has the age 0: turned?"),
     (chosen(add=lambda n, d: np.inf), "adding may be better than every strength: compare with it."),
-    (
-        chosen(add=theory.additive_recall),
-        "adding may scale its answers: it errs (n − 1)/(d + n − 1).",
-    ),
-    (
-        chosen(add=theory.least_squares_recall),
-        "this is least squares' error, and not that of adding.",
-    ),
-    (chosen(pick=lambda errors: 0), "is each of the strengths tried? They may come in any order."),
-    (
-        chosen(add=lambda n, d: -1.0),
-        "correcting is better for the last few: is the least error taken?",
-    ),
+    (chosen(add=theory.additive_recall), "adding may scale: it errs (n − 1)/(d + n − 1)."),
+    (chosen(add=lambda n, d: -1.0), "correcting is better for the last few."),
 ]
 
 
@@ -122,9 +101,7 @@ def fading(q, k, a):
     return M
 
 
-def halves(
-    since=lambda a: np.cumsum(a, axis=0), until=lambda a: a.sum(axis=0) - np.cumsum(a, axis=0)
-):
+def halves(since=np.cumsum, until=lambda a: a.sum(axis=0) - np.cumsum(a, axis=0)):
     """By halving: logarithms `until` the border of two halves, and `since` then."""
 
     def weigh(q, k, a):
@@ -132,7 +109,7 @@ def halves(
         while half < len(q):
             for start in range(0, len(q), 2 * half):
                 early, late = slice(start, start + half), slice(start + half, start + 2 * half)
-                left = q[late] * np.exp(since(a[late]))
+                left = q[late] * np.exp(since(a[late], axis=0))
                 M[late, early] = left @ (k[early] * np.exp(until(a[early]))).T
             half *= 2
         return M
@@ -159,15 +136,7 @@ LATER = "a row before {} moved when gate {} did: it is computed relative to a la
 GATED = [
     (lambda q, k, a: np.tril(q @ k.T), "nothing fades: where do the gates come in?"),
     (lambda q, k, a: fading(q, k * np.exp(a), a), "a key does not fade by its own gate."),
-    (halves(since=lambda a: np.cumsum(a, axis=0) - a[:1]), "the gate at the border is left out."),
-    (
-        halves(since=lambda a: 0 * a),
-        "the gates before the border alone: those from it on fade, too.",
-    ),
-    (
-        lambda q, k, a: fading(q, k, np.broadcast_to(a.mean(axis=1, keepdims=True), a.shape)),
-        "each channel has a gate of its own.",
-    ),
+    (halves(since=lambda a, axis: np.cumsum(a, axis) - a[:1]), "the border's gate is missing."),
     (pulled_apart, POSITIVE),
     (halves(), LOST),
     (lambda q, k, a: fading(q, k, a.clip(-30)), BOUND),
@@ -181,7 +150,7 @@ def gated_weights(weigh):
     rng, inputs = np.random.default_rng(2003), []
     for L, d in ((8, 3), (1, 2), (2, 4), (32, 5)):
         inputs.append((*rng.normal(size=(2, L, d)), -rng.exponential(0.3, size=(L, d))))
-    compare(weigh, fading, inputs, GATED[:5], rtol=1e-5, atol=1e-7)
+    compare(weigh, fading, inputs, GATED[:3], rtol=1e-5, atol=1e-7)
     L, d = 64, 8
     q, k = rng.normal(size=(2, L, d)).astype(np.float32)
     for depth in (-28.0, -20_000.0, -np.inf):

@@ -20,7 +20,6 @@ def every_product(x):
 RIGHT["quadratic_features"] = [
     every_product,
     lambda x: -features.monomials(x, 2),
-    lambda x: [np.kron(row, row) for row in x],
 ]
 WRONG["quadratic_features"] = [
     (lambda x: every_product(x)[:-1], "one row a point"),
@@ -46,7 +45,6 @@ def count_down(d, n):
 
 RIGHT["highest_degree"] = [
     count_down,
-    lambda d, n: sum(features_up_to(d, p) <= n for p in range(1, n)),
     lambda d, n: int(np.searchsorted([math.comb(d + p, d) for p in range(n)], n, "right")) - 1,
 ]
 WRONG["highest_degree"] = [

@@ -92,7 +92,6 @@ def one_by_one(own, cross, gram):
 RIGHT["left_over"] = [
     by_roots,
     one_by_one,
-    lambda own, cross, gram: np.maximum(by_roots(own, cross, gram), 0),
 ]
 
 

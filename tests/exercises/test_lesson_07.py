@@ -60,7 +60,6 @@ def real(lengths, L):
 
 
 RIGHT["decoder_mask"] = [
-    lambda lengths, L: np.tril(np.repeat(real(lengths, L)[:, None], L, axis=1)),
     lambda lengths, L: np.arange(L) < np.minimum(lengths[:, None], 1 + np.arange(L))[..., None],
     lambda lengths, L: 1.0 * np.einsum("bj,ij->bij", real(lengths, L), np.tri(L)),
 ]

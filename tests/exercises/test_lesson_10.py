@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from performer_course import attention, features
-from performer_course.checks.lesson_10 import detector
+from performer_course.checks import lesson_10
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
@@ -79,14 +79,40 @@ WRONG["masked_linear_attention"] = [
 # padding_invariant
 
 
+def detector(
+    holes=(1, 4, 5), keys=(0.0, 1.0, 1e30), values=(0.0, np.nan, np.inf), rtol=1e-9, scale=1.0
+):
+    """Whether the keys that count give alone what they give among hidden ones."""
+
+    def detect(attend):
+        q, k, v = scale * np.random.default_rng(5).normal(size=(3, 8, lesson_10.WIDTH))
+        seen = ~np.isin(np.arange(8), holes)
+        right, mask = attend(q, k[seen], v[seen], seen[seen]), seen[:, None]
+        found = [
+            attend(q, np.where(mask, k, key), np.where(mask, v, value), seen)
+            for key in keys
+            for value in values
+        ]
+        return all(np.allclose(rows, right, rtol, rtol / 1000) for rows in found)
+
+    return detect
+
+
 RIGHT["padding_invariant"] = [
     detector(holes=(0, 7), keys=(2.0, 1e20), values=(np.nan, -np.inf)),
     lambda attend: np.bool_(detector(holes=(2,))(attend)),
 ]
 WRONG["padding_invariant"] = [
+    (lambda attend: True, "a mask on V alone is accepted"),
+    (lambda attend: False, "a right mask is refused"),
+    (detector(values=[0.0]), "let NaN be hidden"),
+    (detector(values=[np.nan]), "infinity is let through"),
+    (detector(rtol=1e-3), "an ε is accepted"),
+    (detector(holes=(6, 7)), "hide some keys between others"),
+    (detector(keys=(0.0, 1.0)), "a maximum over all keys is accepted"),
     (detector(rtol=0.0), "do not ask for equal bits"),
     (detector(scale=100.0), "the others of size 1"),
-    (detector(holes=range(8)), "let one count"),
+    (detector(holes=range(8)), "let one key count"),
     (lambda attend: "yes", "expected True or False"),
     (lambda attend: attend(np.ones((2, 3)), *np.ones((2, 8, 4)), np.ones(8, bool)), "are (…, 4)"),
 ]

@@ -33,7 +33,6 @@ WRONG["centred_estimates"] = [(lambda *given: by_the_package(*given) * math.sqrt
 
 RIGHT["worse_when_centred"] = [
     lonely(2.0, -2.0),
-    lonely(-3.0, 3.0, n=50),
     lambda: [np.full((30, 2), -0.5), np.repeat([[2.5], [-1.5]], [1, 29], axis=0) + np.zeros(2)],
     lambda: (lonely(2.0, -2.0)()[1], np.zeros((20, 1))),  # the lonely one is a query
     lambda: [x.tolist() for x in lonely(2.0, -2.0)()],
@@ -41,7 +40,6 @@ RIGHT["worse_when_centred"] = [
 WRONG["worse_when_centred"] = [
     (lonely(2.0, -2.0, n=51), "at most 50"),
     (lambda: (np.zeros(20), lonely(2.0, -2.0)()[1]), "one d for both"),
-    (lambda: (np.zeros((20, 2)), lonely(2.0, -2.0)()[1]), "one d for both"),
     (lambda: (np.zeros((20, 1)), np.full((20, 1), np.nan)), "NaN or infinity"),
     (lambda: lonely(2.0, -2.0)()[1], "return q and k"),
 ]

@@ -3,7 +3,8 @@
 import numpy as np
 
 from performer_course import attention, features
-from performer_course.checks.lesson_16 import chooser, detector, key_gradient
+from performer_course.checks import lesson_16
+from performer_course.checks.lesson_16 import key_gradient
 from tests.exercises.shared import exercises, norms
 
 RIGHT, WRONG = {}, {}
@@ -60,6 +61,28 @@ WRONG["gradient_by_keys"] = [
 ]
 
 
+def detector(
+    places=lambda L: range(L),
+    replaced=lambda token, symbols: range(symbols),
+    first=lambda j: 0,
+    end=lambda j: j,
+    same=lambda a, b: np.allclose(a, b, rtol=1e-10, atol=1e-10),
+):
+    """Changes one token j after the other, and compares the rows from first(j) to end(j)."""
+
+    def detect(predict, tokens, symbols):
+        before, found = predict(tokens), False
+        for j in places(len(tokens)):
+            for symbol in replaced(tokens[j], symbols):
+                changed = tokens.copy()
+                changed[j] = symbol
+                rows = slice(first(j), end(j))
+                found |= not same(predict(changed)[rows], before[rows])
+        return bool(found)
+
+    return detect
+
+
 def by_prefixes(predict, tokens, symbols):
     """As a model writes: each row is the last of a window that ends with it."""
     rows = [predict(tokens[: i + 1])[-1] for i in range(len(tokens))]
@@ -88,6 +111,14 @@ def by_swaps(predict, tokens, symbols):
 
 RIGHT["leaks"] = [by_prefixes, by_tails]
 WRONG["leaks"] = [
+    (detector(end=lambda j: j + 1), lesson_16.HONEST),
+    (detector(places=lambda L: [0]), lesson_16.NO_MASK),
+    (detector(end=lambda j: max(j - 1, 0)), lesson_16.NEXT),
+    (detector(same=lambda a, b: np.allclose(a, b, 1e-2, 1e-2)), lesson_16.FAINT),
+    (detector(same=np.array_equal), lesson_16.BITS),
+    (detector(replaced=lambda token, symbols: [(token + 1) % symbols]), lesson_16.ONE_SYMBOL),
+    (detector(same=lambda a, b: not np.abs(a - b).max(initial=0) > 1e-9), lesson_16.INFINITE),
+    (detector(places=lambda L: range(L // 2, L)), lesson_16.ONE_ROW),
     (lambda *_: True, "an honest predictor is said to leak"),
     (lambda *_: False, "without a mask"),
     (by_swaps, "try each in the place"),
@@ -105,6 +136,32 @@ WRONG["leaks"] = [
     (lambda *_: "yes", "expected True or False, got 'yes'"),
     (lambda predict, tokens, symbols: predict(tokens) > 0, "expected True or False, got array"),
 ]
+
+
+def chooser(
+    fitted=lambda n: slice(n // 2),
+    over_draws=np.mean,
+    size=lambda error: (error**2).mean(),
+    pooled=False,
+    causal=True,
+    null=True,
+    draw=lambda rng: rng,
+):
+    """Fitted to the first half of the windows, and judged on the second."""
+
+    def choose(maps, q, k, v, rng, draws):
+        known, new = fitted(len(q)), tuple(a[len(a) // 2 :] for a in (q, k, v))
+        exact = attention.softmax_attention(*new, causal=causal)
+        mean = attention.uniform_attention(*new, causal=causal and null != "all values")
+        losses = {lesson_16.NULL: size(mean - exact)} if null else {}
+        for name, fit in maps.items():
+            attend = fit(q[known], k[known])
+            outputs = [attend(*new, draw(rng)) for _ in range(draws)]
+            outputs = [np.mean(outputs, axis=0)] if pooled else outputs
+            losses[name] = over_draws([size(output - exact) for output in outputs])
+        return min(losses, key=losses.get)
+
+    return choose
 
 
 def both_ways(maps, q, k, v, rng, draws):
@@ -130,6 +187,12 @@ def within_windows(maps, q, k, v, rng, draws):
 
 RIGHT["choose_map"] = [both_ways, chooser(fitted=lambda n: slice(1, n // 2))]
 WRONG["choose_map"] = [
+    (chooser(causal=False), lesson_16.LEAST),
+    (chooser(null=False), lesson_16.NO_NULL),
+    (chooser(null="all values"), lesson_16.ALL_VALUES),
+    (chooser(fitted=slice), lesson_16.SEEN),
+    (chooser(pooled=True), lesson_16.CANCEL),
+    (chooser(over_draws=np.median), lesson_16.RUINED),
     (within_windows, "judge on other windows"),
     *[
         (answer, "one draw in four ruins")
@@ -143,7 +206,6 @@ WRONG["choose_map"] = [
     (chooser(over_draws=np.sum), "another has a smaller loss"),
     (chooser(over_draws=np.max), "another has a smaller loss"),
     (chooser(size=np.linalg.norm), "another has a smaller loss"),
-    (chooser(size=lambda error: np.abs(error).mean()), "another has a smaller loss"),
     (lambda maps, *_: next(iter(maps.values())), "got a function"),
     (lambda *_: "mean", "got 'mean'"),
     (lambda maps, q, k, v, rng, n: maps["one"](q, k)(q[0], k[0], v[0], rng), "are (n, L, d)"),
