@@ -15,12 +15,15 @@ from tools.lesson import FENCE, Cell, Lesson, Output, Section, paths, questions,
 GIVEN = {
     "00": {"0.14": "of a quiz", "0.9": "of a quiz"},
     "04": {"258": "a constant of a theorem", "0.035": "1/√800", "1,200": "of §6"},
+    "05": {"200": "64 / 0.32"},
     "07": {"340": "millions of BERT"},
+    "09": {"100": "a power of ten"},
     "10": {"7675": "of an issue"},
     "11": {"900": "30²"},
+    "14": {"122": "of a sequence in the data"},
     "15": {"128": "rows of a block in the package", "122": "of a sequence in the data"},
     "16": {"1200": "of §2"},
-    "17": {"115": "of the data", "104": "of a file", "512": "of the model"}
+    "17": {"115": "of the data", "120": "of the data", "104": "of a file", "512": "of the model"}
     | {"0.007": "of the table of §1", "0.191": "of it"},
     "18": {"3.35": "of a data sheet", "128": "of a data sheet"},
     "20": {"21417": "of an issue", "337": "of an issue", "3412": "of an issue", "320": "32 / 0.1"}
@@ -35,6 +38,7 @@ LAST = {"take away", "where it breaks", "exercises", "further reading"}
 NUMBER = re.compile(
     r"(?<![\w.,/:^{(_-])(?:\d{1,3}(?:,\d{3})+|\d*\.\d+|\d{3,})(?![\w.,:]*\d)(?![-–\w])"
 )
+PER_CENT = re.compile(r"\$?\s*(?:\\?%|per cent)")
 PRINTED = re.compile(r"\d{1,3}(?:,\d{3})+|\d*\.?\d+(?:[eE][-+−]?\d+)?")
 # Names of works and their parts, years, formulas' entries in a list of errata, links, code.
 NAMES = re.compile(
@@ -47,13 +51,17 @@ def value(text):
     return float(text.replace(",", "").replace("−", "-"))
 
 
-def is_printed(number, printed):
-    """Whether one of these values is what `number` says to its own digits, or a hundredth of it."""
+def is_printed(number, printed, per_cent):
+    """Whether one of these values is what `number` says to its own digits, per cent or not."""
     digits = number.replace(",", "")
     half = 0.5 * 10.0 ** -len(digits.partition(".")[2])
     if "." not in digits:
         half *= 10 ** (len(digits) - len(digits.rstrip("0")))  # 10,000 may be about 9,876
-    return any(abs(p * k - value(number)) <= half * (1 + 1e-6) for p in printed for k in (1, 100))
+    return any(
+        abs(p * k - value(number)) <= half * (1 + 1e-6)
+        for p in printed
+        for k in ((1, 100) if per_cent else (1,))
+    )
 
 
 def beside(section, place):
@@ -81,7 +89,10 @@ def unprinted(lesson: Lesson) -> list[str]:
             free = " ".join(questions(cell)) + " ".join(GIVEN.get(lesson.number, {}))
             text = NAMES.sub("", FENCE.sub("", cell.source).replace("{,}", ","))
             for at in NUMBER.finditer(text):
-                known = is_printed(at[0], printed_or_set[0]) or value(at[0]) in printed_or_set[1]
+                per_cent = PER_CENT.match(text, at.end())
+                known = value(at[0]) in printed_or_set[1] or is_printed(
+                    at[0], printed_or_set[0], per_cent
+                )
                 if not known and at[0] not in free:
                     words = " ".join(text[max(0, at.start() - 40) : at.end() + 30].split())
                     found.append(f"{lesson.number} §{section.name}: {at[0]} in “{words}”")
@@ -109,7 +120,7 @@ def toy(text, printed="mean 0.3241, of 10,003", code="gamma = 0.02"):
         ("It is 0.37.", ["0.37"]),
         ("About 10,000 of them, or 10,003.", []),
         ("About 12,000 of them, or 10,004.", ["12,000", "10,004"]),
-        ("It is 0.3, not 0.33.", ["0.33"]),
+        ("It is 0.3, not 0.33, and 32.4 of them.", ["0.33", "32.4"]),
         ("**Before you run this:** nearer 0.1 or 0.5?", []),
         ("See Section 3.1, lesson 05 and arXiv:2009.14794 (2020), with `x = 0.7`.", []),
         ("In 135 of $2{,}048$ cases.", ["135", "2,048"]),
