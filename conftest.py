@@ -20,7 +20,7 @@ pytest_plugins = ["tools.kernels"] if find_spec("nbval") else []
 # Their asserts report values, as those of a test file do.
 pytest.register_assert_rewrite("tests.claims", "tests.exercises.shared")
 
-# Unsolved on purpose: tests/test_exercises.py and tests/test_projects.py run them.
+# Unsolved on purpose: tests/test_exercises.py and tests/deep/test_projects.py run them.
 collect_ignore_glob = ["notebooks/exercises/*", "notebooks/projects/p*.ipynb"]
 collect_ignore_glob += ["notebooks/*.py", "my/*", "*.ipynb_checkpoints*"]
 

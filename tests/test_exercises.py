@@ -158,7 +158,7 @@ def test_the_solution_passes_its_checks(source, capsys):
 
 IN_A_NOTEBOOK = {
     "def phi(x):\n    return x**2\nchecks.quadratic_features(phi)": (
-        "quadratic_features: only the squares x_i² are there: the products x_i x_j are missing."
+        "quadratic_features: the squares alone: the products x_i x_j are missing."
     ),
     "def phi(x):\n    raise NotImplementedError()\nchecks.quadratic_features(phi)": (
         "quadratic_features: write the answer in place of `raise NotImplementedError()`."

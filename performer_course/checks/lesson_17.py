@@ -113,7 +113,7 @@ def _model(rng, L, d, e):
 
 def fraction(top, bottom):
     """top / bottom, 0 where that is 0/0."""
-    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+    return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1), 0)
 
 
 def null(

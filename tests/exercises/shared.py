@@ -71,8 +71,8 @@ def exercises(right, others=()):
 
         @each_check
         def test_a_float32_answer_passes_or_is_told_that_it_is_one(self, name):
-            for answer in right[name]:
-                assert "float32" in said(name, returning(np.float32, answer), "float32 passes")
+            answer = returning(np.float32, right[name][0])
+            assert "float32" in said(name, answer, "float32 passes")
 
         @pytest.mark.parametrize("name", [name for name in right if name not in ANY_SCALE])
         def test_an_answer_that_is_off_by_a_thousandth_is_refused(self, name):

@@ -9,7 +9,7 @@ import pytest
 from performer_course.attention import favor_attention
 from tools.setting import ROOT
 
-from .derivatives import agree, agree_in, hidden, surface, weighed
+from ..derivatives import agree, agree_in, hidden, surface, weighed
 
 jax = pytest.importorskip("jax", reason="compiled where JAX is installed", exc_type=ImportError)
 jnp = jax.numpy
