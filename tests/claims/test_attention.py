@@ -624,9 +624,9 @@ def where_tokens_are_moderate_no_maximum_is_needed(p):
                         found = favor(p, q, k, v, ω, causal=causal, chunk=chunk)
                     error = np.abs(found - expected).max(1)
                     assert (error < precision * np.abs(expected).max(1)).all(), (which, at, share)
-        W = vectors(rng, d, *[2 * math.sqrt(R)] * m)
-        q = np.tile(-0.45 * s.LOGIT * math.sqrt(R) * W[0] / math.sqrt(R), (L, 1))
-        v = math.exp(-0.8 * R) * problem(rng, L, d)[2]
+        W = vectors(rng, d, *[1e-3] * m)  # of weights, e^{−‖k'‖²/2} alone is left
+        q = vectors(rng, d, *[math.sqrt(1.98 * s.NORM * R * math.sqrt(d))] * L)
+        v = math.exp(-0.95 * R) * (1 + rng.uniform(size=(L, 3)))
         q, v, W = (x.astype(dtype) for x in (q, v, W))
         found, expected = favor(p, q, q, v, W), favor_by_rows(q, q, v, W)
         assert (np.abs(found - expected) < precision * np.abs(expected).max()).all()
