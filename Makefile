@@ -27,7 +27,8 @@ LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
 PDF := $(VENV)/with-pdf
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)
 COURSE := $(VENV)/with-lessons,training,cluster,course
-KIT := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check,site,slides,lite,pdf,course$(EXTRAS:%=,%)
+KIT := $(VENV)/with-lessons,training,cluster,tests,site,slides,lite,pdf,course$(EXTRAS:%=,%)
+NIGHT := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check,site,slides,lite,pdf,course$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
@@ -45,10 +46,10 @@ test: $(if $(LESSON),$(TESTS),lint) ## verify package, lessons, exercises and pa
 
 # Its notebooks run, on the strict double, too; its exercises; and what quotes it.
 OF_LESSON = $(wildcard $(patsubst %,%/$(LESSON)_*.ipynb,notebooks notebooks/solutions notebooks/projects/solutions)) \
-	tests/deep/test_double.py tests/test_notebooks.py tests/test_words.py tests/test_exercises.py tests/exercises \
+	tests/deep/test_double.py tests/test_notebooks.py tests/test_words.py tests/test_alts.py tests/test_shape.py tests/test_exercises.py tests/exercises \
 	kit/tests/test_lecturer.py -k "$(LESSON)_ or lesson_$(LESSON) or test_$(LESSON) or lecturer"
 
-test-all: lint $(KIT) ## the night's run: also the strict double, solutions, projects, planted defects, trainings, and the kit
+test-all: lint $(NIGHT) ## the night's run: also the strict double, solutions, projects, planted defects, trainings, and the kit
 	$(BIN)/python -m pytest @tests/whole.txt tests tests/deep kit/tests kit/tests/built \
 	  notebooks notebooks/solutions notebooks/projects/solutions $(PYTEST)
 

@@ -311,7 +311,7 @@ for norm in (1, 10, 60):
 #
 # and what is left of the range is room for the sums and for large or small values. So every shift may
 # be 0. On NumPy, where a norm can be looked at without waiting, `favor_attention` takes this way where
-# all tokens of a head are short, and the stable form otherwise.
+# all tokens are short, and the stable form otherwise.
 #
 # In the next cell $\|q'\| = \|k'\|$ for all tokens, and the first ones lie along the longest
 # direction, the worst case of the bound. **Before you run this:** the rule stops near

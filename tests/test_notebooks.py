@@ -118,7 +118,7 @@ def public(module):
 TAUGHT = {
     "backend": ["get_backend", "synchronize", "to_host", "to_like"],
     "features": public(features),
-    "figures": ["gram", "show", "slider"],
+    "figures": ["compared", "gram", "show", "slider", "trend"],
     "kernels": public(kernels),
     "projections": public(projections),
     "theory": public(theory),
