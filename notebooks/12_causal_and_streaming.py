@@ -473,8 +473,8 @@ for name, program in programs.items():
             np.abs(after - earlier_rows(program)).max(),
             np.isnan(after).any(axis=1).sum(),
         )
-        cell = f"{lost} rows NaN" if lost else "exactly 0" if change == 0 else f"{change:.2f}"
-        cells.append("below 1e-4" if 0 < change < 1e-4 else cell)
+        moved = "below 1e-5" if change < 1e-5 else f"{change:.2f}"
+        cells.append(f"{lost} rows NaN" if lost else moved)
     print(f"{name:64}" + "".join(f"{cell:>14}" for cell in cells))
 after = earlier_rows(programs["global maximum, ε = 1e-6"], 30)
 print(
