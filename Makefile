@@ -112,9 +112,10 @@ clean: ## remove what make set up
 ALL = $(sort $(subst $(comma), ,$(patsubst $(VENV)/with-%,%,$@ $(wildcard $(VENV)/with-*))))
 WANTED = $(if $(filter gpu-cuda%,$(ALL)),$(filter-out gpu-check,$(ALL)),$(ALL))
 
-# uv where it is installed, otherwise venv and pip: the same versions either way. What was half made when
-# it was interrupted is made anew. A package is whole once it has its INSTALLER, which comes last; pip and
-# uv would go by its name alone. An environment is whole once it has pip, or for uv a pyvenv.cfg.
+# uv installs in seconds what takes pip two minutes, so pip fetches it where it is not there, and does
+# its work where it can't be had: the same versions either way. What was half made when it was interrupted
+# is made anew. A package is whole once it has its INSTALLER, which comes last; pip and uv would go by its
+# name alone. An environment is whole once it has pip, or for uv a pyvenv.cfg.
 $(VENV)/with-%: pyproject.toml constraints.txt
 	@extras='$(subst $(space),$(comma),$(WANTED))'; \
 	for package in $(VENV)/lib/python*/site-packages/*.dist-info $(VENV)/Lib/site-packages/*.dist-info; do \
@@ -125,6 +126,8 @@ $(VENV)/with-%: pyproject.toml constraints.txt
 	  uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]"; \
 	else \
 	  set -ex; test -e $(BIN)/pip || $(PYTHON) -m venv $(VENV); \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check $(CONSTRAINTS) -e ".[$$extras]"; \
+	  pip="$(BIN)/python -m pip install -q --disable-pip-version-check"; \
+	  { test -e $(BIN)/uv || $$pip uv; } && $(BIN)/uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]" \
+	    || $$pip $(CONSTRAINTS) -e ".[$$extras]"; \
 	fi
 	@touch $@ $(wildcard $(VENV)/with-*)

@@ -55,8 +55,9 @@ def test_a_notebook_that_reads_files_says_the_same_in_my(source, tree, monkeypat
 
 # What an interruption leaves
 
-# Stands for Python with venv and pip, and for uv; killed once it has made what $LAST names. Both go
-# by a package's name to see it installed, and uv makes no environment in a folder unless told to.
+# Stands for Python with venv and pip, which can't get uv, and for uv; killed once it has made what
+# $LAST names. Both go by a package's name to see it installed, and uv makes no environment in a
+# folder unless told to.
 INSTALLER = """#!/bin/sh
 made() { [ "$LAST" != "$1" ] || kill -9 $$; }
 [ "$1" != -m ] || shift
@@ -66,6 +67,7 @@ case "${0##*/} $*" in
   mkdir -p .venv/bin; made folder
   cp "$0" .venv/bin/python; made python
   touch .venv/pyvenv.cfg .venv/bin/pip; made environment ;;
+*\\ uv) exit 1 ;;
 *\\ pip\\ install*)
   [ -e .venv/pyvenv.cfg ] || exit 1
   package=.venv/lib/python3/site-packages/jupyterlab.dist-info
