@@ -1,7 +1,8 @@
 """Lesson 06, structured projections."""
 
 import math
-from functools import partial
+from functools import cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -93,7 +94,7 @@ STAGES = [
 @check(slips=STAGES)
 def stage_error(measure):
     """measure(delta, stages, draws, rng): E (mean of cos − K)² of √d H D₁ … H D_k, over iid's."""
-    d, draws, u = 4, 3000, np.array([0.7, -0.2, 0.5, 0.47])
+    d, draws, u = 4, 1000, np.array([0.7, -0.2, 0.5, 0.47])
     cases = ((3 * np.eye(d)[0], 3), (2 * np.eye(d)[0], 1), (1.5 * u, 2), (1.2 * np.ones(d), 2))
 
     def said(answer):
@@ -126,9 +127,21 @@ def stage_error(measure):
 # choose_rows
 
 
-@check
-def choose_rows(choose):
-    """choose(methods, x, m, draws, rng) → the name of the rows with least error on x."""
+class Choice(NamedTuple):
+    """One case: what it is, the points, and the mean squared error of each method on them."""
+
+    of: str
+    x: np.ndarray
+    m: int
+    draws: int
+    methods: dict
+    errors: dict
+    advice: str
+
+
+@cache
+def _choices():
+    """The cases, judged once: the errors are exact to the draws, as an answer's are."""
     rng = np.random.default_rng(604)
     one = np.zeros((6, 16))
     one[:, 3] = np.arange(6) / 2  # they differ along one axis
@@ -171,24 +184,33 @@ def choose_rows(choose):
         ("six points in 8 dimensions", more, 256, ("hadamard", "sobol"), most),
         ("points of which some differ along one axis", lined, 64, ("sobol", "hadamard"), most),
     )
-    found, times = [], []
-    for _, x, m, names, _ in cases:
+    choices = []
+    for of, x, m, names, advice in cases:
         given = {name: methods[name] for name in names}
-        draws = {2: 400, 6: 100}.get(len(x), 40)
-        name = choose(given, x, m, draws, np.random.default_rng(605))
-        if not isinstance(name, str) or name not in given:
-            raise Hint(f"{name!r} is no name of `methods`, which has {', '.join(names)}.")
-        exact, errors = kernels.gaussian(x, x), {}
-        for each, draw in given.items():
+        draws = {2: 200, 6: 50}.get(len(x), 20)
+        exact, rng, errors = kernels.gaussian(x, x), np.random.default_rng(606), {}
+        for name, draw in given.items():
             phi = [features.fourier(x, draw(rng, m, x.shape[1])) for _ in range(draws)]
-            errors[each] = np.mean([np.square(p @ p.T - exact).mean() for p in phi])
+            errors[name] = np.mean([np.square(p @ p.T - exact).mean() for p in phi])
+        choices.append(Choice(of, x, m, draws, given, errors, advice))
+    return choices
+
+
+@check
+def choose_rows(choose):
+    """choose(methods, x, m, draws, rng) → the name of the rows with least error on x."""
+    found, times = [], []
+    for case in _choices():
+        name = choose(case.methods, case.x.copy(), case.m, case.draws, np.random.default_rng(605))
+        if not isinstance(name, str) or name not in case.errors:
+            raise Hint(f"{name!r} is no name of `methods`, which has {', '.join(case.errors)}.")
         found.append(name)
-        times.append(errors[name] / min(errors.values()))
+        times.append(case.errors[name] / min(case.errors.values()))
     if min(times) > 1:
         raise Hint("the least error is asked for, not the largest.")
-    for (case, _, m, _, advice), name, off in zip(cases, found, times, strict=True):
+    for case, name, off in zip(_choices(), found, times, strict=True):
         if off > 1:
             raise Hint(
-                f"{case}, m = {m}: {name!r} has {off:.1f} times the squared error of the best. "
-                f"{advice}"
+                f"{case.of}, m = {case.m}: {name!r} has {off:.1f} times the squared error of the "
+                f"best. {case.advice}"
             )
