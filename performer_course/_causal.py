@@ -71,7 +71,7 @@ def _one_by_one(xp, *arrays):
 
 
 def causal_chunk(xp, state, g, h, values):
-    """The State after a chunk of C tokens, and the sums (..., C, e+1) of their rows.
+    """The State after a chunk of C tokens, and the sums of their rows: a State of C rows.
 
     g = ωᵀq', h = ωᵀk' − ‖k'‖²/2, both (..., C, m) and used up. Where values may be looked at and
     no h is more than RISE above `seen`, what every row of the chunk has seen, all is relative to
@@ -90,9 +90,10 @@ def causal_one_maximum(xp, state, top, g, h, values):
     """`causal_chunk`, all relative to the c of this State; the State after it relative to `top`."""
     c = state.c[..., None, :]  # (..., 1, m)
     keys, a = exp_in_place(xp, h, c), add_in_place(g, c)  # (..., C, m)
-    rows = exp_in_place(xp, a, xp.max(a, axis=-1, keepdims=True))  # (..., C, m)
+    highest = xp.max(a, axis=-1)  # (..., C)
+    rows = exp_in_place(xp, a, highest[..., None])  # (..., C, m)
     out, Sz = causal_linear(xp, rows, keys, values, state.Sz)
-    return rescaled(xp, State(state.c, Sz), top), out
+    return rescaled(xp, State(state.c, Sz), top), State(highest, out)
 
 
 def causal_by_halving(xp, state, g, h, values):
@@ -105,8 +106,9 @@ def causal_by_halving(xp, state, g, h, values):
     rows = _within(xp, g, h, values)  # first, for `summed_by_feature` uses h up
     state, before = _between(xp, state, summed_by_feature(xp, h, values))
     past = weighted_sums(xp, add_in_place(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
-    Sz = added(xp, past, rows).Sz  # (..., T, size, e+1)
-    return state, xp.reshape(Sz, (*Sz.shape[:-3], -1, Sz.shape[-1]))[..., :C, :]
+    c, Sz = added(xp, past, rows)  # (..., T, size), (..., T, size, e+1)
+    c, Sz = (xp.reshape(c, (*c.shape[:-2], -1)), xp.reshape(Sz, (*Sz.shape[:-3], -1, Sz.shape[-1])))
+    return state, State(c[..., :C], Sz[..., :C, :])
 
 
 def _between(xp, state, blocks):

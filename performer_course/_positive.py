@@ -100,4 +100,4 @@ def absorbed_and_read(xp, state, q, k, v, W, key_mask, parts):
         g = projected(xp, q[..., part, :], W)  # (..., n, m)
         h, values = log_keys(xp, k, v, key_mask, part, W)
         state, rows = _causal.causal_chunk(xp, state, g, h, values)
-        yield state, rows
+        yield state, rows.Sz

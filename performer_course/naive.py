@@ -79,6 +79,36 @@ def favor_attention(
     return _softmax(logits, _visible(logits, causal, key_mask)) @ v
 
 
+def joint_attention(
+    q: Float[Array, "... L d"],
+    k: Float[Array, "... L d"],
+    v: Float[Array, "... L e"],
+    band: int,
+    *,
+    W: Float[Array, "... m d"] | None = None,
+    centres: Float[Array, "... C d"] | None = None,
+    causal: bool = False,
+    key_mask: Bool[Array, "... L"] | None = None,
+) -> Float[Array, "... L e"]:
+    """Weights e^{qᵀk/√d} where |i − j| ≤ band, beyond it φ(q')ᵀφ(k') by W, or e^{qᵀc/√d}.
+
+    c: the one of the centres nearest to k. Shape: (..., L, e). Error: exact to rounding.
+    Cost: O(L² (d + m + e)); memory, L² and L m. Source: this course, lesson 18.
+    """
+    xp, (q, k, v, key_mask, W) = _checked(q, k, v, key_mask, *([] if W is None else [W]))
+    if W is None:
+        distance = xp.sum((k[..., :, None, :] - centres[..., None, :, :]) ** 2, axis=-1)
+        nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., L, 1)
+        own = nearest == xp.arange(centres.shape[-2], device=array_api_compat.device(k))
+        c = xp.astype(own, k.dtype) @ centres  # (..., L, d)
+        far = q @ xp.matrix_transpose(c) / math.sqrt(q.shape[-1])
+    else:
+        far = _log_weights(xp, q, k, W) - math.log(W.shape[-2])
+    near = q @ xp.matrix_transpose(k) / math.sqrt(q.shape[-1])
+    logits = xp.where(_visible(near, False, None, band), near, far)
+    return _softmax(logits, _visible(near, causal, key_mask)) @ v
+
+
 def _checked(q, k, v, key_mask, *W, **said):
     """The namespace, and the arguments with one set of leading axes; zeros where masked."""
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, *W, **said)

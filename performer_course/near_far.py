@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float
 from ._arguments import (
     check_attention,
     check_count,
+    check_directions,
     check_finite,
     check_floating,
     check_lead,
@@ -22,8 +23,20 @@ from ._arguments import (
     check_number,
 )
 from ._blocks import each_head, masked_part, steps, sum_dtype
-from ._stable import empty_state, logits_of, values_and_ones, weighted_sums
-from .attention import linear_attention
+from ._causal import causal_chunk
+from ._stable import (
+    State,
+    added,
+    empty_state,
+    logits_of,
+    lowest,
+    mask_logits,
+    projected,
+    squared_norm,
+    values_and_ones,
+    weighted_sums,
+)
+from .attention import linear_attention, uniform_attention
 from .backend import is_free_to_read, is_on_gpu
 
 Array = Any
@@ -52,25 +65,32 @@ def near_field(
     softmax(band(·)) read as written has logit 0; and no L × L array, which its code holds.
     """
     arguments = check_attention(q, k, v, key_mask)
-    xp, (L, d) = array_api_compat.array_namespace(q), q.shape[-2:]
+    xp, L = array_api_compat.array_namespace(q), q.shape[-2]
     band = _check_band(band, L, k.shape[-2])
-    dtype, ahead = sum_dtype(xp, q, k, v), 0 if causal else band
-    size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
-    outside = functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, band, ahead))
+    ahead = 0 if causal else band
 
     def sums(q, k, v, key_mask, _):
-        for part in steps(q, size):
-            queries = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d)
-            rows = empty_state(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
-            start, stop = max(0, part.start - band), min(L, part.stop + ahead)
-            for seen in steps(k, width, start=start, stop=stop):
-                keys, values, mask = masked_part(xp, k, v, key_mask, seen, dtype)
-                far = outside(queries.shape[-2], keys.shape[-2], part.start - seen.start)
-                logits = logits_of(xp, queries, keys, far, mask)
-                rows = weighted_sums(xp, logits, values_and_ones(xp, values, mask), rows)
+        for _, rows in _near_rows(xp, q, k, v, key_mask, band, ahead):
             yield rows.Sz
 
     return each_head(sums, *arguments, work_per_head=L * (band + ahead + 1))
+
+
+def _near_rows(xp, q, k, v, key_mask, band, ahead):
+    """Yields a few rows, and their sums over the keys i − band ≤ j ≤ i + ahead."""
+    (L, d), dtype = q.shape[-2:], sum_dtype(xp, q, k, v)
+    size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
+    outside = functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, band, ahead))
+    for part in steps(q, size):
+        queries = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d)
+        rows = empty_state(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
+        start, stop = max(0, part.start - band), min(L, part.stop + ahead)
+        for seen in steps(k, width, start=start, stop=stop):
+            keys, values, mask = masked_part(xp, k, v, key_mask, seen, dtype)
+            far = outside(queries.shape[-2], keys.shape[-2], part.start - seen.start)
+            logits = logits_of(xp, queries, keys, far, mask)
+            rows = weighted_sums(xp, logits, values_and_ones(xp, values, mask), rows)
+        yield part, rows
 
 
 def _check_band(band, L, S):
@@ -137,6 +157,111 @@ def fmm_attention(
     near = near_field(q, k, v, band, causal=causal, key_mask=key_mask)
     fields = [near, *_far_fields(q, k, v, maps, causal, key_mask)]
     return _blend(_check_weights(weights, fields), fields)
+
+
+def joint_attention(
+    q: Float[Array, "... L d"],
+    k: Float[Array, "... L d"],
+    v: Float[Array, "... L e"],
+    band: int,
+    *,
+    W: Float[Array, "... m d"] | None = None,
+    centres: Float[Array, "... C d"] | None = None,
+    causal: bool = False,
+    key_mask: Bool[Array, "... L"] | None = None,
+) -> Float[Array, "... L e"]:
+    """Σ_j w_ij v_j / Σ_j w_ij: w = e^{qᵀk/√d} where |i − j| ≤ band, an estimate of it beyond.
+
+    Slow form: `naive.joint_attention`. One denominator: what is near and what is far compete.
+    With W a far key weighs φ(q')ᵀφ(k'), φ the positive features of its m directions
+    (`features.positive`). With centres it weighs e^{qᵀc/√d}, c the centre nearest to it. With
+    neither there is one centre, the mean of the keys that the mask shows; causal rows may not know
+    that, and need one of other text. Shift keys before: k − s changes no weight of the softmax.
+    Shape: (..., L, e), dtype that of the inputs. Error: near keys are exact to rounding, at any
+    norm; far ones are off as the estimate is. Cost: O(L (band + 128) (d + e)) for the near keys and
+    O(L F (d + e)) for the far ones, F = m or C; memory, the result twice and a chunk's features.
+    Raises: ValueError for both W and centres, and for causal rows with neither.
+    Source: this course; the parts are those of Nguyen et al. (2021), which blends two denominators.
+    """
+    if W is not None and centres is not None:
+        raise ValueError("W and centres are two estimates of far weights: give one of them")
+    if causal and W is None and centres is None:
+        raise ValueError("causal rows need W or centres: the mean of all keys shows later ones")
+    directions = [] if W is None else [W]
+    q, k, v, key_mask, far = check_attention(q, k, v, key_mask, *directions)
+    xp, L = array_api_compat.array_namespace(q), q.shape[-2]
+    band = _check_band(band, L, k.shape[-2])
+    dtype, ahead = sum_dtype(xp, q, k, v), 0 if causal else band
+    if W is None:
+        if centres is None:
+            centres = uniform_attention(k[..., :1, :], k, k, key_mask=key_mask)
+        check_directions(centres, k, "k", "centres")
+        far = xp.broadcast_to(centres, (*k.shape[:-2], *centres.shape[-2:]))
+    past = functools.partial(_past_rows, xp, _log_weights if W is None else _log_features)
+    past = functools.partial(_past_rows_of_one, xp) if W is None and far.shape[-2] == 1 else past
+
+    def sums(q, k, v, key_mask, far):
+        far = xp.astype(far, dtype, copy=False)
+        rows = past(q, k, v, key_mask, far, band)
+        if not causal:  # what comes after the band comes before it, read from the end
+            turned = (xp.flip(x, axis=-2) for x in (q, k, v))
+            mask = None if key_mask is None else xp.flip(key_mask, axis=-1)
+            c, Sz = past(*turned, mask, far, band)
+            rows = added(xp, rows, State(xp.flip(c, axis=-1), xp.flip(Sz, axis=-2)))
+        for part, near in _near_rows(xp, q, k, v, key_mask, band, ahead):
+            yield added(xp, near, State(rows.c[..., part], rows.Sz[..., part, :])).Sz
+
+    work = L * (band + ahead + 1 + far.shape[-2])
+    return each_head(sums, q, k, v, key_mask, far, work_per_head=work)
+
+
+def _past_rows(xp, logs, q, k, v, key_mask, far, band):
+    """The sums of each row i over the keys j < i − band: a State of L rows.
+
+    As row i sees j ≤ i − band − 1, these are causal rows of later queries beside earlier keys.
+    """
+    first = min(band + 1, q.shape[-2])  # rows that see none
+    empty = empty_state(xp, (*q.shape[:-2], first), v.shape[-1] + 1, q, far.dtype)
+    later, parts = q[..., first:, :], [empty]
+    state = empty_state(xp, far.shape[:-1], v.shape[-1] + 1, q, far.dtype)
+    for part in steps(later):
+        queries = xp.astype(later[..., part, :], far.dtype, copy=False)
+        keys, values, seen = masked_part(xp, k, v, key_mask, part, far.dtype)
+        g, h = logs(xp, queries, keys, far)
+        h = h if seen is None else h + mask_logits(xp, seen, far.dtype)[..., None]
+        state, rows = causal_chunk(xp, state, g, h, values_and_ones(xp, values, seen))
+        parts.append(rows)
+    c, Sz = zip(*parts, strict=True)
+    return State(xp.concat(c, axis=-1), xp.concat(Sz, axis=-2))
+
+
+def _past_rows_of_one(xp, q, k, v, key_mask, centre, band):
+    """`_past_rows` where all keys have one centre: sums of values, and one logit a query."""
+    first = min(band + 1, q.shape[-2])
+    empty = empty_state(xp, (*q.shape[:-2], first), v.shape[-1] + 1, q, centre.dtype)
+    earlier = slice(q.shape[-2] - first)
+    _, values, seen = masked_part(xp, k, v, key_mask, earlier, centre.dtype)
+    Sz = xp.cumulative_sum(values_and_ones(xp, values, seen), axis=-2)
+    queries = xp.astype(q[..., first:, :], centre.dtype, copy=False)
+    g = projected(xp, queries, centre)[..., 0] / math.sqrt(q.shape[-1])
+    c = xp.where(Sz[..., -1] > 0, g, lowest(xp, centre.dtype))
+    return State(xp.concat([empty.c, c], axis=-1), xp.concat([empty.Sz, Sz], axis=-2))
+
+
+def _log_features(xp, q, k, W):
+    """ln φ(q') and ln φ(k') for the positive features φ of W: (..., n, m) each."""
+    x, y = (a * a.shape[-1] ** -0.25 for a in (q, k))
+    logs = (projected(xp, a, W) - squared_norm(xp, a)[..., None] / 2 for a in (x, y))
+    return tuple(a - math.log(W.shape[-2]) / 2 for a in logs)
+
+
+def _log_weights(xp, q, k, centres):
+    """qᵀc/√d for each centre c; and 0 for the centre nearest to k, as good as −∞ for the others."""
+    g = projected(xp, q, centres) / math.sqrt(q.shape[-1])  # (..., n, C)
+    distance = squared_norm(xp, centres)[..., None, :] - 2 * projected(xp, k, centres)
+    nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., n, 1)
+    own = nearest == xp.arange(centres.shape[-2], device=array_api_compat.device(k))
+    return g, xp.where(own, xp.zeros_like(distance), lowest(xp, k.dtype))
 
 
 def _far_fields(q, k, v, maps, causal, key_mask):
