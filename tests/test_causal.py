@@ -25,7 +25,7 @@ def test_a_chunk_goes_by_levels_where_a_key_rises_above_all_that_was_seen(
     before = empty_state(np, (3,), 3, h, h.dtype)
     if kept is not None:
         before = State(np.full(3, kept), np.ones((3, 3)))
-    _, expected = by_levels(np, before, g, h, values)
+    _, (_, expected) = by_levels(np, before, g, h, values)
     _, (_, found) = _causal.causal_chunk(np, before, g.copy(), h.copy(), values)
     assert bool(taken) is levels
     means = [Sz[:, :2] / Sz[:, 2:] for Sz in (found, expected)]

@@ -701,11 +701,11 @@ def by_levels_each_earlier_key_is_counted_exactly_once(p):
     for C in (1, 2, 3, 63, 64, 65, 127, 128, 129, 320, 600):
         g, once = np.zeros((C, m)), np.concatenate([np.eye(C), np.ones((C, 1))], axis=1)
         empty = p._stable.empty_state(np, (m,), C + 1, g, g.dtype)
-        state, Sz = causal_by_halving(np, empty, g.copy(), g.copy(), once)
+        state, (_, Sz) = causal_by_halving(np, empty, g.copy(), g.copy(), once)
         assert np.array_equal(Sz[:, :-1], m * np.tril(np.ones((C, C)))), C
         assert np.array_equal(state.z, np.full(m, C))
         g, h = (2000 * rng.normal(size=(C, 1)) + rng.normal(size=(C, m)) - 1e5 for _ in "gh")
-        state, Sz = causal_by_halving(np, empty, g.copy(), h.copy(), once)
+        state, (_, Sz) = causal_by_halving(np, empty, g.copy(), h.copy(), once)
         logits = np.stack([logsumexp(row + h, axis=1) for row in g])
         expected = by_rows(logits, np.eye(C), causal=True)
         assert np.allclose(Sz[:, :-1] / Sz[:, -1:], expected, rtol=1e-9, atol=1e-12), C
