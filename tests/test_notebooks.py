@@ -1,6 +1,7 @@
 """Lessons: in sync, whole, within their time, safe for a GPU, and all of the package is taught."""
 
 import ast
+import functools
 import inspect
 import re
 import subprocess
@@ -100,6 +101,7 @@ def test_prose_is_commonmark_and_dollar_mathematics_alone(source):
 # Every name is taught
 
 
+@functools.cache
 def names_used():
     """The names and attributes that occur in the code of lessons and solutions."""
     nodes = [n for s in SOURCES for n in ast.walk(ast.parse(s.read_text(encoding="utf-8")))]

@@ -1,7 +1,8 @@
-"""Training by Adam, the data that lessons train on, and the record of lesson 16's three seeds."""
+"""Training by Adam, the data that lessons train on, and the records of lesson 16."""
 
 import csv
 import hashlib
+import re
 
 import numpy as np
 import pytest
@@ -110,10 +111,84 @@ def test_three_kinds_of_data_have_one_shape_and_are_what_they_are_called():
     assert len({windows[0] for windows in drawn}) > 1
 
 
+def test_the_heads_of_a_decoder_are_kept_early_and_late():
+    early, late = data.learned(), data.learned("late")
+    assert {a.shape for a in (*early, *late)} == {(2, 4, 32, 32, 8)}
+    np.testing.assert_array_equal(early, data.learned("early"))
+    lengths, squares = [], []
+    for q, k, _ in (early, late):
+        lengths.append(np.linalg.norm(k, axis=-1).mean(axis=(2, 3)))
+        x, y = (a - a.mean(axis=(2, 3), keepdims=True) for a in (q, k))
+        z = (x[..., :, None, :] + y[..., None, :, :]) * 8**-0.25
+        squares.append(np.median((z**2).sum(axis=-1), axis=(2, 3, 4)))
+    assert (lengths[1] > lengths[0]).all()
+    assert (squares[1] > 1.2 * squares[0]).all()
+    with pytest.raises(ValueError, match='when must be "early" or "late", got 600'):
+        data.learned(600)
+
+
+def table(name):
+    with open(data.FOLDER / name, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def trained_longer():
+    """{(run, seed): bits (steps,)}."""
+    rows = table("decoder.csv")
+    assert list(rows[0])[2:] == ["600", "1200", "3000", "6000", "12000"]
+    return {(r["run"], r["seed"]): np.array(list(r.values())[2:], dtype=float) for r in rows}
+
+
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_the_longer_a_decoder_learns_the_less_of_its_attention_a_swap_keeps(seed):
+    found = {run: bits for (run, of), bits in trained_longer().items() if of == seed}
+    soft, alone = found["softmax"], found["trained without attention"]
+    assert (np.diff(soft) < 0).all()
+    kept = {run: (alone - bits) / (alone - soft) for run, bits in found.items() if "m = " in run}
+    assert len(kept) == 3
+    for part in kept.values():
+        assert (np.diff(part) < 0).all()
+    assert kept["positive, m = 64"][-1] < -0.3
+    dense = kept["dense, centred, m = 64"]
+    assert dense[0] > 0.75
+    assert dense[-1] < 0.5
+    gap = found["mean(V) swapped in"]
+    assert ((gap - found["dense, centred, m = 64"]) / (gap - soft))[-1] > dense[-1] + 0.2
+
+
+def test_the_late_decoder_has_passed_counts_and_the_early_one_is_the_lessons():
+    found, said = trained_longer(), printed(LESSON)
+    counts = float(re.search(r"counts after 3 symbols +([\d.]+)", said)[1])
+    late = [found["softmax", seed][-1] for seed in "01"]
+    early = [found["softmax", seed][0] for seed in "01"]
+    assert max(late) < counts < min(early)
+    assert f"softmax, trained            {found['softmax', '0'][0]:.3f}" in said
+
+
 def three_seeds():
-    with open(data.FOLDER / "three_seeds.csv", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = table("three_seeds.csv")
     return {row.pop("run"): np.array([float(value) for value in row.values()]) for row in rows}
+
+
+def test_from_scratch_no_attention_reaches_softmax_on_any_seed():
+    found = three_seeds()
+    scratch = {name: bits for name, bits in found.items() if name.startswith("from scratch")}
+    assert len(scratch) == 7
+    soft, mean = found["softmax"], scratch["from scratch, mean(V)"]
+    for name, bits in scratch.items():
+        assert (bits > soft + 0.04).all()
+        if "fresh W" not in name and bits is not mean:
+            assert (bits < mean).all()
+    plain, fresh = (scratch[f"from scratch, positive, one W{end}"] for end in ("", ", fresh W"))
+    redrawn, smreg = (
+        scratch[f"from scratch, {name}, redrawn, fresh W"] for name in ("positive", "SMREG")
+    )
+    assert (fresh < mean).sum() == 2
+    assert ((plain < redrawn) & (redrawn < fresh)).all()
+    assert (smreg < redrawn).all()
+    for name in ("ELU + 1", "ReLU"):
+        assert (np.maximum(smreg, plain) < scratch[f"from scratch, {name}"]).all()
+    assert (found["dense, m = 64, 80 steps redrawn"] < smreg).all()
 
 
 def test_on_three_seeds_dense_features_close_the_gap_and_eighty_steps_the_rest():

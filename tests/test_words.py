@@ -22,7 +22,7 @@ GIVEN = {
     "11": {"900": "30²"},
     "14": {"122": "of a sequence in the data"},
     "15": {"128": "rows of a block in the package", "122": "of a sequence in the data"},
-    "16": {"1200": "of §2"},
+    "16": {"600": "of §2"},
     "17": {"115": "of the data", "120": "of the data", "104": "of a file", "512": "of the model"}
     | {"0.007": "of the table of §1", "0.191": "of it"},
     "18": {"3.35": "of a data sheet", "128": "of a data sheet"},

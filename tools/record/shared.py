@@ -7,7 +7,7 @@ import csv
 import io
 import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -33,6 +33,18 @@ def lesson(name: str, tag: str = "", until: str = "") -> dict:
 def lesson_16(until: str) -> dict:
     """The names of lesson 16 after the cell that defines `until`; what it trains is trained."""
     return lesson("16_train_a_performer.py", until=until)
+
+
+def seeded(names: dict, seed: int) -> tuple[Callable, dict]:
+    """The lesson's rng(n) for a seed, 0 its own, and a start; `bits` judges by its windows."""
+
+    def rng(n):
+        return np.random.default_rng(n if seed == 0 else [n, seed])
+
+    start = names["transformer"].init(rng(6), names["config"])
+    del start["W"]
+    names["test"] = names["windows"](rng(3), names["held_out"], 320)
+    return rng, start
 
 
 def lesson_17() -> dict:

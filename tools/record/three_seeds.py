@@ -12,7 +12,7 @@ import numpy as np
 from tqdm import tqdm
 
 from performer_course import data
-from tools.record.shared import lesson_16, write
+from tools.record.shared import lesson_16, seeded, write
 
 FILE = data.FOLDER / "three_seeds.csv"
 SEEDS = 3
@@ -21,20 +21,14 @@ SIZES = (16, 64, 256)
 
 def found(names: dict, seed: int) -> dict[str, float]:
     """What one seed gives, by the functions of the lesson; seed 0 repeats its numbers."""
-
-    def rng(n):  # the lesson's generators, and others for other seeds
-        return np.random.default_rng(n if seed == 0 else [n, seed])
-
+    rng, start = seeded(names, seed)
     train, bits, by_features = names["train"], names["bits"], names["by_features"]
-    directions, windows = names["directions"], names["windows"]
-    start = names["transformer"].init(rng(6), names["config"])
-    del start["W"]
-    names["test"] = windows(rng(3), names["held_out"], 320)  # where `bits` judges
+    by_map, directions, windows = names["by_map"], names["directions"], names["windows"]
     blind, mean = (
-        {"attend": names["by_map"], "fixed": names["MAPS"][n]} for n in ("no attention", "mean(V)")
+        {"attend": by_map, "fixed": names["MAPS"][n]} for n in ("no attention", "mean(V)")
     )
     soft, _ = train(start, 600, seed=seed)
-    alone, _ = train(start, 600, attend=names["by_map"], fixed=lambda _: blind["fixed"], seed=seed)
+    alone, _ = train(start, 600, attend=by_map, fixed=lambda _: blind["fixed"], seed=seed)
     result = {
         "softmax": bits(soft),
         "trained without attention": bits(alone, **blind),
@@ -54,6 +48,22 @@ def found(names: dict, seed: int) -> dict[str, float]:
     result["dense, m = 64, 80 steps redrawn"] = np.mean(fresh)
     result["    the worst of its three draws"] = max(fresh)
     result["softmax, 80 more steps"] = bits(train(soft, 80, 3e-3, seed=seed)[0])
+
+    def from_scratch(label, attend, fixed, redraw=False):
+        params, _ = train(start, 600, 1e-2, attend, fixed, redraw, seed)
+        if not redraw:
+            own = fixed(np.random.default_rng([5, seed]))
+            result[f"from scratch, {label}"] = bits(params, own, attend)
+        if attend is by_features:
+            fresh = [bits(params, fixed(rng(30 + i)), attend) for i in range(3)]
+            result[f"from scratch, {label}, fresh W"] = np.mean(fresh)
+
+    from_scratch("positive, one W", by_features, directions)
+    from_scratch("positive, redrawn", by_features, directions, True)
+    fixed_norms = functools.partial(directions, norms="fixed")
+    from_scratch("SMREG, redrawn", by_features, fixed_norms, True)
+    for label in ("ELU + 1", "ReLU", "mean(V)"):
+        from_scratch(label, by_map, lambda _, label=label: names["MAPS"][label])
     return result
 
 
