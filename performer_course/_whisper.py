@@ -28,7 +28,7 @@ def weights(file):
     Little endian: version; "WhisperSpec"; revision; how many variables, of each name, rank, shape,
     type, size in bytes and data; how many aliases, each with the name that it stands for.
     """
-    found = _variables(file.read())
+    found = _variables(memoryview(file.read()))  # of which slices are no copies
     n = found["decoder/embeddings/weight"].shape[-1]
     for name, shape in shapes(n).items():
         check_shape(found[name], name, shape, found[name], name)
@@ -53,7 +53,7 @@ def _variables(content):
         return struct.unpack(f"<{kind}", take(struct.calcsize(kind)))[0]
 
     def text():
-        return take(number("H")).decode().removesuffix("\0")
+        return str(take(number("H")), "utf-8").removesuffix("\0")
 
     def count(what):
         if (n := number("I")) > MOST:
