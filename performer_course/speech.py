@@ -163,10 +163,10 @@ def _decoder(weights, encoded):
 def transcribe(weights: dict, sound: np.ndarray, attend: Callable = attend_exact) -> str:
     """The text of a sound: the likeliest token, again and again, until it is the end.
 
-    Suppressed tokens are never taken; 224 are the most. attend: as in `encode`. Raises: ValueError
-    as `encode`. Error: greedy, so another text may be likelier. Cost: `encode`, and 30 M
-    multiplications a token. Source: Radford et al. (2022), §4.5. Differs from the paper: greedy
-    alone, with no second attempt.
+    Suppressed tokens are left out, and the text stops after 224. attend: as in `encode`. Raises:
+    ValueError as `encode`. Error: greedy, so another text may be likelier. Cost: `encode`, then
+    2 G multiplications, and 33 M a token. Source: Radford et al. (2022), §4.5. Differs from the
+    paper: one greedy attempt, where it has beams and more attempts.
     """
     decode = _decoder(weights, encode(weights, sound, attend))
     said, end = [], len(weights["vocabulary"]) - 1
@@ -189,7 +189,7 @@ def log_likelihood(
 
     Their sum is ln P(text | sound). attend: as in `encode`. Shape: (tokens + 1,), float32.
     Raises: ValueError as `encode`, and for a text that is empty or of more than 446 tokens.
-    Error: rounding. Cost: `encode`, and 30 M multiplications a token. Source: as `log_mel`.
+    Error: rounding. Cost: as `transcribe`, of all tokens at once. Source: as `log_mel`.
     """
     encoded, end = encode(weights, sound, attend), len(weights["vocabulary"]) - 1
     tokens = _whisper.tokens(weights["vocabulary"], text)
