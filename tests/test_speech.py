@@ -430,6 +430,14 @@ def test_a_transcript_is_the_likeliest_token_time_and_again_until_the_end(small)
     assert len(found) == 4
 
 
+def test_a_transcript_has_no_space_before_its_first_word(small):
+    w = small | {"vocabulary": [b" " + token for token in small["vocabulary"]]}
+    expected, tokens = greedy(w, speech.encode(w, noise()), 50)
+    found = speech.transcribe(w, noise())
+    assert found == expected == found.strip()
+    assert found.count(" ") >= len(tokens) - 1
+
+
 def test_no_transcript_has_more_tokens_than_there_are_places_for(small, monkeypatch):
     monkeypatch.setattr(speech, "PLACES", 8)
     expected, tokens = greedy(small, speech.encode(small, noise()), 4)
