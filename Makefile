@@ -6,6 +6,7 @@ EXTRAS ?=
 LESSON ?=
 LABFLAGS ?=
 FOLDER ?=
+MODEL ?=
 PYTEST ?=
 
 ifeq ($(OS),Windows_NT)
@@ -74,8 +75,8 @@ lite: $(LITE) ## lessons 00 to 06 to run in the browser, in build/lite, for the 
 pdf: $(PDF) ## the course as a book and a handout of each lesson, in build/handouts
 	$(BIN)/python -m kit.handouts
 
-model: $(LESSONS) ## fetch a pretrained model of antibodies into model/ (97 MB; no test and no lesson needs it)
-	$(BIN)/python -m tools.model
+model: $(LESSONS) ## fetch pretrained models into model/, of antibodies (97 MB) and speech (71 MB), which nothing needs; one: MODEL=speech
+	$(BIN)/python -m tools.model $(MODEL)
 
 course: $(COURSE) ## make a course for nbgrader in course/, with exercises of its own (elsewhere: FOLDER=…)
 	$(BIN)/python -m kit.course $(FOLDER)

@@ -10,9 +10,10 @@
     recurrent    a state that forgets and is corrected: decay, gates, the delta rule
     transformer  a transformer small enough to hold in the head
     antibody     a real pretrained model, read without its framework (`make model`)
+    speech       another, which writes down what it hears; any attention will do
     theory       the mean and the variance of each estimator, in closed form
     paper        an array that notes what a GPU would launch, move and wait for
-    data         a text, and attention of three kinds: independent, aligned, learned
+    data         a text, attention of three kinds (independent, aligned, learned), and speech
     training     Adam on JAX, as lesson 16 trains (the extra `training`)
     figures      one style; show(fig, alt=...) puts a figure and its words on the page
     checks       what a right answer to an exercise satisfies
@@ -30,7 +31,8 @@ One set of symbols everywhere, in the order of the lessons:
 
 Rooms with an underscore hold what others share: `_arguments` what an argument must be, `_stable`
 norms, projections and sums relative to a maximum, `_positive` positive features by their
-logarithms, `_causal` the rows of a chunk, `_blocks` the cutting into steps, heads and threads.
+logarithms, `_causal` the rows of a chunk, `_blocks` the cutting into steps, heads and threads,
+`_whisper` the files, bands and words of `speech`.
 
 Modules marked *device* in their lesson compute where their arrays live and never read a value
 back; `to_host` is the only way home.

@@ -1,8 +1,10 @@
 """What an argument must be, said once: each check names it, what was expected and what came."""
 
+import contextlib
 import itertools
 import math
 import operator
+import os
 from numbers import Real
 from typing import Any
 
@@ -231,6 +233,23 @@ def check_kind(x, kind: type, name: str) -> None:
     """Raises: ValueError unless x is one of that class."""
     if not isinstance(x, kind):
         raise ValueError(f"{name} must be of type {kind.__name__}, got {type(x).__name__}")
+
+
+@contextlib.contextmanager
+def reading(path, what: str):
+    """The open file at path; whatever is raised while it is read says that it is no `what`.
+
+    Raises: ValueError that names the path, also for a folder; FileNotFoundError.
+    """
+    good = isinstance(path, str | os.PathLike)
+    if not good or (os.path.exists(path) and not os.path.isfile(path)):  # a pipe would never end
+        raise ValueError(f"path must be that of a {what}, got {path!r}")
+    with open(path, "rb") as file:
+        try:
+            yield file
+        except Exception as error:  # a hostile file may cause whatever it likes
+            reason = str(error) or type(error).__name__
+            raise ValueError(f"{path} is no {what}: {reason}") from error
 
 
 def check_sums(state, name: str):

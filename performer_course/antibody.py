@@ -34,6 +34,7 @@ from ._arguments import (
     check_finite,
     check_generator,
     check_kind,
+    reading,
 )
 from .attention import favor_attention, linear_attention, softmax_attention
 from .transformer import join_heads, layer_norm, split_heads
@@ -65,15 +66,8 @@ def load(path) -> dict[str, np.ndarray]:
     names something else, asks for more memory, or has a tensor that reaches beyond its storage or
     is not finite. Source: PyTorch's format of 2020, `torch.save`.
     """
-    if not isinstance(path, str | os.PathLike) or os.path.isdir(path):
-        raise ValueError(f"path must be that of a file of weights, got {path!r}")
-    with open(path, "rb") as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                weights = _Reader(archive, 3 * os.fstat(file.fileno()).st_size).load()
-        except Exception as error:  # a hostile pickle may raise whatever it likes
-            reason = str(error) or type(error).__name__
-            raise ValueError(f"{path} is no file of weights: {reason}") from error
+    with reading(path, "file of weights") as file, zipfile.ZipFile(file) as archive:
+        weights = _Reader(archive, 3 * os.fstat(file.fileno()).st_size).load()
     if not isinstance(weights, dict):
         came = f"it holds {type(weights).__name__}, not arrays by name"
         raise ValueError(f"{path} is no file of weights: {came}")

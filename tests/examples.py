@@ -26,10 +26,11 @@ HOST = {
     "figures",
     "paper",
     "projections",
+    "speech",
     "theory",
     "training",
 }
-HOST |= {"_arguments"}
+HOST |= {"_arguments", "_whisper"}
 
 # One size for each name of a dimension. L = S, as causal attention needs.
 SIZES = {"n": 5, "p": 4, "d": 3, "m": 6, "F": 7, "L": 5, "S": 5, "e": 2, "e+1": 3}

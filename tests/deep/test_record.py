@@ -7,11 +7,12 @@ import re
 
 import numpy as np
 import pytest
+from scipy.io import wavfile
 
 from performer_course import antibody, attention, data
 from tests.real_model import needs_model, real_weights, small_weights
 from tools.notebooks import NOTEBOOKS, read
-from tools.record import anatomy, curve, heads, sequences, shared
+from tools.record import anatomy, curve, heads, sentences, sequences, shared
 
 
 @pytest.fixture(scope="module")
@@ -524,3 +525,55 @@ def test_what_the_record_begins_with_is_found_again(way, W, tuning, record, less
     assert abs(np.exp(-log_p.mean()) / perplexity - 1) < 1e-3
     assert abs(log_p.std(ddof=1) / 702**0.5 / error - 1) < 1e-2
     assert abs(right.sum() - hits) <= 1
+
+
+# Sentences
+
+
+def recordings(folder, **changed):
+    """A folder as Debian has it, with small sounds; {end of a name: what it is said to say}."""
+    said = {
+        "0870": "and mister john dashwood had then leisure to consider how much there might be "
+    }
+    said["0870"] += "prudently in his power to do for them"
+    said["0880"] = "he was not an ill disposed young man"
+    said["0890"] = "unless to be rather cold hearted and rather selfish is to be ill disposed"
+    said["0920"] = "had he married a more a amiable woman he might have been made still more "
+    said["0920"] += "respectable than he was"
+    said["0930"] = "he might even have been made amiable himself"
+    lines = [f"<s> {words} </s> (a_{end})\n" for end, words in (said | changed).items()]
+    (folder / "transcription").write_text("".join(lines), encoding="utf-8")
+    for n, end in enumerate(said):
+        wavfile.write(folder / f"a_{end}.wav", 16_000, np.arange(n, 5 * n + 3, dtype=np.int16))
+    return folder
+
+
+def test_sentences_are_kept_sample_by_sample_with_their_texts(tmp_path, monkeypatch):
+    found = sentences.read(recordings(tmp_path))
+    sentences.write(found, tmp_path)
+    monkeypatch.setattr(data, "FOLDER", tmp_path)
+    read_back = data.sentences()
+    assert [text for _, text in read_back] == list(sentences.TEXTS.values())
+    for n, (sound, _) in enumerate(read_back):
+        np.testing.assert_array_equal(sound * 2**15, np.arange(n, 5 * n + 3))
+
+
+def test_the_sentences_that_are_kept_are_those_of_the_recorder():
+    with open(data.FOLDER / "speech.tsv", encoding="utf-8") as file:
+        kept = [line.rstrip("\n").split("\t")[1] for line in file][1:]
+    assert kept == list(sentences.TEXTS.values())
+
+
+@pytest.mark.parametrize("said", ["he was not an old disposed young man", "he was not"])
+def test_a_recording_that_says_something_else_is_refused(said, tmp_path):
+    with pytest.raises(ValueError, match=r"a_0880\.wav must say 'He was not an ill-disposed"):
+        sentences.read(recordings(tmp_path, **{"0880": said}))
+
+
+@pytest.mark.parametrize("fault", ["rate", "channels", "floats"])
+def test_a_recording_of_another_kind_is_refused(fault, tmp_path):
+    folder, samples = recordings(tmp_path), np.zeros(9, np.int16)
+    samples = {"channels": np.zeros((9, 2), np.int16), "floats": np.zeros(9)}.get(fault, samples)
+    wavfile.write(folder / "a_0890.wav", 8000 if fault == "rate" else 16_000, samples)
+    with pytest.raises(ValueError, match=r"a_0890\.wav must have 16000 int16 a second, got"):
+        sentences.read(folder)

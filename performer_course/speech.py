@@ -1,0 +1,200 @@
+"""A real pretrained model of speech, Whisper tiny.en, read without its framework; any attention.
+
+An encoder of 30 s of sound, which are 1,500 tokens: four blocks of six heads of d = 64. A decoder
+that writes the text, token by token. 38 million numbers in all; `make model` fetches them, and
+nothing else needs them. Host only. Sound is an array (n,), 16,000 numbers a second, in [−1, 1].
+
+Source: Radford et al. (2022), the model; Vaswani et al. (2017), its blocks, but norms first.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from scipy import fft, signal
+from scipy.special import log_softmax
+
+from . import _whisper
+from ._arguments import check_array, check_callable, check_kind, check_shape, reading
+from ._whisper import BLOCKS, PLACES
+from .antibody import FOLDER, _gelu, attend_exact
+from .attention import softmax_attention
+from .transformer import join_heads, layer_norm, split_heads
+
+FILE = "speech/model.bin"  # tokenizer.json and config.json lie beside it
+RATE, SECONDS = 16_000, 30
+START = (1, 106)  # numbers after the end's: "a transcript starts", "without times"
+
+
+def find() -> Path | None:
+    """The path of the file of weights, or None as long as `make model` has not fetched it."""
+    path = FOLDER / FILE
+    return path if path.is_file() else None
+
+
+def load(path) -> dict:
+    """{name: array} of a file of weights of CTranslate2, with the two files that lie beside it.
+
+    Entries more: "vocabulary", the bytes of each token, from tokenizer.json; "suppressed" and
+    "suppressed first", tokens that are never written, or never first, from config.json.
+    Shape: as stored; float32, or integers. Raises: ValueError for a file that is cut off or too
+    long, or has NaN, or other names or shapes than Whisper. Error: exact. Cost: 0.3 s for 76 MB;
+    memory, at most three times the file's size. Source: CTranslate2's format, version 6.
+    """
+    with reading(path, "model of speech") as file:
+        weights = _whisper.weights(file)
+    rows = len(weights["decoder/embeddings/weight"])
+    with reading(Path(path).with_name("tokenizer.json"), "vocabulary of a model") as file:
+        weights["vocabulary"] = _whisper.vocabulary(file, rows - max(START))
+    with reading(Path(path).with_name("config.json"), "configuration of a model") as file:
+        weights["suppressed"], weights["suppressed first"] = _whisper.suppressed(file, rows)
+    return weights
+
+
+def log_mel(sound: np.ndarray) -> np.ndarray:
+    """(max(x, max x − 8) + 4) / 4 of x = log10 of the power in 80 bands of frequency, each 10 ms.
+
+    Silence is added up to 30 s. Windows are Hann's, of 25 ms, the first centred at 0. Bands are
+    triangles of area 1, their corners in equal steps of mel: linear to 1 kHz, then logarithmic.
+    Shape: (3000, 80), float32. Raises: ValueError for sound that is no floating array (n,) or is
+    empty, not finite or longer. Error: rounding. Cost: 0.1 s. Source: Radford et al. (2022), §2.2.
+    """
+    check_kind(sound, np.ndarray, "sound")
+    check_array(sound, "sound", "n", most=1e30)
+    if sound.ndim != 1 or sound.size > RATE * SECONDS:
+        raise ValueError(f"sound must have shape (n,), at most {SECONDS} s, got {sound.shape}")
+    window, hop = RATE // 40, RATE // 100
+    padded = np.pad(sound.astype(float), (0, RATE * SECONDS - sound.size))
+    padded = np.pad(padded, window // 2, mode="reflect")
+    frames = np.lib.stride_tricks.sliding_window_view(padded, window)[:-1:hop]  # (3000, 400)
+    power = np.abs(fft.rfft(frames * signal.get_window("hann", window))) ** 2  # (3000, 201)
+    bands = _whisper.mel_bands(fft.rfftfreq(window, 1 / RATE))  # (201, 80)
+    x = np.log10(np.maximum(power @ bands, 1e-10))  # (3000, 80)
+    return ((np.maximum(x, x.max() - 8) + 4) / 4).astype(np.float32)
+
+
+def encode(weights: dict, sound: np.ndarray, attend: Callable = attend_exact) -> np.ndarray:
+    """A vector for each 20 ms of sound: two convolutions, places, four blocks, a norm.
+
+    With x the vectors: x ← x + attention(norm(x)), then x ← x + map(norm(x)), four times.
+    attend(i, q, k, v) is the attention of block i, (6, 1500, 64) each and its result, such as
+    `antibody.attend_exact`. Shape: (1500, 384), float32. Raises: ValueError as `log_mel`, and for
+    weights that `load` did not read, or a result of attend that does not fit. Error: rounding.
+    Cost: 12 G multiplications, and what attention costs: exact, 7 G. Source: as `log_mel`.
+    """
+    x = log_mel(sound)
+    check_kind(weights, dict, "weights")
+    check_callable(attend, "attend")
+    if not {"encoder/conv1/weight", "vocabulary"} <= weights.keys():
+        raise ValueError(f"weights must be those that `load` reads, got {len(weights)} others")
+
+    def checked(i, q, k, v):
+        mixed = attend(i, q, k, v)
+        check_shape(mixed, "attend(i, q, k, v)", v.shape, v, "v", most=1e30)
+        return mixed.astype(np.float32, copy=False)
+
+    x = _gelu(_convolution(weights, "encoder/conv1", x))  # (3000, 384)
+    x = _gelu(_convolution(weights, "encoder/conv2", x, stride=2))  # (1500, 384)
+    x = x + weights["encoder/position_encodings/encodings"]
+    for i in range(BLOCKS):
+        x = _block(weights, "encoder", i, x, checked)
+    return _norm(weights, "encoder", x)
+
+
+def _convolution(weights, name, x, stride=1):
+    """Each row, or every other, from itself and its two neighbours; beyond the ends are zeros."""
+    W = weights[f"{name}/weight"]  # (out, in, 3)
+    x = np.lib.stride_tricks.sliding_window_view(np.pad(x, [(1, 1), (0, 0)]), 3, axis=0)[::stride]
+    return x.reshape(len(x), -1) @ W.reshape(len(W), -1).T + weights[f"{name}/bias"]
+
+
+def _linear(weights, name, x):
+    return x @ weights[f"{name}/weight"].T + weights[f"{name}/bias"]
+
+
+def _norm(weights, name, x):
+    name = f"{name}/layer_norm"
+    return layer_norm(x, weights[f"{name}/gamma"], weights[f"{name}/beta"])
+
+
+def _heads(weights, x, parts):
+    """x cut into so many parts, as q, k and v, and each of these into its heads."""
+    return [split_heads(y, int(weights["encoder/num_heads"])) for y in np.split(x, parts, axis=-1)]
+
+
+def _block(weights, half, i, x, attend, sound=None):
+    """x + attention(norm(x)); then, if given, to the keys and values of sound; then the map."""
+    block = f"{half}/layer_{i}"
+    own, cross, ffn = (f"{block}/{name}" for name in ("self_attention", "attention", "ffn"))
+    qkv = _heads(weights, _linear(weights, f"{own}/linear_0", _norm(weights, own, x)), 3)
+    x = x + _linear(weights, f"{own}/linear_1", join_heads(attend(i, *qkv)))
+    if sound is not None:
+        q = _heads(weights, _linear(weights, f"{cross}/linear_0", _norm(weights, cross, x)), 1)
+        mixed = softmax_attention(*q, *sound[i])
+        x = x + _linear(weights, f"{cross}/linear_2", join_heads(mixed))
+    wide = _gelu(_linear(weights, f"{ffn}/linear_0", _norm(weights, ffn, x)))  # (n, 1536)
+    return x + _linear(weights, f"{ffn}/linear_1", wide)
+
+
+def _decoder(weights, encoded):
+    """decode(tokens): logits after each of them, (n, rows), given all tokens that it had before.
+
+    It keeps their keys and values. First come any number of tokens, then one at a time.
+    """
+    table, cache = weights["decoder/embeddings/weight"], {}
+    places = weights["decoder/position_encodings/encodings"]
+    names = (f"decoder/layer_{i}/attention/linear_1" for i in range(BLOCKS))
+    sound = [_heads(weights, _linear(weights, name, encoded), 2) for name in names]
+
+    def attend(i, q, k, v):
+        cache[i] = np.concatenate([cache.get(i, [k[:, :0], v[:, :0]]), [k, v]], axis=-2)
+        return softmax_attention(q, *cache[i], causal=q.shape[-2] > 1)
+
+    def decode(tokens):
+        place = cache[0][0].shape[-2] if cache else 0
+        x = table[tokens] + places[place : place + len(tokens)]  # (n, 384)
+        for i in range(BLOCKS):
+            x = _block(weights, "decoder", i, x, attend, sound)
+        return _norm(weights, "decoder", x) @ table.T
+
+    return decode
+
+
+def transcribe(weights: dict, sound: np.ndarray, attend: Callable = attend_exact) -> str:
+    """The text of a sound: the likeliest token, again and again, until it is the end.
+
+    Suppressed tokens are left out, and the text stops after 224. attend: as in `encode`. Raises:
+    ValueError as `encode`. Error: greedy, so another text may be likelier. Cost: `encode`, then
+    2 G multiplications, and 33 M a token. Source: Radford et al. (2022), §4.5. Differs from the
+    paper: one greedy attempt, where it has beams and more attempts.
+    """
+    decode = _decoder(weights, encode(weights, sound, attend))
+    said, end = [], len(weights["vocabulary"]) - 1
+    logits = decode([end + start for start in START])[-1]
+    barred = np.concatenate([weights["suppressed"], weights["suppressed first"]])
+    while len(said) < PLACES // 2:
+        logits[barred] = -np.inf
+        token, barred = int(np.argmax(logits[: end + 1])), weights["suppressed"]
+        if token == end:
+            break
+        said.append(token)
+        logits = decode([token])[-1]
+    return b"".join(weights["vocabulary"][i] for i in said).decode(errors="replace").strip()
+
+
+def log_likelihood(
+    weights: dict, sound: np.ndarray, text: str, attend: Callable = attend_exact
+) -> np.ndarray:
+    """ln P(token | tokens before it, sound) of each token of a given text, and of the end after it.
+
+    Their sum is ln P(text | sound). attend: as in `encode`. Shape: (tokens + 1,), float32.
+    Raises: ValueError as `encode`, and for a text that is empty or of more than 446 tokens.
+    Error: rounding. Cost: as `transcribe`, of all tokens at once. Source: as `log_mel`.
+    """
+    encoded, end = encode(weights, sound, attend), len(weights["vocabulary"]) - 1
+    tokens = _whisper.tokens(weights["vocabulary"], text)
+    if not 0 < len(tokens) <= PLACES - len(START):
+        raise ValueError(f"text must be of 1 to {PLACES - len(START)} tokens, got {len(tokens)}")
+    logits = _decoder(weights, encoded)([*(end + start for start in START), *tokens])
+    log_p = log_softmax(logits[len(START) - 1 :], axis=-1)
+    return log_p[range(len(tokens) + 1), [*tokens, end]]

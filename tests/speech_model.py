@@ -1,0 +1,118 @@
+"""The model of speech, for tests that skip where it was not fetched; and a small random one."""
+
+import functools
+import json
+import struct
+
+import numpy as np
+import pytest
+
+from performer_course import speech
+
+FILE = speech.find()
+needs_speech = pytest.mark.skipif(FILE is None, reason="the model is not here: `make model`")
+
+
+@functools.cache
+def real_speech():
+    """What `load` gives, read once."""
+    return speech.load(FILE)
+
+
+# Bytes as GPT-2 writes them, letter by letter, and a few that are joined; the end comes last.
+LETTERS = {b: chr(b) for b in [*range(33, 127), *range(161, 173), *range(174, 256)]}
+LETTERS |= {b: chr(256 + n) for n, b in enumerate(b for b in range(256) if b not in LETTERS)}
+MERGES = [" t", "he", " the", "in", "ing", "er", " a", "the"]
+MERGES = ["".join(LETTERS[b] for b in merge.encode()) for merge in MERGES]
+NAMES = [*LETTERS.values(), *MERGES, "<|endoftext|>"]
+END = len(NAMES) - 1
+ROWS, WIDTH, HEADS = END + 110, 6, 2
+CONFIG = {"suppress_ids": [3, 40], "suppress_ids_begin": [220, END], "other": None}
+
+
+def small_arrays():
+    """{name: array} of a file of Whisper's names, with two heads of three coordinates, random."""
+    rng, n = np.random.default_rng(0), WIDTH
+    linears = {"encoder/conv1": (n, 80, 3), "encoder/conv2": (n, n, 3)}
+    norms = ["encoder", "decoder"]
+    for half in ("encoder", "decoder"):
+        for i in range(4):
+            b = f"{half}/layer_{i}"
+            linears |= {f"{b}/self_attention/linear_0": (3 * n, n)}
+            linears |= {f"{b}/self_attention/linear_1": (n, n)}
+            linears |= {f"{b}/ffn/linear_0": (4 * n, n), f"{b}/ffn/linear_1": (n, 4 * n)}
+            norms += [f"{b}/self_attention", f"{b}/ffn"]
+            if half == "decoder":
+                linears |= {f"{b}/attention/linear_0": (n, n), f"{b}/attention/linear_2": (n, n)}
+                linears |= {f"{b}/attention/linear_1": (2 * n, n)}
+                norms += [f"{b}/attention"]
+    arrays = {"encoder/num_heads": np.array(HEADS, "<i2")}
+    for name, shape in linears.items():
+        arrays[f"{name}/weight"] = rng.normal(size=shape) / np.prod(shape[1:]) ** 0.5
+        arrays[f"{name}/bias"] = 0.3 * rng.normal(size=shape[0])
+    for name in norms:
+        arrays[f"{name}/layer_norm/gamma"] = 1 + 0.3 * rng.normal(size=n)
+        arrays[f"{name}/layer_norm/beta"] = 0.3 * rng.normal(size=n)
+    arrays["encoder/position_encodings/encodings"] = rng.normal(size=(1500, n))
+    arrays["decoder/position_encodings/encodings"] = places = rng.normal(size=(448, n))
+    arrays["decoder/embeddings/weight"] = table = rng.normal(size=(ROWS, n))
+    table[END] *= 2
+    places *= 3
+    places[:11] -= 0.5 * table[END]
+    places[11:] += 50 * table[END]  # so that a text ends after ten tokens
+    return {k: x.astype("<f2") if x.dtype == float else x for k, x in arrays.items()}
+
+
+def small_speech():
+    """What `load` gives of the small model."""
+    weights = {
+        k: x.astype(np.float32) if x.dtype == "<f2" else x for k, x in small_arrays().items()
+    }
+    codes = {letter: b for b, letter in LETTERS.items()}
+    weights["vocabulary"] = [bytes(codes[letter] for letter in name) for name in NAMES]
+    weights["suppressed"] = np.array(CONFIG["suppress_ids"])
+    weights["suppressed first"] = np.array(CONFIG["suppress_ids_begin"])
+    return weights
+
+
+def text_of(name):
+    return struct.pack("<H", len(name) + 1) + name.encode() + b"\0"
+
+
+KINDS = {"<f4": 0, "|i1": 1, "<i2": 2, "<i4": 3, "<f2": 4}
+
+
+def head_of(name, array):
+    """What stands before the numbers of an array: its name, shape, type and size."""
+    shape = struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)
+    return text_of(name) + shape + struct.pack("<BI", KINDS[array.dtype.str], array.nbytes)
+
+
+def content_of(arrays, aliases=(), many=None):
+    """The bytes of a file, and the places in it that hold no numbers."""
+    parts = [struct.pack("<I", 6) + text_of("WhisperSpec")]
+    parts += [struct.pack("<II", 3, len(arrays) if many is None else many)]
+    heads = list(parts)
+    for name, array in arrays.items():
+        parts += [head_of(name, array), array.tobytes()]
+        heads += [parts[-2], None]
+    parts += [struct.pack("<I", len(aliases))]
+    parts += [text_of(a) + text_of(name) for a, name in aliases]
+    heads += parts[len(heads) :]
+    starts = np.cumsum([0, *map(len, parts)])
+    where = [
+        range(start, start + len(part))
+        for start, part, head in zip(starts, parts, heads, strict=False)
+        if head is not None
+    ]
+    return b"".join(parts), [place for places in where for place in places]
+
+
+def written(folder, content=None, names=NAMES, config=CONFIG):
+    """A folder of a model: these bytes, tokens and configuration. The path of its weights."""
+    content = content_of(small_arrays())[0] if content is None else content
+    (folder / "model.bin").write_bytes(content)
+    ids = {name: i for i, name in enumerate(names)}
+    for file, what in (("tokenizer", {"model": {"vocab": ids}}), ("config", config)):
+        (folder / f"{file}.json").write_text(json.dumps(what), encoding="utf-8")
+    return folder / "model.bin"

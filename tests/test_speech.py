@@ -1,0 +1,599 @@
+"""A model of speech: its file, its sounds, its text, and attention that one may choose."""
+
+import json
+import math
+import os
+import struct
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+from scipy.stats import norm as normal
+
+from performer_course import _whisper, attention, data, speech
+from tests.speech_model import (
+    CONFIG,
+    END,
+    HEADS,
+    LETTERS,
+    MERGES,
+    NAMES,
+    ROWS,
+    WIDTH,
+    content_of,
+    small_arrays,
+    small_speech,
+    text_of,
+    written,
+)
+
+# The file
+
+
+def test_a_file_of_weights_is_read_exactly(tmp_path):
+    """Of each type, with an alias, beside names that the model has no use for."""
+    more = {"bytes": np.array([[-7, 5, 127]], "i1"), "whole": np.array([2**31 - 1], "<i4")}
+    more |= {"single": np.array([[0.1], [7e30]], "<f4")}
+    arrays = small_arrays() | more
+    aliases = [("decoder/projection/weight", "decoder/embeddings/weight")]
+    found = speech.load(written(tmp_path, content_of(arrays, aliases)[0]))
+    expected = small_speech() | more
+    expected["decoder/projection/weight"] = expected["decoder/embeddings/weight"]
+    assert set(found) == set(expected)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array)
+        if isinstance(array, np.ndarray) and not name.startswith("suppressed"):
+            assert (found[name].shape, found[name].dtype) == (array.shape, array.dtype)
+            assert found[name].flags.writeable
+    assert found["encoder/conv1/weight"].dtype == np.float32
+    assert found["vocabulary"][:3] == [b"!", b'"', b"#"]
+    assert sorted(found["vocabulary"][:256]) == [bytes([b]) for b in range(256)]
+    assert found["vocabulary"][END - 6] == b" the"
+
+
+ARRAYS = small_arrays()
+CONTENT, HEADERS = content_of(ARRAYS)
+CONV = "encoder/conv1/bias"
+
+
+def changed(**arrays):
+    return content_of(ARRAYS | {name.replace("__", "/"): x for name, x in arrays.items()})[0]
+
+
+def with_head(head):
+    """A file of one variable that says so of itself, and has twelve bytes."""
+    return content_of({}, many=1)[0][:-4] + head + bytes(12) + bytes(4)
+
+
+def without(name):
+    return content_of({k: x for k, x in ARRAYS.items() if k != name})[0]
+
+
+ONES, TEN, HUGE = np.ones(WIDTH, "<f4"), np.ones(10, "<f2"), 2**32 - 1
+REFUSED = {
+    "nothing": (b"", "it ends before the 4 bytes from place 0 on"),
+    "another format": (b"GGUF" + bytes(1000), "it begins with"),
+    "another model": (CONTENT.replace(b"WhisperSpec", b"WhimperSpec"), "it begins with"),
+    "another version": (b"\7" + CONTENT[1:], "it begins with"),
+    "more after its end": (CONTENT + b"\0", "it goes on after its end"),
+    "many variables": (content_of({}, many=HUGE)[0], f"it has {HUGE} variables, more than 1000"),
+    "a variable too many": (content_of(ARRAYS, many=len(ARRAYS) + 1)[0], "it ends before|it has"),
+    "many aliases": (CONTENT[:-4] + struct.pack("<I", HUGE), f"it has {HUGE} aliases"),
+    "no alias": (CONTENT[:-4] + struct.pack("<I", 1), "it ends before the 2 bytes"),
+    "an alias of nothing": (content_of(ARRAYS, [("a", "b")])[0], "'a' stands for 'b', which is"),
+    "an alias that is there": (content_of(ARRAYS, [(CONV, CONV)])[0], f"it has '{CONV}' twice"),
+    "a name twice": (
+        content_of(ARRAYS | {"encoder/conv1/BIAS": ONES})[0].replace(b"BIAS", b"bias"),
+        "twice",
+    ),
+    "no type": (with_head(text_of("a") + struct.pack("<BIBI", 1, 3, 5, 12)), "'a' is of type 5"),
+    "no bytes": (with_head(text_of("a") + struct.pack("<BIBI", 1, 0, 0, 0)), r"shape \[0\] has 0"),
+    "too few bytes": (with_head(text_of("a") + struct.pack("<BIBI", 1, 4, 0, 12)), "has 12 bytes"),
+    "a huge shape": (
+        with_head(text_of("a") + struct.pack("<B3IBI", 3, HUGE, HUGE, HUGE, 0, 12)),
+        "has 12 bytes",
+    ),
+    "a huge size": (
+        with_head(text_of("a") + struct.pack("<BIBI", 1, HUGE // 4, 0, HUGE // 4 * 4)),
+        "it ends before",
+    ),
+    "255 axes": (
+        with_head(text_of("a") + struct.pack("<B255IBI", 255, *[1] * 254, 3, 0, 12)),
+        "dimension",
+    ),
+    "no UTF-8": (with_head(b"\x02\0\xff\0" + struct.pack("<BIBI", 1, 3, 0, 12)), "utf-8"),
+    "a name that is not there": (without(CONV), CONV),
+    "no heads": (without("encoder/num_heads"), "encoder/num_heads"),
+    "heads of none": (changed(encoder__num_heads=np.array(0, "<i2")), "num_heads must divide"),
+    "heads that do not fit": (changed(encoder__num_heads=np.array(4, "<i2")), "must divide"),
+    "half a head": (changed(encoder__num_heads=np.array(2, "<f2")), "must divide the width"),
+    "heads in a row": (changed(encoder__num_heads=np.array([2], "<i2")), "must divide the width"),
+    "a shape that does not fit": (changed(encoder__conv1__bias=TEN), r"must have shape \(6,\)"),
+    "integers": (changed(encoder__conv1__bias=ONES.astype("<i4")), "floating-point numbers"),
+    "NaN": (changed(encoder__conv1__bias=ONES * np.float32("nan")), "conv1/bias must be finite"),
+    "infinity": (changed(encoder__conv1__bias=ONES * np.float32("inf")), "must be finite"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_a_file_that_does_not_fit_is_refused_and_says_why(kind, tmp_path):
+    content, words = REFUSED[kind]
+    with pytest.raises(ValueError, match=rf"model\.bin is no model of speech: .*({words})"):
+        speech.load(written(tmp_path, content))
+
+
+def hostile():
+    """{what was done: the bytes}: cut, with a bit turned, with four bytes of ones, a hundred."""
+    rng, found = np.random.default_rng(0), {}
+    for length in rng.choice(len(CONTENT), size=40, replace=False):
+        found[f"cut after {length}"] = CONTENT[:length]
+    for place in rng.choice(HEADERS, size=40, replace=False):
+        bit = 1 << rng.integers(8)
+        turned = bytes([CONTENT[place] ^ bit])
+        found[f"bit {bit} of byte {place}"] = CONTENT[:place] + turned + CONTENT[place + 1 :]
+    for place in rng.choice(HEADERS[:-4], size=20, replace=False):
+        found[f"ones at {place}"] = CONTENT[:place] + b"\xff" * 4 + CONTENT[place + 4 :]
+    return found
+
+
+def test_a_hundred_hostile_files_are_refused_at_once_and_with_little_memory(tmp_path):
+    files = hostile()
+    assert len(files) == 100
+    for kind, content in files.items():
+        path = written(tmp_path, content)
+        tracemalloc.start()
+        start = time.perf_counter()
+        try:
+            with pytest.raises(ValueError, match=r"model\.bin is no model of speech: \S"):
+                speech.load(path)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert time.perf_counter() - start < 1, kind
+        assert peak < 4 * len(CONTENT) + 2**20, kind
+
+
+def test_a_right_file_takes_three_times_its_size(tmp_path):
+    arrays = ARRAYS | {"large": np.ones(2**22, "<f2")}
+    path = written(tmp_path, content_of(arrays)[0])
+    tracemalloc.start()
+    speech.load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3.2 * path.stat().st_size
+
+
+def vocab(ids):
+    return json.dumps({"model": {"vocab": ids}})
+
+
+IDS = {name: i for i, name in enumerate(NAMES)}
+BESIDE = {
+    "nothing": ("tokenizer", ""),
+    "no JSON": ("tokenizer", "{"),
+    "deep": ("tokenizer", "[" * 10**6),
+    "a list": ("tokenizer", "[]"),
+    "no model": ("tokenizer", "{}"),
+    "too large": ("tokenizer", vocab(IDS) + " " * 2**22),
+    "texts for numbers": ("tokenizer", vocab(IDS | {"!": "0"})),
+    "a number twice": ("tokenizer", vocab(IDS | {"!": 1})),
+    "a huge number": ("tokenizer", vocab(IDS | {"!": 10**30})),
+    "few tokens": ("tokenizer", vocab(dict(list(IDS.items())[:200]))),
+    "many tokens": ("tokenizer", vocab(IDS | {"!" * n: END + n - 1 for n in range(2, 9)})),
+    "an unknown letter": ("tokenizer", vocab(IDS | {"\u4e2d": END + 1})),
+    "no UTF-8": ("tokenizer", b"\xff\xfe\xfd"),
+    "a number": ("config", "7"),
+    "no suppressed": ("config", "{}"),
+    "suppressed text": ("config", json.dumps(CONFIG | {"suppress_ids": ["a"]})),
+    "suppressed yes": ("config", json.dumps(CONFIG | {"suppress_ids": [True]})),
+    "suppressed below": ("config", json.dumps(CONFIG | {"suppress_ids": [-1]})),
+    "suppressed above": ("config", json.dumps(CONFIG | {"suppress_ids_begin": [ROWS]})),
+    "one suppressed": ("config", json.dumps(CONFIG | {"suppress_ids": 7})),
+}
+
+
+@pytest.mark.parametrize("kind", BESIDE)
+def test_what_lies_beside_the_weights_is_refused_by_its_name_where_it_does_not_fit(kind, tmp_path):
+    path = written(tmp_path)
+    name, content = BESIDE[kind]
+    content = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / f"{name}.json").write_bytes(content)
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match=rf"{name}\.json is no (vocabulary|configuration).*: \S"):
+        speech.load(path)
+    assert time.perf_counter() - start < 1
+
+
+def test_a_model_is_found_where_it_is_kept_and_nowhere_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(speech, "FOLDER", tmp_path)
+    path = tmp_path / speech.FILE
+    assert speech.find() is None
+    with pytest.raises(FileNotFoundError):
+        speech.load(path)
+    path.mkdir(parents=True)
+    assert speech.find() is None
+    for wrong in (path, str(path), os.devnull, 7, None):  # a pipe would never end
+        with pytest.raises(ValueError, match="path must be that of a model of speech, got"):
+            speech.load(wrong)
+    path.rmdir()
+    assert speech.find() is None
+    assert speech.load(written(path.parent))
+    assert speech.find() == path
+    (path.parent / "config.json").unlink()
+    with pytest.raises(FileNotFoundError):
+        speech.load(path)
+
+
+# The model
+
+
+@pytest.fixture(scope="module")
+def small():
+    return small_speech()
+
+
+def noise(seconds=1.0, seed=0):
+    n = round(16_000 * seconds)
+    return np.random.default_rng(seed).uniform(-0.5, 0.5, n) * np.linspace(0, 1, n)
+
+
+def test_log_mel_is_its_slow_formula():
+    """Of chosen windows the transform as a sum, of each band the triangle by Slaney's scale."""
+    sound = noise(29.9)
+    found = speech.log_mel(sound)
+    assert (found.shape, found.dtype) == ((3000, 80), np.float32)
+    padded = np.zeros(480_000)
+    padded[: len(sound)] = sound
+
+    def at(n):  # reflected at either end
+        n = -n if n < 0 else n
+        return padded[n if n < 480_000 else 2 * 479_999 - n]
+
+    def to_mel(hz):
+        return hz * 3 / 200 if hz < 1000 else 15 + math.log(hz / 1000) / (math.log(6.4) / 27)
+
+    def to_hz(mel):
+        return mel * 200 / 3 if mel < 15 else 1000 * math.exp((mel - 15) * math.log(6.4) / 27)
+
+    corners = [to_hz(to_mel(8000) * i / 81) for i in range(82)]
+    frames = [0, 1, 7, 1234, 2700, 2988, 2998, 2999]
+    rows = []
+    for frame in frames:
+        x = [at(160 * frame - 200 + n) for n in range(400)]
+        x = [a * math.sin(math.pi * n / 400) ** 2 for n, a in enumerate(x)]
+        turns = np.outer(np.arange(201), np.arange(400)) / 400
+        power = np.abs(np.exp(-2j * np.pi * turns) @ x) ** 2
+        row = []
+        for low, top, high in zip(corners, corners[1:], corners[2:], strict=False):
+            slopes = [
+                min((40 * b - low) / (top - low), (high - 40 * b) / (high - top))
+                for b in range(201)
+            ]
+            weights = [2 / (high - low) * max(0.0, slope) for slope in slopes]
+            row.append(math.log10(max(power @ weights, 1e-10)))
+        rows.append(row)
+    least = 4 * found.max() - 4 - 8  # of all frames
+    expected = (np.maximum(rows, least) + 4) / 4
+    np.testing.assert_allclose(found[frames], expected, atol=2e-5)
+    assert (expected == expected.min()).any()  # so that the floor is tested
+    assert (expected > expected.min()).sum() > 300
+
+
+def test_log_mel_of_silence_and_of_one_pitch():
+    assert (speech.log_mel(np.zeros(5)) == (-10 + 4) / 4).all()
+    times = np.arange(16_000) / 16_000
+    for hz in (300, 1000, 4000):
+        band = speech.log_mel(np.sin(2 * np.pi * hz * times).astype(np.float32))[20:80].argmax(1)
+        mel = hz * 3 / 200 if hz < 1000 else 15 + 27 * math.log(hz / 1000) / math.log(6.4)
+        assert (np.abs(band + 1 - mel * 81 / 45.2456) < 1).all()
+
+
+def textbook(w, sound, attend):
+    """The vectors of the encoder, by other means; attend(i, q, k, v) of lists of heads."""
+
+    def conv(name, x, stride):
+        W, x = w[f"{name}/weight"], np.pad(x, [(1, 1), (0, 0)])
+        y = sum(x[j : len(x) - 2 + j] @ W[:, :, j].T for j in range(3))
+        return gelu(y[::stride] + w[f"{name}/bias"])
+
+    x = conv("encoder/conv1", speech.log_mel(sound).astype(float), 1)
+    x = conv("encoder/conv2", x, 2) + w["encoder/position_encodings/encodings"]
+    for i in range(4):
+        x = x + mixed(w, f"encoder/layer_{i}/self_attention", x, lambda *a, i=i: attend(i, *a))
+        x = x + mlp(w, f"encoder/layer_{i}/ffn", x)
+    return standard(w, "encoder", x)
+
+
+def gelu(x):
+    return x * normal.cdf(x)
+
+
+def standard(w, name, x):
+    x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    return x * w[f"{name}/layer_norm/gamma"] + w[f"{name}/layer_norm/beta"]
+
+
+def linear(w, name, x):
+    return np.einsum("oi,ni->no", w[f"{name}/weight"].astype(float), x) + w[f"{name}/bias"]
+
+
+def mlp(w, name, x):
+    return linear(w, f"{name}/linear_1", gelu(linear(w, f"{name}/linear_0", standard(w, name, x))))
+
+
+def mixed(w, name, x, attend):
+    qkv = linear(w, f"{name}/linear_0", standard(w, name, x))
+    d = WIDTH // HEADS
+    cut = [[qkv[:, p * WIDTH + h * d :][:, :d] for h in range(HEADS)] for p in range(3)]
+    return linear(w, f"{name}/linear_1", np.concatenate(attend(*cut), axis=1))
+
+
+def exact(i, q, k, v, mask=0.0):
+    d = q[0].shape[1]
+    return [softmax(a @ b.T / d**0.5 + mask, axis=1) @ c for a, b, c in zip(q, k, v, strict=True)]
+
+
+def textbook_logits(w, encoded, tokens):
+    """Of the decoder, without a cache: the logits after each of the tokens."""
+    n = len(tokens)
+    mask, d = np.where(np.tri(n), 0.0, -np.inf), WIDTH // HEADS
+    x = w["decoder/embeddings/weight"][tokens].astype(float)
+    x = x + w["decoder/position_encodings/encodings"][:n]
+    for i in range(4):
+        b = f"decoder/layer_{i}"
+        x = x + mixed(w, f"{b}/self_attention", x, lambda *a: exact(0, *a, mask))
+        q = linear(w, f"{b}/attention/linear_0", standard(w, f"{b}/attention", x))
+        kv = linear(w, f"{b}/attention/linear_1", encoded)
+        parts = [
+            [y[:, h * d :][:, :d] for h in range(HEADS)] for y in (q, kv[:, :WIDTH], kv[:, WIDTH:])
+        ]
+        x = x + linear(w, f"{b}/attention/linear_2", np.concatenate(exact(0, *parts), axis=1))
+        x = x + mlp(w, f"{b}/ffn", x)
+    return standard(w, "decoder", x) @ w["decoder/embeddings/weight"].T
+
+
+def test_the_encoder_is_its_textbook_form_and_asks_for_attention_once_a_block(small):
+    seen, sound = [], noise()
+
+    def attend(i, q, k, v):
+        seen.append((i, q.shape, k.shape, v.shape, q.dtype))
+        return attention.softmax_attention(q, k, v)
+
+    found = speech.encode(small, sound, attend)
+    assert (found.shape, found.dtype) == ((1500, WIDTH), np.float32)
+    shape = (HEADS, 1500, WIDTH // HEADS)
+    assert seen == [(i, shape, shape, shape, np.float32) for i in range(4)]
+    np.testing.assert_allclose(found, textbook(small, sound, exact), atol=1e-4)
+    np.testing.assert_array_equal(speech.encode(small, sound), found)
+
+
+def test_what_attends_is_what_decides(small):
+    """Whatever a block asks for is what it goes on with, each block with its own, of any dtype."""
+
+    def ours(i, q, k, v):
+        return (0.5 + i) * (q + 2 * k - v).astype(float)
+
+    def theirs(i, q, k, v):
+        return [(0.5 + i) * (a + 2 * b - c) for a, b, c in zip(q, k, v, strict=True)]
+
+    found = speech.encode(small, noise(), ours)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, textbook(small, noise(), theirs), atol=1e-4)
+    plain = speech.log_likelihood(small, noise(), "the thing")
+    assert np.abs(speech.log_likelihood(small, noise(), "the thing", ours) - plain).max() > 1e-3
+
+
+def start():
+    return [END + 1, END + 106]
+
+
+def test_the_decoder_with_its_cache_is_its_textbook_form_without(small):
+    encoded = speech.encode(small, noise())
+    tokens = [*start(), 5, 17, 200, END - 1, 5, 5]
+    expected = textbook_logits(small, encoded, tokens)
+    np.testing.assert_allclose(speech._decoder(small, encoded)(tokens), expected, atol=2e-3)
+    for first in (1, 2, 5):
+        decode = speech._decoder(small, encoded)
+        parts = [decode(tokens[:first]), *(decode([token]) for token in tokens[first:])]
+        np.testing.assert_allclose(np.concatenate(parts), expected, atol=2e-3)
+
+
+def greedy(w, encoded, most):
+    """The text and its tokens, all computed anew for each."""
+    tokens, barred = [], {*w["suppressed"], *w["suppressed first"]}
+    while len(tokens) < most:
+        logits = textbook_logits(w, encoded, [*start(), *tokens])[-1]
+        order = [t for t in np.argsort(-logits) if t not in barred and t <= END]
+        if order[0] == END:
+            break
+        tokens.append(int(order[0]))
+        barred = {*w["suppressed"]}
+    return b"".join(w["vocabulary"][t] for t in tokens).decode(errors="replace").strip(), tokens
+
+
+def test_a_transcript_is_the_likeliest_token_time_and_again_until_the_end(small):
+    """By what is heard, and so by any attention."""
+    found = {speech.transcribe(small, noise())}
+    assert found == {greedy(small, speech.encode(small, noise()), 50)[0]}
+    for c in (-3, 0, 3):
+
+        def attend(i, q, k, v, c=c):
+            return c * np.abs(v)
+
+        expected, tokens = greedy(small, speech.encode(small, noise(), attend), 50)
+        assert 3 <= len(tokens) <= 10
+        assert speech.transcribe(small, noise(), attend) == expected
+        found.add(expected)
+    assert len(found) == 4
+
+
+def test_a_transcript_has_no_space_before_its_first_word(small):
+    w = small | {"vocabulary": [b" " + token for token in small["vocabulary"]]}
+    expected, tokens = greedy(w, speech.encode(w, noise()), 50)
+    found = speech.transcribe(w, noise())
+    assert found == expected == found.strip()
+    assert found.count(" ") >= len(tokens) - 1
+
+
+def test_no_transcript_has_more_tokens_than_there_are_places_for(small, monkeypatch):
+    monkeypatch.setattr(speech, "PLACES", 8)
+    expected, tokens = greedy(small, speech.encode(small, noise()), 4)
+    assert len(tokens) == 4
+    assert speech.transcribe(small, noise()) == expected
+
+
+def test_suppressed_tokens_are_never_written_and_some_only_not_first(small):
+    """Those that were written before are, one list after the other, suppressed."""
+    encoded = speech.encode(small, noise())
+    told = greedy(small, encoded, 50)[1]
+    texts = {greedy(small, encoded, 50)[0]}
+    for name in ("suppressed", "suppressed first"):
+        w = small | {name: np.append(small[name], told)}
+        expected, tokens = greedy(w, encoded, 50)
+        assert (set(tokens) & set(told) == set()) == (name == "suppressed")
+        assert speech.transcribe(w, noise()) == expected
+        texts.add(expected)
+    assert len(texts) == 3
+
+
+@pytest.mark.parametrize("text", ["the thing", "  The inner man, 42!\n", "é", "a"])
+def test_the_likelihood_of_a_text_is_that_of_its_tokens_and_of_the_end(text, small):
+    tokens = by_merges(" " + text.strip())
+    logits = textbook_logits(small, speech.encode(small, noise()), [*start(), *tokens])
+    expected = log_softmax(logits[1:], axis=1)[range(len(tokens) + 1), [*tokens, END]]
+    found = speech.log_likelihood(small, noise(), text)
+    assert found.shape == (len(tokens) + 1,)
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+
+
+# Text
+
+
+def by_merges(text):
+    """Tokens as GPT-2 makes them: merges in their order, each wherever it stands in a word."""
+    pairs = [("Ġ", "t"), ("h", "e"), ("Ġt", "he"), ("i", "n"), ("in", "g"), ("e", "r")]
+    pairs += [("Ġ", "a"), ("t", "he")]
+    assert ["".join(pair) for pair in pairs] == MERGES
+    words, found = [""], []
+    for letter in text:  # a word: what begins with a space, and letters, numbers and marks apart
+        kinds = [c.isalpha() + 2 * c.isdigit() for c in (words[-1][-1:], letter)]
+        joined = words[-1] in ("", " ") or (kinds[0] == kinds[1] and letter != " ")
+        words = [*words[:-1], words[-1] + letter] if joined else [*words, letter]
+    for word in words:
+        parts = [LETTERS[b] for b in word.encode()]
+        for a, b in pairs:
+            n = 0
+            while n < len(parts) - 1:
+                if (parts[n], parts[n + 1]) == (a, b):
+                    parts[n : n + 2] = [a + b]
+                n += 1
+        found += [IDS[part] for part in parts]
+    return found
+
+
+TEXTS = ["the thing is there", "singing in their inner ear", "tthe hhe", "a", "42 tines, 7 ings!"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_tokens_are_those_of_the_merges_in_their_order(text, small):
+    assert _whisper.tokens(small["vocabulary"], text) == by_merges(" " + text)
+
+
+def test_any_text_comes_back_from_its_tokens(small):
+    rng = np.random.default_rng(0)
+    marks = "theringa  \n\t'’ſßÅ中😀_-.,!?²½٣0123\u00a0\u2003"
+    for length in range(1, 200):
+        text = "".join(rng.choice(list(marks), size=length))
+        if text.strip():
+            tokens = _whisper.tokens(small["vocabulary"], text)
+            back = b"".join(small["vocabulary"][t] for t in tokens).decode()
+            assert back == " " + text.strip()
+
+
+def test_words_are_cut_as_gpt_2_cuts_them():
+    text = " I've it's 42,000 well-known words...  two\n\nlines don't"
+    expected = [" I", "'ve", " it", "'s", " 42", ",", "000", " well", "-", "known", " words", "..."]
+    assert _whisper.WORD.findall(text) == [
+        *expected,
+        " ",
+        " two",
+        "\n",
+        "\n",
+        "lines",
+        " don",
+        "'t",
+    ]
+
+
+# What is refused
+
+GOOD = {"sound": noise(0.1), "text": "the thing", "attend": None}
+WRONG = {
+    "empty": ({"sound": np.zeros(0)}, "sound must not be empty"),
+    "too long": ({"sound": np.zeros(480_001)}, r"sound must have shape \(n,\), at most 30 s, got"),
+    "two channels": ({"sound": np.zeros((9, 2))}, r"sound must have shape \(n,\), at most 30 s"),
+    "a number": ({"sound": np.array(0.5)}, "sound must have shape"),
+    "integers": ({"sound": np.zeros(9, np.int16)}, "sound must hold real floating-point numbers"),
+    "complex": ({"sound": np.zeros(9, complex)}, "sound must hold real floating-point numbers"),
+    "NaN": ({"sound": np.array([0.1, np.nan])}, "sound must be finite, got NaN or infinity in 1"),
+    "infinity": ({"sound": np.array([0.1, np.inf])}, "sound must be finite"),
+    "huge": ({"sound": np.array([0.1, 1e200])}, "sound must be finite"),
+    "a list": ({"sound": [0.1, 0.2]}, "sound must be of type ndarray, got list"),
+    "a mask": ({"sound": np.ma.ones(9)}, "sound must be an array"),
+    "no model": ({"weights": None}, "weights must be of type dict, got NoneType"),
+    "another model": ({"weights": {"W": np.ones(3)}}, "weights must be those that `load` reads"),
+    "no function": ({"attend": 7}, "attend must be a function, got int"),
+    "no result": ({"attend": lambda i, q, k, v: None}, r"attend\(i, q, k, v\) must be an array"),
+    "one head": ({"attend": lambda i, q, k, v: v[0]}, r"attend\(i, q, k, v\) must have shape \(2"),
+    "NaN in it": (
+        {"attend": lambda i, q, k, v: v * np.nan},
+        r"attend\(i, q, k, v\) must be finite",
+    ),
+    "huge in it": ({"attend": lambda i, q, k, v: v * 1e35}, r"attend.* must be finite"),
+    "bytes": ({"text": b"the"}, "text must be of type str, got bytes"),
+    "no text": ({"text": ""}, "text must have 1 to 1000 letters, got 0"),
+    "blanks": ({"text": " \n"}, "text must have 1 to 1000 letters, got 0"),
+    "much text": ({"text": "a" * 10**6}, "text must have 1 to 1000 letters, got 1000000"),
+    "many tokens": ({"text": "x" * 500}, "text must be of 1 to 446 tokens, got 501"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("function", ["log_mel", "encode", "transcribe", "log_likelihood"])
+def test_what_does_not_fit_is_refused_by_name(kind, function, small):
+    wrong, words = WRONG[kind]
+    takes = {"log_mel": "sound", "encode": "weights sound attend"}
+    takes |= {"transcribe": "weights sound attend", "log_likelihood": "weights sound text attend"}
+    names = takes[function].split()
+    if not set(wrong) <= set(names):
+        return
+    given = GOOD | {"weights": small, "attend": lambda i, q, k, v: v} | wrong
+    with pytest.raises(ValueError, match=words):
+        getattr(speech, function)(*(given[name] for name in names))
+
+
+def test_a_sound_is_left_as_it_was_and_thirty_seconds_are_taken(small):
+    sound = noise(30)
+    kept = sound.copy()
+    expected = small_speech()
+    speech.transcribe(small, sound, lambda i, q, k, v: v)
+    np.testing.assert_array_equal(sound, kept)
+    for name, x in expected.items():
+        np.testing.assert_array_equal(small[name], x)
+
+
+# What is kept for everybody
+
+
+def test_five_sentences_are_sounds_with_their_texts():
+    found = data.sentences()
+    assert [len(sound) for sound, _ in found] == [113_600, 47_840, 84_800, 96_800, 52_640]
+    assert {sound.dtype for sound, _ in found} == {np.dtype(np.float32)}
+    assert all(0.2 < np.abs(sound).max() < 0.6 for sound, _ in found)
+    words = [text.split() for _, text in found]
+    assert [w[0] for w in words] == ["And", "He", "Unless", "Had", "He"]
+    assert [len(w) for w in words] == [22, 7, 13, 18, 8]
+    assert sum(len(text.replace("-", " ").split()) for _, text in found) == 70
