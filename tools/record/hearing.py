@@ -1,0 +1,167 @@
+"""Write speech_ways.csv and speech_said.json: lesson 18's model, with each way to attend.
+
+    python -m tools.record.hearing    after `make model`; needs the program flite
+
+All 24 heads of the encoder attend alike, by the lesson's own functions. Judged on the five
+sentences that were read, joined to one clip, and on six clips of some 25 s by three synthetic voices,
+which were used for nothing else; what a way has to know beforehand it has from two clips of a fourth
+voice, other texts. Words wrong, and the mean ln P a token of the text that was meant.
+"""
+
+import itertools
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from scipy import signal
+from scipy.cluster.vq import kmeans2
+from scipy.io import wavfile
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from performer_course import data, near_far, speech
+from tools.record.shared import lesson, write
+
+FILE, SAID = data.FOLDER / "speech_ways.csv", data.FOLDER / "speech_said.json"
+TEXTS = (Path(__file__).with_name("hearing.txt")).read_text(encoding="utf-8").split("\n\n")
+VOICES, CALIBRATION = ("slt", "rms", "awb"), "kal16"
+DRAWS, BANDS, COUNTS, CENTRES = 3, (8, 16, 24, 32, 64), (16, 64, 256), 16
+
+
+def spoken(text: str, voice: str) -> np.ndarray:
+    """A text, read by a voice of flite."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "said.wav")
+        subprocess.run(
+            [
+                "flite",
+                "--setf",
+                "duration_stretch=1.25",
+                "-voice",
+                voice,
+                "-t",
+                text,
+                "-o",
+                str(path),
+            ],
+            check=True,
+        )
+        rate, samples = wavfile.read(path)
+    sound = samples.astype(np.float32) / 2**15
+    return signal.resample_poly(sound, speech.RATE, rate).astype(np.float32)
+
+
+def clips() -> tuple[list, list]:
+    """[(name, sound, text)] to judge by, the sentences that were read first; sounds to fit by."""
+    gap = np.zeros(speech.RATE // 4, np.float32)
+    sounds, texts = zip(*data.sentences(), strict=True)
+    read = np.concatenate([x for sound in sounds for x in (sound, gap)])
+    found = [("read", read, " ".join(texts))]
+    texts = [" ".join(text.split()) for text in TEXTS]
+    for n, text in enumerate(texts[:6]):
+        found.append((f"synthetic {n}", spoken(text, VOICES[n % 3]), text))
+    return found, [spoken(text, CALIBRATION) for text in texts[6:]]
+
+
+def heads(weights: dict, sound: np.ndarray) -> list[np.ndarray]:
+    """q, k, v of all heads: (4, 6, 1500, 64) each."""
+    kept = []
+
+    def keep(i, q, k, v):
+        kept.append((q, k, v))
+        return speech.attend_exact(i, q, k, v)
+
+    speech.encode(weights, sound, keep)
+    return [np.stack(x) for x in zip(*kept, strict=True)]
+
+
+def shares(given: list, band: int) -> np.ndarray:
+    """The p in [0, 1] of each head for which p near + (1 − p) mean(V) is nearest to its softmax."""
+    above, below = 0, 0
+    for q, k, v in given:
+        far = v.mean(axis=-2, keepdims=True)
+        step = near_far.near_field(q, k, v, band) - far
+        goal = np.stack([speech.attend_exact(i, q[i], k[i], v[i]) for i in range(4)]) - far
+        above = above + (step * goal).sum(axis=(-2, -1), dtype=float)
+        below = below + (step * step).sum(axis=(-2, -1), dtype=float)
+    return np.clip(above / below, 0, 1)
+
+
+def centres(given: list) -> np.ndarray:
+    """Sixteen centres of the keys of each head: (4, 6, 16, 64)."""
+    keys = np.concatenate([k[:, :, ::3] for _, k, _ in given], axis=2)
+    found = np.empty((*keys.shape[:2], CENTRES, keys.shape[-1]), np.float32)
+    for at in np.ndindex(keys.shape[:2]):
+        found[at], _ = kmeans2(keys[at], CENTRES, minit="++", seed=0)
+    return found
+
+
+def ways(names: dict, given: list) -> dict[tuple, Callable]:
+    """{(way, band, features, draw): attend}, in the order of the table."""
+    found = {("softmax", 0, 0, 0): names["softmax"], ("mean(V)", 0, 0, 0): names["uniform"]}
+    for m, draw in itertools.product((64, 256), range(DRAWS)):
+        found["FAVOR+", 0, m, draw] = names["published"](m, draw)
+    for m, draw in itertools.product((64, 256), range(DRAWS)):
+        found["centred", 0, m, draw] = names["centred"](names["published"](m, draw))
+    middle = centres(given)
+    for band in BANDS:
+        found["window", band, 0, 0] = names["window"](band)
+        found["window and mean(V)", band, 0, 0] = names["mixture"](
+            shares(given, band), names["window"](band)
+        )
+        found["near and mean key", band, 1, 0] = names["near_and_mean_key"](band)
+        found["near and clusters", band, CENTRES, 0] = names["near_and_clusters"](band, middle)
+    for band, m, draw in itertools.product((16, 24), COUNTS, range(DRAWS)):
+        found["near and features", band, m, draw] = names["near_and_features"](band, m, draw)
+    return found
+
+
+def once(attend: Callable) -> Callable:
+    """attend for one sound, which is encoded twice: the second time its results are known."""
+    known = {}
+
+    def remembered(i, q, k, v):
+        if i not in known:
+            known[i] = attend(i, q, k, v)
+        return known[i]
+
+    return remembered
+
+
+def main() -> None:
+    weights, names = speech.load(speech.find()), lesson("18_hear_a_model.py", tag="ways")
+    asked, known = clips()
+    given = [heads(weights, sound) for sound in known]
+    every = ways(names, given)
+
+    def judged(job):
+        attend, (_, sound, text) = once(every[job[0]]), asked[job[1]]
+        said = speech.transcribe(weights, sound, attend)
+        return said, speech.log_likelihood(weights, sound, text, attend)
+
+    jobs = list(itertools.product(every, range(len(asked))))
+    with threadpool_limits(1), ThreadPoolExecutor(2) as pool:
+        found = dict(zip(jobs, tqdm(pool.map(judged, jobs), total=len(jobs)), strict=True))
+    rows, texts = [], {}
+    for way, band, m, draw in every:
+        line = {"way": way, "band": band, "features": m, "draw": draw}
+        for kind, some in {"read": [0], "synthetic": range(1, len(asked))}.items():
+            results = [(asked[n][2], *found[(way, band, m, draw), n]) for n in some]
+            wrong = sum(names["word_errors"](said, meant) for meant, said, _ in results)
+            total = sum(len(names["words"](meant)) for meant, *_ in results)
+            log_p = np.concatenate([log_p for *_, log_p in results])
+            line |= {f"{kind} words": total, f"{kind} wrong": wrong}
+            line |= {f"{kind} ln P": f"{log_p.mean():.4f}", f"{kind} tokens": len(log_p)}
+        rows.append(line)
+        if draw == 0:
+            texts[f"{way}, {band}, {m}"] = found[(way, band, m, draw), 0][0]
+    write(FILE, rows)
+    SAID.write_text(json.dumps(texts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
