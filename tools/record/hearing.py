@@ -1,11 +1,13 @@
-"""Write speech_ways.csv and speech_said.json: lesson 18's model, with each way to attend.
+"""Write speech_*.csv and speech_said.json: lesson 18's model, with each way to attend.
 
     python -m tools.record.hearing    after `make model`; needs the program flite
 
 All 24 heads of the encoder attend alike, by the lesson's own functions. Judged on the five
 sentences that were read, joined to one clip, and on six clips of some 25 s by three synthetic voices,
 which were used for nothing else; what a way has to know beforehand it has from two clips of a fourth
-voice, other texts. Words wrong, and the mean ln P a token of the text that was meant.
+voice, other texts. Words wrong, and the mean ln P a token of the text that was meant. Then what each
+head looks at while the sentences are read, and how far each way is off there; and the antibodies of
+lesson 17 by a window and one mean key.
 """
 
 import itertools
@@ -23,10 +25,11 @@ from scipy.io import wavfile
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from performer_course import data, near_far, speech
-from tools.record.shared import lesson, write
+from performer_course import antibody, data, near_far, speech
+from tools.record.shared import beside, lesson, lesson_17, real_weights, write
 
 FILE, SAID = data.FOLDER / "speech_ways.csv", data.FOLDER / "speech_said.json"
+ANATOMY, ANTIBODIES = data.FOLDER / "speech_heads.csv", data.FOLDER / "speech_antibodies.csv"
 TEXTS = (Path(__file__).with_name("hearing.txt")).read_text(encoding="utf-8").split("\n\n")
 VOICES, CALIBRATION = ("slt", "rms", "awb"), "kal16"
 DRAWS, BANDS, COUNTS, CENTRES = 3, (8, 16, 24, 32, 64), (16, 64, 256), 16
@@ -120,6 +123,53 @@ def ways(names: dict, given: list) -> dict[tuple, Callable]:
     return found
 
 
+def anatomy(names: dict, given: list) -> list[dict]:
+    """Each head on one sound: its weight within some bands, and each way's error over mean(V)'s."""
+    q, k, v = given
+    few = {
+        "window": names["window"](24),
+        "near and mean key": names["near_and_mean_key"](24),
+        "near and features": names["near_and_features"](24, 64, 0),
+        "FAVOR+": names["published"](256, 0),
+        "centred": names["centred"](names["published"](256, 0)),
+    }
+    i = np.arange(q.shape[-2])
+    apart = np.abs(i[:, None] - i)
+    rows = []
+    for block in range(len(q)):
+        one = q[block], k[block], v[block]
+        exact = names["softmax"](block, *one)
+        null = ((names["uniform"](block, *one) - exact) ** 2).mean(axis=(1, 2))
+        off = {
+            name: ((attend(block, *one) - exact) ** 2).mean(axis=(1, 2)) / null
+            for name, attend in few.items()
+        }
+        identity = np.broadcast_to(np.eye(len(i), dtype=np.float32), (6, len(i), len(i)))
+        A = names["softmax"](block, *one[:2], identity)
+        for head in range(len(A)):
+            line = {"block": block, "head": head}
+            for band in (8, 24, 64):
+                line[f"within {band}"] = f"{(A[head] * (apart <= band)).sum(axis=1).mean():.4f}"
+            line |= {f"error, {name}": f"{values[head]:.4g}" for name, values in off.items()}
+            rows.append(line)
+    return rows
+
+
+def of_antibodies(names: dict) -> list[dict]:
+    """Perplexity of the antibodies' hidden residues, by window and by window with one mean key."""
+    weights, protein = real_weights(), lesson_17()
+    found = {("exact", 0): protein["scores"](weights, antibody.attend_exact)}
+    for band in (4, 8, 16):
+        found["window", band] = protein["scores"](weights, names["window"](band))
+        found["near and mean key", band] = protein["scores"](
+            weights, names["near_and_mean_key"](band)
+        )
+    return [
+        {"way": way, "band": band, **beside(score, exact=found["exact", 0])}
+        for (way, band), score in found.items()
+    ]
+
+
 def once(attend: Callable) -> Callable:
     """attend for one sound, which is encoded twice: the second time its results are known."""
     known = {}
@@ -160,6 +210,8 @@ def main() -> None:
         if draw == 0:
             texts[f"{way}, {band}, {m}"] = found[(way, band, m, draw), 0][0]
     write(FILE, rows)
+    write(ANATOMY, anatomy(names, heads(weights, asked[0][1])))
+    write(ANTIBODIES, of_antibodies(names))
     SAID.write_text(json.dumps(texts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

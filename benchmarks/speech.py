@@ -1,0 +1,103 @@
+"""A model of speech with each way to attend: seconds of its attention, and of its encoder.
+
+    python benchmarks/speech.py [--runs 7]    after `make model`
+
+Whisper tiny.en, 1,500 tokens, 4 blocks of 6 heads of d = 64, float32, on the sentences of the
+course; NumPy on one pinned core, candidates interleaved, medians of CPU time. PyTorch's
+scaled_dot_product_attention, where it is installed, has the same q, k and v. Writes speech.json
+beside this file.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from attention import environment, interleaved, pin
+from threadpoolctl import threadpool_limits
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from performer_course import speech  # noqa: E402
+from tools.record import hearing  # noqa: E402
+
+
+def candidates(names, given):
+    """name → attend(i, q, k, v)."""
+    middle = hearing.centres(given)
+    found = {
+        "softmax": names["softmax"],
+        "mean(V)": names["uniform"],
+        "FAVOR+, m = 64": names["published"](64, 0),
+        "FAVOR+, m = 256": names["published"](256, 0),
+    }
+    for band in (8, 16, 24, 32, 64):
+        found[f"window, band {band}"] = names["window"](band)
+        found[f"near and mean key, band {band}"] = names["near_and_mean_key"](band)
+    found["near and clusters, band 24"] = names["near_and_clusters"](24, middle)
+    for m in (16, 64, 256):
+        found[f"near and features, band 24, m = {m}"] = names["near_and_features"](24, m, 0)
+    return found
+
+
+def of_torch():
+    """PyTorch's attention of NumPy's arrays; None without it."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    torch.set_num_threads(1)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return lambda i, q, k, v: attend(*(torch.from_numpy(x)[None] for x in (q, k, v)))[0].numpy()
+
+
+def measure(runs):
+    names = hearing.lesson("18_hear_a_model.py", tag="ways")
+    weights, (asked, known) = speech.load(speech.find()), hearing.clips()
+    sound, given = asked[0][1], [hearing.heads(weights, known[0])]
+    q, k, v = (np.ascontiguousarray(x) for x in hearing.heads(weights, sound))
+    ways, torch = candidates(names, given), of_torch()
+    if torch is not None:
+        np.testing.assert_allclose(
+            torch(0, q[0], k[0], v[0]), ways["softmax"](0, q[0], k[0], v[0]), atol=1e-4
+        )
+        ways["PyTorch's SDPA"] = torch
+
+    def attention(attend):
+        return lambda: [attend(i, q[i], k[i], v[i]) for i in range(4)]
+
+    pin()
+    found = {"runs": runs, "environment": environment()}
+    found["attention"] = interleaved(runs, {n: attention(a) for n, a in ways.items()})
+    encoders = {n: lambda a=a: speech.encode(weights, sound, a) for n, a in ways.items()}
+    found["encoder"] = interleaved(runs, encoders)
+    return found
+
+
+def report(found):
+    """The table, as text."""
+    lines = [f"{'milliseconds':38} attention   encoder   times as fast as softmax"]
+    for name in found["attention"]:
+        a, e = (found[part][name] for part in ("attention", "encoder"))
+        ratios = (found[part]["softmax"] / found[part][name] for part in ("attention", "encoder"))
+        lines.append(
+            f"{name:38}{1e3 * a:10.0f}{1e3 * e:10.0f}" + "".join(f"{x:12.2f}" for x in ratios)
+        )
+    lines += ["", *(f"{key:20}{value}" for key, value in found["environment"].items())]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=7, help="rounds of each timing")
+    chosen = parser.parse_args()
+    with threadpool_limits(1):
+        found = measure(chosen.runs)
+    print(report(found))
+    (HERE / "speech.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
