@@ -225,8 +225,8 @@ def test_all_models_are_fetched_unless_one_is_named_and_an_unknown_name_is_refus
         (model.MODELS["speech"], tmp_path / "speech"),
         (model.MODELS["speech"], tmp_path / "speech"),
     ]
-    assert model.main(["speach"], tmp_path) == 2
-    assert "no model is called speach, but antibody, speech" in capsys.readouterr().err
+    assert model.main(["voice"], tmp_path) == 2
+    assert "no model is called voice, but antibody, speech" in capsys.readouterr().err
     assert len(brought) == 3
 
 
