@@ -17,8 +17,9 @@ from ._arguments import check_kind, check_shape
 MELS, BLOCKS, TOKENS, PLACES = 80, 4, 1500, 448
 DTYPES = tuple(map(np.dtype, ("<f4", "<i1", "<i2", "<i4", "<f2")))  # as the format numbers them
 MOST, MOST_JSON = 1000, 2**22  # variables of a file, which has 148; bytes of one in JSON
-# A letter in the vocabulary stands for a byte: for those that can be printed first, then the rest.
+# A word: an ending such as 'll, or letters, digits or marks after a space, or blanks.
 WORD = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s+")
+# The first 256 tokens stand for these bytes: first those that can be printed, then the rest.
 BYTES = sorted(range(256), key=lambda b: (not (32 < b < 127 or 160 < b != 173), b))
 
 
@@ -115,11 +116,25 @@ def vocabulary(file, most):
     if [ids[token] for token in tokens] != list(range(len(ids))):
         raise ValueError("its tokens are not numbered from 0 on")
     if len(ids) > most:
-        raise ValueError(
-            f"it has {len(ids)} tokens, more than the {most} that there are weights of"
-        )
+        raise ValueError(f"it has {len(ids)} tokens, more than {most}, as there are weights of")
     letters = dict(zip(tokens[:256], BYTES, strict=True))
     return [bytes(letters[c] for c in token) for token in tokens]
+
+
+def suppressed(file, most):
+    """The tokens that are never written, and those that are not first, from a config.json."""
+    config = _json(file)
+    never, first = (config[name] for name in ("suppress_ids", "suppress_ids_begin"))
+    if not all(type(token) is int and 0 <= token < most for token in never + first):
+        raise ValueError(f"what it suppresses must be tokens, 0 to {most - 1}")
+    return np.array(never, int), np.array(first, int)
+
+
+def _json(file):
+    content = file.read(MOST_JSON + 1)
+    if len(content) > MOST_JSON:
+        raise ValueError(f"it has more than {MOST_JSON} bytes")
+    return json.loads(content)
 
 
 def tokens(names, text):
@@ -156,19 +171,3 @@ def mel_bands(frequencies):
     bands = np.lib.stride_tricks.sliding_window_view(corners, 3)  # (80, 3)
     found = [np.interp(frequencies, band, [0, 2 / (band[2] - band[0]), 0]) for band in bands]
     return np.stack(found, axis=-1)
-
-
-def suppressed(file, most):
-    """The tokens that are never written, and those that are not first, from a config.json."""
-    config = _json(file)
-    never, first = (config[name] for name in ("suppress_ids", "suppress_ids_begin"))
-    if not all(type(token) is int and 0 <= token < most for token in never + first):
-        raise ValueError(f"what it suppresses must be tokens, 0 to {most - 1}")
-    return np.array(never, int), np.array(first, int)
-
-
-def _json(file):
-    content = file.read(MOST_JSON + 1)
-    if len(content) > MOST_JSON:
-        raise ValueError(f"it has more than {MOST_JSON} bytes")
-    return json.loads(content)

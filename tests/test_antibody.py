@@ -1,6 +1,7 @@
 """A real model's weights, read without its framework; the model; and features trained for it."""
 
 import io
+import os
 import pickle
 import re
 import subprocess
@@ -312,8 +313,9 @@ def test_weights_are_found_where_they_are_kept_and_nowhere_else(tmp_path, monkey
         antibody.load(path)
     path.mkdir()
     assert antibody.find() is None
-    with pytest.raises(ValueError, match="path must be that of a file of weights, got"):
-        antibody.load(path)
+    for wrong in (path, os.devnull, None):  # a pipe would never end
+        with pytest.raises(ValueError, match="path must be that of a file of weights, got"):
+            antibody.load(wrong)
     path.rmdir()
     path.write_bytes(b"")
     assert antibody.find() == path

@@ -494,7 +494,7 @@ def by_merges(text):
     return found
 
 
-TEXTS = ["the thing is there", "singing in their inner ear", "tthe hhe", "a", "42 tines, 7 ings!"]
+TEXTS = ["the thing is there", "singing in their inner ear", "athe hhe", "a", "42 tines, 7 ings!"]
 
 
 @pytest.mark.parametrize("text", TEXTS)

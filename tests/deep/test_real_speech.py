@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from performer_course import _whisper, antibody, attention, data, near_far, speech
+from tests.deep import speech_encoded
 from tests.speech_model import FILE, LETTERS, needs_speech, real_speech
 from tools import model
 
@@ -22,8 +23,7 @@ def weights():
 @pytest.fixture(scope="module")
 def clip():
     """The five sentences in one sound of 26 s, each with .2 s of silence after it, and its text."""
-    parts = data.sentences()
-    return np.concatenate([np.pad(x, (0, 3200)) for x, _ in parts]), " ".join(t for _, t in parts)
+    return speech_encoded.sound(), " ".join(text for _, text in data.sentences())
 
 
 def words(text):
@@ -83,6 +83,17 @@ def test_tokens_are_those_of_the_merges_that_lie_beside_the_weights(weights):
         piece = text[start : start + 900].strip()
         expected = [t for word in _whisper.WORD.findall(" " + piece) for t in by_merges(word)]
         assert _whisper.tokens(weights["vocabulary"], piece) == expected
+
+
+def test_vectors_and_tokens_are_those_of_the_framework(weights, clip):
+    with np.load(speech_encoded.FILE) as stored:
+        encoded, tokens = stored["encoded"], stored["tokens"]
+    found = speech.encode(weights, clip[0])[:: speech_encoded.EVERY]
+    assert np.abs(encoded).max() > 5
+    np.testing.assert_allclose(found, encoded, rtol=0, atol=1e-3)
+    said = b"".join(weights["vocabulary"][token] for token in tokens).decode()
+    assert speech.transcribe(weights, clip[0]) == said.strip()
+    assert _whisper.tokens(weights["vocabulary"], said) == tokens.tolist()
 
 
 def test_five_sentences_are_written_down_word_by_word(weights, clip):
