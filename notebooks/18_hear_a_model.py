@@ -5,7 +5,7 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, data, near_far, projections, speech
+from performer_course import antibody, attention, data, near_far, projections, speech
 from performer_course.figures import COLORS, show
 
 # %% tags=["ways"]
@@ -38,6 +38,11 @@ def published(m, draw):
 def centred(attend):
     """The keys minus the mean of all q + k, and then `attend`."""
     return lambda i, q, k, v: attend(i, q, k - (q + k).mean(axis=-2, keepdims=True), v)
+
+
+def by_directions(W):
+    """Positive features of directions and a weight for each, [ω, b] (4, 6, m, 65)."""
+    return lambda i, q, k, v: attention.favor_attention(*antibody.with_weight_column(q, k), v, W[i])
 
 
 def window(band):
