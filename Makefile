@@ -89,7 +89,7 @@ bench: $(TESTS) ## time the package side by side with its peers, and draw the fi
 	$(BIN)/python benchmarks/attention.py
 	$(BIN)/python benchmarks/near_far.py
 
-bench-gpu: $(GPU) ## measure what lesson 18 estimates, on an NVIDIA GPU (installs CuPy: EXTRAS=gpu-cuda12)
+bench-gpu: $(GPU) ## measure what appendix a5 estimates, on an NVIDIA GPU (installs CuPy: EXTRAS=gpu-cuda12)
 	$(BIN)/python benchmarks/gpu.py
 
 buttons: $(TESTS) ## write the buttons for Binder and Colab, once pyproject.toml has the address

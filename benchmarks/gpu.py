@@ -4,7 +4,7 @@
     python benchmarks/gpu.py --dry-run FILE            the same program on NumPy, tiny sizes
 
 8 heads, d = e = 64, m = 256, float32; candidates interleaved, medians, after a warm-up. Writes
-gpu.json beside this file, which lesson 18 reads; without a GPU it says so and writes nothing.
+gpu.json beside this file, which appendix a5 reads; without a GPU it says so and writes nothing.
 PyTorch with CUDA is measured beside it where it is installed, and TF32 in a process of its own,
 as CuPy reads CUPY_TF32 once.
 """

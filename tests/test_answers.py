@@ -24,7 +24,7 @@ from performer_course import (
 )
 from tools.notebooks import NOTEBOOKS, read
 
-LESSON_18 = {"FLOP/s": 66.9e12, "bytes/s": 3.35e12}  # the peaks of an H100 there, float32
+A5 = {"FLOP/s": 66.9e12, "bytes/s": 3.35e12}  # the peaks of an H100 there, float32
 
 
 def solution(lesson):
@@ -523,7 +523,7 @@ def test_17_where_a_sink_has_most_of_the_weight_the_null_is_one_that_knows_it(se
     assert np.mean(by_both) < of_null / 3
 
 
-# 18
+# a5
 
 
 def intensity(heads, m=256, d=64, tokens=1, token_bytes=0):
@@ -534,16 +534,16 @@ def intensity(heads, m=256, d=64, tokens=1, token_bytes=0):
 
 def enough_tokens(**counted):
     """The first number of tokens for which many heads lie under the flat roof."""
-    ridge = LESSON_18["FLOP/s"] / LESSON_18["bytes/s"]
+    ridge = A5["FLOP/s"] / A5["bytes/s"]
     return next(T for T in range(1, 1000) if intensity(10**6, tokens=T, **counted) >= ridge)
 
 
-def test_18_only_several_tokens_at_once_change_the_intensity_much():
+def test_a5_only_several_tokens_at_once_change_the_intensity_much():
     exercise = {}
-    for cell in solution("18"):
+    for cell in solution("a5"):
         if cell.cell_type == "code" and not cell.source.startswith("checks."):
             exec(cell.source, exercise)
-    rates = LESSON_18["FLOP/s"], LESSON_18["bytes/s"]
+    rates = A5["FLOP/s"], A5["bytes/s"]
     for heads, m in [(1, 64), (8, 256), (1000, 256)]:
         _, found = exercise["decoding_roof"](heads, m, 64, 64, 4, *rates)
         assert found == pytest.approx(intensity(heads, m))
@@ -552,23 +552,23 @@ def test_18_only_several_tokens_at_once_change_the_intensity_much():
     assert intensity(8) < intensity(64) < 9 / 8
     assert intensity(10**6) == pytest.approx(9 / 8, rel=1e-5)
     assert intensity(10**6, tokens=20) == pytest.approx(20 + 1 / 8, rel=1e-5)
-    assert states("18", "from $3/4$ for one head towards $9/8$", "$(8T + 1) m d$", "$T + 1/8$")
+    assert states("a5", "from $3/4$ for one head towards $9/8$", "$(8T + 1) m d$", "$T + 1/8$")
 
 
-def test_18_the_peaks_are_those_of_the_lesson():
-    flops, moved = LESSON_18["FLOP/s"], LESSON_18["bytes/s"]
-    text = (NOTEBOOKS / "18_on_the_gpu.py").read_text(encoding="utf-8")
+def test_a5_the_peaks_are_those_of_the_appendix():
+    flops, moved = A5["FLOP/s"], A5["bytes/s"]
+    text = (NOTEBOOKS / "a5_on_the_gpu.py").read_text(encoding="utf-8")
     assert f'PEAK = {{"bytes": {moved / 1e12}e12, "fp32": {flops / 1e12}e12' in text
-    assert states("18", f"{flops / 1e12} TFLOP/s", f"{moved / 1e12} TB/s")
-    assert states("18", f"flat from {flops / moved:.0f} FLOPs for each byte on")
+    assert states("a5", f"{flops / 1e12} TFLOP/s", f"{moved / 1e12} TB/s")
+    assert states("a5", f"flat from {flops / moved:.0f} FLOPs for each byte on")
 
 
-def test_18_some_two_dozen_tokens_reach_the_flat_roof():
+def test_a5_some_two_dozen_tokens_reach_the_flat_roof():
     T, m, d = enough_tokens(), 256, 64
-    assert states("18", "some two dozen tokens", f"{T} by this count")
+    assert states("a5", "some two dozen tokens", f"{T} by this count")
     q_k_v_and_outputs = 4 * 4 * d  # of a token, in a head
     T = enough_tokens(m=m, d=d, token_bytes=q_k_v_and_outputs)
-    assert states("18", f"{T} for $m = {m}$ if one counts the ${q_k_v_and_outputs // d} T d$ bytes")
+    assert states("a5", f"{T} for $m = {m}$ if one counts the ${q_k_v_and_outputs // d} T d$ bytes")
     most = intensity(10**6, tokens=10**7, token_bytes=q_k_v_and_outputs)
     assert most == pytest.approx(m / 2, rel=1e-3)  # no number of tokens goes beyond it
 

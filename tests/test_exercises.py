@@ -35,7 +35,6 @@ WITHOUT_EXERCISES = [
     "a2_a_published_figure",
     "a3_symbols_into_vectors",
     "a4_a_picture_from_a_state",
-    "a5_bound_the_time",
 ]
 WITHOUT_EXERCISE = ["variance_of_mean"]
 LESSONS = sorted(path.stem for path in Path(checks.__file__).parent.glob("[!_]*.py"))

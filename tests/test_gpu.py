@@ -143,7 +143,7 @@ def test_a_text_read_in_pieces_gives_the_state_of_the_whole():
     assert apart(found, to_host(attention.favor_attention(q, k, v, W))) < 1e-5
 
 
-# What lesson 18 says of CuPy
+# What appendix a5 says of CuPy
 
 
 @each_causal

@@ -9,6 +9,7 @@ does not.
 
 from ._judge import Hint
 from .a1 import counterexample, false_limit, repaired_attention
+from .a5 import bounded, decoding_roof, smallest_chunk
 from .lesson_00 import variance_of_mean
 from .lesson_01 import distance_to_mean, highest_degree, quadratic_features
 from .lesson_02 import is_kernel_matrix, left_over, witness
@@ -27,6 +28,5 @@ from .lesson_14 import centred_estimates, decoder_shift, worse_when_centred
 from .lesson_15 import cheapest_separation, near_and_rest, shift_moments
 from .lesson_16 import choose_map, gradient_by_keys, leaks
 from .lesson_17 import can_be_swapped, read_weights, window_null
-from .lesson_18 import bounded, decoding_roof, smallest_chunk
 from .lesson_19 import backwards, prefixes, rounds_pay_up_to
 from .lesson_20 import gated_weights, strength_for, strength_of_steps

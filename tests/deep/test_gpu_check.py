@@ -108,7 +108,7 @@ MADE = re.compile(r"\.((?:Elementwise|Reduction|Raw)Kernel|RawModule|fuse)\(")
 def kernels():
     """The elementwise kernels of the course, by name, as the functions that use them make them."""
     program = runpy.run_path(str(ROOT / "benchmarks/gpu.py"))
-    lesson = ast.parse((NOTEBOOKS / "a5_bound_the_time.py").read_text(encoding="utf-8"))
+    lesson = ast.parse((NOTEBOOKS / "a5_on_the_gpu.py").read_text(encoding="utf-8"))
     (fused,) = (n for n in lesson.body if isinstance(n, ast.FunctionDef) and n.name == "fused")
     fused.decorator_list, names = [], {"importlib": importlib}
     exec(compile(ast.Module([fused], []), "appendix a5", "exec"), names)

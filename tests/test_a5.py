@@ -1,4 +1,4 @@
-"""Lesson 18, appendix a5: reads, kernels and bytes, rounding by hand, and what is recorded."""
+"""Appendix a5: reads, kernels and bytes, rounding by hand, and what is recorded."""
 
 import json
 import math
@@ -14,17 +14,14 @@ from tools.notebooks import NOTEBOOKS, ROOT
 
 from .books import books, launches
 
-LESSONS = NOTEBOOKS / "18_on_the_gpu.py", NOTEBOOKS / "a5_bound_the_time.py"
+APPENDIX = NOTEBOOKS / "a5_on_the_gpu.py"
 favor = attention.favor_attention
 
 
 @pytest.fixture(scope="module")
 def lesson():
-    """What the lesson and its appendix define, without their measurements and figures."""
-    namespace = {"L": None, "arrays": None}
-    for lesson in LESSONS:
-        namespace = definitions(lesson, {"xp", "LAUNCH"}, namespace)
-    return namespace
+    """What the appendix defines, without its measurements and figures."""
+    return definitions(APPENDIX, {"xp", "LAUNCH"}, {"L": None, "arrays": None})
 
 
 def test_kernels_go_with_the_number_of_chunks():
@@ -153,13 +150,13 @@ def test_the_work_of_kernels_is_the_sum_of_their_slowest_parts():
 
 def test_the_lesson_shows_what_is_recorded_and_says_so_where_nothing_is(lesson, tmp_path):
     path = tmp_path / "gpu.json"
-    assert lesson["recorded"](path) == "no GPU measurement has been recorded yet"
+    assert lesson["measured_there"](path) == "no GPU measurement has been recorded yet"
     runpy.run_path(str(ROOT / "benchmarks/gpu.py"))["main"](["--dry-run", str(path)])
-    text = lesson["recorded"](path)
+    text = lesson["measured_there"](path)
     assert text.startswith("NumPy on the CPU, driver None, CUDA runtime None, CuPy None")
     assert text.count("all_to_all") == text.count("causal    ") == 2
     assert "TFLOP/s (not in effect: this is float32)" in text
     found = json.loads(path.read_text(encoding="utf-8"))
     found["tf32"]["in_effect"] = True
     path.write_text(json.dumps(found), encoding="utf-8")
-    assert "not in effect" not in lesson["recorded"](path)
+    assert "not in effect" not in lesson["measured_there"](path)

@@ -1,4 +1,4 @@
-"""Lesson 18, on the GPU."""
+"""Appendix a5, on the GPU."""
 
 import math
 import operator

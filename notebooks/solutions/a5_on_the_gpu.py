@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Exercises 18: on the GPU
+# # Exercises a5: on the GPU
 #
-# Lesson: `18_on_the_gpu.ipynb`. Replace each `raise NotImplementedError` by your code. No GPU is needed.
+# Appendix: `a5_on_the_gpu.ipynb`. Replace each `raise NotImplementedError` by your code. No GPU is needed.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.
 # You may run it as often as you like.
 
@@ -124,7 +124,7 @@ checks.decoding_roof(decoding_roof)
 # - *Several tokens of one text at once* change the intensity. The state is read and written once
 #   for all $T$ of them, so with many heads there are $(8T + 1) m d$ FLOPs for $8 m d$ bytes, about
 #   $T + 1/8$ for each byte (without the few FLOPs between the tokens themselves, and without the
-#   bytes of the tokens). With the peaks of lesson 18, 66.9 TFLOP/s in float32 and 3.35 TB/s, the
+#   bytes of the tokens). With the peaks of appendix a5, 66.9 TFLOP/s in float32 and 3.35 TB/s, the
 #   roof is flat from 20 FLOPs for each byte on, so some two dozen tokens would do: 20 by this count,
 #   and 24 for $m = 256$ if one counts the $16 T d$ bytes of their queries, keys, values and outputs.
 #
