@@ -18,7 +18,7 @@ from performer_course.transformer import (
     split_heads,
 )
 
-from .textbook import softmax_by_rows
+from .textbook import favor_by_rows, softmax_by_rows
 
 ENCODER = Config(vocabulary=11, width=12, heads=3, depth=2, causal=False)
 DECODER = Config(vocabulary=11, width=12, heads=3, depth=2, causal=True)
@@ -38,7 +38,7 @@ def tokens_of(*shape, seed=1):
 
 
 def by_rows(params, tokens, config):
-    """ln P for one sequence, row by row and head by head, softmax attention."""
+    """ln P for one sequence, row by row and head by head."""
     n, d, L = config.width, config.width // config.heads, len(tokens)
 
     def norm(x, gain, shift):
@@ -57,7 +57,11 @@ def by_rows(params, tokens, config):
         mixed = np.zeros_like(x)
         for h in range(config.heads):
             own = (slice(None), slice(h * d, (h + 1) * d))
-            mixed[own] = softmax_by_rows(q[own], k[own], v[own], causal=config.causal)
+            rows = q[own], k[own], v[own]
+            if config.attention == "softmax":
+                mixed[own] = softmax_by_rows(*rows, causal=config.causal)
+            else:
+                mixed[own] = favor_by_rows(*rows, layer["W"], causal=config.causal)
         x = x + mixed @ layer["heads"]
         y = np.array([norm(r, layer["map gain"], layer["map shift"]) for r in x])
         x = x + np.maximum(y @ layer["wider"], 0) @ layer["narrower"]
@@ -66,10 +70,12 @@ def by_rows(params, tokens, config):
     return logits - np.log(np.exp(logits).sum(1, keepdims=True))
 
 
+@each_kind
 @pytest.mark.parametrize("config", [ENCODER, DECODER], ids=["encoder", "decoder"])
-def test_forward_equals_the_textbook(config):
+def test_forward_equals_the_textbook(config, kind):
+    config = with_attention(config, kind)
     params, tokens = init(rng(), config), tokens_of(4, 9)
-    for name in ("gain", "shift", "map gain", "attention shift"):
+    for name in (f"{part}{of}" for part in ("", "map ", "attention ") for of in ("gain", "shift")):
         params[name] = params[name] + 0.1 * rng(2).normal(size=params[name].shape)
     found = forward(params, tokens, config)
     assert found.shape == (4, 9, 11)
@@ -92,18 +98,6 @@ def test_a_model_is_its_blocks_between_an_embedding_and_a_norm(kind):
 
 
 @each_kind
-def test_a_decoder_sees_no_later_token_and_an_encoder_does(kind):
-    tokens = tokens_of(9)
-    later = tokens.copy()
-    later[5:] = (later[5:] + 1) % 11
-    for config, same in ((DECODER, True), (ENCODER, False)):
-        config = with_attention(config, kind)
-        params = init(rng(), config)
-        found = [forward(params, t, config)[:5] for t in (tokens, later)]
-        assert np.array_equal(*found) == same
-
-
-@each_kind
 def test_padding_is_invisible_to_an_encoder(kind):
     config = with_attention(ENCODER, kind)
     params, tokens = init(rng(), config), tokens_of(2, 9)
@@ -120,16 +114,6 @@ def test_without_positions_an_encoder_cannot_tell_the_order(monkeypatch):
     monkeypatch.setattr(transformer, "positions", np.zeros_like)
     found, moved = (forward(params, t, ENCODER) for t in (tokens, tokens[order]))
     np.testing.assert_allclose(moved, found[order], rtol=1e-10)
-
-
-def test_favor_takes_the_weights_of_softmax_and_comes_near():
-    config = Config(vocabulary=11, width=16, heads=4, depth=2, m=4096)
-    params, tokens = init(rng(), config), tokens_of(30)
-    favor = with_attention(config, "favor", 4096)
-    target, found = forward(params, tokens, config), forward(params, tokens, favor)
-    blind = {**params, "query": 0 * params["query"]}
-    null = np.abs(forward(blind, tokens, config) - target).mean()
-    assert np.abs(found - target).mean() < null / 3
 
 
 @pytest.mark.parametrize("config", [ENCODER, DECODER], ids=["encoder", "decoder"])
