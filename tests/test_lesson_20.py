@@ -1,7 +1,5 @@
 """Lesson 20: what its own lines do, and what it says of recall (the laws are in tests/claims)."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -74,22 +72,6 @@ def test_a_corrected_matrix_has_full_rank_and_its_blocks_that_of_the_state(lesso
         assert np.linalg.matrix_rank(M[20:, :20]) == 6
 
 
-def test_a_step_of_descent_on_the_error_of_a_pair_is_the_delta_rule():
-    _, k, v, rng = text(2)
-    S = rng.normal(size=(6, 3))
-
-    def loss(S):
-        return ((S.T @ k[0] - v[0]) ** 2).sum() / 2
-
-    gradient = np.zeros_like(S)
-    for place in itertools.product(range(6), range(3)):
-        step = np.zeros_like(S)
-        step[place] = 1e-5
-        gradient[place] = (loss(S + step) - loss(S - step)) / 2e-5
-    after, _ = recurrent.recurrence(k[:1], k[:1], v[:1], 0.3, state=S)
-    np.testing.assert_allclose(after, S - 0.3 * gradient, atol=1e-9)
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_gates_pulled_apart_overflow_and_rebased_ones_later_and_move_earlier_rows(lesson, seed):
     def lost(way, depth):
@@ -116,25 +98,7 @@ def test_gates_pulled_apart_overflow_and_rebased_ones_later_and_move_earlier_row
         assert changed[20:].sum() > 40
 
 
-def test_powers_of_minus_one_need_a_negative_factor_which_gates_have_not():
-    bits = np.ones(50)
-    start, ones = np.ones((1, 1)), np.ones((50, 1))
-    rows = recurrent.delta_attention(ones, ones, 0 * ones, 2 * bits, state=start)
-    np.testing.assert_array_equal(rows[:, 0], (-1.0) ** np.arange(1, 51))
-
-
 # What a state recalls
-
-
-@pytest.mark.parametrize(("beta", "d"), [(1.0, 8), (0.5, 8), (1.5, 5)])
-def test_what_is_left_of_a_value_fades_by_beta_over_d_with_each_write(beta, d):
-    rng, n, N = np.random.default_rng(3), 24, 6000
-    k, v = unit(rng, N, n, d), unit(rng, N, n, 4)
-    S, _ = recurrent.recurrence(k, k, v, beta)
-    along = ((k @ S) * v).sum(axis=-1)[:, ::-1]  # vᵀSᵀk, newest first
-    expected = beta * (1 - beta / d) ** np.arange(n)
-    z = (along.mean(0) - expected) / (along.std(0) / N**0.5 + 1e-12)
-    assert np.abs(z).max() < 5
 
 
 def test_of_128_pairs_the_sum_scaled_has_less_error_than_the_delta_rule_over_all_ages():
@@ -239,18 +203,3 @@ def test_the_worth_of_a_map_stands_in_for_d(lesson):
     assert found == pytest.approx(1 / theory.fourier_recall(2, 16, 64, 4.0), rel=0.1)
     positive = lesson["worth"](lambda k: features.positive(1.75 * k, W), rng, 16)
     assert positive < found / 2
-
-
-def test_the_mean_product_of_features_bounds_their_worth_so_positive_ones_are_bound():
-    rng = np.random.default_rng(8)
-    k, W = unit(rng, 4000, 16), projections.iid(rng, 200, 16)
-    apart = ~np.eye(2000, dtype=bool)
-    for phi in (features.positive(k, W), features.elu_plus_one(k), features.relu(k)):
-        size = (phi**2).sum(axis=1).mean()
-        expected = (phi.mean(axis=0) ** 2).sum() / size
-        kappa = (phi[:2000] @ phi[2000:].T) / size
-        assert kappa.min() >= 0
-        assert kappa.mean() == pytest.approx(expected, rel=0.05)
-        assert (kappa[apart] ** 2).mean() > kappa[apart].mean() ** 2 > 0
-    waves = features.fourier(4.0 * k, W)
-    assert (waves.mean(axis=0) ** 2).sum() / (waves**2).sum(axis=1).mean() < 0.01
