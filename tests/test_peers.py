@@ -3,7 +3,6 @@
 pip install torch==2.13.0 performer-pytorch==1.1.4
 """
 
-import importlib
 import math
 import warnings
 
@@ -16,7 +15,6 @@ from performer_course.attention import (
     linear_attention,
     softmax_attention,
 )
-from performer_course.features import elu_plus_one
 
 from . import textbook
 
@@ -138,20 +136,3 @@ def test_favor_equals_performer_pytorch_without_its_eps(causal):
     np.testing.assert_allclose(found, expected.numpy(), rtol=1e-9, atol=1e-11)
     again = linear_attention(phi_q.numpy(), phi_k.numpy(), v, causal=causal)
     np.testing.assert_allclose(again, expected.numpy(), rtol=1e-9, atol=1e-11)
-
-
-@each_causal
-def test_linear_attention_equals_fast_transformers(causal):
-    torch, _ = peer("torch"), peer("fast_transformers")
-    masking = importlib.import_module("fast_transformers.masking")
-    q, k, v = qkv(L=L, S=L, lead=(2, 3), dtype=np.float32)
-    kind = "causal_linear_attention" if causal else "linear_attention"
-    layer = "CausalLinearAttention" if causal else "LinearAttention"
-    attend = vars(importlib.import_module(f"fast_transformers.attention.{kind}"))[layer](D)
-    mask = masking.TriangularCausalMask(L) if causal else masking.FullMask(L, L)
-    lengths = masking.LengthMask(torch.full((2,), L))
-    with torch.no_grad():
-        moved = [torch.asarray(x).transpose(1, 2) for x in (q, k, v)]
-        expected = attend(*moved, mask, lengths, lengths).transpose(1, 2).numpy()
-    found = linear_attention(elu_plus_one(q), elu_plus_one(k), v, causal=causal)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
