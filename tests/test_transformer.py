@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from performer_course import transformer
-from performer_course.attention import uniform_attention
 from performer_course.transformer import (
     ATTENTIONS,
     Config,
@@ -116,31 +115,13 @@ def test_without_positions_an_encoder_cannot_tell_the_order(monkeypatch):
     np.testing.assert_allclose(moved, found[order], rtol=1e-10)
 
 
-@pytest.mark.parametrize("config", [ENCODER, DECODER], ids=["encoder", "decoder"])
-@pytest.mark.parametrize("masked", [False, True])
-def test_attend_takes_the_place_of_the_attention_of_every_block(config, masked):
-    """Uniform attention, handed over, against blocks by hand whose queries are zero."""
-    params, tokens = init(rng(), config), tokens_of(2, 9)
-    mask = np.arange(9) < np.array([[6], [9]]) if masked else None
-
-    def attend(q, k, v, layer, **options):
-        return uniform_attention(q, k, v, **options)
-
-    blind = {**params, "query": 0 * params["query"]}
-    found = forward(params, tokens, config, mask, attend)
-    expected = forward(blind, tokens, config, mask)
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
-    assert np.abs(found - forward(params, tokens, config, mask)).max() > 0.01
-    layers = [{name: x[0] for name, x in p.items() if x.ndim > 1} for p in (params, blind)]
-    x = rng(3).normal(size=(2, 9, 12))
-    found, expected = block(x, layers[0], config, mask, attend), block(x, layers[1], config, mask)
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
-
-
 @each_kind
-def test_attend_is_given_what_the_attention_of_the_configuration_needs(kind):
+@pytest.mark.parametrize("of", [ENCODER, DECODER], ids=["encoder", "decoder"])
+def test_attend_takes_the_place_of_the_attention_of_every_block_and_is_given_what_it_needs(
+    kind, of
+):
     """q, k and v by heads, the layer with its W, causal and the mask: enough to be that kind."""
-    other, config = (with_attention(DECODER, name) for name in sorted(ATTENTIONS, key=kind.__eq__))
+    other, config = (with_attention(of, name) for name in sorted(ATTENTIONS, key=kind.__eq__))
     params, tokens = init(rng(), config), tokens_of(2, 9)
     mask, given = np.arange(9) < np.array([[6], [9]]), []
 
@@ -150,11 +131,16 @@ def test_attend_is_given_what_the_attention_of_the_configuration_needs(kind):
 
     found = forward(params, tokens, other, mask, attend)
     np.testing.assert_array_equal(found, forward(params, tokens, config, mask))
+    assert np.abs(found - forward(params, tokens, other, mask)).max() > 0.01
     assert len(given) == config.depth
     for directions, (W, shape, causal, key_mask) in zip(params["W"], given, strict=True):
         np.testing.assert_array_equal(W, directions)
         np.testing.assert_array_equal(key_mask, mask[:, None, :])
-        assert (shape, causal) == ((2, 3, 9, 4), True)
+        assert (shape, causal) == ((2, 3, 9, 4), of.causal)
+    layer = {name: x[0] for name, x in params.items() if x.ndim > 1}
+    x = rng(3).normal(size=(2, 9, 12))
+    found, expected = block(x, layer, other, mask, attend), block(x, layer, config, mask)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_parameters_do_not_depend_on_the_attention():

@@ -256,13 +256,6 @@ def features_need_no_eps(p):
         new="xp.tril(rows @ keys, k=1)",
     ),
     Mutant(
-        "misses-itself",
-        "row i does not see key i",
-        module="_causal",
-        old="xp.tril(rows @ keys)",
-        new="xp.tril(rows @ keys, k=-1)",
-    ),
-    Mutant(
         "exact-sees-the-next",
         "row i sees key i + 1",
         module="_blocks",

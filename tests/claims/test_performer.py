@@ -225,13 +225,6 @@ def the_ratio_is_biased_as_one_over_m(p):
         new="apart = v",
     ),
     Mutant(
-        "output-independent",
-        "weights of one query taken for independent",
-        module="theory",
-        old="(both @ apart)",
-        new="(np.diag(np.diag(both)) @ apart)",
-    ),
-    Mutant(
         "moments-rho",
         "ρ left out of the second moment",
         module="theory",

@@ -479,13 +479,6 @@ def check_fixed(p, estimates, m, d):
         old="in reversed(range(signs.shape[1])):",
         new="in reversed(range(signs.shape[1] - 1)):",
     ),
-    Mutant(
-        "sorf-unit-norm",
-        "no √D in front",
-        module="projections",
-        old="math.sqrt(D) * np.moveaxis",
-        new="np.moveaxis",
-    ),
 )
 def the_fast_transform_is_the_hadamard_matrix(p):
     """fwht = H/√D entry by entry; the transform = √D H D₁ … H D_s as matrices = W x"""
@@ -558,7 +551,7 @@ def hadamard_rows_depart_from_fixed_norms_at_fourth_order(p):
         agree(values.mean(), expected, values.std() / math.sqrt(N) + 1e-12, "moment")
 
 
-@claim("sorf-unit-norm", "sorf-blocks-repeated")
+@claim("sorf-two-stages", "sorf-blocks-repeated")
 def hadamard_rows_lose_along_an_axis(p):
     """SORF, d = m = 16, MSE over iid's: .054 for a generic δ, r = 1; 1.26 and 2.97 along e₁,
     r = 2 and 3"""
@@ -762,15 +755,12 @@ def every_method_beats_the_null_baseline(p):
 
 @claim(
     Mutant(
-        "bound-exponent", "4d for 4(d + 2)", module="theory", old="(4 * (d + 2))", new="(4 * d)"
-    ),
-    Mutant(
         "bound-slope",
         "σ, which bounds the slope of the error at a fixed place, for the steepest slope's 2σ",
         module="theory",
         old="math.log(2) + math.log(sigma)",
         new="math.log(sigma)",
-    ),
+    )
 )
 def the_uniform_bound_is_the_best_of_its_argument(p):
     """the bound is min over the net's radius ρ of 2(4ℓ/ρ)^d e^{−mε²/8} + (2ρ/ε)² (2σ)²; at 5 % it
