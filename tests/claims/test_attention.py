@@ -9,7 +9,6 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from performer_course import antibody, data
 from tests.claims.harness import Mutant, Part
 from tests.claims.shared import (
     EPS_IN_FEATURES,
@@ -365,30 +364,6 @@ def a_long_sequence_loses_no_digits(p):
     assert np.abs(found - target).max() < 2e-6 * np.abs(v).max()
 
 
-@claim("state-maximum-unread", "other-directions-read")
-def recall_improves_slowly_with_the_features_however_sharp(p):
-    """64 unit keys in a state, asked for their own values with logits β = 8 and 64: 4096 features
-    leave between 0.4 and 0.85 of the squared error of 256, below two thirds of the values' own. At
-    β = 64 one key has two thirds of the weight or more, and more features make it the right one"""
-    rng, a = np.random.default_rng(64), p.attention
-    for beta in (8, 64):
-        errors, heaviest, right = np.zeros((3, 2))
-        for _ in range(6):
-            x = vectors(rng, 16, *np.full(64, (beta * 4) ** 0.5))  # xᵀx/√d = β
-            v = rng.normal(size=(64, 8))
-            for place, m in enumerate((256, 4096)):
-                W = p.projections.orthogonal(rng, m, 16)
-                both = np.concatenate([v, np.eye(64)], axis=1)  # with 1s: the weights are read too
-                answer = a.read(a.absorb(a.init_state(x, both, W), x, both, W), x, W)
-                errors[place] += np.mean((answer[:, :8] - v) ** 2) / 6
-                heaviest[place] += answer[:, 8:].max(axis=1).mean() / 6
-                right[place] += np.mean(answer[:, 8:].argmax(axis=1) == np.arange(64)) / 6
-        assert errors[1] < 0.66, errors
-        assert 0.4 < errors[1] / errors[0] < 0.85, errors
-    assert (heaviest > 0.67).all(), heaviest  # β = 64
-    assert right[0] < 0.55 < 0.6 < right[1], right
-
-
 @claim(
     Mutant(
         "moderate-is-wide",
@@ -510,30 +485,6 @@ def by_levels_each_earlier_key_is_counted_exactly_once(p):
         expected = by_rows(logits, np.eye(C), causal=True)
         assert np.allclose(Sz[:, :-1] / Sz[:, -1:], expected, rtol=1e-9, atol=1e-12), C
         assert np.allclose(state.z, np.exp(h - h.max(0)).sum(0))
-
-
-@claim("unscaled", "norm-forgotten")
-def the_rank_of_a_real_head_is_no_obstacle_and_trained_directions_show_it(p):
-    """of the matrix of a head of AntiBERTy, 122 tokens: rank 16 may leave less than a fifth; 64
-    trained directions leave less than 0.4, elu + 1 of rank 64 more than 0.9, and 256 drawn
-    ones more than all, on each of five draws"""
-    q, k = (x[0] for x in data.antibody_heads()[:2])  # two sequences
-    shift = q[1].mean(axis=0) + k[1].mean(axis=0)
-    q, k, identity, rng = q[0], k[0], np.eye(122), np.random.default_rng(66)
-    exact = softmax_by_rows(q, k, identity)
-    whole = np.linalg.norm(exact)
-    tail = np.linalg.svd(exact, compute_uv=False)[16:]
-    assert np.linalg.norm(tail) < 0.2 * whole
-    W = data.antibody_directions()[0, 7]
-    trained = favor(p, *antibody.with_weight_column(q, k), identity, W)
-    assert np.linalg.norm(trained - exact) < 0.4 * whole
-    phi_q, phi_k = (p.features.elu_plus_one(x) for x in (q, k))
-    elu = p.attention.linear_attention(phi_q, phi_k, identity)
-    assert np.linalg.matrix_rank(elu) == 64
-    assert np.linalg.norm(elu - exact) > 0.9 * whole
-    for _ in range(5):
-        drawn = favor(p, q, k - shift, identity, p.projections.orthogonal(rng, 256, 64))
-        assert np.linalg.norm(drawn - exact) > whole
 
 
 test_claim = PART.test()
