@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from tests.claims.harness import Mutant
-from tests.textbook import softmax_by_rows
 
 BOUND = 5.0  # |z| of any comparison
 
@@ -45,13 +44,6 @@ def problem(rng, L, d, scale=1.0, e=4):
 
 def favor(p, q, k, v, W, **options):
     return p.attention.favor_attention(q, k, v, W, **options)
-
-
-def over_null(p, q, k, v, draws):
-    """The squared error of FAVOR+ over that of mean(v), for each W of `draws`."""
-    target = softmax_by_rows(q, k, v)
-    null = np.mean((p.attention.uniform_attention(q, k, v) - target) ** 2)
-    return np.array([np.mean((favor(p, q, k, v, W) - target) ** 2) for W in draws]) / null
 
 
 # Mutants
