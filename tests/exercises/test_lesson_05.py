@@ -67,12 +67,6 @@ def subtract_all(G):
     return rows
 
 
-def repair_rows(rng, d):
-    """Haar's law, too: LAPACK's reflections do not depend on the signs that R keeps."""
-    Q, R = np.linalg.qr(rng.normal(size=(d, d)))
-    return Q * np.sign(np.diag(R))[:, None]
-
-
 def plain_qr(rng, d):
     return np.linalg.qr(rng.normal(size=(d, d)))[0]
 
