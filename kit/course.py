@@ -21,7 +21,7 @@ from pathlib import Path
 import nbformat
 
 from kit import variants
-from kit.variants.notebook import notebook, rubric
+from kit.variants.parts import notebook, rubric
 from tools.setting import NOTEBOOKS, ROOT
 
 COURSE = ROOT / "course"
@@ -40,9 +40,9 @@ configure(c, Path(__file__).parent)
 # c.Judge.seconds = 60  # what a cell, or all calls of an answer, may take
 """
 RUBRIC = (
-    (1, "a claim for each thing that is asked, and it is true"),
-    (1, "a derivation in which each step has its reason"),
-    (1, "what it rests on: an assumption, a limit, or a case that checks it"),
+    "a claim for each thing that is asked, and it is true",
+    "a derivation in which each step has its reason",
+    "what it rests on: an assumption, a limit, or a case that checks it",
 )
 BY_HAND = {
     "read_weights": "its check watches what happens in the process that the answer runs in",
@@ -62,7 +62,7 @@ def graded(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
             check.nbgrader["grade"] = False
             marked[f"check-{name}"].source += f"\n# The answer is marked by hand: {why}."
     last = marked["to_think_about"]
-    last.metadata.nbgrader["points"] = sum(points for points, _ in RUBRIC)
+    last.metadata.nbgrader["points"] = len(RUBRIC)
     locked = {"grade": False, "grade_id": "rubric", "locked": True, "schema_version": 3}
     rows = nbformat.v4.new_markdown_cell(rubric(RUBRIC), id="rubric")
     rows.metadata.nbgrader = nbformat.from_dict({**locked, "solution": False, "task": False})

@@ -26,8 +26,7 @@ from kit.grading import pages, sandbox
 from kit.grading.judge import judged
 from kit.grading.peer import Garbage, Gone, Peer
 from kit.grading.preprocess import Restore, _shown
-from kit.variants import parts
-from kit.variants.notebook import notebook
+from kit.variants.parts import IMPORTS, notebook
 from performer_course import checks
 from tests.exercises.shared import loopback, said, wrong_answers
 from tools.notebooks import NOTEBOOKS, ROOT, student
@@ -139,15 +138,15 @@ def test_for_twenty_seeds_the_solution_passes_and_each_wrong_answer_gets_a_hint(
 ):
     for seed in SEEDS:
         task = drawn(lesson, name, seed)
-        task.check(parts.answer(task, task.solution))
+        task.check(task.answer(task.solution))
         assert capsys.readouterr().out == f"{name}: right.\n"
         assert len(set(task.wrong)) >= 3
-        for body in task.wrong:
+        for body, _ in task.wrong:
             with (
                 np.errstate(all="ignore"),
                 pytest.raises(checks.Hint, match=f"^{name}: ") as raised,
             ):
-                task.check(parts.answer(task, body))
+                task.check(task.answer(body))
             assert "cannot be judged" not in str(raised.value), seed
 
 
@@ -168,11 +167,11 @@ def test_two_seeds_give_two_tasks_and_one_seed_one(lesson, name):
 def test_the_example_holds_for_the_solution_and_gives_away_no_line_of_it(lesson, name, capsys):
     for seed in SEEDS:
         task = drawn(lesson, name, seed)
-        exec(f"{parts.IMPORTS}\n{task.source(task.solution)}\n{task.example}", {})
+        exec(f"{IMPORTS}\n{task.source(task.solution)}\n{task.example}", {})
         assert capsys.readouterr().out.startswith(("The example", "That is"))
         stub = task.source("raise NotImplementedError")
         with pytest.raises(NotImplementedError):
-            exec(f"{parts.IMPORTS}\n{stub}\n{task.example}", {})
+            exec(f"{IMPORTS}\n{stub}\n{task.example}", {})
         lines = {line.strip() for line in task.solution.split("\n")}
         assert not lines & {line.strip() for line in task.example.split("\n")}
 
@@ -438,7 +437,7 @@ def masked_linear_attention(phi_q, phi_k, v, key_mask):
 def test_a_variant_is_judged_by_the_check_of_its_seed():
     task = drawn("01", "place", SEED)
     given = {
-        "cells": [parts.IMPORTS, task.source(task.solution)],
+        "cells": [IMPORTS, task.source(task.solution)],
         "name": "place",
         "seconds": 60.0,
     }

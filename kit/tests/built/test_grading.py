@@ -333,7 +333,7 @@ def test_a_variant_goes_the_same_way(folder, tmp_path):
     right = solutions(folder, "variant10")
     hand_in(folder, "vera", "variant10", right)
     other = variants.sheet("10", "another seed").tasks
-    wrong = {task.name: task.source(task.wrong[0]) for task in other}
+    wrong = {task.name: task.source(task.wrong[0][0]) for task in other}
     hand_in(folder, "otto", "variant10", wrong)
     nbgrader(folder, "autograde", "variant10")
     nbgrader(folder, "generate_feedback", "variant10")
