@@ -7,7 +7,7 @@ import pytest
 
 from kit import slides
 from tools.lesson import parse, paths, read
-from tools.setting import NOTEBOOKS, ROOT
+from tools.setting import NOTEBOOKS
 
 from .toy import figure, notebook, prints, text
 
@@ -172,11 +172,6 @@ def test_a_deck_is_a_page_with_a_language_a_title_headings_and_notes():
     assert page.count("<h1>") == 1
     assert page.count("<section") == page.count("<h1>") + page.count("<h2>")
     assert page.count('<aside class="notes">') > 15
-
-
-def test_the_files_of_a_deck_name_no_address():
-    for path in (ROOT / "kit/look/slides").iterdir():
-        assert "://" not in path.read_text(encoding="utf-8")
 
 
 def test_without_chromium_decks_are_made_and_one_is_told_how_to_get_pdfs(

@@ -7,7 +7,6 @@ Students of three lessons, right, wrong, and of each kind that tries to get mark
 
 import csv
 import importlib
-import json
 import os
 import re
 import shutil
@@ -22,7 +21,7 @@ import pytest
 
 from kit import course, variants
 from kit.grading import sandbox
-from kit.grading.judge import ask, judged
+from kit.grading.judge import judged
 from performer_course import checks
 from tests.exercises.shared import loopback, wrong_answers
 from tests.grading import digests
@@ -237,9 +236,7 @@ def students(folder, lesson, names, places, server):
     right = solutions(folder, f"lesson{lesson}")
     given = {"places": [str(path) for path in places], "port": server.getsockname()[1]}
     given |= {"names": names}
-    stubs = {
-        name: STUB.format(name=name, value="Equal()" if lesson == "x" else "0") for name in names
-    }
+    stubs = {name: STUB.format(name=name) for name in names}
     first, second, third = names
     found = {
         "right": right,
@@ -332,9 +329,9 @@ def test_each_student_gets_feedback_with_hints_alone(folder, round_trip, lesson)
 def test_a_variant_goes_the_same_way(folder, tmp_path):
     right = solutions(folder, "variant10")
     hand_in(folder, "vera", "variant10", right)
-    other = variants.sheet("10", "another seed").tasks
-    wrong = {task.name: task.source(task.wrong[0][0]) for task in other}
-    hand_in(folder, "otto", "variant10", wrong)
+    other = variants.sheet("10", "another seed").tasks  # each of the three differs
+    copied = {task.name: task.source(task.solution) for task in other}
+    hand_in(folder, "otto", "variant10", copied)
     nbgrader(folder, "autograde", "variant10")
     nbgrader(folder, "generate_feedback", "variant10")
     found = marks(folder, tmp_path)
@@ -361,10 +358,6 @@ def test_without_a_sandbox_nbgrader_grades_nothing(folder, tmp_path):
     shutil.rmtree(folder / "submitted/late")
 
 
-def test_the_sandbox_holds(folder):
-    sandbox.require(folder)
-
-
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 
 
@@ -380,13 +373,6 @@ def test_each_solution_of_the_course_is_right_in_the_sandbox(path):
             assert found == {"right": True, "hint": "", "fatal": {}}, name
         elif cell.cell_type == "code":
             cells.append(cell.source)
-
-
-def test_the_judge_is_a_process_of_its_own():
-    cells = ["def highest_degree(d, n):\n    return 0"]
-    found = ask({"cells": cells, "name": "highest_degree", "of": None, "seconds": 20.0})
-    assert found["right"] is False
-    assert json.dumps(found)
 
 
 # Their answers draw, and here from a generator that goes on elsewhere: another case may fail first,
