@@ -13,7 +13,6 @@ The page they go into lies in kit/look/slides. reveal.js shows it, MathJax sets 
 letters are Source Sans 3; npm brings all three, and no deck asks an address outside.
 """
 
-import asyncio
 import re
 import shutil
 import sys
@@ -36,7 +35,6 @@ FORMULAS, WIDE = 3, 90  # on a slide; letters of TeX that fit a line
 CLOSING, UNSHOWN = ("Take away", "Where it breaks"), ("Exercises", "Further reading")
 SENTENCE = re.compile(r"(?<=[.?!])\*{0,2}\s+(?=[A-Z*$\\])")
 FONT = "@fontsource/source-sans-3"
-TABS = 3
 
 
 @dataclass
@@ -279,28 +277,15 @@ def assets(folder: Path) -> None:
         shutil.copy(SOURCES / name, folder)
 
 
-async def pdfs(names: list[str]) -> None:
-    """Print decks, a few at a time, in one browser."""
-    from playwright.async_api import async_playwright
-
-    left = list(reversed(names))
-
-    async def work(browser, address):
-        tab = await browser.new_page(viewport={"width": 1280, "height": 720})
-        while left:
-            name = left.pop()
-            await tab.goto(f"{address}{name}.html?print-pdf")
-            await tab.wait_for_selector("html[data-ready] .pdf-page")
+def pdfs(names: list[str]) -> None:
+    """Print decks in a browser."""
+    with chromium.served(BUILD) as address, chromium.started() as browser:
+        tab = browser.new_page(viewport={"width": 1280, "height": 720})
+        for name in names:
+            tab.goto(f"{address}{name}.html?print-pdf")
+            tab.wait_for_selector("html[data-ready] .pdf-page")
             path = BUILD / f"{name}.pdf"
-            await tab.pdf(path=path, prefer_css_page_size=True, tagged=True, outline=True)
-        await tab.close()
-
-    with chromium.served(BUILD) as address:
-        async with async_playwright() as playwright:
-            start = playwright.chromium.launch
-            browser = await start(executable_path=chromium.PATH, args=chromium.FLAGS)
-            await asyncio.gather(*(work(browser, address) for _ in range(TABS)))
-            await browser.close()
+            tab.pdf(path=path, prefer_css_page_size=True, tagged=True, outline=True)
 
 
 def main(*wanted: str) -> int:
@@ -320,7 +305,7 @@ def main(*wanted: str) -> int:
     if chromium.PATH is None:
         print(f"no PDFs: {chromium.NONE}")
         return 0
-    asyncio.run(pdfs([path.stem for path in found]))
+    pdfs([path.stem for path in found])
     print(f"{len(found)} PDFs beside them")
     return 0
 

@@ -83,10 +83,6 @@ def loses_at(find):
             raise Hint(f"d = {d} must give one number above 0 or None, got {found!r}.")
         right = theory.fourier_variance(r, d)
         more = float(theory.orthogonal_fourier_variance(r, d, d) / right - 1)
-        if d == 1:
-            raise Hint("in one dimension a block has one row: all rows are independent, for d = 1.")
-        if d == 2 and abs(more) < 1e-6:
-            raise Hint(f"d = 2, r = {r:.3g}: the two variances are equal there but for rounding.")
         if more < 1e-4:
             times = f"{1 + more:.4f} times that of independent ones there, no more."
             raise Hint(f"d = {d}, r = {r:.3g}: the variance of orthogonal rows is {times}")

@@ -50,8 +50,11 @@ WRONG["loses_at"] = [
     (lambda d: None, "and there is such a distance"),
     (lambda d: 1.0, "times that of independent ones there, no more"),
     (lambda d: 3.4, "d = 2, r = 3.4: the variance of orthogonal rows is"),
-    (lambda d: 3.4 if d > 2 else 20.0, "equal there but for rounding"),
-    (lambda d: 3.4 if d != 2 else None, "in one dimension a block has one row"),
+    (lambda d: 3.4 if d > 2 else 20.0, "d = 2, r = 20: the variance of orthogonal rows is 1.0000"),
+    (
+        lambda d: 3.4 if d != 2 else None,
+        "d = 1, r = 3.4: the variance of orthogonal rows is 1.0000",
+    ),
     (lambda d: [3.4], "one number above 0 or None"),
 ]
 
