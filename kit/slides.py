@@ -6,8 +6,7 @@ Nothing is executed, and nothing is written for the slides alone. A section is a
 first claim (a sentence in bold) and its formulas. A figure is a slide under its claim: the first
 claim after it and before the next figure, else the last before it. What a cell prints is a slide
 where it answers a question, and the question then has the slide before. Small tables of a text
-are slides, too. All else that the lesson says goes into the speaker's notes. The tag `slide-off`
-keeps what a cell shows off the slides, and `slide-on` puts what it prints there.
+are slides, too. All else that the lesson says goes into the speaker's notes.
 
 The page they go into lies in kit/look/slides. reveal.js shows it, MathJax sets the formulas, the
 letters are Source Sans 3; npm brings all three, and no deck asks an address outside.
@@ -151,11 +150,11 @@ def shown_by(section: Section, cell: Cell, asked: bool) -> list[Slide]:
     claim = claim_of(section, cell)
     head = (claim, html(section.title)) if claim else (html(section.title),)
     found = []
-    for output in cell.outputs if "slide-off" not in cell.tags else ():
+    for output in cell.outputs:
         if figure := output.figure:
             said = [f"<p>{escape(words)}</p>" for words in (figure.caption, figure.alt) if words]
             found.append(Slide("figure", *head, body=[picture(figure)], notes=said))
-        elif (asked or "slide-on" in cell.tags) and (table := print_of(output.text)):
+        elif asked and (table := print_of(output.text)):
             found.append(Slide("table", *head, body=[table]))
     return found
 
@@ -178,7 +177,7 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
         for kind, source, rendered in blocks(cell.source):
             if kind == "heading" and source.endswith(section.title):
                 continue
-            if kind == "math" and "slide-off" not in cell.tags:
+            if kind == "math":
                 if out[-1].kind != "text" or str(out[-1].body).count("math block") == FORMULAS:
                     out.append(Slide("text", *([lead, title] if lead else [title])))
                 words = led_in(before)

@@ -38,7 +38,8 @@ posix = pytest.mark.skipif(os.name == "nt", reason="its sandbox is a script of a
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("course")
-    course.make(folder, SEED)
+    (folder / course.SEED).write_text(SEED)
+    course.make(folder)
     return folder
 
 
@@ -63,7 +64,7 @@ def test_what_is_there_stays_and_is_named(made, capsys):
     before = path.read_text(encoding="utf-8")
     path.write_text(before + "\n", encoding="utf-8")
     try:
-        assert course.main([str(made)]) == 0
+        assert course.main(str(made)) == 0
         assert path.read_text(encoding="utf-8") == before + "\n"
     finally:
         path.write_text(before, encoding="utf-8", newline="\n")
@@ -73,19 +74,12 @@ def test_what_is_there_stays_and_is_named(made, capsys):
     assert "source/lesson01/01_polynomial_kernel.ipynb differs" in said
 
 
-def test_a_course_keeps_its_seed_and_lets_nobody_else_read_it(made, capsys):
-    assert course.the_seed(made, None) == SEED
-    assert course.main([str(made), "--seed", "another"]) == 2
-    assert "has another seed" in capsys.readouterr().err
-    assert (made / "seed").read_text(encoding="utf-8") == SEED + "\n"
-    if os.name != "nt":
-        assert stat.S_IMODE((made / "seed").stat().st_mode) == 0o600
-
-
-def test_a_course_without_a_seed_draws_one_that_nobody_guesses(tmp_path):
-    one, other = (course.the_seed(tmp_path / name, None) for name in "ab")
-    assert one != other
+def test_a_course_keeps_its_seed_which_nobody_guesses_and_nobody_else_reads(tmp_path):
+    one, other, again = (course.the_seed(tmp_path / name) for name in "aba")
+    assert again == one != other
     assert min(len(one), len(other)) >= 32
+    if os.name != "nt":
+        assert stat.S_IMODE((tmp_path / "a/seed").stat().st_mode) == 0o600
 
 
 def marked(nb):

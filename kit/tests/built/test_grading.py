@@ -126,7 +126,9 @@ def {name}(*arguments):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kit") / "course"
-    course.make(folder, SEED)
+    folder.mkdir()
+    (folder / course.SEED).write_text(SEED)
+    course.make(folder)
     config = folder / "nbgrader_config.py"
     config.write_text(config.read_text(encoding="utf-8") + f"c.Judge.seconds = {SECONDS}\n")
     for name in [*(f"lesson{lesson}" for lesson in LESSONS), "variant10"]:

@@ -39,7 +39,9 @@ BY_HAND = "derivation"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("marking") / "course"
-    course.make(folder, "of the kit")
+    folder.mkdir()
+    (folder / course.SEED).write_text("of the kit")
+    course.make(folder)
     return folder
 
 
