@@ -105,7 +105,7 @@ def _evenness(rows):
 def _judge_lengths(squares, mean, share):
     """A hint unless the squared lengths (draws, rows) are drawn from a law, each by itself."""
     if squares.std() < 1e-4:
-        raise Hint(f"all norms are {math.sqrt(squares[0, 0]):.3g}: each of them is drawn.")
+        raise Hint(f"all norms are {math.sqrt(squares[0, 0]):.3g}: draw each of them.")
     if np.abs(np.diff(squares, axis=1)).max() < 1e-4:
         raise Hint("all rows share one norm. That gains nothing: one norm for each row.")
     if np.ptp(squares, axis=0).min() < 1e-4:

@@ -5,13 +5,10 @@
 Students of three lessons, right, wrong, and of each kind that tries to get marks by other means.
 """
 
-import csv
 import importlib
-import os
 import re
 import shutil
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -27,6 +24,8 @@ from tests.exercises.shared import loopback, wrong_answers
 from tests.grading import digests
 from tools.notebooks import NOTEBOOKS, ROOT
 
+from .rounds import hand_in, marks, nbgrader, solutions
+
 SEED = "of the kit"
 SECONDS = 20  # what a cell or an answer may take here
 LESSONS = {
@@ -40,9 +39,9 @@ WRONG = {
     "10": "def features_at_least(A, eps):\n    return 1",
 }
 HINTS = {
-    "01": "quadratic_features: only the squares x_i² are there: the products x_i x_j are missing.",
+    "01": "quadratic_features: the squares alone: the products x_i x_j are missing.",
     "05": "one_more_row: orthogonal, but not of length one: divide by the norm, last.",
-    "10": "features_at_least: found 1 for sharp attention, q = k, share 0.03, expected 14.",
+    "10": "features_at_least: found 1 for (12, 9) weights, share 0.6, expected 2.",
 }
 
 # Put before the solution's answers, or in their place. {places} is a list of paths to write to, and
@@ -136,47 +135,6 @@ def folder(tmp_path_factory):
     return folder
 
 
-def nbgrader(folder, *arguments, env=()):
-    """Run nbgrader in the course, as a lecturer does; what it said."""
-    done = subprocess.run(
-        [sys.executable, "-m", "nbgrader", *arguments],
-        cwd=folder,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | dict(env),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
-def released(folder, assignment):
-    (path,) = (folder / "release" / assignment).glob("*.ipynb")
-    return path, nbformat.read(path, as_version=4)
-
-
-def solutions(folder, assignment):
-    """The source of each answer, by its name."""
-    (path,) = (folder / "source" / assignment).glob("*.ipynb")
-    nb = nbformat.read(path, as_version=4)
-    cells = {c.metadata.nbgrader.grade_id: c for c in nb.cells if "nbgrader" in c.metadata}
-    return {name: cell.source for name, cell in cells.items() if cell.metadata.nbgrader.solution}
-
-
-def hand_in(folder, student, assignment, answers, change=None):
-    """The released notebook with these answers in it."""
-    path, nb = released(folder, assignment)
-    for cell in nb.cells:
-        name = cell.metadata.get("nbgrader", {}).get("grade_id")
-        if name in answers:
-            cell.source = answers[name]
-    if change:
-        change(nb)
-    place = folder / "submitted" / student / assignment / path.name
-    place.parent.mkdir(parents=True)
-    nbformat.write(nb, place)
-    return place
-
-
 def claims_all(nb):
     """Metadata and outputs as one would like them to be, and no check."""
     for cell in nb.cells:
@@ -254,15 +212,6 @@ def students(folder, lesson, names, places, server):
     for student, forgery in FORGERIES.items():
         found[student] = stubs | {first: forgery.format(**given) + stubs[first]}
     return found
-
-
-def marks(folder, tmp_path):
-    """{(assignment, student): points}."""
-    out = tmp_path / "grades.csv"
-    nbgrader(folder, "export", "--to", str(out))
-    with out.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    return {(row["assignment"], row["student_id"]): float(row["score"] or 0) for row in rows}
 
 
 EXPECTED = {

@@ -24,7 +24,7 @@ from kit.grading import pages
 from kit.tests.hostile import RUN, TAG, TEXTS, spoilt
 
 from .browser import opened
-from .test_grading import hand_in, marks, solutions
+from .rounds import hand_in, marks, solutions
 
 PATIENCE = 240_000  # milliseconds
 POINTS = {"anna": 5, "mallory": 1}  # given by hand
