@@ -59,6 +59,23 @@ def without_leftover(choose):
 # product_directions
 
 
+def _one_of_each(combine, directions):
+    """A hint where a row of V or of W, the two `directions`, enters more than one row.
+
+    A huge row shows where it went in one call, so the answer may pair the rows at random.
+    """
+    for which, name in enumerate("VW"):
+        for i in range(directions.shape[1]):
+            marked = directions.copy()
+            marked[which, i] = 1e30
+            entered = (np.abs(numbers(combine(*marked))) > 1e15).any(axis=1).sum()
+            if entered > 1:
+                raise Hint(
+                    f"a row of {name} enters {entered} rows of the answer: rows that share a "
+                    "direction are not independent."
+                )
+
+
 def every_other(V, W):
     return np.where(np.arange(len(V))[:, None] % 2 == 0, V, W)
 
@@ -85,6 +102,7 @@ def product_directions(combine):
         if found.shape == (2 * count, d):
             raise Hint(BOTH)
         numbers_of_shape((count, d), found, f"{count} directions of each")
+    _one_of_each(combine, rng.normal(size=(2, 40, d)))
     delta = np.array([[0.6, 0.0], [0.3, -0.5], [0.9, 0.7], [-0.4, 1.3], [1.8, 0.2]])
 
     k1, k2 = np.exp(-(delta**2).sum(axis=1) / 2), (1 / (1 + delta**2)).prod(axis=1)

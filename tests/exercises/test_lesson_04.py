@@ -48,7 +48,8 @@ RIGHT["product_directions"] = [
 WRONG["product_directions"] = [
     (lambda V, W: np.hstack([V, W]), "must give shape (4, 2), got (4, 4)"),
     (lambda V, W: 2 * V, "expected 0.6"),
-    (lambda V, W: V + W.mean(axis=0), "this is k₁ alone"),
+    (lambda V, W: np.concatenate([V[::2] + W[::2], V[::2] - W[::2]]), "a row of V enters 2 rows"),
+    (lambda V, W: V + W.mean(axis=0), "a row of W enters 40 rows"),
 ]
 
 
