@@ -32,3 +32,14 @@ def served(folder: Path):
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def started():
+    """The browser of this machine, not one that Playwright would download."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=PATH, args=FLAGS)
+        yield browser
+        browser.close()

@@ -2,17 +2,16 @@
 
     python -m kit.course               into course/, with a seed of its own
     python -m kit.course FOLDER        elsewhere
-    python -m kit.course --seed TEXT   with this seed, where the folder has none yet
 
     FOLDER/nbgrader_config.py            how nbgrader works here; run it in this folder
-    FOLDER/seed                          what the variants are made from: keep it, show it to nobody
+    FOLDER/seed                          what the variants are made from, drawn where there is none:
+                                         keep it, show it to nobody
     FOLDER/source/lesson01/              the course's exercises, with points for the last answer
     FOLDER/source/variant01/             exercises that this seed alone makes
 
 What is there already and differs is the lecturer's, and stays.
 """
 
-import argparse
 import os
 import secrets
 import sys
@@ -21,7 +20,7 @@ from pathlib import Path
 import nbformat
 
 from kit import variants
-from kit.variants.notebook import notebook, rubric
+from kit.variants.parts import notebook, rubric
 from tools.setting import NOTEBOOKS, ROOT
 
 COURSE = ROOT / "course"
@@ -40,9 +39,9 @@ configure(c, Path(__file__).parent)
 # c.Judge.seconds = 60  # what a cell, or all calls of an answer, may take
 """
 RUBRIC = (
-    (1, "a claim for each thing that is asked, and it is true"),
-    (1, "a derivation in which each step has its reason"),
-    (1, "what it rests on: an assumption, a limit, or a case that checks it"),
+    "a claim for each thing that is asked, and it is true",
+    "a derivation in which each step has its reason",
+    "what it rests on: an assumption, a limit, or a case that checks it",
 )
 BY_HAND = {
     "read_weights": "its check watches what happens in the process that the answer runs in",
@@ -62,7 +61,7 @@ def graded(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
             check.nbgrader["grade"] = False
             marked[f"check-{name}"].source += f"\n# The answer is marked by hand: {why}."
     last = marked["to_think_about"]
-    last.metadata.nbgrader["points"] = sum(points for points, _ in RUBRIC)
+    last.metadata.nbgrader["points"] = len(RUBRIC)
     locked = {"grade": False, "grade_id": "rubric", "locked": True, "schema_version": 3}
     rows = nbformat.v4.new_markdown_cell(rubric(RUBRIC), id="rubric")
     rows.metadata.nbgrader = nbformat.from_dict({**locked, "solution": False, "task": False})
@@ -91,24 +90,21 @@ def put(path: Path, content: str) -> str:
     return "new"
 
 
-def the_seed(folder: Path, given: str | None) -> str:
-    """The seed of a course: the one it has, or the one given, or a fresh one."""
+def the_seed(folder: Path) -> str:
+    """The seed of a course: the one it has, or a fresh one."""
     path = folder / SEED
     if path.exists():
-        seed = path.read_text(encoding="utf-8").strip()
-        if given and given != seed:
-            raise ValueError(f"{path} has another seed: a course keeps its own. Use a new folder.")
-        return seed
-    seed = given or secrets.token_hex(16)
+        return path.read_text(encoding="utf-8").strip()
+    seed = secrets.token_hex(16)
     folder.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
         file.write(f"{seed}\n")
     return seed
 
 
-def make(folder: Path, seed: str | None = None) -> dict[str, list[str]]:
+def make(folder: Path) -> dict[str, list[str]]:
     """Make or complete the course in a folder; the files that are new, the same, or kept."""
-    seed = the_seed(folder, seed)
+    seed = the_seed(folder)
     wanted = {".gitignore": "*\n", "nbgrader_config.py": CONFIG.format(root=str(ROOT))}
     for name, nb in assignments(seed).items():
         nbformat.validate(nb)
@@ -119,17 +115,9 @@ def make(folder: Path, seed: str | None = None) -> dict[str, list[str]]:
     return done
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", nargs="?", type=Path, default=COURSE)
-    parser.add_argument("--seed", help="a text from which the variants are made")
-    given = parser.parse_args(arguments)
-    try:
-        done = make(given.folder.resolve(), given.seed)
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
-    print(f"{given.folder}: {len(done['new'])} files are new, {len(done['same'])} as they were.")
+def main(folder: str = str(COURSE)) -> int:
+    done = make(Path(folder).resolve())
+    print(f"{folder}: {len(done['new'])} files are new, {len(done['same'])} as they were.")
     for name in done["kept"]:
         print(f"  {name} differs from the course's, and stays: delete it to have that one.")
     print("Next, in that folder: nbgrader generate_assignment lesson01")
@@ -137,4 +125,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(*sys.argv[1:]))

@@ -12,6 +12,7 @@ A second run writes the same bytes.
 """
 
 import base64
+import json
 import os
 import re
 import shutil
@@ -21,7 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from kit import need
-from kit.site import LINK, Site, called, number, parts
+from kit.site import LINK, Site, called, lay_out, number, parts
 from tools.lesson import Cell, read
 from tools.setting import ROOT, repository
 
@@ -47,10 +48,8 @@ PICTURE = re.compile(r"!\[([^\]]*)\]\((?!\w+:)([^)\s]+)\)")
 
 
 def quoted(text: str) -> str:
-    """A string as Typst writes it."""
-    for letter, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\t", "\\t")):
-        text = text.replace(letter, escaped)
-    return f'"{text}"'
+    """A string as Typst writes it: as JSON does."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def raw(typst: str) -> str:
@@ -166,11 +165,7 @@ def pandoc(text: str, shift: int = 0) -> str:
 
 def stage(folder: Path = BUILD) -> Site:
     """Copy what is printed, and how it is to look."""
-    shutil.rmtree(folder, ignore_errors=True)
-    for path in sorted({path for pattern in STAGED for path in ROOT.glob(pattern)}):
-        copy = folder / path.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, copy)
+    lay_out(STAGED, folder)
     shutil.copy(PRINT / "look.typ", folder)
     for name in ("pages", "pictures"):
         (folder / name).mkdir()

@@ -5,8 +5,6 @@ What a page needs of them is copied from there, so that a page asks no address o
 
 import shutil
 import subprocess
-import tarfile
-import tempfile
 from pathlib import Path
 
 from tools.setting import ROOT
@@ -23,27 +21,22 @@ FOLDER = ROOT / "build" / "npm"
 
 def package(name: str, folder: Path = FOLDER) -> Path:
     """The folder of the unpacked package `name`, at its pinned version; fetched where it is not."""
-    unpacked = folder / f"{name}-{PINS[name]}"
-    if not unpacked.exists():
+    home = folder / f"{name}@{PINS[name]}"
+    modules = home / "node_modules"
+    if not (modules / ".package-lock.json").exists():  # which npm writes last
         npm = shutil.which("npm")
         if npm is None:
             raise SystemExit(
                 f"npm is missing, which fetches {name}: install Node.js (apt install npm, "
                 "brew install node, or conda install nodejs)"
             )
-        unpacked.parent.mkdir(parents=True, exist_ok=True)  # @somebody/ is a folder of its own
-        with tempfile.TemporaryDirectory(dir=folder) as fresh:
-            command = [npm, "pack", "--silent", f"{name}@{PINS[name]}"]
-            done = subprocess.run(command, cwd=fresh, capture_output=True, text=True, timeout=300)
-            if done.returncode:
-                raise SystemExit(f"npm could not fetch {name}@{PINS[name]}: {done.stderr.strip()}")
-            (archive,) = Path(fresh).glob("*.tgz")
-            with tarfile.open(archive) as packed:
-                # Early patches of Python 3.11 have no filters; later ones are told to be strict.
-                packed.extraction_filter = getattr(tarfile, "data_filter", None)
-                packed.extractall(fresh)
-            (Path(fresh) / "package").rename(unpacked)
-    return unpacked
+        home.mkdir(parents=True, exist_ok=True)
+        command = [npm, "install", "--no-save", "--ignore-scripts", "--no-audit", "--prefix", home]
+        command.append(f"{name}@{PINS[name]}")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        if done.returncode:
+            raise SystemExit(f"npm could not fetch {name}@{PINS[name]}: {done.stderr.strip()}")
+    return modules / name
 
 
 def copy(name: str, *files: str, to: Path) -> None:

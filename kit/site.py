@@ -221,34 +221,31 @@ class Site:
         """
         known = {key: name for key, name in self.lessons.items() if name != here}
 
-        def lesson(found):
-            label = found[0]
-            return self.link(label, known[label], here) if label in known else label
+        def lesson(label, name):
+            return self.link(label, known[name], here) if name in known else label
+
+        def led(said, pattern, link):
+            """A link around `said`, or around each place where it names several."""
+            if len(names := re.findall(pattern, said)) == 1:
+                return link(said, names[0])
+            return re.sub(pattern, lambda name: link(name[0], name[0]), said)
 
         def words(found):
+            said = found[0]
             if kind := found["kind"]:
-                said = found[0]
-                if len(names := re.findall(PLACE, said)) == 1:
-                    return self.within(said, kind, names[0], here)
-                return re.sub(PLACE, lambda name: self.within(name[0], kind, name[0], here), said)
-            if found["label"]:
-                led = self.within(found["label"], "section", found["began"], here)
-                return found[0] if led == found["label"] else led
+                return led(said, PLACE, lambda label, name: self.within(label, kind, name, here))
+            if label := found["label"]:
+                link = self.within(label, "section", found["began"], here)
+                return said if link == label else link
             if found["section"]:
-                return self.within(found[0], "section", found[0], here)
+                return self.within(said, "section", said, here)
             if found["lessons"]:
-                said = found[0]
-                if len(re.findall(NUMBER, said)) > 1:
-                    return re.sub(NUMBER, lesson, said)
-                name = known.get(said[-2:])
-                return self.link(said, name, here) if name else said
-            if found["work"]:
-                said, year = found[0], re.search(YEAR, found[0])[0]
-                key = f"{folded(re.match(NAME, said)[0])}-{year}"
-                if key not in self.works or here == "notebooks/references":
-                    return said
-                return self.link(said, "notebooks/references", here)[:-1] + f"#{key})"
-            return found[0]
+                return led(said, NUMBER, lesson)
+            if found["work"] and here != "notebooks/references":
+                key = f"{folded(re.match(NAME, said)[0])}-{re.search(YEAR, said)[0]}"
+                if key in self.works:
+                    return self.link(said, "notebooks/references", here)[:-1] + f"#{key})"
+            return said
 
         return WORDS.sub(words, text)
 
@@ -364,13 +361,18 @@ def toctree(names, caption: str = "", *, hidden: bool = True) -> str:
     return "\n".join(["```{toctree}", *options, "", *names, "```", ""])
 
 
-def stage(folder: Path = STAGE) -> None:
-    """Lay the sources out as in the repository, with the pages that are made here."""
+def lay_out(patterns, folder: Path) -> None:
+    """Copy the files of the repository that are like the patterns into an empty folder."""
     shutil.rmtree(folder, ignore_errors=True)
-    for path in sorted({path for pattern in COPIED for path in ROOT.glob(pattern)}):
+    for path in sorted({path for pattern in patterns for path in ROOT.glob(pattern)}):
         copy = folder / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
+
+
+def stage(folder: Path = STAGE) -> None:
+    """Lay the sources out as in the repository, with the pages that are made here."""
+    lay_out(COPIED, folder)
     pages = {f"performer_course/{name}": text for name, text in reference().items()}
     for name in GENERATED:
         title, inner = Path(name).name.capitalize(), sorted((folder / name).glob("*.ipynb"))

@@ -6,14 +6,12 @@ Nothing is executed, and nothing is written for the slides alone. A section is a
 first claim (a sentence in bold) and its formulas. A figure is a slide under its claim: the first
 claim after it and before the next figure, else the last before it. What a cell prints is a slide
 where it answers a question, and the question then has the slide before. Small tables of a text
-are slides, too. All else that the lesson says goes into the speaker's notes. The tag `slide-off`
-keeps what a cell shows off the slides, and `slide-on` puts what it prints there.
+are slides, too. All else that the lesson says goes into the speaker's notes.
 
 The page they go into lies in kit/look/slides. reveal.js shows it, MathJax sets the formulas, the
 letters are Source Sans 3; npm brings all three, and no deck asks an address outside.
 """
 
-import asyncio
 import re
 import shutil
 import sys
@@ -36,7 +34,6 @@ FORMULAS, WIDE = 3, 90  # on a slide; letters of TeX that fit a line
 CLOSING, UNSHOWN = ("Take away", "Where it breaks"), ("Exercises", "Further reading")
 SENTENCE = re.compile(r"(?<=[.?!])\*{0,2}\s+(?=[A-Z*$\\])")
 FONT = "@fontsource/source-sans-3"
-TABS = 3
 
 
 @dataclass
@@ -153,11 +150,11 @@ def shown_by(section: Section, cell: Cell, asked: bool) -> list[Slide]:
     claim = claim_of(section, cell)
     head = (claim, html(section.title)) if claim else (html(section.title),)
     found = []
-    for output in cell.outputs if "slide-off" not in cell.tags else ():
+    for output in cell.outputs:
         if figure := output.figure:
             said = [f"<p>{escape(words)}</p>" for words in (figure.caption, figure.alt) if words]
             found.append(Slide("figure", *head, body=[picture(figure)], notes=said))
-        elif (asked or "slide-on" in cell.tags) and (table := print_of(output.text)):
+        elif asked and (table := print_of(output.text)):
             found.append(Slide("table", *head, body=[table]))
     return found
 
@@ -180,7 +177,7 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
         for kind, source, rendered in blocks(cell.source):
             if kind == "heading" and source.endswith(section.title):
                 continue
-            if kind == "math" and "slide-off" not in cell.tags:
+            if kind == "math":
                 if out[-1].kind != "text" or str(out[-1].body).count("math block") == FORMULAS:
                     out.append(Slide("text", *([lead, title] if lead else [title])))
                 words = led_in(before)
@@ -279,28 +276,15 @@ def assets(folder: Path) -> None:
         shutil.copy(SOURCES / name, folder)
 
 
-async def pdfs(names: list[str]) -> None:
-    """Print decks, a few at a time, in one browser."""
-    from playwright.async_api import async_playwright
-
-    left = list(reversed(names))
-
-    async def work(browser, address):
-        tab = await browser.new_page(viewport={"width": 1280, "height": 720})
-        while left:
-            name = left.pop()
-            await tab.goto(f"{address}{name}.html?print-pdf")
-            await tab.wait_for_selector("html[data-ready] .pdf-page")
+def pdfs(names: list[str]) -> None:
+    """Print decks in a browser."""
+    with chromium.served(BUILD) as address, chromium.started() as browser:
+        tab = browser.new_page(viewport={"width": 1280, "height": 720})
+        for name in names:
+            tab.goto(f"{address}{name}.html?print-pdf")
+            tab.wait_for_selector("html[data-ready] .pdf-page")
             path = BUILD / f"{name}.pdf"
-            await tab.pdf(path=path, prefer_css_page_size=True, tagged=True, outline=True)
-        await tab.close()
-
-    with chromium.served(BUILD) as address:
-        async with async_playwright() as playwright:
-            start = playwright.chromium.launch
-            browser = await start(executable_path=chromium.PATH, args=chromium.FLAGS)
-            await asyncio.gather(*(work(browser, address) for _ in range(TABS)))
-            await browser.close()
+            tab.pdf(path=path, prefer_css_page_size=True, tagged=True, outline=True)
 
 
 def main(*wanted: str) -> int:
@@ -320,7 +304,7 @@ def main(*wanted: str) -> int:
     if chromium.PATH is None:
         print(f"no PDFs: {chromium.NONE}")
         return 0
-    asyncio.run(pdfs([path.stem for path in found]))
+    pdfs([path.stem for path in found])
     print(f"{len(found)} PDFs beside them")
     return 0
 

@@ -90,6 +90,18 @@ def antibody_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return tuple(stored[name].astype(np.float64) for name in "qkv")
 
 
+def speech_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """q, k, v of two heads of a model of speech, Whisper tiny.en, while `sentences` are read.
+
+    Heads 4 and 2 of block 2: one looks at its neighbourhood, one at tokens far away. Every query
+    sees all keys; 26 s of sound, then 4 s of silence.
+    Shape: (heads, L, d) = (2, 1500, 64) each; unscaled, float64. Error: stored in half precision,
+    so 2⁻¹¹ of an entry. Cost: one file, 1.1 MB. Source: `python -m tools.record.hearing`.
+    """
+    with np.load(FOLDER / "speech_heads.npz") as stored:
+        return tuple(stored[name].astype(np.float64) for name in "qkv")
+
+
 def antibody_directions() -> np.ndarray:
     """[ω, b]: the directions, and a weight for each, that were trained for every head of AntiBERTy.
 

@@ -182,16 +182,6 @@ def on_a_device(monkeypatch):
         monkeypatch.setattr(room, "is_free_to_read", lambda x: False)
 
 
-@pytest.mark.parametrize("size", [1.0, 30.0])
-def test_both_ways_through_a_causal_chunk_agree(size, monkeypatch):
-    q, k, v = qkv(203, 190, lead=(2,))
-    mask = rng(1).uniform(size=(2, 190)) < 0.8
-    here = favor(q * size, k * size, v, causal=True, key_mask=mask)
-    on_a_device(monkeypatch)
-    there = favor(q * size, k * size, v, causal=True, key_mask=mask)
-    np.testing.assert_allclose(there, here, rtol=1e-11, atol=1e-12)
-
-
 def test_on_a_device_a_late_key_of_any_size_changes_no_bit_of_an_earlier_row(monkeypatch):
     on_a_device(monkeypatch)
     q, k, v = qkv(256, dtype=np.float32)
@@ -297,23 +287,6 @@ def test_large_values_after_any_rise_fit_in_a_float32(rise):
     found = favor_attention(q, k, v, W, causal=True)
     expected = favor_by_rows(q, k, v, W, causal=True)
     assert np.abs(found - expected).max() < 1e-5 * np.abs(v).max()
-
-
-def test_a_chunk_goes_by_levels_where_a_key_rises_and_only_there(monkeypatch):
-    levels, causal_by_halving = [], _causal.causal_by_halving
-
-    def counted(xp, state, g, *rest):
-        levels.append(g.shape[-2])
-        return causal_by_halving(xp, state, g, *rest)
-
-    monkeypatch.setattr(_causal, "causal_by_halving", counted)
-    monkeypatch.setattr(_positive, "is_moderate", lambda *rest: False)
-    q, k, v = qkv(1024)
-    favor(q / 2, k / 2, v, causal=True)
-    assert levels == []
-    k[:77] *= 30  # what follows in the first chunk has log-features that are larger by far
-    favor(q, k, v, causal=True)
-    assert levels == [512]
 
 
 @each_causal
@@ -469,15 +442,6 @@ def test_followed_in_any_parts_the_rows_are_the_causal_ones(L, cuts, size, maske
     np.testing.assert_array_equal(state.z > 0, seen)
     np.testing.assert_allclose(state.c[seen], after.c[seen], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(state.Sz, after.Sz, rtol=1e-10, atol=1e-11)
-
-
-def test_to_follow_a_token_is_to_absorb_it_and_read():
-    q, k, v = qkv(3, lead=(2,))
-    W = W_of()
-    state = absorb(init_state(k, v, W), k[:, :2], v[:, :2], W)
-    after, row = follow(state, *(x[:, 2:] for x in (q, k, v)), W)
-    same(after, absorb(state, k[:, 2:], v[:, 2:], W), rtol=1e-13)
-    np.testing.assert_allclose(row, read(after, q[:, 2:], W), rtol=1e-13)
 
 
 def test_followed_tokens_keep_their_dtype_and_the_state_its_own():

@@ -134,15 +134,6 @@ def test_strides_make_no_difference(causal):
     assert apart(found, attention.favor_attention(*arguments, causal=causal)) < 1e-5
 
 
-def test_a_text_read_in_pieces_gives_the_state_of_the_whole():
-    q, k, v, W = map(xp.asarray, inputs(L=600))
-    state = attention.init_state(k, v, W)
-    for part in (slice(0, 1), slice(1, 500), slice(500, 600)):
-        state = attention.absorb(state, k[:, part, :], v[:, part, :], W)
-    found = attention.read(state, q, W)
-    assert apart(found, to_host(attention.favor_attention(q, k, v, W))) < 1e-5
-
-
 # What appendix a5 says of CuPy
 
 

@@ -33,7 +33,6 @@ from .test_attention import (  # noqa: F401
     test_the_fast_path_equals_the_textbook,
     test_the_null_baseline_is_the_mean_of_what_a_row_sees,
     test_the_relative_variance_is_the_mean_over_all_pairs,
-    test_to_follow_a_token_is_to_absorb_it_and_read,
     test_what_a_mask_hides_is_never_seen_not_even_nan,
 )
 from .test_features import (  # noqa: F401
@@ -46,7 +45,7 @@ from .test_near_far import (  # noqa: F401
     test_what_a_mask_hides_makes_no_difference,
 )
 from .test_random_features import (  # noqa: F401
-    test_features_are_those_of_the_textbook_loop,
+    test_any_shape_in_any_step_gives_the_same,
     test_features_written_into_an_array_are_the_same,
     test_sharp_features_keep_the_dtype_and_take_batches,
 )

@@ -1,7 +1,6 @@
 """Each kernel equals its formula written as a loop and scikit-learn's, is positive definite, and
 refuses what it cannot take."""
 
-import inspect
 import math
 
 import numpy as np
@@ -53,22 +52,6 @@ X, Y = points(5, 3), points(4, 3, seed=1)
 def test_a_kernel_is_its_formula_for_each_pair(kernel, parameters, formula):
     expected = [[formula(x, y) for y in Y.tolist()] for x in X.tolist()]
     np.testing.assert_allclose(kernel(X, Y, **parameters), expected, rtol=1e-13)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "parameters"),
-    [
-        (polynomial, {"degree": 2, "offset": 0.0}),
-        (gaussian, {"gamma": 0.5}),
-        (laplacian, {"gamma": 1.0}),
-        (cauchy, {"gamma": 1.0}),
-        (softmax, {}),
-    ],
-)
-def test_parameters_come_after_x_and_y_in_this_order_with_these_defaults(kernel, parameters):
-    names = inspect.signature(kernel).parameters.values()
-    assert [p.name for p in names] == ["x", "y", *parameters]
-    assert {p.name: p.default for p in names if p.default is not p.empty} == parameters
 
 
 @each_kernel

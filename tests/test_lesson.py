@@ -54,20 +54,15 @@ def test_a_section_says_runs_prints_and_draws_what_stands_in_it(toy):
     assert toy.section("0").texts == [f"{BOX}\n\n"]
     assert len(section.texts) == 3
     assert section.code == ["show()", "x"]
-    assert section.printed[0] == "x = 0.25\n"
-    assert section.printed[1].endswith("[1] line: 2 points")
-    assert "0.5" in section.printed[2]
+    printed = [output.text for cell in section.cells for output in cell.outputs]
+    assert printed[0] == "x = 0.25\n"
+    assert printed[1].endswith("[1] line: 2 points")
+    assert "0.5" in printed[2]
     assert [(f.number, f.alt, f.caption) for f in section.figures] == [
         ("09.1", "A line.", "It rises."),
         ("09.2", "A line.", "It rises."),
     ]
     assert [cell.folded for cell in section.cells if cell.kind == "code"] == [True, False]
-
-
-def test_a_question_has_what_answers_it_up_to_the_next_text(toy):
-    ((question, answer),) = toy.questions
-    assert question == "0 or 1?"
-    assert [cell.number for cell in answer] == [2, 3]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +80,7 @@ def test_a_claim_is_a_whole_sentence_in_bold(said, expected):
     assert lesson.claims(said) == expected
 
 
-def test_no_code_is_a_question():
+def test_a_question_stands_in_a_text_and_in_no_code(toy):
+    assert toy.questions == ["0 or 1?"]
     assert lesson.questions(Cell("markdown", "so. **Before you read on**, guess.")) == ["guess."]
-    section = lesson.Section("1", "", [Cell("code", "x = '**Before you run this:** 1'")])
-    assert section.questions == []
+    assert lesson.questions(Cell("code", "x = '**Before you run this:** 1'")) == []

@@ -2,14 +2,11 @@
 
 import functools
 
-import array_api_compat
 import numpy as np
 import pytest
 
 from performer_course import _stable, attention, features, near_far, paper, transformer
 from performer_course.paper import Kernel, Ledger, Paper, recorded
-
-XP = array_api_compat.numpy
 
 
 def sheet(*shape, dtype=np.float32, seed=0):

@@ -49,42 +49,12 @@ def test_a_seed_is_no_generator(name, rng):
         ALL[name](rng, 4, 3)
 
 
-def test_unknown_norms_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"\('chi', 'fixed', 'shared'\), got 'unit'"):
-        projections.orthogonal(generator(), 4, 4, norms="unit")
-
-
-@pytest.mark.parametrize("lengths", [np.ones(3), np.ones((4, 1)), [1, 1, 1, -1], [1, 1, np.nan, 1]])
-def test_lengths_must_be_one_a_row_finite_and_not_negative(lengths):
-    with pytest.raises(ValueError, match=r"or 4 finite lengths, one a row"):
-        projections.orthogonal(generator(), 4, 4, norms=lengths)
-
-
 def test_rows_have_the_lengths_that_are_given():
     lengths = np.array([0.0, 0.5, 2.0, 3.0, 1.0])
     W = projections.orthogonal(generator(), 5, 3, norms=lengths)
     np.testing.assert_allclose(np.linalg.norm(W, axis=1), lengths, atol=1e-14)
     unit = projections.orthogonal(generator(), 5, 3, norms="fixed") / np.sqrt(3)
     np.testing.assert_allclose(W, lengths[:, None] * unit, atol=1e-14)
-
-
-@pytest.mark.parametrize("stages", [1, 2, 4])
-def test_each_stage_is_signs_and_a_transform(stages):
-    signs = projections.hadamard_signs(generator(), 8, 8, stages)
-    assert signs.shape == (1, stages, 8)
-    x = generator().normal(size=(8, 3))
-    expected = x
-    for row in signs[0, ::-1]:
-        expected = projections.fwht(row[:, None] * expected)
-    found = projections.hadamard_transform(signs, x)
-    np.testing.assert_allclose(found, np.sqrt(8) * expected, atol=1e-13)
-    W = projections.hadamard(generator(), 8, 8, stages)
-    np.testing.assert_allclose(W @ x, found, atol=1e-13)
-
-
-def test_a_simplex_needs_two_dimensions():
-    with pytest.raises(ValueError, match="d of at least 2, got 1"):
-        projections.simplex(generator(), 4, 1)
 
 
 @pytest.mark.parametrize("d", [2, 3, 8])
@@ -112,30 +82,6 @@ def test_the_transform_is_its_own_inverse_and_leaves_its_input(shape):
     before = x.copy()
     np.testing.assert_allclose(projections.fwht(projections.fwht(x)), x, atol=1e-14)
     np.testing.assert_array_equal(x, before)
-
-
-@pytest.mark.parametrize("shape", [(), (0,), (3,), (6, 2), (12,)])
-def test_the_transform_needs_a_power_of_two(shape):
-    with pytest.raises(ValueError, match=re.escape(f"power of two long, got shape {shape}")):
-        projections.fwht(np.zeros(shape))
-
-
-def test_what_is_no_finite_column_and_no_sign_is_refused():
-    for bad in (np.array([1.0, np.nan]), np.array([np.inf, 1.0])):
-        with pytest.raises(ValueError, match="x must be finite, got NaN or infinity in 1 of 2"):
-            projections.fwht(bad)
-    signs = projections.hadamard_signs(generator(), 8, 8)
-    for bad in (signs * np.nan, 2 * signs, signs[0], None, signs[..., :7]):
-        with pytest.raises(ValueError, match="signs must "):
-            projections.hadamard_transform(bad, np.eye(8))
-
-
-@pytest.mark.parametrize("shape", [(4,), (9, 2), (0, 2), (2, 3, 4)])
-def test_hadamard_columns_must_fit_the_signs(shape):
-    signs = projections.hadamard_signs(generator(), 8, 8)
-    message = f"shape (d, n) with 1 ≤ d ≤ 8, got shape {shape}"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        projections.hadamard_transform(signs, np.zeros(shape))
 
 
 def test_hadamard_needs_no_matrix():
@@ -170,5 +116,48 @@ def test_phases_fill_the_circle():
     assert b.shape == (10_000,)
     assert 0 <= b.min() < 0.01
     assert 0 < 2 * np.pi - b.max() < 0.01
-    with pytest.raises(ValueError, match="m must be"):
-        projections.phases(generator(), 0)
+
+
+# What is refused
+
+SIGNS = projections.hadamard_signs(generator(), 8, 8)
+
+
+def with_norms(norms):
+    return projections.orthogonal(generator(), 4, 4, norms=norms)
+
+
+def transform(signs, shape=(8, 8)):
+    return projections.hadamard_transform(signs, np.zeros(shape))
+
+
+REFUSED = {  # what is said, {} for the value that is refused; the call, the values
+    "m must be": (lambda m: projections.phases(generator(), m), [0]),
+    "d of at least 2, got {}": (lambda d: projections.simplex(generator(), 4, d), [1]),
+    "('chi', 'fixed', 'shared'), got '{}'": (with_norms, ["unit"]),
+    "or 4 finite lengths, one a row": (
+        with_norms,
+        [np.ones(3), np.ones((4, 1)), [1, 1, 1, -1], [1, 1, np.nan, 1]],
+    ),
+    "x must be finite, got NaN or infinity in 1 of 2": (
+        projections.fwht,
+        [np.array([1.0, np.nan]), np.array([np.inf, 1.0])],
+    ),
+    "power of two long, got shape {}": (
+        lambda shape: projections.fwht(np.zeros(shape)),
+        [(), (0,), (3,), (6, 2), (12,)],
+    ),
+    "signs must ": (transform, [SIGNS * np.nan, 2 * SIGNS, SIGNS[0], None, SIGNS[..., :7]]),
+    "shape (d, n) with 1 ≤ d ≤ 8, got shape {}": (
+        lambda shape: transform(SIGNS, shape),
+        [(4,), (9, 2), (0, 2), (2, 3, 4)],
+    ),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_does_not_fit_is_refused_with_what_came(words):
+    call, values = REFUSED[words]
+    for value in values:
+        with pytest.raises(ValueError, match=re.escape(words.format(value))):
+            call(value)

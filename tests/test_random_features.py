@@ -1,6 +1,5 @@
 """Random Fourier features and the Matérn kernel: shapes, dtypes, steps, and bad arguments."""
 
-import re
 import tracemalloc
 
 import array_api_strict
@@ -17,25 +16,6 @@ from .textbook import points
 
 W = points(6, 3)
 b = projections.phases(np.random.default_rng(1), 6)
-
-
-def by_the_loop(x, W, b=None):
-    """One feature after another."""
-    rows = []
-    for point in x:
-        phases = [sum(w_i * x_i for w_i, x_i in zip(w, point, strict=True)) for w in W]
-        if b is None:
-            row = [*map(np.cos, phases), *map(np.sin, phases)]
-            rows.append(np.array(row) / np.sqrt(len(W)))
-        else:
-            rows.append(np.sqrt(2 / len(W)) * np.cos(np.add(phases, b)))
-    return np.array(rows)
-
-
-def test_features_are_those_of_the_textbook_loop():
-    x = points(7, 3)
-    np.testing.assert_allclose(features.fourier(x, W), by_the_loop(x, W), atol=1e-15)
-    np.testing.assert_allclose(features.fourier_phase(x, W, b), by_the_loop(x, W, b), atol=1e-15)
 
 
 @settings(derandomize=True, deadline=None)
@@ -104,6 +84,18 @@ def read_only(*shape):
         (lambda x: features.fourier(x, array_api_strict.asarray(W)), "move one with to_like"),
         (lambda x: kernels.matern(x, x, nu=1.0), r"nu must be one of \(0.5, 1.5, 2.5\), got 1.0"),
         (lambda x: features.fourier(x, W, out=1.0), "out must be an array"),
+        (
+            lambda x: features.fourier(x, W, out=np.empty((4, 13))),
+            r"\(4, 12\) and .* got \(4, 13\)",
+        ),
+        (
+            lambda x: features.fourier(x, W, out=np.empty((3, 12))),
+            r"\(4, 12\) and .* got \(3, 12\)",
+        ),
+        (
+            lambda x: features.fourier(x, W, out=np.empty((4, 12), "f4")),
+            r"got \(4, 12\) and float32",
+        ),
         (lambda x: features.fourier(x, W, out=read_only(4, 12)), "out must be .* a read-only one"),
         (lambda x: features.fourier(x, 1e300 * W), "W must be finite, got"),
         (lambda x: features.fourier(x.astype("f4"), 1e40 * W), "W must be finite, got more"),
@@ -152,20 +144,6 @@ def test_features_written_into_an_array_are_the_same(rows, dtype):
     half = out[:, ::2]  # a view with gaps
     assert features.fourier_phase(x, W, b, out=half) is half
     np.testing.assert_array_equal(half, features.fourier_phase(x, W, b))
-
-
-@pytest.mark.parametrize(
-    ("shape", "dtype", "text"),
-    [
-        ((5, 13), "float64", "(5, 14) and dtype float64, got (5, 13)"),
-        ((4, 14), "float64", "(5, 14) and dtype float64, got (4, 14)"),
-        ((5, 14), "float32", "got (5, 14) and float32"),
-    ],
-)
-def test_an_array_that_does_not_fit_is_refused(shape, dtype, text):
-    x, W = np.ones((5, 3)), np.ones((7, 3))
-    with pytest.raises(ValueError, match=re.escape(text)):
-        features.fourier(x, W, out=np.empty(shape, dtype=dtype))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

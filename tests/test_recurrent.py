@@ -93,14 +93,6 @@ def test_a_number_of_numpy_is_a_number(number):
         decay_attention(q, k, v, number(0.5))
 
 
-def test_on_orthonormal_keys_the_delta_rule_only_adds():
-    q, v = points(D, D), points(D, E, seed=1)
-    k = np.linalg.qr(points(D, D, seed=2))[0]
-    np.testing.assert_allclose(
-        delta_attention(q, k, v, 1.0), decay_attention(q, k, v, 0.0), atol=1e-13
-    )
-
-
 @pytest.mark.parametrize("by_channel", [False, True])
 def test_a_shut_gate_begins_a_new_document(by_channel):
     """−∞ at token 40: rows from there on are those of a sequence that starts there."""
@@ -121,22 +113,6 @@ def test_a_shut_gate_begins_a_new_document(by_channel):
     np.testing.assert_allclose(whole.B, recurrence(q[40:], k[40:], v[40:], beta[40:], gate[40:])[0])
 
 
-@pytest.mark.parametrize("cut", [1, 37, 64, 89])
-def test_a_sequence_may_stop_and_go_on_anywhere(cut):
-    q, k, v, beta, gate = tokens()
-    for beta_here, log_decay in itertools.product((None, beta), (gate[:, 0], gate)):
-        given = [q, k, v, beta_here, log_decay]
-        S, rows = recurrence(*given)
-        early, late = (
-            [x if x is None else x[part] for x in given] for part in (slice(cut), slice(cut, None))
-        )
-        S, first = recurrence(*early)
-        after, second = recurrence(*late, state=S)
-        np.testing.assert_array_equal(np.concatenate([first, second]), rows)
-        np.testing.assert_array_equal(after, recurrence(*given)[0])
-        np.testing.assert_allclose(chunk_map(*early[1:]).B, S, atol=1e-12)
-
-
 def test_a_state_is_a_value_so_an_old_one_is_a_way_back():
     q, k, v, beta, gate = tokens()
     kept, _ = recurrence(q, k, v, beta, gate)
@@ -153,22 +129,6 @@ def test_writing_is_stable_up_to_beta_times_the_key_squared_of_two_and_no_furthe
     assert norms[0] < 100
     assert norms[1] < 100
     assert norms[2] > 1e10
-
-
-def test_a_strength_of_two_reflects_and_so_keeps_the_parity_of_bits():
-    """The key (1, 0) with β = 2 and v = 0 turns the sign of the first row of S: an xor."""
-    bits = np.random.default_rng(0).integers(2, size=200)
-    k = np.tile([1.0, 0.0], (200, 1))
-    start = np.array([[1.0], [0.0]])
-    rows = delta_attention(k, k, np.zeros((200, 1)), 2.0 * bits, state=start)
-    np.testing.assert_array_equal(rows[:, 0], 1.0 - 2 * (np.cumsum(bits) % 2))
-
-
-def test_a_block_of_the_gated_matrix_has_rank_d_though_the_whole_has_full_rank():
-    q, k, *_ = tokens(24)
-    M = recurrent_matrix(q, k, log_decay=-0.1)
-    assert np.linalg.matrix_rank(M) == 24
-    assert np.linalg.matrix_rank(M[12:, :12]) == D
 
 
 def test_the_strict_double_runs_every_gate():

@@ -4,8 +4,8 @@
     lesson.section("3").figures[0].alt
 
 A section begins at a heading of level two; what stands above the first is section "0". It holds
-cells in their order, and gives what they say (`texts`), run (`code`), print (`printed`) and draw
-(`figures`). A *claim* is a sentence in bold; a *question* is what a reader is asked to guess.
+cells in their order, and gives what they say (`texts`), run (`code`) and draw (`figures`). A
+*claim* is a sentence in bold; a *question* is what a reader is asked to guess.
 Nothing but Python's own is imported here.
 """
 
@@ -81,27 +81,12 @@ class Section:
         return [cell.source for cell in self.cells if cell.kind == "code"]
 
     @property
-    def printed(self) -> list[str]:
-        """What each output says: streams, values, and for a figure its words and numbers."""
-        return [output.text for cell in self.cells for output in cell.outputs]
-
-    @property
     def figures(self) -> list[Figure]:
         return [figure for cell in self.cells for figure in cell.figures]
 
     @property
     def claims(self) -> list[str]:
         return [claim for text in self.texts for claim in claims(text)]
-
-    @property
-    def questions(self) -> list[tuple[str, list[Cell]]]:
-        """(question, the cells up to the next text: what answers it), in order."""
-        found = []
-        for at, cell in enumerate(self.cells):
-            rest = self.cells[at + 1 :]
-            end = next((i for i, c in enumerate(rest, 1) if c.kind == "markdown"), len(rest))
-            found += [(asked, rest[:end]) for asked in questions(cell) if cell.kind == "markdown"]
-        return found
 
 
 @dataclass
@@ -127,8 +112,8 @@ class Lesson:
         return [source for section in self.sections for source in section.code]
 
     @property
-    def questions(self) -> list[tuple[str, list[Cell]]]:
-        return [asked for section in self.sections for asked in section.questions]
+    def questions(self) -> list[str]:
+        return [asked for cell in self.cells for asked in questions(cell)]
 
     @property
     def headings(self) -> list[tuple[int, str]]:
@@ -230,5 +215,6 @@ def claims(text: str) -> list[str]:
 
 def questions(cell: Cell) -> list[str]:
     """What a text asks its reader to guess: each runs to the end of its paragraph."""
-    found = [ASK.split(paragraph)[1:] for paragraph in cell.source.split("\n\n")]
+    paragraphs = cell.source.split("\n\n") if cell.kind == "markdown" else []
+    found = [ASK.split(paragraph)[1:] for paragraph in paragraphs]
     return [asked.strip() for several in found for asked in several]

@@ -3,6 +3,7 @@
 import io
 import re
 import tokenize
+from difflib import SequenceMatcher
 from textwrap import dedent
 
 from tools.lesson import Lesson
@@ -44,14 +45,11 @@ def answers(solution: Lesson) -> list[str]:
 
 def longest_copy(answer: str, lesson: Lesson) -> list[str]:
     """The longest run of tokens that an answer has in common with a cell of its lesson."""
-    given, best = tokens(answer), []
-    for source in lesson.code:
-        before = [0] * (len(given) + 1)  # lengths of common runs that end at the token before
-        for token in tokens(source):
-            now = [0] + [(before[i] + 1) * (token == own) for i, own in enumerate(given)]
-            longest = max(now)
-            if longest > len(best):
-                end = now.index(longest)
-                best = given[end - longest : end]
-            before = now
-    return best
+    given = tokens(answer)
+
+    def run(source):
+        matcher = SequenceMatcher(None, given, tokens(source), autojunk=False)
+        found = matcher.find_longest_match()
+        return given[found.a : found.a + found.size]
+
+    return max(map(run, lesson.code), key=len, default=[])

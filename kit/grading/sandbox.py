@@ -84,11 +84,6 @@ def worker(seconds: int, bytes_held: int = 2**33) -> list[str]:
     return command(*python, str(bytes_held), str(seconds))
 
 
-def unguarded_worker() -> list[str]:
-    """The command of a worker without any sandbox, for answers that are ours."""
-    return [sys.executable, "-I", str(PEER), str(ROOT)]
-
-
 @functools.cache
 def require(*hidden: Path) -> None:
     """Refuse unless the sandbox stands: no `hidden` path, no writing, network, mounting."""

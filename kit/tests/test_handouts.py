@@ -56,7 +56,7 @@ def pages(course):
 
 
 def test_a_string_of_typst_says_what_it_was_made_of():
-    assert handouts.quoted('a "b" \\n\tc\n') == r'"a \"b\" \\n\tc\n"'
+    assert handouts.quoted('φ "b" \\n\tc\n') == r'"φ \"b\" \\n\tc\n"'
 
 
 def test_code_that_draws_is_left_out_and_what_it_drew_and_said_is_there():

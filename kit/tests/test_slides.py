@@ -7,7 +7,7 @@ import pytest
 
 from kit import slides
 from tools.lesson import parse, paths, read
-from tools.setting import NOTEBOOKS, ROOT
+from tools.setting import NOTEBOOKS
 
 from .toy import figure, notebook, prints, text
 
@@ -97,12 +97,6 @@ def test_a_table_is_shown_where_it_answers_a_question_that_no_figure_answers():
     assert not shown(deck(HEAD, ASKED, prints("x" * 99 + TABLE)), "table", "question")
 
 
-def test_a_tag_keeps_a_cell_off_the_slides_or_on_them():
-    assert not shown(deck(HEAD, figure("One.", "slide-off")), "figure")
-    (slide,) = shown(deck(HEAD, prints(TABLE, "slide-on")), "table")
-    assert "0.447       0.447" in slide.body[0]
-
-
 def test_no_code_is_shown_and_no_link():
     found = str(deck(text("## 1. Scales\n\nSee [one](two.ipynb)."), ASKED, prints(TABLE)))
     assert "See one." in found
@@ -122,14 +116,12 @@ def test_a_closing_list_is_shared_out_evenly():
 def test_each_figure_of_a_lesson_is_shown_once_under_a_claim_with_its_words_in_the_notes(
     lesson, made
 ):
-    cells = [cell for cell in lesson.cells if "slide-off" not in cell.tags]
-    kept = [figure for cell in cells for figure in cell.figures]
     found = shown(made, "figure")
-    assert [slide.body for slide in found] == [[slides.picture(figure)] for figure in kept]
+    assert [slide.body for slide in found] == [[slides.picture(f)] for f in lesson.figures]
     claims = {slides.html(claim) for section in lesson.sections for claim in section.claims}
     assert {slide.title for slide in found} <= claims
     notes = [html.unescape("".join(slide.notes)) for slide in found]
-    assert all(figure.alt in note for figure, note in zip(kept, notes, strict=True))
+    assert all(figure.alt in note for figure, note in zip(lesson.figures, notes, strict=True))
 
 
 def test_no_text_is_lost(lesson, made):
@@ -149,10 +141,9 @@ def test_no_text_is_lost(lesson, made):
 
 def test_no_formula_of_a_section_is_lost(lesson, made):
     bodies = "".join(piece for slide in made for piece in slide.body)
-    for cell in lesson.cells:
-        if cell.kind == "markdown" and "slide-off" not in cell.tags:
-            for kind, _, rendered in slides.blocks(cell.source):
-                assert kind != "math" or rendered in bodies
+    for said in lesson.texts:
+        for kind, _, rendered in slides.blocks(said):
+            assert kind != "math" or rendered in bodies
 
 
 def test_the_last_slides_are_take_away_where_it_breaks_and_the_exercises(lesson, made):
@@ -172,11 +163,6 @@ def test_a_deck_is_a_page_with_a_language_a_title_headings_and_notes():
     assert page.count("<h1>") == 1
     assert page.count("<section") == page.count("<h1>") + page.count("<h2>")
     assert page.count('<aside class="notes">') > 15
-
-
-def test_the_files_of_a_deck_name_no_address():
-    for path in (ROOT / "kit/look/slides").iterdir():
-        assert "://" not in path.read_text(encoding="utf-8")
 
 
 def test_without_chromium_decks_are_made_and_one_is_told_how_to_get_pdfs(

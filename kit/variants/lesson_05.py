@@ -1,12 +1,11 @@
 """Variants of lesson 05: orthogonal rows with drawn norms, alone or in pairs, and their moments."""
 
-import math
-
 import numpy as np
 from scipy import special
 
-from kit.variants.parts import Derivation, Sheet, Task, answer, stream
-from performer_course.checks._judge import Hint, advice, check, judge, numbers, only_rng
+from kit.variants.parts import Derivation, Sheet, Task, picked, stream
+from performer_course.checks._judge import Hint, advice, numbers_of_shape, only_rng
+from performer_course.checks.lesson_05 import judge_rows, orthogonal
 
 # In all laws the mean of ‖ω‖² is s²d; `second` is the mean of ‖ω‖⁴ over s⁴, `share` the part of
 # ‖ω‖²/s² that lies below x.
@@ -59,7 +58,7 @@ return np.concatenate([W, -W])"""
 
 def _drawn(rng):
     """A law and a scale."""
-    law, s = str(rng.choice(list(LAWS))), float(rng.choice(SCALES))
+    (law,), s = picked(rng, LAWS), float(rng.choice(SCALES))
     return law, {"s": s, "s2": s**2, "twice": 2 * s**2}
 
 
@@ -76,34 +75,31 @@ def _directions(seed):
         return PAIRED.format(rows=rows.replace("return ", "W = "))
 
     another = "chi" if law == "fixed" else "fixed"
-    wrong = (
+    unit = "W = rng.normal(size=(m, d))\nW /= np.linalg.norm(W, axis=1, keepdims=True)"
+    bodies = (
         body(LAWS[another]["draws"].format(**scales)),
         body(f"{s} * ({norms})"),
-        body(
-            rows="W = rng.normal(size=(m, d))\nW /= np.linalg.norm(W, axis=1, keepdims=True)\nreturn {norms} * W"
-        ),
+        body(rows=f"{unit}\nreturn {{norms}} * W"),
         body(paired=not paired),
         body(rows=BLOCKS.replace(" * np.sign(np.diag(R))", "")),
         body(rows=BLOCKS.replace("rng.normal", "np.random.default_rng(0).normal")),
     )
 
-    @check
-    def directions(draw):
+    def judged(draw):
         rng, each = stream(seed, "05", "directions", "inputs"), 2 if paired else 1
         for m, d in ((2, 3), (6, 3), (8, 4), (14, 3), (4, 2)):
-            with advice(f"That was m = {m}, d = {d}."):
-                W = numbers(draw(rng, m, d))
-            if W.shape != (m, d):
-                raise Hint(f"m = {m}, d = {d} must give shape {(m, d)}, got {W.shape}.")
+            given = f"m = {m}, d = {d}"
+            with advice(f"That was {given}."):
+                W = numbers_of_shape((m, d), draw(rng, m, d), given)
             if paired and not np.allclose(W[: m // 2], -W[m // 2 :]):
                 raise Hint("the second half of the rows must be the first with the other sign.")
-            for start in range(0, m // each, d):
-                block = W[: m // each][start : start + d]
-                inner = block @ block.T
-                if not np.allclose(inner, np.diag(np.diag(inner)), atol=1e-8):
-                    raise Hint("the rows of a block are not orthogonal.")
+            first = W[: m // each]
+            if not all(orthogonal(first[start : start + d]) for start in range(0, len(first), d)):
+                raise Hint("the rows of a block are not orthogonal.")
         only_rng(lambda rng: draw(rng, 8 * each, 4))
-        _judge_law(np.array([draw(rng, 8 * each, 4)[:8] for _ in range(300)]), law, s)
+        share = LAWS[law]["share"]
+        draws = np.array([draw(rng, 8 * each, 4)[:8] for _ in range(1000)])
+        judge_rows(draws, 4 * s**2, share and (lambda x: share(x / s**2, 4)))
 
     pairs = (
         "\n$m$ is even, and the rows come in pairs: the second half of them is the first half times $-1$, in the same\n"
@@ -120,42 +116,8 @@ All randomness comes from `rng`; without `performer_course.projections`."""
         "print('The example is right. What else is asked for decides.')"
     )
     title, level = "Orthogonal rows with lengths of their own", "●●○ · 25 minutes."
-    return Task("directions", title, level, text, HEAD, body(), directions, shown, wrong), law
-
-
-def _judge_law(draws, law, s):
-    """A hint where rows of R⁴, (draws, 8, 4), have other lengths or prefer a direction."""
-    d = draws.shape[-1]
-    squares = (draws**2).sum(axis=2) / s**2
-    share = LAWS[law]["share"]
-    if share is None:
-        if not np.allclose(squares, d):
-            raise Hint(
-                f"‖ω‖²/d is {squares.mean() * s**2 / d:.3g}, and {s**2:.3g} is needed, always."
-            )
-    else:
-        if squares.std() < 1e-9:
-            raise Hint("all rows have one length, always: each is to be drawn.")
-        if np.abs(np.diff(squares, axis=1)).max() < 1e-9:
-            raise Hint("all rows share one length: one for each row.")
-        x = np.sort(squares, axis=None)
-        gap = np.abs(share(x, d) - (np.arange(x.size) + 0.5) / x.size).max()
-        if gap > 3 / math.sqrt(x.size):  # Kolmogorov and Smirnov's: by chance, once in 10⁷
-            raise Hint(
-                f"the lengths have another law: the mean of ‖ω‖² is {squares.mean() * s**2:.3g} "
-                f"for d = {d}, and {s**2 * d:.3g} is needed."
-            )
-        z = (squares - squares.mean()) / squares.std()
-        together = z.T @ z / len(z)
-        if np.abs(together - np.diag(np.diag(together))).max() > 0.3:
-            raise Hint("some rows share their length: one for each row.")
-    unit = draws / np.linalg.norm(draws, axis=2, keepdims=True)
-    if np.abs(unit.mean(axis=0)).max() * math.sqrt(d * len(unit)) > 5.5:
-        raise Hint("some entries do not have mean 0: are the signs of QR repaired?")
-    even = (unit**4).mean() * d * (d + 2) / 3  # 1, with a standard deviation below 0.01
-    between = unit[:, :d] @ unit[:, d:].swapaxes(1, 2)
-    if abs(even - 1) > 0.05 or abs((between**4).mean() * d * (d + 2) / 3 - 1) > 0.08:
-        raise Hint("the rows prefer some directions, or one block repeats another.")
+    wrong = tuple((text, "") for text in bodies)  # `judged` finds the hint
+    return Task(title, level, text, HEAD, body(), wrong, shown, also=judged), law
 
 
 # Moments
@@ -200,35 +162,21 @@ def _moment(seed, not_law):
     law, scales = _drawn(rng)
     while law == not_law:
         law, scales = _drawn(rng)
-    asked = str(rng.choice(list(ASKED)))
-    words, value, slips = ASKED[asked]
+    words, value, slips = ASKED[picked(rng, ASKED)[0]]
     s2 = scales["s2"]
 
     def body(value=value, s2=s2):
         return f"mean = {s2} * d\nsecond = {s2**2} * ({LAWS[law]['second']})\nreturn {value}"
 
-    wrong = (*(body(slip) for slip in slips), body(s2=scales["s"]))
-
-    @check
-    def moment(found):
-        sizes = [2, 3, 4, 7, 16, 65]
-        right = np.array([answer(task, body())(d) for d in sizes])
-        hints = []
-        for text in wrong:
-            value = np.array([answer(task, text)(d) for d in sizes], dtype=float)
-            if not np.allclose(value, right):
-                hints.append(
-                    (value, "which moments of lengths, and which of directions, are needed?")
-                )
-        cases = [f"d = {d}" for d in sizes]
-        judge([found(d) for d in sizes], right, hints, cases=cases)
-
+    hint = "which moments of lengths, and which of directions, are needed?"
+    wrong = tuple((text, hint) for text in (*map(body, slips), body(s2=scales["s"])))
     text = f"""Let $\\omega_1, \\omega_2$ be two rows of one block in $\\mathbb{{R}}^d$, $d \\ge 2$: orthogonal, in any direction
 alike, and {LAWS[law]["says"].format(**scales)}, drawn apart from the direction and from the other length. Let
 $u$ be a fixed unit vector. Give {words}, exactly, for any $d$."""
     title, level = "A moment of two rows", "●●● · 30 minutes."
     shown = f"assert np.ndim(moment(5)) == 0\n{CLOSED}"
-    task = Task("moment", title, level, text, MOMENT, body(), moment, shown, wrong)
+    inputs = tuple((d,) for d in (2, 3, 4, 7, 16, 65))
+    task = Task(title, level, text, MOMENT, body(), wrong, shown, inputs, case="d = {}")
     return task, words, law, value
 
 
@@ -244,20 +192,11 @@ def sheet(seed: str) -> Sheet:
 and directions are independent, and the frame of the directions is turned at random. Check it in one case that you
 can see without the formula.""",
         (
-            (
-                1,
-                "each $(\\omega_i^\\top u)^2$ is a squared length times $\\theta_i^2$, and the mean of a product factorises",
-            ),
-            (
-                1,
-                "$\\theta$ is a uniform unit vector: $\\mathbb{E}\\theta_1^4 = 3/(d(d+2))$, with a reason",
-            ),
-            (
-                1,
-                "$\\mathbb{E}\\theta_1^2\\theta_2^2 = 1/(d(d+2))$, from $\\sum_i \\theta_i^2 = 1$ or else",
-            ),
-            (1, "the moments of the lengths, of this law"),
-            (1, "the result, and a case that checks it"),
+            "each $(\\omega_i^\\top u)^2$ is a squared length times $\\theta_i^2$, and the mean of a product factorises",
+            "$\\theta$ is a uniform unit vector: $\\mathbb{E}\\theta_1^4 = 3/(d(d+2))$, with a reason",
+            "$\\mathbb{E}\\theta_1^2\\theta_2^2 = 1/(d(d+2))$, from $\\sum_i \\theta_i^2 = 1$ or else",
+            "the moments of the lengths, of this law",
+            "the result, and a case that checks it",
         ),
         f"""Turn the frame of the directions into the axes: then $u$ is a uniform point $\\theta$ of the sphere, and
 $(\\omega_i^\\top u)^2 = \\|\\omega_i\\|^2 \\theta_i^2$. Lengths are independent of $\\theta$ and of each other, so means of

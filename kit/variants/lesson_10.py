@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from kit.variants.parts import Derivation, Sheet, Task, answer, example, stream
-from performer_course.checks._judge import Hint, check, judge, no_square, numbers
+from kit.variants.parts import Derivation, Sheet, Task, example, picked, stream
+from performer_course.checks._judge import Hint, no_square, numbers
 
 MAPS = {
     "exponential": (
@@ -42,41 +42,37 @@ BELOW = "(phi(q) @ phi_k.sum(axis=0))[:, None]"
 
 def _attend(seed):
     rng = stream(seed, "10", "attend")
-    phi, weight, mask = (str(rng.choice(list(kinds))) for kinds in (MAPS, WEIGHTS, MASKS))
+    phi, weight, mask = picked(rng, MAPS, WEIGHTS, MASKS)
 
     def body(phi=MAPS[phi][1], weight=WEIGHTS[weight][1], mask=MASKS[mask][1], below=BELOW):
         return BODY.format(phi=phi, weight=weight, mask=mask, below=below)
 
     other = {"mask": "~mask", "~mask": "mask"}[MASKS[mask][1]]
     square = body().replace("phi(q) @ (phi_k.T @ v)", "(phi(q) @ phi_k.T) @ v")
-    slips = (
+    unweighted = "(phi(q) @ np.where(counts[:, None], phi(k), 0).sum(axis=0))[:, None]"
+    wrong = (
         (body(mask=other), "the mask is turned round: read again what True means."),
         (body(weight="np.ones(len(k))"), "the weights c_j of the keys are missing."),
-        (
-            body(below="(phi(q) @ np.where(counts[:, None], phi(k), 0).sum(axis=0))[:, None]"),
-            "the weights c_j belong into the denominator, too.",
-        ),
+        (body(below=unweighted), "the weights c_j belong into the denominator, too."),
         (body(below="1"), "the denominator is missing."),
         (body(phi="np.exp(x)"), "these are the features e^x: which map is asked for?"),
         (body(mask="np.ones(len(k), dtype=bool)"), "the mask does nothing."),
+        (square, "right, and it holds an array of L × S."),
     )
+    rng, inputs = stream(seed, "10", "attend", "inputs"), []
+    for L, S, d, e in ((5, 8, 3, 2), (4, 6, 2, 3), (1, 9, 4, 1)):
+        q, k, v = rng.normal(size=(L, d)), rng.normal(size=(S, d)), rng.normal(size=(S, e))
+        inputs.append((q, k, v, rng.permutation(np.arange(S) % 3 > 0)))
+    x = rng.normal(size=(500, 3))
 
-    @check
-    def attend(found):
-        rng, right = stream(seed, "10", "attend", "inputs"), answer(task, body())
-        for L, S, d, e in ((5, 8, 3, 2), (4, 6, 2, 3), (1, 9, 4, 1)):
-            q, k, v = rng.normal(size=(L, d)), rng.normal(size=(S, d)), rng.normal(size=(S, e))
-            drawn = rng.permutation(np.arange(S) % 3 > 0)
-            given, wrong = (q, k, v, drawn), []
-            for text, hint in slips:
-                wrong.append((answer(task, text)(*given), hint))
-            judge(found(*given), right(*given), wrong)
+    def also(found):
+        right = task.answer(body())
+        for q, k, v, drawn in inputs:
             hidden = ~drawn if MASKS[mask][1] == "mask" else drawn
             for junk in (1e20, np.nan):
                 values = np.where(hidden[:, None], junk, v)
-                if not np.allclose(numbers(found(q, k, values, drawn)), right(*given)):
+                if not np.allclose(numbers(found(q, k, values, drawn)), right(q, k, v, drawn)):
                     raise Hint(f"right, until {junk:g} stands at a hidden value.")
-        x = rng.normal(size=(500, 3))
         no_square(lambda: found(x, x, x, np.arange(500) % 2 > 0), x, 500)
 
     text = f"""Linear attention with the map, entry by entry,
@@ -89,11 +85,9 @@ a key **{MASKS[mask][0]}**. What hidden values are changes nothing, even if they
 please."""
     rng = stream(seed, "10", "attend", "example")
     q, k, v = (np.round(rng.normal(size=shape), 1) for shape in ((2, 2), (4, 2), (4, 1)))
-    given = {"q": q, "k": k, "v": v, "mask": np.array([True, False, True, False])}
-    shown = example(ATTEND, body(), "attend(q, k, v, mask)", **given)
+    shown = example(ATTEND, body(), q=q, k=k, v=v, mask=np.array([True, False, True, False]))
     title, level = "A map, a mask, and weights", "●●○ · 25 minutes."
-    wrong = (*(text for text, _ in slips), square)
-    task = Task("attend", title, level, text, ATTEND, body(), attend, shown, wrong)
+    task = Task(title, level, text, ATTEND, body(), wrong, shown, tuple(inputs), also=also)
     return task
 
 
@@ -126,7 +120,7 @@ def rank_needed(A, eps):
 
 def _rank(seed):
     rng = stream(seed, "10", "rank_needed")
-    norm, asked = str(rng.choice(list(NORMS))), str(rng.choice(list(ASKED)))
+    norm, asked = picked(rng, NORMS, ASKED)
     words, tail = NORMS[norm]
     question, value, slip = ASKED[asked]
 
@@ -136,34 +130,25 @@ def _rank(seed):
             f"def left(F):\n    return {tail}\n\nreturn {value}"
         )
 
-    others = [name for name in NORMS if name != norm]
-    wrong = (*(body(NORMS[name][1]) for name in others), body(value=slip))
-    hints = (
-        *(f"this is for another norm, {NORMS[name][0]}." for name in others),
-        "one too many." if asked == "least" else "relative to the norm of A: divide by it.",
-    )
-
-    @check
-    def rank_needed(found):
-        rng, given = stream(seed, "10", "rank_needed", "inputs"), []
-        for L, S, sharp in ((12, 9, 1), (7, 11, 2), (20, 20, 0.5), (15, 6, 1)):
-            logits = sharp * rng.normal(size=(L, 4)) @ rng.normal(size=(4, S))
-            A = np.exp(logits - logits.max(axis=1, keepdims=True))
-            given += [(A / A.sum(axis=1, keepdims=True), eps) for eps in (0.5, 0.2, 0.05, 0.01)]
-
-        def table(text):
-            return np.array([answer(task, text)(*pair) for pair in given], dtype=float)
-
-        slips = [(table(text), hint) for text, hint in zip(wrong, hints, strict=True)]
-        judge([found(*pair) for pair in given], table(body()), slips, rtol=1e-7)
-
+    last = "one too many." if asked == "least" else "relative to the norm of A: divide by it."
+    wrong = [
+        (body(tail), f"this is for another norm, {words}.")
+        for name, (words, tail) in NORMS.items()
+        if name != norm
+    ]
+    wrong.append((body(value=slip), last))
+    rng, inputs = stream(seed, "10", "rank_needed", "inputs"), []
+    for L, S, sharp in ((12, 9, 1), (7, 11, 2), (20, 20, 0.5), (15, 6, 1)):
+        logits = sharp * rng.normal(size=(L, 4)) @ rng.normal(size=(4, S))
+        A = np.exp(logits - logits.max(axis=1, keepdims=True))
+        inputs += [(A / A.sum(axis=1, keepdims=True), eps) for eps in (0.5, 0.2, 0.05, 0.01)]
     text = f"Let $\\|\\cdot\\|$ be {words}, and $A$ an attention matrix. {question}"
     rng = stream(seed, "10", "rank_needed", "example")
     A = np.round(rng.uniform(size=(4, 3)), 1)
-    shown = example(RANK, body(), "rank_needed(A, eps)", A=A, eps=0.3)
+    shown = example(RANK, body(), A=A, eps=0.3)
     title, level = "How many features at least?", "●●○ · 20 minutes."
-    task = Task("rank_needed", title, level, text, RANK, body(), rank_needed, shown, wrong)
-    return task
+    told = (title, level, text, RANK, body(), tuple(wrong), shown, tuple(inputs))
+    return Task(*told, rtol=1e-7)
 
 
 FADING = '''\
@@ -190,24 +175,14 @@ def _fading(seed):
     rng = stream(seed, "10", "fading")
     decay, fault = int(rng.integers(10, 20)) / 20, int(rng.integers(len(FAULTS)))
     right = LOOP.format(decay=decay)
-    wrong = tuple(LOOP.replace(*change).format(decay=decay) for change in FAULTS)
-
-    @check
-    def fading(found):
-        rng = stream(seed, "10", "fading", "inputs")
-        for L, F, e in ((6, 3, 2), (9, 4, 1), (1, 2, 3), (12, 5, 5)):
-            phi_q, phi_k = (rng.uniform(0.1, 2, size=(L, F)) for _ in range(2))
-            given = phi_q, phi_k, rng.normal(size=(L, e))
-            slips = [(answer(task, wrong[fault])(*given), "this is the function as it was given.")]
-            slips += [
-                (answer(task, text)(*given), "one fault is gone, and another has come.")
-                for text in wrong
-            ]
-            # in the first row some faults change nothing
-            slips = slips if L > 1 else []
-            judge(found(*given), answer(task, right)(*given), slips)
-
-    faulty = "\n".join(f"    {line}" for line in wrong[fault].split("\n"))
+    bodies = [LOOP.replace(*change).format(decay=decay) for change in FAULTS]
+    hints = ["one fault is gone, and another has come."] * len(FAULTS)
+    hints[fault] = "this is the function as it was given."
+    rng, inputs = stream(seed, "10", "fading", "inputs"), []
+    for L, F, e in ((6, 3, 2), (9, 4, 1), (1, 2, 3), (12, 5, 5)):
+        phi_q, phi_k = (rng.uniform(0.1, 2, size=(L, F)) for _ in range(2))
+        inputs.append((phi_q, phi_k, rng.normal(size=(L, e))))
+    faulty = "\n".join(f"    {line}" for line in bodies[fault].split("\n"))
     text = f"""In attention that fades, query $i$ gives key $j \\le i$ a weight proportional to
 ${decay}^{{\\,i-j}} \\varphi(q_i)^\\top \\varphi(k_j)$, and the other keys none. Here is a function that reads from left to
 right; one of its lines is wrong. Give the function repaired.
@@ -217,13 +192,13 @@ right; one of its lines is wrong. Give the function repaired.
 {faulty}
 ```"""
     rng = stream(seed, "10", "fading", "example")
-    given = {
-        name: np.round(rng.uniform(0.1, 2, size=(3, 2)), 1) for name in ("phi_q", "phi_k", "v")
-    }
-    shown = example(FADING, right, "fading(phi_q, phi_k, v)", **given)
+    names = ("phi_q", "phi_k", "v")
+    shown = example(
+        FADING, right, **{name: np.round(rng.uniform(0.1, 2, size=(3, 2)), 1) for name in names}
+    )
     title, level = "One line is wrong", "●○○ · 15 minutes."
-    task = Task("fading", title, level, text, FADING, right, fading, shown, wrong)
-    return task
+    wrong = tuple(zip(bodies, hints, strict=True))
+    return Task(title, level, text, FADING, right, wrong, shown, tuple(inputs))
 
 
 def _derivation(seed):
@@ -236,13 +211,10 @@ the positive features that they have. Show that each row of the attention become
 and of equal weights, and give the share of each for query $i$ among $S$ keys. What happens as $S$ grows, if
 $\\varphi(q_i)^\\top \\varphi(k_j)$ stays within fixed bounds above 0?""",
         (
-            (
-                1,
-                f"the new weight is $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$ before it is divided",
-            ),
-            (1, "the new denominator, with the number of keys in it"),
-            (1, "both put together as a mixture, with shares that add up to 1"),
-            (1, "numerator and denominator of the share grow alike, so it stays within bounds"),
+            f"the new weight is $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$ before it is divided",
+            "the new denominator, with the number of keys in it",
+            "both put together as a mixture, with shares that add up to 1",
+            "numerator and denominator of the share grow alike, so it stays within bounds",
         ),
         f"""The product of the features becomes $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$. Let
 $D_i = \\sum_j \\varphi(q_i)^\\top \\varphi(k_j)$. The denominator is $D_i + {a * a} S$, so the new weight is

@@ -1,48 +1,79 @@
-"""What the sheets of all lessons are made of."""
+"""What the sheets of all lessons are made of, and the solved notebook of a sheet."""
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import indent
 
+import nbformat
 import numpy as np
+
+from performer_course.checks._judge import check, compare
 
 IMPORTS = "import numpy as np"
 CLOSING = "print('The example is right. Other inputs decide.')"
+OPENING = """\
+# Graded exercises {lesson}: {title}
+
+Replace each `raise NotImplementedError` by your code. The example below an answer shows what it
+must give, and for which inputs; the mark comes from other inputs, of other sizes. Use NumPy, and of
+`performer_course` what you like."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One exercise, solved."""
+    """One exercise, solved. Its check compares what an answer gives for `inputs`."""
 
-    name: str  # of the answer
     title: str
     level: str  # difficulty and minutes
     text: str  # what is asked
     head: str  # `def …:` and its docstring
     solution: str  # the body
-    check: Callable
+    wrong: tuple[tuple[str, str], ...]  # (body, hint)
     example: str  # code that students see and run
-    wrong: tuple[str, ...]  # bodies
+    inputs: tuple[tuple, ...] = ()
+    right: Callable | None = None  # what must come for them; the solution where None
+    of: Callable = lambda answer: answer  # what of an answer is compared
+    also: Callable = lambda answer: None  # what the check asks besides
+    rtol: float = 1e-9
+    case: str = ""  # an input in words, a format
     points: int = 2
+
+    @property
+    def name(self) -> str:
+        return re.match(r"def (\w+)", self.head)[1]
 
     def source(self, body: str) -> str:
         """The answer with this body."""
         return f"{self.head}\n{indent(body, '    ')}\n"
 
+    def answer(self, body: str) -> Callable:
+        """The function that this body makes."""
+        names = {}
+        exec(f"{IMPORTS}\n{self.source(body)}", names)
+        return names[self.name]
+
+    @property
+    def check(self) -> Callable:
+        def judged(found):
+            right = self.right or self.of(self.answer(self.solution))
+            slips = [(self.of(self.answer(body)), hint) for body, hint in self.wrong]
+            compare(self.of(found), right, self.inputs, slips, self.rtol, case=self.case)
+            self.also(found)
+
+        judged.__name__ = self.name
+        return check(judged)
+
 
 @dataclass(frozen=True)
 class Derivation:
-    """A question for paper, marked by hand: [(points, what earns them)], and an answer."""
+    """A question for paper, marked by hand: what earns a point each, and an answer."""
 
     title: str
     text: str
-    rubric: tuple[tuple[int, str], ...]
+    rubric: tuple[str, ...]
     answer: str
-
-    @property
-    def points(self) -> int:
-        return sum(points for points, _ in self.rubric)
 
 
 @dataclass(frozen=True)
@@ -61,23 +92,57 @@ def stream(seed: str, *names: str) -> np.random.Generator:
     return np.random.default_rng(np.frombuffer(digest, dtype=np.uint32))
 
 
-def answer(task: Task, body: str) -> Callable:
-    """The function that this body makes."""
-    names = {}
-    exec(f"{IMPORTS}\n{task.source(body)}", names)
-    return names[task.name]
+def picked(rng, *kinds) -> list[str]:
+    """A key of each dict."""
+    return [str(rng.choice(list(kind))) for kind in kinds]
 
 
-def literal(x) -> str:
-    """An array as code."""
-    return f"np.array({np.asarray(x).tolist()})"
-
-
-def example(head: str, body: str, call: str, **given) -> str:
-    """The code of an example: what is given, and what `call` must come to."""
+def example(head: str, body: str, call: str = "", **given) -> str:
+    """The code of an example: what is given, and what `call`, or the function, must come to."""
+    call = call or re.match(r"def (.+):", head)[1]
     names = {name: np.asarray(x) if np.ndim(x) else x for name, x in given.items()}
+    lines = [
+        f"{name} = np.array({x.tolist()})" if np.ndim(x) else f"{name} = {x!r}"
+        for name, x in names.items()
+    ]
     exec(f"{IMPORTS}\n{head}\n{indent(body, '    ')}\nexpected = {call}", names)
-    lines = [f"{name} = {literal(x) if np.ndim(x) else repr(x)}" for name, x in given.items()]
     expected = np.vectorize(lambda entry: float(f"{entry:.6g}"))(names["expected"]).tolist()
     lines += [f"np.testing.assert_allclose({call}, {expected}, rtol=1e-4, atol=1e-6)", CLOSING]
     return "\n".join(lines)
+
+
+def rubric(rows: tuple[str, ...]) -> str:
+    """What earns a point each, as text."""
+    return "\n".join(["**Marked by hand:**", "", *(f"- 1 point: {what}" for what in rows)])
+
+
+def _marked(grade_id: str, *, points: int = 0, grade=False, solution=False) -> dict:
+    """The nbgrader metadata of a cell."""
+    data = {"grade": grade, "grade_id": grade_id, "locked": not solution, "schema_version": 3}
+    data |= {"solution": solution, "task": False} | ({"points": points} if grade else {})
+    return {"nbgrader": data}
+
+
+def notebook(sheet: Sheet) -> nbformat.NotebookNode:
+    """The solved notebook, from which nbgrader makes what students get."""
+    code, text = nbformat.v4.new_code_cell, nbformat.v4.new_markdown_cell
+    nb = nbformat.v4.new_notebook()
+    nb.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+    }
+    nb.cells = [text(OPENING.format(lesson=sheet.lesson, title=sheet.title)), code(IMPORTS)]
+    for number, task in enumerate(sheet.tasks, 1):
+        solved = f"### BEGIN SOLUTION\n{task.solution}\n### END SOLUTION"
+        graded = _marked(f"check-{task.name}", points=task.points, grade=True)
+        nb.cells += [
+            text(f"## {number}. {task.title}\n\n*{task.level}* {task.text}"),
+            code(task.source(solved).rstrip(), metadata=_marked(task.name, solution=True)),
+            code(task.example, metadata=graded),
+        ]
+    last = sheet.derivation
+    asked = f"## {len(sheet.tasks) + 1}. {last.title}\n\n{last.text}\n\n{rubric(last.rubric)}"
+    by_hand = _marked("derivation", points=len(last.rubric), grade=True, solution=True)
+    nb.cells += [text(asked), text(last.answer, metadata=by_hand)]
+    for number, cell in enumerate(nb.cells):
+        cell.id = f"cell-{number}"
+    return nb

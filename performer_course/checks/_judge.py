@@ -86,7 +86,7 @@ def _copied(x):
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
-def _guarded(answer, in_place):
+def guarded(answer, in_place=False):
     """`answer` on copies of its arrays, or on the arrays; what it raises becomes a hint."""
     if not callable(answer):
         raise Hint(f"expected a function, got {_one_line(reprlib.repr(answer))}: give its name.")
@@ -119,7 +119,7 @@ def check(body=None, *, slips=(), in_place=False):
     def judged(answer):
         try:
             with np.errstate(all="ignore"):  # or NumPy warns, and shows a line of the check
-                body(_guarded(answer, in_place))
+                body(guarded(answer, in_place))
         except Hint as hint:
             raise Hint(f"{body.__name__}: {hint}") from hint
         except Exception as error:

@@ -69,15 +69,6 @@ def one_more_row(extend):
 # loses_at, orthogonal_directions
 
 
-def _evenness(rows):
-    """The mean of q⁴ over the entries of unit rows, divided by 3/(d(d + 2)), that of Haar.
-
-    Over 2000 independent Haar matrices its standard deviation is 0.005 for d = 2, 3 and 4.
-    """
-    d = rows.shape[-1]
-    return (rows**4).mean() * d * (d + 2) / 3
-
-
 @check
 def loses_at(find):
     """find(d) → r > 0 where m = d orthogonal rows have more variance than iid ones, or None."""
@@ -92,18 +83,67 @@ def loses_at(find):
             raise Hint(f"d = {d} must give one number above 0 or None, got {found!r}.")
         right = theory.fourier_variance(r, d)
         more = float(theory.orthogonal_fourier_variance(r, d, d) / right - 1)
-        if d == 1:
-            raise Hint("in one dimension a block has one row: all rows are independent, for d = 1.")
-        if d == 2 and abs(more) < 1e-6:
-            raise Hint(f"d = 2, r = {r:.3g}: the two variances are equal there but for rounding.")
         if more < 1e-4:
             times = f"{1 + more:.4f} times that of independent ones there, no more."
             raise Hint(f"d = {d}, r = {r:.3g}: the variance of orthogonal rows is {times}")
 
 
-def _orthogonal(rows):
+def orthogonal(rows):
     inner = rows @ rows.T
     return np.allclose(inner, np.diag(np.diag(inner)), atol=rounding(rows))
+
+
+def _evenness(rows):
+    """The mean of q⁴ over the entries of unit rows, divided by 3/(d(d + 2)), that of Haar.
+
+    Over 2000 independent Haar matrices its standard deviation is 0.005 for d = 2, 3 and 4.
+    """
+    d = rows.shape[-1]
+    return (rows**4).mean() * d * (d + 2) / 3
+
+
+def _judge_lengths(squares, mean, share):
+    """A hint unless the squared lengths (draws, rows) are drawn from a law, each by itself."""
+    if squares.std() < 1e-4:
+        raise Hint(f"all norms are {math.sqrt(squares[0, 0]):.3g}: draw each of them.")
+    if np.abs(np.diff(squares, axis=1)).max() < 1e-4:
+        raise Hint("all rows share one norm. That gains nothing: one norm for each row.")
+    if np.ptp(squares, axis=0).min() < 1e-4:
+        raise Hint("the norms are the same at each call: draw them from `rng`, too.")
+    below = share(np.sort(squares, axis=None))  # the part that the law has below each of them
+    gap = np.abs(below - (np.arange(squares.size) + 0.5) / squares.size).max()
+    if gap > 3 / math.sqrt(squares.size):  # Kolmogorov and Smirnov's: by chance, once in 10⁷
+        found = f"‖ω‖² has mean {squares.mean():.3g} and variance {squares.var():.3g}"
+        raise Hint(f"{found}: another law than is asked for, whose mean is {mean:.3g}.")
+    standard = (squares - squares.mean()) / squares.std()
+    together = standard.T @ standard / len(standard)  # the correlations of the squared norms
+    if np.abs(together - np.diag(np.diag(together))).max() > 0.3:
+        raise Hint("some rows share their norm: one norm for each row of each block.")
+
+
+def judge_rows(draws, mean, share=None):
+    """A hint unless rows (draws, 2d, d) are Haar in blocks of d, with lengths that stand apart.
+
+    mean: of ‖ω‖²; share(x): the part of its law that lies below x. Without one, all are `mean`.
+    """
+    d, squares = draws.shape[-1], (draws**2).sum(axis=2)
+    if share:
+        _judge_lengths(squares, mean, share)
+    elif not np.allclose(squares, mean):
+        raise Hint(f"‖ω‖² is {squares.mean():.3g}, and {mean:.3g} is needed, always.")
+    if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws) * d / mean) > 5:
+        raise Hint("some entries do not have mean 0: are QR's signs repaired?")
+    directions = draws / np.sqrt(squares)[:, :, None]
+    if abs(_evenness(directions) - 1) > 0.03:
+        times = f"the mean of q⁴ is {_evenness(directions):.2f} times Haar's"
+        raise Hint(f"the rows prefer some directions: {times}. Is each block uniform?")
+    between = directions[:, :d] @ directions[:, d:].swapaxes(1, 2)  # Haar, too, and as many
+    if abs(_evenness(between) - 1) > 0.05:
+        raise Hint("the blocks repeat one another: draw each of them anew.")
+    variances = (draws**2).mean(axis=(0, 1)) * d / mean  # of each coordinate, over what is needed
+    if np.abs(variances - 1).max() > 5 * (draws**2).std() * d / mean / math.sqrt(squares.size):
+        given = f"the coordinates have variances from {variances.min():.2f} times what is needed"
+        raise Hint(f"{given}: the norm of a row goes with its direction. Draw it apart from Q.")
 
 
 @check
@@ -117,48 +157,15 @@ def orthogonal_directions(draw):
             given = f"m = {m}, d = {d} must give shape {(m, d)}, got {W.shape}"
             raise Hint(f"{given}: for m > d stack blocks, and cut the last one.")
         for which, block in (("first", W[:d]), ("second", W[d : 2 * d])):
-            if not _orthogonal(block):
-                columns = len(block) == d and _orthogonal(block.T)
+            if not orthogonal(block):
+                columns = len(block) == d and orthogonal(block.T)
                 why = ", its columns are: is the norm of a row (m, 1)?" if columns else "."
                 raise Hint(f"the rows of the {which} block are not orthogonal{why}")
     only_rng(lambda rng: draw(rng, 2 * d, d))
     draws = numbers([draw(rng, 2 * d, d) for _ in range(1000)])  # (1000, 2d, d)
-    squares = (draws**2).sum(axis=2)  # (1000, 2d), χ²_d each: mean d, variance 2d
-    if squares.std() < 1e-4:
-        raise Hint(f"all norms are {math.sqrt(squares[0, 0]):.3g}: a Gaussian row has a χ norm.")
-    if np.abs(np.diff(squares, axis=1)).max() < 1e-4:
-        raise Hint("all rows share one norm. That gains nothing: one norm for each row.")
-    if np.ptp(squares, axis=0).min() < 1e-4:
-        raise Hint("the norms are the same at each call: draw them from `rng`, too.")
-    z = (squares.mean() - d) / math.sqrt(2 * d / squares.size)
-    if abs(z) > 5:
-        mean = f"the mean of ‖ω‖² is {squares.mean():.3g}, and {d} is needed"
-        raise Hint(f"{mean}: is the norm χ_d, the root of chisquare(d)?")
-    if abs(squares.var() / (2 * d) - 1) > 0.25:
-        raise Hint(f"‖ω‖² has variance {squares.var():.3g}; that of χ²_d is {2 * d}.")
-    standard = (squares - d) / math.sqrt(2 * d)
-    together = standard.T @ standard / len(draws)  # the correlations of the squared norms
-    if np.abs(together - np.diag(np.diag(together))).max() > 0.3:
-        raise Hint("some rows share their norm: one norm for each row of each block.")
-    share = special.chdtr(d, np.sort(squares, axis=None))  # that χ²_d has below each of them
-    gap = np.abs(share - (np.arange(squares.size) + 0.5) / squares.size).max()
-    if gap > 3 / math.sqrt(squares.size):  # Kolmogorov and Smirnov's: by chance, once in 10⁷
-        raise Hint("‖ω‖² has mean and variance of χ²_d, but another law: draw chisquare(d).")
-    if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws)) > 5:
-        raise Hint("some entries do not have mean 0: are QR's signs repaired?")
-    directions = draws / np.sqrt(squares)[:, :, None]
-    if abs(_evenness(directions) - 1) > 0.03:
-        times = f"the mean of q⁴ is {_evenness(directions):.2f} times Haar's"
-        raise Hint(f"the rows prefer some directions: {times}. Is each block uniform?")
-    between = directions[:, :d] @ directions[:, d:].swapaxes(1, 2)  # Haar, too, and 1000 of them
-    if abs(_evenness(between) - 1) > 0.05:
-        raise Hint("the blocks repeat one another: draw each of them anew.")
-    variances = (draws**2).mean(axis=(0, 1))  # of each coordinate: 1, with √(2/8000) of error
-    if np.abs(variances - 1).max() > 5 * math.sqrt(2 / squares.size):
-        given = f"the coordinates have variances from {variances.min():.2f}, not 1"
-        raise Hint(f"{given}: the norm of a row goes with its direction. Draw it apart from Q.")
+    judge_rows(draws, d, lambda x: special.chdtr(d, x))  # χ²_d
     flat = numbers([draw(rng, 3, 2) for _ in range(400)])  # where 4 and √d are not what they were
-    if flat.shape != (400, 3, 2) or not all(_orthogonal(W[:2]) for W in flat):
+    if flat.shape != (400, 3, 2) or not all(orthogonal(W[:2]) for W in flat):
         raise Hint("right for d = 4. For m = 3, d = 2 the first two rows must be orthogonal, too.")
     mean = (flat**2).sum(axis=2).mean()
     if abs(mean - 2) > 5 * math.sqrt(4 / 1200):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import attention, near_far
-from ._judge import Hint, Raised, advice, check, compare, no_square, some, truth
+from ._judge import Hint, Raised, advice, check, compare, guarded, no_square, some, truth
 
 # A decision for a head
 
@@ -158,21 +158,6 @@ NULLS = [
 ]
 
 
-def _fitted(fit, chains, band):
-    """The attention that the answer fits, which gives a hint where it raises."""
-    attend = some(fit(chains, band))
-    if not callable(attend):
-        raise Hint(f"return a function attend(i, q, k, v), got a {type(attend).__name__}.")
-
-    def call(*given):
-        try:
-            return attend(*(x.copy() if isinstance(x, np.ndarray) else x for x in given))
-        except Exception as error:
-            raise Raised(error, attend) from error
-
-    return call
-
-
 @check(slips=NULLS)
 def window_null(fit):
     """fit(chains, band): attend(i, q, k, v), p N + (1 − p) mean(V), the best p in [0, 1] a head."""
@@ -189,7 +174,7 @@ def window_null(fit):
     def of(fit):
         def rows(chains, band, i, q, k, v):
             with advice(f"(q is {q.shape} there; `forward` may give a batch.)"):
-                return _fitted(fit, chains, band)(i, q, k, v)
+                return guarded(some(fit(chains, band)))(i, q, k, v)
 
         return rows
 
@@ -199,50 +184,39 @@ def window_null(fit):
     L = 2000
     long = tuple(rng.normal(size=(3, 1, 1, L, 2)))
     no_square(lambda: fit([long], 2), long, L)
-    attend = _fitted(fit, [tuple(x[:, :, :9] for x in long)], 2)
+    attend = guarded(fit([tuple(x[:, :, :9] for x in long)], 2))
     no_square(lambda: attend(0, *(x[0] for x in long)), long, L)
 
 
 # A hostile file
 
 
-class _Call:
-    """What a pickle calls: module.name(*arguments)."""
-
-    def __init__(self, module, name, *arguments):
-        self.names, self.arguments = (module, name), arguments
-
-
-class _Storage(tuple):
-    """(dtype, key): what a pickle leaves to the reader to find."""
-
-
-class _Counted(dict):
-    names = ("collections", "Counter")
-
-
-def _opcodes(value):
-    """The part of a pickle that puts `value` on the stack."""
-    if isinstance(value, _Call):
-        names = b"".join(map(_opcodes, value.names))
-        return names + pickle.STACK_GLOBAL + _opcodes(value.arguments) + pickle.REDUCE
-    if isinstance(value, _Storage):
-        return _opcodes(tuple(value)) + pickle.BINPERSID
+def _put(value):
+    """The part of a pickle that puts `value` on the stack; what is such a part stays as it is."""
+    if isinstance(value, bytes):
+        return value
     if isinstance(value, tuple):
-        return pickle.MARK + b"".join(map(_opcodes, value)) + pickle.TUPLE
-    if isinstance(value, dict):
-        items = b"".join(_opcodes(x) for item in value.items() for x in item)
-        empty = _opcodes(_Call(*getattr(value, "names", ("collections", "OrderedDict"))))
-        return empty + pickle.MARK + items + pickle.SETITEMS
+        return pickle.MARK + b"".join(map(_put, value)) + pickle.TUPLE
     return pickle.dumps(value, protocol=2)[2:-1]  # a number or a text, without start and stop
 
 
-def _tensor(offset, size, stride, dtype="<f4", key="0"):
-    return _Call("weights", "rebuild", _Storage((dtype, key)), offset, size, stride)
+def _call(module, name, *arguments):
+    """The part of a pickle that calls module.name(*arguments)."""
+    return _put(module) + _put(name) + pickle.STACK_GLOBAL + _put(arguments) + pickle.REDUCE
+
+
+def _dict(content, kind="OrderedDict"):
+    items = b"".join(_put(x) for item in content.items() for x in item)
+    return _call("collections", kind) + pickle.MARK + items + pickle.SETITEMS
+
+
+def _tensor(offset, size, stride, dtype="<f4", key="0", call=("weights", "rebuild")):
+    storage = _put((dtype, key)) + pickle.BINPERSID  # the reader is to find it
+    return _call(*call, storage, offset, size, stride)
 
 
 STORED = {"0": np.arange(12, dtype="<f4") ** 2, "1": np.arange(-3, 4, dtype="<i8")}
-WHOLE = _tensor(0, (3, 4), (4, 1))
+WHOLE = 0, (3, 4), (4, 1)
 
 
 def _packed(pickled):
@@ -255,7 +229,7 @@ def _packed(pickled):
 
 
 def _file(content, stop=pickle.STOP):
-    return _packed(pickle.PROTO + b"\x04" + _opcodes(content) + stop)
+    return _packed(pickle.PROTO + b"\x04" + _put(content) + stop)
 
 
 def _good():
@@ -269,7 +243,7 @@ def _good():
         "numbers": (_tensor(2, (5,), (1,), "<i8", "1"), b[2:]),
     }
     contents, arrays = ({name: pair[n] for name, pair in some.items()} for n in (0, 1))
-    return [({"w": WHOLE}, {"w": a.reshape(3, 4)}), (contents, arrays)]
+    return [(_dict({"w": _tensor(*WHOLE)}), {"w": a.reshape(3, 4)}), (_dict(contents), arrays)]
 
 
 def _digest(data):
@@ -281,14 +255,13 @@ def _hostile(folder):
 
     The first three leave a trace in the folder, or in sys.path, where they are called.
     """
-    sign, own = str(folder / "sign"), WHOLE.arguments
-    keys = _Call("collections", "OrderedDict.fromkeys", ("w",), WHOLE)
+    sign, whole = str(folder / "sign"), _tensor(*WHOLE)
     tensors = [
-        (_Call("os", "mkdir", sign), "the name os.mkdir"),
-        (_Call("tempfile", "mkdtemp", "", "sign", str(folder)), "the name tempfile.mkdtemp"),
-        (_Call("collections", "_sys.path.append", sign), "the name collections._sys.path.append"),
-        (_Call("os", "rebuild", *own), "the name os.rebuild"),
-        (_Call("weights", "erase", *own), "the name weights.erase"),
+        (_call("os", "mkdir", sign), "the name os.mkdir"),
+        (_call("tempfile", "mkdtemp", "", "sign", str(folder)), "the name tempfile.mkdtemp"),
+        (_call("collections", "_sys.path.append", sign), "the name collections._sys.path.append"),
+        (_tensor(*WHOLE, call=("os", "rebuild")), "the name os.rebuild"),
+        (_tensor(*WHOLE, call=("weights", "erase")), "the name weights.erase"),
         (_tensor(0, (3, 5), (5, 1)), "a storage shorter than its tensor"),
         (_tensor(0, (3, 2), (6, 1)), "a stride past the end"),
         (_tensor(10, (4,), (1,)), "an offset so late that the tensor ends outside"),
@@ -302,14 +275,17 @@ def _hostile(folder):
         (_tensor(0, (3,), (1,), "<U1"), "a storage of the dtype <U1"),
         (_tensor(0, (3,), (1,), key="9"), "a storage that is not there"),
         (3, "the number 3 in place of a tensor"),
-        (_Call("weights", "rebuild", *own[:3]), "a call of rebuild without a stride"),
+        (_call("weights", "rebuild", 0, (3, 4)), "a call of rebuild without a stride"),
     ]
     return [
-        *[({"w": tensor}, what) for tensor, what in tensors],
-        (keys, "the name collections.OrderedDict.fromkeys"),
-        (_Counted(w=WHOLE), "the name collections.Counter"),
-        (WHOLE, "a tensor in place of a dict"),
-        ((("w", WHOLE),), "a tuple of pairs in place of a dict"),
+        *[(_dict({"w": tensor}), what) for tensor, what in tensors],
+        (
+            _call("collections", "OrderedDict.fromkeys", ("w",), whole),
+            "the name collections.OrderedDict.fromkeys",
+        ),
+        (_dict({"w": whole}, "Counter"), "the name collections.Counter"),
+        (whole, "a tensor in place of a dict"),
+        ((("w", whole),), "a tuple of pairs in place of a dict"),
     ]
 
 
@@ -329,7 +305,7 @@ def read_weights(read):
             _refused(read, _file(content), what, folder)
         damaged = {
             "a damaged pickle": _packed(pickle.PROTO + b"\x04" + pickle.REDUCE),
-            "a pickle that is cut off": _file({"w": WHOLE}, stop=b""),
+            "a pickle that is cut off": _file(_dict({"w": _tensor(*WHOLE)}), stop=b""),
             "half a zip": good[: len(good) // 2],
             "no byte at all": b"",
         }

@@ -115,13 +115,6 @@ UNSCALED = Mutant(
     old="dtype, copy=False) * W.shape[-1] ** -0.25",
     new="dtype, copy=False)",
 )
-SCALED_TWICE = Mutant(
-    "scaled-twice",
-    "d^{−1/2} on q and on k",
-    module="_positive",
-    old="dtype, copy=False) * W.shape[-1] ** -0.25",
-    new="dtype, copy=False) * W.shape[-1] ** -0.5",
-)
 OTHER_DIRECTIONS = Mutant(
     "other-directions",
     "queries and keys use different ω",

@@ -78,13 +78,6 @@ MIDPOINT = Mutant(
         ),
     ),
     Mutant(
-        "error-before-gate-in-chunks",
-        "the same in a chunk",
-        module="recurrent",
-        old="solved @ (beta * k * xp.exp(since))",
-        new="solved @ (beta * k * xp.exp(since - a))",
-    ),
-    Mutant(
         "with-the-diagonal",
         "a token corrects what it writes itself",
         module="recurrent",
@@ -93,13 +86,6 @@ MIDPOINT = Mutant(
             "    solved = xp.linalg.inv(xp.eye(k.shape[-2], dtype=k.dtype) "
             "+ xp.tril(beta * _products(xp, k, k, a)))"
         ),
-    ),
-    Mutant(
-        "the-own-key-twice",
-        "the system is that of 1 + 2N",
-        module="recurrent",
-        old="    return _corners(xp, halves, -far)",
-        new="    return _corners(xp, halves, -2 * far)",
     ),
     Mutant(
         "no-decay-of-the-chunk",
@@ -201,13 +187,6 @@ def no_later_token_moves_a_row_by_a_bit(p):
         old="    return _acted(second.A, first.A), _acted(second.A, first.B) + second.B",
         new="    return _acted(first.A, second.A), _acted(second.A, first.B) + second.B",
     ),
-    Mutant(
-        "second-forgets-to-decay",
-        "B₁ + B₂",
-        module="recurrent",
-        old="    return _acted(second.A, first.A), _acted(second.A, first.B) + second.B",
-        new="    return _acted(second.A, first.A), first.B + second.B",
-    ),
     "no-decay-of-the-chunk",
 )
 def a_run_of_tokens_is_a_map_and_maps_join(p):
@@ -270,13 +249,6 @@ def recalled(k, v, beta):
         module="theory",
         old="return max(0.0, 1 - d / n)",
         new="return min(1.0, d / n)",
-    ),
-    Mutant(
-        "normal-keys",
-        "E u⁴ = 3/d², as if keys were normal",
-        module="theory",
-        old="c2, c4 = 1 / d, 3 / (d * (d + 2))",
-        new="c2, c4 = 1 / d, 3 / d**2",
     ),
     Mutant(
         "state-that-only-grows",

@@ -7,10 +7,7 @@ import itertools
 import math
 
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.svm import SVC
 
-from performer_course import data
 from tests.claims.harness import Mutant, Part
 from tests.claims.shared import (
     ELU_WITHOUT_ONE,
@@ -21,13 +18,11 @@ from tests.claims.shared import (
     POSITIVE_MSE_DIFFERENCE,
     POSITIVE_MSE_ONCE,
     POSITIVE_NORM_SIGN,
-    SCALED_TWICE,
     STATE_COUNTS_ONCE,
     agree,
     agrees,
     favor,
     kernel_estimates,
-    problem,
     vectors,
 )
 from tests.textbook import softmax_by_rows
@@ -43,24 +38,6 @@ def pairs(rng, d):
 
 
 # The kernel and its estimates
-
-
-@claim(
-    Mutant(
-        "softmax-scaled",
-        "exp(xᵀy/√d), the scale of attention in the kernel",
-        module="kernels",
-        old="xp.exp(x @ xp.matrix_transpose(y))",
-        new="xp.exp(x @ xp.matrix_transpose(y) * x.shape[-1] ** -0.5)",
-    )
-)
-def softmax_is_a_gaussian_between_two_norms(p):
-    """exp(xᵀy) = e^{‖x‖²/2} exp(−‖x−y‖²/2) e^{‖y‖²/2}, entry by entry"""
-    rng = np.random.default_rng(40)
-    x, y = rng.normal(size=(2, 6, 4))
-    norms = [np.exp((z**2).sum(1) / 2) for z in (x, y)]
-    expected = norms[0][:, None] * p.kernels.gaussian(x, y) * norms[1]
-    assert np.allclose(p.kernels.softmax(x, y), expected, rtol=1e-12)
 
 
 @claim(
@@ -109,13 +86,6 @@ ESTIMATORS = (
         module="features",
         old="[a, -a]",
         new="[a, a]",
-    ),
-    Mutant(
-        "hyperbolic-count",
-        "1/√m for 1/√(2m)",
-        module="features",
-        old="math.log(2 * W.shape[-2])",
-        new="math.log(W.shape[-2])",
     ),
     EPS_IN_FEATURES,
     POSITIVE_MSE_ONCE,
@@ -217,18 +187,6 @@ def the_tables_of_the_softmax_kernel_come_out(p):
         assert np.isclose(t.trigonometric_over_positive(l, angle), ratio, rtol=1e-10)
 
 
-@claim("positive-mse-once")
-def the_positive_error_need_not_vanish_with_the_kernel(p):
-    """x = (2s, 0), y = (−.1s, 2s), s = 1, 2, 3: SM .82 .45 .17, m·MSE 1.35e3 3.35e12 1.52e28"""
-    s = np.array([1.0, 2.0, 3.0])[:, None]
-    x, y = s * np.array([2.0, 0.0]), s * np.array([-0.1, 2.0])
-    assert np.allclose(np.exp((x * y).sum(1)), (0.82, 0.45, 0.17), atol=0.005)
-    assert np.allclose(p.theory.positive_mse(x, y, 1), (1.35e3, 3.35e12, 1.52e28), rtol=0.005)
-    x = np.array([[2.0, 0.0], [4.0, 0.0], [6.0, 0.0]])  # ‖x + y‖ stays bounded: it vanishes
-    found = p.theory.positive_mse(x, 0.5 - x, 1)
-    assert (np.diff(np.log(found)) < -5).all()
-
-
 @claim(ELU_WITHOUT_ONE)
 def positive_features_are_positive_and_trigonometric_ones_are_not(p):
     """φ(x)ᵀφ(y) > 0 for positive, hyperbolic, elu + 1; trigonometric estimates go below 0"""
@@ -248,7 +206,7 @@ def positive_features_are_positive_and_trigonometric_ones_are_not(p):
 # In attention
 
 
-@claim(SCALED_TWICE, OTHER_DIRECTIONS, STATE_COUNTS_ONCE)
+@claim(OTHER_DIRECTIONS, STATE_COUNTS_ONCE)
 def queries_and_keys_share_their_directions(p):
     """one W for both: two keys, the mean weight of the first over draws agrees with its
     expectation by z-score; with different ω the query would not matter"""
@@ -267,74 +225,7 @@ def queries_and_keys_share_their_directions(p):
     agree(drawn.mean(), opposite, drawn.std() / math.sqrt(N) + 2e-3, "opposite")
 
 
-def trigonometric_errors(p, q, k, v, m, draws=8):
-    """Error of trigonometric attention, orthogonal rows, over that of mean(v): the median head."""
-    target = np.stack([softmax_by_rows(*head, causal=True) for head in zip(q, k, v, strict=True)])
-    null = ((p.attention.uniform_attention(q, k, v, causal=True) - target) ** 2).mean(axis=(1, 2))
-    rng, errors = np.random.default_rng(60), []
-    for _ in range(draws):
-        W = np.stack([p.projections.orthogonal(rng, m, q.shape[-1]) for _ in q])
-        phi = [p.features.trigonometric(z * z.shape[-1] ** -0.25, W) for z in (q, k)]
-        found = p.attention.linear_attention(*phi, v, causal=True)
-        errors.append(((found - target) ** 2).mean(axis=(1, 2)) / null)
-    return np.median(errors)
-
-
-@claim(
-    Mutant(
-        "two-pi-in-features",
-        "cos(2π ωᵀx), and the sine too",
-        module="features",
-        old="waves = fourier(x, W)",
-        new="waves = fourier(x, 2 * math.pi * W)",
-    ),
-)
-def trigonometric_attention_is_judged_by_its_data(p):
-    """error over mean(v)'s at m = 256: below .2 where q = k, above 1 for independent and learned
-    q and k; below .1 for all three once every scaled row has length 1"""
-    for name, (q, k, v) in data.kinds(np.random.default_rng(1)).items():
-        error = trigonometric_errors(p, q, k, v, 256)
-        assert error < 0.2 if name == "aligned" else error > 1, (name, error)
-        q, k = (8**0.25 * z / np.linalg.norm(z, axis=-1, keepdims=True) for z in (q, k))
-        assert trigonometric_errors(p, q, k, v, 256) < 0.1, name
-
-
-@claim("trig-norm", "positive-norm-sign")
-def which_features_win_depends_on_the_norms(p):
-    """output error over that of mean(v), F = 512, d = 16: at scale ¼ trigonometric orthogonal
-    rows .01, positive .15; at scale 1 trigonometric ones lose to positive ones"""
-    rng = np.random.default_rng(59)
-    ratios = {}
-    for scale in (0.25, 1.5):
-        q, k, v = problem(rng, 256, 16, scale)
-        target = softmax_by_rows(q, k, v)
-        null = np.mean((p.attention.uniform_attention(q, k, v) - target) ** 2)
-        x, y = q / 2, k / 2
-        for name, m in (("trigonometric", 256), ("positive", 512)):
-            errors = []
-            for _ in range(8):
-                W = p.projections.orthogonal(rng, m, 16)
-                phi = [getattr(p.features, name)(z, W) for z in (x, y)]
-                found = p.attention.linear_attention(*phi, v)
-                errors.append(np.mean((found - target) ** 2))
-            ratios[name, scale] = np.median(errors) / null
-    assert 0.004 < ratios["trigonometric", 0.25] < 0.03, ratios
-    assert 0.08 < ratios["positive", 0.25] < 0.3, ratios
-    assert ratios["trigonometric", 1.5] > 1, ratios
-    assert ratios["trigonometric", 1.5] > ratios["positive", 1.5], ratios
-
-
-@claim(
-    Mutant(
-        "trig-cos-alone",
-        "cos twice, for cos and sin",
-        module="features",
-        old="(xp.cos, xp.sin), None, 1 / math.sqrt(W.shape[-2])",
-        new="(xp.cos, xp.cos), None, 1 / math.sqrt(W.shape[-2])",
-    ),
-    "trig-norm",
-    "hyperbolic-same-sign",
-)
+@claim("trig-norm", "hyperbolic-same-sign")
 def a_mix_of_two_estimates_has_no_bias_and_the_error_that_exercise_one_minimises(p):
     """λ trigonometric + (1 − λ) hyperbolic from one W: mean exp(xᵀy), and m MSE = λ² A + (1 − λ)² B
     + 2λ(1 − λ) C, C = −SM² (1 − cos(‖x‖² − ‖y‖²))"""
@@ -349,219 +240,6 @@ def a_mix_of_two_estimates_has_no_bias_and_the_error_that_exercise_one_minimises
             rest = 1 - part
             error = part**2 * A + rest**2 * B + 2 * part * rest * C
             agrees(part * T + rest * H, math.exp(x @ y), error)
-
-
-@claim(
-    "positive-norm-sign",
-    Mutant(
-        "positive-norm-forgotten",
-        "e^{ωᵀx} without the norm",
-        module="features",
-        old="projected(xp, x, W) - (_half_square(xp, x) + math.log(W.shape[-2]) / 2)",
-        new="projected(xp, x, W) - math.log(W.shape[-2]) / 2",
-    ),
-)
-def which_features_win_depends_on_the_data(p):
-    """output error over that of mean(v), scale 1, d = 16: positive features above 1 on independent
-    q, k, at m = 256; below Taylor of degree 2 where q = k, at m = 4096; and 64, keys shifted,
-    below 1 on all eight learned heads, and below Taylor of degree 2 on five or more"""
-    rng = np.random.default_rng(65)
-
-    def ratio(found, exact, null):
-        axes = tuple(range(1, exact.ndim))
-        return ((found - exact) ** 2).mean(axes) / ((null - exact) ** 2).mean(axes)
-
-    def compared(q, k, v, m, degree, **options):
-        """Positive features, the median of five draws, and Taylor, over the null's: (heads,)."""
-        d, a = q.shape[-1], p.attention
-        exact, null = (f(q, k, v, **options) for f in (a.softmax_attention, a.uniform_attention))
-        rows = []
-        for _ in range(5):
-            W = p.projections.orthogonal(rng, m, d)
-            phi = [p.features.positive(x * d**-0.25, W) for x in (q, k)]
-            rows.append(ratio(a.linear_attention(*phi, v, **options), exact, null))
-        taylor = a.taylor_attention(q, k, v, degree, **options)
-        return np.median(rows, axis=0), ratio(taylor, exact, null)
-
-    q, k, v = (rng.normal(size=(1, L, 16)) for L in (64, 256, 256))
-    found, taylor = compared(q, k, v, 256, 2)
-    assert taylor < 0.5 < 1.3 < found, (found, taylor)
-    found, taylor = compared(k[:, :64], k, v, 4096, 2)
-    assert found < 0.9 * taylor < 0.9, (found, taylor)
-    heads = [x.reshape(8, 32, 32, 8) for x in data.learned()]  # (heads, windows, tokens, d)
-    shift = sum(x[:, 16:].mean((1, 2)) for x in heads[:2])[:, None, None]
-    q, k, v = (x[:, :8] for x in heads)
-    found, taylor = compared(q, k - shift, v, 64, 2, causal=True)
-    _, unshifted = compared(q, k, v, 64, 2, causal=True)
-    assert (found < 1).all(), found
-    assert (found < np.minimum(taylor, unshifted)).sum() >= 5, found
-
-
-# Kernels and impostors
-
-
-@claim(
-    Mutant(
-        "gaussian-sign",
-        "exp(+γ‖x − y‖²), the minus sign lost: no kernel",
-        module="kernels",
-        old="return xp.exp(-gamma * xp.where(square > 0, square, xp.zeros_like(square)))",
-        new="return xp.exp(gamma * xp.where(square > 0, square, xp.zeros_like(square)))",
-    ),
-)
-def a_fit_with_a_kernel_is_safe_at_every_price_and_one_with_an_impostor_is_not(p):
-    """(K + αI) c = t on 30 points of a sine: with the Gaussian kernel no α is worse than a constant
-    by 5 %; with exp(+δ²) the error is ten times the constant's near α = −λ, for each λ < −.001"""
-    rng = np.random.default_rng(70)
-    x = np.sort(rng.uniform(0, 3, size=(30, 1)), axis=0)
-    t = np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=30)
-    between = np.linspace(x[0], x[-1], 200)
-    truth = np.sin(2 * between[:, 0])
-
-    def rms(fit):
-        return math.sqrt(np.mean((fit - truth) ** 2))
-
-    def fitted(K, across, alpha):
-        return rms(across @ np.linalg.solve(K + alpha * np.eye(30), t))
-
-    K, across = (p.kernels.gaussian(z, x, 1.0) for z in (x, between))
-    constant = rms(t.mean())
-    assert max(fitted(K, across, a) for a in np.geomspace(1e-3, 1e4, 71)) < 1.05 * constant
-    K, across = 1 / K, 1 / across
-    negative = [value for value in np.linalg.eigvalsh(K) if value < -1e-3]
-    assert len(negative) > 2, negative
-    assert min(fitted(K, across, -1.001 * value) for value in negative) > 10 * constant
-
-
-@claim(
-    Mutant(
-        "laplacian-by-length",
-        "‖x − y‖ for the sum of |x_i − y_i|",
-        module="kernels",
-        old="distance = sum(xp.abs(difference) for difference in _differences(x, y))",
-        new="distance = sum(d**2 for d in _differences(x, y)) ** 0.5",
-    ),
-    Mutant(
-        "matern-by-coordinates",
-        "the sum of |x_i − y_i| for ‖x − y‖ in the Matérn kernel",
-        module="kernels",
-        old="square = sum(difference**2 for difference in _differences(x, y))",
-        new="square = sum(xp.abs(difference) for difference in _differences(x, y)) ** 2",
-    ),
-    Mutant(
-        "cauchy-of-the-length",
-        "1/(1 + γ‖x − y‖²) for the product over coordinates",
-        module="kernels",
-        old="    kernel = 1.0\n    for difference in _differences(x, y):\n"
-        "        kernel = kernel / (1 + gamma * difference**2)",
-        new="    kernel = 1 / (1 + gamma * sum(d**2 for d in _differences(x, y)))",
-    ),
-)
-def the_laplacian_is_matern_one_half_on_the_line_and_nowhere_else(p):
-    """at δ = (1, 1): Laplacian e⁻², Matérn ½ e^{−√2}, Cauchy ¼; on the line the first two agree"""
-    x = np.random.default_rng(71).normal(size=(6, 1))
-    assert np.allclose(p.kernels.laplacian(x, x), p.kernels.matern(x, x, 0.5), rtol=1e-12)
-    zero, one = np.zeros((1, 2)), np.ones((1, 2))
-    assert math.isclose(p.kernels.laplacian(zero, one).item(), math.exp(-2))
-    assert math.isclose(p.kernels.matern(zero, one, 0.5).item(), math.exp(-math.sqrt(2)))
-    assert math.isclose(p.kernels.cauchy(zero, one).item(), 0.25)
-
-
-@claim(
-    Mutant(
-        "factor-of-a-monomial",
-        "√a left out of the factor of x^a: each product of coordinates counts as one order of it",
-        module="features",
-        old="powers.append(powers[-1] * column / math.sqrt(a))",
-        new="powers.append(powers[-1] * column)",
-    ),
-    Mutant(
-        "taylor-one-short",
-        "degrees below p alone",
-        module="features",
-        old="_monomials_by_degree(xp, _columns(x), degree), axis=-1)",
-        new="_monomials_by_degree(xp, _columns(x), degree)[:-1], axis=-1)",
-    ),
-    Mutant(
-        "powers-of-entries",
-        "powers of single coordinates, mixed products left out",
-        module="features",
-        old="    return xp.concat(_monomials_by_degree(xp, _columns(x), degree), axis=-1)",
-        new="    powers = [x**k / math.sqrt(math.factorial(k)) for k in range(1, degree + 1)]\n"
-        "    return xp.concat([xp.ones_like(x[..., :1]), *powers], axis=-1)",
-    ),
-)
-def taylor_features_beat_the_best_constant_from_degree_two(p):
-    """‖x‖ = ‖y‖ = 1.5, d = 4, largest error of exp(xᵀy) over 60 × 60 pairs: degree 1 loses to the
-    best constant, 2 to 10 win and keep Lagrange's bound"""
-    rng = np.random.default_rng(72)
-    x, y = (1.5 * z / np.linalg.norm(z, axis=1)[:, None] for z in rng.normal(size=(2, 60, 4)))
-    exact = np.exp(x @ y.T)
-    null, t = np.ptp(exact) / 2, np.abs(x @ y.T).max()
-    for degree in range(1, 11):
-        found = p.features.taylor(x, degree) @ p.features.taylor(y, degree).T
-        error = np.abs(found - exact).max()
-        assert (error < null) == (degree > 1), (degree, error, null)
-        assert error <= t ** (degree + 1) * math.exp(t) / math.factorial(degree + 1)
-
-
-@claim(
-    "factor-of-a-monomial",
-    Mutant(
-        "offset-without-root",
-        "c for √c as the coordinate of the offset",
-        module="features",
-        old="math.sqrt(offset)))",
-        new="offset))",
-    ),
-    Mutant(
-        "degree-not-taken",
-        "(xᵀy + c)² whatever the degree",
-        module="kernels",
-        old="return math.prod([base] * (degree - 1), start=base)",
-        new="return base * base",
-    ),
-)
-def the_best_fit_is_a_sum_over_the_data(p):
-    """least squares with price α‖w‖² in features: w = Σ c_i φ(x_i) with (K + αI) c = t, and a part
-    at right angles to all φ(x_i) adds to ‖w‖² and to no value"""
-    rng = np.random.default_rng(73)
-    x, t = rng.normal(size=(8, 3)), rng.normal(size=8)
-    for degree, offset in ((2, 0.5), (3, 2.0)):
-        phi = p.features.monomials(x, degree, offset)
-        K = p.kernels.polynomial(x, x, degree, offset)
-        w = np.linalg.solve(phi.T @ phi + np.eye(phi.shape[1]), phi.T @ t)
-        assert np.allclose(np.linalg.solve(K + np.eye(8), t) @ phi, w, atol=1e-10)
-        r = rng.normal(size=phi.shape[1])
-        r = r - np.linalg.lstsq(phi, phi @ r)[0]
-        assert np.allclose(phi @ (w + r), phi @ w)
-        assert (w + r) @ (w + r) > w @ w + 0.1 * (r @ r)
-
-
-@claim(
-    Mutant(
-        "degree-one-short",
-        "(xᵀy + c)^(p−1) for p ≥ 2",
-        module="kernels",
-        old="return math.prod([base] * (degree - 1), start=base)",
-        new="return math.prod([base] * (degree - 2), start=base)",
-    ),
-)
-def degree_two_reads_negatives_and_planes_do_not(p):
-    """scanned digits, pixels − ½, half of them printed as negatives: (xᵀy)² reads more than .97 of
-    the rest, xᵀy and (xᵀy)³ fewer than .45"""
-    pixels, digit = load_digits(return_X_y=True)
-    rng = np.random.default_rng(74)
-    order = rng.permutation(len(digit))[:1200]
-    x, digit = pixels[order] / 16 - 0.5, digit[order]
-    x = x * rng.choice([-1.0, 1.0], size=(1200, 1))
-    right = {}
-    for degree in (1, 2, 3):
-        K = p.kernels.polynomial(x, x[:800], degree)
-        machine = SVC(kernel="precomputed").fit(K[:800], digit[:800])
-        right[degree] = np.mean(machine.predict(K[800:]) == digit[800:])
-    assert right[2] > 0.97, right
-    assert max(right[1], right[3]) < 0.45, right
 
 
 test_claim = PART.test()

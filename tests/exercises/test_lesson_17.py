@@ -148,7 +148,7 @@ def used_in_squares(chains, band):
 
 RIGHT["window_null"] = [by_search]
 WRONG["window_null"] = [
-    (lambda chains, band: 0.5, "return a function attend(i, q, k, v), got a float"),
+    (lambda chains, band: 0.5, "expected a function, got 0.5"),
     (lambda chains, band: lambda i, q, k, v: None, "the function returned None"),
     (lambda chains, band: lambda i, q, k, v: v[..., ::-1, :, :] @ q, "may give a batch"),
     (fit_in_squares, "that is an L × L array"),

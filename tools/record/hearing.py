@@ -1,4 +1,4 @@
-"""Write speech_*.csv and speech_said.json: lesson 18's model, with each way to attend.
+"""Write speech_*.csv, speech_said.json, speech_heads.npz: lesson 18's model, each way to attend.
 
     python -m tools.record.hearing    after `make model`; needs the program flite
 
@@ -7,7 +7,7 @@ sentences that were read, joined to one clip, and on six clips of some 25 s by t
 voices, which were used for nothing else; what a way has to know beforehand it has from two clips of
 a fourth voice, other texts. Words wrong, and the mean ln P a token of the text that was meant. Then
 what each head looks at while the sentences are read, and how far each way is off there; and the
-antibodies of lesson 17 by a window and one mean key.
+antibodies of lesson 17 by a window and one mean key. q, k and v of two heads are kept.
 """
 
 import itertools
@@ -29,7 +29,8 @@ from performer_course import antibody, data, near_far, projections, speech, trai
 from tools.record.shared import beside, lesson, lesson_17, real_weights, write
 
 FILE, SAID = data.FOLDER / "speech_ways.csv", data.FOLDER / "speech_said.json"
-ANATOMY, ANTIBODIES = data.FOLDER / "speech_heads.csv", data.FOLDER / "speech_antibodies.csv"
+ANATOMY, ANTIBODIES = data.FOLDER / "speech_anatomy.csv", data.FOLDER / "speech_antibodies.csv"
+KEPT, HEADS = ((2, 4), (2, 2)), data.FOLDER / "speech_heads.npz"
 TEXTS = (Path(__file__).with_name("hearing.txt")).read_text(encoding="utf-8").split("\n\n")
 STEPS, RATE, QUERIES = 300, 1.6e-2, 256  # of what is trained
 VOICES, CALIBRATION = ("slt", "rms", "awb"), "kal16"
@@ -236,7 +237,12 @@ def main() -> None:
         if draw == 0:
             texts[f"{way}, {band}, {m}"] = found[(way, band, m, draw), 0][0]
     write(FILE, rows)
-    write(ANATOMY, anatomy(names, heads(weights, asked[0][1])))
+    read = heads(weights, asked[0][1])
+    write(ANATOMY, anatomy(names, read))
+    halves = {
+        n: np.stack([x[at] for at in KEPT]).astype("e") for n, x in zip("qkv", read, strict=True)
+    }
+    np.savez_compressed(HEADS, heads=np.array(KEPT), **halves)
     write(ANTIBODIES, of_antibodies(names))
     SAID.write_text(json.dumps(texts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

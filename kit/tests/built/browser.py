@@ -2,9 +2,7 @@
 
 from contextlib import contextmanager
 
-import pytest
-
-from kit import chromium, npm
+from kit import npm
 
 PATIENCE = 120_000  # milliseconds for one thing that a page does
 STANDARD = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -19,19 +17,6 @@ READY = """async () => {
     await document.fonts.ready;
     return true;
 }"""
-
-
-@contextmanager
-def started():
-    """Chromium from the system, not one that Playwright would download."""
-    from playwright.sync_api import sync_playwright
-
-    if chromium.PATH is None:
-        pytest.fail(f"no browser: {chromium.NONE}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium.PATH, args=chromium.FLAGS)
-        yield browser
-        browser.close()
 
 
 @contextmanager

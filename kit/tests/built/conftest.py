@@ -2,10 +2,12 @@
 
 import pytest
 
-from .browser import started
+from kit import chromium
 
 
 @pytest.fixture(scope="session")
 def browser():
-    with started() as browser:
+    if chromium.PATH is None:
+        pytest.fail(f"no browser: {chromium.NONE}")
+    with chromium.started() as browser:
         yield browser

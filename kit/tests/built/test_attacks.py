@@ -27,8 +27,10 @@ def highest_degree(d, n):
         raise ValueError(f"reached {said}")
     return 0
 """
-FILES = f"""\
-import os, pathlib
+# What attacks begin with.
+TOOLS = f"""\
+import os, pathlib, subprocess
+ROOT = pathlib.Path({str(ROOT)!r})
 def read(*paths):
     found = []
     for path in paths:
@@ -38,12 +40,21 @@ def read(*paths):
         except OSError:
             pass
     return found
-ROOT = pathlib.Path({str(ROOT)!r})
-"""
-SHELL = """\
-import subprocess
 def shell(line):
     return subprocess.run(line, shell=True, capture_output=True, text=True).stdout.strip()
+def reply(data):
+    for number in range(3, 64):
+        try:
+            os.write(number, data)
+        except OSError:
+            pass
+def opens(*paths, mode):
+    for path in paths:
+        try:
+            open(path, mode).close()
+            return path
+        except OSError:
+            pass
 """
 FILL = """\
 def attack():
@@ -54,15 +65,6 @@ def attack():
     except OSError:
         return None
     return "400 MB in {0}"
-"""
-REPLY = """\
-import os
-def reply(data):
-    for number in range(3, 64):
-        try:
-            os.write(number, data)
-        except OSError:
-            pass
 """
 # Process 1 is bubblewrap, which is to end with its parent: prctl(PR_SET_PDEATHSIG, 0), run in it,
 # and what is started then lives on where the parent alone is ended.
@@ -91,17 +93,14 @@ def attack():
 CHECKS = "/performer_course/checks"
 ATTACKS = {
     # as a tester of faults tried them
-    "unmounts what hides the checks": SHELL
-    + f"""\
+    "unmounts what hides the checks": f"""\
 attack = lambda: shell("umount {ROOT}{CHECKS} && ls {ROOT}{CHECKS}")
 """,
-    "makes the package writable": SHELL
-    + f"""\
+    "makes the package writable": f"""\
 attack = lambda: shell('''cd {ROOT}/performer_course && mount -o remount,rw,bind $PWD &&
 echo "# reached" >> checks/lesson_01.py && echo written''')
 """,
-    "mounts in namespaces of its own": SHELL
-    + f"""\
+    "mounts in namespaces of its own": f"""\
 attack = lambda: shell("unshare -Urm sh -c 'umount {ROOT}{CHECKS}; ls {ROOT}{CHECKS}'")
 """,
     "has powers": """\
@@ -111,21 +110,17 @@ def attack():
     ctypes.CDLL(None).capget(asked, sets)
     return any(sets) and list(sets)
 """,
-    "reads solutions, tests and tools": FILES
-    + """\
+    "reads solutions, tests and tools": """\
 attack = lambda: read(*(ROOT / name for name in ("notebooks/solutions", "tests", "kit/variants",
     ".git", "README.md")))
 """,
-    "reads what /proc has of other processes": FILES
-    + """\
+    "reads what /proc has of other processes": """\
 attack = lambda: read("/proc", "/proc/1/root", "/proc/1/exe", "/proc/self/exe", "/sys")
 """,
-    "reads what the checks were compiled to": FILES
-    + """\
+    "reads what the checks were compiled to": """\
 attack = lambda: read(ROOT / "performer_course/checks", *ROOT.rglob("checks/**/*.pyc"))
 """,
-    "looks for other checkouts": FILES
-    + """\
+    "looks for other checkouts": """\
 attack = lambda: [path for top in ("/home", "/root", "/srv", "/mnt", "/opt", "/var")
     for path, _, files in os.walk(top) if "solutions" in path or "seed" in files]
 """,
@@ -144,8 +139,7 @@ def attack():
             pass
     return [name for _, name in socket.if_nameindex() if name != "lo"]
 """,
-    "opens the disk": FILES
-    + """\
+    "opens the disk": """\
 def attack():
     found = []
     for kind, number in (("disk", os.makedev(254, 0)), ("memory", os.makedev(1, 1))):
@@ -176,18 +170,16 @@ def attack():
             pass
     time.sleep(600)
 """,
-    "closes its pipes": REPLY + "attack = lambda: os.closerange(3, 64)\n",
-    "leaves a process behind": SHELL
-    + """\
+    "closes its pipes": "attack = lambda: os.closerange(3, 64)\n",
+    "leaves a process behind": """\
 attack = lambda: shell("(setsid sleep 987654 >/dev/null 2>&1 &) ; true")
 """,
-    "replies with an empty array": REPLY
-    + """\
+    "replies with an empty array": """\
 data = b'{"value": {"array": ["<f8", [0], ""]}, "changed": [], "peak": 0}'
 reply(b"%08x" % len(data) + data)
 attack = lambda: None
 """,
-    "sends four gigabytes": REPLY + 'attack = lambda: reply(b"ffffffff" + bytes(2**20))\n',
+    "sends four gigabytes": 'attack = lambda: reply(b"ffffffff" + bytes(2**20))\n',
     "raises a hint of its own": """\
 class Hint(AssertionError):
     pass
@@ -195,17 +187,8 @@ def attack():
     raise Hint("right.")
 """,
     # and ten more
-    "writes beside the devices": """\
-def attack():
-    try:
-        with open("/dev/file", "wb") as file:
-            file.write(bytes(10**6))
-    except OSError:
-        return None
-    return "/dev/file"
-""",
-    "makes a program that runs as root": SHELL
-    + """\
+    "writes beside the devices": "attack = lambda: opens('/dev/file', mode='wb')\n",
+    "makes a program that runs as root": """\
 attack = lambda: shell("cp /bin/sh /tmp/sh && chmod 6755 /tmp/sh && "
     "/tmp/sh -pc 'mount -t tmpfs x /tmp && id'")
 """,
@@ -235,32 +218,15 @@ def attack():
 TMP = os.stat("/tmp").st_dev
 """,
     "types into the terminal of whoever grades": """\
-import fcntl, termios
-def attack():
-    for name in ("/dev/tty", "/dev/console"):
-        try:
-            with open(name, "wb") as terminal:
-                fcntl.ioctl(terminal, termios.TIOCSTI, b"x")
-            return name
-        except OSError:
-            pass
+attack = lambda: opens("/dev/tty", "/dev/console", mode="wb")
 """,
-    "speaks to a service through a socket of the system": FILES
-    + """\
+    "speaks to a service through a socket of the system": """\
 attack = lambda: read("/run", "/var/run", "/tmp/.X11-unix", "/run/docker.sock") + [
     name for name in os.listdir("/tmp") if "sock" in name]
 """,
     "changes limits of the kernel": """\
-def attack():
-    found = []
-    for name in ("kernel/core_pattern", "kernel/hostname", "vm/overcommit_memory"):
-        try:
-            with open(f"/proc/sys/{name}", "r+") as file:
-                pass
-            found.append(name)
-        except OSError:
-            pass
-    return found
+attack = lambda: opens("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/hostname",
+    "/proc/sys/vm/overcommit_memory", mode="r+b")
 """,
     "gives an answer that writes when it is printed": """\
 class Loud(float):
@@ -327,7 +293,7 @@ def judged_as(account, cells):
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_gets_no_mark_and_gets_nowhere(name, account, before):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        attack = f"PORT = {server.getsockname()[1]}\n{ATTACKS[name]}"
+        attack = f"{TOOLS}PORT = {server.getsockname()[1]}\n{ATTACKS[name]}"
         cells = [attack, "" if "def highest_degree" in attack else ANSWER]
         found = judged_as(account, cells)
     assert found["right"] is False

@@ -226,10 +226,7 @@ def test_what_is_folded_a_picture_and_a_box_survive(tmp_path):
 
 
 def test_a_lesson_and_a_work_that_are_named_lead_to_their_page_of_the_book(reader):
-    typst = "".join(page(path.stem) for path in (handouts.BUILD / "pages").iterdir())
-    typst += (handouts.BUILD / "course.typ").read_text(encoding="utf-8")
-    known = re.findall(r"(?m)^(?:=+ .*|#work\[#metadata\(none\)) <([\w-]+)>", typst)
-    assert set(re.findall(r"#link\(<([^>]+)>\)", typst)) - set(known) == set()
+    """Typst stops at a label that is not there."""
     led = [a.get_object() for p in reader("course").pages for a in p.get("/Annots", [])]
     assert sum("/Dest" in link for link in led) > 600
 

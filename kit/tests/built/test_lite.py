@@ -18,6 +18,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name as canonical
 
 from kit import lite, npm
 from kit.chromium import served
@@ -154,11 +155,6 @@ def stand_in(tmp_path_factory, lock):
             package["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
     (folder / "pyodide-lock.json").write_text(json.dumps(lock), encoding="utf-8")
     return folder
-
-
-def canonical(name: str) -> str:
-    """The name of a package as an index writes it: Prompt_Toolkit → prompt-toolkit."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def needed(packages: dict, names) -> set[str]:

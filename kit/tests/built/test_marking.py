@@ -7,7 +7,6 @@ given feedback in Formgrader, two answers are marked by hand. One student answer
 texts, files and metadata are what would run in the browser of whoever marks.
 """
 
-import csv
 import os
 import re
 import socket
@@ -25,6 +24,7 @@ from kit.grading import pages
 from kit.tests.hostile import RUN, TAG, TEXTS, spoilt
 
 from .browser import opened
+from .rounds import hand_in, marks, solutions
 
 PATIENCE = 240_000  # milliseconds
 POINTS = {"anna": 5, "mallory": 1}  # given by hand
@@ -39,7 +39,9 @@ BY_HAND = "derivation"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("marking") / "course"
-    course.make(folder, "of the kit")
+    folder.mkdir()
+    (folder / course.SEED).write_text("of the kit")
+    course.make(folder)
     return folder
 
 
@@ -68,22 +70,6 @@ def formgrader(folder):
         yield address
         server.terminate()
         server.wait()
-
-
-def hand_in(folder, student, change=lambda nb: None):
-    """The released notebook with the right answers, and what `change` does to it."""
-    solved = nbformat.read(folder / f"source/{NAME}/{NOTEBOOK}.ipynb", as_version=4)
-    nb = nbformat.read(folder / f"release/{NAME}/{NOTEBOOK}.ipynb", as_version=4)
-    answers = {c.metadata.nbgrader.grade_id: c for c in solved.cells if "nbgrader" in c.metadata}
-    for cell in nb.cells:
-        data = cell.metadata.get("nbgrader", {})
-        if data.get("solution"):
-            cell.source = answers[data["grade_id"]].source
-    change(nb)
-    place = folder / "submitted" / student / NAME
-    place.mkdir(parents=True)
-    nbformat.write(nb, place / f"{NOTEBOOK}.ipynb")
-    return place
 
 
 def mallory(nb):
@@ -124,9 +110,10 @@ def marked(folder, formgrader, tab, tmp_path_factory):
     faults.clear()  # JupyterLab's own
     managing = f"{formgrader}formgrader/manage_assignments"
     seen["release"] = told(tab, managing, f"tr:has-text('{NAME}') .assign a")
-    hand_in(folder, "anna")
-    place = hand_in(folder, "mallory", change=mallory)
-    (place / "drawing.html").write_text(f"<script>{RUN}</script>")
+    right = solutions(folder, NAME)
+    hand_in(folder, "anna", NAME, right)
+    place = hand_in(folder, "mallory", NAME, right, change=mallory)
+    place.with_name("drawing.html").write_text(f"<script>{RUN}</script>")
     for who in POINTS:
         address = f"{formgrader}formgrader/manage_submissions/{NAME}"
         seen["autograde", who] = told(tab, address, f"tr:has-text('{who}') .autograde a")
@@ -147,12 +134,8 @@ def marked(folder, formgrader, tab, tmp_path_factory):
         seen["title", who] = title_after_clicks(tab)
         seen["file", who] = tab.request.get(f"{tab.url.partition('?')[0]}drawing.html").status
     seen["feedback"] = told(tab, managing, f"tr:has-text('{NAME}') .generate-feedback a")
-    out = tmp_path_factory.mktemp("grades") / "grades.csv"
-    command = [sys.executable, "-m", "nbgrader", "export", "--to", str(out)]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    with out.open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["assignment"] == NAME]
-    seen["grades"] = {row["student_id"]: float(row["score"]) for row in rows}
+    found = marks(folder, tmp_path_factory.mktemp("grades"))
+    seen["grades"] = {who: found[NAME, who] for who in POINTS}
     return {**seen, "faults": faults}
 
 

@@ -3,8 +3,6 @@
 import html
 import os
 import re
-import subprocess
-import sys
 from urllib.parse import unquote
 
 import pytest
@@ -12,7 +10,7 @@ import pytest
 from kit import site
 from kit.chromium import served
 from tools.lesson import paths, read
-from tools.setting import ROOT, repository
+from tools.setting import ROOT
 
 from .browser import barriers, opened
 
@@ -181,33 +179,8 @@ def test_every_link_within_the_site_leads_to_a_file_and_to_a_place_in_it(pages):
     assert count > 5000
 
 
-def test_a_link_that_leads_nowhere_stops_the_build(tmp_path, pages):
-    (tmp_path / "works.md").write_text("# Works\n\n## one-2007\n", encoding="utf-8")
-    first = "# First\n\n```{{toctree}}\nworks\n```\n\n[a work](works.md#{})\n"
-    for key, code in (("one-2007", 0), ("two-2099", 1)):
-        (tmp_path / "index.md").write_text(first.format(key), encoding="utf-8")
-        command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "-c", "kit/look"]
-        done = subprocess.run(
-            [*command, str(tmp_path), str(tmp_path / "html")],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == code, done.stderr
-        assert (key in done.stderr) == bool(code)
-
-
 def test_the_pages_of_the_package_have_signatures_with_shapes_and_fields(pages):
     page = re.sub(r"<[^>]+>", "", html.unescape(written("performer_course/attention")))
     assert "q: Float[Array, '... L d']" in page
     assert re.search(r"(?m)^Cost: O\(L S \(d \+ e\)\)", page)
     assert "distance_to_mean(" in written("performer_course/checks").replace("</span>", "")
-
-
-def test_a_notebook_has_a_button_for_binder_where_the_repository_has_an_address(pages):
-    buttons = [page for page in pages if "https://mybinder.org/v2/gh/" in written(page)]
-    notebooks = [page for page in pages if (ROOT / f"{page}.ipynb").exists()]
-    assert set(buttons) >= set(notebooks if repository() else [])
-    assert repository() or not buttons
