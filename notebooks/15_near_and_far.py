@@ -658,8 +658,8 @@ show(
 # averages nearly everything.**
 #
 # **Cutting the band out of the full matrix is not linear in $L$, because it takes $L^2$ logits.**
-# `near_field` goes over blocks of 128 rows. A block needs its own tokens and $b$ on each side,
-# $128 + 2b$ keys: $O(L\,(b + 128)(d + e))$ operations, and scratch memory that depends neither on
+# `near_field` goes over blocks of 64 rows. A block needs its own tokens and $b$ on each side,
+# $64 + 2b$ keys: $O(L\,(b + 64)(d + e))$ operations, and scratch memory that depends neither on
 # $L$ nor on $b$. Here $d = e = 64$ and $b = 64$.
 
 

@@ -1,12 +1,35 @@
+# %% [markdown]
+# # Hear a model
+#
+# > **50 minutes.** Needs: lessons 09 (positive features), 10 (linear attention), 15 (near and far) and
+# > 17 (the attention of a real model replaced).
+# >
+# > Afterwards you can swap the attention of a model that hears, tell from its transcripts what the
+# > swap has lost, and say which keys have to be exact, which can be summed up, and what that saves.
+#
+# So far nothing that we replaced got faster. The decoder of lesson 16 looks at 32 characters, and the
+# antibodies of lesson 17 have 120 letters: at such lengths attention is a small part of the work. This
+# lesson moves a model with 1,500 tokens, where attention is a large part of it, and the model is one
+# whose answers anybody can judge. It listens to speech and writes down what it heard.
+#
+# The model is Whisper tiny.en (Radford et al., 2022), 38 million numbers in a file of 76 MB. The course
+# does not contain it. `make model MODEL=speech` fetches it, once, and you need not: each result that
+# takes the whole model is kept in `notebooks/data`, made by `python -m tools.record.hearing`. If the
+# model is here, two cells ask it again, and stop with an error where it says something else.
+
 # %% tags=["ways"]
 import csv
+import json
 import re
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from IPython.display import Audio
+from scipy.special import logsumexp
 
 from performer_course import antibody, attention, data, near_far, projections, speech
-from performer_course.figures import COLORS, show
+from performer_course.figures import COLORS, compared, show
 
 # %% tags=["ways"]
 BLOCKS, HEADS, D = 4, 6, 64
@@ -93,3 +116,370 @@ def word_errors(said, meant):
             new.append(min(value, new[-1] + 1))
         row = np.array(new)
     return int(row[-1])
+
+
+# %% tags=["nbval-ignore-output"]
+weights = None if speech.find() is None else speech.load(speech.find())
+print("the record alone" if weights is None else "the model is here")
+
+# %% [markdown]
+# ## 1. Listen
+#
+# Somebody reads five sentences of *Sense and Sensibility* for LibriVox, a library of recordings in the
+# public domain. `data.sentences` has them. Here is the second one; play it.
+
+# %% tags=["nbval-ignore-output"]
+sound, meant = data.sentences()[1]
+Audio(sound, rate=speech.RATE)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def table(name):
+    """A record, as a list of dicts."""
+    with open(data.FOLDER / f"speech_{name}.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+WAYS = table("ways")
+SAID = json.loads((data.FOLDER / "speech_said.json").read_text(encoding="utf-8"))
+
+
+def found(way, band=0, m=0, column="synthetic wrong"):
+    """From the record: one number for each draw."""
+    rows = [r for r in WAYS if (r["way"], int(r["band"]), int(r["features"])) == (way, band, m)]
+    assert rows, (way, band, m)
+    return np.array([float(row[column]) for row in rows])
+
+
+def heard(way, band=0, m=0):
+    """What the model writes of the five sentences, its wrong words between brackets."""
+    return SAID[f"{way}, {band}, {m}"]
+
+
+def asked_again(attend, way, band=0, m=0):
+    """With the model: does it write what the record says, and is ln P the same?"""
+    if weights is None:
+        return
+    gap = np.zeros(speech.RATE // 4, np.float32)
+    sounds, texts = zip(*data.sentences(), strict=True)
+    read = np.concatenate([x for sound in sounds for x in (sound, gap)])
+    assert word_errors(speech.transcribe(weights, read, attend), heard(way, band, m)) <= 2
+    log_p = speech.log_likelihood(weights, read, " ".join(texts), attend).mean()
+    np.testing.assert_allclose(log_p, found(way, band, m, "read ln P")[0], atol=0.01)
+
+
+asked_again(softmax, "softmax")
+text = " ".join(text for _, text in data.sentences())
+print(f"meant:  {text}\n\nheard:  {heard('softmax')}\n")
+print(f"words wrong: {word_errors(heard('softmax'), text)} of {len(words(text))}")
+
+# %% [markdown]
+# A word is wrong if it has to be changed, left out or added. The five sentences are 26 seconds with
+# 70 words. Beside them the record has six other texts, spoken by three synthetic voices, about 25
+# seconds each. What a way to attend has to know beforehand comes from a fourth voice and from other
+# texts, so that nothing is judged on what it was fitted to. Word errors are coarse, because one word is
+# 1 or 0 wrong. So each table has a second number: the mean of $\ln P$ of the tokens of the text that was
+# meant, when the model is given the right tokens before each.
+#
+# ## 2. From sound to 1,500 tokens
+#
+# Sound is 16,000 numbers a second. Every 10 milliseconds the model takes the power in 80 bands of
+# frequency, in logarithms: that is a picture of 3,000 columns for 30 seconds, and shorter sound is
+# filled up with silence. Here is the sentence that you heard.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+picture = speech.log_mel(sound)[: int(100 * len(sound) / speech.RATE)]  # (frames, 80)
+fig, ax = plt.subplots(figsize=(9, 3.2))
+ax.imshow(picture.T, origin="lower", aspect="auto", cmap="Blues", extent=(0, len(picture) / 100, 0, 80))
+ax.grid(visible=False)
+ax.set(xlabel="seconds", ylabel="band of frequency")
+show(
+    fig,
+    alt=f"The power in 80 bands of frequency over {len(picture) / 100:.1f} seconds, darker for more: "
+    f"{(picture.mean(axis=1) > picture.mean()).mean():.0%} of the time is louder than the mean; the "
+    "strokes of a voice lie in the lower bands.",
+)
+
+# %% [markdown]
+# One sees the words as groups of dark strokes, with light gaps of silence between them. The lowest
+# strokes of a vowel are its pitch and the multiples of it; an *s* is a cloud at the top.
+#
+# Two convolutions make one token of every two columns, 1,500 tokens of 20 milliseconds each. An
+# *encoder* of four blocks reads them: six heads of $d = 64$ in each, every token sees all tokens, no
+# mask. Then a *decoder* writes, word piece by word piece, and looks at the encoder's 1,500 vectors.
+#
+# In each head 1,500 queries meet 1,500 keys, so the encoder computes 54 million weights for 30 seconds
+# of sound. On one core that is about half of its time. We replace the attention of the encoder's 24
+# heads, all at once, and leave the decoder alone, because it has few tokens. The place for it is
+# `attend(i, q, k, v)` as in lesson 17, with arrays of `(6, 1500, 64)`:
+#
+# ```python
+# speech.transcribe(weights, sound, attend)
+# ```
+#
+# ## 3. What 24 heads look at
+#
+# **Before you run this:** a tenth of a second is five tokens. In how many of the 24 heads does more than
+# half of the weight lie within half a second, 24 tokens, of the query: three, ten or twenty?
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+HEADS_SEEN = table("anatomy")
+
+
+def column(name):
+    return np.array([float(row[name]) for row in HEADS_SEEN])
+
+
+near = column("within 24")
+print("weight within 24 tokens of the query, mean over the queries, while the sentences are read")
+print("block   head 0      1      2      3      4      5")
+for block in range(BLOCKS):
+    print(f"{block:5d}" + "".join(f"{x:7.2f}" for x in near[block * HEADS : (block + 1) * HEADS]))
+print(f"\nmore than half: {(near > 0.5).sum()} heads; more than nine tenths: {(near > 0.9).sum()}")
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+q, k, v = data.speech_heads()
+A = attention.softmax_attention(q, k, np.broadcast_to(np.eye(1500), (2, 1500, 1500)))
+some = slice(500, 700)
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True)
+for ax, weights_of, label in zip(axes, A, ("block 2, head 4", "block 2, head 2"), strict=True):
+    ax.imshow(weights_of[some, some] ** 0.5, cmap="Blues", vmin=0, vmax=0.6, extent=(10, 14, 14, 10))
+    ax.grid(visible=False)
+    ax.set(title=label, xlabel="key, seconds")
+axes[0].set_ylabel("query, seconds")
+inside = [x[some, some].sum(axis=1).mean() for x in A]
+show(
+    fig,
+    alt="Attention weights of two heads between seconds 10 and 14, darker for more: the first looks along "
+    f"the diagonal, the second at a few columns. Of the weight of these queries {inside[0]:.0%} and "
+    f"{inside[1]:.0%} lie in the picture.",
+)
+
+# %% [markdown]
+# Fifteen heads have more than half of their weight within half a second of the query, and six of
+# them more than nine tenths. The other nine look far away, but hardly at single places: the head on
+# the right gives some weight to whole columns, which are the same keys for all queries.
+#
+# ## 4. The swap as published
+#
+# **Before you run this:** all 24 heads by FAVOR+ with 256 features, four for each coordinate of a head.
+# How many of the 70 words does the model get right: most, half, or hardly any?
+
+# %%
+def line(way, band=0, m=0):
+    """Of the record: words wrong of a hundred, read and synthetic, and mean ln P; all draws."""
+    cells = ""
+    for kind in ("read", "synthetic"):
+        total = found(way, band, m, f"{kind} words")
+        wrong = 100 * found(way, band, m, f"{kind} wrong") / total
+        log_p = found(way, band, m, f"{kind} ln P")
+        cells += f"{wrong.mean():8.0f}{log_p.mean():8.2f}   "
+    name = way + (f", {m} features" if m > 1 else "")
+    print(f"{name:32}{band or '':>4}  {cells}")
+
+
+def lines(*ways):
+    print(f"{'':32}band    read: wrong, ln P  synthetic: wrong, ln P")
+    for way in ways:
+        line(*way)
+
+
+lines(("softmax",), ("mean(V)",), *(("FAVOR+", 0, m) for m in (64, 256)))
+lines(*(("centred", 0, m) for m in (64, 256)), ("trained", 0, 64))
+print(f"\nFAVOR+, 256 features, writes: {heard('FAVOR+', 0, 256)!r}")
+
+# %%
+x, y = (a * 64**-0.25 for a in data.speech_heads()[:2])  # (2, 1500, 64)
+y = y - x.mean(axis=1, keepdims=True) - y.mean(axis=1, keepdims=True)  # centred
+square = (x**2).sum(axis=-1)[:, ::10, None] + (y**2).sum(axis=-1)[:, None, ::10]
+square = square + 2 * x[:, ::10] @ y[:, ::10].mT
+for name, values in zip(("block 2, head 4", "block 2, head 2"), square, strict=True):
+    print(f"{name}: median of ‖q' + k'‖² over pairs, centred: {np.median(values):.0f}")
+
+# %% [markdown]
+# **Positive features alone lose every word, whether their directions are drawn or trained, and
+# whether the keys are centred or not.** The model writes "I'm", as with mean(V), or a sentence that
+# people often say. The relative variance of lesson 11 would have told, for the two heads of the
+# picture: the exponent $\|q' + k'\|^2$ of the typical pair is printed below, centred. Each weight
+# would need some $e^{30}$ directions or more.
+#
+# ## 5. Windows of five widths
+#
+# Most heads look near, so let each query see its neighbourhood alone: the exact softmax over the keys at
+# most `band` tokens away, `near_far.near_field` of lesson 15. **Before you run this:** how wide must a
+# window be, in tokens of 20 milliseconds, before the sentences come through without a wrong word?
+
+# %%
+BANDS = (8, 16, 24, 32, 64)
+lines(("softmax",), *(("window", band) for band in BANDS))
+for band in BANDS:
+    print(f"\nband {band}: {heard('window', band)[:300]}")
+
+# %% [markdown]
+# The narrower the window, the more is lost. With a band of 64, more than a second to each side, the
+# sentences come through but for a word or two. With 16 *Dashwood* has become *Daswood*, the woman
+# is *more animal* than amiable, and whole clauses are gone. With 8 the model repeats one sentence
+# until it is stopped.
+#
+# ## 6. One mean key
+#
+# What does a window get wrong? Write $N_i$ for the keys in the window of query $i$, $n_i$ for the number
+# of all others, and $t_{ij} = q_i^\top k_j/\sqrt d$. The softmax is
+#
+# $$o_i = \frac{\sum_{j \in N_i} e^{t_{ij}} v_j + \sum_{j \notin N_i} e^{t_{ij}} v_j}
+# {\sum_{j \in N_i} e^{t_{ij}} + \sum_{j \notin N_i} e^{t_{ij}}} ,$$
+#
+# and a window leaves out the second sum in both lines. A query that finds nothing in its neighbourhood
+# then has to take what is there with its whole weight. So a window lacks, above all, one number for each
+# query: *how much weight lies outside*. The cheapest estimate of it replaces each key outside by their
+# mean $\bar k_i$, which multiplies one key's weight by their number,
+#
+# $$\sum_{j \notin N_i} e^{t_{ij}} v_j \approx e^{q_i^\top \bar k_i/\sqrt d} \sum_{j \notin N_i} v_j ,
+# \qquad \sum_{j \notin N_i} e^{t_{ij}} \approx n_i\, e^{q_i^\top \bar k_i/\sqrt d} .$$
+#
+# Near and far stand in *one denominator*: where the near keys of a query weigh little, the far ones
+# count, and where they weigh much, they do not. That is the difference to lesson 15's mixture, which
+# gives a fixed share to the window and the rest to mean(V), whatever the query.
+#
+# How good is the estimate? The exponential is convex, so by Jensen's inequality it is never too large.
+# Here it stands beside the truth for the two heads above, as logarithms, with a band of 24.
+
+# %%
+i = np.arange(1500)
+far = np.abs(i[:, None] - i) > 24
+print("ln of the weight:     inside   outside   by the mean key")
+for name, q_, k_ in zip(("block 2, head 4", "block 2, head 2"), q, k, strict=True):
+    t = q_ @ k_.T / 8
+    inside, outside = (logsumexp(np.where(where, t, -np.inf), axis=1) for where in (~far, far))
+    estimate = np.log(far.sum(axis=1)) + np.where(far, t, 0).sum(axis=1) / far.sum(axis=1)
+    assert (estimate <= outside + 1e-9).all()
+    cells = (np.median(values) for values in (inside, outside, estimate))
+    print(f"{name}   " + "".join(f"{value:10.1f}" for value in cells))
+
+# %% [markdown]
+# JENSENTEXT
+#
+# `near_far.joint_attention(q, k, v, band)` computes this for all heads. The sums of values outside all
+# windows come from running sums, one from the left and one from the right, so nothing of $L \times L$
+# numbers is made, and the cost grows with $L$ alone. To save work it takes one mean key for all queries, the mean
+# of all keys.
+#
+# **Before you run this:** a fixed share, or one mean key: which of them brings back more of the words
+# that a band of 16 loses?
+
+# %%
+for band in (8, 16, 24, 32):
+    lines(("window", band), ("window and mean(V)", band), ("near and mean key", band, 1))
+asked_again(near_and_mean_key(24), "near and mean key", 24, 1)
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+print("band 8, window:\n" + heard("window", 8)[:400])
+print("\nband 8, window and mean(V):\n" + heard("window and mean(V)", 8))
+print("\nband 8, near and mean key:\n" + heard("near and mean key", 8, 1))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+alone, joint = (column(f"error, {name}") for name in ("window", "near and mean key"))
+fig, ax = plt.subplots(figsize=(7.2, 4.4))
+for x, a, b in zip(near, alone, joint, strict=True):
+    ax.plot([x, x], [a, b], color=COLORS[6], linewidth=1)
+ax.plot(near, alone, "s", color=COLORS[1], label="window")
+ax.plot(near, joint, "o", color=COLORS[0], label="near and mean key")
+ax.axhline(1, color=COLORS[6], linestyle=":", label="null: mean(V)")
+ax.set(yscale="log", xlabel="weight within 24 tokens", ylabel="error over that of mean(V)")
+ax.legend()
+show(
+    fig,
+    alt="The squared error of each of 24 heads over that of mean(V), against the weight that lies within 24 "
+    f"tokens. By the window it is above 1 in {(alone > 1).sum()} heads, at most {alone.max():.1f}; with one "
+    f"mean key in {(joint > 1).sum()}, at most {joint.max():.2f}. It is "
+    f"{compared(joint, alone * 1.0001, 'lower in every head', 'higher in every head')}.",
+)
+
+# %% [markdown]
+# **A window that loses a third of the words gets most of them back from one summary of all the
+# rest.** Both summaries do it. The share was fitted for each head, on other texts; it is ahead by
+# $\ln P$ on the synthetic voices. One mean key needs nothing to be fitted, and it has fewer wrong
+# words where the window is narrowest. Differences of ten words of 395 are chance. The figure says
+# why the words return: by the window alone six heads are worse than mean(V), those that look far
+# away, and with one mean key none is.
+#
+# ## 7. What each far field costs, and what it gains
+#
+# One mean key is the smallest summary. A larger one has sixteen *centres*, found among the keys of other
+# texts: each far key counts as the centre nearest to it. Or positive features, in the same denominator.
+# Times are of one core, the package's softmax beside them, measured in one run: `benchmarks/speech.py`.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+TIMES = json.loads(Path("../benchmarks/speech.json").read_text(encoding="utf-8"))
+FAR = {
+    "softmax": ("softmax", 0, 0),
+    "window, band 24": ("window", 24, 0),
+    "near and mean key, band 24": ("near and mean key", 24, 1),
+    "near and clusters, band 24": ("near and clusters", 24, 16),
+}
+FAR |= {
+    f"near and features, band 24, m = {m}": ("near and features", 24, m) for m in (16, 64, 256)
+}
+print("                                      read            synthetic       milliseconds")
+print("                                      wrong   ln P    wrong   ln P    attention  encoder")
+for name, way in FAR.items():
+    cells = ""
+    for kind in ("read", "synthetic"):
+        wrong = 100 * found(*way, f"{kind} wrong") / found(*way, f"{kind} words")
+        cells += f"{wrong.mean():8.1f}{found(*way, f'{kind} ln P').mean():8.3f}"
+    times = "".join(f"{1e3 * TIMES[part][name]:10.0f}" for part in ("attention", "encoder"))
+    print(f"{name:36}{cells}{times}")
+torch = TIMES["attention"].get("PyTorch's SDPA")
+print(f"\nPyTorch's attention on the same q, k and v: {1e3 * torch:.0f} ms")
+print(f"{TIMES['environment']['CPU']}, one core")
+
+# %% [markdown]
+# COST
+#
+# ## 8. The order turns round on another model
+#
+# Lesson 17 ended with trained directions ahead of everything on the antibodies. Here they lost every
+# word. So does the new way win there, too? The same functions on the same hidden residues:
+
+# %%
+print("                       band   perplexity   ln P less exact (standard error)")
+for row in table("antibodies"):
+    less = f"{float(row['ln P less exact']):8.3f} ({float(row['error of ln P less exact']):.3f})"
+    print(f"{row['way']:22} {row['band']:>4} {float(row['perplexity']):12.2f} {less:>20}")
+
+# %% [markdown]
+# One mean key helps there in the same way: with a band of 16 the perplexity falls from 1.82 to
+# 1.68, and lesson 17's window with a fixed share of mean(V) had 1.73. But directions that were
+# trained have 1.59, next to the softmax's 1.58, while in the model of speech they lost every word.
+# **The order of the ways belongs to the model.** So the rule that one can take along is an order of
+# questions. Where does the weight lie? If most of it lies near, take a window, and add what is far
+# in the same denominator: first one mean key, which needs no data, then some centres. If that is
+# not enough, train directions, and count what they cost. And judge all of them by what the model is
+# for.
+#
+# ## Take away
+#
+# - A window lacks one number for each query: how much weight lies outside. One mean key estimates it, and
+#   near and far have to share one denominator.
+# - Look first at where the weight lies. What most heads find near should be exact; what they find far, if
+#   it is spread, can be summed up.
+# - Judge by what the model is for, on data that nothing was fitted to, and beside a window and mean(V).
+#
+# ## Where it breaks
+#
+# - One model, one language, some 470 words; the decoder, with few tokens, stayed exact. Differences of one
+#   word in a hundred are chance.
+# - A head that finds single keys far away, such as a copy of a name, gets their mean instead. On reactions
+#   of molecules or long documents this may be what counts.
+# - The model was trained with its softmax. Trained with a window and one mean key from the start it might
+#   not need the rest.
+# - The mean of all keys knows later ones. A causal model needs a mean of what came before, or of other text.
+#
+# ## Exercises
+#
+# In `exercises/18_hear_a_model.ipynb`: the weight outside a window and its estimate from below; near and
+# one mean key without any square; the same for a causal model, which may not know later keys.
+#
+# ## Further reading
+#
+# - [Radford et al. (2022)](references.md#radford-2022). The model, its training and its sound.
+# - [Nguyen et al. (2021)](references.md#nguyen-2021). Near and far field with two denominators.

@@ -6,6 +6,7 @@ weighted mean of the values on its own where it sees a key, and so is what they 
 """
 
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -22,7 +23,7 @@ from ._arguments import (
     check_library,
     check_number,
 )
-from ._blocks import each_head, masked_part, steps, sum_dtype
+from ._blocks import THREADS_FROM, each_head, masked_part, steps, sum_dtype
 from ._causal import causal_chunk
 from ._stable import (
     State,
@@ -42,7 +43,7 @@ from .backend import is_free_to_read, is_on_gpu
 Array = Any
 
 # Queries in one block, and keys at once: a block looks at its own tokens and a band on each side.
-ROWS, KEYS, GPU_ROWS, GPU_KEYS = 128, 512, 1024, 4096
+ROWS, KEYS, GPU_ROWS, GPU_KEYS = 64, 512, 1024, 4096
 
 
 def near_field(
@@ -60,27 +61,35 @@ def near_field(
     Outside the band a logit is −∞, so its weight is 0. Far blocks are never computed.
     Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding, at any norm
     whose logits are finite.
-    Cost: O(L (band + 128) (d + e)); memory, the result and a few blocks of 128 × 512 logits.
+    Cost: O(L (band + 64) (d + e)); memory, the result and a few blocks of 64 × 512 logits.
     Source: Nguyen et al. (2021), near field. Differs from the paper: −∞ outside the band, where
     softmax(band(·)) read as written has logit 0; and no L × L array, which its code holds.
     """
     arguments = check_attention(q, k, v, key_mask)
     xp, L = array_api_compat.array_namespace(q), q.shape[-2]
     band = _check_band(band, L, k.shape[-2])
-    ahead = 0 if causal else band
 
     def sums(q, k, v, key_mask, _):
-        for _, rows in _near_rows(xp, q, k, v, key_mask, band, ahead):
+        for _, rows in _near_rows(xp, q, k, v, key_mask, band, causal):
             yield rows.Sz
 
-    return each_head(sums, *arguments, work_per_head=L * (band + ahead + 1))
+    return each_head(sums, *arguments, work_per_head=_work(L, band))
 
 
-def _near_rows(xp, q, k, v, key_mask, band, ahead):
-    """Yields a few rows, and their sums over the keys i − band ≤ j ≤ i + ahead."""
-    (L, d), dtype = q.shape[-2:], sum_dtype(xp, q, k, v)
+def _work(L, band):
+    """For `each_head`: rows of a band are few numbers, so heads go together until L is long."""
+    return L * (band + 1) if L >= THREADS_FROM else 0
+
+
+def _near_rows(xp, q, k, v, key_mask, band, causal, far_logits=None):
+    """Yields a few rows, and their sums over the band.
+
+    far_logits: one for each query (..., L), that of the keys in the band of other rows alone.
+    """
+    (L, d), dtype, ahead = q.shape[-2:], sum_dtype(xp, q, k, v), 0 if causal else band
     size, width = (GPU_ROWS, GPU_KEYS) if is_on_gpu(q) else (ROWS, KEYS)
     outside = functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, band, ahead))
+    later = functools.lru_cache(maxsize=4)(functools.partial(_outside, xp, q, dtype, L, 0))
     for part in steps(q, size):
         queries = xp.astype(q[..., part, :], dtype, copy=False) / math.sqrt(d)
         rows = empty_state(xp, queries.shape[:-1], v.shape[-1] + 1, q, dtype)
@@ -88,7 +97,14 @@ def _near_rows(xp, q, k, v, key_mask, band, ahead):
         for seen in steps(k, width, start=start, stop=stop):
             keys, values, mask = masked_part(xp, k, v, key_mask, seen, dtype)
             far = outside(queries.shape[-2], keys.shape[-2], part.start - seen.start)
-            logits = logits_of(xp, queries, keys, far, mask)
+            if far_logits is None:
+                logits = logits_of(xp, queries, keys, far, mask)
+            else:
+                low = 0.0 if mask is None else mask_logits(xp, mask, dtype)[..., None, :]
+                logits = logits_of(xp, queries, keys, None, mask)
+                if causal:  # later keys are not far: no row sees them
+                    low = low + later(queries.shape[-2], keys.shape[-2], part.start - seen.start)
+                logits = xp.where(far == 0, logits, far_logits[..., part, None] + low)
             rows = weighted_sums(xp, logits, values_and_ones(xp, values, mask), rows)
         yield part, rows
 
@@ -178,7 +194,7 @@ def joint_attention(
     neither there is one centre, the mean of the keys that the mask shows; causal rows may not know
     that, and need one of other text. Shift keys before: k − s changes no weight of the softmax.
     Shape: (..., L, e), dtype that of the inputs. Error: near keys are exact to rounding, at any
-    norm; far ones are off as the estimate is. Cost: O(L (band + 128) (d + e)) for the near keys and
+    norm; far ones are off as the estimate is. Cost: O(L (band + 64) (d + e)) for the near keys and
     O(L F (d + e)) for the far ones, F = m or C; memory, the result twice and a chunk's features.
     Raises: ValueError for both W and centres, and for causal rows with neither.
     Source: this course; the parts are those of Nguyen et al. (2021), which blends two denominators.
@@ -191,28 +207,24 @@ def joint_attention(
     q, k, v, key_mask, far = check_attention(q, k, v, key_mask, *directions)
     xp, L = array_api_compat.array_namespace(q), q.shape[-2]
     band = _check_band(band, L, k.shape[-2])
-    dtype, ahead = sum_dtype(xp, q, k, v), 0 if causal else band
+    dtype = sum_dtype(xp, q, k, v)
     if W is None:
         if centres is None:
             centres = uniform_attention(k[..., :1, :], k, k, key_mask=key_mask)
         check_directions(centres, k, "k", "centres")
         far = xp.broadcast_to(centres, (*k.shape[:-2], *centres.shape[-2:]))
-    past = functools.partial(_past_rows, xp, _log_weights if W is None else _log_features)
-    past = functools.partial(_past_rows_of_one, xp) if W is None and far.shape[-2] == 1 else past
+    logs = _log_weights if W is None else _log_features
 
     def sums(q, k, v, key_mask, far):
         far = xp.astype(far, dtype, copy=False)
-        rows = past(q, k, v, key_mask, far, band)
-        if not causal:  # what comes after the band comes before it, read from the end
-            turned = (xp.flip(x, axis=-2) for x in (q, k, v))
-            mask = None if key_mask is None else xp.flip(key_mask, axis=-1)
-            c, Sz = past(*turned, mask, far, band)
-            rows = added(xp, rows, State(xp.flip(c, axis=-1), xp.flip(Sz, axis=-2)))
-        for part, near in _near_rows(xp, q, k, v, key_mask, band, ahead):
+        if W is None and far.shape[-2] == 1:
+            yield from _rows_of_one(xp, q, k, v, key_mask, far, band, causal)
+            return
+        rows = _far_rows(xp, logs, q, k, v, key_mask, far, band, causal)
+        for part, near in _near_rows(xp, q, k, v, key_mask, band, causal):
             yield added(xp, near, State(rows.c[..., part], rows.Sz[..., part, :])).Sz
 
-    work = L * (band + ahead + 1 + far.shape[-2])
-    return each_head(sums, q, k, v, key_mask, far, work_per_head=work)
+    return each_head(sums, q, k, v, key_mask, far, work_per_head=_work(L, band))
 
 
 def _past_rows(xp, logs, q, k, v, key_mask, far, band):
@@ -235,17 +247,41 @@ def _past_rows(xp, logs, q, k, v, key_mask, far, band):
     return State(xp.concat(c, axis=-1), xp.concat(Sz, axis=-2))
 
 
-def _past_rows_of_one(xp, q, k, v, key_mask, centre, band):
-    """`_past_rows` where all keys have one centre: sums of values, and one logit a query."""
-    first = min(band + 1, q.shape[-2])
-    empty = empty_state(xp, (*q.shape[:-2], first), v.shape[-1] + 1, q, centre.dtype)
-    earlier = slice(q.shape[-2] - first)
-    _, values, seen = masked_part(xp, k, v, key_mask, earlier, centre.dtype)
-    Sz = xp.cumulative_sum(values_and_ones(xp, values, seen), axis=-2)
-    queries = xp.astype(q[..., first:, :], centre.dtype, copy=False)
-    g = projected(xp, queries, centre)[..., 0] / math.sqrt(q.shape[-1])
-    c = xp.where(Sz[..., -1] > 0, g, lowest(xp, centre.dtype))
-    return State(xp.concat([empty.c, c], axis=-1), xp.concat([empty.Sz, Sz], axis=-2))
+def _rows_of_one(xp, q, k, v, key_mask, centre, band, causal):
+    """Yields a few rows of [S, z], all far keys with the logit of one centre.
+
+    A block of rows looks at its band and, with that logit, at what is in the band of its other rows
+    alone; the values of all keys before and after it are summed up once.
+    """
+    L, size, ahead = q.shape[-2], GPU_ROWS if is_on_gpu(q) else ROWS, 0 if causal else band
+    parts, dtype = steps(q, size), centre.dtype
+    g = projected(xp, q, centre)[..., 0] / math.sqrt(q.shape[-1])  # (..., L)
+
+    def total(start, stop):
+        _, values, seen = masked_part(xp, k, v, key_mask, slice(start, stop), dtype)
+        return xp.sum(values_and_ones(xp, values, seen), axis=-2, keepdims=True)  # (..., 1, e+1)
+
+    starts, stops = [max(0, x.start - band) for x in parts], [min(L, x.stop + ahead) for x in parts]
+    before = itertools.accumulate(map(total, [0, *starts], starts))
+    after = [] if causal else list(map(total, stops, [*stops[1:], L]))
+    after = [*itertools.accumulate(reversed(after))][::-1]
+    near = _near_rows(xp, q, k, v, key_mask, band, causal, g)
+    for (part, rows), *sums in zip(near, before, *([] if causal else [after]), strict=True):
+        Sz = sum(sums)
+        c = xp.where(Sz[..., -1] > 0, g[..., part], lowest(xp, dtype))
+        yield added(xp, rows, State(c, Sz)).Sz
+
+
+def _far_rows(xp, logs, q, k, v, key_mask, far, band, causal):
+    """The sums of each row over the keys outside its band: a State of L rows."""
+    rows = _past_rows(xp, logs, q, k, v, key_mask, far, band)
+    if causal:
+        return rows
+    # What comes after the band comes before it, read from the end.
+    turned = (xp.flip(x, axis=-2) for x in (q, k, v))
+    mask = None if key_mask is None else xp.flip(key_mask, axis=-1)
+    c, Sz = _past_rows(xp, logs, *turned, mask, far, band)
+    return added(xp, rows, State(xp.flip(c, axis=-1), xp.flip(Sz, axis=-2)))
 
 
 def _log_features(xp, q, k, W):

@@ -1,0 +1,65 @@
+"""Lesson 18, hear a model: right answers in any form, and what no slip is."""
+
+import math
+
+import numpy as np
+
+from performer_course import near_far
+from performer_course.checks.lesson_18 import joint, of_far, outside
+from tests.exercises.shared import exercises
+
+RIGHT, WRONG = {}, {}
+
+
+def by_sums(q, k, band):
+    """Keys outside are those before the window and those after it."""
+    exact, below = [], []
+    for i in range(len(q)):
+        far = np.concatenate([k[: max(0, i - band)], k[i + band + 1 :]])
+        t = far @ q[i] * q.shape[1] ** -0.5
+        exact.append(t.max() + np.log(np.exp(t - t.max()).sum()))
+        below.append(np.log(len(far)) + t.mean())
+    return exact, below
+
+
+RIGHT["weight_outside"] = [by_sums]
+WRONG["weight_outside"] = [
+    (lambda *given: outside()(*given)[0], "return the exact logarithm and the estimate"),
+    (lambda *given: np.exp(outside()(*given)).tolist(), "NaN or infinity"),
+    (lambda *given: [*outside()(*given)[::-1]], "expected"),
+]
+
+
+def by_the_package(q, k, v, band):
+    return near_far.joint_attention(q, k, v, band)
+
+
+RIGHT["near_and_one"] = [by_the_package]
+WRONG["near_and_one"] = [
+    (lambda *given: joint(mean=of_far)(*given), "expected"),
+    (lambda q, k, v, band: joint()(q, k, v, band) + 0 * (q @ k.T).sum(), "that is an L × L array"),
+]
+
+
+def from_the_end(q, k, v, band):
+    """Row after row from the last, by what the sums of all are without what comes later."""
+    L, d = q.shape
+    rows = []
+    for i in reversed(range(L)):
+        first = max(0, i - band)
+        t = k[first : i + 1] @ q[i] / math.sqrt(d)
+        s = k[:first].mean(axis=0) @ q[i] / math.sqrt(d) if first else -1e300
+        top = max(t.max(), s)
+        w = np.exp(np.append(t, s + math.log(max(first, 1))) - top)
+        far = v[:first].mean(axis=0) if first else v[0]
+        rows.append(np.vstack([v[first : i + 1], far]).T @ w / w.sum())
+    return np.array(rows[::-1])
+
+
+RIGHT["causal_near_and_one"] = [from_the_end]
+WRONG["causal_near_and_one"] = [
+    (lambda *given: joint(causal=True, mean=of_far)(*given)[::-1], "expected")
+]
+
+
+TestExercises = exercises(RIGHT, WRONG)
