@@ -21,10 +21,12 @@ GIVEN = {
     "10": {"7675": "of an issue"},
     "11": {"900": "30²"},
     "14": {"122": "of a sequence in the data"},
-    "15": {"128": "rows of a block in the package", "122": "of a sequence in the data"},
+    "15": {"122": "of a sequence in the data"},
     "16": {"600": "of §2"},
     "17": {"115": "of the data", "120": "of the data", "104": "of a file", "512": "of the model"}
     | {"0.007": "of the table of §1", "0.191": "of it"},
+    "18": {"120": "of lesson 17", "1,500": "of the model", "3,000": "of its sound"}
+    | {"16,000": "of its sound"},
     "20": {"21417": "of an issue", "337": "of an issue", "3412": "of an issue", "320": "32 / 0.1"}
     | {"0.97": "of an issue", "0.01": "of an issue"},
     "a1": {"003": "of a document", "004": "of a document", "1024": "of an article", "1.5": "of it"}
@@ -32,7 +34,7 @@ GIVEN = {
     "a2": {"1024": "of an article"},
     "a4": {"397": "of the data", "600": "of the recorded run"},
     "a5": {"3.35": "of a data sheet", "128": "of a data sheet", "132": "of a data sheet"}
-    | {"840": "of a paper", "65,504": "of it"},
+    | {"840": "of a paper", "65,504": "of it", "115": "its minutes"},
 }
 LAST = {"take away", "where it breaks", "exercises", "further reading"}
 NUMBER = re.compile(

@@ -104,3 +104,20 @@ def causal_near_and_one(q, k, v, band):
 
 # %% nbgrader={"grade": true, "grade_id": "check-causal_near_and_one", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.causal_near_and_one(causal_near_and_one)
+
+# %% [markdown]
+# ## To think about
+#
+# In exercise 1 the estimate by one mean key is never larger than the weight outside. When are the two
+# equal? And why does it do little harm, in most heads, that the estimate is far too low where the keys
+# outside differ much?
+
+# %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
+# The exponential is strictly convex, so the mean of $e^{t}$ equals $e$ to the mean of $t$ only if all
+# logits $t_{ij}$ outside are the same: if the keys outside are equal, or if the query is orthogonal to all
+# their differences. A zero query is one that gives all keys the same weight.
+#
+# Where the logits outside differ much, a few of them are large, and the estimate misses these. But heads
+# whose logits differ much are, in this model, mostly those that look at their neighbourhood: there the
+# largest logits lie inside the window, and little weight is outside to be missed. A head that finds single
+# keys far away would be the exception, and it would lose them.
