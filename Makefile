@@ -51,8 +51,7 @@ OF_LESSON = $(wildcard $(patsubst %,%/$(LESSON)_*.ipynb,notebooks notebooks/solu
 	kit/tests/test_lecturer.py -k "$(LESSON)_ or lesson_$(LESSON) or test_$(LESSON) or lecturer"
 
 test-all: lint $(NIGHT) ## the night's run: also the strict double, solutions, projects, planted defects, trainings, and the kit
-	$(BIN)/python -m pytest @tests/whole.txt tests tests/deep kit/tests kit/tests/built \
-	  notebooks notebooks/solutions notebooks/projects/solutions $(PYTEST)
+	$(BIN)/python -m pytest @tests/whole.txt -o "norecursedirs=.* build my" $(PYTEST)
 
 lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
 	$(BIN)/ruff check .

@@ -79,7 +79,7 @@ print(f"\nof the multiplications of a block, attention's own: {attended / (atten
 # model says of each hidden place how likely each of the twenty is: `antibody.guess` returns
 # $\ln P$. Two of the eight groups of each chain are our test.
 
-# %% tags=["ways"]
+# %% jupyter={"source_hidden": true} tags=["ways", "hide-input"]
 TEST = [chain for pair in data.antibodies().values() for chain in pair]  # 24
 rng = np.random.default_rng(0)
 ASKED = [(chain, antibody.masks(rng, len(chain))[:2]) for chain in TEST]  # two passes of eight
@@ -275,6 +275,7 @@ def published(m, draw):
     return lambda i, q, k, v: attention.favor_attention(q, k, v, W[i])
 
 
+# %% jupyter={"source_hidden": true} tags=["ways", "hide-input"]
 def by_map(phi):
     """Linear attention with a feature map without randomness."""
     return lambda i, q, k, v: attention.linear_attention(phi(q * D**-0.25), phi(k * D**-0.25), v)
@@ -701,7 +702,7 @@ print(
 # trastuzumab alone, and look at it on pembrolizumab, which it has not seen.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 @training.by_hand
 def loss_of_head(params, q, k):
     kl, by_q, by_k = antibody.divergence(
@@ -917,13 +918,11 @@ for way in ("softmax", "trained, kept"):
 # it is between 3.9 and 5.4, as in lesson 16. Redrawn at every step it ends between 3.1 and 3.6 on
 # any. **Trained directions are better before the first step than the plain Performer after 80 steps
 # that change every weight.** The steps do not improve them: they seem to lose a little, and perhaps
-# softmax does, too, so it may be the training itself, with 96 chains and a rate that was chosen for
-# FAVOR+. Tuning from centred or dense features was not tried. Still, it is a reason to train the
-# directions first.
+# softmax does, too.
 #
 # ## 9. When not to
 #
-# **Swap only some heads.** That saves a part of the cost at best. But how fast does harm add up?
+# **Swap only some heads.** How fast does harm add up?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 SWAPPED = table("swapped")
@@ -962,13 +961,10 @@ show(
 
 # %% [markdown]
 # **Errors of heads do not add: a quarter of the heads is nearly free in all five orders, and the
-# last quarter costs most.** To begin with the heads that features suit (as the chains for
-# calibration say) makes a difference at 48; whether they are ordered by their error or by
-# `relative_variance` makes none.
+# last quarter costs most.**
 #
-# **A window beside the features.** Neighbours matter in chains of residues, and a window is exact
-# for them. Does it help the features to leave the neighbours to a window? Each head's share $p$ is
-# fitted as before.
+# **A window beside the features.** Does it help the features to leave the neighbours to a window,
+# which is exact for them? Each head's share $p$ is fitted as before.
 
 # %%
 listed(
@@ -987,9 +983,8 @@ listed(
 # %% [markdown]
 # (The comparison is with the window and mean(V): less than it, where the number is positive.)
 # **Beside a window 64 dense directions are better than mean(V), by more than twice the standard
-# error; to trained ones a window adds nothing visible.** The dense ones are poor by themselves. The
-# trained ones have learned the neighbours, too. (A window of 33 keys is a quarter of these chains;
-# of longer ones it would be less.)
+# error; to trained ones a window adds nothing visible.** A window of 33 keys is a quarter of these
+# chains; of longer ones it would be less.
 #
 # **Leave it alone.** At 120 tokens attention's own products are 4 % of a block's multiplications
 # (section 1), so here nobody needs to replace them. The gain begins where $L$ is many times $m$
@@ -1019,15 +1014,16 @@ for row in whole:
 #
 # ## What is useful, then?
 #
-# This course has judged features on three kinds of data, and here are the verdicts together. On
-# *independent* normal queries and keys of moderate size, where no query looks for a key, attention
-# is near mean(V), and Taylor's $1 + t$ is hard to beat (lesson 14). On *aligned* ones, each query
-# looks for its own key, and drawn features beat mean(V), but what they miss falls slowly with their
-# number (lessons 09 and 12). On *learned* ones, in the small decoder of lesson 16 and in this model, plain
-# features do badly, and centring and moments do much. **In the protein model, the only one where it
-# was tried, directions that were trained for the KL of each head do nearly everything.** If you
-# move a model, try that first; measure beside a window with mean(V); and count on a gain in time
-# only where $L$ is long.
+# This course has judged features on made-up data and on learned ones. On *independent* normal queries
+# and keys of moderate size attention is near mean(V), and Taylor's $1 + t$ is hard to beat (lesson 14).
+# On *aligned* ones, each query looks for its own key, and drawn features beat mean(V), but what they
+# miss falls slowly with their number (lessons 09 and 12). On *learned* ones, in the decoder of lesson 16
+# and in this model, plain features do badly, and centring and moments do much. **In this protein model
+# directions that were trained for the KL of each head do nearly everything.** But that is one model
+# ($L = 120$, $d = 64$), and on the next one the order turns round: in the model of speech of lesson 18,
+# with 1,500 tokens, trained directions lose every word, and a window with one summary of the rest keeps
+# nearly all. So measure both, beside a window with mean(V), and count on a gain in time only where $L$ is
+# long.
 #
 # ## Take away
 #
