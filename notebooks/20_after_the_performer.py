@@ -408,7 +408,7 @@ for name, way in WAYS.items():
 # token by token then does not give the numbers it was trained with, and a test for leaks must allow
 # a tolerance, in which a true one may hide.
 #
-# The cure is *halving*, the idea behind the levels of appendix a5, section 4. Cut the chunk in two halves.
+# The cure is *halving*, as in the levels of appendix a5. Cut the chunk in two halves.
 # A late row $i$ sees an early key $j$ across the border between them, so the decay from $j$ to $i$ splits
 # *there*: from $j$ to the border, and from the border to $i$. Both exponents are sums of $\ln a \le 0$,
 # neither is positive, and no gate outside $j+1, \dots, i$ is touched. Inside each half, do the same
