@@ -1,8 +1,9 @@
-"""Attention in two parts: exact near the diagonal, features far from it.
+"""Attention in two parts: exact near the diagonal, features or a summary of the keys far from it.
 
 q: (..., L, d), k: (..., L, d), v: (..., L, e) give (..., L, e): a band needs one sequence, as many
-keys as queries. key_mask, causal, precision and errors are those of `attention`. Each part is a
-weighted mean of the values on its own where it sees a key, and so is what they are blended to.
+keys as queries. key_mask, causal, precision and errors are those of `attention`. In `fmm_attention`
+each part is a weighted mean of the values on its own where it sees a key, and so is what they are
+blended to; in `joint_attention` near and far keys share one denominator.
 """
 
 import functools
