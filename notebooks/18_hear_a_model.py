@@ -96,7 +96,7 @@ def near_and_clusters(band, centres):
 def near_and_features(band, m, draw):
     """The window exact, all other keys by m positive features, centred."""
     W = directions(m, draw)
-    return centred(lambda i, q, k, v: near_far.joint_attention(q, k, v, band, W=W[i]))
+    return centred(lambda i, q, k, v: near_far.joint_favor_attention(q, k, v, W[i], band))
 
 
 # %% tags=["ways"]
@@ -184,9 +184,10 @@ print(f"words of the synthetic voices: {found('softmax', column='synthetic words
 #
 # ## 2. From sound to 1,500 tokens
 #
-# Sound is 16,000 numbers a second. Every 10 milliseconds the model takes the power in 80 bands of
-# frequency, in logarithms: that is a picture of 3,000 columns for 30 seconds, and shorter sound is
-# filled up with silence. Here is the sentence that you heard.
+# **The model reads a picture of the sound, one token for every 20 milliseconds.** Sound is 16,000
+# numbers a second. Every 10 milliseconds the model takes the power in 80 bands of frequency, in
+# logarithms: that is a picture of 3,000 columns for 30 seconds, and shorter sound is filled up with
+# silence. Here is the sentence that you heard.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 picture = speech.log_mel(sound)[: int(100 * len(sound) / speech.RATE)]  # (frames, 80)
@@ -270,10 +271,10 @@ show(
 )
 
 # %% [markdown]
-# Fifteen heads have more than half of their weight within half a second of the query, and six of
-# them more than nine tenths. The other nine look far away, but hardly at single places: the head on
-# the right gives a little weight to very many keys, most of them seconds away. (The picture on the
-# right is drawn in a scale of its own.)
+# **Fifteen heads have more than half of their weight within half a second of the query, and six of
+# them more than nine tenths.** The other nine look far away, but hardly at single places: the head
+# on the right gives a little weight to very many keys, most of them seconds away. (The picture on
+# the right is drawn in a scale of its own.)
 #
 # ## 4. The swap as published
 #

@@ -14,7 +14,7 @@ from typing import Any
 import array_api_compat
 from jaxtyping import Bool, Float
 
-from ._arguments import check_attention, check_count
+from ._arguments import check_attention, check_count, check_directions
 from ._blocks import masked_part
 
 Array = Any
@@ -85,28 +85,58 @@ def joint_attention(
     v: Float[Array, "... L e"],
     band: int,
     *,
-    W: Float[Array, "... m d"] | None = None,
     centres: Float[Array, "... C d"] | None = None,
     causal: bool = False,
     key_mask: Bool[Array, "... L"] | None = None,
 ) -> Float[Array, "... L e"]:
-    """Weights e^{qᵀk/√d} where |i − j| ≤ band, beyond it φ(q')ᵀφ(k') by W, or e^{qᵀc/√d}.
+    """Weights e^{qᵀk/√d} where |i − j| ≤ band, beyond it e^{qᵀc/√d}.
 
-    c: the one of the centres nearest to k. Shape: (..., L, e). Error: exact to rounding.
-    Cost: O(L² (d + m + e)); memory, L² and L m. Source: this course, lesson 18.
+    c: the one of the centres nearest to k; without, the mean of all keys, or for a causal row of
+    those before its band. Shape: (..., L, e). Error: exact to rounding.
+    Cost: O(L² (d + C + e)); memory, L² and L C d. Source: this course, lesson 18.
     """
-    xp, (q, k, v, key_mask, W) = _checked(q, k, v, key_mask, *([] if W is None else [W]))
-    if W is None:
+    xp, (q, k, v, key_mask, _) = _checked(q, k, v, key_mask)
+    t = q @ xp.matrix_transpose(k)
+    seen = _visible(t, causal, key_mask)
+    if centres is None:
+        far = seen & ~_visible(t, False, None, band) if causal else seen
+        far = xp.astype(far, q.dtype)  # (L, L), with a mask (..., L, L)
+        total = xp.sum(far, axis=-1, keepdims=True)
+        mean = far @ k / xp.where(total == 0, xp.ones_like(total), total)
+        logits = xp.sum(q * mean, axis=-1, keepdims=True)  # (..., L, 1)
+    else:
+        check_directions(centres, k, "k", "centres")
         distance = xp.sum((k[..., :, None, :] - centres[..., None, :, :]) ** 2, axis=-1)
         nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., L, 1)
         own = nearest == xp.arange(centres.shape[-2], device=array_api_compat.device(k))
-        c = xp.astype(own, k.dtype) @ centres  # (..., L, d)
-        far = q @ xp.matrix_transpose(c) / math.sqrt(q.shape[-1])
-    else:
-        far = _log_weights(xp, q, k, W) - math.log(W.shape[-2])
+        logits = q @ xp.matrix_transpose(xp.astype(own, k.dtype) @ centres)
+    return _near_and(xp, logits / math.sqrt(q.shape[-1]), q, k, v, band, seen)
+
+
+def joint_favor_attention(
+    q: Float[Array, "... L d"],
+    k: Float[Array, "... L d"],
+    v: Float[Array, "... L e"],
+    W: Float[Array, "... m d"],
+    band: int,
+    *,
+    causal: bool = False,
+    key_mask: Bool[Array, "... L"] | None = None,
+) -> Float[Array, "... L e"]:
+    """Weights e^{qᵀk/√d} where |i − j| ≤ band, beyond it φ(q')ᵀφ(k') as in `favor_attention`.
+
+    Shape: (..., L, e). Error: exact to rounding. Cost: O(L² (d + m + e)); memory, L² and L m.
+    Source: this course, lesson 18.
+    """
+    xp, (q, k, v, key_mask, W) = _checked(q, k, v, key_mask, W)
+    far = _log_weights(xp, q, k, W) - math.log(W.shape[-2])
+    return _near_and(xp, far, q, k, v, band, _visible(far, causal, key_mask))
+
+
+def _near_and(xp, far, q, k, v, band, seen):
+    """Exact logits in the band, `far` beyond it, over the keys seen."""
     near = q @ xp.matrix_transpose(k) / math.sqrt(q.shape[-1])
-    logits = xp.where(_visible(near, False, None, band), near, far)
-    return _softmax(logits, _visible(near, causal, key_mask)) @ v
+    return _softmax(xp.where(_visible(near, False, None, band), near, far), seen) @ v
 
 
 def _checked(q, k, v, key_mask, *W, **said):

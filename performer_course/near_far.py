@@ -33,12 +33,13 @@ from ._stable import (
     logits_of,
     lowest,
     mask_logits,
+    normalised,
     projected,
     squared_norm,
     values_and_ones,
     weighted_sums,
 )
-from .attention import linear_attention, uniform_attention
+from .attention import linear_attention
 from .backend import is_free_to_read, is_on_gpu
 
 Array = Any
@@ -182,50 +183,70 @@ def joint_attention(
     v: Float[Array, "... L e"],
     band: int,
     *,
-    W: Float[Array, "... m d"] | None = None,
     centres: Float[Array, "... C d"] | None = None,
     causal: bool = False,
     key_mask: Bool[Array, "... L"] | None = None,
 ) -> Float[Array, "... L e"]:
-    """Σ_j w_ij v_j / Σ_j w_ij: w = e^{qᵀk/√d} where |i − j| ≤ band, an estimate of it beyond.
+    """Σ_j w_ij v_j / Σ_j w_ij: w = e^{qᵀk/√d} where |i − j| ≤ band, e^{qᵀc/√d} beyond.
 
     Slow form: `naive.joint_attention`. One denominator: what is near and what is far compete.
-    With W a far key weighs φ(q')ᵀφ(k'), φ the positive features of its m directions
-    (`features.positive`). With centres it weighs e^{qᵀc/√d}, c the centre nearest to it. With
-    neither there is one centre, the mean of the keys that the mask shows; causal rows may not know
-    that, and need one of other text. Shift keys before: k − s changes no weight of the softmax.
+    c: the one of the centres that is nearest to k. Without centres all far keys have one: the mean
+    of all keys that the mask shows; for a causal row, of those before its band.
     Shape: (..., L, e), dtype that of the inputs. Error: near keys are exact to rounding, at any
-    norm; far ones are off as the estimate is. Cost: O(L (band + 64) (d + e)) for the near keys and
-    O(L F (d + e)) for the far ones, F = m or C; memory, the result twice and a chunk's features.
-    Raises: ValueError for both W and centres, and for causal rows with neither.
+    norm; a far weight is off by e^{qᵀ(k−c)/√d}. Cost: O(L (band + 64) (d + e)), and with centres
+    O(L C (d + e)) more; memory, the result and, with centres, as much again.
     Source: this course; the parts are those of Nguyen et al. (2021), which blends two denominators.
     """
-    if W is not None and centres is not None:
-        raise ValueError("W and centres are two estimates of far weights: give one of them")
-    if causal and W is None and centres is None:
-        raise ValueError("causal rows need W or centres: the mean of all keys shows later ones")
-    directions = [] if W is None else [W]
-    q, k, v, key_mask, far = check_attention(q, k, v, key_mask, *directions)
-    xp, L = array_api_compat.array_namespace(q), q.shape[-2]
+    q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
+    L = q.shape[-2]
     band = _check_band(band, L, k.shape[-2])
-    dtype = sum_dtype(xp, q, k, v)
-    if W is None:
-        if centres is None:
-            centres = uniform_attention(k[..., :1, :], k, k, key_mask=key_mask)
+    if centres is not None:
         check_directions(centres, k, "k", "centres")
-        far = xp.broadcast_to(centres, (*k.shape[:-2], *centres.shape[-2:]))
-    logs = _log_weights if W is None else _log_features
+        return _joint(_log_weights, q, k, v, key_mask, centres, band, causal)
+
+    def sums(q, k, v, key_mask, _):
+        return _rows_of_one(q, k, v, key_mask, band, causal)
+
+    return each_head(sums, q, k, v, key_mask, work_per_head=_work(L, band))
+
+
+def joint_favor_attention(
+    q: Float[Array, "... L d"],
+    k: Float[Array, "... L d"],
+    v: Float[Array, "... L e"],
+    W: Float[Array, "... m d"],
+    band: int,
+    *,
+    causal: bool = False,
+    key_mask: Bool[Array, "... L"] | None = None,
+) -> Float[Array, "... L e"]:
+    """`joint_attention` whose far keys weigh φ(q')ᵀφ(k'), φ the positive features of W.
+
+    Slow form: `naive.joint_favor_attention`. Shift keys before: k − s changes no weight of the
+    softmax, and may make its features better (lesson 14).
+    Shape: (..., L, e), dtype that of the inputs. Error: near keys are exact to rounding, at any
+    norm; far weights are unbiased for Gaussian rows of W. Cost: O(L (band + 64 + m) (d + e));
+    memory, the result twice and a chunk's features. Source: as `joint_attention`.
+    """
+    q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
+    band = _check_band(band, q.shape[-2], k.shape[-2])
+    return _joint(_log_features, q, k, v, key_mask, W, band, causal)
+
+
+def _joint(logs, q, k, v, key_mask, far, band, causal):
+    """Near rows, and far ones by `logs`, one denominator; far: (C, d) or (..., C, d)."""
+    xp = array_api_compat.array_namespace(q)
+    dtype = sum_dtype(xp, q, k, v)
+    far = xp.broadcast_to(far, (*k.shape[:-2], *far.shape[-2:]))
 
     def sums(q, k, v, key_mask, far):
         far = xp.astype(far, dtype, copy=False)
-        if W is None and far.shape[-2] == 1:
-            yield from _rows_of_one(xp, q, k, v, key_mask, far, band, causal)
-            return
         rows = _far_rows(xp, logs, q, k, v, key_mask, far, band, causal)
         for part, near in _near_rows(xp, q, k, v, key_mask, band, causal):
             yield added(xp, near, State(rows.c[..., part], rows.Sz[..., part, :])).Sz
 
-    return each_head(sums, q, k, v, key_mask, far, work_per_head=_work(L, band))
+    work = _work(q.shape[-2], band)
+    return each_head(sums, q, k, v, key_mask, far, work_per_head=work)
 
 
 def _past_rows(xp, logs, q, k, v, key_mask, far, band):
@@ -248,15 +269,16 @@ def _past_rows(xp, logs, q, k, v, key_mask, far, band):
     return State(xp.concat(c, axis=-1), xp.concat(Sz, axis=-2))
 
 
-def _rows_of_one(xp, q, k, v, key_mask, centre, band, causal):
-    """Yields a few rows of [S, z], all far keys with the logit of one centre.
+def _rows_of_one(q, k, v, key_mask, band, causal):
+    """Yields a few rows of [S, z], all far keys of a row with one logit, that of their mean.
 
     A block of rows looks at its band and, with that logit, at what is in the band of its other rows
     alone; the values of all keys before and after it are summed up once.
     """
-    L, size, ahead = q.shape[-2], GPU_ROWS if is_on_gpu(q) else ROWS, 0 if causal else band
-    parts, dtype = steps(q, size), centre.dtype
-    g = projected(xp, q, centre)[..., 0] / math.sqrt(q.shape[-1])  # (..., L)
+    xp = array_api_compat.array_namespace(q)
+    L, dtype, ahead = q.shape[-2], sum_dtype(xp, q, k, v), 0 if causal else band
+    size = GPU_ROWS if is_on_gpu(q) else ROWS
+    parts, g = steps(q, size), _mean_logits(xp, q, k, key_mask, band, causal, dtype)
 
     def total(start, stop):
         _, values, seen = masked_part(xp, k, v, key_mask, slice(start, stop), dtype)
@@ -271,6 +293,20 @@ def _rows_of_one(xp, q, k, v, key_mask, centre, band, causal):
         Sz = sum(sums)
         c = xp.where(Sz[..., -1] > 0, g[..., part], lowest(xp, dtype))
         yield added(xp, rows, State(c, Sz)).Sz
+
+
+def _mean_logits(xp, q, k, key_mask, band, causal, dtype):
+    """qᵀk̄/√d of each query, k̄ the mean of all keys; where causal, of those before its band."""
+    keys, _, seen = masked_part(xp, k, k, key_mask, slice(None), dtype)
+    keys = values_and_ones(xp, keys, seen)  # (..., L, d+1)
+    if causal:
+        n = max(0, q.shape[-2] - band - 1)  # so many rows have keys before their band
+        none = xp.zeros_like(keys[..., n:, :])
+        keys = xp.concat([none, xp.cumulative_sum(keys[..., :n, :], axis=-2)], axis=-2)
+    else:
+        keys = xp.sum(keys, axis=-2, keepdims=True)
+    mean = normalised(xp, keys)  # (..., L or 1, d)
+    return xp.sum(xp.astype(q, dtype, copy=False) * mean, axis=-1) / math.sqrt(q.shape[-1])
 
 
 def _far_rows(xp, logs, q, k, v, key_mask, far, band, causal):

@@ -184,111 +184,99 @@ def test_a_row_that_sees_no_key_gives_zeros():
 # One denominator
 
 
-def estimates(d=4, m=6, C=3):
-    """The three ways to weigh a far key: keywords of joint_attention."""
+def joint(way, d, of=near_far):
+    """Attention with near and far keys in one denominator, its far keys by one of three ways."""
     rng = np.random.default_rng(5)
-    return {
-        "mean key": {"centres": 0.2 * np.ones((1, d))},
-        "clusters": {"centres": rng.normal(size=(C, d))},
-        "features": {"W": rng.normal(size=(m, d))},
-    }
-
-
-each_estimate = pytest.mark.parametrize("way", estimates())
-
-
-@each_causal
-@each_estimate
-@pytest.mark.parametrize(("L", "band"), [(1, 0), (9, 2), (700, 0), (700, 30), (700, 10**6)])
-def test_near_and_far_weights_share_one_denominator(L, band, way, causal):
-    q, k, v = qkv(L)
-    mask = np.arange(L) % 5 != 3
-    for given_mask in (None, mask):
-        options = {**estimates(q.shape[-1])[way], "causal": causal, "key_mask": given_mask}
-        found = joint_attention(q, k, v, band, **options)
-        expected = naive.joint_attention(q, k, v, band, **options)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-
-
-def test_without_an_estimate_all_far_keys_are_their_mean():
-    q, k, v = qkv(200)
-    mask = np.arange(200) % 3 > 0
-    mean = k[mask].mean(axis=0, keepdims=True)
-    found = joint_attention(q, k, v, 5, key_mask=mask)
-    np.testing.assert_allclose(found, joint_attention(q, k, v, 5, centres=mean, key_mask=mask))
-    np.testing.assert_allclose(  # softmax, where every key is its own centre
-        joint_attention(q, k, v, 0, centres=k), softmax_by_rows(q, k, v), rtol=1e-9, atol=1e-12
+    if way == "mean key":
+        return of.joint_attention
+    if way == "clusters":
+        centres = rng.normal(size=(3, d))
+        return lambda q, *kv, **options: of.joint_attention(
+            q, *kv, centres=centres.astype(q.dtype), **options
+        )
+    W = rng.normal(size=(6, d))
+    return lambda q, k, v, band, **options: of.joint_favor_attention(
+        q, k, v, W.astype(q.dtype), band, **options
     )
 
 
-@each_estimate
+each_way = pytest.mark.parametrize("way", ["mean key", "clusters", "features"])
+
+
+@each_causal
+@each_way
+@pytest.mark.parametrize(("L", "band"), [(1, 0), (9, 2), (700, 0), (700, 30), (700, 10**6)])
+def test_near_and_far_weights_share_one_denominator(L, band, way, causal):
+    q, k, v = qkv(L)
+    for mask in (None, np.arange(L) % 5 != 3):
+        options = {"causal": causal, "key_mask": mask}
+        found = joint(way, q.shape[-1])(q, k, v, band, **options)
+        expected = joint(way, q.shape[-1], naive)(q, k, v, band, **options)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_where_every_key_is_its_own_centre_joint_attention_is_the_softmax():
+    q, k, v = qkv(200)
+    found = joint_attention(q, k, v, 0, centres=k)
+    np.testing.assert_allclose(found, softmax_by_rows(q, k, v), rtol=1e-9, atol=1e-12)
+
+
+@each_way
 @each_causal
 @pytest.mark.parametrize("size", [1e2, 1e4])
 def test_at_any_norm_near_and_far_are_weighed_alike(size, causal, way):
     q, k, v = qkv(300)
-    q, k = size * q, size * k
-    options = {
-        name: size * x if name == "centres" else x
-        for name, x in estimates(q.shape[-1])[way].items()
-    }
-    found = joint_attention(q, k, v, 9, causal=causal, **options)
-    expected = naive.joint_attention(q, k, v, 9, causal=causal, **options)
+    given = size * q, size * k, v, 9
+    found = joint(way, q.shape[-1])(*given, causal=causal)
+    expected = joint(way, q.shape[-1], naive)(*given, causal=causal)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
-@each_estimate
+@each_way
 @each_causal
 def test_a_joint_row_forgets_what_is_masked_and_a_causal_one_what_is_later(causal, way):
     q, k, v = qkv(80)
-    mask, options = np.arange(80) % 4 > 0, estimates(q.shape[-1])[way]
+    attend, mask = joint(way, q.shape[-1]), np.arange(80) % 4 > 0
     junk = [np.where(mask[:, None], x, np.nan) for x in (k, v)]
-    found = joint_attention(q, k, v, 3, causal=causal, key_mask=mask, **options)
-    again = joint_attention(q, *junk, 3, causal=causal, key_mask=mask, **options)
-    np.testing.assert_array_equal(found, again)
-    blind = joint_attention(q, k, v, 3, causal=causal, key_mask=np.arange(80) > 40, **options)
+    found = attend(q, k, v, 3, causal=causal, key_mask=mask)
+    np.testing.assert_array_equal(found, attend(q, *junk, 3, causal=causal, key_mask=mask))
+    blind = attend(q, k, v, 3, causal=causal, key_mask=np.arange(80) > 40)
     assert (blind[:38] == 0).all() == causal
-    later = joint_attention(
-        q, k, np.where(np.arange(80)[:, None] < 60, v, 9.0), 3, causal=causal, **options
-    )
-    before = joint_attention(q, k, v, 3, causal=causal, **options)
-    assert np.allclose(later[:60], before[:60], rtol=1e-9) == causal
+    before, late = attend(q, k, v, 3, causal=causal)[:60], np.arange(80)[:, None] >= 60
+    for changed in ((k, np.where(late, 9.0, v)), (k + 3.0 * late, v)):
+        after = attend(q, *changed, 3, causal=causal)[:60]
+        assert np.allclose(after, before, rtol=1e-9) == causal
 
 
-@each_estimate
+@pytest.mark.parametrize("name", ["centres", "W"])
 @pytest.mark.parametrize("lead", [(2,), (2, 3)])
-def test_each_head_may_have_an_estimate_of_its_own(lead, way):
+def test_each_head_may_have_an_estimate_of_its_own(lead, name):
     q, k, v = qkv(600, lead=lead)
-    ((name, x),) = estimates(q.shape[-1])[way].items()
-    x = x + np.arange(math.prod(lead)).reshape(*lead, 1, 1) / 9
-    found = joint_attention(q, k, v, 9, **{name: x})
+    attend = joint_attention if name == "centres" else near_far.joint_favor_attention
+    x = np.random.default_rng(6).normal(size=(*lead, 5, q.shape[-1]))
+    found = attend(q, k, v, band=9, **{name: x})
     for head in np.ndindex(*lead):
-        one = joint_attention(q[head], k[head], v[head], 9, **{name: x[head]})
+        one = attend(q[head], k[head], v[head], band=9, **{name: x[head]})
         np.testing.assert_allclose(found[head], one, rtol=1e-10)
 
 
-@each_estimate
+@each_way
 def test_joint_rows_keep_their_dtype_and_need_no_square(way):
     q, k, v = qkv(300, dtype="float32")
-    ((name, x),) = estimates(q.shape[-1])[way].items()
-    found = joint_attention(q, k, v, 20, **{name: x.astype("float32")})
+    found = joint(way, q.shape[-1])(q, k, v, 20)
     assert found.dtype == np.float32
-    exact = joint_attention(*(a.astype(float) for a in (q, k, v)), 20, **{name: x})
+    exact = joint(way, q.shape[-1])(*(a.astype(float) for a in (q, k, v)), 20)
     np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-4)
     q = np.ones((8192, 8), dtype=np.float32)
-    ((name, x),) = estimates(8)[way].items()
     tracemalloc.start()
-    joint_attention(q, q, q, 9, **{name: x.astype("float32")})
+    joint(way, 8)(q, q, q, 9)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 * 2**20  # L × L would be 256 MiB
 
 
-def test_two_estimates_or_none_for_causal_rows_are_refused():
+def test_centres_of_another_width_and_too_few_queries_are_refused():
     q, k, v = qkv(9)
-    with pytest.raises(ValueError, match="W and centres are two estimates of far weights"):
-        joint_attention(q, k, v, 2, W=k, centres=k)
-    with pytest.raises(ValueError, match="causal rows need W or centres"):
-        joint_attention(q, k, v, 2, causal=True)
     with pytest.raises(ValueError, match="centres must have shape"):
         joint_attention(q, k, v, 2, centres=k[:, :1])
     with pytest.raises(ValueError, match="as many keys as queries"):
