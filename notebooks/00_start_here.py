@@ -327,7 +327,8 @@ def sections(path):
         lines = body.splitlines()
         if "[markdown]" not in head:
             shown = 0 if "hide-input" in head else sum(bool(line.strip()) for line in lines)
-            found[here][1] += shown / 8
+            figures = sum(line.lstrip().startswith("show(") for line in lines)
+            found[here][1] += shown / 8 + figures
             continue
         for line in (line.removeprefix("#").removeprefix(" ") for line in lines):
             heading = re.match(r"## (?:(\d+)\. )?(.+)", line)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Separate circles with a plane
 #
-# > **50 minutes.** Needs: inner products, matrices, partial derivatives, a little Python.
+# > **55 minutes.** Needs: inner products, matrices, partial derivatives, a little Python.
 # >
 # > Afterwards you can lift points with a feature map, replace the map by a kernel, solve a
 # > support vector machine from inner products alone, and say what an explicit map costs.

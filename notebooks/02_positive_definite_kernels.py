@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Tell a kernel from an impostor
 #
-# > **65 minutes.** Needs: lesson 01, eigenvalues of symmetric matrices, the series of
+# > **70 minutes.** Needs: lesson 01, eigenvalues of symmetric matrices, the series of
 # > $e^t$.
 # >
 # > Afterwards you can say what makes a function a kernel, test one by its eigenvalues, build

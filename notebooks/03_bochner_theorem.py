@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Read the spectrum of a kernel
 #
-# > **60 minutes.** Needs: lesson 02, integrals, complex numbers, the normal distribution.
+# > **70 minutes.** Needs: lesson 02, integrals, complex numbers, the normal distribution.
 # >
 # > Afterwards you can take a shift-invariant kernel apart into waves, state Bochner's theorem
 # > with its hypotheses, prove half of it, find the density of a kernel's frequencies and draw

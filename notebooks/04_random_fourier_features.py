@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Turn an expectation into features
 #
-# > **65 minutes.** Needs: lesson 03, variance of a mean; least squares.
+# > **75 minutes.** Needs: lesson 03, variance of a mean; least squares.
 # >
 # > Afterwards you can build random Fourier features in both their forms, predict their error,
 # > choose how many you need, do ridge regression with them on more points than an exact kernel method

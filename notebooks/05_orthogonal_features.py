@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Spread the directions, and know what it buys
 #
-# > **60 minutes.** Needs: lesson 04, QR factorisation.
+# > **65 minutes.** Needs: lesson 04, QR factorisation.
 # >
 # > Afterwards you can make random directions exactly orthogonal without spoiling their
 # > distribution, say what that gains at a given distance and dimension, and avoid the three slips

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Replace the random matrix by something cheaper or better spread
 #
-# > **55 minutes.** Needs: lesson 05, Kronecker products, a little about Monte Carlo integration.
+# > **65 minutes.** Needs: lesson 05, Kronecker products, a little about Monte Carlo integration.
 # >
 # > Afterwards you can apply a Hadamard matrix in $O(d \log d)$, build structured orthogonal
 # > directions and say where they fail, and choose between orthogonal, structured, simplex and

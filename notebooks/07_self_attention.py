@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Build a transformer from weighted sums
 #
-# > **70 minutes.** Needs: matrices, softmax, a normal distribution; lesson 02 for the kernel's view.
+# > **75 minutes.** Needs: matrices, softmax, a normal distribution; lesson 02 for the kernel's view.
 # >
 # > Afterwards you can write attention with queries, keys, values, heads, positions and masks, compose
 # > two heads into one that continues a text, assemble a whole block, and say what an encoder sees that

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Estimate the softmax kernel
 #
-# > **60 minutes.** Needs: lessons 04 and 05, and the queries, keys and values of lesson 07.
+# > **70 minutes.** Needs: lessons 04 and 05, and the queries, keys and values of lesson 07.
 # >
 # > Afterwards you can read attention as a kernel smoother, estimate its weights with cosines and
 # > sines, predict their error, and say for which queries and keys that works.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Build weights that cannot turn negative
 #
-# > **65 minutes.** Needs: lesson 05, lesson 08, the variance of a mean.
+# > **70 minutes.** Needs: lesson 05, lesson 08, the variance of a mean.
 # >
 # > Afterwards you can prove the lemma behind the Performer, build positive and hyperbolic
 # > features that stay finite at any norm, predict the error of each, and say on which queries and

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Keep attention finite at any norm, and foresee its error
 #
-# > **65 minutes.** Needs: lesson 10 (linear attention), lesson 09 (positive features and their error).
+# > **70 minutes.** Needs: lesson 10 (linear attention), lesson 09 (positive features and their error).
 # >
 # > Afterwards you can say what a small number added to the features does, keep linear attention
 # > finite at any norm without one, and tell, before you draw a direction, where random features can

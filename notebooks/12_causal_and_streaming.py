@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Read from left to right with a memory of constant size
 #
-# > **70 minutes.** Needs: lessons 09 to 11 (positive features, linear attention and its
+# > **75 minutes.** Needs: lessons 09 to 11 (positive features, linear attention and its
 # > stable form).
 # >
 # > Afterwards you can write causal linear attention in three ways, and its backward pass, keep a

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Assemble a Performer
 #
-# > **70 minutes.** Needs: lesson 07 (the transformer), lessons 09 to 12 (positive features, linear
+# > **75 minutes.** Needs: lesson 07 (the transformer), lessons 09 to 12 (positive features, linear
 # > and causal attention), the chain rule.
 # >
 # > Afterwards you can replace softmax attention in a transformer by random features, choose their

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Sharpen the features, and know when to use them
 #
-# > **55 minutes.** Needs: lesson 13 (the Performer), eigenvectors of a symmetric matrix.
+# > **60 minutes.** Needs: lesson 13 (the Performer), eigenvectors of a symmetric matrix.
 # >
 # > Afterwards you can sharpen positive features with two matrices of moments, shift keys without
 # > changing attention, and say for data of three kinds whether random features are worth it.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Compute what is near, summarise what is far
 #
-# > **65 minutes.** Needs: lessons 02, 03 and 10 (Taylor features, Bochner's theorem, linear
+# > **70 minutes.** Needs: lessons 02, 03 and 10 (Taylor features, Bochner's theorem, linear
 # > attention); singular values, geometric series.
 # >
 # > Afterwards you can replace a far cluster by a few numbers whose error you know, tell which blocks

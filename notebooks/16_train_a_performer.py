@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Train a Performer
 #
-# > **60 minutes.** Needs: lessons 07 (the transformer), 09 (positive features), 10 (maps without
+# > **65 minutes.** Needs: lessons 07 (the transformer), 09 (positive features), 10 (maps without
 # > randomness), 11 and 13 (foreseeing the error) and 14 (sharper features); gradient descent.
 # >
 # > Afterwards you can differentiate attention with random features and say how far off its gradients

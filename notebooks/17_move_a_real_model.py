@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Move a real model to linear attention
 #
-# > **65 minutes.** Needs: lessons 11 (what can be told beforehand), 13 and 14 (bias; centred and dense
+# > **75 minutes.** Needs: lessons 11 (what can be told beforehand), 13 and 14 (bias; centred and dense
 # > features) and 15 (near and far); lesson 16 helps.
 # >
 # > Afterwards you can swap the attention of every head of a pretrained model, judge the swap beside
@@ -643,8 +643,8 @@ for row in ABLATION:
 
 # %% [markdown]
 # **Eight outputs averaged gain little over one, and as many directions in a single draw gain much
-# more.** So it is mostly the bias of the ratio (lesson 13) that the model suffers from. It pulls every head
-# of every block the same way, towards mean(V), and each block receives what the one before has flattened.
+# more.** An average has the bias of one draw and an eighth of its noise, so it is mostly the bias
+# of the ratio (lesson 13) that the model suffers from.
 #
 # ## 7. Train the directions
 #
@@ -769,7 +769,7 @@ show(
 )
 
 # %% [markdown]
-# (*Trained directions* are directions and a weight $e^b$ for each.) What was trained on one chain serves
+# *Trained directions* are directions and a weight $e^b$ for each. What was trained on one chain serves
 # that chain, and another one less. Trained on 96
 # chains (and for more steps) they serve both. **In head 0.5, 64 directions trained on 96 chains are
 # nearer to softmax than 1,024 drawn ones, on a chain that they have not seen.** This head is a kind
@@ -855,9 +855,10 @@ for row in ABLATION:
         print(f"{row['way']:30} {row['seed']:>5} {row['KL']:>11} {float(row['perplexity']):12.2f}")
 
 # %% [markdown]
-# **Plain exponentials that are trained need neither the lemma nor the moments: they come nearer to the
-# softmax's weights, and the model does as well.** The training does the work. The weights are half of
-# what is trained: without them the same directions are far worse.
+# **Plain exponentials that are trained need neither the lemma nor the moments: they come nearer to
+# the softmax's weights, and the model does as well.** So it is the training that does the work.
+# Directions and weights are trained for each other: with the weights taken away the same directions
+# are far worse.
 #
 # What do the trained directions still get wrong? Back to the chain of section 1, residue by
 # residue. (Not the test residues alone: here each of the 120 was hidden once.)
@@ -1047,8 +1048,8 @@ for row in whole:
 # and in this model, plain features do badly, and centring and moments do much. **In this protein model
 # directions that were trained for the KL of each head do nearly everything.** But that is one model
 # ($L = 120$, $d = 64$), and on the next one the order turns round: in the model of speech of lesson 18,
-# with 1,500 tokens, trained directions lose every word, and a window with one summary of the rest keeps
-# nearly all. So measure both, beside a window with mean(V), and count on a gain in time only where $L$ is
+# with 1,500 tokens, trained directions lose nearly every word, and a window with one summary of the rest keeps
+# most. So measure both, beside a window with mean(V), and count on a gain in time only where $L$ is
 # long.
 #
 # ## Take away

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Go beyond one machine
 #
-# > **70 minutes.** Needs: lesson 12 (states, and how they merge).
+# > **75 minutes.** Needs: lesson 12 (states, and how they merge).
 # >
 # > Afterwards you can say what one part of a text has to tell the rest, join what many processes found
 # > in a tree or in a scan, run that on Dask and kill a worker in between, and reckon what a billion

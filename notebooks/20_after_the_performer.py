@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Let a state forget and be corrected: after the Performer
 #
-# > **70 minutes.** Needs: lessons 10 and 12 (brackets, chunks, the state); lesson 09 (positive features)
+# > **75 minutes.** Needs: lessons 10 and 12 (brackets, chunks, the state); lesson 09 (positive features)
 # > for section 9.
 # >
 # > Afterwards you can write one recurrence that is seven published models, run it in chunks, keep its

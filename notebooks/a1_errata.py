@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Check what you read
 #
-# > **70 minutes.** Needs: the lessons to which the entries point; each entry stands alone.
+# > **75 minutes.** Needs: the lessons to which the entries point; each entry stands alone.
 # >
 # > Afterwards you can take a printed statement apart: put it into a cell where it can fail, see
 # > what it says instead of what it means, and repair it. And you know eight kinds of mistake to look

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Take a published figure apart
 #
-# > **30 minutes.** Needs: lessons 05, 08 and 09 (orthogonal directions, trigonometric and positive
+# > **35 minutes.** Needs: lessons 05, 08 and 09 (orthogonal directions, trigonometric and positive
 # > features of the softmax kernel).
 # >
 # > Afterwards you can find out whether a plot of errors measures what its caption says.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Read a picture out of a State
 #
-# > **45 minutes.** Needs: lessons 12, 14 and 16 (the State, sharper features, training through
+# > **50 minutes.** Needs: lessons 12, 14 and 16 (the State, sharper features, training through
 # > features).
 # >
 # > Afterwards you can train one layer of attention to find a picture, keep a gallery in a State of

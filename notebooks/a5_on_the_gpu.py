@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Move to a GPU, and bound the time
 #
-# > **115 minutes.** Needs: lessons 10 to 12 (linear attention, any norm, chunks).
+# > **120 minutes.** Needs: lessons 10 to 12 (linear attention, any norm, chunks).
 # >
 # > Afterwards you can run the same functions on a GPU, find the places where a program waits without
 # > being told to, count its kernels, and choose a chunk; find the bytes of a program and spare some by

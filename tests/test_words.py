@@ -34,7 +34,7 @@ GIVEN = {
     "a2": {"1024": "of an article"},
     "a4": {"397": "of the data", "600": "of the recorded run"},
     "a5": {"3.35": "of a data sheet", "128": "of a data sheet", "132": "of a data sheet"}
-    | {"840": "of a paper", "65,504": "of it", "115": "its minutes"},
+    | {"840": "of a paper", "65,504": "of it", "120": "its minutes"},
 }
 LAST = {"take away", "where it breaks", "exercises", "further reading"}
 NUMBER = re.compile(

@@ -9,6 +9,7 @@ from textwrap import dedent
 from tools.lesson import Lesson
 
 ANSWER = re.compile(r"(?s)### BEGIN SOLUTION\n(.*?)### END SOLUTION")
+FIGURE = re.compile(r"(?m)^\s*show\(")
 BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
 
 
@@ -20,11 +21,12 @@ def words(text: str) -> int:
 
 
 def minutes(lesson: Lesson) -> float:
-    """words / 80 + lines of code that is not folded / 8 + displayed formulas."""
+    """words / 80 + lines of code that is not folded / 8 + displayed formulas + figures."""
     code = [cell.source for cell in lesson.cells if cell.kind == "code" and not cell.folded]
     lines = sum(bool(line.strip()) for source in code for line in source.splitlines())
     formulas = sum(text.count("$$") // 2 for text in lesson.texts)
-    return sum(map(words, lesson.texts)) / 80 + lines / 8 + formulas
+    figures = sum(len(FIGURE.findall(source)) for source in lesson.code)
+    return sum(map(words, lesson.texts)) / 80 + lines / 8 + formulas + figures
 
 
 def rounded(exact: float) -> int:
