@@ -35,6 +35,9 @@ def candidates(names, given):
     }
     for band in (8, 16, 24, 32, 64):
         found[f"window, band {band}"] = names["window"](band)
+        found[f"window and mean(V), band {band}"] = names["mixture"](
+            hearing.shares(given, band), names["window"](band)
+        )
         found[f"near and mean key, band {band}"] = names["near_and_mean_key"](band)
     found["near and clusters, band 24"] = names["near_and_clusters"](24, middle)
     for m in (16, 64, 256):

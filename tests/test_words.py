@@ -25,7 +25,8 @@ GIVEN = {
     "16": {"600": "of §2"},
     "17": {"115": "of the data", "120": "of the data", "104": "of a file", "512": "of the model"}
     | {"0.007": "of the table of §1", "0.191": "of it", "1,500": "of lesson 18"},
-    "18": {"120": "of lesson 17", "1,500": "of the model", "3,000": "of its sound"}
+    "18": {"120": "of lesson 17", "122": "of it", "1,600": "of it", "300": "of its own training"}
+    | {"1,500": "of the model", "3,000": "of its sound"}
     | {"16,000": "of its sound"},
     "20": {"21417": "of an issue", "337": "of an issue", "3412": "of an issue", "320": "32 / 0.1"}
     | {"0.97": "of an issue", "0.01": "of an issue"},

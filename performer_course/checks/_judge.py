@@ -240,17 +240,20 @@ def compare(
     """Pass where `answer` gives for each of the inputs what `right` gives; else raise a hint.
 
     slips: pairs (wrong answer, hint); the hint is that of the first which gives the same for
-    all inputs. case: an input in words, a format. hints: `close` and `otherwise` of `judge`.
+    all inputs, or else the same array for the first that the answer has wrong. case: an input in
+    words, a format. hints: `close` and `otherwise` of `judge`.
     """
     found = [numbers(answer(*given), not_finite="") for given in inputs]
     expected = [np.asarray(right(*given), dtype=float) for given in inputs]
     if all(_equal(one, value, rtol, atol) for one, value in zip(found, expected, strict=True)):
         return
-    for wrong, hint in slips:
-        pairs = zip(found, inputs, strict=True)
-        if all(_equal(one, wrong(*given), rtol, atol) for one, given in pairs):
-            raise Hint(hint)
-    for one, value, given in zip(found, expected, inputs, strict=True):
+    answers = list(zip(found, expected, inputs, strict=True))
+    first = next(x for x in answers if not _equal(*x[:2], rtol, atol))
+    for some_of in [answers, [first]] if first[1].size > 1 else [answers]:
+        for wrong, hint in slips:
+            if all(_equal(one, wrong(*given), rtol, atol) for one, _, given in some_of):
+                raise Hint(hint)
+    for one, value, given in answers:
         numbers(one, not_finite)
         judge(one, value, (), rtol, atol, case=case.format(*given), **hints)
 

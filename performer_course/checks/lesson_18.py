@@ -58,7 +58,13 @@ def of_far(k, far, seen):
 
 
 def joint(
-    causal=False, mean=of_all, root=math.sqrt, all_of=lambda far, seen: far, count=len, apart=False
+    causal=False,
+    mean=of_all,
+    root=math.sqrt,
+    all_of=lambda far, seen: far,
+    count=len,
+    apart=False,
+    alone=False,
 ):
     """Rows over the window exactly and over the other keys as their mean, one denominator."""
 
@@ -69,6 +75,7 @@ def joint(
             seen = j <= i if causal else j >= 0
             near, far = seen & (abs(j - i) <= band), seen & (abs(j - i) > band)
             t, top = k[near] @ q[i] / root(d), 0.0
+            far = far & (not alone)
             s = mean(k, far, seen) @ q[i] / root(d) if far.any() else -math.inf
             top = max(t.max(), s)
             w, far_w = np.exp(t - top), math.exp(s - top)
@@ -88,6 +95,7 @@ def joint(
 def slips(**of):
     return [
         (joint(**of, root=lambda d: 1.0), "the logits are qᵀk/√d: the root of d is missing."),
+        (joint(**of, alone=True), "that is the window alone: the other keys count by their mean."),
         (joint(**of, apart=True), "one denominator: add both sums before you divide."),
         (joint(**of, count=lambda others: 1), "each key outside has the weight of the mean key."),
         (
@@ -97,7 +105,10 @@ def slips(**of):
     ]
 
 
-JOINT = slips()
+JOINT = [
+    *slips(),
+    (joint(mean=of_far), "here the mean is that of all keys, which one computes once."),
+]
 CAUSAL = [
     *slips(causal=True, mean=of_far),
     (joint(), "a row sees later keys: it has to see i − band ≤ j ≤ i exactly, and j < i − band."),
@@ -115,8 +126,14 @@ def _inputs(seed):
     return [(*(s * rng.normal(size=(2, L, 4))), rng.normal(size=(L, 3)), b) for L, b, s in sizes]
 
 
+NOT_FINITE = (
+    "the result holds NaN or infinity: subtract the largest of all logits of a row, the mean key's "
+    "too, before exponentials; and a row may have no key outside its window."
+)
+
+
 def _judged(attend, right, seed, slips):
-    compare(attend, right, _inputs(seed), slips, case="a band of {3}")
+    compare(attend, right, _inputs(seed), slips, not_finite=NOT_FINITE, case="a band of {3}")
     rng = np.random.default_rng(seed)
     q, k, v = rng.normal(size=(3, 2048, 4))
     no_square(lambda: attend(q, k, v, 3), q, 2048, "running sums of values say what is outside.")

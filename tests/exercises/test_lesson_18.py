@@ -34,9 +34,19 @@ def by_the_package(q, k, v, band):
     return near_far.joint_attention(q, k, v, band)
 
 
+def counted_twice(q, k, v, band):
+    """Another form of a slip: it differs from the check's where a window leaves out no key."""
+    i, s = np.arange(len(q)), q @ k.mean(axis=0) / math.sqrt(q.shape[1])
+    near = abs(i[:, None] - i) <= band
+    t = np.where(near, q @ k.T / math.sqrt(q.shape[1]), -np.inf)
+    top = np.maximum(t.max(axis=1), s)
+    w, far = np.exp(t - top[:, None]), np.exp(s - top)
+    return (w @ v + far[:, None] * v.sum(axis=0)) / (w.sum(axis=1) + len(q) * far)[:, None]
+
+
 RIGHT["near_and_one"] = [by_the_package]
 WRONG["near_and_one"] = [
-    (lambda *given: joint(mean=of_far)(*given), "expected"),
+    (counted_twice, "the keys of the window count twice"),
     (lambda q, k, v, band: joint()(q, k, v, band) + 0 * (q @ k.T).sum(), "that is an L × L array"),
 ]
 

@@ -30,6 +30,7 @@ from tools.record.shared import beside, lesson, lesson_17, real_weights, write
 
 FILE, SAID = data.FOLDER / "speech_ways.csv", data.FOLDER / "speech_said.json"
 ANATOMY, ANTIBODIES = data.FOLDER / "speech_anatomy.csv", data.FOLDER / "speech_antibodies.csv"
+PAIRS = data.FOLDER / "speech_pairs.csv"
 KEPT, HEADS = ((2, 4), (2, 2)), data.FOLDER / "speech_heads.npz"
 TEXTS = (Path(__file__).with_name("hearing.txt")).read_text(encoding="utf-8").split("\n\n")
 STEPS, RATE, QUERIES = 300, 1.6e-2, 256  # of what is trained
@@ -150,11 +151,12 @@ def ways(names: dict, given: list) -> dict[tuple, Callable]:
     return found
 
 
-def anatomy(names: dict, given: list) -> list[dict]:
+def anatomy(names: dict, known: list, given: list) -> list[dict]:
     """Each head on one sound: its weight within some bands, and each way's error over mean(V)'s."""
     q, k, v = given
     few = {
         "window": names["window"](24),
+        "window and mean(V)": names["mixture"](shares(known, 24), names["window"](24)),
         "near and mean key": names["near_and_mean_key"](24),
         "near and features": names["near_and_features"](24, 64, 0),
         "FAVOR+": names["published"](256, 0),
@@ -179,6 +181,27 @@ def anatomy(names: dict, given: list) -> list[dict]:
                 line[f"within {band}"] = f"{(A[head] * (apart <= band)).sum(axis=1).mean():.4f}"
             line |= {f"error, {name}": f"{values[head]:.4g}" for name, values in off.items()}
             rows.append(line)
+    return rows
+
+
+def pairs(weights: dict, every: dict, asked: list) -> list[dict]:
+    """How far the mean ln P of a clip by a fitted share lies above that by other far fields.
+
+    One mean, and its standard error, over the six clips of synthetic voices, for each band.
+    """
+
+    def of_clips(way):
+        some = (speech.log_likelihood(weights, s, text, every[way]) for _, s, text in asked[1:])
+        return np.array([log_p.mean() for log_p in some])
+
+    rows = []
+    for band in BANDS:
+        share = of_clips(("window and mean(V)", band, 0, 0))
+        for way in (("near and mean key", band, 1, 0), ("near and clusters", band, CENTRES, 0)):
+            less = share - of_clips(way)
+            error = less.std(ddof=1) / len(less) ** 0.5
+            line = {"band": band, "way": way[0], "clips": len(less)}
+            rows.append(line | {"ln P": f"{less.mean():.4f}", "error": f"{error:.4f}"})
     return rows
 
 
@@ -238,7 +261,8 @@ def main() -> None:
             texts[f"{way}, {band}, {m}"] = found[(way, band, m, draw), 0][0]
     write(FILE, rows)
     read = heads(weights, asked[0][1])
-    write(ANATOMY, anatomy(names, read))
+    write(ANATOMY, anatomy(names, given, read))
+    write(PAIRS, pairs(weights, every, asked))
     halves = {
         n: np.stack([x[at] for at in KEPT]).astype("e") for n, x in zip("qkv", read, strict=True)
     }
