@@ -47,7 +47,7 @@ def z_score(samples, exact):
 DERIVED = {
     "02": ["$1 - e^2 < 0$", "(T T^\\top)_{ij} = \\min(i, j)"],
     "03": ["Exactly for $0 < a \\le 2$.", "$6 - 8 k(\\delta) + 2 k(2\\delta)$", "it is $-0.32$"],
-    "06": ["$c \\ge -1/(d - 1)$", "at the cosine $-1/d$"],
+    "a6": ["$c \\ge -1/(d - 1)$", "at the cosine $-1/d$"],
     "08": ["$b_c^4 = C_c / A_c$", "$b > 1$: more of the division belongs on them"],
     "14": ["$p_1 p_2 \\|\\bar k'_1 - \\bar k'_2\\|^2$"],
     "17": ["64 times one of them", "$64^2$ times one", "`np.load` refuses pickled objects"],

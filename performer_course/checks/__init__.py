@@ -16,7 +16,7 @@ from .lesson_02 import is_kernel_matrix, left_over, witness
 from .lesson_03 import tent_frequencies, three_points, which_kernel
 from .lesson_04 import features_enough, product_directions, without_leftover
 from .lesson_05 import loses_at, one_more_row, orthogonal_directions
-from .lesson_06 import choose_rows, stage_error, walsh_hadamard
+from .a6 import choose_rows, stage_error, walsh_hadamard
 from .lesson_07 import after_two, decoder_mask, is_relative
 from .lesson_08 import nearer_keys, out_of_range, what_is_wrong
 from .lesson_09 import best_mix, features_needed, log_estimates

@@ -1,4 +1,4 @@
-"""Lesson 06, structured projections."""
+"""Appendix a6, structured projections."""
 
 import math
 from functools import cache, partial

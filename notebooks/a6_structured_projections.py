@@ -606,7 +606,7 @@ for name, draw in projections.METHODS.items():
 #
 # ## Exercises
 #
-# In `exercises/06_structured_projections.ipynb`: the fast transform in place, without recursion; one stage more or
+# In `exercises/a6_structured_projections.ipynb`: the fast transform in place, without recursion; one stage more or
 # fewer, measured; which rows for these data.
 #
 # ## Further reading

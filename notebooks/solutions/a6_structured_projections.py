@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Exercises 06: structured directions
+# # Exercises a6: structured directions
 #
-# Lesson: `06_structured_projections.ipynb`. Replace each `raise NotImplementedError` by your code.
+# Appendix: `a6_structured_projections.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.
 # You may run it as often as you like.
 
