@@ -49,8 +49,8 @@ if os.environ.get("COURSE_STATIC") == "1":
     warnings.filterwarnings("default", module=r"ipykernel|zmq|tornado|jupyter_client")
 
 
-def show(fig, alt: str) -> None:
-    """Put `fig` on the page with `alt`, the sentence that says what it shows.
+def show(fig, alt: str, caption: str = "") -> None:
+    """Put `fig` on the page with `alt`, the sentence that says what it shows, and a caption below.
 
     The picture goes out as a PNG; beside it, as text, go `alt` and the numbers drawn (`data`),
     so that a reader who cannot see it has it in words, and a test that compares text sees a
@@ -72,8 +72,12 @@ def show(fig, alt: str) -> None:
     if get_ipython() is None:
         print(text)
     else:
+        told = {"alt": alt} | ({"caption": caption} if caption else {})
         bundle = {"image/png": _png(fig), "text/plain": text}
-        display(bundle, metadata={"image/png": {"alt": alt}}, raw=True)
+        display(bundle, metadata={"image/png": told}, raw=True)
+        if caption:
+            below = {"text/markdown": f"*{caption}*", "text/plain": caption}
+            display(below, raw=True)
     plt.close(fig)
 
 

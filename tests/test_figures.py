@@ -53,6 +53,20 @@ def test_what_is_shown_is_readable(monkeypatch, capsys):
     assert ax.title.get_size() == pytest.approx(17.28 * 4.5 / 5.98)
 
 
+def test_a_caption_stands_below_its_figure_and_with_it(monkeypatch):
+    fig, ax = plt.subplots()
+    ax.plot([0, 1])
+    shown = []
+    monkeypatch.setattr("IPython.get_ipython", lambda: True)
+    monkeypatch.setattr(
+        "IPython.display.display", lambda *given, **kept: shown.append((given, kept))
+    )
+    figures.show(fig, alt="a line", caption="It rises.")
+    (_, told), ((below,), _) = shown
+    assert told["metadata"]["image/png"] == {"alt": "a line", "caption": "It rises."}
+    assert below == {"text/markdown": "*It rises.*", "text/plain": "It rises."}
+
+
 @pytest.mark.parametrize(
     ("a", "b", "word"),
     [

@@ -29,6 +29,7 @@ def toy():
             outputs=[
                 output("stream", text="x = 0.25\n"),
                 output("display_data", data=data, metadata=told),
+                output("display_data", data={"text/markdown": "*It rises.*", "text/plain": "-"}),
                 output("display_data", data=table),
             ],
             metadata={"tags": ["hide-input"]},

@@ -160,6 +160,8 @@ def parse(notebook: dict, number: str = "") -> Lesson:
         source, kind = "".join(cell["source"]), cell["cell_type"]
         outputs = []
         for output in cell.get("outputs", []):
+            if "text/markdown" in output.get("data", {}):
+                continue  # a caption, which its figure has
             drawn += "image/png" in output.get("data", {})
             outputs.append(_output(output, f"{number}.{drawn}"))
         tags = frozenset(cell["metadata"].get("tags", ()))
