@@ -5,9 +5,7 @@ import re
 
 import pytest
 
-from tests.lessons import definitions, printed
-from tools import shape
-from tools.lesson import parse
+from tests.lessons import definitions
 from tools.notebooks import NOTEBOOKS, read, sources
 
 START = NOTEBOOKS / "00_start_here.py"
@@ -69,67 +67,52 @@ def test_links_of_a_page_lead_somewhere(page):
 
 @pytest.fixture(scope="module")
 def start():
-    return definitions(START, {"AFTERNOON", "THEMES"})
+    return definitions(START, {"PATH", "BRANCHES", "AFTERNOON", "PARTS"})
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
-def test_the_minutes_of_sections_add_up_to_those_of_the_lesson(start, lesson):
-    found = start["sections"](lesson)
-    assert sum(time for _, time in found.values()) == pytest.approx(
-        shape.minutes(parse(read(lesson)))
-    )
-    numbered = [number for number in found if number]
-    assert numbered == [str(i) for i in range(1, len(numbered) + 1)]
+def box(path):
+    """The minutes of a lesson, and the lessons that it needs."""
+    minutes, needs = re.search(r"> \*\*(\d+) minutes\.\*\* Needs: (.+?) > > ", prose(path)).groups()
+    named = set(re.findall(r"\b(?:\d\d|a\d)\b", re.sub(r"\]\(.+?\)", "]", needs)))
+    for low, high in re.findall(r"(\d\d) to (\d\d)", needs):
+        named.update(f"{number:02d}" for number in range(int(low), int(high)))
+    return int(minutes), named
 
 
-def test_the_box_of_a_lesson_names_every_lesson_that_it_needs(start, tmp_path):
-    lesson = tmp_path / "99_a_lesson.py"
-    lesson.write_text(
-        "# %% [markdown]\n# # Do it\n#\n"
-        "# > **5 minutes.** Needs: lessons 02 (kernels), 05 (QR), 07\n"
-        "# > and 09 to 11 (attention) and 13; lesson [18](18_on_the_gpu.ipynb), $e^t$; a3 helps.\n"
-        "# >\n# > Afterwards you can do it.\n",
-        encoding="utf-8",
-    )
-    title, minutes, needs, named = start["box"](lesson)
-    assert (title, minutes) == ("Do it", 5)
-    assert named == {"02", "05", "07", "09", "10", "11", "13", "18", "a3"}
-    assert needs.endswith("lesson 18, e^t; a3 helps")
+BOXES = {path.stem[:2]: box(path) for path in LESSONS}
 
 
-def test_an_afternoon_takes_two_to_four_hours_and_attention_comes_first(start):
-    chosen = {lesson: set(sections) for lesson, sections in start["AFTERNOON"].items()}
-    route = re.search(r"\*\*One afternoon\*\*(.+?)- \*\*Two weeks", prose(START))[1]
-    assert re.findall(r" \((\d\d)\)", route) == list(chosen)
-    assert next(iter(chosen)) == "07"
-    time = 0.0
-    for lesson, sections in chosen.items():
-        (source,) = NOTEBOOKS.glob(f"{lesson}_*.py")
-        found = start["sections"](source)
-        assert sections <= set(found)
-        time += sum(found[section][1] for section in sections)
-    assert 60 < time < 240
+def test_the_path_and_its_branches_are_all_lessons_with_the_minutes_of_their_boxes(start):
+    branches = {number: minutes for number, (_, minutes) in start["BRANCHES"].items()}
+    assert start["PATH"] | branches == {number: minutes for number, (minutes, _) in BOXES.items()}
+    assert list(start["PATH"]) == sorted(start["PATH"])
+    assert set(start["AFTERNOON"]) | set(start["PARTS"].values()) <= set(start["PATH"])
 
 
-def test_two_weeks_take_the_minutes_of_all_boxes_and_of_all_sheets():
-    boxes = [re.search(r"\*\*(\d+) minutes", prose(path))[1] for path in LESSONS if path != START]
-    sheets = "".join(p.read_text(encoding="utf-8") for p in NOTEBOOKS.glob("exercises/*.ipynb"))
-    work = re.findall(r"[●○]+ · (\d+) minutes", sheets)
-    hours, more = (sum(map(int, minutes)) / 60 for minutes in (boxes, work))
-    lessons, exercises = f"{len(boxes)} lessons", f"{len(work)} exercises: {hours + more:.1f}\n"
-    assert f"{hours:.1f} hours for {lessons}, {more:.1f} for {exercises}" in printed(START)
+def test_a_lesson_of_the_path_needs_none_off_it(start):
+    strays = {number: BOXES[number][1] - set(start["PATH"]) for number in start["PATH"]}
+    assert not any(strays.values()), strays
 
 
-def test_a_lecture_is_about_lessons_that_follow_each_other_and_none_is_given_twice(start):
-    given = [lesson for pair in start["THEMES"].values() for lesson in pair]
-    assert given == [f"{number:02d}" for number in range(1, 15)]
+def test_a_branch_hangs_below_the_last_lesson_of_the_path_that_it_needs(start):
+    path, branches = start["PATH"], start["BRANCHES"]
+
+    def needed(number):
+        direct = BOXES[number][1] - {number}
+        return direct.union(*(needed(other) for other in direct if other in branches))
+
+    hangs = {number: max(needed(number) & set(path), default="00") for number in branches}
+    assert hangs == {number: after for number, (after, _) in branches.items()}
 
 
-def test_what_the_start_page_calls_explained_is_in_the_glossary_under_that_lesson():
-    said = re.search(r"are explained where they are first used: (.+?)\.", prose(START))[1]
-    lessons = {word.lower(): lesson for word, _, lesson, _ in WORDS}
-    named = re.findall(r"([A-Za-z ]+?) in (?:lesson )?(\d\d)", said.replace("and ", ""))
-    assert len(named) == 4
-    assert [lessons[word.strip().lower().removesuffix("s")] for word, _ in named] == [
-        lesson for _, lesson in named
+def test_the_path_takes_about_ten_hours_and_its_exercises_about_as_long(start):
+    sheets = (NOTEBOOKS / "exercises").glob("*.ipynb")
+    work = [
+        int(minutes)
+        for path in sheets
+        if path.stem[:2] in start["PATH"]
+        for minutes in re.findall(r"[●○]+ · (\d+) minutes", path.read_text(encoding="utf-8"))
     ]
+    reading = sum(start["PATH"].values())
+    assert 9 < reading / 60 < 12
+    assert 0.75 < sum(work) / reading < 1.33
