@@ -21,7 +21,7 @@ import unicodedata
 from pathlib import Path
 
 from kit import need, npm
-from tools.lesson import Lesson, read
+from tools.lesson import ANSWER, Lesson, fold_answers, read
 from tools.setting import ROOT
 
 BUILD = ROOT / "build" / "site"
@@ -183,6 +183,19 @@ def _download(target: str, label: str, name: str = "") -> str:
     return f"<a href='{target}'{saved}>{label}</a>"
 
 
+def answers_out_of_sight(notebook: dict) -> None:
+    """Fold what answers a question, its words and its numbers; a caption is set with its figure."""
+    fold_answers(notebook)
+    for cell in notebook["cells"]:
+        tags, outputs = cell["metadata"].get("tags", []), cell.get("outputs", [])
+        if outputs:
+            kept = [output for output in outputs if "text/markdown" not in output.get("data", {})]
+            cell["outputs"] = kept
+        if outputs and ANSWER in tags:
+            cell["metadata"]["tags"] = [*tags, "hide-output"]
+            cell["metadata"]["mystnb"] = {"code_prompt_show": "Show the answer"}
+
+
 class Site:
     """What a page has to know of the others: lessons, works, the address of the repository."""
 
@@ -334,6 +347,7 @@ class Site:
         if notebook["cells"] and notebook["cells"][0].get("id") == "colab":
             button, _install, *notebook["cells"] = notebook["cells"]
             colab = " · " + self.markdown("".join(button["source"]), here)
+        answers_out_of_sight(notebook)
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
         marked = here in self.places.values()
         if marked and heading(here) == "section":

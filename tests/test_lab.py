@@ -27,7 +27,7 @@ def tree(tmp_path_factory):
 # What my/ holds
 
 
-def test_my_holds_each_notebook_without_outputs_and_no_source(tree):
+def test_my_holds_each_notebook_without_outputs_its_answers_folded_and_no_source(tree):
     here, there = ({p.relative_to(f): p for p in f.rglob("*.*")} for f in (tree / "my", NOTEBOOKS))
     notebooks = {name for name in there if name.suffix == ".ipynb"}
     assert {name for name in here if name.suffix == ".ipynb"} == notebooks
@@ -37,6 +37,9 @@ def test_my_holds_each_notebook_without_outputs_and_no_source(tree):
         for cell in original.cells:
             if cell.cell_type == "code":
                 cell.update(outputs=[], execution_count=None)
+            elif "answer" in cell.metadata.get("tags", []):
+                words = "<summary>The answer in words</summary>"
+                cell.source = f"<details class='answer'>{words}\n\n{cell.source}\n\n</details>"
         assert taken == original
 
 

@@ -2,10 +2,11 @@
 
     python -m tools.lab
 
-my/ mirrors notebooks/ at the same depth, so every link leads on. Notebooks come without outputs,
-so that a number can be guessed before it is seen; their sources stay behind. A copy that is as it
-was put there follows the course; any other is the learner's, and stays. my/.put.json has the hash
-of what was put there. A copy for which it has none, even if it is lost, is the learner's, too.
+my/ mirrors notebooks/ at the same depth, so every link leads on. Notebooks come without outputs
+and with their answers folded, so that a number can be guessed before it is seen; their sources stay
+behind. A copy that is as it was put there follows the course; any other is the learner's, and
+stays. my/.put.json has the hash of what was put there. A copy for which it has none, even if it is
+lost, is the learner's, too.
 """
 
 import hashlib
@@ -13,6 +14,7 @@ import json
 import os
 from pathlib import Path
 
+from tools.lesson import fold_answers
 from tools.setting import NOTEBOOKS, ROOT
 
 MY = ROOT / "my"
@@ -32,8 +34,9 @@ def copies(notebooks: Path) -> dict[str, bytes]:
 
 
 def cleared(notebook: bytes) -> bytes:
-    """A notebook without its outputs."""
+    """A notebook without its outputs, its answers folded."""
     nb = json.loads(notebook)
+    fold_answers(nb)
     for cell in nb["cells"]:
         if cell["cell_type"] == "code":
             cell.update(execution_count=None, outputs=[])

@@ -18,6 +18,7 @@ from pathlib import Path
 from tools.setting import NOTEBOOKS
 
 FOLDED = "hide-input"  # the tag of a cell whose code is out of sight
+ANSWER = "answer"  # of a cell that answers the question before it
 VOLATILE = "nbval-ignore-output"  # of a cell that prints timings or the names of devices
 CLAIM = (6, 28)  # words
 ASK = re.compile(r"\*\*Before you (?:run this|read on|look)[:,]?\*\*[:,]?")
@@ -192,6 +193,15 @@ def _parts(text: str) -> list[str]:
     cuts = [at.start() for at in HEADING.finditer(_blank(text)) if at[1] == "##"]
     edges = [0, *filter(None, cuts), len(text)]
     return [text[a:b] for a, b in pairwise(edges)]
+
+
+def fold_answers(notebook: dict) -> None:
+    """Put each text that answers a question out of sight, until it is opened."""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown" and ANSWER in cell["metadata"].get("tags", ()):
+            text = "".join(cell["source"])
+            summary = "<summary>The answer in words</summary>"
+            cell["source"] = f"<details class='answer'>{summary}\n\n{text}\n\n</details>"
 
 
 def _blank(text: str) -> str:

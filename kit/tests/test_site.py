@@ -176,6 +176,23 @@ def test_a_lesson_a_work_or_a_place_that_is_named_becomes_a_link_there(small, sa
     assert small.linked(said, "notebooks/09_two") == expected
 
 
+def test_an_answer_is_out_of_sight_and_a_caption_stands_once(small):
+    said, caption = toy.prints("0.5"), {"text/markdown": "*It rises.*", "text/plain": "It rises."}
+    drawn = toy.figure("It is 2.", "answer", "hide-input", caption="It rises.")
+    drawn.outputs.append(nbformat.v4.new_output("display_data", data=caption))
+    asked = toy.text("# One\n\n**Before you run this:** one or two?")
+    notebook = toy.notebook(asked, drawn, toy.text("It is $2$.", "answer"), said)
+    page = json.loads(small.on_page(json.dumps(notebook), "notebooks/04_one"))
+    _, figure, answer, printed = page["cells"]
+    assert figure["metadata"]["tags"] == ["answer", "hide-input", "hide-output"]
+    assert [*figure["outputs"][0]["data"]] == ["image/png", "text/plain"]
+    assert len(figure["outputs"]) == 1
+    assert re.fullmatch(
+        r"(?s)<details .*</summary>\n\nIt is \$2\$\.\n\n</details>", answer["source"]
+    )
+    assert printed["metadata"]["tags"] == []
+
+
 def test_sections_and_figures_of_a_lesson_are_places_where_links_can_end(small):
     places = ["exercise-04-3", "section-04-3", "figure-04-1", "figure-04-2"]
     assert sorted(small.places) == sorted(places)
