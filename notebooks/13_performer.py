@@ -557,7 +557,7 @@ show(
 # At $m = 8$ and 16 the next order shows; from 32 on no difference from the formula is seen. **For
 # queries and keys with entries of size $\frac14$ the bias is small beside the error of one draw,
 # and falls faster.** Who draws once in one layer need not think of it. Who averages must, and so
-# must who has many heads: in lesson 17 it is the bias, not the noise, that spoils a model.
+# must who has many heads: in lesson 17 bias hurts a model more than noise does.
 #
 # ## 4. Draw again
 #

@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Decide which heads of a protein model can be swapped
 #
-# > **4 hours.** Needs: lessons 10, 13, 14 and 15.
+# > **5 hours.** Needs: lessons 10, 13, 14, 15 and 18.
 # >
 # > Afterwards you have, for six heads of a real pretrained model, the error of random features beside
 # > that of four ways that need none, a repair by moments, and a decision for each head that you can
-# > defend.
+# > defend; and the same decision for two heads of a model of speech, where cost counts.
 #
 # ## Brief
 #
@@ -24,15 +24,17 @@
 #    in three;
 # 4. each head has a decision by a rule that you wrote down first, at least one head is swapped for random
 #    features, at least one is not, and you have seen whether the decisions stay when the two chains change
-#    places.
+#    places;
+# 5. two heads of a model of speech, with 1,500 tokens, have the cheapest way that is good enough and costs
+#    less than softmax, in both measures.
 #
 # ## Rubric
 #
 # | criterion | points | what earns them |
 # |---|---|---|
-# | Correctness | 6 | Both measures are 1 for mean(V); every estimate of the weights has rows that sum to 1; nothing but the mean of its keys is taken from the chain that is judged. |
+# | Correctness | 6 | Both measures are 1 for mean(V); every estimate of the weights has rows that sum to 1; nothing but the mean of its keys is taken from the chain that is judged, and nothing is fitted on a query of speech that is judged. |
 # | Measurement | 5 | Three counts of directions, at least 3 draws each, mean and standard error; all four nulls fitted as fairly as the features are. |
-# | Verdict | 4 | A rule stated before any table, a decision for each head, and what two chains of one model cannot tell. |
+# | Verdict | 4 | A rule stated before any table, a decision for each head, cost counted where it counts, and what two chains of one model cannot tell. |
 # | Code | 3 | One function for each idea; weights and outputs from the same call; no number typed in that a cell has computed. |
 # | Picture | 2 | Exact attention beside its estimate, for a head that is swapped for features and one that is not, on one scale of colours. |
 #
@@ -43,8 +45,9 @@
 # best, then the one that they followed worst. Every query sees all $L = 122$ tokens of its chain, 120
 # residues and one token at each end; $d = 64$.
 #
-# Nothing gets faster here: 122 tokens are too few (lesson 14, section 2). The question is
-# whether the *answer* survives, because that is what a longer protein would need.
+# On the proteins nothing gets faster: 122 tokens are too few (lesson 14, section 2). The question is
+# whether the *answer* survives, because that is what a longer protein would need. Cost counts in task 7,
+# in two heads with 1,500 tokens.
 #
 # With the identity in place of the values, $V = I$, any attention returns its weights, one row a query:
 # `weights_of` below. So one call gives the matrix, and a product with $V$ the output.
@@ -56,8 +59,9 @@
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
+from scipy.cluster.vq import kmeans2
 
-from performer_course import antibody, attention, data, near_far, projections, theory
+from performer_course import antibody, attention, data, features, near_far, projections, theory
 from performer_course.figures import gram, show
 
 NAMES = ("0.7", "0.5", "4.6", "4.3", "7.3", "7.6")  # block.head
@@ -68,12 +72,11 @@ BAND = 16  # a window sees 16 keys on each side
 
 q, k, v = data.antibody_heads()  # (heads, chains, L, d) each
 L, d = q.shape[-2:]
-IDENTITY = np.eye(L)
 
 
 def weights_of(attend, q, k, **options):
-    """The weights (..., L, L) of an attention function, a row for each query."""
-    eye = np.broadcast_to(IDENTITY, (*q.shape[:-1], L))
+    """The weights (..., L, L) of an attention function, a row for each query, for any L."""
+    eye = np.broadcast_to(np.eye(k.shape[-2]), (*k.shape[:-1], k.shape[-2]))
     return attend(q, k, eye, **options)
 
 
@@ -105,12 +108,12 @@ for name, A, t in zip(
 # Both are 0 where nothing is lost and 1 for mean(V). They ask different questions. The error asks about
 # the output of these values; the divergence, in which a key that is missed counts far more than one that is
 # added, asks about the weights, whatever the values are. Both for all heads at once: the last two axes
-# are those of a head.
+# are those of a head, $n$ queries and $L$ keys. Here $n = L$; in task 7 half of the queries are judged.
 
 
 # %% nbgrader={"grade": false, "grade_id": "error", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def error(found, A, v):
-    """found, A (..., L, L), v (..., L, d) → (...): the square error of the output over mean(V)'s."""
+    """found, A (..., n, L), v (..., L, d) → (...): the square error of the output over mean(V)'s."""
     ### BEGIN SOLUTION
     right = A @ v
     null = v.mean(axis=-2, keepdims=True)
@@ -121,7 +124,7 @@ def error(found, A, v):
 
 # %% nbgrader={"grade": false, "grade_id": "divergence", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def divergence(found, A):
-    """found, A (..., L, L), all positive → (...): the KL from A of all rows, over mean(V)'s."""
+    """found, A (..., n, L), all positive → (...): the KL from A of all rows, over mean(V)'s."""
     ### BEGIN SOLUTION
     lost = (A * np.log(A / found)).sum(axis=(-2, -1))
     return lost / (A * np.log(A * A.shape[-1])).sum(axis=(-2, -1))
@@ -435,12 +438,121 @@ show(
 ### END SOLUTION
 
 # %% [markdown]
+# ## Task 7: Two heads of a model of speech
+#
+# `data.speech_heads` has heads 2.4 and 2.2 of lesson 18's model, with 1,500 tokens each. There is only one
+# recording, so its queries are divided. The mean query, 16 centres of keys and the share of a window beside
+# mean(V) are fitted on the first half, and the queries of the second half are judged. Every query sees the
+# keys of both halves.
+#
+# Count the cost in multiplications for each token, as a query and as a key. Softmax needs $2Ld$: $d$ for
+# each logit and $d$ for each value. Random features need $4md$: $md$ each to map the query, to map the key,
+# to put its value into the state and to read the state. So they save something only where $m < L/2$. Leave
+# out exponentials and what is fitted once.
+#
+# Write all the ways as one function. To find the nearest of $C$ centres takes $Cd$ a key. The function may
+# hold weights of $L \times L$, because they are judged; `near_far` gives the same outputs without them, and
+# the cell below compares one. Then extend your rule by cost, before the table. The solution takes the
+# cheapest way that costs less than softmax and whose mean plus two standard errors is good enough; if there
+# is none, it keeps softmax.
+#
+# **Before you run this:** one head looks at its neighbourhood, one at tokens far away. What will each take?
+
+
+# %% nbgrader={"grade": false, "grade_id": "swaps", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def swaps(q, k, share, mean, centres, W):
+    """q, k (L, d), mean query (d,), centres (C, d), W {m: (m, d)} → {way: (weights (L, L), cost)}.
+
+    Ways: "window"; in one denominator with a far field, "window, mean key", "window, centres" and for
+    each m "window, m = 64", by centred features; "window, mean(V)", by its share; and without a
+    window "centres", "Taylor" and "centred, m = 64".
+    """
+    ### BEGIN SOLUTION
+    keys, at, wide = about_mean(k), np.arange(len(k)), 2 * (2 * BAND + 1) * d
+    right = np.exp(q @ keys.T / d**0.5)  # the mean key has the logit 0
+    near = np.abs(at[:, None] - at) <= BAND
+    nearest = ((centres**2).sum(axis=1) - 2 * k @ centres.T).argmin(axis=1)
+    by_centres = np.exp(q @ (centres - k.mean(axis=0)).T / d**0.5)[:, nearest]
+    summed = 3 * len(centres) * d  # the nearest centre of the key, its logit, its values
+    found = {
+        "window": (np.where(near, right, 0), wide),
+        "window, mean key": (np.where(near, right, 1), wide + 2 * d),
+        "window, centres": (np.where(near, right, by_centres), wide + summed),
+        "centres": (by_centres, summed),
+        "Taylor": (1 + q @ keys.T / d**0.5, 2 * (d + 1) * d),
+    }
+    for m, directions in W.items():
+        x, y = (features.positive(a * d**-0.25, directions) for a in (q, keys - mean))
+        by_features = x @ y.T * np.exp(q @ mean / d**0.5)[:, None]
+        found[f"centred, m = {m}"] = (by_features, 4 * m * d)
+        found[f"window, m = {m}"] = (np.where(near, right, by_features), wide + 4 * m * d)
+    found = {way: (A / A.sum(axis=1, keepdims=True), cost) for way, (A, cost) in found.items()}
+    mixture = share * found["window"][0] + (1 - share) / len(k)
+    return found | {"window, mean(V)": (mixture, wide + d)}
+    ### END SOLUTION
+
+
+# %%
+SPEECH = [*data.speech_heads()]  # q, k, v of two heads, (heads, L, d) each
+SPEECH.append(weights_of(attention.softmax_attention, *SPEECH[:2]))  # only to judge by
+tokens = SPEECH[0].shape[1]
+EARLY, LATE = slice(0, tokens // 2), slice(tokens // 2, tokens)
+SOFTMAX = 2 * tokens * d
+
+
+def judged_speech(head, fit, judge):
+    """{(way, cost): errors and divergences (draws, 2)} of the queries of one half."""
+    q, k, v, A = (x[head] for x in SPEECH)
+    outputs = near_far.near_field(q, k, v, BAND), A @ v
+    x, y = (output[fit] - v.mean(axis=0) for output in outputs)
+    share = np.clip((x * y).sum() / (x * x).sum(), 0.05, 0.95)  # of the least error
+    measures = {}
+    for rng in map(np.random.default_rng, range(DRAWS)):
+        centres, _ = kmeans2(k[fit], 16, minit="++", rng=rng)
+        W = {m: projections.orthogonal(rng, m, d) for m in COUNTS[:2]}
+        ways = swaps(q, k, share, q[fit].mean(axis=0), centres, W)
+        for way, (weights, cost) in ways.items():
+            found, right = weights[judge], A[judge]
+            lost = divergence(found, right) if (found > 0).all() else np.nan
+            measures.setdefault((way, cost), []).append((error(found, right, v), lost))
+    linear = near_far.joint_attention(q, k, v, BAND, centres=centres)  # no weights of L × L
+    assert np.abs(ways["window, centres"][0] @ v - linear).max() < 1e-9
+    return {way: np.array(numbers) for way, numbers in measures.items()}
+
+
+def cheapest(measures, measure):
+    """The solution's rule: put your own here."""
+    upper = {x: y[:, measure].mean() + 2 * standard_error(y)[measure] for x, y in measures.items()}
+    enough = [x for x, y in upper.items() if y <= GOOD and x[1] < SOFTMAX]
+    return min(enough, key=lambda x: x[1], default=("softmax", SOFTMAX))[0]
+
+
+of_speech = [judged_speech(head, EARLY, LATE) for head in (0, 1)]
+print(f"{tokens:,} tokens; multiplications a token by softmax: {SOFTMAX:,}")
+print(f"features cost less below m = {tokens // 2}")
+print("the outputs of window and centres are those of near_far, to 1e-9")
+for name, A in zip(("2.4", "2.2"), SPEECH[3][:, LATE], strict=True):
+    print(f"head {name}: e^entropy {np.exp(-(A * np.log(A)).sum(axis=1).mean()):.0f} keys")
+print(f"\n{f'mean of {DRAWS} draws (standard error)':32}{'error':>8}{'divergence':>28}")
+print(f"{'':18}{'cost':>8}" + "".join(f"{name:>14}" for name in ("2.4", "2.2") * 2))
+for way, cost in sorted(of_speech[0], key=lambda x: x[1]):
+    draws = np.concatenate([x[way, cost] for x in of_speech], axis=1)[:, [0, 2, 1, 3]]
+    cells = zip(draws.mean(axis=0), standard_error(draws), strict=True)
+    words = ("–" if np.isnan(x) else f"{x:.2f} ({e:.2f})" for x, e in cells)
+    print(f"{way:18}{cost:8,}" + "".join(f"{word:>14}" for word in words))
+for title, x in (("second", of_speech), ("first", [judged_speech(h, LATE, EARLY) for h in (0, 1)])):
+    print(f"\nthe cheapest that is good enough for the queries of the {title} half")
+    for i, measure in enumerate(("error", "divergence")):
+        print(f"by {measure:10} 2.4: {cheapest(x[0], i)}; 2.2: {cheapest(x[1], i)}")
+
+# %% [markdown]
 # ## How to report
 #
 # Half a page, in sentences. Which rule did you write down, and what does it say of each head? Where do the
 # two measures disagree, and which of them would you trust for a model with eight blocks? Which null was
 # hardest to beat, and why in that block? What do two chains and six heads of one model not tell, and what
-# would you measure next?
+# would you measure next? In speech, what did each head take, and what would it have taken had cost not
+# counted?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "report", "locked": false, "points": 20, "schema_version": 3, "solution": true, "task": false}
 # Six heads of AntiBERTy were judged on pembrolizumab's heavy chain, with everything fitted on
@@ -483,3 +595,16 @@ show(
 # every head good directions exist, and drawing them is the weak part. Next I would split the error of the
 # drawn ones into what the mean of many draws misses and what scatters around it, and then swap the heads
 # in the model itself.
+#
+# In speech softmax needs 192,000 multiplications a token. My rule takes the cheapest way whose mean plus
+# two standard errors is at most 0.5. Head 2.4 looks at 36 keys, and a window alone has the error 0.10 for
+# 4,224 multiplications. Head 2.2 looks at 835 keys. There a window alone has the error 5.81, one mean key
+# beside it leaves 0.66, and 16 centres without any window have 0.39 for 3,072. By divergence head 2.4
+# takes the window with mean(V), which has 0.27, because a window alone gives far keys no weight and so has
+# an infinite divergence. Head 2.2 takes the window and the centres in one denominator, 0.47 for 7,296,
+# because the centres alone have 0.51. With the two halves exchanged this last decision changes to the
+# centres alone, and the other three stay. Had cost not counted, both heads would have taken the window and
+# the centres by both measures, so cost changed three of four decisions. Features are dearer than all of
+# these. With 256 directions, a third of softmax's cost, centred features have the errors 1.34 and 0.96.
+# One recording of one voice, with four seconds of silence at its end, does not tell what other speech
+# would need.
