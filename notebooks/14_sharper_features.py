@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Sharpen the features, and know when to use them
 #
-# > **60 minutes.** Needs: lesson 13 (the Performer), eigenvectors of a symmetric matrix.
+# > **60 minutes.** Needs: lessons 09 (positive features) and 11 (how large their error will be),
+# > eigenvectors of a symmetric matrix.
 # >
 # > Afterwards you can sharpen positive features with two matrices of moments, shift keys without
 # > changing attention, and say for data of three kinds whether random features are worth it.
 #
-# In lesson 13 plain features followed learned heads badly. What they pay for is $\|z\|^2$ with
+# Plain positive features follow learned heads badly (lesson 13 has a picture of one). What they pay for is $\|z\|^2$ with
 # $z = q' + k'$, the sum of a query $q' = q\, d^{-1/4}$ and a key $k' = k\, d^{-1/4}$. So there are two
 # ways out: draw directions that suit the queries and keys one has, or move the keys. Neither changes
 # what is estimated, and neither costs a token anything. Both need only means and second moments of a

@@ -2,7 +2,7 @@
 # # Hear a model
 #
 # > **45 minutes.** Needs: lessons 09 (positive features), 10 (linear attention), 11 (how large the error
-# > will be), 15 (near and far) and 17 (the attention of a real model replaced).
+# > will be) and 14 (centred features).
 # >
 # > Afterwards you can swap the attention of a model that hears, tell from its transcripts what the
 # > swap has lost, and say which keys have to be exact, which can be summed up, and what that saves.
