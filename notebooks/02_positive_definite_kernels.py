@@ -1,136 +1,136 @@
 # %% [markdown]
 # # Tell a kernel from an impostor
 #
-# > **70 minutes.** Needs: lesson 01, eigenvalues of symmetric matrices, the series of
-# > $e^t$.
+# > **45 minutes.** Needs: lesson 01 (features, kernels, ridge regression from inner products), eigenvalues
+# > of symmetric matrices, the series of $e^t$.
 # >
-# > Afterwards you can say what makes a function a kernel, test one by its eigenvalues, build
-# > new kernels from old, say why a kernel method needs only one number a data point, write the
-# > features of the softmax kernel to any degree, and turn it into a Gaussian kernel and back.
+# > Afterwards you can test whether a function may stand for an inner product, say what breaks where it may not,
+# > build kernels from kernels, write the features of $e^{x^\top y}$, and turn softmax into a Gaussian and back.
 #
-# Lesson 01 began with a feature map and found its kernel. Usually it goes the other way: we have
-# a function $K(x, y)$ that says how similar two points are, and would like to know whether some
-# feature map stands behind it. If so, all that works for inner products works for $K$. If not,
-# it may fail without a warning, and at the end we shall watch it fail. This lesson gives the test,
-# the four kernels that the course uses, and one function that looks like a kernel and is none.
+# Lesson 01 began with features and found that their inner product, a kernel, can be had without them.
+# Usually one begins at the other end: somebody writes down a function $K(x, y)$ that says how alike two points
+# are, and hopes that it is an inner product of some features. The exponential inside attention is such a
+# function. So which functions may stand for an inner product? There is a test, and it is one line of code.
+# There are also impostors, and we shall watch what one of them does to a regression.
 
 # %%
 import math
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import load_digits
 
 from performer_course import features, get_backend, kernels, to_host
-from performer_course.figures import COLORS, compared, gram, show, trend
+from performer_course.figures import COLORS, gram, show, trend
 
 xp = get_backend()
-rng = np.random.default_rng(0)
 
 # %% [markdown]
 # ## 1. What makes a function a kernel
 #
-# Let $K: \mathbb{R}^d \times \mathbb{R}^d \to \mathbb{R}$ be symmetric, $K(x, y) = K(y, x)$.
-# It is a *positive definite kernel* if for every finite set of points
-# $x_1, \dots, x_n \in \mathbb{R}^d$ and all weights $c \in \mathbb{R}^n$
+# Somebody has compared three things, A, B and C, and says in a table $G$ how alike they are:
 #
-# $$\sum_{i,j=1}^n c_i c_j K(x_i, x_j) \;\ge\; 0 .$$
+# | | A | B | C |
+# |---|---|---|---|
+# | A | 1 | 0.9 | $a$ |
+# | B | 0.9 | 1 | 0.9 |
+# | C | $a$ | 0.9 | 1 |
 #
-# In words: every Gram matrix is positive semidefinite. For a symmetric matrix this is the same
-# as having no eigenvalue below zero. $K$ returns a number; it is the features that may be
-# long, even infinitely long. (The word *definite* is the tradition for kernels, although zero is
-# allowed.)
+# The entry $a$ for A and C is still open. For which $a$ can the entries be inner products of three vectors? The
+# ones on the diagonal say that each vector has length 1, so 0.9 is the cosine of an angle, 26°. It is the angle
+# from A to B, and from B to C as well. Hence A and C are at most 52° apart, and $a$ is at least
+# $\cos 52° = 0.62$.
 #
-# **An inner product is a kernel.** If $K(x, y) = \varphi(x)^\top \varphi(y)$, then
+# For more points there is a test without angles. Suppose that the entries are inner products,
+# $G_{ij} = \varphi_i^\top \varphi_j$. Add up the vectors with any weights $c_i$, and look at the squared
+# length of the sum:
 #
-# $$\sum_{i,j} c_i c_j\, \varphi(x_i)^\top \varphi(x_j)
-# = \Bigl\| \sum_i c_i\, \varphi(x_i) \Bigr\|^2 \ge 0 .$$
+# $$c^\top G\, c = \sum_{i,j} c_i c_j\, \varphi_i^\top \varphi_j
+# = \Bigl\| \sum_i c_i\, \varphi_i \Bigr\|^2 \ge 0 .$$
 #
-# Both sides, for the polynomial kernel of lesson 01 and random weights:
+# A symmetric matrix with $c^\top G\, c \ge 0$ for every $c$ is called *positive semidefinite*. If $c$ is an
+# eigenvector of length 1, then $c^\top G\, c$ is its eigenvalue. So a table of inner products has no negative
+# eigenvalue.
+#
+# The converse holds, too. A symmetric matrix is $G = U \operatorname{diag}(\lambda)\, U^\top$, with its
+# eigenvectors as the columns of $U$. If no $\lambda_k$ is negative, the rows of
+# $U \operatorname{diag}(\sqrt{\lambda})$ are features, one row a point, whose inner products are the entries
+# of $G$. If some $\lambda_k$ is negative, it has no real square root, and the construction stops.
+#
+# **Before you run this:** let the entry $a$ of the table $G$ grow from −0.5 to 1.2. For which $a$ is the
+# smallest eigenvalue of $G$ not negative?
 
-# %%
-x = xp.asarray(rng.normal(size=(8, 3)))  # n = 8 points in d = 3 dimensions
-c = xp.asarray(rng.normal(size=8))
+# %% tags=["answer"]
+entries = np.linspace(-0.5, 1.2, 171)  # of A and C
+smallest = np.array(
+    [np.linalg.eigvalsh([[1, 0.9, a], [0.9, 1, 0.9], [a, 0.9, 1]])[0] for a in entries]
+)
+for a, least in zip(entries[50:161:10], smallest[50:161:10], strict=True):
+    print(f"a = {a:.2f}: smallest eigenvalue {round(least, 4) + 0.0:7.4f}")
 
-K = kernels.polynomial(x, x, degree=2, offset=1.0)  # (8, 8)
-phi = features.monomials(x, degree=2, offset=1.0)  # (8, 10)
-combination = c @ phi  # Σ c_i φ(x_i), (10,)
-print(f"Σ c_i c_j K(x_i, x_j) = {to_host(c @ K @ c):.4g}")
-print(f"‖Σ c_i φ(x_i)‖²       = {to_host(xp.sum(combination**2)):.4g}")
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=[1, 2])
+for i, (name, angle) in enumerate(zip("ABC", np.arccos(0.9) * np.array([-1, 0, 1]), strict=True)):
+    tip = np.cos(angle), np.sin(angle)
+    left.annotate("", tip, (0, 0), arrowprops={"arrowstyle": "->", "lw": 3, "color": COLORS[i]})
+    left.text(1.07 * tip[0], 1.07 * tip[1], name, color=COLORS[i], va="center")
+left.plot(np.cos(np.linspace(-1, 1)), np.sin(np.linspace(-1, 1)), ":", color="0.6", linewidth=1.5)
+left.set(xlim=(-0.05, 1.25), ylim=(-0.9, 0.9), aspect="equal", xticks=[], yticks=[])
+left.set_title("the smallest $a$")
+left.grid(visible=False)
+for side in ("left", "bottom"):
+    left.spines[side].set_visible(False)
+good = entries[smallest > -1e-12]
+right.axvspan(good[0], good[-1], color=COLORS[2], alpha=0.2, label="inner products")
+right.axhline(0, color=COLORS[6], linestyle="-", linewidth=1)
+right.plot(entries, smallest, color=COLORS[0])
+right.set(xlabel="$a$, how alike A and C are", ylabel="smallest eigenvalue of $G$")
+right.legend(loc="lower center")
+show(
+    fig,
+    caption="Left, the vectors that are as far apart as may be; right, where the curve is not below zero.",
+    alt="Left, three unit vectors in a plane, B in the middle and A and C "
+    f"{np.degrees(np.arccos(0.9)):.0f} degrees to its sides. Right, the smallest eigenvalue of G against "
+    f"the entry a. It {trend(smallest[entries < good[0]])} to zero at a = {good[0]:.2f}, is at most "
+    f"{smallest.max():.2f}, and {trend(smallest[entries > good[-1] - 0.01])} from zero at a = {good[-1]:.2f}.",
+)
+
+# %% [markdown] tags=["answer"]
+# The smallest eigenvalue of $G$ is not negative for $a$ from 0.62 to 1. Those are the tables that three
+# vectors can have: at $a = 0.62$ the vectors lie in one plane, and at $a = 1$ A and C are the same vector.
 
 # %% [markdown]
-# **A kernel is an inner product.** For finitely many points this is linear algebra. A positive
-# semidefinite $K$ has eigenvectors $U$ (n, n) and eigenvalues $\lambda_k \ge 0$ with
-# $K = U \operatorname{diag}(\lambda)\, U^\top$. Take row $i$ of $U \operatorname{diag}(\lambda)^{1/2}$
-# as the features of point $i$. Then their inner products are the entries of $K$. One negative
-# $\lambda_k$, and the square root has no place in the reals: this is where an impostor fails.
+# A function makes many tables, one for each set of points. A symmetric function
+# $K: \mathbb{R}^d \times \mathbb{R}^d \to \mathbb{R}$ is a *positive definite kernel* if, for every finite
+# set of points $x_1, \dots, x_n$, the *Gram matrix* of entries $K(x_i, x_j)$ has no negative eigenvalue;
+# zero is allowed. Then each set of points has features. One map, perhaps with infinitely many features, even
+# serves all points at once (Aronszajn, 1950): appendix [a7](a7_more_on_kernels.ipynb) writes it down. **A
+# symmetric function is an inner product of features exactly when none of its Gram matrices has a negative
+# eigenvalue.**
 #
-# **Before you run this:** the polynomial kernel above has 10 features. For 12 points its Gram matrix
-# is $12 \times 12$. How many of the 12 eigenvalues are zero?
+# **Before you run this:** the kernel $(1 + x^\top y)^2$ of points in three dimensions has ten features: a
+# constant, three coordinates, and six products of two coordinates. Its Gram matrix for twelve points has
+# twelve eigenvalues. How many of them are zero?
 
-# %%
-eigenvalues, U = np.linalg.eigh(to_host(K))
-found = U * np.sqrt(np.clip(eigenvalues, 0, None))  # (8, 8), one row a point
-largest_error = np.abs(found @ found.T - to_host(K)).max()
-print(f"8 points: smallest eigenvalue {eigenvalues[0]:.4g}, largest {eigenvalues[-1]:.4g}")
-print(f"features from eigenvectors give K back to 1e-12: {bool(largest_error < 1e-12)}")
-
+# %% tags=["answer"]
+rng = np.random.default_rng(0)
 twelve = xp.asarray(rng.normal(size=(12, 3)))
-spectrum = np.linalg.eigvalsh(to_host(kernels.polynomial(twelve, twelve, 2, 1.0)))
-zero = (np.abs(spectrum) < 1e-12 * spectrum[-1]).sum()
-print(f"12 points: {zero} eigenvalues are zero")
+K = to_host(kernels.polynomial(twelve, twelve, degree=2, offset=1.0))  # (12, 12)
+eigenvalues, U = np.linalg.eigh(K)
+zero = np.abs(eigenvalues) < 1e-12 * eigenvalues[-1]
+print(zero.sum(), "are zero but for rounding, others", *(f"{v:.2g}" for v in eigenvalues[~zero]))
+found = U * np.sqrt(np.clip(eigenvalues, 0, None))  # (12, 12), one row a point
+print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {found[0] @ found[1]:.4f}")
 
-# %% [markdown]
-# **Ten features span at most ten dimensions, so at least two of twelve eigenvalues are zero.** Rounding
-# makes them tiny numbers of either sign: a test for "none below zero" needs a tolerance.
-#
-# **One map for all points.** The eigenvectors serve the points that we had. Is there one map for
-# all of $\mathbb{R}^d$? There is, and it is quickly written down: let the features of $x$ be
-# the *function* $\varphi(x) = K(\cdot, x)$, the similarity to $x$ of everything. Such functions
-# and their sums $f = \sum_i c_i K(\cdot, x_i)$ form a vector space. Give it the inner product that makes
-#
-# $$\langle K(\cdot, x),\, K(\cdot, y) \rangle = K(x, y) .$$
-#
-# Then $K$ is an inner product of features by construction, and what the definition asks for,
-# $\|f\|^2 = \sum_{i,j} c_i c_j K(x_i, x_j) \ge 0$, is what a squared length needs. One more thing
-# follows. The inner product of $f$ with $K(\cdot, x)$ is $\sum_i c_i K(x_i, x)$, which is the value $f(x)$:
-# to *evaluate* a function is to take an inner product. (So by Cauchy and Schwarz
-# $f(x)^2 \le \|f\|^2 K(x, x)$, and only the function 0 has length 0.) The space is therefore called a *reproducing
-# kernel Hilbert space*. (A *Hilbert space* is a vector space with an inner product, of any dimension, even
-# infinite, in which every sequence whose members come ever closer to each other has a limit. Adding those
-# limits to our sums completes it.) That every kernel has exactly one such space is the theorem of Moore
-# and Aronszajn (Aronszajn, 1950).
-#
-# **Why $n$ numbers are enough.** Look for a function $f$ of that space that fits $n$ data points, at a
-# price for its length: make $\text{loss}\bigl(f(x_1), \dots, f(x_n)\bigr) + \alpha \|f\|^2$ least, with
-# any loss and $\alpha > 0$. The space may have infinitely many dimensions. But
-#
-# 1. split $f = s + r$: $s$ is a sum of the $K(\cdot, x_i)$, and $r$ is orthogonal to all of them;
-# 2. $f(x_i) = \langle f, K(\cdot, x_i) \rangle = s(x_i)$, so the loss does not see $r$;
-# 3. $\|f\|^2 = \|s\|^2 + \|r\|^2$, by Pythagoras, so $r$ costs $\alpha\|r\|^2$ and buys nothing;
-# 4. hence $r = 0$ at the least value: the solution is $f = \sum_{i=1}^n c_i K(\cdot, x_i)$.
-#
-# **The best fit to $n$ points at a price for length takes $n$ numbers $c_i$, whatever the dimension of
-# the space.** This is the *representer theorem* (Schölkopf et al., 2001). The support vector machine of
-# lesson 01 was a special case: $w = \sum_i c_i y_i \varphi(x_i)$. In the ten dimensions of our polynomial
-# kernel both parts can be seen. We fit the least squares problem there with $\alpha = 1$, and add an $r$.
-
-# %%
-t = rng.normal(size=8)  # what to fit at the 8 points
-Phi = to_host(phi)  # (8, 10)
-w = np.linalg.solve(Phi.T @ Phi + np.eye(10), Phi.T @ t)  # the best of all f = wᵀφ, (10,)
-weights = np.linalg.lstsq(Phi.T, w)[0]  # c, (8,)
-r = rng.normal(size=10)
-r = r - np.linalg.lstsq(Phi, Phi @ r)[0]  # orthogonal to all eight φ(x_i)
-print(f"w = Σ c_i φ(x_i): {np.allclose(Phi.T @ weights, w)}")
-print(f"w + r has the same values at the data: {np.allclose(Phi @ (w + r), Phi @ w)}")
-print(f"squared length of w {w @ w:.3f}, of w + r {(w + r) @ (w + r):.3f}")
+# %% [markdown] tags=["answer"]
+# Two of the twelve eigenvalues are zero. Ten features span at most ten dimensions, so it could not be fewer. In
+# floating point they are tiny numbers of either sign, so a test needs a tolerance, and one that grows with the
+# entries of the matrix.
 
 # %% [markdown]
 # ## 2. Four kernels
 #
-# With $\delta = x - y$, $\|\delta\|_1 = \sum_i |\delta_i|$, and $\gamma > 0$, which sets the width (the
-# larger $\gamma$, the narrower the kernel):
+# Each row of the table is a kernel of this course, with $\delta = x - y$, $\|\delta\|_1 = \sum_i |\delta_i|$,
+# and a number $\gamma > 0$ that sets the width: the larger $\gamma$, the narrower the kernel.
 #
 # | kernel | formula | in the package |
 # |---|---|---|
@@ -139,404 +139,141 @@ print(f"squared length of w {w @ w:.3f}, of w + r {(w + r) @ (w + r):.3f}")
 # | Cauchy | $\prod_{i=1}^d 1 / (1 + \gamma \delta_i^2)$ | `kernels.cauchy` |
 # | softmax | $\exp(x^\top y)$ | `kernels.softmax` |
 #
-# **The Gaussian, Laplacian and Cauchy kernels depend on $x$ and $y$ only through $\delta$.** They are
-# *shift-invariant*. The softmax kernel is not, and it is the one inside attention. *Softmax* turns scores
-# $t_1, \dots, t_n$ into positive weights that add up to 1, $e^{t_j} / \sum_l e^{t_l}$. Attention (lesson 07)
-# does so with scores $t_j = x^\top y_j$, and the numerator is this kernel.
+# The first three depend on $x$ and $y$ through their difference alone, and such kernels are called
+# *shift-invariant*. The softmax kernel is not. Up to a scale it is the numerator of attention (lesson 00), where
+# scores $t_1, \dots, t_n$ become positive weights with the sum 1 by their *softmax*, $e^{t_j} / \sum_l e^{t_l}$.
 #
-# Two names need care. For $d > 1$ the Laplacian kernel adds up $|\delta_i|$; with the length
-# $\|\delta\|$ in its place one has another kernel, `kernels.matern` with $\nu = \tfrac12$. And some call
-# $1/(1 + \gamma\|\delta\|^2)$ the Cauchy kernel, while ours is a product over coordinates.
-#
-# Below are the four Gram matrices on 100 digits of the data set of lesson 01, ordered from the zeros
-# to the nines. **Bright blocks on the diagonal say that digits of one kind look alike to the kernel.**
+# **Before you run this:** hold $y = (1, 0.5)$ fixed, and let $x$ roam over a square, both coordinates from −3
+# to 3. The three shift-invariant kernels are largest at $x = y$. Where is the softmax kernel largest?
 
-# %%
-pixels, digit = load_digits(return_X_y=True)
-chosen = np.concatenate([np.flatnonzero(digit == k)[:10] for k in range(10)])
-images = xp.asarray(pixels[chosen] / 64)  # (100, 64), scaled so that ‖x‖² is about 1
-norms = to_host(xp.sum(images**2, axis=1))
 
-grams = {
-    "Gaussian, γ = 2": kernels.gaussian(images, images, 2.0),
-    "Laplacian, γ = 0.3": kernels.laplacian(images, images, 0.3),
-    "Cauchy, γ = 4": kernels.cauchy(images, images, 4.0),
-    "softmax": kernels.softmax(images, images),
-}
-same = digit[chosen][:, None] == digit[chosen][None, :]
-other = ~np.eye(100, dtype=bool)  # not an image with itself
-contrast = {
-    name: to_host(K)[same & other].mean() / to_host(K)[~same].mean() for name, K in grams.items()
-}
-for name, ratio in contrast.items():
-    print(f"{name:26} pairs of one digit / other pairs: {ratio:.3f}")
-print(f"‖x‖² lies between {norms.min():.2f} and {norms.max():.2f}")
+# %% tags=["answer"]
+def four(x, y):
+    """Four kernels of x (n, d) and y (p, d) with γ = 1, each (n, p)."""
+    return {
+        "Gaussian": to_host(kernels.gaussian(x, y, gamma=1.0)),
+        "Laplacian": to_host(kernels.laplacian(x, y, gamma=1.0)),
+        "Cauchy": to_host(kernels.cauchy(x, y, gamma=1.0)),
+        "softmax": to_host(kernels.softmax(x, y)),
+    }
 
-both = xp.asarray([[0.0, 0.0], [1.0, 1.0]])  # δ = (1, 1)
-of_names = kernels.laplacian(both, both), kernels.matern(both, both, 0.5)
-print("δ = (1, 1): Laplacian {:.4f}, Matérn ½ {:.4f}".format(*(to_host(K)[0, 1] for K in of_names)))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 4, figsize=(13, 3.8))
-for ax, (name, K) in zip(axes, grams.items(), strict=True):
-    image = gram(ax, K, name)
-    top = round(float(image.norm.vmax))
-    fig.colorbar(image, ax=ax, location="bottom", shrink=0.7, ticks=[0, top])
-axes[0].set_xticks(np.arange(4.5, 100, 10), range(10))
-axes[0].set_yticks(np.arange(4.5, 100, 20), range(0, 10, 2))
-strongest = max(contrast, key=contrast.get)
+side = np.linspace(-3, 3, 121)
+square = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+hills = four(xp.asarray(square), xp.asarray([[1.0, 0.5]]))
+for name, values in hills.items():
+    at = square[np.argmax(values)]
+    print(f"{name:10} largest at ({at[0]:.1f}, {at[1]:.1f}), where it is {values.max():.3g}")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+fig, axes = plt.subplots(1, 4, figsize=(13, 3.9), sharey=True)
+for ax, (name, values) in zip(axes, hills.items(), strict=True):
+    ax.imshow(values.reshape(121, 121), extent=(-3, 3, -3, 3), origin="lower", vmin=0)
+    ax.plot(1, 0.5, "o", markersize=11, mfc="none", mec="white", mew=2.5, linestyle="none")
+    ax.set(title=name, xlabel="$x_1$", xticks=[-2, 0, 2], yticks=[-2, 0, 2])
+    ax.grid(visible=False)
+axes[0].set_ylabel("$x_2$")
+peak = square[np.argmax(hills["softmax"])]
 show(
     fig,
-    alt="Four Gram matrices of 100 digits, ordered by digit, each with ten brighter blocks on "
-    f"the diagonal. The blocks stand out most for {strongest.split(',')[0]}: pairs of one digit "
-    f"are {contrast[strongest]:.2f} times the other pairs on average.",
+    caption="Each picture is bright where x is similar to the point y in the white ring.",
+    alt="Four kernels K(x, y) as pictures over the square of all x, y at a ring. The Gaussian is a round "
+    "spot on the ring, the Laplacian a diamond, the Cauchy kernel a spot with four arms. The softmax "
+    f"kernel is brightest in the corner ({peak[0]:.0f}, {peak[1]:.0f}), where it is {hills['softmax'].max():.0f}; "
+    f"at the ring it is {math.exp(1.25):.1f}.",
 )
 
-# %% [markdown]
-# And the test. Each matrix has 100 eigenvalues; the smallest must not be negative.
-
-# %%
-spectra = {name: np.linalg.eigvalsh(to_host(K))[::-1] for name, K in grams.items()}
-for name, spectrum in spectra.items():
-    print(f"{name:26} smallest eigenvalue {spectrum[-1]:.3g}")
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots()
-for (name, spectrum), marker in zip(spectra.items(), "os^D", strict=True):
-    ax.semilogy(np.arange(1, 101), spectrum, marker=marker, markevery=10, label=name)
-ax.set(xlabel="number of the eigenvalue", ylabel="eigenvalue")
-ax.legend()
-flattest = min(spectra, key=lambda name: spectra[name][0] / spectra[name][-1])
-show(
-    fig,
-    alt="The 100 eigenvalues of each Gram matrix in "
-    f"{trend(np.transpose(list(spectra.values())), 'falling', 'rising')} order, on a logarithmic scale. The smallest of all is {min(s[-1] for s in spectra.values()):.2g}. They {trend(spectra[flattest], 'fall', 'rise')} least for {flattest.split(',')[0]}, by a factor of "
-    f"{spectra[flattest][0] / spectra[flattest][-1]:.3g}, for softmax by "
-    f"{spectra['softmax'][0] / spectra['softmax'][-1]:.3g}.",
-)
+# %% [markdown] tags=["answer"]
+# The softmax kernel is largest in the corner (3, 3), where it is 90, and it grows without end in the direction
+# of $y$. It measures how near two points are, and also how long. Section 6 takes these two apart.
 
 # %% [markdown]
-# The contrasts depend on $\gamma$ as much as on the kernel: they compare four settings, not four
-# kernels. **On these digits all four Gram matrices have positive eigenvalues only, which is evidence and
-# not proof.** The definition asks for *every* finite set of points, and in every dimension that
-# you mean to use. The tent $\max(0, 1 - \|\delta\|)$ is a kernel on the line (lesson 03 proves it).
-# **Before you run this:** is it one in the plane?
+# Are these four really kernels? Let us test them on $8 \times 8$ points of a lattice in the plane, together with the *tent*
+# $\max(0, 1 - \|\delta\|)$, which is a kernel on the line, as lesson 03 proves.
+#
+# **Before you run this:** which of the five functions, Gaussian, Laplacian, Cauchy, softmax and tent, have a
+# negative eigenvalue on a lattice in the plane?
 
 
-# %%
+# %% tags=["answer"]
 def tent(x):
     """max(0, 1 − ‖x_i − x_j‖) of points x (n, d), as (n, n)."""
-    distance = np.linalg.norm(x[:, None, :] - x[None, :, :], axis=-1)
-    return np.maximum(0, 1 - distance)
+    return np.maximum(0, 1 - np.linalg.norm(x[:, None, :] - x[None, :, :], axis=-1))
 
 
-steps = 0.7 * np.arange(8)
+steps = 0.7 * (np.arange(8) - 3.5)
 lattice = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(64, 2)
-for name, places in {"8 on the line": steps[:, None], "8 × 8 in the plane": lattice}.items():
-    print(f"{name:20} smallest eigenvalue {np.linalg.eigvalsh(tent(places))[0]:.3f}")
+tables = four(xp.asarray(lattice), xp.asarray(lattice))
+tables |= {"tent": tent(lattice), "tent on 8 points of a line": tent(steps[:, None])}
+for name, table in tables.items():
+    spectrum = np.linalg.eigvalsh(table)
+    print(f"{name:27} smallest eigenvalue {spectrum[0]:9.2g}, largest {spectrum[-1]:.2g}")
+
+# %% [markdown] tags=["answer"]
+# Of the five functions only the tent has a negative eigenvalue on the lattice, −0.092: a kernel on the line
+# need not be one in the plane.
 
 # %% [markdown]
-# The tent is no kernel in the plane. Few functions of $\|\delta\|$ are kernels in every dimension: of the
-# continuous ones exactly the mixtures of Gaussians of different widths, constants among them (Schoenberg,
-# 1938). Proofs that a function is a kernel come from two sides. For shift-invariant functions there is
-# Bochner's theorem, in lesson 03. And there are rules that make new kernels from old ones.
+# For the four kernels the result is evidence and not a proof, because the definition asks for every set of
+# points, in every dimension that one means to use. **A test on some points can convict a function, but it
+# cannot acquit one.**
 #
-# ## 3. Rules that keep a kernel a kernel
+# ## 3. An impostor, and what breaks with it
 #
-# Let $K_1, K_2$ be kernels, $a \ge 0$, and $f: \mathbb{R}^d \to \mathbb{R}$ any function. **Sums,
-# products, rescalings and limits of kernels are kernels, too.**
+# Does it matter? Take the Gaussian and forget its minus sign. The function $\exp(+\|x - y\|^2)$ is smooth,
+# symmetric and positive, but two points at distance 1 convict it: their Gram matrix is
+# $\begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}$, and its eigenvalues are $1 + e$ and $1 - e < 0$.
 #
-# 1. **Sum:** $K_1 + K_2$ and $a K_1$. The quadratic form is a sum of two that are $\ge 0$.
-# 2. **Product:** $K_1 K_2$, entry by entry. If $K_1$ has features $\varphi$ and $K_2$ has
-#    $\psi$, the product has all $\varphi_k \psi_l$ as features (Schur, 1911).
-# 3. **Rescaling:** $f(x) K_1(x, y) f(y)$. Its features are $f(x)\varphi(x)$.
-# 4. **Limit:** if $K_1, K_2, \dots$ converge at each pair, so does the quadratic form, and a
-#    limit of numbers $\ge 0$ is $\ge 0$.
+# Suppose that one uses it all the same, in the ridge regression of lesson 01. There one looks for a function
+# $f(x) = \sum_i c_i K(x, x_i)$ that is near to the numbers $t_i$ at the points $x_i$, and short: its squared
+# length is $c^\top K c$, as in section 1. With the Gram matrix $K$ and a price $\alpha > 0$ for length, one
+# wants the least value of
 #
-# Each rule once, on the eight points of section 1, and a difference of two kernels as well. **Before you
-# run this:** $f$ may be negative, and so may the entries of $K_1 - K_2$. Which lines will show an
-# eigenvalue below zero?
-
-# %%
-K1, K2 = to_host(kernels.laplacian(x, x)), to_host(kernels.polynomial(x, x, 2))
-f = np.sin(to_host(x)[:, 0])  # any function: it may be negative
-inner = to_host(x @ xp.matrix_transpose(x))
-
-examples = {
-    "sum K1 + K2": K1 + K2,
-    "product K1 · K2": K1 * K2,
-    "rescaling f(x) K1 f(y)": f[:, None] * K1 * f[None, :],
-    "near the limit: (1 + xᵀy/p)^p": (1 + inner / 1000) ** 1000,
-    "difference K1 − K2": K1 - K2,
-}
-for name, matrix in examples.items():
-    spectrum = np.linalg.eigvalsh(matrix)
-    verdict = "≥ 0" if spectrum[0] > -1e-12 * spectrum[-1] else f"{spectrum[0]:.3f} < 0"
-    print(f"{name:34} smallest eigenvalue {verdict}")
-
-# %% [markdown]
-# **Of the five matrices only the difference of two kernels has an eigenvalue below zero, and no rule
-# covers differences.** Rule 2 by hand: the features of the product are the products of features, one for
-# each pair. A row-wise outer product, flattened:
-
-# %%
-phi, psi = to_host(features.monomials(x, 1, 1.0)), to_host(features.monomials(x, 2))
-pairs = (phi[:, :, None] * psi[:, None, :]).reshape(len(phi), -1)  # (8, 4·6)
-product = to_host(kernels.polynomial(x, x, 1, 1.0) * kernels.polynomial(x, x, 2))
-print(f"features: {phi.shape[1]} and {psi.shape[1]}, of the product {pairs.shape[1]}")
-print(f"inner products equal K1 · K2: {np.allclose(pairs @ pairs.T, product, rtol=1e-12)}")
-
-# %% [markdown]
-# ## 4. The features of the softmax kernel
+# $$J(c) = \|t - K c\|^2 + \alpha\, c^\top K c, \qquad \text{for a kernel at } c = (K + \alpha I)^{-1}\, t .$$
 #
-# Now $\exp(x^\top y)$ is easy to place. **The Taylor series of $\exp(x^\top y)$ is a sum of powers of a
-# kernel with positive factors.** The constant 1 is a kernel, with the one feature 1, so rules 1, 2 and 4
-# make the sum a kernel:
+# Along an eigenvector of $K$ of length 1, with the eigenvalue $\lambda$, $J$ is a parabola whose second
+# derivative is $2\lambda(\lambda + \alpha)$. For a kernel that is never negative, and $J$ is a bowl. For an
+# impostor with an eigenvalue between $-\alpha$ and 0 it is negative, and $J$ is a saddle.
 #
-# $$\exp(x^\top y) = \sum_{k=0}^\infty \frac{(x^\top y)^k}{k!} .$$
-#
-# The features are there as well. Let $x^{\otimes k}$ be the *tensor power*: all $d^k$ products
-# of $k$ coordinates of $x$, repetitions and orders included. Two tensor powers have the inner
-# product
-#
-# $$(x^{\otimes k})^\top\, y^{\otimes k}
-# = \sum_{i_1, \dots, i_k = 1}^d x_{i_1} \cdots x_{i_k}\, y_{i_1} \cdots y_{i_k}
-# = (x^\top y)^k ,$$
-#
-# since the sum factors into $k$ equal sums. So the softmax kernel has the features
-#
-# $$\varphi(x) = \Bigl(1,\; x,\; \tfrac{1}{\sqrt{2!}}\, x^{\otimes 2},\;
-# \tfrac{1}{\sqrt{3!}}\, x^{\otimes 3}, \dots \Bigr),$$
-#
-# and there are infinitely many of them. Cut after degree $p$, they are *Taylor features*. By
-# hand, one degree from the one before:
+# **Before you run this:** take the points 0 and 1, $t = (1, -1)$ and $\alpha = 3$. Gradient descent on $J$
+# starts at $c = (0.6, 0.5)$, once with $\exp(-\delta^2)$ and once with $\exp(+\delta^2)$. Will it come to rest
+# with both, with one of them, or with none?
 
 
-# %%
-def tensor_features(x, degree):
-    """(1, x, x⊗x/√2!, …, x^{⊗p}/√p!) of each row of x (n, d): (n, 1 + d + … + d^p)."""
-    power = xp.ones((x.shape[0], 1))
-    blocks = [power]
-    for k in range(1, degree + 1):
-        power = xp.reshape(power[:, :, None] * x[:, None, :], (x.shape[0], -1))  # (n, d^k)
-        blocks.append(power / math.sqrt(math.factorial(k)))
-    return xp.concat(blocks, axis=1)
-
-
-by_hand, compact = tensor_features(x, 4), features.taylor(x, 4)
-same = to_host(
-    xp.max(xp.abs(by_hand @ xp.matrix_transpose(by_hand) - compact @ xp.matrix_transpose(compact)))
-)
-scale = to_host(xp.max(compact @ xp.matrix_transpose(compact)))
-print(f"tensor features {by_hand.shape[-1]}, features.taylor {compact.shape[-1]}")
-print(f"same inner products: {bool(same < 1e-12 * scale)}")
-
-# %% [markdown]
-# A tensor power holds $x_1 x_2$ and $x_2 x_1$ apart. `features.taylor` merges such copies into
-# one feature with the square root of their number in front, as in lesson 01. The inner products
-# stay the same, and $\binom{d+p}{p}$ features remain instead of $1 + d + \dots + d^p$.
-#
-# **A slip that NumPy invites.** Take the series of $e^t$, put the vector $x$ for $t$, and write
-# `x**k / sqrt(k!)`. Powers of an array are taken entry by entry, so the inner product becomes
-#
-# $$1 + \sum_{i=1}^d \sum_{k \ge 1} \frac{(x_i y_i)^k}{k!} = \sum_{i=1}^d e^{x_i y_i} - (d - 1) .$$
-#
-# **Powers of single entries lack the mixed products such as $x_1 x_2$, and give another kernel.**
-
-
-# %%
-def elementwise_features(x, degree):
-    """(1, x, x²/√2!, …) with powers of single entries: the slip."""
-    powers = [x**k / math.sqrt(math.factorial(k)) for k in range(1, degree + 1)]
-    return xp.concat([xp.ones((x.shape[0], 1)), *powers], axis=1)
-
-
-u, v = xp.asarray([[1.0, 0.5, -0.5]]), xp.asarray([[0.5, 1.0, 0.5]])
-slip = to_host(elementwise_features(u, 20) @ xp.matrix_transpose(elementwise_features(v, 20)))
-right = to_host(features.taylor(u, 20) @ xp.matrix_transpose(features.taylor(v, 20)))
-formula = np.exp(to_host(u) * to_host(v)).sum() - 2
-print(f"exp(xᵀy)              {to_host(kernels.softmax(u, v))[0, 0]:.4g}")
-print(f"features.taylor       {right[0, 0]:.4g}")
-print(f"elementwise powers    {slip[0, 0]:.4g}   Σ exp(x_i y_i) − (d − 1) = {formula:.4g}")
-
-# %% [markdown]
-# How many degrees are enough? With $t = x^\top y$ the rest of the series after degree $p$ is at
-# most $|t|^{p+1} e^{\max(t, 0)} / (p+1)!$ (Lagrange). We take the largest error over
-# 60 × 60 pairs with $\|x\| = \|y\| = 1.5$ in $d = 4$ dimensions. What would a small error be? Compare
-# with knowing nothing: the *null baseline* gives every pair the same number, and the best number is
-# the middle between the least and the largest $K$, which errs by half their difference.
-#
-# **Before you run this:** from which degree on do Taylor features beat that constant: 1, 2 or 5? And the
-# slip, with all its degrees?
-
-# %%
-sphere = rng.normal(size=(120, 4))
-sphere = xp.asarray(1.5 * sphere / np.linalg.norm(sphere, axis=1, keepdims=True))
-x60, y60 = sphere[:60, ...], sphere[60:, ...]
-exact = to_host(kernels.softmax(x60, y60))
-t = np.abs(to_host(x60 @ xp.matrix_transpose(y60))).max()
-
-
-def largest_error(feature_map, degree):
-    """The largest |φ(x)ᵀφ(y) − exp(xᵀy)| over the 60 × 60 pairs."""
-    estimate = feature_map(x60, degree) @ xp.matrix_transpose(feature_map(y60, degree))
-    return np.abs(to_host(estimate) - exact).max()
-
-
-degrees = np.arange(1, 11)
-taylor_error = np.array([largest_error(features.taylor, int(p)) for p in degrees])
-slip_error = np.array([largest_error(elementwise_features, int(p)) for p in degrees])
-bound = np.array([t ** (p + 1) * math.exp(t) / math.factorial(p + 1) for p in degrees])
-null = (exact.max() - exact.min()) / 2  # no constant does better
-print(f"best constant {null:.3f}")
-for p in (1, 2, 3, 10):
-    print(f"p = {p:2d}: Taylor {taylor_error[p - 1]:.2g}, slip {slip_error[p - 1]:.3f}")
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots()
-ax.semilogy(degrees, bound, label="bound")
-ax.semilogy(degrees, taylor_error, marker="o", label="Taylor features")
-ax.semilogy(degrees, slip_error, marker="s", label="elementwise powers")
-ax.axhline(null, color=COLORS[6], linestyle=":", label="null: the best constant")
-ax.set(xlabel="degree $p$", ylabel="largest error of $K$", xticks=degrees)
-ax.legend(loc="lower left")
-first = degrees[np.argmax(taylor_error < null)]
-show(
-    fig,
-    alt=f"The largest error against the degree. Taylor features {trend(taylor_error, 'fall', 'rise')} from {taylor_error[0]:.3g} "
-    f"to {taylor_error[-1]:.2g}, at most {(taylor_error / bound).max():.2f} of the bound, and {compared(taylor_error[degrees >= first], null, 'beat', 'miss')} the null baseline {null:.3g} "
-    f"from degree {first} on. Elementwise powers stay at {slip_error[-1]:.3g}, "
-    f"{slip_error.min() / null:.2f} times the null or more.",
-)
-
-# %% [markdown]
-# **On vectors of length 1.5 in four dimensions Taylor features beat a constant from degree 2 on, and
-# elementwise powers at no degree.** With the slip one would do better without looking at $x$ and $y$ at
-# all. An error alone would not have said so; the baseline does.
-#
-# From degree $p - 1$ to $p$ the bound changes by the factor $|t|/(p+1)$: it falls once $p + 1 > |t|$,
-# and faster with every degree. But count the features. **Before you run this:** in 64 dimensions, the
-# size of an attention head, are those of degree 8 about a million, a hundred million or ten billion?
-
-# %%
-print("   d   p   features")
-for d in (4, 16, 64):
-    for p in (2, 4, 8):
-        print(f"{d:4d}  {p:2d}  {math.comb(d + p, p):14,d}")
-
-# %% [markdown]
-# **In 64 dimensions degree 2 is feasible, and degree 8, with twelve billion features, is out of the
-# question.** Degree 4 pays only for texts of about as many tokens as it has features, or more. *Random*
-# features, from lesson 04 on, need a number that does not grow with the dimension in this way. They exist
-# for powers of $x^\top y$, too: a product of $k$ random projections of $x$ is right on average (random
-# Maclaurin features, Kar & Karnick, 2012), and TensorSketch gets there with fast Fourier transforms (Pham
-# & Pagh, 2013). This course follows the other road, through the Gaussian kernel, because its features can
-# be made positive (lesson 09).
-#
-# ## 5. Softmax is a Gaussian between two norms
-#
-# Expand the square in the Gaussian kernel with $\gamma = \tfrac12$:
-#
-# $$\exp\bigl(-\tfrac12 \|x - y\|^2\bigr)
-# = \exp\bigl(-\tfrac12\|x\|^2\bigr) \, \exp(x^\top y) \, \exp\bigl(-\tfrac12\|y\|^2\bigr) .$$
-#
-# Bring the outer factors to the other side, and write $K$ for the Gaussian kernel:
-#
-# $$\exp(x^\top y) = e^{\|x\|^2/2} \; K(x, y) \; e^{\|y\|^2/2} .$$
-#
-# Each line is rule 3. By the first, the Gaussian is a rescaled softmax. So it is a kernel, and its
-# features are the Taylor features times $e^{-\|x\|^2/2}$: again infinitely many. The second is good news
-# for attention. **Whatever approximates the Gaussian kernel approximates softmax, with an error
-# multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** So everything that the next four lessons
-# say about Gaussian kernels will apply to it, and lesson 08 starts here. (For any other $\gamma$ put
-# $\sqrt{2\gamma}\, x$ for $x$ and $\sqrt{2\gamma}\, y$ for $y$.)
-#
-# The norms are the price, and Taylor features pay it as well. **Before you run this:** where
-# $x^\top y = 20$, what part of $e^{20}$ do the degrees up to 20 still miss: a hundredth, a tenth, or
-# nearly half?
-
-# %%
-gaussian = kernels.gaussian(x, x, gamma=0.5)
-stretch = xp.exp(xp.sum(x**2, axis=1) / 2)  # e^{‖x‖²/2}, (8,)
-product = stretch[:, None] * gaussian * stretch[None, :]
-difference = to_host(xp.max(xp.abs(product / kernels.softmax(x, x) - 1)))
-print(f"e^(‖x‖²/2) K e^(‖y‖²/2) = exp(xᵀy) to 1e-12: {bool(difference < 1e-12)}")
-
-damped = features.taylor(x60, 12) * xp.exp(-xp.sum(x60**2, axis=1) / 2)[:, None]
-error = to_host(xp.max(xp.abs(damped @ xp.matrix_transpose(damped) - kernels.gaussian(x60, x60))))
-print(f"Taylor features of degree 12 give the Gaussian kernel to within {error:.1g}")
-series = sum(20.0**k / math.factorial(k) for k in range(21))
-print(f"and where xᵀy = 20, degree 20 misses {1 - series / math.exp(20):.2f} of exp(xᵀy)")
-
-# %% [markdown]
-# ## 6. An impostor
-#
-# Drop the minus sign. **The function $\exp(+\|x - y\|^2)$ is smooth, symmetric and positive everywhere,
-# and yet no kernel.** Two points at distance 1 settle the matter:
-#
-# $$G = \begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}, \qquad
-# \text{eigenvalues } 1 + e \text{ and } 1 - e < 0 .$$
-#
-# With $c = (1, -1)$ the quadratic form is $2 - 2e < 0$, and no vector has a negative
-# squared length. In general a kernel obeys $K(x, y)^2 \le K(x, x) K(y, y)$, by Cauchy and
-# Schwarz for its features, and this function is above its diagonal value 1 everywhere else.
-#
-# What goes wrong if you use it all the same? Fit numbers $t \in \mathbb{R}^n$ at $n$ points by the recipe of
-# section 1 with squared errors. The representer theorem says $f = \sum_i c_i K(\cdot, x_i)$, so with
-# the Gram matrix $K$ (n, n)
-#
-# $$J(c) = \|t - K c\|^2 + \alpha\, c^\top K c$$
-#
-# is to be made least over $c \in \mathbb{R}^n$. Along an eigenvector of $K$ with eigenvalue $\lambda$, $J$ is
-# a parabola whose second derivative is $2\lambda(\lambda + \alpha)$. For a kernel that is never negative, and
-# $J$ is a bowl. For an impostor with an eigenvalue between $-\alpha$ and $0$ it is a *saddle*. **Before you
-# run this:** take the two points above, $\alpha = 3$, and let gradient descent go down $J$. Where does it end
-# on the saddle? (Dark contours will be low.)
-
-
-# %%
-def impostor(x, y):
-    """exp(+‖x − y‖²) for x (n, d), y (p, d)."""
-    return 1 / kernels.gaussian(x, y, gamma=1.0)
-
-
-def price(c, K, t, alpha):
+# %% tags=["answer"]
+def objective(c, K, t, alpha):
     """J(c) = ‖t − K c‖² + α cᵀK c for each row of c (..., n)."""
-    errors = t - c @ K  # K is symmetric
-    return (errors**2).sum(axis=-1) + alpha * ((c @ K) * c).sum(axis=-1)
+    return ((t - c @ K) ** 2).sum(axis=-1) + alpha * ((c @ K) * c).sum(axis=-1)  # K = Kᵀ
 
 
 def descend(K, t, alpha, steps=60, rate=0.005):
     """The path of gradient descent on J from c = (0.6, 0.5), as (steps + 1, 2)."""
     path = [np.array([0.6, 0.5])]
     for _ in range(steps):
-        slope = 2 * K @ (K @ path[-1] - t) + 2 * alpha * K @ path[-1]
+        slope = 2 * K @ (K @ path[-1] + alpha * path[-1] - t)
         path.append(path[-1] - rate * slope)
     return np.array(path)
 
 
 two, t, alpha = xp.asarray([[0.0], [1.0]]), np.array([1.0, -1.0]), 3.0
-functions = {
-    "exp(−δ²)": to_host(kernels.gaussian(two, two, gamma=1.0)),
-    "exp(+δ²)": to_host(impostor(two, two)),
-}
-paths = {name: descend(K, t, alpha) for name, K in functions.items()}
-for name, K in functions.items():
-    values = price(paths[name], K, t, alpha)
+kernel = to_host(kernels.gaussian(two, two, gamma=1.0))
+both = {"exp(−δ²)": kernel, "exp(+δ²)": 1 / kernel}  # e^{−1} and e^{+1} beside the diagonal
+paths = {name: descend(K, t, alpha) for name, K in both.items()}
+for name, K in both.items():
     low, high = np.linalg.eigvalsh(K)
-    print(f"{name}: eigenvalues {low:.3f} and {high:.3f}")
-    print(
-        f"          J after 0, 30 and 60 steps: {values[0]:.2f}, {values[30]:.2f}, {values[60]:.2f}"
-    )
+    now = objective(paths[name], K, t, alpha)[[0, 30, 60]]
+    solved = objective(np.linalg.solve(K + alpha * np.eye(2), t), K, t, alpha)
+    print(f"{name}: eigenvalues {low:.3f}, {high:.3f}; J after 0, 30, 60 steps", np.round(now, 2))
+    print(f"          where (K + αI) c = t, J is {solved:.2f}")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 grid = np.linspace(-1.5, 3.5, 101)
 mesh = np.stack(np.meshgrid(grid, grid - 2), axis=-1)
 fig, axes = plt.subplots(1, 2, figsize=(11, 5), sharey=True)
-for ax, (name, K) in zip(axes, functions.items(), strict=True):
-    heights, path = price(mesh, K, t, alpha), paths[name]
+for ax, (name, K) in zip(axes, both.items(), strict=True):
+    heights, path = objective(mesh, K, t, alpha), paths[name]
     levels = np.linspace(heights.min(), np.quantile(heights, 0.6), 14)
-    drawn = ax.contour(grid, grid - 2, heights, levels=levels, cmap="viridis", linewidths=1.5)
+    ax.contour(grid, grid - 2, heights, levels=levels, cmap="viridis", linewidths=1.5)
     ax.plot(*path.T, "-", color=COLORS[1], label="gradient descent")
     ax.plot(*path[0], "o", color=COLORS[1], label="from here")
     ax.plot(*path[-1], "s", color=COLORS[1], label="after 60 steps")
@@ -545,109 +282,215 @@ for ax, (name, K) in zip(axes, functions.items(), strict=True):
     ax.grid(visible=False)
 axes[0].set_ylabel("$c_2$")
 axes[0].legend(loc="lower left")
-bowl, saddle = (price(path[-1], functions[name], t, alpha) for name, path in paths.items())
+bowl, saddle = (objective(path[-1], both[name], t, alpha) for name, path in paths.items())
 show(
     fig,
+    caption="Dark contours are low: on the left they close around a lowest point, on the right they do not.",
     alt="Contours of J over the two coefficients, with the path of gradient descent. With the minus "
-    f"sign they are closed curves around one lowest point, and the path ends there at J = {bowl:.2f}. "
+    f"sign they are closed curves around one lowest point, and the path runs towards it, to J = {bowl:.2f}. "
     f"With the plus sign they are those of a saddle: the path slides down the slope, after 60 steps to {saddle:.2f}.",
 )
 
+# %% [markdown] tags=["answer"]
+# Gradient descent comes to rest with one of them, the kernel: after 60 steps $J$ is 1.67, and its least value is
+# 1.65. With the impostor $J$ is −27.39 after 60 steps and falls for ever, although a squared error is part of
+# it.
+
 # %% [markdown]
-# **On the impostor's saddle there is no lowest point, and gradient descent goes on for ever.** $J$ falls
-# below any number, though a squared error is in it. The price of length, which should hold $f$ back, has
-# become a reward. A solver that sets the gradient to zero instead, $(K + \alpha I)\, c = t$ (lesson 04
-# begins with this equation), does return something: a saddle point. And where $\alpha$ is close to
-# $-\lambda$ for one of the eigenvalues, $K + \alpha I$ can hardly be inverted. Thirty noisy points of a
-# sine show what that means. **Before you run this:** the impostor has four eigenvalues below $-0.001$.
-# For how many values of $\alpha$ between 0.001 and 10,000 will the error shoot up?
+# **Where an eigenvalue of the Gram matrix lies between $-\alpha$ and 0, length is rewarded, and ridge regression
+# has no best answer.** A solver does not notice. It solves $(K + \alpha I)\, c = t$ and returns the middle of
+# the saddle. Here $t = (1, -1)$ is an eigenvector, so the solution is $t / (\lambda + \alpha)$, which with the
+# impostor has no bound near $\alpha = -\lambda = e - 1$:
 
 # %%
-places = np.sort(rng.uniform(0, 3, size=30))[:, None]
-noisy = np.sin(2 * places[:, 0]) + 0.1 * rng.normal(size=30)
-between = np.linspace(places[0, 0], places[-1, 0], 200)[:, None]
-truth = np.sin(2 * between[:, 0])
-constant = np.sqrt(np.mean((noisy.mean() - truth) ** 2))
-alphas = np.geomspace(1e-3, 1e4, 701)
-rms, below = {}, {}
-pair = {"exp(−δ²)": lambda x, y: kernels.gaussian(x, y, 1.0), "exp(+δ²)": impostor}
-for name, function in pair.items():
-    K, across = (to_host(function(xp.asarray(x), xp.asarray(places))) for x in (places, between))
-    below[name] = [value for value in np.linalg.eigvalsh(K) if value < -1e-3]
-    solved = [np.linalg.solve(K + alpha * np.eye(30), noisy) for alpha in alphas]  # (701, 30)
-    rms[name] = np.sqrt(np.mean((solved @ across.T - truth) ** 2, axis=1))
-    print(f"{name}: eigenvalues below −0.001:", *(f"{value:.3g}" for value in below[name]))
-    print(f"    RMS error: best {rms[name].min():.3f}, worst {rms[name].max():.3g}")
-    c = np.linalg.solve(K + np.eye(30), noisy)
-    print(f"    at α = 1: squared length ‖f‖² = cᵀKc = {c @ K @ c:.3g}")
-print(f"a constant, the mean of the data: RMS error {constant:.3f}")
+for alpha in (1.0, 1.7, 1.72, 3.0):
+    first = [np.linalg.solve(K + alpha * np.eye(2), t)[0] for K in both.values()]
+    print(f"α = {alpha:4.2f}: c₁ = {first[0]:.3f} (kernel), {first[1]:8.3f} (impostor)")
+
+# %% [markdown]
+# Each negative eigenvalue $\lambda$ of a Gram matrix makes $K + \alpha I$ singular at one price,
+# $\alpha = -\lambda$. With a kernel $\lambda + \alpha$ is never less than $\alpha$, and every $\alpha > 0$ is
+# safe.
+#
+# ## 4. Rules that keep a kernel a kernel
+#
+# How does one prove that a function is a kernel? For shift-invariant functions there is Bochner's theorem, in
+# lesson 03. And there are four rules that make new kernels from old ones. Let $K_1, K_2, \dots$ be kernels,
+# $a \ge 0$, and $f$ any function of a point. Each row of the table is a rule, with its reason in the last
+# column.
+#
+# | rule | is a kernel, too | because |
+# |---|---|---|
+# | sum | $K_1 + K_2$ and $a K_1$ | $c^\top G\, c$ is a sum of numbers that are not negative |
+# | product | $K_1 K_2$, entry by entry | from features $\varphi$ and $\psi$ one gets the features $\varphi_k \psi_l$ (Schur, 1911) |
+# | rescaling | $f(x)\, K_1(x, y)\, f(y)$ | its features are $f(x)\, \varphi(x)$ |
+# | limit | $\lim_{p \to \infty} K_p$, at each pair | $c^\top G\, c$ is a limit of numbers that are not negative |
+#
+# **Sums, products, rescalings and limits of kernels are kernels, and differences need not be.** In the rule of
+# rescaling $f$ may be negative, since features may. No rule covers a difference: $K_1 - 2 K_1$ is $-K_1$, whose
+# eigenvalues are those of $K_1$ with the other sign.
+#
+# ## 5. The features of the softmax kernel
+#
+# Now $e^{x^\top y}$ is quickly placed. The inner product $x^\top y$ is a kernel, and its powers are products
+# of kernels. The series $e^{x^\top y} = \sum_{k \ge 0} (x^\top y)^k / k!$ is a limit of sums of these powers,
+# with positive factors. So it is a kernel, by three of the four rules.
+#
+# Its features come the same way. In lesson 01 $(x^\top y)^2$ was the inner product of all products of two
+# coordinates. Just so, $(x^\top y)^k$ is the inner product of all products of $k$ coordinates, in every order,
+# which are called the *tensor power* $x^{\otimes k}$. Share $1/k!$ between both sides, and the features are
+#
+# $$\varphi(x) = \Bigl(1,\; x,\; \tfrac{1}{\sqrt{2!}}\, x^{\otimes 2},\;
+# \tfrac{1}{\sqrt{3!}}\, x^{\otimes 3}, \dots \Bigr) .$$
+#
+# There are infinitely many of them. Those up to degree $p$ are called *Taylor features*. **The inner product of
+# Taylor features is the series of $e^t$ at $t = x^\top y$, cut off after degree $p$.** By hand, for two
+# coordinates and degree 2, with the equal products $x_1 x_2$ and $x_2 x_1$ merged into one as in lesson 01:
+
+
+# %%
+def taylor_by_hand(x):
+    """Six features of x = (x₁, x₂), up to degree 2."""
+    return np.array([1, *x, x[0] ** 2 / 2**0.5, x[0] * x[1], x[1] ** 2 / 2**0.5])
+
+
+x, y = np.array([1.0, 0.5]), np.array([0.5, 1.0])
+print(f"degree 2:  6 features, {taylor_by_hand(x) @ taylor_by_hand(y):.5f} by hand")
+for p in (2, 4, 8):
+    phi_x, phi_y = (to_host(features.taylor(xp.asarray(z[None]), p))[0] for z in (x, y))
+    print(f"degree {p}: {len(phi_x):2d} features, {phi_x @ phi_y:.5f} by features.taylor")
+print(f"exp(xᵀy) = {np.exp(x @ y):.5f}")
+
+# %% [markdown]
+# At $t = 1$ eight degrees are enough for five decimals. The larger $|t|$ is, the more degrees are needed, and
+# in $d$ dimensions there are $\binom{d+p}{p}$ features up to degree $p$.
+#
+# **Before you run this:** in 64 dimensions, the width of an attention head, are the Taylor features of degree
+# 8 about a million, a hundred million or ten billion? And where $t = 20$, what share of $e^{20}$ do the
+# degrees up to 20 still miss: a hundredth, a tenth or nearly half?
+
+# %% tags=["answer"]
+for p in (2, 4, 8):
+    counts = ", ".join(f"{math.comb(d + p, p):,} (d = {d})" for d in (4, 16, 64))
+    print(f"features of degree {p}: {counts}")
+missed = 1 - sum(20.0**k / math.factorial(k) for k in range(21)) / math.exp(20)
+print(f"where t = 20, degrees up to 20 miss {missed:.2f} of exp(20)")
+
+# %% [markdown] tags=["answer"]
+# In 64 dimensions the Taylor features of degree 8 are more than ten billion, and where $t = 20$ the degrees up
+# to 20 still miss nearly half of $e^{20}$, 0.44 of it. Degree 2, with 2,145 features, is within reach.
+
+# %% [markdown]
+# Random features, from lesson 04 on, need a number that does not grow with the dimension in this way.
+#
+# ## 6. Softmax is a Gaussian between two norms
+#
+# There is another road to features of $e^{x^\top y}$, and this course takes it. Multiply out the square in the
+# Gaussian kernel with $\gamma = \tfrac12$. From
+# $-\tfrac12\|x - y\|^2 = -\tfrac12\|x\|^2 + x^\top y - \tfrac12\|y\|^2$ one has
+#
+# $$\exp(x^\top y) = e^{\|x\|^2/2} \; \exp\bigl(-\tfrac12 \|x - y\|^2\bigr) \; e^{\|y\|^2/2} .$$
+#
+# In the middle stands the Gaussian, which says how near the two points are. On either side stands a factor
+# that depends on one point alone, by its length. So softmax is a rescaled Gaussian.
+# **Whatever approximates the Gaussian kernel approximates softmax, with an error multiplied by
+# $e^{(\|x\|^2 + \|y\|^2)/2}$.** In this way all that the next lessons say about Gaussian kernels will serve
+# attention, at the price of the norms. Lesson 08 begins here.
+#
+# Now for attention's table once more, with the three words of lesson 00, in one dimension. The keys are 0 for
+# *the*, 2 for *cat* and 1 for *sleeps*, and the query of *sleeps* is 1.
+#
+# **Before you run this:** a query $q = 1$ meets the keys 0, 2 and 1. For which key is the Gaussian
+# $e^{-(q - k)^2/2}$ largest, and for which key the weight $e^{qk}$?
+
+# %% tags=["answer"]
+query, keys = np.array([[1.0]]), np.array([[0.0], [2.0], [1.0]])
+near = to_host(kernels.gaussian(xp.asarray(query), xp.asarray(keys), gamma=0.5))[0]  # (3,)
+long = np.exp((keys**2).sum(axis=1) / 2)  # e^{‖k‖²/2}, (3,)
+weights = near * long / (near @ long)
+softmax = to_host(kernels.softmax(xp.asarray(query), xp.asarray(keys)))[0]
+for i, word in enumerate(("the", "cat", "sleeps")):
+    print(f"{word:7} Gaussian {near[i]:.2f}, its own factor {long[i]:.2f}, weight {weights[i]:.2f}")
+print("weights by kernels.softmax:", np.round(softmax / softmax.sum(), 2))
+
+# %% [markdown] tags=["answer"]
+# The Gaussian is largest for the key 1 of *sleeps*, which is equal to the query. The weight $e^{qk}$ is largest
+# for the key 2 of *cat*, because the key's own factor $e^{k^2/2}$ is 7.39 for *cat* and 1.65 for *sleeps*. The
+# query's factor $e^{q^2/2}$ is the same for all keys, and it cancels when a row is divided by its sum.
+
+# %% [markdown]
+# Here is the same for many queries and keys, the Gaussian between its two factors and their product:
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots()
-labels = {"exp(−δ²)": r"$\exp(-\delta^2)$", "exp(+δ²)": r"$\exp(+\delta^2)$"}
-for name, colour, dash in (("exp(−δ²)", COLORS[0], "-"), ("exp(+δ²)", COLORS[1], "--")):
-    ax.loglog(alphas, rms[name], color=colour, linestyle=dash, label=labels[name])
-at = -np.array(below["exp(+δ²)"])
-ax.plot(
-    at, 0 * at + 0.012, "^", color=COLORS[6], markersize=10, label=r"predicted: $\alpha = -\lambda$"
+line = np.linspace(-1.5, 1.5, 61)
+middle, whole = np.exp(-((line[:, None] - line) ** 2) / 2), np.exp(line[:, None] * line)
+outer = np.exp(line**2 / 2)
+fig = plt.figure(figsize=(10.5, 5.4))
+cells = fig.add_gridspec(2, 3, width_ratios=[0.1, 1, 1], height_ratios=[0.1, 1])
+over, beside, centre, right = (
+    fig.add_subplot(cells[at]) for at in ((0, 1), (1, 0), (1, 1), (1, 2))
 )
-ax.axhline(constant, color=COLORS[6], linestyle=":", label="null: a constant")
-ax.set(xlabel=r"price $\alpha$", ylabel="RMS error of the fit", ylim=(0.01, None))
-ax.legend(loc="center right", bbox_to_anchor=(1, 0.28))
-nearest = [rms["exp(+δ²)"][np.argmin(np.abs(alphas - place))] for place in at]
+gram(over, outer[None, :])
+gram(beside, outer[:, None])
+gram(centre, middle, "$e^{-(q-k)^2/2}$")
+gram(right, whole, "the product, $e^{qk}$")
+ends = {"ticks": [10, 30, 50], "labels": ["−1", "0", "1"]}
+for ax in (over, beside, centre, right):
+    ax.set_aspect("auto")
+for ax in (centre, right):
+    ax.set_xticks(**ends)
+    ax.set_xlabel("key $k$")
+over.set_ylabel("$e^{k^2/2}$", rotation=0, ha="right", va="center")
+beside.set_yticks(**ends)
+beside.set_ylabel("query $q$")
+beside.set_title("$e^{q^2/2}$")
 show(
     fig,
-    alt="The error of the fit against α on logarithmic axes. The Gaussian kernel's curve is smooth, "
-    f"from {rms['exp(−δ²)'].min():.2f} up to {rms['exp(−δ²)'].max():.2f}, just {compared(rms['exp(−δ²)'].max(), constant)} the constant's {constant:.3f}. The impostor's has "
-    f"{len(at)} spikes, one at each predicted α, at least {min(nearest):.2g} high.",
+    caption="The Gaussian is bright where query and key are near; the product is bright where both are long.",
+    alt="Two tables of 61 queries by 61 keys between −1.5 and 1.5. The left one, of the Gaussian, has a "
+    f"bright diagonal of ones and {middle.min():.2f} in two corners. Beside and over it stand strips "
+    f"of the factors, from {outer.min():.0f} in the middle to {outer.max():.2f} at the ends. The right one, their "
+    f"product, is 1 in the middle and brightest, {whole.max():.1f}, in the two corners of long queries and "
+    "keys of one sign.",
 )
 
 # %% [markdown]
-# **On thirty noisy points of a sine the impostor's error shoots up at four values, one at each
-# $\alpha = -\lambda$.** That is just where the eigenvalues said. Between the spikes the impostor
-# may get by, and that is the treacherous part: nothing warns, the dangerous $\alpha$ move with the data, and
-# more points bring more of them. The dual of lesson 01 fails, too: no longer concave, it may have
-# several tops. Random features, which lesson 04 draws from a probability density of frequencies, find no
-# density to draw from; lesson 03 shows why. So test first, or better, prove: with a kernel, every
-# $\alpha > 0$ is safe.
+# So attention is a Gaussian weighting in which a key counts the more, the longer it is, and lessons 06 and 08
+# build on that. Its table compares queries with keys, two different sets of points, so it need not be
+# symmetric, and nothing is asked of its eigenvalues. But each entry is a value of the kernel, and that is all
+# that features need.
+#
+# Where do we stand? Attention compares everything with everything, and now we know that its comparison is a
+# kernel, with a shift-invariant one inside. Lesson 03 shows what all shift-invariant kernels have in common:
+# each is a mean over waves, and a mean can be taken from few.
 #
 # ## Take away
 #
-# - A kernel is a symmetric function whose Gram matrices have no negative eigenvalue; equivalently,
-#   an inner product of features.
-# - $\varphi(x) = K(\cdot, x)$ is a feature map for any kernel, and the best fit to $n$ points at a price for
-#   length is a sum of $n$ such functions.
+# - A symmetric function may stand for an inner product exactly when none of its Gram matrices has a negative
+#   eigenvalue.
+# - With an impostor a regression may have no best answer, and a solver does not say so.
 # - Sums, products, rescalings and limits of kernels are kernels. Differences need not be.
-# - $\exp(x^\top y)$ has the tensor powers $x^{\otimes k}/\sqrt{k!}$ as features, infinitely many;
-#   elementwise powers give another kernel.
+# - $e^{x^\top y}$ has infinitely many features, and Taylor features are the first of them.
 # - $\exp(x^\top y) = e^{\|x\|^2/2} \exp(-\|x - y\|^2/2)\, e^{\|y\|^2/2}$.
 #
 # ## Where it breaks
 #
-# - A finite check can refuse a kernel. It cannot prove one.
-# - Rounding puts eigenvalues that are zero at about $\pm 10^{-16}$ times the largest. A test
-#   needs a tolerance that grows with the matrix.
-# - A kernel in few dimensions need not be one in more.
-# - Taylor features number $\binom{d+p}{p}$, and large $|x^\top y|$ needs a degree well above
-#   $|x^\top y|$ itself.
+# - No finite test proves that a function is a kernel, and a kernel in few dimensions need not be one in more.
+# - In NumPy, `x**k` takes powers entry by entry. Features made of them lack mixed products such as
+#   $x_1 x_2$, and their kernel is $\sum_i e^{x_i y_i} - (d - 1)$.
 #
 # ## Exercises
 #
-# In `exercises/02_positive_definite_kernels.ipynb`: decide whether a matrix can be a Gram matrix;
-# convict impostors with a witness; measure what a set of points leaves of another, and what a
-# negative answer means.
+# In `exercises/02_positive_definite_kernels.ipynb`: decide whether a matrix can be a Gram matrix; convict
+# impostors with a witness; measure what a set of points leaves of another.
 #
 # ## Further reading
 #
-# - [Aronszajn (1950)](references.md#aronszajn-1950). A kernel is an inner product, for all points
-#   at once.
-# - [Schölkopf et al. (2001)](references.md#scholkopf-2001). The representer theorem, for any loss.
+# - [Aronszajn (1950)](references.md#aronszajn-1950). One map for all points.
 # - [Schur (1911)](references.md#schur-1911). The product rule.
-# - [Cotter et al. (2011)](references.md#cotter-2011). Taylor features, and what they cost; on
-#   sparse data often less than random ones.
-# - [Kar & Karnick (2012)](references.md#kar-2012) and [Pham & Pagh (2013)](references.md#pham-2013).
-#   Random features of powers of $x^\top y$.
-# - [Berg et al. (1984)](references.md#berg-1984). Chapter 3: positive definite and negative
-#   definite kernels.
-# - [Schoenberg (1938)](references.md#schoenberg-1938). Kernels of the distance, in every dimension.
-# - [Schölkopf & Smola (2002)](references.md#scholkopf-2002). Chapters 2 and 13.
+# - [Schoenberg (1938)](references.md#schoenberg-1938). Kernels of the distance in every dimension.
+# - [Cotter et al. (2011)](references.md#cotter-2011). Taylor features, and what they cost.
+# - [Kar & Karnick (2012)](references.md#kar-2012), [Pham & Pagh (2013)](references.md#pham-2013). Random
+#   features of powers of $x^\top y$.
+# - [Berg et al. (1984)](references.md#berg-1984), chapter 3, and
+#   [Schölkopf & Smola (2002)](references.md#scholkopf-2002), chapters 2 and 13.

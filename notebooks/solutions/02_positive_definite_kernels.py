@@ -13,7 +13,7 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. Can this matrix be a Gram matrix?
 #
-# *●○○ · 10 minutes.* A matrix is the Gram matrix of some points under some kernel exactly when it is symmetric and has
+# *●○○ · 8 minutes.* A matrix is the Gram matrix of some points under some kernel exactly when it is symmetric and has
 # no eigenvalue below zero. Decide it in floating point: eigenvalues that are zero come out as
 # small numbers of either sign, and how small depends on the size of the matrix's entries.
 
@@ -59,8 +59,9 @@ checks.witness(witness)
 # %% [markdown]
 # ## 3. What the span does not reach
 #
-# *●●○ · 25 minutes.* The proof of the representer theorem splits a vector: one part in the span of
-# $\varphi(c_1), \dots, \varphi(c_p)$, and a part at right angles to it. Take $\varphi(x_i)$ for the vector, and measure the
+# *●●○ · 25 minutes.* A kernel knows lengths in feature space without any features. The sums
+# $\sum_j a_j\, \varphi(c_j)$ of the features of $p$ points are their *span*. Split $\varphi(x_i)$ into one part
+# in the span of $\varphi(c_1), \dots, \varphi(c_p)$, and a part at right angles to it, and measure the
 # second part: its squared length, for each $i$, from values of the kernel alone. (A Gaussian process
 # calls that number the variance at $x_i$, given noiseless data at the $c_j$.) Two of the points $c_j$ may be the same,
 # and there may be more of them than there are features.
