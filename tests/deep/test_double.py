@@ -48,9 +48,9 @@ def with_free_signs(rng):
 
 
 def said(cell):
-    """What a committed cell printed, and its figures in words."""
-    texts = [output.get("text") or output.data["text/plain"] for output in cell.outputs]
-    return "\n".join(texts)
+    """What a committed cell printed, and its figures in words; a caption is a constant."""
+    shown = [output for output in cell.outputs if "text/markdown" not in output.get("data", {})]
+    return "\n".join(output.get("text") or output.data["text/plain"] for output in shown)
 
 
 def lines(text):
