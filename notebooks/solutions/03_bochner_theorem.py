@@ -11,31 +11,23 @@ import numpy as np
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. Draw the frequencies of the tent
+# ## 1. Frequencies in cycles
 #
-# *●●● · 35 minutes.* The tent $\max(0, 1 - |\delta|)$ is a kernel on the line, so there are random
-# frequencies whose cosines have it as their mean. Their density is $p(\omega) = (1 -
-# \cos\omega)/(\pi\omega^2)$ on the whole line, and no library has a sampler for it. *Rejection* makes
-# one: find a density $g$ that you can draw from and a number $M$ with $p \le M g$ everywhere; draw
-# $\omega$ from $g$, keep it with the probability $p(\omega) / (M g(\omega))$, and go on until there are
-# $m$. Which $g$ has tails as heavy as those of $p$? All randomness comes from `rng`.
+# *●○○ · 8 minutes.* A library counts frequencies in cycles: its wave of frequency $f$ is
+# $\cos(2\pi f^\top\delta)$. Draw $m$ independent frequencies in $\mathbb{R}^d$ for it, one a row, such
+# that the mean of its waves estimates $e^{-\gamma\|\delta\|^2}$. All randomness comes from `rng`.
 
 
-# %% nbgrader={"grade": false, "grade_id": "tent_frequencies", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def tent_frequencies(rng, m):
-    """→ (m,), independent."""
+# %% nbgrader={"grade": false, "grade_id": "in_cycles", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def in_cycles(rng, m, d, gamma):
+    """→ (m, d), independent."""
     ### BEGIN SOLUTION
-    kept = np.zeros(0)
-    while len(kept) < m:
-        w = 2 * rng.standard_cauchy(2 * m)  # g = 2/(π(4 + ω²))
-        share = np.sinc(w / 2 / np.pi) ** 2 * (4 + w**2) / 4  # p/g, since 1 − cos ω = 2 sin²(ω/2)
-        kept = np.append(kept, w[1.5 * rng.uniform(size=len(w)) < share])  # p/g is below 1.48
-    return kept[:m]
+    return rng.normal(scale=np.sqrt(2 * gamma) / (2 * np.pi), size=(m, d))  # f = ω/2π
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-tent_frequencies", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.tent_frequencies(tent_frequencies)
+# %% nbgrader={"grade": true, "grade_id": "check-in_cycles", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.in_cycles(in_cycles)
 
 # %% [markdown]
 # ## 2. Three points that refute

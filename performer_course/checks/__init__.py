@@ -13,7 +13,7 @@ from .a5 import bounded, decoding_roof, smallest_chunk
 from .lesson_00 import variance_of_mean
 from .lesson_01 import distance_to_mean, highest_degree, quadratic_features
 from .lesson_02 import is_kernel_matrix, left_over, witness
-from .lesson_03 import tent_frequencies, three_points, which_kernel
+from .lesson_03 import in_cycles, three_points, which_kernel
 from .lesson_04 import features_enough, product_directions, without_leftover
 from .lesson_05 import loses_at, one_more_row, orthogonal_directions
 from .a6 import choose_rows, stage_error, walsh_hadamard

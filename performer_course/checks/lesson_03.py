@@ -4,88 +4,67 @@ import math
 
 import numpy as np
 
-from ._judge import Hint, check, is_single, numbers, numbers_of_shape, only_rng, two_arrays
+from ._judge import Hint, check, numbers, numbers_of_shape, only_rng, refuse, two_arrays
 
-# tent_frequencies
-
-
-def fejer(omega):
-    """(1 − cos ω)/(πω²)."""
-    return np.sinc(omega / (2 * np.pi)) ** 2 / (2 * np.pi)
-
-
-def rejected(rng, m, density=fejer, scale=2.0, M=1.5):
-    """m draws of a density ≤ M g, from g, a Cauchy law of this scale."""
-    kept = np.zeros(0)
-    while len(kept) < m:
-        omega = scale * rng.standard_cauchy(m)
-        g = scale / (math.pi * (scale**2 + omega**2))
-        kept = np.append(kept, omega[M * rng.uniform(size=m) * g < density(omega)])
-    return kept[:m]
-
-
-def tent(delta):
-    return np.maximum(0, 1 - np.abs(delta))
-
+# in_cycles
 
 TURN = 2 * math.pi
-DRAWN = [  # what is drawn, the kernel of its law, and the hint
+SCALES = [  # a standard deviation of f, and its hint
+    (lambda g: math.sqrt(2 * g), "these are in radians, and the library multiplies by 2π: divide."),
+    (lambda g: TURN * math.sqrt(2 * g), "a turn is 2π radians: f is smaller than ω, not larger."),
+    (lambda g: 1 / TURN, "γ does not enter: this is right for γ = ½ alone."),
+    (lambda g: 2 * g / TURN, "2γ is the variance of ω: the standard deviation is its root."),
+    (lambda g: math.sqrt(g) / TURN, "for e^{−γ‖δ‖²} the variance of ω is 2γ, not γ."),
     (
-        lambda rng, m: rng.standard_cauchy(m),
-        lambda t: np.exp(-np.abs(t)),
-        "these are Cauchy distributed: their kernel is e^{−|δ|}.",
-    ),
-    (
-        lambda rng, m: 2 * rng.standard_cauchy(m),
-        lambda t: np.exp(-2 * np.abs(t)),
-        "this is g alone, 2/(π(4 + ω²)): reject some.",
-    ),
-    (
-        lambda rng, m: TURN * rejected(rng, m),
-        lambda t: tent(TURN * t),
-        "there is a 2π too many: here ω is in radians.",
+        lambda g: 1 / (TURN * math.sqrt(2 * g)),
+        "a larger γ makes the kernel narrower, and then frequencies are higher, not lower.",
     ),
 ]
 
 
-@check(slips=[(draw, hint) for draw, _, hint in DRAWN])
-def tent_frequencies(draw):
-    """draw(rng, m) → (m,), independent, of density (1 − cos ω)/(πω²)."""
-    m = 200_000
-    only_rng(lambda rng: draw(rng, 50))
-    for count in (1, 7):
-        numbers_of_shape((count,), draw(np.random.default_rng(301), count), f"m = {count}")
-    omega = numbers_of_shape((m,), draw(np.random.default_rng(302), m), f"m = {m}")
-    if len(np.unique(np.abs(omega))) < (0.9 * m if is_single(omega) else m):
-        raise Hint("frequencies come twice, or with both signs: draw each of the m anew.")
-    if abs((omega > 0).mean() - 0.5) > 2.5 / math.sqrt(m):
-        raise Hint("half of the frequencies are negative: p is even, and lives on the whole line.")
-    delta = np.array([0.1, 0.25, 0.5, 0.8, 1.0, 1.3, 2.0, 3.0, 7.0])
+def normal(scale):
+    """The answer with this standard deviation, a function of γ."""
+    return lambda rng, m, d, gamma: scale(gamma) * rng.normal(size=(m, d))
 
-    def fits(k):
-        """Whether the mean cosines are k, to five standard errors (k at 2δ gives the spread)."""
-        spread = np.sqrt(((1 + k(2 * delta)) / 2 - k(delta) ** 2).clip(0) / m)
-        return (np.abs(found - k(delta)) < 5 * spread + 1e-12).all()
 
-    found = np.cos(np.outer(delta, omega)).mean(axis=1)
-    for _, kernel, hint in DRAWN:
-        if fits(kernel):
-            raise Hint(hint)
-    size = np.abs(omega)
-    beyond, share = size.max(), (size > 40).mean()
-    if share < 0.5 / (20 * math.pi):  # P(|ω| > 40) is about 1/(20π)
-        raise Hint(f"{share:.2%} are above 40, not 1.6 %: p has tails 1/ω², so must g, too.")
-    if beyond < 6_000:  # P(|ω| > 6,000) is about 1/(3,000π)
-        raise Hint(f"the largest |ω| is {beyond:.4g}: some twenty of p are beyond 6,000.")
-    if not fits(tent):
-        worst = np.argmax(np.abs(found - tent(delta)))
-        raise Hint(
-            f"the mean of cos(ωδ) is {found[worst]:.3f} at δ = {delta[worst]:g}, and the tent "
-            f"{tent(delta)[worst]:.3f}. Is p ≤ M g everywhere, and each ω kept by p/(M g)?"
-        )
-    halves = omega[: m // 2] - omega[m // 2 :]  # of independent ones: k²
-    if abs(np.cos(halves).mean()) > 5 * math.sqrt(1 / m):
-        raise Hint("the frequencies must be independent of one another.")
+@check(slips=[(normal(scale), hint) for scale, hint in SCALES])
+def in_cycles(draw):
+    """draw(rng, m, d, γ) → (m, d), independent: the mean of cos(2πfᵀδ) is e^{−γ‖δ‖²}."""
+    m = 40_000
+    only_rng(lambda rng: draw(rng, 5, 2, 0.3))
+    for count, d in ((1, 3), (5, 1)):
+        found = draw(np.random.default_rng(301), count, d, 0.3)
+        numbers_of_shape((count, d), found, f"m = {count} and d = {d}")
+    directions = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [0.8, -0.6]])
+    for gamma in (0.3, 3.0):
+        f = draw(np.random.default_rng(302), m, 2, gamma)
+        f = numbers_of_shape((m, 2), f, f"m = {m} and d = 2")
+        delta = np.concatenate([t * directions for t in (0.03, 0.4, 0.8, 1.4)]) / math.sqrt(gamma)
+        means = np.cos(TURN * f @ delta.T).mean(axis=0)
+
+        def kernel(scale, stretch=1, delta=delta):
+            return np.exp(-((TURN * scale * stretch) ** 2) * (delta**2).sum(axis=1) / 2)
+
+        def fits(scale, means=means, kernel=kernel):
+            """Whether the means are those of this standard deviation, to five standard errors."""
+            k = kernel(scale)
+            spread = np.sqrt(((1 + kernel(scale, 2)) / 2 - k**2).clip(0) / m)
+            return (np.abs(means - k) < 5 * spread + 1e-12).all()
+
+        right = math.sqrt(2 * gamma) / TURN
+        if not fits(right):
+            refuse(*((fits(scale(gamma)), hint) for scale, hint in SCALES))
+            worst = np.argmax(np.abs(means - kernel(right)))
+            raise Hint(
+                f"the mean of cos(2πfᵀδ) is {means[worst]:.3f} at δ = {delta[worst].round(2)}, and "
+                f"the kernel {kernel(right)[worst]:.3f}: are coordinates normal and independent?"
+            )
+        if len(np.unique(np.abs(f[:, 0]))) < 0.9 * m:
+            raise Hint("frequencies come twice, or with both signs: draw each of the m anew.")
+        halves = f[: m // 2] - f[m // 2 :]  # of independent ones: k²
+        gaps = np.cos(TURN * halves @ delta.T).mean(axis=0) - kernel(right) ** 2
+        if np.abs(gaps).max() > 5 / math.sqrt(m):
+            raise Hint("the frequencies must be independent of one another.")
 
 
 # three_points

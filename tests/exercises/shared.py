@@ -17,7 +17,7 @@ ANY_SCALE = {
     # one of many witnesses, and a thousandth of it does no harm
     "three_points", "loses_at", "out_of_range", "worse_when_centred", "false_limit",
     # drawn: a thousandth is less than five standard errors
-    "tent_frequencies", "product_directions", "orthogonal_directions",
+    "in_cycles", "product_directions", "orthogonal_directions",
 }  # fmt: skip
 
 

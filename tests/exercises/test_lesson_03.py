@@ -4,49 +4,48 @@ import math
 
 import numpy as np
 
-from performer_course.checks.lesson_03 import fejer, rejected
+from performer_course.checks.lesson_03 import normal
 from tests.exercises.shared import exercises
 
 ANOTHER_RNG = np.random.default_rng(0)  # not the one that a check hands out
 
 RIGHT, WRONG = {}, {}
+right = normal(lambda gamma: math.sqrt(2 * gamma) / (2 * math.pi))
 
 
-# tent_frequencies
+# in_cycles
 
 
-def two_pieces(rng, m):
-    """From a flat middle and two tails 1/ω²: p ≤ min(1/2π, 2/πω²), which meet at |ω| = 2."""
-    kept = []
-    while len(kept) < m:
-        u, v, sign = rng.uniform(size=(3, m))
-        w = np.where(u < 0.5, 4 * u, 2 / (2 - 2 * u)) * np.where(sign < 0.5, -1, 1)
-        kept += list(w[v * np.minimum(1 / (2 * np.pi), 2 / (np.pi * w**2)) < fejer(w)])
-    return np.array(kept[:m])
+def by_covariance(rng, m, d, gamma):
+    return rng.multivariate_normal(np.zeros(d), 2 * gamma / (2 * np.pi) ** 2 * np.eye(d), size=m)
 
 
-RIGHT["tent_frequencies"] = [two_pieces, lambda rng, m: list(rejected(rng, m, scale=1.5, M=1.8))]
+RIGHT["in_cycles"] = [by_covariance, lambda *given: right(*given).tolist()]
 
 
-def in_a_box(rng, m, end=30.0):
-    """From a uniform law, which has no tails."""
-    kept = []
-    while len(kept) < m:
-        w = rng.uniform(-end, end, m)
-        kept += list(w[rng.uniform(size=m) / (2 * np.pi) < fejer(w)])
-    return np.array(kept[:m])
+def uniform(rng, m, d, gamma):
+    """Of the right variance."""
+    return math.sqrt(6 * gamma) / (2 * np.pi) * rng.uniform(-1, 1, size=(m, d))
 
 
-WRONG["tent_frequencies"] = [
-    (in_a_box, "so must g, too"),
-    (lambda rng, m: in_a_box(rng, m, 200.0), "some twenty of p are beyond"),
-    (lambda rng, m: np.abs(rejected(rng, m)), "half of the frequencies are negative"),
-    (lambda rng, m: np.tile(rejected(rng, m // 2 + 1), 2)[:m], "come twice"),
-    (lambda rng, m: rejected(np.random.default_rng(0), m), "of different seeds"),
-    (lambda rng, m: rejected(ANOTHER_RNG, m), "two generators of one seed"),
-    (lambda rng, m: rejected(rng, m, scale=1.0, M=2.0), "Is p ≤ M g everywhere"),
-    (lambda rng, m: rejected(rng, m, lambda w: np.sqrt(fejer(w) / 9)), "each ω kept by"),
-    (lambda rng, m: rejected(rng, m)[: m // 2], "must give shape"),
+def in_order(rng, m, d, gamma):
+    """Each column sorted as the first is."""
+    f = right(rng, m, d, gamma)
+    return f[np.argsort(f[:, 0])]
+
+
+def one_column(rng, m, d, gamma):
+    return np.repeat(right(rng, m, 1, gamma), d, axis=1)
+
+
+WRONG["in_cycles"] = [
+    (uniform, "are coordinates normal"),
+    (one_column, "are coordinates normal"),
+    (in_order, "independent of one another"),
+    (lambda rng, m, d, g: np.tile(right(rng, m // 2 + 1, d, g), (2, 1))[:m], "come twice"),
+    (lambda rng, m, d, g: right(np.random.default_rng(0), m, d, g), "of different seeds"),
+    (lambda rng, m, d, g: right(ANOTHER_RNG, m, d, g), "two generators of one seed"),
+    (lambda rng, m, d, g: right(rng, d, m, g), "must give shape"),
 ]
 
 
