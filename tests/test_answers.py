@@ -170,6 +170,16 @@ def test_05_rows_of_a_block_are_uncorrelated_and_their_squares_are_not():
     assert gain * d / (d - 1) == pytest.approx(-(r**4) / (2 * (d + 2)), rel=0.01)
 
 
+def test_05_a_row_beyond_a_block_is_worth_less_than_none():
+    r = 1e-3
+    worth = {
+        m: m * theory.fourier_variance(r, m) / theory.orthogonal_fourier_variance(r, m, 16)
+        for m in (16, 17)
+    }
+    assert worth == pytest.approx({16: 96, 17: 78.8}, rel=1e-3)
+    assert states("05", "17 rows are worth 79 independent ones, and 16 are worth 96")
+
+
 # 07
 
 

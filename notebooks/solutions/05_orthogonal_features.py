@@ -11,27 +11,27 @@ import numpy as np
 from performer_course import checks, theory
 
 # %% [markdown]
-# ## 1. One more row, orthogonal to rounding
+# ## 1. What a draw is worth
 #
-# *●●○ · 20 minutes.* The rows of $Q$ are orthonormal, and $v$ is the next row for Gram–Schmidt. Nearly all of $v$ may lie in
-# the span of the rows of $Q$: as little as $10^{-10}$ of it is outside. Give the unit vector that
-# Gram–Schmidt would give in exact arithmetic, as far as $v$ determines it, orthogonal to the
-# rows of $Q$ to rounding, to $10^{-13}$.
+# *●○○ · 8 minutes.* `projections.orthogonal` stacks independent blocks of $d$ rows and cuts the last one, so that there
+# are $m$ rows. Two points are very near each other. How many *independent* directions have the same variance as
+# these $m$ rows? Give the number for any $m$; it need not be whole. For $m = d = 16$ it is $16 \cdot 18/3 = 96$. Then
+# look at $m = 17$: what does one row more add?
 
 
-# %% nbgrader={"grade": false, "grade_id": "one_more_row", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def one_more_row(Q, v):
-    """Q (m, d), m < d, v (d,) → (d,)."""
+# %% nbgrader={"grade": false, "grade_id": "worth", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def worth(m, d):
+    """m rows in R^d, orthogonal in blocks of d → how many independent ones are as good, as r → 0."""
     ### BEGIN SOLUTION
-    for _ in range(2):  # the second time v has no large part to lose digits with
-        v = v - Q.T @ (Q @ v)
-        v = v / np.linalg.norm(v)
-    return v
+    blocks, last = divmod(m, d)
+    pairs = blocks * d * (d - 1) + last * (last - 1)  # i ≠ j in one block, each pair twice
+    left = 1 - pairs / m / (d + 2)  # Cov(X₁, X₂) is −Var X₁/(d + 2), and in two blocks 0
+    return m / left
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-one_more_row", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.one_more_row(one_more_row)
+# %% nbgrader={"grade": true, "grade_id": "check-worth", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.worth(worth)
 
 # %% [markdown]
 # ## 2. A counterexample, or a proof that there is none
@@ -40,7 +40,7 @@ checks.one_more_row(one_more_row)
 # $\mathbb{R}^d$, give a distance $r > 0$ at which this is false for the Gaussian kernel $e^{-r^2/2}$, with more
 # variance by a ten-thousandth or more, or `None` where it is true at every distance. For $d = 2$ do not
 # trust a search: write $\mathbb{E}\, X_1 X_2$ as the power series of the lesson, find the elementary function
-# that it is, and prove on paper what you return. (What if $d = 1$?)
+# that it is, and prove on paper what you return. Do not forget $d = 1$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "loses_at", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -68,9 +68,9 @@ checks.loses_at(loses_at)
 #
 # *●●○ · 25 minutes.* Draw $m$ rows for any $m$: orthogonal within blocks of $d$ rows, blocks independent, each
 # row alone $\mathcal{N}(0, I_d)$, without `performer_course.projections`. All randomness comes from `rng`;
-# `rng.chisquare(d, size=…)` draws squared norms. (A tempting shortcut saves that draw: factorise $G = Q R$, take the
+# `rng.chisquare(d, size=…)` draws squared norms. A tempting shortcut saves that draw: factorise $G = Q R$, take the
 # rows of $Q$ for the directions, and for their norms those of $G$, which are χ, too. With the norms of the *columns*
-# of $G$ that is right, with those of its *rows* wrong. Why?)
+# of $G$ that is right, and with those of its *rows* it is wrong. Why?
 
 
 # %% nbgrader={"grade": false, "grade_id": "orthogonal_directions", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -116,8 +116,12 @@ checks.orthogonal_directions(orthogonal_directions)
 # This is the gain of the lesson: near 0 a cosine is $1 - \frac12 r^2 (\omega^\top u)^2$, so two of
 # them have the covariance $\frac14 r^4$ times that, $-r^4/(2(d + 2))$.
 #
-# (The shortcut of exercise 3: for an orthogonal $O$ the matrix $O G = (O Q) R$ has the law of $G$ and the same $R$, if
+# In exercise 1 a 17th row does harm: 17 rows are worth 79 independent ones, and 16 are worth 96. The new row is as
+# uncertain as any independent row, and yet it gets the same weight in the mean as the rows of the full block.
+# So take a multiple of $d$ for $m$ where you can.
+#
+# Now the shortcut of exercise 3. For an orthogonal $O$ the matrix $O G = (O Q) R$ has the law of $G$ and the same $R$, if
 # the diagonal of $R$ is made positive. So, whatever $R$ is, $Q$ is uniform: the two are independent. A column of $G$ is
 # $Q$ times a column of $R$, and has its length, so the lengths of the columns do not go with $Q$, and they are χ and
 # independent of one another. Row $i$ of $G$ is $q_i^\top R$, with row $i$ of $Q$ in it, so its length depends on the very
-# direction that it would be given to.)
+# direction that it would be given to.

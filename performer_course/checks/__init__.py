@@ -15,7 +15,7 @@ from .lesson_01 import distance_to_mean, highest_degree, quadratic_features
 from .lesson_02 import is_kernel_matrix, left_over, witness
 from .lesson_03 import in_cycles, three_points, which_kernel
 from .lesson_04 import features_enough, product_directions, without_leftover
-from .lesson_05 import loses_at, one_more_row, orthogonal_directions
+from .lesson_05 import loses_at, orthogonal_directions, worth
 from .a6 import choose_rows, stage_error, walsh_hadamard
 from .lesson_07 import after_two, decoder_mask, is_relative
 from .lesson_08 import nearer_keys, out_of_range, what_is_wrong

@@ -6,64 +6,40 @@ import numpy as np
 from scipy import special
 
 from .. import theory
-from ._judge import SINGLE, Hint, advice, check, is_single, judge, numbers, only_rng, rounding
+from ._judge import Hint, advice, check, compare, numbers, only_rng, rounding
 
-# one_more_row
-
-
-def rest(Q, v):
-    """v less its projections on the rows of Q."""
-    return v - Q.T @ (Q @ v)
+# worth
 
 
-def normed(part):
-    """part(Q, v), divided by its length."""
-    return lambda Q, v: part(Q, v) / np.linalg.norm(part(Q, v))
+def right_worth(m, d):
+    blocks, last = divmod(m, d)
+    return m**2 / (m - (blocks * d * (d - 1) + last * (last - 1)) / (d + 2))
 
 
-TURNED = "the sign is turned: the row must have a positive inner product with v."
-SHORT = "orthogonal, but not of length one: divide by the norm, last."
-ONCE = "orthogonal to {} only: rounding is of the size of v. Subtract again, from what is left."
-ROWS = [
-    (lambda Q, v: -normed(rest)(Q, rest(Q, v)), TURNED),
-    (rest, SHORT),
-    (normed(rest), ONCE),
-    (normed(lambda Q, v: v), "v still has its projections on the rows of Q."),
-    (normed(lambda Q, v: Q.T @ (Q @ v)), "this is the part inside the span: subtract it."),
+WORTH = [
+    (lambda m, d: m / right_worth(m, d), "that is the share that is left: how many have it?"),
+    (lambda m, d: m**2 / right_worth(m, d), "fewer than m: a smaller variance is worth more rows."),
+    (lambda m, d: m * (d + 2) / 3, "that is for full blocks: the last one is cut, and saves less."),
+    (
+        lambda m, d: m / (1 - (m - 1) / (d + 2)),
+        "two rows of different blocks are independent: count the pairs within one block alone.",
+    ),
+    (
+        lambda m, d: m / (1 - (min(m, d) - 1) / (d + 2)),
+        "right up to m = d, and for full blocks. What does a cut block save?",
+    ),
+    (
+        lambda m, d: 2 * m**2 / (m + m**2 / right_worth(m, d)),
+        "the sum of the covariances has each pair twice, (i, j) and (j, i).",
+    ),
 ]
 
 
-def _judge_row(found, right, Q, v):
-    """Pass where `found` is the unit vector `right`, and orthogonal to Q to rounding."""
-    slips = [(wrong(Q, v), hint) for wrong, hint in ROWS if hint not in (SHORT, ONCE)]
-    if found.shape == right.shape:
-        short = right * (right @ found)
-        if right @ found > 0 and np.allclose(found, short, rtol=0, atol=1e-4 * right @ found):
-            slips.append((short, SHORT))
-    # v is given to 1e-16, so the direction of 1e-10 of it is known to about 1e-6
-    judge(found, right, slips, rtol=0, atol=1e-4)
-    if is_single(found):
-        raise Hint(SINGLE)
-    if abs(np.linalg.norm(found) - 1) > 1e-12:
-        raise Hint("the right direction, but not of length one.")
-    error = np.abs(Q @ found).max()
-    if error > 1e-13:
-        raise Hint(ONCE.format(f"{error:.0e}"))
-
-
-@check(slips=ROWS)
-def one_more_row(extend):
-    """extend(Q, v) → (d,): the next row of Gram and Schmidt, orthogonal to Q's to rounding.
-
-    Q (m, d) has orthonormal rows; of v (d,) as little as 1e-10 may lie outside their span.
-    """
-    rng = np.random.default_rng(501)
-    for m, d, outside in ((3, 6, 1.0), (1, 5, 1e-6), (5, 8, 1e-10)):
-        rows = np.linalg.qr(rng.normal(size=(d, m + 1)))[0].T
-        Q, inside = rows[:m], rng.normal(size=m) @ rows[:m]
-        for right in (rows[m], -rows[m]):  # a plain QR gives one row for both
-            v = 3 * (inside + outside * right)
-            _judge_row(numbers(extend(Q, v)), right, Q, v)
+@check(slips=WORTH)
+def worth(count):
+    """count(m, d) → how many iid rows have the variance of m orthogonal ones, as r → 0."""
+    inputs = [(16, 16), (4, 16), (17, 16), (128, 64), (7, 2), (6, 1), (40, 12), (1, 3)]
+    compare(count, right_worth, inputs, WORTH, case="m = {}, d = {}")
 
 
 # loses_at, orthogonal_directions

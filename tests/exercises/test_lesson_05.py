@@ -6,30 +6,30 @@ import numpy as np
 from scipy.special import hyp1f1
 from scipy.stats import ortho_group
 
-from performer_course import projections
+from performer_course import projections, theory
 from tests.exercises.shared import exercises, haar, norms, unit
 
 RIGHT, WRONG = {}, {}
 
 
-# one_more_row
+# worth
 
 
-def by_qr(Q, v):
-    rows, R = np.linalg.qr(np.vstack([Q, v]).T)
-    return rows[:, -1] * np.sign(R[-1, -1])
+def by_its_rows(m, d):
+    """Each row meets the others of its own block, of d rows or of the last few."""
+    partners = [min(m, d * (i // d + 1)) - d * (i // d) - 1 for i in range(m)]
+    return m / (1 - sum(partners) / (m * (d + 2)))
 
 
-def row_by_row(Q, v):
-    for u in [*Q, *Q]:
-        v = v - (u @ v) * u
-    return unit(v)
+def by_theory(m, d):
+    r = 1e-6
+    return m * theory.fourier_variance(r, m) / theory.orthogonal_fourier_variance(r, m, d)
 
 
-RIGHT["one_more_row"] = [by_qr, row_by_row]
-WRONG["one_more_row"] = [
-    (lambda Q, v: 1.00001 * by_qr(Q, v), "the right direction, but not of length one"),
-    (lambda Q, v: np.vstack([Q, by_qr(Q, v)]), "shape (4, 6), and (6,) is needed"),
+RIGHT["worth"] = [by_its_rows, by_theory]
+WRONG["worth"] = [
+    (lambda m, d: m, "found 16 for m = 16, d = 16, expected 96"),
+    (lambda m, d: int(by_its_rows(m, d)), "for m = 4, d = 16"),
 ]
 
 

@@ -30,17 +30,17 @@ SEED = "of the kit"
 SECONDS = 20  # what a cell or an answer may take here
 LESSONS = {
     "01": ("quadratic_features", "highest_degree", "distance_to_mean"),
-    "05": ("one_more_row", "loses_at", "orthogonal_directions"),
+    "05": ("worth", "loses_at", "orthogonal_directions"),
     "10": ("masked_linear_attention", "padding_invariant", "features_at_least"),
 }
 WRONG = {
     "01": "def quadratic_features(x):\n    return x**2",
-    "05": "def one_more_row(Q, v):\n    return v - Q.T @ (Q @ v)",
+    "05": "def worth(m, d):\n    return m * (d + 2) / 3",
     "10": "def features_at_least(A, eps):\n    return 1",
 }
 HINTS = {
     "01": "quadratic_features: the squares alone: the products x_i x_j are missing.",
-    "05": "one_more_row: orthogonal, but not of length one: divide by the norm, last.",
+    "05": "worth: that is for full blocks: the last one is cut, and saves less.",
     "10": "features_at_least: found 1 for (12, 9) weights, share 0.6, expected 2.",
 }
 
