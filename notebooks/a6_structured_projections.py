@@ -1,14 +1,16 @@
 # %% [markdown]
 # # Replace the random matrix by something cheaper or better spread
 #
-# > **65 minutes.** Needs: lesson 05, Kronecker products, a little about Monte Carlo integration.
+# > **65 minutes.** Needs: lesson 05 (orthogonal directions and the rules for their norms), Kronecker products, a
+# > little about Monte Carlo integration. Not needed later.
 # >
 # > Afterwards you can apply a Hadamard matrix in $O(d \log d)$, build structured orthogonal
 # > directions and say where they fail, and choose between orthogonal, structured, simplex and
 # > quasi-random directions for given data and a given integrand.
 #
+# Lesson 05 ends with a table of ways to spread directions, and this appendix holds what stands behind it.
 # Orthogonal directions cost $d^2$ numbers to store and $d^2$ multiplications for each point. And
-# orthogonal is only one way to spread directions. This lesson looks at both ends: a matrix that is
+# orthogonal is only one way to spread directions. We look at both ends: a matrix that is
 # nearly as random but takes only some $d \log d$ operations to apply, and directions that are spread even
 # more evenly. Each has data on which it is the one to use: structured directions where $d$ is in the
 # thousands, Sobol points where differences lie along one axis, hundreds of times better there. Each also
@@ -287,7 +289,7 @@ show(
 # better or worse with $d = m = 64$?
 
 # %%
-d, r = 16, np.array([1.0, 2.0, 3.0])
+d, r = 16, np.array([1.0, 2.0, 3.0, 2 * np.pi])
 
 
 def mse(draw, delta, m, draws=2000, seed=3):
@@ -303,7 +305,7 @@ def mse(draw, delta, m, draws=2000, seed=3):
     return square.mean(axis=0) / iid, square.std(axis=0) / draws**0.5 / iid
 
 
-print("MSE / independent ± standard error   r = 1          r = 2          r = 3")
+print("MSE / independent ± s.e.           r = 1          r = 2          r = 3          r = 2π")
 for name, u, count in (
     ("generic δ, 3 stages", generic, 3),
     ("along e₁, 3 stages", e1, 3),
@@ -319,14 +321,16 @@ for D in (8, 64):
     print(f"{name:30}" + "".join(f"{a:8.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
 
 # %% [markdown]
-# **Along an axis structured directions have three times the squared error of independent ones at $r =
-# 3$ with $d = 16$; with 64 no loss is left.** At $r = 1$ they still win; beyond $r \approx 2$ they
-# lose, and further out along the diagonal, too. With $d = 8$ it is worse. The second stage adds up $d$
-# random signs for each entry, and sums of 64 of them are nearly normal, as the entries of a random
-# direction are. So the trap is one of few dimensions: with $d$ in the thousands, where structured
-# directions are fast, it need not worry you. If you want them in few dimensions all the same, for
+# **Along an axis structured directions with $d = 16$ have three times the squared error of independent ones at
+# $r = 3$, and sixteen times at $r = 2\pi$.** At $r = 1$ they still win; beyond $r \approx 2$ they lose, and further
+# out along the diagonal, too. At $2\pi$ there is an echo: with $d = 16$ the entries of the rows along $e_1$ are
+# multiples of $\frac14$, and most of them of $\frac12$, so the cosines come back together where the kernel has long
+# been zero. With $d = 8$ it is worse at $r = 3$, and with $d = 64$ no loss is to be seen at any of these distances.
+# For the second stage adds up $d$ random signs for each entry, and sums of 64 of them are nearly normal, as the
+# entries of a random direction are. So the trap is one of few dimensions: with $d$ in the thousands, where
+# structured directions are fast, it need not worry you. If you want them in few dimensions all the same, for
 # sparse data or rows of $\pm1$, there are two cures. A fourth stage costs another $d \log d$ and mends
-# about half of the loss. (Several authors use such longer products; Choromanski et al. (2017) study
+# about half of the loss at $r = 3$. (Several authors use such longer products; Choromanski et al. (2017) study
 # them.) A random rotation of the data makes every $\delta$ generic, at $d^2$ operations for each point,
 # once.
 #
@@ -590,8 +594,9 @@ for name, draw in projections.METHODS.items():
 #   orthogonal rows from $3d$ signs. It pays where $d$ is far above the 64 of an attention head; where exactly
 #   depends on the machine.
 # - Its rows have fixed norm: a biased estimate, near `norms="fixed"` for generic inputs. In few dimensions it
-#   loses beyond $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal: three times at $d = 16$ and
-#   $r = 3$, of which a fourth stage mends half. With 64 dimensions no loss is left there.
+#   loses beyond $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal: at $d = 16$ along an axis three
+#   times at $r = 3$, of which a fourth stage mends half, and sixteen times at $r = 2\pi$. With 64 dimensions no loss
+#   is left at these distances.
 # - Simplex directions help the exponential more than orthogonal ones do, and the cosine less. Sobol points help in few
 #   dimensions, and in any dimension along one axis. Orthogonal ones help the more, the more dimensions there are.
 #
@@ -616,4 +621,5 @@ for name, draw in projections.METHODS.items():
 # - [Le et al. (2013)](references.md#le-2013). Fastfood, an earlier use of Hadamard matrices for features.
 # - [Reid et al. (2023)](references.md#reid-2023). Simplex directions.
 # - [Yang et al. (2014)](references.md#yang-2014). Quasi-random directions.
+# - [Choromanski et al. (2019)](references.md#choromanski-2019). Orthogonal directions among other dependent ones.
 # - [Owen (1997)](references.md#owen-1997). Why scrambling makes even points better still.
