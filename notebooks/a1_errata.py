@@ -770,7 +770,7 @@ holds("004.5b", ranks == [8, 15, 22])
 # | entry | imprecise | better | lesson |
 # |---|---|---|---|
 # | I000.5 | $1/\sqrt m$ is missing in the listing | it cancels in normalised attention, not in a kernel | [04](04_random_fourier_features.ipynb) |
-# | I000.9 | $\varphi$ is "the polynomial kernel"; a dual without constraints | $\varphi$ is its feature map; $0 \le c_i \le C$, $\sum_i c_i y_i = 0$ | [01](01_polynomial_kernel.ipynb) |
+# | I000.9 | $\varphi$ is "the polynomial kernel"; a dual without constraints | $\varphi$ is its feature map; $0 \le c_i \le C$, $\sum_i c_i y_i = 0$ | [a7](a7_more_on_kernels.ipynb) |
 # | I000.11 | rows are divided by `np.diag(1 / …)`, $L \times L$ | divide the rows, or it is quadratic again | [10](10_linear_attention.ipynb) |
 # | I001.3 | $p$ is a probability; the sine: "ignore" | if $k(0) = 1$; it vanishes since $k$ is real | [03](03_bochner_theorem.ipynb) |
 # | I001.4 | $m \le d$ only; "as expensive", though the $O(d^3)$ of drawing a block stands below it | stack blocks; the $O(d^3)$ is paid once for each, and the rest costs the same | [05](05_orthogonal_features.ipynb) |

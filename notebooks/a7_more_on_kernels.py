@@ -1,0 +1,550 @@
+# %% [markdown]
+# # Look behind a kernel
+#
+# > **55 minutes.** Needs: lesson 01 for the first two sections, lesson 02 for the next two, lesson 03 for the
+# > last two; partial derivatives.
+# >
+# > Afterwards you can derive the dual of a support vector machine and solve it, say in which space the
+# > answer of a kernel method lives and why $n$ numbers find it there, and read a kernel and its points as
+# > amplitudes and phases. Nothing later needs it, and each pair of sections stands alone.
+#
+# Lessons 01 to 03 take the straight road to what attention needs. Beside that road lies a question: if a method
+# sees its data through a kernel alone, and the features may be infinitely many, where does its answer live, and
+# how can one find it?
+#
+# A support vector machine finds its plane from one number a point, as ridge regression does, but most of its
+# numbers are zero. That $n$ numbers are enough for $n$ points is no accident: every kernel has a space of
+# functions, and no best fit in it needs more. If the kernel depends on $x - y$ alone, these functions are made of
+# waves, with amplitudes that belong to the kernel and phases that belong to the points.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import make_circles
+from sklearn.svm import SVC
+
+from performer_course import kernels
+from performer_course.figures import COLORS, compared, show, trend
+
+# %% [markdown]
+# ## 1. A margin from inner products alone
+#
+# We return to the two circles of lesson 01: 200 points $x_i$ in the plane, and the features
+# $\varphi(x) = (x_1^2, \sqrt2\, x_1 x_2, x_2^2)$, whose inner product is $K(x, y) = (x^\top y)^2$. The labels
+# are $t_i = 1$ on the inner circle and $t_i = -1$ on the outer one.
+#
+# A *support vector machine* separates the two classes by a plane in feature space, where
+# $w^\top \varphi(x) + b = 0$, with the widest margin on either side of it. The margin ends where
+# $w^\top \varphi(x) + b = \pm 1$, at the distance $1/\|w\|$ from the plane, so a wide margin means a short
+# $w$. A point may stand inside the margin or beyond the plane, by an amount $\xi_i$, and each unit of it has
+# the price $C$:
+#
+# $$\min_{w,\, b,\, \xi} \; \tfrac12 \|w\|^2 + C \sum_{i=1}^n \xi_i
+# \quad\text{subject to}\quad t_i \bigl(w^\top \varphi(x_i) + b\bigr) \ge 1 - \xi_i,
+# \;\; \xi_i \ge 0 .$$
+#
+# Because of the constraints one cannot just set derivatives to zero. Lagrange's idea is to replace each
+# prohibition by a fine. Whoever violates the first constraint of point $i$ pays $a_i \ge 0$ for each unit of it, and
+# $s_i \ge 0$ for each unit of the second. An opponent chooses these rates so that our total is as large as
+# possible. Against such an opponent it never pays to violate anything, because he could raise a rate without
+# limit. The rates are called *Lagrange multipliers*, and our total is called the *Lagrangian*:
+#
+# $$\tfrac12\|w\|^2 + C\sum_i \xi_i
+# - \sum_i a_i \bigl[\, t_i(w^\top\varphi(x_i) + b) - 1 + \xi_i \,\bigr] - \sum_i s_i \xi_i .$$
+#
+# For a convex problem, such as this one, it does not matter which of the two players moves first. So let the
+# rates be given. Then our total is least where its derivatives vanish, and that has three consequences:
+#
+# - from $w$: $\; w = \sum_i a_i t_i\, \varphi(x_i)$;
+# - from $b$: $\; \sum_i a_i t_i = 0$;
+# - from $\xi_i$: $\; C = a_i + s_i$, so that $a_i \le C$.
+#
+# Put them back, and the terms with $b$ and with $\xi_i$ cancel. What remains is
+# $\sum_i a_i - \tfrac12 \|w\|^2$, and it is the opponent's turn to make it large. With $c_i = a_i t_i$ for the
+# weight of point $i$ in $w$, his problem, which is called the *dual*, reads
+#
+# $$\max_{c \in \mathbb{R}^n} \; \sum_i t_i c_i
+# - \tfrac12 \sum_{i,j} c_i c_j\, \underbrace{\varphi(x_i)^\top \varphi(x_j)}_{K(x_i, x_j)}
+# \quad\text{subject to}\quad 0 \le t_i c_i \le C, \;\; \sum_i c_i = 0 .$$
+#
+# The features have disappeared into the kernel. A prediction does not need them either, because
+# $w^\top \varphi(x) + b = \sum_i c_i K(x_i, x) + b$. **A support vector machine sees its data only through
+# inner products.** Only points with $c_i \ne 0$ have a say. They are called *support vectors*.
+#
+# **Before you run this:** have about 5, 25 or 150 of the 200 points a weight $c_i$ that is not zero? And how many
+# have one in ridge regression?
+
+# %% tags=["answer"]
+x, labels = make_circles(n_samples=200, noise=0.06, factor=0.4, random_state=0)
+t = 2.0 * labels - 1  # outer circle −1, inner circle +1
+K = kernels.polynomial(x, x, degree=2)  # (200, 200)
+C = 1.0
+machine = SVC(kernel="precomputed", C=C, tol=1e-8).fit(K, t)  # takes the Gram matrix as it is
+c, b = np.zeros(200), machine.intercept_[0]
+c[machine.support_] = machine.dual_coef_[0]
+print(f"points on the right side: {(np.sign(K @ c + b) == t).sum()} of 200")
+print(f"weights that are not zero: {(c != 0).sum()}, of which {(np.abs(c) == C).sum()} are ±C")
+ridge = np.linalg.solve(kernels.polynomial(x, x, degree=2, offset=1.0) + np.eye(200), t)
+print(f"ridge regression, the smallest of 200 weights: {np.abs(ridge).min():.4f}")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+side = np.linspace(-1.3, 1.3, 131)
+mesh = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+height = (kernels.polynomial(mesh, x, degree=2) @ c + b).reshape(131, 131)
+fig, ax = plt.subplots(figsize=(8.6, 5.6))
+ax.contourf(side, side, height, levels=[-1, 1], colors=[COLORS[2]], alpha=0.25)
+ax.contour(side, side, height, levels=[0], colors=COLORS[2], linewidths=3)
+for sign, marker, name in ((1, "o", "inner, $t = 1$"), (-1, "^", "outer, $t = -1$")):
+    ax.plot(*x[t == sign].T, marker, color=COLORS[int(sign < 0)], markersize=5, label=name)
+ax.plot(*x[c != 0].T, "o", mfc="none", mec=COLORS[6], markersize=13, mew=2, label="$c_i$ not zero")
+ax.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+strip = np.abs(K @ c + b) < 1 - 1e-6
+show(
+    fig,
+    caption="The line is the plane, seen from the two coordinates of the data, and the strip is its margin: "
+    "look at which points carry a mark.",
+    alt="Two circles of points, and between them an ellipse with a strip on either side, the margin. "
+    f"{strip.sum()} points lie inside the strip and {(c != 0).sum()} have a mark around them: "
+    f"{(c > 0).sum()} inner and {(c < 0).sum()} outer ones, on the edges of the strip or inside.",
+)
+
+# %% [markdown] tags=["answer"]
+# Only 26 of the 200 points have a weight that is not zero, and 22 of these weights are as large as the price
+# $C$ allows. In ridge regression none of the 200 weights is zero, because the weight of a point is the error
+# that is left there, over $\alpha$. In a support vector machine a point outside the margin violates nothing,
+# and where nothing is violated the opponent has no use for a fine.
+
+# %% [markdown]
+# ## 2. Two weights at a time
+#
+# How does one solve the dual? One weight cannot change alone, since $\sum_i c_i$ has to stay zero. So change
+# two: raise $c_i$ by $u$ and lower $c_j$ by $u$. Then the dual is a parabola in $u$. Its
+# slope at $u = 0$ is $g_i - g_j$, where $g = t - K c$ is the gradient, and its top is at
+#
+# $$u = \frac{g_i - g_j}{K_{ii} + K_{jj} - 2 K_{ij}} .$$
+#
+# The denominator is $\|\varphi(x_i) - \varphi(x_j)\|^2$. It is zero where two points have the same features,
+# such as $x$ and $-x$ here, and then the slope says which way to go and the bounds alone say how far. The step
+# is cut off where a weight meets its bound. Take the pair with the steepest slope, and repeat until no slope
+# is left. This is sequential minimal optimisation (Platt, 1999; the choice of pair: Keerthi et al., 2001).
+#
+# The offset comes with it. A point whose weight lies strictly between its bounds stands on the edge of the
+# margin, where $\sum_j c_j K(x_j, x_i) + b = t_i$, so that $b = g_i$. If no slope is left, all such points
+# agree on $b$.
+
+
+# %%
+def solve_dual(K, t, C, tolerance=1e-10):
+    """The weights c (n,) at the top of the dual, and their gradient g (n,)."""
+    c, g = np.zeros(len(t)), t.copy()  # g = t − K c
+    low, high = np.minimum(0, C * t), np.maximum(0, C * t)  # 0 ≤ t c ≤ C
+    for _ in range(100_000):
+        i = np.argmax(np.where(c < high, g, -np.inf))  # c_i may rise
+        j = np.argmin(np.where(c > low, g, np.inf))  # c_j may fall
+        if g[i] - g[j] < tolerance:
+            break
+        curvature = K[i, i] + K[j, j] - 2 * K[i, j]
+        top = (g[i] - g[j]) / curvature if curvature > 0 else np.inf
+        u = min(top, high[i] - c[i], c[j] - low[j])
+        c[i], c[j] = min(c[i] + u, high[i]), max(c[j] - u, low[j])
+        g -= u * (K[:, i] - K[:, j])
+    return c, g
+
+
+def dual(c):
+    """What the dual makes large."""
+    return t @ c - c @ K @ c / 2
+
+
+by_hand, g = solve_dual(K, t, C)
+free = (np.abs(by_hand) > 1e-9) & (np.abs(by_hand) < C - 1e-9)
+print(f"by hand:      {dual(by_hand):.6f}, b = {g[free].min():.6f} to {g[free].max():.6f}")
+print(f"scikit-learn: {dual(c):.6f}, b = {b:.6f}")
+
+# %% [markdown]
+# The constraint $\sum_i c_i = 0$ is a nuisance: without it one could change one weight at a time.
+#
+# **Before you run this:** leave the constraint $\sum_i c_i = 0$ out, and climb the dual one weight at a time.
+# Will the top be higher or lower than with it, and how many of the 200 points will be on the right side?
+
+# %% tags=["answer"]
+loose = np.zeros(200)
+for i in list(range(200)) * 300:
+    top = loose[i] + (t[i] - K[i] @ loose) / K[i, i]
+    loose[i] = np.clip(top, min(0, C * t[i]), max(0, C * t[i]))
+said = K @ loose  # no offset: the constraint came from b
+print(f"the dual without the constraint: {dual(loose):.2f}, and with it {dual(c):.2f}")
+print(f"called inner: {(said > 0).sum()}, on the right side: {(np.sign(said) == t).sum()}")
+
+# %% [markdown] tags=["answer"]
+# Without the constraint the top is higher, 121.23 in place of 13.22, since one may choose from more. But only
+# 100 of the 200 points are on the right side: all are called outer. The constraint came from the offset $b$.
+# **Without the constraint $\sum_i c_i = 0$ the plane has no offset and passes through the origin.** There lies
+# the tip of the cone on which all features are (lesson 01). Such a plane tells points apart by their direction
+# alone, and both circles have points in every direction.
+
+# %% [markdown]
+# ## 3. One map for all points
+#
+# Lesson 02 found features of any $n$ points by the eigenvectors of their Gram matrix. They serve these points
+# and no others. Is there one map that serves all points of $\mathbb{R}^d$? There is, and it is quickly written
+# down: let the feature of $x$ be a function, $\varphi(x) = K(\cdot, x)$, which says of every point how similar it
+# is to $x$. Our vectors are all sums of such functions,
+# $f = \sum_i c_i K(\cdot, x_i)$, with any points and any weights. We give $f$ and another one,
+# $g = \sum_j d_j K(\cdot, y_j)$, the inner product
+#
+# $$\langle f, g \rangle = \sum_{i,j} c_i d_j K(x_i, y_j)
+# = \sum_j d_j\, f(y_j) = \sum_i c_i\, g(x_i) .$$
+#
+# Three things have to be checked:
+#
+# - *It depends on the functions alone.* One function may be written as a sum in several ways. But the second
+#   expression knows $f$ by its values alone, and the third knows $g$ by its values alone.
+# - *It is not negative.* $\langle f, f \rangle = \sum_{i,j} c_i c_j K(x_i, x_j) \ge 0$ is just what the
+#   definition of a kernel asks for.
+# - *Only the function 0 has length 0.* Take $K(\cdot, x)$ for $g$. Then $\langle f, K(\cdot, x) \rangle = f(x)$,
+#   and by Cauchy and Schwarz $f(x)^2 \le \|f\|^2\, K(x, x)$ at every $x$.
+#
+# With $f = K(\cdot, y)$ the same line says $\langle K(\cdot, y), K(\cdot, x) \rangle = K(x, y)$. So every kernel
+# is an inner product of features, on all points at once.
+#
+# To evaluate a function at $x$ is to take its inner product with $K(\cdot, x)$. Because of this the space is
+# called a *reproducing kernel Hilbert space*. A *Hilbert space* is a vector space with an inner product, of any
+# dimension, even infinite, in which every sequence whose members come ever closer to each other has a limit.
+# Our sums may lack such limits, and one adds them. By the inequality above, sums that come closer in length come
+# closer at each $x$, so limits are functions, too. That each kernel has exactly one such space is the
+# theorem of Moore and Aronszajn (Aronszajn, 1950). The space cannot be larger, because a function at right angles
+# to every $K(\cdot, x)$ is 0 at every $x$.
+#
+# Lengths and distances in this space need the kernel alone. For a Gaussian kernel each feature has the squared
+# length $K(x, x) = 1$, so the squared distance of two features is
+# $K(x, x) - 2 K(x, y) + K(y, y) = 2 - 2 K(x, y)$.
+#
+# **Before you run this:** two points of the line move apart, until their distance is 100. How far apart are
+# their features under the Gaussian kernel then: 100, 2 or $\sqrt2$?
+
+# %% tags=["answer"]
+apart = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 5.0, 100.0])
+similar = kernels.gaussian(apart[:, None], np.zeros((1, 1)), gamma=0.5)[:, 0]  # K(x, 0)
+print("points apart  ", *(f"{each:6.1f}" for each in apart))
+print("features apart", *(f"{each:6.3f}" for each in np.sqrt(2 - 2 * similar)))
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+line = np.linspace(-3, 7, 301)
+fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2))
+for place, dash in ((0.0, "-"), (1.0, "--"), (4.0, "-.")):
+    left.plot(line, np.exp(-((line - place) ** 2) / 2), dash)
+    left.text(place, 1.04, f"$K(\\cdot, {place:.0f})$", ha="center" if place else "right")
+left.set(xlabel="a point of the line", ylabel="its similarity", ylim=(0, 1.25))
+far = np.linspace(0, 5, 101)
+distance = np.sqrt(2 - 2 * np.exp(-(far**2) / 2))
+right.plot(far, distance, color=COLORS[0], label="Gaussian kernel")
+right.plot(far, far, "--", color=COLORS[1], label="as far as the points")
+right.axhline(2**0.5, color=COLORS[6], linestyle=":", label="$\\sqrt{2}$")
+right.set(xlabel="distance of two points", ylabel="distance of features", ylim=(0, 2.2))
+right.legend(loc="lower right")
+show(
+    fig,
+    caption="Left, the features of three points are three functions; right, look where the curve of their "
+    "distances levels off.",
+    alt="Left, three equal bells, at 0, 1 and 4: the features of these three points. Right, the distance "
+    f"of two features against the distance of their points: it {trend(distance)} from 0 to "
+    f"{distance[-1]:.3f}, {compared(distance[-1], 2**0.5, 'below', 'above')} the square root of 2. For points "
+    f"0.5 apart it is {distance[10]:.2f}.",
+)
+
+# %% [markdown] tags=["answer"]
+# At a distance of 100 the features are $\sqrt2$ apart, 1.414, and at 5 they are so already. Two vectors of length 1
+# at right angles are that far apart. The straight line has become a curve on a sphere, which
+# keeps turning into new dimensions and never comes back. **Under a Gaussian kernel all features have length 1,
+# and those of points far apart are nearly at right angles.**
+
+# %% [markdown]
+# ## 4. Why n numbers are enough
+#
+# Now look for a function $f$ of this space that fits $n$ data points, at a price $\alpha > 0$ for its length.
+# With any loss, one wants the least value of
+#
+# $$\text{loss}\bigl(f(x_1), \dots, f(x_n)\bigr) + \alpha \|f\|^2 .$$
+#
+# The space may have infinitely many dimensions. One need not search it, and the proof has four lines.
+#
+# 1. Split $f = s + r$: the part $s$ is a sum of the $n$ functions $K(\cdot, x_i)$, and $r$ is orthogonal to all
+#    of them.
+# 2. Then $f(x_i) = \langle f, K(\cdot, x_i) \rangle = \langle s, K(\cdot, x_i) \rangle = s(x_i)$, so the loss
+#    does not see $r$.
+# 3. By Pythagoras $\|f\|^2 = \|s\|^2 + \|r\|^2$, so $r$ costs $\alpha \|r\|^2$ and buys nothing.
+# 4. Hence $r = 0$ at the least value, and the solution is $f = \sum_{i=1}^n c_i K(\cdot, x_i)$.
+#
+# **The best fit to $n$ points at a price for length takes $n$ numbers, whatever the dimension of the space.**
+# This is the *representer theorem* (Schölkopf et al., 2001). Ridge regression is the case of squared errors. The
+# support vector machine is another one: with $\alpha = \tfrac12$ its loss is
+# $C \sum_i \max(0,\, 1 - t_i (f(x_i) + b))$, for any $b$.
+#
+# Take the Laplacian kernel $e^{-|x - y|}$ on the line, five data points, squared errors and
+# $\alpha = 0.1$. We offer 41 functions $K(\cdot, z_l)$, at $z_l = 0, 0.1, \dots, 4$. Five of the $z_l$ are the
+# data points.
+#
+# **Before you run this:** 41 functions may be used to fit five points. How many of them get a weight that is
+# not zero?
+
+
+# %% tags=["answer"]
+def laplacian(x, y):
+    """The kernel of numbers x (n,) and y (p,), as (n, p)."""
+    return kernels.laplacian(x[:, None], y[:, None], gamma=1.0)
+
+
+at, t = np.array([0.4, 1.1, 1.9, 2.6, 3.5]), np.array([0.3, 1.0, 0.2, -0.6, 0.5])
+offered, alpha = np.arange(41) / 10, 0.1
+A, G = laplacian(at, offered), laplacian(offered, offered)  # (5, 41): values at the data; (41, 41)
+weights = np.linalg.solve(A.T @ A + alpha * G, A.T @ t)  # least ‖t − A w‖² + α wᵀG w
+used = np.abs(weights) > 1e-9
+print(f"weights not zero: {used.sum()} of 41; the rest: {np.abs(weights[~used]).max():.4f}")
+print("at         ", *(f"{each:7.1f}" for each in offered[used]))
+print("weights    ", *(f"{each:7.4f}" for each in weights[used]))
+c = np.linalg.solve(laplacian(at, at) + alpha * np.eye(5), t)
+print("(K + αI)⁻¹t", *(f"{each:7.4f}" for each in c))
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+line = np.linspace(0, 4, 401)
+best = laplacian(line, at) @ c
+between = np.array([0.75, 3.05])
+inside = laplacian(at, at)
+share = np.linalg.solve(inside, laplacian(at, between))  # of K(·, z), what the five functions reach
+rest = laplacian(line, between) - laplacian(line, at) @ share  # (401, 2): what they do not
+lengths = 1 - (laplacian(at, between) * share).sum(axis=0)  # ‖r‖², one for each place
+other = best - 2 * rest[:, 0] + 2 * rest[:, 1]
+squared = c @ inside @ c
+added = 4 * lengths.sum()  # these two r do not overlap: they are at right angles
+there = [40, 110, 190, 260, 350]  # the five data points on the line
+fig, ax = plt.subplots(figsize=(9, 4.6))
+ax.plot(line, best, color=COLORS[0], linestyle="-", label="$s$, the best fit")
+ax.plot(line, other, color=COLORS[1], linestyle="--", label="$s + r$")
+ax.plot(at, t, "o", color=COLORS[6], markersize=11, mfc="none", mew=2.5, label="data")
+ax.plot(at, laplacian(at, at) @ c, "D", color=COLORS[0], markersize=7, label="values at the data")
+ax.set(xlabel="$x$", ylabel="$f(x)$")
+ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
+show(
+    fig,
+    caption="Compare the two curves at the five data points first, and then between them.",
+    alt="A curve with five corners, at the five data points, which it misses by a little. A dashed curve has "
+    f"the same values there, to within {np.abs(other - best)[there].max():.4f}, and differs from it between two pairs of "
+    f"neighbours. The squared length of the first is {squared:.2f}, and that of the dashed one is "
+    f"{added:.2f} {compared(squared + added, squared, 'less', 'more')}.",
+)
+
+# %% [markdown] tags=["answer"]
+# Five of the 41 functions get a weight that is not zero: those of the five data points. Their weights are the
+# five numbers $(K + \alpha I)^{-1}\, t$ of ridge regression, which never heard of the other 36 functions. The
+# picture shows why. The solid curve has corners at the data and nowhere else. The dashed curve adds a part $r$
+# that is zero at the data. So its loss is the same, but its squared length is larger.
+
+# %% [markdown]
+# ## 5. Amplitude and phase
+#
+# Lesson 03 takes a kernel apart into waves. What do the waves of the function $K(\cdot, x)$ look like, and where
+# in them is the point $x$? A cosine and a sine of one frequency make one wave,
+#
+# $$a \cos\omega x + b \sin\omega x = A \cos(\omega x - \theta) , \qquad A = \sqrt{a^2 + b^2} ,$$
+#
+# because $\cos(\omega x - \theta) = \cos\theta \cos\omega x + \sin\theta \sin\omega x$: in the plane, $(a, b)$ is
+# the point at the distance $A$ from the origin and in the direction $\theta$. $A$ is called the *amplitude* and
+# $\theta$ the *phase* of the wave. A function of period $T$ that is continuous and has no worse than corners is
+# a constant and a sum of such waves, with $\omega_n = 2\pi n/T$:
+#
+# $$f(x) = \frac{a_0}{2} + \sum_{n=1}^\infty A_n \cos(\omega_n x - \theta_n) , \qquad
+# \begin{pmatrix} a_n \\ b_n \end{pmatrix} = \frac2T \int_{-T/2}^{T/2} f(x)
+# \begin{pmatrix} \cos\omega_n x \\ \sin\omega_n x \end{pmatrix} dx .$$
+#
+# Move $f$ to the right by $s$. Then $f(x - s)$ has the waves
+# $A_n \cos(\omega_n x - \omega_n s - \theta_n)$. The amplitudes stay, and each phase grows by $\omega_n s$. An
+# even function has no sines, so its phases are 0, or $\pi$ where $a_n < 0$.
+#
+# Our example is the Gaussian bump $e^{-x^2/2}$, repeated with period 8. It is a kernel on the ring of length 8 of
+# lesson 03, and $K(\cdot, s)$ is the row of bumps, moved by $s$.
+#
+# **Before you run this:** move the row of bumps of period 8 to the right by 1, 2, 3, and so on. After which
+# move are the phases of all waves again what they were at first? And which moves turn the second wave back
+# already?
+
+
+# %% tags=["answer"]
+T = 8.0
+
+
+def bumps(x, T):
+    """The bump exp(−x²/2), repeated with period T."""
+    return sum(np.exp(-((x - shift * T) ** 2) / 2) for shift in range(-4, 5))
+
+
+def series(f, T, n_max):
+    """a_n and b_n, n = 0 … n_max, of f of period T, by the mean over one period."""
+    x = np.linspace(-T / 2, T / 2, 4000, endpoint=False)
+    angle = 2 * np.pi / T * np.arange(n_max + 1)[:, None] * x  # (n_max + 1, 4000)
+    return 2 * np.mean(f(x) * np.cos(angle), axis=1), 2 * np.mean(f(x) * np.sin(angle), axis=1)
+
+
+hands = np.array([series(lambda x, s=s: bumps(x - s, T), T, 3) for s in range(9)])[..., 1:]
+print("three waves:    amplitudes          phases")
+for s, (a, b) in enumerate(hands):
+    amplitudes, turned = np.hypot(a, b), np.degrees(np.arctan2(b, a)).round() % 360
+    print(f"moved by {s}", *(f"{A:6.3f}" for A in amplitudes), *(f"{p:6.0f}°" for p in turned))
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), width_ratios=[1.25, 1])
+line = np.linspace(-4, 12, 401)
+for s, dash in ((0, "-"), (1, "--")):
+    left.plot(line, bumps(line - s, T), dash, color=COLORS[6], label=f"moved by {s}")
+left.set(xlabel="$x$", ylabel="row of bumps", xticks=range(-4, 13, 4), ylim=(0, 1.5))
+left.legend(loc="upper center", ncols=2)
+circle = np.linspace(0, 2 * np.pi, 200)
+for n, marker in enumerate("os^"):
+    A = np.hypot(*hands[0, :, n])
+    right.plot(A * np.cos(circle), A * np.sin(circle), "-", color=COLORS[n], lw=1, alpha=0.6)
+    for s, dash in ((0, "-"), (1, "--")):
+        (a, b), name = hands[s, :, n], f"wave {n + 1}" if s else None
+        right.plot([0, a], [0, b], dash, color=COLORS[6], linewidth=2)
+        right.plot(a, b, marker, color=COLORS[n], markersize=11, label=name)
+right.set(aspect="equal", xlabel="$a_n$", ylabel="$b_n$")
+right.set(xticks=[-0.4, 0, 0.4], yticks=[-0.4, 0, 0.4])
+right.legend(loc="upper left", bbox_to_anchor=(1, 1))
+amplitude = np.hypot(*hands[1])
+show(
+    fig,
+    caption="Each wave is a hand of a clock: compare the solid hands, before the move, with the dashed ones.",
+    alt="Left, a row of bumps of period 8, and the same moved by 1. Right, three waves as hands from the "
+    f"origin, of lengths {', '.join(f'{A:.2f}' for A in amplitude)}, each on its circle. For the row at 0 all "
+    "point to the right; moved by 1 they have turned by "
+    f"{', '.join(f'{p:.0f}' for p in np.degrees(np.arctan2(*hands[1, ::-1])))} degrees.",
+)
+
+# %% [markdown] tags=["answer"]
+# After a move by 8, the period, the phases of all waves are what they were. The second wave has period 4, so
+# the moves by 4 and by 8 turn it back. The amplitudes are the same on each line of the table.
+# **The amplitudes of $K(\cdot, x)$ belong to the kernel, and its phases $\omega_n x$ belong to the point.**
+
+# %% [markdown]
+# In these words the theorem of lesson 03 for a ring is short: a continuous even function is a kernel exactly when
+# no wave of it, the constant among them, has the phase $\pi$. The features of lesson 04, a cosine and a sine of
+# $\omega x$ for each drawn $\omega$, are hands of this clock.
+#
+# Amplitudes also say what the length of section 3 means. Let the kernel have the weights $w_n > 0$. Wave $n$ of
+# $f = \sum_i c_i K(\cdot, x_i)$ has the amplitude $A_n = w_n \bigl| \sum_i c_i e^{i\omega_n x_i} \bigr|$, so the
+# squared length $\sum_{i,j} c_i c_j k(x_i - x_j)$ is $\sum_n A_n^2/w_n$. A price for length is a price for those
+# waves that the kernel has little of. For a smooth kernel they are the fast ones.
+#
+# ## 6. From a series to a transform
+#
+# On a ring only the multiples of one frequency are possible. On the line there is a continuum of them, and
+# lesson 03 finds the weights by an integral over the whole line. How does a sum become an integral? Let the ring
+# grow.
+#
+# Repeat a bump $k$ with period $T$: $f(x) = \sum_j k(x - jT)$. Cut the line into pieces of length $T$. Piece $j$
+# of the single bump is exactly what one of its copies contributes to one period of $f$. The picture shows how
+# the pieces slide home, with $T = 3$ so that the copies overlap.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+T = 3.0
+fig, (above, below) = plt.subplots(2, 1, figsize=(7.5, 4.8))
+line, home = np.linspace(-4.5, 4.5, 901), np.linspace(-T / 2, T / 2, 301)
+above.plot(line, np.exp(-(line**2) / 2), color=COLORS[6], linestyle="-")
+total = np.zeros_like(home)
+for piece, color, hatch in ((-1, COLORS[0], "//"), (0, COLORS[4], ""), (1, COLORS[2], "\\\\")):
+    height = np.exp(-((home + piece * T) ** 2) / 2)
+    above.fill_between(home + piece * T, height, color=color, alpha=0.5, hatch=hatch)
+    below.fill_between(home, total, total + height, color=color, alpha=0.5, hatch=hatch)
+    total = total + height
+below.plot(line, bumps(line, T), color=COLORS[6], linestyle="-")
+for ax, label in ((above, "one bump $k$"), (below, "repeated")):
+    ax.set(xlim=(-4.6, 4.6), xticks=[-4.5, -1.5, 1.5, 4.5], ylim=(0, 1.15), ylabel=label)
+below.set_xlabel("$x$, cut at odd multiples of $T/2$")
+show(
+    fig,
+    caption="Follow each piece of the upper bump home into the middle period.",
+    alt="Above, one bump, cut into three pieces of length 3, each with its own colour. Below, the three "
+    "pieces slid into the middle period and put one on the other: their sum is the repeated bump, "
+    f"to within {np.abs(total - bumps(home, T)).max():.5f}, which is what lies beyond the three pieces.",
+)
+
+# %% [markdown]
+# The cosine $\cos\omega_n x$ has the period $T$, too, so it is the same on each piece. Hence the integral of
+# $f \cos\omega_n x$ over one period is the integral of $k \cos\omega_n x$ over the whole line, and the weight of
+# the wave is
+#
+# $$a_n = \frac2T \int_{-\infty}^\infty k(x) \cos(\omega_n x)\, dx = \frac{4\pi}{T}\, p(\omega_n) , \qquad
+# p(\omega) = \frac{1}{2\pi} \int_{-\infty}^\infty k(x) \cos(\omega x)\, dx .$$
+#
+# **Before you run this:** mark the weights of the waves as points $(\omega_n,\; a_n T/4\pi)$, and double the
+# period. Does every point move, or do the old ones stay, and how many new ones come between two of them?
+
+# %% tags=["answer"]
+stems = {}
+for T in (6.0, 12.0, 24.0):
+    omega = 2 * np.pi / T * np.arange(int(4 * T / (2 * np.pi)) + 1)  # up to 4
+    stems[T] = omega, series(lambda x, T=T: bumps(x, T), T, len(omega) - 1)[0] * T / (4 * np.pi)
+    away = np.abs(stems[T][1] - np.exp(-(omega**2) / 2) / np.sqrt(2 * np.pi)).max()
+    print(f"period {T:2.0f}: {len(omega):2d} points, at most {away:.4f} from exp(−ω²/2)/√2π")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+omega = np.linspace(0, 4, 200)
+normal = np.exp(-(omega**2) / 2) / np.sqrt(2 * np.pi)
+fig, axes = plt.subplots(3, 1, figsize=(8, 6.2), sharex=True)
+for ax, T, marker, color in zip(axes, stems, "os^", COLORS, strict=False):
+    ax.plot(omega, normal, color=COLORS[6], alpha=0.4, linewidth=5, linestyle="-")
+    ax.vlines(stems[T][0], 0, stems[T][1], color=color, linewidth=2)
+    ax.plot(*stems[T], marker, color=color, markersize=9)
+    ax.set(title=f"period {T:g}", ylim=(0, 0.45))
+axes[1].set_ylabel("weight $a_n T / 4\\pi$")
+axes[2].set_xlabel("angular frequency $\\omega$")
+show(
+    fig,
+    caption="Compare the stems from one row to the next, and with the grey curve, which is the same in all.",
+    alt="The weights of the waves in rows of bumps of period 6, 12 and 24, scaled, one row of stems each, "
+    "against their frequency. All end on one bell curve, the normal density, to within "
+    f"{away:.4f} in the last row; there are {', '.join(str(len(each)) for each, _ in stems.values())} of them "
+    "up to frequency 4.",
+)
+
+# %% [markdown] tags=["answer"]
+# **When the period doubles, the old points stay, and one new point comes between every two.** All lie on one
+# curve for all periods, which is $p$, and as $T$ grows the sum over them becomes an integral. For the Gaussian
+# bump $p$ is the density of the normal distribution, as in the table of lesson 03.
+
+# %% [markdown]
+# Where do we stand? Attention compares everything with everything, and the comparison is a kernel. A kernel has a
+# space in which every point is a function, and what one learns from $n$ points is a sum of $n$ of them. They are
+# few numbers, but they need $n^2$ values of the kernel, too many for a long text. If the kernel depends on $x - y$,
+# the points are in the phases of waves, and lesson 04 draws a few waves.
+#
+# ## Take away
+#
+# - The dual of a support vector machine, with its constraints $0 \le t_i c_i \le C$ and $\sum_i c_i = 0$, contains
+#   the data only through $K$. Points outside the margin get the weight zero.
+# - $\varphi(x) = K(\cdot, x)$ is a feature map for any kernel, for all points at once.
+# - The best fit to $n$ points at a price for length is a sum of $n$ such functions, whatever the loss.
+# - For a kernel of $x - y$, amplitudes belong to the kernel and phases to the points. With a growing period the
+#   series becomes the transform.
+#
+# ## Where it breaks
+#
+# - The theorem of section 4 needs a loss that looks at $f$ at the $n$ points only. If $f$ has to be positive
+#   everywhere, say, the best fit may need other functions. And a loss that falls without end may have no best fit.
+# - The $n$ numbers are found with an $n \times n$ matrix. With a hundred thousand points it has
+#   ten billion entries, and lesson 04 goes another way.
+# - With an impostor (lesson 02) there is no such space. The denominator of $u$ may be negative, and the dual may
+#   have several tops.
+#
+# ## Exercises
+#
+# None here.
+#
+# ## Further reading
+#
+# - [Boser et al. (1992)](references.md#boser-1992). The margin and the kernel meet.
+# - [Platt (1999)](references.md#platt-1999). Two multipliers at a time.
+# - [Keerthi et al. (2001)](references.md#keerthi-2001). Which two.
+# - [Aronszajn (1950)](references.md#aronszajn-1950). A kernel is an inner product, for all points at once.
+# - [Schölkopf et al. (2001)](references.md#scholkopf-2001). The representer theorem, for any loss.
+# - [Schölkopf & Smola (2002)](references.md#scholkopf-2002). Chapters 1, 2, 4, 7 and 10.
