@@ -159,8 +159,8 @@ for last in (0.04, -0.04):
 # e^{-i\omega\delta} \, d\delta .$$
 #
 # The second step counts pairs: those $(x, y)$ in the square with $x - y = \delta$ form a diagonal,
-# above an interval of length $T - |\delta|$. Complex weights $a + ib$ are no new demand, because their
-# form is that of $a$ plus that of $b$. As $T$ grows, the right side tends to
+# above an interval of length $T - |\delta|$. A complex $c = a + ib$ is no new demand, because its form
+# is that of $a$ plus that of $b$. As $T$ grows, the right side tends to
 # $p(\omega) = \frac{1}{2\pi} \int k(\delta)\, e^{-i\omega\delta}\, d\delta$, the *Fourier transform* of
 # $k$, which is therefore not negative. A full proof also shows that $p$ is integrable and gives $k$
 # back, and treats kernels that are not integrable.
@@ -177,13 +177,14 @@ for last in (0.04, -0.04):
 # wave. Why do the other waves in $k$ drop out?
 
 # %% [markdown] tags=["answer"]
-# The other waves drop out because waves do not overlap. Here is a refresher of Fourier series. For whole numbers $m, n \ge 1$ the integral
-# $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if $m = n$ and else 0, because the product is half of
-# $\cos((m-n)x) - \cos((m+n)x)$. The same holds for cosines, and a sine with a cosine always gives 0. Let
-# $f$ have the period $T$ and be the limit of sums of its first $N$ waves: a constant $a_0/2$ and the terms
-# $a_n \cos\omega_n x + b_n \sin\omega_n x$ with $\omega_n = 2\pi n/T$, each pair a wave with an amplitude
-# and a phase. Multiply by a wave and integrate over one period, and all else is gone:
-# $a_n = \frac2T \int_{-T/2}^{T/2} f(x) \cos(\omega_n x)\, dx$, and $b_n$ likewise.
+# The other waves drop out because waves do not overlap. Here is a refresher of Fourier series. For whole
+# numbers $m, n \ge 1$ the integral $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if $m = n$ and
+# else 0, because the product is half of $\cos((m-n)x) - \cos((m+n)x)$. The same holds for cosines, and a
+# sine with a cosine always gives 0. Let $f$ have the period $T$ and be the limit of sums of its first $N$
+# waves: a constant $a_0/2$ and the terms $a_n \cos\omega_n x + b_n \sin\omega_n x$ with
+# $\omega_n = 2\pi n/T$, each pair a wave with an amplitude and a phase. Multiply by a wave and integrate
+# over one period, and all else is gone: $a_n = \frac2T \int_{-T/2}^{T/2} f(x) \cos(\omega_n x)\, dx$, and
+# $b_n$ likewise.
 #
 # A single bump has no period, or an infinite one. Repeat an even bump $k$ at all multiples of $T$. One
 # period collects all its pieces, so the integral is one over the whole line, and
@@ -272,8 +273,8 @@ show(
 # \mathbb{E}\, \hat k(\delta) = k(\delta), \qquad
 # \operatorname{Var} \hat k(\delta) = \frac1m \Bigl( \frac{1 + k(2\delta)}{2} - k(\delta)^2 \Bigr).$$
 #
-# The variance follows from $\cos^2\theta =
-# \tfrac12(1 + \cos 2\theta)$: the square of one cosine has the mean $\tfrac12(1 + k(2\delta))$.
+# The variance follows from $\cos^2\theta = \tfrac12(1 + \cos 2\theta)$: the square of one cosine has the
+# mean $\tfrac12(1 + k(2\delta))$.
 #
 # In the package the frequencies are the rows of a matrix $W$ of shape $(m, d)$; later lessons call them
 # *directions*. Our example is the Gaussian kernel with $\gamma = \frac12$ in three dimensions, so they
@@ -421,9 +422,10 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The transform of the arch becomes negative. That of the tent does not, because $\cos\omega \le 1$. For the
-# arch the term $-\omega\cos\omega$ has the upper hand, and $-\cos\omega$ is lowest at a full turn, so one
-# looks near $\omega = 2\pi$. The transform is $-4/(2\pi)^3$ there, and lowest a little before, at 5.76.
+# The transform of the arch becomes negative. That of the tent does not, because $\cos\omega \le 1$. For
+# the arch the term $-\omega\cos\omega$ has the upper hand, and $-\cos\omega$ is lowest at a full turn, so
+# one looks near $\omega = 2\pi$. The transform is $-4/(2\pi)^3$ there, and lowest a little before, at
+# 5.76.
 # **By Bochner's theorem the tent is a kernel on the line and the arch is not.**
 
 # %% [markdown]
@@ -441,10 +443,11 @@ for name, function in (("tent", tent), ("arch", arch)):
     print(f"{name}  {np.linalg.eigvalsh(K)[0]:16.4f} {wave @ K @ wave / (wave @ wave):18.4f}")
 
 # %% [markdown]
-# For the tent neither number is negative. The arch is convicted by the wave alone, and its least eigenvalue
-# is not much lower. A negative weight is no probability, so no random frequencies have the arch as the
-# mean of their cosines. The impostor $e^{+\delta^2}$ of lesson 02 does not even get as far as a transform: a
-# kernel with $k(0) = 1$ is a mean of cosines and never leaves the interval from $-1$ to 1.
+# For the tent neither number is negative. The arch is convicted by the wave alone, and the best weights
+# reach a value that is not much lower. A negative weight is no probability, so no random frequencies have
+# the arch as the mean of their cosines. The impostor $e^{+\delta^2}$ of lesson 02 does not even get as
+# far as a transform: a kernel with $k(0) = 1$ is a mean of cosines and never leaves the interval from
+# $-1$ to 1.
 #
 # Attention compares everything with everything, and a comparison is a kernel. We now know that a
 # continuous kernel of $x - y$ is a mean over random waves. Lesson 04 takes the mean from a few of them
