@@ -1,94 +1,108 @@
 # %% [markdown]
 # # Separate circles with a plane
 #
-# > **55 minutes.** Needs: inner products, matrices, partial derivatives, a little Python.
+# > **40 minutes.** Needs: inner products, matrices, partial derivatives, least squares, a little Python.
 # >
-# > Afterwards you can lift points with a feature map, replace the map by a kernel, solve a
-# > support vector machine from inner products alone, and say what an explicit map costs.
+# > Afterwards you can lift points with a feature map, replace the map by a kernel, fit a model from
+# > inner products alone, and say when explicit features are the cheaper way.
 #
-# A straight line is the simplest way to tell two classes apart, and often it cannot. There are
-# two ways out. One is to give each point more coordinates, so that a plane succeeds where a
-# line failed. The other is to notice that the method never looks at the coordinates, only at
-# inner products, and to compute those directly. The second way is the *kernel trick*. This
-# lesson builds both ways, checks that they agree to rounding, and counts what each costs. At the
-# end the trick reads digits of which half are printed as negatives, where planes in pixel space
-# get four of five wrong. The count matters as well: later in this course we shall walk the
-# road backwards, from a kernel to explicit features, because in attention over a long text the
-# features are the cheaper side.
+# Can a straight line do a round job? Take two classes of points in the plane, one inside the other. No
+# line separates them, and yet lines and planes are what we can fit easily. There are two ways out. One
+# gives each point more coordinates, until a plane succeeds where the line failed. The other observes
+# that fitting needs inner products alone, and computes these directly. That is the *kernel trick*. We
+# shall go both ways, see that they lead to the same numbers, and count what each costs.
 #
-# > **How the code handles arrays.** All lessons run on a CPU or on a GPU, and what differs is one line,
-# > `xp = get_backend()`. Without a GPU `xp` is NumPy, so read `xp` as `np`. Three things look unusual
-# > for that reason. `xp.asarray(…)` moves numbers from the *host*, the computer's own memory, to the
-# > *device* that computes. `to_host(…)` brings them home, for printing and plotting, and
-# > `to_like(…, x)` brings them to where `x` lives. And `xp.matrix_transpose(x)` is the
-# > `x.T` of NumPy in a form that all array libraries share. Cells that only draw are folded:
-# > a click opens them.
+# > *Arrays.* Each lesson runs on a CPU or on a GPU, and one line chooses: `xp = get_backend()`. Without
+# > a GPU `xp` is NumPy, so read `np`. `xp.asarray(…)` moves numbers to the device that computes,
+# > `to_like(…, x)` to where `x` lives, and `to_host(…)` home, for printing and plotting.
+# > Cells that only draw are folded: a click opens them.
 
 # %%
 import math
-import timeit
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.patches import Rectangle
 from sklearn.datasets import load_digits, make_circles
-from sklearn.svm import SVC
 
-from performer_course import features, get_backend, kernels, synchronize, to_host
-from performer_course.figures import COLORS, show, trend
+from performer_course import features, get_backend, kernels, to_host
+from performer_course.figures import COLORS, show
 
 xp = get_backend()  # NumPy, or CuPy on a GPU: PERFORMER_BACKEND=cupy
 
 # %% [markdown]
 # ## 1. Two circles that no line separates
 #
-# Our data are $n = 200$ points $x_i \in \mathbb{R}^2$ with labels $y_i \in \{-1, +1\}$: a noisy
-# inner circle and a noisy outer one. We keep one copy on the host, for pictures and for
-# scikit-learn, and move one to the device. A *support vector machine*, SVM, picks the line; section 4
-# says how. **Before you run this:** half of the points belong to each class, so guessing gets 0.5 right.
-# How many does its line get: 0.5, 0.6 or 0.9?
+# Our data are $n = 200$ points $x_i \in \mathbb{R}^2$ with labels $t_i \in \{-1, +1\}$: a noisy inner
+# circle of 100 points, labelled $+1$, and a noisy outer one of 100 points, labelled $-1$.
 
 # %%
 points, labels = make_circles(n_samples=200, noise=0.06, factor=0.4, random_state=0)
 labels = 2.0 * labels - 1  # outer circle −1, inner circle +1
-x = xp.asarray(points)
 inner, outer = labels > 0, labels < 0
 
-line = SVC(kernel="linear", tol=1e-8).fit(points, labels)
-line_accuracy = line.score(points, labels)
-print(f"the line of a linear SVM gets {line_accuracy:.3f} of the points right")
+# %% [markdown]
+# How well can a line do? We can simply try them: 3,600 directions, and for each direction a cut after
+# each of the 200 points. If the lower side of a line holds $s$ more inner points than outer ones, calling
+# that side inner gets $100 + s$ points right, and calling it outer gets $100 - s$.
+#
+# **Before you run this:** guessing gets half of the points right. What share does the best of 720,000
+# lines get: 0.5, 0.7 or 0.9?
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots(figsize=(7.5, 5.5))
-ax.plot(*points[inner].T, "o", color=COLORS[0], label="inner, $y = +1$")
-ax.plot(*points[outer].T, "^", color=COLORS[1], label="outer, $y = −1$")
-ax.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
+# %% tags=["answer"]
+turn = np.linspace(0, np.pi, 3600, endpoint=False)
+height = points @ np.stack([np.cos(turn), np.sin(turn)])  # (200, 3600), along each direction
+order = np.argsort(height, axis=0)  # from the lowest point up
+surplus = np.cumsum(labels[order], axis=0)  # s, after each point
+right = 100 + np.abs(surplus)
+print(f"best of {right.size:,} lines: {right.max():.0f} of 200 right, {right.max() / 200:.3f}")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+cut, best = np.unravel_index(right.argmax(), right.shape)
+normal = np.array([np.cos(turn[best]), np.sin(turn[best])])
+level = height[order[cut : cut + 2, best], best].mean()
+along = level * normal[:, None] + np.outer([-normal[1], normal[0]], [-2, 2])
+low = height[:, best] < level
+alone = min(low, ~low, key=np.sum)  # the side with fewer points
+fig, ax = plt.subplots(figsize=(8.5, 5.5))
+ax.plot(*points[inner].T, "o", color=COLORS[0], label="inner, $t = +1$")
+ax.plot(*points[outer].T, "^", color=COLORS[1], label="outer, $t = −1$")
+ax.plot(*along, "--", color=COLORS[2], label="the best line")
+ax.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", xlim=(-1.25, 1.25), ylim=(-1.25, 1.25))
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 radius = np.linalg.norm(points, axis=1)
 show(
     fig,
+    caption="Look at the side of the line that holds fewer points, and at what is left on the other side.",
     alt=f"Two rings around the origin. The inner one reaches radius {radius[inner].max():.2f}, "
-    f"the outer one starts at {radius[outer].min():.2f}: a circle separates them, a line cannot.",
+    f"the outer one starts at {radius[outer].min():.2f}. The best line cuts off {alone.sum()} points, "
+    f"{(alone & outer).sum()} of them outer ones, and leaves both classes on its other side.",
 )
 
+# %% [markdown] tags=["answer"]
+# The best of these lines gets a share of 0.695. It grazes the inner circle and cuts off a part of
+# the outer one.
+
 # %% [markdown]
-# Hardly more than guessing. Another line may get a few more, but none gets all, and that is not a
-# matter of tuning. A line has two sides, and each side is a half-plane. If one side held the whole
-# outer circle, it would also hold everything that lies *between* outer points, since a half-plane
-# contains the segment between any two of its points, and so everything inside the ring, the inner
-# circle included. **No line separates the two circles: where all outer points are on one side of it,
-# the inner ones are, too.**
+# Why does no line get all of them? A line has two sides, and each of them contains the segment between
+# any two of its points. If one side held the whole outer circle, it would hold all that lies
+# between outer points as well, and the inner circle lies there. **No line separates two circles of
+# which one lies inside the other.**
 #
 # ## 2. A map to three dimensions, where a plane works
 #
-# **What tells the two circles apart is the squared radius $x_1^2 + x_2^2$.** It is not linear in $x$,
-# but it is linear in the squares. So give each point its products of degree two as coordinates:
+# What tells the two circles apart is the squared radius $x_1^2 + x_2^2$. It is not linear in $x$, but it is
+# linear in the squares. So let us give each point its products of degree two as new coordinates:
 #
 # $$\varphi: \mathbb{R}^2 \to \mathbb{R}^3, \qquad
 # \varphi(x) = \bigl(x_1^2,\; \sqrt{2}\, x_1 x_2,\; x_2^2\bigr).$$
 #
-# $\varphi$ is called the *feature map*, its values are *features*, and $\mathbb{R}^3$ is the
-# *feature space*. The factor $\sqrt 2$ looks arbitrary now. It is chosen so that
-# section 3 works.
+# $\varphi$ is called the *feature map*, its values are *features*, and $\mathbb{R}^3$ is the *feature
+# space*. The factor $\sqrt 2$ looks arbitrary, but section 3 needs it.
+#
+# A plane in $\mathbb{R}^3$ is the set where $w^\top \varphi(x) + b = 0$, with a normal $w \in \mathbb{R}^3$ and an
+# offset $b$. We choose both by least squares, so that $w^\top \varphi(x_i) + b$ comes as near to the labels
+# $t_i$ as possible. Where it is positive, a point is called inner.
 
 
 # %%
@@ -97,18 +111,19 @@ def lift(x):
     return xp.stack([x[:, 0] ** 2, math.sqrt(2) * x[:, 0] * x[:, 1], x[:, 1] ** 2], axis=1)
 
 
-lifted = to_host(lift(x))  # (n, 3)
-plane = SVC(kernel="linear", C=100, tol=1e-8).fit(lifted, labels)
-normal, offset = plane.coef_[0], plane.intercept_[0]
-plane_accuracy = plane.score(lifted, labels)
-print(f"accuracy of a plane in feature space: {plane_accuracy:.3f}")
-print(f"normal vector ({', '.join(f'{w:.2f}' for w in normal)}), offset {offset:.2f}")
+x, t = xp.asarray(points), xp.asarray(labels)
+lifted = to_host(lift(x))  # (200, 3)
+*w, b = np.linalg.lstsq(np.column_stack([lifted, np.ones(200)]), labels, rcond=None)[0]
+value = lifted @ w + b
+print(f"the plane gets {(value * labels > 0).sum()} of 200 right")
 
 # %% [markdown]
-# Here are all three coordinates, with the plane. **Before you look:** the three features are made of two
-# numbers. What shape do the lifted points lie on?
+# The plane gets all 200 points right. Let us look at what the map has done to them.
+#
+# **Before you run this:** the three features of $\varphi(x)$ are made of two numbers, so all lifted points
+# lie on one surface. Is it a plane, a sphere or a cone?
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 height, turn = np.meshgrid(np.linspace(0, 1.35, 10), np.linspace(0, np.pi, 33))  # x₁² + x₂², angle
 cone = [
     height * np.cos(turn) ** 2,
@@ -119,58 +134,56 @@ fig = plt.figure(figsize=(7.5, 6))
 ax = fig.add_subplot(projection="3d")
 ax.plot_surface(*cone, color="0.8", alpha=0.25, linewidth=0)
 ax.plot_wireframe(*cone, color="0.6", linewidth=0.7)
-ax.plot(*lifted[inner].T, "o", color=COLORS[0], markersize=5, label="inner")
-ax.plot(*lifted[outer].T, "^", color=COLORS[1], markersize=5, label="outer")
-first, second = np.meshgrid([0, -offset / normal[0]], [-0.7, 0.7])
-third = -(offset + normal[0] * first + normal[1] * second) / normal[2]
+ax.plot(*lifted[inner].T, "o", color=COLORS[0], markersize=6, label="inner")
+ax.plot(*lifted[outer].T, "^", color=COLORS[1], markersize=6, label="outer")
+first, second = np.meshgrid([0, -b / w[0]], [-0.7, 0.7])
+third = -(b + w[0] * first + w[1] * second) / w[2]
 ax.plot_surface(first, second, third, alpha=0.4, color=COLORS[2])
 ax.set(xticks=[0, 0.5, 1], yticks=[-0.5, 0, 0.5], zticks=[0, 0.5, 1])
-ax.set_xlabel("$x_1^2$", labelpad=8)
-ax.set_ylabel("$\\sqrt{2}\\, x_1 x_2$", labelpad=12)
+ax.set_xlabel("$x_1^2$", labelpad=10)
+ax.set_ylabel("$\\sqrt{2}\\, x_1 x_2$", labelpad=20)
 ax.set_zlabel("$x_2^2$", labelpad=4)
 ax.set_box_aspect((1, 1.3, 1))
 ax.view_init(elev=18, azim=-70)
 ax.grid(visible=False)
-ax.legend(loc="upper left")
-margin = plane.decision_function(lifted) / np.linalg.norm(normal)
+ax.legend(loc="upper left", markerscale=1.5)
+margin = value / np.linalg.norm(w)
 show(
     fig,
+    caption="Follow each ring around the surface: the plane passes between the two loops.",
     alt="A cone in three dimensions with its tip at the origin. The lifted points lie on it, the inner "
     "ring around it near the tip, the outer ring further up, and a plane cuts between: inner "
     f"points lie at least {margin[inner].min():.2f} from it on one side, outer points at least "
     f"{-margin[outer].max():.2f} on the other.",
 )
 
-# %% [markdown]
-# **The lifted points lie on a cone, and a plane cuts between the two rings.** A cone, because
-# $2 \cdot x_1^2 \cdot x_2^2 = (\sqrt2\, x_1 x_2)^2$; the outer ring is a loop further up than the
-# inner one.
-#
-# What does the plane look like from where we started? The plane is the set where
-# $w^\top \varphi(x) + b = 0$, with $w$ (3,) its normal and $b$ its offset:
-# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$. That is a conic section. **In the two
-# coordinates of the data, the border that the plane draws is an ellipse close to a circle.**
+# %% [markdown] tags=["answer"]
+# The surface is a cone, because $2 \cdot x_1^2 \cdot x_2^2 = (\sqrt2\, x_1 x_2)^2$ for every point. A circle
+# around the origin becomes a loop around this cone, and the plane cuts between the two loops.
 
-# %%
-grid = np.linspace(-1.3, 1.3, 241)
-mesh = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
-height = plane.decision_function(to_host(lift(xp.asarray(mesh)))).reshape(241, 241)
-half = np.sqrt(-offset / normal[[0, 2]])
-print(f"the conic crosses the axes at ±{half[0]:.2f} and ±{half[1]:.2f}")
+# %% [markdown]
+# What does the plane look like from where we started? Written out, it is the set where
+# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$, and that is a conic section. **The plane in feature
+# space is an ellipse in the plane of the data, and it separates the two circles.**
 
 # %% jupyter={"source_hidden": true} tags=["readme", "hide-input"]
+half = np.sqrt([-b / w[0], -b / w[2]])
+grid = np.linspace(-1.3, 1.3, 241)
+mesh = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+border = (to_host(lift(xp.asarray(mesh))) @ w + b).reshape(241, 241)
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 5))
 left.plot(*points[inner].T, "o", color=COLORS[0])
 left.plot(*points[outer].T, "^", color=COLORS[1])
-left.contour(grid, grid, height, levels=[0], colors=COLORS[2], linewidths=3)
+left.contour(grid, grid, border, levels=[0], colors=COLORS[2], linewidths=3)
 left.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", title="in the plane: an ellipse")
 right.plot(lifted[inner, 0], lifted[inner, 2], "o", color=COLORS[0])
 right.plot(lifted[outer, 0], lifted[outer, 2], "^", color=COLORS[1])
-ends = np.array([0.0, -offset / normal[0]])
-right.plot(ends, -(offset + normal[0] * ends) / normal[2], "-", color=COLORS[2])
+ends = np.array([0.0, -b / w[0]])
+right.plot(ends, -(b + w[0] * ends) / w[2], "-", color=COLORS[2])
 right.set(xlabel="$x_1^2$", ylabel="$x_2^2$", title="the plane, nearly edge on")
 show(
     fig,
+    caption="The same border twice: round where the points are, straight where their squares are.",
     alt="Left, the two rings and between them an ellipse that meets the axes at "
     f"±{half[0]:.2f} and ±{half[1]:.2f}. Right, the same points by their squared coordinates: "
     "there the plane, seen nearly edge on, is a straight line.",
@@ -179,392 +192,250 @@ show(
 # %% [markdown]
 # ## 3. The inner product does not need the map
 #
-# Take two points $x, y \in \mathbb{R}^2$ (here $y$ is a second point, not a label) and multiply out:
+# How much work is an inner product of two lifted points? Take a second point $y$ and multiply out:
 #
 # $$\varphi(x)^\top \varphi(y) = x_1^2 y_1^2 + 2\, x_1 x_2\, y_1 y_2 + x_2^2 y_2^2
-# = (x_1 y_1 + x_2 y_2)^2 = (x^\top y)^2 =: K(x, y).$$
+# = (x_1 y_1 + x_2 y_2)^2 = (x^\top y)^2 .$$
 #
-# The left side lives in $\mathbb{R}^3$, but there is no need to go there. **The inner product of two
-# lifted points takes one inner product in $\mathbb{R}^2$ and one square.** $K$ is the *polynomial
-# kernel* of degree 2, and here the $\sqrt2$ has earned its place: the product $x_1 x_2$ occurs twice
-# in the square, once in each order.
+# The left side lives in $\mathbb{R}^3$, and the right side never goes there. Try it with $x = (1, 2)$ and
+# $y = (3, \tfrac12)$. By the map, $(1, 2\sqrt2, 4)$ and $(9, \tfrac32\sqrt2, \tfrac14)$ have the inner product
+# $9 + 6 + 1 = 16$. Without the map, $x^\top y = 3 + 1 = 4$, and its square is 16. The $\sqrt2$ is there because
+# $x_1 x_2$ occurs twice in the square, once in each order.
 #
-# The matrix of all values $K_{ij} = K(x_i, x_j)$, of shape $(n, n)$, is the *Gram matrix*. Here
-# it is four ways: from our map, from the formula, and from the package, which holds the map of
-# any degree $p$ as `features.monomials` and the kernel as `kernels.polynomial`.
+# A function $K(x, y)$ that is the inner product of features is called a *kernel*, and $(x^\top y)^2$ is the
+# *polynomial kernel* of degree 2. For $d$ coordinates and any degree $p$ one multiplies out in the same way:
+#
+# $$(x^\top y)^p = \Bigl(\sum_i x_i y_i\Bigr)^p
+# = \sum_{i_1, \dots, i_p} (x_{i_1} \cdots x_{i_p})\, (y_{i_1} \cdots y_{i_p}) .$$
+#
+# So the features are all products of $p$ coordinates. A product that occurs $N$ times may be kept once,
+# multiplied by $\sqrt N$. **The inner product of all products of $p$ coordinates takes one inner
+# product of $x$ and $y$, and one power.** To have the lower degrees, too, one gives every point one more
+# coordinate, equal to 1. Then the kernel is $(x^\top y + 1)^p$.
+#
+# In the package the map is `features.monomials` and the kernel is `kernels.polynomial`. For the two points
+# above they give:
 
 # %%
-by_map = lift(x) @ xp.matrix_transpose(lift(x))
-by_formula = (x @ xp.matrix_transpose(x)) ** 2
-by_package = kernels.polynomial(x, x, degree=2)
-phi = features.monomials(x, degree=2)
-
-for name, gram in [
-    ("(xᵀy)²", by_formula),
-    ("kernels.polynomial", by_package),
-    ("features.monomials", phi @ xp.matrix_transpose(phi)),
-]:
-    difference = to_host(xp.max(xp.abs(gram - by_map)))
-    print(f"{name:20} differs from φ(x)ᵀφ(y) by less than 1e-14: {bool(difference < 1e-14)}")
+one, other = xp.asarray([[1.0, 2.0]]), xp.asarray([[3.0, 0.5]])
+by_map = features.monomials(one, 2) @ xp.matrix_transpose(features.monomials(other, 2))
+by_kernel = kernels.polynomial(one, other, degree=2)
+print(f"by the map {to_host(by_map)[0, 0]:.4f}, by the kernel {to_host(by_kernel)[0, 0]:.4f}")
 
 # %% [markdown]
-# **For every degree $p$ and dimension $d$ the kernel $(x^\top y)^p$ is an inner product of
-# features.** By the multinomial theorem, with $\alpha = (\alpha_1, \dots, \alpha_d)$ a list of
-# exponents, whole numbers $\ge 0$, $|\alpha| = \sum_i \alpha_i$, $\alpha! = \prod_i \alpha_i!$ and
-# $x^\alpha = \prod_i x_i^{\alpha_i}$,
+# ## 4. Ridge regression sees only inner products
 #
-# $$(x^\top y)^p = \sum_{|\alpha| = p} \frac{p!}{\alpha!}\, x^\alpha y^\alpha
-# = \varphi(x)^\top \varphi(y), \qquad
-# \varphi_\alpha(x) = \sqrt{\tfrac{p!}{\alpha!}}\; x^\alpha .$$
+# Can one fit a model with inner products alone? In section 2 we needed the features to find the
+# plane. Let us do it again, with the features of the $n$ points as rows of $\Phi$ $(n, F)$ and the
+# labels as a vector $t \in \mathbb{R}^n$. *Ridge regression* predicts $w^\top \varphi(x)$ and chooses the weights
+# $w \in \mathbb{R}^F$ so that $\|\Phi w - t\|^2 + \alpha \|w\|^2$ is least. The price $\alpha > 0$ keeps them
+# small.
 #
-# With an *offset* $c > 0$ the kernel $(x^\top y + c)^p$ has all degrees up to $p$ as features:
-# $c = \sqrt c \cdot \sqrt c$ acts like one more coordinate, equal to $\sqrt c$ for every point.
+# At the minimum the derivatives vanish: $2\,\Phi^\top(\Phi w - t) + 2 \alpha w = 0$. Let us read this as a
+# statement about $w$. With $c = (t - \Phi w)/\alpha$, a number for each point, it says that $w = \Phi^\top c =
+# \sum_j c_j\, \varphi(x_j)$. So the best weights are a sum of the lifted points. Now put $w = \Phi^\top c$ into
+# $\alpha c = t - \Phi w$. What appears is $\Phi \Phi^\top$, the matrix of all inner products $K_{ij} = K(x_i, x_j)$,
+# which is called the *Gram matrix* $K$ $(n, n)$:
+#
+# $$(K + \alpha I)\, c = t, \qquad \text{and the prediction is} \qquad
+# w^\top \varphi(x) = \sum_j c_j\, K(x_j, x) .$$
+#
+# No feature is left, neither in the equation for $c$ nor in the prediction. **Ridge regression sees its
+# data only through inner products, so a kernel can take the place of the features.** This form is called
+# *kernel ridge regression* (Saunders et al., 1998).
+#
+# Here are both forms with $(x^\top y + 1)^2$. One of its six features is the constant 1, whose weight
+# does what the offset $b$ did.
 
 # %%
-rng = np.random.default_rng(0)
-a, b = xp.asarray(rng.normal(size=(3, 4))), xp.asarray(rng.normal(size=(5, 4)))
-print(" p   c   features   largest |kernel|   maps and kernel agree to 1e-12 of it")
-for p, c in [(2, 0.0), (2, 1.0), (3, 1.0), (4, 0.5)]:
-    exact = to_host(kernels.polynomial(a, b, degree=p, offset=c))
-    phi_a, phi_b = features.monomials(a, p, c), features.monomials(b, p, c)
-    explicit = to_host(phi_a @ xp.matrix_transpose(phi_b))
-    agree = np.abs(explicit - exact).max() < 1e-12 * np.abs(exact).max()
-    print(f"{p:2d}  {c:3.1f}  {phi_a.shape[-1]:8d}  {np.abs(exact).max():17.4g}   {agree}")
+alpha = 1.0
+new = xp.asarray([[0.0, 0.0], [0.3, 0.2], [0.5, 0.5], [0.0, 0.9], [1.0, -0.6]])
+
+Phi = features.monomials(x, 2, 1.0)  # (200, 6)
+Phi_T = xp.matrix_transpose(Phi)
+w = xp.linalg.solve(Phi_T @ Phi + alpha * xp.eye(6), Phi_T @ t)  # a weight for each feature
+by_features = features.monomials(new, 2, 1.0) @ w
+
+K = kernels.polynomial(x, x, 2, 1.0)  # (200, 200)
+c = xp.linalg.solve(K + alpha * xp.eye(200), t)  # a weight for each point
+by_kernel = kernels.polynomial(new, x, 2, 1.0) @ c
 
 # %% [markdown]
-# ## 4. A support vector machine sees only inner products
-#
-# Now that inner products are cheap, does a classifier get by with them? The support vector
-# machine does. In its usual (*primal*) form it looks for the plane with the widest margin in
-# feature space. It lets point $i$ violate the margin by $\xi_i$ ($\xi \in \mathbb{R}^n$), at a price
-# $C > 0$ per unit. (The margin is $1/\|w\|$ wide on each side: small $\|w\|$, wide margin.)
-#
-# $$\min_{w,\, b,\, \xi} \; \tfrac12 \|w\|^2 + C \sum_{i=1}^n \xi_i
-# \quad\text{subject to}\quad y_i \bigl(w^\top \varphi(x_i) + b\bigr) \ge 1 - \xi_i,
-# \;\; \xi_i \ge 0 .$$
-#
-# *Lagrange multipliers* turn a problem with constraints into one without: instead of forbidding that a
-# constraint is broken, charge for it, so much for each unit by which it is broken, and let an opponent
-# set the charges as high as pays. Then nobody gains by breaking one. At the solution the derivatives
-# of cost plus charges are zero. Charge $c_i \ge 0$ for the first constraint of point $i$ (not the offset
-# $c$ of section 3) and $s_i \ge 0$ for the second. Cost plus charges, the *Lagrangian*, is
-#
-# $$\tfrac12\|w\|^2 + C\sum_i \xi_i
-# - \sum_i c_i \bigl[\, y_i(w^\top\varphi(x_i) + b) - 1 + \xi_i \,\bigr] - \sum_i s_i \xi_i .$$
-#
-# Its derivatives vanish where $w = \sum_i c_i y_i \varphi(x_i)$, where $\sum_i c_i y_i = 0$ (from $b$),
-# and where $C = c_i + s_i$ (from $\xi_i$), so that $c_i \le C$. Put back, the terms with $b$ and $\xi$
-# cancel. What is left contains the charges $c$ alone, and the opponent makes it as large as possible. This
-# problem is called the *dual*:
-#
-# $$\max_{c \in \mathbb{R}^n} \; f(c) = \sum_i c_i
-# - \tfrac12 \sum_{i,j} c_i c_j\, y_i y_j\, \underbrace{\varphi(x_i)^\top \varphi(x_j)}_{K(x_i, x_j)}
-# \quad\text{subject to}\quad 0 \le c_i \le C, \;\; \sum_i c_i y_i = 0 .$$
-#
-# The features have disappeared into $K$. **A support vector machine sees its data only through inner
-# products.** The prediction for a new point needs no features either:
-# $w^\top \varphi(x) + b = \sum_i c_i y_i K(x_i, x) + b$. Points with $c_i = 0$ do not count; the
-# others are the *support vectors*. **Before you run this:** of our 200 points, do about 5, 25 or 150
-# have $c_i > 0$?
-#
-# scikit-learn takes the Gram matrix as it is, with `kernel="precomputed"`:
+# **Before you run this:** the features leave 6 weights to solve for, and the kernel leaves 200. How far
+# apart will the two predictions be: not at all, by some per cent, or by more, because 200 weights can fit
+# more than 6?
 
-# %%
-C = 1.0
-K = to_host(by_package)
-machine = SVC(kernel="precomputed", C=C, tol=1e-8).fit(K, labels)
+# %% tags=["answer"]
+print("new point       by 6 weights   by 200 weights")
+for place, few, many in zip(*map(to_host, (new, by_features, by_kernel)), strict=True):
+    print(f"({place[0]:.1f}, {place[1]:4.1f})    {few:12.4f}   {many:14.4f}")
 
-
-def objective(c, labels, K):
-    """The dual f(c): c and labels (n,), K (n, n)."""
-    signed = c * labels
-    return c.sum() - signed @ K @ signed / 2
-
-
-c_library = np.zeros(len(labels))
-c_library[machine.support_] = np.abs(machine.dual_coef_[0])  # dual_coef_ holds c_i y_i
-print(f"accuracy {machine.score(K, labels):.3f}, objective {objective(c_library, labels, K):.4g}")
-print(f"support vectors (c > 0): {len(machine.support_)} of {len(labels)} points")
+# %% [markdown] tags=["answer"]
+# The two predictions do not differ, but for rounding. The 200 weights are no freedom to fit more: they only say
+# how to add up the lifted points, and the sum is the same $w$.
 
 # %% [markdown]
-# Both constraints belong to the problem. Without $c_i \le C$ charges may grow beyond $C$, and where no
-# plane separates the classes, beyond any number. What happens without $\sum_i c_i y_i = 0$ is told
-# after the next cell.
-#
-# **How it is solved.** You may skip this: nothing later in the course depends on it. One
-# $c_i$ cannot change alone, since $\sum_i c_i y_i$ must stay zero. So change two: raise $c_i y_i$ by a step
-# $t$, and lower $c_j y_j$ by $t$. Along that direction the objective $f$ is a parabola, and its top is known:
-#
-# $$t = \frac{g_i - g_j}{K_{ii} + K_{jj} - 2 K_{ij}}, \qquad g = y - K (c \circ y) \in \mathbb{R}^n ,$$
-#
-# with $\circ$ for the product entry by entry. The numerator is the slope, and the denominator the
-# curvature, which is $\|\varphi(x_i) - \varphi(x_j)\|^2$. Cut the step off where a $c$ meets 0 or $C$, take
-# the pair with the steepest slope, and repeat until no slope is left. Then $g_i$ has one value at all $i$
-# with $0 < c_i < C$, and that value is $b$. This is sequential minimal optimisation (Platt, 1999), with the choice
-# of pair of Keerthi et al. (2001). The folded cell does it on every eighth point, 25 in all, and compares with
-# scikit-learn. Then it climbs the same objective without the constraint $\sum_i c_i y_i = 0$.
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-
-
-def solve_dual(K, y, C, steps=10_000, tolerance=1e-10):
-    """Maximise the dual over c (n,): K (n, n), y (n,) of ±1."""
-    c = np.zeros(len(y))
-    g = y.copy()  # y − K (c∘y), at c = 0
-    for _ in range(steps):
-        up = np.where(y > 0, c < C, c > 0)  # c_i y_i may rise
-        down = np.where(y > 0, c > 0, c < C)  # c_j y_j may fall
-        i = np.argmax(np.where(up, g, -np.inf))
-        j = np.argmin(np.where(down, g, np.inf))
-        if g[i] - g[j] < tolerance:
-            break
-        room_i = C - c[i] if y[i] > 0 else c[i]
-        room_j = c[j] if y[j] > 0 else C - c[j]
-        # ‖φ(x_i) − φ(x_j)‖². It is 0 where two points have the same features, such as x and −x here;
-        # then the slope says which way, and the room alone how far.
-        curvature = K[i, i] + K[j, j] - 2 * K[i, j]
-        t = min((g[i] - g[j]) / curvature if curvature > 0 else np.inf, room_i, room_j)
-        c[i], c[j] = np.clip([c[i] + t * y[i], c[j] - t * y[j]], 0, C)
-        g = g - t * (K[:, i] - K[:, j])
-    return c
-
-
-few = np.arange(0, 200, 8)  # 25 points
-K_few, y_few = K[np.ix_(few, few)], labels[few]
-c_hand = solve_dual(K_few, y_few, C)
-small = SVC(kernel="precomputed", C=C, tol=1e-8).fit(K_few, y_few)
-c_small = np.zeros(len(few))
-c_small[small.support_] = np.abs(small.dual_coef_[0])
-
-free = (c_hand > 1e-9) & (c_hand < C - 1e-9)
-offsets = (y_few - K_few @ (c_hand * y_few))[free]  # g_i at the free points
-print(f"objective by hand {objective(c_hand, y_few, K_few):.4g}, b = {offsets.mean():.4g}")
-print(f"scikit-learn      {objective(c_small, y_few, K_few):.4g}, b = {small.intercept_[0]:.4g}")
-print(f"0 ≤ c ≤ C holds: {bool((c_hand >= 0).all() and (c_hand <= C).all())}")
-print(f"Σ c y = 0 to 1e-12: {bool(abs(c_hand @ y_few) < 1e-12)}")
-
-c_loose = np.zeros(len(few))
-for _ in range(500):
-    for i in range(len(few)):
-        slope = 1 - y_few[i] * (K_few[i] @ (c_loose * y_few))
-        c_loose[i] = np.clip(c_loose[i] + slope / K_few[i, i], 0, C)
-print(
-    f"objective without Σ c y = 0: {objective(c_loose, y_few, K_few):.4g}, Σ c y = "
-    f"{c_loose @ y_few:.2f}"
-)
-guess = np.sign(K_few @ (c_loose * y_few))
-print(
-    f"points called inner by its plane: {(guess > 0).sum()} of {len(few)}, in truth "
-    f"{(y_few > 0).sum()}; right: {(guess == y_few).mean():.2f}"
-)
-
-# %% [markdown]
-# **Without the constraint $\sum_i c_i y_i = 0$ the objective gets higher, and the answer for the two
-# rings wrong.** It solves a problem in which the plane has no offset $b$ and must pass through the
-# origin, the tip of the cone. Such a plane can tell points apart by their direction only, and both
-# rings have points in every direction.
+# Ridge regression is not alone in this. The support vector machine, which looks for the plane with the
+# widest margin, sees its data through $K$ alone as well, as appendix a7 shows.
 #
 # ## 5. What explicit features cost
 #
-# **With an offset, the map of degree $p$ has one feature for each monomial of degree at most $p$ in
-# $d$ variables.** To count them, write a monomial as $p$ stars and $d$ bars: stars before the first
-# bar are factors $x_1$, those between the first and the second are factors $x_2$, and so on, and
-# stars after the last bar are factors 1. With $d = 3$ and $p = 4$, for example,
+# How many features does the kernel spare us? The kernel $(x^\top y + 1)^p$ has one for each product of at
+# most $p$ of the $d$ coordinates. Write such a product as $p$ stars and $d$ bars. Stars before the first
+# bar are factors $x_1$, those between the first and the second are factors $x_2$, and so on, and those after
+# the last bar are factors 1: with $d = 3$ and $p = 4$, for example, $\star\star|\,|\star|\star$ is
+# $x_1^2\, x_3$. Each choice of $p$ places for the stars among all $d + p$ is one feature, so there are
 #
-# $$x_1^2\, x_3 \;\longleftrightarrow\; \star\star\,|\,|\,\star\,|\,\star$$
+# $$F = \binom{d + p}{p} .$$
 #
-# Each arrangement is one monomial, so there are
-#
-# $$F = \binom{d + p}{p}$$
-#
-# of them, the ways to choose which $p$ of the $d + p$ places hold stars. The kernel needs one inner product
-# of length $d$ and one power, whatever $p$ is. **Before you run this:** how many features has degree 3
-# for images of 28 × 28 pixels: about a thousand, a million or a hundred million?
+# **Before you run this:** how many features has degree 3 for images of 28 × 28 pixels: about eight
+# thousand, eight hundred thousand, or eighty million?
+
+# %% tags=["answer"]
+print("degree   " + "".join(f"{p:>10d}" for p in range(1, 6)))
+for d in (2, 16, 64, 784):  # a plane; a small head; 8 × 8 digits; 28 × 28 images
+    print(f"d = {d:<5d}" + "".join(f"{math.comb(d + p, p):10.4g}" for p in range(1, 6)))
+
+# %% [markdown] tags=["answer"]
+# Degree 3 has about eighty million features for images of 28 × 28 pixels. The kernel needs one inner product
+# of length 784 and one power for each pair of images, whatever the degree.
+
+# %% [markdown]
+# That speaks for the kernel. But let the number of points grow. The Gram matrix $K$ has $n^2$ entries and
+# the features $\Phi$ have $nF$, and $F$ does not depend on $n$. Besides, one often needs $K$ for nothing but its
+# product with a vector $v$. Then the brackets can move, $K v = (\Phi\, \Phi^\top)\, v = \Phi\, (\Phi^\top v)$, and
+# no value of the kernel is computed. The picture shows $K$ and $\Phi$ to scale, for degree 2 in 16 dimensions.
 
 # %%
-degrees = np.arange(1, 7)
-dimensions = (2, 16, 64, 784)  # a plane; a small head; 8 × 8 digits; 28 × 28 images
-counts = {d: np.array([math.comb(d + p, p) for p in degrees]) for d in dimensions}
-print("degree p " + "".join(f"{p:>10d}" for p in degrees[:5]))
-for d in dimensions:
-    print(f"d = {d:<5d}" + "".join(f"{count:10.4g}" for count in counts[d][:5]))
-print(
-    "agrees with features.monomials at d = 16, p = 3:",
-    features.monomials(xp.ones((1, 16)), 3, 1.0).shape[-1] == counts[16][2],
-)
+F = math.comb(16 + 2, 2)
+print(f"F = {F}: for 100,000 points, K has {100_000 / F:.1f} times as many entries as Φ")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, ax = plt.subplots()
-for d, marker in zip(dimensions, "os^D", strict=True):
-    ax.semilogy(degrees, counts[d], marker=marker, label=f"$d = {d}$")
-ax.set(xlabel="degree $p$", ylabel=r"features $F = \binom{d+p}{p}$")
-ax.legend()
+fig, ax = plt.subplots(figsize=(11, 4.4))
+start, sizes = 0, (F // 3, F, 3 * F)
+for n in sizes:
+    ax.add_patch(Rectangle((start, 0), n, n, facecolor=COLORS[0], edgecolor="black"))
+    ax.add_patch(
+        Rectangle((start + n + 15, 0), F, n, facecolor=COLORS[4], edgecolor="black", hatch="//")
+    )
+    ax.text(start + n / 2, n + 8, "$K$", ha="center")
+    ax.text(start + n + 15 + F / 2, n + 8, r"$\Phi$", ha="center")
+    ax.text(start + (n + 15 + F) / 2, -55, f"$n = {n}$", ha="center")
+    start += n + F + 110
+ax.set(xlim=(-20, start - 90), ylim=(-70, 3 * F + 55), aspect="equal")
+ax.axis("off")
 show(
     fig,
-    alt="The number of features on a logarithmic scale against the degree, one "
-    f"{trend(np.transpose(list(counts.values())), 'falling', 'rising')} curve for each dimension. At degree 4 it is {counts[2][3]} for d = 2, {counts[64][3]:.3g} for d = 64 and "
-    f"{counts[784][3]:.3g} for d = 784.",
+    caption="Each table has a row for each point: K grows in both directions, Φ only in one.",
+    alt="Three pairs of rectangles to scale, for "
+    + ", ".join(map(str, sizes))
+    + f" points: a square K of n times n entries beside a hatched rectangle Φ of n times {F}. "
+    "K has " + ", ".join(f"{n / F:.2g}" for n in sizes) + " times as many entries as Φ.",
 )
 
 # %% [markdown]
-# Now time both ways to the same Gram matrix of 300 points in $\mathbb{R}^{16}$: features and
-# their inner products, $O(n F + n^2 F)$, or the kernel, $O(n^2 d)$. Timings differ from machine
-# to machine; those below are from the machine that built this page.
-
-
-# %% tags=["nbval-ignore-output"]
-def seconds(task):
-    """The best of nine runs of task(), waiting for the device each time."""
-    return min(timeit.repeat(lambda: synchronize(task()), number=1, repeat=9))
-
-
-def explicit_gram(x, degree):
-    """The Gram matrix through F features."""
-    phi = features.monomials(x, degree, 1.0)
-    return phi @ xp.matrix_transpose(phi)
-
-
-sample = xp.asarray(rng.normal(size=(300, 16)))
-orders = (1, 2, 3, 4, 5)
-by_features = [seconds(lambda p=p: explicit_gram(sample, p)) for p in orders]
-by_kernel = [seconds(lambda p=p: kernels.polynomial(sample, sample, p, 1.0)) for p in orders]
-for name, times in {"features": by_features, "kernel": by_kernel}.items():
-    print(f"{name:9} milliseconds at p = 1 … 5:", *(f"{1e3 * t:8.2f}" for t in times))
-
-# %% jupyter={"source_hidden": true} tags=["nbval-ignore-output", "hide-input"]
-fig, ax = plt.subplots()
-ax.semilogy(orders, np.multiply(by_features, 1e3), marker="o", label="explicit features")
-ax.semilogy(orders, np.multiply(by_kernel, 1e3), marker="s", label="kernel")
-ax.set(xlabel="degree $p$", ylabel="milliseconds", xticks=orders)
-ax.legend()
-show(
-    fig,
-    alt=f"Milliseconds against the degree. Explicit features rise from {by_features[0] * 1e3:.2g} "
-    f"to {by_features[-1] * 1e3:.2g}, the kernel stays between {min(by_kernel) * 1e3:.2g} and "
-    f"{max(by_kernel) * 1e3:.2g}: at degree 5 it is {by_features[-1] / by_kernel[-1]:.0f} times "
-    "faster.",
-)
-
-# %% [markdown]
-# **For the Gram matrix of 300 points the kernel wins, and at high degree by a lot.** But look at the
-# other letter. The Gram matrix has $n^2$ entries. The features have $nF$, so for fixed $F$ and
-# growing $n$ they are fewer in the end. And many tasks never need the Gram matrix itself, but only
-# its product with a vector $v \in \mathbb{R}^n$. With the features as rows of $\Phi$ (n, F),
-# $K v = \Phi\,(\Phi^\top v)$ takes $2nF$ multiplications instead of $n^2$. **In products with the
-# Gram matrix of many points the features win, in memory and in time, by as much as you like.**
-
-# %%
-F = counts[16][1]  # degree 2 in 16 dimensions
-print(f"degree 2 in 16 dimensions: F = {F} features")
-for n in (100, 1_000, 10_000, 100_000):
-    print(f"n = {n:7,d}: the Gram matrix holds {n / F:.4g} times as many numbers as the features")
-v = xp.asarray(rng.normal(size=300))
-phi = features.monomials(sample, 2, 1.0)
-same = xp.abs(phi @ (v @ phi) - kernels.polynomial(sample, sample, 2, 1.0) @ v)
-print(f"Φ(Φᵀv) = Kv to 1e-8: {bool(to_host(xp.max(same)) < 1e-8)}")
-
-# %% [markdown]
-# Keep this in mind. For a text of $n = 100{,}000$ *tokens*, which are words or pieces of words, the
-# $n \times n$ matrix is exactly what attention cannot afford, and lesson 10 wins by going back to features.
+# From $n = F$ points on the features are the smaller table, and for 100,000 points the Gram matrix has 653.6
+# times as many entries. **Few points with many features call for the kernel, but for many points
+# with few features the features win.** In attention the points are the words of a text, and for a long text
+# one cannot afford the kernel of all pairs. So we shall look for few features, and lesson 10 moves the brackets.
 #
-# ## 6. Digits: same predictions either way
+# ## 6. Negatives: where degree two decides
 #
-# Real data to finish: scikit-learn's scanned digits, 8 × 8 pixels, so $d = 64$. With degree 2 and
-# offset 1 the features are still feasible. One machine gets the features and a
-# linear kernel, the other gets the Gram matrix. (For ten classes scikit-learn solves one dual problem for
-# each pair of them, 45 in all, and lets the planes vote.) **A machine on the features and one on the
-# Gram matrix solve the same problems, so up to the solver's tolerance they make the same predictions.**
+# Now take 1,797 scanned digits of 8 × 8 pixels, so $d = 64$. A pixel $u$ lies between 0 and 1, and we
+# measure it from the grey in the middle, $x = u - \tfrac12$. A *negative*, as in photography, has $1 - u$ in place
+# of $u$. So where a print is $x$, its negative is $-x$.
 #
-# **Before you run this:** what part of the digits will planes in pixel space read, without any
-# lifting: 0.7, 0.9 or 0.98?
+# Kernel ridge regression reads the digits, with ten columns of labels in place of one. Column $k$ is 1
+# for the images of digit $k$ and 0 for all others, and the largest of ten predictions is what we read.
 
 # %%
 pixels, digit = load_digits(return_X_y=True)
-order = np.random.default_rng(0).permutation(len(digit))
-pixels, digit = pixels[order] / 16, digit[order]  # entries between 0 and 1
-images = xp.asarray(pixels)  # (1797, 64)
-train, test = slice(0, 1200), slice(1200, None)
+grey = pixels / 16 - 0.5  # (1797, 64), between −0.5 and 0.5
 
-phi = features.monomials(images, degree=2, offset=1.0)  # (1797, 2145)
-gram = kernels.polynomial(images, images[train, ...], degree=2, offset=1.0)  # (1797, 1200)
-phi, gram = to_host(phi), to_host(gram)
-phi_train, phi_test, gram_train, gram_test = phi[train], phi[test], gram[train], gram[test]
-print(f"images {tuple(images.shape)}, features {phi.shape[-1]}")
 
-explicit = SVC(kernel="linear", C=1.0, tol=1e-6).fit(phi_train, digit[train])
-implicit = SVC(kernel="precomputed", C=1.0, tol=1e-6).fit(gram_train, digit[train])
-linear = SVC(kernel="linear", C=1.0, tol=1e-6).fit(pixels[train], digit[train])
+def read(known, names, new, degree):
+    """The digits that (xᵀy)^degree reads in `new` (p, 64), from `known` (n, 64) and their names."""
+    columns = 1.0 * (names[:, None] == np.arange(10))  # (n, 10)
+    known, new, columns = map(xp.asarray, (known, new, columns))
+    K = kernels.polynomial(known, known, degree)
+    c = xp.linalg.solve(K + 10.0 * xp.eye(len(names)), columns)  # α = 10
+    return to_host(kernels.polynomial(new, known, degree) @ c).argmax(axis=1)
 
-guess = implicit.predict(gram_test)
-print(f"same predictions: {(explicit.predict(phi_test) == guess).sum()} of {len(guess)}")
-print(f"accuracy with either: {(guess == digit[test]).mean():.4f}")
-print(f"accuracy of planes in pixel space: {linear.score(pixels[test], digit[test]):.4f}")
-
-# %% tags=["nbval-ignore-output"]
-slow = seconds(lambda: SVC(kernel="linear").fit(phi_train, digit[train]))
-fast = seconds(lambda: SVC(kernel="precomputed").fit(gram_train, digit[train]))
-print(f"to fit: {slow:.2f} s with explicit features, {fast:.3f} s with the Gram matrix")
 
 # %% [markdown]
-# Explicit or implicit, the machine is the same. **On these digits degree 2 gains little, because
-# planes in 64 dimensions already separate most of them.**
+# We take 1,200 images to learn from, and read the others. Then we do it again with a mixture, in which
+# half of all images are negatives. Each row of the table has the mean share of right readings over five
+# random choices, then the smallest and the largest.
 #
-# ## 7. Negatives: where degree two decides
-#
-# Now print half of the digits as negatives, as in photography: a pixel $u$ between 0 and 1 becomes
-# $1 - u$. Measured from the grey in the middle, $x = u - \tfrac12$, a negative is $-x$ where the print is
-# $x$. **Before you run this:** planes in pixel space got more than 0.98 right. How many will they get now,
-# when chance gets 0.1? And the kernel $(x^\top y)^2$?
+# **Before you run this:** degree 1 reads more than 0.9 of the prints. What share will it read when half of
+# all images are negatives, and guessing reads 0.1? And what share will degree 2 read?
 
-# %%
-negative = np.random.default_rng(1).random(len(digit)) < 0.5
-printed = np.where(negative[:, None], 1 - pixels, pixels)  # (1797, 64)
-mixed = xp.asarray(printed - 0.5)
+# %% tags=["answer"]
+for kind in ("prints", "mixture"):
+    for degree in (1, 2, 3):
+        shares = []
+        for choice in range(5):
+            rng = np.random.default_rng(choice)
+            order, sign = rng.permutation(1797), rng.choice([-1, 1], size=(1797, 1))
+            images = grey if kind == "prints" else sign * grey
+            seen, asked = order[:1200], order[1200:]
+            found = read(images[seen], digit[seen], images[asked], degree)
+            shares.append(np.mean(found == digit[asked]))
+        print(f"{kind:7} degree {degree}: {np.mean(shares):.3f}", end="")
+        print(f" ({min(shares):.3f} to {max(shares):.3f})")
 
-right = {}
-for degree in (1, 2, 3):
-    gram = to_host(kernels.polynomial(mixed, mixed[train, ...], degree))  # (1797, 1200)
-    machine = SVC(kernel="precomputed", C=1.0).fit(gram[train], digit[train])
-    right[degree] = (machine.predict(gram[test]) == digit[test]).mean()
-    print(f"degree {degree}: {right[degree]:.3f} of the digits right")
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(2, 8, figsize=(11, 3.2))
-for ax, image, kind in zip(axes.ravel(), printed[test], digit[test], strict=False):
-    ax.imshow(image.reshape(8, 8), cmap="gray", vmin=0, vmax=1)
-    ax.set(xticks=[], yticks=[], title=str(kind))
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+both = np.concatenate([grey[asked[:8]], -grey[asked[:8]]])  # prints, then their negatives
+truth = np.tile(digit[asked[:8]], 2)
+readings = [read(images[seen], digit[seen], both, degree) for degree in (1, 2)]
+fig, axes = plt.subplots(2, 8, figsize=(12, 4.4))
+for ax, image, name, *said in zip(axes.ravel(), both, truth, *readings, strict=True):
+    ax.imshow(image.reshape(8, 8), cmap="gray", vmin=-0.5, vmax=0.5)
+    lines = [f"{p}: {s}{'' if s == name else ' ✗'}" for p, s in zip((1, 2), said, strict=True)]
+    ax.set(xticks=[], yticks=[], title="\n".join(lines))
+axes[0, 0].set_ylabel("print")
+axes[1, 0].set_ylabel("negative")
+correct = [(reading == truth).reshape(2, 8).sum(axis=1) for reading in readings]
 show(
     fig,
-    alt="Sixteen scanned digits in grey, each with its name above, about half of them light on "
-    f"dark and half dark on light: {negative[test][:16].sum()} negatives. Planes in pixel space "
-    f"read {right[1]:.2f} of such digits, degree 2 reads {right[2]:.2f}.",
+    caption="Above each image stands what degree 1 and degree 2 read in it: compare each print with "
+    "the negative below it.",
+    alt="Eight scanned digits as prints, and in a second row the same as negatives, with what degree "
+    f"1 and degree 2 read. Degree 1 reads {correct[0][0]} of the prints and {correct[0][1]} of the "
+    f"negatives, degree 2 reads {correct[1][0]} and {correct[1][1]}.",
 )
 
+# %% [markdown] tags=["answer"]
+# Degree 1 reads about a quarter of the mixture. Degree 2 reads 0.991 of it, exactly as much as of the
+# prints.
+
 # %% [markdown]
-# A negative turns $w^\top x$ into $-w^\top x$: what a plane gains on the prints it loses on the negatives, so
-# planes get only one in five right. The features of degree 2 are products of two pixels, and
-# $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see the sign at all, and reads
-# negative digits as well as prints.** Degree 3 is odd in $x$, and suffers, too. It is the story of
-# the two circles again, with real images in 64 dimensions: the right feature map makes a problem
-# linear, and its kernel makes it cheap.
+# Why? Degree 1 predicts by $w^\top x$, and for the negative by $-w^\top x$. The digit with the largest
+# prediction on a print has the smallest one on its negative, so degree 1 cannot read both. An offset or another
+# price $\alpha$ helps it little. Degree 3 is odd in $x$ as well. But a product of two pixels does not change when both change their sign:
+# $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see the sign of an image, so it reads
+# negatives as well as prints.** It is the story of the two circles again, in 64 dimensions: the map
+# makes the problem linear, and the kernel makes the map cheap.
+#
+# Here our way begins. Attention compares everything with everything, and a comparison
+# is a kernel: an inner product of features that one need not write down. Lesson 02 asks which functions
+# may stand for an inner product.
 #
 # ## Take away
 #
 # - A feature map $\varphi$ can make a problem linear. A kernel is the inner product
 #   $K(x, y) = \varphi(x)^\top \varphi(y)$, computed without $\varphi$.
-# - The dual of the support vector machine, with its constraints $0 \le c_i \le C$ and
-#   $\sum_i c_i y_i = 0$, contains the data only through $K$.
-# - Explicit features cost $\binom{d+p}{p}$ numbers per point. The kernel costs $d$ per pair, and there
-#   are $n^2$ pairs. Which side is cheaper depends on $n$, $d$ and $p$.
+# - Ridge regression contains the data only through $K$: solve $(K + \alpha I)\, c = t$, and predict
+#   $\sum_j c_j K(x_j, x)$.
+# - Explicit features cost $\binom{d+p}{p}$ numbers for each point. The kernel costs $d$ multiplications
+#   and a power for each of $n^2$ pairs.
 #
 # ## Where it breaks
 #
-# - Lifting helps only if the added features carry what separates the classes. Degree 2 knows
-#   nothing of a spiral, and degree 3 alone is of little help with negatives.
-# - $(x^\top y + c)^p$ grows like $\|x\|^p \|y\|^p$. Scale the data first: we divided pixels by
-#   16.
-# - Everything here used that $K$ *is* an inner product of some $\varphi$. Not every
-#   similarity is. Lesson 02 shows how to tell.
+# - Lifting helps only if the added features carry what separates the classes: degree 3 alone is of little help
+#   with negatives.
+# - $(x^\top y + 1)^p$ grows like $\|x\|^p \|y\|^p$. Scale the data first: we divided pixels by 16.
+# - Everything here used that $K$ *is* an inner product of some $\varphi$. Not every similarity is.
 #
 # ## Exercises
 #
@@ -575,7 +446,6 @@ show(
 #
 # - [Aizerman et al. (1964)](references.md#aizerman-1964). Kernels as inner products, first used for
 #   learning.
-# - [Boser et al. (1992)](references.md#boser-1992). The margin and the kernel meet.
-# - [Platt (1999)](references.md#platt-1999). Two multipliers at a time.
-# - [Keerthi et al. (2001)](references.md#keerthi-2001). Which two.
-# - [Schölkopf & Smola (2002)](references.md#scholkopf-2002). Chapters 1, 2, 7 and 10.
+# - [Boser et al. (1992)](references.md#boser-1992). The kernel meets the plane with the widest margin.
+# - [Saunders et al. (1998)](references.md#saunders-1998). Ridge regression from inner products alone.
+# - [Schölkopf & Smola (2002)](references.md#scholkopf-2002). Chapters 1 and 2.

@@ -37,8 +37,8 @@ checks.quadratic_features(quadratic_features)
 # %% [markdown]
 # ## 2. The highest degree that pays
 #
-# *●○○ · 10 minutes.* For $n$ points the Gram matrix holds $n^2$ numbers. The explicit features of $(x^\top y + c)^p$,
-# $c > 0$, hold $nF$, with $F$ growing with $p$. Up to which degree $p \ge 0$ do the features hold no more
+# *●○○ · 10 minutes.* For $n$ points the Gram matrix holds $n^2$ numbers. The explicit features of
+# $(x^\top y + 1)^p$ hold $nF$, with $F$ growing with $p$. Up to which degree $p \ge 0$ do the features hold no more
 # numbers than the Gram matrix? Try $d = 2$, $n = 6$ on paper first.
 
 
