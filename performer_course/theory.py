@@ -286,7 +286,7 @@ def fixed_norm_mean(r, d: int):
     return _bessel(-d * r**2, d)
 
 
-def fixed_norm_variance(r, m: int, d: int):
+def _fixed_norm_variance(r, m: int, d: int):
     """Var = [(1 + j(4r²))/2 − j(r²)²]/m + c [j(2r²) − j(r²)²], j(s) = ₀F₁(; d/2; −d s/4).
 
     `orthogonal(norms="fixed")`; c as in `orthogonal_fourier_variance`. About its own mean. For full
@@ -305,7 +305,7 @@ def fixed_norm_variance(r, m: int, d: int):
 
 
 def _short_fixed(r, m, d):
-    """`fixed_norm_variance` by powers of r².
+    """`_fixed_norm_variance` by powers of r².
 
     j(r²)² = ₁F₂((d−1)/2; d/2, d−1; −d r²): beside the coefficients of j, those of j², j(4r²) and
     j(2r²) are h, 4^k and 2^k. A whole block has d one + d(d−1) two, from k = 4 on; the rows that a
@@ -325,12 +325,12 @@ def fixed_norm_mse(r, m: int, d: int):
     """E (estimate − e^{−r²/2})² = variance + bias², for `orthogonal(norms="fixed")`.
 
     The bias stays as m grows. r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
-    Source: `fixed_norm_variance`, `fixed_norm_mean`.
+    Source: `_fixed_norm_variance`, `fixed_norm_mean`.
     """
     r, half = _length(r, "r"), -(_length(r, "r") ** 2) / 2
     short = -_taylor(_missing(check_count(d, "d"), step=2, rise=0), half)
     bias = np.where(r < 1, short, fixed_norm_mean(r, d) - np.exp(half))
-    return fixed_norm_variance(r, m, d) + bias**2
+    return _fixed_norm_variance(r, m, d) + bias**2
 
 
 def fixed_norm_positive_ratio(z, d: int):

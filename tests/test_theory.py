@@ -21,7 +21,7 @@ FORMS = [
     lambda r: theory.orthogonal_fourier_variance(r, 5, 3),
     lambda r: theory.orthogonal_positive_variance(r, 5, 3),
     lambda r: theory.fixed_norm_mean(r, 3),
-    lambda r: theory.fixed_norm_variance(r, 5, 3),
+    lambda r: theory._fixed_norm_variance(r, 5, 3),
     lambda r: theory.fixed_norm_mse(r, 5, 3),
     lambda r: theory.fixed_norm_positive_ratio(r, 3),
     lambda r: theory.fixed_norm_mean(r, 300),
@@ -183,7 +183,7 @@ def test_one_row_is_as_good_as_any():
     [
         theory.orthogonal_fourier_variance,
         theory.orthogonal_positive_variance,
-        theory.fixed_norm_variance,
+        theory._fixed_norm_variance,
         theory.simplex_fourier_variance,
         theory.simplex_positive_variance,
     ],
@@ -204,7 +204,7 @@ NEAR = np.array([1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.4, 0.6, 0.9, 0.999, 1.001, 2.0])
     "variance",
     [
         theory.orthogonal_fourier_variance,
-        theory.fixed_norm_variance,
+        theory._fixed_norm_variance,
         theory.fixed_norm_mse,
         theory.shared_norm_variance,
         theory.simplex_fourier_variance,
@@ -232,7 +232,7 @@ def test_near_duplicates_have_the_leading_term_of_each_variance(d):
     shared = theory.shared_norm_variance(r, d, d)
     assert shared == pytest.approx(r**4 / (2 * d), rel=1e-6, abs=0)
     whole = d**2 * (d - 1) / (24 * (d + 2) ** 2 * (d + 4) * (d + 6)) * r**8
-    assert theory.fixed_norm_variance(r, d, d) == pytest.approx(whole, rel=1e-6, abs=0)
+    assert theory._fixed_norm_variance(r, d, d) == pytest.approx(whole, rel=1e-6, abs=0)
     bias = r**4 / (4 * (d + 2))
     assert theory.fixed_norm_mse(r, d, d) == pytest.approx(bias**2 + whole, rel=1e-6, abs=0)
 

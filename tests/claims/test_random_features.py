@@ -459,7 +459,7 @@ def fixed_norms_estimate_a_bessel_kernel(p):
 
 def check_fixed(p, estimates, m, d):
     bias = p.theory.fixed_norm_mean(RADII, d) - gauss()
-    variance = p.theory.fixed_norm_variance(RADII, m, d)
+    variance = p.theory._fixed_norm_variance(RADII, m, d)
     agrees(estimates, gauss(), variance, bias)
     assert np.allclose(p.theory.fixed_norm_mse(RADII, m, d), variance + bias**2, rtol=1e-12)
 
