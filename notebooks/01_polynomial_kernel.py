@@ -425,7 +425,7 @@ show(
 #
 # - A feature map $\varphi$ can make a problem linear. A kernel is the inner product
 #   $K(x, y) = \varphi(x)^\top \varphi(y)$, computed without $\varphi$.
-# - Ridge regression contains the data only through $K$: solve $(K + \alpha I)\, c = t$, and predict
+# - Ridge regression sees its data only through $K$: solve $(K + \alpha I)\, c = t$, and predict
 #   $\sum_j c_j K(x_j, x)$.
 # - Explicit features cost $\binom{d+p}{p}$ numbers for each point. The kernel costs $d$ multiplications
 #   and a power for each of $n^2$ pairs.
