@@ -180,6 +180,22 @@ def test_05_a_row_beyond_a_block_is_worth_less_than_none():
     assert states("05", "17 rows are worth 79 independent ones, and 16 are worth 96")
 
 
+# 06
+
+
+def test_06_one_token_drains_a_head_and_mean_v_and_a_window_do_not_see_it():
+    score = math.log(99 * 1000)
+    assert states("06", f"\\ln(99 \\cdot 1000) \\approx {score:.1f}$")
+    rng = np.random.default_rng(0)
+    q, k = np.ones((1, 1)), np.zeros((1001, 1))
+    k[0], v = score, 1 + rng.normal(size=(1001, 3))
+    v[0] = 0
+    drained, mean = attention.softmax_attention(q, k, v), attention.uniform_attention(q, k, v)
+    without = attention.softmax_attention(q, k[1:], v[1:])
+    np.testing.assert_allclose(drained, without / 100, rtol=1e-9)
+    np.testing.assert_allclose(mean, without * 1000 / 1001, rtol=1e-9)
+
+
 # 07
 
 
