@@ -34,7 +34,7 @@ BINDER = "https://mybinder.org"
 PARTS = {
     "Kernels": "01",
     "Random features": "04",
-    "Attention": "07",
+    "Attention": "06",
     "Performers": "13",
     "Scale, and after": "18",
     "Appendices": "a1",

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Move the brackets
 #
-# > **60 minutes.** Needs: lesson 07 (attention), sections 1 and 2 of lesson 09 (positive features);
+# > **60 minutes.** Needs: lesson 06 (attention), sections 1 and 2 of lesson 09 (positive features);
 # > for section 4 the rank of a matrix.
 # >
 # > Afterwards you can compute attention in time and memory proportional to the length, mask it

@@ -765,7 +765,7 @@ holds("004.5b", ranks == [8, 15, 22])
 # | 004.2d | $\mathbf{h}(x)\mathbf{h}(y)^*$ written out with $e^{-i w_r^\top x}$ | with $e^{-i w_r^\top y}$ | [04](04_random_fourier_features.ipynb) |
 # | 004.4b | $\frac1{R'}\sum_r\sum_r$ | one sum | [04](04_random_fourier_features.ipynb) |
 # | 004.4c | $\frac1R\sum\cos w_r^\top(x - y)$ from an $N \times R$ matrix | cosine and sine: $N \times 2R$ | [04](04_random_fourier_features.ipynb) |
-# | 004.8 | self-attention is permutation invariant | equivariant: its rows are permuted alike | [07](07_self_attention.ipynb) |
+# | 004.8 | self-attention is permutation invariant | equivariant: its rows are permuted alike | [07](07_transformer_block.ipynb) |
 #
 # | entry | imprecise | better | lesson |
 # |---|---|---|---|
@@ -778,11 +778,11 @@ holds("004.5b", ranks == [8, 15, 22])
 # | I001.6 | $k(x, y) = z(x)^\top z(y)$ for random features $z$ | $\approx$; equal in the mean | [04](04_random_fourier_features.ipynb) |
 # | I002.4 | $r \le d$, and $r = O(d \log d)$; features, and directions | the second; hyperbolic features are $r = 2m$ | [13](13_performer.ipynb) |
 # | I002.6 | an "unbiased" attention matrix | $A$ is, $D^{-1}A$ is a ratio (E003.6) | [13](13_performer.ipynb) |
-# | I003.7 | no $1/\sqrt D$; the Transformer dated 2016 | the paper has it; 2017 | [07](07_self_attention.ipynb) |
+# | I003.7 | no $1/\sqrt D$; the Transformer dated 2016 | the paper has it; 2017 | [06](06_weighted_means.ipynb) |
 # | I004.2c | any non-negative measure | finite; of mass 1 before one can draw | [03](03_bochner_theorem.ipynb) |
 # | I004.3a | $\cos(A + B)$ alone; $\mathbb{E}_w$ | $\cos(A + B) + \cos(A - B)$; the mean over $w$ and $b$ | [04](04_random_fourier_features.ipynb) |
-# | I004.7 | BERT under the title GPT | BERT sees later tokens, GPT does not | [07](07_self_attention.ipynb) |
-# | I004.9 | layer norm: "each dimension" | one token, all its coordinates | [07](07_self_attention.ipynb) |
+# | I004.7 | BERT under the title GPT | BERT sees later tokens, GPT does not | [07](07_transformer_block.ipynb) |
+# | I004.9 | layer norm: "each dimension" | one token, all its coordinates | [07](07_transformer_block.ipynb) |
 # | I004.10 | without a band $A$ has low rank | each block of two separated groups has | [15](15_near_and_far.ipynb) |
 #
 # ## 10. Errors in the list of errors

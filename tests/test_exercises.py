@@ -33,7 +33,6 @@ SOLUTIONS = [source for source in sources() if source.parent == NOTEBOOKS / "sol
 WITHOUT_EXERCISES = [
     "00_start_here",  # its one check shows how checks answer
     "a2_a_published_figure",
-    "a3_symbols_into_vectors",
     "a4_a_picture_from_a_state",
 ]
 WITHOUT_EXERCISE = ["variance_of_mean"]

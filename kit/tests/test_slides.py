@@ -173,6 +173,6 @@ def test_without_chromium_decks_are_made_and_one_is_told_how_to_get_pdfs(
     monkeypatch.setattr(slides, "ROOT", tmp_path.parent)
     monkeypatch.setattr(slides, "assets", lambda folder: None)
     monkeypatch.setattr(slides.chromium, "PATH", None)
-    assert slides.main("a3") == 0
-    assert (tmp_path / "a3_symbols_into_vectors.html").is_file()
+    assert slides.main("a2") == 0
+    assert (tmp_path / "a2_a_published_figure.html").is_file()
     assert "apt install chromium" in capsys.readouterr().out

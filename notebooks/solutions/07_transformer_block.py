@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Exercises 07: self-attention
+# # Exercises 07: a transformer block
 #
-# Lesson: `07_self_attention.ipynb`. Replace each `raise NotImplementedError` by your code.
+# Lesson: `07_transformer_block.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.
 # You may run it as often as you like.
 
@@ -46,7 +46,7 @@ checks.after_two(after_two)
 # %% [markdown]
 # ## 2. Who may look at whom
 #
-# *●○○ · 15 minutes.* A batch of $B$ sequences, filled up at the end to a common length $L$, goes
+# *●○○ · 8 minutes.* A batch of $B$ sequences, filled up at the end to a common length $L$, goes
 # into a decoder. Write the mask of all pairs: `True` where query $i$ of a sequence may look at key
 # $j$. A filler is a key for nobody. The row of a filler is not read, but give it what the two rules
 # give.

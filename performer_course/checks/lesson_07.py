@@ -1,4 +1,4 @@
-"""Lesson 07, self-attention."""
+"""Lesson 07, a transformer block."""
 
 from functools import partial
 

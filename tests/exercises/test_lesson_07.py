@@ -1,4 +1,4 @@
-"""Lesson 07, self-attention: right answers in other forms, and what is no slip."""
+"""Lesson 07, a transformer block: right answers in other forms, and what is no slip."""
 
 import numpy as np
 

@@ -13,7 +13,7 @@
 # of its grey value. The gallery comes from a *world* of its own: nobody tells you which grey value means
 # ink, whether pictures are mirrored or lie on their side. All of that has to be learned while reading.
 # So what was learned in training cannot be the pictures. It is only how to *look*: which earlier pixels are
-# like this one. That is attention as a kernel smoother (lesson 08) over up to 4,095 earlier pixels. Its
+# like this one. That is attention as a kernel smoother (lesson 06) over up to 4,095 earlier pixels. Its
 # matrix has 16.8 million entries for each head, and this is the length at which one begins to want the
 # linear form. It is done when
 #
