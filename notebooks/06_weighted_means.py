@@ -315,9 +315,9 @@ for name, (q, k, v) in heads.items():
     print(f"{name:20} {len(q):7,} {errors[0]:10.2f} {errors[1]:7.2f} {errors[2]:7.2f}")
 
 # %% [markdown] tags=["answer"]
-# A window of 16 places is better than $\operatorname{mean}(V)$ for the near head alone. **In the near head
+# A window of 16 places is better than $\operatorname{mean}(V)$ for the near head alone. In the near head
 # 33 of 1,500 keys leave an error of 0.05, and in the other two heads the same window is worse than
-# knowing nothing.** With 64 places the content head does well, too, but these are nearly all that its
+# knowing nothing. With 64 places the content head does well, too, but these are nearly all that its
 # chain has. So a window serves the near head. For the other two, what matters may stand anywhere, and it
 # has to be found by what it is.
 

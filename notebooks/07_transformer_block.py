@@ -431,7 +431,7 @@ for step, name in ((1, "right"), (0, "without the step")):
     print(f"{name:26}" + "".join(f"{value:7.2f}" for value in shares))
 
 # %% [markdown] tags=["answer"]
-# The mean cosine of two vowels is nearer to 0.5: **letters with like neighbours get like vectors, and so
+# The mean cosine of two vowels is nearer to 0.5. **Letters with like neighbours get like vectors, and so
 # vowels resemble vowels.** Famous among such vectors is *king − man + woman ≈ queen* (Mikolov et al., 2013).
 # Letters have a step like it, from `t` to `T`. In our small text the step helps at some widths $n$ and not
 # at others, beside the nearest letter without any step. The famous examples, too, owe something to the rule
