@@ -11,9 +11,9 @@
 # independent directions sometimes nearly coincide, and then they tell us the same thing twice. Can draws that
 # depend on one another beat independent ones?
 #
-# They can. One leaves each single direction its distribution, so that the estimate stays unbiased, and makes
-# all of them orthogonal, as Yu et al. (2016) proposed and as the Performer does. This lesson proves what it
-# gains, and says on which data.
+# They can, if all of them are made orthogonal while each single one keeps its distribution, so that the estimate
+# stays unbiased. Yu et al. (2016) proposed this, and the Performer does it. This lesson proves what it gains, and
+# says on which data.
 
 # %%
 import matplotlib.pyplot as plt
@@ -70,7 +70,7 @@ for ax, (name, W), color in zip(axes, planes.items(), COLORS, strict=False):
     ax.axis("off")
 show(
     fig,
-    caption="Compare the shaded wedges: no direction looks along the differences that lie in them.",
+    caption="Compare the shaded wedges, the widest places where no line runs.",
     alt="Random directions in the plane, drawn as lines of one length through the origin, with the widest free "
     "angle shaded. "
     + ". ".join(f"{name}: it has {widest(W):.0f} degrees" for name, W in planes.items())
@@ -78,11 +78,11 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The wider angle between two independent lines has 135 degrees on average. For the angle from the first line
-# to the second is uniform between 0 and 180 degrees, and the longer part of a stick that is broken anywhere
-# is three quarters of it on average. With six lines it is the same story, although single draws overlap: the
-# widest gap has 73 degrees on average if they are independent, and 55 in three orthogonal pairs. **In the plane
-# independent lines form clumps and leave gaps, and orthogonal pairs leave narrower gaps on average.**
+# The wider angle between two independent lines has 135 degrees on average. For the angle from the first line to the
+# second is uniform between 0 and 180 degrees, and the longer part of a stick that is broken at a random place is
+# three quarters of it on average. With six lines single draws overlap, but the widest angle has 73 degrees on average
+# if the lines are independent, and 55 in three orthogonal pairs. **In the plane independent lines form clumps and
+# leave gaps, and orthogonal pairs leave narrower gaps on average.**
 
 # %% [markdown]
 # ## 2. What one direction takes, the others lack
@@ -97,8 +97,8 @@ show(
 #
 # Independent directions make the second term zero. We gain if we make it negative, so that where one cosine
 # comes out too low another comes out too high. For a short $\delta$, a cosine is low where $\omega_i$ has a long
-# component along $\delta$. So let $u = \delta/r$, let $\theta_i$ be the cosine of the angle between $u$ and $\omega_i$, and ask
-# how the squares $\theta_i^2$ go together.
+# component along $\delta$. So let $u = \delta/r$, let $\theta_i = \omega_i^\top u / \|\omega_i\|$ be the cosine of the
+# angle between $u$ and $\omega_i$, and ask how the squares $\theta_i^2$ go together.
 #
 # **Before you run this:** take eight directions in eight dimensions and add up the eight squared cosines
 # $\theta_i^2$. On average the sum is 1, whether the directions are orthogonal or independent. How far does the
@@ -112,7 +112,8 @@ for name, draw in (("independent", projections.iid), ("orthogonal", projections.
     W = np.stack([draw(rng, d, d) for _ in range(4000)])
     squares[name] = (W @ u) ** 2 / (W**2).sum(axis=2) / (u @ u)
     total = squares[name].sum(axis=1)
-    print(f"{name:12} sum of θ²: {total.min():.2f} to {total.max():.2f}, mean {total.mean():.2f}")
+    low, high = np.quantile(total, [0.05, 0.95])
+    print(f"{name:12} sum of θ²: mean {total.mean():.2f}, 5 to 95 %: {low:.2f} to {high:.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True)
@@ -135,24 +136,25 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The sum of the eight squared cosines is 1 in every draw of orthogonal directions. That is Pythagoras' theorem,
-# since eight orthogonal directions are a basis. For independent directions the sum strays from 0.11 to 2.7. So
-# orthogonal directions share a fixed budget: where one of them takes much of $u$, little is left for the
-# others. That is the negative covariance we want.
+# The sum of the eight squared cosines is 1 in every draw of orthogonal directions. That is Pythagoras' theorem, since
+# eight orthogonal directions are a basis. For independent directions nine sums of ten lie between 0.40 and 1.78. So
+# orthogonal directions share a fixed budget: where one of them takes much of $u$, little is left for the others. That
+# is the negative covariance we want.
 
 # %% [markdown]
-# How large is it? Suppose that the frame of the directions is turned at random, and that each direction has a
-# random length of its own, such that $\omega_i$ alone is $\mathcal{N}(0, I)$; sections 3 and 4 draw them so. For
-# small $r$ four steps give the answer.
+# How large is it? Let the *frame*, the orthogonal unit vectors along the directions, be turned at random, and let
+# each direction have a random length of its own, such that $\omega_i$ alone is $\mathcal{N}(0, I)$. Sections 3 and
+# 4 draw them so. For small $r$ four steps give the answer.
 #
-# 1. Let $t_i = \omega_i^\top u$, a standard normal number. By Taylor's series $X_i = 1 - \frac12 r^2 t_i^2 + \dots$,
-#    so $\operatorname{Var} X_1 \approx \frac14 r^4 \operatorname{Var} t_1^2 = \frac12 r^4$ and
+# 1. Let $t_i = \omega_i^\top u$, a standard normal number, whose square has mean 1 and variance 2. By Taylor's series
+#    $X_i = 1 - \frac12 r^2 t_i^2 + \dots$, so
+#    $\operatorname{Var} X_1 \approx \frac14 r^4 \operatorname{Var} t_1^2 = \frac12 r^4$ and
 #    $\operatorname{Cov}(X_1, X_2) \approx \frac14 r^4 \operatorname{Cov}(t_1^2, t_2^2)$.
 # 2. Now $t_i = \|\omega_i\|\, \theta_i$. Seen from the frame, $u$ is a uniform point on the sphere, and
 #    $\theta_1$ and $\theta_2$ are two of its coordinates. A Gaussian vector $g$ is such a point times a length
 #    that is independent of it, so $1 = \mathbb{E}\, g_1^2 g_2^2 = \mathbb{E} \|g\|^4 \cdot \mathbb{E}\,
-#    \theta_1^2 \theta_2^2$. Since $\mathbb{E} \|g\|^4 = d (d + 2)$, we get
-#    $\mathbb{E}\, \theta_1^2\theta_2^2 = 1/(d(d+2))$.
+#    \theta_1^2 \theta_2^2$. As a sum of $d$ squares $\|g\|^2$ has mean $d$ and variance $2d$, so
+#    $\mathbb{E} \|g\|^4 = d^2 + 2d$, and we get $\mathbb{E}\, \theta_1^2\theta_2^2 = 1/(d(d+2))$.
 # 3. The lengths are independent of one another and of the frame, and $\mathbb{E}\|\omega_i\|^2 = d$. So
 #    $\operatorname{Cov}(t_1^2, t_2^2) = d \cdot d / (d (d + 2)) - 1 = -2/(d + 2)$.
 # 4. Hence $\operatorname{Cov}(X_1, X_2) \approx -r^4 / (2 (d + 2))$. Put this into the formula for the variance
@@ -161,18 +163,17 @@ show(
 #
 # $$1 - \frac{m-1}{d+2}, \qquad \text{and at } m = d \text{ it is } \frac{3}{d+2} .$$
 #
-# We measure it in 16 dimensions, beside the exact value of section 5.
+# We measure this share in 16 dimensions, beside the exact value of section 5.
 
 # %%
+independent, orthogonal = theory.fourier_variance, theory.orthogonal_fourier_variance  # exact
 rng, d, r = np.random.default_rng(2), 16, 0.3
 print("variance left at d = 16, r = 0.3:   m   measured ± s.e.   exact   1 − (m − 1)/(d + 2)")
 for m in (4, 8, 16):
     along = np.stack([projections.orthogonal(rng, m, d)[:, 0] for _ in range(4000)])  # ωᵀe₁
-    independent = theory.fourier_variance(r, m)
-    share = (np.cos(r * along).mean(axis=1) - np.exp(-(r**2) / 2)) ** 2 / independent
-    exact = theory.orthogonal_fourier_variance(r, m, d) / independent
-    measured = f"{share.mean():10.3f} ± {share.std() / 4000**0.5:.3f}"
-    print(f"{m:37d} {measured} {exact:7.3f} {1 - (m - 1) / (d + 2):12.3f}")
+    share = (np.cos(r * along).mean(axis=1) - np.exp(-(r**2) / 2)) ** 2 / independent(r, m)
+    print(f"{m:37d} {share.mean():10.3f} ± {share.std() / 4000**0.5:.3f}", end="")
+    print(f"{orthogonal(r, m, d) / independent(r, m):8.3f} {1 - (m - 1) / (d + 2):12.3f}")
 
 # %% [markdown]
 # **At small distances $d$ orthogonal directions in $d$ dimensions leave $3/(d+2)$ of the variance of
@@ -187,12 +188,16 @@ for m in (4, 8, 16):
 # projections on the columns before it, and divide what is left by its length. The matrix $Q$ that comes out is
 # *uniform*, or *Haar-distributed*: no orientation is preferred. For turn all columns of $G$ by one orthogonal
 # matrix $O$. Their inner products stay, so every step of the procedure turns, too, and $OG$ leads to $OQ$. But
-# $OG$ has the same distribution as $G$, so $OQ$ has the same as $Q$. In practice one calls `numpy.linalg.qr`,
-# which is faster and loses fewer digits. It gives $G = QR$ with orthonormal columns in $Q$ and an upper
-# triangular $R$.
+# $OG$ has the same distribution as $G$, so $OQ$ has the same as $Q$. Its transpose is uniform as well, so the
+# rows of $Q$ serve as directions just as its columns do.
 #
-# **Before you run this:** by symmetry one would expect each diagonal entry of $R$, and each of $Q$, to be
-# positive in half of the draws. For one of the two matrices that is wrong: for $R$ or for $Q$?
+# In practice one calls `numpy.linalg.qr`, that is LAPACK, which loses fewer digits. It gives $G = QR$ with
+# orthonormal columns in $Q$ and an upper triangular $R$. But it does not subtract: it mirrors $g$, the first column
+# of $G$, onto the first axis, to the side that is farther from $g$. So with the first entry $g_1$ of $g$ we have
+# $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$, and the first column of $Q$ is $g / R_{11}$.
+#
+# **Before you run this:** in how many of the draws is the first entry of the first column of $Q$ positive: in all,
+# in half, or in none of them?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(0)
@@ -220,24 +225,25 @@ axes[0].set_ylabel("second entry")
 right = [100 * np.mean(column[:, 0] > 0) for column in columns.values()]
 show(
     fig,
-    caption="Look at the right half of the disc, where the first entry is positive.",
+    caption="The first column of Q from 400 matrices (3, 3): look at the right half of the disc, where its first "
+    "entry is positive.",
     alt="The first column of Q for 400 matrices (3, 3), by its first two entries: a point each in a disc. As "
     f"LAPACK gives it, {right[0]:.0f} per cent of the points are in the right half; after the cure "
     f"{right[1]:.0f} per cent are.",
 )
 
 # %% [markdown] tags=["answer"]
-# The diagonal entries of $R$ are positive half of the time, and those of $Q$ are not. The first entry of the
-# first column of $Q$ is negative in every draw, so this column never visits half of the sphere, and the other
-# columns lean to one side, too. For any diagonal matrix $S$ of signs we have $QR = (QS)(SR)$, so the signs are
-# free. Gram and Schmidt choose $R_{ii} > 0$, and LAPACK chooses what is safer for rounding. **LAPACK's Q alone is
-# not uniform, but multiplying its column $i$ by the sign of $R_{ii}$ makes it so.** The last line of the table
-# shows this cure (Mezzadri, 2007).
+# The first entry of the first column of $Q$ is positive in none of the draws, for it is $g_1 / R_{11} = -|g_1| /
+# \|g\|$. So this column never visits half of the sphere, and the table shows that the other columns lean to one side,
+# too. For any diagonal matrix $S$ of signs we have $QR = (QS)(SR)$. If $S$ has the signs of the diagonal of $R$, then
+# $SR$ has a positive diagonal, as with Gram and Schmidt, and $QS$ is their uniform matrix (Mezzadri, 2007).
+# **LAPACK's Q alone is not uniform, but multiplying its column $i$ by the sign of $R_{ii}$ makes it so.** The last
+# line of the table shows this cure.
 
 # %% [markdown]
-# Do signs matter? A cosine does not see them. For the exponential $e^{\omega^\top z}$ of lesson 09 they matter: if
-# $\omega$ is that first column, with the length of a Gaussian vector, its mean is off by the factor
-# $2\,\Phi(-z_1)$, with $\Phi$ the normal distribution function. Appendix a1 measures it.
+# A cosine does not see signs. The exponential $e^{\omega^\top z}$ of lesson 09 does. If $\omega$ is LAPACK's first
+# column with the length of a Gaussian vector, the mean of the exponential is off by the factor $2\,\Phi(-z_1)$, with
+# $\Phi$ the normal distribution function. Appendix a1 measures it.
 #
 # No more than $d$ directions in $\mathbb{R}^d$ can be orthogonal. For $m > d$ one stacks independent blocks of $d$
 # rows and cuts the last one, as `projections.orthogonal` does by itself. Only pairs within a block have a
@@ -245,7 +251,7 @@ show(
 #
 # ## 4. Norms: χ keeps the mean, √d does not
 #
-# The columns of $Q$ have length one. The length of a Gaussian vector has the *χ distribution* with $d$ degrees
+# The rows of $Q$ have length one. The length of a Gaussian vector has the *χ distribution* with $d$ degrees
 # of freedom: $\|\omega\|^2$ is a sum of $d$ squared standard normal numbers, so $\|\omega\|$ lies near
 # $\sqrt d$. Direction and length of a Gaussian vector are independent, so a uniform direction times a χ length
 # is exactly $\mathcal{N}(0, I)$. Three rules for the lengths come to mind:
@@ -258,30 +264,22 @@ show(
 # it at once:
 
 # %%
-rng = np.random.default_rng(4)
-print(f"r = 2.5, d = 4: the Gaussian kernel {np.exp(-(2.5**2) / 2):.2f}")
-for norms in ("chi", "fixed"):
-    W = projections.orthogonal(rng, 200_000, 4, norms)  # and δ = 2.5 e₁
-    print(f"{norms:5} lengths: mean of the cosines {np.cos(2.5 * W[:, 0]).mean():5.2f}")
+gauss, bessel = np.exp(-(2.5**2) / 2), theory.fixed_norm_mean(2.5, 4)
+print(f"mean of the cosines at r = 2.5, d = 4: χ lengths {gauss:.2f}, lengths √d {bessel:.2f}")
 
 # %% [markdown]
-# With χ lengths the mean is right. With lengths $\sqrt d$ it is negative, which a Gaussian kernel never is; in
-# more dimensions the bias is smaller. The third rule looks harmless, for each row alone is $\mathcal{N}(0, I)$,
-# and the rows are orthogonal.
+# With lengths $\sqrt d$ the mean is negative, which a Gaussian kernel never is; in more dimensions the bias is
+# smaller. The third rule looks harmless, for each row alone is $\mathcal{N}(0, I)$, and the rows are orthogonal.
 #
 # **Before you run this:** at $r = 1$ with $m = d = 16$, how much of the gain of orthogonal directions is left
 # if all rows share one χ length: all of it, half of it, or none?
 
 # %% tags=["answer"]
-rules = {
-    "chi": theory.orthogonal_fourier_variance,
-    "fixed": theory.fixed_norm_mse,
-    "shared": theory.shared_norm_variance,
-}
+rules = {"chi": orthogonal, "fixed": theory.fixed_norm_mse, "shared": theory.shared_norm_variance}
 print("r = 1, d = 16: squared error over that of independent directions, exact")
 print("    m" + "".join(f"{norms:>10}" for norms in rules))
 for m in (16, 64, 256, 4096):
-    ratios = [rule(1.0, m, 16) / theory.fourier_variance(1.0, m) for rule in rules.values()]
+    ratios = [rule(1.0, m, 16) / independent(1.0, m) for rule in rules.values()]
     print(f"{m:5d}" + "".join(f"{ratio:10.3f}" for ratio in ratios))
 
 # %% [markdown] tags=["answer"]
@@ -289,8 +287,8 @@ for m in (16, 64, 256, 4096):
 # independent directions. For let $\rho$ be the length and $U$ the orthogonal matrix. The numbers
 # $\omega_i^\top\delta$ are the coordinates of $\rho\, U\delta$, a vector of uniform direction whose length is $r$
 # times a χ number. Such a vector is Gaussian, so its coordinates are *independent*: the shared length undoes what
-# orthogonality did. With more rows it gets worse, up to 239 times the error of independent directions, because
-# averaging over ever more rows finds the mean for the one $\rho$ that was drawn.
+# orthogonality did. With more rows it gets worse, 239 times the error of independent directions at 4,096 rows,
+# because averaging over ever more rows finds the mean for the one $\rho$ that was drawn.
 #
 # The column of fixed lengths begins lowest, at 0.053. But the bias stays while the variance falls, so the ratio
 # rises, and at 4,096 rows it is above 1. **Of the three rules only a χ length for each row keeps both the mean
@@ -308,20 +306,18 @@ for m in (16, 64, 256, 4096):
 # {}_1F_1(a; b; s) = \sum_{k \ge 0} \frac{a (a + 1) \cdots (a + k - 1)}{b (b + 1) \cdots (b + k - 1)}
 # \frac{s^k}{k!} .$$
 #
-# The first term is the variance of independent directions, and the bracket is the covariance. The series comes
-# from $\mathbb{E}\, X_1 X_2 = \mathbb{E} \cos((\omega_1 + \omega_2)^\top\delta)$, which holds because $\omega_2$
-# and $-\omega_2$ are equally likely. The sum $\omega_1 + \omega_2$ has a uniform direction, and its squared length
-# is $\chi^2$ with $2d$ degrees of freedom; average the power series of the cosine over it, term by term.
+# The first term is the variance of independent directions, and the bracket is the covariance, in which the
+# series ${}_1F_1$ is $\mathbb{E}\, X_1 X_2$. For the product of two cosines is half the sum of the cosines of
+# $(\omega_1 \pm \omega_2)^\top\delta$, which have the same mean, because $\omega_2$ and $-\omega_2$ are equally
+# likely. The vector $\omega_1 + \omega_2$ has a uniform direction, and by Pythagoras its squared length is $\chi^2$
+# with $2d$ degrees of freedom. Average the power series of the cosine over it, term by term.
 #
 # **Before you run this:** the variance over that of independent directions begins at $3/(d+2)$ and ends at 1. Is
 # it ever larger than 1, so that orthogonal directions are worse than independent ones?
 
 # %% tags=["answer"]
 r = np.linspace(0.05, 5, 991)
-ratios = {
-    d: theory.orthogonal_fourier_variance(r, d, d) / theory.fourier_variance(r, d)
-    for d in (2, 3, 4, 6, 16, 64)
-}
+ratios = {d: orthogonal(r, d, d) / independent(r, d) for d in (2, 3, 4, 6, 16, 64)}
 print("d = m   least (at r)     r = 1   r = 2   r = 3   largest (at r)")
 for d, ratio in ratios.items():
     at = "".join(f"{np.interp(distance, r, ratio):8.3f}" for distance in (1, 2, 3))
@@ -348,10 +344,9 @@ show(
 # %% [markdown] tags=["answer"]
 # The ratio can be larger than 1, but hardly: the largest loss is 1.5 per cent, in four dimensions at a distance
 # where the kernel is nearly zero anyway. In the plane orthogonal directions never lose, and exercise 2 asks for
-# the proof. The rest of the curve matters more. Up to 16 dimensions the gain at $r = 1$ is near its best, but in
-# 64 dimensions it is more than twenty-fold at $r = 0.4$ and ten-fold at $r = 1$. At $r = 2$ about a third of the
-# variance is saved, in each of these dimensions. **Orthogonal directions gain most where points are near; at a
-# distance of 3, in units of the Gaussian's width, they save at most 8 per cent.**
+# the proof. In 64 dimensions the gain is more than twenty-fold at $r = 0.4$, and ten-fold at $r = 1$. At $r = 2$
+# about a third of the variance is saved, in each of these dimensions. **Orthogonal directions gain most at distances
+# up to about 1.6, in units of the Gaussian's width, and at a distance of 3 they save at most 8 per cent.**
 
 # %% [markdown]
 # ## 6. On digits, and beside other directions
@@ -361,8 +356,8 @@ show(
 # $\gamma$ moves the pairs apart.
 #
 # **Before you run this:** for digits let $\gamma = 0.02$, which puts half of the pairs nearer than about $r = 0.6$.
-# How many independent directions would it take to match 64 orthogonal ones: about 100, about 300, or more than
-# 1,000?
+# How many independent directions would it take to match the mean squared error of 64 orthogonal ones: about 100,
+# about 300, or more than 1,000?
 
 # %% tags=["answer"]
 pixels, rng = load_digits().data / 16, np.random.default_rng(20)
@@ -371,22 +366,21 @@ between = pixels[first] - pixels[second]  # (2048, 64)
 print("    γ   median r   left, m = 64   as good as so many independent ones")
 for gamma in (0.005, 0.02, 1 / (64 * pixels.var()), 0.3):
     r = np.linalg.norm((2 * gamma) ** 0.5 * between, axis=1)
-    exact = theory.orthogonal_fourier_variance(r, 64, 64).mean()
-    exact /= theory.fourier_variance(r, 64).mean()
+    exact = orthogonal(r, 64, 64).mean() / independent(r, 64).mean()
     print(f"{gamma:.3f} {np.median(r):9.2f} {exact:14.3f} {64 / exact:12.0f}")
 
 # %% [markdown] tags=["answer"]
-# It would take more than a thousand independent directions to match 64 orthogonal ones at $\gamma = 0.02$, and
-# the features cost the same for each point. **On digits under a wide Gaussian kernel, 64 orthogonal directions do
-# the work of more than a thousand independent ones.** At $\gamma = 0.11$, which a support vector machine of
-# scikit-learn takes if nobody chooses, they do the work of 200, and at $\gamma = 0.3$ that of 76.
+# It would take more than a thousand independent directions to match the error of 64 orthogonal ones at $\gamma =
+# 0.02$, and the features of these 64 cost no more than any others. **On digits under a wide Gaussian kernel, 64
+# orthogonal directions do the work of more than a thousand independent ones.** At $\gamma = 0.11$, which a support
+# vector machine of scikit-learn takes if nobody chooses, they do the work of 200, and at $\gamma = 0.3$ that of 76.
 
 # %% [markdown]
-# Orthogonal is not the only way to be spread. Appendix a6 treats three more: *structured* directions come from
-# Hadamard matrices with random signs, *simplex* directions are more than a right angle apart, *Sobol* points fill
-# a cube more evenly than chance. We measure 256 directions of each kind. A row of the table is a way to draw
-# them. The columns are 2,048 pairs of digits at $\gamma = 0.02$, and as many pairs at $r = 1$ that differ in one,
-# two or four of 64 entries. Look for the lowest number of each column.
+# Appendix a6 treats three other ways to spread directions: *structured* directions come from Hadamard matrices with
+# random signs, *simplex* directions are more than a right angle apart, *Sobol* points fill a cube more evenly than
+# chance. We measure 256 directions of each kind. A row of the table is a way to draw them, with `iid` for independent
+# and `hadamard` for structured ones. The columns are 2,048 pairs of digits at $\gamma = 0.02$, and as many pairs at
+# $r = 1$ that differ in one, two or four of 64 entries. Look for the lowest number of each column.
 
 
 # %%
@@ -394,11 +388,11 @@ def left(draw, delta, m=256, draws=20):
     """Squared error over that of independent directions: the mean over pairs and draws, and its s.e."""
     r = np.linalg.norm(delta, axis=1)
     found = np.array([np.cos(draw(rng, m, 64) @ delta.T).mean(axis=0) for _ in range(draws)])
-    share = ((found - np.exp(-(r**2) / 2)) ** 2).mean(axis=1) / theory.fourier_variance(r, m).mean()
+    share = ((found - np.exp(-(r**2) / 2)) ** 2).mean(axis=1) / independent(r, m).mean()
     return f"{share.mean():.4f} ± {share.std() / draws**0.5:.4f}"
 
 
-data = {"digits": 0.2 * between}
+data = {"digits": (2 * 0.02) ** 0.5 * between}
 for s in (1, 2, 4):
     delta = rng.normal(size=(2048, 64)) * (rng.random((2048, 64)).argsort(axis=1) < s)
     data[f"{s} differ"] = delta / np.linalg.norm(delta, axis=1, keepdims=True)
@@ -407,35 +401,35 @@ for name, draw in projections.METHODS.items():
     print(f"{name:12}" + "".join(f"{left(draw, delta):>18}" for delta in data.values()))
 
 # %% [markdown]
-# Every way to be spread beats independent directions here. Fixed lengths and structured directions are ahead of
-# orthogonal ones, as long as $m$ is too small for their bias to show. Sobol points are far ahead where pairs
-# differ in one entry, and behind where they differ in four and on digits. What to take, then?
+# With 256 directions in 64 dimensions every way to be spread beats independent directions. Fixed lengths and
+# structured directions are ahead of orthogonal ones in all four columns, but their bias stays when $m$ grows. Sobol
+# points are far ahead where pairs differ in one entry, and behind where they differ in four and on digits. The next
+# table says for each way when to take it, what it costs, and where it disappoints.
 #
 # | directions | take them when | cost | blind spot |
 # |---|---|---|---|
-# | orthogonal | as a rule | a QR, $O(d^3)$, a block and draw | far pairs; $m \ll d$ |
-# | fixed lengths | pairs are near, $d$ is large, $m$ small | the same | a bias that $m$ does not cure |
-# | structured | $d$ is in the thousands | $3d$ signs a block, $O(d \log d)$ a point; slower at $d = 64$ | the same bias; in few dimensions, pairs along an axis |
-# | simplex | exponentials of lesson 09, near $z = 0$ | as orthogonal | cosines |
-# | Sobol | pairs differ in one entry, or $d$ is small | $O(d)$ a row | pairs that differ in many entries; $m \le d$ |
+# | orthogonal | as a rule | a QR for each block, $O(d^3)$ | far pairs; $m$ far below $d$ |
+# | fixed lengths | pairs are near, $d$ is large, $m$ a few times $d$ | the same | a bias that more rows do not cure |
+# | structured | $d$ is in the thousands | $3d$ signs a block, $O(d \log d)$ a point; slow at $d = 64$ | the same bias; in few dimensions pairs along an axis |
+# | simplex | $e^{\omega^\top z}$ of lesson 09, for short $z$ | as orthogonal | cosines in few dimensions |
+# | Sobol | pairs differ in one entry, or $d$ is small | $O(d)$ a row | pairs that differ in many entries, above all with $m \le d$ |
 #
-# So far a comparison has become a kernel, a kernel a mean over random waves, and the mean one over few of them,
-# well chosen. From lesson 06 on comparisons get a purpose: each is the weight with which one word takes up what
-# another has to say.
+# So far a comparison has become a kernel, and the kernel a mean over random waves. Now a few waves, well chosen,
+# stand for all of them. From lesson 06 on comparisons get a purpose: each is the weight with which one word takes
+# up what another has to say.
 #
 # ## Take away
 #
-# - Orthogonal directions with a χ length each keep every $\omega_i \sim \mathcal{N}(0, I)$. Their cosines have a
-#   negative covariance, which at small distances and $m = d$ leaves $3/(d+2)$ of the variance.
+# - Orthogonal directions with a χ length each keep every $\omega_i \sim \mathcal{N}(0, I)$. At small distances and
+#   $m = d$ they leave $3/(d+2)$ of the variance.
 # - QR needs signs: multiply column $i$ of $Q$ by the sign of $R_{ii}$.
 # - One χ length for all rows gains nothing. Lengths $\sqrt d$ estimate another kernel.
 # - For $m > d$ stack independent blocks; take a multiple of $d$.
 #
 # ## Where it breaks
 #
-# - Beyond a distance of 3 hardly any gain is left, and there may be a loss of 1.5 per cent at most.
-# - With $m \ll d$ directions there is little gain.
-# - For the exponentials of lesson 09 the gain is smaller, and it vanishes at large norms.
+# - At distances beyond 3, or with $m \ll d$ directions, hardly any gain is left.
+# - For the exponentials of lesson 09 the gain is smaller, and it vanishes for very short and for long $z$.
 #
 # ## Exercises
 #

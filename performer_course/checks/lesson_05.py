@@ -32,6 +32,19 @@ WORTH = [
         lambda m, d: 2 * m**2 / (m + m**2 / right_worth(m, d)),
         "the sum of the covariances has each pair twice, (i, j) and (j, i).",
     ),
+    (
+        lambda m, d: m**2 / (2 * m**2 / right_worth(m, d) - m),
+        "−2/(d + 2) is Cov(t₁², t₂²). Divide it by Var t₁², which is 2.",
+    ),
+    (
+        lambda m, d: m // d * right_worth(d, d) + (right_worth(m % d, d) if m % d else 0),
+        "the blocks do not add up: in the mean all rows weigh alike, those of the cut block, too.",
+    ),
+    (
+        lambda m, d: m / (1 - m // d * d * (d - 1) / (m * (d + 2))),
+        "the rows of the cut block are orthogonal to one another, too.",
+    ),
+    (lambda m, d: m, "that is for independent rows. What does a negative covariance save?"),
 ]
 
 
@@ -48,7 +61,7 @@ def worth(count):
 @check
 def loses_at(find):
     """find(d) → r > 0 where m = d orthogonal rows have more variance than iid ones, or None."""
-    for d in (4, 2, 3, 1, 5, 8):
+    for d in (4, 2, 3, 1, 5, 6, 7, 8):
         found = find(d)
         if found is None and d > 2:
             raise Hint(f"None for d = {d}, and there is such a distance: look beyond r = 3.")

@@ -28,7 +28,7 @@ def by_theory(m, d):
 
 RIGHT["worth"] = [by_its_rows, by_theory]
 WRONG["worth"] = [
-    (lambda m, d: m, "found 16 for m = 16, d = 16, expected 96"),
+    (lambda m, d: by_its_rows(m, d) - m, "found 80 for m = 16, d = 16, expected 96"),
     (lambda m, d: int(by_its_rows(m, d)), "for m = 4, d = 16"),
 ]
 
@@ -48,6 +48,7 @@ def by_scan(d):
 RIGHT["loses_at"] = [by_scan, lambda d: None if d < 3 else np.array(3.4)]
 WRONG["loses_at"] = [
     (lambda d: None, "and there is such a distance"),
+    (lambda d: None if d in (1, 2, 6, 7) else 3.4, "None for d = 6"),
     (lambda d: 1.0, "times that of independent ones there, no more"),
     (lambda d: 3.4, "d = 2, r = 3.4: the variance of orthogonal rows is"),
     (lambda d: 3.4 if d > 2 else 20.0, "d = 2, r = 20: the variance of orthogonal rows is 1.0000"),
