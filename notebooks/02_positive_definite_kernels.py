@@ -10,8 +10,8 @@
 # Lesson 01 began with features and found that their inner product, a kernel, can be had without them.
 # Usually one begins at the other end: somebody writes down a function $K(x, y)$ that says how alike two points
 # are, and hopes that it is an inner product of some features. The exponential inside attention is such a
-# function. So which functions may stand for an inner product? There is a test, and it is one line of code.
-# There are also impostors, and we shall watch what one of them does to a regression.
+# function. So which functions may stand for an inner product? For the values at some points there is a test, and
+# it is one line of code. There are also impostors, and we shall watch what one of them does to a regression.
 
 # %%
 import math
@@ -61,11 +61,10 @@ xp = get_backend()
 
 # %% tags=["answer"]
 entries = np.linspace(-0.5, 1.2, 171)  # of A and C
-smallest = np.array(
-    [np.linalg.eigvalsh([[1, 0.9, a], [0.9, 1, 0.9], [a, 0.9, 1]])[0] for a in entries]
-)
-for a, least in zip(entries[50:161:10], smallest[50:161:10], strict=True):
-    print(f"a = {a:.2f}: smallest eigenvalue {round(least, 4) + 0.0:7.4f}")
+tables = [[[1, 0.9, a], [0.9, 1, 0.9], [a, 0.9, 1]] for a in entries]
+smallest = np.linalg.eigvalsh(tables)[:, 0]  # (171,)
+good = entries[smallest > -1e-12]
+print(f"no negative eigenvalue, but for rounding, from a = {good[0]:.2f} to a = {good[-1]:.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=[1, 2])
@@ -75,11 +74,12 @@ for i, (name, angle) in enumerate(zip("ABC", np.arccos(0.9) * np.array([-1, 0, 1
     left.text(1.07 * tip[0], 1.07 * tip[1], name, color=COLORS[i], va="center")
 left.plot(np.cos(np.linspace(-1, 1)), np.sin(np.linspace(-1, 1)), ":", color="0.6", linewidth=1.5)
 left.set(xlim=(-0.05, 1.25), ylim=(-0.9, 0.9), aspect="equal", xticks=[], yticks=[])
-left.set_title("the smallest $a$")
+for height in (-0.13, 0.13):
+    left.text(0.62, height, "26°", ha="center", va="center")
+left.set_title(f"$a = {good[0]:.2f}$, the smallest")
 left.grid(visible=False)
 for side in ("left", "bottom"):
     left.spines[side].set_visible(False)
-good = entries[smallest > -1e-12]
 right.axvspan(good[0], good[-1], color=COLORS[2], alpha=0.2, label="inner products")
 right.axhline(0, color=COLORS[6], linestyle="-", linewidth=1)
 right.plot(entries, smallest, color=COLORS[0])
@@ -87,7 +87,7 @@ right.set(xlabel="$a$, how alike A and C are", ylabel="smallest eigenvalue of $G
 right.legend(loc="lower center")
 show(
     fig,
-    caption="Left, the vectors that are as far apart as may be; right, where the curve is not below zero.",
+    caption="Left, A and C are as far apart as B allows; right, look where the curve is not below zero.",
     alt="Left, three unit vectors in a plane, B in the middle and A and C "
     f"{np.degrees(np.arccos(0.9)):.0f} degrees to its sides. Right, the smallest eigenvalue of G against "
     f"the entry a. It {trend(smallest[entries < good[0]])} to zero at a = {good[0]:.2f}, is at most "
@@ -103,13 +103,13 @@ show(
 # $K: \mathbb{R}^d \times \mathbb{R}^d \to \mathbb{R}$ is a *positive definite kernel* if, for every finite
 # set of points $x_1, \dots, x_n$, the *Gram matrix* of entries $K(x_i, x_j)$ has no negative eigenvalue;
 # zero is allowed. Then each set of points has features. One map, perhaps with infinitely many features, even
-# serves all points at once (Aronszajn, 1950): appendix [a7](a7_more_on_kernels.ipynb) writes it down. **A
+# serves all points at once (Aronszajn, 1950), and appendix [a7](a7_more_on_kernels.ipynb) writes it down. **A
 # symmetric function is an inner product of features exactly when none of its Gram matrices has a negative
 # eigenvalue.**
 #
 # **Before you run this:** the kernel $(1 + x^\top y)^2$ of points in three dimensions has ten features: a
-# constant, three coordinates, and six products of two coordinates. Its Gram matrix for twelve points has
-# twelve eigenvalues. How many of them are zero?
+# constant, three coordinates, and six products of two coordinates. Its Gram matrix for twelve points,
+# drawn at random, has twelve eigenvalues. How many of them are zero?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(0)
@@ -122,15 +122,15 @@ found = U * np.sqrt(np.clip(eigenvalues, 0, None))  # (12, 12), one row a point
 print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {found[0] @ found[1]:.4f}")
 
 # %% [markdown] tags=["answer"]
-# Two of the twelve eigenvalues are zero. Ten features span at most ten dimensions, so it could not be fewer. In
-# floating point they are tiny numbers of either sign, so a test needs a tolerance, and one that grows with the
-# entries of the matrix.
+# Two of the twelve eigenvalues are zero. Ten features span at most ten dimensions, so at least two
+# eigenvalues had to be zero. In floating point a zero comes out as a tiny number of either sign. So a test needs
+# a tolerance, and one that grows with the entries of the matrix.
 
 # %% [markdown]
 # ## 2. Four kernels
 #
 # Each row of the table is a kernel of this course, with $\delta = x - y$, $\|\delta\|_1 = \sum_i |\delta_i|$,
-# and a number $\gamma > 0$ that sets the width: the larger $\gamma$, the narrower the kernel.
+# and a number $\gamma > 0$: the larger $\gamma$, the narrower the kernel.
 #
 # | kernel | formula | in the package |
 # |---|---|---|
@@ -140,8 +140,9 @@ print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {found[0] @ found[1
 # | softmax | $\exp(x^\top y)$ | `kernels.softmax` |
 #
 # The first three depend on $x$ and $y$ through their difference alone, and such kernels are called
-# *shift-invariant*. The softmax kernel is not. Up to a scale it is the numerator of attention (lesson 00), where
-# scores $t_1, \dots, t_n$ become positive weights with the sum 1 by their *softmax*, $e^{t_j} / \sum_l e^{t_l}$.
+# *shift-invariant*. The softmax kernel is not. Attention (lesson 00) makes scores $s_1, \dots, s_n$ into
+# positive weights with the sum 1, $e^{s_j} / \sum_l e^{s_l}$, which are called their *softmax*. A score is an
+# inner product, up to a scale, so this kernel is the numerator.
 #
 # **Before you run this:** hold $y = (1, 0.5)$ fixed, and let $x$ roam over a square, both coordinates from −3
 # to 3. The three shift-invariant kernels are largest at $x = y$. Where is the softmax kernel largest?
@@ -170,7 +171,8 @@ fig, axes = plt.subplots(1, 4, figsize=(13, 3.9), sharey=True)
 for ax, (name, values) in zip(axes, hills.items(), strict=True):
     ax.imshow(values.reshape(121, 121), extent=(-3, 3, -3, 3), origin="lower", vmin=0)
     ax.plot(1, 0.5, "o", markersize=11, mfc="none", mec="white", mew=2.5, linestyle="none")
-    ax.set(title=name, xlabel="$x_1$", xticks=[-2, 0, 2], yticks=[-2, 0, 2])
+    ax.set(title=f"{name}, 0 to {values.max():.0f}", xlabel="$x_1$")
+    ax.set(xticks=[-2, 0, 2], yticks=[-2, 0, 2])
     ax.grid(visible=False)
 axes[0].set_ylabel("$x_2$")
 peak = square[np.argmax(hills["softmax"])]
@@ -188,8 +190,8 @@ show(
 # of $y$. It measures how near two points are, and also how long. Section 6 takes these two apart.
 
 # %% [markdown]
-# Are these four really kernels? Let us test them on $8 \times 8$ points of a lattice in the plane, together with the *tent*
-# $\max(0, 1 - \|\delta\|)$, which is a kernel on the line, as lesson 03 proves.
+# Are these four really kernels? Let us test them on a lattice of $8 \times 8$ points in the plane, with neighbours
+# 0.7 apart. We add the *tent* $\max(0, 1 - \|\delta\|)$, which is a kernel on the line, as lesson 03 proves.
 #
 # **Before you run this:** which of the five functions, Gaussian, Laplacian, Cauchy, softmax and tent, have a
 # negative eigenvalue on a lattice in the plane?
@@ -204,19 +206,20 @@ def tent(x):
 steps = 0.7 * (np.arange(8) - 3.5)
 lattice = np.stack(np.meshgrid(steps, steps), axis=-1).reshape(64, 2)
 tables = four(xp.asarray(lattice), xp.asarray(lattice))
-tables |= {"tent": tent(lattice), "tent on 8 points of a line": tent(steps[:, None])}
+tables |= {"tent": tent(lattice), "tent, neighbours 0.8 apart": tent(0.8 / 0.7 * lattice)}
+tables |= {"tent on 8 points of a line": tent(steps[:, None])}
 for name, table in tables.items():
     spectrum = np.linalg.eigvalsh(table)
     print(f"{name:27} smallest eigenvalue {spectrum[0]:9.2g}, largest {spectrum[-1]:.2g}")
 
 # %% [markdown] tags=["answer"]
 # Of the five functions only the tent has a negative eigenvalue on the lattice, −0.092: a kernel on the line
-# need not be one in the plane.
+# need not be one in the plane. With the neighbours 0.8 apart the tent passes, and its smallest eigenvalue is 0.25.
 
 # %% [markdown]
-# For the four kernels the result is evidence and not a proof, because the definition asks for every set of
-# points, in every dimension that one means to use. **A test on some points can convict a function, but it
-# cannot acquit one.**
+# The tent could pass, although it is no kernel in the plane. So for the four kernels the result is evidence and
+# not a proof: the definition asks for every set of points, in every dimension that one means to use. **A test on
+# some points can convict a function, but it cannot acquit one.**
 #
 # ## 3. An impostor, and what breaks with it
 #
@@ -224,16 +227,20 @@ for name, table in tables.items():
 # symmetric and positive, but two points at distance 1 convict it: their Gram matrix is
 # $\begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}$, and its eigenvalues are $1 + e$ and $1 - e < 0$.
 #
-# Suppose that one uses it all the same, in the ridge regression of lesson 01. There one looks for a function
-# $f(x) = \sum_i c_i K(x, x_i)$ that is near to the numbers $t_i$ at the points $x_i$, and short: its squared
-# length is $c^\top K c$, as in section 1. With the Gram matrix $K$ and a price $\alpha > 0$ for length, one
-# wants the least value of
+# Suppose that one uses it all the same, in the ridge regression of lesson 01. There the prediction at $x$ is
+# $\sum_i c_i K(x, x_i)$, which should be near to the numbers $t_i$ at the points $x_i$, and the weights
+# $w = \sum_i c_i\, \varphi(x_i)$ of the features should be short. With the Gram matrix $K$, the predictions are
+# $K c$, and by section 1 the squared length of $w$ is $c^\top K c$. So at a price $\alpha > 0$ for length one wants
+# the least value of
 #
-# $$J(c) = \|t - K c\|^2 + \alpha\, c^\top K c, \qquad \text{for a kernel at } c = (K + \alpha I)^{-1}\, t .$$
+# $$J(c) = \|t - K c\|^2 + \alpha\, c^\top K c .$$
+#
+# If $K$ belongs to a kernel, the least value is at $c = (K + \alpha I)^{-1}\, t$.
 #
 # Along an eigenvector of $K$ of length 1, with the eigenvalue $\lambda$, $J$ is a parabola whose second
 # derivative is $2\lambda(\lambda + \alpha)$. For a kernel that is never negative, and $J$ is a bowl. For an
-# impostor with an eigenvalue between $-\alpha$ and 0 it is negative, and $J$ is a saddle.
+# impostor with an eigenvalue between $-\alpha$ and 0 it is negative, and in this direction $J$ falls without end.
+# If $J$ rises in another direction, it is a saddle.
 #
 # **Before you run this:** take the points 0 and 1, $t = (1, -1)$ and $\alpha = 3$. Gradient descent on $J$
 # starts at $c = (0.6, 0.5)$, once with $\exp(-\delta^2)$ and once with $\exp(+\delta^2)$. Will it come to rest
@@ -267,17 +274,17 @@ for name, K in both.items():
     print(f"          where (K + αI) c = t, J is {solved:.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-grid = np.linspace(-1.5, 3.5, 101)
-mesh = np.stack(np.meshgrid(grid, grid - 2), axis=-1)
+grid = np.linspace(-2.5, 3.5, 121)
+mesh = np.stack(np.meshgrid(grid, grid - 1), axis=-1)
 fig, axes = plt.subplots(1, 2, figsize=(11, 5), sharey=True)
 for ax, (name, K) in zip(axes, both.items(), strict=True):
     heights, path = objective(mesh, K, t, alpha), paths[name]
     levels = np.linspace(heights.min(), np.quantile(heights, 0.6), 14)
-    ax.contour(grid, grid - 2, heights, levels=levels, cmap="viridis", linewidths=1.5)
+    ax.contour(grid, grid - 1, heights, levels=levels, cmap="viridis", linewidths=1.5)
     ax.plot(*path.T, "-", color=COLORS[1], label="gradient descent")
-    ax.plot(*path[0], "o", color=COLORS[1], label="from here")
+    ax.plot(*path[0], "o", color=COLORS[1], label="start")
     ax.plot(*path[-1], "s", color=COLORS[1], label="after 60 steps")
-    ax.set(xlim=grid[[0, -1]], ylim=grid[[0, -1]] - 2, xlabel="$c_1$", aspect="equal")
+    ax.set(xlim=grid[[0, -1]], ylim=grid[[0, -1]] - 1, xlabel="$c_1$", aspect="equal")
     ax.set_title(f"${name.replace('exp', chr(92) + 'exp').replace('δ²', chr(92) + 'delta^2')}$")
     ax.grid(visible=False)
 axes[0].set_ylabel("$c_2$")
@@ -294,30 +301,22 @@ show(
 # %% [markdown] tags=["answer"]
 # Gradient descent comes to rest with one of them, the kernel: after 60 steps $J$ is 1.67, and its least value is
 # 1.65. With the impostor $J$ is −27.39 after 60 steps and falls for ever, although a squared error is part of
-# it.
+# it. In the middle of the saddle $J$ is 4.68.
 
 # %% [markdown]
-# **Where an eigenvalue of the Gram matrix lies between $-\alpha$ and 0, length is rewarded, and ridge regression
-# has no best answer.** A solver does not notice. It solves $(K + \alpha I)\, c = t$ and returns the middle of
-# the saddle. Here $t = (1, -1)$ is an eigenvector, so the solution is $t / (\lambda + \alpha)$, which with the
-# impostor has no bound near $\alpha = -\lambda = e - 1$:
-
-# %%
-for alpha in (1.0, 1.7, 1.72, 3.0):
-    first = [np.linalg.solve(K + alpha * np.eye(2), t)[0] for K in both.values()]
-    print(f"α = {alpha:4.2f}: c₁ = {first[0]:.3f} (kernel), {first[1]:8.3f} (impostor)")
-
-# %% [markdown]
-# Each negative eigenvalue $\lambda$ of a Gram matrix makes $K + \alpha I$ singular at one price,
-# $\alpha = -\lambda$. With a kernel $\lambda + \alpha$ is never less than $\alpha$, and every $\alpha > 0$ is
-# safe.
+# **Where an eigenvalue of the Gram matrix lies between $-\alpha$ and 0, ridge regression has no best answer.**
+# There the price of length has become a reward, and the reward outweighs the squared error.
+#
+# A solver does not notice. It solves $(K + \alpha I)\, c = t$ and returns the middle of the saddle.
+# Here $t$ is an eigenvector, so the solution is $t / (\lambda + \alpha)$, and with the impostor it has no
+# bound near $\alpha = -\lambda = e - 1$. With a kernel $\lambda + \alpha$ is never less than $\alpha$, and every
+# $\alpha > 0$ is safe.
 #
 # ## 4. Rules that keep a kernel a kernel
 #
 # How does one prove that a function is a kernel? For shift-invariant functions there is Bochner's theorem, in
 # lesson 03. And there are four rules that make new kernels from old ones. Let $K_1, K_2, \dots$ be kernels,
-# $a \ge 0$, and $f$ any function of a point. Each row of the table is a rule, with its reason in the last
-# column.
+# $a \ge 0$, and $f$ any function of a point. Each row of the table is a rule with its reason.
 #
 # | rule | is a kernel, too | because |
 # |---|---|---|
@@ -326,26 +325,26 @@ for alpha in (1.0, 1.7, 1.72, 3.0):
 # | rescaling | $f(x)\, K_1(x, y)\, f(y)$ | its features are $f(x)\, \varphi(x)$ |
 # | limit | $\lim_{p \to \infty} K_p$, at each pair | $c^\top G\, c$ is a limit of numbers that are not negative |
 #
-# **Sums, products, rescalings and limits of kernels are kernels, and differences need not be.** In the rule of
-# rescaling $f$ may be negative, since features may. No rule covers a difference: $K_1 - 2 K_1$ is $-K_1$, whose
-# eigenvalues are those of $K_1$ with the other sign.
+# **Sums, products, rescalings and limits of kernels are kernels, and differences need not be.** No rule covers a
+# difference: $K_1 - 2 K_1$ is $-K_1$, whose eigenvalues are those of $K_1$ with the other sign.
 #
 # ## 5. The features of the softmax kernel
 #
-# Now $e^{x^\top y}$ is quickly placed. The inner product $x^\top y$ is a kernel, and its powers are products
-# of kernels. The series $e^{x^\top y} = \sum_{k \ge 0} (x^\top y)^k / k!$ is a limit of sums of these powers,
-# with positive factors. So it is a kernel, by three of the four rules.
+# Now $e^{x^\top y}$ is quickly placed. The inner product $x^\top y$ is a kernel, and its powers are products of
+# kernels. The constant 1 is a kernel with one feature. The series
+# $e^{x^\top y} = \sum_{k \ge 0} (x^\top y)^k / k!$ is a limit of sums of these powers, with positive factors. So
+# it is a kernel, by three of the four rules.
 #
-# Its features come the same way. In lesson 01 $(x^\top y)^2$ was the inner product of all products of two
-# coordinates. Just so, $(x^\top y)^k$ is the inner product of all products of $k$ coordinates, in every order,
+# In lesson 01 $(x^\top y)^2$ was the inner product of all products of two coordinates. Just so, $(x^\top y)^k$ is the inner product of all products of $k$ coordinates, in every order,
 # which are called the *tensor power* $x^{\otimes k}$. Share $1/k!$ between both sides, and the features are
 #
 # $$\varphi(x) = \Bigl(1,\; x,\; \tfrac{1}{\sqrt{2!}}\, x^{\otimes 2},\;
 # \tfrac{1}{\sqrt{3!}}\, x^{\otimes 3}, \dots \Bigr) .$$
 #
 # There are infinitely many of them. Those up to degree $p$ are called *Taylor features*. **The inner product of
-# Taylor features is the series of $e^t$ at $t = x^\top y$, cut off after degree $p$.** By hand, for two
-# coordinates and degree 2, with the equal products $x_1 x_2$ and $x_2 x_1$ merged into one as in lesson 01:
+# Taylor features is the series of $e^s$ at $s = x^\top y$, cut off after degree $p$.** By hand, for two
+# coordinates and degree 2, the equal products $x_1 x_2$ and $x_2 x_1$ become one feature, as in lesson 01, times
+# $\sqrt2$, which cancels the $1/\sqrt{2!}$:
 
 
 # %%
@@ -362,11 +361,11 @@ for p in (2, 4, 8):
 print(f"exp(xᵀy) = {np.exp(x @ y):.5f}")
 
 # %% [markdown]
-# At $t = 1$ eight degrees are enough for five decimals. The larger $|t|$ is, the more degrees are needed, and
+# At $s = 1$ eight degrees are enough for five decimals. The larger $|s|$ is, the more degrees are needed, and
 # in $d$ dimensions there are $\binom{d+p}{p}$ features up to degree $p$.
 #
 # **Before you run this:** in 64 dimensions, the width of an attention head, are the Taylor features of degree
-# 8 about a million, a hundred million or ten billion? And where $t = 20$, what share of $e^{20}$ do the
+# 8 about a million, a hundred million or ten billion? And where $s = 20$, what share of $e^{20}$ do the
 # degrees up to 20 still miss: a hundredth, a tenth or nearly half?
 
 # %% tags=["answer"]
@@ -374,11 +373,11 @@ for p in (2, 4, 8):
     counts = ", ".join(f"{math.comb(d + p, p):,} (d = {d})" for d in (4, 16, 64))
     print(f"features of degree {p}: {counts}")
 missed = 1 - sum(20.0**k / math.factorial(k) for k in range(21)) / math.exp(20)
-print(f"where t = 20, degrees up to 20 miss {missed:.2f} of exp(20)")
+print(f"where s = 20, degrees up to 20 miss {missed:.2f} of exp(20)")
 
 # %% [markdown] tags=["answer"]
-# In 64 dimensions the Taylor features of degree 8 are more than ten billion, and where $t = 20$ the degrees up
-# to 20 still miss nearly half of $e^{20}$, 0.44 of it. Degree 2, with 2,145 features, is within reach.
+# In 64 dimensions the Taylor features of degree 8 are more than ten billion, and where $s = 20$ the degrees up to
+# 20 still miss nearly half of $e^{20}$, 0.44 of it. Degree 2, with 2,145 features, is within reach.
 
 # %% [markdown]
 # Random features, from lesson 04 on, need a number that does not grow with the dimension in this way.
@@ -391,11 +390,14 @@ print(f"where t = 20, degrees up to 20 miss {missed:.2f} of exp(20)")
 #
 # $$\exp(x^\top y) = e^{\|x\|^2/2} \; \exp\bigl(-\tfrac12 \|x - y\|^2\bigr) \; e^{\|y\|^2/2} .$$
 #
-# In the middle stands the Gaussian, which says how near the two points are. On either side stands a factor
-# that depends on one point alone, by its length. So softmax is a rescaled Gaussian.
-# **Whatever approximates the Gaussian kernel approximates softmax, with an error multiplied by
-# $e^{(\|x\|^2 + \|y\|^2)/2}$.** In this way all that the next lessons say about Gaussian kernels will serve
-# attention, at the price of the norms. Lesson 08 begins here.
+# In the middle stands the Gaussian, which says how near the two points are, and on either side a factor that
+# depends on the length of one point. So softmax is a rescaled Gaussian, and the Gaussian a rescaled softmax. By
+# the rule of rescaling the Gaussian is a kernel, then, in every dimension. Stretching the points turns $\tfrac12$
+# into any other $\gamma$.
+#
+# **Whatever approximates the Gaussian kernel with $\gamma = \tfrac12$ approximates softmax, with its error
+# multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** So what the next lessons say about Gaussian kernels
+# will serve attention, at the price of the norms. Lesson 08 begins here.
 #
 # Now for attention's table once more, with the three words of lesson 00, in one dimension. The keys are 0 for
 # *the*, 2 for *cat* and 1 for *sleeps*, and the query of *sleeps* is 1.
@@ -419,7 +421,8 @@ print("weights by kernels.softmax:", np.round(softmax / softmax.sum(), 2))
 # query's factor $e^{q^2/2}$ is the same for all keys, and it cancels when a row is divided by its sum.
 
 # %% [markdown]
-# Here is the same for many queries and keys, the Gaussian between its two factors and their product:
+# Here is the same for 61 queries, one a row, and 61 keys, one a column: the Gaussian beside its two factors, and
+# then the product of all three.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 line = np.linspace(-1.5, 1.5, 61)
@@ -432,8 +435,8 @@ over, beside, centre, right = (
 )
 gram(over, outer[None, :])
 gram(beside, outer[:, None])
-gram(centre, middle, "$e^{-(q-k)^2/2}$")
-gram(right, whole, "the product, $e^{qk}$")
+gram(centre, middle, f"$e^{{-(q-k)^2/2}}$, 0 to {middle.max():.0f}")
+gram(right, whole, f"the product $e^{{qk}}$, 0 to {whole.max():.1f}")
 ends = {"ticks": [10, 30, 50], "labels": ["−1", "0", "1"]}
 for ax in (over, beside, centre, right):
     ax.set_aspect("auto")
@@ -446,7 +449,7 @@ beside.set_ylabel("query $q$")
 beside.set_title("$e^{q^2/2}$")
 show(
     fig,
-    caption="The Gaussian is bright where query and key are near; the product is bright where both are long.",
+    caption="The Gaussian is bright where query and key are near; the product, where both are long and of one sign.",
     alt="Two tables of 61 queries by 61 keys between −1.5 and 1.5. The left one, of the Gaussian, has a "
     f"bright diagonal of ones and {middle.min():.2f} in two corners. Beside and over it stand strips "
     f"of the factors, from {outer.min():.0f} in the middle to {outer.max():.2f} at the ends. The right one, their "
@@ -455,14 +458,12 @@ show(
 )
 
 # %% [markdown]
-# So attention is a Gaussian weighting in which a key counts the more, the longer it is, and lessons 06 and 08
-# build on that. Its table compares queries with keys, two different sets of points, so it need not be
-# symmetric, and nothing is asked of its eigenvalues. But each entry is a value of the kernel, and that is all
-# that features need.
+# So attention is a Gaussian weighting in which, of two keys at the same distance from the query, the longer one
+# counts more.
 #
 # Where do we stand? Attention compares everything with everything, and now we know that its comparison is a
-# kernel, with a shift-invariant one inside. Lesson 03 shows what all shift-invariant kernels have in common:
-# each is a mean over waves, and a mean can be taken from few.
+# kernel, with a shift-invariant one inside. Lesson 03 shows what all continuous shift-invariant kernels have in
+# common: each is a mean over waves, and a mean can be taken from few.
 #
 # ## Take away
 #
@@ -477,12 +478,12 @@ show(
 #
 # - No finite test proves that a function is a kernel, and a kernel in few dimensions need not be one in more.
 # - In NumPy, `x**k` takes powers entry by entry. Features made of them lack mixed products such as
-#   $x_1 x_2$, and their kernel is $\sum_i e^{x_i y_i} - (d - 1)$.
+#   $x_1 x_2$, and have another kernel.
 #
 # ## Exercises
 #
 # In `exercises/02_positive_definite_kernels.ipynb`: decide whether a matrix can be a Gram matrix; convict
-# impostors with a witness; measure what a set of points leaves of another.
+# impostors with a witness; measure how far a feature lies from the span of others.
 #
 # ## Further reading
 #
@@ -491,6 +492,6 @@ show(
 # - [Schoenberg (1938)](references.md#schoenberg-1938). Kernels of the distance in every dimension.
 # - [Cotter et al. (2011)](references.md#cotter-2011). Taylor features, and what they cost.
 # - [Kar & Karnick (2012)](references.md#kar-2012), [Pham & Pagh (2013)](references.md#pham-2013). Random
-#   features of powers of $x^\top y$.
+#   features of powers.
 # - [Berg et al. (1984)](references.md#berg-1984), chapter 3, and
 #   [Schölkopf & Smola (2002)](references.md#scholkopf-2002), chapters 2 and 13.

@@ -143,10 +143,25 @@ def outside(own, cross, gram, inverse=pseudo_inverse):
     return own - (cross @ inverse(gram) * cross).sum(axis=1)
 
 
+def sum_of_weights(own, cross, gram):
+    return own - (cross @ pseudo_inverse(gram)).sum(axis=1)
+
+
+def to_nearest(own, cross, gram):
+    return (own[:, None] - 2 * cross + gram.diagonal()).min(axis=1)
+
+
+ALL_OF_GRAM = "the φ(c_j) are not at right angles: all of gram counts, not its diagonal alone."
 LEFT = [
     (lambda own, *rest: own - outside(own, *rest), "this is the part inside: take it from own."),
     (lambda *given: np.abs(outside(*given)) ** 0.5, "the square is asked for, without the root."),
     (partial(outside, inverse=lambda gram: np.eye(len(gram))), "the inverse of gram is missing."),
+    (partial(outside, inverse=lambda gram: gram), "gram stands where its inverse belongs."),
+    (partial(outside, inverse=lambda gram: np.diag(1 / gram.diagonal())), ALL_OF_GRAM),
+    (lambda own, *rest: outside(np.ones_like(own), *rest), "own is K(x, x), which need not be 1."),
+    (lambda own, *rest: outside(own, *rest) / own, "the length itself is asked for, no share."),
+    (sum_of_weights, "take Σ_j a_j K(x_i, c_j) from own, not the sum of the a_j."),
+    (to_nearest, "the span holds more than the φ(c_j) themselves: also all their sums."),
 ]
 
 
@@ -166,5 +181,6 @@ def left_over(distance):
     without = "numpy.linalg.lstsq or pinv, with a small rcond, can do without an inverse."
     singular = f"right while gram can be inverted. Nine points for six features: {without}"
     with advice(f"cross has a row for each x_i, and gram may be singular: {without}"):
-        compare(distance, outside, [values(5, 4), values(4, 4)], LEFT, rtol=1e-6, atol=1e-5)
+        given, close = [values(5, 4), values(4, 4)], "close, but not equal: is gram changed?"
+        compare(distance, outside, given, LEFT, rtol=1e-6, atol=1e-5, close=close)
         compare(distance, outside, [values(5, 9)], rtol=1e-6, atol=1e-5, otherwise=singular)
