@@ -159,3 +159,5 @@ def orthogonal_directions(draw):
     mean = (flat**2).sum(axis=2).mean()
     if abs(mean - 2) > 5 * math.sqrt(4 / 1200):
         raise Hint(f"right for d = 4, and for d = 2 the mean of ‖ω‖² is {mean:.3g}, not 2.")
+    if np.abs(flat.mean(axis=0)).max() * math.sqrt(400) > 5:
+        raise Hint("right for d = 4, and for d = 2 some entries do not have mean 0.")

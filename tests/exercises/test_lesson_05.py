@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.linalg import expm
 from scipy.special import hyp1f1
 from scipy.stats import ortho_group
 
@@ -146,6 +147,12 @@ def repeated(rng, m, d):
     return blocks(lambda rng, d: Q)(rng, m, d)
 
 
+def near_the_identity(rng, d):
+    """The exponential of a skew matrix: for d = 2 a turn by an angle that is not uniform."""
+    A = rng.normal(size=(d, d))
+    return expm(A - A.T)
+
+
 def block_norms(rng, m, d):
     return chi(rng, m, d)[np.arange(m) // d]
 
@@ -175,6 +182,7 @@ WRONG["orthogonal_directions"] = [
     (blocks(haar, two_norms), "another law"),
     (blocks(plain_qr), "are QR's signs repaired?"),
     (repeated, "the blocks repeat one another"),
+    (blocks(near_the_identity), "for d = 2 some entries do not have mean 0"),
     (blocks(signed_permutation), "the rows prefer some directions"),
     (blocks(haar, lambda rng, m, d: chi(rng, m, 4)), "for d = 2 the mean of ‖ω‖² is"),
     (
