@@ -12,7 +12,6 @@ import re
 import pytest
 
 from kit import site
-from tests.lessons import definitions
 from tools.lesson import VOLATILE, find, read
 from tools.setting import NOTEBOOKS, ROOT
 
@@ -25,7 +24,6 @@ QUIZZES = sorted((PAGES / "quizzes").glob("*.md"))
 # These are about tools, and quote no lesson.
 TOOLS = ("grading", "in_the_browser")
 ALL = sorted(page for page in PAGES.rglob("*.md") if page.stem not in TOOLS)
-THEMES = definitions(NOTEBOOKS / "00_start_here.py", {"THEMES"})["THEMES"]
 FIGURES = r"figures? ((?:\w\d\.\d+(?:, | and )?)+)"
 FORMULA = r"\$[^$]*\$"
 # What counts lessons and sections is no number that a section tells.
@@ -175,16 +173,11 @@ def lessons_of(talk):
     return re.findall(r"esson \[(\d\d)\]", " ".join(TALKS[talk].split("\n### ")[0].split()))
 
 
-def test_the_first_seven_lectures_are_those_of_the_start_page_and_the_eighth_is_what_came_after():
-    seven, (eighth,) = list(TALKS)[: len(THEMES)], list(TALKS)[len(THEMES) :]
-    assert seven == [
-        f"Lecture {number}: {theme[0].upper()}{theme[1:]}"
-        for number, theme in enumerate(THEMES, start=1)
-    ]
-    assert [tuple(lessons_of(talk)) for talk in seven] == list(THEMES.values())
-    assert lessons_of(eighth) == ["19", "20"]
+def test_the_first_seven_lectures_take_two_lessons_each_in_order_and_the_eighth_what_came_after():
+    pairs = [lessons_of(talk) for talk in TALKS]
+    assert pairs == [[f"{n:02d}", f"{n + 1:02d}"] for n in (*range(1, 14, 2), 19)]
+    assert [talk.split(":")[0] for talk in TALKS] == [f"Lecture {n}" for n in range(1, 9)]
     assert LECTURES.startswith("# Seven lectures, and an eighth\n")
-    assert "**Seven lectures.**" in (NOTEBOOKS / "00_start_here.py").read_text(encoding="utf-8")
 
 
 def test_the_page_says_how_much_of_its_lessons_a_lecture_shows():
