@@ -133,7 +133,7 @@ show(
 # **As shipped, independent rows estimate a spike, and orthogonal rows beyond $m = 40$ a kernel that
 # is too wide.** No pair of tokens is near enough to see the spike: the estimates are noise around
 # zero, denominators included. The width is a bias. But it is also a smoother of large bandwidth,
-# and lesson 08 says where that leads: to a mean that hardly looks at the query, and that is easy to
+# and lesson 06 says where that leads: to a mean that hardly looks at the query, and that is easy to
 # estimate. In the limit $m \to \infty$ the kernel is 1 and the weights are $e^{\|y_j\|^2/2}$,
 # without any query in them.
 #
@@ -396,7 +396,7 @@ show(
 #
 # - The verdict is about this setting: independent standard normal queries and keys, where no query
 #   looks for any key, $d = 16$, $m$ up to 192. Where pairs are nearer, orthogonal directions do help
-#   (lesson 08), and on learned heads positive features can be made to work (lessons 16 and 17).
+#   (lesson 05), and on learned heads positive features can be made to work (lessons 16 and 17).
 # - With seven draws and an infinite mean, read no more than one digit of these medians.
 #
 # ## Exercises

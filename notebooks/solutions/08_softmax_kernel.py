@@ -67,8 +67,8 @@ checks.what_is_wrong(what_is_wrong)
 # %% [markdown]
 # ## 2. Out of range
 #
-# *●●○ · 25 minutes.* A mean with positive weights lies between the least and the largest value. The
-# lesson counts how often trigonometric attention leaves that range. Now make it leave. Given are
+# *●●○ · 25 minutes.* A mean with positive weights lies between the least and the largest value. In
+# the lesson one negative weight took it out of that range. Now make trigonometric attention leave it. Given are
 # $m \le d$ directions, the rows of $W$ $(m, d)$, which are linearly independent. Find one query $q$
 # $(d,)$ and two keys $k$ $(2, d)$, none longer than 100, for which trigonometric attention of the values
 # 1 and 0 is more than 10. (With one number $\theta$ for all phases, $\omega_l^\top(x - y_2) = \theta$,
@@ -94,10 +94,10 @@ checks.out_of_range(out_of_range)
 # %% [markdown]
 # ## 3. Bring the keys nearer
 #
-# *●○○ · 20 minutes.* The relative error of a trigonometric weight grows with $\|q_i - k_j\|$. So
-# shift the keys: give keys $\tilde k$ of the same softmax attention, for every query and whatever
-# the values are, for which the mean of $\|q_i - \tilde k_j\|^2$ over all pairs is least. The
-# queries stay.
+# *●○○ · 8 minutes.* The relative error of a trigonometric weight grows with $\|q_i - k_j\|$. So bring
+# the keys nearer. Add one vector $u$ to all keys: each score of query $i$ grows by $q_i^\top u / \sqrt d$,
+# and that cancels when the weights are divided by their sum. Give the new keys $\tilde k_j = k_j + u$ for
+# which the mean of $\|q_i - \tilde k_j\|^2$ over all pairs is least. The queries stay.
 
 
 # %% nbgrader={"grade": false, "grade_id": "nearer_keys", "locked": false, "schema_version": 3, "solution": true, "task": false}
