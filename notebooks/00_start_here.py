@@ -13,15 +13,15 @@
 # the descriptions once, and reads from the sum.**
 #
 # Here is what that looks like. Each square is a table of *weights*: row $i$ says how much symbol $i$ takes
-# from each symbol of the text, and bright is much. The text is an antibody, 122 symbols long, and the
-# weights are those of one head of a model that was trained on antibodies. On the left all symbols are
-# compared with all. In the middle each symbol is described by 256 numbers, along directions that were
-# drawn at random (lesson 09), and on the right by 64 numbers, along directions that were trained on
-# other antibodies (lesson 17). The chart says how long it takes to compare and to describe, with 256 numbers
-# a word, in eight such heads on one core of a CPU.
+# from each symbol of the text, and bright is much. The text is an antibody, 122 symbols long. A model of
+# antibodies makes 64 such tables of it, each by a *head* of its own, and this is one. For the first table all
+# symbols are compared with all. For the second each symbol is described by 256 numbers, along directions that
+# were drawn at random (lesson 09), and for the third by 64 numbers, along directions that were trained on other
+# antibodies (lesson 17). The chart says how long it takes to compare and to describe, with 256 numbers a word,
+# in eight heads on one core of a CPU.
 #
-# **Before you look:** at 16,384 words, how many times faster is it to describe than to compare: twice, twenty
-# times or two hundred times?
+# **Before you look:** at 16,384 words, how many times faster is it to describe than to compare: about two, about
+# twenty or about two hundred?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 import json
@@ -91,11 +91,11 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# At 16,384 words it is twenty times faster to describe than to compare, and the longer the text, the
-# more. But one sees at once where random directions lead: the table in the middle has little to do with the
-# one on the left. **On this head, what is read along 256 random directions is further off than a plain
-# average, and along 64 trained ones most of it is right.** Much of the course is about why that is so, on
-# which data random directions do better, and what helps where they fail.
+# At 16,384 words it is about twenty times faster to describe than to compare, and the factor grows with the
+# length. But the second table has little to do with the first. On this head, one of the harder ones, what is
+# read along 256 random directions is further off than a plain average, and along 64 trained ones most of it is
+# right. Much of the course is about why that is so, on which data random directions do better, and what helps
+# where they fail.
 
 # %% [markdown]
 # ## 1. Attention, in one formula
@@ -107,7 +107,7 @@ show(
 #
 # $$o_i = \frac{\sum_j e^{q_i^\top k_j/\sqrt d}\; v_j}{\sum_j e^{q_i^\top k_j/\sqrt d}} .$$
 #
-# Here is one row of it, with three words and $d = 1$, so that you can check it by hand.
+# Here is one row of it, with three words and $d = 1$, to be checked by hand.
 
 # %%
 words, keys, values = ["the", "cat", "sleeps"], np.array([0.0, 2.0, 1.0]), np.array([1.0, 5.0, 3.0])
@@ -120,16 +120,15 @@ print(f"what is read: {(weights * values).sum() / weights.sum():.2f}")
 # %% [markdown]
 # The exponential compares each query with each key, $L^2$ times for $L$ words. Now suppose that it were an
 # inner product of two lists of $F$ numbers, $e^{q^\top k/\sqrt d} \approx \varphi(q)^\top \varphi(k)$. Then
-# the query can be taken out of the sum:
+# the query can be taken out of the upper sum, and in the same way out of the lower one:
 #
 # $$\sum_j \varphi(q_i)^\top \varphi(k_j)\; v_j = \varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j .$$
 #
-# The sum on the right does not depend on $i$. It is computed once, in $L$ steps, and read $L$ times. A
+# **The sum over the keys does not depend on $i$, so it is computed once, in $L$ steps, and read $L$ times.** A
 # function such as this exponential, which is an inner product in disguise, is a *kernel*, and the numbers
-# $\varphi$ are its *features*. So the questions of the course are: which functions are kernels (lessons 01 to
-# 03), how features for them are drawn at random (04 and 05), how that fits attention (06 to 10), what it costs
-# to be exact where numbers are extreme and where nobody may look ahead (11 and 12), and what becomes of
-# models that were trained, to which one does this (13 to 18).
+# $\varphi$ are its *features*. So the course asks which functions are kernels (lessons 01 to 03), how features
+# for them are drawn at random (04 and 05), how that fits attention (06 to 10), what to do where numbers are
+# extreme and where nobody may look ahead (11 and 12), and what becomes of trained models (13 to 18).
 #
 # ## 2. Seven questions with pencil and paper
 #
@@ -159,72 +158,79 @@ left, right = L * d * L + L * L * d, d * L * d + L * d * d
 print("1. eigenvalues " + " and ".join(f"{value:.4g}" for value in eigenvalues))
 print(f"2. xᵀy = {x @ y}, ‖x − y‖² = {(x - y) @ (x - y)} = {x @ x} + {y @ y} − 2 · {x @ y}")
 print(f"3. variance {4 / 100}, of 20,000 means {means.var():.3f}; {4 * 100} numbers")
-print(
-    f"4. of a million draws: sin {np.sin(2 * omega).mean():.2f}, cos {np.cos(2 * omega).mean():.3f}"
-)
+print(f"4. of a million draws: sin {abs(np.sin(2 * omega).mean()):.2f}, ", end="")
+print(f"cos {np.cos(2 * omega).mean():.3f}")
 print("5. cos(a − b)")
 print("6.", differences.shape, (differences**2).sum(axis=-1).shape, (X @ Y.T).shape)
 print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 
 # %% [markdown] tags=["answer"]
-# 1. The eigenvectors are $(1, -1)$ and $(1, 1)$. A table without negative eigenvalues is what makes a kernel
-#    (lesson 02).
+# 1. The eigenvalues 1 and 3 belong to $(1, -1)$ and $(1, 1)$. A table without negative eigenvalues is what makes
+#    a kernel (lesson 02).
 # 2. $\|x - y\|^2 = \|x\|^2 + \|y\|^2 - 2 x^\top y$ turns the exponential of attention into a bell curve and
 #    back (lesson 02).
-# 3. The variance of a mean of $m$ numbers is that of one, over $m$. So one more right digit takes a hundred
+# 3. The variance of a mean of $m$ numbers is that of one, over $m$. One more right digit takes a hundred
 #    times as many (lesson 04).
 # 4. The sine is odd, and the mean of $\cos(t\omega)$ is $e^{-t^2/2}$, which lesson 03 derives. The course hangs
 #    on it.
 # 5. $e^{ia}\, e^{-ib} = e^{i(a - b)}$, a function of a difference that has come apart into a factor with $a$ and a
 #    factor with $b$. That is the step behind the features of lesson 04.
-# 6. Axes of length one are stretched to fit. Lessons write shapes beside the symbols: $W$ (m, d) holds $m$
-#    directions in $\mathbb{R}^d$, one a row.
-# 7. The left order makes a matrix of $1000 \times 1000$ in between, the right one of $10 \times 10$. The
-#    result is the same, and that is the second formula of section 1 once more (lesson 10).
+# 6. Axes of length one are stretched to fit. Lessons write shapes beside symbols: $W$ (m, d) has $m$ rows.
+# 7. The first order makes a matrix of $1000 \times 1000$ in between, the second one of $10 \times 10$. Both
+#    give the same result, as in the second formula of section 1 (lesson 10).
 #
-# With five or more right answers, begin. With fewer, begin all the same, and keep a textbook of linear algebra
-# or probability within reach. Questions 4 and 5 may be new to you; lesson 03 starts from there.
+# With five or more right answers, begin. With fewer, begin all the same, with a textbook of linear algebra or
+# probability within reach. Questions 4 and 5 may be new to you; lesson 03 starts from there.
 
 # %% [markdown]
 # ## 3. The path, and its branches
 #
-# The filled circles are the *path*: the lessons that are enough to understand, to decide and to do. An open
-# circle is a branch. It hangs below the last lesson of the path that it needs, and nothing on the path needs
-# it. **Before you look:** how many hours of reading has the path: five, ten or twenty?
+# In the picture the filled circles are the *path*: fourteen lessons of 20 to 75 minutes, enough to understand, to
+# decide and to do. An open circle is a branch, below the last lesson of the path that it needs. **Nothing on the
+# path needs a branch, so whoever stays on the path misses no step.**
+#
+# **Before you look:** how many hours of reading has the path: five, ten or twenty?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-PATH = {"00": 20, "01": 40, "02": 45, "03": 45, "04": 45, "05": 45, "06": 40, "08": 45, "09": 70}
-PATH |= {"10": 60, "11": 70, "12": 75, "14": 60, "18": 45}  # lesson: minutes
+PATH = {
+    "00": 20, "01": 40, "02": 45, "03": 45, "04": 45, "05": 45, "06": 40, "08": 45, "09": 70, "10": 60,
+    "11": 70, "12": 75, "14": 60, "18": 45,
+}  # fmt: skip # lesson: minutes
 BRANCHES = {
-    "a7": ("03", 30),
-    "a6": ("05", 65),
-    "07": ("06", 45),
-    "a2": ("08", 35),
-    "a1": ("10", 75),
-}
-BRANCHES |= {"13": ("12", 75), "15": ("12", 70), "16": ("14", 65), "17": ("14", 75)}
-BRANCHES |= {"19": ("12", 75), "20": ("12", 75), "a4": ("12", 50), "a5": ("12", 120)}
+    "a1": ("00", 75), "a7": ("03", 55), "a6": ("05", 65), "07": ("06", 45), "a2": ("09", 35),
+    "15": ("10", 70), "13": ("12", 75), "19": ("12", 75), "20": ("12", 75), "a5": ("12", 120),
+    "16": ("14", 65), "17": ("14", 70), "a4": ("14", 50),
+}  # fmt: skip # branch: the lesson above it, minutes
+NAMES = {
+    "00": "start", "01": "a kernel", "02": "which are kernels", "03": "waves", "04": "random features",
+    "05": "orthogonal ones", "06": "attention", "08": "weights by waves", "09": "positive weights",
+    "10": "moved brackets", "11": "any norm", "12": "from left to right", "14": "when to use it",
+    "18": "hear a model",
+    "07": "a transformer block", "13": "a Performer", "15": "near and far", "16": "training",
+    "17": "a real model moved", "19": "many machines", "20": "after the Performer", "a1": "errors in sources",
+    "a2": "a published figure", "a4": "pictures from a state", "a5": "GPUs", "a6": "cheaper directions",
+    "a7": "more on kernels",
+}  # fmt: skip
 AFTERNOON = ("00", "06", "09", "10", "18")
 PARTS = {"kernels": "03", "random features": "05", "attention": "12", "models": "18"}  # the last
 
 ends = dict(zip(PATH, np.cumsum(list(PATH.values())) / 60, strict=True))
-fig, ax = plt.subplots(figsize=(13, 5.2))
+fig, ax = plt.subplots(figsize=(13, 8))
 start = 0.0
 for i, (part, last) in enumerate(PARTS.items()):
-    ax.plot([start, ends[last]], [0, 0], color=COLORS[i], ls="-", lw=8, solid_capstyle="butt")
-    ax.text((start + ends[last]) / 2, 1.25, part, ha="center", color=COLORS[i])
-    start = ends[last]
+    along = [start, start := ends[last]]
+    ax.plot(along, [0, 0], color=COLORS[i], ls="-", marker="", lw=8, label=part)
 for number, hours in ends.items():
     ax.plot(hours, 0, "o", ms=13, color=COLORS[6])
-    ax.text(hours, 0.45, number, ha="center", va="bottom")
-below = dict.fromkeys(ends, 0)
-for number, (after, _) in BRANCHES.items():
-    below[after] += 1
-    depth = -below[after]
-    ax.plot([ends[after]] * 2, [depth, 0], "-", color=COLORS[6], linewidth=1, zorder=0)
-    ax.plot(ends[after], depth, "o", ms=13, mfc="white", color=COLORS[6])
-    ax.text(ends[after] + 0.12, depth, number, va="center")
-ax.set(ylim=(-max(below.values()) - 0.6, 2.0), xlabel="hours of reading along the path", yticks=[])
+    ax.text(hours - 0.05, 0.6, f"{number} {NAMES[number]}", rotation=40, va="bottom")
+for depth, number in enumerate(sorted(BRANCHES, key=lambda n: BRANCHES[n][0], reverse=True), 1):
+    after = ends[BRANCHES[number][0]]
+    ax.plot([after] * 2, [-depth, 0], "-", color=COLORS[6], linewidth=1, zorder=0)
+    ax.plot(after, -depth, "o", ms=13, mfc="white", color=COLORS[6])
+    ax.text(after + 0.15, -depth, f"{number} {NAMES[number]}", va="center")
+ax.set(ylim=(-len(BRANCHES) - 0.6, 6.8), xlim=(-0.2, 14.5), yticks=[])
+ax.set(xlabel="hours of reading along the path")
+fig.legend(loc="outside lower center", ncols=4)
 ax.spines["left"].set_visible(False)
 ax.grid(visible=False)
 path, branches = sum(PATH.values()), sum(minutes for _, minutes in BRANCHES.values())
@@ -236,15 +242,16 @@ print(
 show(
     fig,
     caption="Follow the line from left to right; what hangs below it can wait.",
-    alt=f"A line of {len(PATH)} lessons, {', '.join(PATH)}, over {path / 60:.1f} hours. Below it hang the "
-    f"branches: {', '.join(f'{number} below {after}' for number, (after, _) in BRANCHES.items())}.",
+    alt=f"A line of {len(PATH)} lessons, {', '.join(f'{n} {NAMES[n]}' for n in PATH)}, over {path / 60:.1f} "
+    "hours. Under it hang the branches: "
+    f"{', '.join(f'{n} {NAMES[n]} under {after}' for n, (after, _) in BRANCHES.items())}.",
 )
 
 # %% [markdown] tags=["answer"]
-# The path has about ten hours of reading. Its exercises take about as long again, and who derives every
-# line needs twice as long. **One afternoon**, with what is missing taken on trust, shows how it works: what
-# attention is (06), features that are positive (09), the sum that is built once (10), and a model that one can
-# hear (18). Lecturers find plans and slides in the folder `kit`.
+# The path has ten hours of reading rather than five or twenty, and its exercises take about as long again. One
+# afternoon, with what is missing taken on trust, shows how it works: what attention is (06), positive features
+# (09), the sum that is built once (10), and a model that one can hear (18). Lecturers find plans in the folder
+# `kit`.
 
 # %% [markdown]
 # ## 4. Guess, run, ask
@@ -252,14 +259,12 @@ show(
 # `make lab` opens this lesson in the folder `my/`, which holds your own copies. They come without outputs, so
 # that you can guess before you run a cell; in `notebooks/` they stand with all their numbers. Nothing that
 # you write is ever overwritten, and git does not see it. A word or a symbol that you have forgotten stands in
-# [glossary.md](glossary.md), and every work that is cited in [references.md](references.md). In many lessons a
-# line `xp = get_backend()` chooses where arrays live: `xp` is NumPy, or CuPy where you have a GPU and
-# [say so](a5_on_the_gpu.ipynb).
+# [glossary.md](glossary.md), and every work that is cited in [references.md](references.md).
 #
-# Each lesson from 01 on has exercises in the folder `exercises`, solutions in `solutions`, and under each
-# answer stands a check, which you may run as often as you like. It draws inputs, looks at what your function
-# makes of them, and says which slip it looks like. Here is question 3 as an exercise, with an answer that is
-# wrong on purpose. **Before you run this:** what will the hint say?
+# Each lesson from 01 on has exercises in the folder `exercises`, with solutions in `solutions`. Under each answer
+# stands a check, which you may run as often as you like. It tries your function on inputs, and says which slip it
+# finds. Here is question 3 as an exercise, with an answer that is wrong on purpose. **Before you run this:** what
+# will the hint say?
 
 
 # %% tags=["answer"]
@@ -273,8 +278,11 @@ try:
 except checks.Hint as hint:
     print(hint)
 
+# %% [markdown] tags=["answer"]
+# The hint says that $\sqrt m$ belongs to the standard deviation.
+
 # %% [markdown]
-# In an exercise the check stands alone, without `try`, and a hint is one line. With the right answer:
+# In an exercise the check stands alone, and a hint is one line. With the right answer:
 
 # %%
 checks.variance_of_mean(lambda variance, m: variance / m)
@@ -284,11 +292,11 @@ checks.variance_of_mean(lambda variance, m: variance / m)
 #
 # - Attention is a mean of values, weighted by the exponential of queries times keys: $L^2$ comparisons.
 # - If the weights are inner products of features, the sum over keys is built once, and the cost grows with $L$.
-# - Whether what is read survives depends on the features and on the data, and that is what the course is about.
+# - Whether what is read survives depends on the features and on the data, and the course is about that.
 #
 # ## Where it breaks
 #
-# - The minutes of a lesson are for reading and running. Exercises come on top.
+# - The minutes of a lesson leave out its exercises.
 # - Timings in the lessons belong to the machine that built the pages. Yours will differ.
 #
 # ## Exercises

@@ -9,20 +9,19 @@
 # Can a straight line do a round job? Take two classes of points in the plane, one inside the other. No
 # line separates them, and yet lines and planes are what we can fit easily. There are two ways out. One
 # gives each point more coordinates, until a plane succeeds where the line failed. The other observes
-# that fitting needs inner products alone, and computes these directly. That is the *kernel trick*. We
-# shall go both ways, see that they lead to the same numbers, and count what each costs.
+# that to fit the plane one needs inner products alone, and computes these directly. That is the *kernel
+# trick*. We shall go both ways, and count what each costs.
 #
 # > *Arrays.* Each lesson runs on a CPU or on a GPU, and one line chooses: `xp = get_backend()`. Without
 # > a GPU `xp` is NumPy, so read `np`. `xp.asarray(…)` moves numbers to the device that computes,
-# > `to_like(…, x)` to where `x` lives, and `to_host(…)` home, for printing and plotting.
-# > Cells that only draw are folded: a click opens them.
+# > `to_like(…, x)` to where `x` lives, and `to_host(…)` home, for printing and plotting;
+# > `xp.matrix_transpose(x)` is `x.T`. Cells that only draw are folded: a click opens them.
 
 # %%
 import math
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.patches import Rectangle
 from sklearn.datasets import load_digits, make_circles
 
 from performer_course import features, get_backend, kernels, to_host
@@ -33,7 +32,7 @@ xp = get_backend()  # NumPy, or CuPy on a GPU: PERFORMER_BACKEND=cupy
 # %% [markdown]
 # ## 1. Two circles that no line separates
 #
-# Our data are $n = 200$ points $x_i \in \mathbb{R}^2$ with labels $t_i \in \{-1, +1\}$: a noisy inner
+# Our data are $n = 200$ points $x_i \in \mathbb{R}^2$ with labels $t_i$: a noisy inner
 # circle of 100 points, labelled $+1$, and a noisy outer one of 100 points, labelled $-1$.
 
 # %%
@@ -42,9 +41,10 @@ labels = 2.0 * labels - 1  # outer circle −1, inner circle +1
 inner, outer = labels > 0, labels < 0
 
 # %% [markdown]
-# How well can a line do? We can simply try them: 3,600 directions, and for each direction a cut after
-# each of the 200 points. If the lower side of a line holds $s$ more inner points than outer ones, calling
-# that side inner gets $100 + s$ points right, and calling it outer gets $100 - s$.
+# How well can a line do? We can try them: 3,600 directions, and in each the line may lie behind
+# any of the 200 points. Say that 30 inner points lie before it and 20 outer ones. Calling this side inner
+# gets $30 + 80$ points right, and calling it outer gets $20 + 70$. In general, a surplus of $s$ inner points
+# before the line gives $100 + s$ or $100 - s$.
 #
 # **Before you run this:** guessing gets half of the points right. What share does the best of 720,000
 # lines get: 0.5, 0.7 or 0.9?
@@ -94,13 +94,12 @@ show(
 # What tells the two circles apart is the squared radius $x_1^2 + x_2^2$. It is not linear in $x$, but it is
 # linear in the squares. So let us give each point its products of degree two as new coordinates:
 #
-# $$\varphi: \mathbb{R}^2 \to \mathbb{R}^3, \qquad
-# \varphi(x) = \bigl(x_1^2,\; \sqrt{2}\, x_1 x_2,\; x_2^2\bigr).$$
+# $$\varphi(x) = \bigl(x_1^2,\; \sqrt{2}\, x_1 x_2,\; x_2^2\bigr).$$
 #
 # $\varphi$ is called the *feature map*, its values are *features*, and $\mathbb{R}^3$ is the *feature
-# space*. The factor $\sqrt 2$ looks arbitrary, but section 3 needs it.
+# space*. The factor $\sqrt 2$ is there for section 3.
 #
-# A plane in $\mathbb{R}^3$ is the set where $w^\top \varphi(x) + b = 0$, with a normal $w \in \mathbb{R}^3$ and an
+# A plane in $\mathbb{R}^3$ is the set where $w^\top \varphi(x) + b = 0$, with a normal $w$ and an
 # offset $b$. We choose both by least squares, so that $w^\top \varphi(x_i) + b$ comes as near to the labels
 # $t_i$ as possible. Where it is positive, a point is called inner.
 
@@ -118,7 +117,7 @@ value = lifted @ w + b
 print(f"the plane gets {(value * labels > 0).sum()} of 200 right")
 
 # %% [markdown]
-# The plane gets all 200 points right. Let us look at what the map has done to them.
+# The plane gets all 200 points right. What has the map done to them?
 #
 # **Before you run this:** the three features of $\varphi(x)$ are made of two numbers, so all lifted points
 # lie on one surface. Is it a plane, a sphere or a cone?
@@ -131,14 +130,19 @@ cone = [
     height * np.sin(turn) ** 2,
 ]
 fig = plt.figure(figsize=(7.5, 6))
-ax = fig.add_subplot(projection="3d")
+ax = fig.add_subplot(projection="3d", computed_zorder=False)
 ax.plot_surface(*cone, color="0.8", alpha=0.25, linewidth=0)
 ax.plot_wireframe(*cone, color="0.6", linewidth=0.7)
-ax.plot(*lifted[inner].T, "o", color=COLORS[0], markersize=6, label="inner")
-ax.plot(*lifted[outer].T, "^", color=COLORS[1], markersize=6, label="outer")
+ax.plot(*lifted[inner].T, "o", color=COLORS[0], markersize=2.5, label="inner")
+ax.plot(*lifted[outer].T, "^", color=COLORS[1], markersize=4, label="outer")
+around = np.linspace(0, np.pi, 100)
+circle = np.stack([np.cos(around), np.sin(around)], axis=1)
+for ring, color in ((inner, COLORS[0]), (outer, COLORS[1])):
+    size = math.sqrt((points[ring] ** 2).sum(axis=1).mean())
+    ax.plot(*to_host(lift(xp.asarray(size * circle))).T, "-", color=color, linewidth=3, zorder=3)
 first, second = np.meshgrid([0, -b / w[0]], [-0.7, 0.7])
 third = -(b + w[0] * first + w[1] * second) / w[2]
-ax.plot_surface(first, second, third, alpha=0.4, color=COLORS[2])
+ax.plot_surface(first, second, third, alpha=0.3, color=COLORS[2])
 ax.set(xticks=[0, 0.5, 1], yticks=[-0.5, 0, 0.5], zticks=[0, 0.5, 1])
 ax.set_xlabel("$x_1^2$", labelpad=10)
 ax.set_ylabel("$\\sqrt{2}\\, x_1 x_2$", labelpad=20)
@@ -146,11 +150,11 @@ ax.set_zlabel("$x_2^2$", labelpad=4)
 ax.set_box_aspect((1, 1.3, 1))
 ax.view_init(elev=18, azim=-70)
 ax.grid(visible=False)
-ax.legend(loc="upper left", markerscale=1.5)
+ax.legend(loc="upper left", markerscale=3)
 margin = value / np.linalg.norm(w)
 show(
     fig,
-    caption="Follow each ring around the surface: the plane passes between the two loops.",
+    caption="Follow the loop that is drawn through each ring: the plane passes between the two.",
     alt="A cone in three dimensions with its tip at the origin. The lifted points lie on it, the inner "
     "ring around it near the tip, the outer ring further up, and a plane cuts between: inner "
     f"points lie at least {margin[inner].min():.2f} from it on one side, outer points at least "
@@ -158,13 +162,14 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The surface is a cone, because $2 \cdot x_1^2 \cdot x_2^2 = (\sqrt2\, x_1 x_2)^2$ for every point. A circle
-# around the origin becomes a loop around this cone, and the plane cuts between the two loops.
+# The surface is a cone. Every lifted point satisfies $2 \cdot x_1^2 \cdot x_2^2 = (\sqrt2\, x_1 x_2)^2$, and
+# that stays true when all three features grow by one factor, so the surface is made of rays from the origin.
+# A circle around the origin becomes a loop around the cone, and the plane cuts between the two loops.
 
 # %% [markdown]
 # What does the plane look like from where we started? Written out, it is the set where
-# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$, and that is a conic section. **The plane in feature
-# space is an ellipse in the plane of the data, and it separates the two circles.**
+# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$, a conic section, and here an ellipse close to a
+# circle. **The plane in feature space is an ellipse in the plane of the data, and it separates the two circles.**
 
 # %% jupyter={"source_hidden": true} tags=["readme", "hide-input"]
 half = np.sqrt([-b / w[0], -b / w[2]])
@@ -209,8 +214,8 @@ show(
 # = \sum_{i_1, \dots, i_p} (x_{i_1} \cdots x_{i_p})\, (y_{i_1} \cdots y_{i_p}) .$$
 #
 # So the features are all products of $p$ coordinates. A product that occurs $N$ times may be kept once,
-# multiplied by $\sqrt N$. **The inner product of all products of $p$ coordinates takes one inner
-# product of $x$ and $y$, and one power.** To have the lower degrees, too, one gives every point one more
+# multiplied by $\sqrt N$. **However many features there are, their inner product takes one inner product of
+# $x$ and $y$, and one power.** To have the lower degrees, too, one gives every point one more
 # coordinate, equal to 1. Then the kernel is $(x^\top y + 1)^p$.
 #
 # In the package the map is `features.monomials` and the kernel is `kernels.polynomial`. For the two points
@@ -225,24 +230,23 @@ print(f"by the map {to_host(by_map)[0, 0]:.4f}, by the kernel {to_host(by_kernel
 # %% [markdown]
 # ## 4. Ridge regression sees only inner products
 #
-# Can one fit a model with inner products alone? In section 2 we needed the features to find the
-# plane. Let us do it again, with the features of the $n$ points as rows of $\Phi$ $(n, F)$ and the
-# labels as a vector $t \in \mathbb{R}^n$. *Ridge regression* predicts $w^\top \varphi(x)$ and chooses the weights
-# $w \in \mathbb{R}^F$ so that $\|\Phi w - t\|^2 + \alpha \|w\|^2$ is least. The price $\alpha > 0$ keeps them
-# small.
+# Can one fit a model with inner products alone? In section 2 we needed the features. Let us fit once more,
+# with the features of the $n$ points as rows of $\Phi$ $(n, F)$ and the labels as a vector $t$ $(n,)$. *Ridge
+# regression* predicts $w^\top \varphi(x)$ and chooses the weights $w$ $(F,)$ so that
+# $\|\Phi w - t\|^2 + \alpha \|w\|^2$ is least. The price $\alpha > 0$ keeps them small.
 #
 # At the minimum the derivatives vanish: $2\,\Phi^\top(\Phi w - t) + 2 \alpha w = 0$. Let us read this as a
 # statement about $w$. With $c = (t - \Phi w)/\alpha$, a number for each point, it says that $w = \Phi^\top c =
 # \sum_j c_j\, \varphi(x_j)$. So the best weights are a sum of the lifted points. Now put $w = \Phi^\top c$ into
-# $\alpha c = t - \Phi w$. What appears is $\Phi \Phi^\top$, the matrix of all inner products $K_{ij} = K(x_i, x_j)$,
-# which is called the *Gram matrix* $K$ $(n, n)$:
+# $\alpha c = t - \Phi w$. What appears is $\Phi \Phi^\top$, the matrix of all inner products
+# $K_{ij} = K(x_i, x_j)$, which is called the *Gram matrix* $K$ $(n, n)$:
 #
 # $$(K + \alpha I)\, c = t, \qquad \text{and the prediction is} \qquad
 # w^\top \varphi(x) = \sum_j c_j\, K(x_j, x) .$$
 #
-# No feature is left, neither in the equation for $c$ nor in the prediction. **Ridge regression sees its
-# data only through inner products, so a kernel can take the place of the features.** This form is called
-# *kernel ridge regression* (Saunders et al., 1998).
+# The equation has one solution, because $K$ has no negative eigenvalue (lesson 02). No feature is left,
+# neither in it nor in the prediction. **Ridge regression sees its data only through inner products, so a
+# kernel can take the place of the features.** This form is called *kernel ridge regression*.
 #
 # Here are both forms with $(x^\top y + 1)^2$. One of its six features is the constant 1, whose weight
 # does what the offset $b$ did.
@@ -251,14 +255,14 @@ print(f"by the map {to_host(by_map)[0, 0]:.4f}, by the kernel {to_host(by_kernel
 alpha = 1.0
 new = xp.asarray([[0.0, 0.0], [0.3, 0.2], [0.5, 0.5], [0.0, 0.9], [1.0, -0.6]])
 
-Phi = features.monomials(x, 2, 1.0)  # (200, 6)
+Phi = features.monomials(x, 2, offset=1.0)  # (200, 6)
 Phi_T = xp.matrix_transpose(Phi)
 w = xp.linalg.solve(Phi_T @ Phi + alpha * xp.eye(6), Phi_T @ t)  # a weight for each feature
-by_features = features.monomials(new, 2, 1.0) @ w
+by_features = features.monomials(new, 2, offset=1.0) @ w
 
-K = kernels.polynomial(x, x, 2, 1.0)  # (200, 200)
+K = kernels.polynomial(x, x, 2, offset=1.0)  # (200, 200)
 c = xp.linalg.solve(K + alpha * xp.eye(200), t)  # a weight for each point
-by_kernel = kernels.polynomial(new, x, 2, 1.0) @ c
+by_kernel = kernels.polynomial(new, x, 2, offset=1.0) @ c
 
 # %% [markdown]
 # **Before you run this:** the features leave 6 weights to solve for, and the kernel leaves 200. How far
@@ -275,8 +279,8 @@ for place, few, many in zip(*map(to_host, (new, by_features, by_kernel)), strict
 # how to add up the lifted points, and the sum is the same $w$.
 
 # %% [markdown]
-# Ridge regression is not alone in this. The support vector machine, which looks for the plane with the
-# widest margin, sees its data through $K$ alone as well, as appendix a7 shows.
+# The support vector machine, which looks for the plane with the widest margin, sees its data through $K$ alone
+# as well (appendix a7).
 #
 # ## 5. What explicit features cost
 #
@@ -288,35 +292,33 @@ for place, few, many in zip(*map(to_host, (new, by_features, by_kernel)), strict
 #
 # $$F = \binom{d + p}{p} .$$
 #
-# **Before you run this:** how many features has degree 3 for images of 28 × 28 pixels: about eight
-# thousand, eight hundred thousand, or eighty million?
+# The table has a row for each $d$ and a column for each degree. **Before you run this:** how many features has
+# degree 3 for images of 28 × 28 = 784 pixels: about eight thousand, eight hundred thousand, or eighty million?
 
 # %% tags=["answer"]
 print("degree   " + "".join(f"{p:>10d}" for p in range(1, 6)))
-for d in (2, 16, 64, 784):  # a plane; a small head; 8 × 8 digits; 28 × 28 images
+for d in (2, 16, 64, 784):  # 64: images of 8 × 8 pixels
     print(f"d = {d:<5d}" + "".join(f"{math.comb(d + p, p):10.4g}" for p in range(1, 6)))
 
 # %% [markdown] tags=["answer"]
 # Degree 3 has about eighty million features for images of 28 × 28 pixels. The kernel needs one inner product
-# of length 784 and one power for each pair of images, whatever the degree.
+# and one power for each pair of images, whatever the degree.
 
 # %% [markdown]
 # That speaks for the kernel. But let the number of points grow. The Gram matrix $K$ has $n^2$ entries and
-# the features $\Phi$ have $nF$, and $F$ does not depend on $n$. Besides, one often needs $K$ for nothing but its
-# product with a vector $v$. Then the brackets can move, $K v = (\Phi\, \Phi^\top)\, v = \Phi\, (\Phi^\top v)$, and
+# the features $\Phi$ have $nF$, and $F$ does not depend on $n$. Besides, one often needs only the product of $K$
+# with a vector $v$. Then the brackets can move, $K v = (\Phi\, \Phi^\top)\, v = \Phi\, (\Phi^\top v)$, and
 # no value of the kernel is computed. The picture shows $K$ and $\Phi$ to scale, for degree 2 in 16 dimensions.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 F = math.comb(16 + 2, 2)
 print(f"F = {F}: for 100,000 points, K has {100_000 / F:.1f} times as many entries as Φ")
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(11, 4.4))
 start, sizes = 0, (F // 3, F, 3 * F)
 for n in sizes:
-    ax.add_patch(Rectangle((start, 0), n, n, facecolor=COLORS[0], edgecolor="black"))
+    ax.add_patch(plt.Rectangle((start, 0), n, n, facecolor=COLORS[0], edgecolor="black"))
     ax.add_patch(
-        Rectangle((start + n + 15, 0), F, n, facecolor=COLORS[4], edgecolor="black", hatch="//")
+        plt.Rectangle((start + n + 15, 0), F, n, facecolor=COLORS[4], edgecolor="black", hatch="//")
     )
     ax.text(start + n / 2, n + 8, "$K$", ha="center")
     ax.text(start + n + 15 + F / 2, n + 8, r"$\Phi$", ha="center")
@@ -336,17 +338,17 @@ show(
 # %% [markdown]
 # From $n = F$ points on the features are the smaller table, and for 100,000 points the Gram matrix has 653.6
 # times as many entries. **Few points with many features call for the kernel, but for many points
-# with few features the features win.** In attention the points are the words of a text, and for a long text
-# one cannot afford the kernel of all pairs. So we shall look for few features, and lesson 10 moves the brackets.
+# with few features the features win.** In attention the points are the words of a text, and what makes a long
+# text slow is the kernel of all pairs. So we shall look for few features, and lesson 10 moves the brackets.
 #
 # ## 6. Negatives: where degree two decides
 #
 # Now take 1,797 scanned digits of 8 × 8 pixels, so $d = 64$. A pixel $u$ lies between 0 and 1, and we
-# measure it from the grey in the middle, $x = u - \tfrac12$. A *negative*, as in photography, has $1 - u$ in place
-# of $u$. So where a print is $x$, its negative is $-x$.
+# measure it from the grey in the middle, $x = u - \tfrac12$. A *negative* has $1 - u$ in place of $u$. So
+# where a print is $x$, its negative is $-x$.
 #
 # Kernel ridge regression reads the digits, with ten columns of labels in place of one. Column $k$ is 1
-# for the images of digit $k$ and 0 for all others, and the largest of ten predictions is what we read.
+# for the images of digit $k$ and 0 for all others, and we read the largest of ten predictions.
 
 # %%
 pixels, digit = load_digits(return_X_y=True)
@@ -363,12 +365,12 @@ def read(known, names, new, degree):
 
 
 # %% [markdown]
-# We take 1,200 images to learn from, and read the others. Then we do it again with a mixture, in which
-# half of all images are negatives. Each row of the table has the mean share of right readings over five
-# random choices, then the smallest and the largest.
+# We take 1,200 images to learn from, and read the others. Then we do the same with a mixture, in which
+# half of all images are negatives. Each row has the mean share of right readings over five random choices, and
+# in brackets the smallest and the largest.
 #
-# **Before you run this:** degree 1 reads more than 0.9 of the prints. What share will it read when half of
-# all images are negatives, and guessing reads 0.1? And what share will degree 2 read?
+# **Before you run this:** degree 1 reads more than 0.9 of the prints. What share of the mixture will it read:
+# 0.9, a half or a quarter? And what share will degree 2 read?
 
 # %% tags=["answer"]
 for kind in ("prints", "mixture"):
@@ -391,15 +393,15 @@ readings = [read(images[seen], digit[seen], both, degree) for degree in (1, 2)]
 fig, axes = plt.subplots(2, 8, figsize=(12, 4.4))
 for ax, image, name, *said in zip(axes.ravel(), both, truth, *readings, strict=True):
     ax.imshow(image.reshape(8, 8), cmap="gray", vmin=-0.5, vmax=0.5)
-    lines = [f"{p}: {s}{'' if s == name else ' ✗'}" for p, s in zip((1, 2), said, strict=True)]
+    lines = [f"$p={p}$ → {s}{'' if s == name else ' ✗'}" for p, s in zip((1, 2), said, strict=True)]
     ax.set(xticks=[], yticks=[], title="\n".join(lines))
 axes[0, 0].set_ylabel("print")
 axes[1, 0].set_ylabel("negative")
 correct = [(reading == truth).reshape(2, 8).sum(axis=1) for reading in readings]
 show(
     fig,
-    caption="Above each image stands what degree 1 and degree 2 read in it: compare each print with "
-    "the negative below it.",
+    caption="Behind each arrow stands what the kernel of degree p reads in the image: compare each print "
+    "with the negative below it.",
     alt="Eight scanned digits as prints, and in a second row the same as negatives, with what degree "
     f"1 and degree 2 read. Degree 1 reads {correct[0][0]} of the prints and {correct[0][1]} of the "
     f"negatives, degree 2 reads {correct[1][0]} and {correct[1][1]}.",
@@ -410,10 +412,11 @@ show(
 # prints.
 
 # %% [markdown]
-# Why? Degree 1 predicts by $w^\top x$, and for the negative by $-w^\top x$. The digit with the largest
-# prediction on a print has the smallest one on its negative, so degree 1 cannot read both. An offset or another
-# price $\alpha$ helps it little. Degree 3 is odd in $x$ as well. But a product of two pixels does not change when both change their sign:
-# $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see the sign of an image, so it reads
+# Why? Degree 1 predicts $w^\top x$ for a print and $-w^\top x$ for its negative. The digit with the largest
+# prediction on one has the smallest on the other, so degree 1 cannot read both, whatever the price $\alpha$.
+# And it learns little: if each print came with its negative, both with the same label, the best weights would be
+# $w = 0$, and in the mixture they differ from 0 only by chance. Degree 3 is odd in $x$ as well. But a product of
+# two pixels does not change when both change their sign: $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see the sign of an image, so it reads
 # negatives as well as prints.** It is the story of the two circles again, in 64 dimensions: the map
 # makes the problem linear, and the kernel makes the map cheap.
 #
@@ -446,6 +449,5 @@ show(
 #
 # - [Aizerman et al. (1964)](references.md#aizerman-1964). Kernels as inner products, first used for
 #   learning.
-# - [Boser et al. (1992)](references.md#boser-1992). The kernel meets the plane with the widest margin.
 # - [Saunders et al. (1998)](references.md#saunders-1998). Ridge regression from inner products alone.
 # - [Schölkopf & Smola (2002)](references.md#scholkopf-2002). Chapters 1 and 2.

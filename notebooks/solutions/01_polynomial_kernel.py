@@ -37,7 +37,7 @@ checks.quadratic_features(quadratic_features)
 # %% [markdown]
 # ## 2. The highest degree that pays
 #
-# *●○○ · 10 minutes.* For $n$ points the Gram matrix holds $n^2$ numbers. The explicit features of
+# *●○○ · 8 minutes.* For $n$ points the Gram matrix holds $n^2$ numbers. The explicit features of
 # $(x^\top y + 1)^p$ hold $nF$, with $F$ growing with $p$. Up to which degree $p \ge 0$ do the features hold no more
 # numbers than the Gram matrix? Try $d = 2$, $n = 6$ on paper first.
 
@@ -62,7 +62,7 @@ checks.highest_degree(highest_degree)
 # *●●○ · 15 minutes.* Take points $c_1, \dots, c_p$ of one class, and let $\mu = \frac1p \sum_j \varphi(c_j)$ be their mean in
 # feature space. How far is each $\varphi(x_i)$ from it? Give the squared distances
 # $\|\varphi(x_i) - \mu\|^2$ from values of the kernel alone: $\varphi$ may have infinitely many
-# coordinates. (With one $\mu$ for each class you have a classifier.)
+# coordinates. With one $\mu$ for each class this makes a classifier: the nearest mean.
 
 
 # %% nbgrader={"grade": false, "grade_id": "distance_to_mean", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -85,7 +85,7 @@ checks.distance_to_mean(distance_to_mean)
 # origin? And what does a hyperplane of $\mathbb{R}^6$ look like back in the plane?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# The kernel knows the length: $\|\varphi(x)\|^2 = K(x, x) = (\|x\|^2 + 1)^2$. So a circle of radius
+# The kernel gives the length: $\|\varphi(x)\|^2 = K(x, x) = (\|x\|^2 + 1)^2$. So a circle of radius
 # $r$ around the origin lands on the sphere of radius $r^2 + 1$ around the origin of $\mathbb{R}^6$,
 # and two rings of different radii land on two different spheres.
 #

@@ -22,6 +22,8 @@ QUADRATIC = [
     (partial(quadratic, mixed=1.0), "the cross terms count half: is there a √2 on x_i x_j?"),
     (partial(quadratic, mixed=2.0), "the cross terms count twice: √2, and each pair i < j once."),
     (partial(quadratic, squares=ROOT), "the squares count twice: no √2 on x_i²."),
+    (partial(quadratic, squares=math.sqrt(3)), "the squares are there twice: only pairs i < j."),
+    (lambda x: quadratic(x[:, :2]), "from d = 3 on there are more than two coordinates."),
     (partial(quadratic, mixed=0.0), "the squares alone: the products x_i x_j are missing."),
     (lambda x: x, "this is xᵀy itself: the features must be of degree 2."),
     (lambda x: quadratic(np.insert(x, 0, 1, axis=1)), "(xᵀy + 1)² has terms of degrees 0 and 1."),
@@ -53,6 +55,9 @@ DEGREES = [
     (largest(limit=lambda n: n**2), "each of the n points has F features: compare nF with n²."),
     (largest(lambda d, p: math.comb(d + p - 1, p)), "the degrees below p count, too."),
     (largest(lambda d, p: d**p), "d^p counts x₁x₂ and x₂x₁ apart, and leaves out lower degrees."),
+    (largest(lambda d, p: (d + 1) ** p), "(d + 1)^p counts x₁x₂ and x₂x₁ apart."),
+    (lambda d, n: max(1, degree_that_fits(d, n)), "where d + 1 features are more than n, p is 0."),
+    (lambda d, n: math.comb(d + degree_that_fits(d, n), d), "this is F: give its degree p."),
     (largest(lambda d, p: (p + 1) ** d), "it is the sum of all exponents that is at most p."),
 ]
 
@@ -79,8 +84,19 @@ DISTANCES = [
     (lambda *given: np.sqrt(to_mean(*given)), "the squared distance is asked for: no root."),
     (partial(to_mean, mixed=1.0), "the mixed term comes twice: 2 φ(x)ᵀμ."),
     (partial(to_mean, mixed=0.0), "the mixed term −2 φ(x)ᵀμ is missing."),
+    (partial(to_mean, mixed=-2.0), "the mixed term is subtracted: −2 φ(x)ᵀμ."),
+    (partial(to_mean, mean=np.mean), "each x has a mixed term of its own: a mean over its row."),
     (partial(to_mean, square=lambda gram: 0.0), "‖μ‖², the square of the mean, is missing."),
     (partial(to_mean, square=lambda gram: gram.mean(axis=0)), "‖μ‖² is one number: all of gram."),
+    (
+        partial(to_mean, square=lambda gram: np.trace(gram) / len(gram)),
+        "this is the mean of the squared distances: ‖μ‖² needs all of gram.",
+    ),
+    (partial(to_mean, square=lambda gram: gram.sum() / len(gram)), "‖μ‖² is divided by p²."),
+    (
+        partial(to_mean, mean=lambda cross: cross.sum(axis=1), square=np.sum),
+        "μ is a mean: these are sums.",
+    ),
     (partial(to_mean, mean=lambda cross: cross.mean(axis=0)), "x belongs to the rows: a row each."),
 ]
 
