@@ -79,16 +79,16 @@ show(
 
 # %% [markdown] tags=["answer"]
 # The bandwidth 0.3 comes nearest, and its distance from the curve is 0.16. **On a noisy sine a weighted
-# mean takes away about half of the noise, and nothing was trained.** A narrow bandwidth repeats the
-# noise. A wide one gives every number the same weight, so the bandwidth 10 does no better than the
-# mean of all numbers, which is the same at every place. Keep that mean in mind.
+# mean of the right bandwidth takes away about half of the noise, and nothing was trained.** A narrow
+# bandwidth repeats the noise. A wide one gives every number the same weight, so the bandwidth 10 does no
+# better than the mean of all numbers, which is the same at every place. Keep that mean in mind.
 
 # %% [markdown]
 # ## 2. Queries, keys and values
 #
 # Now the places are words. Give each word a vector, a row of $x$. Ours have four numbers, written by
-# hand: the word names an animal, it names food, it is about an animal, it is about food. And weigh
-# words as the smoother weighed numbers, by a kernel that is large where two vectors are alike:
+# hand: the word names an animal, it names food, it is about an animal, it is about food. And weigh the
+# $L$ words as the smoother weighed numbers, by a kernel that is large where two vectors are alike:
 #
 # $$o_i = \sum_{j=1}^L w_{ij}\, x_j, \qquad
 # w_{ij} = \frac{\exp(x_i^\top x_j)}{\sum_{l=1}^L \exp(x_i^\top x_l)} .$$
@@ -98,11 +98,13 @@ show(
 # use. Among vectors of one length none has a larger inner product with $x_i$ than $x_i$ itself, so
 # the best that a word can find is itself and its like.
 #
-# The trouble is that one vector plays three parts. It asks, it is asked, and it is what goes into the
-# mean. So give each part a matrix of its own. The *query* $q = x W_q$ of a word asks, the *keys*
-# $k = x W_k$ of all words answer, and what is handed over are their *values* $v = x W_v$. Queries and keys have $d$ numbers each, values $e$. In a model all
-# three matrices are trained. Ours are written by hand: a query is what the word is about, times four so
-# that it is heard, and a key is what the word names. Section 3 says why scores are divided by $\sqrt d$.
+# The trouble is that one vector plays three parts. The smoother had three things: the place $x$ that
+# asks, the places $c$ that are asked, and the numbers $y$ that go into the mean. Here a word's vector is all
+# of them. So give each part a matrix of its own. The *query* $q = x W_q$ of a word asks, the *keys*
+# $k = x W_k$ of all words answer, and what is handed over are their *values* $v = x W_v$. Queries and keys
+# have $d$ numbers each, values $e$. Training chooses all three matrices. We write two by hand, as the
+# weights do not depend on values. A query is what the word is about, times four to set its weights well
+# apart, and a key is what the word names.
 
 # %%
 words = ["the", "thirsty", "cat", "drank", "sweet", "milk"]
@@ -112,7 +114,7 @@ W_q, W_k = 4 * np.eye(4)[:, 2:], np.eye(4)[:, :2]  # (4, 2) each, so d = 2
 
 
 def weights(q, k):
-    """exp(q kᵀ/√d), each row divided by its sum: (L, S)."""
+    """exp(q kᵀ/√d), each row divided by its sum: (L, L). Section 3 says why √d."""
     A = np.exp(q @ k.T / q.shape[1] ** 0.5)
     return A / A.sum(axis=1, keepdims=True)
 
@@ -147,22 +149,22 @@ show(
 
 # %% [markdown] tags=["answer"]
 # The word `the` weighs all six words alike, with 0.17 each, so what it gets is the mean of all values, as
-# with the wide bandwidth. Meanwhile `thirsty` has found the cat, and `drank` both who drank and what was
-# drunk. **With a query and a key of its own, a word can find
-# what it is about, and not only what it is like.** What it gets from there need not be what it was found
-# by, since the values have a matrix of their own, too. But it is always a mean of values, and cannot
-# leave their range.
+# with the wide bandwidth. So do `cat` and `milk`. Meanwhile `thirsty` has found the cat, and `drank` both
+# who drank and what was drunk. **With a query and a key of its own, a word can find what it is about, and
+# not only what it is like.** What it gets from there need not be what it was found by, since the values
+# have a matrix of their own, too. But it is always a mean of values, and cannot leave their range.
 
 # %% [markdown]
 # ## 3. Five lines, and a bandwidth
 #
-# Write the queries, keys and values as the rows of $Q$ (L, d), $K$ (S, d) and $V$ (S, e). Then all
-# outputs at once are
+# Write the queries, keys and values as the rows of $Q$ (L, d), $K$ (S, d) and $V$ (S, e), with $S = L$
+# where a sentence reads itself. Then all outputs at once are
 #
 # $$\operatorname{Att}(Q, K, V) = D^{-1} A V, \qquad A = \exp\bigl(Q K^\top / \sqrt d\bigr), \qquad
 # D = \operatorname{diag}(A \mathbf{1}) .$$
 #
-# The matrix $D$ is diagonal, so keep it as a column of row sums, and divide.
+# Since $\mathbf{1}$ is a vector of ones, $D$ holds the sums of the rows of $A$. As it is diagonal, keep it
+# as a column, and divide.
 
 
 # %%
@@ -199,24 +201,25 @@ for d in (4, 16, 64, 256):
 
 # %% [markdown] tags=["answer"]
 # Without the division the largest of 64 weights is 0.90 at $d = 256$, so that a mean of 64 values is
-# little more than one of them. With it the largest weight is 0.11 at any width.
+# little more than one of them. With the division it is 0.11, and for such independent entries it is much
+# the same at every width of the table.
 
 # %% [markdown]
-# There is a second way to see the division. Lesson 02 found the softmax kernel to be a Gaussian
-# between two norms. With the scale in it that reads
+# There is a second way to see the division. The softmax kernel is a Gaussian between two norms (lesson
+# 02). With the scale in it that reads
 #
 # $$\exp\Bigl(\frac{q^\top k}{\sqrt d}\Bigr) = e^{\|q\|^2/2\sqrt d}\;
 # \exp\Bigl(-\frac{\|q - k\|^2}{2\sqrt d}\Bigr)\; e^{\|k\|^2/2\sqrt d} .$$
 #
 # In the middle stands the kernel of section 1, and $\sqrt d$ stands where $h^2$ stood. The first factor
 # is shared by all weights of a query, so the division by their sum removes it. The last one belongs to
-# the key, and stays. **Attention is a kernel smoother whose squared bandwidth is $\sqrt d$, and in which
-# a key counts the more, the longer it is.** Exercise 2 takes the lengths out again.
+# the key, and stays. **Attention is a kernel smoother whose squared bandwidth is $\sqrt d$, and in which,
+# of two keys equally near, the longer counts more.**
 #
-# With a fourth root of $d$ on each side, $x_i = q_i/d^{1/4}$ and $y_j = k_j/d^{1/4}$, the entries of $A$
-# are $\exp(x_i^\top y_j)$, the softmax kernel itself, and the bandwidth is 1. Lesson 08 begins there. The
-# matrix compares two different sets of vectors, so unlike the Gram matrices of lesson 02 it need not be
-# symmetric. But each of its entries is the value of a kernel, and no more is needed.
+# With a fourth root of $d$ on each side, $q'_i = q_i/d^{1/4}$ and $k'_j = k_j/d^{1/4}$, the entries of $A$
+# are $\exp(q_i'^\top k'_j)$, the softmax kernel itself, and the bandwidth is 1. Lesson 08 begins there. As
+# queries are not keys, $A$ need not be symmetric, which Gram matrices are. But each of its entries is the
+# value of a kernel, and no more is needed.
 #
 # ## 4. Three learned heads
 #
@@ -224,12 +227,11 @@ for d in (4, 16, 64, 256):
 # has *tokens*, which are the pieces that its input is cut into. Here are three trained heads, with
 # $d = e = 64$. One is from a model that has read antibodies, and its tokens are letters (lesson 17). Two
 # are from a model that writes down speech, and their tokens are moments, fifty a second (lesson 18).
-# Where the values are an identity matrix, attention gives back its weights.
 #
 # Each row of the table is a head on one input; the antibody head stands there twice, with two chains of
-# letters. The columns are the number of tokens, how many keys count for the median query, which is
-# $1/\sum_j w_{ij}^2$, and the part of the weight on keys at most 16 places away. Look for the head whose
-# weight stays near.
+# letters. The columns are the number of tokens, how many keys count for the median query, the part of the
+# weight on keys at most 16 places away, and what equal weights would put there. How many count is
+# $1/\sum_j w_{ij}^2$: for $n$ equal weights it is $n$. Look for the head whose weight stays near.
 
 # %%
 qa, ka, va = (a[1] for a in data.antibody_heads())  # (2, 122, 64): one head on two chains
@@ -241,16 +243,16 @@ heads = {
     "spread": (qs[1], ks[1], vs[1]),
 }
 tables = {}
-print("head                 L   keys that count   weight within 16 places")
+print("head                 L   keys that count   weight within 16 places   if equal")
 for name, (q, k, _) in heads.items():
-    w = tables[name] = attention.softmax_attention(q, k, np.eye(len(k)))  # (L, L)
+    w = tables[name] = attention.softmax_attention(q, k, np.eye(len(k)))  # V = identity: weights
     near = np.tri(len(w), k=16) * np.tri(len(w), k=16).T  # 1 where at most 16 places apart
     counting, within = np.median(1 / (w**2).sum(axis=1)), (w * near).sum() / len(w)
-    print(f"{name:17} {len(w):5,} {counting:17.0f} {within:25.2f}")
-for name, chain in (("content", "Pembrolizumab"), ("content, chain 2", "Trastuzumab")):
-    on_A = [letter == "A" for letter in f"[{data.antibodies()[chain][0]}]"]  # (122,)
+    print(f"{name:17} {len(w):5,} {counting:17.0f} {within:25.2f} {near.mean():10.2f}")
+for name, chain in (("content, chain 2", "Trastuzumab"), ("content", "Pembrolizumab")):
+    on_A = np.array([letter == "A" for letter in f"[{data.antibodies()[chain][0]}]"])  # (122,)
     share = tables[name][:, on_A].sum(axis=1).mean()
-    print(f"{name}: {np.mean(on_A):.2f} of the letters are A, with {share:.2f} of the weight")
+    print(f"{name}: A has {share:.2f} of the weight, {share / on_A.mean():.1f} times its share")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.6))
@@ -260,13 +262,15 @@ for ax, name in zip(axes, ("content", "near", "spread"), strict=True):
         w = w.reshape(125, 12, 125, 12).sum(axis=3).mean(axis=1)
     gram(ax, w**0.5, f"{name}, $L = {len(tables[name]):,}$", largest=0.5)
     ax.set(xlabel="key")
-axes[0].set(ylabel="query")
+axes[0].set(ylabel="query", xlabel="key, with each A")
+axes[0].set_xticks(np.flatnonzero(on_A), ["A"] * on_A.sum())
 stripe = tables["content"].mean(axis=0).max() * 122
 band = tables["near"].reshape(125, 12, 125, 12).sum(axis=3).mean(axis=1)
 show(
     fig,
-    caption="Look for stripes, keys that many queries choose, and for the diagonal, which is nearness; the "
-    "dark stripes on the right are the pauses between five sentences, and the silence after them.",
+    caption="Brightness is the root of a weight. Look for stripes, keys that many queries choose, and for the "
+    "diagonal, which is nearness; the dark stripes on the right are the pauses between five sentences, and "
+    "the silence after them.",
     alt="The weights of three heads, queries down and keys across, brightness the root of a weight. "
     f"The content head has columns of which one gets {stripe:.0f} times a uniform weight. The near head, "
     f"in squares of 12 tokens, has {np.diag(band).mean():.2f} of its weight in those on the diagonal. The "
@@ -274,19 +278,18 @@ show(
 )
 
 # %% [markdown]
-# The first head looks for a letter: A, for alanine, has between four and five times its share of the
-# weight on both chains. The second stays near. The third takes something from a third of the recording.
-# **Learned heads differ: one looks for certain tokens, one at its neighbours, and one at a third of
-# everything.** The last is on its way to equal weights, and the mean with equal weights has now come up
-# often enough to be given a name.
+# The first head looks for a letter: A, for alanine, has over four times its share of the weight on both
+# chains. **Of three learned heads one looks for certain tokens, one at its neighbours, and one at a third of
+# everything.** They were chosen to be unlike. The last is on its way to equal weights, and the mean with
+# equal weights has now come up often enough to be given a name.
 #
 # ## 5. The unit of error
 #
 # From here on we replace attention by something cheaper, and must say how wrong the result is. Wrong
 # compared with what? The cheapest replacement is the mean of all values, which is what a bandwidth of
 # 10 gave and what `the` got. It knows nothing of the query, and so it is our *null baseline*. We write it
-# as $\operatorname{mean}(V)$. With $o_i$ the exact outputs and $\hat o_i$ the others, the error of an
-# approximation in this course is
+# as $\operatorname{mean}(V)$. With $o_i$ the exact outputs and $\hat o_i$ the approximate ones, the error of
+# an approximation in this course is
 #
 # $$\text{error} = \frac{\sum_i \|\hat o_i - o_i\|^2}{\sum_i \|\operatorname{mean}(V) - o_i\|^2} .$$
 #
@@ -295,8 +298,8 @@ show(
 # error is above 1 is worse than knowing nothing of the query.** Where tokens see only earlier ones,
 # the mean is over those. The package has it as `attention.uniform_attention`.
 #
-# Let us use the unit. The simplest way to save work is a *window*: each query sees the 16 keys before it,
-# the 16 after it, and itself. That is `near_far.near_field`.
+# The simplest way to save work is a *window*: each query sees the 16 keys before it, the 16 after it, and
+# itself. That is `near_far.near_field`.
 #
 # **Before you run this:** for which of the three heads, content, near and spread, is a window of 16
 # places on each side better than $\operatorname{mean}(V)$?
@@ -308,29 +311,29 @@ def error(found, exact, v):
     return ((found - exact) ** 2).sum() / ((v.mean(axis=0) - exact) ** 2).sum()
 
 
-print("error of a window of       L   4 places      16      64")
+print("error of a window of       L   16 places      64")
 for name, (q, k, v) in heads.items():
     exact = attention.softmax_attention(q, k, v)
-    errors = [error(near_far.near_field(q, k, v, band), exact, v) for band in (4, 16, 64)]
-    print(f"{name:20} {len(q):7,} {errors[0]:10.2f} {errors[1]:7.2f} {errors[2]:7.2f}")
+    errors = [error(near_far.near_field(q, k, v, band), exact, v) for band in (16, 64)]
+    print(f"{name:20} {len(q):7,} {errors[0]:11.2f} {errors[1]:7.2f}")
 
 # %% [markdown] tags=["answer"]
 # A window of 16 places is better than $\operatorname{mean}(V)$ for the near head alone. In the near head
 # 33 of 1,500 keys leave an error of 0.05, and in the other two heads the same window is worse than
-# knowing nothing. With 64 places the content head does well, too, but these are nearly all that its
-# chain has. So a window serves the near head. For the other two, what matters may stand anywhere, and it
-# has to be found by what it is.
+# knowing nothing. With 64 places to each side the content head does well, too, but such a window is wider
+# than its chain. For the content and spread heads what matters may stand anywhere, so every key has to be
+# asked.
 
 # %% [markdown]
 # ## 6. What it costs
 #
-# To find it, exact attention compares each of $L$ queries with each of $L$ keys. That makes $L^2$
-# scores and $L^2$ exponentials. The package goes through the keys in blocks and never holds all $L^2$
-# weights, so memory is the smaller worry. But it computes them.
+# To ask every key, exact attention compares each of $L$ queries with each of $L$ keys. That makes $L^2$
+# scores and $L^2$ exponentials. The package never holds all of them, so memory is the smaller worry, but it
+# computes them.
 #
-# Suppose for a moment that there were no exponential. Then $(Q K^\top) V = Q\, (K^\top V)$, since matrix
-# products may be bracketed as one likes. On the right no query meets a key: $K^\top V$ is a small
-# matrix (d, e), computed once for all queries.
+# Suppose that there were no exponential. Then $(Q K^\top) V = Q\, (K^\top V)$, since matrix products may
+# be bracketed at will. On the right no query meets a key: $K^\top V$ is a small matrix (d, e), computed
+# once for all queries.
 #
 # **Before you run this:** a text becomes four times as long. How many times as long does softmax
 # attention take, and how many times $Q\, (K^\top V)$?
@@ -351,25 +354,24 @@ for L in (1024, 4096, 16384):
 # %% [markdown]
 # But $Q\, (K^\top V)$ is not attention: its weights $q_i^\top k_j$ may be negative. It shows what there is to
 # win. If $\exp(q^\top k/\sqrt d)$ were an inner product $\varphi(q)^\top \varphi(k)$ of a few features, the
-# brackets could move. It is one of infinitely many (lesson 02), but it is also a Gaussian between two
-# norms, and a Gaussian is a mean over random waves (lesson 03) that can be taken from few (lesson 04).
-# Lesson 08 puts these sentences together.
+# brackets could move. By lesson 02 it is such a product, but of infinitely many features. It is also a
+# Gaussian between two norms, and a Gaussian is a mean over random waves (lesson 03), which can be taken
+# from few of them (lesson 04). Lesson 08 puts this together.
 #
-# So this is where we stand on the course's thread: attention compares everything with everything, and a
-# comparison is a kernel. What is left to find out is whether the answer survives when the comparison is
-# never made.
+# On the course's thread we now stand here: attention compares everything with everything, and a comparison
+# is a kernel. The question left is whether the answer survives when the comparison is never made.
 #
 # ## Take away
 #
 # - Attention is a mean of values, weighted by a kernel of queries and keys, divided by the sum of the
-#   weights: $D^{-1} A V$ with $A = \exp(QK^\top/\sqrt d)$, and $D$ kept as a column.
-# - The kernel is a Gaussian of squared bandwidth $\sqrt d$, times a factor for long keys.
+#   weights: $D^{-1} A V$ with $A = \exp(QK^\top/\sqrt d)$.
+# - The kernel is a Gaussian of squared bandwidth $\sqrt d$, times a factor that grows with a key's length.
 # - An error in this course is a ratio of squares, 1 for $\operatorname{mean}(V)$, which knows nothing
 #   of the query. The cost of exact outputs grows with the square of the length.
 #
 # ## Where it breaks
 #
-# - The weights of a query add up to 1. A query that finds nothing still gets a mean of something.
+# - Weights add up to 1. So a query that finds nothing still gets a mean of something.
 # - A mean does not know the order of its terms. Lesson 07 gives tokens their places.
 #
 # ## Exercises

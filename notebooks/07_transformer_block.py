@@ -1,17 +1,18 @@
 # %% [markdown]
 # # Build a transformer block
 #
-# > **45 minutes.** Needs: lesson 06, for attention by queries, keys and values.
+# > **45 minutes.** Needs: lesson 06, for attention by queries, keys and values; lesson 04, for Fourier
+# > features.
 # >
 # > Afterwards you can give tokens their places, hide keys with a mask, compose two heads into one that
 # > continues a text, write a whole block, and say what an encoder sees that a decoder does not. It is
 # > needed from lesson 13.
 #
 # Lesson 06 ended with a weighted mean that lacks almost everything. It does not know the order of its
-# tokens. It looks into the future. It makes one mean where a token may need several. And what it finds,
-# it can only hand over. A transformer is this mean and a cure for each of these. The cures are short, and
-# together they are one function of a dozen lines, a *block*, which a model repeats from two times to a
-# hundred.
+# tokens. It looks into the future. It makes one mean where a token may need several. And it hands over
+# what it finds without working on it. A transformer is this mean and a cure for each fault. The cures are
+# short. Together they are one function of a dozen lines, a *block*, which a model repeats up to a hundred
+# times.
 
 # %%
 from pathlib import Path
@@ -35,8 +36,8 @@ from performer_course.figures import COLORS, gram, show
 # does not see the order of its tokens.** The word for it is *equivariant*. Without more, the vector of
 # *dog* is the same in *dog bites man* and in *man bites dog*.
 #
-# The first cure adds to the vector of each token one that depends on its place $p = 0, 1, \dots$ alone.
-# For $i = 0, \dots, n/2 - 1$ it holds the pair
+# Let tokens be vectors of $n$ numbers. The first cure adds to each token a vector that depends on its
+# place $p = 0, 1, \dots$ alone. For $i = 0, \dots, n/2 - 1$ that vector holds the pair
 #
 # $$\bigl(\sin(p\, \omega_i),\; \cos(p\, \omega_i)\bigr), \qquad \omega_i = 10000^{-2i/n} .$$
 #
@@ -77,37 +78,39 @@ added = attend(x[order] + places) - attend(x + places)[order]
 print(f"largest change: without places {abs(without).max():.0e}, with {abs(added).max():.2f}")
 
 # %% [markdown] tags=["answer"]
-# Without places the outputs of the shuffled tokens do not change, but for rounding. With places they
-# change by up to 1.50, because each token is now one thing here and another there.
+# Without places the outputs of the shuffled tokens do not change, but for rounding. With places the
+# outputs change by up to 1.50, because a token has another vector at another place.
 
 # %% [markdown]
 # ## 2. Turn instead of adding
 #
-# Adding has a fault. With $t_p$ for the vector of place $p$ the score is $(x_p + t_p) W_q W_k^\top
-# (x_s + t_s)^\top$, and in mixed terms such as $x_p W_q W_k^\top t_s^\top$ stands one place without the
-# other. So what a head has learned of two tokens at the beginning of a text need not hold for the same two
-# at its end.
+# Adding has a fault. With $t_p$ for the vector of place $p$, the score of the tokens $x_p$ and $x_s$ is
+# $(x_p + t_p) W_q W_k^\top (x_s + t_s)^\top$, and multiplied out it has mixed terms such as
+# $x_p W_q W_k^\top t_s^\top$, in which one place stands without the other. So what a head has learned of
+# two tokens at the beginning of a text need not hold for the same two at its end.
 #
-# Most models of today *turn* queries and keys by their places (*rotary* positions, Su et al., 2021). Let
-# $R_p$ be the matrix `turn(p, n)`. To turn forward by $p$ and back by $s$ is to turn by $p - s$, and that
-# is all the algebra there is. For a query $q$ at place $p$ and a key $k$ at place $s$, as rows,
+# Most language models of today *turn* queries and keys by their places (*rotary* positions, Su et al.,
+# 2021). Let $R_p$ be the matrix `turn(p, n)`. To turn forward by $p$ and back by $s$ is to turn by
+# $p - s$, and that is all the algebra there is. For a query $q$ at place $p$ and a key $k$ at place $s$,
+# as rows,
 #
 # $$(q R_p)\, (k R_s)^\top = q\, R_p R_s^\top k^\top = q\, R_{p - s}\, k^\top .$$
 #
 # **The score of a turned query with a turned key depends on the distance of their places and not on
 # where they stand.** Such positions are called *relative*.
 #
-# **Before you look:** a query stands at place 0 and a key at place 3. Now both move on together, up to
+# **Before you run this:** a query stands at place 0 and a key at place 3. Now both move on together, up to
 # places 60 and 63. How does their score change if places were added to the tokens, and how if query and
 # key are turned?
 
 # %% tags=["answer"]
 table = transformer.positions(np.zeros((80, n)))  # (80, n)
-start, changes, scores = np.arange(61), {"added": [], "turned": []}, {}
+start, changes, scores, first = np.arange(61), {"added": [], "turned": []}, {}, []
 for _ in range(200):  # pairs of tokens
     a, b = rng.normal(size=(2, n))
     rows, keys = (a + table) @ W_q, (b + table) @ W_k
     scores["added"] = (rows[start] * keys[start + 3]).sum(axis=1) / n**0.5
+    first.append(scores["added"][0])
     turned = [(a @ W_q @ turn(p, n)) @ (b @ W_k @ turn(p + 3, n)) for p in start]
     scores["turned"] = np.array(turned) / n**0.5
     for name, values in scores.items():
@@ -115,6 +118,7 @@ for _ in range(200):  # pairs of tokens
 for name, values in changes.items():
     least, middle, most = np.quantile(values, (0, 0.5, 1))
     print(f"{name:7} a score moves by {middle:.1e}, from {least:.1e} to {most:.1e} over 200 pairs")
+print(f"added, query at place 0: scores of 200 pairs have standard deviation {np.std(first):.1f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots(figsize=(8.5, 4.2))
@@ -131,9 +135,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# With added places the score of the median pair moves by 2.6, which is much, since the scores of different
-# pairs have a standard deviation of only 1 (lesson 06). With turned queries and keys the score does not
-# move, but for rounding.
+# With added places the score of the median pair moves by 2.6, more than the 1.5 by which the scores of
+# different pairs deviate. With turned queries and keys the score does not move, but for rounding.
 
 # %% [markdown]
 # ## 3. Masks
@@ -165,7 +168,7 @@ seen = {m: attention.softmax_attention(query, own, np.eye(15), **masks[m]) for m
 
 scores = query @ own.T / N**0.5
 scores[~(np.tri(15, dtype=bool) & key_mask)] = -np.inf
-by_hand = np.exp(scores - scores.max(axis=1, keepdims=True))
+by_hand = np.exp(scores)
 by_hand /= by_hand.sum(axis=1, keepdims=True)
 print(f"by hand and by the package, both masks: {np.abs(by_hand - seen['both']).max():.0e}")
 
@@ -188,8 +191,8 @@ show(
 )
 
 # %% [markdown]
-# **Before you run this:** give this head ones as values. What is their mean with the padding mask? And
-# without a mask, if the four fillers have zeros in $v$: more than 1, 1 or less?
+# **Before you run this:** give this head ones as values. What is the mean of its outputs with the padding
+# mask? And without a mask, if the four fillers have zeros in $v$: more than 1, 1 or less?
 
 # %% tags=["answer"]
 ones = np.ones((15, 1))
@@ -204,16 +207,16 @@ print(f"with the mask {masked.mean():.3f}, with zeros in v alone {only_v.mean():
 # %% [markdown]
 # ## 4. Two heads that continue a text
 #
-# What can heads do together that one cannot? Head A is the one above: it finds copies of a letter. Head
-# B looks one place back. Its keys are the vectors $t_p$ of places, and its queries are $t_p R_{-1} =
-# t_{p-1}$, the same vectors turned back by one step. Both are sharpened by a factor, as training would
-# do it. Neither of them knows what comes next.
+# What can heads do together that one cannot? Head A is the one above: it finds copies of a letter. Head B
+# looks one place back. Its keys are the vectors $t_p$ of places, and its queries are $t_p R_{-1} =
+# t_{p-1}$, the same vectors turned back by one step. A large factor on the queries of either head lets
+# nearly all weight fall on the best keys. Neither head knows what comes next.
 #
 # Put one behind the other. In layer 1 head B writes at each place the letter before it, so the `e` of
 # *the* now also carries an `h`. In layer 2 a letter looks for places that *carry* it: the `h` of *other*
 # asks which earlier place carries an `h`, the `e` of *the* does, and so the answer is `e`, the letter that
-# followed `h` the last time. Such a pair is called an *induction head*. Trained models have them, and
-# repeat with them what they have seen once (Olsson et al., 2022).
+# followed `h` the last time. The second of such a pair is called an *induction head*. Trained language
+# models have such pairs, and repeat with them what they have seen once (Olsson et al., 2022).
 
 
 # %%
@@ -274,17 +277,17 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# After both `th` the pair expects an `e`. That is right in *other* and wrong in *thing*, where any reader
-# would be wrong. **Two layers of weighted means continue a text that they see for the first time.** On eight
-# pieces of English the pair gives the letter that comes next a probability of 0.18 on average, and the
-# frequencies of letters give it 0.08.
+# After both `th` the pair expects an `e`. That is right in *other* and wrong in *thing*, as it would be
+# for a reader who knows no more. **Two layers of weighted means repeat what came next, in a text that they
+# see for the first time.** On eight pieces of English, of 600 letters each, the pair gives the letter that
+# comes next a probability of 0.18 on average, and the frequencies of letters give it 0.08.
 
 # %% [markdown]
 # ## 5. The block
 #
 # *Heads.* One softmax makes one mean. So cut $q$, $k$ and $v$ into $h$ parts of width $d = n/h$, let each
 # part attend with weights of its own, put the results side by side, and mix them by one more matrix
-# (n, n). The scores cost no more than those of one head of width $n$.
+# (n, n). The scores of all heads take as many multiplications as those of one head of width $n$.
 #
 # *Map.* Behind attention stand two matrices, (n, 4n) and (4n, n), with a *ReLU* between them, which puts 0
 # for what is negative. They act on each token by itself. Attention moves information between tokens, and
@@ -297,8 +300,8 @@ show(
 # $$\operatorname{norm}(x)_c = g_c\, \frac{x_c - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_c, \qquad
 # \mu = \frac1n \sum_c x_c, \quad \sigma^2 = \frac1n \sum_c (x_c - \mu)^2 .$$
 #
-# *Sums.* Attention and map are added to what was there, so a token keeps its vector and a block only
-# writes into it:
+# *Sums.* Attention and map are added to what was there, so a token keeps its vector and a block only adds
+# to it:
 #
 # $$x \leftarrow x + \operatorname{attention}(\operatorname{norm}(x)), \qquad
 # x \leftarrow x + \operatorname{map}(\operatorname{norm}(x)) .$$
@@ -333,7 +336,7 @@ gap = np.abs(block(x, layer) - transformer.block(x, layer, config)).max()
 print(f"by hand and transformer.block differ by {gap:.0e}")
 for size in (1, 100):
     change = block(size * x, layer) - size * x
-    print(f"tokens of size {size:3}: what is added has size {(change**2).mean() ** 0.5:.2f}")
+    print(f"entries of size {size:3}: what is added has size {(change**2).mean() ** 0.5:.2f}")
 
 # %% [markdown]
 # ## 6. Encoder and decoder
@@ -368,10 +371,10 @@ for name, causal in (("decoder", True), ("encoder", False)):
 # decoder a token moves its own row and those after it, and in an encoder it moves all of them.**
 
 # %% [markdown]
-# In this package, as in GPT and BERT, nothing but the mask tells the two apart. The first transformer had
-# both: an encoder for the sentence to be translated and a decoder for its translation. They meet in
-# *cross-attention*, where the queries come from the decoder, and the keys and values from what the encoder
-# has made. There $L$ queries meet $S$ keys, and nothing is causal.
+# In this package, as in GPT and BERT, the two have the same parts, and only the mask tells them apart. The
+# first transformer had both: an encoder for the sentence to be translated and a decoder for its
+# translation. They meet in *cross-attention*, where the queries come from the decoder, and the keys and
+# values from what the encoder has made. There $L$ queries meet $S$ keys, and nothing is causal.
 #
 # On the course's thread this lesson is a branch. Whatever replaces the weighted mean in lessons 08 to 12,
 # the block around it stays as it is, and lesson 13 puts the replacement in.
@@ -383,9 +386,9 @@ for name, causal in (("decoder", True), ("encoder", False)):
 # mends that. Multiplied by a one-hot row it gives one of its own rows, so the product is a lookup.
 #
 # In a model $E$ is trained with all the rest. An older idea only counts, because tokens are alike where
-# they have like neighbours. Count how often letter $a$ has letter $b$ in each of the four places around it,
-# take the logarithm of how much more often than by chance, 0 where it is less, and keep $n$ dimensions by a
-# singular value decomposition.
+# they have like neighbours. Count how often letter $a$ has letter $b$ in each of the four places around
+# it, take the logarithm of how many times more often than by chance, 0 where it is less often, and keep
+# $n$ dimensions by a singular value decomposition.
 #
 # **Before you run this:** nobody tells these counts which letters are vowels. Is the mean cosine between
 # the vectors of two vowels nearer to 0.1, which a vowel and a consonant have, or to 0.5?
@@ -426,7 +429,7 @@ print(f"mean cosine of two vowels {(among.sum() - 5) / 20:.2f}, ", end="")
 print(f"of a vowel and a consonant {(unit[vowels] @ unit[rest].T).mean():.2f}")
 often = [c for c in letters if c.isupper() and text.count(c) >= 4]
 print("T − t + w = W, by n:      " + "".join(f"{n:7}" for n in (2, 4, 8, 16, 32)))
-for step, name in ((1, "right"), (0, "without the step")):
+for step, name in ((1, "right, with the step"), (0, "right, without it")):
     shares = [analogies(embed(n), often, step) for n in (2, 4, 8, 16, 32)]
     print(f"{name:26}" + "".join(f"{value:7.2f}" for value in shares))
 

@@ -36,10 +36,11 @@ checks.score_for(score_for)
 # ## 2. A smoother again
 #
 # *●●○ · 25 minutes.* Attention is a kernel smoother in which long keys count more. Take the sixty
-# points of the lesson, with $x/h$ as queries and $c/h$ as keys of width 1: at $h = 0.3$ the error is
-# 1.17, and the mean of all numbers has 0.70, because every place on the right looks at the keys furthest
-# to the right. So take the lengths out. Make of queries $(L, d)$ and keys $(S, d)$ new ones, as wide as
-# you like but of one width, so that *softmax attention of the new ones* weighs the keys by the Gaussian
+# points of the lesson, with $x/h$ as queries and $c/h$ as keys of width 1. At $h = 0.3$ the distance from
+# the curve is then 1.17, worse than the 0.70 of the mean of all numbers: every place on the right puts its
+# weight on the keys furthest to the right. So take the lengths out. Make of queries $(L, d)$ and keys
+# $(S, d)$ new ones, as wide as you like but of one width, so that *softmax attention of the new ones*
+# weighs the keys by the Gaussian
 # $\exp(-\|q_i - k_j\|^2 / 2\sqrt d)$, divided by its sum over the keys. (Softmax attention divides by the
 # root of the width that it sees. What number may each key bring along, and how does a query read it?)
 

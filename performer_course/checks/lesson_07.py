@@ -23,6 +23,32 @@ def followed(tokens, N, pairs=((0, 1), (1, 2)), sees=lambda i, j: j <= i, mean=n
     return found
 
 
+def either(tokens, N):
+    """Where one symbol of the two is the same, from the third place on."""
+    late = partial(followed, tokens, N, sees=lambda i, j: 2 <= j <= i and i > 0, mean=np.sum)
+    found = late([(0, 1)]) + late([(1, 2)]) - late()
+    return found / np.maximum(found.sum(axis=1, keepdims=True), 1)
+
+
+def two_means(tokens, N):
+    """Two heads, one for each symbol, and the mean of both."""
+    return (followed(tokens, N, [(0, 1)]) + followed(tokens, N, [(1, 2)])) / 2
+
+
+def wrapped(tokens, N):
+    """As if the last tokens stood before the first."""
+    twice = np.concatenate([tokens[-2:], tokens])
+    found = followed(twice, N, sees=lambda i, j: 2 <= j <= i)[2:]
+    found[0] = 0
+    return found
+
+
+def otherwise(tokens, N, rows):
+    """Other rows where no earlier pair is the same."""
+    found = followed(tokens, N)
+    return np.where(found.any(axis=1, keepdims=True), found, rows(tokens, N))
+
+
 FOLLOWED = [
     (partial(followed, pairs=((0, 1),)), "this looks at one symbol: two must be the same."),
     (partial(followed, pairs=((1, 2),)), "the token's own symbol must be the same, too."),
@@ -30,6 +56,21 @@ FOLLOWED = [
     (partial(followed, sees=np.greater), "place i itself may be behind an earlier pair: j ≤ i."),
     (partial(followed, pairs=((0, 0), (1, 1))), "what stands behind the match is asked for."),
     (partial(followed, mean=np.sum), "the mean of what followed is asked for, not the sum."),
+    (
+        partial(followed, pairs=((0, 2), (1, 1))),
+        "in this order: symbol i − 1 first, then symbol i.",
+    ),
+    (either, "one symbol that is the same is not enough: both must be."),
+    (two_means, "one head that asks for both, not the mean of two that ask for one each."),
+    (wrapped, "nothing stands before the first place: a roll brings the last tokens there."),
+    (
+        partial(followed, mean=lambda rows, axis: rows[-1]),
+        "the mean of all that followed is asked for, not the last of them.",
+    ),
+    (
+        partial(otherwise, rows=partial(followed, pairs=((0, 1),))),
+        "where no earlier pair is the same, the row is zero: one symbol does not count.",
+    ),
 ]
 
 
@@ -61,6 +102,16 @@ MASKS = [
     (ruled(lambda i, j, n: j <= i), "the fillers are seen: use the lengths."),
     (ruled(lambda i, j, n: j <= i and j <= n), "one filler is seen: j < length."),
     (ruled(lambda i, j, n: 0.0 if j <= i and j < n else -np.inf), NUMBERS),
+    (
+        ruled(lambda i, j, n: j <= i and j < n and i < n),
+        "the row of a filler follows both rules, too.",
+    ),
+    (ruled(lambda i, j, n: j <= i or j < n), "both rules must allow it: and, not or."),
+    (ruled(lambda i, j, n: i <= j and i < n), "queries are rows and keys columns: turn it round."),
+    (
+        lambda lengths, L: ruled(lambda i, j, n: L - n <= j <= i)(lengths, L),
+        "fillers stand at the end: a key counts where j < length.",
+    ),
 ]
 
 
@@ -116,7 +167,7 @@ def scores(rng, n):
         "relative up to a distance of 5": numbered(lambda distance: abs(distance) <= 5),
         "relative for earlier keys": numbered(lambda distance: distance <= 0),
         "relative for later keys": numbered(lambda distance: distance >= 0),
-        "later places a little larger": lambda q, k, p, s: q @ k * (1 + 1e-5 * p),
+        "later places a little larger": lambda q, k, p, s: q @ k * (1 + 1e-6 * p),
     }
     return relative, other
 

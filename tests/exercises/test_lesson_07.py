@@ -45,7 +45,7 @@ def rolled(tokens, N):
 
 
 WRONG["after_two"] = [
-    (rolled, "found"),
+    (rolled, "a roll brings the last tokens there"),
     (lambda tokens, N: np.array(pair_by_pair(tokens, N)).T, "shape (4, 60), and (60, 4) is needed"),
     (lambda tokens, N: pair_by_pair(tokens, tokens.max() + 1), "and (12, 5) is needed"),
 ]
@@ -65,7 +65,10 @@ RIGHT["decoder_mask"] = [
 ]
 WRONG["decoder_mask"] = [
     (lambda lengths, L: real(lengths, L), "shape (3, 5), and (3, 5, 5) is needed"),
-    (lambda lengths, L: np.tril(np.repeat(real(lengths, L)[:, None, ::-1], L, 1)), "found"),
+    (
+        lambda lengths, L: np.tril(np.repeat(real(lengths, L)[:, None, ::-1], L, 1)),
+        "fillers stand at the end",
+    ),
 ]
 
 
