@@ -10,8 +10,7 @@
 #
 # The Gaussian kernel is a bell, the Laplacian kernel has a sharp tip, and the Cauchy kernel has long
 # tails. All three depend on the difference $\delta = x - y$ alone, so each is a function $k(\delta)$.
-# Lesson 02 called such kernels shift-invariant, because nothing changes when both points move by the same
-# vector. What do all shift-invariant kernels have in common?
+# Lesson 02 called such kernels shift-invariant. What do all shift-invariant kernels have in common?
 #
 # Bochner's theorem has the answer: the continuous ones are mixtures of waves, and no wave has a negative
 # weight. If $k(0) = 1$, the weights are probabilities, and the kernel is a mean of cosines with random
@@ -39,7 +38,7 @@ xp = get_backend()
 # wave is a kernel. By lesson 02 a sum of kernels is a kernel if no weight is negative.
 #
 # What do such sums of waves look like? We add up three waves and a constant, which is a wave of frequency
-# 0. All frequencies are multiples of $2\pi/8$, so the sum repeats itself after 8 units.
+# 0. All frequencies are multiples of $2\pi/8$, so the sum has the period 8.
 
 # %%
 T = 8.0
@@ -59,7 +58,7 @@ for n in range(4):
     above.plot(x, weights[n] * np.cos(omega[n] * x), label=f"{weights[n]}")
 bells = sum(np.exp(-((x - centre) ** 2) / 2) for centre in (-T, 0, T, 2 * T))
 below.plot(x, bells, color=COLORS[6], linestyle="-", linewidth=7, alpha=0.25, label="bells")
-below.plot(x, mixture(x, weights), color=COLORS[1], label="sum")
+below.plot(x, mixture(x, weights), color=COLORS[6], linestyle="-", label="sum")
 above.set_ylabel("waves")
 below.set(xlabel="$\\delta$", ylabel="their sum", xticks=range(-4, 13, 4))
 above.legend(title="weight", loc="upper left", bbox_to_anchor=(1, 1.1))
@@ -74,8 +73,8 @@ show(
 )
 
 # %% [markdown]
-# Away from 0 the waves get out of step and cancel, and after 8 units they are in step again. Four weights
-# are enough for a row of bells.
+# Away from 0 the waves get out of step and cancel, and after 8 units they are in step again. With these four
+# weights their sum can hardly be told from a row of Gaussian bells.
 #
 # Can a sum of waves be a kernel although a weight is negative? Since the sum repeats itself, we may bend
 # the line to a ring of length 8. Put 16 points on it at equal distances, and let $c_n$ and $s_n$ be the
@@ -84,9 +83,8 @@ show(
 #
 # $$K = \sum_{n=0}^{3} w_n \bigl( c_n c_n^\top + s_n s_n^\top \bigr) .$$
 #
-# On the ring waves do not overlap: all these vectors are at right angles to one another. Each has the
-# squared length 8, except $c_0$, which has 16, and $s_0$, which is zero. So the formula is the
-# eigenvalue decomposition of $K$.
+# On the ring all these vectors are at right angles to one another. Each has the squared length 8, except
+# $c_0$, which has 16, and $s_0$, which is zero. So the formula is the eigenvalue decomposition of $K$.
 #
 # **Before you run this:** how many of the 16 eigenvalues of $K$ are zero, and what happens to the
 # eigenvalues if the last weight becomes $-0.04$?
@@ -101,15 +99,15 @@ for last in (0.04, -0.04):
 # %% [markdown] tags=["answer"]
 # Nine eigenvalues of $K$ are zero, because the constant has one vector and each of the three waves has
 # two. The other seven eigenvalues are the weights, times 16 for the constant and times 8 for the waves.
-# If the last weight becomes $-0.04$, two eigenvalues become negative.
+# If the last weight becomes $-0.04$, two eigenvalues become negative. For more waves one takes more points.
 # **On a ring a sum of waves is a kernel exactly when no wave has a negative weight.**
 
 # %% [markdown]
 # ## 2. Bochner's theorem
 #
-# The line is a ring without an end. On it all frequencies are possible, and sums over them become
-# integrals. Euler's formula, $e^{i\theta} = \cos\theta + i\sin\theta$, puts the cosine and the sine of a
-# frequency into one wave. A *measure* hands out mass to sets of frequencies: as lumps at single
+# As the ring grows into the line, all frequencies become possible, and sums over them become integrals.
+# Euler's formula, $e^{i\theta} = \cos\theta + i\sin\theta$, puts the cosine and the sine of a frequency
+# into one wave. A *measure* hands out mass to sets of frequencies: as lumps at single
 # points, as a density, or both. With a density, $d\mu(\omega)$ is $p(\omega)\, d\omega$; with lumps, as in
 # section 1, an integral over $\mu$ is a sum. If the mass is 1 in all, the measure is a probability
 # distribution, and an integral over it is an expectation.
@@ -146,21 +144,20 @@ for last in (0.04, -0.04):
 # = \int \sum_{j,l} c_j c_l\, e^{i\omega^\top x_j} e^{-i\omega^\top x_l} \, d\mu(\omega)
 # = \int \Bigl| \sum_j c_j\, e^{i\omega^\top x_j} \Bigr|^2 d\mu(\omega) \;\ge\; 0 .$$
 #
-# The first step puts the integral in the place of $k$, and the second sees a sum times its conjugate.
-# Neither the square nor the mass is negative.
+# The second step sees a sum times its conjugate. Neither the square nor the mass is negative.
 #
 # *A kernel is a mixture of waves.* This half we only outline. On the ring, $c_n^\top K c_n$ is the
 # weight of a wave, up to a factor. Do the same on the line, for a continuous, integrable kernel $k$ on
-# $\mathbb{R}$: let $c(x) = e^{-i\omega x}$ be a wave, for $x$ between 0 and $T$. The quadratic form is
-# an integral now, and it cannot be negative:
+# $\mathbb{R}$: take all points $x$ between 0 and $T$, and a wave $c(x) = e^{-i\omega x}$ as their weights. The
+# quadratic form becomes an integral, a limit of sums that are not negative. Divided by $2\pi T$ it is
 #
 # $$0 \;\le\; \frac{1}{2\pi T} \int_0^T\!\!\int_0^T k(x - y)\, e^{-i\omega(x - y)}\, dx\, dy
 # = \frac{1}{2\pi} \int_{-T}^{T} \Bigl(1 - \frac{|\delta|}{T}\Bigr) k(\delta)\,
 # e^{-i\omega\delta} \, d\delta .$$
 #
 # The second step counts pairs: those $(x, y)$ in the square with $x - y = \delta$ form a diagonal,
-# above an interval of length $T - |\delta|$. A complex $c = a + ib$ is no new demand, because its form
-# is that of $a$ plus that of $b$. As $T$ grows, the right side tends to
+# above an interval of length $T - |\delta|$. A complex $c = a + ib$ is no new demand, because for an even $k$
+# its form is that of $a$ plus that of $b$. As $T$ grows, the right side tends to
 # $p(\omega) = \frac{1}{2\pi} \int k(\delta)\, e^{-i\omega\delta}\, d\delta$, the *Fourier transform* of
 # $k$, which is therefore not negative. A full proof also shows that $p$ is integrable and gives $k$
 # back, and treats kernels that are not integrable.
@@ -177,20 +174,20 @@ for last in (0.04, -0.04):
 # wave. Why do the other waves in $k$ drop out?
 
 # %% [markdown] tags=["answer"]
-# The other waves drop out because waves do not overlap. Here is a refresher of Fourier series. For whole
-# numbers $m, n \ge 1$ the integral $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if $m = n$ and
-# else 0, because the product is half of $\cos((m-n)x) - \cos((m+n)x)$. The same holds for cosines, and a
-# sine with a cosine always gives 0. Let $f$ have the period $T$ and be the limit of sums of its first $N$
-# waves: a constant $a_0/2$ and the terms $a_n \cos\omega_n x + b_n \sin\omega_n x$ with
-# $\omega_n = 2\pi n/T$, each pair a wave with an amplitude and a phase. Multiply by a wave and integrate
-# over one period, and all else is gone: $a_n = \frac2T \int_{-T/2}^{T/2} f(x) \cos(\omega_n x)\, dx$, and
-# $b_n$ likewise.
+# The other waves drop out because waves do not overlap: the product of two different ones lies as much above
+# zero as below it. Here is a refresher of Fourier series. For whole numbers $m, n \ge 1$ the integral
+# $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if $m = n$ and else 0, because the product is half of
+# $\cos((m-n)x) - \cos((m+n)x)$. The same holds for cosines, and a sine with a cosine always gives 0. Let $f$
+# have the period $T$ and be the uniform limit of sums of its first $N$ waves: a constant $a_0/2$, and waves
+# $a_n \cos\omega_n x + b_n \sin\omega_n x$ with $\omega_n = 2\pi n/T$, each of which has an amplitude and a
+# phase. Multiply by one wave and integrate over one period, and only this wave is left: $a_n = \frac2T
+# \int_{-T/2}^{T/2} f(x) \cos(\omega_n x)\, dx$, and $b_n$ likewise.
 #
-# A single bump has no period, or an infinite one. Repeat an even bump $k$ at all multiples of $T$. One
-# period collects all its pieces, so the integral is one over the whole line, and
-# $a_n = \frac{4\pi}{T}\, p(\omega_n)$. The weights of section 1 are those of the bell at $T = 8$, rounded so
-# that they sum to one. When $T$ doubles, the curve $p$ stays and the frequencies on it come twice as close,
-# until the series has become $\int p(\omega)\, e^{i\omega x}\, d\omega$.
+# A single bump has no period, or an infinite one. Repeat an even bump $k$ at all multiples of $T$. The pieces
+# of its copies within one period make up the whole bump, so $a_n = \frac{4\pi}{T}\, p(\omega_n)$. Section 1
+# has the weights of the bell at $T = 8$, rounded so that they sum to one. When $T$ has grown without end, the
+# series has become $\int p(\omega)\, e^{i\omega x}\, d\omega$. Appendix [a7](a7_more_on_kernels.ipynb) draws
+# this.
 
 # %% [markdown]
 # *The Gaussian kernel.* We guess that its frequencies are standard normal. For such an $\omega$ let
@@ -200,8 +197,8 @@ for last in (0.04, -0.04):
 # $f(\delta) = e^{-\delta^2/2}$.
 #
 # *The Laplacian kernel.* By symmetry $p(\omega)$ is the real part of $\frac1\pi \int_0^\infty
-# e^{-\delta + i\omega\delta}\, d\delta = \frac{1}{\pi (1 - i\omega)}$. This is $1/(\pi(1 + \omega^2))$, the
-# density of the Cauchy distribution.
+# e^{-\delta + i\omega\delta}\, d\delta = \frac{1}{\pi (1 - i\omega)}$. The real part is
+# $1/(\pi(1 + \omega^2))$, the density of the Cauchy distribution.
 #
 # *The Cauchy kernel.* The formulas from $k$ to $p$ and back differ only by the sign of $i$ and a factor
 # $2\pi$, so the pair of the Laplacian kernel can be read backwards.
@@ -216,8 +213,7 @@ for last in (0.04, -0.04):
 # their share one in a thousand, one in a hundred or one in eight?
 
 # %% tags=["answer"]
-rng = np.random.default_rng(0)
-drawn = {}
+rng, drawn = np.random.default_rng(0), {}
 print("share of 100,000 frequencies that are beyond 5 in size")
 for name in ("gaussian", "laplacian", "cauchy"):
     drawn[name] = projections.SPECTRAL[name](rng, 100_000, 1)[:, 0]
@@ -255,14 +251,14 @@ show(
 
 # %% [markdown] tags=["answer"]
 # The Laplacian kernel has the most frequencies beyond 5, one in eight. The Cauchy kernel has fewer
-# than one in a hundred there, and of the Gaussian kernel there is none among 100,000 draws.
-# **A corner in the kernel needs high frequencies, and a smooth kernel needs few.**
+# than one in a hundred there, and the Gaussian kernel none among 100,000 draws.
+# **A kernel with a corner needs far more high frequencies than a smooth kernel of the same width.**
 
 # %% [markdown]
 # A narrow kernel has high frequencies, too. If $k(\delta)$ is the mean of $\cos(\omega\delta)$, then
 # $k(s\delta)$ is the mean of $\cos(s\omega\delta)$: the frequencies are multiplied by $s$. The kernel
-# $\exp(-\gamma\|\delta\|^2)$ is the Gaussian of the table with $s = \sqrt{2\gamma}$, one factor for each
-# coordinate, so its frequencies are drawn from $\mathcal{N}(0, 2\gamma I_d)$.
+# $\exp(-\gamma\|\delta\|^2)$ is a product over coordinates, and each factor is the Gaussian of the table with
+# $s = \sqrt{2\gamma}$, so its frequencies are drawn from $\mathcal{N}(0, 2\gamma I_d)$.
 #
 # ## 4. Draw frequencies, and watch the mean become the kernel
 #
@@ -277,9 +273,9 @@ show(
 # mean $\tfrac12(1 + k(2\delta))$.
 #
 # In the package the frequencies are the rows of a matrix $W$ of shape $(m, d)$; later lessons call them
-# *directions*. Our example is the Gaussian kernel with $\gamma = \frac12$ in three dimensions, so they
-# are standard normal. `to_like(a, x)` moves the array `a` to where `x` lives, and `to_host` brings an array
-# back.
+# *directions*. Our example is the Gaussian kernel with $\gamma = \frac12$ in three dimensions, whose
+# frequencies are standard normal. `to_like(a, x)` moves the array `a` to where `x` lives, and `to_host`
+# brings an array back.
 
 
 # %%
@@ -341,16 +337,17 @@ def watch(draw):
 slider(watch, draw=(3, 30))
 
 # %% [markdown] tags=["answer"]
-# The mean of 2,000 cosines typically gets 0.02 away from the bell. **Near 0 all waves agree, and far out
-# as many are up as down, so that their mean falls to zero.** A kernel with a spectral density is just
-# this: an agreement among waves that is lost with the distance. In JupyterLab the picture has a slider
-# for other draws.
+# The mean of 2,000 cosines typically gets 0.02 away from the bell. So says the formula: where $k$ has fallen to
+# zero, one standard deviation is $1/\sqrt{2m}$. **Near 0 all waves agree, and far out as many
+# are up as down, so that their mean falls to zero.** A kernel with a spectral density is just this: an
+# agreement among waves that is lost with the distance. JupyterLab has a slider for other draws.
 
 # %% [markdown]
-# How can one number tell a right estimate from a wrong one? Divide the error by the standard deviation
-# that the formula predicts. The quotient is the *z-score*. It stays at a few units if the estimate is
-# right, however large $m$ is, and grows like $\sqrt m$ if not. The table has a row for each kernel, and
-# on the right a slip, a factor $2\pi$ in the cosine.
+# How can one number tell a right estimate from a wrong one? Divide the error by the standard deviation that
+# the formula predicts. The quotient, the *z-score*, stays at a few units if the estimate is right, however
+# large $m$ is, and grows like $\sqrt m$ if not. Each row of the table is a kernel: its value at one
+# $\delta$ in three dimensions, the mean of 200,000 cosines and the z-score of this mean, then both again
+# with a slip, a factor $2\pi$ in the cosine.
 
 # %%
 m, step = 200_000, xp.asarray([[0.3, -0.5, 0.4]])  # δ
@@ -363,14 +360,14 @@ for name in ("gaussian", "laplacian", "cauchy"):
     print(f"{name:10} {k1:.4f} {right:11.4f} {z_right:6.1f} {slip:9.4f} {z_slip:7.0f}")
 
 # %% [markdown]
-# The z-scores of the estimates are of size 1, as they should be. The slip mixes two habits: some books
-# count frequencies in cycles, $f = \omega/2\pi$, and write waves as $e^{2\pi i f\delta}$. Whoever
-# draws $\omega$ in radians and then puts a $2\pi$ into the cosine estimates a kernel that is $2\pi$ times
-# too narrow: for the Gaussian one 0.0008 in place of 0.7788.
+# The z-scores of the right means are at most 1 in size, and with the slip 200 and more. The slip mixes
+# two habits: some books count frequencies in cycles, $f = \omega/2\pi$, and write waves as
+# $e^{2\pi i f\delta}$. With $\omega$ in radians, a $2\pi$ in the cosine makes the
+# kernel $2\pi$ times too narrow: for the Gaussian the mean is 0.0008 in place of 0.7788.
 #
 # ## 5. A function whose transform goes negative
 #
-# Here are two bumps that are continuous, even, and zero beyond $|\delta| = 1$. The *tent* is
+# Here are two continuous, even bumps, zero beyond $|\delta| = 1$. The *tent* is
 # $\max(0,\, 1 - |\delta|)$. The *arch* is $\max(0,\, 1 - \delta^2)$, which Epanechnikov chose for
 # smoothing data. Integrating by parts gives their transforms:
 #
@@ -395,6 +392,7 @@ transforms = {
     "tent": (1 - np.cos(w)) / (np.pi * w**2),
     "arch": 2 * (np.sin(w) - w * np.cos(w)) / (np.pi * w**3),
 }
+lowest = w[transforms["arch"].argmin()]
 for name, p in transforms.items():
     print(f"{name}: lowest {p.min():.4f}, at ω = {w[p.argmin()]:.2f}")
 
@@ -408,7 +406,6 @@ right.axhline(0, color=COLORS[6], linewidth=1, linestyle="-")
 right.set(xlabel="$\\omega$", ylabel="$p(\\omega)$", ylim=(-0.03, 0.1))
 left.set(xlabel="$\\delta$", ylabel="$k(\\delta)$")
 left.legend()
-lowest = w[transforms["arch"].argmin()]
 touches = compared(
     transforms["tent"].min(), -1e-9, "crosses zero", "touches zero and does not cross it"
 )
@@ -443,11 +440,10 @@ for name, function in (("tent", tent), ("arch", arch)):
     print(f"{name}  {np.linalg.eigvalsh(K)[0]:16.4f} {wave @ K @ wave / (wave @ wave):18.4f}")
 
 # %% [markdown]
-# For the tent neither number is negative. The arch is convicted by the wave alone, and the best weights
-# reach a value that is not much lower. A negative weight is no probability, so no random frequencies have
-# the arch as the mean of their cosines. The impostor $e^{+\delta^2}$ of lesson 02 does not even get as
-# far as a transform: a kernel with $k(0) = 1$ is a mean of cosines and never leaves the interval from
-# $-1$ to 1.
+# For the tent neither number is negative, and the wave convicts the arch. A negative weight is no
+# probability, so no random frequencies have the arch as the mean of their cosines. The impostor
+# $e^{+\delta^2}$ of lesson 02 does not even get as far as a transform: a kernel with $k(0) = 1$ is a mean
+# of cosines and never leaves the interval from $-1$ to 1.
 #
 # Attention compares everything with everything, and a comparison is a kernel. We now know that a
 # continuous kernel of $x - y$ is a mean over random waves. Lesson 04 takes the mean from a few of them

@@ -1,21 +1,22 @@
 # %% [markdown]
 # # Look behind a kernel
 #
-# > **55 minutes.** Needs: lesson 01 for the first two sections, lesson 02 for the next two, lesson 03 for the
+# > **60 minutes.** Needs: lesson 01 for the first two sections, lesson 02 for the next two, lesson 03 for the
 # > last two; partial derivatives.
 # >
 # > Afterwards you can derive the dual of a support vector machine and solve it, say in which space the
 # > answer of a kernel method lives and why $n$ numbers find it there, and read a kernel and its points as
-# > amplitudes and phases. Nothing later needs it, and each pair of sections stands alone.
+# > amplitudes and phases. Nothing later needs it, and each pair of sections stands alone, but for one look back
+# > from section 5 to section 3.
 #
 # Lessons 01 to 03 take the straight road to what attention needs. Beside that road lies a question: if a method
 # sees its data through a kernel alone, and the features may be infinitely many, where does its answer live, and
 # how can one find it?
 #
-# A support vector machine finds its plane from one number a point, as ridge regression does, but most of its
-# numbers are zero. That $n$ numbers are enough for $n$ points is no accident: every kernel has a space of
-# functions, and no best fit in it needs more. If the kernel depends on $x - y$ alone, these functions are made of
-# waves, with amplitudes that belong to the kernel and phases that belong to the points.
+# A support vector machine finds its plane from one number a point, as ridge regression does, but where the
+# classes lie well apart most of its numbers are zero. That $n$ numbers are enough for $n$ points is no accident:
+# every kernel has a space of functions, and no best fit in it needs more. If the kernel depends on $x - y$ alone,
+# these functions are made of waves, with amplitudes that belong to the kernel and phases that belong to the points.
 
 # %%
 import matplotlib.pyplot as plt
@@ -44,16 +45,19 @@ from performer_course.figures import COLORS, compared, show, trend
 # \;\; \xi_i \ge 0 .$$
 #
 # Because of the constraints one cannot just set derivatives to zero. Lagrange's idea is to replace each
-# prohibition by a fine. Whoever violates the first constraint of point $i$ pays $a_i \ge 0$ for each unit of it, and
-# $s_i \ge 0$ for each unit of the second. An opponent chooses these rates so that our total is as large as
-# possible. Against such an opponent it never pays to violate anything, because he could raise a rate without
-# limit. The rates are called *Lagrange multipliers*, and our total is called the *Lagrangian*:
+# prohibition by a fine. We pay $a_i \ge 0$ for each unit by which the first constraint of point $i$ is
+# violated, and $s_i \ge 0$ for each unit of the second. Where there is room to spare, we are paid at the same
+# rates. An opponent chooses these rates so that our total is as large as possible. Against such an opponent
+# it never pays to violate anything, because he could raise a rate without limit. The rates are called
+# *Lagrange multipliers*, and our total is called the *Lagrangian*:
 #
 # $$\tfrac12\|w\|^2 + C\sum_i \xi_i
 # - \sum_i a_i \bigl[\, t_i(w^\top\varphi(x_i) + b) - 1 + \xi_i \,\bigr] - \sum_i s_i \xi_i .$$
 #
-# For a convex problem, such as this one, it does not matter which of the two players moves first. So let the
-# rates be given. Then our total is least where its derivatives vanish, and that has three consequences:
+# For a convex problem with linear constraints, such as this one, it does not matter which of the two players
+# moves first. So let the rates be given. Then our total is least where its derivatives vanish. In $b$ and $\xi_i$
+# the total is a straight line, and where such a line has a slope we could make the total fall without end, so
+# the opponent chooses rates that leave no slope. That has three consequences:
 #
 # - from $w$: $\; w = \sum_i a_i t_i\, \varphi(x_i)$;
 # - from $b$: $\; \sum_i a_i t_i = 0$;
@@ -84,7 +88,8 @@ c, b = np.zeros(200), machine.intercept_[0]
 c[machine.support_] = machine.dual_coef_[0]
 print(f"points on the right side: {(np.sign(K @ c + b) == t).sum()} of 200")
 print(f"weights that are not zero: {(c != 0).sum()}, of which {(np.abs(c) == C).sum()} are ±C")
-ridge = np.linalg.solve(kernels.polynomial(x, x, degree=2, offset=1.0) + np.eye(200), t)
+G = kernels.polynomial(x, x, degree=2, offset=1.0)  # for ridge: the constant does the work of b
+ridge = np.linalg.solve(G + np.eye(200), t)  # α = 1
 print(f"ridge regression, the smallest of 200 weights: {np.abs(ridge).min():.4f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -112,8 +117,9 @@ show(
 # %% [markdown] tags=["answer"]
 # Only 26 of the 200 points have a weight that is not zero, and 22 of these weights are as large as the price
 # $C$ allows. In ridge regression none of the 200 weights is zero, because the weight of a point is the error
-# that is left there, over $\alpha$. In a support vector machine a point outside the margin violates nothing,
-# and where nothing is violated the opponent has no use for a fine.
+# that is left there, over $\alpha$. In a support vector machine a point outside the margin keeps its constraint
+# with room to spare. A fine on it would only lower our total, so the opponent sets it to zero. If the classes
+# overlap, more points stand inside the margin, and more weights are not zero.
 
 # %% [markdown]
 # ## 2. Two weights at a time
@@ -163,7 +169,9 @@ print(f"by hand:      {dual(by_hand):.6f}, b = {g[free].min():.6f} to {g[free].m
 print(f"scikit-learn: {dual(c):.6f}, b = {b:.6f}")
 
 # %% [markdown]
-# The constraint $\sum_i c_i = 0$ is a nuisance: without it one could change one weight at a time.
+# Both constraints belong to the problem. Without $t_i c_i \le C$ the fines would grow beyond any number where no
+# plane separates the classes. The constraint $\sum_i c_i = 0$ is a nuisance: without it one could change one
+# weight at a time.
 #
 # **Before you run this:** leave the constraint $\sum_i c_i = 0$ out, and climb the dual one weight at a time.
 # Will the top be higher or lower than with it, and how many of the 200 points will be on the right side?
@@ -190,7 +198,7 @@ print(f"called inner: {(said > 0).sum()}, on the right side: {(np.sign(said) == 
 # Lesson 02 found features of any $n$ points by the eigenvectors of their Gram matrix. They serve these points
 # and no others. Is there one map that serves all points of $\mathbb{R}^d$? There is, and it is quickly written
 # down: let the feature of $x$ be a function, $\varphi(x) = K(\cdot, x)$, which says of every point how similar it
-# is to $x$. Our vectors are all sums of such functions,
+# is to $x$. The vectors of our space are all the sums of such functions,
 # $f = \sum_i c_i K(\cdot, x_i)$, with any points and any weights. We give $f$ and another one,
 # $g = \sum_j d_j K(\cdot, y_j)$, the inner product
 #
@@ -301,7 +309,8 @@ offered, alpha = np.arange(41) / 10, 0.1
 A, G = laplacian(at, offered), laplacian(offered, offered)  # (5, 41): values at the data; (41, 41)
 weights = np.linalg.solve(A.T @ A + alpha * G, A.T @ t)  # least ‖t − A w‖² + α wᵀG w
 used = np.abs(weights) > 1e-9
-print(f"weights not zero: {used.sum()} of 41; the rest: {np.abs(weights[~used]).max():.4f}")
+others = max(np.abs(weights[~used]).max(), 1e-12)
+print(f"weights not zero: {used.sum()} of 41; the others: at most {others:.0e}")
 print("at         ", *(f"{each:7.1f}" for each in offered[used]))
 print("weights    ", *(f"{each:7.4f}" for each in weights[used]))
 c = np.linalg.solve(laplacian(at, at) + alpha * np.eye(5), t)
@@ -330,9 +339,9 @@ show(
     fig,
     caption="Compare the two curves at the five data points first, and then between them.",
     alt="A curve with five corners, at the five data points, which it misses by a little. A dashed curve has "
-    f"the same values there, to within {np.abs(other - best)[there].max():.4f}, and differs from it between two pairs of "
-    f"neighbours. The squared length of the first is {squared:.2f}, and that of the dashed one is "
-    f"{added:.2f} {compared(squared + added, squared, 'less', 'more')}.",
+    f"the same values there, to within {max(1e-12, np.abs(other - best)[there].max()):.0e}, and differs "
+    f"from it between two pairs of neighbours. The squared length of the first is {squared:.2f}, and "
+    f"that of the dashed one is {added:.2f} {compared(squared + added, squared, 'less', 'more')}.",
 )
 
 # %% [markdown] tags=["answer"]
@@ -351,8 +360,8 @@ show(
 #
 # because $\cos(\omega x - \theta) = \cos\theta \cos\omega x + \sin\theta \sin\omega x$: in the plane, $(a, b)$ is
 # the point at the distance $A$ from the origin and in the direction $\theta$. $A$ is called the *amplitude* and
-# $\theta$ the *phase* of the wave. A function of period $T$ that is continuous and has no worse than corners is
-# a constant and a sum of such waves, with $\omega_n = 2\pi n/T$:
+# $\theta$ the *phase* of the wave. A continuous function of period $T$ that is smooth, but for corners, is a
+# constant and a sum of such waves, with $\omega_n = 2\pi n/T$:
 #
 # $$f(x) = \frac{a_0}{2} + \sum_{n=1}^\infty A_n \cos(\omega_n x - \theta_n) , \qquad
 # \begin{pmatrix} a_n \\ b_n \end{pmatrix} = \frac2T \int_{-T/2}^{T/2} f(x)
@@ -426,9 +435,10 @@ show(
 # **The amplitudes of $K(\cdot, x)$ belong to the kernel, and its phases $\omega_n x$ belong to the point.**
 
 # %% [markdown]
-# In these words the theorem of lesson 03 for a ring is short: a continuous even function is a kernel exactly when
-# no wave of it, the constant among them, has the phase $\pi$. The features of lesson 04, a cosine and a sine of
-# $\omega x$ for each drawn $\omega$, are hands of this clock.
+# Lesson 03 proves for finitely many waves on a ring what holds for all continuous even functions there. In
+# the new words it is short: such a function is a kernel exactly when no wave of it, the constant among them,
+# has the phase $\pi$. The features of lesson 04, a cosine and a sine of $\omega x$ for each drawn $\omega$,
+# are hands of this clock.
 #
 # Amplitudes also say what the length of section 3 means. Let the kernel have the weights $w_n > 0$. Wave $n$ of
 # $f = \sum_i c_i K(\cdot, x_i)$ has the amplitude $A_n = w_n \bigl| \sum_i c_i e^{i\omega_n x_i} \bigr|$, so the
@@ -441,9 +451,9 @@ show(
 # lesson 03 finds the weights by an integral over the whole line. How does a sum become an integral? Let the ring
 # grow.
 #
-# Repeat a bump $k$ with period $T$: $f(x) = \sum_j k(x - jT)$. Cut the line into pieces of length $T$. Piece $j$
-# of the single bump is exactly what one of its copies contributes to one period of $f$. The picture shows how
-# the pieces slide home, with $T = 3$ so that the copies overlap.
+# Repeat an even bump $k$ with period $T$: $f(x) = \sum_j k(x - jT)$. Cut the line into pieces of length $T$.
+# Piece $j$ of the single bump is exactly what one of its copies contributes to one period of $f$. The picture
+# shows how the pieces slide home, with $T = 3$ so that the copies overlap.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 T = 3.0
@@ -485,7 +495,8 @@ for T in (6.0, 12.0, 24.0):
     omega = 2 * np.pi / T * np.arange(int(4 * T / (2 * np.pi)) + 1)  # up to 4
     stems[T] = omega, series(lambda x, T=T: bumps(x, T), T, len(omega) - 1)[0] * T / (4 * np.pi)
     away = np.abs(stems[T][1] - np.exp(-(omega**2) / 2) / np.sqrt(2 * np.pi)).max()
-    print(f"period {T:2.0f}: {len(omega):2d} points, at most {away:.4f} from exp(−ω²/2)/√2π")
+    away = max(away, 1e-12)
+    print(f"period {T:2.0f}: {len(omega):2d} points, at most {away:.0e} from exp(−ω²/2)/√2π")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 omega = np.linspace(0, 4, 200)
@@ -503,14 +514,19 @@ show(
     caption="Compare the stems from one row to the next, and with the grey curve, which is the same in all.",
     alt="The weights of the waves in rows of bumps of period 6, 12 and 24, scaled, one row of stems each, "
     "against their frequency. All end on one bell curve, the normal density, to within "
-    f"{away:.4f} in the last row; there are {', '.join(str(len(each)) for each, _ in stems.values())} of them "
+    f"{away:.0e} in the last row; there are {', '.join(str(len(each)) for each, _ in stems.values())} of them "
     "up to frequency 4.",
 )
 
 # %% [markdown] tags=["answer"]
 # **When the period doubles, the old points stay, and one new point comes between every two.** All lie on one
-# curve for all periods, which is $p$, and as $T$ grows the sum over them becomes an integral. For the Gaussian
-# bump $p$ is the density of the normal distribution, as in the table of lesson 03.
+# curve for all periods, which is $p$. For the Gaussian bump it is the density of the normal distribution, as in
+# the table of lesson 03. A cosine is half a wave of $\omega$ and half one of $-\omega$, so the series is
+#
+# $$f(x) = \sum_{n=-\infty}^{\infty} p(\omega_n)\, e^{i\omega_n x}\, \frac{2\pi}{T} ,$$
+#
+# a sum of heights times widths, because neighbouring frequencies lie $2\pi/T$ apart. As $T$ grows, the copies move
+# out of sight, and the sum becomes the integral $k(x) = \int p(\omega)\, e^{i\omega x}\, d\omega$.
 
 # %% [markdown]
 # Where do we stand? Attention compares everything with everything, and the comparison is a kernel. A kernel has a

@@ -14,6 +14,10 @@ SCALES = [  # a standard deviation of f, and its hint
     (lambda g: TURN * math.sqrt(2 * g), "a turn is 2π radians: f is smaller than ω, not larger."),
     (lambda g: 1 / TURN, "γ does not enter: this is right for γ = ½ alone."),
     (lambda g: 2 * g / TURN, "2γ is the variance of ω: the standard deviation is its root."),
+    (
+        lambda g: math.sqrt(2 * g / TURN),
+        "f = ω/2π divides the standard deviation by 2π, not the variance.",
+    ),
     (lambda g: math.sqrt(g) / TURN, "for e^{−γ‖δ‖²} the variance of ω is 2γ, not γ."),
     (
         lambda g: 1 / (TURN * math.sqrt(2 * g)),
@@ -54,6 +58,14 @@ def in_cycles(draw):
         right = math.sqrt(2 * gamma) / TURN
         if not fits(right):
             refuse(*((fits(scale(gamma)), hint) for scale, hint in SCALES))
+            scale = f.std()
+            refuse(
+                (
+                    fits(scale),
+                    f"normal, but of standard deviation {scale:.3g} at γ = {gamma:g}: "
+                    "what are the variance of ω and that of f = ω/2π?",
+                )
+            )
             worst = np.argmax(np.abs(means - kernel(right)))
             raise Hint(
                 f"the mean of cos(2πfᵀδ) is {means[worst]:.3f} at δ = {delta[worst].round(2)}, and "
@@ -93,6 +105,7 @@ def three_points(refute):
                 raise Hint(f"three points and three weights, got shapes {x.shape} and {c.shape}.")
             if not c.any():
                 raise Hint("the weights are all 0: then the form is 0, of any function.")
+            c = c / np.abs(c).max()  # its square may be too small for a number
             form = c @ k(x[:, None] - x) @ c / (c @ c)
             if form >= -1e-3:
                 if scale != 1:

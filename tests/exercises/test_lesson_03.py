@@ -40,6 +40,7 @@ def one_column(rng, m, d, gamma):
 
 WRONG["in_cycles"] = [
     (uniform, "are coordinates normal"),
+    (normal(lambda g: g / (2 * np.pi)), "normal, but of standard deviation"),
     (one_column, "are coordinates normal"),
     (in_order, "independent of one another"),
     (lambda rng, m, d, g: np.tile(right(rng, m // 2 + 1, d, g), (2, 1))[:m], "come twice"),
@@ -79,6 +80,7 @@ WRONG["three_points"] = [
     (lambda k: by_eigenvectors(k, [0.505]), "how far apart must the points be?"),
     (lambda k: by_eigenvectors(k, which=1), "with other weights"),
     (lambda k: by_eigenvectors(k, [3.0]), "try other distances"),
+    (lambda k: (np.arange(3.0), np.full(3, 1e-200)), "try other distances"),
     (lambda k: by_eigenvectors(k)[0], "two arrays, got a ndarray"),
     (lambda k: (np.arange(4.0), np.ones(4)), "three points and three weights"),
 ]
