@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from performer_course import features
+from tests.claims.__main__ import PARTS
 from tests.claims.harness import Part, is_red, judge
 from tests.claims.shared import LAST_STEP_LOST
 from tests.double import prove
@@ -47,6 +48,13 @@ def test_the_poison_of_fresh_memory_ends_with_its_block():
     with pytest.raises(KeyError), fresh_memory_poisoned(), fresh_memory_poisoned():
         raise KeyError
     assert (np.empty, np.empty_like) == before
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_each_defect_can_still_be_planted(part):
+    sources = {path.stem: path.read_text(encoding="utf-8") for path in PACKAGE.glob("*.py")}
+    times = {m.name: sources[m.module].count(m.old) for m in part.mutants.values()}
+    assert {name: count for name, count in times.items() if count != 1} == {}
 
 
 def other_ways(source) -> set:

@@ -12,6 +12,7 @@ from tests.claims.shared import problem
 from tests.textbook import softmax_by_rows
 
 FAR = "far = outside(queries.shape[-2], keys.shape[-2], part.start - seen.start)"
+AHEAD = "(L, d), dtype, ahead = q.shape[-2:], sum_dtype(xp, q, k, v), 0 if causal else band"
 
 PART = Part("Near and far field")
 claim = PART.claim
@@ -95,8 +96,8 @@ def zeros_outside_the_band_leak(p):
         "ends-shifted",
         "the band of the first rows is counted from the first key",
         module="near_far",
-        old="part.start - seen.start)",
-        new="band)",
+        old=FAR,
+        new=FAR.replace("part.start - seen.start", "band"),
     ),
     Mutant(
         "band-one-short",
@@ -136,15 +137,15 @@ def the_ends_of_the_sequence_see_what_there_is(p):
         "sees-the-next",
         "row i sees key i + 1 where causal",
         module="near_far",
-        old="0 if causal else band",
-        new="int(causal)",
+        old=AHEAD,
+        new=AHEAD.replace("0 if causal else band", "int(causal)"),
     ),
     Mutant(
         "causal-forgotten",
         "row i sees j ≤ i + band",
         module="near_far",
-        old="0 if causal else band",
-        new="band",
+        old=AHEAD,
+        new=AHEAD.replace("0 if causal else band", "band"),
     ),
 )
 def no_later_token_changes_a_causal_row(p):
@@ -188,8 +189,8 @@ def the_band_is_never_cut_out_of_a_full_matrix(p):
         "half-precision-sums",
         "logits and sums in the dtype of the inputs",
         module="near_far",
-        old="dtype, ahead = sum_dtype(xp, q, k, v),",
-        new="dtype, ahead = q.dtype,",
+        old=AHEAD,
+        new=AHEAD.replace("sum_dtype(xp, q, k, v)", "q.dtype"),
     )
 )
 def half_precision_sums_in_single(p):

@@ -5,8 +5,9 @@ import pytest
 from kit import chromium
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Ended with the module: while it is there, nothing else can run an event loop."""
     if chromium.PATH is None:
         pytest.fail(f"no browser: {chromium.NONE}")
     with chromium.started() as browser:

@@ -63,7 +63,7 @@ def address(decks):
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def seen(decks, address, browser):
     """What a browser shows of each slide of each deck, and what went wrong."""
     found, wrong = {}, {}
