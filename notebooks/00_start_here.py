@@ -102,8 +102,8 @@ show(
 #
 # Reading in this way is called *attention*. Each word $i$ has three vectors: a *query* $q_i$, what it looks
 # for; a *key* $k_i$, by which others find it; and a *value* $v_i$, what it has to give. The query is
-# compared with all keys, by an inner product, and what is read is a mean of the values in which a key that
-# fits well weighs much:
+# compared with all keys, by an inner product of $d$ numbers, and what is read is a mean of the values in which
+# a key that fits well weighs much:
 #
 # $$o_i = \frac{\sum_j e^{q_i^\top k_j/\sqrt d}\; v_j}{\sum_j e^{q_i^\top k_j/\sqrt d}} .$$
 #
@@ -189,7 +189,7 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # decide and to do. An open circle is a branch, below the last lesson of the path that it needs. **Nothing on the
 # path needs a branch, so whoever stays on the path misses no step.**
 #
-# **Before you look:** how many hours of reading has the path: five, ten or twenty?
+# **Before you look:** how many hours of reading has the path: six, twelve or twenty-five?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 PATH = {
@@ -248,7 +248,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The path has ten hours of reading rather than five or twenty, and its exercises take about as long again. One
+# The path has about twelve hours of reading, and its exercises take about as long again. One
 # afternoon, with what is missing taken on trust, shows how it works: what attention is (06), positive features
 # (09), the sum that is built once (10), and a model that one can hear (18). Lecturers find plans in the folder
 # `kit`.
