@@ -156,8 +156,8 @@ for last in (0.04, -0.04):
 # e^{-i\omega\delta} \, d\delta .$$
 #
 # The second step counts pairs: those $(x, y)$ in the square with $x - y = \delta$ form a diagonal,
-# above an interval of length $T - |\delta|$. Complex numbers $c = a + ib$ may be used, because for an even $k$
-# the sum with $c$ is that with $a$ plus that with $b$, and neither is negative. As $T$ grows, the right side tends to
+# above an interval of length $T - |\delta|$. Complex $c = a + ib$ are allowed, because for an even $k$ the sum
+# with $c$ is that with $a$ plus that with $b$. As $T$ grows, the right side tends to
 # $p(\omega) = \frac{1}{2\pi} \int k(\delta)\, e^{-i\omega\delta}\, d\delta$, the *Fourier transform* of
 # $k$, which is therefore not negative. A full proof also shows that $p$ is integrable and gives $k$
 # back, and treats kernels that are not integrable.

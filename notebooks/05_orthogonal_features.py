@@ -243,7 +243,7 @@ show(
 # %% [markdown]
 # A cosine does not see signs. The exponential $e^{\omega^\top z}$ of lesson 09 does. If $\omega$ is LAPACK's first
 # column with the length of a Gaussian vector, the mean of the exponential is off by the factor $2\,\Phi(-z_1)$, with
-# $\Phi$ the normal distribution function and $z_1$ the first entry of $z$. Appendix a1 measures it.
+# the first entry $z_1$ of $z$ and the normal distribution function $\Phi$. Appendix a1 measures it.
 #
 # No more than $d$ directions in $\mathbb{R}^d$ can be orthogonal. For $m > d$ one stacks independent blocks of $d$
 # rows and cuts the last one, as `projections.orthogonal` does by itself. Only pairs within a block have a
@@ -310,8 +310,7 @@ for m in (16, 64, 256, 4096):
 # series ${}_1F_1$ is $\mathbb{E}\, X_1 X_2$. For the product of two cosines is half the sum of the cosines of
 # $(\omega_1 \pm \omega_2)^\top\delta$, which have the same mean, because $\omega_2$ and $-\omega_2$ are equally
 # likely. The vector $\omega_1 + \omega_2$ has a uniform direction, and by Pythagoras its squared length is $\chi^2$
-# with $2d$ degrees of freedom. The power series of the cosine, averaged over such vectors term by term, is
-# this ${}_1F_1$. Nothing below needs more of it than its values.
+# with $2d$ degrees of freedom. The power series of the cosine, averaged over it term by term, is this ${}_1F_1$.
 #
 # **Before you run this:** the variance over that of independent directions begins at $3/(d+2)$ and ends at 1. Is
 # it ever larger than 1, so that orthogonal directions are worse than independent ones?

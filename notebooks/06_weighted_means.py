@@ -328,8 +328,8 @@ for name, (q, k, v) in heads.items():
 # ## 6. What it costs
 #
 # To ask every key, exact attention compares each of $L$ queries with each of $L$ keys. That makes $L^2$
-# scores and $L^2$ exponentials. The package computes them block by block and never holds all of them, so
-# it is time that grows with $L^2$, and not memory.
+# scores and $L^2$ exponentials. The package never holds all of them at once, so the
+# price is time.
 #
 # Suppose that there were no exponential. Then $(Q K^\top) V = Q\, (K^\top V)$, since matrix products may
 # be bracketed at will. On the right no query meets a key: $K^\top V$ is a small matrix (d, e), computed
