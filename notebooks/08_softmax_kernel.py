@@ -7,9 +7,8 @@
 # > Afterwards you can estimate the weights of attention with cosines and sines, tell from distances alone
 # > how many directions that takes, and say what a weight of the wrong sign does to an output.
 #
-# Two things are waiting to be put together. The weights of attention are values of the softmax kernel,
-# which is a Gaussian between two norms. And for the Gaussian we have features: draw a few waves, and
-# their mean is near the kernel. So why not use them? Let us do it, and see what goes wrong.
+# The weights of attention are values of the softmax kernel, which is a Gaussian between two norms. And for
+# the Gaussian we have features: draw a few waves, and their mean is near the kernel. So why not use them?
 
 # %%
 import matplotlib.pyplot as plt
@@ -47,9 +46,7 @@ def trigonometric_by_hand(x, W):
 
 def turned(angle, length=1.5, d=16):
     """Vectors of one length, at these angles (n,) to the first axis: (n, d)."""
-    found = np.zeros((len(angle), d))
-    found[:, 0], found[:, 1] = length * np.cos(angle), length * np.sin(angle)
-    return found
+    return length * np.stack([np.cos(angle), np.sin(angle)], axis=1) @ np.eye(2, d)
 
 
 x, y = turned(np.zeros(1)), turned(np.pi * np.array([0, 0.25, 0.5, 0.75, 1]))
@@ -70,7 +67,7 @@ for degrees, row, estimates in zip((0, 45, 90, 135, 180), y, np.transpose(found)
 # %% [markdown] tags=["answer"]
 # All four estimates are exact at the angle 0, where $y = x$: every cosine there is of 0, and is 1. At the other
 # angles they are off by much the same amount, up or down. That is little beside a weight of 5, and much beside a
-# weight of 0.1, which even comes out negative.
+# weight of 0.1, whose estimate is even negative in two of the four draws.
 
 # %% [markdown]
 # ## 2. The error, exactly
@@ -81,14 +78,15 @@ for degrees, row, estimates in zip((0, 45, 90, 135, 180), y, np.transpose(found)
 #
 # $$\operatorname{MSE} = e^{\|x\|^2 + \|y\|^2}\, \frac{(1 - e^{-r^2})^2}{2m} .$$
 #
-# At given norms it is at most $e^{\|x\|^2 + \|y\|^2}/2m$, however small the weight is. What gets large as the weight
-# gets small is the *relative* error, the error in units of the weight. Divide by $\exp(2 x^\top y)$ and use $\|x\|^2 + \|y\|^2 - 2x^\top y = r^2$:
+# At given norms it is at most $e^{\|x\|^2 + \|y\|^2}/2m$, and it does not get small with the weight. So what grows
+# is the *relative* error, the error in units of the weight. Divide by $\exp(2 x^\top y)$, and use
+# $\|x\|^2 + \|y\|^2 - 2x^\top y = r^2$:
 #
 # $$\frac{\operatorname{MSE}}{\exp(x^\top y)^2} = \frac{e^{r^2} (1 - e^{-r^2})^2}{2m}
 # = \frac{(e^{r^2/2} - e^{-r^2/2})^2}{2m} = \frac2m \sinh^2\frac{r^2}{2} .$$
 #
-# The norms have cancelled. The root, $\eta = \sqrt{2/m}\, \sinh(r^2/2)$, is the relative error of a weight.
-# It is zero at $r = 0$. Where it is above 1, the answer 0 is a better estimate, and even the sign is in doubt.
+# The norms have cancelled. The root, $\eta = \sqrt{2/m}\, \sinh(r^2/2)$, is the relative error of a weight. It is
+# zero at $r = 0$. Where $\eta$ is above 1, the answer 0 is a better estimate, and even the sign is in doubt.
 #
 # **Before you run this:** let $y$ turn away from $x$ again, both of length 1.5. From about which angle on,
 # 45°, 90° or 135°, is a weight from 64 directions worse than the answer 0?
@@ -136,7 +134,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# A weight from 64 directions is worse than the answer 0 from about 90° on. **The relative error of a
+# At this length a weight from 64 directions is worse than the answer 0 from about 90° on. **The relative error of a
 # trigonometric weight depends on the distance alone, and grows like $e^{r^2/2}$ with it.**
 
 # %% [markdown]
@@ -219,14 +217,14 @@ show(
 
 # %% [markdown]
 # More than a third of the estimates are negative, as foretold. The dark columns are long keys, since the error of
-# an estimate carries the factor $e^{\|y_j\|^2/2}$ of its key, for every query alike. The dark rows are our three
-# keys on a larger scale. **A wrong weight harms one term of a mean, but a denominator near zero multiplies the
-# whole row.**
+# an estimate carries the factor $e^{\|y_j\|^2/2}$ of its key, for every query alike. A dark row is what
+# $-5.9$ made of our three keys: its sum is near zero, so that all its weights are far too large. **A wrong weight
+# harms one term of a mean, but a denominator near zero multiplies the whole row.**
 #
 # ## 4. A denominator near zero
 #
-# One might hope that in a sum of a thousand weights the errors average out. They do not, because all of them
-# come from the same $m$ directions. For one direction let $C_j = \cos(\omega^\top(x - y_j))$. With
+# One might hope that in a sum of a thousand weights the errors average out. They do so only in part, because
+# all of them come from the same $m$ directions. For one direction let $C_j = \cos(\omega^\top(x - y_j))$. With
 # $2\cos a\cos b = \cos(a - b) + \cos(a + b)$,
 #
 # $$\mathbb{E}[C_j C_l] = \tfrac12 \bigl[ K(y_j, y_l) + K(2x - y_j,\, y_l) \bigr], \qquad
@@ -257,8 +255,7 @@ D, of_some, ratios = A.sum(axis=1), spread(x[:32], y), {}
 print("  m   relative error of D, foretold     D < 0, foretold")
 for m in (16, 64, 256):
     draws = np.random.default_rng(5).normal(size=(40, m, d))
-    states = [features.trigonometric(y, W).sum(axis=0) for W in draws]  # (2m,) each
-    found = [features.trigonometric(x, W) @ s for W, s in zip(draws, states, strict=True)]
+    found = [features.trigonometric(x, W) @ features.trigonometric(y, W).sum(axis=0) for W in draws]
     ratios[m] = np.array(found) / D  # estimated over exact, (40, L)
     off, eta_D = ratios[m][:, :32].std(axis=0).mean(), of_some / m**0.5
     below, chance = (ratios[m] < 0).mean(), norm.cdf(-1 / eta_D).mean()
@@ -290,9 +287,9 @@ show(
 # %% [markdown] tags=["answer"]
 # With 64 directions about one denominator in twenty is negative. The errors are shared indeed: were they
 # independent, the relative error at $m = 256$ would be 0.10 and not 0.32. Worse than negative denominators are those
-# near zero, since we divide by them. **The density of the denominators at zero is not zero, so the mean squared
-# error of the output is infinite.** For the mean of $1/\hat D^2$ over draws is infinite, and the numerator has no
-# reason to vanish at the same place. So we report medians.
+# near zero, since we divide by them. **Where the density of the denominators at zero is not zero, the mean squared
+# error of the output is infinite.** For then the mean of $1/\hat D^2$ over draws is infinite, and the numerator
+# has no reason to vanish at the same place.
 
 # %% [markdown]
 # ## 5. On which attention does it work?
@@ -308,10 +305,12 @@ show(
 #
 # For each kind the table gives the number of tokens, the width, the median $r^2$ of a pair and the $m$ for which
 # such a pair has $\eta = 1$. Then come the median error of attention over heads and draws, in units of
-# $\operatorname{mean}(V)$'s, with 64 and with 512 orthogonal directions (lesson 05), and how many denominators are
-# negative with 512. A star means $m \ge L/2$: there are as many features as tokens, so nothing is saved.
+# $\operatorname{mean}(V)$'s, with 64 and with 512 orthogonal directions (lesson 05), and how many
+# denominators are negative with 512. A star means $m \ge L/2$: there are as many features as tokens, so nothing
+# is saved.
 #
-# **Before you run this:** on how many of the four trained kinds will the error with 512 directions be below 1?
+# **Before you run this:** on how many of the four trained kinds will the median error with 512 directions be
+# below 1?
 
 
 # %% tags=["answer"]
@@ -387,32 +386,30 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# On none of the four trained kinds is the error with 512 directions below 1. **On trained heads as they are, of
-# width 8 or 64, 512 trigonometric directions typically do worse than the mean of all values.** For the late
-# decoder, the antibodies and the speech nearly half of the denominators are negative, so that their sign is little
-# better than the toss of a coin. Made-up attention of width 64 fares no better.
+# On none of the four trained kinds is the median error with 512 directions below 1. **On trained heads as they
+# are, of width 8 or 64, 512 trigonometric directions typically do worse than the mean of all values.** For the
+# late decoder, the antibodies and the speech nearly half of the denominators are negative, so that their sign is
+# little better than the toss of a coin. Made-up attention of width 64 fares no better with its 512 tokens.
 #
-# Made-up attention of width 8 is another matter. With 2,048 tokens, where 512 directions do save something, the
-# errors are 0.53 and 0.23. There $r^2$ is about 5, and some 90 directions give a typical pair $\eta = 1$. At width 64,
-# and in all trained heads, that takes from ten thousand to billions. So $r^2$, which one can know beforehand, says
-# where there is no hope.
+# Made-up attention of width 8 is another matter. With 2,048 tokens the median errors are 0.53 on independent tokens and 0.23 on aligned ones. There $r^2$ is about 5, and some 90
+# directions give a typical pair $\eta = 1$. At width 64, and in all trained heads, that takes from ten thousand
+# to billions. In this table $r^2$ tells the two apart.
 
 # %% [markdown]
 # ## 6. What must change
 #
-# Distance is the trouble, and distance can be bounded. Some models bring every query and key to one length
+# Distances can be bounded. Some models bring every query and key to one length
 # before they compare them (*QK-norm*, Henry et al., 2020; Peng et al., 2021, did so for trigonometric
 # features). If all $x$ and $y$ have length $\ell$, no pair is further apart than $2\ell$, and no weight has
 # a relative error above $\sqrt{2/m}\, \sinh(2\ell^2)$.
 #
 # But short rows make it easy for everybody, so the waves must meet a rival. Where $|x^\top y|$ is small,
 # $e^{x^\top y}$ is nearly $1 + x^\top y$, the first terms of its series, and these have exact features (lesson 02).
-# Degree 1 has 65 of them in 64 dimensions, degree 2 has 45 in 8 dimensions. In the package this is
-# `attention.taylor_attention`.
+# Degree 1 has 65 of them in 64 dimensions, degree 2 has 45 in 8 dimensions.
 #
-# **Before you run this:** bring all queries and keys of the trained heads to length 1. With 128 orthogonal
-# directions, and so 256 features, is the error of the waves nearer to 10, 1 or 0.1? And is that of the series
-# larger or smaller?
+# **Before you run this:** bring all $x$ and $y$ of the trained heads to length 1, and follow the attention of these
+# rows. With 128 orthogonal directions, and so 256 features, is the error of the waves nearer to 10, 1 or 0.1? And is
+# that of the series larger or smaller?
 
 # %% tags=["answer"]
 lengths, waves, series = (0.5, 1, 1.5, 2), {}, {}
@@ -425,11 +422,15 @@ for (name, L, d), (q, k, v) in list(kinds.items())[-4:]:
         found = attention.taylor_attention(q, k, v, degree, causal=causal)
         series[name, length] = error(found, q, k, v, causal)
     one, other = waves[name, 1], series[name, 1]
-    mark = "*" if L <= few else " "
+    mark = "*" if few >= L else " "
     line = f"{name:11} {L:6,} {d:4} {256:16}{'*' if L <= 256 else ' '}{few:7}{mark}{np.median(one):14.3f}"
     print(f"{line} {np.median(other):7.3f} {np.mean(other < one):13.0%} of draws")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+q, k, v = kinds["aligned", 2048, 8]
+series_too = np.median(error(attention.taylor_attention(q, k, v, 2), q, k, v, False))
+waves_had = np.median(errors["aligned", 2048, 8, 512])
+print(f"aligned, L = 2,048, unchanged: waves, 1,024: {waves_had:.2f}; series, 45: {series_too:.2f}")
 fig, axes = plt.subplots(1, 4, figsize=(12.5, 4.2), sharey=True)
 for ax, (name, L, d) in zip(axes, list(kinds)[-4:], strict=True):
     terms = f"series, {65 if d == 64 else 45}"
@@ -457,10 +458,12 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The error of the waves is nearer to 0.1 than to 1 on all four kinds. But that of the series is smaller by far, in
-# every draw of the table. **Rows short enough for trigonometric features are short enough for the first terms of
-# the series, which follow attention more closely with fewer features.** Besides, attention of rows of length 1 is not
-# the attention that was learned: no weight is more than $e^2$ times another, and a model has to be trained with it.
+# The error of the waves is nearer to 0.1 than to 1 on all four kinds. But that of the series is smaller, in
+# every head and draw. **On trained heads with rows of length 1 the first terms of the series follow attention more
+# closely than waves, and with fewer features.** Rows of unequal length are another matter: on the 2,048
+# aligned tokens of section 5 waves had 0.23, with 1,024 features, and these 45 terms have 0.50. Besides,
+# attention of rows of length 1 is not the attention that was learned: no weight is more than $e^2$ times another,
+# and a model has to be trained with it.
 
 # %% [markdown]
 # To follow attention as it was learned, an estimate must be good where rows are long and weights are small.
@@ -468,19 +471,20 @@ show(
 # either sign. So lesson 09 writes the same kernel as a mean of positive terms.
 #
 # On the course's thread we have taken the mean over waves from few of them, and asked whether the answer
-# survives. On made-up tokens of width 8 it does, in trained models it does not, and $r^2$ says why.
+# survives. On made-up tokens of width 8 it does, roughly. In trained models, as they are, it does not.
 #
 # ## Take away
 #
 # - Trigonometric features are those of the Gaussian, times $e^{\|x\|^2/2}$. They are unbiased.
 # - The relative error of a weight is $\sqrt{2/m}\, \sinh(r^2/2)$. Look at $r^2$ before you choose features.
-# - Denominators come near zero, so the mean squared error of an output is infinite. Report medians.
-# - With 512 directions they beat $\operatorname{mean}(V)$ on 2,048 made-up tokens of width 8, and not on trained heads
-#   of width 8 or 64.
+# - Denominators may come near zero. Then the mean squared error of an output is infinite, so report medians.
+# - With 512 directions they typically beat $\operatorname{mean}(V)$ on 2,048 made-up tokens of width 8, and not on
+#   trained heads of width 8 or 64.
 #
 # ## Where it breaks
 #
-# - The formula is exact for one weight. What many wrong ones do to an output, it does not say.
+# - The formula is for one weight. Where a few near keys have nearly all of the weight, an output may be good
+#   although the median $r^2$ is large.
 # - The weights $1 + x^\top y$ of degree 1 turn negative, too, below $x^\top y = -1$.
 #
 # ## Exercises
