@@ -14,7 +14,7 @@ from tools.lesson import FENCE, Cell, Lesson, Output, Section, paths, questions,
 
 GIVEN = {
     "00": {"0.9": "of a quiz"},
-    "04": {"258": "a constant of a theorem", "0.035": "1/√800", "1,200": "of §6"},
+    "04": {"0.06": "1/√256", "0.01": "1/√10,000", "4,950": "pairs of 100"},
     "08": {"600": "steps of lesson 16", "12,000": "steps of it"},
     "09": {"100": "a power of ten"},
     "10": {"7675": "of an issue"},

@@ -42,7 +42,7 @@ checks.without_leftover(without_leftover)
 # %% [markdown]
 # ## 2. The directions of a product
 #
-# *●●○ · 20 minutes.* $k_1$ and $k_2$ are two kernels with $k_1(0) = k_2(0) = 1$, functions of $\delta =
+# *●○○ · 8 minutes.* $k_1$ and $k_2$ are two kernels with $k_1(0) = k_2(0) = 1$, functions of $\delta =
 # x - y$. You have $m$ directions of each, in the rows of $V$ and of $W$, all of them independent. The
 # product $k_1 k_2$ is a kernel, too (lesson 02). Give $m$ independent directions for it, so that the
 # mean of $\cos(\omega^\top\delta)$ over them estimates $k_1(\delta)\, k_2(\delta)$. Hint: what is the
