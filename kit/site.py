@@ -193,7 +193,7 @@ def answers_out_of_sight(notebook: dict) -> None:
             cell["outputs"] = kept
         if outputs and ANSWER in tags:
             cell["metadata"]["tags"] = [*tags, "hide-output"]
-            cell["metadata"]["mystnb"] = {"code_prompt_show": "Show the answer"}
+            cell["metadata"]["mystnb"] = {"code_prompt_show": "Show the answer: {type}"}
 
 
 class Site:
