@@ -346,7 +346,7 @@ show(
 # where the kernel is nearly zero anyway. In the plane orthogonal directions never lose, and exercise 2 asks for
 # the proof. In 64 dimensions the gain is more than twenty-fold at $r = 0.4$, and ten-fold at $r = 1$. At $r = 2$
 # about a third of the variance is saved, in each of these dimensions. **Orthogonal directions gain most at distances
-# up to about 1.6, in units of the Gaussian's width, and at a distance of 3 they save at most 8 per cent.**
+# up to about 1.6, in units of the Gaussian's width, and at 3 they save at most 8 per cent.**
 
 # %% [markdown]
 # ## 6. On digits, and beside other directions

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Continue a gallery of 4,096 pixels
 #
-# > **4 hours.** Needs: lessons 08, 12 and 16.
+# > **4 hours.** Needs: lessons 06, 12 and 16.
 # >
 # > Afterwards you have a model that learns how pictures look from a gallery of 4,096 pixels while it reads
 # > them, the cost of that with exact and with linear attention on your machine, and pictures drawn from a
