@@ -31,13 +31,13 @@ from performer_course.figures import COLORS, compared, gram, show, trend
 # %% [markdown]
 # ## 1. From one wave to two real features
 #
-# Think of a frequency $\omega$ as a clock with one hand of length 1. A point $x$ turns the hand by the angle
-# $\omega^\top x$, so that its tip stands at $(\cos\omega^\top x, \sin\omega^\top x)$. Another point $y$ turns
-# a hand of its own on the same clock. The inner product of two arrows of length 1 is the cosine of the angle
-# between them, and this angle is $\omega^\top x - \omega^\top y$. So neither hand depends on the other
-# point, and yet their inner product is the wave of the difference. With complex numbers one writes
-# $e^{i\omega^\top x}\, \overline{e^{i\omega^\top y}} = e^{i\omega^\top (x - y)}$ and takes the real part; the
-# imaginary part has the mean zero, because $\omega$ and $-\omega$ are equally likely.
+# Think of a frequency $\omega \in \mathbb{R}^d$, also called a *direction*, as a clock with one hand of length 1.
+# A point $x$ turns the hand by the angle $\omega^\top x$, so that its tip stands at
+# $(\cos\omega^\top x, \sin\omega^\top x)$. Another point $y$ turns a hand of its own on the same clock. The inner
+# product of two arrows of length 1 is the cosine of the angle between them, and this angle is
+# $\omega^\top x - \omega^\top y$. So neither hand depends on the other point, and yet their inner product is the
+# wave of the difference. With complex numbers one writes
+# $e^{i\omega^\top x}\, \overline{e^{i\omega^\top y}} = e^{i\omega^\top (x - y)}$ and takes the real part.
 #
 # Now take several clocks, with frequencies drawn from the spectrum of the kernel. Near points turn each hand
 # by nearly the same angle, and the hands of far points stand anywhere.
@@ -141,7 +141,8 @@ for name, square in zip(("by hand", "fourier", "fourier_phase"), squares, strict
 # $k(2\delta) = K^4$. Then the first variance is $(1 - K^2)^2/F = (1 - e^{-r^2})^2/2m$; at another $\gamma$ put
 # $r = \sqrt{2\gamma}\,\|\delta\|$. The variance with a phase is larger by $K^2(1 - \frac12 K^2)/F$, at every distance
 # and most at $r = 0$, where cosines and sines are exact. The dimension $d$ does not occur. In one dimension a grid
-# of frequencies does better than random ones; in 64 dimensions no grid is left, and chance works as well as ever.
+# of frequencies does better than random ones. In 64 dimensions a grid with only two values on each axis has
+# $2^{64}$ points, while random frequencies have the same variance as ever.
 #
 # Do the formulas hold? The table tries four kernels; the fourth is the *Matérn* kernel $(1 + s)\,e^{-s}$ with
 # $s = \sqrt3\, \|\delta\|$. With $F = 32$ we estimate one value 5,000 times. Each row has the z-score of the mean
@@ -173,7 +174,8 @@ for name, kernel, frequencies in (
 # %% [markdown]
 # The formulas hold. What do they mean for a whole Gram matrix? We take 100 images of digits and a wide Gaussian
 # kernel, $\gamma = 0.05$. Someone who knows only the mean of the Gram matrix could answer with this mean for
-# every pair. The error of that answer is the null: features with a larger error have told us nothing.
+# every pair. The error of that answer is the null: features with a larger error are worse than one
+# number.
 #
 # **Before you run this:** from 32 features to 1,024, which is 32 times as many, by what factor does the error
 # of the Gram matrix fall: 2, nearly 6, or 32?
@@ -294,17 +296,18 @@ for form, found in errors.items():
 
 # %% [markdown] tags=["answer"]
 # With 32 features and a phase the mean of all entries is off by about 0.08, more than half of the error of a
-# single one. **All pairs of points share the same waves, so a Gram matrix errs as a whole, and only more
-# waves make it right.** Under this wide kernel all images are near each other, so they share the error of near
-# pairs. With cosines and sines that error is close to zero, and the mean is off by a third as much. From here
-# on, "Fourier features" means cosines and sines.
+# single one. **All pairs of points share the same waves, so a Gram matrix errs as a whole, and more pairs do
+# not average the error out.** Under this wide kernel the hands of all images point in similar
+# directions. So on each clock the leftovers of all pairs have the same sign, more or less, and chance decides
+# which. Cosines and sines have no leftovers, and the mean is off by a third as much.
+# From here on, "Fourier features" means cosines and sines.
 
 # %% [markdown]
 # Since the error is a smooth function of $x - y$, one can bound it for all pairs at once. Rahimi and Recht
 # (2007) ask for independent frequencies, a bounded set of points, and a finite $\mathbb{E}\|\omega\|^2$, which
 # leaves out the Laplacian kernel with its corner. Then the probability that any pair at all is off by
-# $\varepsilon$ or more falls with $m$ like $e^{-m\varepsilon^2/4(d + 2)}$. The bound is true and
-# loose. With 5,000 frequencies, whose RMS error is at most 0.01, it promises no more than this:
+# $\varepsilon$ or more falls with $m$ like $e^{-m\varepsilon^2/4(d + 2)}$. The bound is true. But
+# with 5,000 frequencies, whose RMS error is at most 0.01, it promises no more than this:
 
 # %%
 eps = np.linspace(0.01, 1, 991)
@@ -430,20 +433,21 @@ show(
 
 # %% [markdown]
 # So how many waves are enough for a regression? Fewer than for the kernel: with 256 features an entry of the
-# Gram matrix may be off by $1/\sqrt{256} \approx 0.06$, more than the test error in the end. A regression needs
-# functions from which $f$ can be put together, not each entry.
+# Gram matrix may be off by $1/\sqrt{256} \approx 0.06$, more than the test error in the end. A
+# regression needs functions from which $f$ can be put together, not each entry.
 #
 # With 10,000 points each of the three maps is ahead in some draws. On small data Nystroem is often better (Yang et
 # al., 2012). But random features need nothing of the data except a bandwidth. They can be drawn before the first
-# point arrives, and they need not change when the data do.
+# point arrives.
 #
 # Where do we stand? A kernel is a mean over random waves, and a mean can be taken from few. Now each point has
 # its own few numbers, and $\Phi^\top\Phi$ is a sum over points in which no point meets another. Attention will
-# ask for the same (lessons 08 and 10). Before that, lesson 05 asks whether waves can be drawn better than independently.
+# ask for the same (lessons 08 and 10). Before that, lesson 05 asks whether waves can be drawn better than
+# independently.
 #
 # ## Take away
 #
-# - The mean of $\cos(\omega^\top(x - y))$ over $m$ directions is an inner product of $2m$ features.
+# - The mean of $\cos(\omega^\top(x - y))$ over $m$ frequencies is an inner product of $2m$ features.
 # - It is unbiased. For the Gaussian kernel its variance is $(1 - e^{-r^2})^2/2m$, in every dimension.
 # - All entries of a Gram matrix share the same waves and err together.
 # - With features ridge regression has one equation for each feature, and points can pass by in a stream.

@@ -87,6 +87,7 @@ COMBINED = [
     (lambda V, W: np.concatenate([V, W]), BOTH),
     (every_other, "rows of one or of the other give (k₁ + k₂)/2, not k₁k₂."),
     (lambda V, W: (V + W) / math.sqrt(2), "this is k₁k₂ at δ/√2: do not divide by √2."),
+    (lambda V, W: (V + W) / 2, "this is k₁k₂ at δ/2: do not divide by 2."),
     (lambda V, W: V * W, "k₁k₂ is a product of means, not the mean at a product of ω's."),
 ]
 
@@ -160,6 +161,7 @@ def _least(
 ENOUGH = [
     (partial(_least, count=1), "this counts directions: cos and sin are two features each."),
     (partial(_least, wide=1.0), "rows of N(0, I) are for γ = ½: multiply W by √(2γ)."),
+    (lambda *case: _least(*case, wide=math.sqrt(case[5])), "multiply W by √(2γ), not by √γ."),
     (partial(_least, on_training=True), "this is the error on the training points."),
     (partial(_least, scaled=False), "features without 1/√m are too long: α is then too small."),
     (partial(_least, penalty=1e-10), "the fit with features lacks its penalty α."),
