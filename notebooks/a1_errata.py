@@ -757,7 +757,7 @@ holds("004.5b", ranks == [8, 15, 22])
 # | 000.9b | the picture of $\varphi(x) = (x_1^2, x_2^2, \sqrt2 x_1x_2)$ draws the second coordinate twice | draw the third | [01](01_polynomial_kernel.ipynb) |
 # | 001.2 | $\sum_{-\pi}^{\pi} \sin mx \sin nx\, dx$ is 0 or $\pi$ | $\int_{-\pi}^{\pi}$, for $m, n \ge 1$ | [03](03_bochner_theorem.ipynb) |
 # | 002.4 | memory "dominated by the $r \times d$ intermediate matrix" | for $L \gg d$ by the features, $L r$, unless in chunks | [10](10_linear_attention.ipynb) |
-# | 002.5 | FAVOR\#: eleven authors of the Performer paper, ICML 2023 | Likhosherstov et al. (2023), NeurIPS | [14](14_sharper_features.ipynb) |
+# | 002.5 | FAVOR\#: eleven authors of the Performer paper, ICML 2023 | Likhosherstov et al. (2023), NeurIPS | [14](14_when_to_use_it.ipynb) |
 # | 003.5a | $\mathbb{E} \sum_i (e^{\omega_i^\top z})^2$ | $\mathbb{E} (\sum_i e^{\omega_i^\top z})^2$, as in the next line | [09](09_positive_features.ipynb) |
 # | 003.5b | a kernel maps into the space $\mathbb{V}$ of the features | into $\mathbb{R}$; $\varphi$ maps into $\mathbb{V}$ | [02](02_positive_definite_kernels.ipynb) |
 # | 004.2a | $e^{-\frac12 w^\top w - i w^\top\delta}$ in equation 5, third line | $+\, i w^\top\delta$, as in the fourth | [03](03_bochner_theorem.ipynb) |

@@ -618,7 +618,7 @@ for n, a, b in zip(lengths, times["softmax"], times["favor"], strict=True):
 #
 # ## Exercises
 #
-# In `exercises/14_sharper_features.ipynb`: an estimate of the kernel from centred features; data that
+# In `exercises/14_when_to_use_it.ipynb`: an estimate of the kernel from centred features; data that
 # centring makes worse; the shift for a decoder.
 #
 # ## Further reading
