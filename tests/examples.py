@@ -21,7 +21,9 @@ from performer_course.attention import uniform_attention
 HOST = {
     "antibody",
     "backend",
+    "card",
     "checks",
+    "compare",
     "data",
     "figures",
     "paper",

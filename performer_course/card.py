@@ -1,0 +1,155 @@
+"""The decision card of lesson 14 on one head: which cheap attention follows it, at what price.
+
+    python -m performer_course.card head.npz --sample other.npz --causal
+
+head.npz holds q and k (L, d) and v (L, e); other.npz q and k of the same head on another text, for
+moments and centres. Prints a table, least error first, and draws it into card.png.
+"""
+
+import argparse
+
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.cluster.vq import kmeans2
+
+from ._arguments import (
+    check_attention,
+    check_count,
+    check_kind,
+    check_number,
+    check_tokens,
+    reading,
+)
+from .attention import favor_attention, softmax_attention, taylor_attention
+from .compare import moments, over_mean, sharpen
+from .figures import COLORS
+from .near_far import joint_attention, joint_favor_attention, near_field
+from .projections import orthogonal
+
+
+def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> dict[str, tuple]:
+    """{way: (size, price, errors)} of one head q, k (L, d), v (L, e), NumPy arrays.
+
+    price: multiplications over those of exact attention. Each way is as large as `share` of them
+    allows, near and far half of it each; Taylor's are as large as they are. errors: `over_mean`,
+    one for each draw of directions or start of centres. sample: (q, k) of the same head on another
+    text, for moments and centres; a causal head needs one, as its own means see ahead. What is done
+    once a head, such as finding centres, is not counted. Shape: errors (draws,) or (1,).
+    Error: that of few draws. Cost: O(L² (d + e)). Raises: ValueError. Source: this course.
+    """
+    q, k, v, _, _ = check_attention(q, k, v, None)
+    check_tokens(q, k)
+    if q.ndim != 2 or not isinstance(q, np.ndarray):
+        raise ValueError(f"q must be one head on NumPy, (L, d), got shape {tuple(q.shape)}")
+    if (causal and sample is None) or (sample is not None and len(sample) != 2):
+        raise ValueError("sample must be (q, k) of another text, above all where causal")
+    share, draws = check_number(share, "share", above=0), check_count(draws, "draws")
+    seed = check_count(seed, "seed", least=0)
+    (L, d), e, rng = q.shape, v.shape[1], np.random.default_rng(seed)
+    q0, k0 = sample or (q, k)
+    of = moments(q0, k0)
+
+    # Prices, in keys a query: a key takes d multiplications for its weight and e for its value.
+    b = np.arange(L)
+    seen = 1 + (2 - causal) * b * (1 - (b + 1) / (2 * L))  # in a window of b keys on a side
+    whole, half = share * seen[-1], share * seen[-1] / 2
+    wide, less, narrow = (max(0, (seen <= x).sum() - 1) for x in (whole, whole - 1, half))
+    centre = (2 * d + e) / (d + e)  # as keys look for theirs, too
+    C, c = (int(np.clip(x / centre, 1, len(k0))) for x in (whole - 1, half))
+    m, n = (max(1, int(x / 2)) for x in (whole, half))
+    F, G = d + 1, (d + 1) * (d + 2) // 2
+    taylor = 2 * (1 + e) / (d + e)
+
+    def near(band, C=0):
+        far = {"centres": kmeans2(k0, C, minit="++", seed=rng)[0]} if C else {}
+        return joint_attention(q, k, v, band, causal=causal, **far)
+
+    def drawn(s, m=m):
+        return favor_attention(q, k - s, v, orthogonal(rng, m, d), causal=causal)
+
+    def dense(m, band=None):
+        x, y, W = sharpen(q, k, orthogonal(rng, m, d), *of)
+        if band is None:
+            return favor_attention(x, y, v, W, causal=causal)
+        return joint_favor_attention(x, y, v, W, band, causal=causal)
+
+    def series(degree):
+        return taylor_attention(q, k - k0.mean(axis=0), v, degree, causal=causal)
+
+    ways = {  # name: (size, price, how often, what it gives)
+        "window": (
+            f"{wide} a side",
+            seen[wide],
+            1,
+            lambda: near_field(q, k, v, wide, causal=causal),
+        ),
+        "window, mean key": (f"{less} a side", seen[less] + 1, 1, lambda: near(less)),
+        "window, centres": (
+            f"{narrow}, {c}",
+            seen[narrow] + c * centre,
+            draws,
+            lambda: near(narrow, c),
+        ),
+        "window, dense": (
+            f"{narrow}, m = {n}",
+            seen[narrow] + 2 * n,
+            draws,
+            lambda: dense(n, narrow),
+        ),
+        "centres": (f"{C}", 1 + C * centre, draws, lambda: near(0, C)),
+        "Taylor 1": (f"F = {F}", F * taylor, 1, lambda: series(1)),
+        "Taylor 2": (f"F = {G}", G * taylor, 1, lambda: series(2)),
+        "features": (f"m = {m}", 2 * m, draws, lambda: drawn(0)),
+        "features, centred": (f"m = {m}", 2 * m, draws, lambda: drawn(of[0])),
+        "features, dense": (f"m = {m}", 2 * m, draws, lambda: dense(m)),
+    }
+    exact, rows = softmax_attention(q, k, v, causal=causal), {}
+    for name, (size, price, times, give) in ways.items():
+        errors = [over_mean(give(), exact, v, causal=causal) for _ in range(times)]
+        rows[name] = (size, price / seen[-1], np.array(errors))
+    return rows
+
+
+def picture(rows: dict[str, tuple]):
+    """The figure of a `card`: full where a way is cheaper than exact attention, empty elsewhere."""
+    check_kind(rows, dict, "rows")
+    fig, ax = plt.subplots(figsize=(8, 5))
+    for place, (_, price, errors) in enumerate(rows.values()):
+        full = COLORS[0] if price < 1 else "none"
+        ax.plot(errors, [place] * len(errors), "o", ms=9, mfc=full, mec=COLORS[0])
+    ax.axvline(1, color=COLORS[1], ls="--", label="mean(V)")
+    ax.set(xscale="log", xlabel="error over that of mean(V)")
+    ax.set_yticks(range(len(rows)), rows)
+    ax.invert_yaxis()
+    ax.legend()
+    return fig
+
+
+def _read(path, names):
+    """Those arrays of a file. Raises: ValueError, FileNotFoundError."""
+    with reading(path, f"npz file with {', '.join(names)}") as file, np.load(file) as stored:
+        return [stored[name].astype(float) for name in names]
+
+
+def main() -> None:
+    """Read a head, print its card and draw it."""
+    parser = argparse.ArgumentParser(prog="python -m performer_course.card", description=__doc__)
+    parser.add_argument("head")
+    parser.add_argument("--sample")
+    parser.add_argument("--causal", action="store_true")
+    parser.add_argument("--share", type=float, default=0.25)
+    told = parser.parse_args()
+    sample = _read(told.sample, "qk") if told.sample else None
+    rows = card(*_read(told.head, "qkv"), causal=told.causal, sample=sample, share=told.share)
+    print("way                  size              price   error / mean(V)'s: median, least, most")
+    for name, (size, price, errors) in sorted(rows.items(), key=lambda row: np.median(row[1][2])):
+        spread = f"{np.median(errors):9.3g} {errors.min():9.3g} {errors.max():9.3g}"
+        print(
+            f"{name:20} {size:15} {price:7.2f}   {spread}"
+            + "   dearer than exact" * int(price >= 1)
+        )
+    picture(rows).savefig("card.png")
+
+
+if __name__ == "__main__":
+    main()

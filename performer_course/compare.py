@@ -1,0 +1,97 @@
+"""What lessons judge attention by, and what sharpens features to one's own data, written once.
+
+q: (..., L, d), k: (..., S, d), v: (..., S, e), on the device; samples and what comes of them are on
+the host. `card` uses all of it on one head.
+"""
+
+from typing import Any
+
+import array_api_compat
+import numpy as np
+from jaxtyping import Bool, Float
+
+from . import attention, theory
+from ._arguments import check_array, check_attention, check_shape
+from .backend import to_host, to_like
+
+Array = Any
+
+
+def over_mean(
+    found: Float[Array, "... L e"],
+    exact: Float[Array, "... L e"],
+    v: Float[Array, "... S e"],
+    *,
+    causal: bool = False,
+    key_mask: Bool[Array, "... S"] | None = None,
+) -> Float[np.ndarray, "..."]:
+    """‖found − exact‖² / ‖mean(V) − exact‖², one a head: 0 is exact, 1 no better than mean(V).
+
+    mean(V) is over the keys that a row may see. Shape: (...), on the host, float64.
+    Error: nan or inf where mean(V) itself is exact. Cost: O((L + S) e).
+    Raises: ValueError unless found has the shape of exact. Source: lesson 06's unit of error.
+    """
+    check_array(v, "v", "S, e")
+    check_array(exact, "exact", "L, e")
+    check_shape(found, "found", tuple(exact.shape), exact, "exact", most=np.inf)
+    null = attention.uniform_attention(exact, v, v, causal=causal, key_mask=key_mask)
+    found, exact, null = (np.asarray(to_host(x), dtype=float) for x in (found, exact, null))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return ((found - exact) ** 2).sum((-2, -1)) / ((null - exact) ** 2).sum((-2, -1))
+
+
+def moments(
+    q: Float[Array, "... n d"], k: Float[Array, "... n d"]
+) -> tuple[Float[np.ndarray, "... d"], Float[np.ndarray, "... d d"], Float[np.ndarray, "... d"]]:
+    """(s, U, ρ) of a sample, for `sharpen`: a shift of the keys, axes as columns, a ρ for each.
+
+    s = mean q + mean k; U the eigenvectors of M = E zzᵀ, z = q' + k' − s', x' = x d^−1/4, over
+    all pairs; ρ = `theory.best_rho` of its eigenvalues. In a decoder the sample has to be another
+    text, as a mean sees the future. Shape: (..., d), (..., d, d), (..., d), on the host.
+    Error: that of the sample. Cost: O(n d² + d³). Source: Likhosherstov et al. (2023), dense map.
+    """
+    check_array(q, "q", "n, d")
+    check_array(k, "k", "n, d")
+    q, k = to_host(q).astype(float), to_host(k).astype(float)
+    scale = q.shape[-1] ** -0.25
+    s = q.mean(axis=-2) + k.mean(axis=-2)
+    x, y = q * scale, (k - s[..., None, :]) * scale
+    a, b = x.mean(axis=-2)[..., :, None], y.mean(axis=-2)[..., :, None]
+    cross = a @ b.swapaxes(-2, -1)  # (..., d, d)
+    second = [z.swapaxes(-2, -1) @ z / z.shape[-2] for z in (x, y)]
+    values, U = np.linalg.eigh(second[0] + second[1] + cross + cross.swapaxes(-2, -1))
+    signs = np.where(U.sum(axis=-2, keepdims=True) < 0, -1.0, 1.0)  # the sign of an axis is free
+    return s, U * signs, theory.best_rho(np.maximum(values, 0), 1)
+
+
+def sharpen(
+    q: Float[Array, "... L d"],
+    k: Float[Array, "... S d"],
+    W: Float[np.ndarray, "... m d"],
+    s: Float[np.ndarray, "... d"],
+    U: Float[np.ndarray, "... d d"],
+    rho: Float[np.ndarray, "... d"],
+) -> tuple[Float[Array, "... L d+1"], Float[Array, "... S d+1"], Float[Array, "... m d+1"]]:
+    """(q, k, W) of one coordinate more, with which `favor_attention` has sharp features along U.
+
+    Rows √((1+1/ρ)/2) ω, turned by U, and ln ∏ᵢ √(1−4aᵢ) e^{2aᵢωᵢ²}, a = (1 − 1/ρ)/8, as a last
+    coordinate, which is 0 in q and 1 in k' = k d^−1/4; keys are moved by −s. W, s, U and ρ are on
+    the host, what comes back is where q and k are. The softmax of q and k stays what it is.
+    Error: a weight's is `theory.sharp_mse`. Cost: O(m d²), once. Raises: ValueError.
+    Source: Likhosherstov et al. (2023), dense map; that it fits into W: this course.
+    """
+    q, k, _, _, _ = check_attention(q, k, k, None)
+    d = q.shape[-1]
+    check_array(W, "W", "m, d")
+    for value, name, tail in ((s, "s", (d,)), (U, "U", (d, d)), (rho, "rho", (d,))):
+        check_shape(value, name, (*np.shape(value)[: -len(tail)], *tail), W, "W")
+    rho = np.asarray(rho)[..., None, :]  # (..., 1, d)
+    weight = (W**2 * (1 - 1 / rho) / 2 + np.log((1 + 1 / rho) / 2)).sum(axis=-1) / 2
+    wide = W * np.sqrt((1 + 1 / rho) / 2) @ np.swapaxes(U, -2, -1)  # (..., m, d)
+    longer = np.concatenate([wide, weight[..., None] + 0.5], axis=-1)  # ½: −‖k'‖²/2 has one more
+    xp, grow = array_api_compat.array_namespace(q), (1 + 1 / d) ** 0.25  # (d+1)^−¼ is not d^−¼
+    k = grow * (k - to_like(s[..., None, :], k))
+    q, one = grow * q, xp.ones_like(k[..., :1])
+    q = xp.concat([q, xp.zeros_like(q[..., :1])], axis=-1)
+    k = xp.concat([k, (d + 1) ** 0.25 * one], axis=-1)
+    return q, k, to_like(longer, q)

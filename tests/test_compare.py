@@ -1,0 +1,115 @@
+"""Errors over mean(V), moments, features sharpened within W, and the card of one head."""
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from performer_course import attention, compare, features, near_far, projections, theory
+from performer_course.card import card, picture
+
+RNG = np.random.default_rng(0)
+Q, K = 0.7 * RNG.normal(size=(2, 2, 60, 4)) + np.array([0.3, 0.0, -0.5, 1.0])
+V = RNG.normal(size=(2, 60, 3))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_an_error_over_that_of_the_mean_is_a_ratio_of_squares_for_each_head(causal):
+    exact = attention.softmax_attention(Q, K, V, causal=causal)
+    seen = np.tri(60) if causal else np.ones((60, 60))
+    mean = seen @ V / seen.sum(axis=1, keepdims=True)
+    assert np.array_equal(compare.over_mean(exact, exact, V, causal=causal), [0, 0])
+    assert np.allclose(compare.over_mean(mean, exact, V, causal=causal), 1)
+    found = exact + np.array([0.1, 0.2])[:, None, None]
+    wanted = 180 * np.array([0.1, 0.2]) ** 2 / ((mean - exact) ** 2).sum(axis=(1, 2))
+    assert np.allclose(compare.over_mean(found, exact, V, causal=causal), wanted)
+
+
+def test_moments_are_those_of_all_pairs_each_set_of_heads_on_its_own():
+    s, U, rho = compare.moments(Q, K)
+    for head in range(2):
+        x, y = Q[head] * 4**-0.25, (K[head] - s[head]) * 4**-0.25
+        z = (x[:, None] + y[None]).reshape(-1, 4)
+        assert np.allclose(z.mean(axis=0), 0)
+        turned = U[head].T @ (z.T @ z / len(z)) @ U[head]
+        assert np.allclose(turned, np.diag(np.diag(turned)))
+        assert np.allclose(rho[head], theory.best_rho(np.diag(turned), 1))
+        assert np.allclose(U[head] @ U[head].T, np.eye(4))
+
+
+def test_sharp_features_fit_into_directions_and_the_softmax_stays():
+    of = compare.moments(Q, K)
+    W = projections.orthogonal(np.random.default_rng(1), 8, 4)
+    x, y, longer = compare.sharpen(Q, K, W, *of)
+    assert longer.shape == (2, 8, 5)
+    exact = attention.softmax_attention(Q, K, V)
+    assert np.allclose(attention.softmax_attention(x, y, V), exact)
+    x, y = x * 5**-0.25, y * 5**-0.25
+    found = features.positive(x, longer) @ features.positive(y, longer).swapaxes(-2, -1)
+    s, U, rho = of
+    for head in range(2):
+        a, b = (z[head] * 4**-0.25 @ U[head] for z in (Q, K - s[:, None]))
+        wanted = features.sharp(a, W, rho[head]) @ features.sharp(b, W, rho[head]).T
+        assert np.allclose(found[head], wanted, rtol=1e-10)  # and so near and far fit together
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_no_way_of_a_card_costs_more_than_its_share_and_each_is_what_it_says(causal):
+    rows = card(Q[0], K[0], V[0], causal=causal, sample=(Q[1], K[1]), share=0.5, draws=2)
+    assert len(rows) == 10
+    for name, (_, price, errors) in rows.items():
+        assert 0.25 < price <= 0.5 or "Taylor" in name, name
+        assert (errors >= 0).all()
+        assert np.isfinite(errors).all()
+    exact = attention.softmax_attention(Q[0], K[0], V[0], causal=causal)
+    band = int(rows["window"][0].split()[0])
+    near = near_far.near_field(Q[0], K[0], V[0], band, causal=causal)
+    assert rows["window"][2] == compare.over_mean(near, exact, V[0], causal=causal)
+    about = K[0] - K[1].mean(axis=0)
+    taylor = attention.taylor_attention(Q[0], about, V[0], 2, causal=causal)
+    assert rows["Taylor 2"][2] == compare.over_mean(taylor, exact, V[0], causal=causal)
+    seen = [min(i, band) + 1 + (not causal) * min(59 - i, band) for i in range(60)]
+    pairs = 60 * 61 / 2 if causal else 3600
+    assert rows["window"][1] == pytest.approx(sum(seen) / pairs)
+
+
+def test_with_enough_of_everything_a_card_is_exact_and_more_directions_err_less():
+    rows = card(Q[0], K[0], V[0], share=2.5, draws=3)
+    assert max(rows[name][2].max() for name in ("window", "centres", "window, centres")) < 1e-20
+    few = card(Q[0], K[0], V[0], share=0.2, draws=3)
+    for name in ("features", "features, centred", "features, dense"):
+        assert np.median(rows[name][2]) < np.median(few[name][2]), name
+
+
+def test_a_causal_card_wants_another_text():
+    with pytest.raises(ValueError, match="sample must be"):
+        card(Q[0], K[0], V[0], causal=True)
+
+
+def test_a_row_of_a_picture_is_full_where_its_way_is_cheaper():
+    fig = picture({"dear": ("1", 1.2, np.ones(2)), "cheap": ("1", 0.2, np.ones(1))})
+    faces = [line.get_markerfacecolor() for line in fig.axes[0].lines[:2]]
+    assert faces[0] == "none" != faces[1]
+
+
+def test_a_card_is_had_from_files(tmp_path):
+    np.savez(tmp_path / "head.npz", q=Q[0], k=K[0], v=V[0])
+    np.savez(tmp_path / "other.npz", q=Q[1], k=K[1])
+    (tmp_path / "bad.npz").write_bytes(b"PK no zip")
+    command = [sys.executable, "-m", "performer_course.card"]
+
+    def run(*words):
+        return subprocess.run([*command, *words], cwd=tmp_path, capture_output=True, text=True)
+
+    done = run("head.npz", "--sample", "other.npz", "--causal", "--share", "0.4")
+    assert done.returncode == 0, done.stderr
+    medians = [float(line[44:].split()[0]) for line in done.stdout.splitlines()[1:]]
+    assert len(medians) == 10
+    assert all(a <= b for a, b in itertools.pairwise(medians))
+    assert (tmp_path / "card.png").stat().st_size > 10_000
+    for words, says in ((["bad.npz"], "bad.npz is no npz"), (["other.npz"], "v")):
+        refused = run(*words)
+        assert refused.returncode != 0
+        assert says in refused.stderr.splitlines()[-1]
