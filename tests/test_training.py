@@ -193,23 +193,26 @@ def test_from_scratch_no_attention_reaches_softmax_on_any_seed():
     assert (found["dense, m = 64, 80 steps redrawn"] < smreg).all()
 
 
-def test_on_three_seeds_dense_features_close_the_gap_and_eighty_steps_the_rest():
+def test_on_three_seeds_dense_features_keep_most_of_attention_and_eighty_steps_the_rest():
     found = three_seeds()
-    soft, mean = found["softmax"], found["mean(V) swapped in"]
+    soft, alone = found["softmax"], found["trained without attention"]
     assert soft.shape == (3,)
-    for m, least in ((64, 0.80), (256, 0.90)):
-        assert ((mean - found[f"dense, centred, m = {m}"]) / (mean - soft) >= least).all()
+    for m, least in ((64, 0.75), (256, 0.90)):
+        assert ((alone - found[f"dense, centred, m = {m}"]) / (alone - soft) >= least).all()
+    assert ((found["positive, m = 64"] < alone) == [False, True, True]).all()
     assert (found["    the worst of its three draws"] - soft <= 0.1).all()
     assert (
         found["    the worst of its three draws"] - found["softmax, 80 more steps"] <= 0.1
     ).all()
-    assert (found["trained without attention"] < mean).all()
+    assert (alone < found["mean(V) swapped in"]).all()
 
 
 def test_the_first_of_the_three_seeds_is_what_the_lesson_prints():
     said = printed(LESSON)
     found = {run: values[0] for run, values in three_seeds().items()}
-    assert f"softmax {found['softmax']:.3f}, mean(V) {found['mean(V) swapped in']:.3f} bits" in said
+    alone = found["trained without attention"]
+    assert f"softmax {found['softmax']:.3f}, without attention {alone:.3f}, mean(V)" in said
     above = found["    the worst of its three draws"] - found["softmax"]
     assert f"at most {above:.3f} bits above softmax" in said
-    assert "the first seed is this lesson's: True" in said
+    dense = [round(float(found[f"dense, centred, m = {m}"]), 3) for m in (16, 64, 256)]
+    assert f"dense in the first seed {dense}, in section 3 {dense}" in said

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from performer_course import attention, data, features, projections, theory, transformer
+from performer_course import attention, compare, data, features, projections, theory, transformer
 from tests.lessons import definitions
 from tools.notebooks import NOTEBOOKS
 
@@ -103,14 +103,14 @@ def test_the_lesson_takes_its_moments_from_training_text_alone():
 
 def test_moments_are_the_mean_and_the_axes_of_all_pairs(lesson):
     q, k, _ = (a[:, :, :1] for a in data.learned())
-    s, U, variances = lesson["moments"](q, k)
+    s, U, rho = lesson["moments"](q, k)
     for b, h in np.ndindex(q.shape[:2]):
         pairs = (q[b, h, 0][:, None] + k[b, h, 0]).reshape(-1, 8) * 8**-0.25
         np.testing.assert_allclose(s[b, h] * 8**-0.25, pairs.mean(axis=0))
         along = (pairs - pairs.mean(axis=0)) @ U[b, h]
         M = along.T @ along / len(along)
         np.testing.assert_allclose(M, np.diag(np.diag(M)), atol=1e-9 * np.trace(M))
-        np.testing.assert_allclose(variances[b, h], np.diag(M))
+        np.testing.assert_allclose(rho[b, h], theory.best_rho(np.diag(M), 1))
 
 
 def test_moments_do_not_depend_on_the_signs_that_lapack_gives(lesson, monkeypatch):
@@ -133,8 +133,7 @@ def test_by_features_is_favor_attention_and_the_sharp_features_of_the_package(le
     plain, sharp = (lesson["directions"](np.random.default_rng(6), 64, a) for a in (None, of))
     for b, h in np.ndindex(q.shape[:2]):
         head = [a[b, h, 0] for a in (q, k, v)]
-        W, (s, U, variances) = plain["W"][b, h], (a[b, h] for a in of)
-        rho = theory.best_rho(variances, 1)
+        W, (s, U, rho) = plain["W"][b, h], (a[b, h] for a in of)
         layer = {name: a[b, h] for name, a in plain.items()}
         found = lesson["by_features"](*head, layer, causal=True, key_mask=None)
         expected = attention.favor_attention(*head, W, causal=True)
@@ -144,6 +143,9 @@ def test_by_features_is_favor_attention_and_the_sharp_features_of_the_package(le
         layer = {name: a[b, h] for name, a in sharp.items()}
         found = lesson["by_features"](*head, layer, causal=True, key_mask=None)
         expected = attention.linear_attention(phi_q, phi_k, head[2], causal=True)
+        np.testing.assert_allclose(found, expected, rtol=1e-7)
+        longer = compare.sharpen(*head[:2], W, s, U, rho)
+        expected = attention.favor_attention(*longer[:2], head[2], longer[2], causal=True)
         np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 
