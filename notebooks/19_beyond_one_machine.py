@@ -828,7 +828,7 @@ print(f"closed: {client.status == 'closed'}")
 # - On fast GPUs the rounds of a scan begin to matter. There one takes other scans, and in place of
 #   Dask libraries without a scheduler, such as MPI or NCCL.
 # - It makes linear attention long, not good. What a state of this size still knows of a million
-#   tokens is another question, to which section 8 of lesson 12 has a sobering answer.
+#   tokens is another question, to which lesson 12 has a sobering answer.
 #
 # ## Exercises
 #

@@ -45,8 +45,8 @@ checks.first_leak(first_leak)
 # %% [markdown]
 # ## 2. The gradient by the values
 #
-# *●●● · 35 minutes.* The lesson's backward pass is that of the sums before division. Now take the output
-# itself,
+# *●●● · 35 minutes.* The lesson says in four sentences how gradients go back through the causal sum. Write those
+# by the values, and take the output itself,
 #
 # $$o_i = \frac{\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)\, v_j}
 # {\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)} ,$$
@@ -72,24 +72,22 @@ def gradient_by_values(phi_q, phi_k, g):
 checks.gradient_by_values(gradient_by_values)
 
 # %% [markdown]
-# ## 3. A state or a cache?
+# ## 3. A State or a cache?
 #
-# *●○○ · 15 minutes.* A service writes texts of up to $n$ tokens with a model whose attention, in one head,
-# has keys of width $d$ and values of width $e$. It has room for `budget` numbers a head, and each token of the
-# answer must not take more than `work` multiplications in a head. A cache of all keys and values is exact, a
-# state is not, so the cache is the better choice wherever it is allowed. Otherwise a state of as many features
-# $m$ as are allowed, and at least `least`, below which the task is known to fail. Count as the lesson does:
-# numbers $n (d + e)$ and $m (e + 2)$, multiplications $n (d + e)$ and $m (2 d + 3 e + 3)$. ($W$ is shared by all
-# texts: do not count its numbers.)
+# *●○○ · 8 minutes.* A service writes texts of up to $n$ tokens with a model whose attention, in one head, has
+# keys of width $d$ and values of width $e$. For each head it has room for `budget` numbers. A cache of all keys
+# and values is exact, a State is not, so take the cache wherever it has room. Otherwise take a State with as many
+# features $m$ as there is room for, and at least `least` of them, below which the task is known to fail. ($W$ is
+# shared by all texts: do not count its numbers.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "state_or_cache", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def state_or_cache(n, d, e, budget, work, least):
-    """→ "cache", or the number of features m of the state, or None where neither will do."""
+def state_or_cache(n, d, e, budget, least):
+    """→ "cache", or the number of features m of the State, or None where neither will do."""
     ### BEGIN SOLUTION
-    if n * (d + e) <= min(budget, work):
+    if n * (d + e) <= budget:
         return "cache"
-    m = min(budget // (e + 2), work // (2 * d + 3 * e + 3))
+    m = budget // (e + 2)
     return m if m >= least else None
     ### END SOLUTION
 

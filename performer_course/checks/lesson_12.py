@@ -167,43 +167,40 @@ def gradient_by_values(gradient):
 
 
 def service(
-    cache=lambda size, room, time: size <= min(room, time),
-    of=min,
+    cache=lambda size, room: size <= room,
     numbers=lambda d, e: e + 2,
     end=lambda m, least: m if m >= least else None,
 ):
-    def decide(n, d, e, budget, work, least):
-        if cache(n * (d + e), budget, work):
+    def decide(n, d, e, budget, least):
+        if cache(n * (d + e), budget):
             return "cache"
-        return end(of(budget // numbers(d, e), work // (2 * d + 3 * e + 3)), least)
+        return end(budget // numbers(d, e), least)
 
     return decide
 
 
 SERVICES = [
-    (service(lambda *_: False), "a cache is exact: take it wherever room and work allow it."),
-    (service(lambda size, room, time: size <= room), "the cache takes work, too."),
-    (service(of=lambda room, time: room), "a state takes work, too: m (2d + 3e + 3) a token."),
-    (service(of=lambda room, time: time), "a state takes room, too: m (e + 2) numbers."),
+    (service(lambda *_: False), "a cache is exact: take it wherever it has room."),
+    (service(lambda size, room: size < room), "a cache that just fills the room is allowed."),
     (service(numbers=lambda d, e: d + e + 2), "W is shared by all texts: do not count it."),
+    (service(numbers=lambda d, e: e + 1), "c takes room, too, beside z and S: m (e + 2) numbers."),
+    (service(numbers=lambda d, e: e), "c and z take room, too, beside S: m (e + 2) numbers."),
     (service(end=lambda m, least: m), "fewer features than `least` fail: None there."),
+    (service(end=lambda m, least: m if m > least else None), "`least` features are enough."),
 ]
 
 
 @check(slips=SERVICES)
 def state_or_cache(decide):
-    """decide(n, d, e, budget, work, least): "cache", the m of a state, or None."""
+    """decide(n, d, e, budget, least): "cache", the m of a State, or None."""
     cases = [
-        (100, 64, 64, 20_000, 50_000, 64),  # a cache has room, and is quick enough
-        (1000, 64, 64, 20_000, 10**6, 64),  # no room for a cache; room decides m
-        (1000, 64, 64, 10**6, 100_000, 64),  # no time for a cache; time decides m
-        (1000, 64, 64, 20_000, 100_000, 400),  # too few features
-        (156, 64, 64, 19_968, 19_968, 8),  # a cache just fits
-        (200, 32, 96, 10**5, 20_000, 50),  # room for a cache, no time; time decides
-        (40, 16, 16, 1000, 10**5, 60),  # a state would just not do
-        (10**6, 64, 64, 66 * 80, 323 * 90, 80),  # least just reached
-        (300, 64, 64, 25_000, 10**5, 64),  # n* of the largest state is below n
-        (157, 64, 64, 20_000, 10**6, 1000),
+        (100, 64, 64, 20_000, 64),  # a cache has room
+        (1000, 64, 64, 20_000, 64),  # no room for a cache
+        (1000, 64, 64, 20_000, 400),  # too few features
+        (156, 64, 64, 19_968, 8),  # a cache just fits
+        (40, 16, 16, 1000, 60),  # a State would just not do
+        (10**6, 64, 64, 66 * 80, 80),  # least just reached
+        (300, 32, 96, 25_000, 64),  # n* of the largest State is below n
     ]
 
     def of(one):
@@ -216,7 +213,7 @@ def state_or_cache(decide):
         if found == of(slip):
             raise Hint(hint)
     case, got, needed = next(x for x in zip(cases, found, right, strict=True) if x[1] != x[2])
-    names = ("n", "d", "e", "budget", "work", "least")
+    names = ("n", "d", "e", "budget", "least")
     words = ", ".join(f"{name} = {value:,}" for name, value in zip(names, case, strict=True))
     raise Hint(f"found {got!r} for {words}; expected {needed!r}.")
 

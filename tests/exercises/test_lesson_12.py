@@ -68,19 +68,19 @@ WRONG["gradient_by_values"] = [
 ]
 
 
-def searched(n, d, e, budget, work, least):
+def searched(n, d, e, budget, least):
     """The largest m by trying them all."""
-    if n * (d + e) <= budget and n * (d + e) <= work:
+    if n * (d + e) <= budget:
         return "cache"
     m = 0
-    while (m + 1) * (e + 2) <= budget and (m + 1) * (2 * d + 3 * e + 3) <= work:
+    while (m + 1) * (e + 2) <= budget:
         m += 1
     return np.float64(m) if m >= least else None
 
 
 RIGHT["state_or_cache"] = [searched]
 WRONG["state_or_cache"] = [
-    (service(of=lambda room, time: min(room, time) + 0.5), "round down"),
+    (lambda *given: "cache" if service()(*given) == "cache" else 7.5, "round down"),
     (lambda *service: "state", "found 'state'"),
 ]
 
