@@ -209,6 +209,7 @@ show(
     alt=f"The power in 80 bands of frequency over {len(picture) / 100:.1f} seconds, darker for more: "
     f"dark groups with light gaps between; {(picture.mean(axis=1) > picture.mean()).mean():.0%} "
     "of the time is in the dark groups.",
+    caption="Look for three things: dark groups, clouds at the top, and light gaps within a word.",
 )
 
 # %% [markdown]
@@ -236,7 +237,7 @@ show(
 # **Before you run this:** a tenth of a second is five tokens. In how many of the 24 heads does more than
 # half of the weight lie within half a second, 24 tokens, of the query: five, fifteen or all?
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 HEADS_SEEN = table("anatomy")
 
 
@@ -253,7 +254,7 @@ for block in range(BLOCKS):
     print(f"{block:5d}" + "".join(f"{x:7.2f}" for x in near[block * HEADS : (block + 1) * HEADS]))
 print(f"\nmore than half: {(near > 0.5).sum()} heads; more than nine tenths: {(near > 0.9).sum()}")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 q, k, v = data.speech_heads()
 A = attention.softmax_attention(q, k, np.broadcast_to(np.eye(1500), (2, 1500, 1500)))
 some = slice(550, 700)
@@ -275,15 +276,17 @@ show(
     alt="Attention weights of two heads between seconds 11 and 14, darker for more: the first looks along "
     f"the diagonal, the second at very many keys. Of the weight of these queries {inside[0]:.0%} and "
     f"{inside[1]:.0%} lie in the picture.",
+    caption="Follow the diagonal: the left head stays on it, the right one spreads over seconds.",
 )
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # **Fifteen heads have more than half of their weight within half a second of the query, and six of
 # them more than nine tenths.** The other nine have most of their weight further away. Two heads are
-# drawn, each in a scale of its own, and what is drawn is the square root of a weight. The head on the
-# right gives a little weight to very many keys, most of them seconds away; its short streaks may be
+# drawn, each in a scale of its own, and what is drawn is the square root of a weight. Head 2 of block 2
+# gives a little weight to very many keys, most of them seconds away; its short streaks may be
 # places where sounds repeat.
-#
+
+# %% [markdown]
 # ## 4. The swap as published
 #
 # The rows of the tables below are ways to attend, in all 24 heads at once. Of each you see the words that
@@ -316,7 +319,7 @@ def lines(*ways):
         line(*way)
 
 
-# %%
+# %% tags=["answer"]
 lines(
     ("softmax",),
     ("mean(V)",),
@@ -326,7 +329,7 @@ lines(
 for way, m in (("mean(V)", 0), ("FAVOR+", 256), ("trained", 64)):
     print(f"\n{way} writes: {heard(way, 0, m)!r}")
 
-# %%
+# %% tags=["answer"]
 x, y = (a * 64**-0.25 for a in data.speech_heads()[:2])  # (2, 1500, 64)
 y = y - x.mean(axis=1, keepdims=True) - y.mean(axis=1, keepdims=True)  # centred
 square = (x**2).sum(axis=-1)[:, ::10, None] + (y**2).sum(axis=-1)[:, None, ::10]
@@ -336,7 +339,7 @@ for name, values in zip(("block 2, head 4", "block 2, head 2"), square, strict=T
     print(f"{name}: median of ‖z‖², centred: {middle:.1f}, ", end="")
     print(f"relative variance of a weight at m = 256: {np.expm1(middle) / 256:.0e}")
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # **Positive features alone lose nearly every word, in every draw, whether their directions are
 # drawn or trained, and whether the keys are centred or not.** The model writes "I'm", as with
 # mean(V), or a sentence that people often say. More than a hundred wrong of a hundred means that it
@@ -346,25 +349,27 @@ for name, values in zip(("block 2, head 4", "block 2, head 2"), square, strict=T
 # variance $(e^{\|z\|^2} - 1)/m$ for independent directions, which should be small beside 1. For the
 # typical pair of the two heads above it is far larger, and most so in the head that looks at its
 # neighbourhood: its weights differ much, so its queries and keys are long.
-#
+
+# %% [markdown]
 # ## 5. Windows of five widths
 #
 # Most heads look near, so let each query see its neighbourhood alone: the exact softmax over the keys at
 # most `band` tokens away, `near_far.near_field` of lesson 15. **Before you run this:** is a band of 8, of
 # 24 or of 64 tokens to each side enough for the read sentences to come through without a wrong word?
 
-# %%
+# %% tags=["answer"]
 BANDS = (8, 16, 24, 32, 64)
 lines(("softmax",), *(("window", band) for band in BANDS))
 for band in BANDS:
     print(f"\nband {band}: {heard('window', band)[:300]}")
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # **The narrower the window, the more is lost, and none of the five widths is enough.** With a band of 64, more
 # than a second to each side, the sentences come through but for a phrase. With 16 *Dashwood* has become *Daswood*, the woman is
 # *more animal* instead of more amiable, and whole clauses are gone. With 8 the model repeats a few
 # words until it is stopped.
-#
+
+# %% [markdown]
 # ## 6. One mean key
 #
 # What does a window get wrong? Write $N_i$ for the keys in the window of query $i$, $n_i$ for the number
@@ -416,7 +421,7 @@ for name, q_, k_ in zip(("block 2, head 4", "block 2, head 2"), q, k, strict=Tru
 # **Before you run this:** a share that is fitted for each head, or one mean key, to which nothing is
 # fitted: which of them brings back more of the words that a band of 16 loses?
 
-# %%
+# %% tags=["answer"]
 ALL = ("window", 0), ("window and mean(V)", 0), ("near and mean key", 1)
 lines(*((way, band, m) for band in (8, 16, 24, 32) for way, m in ALL))
 asked_again(near_and_mean_key(24), "near and mean key", 24, 1)
@@ -425,12 +430,12 @@ for row in table("pairs"):
     if row["way"] == "near and mean key":
         print(f"band {row['band']:>2}: {float(row['ln P']):.3f} ({float(row['error']):.3f})")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 print("band 8, window:\n" + heard("window", 8)[:400])
 print("\nband 8, window and mean(V):\n" + heard("window and mean(V)", 8))
 print("\nband 8, near and mean key:\n" + heard("near and mean key", 8, 1))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 alone, share, joint = (
     column(f"error, {name}") for name in ("window", "window and mean(V)", "near and mean key")
 )
@@ -459,9 +464,11 @@ show(
     f"tokens. Heads with a ratio of 1 or more: by the window {(alone >= 1).sum()}, the largest "
     f"{alone.max():.1f}; by a share of mean(V) {(share >= 1).sum()}, the largest {share.max():.2f}; with one "
     f"mean key {(joint >= 1).sum()}, the largest {joint.max():.2f}.",
+    caption="On the left, where heads look far, squares stand above the dotted line; no dot and no "
+    "cross does.",
 )
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # **A window that loses a third of the words gets most of them back from one summary of all the
 # rest.** With a band of 16 both summaries do it, and the share is a little ahead: its $\ln P$ on the
 # synthetic voices is higher at each of the five bands, by two standard errors or more from band 16 on.
@@ -473,7 +480,8 @@ show(
 # The figure, for a band of 24, fits that. By the window alone six heads are worse than mean(V), all of
 # them heads that look far away, and with either summary none is. One denominator pays in heads that look
 # near, where it lets each query decide; in most of those that look far, a fixed share does better.
-#
+
+# %% [markdown]
 # ## 7. What each far field costs, and what it gains
 #
 # One mean key is the smallest summary. A larger one has sixteen *centres*, found among the keys of other
