@@ -284,8 +284,8 @@ print(f"{sum(a.size for a in start.values()):,} parameters")
 # each gradient by the root of the running mean of its square, so that all parameters move at about one pace,
 # `rate`. Only `params` has a gradient; the text and `fixed` have none.
 #
-# The decoder now takes six hundred steps with 16 windows each. Beside it stand nulls, in three groups. Five
-# only count: every symbol alike, symbols by their frequency, and *counts* of what followed the last one to
+# The decoder now takes six hundred steps with 16 windows each. Beside it stand nulls of three kinds. Six
+# are tables: every symbol alike, symbols by their frequency, and *counts* of what followed the last one to
 # four symbols in the text to learn from. Where such a run was never seen, shorter runs are asked (Witten &
 # Bell, 1991). One null is a model trained the same way *without* attention, which knows the current
 # character and its place. And one is the trained decoder itself, with mean(V) in the place of its attention.
@@ -410,7 +410,7 @@ show(
 #
 # The moments come from 64 windows of *training* text. Moments of the window that is predicted would tell
 # each row something of later ones, which is a leak. And nothing is saved here: with causal rows features save
-# multiplications from $m < L/4$ on, which is 8. This lesson asks for the answer and not for the time.
+# multiplications only below $m = L/4$, which is 8. This lesson asks for the answer and not for the time.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -579,8 +579,8 @@ print(f"independent normal {means['independent']:.1f}, these heads {means['learn
 # choose. But they have what made-up ones lack: means far from zero, which centring takes away without a
 # trace, and axes of unequal length. That fits what section 3 found, and it is not the whole reason. Centring
 # alone kept most of the worth in spite of its relative variances: a large variance may be the work of a few
-# rare draws, and errors that a row has in common cancel in the division. And with dense features more than a third of each head's attention still lies on pairs
-# above 1.
+# rare draws, and errors that a row has in common cancel in the division. And with dense features more than a
+# third of each head's attention still lies on pairs above 1.
 #
 # How does that look? Here is the head of the first block whose exponent is largest, on one window: its exact
 # weights, and two estimates from 64 directions.
@@ -696,7 +696,7 @@ print(f"and {worst[1]:.3f} above the softmax that was trained as long")
 
 # %% [markdown]
 # The last two columns show *how* a model meets plain features: in the first block the mean of $\|z\|^2$
-# falls by a third, with one $W$ as with many. One would expect that where the error grows with its
+# falls by about a third, with one $W$ as with many. One would expect that where the error grows with its
 # exponential. As many steps of softmax do not shorten it, and dense features hardly do, since their exponents
 # were small from the start.
 #
@@ -842,12 +842,12 @@ print(f"\ndense in the first seed {kept_here}, in section 3 {here}")
 #
 # On the course's thread we have asked whether the answer survives on a model that we trained ourselves. It
 # does for a model that has hardly begun to learn, and less and less afterwards. Lesson 17 asks the same of a
-# model that others trained to its end.
+# model that others have trained.
 #
 # ## Take away
 #
-# - A gradient through random features is right on average. In units of what depends on $q$ and $k$ it is about as
-#   far off as the output, and both errors fall like $m^{-1/2}$.
+# - The derivative of a weight through random features is right on average. Gradients by short $q$ and $k$ are
+#   about as far off as the output in units of mean(V)'s error, and all errors fall like $m^{-1/2}$.
 # - Judge a replacement by what it keeps of the bits between softmax and a model trained without attention.
 # - Learned queries and keys are long, and have means and axes of their own. Moments of training text help
 #   where plain features fail.
