@@ -401,7 +401,7 @@ show(
 # **I002.2a.** The note says that the error of trigonometric features diverges when $\kappa \to 0$.
 # True, and for the same reason: $\kappa \ge e^{-\|x\|\|y\|}$, so that limit makes the norms grow. At
 # *given* norms the mean squared error stays below $e^{\|x\|^2 + \|y\|^2}/2m$ (lesson
-# [09](09_positive_features.ipynb)).
+# [08](08_softmax_kernel.ipynb)).
 #
 # ## 5. A theorem that speaks of something else
 #

@@ -16,7 +16,6 @@ GIVEN = {
     "00": {"0.9": "of a quiz"},
     "04": {"0.06": "1/√256", "0.01": "1/√10,000", "4,950": "pairs of 100"},
     "08": {"600": "steps of lesson 16", "12,000": "steps of it"},
-    "09": {"100": "a power of ten"},
     "10": {"7675": "of an issue"},
     "11": {"900": "30²"},
     "14": {"122": "of a sequence in the data"},

@@ -41,35 +41,9 @@ def best_mix(x, y):
 checks.best_mix(best_mix)
 
 # %% [markdown]
-# ## 2. At any norm
+# ## 2. How many features?
 #
-# *●●○ · 25 minutes.* The logarithm of the positive estimate of $\exp(x^\top y)$ for all pairs of rows of
-# $x$ and $y$, finite and right even where $\|x\|$ and $\|y\|$ are 400. Hold no array of shape
-# $(n, p, m)$. First find the fault in this idea: take each row's own maximum out of its logarithms, then
-# one matrix product gives all pairs at once. Where does it break?
-
-
-# %% nbgrader={"grade": false, "grade_id": "log_estimates", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def log_estimates(x, y, W):
-    """x (n, d), y (p, d), W (m, d) → ln φ(x_i)ᵀφ(y_j), (n, p)."""
-    ### BEGIN SOLUTION
-    # The largest feature of a row of x may be the smallest of a row of y, so that no term of the
-    # product is large, and at norm 400 all underflow. The maximum has to be that of the pair.
-    total = np.full((len(x), len(y)), -np.inf)
-    for w in W:
-        total = np.logaddexp(total, (x @ w)[:, None] + y @ w)
-    halves = (x**2).sum(axis=1)[:, None] / 2 + (y**2).sum(axis=1) / 2
-    return total - halves - np.log(len(W))
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-log_estimates", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.log_estimates(log_estimates)
-
-# %% [markdown]
-# ## 3. How many features?
-#
-# *●○○ · 15 minutes.* You want an estimate of $\mathrm{SM}(x, y)$ whose root mean squared error is at most
+# *●○○ · 9 minutes.* You want an estimate of $\mathrm{SM}(x, y)$ whose root mean squared error is at most
 # $\varepsilon\, \mathrm{SM}(x, y)$, and have to decide which map to pay for. How many *features* does each
 # need, with independent directions? Return the least numbers for trigonometric, positive and hyperbolic
 # features, in this order. Each map has at least one direction.
@@ -92,10 +66,8 @@ checks.features_needed(features_needed)
 # %% [markdown]
 # ## To think about
 #
-# One draw of $W$ serves a query $x$ and two keys $y_1, y_2$. Let $z_i = x + y_i$. Show that the
-# relative errors of the two positive estimates have the covariance $(e^{z_1^\top z_2} - 1)/m$. When
-# is it close to both variances, and what does the division by the sum of the weights do then? How
-# does the formula change for hyperbolic features?
+# The lesson finds the covariance of the relative errors of two positive estimates. What is it for hyperbolic ones, and
+# can it be negative there? For which keys of a query does the division by the sum of the weights take away most?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # In units of the right value, one direction estimates $e^{\omega^\top z_i - \|z_i\|^2/2}$, which

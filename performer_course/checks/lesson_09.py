@@ -1,12 +1,10 @@
 """Lesson 09, positive features."""
 
-import math
 from functools import partial
 
 import numpy as np
-from scipy import special
 
-from ._judge import check, compare, holds_at_most
+from ._judge import check, compare
 
 
 def _sinh(square):
@@ -52,59 +50,6 @@ def best_mix(weight):
         x = scale * rng.normal(size=(n, d))
         pairs.append((x, scale * rng.normal(size=(n, d)) + 0.4 * x))
     compare(weight, mix, pairs, MIXES, rtol=1e-7)
-
-
-# log_estimates
-
-
-def log_mean(x, y, W, half=0.5, count=1):
-    """ln (1/m) Σ exp(ωᵀ(x + y) − (‖x‖² + ‖y‖²)/2) for all pairs: (n, p)."""
-    waves = (x @ W.T)[:, None] + (y @ W.T)[None]  # (n, p, m)
-    squares = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)
-    return special.logsumexp(waves, axis=-1) - half * squares - count * math.log(len(W))
-
-
-def without_maximum(x, y, W, eps=0.0):
-    phi_x, phi_y = (np.exp(a @ W.T - (a**2).sum(axis=1, keepdims=True) / 2) for a in (x, y))
-    return np.log(eps + phi_x @ phi_y.T / len(W))
-
-
-UNDERFLOW = "all features underflow: stay with logarithms, and subtract a maximum before exp."
-PAIR_BY_PAIR = "that underflows. Take, for each pair, the maximum of its own sums ωᵀx + ωᵀy."
-LOST = "right at small norms: at large ones exp(…) is lost below a bound or an ε."
-LOGARITHMS = [
-    (lambda *given: np.exp(log_mean(*given)), "this is the estimate: its logarithm is asked for."),
-    (partial(log_mean, count=0), "the mean over the directions, not the sum: − ln m."),
-    (partial(log_mean, half=0), "the factors exp(−‖x‖²/2) and exp(−‖y‖²/2) are missing."),
-    (partial(log_mean, half=1), "the ½ is missing: exp(−‖x‖²/2)."),
-    (without_maximum, UNDERFLOW),
-    (partial(without_maximum, eps=1e-300), LOST),
-]
-
-
-@check(slips=LOGARITHMS)
-def log_estimates(estimate):
-    """estimate(x, y, W) → (n, p): ln (1/m) Σ exp(ωᵀ(x + y) − (‖x‖² + ‖y‖²)/2), at any norm.
-
-    It is finite at norms of 400, and holds no (n, p, m) array.
-    """
-    rng = np.random.default_rng(902)
-
-    def inputs(length):
-        x, y, W = (rng.normal(size=(rows, 6)) for rows in (3, 4, 5))
-        return *(length * a / np.linalg.norm(a, axis=1, keepdims=True) for a in (x, y)), W
-
-    judged = partial(compare, estimate, log_mean, rtol=1e-7, atol=1e-9)
-    judged([inputs(0.6), inputs(1.5)], LOGARITHMS)
-    judged([inputs(40.0)], not_finite=UNDERFLOW, otherwise=LOST)
-    judged([inputs(400.0)], not_finite=PAIR_BY_PAIR, otherwise=LOST)
-    x, y, W = rng.normal(size=(150, 3)), rng.normal(size=(140, 3)), rng.normal(size=(400, 3))
-    holds_at_most(
-        40 * 8 * len(x) * len(y),
-        lambda: estimate(x, y, W),
-        x,
-        ": go feature by feature, or row by row, so that there is no (n, p, m) array.",
-    )
 
 
 # features_needed

@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-from scipy.special import logsumexp
 
-from performer_course import features, theory
-from tests.exercises.shared import exercises, norms
+from performer_course import theory
+from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
@@ -35,41 +34,6 @@ def by_parabola(x, y):
 
 
 RIGHT["best_mix"] = [from_theory_mix, by_parabola]
-
-
-# log_estimates
-
-
-def log_feature_pairs(x, y, W):
-    log_x, log_y = features.log_positive(x, W), features.log_positive(y, W)
-    return np.array([[np.logaddexp.reduce(a + b) for b in log_y] for a in log_x])
-
-
-def row_by_row(x, y, W):
-    """logsumexp over the (p, m) logarithms of a row of x."""
-    waves = y @ W.T - norms(y)[:, None] / 2
-    rows = [logsumexp(waves + row @ W.T - row @ row / 2, axis=1) for row in x]
-    return np.array(rows) - math.log(len(W))
-
-
-def all_at_once(x, y, W):
-    logs = (x[:, None] + y) @ W.T - (norms(x)[:, None] + norms(y))[..., None] / 2  # (n, p, m)
-    return logsumexp(logs, axis=-1, b=1 / len(W))
-
-
-def one_maximum_for_all(x, y, W):
-    """All waves relative to the largest of x and the largest of y."""
-    a, b = x @ W.T, y @ W.T
-    total = np.exp(a - a.max()) @ np.exp(b - b.max()).T / len(W)
-    return np.log(total) + a.max() + b.max() - norms(x)[:, None] / 2 - norms(y) / 2
-
-
-RIGHT["log_estimates"] = [log_feature_pairs, row_by_row]
-WRONG["log_estimates"] = [
-    (all_at_once, "so that there is no (n, p, m) array"),
-    (one_maximum_for_all, "Take, for each pair, the maximum of its own sums"),
-    (lambda x, y, W: row_by_row(x, y, W).T, "shape (4, 3), and (3, 4) is needed"),
-]
 
 
 # features_needed
