@@ -13,35 +13,9 @@ import numpy as np
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. The logarithm of a denominator
+# ## 1. How many directions for these queries and keys?
 #
-# *●●○ · 20 minutes.* Given the logarithms $g_{if}$ of a query's features and $h_{jf}$ of the keys' features, return
-#
-# $$\ln \sum_{j=1}^S \sum_{f=1}^m e^{g_{if} + h_{jf}}$$
-#
-# for each query $i$. It is finite whenever $g$ and $h$ are, and they may be thousands. No
-# array of $L \times S$ or more, please.
-
-
-# %% nbgrader={"grade": false, "grade_id": "log_denominator", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def log_denominator(g, h):
-    """g (L, m), h (S, m) → (L,)."""
-    ### BEGIN SOLUTION
-    c = h.max(axis=0)  # (m,)
-    z = np.exp(h - c).sum(axis=0)  # (m,), each at least 1
-    a = g + c  # (L, m)
-    top = a.max(axis=1)  # (L,)
-    return top + np.log(np.exp(a - top[:, None]) @ z)
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-log_denominator", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.log_denominator(log_denominator)
-
-# %% [markdown]
-# ## 2. How many directions for these queries and keys?
-#
-# *●○○ · 15 minutes.* The least whole number $m$ of independent directions for which the relative
+# *●○○ · 8 minutes.* The least whole number $m$ of independent directions for which the relative
 # variance of a weight, averaged over all pairs of a query and a key, is at most `target`. The weights
 # are those of attention: $\exp(q^\top k / \sqrt d)$, estimated by positive features of the *scaled*
 # $q' = q\, d^{-1/4}$ and $k' = k\, d^{-1/4}$: all norms in the formula are theirs. (This is about
@@ -59,6 +33,32 @@ def directions_for_attention(q, k, target):
 
 # %% nbgrader={"grade": true, "grade_id": "check-directions_for_attention", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.directions_for_attention(directions_for_attention)
+
+# %% [markdown]
+# ## 2. The logarithm of every estimate
+#
+# *●●○ · 25 minutes.* The logarithm of the positive estimate of $\exp(x^\top y)$ for all pairs of rows of
+# $x$ and $y$, finite and right even where $\|x\|$ and $\|y\|$ are 400. Hold no array of shape
+# $(n, p, m)$. First find the fault in this idea: take each row's own maximum out of its logarithms, then
+# one matrix product gives all pairs at once. Where does it break?
+
+
+# %% nbgrader={"grade": false, "grade_id": "log_estimates", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def log_estimates(x, y, W):
+    """x (n, d), y (p, d), W (m, d) → ln φ(x_i)ᵀφ(y_j), (n, p)."""
+    ### BEGIN SOLUTION
+    # The largest feature of a row of x may be the smallest of a row of y, so that no term of the
+    # product is large, and at norm 400 all underflow. The maximum has to be that of the pair.
+    total = np.full((len(x), len(y)), -np.inf)
+    for w in W:
+        total = np.logaddexp(total, (x @ w)[:, None] + y @ w)
+    halves = (x**2).sum(axis=1)[:, None] / 2 + (y**2).sum(axis=1) / 2
+    return total - halves - np.log(len(W))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-log_estimates", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.log_estimates(log_estimates)
 
 # %% [markdown]
 # ## 3. Find the hidden $\varepsilon$

@@ -1,57 +1,13 @@
 """Lesson 11, any norm."""
 
+import math
 from functools import partial
 
 import numpy as np
 from scipy.special import logsumexp
 
 from .. import attention
-from ._judge import check, compare, no_square
-
-# log_denominator
-
-
-def log_sum(g, h, axis=(1, 2)):
-    return logsumexp(g[:, None, :] + h[None], axis=axis)  # (L, S, m) to (L,)
-
-
-def by_maxima(g, h, back=1, counted=True, eps=0.0):
-    """ln Σ_f z_f e^{a_f}, a = g + c, where c is the largest h of a feature, z the sum relative."""
-    c = h.max(axis=0)
-    z = np.exp(h - c).sum(axis=0) if counted else 1.0
-    a = g + back * c
-    largest = a.max(axis=1)
-    return largest + np.log((z * np.exp(a - largest[:, None])).sum(axis=1) + eps)
-
-
-OVERFLOW = "an exponential over- or underflows: take out a maximum a feature, then one a row."
-EPS = "close, but not equal: is an ε added somewhere?"
-LOGARITHMS = [
-    (lambda g, h: np.log(np.exp(g) @ np.exp(h).sum(axis=0)), OVERFLOW),
-    (partial(by_maxima, eps=1e-6), EPS),
-    (partial(by_maxima, back=0), "c is missing: what was taken out of h comes back in a = g + c."),
-    (partial(by_maxima, counted=False), "z is missing: each feature has a sum over the keys."),
-    (lambda g, h: logsumexp(g, axis=1) + logsumexp(h), "g and h share a feature: add first."),
-    (partial(log_sum, axis=None), "one number a query: the sum runs over j and f alone."),
-    (lambda g, h: log_sum(g, h) - np.log(h.size), "sums, not means."),
-    (lambda g, h: np.exp(log_sum(g, h)), "the logarithm is asked for."),
-]
-
-
-@check(slips=LOGARITHMS)
-def log_denominator(logarithm):
-    """logarithm(g, h), g (L, m), h (S, m): ln Σ_j Σ_f exp(g_if + h_jf), finite at any size."""
-    rng = np.random.default_rng(1002)
-
-    def inputs(scale):
-        sizes = ((4, 6, 3), (5, 2, 7))
-        return [[scale * rng.normal(size=(n, m)) for n in (L, S)] for L, S, m in sizes]
-
-    compare(logarithm, log_sum, inputs(1.0), LOGARITHMS, close=EPS)
-    compare(logarithm, log_sum, inputs(30.0) + inputs(3000.0), not_finite=OVERFLOW, close=EPS)
-    long = rng.normal(size=(2, 1000, 3))
-    no_square(lambda: logarithm(*long), long, 1000)
-
+from ._judge import check, compare, holds_at_most
 
 # directions_for_attention
 
@@ -86,6 +42,59 @@ def directions_for_attention(needed):
         for target in (0.5, 0.013)
     ]
     compare(needed, directions, cases, DIRECTIONS, case="{0.shape} queries, target {2:g}")
+
+
+# log_estimates
+
+
+def log_mean(x, y, W, half=0.5, count=1):
+    """ln (1/m) Σ exp(ωᵀ(x + y) − (‖x‖² + ‖y‖²)/2) for all pairs: (n, p)."""
+    waves = (x @ W.T)[:, None] + (y @ W.T)[None]  # (n, p, m)
+    squares = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1)
+    return logsumexp(waves, axis=-1) - half * squares - count * math.log(len(W))
+
+
+def without_maximum(x, y, W, eps=0.0):
+    phi_x, phi_y = (np.exp(a @ W.T - (a**2).sum(axis=1, keepdims=True) / 2) for a in (x, y))
+    return np.log(eps + phi_x @ phi_y.T / len(W))
+
+
+UNDERFLOW = "all features underflow: stay with logarithms, and subtract a maximum before exp."
+PAIR_BY_PAIR = "that underflows. Take, for each pair, the maximum of its own sums ωᵀx + ωᵀy."
+LOST = "right at small norms: at large ones exp(…) is lost below a bound or an ε."
+LOGARITHMS = [
+    (lambda *given: np.exp(log_mean(*given)), "this is the estimate: its logarithm is asked for."),
+    (partial(log_mean, count=0), "the mean over the directions, not the sum: − ln m."),
+    (partial(log_mean, half=0), "the factors exp(−‖x‖²/2) and exp(−‖y‖²/2) are missing."),
+    (partial(log_mean, half=1), "the ½ is missing: exp(−‖x‖²/2)."),
+    (without_maximum, UNDERFLOW),
+    (partial(without_maximum, eps=1e-300), LOST),
+]
+
+
+@check(slips=LOGARITHMS)
+def log_estimates(estimate):
+    """estimate(x, y, W) → (n, p): ln (1/m) Σ exp(ωᵀ(x + y) − (‖x‖² + ‖y‖²)/2), at any norm.
+
+    It is finite at norms of 400, and holds no (n, p, m) array.
+    """
+    rng = np.random.default_rng(902)
+
+    def inputs(length):
+        x, y, W = (rng.normal(size=(rows, 6)) for rows in (3, 4, 5))
+        return *(length * a / np.linalg.norm(a, axis=1, keepdims=True) for a in (x, y)), W
+
+    judged = partial(compare, estimate, log_mean, rtol=1e-7, atol=1e-9)
+    judged([inputs(0.6), inputs(1.5)], LOGARITHMS)
+    judged([inputs(40.0)], not_finite=UNDERFLOW, otherwise=LOST)
+    judged([inputs(400.0)], not_finite=PAIR_BY_PAIR, otherwise=LOST)
+    x, y, W = rng.normal(size=(150, 3)), rng.normal(size=(140, 3)), rng.normal(size=(400, 3))
+    holds_at_most(
+        40 * 8 * len(x) * len(y),
+        lambda: estimate(x, y, W),
+        x,
+        ": go feature by feature, or row by row, so that there is no (n, p, m) array.",
+    )
 
 
 # hidden_eps

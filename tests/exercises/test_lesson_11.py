@@ -5,36 +5,10 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from performer_course import attention, theory
-from tests.exercises.shared import exercises
+from performer_course import attention, features, theory
+from tests.exercises.shared import exercises, norms
 
 RIGHT, WRONG = {}, {}
-
-
-# log_denominator
-
-
-def log_of_feature_sums(g, h):
-    return logsumexp(g + logsumexp(h, axis=0), axis=1)
-
-
-def log_of_pairs(g, h):
-    return [logsumexp(row + h) for row in g]
-
-
-RIGHT["log_denominator"] = [log_of_feature_sums, log_of_pairs]
-
-
-def one_maximum(g, h):
-    rows, top = g.max(axis=1), h.max()
-    return rows + top + np.log(np.exp(g - rows[:, None]) @ np.exp(h - top).sum(axis=0))
-
-
-WRONG["log_denominator"] = [
-    (one_maximum, "an exponential over- or"),
-    (lambda g, h: log_of_feature_sums(g, h)[:, None], "shape (4, 1), and (4,) is needed"),
-    (lambda g, h: logsumexp(g[:, None] + h, axis=(1, 2)), "that is an L × L array"),
-]
 
 
 # directions_for_attention
@@ -61,6 +35,41 @@ def of_absolute_error(q, k, target):
 
 
 WRONG["directions_for_attention"] = [(of_absolute_error, "found")]
+
+
+# log_estimates
+
+
+def log_feature_pairs(x, y, W):
+    log_x, log_y = features.log_positive(x, W), features.log_positive(y, W)
+    return np.array([[np.logaddexp.reduce(a + b) for b in log_y] for a in log_x])
+
+
+def row_by_row(x, y, W):
+    """logsumexp over the (p, m) logarithms of a row of x."""
+    waves = y @ W.T - norms(y)[:, None] / 2
+    rows = [logsumexp(waves + row @ W.T - row @ row / 2, axis=1) for row in x]
+    return np.array(rows) - math.log(len(W))
+
+
+def all_at_once(x, y, W):
+    logs = (x[:, None] + y) @ W.T - (norms(x)[:, None] + norms(y))[..., None] / 2  # (n, p, m)
+    return logsumexp(logs, axis=-1, b=1 / len(W))
+
+
+def one_maximum_for_all(x, y, W):
+    """All waves relative to the largest of x and the largest of y."""
+    a, b = x @ W.T, y @ W.T
+    total = np.exp(a - a.max()) @ np.exp(b - b.max()).T / len(W)
+    return np.log(total) + a.max() + b.max() - norms(x)[:, None] / 2 - norms(y) / 2
+
+
+RIGHT["log_estimates"] = [log_feature_pairs, row_by_row]
+WRONG["log_estimates"] = [
+    (all_at_once, "so that there is no (n, p, m) array"),
+    (one_maximum_for_all, "Take, for each pair, the maximum of its own sums"),
+    (lambda x, y, W: row_by_row(x, y, W).T, "shape (4, 3), and (3, 4) is needed"),
+]
 
 
 # hidden_eps
