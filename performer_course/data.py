@@ -125,6 +125,37 @@ def antibody_two_directions() -> np.ndarray:
         return stored["W"].astype(np.float64)
 
 
+def trained_features() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, bool]]:
+    """{kind: (q, k, W, causal)}: heads to judge by, and [ω, b] trained four ways for them.
+
+    kinds: "independent", "aligned", "early", "late", "antibody", "speech". W, of each head from two
+    draws of directions: as drawn, weights b trained, directions ω trained, both; else b is 0. q and
+    k are not those trained on: new draws; windows 16 to 31, not 0 to 15; chain 0, not 1; other
+    queries of the same recording, all its keys. Keys are shifted by the training's mean of q + k.
+    Shape: (heads, sequences, L, d), (heads, sequences, S, d), (heads, 2, 4, m, d + 1), float64, for
+    `antibody.with_weight_column`. Error: W in half precision, so 2⁻¹¹ of an entry. Cost: 2.6 MB.
+    Source: `python -m tools.record.features`; the loss, Zhang et al. (2024), §4.
+    """
+    rng = np.random.default_rng(101)
+    q, k = rng.normal(size=(2, 4, 4, 128, 8))
+    heads = {"independent": (q, k), "aligned": (k, k)}
+    for when in ("early", "late"):
+        heads[when] = [x.reshape(8, 32, 32, 8)[:, 16:] for x in learned(when)[:2]]
+    heads["antibody"] = [x[:, :1] for x in antibody_heads()[:2]]
+    q, k, _ = speech_heads()
+    heads["speech"] = q[:, None, 2::4], k[:, None]
+    with np.load(FOLDER / "trained_features.npz") as stored:
+        return {
+            kind: (
+                q,
+                k - stored[f"{kind} shift"][:, None, None],
+                stored[kind].astype(np.float64),
+                kind in ("early", "late"),
+            )
+            for kind, (q, k) in heads.items()
+        }
+
+
 def sentences() -> list[tuple[np.ndarray, str]]:
     """(sound, text) of five sentences that were read aloud, 25 s in all; for `speech.transcribe`.
 
