@@ -387,7 +387,7 @@ for band in BANDS:
 # \qquad \sum_{j \notin N_i} e^{t_{ij}} \approx n_i\, e^{q_i^\top \bar k_i/\sqrt d} .$$
 #
 # Near and far stand in *one denominator*: where the near keys of a query weigh little, the far ones
-# count, and where they weigh much, they do not. Lesson 15's mixture has another way: it gives a fixed
+# count, and where they weigh much, they do not. Lesson 15 compares this with a blend, which gives a fixed
 # share to the window and the rest to mean(V), whatever the query. Here each head has the share that fits
 # the two clips best.
 #

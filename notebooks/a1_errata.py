@@ -783,7 +783,7 @@ holds("004.5b", ranks == [8, 15, 22])
 # | I004.3a | $\cos(A + B)$ alone; $\mathbb{E}_w$ | $\cos(A + B) + \cos(A - B)$; the mean over $w$ and $b$ | [04](04_random_fourier_features.ipynb) |
 # | I004.7 | BERT under the title GPT | BERT sees later tokens, GPT does not | [07](07_transformer_block.ipynb) |
 # | I004.9 | layer norm: "each dimension" | one token, all its coordinates | [07](07_transformer_block.ipynb) |
-# | I004.10 | without a band $A$ has low rank | each block of two separated groups has | [15](15_near_and_far.ipynb) |
+# | I004.10 | without a band $A$ has low rank | each block of two separated groups has | [a8](a8_stars_and_charges.ipynb) |
 #
 # ## 10. Errors in the list of errors
 #

@@ -400,7 +400,7 @@ def test_14_each_group_may_have_a_shift_if_a_factor_of_the_query_goes_with_it():
 def test_15_bands_reach_as_far_as_they_are_wide_together_and_copy_each_token():
     L, band = 512, 8
     layers = L // 2 // band
-    assert states("15", f"{layers} for the lesson's $L = {L}$ and $b = {band}$")
+    assert states("15", f"{layers} for $L = {L}$ and $b = {band}$")
     angle = 2 * np.pi * np.arange(L)[:, None] / L
     k = np.hstack([np.cos(angle), np.sin(angle)])
     q = 1e6 * np.roll(k, band, axis=0)  # each row looks for the token `band` before it
@@ -443,6 +443,24 @@ def test_15_a_far_field_copies_one_token_and_not_each():
     assert ((copy - far) ** 2).sum() > L // 2 - F
     assert ((copy - u[:, :F] * s[:F] @ vt[:F]) ** 2).sum() == pytest.approx(L // 2 - F)
     assert states("15", "at least $L/2 - F$ in squared Frobenius norm, of $L/2$")
+
+
+# a8
+
+
+def test_a8_what_a_shell_adds_grows_in_space_and_does_not_fade_on_a_line():
+    for R in (3.0, 30.0):
+        r = np.linspace(R, 2 * R, 20_001)
+        line, space = np.trapezoid(2 / r, r), np.trapezoid(4 * math.pi * r, r)
+        faded = np.trapezoid(4 * math.pi * r * np.exp(-r), r)
+        assert line == pytest.approx(2 * math.log(2), rel=1e-6)
+        assert space == pytest.approx(6 * math.pi * R**2, rel=1e-6)
+        closed = (R + 1) * math.exp(-R) - (2 * R + 1) * math.exp(-2 * R)
+        assert faded == pytest.approx(4 * math.pi * closed, rel=1e-4)
+    assert states(
+        "a8", "$\\int_R^{2R} 2\\varrho\\, dr / r = 2 \\varrho \\ln 2$", "= 6 \\pi \\varrho R^2$"
+    )
+    assert states("a8", "$4 \\pi \\varrho \\bigl[(R + 1) e^{-R} - (2R + 1) e^{-2R}\\bigr]$")
 
 
 # 16

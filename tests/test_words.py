@@ -19,7 +19,7 @@ GIVEN = {
     "10": {"7675": "of an issue"},
     "11": {"900": "30²"},
     "14": {"122": "of a sequence in the data"},
-    "15": {"122": "of a sequence in the data"},
+    "15": {"122": "of the data", "1,500": "of the data", "2,145": "66 · 65 / 2"},
     "16": {"600": "of §2"},
     "17": {"115": "of the data", "120": "of the data", "104": "of a file", "512": "of the model"}
     | {"0.007": "of the table of §1", "0.191": "of it", "1,500": "of lesson 18"},

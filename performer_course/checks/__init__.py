@@ -11,6 +11,7 @@ from ._judge import Hint
 from .a1 import counterexample, false_limit, repaired_attention
 from .a5 import bounded, decoding_roof, smallest_chunk
 from .a6 import choose_rows, stage_error, walsh_hadamard
+from .a8 import cheapest_separation, shift_moments
 from .lesson_00 import variance_of_mean
 from .lesson_01 import distance_to_mean, highest_degree, quadratic_features
 from .lesson_02 import is_kernel_matrix, left_over, witness
@@ -26,7 +27,7 @@ from .lesson_11 import directions_for_attention, hidden_eps, log_estimates
 from .lesson_12 import first_leak, gradient_by_values, state_or_cache
 from .lesson_13 import bias_and_noise, features_or_exact, less_biased
 from .lesson_14 import centred_estimates, decoder_shift, worse_when_centred
-from .lesson_15 import cheapest_separation, near_and_rest, shift_moments
+from .lesson_15 import narrowest_window, near_and_rest
 from .lesson_16 import choose_map, gradient_by_keys, leaks
 from .lesson_17 import can_be_swapped, read_weights, window_null
 from .lesson_18 import causal_near_and_one, near_and_one, weight_outside

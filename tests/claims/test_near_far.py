@@ -306,32 +306,43 @@ def taylor_features_about_a_centre_of_keys_are_the_softmax_kernel(p):
         assert np.all(np.abs(about - np.exp(t)) <= bound + 1e-9 * np.exp(np.abs(t)))
 
 
-@claim("far-not-causal", "no-band")
-def on_learned_heads_a_window_and_features_each_have_what_the_other_lacks(p):
-    """heads of lesson 16, four windows, band 4, 256 positive features: squared errors over
-    mean(V)'s, medians over heads: .37 with mean(V) beside the window, .36 by features alone, .15 by
-    both"""
-    q, k, v = data.learned()
-    k = k - k.mean(axis=(2, 3), keepdims=True)
-    q, k, v = (a[:, :, :4].reshape(-1, *a.shape[3:]) for a in (q, k, v))
-    W = p.projections.orthogonal(np.random.default_rng(6), 256, q.shape[-1])
-    exact = p.attention.softmax_attention(q, k, v, causal=True)
-    null = ((p.attention.uniform_attention(q, k, v, causal=True) - exact) ** 2).mean(axis=(1, 2))
-    near = p.near_far.near_field(q, k, v, 4, causal=True)
-
-    def over_null(maps):
-        far = p.near_far.far_field(q, k, v, maps, causal=True)
-        gap = near - far
-        share = ((exact - far) * gap).sum(axis=(1, 2)) / (gap**2).sum(axis=(1, 2))
-        share = np.clip(share, 1e-9, 1 - 1e-9)[:, None, None]
-        both = p.near_far.fmm_attention(q, k, v, 4, maps, (share, 1 - share), causal=True)
-        return [np.median(((a - exact) ** 2).mean(axis=(1, 2)) / null) for a in (far, both)]
-
-    _, with_mean = over_null([lambda x: np.ones_like(x[..., :1])])
-    alone, with_features = over_null([lambda x: p.features.positive(x * 8**-0.25, W)])
-    assert abs(with_mean - 0.37) < 0.01, with_mean
-    assert abs(alone - 0.36) < 0.01, alone
-    assert abs(with_features - 0.15) < 0.01, with_features
+@claim(
+    Mutant(
+        "mean-key-unscaled",
+        "qᵀk̄ without d^{−1/2}",
+        module="near_far",
+        old="* mean, axis=-1) / math.sqrt(q.shape[-1])",
+        new="* mean, axis=-1)",
+    ),
+    "no-band",
+)
+def one_mean_key_lowers_the_error_of_a_window_on_learned_heads(p):
+    """errors over mean(V)'s by a window of a quarter of the pairs (speech: a sixteenth), and with
+    one mean key in its denominator: lower in 12 of 12 antibody cases, 2 of 2 of speech, 511 of 512
+    of a decoder, late and early; medians 1.55 and .39, 1.39 and .29, .12 and .08, .67 and .33"""
+    decoder = {
+        when: [a.reshape(8, 32, 32, 8) for a in data.learned(when)] for when in ("late", "early")
+    }
+    cases = {
+        "antibody": (data.antibody_heads(), 15, False),
+        "speech": (data.speech_heads(), 47, False),
+        "late": (decoder["late"], 3, True),
+        "early": (decoder["early"], 3, True),
+    }
+    lower, medians = {}, {}
+    for kind, ((q, k, v), band, causal) in cases.items():
+        exact = p.attention.softmax_attention(q, k, v, causal=causal)
+        null = ((p.attention.uniform_attention(q, k, v, causal=causal) - exact) ** 2).sum((-2, -1))
+        found = [
+            ((attend(q, k, v, band, causal=causal) - exact) ** 2).sum((-2, -1)) / null
+            for attend in (p.near_far.near_field, p.near_far.joint_attention)
+        ]
+        lower[kind] = int((found[1] < found[0]).sum())
+        medians[kind] = [np.median(x) for x in found]
+    assert lower == {"antibody": 12, "speech": 2, "late": 255, "early": 256}, lower
+    expected = {"antibody": (1.55, 0.39), "speech": (1.39, 0.29), "late": (0.12, 0.08)}
+    for kind, values in (expected | {"early": (0.67, 0.33)}).items():
+        assert np.allclose(medians[kind], values, atol=0.006), medians
 
 
 test_claim = PART.test()

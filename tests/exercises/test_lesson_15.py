@@ -4,51 +4,31 @@ import math
 
 import numpy as np
 
-from performer_course.checks.lesson_15 import rows, shifted
+from performer_course.checks.lesson_15 import rows
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
 
-def by_matrix(M, c, new):
-    order = range(len(M))
-    by = [[math.comb(p, k) * (c - new) ** max(p - k, 0) for k in order] for p in order]
-    return np.array(by) @ M
+def by_diagonals(A, part):
+    held = np.trace(A)
+    for b in range(len(A)):
+        held += (np.trace(A, b) + np.trace(A, -b)) * (b > 0)
+        if held >= part * len(A):
+            return b
 
 
-def by_polynomials(M, c, new):
-    y_from_new = np.polynomial.Polynomial([c - new, 1])
-    return [(y_from_new**p).coef @ M[: p + 1] for p in range(len(M))]
+def by_search(A, part):
+    i = np.arange(len(A))
+    held = [A[abs(i[:, None] - i) <= b].sum() / len(A) for b in i]
+    return np.searchsorted(held, part)
 
 
-RIGHT["shift_moments"] = [by_matrix, by_polynomials]
-WRONG["shift_moments"] = [(lambda *given: shifted()(*given)[:-1], "shape (4,), and (5,) is needed")]
-
-
-def fewest(eps, g):
-    """The least P with (1/(2g + 1))^P ≤ eps, by trying."""
-    return next(P for P in range(1, 100) if (1 / (2 * g + 1)) ** P <= eps)
-
-
-def cuts(a, b, size, g):
-    """The (size, far) of the blocks below the one of intervals a and b, by recursion."""
-    if abs(a - b) > g or size == 8:
-        return [(size, abs(a - b) > g)]
-    children = [(2 * a + i, 2 * b + j) for i in (0, 1) for j in (0, 1)]
-    return [block for c in children for block in cuts(*c, size // 2, g)]
-
-
-def by_recursion(N, eps):
-    totals = {}
-    for g in (1, 2, 3, 4):
-        cost = {True: 2 * fewest(eps, g), False: 8}  # for each point
-        totals[g] = sum(size * cost[far] for size, far in cuts(0, 0, N, g))
-    g = min(totals, key=totals.get)
-    return np.array([g, fewest(eps, g), totals[g]])
-
-
-RIGHT["cheapest_separation"] = [by_recursion]
-WRONG["cheapest_separation"] = [(lambda N, eps: by_recursion(N, eps)[::-1], "expected")]
+RIGHT["narrowest_window"] = [by_diagonals, by_search]
+WRONG["narrowest_window"] = [
+    (lambda A, part: by_search(A, part) / len(A), "expected"),
+    (lambda A, part: by_search(A, 1 - part), "expected"),
+]
 
 
 def row_by_row(q, k, v, phi_q, phi_k, band):
