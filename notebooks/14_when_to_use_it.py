@@ -1,631 +1,570 @@
 # %% [markdown]
-# # Sharpen the features, and know when to use them
+# # Know when to use it
 #
-# > **60 minutes.** Needs: lessons 09 (positive features) and 11 (how large their error will be),
-# > eigenvectors of a symmetric matrix.
+# > **45 minutes.** Needs: positive features and their error (lesson 09), what linear attention costs
+# > (lesson 10), its State (lesson 12); eigenvectors of a symmetric matrix.
 # >
-# > Afterwards you can sharpen positive features with two matrices of moments, shift keys without
-# > changing attention, and say for data of three kinds whether random features are worth it.
+# > Afterwards you can decide, from the queries, keys and values of a head, what may stand in the place of its
+# > attention; you can shift keys without changing attention, and draw directions that suit a head.
 #
-# Plain positive features follow learned heads badly (lesson 13 has a picture of one). What they pay for is $\|z\|^2$ with
-# $z = q' + k'$, the sum of a query $q' = q\, d^{-1/4}$ and a key $k' = k\, d^{-1/4}$. So there are two
-# ways out: draw directions that suit the queries and keys one has, or move the keys. Neither changes
-# what is estimated, and neither costs a token anything. Both need only means and second moments of a
-# sample. With them the same learned head, at the same $m$, will be followed much better.
+# Somebody has a trained model whose attention is too slow, and asks you: shall I put random features into it?
+# This lesson gives the answer first, as one page of questions, and you try it on three heads. Then
+# come two repairs that make random features better without training, and a map of who wins on six kinds of data.
 
 # %%
-import timeit
+import csv
+import itertools
+import json
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import (
-    attention,
-    data,
-    features,
-    get_backend,
-    projections,
-    theory,
-    to_host,
-    to_like,
+from performer_course import attention, compare, data, projections
+from performer_course.card import card
+from performer_course.figures import COLORS, show
+
+# %% [markdown]
+# ## 1. The decision card
+#
+# Ask in this order; the first yes says what to try first. $L$ is the number of keys, $d$ the width of a head, $m$ the
+# number of directions.
+#
+# | | ask | if yes | what was measured | lesson |
+# |---|---|---|---|---|
+# | 1 | Is the text short, or a fused exact kernel fast enough? | Keep exact attention. Features save multiplications only with $m < L/2$, where causal with $m < L/4$. | Speech model, $L$ = 1,500, $d$ = 64, all 24 heads on one core: softmax 353 ms, the same compiled 216 ms, features with $m$ = 256 127 ms. | 10, 18 |
+# | 2 | Must memory stay the same, however long the text? | Keep a State, and expect it to lose single facts from far back. Where those count, keep a cache. | $d$ = 64, $m$ = 256: the State has as many numbers as a cache of 132 tokens. | 12, 20 |
+# | 3 | May you train? | Train features for each head, or the model with the attention that it will have. | Antibody model, $L$ ≈ 120, $d$ = 64, $m$ = 32 < $L/2$: perplexity 1.59 and 1.61 (two seeds), exact 1.58. Speech model, $m$ = 64, short training: 66 of 70 words wrong. | 16, 17 |
+# | 4 | Does most of the weight lie near the query? | A window, and beside it one key, the mean of all, for what lies outside. | Speech model, 49 of 1,500 keys: 4 of 70 and 35 of 395 words wrong; window alone 6 and 67, exact 0 and 14. Antibody model, 33 of about 120 keys: perplexity 1.68, window alone 1.82, exact 1.58. | 15, 18 |
+# | 5 | Do queries choose among a few kinds of keys, wherever they stand? | Centres: every far key counts as the nearest of a few. | Speech model, the same window and 16 centres: 0 of 70 and 25 of 395 words wrong. | 15, 18 |
+# | 6 | Are all scores small? | Taylor features of degree 1, keys less their mean; or mean(V). | Independent queries and keys of scale ½, $L$ = 512, $d$ = 16: 17 features leave 0.03 of the error of mean(V). | 10 |
+# | 7 | None of these, and a fixed model? | Try features, keys shifted and directions sharpened, and expect little where they save work. | Antibody model, 64 heads, $L$ ≈ 120, $d$ = 64: better than mean(V) on 2 heads with $m$ = 64, just above $L/2$, on 20 with 256, on all with 1,024. Perplexity of the whole model with $m$ = 64: 2.6 to 2.8, by mean(V) 10.2, exact 1.58. Speech model, keys as they are, $m$ = 256 < $L/2$: 70 of 70 words wrong in three draws of three. | 14, 17, 18 |
+#
+# Measure on your own head: `python -m performer_course.card head.npz`. Then judge the whole model by what it is
+# for. No trained text here is longer than 1,500 tokens.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+
+
+def records(name):
+    """The rows of a stored table of lessons 16 to 18."""
+    with open(data.FOLDER / f"{name}.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+times = json.loads(Path("../benchmarks/speech.json").read_text(encoding="utf-8"))["attention"]
+some = ("softmax", "PyTorch's SDPA", "FAVOR+, m = 256")
+print(
+    f"1  24 heads, L = {data.speech_heads()[0].shape[1]:,}, ms:",
+    ", ".join(f"{name} {1e3 * times[name]:.0f}" for name in some),
 )
-from performer_course.figures import COLORS, gram, show
-
-xp = get_backend()
-
-# %% [markdown]
-# ## 1. Sharper features
-#
-# The trouble is the tail of $e^{\omega^\top z}$: rare directions $\omega$, long ones towards $z$, carry
-# most of its second moment. **The cure is to draw long directions more often, and to count each of
-# them less.** That is *importance sampling*. Take $\tilde\omega = \sigma\,\omega$ with
-# $\sigma > 1$, which has the density of $\mathcal{N}(0, \sigma^2 I)$, and weigh by the ratio of the
-# densities:
-#
-# $$\mathbb{E}\, f(\omega) = \mathbb{E}\,\Bigl[\, \sigma^d e^{-(\sigma^2 - 1)\|\omega\|^2/2}
-# f(\sigma\,\omega) \Bigr] .$$
-#
-# Share the weight between query and key, a root for each, and put $\sigma^2 = 1 - 4a$ with a number
-# $a \le 0$. The new features, with a factor $\kappa$ in front, are
-#
-# $$\varphi(x) = \frac{\kappa}{\sqrt m}\, \exp\bigl(a\|\omega\|^2 + \sqrt{1 - 4a}\;
-# \omega^\top x - \tfrac12\|x\|^2\bigr), \qquad \kappa = (1 - 4a)^{d/4}, \quad a = \frac{1 - 1/\rho}{8} .$$
-#
-# This is FAVOR++, from the end of lesson 09. The number $\rho$, $0 < \rho \le 1$, says how sharp:
-# $\rho = 1$ gives the features we had, and each smaller one is still positive and unbiased. To find
-# the error, complete the square along one axis: $\mathbb{E}\,e^{4a\omega^2 + 2\sqrt{1-4a}\,\omega z} =
-# (1 - 8a)^{-1/2}\, e^{2(1 - 4a) z^2/(1 - 8a)}$, with $1 - 8a = 1/\rho$ and
-# $1 - 4a = (1 + \rho)/2\rho$. Take the product over all axes. For independent directions the mean
-# squared error (MSE) over the square of the exact weight, $\mathrm{SM} = e^{q'^\top k'}$, is then
-#
-# $$\frac{\mathrm{MSE}}{\mathrm{SM}^2} = \frac1m \biggl[\, \prod_{i=1}^d
-# \frac{1 + \rho_i}{2\sqrt{\rho_i}}\; e^{\rho_i z_i^2} - 1 \biggr] ,$$
-#
-# with $z_i$ the $i$th entry of $z$: `theory.sharp_mse`. The exponent of $e^{\|z\|^2}$ is now
-# multiplied by $\rho$; the price is a factor in front. We have put an index on $\rho$, because nothing
-# forces all axes to have the same one. And nothing forces the axes to be those of the data as they come: rotate $q'$ and $k'$ by one orthogonal
-# matrix, and $q'^\top k'$ does not change.
-#
-# **Which** $\rho$? Take the logarithm of the second moment, so that no pair rules alone, and its
-# mean over the pairs. With $\lambda_i = \overline{z_i^2}$, axis $i$ costs
-# $\ln(1 + \rho) - \frac12\ln\rho + \rho\lambda_i$ and a constant. The derivative is zero where
-# $2\lambda_i\rho^2 + (1 + 2\lambda_i)\rho = 1$. One $\rho$ for all $d$ axes leads to the same
-# equation with $p/d$ in the place of $\lambda_i$, where $p = \sum_i \lambda_i = \overline{\|z\|^2}$:
-#
-# $$\rho_i = \frac{\sqrt{(2\lambda_i + 1)^2 + 8\lambda_i} - 2\lambda_i - 1}{4\lambda_i}, \qquad
-# \rho = \frac{\sqrt{(2p + d)^2 + 8dp} - 2p - d}{4p} .$$
-#
-# They are `theory.best_rho(λ, 1)` and `theory.best_rho(p, d)`. And **which axes?** For a fixed $\rho$
-# the cost of an axis is a straight line in $\lambda_i$. Its best $\rho$ picks the lowest of these
-# lines, and the lowest of straight lines is a concave function. The sum of the $\lambda_i$ is the
-# same in all axes, and a sum of concave costs is smallest where the $\lambda_i$ are spread as far
-# apart as possible. No rotation spreads them further than the eigenvectors of the second moment
-# $M = \overline{z z^\top}$: in any other axes they are averages of its eigenvalues (the theorem of
-# Schur and Horn). So turn to the eigenbasis, and give each axis its $\rho$: that is the symmetric
-# *dense-exponential* feature map (Likhosherstov et al., 2023). No sum over pairs is needed, because
-#
-# $$M = \overline{q' q'^\top} + \overline{k' k'^\top} + \bar q'\, \bar k'^\top + \bar k'\, \bar q'^\top,
-# \qquad p = \operatorname{tr} M .$$
-#
-# First one short pair, in four dimensions, against draws; then the formula for long ones in sixteen.
-# **Before you run this:** for the short one the best $\rho$ takes a seventh off the error. What is
-# left of it where $\|x + y\|^2 = 16$: a half, a hundredth, or less than a thousandth?
-
-
-# %%
-def sharp(x, W, rho):
-    """x (n, d), W (m, d), rho a number or (d,) → (n, m)."""
-    d = x.shape[1]
-    rho = rho * xp.ones(d, dtype=x.dtype)
-    a = (1 - 1 / rho) / 8
-    front = xp.prod((1 - 4 * a) ** 0.25) / W.shape[0] ** 0.5  # κ/√m
-    exponent = (W * W) @ a + x @ xp.matrix_transpose(W * xp.sqrt(1 - 4 * a))
-    return front * xp.exp(exponent - xp.sum(x * x, axis=1)[:, None] / 2)
-
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-rng, d = np.random.default_rng(15), 4
-x, y = 0.45 * rng.normal(size=(2, 1, d)) + 0.1
-W = rng.normal(size=(800_000, d))
-device = [xp.asarray(a) for a in (x, y, W)]
-square = ((x + y) ** 2).sum()
-print(f"‖x + y‖² = {square:.2f}; 200,000 estimates with m = 4")
-print("rho                      by hand   z of mean   z of MSE   MSE / that of rho = 1")
-exact, base = np.exp((x * y).sum()), theory.positive_mse(x[0], y[0], 4)
-each = theory.best_rho((x + y)[0] ** 2, 1)
-for label, rho in (
-    ("1", 1.0),
-    ("best for all axes", theory.best_rho(square, d)),
-    ("each axis", each),
+print(f"2  256 rows of 66 numbers, over 128 a token: {256 * 66 / 128:.0f} tokens")
+trained = [r for r in records("antibody_trained") if (r["kind"], r["m"]) == ("shared", "32")]
+exact = next(r for r in records("antibody_curve") if r["way"] == "exact")
+print(
+    "3  perplexity, m = 32:", ", ".join(f"{float(r['perplexity']):.2f}" for r in trained), end="; "
+)
+print(f"exact {float(exact['perplexity']):.2f}")
+ways = records("speech_ways")
+for row, way, band in (
+    (3, "trained", "0"),
+    (4, "near and mean key", "24"),
+    (4, "window", "24"),
+    (4, "softmax", "0"),
+    (5, "near and clusters", "24"),
 ):
-    rho_there = xp.asarray(rho) if np.ndim(rho) else float(rho)
-    phi = [features.sharp(a, device[2], rho_there) for a in device[:2]]
-    same = np.allclose(to_host(sharp(device[0], device[2], rho_there)), to_host(phi[0]))
-    estimates = 200_000 * to_host(phi[0] * phi[1]).reshape(200_000, 4).sum(axis=1)
-    mse_there = theory.sharp_mse(x[0], y[0], 4, rho)
-    errors = (estimates - exact) ** 2
-    z_mean = (estimates.mean() - exact) / np.sqrt(mse_there / 200_000)
-    z_mse = (errors.mean() - mse_there) / (errors.std() / 200_000**0.5)
-    print(f"{label:20} {same!s:>10} {z_mean:11.1f} {z_mse:10.1f} {mse_there / base:23.3f}")
-print("\none ρ, d = 16, MSE over that of rho = 1:", end=" ")
-for square in (4, 9, 16):
-    x = np.full((1, 16), np.sqrt(square / 16) / 2)
-    left = theory.sharp_mse(x, x, 1, theory.best_rho(square, 16)) / theory.positive_mse(x, x, 1)
-    print(f"‖x + y‖² = {square}: {left[0]:.2g}", end="   ")
+    r = next(r for r in ways if (r["way"], r["band"]) == (way, band))
+    print(f"{row}  {way}: wrong {r['read wrong']} of {r['read words']}", end=", ")
+    print(f"{r['synthetic wrong']} of {r['synthetic words']}")
+for r in ways:
+    if (r["way"], r["features"]) == ("FAVOR+", "256"):
+        print(f"7  FAVOR+, 256, draw {r['draw']}: wrong {r['read wrong']} of {r['read words']}")
+for r in records("speech_antibodies"):
+    if r["band"] == "16":
+        print(f"4  antibodies, {r['way']}, 33 keys: {float(r['perplexity']):.2f}")
+left = []
+for seed in range(6):
+    q, k, v = np.random.default_rng(seed).normal(size=(3, 512, 16)) * [[[0.5]], [[0.5]], [[1]]]
+    found = attention.taylor_attention(q, k - k.mean(axis=0), v, 1)
+    left.append(compare.over_mean(found, attention.softmax_attention(q, k, v), v))
+print(f"6  17 features: {np.median(left):.3f}, {min(left):.3f} to {max(left):.3f} on six texts")
+anatomy = records("antibody_anatomy")
+below = {m: sum(float(r[f"dense {m}"]) < 1 for r in anatomy) for m in (64, 256, 1024)}
+print(
+    f"7  of {len(anatomy)} heads below mean(V):", ", ".join(f"{below[m]} at {m:,}" for m in below)
+)
+whole = [r for r in records("antibody_curve") if r["passes"] == "2"]
+for way, m in (("dense", "64"), ("mean(V)", "0")):
+    found = [float(r["perplexity"]) for r in whole if (r["way"], r["features"]) == (way, m)]
+    print(f"7  perplexity, {way}, draws {len(found)}: {min(found):.1f} to {max(found):.1f}")
 
 # %% [markdown]
-# **At $\|x + y\|^2 = 16$ in sixteen dimensions the best $\rho$ leaves less than a thousandth of the
-# error.**
+# The card sums up eight lessons; the cell above finds its numbers, most of them in tables that these stored. The first
+# questions need no measurement. From question 4 on you have to look at a head.
 #
-# **Centring.** That was the first way out. The second moves the keys. **Before you read on:** add one
-# vector to all keys. Does the output of softmax attention change? Does the error of the features?
-#
-# **Softmax attention does not see a vector added to all keys, and the error of the features does.**
-# Softmax multiplies each weight of a query by the same factor. But a vector $c$ that all $z$ share
-# multiplies the first order of their error by about $e^{\|c\|^2}$. An offset of the queries softmax
-# sees, but only as a factor of each key, which can be computed exactly. For any fixed
-# $b, c \in \mathbb{R}^d$, multiply out:
-#
-# $$q'^\top k' = (q' - b)^\top (k' - c) + b^\top k' + c^\top (q' - b) .$$
-#
-# The last term is the same for all keys of a row: it cancels in the ratio. The middle one is not,
-# so $e^{b^\top k'}$ has to multiply $\varphi(k' - c)$. What is gained? The features are now
-# those of $z - (b + c)$. And in the feature of $\omega$ the query carries the factor
-# $e^{-\omega^\top b}$, the key $e^{-\omega^\top c}$, so their product is $e^{-\omega^\top (b + c)}$;
-# with the norms the exponent of a key comes to
-#
-# $$\omega^\top(k' - c - b) - \tfrac12\|k' - c\|^2 + b^\top k'
-# = \omega^\top (k' - s') - \tfrac12 \|k' - s'\|^2 + \text{const} , \qquad s' = b + c ,$$
-#
-# with a constant in which neither the key nor $\omega$ stands (multiply out again), so that it cancels
-# in the ratio. The right-hand side is the exponent of a positive feature of $k' - s'$. So only the sum
-# $s'$ matters, down to each draw. Put $b = 0$. **Shift the keys by $s' = \bar q' + \bar k'$, and
-# leave all else alone.** For this $s'$ the mean $\overline{\|z - s'\|^2}$ is least. With the
-# package this is one line, and exact: `favor_attention(q, k - s, v, W)`, where $s$ is the sum of
-# the means of $q$ and $k$ as they come. (With padding, leave it out of the means. In a decoder a
-# mean over all keys sees the future, so $s$ has to come from a sample beforehand.)
+# **Before you read on:** a decoder reads 400 tokens at once. How many multiplications do 128 features save?
 
-
-# %%
-def inputs(rng, L, d, T=1.0, e=8):
-    """Normal queries and keys of scale T, and values."""
-    q, k, v = (rng.normal(size=shape) for shape in ((L, d), (L, d), (L, e)))
-    return xp.asarray(T * q), xp.asarray(T * k), xp.asarray(v)
-
-
-rng, d = np.random.default_rng(16), 8
-q, k, v = inputs(rng, 40, d, 0.5)
-q, k = q + 0.8, k - xp.asarray(np.linspace(0, 2, d))
-W = to_like(projections.orthogonal(rng, 32, d), q)
-b, c = (xp.asarray(a) for a in rng.normal(size=(2, d)))
-exact = to_host(attention.softmax_attention(q, k, v))
-same = np.allclose(to_host(attention.softmax_attention(q, k - b - c, v)), exact)
-print(f"softmax attention does not see a shift of the keys: {same}")
-x, y = q * d**-0.25, k * d**-0.25
-phi_q, phi_k = features.positive(x - b, W), features.positive(y - c, W)
-both = to_host(attention.linear_attention(phi_q, phi_k * xp.exp(y @ b[:, None]), v))
-keys_only = to_host(attention.favor_attention(q, k - (b + c) * d**0.25, v, W))
-print(f"b and c, with the factor: only b + c matters: {np.allclose(both, keys_only)}")
-forgotten = to_host(attention.linear_attention(phi_q, phi_k, v))
-errors = [((found - exact) ** 2).mean() for found in (forgotten, both)]
-print(f"error without the factor {errors[0]:.2f}, with it {errors[1]:.2f}")
+# %% [markdown] tags=["answer"]
+# They save no multiplications. In a decoder a row sees half of the keys on average, so features break even at $m =
+# L/4 = 100$.
 
 # %% [markdown]
-# **All of it in $W$.** Sharp features are positive features of the directions
-# $\sqrt{1 - 4a}\,\omega$, times a weight for each direction, $e^{2\sum_i a_i \omega_i^2}$, query and
-# key together. A rotation of the data is a rotation of $W$ the other way. And a weight for each
-# direction can ride on one more coordinate, which is 1 for every key and 0 for every query.
-# **Sharpened, rotated and centred attention is still `attention.favor_attention`, at any norm, with
-# masks and causal, at the same cost.**
+# ## 2. Three heads, three decisions
+#
+# The package asks questions 4 to 7 of one head. Its `card` takes $q$, $k$ and $v$, gives every way the same
+# share of exact attention's multiplications, here a quarter, and returns for each way its size, its share, and
+# its errors in units of $\operatorname{mean}(V)$'s, one for each draw. The ways are
+#
+# - a *window*, alone, or with one mean key, with centres, or with sharpened features for the rest;
+# - *centres* alone, except that each query sees its own key exactly;
+# - *Taylor* features of degree 1 and 2, whose number, and so whose share, is fixed by $d$;
+# - *features*: positive ones as they are, with keys shifted (*centred*), and sharpened as well (*dense*), which
+#   sections 3 and 4 explain.
+#
+# Moments and centres come from other text of the same head, or in the speech model from the one recording we
+# have.
 
-
-# %%
-def moments(q, k, centre=True, one_rho=False):
-    """From a sample q, k (n, d): the shift s (d,), the axes U (d, d) and rho (d,), on the host."""
-    d = q.shape[1]
-    s = (q.mean(axis=0) + k.mean(axis=0)) * centre
-    x, y = q * d**-0.25, (k - s) * d**-0.25
-    cross = np.outer(x.mean(axis=0), y.mean(axis=0))
-    M = x.T @ x / len(x) + y.T @ y / len(y) + cross + cross.T
-    if one_rho:
-        return s, np.eye(d), np.full(d, theory.best_rho(np.trace(M), d))
-    eigenvalues, U = np.linalg.eigh(M)
-    U = U * np.sign(U.sum(axis=0))  # the sign of an axis is free: let its sum be positive
-    return s, U, theory.best_rho(np.maximum(eigenvalues, 0), 1)
-
-
-def sharp_attention(q, k, v, W, s, U, rho, **options):
-    """favor_attention with sharp features along the axes U; W (m, d) on the host."""
-    d = W.shape[1]
-    weight = (W**2) @ (1 - 1 / rho) / 4  # (m,): 2 Σ aᵢ ωᵢ², query and key together
-    wide = W * np.sqrt((1 + 1 / rho) / 2) @ U.T  # (m, d)
-    longer = to_like(np.concatenate([wide, weight[:, None]], axis=1), q)  # (m, d + 1)
-    k, grow = k - to_like(s, k), (1 + 1 / d) ** 0.25  # the scale there is (d + 1)^−¼, not d^−¼
-    one = xp.ones_like(k[..., :1])
-    q = xp.concat([grow * q, 0 * q[..., :1]], axis=-1)
-    k = xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)
-    return attention.favor_attention(q, k, v, longer, **options)
-
-
-s, U, rho = moments(to_host(q), to_host(k))
-W = projections.orthogonal(np.random.default_rng(17), 32, d)
-x, y = ((a * d**-0.25) @ xp.asarray(U) for a in (q, k - xp.asarray(s)))
-phi_q, phi_k = (features.sharp(a, xp.asarray(W), xp.asarray(rho)) for a in (x, y))
-features_first = to_host(attention.linear_attention(phi_q, phi_k, v))
-same = np.allclose(to_host(sharp_attention(q, k, v, W, s, U, rho)), features_first)
-print(f"equals linear_attention of features.sharp: {same}")
-
-# %% [markdown]
-# Does it help? That depends on the data: where $M$ has equal eigenvalues, there is nothing to gain
-# over one $\rho$. So look at two kinds. *Made up*, with structure: $d = 16$, $q$ and $k$ normal in the
-# same three dimensions, with standard deviations $1.5\sqrt2$, $\sqrt2$ and $0.5\sqrt2$, noise of size
-# 0.1 in all sixteen, an offset of length 2 for all queries and another for all keys. *Learned*: the
-# eight heads of lesson 16's decoder, causal, $d = 8$. Moments come from one sample, or from half of
-# the text; errors from others. **Before you run this:** which step brings most, a shift of the keys,
-# one $\rho$, or axes with a $\rho$ each? The same on both?
-
-# %%
-rng, L = np.random.default_rng(18), 128
-Q, R = np.linalg.qr(rng.normal(size=(16, 3)))
-basis = (Q * np.sign(np.diag(R))).T * np.sqrt(2) * np.array([[1.5], [1.0], [0.5]])
-offsets = rng.normal(size=(2, 16))
-offsets *= 2 / np.linalg.norm(offsets, axis=1, keepdims=True)
-
-
-def made_up(rng):
-    """Queries and keys of low rank with an offset, and values."""
-    q, k = (
-        rng.normal(size=(L, 3)) @ basis + 0.1 * rng.normal(size=(L, 16)) + offset
-        for offset in offsets
-    )
-    return q, k, rng.normal(size=(L, 8))
-
-
-def ways(q, k):
-    """The moments that each way of sharpening takes from a sample."""
-    (s, U, rho), d = moments(q, k), q.shape[1]
-    return {
-        "positive": (np.zeros(d), np.eye(d), np.ones(d)),
-        "centred": (s, np.eye(d), np.ones(d)),
-        "FAVOR++": moments(q, k, centre=False, one_rho=True),
-        "dense": moments(q, k, centre=False),
-        "dense, centred": (s, U, rho),
-    }
-
-
-def over_null(estimate, q, k, v, **options):
-    """The error of an output over that of mean(V)."""
-    exact = to_host(attention.softmax_attention(q, k, v, **options))
-    null = to_host(attention.uniform_attention(q, k, v, **options))
-    return ((to_host(estimate) - exact) ** 2).mean() / ((null - exact) ** 2).mean()
-
-
-def errors(way, m, sets):
-    """One for each set ((q, k, v), ways, options), each with directions of its own."""
-    found = []
-    for seed, (head, of, options) in enumerate(sets):
-        head = [xp.asarray(a) for a in head]
-        W = projections.orthogonal(np.random.default_rng(200 + seed), m, head[0].shape[-1])
-        found.append(over_null(sharp_attention(*head, W, *of[way], **options), *head, **options))
-    return np.array(found)
-
-
-def taylor(sets):
-    """The same of Taylor features of degree 1, keys about the mean of the sample."""
-    found = []
-    for head, of, options in sets:
-        q, k, v = (xp.asarray(a) for a in head)
-        k = k - to_like(of["mean key"], k)
-        found.append(
-            over_null(attention.taylor_attention(q, k, v, 1, **options), q, k, v, **options)
-        )
-    return np.array(found)
-
-
-def drawn(make, seeds=15):
-    """Sets of one kind, their moments from another sample."""
-    q, k, _ = make(np.random.default_rng(19))
-    of = {**ways(q, k), "mean key": k.mean(axis=0)}
-    return [(make(np.random.default_rng(100 + seed)), of, {}) for seed in range(seeds)]
-
-
-def of_decoder():
-    """Two windows of each head of the small decoder; moments from sixteen other windows."""
-    sets = []
-    for q, k, v in zip(*(a.reshape(8, *a.shape[2:]) for a in data.learned()), strict=True):
-        before, mean = (a[:16].reshape(-1, 8) for a in (q, k)), k[:16].mean(axis=(0, 1))
-        of = {**ways(*before), "mean key": mean}
-        sets += [((q[n], k[n], v[n]), of, {"causal": True}) for n in (16, 20)]
-    return sets
-
-
-SETS = {"made up, three axes": drawn(made_up), "learned, a small decoder": of_decoder()}
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-counts = np.array([16, 64, 256, 1024])
-curves = {}
-for kind, sets in SETS.items():
-    print(f"{kind}: error over that of mean(V), median, least to greatest of {len(sets)}")
-    for way in ways(*made_up(rng)[:2]):
-        found = np.array([errors(way, int(m), sets) for m in counts])
-        curves[kind, way] = found
-        cells = (f"{np.median(row):.2f}, {row.min():.2f} to {row.max():.2f}" for row in found)
-        print(f"  {way:15}" + "".join(f"{cell:>22}" for cell in cells))
-predicted = []
-for (q, k, v), of, _ in SETS["made up, three axes"][:5]:
-    s, U, rho = of["dense, centred"]
-    x, y = q @ U * 0.5, (k - s) @ U * 0.5  # d^−¼ is ½
-    q, k, v = (xp.asarray(a) for a in (q, k, v))
-    null = to_host(attention.uniform_attention(q, k, v) - attention.softmax_attention(q, k, v))
-    predicted.append(theory.output_mse(x[:32], y, to_host(v), 1, rho).mean() / 8 / (null**2).mean())
-predicted = np.median(predicted) / counts
-print("m =" + " " * 14 + "".join(f"{m:22d}" for m in counts))
-_, _, rho = SETS["made up, three axes"][0][1]["dense, centred"]
-print("\nρ of the made-up axes:", " ".join(f"{value:.2f}" for value in rho[::-1][:4]), "and more")
-for kind, sets in SETS.items():
-    sizes = [[], []]
-    for (q, k, _), of, _ in sets:
-        for found, shift in zip(sizes, (0, of["centred"][0]), strict=True):
-            z = (q[:, None] + (k - shift)) * q.shape[1] ** -0.25  # (L, S, d)
-            found.append((z**2).sum(axis=-1).mean())
-    print(f"{kind}: mean ‖z‖², median {np.median(sizes[0]):.1f}", end=", ")
-    print(f"centred {np.median(sizes[1]):.1f}")
+def heads(kind):
+    """{name: [((q, k, v), what `card` should know), …]}: a few texts for each head of a kind."""
+    if kind in ("early", "late"):
+        q, k, v = (a.reshape(8, 32, 32, 8) for a in data.learned(kind))
+        before = [tuple(a[h, :16].reshape(-1, 8) for a in (q, k)) for h in range(8)]
+        return {
+            f"{h // 4}.{h % 4}": [
+                ((q[h, n], k[h, n], v[h, n]), {"causal": True, "sample": before[h]})
+                for n in range(16, 32, 4)
+            ]
+            for h in range(8)
+        }
+    if kind == "antibody":
+        q, k, v = data.antibody_heads()
+        return {
+            name: [
+                ((q[h, c], k[h, c], v[h, c]), {"sample": (q[h, 1 - c], k[h, 1 - c])})
+                for c in (0, 1)
+            ]
+            for h, name in enumerate(("0.7", "0.5", "4.6", "4.3", "7.3", "7.6"))
+        }
+    if kind == "speech":
+        q, k, v = data.speech_heads()
+        return {name: [((q[h], k[h], v[h]), {"draws": 2})] for h, name in enumerate(("2.4", "2.2"))}
+    found = {}
+    for T in (0.5, 0.7, 1.0, 1.5):
+        texts = []
+        for seed in range(2):
+            q, k, v, q0, k0 = np.random.default_rng(seed).normal(size=(5, 512, 16))
+            q, q0 = (k, k0) if kind == "aligned" else (q, q0)
+            texts.append(((T * q, T * k, v), {"sample": (T * q0, T * k0)}))
+        found[f"{T:g}"] = texts
+    return found
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)
-words = []
-for ax, kind in zip(axes, SETS, strict=True):
-    for way, colour, marker, dash in zip(
-        ("positive", "centred", "FAVOR++", "dense", "dense, centred"),
-        COLORS, "osD^v", ("-", "-.", "--", ":", "-"), strict=False,
-    ):  # fmt: skip
-        middle = np.median(curves[kind, way], axis=1)
-        ax.loglog(counts, middle, marker=marker, color=colour, linestyle=dash, label=way)
-    low, high = (f(curves[kind, "dense, centred"], axis=1) for f in (np.min, np.max))
-    ax.fill_between(counts, low, high, color=COLORS[4], alpha=0.2)
-    ax.axhline(1, color=COLORS[6], linestyle=":", label="null: mean(V)")
-    if kind == "made up, three axes":
-        ax.loglog(
-            counts,
-            predicted,
-            color=COLORS[6],
-            linestyle="--",
-            linewidth=1,
-            label="dense, centred: predicted",
-        )
-    ax.set(xlabel="directions $m$", title=kind, ylim=(0.008, 6))
-    ax.set_xticks(counts, counts)
-    ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
+
+# %% [markdown]
+# **Before you run this:** the first head belongs to the model of speech and looks at its neighbours. The second is
+# in the last block of the antibody model and looks for certain residues, wherever they are. The third is made of
+# independent normal numbers of scale ½. Which row of the card fits which head?
+
+# %% tags=["answer"]
+asked = {
+    "speech, 2.4": heads("speech")["2.4"],
+    "antibody, 7.3": heads("antibody")["7.3"],
+    "independent, ½": heads("independent")["0.5"],
+}
+cards = {name: [card(*qkv, **known) for qkv, known in texts] for name, texts in asked.items()}
+
+
+def middle(rows, way):
+    """The median over texts and draws."""
+    return np.median(np.concatenate([row[way][2] for row in rows]))
+
+
+for name, rows in cards.items():
+    q, _, _ = asked[name][0][0]
+    print(f"{name}: L = {q.shape[0]:,}, d = {q.shape[1]}")
+    order = sorted(rows[0], key=lambda way, rows=rows: middle(rows, way))
+    for way in dict.fromkeys((*order[:4], "features, dense")):
+        size, share, _ = rows[0][way]
+        dear = "  dearer than exact" if share >= 1 else ""
+        print(f"    {way:18} {size:14} share {share:5.2f}   error {middle(rows, way):8.2g}{dear}")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+names = list(cards["speech, 2.4"][0])
+fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.8), sharey=True)
+for ax, (name, rows) in zip(axes, cards.items(), strict=True):
+    for place, way in enumerate(names):
+        fill = "full" if rows[0][way][1] < 1 else "none"
+        drawn = way.startswith("features") or way.endswith("dense")
+        ax.plot(
+            middle(rows, way), place, "s" if drawn else "o", color=COLORS[1 if drawn else 0],
+            fillstyle=fill, markersize=10,
+        )  # fmt: skip
+    ax.axvline(1, color=COLORS[6], linestyle=":")
+    ax.set(xscale="log", title=name, xlabel="error / error of mean($V$)", xlim=(2e-4, 300))
+    ax.set_xticks([1e-3, 0.1, 10], ["0.001", "0.1", "10"])
     ax.minorticks_off()
-    plain, best = (np.median(curves[kind, way], axis=1) for way in ("positive", "dense, centred"))
-    words.append(
-        f"{kind}, positive {plain[1]:.2f} at m = 64 and {plain[2]:.2f} at 256, dense and centred "
-        f"{best[1]:.2f} and {best[2]:.2f}"
+axes[0].set_yticks(range(len(names)), names)
+axes[0].invert_yaxis()
+first = {
+    name: min((w for w in names if rows[0][w][1] < 1), key=lambda w, rows=rows: middle(rows, w))
+    for name, rows in cards.items()
+}
+show(
+    fig,
+    caption="The leftmost full mark of a panel is the best way that saves work; squares are drawn features.",
+    alt="Error over that of mean(V), ten ways on three heads, each at a quarter of exact attention's "
+    "multiplications. Least, of those cheaper than exact: "
+    + "; ".join(f"{name}: {way}, {middle(cards[name], way):.2g}" for name, way in first.items())
+    + ". Dense features alone: "
+    + ", ".join(f"{middle(rows, 'features, dense'):.2g}" for rows in cards.values())
+    + ".",
+)
+
+# %% [markdown] tags=["answer"]
+# The near head fits row 4: a window with one mean key leaves 0.003 of $\operatorname{mean}(V)$'s error, and centres leave
+# still less. The second head fits row 5: a window with one mean key leaves 0.44, with ten centres 0.12. The third
+# fits row 6: 17 Taylor features cost 0.04 of the multiplications and leave 0.03. **At a quarter of the
+# multiplications drawn features are not the best way on any of these three heads.** On the two trained ones even
+# sharpened features are worse than $\operatorname{mean}(V)$, which is free.
+
+# %% [markdown]
+# ## 3. Shift the keys
+#
+# Drawn features have come out badly. Is it their nature, or were they used badly? Two things can be
+# repaired without training. The first takes three lines. Write $x = q\,d^{-1/4}$ for a scaled query, $y = k\,d^{-1/4}$
+# for a scaled key, and $z = x + y$. Subtract one vector $s$ from all keys, and let $s' = s\,d^{-1/4}$:
+#
+# $$\begin{aligned}
+# x^\top (y - s') &= x^\top y - x^\top s' && \text{the last term is the same for all keys of a query, and cancels;} \\
+# \tfrac1m\bigl(e^{\|z - s'\|^2} - 1\bigr) & && \text{is now the relative variance of a weight (lesson 09);} \\
+# \overline{\|z - s'\|^2} &= \overline{\|z - \bar z\|^2} + \|\bar z - s'\|^2 && \text{over all pairs, least at } s' = \bar z = \bar x + \bar y .
+# \end{aligned}$$
+#
+# **Softmax attention does not change when one vector is subtracted from all keys, but the error of its features
+# does.** The best vector on average is $s = \bar q + \bar k$. Features with it are called *centred*. A shift of the
+# queries gains nothing more, since only the sum of both shifts enters $z$ (exercise 2).
+#
+# Made-up queries and keys have means near zero, trained ones do not. The cell takes all 16 trained heads of the late
+# decoder, the antibody model and the speech model. It gives the mean $\|z\|^2$ of the pairs of a text, and the errors of plain and of centred
+# features at half of exact attention's multiplications: $m = L/4$ directions, where causal about $L/8$.
+#
+# **Before you run this:** on how many of the 16 heads does the shift lower the median error: all, most, or half?
+
+
+# %% tags=["answer"]
+def followed(way, share, texts, draws=5):
+    """The median error over mean(V)'s of plain, centred or dense features."""
+    found = []
+    for (q, k, v), known in texts:
+        causal, of = known.get("causal", False), compare.moments(*known.get("sample", (q, k)))
+        exact = attention.softmax_attention(q, k, v, causal=causal)
+        m = int(share * ((len(q) + 1) / 4 if causal else len(q) / 2))
+        for seed in range(draws):
+            W = projections.orthogonal(np.random.default_rng(seed), m, q.shape[1])
+            x, y = q, k - of[0] * (way == "centred")
+            if way == "dense":
+                x, y, W = compare.sharpen(q, k, W, *of)
+            estimate = attention.favor_attention(x, y, v, W, causal=causal)
+            found.append(compare.over_mean(estimate, exact, v, causal=causal))
+    return np.median(found)
+
+
+TRAINED = {kind: heads(kind) for kind in ("late", "antibody", "speech")}
+lower = {}
+print("kind      head   mean ‖z‖²  centred    error  centred")
+for kind, of in TRAINED.items():
+    for name, texts in of.items():
+        x, y = (a * a.shape[1] ** -0.25 for a in texts[0][0][:2])
+        less = sum(a.var(axis=0).sum() for a in (x, y))  # what no shift takes away
+        size = less + ((x.mean(axis=0) + y.mean(axis=0)) ** 2).sum()
+        plain, centred = (followed(way, 0.5, texts) for way in ("plain", "centred"))
+        lower[kind, name] = plain, centred
+        print(f"{kind:9} {name:5} {size:10.1f} {less:8.1f} {plain:9.2f} {centred:8.2f}")
+plain, centred = np.transpose(list(lower.values()))
+print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
+
+# %% [markdown] tags=["answer"]
+# The shift lowers the median error on most heads, 12 of 16. It brings the decoder's first four heads from above 1 to below 0.9;
+# elsewhere it changes less, and on four heads the error rises a little. Of the mean $\|z\|^2$ it takes a seventh to over a
+# third. In the near head of the speech model 33 are left, and they stand in an exponent.
+
+# %% [markdown]
+# ## 4. Draw wide where the data are wide
+#
+# The shift leaves the spread of $z$ around its mean. By lesson 09
+# directions are drawn under a bell at 0, but the mean $\mathbb{E}\, e^{\omega^\top z}$ is made under a bell at
+# $z$. Where $z$ is long, hardly any draw gets there. So draw from a wider bell, and count each draw for less. That
+# is *importance sampling*. Along each axis $i$ stretch $\omega_i$ by a factor $\sigma_i \ge 1$, and multiply by the
+# ratio of the two densities, half of it with the query and half with the key:
+#
+# $$\varphi(x) = \sqrt{\tfrac{1}{m} \textstyle\prod_i \sigma_i}\; \exp\Bigl(\sum_i \sigma_i \omega_i x_i
+# - \tfrac14 (\sigma_i^2 - 1)\, \omega_i^2 - \tfrac12 x_i^2\Bigr) .$$
+#
+# These features are positive, and unbiased for any $\sigma$. With $\sigma_i^2 = \frac12(1 + 1/\rho_i)$
+# completing the square, as in lesson 09, gives a relative variance that can be read:
+#
+# $$\frac1m \Bigl[\, \prod_i \frac{1 + \rho_i}{2\sqrt{\rho_i}}\; e^{\rho_i z_i^2} - 1 \Bigr] .$$
+#
+# The exponent $z_i^2$ is multiplied by $\rho_i \le 1$, and the price is a factor in front. Which $\rho_i$? Take the
+# mean of the logarithm of the product over all pairs, so that no pair rules alone. With $\lambda_i =
+# \overline{z_i^2}$ it is least where $2\lambda_i\rho_i^2 + (1 + 2\lambda_i)\rho_i = 1$. And which axes? Those along which the $\lambda_i$
+# differ most, because the least cost is a concave function of $\lambda_i$: the eigenvectors of the second moment of $z$. For
+# centred keys that moment is the covariance of the $x$ plus that of the $y$. One number $\rho$ for all axes is the
+# map FAVOR++ (Likhosherstov et al., 2022), one for each eigenvector the *dense-exponential* map (Likhosherstov et
+# al., 2023).
+
+
+# %%
+def moments_by_hand(q, k):
+    """A sample q, k (n, d) → the shift (d,), the axes as columns (d, d), and ρ (d,)."""
+    spread = (np.cov(q.T, bias=True) + np.cov(k.T, bias=True)) / q.shape[1] ** 0.5
+    lam, U = np.linalg.eigh(spread)
+    U = U * np.sign(U.sum(axis=0))  # the sign of an axis is free: let its sum be positive
+    rho = (np.sqrt((2 * lam + 1) ** 2 + 8 * lam) - 2 * lam - 1) / (4 * lam)
+    return q.mean(axis=0) + k.mean(axis=0), U, rho
+
+
+def sharp_by_hand(x, W, rho):
+    """x (n, d) along the axes, W (m, d), rho (d,) → (n, m)."""
+    sigma = np.sqrt((1 + 1 / rho) / 2)
+    exponent = x @ (sigma * W).T - (W**2 @ (sigma**2 - 1)) / 4
+    norms = np.einsum("nd,nd->n", x, x)
+    return np.sqrt(np.prod(sigma) / len(W)) * np.exp(exponent - norms[:, None] / 2)
+
+
+((q, k, v), known), *_ = TRAINED["late"]["0.0"]
+s, U, rho = moments_by_hand(*known["sample"])
+W = projections.orthogonal(np.random.default_rng(17), 16, 8)
+phi_x, phi_y = (sharp_by_hand(a * 8**-0.25 @ U, W, rho) for a in (q, k - s))
+by_hand = attention.linear_attention(phi_x, phi_y, v, causal=True)
+longer = compare.sharpen(q, k, W, *compare.moments(*known["sample"]))
+package = attention.favor_attention(longer[0], longer[1], v, longer[2], causal=True)
+gap = np.abs(by_hand - package).max()
+print(f"by hand and by the package: the largest gap is {'below' if gap < 1e-10 else 'above'} 1e-10")
+print("ρ of the axes of this head:", " ".join(f"{value:.2f}" for value in np.sort(rho)))
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+rng, angle = np.random.default_rng(5), np.linspace(0, 2 * np.pi, 200)
+x, y = (a[rng.integers(len(a), size=500)] * 8**-0.25 for a in known["sample"])
+order = np.argsort(rho)[:2]  # the two widest axes
+sigma = np.sqrt((1 + 1 / rho[order]) / 2)
+clouds = {
+    "as they are": ((x + y) @ U[:, order], np.ones(2)),
+    "keys shifted, directions sharpened": ((x + y - s * 8**-0.25) @ U[:, order], sigma),
+}
+fig, axes = plt.subplots(1, 2, figsize=(10.5, 5), sharey=True)
+inside = []
+for ax, (title, (z, width)) in zip(axes, clouds.items(), strict=True):
+    ax.plot(*z.T, ".", color=COLORS[0], markersize=5, label="pairs, $z$")
+    for r, dash in ((1, "-"), (2, "--")):
+        ring = r * width[:, None] * [np.cos(angle), np.sin(angle)]
+        ax.plot(*ring, color=COLORS[1], linestyle=dash, label=f"directions, {r} sd")
+    inside.append((((z / width) ** 2).sum(axis=1) < 4).mean())
+    ax.set(title=title, xlabel="widest axis", aspect="equal")
+axes[0].set_ylabel("second axis")
+axes[0].legend(fontsize=11)
+show(
+    fig,
+    caption="The mean for a pair is made around its dot: look how many dots the directions reach, inside the rings.",
+    alt="500 pairs of a query and a key of one head of the late decoder, their sums z along the two widest axes, and "
+    f"rings of one and two standard deviations of the directions. As they are {inside[0]:.0%} of the pairs lie inside the "
+    f"ring of two; with keys shifted and directions sharpened {inside[1]:.0%} do.",
+)
+
+# %% [markdown]
+# To turn the data one way is to turn $W$ the other way, and the weight of a
+# direction rides on one more coordinate, which is 1 in every key and 0 in every query. So it is still
+# `favor_attention`, at any norm and causal, with $d + 1$ coordinates for $d$.
+#
+# Does it help? The cell follows the 16 heads from a quarter of exact attention's multiplications up to four times as many.
+#
+# **Before you run this:** at a quarter or a half, where features save work, on how many of the 16 heads will dense features
+# have a smaller error than centred ones: nearly all, or about half?
+
+# %% tags=["answer"]
+SHARES = dict.fromkeys(("late", "antibody"), (0.25, 0.5, 1, 2, 4)) | {"speech": (0.25, 0.5, 1)}
+medians = {}
+for way, (kind, shares) in itertools.product(("plain", "centred", "dense"), SHARES.items()):
+    of = TRAINED[kind].values()
+    medians[kind, way] = np.array([[followed(way, a, t, draws=3) for t in of] for a in shares])
+print("heads on which       dense beat centred    dense beat mean(V), of")
+for i, share in enumerate(SHARES["late"]):
+    some = [kind for kind in SHARES if i < len(SHARES[kind])]
+    dense = np.concatenate([medians[kind, "dense"][i] for kind in some])
+    centred = np.concatenate([medians[kind, "centred"][i] for kind in some])
+    better, good = (dense < centred).sum(), (dense < 1).sum()
+    print(f"at a share of {share:5.2f} {better:14} {good:21} {len(dense):10}")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.4), sharey=True)
+words = []
+for ax, (kind, shares) in zip(axes, SHARES.items(), strict=True):
+    for way, colour, mark in (("plain", 0, "o-"), ("centred", 2, "s--"), ("dense", 1, "^-.")):
+        rows = medians[kind, way]
+        ax.plot(shares, np.median(rows, axis=1), mark, color=COLORS[colour], label=way)
+        ax.fill_between(
+            shares, rows.min(axis=1), rows.max(axis=1), color=COLORS[colour], alpha=0.12
+        )
+    ax.axhline(1, color=COLORS[6], linestyle=":")
+    ax.axvline(1, color=COLORS[6], linewidth=1)
+    L = len(TRAINED[kind][next(iter(TRAINED[kind]))][0][0][0])
+    ax.set(
+        xscale="log",
+        yscale="log",
+        title=f"{kind}, $L = {L:,}$",
+        xlabel="share of the multiplications",
     )
-axes[0].set_ylabel("error / that of mean(V)")
+    ax.set_xticks(shares, ["¼", "½", "1", "2", "4"][: len(shares)])
+    ax.set_yticks([0.1, 0.3, 1, 3], ["0.1", "0.3", "1", "3"])
+    ax.minorticks_off()
+    words.append(
+        f"{kind} at a half: "
+        + ", ".join(
+            f"{w} {np.median(medians[kind, w][1]):.2g}" for w in ("plain", "centred", "dense")
+        )
+    )
+axes[0].set_ylabel("error / error of mean($V$)")
 axes[0].legend(fontsize=11, loc="lower left")
 show(
     fig,
-    alt="Error over that of mean(V) against m, logarithmic axes, medians, on two kinds of data: "
-    + "; ".join(words)
-    + ". A band spans least to greatest of the last.",
+    caption="Left of the vertical line features save multiplications; below the dotted line they beat mean(V).",
+    alt="Error over that of mean(V) against the share of exact attention's multiplications, medians of heads with "
+    f"their span, for plain, centred and dense features. {'; '.join(words)}.",
 )
 
+# %% [markdown] tags=["answer"]
+# At a quarter dense features have a smaller error than centred ones on 4 of the 16 heads, at a half on 8. **Sharpening
+# pays where there are many directions: at twice the cost of exact attention it wins on 12 of 14 trained heads.** That
+# does not contradict the formula, which is about the mean square and not about the typical error of a few draws.
+
 # %% [markdown]
-# **On the made-up data the axes do the work; on the learned heads every step helps, and 64 dense
-# centred directions do what 1,024 plain ones do not.** Same $m$, same cost for each token, one
-# eigendecomposition beforehand. On the made-up data centring alone does little, since it leaves two
-# thirds of the mean $\|z\|^2$, which is still too much for plain features. Three of sixteen axes
-# carry the load and get a small $\rho$, while thirteen carry next to nothing and keep
-# $\rho \approx 1$. On the learned heads the shift alone halves the error at $m = 64$, the axes
-# alone do more, and both together bring 0.68 down to 0.21. (The prediction is of first order and
-# for independent rows; on the learned heads it is far above 1, and says nothing.)
+# ## 5. Who wins
 #
-# How does that look? The head of lesson 13, and the same draws of 64 directions. **Before you look:**
-# plain features moved 0.40 of the weight to other keys. How much now?
+# Now all kinds at once. Each column of the map is a head or a scale $T$, each row one of the ten ways, and every way gets
+# a quarter of exact attention's multiplications. For features alone that makes $m = L/8$, where causal about $L/16$.
+# The *early* heads are those of the same decoder after 600 steps, when it knew less than counts of three letters;
+# they stand there for comparison.
+#
+# **Before you run this:** in how many of the 32 columns will features alone, in any of their three forms, have the
+# least error: in none, in a few, or in half?
 
-# %%
-q, k, _ = (a[0, 2] for a in data.learned())  # block 0, head 2: (windows, 32, 8)
-identity, of = np.eye(32), moments(q[16:].reshape(-1, 8), k[16:].reshape(-1, 8))
-W = projections.orthogonal(np.random.default_rng(3), 64, 8)
-pictures = {
-    "exact": attention.softmax_attention(q[0], k[0], identity, causal=True),
-    "positive, m = 64": attention.favor_attention(q[0], k[0], identity, W, causal=True),
-}
-ours = (xp.asarray(a) for a in (q[0], k[0], identity))
-pictures["dense, centred, m = 64"] = to_host(sharp_attention(*ours, W, *of, causal=True))
-moved = {name: np.abs(a - pictures["exact"]).sum(axis=1).mean() / 2 for name, a in pictures.items()}
-print("weight that went to another key:", ", ".join(f"{n} {x:.2f}" for n, x in moved.items()))
+# %% tags=["answer"]
+KINDS = ("independent", "aligned", "early", "late", "antibody", "speech")
+maps = {}
+for kind in KINDS:
+    for name, texts in heads(kind).items():
+        texts = texts[:2] if kind in KINDS[:2] else texts
+        rows = cards.get(f"{kind}, {name}") or [card(*qkv, **known) for qkv, known in texts]
+        maps[kind, name] = {way: (middle(rows, way), rows[0][way][1]) for way in rows[0]}
+FEATURES = ("features", "features, centred", "features, dense")
+firsts = {}
+for kind in KINDS:
+    of = [column for (k, _), column in maps.items() if k == kind]
+    first = [min((w for w in c if c[w][1] < 1), key=lambda w, c=c: c[w][0]) for c in of]
+    firsts[kind] = first
+    good = sum(min(c[w][0] for w in FEATURES) < 1 for c in of)
+    print(f"{kind:12} {len(of)} columns; features below mean(V) in {good}; first:", end=" ")
+    print(", ".join(f"{way} {first.count(way)}" for way in dict.fromkeys(first)))
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(1, 3, figsize=(10, 3.6))
-for ax, (name, A) in zip(axes, pictures.items(), strict=True):
-    gram(ax, A**0.5, name, largest=1.0)
-    ax.set(xlabel="key")
-axes[0].set(ylabel="query")
-share = list(moved.values())
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+every = list(next(iter(maps.values())))
+table = np.array([[column[way][0] for column in maps.values()] for way in every])
+cheap = np.array([[column[way][1] < 1 for column in maps.values()] for way in every])
+fig, ax = plt.subplots(figsize=(12.5, 5.2))
+image = ax.imshow(
+    np.ma.masked_where(~cheap, np.clip(np.log10(table), -2, 2)),
+    cmap="RdBu_r",
+    vmin=-2,
+    vmax=2,
+    aspect="auto",
+)
+best = np.where(cheap, table, np.inf).argmin(axis=0)
+ax.plot(range(len(maps)), best, "*", color="k", markersize=11)
+ax.set_yticks(range(len(every)), every)
+ax.set_xticks(range(len(maps)), [name for _, name in maps], rotation=90, fontsize=10)
+ax.grid(visible=False)
+start = 0
+for kind in KINDS:
+    width = len(firsts[kind])
+    ax.text(start + width / 2 - 0.5, -0.8, kind, ha="center", fontsize=12)
+    start += width
+    ax.axvline(start - 0.5, color="w", linewidth=4)
+bar = fig.colorbar(image, ax=ax, label="error / error of mean($V$)", ticks=[-2, -1, 0, 1, 2])
+bar.ax.set_yticklabels(["0.01", "0.1", "1", "10", "100"])
+rows = [every.index(way) for way in FEATURES]
 show(
     fig,
-    alt="Causal attention weights of one learned head, brightness the root of a weight: exact, and "
-    f"from 64 directions. Of the weight of a row {share[1]:.0%} lies with other keys for positive "
-    f"features, {share[2]:.0%} for dense centred ones, in which the pattern is kept.",
+    caption="Blue is better than mean(V), red is worse, white is dearer than exact attention; a star marks the least "
+    "error of a column.",
+    alt=f"Error over that of mean(V) of ten ways on {len(maps)} heads and scales of six kinds, all at a quarter of exact "
+    f"attention's multiplications. Features alone have the least error in {np.isin(best, rows).sum()} columns, and a "
+    f"blue cell in {(table[rows].min(axis=0) < 1).sum()}. First in a column, by kind: "
+    + "; ".join(
+        f"{kind} {', '.join(f'{way} {f.count(way)}' for way in dict.fromkeys(f))}"
+        for kind, f in firsts.items()
+    )
+    + ".",
 )
 
-# %% [markdown]
-# **With 64 dense centred directions 0.18 of the weight of the learned head goes to other keys, and
-# its pattern is kept.** That is the repair that lesson 16 puts into a whole decoder and lesson 17
-# into a protein model, where centring alone takes away more than half of what plain features lose.
+# %% [markdown] tags=["answer"]
+# Features alone have the least error in none of the 32 columns. **At a quarter of exact attention's multiplications another cheap way
+# beats random features in every head and at every scale tried.** At a half the same holds. Where scores are
+# small, that way is Taylor's; where weight lies near, a window; on the antibodies a window with centres or a mean key.
+# Only in 9 columns are features better than $\operatorname{mean}(V)$ at all, and on none of the antibody heads.
 #
-# ## 2. When to use it, and when not
-#
-# The Performer is one way among many to an attention that scales (Tay et al., 2022). A window, or any
-# fixed pattern of places, changes what attention *is*. Three others estimate the same softmax by
-# other means: hashing looks for the large weights alone (Reformer: Kitaev et al., 2020), clustering
-# treats similar queries as one, and the Nyström method (lesson 04) goes through some landmarks
-# (Xiong et al., 2021). Plain random features take no look at the data before they are drawn, their weights
-# are positive and unbiased, and the trained parameters can be kept, and fine-tuned. **All that
-# random features ask of a layer is queries, keys and values, so they serve beyond transformers for
-# text.** They have been put to images read pixel by pixel, proteins, genomes and audio, and,
-# outside of transformers, attention on graphs, the hierarchical attention of long documents, and
-# agents in reinforcement learning that look back over what they saw. Is it for you?
-#
-# **Which features, on which data?** Four maps, with dense centred features. Each cell is the median
-# error of $m$ directions over that of the *better* of two ways that cost next to nothing: mean(V),
-# and Taylor features of degree 1, $1 + t$ with keys about their mean. So below 1 (blue, F) features
-# win; above it the letter says which of the two does. Above: independent and aligned ($q = k$) normal data of scale $T$, $d = 16$, $L =
-# 128$. Below: the heads of the decoder, and six heads of lesson 17's protein model, moments from
-# one chain and errors from another. **Before you run this:** in which of the four do you expect 64
-# directions to win?
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-SCALES = (0.25, 0.5, 0.7, 1.0, 2.0)
-
-
-def normal(T, aligned, L=128):
-    def make(rng):
-        q, k, v = rng.normal(size=(L, 16)), rng.normal(size=(L, 16)), rng.normal(size=(L, 8))
-        return T * (k if aligned else q), T * k, v
-
-    return make
-
-
-def of_proteins():
-    sets = []
-    for q, k, v in zip(*data.antibody_heads(), strict=True):
-        of = {**ways(q[0], k[0]), "mean key": k[0].mean(axis=0)}
-        sets.append([((q[1], k[1], v[1]), of, {})] * 3)  # three draws of W
-    return sets
-
-
-decoder = SETS["learned, a small decoder"]
-COLUMNS = {
-    "independent": {f"{T:g}": drawn(normal(T, False), 7) for T in SCALES},
-    "aligned": {f"{T:g}": drawn(normal(T, True), 7) for T in SCALES},
-    "learned: decoder": {f"{i // 4}.{i % 4}": decoder[2 * i : 2 * i + 2] * 2 for i in range(8)},
-    "learned: protein": dict(
-        zip(("0.7", "0.5", "4.6", "4.3", "7.3", "7.6"), of_proteins(), strict=True)
-    ),
-}
-maps, letters = {}, {}
-for kind, columns in COLUMNS.items():
-    found = np.array(
-        [[np.median(errors("dense, centred", int(m), s)) for s in columns.values()] for m in counts]
-    )
-    by_taylor = np.array([np.median(taylor(s)) for s in columns.values()])
-    maps[kind] = found / np.minimum(by_taylor, 1)
-    letters[kind] = np.where(maps[kind] < 1, "F", np.where(by_taylor < 1, "T", "V"))
-    won = (letters[kind] == "F").sum(axis=1)
-    print(
-        f"{kind:17} features win: "
-        + ", ".join(f"{n} of {len(columns)} at m = {m}" for m, n in zip(counts, won, strict=True))
-    )
-    print(f"{'':17} Taylor worse than mean(V) in {(by_taylor > 1).sum()} of {len(columns)}")
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-fig, axes = plt.subplots(2, 2, figsize=(10, 6.4), sharey=True)
-words = []
-for ax, kind in zip(axes.flat, maps, strict=True):
-    logs = np.log10(maps[kind])
-    image = ax.imshow(
-        np.clip(logs, -1.3, 1.3), cmap="RdBu_r", vmin=-1.3, vmax=1.3, aspect="auto", origin="lower"
-    )
-    for (row, column), text in np.ndenumerate(letters[kind]):
-        dark = abs(logs[row, column]) > 0.8
-        ax.text(column, row, text, ha="center", va="center", color="w" if dark else "k")
-    names = [
-        name if i % 2 == 0 or len(COLUMNS[kind]) < 7 else "" for i, name in enumerate(COLUMNS[kind])
-    ]
-    ax.set_xticks(range(len(names)), names)
-    ax.set(title=kind, xlabel="block.head" if "learned" in kind else "scale $T$")
-    ax.grid(visible=False)
-    words.append(f"{kind} {(letters[kind] == 'F').mean():.0%}")
-for ax in axes[:, 0]:
-    ax.set_yticks(range(len(counts)), counts)
-    ax.set_ylabel("directions $m$")
-bar = fig.colorbar(image, ax=axes, label="error / best of the two", ticks=[-1, 0, 1])
-bar.ax.set_yticklabels(["0.1", "1", "10"])
-show(
-    fig,
-    alt="Four maps of the error of dense centred features over the best of mean(V) and Taylor of degree "
-    "1, m up. Share of cells in which features have the least error: " + ", ".join(words) + ".",
-)
+# An error of a head is a first look, though. In the antibody model 64 dense features are
+# worse than $\operatorname{mean}(V)$ on nearly every head, and yet together they leave a perplexity below 3, where
+# $\operatorname{mean}(V)$ leaves 10. Lesson 17 asks why.
 
 # %% [markdown]
-# - **Independent.** The cheap ways win in every cell: Taylor up to $T = 1$, and mean(V) at $T = 2$,
-#   where nothing here is good. A score is of size $T^2$, and $\|z\|^2$, which features pay for, about
-#   $2T^2\sqrt d$, eight times as much.
-# - **Aligned.** At small scale attention is nearly uniform, and Taylor is right. From $T = 0.7$ on,
-#   where queries find their keys, 256 directions win. But 256 directions on 128 tokens save no time.
-# - **Learned, small decoder.** With its moments features win in every head, at every $m$. (Taylor's
-#   weights $1 + t$ can be negative, and on these scores, which vary much, they are worse than mean(V).)
-#   But its windows have 32 tokens, so no time is saved there.
-# - **Learned, protein model.** Larger heads, $d = 64$, and harder ones: features win in one head of
-#   six from the start, and in three at 1,024. But a chain has 122 places, so that only up to 61
-#   directions save multiplications. Lesson 17 goes on from here, with trained directions.
+# ## 6. What else is done
 #
-# **The verdict belongs to the data: features win on none of the independent sets, and in every head
-# of the small decoder.** What you can carry over is the order of questions.
+# The card names what this course measures. There is more (Tay et al., 2022, is a survey).
 #
-# **Length.** Features have to be fewer than half the keys: counting multiplications, the crossing
-# is at $L = 2m$ (lesson 10); exponentials and memory move it, and a measurement decides. May one then
-# read the maps for longer texts? For independent data the error over mean(V)'s hardly depends on $L$
-# (lesson 13). **Before you run this:** the aligned map at $T = 0.7$ has 256 directions at 0.89 for 128
-# tokens. Will it say about the same for 2,048, less, or more?
-
-# %%
-print("aligned, median of seven    mean(V) or Taylor    m = 256 (over it)   m = 1024 (over it)")
-for T in (0.7, 1.0):
-    for n in (128, 512, 2048):
-        sets = drawn(normal(T, True, n), 7)
-        cheap = min(np.median(taylor(sets)), 1.0)
-        by_m = [np.median(errors("dense, centred", m, sets)) for m in (256, 1024)]
-        row = "".join(f"{error:12.2f} ({error / cheap:.2f})" for error in by_m)
-        print(f"T = {T:.1f}, L = {n:4d} {cheap:26.2f} {row}")
-
-# %% [markdown]
-# More. A query's own key is one among $L$, so its weight falls as $L$ grows; attention comes nearer to
-# that on independent data, and the error of features over mean(V)'s rises. **At 512 tokens, where
-# 256 directions begin to save work, their win on aligned data is lost at $T = 0.7$ and nearly so at
-# $T = 1$.** At 2,048 it is lost at both. (There 1,024 directions begin to save work: a little
-# behind at 0.7, a little ahead at 1.) So a map is valid for its length: measure at yours. Times are
-# from the machine that built this page, one head with $d = 64$, $m = 256$, on one core.
-
-# %% tags=["nbval-ignore-output"]
-lengths, times = (256, 512, 1024, 2048, 4096), {"softmax": [], "favor": []}
-W = xp.asarray(projections.orthogonal(np.random.default_rng(21), 256, 64), dtype=xp.float32)
-for n in lengths:
-    head = [xp.astype(a, xp.float32) for a in inputs(np.random.default_rng(22), n, 64, 0.3, e=64)]
-    calls = {
-        "softmax": lambda head=head: to_host(attention.softmax_attention(*head)),
-        "favor": lambda head=head: to_host(attention.favor_attention(*head, W)),
-    }
-    for name, call in calls.items():
-        call()
-        times[name].append(min(timeit.repeat(call, number=1, repeat=3)))
-print("length   softmax, ms   favor, ms")
-for n, a, b in zip(lengths, times["softmax"], times["favor"], strict=True):
-    print(f"{n:6d} {1e3 * a:13.1f} {1e3 * b:11.1f}")
-
-# %% [markdown]
-# **Exact attention is faster on short sequences, features are on long ones.** So ask in this order.
+# - *The same softmax, better ordered.* FlashAttention computes exact attention without ever storing the table of weights (Dao et al.,
+#   2022). It is what to beat on a graphics processor.
+# - *Hashing.* Reformer looks for the large weights alone, and ties queries to keys (Kitaev et al., 2020). So it does
+#   not estimate the softmax of a given model, and a model has to be trained with it.
+# - *Landmarks and clusters.* The Nyström method (lesson 04) takes the table through some landmarks (Xiong et al., 2021),
+#   clustering lets similar queries share one row (Vyas et al., 2020); our centres let similar keys share one key.
+# - *State-space models* keep a State, too, and learn what to forget at each token (Dao and Gu, 2024). Lesson 20 goes there.
 #
-# 1. Is the sequence longer than the crossing, about $2m$ or where you measure it? If not, stop: exact
-#    attention is faster.
-# 2. Do the scores vary? If not, mean(V) or Taylor.
-# 3. Take the moments of a sample, and measure dense centred features on another, beside both. If they
-#    win by enough, use them.
-# 4. If they do not, a model has to be *trained* with features (lessons 16 and 17), or attention has
-#    to stay exact where it is sharp (lesson 15).
+# Random features ask for queries, keys and values alone. So they also serve images and proteins (Choromanski et
+# al., 2021), or a graph whose nodes may look at all others, as no mask of single pairs can be had (lesson 10).
 #
-# The error of a head is a first look, and not the last word: in a whole model bias hurts more than
-# noise. What is useful then, lesson 17 says.
+# On the course's thread we asked whether the answer survives when the comparison is never made. In the trained
+# models here it does not survive drawn features at a size that saves work. Features that are trained keep it in one
+# of them (lesson 17). Near exactly, far in summary, keeps most of it in both pretrained ones (lessons 15 and 18).
 #
 # ## Take away
 #
-# - Shift the keys by $\bar q + \bar k$, rotate to the axes of $M$, give each its $\rho$: exact
-#   identities, no cost for each token. On learned heads of a small decoder the error falls to a third
-#   at $m = 64$; on independent data it stays above that of the cheap ways.
-# - Compare with the better of mean(V) and Taylor of degree 1, on data like yours and at your length.
+# - Ask the card's questions in order: length, memory, training, then what a head looks at. Measure on your own head.
+# - $s = \bar q + \bar k$ subtracted from the keys changes no attention and makes the mean $\|z\|^2$ least. Wider
+#   directions along the axes of the data multiply each $z_i^2$ by $\rho_i$. Both are exact and nearly free.
+# - At a quarter of exact attention's multiplications another way beat drawn features in all 32 columns.
 #
 # ## Where it breaks
 #
-# - Independent queries and keys: no number of directions tried here beats the cheap ways. Aligned
-#   ones: what wins at 128 tokens need not win at 2,048.
-# - Moments from a sample serve data like the sample. Estimates stay unbiased for any $s$, $U$ and
-#   $\rho$, but not good ones. In a decoder they must not come from the sequence itself.
-# - The least mean of $\|z\|^2$ is not the least mean of $e^{\|z\|^2}$: where a few keys lie far from
-#   the others, a shift to the mean can raise it (exercise 2).
+# - Moments and centres from a sample serve data like the sample. In a decoder they must not come from the text itself,
+#   because a mean sees what comes later.
+# - The least mean of $\|z\|^2$ is not the least mean of $e^{\|z\|^2}$. Where a few keys lie far from the others, centring can
+#   make it larger (exercise 3).
+# - Shares count multiplications. Exponentials, memory, and the search for centres, once a head, are left out.
 #
 # ## Exercises
 #
-# In `exercises/14_when_to_use_it.ipynb`: an estimate of the kernel from centred features; data that
-# centring makes worse; the shift for a decoder.
+# In `exercises/14_when_to_use_it.ipynb`: find out which changes of the keys attention cannot see; an estimate of the
+# kernel from shifted queries and keys; data that centring makes worse.
 #
 # ## Further reading
 #
 # - [Likhosherstov et al. (2022)](references.md#likhosherstov-2022). FAVOR++.
-# - [Likhosherstov et al. (2023)](references.md#likhosherstov-2023). A number $a$ for each axis.
+# - [Likhosherstov et al. (2023)](references.md#likhosherstov-2023). A number for each axis.
 # - [Zheng et al. (2022)](references.md#zheng-2022). Random features as importance sampling.
-# - [Tay et al. (2022)](references.md#tay-2022). The other ways to an attention that scales; of them
-#   [Kitaev et al. (2020)](references.md#kitaev-2020) hash, and
-#   [Xiong et al. (2021)](references.md#xiong-2021) take landmarks.
+# - [Tay et al. (2022)](references.md#tay-2022). The other ways, of which
+#   [Dao et al. (2022)](references.md#dao-2022) keep attention exact,
+#   [Kitaev et al. (2020)](references.md#kitaev-2020) hash,
+#   [Xiong et al. (2021)](references.md#xiong-2021) take landmarks and
+#   [Vyas et al. (2020)](references.md#vyas-2020) clusters.
+# - [Dao and Gu (2024)](references.md#dao-2024). State-space models beside linear attention.

@@ -18,7 +18,7 @@ GIVEN = {
     "08": {"600": "steps of lesson 16", "12,000": "steps of it"},
     "10": {"7675": "of an issue"},
     "11": {"900": "30²"},
-    "14": {"122": "of a sequence in the data"},
+    "14": {"120": "of a sequence in the data", "600": "steps of lesson 16", "100": "400/4"},
     "15": {"122": "of the data", "1,500": "of the data", "2,145": "66 · 65 / 2"},
     "16": {"600": "of §2"},
     "17": {"115": "of the data", "120": "of the data", "104": "of a file", "512": "of the model"}

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 14: sharper features
+# # Exercises 14: know when to use it
 #
 # Lesson: `14_when_to_use_it.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.
@@ -11,10 +11,30 @@ import numpy as np
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. The kernel from centred features
+# ## 1. What attention cannot see
 #
-# *●●○ · 25 minutes.* The lesson drops what cancels in a ratio. Keep it here: estimate $\exp(x^\top y)$ itself, for all pairs
-# of rows, without bias, from the positive features of $x - b$ and of $y - c$.
+# *●○○ · 8 minutes.* Somebody has changed the keys of a head. Say whether softmax attention can notice: return
+# `True` if every query gives the same weights with both tables of keys, whatever the query is.
+
+
+# %% nbgrader={"grade": false, "grade_id": "same_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def same_weights(k, other):
+    """k, other (S, d) → True or False."""
+    ### BEGIN SOLUTION
+    change = other - k  # the score of key j grows by qᵀ change_j / √d: the same for all keys?
+    return bool(np.allclose(change, change[0]))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check-same_weights", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.same_weights(same_weights)
+
+# %% [markdown]
+# ## 2. The kernel from centred features
+#
+# *●●○ · 25 minutes.* Queries can be shifted as well as keys. Estimate $\exp(x^\top y)$ itself, for all pairs
+# of rows, without bias, from the positive features of $x - b$ and of $y - c$. (Before you write a line: multiply out
+# $(x - b)^\top (y - c)$. Which of the terms that are left would cancel in attention, and which would not?)
 
 
 # %% nbgrader={"grade": false, "grade_id": "centred_estimates", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -33,7 +53,7 @@ def centred_estimates(x, y, b, c, W):
 checks.centred_estimates(centred_estimates)
 
 # %% [markdown]
-# ## 2. Data that centring makes worse
+# ## 3. Data that centring makes worse
 #
 # *●●○ · 20 minutes.* The shift $\bar q + \bar k$ makes the mean of $\|z\|^2$ least. But the relative variance
 # is made by the mean of $e^{\|z\|^2}$, which is not the same. Find queries and keys, at most 50 of each, with no
@@ -53,28 +73,6 @@ def worse_when_centred():
 
 # %% nbgrader={"grade": true, "grade_id": "check-worse_when_centred", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 checks.worse_when_centred(worse_when_centred)
-
-# %% [markdown]
-# ## 3. The shift for a decoder
-#
-# *●●○ · 25 minutes.* In a decoder the shift must be known beforehand, so take it from $n$ windows of other text,
-# with queries and keys $(n, L, d)$ as they come. There query $i$ meets only the keys $j \le i$. Which one shift
-# $s$ of $d$ numbers, subtracted from all keys, makes the mean of $\|q_i + k_j - s\|^2$ over *those* pairs of all
-# windows least? (Before you write a line: does the last query of a window count for more than the first, or for
-# less? And the last key?)
-
-
-# %% nbgrader={"grade": false, "grade_id": "decoder_shift", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def decoder_shift(q, k):
-    """q, k (n, L, d) → s (d,)."""
-    ### BEGIN SOLUTION
-    met = np.arange(q.shape[1], 0, -1)  # how many queries key j meets; turned round, of keys i
-    return (met[::-1] @ q + met @ k).mean(axis=0) / met.sum()  # (d,): the mean of q_i + k_j
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check-decoder_shift", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.decoder_shift(decoder_shift)
 
 # %% [markdown]
 # ## To think about

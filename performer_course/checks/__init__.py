@@ -26,7 +26,7 @@ from .lesson_10 import features_at_least, masked_linear_attention, padding_invar
 from .lesson_11 import directions_for_attention, hidden_eps, log_estimates
 from .lesson_12 import first_leak, gradient_by_values, state_or_cache
 from .lesson_13 import bias_and_noise, features_or_exact, less_biased
-from .lesson_14 import centred_estimates, decoder_shift, worse_when_centred
+from .lesson_14 import centred_estimates, same_weights, worse_when_centred
 from .lesson_15 import narrowest_window, near_and_rest
 from .lesson_16 import choose_map, gradient_by_keys, leaks
 from .lesson_17 import can_be_swapped, read_weights, window_null

@@ -1,11 +1,86 @@
-"""Lesson 14, sharper features."""
+"""Lesson 14, when to use it."""
 
 from functools import partial
 
 import numpy as np
 
 from .. import attention
-from ._judge import Hint, check, compare, two_arrays
+from ._judge import Hint, check, compare, truth, two_arrays
+
+# What attention cannot see
+
+
+def unseen(k, other):
+    """Whether one vector was added to all keys."""
+    change = np.asarray(other) - np.asarray(k)
+    return bool(np.allclose(change, change[0]))
+
+
+def distances(k):
+    """Of all pairs of keys."""
+    return ((k[:, None] - k) ** 2).sum(axis=2)
+
+
+def changed_keys(rng):
+    """{what was done: (k, other)}."""
+    k = rng.normal(size=(6, 3)) + 1
+    one, turn = rng.normal(size=3), np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    return {
+        "nothing": (k, k.copy()),
+        "one number added to all entries": (k, k + 0.7),
+        "one vector added to all keys": (k, k + one),
+        "the keys multiplied by 2": (k, 2 * k),
+        "two keys swapped": (k, k[[1, 0, 2, 3, 4, 5]]),
+        "the keys turned": (k, k @ turn),
+        "a number of its own added to each key": (k, k + rng.normal(size=(6, 1))),
+        "a vector added to half of the keys": (k, k + one * (np.arange(6) < 3)[:, None]),
+    }
+
+
+def at_zero(k, other):
+    """Whether the query 0 gives the same weights, as it always does."""
+    return np.shape(k) == np.shape(other)
+
+
+SEEN = {
+    "nothing": "equal keys give equal weights.",
+    "one number added to all entries": "one number in all entries is one vector for all keys.",
+    "one vector added to all keys": "one vector for all keys changes all scores of a query alike.",
+    "the keys multiplied by 2": "keys twice as long make weights more unequal.",
+    "two keys swapped": "the weights are swapped, too: key by key they are not the same.",
+    "the keys turned": "distances between keys stay, but the query was not turned with them.",
+    "a number of its own added to each key": "each key was moved by another vector.",
+    "a vector added to half of the keys": "only one half of the keys was moved.",
+}
+SAME = [
+    (lambda k, other: np.allclose(k, other), SEEN["one number added to all entries"]),
+    (lambda k, other: np.ptp(other - k) < 1e-9, SEEN["one vector added to all keys"]),
+    (at_zero, SEEN["the keys multiplied by 2"]),
+    (lambda k, other: np.allclose(distances(k), distances(other)), SEEN["the keys turned"]),
+    (
+        lambda k, other: np.allclose(k.mean(axis=0), other.mean(axis=0)) or unseen(k, other),
+        SEEN["two keys swapped"],
+    ),
+    (
+        lambda k, other: np.allclose(np.diff(other - k, axis=1), np.diff(other - k, axis=1)[0]),
+        SEEN["a number of its own added to each key"],
+    ),
+    (
+        lambda k, other: np.allclose((other - k)[0], (other - k)[1]),
+        SEEN["a vector added to half of the keys"],
+    ),
+]
+
+
+@check(slips=SAME)
+def same_weights(answer):
+    """answer(k, other): True exactly where other − k is one vector for all keys."""
+    for seed in (1206, 1207):
+        for what, (k, other) in changed_keys(np.random.default_rng(seed)).items():
+            right = unseen(k, other)
+            if truth(answer(k, other)) != right:
+                raise Hint(SEEN[what])
+
 
 # An estimate with centred points
 
@@ -84,39 +159,3 @@ def worse_when_centred(make):
         raise Hint(AS_IT_SHOULD.format(before, after))
     if after < 10 * before:
         raise Hint(NOT_TEN.format(after / before))
-
-
-# The mean of the pairs that meet
-
-
-def met(q, k, meet=np.less_equal):
-    """The mean of q_i + k_j over the windows and the pairs where meet(j, i)."""
-    i, j = np.indices((q.shape[1], q.shape[1]))
-    weights = meet(j, i) / meet(j, i).sum()
-    return (weights.sum(axis=1) @ q + weights.sum(axis=0) @ k).mean(axis=0)
-
-
-def by_rows(q, k):
-    """The mean of each row over the keys that it meets, and then the mean of the rows."""
-    return met(q, k, lambda j, i: (j <= i) / (i + 1))
-
-
-MET = [
-    (partial(met, meet=lambda j, i: j < np.inf), "a decoder's query i meets the keys j ≤ i alone."),
-    (partial(met, meet=np.greater_equal), "turned round: query i meets i + 1 keys."),
-    (partial(met, meet=np.less), "a query meets its own key, too."),
-    (by_rows, "each pair counts alike, and a late row has more pairs than an early one."),
-    (lambda q, k: met(*(a.reshape(1, -1, a.shape[2]) for a in (q, k))), "window by window."),
-    (lambda q, k: met(q, k) * (q.shape[1] + 1) / 2, "divide by the pairs met, L(L + 1)/2."),
-]
-
-
-@check(slips=MET)
-def decoder_shift(shift):
-    """shift(q, k): Σ (i + 1) q_i + Σ (L − j) k_j over L(L + 1)/2, the mean of all windows."""
-    rng = np.random.default_rng(1205)
-    windows = [
-        rng.normal(size=(2, n, L, d)) + np.linspace(0, 2, L)[:, None]
-        for n, L, d in ((2, 5, 2), (3, 4, 3))
-    ]
-    compare(shift, met, windows, MET)

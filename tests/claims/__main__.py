@@ -23,6 +23,7 @@ PARTS = {
         "softmax_kernel",
         "attention",
         "performer",
+        "card",
         "near_far",
         "recurrent",
     )

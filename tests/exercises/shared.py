@@ -13,7 +13,7 @@ IN_PLACE = {"walsh_hadamard"}  # the answer is to change its argument
 ANY_SCALE = {
     # a truth value or a name is returned
     "is_kernel_matrix", "choose_rows", "decoder_mask", "is_relative", "what_is_wrong", "leaks",
-    "padding_invariant", "choose_map", "can_be_swapped",
+    "padding_invariant", "choose_map", "can_be_swapped", "same_weights",
     # one of many witnesses, and a thousandth of it does no harm
     "three_points", "loses_at", "out_of_range", "worse_when_centred", "false_limit",
     # drawn: a thousandth is less than five standard errors

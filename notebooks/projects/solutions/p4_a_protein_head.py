@@ -45,7 +45,7 @@
 # best, then the one that they followed worst. Every query sees all $L = 122$ tokens of its chain, 120
 # residues and one token at each end; $d = 64$.
 #
-# On the proteins nothing gets faster: 122 tokens are too few (lesson 14, section 2). The question is
+# On the proteins nothing gets faster: 122 tokens are too few (lesson 14, question 1 of the card). The question is
 # whether the *answer* survives, because that is what a longer protein would need. Cost counts in task 7,
 # in two heads with 1,500 tokens.
 #
