@@ -1,10 +1,10 @@
 """A transformer small enough to hold in the head: embeddings, positions, norms, heads, blocks.
 
 Parameters are a dict of arrays, drawn on the host by `init`; move them with `to_like`. All else
-computes where they live. The attention, "softmax" or "favor", is a choice that no trained
-parameter depends on: weights trained with one run with the other, or with an `attend` of your
-own. All raise ValueError for sizes that do not fit, parameters that are missing and (on NumPy)
-those that are not finite or above 1e30.
+computes where they live. The attention, "softmax" or "favor", is a choice on which no parameter's
+shape depends: weights trained with one can be carried over to the other, or to an `attend` of your
+own, and tuned there. All raise ValueError for sizes that do not fit, parameters that are missing
+and (on NumPy) those that are not finite or above 1e30.
 """
 
 import math

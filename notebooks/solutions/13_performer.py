@@ -11,30 +11,24 @@ import numpy as np
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. Features or exact attention
+# ## 1. How many outputs to average
 #
-# *●●○ · 30 minutes.* Of a head you have a sample of queries and keys, $(n, d)$ each, unscaled. Its texts have
-# $L$ tokens, and you can live with `error`, the squared error of the output in units of mean(V)'s. Decide:
-# return the number $m$ of directions that the first-order formula asks for, rounded up, or 0 for "keep exact
-# attention". Two conditions: the formula is to be trusted only as far as it foretells 0.3, so do not aim at
-# more than that, whatever `error` is; and $m$ directions are worth it only where $2m \le L$.
+# *●○○ · 8 minutes.* Of a head you know the squared bias of one output and its variance over draws, both in units of
+# mean(V)'s error. The mean of $R$ outputs of independent draws is to have an expected squared error of at most `aim`.
+# Return the smallest such $R$, or 0 if no number of draws will do.
 
 
-# %% nbgrader={"grade": false, "grade_id": "features_or_exact", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def features_or_exact(q, k, L, error):
-    """q, k (n, d), a sample; L tokens; error over mean(V)'s → m, or 0 for exact attention."""
+# %% nbgrader={"grade": false, "grade_id": "draws_to_average", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def draws_to_average(bias_squared, variance, aim):
+    """Three numbers, the variance above 0 → the least R, an int, or 0."""
     ### BEGIN SOLUTION
-    x, y = q / q.shape[1] ** 0.25, k / k.shape[1] ** 0.25
-    scores = x @ y.T
-    squares = (x**2).sum(axis=1)[:, None] + (y**2).sum(axis=1) + 2 * scores  # ‖q' + k'‖²
-    at_one = np.expm1(squares).mean() / (2 * scores.var(axis=1).mean())  # what m = 1 is foretold
-    m = int(np.ceil(at_one / min(error, 0.3)))
-    return m if 2 * m <= L else 0
+    room = aim - bias_squared  # what the noise may take
+    return int(np.ceil(variance / room)) if room > 0 else 0
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-features_or_exact", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.features_or_exact(features_or_exact)
+# %% nbgrader={"grade": true, "grade_id": "check-draws_to_average", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.draws_to_average(draws_to_average)
 
 # %% [markdown]
 # ## 2. An output without its leading bias

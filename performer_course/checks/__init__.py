@@ -25,7 +25,7 @@ from .lesson_09 import best_mix, features_needed
 from .lesson_10 import features_at_least, masked_linear_attention, padding_invariant
 from .lesson_11 import directions_for_attention, hidden_eps, log_estimates
 from .lesson_12 import first_leak, gradient_by_values, state_or_cache
-from .lesson_13 import bias_and_noise, features_or_exact, less_biased
+from .lesson_13 import bias_and_noise, draws_to_average, less_biased
 from .lesson_14 import centred_estimates, same_weights, worse_when_centred
 from .lesson_15 import narrowest_window, near_and_rest
 from .lesson_16 import choose_map, gradient_by_keys, leaks

@@ -6,55 +6,41 @@ import numpy as np
 
 from ._judge import check, compare
 
-# A decision
+# A number of draws
 
 
-def needed(
-    power=-0.25,
-    spread=lambda t: t.var(axis=1).mean(),
-    half=0.5,
-    aim=lambda error: min(error, 0.3),
-    share=0.5,
-):
-    """⌈½ mean(e^{‖z‖²} − 1)/(Var(t) · min(error, 0.3))⌉, z = q' + k', where that is at most L/2."""
+def draws(bias=1.0, power=1, rounded=math.ceil, never=0):
+    """The least R with bias² + variance/R ≤ aim; 0 where there is none."""
 
-    def decide(q, k, L, error):
-        x, y = (a * a.shape[1] ** power for a in (q, k))
-        squares = ((x[:, None] + y) ** 2).sum(axis=2)  # ‖z‖² of all pairs
-        one = half * (np.exp(squares) - 1).mean() / spread(x @ y.T)  # what m = 1 is foretold
-        m = one / aim(error)
-        return math.ceil(m) if math.isfinite(m) and math.ceil(m) <= share * L else 0
+    def decide(bias_squared, variance, aim):
+        room = aim - bias * bias_squared
+        return rounded(variance**power / room) if room > 0 else never
 
     return decide
 
 
-NEEDED = [
-    (needed(half=1), "half of the relative variance: the other half cancels in the ratio."),
-    (needed(spread=np.var), "the variance over the keys of each query, and then their mean."),
-    (needed(spread=lambda t: 1.0), "mean(V) is off by the variance of the scores: divide by it."),
-    (needed(power=0.0), "q and k are scaled by d^{−1/4} first."),
-    (needed(aim=float), "aim at 0.3 where `error` is above: that far it is trusted."),
-    (needed(share=1.0), "m directions are worth it only where 2m ≤ L."),
+DRAWS = [
+    (draws(bias=0), "the mean of all draws keeps the bias: it takes its part of `aim`."),
+    (
+        lambda bias, variance, aim: math.ceil((bias + variance) / aim),
+        "only the variance is divided by R, the squared bias is not.",
+    ),
+    (draws(rounded=math.floor), "R is a whole number, and the error at most `aim`: round up."),
+    (draws(power=0.5), "the variance is a square already: no root of it."),
+    (
+        lambda bias, variance, aim: math.ceil(variance / (aim - bias)) if aim != bias else 0,
+        "where the squared bias alone is above `aim`, no number of draws will do: 0.",
+    ),
+    (draws(never=1), "where no number of draws will do, return 0."),
 ]
 
 
-@check(slips=NEEDED)
-def features_or_exact(decide):
-    """decide(q, k, L, error): m = ⌈½ mean(e^{‖z‖²} − 1)/(Var(t) · min(error, 0.3))⌉, or 0."""
-    rng, samples = np.random.default_rng(1201), []
-    for n, d, size in ((30, 5, 0.4), (24, 3, 0.5), (20, 6, 2.5)):
-        q, k = size * rng.normal(size=(2, n, d))
-        samples.append((q + 0.3 * size, k - 0.2 * size))
-    long, short, large = samples
-    enough = needed()(*short, 10**6, 0.2)
-    inputs = [
-        (*long, 10**6, 0.1),
-        (*short, 2 * enough, 0.2),
-        (*short, 2 * enough - 1, 0.2),
-        (*long, 10**6, 0.9),
-        (*large, 10**6, 0.2),
-    ]
-    compare(decide, needed(), inputs, NEEDED, case="L = {2}, error = {3}")
+@check(slips=DRAWS)
+def draws_to_average(decide):
+    """decide(bias², variance, aim): ⌈variance / (aim − bias²)⌉, or 0 where aim ≤ bias²."""
+    inputs = [(0.125, 2.0, 0.5), (0.0, 3.0, 1.0), (0.25, 0.03125, 0.5), (0.5, 1.25, 0.5)]
+    inputs += [(0.75, 1.5, 0.5), (0.375, 0.8125, 1.0), (0.046875, 5.0, 0.25)]
+    compare(decide, draws(), inputs, DRAWS, case="bias² = {0}, variance = {1}, aim = {2}")
 
 
 # A correction

@@ -1,32 +1,27 @@
 """Lesson 13, the Performer: right answers in any form, and what no slip is."""
 
-import math
-
 import numpy as np
 
-from performer_course import attention
 from performer_course.checks.lesson_13 import parts
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
 
 
-def pair_by_pair(q, k, L, error):
-    d = q.shape[1]
-    grown = [math.expm1(((a + b) ** 2).sum() / math.sqrt(d)) for a in q for b in k]
-    spread = np.mean([np.var([a @ b / math.sqrt(d) for b in k]) for a in q])
-    m = math.ceil(np.mean(grown) / spread / 2 / min(error, 0.3))
-    return 0 if m > L / 2 else m
+def by_trying(bias_squared, variance, aim):
+    tried = (R for R in range(1, 1000) if bias_squared + variance / R <= aim)
+    return next(tried, 0)
 
 
-def by_the_package(q, k, L, error):
-    spread = (q @ k.T / math.sqrt(q.shape[1])).var(axis=1).mean()
-    m = math.ceil(attention.relative_variance(q, k, 1) / (2 * spread) / min(error, 0.3))
-    return m if m <= L / 2 else 0
+def by_a_quotient(bias_squared, variance, aim):
+    return 0 if bias_squared >= aim else int(-(-variance // (aim - bias_squared)))
 
 
-RIGHT["features_or_exact"] = [pair_by_pair, by_the_package]
-WRONG["features_or_exact"] = [(lambda *sample: 7, "for L = 1000000, error = 0.1, expected ")]
+RIGHT["draws_to_average"] = [by_trying, by_a_quotient]
+WRONG["draws_to_average"] = [
+    (lambda *given: 7, "expected"),
+    (lambda bias, variance, aim: variance / (aim - bias) if aim > bias else 0, "expected"),
+]
 
 
 def jackknife(attend, W):
