@@ -480,14 +480,14 @@ image = ax.imshow(
     aspect="auto",
 )
 best = np.where(cheap, table, np.inf).argmin(axis=0)
-ax.plot(range(len(maps)), best, "*", color="k", markersize=11)
+ax.plot(range(len(maps)), best, "*", color="k", markeredgecolor="w", markersize=15)
 ax.set_yticks(range(len(every)), every)
 ax.set_xticks(range(len(maps)), [name for _, name in maps], rotation=90, fontsize=10)
 ax.grid(visible=False)
 start = 0
-for kind in KINDS:
+for i, kind in enumerate(KINDS):
     width = len(firsts[kind])
-    ax.text(start + width / 2 - 0.5, -0.8, kind, ha="center", fontsize=12)
+    ax.text(start + width / 2 - 0.5, (-0.75, -1.4)[i % 2], kind, ha="center")
     start += width
     ax.axvline(start - 0.5, color="w", linewidth=4)
 bar = fig.colorbar(image, ax=ax, label="error / error of mean($V$)", ticks=[-2, -1, 0, 1, 2])
