@@ -9,7 +9,7 @@
 #
 # A model that writes may look back and never ahead: row $i$ of its attention sees the keys $j \le i$.
 # While it writes, exact attention must keep every key and every value that it has met. How can one read a text of
-# any length, and keep only a fixed number of numbers?
+# any length with a memory of fixed size?
 
 # %%
 import timeit
@@ -69,32 +69,31 @@ print(f"prefix sums, apart from the masked table: {apart(by_prefix, by_mask)}")
 print(f"linear_attention(..., causal=True):       {apart(package, by_mask)}")
 
 # %% [markdown]
-# The table is gone. But this program holds all the prefixes at once, $L F (e + 1)$ numbers.
+# The table is gone. But this program holds all the prefixes at once, $L F (e + 1)$ numbers, where the table has
+# $L^2$.
 #
-# **Before you run this:** for $L = 65{,}536$ tokens, $F = 256$ features and values of $e = 64$ numbers, which
-# takes less memory, the masked table or all the prefixes, and does it fit into one gigabyte?
+# **Before you run this:** for $L = 65{,}536$ tokens, $F = 256$ features and values of $e = 64$ numbers, at 4 bytes
+# a number, which takes less memory, the masked table or all the prefixes, and does it fit into one gigabyte?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 long, F, width, C = 65_536, 256, 64, 128
 prefix = F * (width + 1)  # numbers
-kept = long // C * (prefix + C**2)  # a prefix and a product for each chunk
 print(f"masked table, L², MiB in float32:     {4 * long**2 / 2**20:10,.0f}")
 print(f"all prefixes, L F (e + 1):            {4 * long * prefix / 2**20:10,.0f}")
-print(f"a prefix, and a 128 × 128 product:    {4 * (prefix + C**2) / 2**20:10,.2f}")
-print(f"these for each chunk of 128 tokens:   {4 * kept / 2**20:10,.1f}")
+print(f"one prefix and one 128 × 128 table:   {4 * (prefix + C**2) / 2**20:10,.2f}")
 
 # %% [markdown] tags=["answer"]
-# All the prefixes take less memory, a quarter of the masked table, but still four gigabytes for one head. We want
-# the third line.
+# All the prefixes take less memory, a quarter of the masked table, but still four gigabytes for one head. Section 2
+# makes do with one prefix and a small table, the last line.
 
 # %% [markdown]
 # ## 2. Chunks: a small masked product, and a state between
 #
 # Large products are quick, and a single prefix is small. *Chunks* give both. Cut the text into runs of $C$
 # tokens. A row sees the keys of its own chunk, up to its own place, by a masked product of $C \times C$, and all
-# earlier keys through the prefix $P$ from before the chunk. Then the chunk is added to $P$. To add first and subtract
-# again would be the same in exact arithmetic, but after one large term the digits of all small ones are lost, and
-# exponentials have such terms.
+# earlier keys through the prefix $P$ from before the chunk, an *exclusive* prefix sum. Only then is the chunk added to
+# $P$. To add it first and to subtract it again costs digits: small terms lose theirs beside a large one, and
+# among exponentials there are large ones.
 
 
 # %%
@@ -140,8 +139,8 @@ show(
 # %% [markdown]
 # **A row reads all earlier chunks through one matrix, whose size does not depend on the length of the text.**
 #
-# That matrix leaves its mark on the table of weights. Without a mask $\varphi(Q)\,\varphi(K)^\top$ has rank $F$ at
-# most, here 32 (lesson 10). The mask sets half of its entries to zero.
+# Without a mask the table $\varphi(Q)\,\varphi(K)^\top$ has rank $F$ at most, here 32 (lesson 10). The mask sets
+# nearly half of its entries to zero.
 #
 # **Before you run this:** is the rank of the masked table of our 256 tokens still at most 32, about twice
 # as much, or all of 256?
@@ -172,17 +171,24 @@ for cut in (16, 128, 240):
 # size, and the output is read from that state.** Its update is linear in the state, so training may go by chunks.
 #
 # Training also needs gradients, and automatic differentiation of a loop over tokens keeps every $P_i$ for the way
-# back, the four gigabytes of section 1. It need not: the gradient by $\varphi(q_i)$ needs only $P_i$, which can be
-# summed once more, and the gradients by $\varphi(k_j)$ and $v_j$ need a sum over the rows $i \ge j$, which runs
-# from the end of the text. Chunks are the other cure, and the one used today: with one prefix and one
-# masked product kept for each chunk, the four gigabytes shrink to the last line that section 1 printed.
+# back, the four gigabytes of section 1. One cure is to keep none and to sum again. Query $i$ stands in row $i$ alone, so
+# the gradient by $\varphi(q_i)$ needs only $P_i$, which a second run from the start brings back. Key and value $j$ stand
+# in all rows $i \ge j$, so their gradients need a sum over these rows, which runs from the end of the text.
 #
+# The other cure, used today, is to differentiate the chunks. Then one prefix and one masked product are kept for each
+# chunk, beside the features. In section 1's example:
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+kept = long // 128 * (prefix + 128**2)
+print(f"a prefix and a 128 × 128 table for each chunk of 128 tokens: {4 * kept / 2**20:.1f} MiB")
+
+# %% [markdown]
 # ## 4. Three arrays that hold any past
 #
-# Positive features are exponentials $e^{h_f}$, with $h_f = \omega_f^\top k' - \tfrac12 \|k'\|^2$ and
-# $k' = k\, d^{-1/4}$, up to a constant that cancels. For long keys they leave the range of float32. So keep each sum
-# as a computer keeps a number, with an exponent beside it. For each feature the *State* holds a maximum over the
-# keys so far, and two sums relative to it, as in lesson 11:
+# Up to a constant that cancels, the positive features of a key are $e^{h_f}$, with
+# $h_f = \omega_f^\top k' - \tfrac12 \|k'\|^2$ and $k' = k\, d^{-1/4}$. For long keys they leave the range of
+# float32. So keep each sum as a computer keeps a number, with an exponent. For each feature the *State*
+# holds a maximum over the keys so far, and two sums relative to it, as in lesson 11:
 #
 # $$c_f = \max_j h_{jf}, \qquad z_f = \sum_j e^{h_{jf} - c_f} \ge 1, \qquad
 # S_f = \sum_j e^{h_{jf} - c_f}\, v_j .$$
@@ -192,9 +198,11 @@ for cut in (16, 128, 240):
 #
 # $$z = e^{c_a - c} z_a + e^{c_b - c} z_b, \qquad S = e^{c_a - c} S_a + e^{c_b - c} S_b .$$
 #
-# A single key has a State, too: $c = h$, all $z_f = 1$, all $S_f = v$. To absorb a key is to merge its State with
-# the one before it. A query reads with the weights $e^{a_f}$ over the largest of them, where
-# $a_f = \omega_f^\top q' + c_f$, so its denominator is at least 1.
+# A single key has a State, too: $c = h$, all $z_f = 1$, all $S_f = v$. To *absorb* a key is to merge its State with
+# the one before it.
+#
+# A query reads feature $f$ with the weight $e^{a_f - \max a}$, where $a_f = \omega_f^\top q' + c_f$. The largest
+# weight is 1, and its $z_f$ at least 1, so the denominator is at least 1.
 
 
 # %%
@@ -243,15 +251,17 @@ print(f"rows of follow, apart from favor_attention's: {apart(rows, favor)}")
 parts = slice(51, L), slice(0, 50), slice(50, 51)
 x, y, w = (attention.absorb(empty, k[part, :], v[part, :], W) for part in parts)
 merged = attention.merge(x, attention.merge(y, w))
-print("c, z and S merged:", ", ".join(apart(a, b) for a, b in zip(merged, whole, strict=True)))
+for name in "czS":
+    print(f"{name} merged, apart from one pass: {apart(getattr(merged, name), getattr(whole, name))}")
 
 # %% [markdown] tags=["answer"]
-# None of the three arrays comes out otherwise, but for rounding, since what a State stands for is a sum. **States merge by a
-# maximum, a rescaling and an addition, so a text may be cut anywhere and joined in any order.** Lesson 19 shares a
-# text among machines in this way.
+# None of the three arrays comes out otherwise, but for rounding, since a State stands for sums over its keys.
+# **States merge by a maximum, a rescaling and an addition, so a text may be cut anywhere and joined in any order.**
+# Lesson 19 shares a text among machines in this way.
 
 # %% [markdown]
-# A State has as many numbers after one token as after 256. Here one fills, with values of 16 entries.
+# A State has as many numbers after one token as after 256. Here one fills, with values of 16 entries. Each row shows
+# the sum $e^{c_f} S_f$ of a feature.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 wide_v = xp.asarray(np.random.default_rng(12).normal(size=(L, 16)))
@@ -259,7 +269,7 @@ filled = {}
 for n in (1, 8, 64, 256):
     after = attention.absorb(attention.init_state(k, wide_v, W), k[:n, :], wide_v[:n, :], W)
     filled[n] = to_host(xp.exp(after.c)[:, None] * after.S)  # the sums themselves, (m, e)
-    print(f"{n:3d} tokens: {filled[n].size} numbers in S, rank {rank(filled[n])}")
+    print(f"{n:3d} tokens: {filled[n].size} sums, rank {rank(filled[n])}")
 fig, axes = plt.subplots(1, 4, figsize=(12, 4.6), sharey=True)
 for ax, (n, sums) in zip(axes, filled.items(), strict=True):
     largest = np.abs(sums).max()
@@ -268,29 +278,29 @@ for ax, (n, sums) in zip(axes, filled.items(), strict=True):
     ax.set(title=f"{n} token" + "s" * (n > 1), xlabel="entry of the values")
 axes[0].set_ylabel("feature $f$")
 bar = fig.colorbar(image, ax=axes, ticks=[-1, 0, 1])
-bar.set_label("$S$ over its largest entry")
+bar.set_label("$e^c S$ over its largest entry")
 ranks = {n: int(rank(sums)) for n, sums in filled.items()}
 show(
     fig,
     caption="On the left every row is one pattern, the value of the only key; to the right patterns lie on top of one "
     "another.",
-    alt="The state S, 32 features by 16 entries of the values, after 1, 8, 64 and 256 tokens. After one "
+    alt="The sums of a State, 32 features by 16 entries of the values, after 1, 8, 64 and 256 tokens. After one "
     f"token it is a single outer product, stripes that all have one pattern (rank {ranks[1]}); after 8 "
     f"its rank is {ranks[8]}, after 64 and 256 {ranks[64]} and {ranks[256]}: the patterns lie on top of "
     "one another, in the same 512 numbers.",
 )
 
 # %% [markdown]
-# After one token the value can be read off any row. After 256, as many lie on top of one another. Can one still
-# be found (section 7)?
+# After one token the value can be read off any row. After 256 tokens, as many values lie on top of one another.
 #
 # ## 5. A maximum that sees the future
 #
-# Whoever meets an overflow subtracts a maximum, and the obvious one is the maximum $\mu$ of $\omega_f^\top k_j'$ over
-# *all* keys and features. In exact arithmetic $e^{-\mu}$ cancels in the ratio. On a computer it need not: one long
-# key late in the text makes $\mu$ large, and the features of all earlier keys sink.
+# The obvious cure of an overflow is to subtract the maximum $\mu$ of $\omega_f^\top k_j'$ over *all* keys and
+# features. In exact arithmetic the factor $e^{-\mu}$ cancels in the ratio, unless an $\varepsilon$ was
+# added to the features (lesson 11). On a computer it may not cancel in either case: one long key late in the text makes
+# $\mu$ large, and the features of all earlier keys sink.
 #
-# So compute the rows of 64 normal tokens as they are, and with the *last* key stretched. No earlier row may change.
+# So take 64 normal tokens in float32, and stretch the *last* key. No earlier row may change.
 
 
 # %%
@@ -347,24 +357,26 @@ far = "below 1e-5" if after < 1e-5 else f"{after:.2f}"
 print(f"ε = 1e-6, norm 200: distance of a row from the mean of the values it sees {far}")
 
 # %% [markdown] tags=["answer"]
-# With $\varepsilon$ the earlier rows go to the mean of the values that they see, because all features have sunk
-# below $\varepsilon$ and all keys weigh alike. Without it they underflow to zero, and the rows become
-# $0/0$. **With one maximum over all keys, a single very long key at the end spoils every row before it.** In
-# training this is a leak: the model is graded on rows that know something about what comes next. In
-# decoding the next key does not exist yet, so the model meets rows that it was not trained on.
+# With $\varepsilon$ the earlier rows go to the mean of the values that they see, because the features of the earlier
+# keys sink below $\varepsilon$, and these keys weigh alike. Without $\varepsilon$ the features underflow to zero,
+# and the rows become $0/0$. **With one maximum over all keys, a single very long key at the end spoils the rows before
+# it.** In training this is a leak: the model is graded on rows that depend on what comes next. In decoding the next
+# key does not exist yet, so the model meets rows that it was not trained on.
 
 # %% [markdown]
-# The cure is the State's maximum, for each feature over the keys *so far*: `favor_attention` moves by rounding alone.
-# Test your own code in the same way, and stretch far, since at norms 10 and 30 the program without $\varepsilon$
-# would have passed.
+# The cure is the State's maximum, for each feature over the keys *so far*. Test your own code likewise, and stretch
+# far: at norms 10 and 30 the program without $\varepsilon$ would have passed.
 #
 # ## 6. Decoding beside a cache
 #
-# While it writes, exact attention keeps all keys and values, the *KV cache*: $n (d + e)$ numbers after $n$
-# tokens, and as many multiplications a step. The State has $m (e + 2)$ numbers, and takes some $m (2 d + 3 e)$
-# multiplications a step. **A step with a cache reads all that was written so far, and a step with a State as much as
-# at the first token.** Cache and State are equal in size at $n^* = m (e + 2)/(d + e)$ tokens. Where $d = e$ that is
-# about $m/2$, and their multiplications are equal at about $5m/2$.
+# While it writes, exact attention keeps all keys and values, the *KV cache*. After $n$ tokens it holds $n (d + e)$
+# numbers, and a step takes as many multiplications. The State has $m (e + 2)$ numbers, and a step takes about
+# $m (2 d + 3 e)$ multiplications: $2 m d$ for the directions, and $3 m e$ to rescale $S$, to add to it and to read it.
+# **A step with a cache reads all that was written so far, and a step
+# with a State as much as at the first token.**
+#
+# Cache and State are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. The
+# multiplications are then equal at about $5m/2$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -444,13 +456,12 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# After 65,536 tokens the cache is about five hundred times as large as the State. Yet the State is not the faster one
-# from $n^* = 132$ on, but only much later, since a step with it is two dozen small operations or more. In between a
-# State saves memory and costs time.
+# After 65,536 tokens the cache is about five hundred times as large as the State. The State is not the faster one
+# from $n^* = 132$ on, but only much later, since a step with it is some thirty small operations, and each has to be
+# called. In between a State saves memory and costs time.
 
 # %% [markdown]
-# For a single query beside a cache leave `causal` False, since `causal=True` counts from the first key and returns the
-# value of the *first* token.
+# For a single query beside a cache leave `causal` False. With `causal=True` it gets the value of the *first* token.
 #
 # ## 7. What a memory of fixed size forgets
 #
@@ -461,12 +472,13 @@ show(
 # $$S^\top k_i = v_i + \sum_{j \ne i} (k_j^\top k_i)\, v_j , \qquad
 # \frac{\mathbb{E}\, \|S^\top k_i - v_i\|^2}{\mathbb{E}\, \|v_i\|^2} = \frac{n - 1}{d} .$$
 #
-# The other $n - 1$ terms are uncorrelated noise, each with $\mathbb{E} (k_j^\top k_i)^2 = 1/d$ of a value's mean square,
-# since the squares of the $d$ coordinates of a unit vector add up to 1. The answer 0 has the error 1. With the best
-# factor, $d/(n + d - 1)$, the error is $(n-1)/(n + d - 1)$, below 1 and near it for many keys.
+# The other $n - 1$ terms are uncorrelated noise. Each has $1/d$ of a value's mean square, because
+# $\mathbb{E} (k_j^\top k_i)^2 = 1/d$: the squares of the $d$ coordinates of a unit vector add up to 1. The null, to
+# answer 0, has the error 1. The answer $a\, S^\top k_i$ has the error $(1 - a)^2 + a^2 (n-1)/d$, smallest at
+# $a = d/(n + d - 1)$. There it is $(n-1)/(n + d - 1)$, below 1, and near 1 for many keys.
 #
-# Exact attention with sharp logits, $16\, k_j^\top k_i$, finds the one key in its cache. Can a State of positive
-# features, which estimates the same weights?
+# Exact attention with sharp logits, $\beta\, k_j^\top k_i$ with $\beta = 16$, finds the one key in its cache. Can a
+# State of positive features, which estimates the same weights?
 #
 # **Before you run this:** let there be 128 keys in 16 dimensions with values of 8 numbers, 3,072 numbers in the
 # cache. A State of 4,096 features holds 40,960. Will its error of recall be nearer to 0, 0.5 or 1?
@@ -524,18 +536,19 @@ show(
 
 # %% [markdown] tags=["answer"]
 # The error of recall is nearer to 0.5, from a State that is 13 times as large as the cache. **A state of fixed
-# size recalls each of many random facts worse, the more of them it holds.** More features help slowly: at 128 keys
-# 16 times as many take the error from 0.90 to 0.52. To look up single facts among few keys, take the cache. A State
-# is for a text much longer than itself, of which one wants the drift and not the letter. Lesson 20 has states that
-# forget on purpose, and that correct themselves.
+# size that only adds recalls each of many random facts worse, the more of them it holds.** More features help slowly:
+# at 128 keys 16 times as many take the error from 0.90 to 0.52. At 256 keys 256 features are no better than the null.
 
 # %% [markdown]
-# On the course's thread the brackets have moved for causal attention, too, and the comparison is never made. All forms
-# in this lesson give the same rows, so their distance from softmax is that of lessons 09 and 11.
+# To look up single facts among few keys, take the cache. A State is for a text much longer than itself, of which one
+# wants the drift and not the letter. Lesson 20 has states that forget on purpose, and that correct themselves.
+#
+# On the course's thread the brackets have moved for causal attention, too, and the comparison is never made. All its
+# forms give the same rows. How near these are to softmax depends on the features (lessons 09 and 11).
 #
 # ## Take away
 #
-# - Mask, prefix sum, chunks and recurrence give the same causal rows. Chunks are fast, the recurrence writes.
+# - Mask, prefix sum, chunks and recurrence give the same rows.
 # - The masked table has full rank. Its blocks below the diagonal have rank $F$ at most.
 # - A State is three arrays, $c$ $(m,)$, $z$ $(m,)$ and $S$ $(m, e)$. States merge in any order.
 # - A maximum over all positions shows later keys to earlier rows.
@@ -543,14 +556,14 @@ show(
 #
 # ## Where it breaks
 #
-# - Below $n^*$ tokens the cache is smaller and faster, and it is always exact.
+# - Below $n^*$ tokens the cache is smaller and faster. It is exact at any length.
 # - A State cannot be edited: to undo a token, keep a copy from before.
 # - These facts were random, and the queries were keys. What a State keeps of *learned* attention is measured in
 #   lessons 16 and 17.
 #
 # ## Exercises
 #
-# In `exercises/12_causal_and_streaming.ipynb`: find the first row that knows the future; the gradient
+# In `exercises/12_causal_and_streaming.ipynb`: find the first row that sees the future; the gradient
 # by the values; a State or a cache.
 #
 # ## Further reading

@@ -14,19 +14,19 @@ from performer_course import checks
 # ## 1. The first leak
 #
 # *●●○ · 30 minutes.* `attend(q, k, v)` is somebody's causal attention, for $q$ and $k$ (L, d) and $v$
-# (L, e). Row $i$ may know the keys and values $0, \dots, i$. Return the first row that moves when *later* keys
+# (L, e). Row $i$ may depend on the keys and values $0, \dots, i$. Return the first row that moves when *later* keys
 # change, or $-1$ if none does. Rounding is no leak: a row moves if an entry changes by more than $10^{-3}$ of
 # the largest $|v|$, or is no longer finite.
 #
 # Leaks hide. One shows only where a late key is much *longer* than those before it, another only where a key
 # is *shorter* than it was, because until then it had hidden what others do. So change the last key both
-# ways: stretch the last key of `k` to 100 times its length, and shrink it to a hundredth. (Only the last: a
-# change of key $j$ may rightly move the rows from $j$ on.)
+# ways: stretch the last key of `k` to 100 times its length, and shrink it to a hundredth. Change no other key, since
+# a change of key $j$ may rightly move the rows from $j$ on.
 
 
 # %% nbgrader={"grade": false, "grade_id": "first_leak", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def first_leak(attend, q, k, v):
-    """q, k (L, d), v (L, e) → the first row i < L − 1 that knows the last key, or −1."""
+    """q, k (L, d), v (L, e) → the first row i < L − 1 that the last key moves, or −1."""
     ### BEGIN SOLUTION
     before, moved = attend(q, k, v), np.zeros(len(q) - 1, dtype=bool)
     for factor in (100.0, 0.01):
@@ -45,14 +45,14 @@ checks.first_leak(first_leak)
 # %% [markdown]
 # ## 2. The gradient by the values
 #
-# *●●● · 35 minutes.* The lesson says in four sentences how gradients go back through the causal sum. Write those
-# by the values, and take the output itself,
+# *●●● · 35 minutes.* Section 3 of the lesson says in words how gradients go back through the causal sum. Write
+# those by the values, and take the output itself,
 #
 # $$o_i = \frac{\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)\, v_j}
 # {\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)} ,$$
 #
 # and give the gradient of $\sum_i g_i^\top o_i$ by each $v_j$. No array of $L \times L$, and no state kept for
-# each token. (Which rows does $v_j$ stand in? Does the denominator know $v$?)
+# each token. In which rows does $v_j$ stand? Does the denominator depend on $v$?
 
 
 # %% nbgrader={"grade": false, "grade_id": "gradient_by_values", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -77,8 +77,8 @@ checks.gradient_by_values(gradient_by_values)
 # *●○○ · 8 minutes.* A service writes texts of up to $n$ tokens with a model whose attention, in one head, has
 # keys of width $d$ and values of width $e$. For each head it has room for `budget` numbers. A cache of all keys
 # and values is exact, a State is not, so take the cache wherever it has room. Otherwise take a State with as many
-# features $m$ as there is room for, and at least `least` of them, below which the task is known to fail. ($W$ is
-# shared by all texts: do not count its numbers.)
+# features $m$ as there is room for, and at least `least` of them, below which the task is known to fail. $W$ is
+# shared by all texts, so do not count its numbers.
 
 
 # %% nbgrader={"grade": false, "grade_id": "state_or_cache", "locked": false, "schema_version": 3, "solution": true, "task": false}
