@@ -16,7 +16,7 @@ GIVEN = {
     "00": {"0.9": "of a quiz"},
     "04": {"0.06": "1/√256", "0.01": "1/√10,000", "4,950": "pairs of 100"},
     "08": {"600": "steps of lesson 16", "12,000": "steps of it"},
-    "10": {"7675": "of an issue"},
+    "10": {"7675": "of an issue", "4,800": "18 · 64 ln 64", "300": "of its training"},
     "11": {"900": "30²"},
     "14": {"120": "of a sequence in the data", "600": "steps of lesson 16", "100": "400/4"},
     "15": {"122": "of the data", "1,500": "of the data", "2,145": "66 · 65 / 2"},

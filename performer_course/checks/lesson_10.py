@@ -34,6 +34,10 @@ MASKED = [
     (partial(masked, above=unmasked), "the numerator still has hidden values: mask φ(K)."),
     (partial(masked, below=lambda A, mask: mask[None]), "divide by the sum of weights, no count."),
     (partial(masked, weigh=lambda A, mask: A * ~mask), "the mask is turned: True counts."),
+    (
+        lambda phi_q, phi_k, v, mask: (phi_q @ phi_k.T * mask) @ v,
+        "that is the numerator: divide by the sum of the weights.",
+    ),
     (partial(keys_first, eps=1e-3), CLOSE),
     (partial(keys_first, eps=1e-20), SMALL),
     (keys_first, JUNK),
@@ -107,9 +111,29 @@ def positive(largest):
     return attend
 
 
-def at_the_end(q, k, v, mask):
-    n = mask.sum()
-    return linear()(q, k[:n], v[:n], np.ones(n, dtype=bool))
+def at_one_end(of):
+    """Attention of as many keys as count, counted from one end: of(x, how many)."""
+
+    def attend(q, k, v, mask):
+        n = mask.sum()
+        return linear()(q, of(k, n), of(v, n), np.ones(n, dtype=bool))
+
+    return attend
+
+
+def shifted_by_all(q, k, v, mask):
+    """Positive features of keys less the mean of all keys, hidden ones too."""
+    W, k = np.random.default_rng(1002).normal(size=(8, WIDTH)), k - k.mean(axis=0)
+    h = k @ W.T - (k**2).sum(axis=1, keepdims=True) / 2
+    h = np.where(mask[:, None], h, -np.inf)
+    return averages(np.exp(q @ W.T) @ np.exp(h - h.max(axis=0)).T, kept(v, mask[:, None]))
+
+
+def positive_on_v(q, k, v, mask):
+    """Positive features with a mask on V alone: a huge hidden key has a weight of 0."""
+    W = np.random.default_rng(1002).normal(size=(8, WIDTH))
+    phi_k = np.exp(k @ W.T - (k**2).sum(axis=1, keepdims=True) / 2)
+    return averages(np.exp(q @ W.T) @ phi_k.T, kept(v, mask[:, None]))
 
 
 def by_count(q, k, v, mask):
@@ -117,9 +141,13 @@ def by_count(q, k, v, mask):
     return elu_plus_one(q) @ (phi_k.T @ kept(v, mask[:, None])) / len(k)
 
 
-HONEST = "a right mask is refused: let one key count, and do not ask for equal bits."
+HONEST = (
+    "a right mask is refused: let one key count and hidden keys be finite, "
+    "and do not ask for equal bits."
+)
 RIGHT_MASKS = [
     linear(),
+    linear(np.multiply),
     lambda q, k, v, mask: attention.softmax_attention(q, k, v, key_mask=mask),
     backwards,
     positive(lambda along, mask: along[mask].max()),
@@ -132,11 +160,17 @@ WRONG_MASKS = [  # attention, and the hint where its mask is accepted
     (linear(of_v=lambda v, seen: np.where(np.isnan(v), 0, v) * seen), "infinity is let through."),
     (linear(lambda phi_k, seen: np.where(seen, phi_k, 1)), "φ(0), which is not 0, is accepted."),
     (linear(lambda phi_k, seen: kept(phi_k, seen) + 1e-6), "an ε is accepted: compare all digits."),
-    (at_the_end, "hide some keys between others, not the last."),
+    (at_one_end(lambda x, n: x[:n]), "hide some keys between others, not the last."),
+    (at_one_end(lambda x, n: x[-n:]), "hide some keys between others, not the first."),
     (by_count, "division by the number of all keys is accepted."),
     (
         positive(lambda along, mask: along.max()),
         "a maximum over all keys is accepted: let a hidden key be huge, and the others of size 1.",
+    ),
+    (positive_on_v, "a mask on V alone is accepted: let hidden keys be small, too."),
+    (
+        shifted_by_all,
+        "a shift by the mean of all keys, hidden ones too, is accepted: let the values differ.",
     ),
 ]
 
@@ -162,8 +196,20 @@ def least_rank(A, share, left=np.linalg.norm, norm=np.linalg.norm):
     return next(F for F in range(len(s) + 1) if left(s[F:]) <= share * norm(s) + 1e-12)
 
 
+def largest(s):
+    return s[:1].sum()
+
+
 RANKS = [
     (lambda A, share: least_rank(A, share) + 1, "one fewer is enough: the error begins at σ_F+1."),
+    (lambda A, share: least_rank(A, share) - 1, "one more is needed: is F counted from 0?"),
+    (lambda A, share: least_rank(A, share**0.5), "of the sum of squares ε² may be left, not ε."),
+    (lambda A, share: least_rank(A, share**2), "of the norm ε may be left, not ε²."),
+    (partial(least_rank, left=largest), "all singular values after σ_F count, not the next alone."),
+    (
+        partial(least_rank, left=largest, norm=largest),
+        "that is the next singular value over the largest: take the norms, from all squares.",
+    ),
     (partial(least_rank, left=np.sum, norm=np.sum), "the squares of the singular values add up."),
     (partial(least_rank, norm=lambda s: 1.0), "relative to ‖A‖: divide by its norm."),
     (lambda A, share: np.linalg.matrix_rank(A), "that is the rank, for no error at all."),
