@@ -8,7 +8,7 @@
 # > attention; you can shift keys without changing attention, and draw directions that suit a head.
 #
 # Somebody has a trained model whose attention is too slow, and asks you: shall I put random features into it?
-# This lesson gives the answer first, as one page of questions, and you try it on three heads. Then
+# This lesson gives the answer first, as six questions, and you try them on three heads. Then
 # come two repairs that make random features better without training, and a map of who wins on six kinds of data.
 
 # %%
@@ -27,21 +27,27 @@ from performer_course.figures import COLORS, show
 # %% [markdown]
 # ## 1. The decision card
 #
-# Ask in this order; the first yes says what to try first. $L$ is the number of keys, $d$ the width of a head, $m$ the
-# number of directions.
+# Ask in this order; the first yes says what to try first. If the whole model is not good enough with it, go on to the
+# next yes. Questions 3 and 4 take one command. Store a few heads, one a file, by
+# `np.savez("head.npz", q=q, k=k, v=v)`, a row for each token, and run `python -m performer_course.card head.npz`. It
+# prints ten ways, least error first, each at a quarter of exact attention's multiplications, or marked where it is
+# dearer than exact. A decoder also takes `--causal --sample other.npz`, with $q$ and $k$ of another text.
 #
-# | | ask | if yes | what was measured | lesson |
+# *Speech* is an encoder that hears ($L$ = 1,500 keys, heads of width $d$ = 64, all 24 replaced): words wrong of 70 read and of
+# 395 synthetic; exact 0 and 14. *Antibodies* is a model of proteins ($L$ ≈ 120, $d$ = 64, all 64 heads replaced):
+# perplexity; exact 1.58, the mean of $V$ 10.2. $m$ is the number of features.
+#
+# | | ask | if yes | measured | lessons |
 # |---|---|---|---|---|
-# | 1 | Is the text short, or a fused exact kernel fast enough? | Keep exact attention. Features save multiplications only with $m < L/2$, where causal with $m < L/4$. | Speech model, $L$ = 1,500, $d$ = 64, all 24 heads on one core: softmax 353 ms, the same compiled 216 ms, features with $m$ = 256 127 ms. | 10, 18 |
-# | 2 | Must memory stay the same, however long the text? | Keep a State, and expect it to lose single facts from far back. Where those count, keep a cache. | $d$ = 64, $m$ = 256: the State has as many numbers as a cache of 132 tokens. | 12, 20 |
-# | 3 | May you train? | Train features for each head, or the model with the attention that it will have. | Antibody model, $L$ ≈ 120, $d$ = 64, $m$ = 32 < $L/2$: perplexity 1.59 and 1.61 (two seeds), exact 1.58. Speech model, $m$ = 64, short training: 66 of 70 words wrong. | 16, 17 |
-# | 4 | Does most of the weight lie near the query? | A window, and beside it one key, the mean of all, for what lies outside. | Speech model, 49 of 1,500 keys: 4 of 70 and 35 of 395 words wrong; window alone 6 and 67, exact 0 and 14. Antibody model, 33 of about 120 keys: perplexity 1.68, window alone 1.82, exact 1.58. | 15, 18 |
-# | 5 | Do queries choose among a few kinds of keys, wherever they stand? | Centres: every far key counts as the nearest of a few. | Speech model, the same window and 16 centres: 0 of 70 and 25 of 395 words wrong. | 15, 18 |
-# | 6 | Are all scores small? | Taylor features of degree 1, keys less their mean; or mean(V). | Independent queries and keys of scale ½, $L$ = 512, $d$ = 16: 17 features leave 0.03 of the error of mean(V). | 10 |
-# | 7 | None of these, and a fixed model? | Try features, keys shifted and directions sharpened, and expect little where they save work. | Antibody model, 64 heads, $L$ ≈ 120, $d$ = 64: better than mean(V) on 2 heads with $m$ = 64, just above $L/2$, on 20 with 256, on all with 1,024. Perplexity of the whole model with $m$ = 64: 2.6 to 2.8, by mean(V) 10.2, exact 1.58. Speech model, keys as they are, $m$ = 256 < $L/2$: 70 of 70 words wrong in three draws of three. | 14, 17, 18 |
+# | 1 | Is exact attention, by a fused kernel, fast enough, or a small part of the time? | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no way below can save more. | 10, 18 |
+# | 2 | Must single facts from far back be found again? | Keep exact attention and its cache. The ways below sum up what is far. | A State of 256 features, $d$ = 64, has as many numbers as a cache of 132 tokens. | 12, 20 |
+# | 3 | Does a *window* come first on most heads, or do *centres*? Such heads look near, or choose among a few kinds of keys. | A window, and for all that lies outside it one mean key; or, closer and slower, centres: each far key counts as the nearest of a few. | Antibodies, 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong in 68 ms with a mean key, 0 and 25 in 218 ms with 16 centres, 6 and 67 alone. | 15, 18 |
+# | 4 | Does *Taylor* come first? Then the scores of a query differ little. | Taylor features, keys less their mean. | Made-up scores of standard deviation ¼ ($L$ = 512, $d$ = 16), 17 features: 0.03 of the error of the mean of $V$; of ½: 0.12. | 10 |
+# | 5 | May you train? | Features for each head, or the model with the attention that it will have. Keep $m < L/2$, in a decoder $m < L/4$: more cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
+# | 6 | None of these? | Keep exact attention. Drawn features come last, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 14, 17, 18 |
 #
-# Measure on your own head: `python -m performer_course.card head.npz`. Then judge the whole model by what it is
-# for. No trained text here is longer than 1,500 tokens.
+# Judge the whole model by what it is for, beside a window alone and the mean of $V$. In a decoder the ways of rows 3 and 4
+# need a memory that does not grow with the text. No trained text here is longer than 1,500 tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 
@@ -52,55 +58,63 @@ def records(name):
         return list(csv.DictReader(file))
 
 
-times = json.loads(Path("../benchmarks/speech.json").read_text(encoding="utf-8"))["attention"]
-some = ("softmax", "PyTorch's SDPA", "FAVOR+, m = 256")
+times = json.loads(Path("../benchmarks/speech.json").read_text(encoding="utf-8"))
+fused, plain = (
+    [f"{1e3 * times[part][name]:.0f}" for part in ("attention", "encoder")]
+    for name in ("PyTorch's SDPA", "softmax")
+)
 print(
-    f"1  24 heads, L = {data.speech_heads()[0].shape[1]:,}, ms:",
-    ", ".join(f"{name} {1e3 * times[name]:.0f}" for name in some),
+    f"1  speech, L = {data.speech_heads()[0].shape[1]:,}: fused exact attention {fused[0]} of {fused[1]} ms, plain {plain[0]} of {plain[1]}"
 )
 print(f"2  256 rows of 66 numbers, over 128 a token: {256 * 66 / 128:.0f} tokens")
-trained = [r for r in records("antibody_trained") if (r["kind"], r["m"]) == ("shared", "32")]
-exact = next(r for r in records("antibody_curve") if r["way"] == "exact")
-print(
-    "3  perplexity, m = 32:", ", ".join(f"{float(r['perplexity']):.2f}" for r in trained), end="; "
-)
-print(f"exact {float(exact['perplexity']):.2f}")
-ways = records("speech_ways")
-for row, way, band in (
-    (3, "trained", "0"),
-    (4, "near and mean key", "24"),
-    (4, "window", "24"),
-    (4, "softmax", "0"),
-    (5, "near and clusters", "24"),
+
+
+def heard(row, way, size):
+    """Print the words that the model of speech has wrong."""
+    for r in records("speech_ways"):
+        if (r["way"], r["band"], r["features"]) == (way, *size.split()):
+            took = times["attention"].get(f"{way}, band 24", 0)
+            print(f"{row}  speech, {way}: wrong {r['read wrong']} of {r['read words']},", end=" ")
+            print(f"{r['synthetic wrong']} of {r['synthetic words']}", end="")
+            print(f"; {1e3 * took:.0f} ms" * (took > 0))
+
+
+def perplexities(row, told, found):
+    """Print the least and the greatest perplexity of these rows."""
+    found = sorted(float(r["perplexity"]) for r in found)
+    print(f"{row}  antibodies, {told}:", *dict.fromkeys((f"{found[0]:.2f}", f"{found[-1]:.2f}")))
+
+
+for way in ("window", "near and mean key"):
+    of = [r for r in records("speech_antibodies") if (r["way"], r["band"]) == (way, "16")]
+    perplexities(3, f"{way}, 33 keys", of)
+for way, size in (
+    ("window", "24 0"),
+    ("near and mean key", "24 1"),
+    ("near and clusters", "24 16"),
 ):
-    r = next(r for r in ways if (r["way"], r["band"]) == (way, band))
-    print(f"{row}  {way}: wrong {r['read wrong']} of {r['read words']}", end=", ")
-    print(f"{r['synthetic wrong']} of {r['synthetic words']}")
-for r in ways:
-    if (r["way"], r["features"]) == ("FAVOR+", "256"):
-        print(f"7  FAVOR+, 256, draw {r['draw']}: wrong {r['read wrong']} of {r['read words']}")
-for r in records("speech_antibodies"):
-    if r["band"] == "16":
-        print(f"4  antibodies, {r['way']}, 33 keys: {float(r['perplexity']):.2f}")
-left = []
-for seed in range(6):
-    q, k, v = np.random.default_rng(seed).normal(size=(3, 512, 16)) * [[[0.5]], [[0.5]], [[1]]]
-    found = attention.taylor_attention(q, k - k.mean(axis=0), v, 1)
-    left.append(compare.over_mean(found, attention.softmax_attention(q, k, v), v))
-print(f"6  17 features: {np.median(left):.3f}, {min(left):.3f} to {max(left):.3f} on six texts")
-anatomy = records("antibody_anatomy")
-below = {m: sum(float(r[f"dense {m}"]) < 1 for r in anatomy) for m in (64, 256, 1024)}
-print(
-    f"7  of {len(anatomy)} heads below mean(V):", ", ".join(f"{below[m]} at {m:,}" for m in below)
-)
-whole = [r for r in records("antibody_curve") if r["passes"] == "2"]
-for way, m in (("dense", "64"), ("mean(V)", "0")):
-    found = [float(r["perplexity"]) for r in whole if (r["way"], r["features"]) == (way, m)]
-    print(f"7  perplexity, {way}, draws {len(found)}: {min(found):.1f} to {max(found):.1f}")
+    heard(3, way, size)
+for T in (0.5, 0.7):
+    left, spread = [], []
+    for seed in range(6):
+        q, k, v = np.random.default_rng(seed).normal(size=(3, 512, 16)) * [[[T]], [[T]], [[1]]]
+        found = attention.taylor_attention(q, k - k.mean(axis=0), v, 1)
+        left.append(compare.over_mean(found, attention.softmax_attention(q, k, v), v))
+        spread.append((q @ k.T / 4).std(axis=1).mean())
+    print(f"4  standard deviation {np.mean(spread):.2f}: {np.median(left):.2f},", end=" ")
+    print(f"{min(left):.2f} to {max(left):.2f} on six texts")
+of = [r for r in records("antibody_trained") if (r["kind"], r["m"]) == ("shared", "32")]
+perplexities(5, "m = 32", of)
+heard(5, "trained", "0 64")
+curve = [r for r in records("antibody_curve") if r["passes"] == "2"]
+for way, m in (("dense", "64"), ("Taylor, centred", "65"), ("mean(V)", "0"), ("exact", "0")):
+    of = [r for r in curve if (r["way"], r["features"]) == (way, m)]
+    perplexities(6, f"{way}, {m}", of)
+heard(6, "centred", "0 256")
+heard(6, "softmax", "0 0")
 
 # %% [markdown]
-# The card sums up eight lessons; the cell above finds its numbers, most of them in tables that these stored. The first
-# questions need no measurement. From question 4 on you have to look at a head.
+# The cell above finds the card's numbers, most of them in tables that other lessons stored.
 #
 # **Before you read on:** a decoder reads 400 tokens at once. How many multiplications do 128 features save?
 
@@ -111,15 +125,15 @@ for way, m in (("dense", "64"), ("mean(V)", "0")):
 # %% [markdown]
 # ## 2. Three heads, three decisions
 #
-# The package asks questions 4 to 7 of one head. Its `card` takes $q$, $k$ and $v$, gives every way the same
+# The function behind the command is `card`. It takes $q$, $k$ and $v$, gives every way the same
 # share of exact attention's multiplications, here a quarter, and returns for each way its size, its share, and
 # its errors in units of $\operatorname{mean}(V)$'s, one for each draw. The ways are
 #
-# - a *window*, alone, or with one mean key, with centres, or with sharpened features for the rest;
+# - a *window*, alone, or with one mean key, centres, or sharpened features for the rest;
 # - *centres* alone, except that each query sees its own key exactly;
-# - *Taylor* features of degree 1 and 2, whose number, and so whose share, is fixed by $d$;
-# - *features*: positive ones as they are, with keys shifted (*centred*), and sharpened as well (*dense*), which
-#   sections 3 and 4 explain.
+# - *Taylor* features of degree 1 and 2, whose share is fixed by $d$;
+# - *features*: positive ones as they are, with keys shifted (*centred*), and sharpened as well (*dense*), as in
+#   sections 3 and 4.
 #
 # Moments and centres come from other text of the same head, or in the speech model from the one recording we
 # have.
@@ -164,7 +178,7 @@ def heads(kind):
 # %% [markdown]
 # **Before you run this:** the first head belongs to the model of speech and looks at its neighbours. The second is
 # in the last block of the antibody model and looks for certain residues, wherever they are. The third is made of
-# independent normal numbers of scale ½. Which row of the card fits which head?
+# independent normal numbers of scale ½. What will come first on each: a window, centres, or Taylor?
 
 # %% tags=["answer"]
 asked = {
@@ -186,8 +200,7 @@ for name, rows in cards.items():
     order = sorted(rows[0], key=lambda way, rows=rows: middle(rows, way))
     for way in dict.fromkeys((*order[:4], "features, dense")):
         size, share, _ = rows[0][way]
-        dear = "  dearer than exact" if share >= 1 else ""
-        print(f"    {way:18} {size:14} share {share:5.2f}   error {middle(rows, way):8.2g}{dear}")
+        print(f"    {way:18} {size:14} share {share:5.2f}   error {middle(rows, way):8.2g}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 names = list(cards["speech, 2.4"][0])
@@ -222,9 +235,9 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The near head fits row 4: a window with one mean key leaves 0.003 of $\operatorname{mean}(V)$'s error, and centres leave
-# still less. The second head fits row 5: a window with one mean key leaves 0.44, with ten centres 0.12. The third
-# fits row 6: 17 Taylor features cost 0.04 of the multiplications and leave 0.03. **At a quarter of the
+# A window with centres comes first on the first two heads, and Taylor on the third. On the near head one mean key would
+# do: it leaves 0.003 of $\operatorname{mean}(V)$'s error. On the second head a mean key leaves 0.44, and ten centres 0.12. On
+# the third, 17 Taylor features cost 0.04 of the multiplications and leave 0.03. **At a quarter of the
 # multiplications drawn features are not the best way on any of these three heads.** On the two trained ones even
 # sharpened features are worse than $\operatorname{mean}(V)$, which is free.
 
@@ -468,6 +481,17 @@ for kind in KINDS:
     print(", ".join(f"{way} {first.count(way)}" for way in dict.fromkeys(first)))
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+ahead, times_less = 0, []
+for kind, of in TRAINED.items():
+    for h, (name, first) in enumerate(zip(of, firsts[kind], strict=True)):
+        half = min(medians[kind, way][1][h] for way in ("plain", "centred", "dense"))
+        times_less.append(half / maps[kind, name][first][0])
+        ahead += times_less[-1] < 1
+print(
+    f"features at a half ahead of the first way at a quarter: on {ahead} of {len(times_less)}",
+    end="",
+)
+print(f" trained heads; their error is {min(times_less):.1f} times as large or more")
 every = list(next(iter(maps.values())))
 table = np.array([[column[way][0] for column in maps.values()] for way in every])
 cheap = np.array([[column[way][1] < 1 for column in maps.values()] for way in every])
@@ -509,7 +533,7 @@ show(
 
 # %% [markdown] tags=["answer"]
 # Features alone have the least error in none of the 32 columns. **At a quarter of exact attention's multiplications another cheap way
-# beats random features in every head and at every scale tried.** At a half the same holds. Where scores are
+# beats random features in every head and at every scale tried.** Where scores are
 # small, that way is Taylor's; where weight lies near, a window; on the antibodies a window with centres or a mean key.
 # Only in 9 columns are features better than $\operatorname{mean}(V)$ at all, and on none of the antibody heads.
 #
@@ -520,18 +544,18 @@ show(
 # %% [markdown]
 # ## 6. What else is done
 #
-# The card names what this course measures. There is more (Tay et al., 2022, is a survey).
+# There is more than this course measures (Tay et al., 2022, is a survey).
 #
 # - *The same softmax, better ordered.* FlashAttention computes exact attention without ever storing the table of weights (Dao et al.,
-#   2022). It is what to beat on a graphics processor.
-# - *Hashing.* Reformer looks for the large weights alone, and ties queries to keys (Kitaev et al., 2020). So it does
-#   not estimate the softmax of a given model, and a model has to be trained with it.
+#   2022).
+# - *Hashing.* Reformer looks for the large weights alone, and ties queries to keys (Kitaev et al., 2020). So a model
+#   has to be trained with it.
 # - *Landmarks and clusters.* The Nyström method (lesson 04) takes the table through some landmarks (Xiong et al., 2021),
 #   clustering lets similar queries share one row (Vyas et al., 2020); our centres let similar keys share one key.
 # - *State-space models* keep a State, too, and learn what to forget at each token (Dao and Gu, 2024). Lesson 20 goes there.
 #
 # Random features ask for queries, keys and values alone. So they also serve images and proteins (Choromanski et
-# al., 2021), or a graph whose nodes may look at all others, as no mask of single pairs can be had (lesson 10).
+# al., 2021), or a graph that needs no mask of single pairs (lesson 10).
 #
 # On the course's thread we asked whether the answer survives when the comparison is never made. In the trained
 # models here it does not survive drawn features at a size that saves work. Features that are trained keep it in one
@@ -539,7 +563,7 @@ show(
 #
 # ## Take away
 #
-# - Ask the card's questions in order: length, memory, training, then what a head looks at. Measure on your own head.
+# - Ask the card's questions in order: speed, single facts, what comes first on your own heads, training.
 # - $s = \bar q + \bar k$ subtracted from the keys changes no attention and makes the mean $\|z\|^2$ least. Wider
 #   directions along the axes of the data multiply each $z_i^2$ by $\rho_i$. Both are exact and nearly free.
 # - At a quarter of exact attention's multiplications another way beat drawn features in all 32 columns.
