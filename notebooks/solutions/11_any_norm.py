@@ -18,8 +18,7 @@ from performer_course import checks
 # *●○○ · 8 minutes.* The least whole number $m$ of independent directions for which the relative
 # variance of a weight, averaged over all pairs of a query and a key, is at most `target`. The weights
 # are those of attention: $\exp(q^\top k / \sqrt d)$, estimated by positive features of the *scaled*
-# $q' = q\, d^{-1/4}$ and $k' = k\, d^{-1/4}$: all norms in the formula are theirs. (This is about
-# weights. What it promises about an output, and where it is silent, is in the lesson.)
+# $q' = q\, d^{-1/4}$ and $k' = k\, d^{-1/4}$: all norms in the formula are theirs.
 
 
 # %% nbgrader={"grade": false, "grade_id": "directions_for_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -48,7 +47,8 @@ def log_estimates(x, y, W):
     """x (n, d), y (p, d), W (m, d) → ln φ(x_i)ᵀφ(y_j), (n, p)."""
     ### BEGIN SOLUTION
     # The largest feature of a row of x may be the smallest of a row of y, so that no term of the
-    # product is large, and at norm 400 all underflow. The maximum has to be that of the pair.
+    # product is large, and at norm 400 all underflow. A maximum for each feature, as in the lesson, saves the
+    # sum over all rows of y, and not each of them. The maximum has to be that of the pair.
     total = np.full((len(x), len(y)), -np.inf)
     for w in W:
         total = np.logaddexp(total, (x @ w)[:, None] + y @ w)
@@ -70,8 +70,8 @@ checks.log_estimates(log_estimates)
 # \text{ or } k\, d^{-1/4} ,$$
 #
 # for some directions $\omega$ that you do not know, and no maximum taken out. Find $\varepsilon$; it may be
-# 0. You choose the queries, keys and values that you show it. (For which $x$ do you know every feature,
-# whatever $\omega$ is?)
+# 0. You choose the queries, keys and values that you show it. For which $x$ do you know every feature,
+# whatever $\omega$ is?
 
 
 # %% nbgrader={"grade": false, "grade_id": "hidden_eps", "locked": false, "schema_version": 3, "solution": true, "task": false}

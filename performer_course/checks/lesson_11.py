@@ -12,20 +12,28 @@ from ._judge import check, compare, holds_at_most
 # directions_for_attention
 
 
-def directions(q, k, target, mean=lambda s: np.expm1(s).mean(), power=-0.25, sign=1, whole=np.ceil):
+def directions(
+    q, k, target, mean=lambda s: np.expm1(s).mean(), power=-0.25, sign=1, whole=np.ceil, least=1
+):
     """The least m ≥ 1 with mean(‖q' + k'‖²) / m ≤ target, q' = q d^power."""
     z = (q[:, None] + sign * k) * q.shape[1] ** power
-    return max(1, whole(mean((z**2).sum(axis=-1)) / target))
+    return max(least, whole(mean((z**2).sum(axis=-1)) / target))
 
 
 ROUND_UP = "rounding down leaves it above the target: round up."
 DIRECTIONS = [
     (partial(directions, power=0.0), "q and k are scaled by d^{−1/4} first."),
+    (partial(directions, power=-0.5), "d^{−1/4} for q and d^{−1/4} for k, not d^{−1/2}."),
     (partial(directions, sign=-1), "the exponent has q' + k', not q' − k'."),
     (partial(directions, mean=lambda s: np.exp(s).mean()), "the −1 of e^s − 1 is missing."),
     (partial(directions, mean=lambda s: np.expm1(s.mean())), "the mean of the exponentials."),
     (lambda q, k, t: directions(q, k, t**2), "the target is a variance: do not square it."),
+    (partial(directions, mean=lambda s: np.expm1(s).sum()), "the mean over pairs, not their sum."),
+    (partial(directions, mean=lambda s: np.expm1(s).max()), "the mean over pairs, not the most."),
+    (partial(directions, mean=lambda s: np.expm1(s**0.5).mean()), "the norm is squared: e^{‖z‖²}."),
+    (partial(directions, least=0), "where all of q and k are zero, m is still 1 at least."),
     (partial(directions, whole=np.floor), ROUND_UP),
+    (partial(directions, whole=np.round), "the nearest may be too few: round up."),
 ]
 
 
@@ -59,6 +67,19 @@ def without_maximum(x, y, W, eps=0.0):
     return np.log(eps + phi_x @ phi_y.T / len(W))
 
 
+def scaled(x, y, W):
+    return log_mean(x * W.shape[1] ** -0.25, y * W.shape[1] ** -0.25, W)
+
+
+def mean_of_logarithms(x, y, W):
+    return log_mean(x, y, W.mean(axis=0, keepdims=True))
+
+
+def largest_alone(x, y, W):
+    waves = (x @ W.T)[:, None] + (y @ W.T)[None]  # (n, p, m)
+    return waves.max(axis=-1) + log_mean(x, y, np.zeros_like(W[:1])) - math.log(len(W))
+
+
 UNDERFLOW = "all features underflow: stay with logarithms, and subtract a maximum before exp."
 PAIR_BY_PAIR = "that underflows. Take, for each pair, the maximum of its own sums ωᵀx + ωᵀy."
 LOST = "right at small norms: at large ones exp(…) is lost below a bound or an ε."
@@ -68,6 +89,9 @@ LOGARITHMS = [
     (partial(log_mean, half=0), "the factors exp(−‖x‖²/2) and exp(−‖y‖²/2) are missing."),
     (partial(log_mean, half=1), "the ½ is missing: exp(−‖x‖²/2)."),
     (without_maximum, UNDERFLOW),
+    (scaled, "x and y are taken as they are, without d^{−1/4}."),
+    (mean_of_logarithms, "this is the mean of the logarithms: that of the mean is asked for."),
+    (largest_alone, "this is the largest term alone: its logarithm is added to that of a sum."),
     (partial(without_maximum, eps=1e-300), LOST),
 ]
 
@@ -87,7 +111,7 @@ def log_estimates(estimate):
     judged = partial(compare, estimate, log_mean, rtol=1e-7, atol=1e-9)
     judged([inputs(0.6), inputs(1.5)], LOGARITHMS)
     judged([inputs(40.0)], not_finite=UNDERFLOW, otherwise=LOST)
-    judged([inputs(400.0)], not_finite=PAIR_BY_PAIR, otherwise=LOST)
+    judged([inputs(400.0) for _ in range(8)], not_finite=PAIR_BY_PAIR, otherwise=LOST)
     x, y, W = rng.normal(size=(150, 3)), rng.normal(size=(140, 3)), rng.normal(size=(400, 3))
     holds_at_most(
         40 * 8 * len(x) * len(y),
@@ -117,6 +141,7 @@ PROBES = [
     (probed(short=1e4), NO_WEIGHT),
     (probed(long=10.0), NOT_LONG),
     (probed(lambda share: share), "this is the share of the long key: both carry ε, so solve."),
+    (probed(lambda share: share / (1 + 2 * share)), "solve share = ε / (1 + 2ε): mind the sign."),
     (probed(lambda share: share / (1 - share)), "the short key carries ε, too."),
     (lambda attend, d: 0.0, "show it a key so long that nothing but ε is left of its features."),
 ]

@@ -64,9 +64,20 @@ def one_maximum_for_all(x, y, W):
     return np.log(total) + a.max() + b.max() - norms(x)[:, None] / 2 - norms(y) / 2
 
 
+def one_maximum_a_feature(x, y, W):
+    """As in the lesson's stable form: right for sums over all y, not for each y."""
+    g, h = x @ W.T, y @ W.T - norms(y)[:, None] / 2
+    c = h.max(axis=0)
+    a = g + c
+    top = a.max(axis=1, keepdims=True)
+    total = np.exp(a - top) @ np.exp(h - c).T / len(W)
+    return np.log(total) + top - norms(x)[:, None] / 2
+
+
 RIGHT["log_estimates"] = [log_feature_pairs, row_by_row]
 WRONG["log_estimates"] = [
     (all_at_once, "so that there is no (n, p, m) array"),
+    (one_maximum_a_feature, "Take, for each pair, the maximum of its own sums"),
     (one_maximum_for_all, "Take, for each pair, the maximum of its own sums"),
     (lambda x, y, W: row_by_row(x, y, W).T, "shape (4, 3), and (3, 4) is needed"),
 ]
