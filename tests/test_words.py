@@ -28,8 +28,7 @@ GIVEN = {
     | {"16,000": "of its sound"},
     "20": {"21417": "of an issue", "337": "of an issue", "3412": "of an issue", "320": "32 / 0.1"}
     | {"0.97": "of an issue", "0.01": "of an issue"},
-    "a1": {"003": "of a document", "004": "of a document", "1024": "of an article", "1.5": "of it"}
-    | {"32,768": "2¹⁵"},
+    "a1": dict.fromkeys(("001", "002", "003", "004"), "of a document") | {"1.5": "of 1.52e+28"},
     "a2": {"1024": "of an article"},
     "a4": {"397": "of the data", "600": "of the recorded run"},
     "a5": {"3.35": "of a data sheet", "128": "of a data sheet", "132": "of a data sheet"}
