@@ -4,9 +4,9 @@
     python benchmarks/gpu.py --dry-run FILE            the same program on NumPy, tiny sizes
 
 8 heads, d = e = 64, m = 256, float32; candidates interleaved, medians, after a warm-up. Writes
-gpu.json beside this file, which appendix a5 reads; without a GPU it says so and writes nothing.
-PyTorch with CUDA is measured beside it where it is installed, and TF32 in a process of its own,
-as CuPy reads CUPY_TF32 once.
+gpu.json beside this file, whose numbers appendix a5 puts beside its predictions; without a GPU it
+says so and writes nothing. PyTorch with CUDA is measured, too, where it is installed, and TF32 in
+a process of its own, as CuPy reads CUPY_TF32 once.
 """
 
 import argparse
@@ -457,7 +457,7 @@ def main(arguments=None):
         return
     found = measure(xp, QUICK if chosen.quick else FULL, chosen.runs, torch_or_none())
     write(found, RECORD)
-    print("now `make notebooks LESSON=18` shows these numbers in the lesson")
+    print("now `make notebooks LESSON=a5` puts these numbers beside its predictions")
 
 
 def write(found, path):

@@ -12,8 +12,7 @@ from tools.setting import NOTEBOOKS
 LESSONS = paths()
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
 RUN = 15  # tokens in a row that an answer may not have in common with its lesson
-MOST = {"a5": 120}  # two lessons joined as they were
-QUESTIONS = 4
+MOST, QUESTIONS = 75, 4
 
 
 def faults(path):
@@ -22,10 +21,9 @@ def faults(path):
     exact, asked = shape.minutes(lesson), len(lesson.questions)
     plots = [cell for cell in lesson.cells if cell.kind == "code" and "show(" in cell.source]
     found = []
-    most = MOST.get(lesson.number, 75)
-    if lesson.minutes != shape.rounded(exact) or lesson.minutes > most:
+    if lesson.minutes != shape.rounded(exact) or lesson.minutes > MOST:
         found.append(
-            f"the box says {lesson.minutes} minutes, and it takes {exact:.0f} ({most} at most)"
+            f"the box says {lesson.minutes} minutes, and it takes {exact:.0f} ({MOST} at most)"
         )
     if asked < QUESTIONS:
         found.append(f"it asks {asked} times before it shows, not {QUESTIONS} times")

@@ -15,7 +15,7 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. The smallest chunk that hides its launches
 #
-# *●○○ · 15 minutes.* A text of $L$ tokens is worked in chunks of $C$ tokens, the last one perhaps
+# *●○○ · 9 minutes.* A text of $L$ tokens is worked in chunks of $C$ tokens, the last one perhaps
 # shorter. Each chunk, the short one too, launches `kernels` kernels, and each launch keeps the host busy
 # for `cost` seconds. The device works for `work` seconds in all. Memory grows with $C$, so we want the
 # smallest power of two for which launching takes at most `work` seconds. If even one chunk for the whole
@@ -87,7 +87,7 @@ checks.bounded(bounded)
 # $(m, d)$, is read once *for all heads together*. Count no other bytes. Numbers have `itemsize` bytes.
 # On a device of `rate` FLOP/s and `bandwidth` bytes/s the step takes at least FLOPs/`rate` and at least
 # bytes/`bandwidth` seconds: the larger of the two is its *roof*, a lower bound for the time. FLOPs for
-# each byte moved are the *arithmetic intensity* (more in appendix a5, section 4). Return the lower bound
+# each byte moved are the *arithmetic intensity* (more in appendix a5, section 8). Return the lower bound
 # in seconds for `heads` heads, and the intensity.
 
 
