@@ -29,19 +29,19 @@ from performer_course.figures import COLORS, show
 #
 # Ask in this order; the first yes says what to try first. If the whole model is not good enough with it, go on to the
 # next yes. Questions 3 and 4 take one command. Store a few heads, one a file, by
-# `np.savez("head.npz", q=q, k=k, v=v)`, a row for each token, and run `python -m performer_course.card head.npz`. It
+# `np.savez("head.npz", q=q, k=k, v=v)`, a row for each token, nothing scaled, and run `python -m performer_course.card head.npz`. It
 # prints ten ways, least error first, each at a quarter of exact attention's multiplications, or marked where it is
 # dearer than exact. A decoder also takes `--causal --sample other.npz`, with $q$ and $k$ of another text.
 #
 # *Speech* is an encoder that hears ($L$ = 1,500 keys, heads of width $d$ = 64, all 24 replaced): words wrong of 70 read and of
 # 395 synthetic; exact 0 and 14. *Antibodies* is a model of proteins ($L$ ≈ 120, $d$ = 64, all 64 heads replaced):
-# perplexity; exact 1.58, the mean of $V$ 10.2. $m$ is the number of features.
+# perplexity, 1 at best; exact 1.58, the mean of $V$ 10.2. $m$ is the number of features.
 #
 # | | ask | if yes | measured | lessons |
 # |---|---|---|---|---|
 # | 1 | Is exact attention, by a fused kernel, fast enough, or a small part of the time? | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no way below can save more. | 10, 18 |
 # | 2 | Must single facts from far back be found again? | Keep exact attention and its cache. The ways below sum up what is far. | A State of 256 features, $d$ = 64, has as many numbers as a cache of 132 tokens. | 12, 20 |
-# | 3 | Does a *window* come first on most heads, or do *centres*? Such heads look near, or choose among a few kinds of keys. | A window, and for all that lies outside it one mean key; or, closer and slower, centres: each far key counts as the nearest of a few. | Antibodies, 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong in 68 ms with a mean key, 0 and 25 in 218 ms with 16 centres, 6 and 67 alone. | 15, 18 |
+# | 3 | Does a *window* come first on most heads, or do *centres*? Such heads look near, or choose among a few kinds of keys. | A window, and for all that lies outside it one mean key; or, closer and slower, centres: each far key counts as the nearest of a few. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong in 68 ms with a mean key, 0 and 25 in 218 ms with 16 centres, 6 and 67 alone. | 15, 18 |
 # | 4 | Does *Taylor* come first? Then the scores of a query differ little. | Taylor features, keys less their mean. | Made-up scores of standard deviation ¼ ($L$ = 512, $d$ = 16), 17 features: 0.03 of the error of the mean of $V$; of ½: 0.12. | 10 |
 # | 5 | May you train? | Features for each head, or the model with the attention that it will have. Keep $m < L/2$, in a decoder $m < L/4$: more cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
 # | 6 | None of these? | Keep exact attention. Drawn features come last, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 14, 17, 18 |
@@ -114,7 +114,7 @@ heard(6, "centred", "0 256")
 heard(6, "softmax", "0 0")
 
 # %% [markdown]
-# The cell above finds the card's numbers, most of them in tables that other lessons stored.
+# The cell above prints the card's numbers.
 #
 # **Before you read on:** a decoder reads 400 tokens at once. How many multiplications do 128 features save?
 
@@ -125,9 +125,8 @@ heard(6, "softmax", "0 0")
 # %% [markdown]
 # ## 2. Three heads, three decisions
 #
-# The function behind the command is `card`. It takes $q$, $k$ and $v$, gives every way the same
-# share of exact attention's multiplications, here a quarter, and returns for each way its size, its share, and
-# its errors in units of $\operatorname{mean}(V)$'s, one for each draw. The ways are
+# The command calls `card`, which gives every way the same share of exact attention's multiplications, here a quarter,
+# and returns its size, its share, and its errors in units of $\operatorname{mean}(V)$'s, one for each draw. The ways are
 #
 # - a *window*, alone, or with one mean key, centres, or sharpened features for the rest;
 # - *centres* alone, except that each query sees its own key exactly;
@@ -135,8 +134,7 @@ heard(6, "softmax", "0 0")
 # - *features*: positive ones as they are, with keys shifted (*centred*), and sharpened as well (*dense*), as in
 #   sections 3 and 4.
 #
-# Moments and centres come from other text of the same head, or in the speech model from the one recording we
-# have.
+# Moments and centres come from other text of the same head, or in the speech model from our one recording.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -239,7 +237,7 @@ show(
 # do: it leaves 0.003 of $\operatorname{mean}(V)$'s error. On the second head a mean key leaves 0.44, and ten centres 0.12. On
 # the third, 17 Taylor features cost 0.04 of the multiplications and leave 0.03. **At a quarter of the
 # multiplications drawn features are not the best way on any of these three heads.** On the two trained ones even
-# sharpened features are worse than $\operatorname{mean}(V)$, which is free.
+# sharpened features are typically no better than $\operatorname{mean}(V)$, which is free.
 
 # %% [markdown]
 # ## 3. Shift the keys
@@ -298,8 +296,8 @@ plain, centred = np.transpose(list(lower.values()))
 print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 
 # %% [markdown] tags=["answer"]
-# The shift lowers the median error on most heads, 12 of 16. It brings the decoder's first four heads from above 1 to below 0.9;
-# elsewhere it changes less, and on four heads the error rises a little. Of the mean $\|z\|^2$ it takes a seventh to over a
+# The shift lowers the median error on most heads, 12 of 16, and with other draws on more. It brings the decoder's
+# first four heads from above 1 to below 0.9. Of the mean $\|z\|^2$ it takes a seventh to over a
 # third. In the near head of the speech model 33 are left, and they stand in an exponent.
 
 # %% [markdown]
@@ -309,13 +307,13 @@ print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 # directions are drawn under a bell at 0, but the mean $\mathbb{E}\, e^{\omega^\top z}$ is made under a bell at
 # $z$. Where $z$ is long, hardly any draw gets there. So draw from a wider bell, and count each draw for less. That
 # is *importance sampling*. Along each axis $i$ stretch $\omega_i$ by a factor $\sigma_i \ge 1$, and multiply by the
-# ratio of the two densities, half of it with the query and half with the key:
+# ratio of the two densities, its square root with the query, its square root with the key:
 #
 # $$\varphi(x) = \sqrt{\tfrac{1}{m} \textstyle\prod_i \sigma_i}\; \exp\Bigl(\sum_i \sigma_i \omega_i x_i
 # - \tfrac14 (\sigma_i^2 - 1)\, \omega_i^2 - \tfrac12 x_i^2\Bigr) .$$
 #
 # These features are positive, and unbiased for any $\sigma$. With $\sigma_i^2 = \frac12(1 + 1/\rho_i)$
-# completing the square, as in lesson 09, gives a relative variance that can be read:
+# completing the square, as in lesson 09, gives a relative variance that can be read, for independent directions:
 #
 # $$\frac1m \Bigl[\, \prod_i \frac{1 + \rho_i}{2\sqrt{\rho_i}}\; e^{\rho_i z_i^2} - 1 \Bigr] .$$
 #
@@ -393,7 +391,7 @@ show(
 # Does it help? The cell follows the 16 heads from a quarter of exact attention's multiplications up to four times as many.
 #
 # **Before you run this:** at a quarter or a half, where features save work, on how many of the 16 heads will dense features
-# have a smaller error than centred ones: nearly all, or about half?
+# have a smaller error than centred ones: nearly all, half, or fewer?
 
 # %% tags=["answer"]
 SHARES = dict.fromkeys(("late", "antibody"), (0.25, 0.5, 1, 2, 4)) | {"speech": (0.25, 0.5, 1)}
@@ -447,17 +445,17 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# At a quarter dense features have a smaller error than centred ones on 4 of the 16 heads, at a half on 8. **Sharpening
-# pays where there are many directions: at twice the cost of exact attention it wins on 12 of 14 trained heads.** That
+# At a quarter dense features have a smaller error than centred ones on 4 of the 16 heads, at a half on 8, and with other
+# draws on fewer. **Sharpening pays where there are many directions: at four times the cost of exact attention it lowers
+# the error on 12 of 14 trained heads.** That
 # does not contradict the formula, which is about the mean square and not about the typical error of a few draws.
 
 # %% [markdown]
 # ## 5. Who wins
 #
-# Now all kinds at once. Each column of the map is a head or a scale $T$, each row one of the ten ways, and every way gets
+# Now all kinds at once. Each column of the map is a head or a scale $T$, each row one of the ten ways, and every way but Taylor's gets
 # a quarter of exact attention's multiplications. For features alone that makes $m = L/8$, where causal about $L/16$.
-# The *early* heads are those of the same decoder after 600 steps, when it knew less than counts of three letters;
-# they stand there for comparison.
+# The *early* heads are those of the same decoder after 600 steps, when it knew less than counts of three letters.
 #
 # **Before you run this:** in how many of the 32 columns will features alone, in any of their three forms, have the
 # least error: in none, in a few, or in half?
@@ -533,9 +531,9 @@ show(
 
 # %% [markdown] tags=["answer"]
 # Features alone have the least error in none of the 32 columns. **At a quarter of exact attention's multiplications another cheap way
-# beats random features in every head and at every scale tried.** Where scores are
+# beats random features in every head and at every scale tried.** On the 16 trained heads that way stays ahead when features get a half. Where scores are
 # small, that way is Taylor's; where weight lies near, a window; on the antibodies a window with centres or a mean key.
-# Only in 9 columns are features better than $\operatorname{mean}(V)$ at all, and on none of the antibody heads.
+# Only in 9 columns, with other draws a few more or fewer, are features better than $\operatorname{mean}(V)$ at all.
 #
 # An error of a head is a first look, though. In the antibody model 64 dense features are
 # worse than $\operatorname{mean}(V)$ on nearly every head, and yet together they leave a perplexity below 3, where
@@ -544,9 +542,9 @@ show(
 # %% [markdown]
 # ## 6. What else is done
 #
-# There is more than this course measures (Tay et al., 2022, is a survey).
+# There is more than this course measures.
 #
-# - *The same softmax, better ordered.* FlashAttention computes exact attention without ever storing the table of weights (Dao et al.,
+# - *The same softmax, better ordered.* Fused kernels such as FlashAttention compute exact attention without ever storing the table of weights (Dao et al.,
 #   2022).
 # - *Hashing.* Reformer looks for the large weights alone, and ties queries to keys (Kitaev et al., 2020). So a model
 #   has to be trained with it.

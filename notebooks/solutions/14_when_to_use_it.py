@@ -33,8 +33,8 @@ checks.same_weights(same_weights)
 # ## 2. The kernel from centred features
 #
 # *●●○ · 25 minutes.* Queries can be shifted as well as keys. Estimate $\exp(x^\top y)$ itself, for all pairs
-# of rows, without bias, from the positive features of $x - b$ and of $y - c$. (Before you write a line: multiply out
-# $(x - b)^\top (y - c)$. Which of the terms that are left would cancel in attention, and which would not?)
+# of rows, without bias, from the positive features of $x - b$ and of $y - c$. Before you write a line, multiply out
+# $(x - b)^\top (y - c)$. Which of the terms that are left would cancel in attention, and which would not?
 
 
 # %% nbgrader={"grade": false, "grade_id": "centred_estimates", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -58,7 +58,7 @@ checks.centred_estimates(centred_estimates)
 # *●●○ · 20 minutes.* The shift $\bar q + \bar k$ makes the mean of $\|z\|^2$ least. But the relative variance
 # is made by the mean of $e^{\|z\|^2}$, which is not the same. Find queries and keys, at most 50 of each, with no
 # entry beyond 3 in size, whose `attention.relative_variance` is at least ten times as large *after* centring as
-# before. (Before you write a line: should the keys that are far from the mean be many, or few?)
+# before. Before you write a line: should the keys that are far from the mean be many, or few?
 
 
 # %% nbgrader={"grade": false, "grade_id": "worse_when_centred", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -94,5 +94,5 @@ checks.worse_when_centred(worse_when_centred)
 # states, because a key goes into one of them only. In return, with $s_g = \bar q' + \bar k'_g$ and
 # with $p_1$ and $p_2$ for the shares of the groups, the mean of $\|q' + k' - s_g\|^2$ is less than
 # with one shift by $p_1 p_2 \|\bar k'_1 - \bar k'_2\|^2$. This was in the exponent of the relative
-# variance, so it pays where the groups lie far apart. (In a decoder groups and shifts have to be
-# known beforehand, as the one shift had to be.)
+# variance, so it pays where the groups lie far apart. In a decoder groups and shifts have to be
+# known beforehand, as the one shift had to be.

@@ -34,7 +34,14 @@ def changed_keys(rng):
         "the keys turned": (k, k @ turn),
         "a number of its own added to each key": (k, k + rng.normal(size=(6, 1))),
         "a vector added to half of the keys": (k, k + one * (np.arange(6) < 3)[:, None]),
+        "moved where some queries do not look": (k, k + rng.normal(size=(6, 1)) * [0, 1, -1]),
     }
+
+
+def by_one_query(k, other):
+    """Whether the query (1, …, 1) gives the same weights."""
+    change = np.sum(np.asarray(other) - k, axis=1)
+    return np.allclose(change, change[0])
 
 
 def at_zero(k, other):
@@ -51,6 +58,7 @@ SEEN = {
     "the keys turned": "distances between keys stay, but the query was not turned with them.",
     "a number of its own added to each key": "each key was moved by another vector.",
     "a vector added to half of the keys": "only one half of the keys was moved.",
+    "moved where some queries do not look": "a query of ones sees no change here, but others do.",
 }
 SAME = [
     (lambda k, other: np.allclose(k, other), SEEN["one number added to all entries"]),
@@ -69,6 +77,7 @@ SAME = [
         lambda k, other: np.allclose((other - k)[0], (other - k)[1]),
         SEEN["a vector added to half of the keys"],
     ),
+    (by_one_query, SEEN["moved where some queries do not look"]),
 ]
 
 
@@ -101,7 +110,16 @@ CENTRED = [
     (partial(centred, rest=lambda b, c, x, y: y @ b), "cᵀ(x − b) is missing."),
     (partial(centred, rest=lambda b, c, x, y: ((x - b) @ c)[:, None]), "bᵀy is missing."),
     (partial(centred, rest=lambda b, c, x, y: y @ b + (x @ c)[:, None]), "bᵀc counts twice."),
+    (partial(centred, rest=lambda b, c, x, y: both(b, c, x, y) + 2 * b @ c), "−bᵀc, not +bᵀc."),
+    (partial(centred, rest=lambda b, c, x, y: both(c, b, x, y)), "b belongs to x, and c to y."),
+    (partial(centred, rest=lambda *given: -both(*given)), "e^rest multiplies, it does not divide."),
     (partial(centred, half=1.0), "the ½ is missing: e^{−‖x−b‖²/2}."),
+    (partial(centred, half=0.0), "e^{−‖x−b‖²/2} is missing, and the same for y − c."),
+    (lambda x, y, b, c, W: np.exp(x @ y.T), "this is the kernel itself: estimate it by features."),
+    (
+        lambda x, y, b, c, W: centred(x, y, 0 * b, 0 * c, W),
+        "these are the features of x and y: take those of x − b and y − c.",
+    ),
     (lambda *given: centred(*given) * len(given[-1]), "a mean over directions, not a sum."),
 ]
 
