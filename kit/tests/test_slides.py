@@ -150,7 +150,7 @@ def test_the_last_slides_are_take_away_where_it_breaks_and_the_exercises(lesson,
     titles = list(dict.fromkeys(slide.title for slide in shown(made, "list")))
     sheets = [*(NOTEBOOKS / "exercises").glob(f"{lesson.number}_*.ipynb")]
     assert titles == [*slides.CLOSING, *["Exercises"] * len(sheets)]
-    assert not sheets or made[-1].body[0].count("<li>") == 3
+    assert not sheets or made[-1].body[0].count("<li>") in (2, 3)
 
 
 # The page
@@ -162,7 +162,7 @@ def test_a_deck_is_a_page_with_a_language_a_title_headings_and_notes():
     assert "<title>09 Build weights that cannot turn negative</title>" in page
     assert page.count("<h1>") == 1
     assert page.count("<section") == page.count("<h1>") + page.count("<h2>")
-    assert page.count('<aside class="notes">') > 15
+    assert page.count('<aside class="notes">') > 10
 
 
 def test_without_chromium_decks_are_made_and_one_is_told_how_to_get_pdfs(
