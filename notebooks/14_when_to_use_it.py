@@ -114,7 +114,7 @@ heard(6, "centred", "0 256")
 heard(6, "softmax", "0 0")
 
 # %% [markdown]
-# The cell above prints the card's numbers.
+# The cell above prints these numbers.
 #
 # **Before you read on:** a decoder reads 400 tokens at once. How many multiplications do 128 features save?
 
@@ -453,7 +453,7 @@ show(
 # %% [markdown]
 # ## 5. Who wins
 #
-# Now all kinds at once. Each column of the map is a head or a scale $T$, each row one of the ten ways, and every way but Taylor's gets
+# Each column of the map is a head or a scale $T$, each row one of the ten ways, and every way but Taylor's gets
 # a quarter of exact attention's multiplications. For features alone that makes $m = L/8$, where causal about $L/16$.
 # The *early* heads are those of the same decoder after 600 steps, when it knew less than counts of three letters.
 #
@@ -533,7 +533,7 @@ show(
 # Features alone have the least error in none of the 32 columns. **At a quarter of exact attention's multiplications another cheap way
 # beats random features in every head and at every scale tried.** On the 16 trained heads that way stays ahead when features get a half. Where scores are
 # small, that way is Taylor's; where weight lies near, a window; on the antibodies a window with centres or a mean key.
-# Only in 9 columns, with other draws a few more or fewer, are features better than $\operatorname{mean}(V)$ at all.
+# Only in 9 columns, with other draws about as many, are features better than $\operatorname{mean}(V)$ at all.
 #
 # An error of a head is a first look, though. In the antibody model 64 dense features are
 # worse than $\operatorname{mean}(V)$ on nearly every head, and yet together they leave a perplexity below 3, where
