@@ -17,9 +17,9 @@ from performer_course import checks
 # $H_i$ the hyperbolic estimate of $\mathrm{SM}(x_i, y_i)$, both from the *same* $m$ directions. Each has
 # no bias, so $\lambda T_i + (1 - \lambda) H_i$ has none for any number $\lambda$. One $\lambda$ has to serve
 # all pairs, because it goes into the features. Give the one with the least mean squared error, summed
-# over the pairs, in closed form. (Are $T_i$ and $H_i$ independent? Their product has the terms
+# over the pairs, in closed form. Are $T_i$ and $H_i$ independent? Their product has the terms
 # $\cos(\omega^\top(x - y)) \cosh(\omega^\top(x + y))$, and the lemma holds for a complex $z$, too, with
-# $z^\top z$ in place of $\|z\|^2$.)
+# $z^\top z$ in place of $\|z\|^2$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "best_mix", "locked": false, "schema_version": 3, "solution": true, "task": false}
