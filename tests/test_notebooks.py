@@ -119,10 +119,12 @@ def test_prose_is_commonmark_and_dollar_mathematics_alone(source):
 
 @functools.cache
 def names_used():
-    """The names and attributes that occur in the code of lessons and solutions."""
+    """The names in the code of lessons and solutions, and those said in their text: `room.name`."""
     nodes = [n for s in SOURCES for n in ast.walk(ast.parse(s.read_text(encoding="utf-8")))]
     attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    return attributes | {node.id for node in nodes if isinstance(node, ast.Name)}
+    texts = (text for s in SOURCES for text in built.parse(read(s)).texts)
+    said = {name for text in texts for name in re.findall(r"`[a-z_]+\.(\w+)", text)}
+    return attributes | said | {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
 def public(module):
