@@ -8,17 +8,16 @@
 #
 # When a computer reads a text, each word looks at every other word, to find those that matter to it. A
 # text twice as long has four times as many pairs of words, so long texts become slow and costly. Why
-# should reading twice as much cost four times? This course is about a way around it, which in one sentence
-# is: **Instead of comparing each word with all others, one describes each word by some numbers, adds up
+# should reading twice as much cost four times? This course is about a way around it. **Instead of comparing each word with all others, one describes each word by some numbers, adds up
 # the descriptions once, and reads from the sum.**
 #
 # Here is what that looks like. Each square is a table of *weights*: row $i$ says how much symbol $i$ takes
 # from each symbol of the text, and bright is much. The text is an antibody, 122 symbols long. A model of
 # antibodies makes 64 such tables of it, each by a *head* of its own, and this is one. For the first table all
 # symbols are compared with all. For the second each symbol is described by 256 numbers, along directions that
-# were drawn at random (lesson 09), and for the third by 64 numbers, along directions that were trained on other
-# antibodies (lesson 17). The chart says how long it takes to compare and to describe, with 256 numbers a word,
-# in eight heads on one core of a CPU.
+# were drawn at random (lesson 09), and for the third by 64 numbers, whose directions and weights were trained on other
+# antibodies (lesson 17). The chart has the time that comparing and describing take in eight heads, on one core of a
+# CPU.
 #
 # **Before you look:** at 16,384 words, how many times faster is it to describe than to compare: about two, about
 # twenty or about two hundred?
@@ -58,7 +57,7 @@ print(
     end="",
 )
 print(f"({at_random.min():.2f} to {at_random.max():.2f})")
-print(f"   64 trained directions  {error(trained):.2f}")
+print(f"   64 trained features    {error(trained):.2f}")
 
 record = json.loads(Path("../benchmarks/attention.json").read_text(encoding="utf-8"))
 times, machine = record["all-to-all"], record["environment"]
@@ -82,20 +81,19 @@ print(f"{compare / describe:.0f} times as fast")
 print(f"({machine['CPU']}, one core, float32, as recorded in benchmarks/attention.json)")
 show(
     fig,
-    caption="Time falls from a square to a line; whether the table survives depends on the directions.",
+    caption="Time falls from a square to a line; whether the table survives depends on the features.",
     alt="Three tables of weights, 122 by 122, and a chart of times. The first table has bright columns and "
     "slanted stripes. What is read by the second, from 256 random directions, has "
     f"{np.median(at_random):.2f} times the squared error of a plain average, and by the third, from 64 "
-    f"trained directions, {error(trained):.2f} times. In the chart, 16,384 words take {compare:.1f} seconds "
+    f"trained features, {error(trained):.2f} times. In the chart, 16,384 words take {compare:.1f} seconds "
     f"to compare and {describe:.2f} to describe.",
 )
 
 # %% [markdown] tags=["answer"]
 # At 16,384 words it is about twenty times faster to describe than to compare, and the factor grows with the
 # length. But the second table has little to do with the first. On this head, one of the harder ones, what is
-# read along 256 random directions is further off than a plain average, and along 64 trained ones most of it is
-# right. Much of the course is about why that is so, on which data random directions do better, and what helps
-# where they fail.
+# read along 256 random directions is further off than a plain average, and by 64 trained features most of it is
+# right. Much of the course is about why, and about what helps.
 
 # %% [markdown]
 # ## 1. Attention, in one formula
@@ -132,7 +130,7 @@ print(f"what is read: {(weights * values).sum() / weights.sum():.2f}")
 #
 # ## 2. Seven questions with pencil and paper
 #
-# **Before you read on:** write down seven answers. Nothing has to be exact where the question says "about".
+# **Before you read on:** write down seven answers.
 #
 # 1. What are the eigenvalues of $\begin{pmatrix} 2 & 1 \\ 1 & 2 \end{pmatrix}$?
 # 2. Let $x = (1, 2)$ and $y = (3, -1)$. What is $x^\top y$, and what is $\|x - y\|^2$?
@@ -175,31 +173,30 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 #    on it.
 # 5. $e^{ia}\, e^{-ib} = e^{i(a - b)}$, a function of a difference that has come apart into a factor with $a$ and a
 #    factor with $b$. That is the step behind the features of lesson 04.
-# 6. Axes of length one are stretched to fit. Lessons write shapes beside symbols: $W$ (m, d) has $m$ rows.
-# 7. The first order makes a matrix of $1000 \times 1000$ in between, the second one of $10 \times 10$. Both
-#    give the same result, as in the second formula of section 1 (lesson 10).
+# 6. Axes of length one are stretched. Lessons write shapes beside symbols: $W$ (m, d) has $m$ rows.
+# 7. The first order makes a matrix of $1000 \times 1000$ in between, the second one of $10 \times 10$ (section 1,
+#    lesson 10).
 #
-# With five or more right answers, begin. With fewer, begin all the same, with a textbook of linear algebra or
-# probability within reach. Questions 4 and 5 may be new to you; lesson 03 starts from there.
+# With five or more right answers, begin. With fewer, begin with a textbook within reach. Questions 4 and 5 may be new to you; lesson 03 starts from there.
 
 # %% [markdown]
 # ## 3. The path, and its branches
 #
-# In the picture the filled circles are the *path*: fourteen lessons of 20 to 75 minutes, enough to understand, to
+# In the picture the filled circles are the *path*: fourteen lessons of 20 to 50 minutes, enough to understand, to
 # decide and to do. An open circle is a branch, below the last lesson of the path that it needs. **Nothing on the
 # path needs a branch, so whoever stays on the path misses no step.**
 #
-# **Before you look:** how many hours of reading has the path: six, twelve or twenty-five?
+# **Before you look:** how many hours of reading has the path: five, ten or twenty-five?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 PATH = {
-    "00": 20, "01": 40, "02": 45, "03": 45, "04": 45, "05": 45, "06": 40, "08": 45, "09": 70, "10": 60,
-    "11": 70, "12": 75, "14": 60, "18": 40,
+    "00": 20, "01": 40, "02": 45, "03": 45, "04": 45, "05": 45, "06": 40, "08": 45, "09": 50, "10": 45,
+    "11": 45, "12": 45, "14": 45, "18": 40,
 }  # fmt: skip # lesson: minutes
 BRANCHES = {
-    "a1": ("00", 75), "a7": ("03", 60), "a6": ("05", 65), "07": ("06", 45), "a2": ("09", 35),
-    "15": ("10", 70), "13": ("12", 75), "19": ("12", 75), "20": ("12", 75), "a5": ("12", 120),
-    "16": ("14", 65), "17": ("14", 70), "a4": ("14", 50),
+    "a7": ("03", 60), "a6": ("05", 65), "07": ("06", 45), "a2": ("09", 35), "a1": ("10", 35),
+    "a8": ("10", 40), "13": ("11", 45), "19": ("12", 75), "20": ("12", 75), "a5": ("12", 60),
+    "15": ("14", 45), "16": ("14", 60), "17": ("14", 60), "a4": ("14", 50),
 }  # fmt: skip # branch: the lesson above it, minutes
 NAMES = {
     "00": "start", "01": "a kernel", "02": "which are kernels", "03": "waves", "04": "random features",
@@ -209,7 +206,7 @@ NAMES = {
     "07": "a transformer block", "13": "a Performer", "15": "near and far", "16": "training",
     "17": "a real model moved", "19": "many machines", "20": "after the Performer", "a1": "errors in sources",
     "a2": "a published figure", "a4": "pictures from a state", "a5": "GPUs", "a6": "cheaper directions",
-    "a7": "more on kernels",
+    "a7": "more on kernels", "a8": "stars and charges",
 }  # fmt: skip
 AFTERNOON = ("00", "06", "09", "10", "18")
 PARTS = {"kernels": "03", "random features": "05", "attention": "12", "models": "18"}  # the last
@@ -228,7 +225,7 @@ for depth, number in enumerate(sorted(BRANCHES, key=lambda n: BRANCHES[n][0], re
     ax.plot([after] * 2, [-depth, 0], "-", color=COLORS[6], linewidth=1, zorder=0)
     ax.plot(after, -depth, "o", ms=13, mfc="white", color=COLORS[6])
     ax.text(after + 0.15, -depth, f"{number} {NAMES[number]}", va="center")
-ax.set(ylim=(-len(BRANCHES) - 0.6, 6.8), xlim=(-0.2, 14.5), yticks=[])
+ax.set(ylim=(-len(BRANCHES) - 0.6, 6.8), xlim=(-0.2, 12.2), yticks=[])
 ax.set(xlabel="hours of reading along the path")
 fig.legend(loc="outside lower center", ncols=4)
 ax.spines["left"].set_visible(False)
@@ -248,7 +245,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The path has about twelve hours of reading, and its exercises take about as long again. One
+# The path has about ten hours of reading, and its exercises take about as long again. One
 # afternoon, with what is missing taken on trust, shows how it works: what attention is (06), positive features
 # (09), the sum that is built once (10), and a model that one can hear (18). Lecturers find plans in the folder
 # `kit`.
@@ -256,14 +253,12 @@ show(
 # %% [markdown]
 # ## 4. Guess, run, ask
 #
-# `make lab` opens this lesson in the folder `my/`, which holds your own copies. They come without outputs, so
-# that you can guess before you run a cell; in `notebooks/` they stand with all their numbers. Nothing that
-# you write is ever overwritten, and git does not see it. A word or a symbol that you have forgotten stands in
-# [glossary.md](glossary.md), and every work that is cited in [references.md](references.md).
+# `make lab` puts your own copies into the folder `my/`, without outputs, so that you can guess before you run a
+# cell. Nothing that you write there is ever overwritten. Words and symbols stand in [glossary.md](glossary.md), and the
+# works that are cited in [references.md](references.md).
 #
-# Each lesson from 01 on has exercises in the folder `exercises`, with solutions in `solutions`. Under each answer
-# stands a check, which you may run as often as you like. It tries your function on inputs, and says which slip it
-# finds. Here is question 3 as an exercise, with an answer that is wrong on purpose. **Before you run this:** what
+# Each lesson from 01 on has exercises in the folder `exercises`, with solutions in `solutions`. Under each answer a
+# check tries your function, and says which slip it finds. Here is question 3 as an exercise, with an answer that is wrong on purpose. **Before you run this:** what
 # will the hint say?
 
 
@@ -282,22 +277,36 @@ except checks.Hint as hint:
 # The hint says that $\sqrt m$ belongs to the standard deviation.
 
 # %% [markdown]
-# In an exercise the check stands alone, and a hint is one line. With the right answer:
+# With the right answer:
 
 # %%
 checks.variance_of_mean(lambda variance, m: variance / m)
 
 # %% [markdown]
+# ## 5. When to use it
+#
+# Somebody asks you what to do about attention that is too slow. The course ends with six questions, in this order; the
+# first yes says what to try. One command answers 3 and 4 on your own heads (lesson 14).
+#
+# | | ask | try | lessons |
+# |---|---|---|---|
+# | 1 | Is exact attention, by a fused kernel, fast enough, or a small part of the time? | Keep it. | 10, 18 |
+# | 2 | Must single facts from far back be found again? | Keep it, and its cache. | 12, 20 |
+# | 3 | Does a *window* come first on most heads, or do *centres*? | A window, and one mean key or some centres for the rest. | 15, 18 |
+# | 4 | Does *Taylor* come first? | Taylor features. | 10 |
+# | 5 | May you train? | Features for each head, or the whole model. | 16, 17, 18 |
+# | 6 | None of these? | Keep exact attention. | 14, 17, 18 |
+#
 # ## Take away
 #
 # - Attention is a mean of values, weighted by the exponential of queries times keys: $L^2$ comparisons.
 # - If the weights are inner products of features, the sum over keys is built once, and the cost grows with $L$.
-# - Whether what is read survives depends on the features and on the data, and the course is about that.
+# - Whether what is read survives depends on the features and on the data.
 #
 # ## Where it breaks
 #
 # - The minutes of a lesson leave out its exercises.
-# - Timings in the lessons belong to the machine that built the pages. Yours will differ.
+# - Timings belong to the machine that built the pages.
 #
 # ## Exercises
 #
@@ -306,7 +315,5 @@ checks.variance_of_mean(lambda variance, m: variance / m)
 #
 # ## Further reading
 #
-# - [Rahimi & Recht (2007)](references.md#rahimi-2007). The paper behind the first half of the course,
-#   short and clear. Read it with lesson 04.
-# - [Choromanski et al. (2021)](references.md#choromanski-2021). The paper behind the second half. Read
-#   it with lesson 09.
+# - [Rahimi & Recht (2007)](references.md#rahimi-2007). Random features; read it with lesson 04.
+# - [Choromanski et al. (2021)](references.md#choromanski-2021). The Performer; read it with lesson 09.

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.lessons import definitions
-from tools.notebooks import NOTEBOOKS, read, sources
+from tools.notebooks import NOTEBOOKS, ROOT, read, sources
 
 START = NOTEBOOKS / "00_start_here.py"
 GLOSSARY = (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8")
@@ -116,3 +116,24 @@ def test_the_path_takes_about_ten_hours_and_its_exercises_about_as_long(start):
     reading = sum(start["PATH"].values())
     assert 9 < reading / 60 < 12
     assert 0.75 < sum(work) / reading < 1.33
+
+
+def card(path):
+    """The rows of a decision card: (number, question, what to try, …, lessons)."""
+    lines = re.sub(r"(?m)^# ", "", path.read_text(encoding="utf-8")).splitlines()
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    start = next(i for i, row in enumerate(rows) if row[:1] == ["ask"])
+    return rows[start + 2 : start + 8]
+
+
+def test_the_readme_has_the_card_of_lesson_14_word_for_word_and_short_cards_its_questions():
+    (lesson,) = NOTEBOOKS.glob("14_*.py")
+    full = card(lesson)
+    assert [row[0] for row in full] == list("123456")
+    assert card(ROOT / "README.md") == full
+    for page in (START, ROOT / "kit" / "pages" / "lectures.md"):
+        short = card(page)
+        questions = [(number, ask.split("?")[0] + "?") for number, ask, *_ in full]
+        assert [(number, ask) for number, ask, *_ in short] == questions
+        assert [row[-1] for row in short] == [row[-1] for row in full]
+    assert sum(len(cell.split()) for row in card(START) for cell in row[1:]) <= 100
