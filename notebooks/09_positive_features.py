@@ -102,7 +102,7 @@ show(
 # |---|---|---|---|
 # | trigonometric (lesson 08) | $e^{\lVert x\rVert^2/2}$ | $\cos u$, $\sin u$ | $2m$ |
 # | *positive* | $e^{-\lVert x\rVert^2/2}$ | $e^u$ | $m$ |
-# | *hyperbolic* | $e^{-\lVert x\rVert^2/2} / \sqrt 2$ | $e^u$, $e^{-u}$ | $2m$ |
+# | *hyperbolic* (`features.hyperbolic`) | $e^{-\lVert x\rVert^2/2} / \sqrt 2$ | $e^u$, $e^{-u}$ | $2m$ |
 #
 # **Hyperbolic features are positive features of the $2m$ directions $\pm\omega_i$.** For $2\cosh t = e^t + e^{-t}$.
 
@@ -143,15 +143,14 @@ for by_hand, name in ((positive_by_hand, "positive"), (hyperbolic_by_hand, "hype
 # For hyperbolic ones, with $\cosh^2 t = \frac12(1 + \cosh 2t)$, the mean square of $\Lambda\cosh(\omega^\top z)$ is
 # $\frac12 \Lambda^2 (1 + e^{2\|z\|^2})$. Subtract $\mathrm{SM}^2$ as before, and what is left is
 # $\frac12(1 - e^{-\|z\|^2})$ times the variance of a positive term. The trigonometric error is that of lesson
-# 08. In units of the weight, the three are:
+# 08. In units of the weight, the three (`theory.hyperbolic_mse`) are:
 #
 # $$\frac{\mathrm{MSE}^{\mathrm{trig}}}{\mathrm{SM}^2} = \frac2m \sinh^2\frac{\|x - y\|^2}{2}, \qquad
 # \frac{\mathrm{MSE}^{\mathrm{hyp}}}{\mathrm{SM}^2} = \frac2m \sinh^2\frac{\|x + y\|^2}{2}, \qquad
 # \frac{\mathrm{MSE}^+}{\mathrm{SM}^2} = \frac{e^{\|x + y\|^2} - 1}{m} .$$
 #
 # To compare them fairly, give each the same number $F$ of features, which is what they cost. Then positive features
-# have $m = F$ directions, and the other two have $m = F/2$. As in lesson 08 let $y$ turn away from
-# $x$, both of length 1, with $F = 128$.
+# have $m = F$ directions, and the other two have $m = F/2$. Let $y$ turn away from $x$, both of length 1, with $F = 128$.
 #
 # **Before you run this:** each of the three maps is exact in every draw at one end of the turn. For which of them is
 # that end $y = x$, and for which $y = -x$? At its other end, do most draws of positive features lie too high or too low?

@@ -313,7 +313,7 @@ print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 # - \tfrac14 (\sigma_i^2 - 1)\, \omega_i^2 - \tfrac12 x_i^2\Bigr) .$$
 #
 # These features are positive, and unbiased for any $\sigma$. With $\sigma_i^2 = \frac12(1 + 1/\rho_i)$
-# completing the square, as in lesson 09, gives a relative variance that can be read, for independent directions:
+# completing the square, as in lesson 09, gives the relative variance for independent directions (`theory.sharp_mse`):
 #
 # $$\frac1m \Bigl[\, \prod_i \frac{1 + \rho_i}{2\sqrt{\rho_i}}\; e^{\rho_i z_i^2} - 1 \Bigr] .$$
 #

@@ -444,16 +444,6 @@ def hyperbolic_mse(x, y, m: int):
     return _raised(-0.5 * np.expm1(-s) * _over_square(s, m), power)
 
 
-def orthogonal_trigonometric_mse(x, y, m: int):
-    """MSE = `orthogonal_fourier_variance` / Λ²: trigonometric features, orthogonal rows; no bias.
-
-    Source: Yu et al. (2016), Theorem 1, exact, times the norms of the softmax kernel.
-    """
-    x, y = _pairs(x, y)
-    variance = orthogonal_fourier_variance(_length_of(x - y), m, x.shape[-1])
-    return _raised(variance, _norms(x, y))
-
-
 def orthogonal_positive_mse(x, y, m: int):
     """MSE = Λ² `orthogonal_positive_variance`: positive features, orthogonal rows; no bias.
 
@@ -464,18 +454,6 @@ def orthogonal_positive_mse(x, y, m: int):
     x, y = _pairs(x, y)
     s, power = _stable(x, y)
     return _raised(_over_square(s, m) + _orthogonal_gain(s, m, x.shape[-1]), power)
-
-
-def orthogonal_hyperbolic_mse(x, y, m: int):
-    """MSE = `hyperbolic_mse` + c Λ² [₁F₁(d; d/2; ‖x+y‖²/2) − e^{‖x+y‖²}], orthogonal rows.
-
-    The gain of positive features, since ω₁ − ω₂ is distributed as ω₁ + ω₂; no bias.
-    Source: derived here, as `orthogonal_positive_mse`.
-    """
-    x, y = _pairs(x, y)
-    s, power = _stable(x, y)
-    gain = _orthogonal_gain(s, m, x.shape[-1])
-    return _raised(-0.5 * np.expm1(-s) * _over_square(s, m) + gain, power)
 
 
 def orthogonal_positive_bound(x, y, m: int):
@@ -489,22 +467,6 @@ def orthogonal_positive_bound(x, y, m: int):
         raise ValueError(f"the bound is for m of at most d = {d}, got {m}")
     gap = np.exp(-s) * np.expm1(-s / 2) ** 2  # (SM − Λ)² / (Λ² e^{2s})
     return _raised(_over_square(s, m) - 2 * (m - 1) / (m * (d + 2)) * gap, power)
-
-
-def trigonometric_over_positive(l, angle):
-    """`trigonometric_mse` / `positive_mse` for ‖x‖ = ‖y‖ = l at this angle, whatever m and d.
-
-    ½ e^{−4l² cos a} (1 − e^{−2l²(1 − cos a)})² / (1 − e^{−2l²(1 + cos a)}), a in radians: below
-    1 where x and y are alike, without bound as they turn apart; 0 at l = 0, its limit.
-    Source: Choromanski et al. (2021), Fig. 2 (left), from Lemma 2.
-    """
-    l, angle = _length(l, "l"), _not_negative(angle, "angle")
-    check_lead(l[..., None, None], angle[..., None, None], names="l and angle")
-    apart = np.expm1(-4 * l**2 * np.sin(angle / 2) ** 2)  # 1 − cos a = 2 sin²(a/2)
-    along = -np.expm1(-4 * l**2 * np.cos(angle / 2) ** 2)  # 1 + cos a = 2 cos²(a/2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = _raised(apart**2 / (2 * along), -4 * l**2 * np.cos(angle))
-    return np.where(apart**2 == 0, 0.0, ratio)[()]
 
 
 # E. Sharper positive features

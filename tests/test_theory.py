@@ -85,7 +85,6 @@ def by_definition(x, y, m, rho):
         "positive": positive,
         "hyperbolic": (1 - exp(-s)) / 2 * positive,
         "orthogonal_positive": positive + gain,
-        "orthogonal_hyperbolic": (1 - exp(-s)) / 2 * positive + gain,
         "sharp": exp(-norms) / m * (front * exp((one + rho) * s) - exp(s)),
         "orthogonal_positive_bound": positive - bound,
     }
@@ -128,16 +127,6 @@ def test_moments_of_an_output_are_finite_where_weights_vanish():
             for i, j in pairs
         )
     assert theory.output_mse(x, y, v, 1)[0] == pytest.approx(float(mse), rel=1e-10, abs=0)
-
-
-def test_the_ratio_of_two_errors_has_its_limits():
-    at = theory.trigonometric_over_positive
-    assert (at(0.0, np.array([0.0, 1.0, np.pi, 1e300])) == 0).all()
-    assert (at(np.array([1e-200, 1e-80, 1.0, 40.0, 1e308]), 0.0) == 0).all()
-    assert np.isinf(at(np.array([30.0, 1e20, 1e308]), 3.0)).all()
-    assert at(1e308, 1.5) == 0
-    with pytest.raises(ValueError, match="of l and angle must broadcast"):
-        at(np.ones(2), np.ones(3))
 
 
 def test_means_over_a_sphere_keep_their_size_at_any_radius():
