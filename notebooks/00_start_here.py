@@ -225,7 +225,7 @@ for depth, number in enumerate(sorted(BRANCHES, key=lambda n: BRANCHES[n][0], re
     ax.plot([after] * 2, [-depth, 0], "-", color=COLORS[6], linewidth=1, zorder=0)
     ax.plot(after, -depth, "o", ms=13, mfc="white", color=COLORS[6])
     ax.text(after + 0.15, -depth, f"{number} {NAMES[number]}", va="center")
-ax.set(ylim=(-len(BRANCHES) - 0.6, 6.8), xlim=(-0.2, 12.2), yticks=[])
+ax.set(ylim=(-len(BRANCHES) - 0.6, 6.8), xlim=(-0.2, 13), yticks=[])
 ax.set(xlabel="hours of reading along the path")
 fig.legend(loc="outside lower center", ncols=4)
 ax.spines["left"].set_visible(False)
@@ -292,7 +292,7 @@ checks.variance_of_mean(lambda variance, m: variance / m)
 # |---|---|---|---|
 # | 1 | Is exact attention, by a fused kernel, fast enough, or a small part of the time? | Keep it. | 10, 18 |
 # | 2 | Must single facts from far back be found again? | Keep it, and its cache. | 12, 20 |
-# | 3 | Does a *window* come first on most heads, or do *centres*? | A window, and one mean key or some centres for the rest. | 15, 18 |
+# | 3 | Does a way with a *window* come first on most heads, or one with *centres*? | A window, and one mean key or some centres for the rest. | 15, 18 |
 # | 4 | Does *Taylor* come first? | Taylor features. | 10 |
 # | 5 | May you train? | Features for each head, or the whole model. | 16, 17, 18 |
 # | 6 | None of these? | Keep exact attention. | 14, 17, 18 |
