@@ -28,10 +28,10 @@ from performer_course.figures import COLORS, show
 # ## 1. The decision card
 #
 # Ask in this order; the first yes says what to try first. If the whole model is not good enough with it, go on to the
-# next yes. Questions 3 and 4 take one command. Store a few heads, one a file, by
-# `np.savez("head.npz", q=q, k=k, v=v)`, a row for each token, nothing scaled, and run `python -m performer_course.card head.npz`. It
-# prints ten ways, least error first, each at a quarter of exact attention's multiplications, or marked where it is
-# dearer than exact. A decoder also takes `--causal --sample other.npz`, with $q$ and $k$ of another text.
+# next yes. Questions 3 and 4 take one command. Store each head by `np.savez("head.npz", q=q, k=k, v=v)`, and run
+# `python -m performer_course.card head.npz --sample other.npz`, with $q$ and $k$ of another text in `other.npz`: centres
+# found on the judged text look too good. A decoder also takes `--causal`. You see ten ways, least error first, each at
+# a quarter of exact attention's multiplications; only Taylor's price is fixed.
 #
 # *Speech* is an encoder that hears ($L$ = 1,500 keys, heads of width $d$ = 64, all 24 replaced): words wrong of 70 read and of
 # 395 synthetic; exact 0 and 14. *Antibodies* is a model of proteins ($L$ ≈ 120, $d$ = 64, all 64 heads replaced):
@@ -41,7 +41,7 @@ from performer_course.figures import COLORS, show
 # |---|---|---|---|---|
 # | 1 | Is exact attention, by a fused kernel, fast enough, or a small part of the time? | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no way below can save more. | 10, 18 |
 # | 2 | Must single facts from far back be found again? | Keep exact attention and its cache. The ways below sum up what is far. | A State of 256 features, $d$ = 64, has as many numbers as a cache of 132 tokens. | 12, 20 |
-# | 3 | Does a *window* come first on most heads, or do *centres*? Such heads look near, or choose among a few kinds of keys. | A window, and for all that lies outside it one mean key; or, closer and slower, centres: each far key counts as the nearest of a few. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong in 68 ms with a mean key, 0 and 25 in 218 ms with 16 centres, 6 and 67 alone. | 15, 18 |
+# | 3 | Does a way with a *window* come first on most heads, or one with *centres*? Such heads look near, or choose among a few kinds of keys. | A window, and for all that lies outside it one mean key; or, closer and slower, centres: each far key counts as the nearest of a few. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong in 68 ms with a mean key, 0 and 25 in 218 ms with 16 centres, 6 and 67 alone. | 15, 18 |
 # | 4 | Does *Taylor* come first? Then the scores of a query differ little. | Taylor features, keys less their mean. | Made-up scores of standard deviation ¼ ($L$ = 512, $d$ = 16), 17 features: 0.03 of the error of the mean of $V$; of ½: 0.12. | 10 |
 # | 5 | May you train? | Features for each head, or the model with the attention that it will have. Keep $m < L/2$, in a decoder $m < L/4$: more cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
 # | 6 | None of these? | Keep exact attention. Drawn features come last, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 14, 17, 18 |

@@ -141,6 +141,8 @@ def main() -> None:
     told = parser.parse_args()
     sample = _read(told.sample, "qk") if told.sample else None
     rows = card(*_read(told.head, "qkv"), causal=told.causal, sample=sample, share=told.share)
+    print("size: keys on a side of a window; number of centres, of directions m, of features F")
+    print("price: multiplications over those of exact attention; dense: directions sharpened")
     print("way                  size              price   error / mean(V)'s: median, least, most")
     for name, (size, price, errors) in sorted(rows.items(), key=lambda row: np.median(row[1][2])):
         spread = f"{np.median(errors):9.3g} {errors.min():9.3g} {errors.max():9.3g}"
