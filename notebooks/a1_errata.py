@@ -42,7 +42,8 @@ def judge(entry, truth, printed, corrected):
 # %% [markdown]
 # The folded cell has `judge`, which prints one number three ways: as it is or should be, as printed, and as
 # corrected. Throughout, $\omega \sim \mathcal{N}(0, I)$ is a random direction, $m$ the number of directions,
-# $\kappa = e^{x^\top y}$ a weight of attention, and $e^{\omega^\top x - \|x\|^2/2}$ a positive feature of $x$.
+# $\kappa = e^{x^\top y}$ a weight before it is divided by its row's sum, and $e^{\omega^\top x - \|x\|^2/2}$ a
+# positive feature of $x$.
 #
 # ## 1. The mean of a ratio
 #
@@ -51,23 +52,24 @@ def judge(entry, truth, printed, corrected):
 # $D' = \operatorname{diag}(Q'(K'^\top \mathbf{1}))$. An estimate is made from one draw, and the formula has a mean
 # over all draws. Whoever believes it averages many cheap draws, and expects exact attention.
 #
-# **Before you run this:** take two keys, $\pm\frac12$, and two queries, $\pm 1$, and average 4,000 draws of one
-# positive feature. Softmax gives the first key 0.731 for one query and 0.269 for the other. What does the average
-# give?
+# **Before you run this:** take two keys, $\pm\frac12$, and two queries, $\pm 1$. Softmax gives the first key the weight
+# 0.731 for one query and 0.269 for the other. Each of 4,000 draws estimates both weights with a single positive
+# feature. What do the estimates average to?
 
 # %% tags=["answer"]
 rng, queries, mean = np.random.default_rng(28), np.array([1.0, -1.0]), {}
 for m in (1, 4, 16, 256):
     W = rng.normal(size=(4000, m, 1))
     first, second = (np.exp(W * (queries + key)).sum(axis=1) for key in (0.5, -0.5))
-    weight = first / (first + second)  # (4000, 2)
+    weight = first / (first + second)  # (4000, 2); the factors e^{−‖·‖²/2} cancel
     mean[m] = weight.mean(axis=0)
     print(f"m = {m:3}: mean weights {mean[m].round(3)}, one draw ± {weight[:, 0].std():.3f}")
 print("softmax:", (1 / (1 + np.exp(-queries))).round(3))
 judge("003.6", mean[1][0], 1 / (1 + np.exp(-1)), 0.5)
 
 # %% [markdown] tags=["answer"]
-# The average gives the first key one half for either query, because with one feature the query's own factor cancels.
+# The estimates average to one half for either query: with one feature the query's own factor cancels, and the first key
+# is above one half as often as below.
 # **Numerator and denominator are unbiased, but the mean of their ratio is not the ratio of their means.** *Right:*
 # one draw tends to softmax attention as $m$ grows. Averaging draws leaves the bias. Lesson [13](13_performer.ipynb).
 
@@ -84,8 +86,8 @@ printed, right = (np.cos(factor * omega * r).mean() for factor in (2 * np.pi, 1)
 judge("000.1", np.exp(-(r**2) / 2), printed, right)
 
 # %% [markdown]
-# Two points at distance 0.3 come out nearly unrelated. **The length of $\omega$ is a bandwidth: it says which kernel
-# is estimated, and its direction says how well.** *Right:* no factor. Lesson [03](03_bochner_theorem.ipynb), and
+# Two points at distance 0.3 get 0.17 in place of 0.96. **The lengths of the directions say which kernel is estimated, so
+# a factor in front of $\omega$ is another bandwidth.** *Right:* no factor. Lesson [03](03_bochner_theorem.ipynb), and
 # appendix [a2](a2_a_published_figure.ipynb) for what it did to a figure.
 #
 # ## 3. One length for all
@@ -125,7 +127,7 @@ judge("001.1", theory.orthogonal_fourier_variance(r, d, d), mse[1], mse[d])
 # %% tags=["answer"]
 u = np.linspace(-10, 30, 100_001)  # the coordinate of ω along z = x + y
 density = np.exp(-(u**2) / 2) / np.sqrt(2 * np.pi) * (u[1] - u[0])
-print("  s   κ      error of one feature, by an integral   ‖x + y‖ kept at ½")
+print("  s   κ      error of one feature, by an integral   of other x, y: same κ, ‖x + y‖ = ½")
 for s in (0.3, 1, 2, 3):
     x, y, kappa = np.array([2 * s, 0]), np.array([-s / 10, 2 * s]), np.exp(-(s**2) / 5)
     z = np.linalg.norm(x + y)
@@ -177,13 +179,10 @@ measured = ((np.exp(W @ (x + y).T - 0.25) - kappa) ** 2).mean(axis=0)
 for name, mse in (("as printed", misprint), ("measured", measured), ("corrected", formula)):
     print(f"{name:11} at 0°, 90°, 180°:", *(f"{abs(value):7.3f}" for value in mse))
 judge("002.1", measured[0], misprint[0], formula[0])
-bound, exact = theory.orthogonal_positive_bound(x, x, d), theory.orthogonal_positive_mse(x, x, d)
-print(f"{d} orthogonal directions at 0°: error {exact:.3f}, bound {bound:.3f}")
 
 # %% [markdown] tags=["answer"]
 # The two angles are 0° and 180°. **At $y = x$ the misprint promises no error where the error is largest, and at
-# $y = -x$ it promises one where every draw is exact.** *Right:* $\|x + y\|^2$ in the last factor, too. The note's
-# bound for orthogonal directions is right, and so is its trigonometric error. Lesson
+# $y = -x$ it promises one where every draw is exact.** *Right:* $\|x + y\|^2$ in the last factor, too. Lesson
 # [09](09_positive_features.ipynb).
 
 # %% [markdown]
@@ -324,7 +323,7 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # | 002.3d | exponentials as they are | logarithms, less a maximum for each feature | [11](11_any_norm.ipynb) |
 # | 002.3e | `redraw` is never read | hand $W$ over | [13](13_performer.ipynb) |
 # | 002.4 | memory "dominated by" an $r \times d$ matrix | for $L \gg d$ by the features, $L r$, unless in chunks | [10](10_linear_attention.ipynb) |
-# | I002.4 | $r \le d$, and $r = O(d \log d)$; features, and directions | the second; hyperbolic features are $r = 2m$ | [13](13_performer.ipynb) |
+# | I002.4 | $r \le d$, and $r = O(d \log d)$; features, and directions | the second; hyperbolic features are $r = 2m$ | [09](09_positive_features.ipynb) |
 # | 002.5 | FAVOR\#: eleven authors of the Performer paper, ICML 2023 | Likhosherstov et al. (2023), NeurIPS | [14](14_when_to_use_it.ipynb) |
 # | I002.6 | an "unbiased" attention matrix | $A$ is, $D^{-1}A$ is a ratio (section 1) | [13](13_performer.ipynb) |
 # | 003.1 | "Bochner's theorem", a form of features | a continuous $k(x - y)$ is positive definite if and only if $k$ is the Fourier transform of a finite non-negative measure | [03](03_bochner_theorem.ipynb) |
@@ -342,7 +341,7 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # | 004.4a | $\frac1R \sum_r 2\cos(w_r^\top x + b_r)\cos(w_r^\top y + b_r) = \frac1R \sum_r \cos w_r^\top(x - y)$ | in the mean over $b$; else a deviation of $1/\sqrt{2R}$ | [04](04_random_fourier_features.ipynb) |
 # | 004.4b | $\frac1{R'}\sum_r\sum_r$ | one sum | [04](04_random_fourier_features.ipynb) |
 # | 004.4c | $\frac1R\sum\cos w_r^\top(x - y)$ from an $N \times R$ matrix | $N \times 2R$ | [04](04_random_fourier_features.ipynb) |
-# | 004.5b | linear attention has rank one; $r$ maps give rank $r$ | up to $F$; $r$ normalised maps, up to $r(F - 1) + 1$ | [10](10_linear_attention.ipynb) |
+# | 004.5b | linear attention has rank one; $r$ maps give rank $r$ | up to $F$; $r$ normalised maps, up to $r(F - 1) + 1$ | [15](15_near_and_far.ipynb) |
 # | I004.7 | BERT under the title GPT | BERT sees later tokens | [07](07_transformer_block.ipynb) |
 # | 004.8 | self-attention is permutation invariant | equivariant | [07](07_transformer_block.ipynb) |
 # | I004.9 | layer norm: "each dimension" | one token, all its coordinates | [07](07_transformer_block.ipynb) |
@@ -350,23 +349,23 @@ judge("004.5a", 1, printed.max(), corrected.max())
 #
 # ## Take away
 #
-# Each row has what a slip costs, and a question that finds its kind in any text, yours too.
+# Each row has what a slip costs, the wrong number first, and a question that finds its kind in any text, yours too.
 #
 # | slip | costs | the question that finds it |
 # |---|---|---|
 # | 1 | a weight of 0.5 for 0.731 | Is this "=" about a draw, or about its mean? |
 # | 2 | a kernel value of 0.168 for 0.956 | What stands in front of $\omega$? |
 # | 3 | all that orthogonal rows gain | What is independent of what? |
-# | 4 | an error of $1.5 \cdot 10^{28}$ for 0 | What stays bounded in this limit? |
-# | 5 | a weight of 1.45 for 1 | Are the hypotheses of the theorem true here? |
-# | 6 | an error of 2.83 for 0 | What happens at $y = x$, and at $y = -x$? |
+# | 4 | an error of 0 for $1.5 \cdot 10^{28}$ | What stays bounded in this limit? |
+# | 5 | a kernel value of 1 for 1.45 | Are the hypotheses of the theorem true here? |
+# | 6 | an error of 0 for 2.83 | What happens at $y = x$, and at $y = -x$? |
 # | 7 | a mean of 1.68 for 1 | Does my test see a sign? |
 # | 8 | a weight of 0.731 for 0.562 | What is the limit of many directions? |
 # | 9 | 0.88 of all weight | What does a zero become? |
 # | 10 | weights that do not add up to one | What if all values are one? |
 #
-# On the thread of this course eight of the ten stand where a mean over waves is taken from few. There every number is
-# noisy, so a wrong one passes for an unlucky one.
+# On the thread of this course the first eight slips stand where a mean over random waves is taken from few. There every
+# number is noisy, so a wrong one passes for an unlucky one.
 #
 # ## Where it breaks
 #

@@ -238,8 +238,8 @@ for chunk in (64, 256, 1024):
     print(f"{chunk:5d} {counts[0]:12d} {counts[1]:8d}")
 
 # %% [markdown]
-# A quarter of the tokens in a chunk makes more than four times as many kernels, because a short chunk needs about as
-# many as a long one.
+# A quarter of the tokens in a chunk makes about four times as many kernels, because a short chunk needs about as many as
+# a long one.
 #
 # Why does the causal form need so many? A causal row must not depend on later keys, not even through a maximum
 # (lesson 12). On a CPU the package looks at the values, and takes one maximum for a chunk where it does no harm. On a
@@ -281,11 +281,11 @@ show(
 )
 
 # %% [markdown]
-# The package halves within blocks of about $\sqrt C$ tokens, for a chunk of $C$, and a row sees the blocks before its own
-# through their States.
+# The package halves within blocks of 64 tokens, or of about $\sqrt C$ in a chunk of $C$ where that is more. A row sees
+# the blocks before its own through their States.
 #
-# **Before you run this:** one causal chunk of 64 tokens needs 188 kernels. How many does one of 16,384 need: about
-# 200, about 3,000 or about 48,000?
+# **Before you run this:** one causal chunk of 64 tokens, of one head, needs 188 kernels. How many does one of 16,384
+# need: about 200, about 3,000 or about 48,000?
 
 
 # %% tags=["answer"]
@@ -301,9 +301,10 @@ for tokens in (64, 256, 1024, 4096, 16_384):
     print(f"{tokens:17,} {len(lone(tokens, False)):12d} {len(lone(tokens, True)):8d}")
 
 # %% [markdown] tags=["answer"]
-# A causal chunk of 16,384 tokens needs 213 kernels. Four times the tokens are at most one level more, and a level is
-# some twenty kernels. **A long chunk needs hardly more kernels than a short one, so long chunks mean few launches for a
-# text.**
+# A causal chunk of 16,384 tokens needs 213 kernels. From 64 tokens on, four times the tokens are at most one level
+# more, and a level is some two dozen kernels. **A long chunk needs hardly more kernels than a short one, so a text in
+# long chunks needs few launches.** Eight heads need six more, for
+# reshapes that must copy.
 
 # %% [markdown]
 # ## 5. Choose the chunk
@@ -369,15 +370,18 @@ show(
 # %% [markdown]
 # **At the assumed rates, four times the tokens in a chunk leave about four times as long for each launch.** With 256
 # tokens a launch may take less than a microsecond, and with 16,384 some 25, or 44 all-to-all. We assume that one from
-# Python takes 10. So on a GPU the package takes `attention.DEVICE_CHUNK`, 16,384 tokens, and on a CPU
-# `attention.CHUNK`, whose features stay in a core's cache.
+# Python takes 10. So on a GPU the package takes `attention.DEVICE_CHUNK`, 16,384 tokens. On a CPU it works such heads
+# one by one, and `attention.CHUNK` is so short that the features of one head stay in a core's cache.
 #
 # Why not the whole text? Because memory grows with the chunk. Its features are $4 C m$ bytes for each head, and
-# several such arrays live at once. For the whole text that fits a large card, and not a small one.
+# several such arrays live at once. A text of 65,536 tokens fits whole, and one of a million fits large cards alone.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-for tokens in (attention.CHUNK, attention.DEVICE_CHUNK, 65_536):
-    print(f"{tokens:6,} tokens: {heads * tokens * m * 4 / 1e6:6.1f} MB for the features of 8 heads")
+for tokens in (attention.CHUNK, attention.DEVICE_CHUNK, 65_536, 2**20):
+    size = tokens * m * 4 / 1e6
+    print(
+        f"{tokens:9,} tokens: {size:6.1f} MB of features a head, {heads * size:6.1f} MB for 8 heads"
+    )
 
 # %% [markdown]
 # ## 6. Fuse
@@ -389,21 +393,21 @@ for tokens in (attention.CHUNK, attention.DEVICE_CHUNK, 65_536):
 # the 24 kernels of all-to-all attention make about 2, 7 or 21 passes?
 
 # %% tags=["answer"]
-ledger, _ = on_paper(*arrays, chunk=L)
 features = heads * L * m * 4  # bytes of one pass
-passes = {}
-for kernel in ledger.kernels:
-    group = "products" if kernel.name in PRODUCTS else kernel.name
-    passes[group] = passes.get(group, 0) + kernel.moved / features
-for name, count in sorted(passes.items(), key=lambda item: -item[1])[:6]:
-    print(f"{name:10} {count:6.2f} passes")
-print(f"all-to-all {ledger.passes(heads, L, m):6.2f}")
-print(f"causal     {on_paper(*arrays, causal=True, chunk=L)[0].passes(heads, L, m):6.2f}")
+passes = {False: {}, True: {}}
+for causal, found in passes.items():
+    for kernel in on_paper(*arrays, causal=causal, chunk=L)[0].kernels:
+        group = "products" if kernel.name in PRODUCTS else kernel.name
+        found[group] = found.get(group, 0) + kernel.moved / features
+print("passes     all-to-all   causal")
+for name in ("products", "add", "subtract", "exp", "max", "copy"):
+    print(f"{name:10} {passes[False][name]:10.2f} {passes[True][name]:8.2f}")
+print(f"{'all':10} {sum(passes[False].values()):10.2f} {sum(passes[True].values()):8.2f}")
 
 # %% [markdown] tags=["answer"]
-# All-to-all attention makes about 21 passes, and causal attention five times as many. At every level of section 4 the
-# exponentials are taken afresh, of keys and of queries, because every level has its own maxima. That is where the
-# factor of five comes from.
+# All-to-all attention makes about 21 passes, and causal attention five times as many. Half of the difference is in
+# `add`, `subtract` and `exp`: at every level of section 4 the exponentials are taken afresh, of keys and of queries,
+# because every level has its own maxima. Another quarter is in the products and copies of the levels.
 
 # %% [markdown]
 # Look at `subtract` and `exp`. With $h$ the logarithms of the features and $c$ their maxima, one reads all features
@@ -430,25 +434,27 @@ h = xp.asarray(np.random.default_rng(3).random((4, 2048, 256), dtype=np.float32)
 c = xp.max(h, axis=-2, keepdims=True)
 gap = np.abs(to_host(exp_minus(h, c)) - np.exp(to_host(h) - to_host(c))).max()
 print(f"apart from NumPy {'below 1e-6' if gap < 1e-6 else f'{gap:.0e}'}")
-six = passes["products"] + 6
-print(f"passes of the products {passes['products']:.1f}, with 6 beside them {six:.1f}")
+products = passes[False]["products"]
+print(f"passes of the products {products:.1f}, with 6 beside them {products + 6:.1f}")
 
 # %% [markdown]
-# How far could one go? Keys need one pass to write $h$, one to find $c$, two for the fused exponential, and one for
-# the product with the values. Queries need the same with the roles changed. The products hide their own passes.
-# **Fused, all-to-all attention makes about half of its passes, six of them beside those of its products.** A kernel
-# of one's own that never writes the features would need none of the six, as FlashAttention never writes the weights.
+# How far could one go? The product $k W^\top$ writes a pass, and the product with the values reads one. Between them
+# keys need one pass to find $c$ and two for the fused exponential, if both add the norm as they read. Queries need the
+# same. **Fused, all-to-all attention makes about half of its passes, six of them beside those of its products.** A
+# kernel that never writes the features would need none of the six. *FlashAttention*, a kernel of exact attention,
+# never writes the weights.
 #
 # ## 7. Fewer bits
 #
 # A float32 has 23 bits of mantissa. *TF32* is what *tensor cores*, units for products, make of the
 # factors of a float32 product. They keep 10 bits of mantissa, and the sums stay in float32. *bfloat16* is the
 # upper half of a float32: its range, and 7 bits of mantissa. *float16* has 10 bits and a short range. Three things
-# follow for attention, and one cell shows them.
+# follow for attention.
 #
-# *TF32 is harmless here.* A factor that is rounded to 10 bits has a relative error within $\pm 2^{-11}$. Beside the
-# error of random features that is nothing, and `CUPY_TF32=1` switches it on. The cell rounds the factors of *all* products of `favor_attention`, on
-# heads of four kinds.
+# *TF32 is harmless here.* A factor that is rounded to 10 bits has a relative error within $\pm 2^{-11}$, and
+# `CUPY_TF32=1` switches it on. The ledger of the folded cell, `Rounding`, rounds the factors of *all* products of
+# `favor_attention`. The open cell divides what this changes by the error of random features. A row is a kind of head of
+# lesson 08, and a case is one head on one text, with one draw.
 #
 # *The norm is added after the product.* One might put the $-\|k'\|^2/2$ of a log-feature into the product, as one
 # more column. Then TF32 would round it, too, and wherever $\|k'\|^2/2$ is near 1,000 a rounding is up to 0.25, in an
@@ -459,7 +465,7 @@ print(f"passes of the products {passes['products']:.1f}, with 6 beside them {six
 # of inputs and result, and changes no FLOPs.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def tf32(x):
     """x with 10 bits of mantissa, to the nearest; dtype as before."""
     bits = np.asarray(x, dtype=np.float32).view(np.uint32)
@@ -477,27 +483,28 @@ class Rounding(Ledger):
         return super().run(name, function, *args, **options)
 
 
+# %%
 rng = np.random.default_rng(4)
-kinds = dict.fromkeys(("independent", "aligned"), False) | {"late": True, "antibody": False}
-given = data.kinds(rng) | {"late": data.learned("late"), "antibody": data.antibody_heads()}
-print("TF32's error over that of 256 features          median   largest")
-for kind, causal in kinds.items():
+given = data.kinds(rng) | {"late": data.learned("late"), "speech": data.speech_heads()}
+given["antibody"] = data.antibody_heads()
+print("TF32's error over that of 256 features                  median   largest")
+for kind in ("independent", "aligned", "late", "antibody", "speech"):
     q, k, v = (x.reshape(-1, *x.shape[-2:]).astype(np.float64) for x in given[kind])
-    W = projections.orthogonal(rng, m, q.shape[-1])
-    full = attention.favor_attention(q, k, v, W, causal=causal)
-    rounded = on_paper(q, k, v, W, causal=causal, ledger=Rounding())[1]
+    causal, off = kind == "late", []
     exact = attention.softmax_attention(q, k, v, causal=causal)
-    off, own = (((x - y) ** 2).sum(axis=(1, 2)) for x, y in ((rounded, full), (full, exact)))
-    off = np.sqrt(off / own)
-    print(
-        f"{kind:12} {len(q):4d} cases, L = {q.shape[1]:3d} {np.median(off):18.4f} {off.max():9.4f}"
-    )
+    for W in (projections.orthogonal(rng, m, q.shape[-1]) for _ in range(4)):
+        full = attention.favor_attention(q, k, v, W, causal=causal)
+        rounded = on_paper(q, k, v, W, causal=causal, ledger=Rounding())[1]
+        errors = (((x - full) ** 2).sum(axis=(1, 2)) for x in (rounded, exact))
+        off.append(np.sqrt(np.divide(*errors)))
+    sizes = f"{np.size(off):4d} cases, L = {q.shape[1]:4d}, d = {q.shape[2]:2d}"
+    print(f"{kind:12} {sizes} {np.median(off):18.4f} {np.max(off):9.4f}")
 print(f"TF32 near 1,000 rounds by up to {np.spacing(np.float16(1000)) / 2:.2f}")  # bits as float16
 print(f"float16 near 450 has steps of {np.spacing(np.float16(450)):.2f}")
 
 # %% [markdown]
-# A case is a head on one text. **On heads of four kinds, products in TF32 typically err about a thousandth as much as
-# 256 random features do.** In single cases it is several times as much.
+# **On heads of five kinds, products in TF32 typically err about a thousandth as much as 256 random features do.** In
+# single cases of late heads it is up to a hundredth.
 #
 # ## 8. The roofline
 #
@@ -616,10 +623,10 @@ show(
 # | 1 | A launch keeps Python busy for 10 µs. | What is said of CuPy. | `launch_seconds_host` |
 # | 2 | All-to-all in chunks of 1,024 takes four times as long as in chunks of 16,384. | 1, and only short chunks wait for launches. | `all_to_all`, by chunk |
 # | 3 | All-to-all takes 4.3 ms, causal 21 ms. | Each product reaches 50 TFLOP/s, also one of 65 by 256 with a long sum. | `all_to_all`, `causal` |
-# | 4 | A copy moves 3 TB/s, and $e^{h - c}$ in two kernels takes 0.18 ms. | Broadcasts, and maxima over tokens in 64 parts, are as fast as a copy. | `copy_bytes`, `unfused` |
+# | 4 | A copy moves 3 TB/s, and $e^{h - c}$ of 16,384 tokens in two kernels takes 0.18 ms. | Broadcasts, and maxima over tokens in 64 parts, are as fast as a copy. | `copy_bytes`, `unfused` |
 # | 5 | 3.6 T exponentials a second. | CuPy's `exp` is as fast as the bare unit. | `exp_in_registers` |
-# | 6 | Exact attention in bfloat16 is faster at 16,384 tokens, and takes two and a half times as long at 65,536. | 3, and 790 TFLOP/s for exact attention. [Shah et al. (2024)](references.md#shah-2024) report up to 840, with wider heads. | `exact`, `all_to_all` |
-# | 7 | TF32 saves 0.6 ms. | It reaches the projections alone: CuPy asks for plain float32 in products of stacks, and has none in bfloat16. | `tf32`, `all_to_all` |
+# | 6 | Exact attention in bfloat16 is faster than float32 features at 16,384 tokens, and takes over two and a half times as long at 65,536. | 3, and 790 TFLOP/s for exact attention. [Shah et al. (2024)](references.md#shah-2024) report up to 840, with wider heads. | `exact`, `all_to_all` |
+# | 7 | TF32 saves 0.24 ms. | It reaches the projections alone, and then these wait for memory. In products of stacks CuPy asks for plain float32. | `tf32`, `all_to_all` |
 # | 8 | 1,024 tokens take as long as 24 launches. | One kernel an operation, no hidden casts or copies, and views cost Python nothing. | `all_to_all` |
 # | 9 | Attention returns before the device has finished. | CuPy reads no value inside its own functions. | none; a test in `tests/test_gpu.py` |
 # | 10 | One chunk of 65,536 takes as long as four of 16,384, and fusing halves the time of $e^{h - c}$. | No cache spares a pass. | `all_to_all`, `fused` |
@@ -683,7 +690,8 @@ tiny = [np.ones((1, TOKENS, 2), np.float32)] * 3
 many = len(on_paper(*tiny, np.ones((4, 2), np.float32), chunk=1024)[0].kernels)
 moved = 4 * (8 * 16_384 * 256) * 4 / RATES["bytes"]  # four passes, as the benchmark has them
 flash = {n: roof(*exact_attention(n, 2), "bf16")[0] for n in (16_384, TOKENS)}
-projected = all_to_all(TOKENS, 4)[0] / 2
+projected = [kernel for kernel in lone(16_384, False) if kernel.name == "tensordot"]
+tf32_saves = heads * TOKENS // 16_384 * (work(projected) - work(projected, "tf32"))
 predicted = [
     1e6 * LAUNCH,
     LAUNCH * many / ours[False],
@@ -694,7 +702,7 @@ predicted = [
     RATES["exps"] / 1e12,
     flash[16_384] / (ours[False] / 4),
     flash[TOKENS] / ours[False],
-    1e3 * projected * (1 / RATES["fp32"] - 1 / RATES["tf32"]),
+    1e3 * tf32_saves,
     len(on_paper(*arrays, chunk=L)[0].kernels),
     1.0,
     0.5,
@@ -719,7 +727,7 @@ for name, value in zip(ASKED, predicted, strict=True):
 # - `float`, `if`, `print` and a mask as an index are reads. Use `xp.where`.
 # - A chunk needs about as many kernels whatever its length, so a GPU wants long chunks.
 # - At the assumed rates, operations on whole arrays wait for memory: count passes, then fuse.
-# - The roof of all-to-all FAVOR+ is $\max(N/P, M/B, 2Lm/R)$, with intensity $2m/b$.
+# - All-to-all FAVOR+ takes at least $\max(N/P, M/B, 2Lm/R)$ for one head, and its intensity is $2m/b$.
 #
 # ## Where it breaks
 #

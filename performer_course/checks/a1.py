@@ -121,7 +121,10 @@ REPAIRS = [
     for n in (3, 2, 1)
     for left in itertools.combinations(ERRORS, n)
 ]
+UNEVEN = "scale q and k alike, each by d^{1/4}: so both norms shrink, too."
 REPAIRS += [
+    (lambda q, k, v, W: repaired(q / q.shape[1] ** 0.25, k * k.shape[1] ** 0.25, v, W), UNEVEN),
+    (partial(repaired, power=0.0), "the scale was to be mended, not left out: d^{1/4} on each."),
     (partial(repaired, norm=0.0), "the factor e^{−‖y‖²/2} is right as printed."),
     (partial(repaired, divide=False), "the division by the sum over the keys was right: keep it."),
     (lambda q, k, v, W: attention.softmax_attention(q, k, v), "exact: use the features of W."),

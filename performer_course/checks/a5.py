@@ -23,11 +23,25 @@ def hiding(count=lambda L, C: math.ceil(L / C), late=operator.gt):
     return choose
 
 
+def by_one(L, kernels, cost, work):
+    """The smallest chunk of any length whose launches are hidden."""
+    return next((C for C in range(1, L) if math.ceil(L / C) * kernels * cost <= work), L)
+
+
 CHUNKS = [
+    (by_one, "a power of two is asked for."),
     (hiding(count=lambda L, C: L // C), "the last, shorter chunk launches too: round up."),
     (hiding(late=operator.ge), "at most `work` seconds: equal is enough."),
     (hiding(count=lambda L, C: C), "with larger chunks there are fewer of them: ⌈L/C⌉, not C."),
     (lambda L, _, *rest: hiding()(L, 1, *rest), "each chunk launches `kernels` kernels, not one."),
+    (
+        lambda L, *rest: min(L, hiding()(L, *rest)),
+        "the smallest power of two ≥ L, where none hides: not L.",
+    ),
+    (
+        lambda L, *_: 2 ** math.ceil(math.log2(L)),
+        "a whole text in one chunk hides most, and is not the smallest.",
+    ),
 ]
 
 
@@ -114,6 +128,19 @@ BOUNDED = [
     (over(zeros=lambda xp, size: size), ZEROS),
     (over(lambda xp, x: xp.max(x, axis=1, keepdims=True)), "take xp.abs first: x has signs."),
     (over(lambda xp, x: xp.max(xp.abs(x))), "each row by its own largest entry: axis=-1."),
+    (
+        over(lambda xp, x: xp.max(xp.abs(x), axis=0, keepdims=True)),
+        "that is each column: axis=-1 for rows.",
+    ),
+    (
+        over(lambda xp, x: xp.sum(xp.abs(x), axis=-1, keepdims=True)),
+        "over the largest entry, not over the sum.",
+    ),
+    (lambda xp, x: xp.clip(x, -1, 1), "that cuts entries off: divide the whole row."),
+    (
+        over(zeros=lambda xp, size: xp.maximum(size, xp.ones_like(size))),
+        "rows whose largest entry is below 1 are divided, too.",
+    ),
     (over(zeros=lambda xp, size: size + 1e-8), SMALL),
     (over(zeros=lambda xp, size: xp.maximum(size, 1e-300)), SINGLE),
     (by_row(lambda xp, row: xp.max(row) + (xp.max(row) == 0)), EACH),
@@ -148,13 +175,15 @@ def bounded(scale):
 # A roof
 
 
-def roof(project=4, S=2, W=1, end=lambda seconds, intensity: (seconds, intensity)):
+def roof(
+    project=4, update=5, S=2, W=1, of=max, end=lambda seconds, intensity: (seconds, intensity)
+):
     """The seconds and the intensity of a decoding step, counted so."""
 
     def bound(heads, m, d, e, itemsize, rate, bandwidth):
-        flops = heads * (project * m * d + 5 * m * e)
+        flops = heads * (project * m * d + update * m * e)
         moved = itemsize * (heads * S * m * e + W * m * d)
-        return end(max(flops / rate, moved / bandwidth), flops / moved)
+        return end(of((flops / rate, moved / bandwidth)), flops / moved)
 
     return bound
 
@@ -165,6 +194,16 @@ ROOFS = [
     (roof(W=0), "W is read, too."),
     (lambda heads, *rest: roof(W=heads)(heads, *rest), "W is the same for all heads: once."),
     (roof(project=2), "two projections: of the key and of the query."),
+    (roof(update=3), "the State is also read: two more FLOPs for each of its entries."),
+    (roof(update=4), "a product and a sum are two FLOPs: the read has 2 an entry, the update 3."),
+    (roof(of=sum), "arithmetic and memory work at once: the larger of the two times, not the sum."),
+    (roof(of=min), "the slower of the two sets the bound: the larger time."),
+    (lambda heads, *rest: roof()(1, *rest), "that is one head: there are `heads` of them."),
+    (lambda *a: roof()(*a[:4], 1, *a[5:]), "a number has `itemsize` bytes."),
+    (
+        roof(end=lambda seconds, intensity: (seconds, 1 / intensity)),
+        "FLOPs over bytes, not bytes over FLOPs.",
+    ),
 ]
 
 

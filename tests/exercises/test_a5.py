@@ -108,7 +108,7 @@ WRONG["bounded"] = [
 RIGHT["decoding_roof"] = [lambda *arguments: np.array(roof()(*arguments))]
 WRONG["decoding_roof"] = [
     (lambda *given: roof()(*given)[0], "and (2,) is needed"),
-    (lambda heads, *rest: roof()(1, *rest), "expected"),
+    (roof(W=2), "expected"),
 ]
 
 TestExercises = exercises(RIGHT, WRONG)
