@@ -244,9 +244,10 @@ for chunk in (64, 256, 1024):
 # Why does the causal form need so many? A causal row must not depend on later keys, not even through a maximum
 # (lesson 12). On a CPU the package looks at the values, and takes one maximum for a chunk where it does no harm. On a
 # GPU looking is a read. So there every set of keys keeps a maximum of its own, and the sets are chosen so that each
-# row sees each earlier key in exactly one of them. The way is *halving*. Of every 2 tokens, of every 4, of every 8 and
-# so on, the later half sees the earlier half, relative to the maximum of that half. All halves of one size are one
-# *level*, and are worked side by side in the same few kernels.
+# row sees each earlier key in exactly one of them. The way is *halving*. In every pair of tokens the later one sees the
+# earlier one. In every four the later two see the earlier two, and so on with eights and sixteens, each time relative to
+# the maximum of the earlier half. All halves of one size are one *level*, and are worked side by side in the same few
+# kernels.
 #
 # At which level does row $i$ see key $j$? Write both in binary. The first bit from the left in which they differ says
 # at which size they part into an earlier and a later half. So the level is the number of bits of `i ^ j`, and a row's own
