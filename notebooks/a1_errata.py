@@ -41,7 +41,7 @@ def judge(entry, truth, printed, corrected):
 
 # %% [markdown]
 # The folded cell has `judge`, which prints one number three ways: as it is or should be, as printed, and as
-# corrected. Throughout, $\omega \sim \mathcal{N}(0, I)$ is a random direction, $m$ the number of directions,
+# corrected. Throughout, $\omega \sim \mathcal{N}(0, I)$ is a random direction, $m$ the number of them,
 # $\kappa = e^{x^\top y}$ a weight before it is divided by its row's sum, and $e^{\omega^\top x - \|x\|^2/2}$ a
 # positive feature of $x$.
 #
@@ -68,8 +68,7 @@ print("softmax:", (1 / (1 + np.exp(-queries))).round(3))
 judge("003.6", mean[1][0], 1 / (1 + np.exp(-1)), 0.5)
 
 # %% [markdown] tags=["answer"]
-# The estimates average to one half for either query: with one feature the query's own factor cancels, and the first key
-# is above one half as often as below.
+# The estimates average to one half for either query, because with one feature the query's own factor cancels.
 # **Numerator and denominator are unbiased, but the mean of their ratio is not the ratio of their means.** *Right:*
 # one draw tends to softmax attention as $m$ grows. Averaging draws leaves the bias. Lesson [13](13_performer.ipynb).
 
@@ -179,11 +178,13 @@ measured = ((np.exp(W @ (x + y).T - 0.25) - kappa) ** 2).mean(axis=0)
 for name, mse in (("as printed", misprint), ("measured", measured), ("corrected", formula)):
     print(f"{name:11} at 0°, 90°, 180°:", *(f"{abs(value):7.3f}" for value in mse))
 judge("002.1", measured[0], misprint[0], formula[0])
+bound, exact = theory.orthogonal_positive_bound(x, x, d), theory.orthogonal_positive_mse(x, x, d)
+print(f"{d} orthogonal directions at 0°: error {exact:.3f}, the note's bound {bound:.3f}")
 
 # %% [markdown] tags=["answer"]
 # The two angles are 0° and 180°. **At $y = x$ the misprint promises no error where the error is largest, and at
-# $y = -x$ it promises one where every draw is exact.** *Right:* $\|x + y\|^2$ in the last factor, too. Lesson
-# [09](09_positive_features.ipynb).
+# $y = -x$ it promises one where every draw is exact.** *Right:* $\|x + y\|^2$ in the last factor, too. The note's
+# bound for orthogonal directions is right. Lesson [09](09_positive_features.ipynb).
 
 # %% [markdown]
 # ## 7. Signs that QR leaves
