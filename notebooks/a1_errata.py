@@ -8,7 +8,7 @@
 # > ask of any page, your own included.
 #
 # This course grew from five texts. All are useful, and all contain slips, as every text does, this one too. Some
-# sound right and run without an error, and whoever believes them computes something else. Here are the ten that cost
+# run without an error, and whoever believes them computes something else. Here are the ten that cost
 # most: what is printed, what one would do wrong, a few lines that show it, and what is right. The others stand in a
 # table at the end. You need not have read the texts.
 #
@@ -52,9 +52,9 @@ def judge(entry, truth, printed, corrected):
 # $D' = \operatorname{diag}(Q'(K'^\top \mathbf{1}))$. An estimate is made from one draw, and the formula has a mean
 # over all draws. Whoever believes it averages many cheap draws, and expects exact attention.
 #
-# **Before you run this:** take two keys, $\pm\frac12$, and two queries, $\pm 1$. Softmax gives the first key the weight
-# 0.731 for one query and 0.269 for the other. Each of 4,000 draws estimates both weights with a single positive
-# feature. What do the estimates average to?
+# **Before you run this:** take two keys, $\pm\frac12$, and two queries, $\pm 1$. Softmax gives the first key 0.731 for one
+# query and 0.269 for the other. Each of 4,000 draws estimates both weights with one positive feature. What do the
+# estimates average to?
 
 # %% tags=["answer"]
 rng, queries, mean = np.random.default_rng(28), np.array([1.0, -1.0]), {}
@@ -350,7 +350,7 @@ judge("004.5a", 1, printed.max(), corrected.max())
 #
 # ## Take away
 #
-# Each row has what a slip costs, the wrong number first, and a question that finds its kind in any text, yours too.
+# Each row has what a slip costs, the wrong number first, and a question that finds its kind in any text.
 #
 # | slip | costs | the question that finds it |
 # |---|---|---|
@@ -372,7 +372,7 @@ judge("004.5a", 1, printed.max(), corrected.max())
 #
 # - A cell refutes a statement, or fails to. It proves nothing.
 # - Our own list blamed an article for an assumption that its appendix states. Quote before you refute.
-# - The list ends where our reading did. An error in these lessons belongs here.
+# - The list ends where our reading did.
 #
 # ## Exercises
 #
