@@ -30,17 +30,17 @@ from performer_course.figures import COLORS, compared, show
 # with $|i - j|$.
 #
 # The other answer is *near in space*. The softmax kernel is a Gaussian between two norms (lesson 02), so among keys of
-# one length a weight falls with $\|q_i - k_j\|$. And since $e^{q^\top k/\sqrt d} = e^{q^\top c/\sqrt d}\,
-# e^{q^\top (k - c)/\sqrt d}$, keys close to a centre $c$ get nearly its weight, from queries that are not too long. So
-# their cluster can be summed up: the weight of $c$ times the sum of their values. Taylor features of the last factor
-# would correct it, which is the fast Gauss transform (Greengard and Strain, 1991). But degree 2 takes $\binom{d+2}{2}$
-# of them for each centre, 2,145 at $d = 64$. Hence many methods fall back on place, and those that cluster keys keep
-# the bare centres.
+# one length a weight falls with $\|q_i - k_j\|$. Let a cluster of keys lie around a centre $c$, and split the weight,
+# $e^{q^\top k/\sqrt d} = e^{q^\top c/\sqrt d}\, e^{q^\top (k - c)/\sqrt d}$. Where the second factor is near 1, all keys
+# of the cluster get the weight of $c$, and the cluster is summed up by this weight times the sum of their values. The
+# *fast Gauss transform* (Greengard and Strain, 1991) also expands the second factor in Taylor features. At degree 2 that
+# takes $\binom{d+2}{2}$ features for each centre, 2,145 at $d = 64$, so this lesson keeps bare centres.
 #
 # Which nearness do trained heads have? We ask six *antibody* heads on two chains each ($L = 122$, $d = 64$), two
-# *speech* heads ($L = 1{,}500$, $d = 64$), and the eight heads of lesson 16's decoder ($L = 32$, $d = 8$, causal),
-# *late* and *early* in its training, on two windows of text each. What has to be fitted is fitted elsewhere: on the
-# other chain, on sixteen other windows, on the first ten of thirty seconds of sound.
+# *speech* heads ($L = 1{,}500$, $d = 64$), and the eight heads of lesson 16's decoder *late* in its training
+# ($L = 32$, $d = 8$, causal), on four windows of text each. That makes 46 cases. Centres and moments are taken from the
+# other chain, or from sixteen other windows. Of speech there is one recording of thirty seconds, so they come from its first
+# ten, and all of it is judged.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 q, k, v = data.antibody_heads()
@@ -48,11 +48,19 @@ pairs = [(h, c) for h in range(6) for c in range(2)]
 CASES = {"antibody": [((q[i], k[i], v[i]), (q[i[0], 1 - i[1]], k[i[0], 1 - i[1]])) for i in pairs]}
 q, k, v = data.speech_heads()
 CASES["speech"] = [((q[h], k[h], v[h]), (q[h, :500], k[h, :500])) for h in range(2)]
-for when in ("late", "early"):
-    q, k, v = (a.reshape(8, 32, 32, 8) for a in data.learned(when))
-    rest = [[np.concatenate(a[h, 16:]) for a in (q, k)] for h in range(8)]
-    CASES[when] = [((q[h, n], k[h, n], v[h, n]), rest[h]) for h in range(8) for n in range(2)]
-CAUSAL = {"antibody": False, "speech": False, "late": True, "early": True}
+q, k, v = (a.reshape(8, 32, 32, 8) for a in data.learned("late"))
+rest = [[np.concatenate(a[h, :16]) for a in (q, k)] for h in range(8)]
+CASES["late"] = [((q[h, n], k[h, n], v[h, n]), rest[h]) for h in range(8) for n in range(16, 32, 4)]
+CAUSAL = {"antibody": False, "speech": False, "late": True}
+TEXTS = {"antibody": 2, "speech": 1, "late": 4}  # of each head
+
+
+def of_others(values, n):
+    """For each of n texts of a head the mean of the values of its others."""
+    values = np.reshape(values, (-1, n))
+    return ((values.sum(axis=1, keepdims=True) - values) / (n - 1) if n > 1 else values).ravel()
+
+
 EVERY = [  # kind, (q, k, v) and the exact output
     (kind, x, attention.softmax_attention(*x, causal=CAUSAL[kind]))
     for kind, cases in CASES.items()
@@ -60,11 +68,11 @@ EVERY = [  # kind, (q, k, v) and the exact output
 ]
 
 # %%
-SHARES = np.linspace(0.02, 1, 50)
+SHARES = np.arange(1, 101) / 100
 
 
 def held(q, k, causal):
-    """The weight on each share of the keys, those nearest in the text and the heaviest: (2, 50)."""
+    """The weight on each share of the keys, those nearest in the text and the heaviest: (2, 100)."""
     found = []
     for i, row in enumerate(attention.softmax_attention(q, k, np.eye(len(k)), causal=causal)):
         row = row[: i + 1] if causal else row
@@ -74,18 +82,23 @@ def held(q, k, causal):
     return np.mean(found, axis=0)
 
 
-weight = {kind: [held(*x[:2], CAUSAL[kind]) for x, _ in cases] for kind, cases in CASES.items()}
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+weight, equal = {}, {}
+for kind, cases in CASES.items():
+    found = [held(*x[:2], CAUSAL[kind]) for x, _ in cases]
+    weight[kind] = np.reshape(found, (-1, TEXTS[kind], 2, 100)).mean(axis=1)  # of each head
+    (q, k, _), _ = cases[0]
+    equal[kind] = held(0 * q, 0 * k, CAUSAL[kind])[0]  # if all weights were equal
 
 # %% [markdown]
 # **Before you run this:** take the quarter of the keys that stand nearest to a query. How much of the weight do they
 # hold in the typical antibody head: a quarter, under a half, or three quarters?
 
 # %% tags=["answer"]
-print("the quarter of keys    nearest in the text       heaviest")
+print("the quarter of keys    nearest in the text       heaviest            equal weights")
 for kind, curves in weight.items():
-    near, heavy = np.array(curves)[:, :, np.searchsorted(SHARES, 0.25)].T
-    cells = (f"{np.median(x):7.2f} ({x.min():.2f} to {x.max():.2f})" for x in (near, heavy))
-    print(f"{kind:15}" + "   ".join(cells))
+    cells = (f"{np.median(x):7.2f} ({x.min():.2f} to {x.max():.2f})" for x in curves[..., 24].T)
+    print(f"{kind:15}" + "   ".join(cells) + f"{equal[kind][24]:12.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.6), sharey=True)
@@ -94,17 +107,17 @@ for ax, kind in zip(axes, ("late", "antibody", "speech"), strict=True):
         name = ("heaviest first", "nearest first") if n == 0 else (None, None)
         ax.plot(SHARES, heavy, "--", color=COLORS[1], linewidth=1.5, label=name[0])
         ax.plot(SHARES, near, "-", color=COLORS[0], linewidth=1.5, label=name[1])
-    ax.plot([0, 1], [0, 1], ":", color=COLORS[6], label="equal weights")
+    ax.plot(SHARES, equal[kind], ":", color=COLORS[6], label="equal weights")
     L = len(CASES[kind][0][0][0])
     ax.set(title=f"{kind}, $L = {L:,}$", xlabel="share of the keys")
 axes[0].set(ylabel="weight they hold")
 axes[0].legend(loc="lower right")
-half = {kind: np.array(curves)[:, :, 24] for kind, curves in weight.items()}
+half = {kind: curves[:, :, 49] for kind, curves in weight.items()}
 show(
     fig,
     caption="Compare the solid curves with the dashed ones: the gap is weight on keys that stand far away.",
     alt="The weight that a share of the keys holds, taken nearest in the text first or heaviest first, one curve "
-    "a head and text. With half of the keys: "
+    "a head. With half of the keys: "
     + "; ".join(
         f"{kind}, nearest {half[kind][:, 0].min():.2f} to {half[kind][:, 0].max():.2f}, heaviest "
         f"{half[kind][:, 1].min():.2f} to {half[kind][:, 1].max():.2f}"
@@ -119,9 +132,9 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# In the typical antibody head the nearest quarter holds 0.45 of the weight, and the heaviest quarter 0.78. **Every
-# trained head here has more than half of its weight on a quarter of its keys, but in many that is not the nearest
-# quarter.** One speech head looks nearby, and the other at much of the recording.
+# In the typical antibody head the nearest quarter holds 0.44 of the weight, under a half, and the heaviest quarter 0.77.
+# **In every trained head here a quarter of the keys holds more than half of a query's weight, but in many heads it is not
+# the nearest quarter.** One speech head looks nearby, and the other at much of the recording.
 
 # %% [markdown]
 # ## 2. A window, exact
@@ -151,8 +164,8 @@ print(f"by hand and near_far.near_field differ by {np.abs(gap).max():.0e}")
 # on each side, so it takes $O(L\,(b + 64)(d + e))$ operations. In formulas the near field is often written as the
 # softmax of a *banded matrix*, and such a matrix has zeros outside its band.
 #
-# **Before you run this:** take that at its word, with normal queries and keys, 64 tokens and five diagonals ($b = 2$).
-# How much of the weight leaves the window: 5 %, 40 % or nearly 90 %?
+# **Before you run this:** suppose the logits outside the window are zeros, with normal queries and keys, 64 tokens and
+# five diagonals ($b = 2$). How much of the weight leaves the window: 5 %, 40 % or nearly 90 %?
 
 # %% tags=["answer"]
 rng, five, leaks = np.random.default_rng(3), window_of(64, 2), []
@@ -183,7 +196,7 @@ def judged(attend):
     return {kind: np.array(of_cases) for kind, of_cases in errors.items()}
 
 
-BAND = {"antibody": 15, "speech": 47, "late": 3, "early": 3}
+BAND = {"antibody": 15, "speech": 47, "late": 3}
 window = judged(near_far.near_field)
 print("window alone     median   least   most   below 1")
 for kind, x in window.items():
@@ -229,7 +242,7 @@ for name, given in (("mean key", None), ("31 centres", centres)):
 
 # %% [markdown]
 # **Before you run this:** the exponential is convex. Is the weight that the mean key gives to all far keys
-# together too large or too small?
+# together too large or too small, and by how much?
 
 # %% tags=["answer"]
 far, scores = ~window_of(1500, 23), {"exact": q @ k.T / 8}
@@ -274,9 +287,9 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The weight that the mean key gives to the far keys is too small, here about half. By Jensen's inequality $n$ far keys
-# have at least $n$ times the weight of their mean, and the mean of all keys is used here, which is nearly the same. So
-# the near keys get more than they should, though less than in a window alone.
+# The weight that the mean key gives to the far keys is too small, here about half of what it should be. By Jensen's
+# inequality $n$ far keys have at least $n$ times the weight of their mean, and the mean of all keys, which is used here,
+# is nearly theirs. So the near keys get more than they should, though less than in a window alone.
 
 # %% tags=["answer"]
 with_mean_key = judged(near_far.joint_attention)
@@ -288,20 +301,20 @@ for kind, x in with_mean_key.items():
     )
 
 # %% [markdown] tags=["answer"]
-# **One mean key in the window's denominator lowers the error in all but one of 46 cases, and leaves none of them above
-# that of $\operatorname{mean}(V)$.**
+# **One mean key in the window's denominator lowers the error in all 46 cases, and below that of
+# $\operatorname{mean}(V)$ in each.**
 
 # %% [markdown]
 # ## 4. Three far fields at one price
 #
-# Centres and features cost more than a mean. So count multiplications, in keys a query, each of which takes $d + e$. A
-# window of $2b + 1$ keys costs $2b + 1$ and the mean key 1. A centre costs 1.5 where $e = d$, since each key looks for its
-# nearest one. A feature costs 2, as queries and keys are both mapped. Lesson 14's card gives each way the same share of
-# what exact attention takes, half of it to the window where there are centres or features. So $m$ stays below $L/2$, or
-# $L/4$ where causal.
+# Centres and features cost more than a mean, so we compare at one price. Its unit is what exact attention spends on one key
+# of a query, $d + e$ multiplications. A window costs $2b + 1$ units and the mean key 1. A centre costs 1.5 where $e = d$, as
+# each key looks for its nearest one, and a feature 2, as queries and keys are both mapped. Lesson 14's card gives each way
+# the same share of what exact attention takes, half of it to the window where there are centres or features. So $m$ stays
+# below $L/2$, or $L/4$ where causal.
 
 # %%
-SHARE = {"antibody": 1 / 4, "speech": 1 / 16, "late": 1 / 4, "early": 1 / 4}
+SHARE = {"antibody": 1 / 4, "speech": 1 / 16, "late": 1 / 4}
 CARDS = {
     kind: [card(*x, sample=y, causal=CAUSAL[kind], share=SHARE[kind], draws=3) for x, y in cases]
     for kind, cases in CASES.items()
@@ -340,6 +353,15 @@ spread = [
 ]
 print("\nwindow and centres, the largest of three starts over the least, the worst case: ", end="")
 print(", ".join(f"{kind} {x:.1f}" for kind, x in zip(errors, spread, strict=True)))
+print("window and centres below window and mean key: ", end="")
+for kind, x in errors.items():
+    below = np.median(x["window, centres"], axis=1) < x["window, mean key"][:, 0]
+    print(f"{kind} {below.sum()} of {len(below)}", end="; ")
+(q, k, v), _ = CASES["speech"][0]
+whole, _ = kmeans2(k, 31, minit="++", rng=np.random.default_rng(0))
+found = near_far.joint_attention(q, k, v, 23, centres=whole)
+found = compare.over_mean(found, attention.softmax_attention(q, k, v), v)
+print(f"\nnear speech head, centres from the whole recording: {found:.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.8, 5.2), sharey=True)
@@ -352,13 +374,14 @@ for ax, kind in zip(axes, ("late", "antibody", "speech"), strict=True):
         )
         color = COLORS[0] if "window" in w else COLORS[1]
         ax.hlines(y, found[:, 0], found[:, -1], color=color, linewidth=1.5)
-        ax.plot(found[:, found.shape[1] // 2], y, "o" if "window" in w else "s", color=color)
+        ax.plot(np.median(found, axis=1), y, "o" if "window" in w else "s", color=color)
     ax.axvline(1, color=COLORS[6], linestyle=":")
-    ax.set(xscale="log", xlabel="error / that of mean(V)", title=kind, xlim=(2e-3, 12))
+    ax.set(xscale="log", xlabel="error / that of mean(V)", title=kind, xlim=(1e-3, 12))
     ax.set_xticks([0.01, 0.1, 1, 10], ["0.01", "0.1", "1", "10"])
 axes[0].set_yticks(range(len(WAYS)), WAYS)
 axes[0].invert_yaxis()
-best = {kind: min(WAYS, key=lambda w, k=kind: np.median(errors[k][w])) for kind in CARDS}
+typical = {k: {w: np.median(np.median(x[w], axis=1)) for w in WAYS} for k, x in errors.items()}
+best = {kind: min(of, key=of.get) for kind, of in typical.items()}
 show(
     fig,
     caption="A mark is one head on one text, a bar its three starts or draws, a square a way without a window. "
@@ -366,13 +389,12 @@ show(
     alt="Errors over that of mean(V) of six ways at one price, a dot for each head and text, logarithmic, for three "
     "kinds of heads. The least median has: "
     + "; ".join(
-        f"{kind}, {best[kind]}, {np.median(errors[kind][best[kind]]):.2f}"
+        f"{kind}, {best[kind]}, {typical[kind][best[kind]]:.2f}"
         for kind in ("late", "antibody", "speech")
     )
     + ". The medians of features alone: "
     + ", ".join(
-        f"{kind} {np.median(errors[kind]['features, dense']):.2f}"
-        for kind in ("late", "antibody", "speech")
+        f"{kind} {typical[kind]['features, dense']:.2f}" for kind in ("late", "antibody", "speech")
     )
     + ".",
 )
@@ -380,10 +402,12 @@ show(
 # %% [markdown] tags=["answer"]
 # On the head that looks far the window with 31 centres is best: it leaves 0.23, where the wider window leaves 2.75 and
 # the one with features 1.55. **At one price a window with a mean key beats a wider window in all fourteen antibody
-# and speech cases, and one with features does so in seven.** Centres bring the antibody median further down, to 0.27, and
-# their starts differ by less than a factor of two. So few directions, an eighth as many as keys or fewer, estimate far
-# weights badly (lesson 09). At $L = 32$ a quarter of the work is four keys, too few to be split, and the wider window
-# wins in nine of sixteen late cases.
+# and speech cases, and a window with features in half of them at most.** So few directions, an eighth as many as keys or
+# fewer, estimate far weights badly (lesson 09). Centres beat the mean key in eight of the twelve antibody cases, those of
+# the four heads that look least nearby. Their three starts differ by about a factor of two at most. But centres suit only
+# keys like those that they came from: on the near speech head centres from ten seconds leave 0.09, more than the mean key,
+# and centres from the whole recording 0.006. At $L = 32$ a quarter of the work is four keys, too few to be split, and the
+# wider window wins in 21 of 32 late cases.
 
 # %% [markdown]
 # ## 5. One denominator or two
@@ -394,10 +418,10 @@ show(
 #
 # $$o_i = m_i\, \text{near}_i + (1 - m_i)\, \text{rest}_i ,$$
 #
-# with the softmax over the window and that over all other keys. So the right share is $m_i$, another one for each
-# row. One denominator estimates $m_i$ row by row; one $s$ for all rows cannot. The squared error is then a parabola
-# in $s$, and we take its lowest point on the other text of the same head, or on the one text there is of speech. The
-# table has medians over cases and, in brackets, the most.
+# with the softmax over the window and that over all other keys. If $\operatorname{mean}(V)$ were this rest, the right
+# share would be $m_i$, another one for each row. One denominator estimates $m_i$ row by row; one $s$ for all rows cannot.
+# With one $s$ the squared error is a parabola in $s$. We take its lowest point on the other texts of the same head, in the
+# mean, and for speech on the one text there is. The table has medians over cases and, in brackets, the most.
 #
 # **Before you run this:** take $s = \frac12$ for every head. Which heads suffer most from it, compared with
 # a window alone: the late ones, which look near, or those of the antibodies?
@@ -419,12 +443,12 @@ def shared(case, band, causal):
     return best, error, error(inside)
 
 
-print("           window alone   half for all   fitted elsewhere   m_i, if known   one denominator")
+print("           window alone   half for all   one s, fitted   m_i, if known   one denominator")
 BLENDS = {}
 for kind, cases in CASES.items():
     BLENDS[kind] = [shared(x, BAND[kind], CAUSAL[kind]) for x, _ in cases]
     best, error, by_row = zip(*BLENDS[kind], strict=True)
-    other = best if kind == "speech" else [best[n ^ 1] for n in range(len(best))]  # other text
+    other = of_others(best, TEXTS[kind])
     rows = [f(0.5) for f in error], [f(s) for f, s in zip(error, other, strict=True)], by_row
     rows = window[kind], *rows, with_mean_key[kind]
     print(f"{kind:10}" + "".join(f"{np.median(x):10.2f} ({np.max(x):.2f})" for x in rows))
@@ -439,20 +463,22 @@ SHOWN |= {
 s = np.linspace(0, 1, 51)
 fig, ax = plt.subplots(figsize=(9.5, 5))
 lowest = {}
-for (name, (kind, n)), color, dash in zip(
-    SHOWN.items(), COLORS, ("-", "--", "-.", ":", (0, (5, 1, 1, 1))), strict=False
+DASHED = ("-", "--", "-.", ":", (0, (8, 3)))
+for (name, (kind, n)), color, dash, mark in zip(
+    SHOWN.items(), COLORS, DASHED, "os^Dv", strict=False
 ):
     best, error, _ = BLENDS[kind][n]
-    ax.plot(s, [error(x) for x in s], color=color, linestyle=dash, label=name)
-    ax.plot(best, error(best), "o", color=color, markersize=10)
+    ax.plot(s, [error(x) for x in s], color=color, linestyle=dash)
+    ax.plot(best, error(best), mark, color=color, markersize=11)
+    ax.plot([], [], mark, color=color, linestyle=dash, markersize=9, label=name)
     lowest[name] = best
 ax.axhline(1, color=COLORS[6], linestyle=":", linewidth=1.5)
-ax.set(yscale="log", xlabel="share of the window", ylabel="error / that of mean(V)", ylim=(3e-4, 4))
-ax.set_yticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
+ax.set(yscale="log", xlabel="share of the window", ylabel="error / that of mean(V)", ylim=(5e-3, 4))
+ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
 ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
     fig,
-    caption="Follow the dots, the best share of each head: no vertical line passes near all of them.",
+    caption="Follow the marks, the best share of each head: no vertical line passes near all of them.",
     alt="Error over that of mean(V) against the share of the window, logarithmic, for five heads. The best shares are "
     + ", ".join(f"{best:.2f} for {name}" for name, best in lowest.items())
     + f". They lie {compared(0.3, max(lowest.values()) - min(lowest.values()), 'more', 'less')} than 0.3 apart.",
@@ -460,81 +486,79 @@ show(
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 with open(data.FOLDER / "speech_pairs.csv", encoding="utf-8", newline="") as file:
+    print("mean ln P of the right next token, six clips: by a fitted share less by the mean key")
     for row in csv.DictReader(file):
         if row["way"] == "near and mean key":
             print(f"band {row['band']:>2}: {float(row['ln P']):.3f} ± {float(row['error']):.3f}")
 
 # %% [markdown] tags=["answer"]
-# The late heads suffer most: with $s = \frac12$ their error rises from the window's 0.05 to 0.24, while that of the
-# antibody heads falls from 1.55 to 0.68. The last lines are from lesson 18's whole model of speech, the mean $\ln P$ by a
-# fitted share less that by the mean key, for five bands, with its standard error over six clips. The share is ahead there
-# by a little. **A share has to be fitted to each head; one denominator with a mean key needs no fit, and does about
-# as well.**
+# The late heads suffer most: with $s = \frac12$ their error rises from the window's 0.15 to 0.28, while that of the
+# antibody heads falls from 1.55 to 0.68. The last lines are from lesson 18's whole model of speech, where
+# a fitted share is ahead by a little at each of five bands. **A share has to be fitted to each head; one denominator with
+# a mean key needs no fit, and does about as well.**
 
 # %% [markdown]
 # ## 6. The rank of a far field
 #
-# How much can a far field say? Linear attention with $F$ features is a matrix of rank $F$ at most (lesson 10). Nguyen
-# et al. use $r$ maps, each with its own denominator, and `near_far.far_field` takes their mean,
-#
-# $$\frac1r \sum_{l=1}^r D_l^{-1} \varphi_l(Q)\, \varphi_l(K)^\top, \qquad
-# D_l = \operatorname{diag}\bigl(\varphi_l(Q)\, \varphi_l(K)^\top \mathbf{1}\bigr) .$$
-#
-# Rows add up to one, so each of the $r$ matrices maps $\mathbf{1}$ to $\mathbf{1}$. Their column spaces
-# share that vector, which counts once and not $r$ times. So the rank is at most $rF - (r - 1) = r(F - 1) + 1$.
+# How much can a far field say? Linear attention with $F$ features, where it is not causal, is a matrix of rank $F$ at most
+# (lesson 10). Nguyen et al. use $r$ maps, each with its own denominator, and `near_far.far_field` takes the mean of the $r$
+# outputs. Rows add up to one in each of the $r$ matrices, so each maps $\mathbf{1}$ to $\mathbf{1}$. Their column spaces
+# share that vector, which counts once and not $r$ times, so the rank is at most $rF - (r - 1) = r(F - 1) + 1$.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 q16, k16 = np.random.default_rng(5).normal(size=(2, 96, 16))  # d = F = 16
 maps = [features.elu_plus_one, lambda x: features.elu_plus_one(-x), features.relu]
 A = near_far.far_field(q16, k16, np.eye(96), maps)
 print(f"three maps of 16 features: rank {np.linalg.matrix_rank(A)}, bound {3 * 15 + 1}")
 
 # %% [markdown]
-# Now the block *off the diagonal* of a speech head, where the later half of the queries looks at the earlier half of
-# the keys. We count its singular values above a hundredth of the largest.
+# How much does it have to say? Take the two blocks *off the diagonal* of a speech head, in which one half of the queries
+# looks at the other half of the keys. Singular values that are small beside the largest one of *all* weights do not matter,
+# so we count those above a hundredth of it.
 #
-# **Before you run this:** is the block of lower rank for the head that looks nearby, or for the one that looks far?
+# **Before you run this:** is the count larger for the blocks of the head that looks nearby, or of the one that looks
+# far? By a little, or several times?
 
 # %% tags=["answer"]
 sigma = {}
+print("                       weight held   above 0.01   above 0.01 of its own largest")
 for n, ((q, k, _), _) in enumerate(CASES["speech"]):
     A = attention.softmax_attention(q, k, np.eye(1500))
-    for name, block in (("all weights", A), ("off the diagonal", A[750:, :750])):
+    blocks = {"all weights": A, "block below": A[750:, :750], "block above": A[:750, 750:]}
+    for name, block in blocks.items():
         values = np.linalg.svd(block, compute_uv=False)
-        sigma[n, name] = values / values[0]
-        print(f"head {n}, {name:17} {(values > 0.01 * values[0]).sum():4} of {len(block):,}")
+        sigma[n, name] = values / np.linalg.norm(A, 2)
+        own, held_here = (values > 0.01 * values[0]).sum(), block.sum() / len(block)
+        few = (sigma[n, name] > 0.01).sum()
+        print(f"head {n}, {name:12} {held_here:14.2f} {few:12} {own:14}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots(figsize=(9.5, 4.8))
+STYLE = {"all weights": "-", "block below": "--", "block above": ":"}
 for (n, name), values in sigma.items():
     place = np.arange(1, len(values) + 1)
     label = f"head {n} ({('near', 'far')[n]}), {name}"
-    ax.loglog(
-        place,
-        values,
-        color=COLORS[n],
-        linestyle="-" if name == "all weights" else "--",
-        label=label,
-    )
-ax.axhline(0.01, color=COLORS[6], linestyle=":", linewidth=1.5)
-ax.set(xlabel="order $p$", ylabel=r"$\sigma_p / \sigma_1$", ylim=(1e-4, 1.5))
+    ax.loglog(place, values, color=COLORS[n], linestyle=STYLE[name], label=label)
+ax.axhline(0.01, color=COLORS[6], linewidth=1)
+ax.set(xlabel="order $p$", ylabel=r"$\sigma_p$ / largest of all weights", ylim=(1e-4, 1.5))
 ax.set_xticks([1, 10, 100, 1000], [1, 10, 100, 1000])
 ax.set_yticks([1e-4, 1e-3, 0.01, 0.1, 1], ["0.0001", "0.001", "0.01", "0.1", "1"])
 ax.minorticks_off()
 ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
     fig,
-    caption="Compare solid with dashed: for the near head the dashed curve falls at once, for the far head hardly.",
-    alt="Singular values over the largest of the weights of two speech heads and of a block of each off the diagonal, "
-    "logarithmic axes. At order 100: "
-    + "; ".join(f"head {n}, {name}, {values[99]:.2g}" for (n, name), values in sigma.items())
+    caption="Compare the broken curves of a head, its blocks, with its solid one: those of the near head are soon under the line.",
+    alt="Singular values of the weights of two speech heads and of the two blocks of each off the diagonal, over "
+    "the largest of all weights of the head, logarithmic axes. At order 50: "
+    + "; ".join(f"head {n}, {name}, {values[49]:.2g}" for (n, name), values in sigma.items())
     + ".",
 )
 
 # %% [markdown] tags=["answer"]
-# The block is of lower rank for the head that looks nearby: it has 28 such singular values, where all its weights have
-# 868. The other head has 182 and 274. **In the speech head that looks nearby what is far has low rank, and in
-# the one that looks far it has not.** The first needs a window and a small summary of the rest, the second a larger summary.
+# The count is several times larger for the head that looks far: its blocks have 105 and 93 such values, and those of the
+# near head 19 and 11. **What stands far from the diagonal takes few singular values in the speech head that looks nearby,
+# and several times as many in the one that looks far.** The near head's are few because its blocks hold little weight, not
+# because they are smooth: beside its own largest value the block above the diagonal has 191, the far head's 181.
 #
 # On the thread of this course we have come to what survives in trained heads: near exactly, far in summary, one
 # denominator. Lesson 18 puts it into a whole model of speech, and listens.
@@ -543,15 +567,15 @@ show(
 # ## Take away
 #
 # - A window alone forces every query to take what is nearby. With a quarter of the keys that is worse than
-#   $\operatorname{mean}(V)$ on most antibody heads.
-# - Keep what a window drops as a summary in the same denominator. One mean key helps in nearly every case. At one price
-#   centres of keys do better on heads that look far, and features do not.
+#   $\operatorname{mean}(V)$ on four of six antibody heads.
+# - Keep what a window drops as a summary in the same denominator. Beside the same window one mean key helped in every case.
+#   At one price centres of keys do better on heads that look far, and features do not.
 # - A share for all rows must be fitted to each head; one denominator gives each row a share of its own.
 #
 # ## Where it breaks
 #
 # - A query that looks for one key far away gets the mean of many.
-# - Our centres come from another text. On the speech head that looks near they do worse than the mean key.
+# - Centres from keys that are not alike can do worse than the mean key, as on the near speech head.
 # - All this is about single heads, not a whole model (lessons 17 and 18).
 #
 # ## Exercises

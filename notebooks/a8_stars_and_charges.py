@@ -170,16 +170,16 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# **The numerical rank of a well-separated block does not depend on how many points are in it.** With one interval
-# between them it does not grow at all. Where the intervals touch, the rank grows by one with each doubling, because
-# ever closer pairs turn up there. The block of an interval with itself has full rank, so no summary will do.
+# **The numerical rank of a well-separated block does not depend on how many points are in it.** Where one interval lies
+# between points and masses, the rank is 4 at each size. Where the two intervals touch, the rank grows by one with each
+# doubling, by three from 64 to 512, because ever closer pairs turn up there. The block of an interval with itself has full rank, so no summary will do.
 
 # %% [markdown]
 # ## 4. Near blocks small, far blocks large
 #
 # Now all points act on all points. Cut the matrix into four blocks, and each of these into four, and
-# so on. A block whose two intervals have one of their size between them keeps $P$ moments; one
-# that gets down to 8 points is kept as it is. A matrix stored so is called *hierarchical*, or an
+# so on. A block whose two intervals have at least one of their size between them keeps $P$
+# moments; one that gets down to 8 points is kept as it is. A matrix stored so is called *hierarchical*, or an
 # H-matrix (Hackbusch, 1999).
 
 
@@ -331,7 +331,7 @@ show(
 # %% [markdown]
 # ## 5. Near in space, far in waves: Ewald's sums
 #
-# Physics had the band and the low rank long before, and its low rank is this course's. Ewald (1921)
+# Physics had the band and the low rank long before, and made its low rank of Fourier features. Ewald (1921)
 # split $1/r$ into a part that is short and a part that is smooth. Write $1/r$ as a
 # mixture of Gaussians of all widths, and cut the mixture at $t = \alpha$,
 #

@@ -29,6 +29,8 @@ SHIFTS = [
     (shifted(lambda p, k, gap: math.comb(p, k) * gap**k), "M_k takes the power p − k of the gap."),
     (shifted(lambda p, k, gap: binomial(p, k, gap) * (k < p)), "the term k = p is missing."),
     (lambda M, c, new: shifted()(M, 0.0, new), "the gap is c − c', not c' alone."),
+    (lambda M, c, new: M * (c - new) ** np.arange(len(M)), "M'_p takes all M_k with k ≤ p."),
+    (lambda M, c, new: M, "the moments are still those about c."),
 ]
 
 
@@ -46,16 +48,17 @@ def shift_moments(shift):
 
 
 def separation(
-    delta=lambda g: 1 / (2 * g + 1), up=math.ceil, near=64, apart=np.greater, again=False
+    delta=lambda g: 1 / (2 * g + 1), up=math.ceil, near=64, apart=np.greater, again=False, each=2
 ):
-    """The g that takes the fewest operations; again: what is far is cut and counted again."""
+    """The g that takes the fewest operations; again: what is far is cut and counted again; each:
+    operations of a moment for each point."""
 
     def operations(N, g, P):
         total, size = 0, N
         while size >= 8:
             i, j = np.indices((N // size, N // size))
             cut = again | ~apart(abs(i // 2 - j // 2), g)  # its parent was not far
-            total += 2 * size * P * (cut & apart(abs(i - j), g)).sum()
+            total += each * size * P * (cut & apart(abs(i - j), g)).sum()
             size //= 2
         return int(total + near * (~apart(abs(i - j), g)).sum())
 
@@ -69,6 +72,13 @@ def separation(
 
 SEPARATIONS = [
     (separation(lambda g: 1 / (2 * g)), "δ is half an interval over g + ½ of them, to the centre."),
+    (
+        separation(lambda g: 1 / (2 * g + 2)),
+        "the centre lies g + ½ intervals from the nearest point, not g + 1.",
+    ),
+    (separation(lambda g: 1 / (g + 0.5)), "the radius of a cluster is half an interval."),
+    (separation(each=1), "a far block costs 2P operations for each point, not P."),
+    (separation(near=8), "a near block of 8 × 8 costs 64 operations."),
     (separation(apart=np.greater_equal), "g intervals lie between only where |a − b| > g."),
     (separation(up=math.floor), "one moment too few: δ^P must be at most ε, so round up."),
     (separation(again=True), "a far block is kept: what lies in it is not cut and counted again."),

@@ -35,6 +35,15 @@ WINDOWS = [
     ),
     (least(lambda A, near: (A * near).sum(axis=1).max()), "that is enough for one row alone."),
     (least(lambda A, near: near.mean()), "that counts keys; add up their weights."),
+    (least(lambda A, near: (A * near).sum()), "the mean over the rows, not their sum."),
+    (
+        least(lambda A, near: (A * near).mean()),
+        "add up the weights of a row, then take the mean over the rows.",
+    ),
+    (
+        least(lambda A, near: np.median((A * near).sum(axis=1))),
+        "the mean over rows, not the median.",
+    ),
 ]
 
 
@@ -54,12 +63,12 @@ def narrowest_window(search):
 BAND_ALONE = "the logits of the band alone are needed: compute them diagonal by diagonal."
 
 
-def rows(above=np.where, below=None, width=lambda band: band):
+def rows(above=np.where, below=None, width=lambda band: band, scale=math.sqrt):
     """Rows by the weights above(near, E, G), E exact and G by features, over sums of `below`."""
 
     def attend(q, k, v, phi_q, phi_k, band):
         i, j = np.indices((len(q), len(q)))
-        E, G = np.exp(q @ k.T / math.sqrt(q.shape[1])), phi_q @ phi_k.T
+        E, G = np.exp(q @ k.T / scale(q.shape[1])), phi_q @ phi_k.T
         weights, total = (of(abs(i - j) <= width(band), E, G) for of in (above, below or above))
         return weights @ v / total.sum(axis=1, keepdims=True)
 
@@ -83,6 +92,15 @@ NEAR_AND_REST = [
     (two_denominators, "two denominators: add the weights, then divide."),
     (rows(lambda near, E, G: E), "keys outside the band weigh by their features."),
     (rows(below=lambda near, E, G: G), "the denominator still has the features of the near keys."),
+    (
+        rows(below=lambda near, E, G: near * E + G),
+        "take the features of the near keys out of the denominator, too.",
+    ),
+    (rows(lambda near, E, G: near * E), "a window alone: all other keys count, by their features."),
+    (rows(lambda near, E, G: G), "near keys weigh by e^{qᵀk/√d}, not by their features."),
+    (rows(below=lambda near, E, G: near * E), "the denominator has the weights of all keys."),
+    (rows(scale=lambda d: 1), "the logits are divided by √d."),
+    (rows(below=lambda near, E, G: np.eye(len(E))), "divide by the sum of the weights of a row."),
     (rows(width=lambda band: band - 1), "|i − j| = band belongs to the band."),
     (below_zero, "a slice that begins below 0 counts from the end: from max(0, i − band) on."),
 ]
