@@ -7,8 +7,7 @@
 # > Afterwards you can compute a window of attention exactly and in linear time, sum up all other keys in
 # > the same denominator, and say for a given head which summary of them is worth its price.
 #
-# An astronomer who adds up a hundred billion pulls computes those of near stars singly, and takes a far galaxy as one
-# heavy point. Appendix [a8](a8_stars_and_charges.ipynb) tells how well that works. Attention is a sum over pairs, too.
+# An astronomer who adds up pulls computes those of near stars singly, and takes a far galaxy as one heavy point. Appendix [a8](a8_stars_and_charges.ipynb) tells how well that works. Attention is a sum over pairs, too.
 # What must it compute exactly, and what can it sum up?
 
 # %%
@@ -405,8 +404,8 @@ show(
 # and speech cases, and a window with features in half of them at most.** So few directions, an eighth as many as keys or
 # fewer, estimate far weights badly (lesson 09). Centres beat the mean key in eight of the twelve antibody cases, those of
 # the four heads that look least nearby. Their three starts differ by about a factor of two at most. But centres suit only
-# keys like those that they came from: on the near speech head centres from ten seconds leave 0.09, more than the mean key,
-# and centres from the whole recording 0.006. At $L = 32$ a quarter of the work is four keys, too few to be split, and the
+# keys like their own: on the near speech head centres from ten seconds leave 0.09, more than the mean key, and centres
+# from all thirty 0.006. At $L = 32$ a quarter of the work is four keys, too few to be split, and the
 # wider window wins in 21 of 32 late cases.
 
 # %% [markdown]
@@ -516,8 +515,7 @@ print(f"three maps of 16 features: rank {np.linalg.matrix_rank(A)}, bound {3 * 1
 # looks at the other half of the keys. Singular values that are small beside the largest one of *all* weights do not matter,
 # so we count those above a hundredth of it.
 #
-# **Before you run this:** is the count larger for the blocks of the head that looks nearby, or of the one that looks
-# far? By a little, or several times?
+# **Before you run this:** is the count larger for the blocks of the head that looks nearby, or of the one that looks far?
 
 # %% tags=["answer"]
 sigma = {}
