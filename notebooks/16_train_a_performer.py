@@ -90,9 +90,10 @@ print(f"formula and jax.grad: alike to 1e-12 in {np.mean(gap < 1e-12):.0%} of en
 # $$\frac{\partial}{\partial q'}\, \varphi(q')^\top\varphi(k') = \sum_{r=1}^m \varphi_r(q')\, \varphi_r(k')\,
 # (\omega_r - q') , \qquad \mathbb{E} = k'\, e^{q'^\top k'} .$$
 #
-# Its mean over draws is the exact derivative, so what is wrong with it is chance and not bias. The table has
-# a row for the output and for each gradient, and a column for each $m$. It gives the size of the error
-# beside the size of what is estimated, the median of 16 draws of orthogonal directions.
+# The mean over draws, $\mathbb{E}$, is the exact derivative of the exact weight. The output divides by a sum
+# of estimated weights, so it and its gradients also have a bias, of order $1/m$ (lesson 13). The table has a
+# row for the output and for each gradient, and a column for each $m$. It gives the size of the error over the
+# size of what is estimated, the median of 16 draws of orthogonal directions.
 #
 # **Before you run this:** with 64 directions the output is off by about a tenth of its size. Is the gradient
 # by the queries off by a tenth, too, or by several times as much?
@@ -126,15 +127,15 @@ print(f"\nmean(V): output {nothing:.3f}; its gradients by q and k are 0, so off 
 # So are gradients harder to estimate? No: the output is compared with something easy. The weights of short
 # queries and keys are nearly equal, so most of the output is mean(V), which takes no knowledge of $q$ and
 # $k$. Only a small part of the output depends on them, and that part alone has a gradient by them. The last
-# row therefore has the error of the output in units of mean(V)'s error, which is the size of that part.
-# **For short independent queries and keys, the output in units of mean(V)'s error is about as far off as
-# its gradient by the keys.** The gradient by the queries is even nearer. Its mean squared error can be
-# foretold, to first order in $1/m$, by `theory.gradient_mse`.
+# row of numbers therefore has the error of the output in units of mean(V)'s error, which is the size of that
+# part. **For short independent queries and keys, the output in units of mean(V)'s error is about as far off as
+# its gradient by the keys.** The gradient by the queries is less far off; `theory.gradient_mse` foretells its
+# mean squared error, to first order in $1/m$.
 #
-# What does an optimiser make of such gradients? It averages over many steps. With new directions at each
-# step it averages over $W$, too, and so goes down the mean of the loss over all $W$. With directions that
-# stay, each gradient is the exact one of another model, the one with this $W$. Section 5 shows what each of
-# the two leads to.
+# What does an optimiser make of such gradients? It averages over many steps. With new directions at each step
+# it averages over $W$, too, and so goes down the mean of the loss over all $W$. With directions that stay,
+# each gradient is the exact gradient of another model, which has the features of this $W$ in place of
+# softmax. Section 5 compares the two.
 #
 # ## 2. A decoder that writes
 #
@@ -280,9 +281,9 @@ start = {name: jnp.asarray(a) for name, a in start.items()}
 print(f"{sum(a.size for a in start.values()):,} parameters")
 
 # %% [markdown]
-# `training.train` goes down the gradient by *Adam* (Kingma & Ba, 2015). Adam divides the running mean of
-# each gradient by the root of the running mean of its square, so that all parameters move at about one pace,
-# `rate`. Only `params` has a gradient; the text and `fixed` have none.
+# `training.train` goes down the gradient by *Adam* (Kingma & Ba, 2015). Adam divides the running mean of each
+# gradient by the root of the running mean of its square, so that all parameters move at about one pace,
+# `rate`, which falls to 0 in the end.
 #
 # The decoder now takes six hundred steps with 16 windows each. Beside it stand nulls of three kinds. Six
 # are tables: every symbol alike, symbols by their frequency, and *counts* of what followed the last one to
@@ -366,18 +367,20 @@ for name, written in samples.items():
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots(figsize=(9, 5))
 smooth = np.convolve(losses, np.ones(20) / 20, "valid")
-ax.plot(np.arange(20, 601), smooth, color=COLORS[0], label="softmax, mean of 20 steps")
+ax.plot(np.arange(20, 601), smooth, color=COLORS[0])
 shown = ["by frequency", "mean(V) swapped in", WITHOUT, *list(NULLS)[3:5]]
-for name, colour, dash in zip(
-    shown, COLORS[1:], (":", "-.", "--", (0, (5, 1, 1, 1)), (0, (1, 3))), strict=False
+for name, dash, side in zip(
+    shown, (":", "-.", "--", ":", ":"), ("bottom", "bottom", "top", "top", "bottom"), strict=True
 ):
-    ax.axhline(NULLS[name], color=colour, linestyle=dash, label=name, linewidth=1.5)
-ax.axhline(SOFTMAX, color=COLORS[0], linewidth=1, label="softmax, held-out text")
-ax.set(xlabel="step", ylabel="bits a character", ylim=(2, 6.5))
-ax.legend(fontsize=11, ncols=2)
+    ax.axhline(NULLS[name], color=COLORS[6], linestyle=dash, linewidth=1.5)
+    ax.text(610, NULLS[name] + (0.02 if side == "bottom" else -0.03), name, ha="right", va=side)
+ax.axhline(SOFTMAX, color=COLORS[0], linewidth=1)
+ax.text(610, SOFTMAX + 0.04, "softmax, held-out text", ha="right", va="bottom", color=COLORS[0])
+ax.text(45, 4.15, "softmax, mean of 20 steps", color=COLORS[0])
+ax.set(xlabel="step", ylabel="bits a character", ylim=(2, 5))
 show(
     fig,
-    caption="Look where the falling curve ends among the level lines, which are nulls.",
+    caption="Look where the falling curve and its level on held-out text lie among the black lines, which are nulls.",
     alt=f"Loss against the step: it {trend(smooth[[0, -1]], 'drops', 'climbs')} from {smooth[0]:.2f} to "
     f"{smooth[-1]:.2f} bits a character, and is {SOFTMAX:.2f} on held-out text. Nulls: "
     + ", ".join(f"{name} {NULLS[name]:.2f}" for name in shown),
@@ -408,9 +411,10 @@ show(
 # give each direction the weight that keeps the estimate unbiased. `compare.moments` returns $s$, the axes $U$
 # and $\rho$.
 #
-# The moments come from 64 windows of *training* text. Moments of the window that is predicted would tell
-# each row something of later ones, which is a leak. And nothing is saved here: with causal rows features save
-# multiplications only below $m = L/4$, which is 8. This lesson asks for the answer and not for the time.
+# The moments come from 64 windows of *training* text. Moments of the window that is predicted would tell each
+# row something of later ones, which is a leak. And nothing is saved here: with causal rows features save
+# multiplications only below $m = L/4$, which is 8. This lesson asks for the answer; lessons 14 and 18 ask
+# where features save time.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -582,7 +586,7 @@ print(f"independent normal {means['independent']:.1f}, these heads {means['learn
 # rare draws, and errors that a row has in common cancel in the division. And with dense features more than a
 # third of each head's attention still lies on pairs above 1.
 #
-# How does that look? Here is the head of the first block whose exponent is largest, on one window: its exact
+# Here is the head of the first block whose exponent is largest, on one window: its exact
 # weights, and two estimates from 64 directions.
 
 # %%
@@ -633,12 +637,13 @@ show(
 #
 # Now let the decoder meet its features. *Fine-tuning* is a little more training: 80 steps from the softmax
 # parameters, at a third of the rate. The directions are drawn once and kept, or drawn anew at every step; the
-# moments stay those of the softmax model. Each result is judged with three draws of $W$ that the model has
-# never seen, and with its own $W$ where it kept one. Beside them stand 80 more steps of softmax, and 80 steps
-# in which the model meets mean(V).
+# moments stay those of the softmax model. Beside the features stand 80 more steps of softmax, and 80 steps in
+# which the model meets mean(V). In the table a row is what the model meets. Its columns are the bits before
+# the 80 steps; the bits after them on its own $W$, where it kept one, and on three that it has never seen;
+# and the mean of $\|z\|^2$ in each block.
 #
 # **Before you run this:** one model is trained with 64 plain directions that stay, another with ever new ones.
-# Which is better on its own $W$, and which on a fresh one?
+# On a fresh $W$, which of the two models has fewer bits? And is the first one better on its own $W$?
 
 # %% tags=["answer"]
 kinds_of_W = {"plain": directions, "dense, centred": functools.partial(directions, moments=learned)}
@@ -687,8 +692,8 @@ print(f"dense, centred, redrawn: at most {worst[0]:.3f} bits above softmax on a 
 print(f"and {worst[1]:.3f} above the softmax that was trained as long")
 
 # %% [markdown] tags=["answer"]
-# The model with plain directions that stay is better on its own $W$, with 3.173 bits, and the model with ever
-# new ones is better on a fresh $W$, with 3.255 to 3.258 bits beside 3.314 to 3.359.
+# On a fresh $W$ the model with ever new directions has fewer bits, 3.255 to 3.258 beside 3.314 to 3.359. The
+# model with directions that stay is better on its own $W$, with 3.173 bits, than either model on a fresh one.
 # **A model fine-tuned with one $W$ learns that $W$, and one that meets ever new directions works with any of
 # their law and number.** So train with $W$ if the model keeps it, and redraw if it will be drawn anew. With
 # dense features it is the same on a smaller scale, and redrawn they end at 3.065 bits or less, within a tenth
@@ -696,16 +701,17 @@ print(f"and {worst[1]:.3f} above the softmax that was trained as long")
 
 # %% [markdown]
 # The last two columns show *how* a model meets plain features: in the first block the mean of $\|z\|^2$
-# falls by about a third, with one $W$ as with many. One would expect that where the error grows with its
-# exponential. As many steps of softmax do not shorten it, and dense features hardly do, since their exponents
-# were small from the start.
+# falls by about a third, with one $W$ as with many. One would expect shorter $z$ where the error grows with the
+# exponential of $\|z\|^2$. As many steps of softmax do not shorten $z$, and steps with dense features hardly
+# do, since their exponents were small from the start.
 #
 # ## 6. Trained longer
 #
-# Six hundred steps are few. `python -m tools.record.decoder` has trained the same decoder up to twenty times
-# as long, with two seeds, and put the replacements of section 3 into each. A *seed* is one start and one
-# order of the text. In the first table a row is what attends and a column is a number of steps. The second
-# has the part of attention's worth that is kept, both seeds beside each other; look along its rows.
+# Six hundred steps are few. `python -m tools.record.decoder` has trained the same decoder anew from its
+# start, up to twenty times as long, with two seeds, and put the replacements of section 3 into each, with
+# draws of $W$ of its own. A *seed* is one start and one order of the text. In the first table a row is what
+# attends and a column is a number of steps. The second has the part of attention's worth that is kept, both
+# seeds beside each other; look along its rows.
 #
 # **Before you run this:** as the training goes on, does the part that 64 dense directions keep grow, stay or
 # fall?
@@ -792,22 +798,31 @@ for label, when in (("600 steps", "early"), ("12,000 steps", "late")):
     ]
     cells += [f"{a.min():.1f} to {a.max():.1f}" for a in (price, plain)]
     print(f"{label:20}{cells[0]:21}{cells[1]:16}{cells[2]:12}{cells[3]}")
-falls = (of_heads["late"][3] < of_heads["early"][3]).sum()
-print(f"heads in which the median exponent of plain features falls: {falls} of {DEPTH * HEADS}")
+grow = [late / early for early, late in zip(of_heads["early"], of_heads["late"], strict=True)]
+tilt = (64 * of_heads["late"][1] + 1) / (64 * of_heads["early"][1] + 1) / grow[0]  # of e^exponent
+print(f"dense, late over early: price {grow[0].min():.1f} to {grow[0].max():.1f} times,", end=" ")
+print(
+    f"e^exponent {tilt.min():.1f} to {tilt.max():.1f}; price more in {(grow[0] > tilt).sum()} heads"
+)
+rises = (grow[3] > 1).ravel()
+falling = of_heads["early"][3].ravel()[~rises]
+print(f"plain: the median exponent rises in {rises.sum()} heads of {rises.size},", end=" ")
+print(f"and falls where it was {falling.min():.1f} to {falling.max():.1f}")
 
 # %% [markdown]
-# For dense features the relative variance rises from 0.3–0.6 to 0.7–2.3, mainly because the price rises, and
-# pairs above 1 now carry 48 to 94 % of a head's attention. For plain features length does not explain the
-# loss, since their median exponent falls in three heads of eight.
+# For dense features the relative variance rises from 0.3–0.6 to 0.7–2.3, in each head more by the price than
+# by the exponential, and pairs above 1 now carry 48 to 94 % of a head's attention. For plain features the
+# median exponent rises in five heads of eight and falls in the three where it was largest, so length alone
+# does not tell why a swap loses more.
 #
 # ## 7. From scratch, and for other seeds
 #
-# Last, no softmax at all: the same start, the same 600 steps, and another attention from the first step on.
-# The random features have $m = 64$; the maps ELU + 1 and ReLU have $d = 8$ features and cost less. *SMREG* of
-# the Performer paper are positive features of directions with fixed norms $\sqrt d$.
-# `python -m tools.record.three_seeds` does it for three seeds, and sections 2, 3 and 5 with them. A row is a
-# way to attend. Its columns are the mean of the bits over the seeds, their standard deviation, and the part
-# of attention's worth that is kept, seed by seed. Where $W$ is drawn, a seed has the mean of three draws.
+# Last, a decoder that never had softmax: the same start, the same 600 steps, and another attention from the
+# first step on. The random features have $m = 64$; the maps ELU + 1 and ReLU have $d = 8$ features and cost
+# less. *SMREG* of the Performer paper are positive features of directions with fixed norms $\sqrt d$.
+# `python -m tools.record.three_seeds` does it for three seeds, and sections 2, 3 and 5 with them. A row is a way to
+# attend. Its columns are the mean of the bits over the seeds, their standard deviation, and the part of
+# attention's worth that is kept, seed by seed. Where $W$ is drawn, a seed has the mean of three draws.
 #
 # **Before you run this:** does any of these attentions, trained from scratch, reach softmax in the same
 # number of steps?
@@ -826,7 +841,6 @@ here = [round(float(swapped["dense, centred", m].mean()), 3) for m in sizes]
 print(f"\ndense in the first seed {kept_here}, in section 3 {here}")
 
 # %% [markdown] tags=["answer"]
-# None of these attentions reaches softmax in the same number of steps.
 # **Trained from scratch for 600 steps, none of six attentions reaches softmax on any of three seeds.** The
 # nearest are SMREG redrawn and the plain Performer on its own $W$. They keep 84 to 92 % of the worth, are too
 # close to rank, and are ahead of the two maps without randomness, which have fewer features. On a fresh $W$
@@ -846,8 +860,8 @@ print(f"\ndense in the first seed {kept_here}, in section 3 {here}")
 #
 # ## Take away
 #
-# - The derivative of a weight through random features is right on average. Gradients by short $q$ and $k$ are
-#   about as far off as the output in units of mean(V)'s error, and all errors fall like $m^{-1/2}$.
+# - The derivative of a weight through random features is right on average. The gradient by short keys is about
+#   as far off as the output in units of mean(V)'s error, and all errors fall like $m^{-1/2}$.
 # - Judge a replacement by what it keeps of the bits between softmax and a model trained without attention.
 # - Learned queries and keys are long, and have means and axes of their own. Moments of training text help
 #   where plain features fail.
@@ -858,10 +872,8 @@ print(f"\ndense in the first seed {kept_here}, in section 3 {here}")
 #
 # ## Where it breaks
 #
-# - One text and one size of model. Three draws of $W$ say how far $W$ matters, and three seeds how far start,
-#   order, test windows and $W$ do together; neither says anything about another model.
-# - Windows of 32 characters are too short for features to save any time; where they do is the subject of
-#   lessons 14 and 18.
+# - One text and one size of model: neither three draws of $W$ nor three seeds say anything
+#   about another.
 # - Moments serve text like that which they come from. Fine-tuned, the heads move on and the moments stay.
 #
 # ## Exercises

@@ -22,7 +22,7 @@ GIVEN = {
     "15": {"122": "of the data", "1,500": "of the data", "2,145": "66 · 65 / 2"},
     "16": {"600": "of §2"},
     "17": {"115": "of the data", "120": "of the data", "104": "of a file", "512": "of the model"}
-    | {"0.007": "of the table of §1", "0.191": "of it", "1,500": "of lesson 18"},
+    | {"1,500": "of lesson 18"},
     "18": {"120": "of lesson 17", "122": "of it", "1,600": "of it", "300": "of its own training"}
     | {"1,500": "of the model", "3,000": "of its sound"}
     | {"16,000": "of its sound"},

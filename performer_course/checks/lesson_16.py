@@ -17,7 +17,13 @@ def whole(past):
 
 
 def key_gradient(
-    forward=np.copy, back=np.copy, under=np.copy, of_o=1.0, key=lambda k, y: y, power=-0.25
+    forward=np.copy,
+    back=np.copy,
+    under=np.copy,
+    of_o=1.0,
+    key=lambda k, x, y: y,
+    factor=lambda d: d**-0.25,
+    power=1,
 ):
     """By way of L × L arrays; forward, back and under say which of them know who sees whom."""
 
@@ -28,9 +34,10 @@ def key_gradient(
         A = phi_q @ phi_k.T
         o = averages(A * forward(past), v)
         D = (A * under(past)).sum(axis=1, keepdims=True) if under else 1.0
-        slope = (g @ v.T - of_o * (g * o).sum(axis=1, keepdims=True)) * back(past) / D  # by A
+        slope = g @ v.T - of_o * (g * o).sum(axis=1, keepdims=True)
+        slope = slope * back(past) / D**power  # by A
         moves = phi_k * (slope.T @ phi_q)  # by ln φ_r(k_j'): (L, m)
-        return d**power * (moves @ W - moves.sum(axis=1, keepdims=True) * key(k, y))
+        return factor(d) * (moves @ W - moves.sum(axis=1, keepdims=True) * key(k, x, y))
 
     return gradient
 
@@ -38,10 +45,19 @@ def key_gradient(
 OF_PHI = "the slope of φ_r(k') is (ω_r − k') φ_r(k')"
 KEY_GRADIENTS = [
     (key_gradient(of_o=0), "the denominator moves with the key, too: v_j − o_i, not v_j."),
-    (key_gradient(key=lambda k, y: 0 * y), f"{OF_PHI}: the −k' comes from e^{{−‖k'‖²/2}}."),
-    (key_gradient(power=0), "this is the gradient by k': k' = k d^{−1/4} has a slope."),
+    (key_gradient(key=lambda k, x, y: 0 * y), f"{OF_PHI}: the −k' comes from e^{{−‖k'‖²/2}}."),
+    (
+        key_gradient(key=lambda k, x, y: -y),
+        f"{OF_PHI}, with a minus: e^{{−‖k'‖²/2}} falls with k'.",
+    ),
+    (key_gradient(key=lambda k, x, y: x), f"{OF_PHI}: by the keys k' is subtracted, and not q'."),
+    (key_gradient(factor=lambda d: 1), "this is the gradient by k': k' = k d^{−1/4} has a slope."),
+    (key_gradient(factor=lambda d: d**-0.5), "k' = k d^{−1/4} has the slope d^{−1/4}, once."),
+    (key_gradient(factor=lambda d: -(d**-0.25)), "the sign is turned: it is v_j − o_i."),
+    (key_gradient(power=2), "the denominator of a row divides once: o_i has the second one in it."),
     (key_gradient(whole, whole, whole), "this is all-to-all: row i sees the keys j ≤ i alone."),
     (key_gradient(back=whole), "the way back is causal, too: key j is seen by rows i ≥ j alone."),
+    (key_gradient(back=np.transpose), "key j is seen by rows i ≥ j: the sums run from the end."),
     (key_gradient(under=None), "the denominator of each row is missing."),
 ]
 
@@ -111,7 +127,7 @@ def _predictors(rng, symbols, end, n=8, d=4):
         return np.where(np.arange(symbols) == end, -np.inf, unmasked(tokens))
 
     def faint(tokens):
-        return log_softmax(honest(tokens) + 5e-4 * (unmasked(tokens) - honest(tokens)))
+        return log_softmax(honest(tokens) + 3e-5 * (unmasked(tokens) - honest(tokens)))
 
     return [
         (honest, False, HONEST),

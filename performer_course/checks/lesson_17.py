@@ -148,12 +148,36 @@ def anew(chains, band):
     return lambda i, q, k, v: null()([(q[None], k[None], v[None])], band)(0, q, k, v)
 
 
+def chain_by_chain(chains, band):
+    """The mean of the chains' own shares."""
+    shares = []
+    for chain in chains:
+        null(clip=lambda share: shares.append(share) or share)([chain], band)
+    return null(clip=lambda _: np.clip(np.mean(shares, axis=0), 0, 1))(chains, band)
+
+
 NO_WINDOW = "0/0 where the window is mean(V) on all chains: take the share 0 there."
 NULLS = [
     (null(divide=np.divide), NO_WINDOW),
     (null(clip=np.copy), "a share outside [0, 1] is no mean of values: clip it."),
     (null(below=lambda added, missing: missing**2), "p multiplies N − U: that stands below."),
     (null(of_block=lambda share, i: share[0]), "block 1 has the shares of block 0: use i."),
+    (
+        null(clip=lambda share: np.where((share < 0) | (share > 1), 0, share)),
+        "a parabola whose lowest point is above 1 is lowest at 1, and not at 0.",
+    ),
+    (null(clip=lambda share: 1 - np.clip(share, 0, 1)), "p and 1 − p have changed places."),
+    (
+        null(divide=lambda top, bottom: fraction(top.sum(-1), bottom.sum(-1))[..., None] + 0 * top),
+        "all heads of a block have one share here: each head has a share of its own.",
+    ),
+    (
+        chain_by_chain,
+        "the sums run over all chains before one divides: no mean of the chains' shares.",
+    ),
+    (lambda chains, band: null()(chains, band + 1), "the window has the keys |i − j| ≤ band."),
+    (null(clip=np.ones_like), "this is the window alone: where is mean(V)?"),
+    (null(clip=np.zeros_like), "this is mean(V) alone: where is the window?"),
     (anew, "the share is fitted anew to the chain at hand, which takes its softmax: fit it once."),
 ]
 

@@ -114,7 +114,7 @@ WRONG["leaks"] = [
     (detector(end=lambda j: j + 1), lesson_16.HONEST),
     (detector(places=lambda L: [0]), lesson_16.NO_MASK),
     (detector(end=lambda j: max(j - 1, 0)), lesson_16.NEXT),
-    (detector(same=lambda a, b: np.allclose(a, b, 1e-2, 1e-2)), lesson_16.FAINT),
+    (detector(same=lambda a, b: np.allclose(a, b, 1e-3, 1e-3)), lesson_16.FAINT),
     (detector(same=np.array_equal), lesson_16.BITS),
     (detector(replaced=lambda token, symbols: [(token + 1) % symbols]), lesson_16.ONE_SYMBOL),
     (detector(same=lambda a, b: not np.abs(a - b).max(initial=0) > 1e-9), lesson_16.INFINITE),
