@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import tomllib
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from kit import need
@@ -280,7 +281,7 @@ def main() -> int:
     site = stage()
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:  # forked, a thread may be lost
         names = sorted(site.files)
         pages = dict(zip(map(label, names), pool.map(converted, names), strict=True))
         documents = {BOOK: book(site, pages)}
