@@ -252,7 +252,7 @@ parts = slice(51, L), slice(0, 50), slice(50, 51)
 x, y, w = (attention.absorb(empty, k[part, :], v[part, :], W) for part in parts)
 merged = attention.merge(x, attention.merge(y, w))
 for name in "czS":
-    print(f"{name} merged, apart from one pass: {apart(getattr(merged, name), getattr(whole, name))}")
+    print(f"{name} merged, gap to one pass: {apart(getattr(merged, name), getattr(whole, name))}")
 
 # %% [markdown] tags=["answer"]
 # None of the three arrays comes out otherwise, but for rounding, since a State stands for sums over its keys.
