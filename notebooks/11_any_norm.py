@@ -394,10 +394,10 @@ show(
 # %% [markdown] tags=["answer"]
 # For the late decoder the measured error lies near 1, with a median of 1.15 over heads and texts, and from 0.12
 # to 5.32 for single ones. The output cannot run away as the forecast does, because positive weights over their sum
-# give a mean of the values. **On made-up tokens of width 8 and a relative variance below a tenth the rule is right
-# within a factor of three, and on every trained head here it says nothing.** Where the rule
+# give a mean of the values. **On made-up tokens with a relative variance below a tenth the rule is right within a
+# factor of three, and on every trained head it says nothing.** Where the rule
 # speaks, it foretells wins, down to 0.07, and losses at the smallest scale, where softmax is almost uniform. But
-# Taylor features of degree 2, 45 in this width, err less on every made-up head.
+# Taylor features of degree 2, 45 at their width of 8, err less on every made-up head.
 
 # %% [markdown]
 # Why are trained heads so far off? By lesson 09 the weight of a pair with the score $t > 0$ has a relative variance

@@ -400,8 +400,8 @@ show(
 
 # %% [markdown] tags=["answer"]
 # On the head that looks far the window with 31 centres is best: it leaves 0.23, where the wider window leaves 2.75 and
-# the one with features 1.55. **At one price a window with a mean key beats a wider window in all fourteen antibody
-# and speech cases, and a window with features in half of them at most.** So few directions, an eighth as many as keys or
+# the one with features 1.55. **At one price a window with a mean key beats a wider window in all antibody and speech
+# cases, and one with features in half at most.** So few directions, an eighth as many as keys or
 # fewer, estimate far weights badly (lesson 09). Centres beat the mean key in eight of the twelve antibody cases, those of
 # the four heads that look least nearby. Their three starts differ by about a factor of two at most. But centres suit only
 # keys like their own: on the near speech head centres from ten seconds leave 0.09, more than the mean key, and centres
