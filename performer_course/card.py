@@ -52,59 +52,44 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
     # Prices, in keys a query: a key takes d multiplications for its weight and e for its value.
     b = np.arange(L)
     seen = 1 + (2 - causal) * b * (1 - (b + 1) / (2 * L))  # in a window of b keys on a side
-    whole, half = share * seen[-1], share * seen[-1] / 2
-    wide, less, narrow = (max(0, (seen <= x).sum() - 1) for x in (whole, whole - 1, half))
+    all_of_it, half = share * seen[-1], share * seen[-1] / 2
+    w, w_key, w_half = (max(0, (seen <= x).sum() - 1) for x in (all_of_it, all_of_it - 1, half))
     centre = (2 * d + e) / (d + e)  # as keys look for theirs, too
-    C, c = (int(np.clip(x / centre, 1, len(k0))) for x in (whole - 1, half))
-    m, n = (max(1, int(x / 2)) for x in (whole, half))
-    F, G = d + 1, (d + 1) * (d + 2) // 2
-    taylor = 2 * (1 + e) / (d + e)
+    C, C_half = (int(np.clip(x / centre, 1, len(k0))) for x in (all_of_it - 1, half))
+    m, m_half = (max(1, int(x / 2)) for x in (all_of_it, half))
+    F = {1: d + 1, 2: (d + 1) * (d + 2) // 2}
+    taylor = 2 * (1 + e) / (d + e)  # a feature of Taylor's
 
-    def near(band, C=0):
+    def near(w, C=0):
         far = {"centres": kmeans2(k0, C, minit="++", seed=rng)[0]} if C else {}
-        return joint_attention(q, k, v, band, causal=causal, **far)
+        return joint_attention(q, k, v, w, causal=causal, **far)
 
-    def drawn(s, m=m):
+    def drawn(s):
         return favor_attention(q, k - s, v, orthogonal(rng, m, d), causal=causal)
 
-    def dense(m, band=None):
+    def dense(m, attend, *band):
         x, y, W = sharpen(q, k, orthogonal(rng, m, d), *of)
-        if band is None:
-            return favor_attention(x, y, v, W, causal=causal)
-        return joint_favor_attention(x, y, v, W, band, causal=causal)
+        return attend(x, y, v, W, *band, causal=causal)
 
     def series(degree):
         return taylor_attention(q, k - k0.mean(axis=0), v, degree, causal=causal)
 
-    ways = {  # name: (size, price, how often, what it gives)
-        "window": (
-            f"{wide} a side",
-            seen[wide],
-            1,
-            lambda: near_field(q, k, v, wide, causal=causal),
-        ),
-        "window, mean key": (f"{less} a side", seen[less] + 1, 1, lambda: near(less)),
-        "window, centres": (
-            f"{narrow}, {c}",
-            seen[narrow] + c * centre,
-            draws,
-            lambda: near(narrow, c),
-        ),
-        "window, dense": (
-            f"{narrow}, m = {n}",
-            seen[narrow] + 2 * n,
-            draws,
-            lambda: dense(n, narrow),
-        ),
-        "centres": (f"{C}", 1 + C * centre, draws, lambda: near(0, C)),
-        "Taylor 1": (f"F = {F}", F * taylor, 1, lambda: series(1)),
-        "Taylor 2": (f"F = {G}", G * taylor, 1, lambda: series(2)),
-        "features": (f"m = {m}", 2 * m, draws, lambda: drawn(0)),
-        "features, centred": (f"m = {m}", 2 * m, draws, lambda: drawn(of[0])),
-        "features, dense": (f"m = {m}", 2 * m, draws, lambda: dense(m)),
-    }
+    ways = [  # (name, size, price, how often, what it gives)
+        ("window", f"{w} a side", seen[w], 1, lambda: near_field(q, k, v, w, causal=causal)),
+        ("window, mean key", f"{w_key} a side", seen[w_key] + 1, 1, lambda: near(w_key)),
+        ("window, centres", f"{w_half}, {C_half}", seen[w_half] + C_half * centre, draws,
+         lambda: near(w_half, C_half)),
+        ("window, dense", f"{w_half}, m = {m_half}", seen[w_half] + 2 * m_half, draws,
+         lambda: dense(m_half, joint_favor_attention, w_half)),
+        ("centres", f"{C}", 1 + C * centre, draws, lambda: near(0, C)),
+        ("Taylor 1", f"F = {F[1]}", F[1] * taylor, 1, lambda: series(1)),
+        ("Taylor 2", f"F = {F[2]}", F[2] * taylor, 1, lambda: series(2)),
+        ("features", f"m = {m}", 2 * m, draws, lambda: drawn(0)),
+        ("features, centred", f"m = {m}", 2 * m, draws, lambda: drawn(of[0])),
+        ("features, dense", f"m = {m}", 2 * m, draws, lambda: dense(m, favor_attention)),
+    ]  # fmt: skip
     exact, rows = softmax_attention(q, k, v, causal=causal), {}
-    for name, (size, price, times, give) in ways.items():
+    for name, size, price, times, give in ways:
         errors = [over_mean(give(), exact, v, causal=causal) for _ in range(times)]
         rows[name] = (size, price / seen[-1], np.array(errors))
     return rows
