@@ -193,7 +193,7 @@ show(
 
 # %% [markdown]
 # **The square below and left of a shut gate goes dark: from there on it is as if the text began
-# anew.** Two channels remember at two speeds, a diary and a notepad.
+# anew.** Two channels remember at two speeds.
 #
 # ## 3. The delta rule is one step of gradient descent
 #
@@ -223,9 +223,9 @@ print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).asty
 
 # %% [markdown]
 # **With $\beta = 1$ the state stays bounded for keys of length 1.4, and grows and never stops for
-# 1.6.** So today's models with a $\beta$ bring keys to length 1. (A factor of $-1$ has a use: with
+# 1.6.** So today's models with a $\beta$ bring keys to length 1. A factor of $-1$ has a use: with
 # $\beta = 2$ the state tells whether the number of ones so far is odd, and gates between 0 and 1
-# cannot. See "To think about" in the exercises.)
+# cannot.
 #
 # With a gate, the order matters: *first the gate, then the error*. The error must be that of the state
 # which is going to be corrected, the faded one. **Seven published models are now rows of one
@@ -241,7 +241,10 @@ print("bits", *to_host(flips).astype(int), "  state", *to_host(signs[:, 0]).asty
 # | one a token | yes | Gated DeltaNet (Yang, Kautz & Hatamizadeh, 2025) |
 # | one a channel | yes | Kimi Delta Attention (arXiv:2510.26692) |
 #
-# (Each has more parts around this line. The table compares the line.)
+# Each has more parts around this line. Others change the line itself: RWKV-7 (arXiv:2503.14456) has a
+# $\beta$ for each channel, too, DeltaProduct (arXiv:2502.10297) takes several delta steps a token,
+# Mamba-3 (arXiv:2603.15569) has a complex state, and log-linear attention (arXiv:2506.04761) about
+# $\log_2 L$ states for $L$ tokens.
 #
 # ## 4. Chunks: one triangular system
 #
@@ -338,8 +341,8 @@ for name in ("linear", "RetNet", "Gated DeltaNet", "Kimi Delta"):
 # %% [markdown]
 # **The whole matrix has full rank, a block below its diagonal has the rank of the state, gates and
 # corrections or not.** Matrices all of whose blocks below the diagonal have rank at most $d$ are
-# called *semiseparable*. That attention with such a matrix and a recurrence with a state of $d$
-# rows are the same thing is the heart of what Dao & Gu (2024) call *state space duality*.
+# called *semiseparable*. Attention with such a matrix is a recurrence with a state of $d$ rows: the
+# heart of what Dao & Gu (2024) call *state space duality*.
 #
 # ## 6. Gates that close, in float32
 #
@@ -411,8 +414,7 @@ for name, way in WAYS.items():
 # The cure is *halving*, as in the levels of appendix a5. Cut the chunk in two halves.
 # A late row $i$ sees an early key $j$ across the border between them, so the decay from $j$ to $i$ splits
 # *there*: from $j$ to the border, and from the border to $i$. Both exponents are sums of $\ln a \le 0$,
-# neither is positive, and no gate outside $j+1, \dots, i$ is touched. Inside each half, do the same
-# again. (Exercise 3 builds it.)
+# neither is positive, and no gate outside $j+1, \dots, i$ is touched. Inside each half, do the same.
 #
 # ## 7. What a state can recall
 #
@@ -475,9 +477,8 @@ show(
 # strong $\beta$ remembers the last few keys well and spoils the old ones; a weak one remembers all
 # of them badly.** With 128 independent keys the delta rule does not hold *more*: its mean over all
 # ages is above the scaled sum's for each of the three. It holds the *latest*. (With fewer keys than
-# dimensions a well-chosen $\beta$ can have the smaller mean. That is no larger store: there least
-# squares is exact, in a state of the same size.) So choose $\beta$ for the age at which you will be
-# asked (exercise 2).
+# dimensions a well-chosen $\beta$ can have the smaller mean.) So choose $\beta$ for the age at which
+# you will be asked (exercise 2).
 #
 # ## 8. Four tasks, three winners
 #
@@ -635,23 +636,21 @@ print("Fourier features by theory, over all draws: worth", *(f"{D:.0f}" for D in
 # with 128 or 512 Fourier features.** Where all keys are different and all are asked, the delta
 # rule with $\beta = 1$ pays about twice that. With $\beta = 0.1$ its horizon of 320 writes is
 # far beyond these texts, so it is nearly adding and pays as much. A cache pays 64 (48 where $d
-# = 16$), is exact, and would be for a million symbols. (All this is for random keys, 64 symbols
-# and 90 %.)
+# = 16$), is exact, and would be for a million symbols.
 #
-# **On random keys in $\mathbb{R}^{16}$ the positive features of lesson 09 are the worst memory
-# tried.** A pair costs more than twenty times what it costs with Fourier features. The mean of
-# $\hat\kappa$ over pairs is $\|\mathbb{E}\varphi\|^2 / \mathbb{E}\|\varphi\|^2$, and no
-# $\mathbb{E}\hat\kappa^2$ is below the square of its mean. Features with both signs can have the
-# mean 0, and their products cancel. Products of positive ones cannot cancel, so each must be small.
-# Exponentials fail at that: if keys are short they hardly vary, so all keys look alike, and if keys
-# are long, a few shout.
+# **On random keys in $\mathbb{R}^{16}$ the positive features of lesson 09 are the worst memory tried.** A
+# pair costs more than twenty times what it costs with Fourier features, for two causes. If keys are
+# short, exponentials hardly vary and all keys look alike: products of positive features cannot cancel, so
+# the mean of $\hat\kappa$ over pairs is far above 0, and no $\mathbb{E}\hat\kappa^2$ is below the square
+# of its mean. If keys are long, a few features shout, and pairs of keys that share one have a large
+# $\hat\kappa$. At the length used here, 1.75, most of $\mathbb{E}\hat\kappa^2$ comes from the second
+# cause.
 #
-# The sign alone is not to blame. Four ones of 512 are positive and a far better memory, because two keys
+# So the sign alone is not to blame. Four ones of 512 are positive and a far better memory, because two keys
 # seldom share one. (Schlag et al. (2021) made their positive features sparse for this reason.) But they do
 # not estimate softmax. For its denominator one *wants* terms that cannot cancel, and have the right mean.
 # Dividing does not help the memory, since one positive number a query leaves the order of the symbols as it
 # is. So a state that is there to recall may do without the denominator, and then use both signs.
-# (Others *learn* a positive map, as in Hedgehog and LoLCATs; lesson 17 trains directions for a real model.)
 #
 # ## 10. A state is a value
 #
@@ -674,27 +673,35 @@ print(f"two maps joined are the state: {np.abs(to_host(joined.B - again)).max() 
 # August 2026) tells of a large model that fell from 0.97 to 0.01 on a test of school mathematics: where two
 # requests began with the same text, the second was given a place that held a stranger's state. Nothing
 # crashed.
-# (`chunk_map` is what a run of tokens does to *any* state, $S \mapsto AS + B$, and `then` joins two such
-# maps: that is how the machines of [lesson 19](19_beyond_one_machine.ipynb) share one text.)
+# (`chunk_map` is what a run of tokens does to *any* state, $S \mapsto AS + B$. With `then`,
+# which joins two such maps, the machines of [lesson 19](19_beyond_one_machine.ipynb) share one text.)
 #
 # **Hybrids.** By section 9 a state is small and forgets, a cache is large and exact. **Most large
-# models that use states are *hybrids*: a few of their layers keep a cache.** What was published,
-# with its date:
+# models that use states are *hybrids*: a few of their layers keep a cache.** The rows
+# are published hybrids, and what MiniMax built after its first:
 #
 # | model, date | layers with a state : with a cache | source |
 # |---|---|---|
-# | MiniMax-01, Jan 2025 | linear attention, 7 : 1 | arXiv:2501.08313 |
+# | MiniMax-01, Jan 2025 | lightning attention (RetNet's row), 7 : 1 | arXiv:2501.08313 |
 # | Qwen3-Next, Sep 2025 | Gated DeltaNet, 36 : 12 | its model card |
 # | Granite 4.0, Oct 2025 | Mamba-2, 9 : 1 | IBM's announcement |
 # | Kimi Linear, Oct 2025 | Kimi Delta Attention, 3 : 1 | arXiv:2510.26692 |
-# | MiniMax-M2, Oct 2025 | **none**: all layers have a cache again | post of its pre-training lead |
+# | MiniMax-M2, Oct 2025 | **none**: all layers have a cache again | arXiv:2605.26494 |
+# | Qwen3.5, Feb 2026 | Gated DeltaNet, 3 : 1 | its model cards |
+# | Ring-2.5-1T, Feb 2026 | lightning attention, 7 : 1 | its repository, Ring-V2.5 |
+# | Nemotron 3 Super, Mar 2026 | Mamba-2, 40 : 8 | slime, pull request 2378 |
+# | MiniMax-M3, Jun 2026 | **none**: a cache, read in chosen blocks | llama.cpp, pull request 24908 |
+# | Kimi K3, Jul 2026 | Kimi Delta Attention, 69 : 24 | aiconfigurator, pull request 1435 |
+# | Qwen3.8-Flash-Next, Aug 2026 | Gated DeltaNet, 36 : 12 | ik_llama.cpp, pull request 2365 |
+# | Ling-3.1-flash, Oct 2026 | Kimi Delta Attention, 63 : 9 | its model card |
 #
-# The last row matters as much as the others. MiniMax gave as reasons that reasoning in many steps had
-# suffered, which small tests had not shown, that states ask for more precision than a cache, and that
-# sharing the beginnings of texts was not solved for them. A study of 72 models
-# (arXiv:2507.06457, July 2025) trained for the purpose found that the loss hardly depends on the ratio, but
-# recall does, and recommends 3 : 1 to 6 : 1. At 3 : 1 a quarter of the cache is left: Kimi Linear reports
-# up to 75 % as saved. None of this was measured here.
+# Six of the seven rows of 2026 have states, with about 3 to 7 layers of them for each layer with a cache,
+# and four of the six use the delta rule. MiniMax went back. Its report on M2 says that no cheaper
+# attention was reliably as good at reasoning, code and agents, that states suffer from low precision, and
+# that they fit badly with sharing the beginnings of texts. Its M3 saves by reading only a part of its
+# cache, as do the 12 layers with a cache of Qwen3.8-Flash-Next. A study of 72 models (arXiv:2507.06457,
+# July 2025) found that the loss hardly depends on the ratio, but recall does, and recommends
+# 3 : 1 to 6 : 1. None of this was measured here.
 #
 # ## Take away
 #
@@ -706,8 +713,8 @@ print(f"two maps joined are the state: {np.abs(to_host(joined.B - again)).max() 
 #   row knows a later gate.
 # - The delta rule has a horizon of about $d/\beta$ writes. It wins where keys come again. Where all differ and
 #   any may be asked, $\beta = 1$ paid twice the state of adding for a pair, and a weak $\beta$ as much.
-# - The positive features of lesson 09 are poor memories of random keys, because products that cannot cancel
-#   must each be small. Sparse ones are better.
+# - The positive features of lesson 09 are poor memories of random keys: where keys are short their products
+#   cannot cancel, and where keys are long a few features shout. Sparse ones are better.
 #
 # ## Where it breaks
 #
