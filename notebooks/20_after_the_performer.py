@@ -636,15 +636,14 @@ print("Fourier features by theory, over all draws: worth", *(f"{D:.0f}" for D in
 # with 128 or 512 Fourier features.** Where all keys are different and all are asked, the delta
 # rule with $\beta = 1$ pays about twice that. With $\beta = 0.1$ its horizon of 320 writes is
 # far beyond these texts, so it is nearly adding and pays as much. A cache pays 64 (48 where $d
-# = 16$), is exact, and would be for a million symbols.
+# = 16$), is exact, and would be for a million symbols. All this is for 64 symbols and 90 %.
 #
 # **On random keys in $\mathbb{R}^{16}$ the positive features of lesson 09 are the worst memory tried.** A
 # pair costs more than twenty times what it costs with Fourier features, for two causes. If keys are
 # short, exponentials hardly vary and all keys look alike: products of positive features cannot cancel, so
 # the mean of $\hat\kappa$ over pairs is far above 0, and no $\mathbb{E}\hat\kappa^2$ is below the square
 # of its mean. If keys are long, a few features shout, and pairs of keys that share one have a large
-# $\hat\kappa$. At the length used here, 1.75, most of $\mathbb{E}\hat\kappa^2$ comes from the second
-# cause.
+# $\hat\kappa$.
 #
 # So the sign alone is not to blame. Four ones of 512 are positive and a far better memory, because two keys
 # seldom share one. (Schlag et al. (2021) made their positive features sparse for this reason.) But they do
