@@ -15,7 +15,6 @@ from scipy.cluster.vq import kmeans2
 from ._arguments import (
     check_attention,
     check_count,
-    check_kind,
     check_number,
     check_tokens,
     reading,
@@ -41,10 +40,11 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
     check_tokens(q, k)
     if q.ndim != 2 or not isinstance(q, np.ndarray):
         raise ValueError(f"q must be one head on NumPy, (L, d), got shape {tuple(q.shape)}")
-    if (causal and sample is None) or (sample is not None and len(sample) != 2):
+    pair = isinstance(sample, tuple | list) and len(sample) == 2
+    if not (pair or (sample is None and not causal)):
         raise ValueError("sample must be (q, k) of another text, above all where causal")
     share, draws = check_number(share, "share", above=0), check_count(draws, "draws")
-    seed = check_count(seed, "seed", least=0)
+    seed, causal = check_count(seed, "seed", least=0), bool(causal)
     (L, d), e, rng = q.shape, v.shape[1], np.random.default_rng(seed)
     q0, k0 = sample or (q, k)
     of = moments(q0, k0)
@@ -95,9 +95,8 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
     return rows
 
 
-def picture(rows: dict[str, tuple]):
+def _picture(rows: dict[str, tuple]):
     """The figure of a `card`: full where a way is cheaper than exact attention, empty elsewhere."""
-    check_kind(rows, dict, "rows")
     fig, ax = plt.subplots(figsize=(8, 5))
     for place, (_, price, errors) in enumerate(rows.values()):
         full = COLORS[0] if price < 1 else "none"
@@ -135,7 +134,7 @@ def main() -> None:
             f"{name:20} {size:15} {price:7.2f}   {spread}"
             + "   dearer than exact" * int(price >= 1)
         )
-    picture(rows).savefig("card.png")
+    _picture(rows).savefig("card.png")
 
 
 if __name__ == "__main__":

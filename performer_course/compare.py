@@ -11,10 +11,13 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from . import attention, theory
-from ._arguments import check_array, check_attention, check_shape
+from ._arguments import check_array, check_attention, check_lead, check_shape
 from .backend import to_host, to_like
 
 Array = Any
+
+# Of a sample or of directions, so that products of three of them are finite.
+LARGEST = 1e40
 
 
 def over_mean(
@@ -28,16 +31,20 @@ def over_mean(
     """‖found − exact‖² / ‖mean(V) − exact‖², one a head: 0 is exact, 1 no better than mean(V).
 
     mean(V) is over the keys that a row may see. Shape: (...), on the host, float64.
-    Error: nan or inf where mean(V) itself is exact. Cost: O((L + S) e).
-    Raises: ValueError unless found has the shape of exact. Source: lesson 06's unit of error.
+    Error: exact to rounding. Cost: O((L + S) e). Raises: ValueError where shapes do not fit, and
+    where mean(V) is exact, as nothing can be better. Source: lesson 06's unit of error.
     """
     check_array(v, "v", "S, e")
     check_array(exact, "exact", "L, e")
-    check_shape(found, "found", tuple(exact.shape), exact, "exact", most=np.inf)
+    check_shape(found, "found", tuple(exact.shape), exact, "exact", most=LARGEST)
+    if exact.shape[-1] != v.shape[-1]:
+        raise ValueError(f"exact must be as wide as v, {v.shape[-1]}, got {exact.shape[-1]}")
     null = attention.uniform_attention(exact, v, v, causal=causal, key_mask=key_mask)
     found, exact, null = (np.asarray(to_host(x), dtype=float) for x in (found, exact, null))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return ((found - exact) ** 2).sum((-2, -1)) / ((null - exact) ** 2).sum((-2, -1))
+    away = ((null - exact) ** 2).sum((-2, -1))
+    if not (away > 0).all():
+        raise ValueError("exact must differ from mean(V) in each head, or nothing can be better")
+    return ((found - exact) ** 2).sum((-2, -1)) / away
 
 
 def moments(
@@ -50,8 +57,11 @@ def moments(
     text, as a mean sees the future. Shape: (..., d), (..., d, d), (..., d), on the host.
     Error: that of the sample. Cost: O(n d² + d³). Source: Likhosherstov et al. (2023), dense map.
     """
-    check_array(q, "q", "n, d")
-    check_array(k, "k", "n, d")
+    check_array(q, "q", "n, d", most=LARGEST)
+    check_array(k, "k", "n, d", most=LARGEST)
+    check_lead(q, k, names="q and k")
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"q and k must be of one width, got {q.shape[-1]} and {k.shape[-1]}")
     q, k = to_host(q).astype(float), to_host(k).astype(float)
     scale = q.shape[-1] ** -0.25
     s = q.mean(axis=-2) + k.mean(axis=-2)
@@ -82,9 +92,11 @@ def sharpen(
     """
     q, k, _, _, _ = check_attention(q, k, k, None)
     d = q.shape[-1]
-    check_array(W, "W", "m, d")
+    check_array(W, "W", "m, d", most=LARGEST)
     for value, name, tail in ((s, "s", (d,)), (U, "U", (d, d)), (rho, "rho", (d,))):
-        check_shape(value, name, (*np.shape(value)[: -len(tail)], *tail), W, "W")
+        check_shape(value, name, (*np.shape(value)[: -len(tail)], *tail), W, "W", most=LARGEST)
+    if not (np.asarray(rho) > 1 / LARGEST).all():
+        raise ValueError(f"rho must be above {1 / LARGEST:g}, got {np.min(rho):g}")
     rho = np.asarray(rho)[..., None, :]  # (..., 1, d)
     weight = (W**2 * (1 - 1 / rho) / 2 + np.log((1 + 1 / rho) / 2)).sum(axis=-1) / 2
     wide = W * np.sqrt((1 + 1 / rho) / 2) @ np.swapaxes(U, -2, -1)  # (..., m, d)

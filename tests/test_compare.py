@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from performer_course import attention, compare, features, near_far, projections, theory
-from performer_course.card import card, picture
+from performer_course.card import _picture, card
 
 RNG = np.random.default_rng(0)
 Q, K = 0.7 * RNG.normal(size=(2, 2, 60, 4)) + np.array([0.3, 0.0, -0.5, 1.0])
@@ -89,7 +89,7 @@ def test_a_causal_card_wants_another_text():
 
 
 def test_a_row_of_a_picture_is_full_where_its_way_is_cheaper():
-    fig = picture({"dear": ("1", 1.2, np.ones(2)), "cheap": ("1", 0.2, np.ones(1))})
+    fig = _picture({"dear": ("1", 1.2, np.ones(2)), "cheap": ("1", 0.2, np.ones(1))})
     faces = [line.get_markerfacecolor() for line in fig.axes[0].lines[:2]]
     assert faces[0] == "none" != faces[1]
 

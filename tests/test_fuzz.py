@@ -67,7 +67,7 @@ SPEECH["attend"] = lambda i, q, k, v: v
 HEAD = {"q": draw(5, 3), "k": draw(5, 3), "v": draw(5, 2), "W": draw(6, 3), "s": draw(3)}
 HEAD |= {"U": np.eye(3), "rho": np.array([0.5, 0.8, 1.0]), "found": draw(5, 2), "exact": draw(5, 2)}
 HEAD |= {"sample": (draw(7, 3), draw(7, 3)), "share": 0.5, "draws": 1, "seed": 3}
-HEAD |= {"causal": True, "key_mask": np.arange(5) < 4, "rows": {"a way": ("5", 0.2, draw(3))}}
+HEAD |= {"causal": True, "key_mask": np.arange(5) < 4}
 ROOMS = {"antibody": MODEL, "speech": SPEECH, "compare": HEAD, "card": HEAD}
 
 
