@@ -29,7 +29,7 @@ from tools.setting import NOTEBOOKS, ROOT
 BUILD, SOURCES = ROOT / "build" / "slides", ROOT / "kit/look/slides"
 SAID, SETTING = 24, 50  # words before a formula, and before a question, that are shown with it
 LINES, BROAD = (3, 14), 80  # of a print that is a table and can be read from the last row
-ROWS, LISTED = 9, 700  # of a table: its rows; characters of a table or a list on a slide
+ROWS, TABLE, LISTED = 9, 800, 700  # rows of a table; characters of a table and of a list on a slide
 FORMULAS, WIDE = 3, 90  # on a slide; letters of TeX that fit a line
 CLOSING, UNSHOWN = ("Take away", "Where it breaks"), ("Exercises", "Further reading")
 SENTENCE = re.compile(r"(?<=[.?!])\*{0,2}\s+(?=[A-Z*$\\])")
@@ -91,7 +91,7 @@ def blocks(text: str):
     for end, token in enumerate(tokens, 1):
         if token.level == 0 and token.nesting <= 0:
             block, start = tokens[start:end], end
-            source = block[1].content if len(block) > 1 else block[0].content
+            source = " ".join(inner.content for inner in block if inner.content)
             kind = block[0].type.removesuffix("_open").removesuffix("_block")
             yield kind, source, md.renderer.render(block, md.options, {})
 
@@ -182,7 +182,7 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
                     out.append(Slide("text", *([lead, title] if lead else [title])))
                 words = led_in(before)
                 out[-1].body += [f'<p class="said">{words}</p>'] * bool(words) + [rendered]
-            elif kind == "table" and rendered.count("<tr>") <= ROWS + 1 and len(source) < LISTED:
+            elif kind == "table" and rendered.count("<tr>") <= ROWS + 1 and len(source) < TABLE:
                 out.append(Slide("table", *([lead, title] if lead else [title]), body=[rendered]))
             elif kind == "paragraph" and ASK.search(source):
                 asked.append(question(source, title))

@@ -97,6 +97,14 @@ def test_a_table_is_shown_where_it_answers_a_question_that_no_figure_answers():
     assert not shown(deck(HEAD, ASKED, prints("x" * 99 + TABLE)), "table", "question")
 
 
+def test_a_table_of_a_text_is_shown_whole_or_not_at_all():
+    def rows(words):
+        return text("| a | b |\n|---|---|\n" + f"| {words} | {words} |\n" * 3)
+
+    assert len(shown(deck(HEAD, rows("few words")), "table")) == 1
+    assert not shown(deck(HEAD, rows("too many words " * 20)), "table")
+
+
 def test_no_code_is_shown_and_no_link():
     found = str(deck(text("## 1. Scales\n\nSee [one](two.ipynb)."), ASKED, prints(TABLE)))
     assert "See one." in found
@@ -157,12 +165,13 @@ def test_the_last_slides_are_take_away_where_it_breaks_and_the_exercises(lesson,
 
 
 def test_a_deck_is_a_page_with_a_language_a_title_headings_and_notes():
-    page = slides.page(read(NOTEBOOKS / "09_positive_features.ipynb"))
+    lesson = read(NOTEBOOKS / "09_positive_features.ipynb")
+    page = slides.page(lesson)
     assert '<html lang="en"' in page
     assert "<title>09 Build weights that cannot turn negative</title>" in page
     assert page.count("<h1>") == 1
     assert page.count("<section") == page.count("<h1>") + page.count("<h2>")
-    assert page.count('<aside class="notes">') > 10
+    assert page.count('<aside class="notes">') == sum(bool(s.notes) for s in slides.slides(lesson))
 
 
 def test_without_chromium_decks_are_made_and_one_is_told_how_to_get_pdfs(
