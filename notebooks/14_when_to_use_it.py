@@ -46,7 +46,7 @@ from performer_course.figures import COLORS, show
 # | 5 | May you train? | Features for each head, or the model with the attention that it will have. Keep $m < L/2$, in a decoder $m < L/4$: more cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
 # | 6 | None of these? | Keep exact attention. Drawn features come last, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 14, 17, 18 |
 #
-# Judge the whole model by what it is for, beside a window alone and the mean of $V$. In a decoder the ways of rows 3 and 4
+# **Judge the whole model by what it is for, beside a window alone and the mean of $V$.** In a decoder the ways of rows 3 and 4
 # need a memory that does not grow with the text. No trained text here is longer than 1,500 tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
