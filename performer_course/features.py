@@ -215,11 +215,19 @@ def trigonometric(
     It may be negative, and so may the denominator of an attention built from it.
     Shape: (..., n, 2m), dtype that of x (W is cast to it).
     Error: unbiased; `theory.trigonometric_mse`. Cost: O(n m d); memory, the result twice.
+    Raises: ValueError where e^{‖x‖²/2} overflows: from ‖x‖ = 37.7 in float64, 13.3 in float32.
     Source: Choromanski et al. (2021), §2.3 (h(x) = e^{‖x‖²/2}, sin and cos).
     """
     waves = fourier(x, W)  # (..., n, 2m)
     xp = array_api_compat.array_namespace(x)
-    return xp.exp(_half_square(xp, x)) * waves
+    half = _half_square(xp, x)
+    most = math.log(float(xp.finfo(x.dtype).max))
+    if is_free_to_read(half) and (longest := float(xp.max(half))) > most:
+        raise ValueError(
+            f"x must have rows of norm at most {(2 * most) ** 0.5:.1f}, or e^{{‖x‖²/2}} overflows, "
+            f"got one of {(2 * longest) ** 0.5:.3g}"
+        )
+    return xp.exp(half) * waves
 
 
 def log_positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Array, "... n m"]:

@@ -118,3 +118,11 @@ def test_leading_axes_stay(features):
     found = features(x, 3)
     for i, j in np.ndindex(2, 3):
         np.testing.assert_array_equal(found[i, j], features(x[i, j], 3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_waves_times_a_norm_that_overflows_are_refused_and_never_nan(dtype):
+    W, most = np.eye(3, dtype=dtype), (2 * math.log(np.finfo(dtype).max)) ** 0.5
+    assert np.isfinite(maps.trigonometric(0.999 * most * W, W)).all()
+    with pytest.raises(ValueError, match="x must have rows of norm at most"):
+        maps.trigonometric(1.001 * most * W, W)  # sin 0 times infinity
