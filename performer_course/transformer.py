@@ -231,11 +231,14 @@ def forward(
     stacked = {name: (config.depth, *shape) for name, shape in _shapes(config, attend).items()}
     whole = {"embedding": (config.vocabulary, n), "gain": (n,), "shift": (n,)}
     _check_named(params, "params", whole | stacked, tokens, "tokens")
+    names = set(params) - set(whole)
+    for name in names - set(stacked):  # what `attend` alone may want
+        if getattr(params[name], "shape", ())[:1] != (config.depth,):
+            raise ValueError(f'params["{name}"] must be {config.depth} arrays, one for each block')
     table = params["embedding"]  # (vocabulary, width)
     x = xp.take(table, xp.reshape(tokens, (-1,)), axis=0)  # (all tokens, width)
     x = xp.reshape(x, (*tokens.shape, -1)) * math.sqrt(config.width)  # (..., L, width)
     x = x + positions(x)
-    names = set(params) - {"embedding", "gain", "shift"}
     for i in range(config.depth):
         x = _block(x, {name: params[name][i, ...] for name in names}, config, key_mask, attend)
     x = layer_norm(x, params["gain"], params["shift"])

@@ -192,6 +192,12 @@ def test_what_belongs_to_another_configuration_is_refused_by_name():
     for given, read, config, words in (
         (params, tokens, deeper, r'params\["query"\] must have shape \(3, 12, 12\), got shape'),
         (without, tokens, DECODER, "params must have 'wider', got"),
+        (
+            {**params, "more": np.ones((0, 3))},
+            tokens,
+            DECODER,
+            r'params\["more"\] must be 2 arrays',
+        ),
         (params, tokens + 11, DECODER, "tokens must be from 0 to 10, got 11 to 21"),
         (params, tokens - 11, DECODER, "tokens must be from 0 to 10, got -11 to -1"),
     ):
