@@ -1,15 +1,18 @@
 """A state that is corrected and forgets, not only added to: decay, gates, the delta rule.
 
-q, k: (..., L, d), v: (..., L, e) give rows (..., L, e); the state S: (..., d, e). With aᵢ the gate,
-a diagonal of numbers between 0 and 1, and βᵢ the writing strength, token i does
+q, k: (..., L, d), v: (..., L, e) give rows (..., L, e); the state S: (..., d, e). Token i does
 
-    Sᵢ = aᵢSᵢ₋₁ + kᵢuᵢᵀ,  uᵢ = vᵢ  or  uᵢ = βᵢ(vᵢ − (aᵢSᵢ₋₁)ᵀkᵢ),  rowᵢ = Sᵢᵀqᵢ
+    S ← aᵢS,  S ← S + kᵢuᵢᵀ,  rowᵢ = Sᵀqᵢ,  uᵢ = vᵢ  or  uᵢ = βᵢvᵢ − Sᵀpᵢ,
 
-The gate acts before the error is taken. There is no scale, no denominator and no feature map:
-give φ(q) and φ(k) where you want one.
+aᵢ its gate, a diagonal of numbers between 0 and 1, βᵢ its writing strength. What is erased, Sᵀpᵢ,
+is in the delta rule what the key finds, times that strength: pᵢ = βᵢkᵢ, uᵢ = βᵢ(vᵢ − Sᵀkᵢ). The
+gate acts before the error is taken. There is no scale, no denominator and no feature map: give
+φ(q) and φ(k) where you want one. Read `recurrence` first, which is these lines; then
+`decay_attention` and `delta_attention`, which do the same for chunks of tokens side by side.
 log_decay is ln a ≤ 0: a number, one for each token (..., L), or one for each token and channel
 (..., L, d); −∞ shuts the gate, and nothing passes it. A gate is only ever used in sums of such
 logarithms from one token to a later one: no exponent is positive, nothing is divided by a decay.
+beta is a number or (..., L); erase is p, (..., L, d), where it is not βk.
 All raise ValueError for shapes that do not fit, arrays of different libraries, masked ones, and
 empty, integer, float128 or (on NumPy) non-finite input, or entries above 1e150, of v and state
 1e300, a log_decay above 0, and a beta outside [0, 2].
@@ -56,27 +59,30 @@ def recurrence(
     beta: float | Float[Array, "... L"] | None = None,
     log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"] | None = None,
     *,
+    erase: Float[Array, "... L d"] | None = None,
     state: Float[Array, "... d e"] | None = None,
 ) -> tuple[Float[Array, "... d e"], Float[Array, "... L e"]]:
-    """The textbook, token by token: S ← aS, u = v or β(v − Sᵀk), S ← S + kuᵀ, row Sᵀq.
+    """The textbook, token by token: S ← aS, u = v or βv − Sᵀp, S ← S + kuᵀ, row Sᵀq.
 
-    From `state` on, zeros where none is given; the state after the last token, and the rows. One
-    token is a step of decoding, and a state is a value: keep the old one to go back.
+    p = βk, the delta rule, or `erase`; neither where beta is None, too. From `state` on, zeros
+    where none is given; the state after the last token, and the rows. One token is a step of
+    decoding, and a state is a value: keep the old one to go back.
     Shape: (..., d, e) in float32 at least; (..., L, e), dtype that of the inputs.
-    Error: exact to rounding, where 0 ≤ β‖k‖² ≤ 2; beyond, the state may grow without bound.
-    Cost: O(L d e), each token after the one before. Source: Schlag et al. (2021), §4.2;
-    Yang et al. (2025), eq. 10, with a gate. Differs from the papers: no feature map.
+    Error: exact to rounding, where 0 ≤ β‖k‖² ≤ 2; beyond, or with an `erase` that is not along k,
+    the state may grow without bound. Cost: O(L d e), each token after the one before.
+    Source: Schlag et al. (2021), §4.2; Yang et al. (2025), eq. 10, with a gate. Differs from the
+    papers: no feature map.
     """
-    xp, (q, k, v, beta, a), S, dtype = _tokens(q, k, v, beta, log_decay, state)
+    xp, (q, k, v, p, a), S, dtype = _tokens(q, k, v, beta, erase, log_decay, state)
     rows = []
     for i in range(k.shape[-2]):
-        S = xp.matrix_transpose(xp.exp(a[..., i : i + 1, :])) * S  # (..., d, e)
-        key = xp.matrix_transpose(k[..., i : i + 1, :])  # (..., d, 1)
-        u = v[..., i : i + 1, :]  # (..., 1, e)
-        if beta is not None:
-            u = beta[..., i : i + 1, :] * (u - xp.matrix_transpose(key) @ S)
-        S = S + key * u
-        rows.append(q[..., i : i + 1, :] @ S)
+        here = slice(i, i + 1)
+        S = xp.matrix_transpose(xp.exp(a[..., here, :])) * S  # (..., d, e)
+        u = v[..., here, :]  # (..., 1, e), times β
+        if p is not None:
+            u = u - p[..., here, :] @ S
+        S = S + xp.matrix_transpose(k[..., here, :]) * u
+        rows.append(q[..., here, :] @ S)
     return S, xp.astype(xp.concat(rows, axis=-2), dtype, copy=False)
 
 
@@ -99,8 +105,13 @@ def decay_attention(
     log C times as many exponentials; memory, the result and a few hundred tokens' weights.
     Source: Sun et al. (2023), eqs. 5 to 7; Dao & Gu (2024), §6; Yang et al. (2023), §4.
     """
-    *tokens, S, dtype = _tokens(q, k, v, None, log_decay, state)
-    return _rows(*tokens, S, dtype, check_count(chunk, "chunk"))
+    xp, tokens, S, dtype = _tokens(q, k, v, None, None, log_decay, state)
+    rows = []
+    for q, k, v, _, a in _chunks(xp, tokens, chunk):  # (..., T, C, ·)
+        before, S = _states(xp, S, _maps(xp, k, a, v))  # (..., T, d, e), the last (..., d, e)
+        earlier = (q * xp.exp(_since(xp, a))) @ before
+        rows.append(earlier + _products(xp, q, k, a) @ v)
+    return _in_order(xp, rows, tokens[0], dtype)
 
 
 def delta_attention(
@@ -110,13 +121,16 @@ def delta_attention(
     beta: float | Float[Array, "... L"],
     log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"] | None = None,
     *,
+    erase: Float[Array, "... L d"] | None = None,
     chunk: int = CHUNK,
     state: Float[Array, "... d e"] | None = None,
 ) -> Float[Array, "... L e"]:
     """rowᵢ = Sᵢᵀqᵢ, Sᵢ = aᵢSᵢ₋₁ + βᵢkᵢ(vᵢ − (aᵢSᵢ₋₁)ᵀkᵢ)ᵀ: what a key finds wrong, it corrects.
 
-    One step of gradient descent on ½‖Sᵀk − v‖² with rate β, after the gate. In chunks: what the
-    tokens of one write, u, solves one triangular system. From `state` on, zeros if none is given.
+    One step of gradient descent on ½‖Sᵀk − v‖² with rate β, after the gate. With `erase` p, what
+    is taken away is (aᵢSᵢ₋₁)ᵀpᵢ and no more βᵢ times what the key finds: erasing apart from
+    writing. From `state` on, zeros if none is given. In chunks: a token's u depends on those
+    before it, so all of a chunk solve one triangular system.
     Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding where 0 ≤ β‖k‖² ≤ 2;
     no later token moves a row, not by a bit.
     Cost: O(L (d e + d² + d² e/C + C (d + e + C))) with C = `chunk`, rounded up to a power of two;
@@ -124,8 +138,15 @@ def delta_attention(
     Source: Schlag et al. (2021), §4.2; in chunks, Yang et al. (2024), §3; with a gate, Yang,
     Kautz & Hatamizadeh (2025), eq. 10.
     """
-    *tokens, S, dtype = _tokens(q, k, v, beta, log_decay, state)
-    return _rows(*tokens, S, dtype, check_count(chunk, "chunk"))
+    xp, tokens, S, dtype = _tokens(q, k, v, beta, erase, log_decay, state)
+    rows = []
+    for q, k, v, p, a in _chunks(xp, tokens, chunk):  # (..., T, C, ·)
+        U, W = _solved(xp, k, v, p, a)
+        before, S = _states(xp, S, _maps(xp, k, a, U, W))  # (..., T, d, e), the last (..., d, e)
+        u = U - W @ before
+        earlier = (q * xp.exp(_since(xp, a))) @ before
+        rows.append(earlier + _products(xp, q, k, a) @ u)
+    return _in_order(xp, rows, tokens[0], dtype)
 
 
 def chunk_map(
@@ -134,20 +155,23 @@ def chunk_map(
     beta: float | Float[Array, "... L"] | None = None,
     log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"] | None = None,
     *,
+    erase: Float[Array, "... L d"] | None = None,
     chunk: int = CHUNK,
 ) -> Affine:
-    """What L tokens do to a state, S ↦ AS + B: A = ∏(aᵢ − βᵢkᵢkᵢᵀaᵢ), the last token leftmost.
+    """What L tokens do to a state, S ↦ AS + B: A = ∏(aᵢ − kᵢpᵢᵀaᵢ), the last token leftmost.
 
     Their size does not grow with L, and `then` joins two of them: that is all that two machines
-    have to tell each other. Shape: see `Affine`; float32 at least. Error: exact to rounding.
-    Cost: as `delta_attention`, or as `decay_attention` without beta; d³ a chunk for A.
+    have to tell each other. p: βk, or `erase`. Shape: see `Affine`; float32 at least.
+    Error: exact to rounding. Cost: as `delta_attention`, or as `decay_attention` without beta and
+    erase; d³ a chunk for A.
     Source: Yang et al. (2024), §3; A and B as Blelloch (1990), §1.4, pairs them.
     """
-    xp, (_, k, v, beta, a), _, _ = _tokens(k, k, v, beta, log_decay, None)
+    xp, tokens, _, _ = _tokens(k, k, v, beta, erase, log_decay, None)
     whole = None
-    for *_, local in _chunks(xp, None, k, v, beta, a, check_count(chunk, "chunk")):
-        for t in range(local.B.shape[-3]):
-            here = Affine(local.A[..., t, :, :], local.B[..., t, :, :])
+    for _, k, v, p, a in _chunks(xp, tokens, chunk):
+        maps = _maps(xp, k, a, *((v,) if p is None else _solved(xp, k, v, p, a)))
+        for t in range(maps.B.shape[-3]):
+            here = Affine(maps.A[..., t, :, :], maps.B[..., t, :, :])
             whole = here if whole is None else Affine(*_joined(xp, whole, here))
     return whole
 
@@ -185,20 +209,11 @@ def _check_map(x, name):
     return x.B
 
 
-# A chunk
+# Chunks
 
 
-class _Local(NamedTuple):
-    """Of chunks of C tokens: `Affine`, and what they write, u = U − WS for the state S before."""
-
-    A: Array
-    B: Array
-    U: Array
-    W: Array | None
-
-
-def _tokens(q, k, v, beta, log_decay, state):
-    """The namespace; q, k, v, beta (..., L, 1) or None, a (..., L, 1 or d), in the dtype of sums
+def _tokens(q, k, v, beta, erase, log_decay, state):
+    """The namespace; q, k, βv, p (None for no erasing) and a (..., L, 1 or d), in the dtype of sums
     and broadcast to one lead; the state to start from; the dtype of rows."""
     xp = check_keys(k, v, None)
     check_tokens(q, k)
@@ -206,73 +221,85 @@ def _tokens(q, k, v, beta, log_decay, state):
     like = xp.astype(k, sums, copy=False)  # a number is rounded to the dtype of sums, not of k
     gate = check_gate(log_decay, like)
     strength = None if beta is None else check_strength(beta, like)
-    if state is not None:
-        check_array(state, "state", "d, e", most=MOST_VALUE)
-        check_library(k, state, "k and state")
-        if tuple(state.shape[-2:]) != (k.shape[-1], v.shape[-1]):
-            raise ValueError(
-                f"state must have shape (..., {k.shape[-1]}, {v.shape[-1]}), for the keys and "
-                f"values that come, got shape {tuple(state.shape)}"
-            )
-    others = [x for x in (gate, strength, state) if x is not None]
-    lead = check_lead(q, k, v, *others, names="q, k, v, log_decay, beta and state")
+    _check_fits(erase, "erase", "L, d", tuple(k.shape[-2:]), k)
+    _check_fits(state, "state", "d, e", (k.shape[-1], v.shape[-1]), k, most=MOST_VALUE)
+    others = [x for x in (gate, strength, erase, state) if x is not None]
+    lead = check_lead(q, k, v, *others, names="q, k, v, log_decay, beta, erase and state")
     dtype = xp.result_type(q, k, v)
 
     def ready(x):
-        if x is None:
-            return None
         return xp.broadcast_to(xp.astype(x, sums, copy=False), (*lead, *x.shape[-2:]))
 
+    q, k, v, gate = (ready(x) for x in (q, k, v, gate))
+    p = None if erase is None else ready(erase)
+    if strength is not None:
+        v = strength * v
+        p = strength * k if p is None else p
     if state is None:
         device = array_api_compat.device(k)
         state = xp.zeros((k.shape[-1], v.shape[-1]), dtype=sums, device=device)
-    return xp, tuple(ready(x) for x in (q, k, v, strength, gate)), ready(state), dtype
+    return xp, (q, k, v, p, gate), ready(state), dtype
 
 
-def _rows(xp, tokens, S, dtype, chunk):
-    """The rows of all tokens, from the state S on."""
-    rows = []
-    for q, k, a, local in _chunks(xp, *tokens, chunk):
-        before = []  # the state before each chunk
-        for t in range(local.B.shape[-3]):
-            before.append(S)
-            S = _acted(local.A[..., t, :, :], S) + local.B[..., t, :, :]
-        before = xp.stack(before, axis=-3)  # (..., T, d, e)
-        u = local.U if local.W is None else local.U - local.W @ before  # (..., T, C, e)
-        far = (q * xp.exp(_since(xp, a))) @ before
-        here = far + _products(xp, q, k, a) @ u  # (..., T, C, e)
-        rows.append(xp.reshape(here, (*here.shape[:-3], -1, here.shape[-1])))
-    rows = rows[0] if len(rows) == 1 else xp.concat(rows, axis=-2)
-    return xp.astype(rows[..., : tokens[1].shape[-2], :], dtype, copy=False)
+def _check_fits(x, name, axes, shape, k, **options):
+    """Raises: ValueError unless x (..., *shape), where there is one, goes with the keys k."""
+    if x is None:
+        return
+    check_array(x, name, axes, **options)
+    check_library(k, x, f"k and {name}")
+    if tuple(x.shape[-2:]) != shape:
+        raise ValueError(
+            f"{name} must have shape (..., {shape[0]}, {shape[1]}), for the keys and values that "
+            f"come, got shape {tuple(x.shape)}"
+        )
 
 
-def _chunks(xp, q, k, v, beta, a, chunk):
-    """q, k and a in chunks, (..., T, C, ·), and what these do; T chunks of C tokens at a time."""
-    chunk = min(chunk, k.shape[-2])
-    C = 1 << (chunk - 1).bit_length()  # a power of two, so that it can be halved
-    size = C * max(1, step_size(k) // C)
-    for part in steps(k, size):
-        n = part.stop - part.start
-        cut = (x if x is None else in_blocks(xp, x[..., part, :], C, n) for x in (q, k, v, beta, a))
-        q_here, k_here, v_here, strength, gate = cut
-        yield q_here, k_here, gate, _local(xp, k_here, v_here, strength, gate)
+def _chunks(xp, tokens, chunk):
+    """Of each of the tokens' arrays (None stays) T chunks of C tokens at a time, (..., T, C, ·).
 
-
-def _local(xp, k, v, beta, a):
-    """What chunks of tokens k, v, beta, a: (..., C, ·) do, each seen alone.
-
-    u_i = βᵢ(vᵢ − Σ_{j<i} (kᵢᵀ a_{j+1}⋯aᵢ kⱼ) uⱼ − (a₁⋯aᵢS)ᵀkᵢ): a triangular system for U and W.
+    The last chunk is filled up with zeros, which write nothing.
     """
-    since, until = _since(xp, a), _until(xp, a)
-    total = xp.exp(xp.matrix_transpose(since[..., -1:, :]))  # (..., 1 or d, 1)
-    keys = xp.matrix_transpose(k * xp.exp(until))  # (..., d, C)
-    if beta is None:
-        return _Local(total, keys @ v, v, None)
-    solved = _inverse(xp, xp.tril(beta * _products(xp, k, k, a), k=-1))  # (..., C, C)
-    U, W = solved @ (beta * v), solved @ (beta * k * xp.exp(since))
-    d, device = k.shape[-1], array_api_compat.device(k)
-    A = total * xp.eye(d, dtype=k.dtype, device=device) - keys @ W
-    return _Local(A, keys @ U, U, W)
+    k = tokens[1]
+    chunk = min(check_count(chunk, "chunk"), k.shape[-2])
+    C = 1 << (chunk - 1).bit_length()  # a power of two, so that it can be halved
+    for part in steps(k, C * max(1, step_size(k) // C)):
+        n = part.stop - part.start
+        yield tuple(x if x is None else in_blocks(xp, x[..., part, :], C, n) for x in tokens)
+
+
+def _solved(xp, k, v, p, a):
+    """U and W of what chunks write, u = U − WS for the state S before them; v times β.
+
+    uᵢ = vᵢ − (a₁⋯aᵢS)ᵀpᵢ − Σ_{j<i} (pᵢᵀ a_{j+1}⋯aᵢ kⱼ) uⱼ, a system of C equations for C tokens.
+    """
+    solved = _inverse(xp, xp.tril(_products(xp, p, k, a), k=-1))  # (..., C, C)
+    return solved @ v, solved @ (p * xp.exp(_since(xp, a)))
+
+
+def _maps(xp, k, a, U, W=None):
+    """`Affine` of chunks that write U − WS, each seen alone; W None for U whatever S is."""
+    total = xp.exp(xp.matrix_transpose(_since(xp, a)[..., -1:, :]))  # (..., 1 or d, 1)
+    keys = xp.matrix_transpose(k * xp.exp(_until(xp, a)))  # (..., d, C)
+    if W is None:
+        return Affine(total, keys @ U)
+    one = xp.eye(k.shape[-1], dtype=k.dtype, device=array_api_compat.device(k))
+    return Affine(total * one - keys @ W, keys @ U)
+
+
+def _states(xp, S, maps):
+    """The state before each of the chunks, from S on: (..., T, d, e), and the one after all."""
+    before = []
+    for t in range(maps.B.shape[-3]):
+        before.append(S)
+        S = _acted(maps.A[..., t, :, :], S) + maps.B[..., t, :, :]
+    return xp.stack(before, axis=-3), S
+
+
+def _in_order(xp, rows, q, dtype):
+    """The rows of chunks, (..., T, C, e) each, one after the other, as many as q has."""
+    rows = [xp.reshape(x, (*x.shape[:-3], -1, x.shape[-1])) for x in rows]
+    rows = rows[0] if len(rows) == 1 else xp.concat(rows, axis=-2)
+    return xp.astype(rows[..., : q.shape[-2], :], dtype, copy=False)
 
 
 def _since(xp, a):

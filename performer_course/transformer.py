@@ -233,7 +233,8 @@ def forward(
     _check_named(params, "params", whole | stacked, tokens, "tokens")
     names = set(params) - set(whole)
     for name in names - set(stacked):  # what `attend` alone may want
-        if getattr(params[name], "shape", ())[:1] != (config.depth,):
+        x = params[name]
+        if not array_api_compat.is_array_api_obj(x) or tuple(x.shape[:1]) != (config.depth,):
             raise ValueError(f'params["{name}"] must be {config.depth} arrays, one for each block')
     table = params["embedding"]  # (vocabulary, width)
     x = xp.take(table, xp.reshape(tokens, (-1,)), axis=0)  # (all tokens, width)

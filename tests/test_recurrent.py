@@ -113,6 +113,20 @@ def test_a_shut_gate_begins_a_new_document(by_channel):
     np.testing.assert_allclose(whole.B, recurrence(q[40:], k[40:], v[40:], beta[40:], gate[40:])[0])
 
 
+def test_erasing_may_stand_apart_from_writing_and_from_strength():
+    q, k, v, beta, gate = tokens()
+    p, w = np.random.default_rng(1).uniform(size=(2, L, 1))
+    apart = delta_attention(q, k, v, beta, gate, erase=beta[:, None] * k)
+    np.testing.assert_array_equal(apart, delta_attention(q, k, v, beta, gate))
+    none = delta_attention(q, k, w * v, 1.0, gate, erase=0 * k)
+    np.testing.assert_allclose(none, decay_attention(q, k, w * v, gate), atol=1e-13)
+    S, rows = recurrence(q, k, w * v, None, gate, erase=p * k)
+    np.testing.assert_allclose(
+        rows, delta_attention(q, k, v, w[:, 0], gate, erase=p * k), atol=1e-12
+    )
+    np.testing.assert_allclose(S, chunk_map(k, w * v, None, gate, erase=p * k).B, atol=1e-12)
+
+
 def test_a_state_is_a_value_so_an_old_one_is_a_way_back():
     q, k, v, beta, gate = tokens()
     kept, _ = recurrence(q, k, v, beta, gate)
@@ -158,6 +172,10 @@ WRONG = {
     "beta must be in [0, 2], got -": lambda: delta_attention(Q, K, V, -BETA),
     "beta must be a number or have shape (..., 8)": lambda: recurrence(Q, K, V, BETA[:, None]),
     "for each token, got shapes (7, 6)": lambda: delta_attention(Q[:7], K, V, BETA),
+    "erase must have shape (..., 8, 6)": lambda: recurrence(Q, K, V, BETA, erase=K[:, :3]),
+    "leading axes of q, k, v, log_decay, beta, erase": lambda: recurrence(
+        np.stack([Q] * 2), K, V, BETA, erase=np.stack([K] * 3)
+    ),
     "k and v must have one row for each key": lambda: delta_attention(Q, K, V[:7], BETA),
     "state must have shape (..., 6, 4)": lambda: delta_attention(Q, K, V, BETA, state=B.T),
     "maps of one kind, on states of one size": lambda: then(chunk_map(K, V, BETA), chunk_map(K, V)),

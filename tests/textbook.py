@@ -45,18 +45,21 @@ def by_rows(logits, v, **sees):
     return softmax_by_rows(math.sqrt(S) * logits, np.eye(S), v, **sees)
 
 
-def recurrent_matrix(q, k, beta=None, log_decay=0.0):
-    """M of rows = Mv: M[i, j] = qᵢᵀ(PᵢPᵢ₋₁⋯Pⱼ₊₁)βⱼkⱼ, P = (1 − βkkᵀ)a or, without beta, P = a."""
+def recurrent_matrix(q, k, beta=None, log_decay=0.0, erase=None):
+    """M of rows = Mv: M[i, j] = qᵢᵀ(PᵢPᵢ₋₁⋯Pⱼ₊₁)βⱼkⱼ, P = (1 − kpᵀ)a, p = erase or βk or, without
+    either, 0."""
     L, d = k.shape
     a = np.exp(
         np.broadcast_to(np.reshape(log_decay, (L, -1) if np.ndim(log_decay) else ()), (L, d))
     )
+    beta, p = (np.ones(L), 0 * k) if beta is None else (beta, beta[:, None] * k)
+    p = p if erase is None else erase
     M = np.zeros((L, L))
     for j in range(L):
-        column = k[j] if beta is None else beta[j] * k[j]
+        column = beta[j] * k[j]
         for i in range(j, L):
             if i > j:
                 column = a[i] * column
-                column = column if beta is None else column - beta[i] * k[i] * (k[i] @ column)
+                column = column - k[i] * (p[i] @ column)
             M[i, j] = q[i] @ column
     return M

@@ -23,18 +23,21 @@ def tokens(rng, n=L, d=D, e=E):
     return rng.normal(size=(n, d)), unit(rng, n, d), rng.normal(size=(n, e))
 
 
-def models(rng, n=L, d=D):
-    """(β, log a) of each model: a number, one a token, one a channel; with and without β."""
-    a = -rng.exponential(size=(n, d))
-    gates = (0.0, -0.1, a[:, 0], a)
-    return itertools.product((None, rng.uniform(0, 2, size=n)), gates)
+def models(rng, k):
+    """(β, log a, p) of each model: a number, one a token, one a channel; adding, the delta rule,
+    and erasing by channels, p = b⊙k, apart from writing."""
+    n, d = k.shape
+    a, beta = -rng.exponential(size=(n, d)), rng.uniform(0, 2, size=n)
+    rules = ((None, None), (beta, None), (beta, rng.uniform(size=(n, d)) * k))
+    for (beta, erase), log_decay in itertools.product(rules, (0.0, -0.1, a[:, 0], a)):
+        yield beta, log_decay, erase
 
 
-def rows_of(p, q, k, v, beta, log_decay, **options):
+def rows_of(p, q, k, v, beta, log_decay, erase=None, **options):
     r = p.recurrent
     if beta is None:
         return r.decay_attention(q, k, v, log_decay, **options)
-    return r.delta_attention(q, k, v, beta, log_decay, **options)
+    return r.delta_attention(q, k, v, beta, log_decay, erase=erase, **options)
 
 
 HALVES = (
@@ -71,28 +74,32 @@ MIDPOINT = Mutant(
         "error-before-gate",
         "the error is that of the state before it has decayed",
         module="recurrent",
-        old="* (u - xp.matrix_transpose(key) @ S)",
-        new=(
-            "* (u - xp.matrix_transpose(key) @ "
-            "(xp.exp(-xp.matrix_transpose(a[..., i : i + 1, :])) * S))"
-        ),
+        old="u = u - p[..., here, :] @ S",
+        new="u = u - p[..., here, :] @ (xp.exp(-xp.matrix_transpose(a[..., here, :])) * S)",
     ),
     Mutant(
         "with-the-diagonal",
         "a token corrects what it writes itself",
         module="recurrent",
-        old="    solved = _inverse(xp, xp.tril(beta * _products(xp, k, k, a), k=-1))",
+        old="    solved = _inverse(xp, xp.tril(_products(xp, p, k, a), k=-1))",
         new=(
             "    solved = xp.linalg.inv(xp.eye(k.shape[-2], dtype=k.dtype) "
-            "+ xp.tril(beta * _products(xp, k, k, a)))"
+            "+ xp.tril(_products(xp, p, k, a)))"
         ),
+    ),
+    Mutant(
+        "erased-as-written",
+        "p = βk whatever is to be erased, in chunks of the strength alone",
+        module="recurrent",
+        old="        p = strength * k if p is None else p",
+        new="        p = strength * k",
     ),
     Mutant(
         "no-decay-of-the-chunk",
         "the state is handed on as if nothing had decayed",
         module="recurrent",
-        old="    total = xp.exp(xp.matrix_transpose(since[..., -1:, :]))",
-        new="    total = xp.exp(0 * xp.matrix_transpose(since[..., -1:, :]))",
+        old="    total = xp.exp(xp.matrix_transpose(_since(xp, a)[..., -1:, :]))",
+        new="    total = xp.exp(0 * xp.matrix_transpose(_since(xp, a)[..., -1:, :]))",
     ),
     Mutant(
         "gate-of-the-key",
@@ -106,12 +113,12 @@ MIDPOINT = Mutant(
         "a chunk starts from the state after it",
         module="recurrent",
         old=(
-            "            before.append(S)\n"
-            "            S = _acted(local.A[..., t, :, :], S) + local.B[..., t, :, :]\n"
+            "        before.append(S)\n"
+            "        S = _acted(maps.A[..., t, :, :], S) + maps.B[..., t, :, :]\n"
         ),
         new=(
-            "            S = _acted(local.A[..., t, :, :], S) + local.B[..., t, :, :]\n"
-            "            before.append(S)\n"
+            "        S = _acted(maps.A[..., t, :, :], S) + maps.B[..., t, :, :]\n"
+            "        before.append(S)\n"
         ),
     ),
     Mutant(
@@ -123,20 +130,20 @@ MIDPOINT = Mutant(
     ),
 )
 def chunks_are_the_recurrence_and_the_matrix(p):
-    """eight models: no gate, a number, one a token, one a channel, with the delta rule and without;
-    chunks of 1, 7 and 64, from any state on: all to 1e-12"""
+    """twelve models: no gate, a number, one a token, one a channel; adding, the delta rule, erasing
+    apart from writing; chunks of 1, 7 and 64, from any state on: all to 1e-12"""
     rng = np.random.default_rng(100)
-    for beta, log_decay in models(rng):
-        q, k, v = tokens(rng)
-        M = recurrent_matrix(q, k, beta, log_decay)
-        _, slow = p.recurrent.recurrence(q, k, v, beta, log_decay)
+    q, k, v = tokens(rng)
+    for beta, log_decay, erase in models(rng, k):
+        M = recurrent_matrix(q, k, beta, log_decay, erase)
+        _, slow = p.recurrent.recurrence(q, k, v, beta, log_decay, erase=erase)
         assert np.abs(slow - M @ v).max() < 1e-12
         S = rng.normal(size=(D, E))
-        _, after = p.recurrent.recurrence(q, k, v, beta, log_decay, state=S)
+        _, after = p.recurrent.recurrence(q, k, v, beta, log_decay, erase=erase, state=S)
         for chunk in (1, 7, 64):
-            rows = rows_of(p, q, k, v, beta, log_decay, chunk=chunk)
+            rows = rows_of(p, q, k, v, beta, log_decay, erase, chunk=chunk)
             assert np.abs(rows - M @ v).max() < 1e-12, (np.ndim(log_decay), chunk)
-            rows = rows_of(p, q, k, v, beta, log_decay, chunk=chunk, state=S)
+            rows = rows_of(p, q, k, v, beta, log_decay, erase, chunk=chunk, state=S)
             assert np.abs(rows - after).max() < 1e-12, (np.ndim(log_decay), chunk)
 
 
@@ -193,14 +200,16 @@ def a_run_of_tokens_is_a_map_and_maps_join(p):
     """cut anywhere, the maps of the parts join to the map of the whole, however they are bracketed
     (1e-12); that map takes any state where the recurrence does; swapped, they do not"""
     rng, r = np.random.default_rng(103), p.recurrent
-    for beta, log_decay in models(rng):
-        q, k, v = tokens(rng)
-        whole, S = r.chunk_map(k, v, beta, log_decay), rng.normal(size=(D, E))
+    q, k, v = tokens(rng)
+    for beta, log_decay, erase in models(rng, k):
+        whole = r.chunk_map(k, v, beta, log_decay, erase=erase)
+        S = rng.normal(size=(D, E))
 
-        def part(start, stop, k=k, v=v, beta=beta, log_decay=log_decay):
+        def part(start, stop, beta=beta, log_decay=log_decay, erase=erase):
             here = slice(start, stop)
-            cut = (x if np.ndim(x) == 0 else x[here] for x in (k, v, beta, log_decay))
-            return r.chunk_map(*cut)
+            cut = (x if np.ndim(x) == 0 else x[here] for x in (k, v, beta, log_decay, erase))
+            *cut, erase = cut
+            return r.chunk_map(*cut, erase=erase)
 
         for i, j in ((1, 2), (30, 64), (65, 89)):
             a, b, c = part(0, i), part(i, j), part(j, L)
@@ -213,7 +222,7 @@ def a_run_of_tokens_is_a_map_and_maps_join(p):
             if beta is not None or np.ndim(log_decay):
                 swapped = r.then(c, r.then(b, a))
                 assert np.abs(swapped.B - whole.B).max() > 1e-3
-        after, _ = r.recurrence(q, k, v, beta, log_decay, state=S)
+        after, _ = r.recurrence(q, k, v, beta, log_decay, erase=erase, state=S)
         A = whole.A if whole.A.shape[-1] > 1 else whole.A * np.eye(D)
         assert np.abs(A @ S + whole.B - after).max() < 1e-12
 
