@@ -255,7 +255,7 @@ def absorb(
     xp = check_keys(k, v, key_mask)
     check_directions(W, k, "k")
     check_state(state, k, "k", W, v.shape[-1])
-    W = positive.scaled(xp, W, state.c.dtype)
+    state, W = _in_one_dtype(xp, state, W, k, v)
     return positive.absorbed(xp, state, k, v, W, key_mask, steps(k))
 
 
@@ -274,7 +274,8 @@ def read(
     xp = check_array(q, "q", "L, d")
     check_directions(W, q, "q")
     check_state(state, q, "q", W)
-    W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
+    state, W = _in_one_dtype(xp, state, W, q)
+    state = with_finite_c(xp, state)
     rows = [normalised(xp, positive.read_sums(xp, state, q, part, W)) for part in steps(q)]
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
 
@@ -303,13 +304,20 @@ def follow(
             f"got L = {q.shape[-2]} queries and S = {k.shape[-2]} keys"
         )
     xp = array_api_compat.array_namespace(q)
-    W, state = positive.scaled(xp, W, state.c.dtype), with_finite_c(xp, state)
-    sums = []
+    state, W = _in_one_dtype(xp, state, W, q, k, v)
+    state, sums = with_finite_c(xp, state), []
     for after, Sz in positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, steps(q)):
         state = after  # the last alone is kept
         sums.append(Sz)
     rows = normalised(xp, xp.concat(sums, axis=-2))
     return state, xp.astype(rows, xp.result_type(q, k, v), copy=False)
+
+
+def _in_one_dtype(xp, state, W, *rows):
+    """The State and W d^{−1/4} in the widest dtype of the State and the rows that it meets."""
+    dtype = sum_dtype(xp, *state, *rows)
+    state = State(*(xp.astype(x, dtype, copy=False) for x in state))
+    return state, positive.scaled(xp, W, dtype)
 
 
 def favor_attention(

@@ -202,6 +202,11 @@ def joint_attention(
     band = _check_band(band, L, k.shape[-2])
     if centres is not None:
         check_directions(centres, k, "k", "centres")
+        if check_lead(k, centres, names="k and centres") != k.shape[:-2]:
+            raise ValueError(
+                f"centres must have no leading axes but those of q, k, v, {tuple(k.shape[:-2])}, "
+                f"got shape {tuple(centres.shape)}"
+            )
         return _joint(_log_weights, q, k, v, key_mask, centres, band, causal)
 
     def sums(q, k, v, key_mask, _):

@@ -646,6 +646,20 @@ def test_what_would_lose_digits_or_a_mask_or_leave_the_range_is_refused(form):
         assert form(*(x.astype(dtype) for x in (q, k, v))).dtype == dtype
 
 
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_state_narrower_than_what_it_meets_is_widened(which):
+    q, k, v = qkv(5)
+    k = 200 * k  # logits beyond the range of float16
+    state = absorb(init_state(k, v, W_of()), k, v, W_of())
+    narrow = State(*(x.astype("f2") if i == which else x for i, x in enumerate(state)))
+    wide = State(*(x.astype(float) for x in narrow))
+    for call, rows in ((absorb, (k, v)), (read, (q,)), (follow, (q, k, v))):
+        found, expected = (call(x, *rows, W_of()) for x in (narrow, wide))
+        for x, y in zip(found, expected, strict=True):
+            for a, b in zip(x, y, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
 def test_a_state_broadcasts_with_queries_and_keys():
     q, k, v = qkv(5, lead=(2,))
     W = W_of()

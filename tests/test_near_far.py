@@ -279,6 +279,8 @@ def test_centres_of_another_width_and_too_few_queries_are_refused():
     q, k, v = qkv(9)
     with pytest.raises(ValueError, match="centres must have shape"):
         joint_attention(q, k, v, 2, centres=k[:, :1])
+    with pytest.raises(ValueError, match=r"centres must have no .* got shape \(2, 9, "):
+        joint_attention(q, k, v, 2, centres=np.stack([k, k]))
     with pytest.raises(ValueError, match="as many keys as queries"):
         joint_attention(q[:4], k, v, 2)
 
