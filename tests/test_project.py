@@ -55,7 +55,8 @@ def test_every_dependency_is_pinned_within_its_bounds():
     for line in text("constraints.txt").splitlines():
         name, version = re.match(r"([\w.-]+)==([\w.]+)", line).groups()
         pins.setdefault(canonicalize_name(name), []).append(Version(version))
-    pinned = [EXTRAS[key] for key in EXTRAS if key not in ("gpu-cuda12", "gpu-cuda13")]
+    apart = ("gpu-cuda12", "gpu-cuda13", "torch", "peers")  # peers are pinned where they stand
+    pinned = [EXTRAS[key] for key in EXTRAS if key not in apart]
     for requirement in map(Requirement, sum(pinned, PROJECT["dependencies"])):
         versions = pins.get(canonicalize_name(requirement.name))
         assert versions, f"{requirement.name} is not pinned: run `make constraints`"
@@ -99,11 +100,24 @@ def test_ci_tries_an_older_cpu_every_week():
     assert older["steps"][-1]["run"] == "make test PYTHON=python"
 
 
+def test_ci_meets_its_peers_every_week_in_the_versions_that_readme_names():
+    peers = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]["peers"]
+    steps = [step.get("run", "") for step in peers["steps"]]
+    assert "EXTRAS=peers" in " ".join(steps).split()
+    assert steps[-1].split()[-1] == "tests/deep/test_peers.py"
+    assert peers["env"]["UV_TORCH_BACKEND"] == "cpu"
+    pins = set(" ".join([*EXTRAS["peers"], *steps]).split())
+    said = re.findall(r"(?m)^\| ([\w-]+) (\d[\w.]+) \|", text("README.md"))
+    named = {f"{name}=={version}" for name, version in said if name != "scikit-learn"}
+    assert named == {pin for pin in pins if "==" in pin}
+    assert f"scikit-learn=={dict(said)['scikit-learn']}" in text("constraints.txt").split()
+
+
 def test_no_step_of_a_workflow_finds_the_credentials_of_the_checkout():
     workflows = [yaml.safe_load(p.read_text()) for p in (ROOT / ".github/workflows").glob("*.yml")]
     steps = [s for w in workflows for job in w["jobs"].values() for s in job["steps"]]
     checkouts = [step for step in steps if "actions/checkout" in step.get("uses", "")]
-    assert len(checkouts) == 5
+    assert len(checkouts) == 6
     assert [step for step in checkouts if step["with"]["persist-credentials"] is not False] == []
 
 
