@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from . import attention, theory
-from ._arguments import check_array, check_attention, check_lead, check_shape
+from ._arguments import check_array, check_attention, check_lead, check_library, check_shape
 from .backend import to_host, to_like
 
 Array = Any
@@ -36,6 +36,7 @@ def over_mean(
     """
     check_array(v, "v", "S, e")
     check_array(exact, "exact", "L, e")
+    check_library(exact, v, "exact and v")
     check_shape(found, "found", tuple(exact.shape), exact, "exact", most=LARGEST)
     if exact.shape[-1] != v.shape[-1]:
         raise ValueError(f"exact must be as wide as v, {v.shape[-1]}, got {exact.shape[-1]}")
@@ -43,7 +44,8 @@ def over_mean(
     found, exact, null = (np.asarray(to_host(x), dtype=float) for x in (found, exact, null))
     away = ((null - exact) ** 2).sum((-2, -1))
     if not (away > 0).all():
-        raise ValueError("exact must differ from mean(V) in each head, or nothing can be better")
+        came = f"got the same in {(away == 0).sum()} of {away.size} heads"
+        raise ValueError(f"exact must differ from the mean of v, or nothing can be better, {came}")
     return ((found - exact) ** 2).sum((-2, -1)) / away
 
 

@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 
+import array_api_strict
 import numpy as np
 import pytest
 
@@ -25,6 +26,11 @@ def test_an_error_over_that_of_the_mean_is_a_ratio_of_squares_for_each_head(caus
     found = exact + np.array([0.1, 0.2])[:, None, None]
     wanted = 180 * np.array([0.1, 0.2]) ** 2 / ((mean - exact) ** 2).sum(axis=(1, 2))
     assert np.allclose(compare.over_mean(found, exact, V, causal=causal), wanted)
+
+
+def test_values_of_another_library_are_refused_by_name():
+    with pytest.raises(ValueError, match="exact and v must be arrays of one library"):
+        compare.over_mean(V, V, array_api_strict.asarray(V))
 
 
 def test_moments_are_those_of_all_pairs_each_set_of_heads_on_its_own():
@@ -83,9 +89,26 @@ def test_with_enough_of_everything_a_card_is_exact_and_more_directions_err_less(
         assert np.median(rows[name][2]) < np.median(few[name][2]), name
 
 
-def test_a_causal_card_wants_another_text():
+def test_a_causal_card_wants_another_text_of_that_head():
     with pytest.raises(ValueError, match="sample must be"):
         card(Q[0], K[0], V[0], causal=True)
+    with pytest.raises(
+        ValueError, match=r"sample must have shape \(None, 4\), got .* \(2, 60, 4\)"
+    ):
+        card(Q[0], K[0], V[0], sample=(Q, K))
+
+
+def test_a_card_takes_keys_of_half_precision_and_refuses_what_it_cannot_judge_by_name():
+    half = K[0].astype(np.float16)
+    rows, wanted = (card(Q[0], x, V[0], draws=1) for x in (half, half.astype(float)))
+    for name in rows:
+        assert np.allclose(rows[name][2], wanted[name][2], rtol=1e-2), name
+    with pytest.raises(ValueError, match=r"the mean of v, .* got the same in 1 of 1"):
+        card(Q[0], K[0], 0 * V[0])
+    with pytest.raises(ValueError, match=r"share must be at most 1000 .* got 1e.150"):
+        card(Q[0], K[0], V[0], share=1e150)
+    with pytest.raises(ValueError, match=r"v must be finite, got more than 1e.20"):
+        card(Q[0], K[0], 1e30 * V[0])
 
 
 def test_a_row_of_a_picture_is_full_where_its_way_is_cheaper():
