@@ -29,7 +29,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import antibody, attention, checks, data, projections
+from performer_course import attention, checks, compare, data, projections
 from performer_course.figures import COLORS, gram, show
 
 q, k, v = (of_heads[1, 0] for of_heads in data.antibody_heads())  # (122, 64) each
@@ -37,7 +37,7 @@ one_hot = np.eye(len(q))  # as values: what comes back are the weights
 rng = np.random.default_rng(0)
 exact = attention.softmax_attention(q, k, one_hot)
 trained = attention.favor_attention(
-    *antibody.with_weight_column(q, k), one_hot, data.antibody_directions()[0, 5]
+    *compare.with_weight_column(q, k), one_hot, data.antibody_directions()[0, 5]
 )
 drawn = [
     attention.favor_attention(q, k, one_hot, projections.orthogonal(rng, 256, 64))
@@ -75,9 +75,11 @@ for i, (key, label) in enumerate(curves.items()):
     axes[3].loglog(lengths, seconds, marker="os"[i], label=label)
 axes[3].set(xlabel="words", ylabel="seconds", title="eight heads, one core")
 fig.legend(loc="outside lower right", ncols=2)
-compare, describe = (times["16384"][key] for key in curves)
-print(f"\nat 16,384 words: {compare:.1f} s to compare and {describe:.2f} s to describe, ", end="")
-print(f"{compare / describe:.0f} times as fast")
+comparing, describing = (times["16384"][key] for key in curves)
+print(
+    f"\nat 16,384 words: {comparing:.1f} s to compare and {describing:.2f} s to describe, ", end=""
+)
+print(f"{comparing / describing:.0f} times as fast")
 print(f"({machine['CPU']}, one core, float32, as recorded in benchmarks/attention.json)")
 show(
     fig,
@@ -85,8 +87,8 @@ show(
     alt="Three tables of weights, 122 by 122, and a chart of times. The first table has bright columns and "
     "slanted stripes. What is read by the second, from 256 random directions, has "
     f"{np.median(at_random):.2f} times the squared error of a plain average, and by the third, from 64 "
-    f"trained features, {error(trained):.2f} times. In the chart, 16,384 words take {compare:.1f} seconds "
-    f"to compare and {describe:.2f} to describe.",
+    f"trained features, {error(trained):.2f} times. In the chart, 16,384 words take {comparing:.1f} seconds "
+    f"to compare and {describing:.2f} to describe.",
 )
 
 # %% [markdown] tags=["answer"]

@@ -18,7 +18,7 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import antibody, attention, compare, data, features, near_far, projections
+from performer_course import attention, compare, data, features, near_far, projections
 from performer_course.backend import peak
 from performer_course.figures import COLORS, gram, show
 
@@ -325,7 +325,7 @@ identity = np.eye(122)[None, None]
 
 def weights_by(q, k, W, causal=False):
     """Weights from W (heads, m, d + 1) in the place of softmax: (heads, sequences, L, S)."""
-    longer, values = antibody.with_weight_column(q, k), np.eye(k.shape[-2])[None, None]
+    longer, values = compare.with_weight_column(q, k), np.eye(k.shape[-2])[None, None]
     return attention.favor_attention(*longer, values, W[:, None], causal=causal)
 
 

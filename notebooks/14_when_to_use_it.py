@@ -268,14 +268,16 @@ def followed(way, share, texts, draws=5):
     """The median error over mean(V)'s of plain, centred or dense features."""
     found = []
     for (q, k, v), known in texts:
-        causal, of = known.get("causal", False), compare.moments(*known.get("sample", (q, k)))
+        causal, sample = known.get("causal", False), known.get("sample", (q, k))
+        s = compare.moments(*sample)[0]
         exact = attention.softmax_attention(q, k, v, causal=causal)
         m = int(share * ((len(q) + 1) / 4 if causal else len(q) / 2))
         for seed in range(draws):
             W = projections.orthogonal(np.random.default_rng(seed), m, q.shape[1])
-            x, y = q, k - of[0] * (way == "centred")
+            x, y = q, k - s * (way == "centred")
             if way == "dense":
-                x, y, W = compare.sharpen(q, k, W, *of)
+                W = compare.fitted_directions(W, *sample)
+                x, y = compare.with_weight_column(q, k)
             estimate = attention.favor_attention(x, y, v, W, causal=causal)
             found.append(compare.over_mean(estimate, exact, v, causal=causal))
     return np.median(found)
@@ -349,8 +351,8 @@ s, U, rho = moments_by_hand(*known["sample"])
 W = projections.orthogonal(np.random.default_rng(17), 16, 8)
 phi_x, phi_y = (sharp_by_hand(a * 8**-0.25 @ U, W, rho) for a in (q, k - s))
 by_hand = attention.linear_attention(phi_x, phi_y, v, causal=True)
-longer = compare.sharpen(q, k, W, *compare.moments(*known["sample"]))
-package = attention.favor_attention(longer[0], longer[1], v, longer[2], causal=True)
+longer = compare.fitted_directions(W, *known["sample"])
+package = attention.favor_attention(*compare.with_weight_column(q, k), v, longer, causal=True)
 gap = np.abs(by_hand - package).max()
 print(f"by hand and by the package: the largest gap is {'below' if gap < 1e-10 else 'above'} 1e-10")
 print("ρ of the axes of this head:", " ".join(f"{value:.2f}" for value in np.sort(rho)))

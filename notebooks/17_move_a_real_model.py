@@ -311,10 +311,10 @@ def of_moments(m, draw, sample):
     """Dense features, centred: sample q, k (8, 8, n, 64) of other chains give axes and shift."""
     rng = np.random.default_rng([m, draw])
     W = [
-        antibody.fitted_directions(projections.orthogonal(rng, m, D), q, k)
+        compare.fitted_directions(projections.orthogonal(rng, m, D), q, k)
         for q, k in zip(*sample, strict=True)
     ]
-    return lambda i, q, k, v: attention.favor_attention(*antibody.with_weight_column(q, k), v, W[i])
+    return lambda i, q, k, v: attention.favor_attention(*compare.with_weight_column(q, k), v, W[i])
 
 
 # %% [markdown]
@@ -424,8 +424,8 @@ print(f"rank correlation {spearmanr(log, found).statistic:.2f}")
 # Lesson 14 had two cures that need no training. *Centring* subtracts $\bar q + \bar k$ from the keys, a change
 # that softmax does not see and after which $z$ has the mean 0. *Dense* features also turn and widen the
 # directions along the axes of the second moment of $z$, for each head, as the chains for calibration say. Shift
-# and stretch are folded into rows $[\omega, b]$ of 65 numbers, which `antibody.fitted_directions` makes.
-# `antibody.with_weight_column` adds a 0 to each query and a 1 to each key, so that $b$ stands in the exponent of
+# and stretch are folded into rows $[\omega, b]$ of 65 numbers, which `compare.fitted_directions` makes.
+# `compare.with_weight_column` adds a 0 to each query and a 1 to each key, so that $b$ stands in the exponent of
 # each key's feature, and the call is `favor_attention` as before.
 
 
@@ -619,7 +619,7 @@ for m in (64, 256, 1024):
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 h, m = 1, 64  # head 0.5
-W = antibody.fitted_directions(
+W = compare.fitted_directions(
     projections.orthogonal(np.random.default_rng(0), m, d), q[h, 0], k[h, 0]
 )
 
@@ -627,14 +627,14 @@ W = antibody.fitted_directions(
 @training.by_hand
 def loss_of_head(params, q, k):
     kl, by_q, by_k = antibody.divergence(
-        *antibody.with_weight_column(q, k), params["W"], params["W"]
+        *compare.with_weight_column(q, k), params["W"], params["W"]
     )
     return kl, {"W": by_q + by_k}
 
 
 one_chain = ((jnp.asarray(q[h, 0]), jnp.asarray(k[h, 0])) for _ in range(300))
 learned, _ = training.train(loss_of_head, {"W": jnp.asarray(W)}, one_chain, 300, 8e-3)
-drawn = antibody.fitted_directions(
+drawn = compare.fitted_directions(
     projections.orthogonal(np.random.default_rng(1), 1024, d), q[h, 0], k[h, 0]
 )
 DIRECTIONS = {
@@ -646,13 +646,13 @@ DIRECTIONS = {
 print(f"KL of head {NAMES[h]}            trastuzumab   pembrolizumab")
 for name, of in DIRECTIONS.items():
     kl = [
-        antibody.divergence(*antibody.with_weight_column(q[h, c], k[h, c]), of, of)[0]
+        antibody.divergence(*compare.with_weight_column(q[h, c], k[h, c]), of, of)[0]
         for c in range(2)
     ]
     print(f"{name:26} {kl[0]:9.2f} {kl[1]:14.2f}")
 W_q, W_k = data.antibody_two_directions()[:, 0, 5]
 kl = [
-    antibody.divergence(*antibody.with_weight_column(q[h, c], k[h, c]), W_q, W_k)[0]
+    antibody.divergence(*compare.with_weight_column(q[h, c], k[h, c]), W_q, W_k)[0]
     for c in range(2)
 ]
 print(f"{'the same, two W':26} {kl[0]:9.2f} {kl[1]:14.2f}")
@@ -663,7 +663,7 @@ print(f"{'mean(V)':26} {nothing[0]:9.2f} {nothing[1]:14.2f}")
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.6))
 shown = {"exact": A[h, 1]}
 for name in ("64 dense", "64 trained on 96 chains"):
-    keys = antibody.with_weight_column(q[h, 1], k[h, 1])
+    keys = compare.with_weight_column(q[h, 1], k[h, 1])
     shown[name] = attention.favor_attention(*keys, identity[h, 1], DIRECTIONS[name])
 far = {name: np.abs(found - A[h, 1]).sum(axis=1).mean() / 2 for name, found in shown.items()}
 for ax, (name, found) in zip(axes, shown.items(), strict=True):

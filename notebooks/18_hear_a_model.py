@@ -28,7 +28,7 @@ import numpy as np
 from IPython.display import Audio
 from scipy.special import logsumexp
 
-from performer_course import antibody, attention, data, near_far, projections, speech
+from performer_course import attention, compare, data, near_far, projections, speech
 from performer_course.figures import COLORS, show
 
 # %% jupyter={"source_hidden": true} tags=["ways", "hide-input"]
@@ -65,7 +65,7 @@ def centred(attend):
 
 def by_directions(W):
     """Positive features of directions and a weight for each, [ω, b] (4, 6, m, 65)."""
-    return lambda i, q, k, v: attention.favor_attention(*antibody.with_weight_column(q, k), v, W[i])
+    return lambda i, q, k, v: attention.favor_attention(*compare.with_weight_column(q, k), v, W[i])
 
 
 def window(band):

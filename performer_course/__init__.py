@@ -12,7 +12,7 @@
     antibody     a real pretrained model, read without its framework (`make model`)
     speech       another, which writes down what it hears; any attention will do
     theory       the mean and the variance of each estimator, in closed form
-    compare      an error over that of mean(V), and features sharpened to one's own data
+    compare      an error over that of mean(V), and features fitted to one's own data
     card         which cheap attention follows a head: the decision card of lesson 14
     paper        an array that notes what a GPU would launch, move and wait for
     data         a text, attention of three kinds (independent, aligned, learned), and speech

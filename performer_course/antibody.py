@@ -24,19 +24,19 @@ import array_api_compat
 import numpy as np
 from scipy.special import erf, log_softmax
 
-from . import data, features, theory
+from . import data, features
 from ._arguments import (
     check_array,
     check_attention,
     check_callable,
     check_count,
     check_directions,
-    check_finite,
     check_generator,
     check_kind,
     reading,
 )
 from .attention import favor_attention, linear_attention, softmax_attention
+from .compare import with_weight_column
 from .transformer import join_heads, layer_norm, split_heads
 
 FOLDER = Path(__file__).resolve().parent.parent / "model"  # where `make model` keeps it
@@ -289,7 +289,7 @@ def attend_by(W_q, W_k):
 
     W_q, W_k: (8, 8, m, 65), one set of directions for queries and one for keys, or twice the same;
     drawn or trained. Where they are two, as in `data.antibody_two_directions`, the weights b of W_k
-    alone say anything, since `with_weight_column` gives the queries a 0 there.
+    alone say anything, since `compare.with_weight_column` gives the queries a 0 there.
     Error: that of the directions; trained, two sets gain next to nothing over one
     (`notebooks/data/antibody_trained.csv`). Cost: O(L m (d + e)).
     Source: Zhang et al. (2024), §4. Differs from the paper: positive features in place of theirs.
@@ -302,48 +302,6 @@ def attend_by(W_q, W_k):
         return linear_attention(*positive_pair(q, k, W_q[i], W_k[i]), v)
 
     return attend
-
-
-def with_weight_column(q, k):
-    """q and k (..., n, d) for directions [ω, b] (..., m, d + 1): a coordinate 0 in q, b's 1 in k.
-
-    `favor_attention` divides by (d + 1)^¼ where these were to be divided by d^¼, and by 1.
-    Shape: (..., n, d + 1) each, NumPy or JAX. Error: exact. Cost: a copy of both.
-    """
-    q, k, *_ = check_attention(q, k, k, None)
-    xp, d = array_api_compat.array_namespace(q, k), q.shape[-1]
-    grow, one = (1 + 1 / d) ** 0.25, xp.ones_like(k[..., :1])
-    q = xp.concat([grow * q, xp.zeros_like(q[..., :1])], axis=-1)
-    return q, xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)
-
-
-def fitted_directions(W, q, k):
-    """Directions [ω, b] made of W ~ N(0, I) for queries and keys like q and k, without training.
-
-    With s' the mean of all q' and k', and λ_a the eigenvalues of the second moment of q' + k' − s',
-    its axes U: ω ← U diag(√((1 + 1/ρ_a)/2)) ω + s' and b = Σ ω_a² (1 − 1/ρ_a)/4 − ωᵀs', ω wider but
-    not yet shifted, ρ_a = `theory.best_rho`(λ_a, 1). The shift is in them, because
-    ωᵀ(k' − s') − ‖k' − s'‖²/2 = (ω + s')ᵀk' − ‖k'‖²/2 − ωᵀs', but for what all keys share.
-    Shape: W (m, d), q and k samples (..., n, d), as many of either or not → (..., m, d + 1), for
-    `with_weight_column`. Raises: ValueError where these do not fit or are not finite.
-    Error: a draw. Cost: O(n d² + d³).
-    Source: Likhosherstov et al. (2023), §3; the shift, this course.
-    """
-    q, k, *_ = check_attention(q, k, k, None)
-    check_directions(W, q, "q")
-    for given, name in ((W, "W"), (q, "q"), (k, "k")):
-        check_finite(given, name, most=theory.LARGEST)
-    x, y = q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25
-    s = x.mean(axis=-2, keepdims=True) + y.mean(axis=-2, keepdims=True)  # (..., 1, d)
-    y = y - s
-    cross = x.mean(axis=-2, keepdims=True).mT * y.mean(axis=-2, keepdims=True)
-    second = x.mT @ x / x.shape[-2] + y.mT @ y / y.shape[-2]
-    eigenvalues, U = np.linalg.eigh(second + cross + cross.mT)
-    U = U * np.sign(U.sum(axis=-2, keepdims=True))  # the sign of an axis is free
-    rho = theory.best_rho(np.maximum(eigenvalues, 0), 1)[..., None, :]  # (..., 1, d)
-    wide = (W * np.sqrt((1 + 1 / rho) / 2)) @ U.mT  # (..., m, d)
-    b = (W**2 * (1 - 1 / rho)).sum(axis=-1, keepdims=True) / 4
-    return np.concatenate([wide + s, b - (wide * s).sum(axis=-1, keepdims=True)], axis=-1)
 
 
 @functools.cache
@@ -361,7 +319,7 @@ def positive_pair(q, k, W_q, W_k):
     Here x' = x d^{−1/4}; with W_q = W_k these are the features of `favor_attention`. Rescaled, so
     that `linear_attention` of them holds at any norm: each φ(k)_f is divided by its largest over
     the keys, which multiplies φ(q)_f, then each row of φ(q) by its own largest.
-    q: (..., L, d); k: (..., S, d), such as `with_weight_column` gives them; W_q, W_k: (..., m, d).
+    q: (..., L, d); k: (..., S, d), as of `with_weight_column`; W_q, W_k: (..., m, d).
     Shape: (..., L, m) and (..., S, m), at most 1; NumPy or JAX. Error: rounding.
     Cost: O((L + S) m d). Source: Choromanski et al. (2021), Lemma 1, with W_q = W_k.
     """
@@ -386,7 +344,7 @@ def divergence(q, k, W_q, W_k):
     A = softmax(q kᵀ / √d) are the exact weights, Â = w / Σⱼ wᵢⱼ with wᵢⱼ = φ(qᵢ)ᵀφ(kⱼ) those of
     linear attention by the features of `positive_pair`. The gradient needs no other pass, since
     ∂KL/∂ ln wᵢⱼ = (Âᵢⱼ − Aᵢⱼ) / L. Where both are one W its gradient is the sum of the two.
-    q: (..., L, d); k: (..., S, d), such as `with_weight_column` gives them; W_q, W_k: (..., m, d).
+    q: (..., L, d); k: (..., S, d), as of `with_weight_column`; W_q, W_k: (..., m, d).
     Shape: (...), (..., m, d), (..., m, d); NumPy or JAX. Error: rounding, but that a weight w below
     the least number of the dtype (10⁻³⁰⁸, in float32 10⁻³⁸) counts as that, so that all is finite.
     Cost: O(L S (d + m)): 0.05 s for 64 heads, L = 122, m = 64, float32. Source: Zhang et al.

@@ -22,7 +22,7 @@ from ._arguments import (
     reading,
 )
 from .attention import favor_attention, softmax_attention, taylor_attention
-from .compare import LARGEST, moments, over_mean, sharpen
+from .compare import LARGEST, fitted_directions, moments, over_mean, with_weight_column
 from .figures import COLORS
 from .near_far import joint_attention, joint_favor_attention, near_field
 from .projections import orthogonal
@@ -54,7 +54,7 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
     seed, causal = check_count(seed, "seed", least=0), bool(causal)
     (L, d), e, rng = q.shape, v.shape[1], np.random.default_rng(seed)
     q0, k0 = sample or (q, k)
-    of, k0 = moments(q0, k0), k0.astype(float)  # `kmeans2` takes no half precision
+    s, k0 = moments(q0, k0)[0], k0.astype(float)  # `kmeans2` takes no half precision
 
     # Prices, in keys a query: a key takes d multiplications for its weight and e for its value.
     b = np.arange(L)
@@ -75,8 +75,8 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
         return favor_attention(q, k - s, v, orthogonal(rng, m, d), causal=causal)
 
     def dense(m, attend, *band):
-        x, y, W = sharpen(q, k, orthogonal(rng, m, d), *of)
-        return attend(x, y, v, W, *band, causal=causal)
+        W = fitted_directions(orthogonal(rng, m, d), q0, k0)
+        return attend(*with_weight_column(q, k), v, W, *band, causal=causal)
 
     def series(degree):
         return taylor_attention(q, k - k0.mean(axis=0), v, degree, causal=causal)
@@ -92,7 +92,7 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
         ("Taylor 1", f"F = {F[1]}", F[1] * taylor, 1, lambda: series(1)),
         ("Taylor 2", f"F = {F[2]}", F[2] * taylor, 1, lambda: series(2)),
         ("features", f"m = {m}", 2 * m, draws, lambda: drawn(0)),
-        ("features, centred", f"m = {m}", 2 * m, draws, lambda: drawn(of[0])),
+        ("features, centred", f"m = {m}", 2 * m, draws, lambda: drawn(s)),
         ("features, dense", f"m = {m}", 2 * m, draws, lambda: dense(m, favor_attention)),
     ]  # fmt: skip
     exact, rows = softmax_attention(q, k, v, causal=causal), {}

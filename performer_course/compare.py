@@ -1,4 +1,4 @@
-"""What lessons judge attention by, and what sharpens features to one's own data, written once.
+"""What lessons judge attention by, and features fitted to one's own data, written once.
 
 q: (..., L, d), k: (..., S, d), v: (..., S, e), on the device; samples and what comes of them are on
 the host. `card` uses all of it on one head.
@@ -11,8 +11,15 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from . import attention, theory
-from ._arguments import check_array, check_attention, check_lead, check_library, check_shape
-from .backend import to_host, to_like
+from ._arguments import (
+    check_array,
+    check_attention,
+    check_finite,
+    check_lead,
+    check_library,
+    check_shape,
+)
+from .backend import to_host
 
 Array = Any
 
@@ -52,7 +59,7 @@ def over_mean(
 def moments(
     q: Float[Array, "... n d"], k: Float[Array, "... n d"]
 ) -> tuple[Float[np.ndarray, "... d"], Float[np.ndarray, "... d d"], Float[np.ndarray, "... d"]]:
-    """(s, U, ρ) of a sample, for `sharpen`: a shift of the keys, axes as columns, a ρ for each.
+    """(s, U, ρ) of a sample: a shift of the keys, axes as columns, a ρ for each axis.
 
     s = mean q + mean k; U the eigenvectors of M = E zzᵀ, z = q' + k' − s', x' = x d^−1/4, over
     all pairs; ρ = `theory.best_rho` of its eigenvalues. In a decoder the sample has to be another
@@ -76,36 +83,39 @@ def moments(
     return s, U * signs, theory.best_rho(np.maximum(values, 0), 1)
 
 
-def sharpen(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    W: Float[np.ndarray, "... m d"],
-    s: Float[np.ndarray, "... d"],
-    U: Float[np.ndarray, "... d d"],
-    rho: Float[np.ndarray, "... d"],
-) -> tuple[Float[Array, "... L d+1"], Float[Array, "... S d+1"], Float[Array, "... m d+1"]]:
-    """(q, k, W) of one coordinate more, with which `favor_attention` has sharp features along U.
+def with_weight_column(
+    q: Float[Array, "... L d"], k: Float[Array, "... S d"]
+) -> tuple[Float[Array, "... L d+1"], Float[Array, "... S d+1"]]:
+    """q and k for directions [ω, b] (..., m, d + 1): a coordinate 0 in q, b's 1 in k.
 
-    Rows √((1+1/ρ)/2) ω, turned by U, and ln ∏ᵢ √(1−4aᵢ) e^{2aᵢωᵢ²}, a = (1 − 1/ρ)/8, as a last
-    coordinate, which is 0 in q and 1 in k' = k d^−1/4; keys are moved by −s. W, s, U and ρ are on
-    the host, what comes back is where q and k are. The softmax of q and k stays what it is.
-    Error: a weight's is `theory.sharp_mse`. Cost: O(m d²), once. Raises: ValueError.
-    Source: Likhosherstov et al. (2023), dense map; that it fits into W: this course.
+    `favor_attention` divides by (d + 1)^¼ where these were to be divided by d^¼, and by 1.
+    Shape: (..., n, d + 1) each. Error: exact. Cost: a copy of both.
     """
-    q, k, _, _, _ = check_attention(q, k, k, None)
-    d = q.shape[-1]
-    check_array(W, "W", "m, d", most=LARGEST)
-    for value, name, tail in ((s, "s", (d,)), (U, "U", (d, d)), (rho, "rho", (d,))):
-        check_shape(value, name, (*np.shape(value)[: -len(tail)], *tail), W, "W", most=LARGEST)
-    if not (np.asarray(rho) > 1 / LARGEST).all():
-        raise ValueError(f"rho must be above {1 / LARGEST:g}, got {np.min(rho):g}")
-    rho = np.asarray(rho)[..., None, :]  # (..., 1, d)
-    weight = (W**2 * (1 - 1 / rho) / 2 + np.log((1 + 1 / rho) / 2)).sum(axis=-1) / 2
-    wide = W * np.sqrt((1 + 1 / rho) / 2) @ np.swapaxes(U, -2, -1)  # (..., m, d)
-    longer = np.concatenate([wide, weight[..., None] + 0.5], axis=-1)  # ½: −‖k'‖²/2 has one more
-    xp, grow = array_api_compat.array_namespace(q), (1 + 1 / d) ** 0.25  # (d+1)^−¼ is not d^−¼
-    k = grow * (k - to_like(s[..., None, :], k))
-    q, one = grow * q, xp.ones_like(k[..., :1])
-    q = xp.concat([q, xp.zeros_like(q[..., :1])], axis=-1)
-    k = xp.concat([k, (d + 1) ** 0.25 * one], axis=-1)
-    return q, k, to_like(longer, q)
+    q, k, *_ = check_attention(q, k, k, None)
+    xp, d = array_api_compat.array_namespace(q, k), q.shape[-1]
+    grow, one = (1 + 1 / d) ** 0.25, xp.ones_like(k[..., :1])
+    q = xp.concat([grow * q, xp.zeros_like(q[..., :1])], axis=-1)
+    return q, xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)
+
+
+def fitted_directions(
+    W: Float[Array, "... m d"], q: Float[Array, "... n d"], k: Float[Array, "... p d"]
+) -> Float[np.ndarray, "... m d+1"]:
+    """Directions [ω, b] made of W ~ N(0, I) for queries and keys like q and k, without training.
+
+    By `moments`: keys shifted by s, and ω wider along U, ω ← U diag(√((1 + 1/ρ)/2)) ω, and counted
+    e^b times, b = ½ Σ (ω² (1 − 1/ρ)/2 + ln((1 + 1/ρ)/2)), ω as drawn. The shift fits in, as
+    q'ᵀs' + ωᵀ(q' + k' − s') − ‖k' − s'‖²/2 = (ω + s')ᵀ(q' + k') − ‖k'‖²/2 − ωᵀs' − ‖s'‖²/2; and ½
+    is for the 1 that `with_weight_column` gives k'. So weights are unbiased for e^{q'ᵀk'}.
+    Shape: on the host. Error: a weight's is `theory.sharp_mse`. Cost: O((n + m + d) d²).
+    Raises: ValueError. Source: Likhosherstov et al. (2023), dense map; all in W: this course.
+    """
+    check_attention(q, k, k, None, W)
+    s, U, rho = moments(q, k)
+    W = to_host(W).astype(float)
+    check_finite(W, "W", most=LARGEST)
+    s, rho = s[..., None, :] * W.shape[-1] ** -0.25, rho[..., None, :]  # (..., 1, d)
+    wide = W * np.sqrt((1 + 1 / rho) / 2) @ U.swapaxes(-2, -1)  # (..., m, d)
+    b = W**2 * (1 - 1 / rho) / 2 + np.log((1 + 1 / rho) / 2) - 2 * wide * s - s**2
+    b = b.sum(axis=-1, keepdims=True) / 2 + 0.5
+    return np.concatenate([wide + s, b], axis=-1)

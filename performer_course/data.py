@@ -133,7 +133,7 @@ def trained_features() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, bo
     k are not those trained on: new draws; windows 16 to 31, not 0 to 15; chain 0, not 1; other
     queries of the same recording, all its keys. Keys are shifted by the training's mean of q + k.
     Shape: (heads, sequences, L, d), (heads, sequences, S, d), (heads, 2, 4, m, d + 1), float64, for
-    `antibody.with_weight_column`. Error: W in half precision, so 2⁻¹¹ of an entry. Cost: 2.6 MB.
+    `compare.with_weight_column`. Error: W in half precision, so 2⁻¹¹ of an entry. Cost: 2.6 MB.
     Source: `python -m tools.record.features`; the loss, Zhang et al. (2024), §4.
     """
     rng = np.random.default_rng(101)

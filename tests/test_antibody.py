@@ -14,7 +14,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm as normal
 
-from performer_course import antibody, attention, data, features, projections, theory
+from performer_course import antibody, attention, compare, data
 from tests.real_model import WIDTH, small_weights
 
 # A file of weights
@@ -553,33 +553,7 @@ def test_a_guess_is_the_models_for_hidden_tokens_among_the_twenty(small):
     assert np.abs(found[0, 4] - found[1, 4]).max() > 1e-3
 
 
-# Directions made for a head
-
-
-def test_dense_directions_are_sharp_features_of_shifted_turned_data():
-    rng, d = np.random.default_rng(11), 5
-    q, k = rng.normal(size=(2, 3, 40, d)) * np.linspace(0.3, 2, d) + rng.normal(size=(2, 3, 1, d))
-    v, W = rng.normal(size=(3, 40, 2)), projections.orthogonal(rng, 7, d)
-    found = antibody.fitted_directions(W, q, k)
-    assert found.shape == (3, 7, d + 1)
-    for i in range(3):
-        s = q[i].mean(axis=0) + k[i].mean(axis=0)
-        z = (q[i][:, None] + k[i] - s).reshape(-1, d) * d**-0.25
-        eigenvalues, U = np.linalg.eigh(z.T @ z / len(z))
-        U = U * np.sign(U.sum(axis=0))
-        rho = theory.best_rho(eigenvalues, 1)
-        x, y = (a * d**-0.25 @ U for a in (q[i], k[i] - s))
-        phi_q, phi_k = features.sharp(x, W, rho), features.sharp(y, W, rho)
-        expected = attention.linear_attention(phi_q, phi_k, v[i])
-        given = antibody.with_weight_column(q[i], k[i])
-        np.testing.assert_allclose(attention.favor_attention(*given, v[i], found[i]), expected)
-
-
-def test_dense_directions_of_unlike_numbers_of_queries_and_keys_see_the_mean_of_each():
-    rng = np.random.default_rng(12)
-    q, k, W = rng.normal(size=(30, 4)), 1 + 2 * rng.normal(size=(70, 4)), rng.normal(size=(6, 4))
-    twice = antibody.fitted_directions(W, np.concatenate([q, q]), k)
-    np.testing.assert_allclose(antibody.fitted_directions(W, q, k), twice)
+# Directions, trained
 
 
 SHAPES = [  # of q, k and both W
@@ -621,7 +595,7 @@ def test_the_divergence_is_the_mean_over_rows_of_each_head(shapes):
 def test_the_gradient_in_closed_form_is_the_central_difference(shapes, longer):
     q, k, *W = given(shapes, seed=1)
     if longer:
-        q, k = antibody.with_weight_column(q, k)
+        q, k = compare.with_weight_column(q, k)
         W = [np.concatenate([w, w[..., :1]], axis=-1) for w in W]
     slopes, h = antibody.divergence(q, k, *W)[1:], 1e-5
     for n in range(2):
@@ -649,7 +623,7 @@ def test_the_divergence_and_its_gradient_are_finite_at_any_norm(size, dtype):
     for seed in range(5):
         q, k, W_q, W_k = (x.astype(dtype) for x in given(SHAPES[2], seed))
         found = antibody.divergence(
-            *antibody.with_weight_column(size * q, size * k), *_longer(W_q, size * W_k)
+            *compare.with_weight_column(size * q, size * k), *_longer(W_q, size * W_k)
         )
         for array in found:
             assert array.dtype == dtype
@@ -684,7 +658,7 @@ def test_attention_by_two_sets_of_directions_is_that_of_features_by_hand():
         found = antibody.attend_by(W_q, W_k)(i, q, k, v)
         np.testing.assert_allclose(found, by_hand(q, k, v, W_q[i], W_k[i]), rtol=1e-9, atol=1e-12)
     found = antibody.attend_by(W_q, W_q)(3, q, k, v)
-    expected = attention.favor_attention(*antibody.with_weight_column(q, k), v, W_q[3])
+    expected = attention.favor_attention(*compare.with_weight_column(q, k), v, W_q[3])
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Errors over mean(V), moments, features sharpened within W, and the card of one head."""
+"""Errors over mean(V), moments, directions fitted to a head, and the card of one head."""
 
 import itertools
 import subprocess
@@ -45,20 +45,29 @@ def test_moments_are_those_of_all_pairs_each_set_of_heads_on_its_own():
         assert np.allclose(U[head] @ U[head].T, np.eye(4))
 
 
-def test_sharp_features_fit_into_directions_and_the_softmax_stays():
-    of = compare.moments(Q, K)
-    W = projections.orthogonal(np.random.default_rng(1), 8, 4)
-    x, y, longer = compare.sharpen(Q, K, W, *of)
+def test_directions_fitted_to_a_head_give_its_sharp_features_about_its_shift():
+    W, d = projections.orthogonal(np.random.default_rng(1), 8, 4), 4
+    longer = compare.fitted_directions(W, Q, K)
     assert longer.shape == (2, 8, 5)
+    x, y = compare.with_weight_column(Q, K)
     exact = attention.softmax_attention(Q, K, V)
     assert np.allclose(attention.softmax_attention(x, y, V), exact)
-    x, y = x * 5**-0.25, y * 5**-0.25
-    found = features.positive(x, longer) @ features.positive(y, longer).swapaxes(-2, -1)
-    s, U, rho = of
+    phi_x, phi_y = (features.positive(a * 5**-0.25, longer) for a in (x, y))
+    found = phi_x @ phi_y.mT
+    s, U, rho = compare.moments(Q, K)
     for head in range(2):
-        a, b = (z[head] * 4**-0.25 @ U[head] for z in (Q, K - s[:, None]))
+        a, b = (z[head] * d**-0.25 @ U[head] for z in (Q, K - s[:, None]))
         wanted = features.sharp(a, W, rho[head]) @ features.sharp(b, W, rho[head]).T
+        wanted *= np.exp(Q[head] @ s[head] / d**0.5)[:, None]  # of e^{q'ᵀk'}, not of the shifted
         assert np.allclose(found[head], wanted, rtol=1e-10)  # and so near and far fit together
+        one = compare.fitted_directions(np.stack([W, -W]), Q[head], K[head])
+        assert np.allclose(one[0], longer[head])  # directions may have heads of their own
+
+
+def test_directions_fitted_to_unlike_numbers_of_queries_and_keys_see_the_mean_of_each():
+    W, k = projections.orthogonal(np.random.default_rng(2), 6, 4), 1 + 2 * K[0, :50]
+    twice = compare.fitted_directions(W, np.concatenate([Q[0], Q[0]]), k)
+    assert np.allclose(compare.fitted_directions(W, Q[0], k), twice)
 
 
 @pytest.mark.parametrize("causal", [False, True])

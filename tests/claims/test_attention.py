@@ -156,7 +156,7 @@ def foretold_and_measured(p, rng, q, k, v, m):
     Mutant(
         "weight-left-out",
         "trained directions without the weights that were trained with them",
-        module="antibody",
+        module="compare",
         old="return q, xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)",
         new="return q, xp.concat([grow * k, 0 * one], axis=-1)",
     ),
@@ -197,7 +197,7 @@ def map_error(p, q, k, W, causal):
     identity = np.broadcast_to(np.eye(k.shape[-2]), (*k.shape[:2], k.shape[-2], k.shape[-2]))
     A = p.attention.softmax_attention(q, k, identity, causal=causal)
     null = p.attention.uniform_attention(q, k, identity, causal=causal)
-    longer = p.antibody.with_weight_column(q, k)
+    longer = p.compare.with_weight_column(q, k)
     found = favor(p, *longer, identity, W[:, None], causal=causal)
     return ((found - A) ** 2).sum((-2, -1)) / ((null - A) ** 2).sum((-2, -1))
 

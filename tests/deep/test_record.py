@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.io import wavfile
 
-from performer_course import antibody, attention, data
+from performer_course import antibody, attention, compare, data
 from tests.real_model import needs_model, real_weights, small_weights
 from tools.notebooks import NOTEBOOKS, read
 from tools.record import anatomy, curve, heads, sentences, sequences, shared
@@ -299,7 +299,7 @@ def test_the_gradient_that_trains_is_the_one_that_jax_derives_from_the_loss(sets
 
     def alone(params, q, k):
         W = params["W"]
-        return antibody.divergence(*antibody.with_weight_column(q, k), W[0], W[-1])[0].sum()
+        return antibody.divergence(*compare.with_weight_column(q, k), W[0], W[-1])[0].sum()
 
     with jax.enable_x64(True):
         arrays = {"W": jax.numpy.asarray(W)}, jax.numpy.asarray(q), jax.numpy.asarray(k)
@@ -347,7 +347,7 @@ def test_trained_directions_follow_the_kept_heads_and_as_many_drawn_ones_do_not(
         kl, null = (A * np.log(A / found)).sum(axis=(1, 2, 3)), A * np.log(A * 122)
         return kl / null.sum(axis=(1, 2, 3))
 
-    assert (lost(attention.favor_attention(*antibody.with_weight_column(q, k), eye, W)) < 0.5).all()
+    assert (lost(attention.favor_attention(*compare.with_weight_column(q, k), eye, W)) < 0.5).all()
     assert (lost(attention.favor_attention(q, k, eye, drawn)) > 1).all()
 
 

@@ -144,8 +144,9 @@ def test_by_features_is_favor_attention_and_the_sharp_features_of_the_package(le
         found = lesson["by_features"](*head, layer, causal=True, key_mask=None)
         expected = attention.linear_attention(phi_q, phi_k, head[2], causal=True)
         np.testing.assert_allclose(found, expected, rtol=1e-7)
-        longer = compare.sharpen(*head[:2], W, s, U, rho)
-        expected = attention.favor_attention(*longer[:2], head[2], longer[2], causal=True)
+        longer = compare.fitted_directions(W, *(a[b, h].reshape(-1, d) for a in (q, k)))
+        keys = compare.with_weight_column(*head[:2])
+        expected = attention.favor_attention(*keys, head[2], longer, causal=True)
         np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 

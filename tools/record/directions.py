@@ -16,7 +16,7 @@ import time
 import jax.numpy as jnp
 import numpy as np
 
-from performer_course import antibody, data, projections, training
+from performer_course import antibody, compare, data, projections, training
 from tools.record.shared import beside, chains, lesson_17, real_weights, write
 
 FILES = {"shared": "antibody_directions.npz", "two": "antibody_directions_two.npz"}
@@ -41,7 +41,7 @@ def samples(weights: dict, part: str, rng, rounds: int) -> list[tuple]:
 def loss(params, q, k):
     """The KL of all heads together, and its gradient by W: (1, …) if shared, (2, …) for q and k."""
     W = params["W"]
-    kl, *by_W = antibody.divergence(*antibody.with_weight_column(q, k), W[0], W[-1])
+    kl, *by_W = antibody.divergence(*compare.with_weight_column(q, k), W[0], W[-1])
     return kl.sum(), {"W": jnp.stack(by_W) if len(W) == 2 else sum(by_W)[None]}
 
 
@@ -52,7 +52,7 @@ def trained(given: list, kind: str, m: int, seed: int) -> tuple[np.ndarray, np.n
     W = np.zeros((antibody.BLOCKS, antibody.HEADS, m, given[0][0].shape[-1] + 1), np.float32)
     for i in np.ndindex(W.shape[:2]):
         q, k = (np.concatenate([one[n][i] for one in some]).astype(float) for n in range(2))
-        W[i] = antibody.fitted_directions(projections.orthogonal(rng, m, q.shape[1]), q, k)
+        W[i] = compare.fitted_directions(projections.orthogonal(rng, m, q.shape[1]), q, k)
     W = np.stack([W] * (1 + (kind == "two")))
     if kind == "two":
         W[0, ..., -1] = 0  # the weights b of keys say it all
@@ -64,7 +64,7 @@ def trained(given: list, kind: str, m: int, seed: int) -> tuple[np.ndarray, np.n
 def far(given: list, W) -> float:
     """KL a head, the mean over the chains given."""
     W = W.astype(np.float32)
-    found = [antibody.divergence(*antibody.with_weight_column(*qk), W[0], W[-1])[0] for qk in given]
+    found = [antibody.divergence(*compare.with_weight_column(*qk), W[0], W[-1])[0] for qk in given]
     return float(np.mean(found))
 
 

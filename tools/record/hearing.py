@@ -25,7 +25,7 @@ from scipy.io import wavfile
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from performer_course import antibody, data, near_far, projections, speech, training
+from performer_course import antibody, compare, data, near_far, projections, speech, training
 from tools.record.shared import beside, lesson, lesson_17, real_weights, write
 
 FILE, SAID = data.FOLDER / "speech_ways.csv", data.FOLDER / "speech_said.json"
@@ -118,12 +118,12 @@ def trained(given: list, m: int) -> np.ndarray:
     rng = np.random.default_rng([18, m])
     q, k = (np.concatenate([one[n] for one in given], axis=2)[:, :, ::3] for n in range(2))
     W = [[projections.orthogonal(rng, m, 64) for _ in range(6)] for _ in range(4)]
-    W = antibody.fitted_directions(np.array(W), q.astype(float), k.astype(float))
+    W = compare.fitted_directions(np.array(W), q.astype(float), k.astype(float))
 
     def batches():
         while True:
             q, k, _ = given[rng.integers(len(given))]
-            yield antibody.with_weight_column(q[:, :, rng.integers(q.shape[2], size=QUERIES)], k)
+            yield compare.with_weight_column(q[:, :, rng.integers(q.shape[2], size=QUERIES)], k)
 
     params, _ = training.train(loss, {"W": W.astype(np.float32)}, batches(), STEPS, RATE)
     return np.asarray(params["W"])

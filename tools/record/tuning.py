@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from performer_course import antibody, data, projections, training
+from performer_course import antibody, compare, data, projections, training
 from performer_course.attention import favor_attention, softmax_attention
 from tools.record.shared import chains, lesson_17, real_weights, write
 
@@ -56,7 +56,7 @@ def attend_by(W, real=None):
         if W is None:
             return softmax_attention(q, k, v, key_mask=mask)
         if W.shape[-1] > q.shape[-1]:
-            q, k = antibody.with_weight_column(q, k)
+            q, k = compare.with_weight_column(q, k)
         return favor_attention(q, k, v, W[i], key_mask=mask)
 
     return attend

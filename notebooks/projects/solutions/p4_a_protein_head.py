@@ -61,7 +61,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
-from performer_course import antibody, attention, data, features, near_far, projections, theory
+from performer_course import attention, compare, data, features, near_far, projections, theory
 from performer_course.figures import gram, show
 
 NAMES = ("0.7", "0.5", "4.6", "4.3", "7.3", "7.6")  # block.head
@@ -393,7 +393,7 @@ print(f"the same on both chains: {stay['error']} by error, {stay['divergence']} 
 # %%
 places = tuple(np.array([name.split(".") for name in NAMES], dtype=int).T)  # blocks, heads
 trained = data.antibody_directions()[places]  # (heads, 64, d + 1)
-longer = antibody.with_weight_column(q[:, JUDGE], k[:, JUDGE])
+longer = compare.with_weight_column(q[:, JUDGE], k[:, JUDGE])
 by_training = weights_of(attention.favor_attention, *longer, W=trained)
 table({"error": error(by_training, A, values), "divergence": divergence(by_training, A)})
 less = divergence(by_training, A) < found["repaired"][1024][1].mean(axis=0)
