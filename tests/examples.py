@@ -28,6 +28,7 @@ HOST = {
     "figures",
     "paper",
     "projections",
+    "pytorch",
     "speech",
     "theory",
     "training",

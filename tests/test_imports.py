@@ -1,6 +1,8 @@
 """Who imports whom: an arrow leads from a test to a tool and the package, never back or around."""
 
 import ast
+import subprocess
+import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -144,6 +146,22 @@ def test_a_planted_wrong_import_is_found(files, expected, tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     assert wrong(tmp_path) == expected
+
+
+def test_the_package_needs_no_pytorch_and_what_needs_it_says_how_to_get_it():
+    assert "torch" not in loaded("import performer_course")
+    without = "import sys; sys.modules['torch'] = None; import performer_course.pytorch"
+    done = subprocess.run([sys.executable, "-c", without], cwd=ROOT, capture_output=True, text=True)
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("ImportError: performer_course.pytorch needs PyTorch (")
+    assert said.endswith("`make lab EXTRAS=torch` installs it")
+
+
+def loaded(code):
+    """The names of the modules that a fresh Python has after this code."""
+    code += "; import sys; print(*sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    return told.stdout.decode().split()
 
 
 def test_tests_that_are_run_again_and_helpers_of_their_own_are_no_fault(tmp_path):

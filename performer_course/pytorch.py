@@ -1,0 +1,120 @@
+"""Attention of this course as `torch.nn.Module`, in the place of PyTorch's own; the extra `torch`.
+
+Each takes what `torch.nn.functional.scaled_dot_product_attention` takes, in its order: q (batch,
+heads, L, d), k (batch, heads, S, d), v (batch, heads, S, e), attn_mask, dropout_p, is_causal.
+attn_mask is True where a key counts, (batch, 1, 1, S) or (batch, S). Sums run in float32 at least,
+under autocast too. All raise ValueError for masks of pairs, dropout and shapes that do not fit.
+"""
+
+try:
+    import torch
+    from torch.nn.functional import logsigmoid, normalize
+except ImportError as error:
+    said = f"performer_course.pytorch needs PyTorch ({error}): `make lab EXTRAS=torch` installs it"
+    raise ImportError(said) from error
+
+from . import attention, near_far, projections, recurrent
+from ._arguments import check_count
+
+
+def _key_mask(q, k, v, mask):
+    """The mask of keys, (batch, heads or 1, S), or None. Raises: ValueError."""
+    for x, name in ((q, "q"), (k, "k"), (v, "v")):
+        if not isinstance(x, torch.Tensor) or x.ndim != 4:
+            raise ValueError(f"{name} must be (batch, heads, n, d), got {getattr(x, 'shape', x)}")
+    if mask is None:
+        return None
+    (B, H, L), S = q.shape[:3], k.shape[-2]
+    shape, dtype = tuple(getattr(mask, "shape", ())), getattr(mask, "dtype", type(mask).__name__)
+    if dtype == torch.bool and shape == (B, S) and (B == 1 or B != L):  # not of pairs, (L, S)
+        return mask[:, None, :]
+    if dtype == torch.bool and shape[2:] == (1, S) and shape[0] in (1, B) and shape[1] in (1, H):
+        return mask[..., 0, :]
+    raise ValueError(
+        f"attn_mask must be boolean {(B, 1, 1, S)}, or (batch, S) if batch is not L, got {dtype} "
+        f"{shape}: it hides keys from all rows alike, for rows share their sums over keys (lesson "
+        "10), so it cannot be one of pairs, (L, S); later keys are hidden by is_causal=True"
+    )
+
+
+class _InPlaceOfSDPA(torch.nn.Module):
+    """Called as SDPA is; `attend` computes, and `follow` from a state on."""
+
+    def forward(self, q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False):
+        """(batch, heads, L, e), dtype that of q, k, v; zeros in rows that see no key."""
+        if dropout_p != 0:
+            raise ValueError(f"dropout_p must be 0, weights are not dropped, got {dropout_p!r}")
+        key_mask = _key_mask(q, k, v, attn_mask)
+        with torch.autocast(q.device.type, enabled=False):
+            return self.attend(q, k, v, key_mask, is_causal)
+
+    def step(self, q, k, v, state=None, attn_mask=None):
+        """(rows, state) after more tokens, a prompt or one; state None: none came before."""
+        key_mask = _key_mask(q, k, v, attn_mask)
+        with torch.autocast(q.device.type, enabled=False):
+            return self.follow(q, k, v, key_mask, state)[::-1]
+
+
+class FavorAttention(_InPlaceOfSDPA):
+    """`attention.favor_attention`, one buffer W (m, d) for all heads; rng: a NumPy Generator."""
+
+    def __init__(self, d: int, m: int, rng):
+        super().__init__()
+        W = torch.asarray(projections.orthogonal(rng, m, d), dtype=torch.get_default_dtype())
+        self.register_buffer("W", W)
+
+    def redraw(self, rng) -> None:
+        """New directions, in place: between steps of training, not while a State is in use."""
+        self.W.copy_(torch.asarray(projections.orthogonal(rng, *self.W.shape)))
+
+    def attend(self, q, k, v, key_mask, causal):
+        return attention.favor_attention(q, k, v, self.W, causal=causal, key_mask=key_mask)
+
+    def follow(self, q, k, v, key_mask, state):
+        state = attention.init_state(k, v, self.W) if state is None else state
+        return attention.follow(state, q, k, v, self.W, key_mask)
+
+
+class NearFarAttention(_InPlaceOfSDPA):
+    """`near_far.joint_attention`: keys |i − j| ≤ band exactly, beyond them one mean key, or each
+    key as the nearest of the centres, (C, d) or (heads, C, d), which are a buffer."""
+
+    def __init__(self, band: int, centres=None):
+        super().__init__()
+        self.band = check_count(band, "band", least=0)
+        self.register_buffer("centres", centres)
+        self.step = None  # the package has no state for it
+
+    @torch.compiler.disable  # its loop over blocks would be dozens of graphs
+    def attend(self, q, k, v, key_mask, causal):
+        options = {"centres": self.centres, "causal": causal, "key_mask": key_mask}
+        return near_far.joint_attention(q, k, v, self.band, **options)
+
+
+class DeltaAttention(_InPlaceOfSDPA):
+    """`recurrent.delta_attention` of unit q and k, causal alone; [β, a] = sigmoid(Ak + b) learned,
+    one A for all heads; a gate a on request, near .99 at first; a masked token does nothing."""
+
+    def __init__(self, d: int, gate: bool = False):
+        super().__init__()
+        self.write = torch.nn.Linear(check_count(d, "d"), 2 if gate else 1)
+        self.write.bias.data[1:] = 4.6
+
+    def tokens(self, q, k, v, key_mask=None):
+        """(q, k, v, β, ln a) as `recurrent` takes them."""
+        if k.shape[-1] != (d := self.write.in_features):
+            raise ValueError(f"k must have rows of width d = {d}, got {k.shape[-1]}")
+        seen = k.new_ones((), dtype=torch.bool) if key_mask is None else key_mask[..., None]
+        k, v = (torch.where(seen, x, 0.0) for x in (k, v))
+        logs = logsigmoid(self.write(k.to(self.write.weight.dtype)))
+        beta, *log_decay = torch.where(seen, logs, 0.0).unbind(-1)
+        q, k = (normalize(x, dim=-1, eps=1e-6) for x in (q, k))  # 1e-12 is 0 in float16
+        return q, k, v, beta.exp(), *log_decay
+
+    def attend(self, q, k, v, key_mask, causal):
+        if not causal:
+            raise ValueError("is_causal must be True: a state is written from left to right")
+        return recurrent.delta_attention(*self.tokens(q, k, v, key_mask))
+
+    def follow(self, q, k, v, key_mask, state):
+        return recurrent.recurrence(*self.tokens(q, k, v, key_mask), state=state)
