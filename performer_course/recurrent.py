@@ -138,6 +138,8 @@ def delta_attention(
     Source: Schlag et al. (2021), §4.2; in chunks, Yang et al. (2024), §3; with a gate, Yang,
     Kautz & Hatamizadeh (2025), eq. 10.
     """
+    if beta is None and erase is None:
+        raise ValueError("beta must be in [0, 2], a number or one for each token, got None")
     xp, tokens, S, dtype = _tokens(q, k, v, beta, erase, log_decay, state)
     rows = []
     for q, k, v, p, a in _chunks(xp, tokens, chunk):  # (..., T, C, ·)

@@ -169,6 +169,7 @@ WRONG = {
     "shape (..., 8) or (..., 8, 6)": lambda: decay_attention(Q, K, V, GATE[:, :3]),
     "got shape (7, 6)": lambda: decay_attention(Q, K, V, GATE[:7]),
     "beta must be in [0, 2], got 2.5": lambda: delta_attention(Q, K, V, 2.5),
+    "beta must be in [0, 2], a number or": lambda: delta_attention(Q, K, V, None),
     "beta must be in [0, 2], got -": lambda: delta_attention(Q, K, V, -BETA),
     "beta must be a number or have shape (..., 8)": lambda: recurrence(Q, K, V, BETA[:, None]),
     "for each token, got shapes (7, 6)": lambda: delta_attention(Q[:7], K, V, BETA),
