@@ -10,9 +10,8 @@
 #
 # Lesson 06 ended with a weighted mean that lacks almost everything. It does not know the order of its
 # tokens. It looks into the future. It makes one mean where a token may need several. And it hands over
-# what it finds without working on it. A transformer is this mean and a cure for each fault. The cures are
-# short. Together they are one function of a dozen lines, a *block*, which a model repeats up to a hundred
-# times.
+# what it finds without working on it. A transformer is this mean and a cure for each fault. Together the cures
+# are one function of a dozen lines, a *block*, which a model repeats up to a hundred times.
 
 # %%
 from pathlib import Path
@@ -91,8 +90,7 @@ print(f"largest change: without places {abs(without).max():.0e}, with {abs(added
 #
 # Most language models of today *turn* queries and keys by their places (*rotary* positions, Su et al.,
 # 2021). Let $R_p$ be the matrix `turn(p, n)`. To turn forward by $p$ and back by $s$ is to turn by
-# $p - s$, and that is all the algebra there is. For a query $q$ at place $p$ and a key $k$ at place $s$,
-# as rows,
+# $p - s$. For a query $q$ at place $p$ and a key $k$ at place $s$, as rows,
 #
 # $$(q R_p)\, (k R_s)^\top = q\, R_p R_s^\top k^\top = q\, R_{p - s}\, k^\top .$$
 #
@@ -139,6 +137,10 @@ show(
 # different pairs deviate. With turned queries and keys the score does not move, but for rounding.
 
 # %% [markdown]
+# Where later lessons put features $\varphi$ in the place of the comparison, they take them *after* the turn,
+# as $\varphi(qR_p)$ and $\varphi(kR_s)$. If features are turned, a score can be below zero although no
+# feature is (lesson 14).
+#
 # ## 3. Masks
 #
 # Some keys must not be seen, for two reasons. Sequences of several lengths share one array, and the
@@ -300,8 +302,7 @@ show(
 # $$\operatorname{norm}(x)_c = g_c\, \frac{x_c - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_c, \qquad
 # \mu = \frac1n \sum_c x_c, \quad \sigma^2 = \frac1n \sum_c (x_c - \mu)^2 .$$
 #
-# *Sums.* Attention and map are added to what was there, so a token keeps its vector and a block only adds
-# to it:
+# *Sums.* Attention and map are added to what was there:
 #
 # $$x \leftarrow x + \operatorname{attention}(\operatorname{norm}(x)), \qquad
 # x \leftarrow x + \operatorname{map}(\operatorname{norm}(x)) .$$
@@ -371,10 +372,10 @@ for name, causal in (("decoder", True), ("encoder", False)):
 # decoder a token moves its own row and those after it, and in an encoder it moves all of them.**
 
 # %% [markdown]
-# In this package, as in GPT and BERT, the two have the same parts, and only the mask tells them apart. The
+# As in GPT and BERT, the two have the same parts, and only the mask tells them apart. The
 # first transformer had both: an encoder for the sentence to be translated and a decoder for its
 # translation. They meet in *cross-attention*, where the queries come from the decoder, and the keys and
-# values from what the encoder has made. There $L$ queries meet $S$ keys, and nothing is causal.
+# values from what the encoder has made.
 #
 # On the course's thread this lesson is a branch. Whatever replaces the weighted mean in lessons 08 to 12,
 # the block around it stays as it is, and lesson 13 puts the replacement in.

@@ -8,8 +8,8 @@
 # > attention; you can shift keys without changing attention, and draw directions that suit a head.
 #
 # Somebody has a trained model whose attention is too slow, and asks you: shall I put random features into it?
-# This lesson gives the answer first, as six questions, and you try them on three heads. Then
-# come two repairs that make random features better without training, and a map of who wins on six kinds of data.
+# This lesson gives the answer first, as six questions, and you try them on three heads. Then come two repairs, a
+# map of who wins, and heads with rotary positions.
 
 # %%
 import csv
@@ -20,7 +20,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, projections
+from performer_course import attention, compare, data, features, projections, transformer
 from performer_course.card import card
 from performer_course.figures import COLORS, show
 
@@ -28,8 +28,8 @@ from performer_course.figures import COLORS, show
 # ## 1. The decision card
 #
 # Ask in this order; the first yes says what to try first. If the whole model is not good enough with it, go on to the
-# next yes. Questions 3 and 4 take one command. Store each head by `np.savez("head.npz", q=q, k=k, v=v)`, and run
-# `python -m performer_course.card head.npz --sample other.npz`, with $q$ and $k$ of another text in `other.npz`: centres
+# next yes. Questions 3 and 4 take one command. Store each head by `np.savez("head.npz", q=q, k=k, v=v)`, turned
+# first where places are rotary, and run `python -m performer_course.card head.npz --sample other.npz`, with $q$ and $k$ of another text in `other.npz`: centres
 # found on the judged text look too good. A decoder also takes `--causal`. You see ten ways, least error first, each at
 # a quarter of exact attention's multiplications; only Taylor's price is fixed.
 #
@@ -114,8 +114,6 @@ heard(6, "centred", "0 256")
 heard(6, "softmax", "0 0")
 
 # %% [markdown]
-# The cell above prints these numbers.
-#
 # **Before you read on:** a decoder reads 400 tokens at once. How many multiplications do 128 features save?
 
 # %% [markdown] tags=["answer"]
@@ -138,10 +136,11 @@ heard(6, "softmax", "0 0")
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-def heads(kind):
+def heads(kind, turn=np.array):
     """{name: [((q, k, v), what `card` should know), …]}: a few texts for each head of a kind."""
-    if kind in ("early", "late"):
+    if kind in ("early", "late", "rotary"):
         q, k, v = (a.reshape(8, 32, 32, 8) for a in data.learned(kind))
+        q, k = turn(q), turn(k)
         before = [tuple(a[h, :16].reshape(-1, 8) for a in (q, k)) for h in range(8)]
         return {
             f"{h // 4}.{h % 4}": [
@@ -152,6 +151,7 @@ def heads(kind):
         }
     if kind == "antibody":
         q, k, v = data.antibody_heads()
+        q, k = turn(q), turn(k)
         return {
             name: [
                 ((q[h, c], k[h, c], v[h, c]), {"sample": (q[h, 1 - c], k[h, 1 - c])})
@@ -161,6 +161,7 @@ def heads(kind):
         }
     if kind == "speech":
         q, k, v = data.speech_heads()
+        q, k = turn(q), turn(k)
         return {name: [((q[h], k[h], v[h]), {"draws": 2})] for h, name in enumerate(("2.4", "2.2"))}
     found = {}
     for T in (0.5, 0.7, 1.0, 1.5):
@@ -192,6 +193,7 @@ def middle(rows, way):
     return np.median(np.concatenate([row[way][2] for row in rows]))
 
 
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 for name, rows in cards.items():
     q, _, _ = asked[name][0][0]
     print(f"{name}: L = {q.shape[0]:,}, d = {q.shape[1]}")
@@ -200,7 +202,6 @@ for name, rows in cards.items():
         size, share, _ = rows[0][way]
         print(f"    {way:18} {size:14} share {share:5.2f}   error {middle(rows, way):8.2g}")
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 names = list(cards["speech, 2.4"][0])
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.8), sharey=True)
 for ax, (name, rows) in zip(axes, cards.items(), strict=True):
@@ -242,8 +243,8 @@ show(
 # %% [markdown]
 # ## 3. Shift the keys
 #
-# Drawn features have come out badly. Is it their nature, or were they used badly? Two things can be
-# repaired without training. The first takes three lines. Write $x = q\,d^{-1/4}$ for a scaled query, $y = k\,d^{-1/4}$
+# Drawn features have come out badly. Two things can be repaired without training. Write $x = q\,d^{-1/4}$ for a
+# scaled query, $y = k\,d^{-1/4}$
 # for a scaled key, and $z = x + y$. Subtract one vector $s$ from all keys, and let $s' = s\,d^{-1/4}$:
 #
 # $$\begin{aligned}
@@ -283,18 +284,25 @@ def followed(way, share, texts, draws=5):
     return np.median(found)
 
 
+def sizes(texts):
+    """The mean ‖z‖² of the pairs of a text, and what no shift takes away."""
+    x, y = (a * a.shape[1] ** -0.25 for a in texts[0][0][:2])
+    less = sum(a.var(axis=0).sum() for a in (x, y))
+    return less + ((x.mean(axis=0) + y.mean(axis=0)) ** 2).sum(), less
+
+
 TRAINED = {kind: heads(kind) for kind in ("late", "antibody", "speech")}
 lower = {}
-print("kind      head   mean ‖z‖²  centred    error  centred")
 for kind, of in TRAINED.items():
     for name, texts in of.items():
-        x, y = (a * a.shape[1] ** -0.25 for a in texts[0][0][:2])
-        less = sum(a.var(axis=0).sum() for a in (x, y))  # what no shift takes away
-        size = less + ((x.mean(axis=0) + y.mean(axis=0)) ** 2).sum()
-        plain, centred = (followed(way, 0.5, texts) for way in ("plain", "centred"))
-        lower[kind, name] = plain, centred
-        print(f"{kind:9} {name:5} {size:10.1f} {less:8.1f} {plain:9.2f} {centred:8.2f}")
-plain, centred = np.transpose(list(lower.values()))
+        errors = (followed(way, 0.5, texts) for way in ("plain", "centred"))
+        lower[kind, name] = *sizes(texts), *errors
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+print("kind      head   mean ‖z‖²  centred    error  centred")
+for (kind, name), (size, less, plain, centred) in lower.items():
+    print(f"{kind:9} {name:5} {size:10.1f} {less:8.1f} {plain:9.2f} {centred:8.2f}")
+plain, centred = np.transpose(list(lower.values()))[2:]
 print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 
 # %% [markdown] tags=["answer"]
@@ -329,15 +337,6 @@ print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 
 
 # %%
-def moments_by_hand(q, k):
-    """A sample q, k (n, d) → the shift (d,), the axes as columns (d, d), and ρ (d,)."""
-    spread = (np.cov(q.T, bias=True) + np.cov(k.T, bias=True)) / q.shape[1] ** 0.5
-    lam, U = np.linalg.eigh(spread)
-    U = U * np.sign(U.sum(axis=0))  # the sign of an axis is free: let its sum be positive
-    rho = (np.sqrt((2 * lam + 1) ** 2 + 8 * lam) - 2 * lam - 1) / (4 * lam)
-    return q.mean(axis=0) + k.mean(axis=0), U, rho
-
-
 def sharp_by_hand(x, W, rho):
     """x (n, d) along the axes, W (m, d), rho (d,) → (n, m)."""
     sigma = np.sqrt((1 + 1 / rho) / 2)
@@ -347,7 +346,7 @@ def sharp_by_hand(x, W, rho):
 
 
 ((q, k, v), known), *_ = TRAINED["late"]["0.0"]
-s, U, rho = moments_by_hand(*known["sample"])
+s, U, rho = compare.moments(*known["sample"])  # shift, axes as columns, ρ
 W = projections.orthogonal(np.random.default_rng(17), 16, 8)
 phi_x, phi_y = (sharp_by_hand(a * 8**-0.25 @ U, W, rho) for a in (q, k - s))
 by_hand = attention.linear_attention(phi_x, phi_y, v, causal=True)
@@ -355,7 +354,6 @@ longer = compare.fitted_directions(W, *known["sample"])
 package = attention.favor_attention(*compare.with_weight_column(q, k), v, longer, causal=True)
 gap = np.abs(by_hand - package).max()
 print(f"by hand and by the package: the largest gap is {'below' if gap < 1e-10 else 'above'} 1e-10")
-print("ρ of the axes of this head:", " ".join(f"{value:.2f}" for value in np.sort(rho)))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 rng, angle = np.random.default_rng(5), np.linspace(0, 2 * np.pi, 200)
@@ -401,6 +399,8 @@ medians = {}
 for way, (kind, shares) in itertools.product(("plain", "centred", "dense"), SHARES.items()):
     of = TRAINED[kind].values()
     medians[kind, way] = np.array([[followed(way, a, t, draws=3) for t in of] for a in shares])
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 print("heads on which       dense beat centred    dense beat mean(V), of")
 for i, share in enumerate(SHARES["late"]):
     some = [kind for kind in SHARES if i < len(SHARES[kind])]
@@ -409,7 +409,6 @@ for i, share in enumerate(SHARES["late"]):
     better, good = (dense < centred).sum(), (dense < 1).sum()
     print(f"at a share of {share:5.2f} {better:14} {good:21} {len(dense):10}")
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.4), sharey=True)
 words = []
 for ax, (kind, shares) in zip(axes, SHARES.items(), strict=True):
@@ -470,6 +469,8 @@ for kind in KINDS:
         texts = texts[:2] if kind in KINDS[:2] else texts
         rows = cards.get(f"{kind}, {name}") or [card(*qkv, **known) for qkv, known in texts]
         maps[kind, name] = {way: (middle(rows, way), rows[0][way][1]) for way in rows[0]}
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 FEATURES = ("features", "features, centred", "features, dense")
 firsts = {}
 for kind in KINDS:
@@ -480,7 +481,6 @@ for kind in KINDS:
     print(f"{kind:12} {len(of)} columns; features below mean(V) in {good}; first:", end=" ")
     print(", ".join(f"{way} {first.count(way)}" for way in dict.fromkeys(first)))
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 ahead, times_less = 0, []
 for kind, of in TRAINED.items():
     for h, (name, first) in enumerate(zip(of, firsts[kind], strict=True)):
@@ -542,20 +542,107 @@ show(
 # $\operatorname{mean}(V)$ leaves 10. Lesson 17 asks why.
 
 # %% [markdown]
-# ## 6. What else is done
+# ## 6. Where places turn queries and keys
 #
-# There is more than this course measures.
+# Most language models turn pairs of coordinates of $q$ and $k$ by angles that grow with the place (lesson 07), and
+# compare what is turned. Can a shift still help?
 #
-# - *The same softmax, better ordered.* Fused kernels such as FlashAttention compute exact attention without ever storing the table of weights (Dao et al.,
-#   2022).
-# - *Hashing.* Reformer looks for the large weights alone, and ties queries to keys (Kitaev et al., 2020). So a model
-#   has to be trained with it.
-# - *Landmarks and clusters.* The Nyström method (lesson 04) takes the table through some landmarks (Xiong et al., 2021),
-#   clustering lets similar queries share one row (Vyas et al., 2020); our centres let similar keys share one key.
-# - *State-space models* keep a State, too, and learn what to forget at each token (Dao and Gu, 2024). Lesson 20 goes there.
+# The cell turns the late and the antibody heads, and judges each by its own turned softmax, though none of
+# the 14 learned with turns. The eight *rotary* heads did: the late decoder, trained anew with turns.
 #
-# Random features ask for queries, keys and values alone. So they also serve images and proteins (Choromanski et
-# al., 2021), or a graph that needs no mask of single pairs (lesson 10).
+# **Before you run this:** at a half of the multiplications dense features beat $\operatorname{mean}(V)$ on 6
+# of 16 heads above. On how many of the 22 turned heads will they: more, about as many, or none?
+
+
+# %% tags=["answer"]
+def turned(x):
+    """Row p of x (..., L, d), turned by p places as in lesson 07."""
+    sin, cos = np.split(transformer.positions(x), 2, axis=-1)
+    a, b = np.split(x, 2, axis=-1)
+    return np.concatenate([a * cos + b * sin, b * cos - a * sin], axis=-1)
+
+
+turns = {}
+for kind in ("late", "antibody", "rotary"):
+    before, after = heads(kind), heads(kind, turned)
+    for name, texts in after.items():
+        size, less = np.transpose([sizes(before[name]), sizes(texts)])
+        rows = [card(*qkv, **known) for qkv, known in texts]
+        dense = (followed("dense", 0.5, of) for of in (before[name], texts))
+        turns[kind, name] = rows, *dense, *(1 - less / size)
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+print(
+    "share of ‖z‖² that a shift takes, before the turn and after; dense features at a half, after"
+)
+worse = 0
+for kind in ("late", "antibody", "rotary"):
+    cards_of, was, *rest = zip(*(row for (k, _), row in turns.items() if k == kind), strict=True)
+    worse += (np.array(rest[0]) > was).sum() * (kind != "rotary")
+    dense, old, new = (f"{min(x):.2f} to {max(x):.2f}" for x in rest)
+    good = sum(error < 1 for error in rest[0])
+    print(f"{kind:9} {old}, {new}; dense {dense}, below 1 on {good} of {len(was)};")
+    first = [
+        min((w for w in rows[0] if rows[0][w][1] < 1), key=lambda w, rows=rows: middle(rows, w))
+        for rows in cards_of
+    ]
+    found = (f"{way} {first.count(way)}" for way in dict.fromkeys(first))
+    print("          first at a quarter:", ", ".join(found))
+print(f"dense features err more after the turn on {worse} of the 14 late and antibody heads")
+
+
+def features_turned(q, k, v, W):
+    """Su et al.'s eq. 19: outputs, and what the weights of each row add up to."""
+    x, y = (features.positive(a * a.shape[1] ** -0.25, W) for a in (q, k))
+    weights = turned(x) @ turned(y).T / (x @ y.sum(axis=0))[:, None]
+    return weights @ v, weights.sum(axis=1)
+
+
+off, sums, early = [], [], []
+for name, texts in heads("antibody").items():
+    of = []
+    for ((q, k, v), _), ((x, y, _), _) in zip(texts, heads("antibody", turned)[name], strict=True):
+        exact = attention.softmax_attention(x, y, v)
+        for seed in range(3):
+            W = projections.orthogonal(np.random.default_rng(seed), 32, 64)
+            found, total = features_turned(q, k, v, W)
+            of.append(compare.over_mean(found, exact, v))
+            sums.extend(total)
+    off.append(np.median(of))
+for texts, after in zip(heads("rotary").values(), heads("rotary", turned).values(), strict=True):
+    of = []
+    for ((_, k, v), known), ((x, y, _), _) in zip(texts, after, strict=True):
+        exact = attention.softmax_attention(x, y, v, causal=True)
+        s = compare.moments(*known["sample"])[0]
+        other = attention.softmax_attention(x, turned(k - s), v, causal=True)
+        of.append(compare.over_mean(other, exact, v, causal=True))
+    early.append(np.median(of))
+print(f"rotary heads shifted before the turn: error {min(early):.1f} to {max(early):.1f}")
+print(f"features turned, antibodies, m = 32: error {min(off):.1f} to {max(off):.1f}; ", end="")
+print(f"the weights of a row add up to {min(sums):.0f} at least, {max(sums):.0f} at most")
+
+# %% [markdown] tags=["answer"]
+# Dense features at a half beat $\operatorname{mean}(V)$ on none of the 22 turned heads. **The turn makes dense
+# features worse on most heads that learned without it, and a window or centres still come first.** On the
+# antibodies a shift takes 0.12 to 0.15 of $\|z\|^2$, and took 0.15 to 0.27. The rotary heads put 0.76 to 0.88 of
+# it into a mean query and a mean key, whose score after the turn depends on the distance alone. Of the
+# turned $\|z\|^2$ a shift takes a third.
+#
+# So turn first, then shift, sharpen, and store what the card reads. With keys shifted before the turn, attention
+# errs 1.6 to 2.4 times as much as $\operatorname{mean}(V)$ on the rotary heads: $s$ is turned, too, and does not
+# cancel. Do not turn the features, either. Su et al. (2021, eq. 19) do so, in the numerator alone, as the
+# denominator could become zero. That is another attention, for models trained with it: with 32 directions the
+# weights of a row of the antibody heads add up to between $-14$ and 14.
+#
+# ## 7. What else is done
+#
+# Fused kernels such as FlashAttention never store the table of weights (Dao et al., 2022). Reformer looks for the
+# large weights alone, by hashing (Kitaev et al., 2020). The Nyström method takes the table through some landmarks
+# (Xiong et al., 2021), and clustering lets similar queries share one row (Vyas et al., 2020). State-space models
+# learn what their State forgets (Dao and Gu, 2024; lesson 20).
+#
+# Random features also serve images and proteins (Choromanski et al., 2021), or a graph that needs no mask of
+# single pairs (lesson 10).
 #
 # On the course's thread we asked whether the answer survives when the comparison is never made. In the trained
 # models here it does not survive drawn features at a size that saves work. Features that are trained keep it in one
@@ -586,9 +673,10 @@ show(
 # - [Likhosherstov et al. (2022)](references.md#likhosherstov-2022). FAVOR++.
 # - [Likhosherstov et al. (2023)](references.md#likhosherstov-2023). A number for each axis.
 # - [Zheng et al. (2022)](references.md#zheng-2022). Random features as importance sampling.
-# - [Tay et al. (2022)](references.md#tay-2022). The other ways, of which
-#   [Dao et al. (2022)](references.md#dao-2022) keep attention exact,
-#   [Kitaev et al. (2020)](references.md#kitaev-2020) hash,
-#   [Xiong et al. (2021)](references.md#xiong-2021) take landmarks and
-#   [Vyas et al. (2020)](references.md#vyas-2020) clusters.
-# - [Dao and Gu (2024)](references.md#dao-2024). State-space models beside linear attention.
+# - [Su et al. (2021)](references.md#su-2021). Rotary positions, also for linear attention.
+# - [Tay et al. (2022)](references.md#tay-2022). The other ways:
+#   [Dao et al. (2022)](references.md#dao-2022),
+#   [Kitaev et al. (2020)](references.md#kitaev-2020),
+#   [Xiong et al. (2021)](references.md#xiong-2021),
+#   [Vyas et al. (2020)](references.md#vyas-2020),
+#   [Dao and Gu (2024)](references.md#dao-2024).

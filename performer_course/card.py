@@ -2,8 +2,9 @@
 
     python -m performer_course.card head.npz --sample other.npz --causal
 
-head.npz holds q and k (L, d) and v (L, e); other.npz q and k of the same head on another text, for
-moments and centres. Prints a table, least error first, and draws it into card.png.
+head.npz holds q and k (L, d), turned where positions are rotary, and v (L, e); other.npz q and k of
+the same head on another text, for moments and centres. Prints a table, least error first, and draws
+it into card.png.
 """
 
 import argparse

@@ -26,15 +26,17 @@ def text() -> str:
 def learned(when: str = "early") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """q, k, v of every head of the decoder that lesson 16 trains, on text it has not seen.
 
-    when: "early", after 600 steps, 3.00 bits a character; or "late", after 12,000 steps, 2.10,
-    which is below counts of what follows three symbols, 2.16.
+    when: "early", after 600 steps, 3.00 bits a character; "late", after 12,000 steps, 2.10,
+    which is below counts of what follows three symbols, 2.16; or "rotary", as late, 2.05, with
+    places that turn q and k in place of those that are added: q and k before they are turned.
     Shape: (depth, heads, windows, L, d) = (2, 4, 32, 32, 8) each; causal, unscaled, float64.
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.6 MB.
-    Raises: ValueError for another `when`. Source: `python -m tools.record.decoder`.
+    Raises: ValueError for another `when`. Source: `python -m tools.record.decoder`, and `rotary`.
     """
-    if when not in ("early", "late"):
-        raise ValueError(f'when must be "early" or "late", got {when!r}')
-    with np.load(FOLDER / "learned_heads.npz") as stored:
+    if when not in ("early", "late", "rotary"):
+        raise ValueError(f'when must be "early", "late" or "rotary", got {when!r}')
+    file = "rotary_heads.npz" if when == "rotary" else "learned_heads.npz"
+    with np.load(FOLDER / file) as stored:
         return tuple(stored[f"{when} {of}"].astype(np.float64) for of in "qkv")
 
 

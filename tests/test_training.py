@@ -112,8 +112,8 @@ def test_three_kinds_of_data_have_one_shape_and_are_what_they_are_called():
 
 
 def test_the_heads_of_a_decoder_are_kept_early_and_late():
-    early, late = data.learned(), data.learned("late")
-    assert {a.shape for a in (*early, *late)} == {(2, 4, 32, 32, 8)}
+    early, late, rotary = (data.learned(when) for when in ("early", "late", "rotary"))
+    assert {a.shape for a in (*early, *late, *rotary)} == {(2, 4, 32, 32, 8)}
     np.testing.assert_array_equal(early, data.learned("early"))
     lengths, squares = [], []
     for q, k, _ in (early, late):
@@ -123,7 +123,7 @@ def test_the_heads_of_a_decoder_are_kept_early_and_late():
         squares.append(np.median((z**2).sum(axis=-1), axis=(2, 3, 4)))
     assert (lengths[1] > lengths[0]).all()
     assert (squares[1] > 1.2 * squares[0]).all()
-    with pytest.raises(ValueError, match='when must be "early" or "late", got 600'):
+    with pytest.raises(ValueError, match='when must be "early", "late" or "rotary", got 600'):
         data.learned(600)
 
 

@@ -1,0 +1,154 @@
+"""Lesson 14 on turned heads: more draws, heads and ways to turn than it shows."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from performer_course import attention, compare, features, projections
+from performer_course.card import card
+from tests.lessons import definitions
+from tools.notebooks import NOTEBOOKS
+
+LEARNED_WITHOUT = "late", "antibody"
+
+
+@pytest.fixture(scope="module")
+def lesson():
+    return definitions(NOTEBOOKS / "14_when_to_use_it.py", set())
+
+
+@pytest.fixture(scope="module")
+def turns(lesson):
+    """Both senses: the lesson's, and the other one, as many models have it."""
+    turned = lesson["turned"]
+
+    def back(x):
+        half = x.shape[-1] // 2
+        return np.roll(turned(np.roll(x, half, axis=-1)), half, axis=-1)
+
+    return turned, back
+
+
+def heads(lesson, *kinds, turn=np.array):
+    return [texts for kind in kinds for texts in lesson["heads"](kind, turn).values()]
+
+
+def dense(share, texts, first, draws=5):
+    """The median error over mean(V)'s of dense features, with draws that the lesson has not."""
+    found = []
+    for (q, k, v), known in texts:
+        causal, sample = known.get("causal", False), known.get("sample", (q, k))
+        exact = attention.softmax_attention(q, k, v, causal=causal)
+        m = int(share * ((len(q) + 1) / 4 if causal else len(q) / 2))
+        for seed in range(first, first + draws):
+            W = projections.orthogonal(np.random.default_rng(seed), m, q.shape[1])
+            W = compare.fitted_directions(W, *sample)
+            x, y = compare.with_weight_column(q, k)
+            estimate = attention.favor_attention(x, y, v, W, causal=causal)
+            found.append(compare.over_mean(estimate, exact, v, causal=causal))
+    return np.median(found)
+
+
+def shares(lesson, texts):
+    """What a shift takes of the mean ‖z‖² of each text."""
+    size, less = np.transpose([lesson["sizes"]([text]) for text in texts])
+    return 1 - less / size
+
+
+def test_a_row_is_turned_as_in_lesson_07_and_the_other_sense_turns_it_back(turns):
+    turn = definitions(NOTEBOOKS / "07_transformer_block.py", set())["turn"]
+    x = np.random.default_rng(0).normal(size=(3, 9, 16))
+    by_matrix = np.stack([x[:, p] @ turn(p, 16) for p in range(9)], axis=1)
+    np.testing.assert_allclose(turns[0](x), by_matrix, atol=1e-12)
+    np.testing.assert_allclose(turns[1](turns[0](x)), x, atol=1e-12)
+
+
+def test_dense_features_at_a_half_beat_the_mean_on_no_turned_head_and_lose_on_most(lesson, turns):
+    plain = heads(lesson, *LEARNED_WITHOUT)
+    for turn, first in itertools.product(turns, (0, 100, 200)):
+        turned = heads(lesson, *LEARNED_WITHOUT, turn=turn)
+        found = np.array([dense(0.5, texts, first) for texts in turned])
+        before = np.array([dense(0.5, texts, first) for texts in plain])
+        assert len(found) == 14
+        assert found.min() > 1
+        assert (found > before).sum() >= 11
+    rotary = heads(lesson, "rotary", turn=turns[0])
+    assert min(dense(0.5, texts, first) for texts in rotary for first in (0, 100)) > 1
+    speech = heads(lesson, "speech", turn=turns[0])
+    assert min(dense(share, texts, 0, 2) for texts in speech for share in (0.25, 0.5)) > 1.4
+
+
+def test_a_window_or_centres_come_first_on_every_turned_head(lesson, turns):
+    ways = "window", "window, mean key", "window, centres", "centres"
+    for kinds, turn in (
+        ((*LEARNED_WITHOUT, "rotary", "speech"), turns[0]),
+        (LEARNED_WITHOUT, turns[1]),
+    ):
+        for texts in heads(lesson, *kinds, turn=turn):
+            rows = [card(*qkv, **known) for qkv, known in texts]
+            middle = {way: lesson["middle"](rows, way) for way in rows[0] if rows[0][way][1] < 1}
+            assert min(middle, key=middle.get) in ways
+
+
+def test_turned_keys_leave_a_shift_less_on_antibodies_and_a_third_where_they_were_learned(
+    lesson, turns
+):
+    before, after = (
+        [shares(lesson, texts) for texts in heads(lesson, "antibody", "speech", turn=turn)]
+        for turn in (np.array, turns[0])
+    )
+    assert all((new < old).all() for old, new in zip(before, after, strict=True))
+    before, after = (
+        np.concatenate([shares(lesson, texts) for texts in heads(lesson, "rotary", turn=turn)])
+        for turn in (np.array, turns[0])
+    )
+    assert 0.7 < before.min() < before.max() < 0.92
+    assert 0.2 < after.min() < after.max() < 0.45
+
+
+def test_a_shift_after_the_turn_is_not_seen_and_one_before_it_makes_another_attention(
+    lesson, turns
+):
+    plain, turned = (heads(lesson, "rotary", turn=turn) for turn in (np.array, turns[0]))
+    for old, new in zip(plain, turned, strict=True):
+        errors = []
+        for ((_, k, v), known), ((x, y, _), _) in zip(old, new, strict=True):
+            exact = attention.softmax_attention(x, y, v, causal=True)
+            s = compare.moments(*known["sample"])[0]
+            after = attention.softmax_attention(x, y - s, v, causal=True)
+            np.testing.assert_allclose(after, exact, atol=1e-9)
+            before = attention.softmax_attention(x, turns[0](k - s), v, causal=True)
+            errors.append(compare.over_mean(before, exact, v, causal=True))
+        assert np.median(errors) > 1.5
+
+
+def test_a_turned_feature_score_is_on_average_the_weight_times_a_number_of_the_distance(lesson):
+    """Of independent directions: e^{q'ᵀk'} (2/m) Σ cos((p − s) ω_i), whatever q and k are."""
+    rng, m, far = np.random.default_rng(1), 8, 6
+    x, y = 0.4 * rng.normal(size=(2, 3))
+    W = rng.normal(size=(50_000, m, 3))
+    rows = (features.positive(np.tile(a, (len(W), far + 1, 1)), W) for a in (x, y))
+    first, last = (lesson["turned"](a)[:, p] for a, p in zip(rows, (0, far), strict=True))
+    found = (first * last).sum(axis=1)
+    angles = far * 10000 ** (-2 * np.arange(m // 2) / m)
+    expected = np.exp(x @ y) * np.cos(angles).mean()
+    assert abs(found.mean() - expected) < 4 * found.std() / len(W) ** 0.5
+
+
+def test_the_weights_of_turned_features_do_not_add_up_to_one_and_err_more_than_the_mean(
+    lesson, turns
+):
+    plain, turned = (heads(lesson, "antibody", turn=turn) for turn in (np.array, turns[0]))
+    for old, new in zip(plain, turned, strict=True):
+        errors, sums = [], []
+        for ((q, k, v), _), ((x, y, _), _) in zip(old, new, strict=True):
+            exact = attention.softmax_attention(x, y, v)
+            for seed in range(6):
+                W = projections.orthogonal(np.random.default_rng(seed), 32, 64)
+                found, total = lesson["features_turned"](q, k, v, W)
+                errors.append(compare.over_mean(found, exact, v))
+                sums.append((total.min(), total.max()))
+        assert np.median(errors) > 2
+        assert min(sums)[0] < -0.5
+        assert max(most for _, most in sums) > 1.2
