@@ -11,25 +11,24 @@ import numpy as np
 from performer_course import checks, theory
 
 # %% [markdown]
-# ## 1. Many steps are one
+# ## 1. The blocks that a row reads
 #
-# *●○○ · 20 minutes.* The delta rule takes one step of gradient descent on $\tfrac12 \|S^\top k - v\|^2$. Why
-# not several? Take `steps` of them, all with the rate $\beta$ and on the same pair. What comes out is what
-# the delta rule itself would write in one step with another strength, whatever $S$ and $v$ are. Return that
-# strength. (What does a step do to the error $v - S^\top k$? The key need not have length 1.)
+# *●○○ · 8 minutes.* Log-linear attention gives row $i$ a state for each level, and each state holds one block of
+# keys. Return the numbers of keys in these blocks for row `i`, counted from 0, the nearest block first. It begins with 1, the token
+# itself; all keys $0, \dots, i$ must be in one of them. No table of $L \times L$ pairs, please: what do the binary digits of
+# $i$ say?
 
 
-# %% nbgrader={"grade": false, "grade_id": "strength_of_steps", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def strength_of_steps(beta, key, steps):
-    """beta > 0, key (d,), not zero → the β of one step that does what `steps` do."""
+# %% nbgrader={"grade": false, "grade_id": "blocks_of", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def blocks_of(i):
+    """i ≥ 0 → the sizes of the blocks, nearest first: [1, …], which add up to i + 1."""
     ### BEGIN SOLUTION
-    square = float(key @ key)
-    return (1 - (1 - beta * square) ** steps) / square
+    return [1] + [1 << bit for bit in range(i.bit_length()) if i >> bit & 1]
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-strength_of_steps", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.strength_of_steps(strength_of_steps)
+# %% nbgrader={"grade": true, "grade_id": "check-blocks_of", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.blocks_of(blocks_of)
 
 # %% [markdown]
 # ## 2. Add or correct, and how strongly?
@@ -63,7 +62,7 @@ checks.strength_for(strength_for)
 #
 # of a chunk with gates by channel. `log_decay` holds $\ln a$, which may be as low as $-\infty$, and L is a
 # power of two. In float32 every entry must be finite and right to four digits, and no row may change, not by a
-# bit, when a gate after it does. The last paragraph of the lesson's section 6 says how. (A loop over rows can
+# bit, when a gate after it does. The end of the lesson's section 4 says how. (A loop over rows can
 # be right, too; halving needs $\log_2 L$ rounds of products.)
 
 

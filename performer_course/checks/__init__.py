@@ -32,4 +32,4 @@ from .lesson_16 import choose_map, gradient_by_keys, leaks
 from .lesson_17 import can_be_swapped, read_weights, window_null
 from .lesson_18 import causal_near_and_one, near_and_one, weight_outside
 from .lesson_19 import backwards, prefixes, rounds_pay_up_to
-from .lesson_20 import gated_weights, strength_for, strength_of_steps
+from .lesson_20 import blocks_of, gated_weights, strength_for

@@ -5,36 +5,27 @@ import numpy as np
 from .. import theory
 from ._judge import Hint, check, compare
 
-# A strength for several steps
+# The blocks of a row
 
 
-def of(formula):
-    return lambda beta, key, steps: formula(beta, key @ key, steps)
+def by_digits(i):
+    return np.array([1] + [1 << bit for bit in range(i.bit_length()) if i >> bit & 1])
 
 
-def left_over(b, s, n):
-    return (1 - b * s) ** n
-
-
-STRENGTHS = [
-    (of(lambda b, s, n: n * b), "a second step sees a smaller error: the steps do not add up."),
-    (of(lambda b, s, n: 1 - (1 - b) ** n), "a step takes β‖k‖² of the error away, not β."),
-    (of(lambda b, s, n: 1 - left_over(b, s, n)), "a step of β' takes β'‖k‖² away: divide by ‖k‖²."),
-    (of(lambda b, s, n: left_over(b, s, n) / s), "this is what is left: take the rest."),
-    (of(lambda b, s, n: (1 - abs(1 - b * s) ** n) / s), "1 − β‖k‖² may be negative."),
+BLOCKS = [
+    (lambda i: by_digits(i)[1:], "the token itself is a block, too: begin with 1."),
+    (lambda i: np.append(1, by_digits(i)[:0:-1]), "the nearest block first: it is the smallest."),
+    (lambda i: by_digits(i + 1)[1:], "the token itself stands apart: take the digits of i."),
+    (lambda i: by_digits((1 << i.bit_length()) - 1), "only where i has a 1 is there a block."),
+    (lambda i: np.append(1, 2 * by_digits(i)[1:]), "a digit is worth half of that."),
 ]
 
 
-@check(slips=STRENGTHS)
-def strength_of_steps(strength):
-    """strength(beta, key, steps): (1 − (1 − β‖k‖²)ⁿ)/‖k‖²."""
-    rng, given = np.random.default_rng(2001), []
-    for beta, length, steps in ((0.3, 0.7, 4), (0.25, 1.6, 3), (0.01, 1.0, 200), (0.6, 1.6, 3)):
-        key = rng.normal(size=5)
-        given.append((beta, length * key / np.linalg.norm(key), steps))
-    given.append((0.4, 1.3 * np.eye(5)[1], 1))
-    right = of(lambda b, s, n: (1 - left_over(b, s, n)) / s)
-    compare(strength, right, given, STRENGTHS, case="β = {0}, {2} steps")
+@check(slips=BLOCKS)
+def blocks_of(blocks):
+    """blocks(i): 1, and 2ᵇ for each 1 among the binary digits b of i, the smallest first."""
+    given = [(i,) for i in (52, 6, 1, 0, 7, 8, 1000, 2**20 + 5)]
+    compare(blocks, by_digits, given, BLOCKS, case="row {}")
 
 
 # A strength for a task

@@ -577,3 +577,24 @@ def test_a_recording_of_another_kind_is_refused(fault, tmp_path):
     wavfile.write(folder / "a_0890.wav", 8000 if fault == "rate" else 16_000, samples)
     with pytest.raises(ValueError, match=r"a_0890\.wav must have 16000 int16 a second, got"):
         sentences.read(folder)
+
+
+# Recall
+
+
+@pytest.mark.parametrize(("names", "rule", "d", "seed"), [(16, "delta", 8, 1), (4, "decay", 4, 2)])
+def test_a_cell_of_the_table_of_recall_is_found_again(names, rule, d, seed):
+    jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
+    pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
+    from tools.record import recall
+
+    with open(recall.FILE, encoding="utf-8", newline="") as file:
+        kept = [
+            float(row["right"])
+            for row in csv.DictReader(file)
+            if list(row.values())[:4] == [str(names), rule, str(d), str(seed)]
+        ]
+    with jax.enable_x64(True):
+        _, right = recall.names()["trained"](rule, d, seed, names)
+    assert len(kept) == 1
+    assert right.mean() == pytest.approx(kept[0], abs=2e-3)

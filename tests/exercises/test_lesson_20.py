@@ -10,23 +10,25 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-def by_descent(beta, key, steps):
-    """Takes the steps, and reads the strength from what came out."""
-    S, v = np.zeros((len(key), 1)), np.ones(1)
-    for _ in range(steps):
-        S += beta * np.outer(key, v - key @ S)
-    return (key @ S).item() / (key @ key)
+def by_levels(i):
+    """Counts the keys of each level, of i ^ j."""
+    levels = [(i ^ j).bit_length() for j in range(i + 1)] if i < 2000 else []
+    return [levels.count(x) for x in sorted(set(levels))] or by_subtraction(i)
 
 
-def as_a_sum(beta, key, steps):
-    left = 1 - beta * (key @ key)
-    return np.array(beta * sum(left**i for i in range(steps)))
+def by_subtraction(i):
+    """Takes the lowest 1 of i away, one after the other."""
+    found = [1]
+    while i:
+        found.append(i & -i)
+        i &= i - 1
+    return np.array(found)
 
 
-RIGHT["strength_of_steps"] = [by_descent, as_a_sum]
-WRONG["strength_of_steps"] = [
-    (lambda beta, key, steps: as_a_sum(beta, key, min(steps, 50)), "200 steps, expected"),
-    (lambda beta, key, steps: np.full(3, beta), "and () is needed"),
+RIGHT["blocks_of"] = [by_levels, by_subtraction]
+WRONG["blocks_of"] = [
+    (lambda i: by_subtraction(min(i, 1023)), "is needed"),
+    (lambda i: [i + 1], "is needed"),
 ]
 
 
