@@ -44,6 +44,7 @@ GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
 BEHIND = (
     BROWSER,
+    "kit/pages/in_your_own_model",
     "notebooks/glossary",
     "notebooks/references",
     "performer_course/index",

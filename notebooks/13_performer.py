@@ -479,7 +479,8 @@ for label, of in (("guess over squared error", shares), ("part common to all tok
 #
 # On the course's thread we stand here: in a whole model the comparison is never made, and the answer survives where
 # queries and keys are short. On trained heads mostly it does not, and averaging takes away the noise, not the
-# bias. Lesson 14 asks when to use it all the same.
+# bias. Lesson 14 asks when to use it, and [In your own model](../kit/pages/in_your_own_model.md) puts it into
+# PyTorch.
 #
 # ## Take away
 #

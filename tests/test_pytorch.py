@@ -3,10 +3,18 @@
 pip install torch==2.13.0
 """
 
+import json
+import os
+import re
+import runpy
+import sys
+from unittest import mock
+
 import numpy as np
 import pytest
 
 from performer_course import attention, near_far, recurrent, to_like, transformer
+from tools.setting import ROOT
 
 from .planting import plant
 
@@ -336,3 +344,93 @@ def test_a_model_learns_as_it_does_with_the_package_on_jax():
                 found.append(float(value))
         assert losses[-1] < losses[0] - 0.1
         np.testing.assert_allclose(losses, found, rtol=1e-11)
+
+
+TRAINING = ROOT / "benchmarks/pytorch_training.py"
+PAGE = (ROOT / "kit/pages/in_your_own_model.md").read_text(encoding="utf-8")
+TIMES, TRAINED = (
+    json.loads((ROOT / f"benchmarks/{name}.json").read_text(encoding="utf-8"))
+    for name in ("pytorch", "pytorch_training")
+)
+
+
+@pytest.fixture(scope="module")
+def training():
+    beside = mock.patch.object(sys, "path", [str(TRAINING.parent), *sys.path])
+    with beside, mock.patch.dict(sys.modules), mock.patch.dict(os.environ):
+        return runpy.run_path(str(TRAINING))
+
+
+@pytest.mark.parametrize("way", [way for way in TRAINED["trained"] if "256" not in way])
+def test_a_decoder_soon_knows_more_than_how_often_each_character_stands(training, way):
+    losses, new = training["trained"](training["WAYS"][way], 25, L=64, batch=16)
+    assert losses[0] > 4
+    assert new < training["counted"]()["characters"] - 0.1
+
+
+def test_the_record_is_of_these_ways_and_its_counts_are_those_of_the_text(training):
+    assert list(TRAINED["trained"]) == list(training["WAYS"])
+    assert TRAINED["count"] == pytest.approx(training["counted"](), rel=1e-6)
+
+
+# The page
+
+
+def table(heading, columns):
+    """The cells of a table below a heading of the page, by the first of each row."""
+    part = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines()]
+    return {row[0]: row[1:] for row in rows if len(row) == columns + 1}
+
+
+def test_the_page_says_what_was_recorded():
+    said, trained = table("What it costs", 6), TRAINED["trained"]
+    for way in list(TIMES["causal"]["1024"])[1:]:
+        ratios = [
+            f"{by['SDPA'] / by[way]:.2g}" if way in by else "–"
+            for kind in ("all-to-all", "causal")
+            for by in TIMES[kind].values()
+        ]
+        assert said[way] == ratios
+    learned = table("What to judge by", 1)
+    assert {way: [f"{low:.2f} to {high:.2f}"] for way, (low, high) in spread(trained)} == {
+        way: learned[way] for way in trained
+    }
+    for loss in TRAINED["count"].values():
+        assert f"{loss:.2f}" in PAGE
+
+
+def spread(trained):
+    return [(way, (min(losses), max(losses))) for way, losses in trained.items()]
+
+
+def test_the_lines_of_the_page_run():
+    q, k, v = (torch.randn(2, 4, 8, 16) for _ in "qkv")
+    names = {"np": np, "q": q[:, :, :7], "k": k[:, :, :7], "v": v[:, :, :7]}
+    names |= {"q_next": q[:, :, 7:], "k_next": k[:, :, 7:], "v_next": v[:, :, 7:]}
+    three, decoding, _ = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
+    exec(three, names)
+    assert len([line for line in three.splitlines() if line]) == 3
+    exact = torch.nn.functional.scaled_dot_product_attention
+    assert names["rows"].shape == exact(*(names[x] for x in "qkv"), is_causal=True).shape
+    exec(decoding, names)
+    whole = names["attend"](q, k, v, is_causal=True)
+    torch.testing.assert_close(names["rows"], whole[:, :, 7:], rtol=0, atol=1e-6)
+
+
+def test_the_lines_for_flax_run_and_give_the_module_s_rows():
+    nnx = pytest.importorskip("flax.nnx", reason="run where Flax is", exc_type=ImportError)
+    jnp = pytest.importorskip("jax.numpy", reason="run where JAX is", exc_type=ImportError)
+    names = {"jnp": jnp, "attention": attention}
+    exec(re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)[-1], names)
+    q, k, v = drawn(torch.float32)
+    favor = made(pytorch, "favor", torch.float32)
+    attend, mask = names["favor"](jnp.asarray(favor.W.numpy()), True), hiding()[:, None, None]
+    found = attend(*(jnp.asarray(x.transpose(1, 2).numpy()) for x in (q, k, v)), jnp.asarray(mask))
+    expected = favor(q, k, v, mask, is_causal=True).transpose(1, 2)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    layer = nnx.MultiHeadAttention(4, 16, attention_fn=attend, decode=False, rngs=nnx.Rngs(0))
+    x = jnp.asarray(np.random.default_rng(1).normal(size=(2, L, 16)), dtype=jnp.float32)
+    assert nnx.jit(layer)(x, mask=jnp.asarray(mask)).shape == x.shape
+    with pytest.raises(ValueError, match="mask must be of keys alone"):
+        layer(x, mask=jnp.ones((2, 1, L, L), dtype=bool))

@@ -22,7 +22,7 @@ LECTURES, WEEKS, PROJECTS = (
 )
 QUIZZES = sorted((PAGES / "quizzes").glob("*.md"))
 # These are about tools, and quote no lesson.
-TOOLS = ("grading", "in_the_browser")
+TOOLS = ("grading", "in_the_browser", "in_your_own_model")
 ALL = sorted(page for page in PAGES.rglob("*.md") if page.stem not in TOOLS)
 FIGURES = r"figures? ((?:\w\d\.\d+(?:, | and )?)+)"
 FORMULA = r"\$[^$]*\$"

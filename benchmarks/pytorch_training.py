@@ -1,0 +1,93 @@
+"""A decoder of one's own that learns a text with each module of `performer_course.pytorch`.
+
+    python benchmarks/pytorch_training.py [--steps 200]
+
+Two blocks, width 64, 4 heads, 256 characters at a time; beside PyTorch's own attention, a window
+alone, mean(V), and counts. Needs the extra `torch`; writes pytorch_training.json beside this file.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from attention import environment, progress
+from pytorch import WAYS
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from performer_course import attention, data, near_far
+
+TEXT = torch.asarray(np.unique(list(data.text()), return_inverse=True)[1])
+SPLIT = len(TEXT) * 9 // 10  # what comes after is not seen
+WAYS |= {  # what a model with a way has to beat
+    "band 24": lambda d, rng: lambda *x, is_causal: near_far.near_field(*x, 24, causal=True),
+    "mean(V)": lambda d, rng: lambda *x, is_causal: attention.uniform_attention(*x, causal=True),
+}
+
+
+class Block(nn.Module):
+    """x + attention(norm(x)), then x + map(norm(x))."""
+
+    def __init__(self, width, heads, attend):
+        super().__init__()
+        self.heads, self.attend = heads, attend
+        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        wider, narrower = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.map = nn.Sequential(wider, nn.GELU(), narrower)
+
+    def forward(self, x):
+        qkv = self.qkv(self.before(x)).unflatten(-1, (3, self.heads, -1))
+        q, k, v = qkv.movedim(-3, 0).transpose(-3, -2)  # (batch, heads, L, d)
+        x = x + self.out(self.attend(q, k, v, is_causal=True).transpose(-3, -2).flatten(-2))
+        return x + self.map(self.between(x))
+
+
+def trained(make, steps, seed=0, L=256, batch=4):
+    """Nats a character: (losses of the steps, loss on text that was not seen)."""
+    torch.manual_seed(seed)
+    rng, n = np.random.default_rng(seed), int(TEXT.max()) + 1
+    blocks = [Block(64, 4, make(16, rng)) for _ in range(2)]
+    model = nn.Sequential(nn.Embedding(n, 64), *blocks, nn.LayerNorm(64), nn.Linear(64, n))
+    place = nn.Parameter(torch.randn(L, 64) / 8)
+    optimizer, losses = torch.optim.AdamW([place, *model.parameters()], 3e-3), []
+
+    def loss(starts):
+        part = torch.stack([TEXT[i : i + L + 1] for i in starts])
+        return cross_entropy(model[1:](model[0](part[:, :-1]) + place).mT, part[:, 1:])
+
+    for _ in range(steps):
+        optimizer.zero_grad()
+        now = loss(rng.integers(SPLIT - L, size=batch))
+        now.backward()
+        optimizer.step()
+        losses.append(now.item())
+    with torch.no_grad():
+        return losses, loss(range(SPLIT, len(TEXT) - L, L)[:64]).item()
+
+
+def counted():
+    """Nats of a character not seen, by counts of characters and of pairs; one added to each."""
+    n, new = int(TEXT.max()) + 1, TEXT[SPLIT:]
+    pairs = torch.bincount(TEXT[: SPLIT - 1] * n + TEXT[1:SPLIT], minlength=n * n).view(n, n) + 1.0
+    single, double = pairs.sum(0) / pairs.sum(), pairs / pairs.sum(1, keepdim=True)
+    losses = -single[new].log().mean().item(), -double[new[:-1], new[1:]].log().mean().item()
+    return dict(zip(("characters", "pairs"), losses, strict=True))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=200, help="of each training")
+    steps = parser.parse_args().steps
+    found = {"steps": steps, "environment": environment(), "count": counted(), "trained": {}}
+    for name in progress(list(WAYS), "training"):
+        found["trained"][name] = [trained(WAYS[name], steps, seed)[1] for seed in (0, 1)]
+    text = json.dumps(found, indent=1) + "\n"
+    (Path(__file__).parent / "pytorch_training.json").write_text(text, encoding="utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
