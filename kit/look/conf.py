@@ -16,6 +16,7 @@ author = "The performer_course authors"
 language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton"]
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["torch"]  # performer_course.pytorch alone needs it
 autodoc_typehints_format = "short"
 add_module_names = html_use_index = False
 nb_execution_mode = "off"
