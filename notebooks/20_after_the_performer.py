@@ -103,7 +103,7 @@ def unit(rng, *shape):
 keys = unit(np.random.default_rng(1), 6, 64)
 k = xp.asarray(keys[[0, 1, 2, 3, 4, 5, 0, 1]])
 v = xp.asarray(np.stack([letters[x] for x in "ABCDEFXY"]))
-RULES = {"add": (None, None), "decay": (None, np.log(0.7)), "correct": (1.0, None)}
+RULES = {"add": (None, None), "decay": (None, float(np.log(0.7))), "correct": (1.0, None)}
 wanted, shown = np.stack([letters[x] for x in "XYCDEF"]), {}
 print(
     "squared error over the letter's own square   X, Y   C to F   by hand and recurrence differ by"
@@ -167,7 +167,7 @@ by_token[24] = -np.inf
 by_channel = np.log(np.broadcast_to([0.7, 0.98], (L, 2)))  # one channel forgets fast, one slowly
 ones, identity, pair = xp.ones((L, 1)), xp.asarray(np.eye(L)), xp.ones((L, 2)) / 2**0.5
 seen = {
-    "a number, 0.9": recurrent.decay_attention(ones, ones, identity, np.log(0.9)),
+    "a number, 0.9": recurrent.decay_attention(ones, ones, identity, float(np.log(0.9))),
     "one a token": recurrent.decay_attention(ones, ones, identity, xp.asarray(by_token)),
     "one a channel": recurrent.decay_attention(pair, pair, identity, xp.asarray(by_channel)),
 }
@@ -488,7 +488,7 @@ def recalled(rng, k, symbols, begins, asked):
     rules |= {"add, gate": (None, gate), "correct, gate": (1.0, gate)}
     answers = {name: k @ recurrent.recurrence(k, k, v, *rule)[0] for name, rule in rules.items()}
     mean = xp.cumulative_sum(k, axis=1) / xp.arange(1, k.shape[1] + 1, dtype=k.dtype)[:, None]
-    q, off = k - mean[:, -1:], k - mean  # of the keys so far, and of all when asked
+    q, off = k - mean[:, -1:, :], k - mean  # of the keys so far, and of all when asked
     answers["add, mean off"] = q @ recurrent.recurrence(q, off, v)[0]
     sharp = 32 * k.shape[2] ** 0.5 * k  # softmax_attention divides by √d
     answers["softmax"] = attention.softmax_attention(sharp, k, v)
@@ -558,8 +558,8 @@ foretold = 1 / theory.fourier_recall(2, 16, 256, 4.0)  # of two keys: E κ̂²
 print(f"Fourier features by theory, over all draws:                 {foretold:.1f}")
 
 # %% [markdown]
-# **On random keys in 16 dimensions 512 positive features of lesson 09 are worth at most 44 directions, at any
-# length of the keys.** There are two reasons. Where keys are short, all keys look alike: positive products cannot
+# **On random keys in 16 dimensions 512 positive features of lesson 09 are worth about 44 directions at the best
+# length of the keys tried.** There are two reasons. Where keys are short, all keys look alike: positive products cannot
 # average to zero, and the square of their mean is nearly all of $\mathbb{E}\hat\kappa^2$. Where keys are long, the
 # mean is next to nothing and does no harm, but a few features shout, and pairs of keys that share one have a large
 # $\hat\kappa$. The sign alone is not to blame, for four ones are worth 453. A denominator wants terms that cannot
@@ -760,11 +760,11 @@ show(
     f"{first[0][-1]:.2f}, {compared(np.array(list(random.values())), first[0], 'above', 'below')} random keys; window and state is "
     f"{compared(first[0], first[1], 'above', 'below')} adding. With four keys written four times delta {trend(second[1])} from "
     f"{second[1][0]:.2f} to {second[1][-1]:.2f} and is {compared(second[0], second[1], 'above', 'below')} decay, "
-    f"{second[0][0]:.2f} to {second[0][-1]:.2f}; softmax has {mean[4, 'softmax', 32]:.2f}, near the null.",
+    f"{second[0][0]:.2f} to {second[0][-1]:.2f}; softmax has {mean[4, 'softmax', 32]:.2f}, and a guess of four 0.25.",
 )
 
 # %% [markdown]
-# **Trained states that add or correct recall alike where all keys differ, and only correcting recalls the newest
+# **Trained states that add or correct recall alike where all keys differ, and correcting recalls the newest best
 # where keys come again.** In the first task adding, decay and delta lie within 0.03 of each other at each size.
 # With a row for each pair, $d = 16$, adding has 0.93 of the symbols, where random keys have 0.84. A window takes
 # its four pairs out of the state and learns to weigh the state less, which lifts the total from 0.66 to 0.84 at
