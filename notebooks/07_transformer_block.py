@@ -137,8 +137,8 @@ show(
 # different pairs deviate. With turned queries and keys the score does not move, but for rounding.
 
 # %% [markdown]
-# Where later lessons put features $\varphi$ in the place of the comparison, they take them *after* the turn,
-# as $\varphi(qR_p)$ and $\varphi(kR_s)$. If features are turned, a score can be below zero although no
+# Where later lessons put features $\varphi$ in the place of the comparison, a turn comes first:
+# $\varphi(qR_p)$ and $\varphi(kR_s)$. If features are turned, a score can be below zero although no
 # feature is (lesson 14).
 #
 # ## 3. Masks

@@ -28,9 +28,10 @@ from performer_course.figures import COLORS, show
 # ## 1. The decision card
 #
 # Ask in this order; the first yes says what to try first. If the whole model is not good enough with it, go on to the
-# next yes. Questions 3 and 4 take one command. Store each head by `np.savez("head.npz", q=q, k=k, v=v)`, turned
-# first where places are rotary, and run `python -m performer_course.card head.npz --sample other.npz`, with $q$ and $k$ of another text in `other.npz`: centres
-# found on the judged text look too good. A decoder also takes `--causal`. You see ten ways, least error first, each at
+# next yes. Questions 3 and 4 take one command. Store each head by `np.savez("head.npz", q=q, k=k, v=v)`, and run
+# `python -m performer_course.card head.npz --sample other.npz`, with $q$ and $k$ of another text in `other.npz`: centres
+# found on the judged text look too good. Where a model turns $q$ and $k$ by their places, store them turned, in both
+# files (section 6). A decoder also takes `--causal`. You see ten ways, least error first, each at
 # a quarter of exact attention's multiplications; only Taylor's price is fixed.
 #
 # *Speech* is an encoder that hears ($L$ = 1,500 keys, heads of width $d$ = 64, all 24 replaced): words wrong of 70 read and of
@@ -544,14 +545,15 @@ show(
 # %% [markdown]
 # ## 6. Where places turn queries and keys
 #
-# Most language models turn pairs of coordinates of $q$ and $k$ by angles that grow with the place (lesson 07), and
-# compare what is turned. Can a shift still help?
+# Most language models turn pairs of coordinates of $q$ and $k$ by angles that grow with the place (lesson 07).
+# Can a shift still help?
 #
-# The cell turns the late and the antibody heads, and judges each by its own turned softmax, though none of
-# the 14 learned with turns. The eight *rotary* heads did: the late decoder, trained anew with turns.
+# The folded cell turns the 8 late and the 6 antibody heads, and judges each by the softmax of its turned scores, though
+# none of the 14 learned with turns. The 8 *rotary* heads did: the late decoder's, trained anew with
+# places that turn and are not added ($L$ = 32, $d$ = 8).
 #
 # **Before you run this:** at a half of the multiplications dense features beat $\operatorname{mean}(V)$ on 6
-# of 16 heads above. On how many of the 22 turned heads will they: more, about as many, or none?
+# of 16 heads in section 4. On how many of the 22 turned heads will they: more, about as many, or none?
 
 
 # %% tags=["answer"]
@@ -562,33 +564,59 @@ def turned(x):
     return np.concatenate([a * cos + b * sin, b * cos - a * sin], axis=-1)
 
 
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 turns = {}
 for kind in ("late", "antibody", "rotary"):
     before, after = heads(kind), heads(kind, turned)
     for name, texts in after.items():
         size, less = np.transpose([sizes(before[name]), sizes(texts)])
         rows = [card(*qkv, **known) for qkv, known in texts]
-        dense = (followed("dense", 0.5, of) for of in (before[name], texts))
-        turns[kind, name] = rows, *dense, *(1 - less / size)
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+        was = followed("dense", 0.5, before[name])
+        errors = (followed(way, 0.5, texts) for way in ("dense", "plain", "centred"))
+        turns[kind, name] = rows, was, *errors, *(1 - less / size)
 print(
     "share of ‖z‖² that a shift takes, before the turn and after; dense features at a half, after"
 )
-worse = 0
-for kind in ("late", "antibody", "rotary"):
-    cards_of, was, *rest = zip(*(row for (k, _), row in turns.items() if k == kind), strict=True)
-    worse += (np.array(rest[0]) > was).sum() * (kind != "rotary")
-    dense, old, new = (f"{min(x):.2f} to {max(x):.2f}" for x in rest)
-    good = sum(error < 1 for error in rest[0])
-    print(f"{kind:9} {old}, {new}; dense {dense}, below 1 on {good} of {len(was)};")
+
+
+def leaders(cards_of):
+    """Which way comes first at a quarter, and on how many heads."""
     first = [
         min((w for w in rows[0] if rows[0][w][1] < 1), key=lambda w, rows=rows: middle(rows, w))
         for rows in cards_of
     ]
-    found = (f"{way} {first.count(way)}" for way in dict.fromkeys(first))
-    print("          first at a quarter:", ", ".join(found))
+    return ", ".join(f"{way} {first.count(way)}" for way in dict.fromkeys(first))
+
+
+worse = 0
+for kind in ("late", "antibody", "rotary"):
+    cards_of, was, *rest = zip(*(row for (k, _), row in turns.items() if k == kind), strict=True)
+    worse += (np.array(rest[0]) > was).sum() * (kind != "rotary")
+    dense, _, _, old, new = (f"{min(x):.2f} to {max(x):.2f}" for x in rest)
+    good = sum(error < 1 for error in rest[0])
+    print(f"{kind:9} {old}, {new}; dense {dense}, below 1 on {good} of {len(was)};")
+    print("          first at a quarter:", leaders(cards_of))
 print(f"dense features err more after the turn on {worse} of the 14 late and antibody heads")
+plain, centred = np.transpose([row[3:5] for row in turns.values()])
+print(
+    f"after the turn centred is lower than plain on {(centred < plain).sum()} of {len(plain)},",
+    end=" ",
+)
+print(f"and below 1 on {(centred < 1).sum()}")
+
+
+def neighbours(x):
+    """The same turn where coordinates 0 and 1 are a pair, 2 and 3 another."""
+    pairs = np.arange(x.shape[-1]).reshape(-1, 2).T.ravel()  # 0, 2, …, 1, 3, …
+    return turned(x[..., pairs])[..., np.argsort(pairs)]
+
+
+paired = [t for kind in ("late", "antibody") for t in heads(kind, neighbours).values()]
+good = sum(followed("dense", 0.5, texts) < 1 for texts in paired)
+print(
+    f"neighbours paired: dense below 1 on {good} of {len(paired)} late and antibody heads; first:"
+)
+print("         ", leaders([[card(*qkv, **known) for qkv, known in texts] for texts in paired]))
 
 
 def features_turned(q, k, v, W):
@@ -619,20 +647,26 @@ for texts, after in zip(heads("rotary").values(), heads("rotary", turned).values
     early.append(np.median(of))
 print(f"rotary heads shifted before the turn: error {min(early):.1f} to {max(early):.1f}")
 print(f"features turned, antibodies, m = 32: error {min(off):.1f} to {max(off):.1f}; ", end="")
-print(f"the weights of a row add up to {min(sums):.0f} at least, {max(sums):.0f} at most")
+print(
+    f"the weights of a row add up to less than 0 in {np.mean(np.array(sums) < 0):.2f} of the rows"
+)
 
 # %% [markdown] tags=["answer"]
 # Dense features at a half beat $\operatorname{mean}(V)$ on none of the 22 turned heads. **The turn makes dense
-# features worse on most heads that learned without it, and a window or centres still come first.** On the
-# antibodies a shift takes 0.12 to 0.15 of $\|z\|^2$, and took 0.15 to 0.27. The rotary heads put 0.76 to 0.88 of
-# it into a mean query and a mean key, whose score after the turn depends on the distance alone. Of the
-# turned $\|z\|^2$ a shift takes a third.
+# features worse on most heads that learned without it, and a window or centres still come first.** Many models
+# pair neighbouring coordinates, not $i$ with $i + d/2$ as here. On the 14 heads turned so, dense features beat
+# $\operatorname{mean}(V)$ on one, and Taylor comes first on another.
 #
-# So turn first, then shift, sharpen, and store what the card reads. With keys shifted before the turn, attention
-# errs 1.6 to 2.4 times as much as $\operatorname{mean}(V)$ on the rotary heads: $s$ is turned, too, and does not
-# cancel. Do not turn the features, either. Su et al. (2021, eq. 19) do so, in the numerator alone, as the
-# denominator could become zero. That is another attention, for models trained with it: with 32 directions the
-# weights of a row of the antibody heads add up to between $-14$ and 14.
+# A shift still helps: it lowers the error on 20 of the 22, but on only one below $\operatorname{mean}(V)$'s.
+# On the antibodies it takes 0.12 to 0.15 of the mean $\|z\|^2$, and took 0.15 to 0.27 before the turn. On the rotary
+# heads it takes a third, where before the turn a mean query and a mean key held 0.76 to 0.88. Once turned, their score
+# depends on the distance, and one shift takes away only what is the same at every place.
+#
+# So moments and centres come from turned queries and keys. With keys shifted before the turn, even exact
+# attention errs 1.6 to 2.4 times as much as $\operatorname{mean}(V)$ on the rotary heads: $s$ is turned, too, and
+# does not cancel. Do not turn the features. Su et al. (2021, eq. 19) do so, in the numerator alone, as the
+# denominator could become zero. That is another attention, for models trained with it: with 32 directions on the
+# antibody heads, the weights of about a tenth of the rows add up to less than 0, not to 1.
 #
 # ## 7. What else is done
 #

@@ -1,5 +1,6 @@
 """Lesson 14 on turned heads: more draws, heads and ways to turn than it shows."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -34,8 +35,8 @@ def heads(lesson, *kinds, turn=np.array):
     return [texts for kind in kinds for texts in lesson["heads"](kind, turn).values()]
 
 
-def dense(share, texts, first, draws=5):
-    """The median error over mean(V)'s of dense features, with draws that the lesson has not."""
+def drawn(way, share, texts, first, draws=5):
+    """The median error over mean(V)'s of features, with draws that the lesson has not."""
     found = []
     for (q, k, v), known in texts:
         causal, sample = known.get("causal", False), known.get("sample", (q, k))
@@ -43,11 +44,16 @@ def dense(share, texts, first, draws=5):
         m = int(share * ((len(q) + 1) / 4 if causal else len(q) / 2))
         for seed in range(first, first + draws):
             W = projections.orthogonal(np.random.default_rng(seed), m, q.shape[1])
-            W = compare.fitted_directions(W, *sample)
-            x, y = compare.with_weight_column(q, k)
+            x, y = q, k - compare.moments(*sample)[0] * (way == "centred")
+            if way == "dense":
+                W = compare.fitted_directions(W, *sample)
+                x, y = compare.with_weight_column(q, k)
             estimate = attention.favor_attention(x, y, v, W, causal=causal)
             found.append(compare.over_mean(estimate, exact, v, causal=causal))
     return np.median(found)
+
+
+dense = functools.partial(drawn, "dense")
 
 
 def shares(lesson, texts):
@@ -77,6 +83,37 @@ def test_dense_features_at_a_half_beat_the_mean_on_no_turned_head_and_lose_on_mo
     assert min(dense(0.5, texts, first) for texts in rotary for first in (0, 100)) > 1
     speech = heads(lesson, "speech", turn=turns[0])
     assert min(dense(share, texts, 0, 2) for texts in speech for share in (0.25, 0.5)) > 1.4
+
+
+def test_a_shift_lowers_the_error_of_most_turned_heads_and_hardly_ever_below_the_mean(
+    lesson, turns
+):
+    of = heads(lesson, *LEARNED_WITHOUT, "rotary", turn=turns[0])
+    for first in (100, 200):
+        plain, centred = (
+            np.array([drawn(way, 0.5, texts, first) for texts in of])
+            for way in ("plain", "centred")
+        )
+        assert len(of) == 22
+        assert (centred < plain).sum() >= 18
+        assert (centred[14:] < plain[14:]).all()
+        assert (centred < 1).sum() <= 2
+
+
+def test_where_neighbours_are_pairs_one_head_has_dense_features_below_the_mean(lesson):
+    of = heads(lesson, *LEARNED_WITHOUT, turn=lesson["neighbours"])
+    for first in (100, 200):
+        found = np.array([dense(0.5, texts, first) for texts in of])
+        assert np.flatnonzero(found < 1).tolist() == [4]
+
+
+def test_neighbours_turned_are_the_pairs_of_the_paper(lesson):
+    """(x₁, x₂) of place p is turned by p ω, Su et al. (2021), eq. 34, in the lesson's sense."""
+    x = np.random.default_rng(0).normal(size=(3, 9, 16))
+    pairs = x[..., ::2] + 1j * x[..., 1::2]
+    pairs = pairs * np.exp(-1j * np.arange(9)[:, None] * 10000 ** (-np.arange(8) / 8))
+    expected = np.stack([pairs.real, pairs.imag], axis=-1).reshape(x.shape)
+    np.testing.assert_allclose(lesson["neighbours"](x), expected, atol=1e-12)
 
 
 def test_a_window_or_centres_come_first_on_every_turned_head(lesson, turns):
@@ -140,6 +177,7 @@ def test_the_weights_of_turned_features_do_not_add_up_to_one_and_err_more_than_t
     lesson, turns
 ):
     plain, turned = (heads(lesson, "antibody", turn=turn) for turn in (np.array, turns[0]))
+    below = []
     for old, new in zip(plain, turned, strict=True):
         errors, sums = [], []
         for ((q, k, v), _), ((x, y, _), _) in zip(old, new, strict=True):
@@ -149,6 +187,8 @@ def test_the_weights_of_turned_features_do_not_add_up_to_one_and_err_more_than_t
                 found, total = lesson["features_turned"](q, k, v, W)
                 errors.append(compare.over_mean(found, exact, v))
                 sums.append((total.min(), total.max()))
+                below.append((total < 0).mean())
         assert np.median(errors) > 2
         assert min(sums)[0] < -0.5
         assert max(most for _, most in sums) > 1.2
+    assert 0.08 < np.mean(below) < 0.15
