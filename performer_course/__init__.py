@@ -16,7 +16,7 @@
     card         which cheap attention follows a head: the decision card of lesson 14
     paper        an array that notes what a GPU would launch, move and wait for
     data         a text, attention of three kinds (independent, aligned, learned), and speech
-    training     Adam on JAX, as lesson 16 trains (the extra `training`)
+    training     Adam on JAX, as lessons 16 and 20 train (the extra `training`)
     pytorch      attention as modules of PyTorch, for a model of one's own (the extra `torch`)
     figures      one style; show(fig, alt=...) puts a figure and its words on the page
     checks       what a right answer to an exercise satisfies
