@@ -74,7 +74,7 @@ ESTIMATORS = (
         "trig-norm",
         "e^{‖x‖²/2} left out",
         module="features",
-        old="xp.exp(_half_square(xp, x)) * waves",
+        old="xp.exp(half) * waves",
         new="waves",
     ),
     NORM_NOT_HALVED,
