@@ -1,9 +1,9 @@
 """Attention of this course as `torch.nn.Module`, in the place of PyTorch's own; the extra `torch`.
 
-Each takes what `torch.nn.functional.scaled_dot_product_attention` takes, in its order: q (batch,
-heads, L, d), k (batch, heads, S, d), v (batch, heads, S, e), attn_mask, dropout_p, is_causal.
-attn_mask is True where a key counts, (batch, 1, 1, S) or (batch, S). Sums run in float32 at least,
-under autocast too. All raise ValueError for masks of pairs, dropout and shapes that do not fit.
+Called as `torch.nn.functional.scaled_dot_product_attention`: q (batch, heads, L, d), k (batch,
+heads, S, d), v (batch, heads, S, e), attn_mask, True where a key counts, (batch, 1, 1, S) or
+(batch, S), dropout_p, is_causal. Sums run in float32 at least, under autocast too. All raise
+ValueError for masks of pairs, dropout and shapes that do not fit.
 """
 
 try:
@@ -32,8 +32,8 @@ def _key_mask(q, k, v, mask):
         return mask[..., 0, :]
     raise ValueError(
         f"attn_mask must be boolean {(B, 1, 1, S)}, or (batch, S) if batch is not L, got {dtype} "
-        f"{shape}: it hides keys from all rows alike, for rows share their sums over keys (lesson "
-        "10), so it cannot be one of pairs, (L, S); later keys are hidden by is_causal=True"
+        f"{shape}: all rows share their sums over keys (lesson 10), so it cannot be one of pairs, "
+        "(L, S); later keys are hidden by is_causal=True"
     )
 
 
@@ -44,15 +44,13 @@ class _InPlaceOfSDPA(torch.nn.Module):
         """(batch, heads, L, e), dtype that of q, k, v; zeros in rows that see no key."""
         if dropout_p != 0:
             raise ValueError(f"dropout_p must be 0, weights are not dropped, got {dropout_p!r}")
-        key_mask = _key_mask(q, k, v, attn_mask)
         with torch.autocast(q.device.type, enabled=False):
-            return self.attend(q, k, v, key_mask, is_causal)
+            return self.attend(q, k, v, _key_mask(q, k, v, attn_mask), is_causal)
 
     def step(self, q, k, v, state=None, attn_mask=None):
         """(rows, state) after more tokens, a prompt or one; state None: none came before."""
-        key_mask = _key_mask(q, k, v, attn_mask)
         with torch.autocast(q.device.type, enabled=False):
-            return self.follow(q, k, v, key_mask, state)[::-1]
+            return self.follow(q, k, v, _key_mask(q, k, v, attn_mask), state)[::-1]
 
 
 class FavorAttention(_InPlaceOfSDPA):
@@ -82,13 +80,15 @@ class NearFarAttention(_InPlaceOfSDPA):
     def __init__(self, band: int, centres=None):
         super().__init__()
         self.band = check_count(band, "band", least=0)
-        self.register_buffer("centres", centres)
-        self.step = None  # the package has no state for it
+        self.register_buffer("centres", None if centres is None else torch.as_tensor(centres))
 
     @torch.compiler.disable  # its loop over blocks would be dozens of graphs
     def attend(self, q, k, v, key_mask, causal):
         options = {"centres": self.centres, "causal": causal, "key_mask": key_mask}
         return near_far.joint_attention(q, k, v, self.band, **options)
+
+    def follow(self, q, k, v, key_mask, state):
+        raise ValueError("state must be kept to step, and NearFarAttention has none: keep the keys")
 
 
 class DeltaAttention(_InPlaceOfSDPA):

@@ -168,7 +168,7 @@ def sums_stay_wide_under_autocast(of, name):
     expected = module(*(x.float() for x in half), is_causal=True)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found, wide = module(*half, is_causal=True), module(q, k, v, is_causal=True)
-        step = [module.step(q, k, v)[0]] if module.step else []
+        step = [module.step(q, k, v)[0]] if name in WITH_STATE else []
     assert (found.dtype, wide.dtype) == (torch.bfloat16, torch.float32)
     torch.testing.assert_close(found.float(), expected, rtol=0.03, atol=0.03)
     for rows in (wide, *step):
@@ -281,6 +281,9 @@ def test_other_arguments_are_refused_by_name():
     refused("W must have shape", *(x[..., :3] for x in (q, k, v)))
     near, delta = made(pytorch, "near and centres"), made(pytorch, "delta")
     refused("a band needs as many keys", q[:, :, 1:], k, v, module=near)
+    refused("centres must have shape", q, k, v, module=pytorch.NearFarAttention(2, np.ones((2, 3))))
+    refused("^centres must", q, k, v, module=pytorch.NearFarAttention(2, 16))
+    refused("state.*NearFarAttention has none", q, k, v, module=near.step)
     refused("is_causal must be True", q, k, v, module=delta)
     refused("k must have rows of width d = 4", q, v, v, module=delta, is_causal=True)
     for wrong in (0, 2.5, "4"):
