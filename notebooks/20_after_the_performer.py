@@ -146,7 +146,7 @@ show(
 #
 # The gate may be one number for all tokens (*RetNet*), a number for each token, made from the token itself
 # (*Mamba-2*), or one for each token and *channel*, that is, for each of the $d$ rows of $S$ (*GLA*, gated linear
-# attention). What key $j$ weighs in row $i$ is then
+# attention). With each gate as a diagonal matrix, what key $j$ weighs in row $i$ is then
 #
 # $$M_{ij} = q_i^\top\, a_{j+1} a_{j+2} \cdots a_i\; k_j \qquad (j \le i).$$
 #
@@ -228,6 +228,9 @@ show(
 # | one a channel | $\beta$ | Kimi Delta Attention (arXiv:2510.26692) |
 # | one a token | $\beta$, $p$ a share of $\beta k$ | Comba (arXiv:2506.02475) |
 # | one a channel | $p = b \odot k$, $w \odot v$, by channel | Gated DeltaNet-2 (arXiv:2605.22791) |
+#
+# Of Comba the library fla has two forms: its loop erases after the gate, as here, and its chunks before it, with
+# $p/a$ for $p$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 L, d, e = 90, 16, 8
@@ -301,23 +304,24 @@ print(f"two chunks by hand and delta_attention differ by {apart(xp.concat([first
 
 # %% [markdown]
 # As a matrix $M$, all of this is *semiseparable*: every block below the diagonal has at most rank $d$, because all
-# that late rows know of early keys went through one state. Dao & Gu (2024) call it *state space duality*.
+# that late rows know of early keys went through one state. Dao & Gu (2024) call it
+# *state space duality* that one map is both a recurrence and such a matrix.
 #
-# With gates by channel $e^{g_i - g_j}$ is another vector for each pair. It is tempting to pull it apart,
-# $(q_i e^{g_i})^\top (k_j e^{-g_j})$, but $e^{-g_j}$ grows as gates close: a kernel of ExecuTorch gave NaN where
-# several gates of about $10^{-11}$ met in one chunk (pull request 21417, July 2026). To measure $g$ from the middle
-# of a chunk only halves the exponents, and then a *later* gate moves an earlier row by rounding (attention-gym,
-# pull request 337, August 2026). The cure is *halving*. Cut the chunk in two. A late row $i$ sees an early key $j$
-# across the border, so split the decay *there*: from $j$ to the border, and from the border to $i$. Both exponents
-# are sums of $\ln a \le 0$, and no gate outside $j+1, \dots, i$ is touched. Inside each half do the same (exercise
-# 3).
+# A shut gate breaks the chunk above, for $g_i - g_j$ is then $-\infty - (-\infty)$, NaN. And with gates by channel
+# $e^{g_i - g_j}$ is another vector for each pair. It is tempting to pull it apart,
+# $(q_i e^{g_i})^\top (k_j e^{-g_j})$, but $e^{-g_j}$ grows as gates close: a kernel of ExecuTorch gave NaN where several gates of about
+# $10^{-11}$ met in one chunk (pull request 21417, July 2026). To measure $g$ from the middle of a chunk only halves
+# the exponents, and then a *later* gate moves an earlier row by rounding (attention-gym, pull request 337, August
+# 2026). The cure is *halving*. Cut the chunk in two. A late row $i$ sees an early key $j$ across the border, so split
+# the decay *there*: from $j$ to the border, and from the border to $i$. Both exponents are sums of $\ln a \le 0$, and
+# no gate outside $j+1, \dots, i$ is touched. Inside each half do the same (exercise 3).
 #
 # ## 5. Levels: many states instead of one
 #
-# The halving sorts all pairs $j \le i$ into *levels*, those of appendix [a5](a5_on_the_gpu.ipynb). At level 1 a
-# late token meets its early neighbour, at level 2 two late tokens the two before them, at level $\ell$ there are
-# $2^{\ell-1}$ of each. In one formula, the level of a pair is the number of binary digits of $i \oplus j$, the bits
-# in which $i$ and $j$ differ.
+# The halving sorts all pairs $j \le i$ into *levels*, those of appendix [a5](a5_on_the_gpu.ipynb). Level 0 is a token
+# and itself. At level 1 a late token meets its early neighbour, at level 2 two late tokens the two before them, at
+# level $\ell$ there are $2^{\ell-1}$ of each, as in a Fenwick tree. In one formula, the level of a pair is the number
+# of binary digits of $i \oplus j$, the bits in which $i$ and $j$ differ.
 #
 # So far all levels flowed into one state. *Log-linear attention* (Guo et al., 2025) gives them states of their own,
 # and weighs level $\ell$ by a number $\lambda_{i\ell} \ge 0$ that token $i$ brings along:
@@ -345,6 +349,7 @@ def by_levels(q, k, v, weights):
     return rows
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 L, rng = 64, np.random.default_rng(5)
 q, k, v, weights = (rng.normal(size=(L, n)) for n in (16, 16, 8, 7))
 table = np.take_along_axis(np.abs(weights), np.maximum(level_of(L), 0), axis=1)  # λ of each pair
@@ -383,9 +388,9 @@ show(
 
 # %% [markdown] tags=["answer"]
 # Row 52 reads three states besides itself, one for each one among its binary digits: of 4, of 16 and of 32 keys.
-# **With a weight for each level a text of L tokens needs about log L states, fine ones nearby and coarse ones far
-# away.** With $\lambda_\ell = 2^{-\alpha \ell}$ a key at distance $t$ counts about $t^{-\alpha}$, where one gate
-# would fade it exponentially.
+# **With a weight for each level a row of a text of L tokens reads at most about log L states, fine ones nearby and
+# coarse ones far away.** With $\lambda_\ell = 2^{-\alpha \ell}$ a key at distance $t$ fades about as $t^{-\alpha}$
+# on average over rows, where one gate would fade it exponentially.
 
 # %% [markdown]
 # ## 6. What a state can recall
@@ -514,12 +519,12 @@ for task, row in found.items():
 # %% [markdown]
 # ## 7. Positive features as a memory
 #
-# Lesson 09 wanted features whose products are never negative. Are they a good memory? An additive state of features
-# $\varphi$ has the error $(n-1)\,\mathbb{E}\hat\kappa^2$, where
-# $\hat\kappa = \varphi(k)^\top \varphi(k') / \mathbb{E}\|\varphi\|^2$ of different keys. So a map is *worth*
-# $D = 1/\mathbb{E}\hat\kappa^2$ directions. The table has 512 features of random keys in $\mathbb{R}^{16}$: the
-# mean of $\hat\kappa$, the share of $\mathbb{E}\hat\kappa^2$ that is the square of this mean, and $D$ over five
-# draws. Its last map is positive, too: 1 for the four directions nearest to the key and 0 for all others.
+# Lesson 09 wanted features whose products are never negative. Are they a good memory? Bring the features $\varphi(k)$
+# of each key to length 1, as models do with keys, and let $\hat\kappa$ be the cosine of the features of two different
+# keys. An additive state of them then has the error $(n-1)\,\mathbb{E}\hat\kappa^2$. So a map is *worth*
+# $D = 1/\mathbb{E}\hat\kappa^2$ directions. The table has 512 features of random keys in $\mathbb{R}^{16}$: the mean of
+# $\hat\kappa$, the share of $\mathbb{E}\hat\kappa^2$ that is the square of this mean, and $D$ over five draws. Its
+# last map is positive, too: 1 for the four directions nearest to the key and 0 for all others.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -533,17 +538,15 @@ def four_ones(k, W):
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def overlap(phi, m, length, rng, points=1500):
-    """Over pairs of different random keys: the mean of κ̂, and the mean of its square."""
+    """Over pairs of different random keys: the mean cosine κ̂ of features, and that of its square."""
     W = xp.asarray(projections.iid(rng, m, 16))
     rows = to_host(phi(xp.asarray(length * unit(rng, points, 16)), W))
-    kappa = rows @ rows.T / (rows**2).sum(axis=1).mean()
-    kappa = kappa[~np.eye(points, dtype=bool)]
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    kappa = (rows @ rows.T)[~np.eye(points, dtype=bool)]
     return kappa.mean(), (kappa**2).mean()
 
 
-MAPS = {
-    f"positive, keys of length {x}": (features.positive, 512, x) for x in (0.5, 1, 1.75, 2.5, 4)
-}
+MAPS = {f"positive, keys of length {x}": (features.positive, 512, x) for x in (0.5, 1, 2, 4, 6)}
 MAPS |= {"Fourier, keys of length 4": (features.fourier, 256, 4), "four ones": (four_ones, 512, 1)}
 memory = {}
 rng = np.random.default_rng(9)
@@ -558,23 +561,23 @@ foretold = 1 / theory.fourier_recall(2, 16, 256, 4.0)  # of two keys: E κ̂²
 print(f"Fourier features by theory, over all draws:                 {foretold:.1f}")
 
 # %% [markdown]
-# **On random keys in 16 dimensions 512 positive features of lesson 09 are worth about 44 directions at the best
-# length of the keys tried.** There are two reasons. Where keys are short, all keys look alike: positive products cannot
-# average to zero, and the square of their mean is nearly all of $\mathbb{E}\hat\kappa^2$. Where keys are long, the
-# mean is next to nothing and does no harm, but a few features shout, and pairs of keys that share one have a large
-# $\hat\kappa$. The sign alone is not to blame, for four ones are worth 453. A denominator wants terms that cannot
-# cancel, and a memory does not: one positive number a query leaves the order of the symbols as it is. So a state
-# that is there to recall may do without the denominator, and use both signs.
+# **On random keys in 16 dimensions 512 positive features of lesson 09 are worth 6 directions at length 1, and about a
+# quarter of 512 where keys are long.** There are two reasons. Where keys are short, all keys look alike: positive
+# products cannot average to zero, and the square of their mean is nearly all of $\mathbb{E}\hat\kappa^2$. Where keys
+# are long, this mean is small and does little harm, but a few features shout, and pairs of keys that share one have a
+# large $\hat\kappa$. The sign alone is not to blame, for four ones are worth 453. A denominator wants terms that
+# cannot cancel, and a memory does not: one positive number a query leaves the order of the symbols as it is. So a
+# state that is there to recall may do without the denominator, and use both signs.
 #
 # ## 8. Train it
 #
 # So far keys were random. Does training help a state to recall? The usual test is *multi-query associative recall*
-# (Arora et al., 2023): a text is a row of pairs, a key and its symbol, and then keys are asked. Ours has 16 pairs,
-# with keys from 128 and symbols from 64. The model has one layer. Each token has a learned key of $d$ numbers,
-# brought to length 1, and a learned value of 16. A token writes its value under the key of the token *before* it,
-# as published models do by a short convolution. So every second write is junk, a key under the symbol before it,
-# and the model must learn to leave it out. Learned for each token are also its gate and strength, and for all the
-# sharpness of softmax and the matrix that reads symbols from answers.
+# (Arora et al., 2023): a text is a row of pairs, a key and its symbol, and then keys are asked. Ours has 16 pairs, of
+# 128 keys and 64 symbols, and the model has one layer. Each token has a learned key of $d$ numbers, brought to length
+# 1, and a learned value of 16. A token writes its value under the key of the token *before* it, as published models
+# do by a short convolution. So every second write is junk, a key under the symbol before it, and the model must learn
+# to leave it out. Learned for each token are also its gate and strength, and for all the sharpness of softmax and the
+# matrix that reads symbols from answers.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "recall"]
 PAIRS, KEYS, SYMBOLS, WIDTH, NEAR = 16, 128, 64, 16, 8
@@ -596,6 +599,7 @@ def start(rng, d):
     params = {"key": rng.normal(size=(n, d)), "value": rng.normal(size=(n, width)) / width**0.5}
     params |= {"answer": 2 * rng.normal(size=(width, SYMBOLS)), "sharp": np.full(1, np.log(8))}
     params |= {"far": np.zeros(1)}  # ln of what the state counts beside a window
+    params |= {"late": np.full(1, np.log(0.1))}  # ln of the slope by which later tokens count more
     return params | {"gate": np.full(n, -4.0), "strength": np.zeros(n)}
 
 
@@ -611,10 +615,24 @@ def decay(p, now, q, k, v):
     return q @ (k.mT @ (jnp.exp(g[:, -1:] - g)[..., None] * v))
 
 
+def scores(rule, p, tokens, asked):
+    """The score of each symbol for each key that is asked: (texts, names, 64)."""
+    k, q = (p["key"][x] for x in (tokens[:, :-1], asked))
+    k, q = (x / jnp.linalg.norm(x, axis=-1, keepdims=True) for x in (k, q))
+    now = tokens[:, 1:]  # a token writes its value under the key of the token before it
+    return STATES[rule](p, now, q, k, p["value"][now]) @ p["answer"]
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input", "recall"]
 def window(p, now, q, k, v):  # the last 8 tokens by a sharp kernel, the others through the state
     products, near = q @ k.mT, jnp.arange(k.shape[1]) >= k.shape[1] - NEAR
     sharp = jnp.exp(jnp.exp(p["sharp"]) * (products - 1))
     return jnp.where(near, sharp, jnp.exp(p["far"]) * products) @ v
+
+
+def slope(p, now, q, k, v):  # softmax that knows the order
+    late = jnp.exp(p["late"]) * jnp.arange(k.shape[1])
+    return jax.nn.softmax(jnp.exp(p["sharp"]) * (q @ k.mT) + late) @ v
 
 
 STATES = {
@@ -623,15 +641,8 @@ STATES = {
     "decay": decay,
     "delta": delta,
     "window and state": window,
+    "softmax, slope": slope,
 }
-
-
-def scores(rule, p, tokens, asked):
-    """The score of each symbol for each key that is asked: (texts, names, 64)."""
-    k, q = (p["key"][x] for x in (tokens[:, :-1], asked))
-    k, q = (x / jnp.linalg.norm(x, axis=-1, keepdims=True) for x in (k, q))
-    now = tokens[:, 1:]  # a token writes its value under the key of the token before it
-    return STATES[rule](p, now, q, k, p["value"][now]) @ p["answer"]
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "recall"]
@@ -689,7 +700,7 @@ print("random keys, adding:", "  ".join(f"d = {d}: {x:.2f}" for d, x in random.i
 
 # %% tags=["answer", "nbval-ignore-output"]
 clock = perf_counter()
-live = {rule: trained(rule, 8) for rule in STATES}
+live = {rule: trained(rule, 8) for rule in STATES if rule != "softmax, slope"}
 print(f"five models trained in {perf_counter() - clock:.0f} s")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -704,14 +715,14 @@ print(
 
 # %% [markdown] tags=["answer"]
 # Training raises adding from 0.55 to about two thirds of the symbols, not to all of them. The mean square of the
-# cosines of $K$ keys cannot fall below $(K-d)/(d(K-1))$, the *Welch bound*. The trained keys reach it, and for 128
-# keys in 8 dimensions it is hardly less than the $1/d$ of random ones. What helps more is that symbols and read-out
-# are learned, too.
+# cosines of $K$ keys cannot fall below $(K-d)/(d(K-1))$, the *Welch bound*. The trained keys reach it, but for 128
+# keys in 8 dimensions it is hardly less than the $1/d$ of random ones. Learned symbols and read-out help more.
 
 # %% [markdown]
 # The same was recorded for three seeds, which draw start and texts, and for four sizes of the state, from a quarter
-# of the number of pairs to twice that number. In the table are means over seeds, in brackets the distance of the
-# farthest seed.
+# of the number of pairs to twice that number. A sixth rule joins: *softmax, slope*, whose exponents grow by a learned
+# number with each token, so that it can tell late from early. In the table are means over seeds, in brackets the
+# distance of the farthest seed.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 with open(data.FOLDER / "recall.csv", encoding="utf-8", newline="") as file:
@@ -731,6 +742,8 @@ for names, title in ((PAIRS, "16 different keys"), (4, "4 keys, 4 times each")):
 law = "".join(f"{theory.additive_recall(PAIRS, d):10.2f}     " for d in SIZES)
 print(f"random keys, add      {''.join(f'{x:8.2f}       ' for x in random.values())}")
 print(f"its squared error     {law.rstrip()}")
+kept = f"{8 * WIDTH} in the state, {NEAR * (8 + WIDTH)} more in the window"
+print(f"numbers kept at d = 8: {kept}; at d = 16: {16 * WIDTH} in the state")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 4.8), sharey=True)
@@ -741,7 +754,7 @@ for ax, names, title in zip(
     for i, rule in enumerate(STATES):
         of = np.array([record[names, rule, d] for d in SIZES])
         spread = np.abs(of - of.mean(axis=1, keepdims=True)).max(axis=1)
-        ax.errorbar(place, of.mean(axis=1), spread, color=COLORS[i], marker="osD^v"[i], label=rule)
+        ax.errorbar(place, of.mean(axis=1), spread, color=COLORS[i], marker="osD^vX"[i], label=rule)
     null = 0.25 if names == PAIRS else alone
     ax.axhline(null, color=COLORS[6], linestyle=":", label="null: window alone")
     ax.set(xlabel="state: $d$ rows of 16", title=title, ylim=(0, 1.04))
@@ -754,26 +767,31 @@ first = [np.array([mean[PAIRS, rule, d] for d in SIZES]) for rule in ("add", "wi
 second = [np.array([mean[4, rule, d] for d in SIZES]) for rule in ("decay", "delta")]
 show(
     fig,
-    caption="Compare the two panels: which curve changes places, and where does softmax fall?",
+    caption="Compare the two panels: which curves part, and what does a slope do for softmax?",
     alt="Symbols recalled by trained models against the rows of the state, three seeds, two tasks. With 16 different "
     f"keys softmax has {mean[PAIRS, 'softmax', 4]:.2f} at every size; adding {trend(first[0])} from {first[0][0]:.2f} to "
     f"{first[0][-1]:.2f}, {compared(np.array(list(random.values())), first[0], 'above', 'below')} random keys; window and state is "
     f"{compared(first[0], first[1], 'above', 'below')} adding. With four keys written four times delta {trend(second[1])} from "
     f"{second[1][0]:.2f} to {second[1][-1]:.2f} and is {compared(second[0], second[1], 'above', 'below')} decay, "
-    f"{second[0][0]:.2f} to {second[0][-1]:.2f}; softmax has {mean[4, 'softmax', 32]:.2f}, and a guess of four 0.25.",
+    f"{second[0][0]:.2f} to {second[0][-1]:.2f}; softmax has {mean[4, 'softmax', 32]:.2f}, with a slope {mean[4, 'softmax, slope', 32]:.2f}, and a guess of four 0.25.",
 )
 
 # %% [markdown]
-# **Trained states that add or correct recall alike where all keys differ, and correcting recalls the newest best
-# where keys come again.** In the first task adding, decay and delta lie within 0.03 of each other at each size.
-# With a row for each pair, $d = 16$, adding has 0.93 of the symbols, where random keys have 0.84. A window takes
-# its four pairs out of the state and learns to weigh the state less, which lifts the total from 0.66 to 0.84 at
-# $d = 8$. Softmax recalls all with four numbers a key, but it keeps a cache of every pair.
+# **Trained states that add or correct recall alike where all keys differ, and correcting is the best of the states
+# where keys come again.** In the first task adding, decay and delta lie within 0.03 of each other at each size. With
+# a row for each pair, $d = 16$, adding has 0.93 of the symbols, where random keys have 0.84. A window takes its four
+# pairs out of the state and learns to weigh the state less, which lifts the total from 0.66 to 0.84 at $d = 8$. But
+# it keeps 192 numbers beside the state's 128, and adding with $d = 16$ recalls more with 256. Softmax recalls all
+# with four numbers a key, but it keeps a cache of every pair.
 #
 # In the second task delta has 0.91 at $d = 8$ where decay has 0.73. A window with a state has 0.66, little above
-# the 0.60 of the window alone, because what it knows of time is only near or far. Adding and softmax know nothing
-# of time, and cannot tell the newest symbol from the three older ones; softmax would need positions. These are
-# models of one layer on made-up texts. Larger ones may differ.
+# the 0.60 of the window alone, because what it knows of time is only near or far. Adding and plain softmax know
+# nothing of time, and cannot tell the newest symbol from the three older ones. With a slope softmax has 1.00: it
+# lacked positions, not memory.
+#
+# These are models of one layer on made-up texts, and one rate of learning served all. At three times this rate delta
+# gains two symbols in a hundred of the first task, and no rule changes its place. In larger models the delta rule
+# has been found ahead of adding at recall (Yang et al., 2024).
 #
 # ## 9. A state is a value, and who keeps a cache
 #
@@ -792,15 +810,14 @@ print(f"the second try and the first differ by {np.abs(to_host(guess - again)).m
 print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 
 # %% [markdown]
-# `chunk_map` is what a run of tokens does to *any* state, $S \mapsto AS + B$, and `then` joins two such maps. By
-# them the machines of [lesson 19](19_beyond_one_machine.ipynb) share one text. Servers that overwrite states in
-# place pay for it: vLLM's TPU backend (pull request 3412, August 2026, measured in number 3358) gave requests that
-# began alike a stranger's state, and a model of 397 billion weights had 0.01 instead of 0.97 on a test of school
-# mathematics. Nothing crashed.
+# `chunk_map` is what tokens do to *any* state, $S \mapsto AS + B$, and `then` joins two such maps. By them the
+# machines of [lesson 19](19_beyond_one_machine.ipynb) share one text. Servers that overwrite states in place pay for
+# it: vLLM's TPU backend (pull request 3412, August 2026, measured in number 3358) gave requests that began alike a
+# stranger's state, and a model of 397 billion weights had 0.01 instead of 0.97 on a test of school mathematics.
+# Nothing crashed.
 #
-# A state is small and forgets, and a cache is large and exact. Large models with states are mostly *hybrids*, which
-# keep a cache in a few layers. Each row of the table is a model. Look for the ratio, and for two rows without
-# states:
+# A state is small and forgets, and a cache is large and exact. Large models with states are mostly *hybrids*, with
+# a cache in a few layers. Look in each row for the ratio, and for two models without states:
 #
 # | model, date | layers with a state : with a cache | source |
 # |---|---|---|
@@ -822,9 +839,9 @@ print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 # larger scale, where an answer takes several steps. IBM went back with Granite 4.1 (April 2026). The table was
 # checked in November 2026, and nothing in it was measured here.
 #
-# Where on the thread does this leave us? A comparison became features, brackets moved, and the sum over keys became
-# a state. Now the state also forgets and corrects, and it no longer imitates softmax. What remains is the course's
-# own answer: keep exactly what cannot be summed up, and sum up the rest.
+# Where on the thread are we? A comparison became features, brackets moved, and the sum over keys became a state. Now
+# the state also forgets and corrects, and imitates softmax no longer. What remains is the course's own answer: keep
+# exactly what cannot be summed up, and sum up the rest.
 #
 # ## Take away
 #

@@ -15,6 +15,7 @@ def by_digits(i):
 BLOCKS = [
     (lambda i: by_digits(i)[1:], "the token itself is a block, too: begin with 1."),
     (lambda i: np.append(1, by_digits(i)[:0:-1]), "the nearest block first: it is the smallest."),
+    (lambda i: by_digits(i)[::-1], "the nearest block first, and that is the token itself."),
     (lambda i: by_digits(i + 1)[1:], "the token itself stands apart: take the digits of i."),
     (lambda i: by_digits((1 << i.bit_length()) - 1), "only where i has a 1 is there a block."),
     (lambda i: np.append(1, 2 * by_digits(i)[1:]), "a digit is worth half of that."),
@@ -31,13 +32,18 @@ def blocks_of(blocks):
 # A strength for a task
 
 
-def chosen(expected=np.dot, add=theory.scaled_recall, pick=np.argmin):
+def chosen(
+    expected=np.dot,
+    add=theory.scaled_recall,
+    pick=np.argmin,
+    give=lambda strengths, best: strengths[best],
+):
     """The strength of least error, or 0 where adding has less."""
 
     def choose(n, d, odds, strengths):
         errors = [expected(odds, theory.delta_recall(n, d, float(b))) for b in strengths]
         best = pick(errors)
-        return strengths[best] if errors[best] < add(n, d) else 0.0
+        return give(strengths, best) if errors[best] < add(n, d) else 0.0
 
     return choose
 
@@ -48,6 +54,7 @@ CHOSEN = [
     (chosen(add=lambda n, d: np.inf), "adding may be better than every strength: compare with it."),
     (chosen(add=theory.additive_recall), "adding may scale: it errs (n − 1)/(d + n − 1)."),
     (chosen(add=lambda n, d: -1.0), "correcting is better for the last few."),
+    (chosen(give=lambda strengths, best: best), "that is the place of the strength in its list."),
 ]
 
 

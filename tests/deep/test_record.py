@@ -619,3 +619,33 @@ def test_training_helps_adding_by_symbols_and_read_out_more_than_by_keys():
     untrained = 0.56  # random keys and symbols
     assert min(whole) > max(kept)
     assert min(kept) - untrained > 2 * (max(whole) - min(kept))
+
+
+def test_at_three_times_the_rate_delta_gains_a_little_and_no_rule_changes_its_place():
+    jax = pytest.importorskip("jax", reason="trained where JAX is installed", exc_type=ImportError)
+    pytest.importorskip("optax", reason="trained where optax is installed", exc_type=ImportError)
+    from performer_course import training
+    from tools.record import recall
+
+    with open(recall.FILE, encoding="utf-8", newline="") as file:
+        kept = {
+            (x["names"], x["rule"], x["seed"]): x for x in csv.DictReader(file) if x["d"] == "8"
+        }
+    with jax.enable_x64(True):
+        given = recall.names()
+
+        def faster(loss, params, batches, steps, rate):
+            return training.train(loss, params, batches, steps, 1e-1)
+
+        given["training"] = type("Faster", (), {"train": staticmethod(faster)})
+        found = {
+            (names, rule): given["trained"](rule, 8, 0, names)[1].mean()
+            for names in (16, 4)
+            for rule in given["STATES"]
+        }
+    gain = {(n, r): x - float(kept[str(n), r, "0"]["right"]) for (n, r), x in found.items()}
+    assert 0.01 < gain[16, "delta"] < 0.03
+    assert max(abs(x) for at, x in gain.items() if at != (16, "delta")) < 0.02
+    assert found[16, "add"] + 0.1 < found[16, "window and state"] < found[16, "softmax"]
+    order = ("add", "softmax", "window and state", "decay", "delta", "softmax, slope")
+    assert sorted(order, key=lambda rule: found[4, rule]) == list(order)

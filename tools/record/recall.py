@@ -1,6 +1,6 @@
 """Write notebooks/data/recall.csv: what the small models of lesson 20 recall, three seeds each.
 
-    python -m tools.record.recall    needs the extra `training`; three minutes of a core
+    python -m tools.record.recall    needs the extra `training`; six minutes of a core
 
 By the lesson's own functions: each rule and size of the state, with 16 different keys and with four
 keys written four times each; the share of right answers on 500 new texts. A seed draws the start
