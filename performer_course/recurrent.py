@@ -64,9 +64,9 @@ def recurrence(
 ) -> tuple[Float[Array, "... d e"], Float[Array, "... L e"]]:
     """The textbook, token by token: S ← aS, u = v or βv − Sᵀp, S ← S + kuᵀ, row Sᵀq.
 
-    p = βk, the delta rule, or `erase`; neither where beta is None, too. From `state` on, zeros
-    where none is given; the state after the last token, and the rows. One token is a step of
-    decoding, and a state is a value: keep the old one to go back.
+    p = βk, the delta rule, or `erase`. Without beta u = v, less Sᵀp if there is an `erase`. From
+    `state` on, zeros where none is given; the state after the last token, and the rows. One token
+    is a step of decoding, and a state is a value: keep the old one to go back.
     Shape: (..., d, e) in float32 at least; (..., L, e), dtype that of the inputs.
     Error: exact to rounding, where 0 ≤ β‖k‖² ≤ 2; beyond, or with an `erase` that is not along k,
     the state may grow without bound. Cost: O(L d e), each token after the one before.

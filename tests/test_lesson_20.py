@@ -226,6 +226,8 @@ def test_512_positive_features_are_worth_few_directions_and_for_two_reasons(less
     assert worth(features.positive, 512, 6.0)[0].mean() < 160
     assert worth(features.fourier, 256, 4.0)[0].min() > 500
     assert worth(lesson["four_ones"], 512, 1.0)[0].min() > 400
+    ones = lesson["four_ones"](unit(rng, 20, 16), rng.normal(size=(512, 16)))
+    assert (ones.sum(axis=1) == 4).all()
 
 
 @pytest.mark.parametrize("length", [1.0, 4.0])
