@@ -388,8 +388,8 @@ show(
 
 # %% [markdown] tags=["answer"]
 # Row 52 reads three states besides itself, one for each one among its binary digits: of 4, of 16 and of 32 keys.
-# **With a weight for each level a row of a text of L tokens reads at most about log L states, fine ones nearby and
-# coarse ones far away.** With $\lambda_\ell = 2^{-\alpha \ell}$ a key at distance $t$ fades about as $t^{-\alpha}$
+# **With a weight for each level a row among L tokens reads at most about log L states, fine ones nearby and coarse
+# ones far away.** With $\lambda_\ell = 2^{-\alpha \ell}$ a key at distance $t$ fades about as $t^{-\alpha}$
 # on average over rows, where one gate would fade it exponentially.
 
 # %% [markdown]
