@@ -17,6 +17,8 @@ local function mended(formula)
   formula = formula:gsub("#h%(0em%)", "thick"):gsub("#h%(%-1em%)", "#h(-0.167em)")
   -- q'^\top comes with an empty word between the prime and the exponent.
   formula = formula:gsub([['(_?%w*) ""%^]], "'%1^")
+  -- \odot comes by a name that Typst has given up.
+  formula = formula:gsub("dot%.circle", "dot.o")
   -- \operatorname comes as a word, without the room that an operator has around it.
   formula = formula:gsub('upright%("', "upright(\0")
   return (formula:gsub('"(%a[%a ]*)"', 'op("%1")'):gsub("%z", '"'))
