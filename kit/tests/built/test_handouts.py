@@ -21,8 +21,8 @@ ln log mapsto max min mu nabla nu omega overline partial pi psi quad rho sigma s
 tanh theta tilde times top underbrace xi
 |=parallel Vert=parallel varphi=phi phi=phi.alt varepsilon=epsilon epsilon=epsilon.alt int=integral
 prod=product infty=oo le=lt.eq ge=gt.eq ne=eq.not ll=lt.double gg=gt.double otimes=times.circle
-oplus=xor odot=dot.o cdot=dot.op to=arrow.r leftarrow=arrow.l longleftrightarrow=arrow.l.r dots=dots.h
-cdots=dots.h.c lceil=ceil.l rceil=ceil.r langle=chevron.l rangle=chevron.r pm=plus.minus
+oplus=xor odot=dot.o cdot=dot.op to=arrow.r leftarrow=arrow.l longleftrightarrow=arrow.l.r
+dots=dots.h cdots=dots.h.c lceil=ceil.l rceil=ceil.r langle=chevron.l rangle=chevron.r pm=plus.minus
 mp=minus.plus sim=tilde.op lesssim=lt.tilde propto=prop circ=compose star=star.op mathbb=bb
 mathcal=cal mathbf=bold mathtt=mono bar=macron ,=thin ;=thick operatorname=op
 big=big bigl=big bigr=big Bigl=big Bigr=big biggl=big biggr=big
