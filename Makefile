@@ -28,12 +28,13 @@ LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
 PDF := $(VENV)/with-pdf
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)
 COURSE := $(VENV)/with-lessons,training,cluster,course
+PUBLISH := $(VENV)/with-lessons,training,site,slides,lite,pdf$(EXTRAS:%=,%)
 KIT := $(VENV)/with-lessons,training,cluster,tests,site,slides,lite,pdf,course$(EXTRAS:%=,%)
 NIGHT := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check,site,slides,lite,pdf,course$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-all lint notebooks site slides lite pdf model course test-kit bench bench-gpu buttons claims coverage constraints clean
+.PHONY: help lab test test-all lint notebooks publish site slides lite pdf model course test-kit bench bench-gpu buttons claims coverage constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -61,6 +62,13 @@ lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
 
 notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
 	$(BIN)/python -m tools.notebooks $(LESSON)
+
+# In this order: the site takes along what the others have made.
+publish: $(PUBLISH) ## all that a reader may get: the browser's part, PDFs, slides, and the site with all of them, in build/site/html
+	$(BIN)/python -m kit.lite
+	$(BIN)/python -m kit.handouts
+	$(BIN)/python -m kit.slides
+	$(BIN)/python -m kit.site
 
 site: $(SITE) ## the course as a web site, in build/site/html (npm brings MathJax)
 	$(BIN)/python -m kit.site

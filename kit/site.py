@@ -66,6 +66,12 @@ SHOWN = (".html", ".pdf")
 LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
 HEADING = r"(?m)^(?=## (\d+)\. )"  # of a section that has a number
 LITE = "lite"  # and the lessons that run in a browser, where `make lite` has built them
+MAKES = {  # what a site can be without: the target that makes it, and files that show it
+    "slides": ("slides", "slides/*.html"),
+    "slides as PDF": ("slides", "slides/*.pdf"),
+    "PDFs": ("pdf", "handouts/*.pdf"),
+    "lessons that run in the browser": ("lite", f"{LITE}/index.html"),
+}
 MEMBERS = "   :members:\n"  # what the page of a room shows of it, and of rooms without a page
 OF_A_ROOM = {
     "attention": f"{MEMBERS}\n.. autoclass:: performer_course.attention.State\n{MEMBERS}",
@@ -176,6 +182,15 @@ def runs(name: str, built: Path = BUILD.parent) -> str:
     """Where a learner's copy `name` runs in the browser, from the root; empty where it does not."""
     there = (built / LITE / "files" / "my" / name).is_file()
     return f"{LITE}/lab/index.html?path=my/{name}" if there else ""
+
+
+def without(built: Path = BUILD.parent) -> str:
+    """What the site was made without, and the command for each; empty where nothing is missing."""
+    missing = {what: m for what, (m, files) in MAKES.items() if not any(built.glob(files))}
+    if not missing:
+        return ""
+    named = [f"{what} (make {target})" for what, target in missing.items()]
+    return f"without {', '.join(named)}; `make publish` makes all of it in the right order"
 
 
 def _download(target: str, label: str, name: str = "") -> str:
@@ -497,6 +512,8 @@ def main() -> int:
         pages = [path.relative_to(HTML) for path in HTML.rglob("*.html")]
         count = len([path for path in pages if path.parts[0] != LITE])
         print(f"{count} pages: {(HTML / 'index.html').relative_to(ROOT)}")
+        if missing := without():
+            print(missing)
     return code
 
 

@@ -385,6 +385,26 @@ def test_without_a_package_one_is_told_of_the_extra():
         need("site", no_such="no-such", re="re")
 
 
+def test_a_site_says_what_it_was_made_without_and_the_command_that_makes_it(tmp_path):
+    assert site.without(tmp_path).startswith("without slides (make slides), slides as PDF (make ")
+    for name in ("slides/a.html", "handouts/a.pdf", "lite/index.html"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    assert re.findall(r"\(.*?\)", site.without(tmp_path)) == ["(make slides)"]
+    (tmp_path / "slides/a.pdf").touch()
+    assert site.without(tmp_path) == ""
+
+
+def test_make_publish_makes_first_what_the_site_takes_along():
+    recipe = re.search(r"(?m)^publish: .*\n((?:\t.*\n)+)", text("Makefile"))[1]
+    made = re.findall(r"python -m kit\.(\w+)", recipe)
+    assert made.pop() == "site"
+    assert sorted(made) == ["handouts", "lite", "slides"]
+    targets = re.findall(r"(?m)^(\w+): .*\n\t\$\(BIN\)/python -m kit\.(\w+)", text("Makefile"))
+    for target, _ in site.MAKES.values():
+        assert dict(targets)[target] in made
+
+
 def test_what_is_published_has_been_looked_at_and_only_publishing_may_publish():
     pages = yaml.safe_load(text(".github/workflows/pages.yml"))
     jobs = pages["jobs"]
