@@ -17,7 +17,6 @@ import os
 import re
 import shutil
 import subprocess
-import tomllib
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -25,7 +24,7 @@ from pathlib import Path
 from kit import need
 from kit.site import LINK, Site, called, lay_out, number, parts
 from tools.lesson import Cell, read
-from tools.setting import ROOT, repository
+from tools.setting import ROOT, edition, repository
 
 BUILD, OUT = ROOT / "build" / "pdf", ROOT / "build" / "handouts"
 BOOK = "course"  # the name of its file
@@ -190,9 +189,8 @@ def converted(here: str, folder: Path = BUILD) -> str:
 
 def first_words() -> dict[str, str]:
     """What the title page says, from where the repository says it."""
-    readme, prose, version = (
-        (ROOT / name).read_text(encoding="utf-8")
-        for name in ("README.md", "LICENSE-prose", "pyproject.toml")
+    readme, prose = (
+        (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "LICENSE-prose")
     )
     title, about = re.search(r"(?s)\*\*(.+?)\.\*\*\s+(.+?)\n\n", readme).groups()
     words, path = re.search(r"!\[(.+?)\]\((notebooks/picture\.png)\)", readme).groups()
@@ -204,7 +202,7 @@ def first_words() -> dict[str, str]:
         "alt": words,
         "licence": licence,
         "rights": rights,
-        "version": tomllib.loads(version)["project"]["version"],
+        "edition": edition(),
         "address": repository() or "",
     }
     return {name: " ".join(said.split()) for name, said in found.items()}

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from kit import need, npm
 from tools.lesson import ANSWER, Lesson, fold_answers, read
-from tools.setting import ROOT
+from tools.setting import ROOT, edition
 
 BUILD = ROOT / "build" / "site"
 STAGE, HTML, STATIC = BUILD / "source", BUILD / "html", BUILD / "static"
@@ -51,12 +51,14 @@ BEHIND = (
     "CLAIMS",
     "COVERAGE",
     "CONTRIBUTING",
+    "CHANGELOG",
 )
 LECTURERS = ("kit/pages/teach", "kit/pages/lectures", "kit/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
-    *("README.md", "CLAIMS.md", "COVERAGE.md", "CONTRIBUTING.md", "benchmarks/*.png"),
+    *("README.md", "CLAIMS.md", "COVERAGE.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    "benchmarks/*.png",
 )
 # What else may have been made: its folder below build/, which goes out with the site, and what the
 # link says at the lesson whose name a file has.
@@ -471,6 +473,7 @@ def options(address: str | None) -> dict:
     stands in the exercises, where a cell does (`kit.buttons`).
     """
     told = {
+        "extra_footer": edition(),
         "home_page_in_toc": True,
         "navbar_persistent": [],  # the book theme has a search button of its own
         "show_navbar_depth": 1,

@@ -24,7 +24,7 @@ from pathlib import Path
 from kit import chromium, need, npm
 from kit.site import MATHJAX, alt, parts
 from tools.lesson import ASK, Cell, Figure, Lesson, Section, paths, read, words
-from tools.setting import NOTEBOOKS, ROOT
+from tools.setting import NOTEBOOKS, ROOT, edition
 
 BUILD, SOURCES = ROOT / "build" / "slides", ROOT / "kit/look/slides"
 SAID, SETTING = 24, 50  # words before a formula, and before a question, that are shown with it
@@ -258,7 +258,8 @@ def page(lesson: Lesson) -> str:
 
     template = Environment(loader=FileSystemLoader(SOURCES), trim_blocks=True, lstrip_blocks=True)
     title = re.sub(r"<[^>]*>|\\[()]", "", f"{lesson.number} {html(lesson.title)}")
-    return template.get_template("deck.html").render(slides=slides(lesson), title=title)
+    made = {"slides": slides(lesson), "title": title, "edition": edition()}
+    return template.get_template("deck.html").render(made)
 
 
 def assets(folder: Path) -> None:

@@ -17,6 +17,7 @@ from setuptools import find_packages
 from kit.buttons import START, with_binder
 from tools.lab import copies
 from tools.notebooks import INSTALL, NOTEBOOKS, ROOT, read, repository
+from tools.setting import edition
 
 from .checkout import lint_commands, needs_make, text, tracked
 
@@ -212,9 +213,12 @@ def test_an_address_elsewhere_than_on_github_is_refused(tmp_path):
         repository(tmp_path)
 
 
-def test_the_citation_has_the_version_and_licence_of_the_project():
+def test_the_citation_has_the_version_date_and_licence_of_the_project():
     citation = yaml.safe_load(text("CITATION.cff"))
+    released = citation["date-released"]
+    dated = f"{citation['version']}, {released.day} {released:%B %Y}"
     assert citation["version"] == PROJECT["version"]
+    assert edition() == f"Edition {dated}"
     assert " AND ".join(citation["license"]) == PROJECT["license"]
 
 

@@ -27,6 +27,13 @@ ENVIRONMENT = {
 }
 
 
+def edition(root: Path = ROOT) -> str:
+    """The newest edition in CHANGELOG.md, as pages, decks and the book name it."""
+    said = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    version, date = re.search(r"(?m)^## (\d+\.\d+\.\d+), (\d\d? \w+ \d{4})$", said).groups()
+    return f"Edition {version}, {date}"
+
+
 def repository(root: Path = ROOT) -> str | None:
     """The address of the repository, from which all buttons are made; None while it is not set."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -148,4 +148,4 @@ def test_the_title_page_says_what_the_repository_says():
     assert said["title"] == "How kernels became linear attention"
     assert f"![{said['alt']}](notebooks/picture.png)" in file("README.md")
     assert said["licence"].endswith("(CC BY 4.0)")
-    assert f'version = "{said["version"]}"' in file("pyproject.toml")
+    assert f"## {said['edition'].removeprefix('Edition ')}\n" in file("CHANGELOG.md")

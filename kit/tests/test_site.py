@@ -11,7 +11,7 @@ import yaml
 
 from kit import need, npm, site, slides
 from tests.checkout import text
-from tools.setting import ROOT
+from tools.setting import ROOT, edition
 
 from . import toy
 
@@ -313,7 +313,7 @@ def test_a_badge_becomes_a_link_and_no_picture_comes_from_outside(small):
 
 @pytest.mark.parametrize("folder", ["static", "slides"])
 def test_the_files_of_the_sites_own_and_of_a_deck_name_no_address(folder):
-    for path in (ROOT / "kit/look" / folder).iterdir():
+    for path in (ROOT / "kit/look" / folder).rglob("*.*"):
         assert "://" not in path.read_text(encoding="utf-8")
 
 
@@ -323,6 +323,10 @@ def test_buttons_lead_outside_only_where_the_repository_has_an_address():
     assert told["repository_url"] == ADDRESS
     assert told["launch_buttons"]["binderhub_url"] == "https://mybinder.org"
     assert "colab" not in str(told)  # Colab installs nothing by itself
+
+
+def test_the_foot_of_each_page_names_the_edition():
+    assert site.options(None)["extra_footer"] == edition()
 
 
 # The package
