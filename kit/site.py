@@ -21,6 +21,7 @@ import unicodedata
 from pathlib import Path
 
 from kit import need, npm
+from kit.head import card
 from tools.lesson import ANSWER, Lesson, fold_answers, read
 from tools.setting import ROOT, edition
 
@@ -503,6 +504,7 @@ def main() -> int:
     need("site", sphinx="sphinx", myst_nb="myst-nb", sphinx_book_theme="sphinx-book-theme")
     stage()
     assets()
+    card(STATIC)
     shutil.rmtree(HTML, ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto"]
     command += ["-b", "html", "-c", "kit/look", "-d", BUILD / "doctrees", STAGE, HTML]

@@ -6,6 +6,7 @@ from itertools import groupby
 from docutils import nodes
 from myst_nb.core.render import NbElementRenderer
 
+from kit.head import in_head
 from kit.site import STATIC, Site, alt, options
 from tools.setting import repository
 
@@ -28,6 +29,7 @@ html_theme = "sphinx_book_theme"
 html_static_path = [str(STATIC)]
 html_css_files = ["course.css"]
 html_js_files = [("course.js", {"defer": "defer"})]
+html_favicon = "static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_copy_source = html_show_sourcelink = True
 html_sourcelink_suffix = ""
@@ -107,6 +109,7 @@ def setup(app):
         source[0] = site.on_page(source[0], docname)
 
     app.connect("source-read", read)
+    app.connect("html-page-context", in_head)
     app.connect("autodoc-process-docstring", docstring)
     app.connect("autodoc-process-signature", signature)
     return {"parallel_read_safe": True}

@@ -1,0 +1,103 @@
+"""What the head of a page says of it to a search, and to who is sent its address as a link.
+
+The words are those that the course has: a lesson's box says what one can do afterwards, and the
+glossary has the words that a lesson teaches, with the names that other people give them.
+"""
+
+import base64
+import re
+from html import escape, unescape
+from pathlib import Path
+
+from tools.lesson import Figure, Lesson, find, read
+from tools.setting import NOTEBOOKS, ROOT, repository
+
+CARD = "card.png"  # the picture that stands beside a link
+WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*: (.+) \[(\w\d)\]\(\w+\.ipynb\)$")
+AFTERWARDS = re.compile(r"^Afterwards,? you (?:can |)")
+LESSON = re.compile(r"notebooks/(\d\d|a\d)_\w+$")
+SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+
+
+def plain(text: str) -> str:
+    """One line without the marks of Markdown and of TeX."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(text.split()))
+    text = re.sub(r"\\(\w+)", r"\1", text.replace(r"^\top ", "ᵀ"))
+    return re.sub(r"[*`$]", "", text)
+
+
+def first_words(readme: str = "") -> tuple[str, str]:
+    """The title of the course and the paragraph after it, as README has them."""
+    said = readme or (ROOT / "README.md").read_text(encoding="utf-8")
+    return tuple(map(plain, re.search(r"(?s)\*\*(.+?)\.\*\*\s+(.+?)\n\n", said).groups()))
+
+
+def description(lesson: Lesson | None = None) -> str:
+    """What one can do after a lesson, its first sentence; of other pages, README's first."""
+    for part in lesson.box if lesson else ():
+        if AFTERWARDS.match(part):
+            said = SENTENCE.split(AFTERWARDS.sub("", plain(part)))[0]
+            return said[0].upper() + said[1:]
+    return SENTENCE.split(first_words()[1])[0]
+
+
+def terms(glossary: str = "") -> dict[str, list[str]]:
+    """The words that each lesson teaches, and other names for them, which the glossary has in
+    italics. A theorem is found by whose it is."""
+    glossary = glossary or (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {}
+    for word, meaning, lesson in WORD.findall(glossary):
+        said = re.sub(r"\$[^$]*\$", "", meaning)
+        names = [word, *re.findall(r"(?<!\*)\*([^*]{2,})\*(?!\*)", said)]
+        names += [name.partition("'s ")[0] for name in names if "'s " in name]
+        found.setdefault(lesson, []).extend(names)
+    return found
+
+
+def picture() -> Figure:
+    """Figure 00.1: what the course is about."""
+    return read(find("00")).figures[0]
+
+
+def card(folder: Path) -> None:
+    """The picture of the course, among the files of the site."""
+    (folder / CARD).write_bytes(base64.b64decode(picture().png))
+
+
+def published(address: str | None) -> str:
+    """Where GitHub Pages shows the repository; empty while it has no address."""
+    if not address:
+        return ""
+    owner, name = address.rsplit("/", 2)[1:]
+    return f"https://{owner.lower()}.github.io/{name}/"
+
+
+def tags(docname: str, title: str, way: str, address: str | None) -> str:
+    """The meta tags of a page; `way` leads from it to the picture, where no address is known."""
+    of_lesson = LESSON.match(docname)
+    lesson = of_lesson[1] if of_lesson else ""
+    course, home = first_words()[0], published(address)
+    about = description(read(find(lesson)) if lesson else None)
+    names = {"description": about, "keywords": ", ".join(terms().get(lesson, []))}
+    graph = {
+        "og:site_name": course,
+        "og:type": "article" if lesson else "website",
+        "og:title": unescape(re.sub(r"<[^>]+>|\\[()]", "", title)),
+        "og:description": about,
+        "og:image": f"{home}_static/{CARD}" if home else way,
+        "og:image:alt": SENTENCE.split(picture().alt)[0],
+        "og:url": home and f"{home}{docname}.html",
+    }
+    rows = [("name", *row) for row in names.items()] + [("property", *r) for r in graph.items()]
+    made = [
+        f'<meta {kind}="{name}" content="{escape(said)}" />' for kind, name, said in rows if said
+    ]
+    return "\n".join(["", *made, ""])
+
+
+def in_head(app, docname, template, context, doctree):
+    """Sphinx's event for a page: its tags. The theme names the size of the screen by itself."""
+    title, way = context.get("title", ""), context["pathto"](f"_static/{CARD}", 1)
+    kept = re.sub(r'<meta name="viewport"[^>]*/>', "", context.get("metatags", ""))
+    title = first_words()[0] if docname == "index" else title
+    context["metatags"] = kept + tags(docname, title, way, repository())

@@ -1,0 +1,58 @@
+"""What a page's head says, and the words by which a search finds a lesson."""
+
+import pytest
+
+from kit import head
+from tools.lesson import parse, paths, read
+from tools.setting import ROOT
+
+from .toy import notebook, text
+
+HERE, WAY = "notebooks/05_orthogonal_features", "../_static/card.png"
+ADDRESS = "https://github.com/Someone/some-course"
+
+
+def test_a_lesson_is_described_by_what_its_box_says_one_can_do():
+    box = "> **9 minutes.** Needs: 01.\n>\n> Afterwards you can weigh\n> $x^\\top y$. And more."
+    assert head.description(parse(notebook(text(f"# Weigh\n\n{box}")), "77")) == "Weigh xᵀy."
+    assert head.description().startswith("Lessons in executable notebooks")
+
+
+@pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
+def test_each_lesson_has_a_description_of_its_own_in_plain_words(path):
+    said = head.description(read(path))
+    assert said != head.description()
+    assert said.endswith(".")
+    assert not set(said) & set("*`$\\[<")
+
+
+def test_the_glossary_has_the_names_of_a_word_in_italics_and_a_theorem_is_found_by_whose_it_is():
+    said = "- **map**: a *plan*, $a * b * c$. By *Abel's theorem* it is **one**. [05](05_a.ipynb)\n"
+    assert head.terms(said) == {"05": ["map", "plan", "Abel's theorem", "Abel"]}
+
+
+def test_a_page_says_what_stands_beside_a_link_to_it():
+    said = head.tags(HERE, "05 <code>x</code> &amp; y", WAY, None)
+    assert '<meta property="og:title" content="05 x &amp; y" />' in said
+    assert f'<meta property="og:image" content="{WAY}" />' in said
+    assert 'name="keywords"' in said
+    assert "og:url" not in said
+    assert "://" not in said
+
+
+def test_with_the_address_of_the_repository_page_and_picture_have_theirs():
+    said, home = head.tags(HERE, "05", WAY, ADDRESS), "https://someone.github.io/some-course/"
+    assert f'content="{home}{HERE}.html"' in said
+    assert f'content="{home}_static/card.png"' in said
+
+
+def test_the_picture_is_figure_00_1(tmp_path):
+    head.card(tmp_path)
+    assert (tmp_path / head.CARD).read_bytes().startswith(b"\x89PNG")
+    assert head.picture().number == "00.1"
+
+
+def test_the_icon_is_small_and_drawn_for_the_site():
+    icon = (ROOT / "kit/look/static/favicon.svg").read_text(encoding="utf-8")
+    assert len(icon) < 1000
+    assert icon.count("://") == 1  # the name of SVG, which no browser asks
