@@ -80,6 +80,7 @@ OF_A_ROOM = {
     "attention": f"{MEMBERS}\n.. autoclass:: performer_course.attention.State\n{MEMBERS}",
     "checks": f"{MEMBERS}   :imported-members:\n",
 }
+BESIDE = "Beside this page: "  # begins a line of links, which no search reads
 LONG = 250  # characters of an alt text, above which its first sentence has to do
 
 NUMBER = r"(?:\d\d|a\d)(?![\w%])"
@@ -346,7 +347,7 @@ class Site:
                         said = f"{label} as PDF" if path.with_suffix(".html").exists() else label
                         said = label if path.suffix == ".html" else said
                         links.append(_download(relative(f"{folder}/{path.name}", here), said))
-        return "Beside this page: " + " · ".join(links)
+        return BESIDE + " · ".join(links)
 
     def to_run(self, text: str, here: str) -> str:
         """The page about the browser, with links below its title to the lessons that run there."""

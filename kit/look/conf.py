@@ -5,12 +5,14 @@ from itertools import groupby
 
 from docutils import nodes
 from myst_nb.core.render import NbElementRenderer
+from sphinx import addnodes
+from sphinx.search import IndexBuilder
 
-from kit.head import in_head
-from kit.site import STATIC, Site, alt, options
+from kit.head import LESSON, in_head, terms
+from kit.site import BESIDE, STATIC, Site, alt, number, options
 from tools.setting import repository
 
-REPOSITORY = repository()
+REPOSITORY, WORDS = repository(), terms()
 
 project = html_title = "How kernels became linear attention"
 author = "The performer_course authors"
@@ -102,6 +104,35 @@ def described(render):
 NbElementRenderer.render_image = described(NbElementRenderer.render_image)
 
 
+def findable(app, doctree):
+    """A lesson is found first by the words that it teaches; what lies beside it is no such word."""
+    lesson = number(app.env.docname) if LESSON.match(app.env.docname) else ""
+    names = [("single", word, "", "main", None) for word in WORDS.get(lesson, [])]
+    if names:
+        doctree.insert(0, addnodes.index(entries=names))
+    for line in doctree.findall(nodes.paragraph):
+        if line.astext().startswith(BESIDE):
+            line["classes"].append("beside")
+
+
+def without_links(feed):
+    """`feed` of the index of the search, which does not see the line of links beside a page."""
+
+    def fed(self, docname, filename, title, doctree):
+        lines = [p for p in doctree.findall(nodes.paragraph) if "beside" in p["classes"]]
+        places = [(line.parent, line.parent.index(line), line) for line in lines]
+        for parent, _, line in places:
+            parent.remove(line)
+        feed(self, docname, filename, title, doctree)
+        for parent, at, line in reversed(places):
+            parent.insert(at, line)
+
+    return fed
+
+
+IndexBuilder.feed = without_links(IndexBuilder.feed)
+
+
 def setup(app):
     site = Site(address=REPOSITORY)
 
@@ -109,6 +140,7 @@ def setup(app):
         source[0] = site.on_page(source[0], docname)
 
     app.connect("source-read", read)
+    app.connect("doctree-read", findable)
     app.connect("html-page-context", in_head)
     app.connect("autodoc-process-docstring", docstring)
     app.connect("autodoc-process-signature", signature)

@@ -10,6 +10,21 @@ from .toy import notebook, text
 
 HERE, WAY = "notebooks/05_orthogonal_features", "../_static/card.png"
 ADDRESS = "https://github.com/Someone/some-course"
+# What people type who look for a lesson, and where it is taught.
+TYPED = {
+    "ORF": "05",
+    "RFF": "04",
+    "orthogonal random features": "05",
+    "linear attention": "10",
+    "random Fourier features": "04",
+    "sliding window": "15",
+    "FAVOR+": "09",
+    "RoPE": "07",
+    "Mercer": "02",
+    "MQAR": "20",
+    "KV cache": "12",
+    "SORF": "a6",
+}
 
 
 def test_a_lesson_is_described_by_what_its_box_says_one_can_do():
@@ -29,6 +44,11 @@ def test_each_lesson_has_a_description_of_its_own_in_plain_words(path):
 def test_the_glossary_has_the_names_of_a_word_in_italics_and_a_theorem_is_found_by_whose_it_is():
     said = "- **map**: a *plan*, $a * b * c$. By *Abel's theorem* it is **one**. [05](05_a.ipynb)\n"
     assert head.terms(said) == {"05": ["map", "plan", "Abel's theorem", "Abel"]}
+
+
+@pytest.mark.parametrize(("word", "lesson"), TYPED.items())
+def test_what_people_type_is_a_word_of_the_lesson_that_teaches_it(word, lesson):
+    assert word in head.terms()[lesson]
 
 
 def test_a_page_says_what_stands_beside_a_link_to_it():

@@ -10,6 +10,15 @@ document.querySelectorAll("nav li > details > summary").forEach((summary) => {
   const page = summary.closest("li").querySelector("a").textContent.trim();
   summary.setAttribute("aria-label", `Pages below ${page}`);
 });
+// What the search shows of a page it found is from the article, without the line of links.
+if (typeof Search !== "undefined") {
+  const words = Search.htmlToText;
+  Search.htmlToText = (page, anchor) => {
+    const article = new DOMParser().parseFromString(page, "text/html").querySelector("article");
+    article?.querySelectorAll(".beside").forEach((line) => line.remove());
+    return words(article ? `<div role="main">${article.innerHTML}</div>` : page, anchor);
+  };
+}
 // A displayed formula that is wider than the page scrolls, and so the Tab key has to stop there.
 const reach = () =>
   document.querySelectorAll("mjx-container[display]").forEach((formula) => {

@@ -3,7 +3,7 @@
 import html
 import os
 import re
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -12,6 +12,7 @@ from kit.chromium import served
 from tools.lesson import paths, read
 from tools.setting import ROOT
 
+from ..test_head import TYPED
 from .browser import barriers, opened
 
 # A lesson with many formulas and figures, one of each other kind of page, and a long table.
@@ -84,13 +85,24 @@ def test_each_page_asks_nothing_outside_sets_its_formulas_and_fits_a_phone(pages
     assert formulas > 2000
 
 
-@pytest.mark.parametrize(("word", "page"), [("Bochner", "03_"), ("orthogonal", "05_")])
-def test_the_search_finds_a_word_of_a_lesson(address, browser, word, page):
+FOUND = TYPED | {"Bochner": "03", "rotary": "07", "delta rule": "20"}
+FOUND = {word: f"notebooks/{lesson}_" for word, lesson in FOUND.items()}
+FOUND["favor_attention"] = "performer_course/attention"
+
+
+@pytest.mark.parametrize(("word", "page"), FOUND.items())
+def test_the_search_finds_the_lesson_that_teaches_a_word_among_the_first_three(
+    address, browser, word, page
+):
+    word = quote(word)
     with opened(browser, address, f"search.html?q={word}") as (tab, faults):
         tab.wait_for_selector("#search-results li a")
         tab.wait_for_function("document.querySelector('.search-summary').textContent.match(/\\d/)")
         links = tab.eval_on_selector_all("#search-results a", "all => all.map(a => a.href)")
-    assert any(f"notebooks/{page}" in link for link in links)
+        tab.wait_for_selector("#search-results .context")
+        shown = tab.eval_on_selector_all(".context", "all => all.map(p => p.textContent)")
+    assert any(page in link for link in links[:3])
+    assert not any("Beside this page" in words for words in shown)
     assert faults == []
 
 
