@@ -99,5 +99,6 @@ def in_head(app, docname, template, context, doctree):
     """Sphinx's event for a page: its tags. The theme names the size of the screen by itself."""
     title, way = context.get("title", ""), context["pathto"](f"_static/{CARD}", 1)
     kept = re.sub(r'<meta name="viewport"[^>]*/>', "", context.get("metatags", ""))
-    title = first_words()[0] if docname == "index" else title
+    if docname == "index":
+        context["docstitle"] = ""  # which is its title
     context["metatags"] = kept + tags(docname, title, way, repository())

@@ -20,7 +20,7 @@ import sys
 import unicodedata
 from pathlib import Path
 
-from kit import need, npm
+from kit import front, need, npm
 from kit.head import card
 from tools.lesson import ANSWER, Lesson, fold_answers, read
 from tools.setting import ROOT, edition
@@ -424,7 +424,10 @@ def stage(folder: Path = STAGE) -> None:
         if made(name):
             pages[f"{name}.md"] = listing(name, label, made(name), folder)
     readme = (folder / "README.md").rename(folder / "index.md")
-    pages["index.md"] = readme.read_text(encoding="utf-8") + "\n" + contents(folder, pages)
+    browser = (BUILD.parent / LITE / "index.html").exists()
+    first = front.page(readme.read_text(encoding="utf-8"), browser)
+    pages["index.md"] = first + "\n" + contents(folder, pages)
+    card(folder)
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")

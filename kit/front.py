@@ -1,0 +1,47 @@
+"""The first page of the site: README, laid out for those who were sent a link.
+
+Nothing is written here but the words on the three buttons. README is what GitHub shows; here its
+sections stand in another order, below the title of the course, figure 00.1 and the buttons.
+"""
+
+import re
+
+from kit.head import CARD, first_words, picture
+
+# The sections that come first, in this order; the others keep README's.
+FIRST = ("For whom, and how long", "The decision card", "The lessons", "Projects", "How to study")
+BUTTONS = {
+    "Start": "notebooks/00_start_here.html",
+    "Run it in the browser": "kit/pages/in_the_browser.html",
+    "Teach with it": "kit/pages/teach.html",
+}
+BROWSER = "Run it in the browser"
+ROW = re.compile(r"(?m)^\| \[(\w\d)\]\((\S+)\) \| (.+?) \|")  # of a lesson
+
+
+def buttons(browser: bool) -> str:
+    links = {said: to for said, to in BUTTONS.items() if browser or said != BROWSER}
+    made = [f"<a href='{to}'>{said}</a>" for said, to in links.items()]
+    return f"<p class='buttons'>{' '.join(made)}</p>"
+
+
+def page(readme: str, browser: bool) -> str:
+    """The first page in Markdown; `browser` says whether lessons run in the browser."""
+    top, *sections = re.split(r"(?m)^(?=## )", readme)
+    title, about = first_words(readme)
+    lead, _, rest = about.partition(". ")
+    drawn = picture()
+    named = {re.match(r"## (.+)", section)[1]: section for section in sections}
+    first = [named.pop(name) for name in FIRST]
+    badges = re.findall(r"(?m)^\[!\[.*", top)  # where the repository has an address
+    head = [
+        f"# {title}",
+        f"{lead}.",
+        buttons(browser),
+        f"[![{drawn.alt}]({CARD})](notebooks/00_start_here.ipynb#figure-00-1)",
+        f"*{drawn.caption}* (figure 00.1)",
+        rest,
+        *badges,
+    ]
+    text = "".join([*first, *named.values()])
+    return "\n\n".join([*head, ROW.sub(r"| [\1](\2) | [\3](\2) |", text)])

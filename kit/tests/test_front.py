@@ -1,0 +1,63 @@
+"""The first page of the site is README, laid out anew, and its hours are those of the lessons."""
+
+import re
+
+import pytest
+
+from kit import front
+from tests.checkout import text
+from tools.lesson import find, paths, read
+
+README = text("README.md")
+
+
+def words(said):
+    return re.findall(r"[^\W\d_]+", re.sub(r"<[^>]+>|\]\([^)]*\)", "", said))
+
+
+def test_the_first_page_begins_with_title_sentence_buttons_and_figure_00_1():
+    said = front.page(README, browser=True)
+    title, lead, buttons, picture, *_ = said.split("\n\n")
+    assert title == "# How kernels became linear attention"
+    assert lead.startswith("Lessons in executable notebooks")
+    assert re.findall(r"href='(.+?)'", buttons) == [*front.BUTTONS.values()]
+    assert picture.startswith("[![Three tables of weights")
+
+
+def test_without_the_browsers_part_no_button_leads_there():
+    assert front.BROWSER in front.page(README, browser=True)
+    assert front.BROWSER not in front.buttons(browser=False)
+
+
+def test_no_section_of_readme_is_lost_and_those_that_one_asks_for_come_first():
+    said = front.page(README, browser=True)
+    sections = re.findall(r"(?m)^## (.+)$", said)
+    assert sections[: len(front.FIRST)] == [*front.FIRST]
+    assert sorted(sections) == sorted(re.findall(r"(?m)^## (.+)$", README))
+    (_, below) = README.split("## ", 1)
+    assert set(words(below)) <= set(words(said))
+
+
+def test_the_title_of_a_lesson_leads_to_it():
+    row = "| [01](notebooks/01_polynomial_kernel.ipynb) | [Separate circles with a plane]"
+    assert row in front.page(README, browser=True)
+
+
+@pytest.mark.parametrize("route", ["One afternoon", "The path", "Everything"])
+def test_the_hours_of_a_route_are_those_of_its_lessons(route):
+    hours, named = re.search(
+        rf"\*\*{route}\*\*, (\d+) hours of reading[^:]*: ((?:.|\n)+?)\.\n", README
+    ).groups()
+    lessons = [read(find(number)) for number in re.findall(r"\b\d\d\b", named)]
+    lessons = lessons or [read(path) for path in paths()]
+    assert round(sum(lesson.minutes for lesson in lessons) / 60) == int(hours)
+
+
+def test_the_path_and_the_afternoon_are_those_of_lesson_00():
+    printed = "".join(output.text for cell in read(find("00")).cells for output in cell.outputs)
+    for route, name in {"One afternoon": "one afternoon", "The path": "the path"}.items():
+        named = re.search(
+            rf"\*\*{route}\*\*, \d+ hours(?:.|\n)+?lessons ((?:.|\n)+?\b18)\b", README
+        )
+        listed = re.search(rf"(?m)^{name} +[\d.]+ hours: (.+)$", printed)[1]
+        assert re.findall(r"\b\d\d\b", named[1]) == listed.split()
