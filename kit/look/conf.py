@@ -8,6 +8,7 @@ from myst_nb.core.render import NbElementRenderer
 from sphinx import addnodes
 from sphinx.search import IndexBuilder
 
+from kit import figures
 from kit.head import LESSON, in_head, terms
 from kit.site import BESIDE, STATIC, Site, alt, number, options
 from tools.setting import repository
@@ -96,7 +97,8 @@ def described(render):
         summary = f"<summary>{title} in words</summary>"
         opened = nodes.raw("", f"<details class='in-words'>{summary}", format="html")
         closed = nodes.raw("", "</details>", format="html")
-        return [*found, opened, nodes.paragraph("", description), closed]
+        answering = nodes.raw("", figures.below(figure), format="html")
+        return [*found, opened, nodes.paragraph("", description), closed, answering]
 
     return render_image
 
