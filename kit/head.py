@@ -99,6 +99,4 @@ def in_head(app, docname, template, context, doctree):
     """Sphinx's event for a page: its tags. The theme names the size of the screen by itself."""
     title, way = context.get("title", ""), context["pathto"](f"_static/{CARD}", 1)
     kept = re.sub(r'<meta name="viewport"[^>]*/>', "", context.get("metatags", ""))
-    if docname == "index":
-        context["docstitle"] = ""  # which is its title
     context["metatags"] = kept + tags(docname, title, way, repository())
