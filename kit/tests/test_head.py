@@ -6,25 +6,11 @@ from kit import head
 from tools.lesson import parse, paths, read
 from tools.setting import ROOT
 
+from .queries import TYPED
 from .toy import notebook, text
 
 HERE, WAY = "notebooks/05_orthogonal_features", "../_static/card.png"
 ADDRESS = "https://github.com/Someone/some-course"
-# What people type who look for a lesson, and where it is taught.
-TYPED = {
-    "ORF": "05",
-    "RFF": "04",
-    "orthogonal random features": "05",
-    "linear attention": "10",
-    "random Fourier features": "04",
-    "sliding window": "15",
-    "FAVOR+": "09",
-    "RoPE": "07",
-    "Mercer": "02",
-    "MQAR": "20",
-    "KV cache": "12",
-    "SORF": "a6",
-}
 
 
 def test_a_lesson_is_described_by_what_its_box_says_one_can_do():

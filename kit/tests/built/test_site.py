@@ -12,7 +12,7 @@ from kit.chromium import served
 from tools.lesson import paths, read
 from tools.setting import ROOT
 
-from ..test_head import TYPED
+from ..queries import TYPED
 from .browser import barriers, opened
 
 # A lesson with many formulas and figures, one of each other kind of page, and a long table.
