@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Find your way, and check what you bring
+# # Start here: find your way, and check what you bring
 #
 # > **20 minutes.** Needs: the course installed (`make lab` does it), pencil and paper.
 # >

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Separate circles with a plane
+# # Polynomial kernels: separate circles with a plane
 #
 # > **40 minutes.** Needs: inner products, matrices, partial derivatives, least squares, a little Python.
 # >
@@ -10,7 +10,7 @@
 # line separates them, and yet lines and planes are what we can fit easily. There are two ways out. One
 # gives each point more coordinates, until a plane succeeds where the line failed. The other observes
 # that to fit the plane one needs inner products alone, and computes these directly. That is the *kernel
-# trick*. We shall go both ways, and count what each costs.
+# trick*. We go both ways, and count what each costs.
 #
 # > *Arrays.* Each lesson runs on a CPU or on a GPU, and one line chooses: `xp = get_backend()`. Without
 # > a GPU `xp` is NumPy, so read `np`. `xp.asarray(…)` moves numbers to the device that computes,

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Tell a kernel from an impostor
+# # Positive definite kernels: tell a kernel from an impostor
 #
 # > **45 minutes.** Needs: lesson 01 (features, kernels, ridge regression from inner products), eigenvalues
 # > of symmetric matrices, the series of $e^t$.
@@ -11,7 +11,7 @@
 # Usually one begins at the other end: somebody writes down a function $K(x, y)$ that says how alike two points
 # are, and hopes that it is an inner product of some features. The exponential inside attention is such a
 # function. So which functions may stand for an inner product? For the values at some points there is a test, and
-# it is one line of code. There are also impostors, and we shall watch what one of them does to a regression.
+# it is one line of code. There are also impostors, and we watch what one does to a regression.
 
 # %%
 import math

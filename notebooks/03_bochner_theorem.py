@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Read the spectrum of a kernel
+# # Bochner's theorem: read the spectrum of a kernel
 #
 # > **45 minutes.** Needs: lesson 02 (Gram matrices, and which sums of kernels are kernels), integrals,
 # > complex numbers, the normal distribution.

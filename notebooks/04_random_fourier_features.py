@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Turn an expectation into features
+# # Random Fourier features: turn an expectation into features
 #
 # > **45 minutes.** Needs: lesson 03 (a kernel is a mean of cosines, and the variance of such a mean), lesson
 # > 01 (ridge regression with features and with a kernel).

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Spread the directions, and know what it buys
+# # Orthogonal random features: spread the directions
 #
 # > **45 minutes.** Needs: lesson 03 (a kernel is a mean of cosines), lesson 04 (features from that mean, and
 # > their variance), QR factorisation.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Take a weighted mean
+# # Attention: take a weighted mean
 #
 # > **40 minutes.** Needs: lesson 02, for the softmax kernel as a Gaussian between two norms.
 # >

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Build a transformer block
+# # Transformers: build a block
 #
 # > **45 minutes.** Needs: lesson 06, for attention by queries, keys and values; lesson 04, for Fourier
 # > features.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Estimate the softmax kernel
+# # The softmax kernel: estimate its weights
 #
 # > **45 minutes.** Needs: softmax as a Gaussian between two norms (lesson 02), Fourier features and their
 # > variance (lesson 04), attention and its unit of error (lesson 06).

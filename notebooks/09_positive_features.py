@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Build weights that cannot turn negative
+# # Positive random features: build weights that cannot turn negative
 #
 # > **50 minutes.** Needs: attention and its unit of error (lesson 06), the softmax kernel from cosines and its
 # > error (lesson 08), orthogonal directions (lesson 05).

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Move the brackets
+# # Linear attention: move the brackets
 #
 # > **45 minutes.** Needs: attention, its unit of error and its learned heads (lesson 06), positive
 # > features and the shift of keys (lesson 09), Taylor features (lesson 02), and the rank of a matrix.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Keep attention finite at any norm, and foresee its error
+# # Stable features: keep attention finite at any norm, and foresee its error
 #
 # > **45 minutes.** Needs: lesson 09 (positive features, and what the errors of two keys share), lesson 10 (linear
 # > attention).

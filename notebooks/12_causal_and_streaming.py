@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Read from left to right with a memory of constant size
+# # Causal linear attention: read from left to right with a memory of constant size
 #
 # > **45 minutes.** Needs: lesson 09 (positive features), lesson 10 (brackets, and the rank of a product),
 # > lesson 11 (one maximum for each feature).
@@ -8,7 +8,7 @@
 # > not grow, cut and merge them anywhere, find a leak from the future, and say what such a memory forgets.
 #
 # A model that writes may look back and never ahead: row $i$ of its attention sees the keys $j \le i$.
-# While it writes, exact attention must keep every key and every value that it has met. How can one read a text of
+# While it writes, exact attention must keep all keys and values. How can one read a text of
 # any length with a memory of fixed size?
 
 # %%

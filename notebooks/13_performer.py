@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Assemble a Performer
+# # The Performer: assemble it
 #
 # > **45 minutes.** Needs: the unit of error (lesson 06), the transformer's block (lesson 07), positive
 # > features (lesson 09), moved brackets (lesson 10), relative errors of weights and a rule (lesson 11).

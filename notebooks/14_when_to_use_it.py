@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Know when to use it
+# # The decision card: know when to use a Performer
 #
 # > **45 minutes.** Needs: positive features and their error (lesson 09), what linear attention costs
 # > (lesson 10), its State (lesson 12); eigenvectors of a symmetric matrix.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Compute what is near, summarise what is far
+# # Near-and-far attention: compute what is near, summarise what is far
 #
 # > **45 minutes.** Needs: lessons 06 (the unit of error, a window), 10 (linear attention) and 14 (sharpened
 # > features, the decision card); singular values.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Train a Performer
+# # Training: make a Performer learn
 #
 # > **60 minutes.** Needs: a transformer block (lesson 07), positive features (lesson 09), maps without
 # > randomness (lesson 10), what one can know beforehand (lesson 11), and centred dense features (lesson 14);

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Move a real model to linear attention
+# # Linearising a pretrained model: move all its heads
 #
 # > **60 minutes.** Needs: what one can know beforehand (lesson 11), bias of the ratio (lesson 13), centred
 # > and dense features (lesson 14), a window beside a summary (lesson 15). Lesson 16 helps.

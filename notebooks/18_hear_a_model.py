@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Hear a model
+# # Speech: hear a model
 #
 # > **40 minutes.** Needs: lessons 09 (positive features), 10 (linear attention), 11 (how large the error
 # > will be) and 14 (centred features).

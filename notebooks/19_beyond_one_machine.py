@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Go beyond one machine
+# # Attention on many machines: go beyond one
 #
 # > **75 minutes.** Needs: lesson 12 (states, and how they merge).
 # >

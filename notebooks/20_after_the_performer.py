@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Let a state forget and be corrected: after the Performer
+# # After the Performer: let a state forget and be corrected
 #
 # > **65 minutes.** Needs: lessons 09 (positive features), 12 (chunks, the state), 14 (the mean key taken off) and 16 (the
 # > little JAX it takes).

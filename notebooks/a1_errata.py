@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Check what you read
+# # Errata: check what you read
 #
 # > **35 minutes.** Needs: random features and their directions (lessons 04, 05), features of the softmax kernel
 # > (08, 09), linear attention (10). Each slip stands alone and names its lesson.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Take a published figure apart
+# # A published figure: take it apart
 #
 # > **35 minutes.** Needs: lessons 05, 08 and 09 (orthogonal directions, trigonometric and positive
 # > features of the softmax kernel).

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Read a picture out of a State
+# # Associative memory: read a picture out of a State
 #
 # > **50 minutes.** Needs: lessons 12, 14 and 16 (the State, sharper features, training through
 # > features).

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Move to a GPU, and bound the time
+# # GPUs: move to one, and bound the time
 #
 # > **60 minutes.** Needs: lesson 11 (one maximum for each feature), lesson 12 (chunks, and the three arrays of a
 # > State). Not needed later.

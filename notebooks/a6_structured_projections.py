@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Replace the random matrix by something cheaper or better spread
+# # Structured projections: replace the random matrix
 #
 # > **65 minutes.** Needs: lesson 05 (orthogonal directions and the rules for their norms), Kronecker products, a
 # > little about Monte Carlo integration. Not needed later.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Look behind a kernel
+# # More on kernels: look behind one
 #
 # > **60 minutes.** Needs: lesson 01 for the first two sections, lesson 02 for the next two, lesson 03 for the
 # > last two; partial derivatives.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Sum up stars and charges
+# # Fast sums: sum up stars and charges
 #
 # > **40 minutes.** Needs: lessons 03 and 04 (Bochner's theorem, Fourier features) and 10 (moving
 # > brackets); singular values, geometric series.

@@ -90,11 +90,18 @@ def test_the_run_of_everything_collects_each_test_and_each_notebook_with_a_sourc
 
 
 @each_lesson
-def test_a_lesson_opens_with_one_title(lesson):
+def test_a_lesson_opens_with_one_title_its_subject_and_what_one_does(lesson):
     first = read(lesson).cells[0]
     assert first.cell_type == "markdown"
-    assert first.source.startswith("# ")
+    assert re.match(r"# [A-Z][^:\n]{3,33}: [a-z][^:\n]+\n", first.source)
     assert [level for level, _ in headings(lesson)].count(1) == 1
+
+
+@pytest.mark.parametrize("sheet", sorted(NOTEBOOKS.glob("solutions/*.py")), ids=lambda p: p.stem)
+def test_a_sheet_is_called_by_the_subject_of_its_lesson(sheet):
+    subject = built.read(NOTEBOOKS / f"{sheet.stem}.ipynb").subject
+    title = f"# Exercises {sheet.stem[:2]}: {subject}".lower()
+    assert read(sheet).cells[0].source.split("\n")[0].lower() == title
 
 
 @each_lesson

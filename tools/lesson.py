@@ -97,6 +97,11 @@ class Lesson:
     sections: list[Section]
 
     @property
+    def subject(self) -> str:
+        """What the title says before its colon."""
+        return self.title.partition(":")[0]
+
+    @property
     def cells(self) -> list[Cell]:
         return [cell for section in self.sections for cell in section.cells]
 

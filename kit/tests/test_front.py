@@ -39,7 +39,7 @@ def test_no_section_of_readme_is_lost_and_those_that_one_asks_for_come_first():
 
 
 def test_the_title_of_a_lesson_leads_to_it():
-    row = "| [01](notebooks/01_polynomial_kernel.ipynb) | [Separate circles with a plane]"
+    row = "| [01](notebooks/01_polynomial_kernel.ipynb) | [Polynomial kernels: separate circles"
     assert row in front.page(README, browser=True)
 
 

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 01: features and kernels
+# # Exercises 01: polynomial kernels
 #
 # Lesson: `01_polynomial_kernel.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 02: kernels and impostors
+# # Exercises 02: positive definite kernels
 #
 # Lesson: `02_positive_definite_kernels.ipynb`. Replace each `raise NotImplementedError` by your
 # code. A check below each answer says whether it is right. If it is not, it says what is likely wrong.

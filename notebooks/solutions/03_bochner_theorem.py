@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 03: frequencies
+# # Exercises 03: Bochner's theorem
 #
 # Lesson: `03_bochner_theorem.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

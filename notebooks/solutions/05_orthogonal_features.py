@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 05: orthogonal directions
+# # Exercises 05: orthogonal random features
 #
 # Lesson: `05_orthogonal_features.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 06: weighted means
+# # Exercises 06: attention
 #
 # Lesson: `06_weighted_means.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 07: a transformer block
+# # Exercises 07: transformers
 #
 # Lesson: `07_transformer_block.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

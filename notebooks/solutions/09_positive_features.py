@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 09: positive features
+# # Exercises 09: positive random features
 #
 # Lesson: `09_positive_features.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

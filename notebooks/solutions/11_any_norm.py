@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 11: any norm
+# # Exercises 11: stable features
 #
 # Lesson: `11_any_norm.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 12: causal attention and streaming
+# # Exercises 12: causal linear attention
 #
 # Lesson: `12_causal_and_streaming.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 14: know when to use it
+# # Exercises 14: the decision card
 #
 # Lesson: `14_when_to_use_it.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

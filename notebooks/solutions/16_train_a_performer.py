@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 16: train a Performer
+# # Exercises 16: training
 #
 # Lesson: `16_train_a_performer.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

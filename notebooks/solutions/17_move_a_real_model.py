@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 17: move a real model to linear attention
+# # Exercises 17: linearising a pretrained model
 #
 # Lesson: `17_move_a_real_model.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

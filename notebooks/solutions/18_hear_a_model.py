@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 18: hear a model
+# # Exercises 18: speech
 #
 # Lesson: `18_hear_a_model.ipynb`. Replace each `raise NotImplementedError` by your code. No model is
 # needed. A check below each answer says whether it is right. If it is not, it says what is likely wrong.

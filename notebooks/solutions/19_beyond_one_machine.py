@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises 19: beyond one machine
+# # Exercises 19: attention on many machines
 #
 # Lesson: `19_beyond_one_machine.ipynb`. Replace each `raise NotImplementedError` by your code. No
 # cluster is needed. A check below each answer says whether it is right. If it is not, it says what is

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises a1: find the error
+# # Exercises a1: errata
 #
 # Appendix: `a1_errata.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

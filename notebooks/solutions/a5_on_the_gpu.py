@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises a5: on the GPU
+# # Exercises a5: GPUs
 #
 # Appendix: `a5_on_the_gpu.ipynb`. Replace each `raise NotImplementedError` by your code. No GPU is needed.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

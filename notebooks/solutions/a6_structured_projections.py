@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises a6: structured directions
+# # Exercises a6: structured projections
 #
 # Appendix: `a6_structured_projections.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

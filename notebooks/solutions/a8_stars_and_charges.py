@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Exercises a8: stars and charges
+# # Exercises a8: fast sums
 #
 # Appendix: `a8_stars_and_charges.ipynb`. Replace each `raise NotImplementedError` by your code.
 # A check below each answer says whether it is right. If it is not, it says what is likely wrong.

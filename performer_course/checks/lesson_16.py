@@ -1,4 +1,4 @@
-"""Lesson 16, train a Performer."""
+"""Lesson 16, training."""
 
 import itertools
 from functools import partial

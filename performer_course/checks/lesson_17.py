@@ -1,4 +1,4 @@
-"""Lesson 17, move a real model to linear attention."""
+"""Lesson 17, linearising a pretrained model."""
 
 import hashlib
 import io

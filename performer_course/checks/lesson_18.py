@@ -1,4 +1,4 @@
-"""Lesson 18, hear a model."""
+"""Lesson 18, speech."""
 
 import math
 

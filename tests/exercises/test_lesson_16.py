@@ -1,4 +1,4 @@
-"""Lesson 16, train a Performer: right answers in any form, and what no slip is."""
+"""Lesson 16, training: right answers in any form, and what no slip is."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Lesson 17, move a real model: right answers in any form, and what no slip is."""
+"""Lesson 17, linearising a pretrained model: right answers in any form, and what no slip is."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""Lesson 18, hear a model: right answers in any form, and what no slip is."""
+"""Lesson 18, speech: right answers in any form, and what no slip is."""
 
 import math
 
