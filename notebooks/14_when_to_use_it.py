@@ -667,7 +667,8 @@ print(
 # does not cancel. Do not turn the features. Su et al. (2021, eq. 19) do so, in the numerator alone, as the
 # denominator could become zero. That is another attention, for models trained with it: with 32 directions on the
 # antibody heads, the weights of about a tenth of the rows add up to less than 0, not to 1.
-#
+
+# %% [markdown]
 # ## 7. What else is done
 #
 # Fused kernels such as FlashAttention never store the table of weights (Dao et al., 2022). Reformer looks for the
