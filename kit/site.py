@@ -40,6 +40,8 @@ PARTS = {
     "Scale, and after": "18",
     "Appendices": "a1",
 }
+# What each part ends with: a page of these folders, by the number of the part (1_kernels, …).
+ENDS = ("notebooks/formulas",)
 # What stands in the side bar below the lessons, where it is there.
 GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
@@ -59,7 +61,7 @@ COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
     *("README.md", "CLAIMS.md", "COVERAGE.md", "CONTRIBUTING.md", "CHANGELOG.md"),
-    "benchmarks/*.png",
+    *("notebooks/formulas/*.md", "benchmarks/*.png"),
 )
 # What else may have been made: its folder below build/, which goes out with the site, and what the
 # link says at the lesson whose name a file has.
@@ -455,12 +457,21 @@ def listing(name: str, label: str, files: list[Path], stage: Path) -> str:
     return "\n".join([head, *(f"- {' · '.join(both)}" for both in links.values()), ""])
 
 
+def ends(part: str, docnames) -> list[str]:
+    """The pages at the end of a part: what one looks up, and what one tries oneself with."""
+    mark = [*PARTS].index(part) + 1 if part else 0
+    return [n for home in ENDS for n in sorted(docnames) if n.startswith(f"{home}/{mark}_")]
+
+
 def contents(folder: Path, pages) -> str:
     """The toctrees of the side bar."""
     files = [path.relative_to(folder) for path in folder.rglob("*.*")] + list(map(Path, pages))
     docnames = {path.with_suffix("").as_posix() for path in files}
     numbers = lessons(docnames)
-    trees = [toctree([numbers[n] for n in inner], part) for part, inner in parts(numbers).items()]
+    trees = [
+        toctree([*(numbers[n] for n in inner), *ends(part, docnames)], part)
+        for part, inner in parts(numbers).items()
+    ]
     own = [name for name in docnames if re.fullmatch(r"kit/pages/(?:\w+|\w+/index)", name)]
     own = [name for name in own if name not in BEHIND]
     own.sort(key=lambda name: (name not in LECTURERS, *(name != n for n in LECTURERS), name))

@@ -103,6 +103,14 @@ def test_the_side_bar_has_the_lessons_of_readme_in_its_order(stage):
     assert re.findall(r"(?m)^notebooks/\w+$", said)[: len(linked)] == linked
 
 
+def test_each_part_of_the_lessons_ends_with_its_formulas(stage):
+    said = (stage / "index.md").read_text(encoding="utf-8")
+    for part in [*site.PARTS][:-1]:
+        (tree,) = re.findall(rf"(?s):caption: {part}\n\n(.*?)\n```", said)
+        (page,) = re.findall(r"(?m)^notebooks/formulas/\w+$", tree)
+        assert text(f"{page}.md").startswith(f"# Formulas: {part}\n")
+
+
 # Titles, and what lies beside a page
 
 
