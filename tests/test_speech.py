@@ -145,14 +145,14 @@ def test_a_hundred_hostile_files_are_refused_at_once_and_with_little_memory(tmp_
     for kind, content in files.items():
         path = written(tmp_path, content)
         tracemalloc.start()
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             with pytest.raises(ValueError, match=r"model\.bin is no model of speech: \S"):
                 speech.load(path)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-        assert time.perf_counter() - start < 1, kind
+        assert time.process_time() - start < 1, kind
         assert peak < 4 * len(CONTENT) + 2**20, kind
 
 
@@ -201,10 +201,10 @@ def test_what_lies_beside_the_weights_is_refused_by_its_name_where_it_does_not_f
     name, content = BESIDE[kind]
     content = content if isinstance(content, bytes) else content.encode()
     (tmp_path / f"{name}.json").write_bytes(content)
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ValueError, match=rf"{name}\.json is no (vocabulary|configuration).*: \S"):
         speech.load(path)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_a_model_is_found_where_it_is_kept_and_nowhere_else(tmp_path, monkeypatch):
