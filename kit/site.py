@@ -20,7 +20,7 @@ import sys
 import unicodedata
 from pathlib import Path
 
-from kit import front, need, npm
+from kit import front, need, npm, quizzes
 from kit.head import card
 from tools.lesson import ANSWER, Lesson, fold_answers, read
 from tools.setting import ROOT, edition
@@ -41,7 +41,7 @@ PARTS = {
     "Appendices": "a1",
 }
 # What each part ends with: a page of these folders, by the number of the part (1_kernels, …).
-ENDS = ("notebooks/formulas",)
+ENDS = ("notebooks/formulas", quizzes.FOLDER)
 # What stands in the side bar below the lessons, where it is there.
 GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
@@ -363,6 +363,9 @@ class Site:
         """What Sphinx reads of the page `here`, whose file says `text`."""
         path = self.files.get(here)
         if path is None or path.suffix != ".ipynb":
+            if here.startswith(f"{quizzes.FOLDER}/"):
+                said = self.markdown(quizzes.page(text), here)
+                return said + quizzes.below(Path(here).name)
             said = self.markdown(text, here)
             return self.to_run(said, here) if here == BROWSER else said
         notebook, colab = json.loads(text), ""
@@ -417,6 +420,8 @@ def stage(folder: Path = STAGE) -> None:
         pages[f"{name}/index.md"] = f"# {title}\n\n{toctree(below, hidden=False)}"
     lecturers = folder / "kit/pages"
     for inner in sorted(path for path in lecturers.glob("*") if path.is_dir()):
+        if inner.relative_to(folder).as_posix() in ENDS:
+            continue
         below = sorted(path.stem for path in inner.glob("*.md") if path.stem != "index")
         own = inner / "index.md"
         head = own.read_text(encoding="utf-8") if own.exists() else f"# {inner.name.capitalize()}\n"
@@ -513,6 +518,7 @@ def assets(folder: Path = STATIC) -> None:
     shutil.copytree(ROOT / "kit/look/static", folder)
     (folder / "mathjax").mkdir()
     npm.copy("mathjax", MATHJAX, to=folder / "mathjax")
+    quizzes.write(folder / "quizzes")
 
 
 def main() -> int:

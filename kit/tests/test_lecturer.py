@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from kit import site
+from kit import quizzes, site
 from tools.lesson import VOLATILE, find, read
 from tools.setting import NOTEBOOKS, ROOT
 
@@ -339,17 +339,8 @@ def test_each_project_has_a_brief_what_full_marks_look_like_and_two_questions():
 
 def questions(page):
     """[(question, {letter: choice}, answer, {letter: reason}, {(lesson, section)})] of a quiz."""
-    text = page.read_text(encoding="utf-8")
-    asked, answered = text.split("\n## Questions\n")[1].split("\n## Answers\n")
-    asked, answered = (re.split(r"\n### \w+ \d", part)[1:] for part in (asked, answered))
-    found = []
-    for question, answer in zip(asked, answered, strict=True):
-        choices = dict(re.findall(r"(?m)^- \*\*([A-Z])\.\*\* (.+)$", question))
-        reasons = dict(re.findall(r"(?m)^- \*\*([A-Z])\*\* (.+)$", answer))
-        right = re.match(r": ([A-Z])\n", answer)[1]
-        (shown_in,) = re.findall(r"(?m)^Shown in (.+)\.$", answer)
-        found.append((question, choices, right, reasons, sections_in(shown_in)))
-    return found
+    _, found = quizzes.read(page.read_text(encoding="utf-8"))
+    return [(q.text, q.choices, q.right, q.reasons, sections_in(q.shown_in)) for q in found]
 
 
 @pytest.mark.parametrize("page", QUIZZES, ids=lambda page: page.stem)

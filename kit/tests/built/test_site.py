@@ -196,3 +196,36 @@ def test_the_pages_of_the_package_have_signatures_with_shapes_and_fields(pages):
     assert "q: Float[Array, '... L d']" in page
     assert re.search(r"(?m)^Cost: O\(L S \(d \+ e\)\)", page)
     assert "distance_to_mean(" in written("performer_course/checks").replace("</span>", "")
+
+
+QUIZ = "kit/pages/quizzes/1_kernels"
+
+
+def test_a_quiz_is_answered_by_the_keyboard_and_says_why(address, browser):
+    with opened(browser, address, f"{QUIZ}.html") as (tab, faults):
+        reasons, told = tab.locator("details.quiz li"), tab.locator(".told")
+        assert [told.nth(k).text_content() for k in range(5)] == [""] * 5
+        assert not any(reasons.nth(k).is_visible() for k in range(20))
+        said = ["Wrong. A tempts", "Wrong. B tempts", "Wrong. C tempts", "D is right: "]
+        for choice, begins in enumerate(said):
+            tab.locator("ul.choices button").nth(choice).focus()
+            tab.keyboard.press("Enter")
+            assert told.first.text_content().startswith(begins)
+            assert told.first.get_attribute("role") == "status"
+            pressed = tab.locator("ul.choices button[aria-pressed=true]")
+            assert (pressed.count(), pressed.get_attribute("data-right")) == (
+                1,
+                str(choice == 3).lower(),
+            )
+        assert barriers(tab) == []
+    assert faults == []
+
+
+def test_a_quiz_without_scripts_has_its_answers_folded(address, browser):
+    context = browser.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(f"{address}{QUIZ}.html")
+    assert not any(one.is_visible() for one in tab.locator("details.quiz li").all())
+    tab.locator("details.quiz summary").first.click()
+    assert tab.locator("details.quiz li").first.is_visible()
+    context.close()

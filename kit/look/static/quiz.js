@@ -1,0 +1,29 @@
+// A choice of a quiz becomes a button. It tells the reason that stands in the fold below, where
+// all reasons lie without scripts, in the order of the choices.
+document.querySelectorAll("details.quiz").forEach((answer) => {
+  const choices = answer.previousElementSibling;
+  const reasons = answer.querySelectorAll("li");
+  const told = document.createElement("p");
+  told.className = "told";
+  told.setAttribute("role", "status"); // a screen reader says what comes into it
+  choices.classList.add("choices");
+  choices.after(told);
+  [...choices.children].forEach((choice, at) => {
+    const button = document.createElement("button");
+    const words = choice.querySelector("p") ?? choice;
+    button.type = "button";
+    button.setAttribute("aria-pressed", "false");
+    button.append(...words.childNodes);
+    words.append(button);
+    button.addEventListener("click", () => {
+      const reason = reasons[at].querySelector("p") ?? reasons[at];
+      const right = / is right: /.test(reason.textContent);
+      choices.querySelectorAll("button").forEach((one) => {
+        one.setAttribute("aria-pressed", String(one === button));
+        delete one.dataset.right;
+      });
+      button.dataset.right = told.dataset.right = String(right);
+      told.replaceChildren(right ? "" : "Wrong. ", ...reason.cloneNode(true).childNodes);
+    });
+  });
+});
