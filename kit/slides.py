@@ -3,10 +3,12 @@
     python -m kit.slides [09 …]     write build/slides: pages, and PDFs where a browser is there
 
 Nothing is executed, and nothing is written for the slides alone. A section is a slide with its
-first claim (a sentence in bold) and its formulas. A figure is a slide under its claim: the first
-claim after it and before the next figure, else the last before it. What a cell prints is a slide
-where it answers a question, and the question then has the slide before. Small tables of a text
-are slides, too. All else that the lesson says goes into the speaker's notes.
+first claim (a sentence in bold) and its formulas; a claim that answers a question comes after it.
+A figure is a slide under its claim: the first claim after it and before the next figure or
+question, else the last before it. What a cell prints is a slide where it answers a question, and
+the question then has the slide before. Where a question is answered, the first sentences of the
+answer stand below. The lists of a text are slides, step by step, and its small tables, whole.
+All else that the lesson says goes into the speaker's notes.
 
 The page they go into lies in kit/look/slides. reveal.js shows it, MathJax sets the formulas, the
 letters are Source Sans 3; npm brings all three, and no deck asks an address outside.
@@ -23,22 +25,49 @@ from pathlib import Path
 
 from kit import chromium, need, npm
 from kit.site import MATHJAX, alt, parts
-from tools.lesson import ASK, Cell, Figure, Lesson, Section, paths, read, words
+from tools.lesson import (
+    ANSWER,
+    ASK,
+    Cell,
+    Figure,
+    Lesson,
+    Section,
+    claims,
+    paths,
+    questions,
+    read,
+    words,
+)
 from tools.setting import NOTEBOOKS, ROOT, edition
 
 BUILD, SOURCES = ROOT / "build" / "slides", ROOT / "kit/look/slides"
-SAID, SETTING = 24, 50  # words before a formula, and before a question, that are shown with it
+SAID, SETTING = 40, 50  # words beside a formula, and before a question, that are shown with it
+ANSWERED = 55  # words of an answer that stand below what shows it
+PART = re.compile(r"\?|\band (?:(?:by|for|from|near) )?(?:how|is|what|where|which)\b")
 LINES, BROAD = (3, 14), 80  # of a print that is a table and can be read from the last row
 ROWS, TABLE, LISTED = 9, 800, 700  # rows of a table; characters of a table and of a list on a slide
 FORMULAS, WIDE = 3, 90  # on a slide; letters of TeX that fit a line
 CLOSING, UNSHOWN = ("Take away", "Where it breaks"), ("Exercises", "Further reading")
+NUMBER = r"(?:two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|\d+)"
+OFF = re.compile(  # words that point to what is not on a slide, wherever they stand there
+    r"\bhere\b|\bthe (?:cell|text|table|figure|picture|plot|panel|code)s?\b(?! of)"
+    r"|\bon the (?:left|right)\b|\b(?:above|below)(?!,? (?:about )?(?:a |[\d\\−$]))",
+    re.IGNORECASE,
+)
+BACK = re.compile(  # and those that point back, in its first sentence
+    r"\b(?:this|these|such|again)\b|\bthose\b(?! (?:from|of|on|that|tried|trained|with)\b)"
+    rf"|\b(?:the|our) {NUMBER}\b|\b(?:take|with|on) the same\b|\bwhich kind\b"
+    r"|\b(?:of|on|in|at|with|from|by|than|to|beat|and) that (?!of\b)\w+"
+    r"|^(?:so|now|but|and|then|not so)\b",
+    re.IGNORECASE,
+)
 SENTENCE = re.compile(r"(?<=[.?!])\*{0,2}\s+(?=[A-Z*$\\])")
 FONT = "@fontsource/source-sans-3"
 
 
 @dataclass
 class Slide:
-    kind: str  # title, text, claim, question, table, figure, list
+    kind: str  # title, text, claim, question, table, figure, steps, list
     title: str
     section: str = ""  # above the title
     body: list[str] = field(default_factory=list)
@@ -68,6 +97,7 @@ def inline(tex: str) -> str:
 
 def display(tex: str) -> str:
     """A formula; what is long is cut where its author put a wide gap between two."""
+    tex = re.sub(r"(?<!\\)[,;]\s*$", "", tex)
     parts = [part.strip() for part in tex.split(r"\qquad") if part.strip()]
     whole = all(part.count("{") == part.count("}") and "&" not in part for part in parts)
     if len(parts) > 1 and len(tex) > WIDE and whole:
@@ -81,7 +111,7 @@ def html(text: str) -> str:
 
 def plain(text: str) -> str:
     """`text` without what is set in bold."""
-    return re.sub(r"\*\*(.+?)\*\*", r"\1", text)
+    return re.sub(r"(?s)\*\*(.+?)\*\*", r"\1", text)
 
 
 def blocks(text: str):
@@ -96,37 +126,92 @@ def blocks(text: str):
             yield kind, source, md.renderer.render(block, md.options, {})
 
 
+def pointed(said: str) -> list[str]:
+    """The words by which a text points beyond itself: to be understood alone, it has none."""
+    first = SENTENCE.split(said)[0]
+    back = []
+    for found in BACK.finditer(first):
+        number = found[0].split()[-1]
+        named = re.search(rf"\b{number}\b", said[: found.start()])
+        listed = re.match(
+            r"(?: [^ ,.?]+){0,4}, (?!and|or)[^.?]*?\b(?:and|or)\b", first[found.end() :]
+        )
+        back += [] if re.fullmatch(NUMBER, number) and (named or listed) else [found[0]]
+    return [found[0] for found in OFF.finditer(said)] + back
+
+
 def set_by(text: str) -> str:
-    """The last sentences before a question, as many as one reads at a glance; none about code."""
+    """The last sentences before a question, as many as one reads at a glance; none about code, and
+    none that points to what came before."""
     kept = []
     for sentence in reversed(SENTENCE.split(plain(text).strip())):
         if words(" ".join([sentence, *kept])) > SETTING or not sentence[:1].isupper():
             break
         kept[:0] = [] if "`" in sentence else [sentence]
+    while kept and pointed(" ".join(kept)):
+        kept.pop(0)
     return " ".join(kept)
 
 
 def led_in(paragraph: str) -> str:
-    """The end of the sentence that a formula completes, where it is short."""
-    last = plain(SENTENCE.split(paragraph)[-1])
-    whole = last.endswith((".", ")", "?")) or ASK.search(paragraph)
-    return "" if whole or words(last) > SAID else html(last)
+    """The sentence before a formula or a list, where it is short."""
+    last = SENTENCE.split(paragraph)[-1]
+    unsaid = ASK.search(paragraph) or claims(last) or words(last) > SAID
+    return "" if unsaid else html(plain(last))
+
+
+def led_out(paragraph: str) -> str:
+    """The end of the sentence that a formula has begun, where it is short."""
+    first = SENTENCE.split(paragraph)[0]
+    return html(plain(first)) if first[:1].islower() and words(first) <= SAID else ""
+
+
+def shared_out(points: list[str]) -> list[list[str]]:
+    """The points of a list, slide by slide, as much on one as on the other."""
+    lengths = [len(re.sub(r"<[^>]*>|\\[a-z]+", "", point)) for point in points]
+    most = sum(lengths) / -(-sum(lengths) // LISTED)
+    out: list[list[str]] = []
+    size = most
+    for point, length in zip(points, lengths, strict=True):
+        if size >= most or size + length > LISTED:
+            out.append([])
+            size = 0
+        size += length
+        out[-1].append(point)
+    return out
 
 
 # Slides
 
 
 def claim_of(section: Section, cell: Cell) -> str:
-    """The claim over what a cell shows: the first after it and before the next cell that shows
-    something; else the last before it, or else the first of the section."""
+    """The claim over what a cell shows: the first after it and before the next cell that asks
+    or shows something; else the last before it, or else the first of the section."""
     at = section.cells.index(cell)
     after = section.cells[at + 1 :]
     while after and after[0].outputs:  # no word between: one exhibit
         after.pop(0)
     end = next((i for i, other in enumerate(after) if other.figures), len(after))
-    told = Section("", "", after[:end]).claims
+    told = claims(ASK.split("\n\n".join(Section("", "", after[:end]).texts))[0])
     before = Section("", "", section.cells[:at]).claims
     return html((told or before[-1:] or section.claims or [""])[0])
+
+
+def answer(section: Section, cell: Cell) -> str:
+    """The first sentences of the text after a cell, one for each part of the question before it;
+    none of a claim, which is the title."""
+    at = section.cells.index(cell)
+    asks = next((c for c in section.cells[at::-1] if c.kind != "code"), None)
+    text = next((c for c in section.cells[at + 1 :] if c.kind != "code" or c.figures), None)
+    if not asks or not questions(asks) or not text or text.kind == "code":
+        return ""
+    if re.match(r"\*\*[A-Z]|1\. ", text.source):  # a claim, or a list
+        return ""
+    kept, *rest = SENTENCE.split(re.split(r"\*\*[A-Z]|\n\n", text.source)[0].strip())
+    for sentence in rest[: len(PART.findall(questions(asks)[-1])) - 1]:
+        if words(f"{kept} {sentence}") <= ANSWERED:
+            kept += f" {sentence}"
+    return html(kept)
 
 
 def picture(figure: Figure) -> str:
@@ -149,21 +234,36 @@ def shown_by(section: Section, cell: Cell, asked: bool) -> list[Slide]:
     """The slides of a code cell: its figures, and what it prints where that is asked for."""
     claim = claim_of(section, cell)
     head = (claim, html(section.title)) if claim else (html(section.title),)
-    found = []
+    found: list[Slide] = []
     for output in cell.outputs:
         if figure := output.figure:
             said = [f"<p>{escape(words)}</p>" for words in (figure.caption, figure.alt) if words]
             found.append(Slide("figure", *head, body=[picture(figure)], notes=said))
         elif asked and (table := print_of(output.text)):
             found.append(Slide("table", *head, body=[table]))
+    if found and (answered := answer(section, cell)):
+        found[-1].body.append(f'<p class="answer">{answered}</p>')
     return found
+
+
+def steps(rendered: str, words: str, *head: str) -> list[Slide]:
+    """The slides of a list, a point at a time, below the sentence that leads to it."""
+    kind, count, out = rendered[1:3], 1, []
+    for part in shared_out(re.findall(r"(?s)<li>(.*?)</li>", rendered)):
+        points = "".join(f'<li class="fragment">{point}</li>' for point in part)
+        start = f' start="{count}"' if kind == "ol" else ""
+        led = [f'<p class="said">{words}</p>'] * bool(words)
+        out.append(Slide("steps", *head, body=[*led, f"<{kind}{start}>{points}</{kind}>"]))
+        count += len(part)
+    return out
 
 
 def walked(section: Section, *begun: Slide) -> list[Slide]:
     """The slides of a section in the order of the lesson, after those that have begun it."""
     lead, title, out = html((section.claims or [""])[0]), html(section.title), [*begun]
     if not out:
-        out.append(Slide("text", title, body=[lead] if lead else []))
+        out.append(Slide("text", title))
+    told = late = False  # the claim has come, and has come after a question that is shown
     asked: list[Slide] = []  # questions, until it is known that something is shown
     for at, cell in enumerate(section.cells):
         if cell.kind == "code":
@@ -173,27 +273,37 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
             out += [*asked, *made] if made else []
             asked = [] if made else asked
             continue
-        asked, before = [], ""
+        asked, before, last = [], "", ""
         for kind, source, rendered in blocks(cell.source):
             if kind == "heading" and source.endswith(section.title):
                 continue
+            if not told and claims(source):
+                told, late = True, any(slide.kind == "question" for slide in [*out, *asked])
+            head = [lead, title] if told else [title]
             if kind == "math":
                 if out[-1].kind != "text" or str(out[-1].body).count("math block") == FORMULAS:
-                    out.append(Slide("text", *([lead, title] if lead else [title])))
+                    out.append(Slide("text", *head))
                 words = led_in(before)
                 out[-1].body += [f'<p class="said">{words}</p>'] * bool(words) + [rendered]
             elif kind == "table" and rendered.count("<tr>") <= ROWS + 1 and len(source) < TABLE:
-                out.append(Slide("table", *([lead, title] if lead else [title]), body=[rendered]))
+                out.append(Slide("table", *head, body=[rendered]))
+            elif kind.endswith("list") and ANSWER not in cell.tags:
+                out += steps(rendered, led_in(before), *head)
             elif kind == "paragraph" and ASK.search(source):
                 asked.append(question(source, title))
+            elif last == "math" and (words := led_out(source)):
+                out[-1].body.append(f'<p class="said">{words}</p>')
             if not (kind == "blockquote" and begun):
                 out[-1].notes.append(rendered)
-            before = source if kind == "paragraph" else ""
-    if not begun and not any("math block" in piece for piece in out[0].body):
-        out[0].kind = "claim"
-        if len(out) > 1 and out[1].title == lead:  # said by the figure
-            first = out.pop(0)
-            out[0].notes[:0] = first.notes
+            before, last = source if kind == "paragraph" else "", kind
+    if not begun:
+        first = out[0]
+        first.body[:0] = [lead] if lead and not late else []
+        if not any("math block" in piece for piece in first.body):
+            first.kind = "claim"
+            if len(out) > 1 and (not first.body or out[1].title == lead):  # said by the next
+                out.pop(0)
+                out[0].notes[:0] = first.notes
     return out
 
 
@@ -212,17 +322,10 @@ def listed(section: Section) -> list[Slide]:
         for kind, _, rendered in blocks(text):
             if kind != "heading":
                 points += re.findall(r"(?s)<li>.*?</li>", rendered) or [rendered]
-    lengths = [len(re.sub(r"<[^>]*>|\\[a-z]+", "", point)) for point in points]
-    most = sum(lengths) / -(-sum(lengths) // LISTED)  # as much on one slide as on the other
-    out, size = [], most
-    for point, length in zip(points, lengths, strict=True):
-        if size >= most or size + length > LISTED:
-            out.append(Slide("list", html(section.title), body=[""]))
-            size = 0
-        size += length
-        out[-1].body[0] += point
-    for slide in out:
-        slide.body[0] = re.sub(r"(?s)((?:<li>.*?</li>\s*)+)", r"<ul>\1</ul>", slide.body[0])
+    out = []
+    for part in shared_out(points):
+        said = re.sub(r"(?s)((?:<li>.*?</li>\s*)+)", r"<ul>\1</ul>", "".join(part))
+        out.append(Slide("list", html(section.title), body=[said]))
     return out
 
 

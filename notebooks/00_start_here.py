@@ -19,8 +19,8 @@
 # antibodies (lesson 17). The chart has the time that comparing and describing take in eight heads, on one core of a
 # CPU.
 #
-# **Before you look:** at 16,384 words, how many times faster is it to describe than to compare: about two, about
-# twenty or about two hundred?
+# **Before you look:** at 16,384 words, how many times faster is it to describe each word by 256 numbers than to
+# compare each word with all others: about two, about twenty or about two hundred?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 import json
@@ -132,7 +132,8 @@ print(f"what is read: {(weights * values).sum() / weights.sum():.2f}")
 #
 # ## 2. Seven questions with pencil and paper
 #
-# **Before you read on:** write down seven answers.
+# **Before you read on:** answer seven questions with pencil and paper. How many of your answers are
+# right?
 #
 # 1. What are the eigenvalues of $\begin{pmatrix} 2 & 1 \\ 1 & 2 \end{pmatrix}$?
 # 2. Let $x = (1, 2)$ and $y = (3, -1)$. What is $x^\top y$, and what is $\|x - y\|^2$?
@@ -188,7 +189,8 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # decide and to do. An open circle is a branch, below the last lesson of the path that it needs. **Nothing on the
 # path needs a branch, so whoever stays on the path misses no step.**
 #
-# **Before you look:** how many hours of reading has the path: five, ten or twenty-five?
+# **Before you look:** the path has fourteen lessons of 20 to 50 minutes. How many hours of reading
+# are they: five, ten or twenty-five?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 PATH = {

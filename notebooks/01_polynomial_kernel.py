@@ -119,8 +119,8 @@ print(f"the plane gets {(value * labels > 0).sum()} of 200 right")
 # %% [markdown]
 # The plane gets all 200 points right. What has the map done to them?
 #
-# **Before you run this:** the three features of $\varphi(x)$ are made of two numbers, so all lifted points
-# lie on one surface. Is it a plane, a sphere or a cone?
+# **Before you run this:** the features $x_1^2$, $\sqrt2\, x_1 x_2$ and $x_2^2$ are made of two numbers, so
+# all lifted points lie on one surface. Is it a plane, a sphere or a cone?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 height, turn = np.meshgrid(np.linspace(0, 1.35, 10), np.linspace(0, np.pi, 33))  # x₁² + x₂², angle
@@ -369,8 +369,8 @@ def read(known, names, new, degree):
 # half of all images are negatives. Each row has the mean share of right readings over five random choices, and
 # in brackets the smallest and the largest.
 #
-# **Before you run this:** degree 1 reads more than 0.9 of the prints. What share of the mixture will it read:
-# 0.9, a half or a quarter? And what share will degree 2 read?
+# **Before you run this:** degree 1 reads more than 0.9 of the prints. What share of a mixture of prints and
+# negatives will it read: 0.9, a half or a quarter? And what share will degree 2 read?
 
 # %% tags=["answer"]
 for kind in ("prints", "mixture"):

@@ -56,8 +56,9 @@ xp = get_backend()
 # $U \operatorname{diag}(\sqrt{\lambda})$ are features, one row a point, whose inner products are the entries
 # of $G$. If some $\lambda_k$ is negative, it has no real square root, and the construction stops.
 #
-# **Before you run this:** let the entry $a$ of the table $G$ grow from −0.5 to 1.2. For which $a$ is the
-# smallest eigenvalue of $G$ not negative?
+# **Before you run this:** let $G$ have ones on its diagonal, 0.9 for A and B and for B and C, and $a$
+# for A and C. Let $a$ grow from −0.5 to 1.2. For which $a$ is the smallest eigenvalue of $G$ not
+# negative?
 
 # %% tags=["answer"]
 entries = np.linspace(-0.5, 1.2, 171)  # of A and C
@@ -193,8 +194,8 @@ show(
 # Are these four really kernels? Let us test them on a lattice of $8 \times 8$ points in the plane, with neighbours
 # 0.7 apart. We add the *tent* $\max(0, 1 - \|\delta\|)$, which is a kernel on the line, as lesson 03 proves.
 #
-# **Before you run this:** which of the five functions, Gaussian, Laplacian, Cauchy, softmax and tent, have a
-# negative eigenvalue on a lattice in the plane?
+# **Before you run this:** which of five functions, Gaussian, Laplacian, Cauchy, softmax and the tent
+# $\max(0, 1 - \|\delta\|)$, have a negative eigenvalue on a lattice in the plane with neighbours 0.7 apart?
 
 
 # %% tags=["answer"]

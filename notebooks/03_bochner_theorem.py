@@ -209,8 +209,8 @@ for last in (0.04, -0.04):
 # | Laplacian, $\gamma = 1$ | $e^{-\lvert\delta\rvert}$ | $1/(\pi(1 + \omega^2))$ | Cauchy |
 # | Cauchy, $\gamma = 1$ | $1/(1 + \delta^2)$ | $\tfrac12 e^{-\lvert\omega\rvert}$ | Laplace |
 #
-# **Before you run this:** which of the three kernels has the most frequencies beyond 5 in size, and is
-# their share one in a thousand, one in a hundred or one in eight?
+# **Before you run this:** which of the three kernels, Gaussian, Laplacian or Cauchy, has the most
+# frequencies beyond 5 in size, and is their share one in a thousand, one in a hundred or one in eight?
 
 # %% tags=["answer"]
 rng, drawn = np.random.default_rng(0), {}
@@ -292,7 +292,8 @@ exact = to_host(kernels.gaussian(delta, origin))[:, 0]
 
 # %% [markdown]
 # **Before you run this:** each cosine goes up and down between $-1$ and 1 for ever. How far from the bell
-# does the mean of 2,000 cosines typically get between $r = 0$ and $r = 5$: 0.2, 0.02 or 0.002?
+# of the Gaussian kernel does the mean of 2,000 cosines typically get between $r = 0$ and $r = 5$: 0.2,
+# 0.02 or 0.002?
 
 # %% tags=["answer"]
 print("largest distance from the bell up to r = 5, in 100 draws")
@@ -374,8 +375,8 @@ for name in ("gaussian", "laplacian", "cauchy"):
 # $$p_{\text{tent}}(\omega) = \frac{1 - \cos\omega}{\pi\omega^2}, \qquad
 # p_{\text{arch}}(\omega) = \frac{2 (\sin\omega - \omega\cos\omega)}{\pi\omega^3} .$$
 #
-# **Before you run this:** which of the two transforms becomes negative, and near which $\omega$ would
-# you look first?
+# **Before you run this:** which of the two transforms becomes negative, that of the tent or that of
+# the arch, and near which $\omega$ would you look first?
 
 
 # %% tags=["answer"]
@@ -419,7 +420,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The transform of the arch becomes negative. That of the tent does not, because $\cos\omega \le 1$. For
+# The transform of the arch becomes negative, and that of the tent does not, because $\cos\omega \le 1$. For
 # the arch the term $-\omega\cos\omega$ has the upper hand, and $-\cos\omega$ is lowest at a full turn, so
 # one looks near $\omega = 2\pi$. The transform is $-4/(2\pi)^3$ there, and lowest a little before, at
 # 5.76.

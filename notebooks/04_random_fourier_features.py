@@ -91,8 +91,9 @@ show(
 # $2b$ runs twice around the circle. So $\varphi(x) = \sqrt{2/m}\, \cos(W x + b)$, with $F = m$ features and
 # the frequencies as rows of $W$ $(m, d)$, is right on average, too.
 #
-# **Before you run this:** with 8 frequencies, how far are the inner products of each form from the mean of the
-# eight cosines, as a root mean square over many draws: 0, about 0.03, or about 0.25?
+# **Before you run this:** from 8 frequencies come features with cosines and sines, or with cosines and a
+# phase. How far are the inner products of either form from the mean of the 8 cosines
+# $\cos(\omega_i^\top (x - y))$, as a root mean square over many draws: 0, about 0.03, or about 0.25?
 
 
 # %% tags=["answer"]
@@ -375,8 +376,9 @@ print(f"null: the mean of f {f_test.std():28.3f}")
 # The error of the exact solution falls, but each doubling of the points takes eight times as long. The stream
 # below takes the $\gamma$ and the $\alpha$ of `RBFSampler` and ten pieces of 10,000 points.
 #
-# **Before you run this:** is the error of random features after 100,000 points larger than that of the exact
-# solution after 3,000, about the same, or less than half of it?
+# **Before you run this:** ridge regression learns a function of points in three dimensions, exactly from
+# 3,000 points, or by 256 random features from 100,000. Is the error of random features larger than that of
+# the exact solution, about the same, or less than half of it?
 
 # %% tags=["answer"]
 gamma, alpha, _ = results["RBFSampler", 10_000]

@@ -100,9 +100,10 @@ show(
 # component along $\delta$. So let $u = \delta/r$, let $\theta_i = \omega_i^\top u / \|\omega_i\|$ be the cosine of the
 # angle between $u$ and $\omega_i$, and ask how the squares $\theta_i^2$ go together.
 #
-# **Before you run this:** take eight directions in eight dimensions and add up the eight squared cosines
-# $\theta_i^2$. On average the sum is 1, whether the directions are orthogonal or independent. How far does the
-# sum of one draw stray from 1 in either case?
+# **Before you run this:** take eight directions in eight dimensions and add up the squares $\theta_i^2$ of
+# their cosines with one vector $u$. On average the sum is 1, whether the directions are orthogonal or
+# independent. How far does the sum of one draw stray from 1 if they are orthogonal, and how far if they are
+# independent?
 
 # %% tags=["answer"]
 rng, d = np.random.default_rng(1), 8
@@ -136,7 +137,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The sum of the eight squared cosines is 1 in every draw of orthogonal directions. That is Pythagoras' theorem, since
+# The sum of the eight squared cosines is 1 in every draw of orthogonal directions: by Pythagoras' theorem, since
 # eight orthogonal directions are a basis. For independent directions nine sums of ten lie between 0.40 and 1.78. So
 # orthogonal directions share a fixed budget: where one of them takes much of $u$, little is left for the others. That
 # is the negative covariance we want.
@@ -196,8 +197,8 @@ for m in (4, 8, 16):
 # of $G$, onto the first axis, to the side that is farther from $g$. So with the first entry $g_1$ of $g$ we have
 # $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$, and the first column of $Q$ is $g / R_{11}$.
 #
-# **Before you run this:** in how many of the draws is the first entry of the first column of $Q$ positive: in all,
-# in half, or in none of them?
+# **Before you run this:** LAPACK factors 400 normal matrices as $G = QR$. In how many of the draws is the first
+# entry of the first column of $Q$ positive: in all, in half, or in none of them?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(0)
@@ -312,8 +313,9 @@ for m in (16, 64, 256, 4096):
 # likely. The vector $\omega_1 + \omega_2$ has a uniform direction, and by Pythagoras its squared length is $\chi^2$
 # with $2d$ degrees of freedom. The power series of the cosine, averaged over it term by term, is this ${}_1F_1$.
 #
-# **Before you run this:** the variance over that of independent directions begins at $3/(d+2)$ and ends at 1. Is
-# it ever larger than 1, so that orthogonal directions are worse than independent ones?
+# **Before you run this:** the variance of orthogonal directions, over that of independent ones, begins at
+# $3/(d+2)$ where the distance is small, and ends at 1. Is it ever larger than 1, so that orthogonal directions
+# are worse than independent ones?
 
 # %% tags=["answer"]
 r = np.linspace(0.05, 5, 991)

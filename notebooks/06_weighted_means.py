@@ -186,8 +186,9 @@ print(f"five lines and attention.softmax_attention differ by {np.abs(gap).max():
 # \mathbb{E} k_c^2 = 1$, so $q^\top k$ has variance $d$. Divided by $\sqrt d$ it has variance 1 at any
 # width, at least until training makes queries and keys longer.
 #
-# **Before you run this:** of 64 such keys at $d = 256$, how much weight has the largest without the
-# division: about 0.1, 0.5 or 0.9? And with it?
+# **Before you run this:** queries and keys have $d = 256$ independent entries of variance 1. Of 64
+# keys, how much weight has the largest without the division by $\sqrt d$: about 0.1, 0.5 or 0.9?
+# And with it?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(2)

@@ -232,8 +232,9 @@ def induction(letters, values):
 
 
 # %% [markdown]
-# **Before you run this:** *the other thing* has three `th`. What will the pair expect after the `th` of
-# *other*, and what after the `th` of *thing*? Is it right?
+# **Before you run this:** in *the other thing* one head writes at each place the letter before it. A
+# second head looks for places that carry the present letter. What letter will the pair expect after the
+# `th` of *other*, and what after the `th` of *thing*? Is it right?
 
 # %% tags=["answer"]
 guesses = letters[induction(sentence, own).argmax(axis=1)]
@@ -391,8 +392,9 @@ for name, causal in (("decoder", True), ("encoder", False)):
 # it, take the logarithm of how many times more often than by chance, 0 where it is less often, and keep
 # $n$ dimensions by a singular value decomposition.
 #
-# **Before you run this:** nobody tells these counts which letters are vowels. Is the mean cosine between
-# the vectors of two vowels nearer to 0.1, which a vowel and a consonant have, or to 0.5?
+# **Before you run this:** letters become vectors by a count of their neighbours, and nobody tells the
+# counts which letters are vowels. Is the mean cosine between the vectors of two vowels nearer to 0.1,
+# which a vowel and a consonant have, or to 0.5?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]

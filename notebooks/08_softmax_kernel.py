@@ -88,8 +88,8 @@ for degrees, row, estimates in zip((0, 45, 90, 135, 180), y, np.transpose(found)
 # The norms have cancelled. The root, $\eta = \sqrt{2/m}\, \sinh(r^2/2)$, is the relative error of a weight. It is
 # zero at $r = 0$. Where $\eta$ is above 1, the answer 0 is a better estimate, and even the sign is in doubt.
 #
-# **Before you run this:** let $y$ turn away from $x$ again, both of length 1.5. From about which angle on,
-# 45°, 90° or 135°, is a weight from 64 directions worse than the answer 0?
+# **Before you run this:** let $y$ turn away from $x$, both of length 1.5. From about which angle on, 45°,
+# 90° or 135°, is a weight from 64 directions worse than the answer 0?
 
 # %% tags=["answer"]
 m, angle = 64, np.pi * np.linspace(0, 1, 13)
@@ -237,8 +237,8 @@ show(
 # $$\eta_D^2 = \frac1m \cdot \frac{\tfrac12 \sum_{j,l} s_j s_l \bigl[ K(y_j, y_l) +
 # K(2x - y_j,\, y_l)\bigr] - g^2}{g^2}, \qquad g = \sum_j s_j K(x, y_j) .$$
 #
-# **Before you run this:** take the same 1,024 tokens and 64 directions. Is one denominator in a thousand
-# negative, one in a hundred, or one in twenty?
+# **Before you run this:** take 1,024 independent tokens of width 16, and 64 directions. Is one
+# denominator in a thousand negative, one in a hundred, or one in twenty?
 
 
 # %% tags=["answer"]
@@ -309,8 +309,8 @@ show(
 # denominators are negative with 512. A star means $m \ge L/2$: there are as many features as tokens, so nothing
 # is saved.
 #
-# **Before you run this:** on how many of the four trained kinds will the median error with 512 directions be
-# below 1?
+# **Before you run this:** on how many of the four trained kinds, early, late, antibody and speech, will the
+# median error with 512 directions be below 1, that of $\operatorname{mean}(V)$?
 
 
 # %% tags=["answer"]
@@ -407,9 +407,9 @@ show(
 # $e^{x^\top y}$ is nearly $1 + x^\top y$, the first terms of its series, and these have exact features (lesson 02).
 # Degree 1 has 65 of them in 64 dimensions, degree 2 has 45 in 8 dimensions.
 #
-# **Before you run this:** bring all $x$ and $y$ of the trained heads to length 1, and follow the attention of these
-# rows. With 128 orthogonal directions, and so 256 features, is the error of the waves nearer to 10, 1 or 0.1? And is
-# that of the series larger or smaller?
+# **Before you run this:** bring all $x$ and $y$ of the trained heads to length 1, and follow the attention of the
+# shortened rows, by waves or by the first terms of the series. With 128 orthogonal directions, and so 256 features,
+# is the error of the waves nearer to 10, 1 or 0.1? And is that of the series larger or smaller?
 
 # %% tags=["answer"]
 lengths, waves, series = (0.5, 1, 1.5, 2), {}, {}

@@ -152,8 +152,9 @@ for by_hand, name in ((positive_by_hand, "positive"), (hyperbolic_by_hand, "hype
 # To compare them fairly, give each the same number $F$ of features, which is what they cost. Then positive features
 # have $m = F$ directions, and the other two have $m = F/2$. Let $y$ turn away from $x$, both of length 1, with $F = 128$.
 #
-# **Before you run this:** each of the three maps is exact in every draw at one end of the turn. For which of them is
-# that end $y = x$, and for which $y = -x$? At its other end, do most draws of positive features lie too high or too low?
+# **Before you run this:** let $y$ turn from $x$ to $-x$. Trigonometric, hyperbolic and positive features are each exact
+# in every draw at one end of the turn. For which of them is that end $y = x$, and for which $y = -x$? At its other end,
+# do most draws of positive features lie too high or too low?
 
 
 # %% tags=["answer"]

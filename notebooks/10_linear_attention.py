@@ -170,9 +170,9 @@ METHODS = {
 }
 
 # %% [markdown]
-# **Before you run this:** with $m = 256$ the counts cross at $L = 512$, and at $L = 1{,}024$ where causal. Will the
-# measured times cross earlier, there, or later? And at $L = 4{,}096$, is linear attention 2, 8 or 30 times as
-# fast as exact attention in blocks?
+# **Before you run this:** with $m = 256$ exact and linear attention take equally many multiplications at
+# $L = 512$, and at $L = 1{,}024$ where causal. Will the measured times cross earlier, there, or later? And at
+# $L = 4{,}096$, is linear attention 2, 8 or 30 times as fast as exact attention in blocks?
 
 # %% tags=["answer", "nbval-ignore-output"]
 times, memory = {name: [] for name in METHODS}, {name: [] for name in METHODS}

@@ -142,8 +142,8 @@ show(
 # Without a mask the table $\varphi(Q)\,\varphi(K)^\top$ has rank $F$ at most, here 32 (lesson 10). The mask sets
 # nearly half of its entries to zero.
 #
-# **Before you run this:** is the rank of the masked table of our 256 tokens still at most 32, about twice
-# as much, or all of 256?
+# **Before you run this:** without a mask, a table of 256 queries and keys with 32 features has rank 32 at
+# most. Is the rank of the masked table still at most 32, about twice as much, or all of 256?
 
 # %% tags=["answer"]
 full, causal = to_host(phi_q @ xp.matrix_transpose(phi_k)), to_host(A)
@@ -403,8 +403,8 @@ def with_state(n):
 
 # %% [markdown]
 # **Before you run this:** one head has $d = e = 64$ and a State of $m = 256$ features. After 65,536 tokens, is
-# the cache about five, fifty or five hundred times as large as the State? And is the State the faster
-# one from $n^*$ on?
+# the cache about five, fifty or five hundred times as large as the State? And is the State the faster one from
+# the length $n^*$ on at which both are equal in size?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]

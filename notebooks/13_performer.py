@@ -409,7 +409,8 @@ show(
 # seeds. Its perplexity, $e$ to the mean of $-\ln P$ of a hidden letter, is 1.58 with softmax, and between 7 and 10 when
 # features are put in.
 #
-# **Before you run this:** which comes nearest to softmax: a kept $W$ tested on itself, a kept one tested on
+# **Before you run this:** a model is tuned to features for 80 steps, with one $W$ that is kept or with a
+# new one at every step. Which comes nearest to softmax: a kept $W$ tested on itself, a kept one tested on
 # another, or a redrawn one?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]

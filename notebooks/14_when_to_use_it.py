@@ -391,8 +391,8 @@ show(
 #
 # Does it help? The cell follows the 16 heads from a quarter of exact attention's multiplications up to four times as many.
 #
-# **Before you run this:** at a quarter or a half, where features save work, on how many of the 16 heads will dense features
-# have a smaller error than centred ones: nearly all, half, or fewer?
+# **Before you run this:** at a quarter or a half of exact attention's multiplications, where features save work, on how
+# many of 16 heads will dense features have a smaller error than centred ones: nearly all, half, or fewer?
 
 # %% tags=["answer"]
 SHARES = dict.fromkeys(("late", "antibody"), (0.25, 0.5, 1, 2, 4)) | {"speech": (0.25, 0.5, 1)}
@@ -459,8 +459,9 @@ show(
 # a quarter of exact attention's multiplications. For features alone that makes $m = L/8$, where causal about $L/16$.
 # The *early* heads are those of the same decoder after 600 steps, when it knew less than counts of three letters.
 #
-# **Before you run this:** in how many of the 32 columns will features alone, in any of their three forms, have the
-# least error: in none, in a few, or in half?
+# **Before you run this:** a map has a column for each of 32 heads and scales, and a row for each of ten ways at a
+# quarter of exact attention's multiplications. In how many columns will features alone, in any of their three
+# forms, have the least error: in none, in a few, or in half?
 
 # %% tags=["answer"]
 KINDS = ("independent", "aligned", "early", "late", "antibody", "speech")

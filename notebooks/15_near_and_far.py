@@ -422,8 +422,9 @@ show(
 # With one $s$ the squared error is a parabola in $s$. We take its lowest point on the other texts of the same head, in the
 # mean, and for speech on the one text there is. The table has medians over cases and, in brackets, the most.
 #
-# **Before you run this:** take $s = \frac12$ for every head. Which heads suffer most from it, compared with
-# a window alone: the late ones, which look near, or those of the antibodies?
+# **Before you run this:** let the window of every head have the share $s = \frac12$, and
+# $\operatorname{mean}(V)$ the other half. Which heads suffer most from it, compared with a window alone:
+# the late ones, which look near, or those of the antibodies?
 
 
 # %% tags=["answer"]
@@ -515,7 +516,8 @@ print(f"three maps of 16 features: rank {np.linalg.matrix_rank(A)}, bound {3 * 1
 # looks at the other half of the keys. Singular values that are small beside the largest one of *all* weights do not matter,
 # so we count those above a hundredth of it.
 #
-# **Before you run this:** is the count larger for the blocks of the head that looks nearby, or of the one that looks far?
+# **Before you run this:** count the singular values above a hundredth of the largest, in blocks off the diagonal. Is
+# the count larger for the head that looks nearby, or for the one that looks far?
 
 # %% tags=["answer"]
 sigma = {}

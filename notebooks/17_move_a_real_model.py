@@ -96,8 +96,8 @@ def scores(weights, attend, asked=ASKED):
 # It is 1 for a model that is always sure and right, and 20 for one that knows nothing.
 #
 # **Before you run this:** trastuzumab has 120 residues, and an eighth of them is hidden at a time. Where does the
-# model restore the greater part: in the frame, which all antibodies share, or in the loop marked with `^`, which
-# each makes anew to grip something else?
+# model restore the greater part: in the frame, which all antibodies share, or in the loop, which each makes anew
+# to grip something else?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -215,8 +215,8 @@ show(
 # tenths of the squares of what is left. So $A$ is
 # nearly of low rank, and weights of rank $r$ are what linear attention with $r$ features has (lesson 10).
 #
-# **Before you run this:** take the best matrix of rank 32 for each of our six heads, by its singular values. Is
-# the error of its output a hundredth, a tenth or a half of mean(V)'s?
+# **Before you run this:** take the best matrix of rank 32 for the weights of a head, by their singular values.
+# Is the error of its output a hundredth, a tenth or a half of mean(V)'s?
 
 # %% tags=["answer"]
 U, sizes, V = np.linalg.svd(A)
@@ -767,8 +767,8 @@ show(
 # exponentials* are the features $e^{\omega^\top q'}$ and $e^{\omega^\top k' + b}$, without $-\|k'\|^2/2$, trained
 # from small orthogonal directions.
 #
-# **Before you run this:** trained for as long from such a start, will plain exponentials have a greater KL than
-# the directions that began as random features, or a smaller one?
+# **Before you run this:** plain exponentials are trained for as long, from small orthogonal directions. Will
+# they have a greater KL than the directions that began as random features, or a smaller one?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 print("64 features, all heads          seed   KL a head   perplexity")

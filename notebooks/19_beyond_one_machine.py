@@ -118,8 +118,10 @@ RULES = {  # what keys and values leave, and how two of these join
 }
 
 # %% [markdown]
-# **Before you run this:** for which of the six does the order of two shards not matter? And which of
-# them sends the least from machine to machine, for shards of 700 tokens, $d = e = 64$ and $m = 256$?
+# **Before you run this:** there are six rules: plain linear attention, FAVOR+, decay, a gate for
+# each channel, the delta rule and exact attention. For which of them does the order of two shards
+# not matter? And which of them sends the least from machine to machine, for shards of 700 tokens,
+# $d = e = 64$ and $m = 256$?
 
 
 # %%
@@ -195,10 +197,10 @@ def before_each(client, join, states):
 
 
 # %% [markdown]
-# To see what they do, take as the state of a shard the interval of shards that it covers. The join
-# below refuses intervals that do not lie side by side, and the client `Noting` (folded) writes down
-# what was joined. **Before you look:** for 9 shards, how many merges has the tree and how many the
-# scan, and how many of them must wait for each other?
+# To see what the tree and the scan do, take as the state of a shard the interval of shards that it
+# covers. The join below refuses intervals that do not lie side by side, and the client `Noting`
+# (folded) writes down what was joined. **Before you look:** for 9 shards, how many merges has the
+# tree and how many the scan, and how many of them must wait for each other?
 
 
 # %%
@@ -475,7 +477,7 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         print(f"and one more: {type(error).__name__}: {error}")
 
 # %% [markdown]
-# None, and the pool takes no more work. At least seven of the naps had nothing to do with the
+# None of the eight naps ends well, and the pool takes no more work. At least seven of the naps had nothing to do with the
 # death. **A pool does not know which task was lost, so it gives up all.** Dask's scheduler knows of
 # each task what to call, and with whose results. When a worker dies, it lets others compute again
 # what that one alone had held, and whatever that needs. This works only if *everything* is a task.
@@ -484,7 +486,7 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
 # process beside each worker, starts a new one. Dask gives it 15 seconds for that, our `connect` an
 # hour.
 #
-# Now twenty-four shards. The first process that comes to the rows of shard 12 is killed there, by the
+# Take twenty-four shards and two processes. The first process that comes to the rows of shard 12 is killed there, by the
 # signal that no program can catch. **Before you run this:** are the rows equal to those of an
 # undisturbed run up to rounding, or bit for bit? And does the run take a little longer, or twice as
 # long?
@@ -656,7 +658,9 @@ for L in (65_536, 262_144, 1_048_576):
 # these as soon as they are merged. If the tokens were results of tasks, workers would keep all of
 # them for the second pass.)
 #
-# What has held over a factor of sixteen may be carried further, with care. All-to-all FAVOR+ takes
+# What has held over a factor of sixteen may be carried further, with care.
+#
+# All-to-all FAVOR+ takes
 # $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion tokens,
 # one head, 16 cores of 50 thousand million FLOPs a second each. Seconds, minutes or hours? And exact
 # attention: days or years?
@@ -683,7 +687,8 @@ for name in flops:
     print(f"{name:7} {count(flops[name]):>7}   {takes:14} {count(sent[name]):>10}   {line}")
 
 # %% [markdown]
-# The exact line is sent as in *Ring Attention* (Liu et al., 2023): keys and values go round a ring of
+# A billion tokens take FAVOR+ minutes, and exact attention years. The exact line is sent as in
+# *Ring Attention* (Liu et al., 2023): keys and values go round a ring of
 # workers, so that each sees those of all others while it computes. That is exact, no worker ever
 # holds more than two shards of them, and the wire is hidden behind arithmetic. **No ring changes $L^2$:
 # at the assumed rate a billion tokens take exact attention years on 16 cores, and FAVOR+ minutes.**

@@ -166,7 +166,8 @@ judge("003.2", np.exp((x + c) @ (y + c)), np.exp(x @ y), estimates.mean())
 # for the best case.
 #
 # **Before you run this:** let $x$ and $y$ have length $\frac12$, with any angle between them. At which two angles
-# does the formula show its misprint without any draw?
+# does the formula $\frac1m e^{\|x + y\|^2}\kappa^2 \bigl(1 - e^{-\|x - y\|^2}\bigr)$ for the error of positive
+# features show its misprint without any draw?
 
 # %% tags=["answer"]
 d, x, turn = 4, 0.5 * np.eye(4)[0], np.array([[1, 0], [0, 1], [-1, 0]])  # 0°, 90°, 180°
@@ -237,8 +238,8 @@ judge("002.3c", *(found.item() for found in (exact, printed, corrected)))
 # $S = QK^\top/\sqrt d$. In its usual sense $\operatorname{band}$ puts zeros outside the band. Whoever codes it so
 # believes that a token sees its neighbours alone.
 #
-# **Before you run this:** take 64 tokens, a band of five diagonals, and standard normal queries and keys. How much of
-# the weight lies outside the band: none, a tenth, or most of it?
+# **Before you run this:** take 64 tokens, standard normal queries and keys, and scores that are 0 outside a band of
+# five diagonals. How much of the weight lies outside the band: none, a tenth, or most of it?
 
 # %% tags=["answer"]
 L, reach, rng = 64, 2, np.random.default_rng(29)

@@ -191,7 +191,7 @@ show(
 # or a transpose, as none. Where CuPy's source shows more kernels, as for products of arrays that do not lie row after
 # row, these are booked, too.
 #
-# **Before you run this:** which of these ten lines read a value: `2 * x + 1`, `float(x[0])`, `1 if x[0] > 0 else 0`,
+# **Before you run this:** which of ten lines read a value: `2 * x + 1`, `float(x[0])`, `1 if x[0] > 0 else 0`,
 # `range(int(x[2]))`, `f"{x}"`, `x[x > 0]`, `np.asarray(x)`, `np.exp(x)`, `xp.where(x > 0, x, 0 * x)`, `x[1:]`?
 
 # %% tags=["answer"]

@@ -348,9 +348,10 @@ print(f"all cosines −1/(d − 1) = {-1 / 5:.2f}: {np.allclose(cosines, -1 / 5)
 print(f"the unit vectors add up to zero: {np.allclose(unit.sum(axis=0), 0)}")
 
 # %% [markdown]
-# Is that better? It depends on the integrand. **Before you run this:** one integrand is $e^{\omega^\top z}$,
-# which we meet again in lesson 09: a long $\omega_1$ along $z$ gives a huge value. The other is the cosine, for which
-# $\omega$ and $-\omega$ are the same direction. For which of the two should a partner that points *away* help?
+# Are simplex directions better? It depends on the integrand. **Before you run this:** one integrand is
+# $e^{\omega^\top z}$, which we meet again in lesson 09: a long $\omega_1$ along $z$ gives a huge value. The other is
+# the cosine, for which $\omega$ and $-\omega$ are the same direction. For which of the two should a partner that
+# points *away* help?
 
 # %%
 d = 8
@@ -546,8 +547,8 @@ show(
 # points.)
 #
 # So look at your data. Let $\delta$ have only $s$ entries that are not 0, as for rows of counts or categories that
-# differ in few places. For each $s$ we draw ten such $\delta$, on random axes of 64. **Before you run this:** hundreds of
-# times better along one axis; does that hold along any two of the 64?
+# differ in few places. For each $s$ we draw ten such $\delta$, on random axes of 64. **Before you run this:** along one
+# axis Sobol points are hundreds of times better. Does that hold along any two of the 64?
 
 # %%
 rng, m, counts = np.random.default_rng(12), 256, (1, 2, 4)
@@ -567,7 +568,7 @@ for s, a, b in zip(counts, structured, sobol_ratio, strict=True):
     print(f"{s:3d} {exact:12.2f} {a.min():9.2f} to {a.max():.2f} {b.min():11.4f} to {b.max():.4f}")
 
 # %% [markdown]
-# Along one axis it holds for all 64. **Along two axes of 64 the gain of Sobol points depends on which two they
+# The gain holds along each single axis of the 64, and not along any two. **Along two axes of 64 the gain of Sobol points depends on which two they
 # are.** The points are even in some pairs of coordinates, and in others uneven enough to lose to orthogonal
 # directions, for which all $\delta$ of one length are alike. With four it is more so. So where points
 # differ in one place at a time, Sobol points are what one would use, at any $d$; where in two or more, measure it

@@ -75,8 +75,8 @@ from performer_course.figures import COLORS, compared, show, trend
 # $w^\top \varphi(x) + b = \sum_i c_i K(x_i, x) + b$. **A support vector machine sees its data only through
 # inner products.** Only points with $c_i \ne 0$ have a say. They are called *support vectors*.
 #
-# **Before you run this:** have about 5, 25 or 150 of the 200 points a weight $c_i$ that is not zero? And how many
-# have one in ridge regression?
+# **Before you run this:** a support vector machine tells two circles of points apart, 200 points in all. Have
+# about 5, 25 or 150 of them a weight $c_i$ that is not zero? And how many have one in ridge regression?
 
 # %% tags=["answer"]
 x, labels = make_circles(n_samples=200, noise=0.06, factor=0.4, random_state=0)
@@ -374,9 +374,9 @@ show(
 # Our example is the Gaussian bump $e^{-x^2/2}$, repeated with period 8. It is a kernel on the ring of length 8 of
 # lesson 03, and $K(\cdot, s)$ is the row of bumps, moved by $s$.
 #
-# **Before you run this:** move the row of bumps of period 8 to the right by 1, 2, 3, and so on. After which
-# move are the phases of all waves again what they were at first? And which moves turn the second wave back
-# already?
+# **Before you run this:** a bump is repeated with period 8. Move the row of bumps to the right by 1, 2, 3,
+# and so on. After which move are the phases of all waves again what they were at first? And which moves
+# turn the second wave back already?
 
 
 # %% tags=["answer"]

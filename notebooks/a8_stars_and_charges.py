@@ -277,8 +277,9 @@ def band_and_rank(N, band, stored):
 
 
 # %% [markdown]
-# **Before you run this:** both ways store as many numbers, and the band is the best of those tried. At 512
-# points, is the hierarchy ahead by a factor of less than 2, of about 5 or of about 20? And at 2048?
+# **Before you run this:** a hierarchy of blocks and a band with one low rank, the best of those tried,
+# store as many numbers. At 512 points, is the hierarchy ahead by a factor of less than 2, of about 5 or of
+# about 20? And at 2048?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 TRIED = {256: (16, 24, 32), 512: (24, 32, 40), 1024: (28, 36, 44), 2048: (44,)}

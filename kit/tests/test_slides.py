@@ -71,11 +71,12 @@ def test_a_long_formula_is_cut_at_its_gaps_and_nowhere_within_a_bracket():
 def test_a_figure_stands_under_the_claim_that_answers_its_question():
     before, after = text(f"## 1. Scales\n\n**{OTHER}** {ASKED.source}"), text(f"Yes. **{LEAD}**")
     first, asked, drawn = deck(before, figure("It is 2.", caption="Twice."), after)[1:]
+    said = '<p class="answer">Yes.</p>'
     assert (first.kind, first.body) == ("claim", [OTHER])
     assert (asked.kind, asked.section) == ("question", "Scales")
     assert asked.body == [f'<p class="said">{OTHER}</p>', "<p>Is it twice?</p>"]
     assert (drawn.kind, drawn.title, drawn.section) == ("figure", LEAD, "Scales")
-    assert drawn.body == ['<img alt="It is 2." src="data:image/png;base64,aGk=">']
+    assert drawn.body == ['<img alt="It is 2." src="data:image/png;base64,aGk=">', said]
     assert drawn.notes == [
         "<p>Twice.</p>",
         "<p>It is 2.</p>",
@@ -86,6 +87,56 @@ def test_a_figure_stands_under_the_claim_that_answers_its_question():
 def test_a_claim_ends_at_the_next_picture_and_is_then_the_one_before():
     found = deck(HEAD, figure("One."), text("Prose."), figure("Two."), text(f"So **{OTHER}**"))
     assert [slide.title for slide in shown(found, "figure")] == [LEAD, OTHER]
+
+
+def test_a_claim_that_answers_a_question_comes_after_it():
+    early = figure("Two scales."), ASKED, prints(TABLE), text(f"It is. **{LEAD}**")
+    found = deck(text("## 1. Scales\n\nTwo weights."), *early)[1:]
+    assert [slide.kind for slide in found] == ["figure", "question", "table"]
+    assert [slide.title for slide in found] == [LEAD, "Before you look", LEAD]  # see below
+    found = deck(text("## 1. Scales\n\nTwo weights."), *early[1:])[1:]
+    assert [slide.kind for slide in found] == ["question", "table"]
+    assert found[0].section == "Scales"
+    assert LEAD not in str(found[0].body)
+    assert found[0].notes[0] == "<p>Two weights.</p>\n"
+
+
+def test_an_answer_has_a_sentence_for_each_part_of_its_question_below_what_shows_it():
+    def below(answer, asked=ASKED, *shows):
+        return deck(HEAD, asked, *(shows or [prints(TABLE)]), text(answer))[-1].body[1:]
+
+    assert below("It is twice. So it is.") == ['<p class="answer">It is twice.</p>']
+    both = text("**Before you look:** is it twice, and how much? And why?")
+    said = "It is twice. It is 2. It is heavy. More."
+    assert below(said, both) == ['<p class="answer">It is twice. It is 2. It is heavy.</p>']
+    assert below(f"It is twice. {'Word ' * slides.ANSWERED}.", both) == below("It is twice.")
+    assert below(f"**{LEAD}** More.") == []  # it is the title
+    assert below("1. One.\n2. Two.") == []
+    shows = figure("One."), figure("Two."), text("It is twice.")
+    two = shown(deck(HEAD, ASKED, *shows), "figure")
+    assert [len(slide.body) for slide in two] == [1, 2]
+    assert len(deck(HEAD, *shows)[-1].body) == 1
+
+
+def test_a_list_is_shown_a_step_at_a_time():
+    long = "".join(f"{i}. {'word ' * 60}\n" for i in range(1, 4))
+    led = f"## 1. Scales\n\n**{LEAD}** Three steps.\n\n"
+    first, second = shown(deck(text(led + long)), "steps")
+    assert (first.title, first.section) == (LEAD, "Scales")
+    assert first.body[0] == '<p class="said">Three steps.</p>'
+    assert first.body[1].startswith('<ol start="1"><li class="fragment">word')
+    assert second.body[1].startswith('<ol start="3"><li class="fragment">word')
+    answer = text("1. One.\n2. Two.", "answer")
+    assert not shown(deck(HEAD, ASKED, prints(TABLE), answer), "steps")
+
+
+def test_a_formula_stands_in_its_sentence():
+    (found,) = shown(deck(text("## 1. S\n\nLong. One has\n\n$$a = b ,$$\n\nwith $b$. So.")), "text")
+    assert found.body == [
+        '<p class="said">One has</p>',
+        slides.display("a = b"),
+        rf'<p class="said">with {slides.inline("b")}.</p>',
+    ]
 
 
 def test_a_table_is_shown_where_it_answers_a_question_that_no_figure_answers():
@@ -125,7 +176,7 @@ def test_each_figure_of_a_lesson_is_shown_once_under_a_claim_with_its_words_in_t
     lesson, made
 ):
     found = shown(made, "figure")
-    assert [slide.body for slide in found] == [[slides.picture(f)] for f in lesson.figures]
+    assert [slide.body[0] for slide in found] == [slides.picture(f) for f in lesson.figures]
     claims = {slides.html(claim) for section in lesson.sections for claim in section.claims}
     assert {slide.title for slide in found} <= claims
     notes = [html.unescape("".join(slide.notes)) for slide in found]
@@ -159,6 +210,117 @@ def test_the_last_slides_are_take_away_where_it_breaks_and_the_exercises(lesson,
     sheets = [*(NOTEBOOKS / "exercises").glob(f"{lesson.number}_*.ipynb")]
     assert titles == [*slides.CLOSING, *["Exercises"] * len(sheets)]
     assert not sheets or made[-1].body[0].count("<li>") in (2, 3)
+
+
+def words_of(slide):
+    return html.unescape(" ".join(re.sub("<[^>]*>", "", " ".join(slide.body)).split()))
+
+
+def unclear(said):
+    """Why a question cannot be understood by who sees its slide alone."""
+    if "?" not in said or len(said.split()) < 10:
+        return ["too little"]
+    return slides.pointed(said)
+
+
+def test_a_question_slide_stands_by_itself(made):
+    asked = [words_of(slide) for slide in shown(made, "question")]
+    assert [(said, why) for said in asked if (why := unclear(said))] == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Write down seven answers.",
+        "From which degree on do Taylor features beat that constant: 1, 2 or 5? And the slip?",
+        "Which of the three comes nearest to the exact solution with 200 features?",
+        "Which of the three is best at a distance of 1, and which gains nothing at all?",
+        "Not so with one shared norm, which couples all blocks. Is the estimate still consistent?",
+        "Is one denominator in a hundred negative, or one in twenty? The cell counts over draws.",
+        "On which kind will Taylor features of degree 1, the weights 1 + t, be worst, and why?",
+        "On the right, will the error with a smaller number be smaller, the same, or larger?",
+        "Below is a head of the small decoder. Do you expect to recognise the pattern at 256?",
+        "Above: independent and aligned normal data. Where do features win, and by how much?",
+        "Which of these ten lines read a value?",
+        "Which of these ten lines read a value, so that the host has to wait for the device?",
+        "For which of the six does the order of two shards not matter, up to rounding?",
+        "Do the rows from two processes equal those here up to rounding, or bit for bit?",
+        "A layer sees letters. What does the text below do if the letter before it is hidden?",
+        "How many do you find?",
+        "Take the same 1,024 tokens and 64 directions. Is one denominator in a thousand negative?",
+        "So the direction must matter. Is the error along an axis larger, or is it smaller?",
+        "Trained for as long from such a start, will plain exponentials have a greater divergence?",
+    ],
+)
+def test_a_question_that_points_beyond_its_slide_is_refused(said):
+    assert unclear(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Which of the three kernels, Gaussian, Laplacian or Cauchy, has the most waves beyond 5?",
+        "Two lines cross at random. How wide is the wider of the two angles between these lines?",
+        "Is the median error with 512 directions below 1, or will it be above 1,000 on all heads?",
+        "Is the error larger than that of the exact solution, or will it be about the same?",
+    ],
+)
+def test_a_question_that_points_to_its_own_slide_is_not_refused(said):
+    assert not unclear(said)
+
+
+def test_a_setting_leaves_out_what_points_beyond_the_slide():
+    assert slides.set_by("The table has a row a day. A day has 24 hours.") == "A day has 24 hours."
+
+
+def rows(table):
+    """The cells of a table on a slide, row by row: of a Markdown table, or of a print."""
+    if "<pre" in table:
+        return html.unescape(re.sub("<[^>]*>", "", table)).splitlines()
+    found = re.findall(r"(?s)<tr>(.*?)</tr>", table)
+    return [re.findall(r"(?s)<t[hd][^>]*>(.*?)</t[hd]>", row) for row in found]
+
+
+def cut(made, lesson):
+    """The tables on slides that are not, row for row, what the lesson prints or writes."""
+    whole = [o.text.strip("\n").splitlines() for cell in lesson.cells for o in cell.outputs]
+    for lines in re.findall(r"(?m)^\|.*(?:\n\|.*)+", "\n\n".join(lesson.texts)):
+        written = [re.split(r"(?<!\\)\|", line.strip().strip("|")) for line in lines.splitlines()]
+        written.pop(1)  # the rule below the head
+        whole.append([[slides.html(cell.strip()) for cell in row] for row in written])
+    tables = [slide.body[0] for slide in shown(made, "table")]
+    return [table for table in tables if rows(table) not in whole]
+
+
+def test_a_table_on_a_slide_has_all_rows_of_its_lesson(lesson, made):
+    assert cut(made, lesson) == []
+
+
+def test_a_table_that_lost_its_last_rows_is_found(monkeypatch):
+    ways = [
+        "FAVOR+, 1,024   3.90 (3.75 to 4.04)",
+        "window   1.82",
+        "mean(V)   8.99",
+        "by place   3.9",
+    ]
+    cells = HEAD, ASKED, prints("way   perplexity\n" + "\n".join(ways) + "\n")
+    table = text("## 2. Rows\n\n| a | b |\n|---|---|\n" + "| 3.90 (3.75 to 4.04) | $x$ |\n" * 3)
+    lesson = parse(notebook(text(BOX), *cells, text("Yes."), table), "77")
+    made = slides.slides(lesson)
+    assert len(shown(made, "table")) == 2
+    assert cut(made, lesson) == []
+    for slide, row in zip(shown(made, "table"), (f"\n{ways[-1]}", "<tr>"), strict=True):
+        body = slide.body[0]
+        at = body.rindex(row)
+        slide.body[0] = body[:at] + body[body.index("</", at) :]
+    assert len(cut(made, lesson)) == 2
+
+
+def test_the_first_claim_of_each_section_is_on_its_slides(lesson, made):
+    for section in lesson.sections[1:]:
+        if section.title not in (*slides.CLOSING, *slides.UNSHOWN):
+            for claim in section.claims[:1]:
+                assert any(slides.html(claim) in (s.title, *s.body) for s in made), claim
 
 
 # The page

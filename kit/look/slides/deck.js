@@ -34,7 +34,7 @@ async function begin() {
   await Reveal.initialize({
     width: 1280, height: 720, margin: 0, minScale: 0.1, maxScale: 4, center: false, hash: true,
     slideNumber: "c", controls: false, transition: "none", backgroundTransition: "none",
-    pdfMaxPagesPerSlide: 1, plugins: [RevealNotes],
+    pdfMaxPagesPerSlide: 1, pdfSeparateFragments: false, plugins: [RevealNotes],
   });
   document.documentElement.dataset.ready = "";
 }
