@@ -36,6 +36,7 @@ WHEELS = (
 DRAWN_WITH = ("matplotlib", "pillow", "scikit-learn", "ipywidgets")
 EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager")
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+FILES = "@jupyterlab/filebrowser-extension:browser"  # its names get the room of dates in 2020
 SPEC = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
 EPOCH = "1577836800"  # 2020: the date of every file, so that the same sources give the same files
 
@@ -160,6 +161,7 @@ def settings(labextensions: Path) -> tuple[dict, dict]:
         "jupyter-lite-schema-version": 0,
         "jupyter-config-data": {
             "appName": "How kernels became linear attention",
+            "settingsOverrides": {FILES: {"showLastModifiedColumn": False}},
             "litePluginSettings": {KERNEL: {"disablePyPIFallback": True}},
         },
     }

@@ -114,11 +114,21 @@ def test_ci_meets_its_peers_every_week_in_the_versions_that_readme_names():
     assert f"scikit-learn=={dict(said)['scikit-learn']}" in text("constraints.txt").split()
 
 
+def test_each_night_lessons_run_in_the_browser_from_first_cell_to_last():
+    job = yaml.safe_load(text(".github/workflows/night.yml"))["jobs"]["in-the-browser"]
+    (name,) = re.findall(r'PYTEST="-k (\w+)"', job["steps"][-1]["run"])
+    ((variable, value),) = job["env"].items()
+    tests = text("kit/tests/built/test_lite.py")
+    assert f'skipif(os.environ.get("{variable}") != "{value}"' in tests
+    assert re.search(rf"def test_\w*{name}\(", tests)
+    assert job["steps"][-1]["run"].startswith("make test-kit ")
+
+
 def test_no_step_of_a_workflow_finds_the_credentials_of_the_checkout():
     workflows = [yaml.safe_load(p.read_text()) for p in (ROOT / ".github/workflows").glob("*.yml")]
     steps = [s for w in workflows for job in w["jobs"].values() for s in job["steps"]]
     checkouts = [step for step in steps if "actions/checkout" in step.get("uses", "")]
-    assert len(checkouts) == 6
+    assert len(checkouts) == 7
     assert [step for step in checkouts if step["with"]["persist-credentials"] is not False] == []
 
 

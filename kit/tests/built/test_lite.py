@@ -4,19 +4,24 @@ Every address but our own is refused. For a kernel to start all the same, a stan
 Pyodide's server would: its core as npm has it, its packages of plain Python as the index of
 packages has them, and empty ones under the names of those that are compiled. So Python starts, the
 first cell resolves and installs what it says, and files and sliders work; NumPy is not there.
+NOTEBOOKS=all asks the server itself instead, and runs each lesson from its first cell to its last.
 """
 
 import ast
 import hashlib
 import importlib.metadata
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 
+import nbformat
 import pytest
 from packaging.utils import canonicalize_name as canonical
 
@@ -30,11 +35,21 @@ from .browser import PATIENCE
 
 SERVER = f"https://cdn.jsdelivr.net/pyodide/v{npm.PINS['pyodide']}/full/"
 TYPES = {".json": "application/json", ".mjs": "text/javascript", ".wasm": "application/wasm"}
-START = "lab/index.html?path=my/00_start_here.ipynb"
+START = "my/00_start_here.ipynb"
+WHOLE = 600_000  # milliseconds for Python to start, and for all cells of a lesson
 NAMES = ["performer_course", *lite.WHEELS, "numpy", "scipy", *lite.DRAWN_WITH]
 STARTS_WITH = ("ipykernel", "comm", "pyodide-kernel", "jedi", "ipython", "micropip")  # its kernel
 # Modules of Python's own that import in the browser, and fail when they are used.
 BARRED = {"multiprocessing", "signal", "socket", "subprocess", "threading", "urllib"}
+# Runs all cells of the notebook that is open, and returns it; or what it waits for in vain.
+RUN = """async patience => {
+    const late = stage => new Promise((_, no) => setTimeout(() => no(Error(stage)), patience));
+    const panel = window.jupyterapp.shell.currentWidget;
+    await Promise.race([panel.sessionContext.ready, late('Python did not start')]);
+    const all = window.jupyterapp.commands.execute('notebook:run-all-cells');
+    await Promise.race([all, late('the cells did not end')]);
+    return panel.content.model.toJSON();
+}"""
 # Run in the browser, after the first cell.
 LOOK = """
 import importlib.metadata, json, os
@@ -187,19 +202,28 @@ def ran(tab, cell):
     return [out.inner_text() for out in cell.locator(".jp-OutputArea-output").all()]
 
 
-def test_python_starts_the_first_cell_installs_the_course_and_a_slider_moves(
-    address, browser, stand_in, lock
-):
+@contextmanager
+def opened(browser, address, name, server=None, replaced=None):
+    """(tab, refused): the notebook `name` in JupyterLite, and the addresses that it asked in vain.
+
+    server: the folder that stands in for Pyodide's; without one the true one is asked.
+    replaced: {path below the address: other bytes for it}.
+    """
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(PATIENCE)
     refused = []
+    told = json.loads((lite.BUILD / "jupyter-lite.json").read_text(encoding="utf-8"))
+    told["jupyter-config-data"]["exposeAppInBrowser"] = True
+    replaced = {"jupyter-lite.json": json.dumps(told)} | (replaced or {})
 
     def answer(route):
-        asked = route.request.url
-        path = stand_in / asked.removeprefix(SERVER)
-        if asked.startswith(address):
+        asked = route.request.url.partition("?")[0]
+        here = asked.removeprefix(address)
+        if here in replaced:
+            route.fulfill(body=replaced[here], content_type="application/json")
+        elif asked.startswith(address) or (server is None and asked.startswith(SERVER)):
             route.continue_()
-        elif asked.startswith(SERVER) and path.is_file():
+        elif asked.startswith(SERVER) and (path := server / asked.removeprefix(SERVER)).is_file():
             kind = TYPES.get(path.suffix, "application/octet-stream")
             headers = {"access-control-allow-origin": "*", "content-type": kind}
             route.fulfill(body=path.read_bytes(), headers=headers)
@@ -209,33 +233,123 @@ def test_python_starts_the_first_cell_installs_the_course_and_a_slider_moves(
 
     context.route("**/*", answer)
     tab = context.new_page()
-    tab.goto(address + START)
+    tab.goto(f"{address}lab/index.html?path={name}")
     tab.wait_for_selector(".jp-Notebook .jp-CodeCell")
-    install, _, look = (tab.locator(".jp-Notebook .jp-CodeCell").nth(n) for n in range(3))
-    install.locator(".cm-content").click()
-    tab.keyboard.press("Control+Enter")
-    assert ran(tab, install) == []
-    look.locator(".cm-content").click()
-    tab.keyboard.press("Control+a")
-    tab.keyboard.insert_text(LOOK % NAMES)
-    tab.keyboard.press("Control+Enter")
-    printed = ran(tab, look)
-    assert printed[0].startswith("{"), printed
-    found = json.loads(printed[0])
-    assert refused == []
-    assert found["folder"] == "/drive/my"
-    assert found["cores"] == 1  # so that no function starts a thread, which a page has not
-    sources = {Path(n).name: held for n, held in FILES.items() if re.match(r"notebooks/\d", n)}
-    assert found["sources"] == {n: hashlib.sha256(held).hexdigest() for n, held in sources.items()}
-    assert found["record"] == json.loads(FILES["benchmarks/attention.json"])  # laid out anew
-    data = (ROOT / "notebooks/data").iterdir()
-    assert found["data"] == {path.name: path.stat().st_size for path in data}
-    assert found["versions"].pop("performer_course") == "0.1.0"
-    wheels = {name: pinned(name) for name in lite.WHEELS}
-    there = {name: lock["packages"][name]["version"] for name in NAMES if name in lock["packages"]}
-    assert found["versions"] == wheels | there
-    look.locator("text=m is 5").wait_for()
-    look.locator(".noUi-handle").focus()
-    tab.keyboard.press("ArrowRight")
-    look.locator("text=m is 6").wait_for()
+    yield tab, refused
     context.close()
+
+
+def faults(nb, committed=()):
+    """What is wrong with a notebook after its run: errors, cells that did not run, pictures that
+    the committed one has and this one lacks."""
+    drawn = {cell["id"]: pictures(cell) for cell in committed if cell["cell_type"] == "code"}
+    found = []
+    for cell in nb["cells"]:
+        if cell["cell_type"] == "code":
+            errors = [out for out in cell["outputs"] if out["output_type"] == "error"]
+            found += [f"{cell['id']}: {out['ename']}: {out['evalue']}" for out in errors]
+            if not cell["execution_count"]:
+                found.append(f"{cell['id']}: did not run")
+            elif not errors and (lacks := drawn.get(cell["id"], 0) - pictures(cell)) > 0:
+                found.append(f"{cell['id']}: lacks {lacks} pictures")
+    return found
+
+
+def pictures(cell) -> int:
+    return sum(name.startswith("image/") for o in cell["outputs"] for name in o.get("data", ()))
+
+
+def test_python_starts_the_first_cell_installs_the_course_and_a_slider_moves(
+    address, browser, stand_in, lock
+):
+    with opened(browser, address, START, stand_in) as (tab, refused):
+        install, _, look = (tab.locator(".jp-Notebook .jp-CodeCell").nth(n) for n in range(3))
+        install.locator(".cm-content").click()
+        tab.keyboard.press("Control+Enter")
+        assert ran(tab, install) == []
+        look.locator(".cm-content").click()
+        tab.keyboard.press("Control+a")
+        tab.keyboard.insert_text(LOOK % NAMES)
+        tab.keyboard.press("Control+Enter")
+        printed = ran(tab, look)
+        assert printed[0].startswith("{"), printed
+        found = json.loads(printed[0])
+        assert refused == []
+        assert found["folder"] == "/drive/my"
+        assert found["cores"] == 1  # so that no function starts a thread, which a page has not
+        sources = {Path(n).name: held for n, held in FILES.items() if re.match(r"notebooks/\d", n)}
+        assert found["sources"] == {
+            n: hashlib.sha256(held).hexdigest() for n, held in sources.items()
+        }
+        assert found["record"] == json.loads(FILES["benchmarks/attention.json"])  # laid out anew
+        data = (ROOT / "notebooks/data").iterdir()
+        assert found["data"] == {path.name: path.stat().st_size for path in data}
+        assert found["versions"].pop("performer_course") == "0.1.0"
+        wheels = {name: pinned(name) for name in lite.WHEELS}
+        there = {
+            name: lock["packages"][name]["version"] for name in NAMES if name in lock["packages"]
+        }
+        assert found["versions"] == wheels | there
+        look.locator("text=m is 5").wait_for()
+        look.locator(".noUi-handle").focus()
+        tab.keyboard.press("ArrowRight")
+        look.locator("text=m is 6").wait_for()
+
+
+def toy(*sources) -> str:
+    """A notebook of these cells, each with its place as its id."""
+    nb = nbformat.v4.new_notebook(metadata={"kernelspec": lite.SPEC})
+    for n, source in enumerate(sources):
+        nb.cells.append(nbformat.v4.new_code_cell(source, id=f"cell-{n}"))
+    return nbformat.writes(nb)
+
+
+def test_a_run_of_all_cells_tells_of_an_error_of_what_came_after_it_and_of_a_missing_picture(
+    address, browser, stand_in
+):
+    picture = "display({'image/png': 'iVBORw0KGgo='}, raw=True)"
+    wait = "import asyncio\nawait asyncio.sleep(2)\nprint('late')"
+    plans = {
+        (picture, wait, "1 + 1"): [],
+        (picture, wait, "1 / 0", "2"): [
+            "cell-2: <class 'ZeroDivisionError'>: division by zero",
+            "cell-3: did not run",
+        ],
+        ("display('no picture')", wait): ["cell-0: lacks 1 pictures"],
+    }
+    drawn = json.loads(toy(picture))["cells"]
+    drawn[0]["outputs"] = [{"data": {"image/png": ""}}]
+    for sources, expected in plans.items():
+        own = {f"files/{START}": toy(*sources)}
+        with opened(browser, address, START, stand_in, own) as (tab, refused):
+            nb = tab.evaluate(RUN, PATIENCE)
+        assert refused == []
+        assert "late" in json.dumps(nb["cells"][1]["outputs"])
+        assert faults(nb, drawn) == expected
+
+
+def test_a_run_where_the_server_is_blocked_fails_and_shows_the_red_cross(
+    address, browser, tmp_path
+):
+    with opened(browser, address, START, tmp_path) as (tab, refused):
+        with pytest.raises(Exception, match=r"Python did not start|the cells did not end"):
+            tab.evaluate(RUN, 10_000)
+        box = tab.locator(".jp-KernelStatus-error").bounding_box()
+    assert box["x"] > 800  # in the upper right corner, as the words beside it say
+    assert box["y"] < 150
+    assert set(refused) == {f"{SERVER}pyodide.mjs"}
+
+
+@pytest.mark.skipif(os.environ.get("NOTEBOOKS") != "all", reason="asks Pyodide's own server")
+@pytest.mark.parametrize("number", lite.LESSONS)
+def test_a_lesson_runs_in_the_browser_from_its_first_cell_to_its_last(
+    address, browser, number, capsys
+):
+    (name,) = (name for name in RUNNING if name.startswith(f"my/{number}_"))
+    committed = json.loads(text(f"notebooks/{Path(name).name}"))["cells"]
+    began = time.perf_counter()
+    with opened(browser, address, name) as (tab, refused):
+        found = faults(tab.evaluate(RUN, WHOLE), committed)
+    with capsys.disabled():
+        print(f"\n{name}: {time.perf_counter() - began:.0f} s")
+    assert found == refused == []
