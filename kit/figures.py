@@ -7,8 +7,10 @@ script runs the place stays empty, and the still figure stands alone.
 FOLDER = "figures"  # in kit/look/static, and so in the site's _static
 SCRIPTS = {
     "03.3": "waves",
+    "04.3": "gram",
     "09.2": "errors",
     "10.2": "brackets",
+    "12.4": "fills",
     "15.2": "window",
     "18.3": "window",
     "20.1": "state",

@@ -32,6 +32,10 @@ WRITTEN = [  # writes, width of the keys, decay, strength
     *[(8, 64, 0.7, 1.0), (8, 4, 0.5, 1.0), (1, 8, 0.0, 0.5), (7, 16, 1.0, 2.0), (5, 32, 0.95, 0.1)],
     *[(8, 128, 0.3, 0.0), (3, 8, 0.6, 1.5), (6, 256, 0.9, 1.0), (2, 4, 0.25, 0.75), (8, 8, 1, 1.0)],
 ]
+FILLED = [  # pairs held, width of the keys, asked with, whether times the best factor
+    *[(1, 4, 1, False), (8, 16, 1, False), (8, 16, 8, True), (64, 4, 64, False), (64, 64, 3, True)],
+    *[(5, 32, 60, False), (16, 16, 9, True), (33, 8, 2, False), (2, 64, 2, True), (40, 32, 7, 0)],
+]
 CLOSE = 1e-10  # of the size of the numbers, for sums in another order
 
 
@@ -97,6 +101,59 @@ def test_waves_have_the_mean_the_kernel_and_the_spread_of_the_package(compute, c
     assert abs(got["omega"].mean()) < 0.1  # 2,000 draws: 4.5 standard deviations
     assert got["omega"].std() == pytest.approx(1, abs=0.07)
     largest(capsys, "waves", pairs)
+
+
+def test_a_row_of_a_gram_matrix_and_its_errors_are_those_of_the_features(compute, capsys):
+    pairs, line = [], np.linspace(-4, 4, 41)[:, None]
+    bell, r = kernels.gaussian(line, line, gamma=0.5), np.abs(line - line.T)
+    sizes = 2 ** np.arange(1, 12)
+    for seed, (F, x) in enumerate(zip([*sizes, 16], np.linspace(-4, 4, 12), strict=True), start=1):
+        got = compute("gram", F=int(F), x=round(5 * x) / 5, seed=seed)
+        W, b, at = np.array(got["omega"])[:, None], np.array(got["b"]), got["at"]
+        assert at == round(5 * x) + 20
+        one, other = drawn(seed, 3 * 2048)[2048:].reshape(-1, 2).T
+        pairs += [(W[:, 0], drawn(seed, 3 * 2048)[:2048]), (b, np.arctan2(one, other))]
+        pairs.append((np.array(got["kernel"]), bell[at]))
+        for i, size in enumerate(sizes):
+            cosines, phase = (
+                features.fourier(line, W[: size // 2]),
+                features.fourier_phase(line, W[:size], b[:size]),
+            )
+            predicted = {
+                "cosines": theory.fourier_variance(r, size // 2),
+                "phase": theory.fourier_phase_variance(r, size),
+            }
+            for form, phi in {"cosines": cosines, "phase": phase}.items():
+                K = phi @ phi.T
+                pairs.append((got["rms"][form][i], np.sqrt(((K - bell) ** 2).mean())))
+                pairs.append((got["predicted"][form][i], np.sqrt(predicted[form].mean())))
+                if size == F:
+                    pairs.append((np.array(got["rows"][form]), K[at]))
+    largest(capsys, "gram", pairs)
+
+
+def test_a_sum_fills_as_the_recurrence_and_the_theory_say(compute, capsys):
+    pairs = []
+    for seed, (n, d, ask, factor) in enumerate(FILLED, start=1):
+        got = compute("fills", n=n, d=d, ask=ask, factor=factor, seed=seed)
+        keys, values = drawn(seed, 64 * (d + 8))[: 64 * d].reshape(64, d), np.array(got["values"])
+        keys /= np.linalg.norm(keys, axis=1, keepdims=True)
+        pairs += [(np.array(got["keys"]), keys)]
+        pairs += [(values.ravel(), drawn(seed, 64 * (d + 8))[64 * d :])]
+        for held in range(1, 65):
+            k, v = keys[:held], values[:held]
+            S, _ = recurrent.recurrence(k, k, v)
+            answers = k @ S * (d / (held + d - 1) if factor else 1)
+            pairs.append((got["errors"][held - 1], np.sum((answers - v) ** 2) / np.sum(v**2)))
+            law = theory.scaled_recall if factor else theory.additive_recall
+            pairs.append((got["law"][held - 1], law(held, d)))
+            if held == n:
+                i = min(ask, n) - 1
+                assert got["asked"] == i
+                pairs += [(np.array(got["S"]), S), (np.array(got["found"]), answers[i])]
+                wrong = np.sum((answers[i] - v[i]) ** 2) / np.sum(v[i] ** 2)
+                pairs += [(got["value"], v[i]), (got["error"], wrong)]
+    largest(capsys, "fills", pairs)
 
 
 def test_errors_are_those_of_the_theory_in_any_width(compute, capsys):
@@ -276,6 +333,7 @@ def test_keys_alone_move_every_control_and_the_words_follow(address, browser, na
 def test_y_is_turned_by_hand_too(address, browser):
     with opened(browser, address, "page.html") as (tab, _):
         home = tab.locator("[data-answers-back=errors]")
+        home.scroll_into_view_if_needed()
         box = home.locator("svg").first.bounding_box()
         tab.mouse.move(box["x"] + 110, box["y"] + 100)
         tab.mouse.down()

@@ -57,7 +57,7 @@ window.AnswersBack ??= (() => {
     const X = (v) => width * part(v, x, logx), Y = (v) => height * (1 - part(v, y, logy));
     const points = (xs, ys) => xs.map((v, i) => `${X(v).toFixed(1)},${Y(ys[i]).toFixed(1)}`);
     const text = (tx, ty, said, anchor = "middle") =>
-      `<text x="${tx}" y="${ty}" text-anchor="${anchor}">${said}</text>`;
+      `<text x="${tx}" y="${ty}" text-anchor="${anchor}">${String(said).replace(/^-/, "−")}</text>`;
     const inside = [], around = [];
     for (const [v, said = v] of xticks.map((tick) => [tick].flat())) {
       around.push(`<path class="grid" d="M${left + X(v)} ${top}v${height}"/>`);
