@@ -16,11 +16,12 @@ BYTES, LINES = 15_000, 150
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_a_file_is_small_and_names_no_address(file):
+def test_a_file_is_small_names_no_address_and_moves_nothing_by_itself(file):
     text = file.read_text(encoding="utf-8")
     assert len(text.encode()) < BYTES
     assert len(text.splitlines()) < LINES
     assert not re.search(r"https?:|//\w+\.|\b(fetch|import|XMLHttpRequest|eval)\b", text)
+    assert not re.search(r"\b(animate|animation|transition|setInterval|setTimeout)\b", text)
 
 
 def test_each_figure_is_one_of_its_lesson_and_has_a_script():

@@ -1,6 +1,6 @@
 // Figure 10.2 by hand: what two ways to bracket cost, as areas, and the length where they cross.
 AnswersBack.figure("brackets", {
-  title: "lengthen the text, and see which brackets are cheaper",
+  title: "lengthen the text, and see when the brackets on the right become cheaper",
   picture: "The multiplications of exact and of linear attention, as two squares and as two lines",
   height: (width) => (width < 560 ? 540 : 310),
   controls: {

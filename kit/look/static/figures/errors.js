@@ -1,6 +1,6 @@
 // Figure 09.2 by hand: two vectors are turned, and three feature maps err by their formulas.
 AnswersBack.figure("errors", {
-  title: "turn y away from x, and compare three errors",
+  title: "turn y away from x by hand or slider, and see which error rises and which one falls",
   picture: "Two vectors with their sum and difference, and the relative errors of three feature maps",
   height: (width) => (width < 600 ? 530 : 330),
   controls: {
@@ -32,16 +32,16 @@ AnswersBack.figure("errors", {
     const scale = reach / Math.max(state.x, state.y, 1);
     const turn = (state.angle * Math.PI) / 180;
     const tip = [scale * state.y * Math.cos(turn), -scale * state.y * Math.sin(turn)];
-    const arrow = (dx, dy, ink, name) => {
+    const arrow = (dx, dy, ink, name, lift = 0) => {
       const size = Math.hypot(dx, dy) || 1, ux = dx / size, uy = dy / size;
       return `<path class="line ${ink}" d="M${cx} ${cy}l${dx} ${dy}"/>
         <path class="${ink.replace("s", "f")}" d="M${cx + dx + 3 * ux} ${cy + dy + 3 * uy}
           l${-12 * ux - 5 * uy} ${-12 * uy + 5 * ux}l${10 * uy} ${-10 * ux}z"/>
-        <text x="${cx + dx + 14 * ux}" y="${cy + dy + 14 * uy + 5}" text-anchor="middle">${name}</text>`;
+        <text x="${cx + dx + 14 * ux}" y="${cy + dy + 14 * uy + 5 - lift}" text-anchor="middle">${name}</text>`;
     };
     const across = scale * state.x, degrees = Array.from({ length: 91 }, (_, i) => 2 * i);
     const vectors = `<path class="grid line thin" d="M${cx + across} ${cy}L${cx + tip[0]} ${cy + tip[1]}"/>
-      ${arrow(across, 0, "s6", "x")}${arrow(...tip, "s3", "y")}
+      ${arrow(across, 0, "s6", "x")}${arrow(...tip, "s3", "y", 14)}
       <text x="${cx}" y="${cy + 34}" text-anchor="middle">‖x + y‖ = ${Math.sqrt(found.plus).toFixed(2)}</text>
       <text x="${cx}" y="${cy + 54}" text-anchor="middle">‖x − y‖ = ${Math.sqrt(found.minus).toFixed(2)}</text>`;
     const box = narrow ? [50, 210, width - 74, 220] : [290, 34, width - 318, 196];

@@ -51,8 +51,9 @@ AnswersBack.figure("fills", {
       `<rect class="f${x < 0 ? 1 : 0}" opacity="${(Math.abs(x) / most).toFixed(2)}" x="${4 + wide * c}" y="${top + cell * r}"
         width="${wide}" height="${cell}"/>`)));
     parts.push(`<rect class="s6 grid" fill="none" x="4" y="${top}" width="${8 * wide}" height="${cell * d}"/>`);
+    parts.push(`<text x="4" y="${top + cell * d + 18}">orange: below 0</text>`);
     const left = 140, tall = Math.max(3, ...[...value, ...found].map(Math.abs));
-    [["value " + (asked + 1), value, 0], ["answer", found, 1]].forEach(([name, list, ink], row) => {
+    [["value " + (asked + 1), value, 0], ["answer", found, 3]].forEach(([name, list, ink], row) => {
       const middle = 76 + 112 * row, unit = 42 / tall;
       parts.push(`<text x="${left}" y="${middle - 50}" ${row ? "" : 'font-weight="600"'}>${name}</text>`);
       parts.push(`<path class="grid" d="M${left} ${middle}h136"/>`);

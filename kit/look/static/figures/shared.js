@@ -28,10 +28,10 @@ window.AnswersBack ??= (() => {
       `.answers-back .s${i} { stroke: ${ink} } .answers-back .f${i} { fill: ${ink} }`).join("")}`;
   document.head.append(style);
 
-  /** A number in words, three digits of it: 1,230, 8.39 million, 0.00012. */
+  /** A number in words, three digits of it: 1,230, 8.39 million, 0.00012; what rounding left is 0. */
   const say = (x) => {
     const long = x >= 1e6 ? { notation: "compact", compactDisplay: "long" } : {};
-    return x.toLocaleString("en", { maximumSignificantDigits: 3, ...long });
+    return (Math.abs(x) < 1e-9 ? 0 : x).toLocaleString("en", { maximumSignificantDigits: 3, ...long });
   };
 
   /** `count` standard normal numbers from a seed: mulberry32, then Box and Muller. */

@@ -1,10 +1,10 @@
 // Figure 20.1 by hand: keys are written one by one, and three rules show what is left of each.
 AnswersBack.figure("state", {
-  title: "write one key after the other, and ask all of them",
+  title: "write one letter after the other, ask all keys, and see which rule still answers clearly",
   picture: "What each key answers under adding, decay and correcting, as pictures of letters",
   height(width) { return 3 * (7 * this.cell(width) + 44); },
   controls: {
-    writes: { label: "writes", min: 0, max: 8, step: 1, value: 8 },
+    writes: { label: "letters written: A to F, then X and Y over A and B", min: 0, max: 8, step: 1, value: 8 },
     d: { label: "width d of the keys", values: [4, 8, 16, 32, 64, 128, 256], value: 64 },
     a: { label: "decay: gate a", min: 0, max: 1, step: 0.05, value: 0.7 },
     beta: { label: "correct: strength β", min: 0, max: 2, step: 0.05, value: 1 },
@@ -49,7 +49,7 @@ AnswersBack.figure("state", {
 
   draw(state, { answers, errors }, width) {
     const cell = this.cell(width), step = (width - 10) / 6, tall = 7 * cell + 44, parts = [];
-    const titles = { add: "add, with the error below each letter", decay: `decay, a = ${state.a}`, correct: `correct, β = ${state.beta}` };
+    const titles = { add: "add; below each answer its error", decay: `decay, a = ${state.a}`, correct: `correct, β = ${state.beta}` };
     Object.keys(titles).forEach((rule, row) => {
       const top = row * tall + 22;
       parts.push(`<text x="4" y="${top - 6}" font-weight="600">${titles[rule]}</text>`);
@@ -79,7 +79,7 @@ AnswersBack.figure("state", {
       return (known.reduce((sum, x) => sum + x, 0) / known.length).toFixed(2);
     };
     const key = ((writes - 1) % 6) + 1;
-    return `After ${writes} of 8 writes in ${d} dimensions, key ${key} was last written, ` +
+    return `After ${writes} of 8 letters, with keys of ${d} dimensions, key ${key} was last written, ` +
       `${again ? "a second time, " : ""}with ${last}. Its error is ` +
       Object.entries({ add: "under adding", decay: "under decay", correct: "under correcting" })
         .map(([rule, said]) => `${errors[rule][key - 1].toFixed(2)} ${said}`).join(", ").replace(/, (?!.*,)/, " and ") +

@@ -1,7 +1,7 @@
 // Figure 03.3 by hand: frequencies are drawn one after the other, and the mean of their waves
 // becomes the Gaussian kernel.
 AnswersBack.figure("waves", {
-  title: "draw frequencies, and watch the mean become the kernel",
+  title: "draw more frequencies, and see their mean become the kernel",
   picture: "Waves, their mean, the Gaussian kernel and a band of two standard deviations",
   height: () => 320,
   controls: {

@@ -30,7 +30,7 @@
     gap.reduce((sum, a, i) => sum + a * gap.reduce((inner, b, j) => inner + gram[i][j] * b, 0), 0);
 
   AnswersBack.figure("window", {
-    title: "widen the window, and add centres for what is far",
+    title: "widen the window, then add centres for what is far, and see when the right picture is the left one",
     picture: "The weights of a real head, exact, and from a window and centres",
     height(width) { return this.side(width) + 58; },
     side: (width) => Math.min(280, (width - 20) / 2),
@@ -38,7 +38,7 @@
       band: { label: "window: keys on each side", min: 0, max: 20, step: 1, value: 5 },
       centres: { label: "centres for far keys", values: [0, 1, 2, 4, 8], value: 0 },
       query: { label: "query, outlined", min: 1, max: L, step: 1, value: 20 },
-      far: { label: "the head that looks far", value: true },
+      far: { label: "the head that looks far, else the one that looks near", value: true },
     },
 
     /** Weights (L, L), exact and approximated, and the error of the output over that of mean(V). */
