@@ -46,16 +46,14 @@ ENDS = ("notebooks/formulas", quizzes.FOLDER)
 GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
 BEHIND = (
+    "notebooks/glossary",
     BROWSER,
     "kit/pages/in_your_own_model",
-    "notebooks/glossary",
-    "notebooks/references",
     "performer_course/index",
-    "CLAIMS",
-    "COVERAGE",
-    "CONTRIBUTING",
+    "notebooks/references",
     "CHANGELOG",
 )
+AUTHORS = ("CONTRIBUTING", "COVERAGE", "CLAIMS")  # last
 LECTURERS = ("kit/pages/teach", "kit/pages/lectures", "kit/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
@@ -417,6 +415,7 @@ def stage(folder: Path = STAGE) -> None:
         title, inner = Path(name).name.capitalize(), sorted((folder / name).glob("*.ipynb"))
         below = [path.stem for path in inner]
         below += [f"solutions/{p.stem}" for p in sorted((folder / name).glob("solutions/*.ipynb"))]
+        below += ["../solutions/index"] * (title == "Exercises")  # two steps from a lesson
         pages[f"{name}/index.md"] = f"# {title}\n\n{toctree(below, hidden=False)}"
     lecturers = folder / "kit/pages"
     for inner in sorted(path for path in lecturers.glob("*") if path.is_dir()):
@@ -468,22 +467,37 @@ def ends(part: str, docnames) -> list[str]:
     return [n for home in ENDS for n in sorted(docnames) if n.startswith(f"{home}/{mark}_")]
 
 
+def short(name: str, folder: Path) -> str:
+    """A page for the side bar, where it is called by what its title says before a colon."""
+    lesson, page = folder / f"{name}.ipynb", folder / f"{name}.md"
+    if lesson.is_file():
+        return f"{number(name)} {read(lesson).subject} <{name}>"
+    title = page.read_text(encoding="utf-8").partition("\n")[0] if page.is_file() else ""
+    subject, colon, _ = title.removeprefix("# ").partition(":")
+    return f"{subject} <{name}>" if colon else name
+
+
 def contents(folder: Path, pages) -> str:
     """The toctrees of the side bar."""
     files = [path.relative_to(folder) for path in folder.rglob("*.*")] + list(map(Path, pages))
     docnames = {path.with_suffix("").as_posix() for path in files}
     numbers = lessons(docnames)
     trees = [
-        toctree([*(numbers[n] for n in inner), *ends(part, docnames)], part)
+        toctree(
+            [short(name, folder) for name in (*map(numbers.get, inner), *ends(part, docnames))], part
+        )
         for part, inner in parts(numbers).items()
     ]
     own = [name for name in docnames if re.fullmatch(r"kit/pages/(?:\w+|\w+/index)", name)]
     own = [name for name in own if name not in BEHIND]
     own.sort(key=lambda name: (name not in LECTURERS, *(name != n for n in LECTURERS), name))
     own += [name for name in MADE if name in docnames]
-    trees.append(toctree([f"{name}/index" for name in GENERATED], "Exercises and projects"))
-    trees += [toctree(own, "For lecturers")] if own else []
-    trees.append(toctree([name for name in BEHIND if name in docnames], "To look up"))
+    exercises, _solutions, projects = (f"{name}/index" for name in GENERATED)
+    trees.append(toctree([exercises, projects], "Exercises and projects"))
+    groups = {"To look up": BEHIND, "For lecturers": own, "For authors": AUTHORS}
+    for caption, names in groups.items():
+        there = [short(name, folder) for name in names if name in docnames]
+        trees += [toctree(there, caption)] if there else []
     return "\n".join(trees)
 
 
@@ -494,6 +508,7 @@ def options(address: str | None) -> dict:
     stands in the exercises, where a cell does (`kit.buttons`).
     """
     told = {
+        "collapse_navbar": True,  # of what lies below a page, no link but on that page
         "extra_footer": edition(),
         "home_page_in_toc": True,
         "navbar_persistent": [],  # the book theme has a search button of its own
@@ -503,6 +518,7 @@ def options(address: str | None) -> dict:
     if not address:
         return told
     return told | {
+        "article_footer_items": ["feedback.html"],
         "repository_url": address,
         "repository_branch": "main",
         "path_to_docs": "",

@@ -8,7 +8,7 @@ from myst_nb.core.render import NbElementRenderer
 from sphinx import addnodes
 from sphinx.search import IndexBuilder
 
-from kit import figures
+from kit import feedback, figures
 from kit.head import LESSON, in_head, terms
 from kit.site import BESIDE, STATIC, Site, alt, number, options
 from tools.setting import repository
@@ -30,6 +30,7 @@ myst_heading_anchors = 4
 
 html_theme = "sphinx_book_theme"
 html_static_path = [str(STATIC)]
+templates_path = ["templates"]
 html_css_files = ["course.css"]
 html_js_files = [("course.js", {"defer": "defer"})]
 html_favicon = "static/favicon.svg"
@@ -144,6 +145,7 @@ def setup(app):
     app.connect("source-read", read)
     app.connect("doctree-read", findable)
     app.connect("html-page-context", in_head)
+    app.connect("html-page-context", feedback.at_foot)
     app.connect("autodoc-process-docstring", docstring)
     app.connect("autodoc-process-signature", signature)
     return {"parallel_read_safe": True}

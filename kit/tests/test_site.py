@@ -15,6 +15,7 @@ from tools.setting import ROOT, edition
 
 from . import toy
 
+ADDRESSED = re.compile(r".* <(.+)>$")  # a line of a toctree that names its page
 ADDRESS = "https://github.com/someone/some-course"
 SAID, SHEET = "# One\n\n## 3. Signs\n\nLook.", "# Exercises 04: waves"
 
@@ -91,7 +92,7 @@ def test_every_page_is_in_the_side_bar_once(stage, whole):
         if path.suffix == ".md":
             said = path.read_text(encoding="utf-8")
             trees = re.findall(r"(?s)```\{toctree\}\n((?::.*?\n)*)\n(.*?)\n```", said)
-            entries = [entry for _, tree in trees for entry in tree.split("\n")]
+            entries = [ADDRESSED.sub(r"\1", e) for _, tree in trees for e in tree.split("\n")]
             paths = [Path(os.path.normpath(Path(name).parent / entry)) for entry in entries]
             listed += [path.as_posix() for path in paths]
     assert sorted(listed) == sorted(whole.files.keys() - {"index"})
@@ -100,14 +101,31 @@ def test_every_page_is_in_the_side_bar_once(stage, whole):
 def test_the_side_bar_has_the_lessons_of_readme_in_its_order(stage):
     linked = re.findall(r"(?m)^\| \[\w+\]\((notebooks/\w+)\.ipynb\)", text("README.md"))
     said = (stage / "index.md").read_text(encoding="utf-8")
-    assert re.findall(r"(?m)^notebooks/\w+$", said)[: len(linked)] == linked
+    assert re.findall(r"(?m)^\w\d .*<(notebooks/\w+)>$", said) == linked
+
+
+def test_the_side_bar_calls_a_page_by_what_its_title_says_before_a_colon(stage):
+    said = (stage / "index.md").read_text(encoding="utf-8")
+    assert "\n05 Orthogonal random features <notebooks/05_orthogonal_features>\n" in said
+    assert site.short("notebooks/formulas/1_kernels", stage).startswith("Formulas <")
+    assert site.short("CONTRIBUTING", stage) == "CONTRIBUTING"
+    listed = re.findall(r"(?m)^\w\d (.*) <notebooks/\w+>$", said)
+    assert max(map(len, listed)) <= 34
+
+
+def test_learners_stand_before_lecturers_and_authors_last(stage):
+    said = (stage / "index.md").read_text(encoding="utf-8")
+    groups = re.findall(r":caption: (.*)", said)[-4:]
+    assert groups == ["Exercises and projects", "To look up", "For lecturers", "For authors"]
+    assert said.split()[-5:] == ["authors", *site.AUTHORS, "```"]
+    assert "notebooks/solutions/index" not in said
 
 
 def test_each_part_of_the_lessons_ends_with_its_formulas(stage):
     said = (stage / "index.md").read_text(encoding="utf-8")
     for part in [*site.PARTS][:-1]:
         (tree,) = re.findall(rf"(?s):caption: {part}\n\n(.*?)\n```", said)
-        (page,) = re.findall(r"(?m)^notebooks/formulas/\w+$", tree)
+        (page,) = re.findall(r"(?m)^Formulas <(notebooks/formulas/\w+)>$", tree)
         assert text(f"{page}.md").startswith(f"# Formulas: {part}\n")
 
 

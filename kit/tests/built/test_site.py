@@ -12,7 +12,7 @@ from kit.chromium import served
 from tools.lesson import paths, read
 from tools.setting import ROOT
 
-from ..queries import TYPED
+from ..queries import ELSEWHERE, TYPED
 from .browser import barriers, opened
 
 # A lesson with many formulas and figures, one of each other kind of page, and a long table.
@@ -85,9 +85,7 @@ def test_each_page_asks_nothing_outside_sets_its_formulas_and_fits_a_phone(pages
     assert formulas > 2000
 
 
-FOUND = TYPED | {"Bochner": "03", "rotary": "07", "delta rule": "20"}
-FOUND = {word: f"notebooks/{lesson}_" for word, lesson in FOUND.items()}
-FOUND["favor_attention"] = "performer_course/attention"
+FOUND = {word: f"notebooks/{lesson}_" for word, lesson in TYPED.items()} | ELSEWHERE
 
 
 @pytest.mark.parametrize(("word", "page"), FOUND.items())
