@@ -54,6 +54,11 @@ def terms(glossary: str = "") -> dict[str, list[str]]:
     return found
 
 
+def words(lesson: str) -> list[str]:
+    """By what a lesson is found: the subject of its title, and the words that it teaches."""
+    return [read(find(lesson)).subject, *terms().get(lesson, [])] if lesson else []
+
+
 def picture() -> Figure:
     """Figure 00.1: what the course is about."""
     return read(find("00")).figures[0]
@@ -78,7 +83,7 @@ def tags(docname: str, title: str, way: str, address: str | None) -> str:
     lesson = of_lesson[1] if of_lesson else ""
     course, home = first_words()[0], published(address)
     about = description(read(find(lesson)) if lesson else None)
-    names = {"description": about, "keywords": ", ".join(terms().get(lesson, []))}
+    names = {"description": about, "keywords": ", ".join(words(lesson))}
     graph = {
         "og:site_name": course,
         "og:type": "article" if lesson else "website",

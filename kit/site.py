@@ -484,7 +484,8 @@ def contents(folder: Path, pages) -> str:
     numbers = lessons(docnames)
     trees = [
         toctree(
-            [short(name, folder) for name in (*map(numbers.get, inner), *ends(part, docnames))], part
+            [short(name, folder) for name in (*map(numbers.get, inner), *ends(part, docnames))],
+            part,
         )
         for part, inner in parts(numbers).items()
     ]

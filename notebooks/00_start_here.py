@@ -203,20 +203,21 @@ BRANCHES = {
     "15": ("14", 45), "16": ("14", 60), "17": ("14", 60), "a4": ("14", 50),
 }  # fmt: skip # branch: the lesson above it, minutes
 NAMES = {
-    "00": "start", "01": "a kernel", "02": "which are kernels", "03": "waves", "04": "random features",
-    "05": "orthogonal ones", "06": "attention", "08": "weights by waves", "09": "positive weights",
-    "10": "moved brackets", "11": "any norm", "12": "from left to right", "14": "when to use it",
-    "18": "hear a model",
-    "07": "a transformer block", "13": "a Performer", "15": "near and far", "16": "training",
-    "17": "a real model moved", "19": "many machines", "20": "after the Performer", "a1": "errors in sources",
-    "a2": "a published figure", "a4": "pictures from a state", "a5": "GPUs", "a6": "cheaper directions",
-    "a7": "more on kernels", "a8": "stars and charges",
+    "00": "start here", "01": "polynomial kernels", "02": "definite kernels",
+    "03": "Bochner's theorem", "04": "Fourier features", "05": "orthogonal features",
+    "06": "attention", "08": "the softmax kernel", "09": "positive features",
+    "10": "linear attention", "11": "stable features", "12": "causal linear attention",
+    "14": "the decision card", "18": "speech",
+    "07": "transformers", "13": "the Performer", "15": "near-and-far attention", "16": "training",
+    "17": "a pretrained model", "19": "many machines", "20": "after the Performer", "a1": "errata",
+    "a2": "a published figure", "a4": "associative memory", "a5": "GPUs",
+    "a6": "structured projections", "a7": "more on kernels", "a8": "fast sums",
 }  # fmt: skip
 AFTERNOON = ("00", "06", "09", "10", "18")
 PARTS = {"kernels": "03", "random features": "05", "attention": "12", "models": "18"}  # the last
 
 ends = dict(zip(PATH, np.cumsum(list(PATH.values())) / 60, strict=True))
-fig, ax = plt.subplots(figsize=(13, 8))
+fig, ax = plt.subplots(figsize=(13, 9.5))
 start = 0.0
 for i, (part, last) in enumerate(PARTS.items()):
     along = [start, start := ends[last]]

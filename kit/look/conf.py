@@ -9,11 +9,11 @@ from sphinx import addnodes
 from sphinx.search import IndexBuilder
 
 from kit import feedback, figures
-from kit.head import LESSON, in_head, terms
+from kit.head import LESSON, in_head, words
 from kit.site import BESIDE, STATIC, Site, alt, number, options
 from tools.setting import repository
 
-REPOSITORY, WORDS = repository(), terms()
+REPOSITORY = repository()
 
 project = html_title = "How kernels became linear attention"
 author = "The performer_course authors"
@@ -110,7 +110,7 @@ NbElementRenderer.render_image = described(NbElementRenderer.render_image)
 def findable(app, doctree):
     """A lesson is found first by the words that it teaches; what lies beside it is no such word."""
     lesson = number(app.env.docname) if LESSON.match(app.env.docname) else ""
-    names = [("single", word, "", "main", None) for word in WORDS.get(lesson, [])]
+    names = [("single", word, "", "main", None) for word in words(lesson)]
     if names:
         doctree.insert(0, addnodes.index(entries=names))
     for line in doctree.findall(nodes.paragraph):

@@ -27,11 +27,13 @@ TYPED = {
     "softmax": "08",
     "transformer": "07",
     "rotary": "07",
+    "random features": "04",
 }
 # What they type who look for another page.
 ELSEWHERE = {
     "favor_attention": "performer_course/attention",
     "grading": "kit/pages/grading",
+    "Moodle": "kit/pages/quizzes/",
     "PyTorch": "kit/pages/in_your_own_model",
     "glossary": "notebooks/glossary",
 }

@@ -2,6 +2,7 @@
 
 from urllib.parse import parse_qs, urlsplit
 
+import jinja2
 import pytest
 import yaml
 
@@ -34,6 +35,14 @@ def test_a_link_leads_to_a_form_and_fills_in_the_page(docname, page):
 def test_minutes_and_what_stopped_one_are_asked():
     form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/time.yml").read_text())
     assert [field["id"] for field in form["body"]] == ["page", "minutes", "stopped"]
+
+
+def test_the_template_shows_each_link_and_nothing_where_there_is_none():
+    template = jinja2.Template((ROOT / "kit/look/templates/feedback.html").read_text())
+    shown = template.render(feedback=feedback.links(next(iter(PAGES)), ADDRESS))
+    assert shown.count("<a href=") == 2
+    assert "template=time.yml&amp;page=lesson+05" in shown
+    assert template.render(feedback={}) == ""
 
 
 @pytest.mark.parametrize("docname", [*PAGES, "index"])

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kit import head
-from tools.lesson import find, parse, paths, read
+from tools.lesson import parse, paths, read
 from tools.setting import ROOT
 
 from .queries import TYPED
@@ -36,8 +36,7 @@ def test_the_glossary_has_the_names_of_a_word_in_italics_and_a_theorem_is_found_
 
 @pytest.mark.parametrize(("word", "lesson"), TYPED.items())
 def test_what_people_type_is_a_word_of_the_lesson_that_teaches_it(word, lesson):
-    title = read(find(lesson)).title
-    said = ", ".join([title, *head.terms()[lesson]])
+    said = ", ".join(head.words(lesson))
     assert re.search(rf"\b{re.escape(word)}", said, re.IGNORECASE)
 
 

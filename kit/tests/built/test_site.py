@@ -85,6 +85,30 @@ def test_each_page_asks_nothing_outside_sets_its_formulas_and_fits_a_phone(pages
     assert formulas > 2000
 
 
+def test_the_head_names_the_width_once_and_the_first_page_is_called_as_the_course(pages):
+    assert {written(page).count('name="viewport"') for page in pages} == {1}
+    assert "<title>How kernels became linear attention</title>" in written("index")
+    (title,) = re.findall("<title>(.*)</title>", written("notebooks/06_weighted_means"))
+    assert title.startswith("06 Attention: take a weighted mean ")
+
+
+def test_the_side_bar_of_a_lesson_has_subjects_and_nothing_of_other_branches(pages):
+    nav = written("notebooks/05_orthogonal_features").split('aria-label="Main"')[1]
+    nav = nav.split("</nav>")[0]
+    listed = [said.strip() for said in re.findall(r'(?s)<a class="reference[^>]*>(.*?)</a>', nav)]
+    assert "06 Attention" in listed
+    assert len(listed) < 70
+    sheets = "notebooks/exercises/05_orthogonal_features"
+    assert "solutions/index.html" in written(sheets).split('aria-label="Main"')[1]
+
+
+def test_the_next_page_is_called_by_its_whole_title(pages):
+    page = written("notebooks/06_weighted_means")
+    titles = re.findall(r'<p class="prev-next-title">(.*?)</p>', page)
+    assert titles[-1] == "07 Transformers: build a block"
+    assert "Was the time right?" not in page  # the repository has no address
+
+
 FOUND = {word: f"notebooks/{lesson}_" for word, lesson in TYPED.items()} | ELSEWHERE
 
 
