@@ -482,13 +482,10 @@ def contents(folder: Path, pages) -> str:
     files = [path.relative_to(folder) for path in folder.rglob("*.*")] + list(map(Path, pages))
     docnames = {path.with_suffix("").as_posix() for path in files}
     numbers = lessons(docnames)
-    trees = [
-        toctree(
-            [short(name, folder) for name in (*map(numbers.get, inner), *ends(part, docnames))],
-            part,
-        )
-        for part, inner in parts(numbers).items()
-    ]
+    trees = []
+    for part, inner in parts(numbers).items():
+        names = [*map(numbers.get, inner), *ends(part, docnames)]
+        trees.append(toctree([short(name, folder) for name in names], part))
     own = [name for name in docnames if re.fullmatch(r"kit/pages/(?:\w+|\w+/index)", name)]
     own = [name for name in own if name not in BEHIND]
     own.sort(key=lambda name: (name not in LECTURERS, *(name != n for n in LECTURERS), name))

@@ -54,8 +54,10 @@ def test_without_an_address_nothing_is_asked(docname):
 
 @pytest.mark.parametrize(
     "docname",
-    ["index", "notebooks/glossary", "notebooks/solutions/a1_errata", "kit/pages/teach"]
-    + ["notebooks/projects/solutions/p1_a_decoder_that_writes"],
+    [
+        *("index", "notebooks/glossary", "notebooks/solutions/a1_errata", "kit/pages/teach"),
+        "notebooks/projects/solutions/p1_a_decoder_that_writes",
+    ],
 )
 def test_other_pages_ask_nothing(docname):
     assert feedback.links(docname, ADDRESS) == {}
