@@ -123,7 +123,8 @@ WANTED = $(if $(filter gpu-cuda%,$(ALL)),$(filter-out gpu-check,$(ALL)),$(ALL))
 # uv installs in seconds what takes pip two minutes, so pip fetches it where it is not there, and does
 # its work where it can't be had: the same versions either way. What was half made when it was interrupted
 # is made anew. A package is whole once it has its INSTALLER, which comes last; pip and uv would go by its
-# name alone. An environment is whole once it has pip, or for uv a pyvenv.cfg.
+# name alone. An environment is whole once it has pip, or for uv a pyvenv.cfg. setuptools warns of every
+# editable install that it goes by the name of a folder, as this one should; that warning is left out.
 $(VENV)/with-%: pyproject.toml constraints.txt
 	@extras='$(subst $(space),$(comma),$(WANTED))'; \
 	for package in $(VENV)/lib/python*/site-packages/*.dist-info $(VENV)/Lib/site-packages/*.dist-info; do \
@@ -133,7 +134,7 @@ $(VENV)/with-%: pyproject.toml constraints.txt
 	  set -ex; test -e $(BIN)/python -a -e $(VENV)/pyvenv.cfg || uv venv -q --allow-existing --python $(PYTHON) $(VENV); \
 	  uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]"; \
 	else \
-	  set -ex; test -e $(BIN)/pip || $(PYTHON) -m venv $(VENV); \
+	  set -e; export PYTHONWARNINGS=ignore:Editable; set -x; test -e $(BIN)/pip || $(PYTHON) -m venv $(VENV); \
 	  pip="$(BIN)/python -m pip install -q --disable-pip-version-check"; \
 	  { test -e $(BIN)/uv || $$pip uv; } && $(BIN)/uv pip install -q --python $(VENV) $(CONSTRAINTS) -e ".[$$extras]" \
 	    || $$pip $(CONSTRAINTS) -e ".[$$extras]"; \
