@@ -20,7 +20,7 @@ import sys
 import unicodedata
 from pathlib import Path
 
-from kit import front, need, npm, quizzes
+from kit import front, hints, need, npm, quizzes
 from kit.head import card
 from tools.lesson import ANSWER, Lesson, fold_answers, read
 from tools.setting import ROOT, edition
@@ -371,6 +371,9 @@ class Site:
             button, _install, *notebook["cells"] = notebook["cells"]
             colab = " · " + self.markdown("".join(button["source"]), here)
         answers_out_of_sight(notebook)
+        solutions = self.files.get(here.replace("/exercises/", "/solutions/"))
+        if "/exercises/" in here and solutions:
+            hints.below(notebook, solutions)
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
         marked = here in self.places.values()
         if marked and heading(here) == "section":
