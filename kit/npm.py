@@ -3,14 +3,19 @@
 What a page needs of them is copied from there, so that a page asks no address outside.
 """
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 from tools.setting import ROOT
 
+SANS, CODE = "@fontsource/source-sans-3", "@fontsource/source-code-pro"
+STYLES = {SANS: ("400", "400-italic", "600"), CODE: ("400",)}
+FACE = re.compile(r"@font-face \{[^}]*-(?:latin|greek)-[^}]*\}")
 PINS = {
-    "@fontsource/source-sans-3": "5.3.1",
+    CODE: "5.3.1",
+    SANS: "5.3.1",
     "axe-core": "4.14.1",
     "mathjax": "3.2.2",
     "pyodide": "314.0.6",
@@ -45,3 +50,16 @@ def copy(name: str, *files: str, to: Path) -> None:
     for file in files:
         shutil.copy(unpacked / file, to)
     shutil.copy(unpacked / "LICENSE", to / f"LICENSE-{Path(name).name}.txt")
+
+
+def letters(*names: str, to: Path) -> None:
+    """Write fonts.css into the folder `to`: the Latin and Greek letters of packages."""
+    sheets, files = [], to / "files"
+    files.mkdir(parents=True)
+    for name in names:
+        styles = [package(name) / f"{style}.css" for style in STYLES[name]]
+        said = "\n".join(style.read_text(encoding="utf-8") for style in styles)
+        text = re.sub(r", url\([^)]*\.woff\) format\('woff'\)", "", "\n".join(FACE.findall(said)))
+        copy(name, *re.findall(r"url\(\./(files/[^)]*)\)", text), to=files)
+        sheets.append(text)
+    (to / "fonts.css").write_text("\n".join(sheets), encoding="utf-8")

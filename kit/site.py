@@ -18,11 +18,12 @@ import shutil
 import subprocess
 import sys
 import unicodedata
+from itertools import groupby
 from pathlib import Path
 
-from kit import front, hints, need, npm, quizzes
+from kit import front, need, npm, quizzes
 from kit.head import card
-from tools.lesson import ANSWER, Lesson, fold_answers, read
+from tools.lesson import ANSWER, ASK, Lesson, read
 from tools.setting import ROOT, edition
 
 BUILD = ROOT / "build" / "site"
@@ -63,7 +64,7 @@ COPIED = (
 )
 # What else may have been made: its folder below build/, which goes out with the site, and what the
 # link says at the lesson whose name a file has.
-MADE = {"slides": "slides", "handouts": "PDF"}
+MADE = {"slides": "slides", "handouts": "handout as PDF"}
 WHOLE = {"course": "The whole course as a book"}  # a file that is first in its list, by this name
 SHOWN = (".html", ".pdf")
 LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
@@ -81,6 +82,7 @@ OF_A_ROOM = {
     "checks": f"{MEMBERS}   :imported-members:\n",
 }
 BESIDE = "Beside this page: "  # begins a line of links, which no search reads
+ACROSS = 100  # letters of a printed line, above which they are smaller
 LONG = 250  # characters of an alt text, above which its first sentence has to do
 
 NUMBER = r"(?:\d\d|a\d)(?![\w%])"
@@ -203,17 +205,39 @@ def _download(target: str, label: str, name: str = "") -> str:
     return f"<a href='{target}'{saved}>{label}</a>"
 
 
+def boxed(text: str) -> str:
+    """`text`, and the question that it ends with in a box, its label above it."""
+    if not (asked := ASK.search(text)):
+        return text
+    label, said = asked[0].strip("*:, "), text[asked.end() :].strip()
+    said = said[0].upper() + said[1:]
+    head = text[: asked.start()].rstrip()
+    return f"{head}\n\n<div class='question'>\n\n**{label}**\n\n{said}\n\n</div>"
+
+
 def answers_out_of_sight(notebook: dict) -> None:
-    """Fold what answers a question, its words and its numbers; a caption is set with its figure."""
-    fold_answers(notebook)
+    """Fold all that answers a question, code, what it shows and words, behind one line."""
+    cells, lines = [], ("<details class='answer'><summary>Show the answer</summary>", "</details>")
+    tagged = groupby(notebook["cells"], lambda cell: ANSWER in cell["metadata"].get("tags", []))
+    for answers, run in tagged:
+        edges = [
+            {"cell_type": "markdown", "id": f"{side}-{len(cells)}", "metadata": {}, "source": line}
+            for side, line in zip(("opens", "closes"), lines, strict=True)
+        ]
+        cells += [edges[0], *run, edges[1]] if answers else run
+    notebook["cells"] = cells
+
+
+def fit_outputs(notebook: dict) -> None:
+    """A caption is set with its figure alone; what prints long lines is told by a tag."""
     for cell in notebook["cells"]:
-        tags, outputs = cell["metadata"].get("tags", []), cell.get("outputs", [])
+        outputs = cell.get("outputs", [])
+        kept = [output for output in outputs if "text/markdown" not in output.get("data", {})]
+        lines = "".join("".join(output.get("text", [])) for output in kept).split("\n")
         if outputs:
-            kept = [output for output in outputs if "text/markdown" not in output.get("data", {})]
             cell["outputs"] = kept
-        if outputs and ANSWER in tags:
-            cell["metadata"]["tags"] = [*tags, "hide-output"]
-            cell["metadata"]["mystnb"] = {"code_prompt_show": "Show the answer: {type}"}
+        if max(map(len, lines)) > ACROSS:
+            cell["metadata"]["tags"] = [*cell["metadata"].get("tags", []), "broad"]
 
 
 class Site:
@@ -319,27 +343,26 @@ class Site:
         return text
 
     def beside(self, here: str) -> str:
-        """A line of links to what belongs to a lesson, an exercise, a solution or a project."""
+        """What belongs to a lesson, an exercise, a solution or a project: buttons, and a line."""
         mark, stem = number(here), here.rpartition("/")[2]
         if not mark:
             return ""
         home = "notebooks/projects" if mark.startswith("p") else "notebooks"
+        project = home == "notebooks/projects"
         near = {
-            "lesson": f"{home}/{stem}",
-            "exercises": f"{home}/exercises/{stem}",
-            "solutions": f"{home}/solutions/{stem}",
+            "Project" if project else "Lesson": f"{home}/{stem}",
+            "Exercises": f"{home}/exercises/{stem}",
         }
-        if home == "notebooks/projects":
-            near = {"project": near["lesson"], "solution": near["solutions"]}
-        links = [
-            self.link(label, name, here)
+        address = runs(f"{here.removeprefix('notebooks/')}.ipynb", self.built)
+        buttons = [_download(relative(address, here), front.BROWSER)] if address else []
+        buttons += [
+            _download(relative(f"{name}.html", here), label)
             for label, name in near.items()
             if name in self.files and name != here
         ]
-        file = self.files[here].name
-        links.append(_download(relative(f"_sources/{here}.ipynb", here), "this notebook", file))
-        if address := runs(f"{here.removeprefix('notebooks/')}.ipynb", self.built):
-            links.append(_download(relative(address, here), "run it in the browser"))
+        links, solved = [], f"{home}/solutions/{stem}"
+        if solved in self.files and solved != here:
+            links.append(self.link("solution" if project else "solutions", solved, here))
         if here == f"notebooks/{stem}":
             for folder, label in MADE.items():
                 for path in made(folder, self.built):
@@ -347,7 +370,10 @@ class Site:
                         said = f"{label} as PDF" if path.with_suffix(".html").exists() else label
                         said = label if path.suffix == ".html" else said
                         links.append(_download(relative(f"{folder}/{path.name}", here), said))
-        return BESIDE + " · ".join(links)
+        file = self.files[here].name
+        links.append(_download(relative(f"_sources/{here}.ipynb", here), "notebook", file))
+        row = f"<p class='buttons beside'>{' '.join(buttons)}</p>\n\n" if buttons else ""
+        return f"{row}{BESIDE}{' · '.join(links)}"
 
     def to_run(self, text: str, here: str) -> str:
         """The page about the browser, with links below its title to the lessons that run there."""
@@ -371,9 +397,7 @@ class Site:
             button, _install, *notebook["cells"] = notebook["cells"]
             colab = " · " + self.markdown("".join(button["source"]), here)
         answers_out_of_sight(notebook)
-        solutions = self.files.get(here.replace("/exercises/", "/solutions/"))
-        if "/exercises/" in here and solutions:
-            hints.below(notebook, solutions)
+        fit_outputs(notebook)
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
         marked = here in self.places.values()
         if marked and heading(here) == "section":
@@ -391,7 +415,7 @@ class Site:
                 said = f"{head}\n\n{self.beside(here)}{colab}\n{rest}"
             if marked:
                 said = re.sub(HEADING, rf"({heading(here)}-{number(here)}-\1)=\n", said)
-            cell["source"] = self.markdown(said, here)
+            cell["source"] = boxed(self.markdown(said, here))
         return json.dumps(notebook)
 
 
@@ -457,7 +481,7 @@ def reference(package: Path = ROOT / "performer_course") -> dict[str, str]:
 def listing(name: str, label: str, files: list[Path], stage: Path) -> str:
     """A page that leads to what was made of each lesson, below what kit/look/`name` says of it."""
     own, links = ROOT / "kit/look" / name / "index.md", {}
-    head = own.read_text(encoding="utf-8") if own.exists() else f"# {label[0].upper()}{label[1:]}\n"
+    head = own.read_text(encoding="utf-8") if own.exists() else f"# {name.capitalize()} as PDF\n"
     for path in files:
         said = "as PDF" if path.stem in links else called(path.stem, stage)
         links.setdefault(path.stem, []).append(_download(f"{name}/{path.name}", said))
@@ -530,11 +554,12 @@ def options(address: str | None) -> dict:
 
 
 def assets(folder: Path = STATIC) -> None:
-    """The files of the theme's own, and MathJax."""
+    """The files of the theme's own, MathJax, and letters."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "kit/look/static", folder)
     (folder / "mathjax").mkdir()
     npm.copy("mathjax", MATHJAX, to=folder / "mathjax")
+    npm.letters(npm.SANS, npm.CODE, to=folder / "letters")
     quizzes.write(folder / "quizzes")
 
 

@@ -62,7 +62,6 @@ BACK = re.compile(  # and those that point back, in its first sentence
     re.IGNORECASE,
 )
 SENTENCE = re.compile(r"(?<=[.?!])\*{0,2}\s+(?=[A-Z*$\\])")
-FONT = "@fontsource/source-sans-3"
 
 
 @dataclass
@@ -281,8 +280,7 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
                 told, late = True, any(slide.kind == "question" for slide in [*out, *asked])
             head = [lead, title] if told else [title]
             if kind == "math":
-                full = str(out[-1].body).count("math block") == FORMULAS
-                if full or out[-1].kind != ("steps" if last.endswith("list") else "text"):
+                if out[-1].kind != "text" or str(out[-1].body).count("math block") == FORMULAS:
                     out.append(Slide("text", *head))
                 words = led_in(before)
                 out[-1].body += [f'<p class="said">{words}</p>'] * bool(words) + [rendered]
@@ -371,12 +369,7 @@ def assets(folder: Path) -> None:
     folder.mkdir(parents=True)
     npm.copy("reveal.js", "dist/reveal.js", "dist/reveal.css", "dist/plugin/notes.js", to=folder)
     npm.copy("mathjax", MATHJAX, to=folder)
-    styles = [npm.package(FONT) / f"{weight}.css" for weight in ("400", "400-italic", "600")]
-    text = "\n".join(style.read_text(encoding="utf-8") for style in styles)
-    text = re.sub(r", url\([^)]*\.woff\) format\('woff'\)", "", text)
-    (folder / "files").mkdir()
-    npm.copy(FONT, *re.findall(r"url\(\./(files/[^)]*)\)", text), to=folder / "files")
-    (folder / "fonts.css").write_text(text, encoding="utf-8")
+    npm.letters(npm.SANS, to=folder)
     for name in ("deck.css", "deck.js"):
         shutil.copy(SOURCES / name, folder)
 

@@ -25,13 +25,14 @@ autodoc_typehints_format = "short"
 add_module_names = html_use_index = False
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
 
 html_theme = "sphinx_book_theme"
 html_static_path = [str(STATIC)]
 templates_path = ["templates"]
-html_css_files = ["course.css"]
+html_css_files = ["letters/fonts.css", "course.css"]
 html_js_files = [("course.js", {"defer": "defer"})]
 html_favicon = "static/favicon.svg"
 html_context = {"default_mode": "auto"}

@@ -11,6 +11,8 @@ import yaml
 
 from kit import need, npm, site, slides
 from tests.checkout import text
+from tools.lesson import ANSWER, headings, paths
+from tools.lesson import read as lesson
 from tools.setting import ROOT, edition
 
 from . import toy
@@ -148,15 +150,21 @@ def test_a_title_has_its_number(small, name, title, expected):
     assert small.title(title, name) == expected
 
 
-def test_a_lesson_leads_to_its_exercises_solutions_slides_and_the_notebook_itself(small):
-    said = small.beside("notebooks/04_one")
-    assert re.findall(r"\]\((.*?)\)|href='(.*?)'", said) == [
-        ("exercises/04_one.ipynb", ""),
-        ("solutions/04_one.ipynb", ""),
-        ("", "../_sources/notebooks/04_one.ipynb"),
-        ("", "../slides/04_one.html"),
+def test_a_lesson_has_buttons_to_run_and_to_exercise_and_a_line_of_what_else_there_is(small):
+    for name in ("slides/04_one.pdf", "handouts/04_one.pdf", "lite/files/my/04_one.ipynb"):
+        path = small.built / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    buttons, line = small.beside("notebooks/04_one").split("\n\n")
+    assert re.findall(r"href='(.*?)'>(.*?)<", buttons) == [
+        ("../lite/lab/index.html?path=my/04_one.ipynb", "Run it in the browser"),
+        ("exercises/04_one.html", "Exercises"),
     ]
-    assert "](../04_one.ipynb)" in small.beside("notebooks/exercises/04_one")
+    said = line.removeprefix(site.BESIDE).split(" · ")
+    assert [re.sub(r"\[(.*)\]\(.*\)|<a.*>(.*)</a>", r"\1\2", link) for link in said] == [
+        *("solutions", "slides", "slides as PDF", "handout as PDF", "notebook"),
+    ]
+    assert "href='../04_one.html'>Lesson<" in small.beside("notebooks/exercises/04_one")
     assert "slides" not in small.beside("notebooks/09_two")
     assert small.beside("notebooks/glossary") == ""
 
@@ -167,7 +175,7 @@ def test_the_button_for_colab_stands_beside_the_page_and_not_above_its_title(sma
     written = nbformat.writes(toy.notebook(button, install, title))
     page = small.on_page(written, "notebooks/exercises/04_one")
     (cell,) = json.loads(page)["cells"]
-    head, beside, *rest = [line for line in cell["source"].split("\n") if line]
+    head, _buttons, beside, *rest = [line for line in cell["source"].split("\n") if line]
     assert (head, rest) == (SHEET, ["Do."])
     assert beside.endswith(" · [In Colab](https://b)")
 
@@ -202,21 +210,37 @@ def test_a_lesson_a_work_or_a_place_that_is_named_becomes_a_link_there(small, sa
     assert small.linked(said, "notebooks/09_two") == expected
 
 
-def test_an_answer_is_out_of_sight_and_a_caption_stands_once(small):
+def test_a_question_stands_in_a_box_and_all_that_answers_it_opens_below_at_once(small):
     said, caption = toy.prints("0.5"), {"text/markdown": "*It rises.*", "text/plain": "It rises."}
     drawn = toy.figure("It is 2.", "answer", "hide-input", caption="It rises.")
     drawn.outputs.append(nbformat.v4.new_output("display_data", data=caption))
-    asked = toy.text("# One\n\n**Before you run this:** one or two?")
+    asked = toy.text("# One\n\nLook. **Before you run this:** one\nor two?")
     notebook = toy.notebook(asked, drawn, toy.text("It is $2$.", "answer"), said)
     page = json.loads(small.on_page(json.dumps(notebook), "notebooks/04_one"))
-    _, figure, answer, printed = page["cells"]
-    assert figure["metadata"]["tags"] == ["answer", "hide-input", "hide-output"]
+    question, opens, figure, answer, closes, printed = page["cells"]
+    label = r"<div class='question'>\n\n\*\*Before you run this\*\*\n\n"
+    assert re.search(rf"Look\.\n\n{label}One\nor two\?\n\n</div>\Z", question["source"])
+    summary = "<summary>Show the answer</summary>"
+    assert opens["source"] == f"<details class='answer'>{summary}"
+    assert answer["source"] == "It is $2$."
+    assert closes["source"] == "</details>"
     assert [*figure["outputs"][0]["data"]] == ["image/png", "text/plain"]
-    assert len(figure["outputs"]) == 1
-    assert re.fullmatch(
-        r"(?s)<details .*</summary>\n\nIt is \$2\$\.\n\n</details>", answer["source"]
-    )
+    assert len(figure["outputs"]) == 1  # the caption stands once
     assert printed["metadata"]["tags"] == []
+    nbformat.validate(page)
+
+
+def test_an_answer_has_no_heading_as_a_fold_would_hide_the_sections_after_it():
+    answers = [c for path in paths() for c in lesson(path).cells if ANSWER in c.tags]
+    assert [c.source for c in answers if c.kind == "markdown" and headings(c.source)] == []
+    assert len(answers) > 200
+
+
+def test_a_print_of_long_lines_is_told_and_others_are_not():
+    short, long = toy.prints("x" * site.ACROSS), toy.prints("x" * (site.ACROSS + 1))
+    notebook = toy.notebook(short, long)
+    site.fit_outputs(notebook)
+    assert [c.metadata.get("tags") for c in notebook.cells] == [[], ["broad"]]
 
 
 def test_sections_and_figures_of_a_lesson_are_places_where_links_can_end(small):
@@ -385,8 +409,8 @@ def test_what_npm_has_brought_is_fetched_once(tmp_path, monkeypatch):
 
 
 TAKEN = {  # what makes a folder of files that npm brings, and the packages that are in it
-    site.assets: {"mathjax"},
-    slides.assets: {"mathjax", "reveal.js", slides.FONT},
+    site.assets: {"mathjax", npm.SANS, npm.CODE},
+    slides.assets: {"mathjax", "reveal.js", npm.SANS},
 }
 
 
@@ -394,12 +418,12 @@ TAKEN = {  # what makes a folder of files that npm brings, and the packages that
 def packages(tmp_path, monkeypatch):
     """The folder of toy packages, each with all that is taken of any, and with a licence."""
     files = (site.MATHJAX, "dist/reveal.js", "dist/reveal.css", "dist/plugin/notes.js")
-    files += ("400.css", "400-italic.css", "600.css", "files/a.woff2")
+    files += ("400.css", "400-italic.css", "600.css", "files/a-latin-400.woff2")
     for name in set.union(*TAKEN.values()):
         for file in files:
             path = tmp_path / "npm" / name / file
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("url(./files/a.woff2)")
+            path.write_text("@font-face { src: url(./files/a-latin-400.woff2) }")
         (tmp_path / "npm" / name / "LICENSE").write_text(name)
     monkeypatch.setattr(npm, "package", lambda name: tmp_path / "npm" / name)
     return tmp_path / "npm"

@@ -9,7 +9,7 @@ import pytest
 
 from kit import site
 from kit.chromium import served
-from tools.lesson import paths, read
+from tools.lesson import ANSWER, find, paths, questions, read
 from tools.setting import ROOT
 
 from ..queries import ELSEWHERE, TYPED
@@ -48,6 +48,16 @@ FOCUS = """async () => {
         ringed: look.outlineStyle !== 'none' && parseFloat(look.outlineWidth) > 0,
     };
 }"""
+
+OPEN = "document.querySelectorAll('article details').forEach(fold => { fold.open = true; })"
+# Blocks of code and prints of which a part is out of sight; lines of up to 100 letters that break.
+CUT = """() => [...document.querySelectorAll('article .cell pre')].flatMap(block => {
+    const look = getComputedStyle(block), row = parseFloat(look.lineHeight);
+    const room = block.clientHeight - 2 * parseFloat(look.paddingTop);
+    const lines = block.textContent.replace(/\\n$/, '').split('\\n');
+    const breaks = Math.round(room / row) > lines.length && lines.every(line => line.length <= 100);
+    return breaks || block.scrollWidth > block.clientWidth ? [block.textContent.slice(0, 80)] : [];
+})"""
 
 
 @pytest.fixture(scope="session")
@@ -130,7 +140,7 @@ def test_the_search_finds_the_lesson_that_teaches_a_word_among_the_first_three(
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 1280), ("light", 390)])
 def test_no_page_has_a_barrier_that_wcag_names(pages, address, browser, scheme, width):
-    """A sample of pages; all of them where the environment says PAGES=all."""
+    """A sample of pages, with all that folds open; every page where one says PAGES=all."""
     lecturers = [page for page in pages if page.startswith("kit/pages/")][:1]
     chosen = pages if os.environ.get("PAGES") == "all" else SAMPLE + lecturers
     assert set(chosen) <= set(pages)
@@ -138,6 +148,7 @@ def test_no_page_has_a_barrier_that_wcag_names(pages, address, browser, scheme, 
     for name in chosen:
         with opened(browser, address, f"{name}.html", scheme=scheme, width=width) as (tab, _):
             assert tab.evaluate("document.documentElement.dataset.theme") == scheme
+            tab.evaluate(OPEN)
             if found := barriers(tab):
                 wrong[name] = found
     assert wrong == {}
@@ -162,6 +173,53 @@ def test_a_lesson_is_read_by_the_keyboard_alone(address, browser):
     assert opened_folds == folds > 5
     assert sum(stop["tag"] == "MJX-CONTAINER" for stop in stops) < 10
     assert faults == []
+
+
+@pytest.mark.parametrize("width", [1280, 1400, 1920])
+def test_code_and_prints_fit_the_column(address, browser, width):
+    cut = {}
+    for number in ("03", "09", "17", "20"):
+        page = f"notebooks/{find(number).stem}.html"
+        with opened(browser, address, page, width=width) as (tab, _):
+            tab.evaluate(OPEN)
+            assert tab.locator("article .cell pre").count() > 10
+            cut[number] = tab.evaluate(CUT)
+    assert not any(cut.values()), cut
+
+
+def test_letters_are_the_sites_own_and_light(address, browser):
+    with opened(browser, address, f"{SAMPLE[2]}.html") as (tab, faults):
+        tab.evaluate(OPEN)
+        loaded = "[...document.fonts].filter(font => font.status === 'loaded').map(f => f.family)"
+        tab.wait_for_function(f"new Set({loaded}).size > 1")
+        families = {name.strip('"') for name in tab.evaluate(loaded)}
+    letters = [path.stat().st_size for path in (site.HTML / "_static/letters").rglob("*.woff2")]
+    assert families >= {"Source Sans 3", "Source Code Pro"}
+    assert 10 < len(letters) < 20
+    assert sum(letters) < 300_000
+    assert faults == []
+
+
+def test_an_answer_is_printed_though_it_is_folded(address, browser):
+    answer = "document.querySelector('details.answer > .cell').checkVisibility()"
+    with opened(browser, address, f"{SAMPLE[2]}.html") as (tab, _):
+        assert not tab.evaluate(answer)
+        tab.emulate_media(media="print")
+        assert tab.evaluate(answer)
+
+
+def test_each_question_has_a_box_and_one_fold_that_holds_all_its_answer(pages):
+    folds = 0
+    for path in paths():
+        page, cells = written(f"notebooks/{path.stem}"), read(path).cells
+        asked = [at for at, cell in enumerate(cells) if questions(cell)]
+        answered = [at for at in asked if ANSWER in cells[at + 1].tags]
+        boxed = re.findall(r"</div>\s*<details class='answer'>", page)
+        assert page.count("<div class='question'>") == len(asked)
+        assert len(boxed) >= len(answered)
+        folds += page.count("<details class='answer'>")
+        assert "hide-output" not in page
+    assert folds > 120
 
 
 def test_axe_finds_a_barrier_that_is_put_there(address, browser):

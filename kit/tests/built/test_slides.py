@@ -112,30 +112,6 @@ def test_a_figure_fills_two_thirds_of_the_height_or_the_whole_width(seen):
     assert small == []
 
 
-def test_steps_come_one_at_a_time_in_letters_as_large_as_there_is_room_for(address, browser):
-    with opened(browser, address, "05_orthogonal_features.html") as (tab, _):
-        tab.wait_for_selector("html[data-ready]")
-        at = tab.evaluate("""() => [...document.querySelectorAll('.slides > section')]
-            .findIndex(section => section.className.startsWith('steps'))""")
-        tab.evaluate(f"Reveal.slide({at})")
-        points = tab.locator("section.present li.fragment")
-        seen = tab.locator("section.present li.fragment.visible")
-        shown = [seen.count()]
-        for _ in range(points.count()):
-            tab.keyboard.press("ArrowRight")
-            shown.append(seen.count())
-        size = points.first.evaluate("point => parseFloat(getComputedStyle(point).fontSize)")
-    assert shown == list(range(len(shown)))
-    assert len(shown) > 2
-    assert size > 30
-
-
-def test_a_link_to_a_slide_opens_it_on_a_phone(address, browser):
-    with opened(browser, address, f"{SAMPLE}.html#/6", width=390) as (tab, _):
-        tab.wait_for_selector("html[data-ready]")
-        assert tab.evaluate("Reveal.getIndices().h") == 6
-
-
 def test_the_speakers_window_has_the_text_and_its_formulas(address, browser):
     with opened(browser, address, f"{SAMPLE}.html#/1") as (tab, _):
         tab.wait_for_selector("html[data-ready]")

@@ -21,7 +21,7 @@ window.AnswersBack ??= (() => {
     .answers-back [type=checkbox] { width: 1.5rem; height: 1.5rem; flex: none }
     .answers-back button { font: inherit; padding: 0.25rem 0.9rem; border: 1px solid currentColor;
       border-radius: 0.3rem; background: transparent; color: inherit; place-self: center start }
-    .answers-back text { fill: currentColor; font: 14px system-ui, sans-serif }
+    .answers-back text { fill: currentColor; font-size: 14px }
     .answers-back .grid { stroke: currentColor; opacity: 0.2 } .answers-back .line { fill: none; stroke-width: 2.5; stroke-linejoin: round }
     .answers-back .thin { stroke-width: 1.2 } .answers-back .band { opacity: 0.45 }
     ${COLORS.map((color, i) => [color, "currentColor"][Number(i === 6)]).map((ink, i) =>
