@@ -10,7 +10,6 @@ The pages of the package come from its docstrings (Sphinx's autodoc). A page ask
 outside: formulas are set by one file of MathJax, which npm brings, and badges become plain links.
 """
 
-import ast
 import json
 import os
 import re
@@ -21,7 +20,7 @@ import unicodedata
 from itertools import groupby
 from pathlib import Path
 
-from kit import front, need, npm, quizzes
+from kit import front, need, npm, quizzes, reference
 from kit.head import card
 from tools.lesson import ANSWER, ASK, Lesson, read
 from tools.setting import ROOT, edition
@@ -75,11 +74,6 @@ MAKES = {  # what a site can be without: the target that makes it, and files tha
     "slides as PDF": ("slides", "slides/*.pdf"),
     "PDFs": ("pdf", "handouts/*.pdf"),
     "lessons that run in the browser": ("lite", f"{LITE}/index.html"),
-}
-MEMBERS = "   :members:\n"  # what the page of a room shows of it, and of rooms without a page
-OF_A_ROOM = {
-    "attention": f"{MEMBERS}\n.. autoclass:: performer_course.attention.State\n{MEMBERS}",
-    "checks": f"{MEMBERS}   :imported-members:\n",
 }
 BESIDE = "Beside this page: "  # begins a line of links, which no search reads
 ACROSS = 100  # letters of a printed line, above which they are smaller
@@ -437,7 +431,7 @@ def lay_out(patterns, folder: Path) -> None:
 def stage(folder: Path = STAGE) -> None:
     """Lay the sources out as in the repository, with the pages that are made here."""
     lay_out(COPIED, folder)
-    pages = {f"performer_course/{name}": text for name, text in reference().items()}
+    pages = {f"performer_course/{name}": text for name, text in reference.pages().items()}
     for name in GENERATED:
         title, inner = Path(name).name.capitalize(), sorted((folder / name).glob("*.ipynb"))
         below = [path.stem for path in inner]
@@ -464,18 +458,6 @@ def stage(folder: Path = STAGE) -> None:
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-
-
-def reference(package: Path = ROOT / "performer_course") -> dict[str, str]:
-    """A page for the package and one for each module, which autodoc fills from the docstrings."""
-    told = ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
-    files = {path.name.removesuffix(".py") for path in package.glob("[!_]*")}
-    names = [name for name in re.findall(r"(?m)^    (\w+) ", told) if name in files]
-    names += sorted(name for name in files - {*names} if (package / f"{name}.py").is_file())
-    shape = "# {0}\n\n```{{eval-rst}}\n.. automodule:: performer_course{1}\n{2}```\n"
-    whole = shape.format("The package", "", "") + toctree(names, hidden=False)
-    pages = {name: shape.format(name, f".{name}", OF_A_ROOM.get(name, MEMBERS)) for name in names}
-    return {f"{name}.md": text for name, text in ({"index": whole} | pages).items()}
 
 
 def listing(name: str, label: str, files: list[Path], stage: Path) -> str:

@@ -25,7 +25,7 @@ One set of symbols everywhere, in the order of the lessons:
 
     x, y         inputs, (..., n, d) and (..., p, d)    d       dimension of an input
     K            Gram matrix, (..., n, p)               γ       width of a kernel (large: narrow)
-    φ            feature map, (..., n, d) → (..., n, F) F       number of features
+    φ            features, (..., n, d) → (..., n, F)    F       number of features
     ω            one direction, or frequency, (d,)      W       directions as rows, (m, d)
     m            number of directions                   δ, r    x − y and its length
     q, k, v      queries, keys, values                  L, S    how many queries, how many keys

@@ -61,7 +61,7 @@ def moments(
 ) -> tuple[Float[np.ndarray, "... d"], Float[np.ndarray, "... d d"], Float[np.ndarray, "... d"]]:
     """(s, U, ρ) of a sample: a shift of the keys, axes as columns, a ρ for each axis.
 
-    s = mean q + mean k; U the eigenvectors of M = E zzᵀ, z = q' + k' − s', x' = x d^−1/4, over
+    s = mean q + mean k; U the eigenvectors of M = E zzᵀ, z = q' + k' − s', x' = x d^{−1/4}, over
     all pairs; ρ = `theory.best_rho` of its eigenvalues. In a decoder the sample has to be another
     text, as a mean sees the future. Shape: (..., d), (..., d, d), (..., d), on the host.
     Error: that of the sample. Cost: O(n d² + d³). Source: Likhosherstov et al. (2023), dense map.

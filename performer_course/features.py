@@ -173,6 +173,20 @@ def fourier(
     kernel's spectrum, and φ(x)ᵀφ(x) = 1; `theory.fourier_variance`.
     Cost: O(n m d); memory, the result and a few MiB.
     Source: Rahimi & Recht (2007), §3; Sutherland & Schneider (2015), its z̃.
+
+    >>> import numpy as np
+    >>> from performer_course import features, kernels, projections
+    >>> x = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+    >>> W = projections.orthogonal(np.random.default_rng(0), 10_000, 2)
+    >>> phi = features.fourier(x, W)
+    >>> (phi @ phi.T).round(1)
+    array([[1. , 0.6, 0.1],
+           [0.6, 1. , 0.1],
+           [0.1, 0.1, 1. ]])
+    >>> kernels.gaussian(x, x).round(1)
+    array([[1. , 0.6, 0.1],
+           [0.6, 1. , 0.1],
+           [0.1, 0.1, 1. ]])
     """
     xp, W = _check_directions(x, W)
     return _in_steps(x, W, (xp.cos, xp.sin), None, 1 / math.sqrt(W.shape[-2]), out)
@@ -249,6 +263,18 @@ def positive(x: Float[Array, "... n d"], W: Float[Array, "... m d"]) -> Float[Ar
     Source: Choromanski et al. (2021), Lemma 1 and §2.3 (h(x) = e^{−‖x‖²/2}, f₁ = exp).
     Differs from the paper: no ε is added, so that the estimate is unbiased; a stable
     attention keeps the logarithms instead (`attention.favor_attention`).
+
+    >>> import numpy as np
+    >>> from performer_course import features, kernels, projections
+    >>> x = np.array([[0.5, 0.0], [0.0, 0.5]])
+    >>> W = projections.orthogonal(np.random.default_rng(0), 10_000, 2)
+    >>> phi = features.positive(x, W)
+    >>> (phi @ phi.T).round(1)
+    array([[1.3, 1. ],
+           [1. , 1.3]])
+    >>> kernels.softmax(x, x).round(1)
+    array([[1.3, 1. ],
+           [1. , 1.3]])
     """
     logarithm = log_positive(x, W)  # (..., n, m)
     xp = array_api_compat.array_namespace(logarithm)

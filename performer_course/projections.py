@@ -63,6 +63,14 @@ def orthogonal(rng, m: int, d: int, norms: str | np.ndarray = "chi") -> np.ndarr
     spectrum that depends on ‖ω‖ alone, such as `matern`'s.
     Shape: (m, d). Error: `theory.orthogonal_fourier_variance`, `theory.fixed_norm_mse`,
     `theory.shared_norm_variance`. Cost: O(m d²) for the QR. Source: Yu et al. (2016), §3.
+
+    >>> import numpy as np
+    >>> from performer_course import projections
+    >>> W = projections.orthogonal(np.random.default_rng(0), 4, 3, norms="fixed")
+    >>> abs(W @ W.T).round(9)[:3, :3]  # the block of three
+    array([[3., 0., 0.],
+           [0., 3., 0.],
+           [0., 0., 3.]])
     """
     m, d = _check(rng, m, d)
     named = isinstance(norms, str)

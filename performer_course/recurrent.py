@@ -9,10 +9,14 @@ is in the delta rule what the key finds, times that strength: pᵢ = βᵢkᵢ, 
 gate acts before the error is taken. There is no scale, no denominator and no feature map: give
 φ(q) and φ(k) where you want one. Read `recurrence` first, which is these lines; then
 `decay_attention` and `delta_attention`, which do the same for chunks of tokens side by side.
-log_decay is ln a ≤ 0: a number, one for each token (..., L), or one for each token and channel
-(..., L, d); −∞ shuts the gate, and nothing passes it. A gate is only ever used in sums of such
-logarithms from one token to a later one: no exponent is positive, nothing is divided by a decay.
-beta is a number or (..., L); erase is p, (..., L, d), where it is not βk.
+A gate is only ever used in sums of its logarithms from one token to a later one: no exponent is
+positive, nothing is divided by a decay.
+
+log_decay: ln a ≤ 0, a number, one for each token (..., L), or one for each token and channel
+(..., L, d); −∞ shuts the gate, and nothing passes it. beta: β, a number or one for each token;
+erase: p, where it is not βk; state: S before the first token, zeros where none is given;
+chunk: how many tokens are worked side by side.
+
 All raise ValueError for shapes that do not fit, arrays of different libraries, masked ones, and
 empty, integer, float128 or (on NumPy) non-finite input, or entries above 1e150, of v and state
 1e300, a log_decay above 0, and a beta outside [0, 2].
@@ -72,6 +76,17 @@ def recurrence(
     the state may grow without bound. Cost: O(L d e), each token after the one before.
     Source: Schlag et al. (2021), §4.2; Yang et al. (2025), eq. 10, with a gate. Differs from the
     papers: no feature map.
+
+    >>> import numpy as np
+    >>> from performer_course import recurrent
+    >>> k = np.eye(2)[[0, 1, 0]]  # the third token has the key of the first
+    >>> v = np.array([[1.0], [2.0], [5.0]])
+    >>> state, rows = recurrent.recurrence(k, k, v)  # added: the first key finds 1 + 5
+    >>> rows.ravel()
+    array([1., 2., 6.])
+    >>> state, rows = recurrent.recurrence(k, k, v, beta=1.0)  # corrected: it finds 5
+    >>> rows.ravel()
+    array([1., 2., 5.])
     """
     xp, (q, k, v, p, a), S, dtype = _tokens(q, k, v, beta, erase, log_decay, state)
     rows = []

@@ -1,14 +1,11 @@
 """How Sphinx makes the site; called by `python -m kit.site`, which lays out what it reads."""
 
-import re
-from itertools import groupby
-
 from docutils import nodes
 from myst_nb.core.render import NbElementRenderer
 from sphinx import addnodes
 from sphinx.search import IndexBuilder
 
-from kit import feedback, figures
+from kit import feedback, figures, reference
 from kit.head import LESSON, in_head, words
 from kit.site import BESIDE, STATIC, Site, alt, number, options
 from tools.setting import repository
@@ -18,10 +15,10 @@ REPOSITORY = repository()
 project = html_title = "How kernels became linear attention"
 author = "The performer_course authors"
 language = "en"
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["torch"]  # performer_course.pytorch alone needs it
-autodoc_typehints_format = "short"
+autodoc_typehints = "none"  # they stand in the table of arguments
 add_module_names = html_use_index = False
 nb_execution_mode = "off"
 nb_merge_streams = True
@@ -46,33 +43,6 @@ mathjax_path = "mathjax/tex-svg-full.js"
 mathjax3_config = {
     "options": {"menuOptions": {"settings": {"assistiveMml": True, "inTabOrder": False}}}
 }
-
-
-FIELD = re.compile(
-    r"(?:^|(?<=[.;] ))(Shapes?|Error|Cost|Source|Raises|Differs from the paper):", re.M
-)
-
-
-def docstring(app, what, name, found, options, lines):
-    """A docstring is plain text; as reStructuredText its fields begin paragraphs, indented lines
-    stay as they are, and no letter of a formula is a mark."""
-    out = []
-    for indented, block in groupby(lines, lambda line: line.startswith("    ") or line == ""):
-        text = "\n".join(block)
-        if indented:
-            out += ["", "::", "", text, ""] if text.strip() else [text]
-            continue
-        parts = re.split(r"(`[^`]+`)", text)
-        parts[::2] = [re.sub(r"([\\*_|])", r"\\\1", part) for part in parts[::2]]
-        parts[1::2] = [rf"\ `{part}`\ " for part in parts[1::2]]
-        text = re.sub(r"(?m)^(?=- )", "\n", "".join(parts))  # a list begins a paragraph, too
-        out.append(FIELD.sub(r"\n\n**\1:**", text))
-    lines[:] = "\n".join(out).split("\n")
-
-
-def signature(app, what, name, found, options, arguments, returned):
-    """Arrays by the name that the sources give them."""
-    return tuple(text and text.replace("[Any,", "[Array,") for text in (arguments, returned))
 
 
 def described(render):
@@ -147,6 +117,5 @@ def setup(app):
     app.connect("doctree-read", findable)
     app.connect("html-page-context", in_head)
     app.connect("html-page-context", feedback.at_foot)
-    app.connect("autodoc-process-docstring", docstring)
-    app.connect("autodoc-process-signature", signature)
+    reference.connect(app, site)
     return {"parallel_read_safe": True}
