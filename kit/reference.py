@@ -216,10 +216,11 @@ def table(words: Words, thing, about: dict[str, str]) -> list[str]:
         default = "" if one.default is one.empty else f"``{one.default!r}``"
         rows.append([f"``{name}``", shape, default, words(one_line(meaning))])
     kept = [i for i, column in enumerate(zip(*rows[1:], strict=True)) if any(column)]
-    out = ["", ".. list-table::", "   :class: arguments", "   :header-rows: 1", ""]
+    look = "arguments" + " defaults" * (2 in kept)
+    out = ["", ".. list-table::", f"   :class: {look}", "   :header-rows: 1", ""]
     for row in rows:
-        cells = [row[i] or "–" for i in kept]
-        out += [f"   {' ' if i else '*'} - {cell}" for i, cell in enumerate(cells)]
+        cells = [row[i] for i in kept]
+        out += [f"   {' ' if i else '*'} - {cell}".rstrip() for i, cell in enumerate(cells)]
     return [*out, ""]
 
 

@@ -337,7 +337,7 @@ def formulas(text: str) -> list[tuple[str, str]]:
         found.append((kind, said))
 
     while at < len(text):
-        begins = at == 0 or not re.match(r"[\w§^\"'.\-\u0300-\u036f]", text[at - 1])
+        begins = at == 0 or not re.match(r"[\w§√^\"'.\-\u0300-\u036f]", text[at - 1])
         word, code = WORD.match(text, at), NAME.match(text, at) or SHAPE.match(text, at)
         if not code and not (word and word[0] in FUNCTIONS | CALLED):
             code = CALL.match(text, at)

@@ -380,17 +380,6 @@ def test_the_foot_of_each_page_names_the_edition():
     assert site.options(None)["extra_footer"] == edition()
 
 
-# The package
-
-
-def test_the_package_has_a_page_for_each_public_module_in_the_order_of_its_map():
-    files = [p.stem for p in (ROOT / "performer_course").glob("[a-z]*.py")] + ["checks"]
-    pages = site.reference()
-    assert sorted(pages) == sorted(f"{name}.md" for name in ["index", *files])
-    listed = pages["index.md"].split("toctree")[1].split()
-    assert listed.index("kernels") < listed.index("features") < listed.index("attention")
-
-
 # Tools that are missing, and who runs them
 
 

@@ -271,10 +271,15 @@ def test_every_link_within_the_site_leads_to_a_file_and_to_a_place_in_it(pages):
     assert count > 5000
 
 
-def test_the_pages_of_the_package_have_signatures_with_shapes_and_fields(pages):
-    page = re.sub(r"<[^>]+>", "", html.unescape(written("performer_course/attention")))
-    assert "q: Float[Array, '... L d']" in page
-    assert re.search(r"(?m)^Cost: O\(L S \(d \+ e\)\)", page)
+def test_the_pages_of_the_package_have_arguments_formulas_and_their_source(pages):
+    whole = written("performer_course/attention")
+    page = re.sub(r"<[^>]+>", "", html.unescape(whole))
+    assert re.search(r"favor_attention\(q, k, v, W, \*, causal=False", page)
+    assert re.search(r"booleans \(\.\.\., S\) or None\s+None\s+True where a key counts", page)
+    assert "O (L S (d+e))" in page
+    assert 'href="../notebooks/references.html#choromanski-2021"' in whole
+    assert 'href="../_modules/performer_course/attention.html#favor_attention"' in whole
+    assert 'id="favor_attention"' in written("_modules/performer_course/attention")
     assert "distance_to_mean(" in written("performer_course/checks").replace("</span>", "")
 
 
