@@ -1,9 +1,12 @@
 """The style of figures: what the back row can read, and words that hold for the data."""
 
+import io
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.text import Text
+from PIL import Image
 
 from performer_course import figures
 
@@ -63,8 +66,30 @@ def test_a_caption_stands_below_its_figure_and_with_it(monkeypatch):
     )
     figures.show(fig, alt="a line", caption="It rises.")
     (_, told), ((below,), _) = shown
-    assert told["metadata"]["image/png"] == {"alt": "a line", "caption": "It rises."}
+    assert told["metadata"]["image/png"] == {"alt": "a line", "width": 800, "caption": "It rises."}
     assert below == {"text/markdown": "*It rises.*", "text/plain": "It rises."}
+
+
+def test_a_picture_has_two_dots_a_pixel_and_keeps_its_colours():
+    fig, ax = plt.subplots(figsize=(7.5, 4))
+    ax.set_facecolor("0.85")  # as much as anything
+    red, green = np.meshgrid(np.linspace(0, 1, 100), np.linspace(0, 1, 40))  # many
+    ax.imshow(np.stack([red, green, 1 - red * green], axis=-1))
+    ax.plot([0, 99], [20, 20], color=figures.COLORS[3], linewidth=0.8)  # little
+    ax.set(xlim=(-60, 160))
+    raw = io.BytesIO()
+    fig.savefig(raw, dpi=200)
+    with Image.open(raw) as image:
+        drawn = np.asarray(image.convert("RGB"), dtype=int)
+    with Image.open(io.BytesIO(figures._png(fig))) as image:
+        kept = np.asarray(image.convert("RGB"), dtype=int)
+    plt.close(fig)
+    assert kept.shape == drawn.shape == (800, 1500, 3)
+    off = np.abs(kept - drawn).max(axis=-1)
+    ground = (drawn == drawn[400, 200]).all(axis=-1)
+    assert ground.mean() > 0.1
+    assert off[ground].max() <= 2
+    assert off.max() <= 24
 
 
 @pytest.mark.parametrize(

@@ -238,14 +238,22 @@ LOOK = [
         struck(FIGURE, lambda cell: cell.outputs[0].metadata.update(ALONE)),
     ),
     ("cell 2: its image has no alt text", display_without_show),
+    (
+        "cell 3: its image has not two dots for each pixel of its width",
+        struck(FIGURE, lambda c: c.outputs[0].metadata["image/png"].update(width=801)),
+    ),
+    (
+        "cell 3: its image has not two dots for each pixel of its width",
+        struck(FIGURE, lambda c: c.outputs[0].metadata["image/png"].pop("width")),
+    ),
     ("cell 2: it printed an error: ouch", struck(NUMBER, lambda cell: cell.outputs.append(OUCH))),
     (
         "cell 2: its output holds the path",
         struck(NUMBER, lambda cell: cell.outputs[0].update(text=str(ROOT / "notebooks"))),
     ),
     (
-        "bytes, over the budget of 400,000",
-        struck(CLOCK, lambda cell: cell.outputs[0].update(text="x" * 410_000)),
+        "bytes, over the budget of 600,000",
+        struck(CLOCK, lambda cell: cell.outputs[0].update(text="x" * 610_000)),
     ),
     ("figures.absent does not exist", in_both("import show", "import show, absent")),
     ("performer_course.absent.show does not exist", in_both("course.figures", "course.absent")),

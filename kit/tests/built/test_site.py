@@ -95,6 +95,23 @@ def test_each_page_asks_nothing_outside_sets_its_formulas_and_fits_a_phone(pages
     assert formulas > 2000
 
 
+PICTURES = """() => [...document.querySelectorAll('.cell_output img')].map(picture => {
+    const width = Number(picture.getAttribute('width')), room = picture.parentElement.clientWidth;
+    return [picture.naturalWidth / width, picture.clientWidth / Math.min(width, room),
+        picture.naturalWidth / picture.naturalHeight * picture.clientHeight / picture.clientWidth];
+})"""
+
+
+@pytest.mark.parametrize("width", [1600, 390])
+def test_a_figure_has_two_dots_a_pixel_and_is_shown_at_its_width(address, browser, width):
+    with opened(browser, address, "notebooks/09_positive_features.html", width=width) as (tab, _):
+        tab.wait_for_function("[...document.images].every(picture => picture.complete)")
+        shown = tab.evaluate(PICTURES)
+    assert len(shown) == 4
+    for figure in shown:
+        assert figure == pytest.approx([2, 1, 1], rel=0.01)
+
+
 def test_the_head_names_the_width_once_and_the_first_page_is_called_as_the_course(pages):
     assert {written(page).count('name="viewport"') for page in pages} == {1}
     assert "<title>How kernels became linear attention</title>" in written("index")

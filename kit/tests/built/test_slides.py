@@ -46,6 +46,7 @@ SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section
             .filter(formula => !formula.querySelector('math')).map(f => f.textContent),
         high: picture && scale * picture.naturalHeight,
         wide: picture && scale * picture.naturalWidth,
+        dots: picture && 1 / scale,
     };
 })"""
 
@@ -110,6 +111,35 @@ def test_a_figure_fills_two_thirds_of_the_height_or_the_whole_width(seen):
     assert len(figures) > 100
     small = [(n, s["high"], s["wide"]) for n, s in figures if s["high"] < 480 and s["wide"] < 1279]
     assert small == []
+
+
+def test_a_figure_has_a_dot_for_each_pixel_of_a_wall_of_1080_lines(seen):
+    figures = [(name, slide["dots"]) for name, slide in each(seen[0]) if slide["high"]]
+    assert [(name, dots) for name, dots in figures if dots < 1080 / 720] == []
+
+
+def test_steps_come_one_at_a_time_in_letters_as_large_as_there_is_room_for(address, browser):
+    with opened(browser, address, "05_orthogonal_features.html") as (tab, _):
+        tab.wait_for_selector("html[data-ready]")
+        at = tab.evaluate("""() => [...document.querySelectorAll('.slides > section')]
+            .findIndex(section => section.className.startsWith('steps'))""")
+        tab.evaluate(f"Reveal.slide({at})")
+        points = tab.locator("section.present li.fragment")
+        seen = tab.locator("section.present li.fragment.visible")
+        shown = [seen.count()]
+        for _ in range(points.count()):
+            tab.keyboard.press("ArrowRight")
+            shown.append(seen.count())
+        size = points.first.evaluate("point => parseFloat(getComputedStyle(point).fontSize)")
+    assert shown == list(range(len(shown)))
+    assert len(shown) > 2
+    assert size > 30
+
+
+def test_a_link_to_a_slide_opens_it_on_a_phone(address, browser):
+    with opened(browser, address, f"{SAMPLE}.html#/6", width=390) as (tab, _):
+        tab.wait_for_selector("html[data-ready]")
+        assert tab.evaluate("Reveal.getIndices().h") == 6
 
 
 def test_the_speakers_window_has_the_text_and_its_formulas(address, browser):
