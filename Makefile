@@ -73,13 +73,13 @@ publish: $(PUBLISH) ## all that a reader may get: the browser's part, PDFs, slid
 site: $(SITE) ## the course as a web site, in build/site/html (npm brings MathJax)
 	$(BIN)/python -m kit.site
 
-slides: $(SLIDES) ## a deck of slides for each lesson, in build/slides, which `make site` takes along (npm; PDFs need Chromium)
+slides: $(SLIDES) ## a deck of slides for each lecture and lesson, in build/slides, which `make site` takes along (npm; PDFs need Chromium)
 	$(BIN)/python -m kit.slides $(LESSON)
 
 lite: $(LITE) ## lessons 00 to 06 to run in the browser, in build/lite, for the site to come after
 	$(BIN)/python -m kit.lite
 
-pdf: $(PDF) ## the course as a book and a handout of each lesson, in build/handouts
+pdf: $(PDF) ## the course as a book, and handouts of each lesson and lecture, in build/handouts
 	$(BIN)/python -m kit.handouts
 
 model: $(LESSONS) ## fetch pretrained models into model/, of antibodies (97 MB) and speech (71 MB), which nothing needs; one: MODEL=speech

@@ -1,6 +1,6 @@
-"""The course on paper: a handout of each lesson, and the whole of it as a book.
+"""The course on paper: a handout of each lesson and each lecture, and the whole of it as a book.
 
-    python -m kit.handouts        write build/handouts: 01_….pdf and so on, and course.pdf
+    python -m kit.handouts        write build/handouts: 01_….pdf, lecture_1.pdf …, and course.pdf
 
 Nothing is executed: what is printed are the texts, the code and the outputs of the committed
 notebooks. The words of a page are led and numbered as on the web (`kit.site.Site`). Then pandoc
@@ -21,9 +21,10 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from kit import need
+from kit import lectures, need
+from kit.lectures import Lecture
 from kit.site import LINK, Site, called, lay_out, number, parts
-from tools.lesson import Cell, read
+from tools.lesson import Cell, find, read
 from tools.setting import ROOT, edition, repository
 
 BUILD, OUT = ROOT / "build" / "pdf", ROOT / "build" / "handouts"
@@ -253,6 +254,26 @@ def handout(site: Site, docname: str, pages: dict[str, str]) -> str:
     return "".join(text)
 
 
+def lecture(talk: Lecture) -> str:
+    """What students get of a lecture, in Typst: board, two figures, questions, homework."""
+    text = [f"## On the board\n\n{talk.derives}"]
+    text += [f"{at}. {step}" for at, step in enumerate(talk.steps, 1)]
+    for mark in talk.paper:
+        drawn = read(find(mark.split(".")[0])).figures
+        (figure,) = [figure for figure in drawn if figure.number == mark]
+        told = (f"/pictures/{mark}.png", mark, figure.alt, figure.caption)
+        text.append(raw(f"#picture({', '.join(map(quoted, told))})"))
+    text += [
+        "## Questions",
+        *(f"{n}. {ask.question}" for n, ask in enumerate(talk.asks.values(), 1)),
+    ]
+    text += ["## Homework", *(f"- {item}" for item in talk.homework), talk.reading]
+    here = talk.path.relative_to(ROOT).as_posix()
+    said = "\n\n".join(joined(inside(lectures.unmarked(part), here, {})) for part in text)
+    words = {"title": f"Lecture {talk.number}: {talk.title}", "course": first_words()["title"]}
+    return f"{HEAD}#show: sheet.with({arguments(words)})\n{pandoc(said)}"
+
+
 def compiled(name: str, typst: str, folder: Path = BUILD, out: Path = OUT) -> int:
     """Set `typst` as a PDF, tagged as PDF/UA-1 asks; a warning is an error. Return its bytes.
 
@@ -284,6 +305,7 @@ def main() -> int:
         pages = dict(zip(map(label, names), pool.map(converted, names), strict=True))
         documents = {BOOK: book(site, pages)}
         documents |= {Path(n).name: handout(site, n, pages) for n in site.lessons.values()}
+        documents |= {talk.name: lecture(talk) for talk in lectures.every()}
         sizes = pool.map(compiled, documents, documents.values())
         print(f"{len(documents)} PDFs, {sum(sizes) / 2**20:.0f} MiB: {OUT.relative_to(ROOT)}")
     return 0

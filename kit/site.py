@@ -54,7 +54,8 @@ BEHIND = (
     "CHANGELOG",
 )
 AUTHORS = ("CONTRIBUTING", "COVERAGE", "CLAIMS")  # last
-LECTURERS = ("kit/pages/teach", "kit/pages/lectures", "kit/pages/twelve_weeks")  # first
+LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
+LECTURERS = ("kit/pages/teach", "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
@@ -170,8 +171,11 @@ def made(folder: str, built: Path = BUILD.parent) -> list[Path]:
 
 
 def called(stem: str, stage: Path) -> str:
-    """What a file that was made is called: as its lesson with the number, where it is of one."""
+    """What a file that was made is called: as its lesson with the number, or as its lecture."""
     path = stage / f"notebooks/{stem}.ipynb"
+    if stem.startswith("lecture_"):
+        (page,) = (ROOT / "kit/pages/lectures").glob(f"{stem[-1]}_*.md")
+        return page.read_text(encoding="utf-8").split("\n")[0].removeprefix("# ")
     if not path.is_file():
         return WHOLE.get(stem, stem)
     lesson = read(path)
@@ -357,17 +361,28 @@ class Site:
         links, solved = [], f"{home}/solutions/{stem}"
         if solved in self.files and solved != here:
             links.append(self.link("solution" if project else "solutions", solved, here))
-        if here == f"notebooks/{stem}":
-            for folder, label in MADE.items():
-                for path in made(folder, self.built):
-                    if path.stem == stem:
-                        said = f"{label} as PDF" if path.with_suffix(".html").exists() else label
-                        said = label if path.suffix == ".html" else said
-                        links.append(_download(relative(f"{folder}/{path.name}", here), said))
+        links += self.made_of(stem, here) if here == f"notebooks/{stem}" else []
         file = self.files[here].name
         links.append(_download(relative(f"_sources/{here}.ipynb", here), "notebook", file))
         row = f"<p class='buttons beside'>{' '.join(buttons)}</p>\n\n" if buttons else ""
         return f"{row}{BESIDE}{' · '.join(links)}"
+
+    def made_of(self, stem: str, here: str) -> list[str]:
+        """Links to the slides and PDFs of a lesson or a lecture, where they have been made."""
+        links = []
+        for folder, label in MADE.items():
+            for path in made(folder, self.built):
+                if path.stem == stem:
+                    said = f"{label} as PDF" if path.with_suffix(".html").exists() else label
+                    said = label if path.suffix == ".html" else said
+                    links.append(_download(relative(f"{folder}/{path.name}", here), said))
+        return links
+
+    def of_lecture(self, text: str, here: str) -> str:
+        """The page of a lecture, with links below its title to its deck and its handout."""
+        links = self.made_of(f"lecture_{Path(here).name[0]}", here)
+        title, rest = text.split("\n", 1)
+        return f"{title}\n\n{BESIDE}{' · '.join(links)}\n{rest}" if links else text
 
     def to_run(self, text: str, here: str) -> str:
         """The page about the browser, with links below its title to the lessons that run there."""
@@ -385,6 +400,8 @@ class Site:
                 said = self.markdown(quizzes.page(text), here)
                 return said + quizzes.below(Path(here).name)
             said = self.markdown(text, here)
+            if re.match(LECTURE, here):
+                return self.of_lecture(said, here)
             return self.to_run(said, here) if here == BROWSER else said
         notebook, colab = json.loads(text), ""
         if notebook["cells"] and notebook["cells"][0].get("id") == "colab":
@@ -461,7 +478,7 @@ def stage(folder: Path = STAGE) -> None:
 
 
 def listing(name: str, label: str, files: list[Path], stage: Path) -> str:
-    """A page that leads to what was made of each lesson, below what kit/look/`name` says of it."""
+    """A page that leads to all that was made of a kind, below what kit/look/`name` says of it."""
     own, links = ROOT / "kit/look" / name / "index.md", {}
     head = own.read_text(encoding="utf-8") if own.exists() else f"# {name.capitalize()} as PDF\n"
     for path in files:

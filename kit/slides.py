@@ -1,8 +1,12 @@
-"""A deck of slides for each lesson, made by a rule from what the lesson says and shows.
+"""A deck of slides for each lecture and each lesson, made by a rule from what these say and show.
 
-    python -m kit.slides [09 …]     write build/slides: pages, and PDFs where a browser is there
+    python -m kit.slides [lecture_3 09 …]
 
-Nothing is executed, and nothing is written for the slides alone. A section is a slide with its
+
+writes build/slides: pages, and PDFs where a browser is there.
+
+Nothing is executed, and nothing is written for the slides alone. The deck of a lecture goes along
+the plan on its page (kit/lectures.py). In the deck of a lesson a section is a slide with its
 first claim (a sentence in bold) and its formulas; a claim that answers a question comes after it.
 A figure is a slide under its claim: the first claim after it and before the next figure or
 question, else the last before it. What a cell prints is a slide where it answers a question, and
@@ -23,7 +27,8 @@ from html import escape
 from itertools import takewhile
 from pathlib import Path
 
-from kit import chromium, need, npm
+from kit import chromium, lectures, need, npm
+from kit.lectures import Ask, Lecture, Row
 from kit.site import MATHJAX, alt, parts
 from tools.lesson import (
     ANSWER,
@@ -33,6 +38,7 @@ from tools.lesson import (
     Lesson,
     Section,
     claims,
+    find,
     paths,
     questions,
     read,
@@ -47,6 +53,7 @@ PART = re.compile(r"\?|\band (?:(?:by|for|from|near) )?(?:how|is|what|where|whic
 LINES, BROAD = (3, 14), 80  # of a print that is a table and can be read from the last row
 ROWS, TABLE, LISTED = 9, 800, 700  # rows of a table; characters of a table and of a list on a slide
 FORMULAS, WIDE = 3, 90  # on a slide; letters of TeX that fit a line
+STEPS = 4  # of a board on a slide
 CLOSING, UNSHOWN = ("Take away", "Where it breaks"), ("Exercises", "Further reading")
 NUMBER = r"(?:two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|\d+)"
 OFF = re.compile(  # words that point to what is not on a slide, wherever they stand there
@@ -66,7 +73,7 @@ SENTENCE = re.compile(r"(?<=[.?!])\*{0,2}\s+(?=[A-Z*$\\])")
 
 @dataclass
 class Slide:
-    kind: str  # title, text, claim, question, table, figure, steps, list
+    kind: str  # title, text, claim, question, table, figure, steps, list, board, code
     title: str
     section: str = ""  # above the title
     body: list[str] = field(default_factory=list)
@@ -351,17 +358,149 @@ def slides(lesson: Lesson) -> list[Slide]:
     return out + exercises(lesson.number)
 
 
+# A lecture
+
+
+def length(text: str) -> int:
+    """The letters of a text as a reader sees it, roughly: a command of TeX is one."""
+    return len(re.sub(r"\\[a-zA-Z]+|[{}$^_\\]", "", text))
+
+
+def said(text: str, *kind: str) -> str:
+    """A paragraph of a lecturer's page, whose numbers need no mark here; no comma begins a line."""
+    text = lectures.unmarked(text)
+    whole = re.sub(
+        r'(<span class="math">[^<]*</span>[.,;:?!)]+)', r'<span class="whole">\1</span>', html(text)
+    )
+    return f"<p{''.join(f' class={name}' for name in kind)}>{whole}</p>"
+
+
+def board(talk: Lecture) -> list[Slide]:
+    """What is derived, and its steps one by one, as many on a slide as can be read."""
+    claim, where = re.match(r"\*\*(.+?)\*\*\s*(.*)", talk.derives).groups()
+    most = sum(map(length, talk.steps)) / -(-len(talk.steps) // STEPS)  # as much on each slide
+    out, size = [], most
+    for at, step in enumerate(talk.steps, 1):
+        if size + length(step) / 2 >= most:
+            out.append(Slide("board", html(claim), "On the board"))
+            size = 0
+        size += length(step)
+        out[-1].body.append(said(f"**{at}** {step}", "fragment"))
+    out[0].body.insert(0, said(where, "said"))
+    return out
+
+
+def asked(name: str, ask: Ask) -> Slide:
+    """A question as it stands alone; the speaker reads what students tend to say."""
+    tend = said(f"They tend to say: {ask.tend}")
+    return Slide("question", "Before you look", name, [said(ask.question)], [tend])
+
+
+def replied(name: str, ask: Ask) -> Slide:
+    so = ask.say[0].upper() + ask.say[1:]
+    return Slide("text", "The answer", name, [said(ask.question, "said"), said(so)])
+
+
+def ran(row: Row, ask: Ask) -> Slide:
+    """The live cell, and then what it prints."""
+    body = [f"<pre>{escape(ask.code)}</pre>", f'<pre class="fragment">{escape(ask.prints)}</pre>']
+    return Slide("code", html(row.subject), "Live", body, [said(ask.say)])
+
+
+def figure(number: str) -> Slide:
+    """The slide that a figure has in the deck of its lesson, without an answer below it."""
+    lesson = read(find(number.split(".")[0]))
+    for section in lesson.sections:
+        for cell in section.cells:
+            drawn = [other.number for other in cell.figures]
+            if number in drawn:
+                made = [s for s in shown_by(section, cell, False) if s.kind == "figure"]
+                slide = made[drawn.index(number)]
+                slide.body = slide.body[:1]  # a lecture has answers of its own
+                return slide
+    raise ValueError(f"there is no figure {number}")
+
+
+def table(row: Row, talk: Lecture) -> Slide:
+    """The first table that a section prints, or the one in a chapter of the page."""
+    if named := re.fullmatch(r"table (\w\d) §(\d+)", row.show):
+        cells = read(find(named[1])).section(named[2]).cells
+        body = [print_of(output.text) for cell in cells for output in cell.outputs]
+    else:
+        text = talk.chapters[row.show[0].upper() + row.show[1:]]
+        body = [rendered for kind, _, rendered in blocks(text) if kind == "table"]
+    return Slide("table", html(row.subject), body=[next(filter(None, body))])
+
+
+def homework(row: Row, talk: Lecture) -> Slide:
+    given = "".join(f"<li>{html(item)}</li>" for item in talk.homework)
+    body = [f"<ul>{given}</ul>", said(talk.reading), said(row.subject + ".")]
+    return Slide("list", "Homework", body=body)
+
+
+def shown(row: Row, talk: Lecture) -> list[Slide]:
+    """The slides of a row of the plan."""
+    kind, out = row.kind, []
+    if kind in talk.asks:
+        out += [asked(kind, talk.asks[kind]), replied(kind, talk.asks[kind])]
+    elif kind == "Live":
+        out += [asked(kind, talk.live), ran(row, talk.live)]
+    elif kind == "Board":
+        out += board(talk)
+    elif kind == "Their questions":
+        out.append(Slide("claim", "Your questions"))
+    for number in row.figures:
+        out.append(figure(number))
+        out[-1].section = html(row.subject)
+        out[-1].notes.insert(0, said(f"Figure {number}. {talk.figures[number]}"))
+    aloud = [said(row.said)] * bool(row.said)
+    if row.written and row.show == "–":
+        sentences = [said(one) for one in SENTENCE.split(row.written)]
+        out.append(Slide("text", html(row.subject), body=sentences, notes=aloud))
+    elif row.show != "–" and not row.figures:
+        out.append(table(row, talk))
+        out[-1].notes += [said(row.written), *aloud]
+    if kind == "Homework":
+        out.append(homework(row, talk))
+    if not out:
+        raise ValueError(f"{talk.path.name}: minute {row.start} has nothing to show")
+    clock = f"From minute {row.start}, {row.minutes} minutes: {plain(row.what)}."
+    clock += " Skip it when late." * (row.start in talk.late)
+    for slide in out:
+        slide.notes.insert(0, said(clock))
+    return out
+
+
+def talked(talk: Lecture) -> list[Slide]:
+    """The deck of a lecture."""
+    title = Slide("title", html(talk.title), f"Lecture {talk.number}")
+    title.body = [said(talk.afterwards)]
+    title.notes = [said(talk.opening), said(f"Left out: {talk.left}")]
+    return [title, *(slide for row in talk.rows for slide in shown(row, talk))]
+
+
 # Writing
 
 
-def page(lesson: Lesson) -> str:
-    """The deck of a lesson."""
+def page(title: str, made: list[Slide]) -> str:
+    """The deck of a lesson or a lecture."""
     from jinja2 import Environment, FileSystemLoader
 
     template = Environment(loader=FileSystemLoader(SOURCES), trim_blocks=True, lstrip_blocks=True)
-    title = re.sub(r"<[^>]*>|\\[()]", "", f"{lesson.number} {html(lesson.title)}")
-    made = {"slides": slides(lesson), "title": title, "edition": edition()}
-    return template.get_template("deck.html").render(made)
+    title = re.sub(r"<[^>]*>|\\[()]", "", html(title))
+    told = {"slides": made, "title": title, "edition": edition()}
+    return template.get_template("deck.html").render(told)
+
+
+def decks(*wanted: str) -> dict[str, str]:
+    """The pages of all decks, or of some, by name: those of the lectures, then of the lessons."""
+    talks = [talk for talk in lectures.every() if not wanted or talk.name in wanted]
+    made = {t.name: page(f"Lecture {t.number}: {t.title}", talked(t)) for t in talks}
+    for path in paths():
+        if not wanted or path.stem.split("_")[0] in wanted:
+            lesson = read(path)
+            made[path.stem] = page(f"{lesson.number} {lesson.title}", slides(lesson))
+    return made
 
 
 def assets(folder: Path) -> None:
@@ -395,14 +534,14 @@ def main(*wanted: str) -> int:
     )
     shutil.rmtree(BUILD / "shared" if wanted else BUILD, ignore_errors=True)
     assets(BUILD / "shared")
-    found = [path for path in paths() if not wanted or path.stem.split("_")[0] in wanted]
-    for path in found:
-        (BUILD / f"{path.stem}.html").write_text(page(read(path)), encoding="utf-8")
+    found = decks(*wanted)
+    for name, text in found.items():
+        (BUILD / f"{name}.html").write_text(text, encoding="utf-8")
     print(f"{len(found)} decks: {BUILD.relative_to(ROOT)}")
     if chromium.PATH is None:
         print(f"no PDFs: {chromium.NONE}")
         return 0
-    pdfs([path.stem for path in found])
+    pdfs([*found])
     print(f"{len(found)} PDFs beside them")
     return 0
 

@@ -3,22 +3,25 @@
 The pages are Markdown in kit/pages; test_site.py sees that each place they name is there. A figure
 is named by its lesson and its place in it. A number in `this type` is printed by a section of a
 lesson, or by the solution of a project, that is named in the same paragraph; a figure names its
-section, too.
+section, too. Below a live cell a number is printed by the cell, which is run.
 """
 
 import functools
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
-from kit import quizzes, site
+from kit import lectures, quizzes, site, slides
 from tools.lesson import VOLATILE, find, read
 from tools.setting import NOTEBOOKS, ROOT
 
 PAGES = ROOT / "kit" / "pages"
 LECTURES, WEEKS, PROJECTS = (
     (PAGES / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("lectures", "twelve_weeks", "projects")
+    for name in ("lectures/index", "twelve_weeks", "projects")
 )
 QUIZZES = sorted((PAGES / "quizzes").glob("*.md"))
 # These are about tools, and quote no lesson.
@@ -102,21 +105,20 @@ def chapters(text, pattern):
     return {part.split("\n")[0]: part.split("\n## ")[0] for part in parts}
 
 
-TALKS = chapters(LECTURES, r"Lecture \d")
+TALKS = lectures.every()
 WEEK = chapters(WEEKS, r"Week \d")
-each_lecture = pytest.mark.parametrize("talk", TALKS, ids=lambda name: name.split(":")[0])
+each_lecture = pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.name)
 each_week = pytest.mark.parametrize("week", WEEK, ids=lambda name: name.split(":")[0])
 
 
-def part_of(talk, heading):
-    """One part of a lecture, by its heading."""
-    return TALKS[talk].split(f"\n### {heading}")[1].split("\n### ")[0]
+def words_of(page):
+    """What a page says, without a live cell: its numbers are the cell's own."""
+    return re.sub(r"(?s)\n## Live\n.+?(?=\n## )", "", page.read_text(encoding="utf-8"))
 
 
-def plan(talk):
-    """[(from, minutes, what, what to show)] of a lecture."""
-    rows = re.findall(r"(?m)^\| (\d+) \| (\d+) \| (.+?) \| (.+?) \|$", part_of(talk, "Plan of"))
-    return [(int(start), int(minutes), what, show) for start, minutes, what, show in rows]
+def shown(talk):
+    """The figures of a plan, in order."""
+    return [figure for row in talk.rows for figure in row.figures]
 
 
 # The pages and the lessons
@@ -143,7 +145,7 @@ def test_minutes_of_lessons_and_exercises_are_those_of_boxes_and_sheets(page):
 def test_a_number_in_this_type_is_printed_by_a_section_that_is_named_beside_it(page):
     if page in QUIZZES:
         return  # all their numbers are tested, below
-    for block in blocks(page.read_text(encoding="utf-8")):
+    for block in blocks(words_of(page)):
         quoted = re.findall(r"`[−-]?([\d.,]*\d(?:e[+-]?\d+)?)`", block)
         known = set()
         for name, section in sections_in(block):
@@ -159,7 +161,7 @@ def test_a_number_in_this_type_is_printed_by_a_section_that_is_named_beside_it(p
 def test_no_decimal_number_stands_without_its_lesson(page):
     if page in QUIZZES:
         return
-    text = " ".join(page.read_text(encoding="utf-8").split())
+    text = " ".join(words_of(page).split())
     for known in (FORMULA, r"`[^`]*`", r"\]\(\S+\)", FIGURES, r"exercises? \d\d\.\d"):
         text = re.sub(known, " ", text)
     assert not re.findall(r"\d+\.\d+", text)
@@ -170,48 +172,60 @@ def test_no_decimal_number_stands_without_its_lesson(page):
 
 def lessons_of(talk):
     """The lessons of a lecture, from its head."""
-    return re.findall(r"esson \[(\d\d)\]", " ".join(TALKS[talk].split("\n### ")[0].split()))
+    return re.findall(r"esson \[(\d\d)\]", talk.opening)
 
 
 def test_the_first_seven_lectures_take_two_lessons_each_in_order_and_the_eighth_what_came_after():
     pairs = [lessons_of(talk) for talk in TALKS]
     assert pairs == [[f"{n:02d}", f"{n + 1:02d}"] for n in (*range(1, 14, 2), 19)]
-    assert [talk.split(":")[0] for talk in TALKS] == [f"Lecture {n}" for n in range(1, 9)]
+    assert [talk.number for talk in TALKS] == list(range(1, 9))
+    assert [int(talk.path.name[0]) for talk in TALKS] == list(range(1, 9))
     assert LECTURES.startswith("# Seven lectures, and an eighth\n")
 
 
-def test_the_page_says_how_much_of_its_lessons_a_lecture_shows():
-    rows = re.findall(r"(?m)^\| \d \| ([\d, ]+) \| (\d+) minutes \| (\d+) of (\d+) \|", LECTURES)
-    for (pair, minutes, shows, there), talk in zip(rows, TALKS, strict=True):
+def test_the_list_of_lectures_says_how_much_of_its_lessons_each_shows():
+    row = (
+        r"(?m)^\| \[(\d)\]\((.+?)\) \| ([\d, ]+) \| (\d+) minutes \| (\d+) of (\d+) \| .+ \| (\d+) "
+    )
+    rows = re.findall(row + "minutes", LECTURES)
+    for (mark, link, pair, minutes, shows, there, home), talk in zip(rows, TALKS, strict=True):
         names = lessons_of(talk)
-        planned = [figure for *_, show in plan(talk) for figure in named(show)]
+        assert (int(mark), link) == (talk.number, talk.path.name)
         assert pair.split(", ") == names
         assert int(minutes) == sum(lesson(name).minutes for name in names)
-        assert int(shows) == sum(figure[:2] in names for figure in planned)
+        assert int(shows) == sum(figure[:2] in names for figure in shown(talk))
         assert int(there) == sum(len(lesson(name).figures) for name in names)
-    read = [int(minutes) for _, minutes, *_ in rows]
+        assert f"In all {home} minutes" in talk.reading
+    read = [int(minutes) for _, _, _, minutes, *_ in rows]
     assert f"takes {min(read)} to {max(read)} minutes" in " ".join(LECTURES.split())
 
 
 @each_lecture
-def test_a_lecture_is_planned_to_the_minute_and_lasts_ninety(talk):
-    clock = 0
-    for start, minutes, *_ in plan(talk):
-        assert start == clock
-        clock += minutes
-    assert clock == 90
+def test_a_lecture_lasts_eighty_minutes_with_room_for_questions_of_theirs(talk):
+    assert sum(row.minutes for row in talk.rows) == 80
+    kinds = [row.kind for row in talk.rows if row.kind]
+    assert sorted(kinds) == ["Ask 1", "Ask 2", "Board", "Homework", "Live", "Their questions"]
+    assert [row.minutes for row in talk.rows if row.kind == "Their questions"] == [4]
+
+
+@each_lecture
+def test_nothing_in_a_plan_goes_faster_than_one_can_talk(talk):
+    for row in talk.rows:
+        least = {"Board": 1.5 * len(talk.steps), "Live": 5}.get(row.kind, 0)
+        least += (5 if row.kind in talk.asks else 0) + (2 if row.kind else 3) * len(row.figures)
+        least += len(f"{row.written} {row.said}".split()) / 120 if row.kind != "Homework" else 0
+        assert row.minutes >= least, (row.start, row.what, least)
 
 
 @each_lecture
 def test_what_the_plan_shows_is_listed_in_its_section_with_words_of_its_description(talk):
     listed = re.findall(
         r"- \*\*figure (\w\d)\.(\d+)\*\* \(\[(\w\d)(?: §(\d+))?, [^\]]+\]\(\S+\)\): \"(.+?)\"",
-        " ".join(part_of(talk, "Figures of").split()),
+        " ".join(talk.chapters["Figures"].split()),
     )
-    planned = [figure for *_, show in plan(talk) for figure in named(show)]
+    planned = shown(talk)
     assert len(planned) == len(set(planned)) >= 7
-    assert {f"{name}.{number}" for name, number, *_ in listed} == set(planned)
-    assert len(listed) == part_of(talk, "Figures of").count("\n- **figure")
+    assert {f"{name}.{number}" for name, number, *_ in listed} == set(planned) == {*talk.figures}
     for name, number, again, section, words in listed:
         where, description = figures(name)[int(number) - 1]
         assert (name, section or "0") == (again, where)
@@ -219,24 +233,126 @@ def test_what_the_plan_shows_is_listed_in_its_section_with_words_of_its_descript
 
 
 @each_lecture
+def test_what_stands_below_the_plan_belongs_to_a_row_without_a_figure(talk):
+    for row in talk.rows:
+        assert not (row.written and row.figures), row.what
+        assert row.written or row.kind or row.figures, row.what
+
+
+@each_lecture
+def test_the_handout_has_two_figures_of_the_plan_that_answer_no_question(talk):
+    answers = {figure for row in talk.rows if row.kind in talk.asks for figure in row.figures}
+    assert len(talk.paper) == 2
+    assert {*talk.paper} <= {*shown(talk)} - answers
+
+
+@each_lecture
 def test_homework_adds_up_and_what_is_left_out_is_said(talk):
-    homework = part_of(talk, "Homework of")
-    given = [int(m) for m in re.findall(r"(?m)^- exercise .+?\((\d+) minutes\)", homework)]
-    (total,) = re.findall(r"In all (\d+)\sminutes", homework)
-    (row,) = re.findall(rf"(?m)^\| {talk[8]} \| .+ \| (\d+) minutes \|$", LECTURES)
+    given = [int(re.match(r"exercise .+?\((\d+) minutes\)", item)[1]) for item in talk.homework]
     assert len(given) == 3
-    assert sum(given) == int(total) == int(row)
-    assert "Reading:" in homework
-    assert len(part_of(talk, "Leave out").split()) > 20
+    assert f"In all {sum(given)} minutes." in talk.reading
+    assert "Reading:" in talk.reading
+    assert len(talk.left.split()) > 20
 
 
 @each_lecture
 def test_who_runs_late_knows_which_rows_to_skip(talk):
-    late = r"Skip the rows at minutes (\d+) and (\d+): (\d+) minutes"
-    first, second, saved = map(int, re.search(late, part_of(talk, "Leave out")).groups())
-    rows = {start: (minutes, what) for start, minutes, what, _ in plan(talk)}
-    assert rows[first][0] + rows[second][0] == saved >= 9
-    assert "**" not in rows[first][1] + rows[second][1]  # neither the board nor a question
+    skipped = [row for row in talk.rows if row.start in talk.late]
+    saved = sum(row.minutes for row in skipped)
+    assert (
+        f"Skip the rows at minutes {skipped[0].start} and {skipped[1].start}: {saved} minutes."
+        in talk.left
+    )
+    assert saved >= 8
+    assert [row.kind for row in skipped] == ["", ""]
+
+
+@each_lecture
+def test_the_live_cell_is_short_runs_and_prints_what_the_page_says(talk):
+    lines = talk.live.code.splitlines()
+    assert len([line for line in lines if line]) <= 12
+    assert max(map(len, lines)) <= 81  # what a slide has room for
+    assert "from performer_course import" in talk.live.code
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "error", "-c", talk.live.code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    assert done.stdout.rstrip() == talk.live.prints
+    quoted = numbers(" ".join(re.findall(r"`[^`]*`", talk.live.say)).replace("-", ""))
+    assert quoted
+    assert quoted <= numbers(talk.live.prints.replace("-", ""))
+
+
+@each_lecture
+def test_a_question_stands_by_itself(talk):
+    for ask in (*talk.asks.values(), talk.live):
+        assert slides.pointed(ask.question) == [], ask.question
+        assert "?" in ask.question
+        assert not re.search(r"\bfigure\b", ask.question)
+
+
+# The decks of lectures
+
+
+def squeezed(piece):
+    return " ".join(re.sub(r"<[^>]*>", "", piece).split())
+
+
+@each_lecture
+def test_a_deck_has_the_figures_of_its_plan_in_order_and_ends_with_the_homework(talk):
+    deck = slides.talked(talk)
+    drawn = [(slide.title, slide.body) for slide in deck if slide.kind == "figure"]
+    same = [slides.figure(number) for number in shown(talk)]
+    assert drawn == [(slide.title, slide.body) for slide in same]
+    assert deck[0].kind == "title"
+    assert squeezed(deck[0].body[0]).startswith("Afterwards students can")
+    assert (deck[-1].title, str(deck[-1].body).count("<li>")) == ("Homework", 3)
+
+
+@each_lecture
+def test_a_deck_has_each_step_of_the_board_as_a_fragment(talk):
+    steps = [
+        piece for slide in slides.talked(talk) if slide.kind == "board" for piece in slide.body
+    ]
+    steps = [piece for piece in steps if piece.startswith("<p class=fragment>")]
+    assert steps == [slides.said(f"**{n}** {s}", "fragment") for n, s in enumerate(talk.steps, 1)]
+
+
+@each_lecture
+def test_a_deck_asks_each_question_before_its_answer_and_tells_the_speaker_what_they_tend_to_say(
+    talk,
+):
+    deck = slides.talked(talk)
+    for ask in (*talk.asks.values(), talk.live):
+        (at,) = [i for i, slide in enumerate(deck) if slide.body == [slides.said(ask.question)]]
+        assert slides.said(f"They tend to say: {ask.tend}") in deck[at].notes
+        then = deck[at + 1]
+        so = slides.said(ask.say[0].upper() + ask.say[1:])
+        assert so in then.body or (then.kind == "code" and slides.said(ask.say) in then.notes)
+
+
+@each_lecture
+def test_each_slide_of_a_deck_tells_the_speaker_its_minutes(talk):
+    clocks = [
+        re.search(r"From minute (\d+), (\d+) minutes", s.notes[0]) for s in slides.talked(talk)
+    ]
+    assert clocks[0] is None
+    found = list(dict.fromkeys((int(clock[1]), int(clock[2])) for clock in clocks[1:]))
+    assert found == [(row.start, row.minutes) for row in talk.rows]
+
+
+def test_a_page_that_departs_from_its_shape_is_refused_by_name():
+    whole = TALKS[2].path.read_text(encoding="utf-8")
+    for good, bad, fault in (
+        ("## Live\n", "## Alive\n", "no chapter Live"),
+        ("| 10 | 4 |", "| 11 | 4 |", "the row at minute 11 should begin at 10"),
+        ("- **minute 61**", "- **minute 62**", "no row of the plan begins at minute 62"),
+        ("*Say then:*", "*Say:*", "question and answers"),
+        ("It prints", "It says", "a live cell"),
+    ):
+        assert good in whole
+        with pytest.raises(ValueError, match=fault):
+            lectures.parse(whole.replace(good, bad))
 
 
 # Where one starts
@@ -382,5 +498,5 @@ def test_there_is_a_quiz_for_each_part_about_its_lessons_and_the_lecturer_finds_
         asked = [name for *_, sections in questions(page) for name, _ in sections]
         assert set(asked) <= set(names)
         assert len(set(asked)) == min(len(names), 5)
-        assert f"](quizzes/{page.name})" in LECTURES
+        assert f"](../quizzes/{page.name})" in LECTURES
         assert f"](quizzes/{page.name})" in WEEKS

@@ -328,7 +328,7 @@ def test_the_first_claim_of_each_section_is_on_its_slides(lesson, made):
 
 def test_a_deck_is_a_page_with_a_language_a_title_headings_and_notes():
     lesson = read(NOTEBOOKS / "09_positive_features.ipynb")
-    page = slides.page(lesson)
+    page = slides.page(f"{lesson.number} {lesson.title}", slides.slides(lesson))
     assert '<html lang="en"' in page
     assert f"<title>09 {lesson.title}</title>" in page
     assert page.count("<h1>") == page.count(f'<p class="edition">{edition()}</p>') == 1

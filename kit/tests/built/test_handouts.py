@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from kit import handouts
+from kit import handouts, lectures
 from kit.site import number
 from tools.lesson import find, paths, read
 from tools.setting import ROOT
@@ -154,7 +154,8 @@ def test_what_pandoc_leaves_wrong_in_a_formula_is_mended(tex, typst):
 
 def test_every_formula_of_the_course_is_printed_with_what_its_tex_says(built):
     wrong, count = [], 0
-    for path in sorted((handouts.BUILD / "pages").glob("*.typ")):
+    pages = (handouts.BUILD / "pages").glob("*.typ")
+    for path in sorted([*pages, *handouts.BUILD.glob("lecture_*.typ")]):
         for _, tex, typst in FORMULA.findall(path.read_text(encoding="utf-8")):
             tex, count = tex.replace("\\\\", "\\"), count + 1
             commands = re.findall(r"\\([a-zA-Z]+|.)", tex)
@@ -192,6 +193,29 @@ def test_a_handout_has_its_figures_in_words_its_title_and_its_language(reader, s
     title, first = read.metadata.title, squeezed(read.pages[0].extract_text())
     assert title.startswith(number(f"notebooks/{stem}"))
     assert first.count(squeezed(title)) == len(words_of(read, "/H1")) == 1
+
+
+@pytest.mark.parametrize("talk", lectures.every(), ids=lambda talk: talk.name)
+def test_a_lecture_on_paper_has_board_two_figures_questions_and_homework_on_two_pages(
+    reader, said, talk
+):
+    read, found = reader(talk.name), said(talk.name)
+    assert len(read.pages) <= 2
+    assert read.metadata.title == f"Lecture {talk.number}: {talk.title}"
+    assert len(words_of(read, "/Figure")) == 2
+    assert None not in [*words_of(read, "/Figure"), *words_of(read, "/Formula")]
+    for n, text in enumerate(talk.steps, 1):
+        assert f"{n}.{opening(text)}" in found, text
+    for ask in talk.asks.values():
+        assert opening(ask.question) in found
+        assert opening(ask.say) not in found
+    for item in talk.homework:
+        assert opening(item) in found
+
+
+def opening(text):
+    """The first words, as a line of a page has them, before a formula, a link or a quotation."""
+    return squeezed(" ".join(re.split("[$*`\"'\\[]", lectures.unmarked(text))[0].split()[:4]))
 
 
 def test_the_book_has_all_figures_in_words_and_one_on_its_title_page(reader):
@@ -241,7 +265,7 @@ def test_a_second_run_writes_the_same_bytes(built, tmp_path):
     assert (tmp_path / f"{stem}.pdf").read_bytes() == (built / f"{stem}.pdf").read_bytes()
 
 
-@pytest.mark.parametrize("stem", [*TITLES, "course"])
+@pytest.mark.parametrize("stem", [*TITLES, "lecture_3", "course"])
 def test_no_file_names_the_machine_or_the_day_on_which_it_was_made(reader, built, stem):
     read = reader(stem)
     assert not {"/CreationDate", "/ModDate"} & set(read.metadata)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kit import slides
+from kit import lectures, slides
 from kit.chromium import served
 from tools.lesson import paths
 from tools.setting import ROOT
@@ -14,6 +14,10 @@ from tools.setting import ROOT
 from .browser import barriers, opened
 
 SAMPLE = "09_positive_features"
+KINDS = {  # of slides, in a deck of each sort
+    SAMPLE: {"title", "text", "question", "figure", "table", "list"},
+    "lecture_6": {"title", "text", "question", "figure", "table", "list", "board", "code"},
+}
 SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section, at) => {
     Reveal.slide(at);
     const slide = section.querySelector('.slide'), edge = section.getBoundingClientRect();
@@ -55,7 +59,7 @@ SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section
 def decks():
     """All decks and their PDFs, made anew."""
     subprocess.run([sys.executable, "-m", "kit.slides"], cwd=ROOT, check=True, timeout=600)
-    return [path.stem for path in paths()]
+    return [*(talk.name for talk in lectures.every()), *(path.stem for path in paths())]
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +88,7 @@ def each(seen):
 
 def test_no_deck_asks_an_address_outside_or_complains(seen):
     assert seen[1] == {}
-    assert len(each(seen[0])) > 500
+    assert len(each(seen[0])) > 700
 
 
 def test_every_formula_is_set_on_the_slides_and_in_the_notes(seen):
@@ -154,9 +158,10 @@ def test_the_speakers_window_has_the_text_and_its_formulas(address, browser):
     assert "\\omega" not in said
 
 
-def test_a_sample_deck_has_no_barrier_that_wcag_names(decks, address, browser):
+@pytest.mark.parametrize("sample", KINDS)
+def test_a_sample_deck_has_no_barrier_that_wcag_names(decks, address, browser, sample):
     wrong, kinds = {}, set()
-    with opened(browser, address, f"{SAMPLE}.html") as (tab, _):
+    with opened(browser, address, f"{sample}.html") as (tab, _):
         tab.wait_for_selector("html[data-ready]")
         for at in range(tab.evaluate("Reveal.getTotalSlides()")):
             tab.evaluate(f"Reveal.slide({at})")
@@ -166,7 +171,20 @@ def test_a_sample_deck_has_no_barrier_that_wcag_names(decks, address, browser):
                 if found := barriers(tab):
                     wrong[f"{at + 1}, {kind}"] = found
     assert wrong == {}
-    assert kinds >= {"title", "text", "question", "figure", "table", "list"}
+    assert kinds >= KINDS[sample]
+
+
+def test_the_steps_of_a_board_come_one_by_one(address, browser):
+    with opened(browser, address, "lecture_3.html") as (tab, _):
+        tab.wait_for_selector("html[data-ready]")
+        tab.evaluate("Reveal.slide(Reveal.getSlides().findIndex(s => s.matches('.board')))")
+        steps = tab.locator("section.present .fragment").count()
+        visible = []
+        for _ in range(steps + 1):
+            visible.append(tab.locator("section.present .fragment.visible").count())
+            tab.keyboard.press("ArrowRight")
+    assert visible == list(range(steps + 1))
+    assert steps >= 3
 
 
 def test_each_deck_is_a_tagged_pdf_with_an_outline_and_a_page_a_slide(decks, seen):
