@@ -378,14 +378,13 @@ def said(text: str, *kind: str) -> str:
 def board(talk: Lecture) -> list[Slide]:
     """What is derived, and its steps one by one, as many on a slide as can be read."""
     claim, where = re.match(r"\*\*(.+?)\*\*\s*(.*)", talk.derives).groups()
-    most = sum(map(length, talk.steps)) / -(-len(talk.steps) // STEPS)  # as much on each slide
-    out, size = [], most
-    for at, step in enumerate(talk.steps, 1):
-        if size + length(step) / 2 >= most:
-            out.append(Slide("board", html(claim), "On the board"))
-            size = 0
-        size += length(step)
-        out[-1].body.append(said(f"**{at}** {step}", "fragment"))
+    count = -(-len(talk.steps) // STEPS)
+    out = [Slide("board", html(claim), "On the board") for _ in range(count)]
+    whole, before = sum(map(length, talk.steps)), 0
+    for at, step in enumerate(talk.steps, 1):  # as much on one slide as on the other
+        middle = before + length(step) / 2
+        out[int(count * middle / whole)].body.append(said(f"**{at}** {step}", "fragment"))
+        before += length(step)
     out[0].body.insert(0, said(where, "said"))
     return out
 

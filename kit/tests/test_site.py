@@ -332,6 +332,21 @@ def test_every_link_of_every_page_leads_to_a_page_and_each_key_to_its_entry(whol
     assert count > 1000
 
 
+def test_the_page_of_a_lecture_leads_to_its_deck_and_its_handout_where_they_are_made(small):
+    here = "kit/pages/lectures/3_directions"
+    assert small.of_lecture("# Three\n\nSaid.", here) == "# Three\n\nSaid."
+    for name in ("slides/lecture_3.html", "slides/lecture_3.pdf", "handouts/lecture_3.pdf"):
+        (small.built / name).parent.mkdir(exist_ok=True)
+        (small.built / name).write_text("", encoding="utf-8")
+    said = small.on_page("# Three\n\nSaid.", here)
+    assert said.startswith(f"# Three\n\n{site.BESIDE}")
+    led = re.findall(r"href='../../../(\S+)'>(.+?)<", said)
+    assert [to for to, _ in led] == [
+        *("slides/lecture_3.html", "slides/lecture_3.pdf", "handouts/lecture_3.pdf"),
+    ]
+    assert site.called("lecture_3", small.stage).startswith("Lecture 3: ")
+
+
 def test_no_place_in_a_lesson_is_named_to_a_lecturer_without_a_link(whole):
     linked, left = 0, []
     for name in [name for name in whole.files if name.startswith("kit/pages/")]:
