@@ -8,6 +8,8 @@
                                          keep it, show it to nobody
     FOLDER/source/lesson01/              the course's exercises, with points for the last answer
     FOLDER/source/variant01/             exercises that this seed alone makes
+    FOLDER/source/exam/                  an examination of an hour, from this seed
+    FOLDER/key/exam.ipynb                what to mark it by, which nbgrader hands to nobody
 
 What is there already and differs is the lecturer's, and stays.
 """
@@ -20,6 +22,7 @@ from pathlib import Path
 import nbformat
 
 from kit import variants
+from kit.variants import exam
 from kit.variants.parts import notebook, rubric
 from tools.setting import NOTEBOOKS, ROOT
 
@@ -77,7 +80,8 @@ def assignments(seed: str) -> dict[str, nbformat.NotebookNode]:
         found[f"lesson{lesson}/{path.name}"] = graded(nbformat.read(path, as_version=4))
     for lesson in variants.LESSONS:
         nb = notebook(variants.sheet(lesson, seed))
-        found[f"variant{lesson}/variant_{lesson}.ipynb"] = nb
+        folder = lesson if lesson == "exam" else f"variant{lesson}"
+        found[f"{folder}/variant_{lesson}.ipynb"] = nb
     return found
 
 
@@ -105,7 +109,9 @@ def the_seed(folder: Path) -> str:
 def make(folder: Path) -> dict[str, list[str]]:
     """Make or complete the course in a folder; the files that are new, the same, or kept."""
     seed = the_seed(folder)
-    wanted = {".gitignore": "*\n", "nbgrader_config.py": CONFIG.format(root=str(ROOT))}
+    key = exam.key(variants.sheet("exam", seed))
+    wanted = {"key/exam.ipynb": nbformat.writes(key).rstrip("\n") + "\n"}
+    wanted |= {".gitignore": "*\n", "nbgrader_config.py": CONFIG.format(root=str(ROOT))}
     for name, nb in assignments(seed).items():
         nbformat.validate(nb)
         wanted[f"source/{name}"] = nbformat.writes(nb).rstrip("\n") + "\n"

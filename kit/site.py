@@ -20,7 +20,7 @@ import unicodedata
 from itertools import groupby
 from pathlib import Path
 
-from kit import front, need, npm, quizzes, reference
+from kit import front, hints, need, npm, quizzes, reference
 from kit.head import card
 from tools.lesson import ANSWER, ASK, Lesson, read
 from tools.setting import ROOT, edition
@@ -409,6 +409,9 @@ class Site:
             colab = " · " + self.markdown("".join(button["source"]), here)
         answers_out_of_sight(notebook)
         fit_outputs(notebook)
+        solutions = self.files.get(here.replace("/exercises/", "/solutions/"))
+        if "/exercises/" in here and solutions:
+            hints.below(notebook, solutions)
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
         marked = here in self.places.values()
         if marked and heading(here) == "section":

@@ -287,7 +287,8 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
                 told, late = True, any(slide.kind == "question" for slide in [*out, *asked])
             head = [lead, title] if told else [title]
             if kind == "math":
-                if out[-1].kind != "text" or str(out[-1].body).count("math block") == FORMULAS:
+                full = str(out[-1].body).count("math block") == FORMULAS
+                if full or out[-1].kind != ("steps" if last.endswith("list") else "text"):
                     out.append(Slide("text", *head))
                 words = led_in(before)
                 out[-1].body += [f'<p class="said">{words}</p>'] * bool(words) + [rendered]

@@ -46,8 +46,8 @@ inner, outer = labels > 0, labels < 0
 # gets $30 + 80$ points right, and calling it outer gets $20 + 70$. In general, a surplus of $s$ inner points
 # before the line gives $100 + s$ or $100 - s$.
 #
-# **Before you run this:** guessing gets half of the points right. What share does the best of 720,000
-# lines get: 0.5, 0.7 or 0.9?
+# **Before you run this:** a circle of points lies inside another, and guessing gets half of the points right.
+# What share does the best of 720,000 straight lines get: 0.5, 0.7 or 0.9?
 
 # %% tags=["answer"]
 turn = np.linspace(0, np.pi, 3600, endpoint=False)

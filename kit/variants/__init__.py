@@ -10,10 +10,11 @@ example that students see, and likely wrong answers, on which the check is teste
 
 from collections.abc import Callable
 
-from kit.variants import lesson_01, lesson_05, lesson_10
+from kit.variants import exam, lesson_01, lesson_05, lesson_10
 from kit.variants.parts import Sheet
 
 SHEETS = {"01": lesson_01.sheet, "05": lesson_05.sheet, "10": lesson_10.sheet}
+SHEETS["exam"] = exam.sheet
 LESSONS = tuple(SHEETS)
 
 

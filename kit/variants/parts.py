@@ -84,6 +84,7 @@ class Sheet:
     title: str
     tasks: tuple[Task, ...]
     derivation: Derivation
+    opening: str = OPENING
 
 
 def stream(seed: str, *names: str) -> np.random.Generator:
@@ -130,7 +131,7 @@ def notebook(sheet: Sheet) -> nbformat.NotebookNode:
     nb.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
     }
-    nb.cells = [text(OPENING.format(lesson=sheet.lesson, title=sheet.title)), code(IMPORTS)]
+    nb.cells = [text(sheet.opening.format(lesson=sheet.lesson, title=sheet.title)), code(IMPORTS)]
     for number, task in enumerate(sheet.tasks, 1):
         solved = f"### BEGIN SOLUTION\n{task.solution}\n### END SOLUTION"
         graded = _marked(f"check-{task.name}", points=task.points, grade=True)

@@ -35,6 +35,7 @@ async function begin() {
     width: 1280, height: 720, margin: 0, minScale: 0.1, maxScale: 4, center: false, hash: true,
     slideNumber: "c", controls: false, transition: "none", backgroundTransition: "none",
     pdfMaxPagesPerSlide: 1, pdfSeparateFragments: false, plugins: [RevealNotes],
+    scrollActivationWidth: 0, // else a narrow screen scrolls, and forgets the slide of a link
   });
   document.documentElement.dataset.ready = "";
 }

@@ -12,6 +12,7 @@ import os
 import re
 import stat
 import sys
+import textwrap
 
 import nbformat
 import numpy as np
@@ -23,6 +24,7 @@ from kit.grading import pages, sandbox
 from kit.grading.judge import judged
 from kit.grading.peer import Garbage, Gone, Peer
 from kit.grading.preprocess import Restore
+from kit.variants import exam
 from kit.variants.parts import IMPORTS, notebook
 from performer_course import checks
 from tests.exercises.shared import loopback
@@ -49,7 +51,8 @@ def made(tmp_path_factory):
 def test_a_course_has_an_assignment_for_each_solution_and_each_variant(made):
     solutions = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
     wanted = [f"lesson{path.name.split('_')[0]}/{path.name}" for path in solutions]
-    wanted += [f"variant{lesson}/variant_{lesson}.ipynb" for lesson in variants.LESSONS]
+    wanted += [f"variant{lesson}/variant_{lesson}.ipynb" for lesson in ("01", "05", "10")]
+    wanted += ["exam/variant_exam.ipynb"]
     found = sorted((made / "source").rglob("*.*"))
     assert [path.relative_to(made / "source").as_posix() for path in found] == sorted(wanted)
 
@@ -180,6 +183,69 @@ def test_students_of_a_variant_get_no_solution_no_answer_and_no_seed(lesson):
     assert "**Marked by hand:**" in out
     for task in sheet.tasks:
         assert task.solution.split("\n")[-1] not in out.replace(task.text, "")
+
+
+# The examination
+
+
+def points(sheet, bodies, capsys):
+    """What the checks give for the answers with these bodies, and not what is marked by hand."""
+    found = 0
+    for task, body in zip(sheet.tasks, bodies, strict=True):
+        try:
+            task.check(task.answer(body))
+            found += task.points
+        except checks.Hint:
+            pass
+    capsys.readouterr()
+    return found
+
+
+def test_an_examination_takes_sixty_minutes_and_its_points_are_those_that_it_says(capsys):
+    for seed in SEEDS:
+        nb = notebook(variants.sheet("exam", seed))
+        said = "\n".join(cell.source for cell in nb.cells)
+        each = re.findall(r"(\d+) minutes, (\d+) points?\.", said)
+        (whole, in_all), *parts = [tuple(map(int, pair)) for pair in each]
+        assert (whole, sum(minutes for minutes, _ in parts)) == (60, 60)
+        given = [cell.metadata.nbgrader.get("points", 0) for cell in marked(nb).values()]
+        assert in_all == sum(part for _, part in parts) == sum(given) == 20
+        assert [part for _, part in parts] == [given for given in given if given]
+
+
+def test_the_key_of_an_examination_gets_all_points_and_a_blank_gets_none(capsys):
+    for seed in SEEDS:
+        sheet, by_hand = variants.sheet("exam", seed), 4
+        solved = [c.source for c in exam.key(sheet).cells if c.cell_type == "code"][1:]
+        bodies = [re.search(r"(?s)BEGIN SOLUTION\n(.*)\n    ### END", text)[1] for text in solved]
+        assert points(sheet, map(textwrap.dedent, bodies), capsys) + by_hand == 20
+        assert points(sheet, ["raise NotImplementedError"] * len(bodies), capsys) == 0
+
+
+def test_the_key_says_of_each_answer_what_earns_its_points():
+    sheet = variants.sheet("exam", SEED)
+    said = "\n".join(cell.source for cell in exam.key(sheet).cells)
+    for task in sheet.tasks:
+        assert f"**{task.points} for what the check calls right" in said
+        assert all(hint in said for _, hint in task.wrong)
+    assert said.count("- 1 point: ") == len(sheet.derivation.rubric) == 4
+    assert sheet.derivation.answer in said
+
+
+def test_no_task_of_an_examination_was_homework():
+    for seed in SEEDS:
+        sheets = [variants.sheet(lesson, seed) for lesson in variants.LESSONS]
+        known = {task.solution for sheet in sheets[:-1] for task in sheet.tasks}
+        repeated = [task.name for task in sheets[-1].tasks if task.solution in known]
+        assert len(repeated) <= 1, seed  # of 16 and of 60, one may be drawn again
+
+
+def test_students_get_no_key(made):
+    assert sorted(path.name for path in (made / "key").iterdir()) == ["exam.ipynb"]
+    released = student(nbformat.read(made / "source/exam/variant_exam.ipynb", as_version=4))
+    said = "\n".join(cell.source for cell in released.cells)
+    assert "for what the check calls right" not in said
+    assert "Key of the examination" not in said
 
 
 # What judge and worker say to each other

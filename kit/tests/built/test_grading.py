@@ -130,7 +130,7 @@ def folder(tmp_path_factory):
     course.make(folder)
     config = folder / "nbgrader_config.py"
     config.write_text(config.read_text(encoding="utf-8") + f"c.Judge.seconds = {SECONDS}\n")
-    for name in [*(f"lesson{lesson}" for lesson in LESSONS), "variant10"]:
+    for name in [*(f"lesson{lesson}" for lesson in LESSONS), "variant10", "exam"]:
         nbgrader(folder, "generate_assignment", name, "--create")
     return folder
 
@@ -360,3 +360,16 @@ def test_each_slip_gets_its_hint_from_far_away_too(lesson, monkeypatch):
             # what the answer calls, `join`, may have given the hint, and then it is quoted
             words = [(re.sub(rf"^{name}:(\\? )*", "", hint), text) for text, hint in said]
             assert [pair for pair in words if not re.search(*pair)] == []
+
+
+def test_an_examination_goes_the_same_way_and_its_key_stays_at_home(folder, tmp_path):
+    hand_in(folder, "erna", "exam", solutions(folder, "exam"))
+    hand_in(folder, "hans", "exam", {})
+    nbgrader(folder, "autograde", "exam")
+    nbgrader(folder, "generate_feedback", "exam")
+    found = marks(folder, tmp_path)
+    assert (found["exam", "erna"], found["exam", "hans"]) == (16, 0)  # and 4 more by hand
+    for kind in ("release", "autograded", "feedback"):
+        files = [path for path in (folder / kind).rglob("*") if path.is_file()]
+        assert files
+        assert not any("Key of the examination" in path.read_text("utf-8") for path in files)
