@@ -346,7 +346,7 @@ def test_a_page_that_departs_from_its_shape_is_refused_by_name():
     for good, bad, fault in (
         ("## Live\n", "## Alive\n", "no chapter Live"),
         ("| 10 | 4 |", "| 11 | 4 |", "the row at minute 11 should begin at 10"),
-        ("- **minute 61**", "- **minute 62**", "no row of the plan begins at minute 62"),
+        ("- **minute 60**", "- **minute 62**", "no row of the plan begins at minute 62"),
         ("*Say then:*", "*Say:*", "question and answers"),
         ("It prints", "It says", "a live cell"),
     ):
