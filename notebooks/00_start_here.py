@@ -6,18 +6,17 @@
 # > Afterwards you know what the course is about, in one formula, whether you are ready, and which lessons
 # > you want.
 #
-# When a computer reads a text, each word looks at every other word, to find those that matter to it. A
-# text twice as long has four times as many pairs of words, so long texts become slow and costly. Why
-# should reading twice as much cost four times? This course is about a way around it. **Instead of comparing each word with all others, one describes each word by some numbers, adds up
-# the descriptions once, and reads from the sum.**
+# When a computer reads a text, each word looks at every other word, to find those that matter to it. A text twice as
+# long has four times as many pairs of words, so long texts become slow and costly. This course is about a way around
+# it. **Instead of comparing each word with all others, one describes each word by some numbers, adds up the
+# descriptions once, and reads from the sum.**
 #
-# Here is what that looks like. Each square is a table of *weights*: row $i$ says how much symbol $i$ takes
-# from each symbol of the text, and bright is much. The text is an antibody, 122 symbols long. A model of
-# antibodies makes 64 such tables of it, each by a *head* of its own, and this is one. For the first table all
-# symbols are compared with all. For the second each symbol is described by 256 numbers, along directions that
-# were drawn at random (lesson 09), and for the third by 64 numbers, whose directions and weights were trained on other
-# antibodies (lesson 17). The chart has the time that comparing and describing take in eight heads, on one core of a
-# CPU.
+# Here each square is a table of *weights*: row $i$ says how much symbol $i$ takes from each symbol of the text, and
+# bright is much. The text is an antibody, 122 symbols long. A model of antibodies makes 64 such tables of it, each by
+# a *head* of its own, and this is one. For the first table all symbols are compared with all. For the second each
+# symbol is described by 256 numbers, along directions that were drawn at random (lesson 09), and for the third by 64
+# numbers, whose directions and weights were trained on other antibodies (lesson 17). The chart has the time that
+# comparing and describing take in eight heads, on one core of a CPU.
 #
 # **Before you look:** at 16,384 words, how many times faster is it to describe each word by 256 numbers than to
 # compare each word with all others: about two, about twenty or about two hundred?
@@ -185,9 +184,9 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # %% [markdown]
 # ## 3. The path, and its branches
 #
-# In the picture the filled circles are the *path*: fourteen lessons of 20 to 50 minutes, enough to understand, to
-# decide and to do. An open circle is a branch, below the last lesson of the path that it needs. **Nothing on the
-# path needs a branch, so whoever stays on the path misses no step.**
+# In the picture the filled circles are the *path*, enough to understand, to decide and to do. An open circle is a
+# branch, below the last lesson of the path that it needs. **Nothing on the path needs a branch, so whoever stays on
+# the path misses no step.**
 #
 # **Before you look:** the path has fourteen lessons of 20 to 50 minutes. How many hours of reading
 # are they: five, ten or twenty-five?
@@ -310,7 +309,6 @@ checks.variance_of_mean(lambda variance, m: variance / m)
 #
 # ## Where it breaks
 #
-# - The minutes of a lesson leave out its exercises.
 # - Timings belong to the machine that built the pages.
 #
 # ## Exercises

@@ -117,7 +117,7 @@ value = lifted @ w + b
 print(f"the plane gets {(value * labels > 0).sum()} of 200 right")
 
 # %% [markdown]
-# The plane gets all 200 points right. What has the map done to them?
+# The plane gets all 200 points right.
 #
 # **Before you run this:** the features $x_1^2$, $\sqrt2\, x_1 x_2$ and $x_2^2$ are made of two numbers, so
 # all lifted points lie on one surface. Is it a plane, a sphere or a cone?
@@ -420,9 +420,8 @@ show(
 # negatives as well as prints.** It is the story of the two circles again, in 64 dimensions: the map
 # makes the problem linear, and the kernel makes the map cheap.
 #
-# Here our way begins. Attention compares everything with everything, and a comparison
-# is a kernel: an inner product of features that one need not write down. Lesson 02 asks which functions
-# may stand for an inner product.
+# Attention compares everything with everything, and a comparison is a kernel: an inner product of
+# features that one need not write down. Lesson 02 asks which functions may stand for an inner product.
 #
 # ## Take away
 #

@@ -191,8 +191,8 @@ show(
 # of $y$. It measures how near two points are, and also how long. Section 6 takes these two apart.
 
 # %% [markdown]
-# Are these four really kernels? Let us test them on a lattice of $8 \times 8$ points in the plane, with neighbours
-# 0.7 apart. We add the *tent* $\max(0, 1 - \|\delta\|)$, which is a kernel on the line, as lesson 03 proves.
+# Are these four really kernels? Let us test them on a lattice of $8 \times 8$ points in the plane. We add the
+# *tent* $\max(0, 1 - \|\delta\|)$, which is a kernel on the line, as lesson 03 proves.
 #
 # **Before you run this:** which of five functions, Gaussian, Laplacian, Cauchy, softmax and the tent
 # $\max(0, 1 - \|\delta\|)$, have a negative eigenvalue on a lattice in the plane with neighbours 0.7 apart?
@@ -224,9 +224,9 @@ for name, table in tables.items():
 #
 # ## 3. An impostor, and what breaks with it
 #
-# Does it matter? Take the Gaussian and forget its minus sign. The function $\exp(+\|x - y\|^2)$ is smooth,
-# symmetric and positive, but two points at distance 1 convict it: their Gram matrix is
-# $\begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}$, and its eigenvalues are $1 + e$ and $1 - e < 0$.
+# Take the Gaussian and forget its minus sign. The function $\exp(+\|x - y\|^2)$ is smooth, symmetric and
+# positive, but two points at distance 1 convict it: their Gram matrix is $\begin{pmatrix} 1 & e \\ e & 1
+# \end{pmatrix}$, and its eigenvalues are $1 + e$ and $1 - e < 0$.
 #
 # Suppose that one uses it all the same, in the ridge regression of lesson 01. There the prediction at $x$ is
 # $\sum_i c_i K(x, x_i)$, which should be near to the numbers $t_i$ at the points $x_i$, and the weights
@@ -331,10 +331,9 @@ show(
 #
 # ## 5. The features of the softmax kernel
 #
-# Now $e^{x^\top y}$ is quickly placed. The inner product $x^\top y$ is a kernel, and its powers are products of
-# kernels. The constant 1 is a kernel with one feature. The series
-# $e^{x^\top y} = \sum_{k \ge 0} (x^\top y)^k / k!$ is a limit of sums of these powers, with positive factors. So
-# it is a kernel, by three of the four rules.
+# The inner product $x^\top y$ is a kernel, and its powers are products of kernels. The constant 1 is a kernel
+# with one feature. The series $e^{x^\top y} = \sum_{k \ge 0} (x^\top y)^k / k!$ is a limit of sums of these
+# powers, with positive factors. So it is a kernel, by three of the four rules.
 #
 # In lesson 01 $(x^\top y)^2$ was the inner product of all products of two coordinates. Just so, $(x^\top y)^k$ is the inner product of all products of $k$ coordinates, in every order,
 # which are called the *tensor power* $x^{\otimes k}$. Share $1/k!$ between both sides, and the features are
@@ -397,11 +396,11 @@ print(f"where s = 20, degrees up to 20 miss {missed:.2f} of exp(20)")
 # into any other $\gamma$.
 #
 # **Whatever approximates the Gaussian kernel with $\gamma = \tfrac12$ approximates softmax, with its error
-# multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** So what the next lessons say about Gaussian kernels
-# will serve attention, at the price of the norms. Lesson 08 begins here.
+# multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** So what the next lessons say about Gaussian kernels will serve
+# attention, at the price of the norms.
 #
-# Now for attention's table once more, with the three words of lesson 00, in one dimension. The keys are 0 for
-# *the*, 2 for *cat* and 1 for *sleeps*, and the query of *sleeps* is 1.
+# Now for attention's table once more, in one dimension: *the*, *cat* and *sleeps* of lesson 00 have the keys 0, 2
+# and 1, and the query is that of *sleeps*.
 #
 # **Before you run this:** a query $q = 1$ meets the keys 0, 2 and 1. For which key is the Gaussian
 # $e^{-(q - k)^2/2}$ largest, and for which key the weight $e^{qk}$?
@@ -462,9 +461,9 @@ show(
 # So attention is a Gaussian weighting in which, of two keys at the same distance from the query, the longer one
 # counts more.
 #
-# Where do we stand? Attention compares everything with everything, and now we know that its comparison is a
-# kernel, with a shift-invariant one inside. Lesson 03 shows what all continuous shift-invariant kernels have in
-# common: each is a mean over waves, and a mean can be taken from few.
+# Attention compares everything with everything, and now we know that its comparison is a kernel, with a
+# shift-invariant one inside. Lesson 03 shows what all continuous shift-invariant kernels have in common: each is
+# a mean over waves, and a mean can be taken from few.
 #
 # ## Take away
 #

@@ -37,7 +37,7 @@ xp = get_backend()
 # The right side is the inner product of two features of $x$ with the same two features of $y$, so a
 # wave is a kernel. By lesson 02 a sum of kernels is a kernel if no weight is negative.
 #
-# What do such sums of waves look like? We add up three waves and a constant, which is a wave of frequency
+# We add up three waves and a constant, which is a wave of frequency
 # 0. All frequencies are multiples of $2\pi/8$, so the sum has the period 8.
 
 # %%
@@ -274,8 +274,7 @@ show(
 #
 # In the package the frequencies are the rows of a matrix $W$ of shape $(m, d)$; later lessons call them
 # *directions*. Our example is the Gaussian kernel with $\gamma = \frac12$ in three dimensions, whose
-# frequencies are standard normal. `to_like(a, x)` moves the array `a` to where `x` lives, and `to_host`
-# brings an array back.
+# frequencies are standard normal.
 
 
 # %%

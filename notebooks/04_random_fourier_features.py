@@ -304,11 +304,11 @@ for form, found in errors.items():
 # From here on, "Fourier features" means cosines and sines.
 
 # %% [markdown]
-# Since the error is a smooth function of $x - y$, one can bound it for all pairs at once. Rahimi and Recht
-# (2007) ask for independent frequencies, a bounded set of points, and a finite $\mathbb{E}\|\omega\|^2$, which
-# leaves out the Laplacian kernel with its corner. Then the probability that any pair at all is off by
-# $\varepsilon$ or more falls with $m$ like $e^{-m\varepsilon^2/4(d + 2)}$. The bound is true. But
-# with 5,000 frequencies, whose RMS error is at most 0.01, it promises no more than this:
+# Since the error is a smooth function of $x - y$, one can bound it for all pairs at once. Rahimi and Recht (2007)
+# ask for independent frequencies, a bounded set of points, and a finite $\mathbb{E}\|\omega\|^2$, which leaves out
+# the Laplacian kernel with its corner. Then the probability that any pair at all is off by $\varepsilon$ or more
+# falls with $m$ like $e^{-m\varepsilon^2/4(d + 2)}$. But with 5,000 frequencies, whose RMS error is at most 0.01,
+# the bound promises no more than this:
 
 # %%
 eps = np.linspace(0.01, 1, 991)
@@ -318,11 +318,11 @@ print(f"on a line, at most 8 apart: all errors below {eps[likely].min():.2f} in 
 # %% [markdown]
 # ## 4. A hundred thousand points
 #
-# What are features good for? Lesson 01 solved ridge regression in two ways. From the kernel one gets a weight for
-# each point, $(K + \alpha I)\, c = t$. This can use the Gaussian kernel itself, but time grows like $n^3$ and
-# memory like $n^2$. From features one gets a weight for each feature, $(\Phi^\top\Phi + \alpha I)\, w =
-# \Phi^\top t$. That needs only $\Phi^\top\Phi$ $(F, F)$ and $\Phi^\top t$, and both are sums over points. So the
-# points may come as a *stream*, in pieces that are added up and forgotten.
+# Lesson 01 solved ridge regression in two ways. From the kernel one gets a weight for each point, $(K + \alpha I)\,
+# c = t$. This can use the Gaussian kernel itself, but time grows like $n^3$ and memory like $n^2$. From features one
+# gets a weight for each feature, $(\Phi^\top\Phi + \alpha I)\, w = \Phi^\top t$. That needs only $\Phi^\top\Phi$
+# $(F, F)$ and $\Phi^\top t$, and both are sums over points. So the points may come as a *stream*, in pieces that are
+# added up and forgotten.
 #
 # Our points are made up: they lie in a cube of $\mathbb{R}^3$, and the targets $t$ are a smooth function $f$
 # with noise larger than $f$ itself. In scikit-learn each method is one line. `KernelRidge` is the exact
@@ -442,10 +442,9 @@ show(
 # al., 2012). But random features need nothing of the data except a bandwidth. They can be drawn before the first
 # point arrives.
 #
-# Where do we stand? A kernel is a mean over random waves, and a mean can be taken from few. Now each point has
-# its own few numbers, and $\Phi^\top\Phi$ is a sum over points in which no point meets another. Attention will
-# ask for the same (lessons 08 and 10). Before that, lesson 05 asks whether waves can be drawn better than
-# independently.
+# A kernel is a mean over random waves, and a mean can be taken from few. Now each point has its own few numbers, and
+# $\Phi^\top\Phi$ is a sum over points in which no point meets another. Attention will ask for the same (lessons 08
+# and 10). Before that, lesson 05 asks whether waves can be drawn better than independently.
 #
 # ## Take away
 #
@@ -456,7 +455,6 @@ show(
 #
 # ## Where it breaks
 #
-# - Two more right digits cost ten thousand times as many features.
 # - The error is absolute. Where the kernel is $10^{-6}$, an error of $10^{-2}$ is useless, and about half of such
 #   entries are negative.
 #

@@ -12,8 +12,7 @@
 # depend on one another beat independent ones?
 #
 # They can, if all of them are made orthogonal while each single one keeps its distribution, so that the estimate
-# stays unbiased. Yu et al. (2016) proposed this, and the Performer does it. This lesson proves what it gains, and
-# says on which data.
+# stays unbiased. Yu et al. (2016) proposed this, and the Performer does it.
 
 # %%
 import matplotlib.pyplot as plt
@@ -26,9 +25,9 @@ from performer_course.figures import COLORS, show, trend
 # %% [markdown]
 # ## 1. In the plane, by eye
 #
-# A cosine does not see the sign of its argument, so $\omega$ and $-\omega$ do the same work, and in the plane
-# a direction is a line through the origin. Two lines leave two angles between them, of 180 degrees together.
-# If the lines are orthogonal, each of the two angles has 90 degrees.
+# A cosine does not see the sign of its argument, so $\omega$ and $-\omega$ do the same work, and in the plane a
+# direction is a line through the origin. Two lines leave two angles between them, of 180 degrees together. If the
+# lines are orthogonal, both angles have 90 degrees.
 #
 # **Before you run this:** draw two lines through the origin independently of each other. How wide is the
 # wider of the two angles between them on average: 100, 120 or 135 degrees?
@@ -252,10 +251,10 @@ show(
 #
 # ## 4. Norms: χ keeps the mean, √d does not
 #
-# The rows of $Q$ have length one. The length of a Gaussian vector has the *χ distribution* with $d$ degrees
-# of freedom: $\|\omega\|^2$ is a sum of $d$ squared standard normal numbers, so $\|\omega\|$ lies near
-# $\sqrt d$. Direction and length of a Gaussian vector are independent, so a uniform direction times a χ length
-# is exactly $\mathcal{N}(0, I)$. Three rules for the lengths come to mind:
+# The rows of $Q$ have length one. The length of a Gaussian vector has the *χ distribution* with $d$ degrees of
+# freedom: $\|\omega\|^2$ is a sum of $d$ squared standard normal numbers, so $\|\omega\|$ lies near $\sqrt d$.
+# Direction and length of a Gaussian vector are independent, so a uniform direction times a χ length is exactly
+# $\mathcal{N}(0, I)$. There are three rules for the lengths:
 #
 # - `norms="chi"`: each row has a χ length of its own.
 # - `norms="fixed"`: each row has the length $\sqrt d$.
@@ -299,8 +298,8 @@ for m in (16, 64, 256, 4096):
 # %% [markdown]
 # ## 5. The exact curve
 #
-# Section 2 spoke of small distances. How far does the gain reach? The variance is known at any distance,
-# `theory.orthogonal_fourier_variance`. For $m \le d$ it is
+# Section 2 spoke of small distances. The variance is known at any distance, `theory.orthogonal_fourier_variance`. For
+# $m \le d$ it is
 #
 # $$\frac{(1 - e^{-r^2})^2}{2m}
 # + \frac{m - 1}{m} \Bigl[ {}_1F_1\bigl(d;\, \tfrac d2;\, -\tfrac{r^2}{2}\bigr) - e^{-r^2} \Bigr] , \qquad
@@ -353,9 +352,9 @@ show(
 # %% [markdown]
 # ## 6. On digits, and beside other directions
 #
-# So the gain depends on where the pairs of your data lie. We take 2,048 pairs of handwritten digits of 64 pixels,
-# and the kernel $e^{-\gamma\|\delta\|^2}$. All formulas hold with $r = \sqrt{2\gamma}\,\|\delta\|$, so a larger
-# $\gamma$ moves the pairs apart.
+# So the gain depends on where pairs lie. We take 2,048 pairs of handwritten digits of 64 pixels, and the kernel
+# $e^{-\gamma\|\delta\|^2}$. All formulas hold with $r = \sqrt{2\gamma}\,\|\delta\|$, so a larger $\gamma$ moves the
+# pairs apart.
 #
 # **Before you run this:** for digits let $\gamma = 0.02$, which puts half of the pairs nearer than about $r = 0.6$.
 # How many independent directions would it take to match the mean squared error of 64 orthogonal ones: about 100,

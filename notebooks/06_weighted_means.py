@@ -78,10 +78,10 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The bandwidth 0.3 comes nearest, and its distance from the curve is 0.16. **On a noisy sine a weighted
-# mean of the right bandwidth takes away about half of the noise, and nothing was trained.** A narrow
-# bandwidth repeats the noise. A wide one gives every number the same weight, so the bandwidth 10 does no
-# better than the mean of all numbers, which is the same at every place. Keep that mean in mind.
+# The bandwidth 0.3 comes nearest, and its distance from the curve is 0.16. **On a noisy sine a weighted mean
+# of the right bandwidth takes away about half of the noise, and nothing was trained.** A narrow bandwidth
+# repeats the noise. A wide one gives every number the same weight, so the bandwidth 10 does no better than
+# the mean of all numbers, which is the same at every place.
 
 # %% [markdown]
 # ## 2. Queries, keys and values
