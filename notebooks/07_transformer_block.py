@@ -152,9 +152,8 @@ show(
 # Two shortcuts are wrong. A score of 0 is no weight of 0, because $e^0 = 1$ stays in the sum. And to put
 # zeros into $v$ alone leaves the hidden key in the denominator.
 #
-# To see masks we need a head that looks for something. Take the letters of *the other thing* as *one-hot*
-# vectors, with a 1 in the place of the letter and 0 elsewhere, for queries and for keys. Then a letter
-# finds its copies.
+# For a head that looks for something, take the letters of *the other thing* as *one-hot* vectors, with a
+# 1 in the place of the letter and 0 elsewhere, for queries and for keys. Then a letter finds its copies.
 
 # %%
 text = " ".join(Path("data/sentences.txt").read_text(encoding="ascii").split())
@@ -212,7 +211,7 @@ print(f"with the mask {masked.mean():.3f}, with zeros in v alone {only_v.mean():
 # What can heads do together that one cannot? Head A is the one above: it finds copies of a letter. Head B
 # looks one place back. Its keys are the vectors $t_p$ of places, and its queries are $t_p R_{-1} =
 # t_{p-1}$, the same vectors turned back by one step. A large factor on the queries of either head lets
-# nearly all weight fall on the best keys. Neither head knows what comes next.
+# nearly all weight fall on the best keys.
 #
 # Put one behind the other. In layer 1 head B writes at each place the letter before it, so the `e` of
 # *the* now also carries an `h`. In layer 2 a letter looks for places that *carry* it: the `h` of *other*
@@ -354,10 +353,8 @@ for size in (1, 100):
 # is what the collections SQuAD, SNLI and GLUE test. How many tokens a model takes in at once is its
 # *context window*.
 #
-# To see who sees what, change one token at a time and note which rows of the output move.
-#
-# **Before you run this:** of 15 rows of a decoder, how many move when the first token changes, and how
-# many when the last does?
+# **Before you run this:** of 15 rows of a decoder's output, how many move when the first token
+# changes, and how many when the last does?
 
 # %% tags=["answer"]
 changed = np.tile(sentence, (16, 1))  # row j: token j is changed; in the last row none is
@@ -373,10 +370,10 @@ for name, causal in (("decoder", True), ("encoder", False)):
 # decoder a token moves its own row and those after it, and in an encoder it moves all of them.**
 
 # %% [markdown]
-# As in GPT and BERT, the two have the same parts, and only the mask tells them apart. The
-# first transformer had both: an encoder for the sentence to be translated and a decoder for its
-# translation. They meet in *cross-attention*, where the queries come from the decoder, and the keys and
-# values from what the encoder has made.
+# The two have the same parts, and only the mask tells them apart. The first transformer had both: an
+# encoder for the sentence to be translated and a decoder for its translation. They meet in
+# *cross-attention*, where the queries come from the decoder, and the keys and values from what the
+# encoder has made.
 #
 # On the course's thread this lesson is a branch. Whatever replaces the weighted mean in lessons 08 to 12,
 # the block around it stays as it is, and lesson 13 puts the replacement in.

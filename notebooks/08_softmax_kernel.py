@@ -72,9 +72,8 @@ for degrees, row, estimates in zip((0, 45, 90, 135, 180), y, np.transpose(found)
 # %% [markdown]
 # ## 2. The error, exactly
 #
-# How large is the error? A mean of $m$ cosines has variance $(1 - e^{-r^2})^2/2m$, where $r = \|x - y\|$ is the
-# distance of the pair (lesson 04). The norms multiply the estimate, so their squares multiply its mean squared
-# error:
+# A mean of $m$ cosines has variance $(1 - e^{-r^2})^2/2m$, where $r = \|x - y\|$ is the distance of the pair
+# (lesson 04). The norms multiply the estimate, so their squares multiply its mean squared error:
 #
 # $$\operatorname{MSE} = e^{\|x\|^2 + \|y\|^2}\, \frac{(1 - e^{-r^2})^2}{2m} .$$
 #
@@ -139,7 +138,7 @@ show(
 
 # %% [markdown]
 # How far apart are queries and keys? If their entries are independent with variance 1, a coordinate of
-# $x - y$ has variance $2/\sqrt d$, so $r^2$ has mean $2\sqrt d$. And by the formula a relative error of $\eta$ takes
+# $x - y$ has variance $2/\sqrt d$, so $r^2$ has mean $2\sqrt d$. By the formula a relative error of $\eta$ takes
 # $m = 2 \sinh^2(r^2/2) / \eta^2$ directions.
 #
 # **Before you run this:** in 16 dimensions half of the weights have a relative error below 0.1 with
@@ -294,8 +293,7 @@ show(
 # %% [markdown]
 # ## 5. On which attention does it work?
 #
-# So far no query was looking for any key. Now take six kinds of attention, two made up of normal numbers and four
-# trained:
+# Take six kinds of attention, two made up of normal numbers and four trained:
 #
 # - *independent*: queries and keys drawn independently, as above;
 # - *aligned*: $q = k$, so that each query looks for its own key;

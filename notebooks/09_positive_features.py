@@ -131,8 +131,8 @@ for by_hand, name in ((positive_by_hand, "positive"), (hyperbolic_by_hand, "hype
 #
 # ## 3. Three errors
 #
-# Positive is not the same as accurate. How far off is one weight? All three estimates are unbiased means of $m$
-# independent terms, so the mean squared error (MSE) is the variance of one term, over $m$.
+# Positive is not the same as accurate. All three estimates are unbiased means of $m$ independent terms, so the
+# mean squared error (MSE) is the variance of one term, over $m$.
 #
 # For positive features the term is $\Lambda e^{\omega^\top z}$, and its square has the mean $\Lambda^2 e^{2\|z\|^2}$, by
 # the lemma with $2z$. Subtract the square of the mean, $\Lambda^2 e^{\|z\|^2} = \mathrm{SM}^2$:
@@ -274,10 +274,10 @@ for square in (0.01, 1, 9):
 #
 # A kernel value is not the aim. If all weights of a row come out 40 % too large, so does their sum, and the output is
 # exact. **The division cancels what all weights of a row get wrong alike.** In statistics such a ratio is called
-# *self-normalised importance sampling* (Zheng et al., 2022). How much do they get wrong alike? Let $\eta_j$ be the
-# relative error of the weight of key $j$. One direction estimates $1 + \eta_j$ by $e^{\omega^\top z_j - \|z_j\|^2/2}$,
-# with $z_j = x + y_j$. The product of two of these is an exponential again, and by the lemma with $z_1 + z_2$ it has
-# the mean $e^{z_1^\top z_2}$. Subtract 1, and divide by the number of directions:
+# *self-normalised importance sampling* (Zheng et al., 2022). Let $\eta_j$ be the relative error of the weight of key
+# $j$. One direction estimates $1 + \eta_j$ by $e^{\omega^\top z_j - \|z_j\|^2/2}$, with $z_j = x + y_j$. The product
+# of two of these is an exponential again, and by the lemma with $z_1 + z_2$ it has the mean $e^{z_1^\top z_2}$.
+# Subtract 1, and divide by the number of directions:
 #
 # $$\operatorname{Cov}(\eta_1, \eta_2) = \frac{e^{z_1^\top z_2} - 1}{m} .$$
 #

@@ -36,9 +36,9 @@ from performer_course.figures import COLORS, compared, show, trend
 # usual to divide by $e^{\max \omega^\top x}$, with one maximum for each query and one for all keys together. Where
 # there is no $\varepsilon$, such factors cancel in the ratio.
 #
-# In an *easy* setting, 2,048 normal tokens of width 16 and standard deviation 0.5 meet 512 directions. In a *hard*
-# one, 24 standard normal tokens of width 128 meet 1,024. Somebody ran the hard one with $\varepsilon = 10^{-4}$
-# and asked why the mean absolute error was 73 % of the mean absolute output.
+# In an *easy* setting, 2,048 normal tokens of width 16 and standard deviation 0.5 meet 512 directions. Somebody
+# ran a *hard* one with $\varepsilon = 10^{-4}$ and asked why the mean absolute error was 73 % of the mean absolute
+# output.
 #
 # **Before you run this:** in the hard setting 24 standard normal tokens of width 128 meet 1,024 directions.
 # Will the error with $\varepsilon = 10^{-9}$ be smaller than with $10^{-4}$, the same, or larger?
@@ -208,8 +208,8 @@ for scale in (0.5, 5, 500):
 
 # %% [markdown]
 # How many features does one maximum lose? Put 32 keys of norm 60 into a narrow bundle around a direction $-u$, in
-# $d = 4$ dimensions. In the picture each column is one of 64 features, each row a key, and the colour is $e^h$ in
-# single precision, relative to nothing, to one maximum, or to one for each feature.
+# $d = 4$ dimensions. In the picture the colour is $e^h$ in single precision, relative to nothing, to one maximum,
+# or to one for each feature.
 #
 # **Before you run this:** 32 keys of norm 60 stand close together, and a table has a row for each key and a
 # column for each of 64 features. With one maximum for all, in how many of the 64 columns is any number left
@@ -301,7 +301,7 @@ show(
 # multiplications, except in the decoder, where a token sees only earlier ones and features break even.
 # *Independent* and *aligned* ($q = k$) heads are made up, at seven scales from 0.05 to 1, with $L = 2{,}048$ and
 # $d = 8$. *Late* are those of lesson 08's decoder; the forecast takes all their pairs, also those that the mask
-# hides. *Antibody* and *speech* heads are from lesson 06. The table below has all sizes.
+# hides. *Antibody* and *speech* heads are from lesson 06.
 #
 # **Before you run this:** for the median head of the late decoder the rule foretells about $10^{18}$ times
 # the error of $\operatorname{mean}(V)$. Will the measured error be below 0.1, near 1, or above 1,000?

@@ -69,8 +69,7 @@ print(f"prefix sums, apart from the masked table: {apart(by_prefix, by_mask)}")
 print(f"linear_attention(..., causal=True):       {apart(package, by_mask)}")
 
 # %% [markdown]
-# The table is gone. But this program holds all the prefixes at once, $L F (e + 1)$ numbers, where the table has
-# $L^2$.
+# This program holds all the prefixes at once, $L F (e + 1)$ numbers, where the table has $L^2$.
 #
 # **Before you run this:** for $L = 65{,}536$ tokens, $F = 256$ features and values of $e = 64$ numbers, at 4 bytes
 # a number, which takes less memory, the masked table or all the prefixes, and does it fit into one gigabyte?
@@ -139,11 +138,10 @@ show(
 # %% [markdown]
 # **A row reads all earlier chunks through one matrix, whose size does not depend on the length of the text.**
 #
-# Without a mask the table $\varphi(Q)\,\varphi(K)^\top$ has rank $F$ at most, here 32 (lesson 10). The mask sets
-# nearly half of its entries to zero.
+# The mask sets nearly half of the table $\varphi(Q)\,\varphi(K)^\top$ to zero.
 #
 # **Before you run this:** without a mask, a table of 256 queries and keys with 32 features has rank 32 at
-# most. Is the rank of the masked table still at most 32, about twice as much, or all of 256?
+# most (lesson 10). Is the rank of the masked table still at most 32, about twice as much, or all of 256?
 
 # %% tags=["answer"]
 full, causal = to_host(phi_q @ xp.matrix_transpose(phi_k)), to_host(A)
@@ -369,11 +367,10 @@ print(f"ε = 1e-6, norm 200: distance of a row from the mean of the values it se
 #
 # ## 6. Decoding beside a cache
 #
-# While it writes, exact attention keeps all keys and values, the *KV cache*. After $n$ tokens it holds $n (d + e)$
-# numbers, and a step takes as many multiplications. The State has $m (e + 2)$ numbers, and a step takes about
-# $m (2 d + 3 e)$ multiplications: $2 m d$ for the directions, and $3 m e$ to rescale $S$, to add to it and to read it.
-# **A step with a cache reads all that was written so far, and a step
-# with a State as much as at the first token.**
+# Exact attention keeps all keys and values, the *KV cache*. After $n$ tokens it holds $n (d + e)$ numbers, and a step
+# takes as many multiplications. The State has $m (e + 2)$ numbers, and a step takes about $m (2 d + 3 e)$
+# multiplications: $2 m d$ for the directions, and $3 m e$ to rescale $S$, to add to it and to read it. **A step with a
+# cache reads all that was written so far, and a step with a State as much as at the first token.**
 #
 # Cache and State are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. The
 # multiplications are then equal at about $5m/2$.
@@ -543,8 +540,8 @@ show(
 # To look up single facts among few keys, take the cache. A State is for a text much longer than itself, of which one
 # wants the drift and not the letter. Lesson 20 has states that forget on purpose, and that correct themselves.
 #
-# On the course's thread the brackets have moved for causal attention, too, and the comparison is never made. All its
-# forms give the same rows. How near these are to softmax depends on the features (lessons 09 and 11).
+# On the course's thread the brackets have moved for causal attention, too, and the comparison is never made. How
+# near its rows are to softmax depends on the features (lessons 09 and 11).
 #
 # ## Take away
 #

@@ -112,8 +112,8 @@ for name, shrink in (("entries of size 1", 1), ("half that size", 0.5)):
 # a model with features approaches the model with softmax, but slowly where queries and keys are long.**
 
 # %% [markdown]
-# And attention that was *learned*? Take a head of the late decoder (lesson 16), on a text that it has not seen.
-# Its causal weights on 32 tokens are estimated from 16, 64 and 256 directions.
+# Now take a *learned* head of the late decoder (lesson 16), on a text that it has not seen. Its causal weights
+# on 32 tokens are estimated from 16, 64 and 256 directions.
 #
 # **Before you run this:** mean(V) would move 0.66 of the weight of a row to other keys than it should. How much do 256
 # directions move, eight times as many as there are tokens: nearer to 0.03, 0.1 or 0.3?
@@ -162,10 +162,10 @@ show(
 # $\delta^{-2} = \epsilon^{-2} e^{2\sqrt d}$. The rule hides an exponential in what is usually quoted as a
 # constant, and the theorem is not about positive features.
 #
-# For those we have a formula. With $z_{ij} = q_i' + k_j'$, the mean squared relative error of a weight is
-# $(e^{\|z_{ij}\|^2} - 1)/m$ for independent rows, without any $d$ (lesson 09). By lesson 11 half of its mean over the
-# pairs, over the variance of the scores, is the error of the output in units of mean(V)'s, if scores are small, values
-# are drawn without regard to the keys, and queries and keys have one size and mean 0. Set it to $\frac12$:
+# For those, with $z_{ij} = q_i' + k_j'$, the mean squared relative error of a weight is $(e^{\|z_{ij}\|^2} - 1)/m$ for
+# independent rows, without any $d$ (lesson 09). By lesson 11 half of its mean over the pairs, over the variance of the
+# scores, is the error of the output in units of mean(V)'s, if scores are small, values are drawn without regard to the
+# keys, and queries and keys have one size and mean 0. Set it to $\frac12$:
 #
 # $$m \approx \frac{\overline{e^{\|z\|^2}} - 1}{\operatorname{Var}(t)} .$$
 #
@@ -404,10 +404,9 @@ show(
 #
 # ## 6. Redraw or keep
 #
-# In training one may keep one $W$ for all steps, or draw a new one at every step. Here is the record of the antibody
-# model of lesson 17, all its parameters tuned for 80 steps with 64 plain features a head (which save nothing), two
-# seeds. Its perplexity, $e$ to the mean of $-\ln P$ of a hidden letter, is 1.58 with softmax, and between 7 and 10 when
-# features are put in.
+# Here is the record of the antibody model of lesson 17, all its parameters tuned for 80 steps with 64 plain features a
+# head (which save nothing), two seeds. Its perplexity, $e$ to the mean of $-\ln P$ of a hidden letter, is 1.58 with
+# softmax, and between 7 and 10 when features are put in.
 #
 # **Before you run this:** a model is tuned to features for 80 steps, with one $W$ that is kept or with a
 # new one at every step. Which comes nearest to softmax: a kept $W$ tested on itself, a kept one tested on

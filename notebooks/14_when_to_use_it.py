@@ -8,8 +8,7 @@
 # > attention; you can shift keys without changing attention, and draw directions that suit a head.
 #
 # Somebody has a trained model whose attention is too slow, and asks you: shall I put random features into it?
-# This lesson gives the answer first, as six questions, and you try them on three heads. Then come two repairs, a
-# map of who wins, and heads with rotary positions.
+# This lesson gives the answer first, as six questions, and you try them on three heads.
 
 # %%
 import csv
@@ -455,9 +454,9 @@ show(
 # %% [markdown]
 # ## 5. Who wins
 #
-# Each column of the map is a head or a scale $T$, each row one of the ten ways, and every way but Taylor's gets
-# a quarter of exact attention's multiplications. For features alone that makes $m = L/8$, where causal about $L/16$.
-# The *early* heads are those of the same decoder after 600 steps, when it knew less than counts of three letters.
+# Every way but Taylor's gets a quarter of exact attention's multiplications. For features alone that makes
+# $m = L/8$, where causal about $L/16$. The *early* heads are those of the same decoder after 600 steps, when it
+# knew less than counts of three letters.
 #
 # **Before you run this:** a map has a column for each of 32 heads and scales, and a row for each of ten ways at a
 # quarter of exact attention's multiplications. In how many columns will features alone, in any of their three

@@ -178,8 +178,8 @@ print(f"with zeros {np.mean(leaks):.1%} ± {np.std(leaks):.1%} of the weight lea
 # $e^0 = 1$. **Outside a window the logit is $-\infty$ and not zero, or a row averages nearly everything.**
 
 # %% [markdown]
-# With $-\infty$ the far keys are gone. We judge the window by its squared error over that of
-# $\operatorname{mean}(V)$. It gets a quarter of all pairs, and of the long speech a sixteenth.
+# We judge the window by its squared error over that of $\operatorname{mean}(V)$. It gets a quarter of
+# all pairs, and of the long speech a sixteenth.
 #
 # **Before you run this:** twelve cases are antibody heads, and their windows hold up to 31 of 122 keys. In how many of
 # the twelve is the window better than $\operatorname{mean}(V)$: in all, in eight or in four?
@@ -413,7 +413,7 @@ show(
 #
 # Near and far can also have a denominator each, and be blended with positive weights: `near_far.fmm_attention`. In Nguyen
 # et al. (2021), whose way this is, the weights are trained with the model. Let $\operatorname{mean}(V)$ be the far field
-# and $s$ the share of the window. Which $s$ is right? If row $i$ has the weight $m_i$ in its window, the exact output is
+# and $s$ the share of the window. If row $i$ has the weight $m_i$ in its window, the exact output is
 #
 # $$o_i = m_i\, \text{near}_i + (1 - m_i)\, \text{rest}_i ,$$
 #
@@ -513,11 +513,10 @@ print(f"three maps of 16 features: rank {np.linalg.matrix_rank(A)}, bound {3 * 1
 
 # %% [markdown]
 # How much does it have to say? Take the two blocks *off the diagonal* of a speech head, in which one half of the queries
-# looks at the other half of the keys. Singular values that are small beside the largest one of *all* weights do not matter,
-# so we count those above a hundredth of it.
+# looks at the other half of the keys. Singular values that are small beside the largest one of *all* weights do not matter.
 #
-# **Before you run this:** count the singular values above a hundredth of the largest, in blocks off the diagonal. Is
-# the count larger for the head that looks nearby, or for the one that looks far?
+# **Before you run this:** count the singular values above a hundredth of the largest one of all weights, in blocks
+# off the diagonal. Is the count larger for the head that looks nearby, or for the one that looks far?
 
 # %% tags=["answer"]
 sigma = {}
