@@ -41,10 +41,10 @@ labels = 2.0 * labels - 1  # outer circle −1, inner circle +1
 inner, outer = labels > 0, labels < 0
 
 # %% [markdown]
-# How well can a line do? We can try them: 3,600 directions, and in each the line may lie behind
-# any of the 200 points. Say that 30 inner points lie before it and 20 outer ones. Calling this side inner
-# gets $30 + 80$ points right, and calling it outer gets $20 + 70$. In general, a surplus of $s$ inner points
-# before the line gives $100 + s$ or $100 - s$.
+# We try lines: 3,600 directions, and in each the line may lie behind any of the 200 points. Say that 30
+# inner points lie before it and 20 outer ones. Calling this side inner gets $30 + 80$ points right, and
+# calling it outer gets $20 + 70$. In general, a surplus of $s$ inner points before the line gives $100 +
+# s$ or $100 - s$.
 #
 # **Before you run this:** a circle of points lies inside another, and guessing gets half of the points right.
 # What share does the best of 720,000 straight lines get: 0.5, 0.7 or 0.9?

@@ -51,8 +51,8 @@ curve = np.sin(1.5 * x)
 
 # %% [markdown]
 # **Before you run this:** numbers on a sine curve have noise with a standard deviation of 0.3. Which of
-# the bandwidths 0.02, 0.1, 0.3, 1 and 10 comes nearest to the curve, and is its root mean square distance from the curve
-# nearer to 0.3, 0.15 or 0.05?
+# the bandwidths 0.02, 0.1, 0.3, 1 and 10 comes nearest to the curve, and is its root mean square distance
+# from the curve nearer to 0.3, 0.15 or 0.05?
 
 # %% tags=["answer"]
 found = {h: smoother(x, c, y, h) for h in (0.02, 0.1, 0.3, 1, 10)}
@@ -217,10 +217,10 @@ for d in (4, 16, 64, 256):
 # the key, and stays. **Attention is a kernel smoother whose squared bandwidth is $\sqrt d$, and in which,
 # of two keys equally near, the longer counts more.**
 #
-# With a fourth root of $d$ on each side, $q'_i = q_i/d^{1/4}$ and $k'_j = k_j/d^{1/4}$, the entries of $A$
-# are $\exp(q_i'^\top k'_j)$, the softmax kernel itself, and the bandwidth is 1. Lesson 08 begins there. As
-# queries are not keys, $A$ need not be symmetric, which Gram matrices are. But each of its entries is the
-# value of a kernel, and no more is needed.
+# With a fourth root of $d$ on each side, $q'_i = q_i/d^{1/4}$ and $k'_j = k_j/d^{1/4}$, the entries of
+# $A$ are $\exp(q_i'^\top k'_j)$, the softmax kernel itself, and the bandwidth is 1. As queries are not
+# keys, $A$ need not be symmetric, which Gram matrices are. But each of its entries is the value of a
+# kernel, and no more is needed.
 #
 # ## 4. Three learned heads
 #
@@ -359,8 +359,8 @@ for L in (1024, 4096, 16384):
 # Gaussian between two norms, and a Gaussian is a mean over random waves (lesson 03), which can be taken
 # from few of them (lesson 04). Lesson 08 puts this together.
 #
-# On the course's thread we now stand here: attention compares everything with everything, and a comparison
-# is a kernel. The question left is whether the answer survives when the comparison is never made.
+# On the course's thread, attention compares everything with everything, and a comparison is a kernel. The
+# question left is whether the answer survives when the comparison is never made.
 #
 # ## Take away
 #
