@@ -96,7 +96,8 @@ def test_each_page_asks_nothing_outside_sets_its_formulas_and_fits_a_phone(pages
 
 
 PICTURES = """() => [...document.querySelectorAll('.cell_output img')].map(picture => {
-    const width = Number(picture.getAttribute('width')), room = picture.parentElement.clientWidth;
+    const width = Number(picture.getAttribute('width'));
+    const room = picture.closest('.cell_output').clientWidth;
     return [picture.naturalWidth / width, picture.clientWidth / Math.min(width, room),
         picture.naturalWidth / picture.naturalHeight * picture.clientHeight / picture.clientWidth];
 })"""
@@ -104,10 +105,10 @@ PICTURES = """() => [...document.querySelectorAll('.cell_output img')].map(pictu
 
 @pytest.mark.parametrize("width", [1600, 390])
 def test_a_figure_has_two_dots_a_pixel_and_is_shown_at_its_width(address, browser, width):
-    with opened(browser, address, "notebooks/09_positive_features.html", width=width) as (tab, _):
+    with opened(browser, address, "notebooks/01_polynomial_kernel.html", width=width) as (tab, _):
         tab.wait_for_function("[...document.images].every(picture => picture.complete)")
         shown = tab.evaluate(PICTURES)
-    assert len(shown) == 4
+    assert len(shown) == 5
     for figure in shown:
         assert figure == pytest.approx([2, 1, 1], rel=0.01)
 

@@ -117,9 +117,9 @@ def test_a_figure_fills_two_thirds_of_the_height_or_the_whole_width(seen):
     assert small == []
 
 
-def test_a_figure_has_a_dot_for_each_pixel_of_a_wall_of_1080_lines(seen):
+def test_a_figure_has_nearly_a_dot_for_each_pixel_of_a_wall_of_1080_lines(seen):
     figures = [(name, slide["dots"]) for name, slide in each(seen[0]) if slide["high"]]
-    assert [(name, dots) for name, dots in figures if dots < 1080 / 720] == []
+    assert [(name, dots) for name, dots in figures if dots < 0.9 * 1080 / 720] == []
 
 
 def test_steps_come_one_at_a_time_in_letters_as_large_as_there_is_room_for(address, browser):
