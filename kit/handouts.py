@@ -22,6 +22,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from kit import lectures, need
+from kit.head import description
 from kit.lectures import Lecture
 from kit.site import LINK, Site, called, lay_out, number, parts
 from tools.lesson import Cell, find, read
@@ -33,12 +34,17 @@ PRINT = ROOT / "kit" / "print"
 STAGED = (
     *("notebooks/*.ipynb", "notebooks/exercises/*.ipynb", "notebooks/projects/*.ipynb"),
     *("notebooks/glossary.md", "notebooks/references.md", "notebooks/*.png"),
+    *("notebooks/formulas/*.md", "kit/pages/quizzes/*.md", "kit/pages/twelve_weeks.md"),
+    "kit/pages/lectures/*.md",
 )
 REFERENCES, GLOSSARY = "notebooks/references", "notebooks/glossary"
 # What GitHub reads: CommonMark, tables and formulas. Pandoc puts in curly quotes and dashes.
 READ = "commonmark+tex_math_dollars+pipe_tables+raw_attribute+smart"
 HEAD = '#import "/look.typ": *\n'
 KINDS = {"notebooks": "lesson", "exercises": "exercises", "projects": "project"}
+PLACED = {"formulas": "formulas", "quizzes": "quiz", "lectures": "lecture"}  # pages by their folder
+LECTURERS = ("lectures", "lecture-", "twelve_weeks", "quiz-")  # what their part has, in order
+LEAST, MOST = 90, 400  # words that stay together at the end of a page
 BESIDE = {"colab", "install"}  # cells that are of use on a screen alone
 UNANSWERED = "YOUR ANSWER HERE"
 FORMULA = re.compile(
@@ -61,7 +67,10 @@ def raw(typst: str) -> str:
 def label(docname: str) -> str:
     """The name under which a page of the book is found: lesson-09, exercises-09, glossary."""
     path, mark = Path(docname), number(docname)
-    return f"{KINDS[path.parent.name]}-{mark}" if mark else path.name
+    home = path.parent.name
+    if home in PLACED:
+        return home if path.name == "index" else f"{PLACED[home]}-{path.name}"
+    return f"{KINDS[home]}-{mark}" if mark else path.name
 
 
 def inside(text: str, here: str, files) -> str:
@@ -115,6 +124,24 @@ def printed(cell: Cell) -> list[str]:
     return blocks
 
 
+def together(text: str) -> str:
+    """`text` with a sign before its last paragraphs, so many that they are no lonely page.
+
+    A picture stays outside, and so does a heading without what is below it.
+    """
+    blocks = re.split(r"\n\n(?=[^\s>])", text.rstrip("\n"))
+    first, words = len(blocks), 0
+    while words < LEAST and first > 1 and "#picture(" not in blocks[first - 1]:
+        first -= 1
+        words += len(blocks[first].split())
+    while first > 1 and blocks[first - 1].startswith("#"):
+        first -= 1
+    kept = "\n\n".join(blocks[first:])
+    if first < 2 or words > MOST or kept.count("```") % 2:
+        return text
+    return "\n\n".join([*blocks[:first], raw("//together"), kept, ""])
+
+
 def notebook(site: Site, here: str) -> str:
     """A lesson, an exercise sheet or a project in Markdown."""
     blocks = []
@@ -126,14 +153,18 @@ def notebook(site: Site, here: str) -> str:
             continue
         text = titled(site.title(cell.source, here), here) if not blocks else cell.source
         blocks.append(joined(inside(site.markdown(text, here), here, site.files)))
-    return "\n\n".join(blocks) + "\n"
+    return together("\n\n".join(blocks) + "\n")
 
 
 def page(site: Site, here: str) -> str:
     """A page of Markdown alone."""
     text = titled(site.files[here].read_text(encoding="utf-8"), here)
+    text = re.sub(r"\[([^\]]*)\]\(#[\w-]+\)", r"\1", text)  # to a heading of its own
     text = joined(inside(site.markdown(text, here), here, site.files))
-    return re.sub(r"(?m)^## (\S+-\d{4})$", lambda key: raw(f"//work {key[1]}"), text)
+    if "/quizzes/" in here:  # an answer is not seen beside its question
+        text = text.replace("\n## Answers\n", f"\n{raw('#pagebreak()')}\n\n## Answers\n", 1)
+    text = re.sub(r"(?m)^## (\S+-\d{4})$", lambda key: raw(f"//work {key[1]}"), text)
+    return text if here in (GLOSSARY, REFERENCES) else together(text)
 
 
 def works(typst: str) -> tuple[str, dict[str, str]]:
@@ -184,6 +215,8 @@ def converted(here: str, folder: Path = BUILD) -> str:
     else:
         text = page(site, here)
     typst = pandoc(text, shift=int(name.startswith("exercises")))
+    if "//together\n" in typst:
+        typst = typst.replace("//together\n", "#together[\n") + "]\n"
     (folder / f"pages/{name}.typ").write_text(HEAD + typst, encoding="utf-8", newline="\n")
     return typst
 
@@ -213,6 +246,16 @@ def arguments(words: dict[str, str]) -> str:
     return ", ".join(f"{name}: {quoted(said)}" for name, said in words.items())
 
 
+def opened(site: Site, title: str, names: list[str]) -> str:
+    """The page that a part begins with: what is in it, each with what it is about."""
+    found = [read(site.files[name]) for name in names]
+    rows = [
+        ", ".join(map(quoted, (one.number, re.sub("[`$*]", "", one.title), description(one))))
+        for one in found
+    ]
+    return f"#part({quoted(title)}, {', '.join(f'({row})' for row in rows)})\n"
+
+
 def include(*names: str, below: bool = False) -> str:
     """Typst that takes pages in; below a part, their headings are one level deeper."""
     text = ["#{", *["set heading(offset: 1)"] * below]
@@ -231,15 +274,20 @@ def book(site: Site, pages: dict[str, str]) -> str:
 
     text = [HEAD, f"#show: look.with(title: {quoted(words['title'])})\n"]
     text += [f"#cover({arguments(words)})\n#contents()\n"]
-    for part, marks in parts(site.lessons).items():
+    for place, (part, marks) in enumerate(parts(site.lessons).items()):
         if part:
-            text.append(f"#part({quoted(part)})\n")
-        text.append(include(*[n for m in marks for n in chapter(m)], below=bool(part)))
-    projects = sorted(name for name in pages if name.startswith("project-"))
-    text += ['#part("Projects")\n', include(*projects, below=True)] if projects else []
+            text.append(opened(site, part, [site.lessons[mark] for mark in marks]))
+        names = [name for mark in marks for name in chapter(mark)]
+        names += [name for name in pages if name.startswith(f"formulas-{place}_")]
+        text.append(include(*names, below=bool(part)))
+    projects = {label(name): name for name in sorted(site.files) if "/projects/" in name}
+    text += [opened(site, "Projects", [*projects.values()])] if projects else []
+    text += [include(*projects, below=True)] if projects else []
     text += [include("glossary")] if "glossary" in pages else []
     head, entries = works(pages["references"])
-    return "".join([*text, head, *entries.values()])
+    taught = [name for first in LECTURERS for name in pages if name.startswith(first)]
+    last = [f"#part({quoted('For lecturers')})\n", include(*taught, below=True)] if taught else []
+    return "".join([*text, head, *entries.values(), *last])
 
 
 def handout(site: Site, docname: str, pages: dict[str, str]) -> str:

@@ -37,6 +37,9 @@ def small(tmp_path):
     put("09_two", text("# Turn `x`\n\nRahimi & Recht (2007), see lesson 00."), stub)
     put("projects/p1_do", text("# Do"))
     put("exercises/09_two", *sheet)
+    for home, name in (("notebooks/formulas", "1_attention"), ("kit/pages/quizzes", "1_attention")):
+        (tmp_path / home).mkdir(parents=True)
+        (tmp_path / f"{home}/{name}.md").write_text("# Page\n\n## Answers\n", encoding="utf-8")
     works = (
         "# References\n\nAll of them.\n\n### abel-1826\n\nOf old.\n\n### rahimi-2007\n\nFeatures."
     )
@@ -126,12 +129,33 @@ def test_every_link_of_every_page_leads_to_a_page_of_the_book_or_to_a_work(stage
 
 def test_the_book_has_each_lesson_below_its_part_and_its_exercises_right_after_it(small):
     said = handouts.book(small, pages(small))
-    order = re.findall(r'include "/pages/(\S+)\.typ"|#part\("(.*?)"\)|(#metadata.*?)>', said)
+    order = re.findall(r'include "/pages/(\S+)\.typ"|#part\("(.*?)",? ?|(#metadata.*?)>', said)
     assert ["".join(found) for found in order] == [
-        *("lesson-00", "Attention", "lesson-09", "exercises-09"),
+        *("lesson-00", "Attention", "lesson-09", "exercises-09", "formulas-1_attention"),
         *("Projects", "project-p1", "glossary"),
         *("#metadata(none) <abel-1826", "#metadata(none) <rahimi-2007"),
+        *("For lecturers", "quiz-1_attention"),
     ]
+    assert '#part("Attention", ("09", "Turn x", "' in said
+
+
+def test_a_quiz_has_its_answers_on_a_later_page(small):
+    said = handouts.page(small, "kit/pages/quizzes/1_attention")
+    assert "#pagebreak()\n```\n\n## Answers" in said
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("word " * 200 + "\n\n## End\n\nfew words", None),  # as much as a page has
+        ("# T\n\nmany\n\n" + "word " * 89 + "\n\n## End\n\nfew words", "word "),
+        ("# T\n\nmany\n\n## Last\n\n" + "word " * 95, "## Last"),
+        ('# T\n\n```{=typst}\n#picture("a")\n```\n\nfew words\n', "few words"),
+    ],
+)
+def test_the_last_paragraphs_stay_together_and_are_no_lonely_page(said, kept):
+    found = handouts.together(said).partition("//together\n```\n\n")[2]
+    assert found.startswith(kept) if kept else found == ""
 
 
 def test_a_handout_has_its_lesson_its_exercises_and_the_works_it_cites(small):

@@ -19,9 +19,12 @@ if (typeof Search !== "undefined") {
     return words(article ? `<div role="main">${article.innerHTML}</div>` : page, anchor);
   };
 }
-// A displayed formula that is wider than the page scrolls, and so the Tab key has to stop there.
+// A formula that is wider than the page scrolls, and so the Tab key has to stop there.
 const reach = () =>
-  document.querySelectorAll("mjx-container[display]").forEach((formula) => {
+  document.querySelectorAll("mjx-container").forEach((formula) => {
+    const line = formula.closest("p, td, dd, li, div");
+    const wide = formula.firstElementChild.getBoundingClientRect().width > line.clientWidth;
+    formula.classList.toggle("wide", wide && !formula.hasAttribute("display"));
     if (formula.scrollWidth > formula.clientWidth + 1) formula.tabIndex = 0;
     else formula.removeAttribute("tabindex");
   });

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from kit import handouts, lectures
+from kit import handouts, lectures, site
 from kit.site import number
 from tools.lesson import find, paths, read
 from tools.setting import ROOT
@@ -253,6 +253,29 @@ def test_a_lesson_and_a_work_that_are_named_lead_to_their_page_of_the_book(reade
     """Typst stops at a label that is not there."""
     led = [a.get_object() for p in reader("course").pages for a in p.get("/Annots", [])]
     assert sum("/Dest" in link for link in led) > 600
+
+
+def test_no_page_of_the_book_is_nearly_empty(reader):
+    said = [page.extract_text().split() for page in reader("course").pages]
+    small = {place: len(words) for place, words in enumerate(said, start=1) if len(words) < 60}
+    assert small == {}
+    assert len(said) > 300
+
+
+def test_the_book_has_a_page_of_formulas_a_part_and_at_its_end_what_lecturers_need(reader):
+    titles = [one.title for one in flat(reader("course").outline)]
+    ends = [title for title in titles if title.startswith("Formulas: ")]
+    assert len(ends) == len([*(ROOT / "notebooks/formulas").glob("*.md")]) == 5
+    taught = titles[titles.index("For lecturers") :]
+    assert [t for t in taught if t.startswith("Quiz: ")] == [f"Quiz: {part}" for part in site.PARTS]
+    assert "Twelve weeks" in taught
+    assert any("lecture 3" in title.lower() for title in taught)
+
+
+def flat(outline):
+    """The entries of an outline, those below others included."""
+    for one in outline:
+        yield from flat(one) if isinstance(one, list) else [one]
 
 
 # Nothing of the machine
