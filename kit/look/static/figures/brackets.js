@@ -25,31 +25,31 @@ AnswersBack.figure("brackets", {
   draw(state, found, width, height) {
     const narrow = width < 560, room = narrow ? (width - 40) / 2 : 130;
     const unit = room / Math.sqrt(Math.max(found.exact, found.linear));
-    const square = (left, first, second, ink, title, parts) => {
+    const square = (left, first, second, ink, name, title, parts, dash) => {
       const side = Math.max(1.5, unit * Math.sqrt(first + second)), cut = (side * first) / (first + second);
-      const bottom = 50 + room, big = side > 90;
-      const inside = (y, said) => (big ? `<text x="${left + 6}" y="${y}">${said}</text>` : "");
+      const bottom = 50 + room;
+      const inside = (y, said, tall) => // a name where its part has room for it
+        side > 90 && tall > 22 ? `<text x="${left + 6}" y="${y}">${said}</text>` : "";
       return `<text x="${left}" y="18" font-weight="600">${title}</text>
-        <text x="${left}" y="37">${AnswersBack.say(first + second)}</text>
+        <text x="${left}" y="37">${name}: ${AnswersBack.say(first + second)}</text>
         <rect class="f${ink} band" x="${left}" y="${bottom - side}" width="${side}" height="${cut}"/>
-        <rect class="s${ink}" fill="none" stroke-width="2.5" x="${left}" y="${bottom - side}"
+        <rect class="s${ink}" fill="none" stroke-width="2.5" stroke-dasharray="${dash}" x="${left}" y="${bottom - side}"
           width="${side}" height="${side}"/>
-        ${inside(bottom - side + 20, parts[0])}${inside(bottom - 8, parts[1])}`;
+        ${inside(bottom - side + 17, parts[0], cut)}${inside(bottom - 8, parts[1], side - cut)}`;
     };
     const far = narrow ? width / 2 + 5 : 155;
     const squares =
-      square(10, found.scores, found.sums, 0, "(Q Kᵀ) V", ["weights", "sum of V"]) +
-      square(far, found.projections, found.brackets, 1, "φ(Q) (φ(K)ᵀ V)", ["features", "brackets"]);
+      square(10, found.scores, found.sums, 0, "exact", "(Q Kᵀ) V", ["weights", "sum of V"], "") +
+      square(far, found.projections, found.brackets, 1, "linear", "φ(Q) (φ(K)ᵀ V)", ["features", "brackets"], "8 4");
     const box = narrow ? [54, room + 100, width - 88, height - room - 160] : [370, 34, width - 400, 222];
     const lengths = this.controls.L.values, along = lengths.map((L) => this.compute({ ...state, L }));
     const both = along.flatMap(({ exact, linear }) => [exact, linear]);
     const low = Math.floor(Math.log10(Math.min(...both))), top = Math.ceil(Math.log10(Math.max(...both)));
     const ten = [low, Math.round((low + top) / 2), top];
-    const name = (p) => [`${10 ** (p % 3)}`, ["", " K", " M", " G", " T", " P"][Math.floor(p / 3)]].join("");
     const plot = AnswersBack.frame(box, {
       x: [16, 65536], logx: true, y: [10 ** low, 10 ** top], logy: true,
       xticks: [[16, "16"], [256, "256"], [4096, "4,096"], [65536, "65,536"]],
-      yticks: ten.map((p) => [10 ** p, name(p)]), xlabel: "length L", ylabel: "multiplications",
+      yticks: ten.map((p) => [10 ** p, (10 ** p).toLocaleString("en", { notation: "compact" })]), xlabel: "length L", ylabel: "multiplications",
     });
     plot.line(lengths, along.map(({ exact }) => exact), "s0");
     plot.line(lengths, along.map(({ linear }) => linear), "s1", "8 4");

@@ -1,7 +1,7 @@
 // Figure 09.2 by hand: two vectors are turned, and three feature maps err by their formulas.
 AnswersBack.figure("errors", {
-  title: "turn y away from x by hand or slider, and see which error rises and which one falls",
-  picture: "Two vectors with their sum and difference, and the relative errors of three feature maps",
+  title: "drag y away from x, or use the sliders, and see which errors rise and which fall",
+  picture: "Two vectors, the lengths of their sum and difference, and the relative errors of three feature maps",
   height: (width) => (width < 600 ? 530 : 330),
   controls: {
     angle: { label: "angle between x and y", min: 0, max: 180, step: 1, value: 60, unit: "°" },
@@ -25,7 +25,7 @@ AnswersBack.figure("errors", {
 
   MAPS: [["trigonometric", 0, ""], ["hyperbolic", 1, "8 4"], ["positive", 2, "8 3 2 3"]],
 
-  centre: (width) => (width < 600 ? [width / 2, 95, 80] : [110, 150, 90]),
+  centre: (width) => (width < 600 ? [width / 2, 115, 80] : [110, 150, 90]),
 
   draw(state, found, width, height) {
     const [cx, cy, reach] = this.centre(width), narrow = width < 600;
@@ -55,7 +55,7 @@ AnswersBack.figure("errors", {
     plot.line([state.angle, state.angle], [1e-3, 1e3], "s6 thin");
     for (const [name, ink, dash] of this.MAPS) {
       plot.line(degrees, along.map((error) => Math.max(error[name], 1e-9)), `s${ink}`, dash);
-      plot.dot(state.angle, Math.min(1e3, Math.max(found[name], 1e-3)), `f${ink}`);
+      plot.dot(state.angle, Math.max(found[name], 1e-9), `f${ink}`);
     }
     const key = this.MAPS.map(([name, ink, dash], i) => {
       const x = narrow ? 10 + (i % 2) * (width / 2) : 240 + [0, 145, 265][i];
@@ -71,7 +71,8 @@ AnswersBack.figure("errors", {
     order.sort((a, b) => found[a] - found[b]);
     const [best, next, last] = order.map((name) => `${name} ones ${say(found[name])}`);
     const lost = order.filter((name) => found[name] >= 1).length;
-    return `At ${angle}° the weight is ${say(found.weight)}. With ${F.toLocaleString("en")} ` +
+    return `At ${angle}° x\u00a0+\u00a0y has the length ${say(Math.sqrt(found.plus))}, x\u00a0−\u00a0y the length ` +
+      `${say(Math.sqrt(found.minus))}, and the weight is ${say(found.weight)}. With ${F.toLocaleString("en")} ` +
       `features ${best.replace(" ones", " features have a relative error of")}, ${next}, and ${last}. ` +
       ["All three are better than the answer 0.", "One of the three is no better than the answer 0.",
         "Two of the three are no better than the answer 0.", "None is better than the answer 0."][lost];

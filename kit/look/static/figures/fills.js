@@ -1,14 +1,14 @@
 // Figure 12.4 by hand: pairs of key and value are added to a sum of fixed size, which is asked for
 // one of them.
 AnswersBack.figure("fills", {
-  title: "add pairs to a sum of fixed size, ask it with one key, and see the answer leave the value",
+  title: "add pairs to a sum of fixed size, ask it with one key, and see its answer drift from the value",
   picture: "The sum, a value beside the answer, and the error against the number of pairs",
-  height: (width) => (width < 600 ? 520 : 300),
+  height: (width) => (width < 600 ? 536 : 300),
   controls: {
     n: { label: "pairs held, n", min: 1, max: 64, step: 1, value: 8 },
     d: { label: "width d of the keys", values: [4, 8, 16, 32, 64], value: 16 },
     ask: { label: "asked with key, 1 is the oldest", min: 1, max: 64, step: 1, value: 1 },
-    factor: { label: "times the best factor d/(n + d − 1)", value: false },
+    factor: { label: "the answer times the best factor, d/(n\u00a0+\u00a0d\u00a0−\u00a01)", value: false },
     seed: { press: "Draw other pairs", value: 1 },
   },
 
@@ -55,16 +55,16 @@ AnswersBack.figure("fills", {
     const left = 140, tall = Math.max(3, ...[...value, ...found].map(Math.abs));
     [["value " + (asked + 1), value, 0], ["answer", found, 3]].forEach(([name, list, ink], row) => {
       const middle = 76 + 112 * row, unit = 42 / tall;
-      parts.push(`<text x="${left}" y="${middle - 50}" ${row ? "" : 'font-weight="600"'}>${name}</text>`);
+      parts.push(`<text x="${left}" y="${middle - 50}" font-weight="600">${name}</text>`);
       parts.push(`<path class="grid" d="M${left} ${middle}h136"/>`);
       list.forEach((x, c) => parts.push(`<rect class="f${ink}" x="${left + 17 * c}" y="${middle - Math.max(0, x) * unit}"
         width="14" height="${Math.abs(x) * unit}"/>`));
     });
     const high = Math.max(1.25, 1.2 * Math.max(law.at(-1), factor ? 0 : errors.at(-1)));
-    const box = narrow ? [44, 276, width - 60, 190] : [340, 34, width - 356, 212];
+    const box = narrow ? [44, 292, width - 60, 190] : [340, 34, width - 356, 212];
     const plot = AnswersBack.frame(box, {
       x: [1, 64], y: [0, high], xticks: [1, 16, 32, 48, 64],
-      yticks: [0, 1, ...(high > 2.5 ? [Math.floor(high)] : [])],
+      yticks: [...(high > 8 ? [] : [0]), 1, ...(high > 2.5 ? [Math.floor(high)] : [])],
       xlabel: "pairs held, n", ylabel: "squared error of all keys, dotted: formula",
     });
     const ns = law.map((_, i) => i + 1);
@@ -75,9 +75,9 @@ AnswersBack.figure("fills", {
     return parts.join("") + plot.svg();
   },
 
-  words({ n, d, factor }, { errors, law, asked, error }) {
-    const say = AnswersBack.say, number = factor ? "(n − 1)/(n + d − 1)" : "(n − 1)/d";
-    return `The sum holds ${n === 1 ? "one pair" : `${n} pairs`} in ${8 * d} numbers. Asked with key ${asked + 1}, it answers ` +
+  words({ n, d, ask, factor }, { errors, law, asked, error }) {
+    const say = AnswersBack.say, number = factor ? "(n\u00a0−\u00a01)/(n\u00a0+\u00a0d\u00a0−\u00a01)" : "(n\u00a0−\u00a01)/d";
+    return `The sum holds ${n === 1 ? "one pair" : `${n} pairs`} in ${8 * d} numbers. Asked with key ${asked + 1}${ask > n ? `, for it has no key ${ask} yet` : ""}, it answers ` +
       `with a relative squared error of ${say(error)}. Over all its keys that is ${say(errors[n - 1])}, and the ` +
       `formula ${number} says ${say(law[n - 1])}; 1, the dashed line, is the error of the answer 0. ` +
       "On average an old key is no worse off than a new one.";

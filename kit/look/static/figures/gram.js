@@ -35,7 +35,7 @@
   let last = {};
 
   AnswersBack.figure("gram", {
-    title: "add features until both forms lie on the kernel; then move x, and see which one changes its shape",
+    title: "move x, and see which form changes its shape; then add features until both lie on the kernel",
     picture: "One row of a Gram matrix by two forms of features and the kernel, and the error against their number",
     height: (width) => (width < 600 ? 600 : 320),
     controls: {
@@ -84,8 +84,8 @@
       return `With ${F.toLocaleString("en")} features the pairs of 41 points have an RMS error of ` +
         `${say(rms.cosines[i])} by cosines and sines, where the formula says ${say(predicted.cosines[i])}, and of ` +
         `${say(rms.phase[i])} with a phase, where it says ${say(predicted.phase[i])}. Four times as many features halve ` +
-        `what the formulas say. At y = x = ${x.toLocaleString("en").replace("-", "−")} the kernel is 1, cosines and sines give ` +
-        `${say(rows.cosines[at])}, and a phase gives ${say(rows.phase[at])}.`;
+        `what the formulas say. At y = x = ${x.toLocaleString("en").replace("-", "−")} the kernel is 1 and a phase gives ` +
+        `${say(rows.phase[at])}. Cosines and sines give ${say(rows.cosines[at])}, and their curve keeps its shape as x moves.`;
     },
   });
 })();

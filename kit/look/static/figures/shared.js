@@ -8,8 +8,7 @@ window.AnswersBack ??= (() => {
   style.textContent = `
     .answers-back { border: 1px solid var(--pst-color-border, #888); border-radius: 0.4rem;
       padding: 0.7rem 0.9rem; margin: 0.5rem 0 1.2rem; color: var(--pst-color-text-base, CanvasText) }
-    .answers-back:empty { display: none }
-    .answers-back p { margin: 0 0 0.5rem }
+    .answers-back:empty { display: none } .answers-back p { margin: 0 0 0.5rem }
     .answers-back .title { font-weight: 600 } .answers-back .words { min-height: 4.5em }
     .answers-back .picture { display: block; width: 100%; user-select: none }
     html[data-theme=dark] .answers-back .picture { filter: brightness(1.3) }
@@ -58,7 +57,7 @@ window.AnswersBack ??= (() => {
     const points = (xs, ys) => xs.map((v, i) => `${X(v).toFixed(1)},${Y(ys[i]).toFixed(1)}`);
     const text = (tx, ty, said, anchor = "middle") =>
       `<text x="${tx}" y="${ty}" text-anchor="${anchor}">${String(said).replace(/^-/, "−")}</text>`;
-    const inside = [], around = [];
+    const inside = [], around = [], over = [];
     for (const [v, said = v] of xticks.map((tick) => [tick].flat())) {
       around.push(`<path class="grid" d="M${left + X(v)} ${top}v${height}"/>`);
       around.push(text(left + X(v), top + height + 18, said));
@@ -75,10 +74,11 @@ window.AnswersBack ??= (() => {
         `<path class="line ${ink}" stroke-dasharray="${dash}" d="M${points(xs, ys).join("L")}"/>`),
       band: (xs, low, high, ink) => inside.push(`<path class="band ${ink}" d="M${
         [...points(xs, low), ...points(xs, high).reverse()].join("L")}Z"/>`),
-      dot: (v, w, ink) => inside.push(
-        `<circle class="${ink}" r="5" cx="${X(v)}" cy="${Math.min(height - 5, Math.max(5, Y(w)))}"/>`),
+      dot: (v, w, ink) => over.push(Y(w) < 0 || Y(w) > height // beyond the frame: which way
+        ? `<text class="${ink}" x="${left + X(v)}" y="${top + (Y(w) < 0 ? 14 : height - 3)}" text-anchor="middle">${"▲▼"[+(Y(w) > 0)]}</text>`
+        : `<circle class="${ink}" r="5" cx="${left + X(v)}" cy="${top + Y(w)}"/>`),
       svg: () => `${around.join("")}<svg x="${left}" y="${top}" width="${width}" height="${height}"
-        overflow="hidden">${inside.join("")}</svg>`,
+        overflow="hidden">${inside.join("")}</svg>${over.join("")}`,
     };
   }
 

@@ -2,7 +2,7 @@
 AnswersBack.figure("state", {
   title: "write one letter after the other, ask all keys, and see which rule still answers clearly",
   picture: "What each key answers under adding, decay and correcting, as pictures of letters",
-  height(width) { return 3 * (7 * this.cell(width) + 44); },
+  height(width) { return 3 * (7 * this.cell(width) + 44) + 40; },
   controls: {
     writes: { label: "letters written: A to F, then X and Y over A and B", min: 0, max: 8, step: 1, value: 8 },
     d: { label: "width d of the keys", values: [4, 8, 16, 32, 64, 128, 256], value: 64 },
@@ -49,23 +49,28 @@ AnswersBack.figure("state", {
 
   draw(state, { answers, errors }, width) {
     const cell = this.cell(width), step = (width - 10) / 6, tall = 7 * cell + 44, parts = [];
-    const titles = { add: "add; below each answer its error", decay: `decay, a = ${state.a}`, correct: `correct, β = ${state.beta}` };
+    for (let i = 0; i < 6; i++) {
+      const right = this.ORDER[i + 6 < state.writes ? i + 6 : i];
+      parts.push(`<text x="${5 + i * step}" y="16">${i + 1}: ${i < state.writes ? right : "–"}</text>`);
+    }
+    const titles = { add: "add", decay: `decay, a = ${state.a}`, correct: `correct, β = ${state.beta}` };
     Object.keys(titles).forEach((rule, row) => {
-      const top = row * tall + 22;
+      const top = row * tall + 42;
       parts.push(`<text x="4" y="${top - 6}" font-weight="600">${titles[rule]}</text>`);
       answers[rule].forEach((answer, i) => {
         const left = 5 + i * step;
         parts.push(`<rect class="s6" fill="none" opacity="0.4" x="${left - 1}" y="${top - 1}"
           width="${5 * cell + 2}" height="${7 * cell + 2}"/>`);
         answer.forEach((value, c) => {
-          const ink = Math.min(1, Math.max(0, value) / 1.5).toFixed(2);
-          if (ink > 0.02) parts.push(`<rect class="f6" opacity="${ink}" x="${left + (c % 5) * cell}"
+          const ink = Math.min(1, Math.abs(value) / 1.5).toFixed(2);
+          if (ink > 0.02) parts.push(`<rect class="f${value < 0 ? 1 : 6}" opacity="${ink}" x="${left + (c % 5) * cell}"
             y="${top + Math.floor(c / 5) * cell}" width="${cell}" height="${cell}"/>`);
         });
         const error = errors[rule][i];
         parts.push(`<text x="${left}" y="${top + 7 * cell + 17}">${error === null ? "–" : error.toFixed(2)}</text>`);
       });
     });
+    parts.push(`<text x="4" y="${3 * tall + 33}">numbers: errors; orange: below 0</text>`);
     return parts.join("");
   },
 

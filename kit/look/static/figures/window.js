@@ -30,15 +30,15 @@
     gap.reduce((sum, a, i) => sum + a * gap.reduce((inner, b, j) => inner + gram[i][j] * b, 0), 0);
 
   AnswersBack.figure("window", {
-    title: "widen the window, then add centres for what is far, and see when the right picture is the left one",
+    title: "widen the window, then add centres for what is far, and see when the right picture becomes the left one",
     picture: "The weights of a real head, exact, and from a window and centres",
     height(width) { return this.side(width) + 58; },
     side: (width) => Math.min(280, (width - 20) / 2),
     controls: {
-      band: { label: "window: keys on each side", min: 0, max: 20, step: 1, value: 5 },
+      band: { label: "window in orange: keys on each side", min: 0, max: 20, step: 1, value: 5 },
       centres: { label: "centres for far keys", values: [0, 1, 2, 4, 8], value: 0 },
       query: { label: "query, outlined", min: 1, max: L, step: 1, value: 20 },
-      far: { label: "the head that looks far, else the one that looks near", value: true },
+      far: { label: "a head that looks far; unticked, one that looks near", value: true },
     },
 
     /** Weights (L, L), exact and approximated, and the error of the output over that of mean(V). */
@@ -87,7 +87,7 @@
           <rect class="s6 grid" fill="none" x="${left[n]}" y="${top}" width="${side}" height="${side}"/>
           <path class="line thin s1" d="M${edge(-band)}M${edge(band + 1)}"/>
           <rect class="s6" fill="none" x="${left[n]}" y="${top + (query - 1) * cell}" width="${side}" height="${cell}"/>
-          <text x="${left[n]}" y="${top + side + 18}">keys →</text>`;
+          <text x="${left[n]}" y="${top + side + 18}">${n ? "ink is weight" : "keys →, queries ↓"}</text>`;
       }).join("");
     },
 
