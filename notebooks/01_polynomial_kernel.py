@@ -369,8 +369,8 @@ def read(known, names, new, degree):
 # half of all images are negatives. Each row has the mean share of right readings over five random choices, and
 # in brackets the smallest and the largest.
 #
-# **Before you run this:** degree 1 reads more than 0.9 of the prints. What share of a mixture of prints and
-# negatives will it read: 0.9, a half or a quarter? And what share will degree 2 read?
+# **Before you run this:** degree 1 reads more than 0.9 of digits. What share of a mixture of digits and
+# their negatives will it read: 0.9, a half or a quarter? And what share will degree 2 read?
 
 # %% tags=["answer"]
 for kind in ("prints", "mixture"):

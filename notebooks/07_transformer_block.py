@@ -353,7 +353,7 @@ for size in (1, 100):
 # is what the collections SQuAD, SNLI and GLUE test. How many tokens a model takes in at once is its
 # *context window*.
 #
-# **Before you run this:** of 15 rows of a decoder's output, how many move when the first token
+# **Before you run this:** of a causal decoder's 15 output rows, how many move when the first token
 # changes, and how many when the last does?
 
 # %% tags=["answer"]

@@ -173,7 +173,7 @@ show(
 # their entries is. Its columns are $d$, $d \ln d$, the $m$ of the formula, and the median errors with either number of
 # directions, if below 10,000, for 128 tokens.
 #
-# **Before you run this:** entries have the size 0.7, and $d = 32$. The rule $d \ln d$ says 111 directions. Does the
+# **Before you run this:** entries have size 0.7, and $d = 32$. The rule $d \ln d$ says 111 directions. Does the last
 # formula ask for hundreds, thousands or millions?
 
 
@@ -293,8 +293,8 @@ for m in (8, 32, 128):
 # over mean(V)'s, medians over heads, of one output, of the mean of $R$ and of the pooled one; the last four count the
 # heads on which the mean is lower. A star marks where nothing is saved: $Rm \ge L/2$, or $L/4$ in the causal decoders.
 #
-# **Before you run this:** on the heads of antibodies and of speech, which has the lower error with $R = 4$: the mean of
-# four outputs, or one output from 64 directions?
+# **Before you run this:** on the heads of antibodies and of speech, which has the lower error: the mean of four
+# outputs from 16 directions each, or one output from 64?
 
 
 # %% tags=["answer"]

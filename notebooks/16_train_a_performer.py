@@ -462,7 +462,7 @@ OF = {"plain": None, "centred": (s, 0 * U + np.eye(D), 1 + 0 * rho), "dense, cen
 # In the table a row is a kind of features and an $m$. Its columns are the mean of the bits over three draws
 # of $W$, the least and the most, and the part of attention's worth that the mean keeps.
 #
-# **Before you run this:** how much of the worth of attention do 64 plain directions keep, and how much do 64
+# **Before you run this:** of the bits that attention saves, do 64 plain directions keep none, half or most? And 64
 # dense ones?
 
 # %% tags=["answer"]

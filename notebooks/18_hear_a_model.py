@@ -418,8 +418,8 @@ for name, q_, k_ in zip(("block 2, head 4", "block 2, head 2"), q, k, strict=Tru
 # \times L$ numbers is made, and twice as many tokens cost twice as much. To save work it takes one mean, that of
 # *all* keys, for every query. Then Jensen's inequality no longer holds for each query.
 #
-# **Before you run this:** a share that is fitted for each head, or one mean key, to which nothing is
-# fitted: which of them brings back more of the words that a band of 16 loses?
+# **Before you run this:** a share of mean(V), fitted for each head, or one mean key, to which nothing is
+# fitted: which brings back more of the words that a band of 16 loses?
 
 # %% tags=["answer"]
 ALL = ("window", 0), ("window and mean(V)", 0), ("near and mean key", 1)
@@ -469,10 +469,10 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# **A window that loses a third of the words gets most of them back from one summary of all the
-# rest.** With a band of 16 both summaries do it, and the share is a little ahead: its $\ln P$ on the
-# synthetic voices is higher at each of the five bands, by two standard errors or more from band 16 on.
-# But it has to be fitted for each head, and the mean key needs nothing. With a band of 8 neither can be
+# With a band of 16 the share is a little ahead. **A window that loses a third of the words gets most
+# of them back from one summary of all the rest.** Both do it. The share's $\ln P$ on the synthetic
+# voices is higher at each of the five bands, by two standard errors or more from band 16 on. But it
+# has to be fitted for each head, and the mean key needs nothing. With a band of 8 neither can be
 # relied on: the share has 3 of a hundred wrong on the read voice and 62 on the synthetic ones, the mean
 # key 46 and 37. A difference of ten words may be chance: thirty wrong words, were they independent,
 # would have a standard deviation of about five.

@@ -390,7 +390,7 @@ for tokens in (attention.CHUNK, attention.DEVICE_CHUNK, 65_536, 2**20):
 # Where do the bytes go? Let one *pass* be one reading or writing of all the features of one kind, an array of shape
 # $(\text{heads}, L, m)$.
 #
-# **Before you run this:** queries, keys, values and result are one pass together, with $d = 64$ and $m = 256$. Do
+# **Before you run this:** reading queries, keys and values and writing results is one pass at $d = 64$, $m = 256$. Do
 # the 24 kernels of all-to-all attention make about 2, 7 or 21 passes?
 
 # %% tags=["answer"]
@@ -524,8 +524,8 @@ print(f"float16 near 450 has steps of {np.spacing(np.float16(450)):.2f}")
 # **The intensity of all-to-all FAVOR+ depends neither on $L$ nor on $d$: more features make it denser.** Exact
 # attention has $N = 2 L^2 (d + e)$ from the same $M$, and $L^2$ exponentials.
 #
-# **Before you run this:** at the assumed rates, what sets the bound of all-to-all attention in float32, and what in
-# bfloat16: FLOPs, bytes or exponentials?
+# **Before you run this:** at $m = 256$, with $P/B$ about 17 in float32 and 263 in bfloat16, what sets the bound of
+# all-to-all attention: FLOPs, bytes or exponentials?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 TOKENS = 65_536

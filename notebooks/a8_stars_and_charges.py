@@ -170,9 +170,9 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# **The numerical rank of a well-separated block does not depend on how many points are in it.** Where one interval lies
-# between points and masses, the rank is 4 at each size. Where the two intervals touch, the rank grows by one with each
-# doubling, by three from 64 to 512, because ever closer pairs turn up there. The block of an interval with itself has full rank, so no summary will do.
+# Where one interval lies between points and masses, the rank is 4 at each size. Where the two intervals touch, the rank
+# grows by one with each doubling, by three from 64 to 512, because ever closer pairs turn up there. **The numerical rank
+# of a well-separated block does not depend on how many points are in it.** The block of an interval with itself has full rank, so no summary will do.
 
 # %% [markdown]
 # ## 4. Near blocks small, far blocks large
@@ -278,8 +278,8 @@ def band_and_rank(N, band, stored):
 
 # %% [markdown]
 # **Before you run this:** a hierarchy of blocks and a band with one low rank, the best of those tried,
-# store as many numbers. At 512 points, is the hierarchy ahead by a factor of less than 2, of about 5 or of
-# about 20? And at 2048?
+# store as many numbers. At 512 points, is the hierarchy's error smaller by a factor of less than 2, about 5
+# or about 20? And at 2048?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 TRIED = {256: (16, 24, 32), 512: (24, 32, 40), 1024: (28, 36, 44), 2048: (44,)}
