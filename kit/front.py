@@ -1,7 +1,8 @@
 """The first page of the site: README, laid out for those who were sent a link.
 
 Nothing is written here but the words on the three buttons. README is what GitHub shows; here its
-sections stand in another order, below the title of the course, figure 00.1 and the buttons.
+sections stand in another order, below the title of the course, the buttons, the hours of its routes
+and figure 00.1.
 """
 
 import re
@@ -25,6 +26,13 @@ def buttons(browser: bool) -> str:
     return f"<p class='buttons'>{' '.join(made)}</p>"
 
 
+def routes(readme: str) -> str:
+    """The ways through the course and their hours, in one line that leads to more about them."""
+    hours = re.findall(r"(?m)^- \*\*(.+?)\*\*, (\d+ hours)", readme)
+    said = " · ".join(f"{route}: {long}" for route, long in hours)
+    return f"[{said}](#for-whom-and-how-long)"
+
+
 def page(readme: str, browser: bool) -> str:
     """The first page in Markdown; `browser` says whether lessons run in the browser."""
     top, *sections = re.split(r"(?m)^(?=## )", readme)
@@ -38,6 +46,7 @@ def page(readme: str, browser: bool) -> str:
         f"# {title}",
         f"{lead}.",
         buttons(browser),
+        routes(readme),
         f"[![{drawn.alt}]({CARD})](notebooks/00_start_here.ipynb#figure-00-1)",
         f"*{drawn.caption}* (figure 00.1)",
         rest,

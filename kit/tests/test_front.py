@@ -9,18 +9,21 @@ from tests.checkout import text
 from tools.lesson import find, paths, read
 
 README = text("README.md")
+ROUTES = ["One afternoon", "The path", "Everything"]
 
 
 def words(said):
     return re.findall(r"[^\W\d_]+", re.sub(r"<[^>]+>|\]\([^)]*\)", "", said))
 
 
-def test_the_first_page_begins_with_title_sentence_buttons_and_figure_00_1():
+def test_the_first_page_begins_with_title_sentence_buttons_hours_and_figure_00_1():
     said = front.page(README, browser=True)
-    title, lead, buttons, picture, *_ = said.split("\n\n")
+    title, lead, buttons, routes, picture, *_ = said.split("\n\n")
     assert title == "# How kernels became linear attention"
     assert lead.startswith("Lessons in executable notebooks")
     assert re.findall(r"href='(.+?)'", buttons) == [*front.BUTTONS.values()]
+    assert re.findall(r"(\w[\w ]+): \d+ hours", routes) == ROUTES
+    assert routes.endswith("](#for-whom-and-how-long)")
     assert picture.startswith("[![Three tables of weights")
 
 
@@ -43,7 +46,7 @@ def test_the_title_of_a_lesson_leads_to_it():
     assert row in front.page(README, browser=True)
 
 
-@pytest.mark.parametrize("route", ["One afternoon", "The path", "Everything"])
+@pytest.mark.parametrize("route", ROUTES)
 def test_the_hours_of_a_route_are_those_of_its_lessons(route):
     hours, named = re.search(
         rf"\*\*{route}\*\*, (\d+) hours of reading[^:]*: ((?:.|\n)+?)\.\n", README
