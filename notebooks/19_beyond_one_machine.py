@@ -570,8 +570,9 @@ show(
 )
 
 # %% [markdown]
-# The run takes about twice as long, because shards that were done are gone through again. **After a
-# kill the rows are the same bit for bit, because a task that runs again starts from the same seed.** And we laid out the scan, not whoever came first. The picture shows the
+# In the printed run the time nearly doubles, because shards that were done are gone through again.
+# **After a kill the rows are the same bit for bit, because a task that runs again starts from the
+# same seed.** And we laid out the scan, not whoever came first. The picture shows the
 # price: one worker is alone until the nanny has started another, and if the dead one held a prefix
 # $b_i$, all that it was made of and that nobody holds any more is computed again. (Rounding depends
 # on the brackets, so another tree has other last bits. So have workers with another processor or

@@ -56,7 +56,10 @@ def described(render):
         noted = data.output_metadata.get(data.mime_type, {})
         description, figure = noted.get("alt"), noted.get("figure")
         if caption := noted.get("caption"):
-            found.append(nodes.paragraph("", caption, classes=["figure-caption"]))
+            line = nodes.paragraph(classes=["figure-caption"])
+            line += nodes.strong("", f"Figure {figure}. " if figure else "")
+            line += nodes.Text(caption)
+            found.append(line)
         if figure:
             place = f"figure-{figure.replace('.', '-')}"
             found[0]["ids"].append(place)
