@@ -22,10 +22,11 @@ if (typeof Search !== "undefined") {
 // A formula that is wider than the page scrolls, and so the Tab key has to stop there.
 const reach = () =>
   document.querySelectorAll("mjx-container").forEach((formula) => {
-    const line = formula.closest("p, td, dd, li, div");
+    const line = formula.closest("p, td, dd, li, div"), inline = !formula.hasAttribute("display");
     const wide = formula.firstElementChild.getBoundingClientRect().width > line.clientWidth;
-    formula.classList.toggle("wide", wide && !formula.hasAttribute("display"));
-    if (formula.scrollWidth > formula.clientWidth + 1) formula.tabIndex = 0;
+    formula.classList.toggle("wide", wide && inline);
+    const more = formula.scrollWidth > formula.clientWidth + 1; // an inline one has words unseen
+    if (more && (wide || !inline)) formula.tabIndex = 0;
     else formula.removeAttribute("tabindex");
   });
 window.addEventListener("load", async () => {

@@ -218,13 +218,6 @@ def test_letters_are_the_sites_own_and_light(address, browser):
     assert faults == []
 
 
-def test_the_search_is_in_sight_where_the_side_bar_has_gone_on_to_a_late_lesson(address, browser):
-    with opened(browser, address, "notebooks/20_after_the_performer.html") as (tab, _):
-        assert tab.evaluate("document.querySelector('.bd-sidebar-primary').scrollTop") > 0
-        field = tab.locator(".bd-sidebar-primary .search-button-field").bounding_box()
-        assert field["y"] >= 0
-
-
 def test_an_answer_is_printed_though_it_is_folded(address, browser):
     answer = "document.querySelector('details.answer > .cell').checkVisibility()"
     with opened(browser, address, f"{SAMPLE[2]}.html") as (tab, _):
