@@ -1,7 +1,5 @@
 """The quizzes: as pages to click on, and as files that Moodle reads.
 
-    python -m kit.quizzes        write build/quizzes/1_kernels.gift and so on
-
 A quiz is Markdown in kit/pages/quizzes, first its questions and then their answers, and nothing of
 it is written twice. On the site an answer lies folded below its question, and where scripts run a
 choice is a button that tells its reason (`quiz.js`). GIFT is Moodle's own format of plain text.
@@ -15,7 +13,6 @@ from pathlib import Path
 from tools.setting import ROOT
 
 FOLDER = "kit/pages/quizzes"
-OUT = ROOT / "build" / "quizzes"
 COURSE = "How kernels became linear attention"  # the category of its questions in Moodle
 SUMMARY = "<summary>The answer, with a reason for each choice</summary>"
 SPECIAL = re.compile(r"[~=#{}:]")
@@ -105,12 +102,3 @@ def write(folder: Path) -> list[Path]:
         made.append(folder / f"{path.stem}.gift")
         made[-1].write_text(gift(path.read_text(encoding="utf-8")), encoding="utf-8", newline="\n")
     return made
-
-
-def main() -> int:
-    print(f"{len(write(OUT))} quizzes for Moodle: {OUT.relative_to(ROOT)}")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -261,9 +261,9 @@ show(
 # cell. Nothing that you write there is ever overwritten. Words and symbols stand in [glossary.md](glossary.md), and the
 # works that are cited in [references.md](references.md).
 #
-# Each lesson from 01 on has exercises in the folder `exercises`, with solutions in `solutions`. Under each answer a
-# check tries your function, and says which slip it finds. Here is question 3 as an exercise, with an answer that is wrong on purpose. **Before you run this:** what
-# will the hint say?
+# Each lesson from 01 on has exercises in the folder `exercises`, with solutions in `solutions`. **Under each answer a
+# check tries your function, and says which slip it finds.** Here is question 3 as an exercise, with an answer that
+# is wrong on purpose. **Before you run this:** what will the hint say?
 
 
 # %% tags=["answer"]

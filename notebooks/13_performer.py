@@ -473,8 +473,8 @@ for label, of in (("guess over squared error", shares), ("part common to all tok
     print(f"{label:30} {np.median(of):.2f}, {min(of):.2f} to {max(of):.2f}")
 
 # %% [markdown]
-# Over fifty draws of $W$ the guess is typically half of the squared error, and ranges from a quarter to a little more
-# than all of it. Errors are not independent, because all tokens of a block share $W$ and keys; typically 0.7 of the
+# **Over fifty draws of $W$ the guess is typically half of the squared error, and ranges from a quarter to a little more
+# than all of it.** Errors are not independent, because all tokens of a block share $W$ and keys; typically 0.7 of the
 # squared error is common to all tokens.
 #
 # On the course's thread we stand here: in a whole model the comparison is never made, and the answer survives where

@@ -879,8 +879,8 @@ for row in whole:
 # ## What is useful, then?
 #
 # In the decoder of lesson 16 and in this model plain features do badly, and centring and moments do much; in the
-# decoder they do the less, the longer it was trained. In this protein model ($L = 122$, $d = 64$) directions that
-# were trained for the KL of each head do nearly everything, with $m = 32$ as with 64, and 32 is below $L/2$.
+# decoder they do the less, the longer it was trained. **In this protein model ($L = 122$, $d = 64$) directions that
+# were trained for the KL of each head do nearly everything, with $m = 32$ as with 64.** Of these 32 is below $L/2$.
 #
 # On the course's thread, here an answer has survived: in a whole trained model, with linear attention in every
 # head. It took training, and it was one model. In the model of speech of lesson 18, with 1,500 tokens, trained

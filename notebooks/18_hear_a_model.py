@@ -178,8 +178,8 @@ print(f"words of the synthetic voices: {found('softmax', column='synthetic words
 # A word is wrong if it has to be changed, left out or added. The five sentences are 26 seconds with
 # 70 words. Beside them the record has six other texts, spoken by three synthetic voices, about 25
 # seconds each. Some ways to attend need numbers that are fitted beforehand. They are fitted to two clips
-# of a fourth voice with other texts, so that nothing is judged on what it was fitted to. Word errors
-# are coarse, because a word is either wrong or right. So each table has a second number. The model
+# of a fourth voice with other texts, so that nothing is judged on what it was fitted to. **Word errors
+# are coarse, because a word is either wrong or right.** So each table has a second number. The model
 # writes *word pieces*, whole words or parts of them, and gives each possible next piece a probability.
 # The second number is the mean of $\ln P$ of the pieces of the text that was meant, when the model is
 # given the right pieces before each.
@@ -516,7 +516,7 @@ print(f"PyTorch's attention on the same q, k and v: {1e3 * torch:.0f} ms")
 print(f"{TIMES['environment']['CPU']}, one core")
 
 # %% [markdown]
-# **The two small summaries take attention in a fifth or a sixth of the softmax's time, for four to
+# **The two small summaries take a fifth or a sixth of the softmax's attention time, for four to
 # six words of a hundred that softmax does not lose.** Sixteen centres lose about half as many as the mean
 # key or fewer, and take about three times as long. So do 64 features, which gain over the mean key on the
 # synthetic voices alone; such differences are about ten words. With 256 features attention takes longer

@@ -561,7 +561,7 @@ foretold = 1 / theory.fourier_recall(2, 16, 256, 4.0)  # of two keys: E κ̂²
 print(f"Fourier features by theory, over all draws:                 {foretold:.1f}")
 
 # %% [markdown]
-# **On random keys in 16 dimensions 512 positive features of lesson 09 are worth 6 directions at length 1, and about a
+# **On random keys in 16 dimensions 512 positive features are worth 6 directions at length 1, and about a
 # quarter of 512 where keys are long.** There are two reasons. Where keys are short, all keys look alike: positive
 # products cannot average to zero, and the square of their mean is nearly all of $\mathbb{E}\hat\kappa^2$. Where keys
 # are long, this mean is small and does little harm, but a few features shout, and pairs of keys that share one have a

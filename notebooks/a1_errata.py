@@ -296,7 +296,7 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # %% [markdown]
 # ## 11. All other slips
 #
-# Each row is one slip and the lesson that teaches what is right. An I marks what is imprecise rather than
+# **Each other slip has a lesson that teaches what is right.** An I marks what is imprecise rather than
 # wrong. A program extracted text 004, and may itself have made the slips 004.2a, 004.4b and I004.7.
 #
 # | slip | printed | right | lesson |

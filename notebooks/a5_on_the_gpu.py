@@ -614,7 +614,7 @@ show(
 #
 # ## 9. What has been measured
 #
-# Nothing, on a GPU. `make bench-gpu`, on a machine with CuPy and a GPU, records rates, launches, chunks, fusion, TF32
+# **Nothing has been measured on a GPU yet.** `make bench-gpu`, on a machine with CuPy and a GPU, records rates, launches, chunks, fusion, TF32
 # and exact attention beside it into `benchmarks/gpu.json`. Here are ten *predictions* for an H100, with 65,536 tokens, 8
 # heads and 256 features. Each row has what is predicted, the assumption that it rests on, and the recorded number that
 # would refute it, by being off by half or more.
