@@ -19,7 +19,7 @@ from pathlib import Path
 from kit import need
 from kit.site import LINK, LITE
 from tools.lab import copies, place
-from tools.setting import NOTEBOOKS, ROOT
+from tools.setting import COURSE, NOTEBOOKS, ROOT
 
 BUILD = ROOT / "build" / LITE
 LESSONS = tuple(f"{number:02d}" for number in range(7))
@@ -160,7 +160,7 @@ def settings(labextensions: Path) -> tuple[dict, dict]:
     told = {
         "jupyter-lite-schema-version": 0,
         "jupyter-config-data": {
-            "appName": "How kernels became linear attention",
+            "appName": COURSE,
             "settingsOverrides": {FILES: {"showLastModifiedColumn": False}},
             "litePluginSettings": {KERNEL: {"disablePyPIFallback": True}},
         },

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from tools.setting import ROOT
+from tools.setting import COURSE, ROOT
 
 FOLDER = "kit/pages/quizzes"
-COURSE = "How kernels became linear attention"  # the category of its questions in Moodle
 SUMMARY = "<summary>The answer, with a reason for each choice</summary>"
 SPECIAL = re.compile(r"[~=#{}:]")
 

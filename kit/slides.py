@@ -44,7 +44,7 @@ from tools.lesson import (
     read,
     words,
 )
-from tools.setting import NOTEBOOKS, ROOT, edition
+from tools.setting import COURSE, NOTEBOOKS, ROOT, edition
 
 BUILD, SOURCES = ROOT / "build" / "slides", ROOT / "kit/look/slides"
 SAID, SETTING = 40, 50  # words beside a formula, and before a question, that are shown with it
@@ -211,7 +211,7 @@ def answer(section: Section, cell: Cell) -> str:
     text = next((c for c in section.cells[at + 1 :] if c.kind != "code" or c.figures), None)
     if not asks or not questions(asks) or not text or text.kind == "code":
         return ""
-    if re.match(r"\*\*[A-Z]|1\. ", text.source):  # a claim, or a list
+    if text.source.startswith("1. "):  # a list is no sentence
         return ""
     kept, *rest = SENTENCE.split(re.split(r"\*\*[A-Z]|\n\n", text.source)[0].strip())
     for sentence in rest[: len(PART.findall(questions(asks)[-1])) - 1]:
@@ -488,7 +488,7 @@ def page(title: str, made: list[Slide]) -> str:
 
     template = Environment(loader=FileSystemLoader(SOURCES), trim_blocks=True, lstrip_blocks=True)
     title = re.sub(r"<[^>]*>|\\[()]", "", html(title))
-    told = {"slides": made, "title": title, "edition": edition()}
+    told = {"slides": made, "title": title, "course": COURSE, "edition": edition()}
     return template.get_template("deck.html").render(told)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 GITHUB = "https://github.com/"
+COURSE = "How kernels became linear attention"  # its name
 
 # What every kernel that builds or tests a lesson runs under: one thread, since the last bits of
 # a sum change with their number, and the static form of sliders.

@@ -8,11 +8,11 @@ from sphinx.search import IndexBuilder
 from kit import feedback, figures, reference
 from kit.head import LESSON, in_head, words
 from kit.site import BESIDE, STATIC, Site, alt, number, options
-from tools.setting import repository
+from tools.setting import COURSE, repository
 
 REPOSITORY = repository()
 
-project = html_title = "How kernels became linear attention"
+project = html_title = COURSE
 author = "The performer_course authors"
 language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton"]

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from kit import quizzes, site
-from tools.setting import ROOT
+from tools.setting import COURSE, ROOT
 
 PAGES = sorted((ROOT / quizzes.FOLDER).glob("*.md"))
 each_quiz = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -88,7 +88,7 @@ def test_moodle_reads_the_questions_the_right_choices_and_the_reasons_of_a_quiz(
     category, found = parsed(quizzes.gift(text(path)))
     head, questions = quizzes.read(text(path))
     title = head.split("\n")[0].removeprefix("# Quiz: ")
-    assert category == f"$course$/{quizzes.COURSE}/{title}"
+    assert category == f"$course$/{COURSE}/{title}"
     for number, (read, one) in enumerate(zip(found, questions, strict=True), start=1):
         name, asked, choices, general = read
         assert (name, words(asked)) == (f"{title} {number}", words(one.text))

@@ -7,7 +7,7 @@ import pytest
 
 from kit import slides
 from tools.lesson import parse, paths, read
-from tools.setting import NOTEBOOKS, edition
+from tools.setting import COURSE, NOTEBOOKS, edition
 
 from .toy import figure, notebook, prints, text
 
@@ -101,9 +101,16 @@ def test_a_claim_that_answers_a_question_comes_after_it():
     assert found[0].notes[0] == "<p>Two weights.</p>\n"
 
 
+def test_a_formula_before_the_claim_does_not_give_it_away():
+    formulas = "\n\n".join(f"$$a = {i}$$" for i in range(4))
+    found = deck(text(f"## 1. Scales\n\n{formulas}\n\n**{LEAD}**\n\n$$b$$\n\n- One.\n- Two."))
+    assert [slide.title for slide in shown(found, "text", "steps")] == ["Scales", "Scales", LEAD]
+
+
 def test_an_answer_has_a_sentence_for_each_part_of_its_question_below_what_shows_it():
     def below(answer, asked=ASKED, *shows):
-        return deck(HEAD, asked, *(shows or [prints(TABLE)]), text(answer))[-1].body[1:]
+        made = deck(HEAD, asked, *(shows or [prints(TABLE)]), text(answer))
+        return shown(made, "figure", "table")[-1].body[1:]
 
     assert below("It is twice. So it is.") == ['<p class="answer">It is twice.</p>']
     both = text("**Before you look:** is it twice, and how much? And why?")
@@ -116,6 +123,9 @@ def test_an_answer_has_a_sentence_for_each_part_of_its_question_below_what_shows
     two = shown(deck(HEAD, ASKED, *shows), "figure")
     assert [len(slide.body) for slide in two] == [1, 2]
     assert len(deck(HEAD, *shows)[-1].body) == 1
+    both = figure("One.")
+    both.outputs += figure("Two.").outputs  # of one cell
+    assert below("It is twice.", ASKED, both) == ['<p class="answer">It is twice.</p>']
 
 
 def test_a_list_is_shown_a_step_at_a_time():
@@ -323,6 +333,10 @@ def test_the_first_claim_of_each_section_is_on_its_slides(lesson, made):
                 assert any(slides.html(claim) in (s.title, *s.body) for s in made), claim
 
 
+def test_no_slide_of_a_section_is_a_bare_heading(made):
+    assert [slide.title for slide in made if not "".join(slide.body).strip()] == []
+
+
 # The page
 
 
@@ -330,8 +344,8 @@ def test_a_deck_is_a_page_with_a_language_a_title_headings_and_notes():
     lesson = read(NOTEBOOKS / "09_positive_features.ipynb")
     page = slides.page(f"{lesson.number} {lesson.title}", slides.slides(lesson))
     assert '<html lang="en"' in page
-    assert f"<title>09 {lesson.title}</title>" in page
-    assert page.count("<h1>") == page.count(f'<p class="edition">{edition()}</p>') == 1
+    assert f"<title>09 {lesson.title} · {COURSE}</title>" in page
+    assert page.count("<h1>") == page.count(f'<p class="edition">{COURSE} · {edition()}</p>') == 1
     assert page.count("<section") == page.count("<h1>") + page.count("<h2>")
     assert page.count('<aside class="notes">') == sum(bool(s.notes) for s in slides.slides(lesson))
 
