@@ -3,15 +3,13 @@
 #
 # > **75 minutes.** Needs: lesson 12 (states, and how they merge).
 # >
-# > Afterwards you can say what one part of a text has to tell the rest, join what many processes found
-# > in a tree or in a scan, run that on Dask and kill a worker in between, and reckon what a billion
-# > tokens cost.
+# > Afterwards you can say what one part of a text has to hand to the rest, join what many processes found in a tree or
+# > in a scan, run both on Dask while a worker is killed, and reckon what a billion tokens cost.
 #
-# A text may be too long for one machine: too many tokens to hold, or too many to wait for. Exact
-# attention then has to bring every key together with every query. Linear attention has to carry a
-# state, whose size does not depend on the length. In this lesson a text is cut into parts, different
-# processes work on them, and the rows come out as from one process, causal or not, even when a
-# process dies in the middle. Two processes of your own machine are enough.
+# A text may be too long for one machine: it has too many tokens to hold, or too many to wait for. Exact attention
+# must then bring every key together with every query. Linear attention only has to hand on a state, whose size does
+# not depend on the length. In this lesson a text is cut into parts, and different processes work on them. The rows
+# come out as from one process, causal or not, even when a process dies in the middle.
 
 # %%
 import functools
@@ -42,40 +40,36 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 # %% [markdown]
 # ## 1. What a shard leaves behind
 #
-# Cut a text of $L$ tokens into $N$ *shards* of about $n = L/N$ tokens, each for another machine. A
-# shard is what a chunk was in lesson 12, only larger. A row needs the tokens of its own shard, and of
-# every other shard only what that one leaves behind in the state. Call this $s_i$ for shard $i$, and
-# write $s_1 \oplus s_2$ for what two neighbours leave together. To compute in parallel, one property
-# is needed, *associativity*:
+# Cut a text of $L$ tokens into $N$ *shards* of about $n = L/N$ tokens, each for another machine. A shard is what a
+# chunk was in lesson 12, only larger. A row needs all tokens of its own shard. Of every other shard it needs only
+# what that shard leaves behind in the state. Call this $s_i$ for shard $i$, and write $s_1 \oplus s_2$ for what two
+# neighbours leave together. Machines can work in parallel if it does not matter which neighbours are joined first,
+# which is *associativity*:
 #
 # $$(s_1 \oplus s_2) \oplus s_3 = s_1 \oplus (s_2 \oplus s_3) .$$
 #
-# **Because of associativity, neighbours may be joined as soon as they are ready.** Whether
-# $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, *commutativity*, is another question. Here are six rules
-# by which tokens change a state. The first two you know, and the last is exact attention:
+# Whether $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, *commutativity*, is another question. Here are six rules by which
+# tokens change a state, the last of them exact attention:
 #
 # - *Plain* linear attention adds $\varphi(k)\, [v, 1]^\top$ for each token, so $\oplus$ is $+$.
-# - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson
-#   12.
-# - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token: with $a < 1$
-#   old tokens fade.
-# - *A gate a channel* does the same with a number of its own for each of the $d$ rows of the state,
-#   which may depend on the token.
-# - *The delta rule* first looks up what the state returns for the key, and writes only the
-#   difference: $S \leftarrow S + \beta\, k\, (v - S^\top k)^\top$, with a writing strength $\beta$.
-# - *Exact* attention can leave nothing less than all keys and values for queries that are still to
-#   come, and $\oplus$ puts them one after the other.
+# - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson 12.
+# - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token. With $a < 1$ old tokens fade.
+# - *A gate a channel* has such a number for each of the $d$ rows of the state. These numbers may depend on the token.
+# - *The delta rule* first looks up what the state returns for the key, and writes only the difference:
+#   $S \leftarrow S + \beta\, k\, (v - S^\top k)^\top$, with a writing strength $\beta$.
+# - *Exact* attention must leave all keys and values for queries that are still to come, and $\oplus$ puts them one after
+#   the other.
 #
-# Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. They have in
-# common that each token maps $S$ to $A S + B$: for decay $A$ is a number, for gates a diagonal
-# matrix, and for both $B = k v^\top$; for the delta rule $A = I - \beta\, k k^\top$, with the identity $I$, and $B = \beta\, k v^\top$.
+# Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. Under each of these rules a
+# token maps $S$ to $A S + B$. For decay $A$ is a number, for gates it is a diagonal matrix, and both have
+# $B = k v^\top$. For the delta rule $A = I - \beta\, k k^\top$, with the identity $I$, and $B = \beta\, k v^\top$.
 # Two such maps, one after the other, are again one:
 #
 # $$A_2 (A_1 S + B_1) + B_2 = (A_2 A_1)\, S + (A_2 B_1 + B_2) ,
 # \qquad (A_1, B_1) \oplus (A_2, B_2) = (A_2 A_1,\; A_2 B_1 + B_2) .$$
 #
-# So a shard of any length leaves one pair $(A, B)$. `recurrent.chunk_map` computes it, and
-# `recurrent.then` is this $\oplus$.
+# So a shard of any length leaves one pair $(A, B)$. `recurrent.chunk_map` computes it, and `recurrent.then` is this
+# $\oplus$.
 
 # %%
 D, M = 64, 256  # d = e, and the directions of FAVOR+
@@ -117,14 +111,8 @@ RULES = {  # what keys and values leave, and how two of these join
     "exact": (lambda k, v: xp.concat([k, v], axis=1), lambda a, b: xp.concat([a, b], axis=0)),
 }
 
-# %% [markdown]
-# **Before you run this:** there are six rules: plain linear attention, FAVOR+, decay, a gate for
-# each channel, the delta rule and exact attention. For which of them does the order of two shards
-# not matter? And which of them sends the least from machine to machine, for shards of 700 tokens,
-# $d = e = 64$ and $m = 256$?
 
-
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def numbers(state):
     """All numbers of a state, at home and in one row."""
     parts = state if isinstance(state, tuple) else (state,)
@@ -132,44 +120,52 @@ def numbers(state):
 
 
 def apart(a, b):
-    """The largest difference of two states, or of two arrays, relative to the largest entry."""
+    """The largest difference of two states, or two arrays, over the largest entry, in words."""
     a, b = numbers(a), numbers(b)
-    return np.abs(a - b).max() / np.abs(b).max()
+    gap = np.abs(a - b).max() / np.abs(b).max()
+    return "below 1e-12" if gap < 1e-12 else f"{gap:.2f}"
 
-
-print(f"{'rule':15} numbers sent   associative   order matters")
-for name, (leave, join) in RULES.items():
-    s = [leave(*shard(i)[1:]) for i in range(3)]
-    joined = join(join(s[0], s[1]), s[2])
-    associative = apart(joined, join(s[0], join(s[1], s[2]))) < 1e-12
-    matters = apart(join(s[1], s[0]), join(s[0], s[1])) > 1e-3
-    print(f"{name:15} {numbers(s[0]).size:12,d}   {associative!s:11}   {matters}")
 
 # %% [markdown]
-# **All six rules are associative, and for the two that only add the order is indifferent.** For
-# decay, gates and the delta rule it is not, because what is written last counts most. So a parallel
-# program may join neighbours whenever it likes, but must not swap them. A program that joins
-# results as they arrive is right for the two sums and wrong for these three, without any error.
-# (For exact attention the rows of the cache come in another order, which changes no sum over all of
-# them.) And the sizes: only that of the last line grows with the shard. Decay sends least, exact
-# attention most.
+# For each rule the cell prints how many numbers a shard sends, and by how much of the largest entry the joined state
+# changes when the brackets of three shards move and when two shards change places.
 #
+# **Before you run this:** there are six rules: plain linear attention, FAVOR+, decay, a gate for each channel, the
+# delta rule and exact attention. For which of them may two shards change places? And which of them sends the least
+# from machine to machine, for shards of 700 tokens, $d = e = 64$ and $m = 256$?
+
+# %% tags=["answer"]
+print("rule            numbers sent   brackets moved   order swapped")
+for name, (leave, join) in RULES.items():
+    s = [leave(*shard(i)[1:]) for i in range(3)]
+    brackets = apart(join(join(s[0], s[1]), s[2]), join(s[0], join(s[1], s[2])))
+    order = apart(join(s[1], s[0]), join(s[0], s[1]))
+    print(f"{name:15} {numbers(s[0]).size:12,d} {brackets:>16} {order:>15}")
+
+# %% [markdown] tags=["answer"]
+# Two shards may change places under plain linear attention and FAVOR+. Decay sends the least, 4,097 numbers. **All
+# six rules are associative, but under decay, gates and the delta rule two shards must not change places.** Under
+# these three a later token fades or corrects what an earlier one wrote. A program that joins results as they arrive
+# is right for the two sums and wrong for these three, and it raises no error. For exact attention a swap only
+# reorders the cached rows, which changes no sum over all of them. Only its size grows with the shard.
+
+# %% [markdown]
 # ## 2. A tree and a scan
 #
-# *All-to-all*, every row needs everything: $s_1 \oplus \dots \oplus s_N$. Neighbours join, then
-# neighbouring pairs, and so on. That is a *tree* of $N - 1$ merges in $\lceil \log_2 N \rceil$
-# rounds. *Causal* rows of shard $i$ need what all *earlier* shards leave together,
+# *All-to-all*, every row needs everything: $s_1 \oplus \dots \oplus s_N$. Neighbours join, then neighbouring pairs,
+# and so on. That is a *tree* of $N - 1$ merges in $\lceil \log_2 N \rceil$ rounds. *Causal* rows of shard $i$ need
+# what all *earlier* shards leave together,
 #
 # $$b_i = s_1 \oplus s_2 \oplus \dots \oplus s_{i-1} ,$$
 #
-# the exclusive prefix sum of lesson 12, now over shards. To compute all $b_i$ is called a *scan*.
-# **There are two passes over the tokens: in the first each shard leaves its $s_i$, in the second it
-# starts from $b_i$.** Then it goes through its tokens as always: by `attention.follow(b_i, …)`, or
-# with the keyword `state=` of `decay_attention` and `delta_attention`.
+# the exclusive prefix sum of lesson 12, now over shards. To compute all $b_i$ is called a *scan*. There are two
+# passes over the tokens. In the first each shard leaves its $s_i$. In the second it computes its rows, causal ones
+# from $b_i$ on: by `attention.follow(b_i, …)`, or with the keyword `state=` of `decay_attention` and
+# `delta_attention`.
 #
-# A *task* is a function with its arguments. The two functions below get a *client*: something with a
-# method `submit(task, *arguments)` that sees to it that the task is done, and returns what stands for
-# its result. The simplest client does the task at once, itself.
+# A *task* is a function with its arguments. The two functions below get a *client*, an object with a method
+# `submit(task, *arguments)` that returns what stands for the result. The simplest client does the task at once,
+# itself.
 
 
 # %%
@@ -197,10 +193,9 @@ def before_each(client, join, states):
 
 
 # %% [markdown]
-# To see what the tree and the scan do, take as the state of a shard the interval of shards that it
-# covers. The join below refuses intervals that do not lie side by side, and the client `Noting`
-# (folded) writes down what was joined. **Before you look:** for 9 shards, how many merges has the
-# tree and how many the scan, and how many of them must wait for each other?
+# To see what the tree and the scan do, take as the state of a shard the interval of shards that it covers. The join
+# below refuses intervals that do not lie side by side. The client `Noting`, whose code is folded, writes down what
+# was joined.
 
 
 # %%
@@ -231,7 +226,11 @@ def rounds(merges):
     return max(depth.values())
 
 
-# %%
+# %% [markdown]
+# **Before you look:** 9 shards are joined in a tree, and then in a scan that adds one shard after the other. How many
+# merges has each of the two ways, and how many of its merges must wait for each other?
+
+# %% tags=["answer"]
 shards = [(i, i + 1) for i in range(9)]
 noted = {way: Noting() for way in (tree, before_each)}
 for way, client in noted.items():
@@ -241,7 +240,7 @@ for way, client in noted.items():
     )
 print(f"the scan gives {found}")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 5.6))
 for ax, (way, client) in zip(axes, noted.items(), strict=True):
     place, edges = {s: (s[0] + 0.5, 0) for s in shards}, []
@@ -265,18 +264,23 @@ for ax, (way, client) in zip(axes, noted.items(), strict=True):
 depths = [rounds(client.merges) for client in noted.values()]
 show(
     fig,
+    caption="Follow the longest way from the last circle down to a square: its circles wait for each other.",
     alt=f"Two diagrams over {len(shards)} shards, squares in a row. Left, a tree: neighbours join in "
     f"circles, {len(noted[tree].merges)} merges in {depths[0]} rounds, up to one circle 1–9. Right, a "
     f"scan: a staircase of {len(noted[before_each].merges)} circles 1–2, 1–3 to 1–8, each joined "
     f"from the one before and one more shard, {depths[1]} after each other.",
 )
 
+# %% [markdown] tags=["answer"]
+# In the scan each merge waits for the one before it. **Nine shards need a tree of 8 merges in 4 rounds, or a serial
+# scan of 7 merges, one after the other.**
+
 # %% [markdown]
-# **Nine shards need a tree of 8 merges in 4 rounds; a serial scan has 7, one after the other.**
-# Other scans need only $\lceil \log_2 N \rceil$ rounds and more merges; the exercises build one,
-# and ask up to which $N$ it pays. Now the tasks themselves. Each gets a function `load` and the
-# number $i$ of its shard, and *loads the tokens itself*. Why it does not get them as an argument,
-# sections 4 and 5 will show.
+# Other scans need only $\lceil \log_2 N \rceil$ rounds and more merges; the exercises build one, and ask up to which
+# $N$ it pays.
+#
+# Now the tasks themselves. Each gets a function `load` and the number $i$ of its shard, and *loads the tokens
+# itself*. Sections 4 and 5 show why it does not get them as an argument.
 
 
 # %%
@@ -341,9 +345,9 @@ def all_to_all(client, load, N, W, reads=favor_reads):
 
 
 # %% [markdown]
-# (A pair $(A, B)$ that begins with the first token has in $B$ the state itself, because $S = 0$ came
-# before it.) Now all in this process. **Nine shards give the same rows as the text in one piece;
-# without their prefixes causal rows come out wrong.**
+# Decay and the delta rule go on from `before.B`: a pair that begins with the first token has in $B$ the state itself,
+# because $S = 0$ came before it. Now all tasks run in this process, and each line compares their rows with those of
+# the text in one piece. The last line leaves out the prefixes.
 
 # %%
 N = 9
@@ -364,19 +368,21 @@ def together(rows):
 here = {rule: together(causal(Here(), rule, shard, N, *[W] * (rule == "FAVOR+"))) for rule in SCANS}
 here["all-to-all"] = together(all_to_all(Here(), shard, N, W))
 for name, rows in here.items():
-    print(f"{name:11} {N} shards = one text, to 1e-12: {apart(rows, exactly[name]) < 1e-12}")
+    print(f"{name:11} {N} shards and one text differ by {apart(rows, exactly[name])}")
 forgotten = together(favor_follows(shard, i, None, W) for i in range(N))
-print(f"no prefix   off by {apart(forgotten, exactly['FAVOR+']):.2f} of the largest entry")
+print(f"no prefix   FAVOR+ differs by {apart(forgotten, exactly['FAVOR+'])} of the largest entry")
 
 # %% [markdown]
+# **Nine shards give the same rows as the text in one piece, all-to-all and causal.** Without prefixes the causal rows
+# of FAVOR+ are off by 1.03 of the largest entry.
+#
 # ## 3. The same on processes: Dask
 #
-# [Dask](https://distributed.dask.org) runs tasks on other processes. A *scheduler* knows all tasks,
-# and which of them needs the result of which. *Workers*, processes on this machine or on others, do
-# the tasks and keep the results. Your program is the *client*. `client.submit(task, …)` returns at
-# once with a *future*, which stands for the result. **A future may be an argument of another task;
-# its result then goes from worker to worker, and not through you.** That is all that `tree` and
-# `before_each` ask of a client, so they stay as they are.
+# [Dask](https://distributed.dask.org) runs tasks on other processes. A *scheduler* knows all tasks, and which of them
+# needs the result of which. *Workers*, processes on this machine or on others, do the tasks and keep the results.
+# Your program is the *client*. `client.submit(task, …)` returns at once with a *future*, which stands for the result.
+# A future may be an argument of another task. Its result then goes from worker to worker, and not through the client.
+# `tree` and `before_each` ask no more of a client, so they stay as they are.
 
 
 # %%
@@ -425,9 +431,8 @@ client = connect()
 print(f"workers: {len(client.nthreads())}")
 
 # %% [markdown]
-# Every wait in this lesson has an end: where a scheduler is gone, a program should say so and not
-# hang. With the package `bokeh`, Dask shows in a browser what the workers do, at the address printed
-# next.
+# Every wait in this lesson has an end: where a scheduler is gone, a program should say so and not hang. With the
+# package `bokeh`, Dask shows in a browser what the workers do, at the address printed next.
 
 # %% tags=["nbval-ignore-output"]
 print(f"scheduler {client.scheduler.address}, processes {on_each(client, os.getpid)}")
@@ -435,10 +440,10 @@ at_hand = importlib.util.find_spec("bokeh")
 print(f"dashboard {client.dashboard_link}" if at_hand else "no dashboard: bokeh is not installed")
 
 # %% [markdown]
-# Now the nine shards again. **Before you run this:** do the rows from two processes equal those of
-# `Here` up to rounding, or bit for bit?
+# Now Dask gets the nine shards. **Before you run this:** the rows of 9 shards are computed by two processes, and by
+# one process that makes the same merges. Are the rows equal up to rounding, or bit for bit?
 
-# %%
+# %% tags=["answer"]
 W_there = client.submit(directions, pure=False)  # a task as well: any worker can draw W again
 there = {
     rule: together(
@@ -447,24 +452,27 @@ there = {
     for rule in SCANS
 }
 there["all-to-all"] = together(gathered(client, all_to_all(client, shard, N, W_there)))
+print("            off the text in one piece   entries unlike one process")
 for name, rows in there.items():
-    print(
-        f"{name:11} two processes = one text, to 1e-12: {apart(rows, exactly[name]) < 1e-12}; "
-        f"= the same tree here, to the bit: {bool((numbers(rows) == numbers(here[name])).all())}"
-    )
+    unlike = numbers(rows) != numbers(here[name])
+    print(f"{name:11} {apart(rows, exactly[name]):>25} {unlike.sum():>15} of {unlike.size:,}")
+
+# %% [markdown] tags=["answer"]
+# None of the 403,200 entries differs. **Two processes give the same rows bit for bit as one process of the same
+# machine, since equal tasks get equal arguments.**
 
 # %% [markdown]
-# **Two processes give the same rows bit for bit, since the same tasks have the same arguments,
-# whoever does them.** (`pure=False` says that equal calls are different tasks. Otherwise Dask would
-# compute the second no more, which is often what one wants, but not where one measures.)
+# The keyword `pure=False` says that equal calls are different tasks. Without it Dask would give the result of the
+# first call for the second, which is often wanted, but not where one measures.
 #
 # ## 4. A worker is killed
 #
-# **Of many machines one will fail.** First, what most of us would write: Python's own pool of
-# processes. **Before you run this:** two processes have eight naps of five seconds to take,
-# and one of the two is killed. How many of the eight end well: seven, about four, or none?
+# Of many machines one will fail. First, what most of us would write: Python's own pool of processes.
+#
+# **Before you run this:** two processes have eight naps of five seconds to take from a pool of Python's own, and one
+# of the two is killed. How many of the eight naps end well: seven, about four, or none?
 
-# %%
+# %% tags=["answer"]
 with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
     victim = pool.submit(os.getpid).result(timeout=120)
     naps = [pool.submit(time.sleep, 5) for _ in range(8)]
@@ -476,23 +484,23 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
     except BrokenProcessPool as error:
         print(f"and one more: {type(error).__name__}: {error}")
 
+# %% [markdown] tags=["answer"]
+# None of the eight naps ends well, and the pool takes no more work. It does not know which task was lost, so it gives
+# up all.
+
 # %% [markdown]
-# None of the eight naps ends well, and the pool takes no more work. At least seven of the naps had nothing to do with the
-# death. **A pool does not know which task was lost, so it gives up all.** Dask's scheduler knows of
-# each task what to call, and with whose results. When a worker dies, it lets others compute again
-# what that one alone had held, and whatever that needs. This works only if *everything* is a task.
-# That is why our tasks load their own tokens, and why even $W$ is one. Data that the client itself
-# had sent (`client.scatter`) would be gone with the worker that held them. And a *nanny*, a small
-# process beside each worker, starts a new one. Dask gives it 15 seconds for that, our `connect` an
-# hour.
+# Dask's scheduler knows of each task what to call, and with whose results. When a worker dies, the scheduler lets
+# others compute again what only the dead one held, and whatever that needs. This works only if *everything* is a
+# task. That is why our tasks load their own tokens, and why even $W$ is one. Data that the client itself had sent
+# (`client.scatter`) would be gone with the worker that held them. A *nanny*, a small process beside each worker,
+# starts a new one. Dask gives it 15 seconds for that, and our `connect` an hour.
 #
-# Take twenty-four shards and two processes. The first process that comes to the rows of shard 12 is killed there, by the
-# signal that no program can catch. **Before you run this:** are the rows equal to those of an
-# undisturbed run up to rounding, or bit for bit? And does the run take a little longer, or twice as
-# long?
+# Take twenty-four shards and two processes. The first process that comes to the rows of shard 12 is killed there, by
+# the signal that no program can catch. **Before you run this:** are the rows equal to those of an undisturbed run up
+# to rounding, or bit for bit? And does the run take a little longer, or nearly twice as long?
 
 
-# %%
+# %% tags=["answer"]
 grave = Path(scratch.name) / "killed"
 
 
@@ -513,13 +521,14 @@ before = set(client.nthreads())
 with get_task_stream(client) as stream:
     after = gathered(client, causal(client, "killed", many, 24, W_there))
     ended = time.time()
-(victim,) = before - set(client.nthreads())  # one worker is gone
-same = all(bool((numbers(a) == numbers(b)).all()) for a, b in zip(after, calm, strict=True))
-print(f"killed: {grave.exists()}; shards that came: {len(after)}; equal bit for bit: {same}")
+(victim,) = gone = before - set(client.nthreads())
+unlike = np.concatenate([numbers(a) != numbers(b) for a, b in zip(after, calm, strict=True)])
+print(f"workers killed: {len(gone)}; shards that came: {len(after)}")
+print(f"entries unlike the undisturbed run: {unlike.sum()} of {unlike.size:,}")
 client.wait_for_workers(2, timeout=60)
 print(f"workers, again: {len(client.nthreads())}")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
 begun = min(entry["startstops"][0]["start"] for entry in stream.data)
 end, killed = ended - begun, grave.stat().st_mtime - begun
 processes = list(dict.fromkeys(entry["worker"] for entry in stream.data))
@@ -561,49 +570,50 @@ twice = sum(len(spans) for (kind, _), spans in bars.items() if kind == "again")
 print(
     f"undisturbed {undisturbed:.1f} s, with the kill {end:.1f} s, {end - killed:.1f} s of it after"
 )
-print(f"{twice} shards were gone through again")
+print(f"{twice} of {2 * len(after)} passes over a shard were made again")
 show(
     fig,
+    caption="Look right of the dashed line, at the worker that goes on: crossed bars are work done a second time.",
     alt=f"A row for each of {len(processes)} processes, with a bar for each task, over "
     f"{end:.1f} seconds. One is killed after {killed:.1f} and its row ends; the "
-    f"other goes on, and goes through {twice} shards that were done before.",
+    f"other goes on, and makes {twice} passes over a shard a second time.",
 )
 
+# %% [markdown] tags=["answer"]
+# The rows are equal bit for bit. In the printed run the time nearly doubles, because passes that were done are made
+# again. **After a kill the rows are the same bit for bit, because a task that runs again loads the same tokens, and
+# all merges were laid out beforehand.** One worker is alone until the nanny has started another. If the dead one held
+# a prefix $b_i$, all that it was made of and that nobody holds any more is computed again.
+
 # %% [markdown]
-# In the printed run the time nearly doubles, because shards that were done are gone through again.
-# **After a kill the rows are the same bit for bit, because a task that runs again starts from the
-# same seed.** And we laid out the scan, not whoever came first. The picture shows the
-# price: one worker is alone until the nanny has started another, and if the dead one held a prefix
-# $b_i$, all that it was made of and that nobody holds any more is computed again. (Rounding depends
-# on the brackets, so another tree has other last bits. So have workers with another processor or
-# another BLAS, the library behind matrix products: on unlike machines expect twelve digits.)
+# Rounding depends on the brackets, so another tree has other last bits. So have workers with another processor or
+# another BLAS, the library behind matrix products: on unlike machines expect twelve digits.
 #
-# A task that kills each worker that takes it is given up at the fourth, with the error
-# `KilledWorker`. A run cannot survive the death of the scheduler. Section 6 has what the client says
-# then.
+# A task that kills each worker that takes it is given up at the fourth, with the error `KilledWorker`. A run cannot
+# survive the death of the scheduler; section 6 has what the client says then.
 #
 # ## 5. A million measured, a billion reckoned
 #
-# How long should it take? Count FLOPs, additions and multiplications of floating-point numbers.
-# **To absorb a token costs $2 m d$ FLOPs for the logarithms of its features and $2 m e$ for adding
-# to the state, and to read as much: $4 m (d + e)$ in all.** There are $N$ shards and $p$ workers.
-# Say a worker takes $t$ seconds for both passes over a shard, loading included, and the scheduler
-# $a$ seconds for each of the $3N - 1$ tasks ($N$ leave states, $N - 1$ merge, $N$ read). Then,
-# without the merges themselves, which are short,
+# How long does a long text take? Count FLOPs, additions and multiplications of floating-point numbers. To absorb a
+# token costs $2 m d$ FLOPs for the logarithms of its features and $2 m e$ for adding to the state. To read costs as
+# much, so both passes cost $4 m (d + e)$ FLOPs a token.
+#
+# There are $N$ shards and $p$ workers. Say a worker takes $t$ seconds for both passes over a shard, loading included,
+# and the scheduler $a$ seconds for each task. There are $3N - 1$ tasks: $N$ leave states, $N - 1$ merge, and $N$
+# read. Then, without the merges themselves, which are short,
 #
 # $$T(L) \approx \Bigl\lceil \frac{N}{p} \Bigr\rceil\, t + a\, (3 N - 1) .$$
 #
-# The cells below measure $t$ on one shard of 16,384 tokens, on all workers at once because they share
-# the memory of one machine, and $a$ on tasks that do nothing. From these two numbers they predict.
-# Then they measure, up to a million tokens in float32. The rows of a million tokens are not sent
-# home; each task returns the mean of its rows. And each
-# worker says how much memory it has held at most.
+# The cells below measure $t$ on one shard of 16,384 tokens, on all workers at once because they share one memory, and
+# $a$ on tasks that do nothing. From these two numbers they predict. Then they measure, up to a million tokens in
+# float32. Each task returns the mean of its rows, since a million rows are not sent home. Each worker also says how
+# much memory it has held at most.
 #
-# **Before you run this:** from 65,536 tokens to a million the text grows sixteenfold. And the memory
-# of a worker?
+# **Before you run this:** two workers read a text in shards of 16,384 tokens. It grows sixteenfold, from 65,536
+# tokens to a million. Does the most memory that a worker ever held grow sixteenfold, double, or hardly change?
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def favor_mean(load, i, total, W):
     """The mean of the rows of shard i, (e,), where the rows themselves are too many to send."""
     return xp.mean(favor_reads(load, i, total, W), axis=0)
@@ -629,7 +639,7 @@ def most_memory():
     return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["answer", "nbval-ignore-output"]
 n, load = 16_384, functools.partial(shard, n=16_384, dtype="float32")
 W_32 = client.submit(directions, "float32", pure=False)
 t = max(on_each(client, passes, load, W_32))
@@ -653,21 +663,21 @@ for L in (65_536, 262_144, 1_048_576):
         f"ratio {measured[L] / predicted(L):.2f}; a worker held at most {memory[L]:.0f} MiB"
     )
 
+# %% [markdown] tags=["answer"]
+# **From 65,536 tokens to a million the memory of a worker hardly grows, because it holds one shard and a few states
+# at a time.** When `all_to_all` returns it has forgotten the futures of the states, so workers drop them as soon as
+# they are merged. If the tokens were results of tasks, workers would keep all of them for the second pass.
+
 # %% [markdown]
-# **The memory of a worker hardly grows, because it holds one shard and a few states, however long
-# the text.** (When `all_to_all` returns it has forgotten the futures of the states, so workers drop
-# these as soon as they are merged. If the tokens were results of tasks, workers would keep all of
-# them for the second pass.)
+# The measured times stay near the prediction over a factor of sixteen, so the prediction may be carried further, with
+# care.
 #
-# What has held over a factor of sixteen may be carried further, with care.
-#
-# All-to-all FAVOR+ takes
-# $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion tokens,
-# one head, 16 cores of 50 thousand million FLOPs a second each. Seconds, minutes or hours? And exact
-# attention: days or years?
+# All-to-all FAVOR+ takes $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion
+# tokens, one head with $d = e = 64$ and $m = 256$, 16 cores of 50 thousand million FLOPs a second each. Does FAVOR+
+# compute for seconds, minutes or hours? And exact attention for days or years?
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def count(number):
     return f"{number:.1e}".replace("e+", "e")
 
@@ -687,17 +697,19 @@ for name in flops:
     line = f"{1e3 * wire:.1f} ms" if wire < 1 else f"{wire / 60:.0f} minutes"
     print(f"{name:7} {count(flops[name]):>7}   {takes:14} {count(sent[name]):>10}   {line}")
 
+# %% [markdown] tags=["answer"]
+# FAVOR+ computes for 2.7 minutes, exact attention for 10 years. **Sixteen cores of 5e10 FLOPs a second take one head
+# through a billion tokens in minutes by FAVOR+ ($m = 256$), and in years by exact attention ($d = 64$).**
+
 # %% [markdown]
-# A billion tokens take FAVOR+ minutes, and exact attention years. The exact line is sent as in
-# *Ring Attention* (Liu et al., 2023): keys and values go round a ring of
-# workers, so that each sees those of all others while it computes. That is exact, no worker ever
-# holds more than two shards of them, and the wire is hidden behind arithmetic. **No ring changes $L^2$:
-# at the assumed rate a billion tokens take exact attention years on 16 cores, and FAVOR+ minutes.**
-# With states, little is sent, in four rounds up the tree and four back, so the wire no
-# longer matters. (The rate is that of large matrix products. The next cell prints what a core comes to with
-# loading and exponentials.)
+# The exact line is sent as in *Ring Attention* (Liu et al., 2023): keys and values go round a ring of workers, so
+# that each sees those of all others while it computes. No worker ever holds more than two shards of them, and the
+# wire is hidden behind arithmetic. But no ring changes $L^2$. With states little is sent, in four rounds up the tree
+# and four back, so the wire no longer matters.
 #
-# **Drawn over what was measured, the prediction rises like $L$, and exact attention like $L^2$.**
+# The assumed rate is that of large matrix products. The next cell prints the rate of a core with loading and
+# exponentials. By that rate it draws the prediction, which rises like $L$, and exact attention, which rises like
+# $L^2$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 lengths = 2.0 ** np.arange(14, 31)
@@ -721,6 +733,7 @@ print(f"FLOP/s of a core, loading included: {rate / 1e9:.0f}e9")
 print(f"a billion tokens on two cores: {predicted(10**9) / 60:.0f} minutes predicted")
 show(
     fig,
+    caption="Look at the dots beside the solid line, and at how much steeper the dashed line is.",
     alt=f"Seconds against tokens, both logarithmic. The predicted line goes from {line[0]:.2f} at 16,384 tokens to "
     f"{line[-1]:.0f} at 2³⁰, and {len(measured)} measured points lie on it within a factor of {math.exp(worst):.1f}. Exact "
     f"attention at the same rate rises twice as steeply, to {exact[-1] / 86_400 / 365:.0f} years.",
@@ -729,28 +742,31 @@ show(
 # %% [markdown]
 # ## 6. Other machines, and what goes wrong
 #
-# **Nothing in the functions of this lesson says where the workers are.** To have them on other
-# machines one types, in a shell of each,
+# The functions of this lesson do not say where the workers are. To have them on other machines one types, in a shell
+# of each,
 #
 # ```
 # dask scheduler --host 10.0.0.1                   # on one of them
 # dask worker tcp://10.0.0.1:8786 --nthreads 1     # on each, once for each core
 # ```
 #
-# and here `client = connect("tcp://10.0.0.1:8786")`. Everything else stays, but for section 4's kill,
-# which leaves its mark in a file here. Three things to know:
+# and here `client = connect("tcp://10.0.0.1:8786")`. Everything else stays, but for section 4's kill, which leaves
+# its mark in a file of this machine. Three things to know:
 #
-# - All machines need the same Python and the same packages, this course among them. Functions of a
-#   notebook travel with their tasks.
-# - Whoever reaches the scheduler or a worker can run any program there, without a password. Keep them
-#   on a private network, or ask for certificates (TLS).
-# - A function takes along the globals that it names. A large array among them would travel with each
-#   task: make it a task, as $W$ is here.
+# - All machines need the same Python and the same packages, this course among them. Functions of a notebook travel with
+#   their tasks.
+# - Whoever reaches the scheduler or a worker can run any program there, without a password. Keep them on a private
+#   network, or ask for certificates (TLS).
+# - A function takes along the globals that it names. A large array among them would travel with each task: make it a
+#   task, as $W$ is here.
 #
-# Now what goes wrong. **Before you run this:** nobody listens at the address in the first lines. Does
-# it hang? And of eight shards two are faulty: how many states are left?
+# Now for what goes wrong. In the first lines of the cell nobody listens at the address.
+#
+# **Before you run this:** of eight shards one is too narrow and one is empty, and two workers compute their states.
+# How many of the eight states are left: none, as in a pool, or four, or six? And does a client hang where nobody
+# listens?
 
-# %%
+# %% tags=["answer"]
 try:
     connect("tcp://127.0.0.1:1", seconds=1)
 except OSError as error:
@@ -770,10 +786,13 @@ for i, state in enumerate(states):
         print(f"shard {i}: {type(state.exception()).__name__}: {state.exception()}")
 print(f"states that are there all the same: {sum(s.status == 'finished' for s in states)} of 8")
 
+# %% [markdown] tags=["answer"]
+# Six states are left, and the client gives up after one second. **Each faulty shard raises an error that names its
+# fault, and the states of the other shards are not lost.** Put these two right, submit them anew, and go on with the
+# tree.
+
 # %% [markdown]
-# **Each faulty shard says what is wrong with it, and nothing else is lost.** Put those two right,
-# submit them anew, and go on with the tree. Two states that do not fit, because their workers used
-# different $m$, are refused by the merge:
+# Two states that do not fit, because their workers used different $m$, are refused by the merge:
 
 # %%
 few = client.submit(favor_leaves, shard, 0, client.submit(lambda W: W[:100, :], W_there))
@@ -783,23 +802,22 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# And if the scheduler dies while we wait? (Ours is in this very process.) The client notices the
-# broken connection at once, and every future raises an error, whether it was done or not: "Client
-# lost the connection to the scheduler". Where no connection breaks, as with a machine that is cut
-# off, the time-out of `gathered` ends the wait at the latest. What was computed is lost then, because
-# nobody knows any more who holds it; so long computations write what they have to disks.
+# What if the scheduler dies? The client notices the broken connection at once, and every future raises an error,
+# whether its task was done or not: "Client lost the connection to the scheduler". Where no connection breaks, as with
+# a machine that is cut off, the time-out of `gathered` ends the wait. What was computed is lost then, because nobody
+# knows any more who holds it. So long computations write what they have to disks.
 
 # %%
 client.close()
 scratch.cleanup()
-print(f"closed: {client.status == 'closed'}")
+print(f"client: {client.status}")
 
 # %% [markdown]
 # ## 7. Who does this
 #
-# **For training and long prompts, sharing one text among machines is called *sequence* or *context
-# parallelism*.** It is done on GPUs, and with the libraries of their makers in place of Dask. As of
-# September 2026, by their papers and pull requests:
+# Sharing one text among machines is called *sequence* or *context parallelism*. It is done for training and for long
+# prompts, on GPUs, and with the libraries of their makers in place of Dask. The table says what each system sends, by
+# its paper or pull request, as of September 2026:
 #
 # | who, and when | what goes between machines |
 # |---|---|
@@ -811,42 +829,38 @@ print(f"closed: {client.status == 'closed'}")
 # | SGLang (opened August 2026, still open), delta rule with a gate a channel, for prompts | the same pairs, in two passes |
 # | Megatron-LM (opened December 2025, merged), gated delta rule | no states: each machine gets *all* tokens of *some* heads |
 #
-# The last line is the alternative: nothing is merged, but all tokens travel, and there can be no more
-# machines than heads.
+# **For linear attention five of six systems send one state or one pair of each shard; Megatron-LM sends tokens
+# instead.** Then all tokens travel, and there can be no more machines than heads.
 #
 # ## Take away
 #
-# - What a shard does to a state is a value. If such values join associatively, a text can be cut
-#   anywhere and joined in a tree (all-to-all) or in a scan (causal).
+# - What a shard does to a state is a value. If such values join associatively, a text can be cut anywhere and joined in
+#   a tree (all-to-all) or in a scan (causal).
 # - Sums and FAVOR+ commute. Decay, gates and the delta rule do not: keep the order.
-# - The size of such a value does not depend on the length, so a worker's memory is that of its shard,
-#   and the wire carries next to nothing.
-# - Make every input a task. Then a dead worker costs a few seconds and no result, and on machines of
-#   one kind the same tree gives the same bits.
+# - The size of such a value does not depend on the length, except for exact attention. So a worker's memory is that of
+#   its shard, and little goes over the wire.
+# - Make every input a task. Then a dead worker costs time and no result, and on machines of one kind the same tree gives
+#   the same bits.
 # - Every wait gets a time-out.
 #
 # ## Where it breaks
 #
-# - Two passes: each shard is loaded twice, and causal rows cost a pass more than on one machine,
-#   which goes from left to right once. With two workers little is gained.
-# - A task costs a millisecond or so at the scheduler. So shards must be thousands of tokens long, not
-#   dozens.
-# - On fast GPUs the rounds of a scan begin to matter. There one takes other scans, and in place of
-#   Dask libraries without a scheduler, such as MPI or NCCL.
-# - It makes linear attention long, not good. What a state of this size still knows of a million
-#   tokens is another question, to which lesson 12 has a sobering answer.
+# - Two passes: each shard is loaded twice, and causal rows cost a pass more than on one machine, which goes from left to
+#   right once. With two workers little is gained.
+# - A task costs milliseconds at the scheduler. So shards must be thousands of tokens long, not dozens.
+# - On fast GPUs the rounds of a scan begin to matter. There one takes other scans, and in place of Dask libraries
+#   without a scheduler, such as MPI or NCCL.
+# - Many machines help with the length, not with the memory. What a state of this size still recalls of so many tokens
+#   is another question, to which lesson 12 has a sobering answer.
 #
 # ## Exercises
 #
-# In `exercises/19_beyond_one_machine.ipynb`: a scan in few rounds that keeps the order; prefixes from
-# last to first without keeping them all; up to which $N$ few rounds pay.
+# In `exercises/19_beyond_one_machine.ipynb`: a scan in few rounds that keeps the order; prefixes from last to first
+# without keeping them all; up to which $N$ few rounds pay.
 #
 # ## Further reading
 #
-# - [Blelloch (1990)](references.md#blelloch-1990). What a scan asks for, and how it is done in
-#   $\log N$ rounds.
-# - [Sun et al. (2025)](references.md#sun-2025). LASP-2: states instead of keys and values, for
-#   training.
-# - [Liu et al. (2023)](references.md#liu-2023). Ring Attention: exact, and every key visits every
-#   machine.
+# - [Blelloch (1990)](references.md#blelloch-1990). What a scan asks for, and how it is done in $\log N$ rounds.
+# - [Sun et al. (2025)](references.md#sun-2025). LASP-2: states instead of keys and values, for training.
+# - [Liu et al. (2023)](references.md#liu-2023). Ring Attention: exact, and every key visits every machine.
 # - [Rocklin (2015)](references.md#rocklin-2015). Dask: tasks, and who needs whose result.
