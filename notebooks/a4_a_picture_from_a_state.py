@@ -8,10 +8,10 @@
 # > constant size, say when its pictures fade, and join two galleries by merging their States.
 #
 # Is attention worth its cost? That depends on the task. Lesson 16 writes text, where attention is
-# worth a fraction of a bit a character. Here is a task in which nearly everything hangs on it:
-# somebody shows a *gallery* of pictures, each under a *tag*, then names a tag, and wants that picture
-# back, pixel by pixel. And because the answer is a picture, one can see what an estimate of attention
-# gets wrong.
+# worth a fraction of a bit a character. In the task of this appendix nearly everything depends on
+# attention: somebody shows a *gallery* of pictures, each under a *tag*, then names a tag, and asks
+# for its picture, pixel by pixel. The answer is a picture, so one can see what an estimate of
+# attention gets wrong.
 
 # %%
 import functools
@@ -33,8 +33,8 @@ jax.config.update("jax_enable_x64", True)
 #
 # The pictures are scikit-learn's scanned digits, $8 \times 8$ pixels, reduced to four grey values
 # from 0 to 3. The first 1400 are for training. The other 397 are held out, and every number below is
-# about them. **A gallery gives eight pictures eight different tags out of sixteen, at random, so a
-# tag says nothing about its picture outside its gallery.**
+# about them. A gallery gives eight pictures eight different tags out of sixteen, at random. So a
+# tag says nothing about its picture outside its gallery.
 
 # %%
 GREYS, TAGS, D, HIDDEN = 4, 16, 32, 32
@@ -50,6 +50,7 @@ def gallery(rng, pictures, n, size=8):
     return tags, shown, tags[row, place], shown[row, place]
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 share = np.bincount(known.ravel()) / known.size  # of each grey value
 at = np.stack([(known == g).mean(axis=0) for g in range(GREYS)], axis=-1) + 1e-3  # (8, 8, GREYS)
 at = np.take_along_axis(np.broadcast_to(at, (*new.shape, GREYS)), new[..., None], axis=-1)
@@ -72,13 +73,13 @@ for name, value in NULLS.items():
 # $$q_i = Q_{\text{tag asked},\, i} , \qquad k_{(t, i)} = K_{t, i} , \qquad v_{(t, i)} = \text{row } i
 # \text{ of the picture under } t ,$$
 #
-# with two tables $Q$ and $K$ of shape (16, 8, 32). Their rows serve as *addresses*: nobody tells the
-# queries which keys they belong to. What attention returns is eight rows of eight numbers: a picture.
+# with two tables $Q$ and $K$ of shape (16, 8, 32). Their rows serve as *addresses*: which query
+# belongs to which key is learned. Attention returns eight rows of eight numbers, which is a picture.
 #
-# From there the answer is given pixel by pixel. At each pixel a small network sees the number that
-# was read there, where the pixel lies, and the two neighbours of it that came before, left and above.
-# It returns $\ln P$ of the four grey values. **The neighbours make the null baseline *strong*:
-# without any gallery one may still go on drawing what has begun.**
+# The answer is then given pixel by pixel. At each pixel a small network sees the number that was
+# read there, where the pixel lies, and its two neighbours that came before, left and above. It
+# returns $\ln P$ of the four grey values. The neighbours make the null baseline strong, because a
+# network that sees no gallery can still continue a stroke that has begun.
 
 
 # %%
@@ -114,15 +115,15 @@ def bits(params, W, tags, shown, asked, target, attend):
 
 
 # %% [markdown]
-# Exact attention can be replaced in four ways: by none, which reads zeros; by mean(V); by the mean of
-# the gallery's pictures, row by row, which knows the row and not the tag; and by positive features
-# for directions $W$ (m, d). The last two will be trained in section 3. Training is that of lesson 16,
-# Adam at 16 fresh galleries a step, and a result is judged on three draws of 64 galleries of held-out
-# pictures.
+# Exact attention can be replaced in four ways:
 #
-# **Before you run this:** the pixels to its left and in the row before say a good deal about a
-# pixel. How many bits a pixel are left without attention, and how many with it: nearer to 3, 1 or
-# 0?
+# - no attention, which reads zeros;
+# - mean(V);
+# - the mean of the gallery's pictures, row by row, which depends on the row and not on the tag;
+# - positive features for directions $W$ (m, d).
+#
+# Section 3 trains the last two. Training is that of lesson 16, Adam at 16 fresh galleries a step. A
+# result is judged on three draws of 64 galleries of held-out pictures.
 
 
 # %%
@@ -186,6 +187,12 @@ def trained(attend, start, data):
     return {name: np.asarray(a) for name, a in params.items()}
 
 
+# %% [markdown]
+# **Before you run this:** a network guesses each pixel of four grey values from two neighbours that
+# came before it, and from what attention has read at its place. How many bits a pixel are left
+# without attention, and how many with it: nearer to 3, 1 or 0?
+
+# %% tags=["answer"]
 start = init(np.random.default_rng(0))
 soft = trained(softmax, start, batches(1))
 alone = trained(nothing, start, batches(1))
@@ -200,11 +207,15 @@ for name, found in {
 gain = ALONE[:, 0].mean() - SOFT[:, 0].mean()
 print(f"attention is worth {gain:.2f} bits a pixel")
 
+# %% [markdown] tags=["answer"]
+# Without attention 0.96 bits a pixel are left, and with softmax 0.01. **Attention is worth 0.95 bits
+# a pixel, nearly all that there was to gain.** In the first row the parameters are those trained with
+# softmax, and mean(V) is *swapped in* for their attention. Their network trusts what it reads, so
+# with mean(V) it does worse than a network without any gallery.
+
 # %% [markdown]
-# **Attention is worth 0.95 bits a pixel, nearly all there was to gain.** (Swapped in means: the
-# parameters trained with softmax, and mean(V) in place of their attention. That network trusts what
-# it reads, so it is worse than no gallery at all.) How does it find the picture? With the identity
-# as values, attention returns its weights: eight queries against 64 keys.
+# How does softmax find the picture? With the identity as values, attention returns its weights, here
+# of eight queries on 64 keys.
 
 # %%
 tags, shown, asked, target = (a[0] for a in gallery(np.random.default_rng(3), new, 1))
@@ -231,26 +242,33 @@ ax.set_xticks(np.arange(0, 65, 8) - 0.5, np.arange(0, 65, 8))
 ax.set_yticks([0, 7], ["row 0", "row 7"])
 show(
     fig,
+    caption="Which picture has the tag that is asked for, and under which picture lies the diagonal?",
     alt=f"A gallery of eight pictures under tags; tag {asked} is asked for. Below, the weights of its "
     f"eight queries on 64 keys: a diagonal under picture {there}, each weight at least {right.min():.2f}.",
 )
 
 # %% [markdown]
-# **The weights are a diagonal under one picture: tag and row were learned as an address.** This is
-# the kind of attention that lesson 12 warned of, because each query wants one key, and sharply.
+# **In this gallery each query gives at least 0.87 of its weight to one key, so tag and row were learned
+# as an address.** It is the key of the same row in the picture asked for. Lesson 12 warned that such look-ups are hard for a State.
 #
 # ## 2. Put the gallery into a State
 #
-# **The gallery passes by once, and only a State remains.** That is lesson 12's sums over the keys,
-# a maximum $c$, a weight $z$ and a row of $S$ for each of $m$ directions, so $m\,(e + 2)$ numbers
-# with $e = 8$ grey values in a row of a picture. Then a tag is named, and its picture is read from
-# these numbers alone. The pictures are gone.
+# Now the gallery passes by once, and only a State remains. A State is lesson 12's sums over the keys:
+# a maximum $c$, a weight $z$ and a row of $S$ for each of $m$ directions. With $e = 8$ grey values in
+# a row of a picture these are $m\,(e + 2)$ numbers. Then a tag is named, and its picture is read from
+# the State alone.
 
 
 # %%
 def gather(k, v, W):
     """The State of keys (..., S, D) and values (..., S, e)."""
     return attention.absorb(attention.init_state(k, v, W), k, v, W)
+
+
+def apart(a, b):
+    """The largest difference of a and b, in words."""
+    gap = np.abs(a - b).max()
+    return "less than 1e-10" if gap < 1e-10 else f"{gap:.1e}"
 
 
 def from_state(q, k, v, W):
@@ -260,20 +278,17 @@ def from_state(q, k, v, W):
 W = projections.orthogonal(np.random.default_rng(4), 256, D)
 state = gather(k, v, W)
 read = attention.read(state, q, W)  # (8, 8): a picture
-print(f"read = favor_attention: {np.allclose(read, attention.favor_attention(q, k, v, W))}")
-print(f"read = by_features: {np.allclose(read, by_features(q, k, v, W))}")
+print(f"from favor_attention it differs by {apart(read, attention.favor_attention(q, k, v, W))}")
+print(f"from by_features it differs by {apart(read, by_features(q, k, v, W))}")
 print(f"numbers in the State: {state.c.size + state.Sz.size:,}; in eight pictures: {shown.size}")
 
 # %% [markdown]
-# **The State is no way to *compress* pictures: with $m = 256$ it has as many numbers as forty of
-# them.** What it offers is a size that does not depend on the gallery, and that States merge
-# (section 5).
+# A State does not *compress* pictures: with $m = 256$ it has as many numbers as forty of them. Its
+# size does not depend on the gallery, and States merge (section 5).
 #
-# Beside plain positive features stand the centred dense ones of lesson 14. Their two moments come
-# from the tables $Q$ and $K$ alone, all pairs of addresses alike, so no picture is looked at.
-#
-# **Before you run this:** softmax leaves 0.01 bits a pixel, and a model without attention 0.96. How
-# much do 64, 256 and 1024 random directions leave, without training?
+# Without training, how well do features read what softmax was trained to read? We swap in plain
+# positive features, and the centred dense ones of lesson 14. The two moments of the latter come from
+# the tables $Q$ and $K$ alone, with equal weight for each pair of addresses, so they need no picture.
 
 
 # %%
@@ -293,6 +308,12 @@ def centred_dense(params):
     return attend
 
 
+# %% [markdown]
+# **Before you run this:** softmax leaves 0.01 bits a pixel, and a model without attention 0.96.
+# Plain positive features are swapped in for softmax, without training, with 64, 256 and 1024 random
+# directions. At how many of the three sizes do they leave less than 0.96: at none, one, or all?
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 swapped = {}
 for m in (64, 256, 1024):
     W = [projections.orthogonal(np.random.default_rng([5, m, i]), m, D) for i in range(3)]
@@ -303,26 +324,29 @@ print("                    m   bits a pixel, three draws   RMS error of what is 
 for (label, m), found in {**swapped, ("mean(V)", 0): MEAN}.items():
     print(f"{label:15} {m:5d}   {line(found):28} {found[:, 1].mean():.2f}")
 
+# %% [markdown] tags=["answer"]
+# Plain positive features leave less than 0.96 bits at none of the three sizes: with 1024 directions
+# they still leave 1.85. **Swapped in without training, plain positive features lose to the model
+# *without attention* at each size tried, and centred dense ones draw level only with 1024
+# directions.** Both kinds are better than mean(V) at each size, in bits and in the RMS error of the
+# picture. But mean(V) is a weak null here, because the network behind it still trusts what it reads.
+# Why do features fail? A look-up needs scores far above all others, and there their error falls only
+# slowly with their number.
+
 # %% [markdown]
-# In bits nothing of what attention was worth is left; in the RMS error of the picture something is.
-# **Untrained, plain positive features lose to the model *without attention* at each size tried, and
-# centred dense ones draw level with it only at $m = 1024$.** Each is better than mean(V) swapped
-# in, in bits and in the RMS error of the picture, but here that is the weaker null, because the
-# network behind still trusts every number that it is given. The reason is that of lesson 12: a
-# look-up needs scores far above the others, and there what features miss falls only slowly with
-# their number.
-#
 # ## 3. Let the addresses meet their directions
 #
-# **The State is read by whoever filled it, so queries and keys may be trained *for* it.** Draw one
-# $W$, keep it, and take 600 more steps of training through the features. Three runs do that, with
-# 16, 64 and 256 directions, and one more draws the 256 anew at every step.
+# Nobody but the model reads its State, so queries and keys may be trained for the directions of this
+# State. Draw one $W$, keep it, and take 600 more steps of training through the features. Three runs
+# do this, with 16, 64 and 256 directions. A fourth run draws its 256 directions anew at every step,
+# and a fifth trains as long with the mean of the gallery's pictures.
 #
-# **Before you run this:** lesson 16 found that a model trained on one $W$ learns *that* $W$. Three
-# runs keep 16, 64 or 256 directions, and one draws its 256 anew at every step. Which of them can be
-# read with fresh directions, and how much do they lose?
+# **Before you run this:** lesson 16 found that a model trained on one $W$ needs its own $W$. Three runs
+# keep 16, 64 or 256 directions, and one draws its 256 anew at every step. Read with fresh
+# directions, how many of the four runs still leave less than the 0.96 bits a pixel of a model without
+# attention: none, one, or all?
 
-# %%
+# %% tags=["answer"]
 SIZES = (16, 64, 256)
 OWN = {m: projections.orthogonal(np.random.default_rng([6, m]), m, D) for m in SIZES}
 tuned = {m: trained(by_features, soft, batches(7, lambda rng, m=m: OWN[m])) for m in SIZES}
@@ -346,12 +370,19 @@ for m in SIZES:
 print(f"redrawn, m = 256           {'':18}    {line(judge(redrawn, from_state, fresh(256)))}")
 print(f"mean of the pictures       {line(judge(blind, row_mean))}")
 
+# %% [markdown] tags=["answer"]
+# Only the run that redraws its directions does: read with fresh ones it leaves 0.76 bits. **Read with
+# fresh directions, each run that kept its own loses, in the mean of three draws, to the model without
+# attention.** The more directions a run has kept, the more it loses with others: 256 go from
+# 0.10 bits to 1.83. So for a look-up, keep $W$ and train with it.
+#
+# With 16 directions of its own a State leaves 0.87 bits, hardly less than the 0.92 of the mean of the
+# gallery's pictures, which does not depend on the tag.
+
 # %% [markdown]
-# **With fresh directions all three runs lose, on average, to the model without attention, and the
-# more directions were learned, the more it costs to lose them.** The redrawn run beats it on
-# directions that it has never seen, but by little. So here the verdict of lesson 16 is sharper: for
-# a look-up, keep $W$ and train with it. And 16 directions are hardly better than the mean of the
-# gallery's pictures, trained as long, which does not even know the tag.
+# What does the loss look like? We read all eight pictures of a gallery, each by its tag: with
+# softmax, from the State of each run with its own directions, and with two ways that were not trained
+# further, 256 directions and mean(V).
 
 # %%
 some = gallery(np.random.default_rng(9), new, 1)
@@ -392,25 +423,30 @@ fig, errors = wall(rows, tags)
 print(f"RMS error in grey values: {errors}")
 show(
     fig,
+    caption="Go down a column: where is the digit still certain, and where is only its row left?",
     alt=f"Eight held-out pictures in a row each way: as shown, and as read. RMS error: {errors}.",
 )
 
 # %% [markdown]
-# Each picture in rows three to five was read from a State of $m \cdot 10$ numbers that had seen eight
-# pictures go by, none of which the model had met in training (nor need it: keys depend on tags alone,
-# and values are copied). **With queries and keys trained for its 256 directions a State seems to miss
-# little, for 64 its pictures blur, for 16 they are ghosts.** The null is the last row: mean(V) is the
-# same for every tag and every row.
+# Each picture in rows three to five was read from a State of $m \cdot 10$ numbers, after eight
+# pictures had passed by. The model met none of them in training. It need not, because keys depend on
+# tags and rows alone, and values are copied. **Trained for its 256 directions, a State misses little of
+# eight pictures; with 64 directions they blur, and with 16 they are ghosts.** The RMS errors are 0.28,
+# 0.57 and 0.78 grey values. The null is the last row: mean(V) is the same for every tag and every row,
+# and has 0.90.
 #
 # ## 4. When does a picture fade?
 #
 # The features of a key are a vector of $m$ numbers, and among more than $m$ such vectors some are
-# combinations of others. **A State of $m$ directions cannot keep more than $m$ arbitrary rows apart
-# *exactly*.** A picture has eight rows, so 16 directions are enough for two pictures, 64 for eight,
-# and 256 for all sixteen tags. **Before you run this:** will pictures stay until that number and
-# then go, or fade all along the way?
+# linear combinations of others. So a State of $m$ directions cannot keep more than $m$ arbitrary rows
+# apart exactly. A picture has eight rows: 16 directions can do for two pictures at most, 64 for
+# eight, and 256 for more than all sixteen tags.
+#
+# **Before you run this:** a State of 64 directions takes in galleries of 1, 2, 4, 8 and 16 pictures,
+# each of eight rows. Do all pictures stay sharp up to 8 in a gallery and then go, or do they fade all
+# along the way?
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 COUNTS = (1, 2, 4, 8, 16)
 CURVES = {f"State, $m = {m}$": (tuned[m], from_state, own(m)) for m in reversed(SIZES)}
 CURVES |= {"softmax": (soft, softmax), "mean of the pictures": (blind, row_mean)}
@@ -423,6 +459,17 @@ for i, unit in enumerate(("bits a pixel,", "RMS error,")):
     for label, found in faded.items():
         values = found[..., i].mean(axis=1)
         print(f"{label.replace('$', ''):25}" + "".join(f"{value:6.2f}" for value in values))
+
+# %% [markdown] tags=["answer"]
+# They fade all along the way. **In every State tried each further picture costs sharpness: with 64
+# directions the RMS error grows from 0.29 for one picture to 0.71 for sixteen.** With 64 or 16
+# directions even a single picture is blurred, because its eight rows disturb each other. Each further
+# picture adds noise of the same kind to all. The bits contain a second loss, because the network
+# behind was trained with eight pictures in the State, and trusts what it reads as far as these allow.
+#
+# Beyond $m/8$ pictures exact reading is impossible in general, and up to this limit training does not
+# reach it. With 64 directions the limit is eight pictures, and at eight more than half of what attention was
+# worth is lost: 0.58 bits are left, where softmax leaves 0.01.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, ax = plt.subplots(figsize=(9, 4.6))
@@ -439,6 +486,7 @@ ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 at = {label: found[..., 1].mean(axis=1) for label, found in faded.items()}
 show(
     fig,
+    caption="Follow each curve from the left: does it stay low until a count, or does it rise at once?",
     alt="RMS error of what is read against the number of pictures in a State, one to sixteen: "
     + "; ".join(
         f"{label.replace('$', '')} from {b[0]:.2f} to {b[-1]:.2f}" for label, b in at.items()
@@ -446,26 +494,22 @@ show(
 )
 
 # %% [markdown]
-# **Pictures in a State fade all along the way.** In RMS error already one picture is blurred with
-# few directions, because its eight rows disturb each other; each further picture adds the same kind
-# of noise to all. (The bits hold a second loss: the network behind learned to trust what it reads
-# as far as eight pictures allow.) The count $m/8$ is the end of exact reading, and training does
-# not reach it: at $m = 64$ and eight pictures, just at the count, more than half of what attention
-# was worth is lost. From two pictures to sixteen, on galleries twice as large as those they were
-# trained on, the States of 64 and 256 directions are better than both nulls; the smallest, with 16,
-# is hardly better than the mean of the pictures. Exact attention hardly fades in bits; its RMS
-# error grows, too, but from two pictures on it stays smallest, since it keeps all keys and all
-# values. (Of a single picture the mean is the picture itself.)
+# Sixteen pictures are twice as many as in training. Still, from two pictures to sixteen the States
+# of 64 and 256 directions are better than both nulls, no attention and the mean of the pictures. The
+# State of 16 directions is hardly better than the mean. This null begins with an error of 0, since
+# the mean of a single picture is the picture itself. Softmax keeps all keys and all values. It hardly
+# fades in bits, and from two pictures on it has the smallest RMS error, although this grows, too.
 #
 # ## 5. Merge two galleries
 #
 # Two visitors walk through two galleries of four pictures each, with the same tables and the same
-# $W$, and each comes home with a State. **Merging needs the two States, no key and no value.**
+# $W$, and each comes home with a State. Merging needs the two States, and no key or value.
 #
-# **Before you run this:** two visitors walk through a gallery each, and come home with a State.
-# What does the State of the first answer when it is asked for a tag of the second gallery?
+# **Before you run this:** two visitors walk through a gallery each, and each comes home with a State.
+# The first State is asked for a tag of the second gallery. Does it return zeros, numbers that are not
+# finite, or a mixture of rows that it has?
 
-# %%
+# %% tags=["answer"]
 W, params = OWN[256], tuned[256]
 k, v = (a[0] for a in keys(params, tags[None], shown[None]))  # eight rows a picture
 q = params["query"][tags].reshape(-1, D)
@@ -474,7 +518,8 @@ merged, whole = attention.merge(first, second), gather(k, v, W)
 joined = {"shown": shown}
 for label, state in {"first": first, "second": second, "merged": merged}.items():
     joined[label] = attention.read(state, q, W).reshape(-1, 8, 8)
-print(f"merged = the State of all eight: {np.allclose(merged.Sz, whole.Sz)}")
+at_once = attention.read(whole, q, W).reshape(-1, 8, 8)
+print(f"merged reads as the State of all eight, up to {apart(joined['merged'], at_once)}")
 print("RMS error     first four   last four")
 for label in ("first", "second", "merged"):
     halves = [
@@ -482,29 +527,33 @@ for label in ("first", "second", "merged"):
     ]
     print(f"{label:11} {halves[0]:12.2f} {halves[1]:11.2f}")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, errors = wall(joined, tags)
 show(
     fig,
+    caption="Compare the left four columns with the right four, in the rows of the two States and of the merged one.",
     alt="Eight pictures, the first four from one gallery and the rest from another; as shown, as read from "
     f"either State, and from both merged. RMS error over all eight: {errors}.",
 )
 
+# %% [markdown] tags=["answer"]
+# The first State returns a mixture of rows that it has, with an error of 1.01, where its own gallery
+# has 0.26. Its weights are divided by their sum, so they always add up to 1, and nothing in the answer
+# warns of a tag that the State never saw. **After the merge the pictures of both galleries come out,
+# as from a State that has seen all eight.** The merged State holds twice as many pictures, so both
+# errors rise: from 0.26 to 0.32, and from 0.08 to 0.23.
+
 # %% [markdown]
-# Asked for what it never saw, a State still answers: its weights are divided by their sum, so it
-# returns some mixture of rows that it has, without a word of doubt. **After the merge the pictures
-# of both galleries come out, as from a State that has seen all eight.** It has a price: the error
-# of the second gallery rises, because the State now holds twice as many.
-#
 # ## Take away
 #
-# - On this look-up attention is worth nearly a bit a pixel, and what does not know the tag is worth
-#   little. Choose the task before you judge the attention.
-# - Look-ups are hard for random features: plain ones, swapped in without training, lost to having no
-#   attention at every size, and centred dense ones drew level at 1024.
-# - Trained for one $W$, a State of $m \cdot 10$ numbers gives back the pictures of a gallery it has
-#   just seen. They fade gradually, and with too few directions at once.
-# - States merge exactly, and they answer also where they know nothing.
+# - On this look-up attention is worth nearly a bit a pixel, and the mean of the pictures, which does
+#   not depend on the tag, is worth little. Choose the task before you judge the attention.
+# - Look-ups are hard for random features. Swapped in without training, plain ones lost to having no
+#   attention at every size, and centred dense ones drew level with 1024 directions.
+# - Trained for one $W$ of 256 directions, a State of 2,560 numbers gives back the pictures of
+#   a gallery it has just seen. Pictures fade gradually, and with 64 or 16 directions the first one is
+#   blurred already.
+# - States merge up to rounding, and they also answer for tags that they never saw.
 #
 # ## Where it breaks
 #
@@ -512,8 +561,8 @@ show(
 #   2,560 numbers against 1,024. Exact attention keeps 64 keys and values of 40 numbers, just as many.
 #   A State would pay for streams longer than sixteen tags allow, or on several machines.
 # - A learned table has one address for each tag and row. A new tag has none.
-# - One start, one set of pictures, one $W$ of each size; the three draws are of galleries, and of
-#   fresh directions.
+# - All runs have one start and one set of pictures, and one $W$ of each size. The three draws are of
+#   galleries, and of fresh directions.
 #
 # ## Exercises
 #

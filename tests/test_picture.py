@@ -151,6 +151,9 @@ def test_centred_dense_attention_comes_near_softmax_with_many_directions(lesson,
 # What the committed notebook found
 
 
+ROW = r"(?m)^one W, m = +(\d+) +(\d\.\d\d), \S+ to \S+ +(\d\.\d\d),"
+
+
 def first_number(label):
     (found,) = re.findall(rf"(?m)^{re.escape(label)} +(\d\.\d\d)", printed(LESSON))
     return float(found)
@@ -179,3 +182,31 @@ def test_pictures_fade_in_every_state_and_stay_below_the_null():
     blind = [[float(x) for x in row.split()] for row in rows if "," not in row]
     for curves, null in zip((bits, errors), blind, strict=True):
         assert (curves[:2, 1:] < null[1:]).all()  # 256 and 64 directions, from two pictures on
+    softmax = re.findall(r"(?m)^softmax +(\d\.\d\d +.+)$", printed(LESSON))
+    errors_of_softmax = [[float(x) for x in row.split()] for row in softmax if "," not in row][1]
+    assert (
+        np.array(errors_of_softmax[1:]) < np.minimum(errors[:, 1:].min(axis=0), blind[1][1:])
+    ).all()
+
+
+def test_with_fresh_directions_each_run_that_kept_its_own_loses_and_more_the_more_it_kept():
+    alone = first_number("trained without attention")
+    own, fresh = ([float(row[i]) for row in re.findall(ROW, printed(LESSON))] for i in (1, 2))
+    assert min(fresh) > alone > first_number("redrawn, m = 256") > max(own[2:])
+    assert (np.diff(np.subtract(fresh, own)) > 0).all()
+    (blind,) = re.findall(r"(?m)^mean of the pictures +(\d\.\d\d),", printed(LESSON))
+    assert 0 < float(blind) - own[0] < 0.1
+
+
+def test_centred_dense_features_draw_level_with_no_attention_only_with_1024_directions():
+    alone = first_number("trained without attention")
+    dense = [first_number(f"dense, centred {m:6d}") for m in (64, 256, 1024)]
+    assert min(dense[:2]) > alone + 0.5
+    assert abs(dense[2] - alone) < 0.1
+
+
+def test_a_merged_state_errs_little_and_a_state_that_never_saw_a_picture_much():
+    rows = re.findall(r"(?m)^(?:first|second|merged) +(\d\.\d\d) +(\d\.\d\d)$", printed(LESSON))
+    first, second, merged = np.array(rows, dtype=float)
+    assert min(first[1], second[0]) > 1 > 3 * merged.max()
+    assert (merged > [first[0], second[1]]).all()
