@@ -6,8 +6,8 @@
 # >
 # > Afterwards you can find out whether a plot of errors measures what its caption says.
 #
-# Lesson 08 estimates attention with trigonometric features, with care, and at unit scale it goes
-# badly. Here is a figure that many have seen, in which it seems to go well. How can that be? This page
+# Lesson 08 estimates attention with trigonometric features, with care, and at unit scale the errors
+# are large. In a figure that many have seen, such features seem to do well. How can that be? This page
 # is a case study: we run the code of the figure, change one thing at a time, and put a null beside it.
 #
 # As in lesson 08, $x = q/d^{1/4}$ and $y = k/d^{1/4}$ in $\mathbb{R}^d$ are scaled queries and keys,
@@ -58,34 +58,38 @@ print(f"mean of r² over pairs: {r_square.mean():.2f}")
 # An article of 2020 (Koker; see Further reading) explains the Performer in few pages, with code.
 # It is clear and widely read, and one of the texts that this course grew from. Its first plot of
 # errors compares independent with orthogonal directions in trigonometric attention, with $L = 1024$
-# tokens, $d = 16$, and standard normal $q$, $k$ and $v$. **In the article's figure the orthogonal
+# tokens, $d = 16$, and standard normal $q$, $k$ and $v$. In the article's figure the orthogonal
 # curve falls by orders of magnitude as the number $m$ of directions grows, and the independent one
-# does not.**
+# does not.
 #
 # **Before you run this:** lesson 05 has the exact variance of one estimate with orthogonal rows. At
 # $r^2 = 8$ and $m = d = 16$, what share of the independent rows' variance is it: 0.1, 0.5 or 0.98?
 
-# %%
+# %% tags=["answer"]
 gain = theory.orthogonal_fourier_variance(8**0.5, 16, 16) / theory.fourier_variance(8**0.5, 16)
 nearest = np.sqrt(-2 * np.log(to_host(xp.max(kernels.gaussian(x, y)))))
 print(f"variance at r² = 8, d = m = 16, orthogonal over independent: {gain:.3f}")
 print(f"the nearest of all pairs of tokens is at r = {nearest:.2f}")
 
+# %% [markdown] tags=["answer"]
+# The share is 0.98. **At the mean squared distance of these tokens almost nothing can be gained by
+# orthogonal rows, which keep 0.98 of the variance of independent ones.**
+
 # %% [markdown]
-# **At $r^2 = 8$ and $m = d = 16$ there is almost nothing to be gained by orthogonal rows.** So what
-# did the figure measure? The code was published with it, so we can look:
+# So what did the figure measure? The code was published with it, so we can look. It differs in two
+# ways from the features of this course:
 #
 # 1. The waves are $\cos(2\pi\, \omega^\top x)$ and $\sin(2\pi\, \omega^\top x)$, with $\omega \sim
 #    \mathcal{N}(0, I)$. In radians there is no $2\pi$ (lesson 03), so this estimates a Gaussian that is
 #    $2\pi$ times too narrow.
 # 2. The orthogonal rows are divided by $\sqrt{m/d}$. They had length one, so now they have length
-#    $\sqrt{d/m}$, which depends on $m$, and not a χ length near $\sqrt d$ (lesson 05).
+#    $\sqrt{d/m}$, which depends on $m$. They should have a χ length near $\sqrt d$ (lesson 05).
 #
 # Together, the orthogonal rows act with the length $2\pi \sqrt{d/m}$ in place of $\sqrt d$. The two
-# agree at $m = (2\pi)^2 \approx 39.5$ and nowhere else. What the orthogonal code estimates is, nearly,
-# $\exp\bigl(-\tfrac{(2\pi)^2}{m} \tfrac{r^2}{2}\bigr)$: a Gaussian of *bandwidth* $\sqrt m/2\pi$,
-# which gets wider as $m$ grows. (The mean with fixed lengths is known exactly,
-# `theory.fixed_norm_mean`.)
+# lengths agree at $m = (2\pi)^2 \approx 39.5$ and nowhere else. The orthogonal code estimates, nearly,
+# $\exp\bigl(-\tfrac{(2\pi)^2}{m} \tfrac{r^2}{2}\bigr)$. This is a Gaussian of *bandwidth*
+# $\sqrt m/2\pi$, which gets wider as $m$ grows. The exact mean with fixed lengths is
+# `theory.fixed_norm_mean`. We draw it for three numbers of directions, with dots that are measured.
 
 
 # %%
@@ -122,6 +126,7 @@ at_one = {m: curve[np.argmin(np.abs(r - 1))] for m, curve in curves.items()}
 wide = theory.fixed_norm_mean(TURN * 8**0.5 / 192**0.5, 16)
 show(
     fig,
+    caption="In the shaded band of distances, compare each curve with the broad one, which is wanted.",
     alt="What the article's code estimates, against the distance: exact means and measured dots. "
     f"At r = 1 the Gaussian is {np.exp(-0.5):.2f}; orthogonal rows give {at_one[16]:.2f} for "
     f"m = 16, {at_one[40]:.2f} for m = 40 and {at_one[192]:.2f} for m = 192, and independent rows "
@@ -131,31 +136,28 @@ show(
 
 # %% [markdown]
 # **As shipped, independent rows estimate a spike, and orthogonal rows beyond $m = 40$ a kernel that
-# is too wide.** No pair of tokens is near enough to see the spike: the estimates are noise around
-# zero, denominators included. The width is a bias. But it is also a smoother of large bandwidth,
-# and lesson 06 says where that leads: to a mean that hardly looks at the query, and that is easy to
-# estimate. In the limit $m \to \infty$ the kernel is 1 and the weights are $e^{\|y_j\|^2/2}$,
-# without any query in them.
+# is too wide.** No pair of tokens is near enough to see the spike, so the estimates are noise around
+# zero, and so are the denominators. The width of the other kernel is a bias. But a wide kernel is
+# also a smoother of large bandwidth. Lesson 06 says where this leads: to a mean that hardly depends
+# on the query, and is easy to estimate. In the limit $m \to \infty$ the kernel is 1 and the weights
+# are $e^{\|y_j\|^2/2}$, which do not depend on the query at all.
 #
 # ## 2. As shipped, repaired, and against a null
 #
 # Now we draw the figure again, with the article's sizes: as shipped, and with rows of the right length.
-# **Each error is divided by the *null baseline*, the error of $\operatorname{mean}(V)$, which looks
-# at no query and no key.** Seven draws of everything; the lines are medians, because the mean of
+# Each error is divided by the *null baseline*, the error of $\operatorname{mean}(V)$, which depends
+# on no query and no key. Everything is drawn seven times. The lines are medians, because the mean of
 # such a ratio is infinite (lesson 08), and the bars go from the least to the largest draw.
 # *Bandwidth alone* is a prediction for the shipped orthogonal rows: the exact smoother with the
 # Gaussian that they nearly estimate, without any randomness.
 #
-# There is a prediction for the repaired rows, too, if each denominator is the exact $D_i$. Values are
-# independent with mean 0 and variance 1, so $\mathbb{E}[v_j^\top v_l]$ is $e$, the number of values'
-# coordinates, for $j = l$ and 0 otherwise, and the mean squared error of one coordinate of an output is
+# If each denominator is the exact $D_i$, the error of the repaired independent rows can be predicted,
+# too. Values are independent with mean 0 and variance 1. So $\mathbb{E}[v_j^\top v_l]$ is $e$, the
+# number of values' coordinates, for $j = l$, and 0 otherwise. Then the mean squared error of one
+# coordinate of an output is
 #
 # $$\frac1e\, \mathbb{E} \Bigl\| \frac{1}{D_i} \sum_j (\hat A_{ij} - A_{ij})\, v_j \Bigr\|^2
 # = \frac{1}{D_i^2} \sum_j \mathbb{E}(\hat A_{ij} - A_{ij})^2 .$$
-#
-# **Before you run this:** with $m = 192$ directions on standard normal queries and keys, how many
-# times the error of mean(V) does a *correct* trigonometric estimator make: a tenth, about the same,
-# or hundreds?
 
 # %%
 ESTIMATORS = {  # feature map, and directions from (rng, m, d)
@@ -202,7 +204,12 @@ def experiment(m, seeds, estimators, scale=1.0):
     return {name: np.array(values) for name, values in errors.items()}
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% [markdown]
+# **Before you run this:** with $m = 192$ directions on standard normal queries and keys, how many
+# times the error of mean(V) does a *correct* trigonometric estimator make: a tenth, about the same,
+# or hundreds?
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 sizes = (16, 32, 48, 64, 96, 128, 192)
 results = {m: experiment(m, range(7), ESTIMATORS) for m in sizes}
 median = {name: np.array([np.median(results[m][name]) for m in sizes]) for name in results[16]}
@@ -215,7 +222,7 @@ value = mean["exact D"][-1]
 print(f"iid, D exact, mean    {value:9.2g}  {value / last['mean(V)']:13.3g}")
 print(f"        the prediction {mean['predicted'][-1]:8.2g}")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 PANELS = {
     "as shipped": {"independent": "shipped iid", "orthogonal": "shipped orthogonal"},
     "repaired": {"independent": "iid", "orthogonal": "orthogonal"},
@@ -243,6 +250,7 @@ fig.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", nco
 ratio = {name: (median[name] / null)[[0, -1]] for name in median}
 show(
     fig,
+    caption="Compare the two curves of a panel with each other, and then both with the dotted line.",
     alt="Output error over that of mean(V) against the number of directions, medians of 7 draws with "
     "bars from the least to the largest. As shipped, orthogonal rows "
     f"{trend(ratio['shipped orthogonal'], 'fall', 'rise')} from {ratio['shipped orthogonal'][0]:.2g} to {ratio['shipped orthogonal'][1]:.2g}, where bandwidth "
@@ -251,23 +259,28 @@ show(
     f"{ratio['iid'][1]:.2g}.",
 )
 
-# %% [markdown]
-# A correct estimator makes hundreds of times the error of mean(V). **As shipped, orthogonality seems to gain six orders of magnitude; with rows of the
-# right length it gains nothing that one could see.** In the right panel both estimators stay far
-# above mean(V). Even with exact denominators the error is more than ten times that of mean(V). The
-# prediction says so, too (a mean of seven draws scatters about it), so the noise of the weights
-# alone is too much here.
+# %% [markdown] tags=["answer"]
+# A correct estimator makes hundreds of times the error of mean(V): 540 times with independent rows,
+# and 485 times with orthogonal ones. **With 192 directions orthogonality seems to gain six orders of
+# magnitude as shipped; with rows of the right length it gains nothing that one could see.** In the
+# right panel both medians stay far above mean(V) at every $m$.
 #
+# With exact denominators the error is still more than ten times that of mean(V), as the formula
+# predicts; a mean of seven draws scatters about the prediction. So the noise of the weights alone is
+# too large here.
+
+# %% [markdown]
 # ## 3. Cross the two things that were changed
 #
-# **Shipped and repaired curves differ in two things at once: the directions, and the length of the
-# rows.** To find what did it, cross them: orthogonal rows of the independent ones' length, and
-# independent rows of the orthogonal ones' length.
+# The two shipped curves differ in two things at once: the directions, and the length of the rows. To
+# find which of them makes the difference, cross them: orthogonal rows of the independent ones' length,
+# and independent rows of the orthogonal ones' length.
 #
-# **Before you run this:** give *independent* rows the short length $2\pi\sqrt{d/m}$ that the orthogonal
-# ones were shipped with. Is their error at $m = 192$ then near 3,000, near 1, or near 0.002?
+# **Before you run this:** with $m = 192$ directions mean(V) has the error 0.0018, and independent rows
+# as shipped have 2,900. Give *independent* rows the short length $2\pi\sqrt{d/m}$ that the orthogonal
+# ones were shipped with. Is their error then near 3,000, near 1, or near 0.002?
 
-# %%
+# %% tags=["answer"]
 others = {
     "long orthogonal": (features.trigonometric, lambda *a: TURN * projections.orthogonal(*a)),
     "short iid": (
@@ -283,7 +296,7 @@ table = {
 }
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def short(value):
     """Two digits, without an exponent."""
     rounded = float(f"{value:.2g}")
@@ -302,18 +315,25 @@ W = to_like(TURN * projections.iid(np.random.default_rng(7), 192, d), x)
 sums = features.trigonometric(x, W) @ xp.sum(features.trigonometric(y, W), axis=0)
 print(f"negative denominators, independent as shipped: {(to_host(sums) < 0).mean():.2f}")
 
-# %% [markdown]
-# The error of independent rows is then near 0.002. Read the table by rows: independent and orthogonal agree, within the scatter of such errors. Read
-# it by columns: the length of the rows makes all the difference. **The published curves measure
-# bandwidth, not orthogonality.** Independent directions of the length that the orthogonal ones
-# were given do just as well.
+# %% [markdown] tags=["answer"]
+# The error of independent rows is then near 0.002. Read the table by rows: the ranges of independent
+# and orthogonal rows overlap at each length. Read it by columns: the length makes the difference, a
+# factor of more than a hundred thousand between the first row and the second. **The published curves measure
+# bandwidth, not orthogonality: with the same short rows, independent directions have an error of
+# 0.0017 and orthogonal ones of 0.0015.**
 #
+# In one more draw of the first kind half of the denominators are negative: noise divided by noise.
+
+# %% [markdown]
 # ## 4. More directions, and the other figure
 #
-# **A right estimator comes nearer with more directions.** **Before you run this:** at $m = 1536$,
-# eight times as many, does the shipped orthogonal estimate get better, stay, or get worse?
+# With more directions a correct estimator comes nearer to what it estimates.
+#
+# **Before you run this:** the article's orthogonal rows have the error 0.0015 with 192 directions,
+# where mean(V) has 0.0018. With 1536 directions, eight times as many, does their error get smaller,
+# stay the same, or get larger?
 
-# %%
+# %% tags=["answer"]
 kinds = {name: ESTIMATORS[name] for name in ("shipped orthogonal", "orthogonal")}
 more = {192: results[192], 1536: experiment(1536, range(3), kinds)}
 print("   m   bandwidth   shipped orthogonal   bandwidth alone   orthogonal   mean(V)")
@@ -322,6 +342,18 @@ for m, found in more.items():
     row = [np.median(found[name]) for name in names]
     print(f"{m:4d}  {m**0.5 / TURN:10.2f}  {row[0]:19.4f}  {row[1]:16.4f}", end="")
     print(f"  {row[2]:11.2g}  {row[3]:8.4f}")
+
+# %% [markdown] tags=["answer"]
+# The error gets larger: 0.0026 with 1536 directions. Bandwidth alone predicts this, for the kernel is
+# then so wide that its weights hardly depend on the query. Orthogonal rows of the right length fall
+# from 0.89 to 0.0029, with more features than tokens, and still lose to mean(V) with 0.0019.
+
+# %% [markdown]
+# The article has a second figure, in which positive features (lesson 09) win. It uses rows of length
+# $\sqrt{d/m}$ as well, this time without the $2\pi$, and entries 1.5 times as large. These rows are
+# also too short, so the features are nearly $e^{-\|y\|^2/2}$ alone, without a query.
+
+# %%
 for name, sign in (("e^(‖y‖²/2)", 1), ("e^(−‖y‖²/2)", -1)):
     w = xp.exp(sign * xp.sum(y**2, axis=-1) / 2)[None, :]  # the same for each query
     print(f"MSE with weights {name:11}: {mse(w @ v / xp.sum(w), exact):.4f}")
@@ -361,6 +393,7 @@ ax.minorticks_off()
 ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
     fig,
+    caption="Which curves lie below the dotted line, and which of them estimate attention?",
     alt="Output error over that of mean(V) against the number of directions, medians of 7 draws. At "
     "m = 192: "
     + ", ".join(f"{label} {ratio[name][1]:.2g}" for name, (label, *_) in LINES.items())
@@ -371,19 +404,15 @@ show(
 )
 
 # %% [markdown]
-# The shipped estimate gets *worse*, on its way to weights without a query in them. The article's
-# second figure, in which positive features (lesson 09) win, uses rows of length $\sqrt{d/m}$ as well,
-# this time without the $2\pi$, and entries 1.5 times as large. Those rows are too short, too, so the
-# features are nearly $e^{-\|y\|^2/2}$ alone. Their error is nearly that of such weights, and at the
-# figure's own scale it is no better than that of $\operatorname{mean}(V)$, as printed.
+# With standard normal entries the shipped positive features have 1.2 times the error of mean(V), about
+# that of the weights $e^{-\|y\|^2/2}$. With the figure's own entries they have 1.06 times it.
 #
-# The last figure in plain words: **On standard normal queries and keys every correct estimator
-# tried loses to predicting mean(V) up to $m = 192$.** Trigonometric features lose by a factor of
-# hundreds, positive ones by a few. (Even at $m = 1536$, more features than tokens, repaired
-# trigonometric ones still lose.) The only ones below it are those with short rows, shipped
-# orthogonal and its independent twin, by a little, where the bandwidth happens to be large and not
-# yet too large. A plot without the null baseline cannot show any of this. That is why every
-# accuracy plot of this course has one.
+# **On standard normal queries and keys every correct estimator tried loses to predicting mean(V) up to
+# $m = 192$.** With 192 directions trigonometric features lose by a factor of hundreds, and positive
+# ones by 4.6 and 2.6. Only two estimators come below mean(V) there, and by a little: the shipped
+# orthogonal rows and independent ones of their length. At this $m$ their bandwidth is large and not
+# yet too large. A plot without the null baseline cannot show any of this, so every accuracy plot of this
+# course has one.
 #
 # ## Take away
 #
@@ -395,10 +424,11 @@ show(
 #
 # ## Where it breaks
 #
-# - The verdict is about this setting: independent standard normal queries and keys, where no query
-#   looks for any key, $d = 16$, $m$ up to 192. Where pairs are nearer, orthogonal directions do help
+# - The verdict is about this setting: independent standard normal queries and keys, where nothing
+#   relates a query to a key, $d = 16$, $m$ up to 192. Where pairs are nearer, orthogonal directions do help
 #   (lesson 05), and on learned heads positive features can be made to work (lessons 16 and 17).
-# - With seven draws and an infinite mean, read no more than one digit of these medians.
+# - Medians are of seven draws, and of three with 1536 directions, and the mean is infinite. So read no
+#   more than one digit of these medians.
 #
 # ## Exercises
 #
