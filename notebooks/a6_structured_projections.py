@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Structured projections: replace the random matrix
 #
-# > **65 minutes.** Needs: lesson 05 (orthogonal directions and the rules for their norms), Kronecker products, a
+# > **60 minutes.** Needs: lesson 05 (orthogonal directions and the rules for their norms), Kronecker products, a
 # > little about Monte Carlo integration. Not needed later.
 # >
 # > Afterwards you can apply a Hadamard matrix in $O(d \log d)$, build structured orthogonal
@@ -9,12 +9,10 @@
 # > quasi-random directions for given data and a given integrand.
 #
 # Lesson 05 ends with a table of ways to spread directions, and this appendix holds what stands behind it.
-# Orthogonal directions cost $d^2$ numbers to store and $d^2$ multiplications for each point. And
-# orthogonal is only one way to spread directions. We look at both ends: a matrix that is
-# nearly as random but takes only some $d \log d$ operations to apply, and directions that are spread even
-# more evenly. Each has data on which it is the one to use: structured directions where $d$ is in the
-# thousands, Sobol points where differences lie along one axis, hundreds of times better there. Each also
-# has data on which it hurts, and we find both.
+# Orthogonal directions cost $d^2$ numbers to store and $d^2$ multiplications for each point. Structured
+# directions take only some $d \log d$ operations, and are the ones to use where $d$ is in the thousands. Sobol points
+# are even in each coordinate, and are the ones to use where differences lie along one axis. Both also have data on
+# which they hurt, and we find these, too.
 
 # %%
 import timeit
@@ -29,17 +27,23 @@ from performer_course.figures import COLORS, compared, show, trend
 
 xp = get_backend()
 
+
+def apart(a, b):
+    """The largest gap between two arrays, in words where it is rounding."""
+    gap = np.abs(a - b).max()
+    return "below 1e-12" if gap < 1e-12 else f"{gap:.1e}"
+
+
 # %% [markdown]
 # ## 1. Hadamard's matrix and its fast transform
 #
-# A *Hadamard matrix* has entries $\pm1$ and orthogonal rows. (We scale the rows to length one.) Sylvester's
-# recursion doubles one:
+# A *Hadamard matrix* has entries $\pm1$ and orthogonal rows. We scale its rows to length one. Sylvester's
+# recursion doubles such a matrix:
 #
 # $$H_1 = (1), \qquad H_{2D} = \frac{1}{\sqrt2} \begin{pmatrix} H_D & H_D \\ H_D & -H_D
 # \end{pmatrix} .$$
 #
-# **Sylvester's matrix $H_D$ is orthogonal and symmetric, so it is its own inverse.** Its shape is $(D, D)$, with
-# $D$ a power of two.
+# $H_D$ has shape $(D, D)$, with $D$ a power of two. It is orthogonal and symmetric, so it is its own inverse.
 
 
 # %%
@@ -52,20 +56,20 @@ def hadamard_matrix(D):
 
 
 H = hadamard_matrix(16)
-print(f"H H = I to 1e-12: {np.allclose(H @ H, np.eye(16), atol=1e-12)}")
-print(f"same as SciPy's, over √16: {np.allclose(H, scipy.linalg.hadamard(16) / 4)}")
+print(f"gap between H H and I: {apart(H @ H, np.eye(16))}")
+print(f"gap to SciPy's, over √16: {apart(H, scipy.linalg.hadamard(16) / 4)}")
 print("H_4 times 2:\n", np.sign(hadamard_matrix(4)).astype(int))
 
 # %% [markdown]
-# To multiply a vector by $H_D$ takes $D^2$ operations if one forgets where the matrix came from. If
-# one remembers, one sees that the two halves $a, b$ of the vector are needed only as
-# $H(a + b)$ and $H(a - b)$:
+# A product with $H_D$ takes $D^2$ operations if one forgets where the matrix came from. The recursion shows a
+# faster way. Of a vector with the halves $a$ and $b$, only $H(a + b)$ and $H(a - b)$ are needed:
 #
 # $$H_{2D} \begin{pmatrix} a \\ b \end{pmatrix} = \frac{1}{\sqrt2}
 # \begin{pmatrix} H_D (a + b) \\ H_D (a - b) \end{pmatrix} .$$
 #
-# Two problems of half the size and $2D$ additions: $T(2D) = 2\, T(D) + 2D$. **By halves, a product with $H_D$ takes
-# $D \log_2 D$ additions.** This is the *fast Walsh–Hadamard transform*.
+# These are two products of half the size and $2D$ additions: $T(2D) = 2\, T(D) + 2D$. **By
+# halves, a product with Hadamard's matrix of $D$ rows takes $D \log_2 D$ additions instead of $D^2$ operations.**
+# This is the *fast Walsh–Hadamard transform*.
 
 
 # %%
@@ -79,27 +83,26 @@ def fast_transform(x):
 
 rng = np.random.default_rng(0)
 x = rng.normal(size=(16, 3))
-print(f"recursion = matrix: {np.allclose(fast_transform(x), H @ x)}")
-print(f"projections.fwht = matrix: {np.allclose(projections.fwht(x), H @ x)}")
+print(f"gap between recursion and matrix: {apart(fast_transform(x), H @ x)}")
+print(f"gap between projections.fwht and matrix: {apart(projections.fwht(x), H @ x)}")
 print("     D   D² multiplications   D log₂ D additions")
 for D in (64, 1024, 4096):
     print(f"{D:6,d}   {D**2:18,d}   {D * int(np.log2(D)):18,d}")
 
 # %% [markdown]
-# The package's `projections.fwht` does the same without recursion, along the *leading* axis: there
-# each butterfly $(a + b, a - b)$ works on whole contiguous rows, which is what memory likes.
+# The package's `projections.fwht` does the same without recursion, along the *leading* axis. There each
+# *butterfly* $(a + b, a - b)$ works on whole rows, which lie side by side in memory.
 #
 # ## 2. Structured orthogonal directions
 #
-# $H$ is orthogonal but not random. A diagonal matrix of random signs, $D_1$ (with a number for an index, not to be
-# mistaken for the size $D$), is random but does not mix. Alternate the two (Yu et al., 2016):
+# $H$ is orthogonal but not random. A diagonal matrix of random signs is random but does not mix. Yu et al. (2016)
+# alternate the two, with three independent matrices of signs $D_1$, $D_2$ and $D_3$:
 #
 # $$W = \sqrt d\; H D_1 H D_2 H D_3 .$$
 #
-# **The rows of $W$ (d, d) are exactly orthogonal and have norm $\sqrt d$, from $3d$ random signs and three fast
-# transforms.** (For $d$ that is no power of two, pad $x$ with zeros; for $m > d$, stack blocks.) By hand, then
-# `projections.hadamard`, the rows, and `projections.hadamard_transform`, which applies them without ever forming a
-# matrix.
+# **Where $d$ is a power of two, structured directions are exactly orthogonal rows of norm $\sqrt d$, made from $3d$
+# random signs.** For another $d$, $x$ is padded with zeros, and for $m > d$ blocks are stacked. The package has
+# the rows as `projections.hadamard`, and `projections.hadamard_transform` applies them without ever forming a matrix.
 
 # %%
 d = 16
@@ -108,14 +111,14 @@ D1, D2, D3 = (np.diag(row) for row in signs[0])
 by_hand = d**0.5 * H @ D1 @ H @ D2 @ H @ D3
 rows = projections.hadamard(np.random.default_rng(1), d, d)
 applied = projections.hadamard_transform(signs, x)  # W x, (16, 3)
-print(f"rows = √d H D₁ H D₂ H D₃: {np.allclose(rows, by_hand)}")
-print(f"transform = W x: {np.allclose(applied, by_hand @ x)}")
-print(f"orthogonal, of norm √d: {np.allclose(rows @ rows.T, d * np.eye(d))}")
+print(f"gap between rows and √d H D₁ H D₂ H D₃: {apart(rows, by_hand)}")
+print(f"gap between transform and W x: {apart(applied, by_hand @ x)}")
+print(f"gap between W Wᵀ and d I: {apart(rows @ rows.T, d * np.eye(d))}")
 
 # %% [markdown]
-# How much faster? Fewer operations are not yet less time. There is a way in between. Sylvester's matrix is a
-# Kronecker product, $H_{ab} = H_a \otimes H_b$, so with $x$ laid out as an $a \times b$ table one may multiply its
-# columns by $H_a$ and its rows by $H_b$: two *small* matrix products, $O(D^{3/2})$.
+# How much faster is that? Fewer operations are not yet less time. There is also a way in between. Sylvester's matrix
+# is a Kronecker product, $H_{ab} = H_a \otimes H_b$. So one may lay out $x$ as an $a \times b$ table, and multiply its
+# columns by $H_a$ and its rows by $H_b$: two *small* matrix products of $O(D^{3/2})$ operations.
 
 
 # %%
@@ -128,16 +131,18 @@ def kronecker_transform(x):
     return (H_a @ inner.reshape(a, -1)).reshape(D, n)  # columns of the table
 
 
-print(f"two small products = matrix: {np.allclose(kronecker_transform(x), H @ x)}")
+print(f"gap between two small products and matrix: {apart(kronecker_transform(x), H @ x)}")
 
 # %% [markdown]
 # For 100 points and growing $d$ we take the time of a dense product, of three fast transforms, and of three
-# transforms as small products. **Before you run this:** at $d = 64$ the dense product takes $64^2 = 4096$
-# multiplications for a point, three fast transforms $3 \cdot 64 \cdot 6 = 1152$ additions. Which one is faster
-# there, and from which $d$ on does the other one win?
+# transforms as small products.
+#
+# **Before you run this:** at $d = 64$ the dense product takes $64^2 = 4096$ multiplications for a point, and three
+# fast transforms take $3 \cdot 64 \cdot 6 = 1152$ additions. Which one is faster there, and from which $d$ on does
+# the other one win?
 
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["answer", "nbval-ignore-output"]
 def seconds(task):
     """The best of three runs of task()."""
     return min(timeit.repeat(task, number=1, repeat=3))
@@ -156,7 +161,7 @@ print("   d   dense / fast   dense / small")
 for i, D in enumerate(dims):
     print(f"{D:5d} {dense[i] / fast[i]:13.2f} {dense[i] / small[i]:14.2f}")
 
-# %% jupyter={"source_hidden": true} tags=["nbval-ignore-output", "hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
 fig, ax = plt.subplots()
 ax.loglog(dims, np.multiply(dense, 1e3), marker="o", label="dense, $O(d^2)$")
 ax.loglog(dims, np.multiply(fast, 1e3), marker="s", label="fast transforms, $O(d \\log d)$")
@@ -167,35 +172,38 @@ ax.minorticks_off()
 ax.legend()
 show(
     fig,
+    caption="Look where the curve of the dense product crosses the other two.",
     alt="Milliseconds against the dimension, logarithmic axes. At d = 64 the fast transforms take "
     f"{fast[0] / dense[0]:.1f} times as long as the dense product; at d = 4096 the dense product takes "
     f"{dense[-1] / fast[-1]:.1f} times as long as they do, and {dense[-1] / small[-1]:.1f} times as long as "
     "small products.",
 )
 
+# %% [markdown] tags=["answer"]
+# In the run that is printed, the dense product is faster than the fast transforms up to $d = 512$ and slower from
+# $d = 1024$ on. The small products overtake it between 256 and 512. **For 100 points of $d = 64$ the dense
+# product is faster than the fast transforms, although it takes more operations.** Matrix products are what processors
+# do best, and each of the $3 \log_2 d$ steps of the transforms goes once through memory. So where the curves cross
+# depends on the computer, and on the number of points.
+
 # %% [markdown]
-# **At $d = 64$ the dense product wins, and the crossover lies higher than the count of operations suggests.** For
-# matrix products are what processors do best, and each of the $3 \log_2 d$ steps of the transforms goes
-# once through memory. (So the crossover is as much about memory as about operations, and moves with the number of
-# points: where they no longer fit into the fast memory near the processor, the transforms lose more by it.) An
-# attention head often has $d = 64$. There SORF, as the construction is called (*structured orthogonal random
-# features*), is a fine idea and no gain. At $d$ in the thousands, such as for images or for the width of a model,
-# it is what one would use: faster at $d = 4096$ by the last ratios above, and $3d$ signs to store in place of $d^2$
-# numbers.
+# An attention head often has $d = 64$. There SORF, as the construction is called (*structured orthogonal random
+# features*), saves no time. With $d$ in the thousands, such as for images or for the width of a model, it is what
+# one would use: it is faster by the last ratios above, and stores $3d$ signs in place of $d^2$ numbers.
 #
 # ## 3. What structured directions estimate
 #
 # The rows have norm $\sqrt d$, not χ. If their directions were uniform, the mean of
-# $\cos(\omega^\top\delta)$ would be the function of `norms="fixed"` in lesson 05, a Bessel kernel: with
+# $\cos(\omega^\top\delta)$ would be the function of `norms="fixed"` in lesson 05, a Bessel kernel. With
 # $r = \|\delta\|$ it is
 #
 # $$j(r^2) = \sum_{k \ge 0} \frac{(-d\, r^2/4)^k}{k!\; \tfrac d2 (\tfrac d2 + 1) \cdots (\tfrac d2 + k - 1)}
 # \qquad\text{and not}\qquad e^{-r^2/2} .$$
 #
 # **With finitely many signs the directions cannot be uniform, so the mean depends on the direction of $\delta$.**
-# For small $d$ we can average over all $2^{2d}$ choices of two of the three diagonals; the mean over $D_3$ is
-# $\prod_j \cos(v_j \delta_j)$ in closed form, where $v$ is the rest of the row. What comes out: averaged over all
-# directions of $\delta$ the mean is $j$.
+# For small $d$ we can compute it exactly, as an average over all $2^{2d}$ choices of two of the three diagonals. The
+# mean over $D_3$ has a closed form, $\prod_j \cos(v_j \delta_j)$, where $v$ is the rest of the row. Averaged over
+# all directions of $\delta$, the mean must be $j$. We look at $d = 8$, first at $r = 2$, then at shorter $\delta$.
 
 # %%
 axis, diagonal = np.eye(8)[0], np.ones(8) / 8**0.5
@@ -229,21 +237,23 @@ ax.legend()
 gaps = [np.abs(mean - bell).max() for mean in (j, along_axis, along_diagonal)]
 show(
     fig,
+    caption="Follow each thin curve to the right of r = 1, and see how far it is from the wide one.",
     alt="The exact mean of the estimate against the distance in 8 dimensions. The largest distance "
     f"from the Gaussian kernel is {gaps[0]:.3f} for fixed norms with uniform directions, "
     f"{gaps[1]:.3f} for structured ones with δ along the axis and {gaps[2]:.3f} along the diagonal.",
 )
 
 # %% [markdown]
-# The bias of fixed norms is $-r^4/(4(d+2))$ for small $r$. The part that depends on the direction is
-# smaller, of order $r^4/d^2$: $\bigl(\tfrac{3 r^4}{d + 2} - \sum_i \delta_i^4\bigr) / 3d^2$, the last column
-# (`theory.hadamard_departure`).
+# At $r = 2$ the mean is 0.0255 along an axis and 0.0662 along the diagonal. Over 60 directions it is 0.0565 on
+# average, close to the 0.0568 of fixed norms. For small $r$ the bias of fixed norms is $-r^4/(4(d+2))$. The
+# part that depends on the direction is smaller, of order $r^4/d^2$. It is
+# $\bigl(\tfrac{3 r^4}{d + 2} - \sum_i \delta_i^4\bigr) / 3d^2$, the last column (`theory.hadamard_departure`).
 #
-# So much for the mean. What of the mean squared error? Watch a unit vector on its way through the stages, $d = 16$:
-# $e_1$, one axis, and a generic $u$.
+# What of the mean squared error? Watch a unit vector on its way through the stages, with
+# $d = 16$: $e_1$, one axis, and a generic $u$.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def stages(u, signs):
     """u, H D₃ u, H D₂ H D₃ u, H D₁ H D₂ H D₃ u for signs (3, d): (4, d)."""
     path = [u]
@@ -260,7 +270,6 @@ for name, path in paths.items():
     sizes = [len(np.unique(np.abs(row).round(9))) for row in path]
     print(f"{name.strip('$'):8} different absolute values before and after each stage: {sizes}")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(2, 4, figsize=(11, 4.8), sharex=True, sharey=True)
 for row, (name, path), color in zip(axes, paths.items(), COLORS, strict=False):
     for ax, u, title in zip(
@@ -272,6 +281,7 @@ for row, (name, path), color in zip(axes, paths.items(), COLORS, strict=False):
     row[0].set_ylabel(name)
 show(
     fig,
+    caption="Compare the two rows after the first stage: what has become of one axis, and of a generic vector.",
     alt="The 16 entries of a unit vector before and after each of three stages. One axis becomes a constant of "
     f"absolute value {np.abs(paths['$e_1$'][1]).max():.2f} after the first stage, and has "
     f"{len(np.unique(np.abs(paths['$e_1$'][2]).round(9)))} different absolute values after the second; a generic "
@@ -279,19 +289,13 @@ show(
 )
 
 # %% [markdown]
-# The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$: $D_3$ only chose its sign.
-# **Along an axis the first of the three stages is used up without mixing anything.** And a vector of equal absolute
-# values, such as the difference of two rows of $\pm1$ that differ everywhere, starts where $e_1$ is after one
-# stage, so it has the law that $e_1$ has with one stage more.
-#
-# **Before you run this:** at $r = 3$, along $e_1$ with $d = m = 16$, is the mean squared error of structured directions
-# half of that of independent ones, the same, or three times as large? Would a fourth stage $H D_4$ cure it? And is it
-# better or worse with $d = m = 64$?
+# The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$, because $D_3$ chooses only its
+# sign. So along an axis the first of the three stages is used up without mixing anything. A vector of equal absolute
+# values, such as $(1, \dots, 1)$, starts where $e_1$ is after one stage. So it has the law that $e_1$ has with one
+# stage more. How large is the error? `mse` measures it, in units of the exact error of independent rows.
+
 
 # %%
-d, r = 16, np.array([1.0, 2.0, 3.0, 2 * np.pi])
-
-
 def mse(draw, delta, m, draws=2000, seed=3):
     """E (mean of cos(ωᵀδ) − e^{−‖δ‖²/2})² for each δ of delta (n, d), over draws of m rows.
 
@@ -305,55 +309,74 @@ def mse(draw, delta, m, draws=2000, seed=3):
     return square.mean(axis=0) / iid, square.std(axis=0) / draws**0.5 / iid
 
 
-print("MSE / independent ± s.e.           r = 1          r = 2          r = 3          r = 2π")
+# %% [markdown]
+# **Before you run this:** at $r = 3$, along $e_1$ with $d = m = 16$, is the mean squared error of structured directions
+# half of that of independent ones, the same, or three times as large? Would a fourth stage $H D_4$ cure it? And is it
+# better or worse with $d = m = 64$?
+
+# %% tags=["answer"]
+d, r = 16, np.array([1.0, 2.0, 3.0, 2 * np.pi])
+print("MSE / independent ± s.e.       r = 1        r = 2        r = 3       r = 2π")
 for name, u, count in (
     ("generic δ, 3 stages", generic, 3),
-    ("along e₁, 3 stages", e1, 3),
-    ("along (1, …, 1), 3 stages", ones, 3),
-    ("along e₁, 4 stages", e1, 4),
-    ("along e₁, 5 stages", e1, 5),
+    ("e₁, 3 stages", e1, 3),
+    ("(1, …, 1), 3 stages", ones, 3),
+    ("e₁, 4 stages", e1, 4),
+    ("e₁, 5 stages", e1, 5),
 ):
     ratio, error = mse(lambda *a, n=count: projections.hadamard(*a, stages=n), r[:, None] * u, d)
-    print(f"{name:30}" + "".join(f"{a:8.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
+    print(f"{name:25}" + "".join(f"{a:6.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
 for D in (8, 64):
     ratio, error = mse(projections.hadamard, r[:, None] * np.eye(D)[0], D, draws=800)
-    name = f"along e₁, 3 stages, d = m = {D}"
-    print(f"{name:30}" + "".join(f"{a:8.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
+    name = f"e₁, 3 stages, d = m = {D}"
+    print(f"{name:25}" + "".join(f"{a:6.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+rng = np.random.default_rng(3)  # the draws of the second line
+W = np.stack([projections.hadamard(rng, 16, 16) for _ in range(2000)])
+alike, counts = np.unique(np.cos(2 * np.pi * W[..., 0]).mean(axis=1).round(9), return_counts=True)
+assert np.allclose(4 * W[..., 0] % 1, 0)  # multiples of ¼
+print("along e₁, 3 stages, r = 2π, d = m = 16: the mean of 16 cosines in 2,000 draws")
+print(", ".join(f"{int(value)} in {count}" for value, count in zip(alike, counts, strict=True)))
+
+# %% [markdown] tags=["answer"]
+# At $r = 3$ the error of structured directions is three times that of independent ones. A fourth stage mends about
+# half of the loss. With $d = m = 64$ no loss is to be seen at any of the four distances. **Along an axis of 16
+# dimensions, structured directions beat independent ones at $r = 1$ and lose to them at $r = 2$, $3$ and $2\pi$.**
 
 # %% [markdown]
-# **Along an axis structured directions with $d = 16$ have three times the squared error of independent ones at
-# $r = 3$, and sixteen times at $r = 2\pi$.** At $r = 1$ they still win; beyond $r \approx 2$ they lose, and further
-# out along the diagonal, too. At $2\pi$ there is an echo: with $d = 16$ the entries of the rows along $e_1$ are
-# multiples of $\frac14$, and most of them of $\frac12$, so the cosines come back together where the kernel has long
-# been zero. With $d = 8$ it is worse at $r = 3$, and with $d = 64$ no loss is to be seen at any of these distances.
-# For the second stage adds up $d$ random signs for each entry, and sums of 64 of them are nearly normal, as the
-# entries of a random direction are. So the trap is one of few dimensions: with $d$ in the thousands, where
-# structured directions are fast, it need not worry you. If you want them in few dimensions all the same, for
-# sparse data or rows of $\pm1$, there are two cures. A fourth stage costs another $d \log d$ and mends
-# about half of the loss at $r = 3$. (Several authors use such longer products; Choromanski et al. (2017) study
-# them.) A random rotation of the data makes every $\delta$ generic, at $d^2$ operations for each point,
-# once.
+# Along the diagonal they lose, too, but only further out. At $r = 2\pi$ there is an echo: with $d = 16$ the entries of
+# the rows along $e_1$ are multiples of $\frac14$, so each cosine is 1, 0 or −1. In half of the draws all 16 are 1, or
+# all are −1, where the kernel has long been zero.
+#
+# Why do more dimensions help? The second stage adds up $d$ random signs for each entry, and sums of 64 signs are nearly
+# normal, as the entries of a random direction are. With $d = 8$ the error at $r = 3$ is nearly eight times that of
+# independent rows. So the trap is one of few dimensions. For sparse data or rows of $\pm1$ there are two cures. A fourth
+# stage costs another $d \log d$ operations, and Choromanski et al. (2017) study such longer products. A random rotation
+# of the data makes every $\delta$ generic, at $d^2$ operations for each point, once.
 #
 # ## 4. Simplex directions: further apart than orthogonal
 #
-# Orthogonal is not the furthest that $d$ directions can spread. **The corners of a regular simplex have an obtuse
-# angle between any two, with cosine $-1/(d - 1)$.** They add up to zero. With χ norms
-# and a uniform rotation each row is $\mathcal{N}(0, I)$ as before (Reid et al., 2023).
+# Orthogonal is not the furthest that $d$ directions can spread. The corners of a regular simplex have an obtuse
+# angle between any two, with cosine $-1/(d - 1)$, and they add up to zero. With χ norms and a uniform rotation each
+# row is $\mathcal{N}(0, I)$ as before (Reid et al., 2023).
 
 # %%
 W = projections.simplex(np.random.default_rng(5), 6, 6)
 unit = W / np.linalg.norm(W, axis=1, keepdims=True)
 cosines = (unit @ unit.T)[~np.eye(6, dtype=bool)]
-print(f"all cosines −1/(d − 1) = {-1 / 5:.2f}: {np.allclose(cosines, -1 / 5)}")
-print(f"the unit vectors add up to zero: {np.allclose(unit.sum(axis=0), 0)}")
+print(f"gap between all cosines and −1/(d − 1) = {-1 / 5:.2f}: {apart(cosines, -1 / 5)}")
+print(f"gap between the sum of the unit vectors and 0: {apart(unit.sum(axis=0), 0)}")
 
 # %% [markdown]
-# Are simplex directions better? It depends on the integrand. **Before you run this:** one integrand is
-# $e^{\omega^\top z}$, which we meet again in lesson 09: a long $\omega_1$ along $z$ gives a huge value. The other is
-# the cosine, for which $\omega$ and $-\omega$ are the same direction. For which of the two should a partner that
-# points *away* help?
+# Are simplex directions better? It depends on the integrand. One is $e^{\omega^\top z}$, which we meet again in lesson
+# 09. There a long $\omega$ along $z$ gives a huge value. The other is $\cos(\omega^\top\delta)$, for which $\omega$ and
+# $-\omega$ are the same direction.
+#
+# **Before you run this:** for which integrand, $e^{\omega^\top z}$ or $\cos(\omega^\top\delta)$, should a partner that
+# points *away* help more than one at a right angle?
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 d = 8
 length = np.linspace(0.1, 3, 59)
 panels = {
@@ -369,11 +392,13 @@ panels = {
     ),
 }
 print("variance / independent, d = m = 8, at length √½:   orthogonal   simplex")
-for name, (independent, *others) in zip(("cosine", "exponential"), panels.values(), strict=True):
-    at = [np.interp(0.5**0.5, length, values / independent) for values in others]
-    print(f"{name:47} {at[0]:13.2f} {at[1]:9.2f}")
+at = [
+    [np.interp(0.5**0.5, length, values / independent) for values in others]
+    for independent, *others in panels.values()
+]
+for name, (orthogonal, simplex) in zip(("cosine", "exponential"), at, strict=True):
+    print(f"{name:47} {orthogonal:13.2f} {simplex:9.2f}")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.6), sharey=True)
 for ax, (title, (independent, orthogonal, simplex)) in zip(axes, panels.items(), strict=True):
     ax.plot(length, orthogonal / independent, label="orthogonal")
@@ -382,24 +407,24 @@ for ax, (title, (independent, orthogonal, simplex)) in zip(axes, panels.items(),
     ax.set(xlabel=title, ylim=(0, 1.2))
 axes[0].set_ylabel("variance / independent,\n$d = m = 8$")
 axes[0].legend(loc="lower right")
-at = [
-    [np.interp(0.5**0.5, length, values / independent) for values in others]
-    for independent, *others in panels.values()
-]
 (cos_orthogonal, cos_simplex), (exp_orthogonal, exp_simplex) = at
 show(
     fig,
+    caption="Compare which of the two curves lies lower at short lengths, left and right.",
     alt="Exact variance over independent directions, against the length. For the cosine orthogonal "
     f"is {compared(cos_orthogonal, cos_simplex, 'lower', 'higher')} ({cos_orthogonal:.2f} against {cos_simplex:.2f} at length √½); for the exponential "
     f"simplex is far {compared(exp_simplex, exp_orthogonal, 'lower', 'higher')} ({exp_simplex:.2f} against {exp_orthogonal:.2f}) and both tend to 1.",
 )
 
+# %% [markdown] tags=["answer"]
+# A partner that points away helps the exponential, because it makes up for a long $\omega$ along $z$. For the cosine
+# pointing away is no better than pointing along. **At length $\sqrt{1/2}$ in 8 dimensions, simplex directions help
+# the exponential far more than orthogonal ones do, and the cosine less.**
+
 # %% [markdown]
-# **With $d = m = 8$ simplex directions help the exponential more than orthogonal ones do, and the cosine less
-# wherever there is much to gain.** For the cosine pointing away is no better than pointing along. (Reid et al.
-# (2023) prove more: of all ways to choose the angles without looking at the norms, simplex directions are best for
-# positive features.) The same measured, with $\|z\|^2 = \frac12$, $d = m = 8$, and the quantity
-# $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$:
+# Reid et al. (2023) prove more: of all ways to choose the angles without looking at the norms, simplex directions are
+# best for positive features. The same measured, with $\|z\|^2 = \frac12$, $d = m = 8$, and the quantity
+# $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$; compare each measured error with its formula:
 
 # %%
 z = 0.5**0.5 * np.eye(8)[0]
@@ -424,52 +449,50 @@ bound = theory.orthogonal_positive_bound(half, half, 8) / theory.positive_mse(ha
 print(f"orthogonal over iid: {formulas['orthogonal'] / formulas['iid']:.2f}, at most {bound:.2f}")
 
 # %% [markdown]
-# The last number is the bound of the Performer paper (Choromanski et al., 2021, Theorem 2). It is close: orthogonal
-# directions leave 0.88 of the error of independent ones, and the bound allows 0.89.
+# All three errors agree with their formulas within two standard errors. The last number is the bound of the
+# Performer paper (Choromanski et al., 2021, Theorem 2). It is close: orthogonal directions leave 0.88 of the error of
+# independent ones, and the bound allows 0.89.
 #
 # ## 5. Quasi-random directions
 #
 # A third way does not look at angles at all. **Sobol points fill the unit cube more evenly than chance, and with a
-# random scrambling the estimate stays unbiased.** The inverse of the normal distribution function carries them to
-# $\mathcal{N}(0, I)$, coordinate by coordinate; scrambled, each point alone is uniform.
+# random scrambling the estimate stays unbiased.** Scrambled, each point alone is uniform. The inverse of the normal
+# distribution function carries it to $\mathcal{N}(0, I)$, coordinate by coordinate.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 flat = {
     "independent": np.random.default_rng(10).random((64, 2)),
     "Sobol, scrambled": scipy.stats.qmc.Sobol(2, rng=np.random.default_rng(11)).random_base2(6),
 }
-for name, points in flat.items():
-    cells = np.histogram2d(*points.T, bins=8, range=[(0, 1), (0, 1)])[0]
-    print(
-        f"{name:17} of 8 × 8 cells {int((cells == 0).sum()):2d} are empty; fullest holds {cells.max():.0f}"
-    )
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.5))
 for ax, (name, points), color, marker in zip(axes, flat.items(), COLORS, "os", strict=False):
     ax.plot(*points.T, marker, color=color, markersize=6)
     ax.set(title=name, xlim=(0, 1), ylim=(0, 1), aspect="equal")
     ax.set(xticks=np.arange(9) / 8, yticks=np.arange(9) / 8, xticklabels=[], yticklabels=[])
-empty = [
-    int((np.histogram2d(*points.T, bins=8, range=[(0, 1), (0, 1)])[0] == 0).sum())
-    for points in flat.values()
-]
+empty = []
+for name, points in flat.items():
+    cells = np.histogram2d(*points.T, bins=8, range=[(0, 1), (0, 1)])[0]
+    empty.append(int((cells == 0).sum()))
+    print(f"{name:17} of 8 × 8 cells {empty[-1]:2d} are empty; fullest holds {cells.max():.0f}")
 show(
     fig,
+    caption="Look for cells without a point, and for cells with several.",
     alt="64 points in the unit square, cut into 8 by 8 cells. Of the cells "
     f"{empty[0]} are empty with independent points, which stand in clumps, and {empty[1]} with Sobol points, one "
     "in each.",
 )
 
 # %% [markdown]
-# Independent points err by $1/\sqrt m$. Points that are as even as these err by about $1/m$ where nothing is
-# scrambled, and scrambling makes it better still: for smooth integrands the RMS error falls like $m^{-3/2}$, up to
-# logarithms (Owen, 1997). (Ours is smooth inside of the cube alone: near its faces, where the coordinates of $\omega$
-# go to infinity, the cosine oscillates ever faster. So the rate is a hope, and we measure.) In many dimensions $m$
-# points cannot be even in all pairs of coordinates, let alone in all at once. **Before you run this:** with $r = 1$
-# and $m = 16 \dots 256$, what slope of $\log$ RMS error against $\log m$ do you expect in 2 dimensions, and in 16?
+# Independent points err by $1/\sqrt m$. Points that are as even as Sobol's err by about $1/m$ where nothing is
+# scrambled. Scrambling makes it better still: for smooth integrands the RMS error falls like $m^{-3/2}$, up to
+# logarithms (Owen, 1997). Our integrand is smooth only inside the cube. Near its faces, where coordinates of $\omega$
+# go to infinity, the cosine oscillates ever faster. So the rate is a hope, and we measure it. In many dimensions
+# a few points cannot be even in all pairs of coordinates, let alone in all at once.
+#
+# **Before you run this:** the RMS error of independent points falls with slope $-1/2$ in $\log m$. With $r = 1$ and $m$
+# from 16 to 256, what slope do you expect of scrambled Sobol points in 2 dimensions, and in 16?
 
-# %%
+# %% tags=["answer"]
 print("slope ± standard error")
 for D in (2, 4, 16):
     u = np.random.default_rng(7).normal(size=D)
@@ -479,16 +502,19 @@ for D in (2, 4, 16):
     error = np.hypot(*(spread[0] / ratio[0] / 2 for ratio, spread in found)) / np.log(16)
     print(f"d = {D:2d}: {(roots[1] - roots[0]) / np.log(16):5.2f} ± {error:.2f}")
 
-# %% [markdown]
-# **At $r = 1$ the error of Sobol points falls with slope nearly $-3/2$ in the plane, and $-0.7$ in 16 dimensions.**
-# (A few unlucky scrambles carry much of the mean squared error, even of 400 draws.)
-#
-# Sobol points are made for the *coordinates*: each coordinate alone is spread with perfect evenness, in any dimension.
-# So, as with structured directions, the direction of $\delta$ must matter. **Before you run this:** in 64 dimensions with
-# $m = 128$, Sobol points are hardly better than independent ones for a generic $\delta$. What about
-# $\delta$ along $e_1$: as little, ten times better, or hundreds of times?
+# %% [markdown] tags=["answer"]
+# In 2 dimensions the slope of Sobol points is −1.47, nearly the $-3/2$ of smooth integrands. In 16 dimensions it
+# is −0.71, not much steeper than that of independent points.
 
-# %%
+# %% [markdown]
+# Sobol points are made for the *coordinates*: each coordinate alone is spread with perfect evenness, in any dimension.
+# So the direction of $\delta$ must matter, as with structured directions.
+#
+# **Before you run this:** in 64 dimensions and for a generic $\delta$ of length 1, 128 Sobol points leave two thirds of
+# the squared error of independent ones. How much do they leave for $\delta$ along $e_1$: about as much, a tenth, or
+# less than a hundredth?
+
+# %% tags=["answer"]
 dims = (2, 4, 8, 16, 32, 64)
 ways = {"$e_1$": lambda D: np.eye(D)[0], "diagonal": np.ones}
 ways["generic"] = lambda D: np.random.default_rng(7).normal(size=D)
@@ -508,7 +534,7 @@ for i, D in enumerate(dims):
     row = [values[i][0] for values in sobol.values()]
     print(f"{D:6d} {row[0]:11.4f} {row[1]:10.2f} {row[2]:9.3f} {orthogonal[i]:12.2f}")
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots()
 for (name, values), marker, color in zip(sobol.items(), "^os", COLORS, strict=False):
     ratio, error = np.array(values).T
@@ -530,27 +556,31 @@ ax.legend()
 first, last = ({name: values[i][0] for name, values in sobol.items()} for i in (0, -1))
 show(
     fig,
+    caption="Follow Sobol points from 2 to 64 dimensions along each of three directions, then orthogonal ones.",
     alt="MSE over that of independent directions at 128 directions, against the dimension, with two standard "
     f"errors. Sobol points with δ along an axis stay near {last['$e_1$']:.4f} up to 64 dimensions; along the "
     f"diagonal they {trend([first['diagonal'], last['diagonal']], 'fall', 'rise')} to {last['diagonal']:.2f}, for a generic δ to {last['generic']:.2f}. Orthogonal "
     f"directions {trend(orthogonal, 'fall', 'rise')} from {orthogonal[0]:.2f} in 2 dimensions to {orthogonal[-1]:.2f} in 64.",
 )
 
-# %% [markdown]
-# **Along an axis Sobol points stay hundreds of times better than independent directions, up to 64 dimensions.** The
-# problem has one dimension there, and the points are even in each coordinate. It mirrors section 3: along the axis
-# structured directions fail, in few dimensions. For a generic $\delta$ of this length orthogonal
-# directions get better with the dimension and Sobol points worse, and in these measurements they change places
-# between 8 and 16 dimensions. (In attention another function is estimated: lesson 09 asks what orthogonal
-# directions add there, and lesson 17 has the last word, on a trained model. A random rotation $Q$ of the data, or
-# of the rows, $W Q$, makes every $\delta$ generic: it protects structured directions, and takes the axes from Sobol
-# points.)
-#
-# So look at your data. Let $\delta$ have only $s$ entries that are not 0, as for rows of counts or categories that
-# differ in few places. For each $s$ we draw ten such $\delta$, on random axes of 64. **Before you run this:** along one
-# axis Sobol points are hundreds of times better. Does that hold along any two of the 64?
+# %% [markdown] tags=["answer"]
+# Along $e_1$ they leave 0.0021 of the squared error. **At $r = 1$ along an axis, 128 Sobol points are hundreds of times
+# better than independent directions, from 2 to 64 dimensions.** The problem has one dimension there, and the points
+# are even in each coordinate.
 
-# %%
+# %% [markdown]
+# For a generic $\delta$ of length 1 orthogonal directions get better with the dimension and Sobol points worse, and in
+# these measurements they change places between 8 and 16 dimensions. A random rotation of the data, which protects
+# structured directions, takes the axes from Sobol points. In attention another function is estimated: lesson 09 asks what
+# orthogonal directions add there.
+#
+# So look at your data. Rows of counts or categories often differ in few places: $\delta$ then has only $s$ entries that
+# are not 0. For each $s$, a row of the table, we draw ten such $\delta$ of length 1, on random axes of 64.
+#
+# **Before you run this:** along one axis of 64, Sobol points are hundreds of times better than independent directions.
+# Let $\delta$ of length 1 lie along two of the 64 axes. Does the gain hold for any two of them?
+
+# %% tags=["answer"]
 rng, m, counts = np.random.default_rng(12), 256, (1, 2, 4)
 sparse = np.zeros((3, 10, 64))
 for group, s in zip(sparse, counts, strict=True):
@@ -567,17 +597,21 @@ print("  s   orthogonal        structured               Sobol")
 for s, a, b in zip(counts, structured, sobol_ratio, strict=True):
     print(f"{s:3d} {exact:12.2f} {a.min():9.2f} to {a.max():.2f} {b.min():11.4f} to {b.max():.4f}")
 
+# %% [markdown] tags=["answer"]
+# The gain holds along each single axis that was drawn, and not along any two. Along two axes of 64 the gain of Sobol
+# points depends on which two they are: the ratio runs from 0.0009 to 0.1811. The points are even in some pairs of
+# coordinates, and in others uneven enough to lose to orthogonal directions, for which all $\delta$ of one length are
+# alike. Along four axes no ratio is below 0.01.
+
 # %% [markdown]
-# The gain holds along each single axis of the 64, and not along any two. **Along two axes of 64 the gain of Sobol points depends on which two they
-# are.** The points are even in some pairs of coordinates, and in others uneven enough to lose to orthogonal
-# directions, for which all $\delta$ of one length are alike. With four it is more so. So where points
-# differ in one place at a time, Sobol points are what one would use, at any $d$; where in two or more, measure it
-# on these data, as exercise 3 does.
+# So where points differ in one place at a time, Sobol points are what one would use, at any $d$. Where they differ in
+# two or more, measure it on these data, as exercise 3 does.
 #
 # ## 6. All of them in one table
 #
-# `projections.METHODS` holds every way to draw directions. Mean squared error over independent
-# directions, $d = m = 16$, a generic $\delta$:
+# `projections.METHODS` holds every way to draw directions, and a row of the table is one of them. The columns are its
+# mean squared error over that of independent directions, with $d = m = 16$ and a generic $\delta$ of four lengths.
+# All come as rows $W$ (m, d), so `features.fourier(x, W)` takes any of them.
 
 # %%
 distances = np.array([0.5, 1.0, 2.0, 3.0])
@@ -590,22 +624,21 @@ for name, draw in projections.METHODS.items():
     print(f"{name:14}" + "".join(f"{v:9.3f}" for v in ratio) + f"   {tuple(phi.shape)}")
 
 # %% [markdown]
-# The first line shows the noise of the measurement. Sobol points *lose* here: 16 of them are too few
-# for 16 dimensions, and they need many more points than dimensions. **With $d = m = 16$ fixed norms and Hadamard
-# look best at $r \le 1$, but their bias does not fall with $m$.** All come as rows $W$ (m, d), so
-# `features.fourier(x, W)` takes any of them.
+# The first line shows the noise of the measurement. Sobol points *lose* at all four lengths: 16 of them are too few for
+# 16 dimensions, where 128 of them left a fifth of the error in section 5. **With $d = m = 16$ fixed norms and Hadamard
+# have the least error at $r \le 1$, but their bias does not fall with $m$.**
 #
 # ## Take away
 #
 # - The fast Walsh–Hadamard transform costs $D \log_2 D$. $\sqrt d\, H D_1 H D_2 H D_3$ has
-#   orthogonal rows from $3d$ signs. It pays where $d$ is far above the 64 of an attention head; where exactly
+#   orthogonal rows from $3d$ signs. It pays where $d$ is far above the 64 of an attention head; how far
 #   depends on the machine.
-# - Its rows have fixed norm: a biased estimate, near `norms="fixed"` for generic inputs. In few dimensions it
-#   loses beyond $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal: at $d = 16$ along an axis three
-#   times at $r = 3$, of which a fourth stage mends half, and sixteen times at $r = 2\pi$. With 64 dimensions no loss
-#   is left at these distances.
-# - Simplex directions help the exponential more than orthogonal ones do, and the cosine less. Sobol points help in few
-#   dimensions, and in any dimension along one axis. Orthogonal ones help the more, the more dimensions there are.
+# - Its rows have fixed norm: a biased estimate, near `norms="fixed"` for generic inputs. At $d = 16$ it loses beyond
+#   $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal, three times at $r = 3$
+#   along an axis, of which a fourth stage mends half. With 64 dimensions no loss is left at these distances.
+# - In 8 dimensions, at short lengths, simplex directions help the exponential more than orthogonal ones do, and the cosine less. Sobol
+#   points help in few dimensions, and in any dimension along one axis. Orthogonal ones help the more, the more
+#   dimensions there are.
 #
 # ## Where it breaks
 #
@@ -613,8 +646,7 @@ for name, draw in projections.METHODS.items():
 #   of one norm.
 # - Sobol points are balanced in powers of two; other $m$ waste some of it.
 # - The gains of orthogonal, structured and simplex rows are at small distances: at $r = 3$ and $d = 16$ none of
-#   them beats independent directions by much. Sobol points have no such limit, but only where the dimension is small,
-#   or differences lie along one axis; along two of many axes it depends on which.
+#   them beats independent directions by much. Along two of many axes the gain of Sobol points depends on which.
 #
 # ## Exercises
 #
