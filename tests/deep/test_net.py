@@ -446,8 +446,8 @@ def test_a_colour_map_keeps_its_steps_even_where_few_entries_lie():
     drawn = np.unique(pixels.reshape(-1, 3), axis=0).astype(int)
     steps = plt.cm.viridis(np.linspace(0, 1, 256), bytes=True)[:, :3].astype(int)
     off = np.abs(steps[:, None] - drawn).max(axis=2).min(axis=1)  # from the nearest colour drawn
-    assert len(drawn) <= 256
-    assert off.max() <= 4
+    assert len(drawn) <= 128
+    assert off.max() <= 5  # of 255; with 64 colours, or a palette of the commonest, 10
     plt.close(fig)
 
 
