@@ -26,7 +26,7 @@ from kit.grading.peer import Garbage, Gone, Peer
 from kit.grading.preprocess import Restore
 from kit.variants import exam
 from kit.variants.parts import IMPORTS, notebook
-from performer_course import checks
+from performer_course import checks, features, theory
 from tests.exercises.shared import loopback
 from tools.notebooks import NOTEBOOKS, ROOT, student
 
@@ -220,6 +220,37 @@ def test_the_key_of_an_examination_gets_all_points_and_a_blank_gets_none(capsys)
         bodies = [re.search(r"(?s)BEGIN SOLUTION\n(.*)\n    ### END", text)[1] for text in solved]
         assert points(sheet, map(textwrap.dedent, bodies), capsys) + by_hand == 20
         assert points(sheet, ["raise NotImplementedError"] * len(bodies), capsys) == 0
+
+
+def relative(a, b, c, m):
+    """The mean squared error of a weight with positive features, over its square."""
+    z = np.sqrt(a + b + 2 * c)
+    return theory.positive_variance(z, int(m)) / np.exp(z**2)
+
+
+def left(m, d):
+    """The share that is left of the variance at small distances, with orthogonal directions."""
+    return theory.orthogonal_fourier_variance(0.01, m, d) / theory.fourier_variance(0.01, m)
+
+
+EXACT = {  # of the numbers that a question gives, from the package
+    "features_of_a_kernel": lambda d, _, p: features.monomials(np.ones((1, d)), p, 1.0).shape[1],
+    "waves_needed": lambda error: theory.fourier_variance(99.0, 1) / error**2,
+    "share_left": left,
+    "error_of_a_weight": relative,
+    "error_of_recall": lambda n, _, d: theory.additive_recall(n, d),
+}
+
+
+def test_the_numbers_of_an_examination_are_those_of_the_package():
+    for seed in SEEDS:
+        told = {task.name: task for task in variants.sheet("exam", seed).tasks if task.points == 1}
+        assert told.keys() == EXACT.keys()
+        for name, task in told.items():
+            given = re.findall(r"-?\d+\.\d+|\d+", task.text.replace(r"\|^2", ""))
+            exact = EXACT[name](*(float(n) if "." in n else int(n) for n in given))
+            found = eval(task.solution.removeprefix("return "), {"np": np})
+            assert found == pytest.approx(float(exact), rel=1e-3), (seed, name, given)
 
 
 def test_the_key_says_of_each_answer_what_earns_its_points():
