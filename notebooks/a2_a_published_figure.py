@@ -76,7 +76,7 @@ print(f"the nearest of all pairs of tokens is at r = {nearest:.2f}")
 # orthogonal rows, which keep 0.98 of the variance of independent ones.**
 
 # %% [markdown]
-# So what did the figure measure? The code was published with it, so we can look. It differs in two
+# What did the figure measure? The code was published with it, so we can look. It differs in two
 # ways from the features of this course:
 #
 # 1. The waves are $\cos(2\pi\, \omega^\top x)$ and $\sin(2\pi\, \omega^\top x)$, with $\omega \sim
@@ -126,7 +126,7 @@ at_one = {m: curve[np.argmin(np.abs(r - 1))] for m, curve in curves.items()}
 wide = theory.fixed_norm_mean(TURN * 8**0.5 / 192**0.5, 16)
 show(
     fig,
-    caption="In the shaded band of distances, compare each curve with the broad one, which is wanted.",
+    caption="In the shaded band of distances, compare each curve with the thick one, which is wanted.",
     alt="What the article's code estimates, against the distance: exact means and measured dots. "
     f"At r = 1 the Gaussian is {np.exp(-0.5):.2f}; orthogonal rows give {at_one[16]:.2f} for "
     f"m = 16, {at_one[40]:.2f} for m = 40 and {at_one[192]:.2f} for m = 192, and independent rows "
@@ -136,7 +136,7 @@ show(
 
 # %% [markdown]
 # **As shipped, independent rows estimate a spike, and orthogonal rows beyond $m = 40$ a kernel that
-# is too wide.** No pair of tokens is near enough to see the spike, so the estimates are noise around
+# is too wide.** The nearest pair misses the spike, so the estimates are noise around
 # zero, and so are the denominators. The width of the other kernel is a bias. But a wide kernel is
 # also a smoother of large bandwidth. Lesson 06 says where this leads: to a mean that hardly depends
 # on the query, and is easy to estimate. In the limit $m \to \infty$ the kernel is 1 and the weights
@@ -260,8 +260,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# A correct estimator makes hundreds of times the error of mean(V): 540 times with independent rows,
-# and 485 times with orthogonal ones. **With 192 directions orthogonality seems to gain six orders of
+# In the median a correct trigonometric estimator makes about 500 times the error of mean(V), with
+# independent or orthogonal rows. **With 192 directions orthogonality seems to gain six orders of
 # magnitude as shipped; with rows of the right length it gains nothing that one could see.** In the
 # right panel both medians stay far above mean(V) at every $m$.
 #
@@ -318,11 +318,11 @@ print(f"negative denominators, independent as shipped: {(to_host(sums) < 0).mean
 # %% [markdown] tags=["answer"]
 # The error of independent rows is then near 0.002. Read the table by rows: the ranges of independent
 # and orthogonal rows overlap at each length. Read it by columns: the length makes the difference, a
-# factor of more than a hundred thousand between the first row and the second. **The published curves measure
+# factor above a hundred thousand between the medians of the first row and the second. **The published curves measure
 # bandwidth, not orthogonality: with the same short rows, independent directions have an error of
 # 0.0017 and orthogonal ones of 0.0015.**
 #
-# In one more draw of the first kind half of the denominators are negative: noise divided by noise.
+# In one more draw of the shipped independent rows half of the denominators are negative: noise divided by noise.
 
 # %% [markdown]
 # ## 4. More directions, and the other figure
@@ -345,7 +345,7 @@ for m, found in more.items():
 
 # %% [markdown] tags=["answer"]
 # The error gets larger: 0.0026 with 1536 directions. Bandwidth alone predicts this, for the kernel is
-# then so wide that its weights hardly depend on the query. Orthogonal rows of the right length fall
+# then so wide that its weights are nearly $e^{\|y\|^2/2}$. Orthogonal rows of the right length fall
 # from 0.89 to 0.0029, with more features than tokens, and still lose to mean(V) with 0.0019.
 
 # %% [markdown]
@@ -404,13 +404,13 @@ show(
 )
 
 # %% [markdown]
-# With standard normal entries the shipped positive features have 1.2 times the error of mean(V), about
-# that of the weights $e^{-\|y\|^2/2}$. With the figure's own entries they have 1.06 times it.
+# With $m = 192$ and standard normal entries the shipped positive features are about as far off as the
+# weights $e^{-\|y\|^2/2}$ alone. With the figure's entries they have 1.06 times the error of mean(V).
 #
 # **On standard normal queries and keys every correct estimator tried loses to predicting mean(V) up to
 # $m = 192$.** With 192 directions trigonometric features lose by a factor of hundreds, and positive
-# ones by 4.6 and 2.6. Only two estimators come below mean(V) there, and by a little: the shipped
-# orthogonal rows and independent ones of their length. At this $m$ their bandwidth is large and not
+# ones by 4.6 and 2.6. Only two medians lie below that of mean(V), and by a little: those of the
+# shipped orthogonal rows and of independent ones of their length. At this $m$ their bandwidth is large and not
 # yet too large. A plot without the null baseline cannot show any of this, so every accuracy plot of this
 # course has one.
 #

@@ -249,7 +249,7 @@ show(
 
 # %% [markdown]
 # **In this gallery each query gives at least 0.87 of its weight to one key, so tag and row were learned
-# as an address.** It is the key of the same row in the picture asked for. Lesson 12 warned that such look-ups are hard for a State.
+# as an address.** It is the key of its row in the picture asked for. Lesson 12 warned that such look-ups are hard for a State.
 #
 # ## 2. Put the gallery into a State
 #
@@ -278,8 +278,8 @@ def from_state(q, k, v, W):
 W = projections.orthogonal(np.random.default_rng(4), 256, D)
 state = gather(k, v, W)
 read = attention.read(state, q, W)  # (8, 8): a picture
-print(f"from favor_attention it differs by {apart(read, attention.favor_attention(q, k, v, W))}")
-print(f"from by_features it differs by {apart(read, by_features(q, k, v, W))}")
+print(f"State and favor_attention differ by {apart(read, attention.favor_attention(q, k, v, W))}")
+print(f"State and by_features differ by {apart(read, by_features(q, k, v, W))}")
 print(f"numbers in the State: {state.c.size + state.Sz.size:,}; in eight pictures: {shown.size}")
 
 # %% [markdown]
@@ -371,7 +371,7 @@ print(f"redrawn, m = 256           {'':18}    {line(judge(redrawn, from_state, f
 print(f"mean of the pictures       {line(judge(blind, row_mean))}")
 
 # %% [markdown] tags=["answer"]
-# Only the run that redraws its directions does: read with fresh ones it leaves 0.76 bits. **Read with
+# Only the run that redraws its directions leaves less: 0.76 bits with fresh ones. **Read with
 # fresh directions, each run that kept its own loses, in the mean of three draws, to the model without
 # attention.** The more directions a run has kept, the more it loses with others: 256 go from
 # 0.10 bits to 1.83. So for a look-up, keep $W$ and train with it.
@@ -380,7 +380,7 @@ print(f"mean of the pictures       {line(judge(blind, row_mean))}")
 # gallery's pictures, which does not depend on the tag.
 
 # %% [markdown]
-# What does the loss look like? We read all eight pictures of a gallery, each by its tag: with
+# What do these readings look like? We read all eight pictures of a gallery, each by its tag: with
 # softmax, from the State of each run with its own directions, and with two ways that were not trained
 # further, 256 directions and mean(V).
 
@@ -423,7 +423,7 @@ fig, errors = wall(rows, tags)
 print(f"RMS error in grey values: {errors}")
 show(
     fig,
-    caption="Go down a column: where is the digit still certain, and where is only its row left?",
+    caption="Go down a column: down to which row can you tell the digit?",
     alt=f"Eight held-out pictures in a row each way: as shown, and as read. RMS error: {errors}.",
 )
 
@@ -461,17 +461,17 @@ for i, unit in enumerate(("bits a pixel,", "RMS error,")):
         print(f"{label.replace('$', ''):25}" + "".join(f"{value:6.2f}" for value in values))
 
 # %% [markdown] tags=["answer"]
-# They fade all along the way. **In every State tried each further picture costs sharpness: with 64
+# They fade all along the way. **In every State tried each doubling costs sharpness: with 64
 # directions the RMS error grows from 0.29 for one picture to 0.71 for sixteen.** With 64 or 16
 # directions even a single picture is blurred, because its eight rows disturb each other. Each further
 # picture adds noise of the same kind to all. The bits contain a second loss, because the network
 # behind was trained with eight pictures in the State, and trusts what it reads as far as these allow.
 #
-# Beyond $m/8$ pictures exact reading is impossible in general, and up to this limit training does not
-# reach it. With 64 directions the limit is eight pictures, and at eight more than half of what attention was
+# Beyond $m/8$ pictures exact reading is impossible in general, and below it training is not exact
+# either. With 64 directions the limit is eight pictures, and at eight more than half of what attention was
 # worth is lost: 0.58 bits are left, where softmax leaves 0.01.
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots(figsize=(9, 4.6))
 for (label, found), colour, (marker, dash) in zip(
     faded.items(), (*COLORS[:4], COLORS[6]), ("o-", "s-", "^-", "D-", ".:"), strict=False
@@ -496,7 +496,7 @@ show(
 # %% [markdown]
 # Sixteen pictures are twice as many as in training. Still, from two pictures to sixteen the States
 # of 64 and 256 directions are better than both nulls, no attention and the mean of the pictures. The
-# State of 16 directions is hardly better than the mean. This null begins with an error of 0, since
+# State of 16 directions is about as good as the mean from two on. This null begins with an error of 0, since
 # the mean of a single picture is the picture itself. Softmax keeps all keys and all values. It hardly
 # fades in bits, and from two pictures on it has the smallest RMS error, although this grows, too.
 #
@@ -539,9 +539,11 @@ show(
 # %% [markdown] tags=["answer"]
 # The first State returns a mixture of rows that it has, with an error of 1.01, where its own gallery
 # has 0.26. Its weights are divided by their sum, so they always add up to 1, and nothing in the answer
-# warns of a tag that the State never saw. **After the merge the pictures of both galleries come out,
-# as from a State that has seen all eight.** The merged State holds twice as many pictures, so both
+# warns of a tag that the State never saw. The merged State holds twice as many pictures, so both
 # errors rise: from 0.26 to 0.32, and from 0.08 to 0.23.
+
+# %% [markdown]
+# **After the merge the pictures of both galleries come out, as from a State that has seen all eight.**
 
 # %% [markdown]
 # ## Take away
