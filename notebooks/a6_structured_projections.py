@@ -68,7 +68,7 @@ print("H_4 times 2:\n", np.sign(hadamard_matrix(4)).astype(int))
 # \begin{pmatrix} H_D (a + b) \\ H_D (a - b) \end{pmatrix} .$$
 #
 # These are two products of half the size and $2D$ additions: $T(2D) = 2\, T(D) + 2D$. **By
-# halves, a product with Hadamard's matrix of $D$ rows takes $D \log_2 D$ additions instead of $D^2$ operations.**
+# halves, a product with Sylvester's matrix of $D$ rows takes $D \log_2 D$ additions instead of $D^2$ operations.**
 # This is the *fast Walsh–Hadamard transform*.
 
 
@@ -91,7 +91,7 @@ for D in (64, 1024, 4096):
 
 # %% [markdown]
 # The package's `projections.fwht` does the same without recursion, along the *leading* axis. There each
-# *butterfly* $(a + b, a - b)$ works on whole rows, which lie side by side in memory.
+# *butterfly* $(a + b, a - b)$ works on whole rows, each in one piece of memory.
 #
 # ## 2. Structured orthogonal directions
 #
@@ -189,7 +189,7 @@ show(
 # %% [markdown]
 # An attention head often has $d = 64$. There SORF, as the construction is called (*structured orthogonal random
 # features*), saves no time. With $d$ in the thousands, such as for images or for the width of a model, it is what
-# one would use: it is faster by the last ratios above, and stores $3d$ signs in place of $d^2$ numbers.
+# one would use: it is faster, at $d = 4096$ by the ratios in the fold, and stores $3d$ signs in place of $d^2$ numbers.
 #
 # ## 3. What structured directions estimate
 #
@@ -246,7 +246,7 @@ show(
 # %% [markdown]
 # At $r = 2$ the mean is 0.0255 along an axis and 0.0662 along the diagonal. Over 60 directions it is 0.0565 on
 # average, close to the 0.0568 of fixed norms. For small $r$ the bias of fixed norms is $-r^4/(4(d+2))$. The
-# part that depends on the direction is smaller, of order $r^4/d^2$. It is
+# part that depends on the direction is smaller. Its leading term is
 # $\bigl(\tfrac{3 r^4}{d + 2} - \sum_i \delta_i^4\bigr) / 3d^2$, the last column (`theory.hadamard_departure`).
 #
 # What of the mean squared error? Watch a unit vector on its way through the stages, with
@@ -341,17 +341,17 @@ print(", ".join(f"{int(value)} in {count}" for value, count in zip(alike, counts
 
 # %% [markdown] tags=["answer"]
 # At $r = 3$ the error of structured directions is three times that of independent ones. A fourth stage mends about
-# half of the loss. With $d = m = 64$ no loss is to be seen at any of the four distances. **Along an axis of 16
+# half of that loss. With $d = m = 64$ no loss is to be seen at any of the four distances. **Along an axis of 16
 # dimensions, structured directions beat independent ones at $r = 1$ and lose to them at $r = 2$, $3$ and $2\pi$.**
 
 # %% [markdown]
-# Along the diagonal they lose, too, but only further out. At $r = 2\pi$ there is an echo: with $d = 16$ the entries of
+# Along the diagonal structured directions lose, too, but only further out. At $r = 2\pi$ there is an echo: with $d = 16$ the entries of
 # the rows along $e_1$ are multiples of $\frac14$, so each cosine is 1, 0 or −1. In half of the draws all 16 are 1, or
 # all are −1, where the kernel has long been zero.
 #
 # Why do more dimensions help? The second stage adds up $d$ random signs for each entry, and sums of 64 signs are nearly
-# normal, as the entries of a random direction are. With $d = 8$ the error at $r = 3$ is nearly eight times that of
-# independent rows. So the trap is one of few dimensions. For sparse data or rows of $\pm1$ there are two cures. A fourth
+# normal, as the entries of a random direction are. Along $e_1$ with $d = 8$ the error at $r = 3$ is nearly eight times that of
+# independent rows. So the trap is one of few dimensions. For sparse data or rows of $\pm1$ there are two remedies. A fourth
 # stage costs another $d \log d$ operations, and Choromanski et al. (2017) study such longer products. A random rotation
 # of the data makes every $\delta$ generic, at $d^2$ operations for each point, once.
 #
@@ -422,8 +422,8 @@ show(
 # the exponential far more than orthogonal ones do, and the cosine less.**
 
 # %% [markdown]
-# Reid et al. (2023) prove more: of all ways to choose the angles without looking at the norms, simplex directions are
-# best for positive features. The same measured, with $\|z\|^2 = \frac12$, $d = m = 8$, and the quantity
+# Reid et al. (2023) prove: of all ways to choose the angles without looking at the norms, simplex directions are
+# best for positive features. The exponential measured, with $\|z\|^2 = \frac12$, $d = m = 8$, and the quantity
 # $\mathbb{E}\, e^{\omega^\top z} = e^{\|z\|^2/2}$; compare each measured error with its formula:
 
 # %%
@@ -578,7 +578,7 @@ show(
 # are not 0. For each $s$, a row of the table, we draw ten such $\delta$ of length 1, on random axes of 64.
 #
 # **Before you run this:** along one axis of 64, Sobol points are hundreds of times better than independent directions.
-# Let $\delta$ of length 1 lie along two of the 64 axes. Does the gain hold for any two of them?
+# Let $\delta$ of length 1 lie along two of the 64 axes. Does the gain hold for every two of them?
 
 # %% tags=["answer"]
 rng, m, counts = np.random.default_rng(12), 256, (1, 2, 4)
@@ -598,9 +598,9 @@ for s, a, b in zip(counts, structured, sobol_ratio, strict=True):
     print(f"{s:3d} {exact:12.2f} {a.min():9.2f} to {a.max():.2f} {b.min():11.4f} to {b.max():.4f}")
 
 # %% [markdown] tags=["answer"]
-# The gain holds along each single axis that was drawn, and not along any two. Along two axes of 64 the gain of Sobol
-# points depends on which two they are: the ratio runs from 0.0009 to 0.1811. The points are even in some pairs of
-# coordinates, and in others uneven enough to lose to orthogonal directions, for which all $\delta$ of one length are
+# The gain holds along each single axis that was drawn, and not along every two. Along two axes of 64 the gain of Sobol
+# points depends on the two and their weights: the ratio runs from 0.0009 to 0.1811. The points are even in some pairs of
+# coordinates, and along one $\delta$ uneven enough to lose to orthogonal directions, for which all $\delta$ of one length are
 # alike. Along four axes no ratio is below 0.01.
 
 # %% [markdown]
