@@ -78,8 +78,8 @@ show(
 #
 # Can a sum of waves be a kernel although a weight is negative? Since the sum repeats itself, we may bend
 # the line to a ring of length 8. Put 16 points on it at equal distances, and let $c_n$ and $s_n$ be the
-# vectors of the values of $\cos\omega_n x$ and $\sin\omega_n x$ there. By the formula above, the Gram
-# matrix with the weights $w_n$ is
+# vectors of the values of $\cos\omega_n x$ and $\sin\omega_n x$ there. As $\cos(a - b) = \cos a \cos b +
+# \sin a \sin b$, the Gram matrix with the weights $w_n$ is
 #
 # $$K = \sum_{n=0}^{3} w_n \bigl( c_n c_n^\top + s_n s_n^\top \bigr) .$$
 #
