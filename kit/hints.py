@@ -15,11 +15,12 @@ HEAD = "What the check says to wrong answers, for example:"
 
 
 def hints(check: str) -> list[str]:
-    """What the check `check` says to the first of its likely wrong answers, in Markdown."""
+    """What the check `check` says to the first of its likely wrong answers, in Markdown; where it
+    has no list of them, what it names as its hints."""
     from performer_course import checks
 
-    slips = getattr(checks, check).slips
-    said = [hint.rpartition("}: ")[2] for _, hint in (slips() if callable(slips) else slips)]
+    judged = getattr(checks, check)
+    said = [hint.rpartition("}: ")[2] for _, hint in judged.slips] + [*judged.says]
     whole = [hint for hint in dict.fromkeys(said) if "{" not in hint]  # {}: the answer's numbers
     return [MARKS.sub(r"\\\g<0>", hint) for hint in whole[:HINTS]]
 

@@ -105,15 +105,16 @@ def guarded(answer, in_place=False):
     return call
 
 
-def check(body=None, *, slips=(), in_place=False):
+def check(body=None, *, slips=(), says=(), in_place=False):
     """A check: `body(answer)` raises a Hint or not. Adds its name, and "right." where not.
 
     slips: pairs (wrong answer, hint). The body gives each its hint, by `compare` or in its own
     way; the tests hand in each. Where a hint has {} or {:.3g}, the body fills in what it found.
+    says: parts of hints that the body gives in its own way, for the site, where there are no slips.
     in_place: the answer gets the arrays themselves, since it is to change one.
     """
     if body is None:
-        return functools.partial(check, slips=slips, in_place=in_place)
+        return functools.partial(check, slips=slips, says=says, in_place=in_place)
 
     @functools.wraps(body)
     def judged(answer):
@@ -127,7 +128,7 @@ def check(body=None, *, slips=(), in_place=False):
             raise Hint(f"{body.__name__}: the result cannot be judged ({what}).") from error
         print(f"{body.__name__}: right.")
 
-    judged.slips = slips
+    judged.slips, judged.says = slips, says
     return judged
 
 

@@ -139,6 +139,13 @@ class Choice(NamedTuple):
     advice: str
 
 
+BOTH = (
+    "The squared error has a bias in it and a spread, and its mean is asked for, over the pairs, "
+    "too, not the largest."
+)
+MOST = "Draw m rows, not more and not fewer, and compare all of the points."
+
+
 @cache
 def _choices():
     """The cases, judged once: the errors are exact to the draws, as an answer's are."""
@@ -167,22 +174,17 @@ def _choices():
     kernel = "The kernel is e^{−r²/2}, not e^{−r²}."
     other = "What wins on other data does not win here."
     zeros = "It gives zeros one time in eight: average the squares, and over all draws."
-    both = (
-        "The squared error has a bias in it and a spread, and its mean is asked for, over the "
-        "pairs, too, not the largest."
-    )
-    most = "Draw m rows, not more and not fewer, and compare all of the points."
     cases = (
         ("two points, 1 apart", apart, 16, ("longer", "iid"), kernel),
         ("points that differ along one axis", one, 64, ("iid", "orthogonal", "sobol"), other),
         ("dense points that are near", dense, 32, ("iid", "sobol", "orthogonal"), other),
         ("two points, 1.8 apart", flat, 16, ("often none", "iid"), zeros),
         ("two points, 3 apart along one axis", far, 16, ("hadamard", "iid"), other),
-        ("16 corners of a simplex", math.sqrt(0.3) * np.eye(16), 16, ("shorter", "iid"), both),
-        ("two points, 1 apart", apart, 16, ("orthogonal", "fixed norms"), both),
-        ("six points in 8 dimensions", more, 64, ("sobol", "eight"), most),
-        ("six points in 8 dimensions", more, 256, ("hadamard", "sobol"), most),
-        ("points of which some differ along one axis", lined, 64, ("sobol", "hadamard"), most),
+        ("16 corners of a simplex", math.sqrt(0.3) * np.eye(16), 16, ("shorter", "iid"), BOTH),
+        ("two points, 1 apart", apart, 16, ("orthogonal", "fixed norms"), BOTH),
+        ("six points in 8 dimensions", more, 64, ("sobol", "eight"), MOST),
+        ("six points in 8 dimensions", more, 256, ("hadamard", "sobol"), MOST),
+        ("points of which some differ along one axis", lined, 64, ("sobol", "hadamard"), MOST),
     )
     choices = []
     for of, x, m, names, advice in cases:
@@ -196,7 +198,7 @@ def _choices():
     return choices
 
 
-@check
+@check(says=[BOTH, MOST])
 def choose_rows(choose):
     """choose(methods, x, m, draws, rng) → the name of the rows with least error on x."""
     found, times = [], []

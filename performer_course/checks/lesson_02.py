@@ -97,9 +97,9 @@ def least_form(k, n=61, tolerance=1e-9, column=0):
     return (x, vectors[:, column]) if values[0] < -tolerance * np.abs(values).max() else None
 
 
-MISSED = "None for {}, which is no kernel: is the least eigenvalue below zero for more points?"
+MISSED = "None is wrong for {}: is the least eigenvalue below zero for more points?"
 IS_KERNEL = "{} is a kernel: your form is {:.2g} there, which {}"
-NOT_BELOW = "for {} your form is {:.2g}, not below zero: is c a column of what eigh returns?"
+NOT_BELOW = "your form is not below zero for {}, but {:.2g}: is c a column of what eigh returns?"
 WITNESSES = [
     (partial(least_form, n=5), MISSED),
     (partial(least_form, tolerance=0.0), IS_KERNEL),

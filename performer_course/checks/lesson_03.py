@@ -91,7 +91,10 @@ IMPOSTORS = {
 }
 
 
-@check
+OTHERS = "try other distances, and for each its best weights, an eigenvector."
+
+
+@check(says=[OTHERS])
 def three_points(refute):
     """refute(k) → x (3,), c (3,) with Σ c_i c_j k(x_i − x_j) < −10⁻³ Σ c_i²."""
     for scale in (1.0, 0.02, 40.0):
@@ -113,7 +116,7 @@ def three_points(refute):
                 elif np.linalg.eigvalsh(k(x[:, None] - x))[0] < -1e-3:
                     why = "the points would do, with other weights: an eigenvector."
                 else:
-                    why = "try other distances, and for each its best weights, an eigenvector."
+                    why = OTHERS
                 raise Hint(f"for {name} the form is {form:.3g} Σ c², not below −0.001: {why}")
 
 
@@ -149,7 +152,11 @@ def named(found):
     return name, float(gamma)
 
 
-@check
+COSINES = "compare means of cosines with each kernel."
+ALONE = "right for d = 1: each column by itself is one-dimensional, the sum is not."
+
+
+@check(says=[COSINES, ALONE])
 def which_kernel(recognise):
     """recognise(omega (m, d)) → (name, γ) of the kernel whose frequencies they are."""
     rng = np.random.default_rng(303)
@@ -160,12 +167,12 @@ def which_kernel(recognise):
         if found == (name, gamma):
             continue
         if d == 3:
-            hint = "right for d = 1: each column by itself is one-dimensional, the sum is not."
+            hint = ALONE
         elif {found[0], name} == {"laplacian", "cauchy"}:
             hint = (
                 "the kernel's name is asked for, not that of the law of its frequencies: Cauchy "
                 "distributed frequencies are those of the Laplacian kernel."
             )
         elif found[0] != name:
-            hint = "compare means of cosines with each kernel."
+            hint = COSINES
         raise Hint(f"{name}, γ = {gamma:g}, d = {d}, is taken for {found[0]}, {found[1]:g}: {hint}")

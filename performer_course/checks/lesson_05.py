@@ -58,13 +58,16 @@ def worth(count):
 # loses_at, orthogonal_directions
 
 
-@check
+FAR = "there is such a distance: look beyond r = 3."
+
+
+@check(says=[FAR])
 def loses_at(find):
     """find(d) → r > 0 where m = d orthogonal rows have more variance than iid ones, or None."""
     for d in (4, 2, 3, 1, 5, 6, 7, 8):
         found = find(d)
         if found is None and d > 2:
-            raise Hint(f"None for d = {d}, and there is such a distance: look beyond r = 3.")
+            raise Hint(f"None for d = {d}, and {FAR}")
         if found is None:
             continue
         r = numbers(found)
@@ -110,6 +113,10 @@ def _judge_lengths(squares, mean, share):
         raise Hint("some rows share their norm: one norm for each row of each block.")
 
 
+STACK = "for m > d stack blocks, and cut the last one."
+SIGNS = "some entries do not have mean 0: are QR's signs repaired?"
+
+
 def judge_rows(draws, mean, share=None):
     """A hint unless rows (draws, 2d, d) are Haar in blocks of d, with lengths that stand apart.
 
@@ -121,7 +128,7 @@ def judge_rows(draws, mean, share=None):
     elif not np.allclose(squares, mean):
         raise Hint(f"‖ω‖² is {squares.mean():.3g}, and {mean:.3g} is needed, always.")
     if np.abs(draws.mean(axis=0)).max() * math.sqrt(len(draws) * d / mean) > 5:
-        raise Hint("some entries do not have mean 0: are QR's signs repaired?")
+        raise Hint(SIGNS)
     directions = draws / np.sqrt(squares)[:, :, None]
     if abs(_evenness(directions) - 1) > 0.03:
         times = f"the mean of q⁴ is {_evenness(directions):.2f} times Haar's"
@@ -135,7 +142,7 @@ def judge_rows(draws, mean, share=None):
         raise Hint(f"{given}: the norm of a row goes with its direction. Draw it apart from Q.")
 
 
-@check
+@check(says=[STACK, SIGNS])
 def orthogonal_directions(draw):
     """draw(rng, m, d) → (m, d): orthogonal in blocks of d rows, each row N(0, I)."""
     rng, d = np.random.default_rng(503), 4
@@ -144,7 +151,7 @@ def orthogonal_directions(draw):
             W = numbers(draw(rng, m, d))
         if W.shape != (m, d):
             given = f"m = {m}, d = {d} must give shape {(m, d)}, got {W.shape}"
-            raise Hint(f"{given}: for m > d stack blocks, and cut the last one.")
+            raise Hint(f"{given}: {STACK}")
         for which, block in (("first", W[:d]), ("second", W[d : 2 * d])):
             if not orthogonal(block):
                 columns = len(block) == d and orthogonal(block.T)

@@ -172,7 +172,11 @@ def scores(rng, n):
     return relative, other
 
 
-@check
+TRY = "Try other vectors, and shift both places, near and far."
+ROUNDING = "Compare to rounding, not bit for bit."
+
+
+@check(says=[TRY, ROUNDING])
 def is_relative(decide):
     """decide(score, n, rng) → True where score(q, k, p, s) knows of p and s through s − p alone."""
     rng = np.random.default_rng(703)
@@ -189,5 +193,5 @@ def is_relative(decide):
         for name, score in (relative | other).items():
             found = decide(partial(asked, score, n), n, np.random.default_rng(rng.integers(99)))
             if truth(found) != (name in relative):
-                said = "relative" if found else "not relative"
-                raise Hint(f"said to be {said}: {name}.")
+                said, hint = ("relative", TRY) if found else ("not relative", ROUNDING)
+                raise Hint(f"said to be {said}: {name}. {hint}")

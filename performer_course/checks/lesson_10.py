@@ -152,11 +152,12 @@ RIGHT_MASKS = [
     backwards,
     positive(lambda along, mask: along[mask].max()),
 ]
+NAN = "0 · NaN is accepted: let NaN be hidden."
 WRONG_MASKS = [  # attention, and the hint where its mask is accepted
     (linear(lambda phi_k, seen: phi_k), "a mask on V alone is accepted."),
     (linear(*[lambda x, seen: x] * 2), "attention without a mask is accepted."),
     (linear(lambda x, seen: kept(x, ~seen), lambda v, seen: v), "a turned mask is accepted."),
-    (linear(np.multiply, np.multiply), "0 · NaN is accepted: let NaN be hidden."),
+    (linear(np.multiply, np.multiply), NAN),
     (linear(of_v=lambda v, seen: np.where(np.isnan(v), 0, v) * seen), "infinity is let through."),
     (linear(lambda phi_k, seen: np.where(seen, phi_k, 1)), "φ(0), which is not 0, is accepted."),
     (linear(lambda phi_k, seen: kept(phi_k, seen) + 1e-6), "an ε is accepted: compare all digits."),
@@ -175,7 +176,7 @@ WRONG_MASKS = [  # attention, and the hint where its mask is accepted
 ]
 
 
-@check
+@check(says=[HONEST, NAN])
 def padding_invariant(test):
     """test(attend): whether hidden keys and values change nothing in attend(q, k, v, key_mask)."""
     masks = [(attend, True, HONEST) for attend in RIGHT_MASKS]

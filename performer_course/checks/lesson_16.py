@@ -141,7 +141,7 @@ def _predictors(rng, symbols, end, n=8, d=4):
     ]
 
 
-@check
+@check(says=[HONEST, ONE_ROW])
 def leaks(detect):
     """detect(predict, tokens, symbols): whether a row of log P moves with a later token."""
     rng = np.random.default_rng(1602)
@@ -214,7 +214,7 @@ def _choices():
     ]
 
 
-@check
+@check(says=[LEAST, SEEN])
 def choose_map(choose):
     """choose(maps, q, k, v, rng, draws): the name of the least expected loss on new windows."""
     rng = np.random.default_rng(1603)

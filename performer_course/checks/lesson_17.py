@@ -77,7 +77,7 @@ def _heads():
     ]
 
 
-@check
+@check(says=[OUTPUTS, KEYS])
 def can_be_swapped(decide):
     """decide(calibration, new, m, rng, draws): whether features halve mean(V)'s squared error."""
     rng = np.random.default_rng(1701)
@@ -313,7 +313,11 @@ def _hostile(folder):
     ]
 
 
-@check
+NAMES = "refuse all but the two good names."
+PLACE = "entry i lies at offset + Σ iₙ strideₙ."
+
+
+@check(says=[PLACE, NAMES])
 def read_weights(read):
     """read(data, sha256): {name: array} of a good file; ValueError, and no call, for another."""
     goods = [(_file(content), expected) for content, expected in _good()]
@@ -351,7 +355,7 @@ def _same(found, expected):
         if not isinstance(array, np.ndarray) or kind != f"{right.dtype} of shape {right.shape}":
             raise Hint(f"{name} must be {right.dtype} of shape {right.shape}, got {kind}.")
         if not np.array_equal(array, right):
-            raise Hint(f"{name} has other numbers: entry i lies at offset + Σ iₙ strideₙ.")
+            raise Hint(f"{name} has other numbers: {PLACE}")
 
 
 def _refused(read, data, what, folder, sha256=None):
@@ -365,7 +369,7 @@ def _refused(read, data, what, folder, sha256=None):
         called = sys.path != path or any(folder.iterdir())
         sys.path[:] = path
     if called:
-        raise Hint(f"a file with {what} got it called: refuse all but the two good names.")
+        raise Hint(f"a file with {what} got it called: {NAMES}")
     if error is None:
         raise Hint(f"a file with {what} is read.")
     if not isinstance(error, ValueError):

@@ -70,6 +70,12 @@ def exercises(right, others=()):
             assert len(set(hints)) == len(hints) <= 12
 
         @each_check
+        def test_what_a_check_names_as_its_hints_it_says_to_a_wrong_answer(self, name):
+            answers = [answer for answer, _ in dict(others).get(name, ())]
+            for hint in getattr(checks, name).says:
+                assert any(hint in said(name, answer, "it passes") for answer in answers), hint
+
+        @each_check
         def test_a_float32_answer_passes_or_is_told_that_it_is_one(self, name):
             answer = returning(np.float32, right[name][0])
             assert "float32" in said(name, answer, "float32 passes")

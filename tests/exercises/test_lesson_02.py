@@ -63,11 +63,11 @@ RIGHT["witness"] = [
     lambda k: (found := of_least(EVEN)(k)) and (found[0], -5e3 * found[1]),
 ]
 WRONG["witness"] = [
-    (lambda k: None, "None for −|x − y|, which is no kernel"),
+    (lambda k: None, "None is wrong for −|x − y|"),
     (lambda k: (EVEN[:2], np.array([1.0, 1.0])), "is a kernel: your form"),
     (lambda k: (EVEN, np.eye(61)), "got shapes (61,) and (61, 61)"),
     (of_least(2 * EVEN), "between −3 and 3, got -6"),
-    (lambda k: of_least(EVEN)(k) and (EVEN, 0 * EVEN), "is 0, not below zero"),
+    (lambda k: of_least(EVEN)(k) and (EVEN, 0 * EVEN), "but 0: is c a column"),
     (lambda k: ([], []), "n points and n weights are needed, got shapes (0,)"),
     (lambda k: EVEN, "return the points and the weights, two arrays"),
 ]
