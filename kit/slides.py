@@ -11,8 +11,9 @@ first claim (a sentence in bold) and its formulas; a claim that answers a questi
 A figure is a slide under its claim: the first claim after it and before the next figure or
 question, else the last before it. What a cell prints is a slide where it answers a question, and
 the question then has the slide before. Where a question is answered, the first sentences of the
-answer stand below. The lists of a text are slides, step by step, and its small tables, whole.
-All else that the lesson says goes into the speaker's notes.
+answer stand below; the first is the title of a print whose answer has no claim. If nothing shows
+the answer, its claim follows the question. The lists of a text are slides, step by step, and its
+small tables, whole. All else that the lesson says goes into the speaker's notes.
 
 The page they go into lies in kit/look/slides. reveal.js shows it, MathJax sets the formulas, the
 letters are Source Sans 3; npm brings all three, and no deck asks an address outside.
@@ -50,7 +51,7 @@ BUILD, SOURCES = ROOT / "build" / "slides", ROOT / "kit/look/slides"
 SAID, SETTING = 40, 50  # words beside a formula, and before a question, that are shown with it
 ANSWERED = 55  # words of an answer that stand below what shows it
 PART = re.compile(r"\?|\band (?:(?:by|for|from|near) )?(?:how|is|what|where|which)\b")
-LINES, BROAD = (3, 14), 80  # of a print that is a table and can be read from the last row
+LINES, BROAD = (3, 11), 80  # of a print that is a table and can be read from the last row
 ROWS, TABLE, LISTED = 9, 800, 700  # rows of a table; characters of a table and of a list on a slide
 FORMULAS, WIDE = 3, 90  # on a slide; letters of TeX that fit a line
 STEPS = 4  # of a board on a slide
@@ -203,21 +204,23 @@ def claim_of(section: Section, cell: Cell) -> str:
     return html((told or before[-1:] or section.claims or [""])[0])
 
 
-def answer(section: Section, cell: Cell) -> str:
-    """The first sentences of the text after a cell, one for each part of the question before it;
-    none of a claim, which is the title."""
+def answer(section: Section, cell: Cell) -> tuple[list[str], list[str]]:
+    """The claims of the text that answers the question before a cell, and its first sentences, one
+    for each part of the question; none of a claim, which is the title."""
     at = section.cells.index(cell)
     asks = next((c for c in section.cells[at::-1] if c.kind != "code"), None)
     text = next((c for c in section.cells[at + 1 :] if c.kind != "code" or c.figures), None)
     if not asks or not questions(asks) or not text or text.kind == "code":
-        return ""
+        return [], []
     if text.source.startswith("1. "):  # a list is no sentence
-        return ""
-    kept, *rest = SENTENCE.split(re.split(r"\*\*[A-Z]|\n\n", text.source)[0].strip())
+        return [], []
+    before = re.split(r"\*\*[A-Z]|\n\n", text.source)[0].strip()
+    first, *rest = SENTENCE.split(before)
+    kept = [first] * bool(first)
     for sentence in rest[: len(PART.findall(questions(asks)[-1])) - 1]:
-        if words(f"{kept} {sentence}") <= ANSWERED:
-            kept += f" {sentence}"
-    return html(kept)
+        if words(" ".join([*kept, sentence])) <= ANSWERED:
+            kept.append(sentence)
+    return claims(text.source), kept
 
 
 def picture(figure: Figure) -> str:
@@ -238,17 +241,19 @@ def print_of(text: str) -> str:
 
 def shown_by(section: Section, cell: Cell, asked: bool) -> list[Slide]:
     """The slides of a code cell: its figures, and what it prints where that is asked for."""
-    claim = claim_of(section, cell)
+    claim, (claimed, said) = claim_of(section, cell), answer(section, cell)
+    if said and not claimed and not cell.figures:
+        claim = html(said.pop(0))
     head = (claim, html(section.title)) if claim else (html(section.title),)
     found: list[Slide] = []
     for output in cell.outputs:
         if figure := output.figure:
-            said = [f"<p>{escape(words)}</p>" for words in (figure.caption, figure.alt) if words]
-            found.append(Slide("figure", *head, body=[picture(figure)], notes=said))
+            notes = [f"<p>{escape(words)}</p>" for words in (figure.caption, figure.alt) if words]
+            found.append(Slide("figure", *head, body=[picture(figure)], notes=notes))
         elif asked and (table := print_of(output.text)):
             found.append(Slide("table", *head, body=[table]))
-    if found and (answered := answer(section, cell)):
-        found[-1].body.append(f'<p class="answer">{answered}</p>')
+    if found and said:
+        found[-1].body.append(f'<p class="answer">{html(" ".join(said))}</p>')
     return found
 
 
@@ -279,6 +284,10 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
             out += [*asked, *made] if made else []
             asked = [] if made else asked
             continue
+        claimed, said = answer(section, section.cells[at - 1]) if asked else ([], [])
+        if claimed:  # and nothing shows the answer
+            below = [f'<p class="answer">{html(" ".join(said))}</p>'] * bool(said)
+            out += [*asked, Slide("claim", title, body=[html(claimed[0]), *below])]
         asked, before, last = [], "", ""
         for kind, source, rendered in blocks(cell.source):
             if kind == "heading" and source.endswith(section.title):
@@ -311,6 +320,8 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
             if len(out) > 1 and (not first.body or out[1].title == lead):  # said by the next
                 out.pop(0)
                 out[0].notes[:0] = first.notes
+        if late and not any(lead in (slide.title, *slide.body) for slide in out):
+            out.append(Slide("claim", title, body=[lead]))
     return out
 
 

@@ -86,7 +86,7 @@ show(
 # On the ring all these vectors are at right angles to one another. Each has the squared length 8, except
 # $c_0$, which has 16, and $s_0$, which is zero. So the formula is the eigenvalue decomposition of $K$.
 #
-# **Before you run this:** how many of the 16 eigenvalues of $K$ are zero, and what happens to the
+# **Before you run this:** $K$ has 16 eigenvalues. How many of them are zero, and what happens to the
 # eigenvalues if the last weight becomes $-0.04$?
 
 # %% tags=["answer"]

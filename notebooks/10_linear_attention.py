@@ -411,6 +411,8 @@ for (kind, L, m), (of, window) in results.items():  # (ways, draws, heads, seque
     )
 least = min((of[2] < of[1]).mean() for of, _ in results.values())
 print(f"directions below weights in {least:.0%} of cases or more, on each kind")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 for (kind, *_), (of, window) in list(results.items())[-2:]:
     for name, found in (("directions", np.median(of[2], axis=(0, 2))), ("window", window[:, 0])):
         print(f"{kind}, {name:10}, head by head: " + " ".join(f"{x:.2g}" for x in found))

@@ -62,7 +62,8 @@ for name, (causal, mask) in cases.items():
 # %% [markdown] tags=["answer"]
 # The features of the hidden keys are set to zero, so that these keys are missing from both sums. Were it the values
 # alone, the keys would still count in the denominator.
-#
+
+# %% [markdown]
 # In the package the configuration chooses: `attention="softmax"` or `attention="favor"`, which is
 # `favor_attention` of lesson 11. **No parameter's shape depends on the attention, so all
 # parameters of a trained model can be carried over to features, and fine-tuned there.** Before that they need not
@@ -165,7 +166,7 @@ show(
 # For those, with $z_{ij} = q_i' + k_j'$, the mean squared relative error of a weight is $(e^{\|z_{ij}\|^2} - 1)/m$ for
 # independent rows, without any $d$ (lesson 09). By lesson 11 half of its mean over the pairs, over the variance of the
 # scores, is the error of the output in units of mean(V)'s, if scores are small, values are drawn without regard to the
-# keys, and queries and keys have one size and mean 0. Set it to $\frac12$:
+# keys, and queries and keys have one size and mean 0. Set the output's error to $\frac12$:
 #
 # $$m \approx \frac{\overline{e^{\|z\|^2}} - 1}{\operatorname{Var}(t)} .$$
 #
@@ -173,8 +174,8 @@ show(
 # their entries is. Its columns are $d$, $d \ln d$, the $m$ of the formula, and the median errors with either number of
 # directions, if below 10,000, for 128 tokens.
 #
-# **Before you run this:** entries have size 0.7, and $d = 32$. The rule $d \ln d$ says 111 directions. Does the last
-# formula ask for hundreds, thousands or millions?
+# **Before you run this:** for normal entries of size 0.7 and $d = 32$ the rule $d \ln d$ says 111 directions. Does
+# $(\overline{e^{\|z\|^2}} - 1)/\operatorname{Var}(t)$ ask for hundreds, thousands or millions?
 
 
 # %% tags=["answer"]

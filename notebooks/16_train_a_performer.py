@@ -687,6 +687,8 @@ for (label, redraw), run in runs.items():
     norms = "{:8.1f}{:8.1f}".format(*lengths(params))
     name = label + (", redrawn" if redraw else ", one W")
     print(f"{name:24}{was:7.3f}{own:>8}{span:>17}{norms}")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 worst = [tuned["dense, centred", True].max() - value for value in (SOFTMAX, FURTHER)]
 print(f"dense, centred, redrawn: at most {worst[0]:.3f} bits above softmax on a fresh W,")
 print(f"and {worst[1]:.3f} above the softmax that was trained as long")
@@ -824,7 +826,7 @@ print(f"and falls where it was {falling.min():.1f} to {falling.max():.1f}")
 # attend. Its columns are the mean of the bits over the seeds, their standard deviation, and the part of
 # attention's worth that is kept, seed by seed. Where $W$ is drawn, a seed has the mean of three draws.
 #
-# **Before you run this:** does any of these attentions, trained from scratch, reach softmax in the same
+# **Before you run this:** does any of six other attentions, trained from scratch, reach softmax in the same
 # number of steps?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]

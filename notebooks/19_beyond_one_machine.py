@@ -469,8 +469,8 @@ for name, rows in there.items():
 #
 # Of many machines one will fail. First, what most of us would write: Python's own pool of processes.
 #
-# **Before you run this:** two processes have eight naps of five seconds to take from a pool of Python's own, and one
-# of the two is killed. How many of the eight naps end well: seven, about four, or none?
+# **Before you run this:** two processes have eight naps of five seconds to take from Python's own pool, and one process
+# is killed. How many of the eight naps end well: seven, about four, or none?
 
 # %% tags=["answer"]
 with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -485,8 +485,8 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         print(f"and one more: {type(error).__name__}: {error}")
 
 # %% [markdown] tags=["answer"]
-# None of the eight naps ends well, and the pool takes no more work. It does not know which task was lost, so it gives
-# up all.
+# None of the eight naps ends well, and the pool takes no more work. **Python's own pool does not know which task a
+# killed process has lost, so it gives up all.**
 
 # %% [markdown]
 # Dask's scheduler knows of each task what to call, and with whose results. When a worker dies, the scheduler lets

@@ -216,7 +216,8 @@ judge("000.10a", 1, plain, signed)
 # attention.
 #
 # **Before you run this:** let $d = 16$, query and first key one unit vector, and the second key zero. The first
-# weight of attention is $1/(1 + e^{-1/4})$, or 0.562. To which weight does the code tend with many directions?
+# weight of attention is $1/(1 + e^{-1/4})$, or 0.562. To which weight do many directions tend without
+# the division by $\sqrt d$?
 
 # %% tags=["answer"]
 q, k, v = np.eye(1, 16), np.eye(2, 16) * [[1], [0]], np.array([[1.0], [0.0]])  # v picks key 1
@@ -227,7 +228,7 @@ print(f"softmax of the score without √d: {1 / (1 + np.exp(-1)):.3f}")
 judge("002.3c", *(found.item() for found in (exact, printed, corrected)))
 
 # %% [markdown] tags=["answer"]
-# The code tends to $1/(1 + e^{-1})$, or 0.731, as the score is four times as large. **Without the scale the features
+# The weight tends to $1/(1 + e^{-1})$, or 0.731, as the score is four times as large. **Without the scale the features
 # estimate $\operatorname{softmax}(QK^\top)V$, and no number of directions mends that.** *Right:* features of
 # $q/d^{1/4}$ and $k/d^{1/4}$, as `attention.favor_attention` takes them. Lesson [08](08_softmax_kernel.ipynb).
 
@@ -351,9 +352,11 @@ judge("004.5a", 1, printed.max(), corrected.max())
 #
 # ## Take away
 #
-# Each row has what a slip costs, the wrong number first, and a question that finds its kind in any text.
+# Each row has what a slip costs, the wrong number first, and a question that finds its kind in any text. The
+# first eight slips stand where a mean over random waves is taken from few. There every number is noisy, so a wrong one
+# passes for an unlucky one.
 #
-# | slip | costs | the question that finds it |
+# | slip | costs | question |
 # |---|---|---|
 # | 1 | a weight of 0.5 for 0.731 | Is this "=" about a draw, or about its mean? |
 # | 2 | a kernel value of 0.168 for 0.956 | What stands in front of $\omega$? |
@@ -363,11 +366,13 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # | 6 | an error of 0 for 2.83 | What happens at $y = x$, and at $y = -x$? |
 # | 7 | a mean of 1.68 for 1 | Does my test see a sign? |
 # | 8 | a weight of 0.731 for 0.562 | What is the limit of many directions? |
+#
+# The last two need no chance:
+#
+# | slip | costs | question |
+# |---|---|---|
 # | 9 | 0.88 of all weight | What does a zero become? |
 # | 10 | weights that do not add up to one | What if all values are one? |
-#
-# On the thread of this course the first eight slips stand where a mean over random waves is taken from few. There every
-# number is noisy, so a wrong one passes for an unlucky one.
 #
 # ## Where it breaks
 #

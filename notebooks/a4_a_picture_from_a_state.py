@@ -454,11 +454,19 @@ CURVES |= {"no attention": (alone, nothing)}
 faded = {}
 for label, (params, attend, *W) in CURVES.items():
     faded[label] = np.array([judge(params, attend, *W, size=n) for n in COUNTS])  # (5, 3, 2)
-for i, unit in enumerate(("bits a pixel,", "RMS error,")):
-    print(f"{unit + ' pictures':25}" + "".join(f"{n:6d}" for n in COUNTS))
+
+
+def table(i, unit):
+    print(f"{unit + ', pictures':25}" + "".join(f"{n:6d}" for n in COUNTS))
     for label, found in faded.items():
         values = found[..., i].mean(axis=1)
         print(f"{label.replace('$', ''):25}" + "".join(f"{value:6.2f}" for value in values))
+
+
+table(1, "RMS error")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+table(0, "bits a pixel")
 
 # %% [markdown] tags=["answer"]
 # They fade all along the way. **In every State tried each doubling costs sharpness: with 64

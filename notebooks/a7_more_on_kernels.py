@@ -174,7 +174,7 @@ print(f"scikit-learn: {dual(c):.6f}, b = {b:.6f}")
 # weight at a time.
 #
 # **Before you run this:** leave the constraint $\sum_i c_i = 0$ out, and climb the dual one weight at a time.
-# Will the top be higher or lower than with it, and how many of the 200 points will be on the right side?
+# Will the top be higher or lower than with it, and how many of the 200 points will be on the side of their class?
 
 # %% tags=["answer"]
 loose = np.zeros(200)

@@ -109,7 +109,7 @@ def test_a_formula_before_the_claim_does_not_give_it_away():
 
 def test_an_answer_has_a_sentence_for_each_part_of_its_question_below_what_shows_it():
     def below(answer, asked=ASKED, *shows):
-        made = deck(HEAD, asked, *(shows or [prints(TABLE)]), text(answer))
+        made = deck(HEAD, asked, *(shows or [figure("One.")]), text(answer))
         return shown(made, "figure", "table")[-1].body[1:]
 
     assert below("It is twice. So it is.") == ['<p class="answer">It is twice.</p>']
@@ -126,6 +126,27 @@ def test_an_answer_has_a_sentence_for_each_part_of_its_question_below_what_shows
     both = figure("One.")
     both.outputs += figure("Two.").outputs  # of one cell
     assert below("It is twice.", ASKED, both) == ['<p class="answer">It is twice.</p>']
+
+
+def test_a_print_stands_under_the_first_sentence_of_its_answer_where_that_has_no_claim():
+    def after(*texts):
+        return deck(text("## 1. Scales\n\nTwo."), ASKED, prints(TABLE), *map(text, texts))[2:]
+
+    (table,) = after(f"It is twice. **{LEAD}**")
+    assert (table.title, table.body[1:]) == (LEAD, ['<p class="answer">It is twice.</p>'])
+    table, claim = after("It is twice. So it is.", f"**{LEAD}**")
+    assert (table.kind, table.title, table.body[1:]) == ("table", "It is twice.", [])
+    assert (claim.kind, claim.title, claim.body) == ("claim", "Scales", [LEAD])
+    (_, _, table) = deck(HEAD, ASKED, prints(TABLE), text("It is twice."))[1:]
+    assert table.title == "It is twice."
+
+
+def test_a_question_whose_answer_nothing_shows_is_followed_by_its_claim():
+    answered = prints("one number: 2\n"), text(f"It is twice. **{LEAD}**")
+    asked, claim = deck(text("## 1. Scales\n\nTwo."), ASKED, *answered)[1:]
+    assert (asked.kind, claim.kind, claim.title) == ("question", "claim", "Scales")
+    assert claim.body == [LEAD, '<p class="answer">It is twice.</p>']
+    assert not shown(deck(HEAD, ASKED, prints("2\n"), text("It is twice.")), "question")
 
 
 def test_a_list_is_shown_a_step_at_a_time():
