@@ -16,7 +16,7 @@ NAMES = sorted(set(figures.SCRIPTS.values()))
 BOXES = "article .answers-back"
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Figures</title>
 <link rel="icon" href="data:,"><meta name="viewport" content="width=device-width">
-<style>:root {{ color-scheme: light dark }}</style></head>
+<style>:root {{ color-scheme: light dark }} article {{ font: 18px/1.55 sans-serif }}</style></head>
 <body><article><h1>Figures</h1>{}</article></body></html>"""
 FRAMES = """async ([name, count]) => {
     const next = () => new Promise(requestAnimationFrame), began = performance.now();
@@ -36,6 +36,7 @@ FILLED = [  # pairs held, width of the keys, asked with, whether times the best 
     *[(1, 4, 1, False), (8, 16, 1, False), (8, 16, 8, True), (64, 4, 64, False), (64, 64, 3, True)],
     *[(5, 32, 60, False), (16, 16, 9, True), (33, 8, 2, False), (2, 64, 2, True), (40, 32, 7, 0)],
 ]
+PHONE = (390, 844 - 56)  # pixels of its screen, less those of the site's bar
 CLOSE = 1e-10  # of the size of the numbers, for sums in another order
 
 
@@ -290,6 +291,14 @@ def test_no_barrier_and_it_fits(address, browser, scheme, width):
         assert tab.locator(BOXES).count() == len(NAMES)
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         assert barriers(tab) == []
+    assert faults == []
+
+
+def test_what_a_control_changes_is_on_a_phones_screen_with_it(address, browser):
+    width, height = PHONE
+    with opened(browser, address, "page.html", width=width) as (tab, faults):
+        sizes = {name: tab.locator(f"[data-answers-back={name}]").bounding_box() for name in NAMES}
+    assert {name: box["height"] for name, box in sizes.items() if box["height"] > height} == {}
     assert faults == []
 
 

@@ -2,7 +2,7 @@
 AnswersBack.figure("brackets", {
   title: "lengthen the text, and see when the brackets on the right become cheaper",
   picture: "The multiplications of exact and of linear attention, as two squares and as two lines",
-  height: (width) => (width < 560 ? 540 : 310),
+  height: (width) => (width < 560 ? 366 : 310),
   controls: {
     L: {
       label: "length L", value: 256,
@@ -23,7 +23,7 @@ AnswersBack.figure("brackets", {
   },
 
   draw(state, found, width, height) {
-    const narrow = width < 560, room = narrow ? (width - 40) / 2 : 130;
+    const narrow = width < 560, room = narrow ? 96 : 130;
     const unit = room / Math.sqrt(Math.max(found.exact, found.linear));
     const square = (left, first, second, ink, name, title, parts, dash) => {
       const side = Math.max(1.5, unit * Math.sqrt(first + second)), cut = (side * first) / (first + second);
@@ -41,7 +41,7 @@ AnswersBack.figure("brackets", {
     const squares =
       square(10, found.scores, found.sums, 0, "exact", "(Q Kᵀ) V", ["weights", "sum of V"], "") +
       square(far, found.projections, found.brackets, 1, "linear", "φ(Q) (φ(K)ᵀ V)", ["features", "brackets"], "8 4");
-    const box = narrow ? [54, room + 100, width - 88, height - room - 160] : [370, 34, width - 400, 222];
+    const box = narrow ? [54, room + 90, width - 88, height - room - 138] : [370, 34, width - 400, 222];
     const lengths = this.controls.L.values, along = lengths.map((L) => this.compute({ ...state, L }));
     const both = along.flatMap(({ exact, linear }) => [exact, linear]);
     const low = Math.floor(Math.log10(Math.min(...both))), top = Math.ceil(Math.log10(Math.max(...both)));

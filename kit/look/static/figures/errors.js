@@ -2,7 +2,7 @@
 AnswersBack.figure("errors", {
   title: "drag y away from x, or use the sliders, and see which errors rise and which fall",
   picture: "Two vectors, the lengths of their sum and difference, and the relative errors of three feature maps",
-  height: (width) => (width < 600 ? 530 : 330),
+  height: (width) => (width < 600 ? 374 : 330),
   controls: {
     angle: { label: "angle between x and y", min: 0, max: 180, step: 1, value: 60, unit: "°" },
     F: { label: "features F", values: [16, 32, 64, 128, 256, 512, 1024, 4096, 16384], value: 128 },
@@ -25,7 +25,7 @@ AnswersBack.figure("errors", {
 
   MAPS: [["trigonometric", 0, ""], ["hyperbolic", 1, "8 4"], ["positive", 2, "8 3 2 3"]],
 
-  centre: (width) => (width < 600 ? [width / 2, 115, 80] : [110, 150, 90]),
+  centre: (width) => (width < 600 ? [width / 2, 92, 62] : [110, 150, 90]),
 
   draw(state, found, width, height) {
     const [cx, cy, reach] = this.centre(width), narrow = width < 600;
@@ -42,9 +42,9 @@ AnswersBack.figure("errors", {
     const across = scale * state.x, degrees = Array.from({ length: 91 }, (_, i) => 2 * i);
     const vectors = `<path class="grid line thin" d="M${cx + across} ${cy}L${cx + tip[0]} ${cy + tip[1]}"/>
       ${arrow(across, 0, "s6", "x")}${arrow(...tip, "s3", "y", 14)}
-      <text x="${cx}" y="${cy + 34}" text-anchor="middle">‖x + y‖ = ${Math.sqrt(found.plus).toFixed(2)}</text>
-      <text x="${cx}" y="${cy + 54}" text-anchor="middle">‖x − y‖ = ${Math.sqrt(found.minus).toFixed(2)}</text>`;
-    const box = narrow ? [50, 210, width - 74, 220] : [290, 34, width - 318, 196];
+      <text x="${cx - 70 * narrow}" y="${cy + 34}" text-anchor="middle">‖x + y‖ = ${Math.sqrt(found.plus).toFixed(2)}</text>
+      <text x="${cx + 70 * narrow}" y="${cy + 54 - 20 * narrow}" text-anchor="middle">‖x − y‖ = ${Math.sqrt(found.minus).toFixed(2)}</text>`;
+    const box = narrow ? [50, 164, width - 74, 140] : [290, 34, width - 318, 196];
     const plot = AnswersBack.frame(box, {
       x: [0, 180], y: [1e-3, 1e3], logy: true, xticks: [[0, "0°"], [90, "90°"], [180, "180°"]],
       yticks: [[1e-3, "0.001"], [0.01, "0.01"], [0.1, "0.1"], [1, "1"], [10, "10"], [100, "100"], [1e3, "1,000"]],
@@ -58,10 +58,10 @@ AnswersBack.figure("errors", {
       plot.dot(state.angle, Math.max(found[name], 1e-9), `f${ink}`);
     }
     const key = this.MAPS.map(([name, ink, dash], i) => {
-      const x = narrow ? 10 + (i % 2) * (width / 2) : 240 + [0, 145, 265][i];
-      const y = height - 34 + 22 * (narrow && i > 1);
-      return `<path class="line s${ink}" stroke-dasharray="${dash}" d="M${x} ${y}h26"/>
-        <text x="${x + 31}" y="${y + 5}">${name}</text>`;
+      const x = narrow ? [0, 0.4, 0.74][i] * width : 240 + [0, 145, 265][i], y = height - (narrow ? 12 : 34);
+      const long = narrow ? 18 : 26;
+      return `<path class="line s${ink}" stroke-dasharray="${dash}" d="M${x} ${y}h${long}"/>
+        <text x="${x + long + 4}" y="${y + 5}">${name}</text>`;
     });
     return vectors + plot.svg() + key.join("");
   },

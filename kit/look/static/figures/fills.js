@@ -3,13 +3,13 @@
 AnswersBack.figure("fills", {
   title: "add pairs to a sum of fixed size, ask it with one key, and see its answer drift from the value",
   picture: "The sum, a value beside the answer, and the error against the number of pairs",
-  height: (width) => (width < 600 ? 536 : 300),
+  height: (width) => (width < 600 ? 368 : 300),
   controls: {
     n: { label: "pairs held, n", min: 1, max: 64, step: 1, value: 8 },
     d: { label: "width d of the keys", values: [4, 8, 16, 32, 64], value: 16 },
     ask: { label: "asked with key, 1 is the oldest", min: 1, max: 64, step: 1, value: 1 },
-    factor: { label: "the answer times the best factor, d/(n\u00a0+\u00a0d\u00a0−\u00a01)", value: false },
     seed: { press: "Draw other pairs", value: 1 },
+    factor: { label: "the answer times the best factor, d/(n\u00a0+\u00a0d\u00a0−\u00a01)", value: false },
   },
 
   /** The sum, the answer to a key, and the relative squared error over all keys for each n. */
@@ -44,7 +44,7 @@ AnswersBack.figure("fills", {
   },
 
   draw({ n, d, factor }, { S, value, found, asked, errors, law }, width, height) {
-    const narrow = width < 600, cell = Math.min(14, 190 / d), wide = 14, top = 44;
+    const narrow = width < 600, cell = Math.min(14, (narrow ? 112 : 190) / d), wide = 14, top = 44;
     const most = Math.max(...S.flat().map(Math.abs)), parts = [];
     parts.push(`<text x="4" y="18" font-weight="600">the sum</text><text x="4" y="36">${d} × 8 numbers</text>`);
     S.forEach((row, r) => row.forEach((x, c) => parts.push(
@@ -54,14 +54,14 @@ AnswersBack.figure("fills", {
     parts.push(`<text x="4" y="${top + cell * d + 18}">orange: below 0</text>`);
     const left = 140, tall = Math.max(3, ...[...value, ...found].map(Math.abs));
     [["value " + (asked + 1), value, 0], ["answer", found, 3]].forEach(([name, list, ink], row) => {
-      const middle = 76 + 112 * row, unit = 42 / tall;
-      parts.push(`<text x="${left}" y="${middle - 50}" font-weight="600">${name}</text>`);
+      const [middle, unit] = narrow ? [52 + 80 * row, 26 / tall] : [76 + 112 * row, 42 / tall];
+      parts.push(`<text x="${left}" y="${middle - (narrow ? 34 : 50)}" font-weight="600">${name}</text>`);
       parts.push(`<path class="grid" d="M${left} ${middle}h136"/>`);
       list.forEach((x, c) => parts.push(`<rect class="f${ink}" x="${left + 17 * c}" y="${middle - Math.max(0, x) * unit}"
         width="14" height="${Math.abs(x) * unit}"/>`));
     });
     const high = Math.max(1.25, 1.2 * Math.max(law.at(-1), factor ? 0 : errors.at(-1)));
-    const box = narrow ? [44, 292, width - 60, 190] : [340, 34, width - 356, 212];
+    const box = narrow ? [44, 204, width - 60, 116] : [340, 34, width - 356, 212];
     const plot = AnswersBack.frame(box, {
       x: [1, 64], y: [0, high], xticks: [1, 16, 32, 48, 64],
       yticks: [...(high > 8 ? [] : [0]), 1, ...(high > 2.5 ? [Math.floor(high)] : [])],

@@ -37,7 +37,7 @@
   AnswersBack.figure("gram", {
     title: "move x, and see which form changes its shape; then add features until both lie on the kernel",
     picture: "One row of a Gram matrix by two forms of features and the kernel, and the error against their number",
-    height: (width) => (width < 600 ? 600 : 320),
+    height: (width) => (width < 600 ? 394 : 320),
     controls: {
       F: { label: "features F", values: SIZES, value: 16 },
       x: { label: "point x", min: -4, max: 4, step: 0.2, value: 0 },
@@ -54,13 +54,13 @@
 
     draw({ F }, { at, kernel, rows, rms, predicted }, width, height) {
       const narrow = width < 600, half = narrow ? width - 60 : width / 2 - 60;
-      const row = AnswersBack.frame([38, 24, half, 206], {
+      const row = AnswersBack.frame([38, 24, half, narrow ? 118 : 206], {
         x: [-4, 4], y: [-1.2, 2.1], xticks: [-4, -2, 0, 2, 4], yticks: [-1, 0, 1, 2],
         xlabel: "point y", ylabel: "kernel of x and y",
       });
       row.line([LINE[at], LINE[at]], [-2, 3], "s6 thin", "2 4");
       row.line(LINE, kernel, "s6");
-      const fall = AnswersBack.frame(narrow ? [50, 314, half - 12, 190] : [width / 2 + 45, 24, half - 5, 206], {
+      const fall = AnswersBack.frame(narrow ? [50, 216, half - 12, 112] : [width / 2 + 45, 24, half - 5, 206], {
         x: [2, MOST], logx: true, y: [0.005, 2], logy: true,
         xticks: [[2, "2"], [16, "16"], [128, "128"], [MOST, "2,048"]], yticks: [[0.01, "0.01"], [0.1, "0.1"], [1, "1"]],
         xlabel: "features F", ylabel: "RMS error of all pairs, dotted: formula",

@@ -7,22 +7,22 @@ window.AnswersBack ??= (() => {
   const style = document.createElement("style");
   style.textContent = `
     .answers-back { border: 1px solid var(--pst-color-border, #888); border-radius: 0.4rem;
-      padding: 0.7rem 0.9rem; margin: 0.5rem 0 1.2rem; color: var(--pst-color-text-base, CanvasText) }
-    .answers-back:empty { display: none } .answers-back p { margin: 0 0 0.5rem }
-    .answers-back .title { font-weight: 600 } .answers-back .words { min-height: 4.5em }
-    .answers-back .picture { display: block; width: 100%; user-select: none }
+      padding: 0.7rem 0.9rem; margin: 0.5rem 0 1.2rem; color: var(--pst-color-text-base, CanvasText);
+      &:empty { display: none } p { margin: 0 0 0.5rem } .title { font-weight: 600 } .words { min-height: 4.5em }
+      .picture { display: block; width: 100%; user-select: none }
+      .controls { display: grid; gap: 0.3rem 1.2rem; margin: 0.4rem 0 0.6rem;
+        grid-template-columns: repeat(auto-fit, minmax(min(100%, 16rem), 1fr)) }
+      label { display: grid; grid-template-columns: 1fr auto; margin: 0 }
+      [type=range] { grid-column: 1 / 3; width: 100%; min-height: 1.5rem; margin: 0 }
+      label.tick { display: flex; align-items: center; gap: 0.5rem } [type=checkbox] { width: 1.5rem; height: 1.5rem; flex: none }
+      button { font: inherit; padding: 0.25rem 0.9rem; border: 1px solid currentColor;
+        border-radius: 0.3rem; background: transparent; color: inherit; place-self: center start }
+      text { fill: currentColor; font-size: 14px } .thin { stroke-width: 1.2 } .band { opacity: 0.45 }
+      .grid { stroke: currentColor; opacity: 0.2 } .line { fill: none; stroke-width: 2.5; stroke-linejoin: round }
+      @media (max-width: 600px) { padding: 0.6rem 0.5rem; font-size: 1rem; line-height: 1.35; /* in one screen of a phone */
+        .controls { grid-template-columns: 1fr 1fr; gap: 0.3rem 0.9rem; align-items: end; font-size: 0.9rem }
+        label.tick { grid-column: 1 / 3 } button { padding-inline: 0.5rem } } }
     html[data-theme=dark] .answers-back .picture { filter: brightness(1.3) }
-    .answers-back .controls { display: grid; gap: 0.3rem 1.2rem; margin: 0.4rem 0 0.6rem;
-      grid-template-columns: repeat(auto-fit, minmax(min(100%, 16rem), 1fr)) }
-    .answers-back label { display: grid; grid-template-columns: 1fr auto; margin: 0 }
-    .answers-back [type=range] { grid-column: 1 / 3; width: 100%; min-height: 1.5rem; margin: 0 }
-    .answers-back label.tick { display: flex; align-items: center; gap: 0.5rem }
-    .answers-back [type=checkbox] { width: 1.5rem; height: 1.5rem; flex: none }
-    .answers-back button { font: inherit; padding: 0.25rem 0.9rem; border: 1px solid currentColor;
-      border-radius: 0.3rem; background: transparent; color: inherit; place-self: center start }
-    .answers-back text { fill: currentColor; font-size: 14px }
-    .answers-back .grid { stroke: currentColor; opacity: 0.2 } .answers-back .line { fill: none; stroke-width: 2.5; stroke-linejoin: round }
-    .answers-back .thin { stroke-width: 1.2 } .answers-back .band { opacity: 0.45 }
     ${COLORS.map((color, i) => [color, "currentColor"][Number(i === 6)]).map((ink, i) =>
       `.answers-back .s${i} { stroke: ${ink} } .answers-back .f${i} { fill: ${ink} }`).join("")}`;
   document.head.append(style);
@@ -100,10 +100,9 @@ window.AnswersBack ??= (() => {
       words.textContent = spec.words(state, numbers);
     };
     const soon = () => (waiting ||= requestAnimationFrame(show));
-    const adds = (made) => home.querySelector(".controls").appendChild(made);
     for (const [name, { label, press, values, min, max, step, value, unit = "" }] of Object.entries(spec.controls)) {
       state[name] = value;
-      const made = adds(document.createElement(press ? "button" : "label"));
+      const made = home.querySelector(".controls").appendChild(document.createElement(press ? "button" : "label"));
       made.textContent = press ?? "";
       if (press) {
         made.type = "button";

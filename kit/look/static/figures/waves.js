@@ -3,7 +3,7 @@
 AnswersBack.figure("waves", {
   title: "draw more frequencies, and see their mean become the kernel",
   picture: "Waves, their mean, the Gaussian kernel and a band of two standard deviations",
-  height: () => 320,
+  height: (width) => (width < 560 ? 260 : 320),
   controls: {
     m: {
       label: "frequencies m", value: 5,
