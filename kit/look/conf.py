@@ -48,32 +48,38 @@ mathjax3_config = {
 def described(render):
     """`render`, and each figure has its alt text, and all of its description to open below it.
 
-    A figure that has a number shows it, and is a place where a link can end.
+    A figure that has a number shows it, and is a place where a link can end. Its box knows how wide
+    it is drawn, as on a phone it is only so much smaller that its letters can be read.
     """
+
+    def raw(said):
+        return nodes.raw("", said, format="html")
 
     def render_image(self, data):
         found = render(self, data)
         noted = data.output_metadata.get(data.mime_type, {})
         description, figure = noted.get("alt"), noted.get("figure")
-        if caption := noted.get("caption"):
-            line = nodes.paragraph(classes=["figure-caption"])
-            line += nodes.strong("", f"Figure {figure}. " if figure else "")
-            line += nodes.Text(caption)
-            found.append(line)
         if figure:
             place = f"figure-{figure.replace('.', '-')}"
             found[0]["ids"].append(place)
             found[0]["names"].append(place)
             self.renderer.document.note_explicit_target(found[0])
+        if description:
+            found[0]["alt"] = alt(description)
+        if width := noted.get("width"):
+            box = f"<div class='output drawn' style='--drawn: {width}px'>"
+            found = [raw(box), *found, raw("</div>")]
+        if caption := noted.get("caption"):
+            line = nodes.paragraph(classes=["figure-caption"])
+            line += nodes.strong("", f"Figure {figure}. " if figure else "")
+            line += nodes.Text(caption)
+            found.append(line)
         if not description:
             return found
-        found[0]["alt"] = alt(description)
         title = f"Figure {figure}" if figure else "The figure"
-        summary = f"<summary>{title} in words</summary>"
-        opened = nodes.raw("", f"<details class='in-words'>{summary}", format="html")
-        closed = nodes.raw("", "</details>", format="html")
-        answering = nodes.raw("", figures.below(figure), format="html")
-        return [*found, opened, nodes.paragraph("", description), closed, answering]
+        opened = raw(f"<details class='in-words'><summary>{title} in words</summary>")
+        words = nodes.paragraph("", description)
+        return [*found, opened, words, raw("</details>"), raw(figures.below(figure))]
 
     return render_image
 
