@@ -115,7 +115,8 @@ RERUN = {  # the cell it strikes, the fault, what the report must hold
 def nbval(folder, *options):
     """A run of pytest over `folder`, with the options of `make test` and these."""
     (folder / "pytest.ini").write_text("[pytest]\n")
-    always = [f"@{ROOT / 'tests' / 'whole.txt'}", "-p", "no:cacheprovider", "--junitxml=report.xml"]
+    always = [f"@{ROOT}/tests/whole.txt", f"--nbval-sanitize-with={ROOT}/tests/rounding.cfg"]
+    always += ["-p", "no:cacheprovider", "--junitxml=report.xml"]
     command = [sys.executable, "-m", "pytest", *always, *options]
     plug_in = {"PYTHONPATH": str(ROOT), "PYTEST_PLUGINS": "tools.kernels"}
     environment = os.environ | ENVIRONMENT | plug_in
