@@ -29,6 +29,7 @@ BUILD = ROOT / "build" / "site"
 STAGE, HTML, STATIC = BUILD / "source", BUILD / "html", BUILD / "static"
 MATHJAX = "es5/tex-svg-full.js"
 
+LICENCES = "code: BSD 3-Clause, prose and figures: CC BY 4.0"
 BINDER = "https://mybinder.org"
 
 # The lesson that each part begins with. A lesson belongs to the last part begun before it.
@@ -105,7 +106,8 @@ FIXED = "|".join(
 )
 WORDS = re.compile(
     rf"\[(?P<label>(?P<began>{SECTION})[^\]]*)\]\([^)#]*\)|(?P<section>{SECTION})|"
-    rf"(?P<fixed>{FIXED})|(?P<lessons>{MENTION})|(?P<counted>{COUNTED})|(?P<work>{CITED})",
+    rf"`(?P<file>[\w./]+)\.ipynb`|(?P<fixed>{FIXED})|(?P<lessons>{MENTION})|"
+    rf"(?P<counted>{COUNTED})|(?P<work>{CITED})",
     re.MULTILINE,
 )
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
@@ -269,7 +271,7 @@ class Site:
         return self.link(label, self.places[place], here)[:-1] + f"#{place})"
 
     def linked(self, text: str, here: str) -> str:
-        """`text` with a link wherever it names a lesson or a place in it, or cites a work.
+        """`text` with a link wherever it names a lesson, a place in it or a file, or cites a work.
 
         What is a link stays one; if it begins with a section, as in [05 §3, *Signs*](…), it leads
         there. The own number stays as it is, and so do numbers that no lesson has.
@@ -294,6 +296,9 @@ class Site:
                 return said if link == label else link
             if found["section"]:
                 return self.within(said, "section", said, here)
+            if file := found["file"]:
+                name = f"notebooks/{file}"
+                return self.link(said, name, here) if name in self.files and name != here else said
             if found["lessons"]:
                 return led(said, NUMBER, lesson)
             if found["work"] and here != "notebooks/references":
@@ -536,7 +541,7 @@ def options(address: str | None) -> dict:
     """
     told = {
         "collapse_navbar": True,  # of what lies below a page, no link but on that page
-        "extra_footer": edition(),
+        "extra_footer": f"{edition()} · {LICENCES}",
         "home_page_in_toc": True,
         "navbar_persistent": [],  # the book theme has a search button of its own
         "show_navbar_depth": 1,

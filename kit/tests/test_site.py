@@ -204,6 +204,7 @@ def test_the_button_for_colab_stands_beside_the_page_and_not_above_its_title(sma
         ("- exercise 04.3 (5", "- [exercise 04.3](exercises/04_one.ipynb#exercise-04-3) (5"),
         ("(04 §3; home)", "([04 §3](04_one.ipynb#section-04-3); home)"),
         ("[04 §3, *Signs*](04_one.ipynb)", "[04 §3, *Signs*](04_one.ipynb#section-04-3)"),
+        ("In `exercises/04_one.ipynb`:", "In [`exercises/04_one.ipynb`](exercises/04_one.ipynb):"),
     ],
 )
 def test_a_lesson_a_work_or_a_place_that_is_named_becomes_a_link_there(small, said, expected):
@@ -265,6 +266,8 @@ def test_sections_and_figures_of_a_lesson_are_places_where_links_can_end(small):
         "figure 77.1",
         "Figure 4.1 of the paper",
         "`figure 04.1`",
+        "`04_gone.ipynb`",
+        "`09_two.ipynb`",
         "04 §1",
         "§3",
         "[04 §7, *Gone*](04_one.ipynb)",
@@ -391,8 +394,11 @@ def test_buttons_lead_outside_only_where_the_repository_has_an_address():
     assert "colab" not in str(told)  # Colab installs nothing by itself
 
 
-def test_the_foot_of_each_page_names_the_edition():
-    assert site.options(None)["extra_footer"] == edition()
+def test_the_foot_of_each_page_names_the_edition_and_the_licences():
+    cited = text("CITATION.cff")
+    assert site.options(None)["extra_footer"] == f"{edition()} · {site.LICENCES}"
+    said = site.LICENCES.replace(" ", "-")
+    assert all(name in said for name in re.findall(r"(?m)^  - (BSD\S+|CC\S+)$", cited))
 
 
 # Tools that are missing, and who runs them

@@ -123,6 +123,18 @@ def test_the_head_names_the_width_once_and_the_first_page_is_called_as_the_cours
     assert title.startswith("06 Attention: take a weighted mean ")
 
 
+def test_icons_are_letters_and_their_megabyte_of_script_is_not_loaded(pages, address, browser):
+    assert not any("fontawesome.js" in written(page) for page in pages)
+    with opened(browser, address, "index.html") as (tab, _):
+        tab.wait_for_function("document.fonts.check('900 16px \"Font Awesome 7 Free\"', '\\uf002')")
+        drawn = "getComputedStyle(document.querySelector('.fa-magnifying-glass'), '::before')"
+        assert tab.evaluate(f"{drawn}.content").startswith('"\uf002"')
+
+
+def test_every_page_says_its_licences(pages):
+    assert all(site.LICENCES in written(page) for page in pages if "_modules" not in page)
+
+
 def test_the_side_bar_of_a_lesson_has_subjects_and_nothing_of_other_branches(pages):
     nav = written("notebooks/05_orthogonal_features").split('aria-label="Main"')[1]
     nav = nav.split("</nav>")[0]
