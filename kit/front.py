@@ -2,15 +2,23 @@
 
 Nothing is written here but the words on the three buttons. README is what GitHub shows; here its
 sections stand in another order, below the title of the course, the buttons, the hours of its routes
-and figure 00.1.
+and the picture.
 """
 
 import re
 
-from kit.head import CARD, first_words, picture
+from kit.head import PICTURE, first_words
+from tools.setting import ROOT
 
 # The sections that come first, in this order; the others keep README's.
-FIRST = ("For whom, and how long", "The decision card", "The lessons", "Projects", "How to study")
+FIRST = (
+    "A model that hears, with another attention",
+    "For whom, and how long",
+    "The decision card",
+    "The lessons",
+    "Projects",
+    "How to study",
+)
 BUTTONS = {
     "Start": "notebooks/00_start_here.html",
     "Run it in the browser": "kit/pages/in_the_browser.html",
@@ -38,7 +46,10 @@ def page(readme: str, browser: bool) -> str:
     top, *sections = re.split(r"(?m)^(?=## )", readme)
     title, about = first_words(readme)
     lead, _, rest = about.partition(". ")
-    drawn = picture()
+    drawn = PICTURE.search(top)
+    png = (ROOT / drawn[2]).read_bytes()
+    wide = int.from_bytes(png[16:20]) // 2  # a figure has two dots a pixel
+    caption = re.search(r"(?ms)^\*\w.+?\*$", top)[0]
     named = {re.match(r"## (.+)", section)[1]: section for section in sections}
     first = [named.pop(name) for name in FIRST]
     badges = re.findall(r"(?m)^\[!\[.*", top)  # where the repository has an address
@@ -47,8 +58,10 @@ def page(readme: str, browser: bool) -> str:
         f"{lead}.",
         buttons(browser),
         routes(readme),
-        f"[![{drawn.alt}]({CARD})](notebooks/00_start_here.ipynb#figure-00-1)",
-        f"*{drawn.caption}* (figure 00.1)",
+        f"<div class='cell_output'><div class='output drawn' style='--drawn: {wide}px'>",
+        drawn[0],
+        "</div></div>",
+        caption,
         rest,
         *badges,
     ]

@@ -227,7 +227,7 @@ def first_words() -> dict[str, str]:
         (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "LICENSE-prose")
     )
     title, about = re.search(r"(?s)\*\*(.+?)\.\*\*\s+(.+?)\n\n", readme).groups()
-    words, path = re.search(r"!\[(.+?)\]\((notebooks/picture\.png)\)", readme).groups()
+    words, path = PICTURE.search(readme).groups()
     licence, rights, *_ = prose.split("\n\n")
     found = {
         "title": title,
@@ -303,9 +303,11 @@ def handout(site: Site, docname: str, pages: dict[str, str]) -> str:
 
 
 def lecture(talk: Lecture) -> str:
-    """What students get of a lecture, in Typst: board, two figures, questions, homework."""
+    """What students get of a lecture, in Typst: board, formulas, two figures, questions, homework."""
     text = [f"## On the board\n\n{talk.derives}"]
     text += [f"{at}. {step}" for at, step in enumerate(talk.steps, 1)]
+    slides = [row for row in talk.rows if "$" in row.written and (row.figures or row.show == "–")]
+    text += ["## Formulas", *(f"- **{row.subject}.** {row.written}" for row in slides)]
     for mark in talk.paper:
         drawn = read(find(mark.split(".")[0])).figures
         (figure,) = [figure for figure in drawn if figure.number == mark]

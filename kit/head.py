@@ -4,15 +4,14 @@ The words are those that the course has: a lesson's box says what one can do aft
 glossary has the words that a lesson teaches, with the names that other people give them.
 """
 
-import base64
 import re
 from html import escape, unescape
-from pathlib import Path
 
-from tools.lesson import Figure, Lesson, find, read
+from tools.lesson import Lesson, find, read
 from tools.setting import NOTEBOOKS, ROOT, repository
 
-CARD = "card.png"  # the picture that stands beside a link
+CARD = "_images/picture.png"  # README's picture, which stands beside a link
+PICTURE = re.compile(r"!\[(.+?)\]\((notebooks/picture\.png)\)")  # its description, its file
 WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*: (.+) \[(\w\d)\]\(\w+\.ipynb\)$")
 AFTERWARDS = re.compile(r"^Afterwards,? you (?:can |)")
 LESSON = re.compile(r"notebooks/(\d\d|a\d)_\w+$")
@@ -59,16 +58,6 @@ def words(lesson: str) -> list[str]:
     return [read(find(lesson)).subject, *terms().get(lesson, [])] if lesson else []
 
 
-def picture() -> Figure:
-    """Figure 00.1: what the course is about."""
-    return read(find("00")).figures[0]
-
-
-def card(folder: Path) -> None:
-    """The picture of the course, among the files of the site."""
-    (folder / CARD).write_bytes(base64.b64decode(picture().png))
-
-
 def published(address: str | None) -> str:
     """Where GitHub Pages shows the repository; empty while it has no address."""
     if not address:
@@ -81,7 +70,8 @@ def tags(docname: str, title: str, way: str, address: str | None) -> str:
     """The meta tags of a page; `way` leads from it to the picture, where no address is known."""
     of_lesson = LESSON.match(docname)
     lesson = of_lesson[1] if of_lesson else ""
-    course, home = first_words()[0], published(address)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    course, home = first_words(readme)[0], published(address)
     about = description(read(find(lesson)) if lesson else None)
     names = {"description": about, "keywords": ", ".join(words(lesson))}
     graph = {
@@ -89,8 +79,8 @@ def tags(docname: str, title: str, way: str, address: str | None) -> str:
         "og:type": "article" if lesson else "website",
         "og:title": unescape(re.sub(r"<[^>]+>|\\[()]", "", title)),
         "og:description": about,
-        "og:image": f"{home}_static/{CARD}" if home else way,
-        "og:image:alt": SENTENCE.split(picture().alt)[0],
+        "og:image": f"{home}{CARD}" if home else way,
+        "og:image:alt": PICTURE.search(readme)[1],
         "og:url": home and f"{home}{docname}.html",
     }
     rows = [("name", *row) for row in names.items()] + [("property", *r) for r in graph.items()]
@@ -102,6 +92,6 @@ def tags(docname: str, title: str, way: str, address: str | None) -> str:
 
 def in_head(app, docname, template, context, doctree):
     """Sphinx's event for a page: its tags. The theme names the size of the screen by itself."""
-    title, way = context.get("title", ""), context["pathto"](f"_static/{CARD}", 1)
+    title, way = context.get("title", ""), context["pathto"](CARD, 1)
     kept = re.sub(r'<meta name="viewport"[^>]*/>', "", context.get("metatags", ""))
     context["metatags"] = kept + tags(docname, title, way, repository())

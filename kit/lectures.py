@@ -4,9 +4,9 @@
     talks[2].rows[0].minutes
 
 A page of kit/pages/lectures is data. It has one shape, and what departs from it is refused: the
-title, what students can do afterwards, and a chapter each for the plan, what is written where no
-figure is shown, the figures, the board, the live cell, the questions, what is left out, and the
-homework. Nothing but Python's own is imported here.
+title, what students can do afterwards, and a chapter each for the plan, what is written in some of
+its rows, the figures, the board, the live cell, the questions, what is left out, and the homework.
+Nothing but Python's own is imported here.
 """
 
 import re
@@ -27,7 +27,7 @@ class Row:
     minutes: int
     what: str
     show: str  # figures, a table, or a dash
-    written: str = ""  # where no figure is shown
+    written: str = ""  # a slide of its own, before a figure of the row
     said: str = ""
 
     @property
@@ -86,7 +86,7 @@ class Lecture:
 
 
 CHAPTERS = (
-    *("Plan", "Without a figure", "Figures", "On the board", "Live", "Ask"),
+    *("Plan", "To write", "Figures", "On the board", "Live", "Ask"),
     *("Leave out", "Homework"),
 )
 
@@ -126,7 +126,7 @@ def parse(text: str, path: Path = PAGES) -> Lecture:
         title[2],
         flat(head[title.end() : head.index(afterwards)]),
         flat(afterwards),
-        plan(chapters["Plan"], chapters["Without a figure"]),
+        plan(chapters["Plan"], chapters["To write"]),
         {number: flat(said) for number, said in re.findall(SHOWN, figures)},
         re.findall(PLACE, paper),
         flat(derives),

@@ -21,7 +21,6 @@ from itertools import groupby
 from pathlib import Path
 
 from kit import front, hints, need, npm, quizzes, reference
-from kit.head import card
 from tools.lesson import ANSWER, ASK, Lesson, read
 from tools.setting import ROOT, edition
 
@@ -56,7 +55,8 @@ BEHIND = (
 )
 AUTHORS = ("CONTRIBUTING", "COVERAGE", "CLAIMS")  # last
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
-LECTURERS = ("kit/pages/teach", "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
+TEACH = "kit/pages/teach"
+LECTURERS = (TEACH, "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
@@ -66,6 +66,7 @@ COPIED = (
 # What else may have been made: its folder below build/, which goes out with the site, and what the
 # link says at the lesson whose name a file has.
 MADE = {"slides": "slides", "handouts": "handout as PDF"}
+LISTED = {"make slides": "slides", "make pdf": "handouts"}  # the page of what a command makes
 WHOLE = {"course": "The whole course as a book"}  # a file that is first in its list, by this name
 SHOWN = (".html", ".pdf")
 LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
@@ -164,6 +165,19 @@ def folded(name: str) -> str:
     """A name in the letters of a key: Björck → bjorck."""
     plain = unicodedata.normalize("NFKD", name)
     return "".join(letter for letter in plain if not unicodedata.combining(letter)).lower()
+
+
+def by_authors(references: str) -> str:
+    """The list of works, each headed as a text cites it, Rahimi & Recht (2007), for its key."""
+
+    def headed(found):
+        key, entry = found.groups()
+        authors = re.split(r"(?<=[^\W\d_]{2})\.\s", entry, maxsplit=1)[0].split(",")
+        names = [re.sub(r"^\s*(?:\w\.\S*\s+)*", "", name) for name in authors]
+        said = " & ".join(names) if len(names) < 3 else f"{names[0]} et al."
+        return f"({key})=\n## {said} ({key[-4:]})\n\n{entry}"
+
+    return re.sub(r"(?m)^##+ (\S+-\d{4})\n\n(.+(?:\n.+)*)", headed, references)
 
 
 def made(folder: str, built: Path = BUILD.parent) -> list[Path]:
@@ -389,6 +403,14 @@ class Site:
         title, rest = text.split("\n", 1)
         return f"{title}\n\n{BESIDE}{' · '.join(links)}\n{rest}" if links else text
 
+    def to_made(self, text: str) -> str:
+        """The page of those who teach: a command that has been run is a link to what it made."""
+        for command, name in LISTED.items():
+            if name in self.files:
+                link = self.link(f"{name.capitalize()} of all lectures and lessons", name, TEACH)
+                text = text.replace(f"| `{command}` |", f"| {link} |")
+        return text
+
     def to_run(self, text: str, here: str) -> str:
         """The page about the browser, with links below its title to the lessons that run there."""
         names = {mark: f"{Path(name).name}.ipynb" for mark, name in self.lessons.items()}
@@ -405,6 +427,10 @@ class Site:
                 said = self.markdown(quizzes.page(text), here)
                 return said + quizzes.below(Path(here).name)
             said = self.markdown(text, here)
+            if here == "notebooks/references":
+                return by_authors(said)
+            if here == TEACH:
+                return self.to_made(said)
             if re.match(LECTURE, here):
                 return self.of_lecture(said, here)
             return self.to_run(said, here) if here == BROWSER else said
@@ -479,7 +505,6 @@ def stage(folder: Path = STAGE) -> None:
     browser = (BUILD.parent / LITE / "index.html").exists()
     first = front.page(readme.read_text(encoding="utf-8"), browser)
     pages["index.md"] = first + "\n" + contents(folder, pages)
-    card(folder)
     for name, text in pages.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
@@ -574,7 +599,6 @@ def main() -> int:
     need("site", sphinx="sphinx", myst_nb="myst-nb", sphinx_book_theme="sphinx-book-theme")
     stage()
     assets()
-    card(STATIC)
     shutil.rmtree(HTML, ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto"]
     command += ["-b", "html", "-c", "kit/look", "-d", BUILD / "doctrees", STAGE, HTML]

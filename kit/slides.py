@@ -460,15 +460,15 @@ def shown(row: Row, talk: Lecture) -> list[Slide]:
         out += board(talk)
     elif kind == "Their questions":
         out.append(Slide("claim", "Your questions"))
+    aloud = [said(row.said)] * bool(row.said)
+    if row.written and (row.figures or row.show == "–"):
+        sentences = [said(one) for one in SENTENCE.split(row.written)]
+        out.append(Slide("text", html(row.subject), body=sentences, notes=aloud))
     for number in row.figures:
         out.append(figure(number))
         out[-1].section = html(row.subject)
         out[-1].notes.insert(0, said(f"Figure {number}. {talk.figures[number]}"))
-    aloud = [said(row.said)] * bool(row.said)
-    if row.written and row.show == "–":
-        sentences = [said(one) for one in SENTENCE.split(row.written)]
-        out.append(Slide("text", html(row.subject), body=sentences, notes=aloud))
-    elif row.show != "–" and not row.figures:
+    if row.show != "–" and not row.figures:
         out.append(table(row, talk))
         out[-1].notes += [said(row.written), *aloud]
     if kind == "Homework":

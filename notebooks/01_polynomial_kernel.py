@@ -171,7 +171,7 @@ show(
 # $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$, a conic section, and here an ellipse close to a
 # circle. **The plane in feature space is an ellipse in the plane of the data, and it separates the two circles.**
 
-# %% jupyter={"source_hidden": true} tags=["readme", "hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 half = np.sqrt([-b / w[0], -b / w[2]])
 grid = np.linspace(-1.3, 1.3, 241)
 mesh = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)

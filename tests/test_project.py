@@ -230,6 +230,14 @@ def test_the_citation_has_the_version_date_and_licence_of_the_project():
     assert citation["version"] == PROJECT["version"]
     assert edition() == f"Edition {dated}"
     assert " AND ".join(citation["license"]) == PROJECT["license"]
+    lines = dict(re.findall(r"(?m)^  (\w+) += \{(.+)\},$", text("README.md").replace("\\", "")))
+    (author,) = citation["authors"]
+    assert lines == {
+        "title": citation["title"],
+        "author": f"{{{author['name']}}}",
+        "year": str(released.year),
+        "note": edition(),
+    }
 
 
 def test_no_file_names_a_home_folder_or_a_package_registry():

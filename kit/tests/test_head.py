@@ -1,17 +1,18 @@
 """What a page's head says, and the words by which a search finds a lesson."""
 
+import base64
 import re
 
 import pytest
 
 from kit import head
-from tools.lesson import parse, paths, read
+from tools.lesson import find, parse, paths, read
 from tools.setting import ROOT
 
 from .queries import TYPED
 from .toy import notebook, text
 
-HERE, WAY = "notebooks/05_orthogonal_features", "../_static/card.png"
+HERE, WAY = "notebooks/05_orthogonal_features", "../_images/picture.png"
 ADDRESS = "https://github.com/Someone/some-course"
 
 
@@ -52,13 +53,14 @@ def test_a_page_says_what_stands_beside_a_link_to_it():
 def test_with_the_address_of_the_repository_page_and_picture_have_theirs():
     said, home = head.tags(HERE, "05", WAY, ADDRESS), "https://someone.github.io/some-course/"
     assert f'content="{home}{HERE}.html"' in said
-    assert f'content="{home}_static/card.png"' in said
+    assert f'content="{home}_images/picture.png"' in said
 
 
-def test_the_picture_is_figure_00_1(tmp_path):
-    head.card(tmp_path)
-    assert (tmp_path / head.CARD).read_bytes().startswith(b"\x89PNG")
-    assert head.picture().number == "00.1"
+def test_the_picture_is_figure_00_1():
+    png = (
+        ROOT / head.PICTURE.search((ROOT / "README.md").read_text(encoding="utf-8"))[2]
+    ).read_bytes()
+    assert png == base64.b64decode(read(find("00")).figures[0].png)
 
 
 def test_the_icon_is_small_and_drawn_for_the_site():

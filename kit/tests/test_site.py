@@ -321,7 +321,9 @@ def test_every_link_of_every_page_leads_to_a_page_and_each_key_to_its_entry(whol
         if re.match(site.LINKED, name):
             keys[path] = ends(whole, name)
         elif path.suffix == ".md":
-            keys[path] = [slug(h) for h in re.findall(r"(?m)^#+ (.+)$", read(whole, name))]
+            said = read(whole, name)
+            keys[path] = [slug(h) for h in re.findall(r"(?m)^#+ (.+)$", said)]
+            keys[path] += re.findall(r"(?m)^\((\S+)\)=$", said)
     assert len(keys[whole.files["notebooks/references"]]) > 50
     faults, count = [], 0
     for name in whole.files:
@@ -348,6 +350,29 @@ def test_the_page_of_a_lecture_leads_to_its_deck_and_its_handout_where_they_are_
         *("slides/lecture_3.html", "slides/lecture_3.pdf", "handouts/lecture_3.pdf"),
     ]
     assert site.called("lecture_3", small.stage).startswith("Lecture 3: ")
+
+
+def test_a_work_is_headed_as_a_text_cites_it(whole):
+    said = site.by_authors(
+        "# R\n\n### a-1999\n\nÅ. B. Ab, C.-D.\nde Ef. On g. 1.\n\n### hi-2000\n\nHI. J.\n"
+    )
+    assert re.findall(r"(?m)^\((.+)\)=\n## (.+)\n\n", said) == [
+        ("a-1999", "Ab & de Ef (1999)"),
+        ("hi-2000", "HI (2000)"),
+    ]
+    headed = re.findall(r"(?m)^## (.+)$", read(whole, "notebooks/references"))
+    assert len(headed) == len(whole.works)
+    assert {"Su et al. (2021)", "Schölkopf & Smola (2002)", "Mezzadri (2007)"} < set(headed)
+    assert [name for name in headed if not re.fullmatch(f"{site.NAMES} .{site.YEAR}.", name)] == []
+
+
+def test_who_teaches_is_led_to_slides_and_handouts_where_they_are_made(small):
+    row, here = "| slides | `make slides` | a deck |", "kit/pages/teach"
+    assert small.on_page(row, here) == row
+    (small.stage / "slides.md").write_text("# Slides\n", encoding="utf-8")
+    said = site.Site(small.stage).on_page(row, here)
+    assert said == "| slides | [Slides of all lectures and lessons](../../slides.md) | a deck |"
+    assert all(f"| `{command}` |" in text("kit/pages/teach.md") for command in site.LISTED)
 
 
 def test_no_place_in_a_lesson_is_named_to_a_lecturer_without_a_link(whole):
