@@ -303,7 +303,7 @@ def handout(site: Site, docname: str, pages: dict[str, str]) -> str:
 
 
 def lecture(talk: Lecture) -> str:
-    """What students get of a lecture, in Typst: board, formulas, two figures, questions, homework."""
+    """What students get of a lecture, in Typst: board, formulas, figures, questions, homework."""
     text = [f"## On the board\n\n{talk.derives}"]
     text += [f"{at}. {step}" for at, step in enumerate(talk.steps, 1)]
     slides = [row for row in talk.rows if "$" in row.written and (row.figures or row.show == "–")]

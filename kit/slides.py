@@ -302,7 +302,8 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
                 words = led_in(before)
                 out[-1].body += [f'<p class="said">{words}</p>'] * bool(words) + [rendered]
             elif kind == "table" and rendered.count("<tr>") <= ROWS + 1 and len(source) < TABLE:
-                out.append(Slide("table", *head, body=[rendered]))
+                again = lead in [slide.title for slide in out]
+                out.append(Slide("table", *(head[-1:] if again else head), body=[rendered]))
             elif kind.endswith("list") and ANSWER not in cell.tags:
                 out += steps(rendered, led_in(before), *head)
             elif kind == "paragraph" and ASK.search(source):

@@ -118,9 +118,9 @@ for word, weight in zip(words, weights / weights.sum(), strict=True):
 print(f"what is read: {(weights * values).sum() / weights.sum():.2f}")
 
 # %% [markdown]
-# The exponential compares each query with each key, $L^2$ times for $L$ words. Now suppose that it were an
-# inner product of two lists of $F$ numbers, $e^{q^\top k/\sqrt d} \approx \varphi(q)^\top \varphi(k)$. Then
-# the query can be taken out of the upper sum, and in the same way out of the lower one:
+# The exponential compares each query with each key, $L^2$ times for $L$ words. If it were an inner product of two
+# lists of $F$ numbers, $e^{q^\top k/\sqrt d} \approx \varphi(q)^\top \varphi(k)$, the query could be taken out of the
+# upper sum, and in the same way out of the lower one:
 #
 # $$\sum_j \varphi(q_i)^\top \varphi(k_j)\; v_j = \varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j .$$
 #

@@ -265,8 +265,8 @@ c = xp.linalg.solve(K + alpha * xp.eye(200), t)  # a weight for each point
 by_kernel = kernels.polynomial(new, x, 2, offset=1.0) @ c
 
 # %% [markdown]
-# **Before you run this:** the features leave 6 weights to solve for, and the kernel leaves 200. How far
-# apart will the two predictions be: not at all, by some per cent, or by more, because 200 weights can fit
+# **Before you run this:** with $(x^\top y + 1)^2$ and 200 points the features leave 6 weights to solve for, and the
+# kernel leaves 200. How far apart will the two predictions be: not at all, by some per cent, or by more, because 200 weights can fit
 # more than 6?
 
 # %% tags=["answer"]
@@ -288,7 +288,7 @@ for place, few, many in zip(*map(to_host, (new, by_features, by_kernel)), strict
 # most $p$ of the $d$ coordinates. Write such a product as $p$ stars and $d$ bars. Stars before the first
 # bar are factors $x_1$, those between the first and the second are factors $x_2$, and so on, and those after
 # the last bar are factors 1: with $d = 3$ and $p = 4$, for example, $\star\star|\,|\star|\star$ is
-# $x_1^2\, x_3$. Each choice of $p$ places for the stars among all $d + p$ is one feature, so there are
+# $x_1^2\, x_3$. Each choice of $p$ places for stars, among $d + p$ for stars and bars, is one feature, so there are
 #
 # $$F = \binom{d + p}{p} .$$
 #
@@ -395,6 +395,7 @@ for ax, image, name, *said in zip(axes.ravel(), both, truth, *readings, strict=T
     ax.imshow(image.reshape(8, 8), cmap="gray", vmin=-0.5, vmax=0.5)
     lines = [f"$p={p}$ → {s}{'' if s == name else ' ✗'}" for p, s in zip((1, 2), said, strict=True)]
     ax.set(xticks=[], yticks=[], title="\n".join(lines))
+fig.suptitle("what the kernel of degree $p$ reads, after prints and negatives")
 axes[0, 0].set_ylabel("print")
 axes[1, 0].set_ylabel("negative")
 correct = [(reading == truth).reshape(2, 8).sum(axis=1) for reading in readings]
@@ -417,7 +418,7 @@ show(
 # And it learns little: if each print came with its negative, both with the same label, the best weights would be
 # $w = 0$, and in the mixture they differ from 0 only by chance. Degree 3 is odd in $x$ as well. But a product of
 # two pixels does not change when both change their sign: $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see the sign of an image, so it reads
-# negatives as well as prints.** It is the story of the two circles again, in 64 dimensions: the map
+# negatives as well as prints.** It is the story of two circles in 64 dimensions: the map
 # makes the problem linear, and the kernel makes the map cheap.
 #
 # Attention compares everything with everything, and a comparison is a kernel: an inner product of

@@ -411,8 +411,8 @@ near = to_host(kernels.gaussian(xp.asarray(query), xp.asarray(keys), gamma=0.5))
 long = np.exp((keys**2).sum(axis=1) / 2)  # e^{‖k‖²/2}, (3,)
 weights = near * long / (near @ long)
 softmax = to_host(kernels.softmax(xp.asarray(query), xp.asarray(keys)))[0]
-for i, word in enumerate(("the", "cat", "sleeps")):
-    print(f"{word:7} Gaussian {near[i]:.2f}, its own factor {long[i]:.2f}, weight {weights[i]:.2f}")
+for i, word in enumerate(("the 0", "cat 2", "sleeps 1")):
+    print(f"{word:8} Gaussian {near[i]:.2f}, its own factor {long[i]:.2f}, weight {weights[i]:.2f}")
 print("weights by kernels.softmax:", np.round(softmax / softmax.sum(), 2))
 
 # %% [markdown] tags=["answer"]

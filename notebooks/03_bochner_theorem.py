@@ -86,8 +86,8 @@ show(
 # On the ring all these vectors are at right angles to one another. Each has the squared length 8, except
 # $c_0$, which has 16, and $s_0$, which is zero. So the formula is the eigenvalue decomposition of $K$.
 #
-# **Before you run this:** $K$ has 16 eigenvalues. How many of them are zero, and what happens to the
-# eigenvalues if the last weight becomes $-0.04$?
+# **Before you run this:** for 16 points on a ring $K$ is made of a constant and three waves, with weights above 0.
+# How many of its 16 eigenvalues are zero, and what happens to them if the last weight becomes $-0.04$?
 
 # %% tags=["answer"]
 ring = T / 16 * np.arange(16)
@@ -98,8 +98,8 @@ for last in (0.04, -0.04):
 
 # %% [markdown] tags=["answer"]
 # Nine eigenvalues of $K$ are zero, because the constant has one vector and each of the three waves has
-# two. The other seven eigenvalues are the weights, times 16 for the constant and times 8 for the waves.
-# If the last weight becomes $-0.04$, two eigenvalues become negative. For more waves one takes more points.
+# two. If the last weight becomes $-0.04$, two eigenvalues become $-0.32$. The seven that are not zero are the
+# weights, times 16 for the constant and times 8 for the waves.
 # **On a ring a sum of waves is a kernel exactly when no wave has a negative weight.**
 
 # %% [markdown]
@@ -149,7 +149,7 @@ for last in (0.04, -0.04):
 # *A kernel is a mixture of waves.* This half we only outline. On the ring, $c_n^\top K c_n$ is the
 # weight of a wave, up to a factor. Do the same on the line, for a continuous, integrable kernel $k$ on
 # $\mathbb{R}$: take all points $x$ between 0 and $T$, and a wave $c(x) = e^{-i\omega x}$ as their weights. The
-# quadratic form becomes an integral, a limit of sums that are not negative. Divided by $2\pi T$ it is
+# sums become an integral, which is not negative either. The quadratic form with the wave, divided by $2\pi T$, is
 #
 # $$0 \;\le\; \frac{1}{2\pi T} \int_0^T\!\!\int_0^T k(x - y)\, e^{-i\omega(x - y)}\, dx\, dy
 # = \frac{1}{2\pi} \int_{-T}^{T} \Bigl(1 - \frac{|\delta|}{T}\Bigr) k(\delta)\,

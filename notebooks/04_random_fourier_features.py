@@ -69,8 +69,7 @@ show(
 )
 
 # %% [markdown]
-# A point reads two numbers off each clock. Those from $m$ clocks, divided by $\sqrt m$, are the *Fourier
-# features* of the point:
+# The two numbers that a point $x$ reads off each of $m$ clocks, divided by $\sqrt m$, are its *Fourier features*:
 #
 # $$\varphi(x) = \frac{1}{\sqrt m} \bigl(\cos\omega_1^\top x, \dots, \cos\omega_m^\top x,\;
 # \sin\omega_1^\top x, \dots, \sin\omega_m^\top x \bigr) \in \mathbb{R}^{2m}, \qquad

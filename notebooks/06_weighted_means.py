@@ -123,8 +123,8 @@ itself = weights(4**0.5 * x, x)  # the factor undoes the division: exp(x xᵀ), 
 asked = weights(x @ W_q, x @ W_k)  # (6, 6)
 
 # %% [markdown]
-# **Before you run this:** `thirsty` asks for an animal, and there is one. But `the` is about nothing,
-# so its query is $(0, 0)$. How does `the` weigh the six words?
+# **Before you run this:** in *the thirsty cat drank sweet milk* the word `thirsty` asks for an animal, but `the` is about
+# nothing, so its query is $(0, 0)$. How does `the` weigh the six words?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(11.5, 5.2))

@@ -26,7 +26,7 @@ from performer_course.figures import COLORS, gram, show
 # ## 1. Order
 #
 # Take the tokens of a sequence in another order. In matrices that is $Px$, with a permutation matrix
-# $P$. Then queries, keys and values become $Pq$, $Pk$ and $Pv$, the table of weights $w$ becomes
+# $P$. With it queries, keys and values become $Pq$, $Pk$ and $Pv$, the table of weights $w$ becomes
 # $P w P^\top$, and the outputs become
 #
 # $$P\, w\, P^\top P\, v = P\, w\, v .$$
@@ -36,7 +36,7 @@ from performer_course.figures import COLORS, gram, show
 # *dog* is the same in *dog bites man* and in *man bites dog*.
 #
 # Let tokens be vectors of $n$ numbers. The first cure adds to each token a vector that depends on its
-# place $p = 0, 1, \dots$ alone. For $i = 0, \dots, n/2 - 1$ that vector holds the pair
+# place $p = 0, 1, \dots$ alone. For $i = 0, \dots, n/2 - 1$ the vector of the place $p$ holds the pair
 #
 # $$\bigl(\sin(p\, \omega_i),\; \cos(p\, \omega_i)\bigr), \qquad \omega_i = 10000^{-2i/n} .$$
 #
@@ -428,7 +428,7 @@ among = unit[vowels] @ unit[vowels].T
 print(f"mean cosine of two vowels {(among.sum() - 5) / 20:.2f}, ", end="")
 print(f"of a vowel and a consonant {(unit[vowels] @ unit[rest].T).mean():.2f}")
 often = [c for c in letters if c.isupper() and text.count(c) >= 4]
-print("T − t + w = W, by n:      " + "".join(f"{n:7}" for n in (2, 4, 8, 16, 32)))
+print("capitals, by T − t + w:   " + "".join(f"{n:7}" for n in (2, 4, 8, 16, 32)))
 for step, name in ((1, "right, with the step"), (0, "right, without it")):
     shares = [analogies(embed(n), often, step) for n in (2, 4, 8, 16, 32)]
     print(f"{name:26}" + "".join(f"{value:7.2f}" for value in shares))

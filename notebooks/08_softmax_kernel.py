@@ -406,7 +406,7 @@ show(
 # Degree 1 has 65 of them in 64 dimensions, degree 2 has 45 in 8 dimensions.
 #
 # **Before you run this:** bring all $x$ and $y$ of the trained heads to length 1, and follow the attention of the
-# shortened rows, by waves or by the first terms of the series. With 128 orthogonal directions, and so 256 features,
+# shortened rows, by waves or by the first terms of a series, $1 + x^\top y$. With 128 orthogonal directions, and so 256 features,
 # is the error of the waves nearer to 10, 1 or 0.1? And is that of the series larger or smaller?
 
 # %% tags=["answer"]

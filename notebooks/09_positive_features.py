@@ -25,8 +25,8 @@ from performer_course.figures import COLORS, compared, show
 #
 # Let $\omega \sim \mathcal{N}(0, I_d)$ be a random direction and $z \in \mathbb{R}^d$ a fixed vector. What is the
 # mean of $e^{\omega^\top z}$? It is an integral over the normal density, and its exponent is a square that lacks a
-# term: $-\tfrac12 \|\omega\|^2 + \omega^\top z = -\tfrac12 \|\omega - z\|^2 + \tfrac12 \|z\|^2$. So what is left
-# under the integral is the density of $\mathcal{N}(z, I_d)$, which integrates to one:
+# term: $-\tfrac12 \|\omega\|^2 + \omega^\top z = -\tfrac12 \|\omega - z\|^2 + \tfrac12 \|z\|^2$. With the factor
+# $e^{\|z\|^2/2}$ taken out, the integral is that of the density of $\mathcal{N}(z, I_d)$, which is one:
 #
 # $$\mathbb{E}\, e^{\omega^\top z}
 # = \int \frac{e^{-\|\omega\|^2/2 + \omega^\top z}}{(2\pi)^{d/2}}\, d\omega
@@ -421,7 +421,7 @@ for (name, L, d), heads in judged.items():
 # the same number $q^\top s/\sqrt d$. So subtract the mean query plus the mean key of a sample, which takes both
 # out of $x + y$ (lesson 14). Keys that we drew have mean zero and stay as they are.
 #
-# Two rivals draw nothing. A *window* of the nearest keys gets the same number of multiplications. *Taylor features* of
+# Two rivals draw nothing. A *window* of the nearest keys gets as many multiplications. *Taylor features* of
 # degree 1 and 2 put $1 + t$ or $1 + t + t^2/2$ in the place of $e^t$, $t = q^\top k/\sqrt d$, with $d + 1$ and
 # $(d + 1)(d + 2)/2$ features: 9 and 45 at $d = 8$, 65 and 2,145 at $d = 64$.
 #
@@ -429,8 +429,9 @@ for (name, L, d), heads in judged.items():
 # come median errors over heads, inputs and draws, and on how many heads the median of shifted keys is below 1. A star
 # means too many features to save anything.
 #
-# **Before you run this:** with shifted keys eight late heads get $F = 4$ positive features each, six antibody
-# heads 15 and two speech heads 187. On which of the three kinds will most heads beat $\operatorname{mean}(V)$?
+# **Before you run this:** with shifted keys, unseen by softmax, eight late heads get $F = 4$ positive features
+# each, six antibody heads 15 and two speech heads 187. On which of the three kinds will most heads beat
+# $\operatorname{mean}(V)$?
 
 
 # %% tags=["answer"]

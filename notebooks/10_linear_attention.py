@@ -31,8 +31,9 @@ from performer_course.figures import COLORS, gram, show
 # $$o_i = \frac{\sum_{j=1}^S \kappa(q_i, k_j)\, v_j}{\sum_{j=1}^S \kappa(q_i, k_j)}
 # \;\in\; \mathbb{R}^e .$$
 #
-# Softmax attention has $\kappa(q, k) = e^{q^\top k/\sqrt d}$. Suppose instead that $\kappa(q, k) =
-# \varphi(q)^\top \varphi(k)$ with $F$ features. Then $\varphi(q_i)$ does not depend on $j$, and leaves both sums:
+# Softmax attention has $\kappa(q, k) = e^{q^\top k/\sqrt d}$. If instead
+# $\kappa(q, k) = \varphi(q)^\top \varphi(k)$ with $F$ features, then $\varphi(q_i)$ does not depend on $j$, and leaves
+# both sums:
 #
 # $$o_i^\top = \frac{\varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top}
 # {\varphi(q_i)^\top \sum_j \varphi(k_j)} .$$
@@ -235,7 +236,7 @@ show(
 #
 # ## 3. Maps without randomness
 #
-# In section 1 nothing asked $\varphi$ to estimate the softmax kernel. Any features will do whose denominators are
+# Nothing in section 1 asked $\varphi$ to estimate softmax. Any features will do whose denominators are
 # not zero, and these need no random numbers:
 #
 # - `features.elu_plus_one`: $x + 1$ for $x > 0$ and $e^x$ elsewhere, coordinate by coordinate, so that $F = d$
@@ -246,7 +247,7 @@ show(
 #   1\bigr) > 0$, where $F = (d + 1)(d + 2)/2$.
 #
 # Of these only Taylor features approximate the softmax, and only where all $t$ are small. The other two are *other
-# kernels*. Lesson 16 trains models with them. What do they do in a model that was trained with softmax?
+# kernels*. Lesson 16 trains with them. What do they do in a model that was trained with softmax?
 #
 # Rows are maps, and a window of the $d$ nearest keys, which takes as many multiplications as $d$ features. Columns are
 # heads: of the decoder of lesson 16, early and late in its training ($L = 32$, $d = 8$, causal); of the antibody model
@@ -254,8 +255,9 @@ show(
 # error over heads and texts, in units of $\operatorname{mean}(V)$'s, and the share of errors below 1. Without
 # projections counts cross at $L = F$, and at $2F$ where causal. A star stands where $L$ is below that.
 #
-# **Before you run this:** trained heads have scores far below $-1$. Which of the maps will be worse than
-# $\operatorname{mean}(V)$ there, and will elu + 1 be nearer to 0.1, 0.5 or 0.9?
+# **Before you run this:** trained heads have scores below $-1$. Which of elu + 1, relu and Taylor
+# features of degree 1 and 2 will be worse than $\operatorname{mean}(V)$, and is the error of elu + 1 nearer to 0.1, 0.5
+# or 0.9 of its error?
 
 
 # %% tags=["answer"]
@@ -294,12 +296,13 @@ for name, method in MAPS.items():
     print(line)
 
 # %% [markdown] tags=["answer"]
-# Taylor features of degree 1 are worse than $\operatorname{mean}(V)$ at the median of every kind of head: where $t < -1$
-# weights are negative, and denominators come near zero. Degree 2 is worse on the late heads alone, and ahead
-# of elu + 1 on all others, with too many features. The error of elu + 1 is nearer to 0.9, between 0.8 and 0.99.
+# Taylor features of degree 1 are worse than $\operatorname{mean}(V)$ at the median of every kind of head, those of
+# degree 2 on the late heads alone. The error of elu + 1 is nearer to 0.9, between 0.8 and 0.99. With degree 1 weights
+# are negative where $t < -1$, and denominators come near zero. Degree 2 is ahead of elu + 1 on all other kinds, with
+# too many features.
 # **Put into heads that were trained with softmax, elu + 1 is little better than the mean of all values.**
 # The error of relu is 0.68 at best. It does not sharpen as softmax does: as $\max(ax, 0) = a \max(x, 0)$ for $a > 0$,
-# queries and keys ten times as long give it the same weights. At the median the window is ahead of every map on all but
+# vectors ten times as long give it the same weights. The window is ahead, at the median, on all but
 # the spread head, where its error is 3.7.
 
 # %% [markdown]

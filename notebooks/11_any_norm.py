@@ -408,13 +408,13 @@ show(
 #
 # ## 5. Measure
 #
-# A row of the output needs one query and all keys, so a sample of queries will do, and a handful of draws. Take
+# A row of output needs one query and all keys, so a sample of queries will do, and some draws. Take
 # the antibody heads on both chains and the speech heads, one in each column, again with $m = L/4$. The rows are
 # the error from 64 queries and four draws, its standard deviation over draws, the error from all queries and twenty
 # other draws, that of a window of half of all keys, which costs the same, and the first row over the third.
 #
-# **Before you run this:** on how many of the fourteen heads will features follow attention more closely than the
-# window does?
+# **Before you run this:** on how many of 14 trained heads, 12 of antibodies and 2 of speech, will $L/4$ features
+# be closer to attention than an equally costly window?
 
 # %% tags=["answer"]
 both = [a.reshape(12, 122, 64) for a in data.antibody_heads()]

@@ -24,7 +24,7 @@ def test_the_first_page_begins_with_title_sentence_buttons_hours_and_figure_00_1
     assert re.findall(r"href='(.+?)'", buttons) == [*front.BUTTONS.values()]
     assert re.findall(r"(\w[\w ]+): \d+ hours", routes) == ROUTES
     assert routes.endswith("](#for-whom-and-how-long)")
-    assert picture.startswith("![Three tables of weights")
+    assert picture.startswith("[![Three tables of weights")
     assert caption.endswith("(figure 00.1).*")
 
 

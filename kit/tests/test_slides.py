@@ -327,6 +327,13 @@ def test_a_table_on_a_slide_has_all_rows_of_its_lesson(lesson, made):
     assert cut(made, lesson) == []
 
 
+def test_a_table_of_a_text_does_not_stand_under_a_claim_that_is_over_a_figure():
+    table = text("| a | b |\n|---|---|\n" + "| one | two |\n" * 3)
+    (alone,) = shown(deck(HEAD, table), "table")
+    (after,) = shown(deck(HEAD, figure("One."), table), "table")
+    assert (alone.title, alone.section, after.title) == (LEAD, "Scales", "Scales")
+
+
 def test_a_table_that_lost_its_last_rows_is_found(monkeypatch):
     ways = [
         "FAVOR+, 1,024   3.90 (3.75 to 4.04)",
