@@ -9,11 +9,12 @@ Nothing is executed, and nothing is written for the slides alone. The deck of a 
 the plan on its page (kit/lectures.py). In the deck of a lesson a section is a slide with its
 first claim (a sentence in bold) and its formulas; a claim that answers a question comes after it.
 A figure is a slide under its claim: the first claim after it and before the next figure or
-question, else the last before it. What a cell prints is a slide where it answers a question, and
-the question then has the slide before. Where a question is answered, the first sentences of the
-answer stand below; the first is the title of a print whose answer has no claim. If nothing shows
-the answer, its claim follows the question. The lists of a text are slides, step by step, and its
-small tables, whole. All else that the lesson says goes into the speaker's notes.
+question, else the first sentence of what answers a question, else the last claim before it. What a
+cell prints is a slide where it answers a question, and the question then has the slide before.
+Where a question is answered, the first sentences of the answer stand below; the first is the title
+of a print whose answer has no claim. If nothing shows the answer, its claim follows the question.
+The lists of a text are slides, step by step, and its small tables, whole. All else that the lesson
+says goes into the speaker's notes.
 
 The page they go into lies in kit/look/slides. reveal.js shows it, MathJax sets the formulas, the
 letters are Source Sans 3; npm brings all three, and no deck asks an address outside.
@@ -191,9 +192,9 @@ def shared_out(points: list[str]) -> list[list[str]]:
 # Slides
 
 
-def claim_of(section: Section, cell: Cell) -> str:
-    """The claim over what a cell shows: the first after it and before the next cell that asks
-    or shows something; else the last before it, or else the first of the section."""
+def claims_of(section: Section, cell: Cell) -> tuple[list[str], list[str]]:
+    """The claims over what a cell shows: those after it and before the next cell that asks or
+    shows something, and others of its section, the last before it first."""
     at = section.cells.index(cell)
     after = section.cells[at + 1 :]
     while after and after[0].outputs:  # no word between: one exhibit
@@ -201,7 +202,7 @@ def claim_of(section: Section, cell: Cell) -> str:
     end = next((i for i, other in enumerate(after) if other.figures), len(after))
     told = claims(ASK.split("\n\n".join(Section("", "", after[:end]).texts))[0])
     before = Section("", "", section.cells[:at]).claims
-    return html((told or before[-1:] or section.claims or [""])[0])
+    return told, [*before[-1:], *section.claims]
 
 
 def answer(section: Section, cell: Cell) -> tuple[list[str], list[str]]:
@@ -241,10 +242,10 @@ def print_of(text: str) -> str:
 
 def shown_by(section: Section, cell: Cell, asked: bool) -> list[Slide]:
     """The slides of a code cell: its figures, and what it prints where that is asked for."""
-    claim, (claimed, said) = claim_of(section, cell), answer(section, cell)
-    if said and not claimed and not cell.figures:
-        claim = html(said.pop(0))
-    head = (claim, html(section.title)) if claim else (html(section.title),)
+    (told, others), (claimed, said) = claims_of(section, cell), answer(section, cell)
+    if said and not claimed and not (told and cell.figures):
+        told = [said.pop(0)]
+    head = [html(one) for one in [*told, *others][:1]] + [html(section.title)]
     found: list[Slide] = []
     for output in cell.outputs:
         if figure := output.figure:

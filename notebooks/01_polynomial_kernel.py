@@ -164,7 +164,7 @@ show(
 # %% [markdown] tags=["answer"]
 # The surface is a cone. Every lifted point satisfies $2 \cdot x_1^2 \cdot x_2^2 = (\sqrt2\, x_1 x_2)^2$, and
 # that stays true when all three features grow by one factor, so the surface is made of rays from the origin.
-# A circle around the origin becomes a loop around the cone, and the plane cuts between the two loops.
+# **A circle around the origin becomes a loop around the cone, and the plane cuts between the two loops.**
 
 # %% [markdown]
 # What does the plane look like from where we started? Written out, it is the set where

@@ -137,9 +137,9 @@ show(
 
 # %% [markdown] tags=["answer"]
 # The sum of the eight squared cosines is 1 in every draw of orthogonal directions: by Pythagoras' theorem, since
-# eight orthogonal directions are a basis. For independent directions nine sums of ten lie between 0.40 and 1.78. So
-# orthogonal directions share a fixed budget: where one of them takes much of $u$, little is left for the others. That
-# is the negative covariance we want.
+# eight orthogonal directions are a basis. For independent directions nine sums of ten lie between 0.40 and 1.78.
+# **Orthogonal directions share a fixed budget: where one of them takes much of $u$, little is left for the others.**
+# That is the negative covariance we want.
 
 # %% [markdown]
 # How large is it? Let the *frame*, the orthogonal unit vectors along the directions, be turned at random, and let
@@ -344,10 +344,11 @@ show(
 
 # %% [markdown] tags=["answer"]
 # The ratio can be larger than 1, but hardly: the largest loss is 1.5 per cent, in four dimensions at a distance
-# where the kernel is nearly zero anyway. In the plane orthogonal directions never lose, and exercise 2 asks for
-# the proof. In 64 dimensions the gain is more than twenty-fold at $r = 0.4$, and ten-fold at $r = 1$. At $r = 2$
-# about a third of the variance is saved, in each of these dimensions. **Orthogonal directions gain most at distances
-# up to about 1.6, in units of the Gaussian's width, and at 3 they save at most 8 per cent.**
+# where the kernel is nearly zero. In the plane orthogonal directions never lose, and exercise 2 asks for
+# the proof. In 64 dimensions the gain is more than twenty-fold at $r = 0.4$, ten-fold at $r = 1$. At $r = 2$
+# about a third of the variance is saved in all of them. **Orthogonal directions gain most at a distance that falls with
+# the dimension, from 1.55 widths of the Gaussian in the plane to 0.41 in 64 dimensions, and at 3 they save at most 8 per
+# cent.**
 
 # %% [markdown]
 # ## 6. On digits, and beside other directions

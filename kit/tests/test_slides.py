@@ -6,7 +6,7 @@ import re
 import pytest
 
 from kit import slides
-from tools.lesson import parse, paths, read
+from tools.lesson import ANSWER, parse, paths, read
 from tools.setting import COURSE, NOTEBOOKS, edition
 
 from .toy import figure, notebook, prints, text
@@ -109,7 +109,7 @@ def test_a_formula_before_the_claim_does_not_give_it_away():
 
 def test_an_answer_has_a_sentence_for_each_part_of_its_question_below_what_shows_it():
     def below(answer, asked=ASKED, *shows):
-        made = deck(HEAD, asked, *(shows or [figure("One.")]), text(answer))
+        made = deck(HEAD, asked, *(shows or [figure("One.")]), text(answer), text(f"**{LEAD}**"))
         return shown(made, "figure", "table")[-1].body[1:]
 
     assert below("It is twice. So it is.") == ['<p class="answer">It is twice.</p>']
@@ -119,13 +119,21 @@ def test_an_answer_has_a_sentence_for_each_part_of_its_question_below_what_shows
     assert below(f"It is twice. {'Word ' * slides.ANSWERED}.", both) == below("It is twice.")
     assert below(f"**{LEAD}** More.") == []  # it is the title
     assert below("1. One.\n2. Two.") == []
-    shows = figure("One."), figure("Two."), text("It is twice.")
+    shows = figure("One."), figure("Two."), text("It is twice."), text(f"**{LEAD}**")
     two = shown(deck(HEAD, ASKED, *shows), "figure")
     assert [len(slide.body) for slide in two] == [1, 2]
     assert len(deck(HEAD, *shows)[-1].body) == 1
     both = figure("One.")
     both.outputs += figure("Two.").outputs  # of one cell
     assert below("It is twice.", ASKED, both) == ['<p class="answer">It is twice.</p>']
+
+
+def test_a_figure_without_a_claim_of_its_own_stands_under_the_first_sentence_of_its_answer():
+    answer = text("It is twice. So it is.")
+    (found,) = shown(deck(HEAD, ASKED, figure("One."), answer), "figure")
+    assert (found.title, found.body[1:]) == ("It is twice.", [])
+    (found,) = shown(deck(HEAD, figure("One."), answer), "figure")
+    assert found.title == LEAD
 
 
 def test_a_print_stands_under_the_first_sentence_of_its_answer_where_that_has_no_claim():
@@ -209,7 +217,9 @@ def test_each_figure_of_a_lesson_is_shown_once_under_a_claim_with_its_words_in_t
     found = shown(made, "figure")
     assert [slide.body[0] for slide in found] == [slides.picture(f) for f in lesson.figures]
     claims = {slides.html(claim) for section in lesson.sections for claim in section.claims}
-    assert {slide.title for slide in found} <= claims
+    told = [cell.source for cell in lesson.cells if ANSWER in cell.tags and cell.kind != "code"]
+    answers = {slides.html(slides.SENTENCE.split(said)[0]) for said in told}
+    assert {slide.title for slide in found} <= claims | answers
     notes = [html.unescape("".join(slide.notes)) for slide in found]
     assert all(figure.alt in note for figure, note in zip(lesson.figures, notes, strict=True))
 
