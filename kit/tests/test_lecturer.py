@@ -379,6 +379,15 @@ def test_a_lecture_in_thirty_minutes_takes_thirty():
     assert sum(map(int, re.findall(r": (\d+) minutes\.", steps))) == 30
 
 
+def test_a_lecture_that_is_made_of_two_begins_after_their_questions():
+    said = (PAGES / "teach.md").read_text(encoding="utf-8")
+    parts = re.findall(r"lecture\s(\d)\sfrom\sminute\s(\d+)", said)
+    rows = [talk.rows for number, _ in parts for talk in TALKS if talk.number == int(number)]
+    asked = [row.start + 4 for some in rows for row in some if row.kind == "Their questions"]
+    assert asked == [int(minute) for _, minute in parts]
+    assert 75 <= sum(80 - start for start in asked) <= 80
+
+
 # Weeks
 
 
