@@ -9,8 +9,9 @@ Nothing is executed, and nothing is written for the slides alone. The deck of a 
 the plan on its page (kit/lectures.py). In the deck of a lesson a section is a slide with its
 first claim (a sentence in bold) and its formulas; a claim that answers a question comes after it.
 A figure is a slide under its claim: the first claim after it and before the next figure or
-question, else the first sentence of what answers a question, else the last claim before it. What a
-cell prints is a slide where it answers a question, and the question then has the slide before.
+question, else the first sentence of what answers a question, else the last claim before it. A later
+claim may answer a question. What a cell prints is a slide where it answers a question, and the
+question then has the slide before.
 Where a question is answered, the first sentences of the answer stand below; the first is the title
 of a print whose answer has no claim. If nothing shows the answer, its claim follows the question.
 The lists of a text are slides, step by step, and its small tables, whole. All else that the lesson
@@ -194,15 +195,14 @@ def shared_out(points: list[str]) -> list[list[str]]:
 
 def claims_of(section: Section, cell: Cell) -> tuple[list[str], list[str]]:
     """The claims over what a cell shows: those after it and before the next cell that asks or
-    shows something, and others of its section, the last before it first."""
+    shows something, and the last of its section before it. Later ones would answer a question."""
     at = section.cells.index(cell)
     after = section.cells[at + 1 :]
     while after and after[0].outputs:  # no word between: one exhibit
         after.pop(0)
     end = next((i for i, other in enumerate(after) if other.figures), len(after))
     told = claims(ASK.split("\n\n".join(Section("", "", after[:end]).texts))[0])
-    before = Section("", "", section.cells[:at]).claims
-    return told, [*before[-1:], *section.claims]
+    return told, Section("", "", section.cells[:at]).claims[-1:]
 
 
 def answer(section: Section, cell: Cell) -> tuple[list[str], list[str]]:
@@ -242,10 +242,10 @@ def print_of(text: str) -> str:
 
 def shown_by(section: Section, cell: Cell, asked: bool) -> list[Slide]:
     """The slides of a code cell: its figures, and what it prints where that is asked for."""
-    (told, others), (claimed, said) = claims_of(section, cell), answer(section, cell)
+    (told, before), (claimed, said) = claims_of(section, cell), answer(section, cell)
     if said and not claimed and not (told and cell.figures):
         told = [said.pop(0)]
-    head = [html(one) for one in [*told, *others][:1]] + [html(section.title)]
+    head = [html(one) for one in (*(told or before)[:1], section.title)]
     found: list[Slide] = []
     for output in cell.outputs:
         if figure := output.figure:

@@ -313,7 +313,8 @@ def with_global_maximum(q, k, v, W, eps):
 
 
 # %% [markdown]
-# **Before you run this:** where do the earlier rows go if the last key is long enough, with
+# **Before you run this:** with one maximum over all keys taken off, where do earlier rows go if the last key is
+# long, with
 # $\varepsilon = 10^{-6}$ added to every feature, and where with $\varepsilon = 0$?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]

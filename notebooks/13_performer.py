@@ -75,11 +75,11 @@ for name, (causal, mask) in cases.items():
 # Take a decoder of two blocks with fresh parameters, and run the whole model both ways. Its output at each place is
 # $\ln P$ of 27 tokens. We compare by the Kullback–Leibler divergence $\sum P \ln (P/\hat P)$, averaged over the places.
 # The null baseline is the same model with all queries set to zero, in which each head takes the mean of the values that
-# it may see. With 48 tokens nothing is saved; we ask only how fast the answers approach each other. The rows are
-# medians of seven decoders, then of the same ones with queries and keys halved.
+# it may see. With 48 tokens nothing is saved; we ask only how fast the answers approach each other. Rows are
+# medians of seven decoders, then with queries and keys halved.
 #
 # **Before you run this:** queries and keys of a fresh decoder have entries of size about 1, and $d = 8$. With
-# 4,096 directions, is what remains of the null's divergence nearer to an eighth, a hundredth or a thousandth?
+# 4,096 directions, is the divergence from softmax nearer to an eighth, a hundredth or a thousandth of that with zero queries?
 
 
 # %% tags=["answer"]

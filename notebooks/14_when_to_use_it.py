@@ -177,7 +177,7 @@ def heads(kind, turn=np.array):
 # %% [markdown]
 # **Before you run this:** the first head belongs to the model of speech and looks at its neighbours. The second is
 # in the last block of the antibody model and looks for certain residues, wherever they are. The third is made of
-# independent normal numbers of scale ½. What will come first on each: a window, centres, or Taylor?
+# independent normal numbers of scale ½. What will come first on each: a window, a window with centres, or Taylor?
 
 # %% tags=["answer"]
 asked = {
@@ -553,7 +553,7 @@ show(
 # places that turn and are not added ($L$ = 32, $d$ = 8).
 #
 # **Before you run this:** at a half of the multiplications dense features beat $\operatorname{mean}(V)$ on 6
-# of 16 heads in section 4. On how many of the 22 turned heads will they: more, about as many, or none?
+# of 16 heads in section 4. On how many of 22 heads turned by their places will they: more, about as many, or none?
 
 
 # %% tags=["answer"]

@@ -241,7 +241,7 @@ for name, given in (("mean key", None), ("31 centres", centres)):
 
 # %% [markdown]
 # **Before you run this:** the exponential is convex. Is the weight that the mean key gives to all far keys
-# together too large or too small, and by how much?
+# of a speech head too large or too small, and by how much?
 
 # %% tags=["answer"]
 far, scores = ~window_of(1500, 23), {"exact": q @ k.T / 8}
@@ -331,8 +331,8 @@ WAYS = (
 # Each column is a kind of head and each row a way, with the median error over cases, the least and the most.
 # *Dense* are lesson 14's features, centred and sharpened.
 #
-# **Before you run this:** at $L = 1{,}500$ and a sixteenth of the multiplications a window can have 47 keys a side, or
-# 23 and 31 centres, or 23 and 23 features. Which of the three is best on the head that looks far?
+# **Before you run this:** at $L = 1{,}500$ and a sixteenth of the multiplications a window can have 47 keys a side,
+# 23 and 31 centres, or 23 and 23 features. Which of the three is best on the speech head that looks far?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 errors = {kind: {w: np.array([c[w][2] for c in of]) for w in WAYS} for kind, of in CARDS.items()}

@@ -697,7 +697,7 @@ print(f"and {worst[1]:.3f} above the softmax that was trained as long")
 # On a fresh $W$ the model with ever new directions has fewer bits, 3.255 to 3.258 beside 3.314 to 3.359. The
 # model with directions that stay is better on its own $W$, with 3.173 bits, than either model on a fresh one.
 # **A model fine-tuned with one $W$ learns that $W$, and one that meets ever new directions works with any of
-# their law and number.** So train with $W$ if the model keeps it, and redraw if it will be drawn anew. With
+# their law.** So train with $W$ if the model keeps it, and redraw if it will be drawn anew. With
 # dense features it is the same on a smaller scale, and redrawn they end at 3.065 bits or less, within a tenth
 # of a bit of softmax.
 
