@@ -21,6 +21,7 @@ from itertools import groupby
 from pathlib import Path
 
 from kit import front, hints, need, npm, quizzes, reference
+from kit.figures import SCRIPTS
 from tools.lesson import ANSWER, ASK, Lesson, read
 from tools.setting import ROOT, edition
 
@@ -80,6 +81,7 @@ MAKES = {  # what a site can be without: the target that makes it, and files tha
 }
 BESIDE = "Beside this page: "  # begins a line of links, which no search reads
 ACROSS = 100  # letters of a printed line, above which they are smaller
+PROSE = 200  # letters of a printed line, above which it is no row of a table
 LONG = 250  # characters of an alt text, above which its first sentence has to do
 
 NUMBER = r"(?:\d\d|a\d)(?![\w%])"
@@ -230,10 +232,16 @@ def boxed(text: str) -> str:
 
 
 def answers_out_of_sight(notebook: dict) -> None:
-    """Fold all that answers a question, code, what it shows and words, behind one line."""
-    cells, lines = [], ("<details class='answer'><summary>Show the answer</summary>", "</details>")
+    """Fold all that answers a question, code, what it shows and words, behind one line, which says
+    whether a figure that answers back is there."""
+    cells = []
     tagged = groupby(notebook["cells"], lambda cell: ANSWER in cell["metadata"].get("tags", []))
-    for answers, run in tagged:
+    for answers, grouped in tagged:
+        run = list(grouped)
+        drawn = [told.get("figure") for cell in run for told in pictures(cell)]
+        moves = ", and a figure to move" if {*drawn} & {*SCRIPTS} else ""
+        summary = f"<summary>Show the answer{moves}</summary>"
+        lines = (f"<details class='answer'>{summary}", "</details>")
         edges = [
             {"cell_type": "markdown", "id": f"{side}-{len(cells)}", "metadata": {}, "source": line}
             for side, line in zip(("opens", "closes"), lines, strict=True)
@@ -242,16 +250,23 @@ def answers_out_of_sight(notebook: dict) -> None:
     notebook["cells"] = cells
 
 
+def pictures(cell: dict) -> list[dict]:
+    """What is noted with each figure of a cell, for more to be noted."""
+    shown = [output for output in cell.get("outputs", []) if "image/png" in output.get("data", {})]
+    return [out.setdefault("metadata", {}).setdefault("image/png", {}) for out in shown]
+
+
 def fit_outputs(notebook: dict) -> None:
-    """A caption is set with its figure alone; what prints long lines is told by a tag."""
+    """A caption is set with its figure alone; tags tell what prints long lines, and prose."""
     for cell in notebook["cells"]:
         outputs = cell.get("outputs", [])
         kept = [output for output in outputs if "text/markdown" not in output.get("data", {})]
         lines = "".join("".join(output.get("text", [])) for output in kept).split("\n")
         if outputs:
             cell["outputs"] = kept
-        if max(map(len, lines)) > ACROSS:
-            cell["metadata"]["tags"] = [*cell["metadata"].get("tags", []), "broad"]
+        longest = max(map(len, lines))
+        tags = ["broad"] * (longest > ACROSS) + ["prose"] * (longest > PROSE)
+        cell["metadata"]["tags"] = [*cell["metadata"].get("tags", []), *tags]
 
 
 class Site:
@@ -438,19 +453,17 @@ class Site:
         if notebook["cells"] and notebook["cells"][0].get("id") == "colab":
             button, _install, *notebook["cells"] = notebook["cells"]
             colab = " · " + self.markdown("".join(button["source"]), here)
+        marked = here in self.places.values()
+        if marked and heading(here) == "section":
+            drawn = [told for cell in notebook["cells"] for told in pictures(cell)]
+            for count, told in enumerate(drawn, start=1):
+                told["figure"] = f"{number(here)}.{count}"
         answers_out_of_sight(notebook)
         fit_outputs(notebook)
         solutions = self.files.get(here.replace("/exercises/", "/solutions/"))
         if "/exercises/" in here and solutions:
             hints.below(notebook, solutions)
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
-        marked = here in self.places.values()
-        if marked and heading(here) == "section":
-            outputs = [o for cell in notebook["cells"] for o in cell.get("outputs", [])]
-            shown = [output for output in outputs if "image/png" in output.get("data", {})]
-            for count, output in enumerate(shown, start=1):
-                told = output.setdefault("metadata", {}).setdefault("image/png", {})
-                told["figure"] = f"{number(here)}.{count}"
         titled = False
         for cell in cells:
             said = "".join(cell["source"])

@@ -298,7 +298,7 @@ show(
 # How many of the 70 words does the model get right: most, half, or hardly any?
 
 
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def line(way, band=0, m=0):
     """Of the record: words wrong of a hundred, read and synthetic, and mean ln P; all draws."""
     cells = ""

@@ -238,10 +238,18 @@ def test_an_answer_has_no_heading_as_a_fold_would_hide_the_sections_after_it():
 
 
 def test_a_print_of_long_lines_is_told_and_others_are_not():
-    short, long = toy.prints("x" * site.ACROSS), toy.prints("x" * (site.ACROSS + 1))
-    notebook = toy.notebook(short, long)
+    lengths = site.ACROSS, site.ACROSS + 1, site.PROSE + 1
+    notebook = toy.notebook(*(toy.prints("x" * length) for length in lengths))
     site.fit_outputs(notebook)
-    assert [c.metadata.get("tags") for c in notebook.cells] == [[], ["broad"]]
+    assert [c.metadata.get("tags") for c in notebook.cells] == [[], ["broad"], ["broad", "prose"]]
+
+
+def test_a_fold_says_whether_a_figure_that_answers_back_is_in_it(whole):
+    said = {
+        name: read(whole, name).count(", and a figure to move<") for name in whole.lessons.values()
+    }
+    told = {site.number(name): count for name, count in said.items() if count}
+    assert told == {"03": 1, "09": 1, "10": 1, "12": 1, "15": 1, "18": 1, "20": 1}
 
 
 def test_sections_and_figures_of_a_lesson_are_places_where_links_can_end(small):

@@ -12,6 +12,7 @@ document.querySelectorAll("details.quiz").forEach((answer) => {
     const button = document.createElement("button");
     const words = choice.querySelector("p") ?? choice;
     button.type = "button";
+    words.querySelectorAll("a").forEach((link) => link.replaceWith(...link.childNodes)); // none in a button
     button.setAttribute("aria-pressed", "false");
     button.append(...words.childNodes);
     words.append(button);

@@ -24,6 +24,7 @@ SAMPLE = [
     "notebooks/projects/p1_a_decoder_that_writes",
     "notebooks/references",
     "performer_course/attention",
+    "kit/pages/quizzes/5_scale_and_after",
     "COVERAGE",
 ]
 FORMULAS = """() => ({

@@ -9,6 +9,7 @@ window.AnswersBack ??= (() => {
     .answers-back { border: 1px solid var(--pst-color-border, #888); border-radius: 0.4rem;
       padding: 0.7rem 0.9rem; margin: 0.5rem 0 1.2rem; color: var(--pst-color-text-base, CanvasText);
       &:empty { display: none } p { margin: 0 0 0.5rem } .title { font-weight: 600 } .words { min-height: 4.5em }
+      input { accent-color: var(--accent, #00528a) }
       .picture { display: block; width: 100%; user-select: none }
       .controls { display: grid; gap: 0.3rem 1.2rem; margin: 0.4rem 0 0.6rem;
         grid-template-columns: repeat(auto-fit, minmax(min(100%, 16rem), 1fr)) }
@@ -17,8 +18,8 @@ window.AnswersBack ??= (() => {
       label.tick { display: flex; align-items: center; gap: 0.5rem } [type=checkbox] { width: 1.5rem; height: 1.5rem; flex: none }
       button { font: inherit; padding: 0.25rem 0.9rem; border: 1px solid currentColor;
         border-radius: 0.3rem; background: transparent; color: inherit; place-self: center start }
-      text { fill: currentColor; font-size: 14px } .thin { stroke-width: 1.2 } .band { opacity: 0.45 }
-      .grid { stroke: currentColor; opacity: 0.2 } .line { fill: none; stroke-width: 2.5; stroke-linejoin: round }
+      text { fill: currentColor; font-size: 14px } .band { opacity: 0.45 }
+      .grid { stroke: currentColor; opacity: 0.2 } .line { fill: none; stroke-width: 2.5; stroke-linejoin: round } .thin { stroke-width: 1.2 }
       @media (max-width: 600px) { padding: 0.6rem 0.5rem; font-size: 1rem; line-height: 1.35; /* in one screen of a phone */
         .controls { grid-template-columns: 1fr 1fr; gap: 0.3rem 0.9rem; align-items: end; font-size: 0.9rem }
         label.tick { grid-column: 1 / 3 } button { padding-inline: 0.5rem } } }
