@@ -200,7 +200,7 @@ def claims_of(section: Section, cell: Cell) -> tuple[list[str], list[str]]:
     after = section.cells[at + 1 :]
     while after and after[0].outputs:  # no word between: one exhibit
         after.pop(0)
-    end = next((i for i, other in enumerate(after) if other.figures), len(after))
+    end = next((i for i, other in enumerate(after) if other.outputs), len(after))
     told = claims(ASK.split("\n\n".join(Section("", "", after[:end]).texts))[0])
     return told, Section("", "", section.cells[:at]).claims[-1:]
 

@@ -289,7 +289,8 @@ show(
 )
 
 # %% [markdown]
-# After one token the value can be read off any row. After 256 tokens, as many values lie on top of one another.
+# After one token the value can be read off any row. **After 256 tokens as many values lie on top of
+# one another.**
 #
 # ## 5. A maximum that sees the future
 #

@@ -174,8 +174,8 @@ show(
 # their entries is. Its columns are $d$, $d \ln d$, the $m$ of the formula, and the median errors with either number of
 # directions, if below 10,000, for 128 tokens.
 #
-# **Before you run this:** for normal entries of size 0.7 and $d = 32$ the rule $d \ln d$ says 111 directions. Does
-# $(\overline{e^{\|z\|^2}} - 1)/\operatorname{Var}(t)$ ask for hundreds, thousands or millions?
+# **Before you run this:** for normal entries of size 0.7 and $d = 32$ the rule $d \ln d$ says 111 directions. Does half
+# of $\operatorname{mean}(V)$'s error need hundreds, thousands or millions?
 
 
 # %% tags=["answer"]

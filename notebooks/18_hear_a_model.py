@@ -469,10 +469,10 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# With a band of 16 the share is a little ahead. **A window that loses a third of the words gets most
+# With a band of 16 the share is a little ahead, 6 and 7 wrong words against 6 and 10. **A window that loses a third of the words gets most
 # of them back from one summary of all the rest.** Both do it. The share's $\ln P$ on the synthetic
 # voices is higher at each of the five bands, by two standard errors or more from band 16 on. But it
-# has to be fitted for each head, and the mean key needs nothing. With a band of 8 neither can be
+# has to be fitted for each head; the mean key needs nothing. With a band of 8 neither can be
 # relied on: the share has 3 of a hundred wrong on the read voice and 62 on the synthetic ones, the mean
 # key 46 and 37. A difference of ten words may be chance: thirty wrong words, were they independent,
 # would have a standard deviation of about five.

@@ -277,10 +277,11 @@ show(
 # ## 10. A denominator without its ones
 #
 # *Printed* (004.5a): linear attention is $\varphi(Q)(\varphi(K)^\top V)$ over $\varphi(Q)\varphi(K)^\top$, outputs
-# $(L, e)$ over weights $(L, L)$. The sum over keys is lost. With $e = L$ the shapes fit by accident, and whoever
+# $(L, e)$ over weights $(L, L)$. The sum over keys is lost. With $e = L$ the shapes fit by accident: whoever
 # divides gets numbers.
 #
-# **Before you run this:** which values would you put into the formula to test it, whatever $Q$ and $K$ are?
+# **Before you run this:** which values $V$ would you put into $\varphi(Q)(\varphi(K)^\top V)$ over
+# $\varphi(Q)\varphi(K)^\top$ to test it for any $Q$ and $K$?
 
 # %% tags=["answer"]
 q, k = (features.elu_plus_one(a) for a in np.random.default_rng(23).normal(size=(2, 32, 8)))
@@ -290,7 +291,7 @@ print(f"as printed from {printed.min():.1f} to {printed.max():.1f}")
 judge("004.5a", 1, printed.max(), corrected.max())
 
 # %% [markdown] tags=["answer"]
-# Values that are all one test the formula, because every weighted mean of ones is one. **The denominator of linear
+# All-one values test the formula, as every weighted mean of ones is one. **The denominator of linear
 # attention is $\varphi(Q)(\varphi(K)^\top\mathbf{1})$, one number for each query.** *Right:* keep the ones. Lesson
 # [10](10_linear_attention.ipynb).
 

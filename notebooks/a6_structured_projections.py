@@ -607,7 +607,7 @@ for s, a, b in zip(counts, structured, sobol_ratio, strict=True):
 # So where points differ in one place at a time, Sobol points are what one would use, at any $d$. Where they differ in
 # two or more, measure it on these data, as exercise 3 does.
 #
-# ## 6. All of them in one table
+# ## 6. All ways to draw, compared
 #
 # `projections.METHODS` holds every way to draw directions, and a row of the table is one of them. The columns are its
 # mean squared error over that of independent directions, with $d = m = 16$ and a generic $\delta$ of four lengths.

@@ -322,7 +322,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# At 512 points the hierarchy is ahead by a factor of less than 2, and at 2048 by more than 20; at 256 points the band with
+# At 512 points the hierarchy is ahead by a factor of less than 2. At 2048 the factor is more than 20, and at 256 the band with
 # one low rank even wins. The reason is a count. A kernel that is smooth on the scale of $b$ among
 # $N$ points needs a rank that grows like $N/b$. So the band stores $N(2b + 1)$ numbers and the rest
 # a multiple of $N \cdot N/b$. The sum is least where $b \sim \sqrt N$, and then of order $N^{3/2}$,
