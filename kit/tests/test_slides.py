@@ -89,6 +89,11 @@ def test_a_claim_ends_at_the_next_picture_and_is_then_the_one_before():
     assert [slide.title for slide in shown(found, "figure")] == [LEAD, OTHER]
 
 
+def test_a_claim_over_a_later_print_is_not_that_of_a_figure_before_it():
+    found = deck(text("## 1. Scales\n\nTwo."), figure("One."), text("Prose."), prints(TABLE), HEAD)
+    assert [slide.title for slide in shown(found, "figure")] == ["Scales"]
+
+
 def test_a_claim_that_answers_a_question_comes_after_it():
     early = figure("Two scales."), ASKED, prints(TABLE), text(f"It is. **{LEAD}**")
     found = deck(text("## 1. Scales\n\nTwo weights."), *early)[1:]

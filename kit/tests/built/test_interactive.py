@@ -324,7 +324,8 @@ def test_keys_alone_move_every_control_and_the_words_follow(address, browser, na
             kind = tab.evaluate("document.activeElement.type")
             down = tab.evaluate("document.activeElement.value !== document.activeElement.min")
             arrow = "ArrowLeft" if down else "ArrowRight"
-            tab.keyboard.press({"button": "Enter", "checkbox": "Space"}.get(kind, arrow))
+            for _ in range(3 if kind == "range" else 1):  # a step may be less than words say
+                tab.keyboard.press({"button": "Enter", "checkbox": "Space"}.get(kind, arrow))
             tab.wait_for_timeout(50)
             moved = tab.evaluate("""() => {
                 const at = document.activeElement;
@@ -358,6 +359,34 @@ def test_y_is_turned_by_hand_too(address, browser):
         tab.mouse.up()
         tab.wait_for_timeout(50)
         assert "At 180°" in home.locator(".words").inner_text()
+
+
+def test_a_finger_on_y_turns_it_up_and_down_and_elsewhere_scrolls(address, browser):
+    context = browser.new_context(has_touch=True, viewport={"width": 390, "height": 844})
+    tab = context.new_page()
+    tab.goto(address + "page.html")
+    home, finger = tab.locator("[data-answers-back=errors]"), context.new_cdp_session(tab)
+    home.scroll_into_view_if_needed()
+
+    def touch(kind, *points):
+        finger.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+        tab.wait_for_timeout(30)
+
+    def pulled(place):
+        """Whether the words and the page have moved, a finger having gone up from there."""
+        box = home.locator(place).first.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        before = home.locator(".words").inner_text(), tab.evaluate("scrollY")
+        touch("Start", {"x": x, "y": y})
+        for step in range(1, 11):
+            touch("Move", {"x": x, "y": y - 5 * step})
+        touch("End")
+        after = home.locator(".words").inner_text(), tab.evaluate("scrollY")
+        return [old != new for old, new in zip(before, after, strict=True)]
+
+    assert pulled(".handle") == [True, False]
+    assert pulled(".title") == [False, True]
+    context.close()
 
 
 def test_it_moves_as_fast_as_a_hand_does(address, browser, capsys):

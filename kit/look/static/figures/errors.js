@@ -45,6 +45,7 @@ AnswersBack.figure("errors", {
       <text x="${cx - 70 * narrow}" y="${cy + 34}" text-anchor="middle">‖x + y‖ = ${Math.sqrt(found.plus).toFixed(2)}</text>
       <text x="${cx + 70 * narrow}" y="${cy + 54 - 20 * narrow}" text-anchor="middle">‖x − y‖ = ${Math.sqrt(found.minus).toFixed(2)}</text>`;
     const box = narrow ? [50, 164, width - 74, 140] : [290, 34, width - 318, 196];
+    const handle = `<circle class="handle" cx="${cx + tip[0]}" cy="${cy + tip[1]}" r="26" fill="transparent"/>`;
     const plot = AnswersBack.frame(box, {
       x: [0, 180], y: [1e-3, 1e3], logy: true, xticks: [[0, "0°"], [90, "90°"], [180, "180°"]],
       yticks: [[1e-3, "0.001"], [0.01, "0.01"], [0.1, "0.1"], [1, "1"], [10, "10"], [100, "100"], [1e3, "1,000"]],
@@ -63,7 +64,7 @@ AnswersBack.figure("errors", {
       return `<path class="line s${ink}" stroke-dasharray="${dash}" d="M${x} ${y}h${long}"/>
         <text x="${x + long + 4}" y="${y + 5}">${name}</text>`;
     });
-    return vectors + plot.svg() + key.join("");
+    return vectors + plot.svg() + key.join("") + handle;
   },
 
   words({ angle, F }, found) {

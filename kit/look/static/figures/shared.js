@@ -133,8 +133,8 @@ window.AnswersBack ??= (() => {
       const { left, top, width } = svg.getBoundingClientRect();
       if (buttons) spec.drag?.(clientX - left, clientY - top, width, moved);
     };
-    svg.addEventListener("pointerdown", drag);
-    svg.addEventListener("pointermove", drag);
+    svg.addEventListener("touchstart", (on) => on.target.matches(".handle") && on.preventDefault(), { passive: false }); // or the page scrolls
+    for (const type of ["pointerdown", "pointermove"]) svg.addEventListener(type, drag);
     if (spec.drag) svg.style.touchAction = "pan-y";
     new ResizeObserver(soon).observe(svg);
     show();

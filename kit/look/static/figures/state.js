@@ -4,7 +4,7 @@ AnswersBack.figure("state", {
   picture: "What each key answers under adding, decay and correcting, as pictures of letters",
   height(width) { return 3 * (7 * this.cell(width) + 44) + 40; },
   controls: {
-    writes: { label: "letters written: A to F, then X and Y over A and B", min: 0, max: 8, step: 1, value: 8 },
+    writes: { label: "letters written: A to F, then X and Y over A and B", min: 0, max: 8, step: 1, value: 5 },
     d: { label: "width d of the keys", values: [4, 8, 16, 32, 64, 128, 256], value: 64 },
     a: { label: "decay: gate a", min: 0, max: 1, step: 0.05, value: 0.7 },
     beta: { label: "correct: strength β", min: 0, max: 2, step: 0.05, value: 1 },
