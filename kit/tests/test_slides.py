@@ -90,7 +90,8 @@ def test_a_claim_ends_at_the_next_picture_and_is_then_the_one_before():
 
 
 def test_a_claim_over_a_later_print_is_not_that_of_a_figure_before_it():
-    found = deck(text("## 1. Scales\n\nTwo."), figure("One."), text("Prose."), prints(TABLE), HEAD)
+    later = text("Prose."), prints(TABLE), text(f"**{LEAD}**")
+    found = deck(text("## 1. Scales\n\nTwo."), figure("One."), *later)
     assert [slide.title for slide in shown(found, "figure")] == ["Scales"]
 
 
