@@ -14,8 +14,8 @@ claim may answer a question. What a cell prints is a slide where it answers a qu
 question then has the slide before.
 Where a question is answered, the first sentences of the answer stand below; the first is the title
 of a print whose answer has no claim. If nothing shows the answer, its claim follows the question.
-The lists of a text are slides, step by step, and its small tables, whole. All else that the lesson
-says goes into the speaker's notes.
+The lists of a text are slides, step by step, and its tables, the long ones on two or three. All
+else that the lesson says goes into the speaker's notes.
 
 The page they go into lies in kit/look/slides. reveal.js shows it, MathJax sets the formulas, the
 letters are Source Sans 3; npm brings all three, and no deck asks an address outside.
@@ -55,6 +55,7 @@ ANSWERED = 55  # words of an answer that stand below what shows it
 PART = re.compile(r"\?|\band (?:(?:by|for|from|near) )?(?:how|is|what|where|which)\b")
 LINES, BROAD = (3, 11), 80  # of a print that is a table and can be read from the last row
 ROWS, TABLE, LISTED = 9, 800, 700  # rows of a table; characters of a table and of a list on a slide
+TABLES = 3  # slides of one table
 FORMULAS, WIDE = 3, 90  # on a slide; letters of TeX that fit a line
 STEPS = 4  # of a board on a slide
 CLOSING, UNSHOWN = ("Take away", "Where it breaks"), ("Exercises", "Further reading")
@@ -190,6 +191,16 @@ def shared_out(points: list[str]) -> list[list[str]]:
     return out
 
 
+def cut_up(table: str, source: str) -> list[str]:
+    """A table of a text, slide by slide, each with its head; none of one too long for a deck."""
+    head, rows = table.partition("<tbody>")[0], re.findall(r"(?s)<tr>.*?</tr>", table)[1:]
+    count = max(-(-len(rows) // ROWS), -(-len(source) // TABLE))
+    size = -(-len(rows) // count)
+    parts = [rows[at : at + size] for at in range(0, len(rows), size)]
+    whole = [f"{head}<tbody>{''.join(part)}</tbody></table>" for part in parts]
+    return whole if count <= TABLES else []
+
+
 # Slides
 
 
@@ -302,9 +313,10 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
                     out.append(Slide("text", *head))
                 words = led_in(before)
                 out[-1].body += [f'<p class="said">{words}</p>'] * bool(words) + [rendered]
-            elif kind == "table" and rendered.count("<tr>") <= ROWS + 1 and len(source) < TABLE:
-                again = lead in [slide.title for slide in out]
-                out.append(Slide("table", *(head[-1:] if again else head), body=[rendered]))
+            elif kind == "table":
+                own = claims(cell.source) and lead not in [slide.title for slide in out]
+                named = head if own else head[-1:]
+                out += [Slide("table", *named, body=[part]) for part in cut_up(rendered, source)]
             elif kind.endswith("list") and ANSWER not in cell.tags:
                 out += steps(rendered, led_in(before), *head)
             elif kind == "paragraph" and ASK.search(source):

@@ -193,12 +193,18 @@ def test_a_table_is_shown_where_it_answers_a_question_that_no_figure_answers():
     assert not shown(deck(HEAD, ASKED, prints("x" * 99 + TABLE)), "table", "question")
 
 
-def test_a_table_of_a_text_is_shown_whole_or_not_at_all():
-    def rows(words):
-        return text("| a | b |\n|---|---|\n" + f"| {words} | {words} |\n" * 3)
+def test_a_table_of_a_text_is_shown_whole_on_up_to_three_slides_or_not_at_all():
+    def tables(words, count):
+        table = "| a | b |\n|---|---|\n" + f"| {words} | {words} |\n" * count
+        return [slide.body[0] for slide in shown(deck(HEAD, text(table)), "table")]
 
-    assert len(shown(deck(HEAD, rows("few words")), "table")) == 1
-    assert not shown(deck(HEAD, rows("too many words " * 20)), "table")
+    assert [table.count("<tr>") for table in tables("few words", 9)] == [10]
+    assert [table.count("<tr>") for table in tables("few words", 13)] == [
+        8,
+        7,
+    ]  # each with its head
+    assert [table.count("<tr>") for table in tables("too many words " * 10, 6)] == [3, 3, 3]
+    assert tables("too many words " * 20, 6) == tables("few words", 40) == []
 
 
 def test_no_code_is_shown_and_no_link():
@@ -336,19 +342,28 @@ def cut(made, lesson):
         written = [re.split(r"(?<!\\)\|", line.strip().strip("|")) for line in lines.splitlines()]
         written.pop(1)  # the rule below the head
         whole.append([[slides.html(cell.strip()) for cell in row] for row in written])
-    tables = [slide.body[0] for slide in shown(made, "table")]
-    return [table for table in tables if rows(table) not in whole]
+    tables: list[list] = []
+    for slide in shown(made, "table"):
+        head, *others = rows(slide.body[0])
+        if "<pre" not in slide.body[0] and tables and tables[-1][0] == head:  # it goes on
+            tables[-1] += others
+        else:
+            tables.append([head, *others])
+    return [table for table in tables if table not in whole]
 
 
 def test_a_table_on_a_slide_has_all_rows_of_its_lesson(lesson, made):
     assert cut(made, lesson) == []
 
 
-def test_a_table_of_a_text_does_not_stand_under_a_claim_that_is_over_a_figure():
-    table = text("| a | b |\n|---|---|\n" + "| one | two |\n" * 3)
-    (alone,) = shown(deck(HEAD, table), "table")
-    (after,) = shown(deck(HEAD, figure("One."), table), "table")
-    assert (alone.title, alone.section, after.title) == (LEAD, "Scales", "Scales")
+def test_a_table_stands_under_the_claim_of_its_own_text_unless_that_is_over_a_figure():
+    table = "| a | b |\n|---|---|\n" + "| one | two |\n" * 3
+    own = text(f"**{LEAD}**\n\n{table}")
+    (alone,) = shown(deck(text("## 1. Scales\n\nTwo."), own), "table")
+    assert (alone.title, alone.section) == (LEAD, "Scales")
+    for before in ((HEAD, prints("2\n"), text(table)), (HEAD, figure("One."), own)):
+        (later,) = shown(deck(*before), "table")
+        assert (later.title, later.section) == ("Scales", "")
 
 
 def test_a_table_that_lost_its_last_rows_is_found(monkeypatch):
