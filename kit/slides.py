@@ -8,7 +8,7 @@ writes build/slides: pages, and PDFs where a browser is there.
 Nothing is executed, and nothing is written for the slides alone. The deck of a lecture goes along
 the plan on its page (kit/lectures.py). In the deck of a lesson a section is a slide with its
 first claim (a sentence in bold) and its formulas; a claim that answers a question comes after it.
-A figure is a slide under its claim: the first claim after it and before the next figure or
+A figure is a slide under its claim: the first claim after it and before the next figure, print or
 question, else the first sentence of what answers a question, else the last claim before it. A later
 claim may answer a question. What a cell prints is a slide where it answers a question, and the
 question then has the slide before.
