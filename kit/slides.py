@@ -300,13 +300,14 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
         if claimed:  # and nothing shows the answer
             below = [f'<p class="answer">{html(" ".join(said))}</p>'] * bool(said)
             out += [*asked, Slide("claim", title, body=[html(claimed[0]), *below])]
-        asked, before, last = [], "", ""
+        asked, before, last, own = [], "", "", False  # own: the claim stands in this text
         for kind, source, rendered in blocks(cell.source):
             if kind == "heading" and source.endswith(section.title):
                 continue
             if not told and claims(source):
-                told, late = True, any(slide.kind == "question" for slide in [*out, *asked])
-            head = [lead, title] if told else [title]
+                told = own = True
+                late = any(slide.kind == "question" for slide in [*out, *asked])
+            head = [lead, title] if own else [title]
             if kind == "math":
                 full = str(out[-1].body).count("math block") == FORMULAS
                 if full or out[-1].kind != ("steps" if last.endswith("list") else "text"):
@@ -314,8 +315,8 @@ def walked(section: Section, *begun: Slide) -> list[Slide]:
                 words = led_in(before)
                 out[-1].body += [f'<p class="said">{words}</p>'] * bool(words) + [rendered]
             elif kind == "table":
-                own = claims(cell.source) and lead not in [slide.title for slide in out]
-                named = head if own else head[-1:]
+                again = lead in [slide.title for slide in out]
+                named = head[-1:] if again else head
                 out += [Slide("table", *named, body=[part]) for part in cut_up(rendered, source)]
             elif kind.endswith("list") and ANSWER not in cell.tags:
                 out += steps(rendered, led_in(before), *head)

@@ -130,10 +130,10 @@ print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {found[0] @ found[1
 # %% [markdown]
 # ## 2. Four kernels
 #
-# Each row of the table is a kernel of this course, with $\delta = x - y$, $\|\delta\|_1 = \sum_i |\delta_i|$,
+# Each row of the table is a kernel of this course, with $\|\delta\|_1 = \sum_i |\delta_i|$,
 # and a number $\gamma > 0$: the larger $\gamma$, the narrower the kernel.
 #
-# | kernel | formula | in the package |
+# | kernel | formula, $\delta = x - y$ | in the package |
 # |---|---|---|
 # | Gaussian | $\exp(-\gamma \lVert\delta\rVert^2)$ | `kernels.gaussian` |
 # | Laplacian | $\exp(-\gamma \lVert\delta\rVert_1)$ | `kernels.laplacian` |

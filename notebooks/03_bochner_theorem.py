@@ -87,7 +87,7 @@ show(
 # $c_0$, which has 16, and $s_0$, which is zero. So the formula is the eigenvalue decomposition of $K$.
 #
 # **Before you run this:** for 16 points on a ring $K$ is made of a constant and three waves, with weights above 0.
-# How many of its 16 eigenvalues are zero, and what happens to them if the last weight becomes $-0.04$?
+# How many of its 16 eigenvalues are zero, and which change if the last weight becomes $-0.04$?
 
 # %% tags=["answer"]
 ring = T / 16 * np.arange(16)
@@ -97,7 +97,7 @@ for last in (0.04, -0.04):
     print(f"last weight {last:5.2f}:", *(f"{value:.4g}" for value in spectrum))
 
 # %% [markdown] tags=["answer"]
-# Nine eigenvalues of $K$ are zero, because the constant has one vector and each of the three waves has
+# Nine eigenvalues of $K$ are zero, because the constant has one vector and each of three waves
 # two. If the last weight becomes $-0.04$, two eigenvalues become $-0.32$. The seven that are not zero are the
 # weights, times 16 for the constant and times 8 for the waves.
 # **On a ring a sum of waves is a kernel exactly when no wave has a negative weight.**
@@ -367,9 +367,9 @@ for name in ("gaussian", "laplacian", "cauchy"):
 #
 # ## 5. A function whose transform goes negative
 #
-# Here are two continuous, even bumps, zero beyond $|\delta| = 1$. The *tent* is
+# Two continuous, even bumps are zero beyond $|\delta| = 1$. The *tent* is
 # $\max(0,\, 1 - |\delta|)$. The *arch* is $\max(0,\, 1 - \delta^2)$, which Epanechnikov chose for
-# smoothing data. Integrating by parts gives their transforms:
+# smoothing. Integrating by parts gives the transforms of tent, $1 - |\delta|$, and arch, $1 - \delta^2$:
 #
 # $$p_{\text{tent}}(\omega) = \frac{1 - \cos\omega}{\pi\omega^2}, \qquad
 # p_{\text{arch}}(\omega) = \frac{2 (\sin\omega - \omega\cos\omega)}{\pi\omega^3} .$$

@@ -196,7 +196,7 @@ for m in (4, 8, 16):
 # of $G$, onto the first axis, to the side that is farther from $g$. So with the first entry $g_1$ of $g$ we have
 # $R_{11} = -\operatorname{sign}(g_1)\, \|g\|$, and the first column of $Q$ is $g / R_{11}$.
 #
-# **Before you run this:** LAPACK factors 400 normal matrices as $G = QR$. In how many of the draws is the first
+# **Before you run this:** LAPACK factors 400 Gaussian matrices as $G = QR$. In how many of the draws is the first
 # entry of the first column of $Q$ positive: in all, in half, or in none of them?
 
 # %% tags=["answer"]

@@ -50,8 +50,8 @@ x = np.linspace(-3, 3, 241)
 curve = np.sin(1.5 * x)
 
 # %% [markdown]
-# **Before you run this:** numbers on a sine curve have noise with a standard deviation of 0.3. Which of
-# the bandwidths 0.02, 0.1, 0.3, 1 and 10 comes nearest to the curve, and is its root mean square distance
+# **Before you run this:** sixty numbers on a sine, $\sin 1.5x$ from $x = -3$ to 3, have noise of standard deviation 0.3. Which
+# bandwidth, 0.02, 0.1, 0.3, 1 or 10, comes nearest to the curve, and is its root mean square distance
 # from the curve nearer to 0.3, 0.15 or 0.05?
 
 # %% tags=["answer"]

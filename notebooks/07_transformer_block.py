@@ -98,8 +98,7 @@ print(f"largest change: without places {abs(without).max():.0e}, with {abs(added
 # where they stand.** Such positions are called *relative*.
 #
 # **Before you run this:** a query stands at place 0 and a key at place 3. Now both move on together, up to
-# places 60 and 63. How does their score change if places were added to the tokens, and how if query and
-# key are turned?
+# places 60 and 63. How does their score change if places were added to the tokens?
 
 # %% tags=["answer"]
 table = transformer.positions(np.zeros((80, n)))  # (80, n)
@@ -427,6 +426,13 @@ vowels, rest = (np.searchsorted(letters, list(some)) for some in ("aeiou", "tnsr
 among = unit[vowels] @ unit[vowels].T
 print(f"mean cosine of two vowels {(among.sum() - 5) / 20:.2f}, ", end="")
 print(f"of a vowel and a consonant {(unit[vowels] @ unit[rest].T).mean():.2f}")
+
+# %% [markdown] tags=["answer"]
+# The mean cosine of two vowels is nearer to 0.5. **Letters with like neighbours get like vectors, and so
+# vowels resemble vowels.** Famous among such vectors is *king − man + woman ≈ queen* (Mikolov et al., 2013).
+# Letters have a step like it, from `t` to `T`.
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 often = [c for c in letters if c.isupper() and text.count(c) >= 4]
 print("capitals, by T − t + w:   " + "".join(f"{n:7}" for n in (2, 4, 8, 16, 32)))
 for step, name in ((1, "right, with the step"), (0, "right, without it")):
@@ -434,11 +440,8 @@ for step, name in ((1, "right, with the step"), (0, "right, without it")):
     print(f"{name:26}" + "".join(f"{value:7.2f}" for value in shares))
 
 # %% [markdown] tags=["answer"]
-# The mean cosine of two vowels is nearer to 0.5. **Letters with like neighbours get like vectors, and so
-# vowels resemble vowels.** Famous among such vectors is *king − man + woman ≈ queen* (Mikolov et al., 2013).
-# Letters have a step like it, from `t` to `T`. In our small text the step helps at some widths $n$ and not
-# at others, beside the nearest letter without any step. The famous examples, too, owe something to the rule
-# that the words of the question are no answers (Linzen, 2016).
+# In our small text the step helps at some widths $n$ and not at others, beside the nearest letter without any step.
+# The famous examples, too, owe something to the rule that the words of the question are no answers (Linzen, 2016).
 
 # %% [markdown]
 # ## Take away

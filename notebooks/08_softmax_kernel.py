@@ -141,9 +141,9 @@ show(
 # $x - y$ has variance $2/\sqrt d$, so $r^2$ has mean $2\sqrt d$. By the formula a relative error of $\eta$ takes
 # $m = 2 \sinh^2(r^2/2) / \eta^2$ directions.
 #
-# **Before you run this:** in 16 dimensions half of the weights have a relative error below 0.1 with
+# **Before you run this:** in 16 dimensions half of the weights of independent tokens have a relative error below 0.1 with
 # about a hundred thousand directions. How many does it take in 64 dimensions, the width of an attention
-# head: ten times as many, a hundred times, or more than a thousand times?
+# head: ten times as many, a hundred, or more than a thousand times?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(3)

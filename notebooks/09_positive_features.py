@@ -98,7 +98,7 @@ show(
 # $\omega_i^\top x$, and multiply by $h(x)/\sqrt m$, in which no direction occurs. For each row of the table,
 # $\varphi(x)^\top\varphi(y)$ has the mean $\mathrm{SM}(x, y)$.
 #
-# | features | $h(x)$ | $f_1, \dots, f_l$ | how many |
+# | features | $h(x)$ | $f_1, \dots, f_l$; $u = \omega_i^\top x$ | how many |
 # |---|---|---|---|
 # | trigonometric (lesson 08) | $e^{\lVert x\rVert^2/2}$ | $\cos u$, $\sin u$ | $2m$ |
 # | *positive* | $e^{-\lVert x\rVert^2/2}$ | $e^u$ | $m$ |
@@ -209,7 +209,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Trigonometric features are exact at $y = x$, hyperbolic and positive ones at $y = -x$, where $z = 0$. At their
+# **Trigonometric features are exact at $y = x$, hyperbolic and positive ones at $y = -x$, where $z = 0$.** At their
 # other end most draws of positive features, 64 %, lie below the exact value, and a few lie far above. **The
 # relative error of a positive weight depends on $\|x + y\|$ alone, and its square grows like $e^{\|x + y\|^2}$.**
 # Measured errors agree with the formulas, least well where $z$ is long, as section 4 explains.

@@ -47,7 +47,7 @@ from performer_course.figures import COLORS, gram, show
 # \bigl(\varphi(Q)\, \varphi(K)^\top\bigr) \mathbf{1}
 # = \varphi(Q)\, \bigl(\varphi(K)^\top \mathbf{1}\bigr) .$$
 #
-# **Before you read on:** let $L = S = 12$, $F = 4$ and $e = 3$. What is the largest matrix that the brackets make
+# **Before you read on:** let $L = S = 12$, $F = 4$ and $e = 3$. What matrix do the brackets make
 # in $(\varphi(Q)\varphi(K)^\top)V$, what in $\varphi(Q)(\varphi(K)^\top V)$, and which way takes fewer multiplications?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -255,7 +255,7 @@ show(
 # error over heads and texts, in units of $\operatorname{mean}(V)$'s, and the share of errors below 1. Without
 # projections counts cross at $L = F$, and at $2F$ where causal. A star stands where $L$ is below that.
 #
-# **Before you run this:** trained heads have scores below $-1$. Which of elu + 1, relu and Taylor
+# **Before you run this:** trained heads have scores below $-1$. Which of elu + 1 and Taylor
 # features of degree 1 and 2 will be worse than $\operatorname{mean}(V)$, and is the error of elu + 1 nearer to 0.1, 0.5
 # or 0.9 of its error?
 

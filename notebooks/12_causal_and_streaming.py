@@ -455,8 +455,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# After 65,536 tokens the cache is about five hundred times as large as the State. The State is not the faster one
-# from $n^* = 132$ on, but only much later, since a step with it is some thirty small operations, and each has to be
+# After 65,536 tokens the cache is about five hundred times as large as the State. **The State is not the faster one
+# from $n^* = 132$ on, but only much later.** A step with it is some thirty small operations, and each has to be
 # called. In between a State saves memory and costs time.
 
 # %% [markdown]

@@ -5,7 +5,7 @@
 # > and dense features (lesson 14), a window beside a summary (lesson 15). Lesson 16 helps.
 # >
 # > Afterwards you can swap the attention of every head of a pretrained model, judge the swap beside
-# > nulls, say why published features fail on it, and train directions that do not.
+# > nulls, say how published features fare on it, and train directions of your own.
 #
 # The Performer made a promise: take a Transformer that is already trained, exchange its attention, and go on.
 # Proteins, whose chains are long, were to gain most. Does the promise hold? Here we try it on a real model, in
@@ -681,8 +681,8 @@ show(
 
 # %% [markdown] tags=["answer"]
 # No, directions trained on one chain fit another chain less well: their KL on pembrolizumab is 0.43, and that of
-# directions trained on 96 chains is 0.08. So 64 directions trained on 96 chains are nearer to softmax than 1,024
-# drawn ones, which have 0.27. In the row *two W* queries and keys have a $W$ each; $w_{ij}$ is then no kernel, and
+# directions trained on 96 chains is 0.08. **The 64 directions trained on 96 chains are nearer to softmax than 1,024
+# drawn ones, whose KL is 0.27.** In the row *two W* queries and keys have a $W$ each; $w_{ij}$ is then no kernel, and
 # attention does not need one.
 
 # %% [markdown]

@@ -469,8 +469,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# With a band of 16 the share is a little ahead, 6 and 7 wrong words against 6 and 10. **A window that loses a third of the words gets most
-# of them back from one summary of all the rest.** Both do it. The share's $\ln P$ on the synthetic
+# With a band of 16 the share is a little ahead, 6 and 7 words wrong, read and synthetic, against 6 and 10. **A window that loses a third of the words gets most
+# of them back from either summary of all the rest.** The share's $\ln P$ on the synthetic
 # voices is higher at each of the five bands, by two standard errors or more from band 16 on. But it
 # has to be fitted for each head; the mean key needs nothing. With a band of 8 neither can be
 # relied on: the share has 3 of a hundred wrong on the read voice and 62 on the synthetic ones, the mean

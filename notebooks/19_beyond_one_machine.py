@@ -143,11 +143,12 @@ for name, (leave, join) in RULES.items():
     print(f"{name:15} {numbers(s[0]).size:12,d} {brackets:>16} {order:>15}")
 
 # %% [markdown] tags=["answer"]
-# Two shards may change places under plain linear attention, FAVOR+ and exact attention. Decay sends the least, 4,097 numbers. **All
+# Two shards may change places under plain linear attention, FAVOR+ and exact attention, where a swap only reorders the
+# cached rows. Decay sends the least, 4,097 numbers. **All
 # six rules are associative, but under decay, gates and the delta rule two shards must not change places.** Under
 # these three a later token fades or corrects what an earlier one wrote. A program that joins results as they arrive
-# is right for the two sums and wrong for these three, and it raises no error. For exact attention a swap only
-# reorders the cached rows, which changes no sum over all of them. Only its size grows with the shard.
+# is right for the two sums and wrong for these three, and it raises no error. The order of cached
+# rows changes no sum over all of them. But their number grows with the shard.
 
 # %% [markdown]
 # ## 2. A tree and a scan
@@ -707,8 +708,7 @@ for name in flops:
 # and four back, so the wire no longer matters.
 #
 # The assumed rate is that of large matrix products. The next cell prints the rate of a core with loading and
-# exponentials. By that rate it draws the prediction, which rises like $L$, and exact attention, which rises like
-# $L^2$.
+# exponentials. **At the measured rate FAVOR+ rises like $L$, and exact attention like $L^2$.**
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 lengths = 2.0 ** np.arange(14, 31)

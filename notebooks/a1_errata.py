@@ -94,8 +94,8 @@ judge("000.1", np.exp(-(r**2) / 2), printed, right)
 # *Printed* (001.1): each orthogonal row gets a $\chi_d$ length, the length of a standard normal vector in
 # $\mathbb{R}^d$, and these may be "same or different". Whoever takes the same draws one number in place of $d$.
 #
-# **Before you run this:** orthogonal rows have one length each or one for all. How much of the gain over
-# independent rows does one for all leave: all, half, or nothing?
+# **Before you run this:** orthogonal rows have one random length each or one for all. How much of the gain over
+# independent rows does the latter leave: all, half, or nothing?
 
 # %% tags=["answer"]
 d, r, N, rng = 6, 1.0, 20_000, np.random.default_rng(16)

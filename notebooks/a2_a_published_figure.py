@@ -76,8 +76,8 @@ print(f"the nearest of all pairs of tokens is at r = {nearest:.2f}")
 # orthogonal rows, which keep 0.98 of the variance of independent ones.**
 
 # %% [markdown]
-# What did the figure measure? The code was published with it, so we can look. Its features differ in two
-# ways from those of this course:
+# What did the figure measure? The code was published with it, so we can look. The published features differ in
+# two ways from those of this course:
 #
 # 1. The waves are $\cos(2\pi\, \omega^\top x)$ and $\sin(2\pi\, \omega^\top x)$, with $\omega \sim
 #    \mathcal{N}(0, I)$. In radians there is no $2\pi$ (lesson 03), so this estimates a Gaussian that is

@@ -195,7 +195,7 @@ show(
 #
 # The rows have norm $\sqrt d$, not χ. If their directions were uniform, the mean of
 # $\cos(\omega^\top\delta)$ would be the function of `norms="fixed"` in lesson 05, a Bessel kernel. With
-# $r = \|\delta\|$ it is
+# $r = \|\delta\|$ and uniform directions it is
 #
 # $$j(r^2) = \sum_{k \ge 0} \frac{(-d\, r^2/4)^k}{k!\; \tfrac d2 (\tfrac d2 + 1) \cdots (\tfrac d2 + k - 1)}
 # \qquad\text{and not}\qquad e^{-r^2/2} .$$
@@ -290,7 +290,7 @@ show(
 
 # %% [markdown]
 # The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$, because $D_3$ chooses only its
-# sign. So along an axis the first of the three stages is used up without mixing anything. A vector of equal absolute
+# sign. **Along an axis the first of the three stages is used up without mixing anything.** A vector of equal absolute
 # values, such as $(1, \dots, 1)$, starts where $e_1$ is after one stage. So it has the law that $e_1$ has with one
 # stage more. How large is the error? `mse` measures it, in units of the exact error of independent rows.
 
@@ -311,7 +311,7 @@ def mse(draw, delta, m, draws=2000, seed=3):
 
 # %% [markdown]
 # **Before you run this:** at $r = 3$, along $e_1$ with $d = m = 16$, is the mean squared error of structured directions
-# half of that of independent ones, the same, or three times as large? Would a fourth stage $H D_4$ cure it? And is it
+# half of that of independent ones, the same, or three times as large? What would a fourth stage $H D_4$ change? And is it
 # better or worse with $d = m = 64$?
 
 # %% tags=["answer"]

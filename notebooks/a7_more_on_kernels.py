@@ -294,8 +294,8 @@ show(
 # $\alpha = 0.1$. We offer 41 functions $K(\cdot, z_l)$, at $z_l = 0, 0.1, \dots, 4$. Five of the $z_l$ are the
 # data points.
 #
-# **Before you run this:** 41 functions may be used to fit five points. How many of them get a weight that is
-# not zero?
+# **Before you run this:** 41 functions, five of them at the data, may be used to fit five points. How many get a
+# weight that is not zero?
 
 
 # %% tags=["answer"]
