@@ -17,6 +17,7 @@ import pytest
 
 from kit import chromium
 from tests.checkout import copied, needs_make, needs_posix
+from tests.lessons import rounding
 from tools.notebooks import ENVIRONMENT, NOTEBOOKS, ROOT, VOLATILE, execute, sources
 
 FIRST = sorted(NOTEBOOKS.glob("*.py"))[0].stem
@@ -36,11 +37,12 @@ def tree(tmp_path_factory):
 
 
 def said(nb):
-    """What each cell prints, timings apart."""
+    """What each cell prints, timings and what rounding left apart."""
     cells = [
         c for c in nb.cells if c.cell_type == "code" and VOLATILE not in c.metadata.get("tags", ())
     ]
-    return ["".join(o.text for o in cell.outputs if "text" in o) for cell in cells]
+    texts = ["".join(o.text for o in cell.outputs if "text" in o) for cell in cells]
+    return [rounding().sub("", text) for text in texts]
 
 
 @pytest.mark.parametrize("source", READERS, ids=lambda s: f"{s.parent.name}/{s.stem}")
