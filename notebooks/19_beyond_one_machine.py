@@ -698,8 +698,8 @@ for name in flops:
     print(f"{name:7} {count(flops[name]):>7}   {takes:14} {count(sent[name]):>10}   {line}")
 
 # %% [markdown] tags=["answer"]
-# FAVOR+ computes for 2.7 minutes, exact attention for 10 years. **Sixteen cores of 5e10 FLOPs a second take one head
-# of $d = 64$ through a billion tokens in minutes by FAVOR+ ($m = 256$), and in years by exact attention.**
+# FAVOR+ computes for 2.7 minutes, exact attention for 10 years. Sixteen cores of 5e10 FLOPs a second take one head
+# of $d = 64$ through a billion tokens in minutes by FAVOR+ ($m = 256$), and in years by exact attention.
 
 # %% [markdown]
 # Exact attention is reckoned as in *Ring Attention* (Liu et al., 2023): keys and values go round a ring of workers, so

@@ -341,8 +341,8 @@ print(", ".join(f"{int(value)} in {count}" for value, count in zip(alike, counts
 
 # %% [markdown] tags=["answer"]
 # At $r = 3$ the error of structured directions is three times that of independent ones. A fourth stage mends about
-# half of that loss. With $d = m = 64$ no loss is to be seen at any of the four distances. **Along an axis of 16
-# dimensions, structured directions beat independent ones at $r = 1$ and lose to them at $r = 2$, $3$ and $2\pi$.**
+# half of that loss. With $d = m = 64$ no loss is to be seen at any of the four distances. Along an axis of 16
+# dimensions, structured directions beat independent ones at $r = 1$ and lose to them at $r = 2$, $3$ and $2\pi$.
 
 # %% [markdown]
 # Along the diagonal structured directions lose, too, but only further out. At $r = 2\pi$ there is an echo: with $d = 16$ the entries of

@@ -81,13 +81,13 @@ AnswersBack.figure("state", {
     const last = this.ORDER[writes - 1], again = writes > 6;
     const mean = (rule) => {
       const known = errors[rule].filter((error) => error !== null);
-      return (known.reduce((sum, x) => sum + x, 0) / known.length).toFixed(2);
+      return AnswersBack.say(known.reduce((sum, x) => sum + x, 0) / known.length);
     };
     const key = ((writes - 1) % 6) + 1;
     return `After ${writes} of 8 letters, with keys of ${d} dimensions, key ${key} was last written, ` +
       `${again ? "a second time, " : ""}with ${last}. Its error is ` +
       Object.entries({ add: "under adding", decay: "under decay", correct: "under correcting" })
-        .map(([rule, said]) => `${errors[rule][key - 1].toFixed(2)} ${said}`).join(", ").replace(/, (?!.*,)/, " and ") +
+        .map(([rule, said]) => `${AnswersBack.say(errors[rule][key - 1])} ${said}`).join(", ").replace(/, (?!.*,)/, " and ") +
       `. The mean over all keys written is ${mean("add")}, ${mean("decay")} and ${mean("correct")}; ` +
       "1 is the error of an empty picture.";
   },
