@@ -126,11 +126,11 @@ def card(path):
     return rows[start + 2 : start + 8]
 
 
-def test_the_readme_has_the_card_of_lesson_14_word_for_word_and_short_cards_its_questions():
+def test_the_page_of_the_card_has_that_of_lesson_14_word_for_word_and_short_cards_its_questions():
     (lesson,) = NOTEBOOKS.glob("14_*.py")
     full = card(lesson)
     assert [row[0] for row in full] == list("123456")
-    assert card(ROOT / "README.md") == full
+    assert card(ROOT / "kit/pages/decision_card.md") == full
     for page in (START, ROOT / "kit/pages/lectures/7_performer.md"):
         short = card(page)
         questions = [(number, ask.split("?")[0] + "?") for number, ask, *_ in full]

@@ -24,8 +24,8 @@ LECTURES, WEEKS, PROJECTS = (
     for name in ("lectures/index", "twelve_weeks", "projects")
 )
 QUIZZES = sorted((PAGES / "quizzes").glob("*.md"))
-# These are about tools, and quote no lesson.
-TOOLS = ("grading", "in_the_browser", "in_your_own_model")
+# These are about tools, or are held to their lesson or record as a whole.
+TOOLS = ("grading", "in_the_browser", "in_your_own_model", "decision_card", "how_we_know", "speed")
 ALL = sorted(page for page in PAGES.rglob("*.md") if page.stem not in TOOLS)
 FIGURES = r"figures? ((?:\w\d\.\d+(?:, | and )?)+)"
 FORMULA = r"\$[^$]*\$"
