@@ -12,12 +12,10 @@ from tools.setting import ROOT
 
 # The sections that come first, in this order; the others keep README's.
 FIRST = (
-    "A model that hears, with another attention",
     "For whom, and how long",
-    "The decision card",
-    "The lessons",
-    "Projects",
+    "The path",
     "How to study",
+    "Where to read on",
 )
 BUTTONS = {
     "Start": "notebooks/00_start_here.html",

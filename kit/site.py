@@ -48,9 +48,13 @@ GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
 BEHIND = (
     "notebooks/glossary",
+    "kit/pages/branches",
+    "kit/pages/decision_card",
     BROWSER,
     "kit/pages/in_your_own_model",
     "performer_course/index",
+    "kit/pages/how_we_know",
+    "kit/pages/speed",
     "notebooks/references",
     "CHANGELOG",
 )

@@ -23,6 +23,7 @@
 
 # %% jupyter={"source_hidden": true} tags=["answer", "readme", "hide-input"]
 import json
+import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -194,29 +195,28 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 PATH = {
-    "00": 20, "01": 40, "02": 45, "03": 45, "04": 45, "05": 45, "06": 40, "08": 45, "09": 50, "10": 45,
-    "11": 45, "12": 45, "14": 45, "18": 40,
-}  # fmt: skip # lesson: minutes
-BRANCHES = {
-    "a7": ("03", 60), "a6": ("05", 60), "07": ("06", 45), "a2": ("09", 35), "a1": ("10", 35),
-    "a8": ("10", 40), "13": ("11", 45), "19": ("12", 75), "a5": ("12", 60), "20": ("14", 65),
-    "15": ("14", 45), "16": ("14", 60), "17": ("14", 60), "a4": ("14", 50),
-}  # fmt: skip # branch: the lesson above it, minutes
-NAMES = {
     "00": "start here", "01": "polynomial kernels", "02": "definite kernels",
     "03": "Bochner's theorem", "04": "Fourier features", "05": "orthogonal features",
     "06": "attention", "08": "the softmax kernel", "09": "positive features",
     "10": "linear attention", "11": "stable features", "12": "causal linear attention",
     "14": "the decision card", "18": "speech",
-    "07": "transformers", "13": "the Performer", "15": "near-and-far attention", "16": "training",
-    "17": "a pretrained model", "19": "many machines", "20": "after the Performer", "a1": "errata",
-    "a2": "a published figure", "a4": "associative memory", "a5": "GPUs",
-    "a6": "structured projections", "a7": "more on kernels", "a8": "fast sums",
 }  # fmt: skip
+BRANCHES = {
+    "a7": ("03", "more on kernels"), "a6": ("05", "structured projections"),
+    "07": ("06", "transformers"), "a2": ("09", "a published figure"), "a1": ("10", "errata"),
+    "a8": ("10", "fast sums"), "13": ("11", "the Performer"), "19": ("12", "many machines"),
+    "a5": ("12", "GPUs"), "20": ("14", "after the Performer"),
+    "15": ("14", "near-and-far attention"), "16": ("14", "training"),
+    "17": ("14", "a pretrained model"), "a4": ("14", "associative memory"),
+}  # fmt: skip # branch: the lesson above it, its name
 AFTERNOON = ("00", "06", "09", "10", "18")
 PARTS = {"kernels": "03", "random features": "05", "attention": "12", "models": "18"}  # the last
 
-ends = dict(zip(PATH, np.cumsum(list(PATH.values())) / 60, strict=True))
+sources = {
+    file.name[:2]: file.read_text(encoding="utf-8") for file in Path("../notebooks").glob("*.py")
+}
+MINUTES = {n: int(re.search(r"\*\*(\d+) minutes", text)[1]) for n, text in sources.items()}
+ends = dict(zip(PATH, np.cumsum([MINUTES[n] for n in PATH]) / 60, strict=True))
 fig, ax = plt.subplots(figsize=(13, 9.5))
 start = 0.0
 for i, (part, last) in enumerate(PARTS.items()):
@@ -224,29 +224,31 @@ for i, (part, last) in enumerate(PARTS.items()):
     ax.plot(along, [0, 0], color=COLORS[i], ls="-", marker="", lw=8, label=part)
 for number, hours in ends.items():
     ax.plot(hours, 0, "o", ms=13, color=COLORS[6])
-    ax.text(hours - 0.05, 0.6, f"{number} {NAMES[number]}", rotation=40, va="bottom")
+    ax.text(hours - 0.05, 0.6, f"{number} {PATH[number]}", rotation=40, va="bottom")
 for depth, number in enumerate(sorted(BRANCHES, key=lambda n: BRANCHES[n][0], reverse=True), 1):
-    after = ends[BRANCHES[number][0]]
+    after, name = ends[BRANCHES[number][0]], BRANCHES[number][1]
     ax.plot([after] * 2, [-depth, 0], "-", color=COLORS[6], linewidth=1, zorder=0)
     ax.plot(after, -depth, "o", ms=13, mfc="white", color=COLORS[6])
-    ax.text(after + 0.15, -depth, f"{number} {NAMES[number]}", va="center")
+    ax.text(after + 0.15, -depth, f"{number} {name}", va="center")
 ax.set(ylim=(-len(BRANCHES) - 0.6, 6.8), xlim=(-0.2, 13), yticks=[])
 ax.set(xlabel="hours of reading along the path")
 fig.legend(loc="outside lower center", ncols=4)
 ax.spines["left"].set_visible(False)
 ax.grid(visible=False)
-path, branches = sum(PATH.values()), sum(minutes for _, minutes in BRANCHES.values())
-print(f"the path           {path / 60:4.1f} hours: {' '.join(PATH)}")
-print(f"all branches       {branches / 60:4.1f} hours: {' '.join(BRANCHES)}")
-print(
-    f"one afternoon      {sum(PATH[n] for n in AFTERNOON) / 60:4.1f} hours: {' '.join(AFTERNOON)}"
-)
+for route, of_it in {
+    "the path": PATH,
+    "all branches": BRANCHES,
+    "one afternoon": AFTERNOON,
+}.items():
+    print(f"{route:18} {sum(MINUTES[n] for n in of_it) / 60:4.1f} hours: {' '.join(of_it)}")
+on_path = [MINUTES[n] for n in PATH]
+print(f"a lesson of the path takes {min(on_path)} to {max(on_path)} minutes")
 show(
     fig,
     caption="Follow the line from left to right; what hangs below it can wait.",
-    alt=f"A line of {len(PATH)} lessons, {', '.join(f'{n} {NAMES[n]}' for n in PATH)}, over {path / 60:.1f} "
+    alt=f"A line of {len(PATH)} lessons, {', '.join(map(' '.join, PATH.items()))}, over {sum(on_path) / 60:.1f} "
     "hours. Under it hang the branches: "
-    f"{', '.join(f'{n} {NAMES[n]} under {after}' for n, (after, _) in BRANCHES.items())}.",
+    f"{', '.join(f'{n} {name} under {after}' for n, (after, name) in BRANCHES.items())}.",
 )
 
 # %% [markdown] tags=["answer"]
@@ -288,20 +290,6 @@ except checks.Hint as hint:
 checks.variance_of_mean(lambda variance, m: variance / m)
 
 # %% [markdown]
-# ## 5. When to use it
-#
-# Somebody asks you what to do about attention that is too slow. The course ends with six questions, in this order; the
-# first yes says what to try. One command answers 3 and 4 on your own heads (lesson 14).
-#
-# | | ask | try | lessons |
-# |---|---|---|---|
-# | 1 | Is exact attention, by a fused kernel, fast enough, or a small part of the time? | Keep it. | 10, 18 |
-# | 2 | Must single facts from far back be found again? | Keep it, and its cache. | 12, 20 |
-# | 3 | Does a way with a *window* come first on most heads, or one with *centres*? | A window, and one mean key or some centres for the rest. | 15, 18 |
-# | 4 | Does *Taylor* come first? | Taylor features. | 10 |
-# | 5 | May you train? | Features for each head, or the whole model. | 16, 17, 18 |
-# | 6 | None of these? | Keep exact attention. | 14, 17, 18 |
-#
 # ## Take away
 #
 # - Attention is a mean of values, weighted by the exponential of queries times keys: $L^2$ comparisons.

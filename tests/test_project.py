@@ -101,14 +101,14 @@ def test_ci_tries_an_older_cpu_every_week():
     assert older["steps"][-1]["run"] == "make test PYTHON=python"
 
 
-def test_ci_meets_its_peers_every_week_in_the_versions_that_readme_names():
+def test_ci_meets_its_peers_every_week_in_the_versions_that_their_page_names():
     peers = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]["peers"]
     steps = [step.get("run", "") for step in peers["steps"]]
     assert "EXTRAS=peers" in " ".join(steps).split()
     assert steps[-1].split()[-1] == "tests/deep/test_peers.py"
     assert peers["env"]["UV_TORCH_BACKEND"] == "cpu"
     pins = set(" ".join([*EXTRAS["peers"], *steps]).split())
-    said = re.findall(r"(?m)^\| ([\w-]+) (\d[\w.]+) \|", text("README.md"))
+    said = re.findall(r"(?m)^\| ([\w-]+) (\d[\w.]+) \|", text("kit/pages/how_we_know.md"))
     named = {f"{name}=={version}" for name, version in said if name != "scikit-learn"}
     assert named == {pin for pin in pins if "==" in pin}
     assert f"scikit-learn=={dict(said)['scikit-learn']}" in text("constraints.txt").split()
@@ -163,20 +163,20 @@ def test_make_alone_lists_each_target():
     assert re.findall(r"(?m)^  make ([\w-]+) +\w", said) == targets
 
 
-def test_readme_has_a_row_for_each_lesson():
-    rows = re.findall(r"(?m)^\| \[(\w+)\]\((\S+)\) \| (.+?) \| (\d+) \| .+ \|$", text("README.md"))
+def test_each_lesson_has_a_row_in_readme_or_among_the_branches():
+    said = text("README.md") + text("kit/pages/branches.md")
+    rows = re.findall(r"(?m)^\| \[(\w+)\]\((?:../../)?(\S+)\) \| (.+?) \| .+ \|$", said)
     expected = []
     for lesson in sorted(NOTEBOOKS.glob("*.py")):
-        first = read(lesson).cells[0].source
-        title, minutes = re.findall(r"(?m)^# (.+)$|\*\*(\d+) minutes", first)
+        (title,) = re.findall(r"(?m)^# (.+)$", read(lesson).cells[0].source)
         link = lesson.with_suffix(".ipynb").relative_to(ROOT).as_posix()
-        expected.append((lesson.stem.split("_")[0], link, title[0], minutes[1]))
-    assert rows == expected
+        expected.append((lesson.stem.split("_")[0], link, title))
+    assert sorted(rows) == expected
 
 
-def test_readme_quotes_the_recorded_benchmark():
+def test_the_page_on_speed_quotes_the_recorded_benchmark():
     times = json.loads(text("benchmarks/attention.json"))
-    said = text("README.md")
+    said = text("kit/pages/speed.md")
     for length, digits in ((8192, 1), (16384, 0)):
         found = times["all-to-all"][str(length)]
         ratio = found["torch SDPA"] / found["favor_attention"]

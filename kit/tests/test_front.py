@@ -28,22 +28,6 @@ def test_the_first_page_begins_with_title_sentence_buttons_hours_and_figure_00_1
     assert caption.endswith("(figure 00.1).*")
 
 
-def test_what_a_model_writes_and_the_words_that_are_wrong_are_those_of_lesson_18():
-    printed = "\n".join(output.text for cell in read(find("18")).cells for output in cell.outputs)
-    spoken = " ".join(printed.split())
-    (section,) = re.findall(rf"(?s)## {front.FIRST[0]}\n(.+?)\n## ", README)
-    ways = ["softmax +", "window +8 ", r"window and mean\(V\) +8 ", r"FAVOR\+, 256 features "]
-    said = re.findall(r'(?m)^\| (.+) \| "(.+?)(?:, …)?" \| (\d+) and (\d+) \|$', section)
-    for way, (_, written, *wrong) in zip(ways, said, strict=True):
-        assert written in spoken
-        found = re.search(rf"(?m)^{way} *(\d+) +-\S+ +(\d+) ", printed)
-        assert [*found.groups()] == wrong
-    wide = re.search(r"(?m)^window and mean\(V\) +24 +(\d+) +-\S+ +(\d+) ", printed).groups()
-    assert wide == re.search(r"such a share (\d+) and (\d+) words", section).groups()
-    (faster,) = re.findall(r"encoder is (\S+) times as fast", " ".join(section.split()))
-    assert re.search(rf"(?m)^window and mean\(V\), band 24 .* {faster}$", printed)
-
-
 def test_without_the_browsers_part_no_button_leads_there():
     assert front.BROWSER in front.page(README, browser=True)
     assert front.BROWSER not in front.buttons(browser=False)

@@ -100,8 +100,9 @@ def test_every_page_is_in_the_side_bar_once(stage, whole):
     assert sorted(listed) == sorted(whole.files.keys() - {"index"})
 
 
-def test_the_side_bar_has_the_lessons_of_readme_in_its_order(stage):
-    linked = re.findall(r"(?m)^\| \[\w+\]\((notebooks/\w+)\.ipynb\)", text("README.md"))
+def test_the_side_bar_has_the_lessons_of_the_path_and_of_its_branches_in_order(stage):
+    rows = text("README.md") + text("kit/pages/branches.md")
+    linked = sorted(re.findall(r"(?m)^\| \[\w+\]\((?:../../)?(notebooks/\w+)\.ipynb\)", rows))
     said = (stage / "index.md").read_text(encoding="utf-8")
     assert re.findall(r"(?m)^\w\d .*<(notebooks/\w+)>$", said) == linked
 

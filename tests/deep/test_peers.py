@@ -1,8 +1,8 @@
 """Side by side with what strangers wrote, given the same numbers; skipped where it is absent.
 
 `make test EXTRAS=peers PYTEST="-s -n 0 tests/deep/test_peers.py"` installs all but mamba-ssm (see
-the weekly workflow), and prints the largest differences, of which README has a table. Shapes and
-gates named "theirs" are those of the peers' own tests, some shortened.
+the weekly workflow), and prints the largest differences, which kit/pages/how_we_know.md lists.
+Shapes and gates named "theirs" are those of the peers' own tests, some shortened.
 """
 
 import importlib.util

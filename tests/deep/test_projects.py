@@ -180,14 +180,3 @@ def test_a_project_has_no_link_beside_itself(source):
     """It stands at two depths, so a link that leads on from one goes astray from the other."""
     links = re.findall(r"\]\(([^)]*)\)", text(source))
     assert [link for link in links if "://" not in link] == []
-
-
-def test_readme_has_a_row_for_each_project():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = readme.split("## Projects\n")[1].split("\n## ")[0]
-    rows = re.findall(r"(?m)^\| \[(.+)\]\((\S+)\) \| (\d) \| (.+) \| (.+) \|$", section)
-    expected = []
-    for source in PROJECTS:
-        title, hours, needs, _ = box(source)
-        expected.append((title, handed_out(source).relative_to(ROOT).as_posix(), hours, needs))
-    assert [row[:4] for row in rows] == expected
