@@ -69,6 +69,7 @@ WRONG["three_points"] = [
     (lambda k: by_eigenvectors(k, [3.0]), "try other distances"),
     (lambda k: (np.arange(3.0), np.full(3, 1e-200)), "try other distances"),
     (lambda k: (np.arange(4.0), np.ones(4)), "three points and three weights"),
+    (lambda k: (np.arange(3.0), np.zeros(3)), "the weights are all 0"),
 ]
 
 
