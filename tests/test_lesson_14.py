@@ -6,8 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from performer_course import attention, compare, features, projections
-from performer_course.card import card
+from performer_course import attention, compare, projections
 from tests.lessons import definitions
 from tools.notebooks import NOTEBOOKS
 
@@ -54,12 +53,6 @@ def drawn(way, share, texts, first, draws=5):
 
 
 dense = functools.partial(drawn, "dense")
-
-
-def shares(lesson, texts):
-    """What a shift takes of the mean ‖z‖² of each text."""
-    size, less = np.transpose([lesson["sizes"]([text]) for text in texts])
-    return 1 - less / size
 
 
 def test_a_row_is_turned_as_in_lesson_07_and_the_other_sense_turns_it_back(turns):
@@ -114,81 +107,3 @@ def test_neighbours_turned_are_the_pairs_of_the_paper(lesson):
     pairs = pairs * np.exp(-1j * np.arange(9)[:, None] * 10000 ** (-np.arange(8) / 8))
     expected = np.stack([pairs.real, pairs.imag], axis=-1).reshape(x.shape)
     np.testing.assert_allclose(lesson["neighbours"](x), expected, atol=1e-12)
-
-
-def test_a_window_or_centres_come_first_on_every_turned_head(lesson, turns):
-    ways = "window", "window, mean key", "window, centres", "centres"
-    for kinds, turn in (
-        ((*LEARNED_WITHOUT, "rotary", "speech"), turns[0]),
-        (LEARNED_WITHOUT, turns[1]),
-    ):
-        for texts in heads(lesson, *kinds, turn=turn):
-            rows = [card(*qkv, **known) for qkv, known in texts]
-            middle = {way: lesson["middle"](rows, way) for way in rows[0] if rows[0][way][1] < 1}
-            assert min(middle, key=middle.get) in ways
-
-
-def test_turned_keys_leave_a_shift_less_on_antibodies_and_a_third_where_they_were_learned(
-    lesson, turns
-):
-    before, after = (
-        [shares(lesson, texts) for texts in heads(lesson, "antibody", "speech", turn=turn)]
-        for turn in (np.array, turns[0])
-    )
-    assert all((new < old).all() for old, new in zip(before, after, strict=True))
-    before, after = (
-        np.concatenate([shares(lesson, texts) for texts in heads(lesson, "rotary", turn=turn)])
-        for turn in (np.array, turns[0])
-    )
-    assert 0.7 < before.min() < before.max() < 0.92
-    assert 0.2 < after.min() < after.max() < 0.45
-
-
-def test_a_shift_after_the_turn_is_not_seen_and_one_before_it_makes_another_attention(
-    lesson, turns
-):
-    plain, turned = (heads(lesson, "rotary", turn=turn) for turn in (np.array, turns[0]))
-    for old, new in zip(plain, turned, strict=True):
-        errors = []
-        for ((_, k, v), known), ((x, y, _), _) in zip(old, new, strict=True):
-            exact = attention.softmax_attention(x, y, v, causal=True)
-            s = compare.moments(*known["sample"])[0]
-            after = attention.softmax_attention(x, y - s, v, causal=True)
-            np.testing.assert_allclose(after, exact, atol=1e-9)
-            before = attention.softmax_attention(x, turns[0](k - s), v, causal=True)
-            errors.append(compare.over_mean(before, exact, v, causal=True))
-        assert np.median(errors) > 1.5
-
-
-def test_a_turned_feature_score_is_on_average_the_weight_times_a_number_of_the_distance(lesson):
-    """Of independent directions: e^{q'ᵀk'} (2/m) Σ cos((p − s) ω_i), whatever q and k are."""
-    rng, m, far = np.random.default_rng(1), 8, 6
-    x, y = 0.4 * rng.normal(size=(2, 3))
-    W = rng.normal(size=(50_000, m, 3))
-    rows = (features.positive(np.tile(a, (len(W), far + 1, 1)), W) for a in (x, y))
-    first, last = (lesson["turned"](a)[:, p] for a, p in zip(rows, (0, far), strict=True))
-    found = (first * last).sum(axis=1)
-    angles = far * 10000 ** (-2 * np.arange(m // 2) / m)
-    expected = np.exp(x @ y) * np.cos(angles).mean()
-    assert abs(found.mean() - expected) < 4 * found.std() / len(W) ** 0.5
-
-
-def test_the_weights_of_turned_features_do_not_add_up_to_one_and_err_more_than_the_mean(
-    lesson, turns
-):
-    plain, turned = (heads(lesson, "antibody", turn=turn) for turn in (np.array, turns[0]))
-    below = []
-    for old, new in zip(plain, turned, strict=True):
-        errors, sums = [], []
-        for ((q, k, v), _), ((x, y, _), _) in zip(old, new, strict=True):
-            exact = attention.softmax_attention(x, y, v)
-            for seed in range(6):
-                W = projections.orthogonal(np.random.default_rng(seed), 32, 64)
-                found, total = lesson["features_turned"](q, k, v, W)
-                errors.append(compare.over_mean(found, exact, v))
-                sums.append((total.min(), total.max()))
-                below.append((total < 0).mean())
-        assert np.median(errors) > 2
-        assert min(sums)[0] < -0.5
-        assert max(most for _, most in sums) > 1.2
-    assert 0.08 < np.mean(below) < 0.15

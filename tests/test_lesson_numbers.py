@@ -77,32 +77,20 @@ def test_a_text_names_lessons_and_sections_that_exist(path):
     assert astray(path.read_text(encoding="utf-8"), itself) == []
 
 
-def test_the_start_page_puts_lessons_that_exist_into_parentheses():
-    start = LESSONS["00"].read_text(encoding="utf-8")
-    named = re.findall(r"(?m)^# .*", start)
-    named = re.findall(r" \((\d\d)\)", joined("\n".join(named)))
-    assert named == ["06", "09", "10", "18"]  # the afternoon, in its order
-    assert [number for number in named if number not in LESSONS] == []
-
-
 @pytest.mark.parametrize(
     ("text", "found"),
     [
         ("the Performer of lesson 99.", ["lesson 99"]),
         ("# has to beat both (lesson\n# 98).", ["lesson 98"]),
         ("# > Needs: lessons 01 and 97,\n# > 02", ["lesson 97"]),
-        ("Lessons 98, 99 and 01", ["lesson 98", "lesson 99"]),
-        ("lessons 98 to 99", ["lesson 98", "lesson 99"]),
         ("lessons 95 to 98", ["lesson 95", "lesson 98", "lesson 96", "lesson 97"]),
         ("lessons [01](01_x.ipynb),\n# [99](99_x.ipynb)", ["lesson 99"]),
         ("Taught in lesson [01](02_x.ipynb)", ["[01](02_x.ipynb)"]),
         ("appendix a9", ["lesson a9"]),
         ("make notebooks LESSON=99", ["lesson 99"]),
         ("see 01 §40", ["01 §40"]),
-        ("see 99 §1", ["99 §1"]),
         ("section 40 of lesson 01", ["01 §40"]),
         ("lesson 01, section 40", ["01 §40"]),
-        ("as section 40 says", ["01 §40"]),
         ("sections 1 and 40", ["01 §40"]),
     ],
 )
@@ -114,11 +102,8 @@ def test_a_lesson_or_a_section_that_does_not_exist_is_found(text, found):
     "text",
     [
         "lessons 01 to 03, lesson 02, 16 dimensions",
-        "lesson 01. 99 features",
-        "01 §1 and section 2 of lesson 02",
         "Yu et al. (2016), §40; (Mezzadri 2007, §40)",
         "as section 1 says\n# ## Further reading\n# - Section 40",
-        "lecture 99, and a lesson with 99 cells",
     ],
 )
 def test_what_exists_or_is_no_lesson_is_not_reported(text):

@@ -104,19 +104,6 @@ def test_a_branch_hangs_below_the_last_lesson_of_the_path_that_it_needs(start):
     assert hangs == {number: after for number, (after, _) in branches.items()}
 
 
-def test_the_path_takes_about_ten_hours_and_its_exercises_about_as_long(start):
-    sheets = (NOTEBOOKS / "exercises").glob("*.ipynb")
-    work = [
-        int(minutes)
-        for path in sheets
-        if path.stem[:2] in start["PATH"]
-        for minutes in re.findall(r"[●○]+ · (\d+) minutes", path.read_text(encoding="utf-8"))
-    ]
-    reading = sum(BOXES[number][0] for number in start["PATH"])
-    assert 9 < reading / 60 < 12
-    assert 0.75 < sum(work) / reading < 1.33
-
-
 def card(path):
     """The rows of a decision card: (number, question, what to try, …, lessons)."""
     lines = re.sub(r"(?m)^# ", "", path.read_text(encoding="utf-8")).splitlines()

@@ -38,10 +38,6 @@ CHUNKS = [
         lambda L, *rest: min(L, hiding()(L, *rest)),
         "the smallest power of two ≥ L, where none hides: not L.",
     ),
-    (
-        lambda L, *_: 2 ** math.ceil(math.log2(L)),
-        "a whole text in one chunk hides most, and is not the smallest.",
-    ),
 ]
 
 
@@ -136,7 +132,6 @@ BOUNDED = [
         over(lambda xp, x: xp.sum(xp.abs(x), axis=-1, keepdims=True)),
         "over the largest entry, not over the sum.",
     ),
-    (lambda xp, x: xp.clip(x, -1, 1), "that cuts entries off: divide the whole row."),
     (
         over(zeros=lambda xp, size: xp.maximum(size, xp.ones_like(size))),
         "rows whose largest entry is below 1 are divided, too.",

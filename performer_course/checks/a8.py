@@ -76,13 +76,11 @@ SEPARATIONS = [
         separation(lambda g: 1 / (2 * g + 2)),
         "the centre lies g + ½ intervals from the nearest point, not g + 1.",
     ),
-    (separation(lambda g: 1 / (g + 0.5)), "the radius of a cluster is half an interval."),
     (separation(each=1), "a far block costs 2P operations for each point, not P."),
     (separation(near=8), "a near block of 8 × 8 costs 64 operations."),
     (separation(apart=np.greater_equal), "g intervals lie between only where |a − b| > g."),
     (separation(up=math.floor), "one moment too few: δ^P must be at most ε, so round up."),
     (separation(again=True), "a far block is kept: what lies in it is not cut and counted again."),
-    (separation(near=0), "the blocks that are near at 8 points are missing."),
 ]
 
 

@@ -55,7 +55,6 @@ DEGREES = [
     (largest(limit=lambda n: n**2), "each of the n points has F features: compare nF with n²."),
     (largest(lambda d, p: math.comb(d + p - 1, p)), "the degrees below p count, too."),
     (largest(lambda d, p: d**p), "d^p counts x₁x₂ and x₂x₁ apart, and leaves out lower degrees."),
-    (largest(lambda d, p: (d + 1) ** p), "(d + 1)^p counts x₁x₂ and x₂x₁ apart."),
     (lambda d, n: max(1, degree_that_fits(d, n)), "where d + 1 features are more than n, p is 0."),
     (lambda d, n: math.comb(d + degree_that_fits(d, n), d), "this is F: give its degree p."),
     (largest(lambda d, p: (p + 1) ** d), "it is the sum of all exponents that is at most p."),

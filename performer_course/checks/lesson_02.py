@@ -143,10 +143,6 @@ def outside(own, cross, gram, inverse=pseudo_inverse):
     return own - (cross @ inverse(gram) * cross).sum(axis=1)
 
 
-def sum_of_weights(own, cross, gram):
-    return own - (cross @ pseudo_inverse(gram)).sum(axis=1)
-
-
 def to_nearest(own, cross, gram):
     return (own[:, None] - 2 * cross + gram.diagonal()).min(axis=1)
 
@@ -159,8 +155,6 @@ LEFT = [
     (partial(outside, inverse=lambda gram: gram), "gram stands where its inverse belongs."),
     (partial(outside, inverse=lambda gram: np.diag(1 / gram.diagonal())), ALL_OF_GRAM),
     (lambda own, *rest: outside(np.ones_like(own), *rest), "own is K(x, x), which need not be 1."),
-    (lambda own, *rest: outside(own, *rest) / own, "the length itself is asked for, no share."),
-    (sum_of_weights, "take Σ_j a_j K(x_i, c_j) from own, not the sum of the a_j."),
     (to_nearest, "the span holds more than the φ(c_j) themselves: also all their sums."),
 ]
 

@@ -128,11 +128,11 @@ def _regression(seed, gamma, alpha, noise, M):
 
 
 def _least(
-    x, y, x_test, y_test, W, gamma, alpha, *, wide=None, penalty=None, scaled=True,
-    on_training=False, draws=None, above=1.01, count=2,
+    x, y, x_test, y_test, W, gamma, alpha, *, wide=None, scaled=True, on_training=False,
+    draws=None, count=2,
 ):  # fmt: skip
     """The answer; with a keyword, what a slip makes of it."""
-    wide, penalty = wide or math.sqrt(2 * gamma), alpha if penalty is None else penalty
+    wide = wide or math.sqrt(2 * gamma)
     points, targets = (x, y) if on_training else (x_test, y_test)
 
     def error(predicted):
@@ -150,9 +150,9 @@ def _least(
                 / (math.sqrt(m) if scaled else 1)
                 for a in (x, points)
             )
-            c = np.linalg.lstsq(phi @ phi.T + penalty * np.eye(len(x)), y, rcond=None)[0]
+            c = np.linalg.lstsq(phi @ phi.T + alpha * np.eye(len(x)), y, rcond=None)[0]
             errors.append(error(phi_new @ (phi.T @ c)))
-        if np.mean(errors) <= above * exact:
+        if np.mean(errors) <= 1.01 * exact:
             return count * m
         m *= 2
     return 0
@@ -164,9 +164,7 @@ ENOUGH = [
     (lambda *case: _least(*case, wide=math.sqrt(case[5])), "multiply W by √(2γ), not by √γ."),
     (partial(_least, on_training=True), "this is the error on the training points."),
     (partial(_least, scaled=False), "features without 1/√m are too long: α is then too small."),
-    (partial(_least, penalty=1e-10), "the fit with features lacks its penalty α."),
     (partial(_least, draws=1), "this looks at one draw only: average the RMSE over all of them."),
-    (partial(_least, above=1.0), "up to 1 % above is allowed: a factor of 1.01."),
 ]
 
 

@@ -29,14 +29,6 @@ WORTH = [
         "right up to m = d, and for full blocks. What does a cut block save?",
     ),
     (
-        lambda m, d: 2 * m**2 / (m + m**2 / right_worth(m, d)),
-        "the sum of the covariances has each pair twice, (i, j) and (j, i).",
-    ),
-    (
-        lambda m, d: m**2 / (2 * m**2 / right_worth(m, d) - m),
-        "−2/(d + 2) is Cov(t₁², t₂²). Divide it by Var t₁², which is 2.",
-    ),
-    (
         lambda m, d: m // d * right_worth(d, d) + (right_worth(m % d, d) if m % d else 0),
         "the blocks do not add up: in the mean all rows weigh alike, those of the cut block, too.",
     ),

@@ -21,8 +21,6 @@ SCORES = [
     (partial(score, scale=0.0), "this is what the softmax sees: before, it was divided by √d."),
     (partial(score, scale=-0.5), "attention divides qᵀk by √d: so it must be √d times as large."),
     (partial(score, log=lambda x: x), "weights are exponentials of scores: take a logarithm."),
-    (partial(score, log=np.log2), "the softmax has base e: the natural logarithm."),
-    (partial(score, scale=1.0), "attention divides by √d, not by d."),
     (
         lambda share, S, d: d**0.5 * np.log(share * (S - 1)),
         "its own weight is in the sum, too: e^t / (e^t + S − 1).",
@@ -38,14 +36,6 @@ SCORES = [
     (
         lambda share, S, d: max(0.0, score(share, S, d)),
         "a share below 1/S needs a score below 0.",
-    ),
-    (
-        lambda share, S, d: -score(share, S, d),
-        "the sign: the larger its share, the larger the score.",
-    ),
-    (
-        lambda share, S, d: d**0.5 * np.log(share / (1 - share) / (S - 1)),
-        "among more keys it must be larger: each of the others has e^0 = 1.",
     ),
 ]
 
@@ -69,12 +59,6 @@ def lifted(q, k, half=-0.5, wider=1):
 
 def unit(x):
     return x / np.linalg.norm(x, axis=1, keepdims=True)
-
-
-def both_wider(q, k):
-    """The root of the new width over d on the queries and on the keys."""
-    (new_q, new_k), scale = lifted(q, k), ((q.shape[1] + 1) / q.shape[1]) ** 0.5
-    return new_q, scale * new_k
 
 
 def lengths_themselves(q, k):
@@ -103,24 +87,7 @@ LIFTED = [
         lambda q, k: (unit(q), unit(k)),
         "what length 1 takes out of qᵀk is missing from the distance.",
     ),
-    (lambda q, k: (q - k.mean(axis=0), k - k.mean(axis=0)), "moved keys still differ in length."),
-    (
-        lambda q, k: (q, k * np.exp(-(k**2).sum(axis=1, keepdims=True) / 2)),
-        "a factor of the weight is a term of the score: the key needs one number more.",
-    ),
     (lengths_themselves, "the square of the length: −‖k‖²/2."),
-    (
-        both_wider,
-        "the root of the new width over d belongs on the queries or on the keys, not on both.",
-    ),
-    (
-        lambda q, k: (lifted(q, k)[0] * q.shape[1] / (q.shape[1] + 1), lifted(q, k)[1]),
-        "the new width is larger, so the queries must grow: it is √(n/d), not √(d/n).",
-    ),
-    (
-        lambda q, k: lifted(q, k, half=-0.5 / q.shape[1] ** 0.5),
-        "attention divides −‖k‖²/2 by √d itself: it is divided twice here.",
-    ),
 ]
 
 
@@ -152,12 +119,12 @@ def without_lengths(answer):
 # best_share
 
 
-def share(found, exact, v, seen=True, axis=None, over="found", power=1.0):
+def share(found, exact, v, seen=True, axis=None, over="found"):
     """aᵀb / aᵀa, a and b as seen from mean(V)."""
     mean = v.mean(axis=0) if seen else 0.0
     a, b = found - mean, exact - mean
     below = {"found": a * a, "exact": b * b}[over].sum(axis=axis)
-    return ((a * b).sum(axis=axis) / below) ** power
+    return (a * b).sum(axis=axis) / below
 
 
 def of_rows(found, exact, v):
@@ -171,17 +138,6 @@ def of_errors(found, exact, v):
     return far / (near + far)
 
 
-def of_all_entries(found, exact, v):
-    """With one number, the mean of all entries, in place of mean(V)."""
-    return share(found, exact, np.full_like(v, v.mean()))
-
-
-def by_lengths(found, exact, v):
-    """How much longer b is than a."""
-    mean = v.mean(axis=0)
-    return np.linalg.norm(exact - mean) / np.linalg.norm(found - mean)
-
-
 CLOSE = "close, but not the least: a parabola's lowest place has a formula."
 SHARES = [
     (partial(share, seen=False), "both blend towards mean(V): look at what lies beyond it."),
@@ -192,15 +148,9 @@ SHARES = [
     (partial(share, axis=0), "one number, not one a column."),
     (of_rows, "mean(V) is the mean of the values, not of the outputs."),
     (of_errors, "the two errors are not independent: what they share counts, too."),
-    (lambda *given: max(share(*given), 0), "λ may lie below 0, too."),
     (
         lambda *given: share(*given, axis=1).mean(),
         "all rows share it: add up over the rows before you divide.",
-    ),
-    (of_all_entries, "mean(V) is a row, the mean of each column of v."),
-    (
-        by_lengths,
-        "this makes found as long as exact: what points elsewhere in it should not be kept.",
     ),
 ]
 

@@ -23,13 +23,6 @@ def followed(tokens, N, pairs=((0, 1), (1, 2)), sees=lambda i, j: j <= i, mean=n
     return found
 
 
-def either(tokens, N):
-    """Where one symbol of the two is the same, from the third place on."""
-    late = partial(followed, tokens, N, sees=lambda i, j: 2 <= j <= i and i > 0, mean=np.sum)
-    found = late([(0, 1)]) + late([(1, 2)]) - late()
-    return found / np.maximum(found.sum(axis=1, keepdims=True), 1)
-
-
 def two_means(tokens, N):
     """Two heads, one for each symbol, and the mean of both."""
     return (followed(tokens, N, [(0, 1)]) + followed(tokens, N, [(1, 2)])) / 2
@@ -43,12 +36,6 @@ def wrapped(tokens, N):
     return found
 
 
-def otherwise(tokens, N, rows):
-    """Other rows where no earlier pair is the same."""
-    found = followed(tokens, N)
-    return np.where(found.any(axis=1, keepdims=True), found, rows(tokens, N))
-
-
 FOLLOWED = [
     (partial(followed, pairs=((0, 1),)), "this looks at one symbol: two must be the same."),
     (partial(followed, pairs=((1, 2),)), "the token's own symbol must be the same, too."),
@@ -60,16 +47,11 @@ FOLLOWED = [
         partial(followed, pairs=((0, 2), (1, 1))),
         "in this order: symbol i − 1 first, then symbol i.",
     ),
-    (either, "one symbol that is the same is not enough: both must be."),
     (two_means, "one head that asks for both, not the mean of two that ask for one each."),
     (wrapped, "nothing stands before the first place: a roll brings the last tokens there."),
     (
         partial(followed, mean=lambda rows, axis: rows[-1]),
         "the mean of all that followed is asked for, not the last of them.",
-    ),
-    (
-        partial(otherwise, rows=partial(followed, pairs=((0, 1),))),
-        "where no earlier pair is the same, the row is zero: one symbol does not count.",
     ),
 ]
 
@@ -107,7 +89,6 @@ MASKS = [
         "the row of a filler follows both rules, too.",
     ),
     (ruled(lambda i, j, n: j <= i or j < n), "both rules must allow it: and, not or."),
-    (ruled(lambda i, j, n: i <= j and i < n), "queries are rows and keys columns: turn it round."),
     (
         lambda lengths, L: ruled(lambda i, j, n: L - n <= j <= i)(lengths, L),
         "fillers stand at the end: a key counts where j < length.",

@@ -15,33 +15,29 @@ def _sinh(square):
 # best_mix
 
 
-def mix(x, y, common=1.0, means=1.0, relative=0, each=False, twice=2, errors=_sinh, norm=False):
+def mix(x, y, common=1.0, means=1.0, relative=False, each=False, lemma=np.square):
     """The λ of least summed error: (B − C)/(A + B − 2C), A and B errors, C their covariance."""
     plus, minus = ((x + y) ** 2).sum(axis=1), ((x - y) ** 2).sum(axis=1)
     square = np.exp(2 * (x * y).sum(axis=1))  # SM²
     z = (x + y) + 1j * (x - y)
-    product = np.exp((z**2).sum(axis=1) / 2).real  # the mean of T H, by the lemma
-    if norm:
-        product = np.exp((abs(z) ** 2).sum(axis=1) / 2)
-    A, B = square * errors(minus), square * errors(plus)
-    C = common * (product - means * square)
-    if each:
-        return ((B - C) / (A + B - twice * C)).mean()
-    A, B, C = ((error / square**relative).sum() for error in (A, B, C))
-    return (B - C) / (A + B - twice * C)
+    product = np.exp(lemma(z).sum(axis=1) / 2).real  # the mean of T H
+    errors = square * _sinh(minus), square * _sinh(plus), common * (product - means * square)
+    A, B, C = (error / square for error in errors) if relative else errors
+    A, B, C = (A, B, C) if each else (A.sum(), B.sum(), C.sum())
+    return ((B - C) / (A + B - 2 * C)).mean()
 
 
 MIXES = [
     (lambda x, y: 1 - mix(x, y), "λ is the weight of the trigonometric estimate, T."),
     (partial(mix, common=0.0), "T and H share directions: what is E e^{iωᵀ(x−y)} e^{ωᵀ(x+y)}?"),
     (partial(mix, means=0.0), "a covariance is less the product of the means, SM²."),
-    (partial(mix, relative=1), "the errors are not relative: multiply by SM²."),
+    (partial(mix, relative=True), "the errors are not relative: multiply by SM²."),
     (partial(mix, each=True), "one λ serves all pairs: add the errors first, then choose."),
-    (partial(mix, relative=0.5), "m MSE is SM² (cosh(·) − 1), and not SM (cosh(·) − 1)."),
     (partial(mix, common=-1.0), "look at the sign of the covariance in the derivative by λ."),
-    (partial(mix, twice=1), "in λ²A + 2λ(1 − λ)C + (1 − λ)²B the covariance stands twice."),
-    (partial(mix, errors=lambda s: _sinh(s) / 2), "m MSE is 2 sinh²(·) SM²: the 2 is missing."),
-    (partial(mix, norm=True), "for a complex z the lemma has zᵀz, which is not ‖z‖²."),
+    (
+        partial(mix, lemma=lambda z: abs(z) ** 2),
+        "for a complex z the lemma has zᵀz, which is not ‖z‖².",
+    ),
     (lambda x, y: 0.5, "equal weights are not the best: minimise over λ."),
 ]
 
@@ -73,15 +69,6 @@ def counts(x, y, eps, each=(2, 1, 2), whole=np.ceil, least=1, power=2, errors=re
     return np.maximum(least, whole(np.array(errors(plus, minus)) / eps**power)) * each
 
 
-def other_errors(minus=0.0, square=np.square, of=1):
-    """Slips of `relative_errors`: half of a sinh², a sinh, or a square without that of the mean."""
-    return lambda plus, less: (
-        of * 2 * square(np.sinh(less / 2)),
-        np.expm1(plus) + minus,
-        of * 2 * square(np.sinh(plus / 2)),
-    )
-
-
 def whole_features(x, y, eps):
     """The features rounded up, where it is the directions that are whole."""
     plus, minus = ((x + y) ** 2).sum(), ((x - y) ** 2).sum()
@@ -97,14 +84,11 @@ COUNTS = [
     (lambda x, y, eps: counts(x, -y, eps), "x + y and x − y have changed places."),
     (lambda x, y, eps: counts(x, y, eps / np.exp(x @ y)), "relative: divide by SM²."),
     (partial(counts, power=1), "ε² is the relative mean squared error, not ε."),
-    (partial(counts, errors=other_errors(of=0.5)), "m MSE/SM² is 2 sinh²(·): the 2 is missing."),
-    (partial(counts, errors=other_errors(square=abs)), "sinh is squared in 2 sinh²(·)."),
     (
-        partial(counts, errors=other_errors(minus=1)),
+        partial(counts, errors=lambda plus, minus: (_sinh(minus), np.exp(plus), _sinh(plus))),
         "positive: the −1 of e^{‖x+y‖²} − 1 is missing.",
     ),
     (whole_features, "whole is the number of directions; cos and sin, or e^u and e^−u, double it."),
-    (partial(counts, whole=np.round), "the nearest whole number may leave the error above ε."),
     (partial(counts, whole=np.floor), "rounding down leaves the error above ε: round up."),
     (partial(counts, least=0), "at least one direction, even where the error is 0."),
 ]

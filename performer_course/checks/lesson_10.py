@@ -121,21 +121,6 @@ def at_one_end(of):
     return attend
 
 
-def shifted_by_all(q, k, v, mask):
-    """Positive features of keys less the mean of all keys, hidden ones too."""
-    W, k = np.random.default_rng(1002).normal(size=(8, WIDTH)), k - k.mean(axis=0)
-    h = k @ W.T - (k**2).sum(axis=1, keepdims=True) / 2
-    h = np.where(mask[:, None], h, -np.inf)
-    return averages(np.exp(q @ W.T) @ np.exp(h - h.max(axis=0)).T, kept(v, mask[:, None]))
-
-
-def positive_on_v(q, k, v, mask):
-    """Positive features with a mask on V alone: a huge hidden key has a weight of 0."""
-    W = np.random.default_rng(1002).normal(size=(8, WIDTH))
-    phi_k = np.exp(k @ W.T - (k**2).sum(axis=1, keepdims=True) / 2)
-    return averages(np.exp(q @ W.T) @ phi_k.T, kept(v, mask[:, None]))
-
-
 def by_count(q, k, v, mask):
     phi_k = kept(elu_plus_one(k), mask[:, None])
     return elu_plus_one(q) @ (phi_k.T @ kept(v, mask[:, None])) / len(k)
@@ -167,11 +152,6 @@ WRONG_MASKS = [  # attention, and the hint where its mask is accepted
     (
         positive(lambda along, mask: along.max()),
         "a maximum over all keys is accepted: let a hidden key be huge, and the others of size 1.",
-    ),
-    (positive_on_v, "a mask on V alone is accepted: let hidden keys be small, too."),
-    (
-        shifted_by_all,
-        "a shift by the mean of all keys, hidden ones too, is accepted: let the values differ.",
     ),
 ]
 
@@ -207,10 +187,6 @@ RANKS = [
     (lambda A, share: least_rank(A, share**0.5), "of the sum of squares ε² may be left, not ε."),
     (lambda A, share: least_rank(A, share**2), "of the norm ε may be left, not ε²."),
     (partial(least_rank, left=largest), "all singular values after σ_F count, not the next alone."),
-    (
-        partial(least_rank, left=largest, norm=largest),
-        "that is the next singular value over the largest: take the norms, from all squares.",
-    ),
     (partial(least_rank, left=np.sum, norm=np.sum), "the squares of the singular values add up."),
     (partial(least_rank, norm=lambda s: 1.0), "relative to ‖A‖: divide by its norm."),
     (lambda A, share: np.linalg.matrix_rank(A), "that is the rank, for no error at all."),

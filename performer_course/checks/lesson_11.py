@@ -20,20 +20,16 @@ def directions(
     return max(least, whole(mean((z**2).sum(axis=-1)) / target))
 
 
-ROUND_UP = "rounding down leaves it above the target: round up."
 DIRECTIONS = [
     (partial(directions, power=0.0), "q and k are scaled by d^{−1/4} first."),
     (partial(directions, power=-0.5), "d^{−1/4} for q and d^{−1/4} for k, not d^{−1/2}."),
     (partial(directions, sign=-1), "the exponent has q' + k', not q' − k'."),
     (partial(directions, mean=lambda s: np.exp(s).mean()), "the −1 of e^s − 1 is missing."),
     (partial(directions, mean=lambda s: np.expm1(s.mean())), "the mean of the exponentials."),
-    (lambda q, k, t: directions(q, k, t**2), "the target is a variance: do not square it."),
     (partial(directions, mean=lambda s: np.expm1(s).sum()), "the mean over pairs, not their sum."),
-    (partial(directions, mean=lambda s: np.expm1(s).max()), "the mean over pairs, not the most."),
     (partial(directions, mean=lambda s: np.expm1(s**0.5).mean()), "the norm is squared: e^{‖z‖²}."),
     (partial(directions, least=0), "where all of q and k are zero, m is still 1 at least."),
-    (partial(directions, whole=np.floor), ROUND_UP),
-    (partial(directions, whole=np.round), "the nearest may be too few: round up."),
+    (partial(directions, whole=np.floor), "rounding down leaves it above the target: round up."),
 ]
 
 
@@ -75,11 +71,6 @@ def mean_of_logarithms(x, y, W):
     return log_mean(x, y, W.mean(axis=0, keepdims=True))
 
 
-def largest_alone(x, y, W):
-    waves = (x @ W.T)[:, None] + (y @ W.T)[None]  # (n, p, m)
-    return waves.max(axis=-1) + log_mean(x, y, np.zeros_like(W[:1])) - math.log(len(W))
-
-
 UNDERFLOW = "all features underflow: stay with logarithms, and subtract a maximum before exp."
 PAIR_BY_PAIR = "that underflows. Take, for each pair, the maximum of its own sums ωᵀx + ωᵀy."
 LOST = "right at small norms: at large ones exp(…) is lost below a bound or an ε."
@@ -91,7 +82,6 @@ LOGARITHMS = [
     (without_maximum, UNDERFLOW),
     (scaled, "x and y are taken as they are, without d^{−1/4}."),
     (mean_of_logarithms, "this is the mean of the logarithms: that of the mean is asked for."),
-    (largest_alone, "this is the largest term alone: its logarithm is added to that of a sum."),
     (partial(without_maximum, eps=1e-300), LOST),
 ]
 

@@ -65,16 +65,16 @@ def _size(v):
     return np.abs(v).max()
 
 
-def leak(factors=(100, 0.01), near=1e-3, unit=_size, rows=-1, keys=-1, lost=True, which=0, none=-1):
+def leak(factors=(100, 0.01), near=1e-3, unit=_size, rows=-1, lost=True, none=-1):
     def find(attend, q, k, v):
         before, moved = attend(q, k, v), np.zeros(len(q), dtype=bool)
         for factor in factors:
             other = k.copy()
-            other[keys] *= factor
+            other[-1] *= factor
             gap = np.abs(attend(q, other, v) - before).max(axis=1)
             moved |= np.where(np.isnan(gap), lost, gap > near * unit(v))
         found = np.flatnonzero(moved[:rows])
-        return found[which] if len(found) else none
+        return found[0] if len(found) else none
 
     return find
 
@@ -87,9 +87,7 @@ LEAKS = [
     (leak(unit=np.max), "the largest |v|: all values may be below 0."),
     (leak(unit=lambda v: 1.0), "10⁻³ of the largest |v|: where values are small, so is a leak."),
     (leak(lost=False), "a row of NaN has moved: stretch 100 times, and NaN > x is False."),
-    (leak(which=-1), "the first row that moves, not the last."),
     (leak(none=0), "−1 where no row moves: 0 is a row."),
-    (leak(keys=slice(None)), "change the last key alone: other keys may move earlier rows."),
     (leak(near=0.0), ROUNDING),
 ]
 
@@ -145,14 +143,9 @@ BY_VALUES = [
     (by_values(seen=np.triu), "v_j stands in the rows i ≥ j: run the sum over rows backward."),
     (by_values(seen=np.array, under=np.array), "every row sees every key here: is there a mask?"),
     (by_values(under=np.array), "the denominator is causal, too."),
-    (by_values(under=np.triu), "the denominators sum the keys j ≤ i: from the start, not the end."),
     (by_values(seen=np.array), "v_j stands in the rows i ≥ j alone, not in all."),
     (by_values(seen=lambda A: np.tril(A, -1)), "v_j stands in row j, too: first add, then read."),
     (by_values(end=lambda A, D, g: A.T @ g / D), "divide g_i by the denominator of its own row i."),
-    (
-        by_values(seen=np.array, end=lambda A, D, g: np.triu(A) @ (g / D)),
-        "φ(q_i) stands beside g_i in the sum over rows, and φ(k_j) reads it.",
-    ),
     (lambda phi_q, phi_k, g: by_values()(phi_k, phi_q, g), "φ(q) and φ(k) have changed places."),
     (subtracted, LOST),
 ]
@@ -185,12 +178,11 @@ def service(
     numbers=lambda d, e: e + 2,
     end=lambda m, least: m if m >= least else None,
     token=lambda d, e: d + e,
-    whole=lambda room, each: room // each,
 ):
     def decide(n, d, e, budget, least):
         if cache(n * token(d, e), budget):
             return "cache"
-        return end(whole(budget, numbers(d, e)), least)
+        return end(budget // numbers(d, e), least)
 
     return decide
 
@@ -200,16 +192,9 @@ SERVICES = [
     (service(lambda size, room: size < room), "a cache that just fills the room is allowed."),
     (service(numbers=lambda d, e: d + e + 2), "W is shared by all texts: do not count it."),
     (service(numbers=lambda d, e: e + 1), "c takes room, too, beside z and S: m (e + 2) numbers."),
-    (service(numbers=lambda d, e: e), "c and z take room, too, beside S: m (e + 2) numbers."),
-    (service(numbers=lambda d, e: d + 2), "a row of S is as wide as a value, e, and not as a key."),
     (service(token=lambda d, e: d), "a cache keeps values, too: d + e numbers for each token."),
-    (service(whole=lambda room, each: -(-room // each)), "round down: there is no room for more."),
     (service(end=lambda m, least: m), "fewer features than `least` fail: None there."),
     (service(end=lambda m, least: m if m >= least else 0), "None, not 0, where neither will do."),
-    (
-        service(end=lambda m, least: least if m >= least else None),
-        "as many features as there is room for, not `least` of them.",
-    ),
     (service(end=lambda m, least: m if m > least else None), "`least` features are enough."),
 ]
 

@@ -19,15 +19,6 @@ def draws(bias=1.0, power=1, rounded=math.ceil, never=0):
     return decide
 
 
-def tried(error):
-    """The least R below 1,000 with error(bias², variance, R) ≤ aim; 0 where there is none."""
-
-    def decide(bias, variance, aim):
-        return next((R for R in range(1, 1000) if error(bias, variance, R) <= aim), 0)
-
-    return decide
-
-
 DRAWS = [
     (draws(bias=0), "the mean of all draws keeps the bias: it takes its part of `aim`."),
     (
@@ -35,7 +26,6 @@ DRAWS = [
         "only the variance is divided by R, the squared bias is not.",
     ),
     (draws(rounded=math.floor), "R is a whole number, and the error at most `aim`: round up."),
-    (draws(rounded=round), "round up, not to the nearest number."),
     (
         draws(rounded=lambda R: math.floor(R) + 1),
         "the error may equal `aim`: where the quotient is a whole number, it is R.",
@@ -44,18 +34,6 @@ DRAWS = [
     (
         lambda bias, variance, aim: draws()(bias**2, variance, aim),
         "the bias is a square already: do not square it again.",
-    ),
-    (
-        lambda bias, variance, aim: draws()(bias**0.5, variance, aim),
-        "the square of the bias counts, as it is given: no root of it.",
-    ),
-    (
-        tried(lambda bias, variance, R: bias / R**2 + variance / R),
-        "so errs one pooled output, to first order: a mean of outputs keeps the whole bias.",
-    ),
-    (
-        tried(lambda bias, variance, R: bias + variance / R**2),
-        "the variance of a mean of R outputs is 1/R of that of one, not 1/R².",
     ),
     (
         lambda bias, variance, aim: math.ceil(variance / (aim - bias)) if aim != bias else 0,
@@ -90,15 +68,12 @@ BIASED = [
     (combined(1, 0, 0), "all directions at once: the bias is β/(2m), not 0."),
     (combined(0, 0.5, 0.5), "a mean of the two halves has the bias of one half, β/m."),
     (combined(0, 1, 0), "half of the directions is not used."),
-    (combined(0, 0, 1), "the first half of the directions is not used."),
     (combined(2, -1, -1), "halve the sum of the two halves: a mean is subtracted."),
     (combined(2, -1, 0), "use both halves: one alone adds noise."),
-    (combined(2, 0, -1), "use the first half as the second: one alone adds noise."),
     (
         combined(1, -0.5, -0.5),
         "in this difference o drops out, too: the factors of outputs add up to 1.",
     ),
-    (combined(-2, 0.5, 0.5), "the other sign: here o has the factor −1."),
     (combined(-1, 1, 1), "the halves have twice the bias of all: subtract their mean."),
     (combined(4 / 3, -1 / 6, -1 / 6), "the bias to be removed is β/m, not β/m²."),
     (
@@ -140,27 +115,15 @@ def parts(ddof=1, of_mean=1.0, end=lambda far, noise, whole, N: (far, noise)):
 PARTS = [
     (parts(of_mean=0), "the mean of N outputs still has 1/N of the variance: subtract it."),
     (parts(of_mean=-1), "the variance that is left is to be subtracted, not added."),
-    (
-        parts(end=lambda far, noise, _, N: (far + noise / N - noise, noise)),
-        "the mean of N outputs has 1/N of the variance of one draw: subtract no more.",
-    ),
     (parts(ddof=0), "divide by N − 1: the mean was fitted."),
     (parts(end=lambda far, noise, _, N: (far, noise / N)), "of one draw, not of the mean."),
     (parts(end=lambda far, noise, *_: (noise, far)), "first the square of the bias."),
     (lambda o, e: np.divide(parts()(o, e), o[0].size), "a sum, and not a mean."),
     (parts(end=lambda far, noise, *_: (max(far, 0), noise)), "cut off at 0, it has a bias."),
-    (parts(end=lambda far, noise, *_: (abs(far), noise)), "made positive, it has a bias."),
     (parts(end=lambda far, _, whole, N: (far, whole)), "the variance is about the draws' mean."),
     (
         lambda o, e: (parts()(o, e)[0], o.std(axis=0, ddof=1).sum()),
         "a variance is asked for, not a standard deviation.",
-    ),
-    (
-        lambda o, e: (
-            (o.mean(axis=0) - e).sum() ** 2 - parts()(o, e)[1] / len(o),
-            parts()(o, e)[1],
-        ),
-        "square every entry, and then sum.",
     ),
 ]
 

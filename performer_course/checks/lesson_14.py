@@ -112,7 +112,6 @@ CENTRED = [
     (partial(centred, rest=lambda b, c, x, y: y @ b + (x @ c)[:, None]), "bᵀc counts twice."),
     (partial(centred, rest=lambda b, c, x, y: both(b, c, x, y) + 2 * b @ c), "−bᵀc, not +bᵀc."),
     (partial(centred, rest=lambda b, c, x, y: both(c, b, x, y)), "b belongs to x, and c to y."),
-    (partial(centred, rest=lambda *given: -both(*given)), "e^rest multiplies, it does not divide."),
     (partial(centred, half=1.0), "the ½ is missing: e^{−‖x−b‖²/2}."),
     (partial(centred, half=0.0), "e^{−‖x−b‖²/2} is missing, and the same for y − c."),
     (lambda x, y, b, c, W: np.exp(x @ y.T), "this is the kernel itself: estimate it by features."),

@@ -36,14 +36,6 @@ WINDOWS = [
     (least(lambda A, near: (A * near).sum(axis=1).max()), "that is enough for one row alone."),
     (least(lambda A, near: near.mean()), "that counts keys; add up their weights."),
     (least(lambda A, near: (A * near).sum()), "the mean over the rows, not their sum."),
-    (
-        least(lambda A, near: (A * near).mean()),
-        "add up the weights of a row, then take the mean over the rows.",
-    ),
-    (
-        least(lambda A, near: np.median((A * near).sum(axis=1))),
-        "the mean over rows, not the median.",
-    ),
 ]
 
 
@@ -92,10 +84,6 @@ NEAR_AND_REST = [
     (two_denominators, "two denominators: add the weights, then divide."),
     (rows(lambda near, E, G: E), "keys outside the band weigh by their features."),
     (rows(below=lambda near, E, G: G), "the denominator still has the features of the near keys."),
-    (
-        rows(below=lambda near, E, G: near * E + G),
-        "take the features of the near keys out of the denominator, too.",
-    ),
     (rows(lambda near, E, G: near * E), "a window alone: all other keys count, by their features."),
     (rows(lambda near, E, G: G), "near keys weigh by e^{qᵀk/√d}, not by their features."),
     (rows(below=lambda near, E, G: near * E), "the denominator has the weights of all keys."),

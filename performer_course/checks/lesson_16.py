@@ -23,7 +23,6 @@ def key_gradient(
     of_o=1.0,
     key=lambda k, x, y: y,
     factor=lambda d: d**-0.25,
-    power=1,
 ):
     """By way of L × L arrays; forward, back and under say which of them know who sees whom."""
 
@@ -35,7 +34,7 @@ def key_gradient(
         o = averages(A * forward(past), v)
         D = (A * under(past)).sum(axis=1, keepdims=True) if under else 1.0
         slope = g @ v.T - of_o * (g * o).sum(axis=1, keepdims=True)
-        slope = slope * back(past) / D**power  # by A
+        slope = slope * back(past) / D  # by A
         moves = phi_k * (slope.T @ phi_q)  # by ln φ_r(k_j'): (L, m)
         return factor(d) * (moves @ W - moves.sum(axis=1, keepdims=True) * key(k, x, y))
 
@@ -46,15 +45,10 @@ OF_PHI = "the slope of φ_r(k') is (ω_r − k') φ_r(k')"
 KEY_GRADIENTS = [
     (key_gradient(of_o=0), "the denominator moves with the key, too: v_j − o_i, not v_j."),
     (key_gradient(key=lambda k, x, y: 0 * y), f"{OF_PHI}: the −k' comes from e^{{−‖k'‖²/2}}."),
-    (
-        key_gradient(key=lambda k, x, y: -y),
-        f"{OF_PHI}, with a minus: e^{{−‖k'‖²/2}} falls with k'.",
-    ),
     (key_gradient(key=lambda k, x, y: x), f"{OF_PHI}: by the keys k' is subtracted, and not q'."),
     (key_gradient(factor=lambda d: 1), "this is the gradient by k': k' = k d^{−1/4} has a slope."),
     (key_gradient(factor=lambda d: d**-0.5), "k' = k d^{−1/4} has the slope d^{−1/4}, once."),
     (key_gradient(factor=lambda d: -(d**-0.25)), "the sign is turned: it is v_j − o_i."),
-    (key_gradient(power=2), "the denominator of a row divides once: o_i has the second one in it."),
     (key_gradient(whole, whole, whole), "this is all-to-all: row i sees the keys j ≤ i alone."),
     (key_gradient(back=whole), "the way back is causal, too: key j is seen by rows i ≥ j alone."),
     (key_gradient(back=np.transpose), "key j is seen by rows i ≥ j: the sums run from the end."),

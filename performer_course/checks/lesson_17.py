@@ -162,10 +162,6 @@ NULLS = [
     (null(clip=np.copy), "a share outside [0, 1] is no mean of values: clip it."),
     (null(below=lambda added, missing: missing**2), "p multiplies N − U: that stands below."),
     (null(of_block=lambda share, i: share[0]), "block 1 has the shares of block 0: use i."),
-    (
-        null(clip=lambda share: np.where((share < 0) | (share > 1), 0, share)),
-        "a parabola whose lowest point is above 1 is lowest at 1, and not at 0.",
-    ),
     (null(clip=lambda share: 1 - np.clip(share, 0, 1)), "p and 1 − p have changed places."),
     (
         null(divide=lambda top, bottom: fraction(top.sum(-1), bottom.sum(-1))[..., None] + 0 * top),

@@ -1,6 +1,7 @@
 """What the exercises of all lessons share: the tests of a lesson, and a few helpers."""
 
 import copy
+import math
 import re
 
 import numpy as np
@@ -10,10 +11,11 @@ from kit.grading.peer import Peer
 from performer_course import checks
 
 IN_PLACE = {"walsh_hadamard"}  # the answer is to change its argument
-ANY_SCALE = {
-    # a truth value or a name is returned
+NO_NUMBER = {  # a truth value or a name is returned
     "is_kernel_matrix", "choose_rows", "decoder_mask", "is_relative", "what_is_wrong", "leaks",
     "padding_invariant", "choose_map", "can_be_swapped", "same_weights",
+}  # fmt: skip
+ANY_SCALE = NO_NUMBER | {
     # one of many witnesses, and a thousandth of it does no harm
     "three_points", "loses_at", "out_of_range", "worse_when_centred", "false_limit",
     # drawn: a thousandth is less than five standard errors
@@ -84,6 +86,11 @@ def exercises(right, others=()):
         def test_an_answer_that_is_off_by_a_thousandth_is_refused(self, name):
             with pytest.raises(checks.Hint):
                 getattr(checks, name)(returning(lambda x: 1.001 * x, right[name][0], "fi"))
+
+        @pytest.mark.parametrize("name", [name for name in right if name not in NO_NUMBER])
+        def test_an_answer_that_is_not_finite_is_refused(self, name):
+            with pytest.raises(checks.Hint):
+                getattr(checks, name)(returning(lambda x: math.nan * x, right[name][0], "fi"))
 
         @each_check
         def test_an_answer_that_returns_nothing_is_told_so(self, name):
@@ -163,10 +170,6 @@ def loopback(answer):
 def norms(x):
     """The squared norm of each row."""
     return (x**2).sum(axis=1)
-
-
-def unit(g):
-    return g / np.linalg.norm(g)
 
 
 def by_its_sum(A):

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from performer_course.checks.a5 import largest, over, roof
+from performer_course.checks.a5 import over, roof
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
@@ -20,19 +20,8 @@ def by_logarithm(L, kernels, cost, work):
     return 2 ** max(0, math.ceil(math.log2(L * kernels * cost / work)))
 
 
-def without_end(L, kernels, cost, work):
-    C = 1
-    while math.ceil(L / C) * kernels * cost > work and C < 2**1100:
-        C *= 2
-    return C
-
-
 RIGHT["smallest_chunk"] = [by_powers]
-WRONG["smallest_chunk"] = [
-    (by_logarithm, "expected"),
-    (without_end, "expected numbers"),
-    (lambda L, *rest: min(2 ** int(math.log2(L)), by_powers(L, *rest)), "expected"),
-]
+WRONG["smallest_chunk"] = [(by_logarithm, "expected")]
 
 
 def in_place(xp, x):
@@ -74,41 +63,24 @@ def largest_of_both_signs(xp, x):
 
 RIGHT["bounded"] = [
     over(largest_of_both_signs),
-    over(zeros=lambda xp, size: size + (size == 0)),
-    over(lambda xp, x: np.sqrt(xp.max(np.square(x), axis=-1, keepdims=True))),
     over(lambda xp, x: xp.linalg.vector_norm(x, axis=-1, keepdims=True, ord=math.inf)),
     in_place,
     with_ones_at(lambda xp, size: size == 0),
-    lambda xp, x: over(lambda xp, x: xp.max(xp.abs(x), axis=0))(xp, x.mT).mT,
-    lambda xp, x: xp.zeros(x.shape, device=x.device) + over()(xp, x),
-    lambda xp, x: over()(xp, xp.reshape(x, (xp.shape(x)[0], xp.size(x) // len(x)))),
 ]
 WRONG["bounded"] = [
     (over(lambda xp, x: xp.max(xp.abs(x), axis=-1)), "keepdims=True keeps (n, 1)"),
-    *[(over(zeros=lambda xp, s, e=e: s + e), "changes small rows") for e in (1e-30, 1e-12)],
-    *[(over(zeros=lambda xp, s, e=e: xp.maximum(s, e)), "small rows") for e in (1e-30, 1e-6)],
-    (lambda xp, x: over()(xp, x)[:-1], "and (5, 3) is needed"),
+    (over(zeros=lambda xp, size: size + 1e-30), "changes small rows"),
     (over(lambda xp, x: abs(x).max(axis=-1, keepdims=True)), "has x.max: use xp's"),
-    (lambda xp, x: over()(xp, np.asarray(x)), "a NumPy function on an array of xp"),
     (lambda xp, x: over()(np, getattr(x, "data", x) if xp is not np else x), "left the device"),
     (by_mask, "a mask as an index"),
     (with_ones_at(lambda xp, size: xp.nonzero(size == 0)), "how many xp.nonzero finds"),
-    (with_ones_at(lambda xp, size: xp.where(size == 0)), "how many xp.where finds"),
     (after(lambda xp, x: xp.allclose(x, 0)), "xp.allclose hands Python a bool"),
     (after(lambda xp, x: int(xp.max(x))), "`int` reads"),
     (after(lambda xp, x: range(xp.argmax(x))), "a value as an index or a length"),
     (after(lambda xp, x: f"{x}"), "printing reads"),
-    (after(lambda xp, x: repr(x)), "printing reads"),
-    (after(lambda xp, x: memoryview(x)), "the answer raised TypeError"),
-    (lambda xp, x: abs(over()(xp, x)), "expected"),
-    (largest, "and (5, 3) is needed"),
 ]
 
 
 RIGHT["decoding_roof"] = [lambda *arguments: np.array(roof()(*arguments))]
-WRONG["decoding_roof"] = [
-    (lambda *given: roof()(*given)[0], "and (2,) is needed"),
-    (roof(W=2), "expected"),
-]
 
 TestExercises = exercises(RIGHT, WRONG)

@@ -1,9 +1,7 @@
 """Lesson 10, linear attention: right answers in other forms, and what is no slip."""
 
 import numpy as np
-import pytest
 
-from performer_course import attention, features
 from performer_course.checks import lesson_10
 from tests.exercises.shared import exercises
 
@@ -33,15 +31,7 @@ def keys_first(of_k, of_v=lambda v, mask: v):
     return attend
 
 
-def seen_alone(x, mask):
-    return x[mask[:, 0]]
-
-
-RIGHT["masked_linear_attention"] = [
-    state_first,
-    keys_first(seen_alone, seen_alone),
-    lambda phi_q, phi_k, v, mask: attention.linear_attention(phi_q, phi_k, v, key_mask=mask),
-]
+RIGHT["masked_linear_attention"] = [state_first]
 
 
 def hidden_subtracted(phi_q, phi_k, v, mask):
@@ -58,7 +48,6 @@ def by_pairs(phi_q, phi_k, v, mask):
 
 WRONG["masked_linear_attention"] = [
     (hidden_subtracted, "right, until 1e+20 stands at a hidden key"),
-    (keys_first(np.multiply, np.multiply), "right, until nan stands at a hidden key in φ(K)"),
     (
         keys_first(lambda phi_k, mask: np.where(mask, phi_k, 0)),
         "right, until nan stands at a hidden key in v",
@@ -71,8 +60,6 @@ WRONG["masked_linear_attention"] = [
         "right, until inf stands at a hidden key in φ(K)",
     ),
     (by_pairs, "that is an L × L array"),
-    (lambda *given: state_first(*given)[:-1], "and (5, 2) is needed"),
-    (lambda *given: state_first(*given) * np.nan, "NaN or infinity"),
 ]
 
 
@@ -85,13 +72,11 @@ def detector(
     values=(0.0, np.nan, np.inf),
     rtol=1e-9,
     scale=1.0,
-    ones=False,
 ):
     """Whether the keys that count give alone what they give among hidden ones."""
 
     def detect(attend):
         q, k, v = scale * np.random.default_rng(5).normal(size=(3, 8, lesson_10.WIDTH))
-        v = np.ones((8, 3)) if ones else v
         seen = ~np.isin(np.arange(8), holes)
         right, mask = attend(q, k[seen], v[seen], seen[seen]), seen[:, None]
         found = [
@@ -104,10 +89,7 @@ def detector(
     return detect
 
 
-RIGHT["padding_invariant"] = [
-    detector(holes=(0, 7), keys=(2.0, 1e20), values=(np.nan, -np.inf)),
-    lambda attend: np.bool_(detector(holes=(2,))(attend)),
-]
+RIGHT["padding_invariant"] = [detector(holes=(0, 7), keys=(2.0, 1e20), values=(np.nan, -np.inf))]
 WRONG["padding_invariant"] = [
     (lambda attend: True, "a mask on V alone is accepted"),
     (lambda attend: False, "a right mask is refused"),
@@ -119,38 +101,12 @@ WRONG["padding_invariant"] = [
     (detector(rtol=0.0), "do not ask for equal bits"),
     (detector(keys=(1.0, np.inf)), "hidden keys be finite"),
     (detector(holes=(0, 1)), "hide some keys between others, not the first"),
-    (detector(keys=(1e30,)), "let hidden keys be small, too"),
-    (detector(ones=True), "let the values differ"),
     (detector(scale=100.0), "the others of size 1"),
     (detector(holes=range(8)), "let one key count"),
-    (lambda attend: "yes", "expected True or False"),
-    (lambda attend: attend(np.ones((2, 3)), *np.ones((2, 8, 4)), np.ones(8, bool)), "are (…, 4)"),
 ]
 
 
-@pytest.mark.parametrize("name", ["softmax", "taylor", "uniform", "favor", "linear"])
-def test_the_attention_of_the_package_is_padding_invariant(name):
-    W = np.random.default_rng(6).normal(size=(16, 4))
-
-    def attend(q, k, v, mask):
-        if name == "linear":
-            q, k = features.elu_plus_one(q), features.elu_plus_one(k)
-        more = (W,) if name == "favor" else ()
-        return getattr(attention, f"{name}_attention")(q, k, v, *more, key_mask=mask)
-
-    assert RIGHT["padding_invariant"][0](attend)
-
-
 # features_at_least
-
-
-def by_search(A, share):
-    left, sigma, right = np.linalg.svd(A)
-    for F in range(1, len(sigma) + 1):
-        best = left[:, :F] * sigma[:F] @ right[:F]
-        if np.linalg.norm(A - best) <= share * np.linalg.norm(A) + 1e-12:
-            return F
-    return None
 
 
 def by_eigenvalues(A, share):
@@ -159,8 +115,7 @@ def by_eigenvalues(A, share):
     return 1 + int((left > share**2 * squares.sum() + 1e-12).sum())
 
 
-RIGHT["features_at_least"] = [by_search, by_eigenvalues]
-WRONG["features_at_least"] = [(lambda A, share: by_search(A, share) / 2, "found")]
+RIGHT["features_at_least"] = [by_eigenvalues]
 
 
 TestExercises = exercises(RIGHT, WRONG)

@@ -33,16 +33,6 @@ RIGHT["first_leak"] = [row_by_row]
 WRONG["first_leak"] = [(in_the_same_array, "in a copy of k")]
 
 
-def backward(phi_q, phi_k, g):
-    """One sum over rows, from the last on."""
-    total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1, keepdims=True)
-    R, rows = 0.0, np.zeros_like(g)
-    for j in reversed(range(len(g))):
-        R = R + np.outer(g[j], phi_q[j] / total[j])
-        rows[j] = R @ phi_k[j]
-    return rows
-
-
 def by_features(phi_q, phi_k, g):
     """One feature after the other, each by a cumulative sum from the end."""
     total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1)
@@ -60,11 +50,10 @@ def scanned(phi_q, phi_k, g):
     return np.einsum("lf,lfe->le", phi_k, states)
 
 
-RIGHT["gradient_by_values"] = [backward, by_features]
+RIGHT["gradient_by_values"] = [by_features]
 WRONG["gradient_by_values"] = [
     (by_values(), "that is an L × L array"),
     (scanned, "one is enough"),
-    (lambda *given: backward(*given).T, "shape"),
 ]
 
 
@@ -81,7 +70,6 @@ def searched(n, d, e, budget, least):
 RIGHT["state_or_cache"] = [searched]
 WRONG["state_or_cache"] = [
     (lambda *given: "cache" if service()(*given) == "cache" else 7.5, "round down"),
-    (lambda *service: "state", "found 'state'"),
 ]
 
 TestExercises = exercises(RIGHT, WRONG)
