@@ -44,10 +44,8 @@ from ._stable import (
     State,
     added,
     empty_state,
-    exp_in_place,
     logits_of,
     normalised,
-    projected,
     squared_norm,
     turned_product,
     values_and_ones,
@@ -348,9 +346,8 @@ def favor_attention(
 
     Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}; zeros where a row sees no
     key.
-    Where norms and values are moderate (`_positive`), which NumPy can tell, this is
-    `linear_attention` with φ, a chunk at a time. Otherwise logarithms of φ are taken relative to a
-    maximum of each feature, as in `absorb`, `read` and `follow`.
+    Logarithms of φ are taken relative to a maximum of each feature, as in `absorb`, `read` and
+    `follow`.
     causal: row i sees j ≤ i; a later key moves it by rounding only. Counted from the first key
     also where L ≠ S: for one query after many keys leave it False, or use `follow`.
     chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
@@ -381,17 +378,6 @@ def favor_attention(
     first, together, last = phases(q, k, size, causal=causal)
 
     def sums(q, k, v, key_mask, W):
-        # φ but for what is the same in all weights of a row, and cancels: e^{−‖q'‖²/2} and 1/m.
-        def queries(part):
-            return exp_in_place(xp, projected(xp, q[..., part, :], W))  # φ(q') = e^{ωᵀq'}
-
-        def keys_and_values(part):
-            h, values = positive.log_keys(xp, k, v, key_mask, part, W)
-            return exp_in_place(xp, h), values  # φ(k') = e^{ωᵀk' − ‖k'‖²/2}, and [v, 1]
-
-        if positive.is_moderate(xp, q, k, v, W, key_mask):
-            yield from _linear_sums(xp, queries, keys_and_values, first, together, last)
-            return
         # The first keys make the State: adding them to an empty one costs a device a pass.
         state = None if first else empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype)
         state = positive.absorbed(xp, state, k, v, W, key_mask, first)
