@@ -10,8 +10,8 @@ so they are left out. Everywhere W: (..., m, d) has d^{−1/4} in it, which scal
 
 import math
 
-from . import _causal
 from ._blocks import masked_part
+from ._causal import causal_chunk
 from ._stable import (
     add_in_place,
     mask_logits,
@@ -44,12 +44,10 @@ def log_keys(xp, k, v, key_mask, part, W):
     return add_in_place(projected(xp, keys, W), h[..., None]), values_and_ones(xp, values, seen)
 
 
-def absorbed(xp, state, k, v, W, key_mask, parts):
-    """The State after the keys of these parts."""
-    for part in parts:
-        h, values = log_keys(xp, k, v, key_mask, part, W)
-        state = summed_by_feature(xp, h, values, state)  # Σ e^{h−c} [v, 1]
-    return state
+def absorbed(xp, state, k, v, W, key_mask, part):
+    """The State after the keys of this part; None as the State before any key."""
+    h, values = log_keys(xp, k, v, key_mask, part, W)
+    return summed_by_feature(xp, h, values, state)  # c = max h, Σ e^{h−c} [v, 1]
 
 
 def read_sums(xp, state, q, part, W):
@@ -58,10 +56,9 @@ def read_sums(xp, state, q, part, W):
     return weighted_sums(xp, a, state.Sz).Sz  # Σ e^{a−max a} [S, z]
 
 
-def absorbed_and_read(xp, state, q, k, v, W, key_mask, parts):
-    """The State and [S, z] of the queries after each of these parts, causally."""
-    for part in parts:
-        g = projected(xp, q[..., part, :], W)  # (..., n, m)
-        h, values = log_keys(xp, k, v, key_mask, part, W)
-        state, rows = _causal.causal_chunk(xp, state, g, h, values)
-        yield state, rows.Sz
+def absorbed_and_read(xp, state, q, k, v, W, key_mask, part):
+    """The State after this part, and [S, z] of its queries, causally."""
+    g = projected(xp, q[..., part, :], W)  # (..., n, m)
+    h, values = log_keys(xp, k, v, key_mask, part, W)
+    state, rows = causal_chunk(xp, state, g, h, values)
+    return state, rows.Sz

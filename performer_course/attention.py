@@ -21,8 +21,7 @@ from typing import Any
 import array_api_compat
 from jaxtyping import Bool, Float
 
-from . import _positive as positive
-from . import features
+from . import _positive, features
 from ._arguments import (
     MOST,
     check_array,
@@ -118,6 +117,7 @@ def linear_attention(
     arguments = check_attention(phi_q, phi_k, v, key_mask, names=names, width="F")
     xp, F = array_api_compat.array_namespace(phi_q), phi_q.shape[-1]
     dtype = sum_dtype(xp, phi_q, phi_k, v)
+    keys_first, together, rows_last = phases(phi_q, phi_k, causal=causal)
 
     def sums(phi_q, phi_k, v, key_mask, _):
         def queries(part):
@@ -127,25 +127,17 @@ def linear_attention(
             phi, values, seen = masked_part(xp, phi_k, v, key_mask, part, dtype)
             return phi, values_and_ones(xp, values, seen)
 
-        return _linear_sums(xp, queries, keys_and_values, *phases(phi_q, phi_k, causal=causal))
+        Sz = None
+        for part in keys_first:
+            new = turned_product(xp, *keys_and_values(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
+            Sz = new if Sz is None else Sz + new
+        for part in together:
+            rows, Sz = causal_linear(xp, queries(part), *keys_and_values(part), Sz)
+            yield rows
+        for part in rows_last:
+            yield queries(part) @ Sz  # φ(q) (φ(k)ᵀ [v, 1])
 
     return each_head(sums, *arguments, work_per_head=(phi_q.shape[-2] + phi_k.shape[-2]) * F)
-
-
-def _linear_sums(xp, queries, keys_and_values, first, together, last):
-    """Yields φ(q) (φ(k)ᵀ [v, 1]), some rows at a time, for the slices that `phases` gives.
-
-    queries(part): φ(q), (..., n, F); keys_and_values(part): φ(k), (..., n, F), and [v, 1].
-    """
-    Sz = None
-    for part in first:
-        new = turned_product(xp, *keys_and_values(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
-        Sz = new if Sz is None else Sz + new
-    for part in together:
-        rows, Sz = causal_linear(xp, queries(part), *keys_and_values(part), Sz)
-        yield rows
-    for part in last:
-        yield queries(part) @ Sz  # φ(q) (φ(k)ᵀ [v, 1])
 
 
 def uniform_attention(
@@ -268,7 +260,9 @@ def absorb(
     check_directions(W, k, "k")
     check_state(state, k, "k", W, v.shape[-1])
     state, W = _in_one_dtype(xp, state, W, k, v)
-    return positive.absorbed(xp, state, k, v, W, key_mask, steps(k))
+    for part in steps(k):
+        state = _positive.absorbed(xp, state, k, v, W, key_mask, part)
+    return state
 
 
 def read(
@@ -288,7 +282,7 @@ def read(
     check_state(state, q, "q", W)
     state, W = _in_one_dtype(xp, state, W, q)
     state = with_finite_c(xp, state)
-    rows = [normalised(xp, positive.read_sums(xp, state, q, part, W)) for part in steps(q)]
+    rows = [normalised(xp, _positive.read_sums(xp, state, q, part, W)) for part in steps(q)]
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
 
 
@@ -318,8 +312,8 @@ def follow(
     xp = array_api_compat.array_namespace(q)
     state, W = _in_one_dtype(xp, state, W, q, k, v)
     state, sums = with_finite_c(xp, state), []
-    for after, Sz in positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, steps(q)):
-        state = after  # the last alone is kept
+    for part in steps(q):
+        state, Sz = _positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, part)
         sums.append(Sz)
     rows = normalised(xp, xp.concat(sums, axis=-2))
     return state, xp.astype(rows, xp.result_type(q, k, v), copy=False)
@@ -329,7 +323,7 @@ def _in_one_dtype(xp, state, W, *rows):
     """The State and W d^{−1/4} in the widest dtype of the State and the rows that it meets."""
     dtype = sum_dtype(xp, *state, *rows)
     state = State(*(xp.astype(x, dtype, copy=False) for x in state))
-    return state, positive.scaled(xp, W, dtype)
+    return state, _positive.scaled(xp, W, dtype)
 
 
 def favor_attention(
@@ -372,20 +366,20 @@ def favor_attention(
     """
     *arguments, W = check_attention(q, k, v, key_mask, W)
     xp, m, e = array_api_compat.array_namespace(q), W.shape[-2], v.shape[-1]
-    W = positive.scaled(xp, W, sum_dtype(xp, q, k, v))  # from here on ωᵀq is ωᵀq'
+    W = _positive.scaled(xp, W, sum_dtype(xp, q, k, v))  # from here on ωᵀq is ωᵀq'
     size = None if chunk is None else check_count(chunk, "chunk")
-    # Keys that all rows see; tokens whose row sees the keys up to its own; rows that see all keys.
-    first, together, last = phases(q, k, size, causal=causal)
+    keys_first, together, rows_last = phases(q, k, size, causal=causal)
 
     def sums(q, k, v, key_mask, W):
         # The first keys make the State: adding them to an empty one costs a device a pass.
-        state = None if first else empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype)
-        state = positive.absorbed(xp, state, k, v, W, key_mask, first)
-        for after, rows in positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, together):
-            state = after
+        state = None if keys_first else empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype)
+        for part in keys_first:
+            state = _positive.absorbed(xp, state, k, v, W, key_mask, part)
+        for part in together:
+            state, rows = _positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, part)
             yield rows
-        for part in last:
-            yield positive.read_sums(xp, state, q, part, W)
+        for part in rows_last:
+            yield _positive.read_sums(xp, state, q, part, W)
 
     return each_head(sums, *arguments, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m)
 
