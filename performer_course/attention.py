@@ -16,10 +16,9 @@ chunk; `_blocks`, the cutting; `_arguments`, the checks.
 """
 
 import math
-from typing import Any
 
 import array_api_compat
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from . import _positive, features
 from ._arguments import (
@@ -39,6 +38,7 @@ from ._blocks import CHUNK as CHUNK
 from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
 from ._blocks import blocks, causal_mask, each_head, masked_part, phases, steps, sum_dtype
 from ._causal import causal_linear
+from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 from ._stable import (
     State,
     added,
@@ -52,20 +52,12 @@ from ._stable import (
     with_finite_c,
 )
 
-Array = Any
-
-
 # Exact
 
 
 def softmax_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    *,
-    causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    q: Query, k: Key, v: Value, *, causal: bool = False, key_mask: Mask = None
+) -> Rows:
     """softmax(q kᵀ / √d) v, in blocks of queries and of keys: no L × S array is ever held.
 
     Slow form: `naive.softmax_attention`.
@@ -98,11 +90,11 @@ def softmax_attention(
 def linear_attention(
     phi_q: Float[Array, "... L F"],
     phi_k: Float[Array, "... S F"],
-    v: Float[Array, "... S e"],
+    v: Value,
     *,
     causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    key_mask: Mask = None,
+) -> Rows:
     """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1), for features from any map: no softmax needed.
 
     Slow form: `naive.linear_attention`.
@@ -141,13 +133,8 @@ def linear_attention(
 
 
 def uniform_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    *,
-    causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    q: Query, k: Key, v: Value, *, causal: bool = False, key_mask: Mask = None
+) -> Rows:
     """mean(v) over the keys that each row sees: the null baseline, which knows no query.
 
     An approximation that is no nearer to `softmax_attention` than this is not one.
@@ -161,14 +148,8 @@ def uniform_attention(
 
 
 def taylor_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    degree: int = 1,
-    *,
-    causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    q: Query, k: Key, v: Value, degree: int = 1, *, causal: bool = False, key_mask: Mask = None
+) -> Rows:
     """Weights Σ_{n≤p} tⁿ/n! for exp(t), t = qᵀk/√d, p = `degree`: no randomness.
 
     Degree 1, weights 1 + t, is the baseline that random features have to beat where all t are
@@ -190,9 +171,7 @@ def taylor_attention(
 # Positive features
 
 
-def init_state(
-    k: Float[Array, "... S d"], v: Float[Array, "... S e"], W: Float[Array, "... m d"]
-) -> State:
+def init_state(k: Key, v: Value, W: Directions) -> State:
     """The State before any key: c = −∞, z = 0, S = 0, for keys and values such as k and v.
 
     Shape: c and z (..., m), S (..., m, e); float32, or float64 where that comes in.
@@ -227,13 +206,7 @@ def merge(a: State, b: State) -> State:
     return State(xp.maximum(a.c, b.c), Sz)
 
 
-def absorb(
-    state: State,
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    W: Float[Array, "... m d"],
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> State:
+def absorb(state: State, k: Key, v: Value, W: Directions, key_mask: Mask = None) -> State:
     """The State after more keys: one token, a chunk or a whole sequence.
 
     With h = ωᵀk' − ‖k'‖²/2, k' = k d^{−1/4}, each feature keeps, of all keys so far that no mask
@@ -265,9 +238,7 @@ def absorb(
     return state
 
 
-def read(
-    state: State, q: Float[Array, "... L d"], W: Float[Array, "... m d"]
-) -> Float[Array, "... L e"]:
+def read(state: State, q: Query, W: Directions) -> Rows:
     """Σ_f p_f S_f / Σ_f p_f z_f, where feature f weighs p_f = e^{a_f − max a}, a = ωᵀq' + c.
 
     q' = q d^{−1/4}, and the State has c, S and z of each feature.
@@ -287,13 +258,8 @@ def read(
 
 
 def follow(
-    state: State,
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
-    W: Float[Array, "... m d"],
-    key_mask: Bool[Array, "... L"] | None = None,
-) -> tuple[State, Float[Array, "... L e"]]:
+    state: State, q: Query, k: OwnKey, v: OwnValue, W: Directions, key_mask: OwnMask = None
+) -> tuple[State, Rows]:
     """The State after L more tokens, and their causal rows: each `absorb`, then `read`.
 
     Row i sees what `state` has kept and the keys j ≤ i. So a prompt may come in parts, and
@@ -327,21 +293,21 @@ def _in_one_dtype(xp, state, W, *rows):
 
 
 def favor_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    W: Float[Array, "... m d"],
+    q: Query,
+    k: Key,
+    v: Value,
+    W: Directions,
     *,
     causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
+    key_mask: Mask = None,
     chunk: int | None = None,
-) -> Float[Array, "... L e"]:
+) -> Rows:
     """φ(q') (φ(k')ᵀ v) over φ(q') (φ(k')ᵀ 1), φ the positive features of W: FAVOR+, at any norm.
 
     Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}; zeros where a row sees no
     key.
-    Logarithms of φ are taken relative to a maximum of each feature, as in `absorb`, `read` and
-    `follow`.
+    Logarithms of φ are taken relative to a maximum of each feature (`_positive`), as in `absorb`,
+    `read` and `follow`.
     causal: row i sees j ≤ i; a later key moves it by rounding only. Counted from the first key
     also where L ≠ S: for one query after many keys leave it False, or use `follow`.
     chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
@@ -387,9 +353,7 @@ def favor_attention(
 # What to expect
 
 
-def relative_variance(
-    q: Float[Array, "... L d"], k: Float[Array, "... S d"], m: int
-) -> Float[Array, "..."]:
+def relative_variance(q: Query, k: Key, m: int) -> Float[Array, "..."]:
     """Mean over all pairs of (e^{‖q'+k'‖²} − 1)/m, the variance of a weight over its square.
 
     For m iid positive features, q' = q d^{−1/4}. Where half of it is small against the variance of
