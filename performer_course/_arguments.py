@@ -7,16 +7,12 @@ import math
 import operator
 import os
 from numbers import Real
-from typing import Any
 
 import array_api_compat
 import numpy as np
 
 from ._stable import State
 from .backend import is_free_to_read
-
-Array = Any
-
 
 # What NumPy's functions take for an array, and then lose its mask or multiply it as a matrix.
 LOSSY = (np.ma.MaskedArray, np.matrix)
