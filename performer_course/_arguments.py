@@ -1,21 +1,18 @@
 """What an argument must be, said once: each check names it, what was expected and what came."""
 
 import contextlib
+import hashlib
 import itertools
 import math
 import operator
 import os
 from numbers import Real
-from typing import Any
 
 import array_api_compat
 import numpy as np
 
 from ._stable import State
 from .backend import is_free_to_read
-
-Array = Any
-
 
 # What NumPy's functions take for an array, and then lose its mask or multiply it as a matrix.
 LOSSY = (np.ma.MaskedArray, np.matrix)
@@ -236,18 +233,25 @@ def check_kind(x, kind: type, name: str) -> None:
 
 
 @contextlib.contextmanager
-def reading(path, what: str):
+def reading(path, what: str, sha256: str | None = None):
     """The open file at path; whatever is raised while it is read says that it is no `what`.
 
+    sha256: the hash that it must have, compared before it is read; None takes any file.
     Raises: ValueError that names the path, also for a folder; FileNotFoundError.
     """
     good = isinstance(path, str | os.PathLike)
     if not good or (os.path.exists(path) and not os.path.isfile(path)):  # a pipe would never end
         raise ValueError(f"path must be that of a {what}, got {path!r}")
     with open(path, "rb") as file:
+        if sha256 and (came := hashlib.file_digest(file, "sha256").hexdigest()) != sha256:
+            raise ValueError(
+                f"path must be that of a {what} with sha256 {sha256}, got {path} with {came}: "
+                "`make model` fetches the right one, check_hash=False reads any"
+            )
+        file.seek(0)
         try:
             yield file
-        except Exception as error:  # a hostile file may cause whatever it likes
+        except Exception as error:
             reason = str(error) or type(error).__name__
             raise ValueError(f"{path} is no {what}: {reason}") from error
 

@@ -99,19 +99,21 @@ def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
     xp = array_api_compat.array_namespace(q)
     lead, dtype = q.shape[:-2], xp.result_type(q, k, v)
     if not is_free_to_read(q):
-        parts = [
-            xp.astype(normalised(xp, Sz), dtype, copy=False) for Sz in sums(q, k, v, key_mask, W)
-        ]
+        rows = (normalised(xp, Sz) for Sz in sums(q, k, v, key_mask, W))
+        parts = [xp.astype(x, dtype, copy=False) for x in rows]
         return parts[0] if len(parts) == 1 else xp.concat(parts, axis=-2)
     out = xp.empty((*q.shape[:-1], v.shape[-1]), dtype=dtype)
 
     def fill(head):
-        of_head = (x if x is None else x[(*head, ...)] for x in (q, k, v, key_mask))
-        directions = W if W is None or W.ndim == 2 else W[(*head, ...)]
-        start = 0
-        for Sz in sums(*of_head, directions):
-            normalised(xp, Sz, out[(*head, ..., slice(start, start + Sz.shape[-2]), slice(None))])
-            start += Sz.shape[-2]
+        def of_head(x):
+            return None if x is None else x[(*head, ...)]
+
+        directions = W if W is None or W.ndim == 2 else of_head(W)
+        rows, start = of_head(out), 0
+        for Sz in sums(*map(of_head, (q, k, v, key_mask)), directions):
+            stop = start + Sz.shape[-2]
+            normalised(xp, Sz, rows[..., start:stop, :])
+            start = stop
 
     alone = math.prod(lead) * work_per_head > ENTRIES_IN_CACHE
     heads = list(itertools.product(*map(range, lead))) if alone else [()]

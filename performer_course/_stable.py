@@ -11,14 +11,13 @@ column z ≥ 1 is the denominator of the others.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import array_api_compat
 from jaxtyping import Float
 
+from ._shapes import Array
 from .backend import is_free_to_read
-
-Array = Any
 
 # Parts of a maximum over tokens, where it is taken in two stages: a GPU has room for many.
 PARTS = 64

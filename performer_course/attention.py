@@ -16,13 +16,11 @@ chunk; `_blocks`, the cutting; `_arguments`, the checks.
 """
 
 import math
-from typing import Any
 
 import array_api_compat
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from . import _positive as positive
-from . import features
+from . import _positive, features
 from ._arguments import (
     MOST,
     check_array,
@@ -40,14 +38,13 @@ from ._blocks import CHUNK as CHUNK
 from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
 from ._blocks import blocks, causal_mask, each_head, masked_part, phases, steps, sum_dtype
 from ._causal import causal_linear
+from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 from ._stable import (
     State,
     added,
     empty_state,
-    exp_in_place,
     logits_of,
     normalised,
-    projected,
     squared_norm,
     turned_product,
     values_and_ones,
@@ -55,20 +52,12 @@ from ._stable import (
     with_finite_c,
 )
 
-Array = Any
-
-
 # Exact
 
 
 def softmax_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    *,
-    causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    q: Query, k: Key, v: Value, *, causal: bool = False, key_mask: Mask = None
+) -> Rows:
     """softmax(q kᵀ / √d) v, in blocks of queries and of keys: no L × S array is ever held.
 
     Slow form: `naive.softmax_attention`.
@@ -101,11 +90,11 @@ def softmax_attention(
 def linear_attention(
     phi_q: Float[Array, "... L F"],
     phi_k: Float[Array, "... S F"],
-    v: Float[Array, "... S e"],
+    v: Value,
     *,
     causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    key_mask: Mask = None,
+) -> Rows:
     """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1), for features from any map: no softmax needed.
 
     Slow form: `naive.linear_attention`.
@@ -120,6 +109,7 @@ def linear_attention(
     arguments = check_attention(phi_q, phi_k, v, key_mask, names=names, width="F")
     xp, F = array_api_compat.array_namespace(phi_q), phi_q.shape[-1]
     dtype = sum_dtype(xp, phi_q, phi_k, v)
+    keys_first, together, rows_last = phases(phi_q, phi_k, causal=causal)
 
     def sums(phi_q, phi_k, v, key_mask, _):
         def queries(part):
@@ -129,35 +119,22 @@ def linear_attention(
             phi, values, seen = masked_part(xp, phi_k, v, key_mask, part, dtype)
             return phi, values_and_ones(xp, values, seen)
 
-        return _linear_sums(xp, queries, keys_and_values, *phases(phi_q, phi_k, causal=causal))
+        Sz = None
+        for part in keys_first:
+            new = turned_product(xp, *keys_and_values(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
+            Sz = new if Sz is None else Sz + new
+        for part in together:
+            rows, Sz = causal_linear(xp, queries(part), *keys_and_values(part), Sz)
+            yield rows
+        for part in rows_last:
+            yield queries(part) @ Sz  # φ(q) (φ(k)ᵀ [v, 1])
 
     return each_head(sums, *arguments, work_per_head=(phi_q.shape[-2] + phi_k.shape[-2]) * F)
 
 
-def _linear_sums(xp, queries, keys_and_values, first, together, last):
-    """Yields φ(q) (φ(k)ᵀ [v, 1]), some rows at a time, for the slices that `phases` gives.
-
-    queries(part): φ(q), (..., n, F); keys_and_values(part): φ(k), (..., n, F), and [v, 1].
-    """
-    Sz = None
-    for part in first:
-        new = turned_product(xp, *keys_and_values(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
-        Sz = new if Sz is None else Sz + new
-    for part in together:
-        rows, Sz = causal_linear(xp, queries(part), *keys_and_values(part), Sz)
-        yield rows
-    for part in last:
-        yield queries(part) @ Sz  # φ(q) (φ(k)ᵀ [v, 1])
-
-
 def uniform_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    *,
-    causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    q: Query, k: Key, v: Value, *, causal: bool = False, key_mask: Mask = None
+) -> Rows:
     """mean(v) over the keys that each row sees: the null baseline, which knows no query.
 
     An approximation that is no nearer to `softmax_attention` than this is not one.
@@ -171,14 +148,8 @@ def uniform_attention(
 
 
 def taylor_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    degree: int = 1,
-    *,
-    causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    q: Query, k: Key, v: Value, degree: int = 1, *, causal: bool = False, key_mask: Mask = None
+) -> Rows:
     """Weights Σ_{n≤p} tⁿ/n! for exp(t), t = qᵀk/√d, p = `degree`: no randomness.
 
     Degree 1, weights 1 + t, is the baseline that random features have to beat where all t are
@@ -200,9 +171,7 @@ def taylor_attention(
 # Positive features
 
 
-def init_state(
-    k: Float[Array, "... S d"], v: Float[Array, "... S e"], W: Float[Array, "... m d"]
-) -> State:
+def init_state(k: Key, v: Value, W: Directions) -> State:
     """The State before any key: c = −∞, z = 0, S = 0, for keys and values such as k and v.
 
     Shape: c and z (..., m), S (..., m, e); float32, or float64 where that comes in.
@@ -237,13 +206,7 @@ def merge(a: State, b: State) -> State:
     return State(xp.maximum(a.c, b.c), Sz)
 
 
-def absorb(
-    state: State,
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    W: Float[Array, "... m d"],
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> State:
+def absorb(state: State, k: Key, v: Value, W: Directions, key_mask: Mask = None) -> State:
     """The State after more keys: one token, a chunk or a whole sequence.
 
     With h = ωᵀk' − ‖k'‖²/2, k' = k d^{−1/4}, each feature keeps, of all keys so far that no mask
@@ -270,12 +233,12 @@ def absorb(
     check_directions(W, k, "k")
     check_state(state, k, "k", W, v.shape[-1])
     state, W = _in_one_dtype(xp, state, W, k, v)
-    return positive.absorbed(xp, state, k, v, W, key_mask, steps(k))
+    for part in steps(k):
+        state = _positive.absorbed(xp, state, k, v, W, key_mask, part)
+    return state
 
 
-def read(
-    state: State, q: Float[Array, "... L d"], W: Float[Array, "... m d"]
-) -> Float[Array, "... L e"]:
+def read(state: State, q: Query, W: Directions) -> Rows:
     """Σ_f p_f S_f / Σ_f p_f z_f, where feature f weighs p_f = e^{a_f − max a}, a = ωᵀq' + c.
 
     q' = q d^{−1/4}, and the State has c, S and z of each feature.
@@ -290,18 +253,13 @@ def read(
     check_state(state, q, "q", W)
     state, W = _in_one_dtype(xp, state, W, q)
     state = with_finite_c(xp, state)
-    rows = [normalised(xp, positive.read_sums(xp, state, q, part, W)) for part in steps(q)]
+    rows = [normalised(xp, _positive.read_sums(xp, state, q, part, W)) for part in steps(q)]
     return xp.astype(xp.concat(rows, axis=-2), q.dtype, copy=False)
 
 
 def follow(
-    state: State,
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
-    W: Float[Array, "... m d"],
-    key_mask: Bool[Array, "... L"] | None = None,
-) -> tuple[State, Float[Array, "... L e"]]:
+    state: State, q: Query, k: OwnKey, v: OwnValue, W: Directions, key_mask: OwnMask = None
+) -> tuple[State, Rows]:
     """The State after L more tokens, and their causal rows: each `absorb`, then `read`.
 
     Row i sees what `state` has kept and the keys j ≤ i. So a prompt may come in parts, and
@@ -320,8 +278,8 @@ def follow(
     xp = array_api_compat.array_namespace(q)
     state, W = _in_one_dtype(xp, state, W, q, k, v)
     state, sums = with_finite_c(xp, state), []
-    for after, Sz in positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, steps(q)):
-        state = after  # the last alone is kept
+    for part in steps(q):
+        state, Sz = _positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, part)
         sums.append(Sz)
     rows = normalised(xp, xp.concat(sums, axis=-2))
     return state, xp.astype(rows, xp.result_type(q, k, v), copy=False)
@@ -331,26 +289,25 @@ def _in_one_dtype(xp, state, W, *rows):
     """The State and W d^{−1/4} in the widest dtype of the State and the rows that it meets."""
     dtype = sum_dtype(xp, *state, *rows)
     state = State(*(xp.astype(x, dtype, copy=False) for x in state))
-    return state, positive.scaled(xp, W, dtype)
+    return state, _positive.scaled(xp, W, dtype)
 
 
 def favor_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    W: Float[Array, "... m d"],
+    q: Query,
+    k: Key,
+    v: Value,
+    W: Directions,
     *,
     causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
+    key_mask: Mask = None,
     chunk: int | None = None,
-) -> Float[Array, "... L e"]:
+) -> Rows:
     """φ(q') (φ(k')ᵀ v) over φ(q') (φ(k')ᵀ 1), φ the positive features of W: FAVOR+, at any norm.
 
     Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}; zeros where a row sees no
     key.
-    Where norms and values are moderate (`_positive`), which NumPy can tell, this is
-    `linear_attention` with φ, a chunk at a time. Otherwise logarithms of φ are taken relative to a
-    maximum of each feature, as in `absorb`, `read` and `follow`.
+    Logarithms of φ are taken relative to a maximum of each feature (`_positive`), as in `absorb`,
+    `read` and `follow`.
     causal: row i sees j ≤ i; a later key moves it by rounding only. Counted from the first key
     also where L ≠ S: for one query after many keys leave it False, or use `follow`.
     chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
@@ -375,31 +332,20 @@ def favor_attention(
     """
     *arguments, W = check_attention(q, k, v, key_mask, W)
     xp, m, e = array_api_compat.array_namespace(q), W.shape[-2], v.shape[-1]
-    W = positive.scaled(xp, W, sum_dtype(xp, q, k, v))  # from here on ωᵀq is ωᵀq'
+    W = _positive.scaled(xp, W, sum_dtype(xp, q, k, v))  # from here on ωᵀq is ωᵀq'
     size = None if chunk is None else check_count(chunk, "chunk")
-    # Keys that all rows see; tokens whose row sees the keys up to its own; rows that see all keys.
-    first, together, last = phases(q, k, size, causal=causal)
+    keys_first, together, rows_last = phases(q, k, size, causal=causal)
 
     def sums(q, k, v, key_mask, W):
-        # φ but for what is the same in all weights of a row, and cancels: e^{−‖q'‖²/2} and 1/m.
-        def queries(part):
-            return exp_in_place(xp, projected(xp, q[..., part, :], W))  # φ(q') = e^{ωᵀq'}
-
-        def keys_and_values(part):
-            h, values = positive.log_keys(xp, k, v, key_mask, part, W)
-            return exp_in_place(xp, h), values  # φ(k') = e^{ωᵀk' − ‖k'‖²/2}, and [v, 1]
-
-        if positive.is_moderate(xp, q, k, v, W, key_mask):
-            yield from _linear_sums(xp, queries, keys_and_values, first, together, last)
-            return
         # The first keys make the State: adding them to an empty one costs a device a pass.
-        state = None if first else empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype)
-        state = positive.absorbed(xp, state, k, v, W, key_mask, first)
-        for after, rows in positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, together):
-            state = after
+        state = None if keys_first else empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype)
+        for part in keys_first:
+            state = _positive.absorbed(xp, state, k, v, W, key_mask, part)
+        for part in together:
+            state, rows = _positive.absorbed_and_read(xp, state, q, k, v, W, key_mask, part)
             yield rows
-        for part in last:
-            yield positive.read_sums(xp, state, q, part, W)
+        for part in rows_last:
+            yield _positive.read_sums(xp, state, q, part, W)
 
     return each_head(sums, *arguments, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m)
 
@@ -407,9 +353,7 @@ def favor_attention(
 # What to expect
 
 
-def relative_variance(
-    q: Float[Array, "... L d"], k: Float[Array, "... S d"], m: int
-) -> Float[Array, "..."]:
+def relative_variance(q: Query, k: Key, m: int) -> Float[Array, "..."]:
     """Mean over all pairs of (e^{‖q'+k'‖²} − 1)/m, the variance of a weight over its square.
 
     For m iid positive features, q' = q d^{−1/4}. Where half of it is small against the variance of

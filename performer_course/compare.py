@@ -4,8 +4,6 @@ q: (..., L, d), k: (..., S, d), v: (..., S, e), on the device; samples and what 
 the host. `card` uses all of it on one head.
 """
 
-from typing import Any
-
 import array_api_compat
 import numpy as np
 from jaxtyping import Bool, Float
@@ -19,9 +17,8 @@ from ._arguments import (
     check_library,
     check_shape,
 )
+from ._shapes import Array
 from .backend import to_host
-
-Array = Any
 
 # Of a sample or of directions, so that products of three of them are finite.
 LARGEST = 1e40

@@ -6,7 +6,6 @@ or masked input, (on NumPy) what is not finite or above 1e150, and parameters ou
 """
 
 import math
-from typing import Any
 
 import array_api_compat
 from jaxtyping import Float
@@ -21,10 +20,9 @@ from ._arguments import (
     check_library,
     check_number,
 )
+from ._shapes import Array
 from ._stable import projected, squared_norm
 from .backend import is_free_to_read, is_on_gpu, side_by_side
-
-Array = Any
 
 # Features computed in one step, in entries: few enough for a core's cache, and so many that the
 # threads of a pool seldom wait for one another; on a GPU, enough to fill it.

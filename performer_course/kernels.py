@@ -7,14 +7,12 @@ of range.
 """
 
 import math
-from typing import Any
 
 from jaxtyping import Float
 
 from ._arguments import check_array, check_count, check_lead, check_library, check_number
+from ._shapes import Array
 from ._stable import squared_norm
-
-Array = Any
 
 
 def _check_pair(x, y):

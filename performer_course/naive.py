@@ -9,26 +9,24 @@ Sums are in the dtype that comes in. All raise ValueError as the functions of `a
 """
 
 import math
-from typing import Any
 
 import array_api_compat
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from ._arguments import check_attention, check_count, check_directions
 from ._blocks import masked_part
-
-Array = Any
+from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 
 
 def softmax_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
+    q: Query,
+    k: Key,
+    v: Value,
     *,
     causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
+    key_mask: Mask = None,
     band: int | None = None,
-) -> Float[Array, "... L e"]:
+) -> Rows:
     """softmax(q kᵀ / √d) v.
 
     Shape: (..., L, e). Error: exact to rounding, at any norm. Cost: O(L S (d + e)); memory, L S.
@@ -42,11 +40,11 @@ def softmax_attention(
 def linear_attention(
     phi_q: Float[Array, "... L F"],
     phi_k: Float[Array, "... S F"],
-    v: Float[Array, "... S e"],
+    v: Value,
     *,
     causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    key_mask: Mask = None,
+) -> Rows:
     """Σ_j φ(qᵢ)ᵀφ(kⱼ) vⱼ / Σ_j φ(qᵢ)ᵀφ(kⱼ).
 
     Shape: (..., L, e). Error: exact to rounding. Cost: O(L S (F + e)); memory, L S.
@@ -61,14 +59,8 @@ def linear_attention(
 
 
 def favor_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    W: Float[Array, "... m d"],
-    *,
-    causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    q: Query, k: Key, v: Value, W: Directions, *, causal: bool = False, key_mask: Mask = None
+) -> Rows:
     """`linear_attention` with φ(x) = e^{ωᵀx' − ‖x'‖²/2} over the rows ω of W, x' = x d^{−1/4}.
 
     By the logarithms of its weights, so at any norm. Shape: (..., L, e). Error: exact to rounding.
@@ -80,15 +72,15 @@ def favor_attention(
 
 
 def joint_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
+    q: Query,
+    k: OwnKey,
+    v: OwnValue,
     band: int,
     *,
     centres: Float[Array, "... C d"] | None = None,
     causal: bool = False,
-    key_mask: Bool[Array, "... L"] | None = None,
-) -> Float[Array, "... L e"]:
+    key_mask: OwnMask = None,
+) -> Rows:
     """Weights e^{qᵀk/√d} where |i − j| ≤ band, beyond it e^{qᵀc/√d}.
 
     c: the one of the centres nearest to k; without, the mean of all keys, or for a causal row of
@@ -114,15 +106,15 @@ def joint_attention(
 
 
 def joint_favor_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
-    W: Float[Array, "... m d"],
+    q: Query,
+    k: OwnKey,
+    v: OwnValue,
+    W: Directions,
     band: int,
     *,
     causal: bool = False,
-    key_mask: Bool[Array, "... L"] | None = None,
-) -> Float[Array, "... L e"]:
+    key_mask: OwnMask = None,
+) -> Rows:
     """Weights e^{qᵀk/√d} where |i − j| ≤ band, beyond it φ(q')ᵀφ(k') as in `favor_attention`.
 
     Shape: (..., L, e). Error: exact to rounding. Cost: O(L² (d + m + e)); memory, L² and L m.

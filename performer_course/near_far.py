@@ -9,10 +9,9 @@ blended to; in `joint_attention` near and far keys share one denominator.
 import functools
 import itertools
 import math
-from typing import Any
 
 import array_api_compat
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from ._arguments import (
     check_attention,
@@ -26,6 +25,7 @@ from ._arguments import (
 )
 from ._blocks import THREADS_FROM, each_head, masked_part, steps, sum_dtype
 from ._causal import causal_chunk
+from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 from ._stable import (
     State,
     added,
@@ -42,21 +42,13 @@ from ._stable import (
 from .attention import linear_attention
 from .backend import is_free_to_read, is_on_gpu
 
-Array = Any
-
 # Queries in one block, and keys at once: a block looks at its own tokens and a band on each side.
 ROWS, KEYS, GPU_ROWS, GPU_KEYS = 64, 512, 1024, 4096
 
 
 def near_field(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
-    band: int,
-    *,
-    causal: bool = False,
-    key_mask: Bool[Array, "... L"] | None = None,
-) -> Float[Array, "... L e"]:
+    q: Query, k: OwnKey, v: OwnValue, band: int, *, causal: bool = False, key_mask: OwnMask = None
+) -> Rows:
     """softmax(q kᵀ / √d) v over the keys |i − j| ≤ band alone; where causal, i − band ≤ j ≤ i.
 
     Slow form: `naive.softmax_attention` with its band.
@@ -129,14 +121,8 @@ def _outside(xp, like, dtype, band, ahead, rows, keys, diagonal):
 
 
 def far_field(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... S d"],
-    v: Float[Array, "... S e"],
-    maps: tuple | list,
-    *,
-    causal: bool = False,
-    key_mask: Bool[Array, "... S"] | None = None,
-) -> Float[Array, "... L e"]:
+    q: Query, k: Key, v: Value, maps: tuple | list, *, causal: bool = False, key_mask: Mask = None
+) -> Rows:
     """(1/r) Σ_l φ_l(q) (φ_l(k)ᵀ v) / φ_l(q) (φ_l(k)ᵀ 1), each map φ_l with its own denominator.
 
     maps: r functions from (..., n, d) to (..., n, F), such as `features.elu_plus_one`; what they
@@ -152,16 +138,16 @@ def far_field(
 
 
 def fmm_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
+    q: Query,
+    k: OwnKey,
+    v: OwnValue,
     band: int,
     maps: tuple | list,
     weights: tuple | list,
     *,
     causal: bool = False,
-    key_mask: Bool[Array, "... L"] | None = None,
-) -> Float[Array, "... L e"]:
+    key_mask: OwnMask = None,
+) -> Rows:
     """(w_0 near + Σ_l w_l far_l) / Σ w: `near_field`, and the far field of each map on its own.
 
     weights: w_0 for the band and one for each map, positive: numbers, or arrays that broadcast
@@ -178,15 +164,15 @@ def fmm_attention(
 
 
 def joint_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
+    q: Query,
+    k: OwnKey,
+    v: OwnValue,
     band: int,
     *,
     centres: Float[Array, "... C d"] | None = None,
     causal: bool = False,
-    key_mask: Bool[Array, "... L"] | None = None,
-) -> Float[Array, "... L e"]:
+    key_mask: OwnMask = None,
+) -> Rows:
     """Σ_j w_ij v_j / Σ_j w_ij: w = e^{qᵀk/√d} where |i − j| ≤ band, e^{qᵀc/√d} beyond.
 
     Slow form: `naive.joint_attention`. One denominator: what is near and what is far compete.
@@ -229,15 +215,15 @@ def joint_attention(
 
 
 def joint_favor_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
-    W: Float[Array, "... m d"],
+    q: Query,
+    k: OwnKey,
+    v: OwnValue,
+    W: Directions,
     band: int,
     *,
     causal: bool = False,
-    key_mask: Bool[Array, "... L"] | None = None,
-) -> Float[Array, "... L e"]:
+    key_mask: OwnMask = None,
+) -> Rows:
     """`joint_attention` whose far keys weigh φ(q')ᵀφ(k'), φ the positive features of W.
 
     Slow form: `naive.joint_favor_attention`. Shift keys before: k − s changes no weight of the
@@ -291,7 +277,8 @@ def _rows_of_one(q, k, v, key_mask, band, causal):
     """Yields a few rows of [S, z], all far keys of a row with one logit, that of their mean.
 
     A block of rows looks at its band and, with that logit, at what is in the band of its other rows
-    alone; the values of all keys before and after it are summed up once.
+    alone; the values of all keys before and after it are summed up once. All-to-all, the mean as
+    one centre gives the same rows in 1.3 to 1.5 times the time; causal rows have a mean each.
     """
     xp = array_api_compat.array_namespace(q)
     L, dtype, ahead = q.shape[-2], sum_dtype(xp, q, k, v), 0 if causal else band

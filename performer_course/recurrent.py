@@ -22,7 +22,7 @@ empty, integer, float128 or (on NumPy) non-finite input, or entries above 1e150,
 1e300, a log_decay above 0, and a beta outside [0, 2].
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import array_api_compat
 from jaxtyping import Float
@@ -40,8 +40,9 @@ from ._arguments import (
     check_tokens,
 )
 from ._blocks import in_blocks, step_size, steps, sum_dtype
+from ._shapes import Array, OwnKey, OwnValue, Query, Rows
 
-Array = Any
+Gate = float | Float[Array, "... L"] | Float[Array, "... L d"]
 CHUNK = 64  # tokens worked side by side: their C × C weights beside a state of d × e numbers
 
 
@@ -57,15 +58,15 @@ class Affine(NamedTuple):
 
 
 def recurrence(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
+    q: Query,
+    k: OwnKey,
+    v: OwnValue,
     beta: float | Float[Array, "... L"] | None = None,
-    log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"] | None = None,
+    log_decay: Gate | None = None,
     *,
-    erase: Float[Array, "... L d"] | None = None,
+    erase: OwnKey | None = None,
     state: Float[Array, "... d e"] | None = None,
-) -> tuple[Float[Array, "... d e"], Float[Array, "... L e"]]:
+) -> tuple[Float[Array, "... d e"], Rows]:
     """The textbook, token by token: S ← aS, u = v or βv − Sᵀp, S ← S + kuᵀ, row Sᵀq.
 
     p = βk, the delta rule, or `erase`. Without beta u = v, less Sᵀp if there is an `erase`. From
@@ -102,14 +103,14 @@ def recurrence(
 
 
 def decay_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
-    log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"],
+    q: Query,
+    k: OwnKey,
+    v: OwnValue,
+    log_decay: Gate,
     *,
     chunk: int = CHUNK,
     state: Float[Array, "... d e"] | None = None,
-) -> Float[Array, "... L e"]:
+) -> Rows:
     """rowᵢ = Σ_{j≤i} (qᵢᵀ a_{j+1}⋯aᵢ kⱼ) vⱼ: linear attention that forgets, in chunks.
 
     A number is RetNet's decay, one gate a token Mamba-2's, one a channel that of gated linear
@@ -130,16 +131,16 @@ def decay_attention(
 
 
 def delta_attention(
-    q: Float[Array, "... L d"],
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
+    q: Query,
+    k: OwnKey,
+    v: OwnValue,
     beta: float | Float[Array, "... L"],
-    log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"] | None = None,
+    log_decay: Gate | None = None,
     *,
-    erase: Float[Array, "... L d"] | None = None,
+    erase: OwnKey | None = None,
     chunk: int = CHUNK,
     state: Float[Array, "... d e"] | None = None,
-) -> Float[Array, "... L e"]:
+) -> Rows:
     """rowᵢ = Sᵢᵀqᵢ, Sᵢ = aᵢSᵢ₋₁ + βᵢkᵢ(vᵢ − (aᵢSᵢ₋₁)ᵀkᵢ)ᵀ: what a key finds wrong, it corrects.
 
     One step of gradient descent on ½‖Sᵀk − v‖² with rate β, after the gate. With `erase` p, what
@@ -167,12 +168,12 @@ def delta_attention(
 
 
 def chunk_map(
-    k: Float[Array, "... L d"],
-    v: Float[Array, "... L e"],
+    k: OwnKey,
+    v: OwnValue,
     beta: float | Float[Array, "... L"] | None = None,
-    log_decay: float | Float[Array, "... L"] | Float[Array, "... L d"] | None = None,
+    log_decay: Gate | None = None,
     *,
-    erase: Float[Array, "... L d"] | None = None,
+    erase: OwnKey | None = None,
     chunk: int = CHUNK,
 ) -> Affine:
     """What L tokens do to a state, S ↦ AS + B: A = ∏(aᵢ − kᵢpᵢᵀaᵢ), the last token leftmost.

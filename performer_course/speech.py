@@ -21,7 +21,12 @@ from .antibody import FOLDER, _gelu, attend_exact
 from .attention import softmax_attention
 from .transformer import join_heads, layer_norm, split_heads
 
-FILE = "speech/model.bin"  # tokenizer.json and config.json lie beside it
+FILE = "speech/model.bin"  # the others of SHA256 lie beside it
+SHA256 = {
+    "config.json": "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5",
+    "tokenizer.json": "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df",
+    "model.bin": "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
+}
 RATE, SECONDS = 16_000, 30
 START = (1, 106)  # numbers after the end's: "a transcript starts", "without times"
 
@@ -32,22 +37,25 @@ def find() -> Path | None:
     return path if path.is_file() else None
 
 
-def load(path) -> dict:
+def load(path, *, check_hash: bool = True) -> dict:
     """{name: array} of a file of weights of CTranslate2, with the two files that lie beside it.
 
     Entries more: "vocabulary", the bytes of each token, from tokenizer.json; "suppressed" and
     "suppressed first", tokens that are never written, or never first, from config.json.
-    Shape: as stored; float32, or integers. Raises: ValueError for a file that is cut off or too
-    long, or has NaN, or other names or shapes than Whisper. Error: exact. Cost: 0.3 s for 76 MB;
-    memory, at most three times the file's size. Source: CTranslate2's format, version 6.
+    check_hash: whether to take the files of `make model` alone, by their sha256; False reads any.
+    Shape: as stored; float32, or integers. Raises: ValueError for another sha256, or a file that is
+    cut off or of another format. Error: exact. Cost: 0.3 s for 76 MB; memory, at most three times
+    the file's size. Source: CTranslate2's format, version 6.
     """
-    with reading(path, "model of speech") as file:
+    right = SHA256 if check_hash else {}
+    with reading(path, "model of speech", right.get("model.bin")) as file:
         weights = _whisper.weights(file)
-    rows = len(weights["decoder/embeddings/weight"])
-    with reading(Path(path).with_name("tokenizer.json"), "vocabulary of a model") as file:
-        weights["vocabulary"] = _whisper.vocabulary(file, rows - max(START))
-    with reading(Path(path).with_name("config.json"), "configuration of a model") as file:
-        weights["suppressed"], weights["suppressed first"] = _whisper.suppressed(file, rows)
+    beside = Path(path).with_name("tokenizer.json")
+    with reading(beside, "vocabulary of a model", right.get(beside.name)) as file:
+        weights["vocabulary"] = _whisper.vocabulary(file)
+    beside = Path(path).with_name("config.json")
+    with reading(beside, "configuration of a model", right.get(beside.name)) as file:
+        weights["suppressed"], weights["suppressed first"] = _whisper.suppressed(file)
     return weights
 
 

@@ -10,7 +10,6 @@ and (on NumPy) those that are not finite or above 1e30.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import array_api_compat
 from jaxtyping import Bool, Float, Int
@@ -26,10 +25,10 @@ from ._arguments import (
     check_number,
     check_shape,
 )
+from ._shapes import Array
 from .attention import favor_attention, softmax_attention
 from .backend import is_free_to_read
 
-Array = Any
 LARGEST = 1e30  # of a parameter: products of a few stay finite
 
 

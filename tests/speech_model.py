@@ -27,7 +27,7 @@ MERGES = ["".join(LETTERS[b] for b in merge.encode()) for merge in MERGES]
 NAMES = [*LETTERS.values(), *MERGES, "<|endoftext|>"]
 END = len(NAMES) - 1
 ROWS, WIDTH, HEADS = END + 110, 6, 2
-CONFIG = {"suppress_ids": [3, 40], "suppress_ids_begin": [220, END], "other": None}
+CONFIG = {"suppress_ids": [0, 40], "suppress_ids_begin": [220, END], "other": None}
 
 
 def small_arrays():
@@ -82,35 +82,21 @@ def text_of(name):
 KINDS = {"<f4": 0, "|i1": 1, "<i2": 2, "<i4": 3, "<f2": 4}
 
 
-def head_of(name, array):
-    """What stands before the numbers of an array: its name, shape, type and size."""
-    shape = struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)
-    return text_of(name) + shape + struct.pack("<BI", KINDS[array.dtype.str], array.nbytes)
-
-
-def content_of(arrays, aliases=(), many=None):
-    """The bytes of a file, and the places in it that hold no numbers."""
-    parts = [struct.pack("<I", 6) + text_of("WhisperSpec")]
-    parts += [struct.pack("<II", 3, len(arrays) if many is None else many)]
-    heads = list(parts)
+def content_of(arrays, aliases=()):
+    """The bytes of a file."""
+    parts = [struct.pack("<I", 6), text_of("WhisperSpec"), struct.pack("<II", 3, len(arrays))]
     for name, array in arrays.items():
-        parts += [head_of(name, array), array.tobytes()]
-        heads += [parts[-2], None]
+        shape = struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)
+        kind = struct.pack("<BI", KINDS[array.dtype.str], array.nbytes)
+        parts += [text_of(name), shape, kind, array.tobytes()]
     parts += [struct.pack("<I", len(aliases))]
     parts += [text_of(a) + text_of(name) for a, name in aliases]
-    heads += parts[len(heads) :]
-    starts = np.cumsum([0, *map(len, parts)])
-    where = [
-        range(start, start + len(part))
-        for start, part, head in zip(starts, parts, heads, strict=False)
-        if head is not None
-    ]
-    return b"".join(parts), [place for places in where for place in places]
+    return b"".join(parts)
 
 
 def written(folder, content=None, names=NAMES, config=CONFIG):
     """A folder of a model: these bytes, tokens and configuration. The path of its weights."""
-    content = content_of(small_arrays())[0] if content is None else content
+    content = content_of(small_arrays()) if content is None else content
     (folder / "model.bin").write_bytes(content)
     ids = {name: i for i, name in enumerate(names)}
     for file, what in (("tokenizer", {"model": {"vocab": ids}}), ("config", config)):

@@ -1,6 +1,7 @@
 """Errors over mean(V), moments, directions fitted to a head, and the card of one head."""
 
 import itertools
+import re
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from performer_course import attention, compare, features, near_far, projections, theory
+from performer_course import card as program
 from performer_course.card import _picture, card
 
 RNG = np.random.default_rng(0)
@@ -85,9 +87,24 @@ def test_no_way_of_a_card_costs_more_than_its_share_and_each_is_what_it_says(cau
     about = K[0] - K[1].mean(axis=0)
     taylor = attention.taylor_attention(Q[0], about, V[0], 2, causal=causal)
     assert rows["Taylor 2"][2] == compare.over_mean(taylor, exact, V[0], causal=causal)
-    seen = [min(i, band) + 1 + (not causal) * min(59 - i, band) for i in range(60)]
-    pairs = 60 * 61 / 2 if causal else 3600
-    assert rows["window"][1] == pytest.approx(sum(seen) / pairs)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_prices_of_a_card_are_multiplications_over_those_of_exact_attention(causal):
+    rows = card(Q[0], K[0], V[0], causal=causal, sample=(Q[1], K[1]), share=0.5, draws=1)
+    L, d, e = 60, 4, 3
+
+    def near(band):  # a pair takes d for its weight and e for its value
+        return sum(min(i, band) + 1 + (not causal) * min(59 - i, band) for i in range(L)) * (d + e)
+
+    sizes = {name: [int(n) for n in re.findall(r"\d+", row[0])] for name, row in rows.items()}
+    (w,), (w_key,), (w_half, C_half), (w_dense, m_half), (C,), *_, (m,) = sizes.values()
+    centre = L * (2 * d + e)  # keys look for theirs, too
+    expected = [near(w), near(w_key) + L * (d + e), near(w_half) + C_half * centre]
+    expected += [near(w_dense) + 2 * L * m_half * (d + e), near(0) + C * centre]
+    expected += [2 * L * F * (1 + e) for F in (1 + d, 1 + d + d * (d + 1) // 2)]
+    expected += [2 * L * m * (d + e)] * 3
+    assert [row[1] for row in rows.values()] == pytest.approx([n / near(L) for n in expected])
 
 
 def test_with_enough_of_everything_a_card_is_exact_and_more_directions_err_less():
@@ -124,6 +141,23 @@ def test_a_row_of_a_picture_is_full_where_its_way_is_cheaper():
     fig = _picture({"dear": ("1", 1.2, np.ones(2)), "cheap": ("1", 0.2, np.ones(1))})
     faces = [line.get_markerfacecolor() for line in fig.axes[0].lines[:2]]
     assert faces[0] == "none" != faces[1]
+
+
+def test_a_printed_card_has_the_least_error_first_and_says_what_costs_as_much_as_exact_attention(
+    tmp_path, monkeypatch, capsys
+):
+    rows = {"half": ("m = 2", 0.5, np.array([0.4, 0.2, 0.9]))}
+    rows |= {"more": ("m = 5", 1.25, np.ones(1) / 8), "same": ("m = 4", 1.0, np.ones(1) / 4)}
+    monkeypatch.setattr(program, "card", lambda *given, **known: rows)
+    monkeypatch.setattr(sys, "argv", ["card", "head.npz"])
+    monkeypatch.chdir(tmp_path)
+    np.savez("head.npz", q=Q[0], k=K[0], v=V[0])
+    program.main()
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[3:]] == [
+        ["more", "m", "=", "5", "1.25", *["0.125"] * 3, "dearer", "than", "exact"],
+        ["same", "m", "=", "4", "1.00", *["0.25"] * 3, "dearer", "than", "exact"],
+        ["half", "m", "=", "2", "0.50", "0.4", "0.2", "0.9"],
+    ]
 
 
 def test_a_card_is_had_from_files(tmp_path):

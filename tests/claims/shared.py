@@ -118,16 +118,16 @@ UNSCALED = Mutant(
 OTHER_DIRECTIONS = Mutant(
     "other-directions",
     "queries and keys use different ω",
-    module="attention",
-    old="return exp_in_place(xp, projected(xp, q[..., part, :], W))",
-    new="return exp_in_place(xp, projected(xp, q[..., part, :], W[::-1, ...]))",
+    module="_positive",
+    old="add_in_place(projected(xp, keys, W), h",
+    new="add_in_place(projected(xp, keys, W[::-1, ...]), h",
 )
 STATE_COUNTS_ONCE = Mutant(
     "state-counts-once",
     "each feature counts once, however many keys it saw",
-    module="attention",
-    old="yield queries(part) @ Sz",
-    new="yield queries(part) @ xp.concat([Sz[..., :-1], xp.ones_like(Sz[..., -1:])], axis=-1)",
+    module="_positive",
+    old="a, state.Sz).Sz",
+    new="a, xp.concat([state.S, xp.ones_like(state.Sz[..., -1:])], axis=-1)).Sz",
 )
 VARIANCE_OF_DIFFERENCE = Mutant(
     "variance-of-difference",

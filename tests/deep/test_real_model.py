@@ -13,7 +13,7 @@ import pytest
 
 from performer_course import antibody, attention, data, speech
 from tests.deep import antibody_logits
-from tests.real_model import WEIGHTS, needs_model, real_weights
+from tests.real_model import needs_model, real_weights
 from tools import model
 from tools.record.shared import lesson_17
 from tools.setting import ROOT
@@ -31,7 +31,6 @@ def scores():
 
 @needs_model
 def test_the_weights_are_those_of_the_model(weights):
-    assert not model.wrong(model.MODELS["antibody"], WEIGHTS.parent)
     assert len(weights) == 149
     assert sum(a.size for a in weights.values()) == 26_040_892
     words = weights["bert.embeddings.word_embeddings.weight"]

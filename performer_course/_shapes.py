@@ -1,0 +1,17 @@
+"""The arrays of attention, as annotations name them: L queries, S keys of width d, values of e.
+
+What begins with `Own` is as long as the queries: keys and values of the same tokens.
+"""
+
+from typing import Any
+
+from jaxtyping import Bool, Float
+
+Array = Any  # of any library
+
+Query = Float[Array, "... L d"]
+Key, OwnKey = Float[Array, "... S d"], Float[Array, "... L d"]
+Value, OwnValue = Float[Array, "... S e"], Float[Array, "... L e"]
+Mask, OwnMask = Bool[Array, "... S"] | None, Bool[Array, "... L"] | None
+Directions = Float[Array, "... m d"]
+Rows = Float[Array, "... L e"]
