@@ -4,6 +4,7 @@ PYTHON ?= python3
 CONSTRAINTS ?= -c constraints.txt
 EXTRAS ?=
 LESSON ?=
+PAGE ?=
 LABFLAGS ?=
 FOLDER ?=
 MODEL ?=
@@ -25,7 +26,7 @@ LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks$(EXTRAS:%=,%)
 SITE := $(VENV)/with-lessons,training,site$(EXTRAS:%=,%)
 LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
-PDF := $(VENV)/with-pdf
+PDF := $(VENV)/with-pdf$(EXTRAS:%=,%)
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)
 COURSE := $(VENV)/with-lessons,training,cluster,course
 PUBLISH := $(VENV)/with-lessons,training,site,slides,lite,pdf$(EXTRAS:%=,%)
@@ -63,24 +64,23 @@ lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
 notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)
 	$(BIN)/python -m tools.notebooks $(LESSON)
 
-# In this order: the site takes along what the others have made.
-publish: $(PUBLISH) ## all that a reader may get: the browser's part, PDFs, slides, and the site with all of them, in build/site/html
+# In this order: the site takes along what the others have made, and prints the handouts.
+publish: $(PUBLISH) ## all that a reader may get: the browser's part, slides, and the site with both and handouts, in build/site/html
 	$(BIN)/python -m kit.lite
-	$(BIN)/python -m kit.handouts
 	$(BIN)/python -m kit.slides
 	$(BIN)/python -m kit.site
 
 site: $(SITE) ## the course as a web site, in build/site/html (npm brings MathJax)
 	$(BIN)/python -m kit.site
 
-slides: $(SLIDES) ## a deck of slides for each lecture and lesson, in build/slides, which `make site` takes along (npm; PDFs need Chromium)
-	$(BIN)/python -m kit.slides $(LESSON)
+slides: $(SLIDES) ## a deck of slides for each lecture, in build/slides, which `make site` takes along (npm; PDFs need Chromium)
+	$(BIN)/python -m kit.slides
 
 lite: $(LITE) ## lessons 00 to 06 to run in the browser, in build/lite, for the site to come after
 	$(BIN)/python -m kit.lite
 
-pdf: $(PDF) ## the course as a book, and handouts of each lesson and lecture, in build/handouts
-	$(BIN)/python -m kit.handouts
+pdf: $(PDF) ## print pages of the site as PDFs: the handouts, or one, PAGE=notebooks/05_orthogonal_features (Chromium)
+	$(BIN)/python -m kit.pdf $(PAGE)
 
 model: $(LESSONS) ## fetch pretrained models into model/, of antibodies (97 MB) and speech (71 MB), which nothing needs; one: MODEL=speech
 	$(BIN)/python -m tools.model $(MODEL)

@@ -5,11 +5,13 @@ import shutil
 import threading
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 
 NAMES = ("google-chrome", "chromium", "chromium-browser", "chrome")
 PATH = next(filter(None, map(shutil.which, NAMES)), None)
 NONE = f"none of {', '.join(NAMES)} is on PATH (apt install chromium)"
+PRINTS = PATH is not None and find_spec("playwright") is not None
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 

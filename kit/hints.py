@@ -26,7 +26,7 @@ def hints(check: str) -> list[str]:
 
 
 def fold(summary: str, text: str) -> str:
-    return f"<details class='answer'><summary>{summary}</summary>\n\n{text}\n\n</details>"
+    return f"<details class='answer hint'><summary>{summary}</summary>\n\n{text}\n\n</details>"
 
 
 def name_of(cell: dict) -> str:

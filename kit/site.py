@@ -20,13 +20,13 @@ import unicodedata
 from itertools import groupby
 from pathlib import Path
 
-from kit import front, hints, need, npm, quizzes, reference
+from kit import chromium, front, handouts, hints, lectures, need, npm, pdf, quizzes, reference
 from kit.figures import SCRIPTS
 from tools.lesson import ANSWER, ASK, Lesson, read
 from tools.setting import ROOT, edition
 
 BUILD = ROOT / "build" / "site"
-STAGE, HTML, STATIC = BUILD / "source", BUILD / "html", BUILD / "static"
+STAGE, HTML, STATIC = BUILD / "source", pdf.HTML, BUILD / "static"
 MATHJAX = "es5/tex-svg-full.js"
 
 LICENCES = "code: BSD 3-Clause, prose and figures: CC BY 4.0"
@@ -68,19 +68,13 @@ COPIED = (
     *("README.md", "CLAIMS.md", "COVERAGE.md", "CONTRIBUTING.md", "CHANGELOG.md"),
     *("notebooks/formulas/*.md", "benchmarks/*.png"),
 )
-# What else may have been made: its folder below build/, which goes out with the site, and what the
-# link says at the lesson whose name a file has.
-MADE = {"slides": "slides", "handouts": "handout as PDF"}
-LISTED = {"make slides": "slides", "make pdf": "handouts"}  # the page of what a command makes
-WHOLE = {"course": "The whole course as a book"}  # a file that is first in its list, by this name
-SHOWN = (".html", ".pdf")
+SLIDES = "slides"  # what `make slides` has made goes out with the site, and has a page there
 LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
 HEADING = r"(?m)^(?=## (\d+)\. )"  # of a section that has a number
 LITE = "lite"  # and the lessons that run in a browser, where `make lite` has built them
 MAKES = {  # what a site can be without: the target that makes it, and files that show it
     "slides": ("slides", "slides/*.html"),
     "slides as PDF": ("slides", "slides/*.pdf"),
-    "PDFs": ("pdf", "handouts/*.pdf"),
     "lessons that run in the browser": ("lite", f"{LITE}/index.html"),
 }
 BESIDE = "Beside this page: "  # begins a line of links, which no search reads
@@ -186,22 +180,11 @@ def by_authors(references: str) -> str:
     return re.sub(r"(?m)^##+ (\S+-\d{4})\n\n(.+(?:\n.+)*)", headed, references)
 
 
-def made(folder: str, built: Path = BUILD.parent) -> list[Path]:
-    """The pages and PDFs in a folder of what was built; first what holds the whole course."""
-    found = sorted((built / folder).glob("*.*"), key=lambda path: (path.stem not in WHOLE, path))
-    return [path for path in found if path.suffix in SHOWN]
-
-
-def called(stem: str, stage: Path) -> str:
-    """What a file that was made is called: as its lesson with the number, or as its lecture."""
-    path = stage / f"notebooks/{stem}.ipynb"
-    if stem.startswith("lecture_"):
-        (page,) = (ROOT / "kit/pages/lectures").glob(f"{stem[-1]}_*.md")
-        return page.read_text(encoding="utf-8").split("\n")[0].removeprefix("# ")
-    if not path.is_file():
-        return WHOLE.get(stem, stem)
-    lesson = read(path)
-    return f"{lesson.number} {re.sub(r'[`$*]', '', lesson.title)}"
+def decks(name: str, here: str, built: Path = BUILD.parent, label: str = SLIDES) -> list[str]:
+    """Links from the page `here` to the deck of a lecture and its PDF, where they are made."""
+    said = {"html": label, "pdf": "slides as PDF"}
+    files = {f"{SLIDES}/{name}.{suffix}": words for suffix, words in said.items()}
+    return [_download(relative(f, here), s) for f, s in files.items() if (built / f).is_file()]
 
 
 def runs(name: str, built: Path = BUILD.parent) -> str:
@@ -399,36 +382,28 @@ class Site:
         links, solved = [], f"{home}/solutions/{stem}"
         if solved in self.files and solved != here:
             links.append(self.link("solution" if project else "solutions", solved, here))
-        links += self.made_of(stem, here) if here == f"notebooks/{stem}" else []
         file = self.files[here].name
         links.append(_download(relative(f"_sources/{here}.ipynb", here), "notebook", file))
         row = f"<p class='buttons beside'>{' '.join(buttons)}</p>\n\n" if buttons else ""
         return f"{row}{BESIDE}{' · '.join(links)}"
 
-    def made_of(self, stem: str, here: str) -> list[str]:
-        """Links to the slides and PDFs of a lesson or a lecture, where they have been made."""
-        links = []
-        for folder, label in MADE.items():
-            for path in made(folder, self.built):
-                if path.stem == stem:
-                    said = f"{label} as PDF" if path.with_suffix(".html").exists() else label
-                    said = label if path.suffix == ".html" else said
-                    links.append(_download(relative(f"{folder}/{path.name}", here), said))
-        return links
-
     def of_lecture(self, text: str, here: str) -> str:
         """The page of a lecture, with links below its title to its deck and its handout."""
-        links = self.made_of(f"lecture_{Path(here).name[0]}", here)
+        number = Path(here).name.partition("_")[0]
+        links, handout = decks(f"lecture_{number}", here, self.built), handouts.name(number)
+        if handout in self.files:
+            links.append(self.link("handout", handout, here))
+            if chromium.PRINTS:  # as it will be, once the site is there
+                links.append(_download(relative(f"{handout}.pdf", here), "handout as PDF"))
         title, rest = text.split("\n", 1)
         return f"{title}\n\n{BESIDE}{' · '.join(links)}\n{rest}" if links else text
 
-    def to_made(self, text: str) -> str:
-        """The page of those who teach: a command that has been run is a link to what it made."""
-        for command, name in LISTED.items():
-            if name in self.files:
-                link = self.link(f"{name.capitalize()} of all lectures and lessons", name, TEACH)
-                text = text.replace(f"| `{command}` |", f"| {link} |")
-        return text
+    def to_slides(self, text: str) -> str:
+        """The page of those who teach, with a link to the decks where they have been made."""
+        if SLIDES not in self.files:
+            return text
+        link = self.link("Slides of all lectures", SLIDES, TEACH)
+        return text.replace("| `make slides` |", f"| {link} |")
 
     def to_run(self, text: str, here: str) -> str:
         """The page about the browser, with links below its title to the lessons that run there."""
@@ -449,7 +424,7 @@ class Site:
             if here == "notebooks/references":
                 return by_authors(said)
             if here == TEACH:
-                return self.to_made(said)
+                return self.to_slides(said)
             if re.match(LECTURE, here):
                 return self.of_lecture(said, here)
             return self.to_run(said, here) if here == BROWSER else said
@@ -499,6 +474,7 @@ def lay_out(patterns, folder: Path) -> None:
 def stage(folder: Path = STAGE) -> None:
     """Lay the sources out as in the repository, with the pages that are made here."""
     lay_out(COPIED, folder)
+    handouts.write(folder)
     pages = {f"performer_course/{name}": text for name, text in reference.pages().items()}
     for name in GENERATED:
         title, inner = Path(name).name.capitalize(), sorted((folder / name).glob("*.ipynb"))
@@ -515,9 +491,8 @@ def stage(folder: Path = STAGE) -> None:
         head = own.read_text(encoding="utf-8") if own.exists() else f"# {inner.name.capitalize()}\n"
         listed = toctree(below, hidden=own.exists())
         pages[own.relative_to(folder).as_posix()] = f"{head}\n{listed}"
-    for name, label in MADE.items():
-        if made(name):
-            pages[f"{name}.md"] = listing(name, label, made(name), folder)
+    if any((BUILD.parent / SLIDES).glob("*.html")):
+        pages[f"{SLIDES}.md"] = listing()
     readme = (folder / "README.md").rename(folder / "index.md")
     browser = (BUILD.parent / LITE / "index.html").exists()
     first = front.page(readme.read_text(encoding="utf-8"), browser)
@@ -527,14 +502,12 @@ def stage(folder: Path = STAGE) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def listing(name: str, label: str, files: list[Path], stage: Path) -> str:
-    """A page that leads to all that was made of a kind, below what kit/look/`name` says of it."""
-    own, links = ROOT / "kit/look" / name / "index.md", {}
-    head = own.read_text(encoding="utf-8") if own.exists() else f"# {name.capitalize()} as PDF\n"
-    for path in files:
-        said = "as PDF" if path.stem in links else called(path.stem, stage)
-        links.setdefault(path.stem, []).append(_download(f"{name}/{path.name}", said))
-    return "\n".join([head, *(f"- {' · '.join(both)}" for both in links.values()), ""])
+def listing() -> str:
+    """The page that leads to all decks, below how to use them."""
+    head = (ROOT / "kit/look/slides/index.md").read_text(encoding="utf-8")
+    titles = {talk.name: f"Lecture {talk.number}: {talk.title}" for talk in lectures.every()}
+    links = (" · ".join(decks(name, SLIDES, label=title)) for name, title in titles.items())
+    return "\n".join([head, *(f"- {both}" for both in links if both), ""])
 
 
 def ends(part: str, docnames) -> list[str]:
@@ -565,7 +538,7 @@ def contents(folder: Path, pages) -> str:
     own = [name for name in docnames if re.fullmatch(r"kit/pages/(?:\w+|\w+/index)", name)]
     own = [name for name in own if name not in BEHIND]
     own.sort(key=lambda name: (name not in LECTURERS, *(name != n for n in LECTURERS), name))
-    own += [name for name in MADE if name in docnames]
+    own += [SLIDES] * (SLIDES in docnames)
     exercises, _solutions, projects = (f"{name}/index" for name in GENERATED)
     trees.append(toctree([exercises, projects], "Exercises and projects"))
     groups = {"To look up": BEHIND, "For lecturers": own, "For authors": AUTHORS}
@@ -622,14 +595,17 @@ def main() -> int:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     code = subprocess.run(command, cwd=ROOT, env=environment, timeout=1200).returncode
     if not code:
-        whole = [*filter(made, MADE), *[LITE] * (ROOT / "build" / LITE / "index.html").exists()]
-        for name in whole:
-            shutil.copytree(ROOT / "build" / name, HTML / name)
+        for name, files in {SLIDES: "*.html", LITE: "index.html"}.items():
+            if any((BUILD.parent / name).glob(files)):
+                shutil.copytree(BUILD.parent / name, HTML / name)
         pages = [path.relative_to(HTML) for path in HTML.rglob("*.html")]
         count = len([path for path in pages if path.parts[0] != LITE])
         print(f"{count} pages: {(HTML / 'index.html').relative_to(ROOT)}")
         if missing := without():
             print(missing)
+        if chromium.PRINTS:
+            return pdf.main()
+        print("no handouts as PDF: they need Chromium, and what `make publish` installs")
     return code
 
 

@@ -29,7 +29,7 @@ ENVIRONMENT = {
 
 
 def edition(root: Path = ROOT) -> str:
-    """The newest edition in CHANGELOG.md, as pages, decks and the book name it."""
+    """The newest edition in CHANGELOG.md, as pages and decks name it."""
     said = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     version, date = re.search(r"(?m)^## (\d+\.\d+\.\d+), (\d\d? \w+ \d{4})$", said).groups()
     return f"Edition {version}, {date}"

@@ -10,7 +10,7 @@ from performer_course import checks
 from tools.setting import NOTEBOOKS
 
 SHEETS = sorted((NOTEBOOKS / "exercises").glob("*.ipynb"))
-FOLD = r"(?s)<details class='answer'><summary>(\w+)</summary>\n\n(.+?)\n\n</details>"
+FOLD = r"(?s)<details class='answer hint'><summary>(\w+)</summary>\n\n(.+?)\n\n</details>"
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ def drawn():
 
 @pytest.fixture
 def small(tmp_path):
-    """A site of two lessons, an appendix and two works, with slides of the first lesson.
+    """A site of two lessons, an appendix and two works, with the deck of a lecture.
 
     The first has a section 3 and two figures.
     """
@@ -58,7 +58,7 @@ def small(tmp_path):
     works = "# References\n\n### rahimi-2007\n\n### bjorck-1967\n"
     (stage / "notebooks/references.md").write_text(works, encoding="utf-8")
     slides.mkdir()
-    (slides / "04_one.html").write_text("", encoding="utf-8")
+    (slides / "lecture_3.html").write_text("", encoding="utf-8")
     return site.Site(stage, built=tmp_path)
 
 
@@ -152,10 +152,9 @@ def test_a_title_has_its_number(small, name, title, expected):
 
 
 def test_a_lesson_has_buttons_to_run_and_to_exercise_and_a_line_of_what_else_there_is(small):
-    for name in ("slides/04_one.pdf", "handouts/04_one.pdf", "lite/files/my/04_one.ipynb"):
-        path = small.built / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+    runs = small.built / "lite/files/my/04_one.ipynb"
+    runs.parent.mkdir(parents=True)
+    runs.touch()
     buttons, line = small.beside("notebooks/04_one").split("\n\n")
     assert re.findall(r"href='(.*?)'>(.*?)<", buttons) == [
         ("../lite/lab/index.html?path=my/04_one.ipynb", "Run it in the browser"),
@@ -163,10 +162,10 @@ def test_a_lesson_has_buttons_to_run_and_to_exercise_and_a_line_of_what_else_the
     ]
     said = line.removeprefix(site.BESIDE).split(" · ")
     assert [re.sub(r"\[(.*)\]\(.*\)|<a.*>(.*)</a>", r"\1\2", link) for link in said] == [
-        *("solutions", "slides", "slides as PDF", "handout as PDF", "notebook"),
+        "solutions",
+        "notebook",
     ]
     assert "href='../04_one.html'>Lesson<" in small.beside("notebooks/exercises/04_one")
-    assert "slides" not in small.beside("notebooks/09_two")
     assert small.beside("notebooks/glossary") == ""
 
 
@@ -346,19 +345,21 @@ def test_every_link_of_every_page_leads_to_a_page_and_each_key_to_its_entry(whol
     assert count > 1000
 
 
-def test_the_page_of_a_lecture_leads_to_its_deck_and_its_handout_where_they_are_made(small):
-    here = "kit/pages/lectures/3_directions"
-    assert small.of_lecture("# Three\n\nSaid.", here) == "# Three\n\nSaid."
-    for name in ("slides/lecture_3.html", "slides/lecture_3.pdf", "handouts/lecture_3.pdf"):
-        (small.built / name).parent.mkdir(exist_ok=True)
-        (small.built / name).write_text("", encoding="utf-8")
-    said = small.on_page("# Three\n\nSaid.", here)
+def test_the_page_of_a_lecture_leads_to_its_deck_and_its_handout(whole, small, monkeypatch):
+    here, whole = "kit/pages/lectures/3_directions", site.Site(whole.stage, built=small.built)
+    (small.built / "slides/lecture_3.pdf").write_text("", encoding="utf-8")
+    monkeypatch.setattr(site.chromium, "PRINTS", True)
+    said = whole.on_page("# Three\n\nSaid.", here)
     assert said.startswith(f"# Three\n\n{site.BESIDE}")
-    led = re.findall(r"href='../../../(\S+)'>(.+?)<", said)
-    assert [to for to, _ in led] == [
-        *("slides/lecture_3.html", "slides/lecture_3.pdf", "handouts/lecture_3.pdf"),
+    assert re.findall(r"href='(\S+)'>|\]\((\S+)\)", said) == [
+        ("../../../slides/lecture_3.html", ""),
+        ("../../../slides/lecture_3.pdf", ""),
+        ("", "handout_3.md"),
+        ("handout_3.pdf", ""),
     ]
-    assert site.called("lecture_3", small.stage).startswith("Lecture 3: ")
+    monkeypatch.setattr(site.chromium, "PRINTS", False)
+    assert "handout_3.pdf" not in whole.on_page("# Three\n\nSaid.", here)
+    assert small.of_lecture("# Nine\n\nSaid.", "kit/pages/lectures/9_mine") == "# Nine\n\nSaid."
 
 
 def test_a_work_is_headed_as_a_text_cites_it(whole):
@@ -375,13 +376,13 @@ def test_a_work_is_headed_as_a_text_cites_it(whole):
     assert [name for name in headed if not re.fullmatch(f"{site.NAMES} .{site.YEAR}.", name)] == []
 
 
-def test_who_teaches_is_led_to_slides_and_handouts_where_they_are_made(small):
+def test_who_teaches_is_led_to_slides_where_they_are_made(small):
     row, here = "| slides | `make slides` | a deck |", "kit/pages/teach"
     assert small.on_page(row, here) == row
     (small.stage / "slides.md").write_text("# Slides\n", encoding="utf-8")
     said = site.Site(small.stage).on_page(row, here)
-    assert said == "| slides | [Slides of all lectures and lessons](../../slides.md) | a deck |"
-    assert all(f"| `{command}` |" in text("kit/pages/teach.md") for command in site.LISTED)
+    assert said == "| slides | [Slides of all lectures](../../slides.md) | a deck |"
+    assert "| `make slides` |" in text("kit/pages/teach.md")
 
 
 def test_no_place_in_a_lesson_is_named_to_a_lecturer_without_a_link(whole):
@@ -486,7 +487,7 @@ def test_without_a_package_one_is_told_of_the_extra():
 
 def test_a_site_says_what_it_was_made_without_and_the_command_that_makes_it(tmp_path):
     assert site.without(tmp_path).startswith("without slides (make slides), slides as PDF (make ")
-    for name in ("slides/a.html", "handouts/a.pdf", "lite/index.html"):
+    for name in ("slides/a.html", "lite/index.html"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).touch()
     assert re.findall(r"\(.*?\)", site.without(tmp_path)) == ["(make slides)"]
@@ -498,7 +499,7 @@ def test_make_publish_makes_first_what_the_site_takes_along():
     recipe = re.search(r"(?m)^publish: .*\n((?:\t.*\n)+)", text("Makefile"))[1]
     made = re.findall(r"python -m kit\.(\w+)", recipe)
     assert made.pop() == "site"
-    assert sorted(made) == ["handouts", "lite", "slides"]
+    assert sorted(made) == ["lite", "slides"]
     targets = re.findall(r"(?m)^(\w+): .*\n\t\$\(BIN\)/python -m kit\.(\w+)", text("Makefile"))
     for target, _ in site.MAKES.values():
         assert dict(targets)[target] in made
@@ -508,7 +509,7 @@ def test_what_is_published_has_been_looked_at_and_only_publishing_may_publish():
     pages = yaml.safe_load(text(".github/workflows/pages.yml"))
     jobs = pages["jobs"]
     runs = [step.get("run", "") for step in jobs["build"]["steps"]]
-    made = [runs.index(f"make {name} PYTHON=python") for name in ("lite", "pdf", "slides")]
+    made = [runs.index(f"make {name} PYTHON=python") for name in ("lite", "slides")]
     assert max(made) < runs.index("make test-kit PYTHON=python")  # which makes the site of all
     (upload,) = [s for s in jobs["build"]["steps"] if "pages-artifact" in s.get("uses", "")]
     assert ROOT / upload["with"]["path"] == site.HTML

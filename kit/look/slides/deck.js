@@ -4,8 +4,7 @@ const SMALLEST = 24;
 // The notes are copied into the speaker's window, which has no MathJax: there a formula is MathML.
 function speak() {
   document.querySelectorAll("aside.notes .math").forEach((formula) => {
-    const display = formula.classList.contains("block");
-    formula.innerHTML = MathJax.tex2mml(formula.textContent.slice(2, -2), { display });
+    formula.innerHTML = MathJax.tex2mml(formula.textContent.slice(2, -2), { display: false });
   });
 }
 
@@ -41,8 +40,7 @@ async function begin() {
 }
 
 window.MathJax = {
-  tex: { inlineMath: [["\\(", "\\)"]], displayMath: [["\\[", "\\]"]] },
-  svg: { displayAlign: "left", displayIndent: "1.5em" },
+  tex: { inlineMath: [["\\(", "\\)"]], displayMath: [] },
   options: { enableMenu: false, ignoreHtmlClass: "notes" },
   startup: { pageReady: () => MathJax.startup.defaultPageReady().then(begin) },
 };

@@ -3,11 +3,12 @@
 import html
 import os
 import re
+import unicodedata
 from urllib.parse import quote, unquote
 
 import pytest
 
-from kit import site
+from kit import handouts, lectures, pdf, site
 from kit.chromium import served
 from tools.lesson import ANSWER, find, paths, questions, read
 from tools.setting import ROOT
@@ -66,7 +67,7 @@ def pages():
     """Every page of the site, built anew."""
     assert site.main() == 0
     found = sorted(p.relative_to(site.HTML) for p in site.HTML.rglob("*.html"))
-    own = [p for p in found if p.parts[0] not in ("_static", site.LITE, *site.MADE)]
+    own = [p for p in found if p.parts[0] not in ("_static", site.LITE, site.SLIDES)]
     return [path.with_suffix("").as_posix() for path in own]
 
 
@@ -348,3 +349,67 @@ def test_a_quiz_without_scripts_has_its_answers_folded(address, browser):
     tab.locator("details.quiz summary").first.click()
     assert tab.locator("details.quiz li").first.is_visible()
     context.close()
+
+
+# On paper
+
+
+def squeezed(text):
+    """`text` without white space, and without the marks above letters."""
+    return re.sub(r"[\s\u200b\u0300-\u036f]", "", unicodedata.normalize("NFKD", text))
+
+
+def sheets(page):
+    """The text of each sheet of paper of a printed page, squeezed, and the file as it was read."""
+    from pypdf import PdfReader
+
+    printed = PdfReader(site.HTML / f"{page}.pdf")
+    return [squeezed(sheet.extract_text()) for sheet in printed.pages], printed
+
+
+def opening(text):
+    """The first words, up to a formula, a link or a quotation."""
+    return squeezed(" ".join(re.split("[$*`\"'\\[]", lectures.unmarked(text))[0].split()[:4]))
+
+
+@pytest.mark.parametrize("talk", lectures.every(), ids=lambda talk: talk.name)
+def test_a_handout_is_a_readable_pdf_of_two_sheets_without_an_answer(pages, talk):
+    found, printed = sheets(handouts.name(talk.number))
+    root, whole = printed.trailer["/Root"], "".join(found)
+    assert len(found) == 2
+    assert root["/MarkInfo"]["/Marked"]
+    assert root["/Lang"] == "en"
+    assert printed.metadata.title.startswith(f"Handout {talk.number}: ")
+    assert printed.outline[0].title.startswith("Handout")
+    assert sum(len(sheet.images) for sheet in printed.pages) == 2
+    for text in (*talk.steps, *talk.homework, *(ask.question for ask in talk.asks.values())):
+        assert opening(text) in whole, text
+    for ask in talk.asks.values():
+        assert opening(ask.say) not in whole
+
+
+def test_a_lesson_on_paper_has_its_code_prints_and_answers_and_nothing_of_the_screen(
+    address, browser
+):
+    page = "notebooks/05_orthogonal_features"
+    pdf.written(browser, address, page)
+    found, printed = sheets(page)
+    lesson, whole = read(ROOT / f"{page}.ipynb"), "".join(found)
+    for cell in lesson.cells:
+        said = [output.text for output in cell.outputs if not output.figure]
+        for text in [cell.source] * (cell.kind == "code" and not cell.folded) + said:
+            assert all(squeezed(line) in whole for line in text.splitlines()), text
+    answers = [cell.source for cell in lesson.cells if ANSWER in cell.tags and cell.kind != "code"]
+    assert all(opening(answer) in whole for answer in answers)
+    assert sum(len(sheet.images) for sheet in printed.pages) == len(lesson.figures)
+    for seen in ("Showtheanswer", "Besidethispage", "inwords", "Contents"):
+        assert seen not in whole
+
+
+def test_an_exercise_sheet_on_paper_has_no_hint_and_no_solution(address, browser):
+    page = "notebooks/exercises/05_orthogonal_features"
+    pdf.written(browser, address, page)
+    whole = "".join(sheets(page)[0])
+    assert whole.count("raiseNotImplementedError()") == 3
+    assert "Whatthechecksays" not in whole
+    assert "blocks,last=divmod(m,d)" not in whole

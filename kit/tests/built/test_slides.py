@@ -8,16 +8,12 @@ import pytest
 
 from kit import lectures, slides
 from kit.chromium import served
-from tools.lesson import paths
 from tools.setting import ROOT
 
 from .browser import barriers, opened
 
-SAMPLE = "09_positive_features"
-KINDS = {  # of slides, in a deck of each sort
-    SAMPLE: {"title", "text", "question", "figure", "table", "list"},
-    "lecture_6": {"title", "text", "question", "figure", "table", "list", "board", "code"},
-}
+SAMPLE = "lecture_6"
+KINDS = {"title", "text", "claim", "question", "figure", "table", "list", "board", "code"}
 SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section, at) => {
     Reveal.slide(at);
     const slide = section.querySelector('.slide'), edge = section.getBoundingClientRect();
@@ -59,7 +55,7 @@ SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section
 def decks():
     """All decks and their PDFs, made anew."""
     subprocess.run([sys.executable, "-m", "kit.slides"], cwd=ROOT, check=True, timeout=600)
-    return [*(talk.name for talk in lectures.every()), *(path.stem for path in paths())]
+    return [talk.name for talk in lectures.every()]
 
 
 @pytest.fixture(scope="session")
@@ -88,7 +84,7 @@ def each(seen):
 
 def test_no_deck_asks_an_address_outside_or_complains(seen):
     assert seen[1] == {}
-    assert len(each(seen[0])) > 700
+    assert len(each(seen[0])) > 200
 
 
 def test_every_formula_is_set_on_the_slides_and_in_the_notes(seen):
@@ -112,7 +108,7 @@ def test_no_letter_is_smaller_than_24_pixels_on_720_lines(seen):
 
 def test_a_figure_fills_two_thirds_of_the_height_or_the_whole_width(seen):
     figures = [(name, slide) for name, slide in each(seen[0]) if slide["high"]]
-    assert len(figures) > 100
+    assert len(figures) > 50
     small = [(n, s["high"], s["wide"]) for n, s in figures if s["high"] < 480 and s["wide"] < 1279]
     assert small == []
 
@@ -122,24 +118,6 @@ def test_a_figure_has_nearly_a_dot_for_each_pixel_of_a_wall_of_1080_lines(seen):
     assert [(name, dots) for name, dots in figures if dots < 0.9 * 1080 / 720] == []
 
 
-def test_steps_come_one_at_a_time_in_letters_as_large_as_there_is_room_for(address, browser):
-    with opened(browser, address, "05_orthogonal_features.html") as (tab, _):
-        tab.wait_for_selector("html[data-ready]")
-        at = tab.evaluate("""() => [...document.querySelectorAll('.slides > section')]
-            .findIndex(section => section.className.startsWith('steps'))""")
-        tab.evaluate(f"Reveal.slide({at})")
-        points = tab.locator("section.present li.fragment")
-        seen = tab.locator("section.present li.fragment.visible")
-        shown = [seen.count()]
-        for _ in range(points.count()):
-            tab.keyboard.press("ArrowRight")
-            shown.append(seen.count())
-        size = points.first.evaluate("point => parseFloat(getComputedStyle(point).fontSize)")
-    assert shown == list(range(len(shown)))
-    assert len(shown) > 2
-    assert size > 30
-
-
 def test_a_link_to_a_slide_opens_it_on_a_phone(address, browser):
     with opened(browser, address, f"{SAMPLE}.html#/6", width=390) as (tab, _):
         tab.wait_for_selector("html[data-ready]")
@@ -147,21 +125,20 @@ def test_a_link_to_a_slide_opens_it_on_a_phone(address, browser):
 
 
 def test_the_speakers_window_has_the_text_and_its_formulas(address, browser):
-    with opened(browser, address, f"{SAMPLE}.html#/1") as (tab, _):
+    with opened(browser, address, f"{SAMPLE}.html#/2") as (tab, _):
         tab.wait_for_selector("html[data-ready]")
         with tab.context.expect_page() as opening:
             tab.keyboard.press("s")
         window = opening.value
         window.wait_for_function("document.querySelector('.speaker-controls-notes .value math')")
         said = window.inner_text(".speaker-controls-notes .value")
-    assert "normal density" in said
-    assert "\\omega" not in said
+    assert "They tend to say: smaller" in said
+    assert "\\varepsilon" not in said
 
 
-@pytest.mark.parametrize("sample", KINDS)
-def test_a_sample_deck_has_no_barrier_that_wcag_names(decks, address, browser, sample):
+def test_no_kind_of_slide_has_a_barrier_that_wcag_names(address, browser):
     wrong, kinds = {}, set()
-    with opened(browser, address, f"{sample}.html") as (tab, _):
+    with opened(browser, address, f"{SAMPLE}.html") as (tab, _):
         tab.wait_for_selector("html[data-ready]")
         for at in range(tab.evaluate("Reveal.getTotalSlides()")):
             tab.evaluate(f"Reveal.slide({at})")
@@ -171,7 +148,7 @@ def test_a_sample_deck_has_no_barrier_that_wcag_names(decks, address, browser, s
                 if found := barriers(tab):
                     wrong[f"{at + 1}, {kind}"] = found
     assert wrong == {}
-    assert kinds >= KINDS[sample]
+    assert kinds == KINDS
 
 
 def test_the_steps_of_a_board_come_one_by_one(address, browser):
