@@ -54,14 +54,14 @@ BEHIND = (
     "notebooks/references",
     "CHANGELOG",
 )
-AUTHORS = ("CONTRIBUTING", "COVERAGE", "CLAIMS")  # last
+AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "claims")  # last
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
 TEACH = "kit/pages/teach"
 LECTURERS = (TEACH, "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
-    *("README.md", "CLAIMS.md", "COVERAGE.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
     *("notebooks/formulas/*.md", "benchmarks/*.png"),
 )
 # What else may have been made: its folder below build/, which goes out with the site, and what the
@@ -494,6 +494,8 @@ def lay_out(patterns, folder: Path) -> None:
 
 def stage(folder: Path = STAGE) -> None:
     """Lay the sources out as in the repository, with the pages that are made here."""
+    from tests.claims.__main__ import page as claims  # needs pytest, which a lesson's slides do not
+
     lay_out(COPIED, folder)
     pages = {f"performer_course/{name}": text for name, text in reference.pages().items()}
     for name in GENERATED:
@@ -511,6 +513,7 @@ def stage(folder: Path = STAGE) -> None:
         head = own.read_text(encoding="utf-8") if own.exists() else f"# {inner.name.capitalize()}\n"
         listed = toctree(below, hidden=own.exists())
         pages[own.relative_to(folder).as_posix()] = f"{head}\n{listed}"
+    pages["claims.md"] = claims()
     for name, label in MADE.items():
         if made(name):
             pages[f"{name}.md"] = listing(name, label, made(name), folder)
