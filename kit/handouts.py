@@ -34,15 +34,14 @@ PRINT = ROOT / "kit" / "print"
 STAGED = (
     *("notebooks/*.ipynb", "notebooks/exercises/*.ipynb", "notebooks/projects/*.ipynb"),
     *("notebooks/glossary.md", "notebooks/references.md", "notebooks/*.png"),
-    *("notebooks/formulas/*.md", "kit/pages/quizzes/*.md", "kit/pages/twelve_weeks.md"),
-    "kit/pages/lectures/*.md",
+    *("kit/pages/quizzes/*.md", "kit/pages/twelve_weeks.md", "kit/pages/lectures/*.md"),
 )
 REFERENCES, GLOSSARY = "notebooks/references", "notebooks/glossary"
 # What GitHub reads: CommonMark, tables and formulas. Pandoc puts in curly quotes and dashes.
 READ = "commonmark+tex_math_dollars+pipe_tables+raw_attribute+smart"
 HEAD = '#import "/look.typ": *\n'
 KINDS = {"notebooks": "lesson", "exercises": "exercises", "projects": "project"}
-PLACED = {"formulas": "formulas", "quizzes": "quiz", "lectures": "lecture"}  # pages by their folder
+PLACED = {"quizzes": "quiz", "lectures": "lecture"}  # pages by their folder
 LECTURERS = ("lectures", "lecture-", "twelve_weeks", "quiz-")  # what their part has, in order
 LEAST, MOST = 90, 400  # words that stay together at the end of a page
 BESIDE = {"colab", "install"}  # cells that are of use on a screen alone
@@ -274,11 +273,10 @@ def book(site: Site, pages: dict[str, str]) -> str:
 
     text = [HEAD, f"#show: look.with(title: {quoted(words['title'])})\n"]
     text += [f"#cover({arguments(words)})\n#contents()\n"]
-    for place, (part, marks) in enumerate(parts(site.lessons).items()):
+    for part, marks in parts(site.lessons).items():
         if part:
             text.append(opened(site, part, [site.lessons[mark] for mark in marks]))
         names = [name for mark in marks for name in chapter(mark)]
-        names += [name for name in pages if name.startswith(f"formulas-{place}_")]
         text.append(include(*names, below=bool(part)))
     projects = {label(name): name for name in sorted(site.files) if "/projects/" in name}
     text += [opened(site, "Projects", [*projects.values()])] if projects else []

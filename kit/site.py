@@ -41,8 +41,6 @@ PARTS = {
     "Scale, and after": "18",
     "Appendices": "a1",
 }
-# What each part ends with: a page of these folders, by the number of the part (1_kernels, …).
-ENDS = ("notebooks/formulas", quizzes.FOLDER)
 # What stands in the side bar below the lessons, where it is there.
 GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
@@ -62,7 +60,7 @@ COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
-    *("notebooks/formulas/*.md", "benchmarks/*.png"),
+    "benchmarks/*.png",
 )
 # What else may have been made: its folder below build/, which goes out with the site, and what the
 # link says at the lesson whose name a file has.
@@ -506,7 +504,7 @@ def stage(folder: Path = STAGE) -> None:
         pages[f"{name}/index.md"] = f"# {title}\n\n{toctree(below, hidden=False)}"
     lecturers = folder / "kit/pages"
     for inner in sorted(path for path in lecturers.glob("*") if path.is_dir()):
-        if inner.relative_to(folder).as_posix() in ENDS:
+        if inner.relative_to(folder).as_posix() == quizzes.FOLDER:
             continue
         below = sorted(path.stem for path in inner.glob("*.md") if path.stem != "index")
         own = inner / "index.md"
@@ -537,9 +535,9 @@ def listing(name: str, label: str, files: list[Path], stage: Path) -> str:
 
 
 def ends(part: str, docnames) -> list[str]:
-    """The pages at the end of a part: what one looks up, and what one tries oneself with."""
+    """The quiz at the end of a part, by the number of the part (1_kernels, …)."""
     mark = [*PARTS].index(part) + 1 if part else 0
-    return [n for home in ENDS for n in sorted(docnames) if n.startswith(f"{home}/{mark}_")]
+    return [name for name in docnames if name.startswith(f"{quizzes.FOLDER}/{mark}_")]
 
 
 def short(name: str, folder: Path) -> str:

@@ -37,9 +37,9 @@ def small(tmp_path):
     put("09_two", text("# Turn `x`\n\nRahimi & Recht (2007), see lesson 00."), stub)
     put("projects/p1_do", text("# Do"))
     put("exercises/09_two", *sheet)
-    for home, name in (("notebooks/formulas", "1_attention"), ("kit/pages/quizzes", "1_attention")):
-        (tmp_path / home).mkdir(parents=True)
-        (tmp_path / f"{home}/{name}.md").write_text("# Page\n\n## Answers\n", encoding="utf-8")
+    quiz = tmp_path / "kit/pages/quizzes/1_attention.md"
+    quiz.parent.mkdir(parents=True)
+    quiz.write_text("# Page\n\n## Answers\n", encoding="utf-8")
     works = (
         "# References\n\nAll of them.\n\n### abel-1826\n\nOf old.\n\n### rahimi-2007\n\nFeatures."
     )
@@ -131,7 +131,7 @@ def test_the_book_has_each_lesson_below_its_part_and_its_exercises_right_after_i
     said = handouts.book(small, pages(small))
     order = re.findall(r'include "/pages/(\S+)\.typ"|#part\("(.*?)",? ?|(#metadata.*?)>', said)
     assert ["".join(found) for found in order] == [
-        *("lesson-00", "Attention", "lesson-09", "exercises-09", "formulas-1_attention"),
+        *("lesson-00", "Attention", "lesson-09", "exercises-09"),
         *("Projects", "project-p1", "glossary"),
         *("#metadata(none) <abel-1826", "#metadata(none) <rahimi-2007"),
         *("For lecturers", "quiz-1_attention"),
