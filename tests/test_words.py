@@ -1,14 +1,13 @@
 """Each number that a lesson states is printed, or set, by a cell beside it.
 
 A number is a decimal, a whole number of three digits and more, or one of two digits after = or ≈ or
-before a unit. Beside a text are the cells up to the next text on either side, where neighbouring
-texts are one; beside the last sections, which sum up, the whole lesson. A printed
-number counts rounded, and as a share or per cent. What a question offers to choose from is free, as
-is what stands in GIVEN, lesson by lesson: what others wrote or measured, and constants.
+before a unit. Beside a text are the cells up to the next text on either side; beside the last
+sections, which sum up, the whole lesson. A printed number counts rounded, and as a fraction or per
+cent. What a question offers to choose from is free, as is what is in GIVEN, lesson by lesson: what
+others wrote or measured, and constants.
 """
 
 import re
-from itertools import groupby
 
 import pytest
 
@@ -29,28 +28,19 @@ GIVEN = {
     "13": {"48": "of the data"},
     "14": {"120": "of a sequence in the data", "600": "steps of lesson 16"}
     | {"49": "of lesson 18", "17": "1 + 16"},
-    "15": {
-        "122": "of the data",
-        "1,500": "of the data",
-        "2,145": "66 · 65 / 2",
-        "64": "of the data",
-    }
-    | {"1.5": "½ for its nearest centre and 1 for its sum"},
+    "15": {"122": "of the data", "1,500": "of the data", "64": "of it", "2,145": "66 · 65 / 2"}
+    | {"1.5": "½ for its nearest centre and 1 for its sum", "90": "0.883, nearly"},
     "16": {"600": "of §2", "32": "of §2"},
     "17": {"115": "of the data", "120": "of the data", "104": "of a file", "512": "of the model"}
     | {"1,500": "of lesson 18", "64": "of the model"},
     "18": {"120": "of lesson 17", "122": "of it", "1,600": "of it", "300": "of its own training"}
     | {"1,500": "of the model", "64": "of the model", "76": "of its file"}
-    | {
-        "3,000": "of its sound",
-        "16,000": "of its sound",
-        "30": "of its sound",
-        "26": "of the data",
-    },
+    | dict.fromkeys(("3,000", "16,000", "30"), "of its sound")
+    | {"26": "of the data"},
     "19": {"15": "of Dask", "26": "of what the printed ratios are above 1"},
     "20": dict.fromkeys(("21417", "337", "3412", "3358", "0.97", "0.01", "397"), "of an issue")
     | dict.fromkeys(("1435", "2365", "27752"), "of an issue")
-    | {"0.03": "of the record"},
+    | {"0.03": "of the record", "128": "of an example"},
     "a1": dict.fromkeys(("001", "002", "003", "004"), "of a document") | {"1.5": "of 1.52e+28"},
     "a2": {"1024": "of an article"},
     "a4": {"397": "of the data", "600": "of the recorded run"},
@@ -66,7 +56,7 @@ UNIT = (
 NUMBER = re.compile(
     r"(?<![\w.,/:^{(_-])(?:\d{1,3}(?:,\d{3})+|\d*\.\d+|\d{3,}|"
     rf"(?<=[=≈] )\d\d|(?<=\\approx )\d\d|\d\d(?= (?:{UNIT})\b|\$? ?(?:\\?%|per cent)))"
-    r"(?![\w.,:]*\d)(?![-–\w])"
+    r"(?![\w.,:]*\d)(?![-–\w^])"
 )
 PER_CENT = re.compile(r"\$?\s*(?:\\?%|per cent)")
 PRINTED = re.compile(r"\d{1,3}(?:,\d{3})+|\d*\.?\d+(?:[eE][-+−]?\d+)?")
@@ -95,12 +85,17 @@ def is_printed(number, printed, per_cent):
 
 
 def beside(section, place):
-    """The cells between the text at this place, its neighbours with it, and the texts around."""
-    kinds = [cell.kind == "markdown" for cell in section.cells]
-    runs = [list(run) for _, run in groupby(range(len(kinds)), key=kinds.__getitem__)]
-    (at,) = (i for i, run in enumerate(runs) if place in run)
-    around = runs[max(0, at - 1) : at] + runs[at + 1 : at + 2]
-    return [section.cells[i] for run in around for i in run]
+    """The cells before and after the text at this place, up to the next text on either side.
+
+    A text right after another, as what is said of an answer, is also beside the cells before both.
+    """
+    text = [cell.kind == "markdown" for cell in section.cells]
+    first = place
+    while first and text[first - 1]:
+        first -= 1
+    before = max((i + 1 for i in range(first) if text[i]), default=0)
+    after = min((i for i in range(place + 1, len(text)) if text[i]), default=len(text))
+    return section.cells[before:after]
 
 
 def unprinted(lesson: Lesson) -> list[str]:
@@ -168,7 +163,8 @@ def test_what_is_neither_printed_nor_set_is_found(text, found):
 def test_a_number_is_printed_beside_its_text_or_in_what_is_summed_up():
     lesson = toy("So.")
     other = Cell("code", "other = 7"), Cell("markdown", "It was 0.32, at 0.02.")
-    lesson.sections[1].cells += other  # neither printed nor set beside it
+    after = Cell("markdown", "That is 0.07."), Cell("code", "last = 0.07 + 0.02")
+    lesson.sections[1].cells += [*other, *after]  # 0.02 is beyond the next text
     lesson.sections.append(Section("", "Take away", [Cell("markdown", "It was 0.32, not 0.37.")]))
     assert [line.split(" in ")[0] for line in unprinted(lesson)] == [
         "99 §1: 0.32",
