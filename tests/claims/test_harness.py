@@ -1,5 +1,6 @@
 """The machine that plants defects and judges claims: what it says is the same in every run."""
 
+import re
 import warnings
 
 import array_api_compat.numpy as compat
@@ -29,10 +30,8 @@ def test_fresh_memory_holds_nan_or_the_largest_integer_while_it_is_poisoned():
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
 def test_the_package_asks_for_fresh_memory_by_empty_alone(path):
-    source = path.read_text(encoding="utf-8")
-    assert not [
-        way for way in ("from numpy import", "np.ndarray(", "where=", "resize(") if way in source
-    ]
+    others = r"from numpy import|np\.ndarray\([^,)]*(?:, [^,)]*)?\)|where=|resize\("
+    assert not re.search(others, path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
