@@ -24,18 +24,18 @@ comma := ,
 space := $(subst ,, )
 LESSONS := $(VENV)/with-lessons,training,cluster$(EXTRAS:%=,%)
 TESTS := $(VENV)/with-lessons,training,cluster,tests,benchmarks$(EXTRAS:%=,%)
-SITE := $(VENV)/with-lessons,training,site$(EXTRAS:%=,%)
+SITE := $(VENV)/with-lessons,training,tests,site$(EXTRAS:%=,%)
 LITE := $(VENV)/with-lite$(EXTRAS:%=,%)
 PDF := $(VENV)/with-pdf$(EXTRAS:%=,%)
 SLIDES := $(VENV)/with-slides$(EXTRAS:%=,%)
 COURSE := $(VENV)/with-lessons,training,cluster,course
-PUBLISH := $(VENV)/with-lessons,training,site,slides,lite,pdf$(EXTRAS:%=,%)
+PUBLISH := $(VENV)/with-lessons,training,tests,site,slides,lite,pdf$(EXTRAS:%=,%)
 KIT := $(VENV)/with-lessons,training,cluster,tests,site,slides,lite,pdf,course$(EXTRAS:%=,%)
 NIGHT := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check,site,slides,lite,pdf,course$(EXTRAS:%=,%)
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-all lint notebooks publish site slides lite pdf model course test-kit bench bench-gpu buttons claims coverage constraints clean
+.PHONY: help lab test test-all lint notebooks publish site slides lite pdf model course test-kit bench bench-gpu buttons claims constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -102,11 +102,8 @@ bench-gpu: $(GPU) ## measure what appendix a5 estimates, on an NVIDIA GPU (insta
 buttons: $(TESTS) ## write the buttons for Binder and Colab, once pyproject.toml has the address
 	$(BIN)/python -m kit.buttons
 
-claims: $(TESTS) ## write CLAIMS.md: what each claim asserts, and the planted defects it catches
+claims: $(TESTS) ## plant each defect that a claim names, and say which are not caught
 	$(BIN)/python -m tests.claims
-
-coverage: $(TESTS) ## write COVERAGE.md: where each section of the five documents is taught
-	$(BIN)/python -m tools.coverage
 
 # The CUDA libraries of gpu-cuda12 and gpu-cuda13 exclude each other, so those two are not pinned.
 constraints: ## choose the pinned versions anew (needs uv)

@@ -41,8 +41,6 @@ PARTS = {
     "Scale, and after": "18",
     "Appendices": "a1",
 }
-# What each part ends with: a page of these folders, by the number of the part (1_kernels, …).
-ENDS = ("notebooks/formulas", quizzes.FOLDER)
 # What stands in the side bar below the lessons, where it is there.
 GENERATED = ("notebooks/exercises", "notebooks/solutions", "notebooks/projects")
 BROWSER = "kit/pages/in_the_browser"
@@ -58,15 +56,15 @@ BEHIND = (
     "notebooks/references",
     "CHANGELOG",
 )
-AUTHORS = ("CONTRIBUTING", "COVERAGE", "CLAIMS")  # last
+AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "claims")  # last
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
 TEACH = "kit/pages/teach"
 LECTURERS = (TEACH, "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
-    *("README.md", "CLAIMS.md", "COVERAGE.md", "CONTRIBUTING.md", "CHANGELOG.md"),
-    *("notebooks/formulas/*.md", "benchmarks/*.png"),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md"),
+    "benchmarks/*.png",
 )
 SLIDES = "slides"  # what `make slides` has made goes out with the site, and has a page there
 LINKED = r"notebooks/(?:exercises/)?(?:\d\d|a\d)_"  # pages within which links can end
@@ -473,6 +471,8 @@ def lay_out(patterns, folder: Path) -> None:
 
 def stage(folder: Path = STAGE) -> None:
     """Lay the sources out as in the repository, with the pages that are made here."""
+    from tests.claims.__main__ import page as claims  # needs pytest, which a lesson's slides do not
+
     lay_out(COPIED, folder)
     handouts.write(folder)
     pages = {f"performer_course/{name}": text for name, text in reference.pages().items()}
@@ -484,13 +484,14 @@ def stage(folder: Path = STAGE) -> None:
         pages[f"{name}/index.md"] = f"# {title}\n\n{toctree(below, hidden=False)}"
     lecturers = folder / "kit/pages"
     for inner in sorted(path for path in lecturers.glob("*") if path.is_dir()):
-        if inner.relative_to(folder).as_posix() in ENDS:
+        if inner.relative_to(folder).as_posix() == quizzes.FOLDER:
             continue
         below = sorted(path.stem for path in inner.glob("*.md") if path.stem != "index")
         own = inner / "index.md"
         head = own.read_text(encoding="utf-8") if own.exists() else f"# {inner.name.capitalize()}\n"
         listed = toctree(below, hidden=own.exists())
         pages[own.relative_to(folder).as_posix()] = f"{head}\n{listed}"
+    pages["claims.md"] = claims()
     if any((BUILD.parent / SLIDES).glob("*.html")):
         pages[f"{SLIDES}.md"] = listing()
     readme = (folder / "README.md").rename(folder / "index.md")
@@ -511,9 +512,9 @@ def listing() -> str:
 
 
 def ends(part: str, docnames) -> list[str]:
-    """The pages at the end of a part: what one looks up, and what one tries oneself with."""
+    """The quiz at the end of a part, by the number of the part (1_kernels, …)."""
     mark = [*PARTS].index(part) + 1 if part else 0
-    return [n for home in ENDS for n in sorted(docnames) if n.startswith(f"{home}/{mark}_")]
+    return [name for name in docnames if name.startswith(f"{quizzes.FOLDER}/{mark}_")]
 
 
 def short(name: str, folder: Path) -> str:

@@ -1,45 +1,62 @@
-"""COVERAGE.md is true: what each section of the five documents says stands where it leads."""
+"""notebooks/coverage.md is true: each section of the five documents is taught where it says.
+
+Behind each of its links is a comment, a regular expression that is found below that heading.
+"""
 
 import re
 
-from tools.coverage import PAGE, below, lessons, page, sources
+from tools.lesson import headings, paths, read
+from tools.setting import NOTEBOOKS
 
-LESSON = {
-    "01": (
-        "01_toy.ipynb",
-        "# Toy\n## 1. A line\nIt is\nstraight.\n### Its slope\nSteep.\n## 2. A curve\nRound.",
-    )
-}
+PAGE = (NOTEBOOKS / "coverage.md").read_text(encoding="utf-8")
+ROW = re.compile(r"(?m)^\| (?!section|---)(.+) \| (.+) \|$")
+PLACE = re.compile(r"\[(\w\w): ([^\]]+)\]\((\w+\.ipynb)\)<!-- (.+?) -->(?:; |$)")
+TEXTS = {path.name: "\n".join(read(path).texts) for path in paths()}
 
 
-def test_each_section_is_taught_in_words_that_stand_where_it_leads_and_the_page_says_so():
-    text, wrong = page(sources(), lessons())
-    assert not wrong, "\n".join(wrong)
-    assert PAGE.read_text(encoding="utf-8") == text, "run `make coverage`"
-    assert [len(sections) for sections in sources().values()] == [28, 23, 25, 17, 35]
+def below(heading: str, text: str) -> str:
+    """What is below a heading, up to the next of its level or above; "" where there is none."""
+    found = re.search(rf"(?m)^(##+) {re.escape(heading)}$", text)
+    if not found:
+        return ""
+    end = re.search(rf"(?m)^#{{1,{len(found[1])}}} ", text[found.end() :])
+    return " ".join(text[found.start() :][: len(found[0]) + end.start() if end else None].split())
+
+
+def wrong(page: str, texts: dict) -> list[str]:
+    """What is wrong with the rows of a page, in words; texts: the text of each file."""
+    found = []
+    for section, taught in ROW.findall(page):
+        if taught.startswith("left out: "):
+            continue
+        if PLACE.sub("", taught):
+            found.append(f"{section}: neither places nor “left out: …”")
+        for lesson, heading, file, words in PLACE.findall(taught):
+            text = texts.get(file, "") if file.startswith(f"{lesson}_") else ""
+            if not re.search(words, below(heading, text), re.IGNORECASE):
+                found.append(f"{section}: “{words}” is not below “{heading}” of {file}")
+    return found
+
+
+def test_each_section_is_taught_where_the_page_says():
+    assert wrong(PAGE, TEXTS) == []
+    documents = PAGE.split("\n## ")[1:]
+    assert [len(ROW.findall(document)) for document in documents] == [28, 23, 25, 17, 35]
 
 
 def test_the_words_of_a_section_are_its_own():
-    """Words that stand almost anywhere would show nothing."""
-    texts = [
-        below(heading, text)
-        for _, text in lessons().values()
-        for heading in re.findall(r"(?m)^##+ (.+)$", text)
-    ]
-    taught = [where for sections in sources().values() for where in sections.values()]
-    words = {said for where in taught if not isinstance(where, str) for said in where.values()}
+    """Words that are found almost anywhere would show nothing."""
+    sections = [below(head, text) for text in TEXTS.values() for _, head in headings(text)]
+    words = {place[-1] for _, taught in ROW.findall(PAGE) for place in PLACE.findall(taught)}
     assert len(words) > 90
-    often = {said: sum(bool(re.search(said, text, re.I)) for text in texts) for said in words}
-    assert {said: n for said, n in often.items() if n > len(texts) / 8} == {}
+    often = {said: sum(bool(re.search(said, text, re.I)) for text in sections) for said in words}
+    assert {said: n for said, n in often.items() if n > len(sections) / 8} == {}
 
 
 def test_a_place_that_does_not_exist_or_does_not_say_it_is_wrong():
-    right = {"01: 1. A line": "it is straight", "01: Its slope": "steep|flat"}
-    assert page({"0. Toy": {"A": right, "B": "a list"}}, LESSON)[1] == []
-    for place, words in {
-        "01: 1. A line": "round",
-        "01: Its slope": "straight",
-        "01: 3. None": "round",
-        "07: 1. A line": "it",
-    }.items():
-        assert len(page({"0. Toy": {"A": {place: words}}}, LESSON)[1]) == 1
+    texts = {"01_toy.ipynb": "# Toy\n## 1. A line\nIt is\nstraight.\n### Slope\nSteep.\n## 2. B"}
+    right = "| A | [01: 1. A line](01_toy.ipynb)<!-- it is straight|round --> |"
+    assert wrong(f"{right}\n| B | left out: a list |", texts) == []
+    for old, new in (("straight|", ""), ("A line", "2. B"), ("01_", "02_"), ("01:", "02:")):
+        assert len(wrong(right.replace(old, new), texts)) == 1, new
+    assert wrong("| A | somewhere |", texts) == ["A: neither places nor “left out: …”"]

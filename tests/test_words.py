@@ -1,9 +1,10 @@
 """Each number that a lesson states is printed, or set, by a cell beside it.
 
-A number is a decimal, or a whole number of three digits and more. Beside a text are the cells up to
-the next text on either side; beside the last sections, which sum up, the whole lesson. A printed
-number counts rounded, and as a share or per cent. What a question offers to choose from is free, as
-is what stands in GIVEN, lesson by lesson: what others wrote or measured, and constants.
+A number is a decimal, a whole number of three digits and more, or one of two digits after = or ≈ or
+before a unit. Beside a text are the cells up to the next text on either side; beside the last
+sections, which sum up, the whole lesson. A printed number counts rounded, and as a fraction or per
+cent. What a question offers to choose from is free, as is what is in GIVEN, lesson by lesson: what
+others wrote or measured, and constants.
 """
 
 import re
@@ -14,29 +15,48 @@ from tools.lesson import FENCE, Cell, Lesson, Output, Section, paths, questions,
 
 GIVEN = {
     "00": {"0.9": "of a quiz"},
-    "04": {"0.06": "1/√256", "0.01": "1/√10,000", "4,950": "pairs of 100"},
+    "01": {"100": "half of 200", "64": "of the digits"},
+    "04": {"0.06": "1/√256", "0.01": "1/√10,000", "4,950": "pairs of 100", "70": "√4,950"}
+    | {"5,000": "1/(2 · 0.01²)", "64": "of the digits"},
+    "05": {"64": "of an example"},
     "08": {"600": "steps of lesson 16", "12,000": "steps of it"},
-    "10": {"7675": "of an issue", "4,800": "18 · 64 ln 64", "300": "of its training"},
+    "09": {"40": "of an example"},
+    "10": {"7675": "of an issue", "4,800": "18 · 64 ln 64", "300": "of its training"}
+    | {"64": "of the data"},
     "11": {"900": "30²"},
-    "14": {"120": "of a sequence in the data", "600": "steps of lesson 16", "100": "400/4"},
-    "15": {"122": "of the data", "1,500": "of the data", "2,145": "66 · 65 / 2"},
-    "16": {"600": "of §2"},
+    "12": {"13": "40,960 / 3,072"},
+    "13": {"48": "of the data"},
+    "14": {"120": "of a sequence in the data", "600": "steps of lesson 16"}
+    | {"49": "of lesson 18", "17": "1 + 16"},
+    "15": {"122": "of the data", "1,500": "of the data", "64": "of it", "2,145": "66 · 65 / 2"}
+    | {"1.5": "½ for its nearest centre and 1 for its sum", "90": "0.883, nearly"},
+    "16": {"600": "of §2", "32": "of §2"},
     "17": {"115": "of the data", "120": "of the data", "104": "of a file", "512": "of the model"}
-    | {"1,500": "of lesson 18"},
+    | {"1,500": "of lesson 18", "64": "of the model"},
     "18": {"120": "of lesson 17", "122": "of it", "1,600": "of it", "300": "of its own training"}
-    | {"1,500": "of the model", "3,000": "of its sound"}
-    | {"16,000": "of its sound"},
+    | {"1,500": "of the model", "64": "of the model", "76": "of its file"}
+    | dict.fromkeys(("3,000", "16,000", "30"), "of its sound")
+    | {"26": "of the data"},
+    "19": {"15": "of Dask", "26": "of what the printed ratios are above 1"},
     "20": dict.fromkeys(("21417", "337", "3412", "3358", "0.97", "0.01", "397"), "of an issue")
-    | dict.fromkeys(("1435", "2365", "27752"), "of an issue"),
+    | dict.fromkeys(("1435", "2365", "27752"), "of an issue")
+    | {"0.03": "of the record", "128": "of an example"},
     "a1": dict.fromkeys(("001", "002", "003", "004"), "of a document") | {"1.5": "of 1.52e+28"},
     "a2": {"1024": "of an article"},
     "a4": {"397": "of the data", "600": "of the recorded run"},
     "a5": {"3.35": "of a data sheet", "128": "of a data sheet", "840": "of a paper"}
-    | {"790": "of §5"},
+    | {"790": "of §5", "50": "of two data sheets", "23": "of a float32"},
 }
 LAST = {"take away", "where it breaks", "exercises", "further reading"}
+UNIT = (
+    "bits?|blocks?|bytes?|characters?|coordinates?|digits?|dimensions?|directions?|draws?|entries|"
+    "features?|heads?|images?|keys?|layers?|points?|quer(?:y|ies)|rows?|samples?|seconds?|seeds?|"
+    "steps?|symbols?|texts?|times|tokens?|values?|waves?|words?|ms|s|[kMG]B|[kM]iB"
+)
 NUMBER = re.compile(
-    r"(?<![\w.,/:^{(_-])(?:\d{1,3}(?:,\d{3})+|\d*\.\d+|\d{3,})(?![\w.,:]*\d)(?![-–\w])"
+    r"(?<![\w.,/:^{(_-])(?:\d{1,3}(?:,\d{3})+|\d*\.\d+|\d{3,}|"
+    rf"(?<=[=≈] )\d\d|(?<=\\approx )\d\d|\d\d(?= (?:{UNIT})\b|\$? ?(?:\\?%|per cent)))"
+    r"(?![\w.,:]*\d)(?![-–\w^])"
 )
 PER_CENT = re.compile(r"\$?\s*(?:\\?%|per cent)")
 PRINTED = re.compile(r"\d{1,3}(?:,\d{3})+|\d*\.?\d+(?:[eE][-+−]?\d+)?")
@@ -55,7 +75,7 @@ def is_printed(number, printed, per_cent):
     """Whether one of these values is what `number` says to its own digits, per cent or not."""
     digits = number.replace(",", "")
     half = 0.5 * 10.0 ** -len(digits.partition(".")[2])
-    if "." not in digits:
+    if "." not in digits and len(digits) > 2:
         half *= 10 ** (len(digits) - len(digits.rstrip("0")))  # 10,000 may be about 9,876
     return any(
         abs(p * k - value(number)) <= half * (1 + 1e-6)
@@ -65,11 +85,17 @@ def is_printed(number, printed, per_cent):
 
 
 def beside(section, place):
-    """The cells between the texts before and after the one at this place."""
-    texts = [i for i, cell in enumerate(section.cells) if cell.kind == "markdown"]
-    before = max((i for i in texts if i < place), default=-1)
-    after = min((i for i in texts if i > place), default=len(section.cells))
-    return section.cells[before + 1 : after]
+    """The cells before and after the text at this place, up to the next text on either side.
+
+    A text right after another, as what is said of an answer, is also beside the cells before both.
+    """
+    text = [cell.kind == "markdown" for cell in section.cells]
+    first = place
+    while first and text[first - 1]:
+        first -= 1
+    before = max((i + 1 for i in range(first) if text[i]), default=0)
+    after = min((i for i in range(place + 1, len(text)) if text[i]), default=len(text))
+    return section.cells[before:after]
 
 
 def unprinted(lesson: Lesson) -> list[str]:
@@ -84,9 +110,9 @@ def unprinted(lesson: Lesson) -> list[str]:
             near = lesson.cells if sums_up else beside(section, place)
             told = [o.figure.alt if o.figure else o.text for c in near for o in c.outputs]
             printed = [value(number) for text in told for number in PRINTED.findall(text)]
-            code = "\n".join(lesson.code if sums_up else section.code).replace("_", "")
+            code = "\n".join(c.source for c in near if c.kind == "code").replace("_", "")
             printed_or_set = printed, {value(number) for number in PRINTED.findall(code)}
-            free = " ".join(questions(cell)) + " ".join(GIVEN.get(lesson.number, {}))
+            free = {*PRINTED.findall(" ".join(questions(cell))), *GIVEN.get(lesson.number, {})}
             text = NAMES.sub("", FENCE.sub("", cell.source).replace("{,}", ","))
             for at in NUMBER.finditer(text):
                 per_cent = PER_CENT.match(text, at.end())
@@ -124,6 +150,10 @@ def toy(text, printed="mean 0.3241, of 10,003", code="gamma = 0.02"):
         ("**Before you run this:** nearer 0.1 or 0.5?", []),
         ("See Section 3.1, lesson 05 and arXiv:2009.14794 (2020), with `x = 0.7`.", []),
         ("In 135 of $2{,}048$ cases.", ["135", "2,048"]),
+        (
+            "At $d = 64$, $\\alpha \\approx 31$ and 41 %, 12 features make 20 of 25.",
+            ["64", "31", "41", "12"],
+        ),
     ],
 )
 def test_what_is_neither_printed_nor_set_is_found(text, found):
@@ -132,10 +162,13 @@ def test_what_is_neither_printed_nor_set_is_found(text, found):
 
 def test_a_number_is_printed_beside_its_text_or_in_what_is_summed_up():
     lesson = toy("So.")
-    lesson.sections[1].cells.append(Cell("markdown", "It was 0.32."))  # not beside the cell
+    other = Cell("code", "other = 7"), Cell("markdown", "It was 0.32, at 0.02.")
+    after = Cell("markdown", "That is 0.07."), Cell("code", "last = 0.07 + 0.02")
+    lesson.sections[1].cells += [*other, *after]  # 0.02 is beyond the next text
     lesson.sections.append(Section("", "Take away", [Cell("markdown", "It was 0.32, not 0.37.")]))
     assert [line.split(" in ")[0] for line in unprinted(lesson)] == [
         "99 §1: 0.32",
+        "99 §1: 0.02",
         "99 §Take away: 0.37",
     ]
 

@@ -110,7 +110,7 @@ def test_the_side_bar_has_the_lessons_of_the_path_and_of_its_branches_in_order(s
 def test_the_side_bar_calls_a_page_by_what_its_title_says_before_a_colon(stage):
     said = (stage / "index.md").read_text(encoding="utf-8")
     assert "\n05 Orthogonal random features <notebooks/05_orthogonal_features>\n" in said
-    assert site.short("notebooks/formulas/1_kernels", stage).startswith("Formulas <")
+    assert site.short("kit/pages/quizzes/1_kernels", stage).startswith("Quiz <")
     assert site.short("CONTRIBUTING", stage) == "CONTRIBUTING"
     listed = re.findall(r"(?m)^\w\d (.*) <notebooks/\w+>$", said)
     assert max(map(len, listed)) <= 34
@@ -124,12 +124,12 @@ def test_learners_stand_before_lecturers_and_authors_last(stage):
     assert "notebooks/solutions/index" not in said
 
 
-def test_each_part_of_the_lessons_ends_with_its_formulas(stage):
+def test_each_part_of_the_lessons_ends_with_its_quiz(stage):
     said = (stage / "index.md").read_text(encoding="utf-8")
     for part in [*site.PARTS][:-1]:
         (tree,) = re.findall(rf"(?s):caption: {part}\n\n(.*?)\n```", said)
-        (page,) = re.findall(r"(?m)^Formulas <(notebooks/formulas/\w+)>$", tree)
-        assert text(f"{page}.md").startswith(f"# Formulas: {part}\n")
+        (page,) = re.findall(r"(?m)^Quiz <(kit/pages/quizzes/\w+)>$", tree)
+        assert text(f"{page}.md").startswith(f"# Quiz: {part}\n")
 
 
 # Titles, and what lies beside a page

@@ -1,131 +1,126 @@
-"""Claims and the defects they must catch: plants every mutant, judges every claim, says who is red.
+'''Claims and the defects they must catch: plants every defect and judges the claims that name it.
 
-A claim is a function `claim(p)` that raises where the package p is wrong; p holds the modules
-by name. A mutant is one place of the package, changed the way published code gets it wrong, and
-stands in the file beside a claim that must catch it:
+A claim is a function `claim(p)` that raises where the package p is wrong; p holds the modules by
+name. A defect is one place of the package, changed the way published code gets it wrong. It is
+written beside a claim that must catch it: its name and the mistake in words, then its module, the
+old text, which occurs once there, and the new text. Longer ones run on, indented further:
 
-    @claim(
-        Mutant("one-over-m", "1/m for 1/√m", module="features", old="√m", new="m"),
-        "two-pi",  # planted at another claim of the file
-    )
+    @claim("""
+        one-over-m: 1/m for 1/√m
+            features: math.sqrt(2 / m)
+                => 2 / m
+        two-pi, last-step-lost
+    """)
     def the_estimate_is_unbiased(p):
-        \"\"\"its line in CLAIMS.md\"\"\"
+        """what it asserts, on the site's page of claims"""
 
-Each mutant is planted once, in memory, and all claims of its file that execute the function it sits
-in run against it. Fresh memory holds NaN meanwhile, so what a mutant leaves unwritten is seen in
-every run or in none. `python -m tests.claims` writes CLAIMS.md.
-"""
+A line of names alone means defects that are written at another claim of the file, or shared.
 
-import ast
-import sys
+Fresh memory holds NaN meanwhile, so what a defect leaves unwritten is seen in every run or in none.
+'''
+
+import inspect
+import re
 import warnings
-from dataclasses import KW_ONLY, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import pytest
 from threadpoolctl import threadpool_limits
 
-from tests.planting import PACKAGE, fresh_memory_poisoned, package, plant
-from tools.setting import ROOT
+from tests.planting import fresh_memory_poisoned, package, plant
 
-PAGE = ROOT / "CLAIMS.md"
+DEFECT = re.compile(r"([\w-]+): (.+)\n +(\w+): (.+?) => (.*)")
+NAMES = re.compile(r"[\w-]+(?:, [\w-]+)*")
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """`old`, which stands once in `module`, replaced by `new`; `slip` says it in words."""
+    """`old`, which occurs once in `module`, replaced by `new`; `slip` says the mistake in words."""
 
     name: str
     slip: str
-    _: KW_ONLY
     module: str
     old: str
     new: str
 
     def plant(self):
-        """The package with this mutant in it. Raises: ValueError where `old` is not there once."""
+        """The package with this defect in it. Raises: ValueError where `old` is not there once."""
         return plant(self.module, self.old, self.new)
 
-    def site(self) -> tuple:
-        """(module, top-level function) that hold it; (module, None) where it is outside of all."""
-        source = (PACKAGE / f"{self.module}.py").read_text(encoding="utf-8")
-        line = source[: source.index(self.old)].count("\n") + 1
-        for node in ast.parse(source).body:
-            if isinstance(node, ast.FunctionDef) and node.lineno <= line <= node.end_lineno:
-                return self.module, node.name
-        return self.module, None
+
+def defects(table: str) -> dict:
+    """The defects of a table by name, in its order; None for each that is named alone.
+
+    Raises: ValueError where a line is neither.
+    """
+    found = {}
+    joined = re.sub(r"\n {8,}", " ", inspect.cleandoc(table))
+    for entry in re.split(r"\n(?=\S)", joined):
+        if told := DEFECT.fullmatch(entry):
+            found[told[1]] = Mutant(*told.groups())
+        elif NAMES.fullmatch(entry):
+            found |= dict.fromkeys(entry.split(", "))
+        else:
+            raise ValueError(f"neither names nor a defect, its module, old => new:\n{entry}")
+    return found
 
 
 class Part:
-    """The claims of one file, which is one section of CLAIMS.md, and the mutants beside them."""
+    """The claims of one file, which are one section of the page, and the defects beside them."""
 
-    def __init__(self, title: str):
-        self.title, self.claims, self.mutants, self.must = title, [], {}, {}
+    def __init__(self, title: str, shared: dict | None = None):
+        self.title, self.shared, self.own = title, shared or {}, {}
+        self.claims, self.must = [], {}
 
-    def claim(self, *caught: Mutant | str):
-        """Decorates a claim with the mutants that must turn it red, each in full or, where it
-        stands at another claim, by name. Raises: ValueError where there is none, or a name is
-        given to two."""
-        if not caught or callable(caught[0]):  # @claim alone hands over the claim itself
-            raise ValueError(
-                "a claim is worth what it catches: name a mutant that turns it red, in @claim(…)"
-            )
-        for mutant in caught:
-            known = (
-                isinstance(mutant, str) or self.mutants.setdefault(mutant.name, mutant) == mutant
-            )
-            if not known:
-                raise ValueError(f"two mutants are called {mutant.name}")
+    def claim(self, table: str):
+        """Decorates a claim with the defects that must turn it red. Raises: ValueError where a
+        name is given to two."""
+        named = defects(table)
+        for name, mutant in named.items():
+            if mutant and self.own.setdefault(name, mutant) != mutant:
+                raise ValueError(f"two defects are called {name}")
 
         def add(function):
             self.claims.append(function)
-            self.must[function.__name__] = [getattr(each, "name", each) for each in caught]
+            self.must[function.__name__] = [*named]
             return function
 
         return add
 
-    def matrix(self) -> dict:
-        """For each claim's name: the names of the mutants that turn it red. On one thread: sums
-        have one order."""
-        caught = {claim.__name__: [] for claim in self.claims}
+    @property
+    def mutants(self) -> dict:
+        """The defects that the claims name. Raises: KeyError where one is written nowhere."""
+        known = self.shared | self.own
+        return {name: known[name] for names in self.must.values() for name in names}
+
+    def missed(self) -> list:
+        """What each claim names and does not catch, in words. On one thread: sums have one
+        order."""
+        found = []
         with threadpool_limits(1):
-            reach = {claim: executed(claim) for claim in self.claims}
-            for mutant in self.mutants.values():
-                p, site = mutant.plant(), mutant.site()
+            for name, mutant in self.mutants.items():
+                p = mutant.plant()
                 for claim in self.claims:
-                    if site in reach[claim] and is_red(claim, p):
-                        caught[claim.__name__].append(mutant.name)
-        return caught
+                    if name in self.must[claim.__name__] and not is_red(claim, p):
+                        found.append(f"{claim.__name__.replace('_', ' ')} is not red at {name}")
+        return found
 
-    def missed(self, caught) -> list:
-        """What a claim names and does not catch, in words."""
-        return [
-            f"{claim.replace('_', ' ')} is not red at {name}"
-            for claim, names in self.must.items()
-            for name in names
-            if name not in caught[claim]
-        ]
-
-    def render(self, caught) -> str:
-        """The section of CLAIMS.md: the claims with what they catch, then the mutants, in words."""
-        lines = [
-            f"## {self.title}",
-            "",
-            "| claim | what it asserts | mutants that turn it red |",
-            "|---|---|---|",
-        ]
+    def render(self) -> str:
+        """The section of the page: the claims with what they catch, then the defects, in words."""
+        lines = [f"## {self.title}", "", "| claim | what it asserts | defects that turn it red |"]
+        lines.append("|---|---|---|")
         for claim in self.claims:
             text = " ".join(claim.__doc__.split()).replace("|", "\\|")
-            names = ", ".join(caught[claim.__name__])
-            lines.append(f"| {claim.__name__.replace('_', ' ')} | {text} | {names} |")
-        lines += ["", "| mutant | module | the slip |", "|---|---|---|"]
+            name, caught = claim.__name__, ", ".join(self.must[claim.__name__])
+            lines.append(f"| {name.replace('_', ' ')} | {text} | {caught} |")
+        lines += ["", "| defect | module | the mistake |", "|---|---|---|"]
         lines += [f"| {m.name} | {m.module} | {m.slip} |" for m in self.mutants.values()]
         return "\n".join(lines) + "\n"
 
     def test(self):
         """test_claim, for each claim: call it at the end of the file, when all claims are there.
 
-        tests/deep/test_claims.py plants the mutants.
+        tests/deep/test_claims.py plants the defects.
         """
 
         @pytest.mark.parametrize("claim", self.claims, ids=lambda claim: claim.__name__)
@@ -139,24 +134,6 @@ def judge(claim, p):
     """claim(p), with fresh memory poisoned. Raises: what the claim raises."""
     with fresh_memory_poisoned():
         claim(p)
-
-
-def executed(claim) -> set:
-    """(module, function) of the package that the claim runs, where nothing is planted."""
-    seen = set()
-
-    def note(frame, event, _):
-        code = frame.f_code
-        if event == "call" and code.co_filename.startswith(str(PACKAGE)):
-            module, function = Path(code.co_filename).stem, code.co_qualname.split(".")[0]
-            seen.update({(module, function), (module, None)})
-
-    sys.setprofile(note)
-    try:
-        judge(claim, package())
-    finally:
-        sys.setprofile(None)
-    return seen
 
 
 def is_red(claim, p) -> bool:

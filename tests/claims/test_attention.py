@@ -1,4 +1,4 @@
-"""Every claim about exact and linear attention, beside the mutants it must catch.
+"""Every claim about exact and linear attention, beside the defects it must catch.
 
 Fixed seeds. The second part has a claim for each trap that published code has fallen into.
 """
@@ -9,18 +9,9 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from tests.claims.harness import Mutant, Part
+from tests.claims.harness import Part
 from tests.claims.shared import (
-    EPS_IN_FEATURES,
-    NORM_NOT_HALVED,
-    OTHER_DIRECTIONS,
-    POSITIVE_COUNT,
-    POSITIVE_MSE_DIFFERENCE,
-    POSITIVE_MSE_ONCE,
-    POSITIVE_NORM_SIGN,
-    STATE_COUNTS_ONCE,
-    UNSCALED,
-    VARIANCE_OF_DIFFERENCE,
+    SHARED,
     favor,
     problem,
     vectors,
@@ -32,64 +23,37 @@ from tests.textbook import (
     softmax_by_rows,
 )
 
-# Of a State.
-KEYS = "    weights = exp_in_place(xp, h, c[..., None, :])  # (..., n, m)\n"
-
-PART = Part("Attention")
+PART = Part("Attention", SHARED)
 claim = PART.claim
 
 
 # What it computes
 
 
-@claim(
-    UNSCALED,
-    Mutant(
-        "norm-forgotten",
-        "exp(ωᵀk) without the norm",
-        module="_positive",
-        old="h = squared_norm(xp, keys) * (-0.5 / math.sqrt(k.shape[-1]))",
-        new="h = squared_norm(xp, keys) * 0.0",
-    ),
-    OTHER_DIRECTIONS,
-    Mutant(
-        "other-directions-causal",
-        "queries and keys use different ω, where causal, by logarithms",
-        module="_positive",
-        old="g = projected(xp, q[..., part, :], W)",
-        new="g = projected(xp, q[..., part, :], W[::-1, ...])",
-    ),
-    Mutant(
-        "other-directions-read",
-        "queries and keys use different ω, by logarithms",
-        module="_positive",
-        old="add_in_place(projected(xp, q[..., part, :], W), state",
-        new="add_in_place(projected(xp, q[..., part, :], W[::-1, ...]), state",
-    ),
-    STATE_COUNTS_ONCE,
-    "sees-the-next",
-    Mutant(
-        "state-maximum-unread",
-        "a query weighs features without their maxima",
-        module="_positive",
-        old="a = add_in_place(projected(xp, q[..., part, :], W), state.c[..., None, :])",
-        new="a = projected(xp, q[..., part, :], W)",
-    ),
-    Mutant(
-        "state-not-rescaled",
-        "the state keeps the scale of an older maximum",
-        module="_stable",
-        old=KEYS,
-        new="    before = before and State(c, before.Sz)\n" + KEYS,
-    ),
-    Mutant(
-        "merge-unscaled",
-        "sums merged without their maxima",
-        module="_stable",
-        old="return State(c, xp.exp(state.c - c)[..., None] * state.Sz)",
-        new="return State(c, state.Sz)",
-    ),
-)
+@claim("""
+    unscaled
+    norm-forgotten: exp(ωᵀk) without the norm
+        _positive: h = squared_norm(xp, keys) * (-0.5 / math.sqrt(k.shape[-1]))
+            => h = squared_norm(xp, keys) * 0.0
+    other-directions
+    other-directions-causal: queries and keys use different ω, where causal, by logarithms
+        _positive: g = projected(xp, q[..., part, :], W)
+            => g = projected(xp, q[..., part, :], W[::-1, ...])
+    other-directions-read: queries and keys use different ω, by logarithms
+        _positive: add_in_place(projected(xp, q[..., part, :], W), state
+            => add_in_place(projected(xp, q[..., part, :], W[::-1, ...]), state
+    state-counts-once, sees-the-next
+    state-maximum-unread: a query weighs features without their maxima
+        _positive: a = add_in_place(projected(xp, q[..., part, :], W), state.c[..., None, :])
+            => a = projected(xp, q[..., part, :], W)
+    state-not-rescaled: the state keeps the scale of an older maximum
+        _stable: weights = exp_in_place(xp, h, c[..., None, :])  # (..., n, m)
+            => before = before and State(c, before.Sz); weights = exp_in_place(xp, h, c[...,
+                None, :])
+    merge-unscaled: sums merged without their maxima
+        _stable: return State(c, xp.exp(state.c - c)[..., None] * state.Sz)
+            => return State(c, state.Sz)
+""")
 def favor_is_its_definition(p):
     """Σ_j φ(q')ᵀφ(k'_j) v_j / Σ_j φ(q')ᵀφ(k'_j), all-to-all and causal, longer than a chunk,
     short tokens and long ones"""
@@ -101,7 +65,7 @@ def favor_is_its_definition(p):
         assert np.allclose(favor(p, q, k, v, W, causal=causal), expected, rtol=1e-9, atol=1e-11)
 
 
-@claim("unscaled", "norm-forgotten")
+@claim("unscaled, norm-forgotten")
 def favor_converges_to_the_softmax(p):
     """its error falls as 1/√m; at m = 16384, scale ½, it is under a tenth of that of mean(v)"""
     rng = np.random.default_rng(48)
@@ -118,7 +82,7 @@ def favor_converges_to_the_softmax(p):
         assert abs(slope + 0.5) < 0.15, slope
 
 
-@claim(VARIANCE_OF_DIFFERENCE, POSITIVE_MSE_ONCE, POSITIVE_MSE_DIFFERENCE)
+@claim("variance-of-difference, positive-mse-once, positive-mse-difference")
 def what_to_expect_is_the_variance_of_a_weight(p):
     """mean (e^{‖q'+k'‖²} − 1)/m is the mean relative MSE of the weights; where half of it is below
     a tenth of the variance of the logits, the error is below half of mean(v)'s, and for short
@@ -152,24 +116,15 @@ def foretold_and_measured(p, rng, q, k, v, m):
     return rule, np.mean([(favor(p, q, k, v, w) - target) ** 2 for w in W]) / null
 
 
-@claim(
-    Mutant(
-        "weight-left-out",
-        "trained directions without the weights that were trained with them",
-        module="compare",
-        old="return q, xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)",
-        new="return q, xp.concat([grow * k, 0 * one], axis=-1)",
-    ),
-    Mutant(
-        "directions-read-as-weights",
-        "of trained features, those with drawn directions are taken for those with trained ones",
-        module="data",
-        old="stored[kind].astype(np.float64),",
-        new="stored[kind][:, :, [0, 2, 1, 3]].astype(np.float64),",
-    ),
-    UNSCALED,
-    "norm-forgotten",
-)
+@claim("""
+    weight-left-out: trained directions without the weights that were trained with them
+        compare: return q, xp.concat([grow * k, (d + 1) ** 0.25 * one], axis=-1)
+            => return q, xp.concat([grow * k, 0 * one], axis=-1)
+    directions-read-as-weights: features with drawn directions taken for those with trained ones
+        data: stored[kind].astype(np.float64),
+            => stored[kind][:, :, [0, 2, 1, 3]].astype(np.float64),
+    unscaled, norm-forgotten
+""")
 def trained_directions_do_it_and_need_the_weights_they_were_trained_with(p):
     """on heads of six kinds, away from what was trained on: training the directions brings the
     error of the weights further down than training b alone, in at least 9 of 10 cases, and to
@@ -205,26 +160,14 @@ def map_error(p, q, k, W, causal):
 # The traps
 
 
-@claim(
-    NORM_NOT_HALVED,
-    POSITIVE_COUNT,
-    POSITIVE_NORM_SIGN,
-    EPS_IN_FEATURES,
-    Mutant(
-        "eps-in-weights",
-        "ε added to each weight, by logarithms",
-        module="_stable",
-        old="exp_in_place(xp, h, c[..., None]) @ values",
-        new="(1e-4 + exp_in_place(xp, h, c[..., None])) @ values",
-    ),
-    Mutant(
-        "eps-in-denominator",
-        "ε added to the denominator",
-        module="_stable",
-        old="z = xp.where(z == 0, math.inf, z)",
-        new="z = xp.where(z == 0, math.inf, z) + 1e-3",
-    ),
-)
+@claim("""
+    norm-not-halved, positive-count, positive-norm-sign, eps-in-features
+    eps-in-weights: ε added to each weight, by logarithms
+        _stable: exp_in_place(xp, h, c[..., None]) @ values
+            => (1e-4 + exp_in_place(xp, h, c[..., None])) @ values
+    eps-in-denominator: ε added to the denominator
+        _stable: z = xp.where(z == 0, math.inf, z) => z = xp.where(z == 0, math.inf, z) + 1e-3
+""")
 def features_need_no_eps(p):
     """weights far below any ε keep their ratios; the denominator is at least 1, so nothing is
     added to it"""
@@ -246,29 +189,14 @@ def features_need_no_eps(p):
         assert np.abs(target[-1] - v.mean(0)).max() > 0.1
 
 
-@claim(
-    Mutant(
-        "future-maximum",
-        "a key-side maximum over the whole chunk",
-        module="_causal",
-        old="seen = xp.maximum(state.c, h[..., 0, :])",
-        new="seen = top",
-    ),
-    Mutant(
-        "sees-the-next",
-        "row i sees key i + 1",
-        module="_causal",
-        old="xp.tril(rows @ keys)",
-        new="xp.tril(rows @ keys, k=1)",
-    ),
-    Mutant(
-        "exact-sees-the-next",
-        "row i sees key i + 1",
-        module="_blocks",
-        old="xp.triu(low, k=diagonal + 1)",
-        new="xp.triu(low, k=diagonal + 2)",
-    ),
-)
+@claim("""
+    future-maximum: a key-side maximum over the whole chunk
+        _causal: seen = xp.maximum(state.c, h[..., 0, :]) => seen = top
+    sees-the-next: row i sees key i + 1
+        _causal: xp.tril(rows @ keys) => xp.tril(rows @ keys, k=1)
+    exact-sees-the-next: row i sees key i + 1
+        _blocks: xp.triu(low, k=diagonal + 1) => xp.triu(low, k=diagonal + 2)
+""")
 def no_row_sees_a_later_key(p):
     """causal, float32: later queries, keys and values of the same size leave each bit of a row,
     those of any size change it by rounding at most; no NaN up to norm 30"""
@@ -297,29 +225,14 @@ def no_row_sees_a_later_key(p):
         assert np.abs(found - target).max() < 1e-5 * np.abs(v).max()
 
 
-@claim(
-    Mutant(
-        "padding-counts",
-        "v masked, φ(k) not: padded keys stay in the denominator",
-        module="_blocks",
-        old="for x in (k, v)), seen",
-        new="for x in (k, v)), None",
-    ),
-    Mutant(
-        "padding-maximum",
-        "hidden keys have their say in the maximum",
-        module="_stable",
-        old="return xp.where(seen, zero, lowest(xp, dtype))[..., 0]",
-        new="return zero[..., 0]",
-    ),
-    Mutant(
-        "padding-leaks",
-        "what a mask hides is multiplied by 0",
-        module="_blocks",
-        old="(xp.where(seen, x, xp.zeros_like(x)) for x",
-        new="(x * xp.astype(seen, x.dtype) for x",
-    ),
-)
+@claim("""
+    padding-counts: v masked, φ(k) not: padded keys stay in the denominator
+        _blocks: for x in (k, v)), seen => for x in (k, v)), None
+    padding-maximum: hidden keys have their say in the maximum
+        _stable: return xp.where(seen, zero, lowest(xp, dtype))[..., 0] => return zero[..., 0]
+    padding-leaks: what a mask hides is multiplied by 0
+        _blocks: (xp.where(seen, x, xp.zeros_like(x)) for x => (x * xp.astype(seen, x.dtype) for x
+""")
 def padding_is_invisible(p):
     """v = 1 and half of the keys padded gives 1, not .49; padded equals unpadded; NaN in
     padding stays there"""
@@ -350,15 +263,10 @@ def padding_is_invisible(p):
     )
 
 
-@claim(
-    Mutant(
-        "prefix-by-difference",
-        "what is before a block as the sum with it, less the block",
-        module="_causal",
-        old="row @ Sz)",
-        new="row @ (Sz + key @ value - key @ value))",
-    )
-)
+@claim("""
+    prefix-by-difference: what is before a block as the sum with it, less the block
+        _causal: row @ Sz) => row @ (Sz + key @ value - key @ value))
+""")
 def a_long_sequence_loses_no_digits(p):
     """causal linear attention in float32, 4096 tokens, one of them 1e7 times as heavy, within 2e-6
     of float64: sums of what is before, never a difference of prefixes"""
@@ -371,43 +279,21 @@ def a_long_sequence_loses_no_digits(p):
     assert np.abs(found - target).max() < 2e-6 * np.abs(v).max()
 
 
-@claim(
-    Mutant(
-        "level-skipped",
-        "the last level is left out",
-        module="_causal",
-        old="while w < B:",
-        new="while 2 * w < B:",
-    ),
-    Mutant(
-        "own-key-twice",
-        "a row counts its own key twice",
-        module="_causal",
-        old="xp.sum(xp.exp(own - c[..., None]), axis=-1)[..., None] * values",
-        new="2 * xp.sum(xp.exp(own - c[..., None]), axis=-1)[..., None] * values",
-    ),
-    Mutant(
-        "misses-a-block",
-        "what is before a block, without the last one",
-        module="_causal",
-        old="order = _blocks.causal_mask(xp, c, c, 0)",
-        new="order = _blocks.causal_mask(xp, c, c, -1)",
-    ),
-    Mutant(
-        "pads-count",
-        "what fills up the last block has its say in the maximum",
-        module="_causal",
-        old="h = _blocks.in_blocks(xp, h, size, C, fill=lowest(xp, h.dtype))",
-        new="h = _blocks.in_blocks(xp, h, size, C)",
-    ),
-    Mutant(
-        "level-maximum",
-        "by levels, the later half of the tokens has its say in the maximum",
-        module="_causal",
-        old="*pairs, tops[:, 0, :])",
-        new="*pairs, xp.maximum(tops[:, 0, :], tops[:, 1, :]))",
-    ),
-)
+@claim("""
+    level-skipped: the last level is left out
+        _causal: while w < B: => while 2 * w < B:
+    own-key-twice: a row counts its own key twice
+        _causal: xp.sum(xp.exp(own - c[..., None]), axis=-1)[..., None] * values
+            => 2 * xp.sum(xp.exp(own - c[..., None]), axis=-1)[..., None] * values
+    misses-a-block: what is before a block, without the last one
+        _causal: order = _blocks.causal_mask(xp, c, c, 0)
+            => order = _blocks.causal_mask(xp, c, c, -1)
+    pads-count: what fills up the last block has its say in the maximum
+        _causal: h = _blocks.in_blocks(xp, h, size, C, fill=lowest(xp, h.dtype))
+            => h = _blocks.in_blocks(xp, h, size, C)
+    level-maximum: by levels, the later half of the tokens has its say in the maximum
+        _causal: *pairs, tops[:, 0, :]) => *pairs, xp.maximum(tops[:, 0, :], tops[:, 1, :]))
+""")
 def by_levels_each_earlier_key_is_counted_exactly_once(p):
     """equal features and a value of its own for each key: row i counts each key j ≤ i once and no
     other; and at features of any size the rows and the State are those of the definition"""

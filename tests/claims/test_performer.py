@@ -1,5 +1,5 @@
 """Every claim about the Performer (sharper features, the ratio and its bias, centring, the model),
-beside the mutants it must catch.
+beside the defects it must catch.
 
 Estimators by z-score of mean and squared error; fixed seeds.
 """
@@ -9,11 +9,9 @@ import math
 import numpy as np
 
 from performer_course import data
-from tests.claims.harness import Mutant, Part
+from tests.claims.harness import Part
 from tests.claims.shared import (
-    NORM_NOT_HALVED,
-    UNSCALED,
-    VARIANCE_OF_DIFFERENCE,
+    SHARED,
     agree,
     agrees,
     kernel_estimates,
@@ -22,7 +20,7 @@ from tests.claims.shared import (
 )
 from tests.textbook import softmax_by_rows
 
-PART = Part("The Performer")
+PART = Part("The Performer", SHARED)
 claim = PART.claim
 
 
@@ -35,51 +33,23 @@ def pairs(rng, d, square):
 # Sharper features
 
 
-@claim(
-    Mutant(
-        "sharp-not-wider",
-        "√(1−4a) left out of ωᵀx",
-        module="features",
-        old="W * xp.sqrt(wider)",
-        new="W",
-    ),
-    Mutant(
-        "sharp-front",
-        "(1−4a)^{1/2} for the root of it",
-        module="features",
-        old="xp.log(wider)) / 4",
-        new="xp.log(wider)) / 2",
-    ),
-    Mutant(
-        "sharp-unweighted",
-        "e^{aω²} left out",
-        module="features",
-        old="(W * W) @ a + xp.sum",
-        new="xp.sum",
-    ),
-    Mutant(
-        "sharp-one-rho",
-        "the mean of ρ on all axes",
-        module="features",
-        old="rho = _check_rho(xp, rho, x)  # (d,)",
-        new="rho = xp.mean(_check_rho(xp, rho, x)) + 0 * x[..., 0, :]",
-    ),
-    NORM_NOT_HALVED,
-    Mutant(
-        "sharp-mse-rho",
-        "e^{ρz²} for e^{(1+ρ)z²}",
-        module="theory",
-        old="more = np.sum(rho * z2 +",
-        new="more = np.sum((rho - 1) * z2 +",
-    ),
-    Mutant(
-        "sharp-mse-front",
-        "(1+ρ)/2 without 1/√ρ",
-        module="theory",
-        old="rho * z2 + np.log((1 + rho) / (2 * np.sqrt(rho)))",
-        new="rho * z2 + np.log((1 + rho) / 2)",
-    ),
-)
+@claim("""
+    sharp-not-wider: √(1−4a) left out of ωᵀx
+        features: W * xp.sqrt(wider) => W
+    sharp-front: (1−4a)^{1/2} for the root of it
+        features: xp.log(wider)) / 4 => xp.log(wider)) / 2
+    sharp-unweighted: e^{aω²} left out
+        features: (W * W) @ a + xp.sum => xp.sum
+    sharp-one-rho: the mean of ρ on all axes
+        features: rho = _check_rho(xp, rho, x)  # (d,)
+            => rho = xp.mean(_check_rho(xp, rho, x)) + 0 * x[..., 0, :]
+    norm-not-halved
+    sharp-mse-rho: e^{ρz²} for e^{(1+ρ)z²}
+        theory: more = np.sum(rho * z2 + => more = np.sum((rho - 1) * z2 +
+    sharp-mse-front: (1+ρ)/2 without 1/√ρ
+        theory: rho * z2 + np.log((1 + rho) / (2 * np.sqrt(rho)))
+            => rho * z2 + np.log((1 + rho) / 2)
+""")
 def sharp_features_have_their_exact_error(p):
     """FAVOR++, one ρ, d = 1, 4, 16, ‖x+y‖² = .1 … 1, and one for each axis: unbiased, MSE in closed
     form"""
@@ -96,11 +66,10 @@ def sharp_features_have_their_exact_error(p):
             agrees(found, math.exp(x @ y), p.theory.sharp_mse(x, y, m, rho))
 
 
-@claim(
-    Mutant(
-        "best-rho-p", "p for 2p", module="theory", old="/ (half + np", new="/ (half - p / 4 + np"
-    )
-)
+@claim("""
+    best-rho-p: p for 2p
+        theory: / (half + np => / (half - p / 4 + np
+""")
 def the_best_rho_is_the_best(p):
     """of one pair it minimises the MSE, over ρ and over a ρ for each axis; 1 at p = 0; the gains
     .32 .0227 2.1e-4 (d = 16) and .66 .18 .0124 (64) at ‖x+y‖² = 4, 9, 16"""
@@ -125,7 +94,7 @@ def the_best_rho_is_the_best(p):
     assert t.best_rho(1e6, 1) < 1e-3
 
 
-@claim("sharp-mse-front", "best-rho-p")
+@claim("sharp-mse-front, best-rho-p")
 def rho_in_the_eigenbasis_is_the_dense_exponential_map(p):
     """(1 − 1/ρ)/8 with d = 1 is (1 − 2λ − √((2λ+1)² + 8λ))/16; it minimises the mean logarithm
     of the second moment over all pairs, and no other rotation does better"""
@@ -165,22 +134,13 @@ def small_problem():
     return rng.normal(size=(2, 4)) / 4, rng.normal(size=(8, 4)) / 4, rng.normal(size=(8, 2)), rng
 
 
-@claim(
-    Mutant(
-        "bias-sign",
-        "the bias towards large g",
-        module="theory",
-        old="return -np.array(rows) / m",
-        new="return np.array(rows) / m",
-    ),
-    Mutant(
-        "moments-of-keys",
-        "k' for q' + k'",
-        module="theory",
-        old="_second_moments(row + y, rho, log_a)\n        pull",
-        new="_second_moments(y, rho, log_a)\n        pull",
-    ),
-)
+@claim("""
+    bias-sign: the bias towards large g
+        theory: return -np.array(rows) / m => return np.array(rows) / m
+    moments-of-keys: k' for q' + k'
+        theory: pull = both.sum(axis=1)
+            => both, top = _second_moments(y, rho, log_a); pull = both.sum(axis=1)
+""")
 def the_ratio_is_biased_as_one_over_m(p):
     """E ô − o = −(1/m) Σ A_j (v_j − o) Σ A_l e^{z_jᵀz_l} by z-score, extrapolated from m and 2m;
     slope −1 in log m; for small norms it is that of the query q'(1 − 1/m) − k̄'/m"""
@@ -215,23 +175,13 @@ def the_ratio_is_biased_as_one_over_m(p):
     assert np.allclose(exact_bias, attend(shorter) - attend(x), rtol=0.02, atol=1e-9)
 
 
-@claim(
-    Mutant(
-        "output-uncentred",
-        "v_j for v_j − o",
-        module="theory",
-        old="apart = v - mean",
-        new="apart = v",
-    ),
-    Mutant(
-        "moments-rho",
-        "ρ left out of the second moment",
-        module="theory",
-        old="w = z * np.sqrt((1 + rho) / 2)",
-        new="w = z",
-    ),
-    UNSCALED,
-)
+@claim("""
+    output-uncentred: v_j for v_j − o
+        theory: apart = v - mean => apart = v
+    moments-rho: ρ left out of the second moment
+        theory: w = z * np.sqrt((1 + rho) / 2) => w = z
+    unscaled
+""")
 def the_error_of_an_output_has_its_first_order(p):
     """E‖ô − o‖² = (1/m) Σ A_j A_l (E e_j e_l − 1)(v_j − o)ᵀ(v_l − o) within 5 % and noise at
     m = 128, ρ = 1, .8 and one for each axis; the package's attention has the same error"""
@@ -286,15 +236,11 @@ def mean_and_pooled(p, q, k, v, m, R, N, rng, causal=False):
     return [((f - o) ** 2).sum((2, 3)).mean(0) / null for f in (means, draws(N, R * m))]
 
 
-@claim(
-    Mutant(
-        "blocks-repeated",
-        "each further block of d rows is the first one again",
-        module="projections",
-        old="Q, R = np.linalg.qr(rng.standard_normal((blocks, d, d)))",
-        new="Q, R = np.linalg.qr(rng.standard_normal((1, d, d)).repeat(blocks, axis=0))",
-    ),
-)
+@claim("""
+    blocks-repeated: each further block of d rows is the first one again
+        projections: Q, R = np.linalg.qr(rng.standard_normal((blocks, d, d)))
+            => Q, R = np.linalg.qr(rng.standard_normal((1, d, d)).repeat(blocks, axis=0))
+""")
 def on_trained_heads_the_mean_of_few_outputs_is_ahead_of_a_pooled_one(p):
     """antibody heads, m = 16 plain and 64 centred, R = 4: the mean has less error on five of six or
     more, with R = 16 on four or more; late decoder, m = 16: on 60 % of heads or more at R = 2, on
@@ -311,15 +257,10 @@ def on_trained_heads_the_mean_of_few_outputs_is_ahead_of_a_pooled_one(p):
         assert least <= (means < pooled).mean() <= most, (R, means, pooled)
 
 
-@claim(
-    Mutant(
-        "regularised-ratio",
-        "z² for d z²",
-        module="theory",
-        old="return _bessel(d * z**2, d, less",
-        new="return _bessel(z**2, d, less",
-    )
-)
+@claim("""
+    regularised-ratio: z² for d z²
+        theory: return _bessel(d * z**2, d, less => return _bessel(z**2, d, less
+""")
 def fixed_norms_have_a_bias_that_stays(p):
     """norms √d: the mean of the estimate over SM is e^{−‖z‖²/2} ₀F₁(; d/2; d‖z‖²/4) at every m,
     1 − ‖z‖⁴/(4(d+2)) to first order"""
@@ -338,7 +279,7 @@ def fixed_norms_have_a_bias_that_stays(p):
 # Centring and axes
 
 
-@claim(VARIANCE_OF_DIFFERENCE)
+@claim("variance-of-difference")
 def a_shift_of_the_keys_changes_the_estimate_and_not_the_target(p):
     """softmax does not see it; with b and c, e^{bᵀk'} on φ(k' − c), only b + c matters, draw by
     draw; b + c = the sum of the means has the least mean ‖z‖²"""
@@ -372,43 +313,22 @@ def a_shift_of_the_keys_changes_the_estimate_and_not_the_target(p):
 # The model
 
 
-@claim(
-    Mutant(
-        "block-forgets-input",
-        "attention replaces x, and is not added",
-        module="transformer",
-        old="x = x + _attend(normed, layer, config, key_mask, attend)",
-        new="x = _attend(normed, layer, config, key_mask, attend)",
-    ),
-    Mutant(
-        "favor-not-causal",
-        "features see later tokens",
-        module="transformer",
-        old='favor_attention(q, k, v, layer["W"], causal=causal, key_mask=key_mask)',
-        new='favor_attention(q, k, v, layer["W"], key_mask=key_mask)',
-    ),
-    Mutant(
-        "favor-unmasked",
-        "features see padding",
-        module="transformer",
-        old='favor_attention(q, k, v, layer["W"], causal=causal, key_mask=key_mask)',
-        new='favor_attention(q, k, v, layer["W"], causal=causal)',
-    ),
-    Mutant(
-        "softmax-always",
-        "the choice of attention is not looked at",
-        module="transformer",
-        old="attend = attend or ATTENTIONS[config.attention]",
-        new='attend = attend or ATTENTIONS["softmax"]',
-    ),
-    Mutant(
-        "heads-mixed",
-        "heads joined without moving them back",
-        module="transformer",
-        old="parts = xp.moveaxis(x, -3, -2)  # (..., L, heads, d)",
-        new="parts = x",
-    ),
-)
+@claim("""
+    block-forgets-input: attention replaces x, and is not added
+        transformer: x = x + _attend(normed, layer, config, key_mask, attend)
+            => x = _attend(normed, layer, config, key_mask, attend)
+    favor-not-causal: features see later tokens
+        transformer: favor_attention(q, k, v, layer["W"], causal=causal, key_mask=key_mask)
+            => favor_attention(q, k, v, layer["W"], key_mask=key_mask)
+    favor-unmasked: features see padding
+        transformer: favor_attention(q, k, v, layer["W"], causal=causal, key_mask=key_mask)
+            => favor_attention(q, k, v, layer["W"], causal=causal)
+    softmax-always: the choice of attention is not looked at
+        transformer: attend = attend or ATTENTIONS[config.attention]
+            => attend = attend or ATTENTIONS["softmax"]
+    heads-mixed: heads joined without moving them back
+        transformer: parts = xp.moveaxis(x, -3, -2)  # (..., L, heads, d) => parts = x
+""")
 def the_model_takes_either_attention(p):
     """the same parameters: favor is nearer to softmax than mean(v) at m = 1024, and nearer still
     at half the norms; a decoder's rows see no later token, an encoder's no padding"""

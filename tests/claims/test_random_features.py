@@ -1,4 +1,4 @@
-"""Every claim about random features, beside the mutants it must catch.
+"""Every claim about random features, beside the defects it must catch.
 
 By z-score of the mean and of the squared error. Seeds are fixed: a claim is red or green, never
 flaky.
@@ -11,10 +11,10 @@ from decimal import Decimal, localcontext
 import numpy as np
 from scipy.linalg import hadamard as hadamard_matrix
 
-from tests.claims.harness import Mutant, Part
-from tests.claims.shared import NORMS_SQUARED, UNSIGNED_QR, agree, agrees
+from tests.claims.harness import Part
+from tests.claims.shared import SHARED, agree, agrees
 
-PART = Part("Random features")
+PART = Part("Random features", SHARED)
 claim = PART.claim
 RADII = (0.3, 1.0, 2.0)
 
@@ -57,36 +57,17 @@ def gauss(radii=RADII):
     return np.exp(-np.square(radii) / 2)
 
 
-@claim(
-    Mutant(
-        "uniform-rows",
-        "uniform entries of variance 1 for normal ones",
-        module="projections",
-        old="return rng.standard_normal((m, d))",
-        new="return rng.uniform(-math.sqrt(3), math.sqrt(3), (m, d))",
-    ),
-    Mutant(
-        "two-pi",
-        "2π inside sine and cosine",
-        module="features",
-        old="wave(first, out=place)",
-        new="wave(2 * math.pi * first, out=place)",
-    ),
-    Mutant(
-        "no-root-m",
-        "1/√m left out",
-        module="features",
-        old="1 / math.sqrt(W.shape[-2])",
-        new="1.0",
-    ),
-    Mutant(
-        "cosine-twice",
-        "cosine where the sine belongs: half of it estimates k(x+y)",
-        module="features",
-        old="(xp.cos, xp.sin)",
-        new="(xp.cos, xp.cos)",
-    ),
-)
+@claim("""
+    uniform-rows: uniform entries of variance 1 for normal ones
+        projections: return rng.standard_normal((m, d))
+            => return rng.uniform(-math.sqrt(3), math.sqrt(3), (m, d))
+    two-pi: 2π inside sine and cosine
+        features: wave(first, out=place) => wave(2 * math.pi * first, out=place)
+    no-root-m: 1/√m left out
+        features: 1 / math.sqrt(W.shape[-2]) => 1.0
+    cosine-twice: cosine where the sine belongs: half of it estimates k(x+y)
+        features: (xp.cos, xp.sin) => (xp.cos, xp.cos)
+""")
 def fourier_features_have_their_exact_variance(p):
     """cos+sin, iid rows: unbiased, Var = (1 − e^{−r²})²/(2m)"""
     rng = np.random.default_rng(1)
@@ -96,30 +77,16 @@ def fourier_features_have_their_exact_variance(p):
         agrees(estimates, gauss(), p.theory.fourier_variance(RADII, m))
 
 
-@claim(
-    Mutant(
-        "phase-unit-interval",
-        "b uniform on [0, 1), without 2π",
-        module="projections",
-        old="rng.uniform(0.0, 2 * math.pi, size=m)",
-        new="rng.random(m)",
-    ),
-    Mutant(
-        "phase-without-two",
-        "√(1/m) for √(2/m)",
-        module="features",
-        old="math.sqrt(2 / m)",
-        new="math.sqrt(1 / m)",
-    ),
-    Mutant("phase-left-out", "cos without b", module="features", old="first += b", new="pass"),
-    Mutant(
-        "phase-variance",
-        "k(2δ) for k(2δ)/2",
-        module="theory",
-        old="(1 + k2 / 2 - k**2) / m",
-        new="(1 + k2 - k**2) / m",
-    ),
-)
+@claim("""
+    phase-unit-interval: b uniform on [0, 1), without 2π
+        projections: rng.uniform(0.0, 2 * math.pi, size=m) => rng.random(m)
+    phase-without-two: √(1/m) for √(2/m)
+        features: math.sqrt(2 / m) => math.sqrt(1 / m)
+    phase-left-out: cos without b
+        features: first += b => pass
+    phase-variance: k(2δ) for k(2δ)/2
+        theory: (1 + k2 / 2 - k**2) / m => (1 + k2 - k**2) / m
+""")
 def phase_features_have_their_exact_variance(p):
     """√2 cos with phase b, iid rows: unbiased, Var = (1 + K⁴/2 − K²)/m"""
     rng = np.random.default_rng(2)
@@ -131,15 +98,10 @@ def phase_features_have_their_exact_variance(p):
         agrees(estimates, gauss(), p.theory.fourier_phase_variance(RADII, m))
 
 
-@claim(
-    Mutant(
-        "paired-variance",
-        "k for k²",
-        module="theory",
-        old="(1 + k2 - 2 * k**2)",
-        new="(1 + k2 - 2 * k)",
-    )
-)
+@claim("""
+    paired-variance: k for k²
+        theory: (1 + k2 - 2 * k**2) => (1 + k2 - 2 * k)
+""")
 def which_features_win_depends_on_the_kernel(p):
     """any k: Var from k(δ) and k(2δ); for 1/(1 + δ²) the phase wins past δ² = 3 + √10, by at most
     0.43 %"""
@@ -178,64 +140,25 @@ SPECTRA = (
 )
 
 
-@claim(
-    Mutant(
-        "gamma-variance",
-        "variance γ",
-        module="projections",
-        old="math.sqrt(2 * gamma) * iid",
-        new="math.sqrt(gamma) * iid",
-    ),
-    Mutant(
-        "gaussian-half",
-        "exp(−γ‖δ‖²/2)",
-        module="kernels",
-        old="xp.exp(-gamma * xp.where",
-        new="xp.exp(-gamma / 2 * xp.where",
-    ),
-    Mutant(
-        "cauchy-one-for-all",
-        "one Cauchy number for all coordinates: the kernel of another norm",
-        module="projections",
-        old="gamma * rng.standard_cauchy((m, d))",
-        new="gamma * rng.standard_cauchy((m, 1)) * np.ones(d)",
-    ),
-    Mutant(
-        "sum-for-difference",
-        "x + y for x − y",
-        module="kernels",
-        old="x[..., :, None, i] - y",
-        new="x[..., :, None, i] + y",
-    ),
-    Mutant(
-        "laplace-scale",
-        "Laplace of scale γ",
-        module="projections",
-        old="scale=math.sqrt(gamma)",
-        new="scale=gamma",
-    ),
-    Mutant(
-        "cauchy-two",
-        "the factor 2 of the paper's Fig. 1",
-        module="kernels",
-        old="kernel / (1 + gamma * difference**2)",
-        new="2 * kernel / (1 + gamma * difference**2)",
-    ),
-    Mutant(
-        "matern-half-degrees",
-        "ν degrees of freedom for 2ν",
-        module="projections",
-        old="rng.chisquare(2 * nu, size=(m, 1))",
-        new="rng.chisquare(nu, size=(m, 1))",
-    ),
-    Mutant(
-        "matern-third",
-        "s² for s²/3 at ν = 5/2",
-        module="kernels",
-        old="(1.0, 1.0, 1 / 3)",
-        new="(1.0, 1.0, 1.0)",
-    ),
-)
+@claim("""
+    gamma-variance: variance γ
+        projections: math.sqrt(2 * gamma) * iid => math.sqrt(gamma) * iid
+    gaussian-half: exp(−γ‖δ‖²/2)
+        kernels: xp.exp(-gamma * xp.where => xp.exp(-gamma / 2 * xp.where
+    cauchy-one-for-all: one Cauchy number for all coordinates: the kernel of another norm
+        projections: gamma * rng.standard_cauchy((m, d))
+            => gamma * rng.standard_cauchy((m, 1)) * np.ones(d)
+    sum-for-difference: x + y for x − y
+        kernels: x[..., :, None, i] - y => x[..., :, None, i] + y
+    laplace-scale: Laplace of scale γ
+        projections: scale=math.sqrt(gamma) => scale=gamma
+    cauchy-two: the factor 2 of the paper's Fig. 1
+        kernels: kernel / (1 + gamma * difference**2) => 2 * kernel / (1 + gamma * difference**2)
+    matern-half-degrees: ν degrees of freedom for 2ν
+        projections: rng.chisquare(2 * nu, size=(m, 1)) => rng.chisquare(nu, size=(m, 1))
+    matern-third: s² for s²/3 at ν = 5/2
+        kernels: (1.0, 1.0, 1 / 3) => (1.0, 1.0, 1.0)
+""")
 def each_kernel_has_the_spectrum_of_its_sampler(p):
     """exp(−γ‖δ‖²): N(0, 2γ I); exp(−γ‖δ‖₁): a product of Cauchy densities of scale γ;
     ∏ 1/(1 + γδᵢ²): one of Laplace densities of scale √γ; Matérn of ν and ℓ: a t density of 2ν
@@ -252,24 +175,14 @@ def each_kernel_has_the_spectrum_of_its_sampler(p):
             agrees(fourier_estimates(p, points, W), k, variance)
 
 
-@claim(
-    Mutant(
-        "pairs-across-blocks",
-        "(m − 1)/m also where blocks are independent",
-        module="theory",
-        old="return (full * d * (d - 1) + last * (last - 1)) / m**2",
-        new="return (m - 1) / m",
-    ),
-    Mutant(
-        "blocks-repeated",
-        "every block is the same rotation",
-        module="projections",
-        old="_rotations(rng, blocks, d).reshape(blocks * d, d)[:m]  # (m, d), unit rows",
-        new="np.tile(_rotations(rng, 1, d)[0], (blocks, 1))[:m]",
-    ),
-    "norms-squared",
-    "kummer-argument",
-)
+@claim("""
+    pairs-across-blocks: (m − 1)/m also where blocks are independent
+        theory: return (full * d * (d - 1) + last * (last - 1)) / m**2 => return (m - 1) / m
+    blocks-repeated: every block is the same rotation
+        projections: _rotations(rng, blocks, d).reshape(blocks * d, d)[:m]  # (m, d), unit rows
+            => np.tile(_rotations(rng, 1, d)[0], (blocks, 1))[:m]
+    norms-squared, kummer-argument
+""")
 def orthogonal_rows_have_their_exact_variance(p):
     """χ_d norms: unbiased; m ≤ d: Var = iid + (m−1)/m [₁F₁(d; d/2; −r²/2) − e^{−r²}]; m > d: the
     covariance counts pairs of one block only, full or cut"""
@@ -280,16 +193,11 @@ def orthogonal_rows_have_their_exact_variance(p):
         agrees(estimates, gauss(), p.theory.orthogonal_fourier_variance(RADII, m, d))
 
 
-@claim(
-    Mutant(
-        "shared-default",
-        "one χ norm for all rows",
-        module="projections",
-        old='norms: str | np.ndarray = "chi"',
-        new='norms: str | np.ndarray = "shared"',
-    ),
-    NORMS_SQUARED,
-)
+@claim("""
+    shared-default: one χ norm for all rows
+        projections: norms: str | np.ndarray = "chi" => norms: str | np.ndarray = "shared"
+    norms-squared
+""")
 def each_orthogonal_row_is_gaussian(p):
     """rows of a block are orthogonal; norms² are χ²_d: mean d, variance 2d, independent"""
     rng = np.random.default_rng(12)
@@ -305,15 +213,10 @@ def each_orthogonal_row_is_gaussian(p):
     agree(product.mean(), 0, product.std() / math.sqrt(N), "covariance of norms²")
 
 
-@claim(
-    Mutant(
-        "qr-side",
-        "Φ(z₁) for Φ(−z₁)",
-        module="theory",
-        old="ndtr(-_moderate",
-        new="ndtr(_moderate",
-    )
-)
+@claim("""
+    qr-side: Φ(z₁) for Φ(−z₁)
+        theory: ndtr(-_moderate => ndtr(_moderate
+""")
 def unsigned_qr_is_not_uniform(p):
     """QR as LAPACK leaves it: E exp(ω₁ᵀz)/e^{‖z‖²/2} = 2Φ(−z₁), harmless for cos"""
     rng = np.random.default_rng(14)
@@ -328,23 +231,14 @@ def unsigned_qr_is_not_uniform(p):
             agree(cosine.mean(), np.exp(-z @ z / 2), cosine.std() / math.sqrt(len(w)), "even")
 
 
-@claim(
-    Mutant(
-        "shared-by-block",
-        "one norm for each block: the law of iid rows at any m",
-        module="projections",
-        old="return np.sqrt(squares) * directions",
-        new="return np.sqrt(np.repeat(rng.chisquare(d, (blocks, 1)), d, 0)[:m]) * directions",
-    ),
-    Mutant(
-        "shared-within-blocks",
-        "rows of one block, too, taken for dependent",
-        module="theory",
-        old="(1 - 1 / m - _same_block(m, d)) * floor",
-        new="(1 - 1 / m) * floor",
-    ),
-    "norms-squared",
-)
+@claim("""
+    shared-by-block: one norm for each block: the law of iid rows at any m
+        projections: return np.sqrt(squares) * directions
+            => return np.sqrt(np.repeat(rng.chisquare(d, (blocks, 1)), d, 0)[:m]) * directions
+    shared-within-blocks: rows of one block, too, taken for dependent
+        theory: (1 - 1 / m - _same_block(m, d)) * floor => (1 - 1 / m) * floor
+    norms-squared
+""")
 def one_shared_norm_is_not_consistent(p):
     """one χ_d norm for all rows: exact variance, in one block that of iid rows; d = 8: 7.6 times
     iid's at m = 64, r = 1, and Var_ρ[₀F₁(; d/2; −ρ²r²/4)] = .0236 is left as m grows"""
@@ -379,16 +273,12 @@ def in_the_plane_orthogonal_rows_never_lose(p):
         assert np.isclose(ratio.max(), most, atol=5e-5), d
 
 
-@claim(
-    Mutant(
-        "lengths-ignored",
-        "χ norms where lengths are given",
-        module="projections",
-        old="return lengths * directions",
-        new="return np.sqrt(rng.chisquare(d, size=(m, 1))) * directions",
-    ),
-    "matern-half-degrees",
-)
+@claim("""
+    lengths-ignored: χ norms where lengths are given
+        projections: return lengths * directions
+            => return np.sqrt(rng.chisquare(d, size=(m, 1))) * directions
+    matern-half-degrees
+""")
 def any_radial_spectrum_takes_orthogonal_rows(p):
     """Matérn, ν = 3/2, norms of its own t rows: unbiased, MSE .80 of iid's at r = .3, d = m = 8"""
     rng = np.random.default_rng(37)
@@ -404,16 +294,12 @@ def any_radial_spectrum_takes_orthogonal_rows(p):
     assert square.mean() < 0.9
 
 
-@claim(
-    UNSIGNED_QR,
-    Mutant(
-        "positive-difference",
-        "1 − e^{−z²} without e^{z²}",
-        module="theory",
-        old="return -np.expm1(-s) / check_count",
-        new="return -np.exp(-s) * np.expm1(-s) / check_count",
-    ),
-)
+@claim("""
+    unsigned-qr
+    positive-difference: 1 − e^{−z²} without e^{z²}
+        theory: return -np.expm1(-s) / check_count
+            => return -np.exp(-s) * np.expm1(-s) / check_count
+""")
 def orthogonal_rows_help_positive_features_a_little(p):
     """positive features, orthogonal rows: MSE = iid + (m−1)/m [₁F₁(d; d/2; z²/2) − e^{z²}]"""
     rng = np.random.default_rng(16)
@@ -430,22 +316,12 @@ def orthogonal_rows_help_positive_features_a_little(p):
             agrees(positive_estimates(z, W), math.exp(square / 2), variance)
 
 
-@claim(
-    Mutant(
-        "fixed-norm-one",
-        "norm 1 in place of √d",
-        module="projections",
-        old="math.sqrt(d) * directions",
-        new="directions",
-    ),
-    Mutant(
-        "no-bias-squared",
-        "the MSE of fixed norms without its bias",
-        module="theory",
-        old="(r, m, d) + bias**2",
-        new="(r, m, d)",
-    ),
-)
+@claim("""
+    fixed-norm-one: norm 1 in place of √d
+        projections: math.sqrt(d) * directions => directions
+    no-bias-squared: the MSE of fixed norms without its bias
+        theory: (r, m, d) + bias**2 => (r, m, d)
+""")
 def fixed_norms_estimate_a_bessel_kernel(p):
     """norms √d: mean ₀F₁(; d/2; −dr²/4), biased; exact variance and MSE, blocks too"""
     rng = np.random.default_rng(17)
@@ -464,22 +340,12 @@ def check_fixed(p, estimates, m, d):
     assert np.allclose(p.theory.fixed_norm_mse(RADII, m, d), variance + bias**2, rtol=1e-12)
 
 
-@claim(
-    Mutant(
-        "fwht-unnormalised",
-        "H without 1/√D",
-        module="projections",
-        old="x.reshape(shape) / math.sqrt(D)",
-        new="x.reshape(shape)",
-    ),
-    Mutant(
-        "sorf-two-stages",
-        "H D₃ left out",
-        module="projections",
-        old="in reversed(range(signs.shape[1])):",
-        new="in reversed(range(signs.shape[1] - 1)):",
-    ),
-)
+@claim("""
+    fwht-unnormalised: H without 1/√D
+        projections: x.reshape(shape) / math.sqrt(D) => x.reshape(shape)
+    sorf-two-stages: H D₃ left out
+        projections: in reversed(range(signs.shape[1])): => in reversed(range(signs.shape[1] - 1)):
+""")
 def the_fast_transform_is_the_hadamard_matrix(p):
     """fwht = H/√D entry by entry; the transform = √D H D₁ … H D_s as matrices = W x"""
     for D in (1, 2, 16):
@@ -498,15 +364,11 @@ def the_fast_transform_is_the_hadamard_matrix(p):
         assert np.allclose(W[:8] @ W[:8].T, 8 * np.eye(8), atol=1e-12)
 
 
-@claim(
-    Mutant(
-        "sorf-blocks-repeated",
-        "the same signs in each block",
-        module="projections",
-        old='size=(math.ceil(m / D), check_count(stages, "stages"), D))',
-        new="size=(1, stages, D)).repeat(math.ceil(m / D), axis=0)",
-    )
-)
+@claim("""
+    sorf-blocks-repeated: the same signs in each block
+        projections: size=(math.ceil(m / D), check_count(stages, "stages"), D))
+            => size=(1, stages, D)).repeat(math.ceil(m / D), axis=0)
+""")
 def hadamard_rows_have_their_own_mean(p):
     """SORF, d = 4, 8: the mean is the enumerated one; over all directions of δ it is j(r²)"""
     rng = np.random.default_rng(21)
@@ -522,15 +384,10 @@ def hadamard_rows_have_their_own_mean(p):
         agree(means.mean(), p.theory.fixed_norm_mean(2.0, d), means.std() / math.sqrt(30), "j")
 
 
-@claim(
-    Mutant(
-        "departure-norm",
-        "‖δ‖₂⁴ for ‖δ‖₄⁴",
-        module="theory",
-        old="np.sum(delta**4, axis=-1)",
-        new="square**2",
-    )
-)
+@claim("""
+    departure-norm: ‖δ‖₂⁴ for ‖δ‖₄⁴
+        theory: np.sum(delta**4, axis=-1) => square**2
+""")
 def hadamard_rows_depart_from_fixed_norms_at_fourth_order(p):
     """SORF: mean − j(r²) = [3r⁴/(d+2) − ‖δ‖₄⁴]/(3d²) + O(r⁶); E ωᵢ⁴ = 3 − 6/d + 4/d²"""
     rng = np.random.default_rng(22)
@@ -551,7 +408,7 @@ def hadamard_rows_depart_from_fixed_norms_at_fourth_order(p):
         agree(values.mean(), expected, values.std() / math.sqrt(N) + 1e-12, "moment")
 
 
-@claim("sorf-two-stages", "sorf-blocks-repeated")
+@claim("sorf-two-stages, sorf-blocks-repeated")
 def hadamard_rows_lose_along_an_axis(p):
     """SORF, d = m = 16, MSE over iid's: .054 for a generic δ, r = 1; 1.26 and 2.97 along e₁,
     r = 2 and 3"""
@@ -586,15 +443,10 @@ def a_fourth_stage_mends_half(p):
         agree(square.mean(0), quoted, square.std(0) / math.sqrt(len(W)), "error")
 
 
-@claim(
-    Mutant(
-        "sorf-padded-scale",
-        "√d for √D where d is padded",
-        module="projections",
-        old="math.sqrt(D) * np.moveaxis",
-        new="math.sqrt(len(x)) * np.moveaxis",
-    )
-)
+@claim("""
+    sorf-padded-scale: √d for √D where d is padded
+        projections: math.sqrt(D) * np.moveaxis => math.sqrt(len(x)) * np.moveaxis
+""")
 def padded_hadamard_rows_keep_their_variance(p):
     """SORF, d = 5: entries of variance 1, blocks independent, equal to the transform"""
     rng = np.random.default_rng(24)
@@ -610,15 +462,11 @@ def padded_hadamard_rows_keep_their_variance(p):
     assert np.allclose(p.projections.hadamard_transform(signs, x)[:11], W @ x)
 
 
-@claim(
-    Mutant(
-        "simplex-unrotated",
-        "the same simplex each time",
-        module="projections",
-        old="(corners @ _rotations(rng, blocks, d)).reshape",
-        new="np.tile(corners, (blocks, 1)).reshape",
-    )
-)
+@claim("""
+    simplex-unrotated: the same simplex each time
+        projections: (corners @ _rotations(rng, blocks, d)).reshape
+            => np.tile(corners, (blocks, 1)).reshape
+""")
 def simplex_rows_point_apart(p):
     """cosine −1/(d−1) between rows of one block, norms² χ²_d, blocks apart, last one cut"""
     rng = np.random.default_rng(26)
@@ -634,22 +482,13 @@ def simplex_rows_point_apart(p):
     agree(squares.mean(), 5, math.sqrt(10 / 20_000), "norm²")
 
 
-@claim(
-    Mutant(
-        "simplex-fixed-norms",
-        "norms √d for χ_d",
-        module="projections",
-        old="return np.sqrt(rng.chisquare(d, size=(m, 1))) * directions",
-        new="return math.sqrt(d) * directions",
-    ),
-    Mutant(
-        "simplex-side",
-        "rows that attract",
-        module="theory",
-        old="1 - sign * lean",
-        new="1 + sign * lean",
-    ),
-)
+@claim("""
+    simplex-fixed-norms: norms √d for χ_d
+        projections: return np.sqrt(rng.chisquare(d, size=(m, 1))) * directions
+            => return math.sqrt(d) * directions
+    simplex-side: rows that attract
+        theory: 1 - sign * lean => 1 + sign * lean
+""")
 def simplex_rows_have_their_exact_positive_variance(p):
     """positive features: exact MSE; at d = m = 8, z² = ½ it is .0283, orthogonal .1171,
     iid .1337"""
@@ -671,7 +510,7 @@ def simplex_rows_have_their_exact_positive_variance(p):
     assert np.allclose(values, (0.0283, 0.1171, 0.1337), atol=5e-5)
 
 
-@claim("simplex-unrotated", "simplex-fixed-norms")
+@claim("simplex-unrotated, simplex-fixed-norms")
 def simplex_rows_do_not_help_cosines(p):
     """cos+sin: unbiased, exact variance; for r ≤ 1 above that of orthogonal rows"""
     rng = np.random.default_rng(28)
@@ -684,22 +523,12 @@ def simplex_rows_do_not_help_cosines(p):
         assert (simplex > p.theory.orthogonal_fourier_variance(r, d, d)).all()
 
 
-@claim(
-    Mutant(
-        "sobol-unscrambled",
-        "the plain sequence",
-        module="projections",
-        old="scramble=True",
-        new="scramble=False",
-    ),
-    Mutant(
-        "sobol-uniform",
-        "points left in the unit cube",
-        module="projections",
-        old="return ndtri(points[:m] + 2.0**-31)",
-        new="return points[:m]",
-    ),
-)
+@claim("""
+    sobol-unscrambled: the plain sequence
+        projections: scramble=True => scramble=False
+    sobol-uniform: points left in the unit cube
+        projections: return ndtri(points[:m] + 2.0**-31) => return points[:m]
+""")
 def scrambled_sobol_rows_are_unbiased_and_better(p):
     """m = 64 and 50, d = 2: finite, N(0, I) each, unbiased, MSE under a fifth of iid's"""
     rng = np.random.default_rng(29)
@@ -735,7 +564,7 @@ def sobol_rows_are_best_along_an_axis(p):
     assert -1.7 < slope < -1.2, slope
 
 
-@claim("blocks-repeated", "fwht-unnormalised", "sobol-uniform")
+@claim("blocks-repeated, fwht-unnormalised, sobol-uniform")
 def every_method_beats_the_null_baseline(p):
     """Gram matrix, d = 8, m = 128: RMS error under half of predicting mean(K), each method"""
     rng = np.random.default_rng(30)
@@ -753,15 +582,10 @@ def every_method_beats_the_null_baseline(p):
         assert np.mean(errors) < null / 2, f"{name}: {np.mean(errors):.3f} against {null:.3f}"
 
 
-@claim(
-    Mutant(
-        "bound-slope",
-        "σ, which bounds the slope of the error at a fixed place, for the steepest slope's 2σ",
-        module="theory",
-        old="math.log(2) + math.log(sigma)",
-        new="math.log(sigma)",
-    )
-)
+@claim("""
+    bound-slope: σ, which bounds the error's slope at a fixed place, for the steepest slope's 2σ
+        theory: math.log(2) + math.log(sigma) => math.log(sigma)
+""")
 def the_uniform_bound_is_the_best_of_its_argument(p):
     """the bound is min over the net's radius ρ of 2(4ℓ/ρ)^d e^{−mε²/8} + (2ρ/ε)² (2σ)²; at 5 % it
     is 8 to 14 times the measured quantile, m = 500"""
@@ -805,7 +629,7 @@ def the_steepest_slope_of_an_error_is_more_than_that_at_a_fixed_place(p):
     assert steepest.mean() + noise < 4
 
 
-@claim("gamma-variance", "phase-without-two", "phase-left-out")
+@claim("gamma-variance, phase-without-two, phase-left-out")
 def a_peer_computes_the_same_features(p):
     """RBFSampler of scikit-learn, its weights and offsets handed over: 1e-6 in float32"""
     from sklearn.kernel_approximation import RBFSampler
@@ -824,7 +648,7 @@ def a_peer_computes_the_same_features(p):
         agree(ours.var(), theirs.var(), 2 * gamma * math.sqrt(4 / 140_000), "variance")
 
 
-@claim("kummer-argument", "no-bias-squared")
+@claim("kummer-argument, no-bias-squared")
 def the_tables_of_the_literature_come_out(p):
     """orthogonal over iid at m = d = 16 and 64, its limit 3/(d + 2), 1.0023 at d = 8, r = 3;
     fixed norms over iid .0028 .053 .720"""
@@ -858,29 +682,15 @@ def series(a, b, x):
     raise ArithmeticError("the series did not end")
 
 
-@claim(
-    Mutant(
-        "kummer-argument",
-        "−r² for −r²/2 in ₁F₁",
-        module="theory",
-        old="hyp1f1(d, d / 2, s / 2) - np.exp(s)",
-        new="hyp1f1(d, d / 2, s) - np.exp(s)",
-    ),
-    Mutant(
-        "no-series",
-        "the difference of two numbers near 1, where rows are near-duplicates",
-        module="theory",
-        old="np.where(np.abs(s) < 1, series,",
-        new="np.where(np.abs(s) < 0, series,",
-    ),
-    Mutant(
-        "no-fixed-series",
-        "the same with fixed norms",
-        module="theory",
-        old="np.where(r < 0.5, _short_fixed(r, m, d), closed)",
-        new="np.where(r < 0.0, _short_fixed(r, m, d), closed)",
-    ),
-)
+@claim("""
+    kummer-argument: −r² for −r²/2 in ₁F₁
+        theory: hyp1f1(d, d / 2, s / 2) - np.exp(s) => hyp1f1(d, d / 2, s) - np.exp(s)
+    no-series: the difference of two numbers near 1, where rows are near-duplicates
+        theory: np.where(np.abs(s) < 1, series, => np.where(np.abs(s) < 0, series,
+    no-fixed-series: the same with fixed norms
+        theory: np.where(r < 0.5, _short_fixed(r, m, d), closed)
+            => np.where(r < 0.0, _short_fixed(r, m, d), closed)
+""")
 def closed_forms_are_stable(p):
     """d = 1 … 512: ₁F₁ and ₀F₁ at r = .1 … 10, and at r = 1e-4 … .9 the variances of orthogonal
     rows and the MSE of fixed norms, which are small differences of them, to 1e-9 of themselves:

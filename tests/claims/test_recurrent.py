@@ -1,10 +1,10 @@
-"""Every claim about states that are gated or corrected, beside the mutants it must catch."""
+"""Every claim about states that are gated or corrected, beside the defects it must catch."""
 
 import itertools
 
 import numpy as np
 
-from tests.claims.harness import Mutant, Part
+from tests.claims.harness import Part
 from tests.claims.shared import agree
 from tests.textbook import recurrent_matrix
 
@@ -40,95 +40,29 @@ def rows_of(p, q, k, v, beta, log_decay, erase=None, **options):
     return r.delta_attention(q, k, v, beta, log_decay, erase=erase, **options)
 
 
-HALVES = (
-    "    late = q[..., h:, :] * xp.exp(_since(xp, a[..., h:, :]))\n"
-    "    early = k[..., :h, :] * xp.exp(_until(xp, a[..., :h, :]))\n"
-)
-FACTORED = Mutant(
-    "factored-gate",
-    "(q eᵍ)(k e⁻ᵍ)ᵀ, g the sum of all gates so far",
-    module="recurrent",
-    old=HALVES,
-    new=(
-        "    g = _since(xp, a)\n"
-        "    late = q[..., h:, :] * xp.exp(g[..., h:, :])\n"
-        "    early = k[..., :h, :] * xp.exp(-g[..., :h, :])\n"
-    ),
-)
-MIDPOINT = Mutant(
-    "midpoint",
-    "both sides relative to the middle of the chunk, the later half masked",
-    module="recurrent",
-    old="    if C == 1:\n        return xp.sum(q * k, axis=-1, keepdims=True)\n",
-    new=(
-        "    g = _since(xp, a)\n"
-        "    g = g - g[..., h : h + 1, :]\n"
-        "    if C > 0:\n"
-        "        return xp.tril((q * xp.exp(g)) @ xp.matrix_transpose(k * xp.exp(-g)))\n"
-    ),
-)
-
-
-@claim(
-    Mutant(
-        "error-before-gate",
-        "the error is that of the state before it has decayed",
-        module="recurrent",
-        old="u = u - p[..., here, :] @ S",
-        new="u = u - p[..., here, :] @ (xp.exp(-xp.matrix_transpose(a[..., here, :])) * S)",
-    ),
-    Mutant(
-        "with-the-diagonal",
-        "a token corrects what it writes itself",
-        module="recurrent",
-        old="    solved = _inverse(xp, xp.tril(_products(xp, p, k, a), k=-1))",
-        new=(
-            "    solved = xp.linalg.inv(xp.eye(k.shape[-2], dtype=k.dtype) "
-            "+ xp.tril(_products(xp, p, k, a)))"
-        ),
-    ),
-    Mutant(
-        "erased-as-written",
-        "p = βk whatever is to be erased, in chunks of the strength alone",
-        module="recurrent",
-        old="        p = strength * k if p is None else p",
-        new="        p = strength * k",
-    ),
-    Mutant(
-        "no-decay-of-the-chunk",
-        "the state is handed on as if nothing had decayed",
-        module="recurrent",
-        old="    total = xp.exp(xp.matrix_transpose(_since(xp, a)[..., -1:, :]))",
-        new="    total = xp.exp(0 * xp.matrix_transpose(_since(xp, a)[..., -1:, :]))",
-    ),
-    Mutant(
-        "gate-of-the-key",
-        "a key decays by its own gate, too",
-        module="recurrent",
-        old="    later = xp.concat([a[..., 1:, :], xp.zeros_like(a[..., :1, :])], axis=-2)",
-        new="    later = a",
-    ),
-    Mutant(
-        "inclusive-prefix",
-        "a chunk starts from the state after it",
-        module="recurrent",
-        old=(
-            "        before.append(S)\n"
-            "        S = _acted(maps.A[..., t, :, :], S) + maps.B[..., t, :, :]\n"
-        ),
-        new=(
-            "        S = _acted(maps.A[..., t, :, :], S) + maps.B[..., t, :, :]\n"
-            "        before.append(S)\n"
-        ),
-    ),
-    Mutant(
-        "halves-swapped",
-        "the earlier half sees the later one",
-        module="recurrent",
-        old="    above = xp.concat([halves[..., 0, :, :], xp.zeros_like(far)], axis=-1)",
-        new="    above = xp.concat([halves[..., 0, :, :], xp.matrix_transpose(far)], axis=-1)",
-    ),
-)
+@claim("""
+    error-before-gate: the error is that of the state before it has decayed
+        recurrent: u = u - p[..., here, :] @ S
+            => u = u - p[..., here, :] @ (xp.exp(-xp.matrix_transpose(a[..., here, :])) * S)
+    with-the-diagonal: a token corrects what it writes itself
+        recurrent: solved = _inverse(xp, xp.tril(_products(xp, p, k, a), k=-1))
+            => solved = xp.linalg.inv(xp.eye(k.shape[-2], dtype=k.dtype) + xp.tril(_products(xp,
+                p, k, a)))
+    erased-as-written: p = βk whatever is to be erased, in chunks of the strength alone
+        recurrent: p = strength * k if p is None else p => p = strength * k
+    no-decay-of-the-chunk: the state is handed on as if nothing had decayed
+        recurrent: total = xp.exp(xp.matrix_transpose(_since(xp, a)[..., -1:, :]))
+            => total = xp.exp(0 * xp.matrix_transpose(_since(xp, a)[..., -1:, :]))
+    gate-of-the-key: a key decays by its own gate, too
+        recurrent: later = xp.concat([a[..., 1:, :], xp.zeros_like(a[..., :1, :])], axis=-2)
+            => later = a
+    inclusive-prefix: a chunk starts from the state after it
+        recurrent: before.append(S)
+            => before.append(_acted(maps.A[..., t, :, :], S) + maps.B[..., t, :, :])
+    halves-swapped: the earlier half sees the later one
+        recurrent: above = xp.concat([halves[..., 0, :, :], xp.zeros_like(far)], axis=-1)
+            => above = xp.concat([halves[..., 0, :, :], xp.matrix_transpose(far)], axis=-1)
+""")
 def chunks_are_the_recurrence_and_the_matrix(p):
     """twelve models: no gate, a number, one a token, one a channel; adding, the delta rule, erasing
     apart from writing; chunks of 1, 7 and 64, from any state on: all to 1e-12"""
@@ -147,7 +81,13 @@ def chunks_are_the_recurrence_and_the_matrix(p):
             assert np.abs(rows - after).max() < 1e-12, (np.ndim(log_decay), chunk)
 
 
-@claim(FACTORED, MIDPOINT)
+@claim("""
+    factored-gate: (q eᵍ)(k e⁻ᵍ)ᵀ, g the sum of all gates so far
+        recurrent: early = k[..., :h, :] * xp.exp(_until(xp, a[..., :h, :]))
+            => g = _since(xp, a); late = q[..., h:, :] * xp.exp(g[..., h:, :]);
+            early = k[..., :h, :] * xp.exp(-g[..., :h, :])
+    midpoint
+""")
 def a_gate_may_close_to_any_depth(p):
     """float32, gates down to 1e-4 and 1e-12 a token and channel, and 0: every row finite, and the
     matrix's to 1e-5; textbook (q eᵍ)(k e⁻ᵍ)ᵀ overflows"""
@@ -166,7 +106,12 @@ def a_gate_may_close_to_any_depth(p):
         assert np.abs(rows - expected).max() < 1e-5 * np.abs(expected).max(), depth
 
 
-@claim(MIDPOINT)
+@claim("""
+    midpoint: both sides relative to the middle of the chunk, the later half masked
+        recurrent: C, h = q.shape[-2], q.shape[-2] // 2
+            => h, g = q.shape[-2] // 2, _since(xp, a); g = g - g[..., h : h + 1, :];
+            return xp.tril((q * xp.exp(g)) @ xp.matrix_transpose(k * xp.exp(-g)))
+""")
 def no_later_token_moves_a_row_by_a_bit(p):
     """float32: query, key, value, β and gate of token 20, or of 70, changed; the rows before it
     keep every bit"""
@@ -186,16 +131,12 @@ def no_later_token_moves_a_row_by_a_bit(p):
                 assert not np.array_equal(found[at:], rows[at:]), (at, name)
 
 
-@claim(
-    Mutant(
-        "joined-backwards",
-        "A₁A₂",
-        module="recurrent",
-        old="    return _acted(second.A, first.A), _acted(second.A, first.B) + second.B",
-        new="    return _acted(first.A, second.A), _acted(second.A, first.B) + second.B",
-    ),
-    "no-decay-of-the-chunk",
-)
+@claim("""
+    joined-backwards: A₁A₂
+        recurrent: return _acted(second.A, first.A), _acted(second.A, first.B) + second.B
+            => return _acted(first.A, second.A), _acted(second.A, first.B) + second.B
+    no-decay-of-the-chunk
+""")
 def a_run_of_tokens_is_a_map_and_maps_join(p):
     """cut anywhere, the maps of the parts join to the map of the whole, however they are bracketed
     (1e-12); that map takes any state where the recurrence does; swapped, they do not"""
@@ -237,36 +178,17 @@ def recalled(k, v, beta):
     return ((k @ S - v) ** 2).sum(-1)[:, ::-1]
 
 
-@claim(
-    Mutant(
-        "all-pairs",
-        "n/d: a pair is noise to itself, too",
-        module="theory",
-        old='return (check_count(n, "n") - 1) / check_count(d, "d")',
-        new='return check_count(n, "n") / check_count(d, "d")',
-    ),
-    Mutant(
-        "unscaled-optimum",
-        "the error where nothing is scaled",
-        module="theory",
-        old="return error / (1 + error)",
-        new="return error",
-    ),
-    Mutant(
-        "rank-forgotten",
-        "d/n for 1 − d/n",
-        module="theory",
-        old="return max(0.0, 1 - d / n)",
-        new="return min(1.0, d / n)",
-    ),
-    Mutant(
-        "state-that-only-grows",
-        "s + β²",
-        module="theory",
-        old="s = s * (1 - (2 * beta - beta**2) / d) + beta**2",
-        new="s = s + beta**2",
-    ),
-)
+@claim("""
+    all-pairs: n/d: a pair is noise to itself, too
+        theory: return (check_count(n, "n") - 1) / check_count(d, "d")
+            => return check_count(n, "n") / check_count(d, "d")
+    unscaled-optimum: the error where nothing is scaled
+        theory: return error / (1 + error) => return error
+    rank-forgotten: d/n for 1 − d/n
+        theory: return max(0.0, 1 - d / n) => return min(1.0, d / n)
+    state-that-only-grows: s + β²
+        theory: s = s * (1 - (2 * beta - beta**2) / d) + beta**2 => s = s + beta**2
+""")
 def what_a_state_recalls_is_known(p):
     """n unit keys in random directions, 4,000 states: additive (n−1)/d, scaled at best
     (n−1)/(d+n−1), delta by age, least squares 1 − d/n: |z| < 5"""
@@ -292,15 +214,10 @@ def what_a_state_recalls_is_known(p):
     assert t.least_squares_recall(8, 8) == 0
 
 
-@claim(
-    Mutant(
-        "features-too-few",
-        "(1 − K²)²/m, as if each direction gave one feature",
-        module="theory",
-        old="(1 - 2 * second + fourth) / (2 * m))",
-        new="(1 - 2 * second + fourth) / m)",
-    ),
-)
+@claim("""
+    features-too-few: (1 − K²)²/m, as if each direction gave one feature
+        theory: (1 - 2 * second + fourth) / (2 * m)) => (1 - 2 * second + fourth) / m)
+""")
 def fourier_features_recall_as_their_kernel_says(p):
     """an additive state of 2m Fourier features of unit keys times ρ, n = 30, d = 16: |z| < 5"""
     rng, errors = np.random.default_rng(105), []

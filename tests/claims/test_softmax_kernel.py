@@ -1,4 +1,4 @@
-"""Every claim about the softmax kernel and its estimates, beside the mutants it must catch.
+"""Every claim about the softmax kernel and its estimates, beside the defects it must catch.
 
 Estimators by z-score of mean and squared error; fixed seeds.
 """
@@ -8,17 +8,9 @@ import math
 
 import numpy as np
 
-from tests.claims.harness import Mutant, Part
+from tests.claims.harness import Part
 from tests.claims.shared import (
-    ELU_WITHOUT_ONE,
-    EPS_IN_FEATURES,
-    NORM_NOT_HALVED,
-    OTHER_DIRECTIONS,
-    POSITIVE_COUNT,
-    POSITIVE_MSE_DIFFERENCE,
-    POSITIVE_MSE_ONCE,
-    POSITIVE_NORM_SIGN,
-    STATE_COUNTS_ONCE,
+    SHARED,
     agree,
     agrees,
     favor,
@@ -27,7 +19,7 @@ from tests.claims.shared import (
 )
 from tests.textbook import softmax_by_rows
 
-PART = Part("The softmax kernel")
+PART = Part("The softmax kernel", SHARED)
 claim = PART.claim
 
 
@@ -40,15 +32,10 @@ def pairs(rng, d):
 # The kernel and its estimates
 
 
-@claim(
-    Mutant(
-        "softmax-sign",
-        "exp(−xᵀy)",
-        module="kernels",
-        old="xp.exp(x @ xp.matrix_transpose(y))",
-        new="xp.exp(-x @ xp.matrix_transpose(y))",
-    )
-)
+@claim("""
+    softmax-sign: exp(−xᵀy)
+        kernels: xp.exp(x @ xp.matrix_transpose(y)) => xp.exp(-x @ xp.matrix_transpose(y))
+""")
 def attention_weights_are_a_cross_gram_matrix(p):
     """SM(x, x) has no negative eigenvalue; A = SM(x, y) is not symmetric and its symmetric part has
     one, but it is the corner of the Gram matrix of x and y together, which has none"""
@@ -69,35 +56,17 @@ ESTIMATORS = (
 )
 
 
-@claim(
-    Mutant(
-        "trig-norm",
-        "e^{‖x‖²/2} left out",
-        module="features",
-        old="xp.exp(half) * waves",
-        new="waves",
-    ),
-    NORM_NOT_HALVED,
-    POSITIVE_COUNT,
-    POSITIVE_NORM_SIGN,
-    Mutant(
-        "hyperbolic-same-sign",
-        "exp(ωᵀx) twice",
-        module="features",
-        old="[a, -a]",
-        new="[a, a]",
-    ),
-    EPS_IN_FEATURES,
-    POSITIVE_MSE_ONCE,
-    POSITIVE_MSE_DIFFERENCE,
-    Mutant(
-        "hyperbolic-not-halved",
-        "½ left out",
-        module="theory",
-        old="_raised(-0.5 * np.expm1(-s) * _over_square(s, m), power)",
-        new="_raised(-np.expm1(-s) * _over_square(s, m), power)",
-    ),
-)
+@claim("""
+    trig-norm: e^{‖x‖²/2} left out
+        features: xp.exp(half) * waves => waves
+    norm-not-halved, positive-count, positive-norm-sign
+    hyperbolic-same-sign: exp(ωᵀx) twice
+        features: [a, -a] => [a, a]
+    eps-in-features, positive-mse-once, positive-mse-difference
+    hyperbolic-not-halved: ½ left out
+        theory: _raised(-0.5 * np.expm1(-s) * _over_square(s, m), power)
+            => _raised(-np.expm1(-s) * _over_square(s, m), power)
+""")
 def softmax_features_have_their_exact_error(p):
     """trigonometric, positive and hyperbolic, iid rows: unbiased, MSE as in Lemma 2"""
     rng = np.random.default_rng(41)
@@ -121,22 +90,13 @@ def orthogonal_softmax_features_have_their_exact_error(p):
             agrees(found, math.exp(x @ y), p.theory.orthogonal_positive_mse(x, y, m))
 
 
-@claim(
-    Mutant(
-        "bound-factor",
-        "d for d + 2 in the bound",
-        module="theory",
-        old="2 * (m - 1) / (m * (d + 2))",
-        new="1 / d",
-    ),
-    Mutant(
-        "gain-twice",
-        "twice the gain of orthogonal rows",
-        module="theory",
-        old="_over_square(s, m) + _orthogonal_gain(s, m, x.shape[-1])",
-        new="_over_square(s, m) + 2 * _orthogonal_gain(s, m, x.shape[-1])",
-    ),
-)
+@claim("""
+    bound-factor: d for d + 2 in the bound
+        theory: 2 * (m - 1) / (m * (d + 2)) => 1 / d
+    gain-twice: twice the gain of orthogonal rows
+        theory: _over_square(s, m) + _orthogonal_gain(s, m, x.shape[-1])
+            => _over_square(s, m) + 2 * _orthogonal_gain(s, m, x.shape[-1])
+""")
 def the_bound_on_orthogonal_rows_holds(p):
     """positive features: MSE ≤ iid − 2(m−1)/(m(d+2)) (SM − Λ)², tight as ‖x+y‖ → 0"""
     rng, t = np.random.default_rng(43), p.theory
@@ -151,15 +111,11 @@ def the_bound_on_orthogonal_rows_holds(p):
         assert np.isclose(gain[0], gain[1], rtol=0.02)
 
 
-@claim(
-    Mutant(
-        "trigonometric-norms",
-        "Λ² for 1/Λ²",
-        module="theory",
-        old="_raised(fourier_variance(_length_of(x - y), m), _norms(x, y))",
-        new="_raised(fourier_variance(_length_of(x - y), m), -_norms(x, y))",
-    ),
-)
+@claim("""
+    trigonometric-norms: Λ² for 1/Λ²
+        theory: _raised(fourier_variance(_length_of(x - y), m), _norms(x, y))
+            => _raised(fourier_variance(_length_of(x - y), m), -_norms(x, y))
+""")
 def the_tables_of_the_softmax_kernel_come_out(p):
     """orthogonal over iid at m = d = 16, 64: .782 .731 at ‖x+y‖² = 1, .922 .879 at 4, .9987
     .9970 at 9; Fig. 2: .0060 .4323 17.85 at 45, 90, 135°, l = 1"""
@@ -175,7 +131,7 @@ def the_tables_of_the_softmax_kernel_come_out(p):
     assert np.allclose(ratio, (0.0060, 0.4323, 17.85), rtol=0.01)
 
 
-@claim(ELU_WITHOUT_ONE)
+@claim("elu-without-one")
 def positive_features_are_positive_and_trigonometric_ones_are_not(p):
     """φ(x)ᵀφ(y) > 0 for positive, hyperbolic, elu + 1; trigonometric estimates go below 0"""
     rng = np.random.default_rng(44)
@@ -194,7 +150,7 @@ def positive_features_are_positive_and_trigonometric_ones_are_not(p):
 # In attention
 
 
-@claim(OTHER_DIRECTIONS, STATE_COUNTS_ONCE)
+@claim("other-directions, state-counts-once")
 def queries_and_keys_share_their_directions(p):
     """one W for both: two keys, the mean weight of the first over draws agrees with its
     expectation by z-score; with different ω the query would not matter"""
@@ -213,7 +169,7 @@ def queries_and_keys_share_their_directions(p):
     agree(drawn.mean(), opposite, drawn.std() / math.sqrt(N) + 2e-3, "opposite")
 
 
-@claim("trig-norm", "hyperbolic-same-sign")
+@claim("trig-norm, hyperbolic-same-sign")
 def a_mix_of_two_estimates_has_no_bias_and_the_error_that_exercise_one_minimises(p):
     """λ trigonometric + (1 − λ) hyperbolic from one W: mean exp(xᵀy), and m MSE = λ² A + (1 − λ)² B
     + 2λ(1 − λ) C, C = −SM² (1 − cos(‖x‖² − ‖y‖²))"""

@@ -26,7 +26,7 @@ SAMPLE = [
     "notebooks/references",
     "performer_course/attention",
     "kit/pages/quizzes/5_scale_and_after",
-    "COVERAGE",
+    "claims",
 ]
 FORMULAS = """() => ({
     asked: document.querySelectorAll('.math').length,
