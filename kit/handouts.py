@@ -26,7 +26,7 @@ from kit.head import description
 from kit.lectures import Lecture
 from kit.site import LINK, Site, called, lay_out, number, parts
 from tools.lesson import Cell, find, read
-from tools.setting import ROOT, edition, repository
+from tools.setting import ROOT, edition
 
 BUILD, OUT = ROOT / "build" / "pdf", ROOT / "build" / "handouts"
 BOOK = "course"  # the name of its file
@@ -201,12 +201,12 @@ def stage(folder: Path = BUILD) -> Site:
     shutil.copy(PRINT / "look.typ", folder)
     for name in ("pages", "pictures"):
         (folder / name).mkdir()
-    return Site(folder, repository())
+    return Site(folder)
 
 
 def converted(here: str, folder: Path = BUILD) -> str:
     """Write one page in Typst into pages/, under its label, and its figures into pictures/."""
-    site, name = Site(folder, repository()), label(here)
+    site, name = Site(folder), label(here)
     if site.files[here].suffix == ".ipynb":
         text = notebook(site, here)
         for figure in read(site.files[here]).figures:
@@ -237,7 +237,7 @@ def first_words() -> dict[str, str]:
         "licence": licence,
         "rights": rights,
         "edition": edition(),
-        "address": repository() or "",
+        "address": "",
     }
     return {name: " ".join(said.split()) for name, said in found.items()}
 

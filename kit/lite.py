@@ -83,14 +83,10 @@ def contents(notebooks: Path = NOTEBOOKS) -> dict[str, bytes]:
 
 
 def opened(cells: list[dict]) -> list[dict]:
-    """The cells of a notebook, and before them those that install the course in the browser.
-
-    Those for Colab, where the repository has an address, give way to them.
-    """
-    rest = [cell for cell in cells if cell.get("id") not in ("colab", "install")]
+    """The cells of a notebook, and before them those that install the course in the browser."""
     words = {"cell_type": "markdown", "id": "in-the-browser", "metadata": {}, "source": WORDS}
     install = {"cell_type": "code", "id": "install", "metadata": {}, "source": INSTALL}
-    return [words, install | {"execution_count": None, "outputs": []}, *rest]
+    return [words, install | {"execution_count": None, "outputs": []}, *cells]
 
 
 def reachable(text: str, here: str, names) -> str:

@@ -5,12 +5,10 @@ from myst_nb.core.render import NbElementRenderer
 from sphinx import addnodes
 from sphinx.search import IndexBuilder
 
-from kit import feedback, figures, reference
+from kit import figures, reference
 from kit.head import LESSON, in_head, words
 from kit.site import BESIDE, STATIC, Site, alt, number, options
-from tools.setting import COURSE, repository
-
-REPOSITORY = repository()
+from tools.setting import COURSE
 
 project = html_title = COURSE
 author = "The performer_course authors"
@@ -35,7 +33,7 @@ html_favicon = "static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_copy_source = html_show_sourcelink = True
 html_sourcelink_suffix = ""
-html_theme_options = options(REPOSITORY)
+html_theme_options = options()
 
 # MathJax 3, one file. An empty configuration would be written for version 4.
 mathjax_path = "mathjax/tex-svg-full.js"
@@ -117,7 +115,7 @@ IndexBuilder.feed = without_links(IndexBuilder.feed)
 
 
 def setup(app):
-    site = Site(address=REPOSITORY)
+    site = Site()
 
     def read(app, docname, source):
         source[0] = site.on_page(source[0], docname)
@@ -125,6 +123,5 @@ def setup(app):
     app.connect("source-read", read)
     app.connect("doctree-read", findable)
     app.connect("html-page-context", in_head)
-    app.connect("html-page-context", feedback.at_foot)
     reference.connect(app, site)
     return {"parallel_read_safe": True}

@@ -13,7 +13,6 @@ from .queries import TYPED
 from .toy import notebook, text
 
 HERE, WAY = "notebooks/05_orthogonal_features", "../_images/picture.png"
-ADDRESS = "https://github.com/Someone/some-course"
 
 
 def test_a_lesson_is_described_by_what_its_box_says_one_can_do():
@@ -42,18 +41,11 @@ def test_what_people_type_is_a_word_of_the_lesson_that_teaches_it(word, lesson):
 
 
 def test_a_page_says_what_stands_beside_a_link_to_it():
-    said = head.tags(HERE, "05 <code>x</code> &amp; y", WAY, None)
+    said = head.tags(HERE, "05 <code>x</code> &amp; y", WAY)
     assert '<meta property="og:title" content="05 x &amp; y" />' in said
     assert f'<meta property="og:image" content="{WAY}" />' in said
     assert 'name="keywords"' in said
-    assert "og:url" not in said
     assert "://" not in said
-
-
-def test_with_the_address_of_the_repository_page_and_picture_have_theirs():
-    said, home = head.tags(HERE, "05", WAY, ADDRESS), "https://someone.github.io/some-course/"
-    assert f'content="{home}{HERE}.html"' in said
-    assert f'content="{home}_images/picture.png"' in said
 
 
 def test_the_picture_is_figure_00_1():

@@ -14,8 +14,6 @@ from tools.setting import NOTEBOOKS
 
 from .in_browser import FILES, PAGE, RUNNING, cells
 
-COLAB = {"colab", "install"}
-
 
 def bare(cell):
     """A cell, with the words of links alone in its text."""
@@ -33,14 +31,9 @@ def test_a_copy_is_that_of_make_lab_with_two_cells_in_front():
         assert words["source"].startswith("**You read this in the browser.**")
         assert install["source"].startswith("import piplite\n\nawait piplite.install(['performer_")
         whole = json.loads(mine[name])["cells"]
-        assert [bare(c) for c in rest] == [bare(c) for c in whole if c["id"] not in COLAB]
+        assert [bare(c) for c in rest] == [bare(c) for c in whole]
         assert not any(cell.get("outputs") for cell in rest)
         nbformat.validate(nbformat.reads(FILES[name], as_version=4))
-
-
-def test_the_cells_for_colab_give_way():
-    cells = [{"id": "colab"}, {"id": "install"}, {"id": "x", "cell_type": "code"}]
-    assert [cell["id"] for cell in lite.opened(cells)] == ["in-the-browser", "install", "x"]
 
 
 @pytest.mark.parametrize("name", RUNNING)

@@ -18,7 +18,6 @@ from tools.setting import ROOT, edition
 from . import toy
 
 ADDRESSED = re.compile(r".* <(.+)>$")  # a line of a toctree that names its page
-ADDRESS = "https://github.com/someone/some-course"
 SAID, SHEET = "# One\n\n## 3. Signs\n\nLook.", "# Exercises 04: waves"
 
 
@@ -169,17 +168,6 @@ def test_a_lesson_has_buttons_to_run_and_to_exercise_and_a_line_of_what_else_the
     assert small.beside("notebooks/glossary") == ""
 
 
-def test_the_button_for_colab_stands_beside_the_page_and_not_above_its_title(small):
-    button, title = toy.text("[![In Colab](https://a)](https://b)"), toy.text(f"{SHEET}\n\nDo.")
-    button.id, install = "colab", nbformat.v4.new_code_cell("%pip install", id="install")
-    written = nbformat.writes(toy.notebook(button, install, title))
-    page = small.on_page(written, "notebooks/exercises/04_one")
-    (cell,) = json.loads(page)["cells"]
-    head, _buttons, beside, *rest = [line for line in cell["source"].split("\n") if line]
-    assert (head, rest) == (SHEET, ["Do."])
-    assert beside.endswith(" · [In Colab](https://b)")
-
-
 # Links
 
 
@@ -296,12 +284,9 @@ def test_what_is_code_formula_heading_link_or_unknown_stays_as_it_is(small, said
     assert small.linked(said, "notebooks/09_two") == said
 
 
-def test_a_file_that_is_not_on_the_site_is_shown_in_the_repository_or_is_no_link(small):
+def test_a_link_to_a_file_that_is_not_on_the_site_keeps_its_words_alone(small):
     said, here = "[made](../Makefile), [all](../tests), [one](04_one.ipynb)", "notebooks/09_two"
     assert small.elsewhere(said, here) == "made, all, [one](04_one.ipynb)"
-    small.address = ADDRESS
-    made, tests = f"[made]({ADDRESS}/blob/main/Makefile)", f"[all]({ADDRESS}/tree/main/tests)"
-    assert small.elsewhere(said, here) == f"{made}, {tests}, [one](04_one.ipynb)"
     gone = "[gone](05_gone.ipynb)"  # stays for Sphinx to refuse
     assert small.elsewhere(gone, here) == gone
 
@@ -407,11 +392,6 @@ def test_the_words_for_a_figure_are_its_description_or_the_first_sentence_of_a_l
 # Nothing from outside
 
 
-def test_a_badge_becomes_a_link_and_no_picture_comes_from_outside(small):
-    said = "[![Binder](https://x.org/b.svg)](https://y.org) ![Seen](https://x.org/c.png)"
-    assert small.markdown(said, "index") == "[Binder](https://y.org) Seen"
-
-
 @pytest.mark.parametrize("folder", ["static", "slides"])
 def test_the_files_of_the_sites_own_and_of_a_deck_name_no_address(folder):
     for path in (ROOT / "kit/look" / folder).rglob("*.*"):
@@ -419,17 +399,9 @@ def test_the_files_of_the_sites_own_and_of_a_deck_name_no_address(folder):
         assert "://" not in said.replace('xmlns="http://www.w3.org/2000/svg"', "")
 
 
-def test_buttons_lead_outside_only_where_the_repository_has_an_address():
-    assert "http" not in str(site.options(None))
-    told = site.options(ADDRESS)
-    assert told["repository_url"] == ADDRESS
-    assert told["launch_buttons"]["binderhub_url"] == "https://mybinder.org"
-    assert "colab" not in str(told)  # Colab installs nothing by itself
-
-
 def test_the_foot_of_each_page_names_the_edition_and_the_licences():
     cited = text("CITATION.cff")
-    assert site.options(None)["extra_footer"] == f"{edition()} · {site.LICENCES}"
+    assert site.options()["extra_footer"] == f"{edition()} · {site.LICENCES}"
     said = site.LICENCES.replace(" ", "-")
     assert all(name in said for name in re.findall(r"(?m)^  - (BSD\S+|CC\S+)$", cited))
 
