@@ -1,7 +1,6 @@
 """What a page's head says, and the words by which a search finds a lesson."""
 
 import base64
-import re
 
 import pytest
 
@@ -9,7 +8,6 @@ from kit import head
 from tools.lesson import find, parse, paths, read
 from tools.setting import ROOT
 
-from .queries import TYPED
 from .toy import notebook, text
 
 HERE, WAY = "notebooks/05_orthogonal_features", "../_images/picture.png"
@@ -34,12 +32,6 @@ def test_the_glossary_has_the_names_of_a_word_in_italics_and_a_theorem_is_found_
     assert head.terms(said) == {"05": ["map", "plan", "Abel's theorem", "Abel"]}
 
 
-@pytest.mark.parametrize(("word", "lesson"), TYPED.items())
-def test_what_people_type_is_a_word_of_the_lesson_that_teaches_it(word, lesson):
-    said = ", ".join(head.words(lesson))
-    assert re.search(rf"\b{re.escape(word)}", said, re.IGNORECASE)
-
-
 def test_a_page_says_what_stands_beside_a_link_to_it():
     said = head.tags(HERE, "05 <code>x</code> &amp; y", WAY)
     assert '<meta property="og:title" content="05 x &amp; y" />' in said
@@ -53,9 +45,3 @@ def test_the_picture_is_figure_00_1():
         ROOT / head.PICTURE.search((ROOT / "README.md").read_text(encoding="utf-8"))[2]
     ).read_bytes()
     assert png == base64.b64decode(read(find("00")).figures[0].png)
-
-
-def test_the_icon_is_small_and_drawn_for_the_site():
-    icon = (ROOT / "kit/look/static/favicon.svg").read_text(encoding="utf-8")
-    assert len(icon) < 1000
-    assert icon.count("://") == 1  # the name of SVG, which no browser asks

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-import yaml
 
-from kit import need, npm, site, slides
+from kit import need, npm, site
 from tests.checkout import text
 from tools.lesson import ANSWER, headings, paths
 from tools.lesson import read as lesson
@@ -76,17 +75,6 @@ def read(whole, name):
 # The side bar
 
 
-def test_a_lesson_belongs_to_the_last_part_begun_before_it():
-    found = site.parts(["00", "01", "03", "04", "18", "19", "20", "a1", "a6"])
-    assert found == {
-        "": ["00"],
-        "Kernels": ["01", "03"],
-        "Random features": ["04"],
-        "Scale, and after": ["18", "19", "20"],
-        "Appendices": ["a1", "a6"],
-    }
-
-
 def test_every_page_is_in_the_side_bar_once(stage, whole):
     listed = []
     for name, path in whole.files.items():
@@ -112,14 +100,6 @@ def test_the_side_bar_calls_a_page_by_what_its_title_says_before_a_colon(stage):
     assert site.short("CONTRIBUTING", stage) == "CONTRIBUTING"
     listed = re.findall(r"(?m)^\w\d (.*) <notebooks/\w+>$", said)
     assert max(map(len, listed)) <= 34
-
-
-def test_learners_stand_before_lecturers_and_authors_last(stage):
-    said = (stage / "index.md").read_text(encoding="utf-8")
-    groups = re.findall(r":caption: (.*)", said)[-4:]
-    assert groups == ["Exercises and projects", "To look up", "For lecturers", "For authors"]
-    assert said.split()[-5:] == ["authors", *site.AUTHORS, "```"]
-    assert "notebooks/solutions/index" not in said
 
 
 def test_each_part_of_the_lessons_ends_with_its_formulas(stage):
@@ -225,35 +205,6 @@ def test_an_answer_has_no_heading_as_a_fold_would_hide_the_sections_after_it():
     assert len(answers) > 200
 
 
-def test_a_print_of_long_lines_is_told_and_others_are_not():
-    lengths = site.ACROSS, site.ACROSS + 1, site.PROSE + 1
-    notebook = toy.notebook(*(toy.prints("x" * length) for length in lengths))
-    site.fit_outputs(notebook)
-    assert [c.metadata.get("tags") for c in notebook.cells] == [[], ["broad"], ["broad", "prose"]]
-
-
-def test_a_fold_says_whether_a_figure_that_answers_back_is_in_it(whole):
-    said = {
-        name: read(whole, name).count(", and a figure to move<") for name in whole.lessons.values()
-    }
-    told = {site.number(name): count for name, count in said.items() if count}
-    assert told == {"03": 1, "09": 1, "10": 1, "12": 1, "15": 1, "18": 1, "20": 1}
-
-
-def test_sections_and_figures_of_a_lesson_are_places_where_links_can_end(small):
-    places = ["exercise-04-3", "section-04-3", "figure-04-1", "figure-04-2"]
-    assert sorted(small.places) == sorted(places)
-    cells = json.loads(small.on_page(drawn(), "notebooks/04_one"))["cells"]
-    assert "\n(section-04-3)=\n## 3. Signs\n" in cells[0]["source"]
-    noted = [cell["outputs"][0]["metadata"] for cell in cells[1:]]
-    assert [told["image/png"]["figure"] for told in noted] == ["04.1", "04.2"]
-    sheet = small.on_page(drawn(), "notebooks/exercises/04_one")
-    assert "(exercise-04-3)=\n## 3. Signs\n" in json.loads(sheet)["cells"][0]["source"]
-    solved = small.on_page(drawn(), "notebooks/solutions/04_one")
-    assert "-04-3" not in solved
-    assert '"figure"' not in sheet + solved
-
-
 @pytest.mark.parametrize(
     "said",
     [
@@ -289,45 +240,6 @@ def test_a_link_to_a_file_that_is_not_on_the_site_keeps_its_words_alone(small):
     assert small.elsewhere(said, here) == "made, all, [one](04_one.ipynb)"
     gone = "[gone](05_gone.ipynb)"  # stays for Sphinx to refuse
     assert small.elsewhere(gone, here) == gone
-
-
-def slug(heading):
-    plain = re.sub(r"[`$*\\]", "", heading).strip().lower()
-    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
-
-
-def ends(whole, name):
-    """The places of a lesson or of its exercises, as Sphinx gets them."""
-    said = whole.on_page(whole.files[name].read_text(encoding="utf-8"), name)
-    outputs = [output for cell in json.loads(said)["cells"] for output in cell.get("outputs", [])]
-    noted = [output.get("metadata", {}).get("image/png", {}).get("figure") for output in outputs]
-    counted = [figure for figure in noted if figure]
-    assert counted == [f"{site.number(name)}.{n + 1}" for n in range(len(counted))]
-    kind = "exercise" if "/exercises/" in name else "section"
-    sections = re.findall(rf"(?m)^\(({kind}-\S+)\)=\n## ", "\n".join(texts_of(said)))
-    return [*sections, *(f"figure-{figure.replace('.', '-')}" for figure in counted)]
-
-
-def test_every_link_of_every_page_leads_to_a_page_and_each_key_to_its_entry(whole):
-    keys = {}  # by page
-    for name, path in whole.files.items():
-        if re.match(site.LINKED, name):
-            keys[path] = ends(whole, name)
-        elif path.suffix == ".md":
-            said = read(whole, name)
-            keys[path] = [slug(h) for h in re.findall(r"(?m)^#+ (.+)$", said)]
-            keys[path] += re.findall(r"(?m)^\((\S+)\)=$", said)
-    assert len(keys[whole.files["notebooks/references"]]) > 50
-    faults, count = [], 0
-    for name in whole.files:
-        said = re.sub(r"(?s)```.*?```|`[^`]*`|\$\$.*?\$\$", "", read(whole, name))
-        for _, target, anchor in site.LINK.findall(said):
-            path = (whole.files[name].parent / target).resolve()
-            count += 1
-            if not path.is_file() or (anchor and anchor[1:] not in keys[path]):
-                faults.append(f"{name}: {target}{anchor}")
-    assert faults == []
-    assert count > 1000
 
 
 def test_the_page_of_a_lecture_leads_to_its_deck_and_its_handout_where_they_are_made(small):
@@ -415,41 +327,6 @@ def test_without_npm_one_is_told_how_to_get_it(tmp_path, monkeypatch):
         npm.package("mathjax", tmp_path)
 
 
-def test_what_npm_has_brought_is_fetched_once(tmp_path, monkeypatch):
-    modules = tmp_path / f"mathjax@{npm.PINS['mathjax']}/node_modules"
-    modules.mkdir(parents=True)
-    (modules / ".package-lock.json").write_text("{}")
-    monkeypatch.setattr("shutil.which", lambda name: pytest.fail("npm is asked again"))
-    assert npm.package("mathjax", tmp_path) == modules / "mathjax"
-
-
-TAKEN = {  # what makes a folder of files that npm brings, and the packages that are in it
-    site.assets: {"mathjax", npm.SANS, npm.CODE},
-    slides.assets: {"mathjax", "reveal.js", npm.SANS},
-}
-
-
-@pytest.fixture
-def packages(tmp_path, monkeypatch):
-    """The folder of toy packages, each with all that is taken of any, and with a licence."""
-    files = (site.MATHJAX, "dist/reveal.js", "dist/reveal.css", "dist/plugin/notes.js")
-    files += ("400.css", "400-italic.css", "600.css", "files/a-latin-400.woff2")
-    for name in set.union(*TAKEN.values()):
-        for file in files:
-            path = tmp_path / "npm" / name / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("@font-face { src: url(./files/a-latin-400.woff2) }")
-        (tmp_path / "npm" / name / "LICENSE").write_text(name)
-    monkeypatch.setattr(npm, "package", lambda name: tmp_path / "npm" / name)
-    return tmp_path / "npm"
-
-
-@pytest.mark.parametrize(("make", "names"), TAKEN.items(), ids=["site", "slides"])
-def test_the_licence_of_each_package_goes_out_with_its_files(make, names, packages, tmp_path):
-    make(tmp_path / "made")
-    assert {path.read_text() for path in (tmp_path / "made").rglob("LICENSE-*.txt")} == names
-
-
 def test_without_a_package_one_is_told_of_the_extra():
     with pytest.raises(SystemExit, match=r"^no-such missing.*make site.*\[site\]"):
         need("site", no_such="no-such", re="re")
@@ -473,22 +350,3 @@ def test_make_publish_makes_first_what_the_site_takes_along():
     targets = re.findall(r"(?m)^(\w+): .*\n\t\$\(BIN\)/python -m kit\.(\w+)", text("Makefile"))
     for target, _ in site.MAKES.values():
         assert dict(targets)[target] in made
-
-
-def test_what_is_published_has_been_looked_at_and_only_publishing_may_publish():
-    pages = yaml.safe_load(text(".github/workflows/pages.yml"))
-    jobs = pages["jobs"]
-    runs = [step.get("run", "") for step in jobs["build"]["steps"]]
-    made = [runs.index(f"make {name} PYTHON=python") for name in ("lite", "pdf", "slides")]
-    assert max(made) < runs.index("make test-kit PYTHON=python")  # which makes the site of all
-    (upload,) = [s for s in jobs["build"]["steps"] if "pages-artifact" in s.get("uses", "")]
-    assert ROOT / upload["with"]["path"] == site.HTML
-    assert jobs["publish"]["needs"] == "build"
-    assert "pull_request" in jobs["publish"]["if"]
-    assert pages["permissions"] == {"contents": "read"}
-    assert "permissions" not in jobs["build"]
-    assert set(jobs["publish"]["permissions"]) == {"pages", "id-token"}
-    used = dict(re.findall(r"uses: (\S+)@(v\d+)$", text(".github/workflows/ci.yml"), re.MULTILINE))
-    ours = dict(re.findall(r"uses: (\S+)@(v\d+)$", text(".github/workflows/pages.yml"), re.M))
-    assert used.items() <= ours.items()
-    assert len(re.findall("uses:", text(".github/workflows/pages.yml"))) == len(ours)
