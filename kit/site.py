@@ -79,7 +79,7 @@ MAKES = {  # what a site can be without: the target that makes it, and files tha
     "PDFs": ("pdf", "handouts/*.pdf"),
     "lessons that run in the browser": ("lite", f"{LITE}/index.html"),
 }
-BESIDE = "Beside this page: "  # begins a line of links, which no search reads
+BESIDE = "Beside this page: "  # begins a line of links, which no search shows
 ACROSS = 100  # letters of a printed line, above which they are smaller
 PROSE = 200  # letters of a printed line, above which it is no row of a table
 LONG = 250  # characters of an alt text, above which its first sentence has to do

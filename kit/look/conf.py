@@ -3,7 +3,6 @@
 from docutils import nodes
 from myst_nb.core.render import NbElementRenderer
 from sphinx import addnodes
-from sphinx.search import IndexBuilder
 
 from kit import figures, reference
 from kit.head import LESSON, in_head, words
@@ -86,7 +85,7 @@ NbElementRenderer.render_image = described(NbElementRenderer.render_image)
 
 
 def findable(app, doctree):
-    """A lesson is found first by the words that it teaches; what lies beside it is no such word."""
+    """A lesson is found first by the words that it teaches; the line beside it gets a class."""
     lesson = number(app.env.docname) if LESSON.match(app.env.docname) else ""
     names = [("single", word, "", "main", None) for word in words(lesson)]
     if names:
@@ -94,24 +93,6 @@ def findable(app, doctree):
     for line in doctree.findall(nodes.paragraph):
         if line.astext().startswith(BESIDE):
             line["classes"].append("beside")
-
-
-def without_links(feed):
-    """`feed` of the index of the search, which does not see the line of links beside a page."""
-
-    def fed(self, docname, filename, title, doctree):
-        lines = [p for p in doctree.findall(nodes.paragraph) if "beside" in p["classes"]]
-        places = [(line.parent, line.parent.index(line), line) for line in lines]
-        for parent, _, line in places:
-            parent.remove(line)
-        feed(self, docname, filename, title, doctree)
-        for parent, at, line in reversed(places):
-            parent.insert(at, line)
-
-    return fed
-
-
-IndexBuilder.feed = without_links(IndexBuilder.feed)
 
 
 def setup(app):

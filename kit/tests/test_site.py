@@ -179,26 +179,6 @@ def test_a_lesson_a_work_or_a_place_that_is_named_becomes_a_link_there(small, sa
     assert small.linked(said, "notebooks/09_two") == expected
 
 
-def test_a_question_stands_in_a_box_and_all_that_answers_it_opens_below_at_once(small):
-    said, caption = toy.prints("0.5"), {"text/markdown": "*It rises.*", "text/plain": "It rises."}
-    drawn = toy.figure("It is 2.", "answer", "hide-input", caption="It rises.")
-    drawn.outputs.append(nbformat.v4.new_output("display_data", data=caption))
-    asked = toy.text("# One\n\nLook. **Before you run this:** one\nor two?")
-    notebook = toy.notebook(asked, drawn, toy.text("It is $2$.", "answer"), said)
-    page = json.loads(small.on_page(json.dumps(notebook), "notebooks/04_one"))
-    question, opens, figure, answer, closes, printed = page["cells"]
-    label = r"<div class='question'>\n\n\*\*Before you run this\*\*\n\n"
-    assert re.search(rf"Look\.\n\n{label}One\nor two\?\n\n</div>\Z", question["source"])
-    summary = "<summary>Show the answer</summary>"
-    assert opens["source"] == f"<details class='answer'>{summary}"
-    assert answer["source"] == "It is $2$."
-    assert closes["source"] == "</details>"
-    assert [*figure["outputs"][0]["data"]] == ["image/png", "text/plain"]
-    assert len(figure["outputs"]) == 1  # the caption stands once
-    assert printed["metadata"]["tags"] == []
-    nbformat.validate(page)
-
-
 def test_an_answer_has_no_heading_as_a_fold_would_hide_the_sections_after_it():
     answers = [c for path in paths() for c in lesson(path).cells if ANSWER in c.tags]
     assert [c.source for c in answers if c.kind == "markdown" and headings(c.source)] == []
@@ -209,26 +189,18 @@ def test_an_answer_has_no_heading_as_a_fold_would_hide_the_sections_after_it():
     "said",
     [
         "figure 04.3",
-        "exercise 04.1",
         "figure 77.1",
         "Figure 4.1 of the paper",
-        "`figure 04.1`",
         "`04_gone.ipynb`",
-        "`09_two.ipynb`",
         "04 §1",
-        "§3",
         "[04 §7, *Gone*](04_one.ipynb)",
         "lesson 09 is this one",
         "lesson 77",
-        "lesson 045",
         "in `lesson 04`",
         "# Lesson 04",
         "$x$ in $\\text{lesson 04}$",
-        "$$\n\\text{lesson 04}\n$$",
-        "see [what lesson 04 says](04_one.ipynb)",
         "```\nlesson 04\n```",
         "Rahimi (1999)",
-        "over 2000 draws in 2007",
     ],
 )
 def test_what_is_code_formula_heading_link_or_unknown_stays_as_it_is(small, said):

@@ -9,7 +9,7 @@ import pytest
 
 from kit import site
 from kit.chromium import served
-from tools.lesson import ANSWER, find, paths, questions, read
+from tools.lesson import ANSWER, paths, questions, read
 from tools.setting import ROOT
 
 from ..queries import ELSEWHERE, TYPED
@@ -51,14 +51,6 @@ FOCUS = """async () => {
 }"""
 
 OPEN = "document.querySelectorAll('article details').forEach(fold => { fold.open = true; })"
-# Blocks of code and prints of which a part is out of sight; lines of up to 100 letters that break.
-CUT = """() => [...document.querySelectorAll('article .cell pre')].flatMap(block => {
-    const look = getComputedStyle(block), row = parseFloat(look.lineHeight);
-    const room = block.clientHeight - 2 * parseFloat(look.paddingTop);
-    const lines = block.textContent.replace(/\\n$/, '').split('\\n');
-    const breaks = Math.round(room / row) > lines.length && lines.every(line => line.length <= 100);
-    return breaks || block.scrollWidth > block.clientWidth ? [block.textContent.slice(0, 80)] : [];
-})"""
 
 
 @pytest.fixture(scope="session")
@@ -94,13 +86,6 @@ def test_each_page_asks_nothing_outside_sets_its_formulas_and_fits_a_phone(pages
     assert wrong == {}
     assert len(pages) > 90
     assert formulas > 2000
-
-
-def test_the_head_names_the_width_once_and_the_first_page_is_called_as_the_course(pages):
-    assert {written(page).count('name="viewport"') for page in pages} == {1}
-    assert "<title>How kernels became linear attention</title>" in written("index")
-    (title,) = re.findall("<title>(.*)</title>", written("notebooks/06_weighted_means"))
-    assert title.startswith("06 Attention: take a weighted mean ")
 
 
 def test_icons_are_letters_and_their_megabyte_of_script_is_not_loaded(pages, address, browser):
@@ -165,18 +150,6 @@ def test_a_lesson_is_read_by_the_keyboard_alone(address, browser):
     assert opened_folds == folds > 5
     assert sum(stop["tag"] == "MJX-CONTAINER" for stop in stops) < 10
     assert faults == []
-
-
-@pytest.mark.parametrize("width", [1280, 1400, 1920])
-def test_code_and_prints_fit_the_column(address, browser, width):
-    cut = {}
-    for number in ("03", "09", "17", "20"):
-        page = f"notebooks/{find(number).stem}.html"
-        with opened(browser, address, page, width=width) as (tab, _):
-            tab.evaluate(OPEN)
-            assert tab.locator("article .cell pre").count() > 10
-            cut[number] = tab.evaluate(CUT)
-    assert not any(cut.values()), cut
 
 
 def test_an_answer_is_printed_though_it_is_folded(address, browser):
