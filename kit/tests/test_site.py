@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import nbformat
@@ -322,3 +323,15 @@ def test_make_publish_makes_first_what_the_site_takes_along():
     targets = re.findall(r"(?m)^(\w+): .*\n\t\$\(BIN\)/python -m kit\.(\w+)", text("Makefile"))
     for target, _ in site.MAKES.values():
         assert dict(targets)[target] in made
+
+
+def test_a_build_that_takes_too_long_says_so(tmp_path, monkeypatch):
+    def late(command, timeout, **_):
+        raise subprocess.TimeoutExpired(command, timeout)
+
+    for name in ("stage", "assets"):
+        monkeypatch.setattr(site, name, lambda: None)
+    monkeypatch.setattr(site, "HTML", tmp_path / "html")
+    monkeypatch.setattr("subprocess.run", late)
+    with pytest.raises(SystemExit, match="Sphinx took more than 20 minutes"):
+        site.main()
