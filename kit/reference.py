@@ -61,7 +61,8 @@ def words(site, text: str) -> str:
             return rf"\{found['sign']}"
         return rf"\ `{found['label']} <{found['page']}.html{found['place'] or ''}>`__\ "
 
-    return MARKS.sub(marked, site.linked(" ".join(text.split()), f"{PACKAGE}/index")).strip()
+    line = re.sub(r"(?<=\b\w)'(?!\w)", "′", " ".join(text.split()))  # q' is no end of a quotation
+    return MARKS.sub(marked, site.linked(line, f"{PACKAGE}/index")).strip()
 
 
 def kind(annotation) -> str:

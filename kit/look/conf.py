@@ -17,6 +17,7 @@ autodoc_member_order = "bysource"
 autodoc_mock_imports = ["torch"]  # performer_course.pytorch alone needs it
 autodoc_typehints = "none"  # they stand in the table of arguments
 add_module_names = html_use_index = False
+smartquotes_action = "qD"  # "..." in a shape stays as Python writes it
 nb_execution_mode = "off"
 nb_merge_streams = True
 nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"

@@ -63,7 +63,7 @@ def test_names_and_works_are_links_and_other_signs_stay_as_they_are():
     said = page(attention.favor_attention)
     assert r"\ :py:obj:`naive.favor_attention`\ " in said
     assert r"\ `Choromanski <../notebooks/references.html#c>`__\ " in said
-    assert reference.words(Site(), "|i − j| ≤ b,\n Σ_{j≤i}") == r"\|i − j\| ≤ b, Σ\_{j≤i}"
+    assert reference.words(Site(), "|q'| ≤ b's,\n Σ_{j≤i}") == r"\|q′\| ≤ b's, Σ\_{j≤i}"
 
 
 def test_an_example_and_a_block_of_formulas_keep_their_lines():

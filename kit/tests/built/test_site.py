@@ -221,7 +221,7 @@ def test_the_pages_of_the_package_have_arguments_links_and_their_source(pages):
     assert re.search(r"favor_attention\(q, k, v, W, \*, causal=False", page)
     assert re.search(r"causal\s+True or False\s+False\s+row i sees j ≤ i", page)
     assert "O((L + S) m (d + e))" in page
-    assert 'href="naive.html#favor_attention"' in whole
+    assert 'href="naive.html#performer_course.naive.favor_attention"' in whole
     assert 'href="../notebooks/references.html#choromanski-2021"' in whole
     assert 'href="../_modules/performer_course/attention.html#favor_attention"' in whole
     assert 'id="favor_attention"' in written("_modules/performer_course/attention")
