@@ -35,7 +35,7 @@ NIGHT := $(VENV)/with-lessons,training,cluster,tests,benchmarks,gpu-check,site,s
 GPU := $(VENV)/with-$(or $(EXTRAS),gpu-cuda12)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-all lint notebooks publish site slides lite pdf model course test-kit bench bench-gpu buttons claims constraints clean
+.PHONY: help lab test test-all lint notebooks publish site slides lite pdf model course test-kit bench bench-gpu claims constraints clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -98,9 +98,6 @@ bench: $(TESTS) ## time the package side by side with its peers, and draw the fi
 
 bench-gpu: $(GPU) ## measure what appendix a5 estimates, on an NVIDIA GPU (installs CuPy: EXTRAS=gpu-cuda12)
 	$(BIN)/python benchmarks/gpu.py
-
-buttons: $(TESTS) ## write the buttons for Binder and Colab, once pyproject.toml has the address
-	$(BIN)/python -m kit.buttons
 
 claims: $(TESTS) ## plant each defect that a claim names, and say which are not caught
 	$(BIN)/python -m tests.claims

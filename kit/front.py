@@ -50,7 +50,6 @@ def page(readme: str, browser: bool) -> str:
     caption = re.search(r"(?ms)^\*\w.+?\*$", top)[0]
     named = {re.match(r"## (.+)", section)[1]: section for section in sections}
     first = [named.pop(name) for name in FIRST]
-    badges = re.findall(r"(?m)^\[!\[.*", top)  # where the repository has an address
     head = [
         f"# {title}",
         f"{lead}.",
@@ -61,7 +60,6 @@ def page(readme: str, browser: bool) -> str:
         "</div>",
         caption,
         rest,
-        *badges,
     ]
     text = "".join([*first, *named.values()])
     return "\n\n".join([*head, ROW.sub(r"| [\1](\2) | [\3](\2) |", text)])

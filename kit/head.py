@@ -8,9 +8,8 @@ import re
 from html import escape, unescape
 
 from tools.lesson import Lesson, find, read
-from tools.setting import NOTEBOOKS, ROOT, repository
+from tools.setting import NOTEBOOKS, ROOT
 
-CARD = "_images/picture.png"  # README's picture, which stands beside a link
 PICTURE = re.compile(r"!\[(.+?)\]\((notebooks/picture\.png)\)")  # its description, its file
 WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*: (.+) \[(\w\d)\]\(\w+\.ipynb\)$")
 AFTERWARDS = re.compile(r"^Afterwards,? you (?:can |)")
@@ -58,30 +57,17 @@ def words(lesson: str) -> list[str]:
     return [read(find(lesson)).subject, *terms().get(lesson, [])] if lesson else []
 
 
-def published(address: str | None) -> str:
-    """Where GitHub Pages shows the repository; empty while it has no address."""
-    if not address:
-        return ""
-    owner, name = address.rsplit("/", 2)[1:]
-    return f"https://{owner.lower()}.github.io/{name}/"
-
-
-def tags(docname: str, title: str, way: str, address: str | None) -> str:
-    """The meta tags of a page; `way` leads from it to the picture, where no address is known."""
+def tags(docname: str, title: str) -> str:
+    """The meta tags of a page."""
     of_lesson = LESSON.match(docname)
     lesson = of_lesson[1] if of_lesson else ""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    course, home = first_words(readme)[0], published(address)
     about = description(read(find(lesson)) if lesson else None)
     names = {"description": about, "keywords": ", ".join(words(lesson))}
     graph = {
-        "og:site_name": course,
+        "og:site_name": first_words()[0],
         "og:type": "article" if lesson else "website",
         "og:title": unescape(re.sub(r"<[^>]+>|\\[()]", "", title)),
         "og:description": about,
-        "og:image": f"{home}{CARD}" if home else way,
-        "og:image:alt": PICTURE.search(readme)[1],
-        "og:url": home and f"{home}{docname}.html",
     }
     rows = [("name", *row) for row in names.items()] + [("property", *r) for r in graph.items()]
     made = [
@@ -92,6 +78,5 @@ def tags(docname: str, title: str, way: str, address: str | None) -> str:
 
 def in_head(app, docname, template, context, doctree):
     """Sphinx's event for a page: its tags. The theme names the size of the screen by itself."""
-    title, way = context.get("title", ""), context["pathto"](CARD, 1)
     kept = re.sub(r'<meta name="viewport"[^>]*/>', "", context.get("metatags", ""))
-    context["metatags"] = kept + tags(docname, title, way, repository())
+    context["metatags"] = kept + tags(docname, context.get("title", ""))

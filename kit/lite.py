@@ -36,9 +36,7 @@ WHEELS = (
 DRAWN_WITH = ("matplotlib", "pillow", "scikit-learn", "ipywidgets")
 EXTENSIONS = ("@jupyterlite/pyodide-kernel-extension", "@jupyter-widgets/jupyterlab-manager")
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
-FILES = "@jupyterlab/filebrowser-extension:browser"  # its names get the room of dates in 2020
 SPEC = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
-EPOCH = "1577836800"  # 2020: the date of every file, so that the same sources give the same files
 
 WORDS = """\
 **You read this in the browser.** Python starts here with nothing but its own modules, so run the
@@ -47,7 +45,10 @@ it draws with, which takes a while the first time. A red cross in the upper righ
 Python did not start, as where a network blocks `cdn.jsdelivr.net`. What you write is kept by this
 browser alone: to keep it elsewhere, right-click the file on the left and choose *Download*."""
 # Not by %pip: in a copy that is opened elsewhere, it would take whatever has the course's name.
-INSTALL = f"import piplite\n\nawait piplite.install({['performer_course', *DRAWN_WITH]})"
+CODE = f"import piplite\n\nawait piplite.install({['performer_course', *DRAWN_WITH]})"
+TOLD = {"cell_type": "markdown", "id": "in-the-browser", "metadata": {}, "source": WORDS}
+INSTALL = {"cell_type": "code", "id": "install", "metadata": {}, "source": CODE}
+INSTALL |= {"execution_count": None, "outputs": []}
 
 
 def chosen(name: str) -> bool:
@@ -67,10 +68,10 @@ def contents(notebooks: Path = NOTEBOOKS) -> dict[str, bytes]:
         if name.endswith(".ipynb"):
             nb = json.loads(content)
             nb["metadata"]["kernelspec"] = SPEC
-            nb["cells"] = opened(nb["cells"])
             for cell in nb["cells"]:
                 if cell["cell_type"] == "markdown":
                     cell["source"] = reachable("".join(cell["source"]), name, mine)
+            nb["cells"] = [TOLD, INSTALL, *nb["cells"]]
             content = (json.dumps(nb, indent=1, ensure_ascii=False) + "\n").encode()
         else:
             content = reachable(content.decode(), name, mine).encode()
@@ -80,17 +81,6 @@ def contents(notebooks: Path = NOTEBOOKS) -> dict[str, bytes]:
     for path in [*sorted(sources), notebooks.parent / "benchmarks/attention.json"]:
         found[path.relative_to(notebooks.parent).as_posix()] = path.read_bytes()
     return found
-
-
-def opened(cells: list[dict]) -> list[dict]:
-    """The cells of a notebook, and before them those that install the course in the browser.
-
-    Those for Colab, where the repository has an address, give way to them.
-    """
-    rest = [cell for cell in cells if cell.get("id") not in ("colab", "install")]
-    words = {"cell_type": "markdown", "id": "in-the-browser", "metadata": {}, "source": WORDS}
-    install = {"cell_type": "code", "id": "install", "metadata": {}, "source": INSTALL}
-    return [words, install | {"execution_count": None, "outputs": []}, *rest]
 
 
 def reachable(text: str, here: str, names) -> str:
@@ -105,17 +95,10 @@ def reachable(text: str, here: str, names) -> str:
 
 def run(*command, cwd: Path) -> None:
     """A command of Python's; what it said, if it fails."""
-    environment = os.environ | {"SOURCE_DATE_EPOCH": EPOCH}
-    done = subprocess.run(
-        [sys.executable, "-m", *map(str, command)],
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    command = [sys.executable, "-m", *map(str, command)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600)
     if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command[:2]))} failed:\n{done.stdout}{done.stderr}")
+        raise SystemExit(f"{' '.join(command[2:4])} failed:\n{done.stdout}{done.stderr}")
 
 
 def wheels(folder: Path, work: Path) -> None:
@@ -138,9 +121,6 @@ def wheels(folder: Path, work: Path) -> None:
     (unpacked,) = (path for path in bare.iterdir() if path.is_dir())
     shutil.copytree(NOTEBOOKS / "data", unpacked / "notebooks" / "data")
     run("wheel", "pack", "-d", folder, unpacked, cwd=work)
-    compiled = [path.name for path in folder.iterdir() if not path.name.endswith("-none-any.whl")]
-    if compiled:
-        raise SystemExit(f"a browser cannot run {', '.join(compiled)}: compiled for this machine")
 
 
 def settings(labextensions: Path) -> tuple[dict, dict]:
@@ -161,7 +141,6 @@ def settings(labextensions: Path) -> tuple[dict, dict]:
         "jupyter-lite-schema-version": 0,
         "jupyter-config-data": {
             "appName": COURSE,
-            "settingsOverrides": {FILES: {"showLastModifiedColumn": False}},
             "litePluginSettings": {KERNEL: {"disablePyPIFallback": True}},
         },
     }

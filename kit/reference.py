@@ -1,23 +1,18 @@
 """The pages of the package on the site, from its docstrings alone; `look/conf.py` connects them.
 
-A docstring stays what `help(...)` shows: plain letters and no marks. Here its first line stands
-below a short signature; then come what it says, a table of the arguments, what is returned, the
-fields (Error, Cost, Source, …) and the example. Formulas are set (`kit.tex`); a name in backticks
-leads to what it names, a work to its entry, a lesson to its page.
-
-What an argument means is said once: by the docstring ("causal: row i sees …"), else by that of
-the module, else by the table of symbols in the package's own.
+A docstring stays what `help(...)` shows: plain letters and no marks. Here come below the signature
+what it says, a table of the arguments with the types of their annotations, what is returned, the
+fields (Error, Cost, Source, …) and the example. A name in backticks leads to what it names, a work
+to its entry, a lesson to its page. Formulas stay in plain letters.
 """
 
 import ast
-import importlib
 import inspect
 import re
 import types
 import typing
 from itertools import groupby
 
-from kit.tex import displayed, formulas
 from tools.setting import ROOT
 
 PACKAGE = "performer_course"
@@ -28,11 +23,14 @@ OF_A_ROOM = {
 }
 FIELDS = "Shapes?|Shape and dtype|Error|Cost|Source|Raises|Differs from the papers?"
 BEGINS = r"(?:^|(?<=[.;,] )|(?<=[.;,]\n))"  # of a field, or of what is said of an argument
-EXAMPLE = ">>>"
-LINK = re.compile(
-    r"\[([^\]]*)\]\(([\w./]+\.(?:ipynb|md))(#[^)\s]*)?\)"
-)  # as `Site.linked` makes it
+# A name in backticks, a link as `Site.linked` makes it, and signs that mean something to Sphinx.
+MARKS = re.compile(
+    r"`(?P<name>[^`]+)`|\[(?P<label>[^\]]*)\]\((?P<page>[\w./]+)\.(?:ipynb|md)(?P<place>#[^)\s]*)?\)"
+    r"|(?P<sign>[\\*_|])"
+)
 ARRAYS = {"Float": "array", "Bool": "booleans", "Int": "integers", "Integer": "integers"}
+TYPES = {"ndarray": "array", "str": "text", "bool": "True or False", "int": "integer"}
+TYPES |= {"float": "number", "NoneType": "None"}
 
 
 def pages(package=ROOT / PACKAGE) -> dict[str, str]:
@@ -53,82 +51,18 @@ def rooms(package=ROOT / PACKAGE) -> list[str]:
     return names + sorted(n for n in files - {*names} if (package / f"{n}.py").is_file())
 
 
-# Words
+def words(site, text: str) -> str:
+    """Plain text as one line of reStructuredText, with its links."""
 
+    def marked(found):
+        if name := found["name"]:
+            return rf"\ :py:obj:`{name}`\ "
+        if found["sign"]:
+            return rf"\{found['sign']}"
+        return rf"\ `{found['label']} <{found['page']}.html{found['place'] or ''}>`__\ "
 
-class Words:
-    """Plain text as reStructuredText on the page of a module, with formulas and links."""
-
-    def __init__(self, site, module: str):
-        self.site, self.module = site, module
-        self.here = f"{PACKAGE}/{module.partition('.')[2].partition('.')[0] or 'index'}"
-
-    def code(self, name: str) -> str:
-        """A name in backticks, which leads to what it names where that has a place on the site."""
-        bare = name.partition("(")[0]
-        for place in (f"{PACKAGE}.{bare}", f"{self.module}.{bare}"):
-            if public(place):
-                role = "mod" if is_room(place) else "obj"
-                return rf"\ :py:{role}:`{name} <{place}>`\ "
-        return rf"\ ``{name}``\ "
-
-    def link(self, label: str, target: str, anchor: str | None) -> str:
-        page = re.sub(r"\.(?:ipynb|md)$", ".html", target)
-        return rf"\ `{label} <{page}{anchor or ''}>`__\ "
-
-    def plain(self, text: str) -> str:
-        """Text without code: its works and lessons are links, its formulas are set."""
-        out, at = "", 0
-        linked = self.site.linked(text, self.here)
-        for link in LINK.finditer(linked):
-            out += self.set(linked[at : link.start()]) + self.link(*link.groups())
-            at = link.end()
-        return out + self.set(linked[at:])
-
-    def set(self, text: str) -> str:
-        out = ""
-        for kind, said in formulas(text):
-            if kind == "text":
-                out += re.sub(r"([\\*_|])", r"\\\1", said)
-            else:
-                out += rf"\ :math:`{said}`\ " if kind == "math" else rf"\ ``{said}``\ "
-        return out
-
-    def __call__(self, text: str) -> str:
-        parts = re.split(r"`([^`]+)`", text)
-        parts[::2] = [self.plain(part) for part in parts[::2]]
-        parts[1::2] = [self.code(part) for part in parts[1::2]]
-        return "".join(parts).strip()
-
-
-def found(place: str):
-    """What a dotted name of the package names; None where there is none."""
-    module, _, name = place.rpartition(".")
-    try:
-        return importlib.import_module(place)
-    except ImportError:
-        pass
-    try:
-        return getattr(importlib.import_module(module), name, None)
-    except ImportError:
-        return None
-
-
-def is_room(place: str) -> bool:
-    return place.removeprefix(f"{PACKAGE}.") in rooms()
-
-
-def public(place: str) -> bool:
-    """Whether a dotted name has a place on the site."""
-    if not re.fullmatch(r"\w+(?:\.[A-Za-z]\w*)+", place):
-        return False
-    if is_room(place):
-        return True
-    thing = found(place)
-    return callable(thing) and getattr(thing, "__module__", "") == place.rpartition(".")[0]
-
-
-# Arguments
+    line = re.sub(r"(?<=\b\w)'(?!\w)", "′", " ".join(text.split()))  # q' is no end of a quotation
+    return MARKS.sub(marked, site.linked(line, f"{PACKAGE}/index")).strip()
 
 
 def kind(annotation) -> str:
@@ -138,26 +72,20 @@ def kind(annotation) -> str:
     if hasattr(annotation, "dim_str"):  # of jaxtyping
         names = [name.lstrip("#*") for name in annotation.dim_str.split()]
         names = [name.replace("2*", "2").replace("+", " + ") for name in names]
-        shape = (
-            f"({names[0]},)" if len(names) == 1 and names != ["..."] else f"({', '.join(names)})"
-        )
-        return f"{ARRAYS[annotation.__name__.partition('[')[0]]} ``{shape}``"
+        comma = "," * (len(names) == 1 and names != ["..."])
+        array = ARRAYS[annotation.__name__.partition("[")[0]]
+        return f"{array} ``({', '.join(names)}{comma})``"
+    several = typing.get_args(annotation)
     if isinstance(annotation, types.UnionType):
-        return " or ".join(kind(one) for one in typing.get_args(annotation))
+        return " or ".join(map(kind, several))
     if typing.get_origin(annotation) is tuple:
-        return ", ".join(kind(one) for one in typing.get_args(annotation))
-    if annotation in (None, type(None)):
-        return "None"
-    if isinstance(annotation, type) and not typing.get_args(annotation):
-        place = f"{annotation.__module__}.{annotation.__name__}"
-        place = place.replace("._stable.", ".attention.")  # where its page is
-        if place.startswith(f"{PACKAGE}."):
-            return rf":py:obj:`{annotation.__name__} <{place}>`"
-        named = {"ndarray": "array", "str": "text", "bool": "True or False", "int": "integer"}
-        return named.get(
-            annotation.__name__,
-            "number" if annotation is float else f"``{place.removeprefix('builtins.')}``",
-        )
+        return ", ".join(map(kind, several))
+    if isinstance(annotation, type) and not several:
+        name, module = annotation.__name__, annotation.__module__
+        if module.startswith(PACKAGE):
+            room = module.replace("._stable", ".attention")  # where its page is
+            return f":py:obj:`{name} <{room}.{name}>`"
+        return TYPES.get(name, f"``{module}.{name}``".replace("builtins.", ""))
     return f"``{str(annotation).replace('typing.', '')}``"
 
 
@@ -178,44 +106,24 @@ def parted(text: str, names=()) -> tuple[str, dict[str, str], dict[str, str]]:
     return rest, fields, about
 
 
-def symbols() -> dict[str, str]:
-    """What the package's docstring says of the letters that are the same everywhere."""
-    text = inspect.getdoc(found(PACKAGE))
-    table = text.partition("One set of symbols")[2].partition("Rooms with")[0]
-    about = {}
-    for line in re.findall(r"(?m)^ {4}(.+)$", table):
-        cells = re.split(r" {2,}", line)
-        for letters, words in zip(cells[::2], cells[1::2], strict=True):
-            each, said = letters.split(", "), words.partition(", (")[0]
-            several = said.split(", ") if said.count(",") == len(each) - 1 else [said] * len(each)
-            about |= dict(zip(each, several, strict=True))
-    return about
-
-
-def parameters(thing) -> dict[str, inspect.Parameter]:
-    """The arguments of a function or a class by name; none where there is no signature."""
+def signature(thing) -> inspect.Signature:
+    """What a function or a class takes and returns; nothing where that is not known."""
     try:
-        known = inspect.signature(thing).parameters
+        return inspect.signature(thing)
     except (TypeError, ValueError):
-        return {}
-    return {name: one for name, one in known.items() if name not in ("self", "cls")}
+        return inspect.Signature()
 
 
-def table(words: Words, thing, about: dict[str, str]) -> list[str]:
+def table(site, known: dict, about: dict[str, str]) -> list[str]:
     """The arguments as a table: name, type and shape, default, meaning."""
-    known = parameters(thing)
-    if not known:
-        return []
-    module = of_module(inspect.getmodule(thing))
-    shared, rows = symbols(), [["argument", "type and shape", "default", "meaning"]]
+    rows = [["argument", "type and shape", "default", "meaning"]]
     for name, one in known.items():
         shape = "" if one.kind is one.VAR_KEYWORD else kind(one.annotation)
-        meaning = without_shape(about.get(name) or module.get(name, ""))
-        if not meaning or meaning.startswith("or "):
-            meaning = ", ".join(filter(None, (shared.get(name, ""), meaning)))
         default = "" if one.default is one.empty else f"``{one.default!r}``"
-        rows.append([f"``{name}``", shape, default, words(one_line(meaning))])
+        rows.append([f"``{name}``", shape, default, words(site, about.get(name, ""))])
     kept = [i for i, column in enumerate(zip(*rows[1:], strict=True)) if any(column)]
+    if not kept:
+        return []
     look = "arguments" + " defaults" * (2 in kept)
     out = ["", ".. list-table::", f"   :class: {look}", "   :header-rows: 1", ""]
     for row in rows:
@@ -224,108 +132,26 @@ def table(words: Words, thing, about: dict[str, str]) -> list[str]:
     return [*out, ""]
 
 
-def of_module(module) -> dict[str, str]:
-    """What the docstring of a module says of the arguments of its functions."""
-    own = [f for f in vars(module).values() if getattr(f, "__module__", "") == module.__name__]
-    names = {name for function in own if callable(function) for name in parameters(function)}
-    return parted(inspect.getdoc(module) or "", sorted(names))[2]
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def without_shape(text: str) -> str:
-    """What is said of an argument, without the shape that stands beside it, and what it gives."""
-    text = re.split(r"\n\n|; leading axes|;? gives? (?:rows )?\(", text)[0]
-    return re.sub(r"^\([^()]*\)[,;]?\s*", "", text)
-
-
-def returned(thing, fields: dict[str, str]) -> dict[str, str]:
-    """The fields, and before them what is returned, with what the docstring says of its shape."""
-    try:
-        annotation = inspect.signature(thing).return_annotation
-    except (TypeError, ValueError):
-        return fields
-    what = "" if inspect.isclass(thing) else kind(annotation)
-    if not what or what == "None":
-        return fields
-    shape, rest = fields.get("Shape", ""), {k: v for k, v in fields.items() if k != "Shape"}
-    dims = re.search(r"``\(.*?\)``", what)
-    same = rf"\ {dims[0]}\ " if dims else "?"
-    if what.count("``") == 2 and shape.startswith(same):  # once is enough
-        return {"Returns": what + re.sub(r"^(?=\w)", " ", shape.removeprefix(same)), **rest}
-    return {"Returns": what, **({"Shape": shape} if shape else {}), **rest}
-
-
-# A docstring
-
-
-def blocks(lines: list[str]) -> list[list[str]]:
-    """The paragraphs, the indented blocks and the example of a docstring."""
-    return [
-        list(part) for blank, part in groupby(lines, lambda line: not line.strip()) if not blank
-    ]
-
-
-def columns(lines: list[str]) -> list[list[str]] | None:
-    """A block of two columns, or twice two, as rows of two; None where it is none."""
-    cells = [re.split(r" {2,}", line.strip()) for line in lines]
-    if len(lines) < 3 or any(len(row) not in (2, 4) for row in cells):
-        return None
-    return [row[i : i + 2] for i in (0, 2) for row in cells if len(row) > i]
-
-
-def indented(words: Words, lines: list[str]) -> list[str]:
-    """An indented block: formulas, a table, or what it is."""
-    if rows := columns(lines):
-        out = ["", ".. list-table::", "   :class: arguments", ""]
-        for name, said in rows:
-            first = words.code(name) if public(f"{PACKAGE}.{name}") else words(name)
-            out += [f"   * - {first}", f"     - {words(said)}"]
-        return [*out, ""]
-    if (tex := displayed("\n".join(lines))) is not None:
-        return ["", ".. math::", "", f"   {tex}", ""]
-    return ["", "::", "", *lines, ""]
-
-
-def paragraph(words: Words, text: str) -> list[str]:
-    """A paragraph; a list in it begins one of its own."""
-    items = re.split(r"(?m)^(?=- )", text)
-    return ["", *[line for item in items for line in (words(one_line(item)), "")]]
-
-
-def rendered(words: Words, thing, lines: list[str]) -> list[str]:
+def rendered(site, thing, lines: list[str]) -> list[str]:
     """The docstring `lines` of `thing` in reStructuredText."""
-    known = {} if inspect.ismodule(thing) else parameters(thing)
+    own = signature(thing)
+    known = {n: one for n, one in own.parameters.items() if n not in ("self", "cls")}
     out, fields, about, examples = [], {}, {}, []
-    for block in blocks(lines):
-        if block[0].startswith(EXAMPLE):
+    for blank, part in groupby(lines, lambda line: not line.strip()):
+        block = [*part]
+        if block[0].startswith(">>>"):
             examples += ["", *block, ""]
-        elif block[0].startswith("    "):
-            out += indented(words, block)
-        else:
+        elif block[0].startswith("    "):  # formulas, a table or a command, as it is
+            out += ["", "::", "", *block, ""]
+        elif not blank:
             rest, more, meant = parted("\n".join(block), known)
             fields, about = fields | more, about | meant
-            out += paragraph(words, rest)
-    if inspect.ismodule(thing):
-        return out + listed({name: words(one_line(text)) for name, text in fields.items()})
-    fields = {name: words(one_line(text)) for name, text in fields.items()}
-    return [*out, *table(words, thing, about), *listed(returned(thing, fields)), *examples]
-
-
-def listed(fields: dict[str, str]) -> list[str]:
-    return ["", *(f":{name}: {text}" for name, text in fields.items()), ""]
-
-
-def on_docstring(site):
-    """Sphinx's event for a docstring, for the pages of a site."""
-
-    def process(app, what, name, thing, options, lines):
-        module = name if what == "module" else getattr(thing, "__module__", None) or PACKAGE
-        lines[:] = rendered(Words(site, module), thing, lines)
-
-    return process
+            for item in re.split(r"(?m)^(?=- )", rest):
+                out += ["", words(site, item)]
+    given = "" if inspect.isclass(thing) else kind(own.return_annotation)
+    out += [*table(site, known, about), "", *[f":Returns: {given}"] * (given not in ("", "None"))]
+    out += [f":{name}: {words(site, said)}" for name, said in fields.items()]
+    return [*out, *examples]
 
 
 def skipped(app, what, name, thing, skip, options):
@@ -333,6 +159,18 @@ def skipped(app, what, name, thing, skip, options):
     return True if type(thing).__name__ == "_tuplegetter" else None
 
 
+def within(app, env, node, shown):
+    """Sphinx's event for a name that it does not find: `naive.favor_attention`, of the package."""
+    if node.get("refdomain") == "py":
+        name, page = f"{PACKAGE}.{node['reftarget']}", node["refdoc"]
+        return env.domains["py"].resolve_xref(env, page, app.builder, "obj", name, node, shown)
+    return None
+
+
 def connect(app, site) -> None:
-    app.connect("autodoc-process-docstring", on_docstring(site))
+    def process(app, what, name, thing, options, lines):
+        lines[:] = rendered(site, thing, lines)
+
+    app.connect("autodoc-process-docstring", process)
     app.connect("autodoc-skip-member", skipped)
+    app.connect("missing-reference", within)

@@ -7,7 +7,7 @@ so that what a reader downloads is what the tests have seen; the words for the w
 a title, links where a lesson, a section, a figure or a work is named, and the places where such
 links end) are put in by `Site.on_page` while Sphinx reads.
 The pages of the package come from its docstrings (Sphinx's autodoc). A page asks no address
-outside: formulas are set by one file of MathJax, which npm brings, and badges become plain links.
+outside: formulas are set by one file of MathJax, which npm brings.
 """
 
 import json
@@ -28,9 +28,9 @@ from tools.setting import ROOT, edition
 BUILD = ROOT / "build" / "site"
 STAGE, HTML, STATIC = BUILD / "source", pdf.HTML, BUILD / "static"
 MATHJAX = "es5/tex-svg-full.js"
+MOST = 1200  # seconds for Sphinx
 
 LICENCES = "code: BSD 3-Clause, prose and figures: CC BY 4.0"
-BINDER = "https://mybinder.org"
 
 # The lesson that each part begins with. A lesson belongs to the last part begun before it.
 PARTS = {
@@ -75,7 +75,7 @@ MAKES = {  # what a site can be without: the target that makes it, and files tha
     "slides as PDF": ("slides", "slides/*.pdf"),
     "lessons that run in the browser": ("lite", f"{LITE}/index.html"),
 }
-BESIDE = "Beside this page: "  # begins a line of links, which no search reads
+BESIDE = "Beside this page: "  # begins a line of links, which no search shows
 ACROSS = 100  # letters of a printed line, above which they are smaller
 PROSE = 200  # letters of a printed line, above which it is no row of a table
 LONG = 250  # characters of an alt text, above which its first sentence has to do
@@ -255,10 +255,10 @@ def fit_outputs(notebook: dict) -> None:
 
 
 class Site:
-    """What a page has to know of the others: lessons, works, the address of the repository."""
+    """What a page has to know of the others: lessons, places in them, works."""
 
-    def __init__(self, stage: Path = STAGE, address: str | None = None, built: Path = BUILD.parent):
-        self.stage, self.address, self.built = stage, address, built
+    def __init__(self, stage: Path = STAGE, built: Path = BUILD.parent):
+        self.stage, self.built = stage, built
         files = [path for kind in ("ipynb", "md") for path in stage.rglob(f"*.{kind}")]
         self.files = {f.relative_to(stage).with_suffix("").as_posix(): f for f in files}
         self.lessons = lessons(self.files)
@@ -324,10 +324,9 @@ class Site:
         return WORDS.sub(words, text)
 
     def elsewhere(self, text: str, here: str) -> str:
-        """`text` with links to what is in the repository but not on the site led there.
+        """`text` without its links to what is in the repository but not on the site; words stay.
 
-        Where the repository has no address yet, the words of such a link stay without it. What is
-        nowhere stays a link, and Sphinx refuses it.
+        What is nowhere stays a link, and Sphinx refuses it.
         """
 
         def lead(found):
@@ -335,16 +334,13 @@ class Site:
             path = Path(os.path.normpath(Path(here).parent / target)).as_posix()
             if path == "README.md":
                 return f"[{label}]({relative('index.md', here)})"
-            if (self.stage / path).is_file() or not (ROOT / path).exists():
-                return found[0]
-            kind = "tree" if (ROOT / path).is_dir() else "blob"
-            return f"[{label}]({self.address}/{kind}/main/{path})" if self.address else label
+            staged = (self.stage / path).is_file() or not (ROOT / path).exists()
+            return found[0] if staged else label
 
         return LINK.sub(lead, text)
 
     def markdown(self, text: str, here: str) -> str:
         """One text of the page `here`, for the web."""
-        text = re.sub(r"!\[([^\]]*)\]\(https?:[^)]*\)", r"\1", text)  # as a badge
         if here == "notebooks/references":  # its entries stand right below the title
             text = re.sub(r"(?m)^### ", "## ", text)
         return self.linked(self.elsewhere(text, here), here)
@@ -426,10 +422,7 @@ class Site:
             if re.match(LECTURE, here):
                 return self.of_lecture(said, here)
             return self.to_run(said, here) if here == BROWSER else said
-        notebook, colab = json.loads(text), ""
-        if notebook["cells"] and notebook["cells"][0].get("id") == "colab":
-            button, _install, *notebook["cells"] = notebook["cells"]
-            colab = " · " + self.markdown("".join(button["source"]), here)
+        notebook = json.loads(text)
         marked = here in self.places.values()
         if marked and heading(here) == "section":
             drawn = [told for cell in notebook["cells"] for told in pictures(cell)]
@@ -447,7 +440,7 @@ class Site:
             if said.startswith("# ") and not titled:
                 titled, said = True, self.title(said, here)
                 head, _, rest = said.partition("\n")
-                said = f"{head}\n\n{self.beside(here)}{colab}\n{rest}"
+                said = f"{head}\n\n{self.beside(here)}\n{rest}"
             if marked:
                 said = re.sub(HEADING, rf"({heading(here)}-{number(here)}-\1)=\n", said)
             cell["source"] = boxed(self.markdown(said, here))
@@ -549,30 +542,15 @@ def contents(folder: Path, pages) -> str:
     return "\n".join(trees)
 
 
-def options(address: str | None) -> dict:
-    """What the theme is told; buttons that lead outside are there with the repository's address.
-
-    Binder opens a page in the folder it has here. Colab installs nothing by itself, so its button
-    stands in the exercises, where a cell does (`kit.buttons`).
-    """
-    told = {
+def options() -> dict:
+    """What the theme is told."""
+    return {
         "collapse_navbar": True,  # of what lies below a page, no link but on that page
         "extra_footer": f"{edition()} · {LICENCES}",
         "home_page_in_toc": True,
         "navbar_persistent": [],  # the book theme has a search button of its own
         "show_navbar_depth": 1,
         "use_fullscreen_button": False,
-    }
-    if not address:
-        return told
-    return told | {
-        "article_footer_items": ["feedback.html"],
-        "repository_url": address,
-        "repository_branch": "main",
-        "path_to_docs": "",
-        "use_repository_button": True,
-        "use_issues_button": True,
-        "launch_buttons": {"binderhub_url": BINDER, "notebook_interface": "jupyterlab"},
     }
 
 
@@ -594,7 +572,13 @@ def main() -> int:
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto"]
     command += ["-b", "html", "-c", "kit/look", "-d", BUILD / "doctrees", STAGE, HTML]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    code = subprocess.run(command, cwd=ROOT, env=environment, timeout=1200).returncode
+    try:
+        code = subprocess.run(command, cwd=ROOT, env=environment, timeout=MOST).returncode
+    except subprocess.TimeoutExpired:
+        raise SystemExit(
+            f"Sphinx took more than {MOST // 60} minutes, so it was stopped and the site is not "
+            "complete: run it again when the machine has less else to do"
+        ) from None
     if not code:
         for name, files in {SLIDES: "*.html", LITE: "index.html"}.items():
             if any((BUILD.parent / name).glob(files)):

@@ -4,19 +4,15 @@ import json
 import re
 import subprocess
 import tomllib
-from types import SimpleNamespace
 
 import pytest
 import yaml
-from IPython.core.inputtransformer2 import TransformerManager
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 from setuptools import find_packages
 
-from kit.buttons import START, with_binder
-from tools.lab import copies
-from tools.notebooks import INSTALL, NOTEBOOKS, ROOT, read, repository
+from tools.notebooks import NOTEBOOKS, ROOT, read
 from tools.setting import edition
 
 from .checkout import lint_commands, needs_make, text, tracked
@@ -40,7 +36,7 @@ def test_conda_gets_the_packages_of_pyproject():
         wanted.append(f"{name}{requirement.specifier}")
     python, *packages = environment["dependencies"]
     assert packages == [*wanted, {"pip": ["-e ."]}]
-    assert python in [f"python={version}" for version in PYTHONS]  # Binder wants one version
+    assert python in [f"python={version}" for version in PYTHONS]
     assert environment["channels"] == ["conda-forge"]
     assert environment["name"] == PROJECT["name"]
 
@@ -193,34 +189,6 @@ def test_the_page_on_speed_quotes_the_recorded_benchmark():
 def test_links_within_the_project_lead_somewhere(name):
     links = [link for link in re.findall(r"\]\(([^)#\s]+)", text(name)) if "://" not in link]
     assert [link for link in links if not (ROOT / link).exists()] == []
-
-
-def test_the_cell_for_colab_installs_nothing_where_the_course_is(monkeypatch):
-    code = TransformerManager().transform_cell(INSTALL.format("https://github.com/a/b"))
-    asked = []
-    shell = SimpleNamespace(run_line_magic=lambda *magic: asked.append(magic))
-    exec(code, {"get_ipython": lambda: shell})
-    assert asked == []
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    exec(code, {"get_ipython": lambda: shell})
-    assert asked == [("pip", "install -q git+https://github.com/a/b")]
-
-
-def test_readme_has_the_button_that_the_address_makes():
-    said = text("README.md")
-    assert with_binder(said, repository()) == said, "run `make buttons`"
-
-
-def test_binder_fills_my_where_its_button_leads():
-    assert text("postBuild").splitlines()[-1] == "python -m tools.lab"
-    assert START.removeprefix("my/") in copies(NOTEBOOKS)
-
-
-def test_an_address_elsewhere_than_on_github_is_refused(tmp_path):
-    urls = '[project.urls]\nRepository = "https://example.org/a/b"\n'
-    (tmp_path / "pyproject.toml").write_text(f"[project]\n{urls}", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"github\.com.*example\.org"):
-        repository(tmp_path)
 
 
 def test_the_citation_has_the_version_date_and_licence_of_the_project():

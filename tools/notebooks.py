@@ -29,7 +29,7 @@ from nbclient.exceptions import CellExecutionError, DeadKernelError
 from tools import lesson, shape
 from tools.kernels import AsyncKernel
 from tools.lesson import VOLATILE
-from tools.setting import ENVIRONMENT, GITHUB, NOTEBOOKS, ROOT, repository
+from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
 
 PACKAGE = "performer_course"
 BUDGET = 600_000  # bytes a lesson; GitHub shows one of up to a million
@@ -38,13 +38,6 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-
-COLAB = "https://colab.research.google.com"
-INSTALL = """\
-import importlib.util
-
-if not importlib.util.find_spec("performer_course"):  # as on Colab
-    %pip install -q git+{}"""
 
 
 class BuildError(RuntimeError):
@@ -118,23 +111,10 @@ def student(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return nb
 
 
-def with_colab(nb: nbformat.NotebookNode, path: Path, address: str | None) -> nbformat.NotebookNode:
-    """The exercise `path` with a button to open it in Colab, and a cell to install the course."""
-    if address:
-        page = f"{COLAB}/github/{address.removeprefix(GITHUB)}/blob/main/notebooks"
-        page = f"{page}/{path.parent.name}/{path.name}"
-        button = f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({page})"
-        nb.cells[:0] = [
-            nbformat.v4.new_markdown_cell(button, id="colab"),
-            nbformat.v4.new_code_cell(INSTALL.format(address), id="install"),
-        ]
-    return nb
-
-
 def write_exercise(nb: nbformat.NotebookNode, source: Path) -> None:
     """Write what students get of the solution `nb`, made from `source`."""
     path = handed_out(source)
-    write(with_colab(student(nb), path, repository()), path)
+    write(student(nb), path)
 
 
 def write(nb: nbformat.NotebookNode, path: Path) -> None:

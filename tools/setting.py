@@ -5,12 +5,10 @@ on a bare machine with a GPU.
 """
 
 import re
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = ROOT / "notebooks"
-GITHUB = "https://github.com/"
 COURSE = "How kernels became linear attention"  # its name
 
 # What every kernel that builds or tests a lesson runs under: one thread, since the last bits of
@@ -33,12 +31,3 @@ def edition(root: Path = ROOT) -> str:
     said = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     version, date = re.search(r"(?m)^## (\d+\.\d+\.\d+), (\d\d? \w+ \d{4})$", said).groups()
     return f"Edition {version}, {date}"
-
-
-def repository(root: Path = ROOT) -> str | None:
-    """The address of the repository, from which all buttons are made; None while it is not set."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    address = project.get("urls", {}).get("Repository")
-    if address and not re.fullmatch(rf"{GITHUB}[\w.-]+/[\w.-]+(?<!\.git)", address):
-        raise ValueError(f"Repository: Binder and Colab open {GITHUB}owner/name, got {address}")
-    return address

@@ -3,14 +3,11 @@
 from docutils import nodes
 from myst_nb.core.render import NbElementRenderer
 from sphinx import addnodes
-from sphinx.search import IndexBuilder
 
-from kit import feedback, figures, reference
+from kit import figures, reference
 from kit.head import LESSON, in_head, words
 from kit.site import BESIDE, STATIC, Site, alt, number, options
-from tools.setting import COURSE, repository
-
-REPOSITORY = repository()
+from tools.setting import COURSE
 
 project = html_title = COURSE
 author = "The performer_course authors"
@@ -20,6 +17,7 @@ autodoc_member_order = "bysource"
 autodoc_mock_imports = ["torch"]  # performer_course.pytorch alone needs it
 autodoc_typehints = "none"  # they stand in the table of arguments
 add_module_names = html_use_index = False
+smartquotes_action = "qD"  # "..." in a shape stays as Python writes it
 nb_execution_mode = "off"
 nb_merge_streams = True
 nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
@@ -35,7 +33,7 @@ html_favicon = "static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_copy_source = html_show_sourcelink = True
 html_sourcelink_suffix = ""
-html_theme_options = options(REPOSITORY)
+html_theme_options = options()
 
 # MathJax 3, one file. An empty configuration would be written for version 4.
 mathjax_path = "mathjax/tex-svg-full.js"
@@ -88,7 +86,7 @@ NbElementRenderer.render_image = described(NbElementRenderer.render_image)
 
 
 def findable(app, doctree):
-    """A lesson is found first by the words that it teaches; what lies beside it is no such word."""
+    """A lesson is found first by the words that it teaches; the line beside it gets a class."""
     lesson = number(app.env.docname) if LESSON.match(app.env.docname) else ""
     names = [("single", word, "", "main", None) for word in words(lesson)]
     if names:
@@ -98,26 +96,8 @@ def findable(app, doctree):
             line["classes"].append("beside")
 
 
-def without_links(feed):
-    """`feed` of the index of the search, which does not see the line of links beside a page."""
-
-    def fed(self, docname, filename, title, doctree):
-        lines = [p for p in doctree.findall(nodes.paragraph) if "beside" in p["classes"]]
-        places = [(line.parent, line.parent.index(line), line) for line in lines]
-        for parent, _, line in places:
-            parent.remove(line)
-        feed(self, docname, filename, title, doctree)
-        for parent, at, line in reversed(places):
-            parent.insert(at, line)
-
-    return fed
-
-
-IndexBuilder.feed = without_links(IndexBuilder.feed)
-
-
 def setup(app):
-    site = Site(address=REPOSITORY)
+    site = Site()
 
     def read(app, docname, source):
         source[0] = site.on_page(source[0], docname)
@@ -125,6 +105,5 @@ def setup(app):
     app.connect("source-read", read)
     app.connect("doctree-read", findable)
     app.connect("html-page-context", in_head)
-    app.connect("html-page-context", feedback.at_foot)
     reference.connect(app, site)
     return {"parallel_read_safe": True}

@@ -16,12 +16,10 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 
-import nbformat
 import pytest
 from packaging.utils import canonicalize_name as canonical
 
@@ -39,8 +37,6 @@ START = "my/00_start_here.ipynb"
 WHOLE = 600_000  # milliseconds for Python to start, and for all cells of a lesson
 NAMES = ["performer_course", *lite.WHEELS, "numpy", "scipy", *lite.DRAWN_WITH]
 STARTS_WITH = ("ipykernel", "comm", "pyodide-kernel", "jedi", "ipython", "micropip")  # its kernel
-# Modules of Python's own that import in the browser, and fail when they are used.
-BARRED = {"multiprocessing", "signal", "socket", "subprocess", "threading", "urllib"}
 # Runs all cells of the notebook that is open, and returns it; or what it waits for in vain.
 RUN = """async patience => {
     const late = stage => new Promise((_, no) => setTimeout(() => no(Error(stage)), patience));
@@ -53,17 +49,14 @@ RUN = """async patience => {
 # Run in the browser, after the first cell.
 LOOK = """
 import importlib.metadata, json, os
-from hashlib import sha256
 from pathlib import Path
 import jaxtyping, tracemalloc, wadler_lindig
 from ipywidgets import interact
-SOURCES = Path("../notebooks").glob("[0-9]*.py")
 data = Path(importlib.metadata.distribution("performer_course").locate_file("notebooks/data"))
 print(json.dumps({
     "versions": {name: importlib.metadata.version(name) for name in %s},
     "folder": os.getcwd(),
-    "cores": os.cpu_count(),
-    "sources": {p.name: sha256(p.read_bytes()).hexdigest() for p in SOURCES},
+    "sources": {p.name: p.stat().st_size for p in Path("../notebooks").glob("[0-9]*.py")},
     "record": json.loads(Path("../benchmarks/attention.json").read_text(encoding="utf-8")),
     "data": {path.name: path.stat().st_size for path in data.iterdir()},
 }))
@@ -81,14 +74,9 @@ def lock():
 
 
 @pytest.fixture(scope="module")
-def built():
+def address():
     assert lite.main() == 0
-    return lite.BUILD
-
-
-@pytest.fixture(scope="module")
-def address(built):
-    with served(built) as address:
+    with served(lite.BUILD) as address:
         yield address
 
 
@@ -104,29 +92,23 @@ def imported(source):
     return list(map(ast.unparse, nodes)), {name.partition(".")[0] for name in names}
 
 
-# What was built
-
-
 def test_what_lessons_and_their_part_of_the_package_import_is_in_the_browser(lock):
     source = re.sub(r"(?m)^(?:%|await ).*$", "", "\n".join(cells(name, "code") for name in RUNNING))
     statements, asked = imported(source.replace("import piplite", ""))
-    assert asked & BARRED == set()
     look = "import sys\nprint(*(m.__file__ for n, m in sys.modules.items() if 'performer_c' in n))"
-    code = "\n".join([*statements, look])
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    files = list(map(Path, run.stdout.split()))
-    assert len(files) > 10
-    for path in files:
-        asked |= imported(path.read_text(encoding="utf-8"))[1]
+    command = [sys.executable, "-c", "\n".join([*statements, look])]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    for path in run.stdout.split():
+        asked |= imported(Path(path).read_text(encoding="utf-8"))[1]
     known = importlib.metadata.packages_distributions()
     own = {"performer_course", *sys.stdlib_module_names}
     packages = {canonical(known.get(name, [name])[0]) for name in asked - own}
     assert packages <= {*lite.WHEELS, *lock["packages"], *STARTS_WITH}
-    assert set(lite.WHEELS).isdisjoint(lock["packages"])
+    assert {"numpy", "jaxtyping"} <= packages  # of a lesson, and of the package
 
 
-def test_the_kernel_that_is_built_in_loads_the_pyodide_that_the_page_names(built, lock):
-    extension = built / "extensions" / lite.EXTENSIONS[0]
+def test_the_kernel_loads_the_pyodide_that_the_page_names(address, lock):
+    extension = lite.BUILD / "extensions" / lite.EXTENSIONS[0]
     scripts = " ".join(p.read_text(encoding="utf-8") for p in extension.glob("static/*.js"))
     found = set(re.findall(r"https?://[^\"'` ]*/pyodide\.m?js", scripts))
     assert found == {f"{SERVER}pyodide.mjs"}
@@ -135,16 +117,6 @@ def test_the_kernel_that_is_built_in_loads_the_pyodide_that_the_page_names(built
         names[name] = lock["packages"][name.lower()]["version"]
     for name, number in names.items():
         assert f"{name} {number}" in " ".join(PAGE.split())
-
-
-def test_the_build_has_what_a_learner_opens_and_little_else(built):
-    there = {p.relative_to(built / "files").as_posix() for p in (built / "files").rglob("*.*")}
-    assert there == FILES.keys()
-    told = json.loads((built / "jupyter-lite.json").read_text(encoding="utf-8"))
-    told = told["jupyter-config-data"]
-    assert told["litePluginSettings"][lite.KERNEL]["disablePyPIFallback"] is True
-    assert {found["name"] for found in told["federated_extensions"]} == set(lite.EXTENSIONS)
-    assert sum(path.stat().st_size for path in built.rglob("*") if path.is_file()) < 30e6
 
 
 # In a browser
@@ -203,24 +175,21 @@ def ran(tab, cell):
 
 
 @contextmanager
-def opened(browser, address, name, server=None, replaced=None):
+def opened(browser, address, name, server=None):
     """(tab, refused): the notebook `name` in JupyterLite, and the addresses that it asked in vain.
 
     server: the folder that stands in for Pyodide's; without one the true one is asked.
-    replaced: {path below the address: other bytes for it}.
     """
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(PATIENCE)
     refused = []
     told = json.loads((lite.BUILD / "jupyter-lite.json").read_text(encoding="utf-8"))
     told["jupyter-config-data"]["exposeAppInBrowser"] = True
-    replaced = {"jupyter-lite.json": json.dumps(told)} | (replaced or {})
 
     def answer(route):
         asked = route.request.url.partition("?")[0]
-        here = asked.removeprefix(address)
-        if here in replaced:
-            route.fulfill(body=replaced[here], content_type="application/json")
+        if asked == f"{address}jupyter-lite.json":
+            route.fulfill(body=json.dumps(told), content_type="application/json")
         elif asked.startswith(address) or (server is None and asked.startswith(SERVER)):
             route.continue_()
         elif asked.startswith(SERVER) and (path := server / asked.removeprefix(SERVER)).is_file():
@@ -239,24 +208,15 @@ def opened(browser, address, name, server=None, replaced=None):
     context.close()
 
 
-def faults(nb, committed=()):
-    """What is wrong with a notebook after its run: errors, cells that did not run, pictures that
-    the committed one has and this one lacks."""
-    drawn = {cell["id"]: pictures(cell) for cell in committed if cell["cell_type"] == "code"}
+def faults(nb):
+    """What is wrong with a notebook after its run: errors, and cells that did not run."""
     found = []
     for cell in nb["cells"]:
         if cell["cell_type"] == "code":
             errors = [out for out in cell["outputs"] if out["output_type"] == "error"]
             found += [f"{cell['id']}: {out['ename']}: {out['evalue']}" for out in errors]
-            if not cell["execution_count"]:
-                found.append(f"{cell['id']}: did not run")
-            elif not errors and (lacks := drawn.get(cell["id"], 0) - pictures(cell)) > 0:
-                found.append(f"{cell['id']}: lacks {lacks} pictures")
+            found += [f"{cell['id']}: did not run"] * (not cell["execution_count"])
     return found
-
-
-def pictures(cell) -> int:
-    return sum(name.startswith("image/") for o in cell["outputs"] for name in o.get("data", ()))
 
 
 def test_python_starts_the_first_cell_installs_the_course_and_a_slider_moves(
@@ -276,19 +236,14 @@ def test_python_starts_the_first_cell_installs_the_course_and_a_slider_moves(
         found = json.loads(printed[0])
         assert refused == []
         assert found["folder"] == "/drive/my"
-        assert found["cores"] == 1  # so that no function starts a thread, which a page has not
-        sources = {Path(n).name: held for n, held in FILES.items() if re.match(r"notebooks/\d", n)}
-        assert found["sources"] == {
-            n: hashlib.sha256(held).hexdigest() for n, held in sources.items()
-        }
+        sources = {Path(n).name: len(FILES[n]) for n in FILES if re.match(r"notebooks/\d", n)}
+        assert found["sources"] == sources
         assert found["record"] == json.loads(FILES["benchmarks/attention.json"])  # laid out anew
         data = (ROOT / "notebooks/data").iterdir()
         assert found["data"] == {path.name: path.stat().st_size for path in data}
         assert found["versions"].pop("performer_course") == "0.1.0"
         wheels = {name: pinned(name) for name in lite.WHEELS}
-        there = {
-            name: lock["packages"][name]["version"] for name in NAMES if name in lock["packages"]
-        }
+        there = {n: lock["packages"][n]["version"] for n in NAMES if n in lock["packages"]}
         assert found["versions"] == wheels | there
         look.locator("text=m is 5").wait_for()
         look.locator(".noUi-handle").focus()
@@ -296,60 +251,9 @@ def test_python_starts_the_first_cell_installs_the_course_and_a_slider_moves(
         look.locator("text=m is 6").wait_for()
 
 
-def toy(*sources) -> str:
-    """A notebook of these cells, each with its place as its id."""
-    nb = nbformat.v4.new_notebook(metadata={"kernelspec": lite.SPEC})
-    for n, source in enumerate(sources):
-        nb.cells.append(nbformat.v4.new_code_cell(source, id=f"cell-{n}"))
-    return nbformat.writes(nb)
-
-
-def test_a_run_of_all_cells_tells_of_an_error_of_what_came_after_it_and_of_a_missing_picture(
-    address, browser, stand_in
-):
-    picture = "display({'image/png': 'iVBORw0KGgo='}, raw=True)"
-    wait = "import asyncio\nawait asyncio.sleep(2)\nprint('late')"
-    plans = {
-        (picture, wait, "1 + 1"): [],
-        (picture, wait, "1 / 0", "2"): [
-            "cell-2: <class 'ZeroDivisionError'>: division by zero",
-            "cell-3: did not run",
-        ],
-        ("display('no picture')", wait): ["cell-0: lacks 1 pictures"],
-    }
-    drawn = json.loads(toy(picture))["cells"]
-    drawn[0]["outputs"] = [{"data": {"image/png": ""}}]
-    for sources, expected in plans.items():
-        own = {f"files/{START}": toy(*sources)}
-        with opened(browser, address, START, stand_in, own) as (tab, refused):
-            nb = tab.evaluate(RUN, PATIENCE)
-        assert refused == []
-        assert "late" in json.dumps(nb["cells"][1]["outputs"])
-        assert faults(nb, drawn) == expected
-
-
-def test_a_run_where_the_server_is_blocked_fails_and_shows_the_red_cross(
-    address, browser, tmp_path
-):
-    with opened(browser, address, START, tmp_path) as (tab, refused):
-        with pytest.raises(Exception, match=r"Python did not start|the cells did not end"):
-            tab.evaluate(RUN, 10_000)
-        box = tab.locator(".jp-KernelStatus-error").bounding_box()
-    assert box["x"] > 800  # in the upper right corner, as the words beside it say
-    assert box["y"] < 150
-    assert set(refused) == {f"{SERVER}pyodide.mjs"}
-
-
 @pytest.mark.skipif(os.environ.get("NOTEBOOKS") != "all", reason="asks Pyodide's own server")
 @pytest.mark.parametrize("number", lite.LESSONS)
-def test_a_lesson_runs_in_the_browser_from_its_first_cell_to_its_last(
-    address, browser, number, capsys
-):
+def test_a_lesson_runs_in_the_browser_from_its_first_cell_to_its_last(address, browser, number):
     (name,) = (name for name in RUNNING if name.startswith(f"my/{number}_"))
-    committed = json.loads(text(f"notebooks/{Path(name).name}"))["cells"]
-    began = time.perf_counter()
     with opened(browser, address, name) as (tab, refused):
-        found = faults(tab.evaluate(RUN, WHOLE), committed)
-    with capsys.disabled():
-        print(f"\n{name}: {time.perf_counter() - began:.0f} s")
-    assert found == refused == []
+        assert faults(tab.evaluate(RUN, WHOLE)) == refused == []
