@@ -54,10 +54,11 @@ OF_LESSON = $(wildcard $(patsubst %,%/$(LESSON)_*.ipynb,notebooks notebooks/solu
 test-all: lint $(NIGHT) ## the night's run: also the strict double, solutions, projects, planted defects, trainings, and the kit
 	$(BIN)/python -m pytest @tests/whole.txt -o "norecursedirs=.* build my" $(PYTEST)
 
-lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
+lint: $(TESTS) ## style, spelling, imports, and notebooks in sync with their sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m tools.notebooks --check
 
 notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)

@@ -66,7 +66,7 @@ def test_git_and_lint_look_past_what_a_learner_writes(tree):
     )
     assert [line for line in status.stdout.splitlines() if not line.startswith("A ")] == []
     for tool, *rest in map(str.split, lint_commands()):
-        if tool != "python":
+        if tool in ("ruff", "codespell"):
             module = {"codespell": "codespell_lib"}.get(tool, tool)
             command = [sys.executable, "-m", module, *rest]
             run = subprocess.run(command, cwd=tree, capture_output=True, text=True)
@@ -229,7 +229,13 @@ def test_what_is_kept_is_named_with_the_way_to_the_new_one(course, monkeypatch, 
 def make(tmp_path):
     """make(target, …): the extras that it installs, with a uv and tools that do nothing."""
     bin_, venv = tmp_path / "bin", tmp_path / "venv"
-    names = ["uv", *(f"../venv/bin/{tool}" for tool in ("python", "jupyter", "ruff", "codespell"))]
+    names = [
+        "uv",
+        *(
+            f"../venv/bin/{tool}"
+            for tool in ("python", "jupyter", "ruff", "codespell", "lint-imports")
+        ),
+    ]
     for folder in (bin_, venv / "bin"):
         folder.mkdir(parents=True)
     for name in names:
