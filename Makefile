@@ -5,6 +5,7 @@ CONSTRAINTS ?= -c constraints.txt
 EXTRAS ?=
 LESSON ?=
 PAGE ?=
+ROOM ?=
 LABFLAGS ?=
 FOLDER ?=
 MODEL ?=
@@ -44,21 +45,26 @@ lab: $(LESSONS) ## fill my/ with your own copies, and open JupyterLab there (on 
 	$(BIN)/python -m tools.lab
 	$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(ROOTFLAG) --LabApp.default_url=/lab/tree/my/00_start_here.ipynb $(LABFLAGS)
 
-test: $(if $(LESSON),$(TESTS),lint) ## verify package, lessons, exercises and pages; what one lesson touches: make test LESSON=05
-	$(BIN)/python -m pytest @tests/whole.txt $(if $(LESSON),$(OF_LESSON)) $(PYTEST)
+test: $(if $(LESSON)$(ROOM),$(TESTS),lint) ## verify everything that is quick; of one lesson: LESSON=05; of one module: ROOM=kernels
+	$(BIN)/python -m pytest @tests/whole.txt $(if $(LESSON),$(OF_LESSON)) $(if $(ROOM),$(OF_ROOM)) $(PYTEST)
 
-# Its notebooks run, on the strict double, too; its exercises; and what quotes it.
-OF_LESSON = $(wildcard $(patsubst %,%/$(LESSON)_*.ipynb,notebooks notebooks/solutions notebooks/projects/solutions)) \
+# It is executed, also on the strict double; its exercises; and what quotes it. `make test-all` executes solutions.
+OF_LESSON = $(wildcard $(patsubst %,%/$(LESSON)_*.ipynb,notebooks notebooks/projects/solutions)) \
 	tests/deep/test_double.py tests/test_notebooks.py tests/test_words.py tests/test_alts.py tests/test_shape.py tests/test_exercises.py tests/exercises \
 	kit/tests/test_lecturer.py -k "$(LESSON)_ or lesson_$(LESSON) or test_$(LESSON) or lecturer"
+
+# Its own tests, and of those that look at all modules, those of its functions.
+OF_ROOM = $(wildcard tests/test_*$(ROOM:_%=%).py) $(patsubst %,tests/test_%.py,device_safety docstrings fuzz shapes) \
+	-k "$(ROOM:_%=%). or .$(ROOM)"
 
 test-all: lint $(NIGHT) ## the night's run: also the strict double, solutions, projects, planted defects, trainings, and the kit
 	$(BIN)/python -m pytest @tests/whole.txt -o "norecursedirs=.* build my" $(PYTEST)
 
-lint: $(TESTS) ## style, spelling, and notebooks in sync with their sources
+lint: $(TESTS) ## style, spelling, imports, and notebooks in sync with their sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/python -m tools.notebooks --check
 
 notebooks: $(TESTS) ## run the lessons and write their .ipynb (one alone: make notebooks LESSON=01)

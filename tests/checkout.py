@@ -1,7 +1,6 @@
-"""The files of the project: what git has of them, a copy, and what `make` would run."""
+"""The files of the project: what git has of them, and a copy."""
 
 import os
-import re
 import shutil
 import subprocess
 
@@ -33,9 +32,3 @@ def copied(tree):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tree / name)
     return tree
-
-
-def lint_commands():
-    """The commands of `make lint`, without the folder of the tools."""
-    recipe = re.search(r"(?m)^lint:.*\n((?:\t.*\n)+)", text("Makefile"))[1]
-    return [line.strip().removeprefix("$(BIN)/") for line in recipe.splitlines()]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from performer_course import attention
-from performer_course.paper import RATES, Kernel, Paper, work
+from performer_course.paper import RATES, Kernel, work
 from tests.lessons import definitions
 from tools.notebooks import NOTEBOOKS, ROOT
 
@@ -29,45 +29,6 @@ def test_kernels_go_with_the_number_of_chunks():
     assert eight - four == 2 * (four - two) > 0
 
 
-@pytest.fixture(scope="module")
-def of_one_chunk():
-    """p → the kernels of a causal chunk of 2ᵖ tokens; they do not know m and d."""
-    return [launches(favor, 2**p, chunk=2**p, causal=True, m=4, d=2) for p in range(18)]
-
-
-def level_of(counts):
-    """The kernels of one level: what a block of 64 tokens has more than one of 32."""
-    return counts[6] - counts[5]
-
-
-def test_each_doubling_of_a_causal_chunk_adds_one_level_up_to_a_block(of_one_chunk):
-    assert level_of(of_one_chunk) > 0
-    assert list(np.diff(of_one_chunk[2:7])) == [level_of(of_one_chunk)] * 4
-
-
-def test_beyond_a_block_every_second_doubling_of_a_causal_chunk_adds_one_level(of_one_chunk):
-    counts, level = of_one_chunk, level_of(of_one_chunk)
-    assert len(set(counts[7:13])) == 1  # blocks of 64 tokens
-    second_stage = 1  # of the maximum over tokens, in blocks of 128 and more
-    steps = [0, level, 0, level]
-    assert list(np.diff(counts[12:18])) == [level + second_stage, *steps]
-
-
-@pytest.mark.parametrize("L", [64, 1024, 4096, 16_384])
-def test_one_token_less_costs_a_causal_chunk_less_than_one_level(L, of_one_chunk):
-    one_less = launches(favor, L - 1, chunk=L, causal=True, m=4, d=2)
-    assert one_less < of_one_chunk[L.bit_length() - 1] + level_of(of_one_chunk)
-
-
-def test_the_causal_form_has_fewer_kernels_and_passes_than_the_two_counted_beside_it():
-    of_others = {"halved to single tokens": (731, 227), "one maximum a row": (314, 120)}
-    ledger = books(favor, 16_384, causal=True)
-    moved = ledger.passes(16_384, 256)
-    for kernels, passes in of_others.values():
-        assert len(ledger.kernels) < kernels
-        assert moved < passes
-
-
 def test_the_ledger_counts_the_flops_of_the_formula():
     L, d, m, heads = 64, 8, 16, 2
     kernels = books(favor, L, d=d, m=m, heads=heads).kernels
@@ -86,24 +47,6 @@ def test_tf32_keeps_ten_bits_and_rounds_to_the_nearest(lesson):
     np.testing.assert_array_equal(tf32(tf32(x)), tf32(x))
     assert tf32(np.float32(1 + 2**-11)) == 1.0
     assert tf32(np.float32(1 + 3 * 2**-11)) == np.float32(1 + 2**-9)
-
-
-def test_a_ledger_rounds_the_factors_of_every_product(lesson):
-    a, b = np.random.default_rng(3).normal(size=(2, 4, 6, 6))
-    ledger, tf32 = lesson["Rounding"](), lesson["tf32"]
-    there = [Paper(x, ledger) for x in (a, b)]
-    np.testing.assert_array_equal((there[0] @ there[1]).data, tf32(a) @ tf32(b))
-    turned = ledger.tensordot(there[0], there[1][0, :, :], axes=((-1,), (-1,)))
-    expected = np.tensordot(tf32(a), tf32(b[0]), axes=((-1,), (-1,)))
-    np.testing.assert_array_equal(turned.data, expected)
-    np.testing.assert_array_equal((there[0] + there[1]).data, a + b)
-
-
-@pytest.mark.parametrize(("x", "gap"), [(1000, 0.25), (100, 2**-5), (1, 2**-11)])
-def test_tf32_rounds_by_up_to_half_a_step_of_float16(x, gap, lesson):
-    near = np.linspace(x, x * 1.02, 5001, dtype=np.float32)
-    assert np.abs(lesson["tf32"](near) - near).max() == pytest.approx(gap, rel=0.05)
-    assert np.spacing(np.float16(x)) / 2 == gap
 
 
 def test_the_timeline_is_that_of_a_queue(lesson):

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from performer_course import _stable, attention, features, near_far, paper, transformer
+from performer_course import attention, features, near_far, paper, transformer
 from performer_course.paper import Kernel, Ledger, Paper, recorded
 
 
@@ -25,19 +25,13 @@ def like(x, *shape):
 
 VIEWS = {
     "a slice": lambda xp, x: x[:, 1:],
-    "an entry": lambda xp, x: x[2, 1],
     "a new axis": lambda xp, x: x[None, ..., None],
     "x.T": lambda xp, x: x.T,
-    "x.mT": lambda xp, x: x.mT,
-    "matrix_transpose": lambda xp, x: xp.matrix_transpose(x),
     "moveaxis": lambda xp, x: xp.moveaxis(x, 0, -1),
     "broadcast_to": lambda xp, x: xp.broadcast_to(x, (5, *x.shape)),
     "a reshape of rows": lambda xp, x: xp.reshape(x, (2, 2, 3)),
     "astype to its own dtype": lambda xp, x: xp.astype(x, x.dtype, copy=False),
-    "asarray": lambda xp, x: xp.asarray(x),
-    "unstack": lambda xp, x: xp.unstack(x)[0],
     "empty": lambda xp, x: xp.empty((7, 7)),
-    "empty_like": lambda xp, x: xp.empty_like(x),
 }
 
 
@@ -50,20 +44,12 @@ def test_a_view_and_an_empty_array_cost_no_kernel_and_no_read(make):
 
 ONE = {  # bytes in units of x, of which there are two rows of three float32
     "add": (lambda xp, x: x + x[:1, :], 1 + 1 / 2 + 1),
-    "subtract": (lambda xp, x: 1 - x, 2),
-    "multiply": (lambda xp, x: np.float32(2) * x, 2),
-    "negative": (lambda xp, x: -x, 2),
     "greater": (lambda xp, x: x > 0, 1 + 1 / 4),
-    "absolute": (lambda xp, x: np.abs(x), 2),
     "exp": (lambda xp, x: xp.exp(x), 2),
     "max": (lambda xp, x: xp.max(x, axis=1), 1 + 1 / 3),
-    "sum": (lambda xp, x: xp.sum(x), 1 + 1 / 6),
     "where": (lambda xp, x: xp.where(x.ledger.asarray(True), x, -1.0), 2),
-    "zeros": (lambda xp, x: xp.zeros(x.shape, dtype=x.dtype), 1),
     "reshape": (lambda xp, x: xp.reshape(x.T, (6,)), 2),
     "astype": (lambda xp, x: xp.astype(x, xp.float64), 3),
-    "take": (lambda xp, x: xp.take(x, np.array([1]), axis=0), 1 + 1 / 2),
-    "vector_norm": (lambda xp, x: xp.linalg.vector_norm(x, axis=1), 1 + 1 / 3),
 }
 
 
@@ -93,33 +79,7 @@ def test_an_array_written_in_place_is_one_kernel():
     assert ledger.kernels == [Kernel("add", 3 * 24)]
 
 
-def test_what_is_written_into_a_part_of_an_array_is_one_kernel():
-    x, ledger = sheet(2, 3)
-    x[:, 1:] = like(x, 2, 2)
-    x[0, :] = 0.0
-    assert ledger.kernels == [Kernel("copy", 2 * 16), Kernel("copy", 12)]
-    x[x > 0] = 1.0
-    assert [kernel.name for kernel in ledger.kernels[2:]] == ["greater", "copy"]
-    assert x.data.max() == 1
-    assert ledger.reads == []
-
-
-def test_results_lie_in_c_order_whatever_they_are_made_of():
-    x, ledger = sheet(4, 3)
-    assert ledger.exp(x.T).data.flags.c_contiguous
-    assert (x.T + 1).data.flags.c_contiguous
-    assert (x.T + 1).shape == (3, 4)
-    assert ledger.sum(x).shape == ()
-
-
 # Kernels that are more than one
-
-
-@pytest.mark.parametrize("join", ["concat", "stack"])
-def test_arrays_are_joined_by_one_kernel_each(join):
-    x, ledger = sheet(2, 3)
-    getattr(ledger, join)([x, like(x), like(x)], axis=0)
-    assert ledger.kernels == [Kernel(join, 2 * 24)] * 3
 
 
 def test_many_small_arrays_are_joined_by_one_kernel_and_many_large_ones_by_one_each():
@@ -135,36 +95,17 @@ def test_many_small_arrays_are_joined_by_one_kernel_and_many_large_ones_by_one_e
 
 PRODUCTS = {  # factors, and what stands before the product
     "two matrices": (lambda xp, x, w: x[0, ...] @ w, []),
-    "two matrices, one turned": (lambda xp, x, w: x[0, ...].T @ x[1, ...], []),
     "two matrices, one cut": (lambda xp, x, w: x[0, :, 1:] @ w[1:, :], [8 * 4]),
-    "a matrix and a vector": (lambda xp, x, w: x[0, ...] @ w[:, 0], [3 * 4]),
     "stacks": (lambda xp, x, w: x @ like(x, 2, 3, 5), []),
-    "stacks, one turned": (lambda xp, x, w: x @ like(x, 2, 5, 3).mT, [30 * 4]),
     "stacks, one cut": (lambda xp, x, w: x[:, :2, :] @ like(x, 2, 3, 5), [12 * 4]),
-    "stacks, one of another dtype": (
-        lambda xp, x, w: x @ Paper(np.ones((2, 3, 5)), x.ledger),
-        [24 * 4],
-    ),
     "tensordot": (lambda xp, x, w: xp.tensordot(x, w, axes=1), []),
     "tensordot with a turned matrix": (
         lambda xp, x, w: xp.tensordot(x, w.T, axes=((-1,), (-1,))),
         [],
     ),
-    "tensordot of a cut stack": (
-        lambda xp, x, w: xp.tensordot(x[:, :2, :], w, axes=((-1,), (0,))),
-        [12 * 4],
-    ),
-    "tensordot over the middle": (
-        lambda xp, x, w: xp.tensordot(x, like(x, 4, 2), axes=((1,), (0,))),
-        [24 * 4],
-    ),
     "tensordot of a stack turned round": (
         lambda xp, x, w: xp.tensordot(xp.moveaxis(x, -1, 0), like(x, 4, 2), axes=1),
         [24 * 4],
-    ),
-    "tensordot over two axes": (
-        lambda xp, x, w: xp.tensordot(x, like(x, 4, 3, 2), axes=2),
-        [],
     ),
 }
 
@@ -203,38 +144,18 @@ def test_a_stack_that_is_broadcast_takes_three_lists_of_addresses_for_each_leadi
     assert [kernel.name for kernel in ledger.kernels[1:-1]] == ["addresses"] * 6
 
 
-def test_vecdot_is_a_copy_and_a_product_of_stacks_and_squared_norm_neither():
-    x, ledger = sheet(4, 3)
-    made = ledger.vecdot(x, x)
-    assert [kernel.name for kernel in ledger.kernels] == ["conj", "matmul"]
-    np.testing.assert_allclose(made.data, (x.data**2).sum(1), rtol=1e-6)
-    ledger.kernels.clear()
-    made = ledger.vecdot(x, like(x), axis=0)
-    assert [kernel.name for kernel in ledger.kernels] == ["conj", "copy", "matmul"]
-    assert made.shape == (3,)
-    ledger.kernels.clear()
-    _stable.squared_norm(ledger, x)
-    assert [kernel.name for kernel in ledger.kernels] == ["multiply", "sum"]
-
-
 # Reads
 
 READS = {
     "float": lambda xp, x: float(x[0]),
     "int": lambda xp, x: range(int(x[0])),
-    "complex": lambda xp, x: complex(x[0]),
     "bool": lambda xp, x: 1 if x[0] else 0,
-    "index": lambda xp, x: [1, 2, 3][xp.astype(x[0], xp.int64)],
     "item": lambda xp, x: x[0].item(),
-    "tolist": lambda xp, x: x.tolist(),
     "repr": lambda xp, x: repr(x),
-    "format": lambda xp, x: f"{x[0]:.3f}",
     "mask": lambda xp, x: x[x > 0],
     "array": lambda xp, x: np.asarray(x),
     "nonzero": lambda xp, x: xp.nonzero(x),
-    "unique_values": lambda xp, x: xp.unique_values(x),
     "where": lambda xp, x: xp.where(x > 0),
-    "allclose": lambda xp, x: xp.allclose(x, x),
 }
 
 
@@ -243,29 +164,6 @@ def test_a_look_at_a_value_is_noted_once_by_its_name(name):
     ledger = Ledger()
     READS[name](ledger, Paper(np.array([2.0, 1.0, -3.0]), ledger))
     assert ledger.reads == [name]
-
-
-def test_a_numpy_function_that_is_not_elementwise_reads_the_array():
-    x, ledger = sheet(4, 3)
-    np.max(x)
-    np.add.reduce(x, axis=0)
-    np.concatenate([x])
-    assert ledger.reads == ["array"] * 3
-
-
-def test_shapes_and_dtypes_are_no_reads():
-    x, ledger = sheet(4, 3)
-    assert (len(x), x.ndim, x.size, x.shape) == (4, 2, 12, (4, 3))
-    assert (ledger.size(x), ledger.ndim(x), ledger.shape(x)) == (12, 2, (4, 3))
-    assert ledger.isdtype(x.dtype, "real floating")
-    assert ledger.result_type(x, ledger.float64) == np.float64
-    assert (ledger.kernels, ledger.reads) == ([], [])
-
-
-def test_a_method_that_the_array_api_does_not_have_is_missing():
-    with pytest.raises(AttributeError) as error:
-        sheet(3)[0].max()
-    assert error.value.name == "max"
 
 
 # The package on paper
@@ -286,10 +184,7 @@ RUNS = {
     "favor, causal": (causal(attention.favor_attention), arrays("q", "k", "v", "W")),
     "softmax": (attention.softmax_attention, arrays("q", "k", "v")),
     "softmax, causal": (causal(attention.softmax_attention), arrays("q", "k", "v")),
-    "linear": (attention.linear_attention, np.abs(arrays("q", "k", "v"))),
     "linear, causal": (causal(attention.linear_attention), np.abs(arrays("q", "k", "v"))),
-    "uniform": (attention.uniform_attention, arrays("q", "k", "v")),
-    "taylor": (attention.taylor_attention, arrays("q", "k", "v")),
     "near": (near_far.near_field, [*arrays("q", "k", "v"), 3]),
     "positive": (features.positive, arrays("q", "W")),
     "fourier": (features.fourier, arrays("q", "W")),
@@ -329,22 +224,6 @@ def test_steps_are_as_long_as_on_a_gpu():
     with pytest.raises(ZeroDivisionError):
         recorded(lambda: 1 / 0)
     assert not features.is_on_gpu(given[0])  # as before
-
-
-def test_passes_are_bytes_over_those_of_one_array():
-    x, ledger = sheet(8, 5)
-    ledger.exp(x)
-    x[0, :] = 0
-    assert ledger.moved == 2 * 160 + 20
-    assert ledger.passes(8, 5) == 2.125
-    assert ledger.passes(8, 5, itemsize=8) == 1.0625
-
-
-def test_a_ledger_of_ones_own_is_kept():
-    mine = paper.Ledger()
-    ledger, _ = recorded(np.exp, np.ones(3), ledger=mine)
-    assert ledger is mine
-    assert mine.kernels == [Kernel("exp", 48, exps=3)]
 
 
 def test_a_product_of_no_known_kind_is_refused():

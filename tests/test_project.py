@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import tomllib
 
 import pytest
@@ -15,7 +14,7 @@ from setuptools import find_packages
 from tools.notebooks import NOTEBOOKS, ROOT, read
 from tools.setting import edition
 
-from .checkout import lint_commands, needs_make, text, tracked
+from .checkout import text, tracked
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
@@ -70,33 +69,6 @@ def test_the_pins_name_no_host():
     assert re.findall(r"(?m)^.*(?:://| @ |file:|^-).*$", text("constraints.txt")) == []
 
 
-def test_ci_runs_the_test_command_on_each_python_and_system():
-    workflow = yaml.safe_load(text(".github/workflows/ci.yml"))
-    pinned = workflow["jobs"]["pinned"]
-    matrix = pinned["strategy"]["matrix"]
-    assert matrix["python"] == PYTHONS
-    assert PYTHONS[0] == PROJECT["requires-python"].removeprefix(">=")
-    assert {name.split("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
-    assert pinned["steps"][-1]["run"] == "make test PYTHON=python"
-    assert "make test" in text(".ci/run")
-
-
-def test_ci_tries_the_newest_and_the_oldest_versions_every_week():
-    workflow = yaml.safe_load(text(".github/workflows/ci.yml"))
-    unpinned = workflow["jobs"]["unpinned"]
-    tried = [choice["resolution"] for choice in unpinned["strategy"]["matrix"]["include"]]
-    assert tried == ["highest", "lowest-direct"]
-    assert "CONSTRAINTS=" in unpinned["steps"][-1]["run"].split()
-    assert workflow[True]["schedule"]  # YAML 1.1 reads `on` as true
-
-
-def test_ci_tries_an_older_cpu_every_week():
-    older = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]["older-cpu"]
-    assert older["env"]["OPENBLAS_CORETYPE"] == "Nehalem"
-    assert "X86_V3" in older["env"]["NPY_DISABLE_CPU_FEATURES"].split()
-    assert older["steps"][-1]["run"] == "make test PYTHON=python"
-
-
 def test_ci_meets_its_peers_every_week_in_the_versions_that_their_page_names():
     peers = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]["peers"]
     steps = [step.get("run", "") for step in peers["steps"]]
@@ -110,53 +82,10 @@ def test_ci_meets_its_peers_every_week_in_the_versions_that_their_page_names():
     assert f"scikit-learn=={dict(said)['scikit-learn']}" in text("constraints.txt").split()
 
 
-def test_each_night_lessons_run_in_the_browser_from_first_cell_to_last():
-    job = yaml.safe_load(text(".github/workflows/night.yml"))["jobs"]["in-the-browser"]
-    (name,) = re.findall(r'PYTEST="-k (\w+)"', job["steps"][-1]["run"])
-    ((variable, value),) = job["env"].items()
-    tests = text("kit/tests/built/test_lite.py")
-    assert f'skipif(os.environ.get("{variable}") != "{value}"' in tests
-    assert re.search(rf"def test_\w*{name}\(", tests)
-    assert job["steps"][-1]["run"].startswith("make test-kit ")
-
-
-def test_no_step_of_a_workflow_finds_the_credentials_of_the_checkout():
-    workflows = [yaml.safe_load(p.read_text()) for p in (ROOT / ".github/workflows").glob("*.yml")]
-    steps = [s for w in workflows for job in w["jobs"].values() for s in job["steps"]]
-    checkouts = [step for step in steps if "actions/checkout" in step.get("uses", "")]
-    assert len(checkouts) == 7
-    assert [step for step in checkouts if step["with"]["persist-credentials"] is not False] == []
-
-
-def test_ci_keeps_what_it_downloads_and_ends_a_run_that_a_push_overtook():
-    workflow = yaml.safe_load(text(".github/workflows/ci.yml"))
-    assert workflow["concurrency"]["cancel-in-progress"] is True
-    assert "github.ref" in workflow["concurrency"]["group"]
-    for job in ("pinned", "older-cpu"):
-        steps = workflow["jobs"][job]["steps"]
-        (python,) = [s["with"] for s in steps if "setup-python" in s.get("uses", "")]
-        assert python["cache"] == "pip"
-        assert python["cache-dependency-path"].split() == ["pyproject.toml", "constraints.txt"]
-
-
-def test_the_git_hooks_run_what_make_lint_runs():
-    (repository,) = yaml.safe_load(text(".pre-commit-config.yaml"))["repos"]
-    assert repository["repo"] == "local"
-    assert [hook["entry"] for hook in repository["hooks"]] == lint_commands()
-    assert all(hook["language"] == "system" for hook in repository["hooks"])
-
-
 def test_readme_without_make_installs_the_sets_of_make():
     sets = re.findall(r"(?m)^(?:LESSONS|TESTS) := \$\(VENV\)/with-([\w,-]+)", text("Makefile"))
     assert re.findall(r'pip install .*"\.\[(.+)\]"', text("README.md")) == sets
     assert sets[0] == "lessons,training,cluster"
-
-
-@needs_make
-def test_make_alone_lists_each_target():
-    targets = re.search(r"(?m)^\.PHONY: (.*)$", text("Makefile"))[1].split()
-    said = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert re.findall(r"(?m)^  make ([\w-]+) +\w", said) == targets
 
 
 def test_each_lesson_has_a_row_in_readme_or_among_the_branches():

@@ -18,12 +18,12 @@ MOST, QUESTIONS = 75, 4
 def faults(path):
     """What a lesson lacks of its shape, in words."""
     lesson = read(path)
-    exact, asked = shape.minutes(lesson), len(lesson.questions)
+    takes, asked = shape.minutes(lesson), len(lesson.questions)
     plots = [cell for cell in lesson.cells if cell.kind == "code" and "show(" in cell.source]
     found = []
-    if lesson.minutes != shape.rounded(exact) or lesson.minutes > MOST:
+    if lesson.minutes != takes or takes > MOST:
         found.append(
-            f"the box says {lesson.minutes} minutes, and it takes {exact:.0f} ({MOST} at most)"
+            f"the box says {lesson.minutes} minutes, and it takes {takes} ({MOST} at most)"
         )
     if asked < QUESTIONS:
         found.append(f"it asks {asked} times before it shows, not {QUESTIONS} times")
@@ -71,8 +71,18 @@ def notebook(*cells):
 def test_minutes_count_words_code_that_is_seen_formulas_and_figures():
     text = "word's " * 78 + "$x = 1$ [link](a/path.md)"
     nb = notebook(text, "$$x = 1$$", "%a = 1\n\nb = 2", "%%c = 3\nshow(fig)\nshowed(c)")
-    assert shape.minutes(nb) == pytest.approx(80 / 80 + 1 + 2 / 8 + 1)
-    assert [shape.rounded(x) for x in (42.4, 42.5, 47.49)] == [40, 45, 45]
+    assert shape.exact_minutes(nb) == pytest.approx(80 / 80 + 1 + 2 / 8 + 1)
+    assert [shape.minutes(notebook("word " * n)) for n in (3399, 3400, 3799)] == [40, 45, 45]
+
+
+def test_the_minutes_of_the_path_are_those_of_its_lessons():
+    path = shape.path()
+    assert len(path) > 10
+    assert (
+        path["05"]
+        == shape.minutes("05")
+        == read(NOTEBOOKS / "05_orthogonal_features.ipynb").minutes
+    )
 
 
 def test_a_question_is_one_that_comes_before_its_answer():

@@ -1,4 +1,5 @@
-"""Kernels that are reached by sockets in a folder of their own; a plug-in of pytest, too.
+"""Kernels that are reached by sockets in a folder of their own; also a plug-in of pytest, which
+keeps the cells of a notebook in their order.
 
 jupyter_client finds five free ports, lets them go, and tells the kernel to take them. In between
 a kernel that starts at the same moment may have them, and then one of the two dies at birth. Names
@@ -37,3 +38,11 @@ def pytest_configure():
     import nbval.kernel
 
     nbval.kernel.KernelManager = Kernel
+
+
+def pytest_collection_modifyitems(items):
+    """Put notebooks first, since some take long, and the cells of each in their order:
+    pytest-randomly takes all cells for tests of one file, and shuffles them."""
+    cells = [item for item in items if hasattr(item, "cell_num")]
+    cells.sort(key=lambda cell: (cell.path, cell.cell_num))
+    items[:] = cells + [item for item in items if not hasattr(item, "cell_num")]

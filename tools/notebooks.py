@@ -282,7 +282,7 @@ def main(arguments: list[str] | None = None) -> int:
         for number, run in enumerate(as_completed(runs), start=1):
             label = f"[{number}/{len(runs)}] {runs[run].relative_to(NOTEBOOKS)}"
             try:
-                takes = f"{shape.minutes(lesson.parse(read(runs[run]))):5.0f} minutes to read"
+                takes = f"{shape.minutes(lesson.parse(read(runs[run]))):5d} minutes to read"
                 print(f"{label:<50} {run.result():6.1f} s{takes}", flush=True)
             except BuildError as error:
                 failed += 1

@@ -1,12 +1,14 @@
 """The shape of a lesson, counted: its minutes, and what answers copy of it."""
 
+import ast
 import io
 import re
 import tokenize
 from difflib import SequenceMatcher
 from textwrap import dedent
 
-from tools.lesson import Lesson
+from tools.lesson import Lesson, find, read
+from tools.setting import NOTEBOOKS
 
 ANSWER = re.compile(r"(?s)### BEGIN SOLUTION\n(.*?)### END SOLUTION")
 FIGURE = re.compile(r"(?m)^\s*show\(")
@@ -20,7 +22,7 @@ def words(text: str) -> int:
     return len(re.findall(r"[^\W\d_][\w'’-]*", re.sub(r"\]\([^)]*\)", "]", text)))
 
 
-def minutes(lesson: Lesson) -> float:
+def exact_minutes(lesson: Lesson) -> float:
     """words / 80 + lines of code that is not folded / 8 + displayed formulas + figures."""
     code = [cell.source for cell in lesson.cells if cell.kind == "code" and not cell.folded]
     lines = sum(bool(line.strip()) for source in code for line in source.splitlines())
@@ -29,9 +31,22 @@ def minutes(lesson: Lesson) -> float:
     return sum(map(words, lesson.texts)) / 80 + lines / 8 + formulas + figures
 
 
-def rounded(exact: float) -> int:
-    """What a box says of so many minutes: to the nearest 5."""
-    return 5 * int(exact / 5 + 0.5)
+def minutes(lesson: Lesson | str) -> int:
+    """How long a lesson takes to read, to the nearest 5: the one source of what its box, README,
+    lesson 00 and the plans of lectures say.
+
+    lesson: as `lesson.read` returns it, or its number: minutes("05").
+    """
+    lesson = read(find(lesson)) if isinstance(lesson, str) else lesson
+    return 5 * int(exact_minutes(lesson) / 5 + 0.5)
+
+
+def path() -> dict[str, int]:
+    """The lessons of the path, in the order of lesson 00, with their minutes; sum(path().values())
+    is its total."""
+    (source,) = NOTEBOOKS.glob("00_*.py")
+    listed = re.search(r"(?s)\nPATH = (\{.+?\})", source.read_text(encoding="utf-8"))[1]
+    return {number: minutes(number) for number in ast.literal_eval(listed)}
 
 
 def tokens(source: str) -> list[str]:
