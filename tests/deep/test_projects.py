@@ -15,7 +15,6 @@ from tests.grading import BEGIN, EMPTY, END, marked, sentences
 from tools.notebooks import (
     NOTEBOOKS,
     ROOT,
-    handed_out,
     read,
     sources,
     student,
