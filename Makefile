@@ -94,7 +94,7 @@ model: $(LESSONS) ## fetch pretrained models into model/, of antibodies (97 MB) 
 course: $(COURSE) ## make a course for nbgrader in course/, with exercises of its own (elsewhere: FOLDER=…)
 	$(BIN)/python -m kit.course $(FOLDER)
 
-test-kit: $(KIT) ## verify site, slides, PDFs, browser build and grading (needs Chromium or Chrome, npm, and bubblewrap)
+test-kit: $(KIT) ## verify site, slides, PDFs, browser build and grading (needs Chromium or Chrome, and npm)
 	$(BIN)/python -m pytest kit/tests/built $(PYTEST)
 
 bench: $(TESTS) ## time the package side by side with its peers, and draw the figures

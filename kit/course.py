@@ -8,8 +8,6 @@
                                          keep it, show it to nobody
     FOLDER/source/lesson01/              the course's exercises, with points for the last answer
     FOLDER/source/variant01/             exercises that this seed alone makes
-    FOLDER/source/exam/                  an examination of an hour, from this seed
-    FOLDER/key/exam.ipynb                what to mark it by, which nbgrader hands to nobody
 
 What is there already and differs is the lecturer's, and stays.
 """
@@ -22,47 +20,34 @@ from pathlib import Path
 import nbformat
 
 from kit import variants
-from kit.variants import exam
 from kit.variants.parts import notebook, rubric
 from tools.setting import NOTEBOOKS, ROOT
 
 COURSE = ROOT / "course"
-SEED = "seed"
 CONFIG = """\
 # Made by `make course`. Run nbgrader in this folder.
 import sys
-
-sys.path.insert(0, {root!r})
 from pathlib import Path
 
-from kit.grading.preprocess import configure
+REPOSITORY = {root!r}
+sys.path.insert(0, REPOSITORY)
+from kit.grading import configure
 
 c = get_config()  # noqa: F821
-configure(c, Path(__file__).parent)
-# c.Judge.seconds = 60  # what a cell, or all calls of an answer, may take
+configure(c, str(Path(__file__).resolve().parent), REPOSITORY)
+# c.ExecutePreprocessor.timeout = 60  # seconds that a cell may take
 """
 RUBRIC = (
     "a claim for each thing that is asked, and it is true",
     "a derivation in which each step has its reason",
     "what it rests on: an assumption, a limit, or a case that checks it",
 )
-BY_HAND = {
-    "read_weights": "its check watches what happens in the process that the answer runs in",
-    "bounded": "its check counts what the answer does with arrays that exist in its process alone",
-    "backwards": "its check counts what the answer holds, in its own process alone",
-}
 
 
 def graded(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """A solution as it is graded: a rubric and points for the last answer, some checks by hand."""
+    """A solution as it is graded: with a rubric and points for the last answer."""
     nb = nbformat.from_dict(nb)
     marked = {c.metadata.nbgrader.grade_id: c for c in nb.cells if "nbgrader" in c.metadata}
-    for name, why in BY_HAND.items():
-        if name in marked:
-            answer, check = marked[name].metadata, marked[f"check-{name}"].metadata
-            answer.nbgrader |= {"grade": True, "points": check.nbgrader.pop("points")}
-            check.nbgrader["grade"] = False
-            marked[f"check-{name}"].source += f"\n# The answer is marked by hand: {why}."
     last = marked["to_think_about"]
     last.metadata.nbgrader["points"] = len(RUBRIC)
     locked = {"grade": False, "grade_id": "rubric", "locked": True, "schema_version": 3}
@@ -80,8 +65,7 @@ def assignments(seed: str) -> dict[str, nbformat.NotebookNode]:
         found[f"lesson{lesson}/{path.name}"] = graded(nbformat.read(path, as_version=4))
     for lesson in variants.LESSONS:
         nb = notebook(variants.sheet(lesson, seed))
-        folder = lesson if lesson == "exam" else f"variant{lesson}"
-        found[f"{folder}/variant_{lesson}.ipynb"] = nb
+        found[f"variant{lesson}/variant_{lesson}.ipynb"] = nb
     return found
 
 
@@ -96,7 +80,7 @@ def put(path: Path, content: str) -> str:
 
 def the_seed(folder: Path) -> str:
     """The seed of a course: the one it has, or a fresh one."""
-    path = folder / SEED
+    path = folder / variants.SEED
     if path.exists():
         return path.read_text(encoding="utf-8").strip()
     seed = secrets.token_hex(16)
@@ -109,9 +93,7 @@ def the_seed(folder: Path) -> str:
 def make(folder: Path) -> dict[str, list[str]]:
     """Make or complete the course in a folder; the files that are new, the same, or kept."""
     seed = the_seed(folder)
-    key = exam.key(variants.sheet("exam", seed))
-    wanted = {"key/exam.ipynb": nbformat.writes(key).rstrip("\n") + "\n"}
-    wanted |= {".gitignore": "*\n", "nbgrader_config.py": CONFIG.format(root=str(ROOT))}
+    wanted = {".gitignore": "*\n", "nbgrader_config.py": CONFIG.format(root=str(ROOT))}
     for name, nb in assignments(seed).items():
         nbformat.validate(nb)
         wanted[f"source/{name}"] = nbformat.writes(nb).rstrip("\n") + "\n"

@@ -12,6 +12,14 @@ import numpy as np
 from performer_course.checks._judge import check, compare
 
 IMPORTS = "import numpy as np"
+POINTS = 2  # of a task
+# The check comes before the example, or its hint would not be reached.
+HIDDEN = """\
+### BEGIN HIDDEN TESTS
+from kit import variants
+variants.check("{lesson}", "{name}")({name})
+### END HIDDEN TESTS
+"""
 CLOSING = "print('The example is right. Other inputs decide.')"
 OPENING = """\
 # Graded exercises {lesson}: {title}
@@ -38,7 +46,6 @@ class Task:
     also: Callable = lambda answer: None  # what the check asks besides
     rtol: float = 1e-9
     case: str = ""  # an input in words, a format
-    points: int = 2
 
     @property
     def name(self) -> str:
@@ -84,7 +91,6 @@ class Sheet:
     title: str
     tasks: tuple[Task, ...]
     derivation: Derivation
-    opening: str = OPENING
 
 
 def stream(seed: str, *names: str) -> np.random.Generator:
@@ -131,14 +137,15 @@ def notebook(sheet: Sheet) -> nbformat.NotebookNode:
     nb.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
     }
-    nb.cells = [text(sheet.opening.format(lesson=sheet.lesson, title=sheet.title)), code(IMPORTS)]
+    nb.cells = [text(OPENING.format(lesson=sheet.lesson, title=sheet.title)), code(IMPORTS)]
     for number, task in enumerate(sheet.tasks, 1):
         solved = f"### BEGIN SOLUTION\n{task.solution}\n### END SOLUTION"
-        graded = _marked(f"check-{task.name}", points=task.points, grade=True)
+        graded = _marked(f"check-{task.name}", points=POINTS, grade=True)
+        hidden = HIDDEN.format(lesson=sheet.lesson, name=task.name)
         nb.cells += [
             text(f"## {number}. {task.title}\n\n*{task.level}* {task.text}"),
             code(task.source(solved).rstrip(), metadata=_marked(task.name, solution=True)),
-            code(task.example, metadata=graded),
+            code(hidden + task.example, metadata=graded),
         ]
     last = sheet.derivation
     asked = f"## {len(sheet.tasks) + 1}. {last.title}\n\n{last.text}\n\n{rubric(last.rubric)}"

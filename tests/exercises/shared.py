@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 
-from kit.grading.peer import Peer
 from performer_course import checks
 
 IN_PLACE = {"walsh_hadamard"}  # the answer is to change its argument
@@ -142,26 +141,6 @@ def said(name, answer, else_):
     except checks.Hint as hint:
         return str(hint)
     return else_
-
-
-def loopback(answer):
-    """`answer`, called as a judge calls one in another process; both ends of it are here."""
-    inbox = {"judge": bytearray(), "worker": bytearray()}
-    peers = {}
-
-    def receive(end, other):
-        def some(size):
-            if len(inbox[end]) < size:
-                peers[other].serve(peers[other].read())
-            data = bytes(inbox[end][:size])
-            del inbox[end][:size]
-            return data
-
-        return some
-
-    peers["judge"] = Peer(inbox["worker"].extend, receive("judge", "worker"))
-    peers["worker"] = Peer(inbox["judge"].extend, receive("worker", "judge"), [answer])
-    return peers["judge"].remote(0)
 
 
 # Of answers

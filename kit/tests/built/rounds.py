@@ -4,21 +4,22 @@ import csv
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 
 
-def nbgrader(folder, *arguments, env=()):
-    """Run nbgrader in the course, as a lecturer does; what it said."""
-    done = subprocess.run(
-        [sys.executable, "-m", "nbgrader", *arguments],
-        cwd=folder,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | dict(env),
-        capture_output=True,
-        text=True,
-    )
+def environment():
+    """That of a lecturer who has activated the course: nbgrader starts programs by name."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PATH": path}
+
+
+def nbgrader(folder, *arguments):
+    """Run nbgrader in the course, as a lecturer does."""
+    command = [sys.executable, "-m", "nbgrader", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
 
 
 def released(folder, assignment):
