@@ -203,7 +203,12 @@ def test_tf32_is_off_unless_asked_for_and_leaves_batches_alone(asked):
 LIBRARIES = ("IPython", "matplotlib", "PIL", "sklearn")
 
 
-@pytest.mark.parametrize("lesson", sorted(NOTEBOOKS.glob("*.py")), ids=lambda lesson: lesson.stem)
+# The tasks of lesson 19 run in other processes, which know the functions of a notebook but not
+# those that runpy makes; tests/test_lesson_19.py runs them in this one.
+LESSONS = [path for path in sorted(NOTEBOOKS.glob("*.py")) if path.stem[:2] != "19"]
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
 def test_a_lesson_runs_on_the_gpu(lesson, monkeypatch):
     for name in LIBRARIES:
         pytest.importorskip(name, reason=f"lessons need {name}", exc_type=ImportError)
