@@ -34,10 +34,9 @@ from .test_features import (  # noqa: F401
     test_a_set_of_directions_for_each_head_gives_the_heads_one_by_one,
 )
 from .test_near_far import (  # noqa: F401
+    small_blocks,
     test_both_fields_are_blended_by_their_share,
-    test_near_field_is_the_softmax_over_the_band,
-    test_the_far_field_is_the_mean_of_its_maps,
-    test_what_a_mask_hides_makes_no_difference,
+    test_near_field_in_blocks_is_the_softmax_over_the_band,
 )
 from .test_random_features import (  # noqa: F401
     test_any_shape_in_any_step_gives_the_same,
