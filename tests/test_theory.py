@@ -226,19 +226,6 @@ def test_near_duplicates_have_the_leading_term_of_each_variance(d):
     assert theory.fixed_norm_mse(r, d, d) == pytest.approx(bias**2 + whole, rel=1e-6, abs=0)
 
 
-@pytest.mark.parametrize("gamma", [0.1, 2.0])
-def test_another_gamma_enters_through_the_distance(gamma):
-    delta = np.linspace(0.1, 3, 7)
-    k, k2 = np.exp(-gamma * delta**2), np.exp(-4 * gamma * delta**2)
-    r = np.sqrt(2 * gamma) * delta
-    np.testing.assert_allclose(
-        theory.fourier_variance(r, 9), theory.shift_invariant_variance(k, k2, 9)
-    )
-    np.testing.assert_allclose(
-        theory.fourier_phase_variance(r, 9), theory.shift_invariant_phase_variance(k, k2, 9)
-    )
-
-
 X, Y, V = (np.random.default_rng(0).normal(size=(n, 3)) / 3 for n in (2, 5, 5))
 EACH = np.array([0.5, 0.8, 1.0])
 
@@ -337,18 +324,6 @@ def test_sharp_mse_takes_pairs_of_any_leading_axes():
         assert whole.shape == (2, 5)
         for i, j in np.ndindex(2, 5):
             assert theory.sharp_mse(X[i], Y[j], 4, rho) == pytest.approx(whole[i, j], rel=1e-12)
-
-
-@pytest.mark.parametrize("beta", [0.5, 1.0, 1.5])
-def test_the_error_of_the_delta_rule_is_its_mean_over_all_angles_of_three_keys_in_a_plane(beta):
-    """Values are orthogonal; of waves in the angles, 16 steps give the mean exactly."""
-    turns, errors = np.arange(16) * np.pi / 8, []
-    for angles in itertools.product([0.0], turns, turns):
-        k, S = np.stack([np.cos(angles), np.sin(angles)], axis=1), np.zeros((2, 3))
-        for key, v in zip(k, np.eye(3), strict=True):
-            S = S + beta * np.outer(key, v - key @ S)
-        errors.append(((k @ S - np.eye(3)) ** 2).sum(axis=1)[::-1])  # the last written first
-    np.testing.assert_allclose(theory.delta_recall(3, 2, beta), np.mean(errors, axis=0), atol=1e-14)
 
 
 @pytest.mark.parametrize(
