@@ -273,10 +273,6 @@ def test_the_dtype_that_comes_in_goes_out(form, dtype, causal):
 # The state
 
 
-def states(parts, W):
-    return [absorb(init_state(k, v, W), k, v, W) for k, v in parts]
-
-
 def same(a, b, rtol=1e-11):
     for x, y in zip(a, b, strict=True):
         np.testing.assert_allclose(x, y, rtol=rtol, atol=1e-13)
@@ -296,7 +292,7 @@ def test_any_split_and_any_order_of_merging_agree(cuts, order, scale):
     for part in cut:
         one_by_one = absorb(one_by_one, *part, W)
     same(one_by_one, whole)
-    parts = states(cut, W)
+    parts = [absorb(init_state(*part, W), *part, W) for part in cut]
     while len(parts) > 1:
         order.shuffle(parts)
         parts.append(merge(parts.pop(), parts.pop()))
