@@ -1,4 +1,4 @@
-"""Lesson 16: gradients through random features, moments that leak, and what is held out."""
+"""Lesson 16: estimates of attention, moments that leak, and what is held out."""
 
 import ast
 import itertools
