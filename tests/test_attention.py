@@ -72,21 +72,15 @@ each_attention = pytest.mark.parametrize("form", [f for f, _ in FORMS.values()],
 
 @each_form
 @each_causal
+@pytest.mark.parametrize("seen", [None, 0.5, 0.0], ids=["no mask", "a mask", "all is hidden"])
 @pytest.mark.parametrize(("L", "S"), [(1, 1), (7, 7), (5, 9), (9, 5), (40, 33)])
-def test_the_fast_path_equals_the_textbook(form, textbook, causal, L, S):
+def test_the_fast_path_equals_the_textbook(form, textbook, causal, L, S, seen):
     q, k, v = qkv(L, S)
-    expected = textbook(q, k, v, causal=causal)
-    np.testing.assert_allclose(form(q, k, v, causal=causal), expected, rtol=1e-12, atol=1e-14)
-
-
-@each_form
-@each_causal
-def test_a_mask_acts_on_numerator_and_denominator(form, textbook, causal):
-    q, k, v = qkv(12, 15)
-    mask = rng(1).uniform(size=15) < 0.5
+    mask = seen if seen is None else rng(1).uniform(size=S) < seen
     expected = textbook(q, k, v, causal=causal, mask=mask)
     found = form(q, k, v, causal=causal, key_mask=mask)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    assert (found == 0).all() or seen != 0
 
 
 @each_form
@@ -97,7 +91,7 @@ def test_blocks_and_chunks_of_long_inputs_fit_together(form, textbook, causal, m
     monkeypatch.setattr(_causal, "BLOCK", 8)
     for L, S in ((37, 37), (20, 41), (41, 20)):
         q, k, v = qkv(L, S)
-        mask = rng(1).uniform(size=S) < 0.7
+        mask = (rng(1).uniform(size=S) < 0.7) & (np.arange(S) > 10)  # some rows see no key
         expected = textbook(q, k, v, causal=causal, mask=mask)
         found = form(q, k, v, causal=causal, key_mask=mask)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
@@ -115,32 +109,6 @@ def test_leading_axes_broadcast(form, causal, together, monkeypatch):
     for a, b, c in itertools.product(range(2), range(4), range(3)):
         one = form(q[a, 0, c], k[b, 0], v[c], causal=causal, key_mask=mask[a, 0, 0])
         np.testing.assert_allclose(found[a, b, c], one, rtol=1e-12, atol=1e-14)
-
-
-def test_causal_rows_see_the_keys_up_to_their_own_index_also_where_lengths_differ():
-    for L, S in ((3, 5), (5, 3)):
-        q, k, v = np.zeros((L, D)), points(S, D), np.eye(S)
-        counts = np.minimum(np.arange(L) + 1, S)
-        expected = (np.arange(S) < counts[:, None]) / counts[:, None]
-        ones = np.ones((L, 1)), np.ones((S, 1))
-        for found in (
-            softmax_attention(q, k, v, causal=True),
-            linear_attention(*ones, v, causal=True),
-        ):
-            np.testing.assert_allclose(found, expected, atol=1e-15)
-
-
-@each_attention
-@each_causal
-def test_a_row_that_sees_no_key_gives_zeros(form, causal):
-    q, k, v = qkv(300)
-    mask = np.arange(300) >= 200
-    found = form(q, k, v, causal=causal, key_mask=mask)
-    blind = 200 if causal else 0
-    assert (found[:blind] == 0).all()
-    assert (np.abs(found[blind:]).max(axis=1) > 0).all()
-    nothing = form(q, k, v, causal=causal, key_mask=np.zeros(300, dtype=bool))
-    assert (nothing == 0).all()
 
 
 @pytest.mark.parametrize("form", [softmax, favor, taylor_attention, uniform_attention])
@@ -268,15 +236,6 @@ def test_half_precision_loses_its_rounding_and_no_more(scene, norm, causal):
         assert np.abs(found - expected).max() < 2**-11 * np.abs(v).max()
 
 
-@each_causal
-@pytest.mark.parametrize("norm", [30.0, 300.0])
-def test_exact_attention_is_exact_at_any_norm(norm, causal):
-    q, k = even(norm)
-    v = points(160, 5, seed=3)
-    found = softmax_attention(q, k, v, causal=causal)
-    np.testing.assert_allclose(found, softmax_by_rows(q, k, v, causal=causal), rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("rise", [30, 45, 60, 79, 95])
 def test_large_values_after_any_rise_fit_in_a_float32(rise):
     W = points(8, D, seed=4)
@@ -314,10 +273,6 @@ def test_the_dtype_that_comes_in_goes_out(form, dtype, causal):
 # The state
 
 
-def states(parts, W):
-    return [absorb(init_state(k, v, W), k, v, W) for k, v in parts]
-
-
 def same(a, b, rtol=1e-11):
     for x, y in zip(a, b, strict=True):
         np.testing.assert_allclose(x, y, rtol=rtol, atol=1e-13)
@@ -332,30 +287,18 @@ def same(a, b, rtol=1e-11):
 def test_any_split_and_any_order_of_merging_agree(cuts, order, scale):
     q, k, v = qkv(60)
     k, W, edges = k * scale, W_of(), [0, *sorted(cuts), 60]
-    whole = absorb(init_state(k, v, W), k, v, W)
-    parts = states([(k[a:b], v[a:b]) for a, b in itertools.pairwise(edges)], W)
+    whole, one_by_one = absorb(init_state(k, v, W), k, v, W), init_state(k, v, W)
+    cut = [(k[a:b], v[a:b]) for a, b in itertools.pairwise(edges)]
+    for part in cut:
+        one_by_one = absorb(one_by_one, *part, W)
+    same(one_by_one, whole)
+    parts = [absorb(init_state(*part, W), *part, W) for part in cut]
     while len(parts) > 1:
         order.shuffle(parts)
         parts.append(merge(parts.pop(), parts.pop()))
     same(parts[0], whole)
     expected = favor_by_rows(q, k, v, W)
     np.testing.assert_allclose(read(parts[0], q, W), expected, rtol=1e-10, atol=1e-12)
-
-
-@repeatable
-@given(stop=st.integers(1, 40), scale=st.sampled_from([1.0, 20.0]))
-def test_one_token_at_a_time_gives_the_causal_rows(stop, scale):
-    q, k, v = qkv(40, lead=(2,))
-    k, W = k * scale, W_of()
-    expected = favor_attention(q, k, v, W, causal=True)
-    state = init_state(k, v, W)
-    if stop > 1:
-        state = absorb(state, k[:, : stop - 1], v[:, : stop - 1], W)  # resume after a cut
-    for i in range(stop - 1, 40):
-        here = slice(i, i + 1)
-        state = absorb(state, k[:, here], v[:, here], W)
-        row = read(state, q[:, here], W)
-        np.testing.assert_allclose(row, expected[:, here], rtol=1e-10, atol=1e-12)
 
 
 def test_the_empty_state_is_the_identity_of_merge_exactly():
@@ -397,13 +340,9 @@ def test_half_precision_keeps_its_state_in_float32():
     out = read(state, q, W)
     assert out.dtype == np.float16
     np.testing.assert_array_equal(out, favor_attention(q, k, v, W))
-
-
-def test_a_masked_token_is_not_absorbed():
-    _, k, v = qkv(10)
-    W, mask = W_of(), np.arange(10) % 3 > 0
-    found = absorb(init_state(k, v, W), k, v, W, mask)
-    same(found, absorb(init_state(k, v, W), k[mask], v[mask], W))
+    state, rows = follow(init_state(k, v, W), q, k, v, W)
+    assert {x.dtype for x in state} == {np.dtype(np.float32)}
+    assert rows.dtype == np.float16
 
 
 # Followed, a part at a time
@@ -444,22 +383,11 @@ def test_followed_in_any_parts_the_rows_are_the_causal_ones(L, cuts, size, maske
     np.testing.assert_allclose(state.Sz, after.Sz, rtol=1e-10, atol=1e-11)
 
 
-def test_followed_tokens_keep_their_dtype_and_the_state_its_own():
-    q, k, v = qkv(9, dtype=np.float16)
-    W = W_of()
-    state, rows = follow(init_state(k, v, W), q, k, v, W)
-    assert {x.dtype for x in state} == {np.dtype(np.float32)}
-    assert rows.dtype == np.float16
-
-
 def test_as_many_queries_as_keys_are_followed():
     q, k, v = qkv(5, 4)
     W = W_of()
     message = "one row for each token, got L = 5 queries and S = 4 keys"
     refused(message, follow, init_state(k, v, W), q, k, v, W)
-    refused("q and k must have rows of", follow, init_state(k, v, W), q[:4, :2], k, v, W)
-    refused("k and v must have one row", follow, init_state(k, v, W), q[:4], k, v[:3], W)
-    refused("key_mask must be", follow, init_state(k, v, W), q[:4], k, v, W, np.ones(4))
 
 
 # Directions of their own for each head
@@ -479,22 +407,15 @@ def test_heads_with_directions_of_their_own_are_the_heads_one_by_one(
     found = favor_attention(q, k, v, W, causal=causal, key_mask=mask)
     lead = np.broadcast_shapes((3, 2), heads)
     assert found.shape == (*lead, 12, E)
-    empty = init_state(k, v, W)
-    assert (empty.c.shape, empty.z.shape) == ((*lead, M),) * 2
-    state = absorb(empty, k, v, W, mask)
-    rows = read(state, q, W)
-    assert rows.shape == found.shape
+    rows = read(absorb(init_state(k, v, W), k, v, W, mask), q, W)
+    if not causal:
+        np.testing.assert_allclose(rows, found, rtol=1e-10, atol=1e-12)
     Q, K, V, Ws = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v, W))
     masks = np.broadcast_to(mask, (*lead, 12))
     for head in np.ndindex(lead):
         of_head = Q[head], K[head], V[head], Ws[head]
         one = favor_attention(*of_head, causal=causal, key_mask=masks[head])
         np.testing.assert_allclose(found[head], one, rtol=1e-10, atol=1e-12)
-        alone = init_state(K[head], V[head], Ws[head])
-        alone = absorb(alone, K[head], V[head], Ws[head], masks[head])
-        same(State(*(x[head] for x in state)), alone, rtol=1e-10)
-        read_alone = read(alone, Q[head], Ws[head])
-        np.testing.assert_allclose(rows[head], read_alone, rtol=1e-10, atol=1e-12)
 
 
 # Baselines and what to expect
@@ -539,11 +460,6 @@ def test_the_relative_variance_stops_short_of_infinity():
             found = relative_variance(huge.astype(dtype), huge.astype(dtype), 8)
             assert np.isfinite(found)
             assert found > 1e30
-
-
-def test_zeros_where_the_denominator_of_linear_attention_is_zero():
-    phi_q, phi_k, v = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 2.0]]), np.ones((1, 3))
-    np.testing.assert_array_equal(linear_attention(phi_q, phi_k, v), [[0.0] * 3, [1.0] * 3])
 
 
 # What is refused
@@ -642,8 +558,6 @@ def test_what_would_lose_digits_or_a_mask_or_leave_the_range_is_refused(form):
         refused("v must be an array .* got matrix", form, q, k, np.matrix(v))
     refused("q must be finite, got more than 1e.150 in size in 30 of 30", form, 1e200 * q, k, v)
     refused("v must be finite, got more than 1e.300", form, q, k, np.where(v > 0, 1e307, v))
-    for dtype in (np.float16, np.float32, np.float64):
-        assert form(*(x.astype(dtype) for x in (q, k, v))).dtype == dtype
 
 
 @pytest.mark.parametrize("which", [0, 1])

@@ -22,25 +22,14 @@ each_causal = pytest.mark.parametrize("causal", [False, True], ids=["all-to-all"
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(near_far, "ROWS", 4)
-    monkeypatch.setattr(near_far, "KEYS", 6)
-
-
-@each_causal
-@pytest.mark.parametrize("band", [0, 1, 7, 60, 127, 200, 10**6])
-@pytest.mark.parametrize("L", [1, 2, 128, 129, 300])
-def test_near_field_is_the_softmax_over_the_band(L, band, causal):
-    q, k, v = qkv(L)
-    found = near_field(q, k, v, band, causal=causal)
-    np.testing.assert_allclose(
-        found, softmax_by_rows(q, k, v, band=band, causal=causal), rtol=1e-10, atol=1e-13
-    )
+    for name, size in {"ROWS": 4, "KEYS": 6, "GPU_ROWS": 5, "GPU_KEYS": 7}.items():
+        monkeypatch.setattr(near_far, name, size)
 
 
 @pytest.mark.usefixtures("small_blocks")
 @repeatable
 @given(st.integers(1, 30), st.integers(0, 35), st.booleans(), st.integers(0, 99))
-def test_blocks_of_any_size_fit_together(L, band, causal, seed):
+def test_near_field_in_blocks_is_the_softmax_over_the_band(L, band, causal, seed):
     q, k, v = qkv(L, seed=seed)
     mask = np.random.default_rng(seed).uniform(size=L) < 0.6
     for given_mask in (None, mask):
@@ -86,27 +75,6 @@ def test_the_dtype_is_kept_and_sums_are_in_single_precision_at_least(dtype, rtol
         )
 
 
-def test_logits_of_a_thousand_stay_finite():
-    q, k, v = qkv(200)
-    found = near_field(1e2 * q, 1e2 * k, v, 8)
-    np.testing.assert_allclose(
-        found, softmax_by_rows(1e2 * q, 1e2 * k, v, band=8), rtol=1e-9, atol=1e-12
-    )
-    q, k, v = (x.astype(np.float16) for x in (60 * q, 60 * k, v))
-    assert np.isfinite(near_field(q, k, v, 8)).all()
-
-
-@pytest.mark.parametrize("lead", [(), (8,)], ids=["one head", "eight heads"])
-def test_scratch_is_at_most_64_mib_at_65536_tokens(lead):
-    q = np.ones((*lead, 65536, 64), dtype=np.float32)
-    tracemalloc.start()
-    found = near_field(q, q, q, 64)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak - found.nbytes < 64 * 2**20
-    assert lead or peak < 64 * 2**20
-
-
 @pytest.mark.parametrize("band", [64, 2000, 10**6])
 def test_scratch_does_not_grow_with_the_band(band):
     q = np.ones((4096, 8), dtype=np.float32)
@@ -118,15 +86,6 @@ def test_scratch_does_not_grow_with_the_band(band):
 
 
 # The far field, and both
-
-
-@each_causal
-def test_the_far_field_is_the_mean_of_its_maps(causal):
-    q, k, v = qkv(150)
-    parts = [linear_attention(f(q), f(k), v, causal=causal) for f in MAPS]
-    found = far_field(q, k, v, MAPS, causal=causal)
-    np.testing.assert_allclose(found, sum(parts) / 2, rtol=1e-12)
-    np.testing.assert_allclose(far_field(q, k, v, MAPS[:1], causal=causal), parts[0], rtol=1e-12)
 
 
 def test_the_far_field_takes_more_keys_than_queries():
@@ -154,31 +113,10 @@ def test_a_weight_may_be_an_array_that_broadcasts_with_the_result(shape):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@each_causal
-def test_what_a_mask_hides_makes_no_difference(causal):
-    q, k, v = qkv(60)
-    mask = np.arange(60) % 4 > 0
-    junk = [np.where(mask[:, None], x, np.nan) for x in (k, v)]
-    for attend in (
-        lambda k, v: near_field(q, k, v, 3, causal=causal, key_mask=mask),
-        lambda k, v: far_field(q, k, v, MAPS, causal=causal, key_mask=mask),
-        lambda k, v: fmm_attention(q, k, v, 3, MAPS, (1, 1, 1), causal=causal, key_mask=mask),
-    ):
-        np.testing.assert_array_equal(attend(k, v), attend(*junk))
-        np.testing.assert_allclose(attend(k, 0 * v + 1.0)[1:], 1, rtol=1e-12)
-
-
 def test_a_map_without_weight_for_a_row_adds_zeros_to_it():
     q, k, v = qkv(60)
     found = far_field(-abs(q), k, 0 * v + 1.0, [features.elu_plus_one, features.relu])
     np.testing.assert_allclose(found, 0.5, rtol=1e-12)
-
-
-def test_a_row_that_sees_no_key_gives_zeros():
-    q, k, v = qkv(60)
-    mask = np.arange(60) > 30
-    assert (near_field(q, k, v, 3, key_mask=mask)[:28] == 0).all()
-    assert (near_field(q, k, v, 3, key_mask=mask)[28:] != 0).all()
 
 
 # One denominator
@@ -215,12 +153,6 @@ def test_near_and_far_weights_share_one_denominator(L, band, way, causal):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-def test_where_every_key_is_its_own_centre_joint_attention_is_the_softmax():
-    q, k, v = qkv(200)
-    found = joint_attention(q, k, v, 0, centres=k)
-    np.testing.assert_allclose(found, softmax_by_rows(q, k, v), rtol=1e-9, atol=1e-12)
-
-
 @each_way
 @each_causal
 @pytest.mark.parametrize("size", [1e2, 1e4])
@@ -234,7 +166,7 @@ def test_at_any_norm_near_and_far_are_weighed_alike(size, causal, way):
 
 @each_way
 @each_causal
-def test_a_joint_row_forgets_what_is_masked_and_a_causal_one_what_is_later(causal, way):
+def test_a_joint_row_forgets_what_is_masked(causal, way):
     q, k, v = qkv(80)
     attend, mask = joint(way, q.shape[-1]), np.arange(80) % 4 > 0
     junk = [np.where(mask[:, None], x, np.nan) for x in (k, v)]
@@ -242,10 +174,6 @@ def test_a_joint_row_forgets_what_is_masked_and_a_causal_one_what_is_later(causa
     np.testing.assert_array_equal(found, attend(q, *junk, 3, causal=causal, key_mask=mask))
     blind = attend(q, k, v, 3, causal=causal, key_mask=np.arange(80) > 40)
     assert (blind[:38] == 0).all() == causal
-    before, late = attend(q, k, v, 3, causal=causal)[:60], np.arange(80)[:, None] >= 60
-    for changed in ((k, np.where(late, 9.0, v)), (k + 3.0 * late, v)):
-        after = attend(q, *changed, 3, causal=causal)[:60]
-        assert np.allclose(after, before, rtol=1e-9) == causal
 
 
 @pytest.mark.parametrize("name", ["centres", "W"])
@@ -275,14 +203,12 @@ def test_joint_rows_keep_their_dtype_and_need_no_square(way):
     assert peak < 16 * 2**20  # L × L would be 256 MiB
 
 
-def test_centres_of_another_width_and_too_few_queries_are_refused():
+def test_centres_of_another_width_are_refused():
     q, k, v = qkv(9)
     with pytest.raises(ValueError, match="centres must have shape"):
         joint_attention(q, k, v, 2, centres=k[:, :1])
     with pytest.raises(ValueError, match=r"centres must have no .* got shape \(2, 9, "):
         joint_attention(q, k, v, 2, centres=np.stack([k, k]))
-    with pytest.raises(ValueError, match="as many keys as queries"):
-        joint_attention(q[:4], k, v, 2)
 
 
 # Bad input
@@ -293,7 +219,7 @@ def test_other_numbers_of_keys_than_queries_are_refused():
     with pytest.raises(ValueError, match="as many keys as queries, got L = 4, S = 9"):
         near_field(q[:4], k, v, 2)
     with pytest.raises(ValueError, match="as many keys as queries"):
-        fmm_attention(q, k[:4], v[:4], 2, MAPS, (1, 1, 1))
+        joint_attention(q, k[:4], v[:4], 2)
 
 
 @pytest.mark.parametrize("maps", [[], features.relu, None, ["relu"], [features.relu, None]])

@@ -69,13 +69,6 @@ def test_in_one_dimension_a_direction_is_a_sign():
     assert set(W.ravel()) == {-1.0, 1.0}
 
 
-@pytest.mark.parametrize("norms", projections.NORMS)
-def test_norms_are_as_named(norms):
-    lengths = np.linalg.norm(projections.orthogonal(generator(), 10, 4, norms=norms), axis=1)
-    assert np.allclose(lengths, 2) is (norms == "fixed")
-    assert np.allclose(lengths, lengths[0]) is (norms != "chi")
-
-
 @pytest.mark.parametrize("shape", [(8,), (8, 3), (8, 2, 3)])
 def test_the_transform_is_its_own_inverse_and_leaves_its_input(shape):
     x = generator().normal(size=shape)

@@ -18,7 +18,6 @@ from performer_course._stable import (
     normalised,
     projected,
     squared_norm,
-    summed_by_feature,
 )
 
 from .double import DEVICE, poisoned
@@ -54,15 +53,6 @@ def test_elsewhere_the_result_is_fresh(function, value):
         found = function(xp, there, on_device(y))
     np.testing.assert_allclose(found._array, value(x, y), rtol=1e-15)
     np.testing.assert_array_equal(there._array, x)
-
-
-def test_a_state_that_others_are_added_to_is_not_used_up():
-    h, values = points(2, 7, 4), points(2, 7, 3, seed=1)
-    first = summed_by_feature(np, h[:, :3].copy(), values[:, :3])
-    kept = [x.copy() for x in first]
-    summed_by_feature(np, h[:, 3:].copy(), values[:, 3:], first)
-    for before, after in zip(kept, first, strict=True):
-        np.testing.assert_array_equal(before, after)
 
 
 @settings(derandomize=True, deadline=None)

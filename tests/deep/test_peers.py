@@ -94,34 +94,6 @@ def W_of(dtype=np.float64):
     return projections.orthogonal(rng(9), M, D).astype(dtype)
 
 
-# Google's formula, in NumPy: one maximum over all keys, without the ε added to each feature
-
-
-def google_features(x, W, is_query):
-    x = x * x.shape[-1] ** -0.25
-    projected = x @ W.T
-    axes = -1 if is_query else (-2, -1)
-    top = projected.max(axis=axes, keepdims=True)
-    half_square = (x**2).sum(-1, keepdims=True) / 2
-    return np.exp(projected - half_square - top) / math.sqrt(len(W))
-
-
-def google_attention(q, k, v, W, causal):
-    phi_q, phi_k = google_features(q, W, True), google_features(k, W, False)
-    weights = phi_q @ np.swapaxes(phi_k, -1, -2)
-    weights = weights * (np.tri(*weights.shape[-2:]) if causal else 1)
-    return weights @ v / weights.sum(-1, keepdims=True)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_favor_is_googles_formula_without_its_eps(causal):
-    q, k, v = qkv()
-    W = W_of()
-    found = favor_attention(q, k, v, W, causal=causal)
-    expected = google_attention(q, k, v, W, causal)
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-
-
 # Attention: PyTorch, performer-pytorch
 
 each_causal = pytest.mark.parametrize("causal", [False, True], ids=["all-to-all", "causal"])
