@@ -1,7 +1,6 @@
 """Lessons: in sync, whole, within their time, safe for a GPU, and all of the package is taught."""
 
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
@@ -60,17 +59,6 @@ def test_a_run_collects_each_lesson_and_no_exercise():
     )
     with open(ROOT / "pyproject.toml", "rb") as file:
         assert "notebooks" in tomllib.load(file)["tool"]["pytest"]["ini_options"]["testpaths"]
-
-
-def test_the_run_of_everything_collects_each_test_and_each_notebook_with_a_source():
-    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("test-all:")[2]
-    (options,) = re.findall(r"-m pytest (.+) \$\(PYTEST\)", recipe.partition("\n\n")[0])
-    found = collected(*shlex.split(options))
-    tests = {*ROOT.glob("tests/**/test_*.py"), *ROOT.glob("kit/tests/**/test_*.py")}
-    assert names(tests) <= found
-    assert {name for name in found if name.endswith(".ipynb")} == names(
-        source.with_suffix(".ipynb") for source in SOURCES
-    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
 import nbformat
-import numpy as np
 import pytest
 
 from performer_course import figures
@@ -240,44 +239,6 @@ def test_a_check_prints_what_it_finds_and_fails(toy, tmp_path, monkeypatch, caps
     (tmp_path / "new.py").write_text(SMALL, encoding="utf-8")
     assert notebooks.main(["--check"]) == 1
     assert capsys.readouterr().err == "new.ipynb is missing: run `make notebooks`\n"
-
-
-# The words beside a figure say what it shows
-
-T = np.linspace(0, 1, 41)
-X, Y = np.meshgrid(T, T)
-
-
-def solid(ax, height):
-    ax.figure.add_subplot(projection="3d").plot_surface(X, Y, height)
-
-
-PAIRS = {
-    "a curve mirrored": [lambda ax, s=s: ax.plot(T, np.exp(T[::s])) for s in (1, -1)],
-    "a curve tripled": [lambda ax, s=s: ax.plot(T, np.sin(s * T)) for s in (6, 18)],
-    "an axis made logarithmic": [lambda ax, f=f: getattr(ax, f)(T + 1) for f in ("plot", "loglog")],
-    "a point moved": [lambda ax, s=s: ax.scatter([s], [0]) for s in (1, 2)],
-    "a bar that hangs": [lambda ax, s=s: ax.bar([0, 1], [s, 2]) for s in (-1, -2)],
-    "error bars": [lambda ax, s=s: ax.errorbar(T, T, yerr=s) for s in (1, 2)],
-    "a band": [lambda ax, s=s: ax.fill_between(T, T**s) for s in (1, 2)],
-    "a Gram matrix": [lambda ax, s=s: figures.gram(ax, np.exp(-s * X * Y)) for s in (1, 2)],
-    "a surface": [lambda ax, s=s: solid(ax, X**s * Y) for s in (1, 2)],
-    "arrows": [lambda ax, s=s: ax.quiver([0, 1], [0, 1], [1, 1], [s, s]) for s in (1, -1)],
-}
-
-
-def words(draw):
-    fig, ax = plt.subplots()
-    draw(ax)
-    said = figures.data(fig)
-    plt.close(fig)
-    return said
-
-
-@pytest.mark.parametrize("what", PAIRS)
-def test_the_words_beside_a_figure_change_with(what):
-    before, after = PAIRS[what]
-    assert words(before) == words(before) != words(after)
 
 
 def test_a_figure_without_data_or_without_words_is_refused():
