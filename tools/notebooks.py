@@ -128,7 +128,8 @@ def build(source: Path) -> float:
         write(student(nb), handed_out(source))
     for cell in nb.cells:
         if "readme" in cell.metadata.get("tags", ()):
-            drawn = next(o.data["image/png"] for o in cell.outputs if "image/png" in o.data)
+            shown = (output.get("data", {}) for output in cell.outputs)
+            (drawn,) = [data["image/png"] for data in shown if "image/png" in data]
             (source.parent / "picture.png").write_bytes(base64.b64decode(drawn))
     return seconds
 
