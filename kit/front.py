@@ -1,28 +1,21 @@
 """The first page of the site: README, laid out for those who were sent a link.
 
 Nothing is written here but the words on the three buttons. README is what GitHub shows; here its
-sections stand in another order, below the title of the course, the buttons, the hours of its routes
-and the picture.
+sections follow the title of the course, the buttons and the picture.
 """
 
 import re
 
-from kit.head import PICTURE, first_words
+from kit.head import first_words
 from tools.setting import ROOT
 
-# The sections that come first, in this order; the others keep README's.
-FIRST = (
-    "For whom, and how long",
-    "The path",
-    "How to study",
-    "Where to read on",
-)
 BUTTONS = {
     "Start": "notebooks/00_start_here.html",
     "Run it in the browser": "kit/pages/in_the_browser.html",
     "Teach with it": "kit/pages/teach.html",
 }
 BROWSER = "Run it in the browser"
+PICTURE = re.compile(r"!\[.+?\]\((notebooks/picture\.png)\)")
 ROW = re.compile(r"(?m)^\| \[(\w\d)\]\((\S+)\) \| (.+?) \|")  # of a lesson
 
 
@@ -32,34 +25,23 @@ def buttons(browser: bool) -> str:
     return f"<p class='buttons'>{' '.join(made)}</p>"
 
 
-def routes(readme: str) -> str:
-    """The ways through the course and their hours, in one line that leads to more about them."""
-    hours = re.findall(r"(?m)^- \*\*(.+?)\*\*, (\d+ hours)", readme)
-    said = " · ".join(f"{route}: {long}" for route, long in hours)
-    return f"[{said}](#for-whom-and-how-long)"
-
-
 def page(readme: str, browser: bool) -> str:
     """The first page in Markdown; `browser` says whether lessons run in the browser."""
-    top, *sections = re.split(r"(?m)^(?=## )", readme)
+    top, sections = re.split(r"(?m)^(?=## )", readme, maxsplit=1)
     title, about = first_words(readme)
     lead, _, rest = about.partition(". ")
     drawn = PICTURE.search(top)
-    png = (ROOT / drawn[2]).read_bytes()
+    png = (ROOT / drawn[1]).read_bytes()
     wide = int.from_bytes(png[16:20]) // 2  # a figure has two dots a pixel
     caption = re.search(r"(?ms)^\*\w.+?\*$", top)[0]
-    named = {re.match(r"## (.+)", section)[1]: section for section in sections}
-    first = [named.pop(name) for name in FIRST]
     head = [
         f"# {title}",
         f"{lead}.",
         buttons(browser),
-        routes(readme),
         f"<div class='drawn' style='--drawn: {wide}px'>",
         f"[{drawn[0]}](notebooks/00_start_here.ipynb#figure-00-1)",
         "</div>",
         caption,
         rest,
     ]
-    text = "".join([*first, *named.values()])
-    return "\n\n".join([*head, ROW.sub(r"| [\1](\2) | [\3](\2) |", text)])
+    return "\n\n".join([*head, ROW.sub(r"| [\1](\2) | [\3](\2) |", sections)])

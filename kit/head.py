@@ -1,16 +1,15 @@
-"""What the head of a page says of it to a search, and to who is sent its address as a link.
+"""What the head of a page says of it to a search.
 
 The words are those that the course has: a lesson's box says what one can do afterwards, and the
 glossary has the words that a lesson teaches, with the names that other people give them.
 """
 
 import re
-from html import escape, unescape
+from html import escape
 
 from tools.lesson import Lesson, find, read
 from tools.setting import NOTEBOOKS, ROOT
 
-PICTURE = re.compile(r"!\[(.+?)\]\((notebooks/picture\.png)\)")  # its description, its file
 WORD = re.compile(r"(?m)^- \*\*(.+?)\*\*: (.+) \[(\w\d)\]\(\w+\.ipynb\)$")
 AFTERWARDS = re.compile(r"^Afterwards,? you (?:can |)")
 LESSON = re.compile(r"notebooks/(\d\d|a\d)_\w+$")
@@ -57,21 +56,14 @@ def words(lesson: str) -> list[str]:
     return [read(find(lesson)).subject, *terms().get(lesson, [])] if lesson else []
 
 
-def tags(docname: str, title: str) -> str:
+def tags(docname: str) -> str:
     """The meta tags of a page."""
     of_lesson = LESSON.match(docname)
     lesson = of_lesson[1] if of_lesson else ""
     about = description(read(find(lesson)) if lesson else None)
     names = {"description": about, "keywords": ", ".join(words(lesson))}
-    graph = {
-        "og:site_name": first_words()[0],
-        "og:type": "article" if lesson else "website",
-        "og:title": unescape(re.sub(r"<[^>]+>|\\[()]", "", title)),
-        "og:description": about,
-    }
-    rows = [("name", *row) for row in names.items()] + [("property", *r) for r in graph.items()]
     made = [
-        f'<meta {kind}="{name}" content="{escape(said)}" />' for kind, name, said in rows if said
+        f'<meta name="{name}" content="{escape(said)}" />' for name, said in names.items() if said
     ]
     return "\n".join(["", *made, ""])
 
@@ -79,4 +71,4 @@ def tags(docname: str, title: str) -> str:
 def in_head(app, docname, template, context, doctree):
     """Sphinx's event for a page: its tags. The theme names the size of the screen by itself."""
     kept = re.sub(r'<meta name="viewport"[^>]*/>', "", context.get("metatags", ""))
-    context["metatags"] = kept + tags(docname, context.get("title", ""))
+    context["metatags"] = kept + tags(docname)

@@ -28,7 +28,6 @@ from tools.setting import ROOT, edition
 BUILD = ROOT / "build" / "site"
 STAGE, HTML, STATIC = BUILD / "source", pdf.HTML, BUILD / "static"
 MATHJAX = "es5/tex-svg-full.js"
-MOST = 1200  # seconds for Sphinx
 
 LICENCES = "code: BSD 3-Clause, prose and figures: CC BY 4.0"
 
@@ -58,8 +57,7 @@ BEHIND = (
 )
 AUTHORS = ("CONTRIBUTING", "notebooks/coverage", "claims")  # last
 LECTURE = "kit/pages/lectures/\\d_"  # pages of lectures
-TEACH = "kit/pages/teach"
-LECTURERS = (TEACH, "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
+LECTURERS = ("kit/pages/teach", "kit/pages/lectures/index", "kit/pages/twelve_weeks")  # first
 COPIED = (
     *("notebooks/*.ipynb", "notebooks/*/*.ipynb", "notebooks/projects/solutions/*.ipynb"),
     *("notebooks/*.md", "notebooks/*.png", "kit/pages/**/*.md", "kit/pages/**/*.png"),
@@ -392,13 +390,6 @@ class Site:
         title, rest = text.split("\n", 1)
         return f"{title}\n\n{BESIDE}{' · '.join(links)}\n{rest}" if links else text
 
-    def to_slides(self, text: str) -> str:
-        """The page of those who teach, with a link to the decks where they have been made."""
-        if SLIDES not in self.files:
-            return text
-        link = self.link("Slides of all lectures", SLIDES, TEACH)
-        return text.replace("| `make slides` |", f"| {link} |")
-
     def to_run(self, text: str, here: str) -> str:
         """The page about the browser, with links below its title to the lessons that run there."""
         names = {mark: f"{Path(name).name}.ipynb" for mark, name in self.lessons.items()}
@@ -417,8 +408,6 @@ class Site:
             said = self.markdown(text, here)
             if here == "notebooks/references":
                 return by_authors(said)
-            if here == TEACH:
-                return self.to_slides(said)
             if re.match(LECTURE, here):
                 return self.of_lecture(said, here)
             return self.to_run(said, here) if here == BROWSER else said
@@ -572,13 +561,7 @@ def main() -> int:
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-j", "auto"]
     command += ["-b", "html", "-c", "kit/look", "-d", BUILD / "doctrees", STAGE, HTML]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    try:
-        code = subprocess.run(command, cwd=ROOT, env=environment, timeout=MOST).returncode
-    except subprocess.TimeoutExpired:
-        raise SystemExit(
-            f"Sphinx took more than {MOST // 60} minutes, so it was stopped and the site is not "
-            "complete: run it again when the machine has less else to do"
-        ) from None
+    code = subprocess.run(command, cwd=ROOT, env=environment).returncode
     if not code:
         for name, files in {SLIDES: "*.html", LITE: "index.html"}.items():
             if any((BUILD.parent / name).glob(files)):

@@ -44,19 +44,9 @@ def test_my_holds_notebooks_without_outputs_their_answers_folded_and_all_they_re
         assert absent <= {"../benchmarks/gpu.json"}  # until a GPU is measured
 
 
-def test_each_link_of_a_notebook_in_my_leads_somewhere(tree):
-    links = [
-        (path, link)
-        for path in (tree / "my").rglob("*.ipynb")
-        for cell in nbformat.read(path, as_version=4).cells
-        for link in re.findall(r"\]\(([^)#\s]+)", cell.source)
-        if cell.cell_type == "markdown" and "://" not in link
-    ]
-    assert len(links) > 100
-    assert [(path.name, to) for path, to in links if not (path.parent / to).exists()] == []
-
-
-def test_lint_looks_past_what_a_learner_writes(tree):
+def test_lint_looks_past_what_a_learner_writes(tmp_path):
+    tree = copied(tmp_path / "tree")
+    (tree / "my/exercises").mkdir(parents=True)
     misspelt = "import  os # receive\n".replace("ei", "ie")
     for name in ("mine.py", "mine.md", "exercises/01_polynomial_kernel.ipynb"):
         (tree / "my" / name).write_text(misspelt, encoding="utf-8")

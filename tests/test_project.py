@@ -4,7 +4,6 @@ import json
 import re
 import tomllib
 
-import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -112,12 +111,6 @@ def test_the_page_on_speed_quotes_the_recorded_benchmark():
     ]
     (under,) = re.findall(r"under (\d) MiB of scratch memory", said)
     assert max(scratch) < int(under)
-
-
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
-def test_links_within_the_project_lead_somewhere(name):
-    links = [link for link in re.findall(r"\]\(([^)#\s]+)", text(name)) if "://" not in link]
-    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def test_the_citation_has_the_version_date_and_licence_of_the_project():

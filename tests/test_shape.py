@@ -75,21 +75,6 @@ def test_minutes_count_words_code_that_is_seen_formulas_and_figures():
     assert [shape.minutes(notebook("word " * n)) for n in (3399, 3400, 3799)] == [40, 45, 45]
 
 
-def test_the_minutes_of_the_path_are_those_of_its_lessons():
-    path = shape.path()
-    assert len(path) > 10
-    assert (
-        path["05"]
-        == shape.minutes("05")
-        == read(NOTEBOOKS / "05_orthogonal_features.ipynb").minutes
-    )
-
-
-def test_a_question_is_one_that_comes_before_its_answer():
-    asked = "**Before you run this:** which?", "so. **Before you read on**, guess."
-    assert len(notebook(*asked, "before you run it, guess", "%x = '**Before'").questions) == 2
-
-
 def test_a_copy_is_found_whatever_its_comments_and_line_breaks():
     nb = notebook("%x = [i for i in range(3)]  # here\ny = f(x,\n      1)", "z = 1 + 2 + 3")
     assert shape.longest_copy("w = 2\ny = f(x, 1)  # mine\n", nb) == list("y=f(x,1)")

@@ -1,12 +1,11 @@
-"""The start page and the glossary are true: words and symbols stand in the lessons named, minutes
-are those that are counted, links lead on."""
+"""The start page and glossary are true: words are in their lessons; the path needs no branch."""
 
 import re
 
 import pytest
 
 from tests.lessons import definitions
-from tools.notebooks import NOTEBOOKS, ROOT, read, sources
+from tools.notebooks import NOTEBOOKS, ROOT, read
 
 START = NOTEBOOKS / "00_start_here.py"
 GLOSSARY = (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8")
@@ -23,12 +22,6 @@ def prose(source):
 def lesson_prose(lesson):
     (source,) = NOTEBOOKS.glob(f"{lesson}_*.py")
     return prose(source)
-
-
-def astray(text, folder):
-    """The links of a text in `folder` that lead nowhere."""
-    links = re.findall(r"\]\(([^)#\s]+)", text)
-    return [x for x in links if "://" not in x and not (folder / x).exists()]
 
 
 def plain(text):
@@ -53,16 +46,6 @@ def test_a_word_stands_in_the_lesson_that_teaches_it(word, meaning, lesson, stem
 def test_a_symbol_stands_in_the_lesson_that_it_comes_from(symbols, lesson):
     for symbol in re.findall(r"\$(.+?)\$", symbols):
         assert symbol in lesson_prose(lesson)
-
-
-@pytest.mark.parametrize("source", sources(), ids=lambda s: f"{s.parent.name}/{s.stem}")
-def test_links_of_a_lesson_lead_somewhere(source):
-    assert astray(prose(source), source.parent) == []
-
-
-@pytest.mark.parametrize("page", ["glossary.md", "references.md"])
-def test_links_of_a_page_lead_somewhere(page):
-    assert astray((NOTEBOOKS / page).read_text(encoding="utf-8"), NOTEBOOKS) == []
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ import ast
 import asyncio
 import base64
 import hashlib
-import importlib
 import os
 import sys
 import time
@@ -31,7 +30,6 @@ from tools.kernels import AsyncKernel
 from tools.lesson import VOLATILE
 from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
 
-PACKAGE = "performer_course"
 BUDGET = 600_000  # bytes a lesson; GitHub shows one of up to a million
 
 METADATA = {
@@ -111,12 +109,6 @@ def student(nb: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return nb
 
 
-def write_exercise(nb: nbformat.NotebookNode, source: Path) -> None:
-    """Write what students get of the solution `nb`, made from `source`."""
-    path = handed_out(source)
-    write(student(nb), path)
-
-
 def write(nb: nbformat.NotebookNode, path: Path) -> None:
     nbformat.validate(nb)
     path.parent.mkdir(exist_ok=True)
@@ -133,17 +125,13 @@ def build(source: Path) -> float:
         keep_volatile_outputs(nb, nbformat.read(path, as_version=4))
     write(nb, path)
     if source.parent.name == "solutions":
-        write_exercise(nb, source)
+        write(student(nb), handed_out(source))
     for cell in nb.cells:
         if "readme" in cell.metadata.get("tags", ()):
-            (source.parent / "picture.png").write_bytes(base64.b64decode(_picture(cell)))
+            shown = (output.get("data", {}) for output in cell.outputs)
+            (drawn,) = [data["image/png"] for data in shown if "image/png" in data]
+            (source.parent / "picture.png").write_bytes(base64.b64decode(drawn))
     return seconds
-
-
-def _picture(cell) -> str:
-    """The PNG of a cell's figure in base64; empty where there is none."""
-    pictures = [o.data["image/png"] for o in cell.outputs if "image/png" in o.get("data", {})]
-    return pictures[0] if pictures else ""
 
 
 def problems(source: Path) -> list[str]:
@@ -188,15 +176,13 @@ def _cell_problems(cell) -> list[str]:
     text = "".join(str(output) for output in cell.outputs)
     paths = (str(ROOT), str(Path.home()))
     found += [f"its output holds the path {path}" for path in paths if path in text]
-    tree = ast.parse(cell.source)
-    found += [text for call in _shows(tree) for text in _alt_problems(call)]
-    found += _image_problems(cell, tree)
-    return found + [f"{name} does not exist" for name in missing_names(tree)]
+    found += [text for call in _shows(cell.source) for text in _alt_problems(call)]
+    return found + _image_problems(cell)
 
 
-def _shows(tree: ast.AST) -> list[ast.Call]:
-    """The calls of show(fig, alt=…) in a syntax tree."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+def _shows(source: str) -> list[ast.Call]:
+    """The calls of show(fig, alt=…) in the code of a cell."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     return [c for c in calls if getattr(c.func, "attr", getattr(c.func, "id", "")) == "show"]
 
 
@@ -210,56 +196,15 @@ def _alt_problems(call: ast.Call) -> list[str]:
     return ["its alt text is a constant: compute it from the data, alt=f'…'"]
 
 
-def _image_problems(cell, tree: ast.Module) -> list[str]:
-    """What is wrong with the images of a cell; a show inside a function may run elsewhere."""
-    functions = (ast.FunctionDef, ast.Lambda)
-    later = [c for f in ast.walk(tree) if isinstance(f, functions) for c in _shows(f)]
-    outputs = [output for output in cell.outputs if "image/png" in output.get("data", {})]
+def _image_problems(cell) -> list[str]:
+    """What is wrong with the images of a cell."""
     found = []
-    if any(call not in later for call in _shows(tree)) and not outputs:
-        found.append("its figure has no image")
-    for output in outputs:
-        alt = output.metadata.get("image/png", {}).get("alt", "")
-        if not alt or not output.data.get("text/plain", "").startswith(alt):
-            found.append("its image has no alt text, or not the one printed beside it")
-        shown = output.metadata.get("image/png", {}).get("width", 0)
-        if not 0 < 2 * shown <= _dots(output.data["image/png"]):
-            found.append("its image has not two dots for each pixel of its width")
+    for output in cell.outputs:
+        if "image/png" in output.get("data", {}):
+            alt = output.metadata.get("image/png", {}).get("alt", "")
+            if not alt or not output.data.get("text/plain", "").startswith(alt):
+                found.append("its image has no alt text, or not the one printed beside it")
     return found
-
-
-def _dots(png: str) -> int:
-    """How wide a PNG in base64 is."""
-    return int.from_bytes(base64.b64decode(png)[16:20])
-
-
-def missing_names(tree: ast.AST) -> list[str]:
-    """The names under performer_course that a syntax tree uses and the package lacks."""
-    known, used = {}, []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
-            for alias in node.names:
-                known[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-                used.append(f"{node.module}.{alias.name}")
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            module = known.get(node.value.id)
-            used += [f"{module}.{node.attr}"] if module and is_module(module) else []
-    return sorted({name for name in used if not exists(name)})
-
-
-def is_module(name: str) -> bool:
-    path = ROOT / name.replace(".", "/")
-    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
-
-
-def exists(name: str) -> bool:
-    """Whether a dotted name under performer_course is a module or a name in one."""
-    module, _, attribute = name.rpartition(".")
-    try:
-        return is_module(name) or hasattr(importlib.import_module(module), attribute)
-    except ModuleNotFoundError:
-        return False
 
 
 def main(arguments: list[str] | None = None) -> int:

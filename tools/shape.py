@@ -1,6 +1,5 @@
 """The shape of a lesson, counted: its minutes, and what answers copy of it."""
 
-import ast
 import io
 import re
 import tokenize
@@ -8,7 +7,6 @@ from difflib import SequenceMatcher
 from textwrap import dedent
 
 from tools.lesson import Lesson, find, read
-from tools.setting import NOTEBOOKS
 
 ANSWER = re.compile(r"(?s)### BEGIN SOLUTION\n(.*?)### END SOLUTION")
 FIGURE = re.compile(r"(?m)^\s*show\(")
@@ -39,14 +37,6 @@ def minutes(lesson: Lesson | str) -> int:
     """
     lesson = read(find(lesson)) if isinstance(lesson, str) else lesson
     return 5 * int(exact_minutes(lesson) / 5 + 0.5)
-
-
-def path() -> dict[str, int]:
-    """The lessons of the path, in the order of lesson 00, with their minutes; sum(path().values())
-    is its total."""
-    (source,) = NOTEBOOKS.glob("00_*.py")
-    listed = re.search(r"(?s)\nPATH = (\{.+?\})", source.read_text(encoding="utf-8"))[1]
-    return {number: minutes(number) for number in ast.literal_eval(listed)}
 
 
 def tokens(source: str) -> list[str]:

@@ -1,29 +1,10 @@
 """The handout of a lecture, and what printing needs; `make test-kit` reads the PDFs."""
 
-import re
-
 import pytest
 
 from kit import handouts, lectures, pdf
 
 TALKS = lectures.every()
-
-
-@pytest.mark.parametrize("talk", TALKS, ids=lambda talk: talk.name)
-def test_a_handout_has_board_formulas_two_figures_questions_and_homework(talk):
-    said = handouts.page(talk)
-    parts = ["On the board", "Formulas", "Questions", "Homework"]
-    assert re.findall("(?m)^## (.+)$", said) == parts
-    for at, step in enumerate(talk.steps, 1):
-        assert f"\n{at}. {lectures.unmarked(step)}\n" in said
-    assert [figure.number for figure in handouts.figures(talk)] == talk.paper
-    assert re.findall(r"(?m)^!\[.{80,}\]\((.+)\.png\)\n\nFigure (\S+)\. \w", said) == [
-        (number, number) for number in talk.paper
-    ]
-    for ask in talk.asks.values():
-        assert lectures.unmarked(ask.question) in said
-        assert lectures.unmarked(ask.say) not in said
-    assert all(f"\n- {lectures.unmarked(item)}\n" in said for item in talk.homework)
 
 
 def test_handouts_lie_beside_the_pages_of_their_lectures(tmp_path):

@@ -53,8 +53,3 @@ def test_each_exercise_is_followed_by_its_hint_and_its_solution_folded(whole, pa
             assert 1 <= len(found) <= hints.HINTS
             assert all(any(hint.endswith(one.replace("\\", "")) for hint in known) for one in found)
         assert folds == {}
-
-
-def test_no_sheet_that_is_handed_out_has_a_fold():
-    sheets = [json.loads(path.read_text(encoding="utf-8")) for path in SHEETS]
-    assert not any("<details" in "".join(c["source"]) for nb in sheets for c in nb["cells"])

@@ -259,25 +259,6 @@ def test_a_page_that_departs_from_its_shape_is_refused_by_name():
             lectures.parse(whole.replace(good, bad))
 
 
-# Where one starts
-
-
-def test_who_teaches_starts_at_one_page_and_reaches_all_of_them_from_there():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (section,) = re.findall(r"(?ms)^## How to teach with it\n(.+?)^## ", readme)
-    assert re.search(r"\]\((.+?)\)", section)[1] == "kit/pages/teach.md"
-    reached, new = set(), {PAGES / "teach.md"}
-    while new:
-        reached |= new
-        links = [
-            (page.parent / link.partition("#")[0]).resolve()
-            for page in new
-            for link in re.findall(r"\]\((\S+?\.md[^)\s]*)\)", page.read_text(encoding="utf-8"))
-        ]
-        new = {link for link in links if link.is_relative_to(PAGES)} - reached
-    assert reached == set(PAGES.rglob("*.md"))
-
-
 # Projects
 
 

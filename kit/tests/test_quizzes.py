@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from kit import quizzes, site
+from kit import quizzes
 from tools.setting import COURSE, ROOT
 
 PAGES = sorted((ROOT / quizzes.FOLDER).glob("*.md"))
@@ -29,13 +29,6 @@ def test_on_the_site_each_reason_lies_folded_below_its_question(path):
         assert one.shown_in in fold
     assert "is right" not in shown
     assert "Shown in" not in shown
-
-
-def test_each_part_ends_with_its_quiz_in_the_side_bar():
-    names = [f"{quizzes.FOLDER}/{path.stem}" for path in PAGES]
-    for part, name in zip(site.PARTS, names, strict=True):
-        assert site.ends(part, names) == [name]
-        assert text(ROOT / f"{name}.md").startswith(f"# Quiz: {part}\n")
 
 
 def test_a_file_for_moodle_is_made_of_each_quiz(tmp_path):

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import nbformat
@@ -13,7 +12,6 @@ from kit import need, npm, site
 from tests.checkout import text
 from tools.lesson import ANSWER, headings, paths
 from tools.lesson import read as lesson
-from tools.setting import ROOT, edition
 
 from . import toy
 
@@ -86,22 +84,6 @@ def test_every_page_is_in_the_side_bar_once(stage, whole):
             paths = [Path(os.path.normpath(Path(name).parent / entry)) for entry in entries]
             listed += [path.as_posix() for path in paths]
     assert sorted(listed) == sorted(whole.files.keys() - {"index"})
-
-
-def test_the_side_bar_has_the_lessons_of_the_path_and_of_its_branches_in_order(stage):
-    rows = text("README.md") + text("kit/pages/branches.md")
-    linked = sorted(re.findall(r"(?m)^\| \[\w+\]\((?:../../)?(notebooks/\w+)\.ipynb\)", rows))
-    said = (stage / "index.md").read_text(encoding="utf-8")
-    assert re.findall(r"(?m)^\w\d .*<(notebooks/\w+)>$", said) == linked
-
-
-def test_the_side_bar_calls_a_page_by_what_its_title_says_before_a_colon(stage):
-    said = (stage / "index.md").read_text(encoding="utf-8")
-    assert "\n05 Orthogonal random features <notebooks/05_orthogonal_features>\n" in said
-    assert site.short("kit/pages/quizzes/1_kernels", stage).startswith("Quiz <")
-    assert site.short("CONTRIBUTING", stage) == "CONTRIBUTING"
-    listed = re.findall(r"(?m)^\w\d (.*) <notebooks/\w+>$", said)
-    assert max(map(len, listed)) <= 34
 
 
 def test_each_part_of_the_lessons_ends_with_its_quiz(stage):
@@ -246,15 +228,6 @@ def test_a_work_is_headed_as_a_text_cites_it(whole):
     assert [name for name in headed if not re.fullmatch(f"{site.NAMES} .{site.YEAR}.", name)] == []
 
 
-def test_who_teaches_is_led_to_slides_where_they_are_made(small):
-    row, here = "| slides | `make slides` | a deck |", "kit/pages/teach"
-    assert small.on_page(row, here) == row
-    (small.stage / "slides.md").write_text("# Slides\n", encoding="utf-8")
-    said = site.Site(small.stage).on_page(row, here)
-    assert said == "| slides | [Slides of all lectures](../../slides.md) | a deck |"
-    assert "| `make slides` |" in text("kit/pages/teach.md")
-
-
 def test_no_place_in_a_lesson_is_named_to_a_lecturer_without_a_link(whole):
     linked, left = 0, []
     for name in [name for name in whole.files if name.startswith("kit/pages/")]:
@@ -274,23 +247,6 @@ def test_the_words_for_a_figure_are_its_description_or_the_first_sentence_of_a_l
     assert site.alt(short) == short
     assert site.alt(f"The error is 3.5 at 0.4.{rest}") == "The error is 3.5 at 0.4."
     assert site.alt(rest) == rest
-
-
-# Nothing from outside
-
-
-@pytest.mark.parametrize("folder", ["static", "slides"])
-def test_the_files_of_the_sites_own_and_of_a_deck_name_no_address(folder):
-    for path in (ROOT / "kit/look" / folder).rglob("*.*"):
-        said = path.read_text(encoding="utf-8")
-        assert "://" not in said.replace('xmlns="http://www.w3.org/2000/svg"', "")
-
-
-def test_the_foot_of_each_page_names_the_edition_and_the_licences():
-    cited = text("CITATION.cff")
-    assert site.options()["extra_footer"] == f"{edition()} · {site.LICENCES}"
-    said = site.LICENCES.replace(" ", "-")
-    assert all(name in said for name in re.findall(r"(?m)^  - (BSD\S+|CC\S+)$", cited))
 
 
 # Tools that are missing, and who runs them
@@ -315,25 +271,3 @@ def test_a_site_says_what_it_was_made_without_and_the_command_that_makes_it(tmp_
     assert re.findall(r"\(.*?\)", site.without(tmp_path)) == ["(make slides)"]
     (tmp_path / "slides/a.pdf").touch()
     assert site.without(tmp_path) == ""
-
-
-def test_make_publish_makes_first_what_the_site_takes_along():
-    recipe = re.search(r"(?m)^publish: .*\n((?:\t.*\n)+)", text("Makefile"))[1]
-    made = re.findall(r"python -m kit\.(\w+)", recipe)
-    assert made.pop() == "site"
-    assert sorted(made) == ["lite", "slides"]
-    targets = re.findall(r"(?m)^(\w+): .*\n\t\$\(BIN\)/python -m kit\.(\w+)", text("Makefile"))
-    for target, _ in site.MAKES.values():
-        assert dict(targets)[target] in made
-
-
-def test_a_build_that_takes_too_long_says_so(tmp_path, monkeypatch):
-    def late(command, timeout, **_):
-        raise subprocess.TimeoutExpired(command, timeout)
-
-    for name in ("stage", "assets"):
-        monkeypatch.setattr(site, name, lambda: None)
-    monkeypatch.setattr(site, "HTML", tmp_path / "html")
-    monkeypatch.setattr("subprocess.run", late)
-    with pytest.raises(SystemExit, match="Sphinx took more than 20 minutes"):
-        site.main()

@@ -9,7 +9,6 @@ import pytest
 
 from kit import lectures, slides
 from tools.lesson import parse
-from tools.setting import COURSE, edition
 
 from .toy import figure, notebook, prints, text
 
@@ -91,29 +90,3 @@ def test_no_link_leads_out_of_a_deck_and_no_comma_begins_a_line():
     said = slides.said("See [one](two.ipynb), `0.26` of $x$, and <b>so</b>.", "said")
     math = slides.inline("x")
     assert said == f'<p class=said>See one, 0.26 of <span class="whole">{math},</span> and so.</p>'
-
-
-def test_a_deck_is_a_page_with_a_language_a_title_headings_and_notes():
-    talk = TALKS[2]
-    made = slides.talked(talk)
-    page = slides.page(f"Lecture 3: {talk.title}", made)
-    assert '<html lang="en"' in page
-    assert f"<title>Lecture 3: {talk.title} · {COURSE}</title>" in page
-    assert page.count("<h1>") == page.count(f'<p class="edition">{COURSE} · {edition()}</p>') == 1
-    assert page.count("<section") == page.count("<h1>") + page.count("<h2>") == len(made)
-    assert page.count('<aside class="notes">') == sum(bool(slide.notes) for slide in made)
-    assert all("".join(slide.body).strip() for slide in made if slide.kind != "claim")
-
-
-def test_without_chromium_decks_are_made_and_one_is_told_how_to_get_pdfs(
-    tmp_path, monkeypatch, capsys
-):
-    pytest.importorskip("playwright", reason="decks are made where the extra `slides` is installed")
-    monkeypatch.setattr(slides, "BUILD", tmp_path)
-    monkeypatch.setattr(slides, "ROOT", tmp_path.parent)
-    monkeypatch.setattr(slides, "assets", lambda folder: folder.mkdir(parents=True))
-    monkeypatch.setattr(slides.chromium, "PATH", None)
-    monkeypatch.setattr(slides.lectures, "every", lambda: TALKS[:1])
-    assert slides.main() == 0
-    assert (tmp_path / "lecture_1.html").is_file()
-    assert "apt install chromium" in capsys.readouterr().out

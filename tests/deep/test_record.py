@@ -12,7 +12,7 @@ import pytest
 from performer_course import antibody, attention, compare, data
 from tests.real_model import needs_model, real_weights, small_weights
 from tools.notebooks import NOTEBOOKS, ROOT, read
-from tools.record import anatomy, curve, heads, sentences, sequences, shared, window
+from tools.record import anatomy, curve, heads, sentences, sequences, shared
 
 
 @pytest.fixture(scope="module")
@@ -290,10 +290,6 @@ def test_the_sentences_that_are_kept_are_those_of_the_recorder():
     with open(data.FOLDER / "speech.tsv", encoding="utf-8") as file:
         kept = [line.rstrip("\n").split("\t")[1] for line in file][1:]
     assert kept == list(sentences.TEXTS.values())
-
-
-def test_the_two_heads_of_the_figure_of_a_window_are_found_again():
-    assert window.heads() in window.FILE.read_text(encoding="utf-8")
 
 
 # Recall

@@ -153,14 +153,6 @@ def test_a_lesson_is_read_by_the_keyboard_alone(address, browser):
     assert faults == []
 
 
-def test_an_answer_is_printed_though_it_is_folded(address, browser):
-    answer = "document.querySelector('details.answer > .cell').checkVisibility()"
-    with opened(browser, address, f"{SAMPLE[2]}.html") as (tab, _):
-        assert not tab.evaluate(answer)
-        tab.emulate_media(media="print")
-        assert tab.evaluate(answer)
-
-
 def test_each_question_has_a_box_and_one_fold_that_holds_all_its_answer(pages):
     folds = 0
     for path in paths():

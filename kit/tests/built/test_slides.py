@@ -46,7 +46,6 @@ SEEN = """() => [...document.querySelectorAll('.slides > section')].map((section
             .filter(formula => !formula.querySelector('math')).map(f => f.textContent),
         high: picture && scale * picture.naturalHeight,
         wide: picture && scale * picture.naturalWidth,
-        dots: picture && 1 / scale,
     };
 })"""
 
@@ -111,11 +110,6 @@ def test_a_figure_fills_two_thirds_of_the_height_or_the_whole_width(seen):
     assert len(figures) > 50
     small = [(n, s["high"], s["wide"]) for n, s in figures if s["high"] < 480 and s["wide"] < 1279]
     assert small == []
-
-
-def test_a_figure_has_nearly_a_dot_for_each_pixel_of_a_wall_of_1080_lines(seen):
-    figures = [(name, slide["dots"]) for name, slide in each(seen[0]) if slide["high"]]
-    assert [(name, dots) for name, dots in figures if dots < 0.9 * 1080 / 720] == []
 
 
 def test_a_link_to_a_slide_opens_it_on_a_phone(address, browser):
