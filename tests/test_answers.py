@@ -48,7 +48,7 @@ DERIVED = {
 HELD = [
     ("01", "monomials_have_the_inner_products_of_the_polynomial_kernel", "radius $r^2 + 1$"),
     ("07", "padding_is_invisible", "without a padding mask each would get a weight"),
-    ("07", "a_row_that_sees_no_key_gives_zeros", "The package gives it zeros."),
+    ("07", "the_fast_path_equals_the_textbook", "The package gives it zeros."),
     ("09", "the_error_of_an_output_has_its_first_order", "= e^{z_1^\\top z_2} .$$"),
     ("16", "the_ratio_is_biased_as_one_over_m", "bias times the slope of $o_i$"),
     ("16", "the_error_of_an_output_has_its_first_order", "half the gradient of the variance"),
