@@ -3,13 +3,13 @@
     python -m kit.course               into course/, with a seed of its own
     python -m kit.course FOLDER        elsewhere
 
-    FOLDER/nbgrader_config.py            how nbgrader works here; run it in this folder
-    FOLDER/seed                          what the variants are made from, drawn where there is none:
-                                         keep it, show it to nobody
+    FOLDER/nbgrader_config.py            the settings of nbgrader; run it in this folder
+    FOLDER/seed                          what the variants are made from, drawn if there is none:
+                                         keep it, and show it to nobody
     FOLDER/source/lesson01/              the course's exercises, with points for the last answer
-    FOLDER/source/variant01/             exercises that this seed alone makes
+    FOLDER/source/variant01/             exercises that only this seed makes
 
-What is there already and differs is the lecturer's, and stays.
+A file that is already there and differs belongs to the lecturer, and is kept.
 """
 
 import os
@@ -70,7 +70,7 @@ def assignments(seed: str) -> dict[str, nbformat.NotebookNode]:
 
 
 def put(path: Path, content: str) -> str:
-    """Write a file unless there is another; say what was done: "new", "same" or "kept"."""
+    """Write a file unless there is one already; return "new", "same" or, if it differs, "kept"."""
     if path.exists():
         return "same" if path.read_text(encoding="utf-8") == content else "kept"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ def put(path: Path, content: str) -> str:
 
 
 def the_seed(folder: Path) -> str:
-    """The seed of a course: the one it has, or a fresh one."""
+    """The seed of a course: the one that it has, or a new one."""
     path = folder / variants.SEED
     if path.exists():
         return path.read_text(encoding="utf-8").strip()
@@ -91,7 +91,7 @@ def the_seed(folder: Path) -> str:
 
 
 def make(folder: Path) -> dict[str, list[str]]:
-    """Make or complete the course in a folder; the files that are new, the same, or kept."""
+    """Make or complete the course in a folder; return the files that are new, same and kept."""
     seed = the_seed(folder)
     wanted = {".gitignore": "*\n", "nbgrader_config.py": CONFIG.format(root=str(ROOT))}
     for name, nb in assignments(seed).items():
@@ -107,7 +107,7 @@ def main(folder: str = str(COURSE)) -> int:
     done = make(Path(folder).resolve())
     print(f"{folder}: {len(done['new'])} files are new, {len(done['same'])} as they were.")
     for name in done["kept"]:
-        print(f"  {name} differs from the course's, and stays: delete it to have that one.")
+        print(f"  {name} differs from the course's and was kept: delete it to get the course's.")
     print("Next, in that folder: nbgrader generate_assignment lesson01")
     return 0
 

@@ -1,4 +1,4 @@
-"""What the course adds to nbgrader, which runs each notebook in a kernel, as whoever grades.
+"""What the course adds to nbgrader, which runs each notebook with the rights of whoever grades.
 
 `configure` is called by the nbgrader_config.py that `make course` writes.
 """
@@ -39,13 +39,13 @@ def configure(c, course: str, repository: str) -> None:
         Retype,
         CheckCellMetadata,
     ]
-    # sanitize_html cleans outputs alone: nbgrader's templates leave it out for texts.
+    # sanitize_html cleans only outputs: nbgrader's templates do not apply it to texts.
     c.HTMLExporter.sanitize_html = True
     c.HTMLExporter.filters = {"clean_html": clean, "markdown2html": shown}
 
 
 class Retype(OverwriteCells):
-    """Overwrites cells as nbgrader does, also where one with attachments becomes code again."""
+    """Overwrites cells as nbgrader does, and can also turn a cell with attachments into code."""
 
     def update_cell_type(self, cell, cell_type):
         if cell_type == "code":
@@ -60,9 +60,9 @@ def _allowed(tag: str, name: str, value: str) -> bool:
 
 
 def clean(text) -> str:
-    """HTML that runs nothing: other tags than those of Markdown are shown as they were written.
+    """HTML that runs nothing: all tags but those of Markdown are shown as they were written.
 
-    It stands in place of nbconvert's `clean_html`, which does the same to paragraphs and headings.
+    It replaces nbconvert's `clean_html`, which shows the tags of paragraphs and headings, too.
     """
     text = text.decode() if isinstance(text, bytes) else str(text)
     return bleach.clean(text, TAGS, _allowed, {*bleach.ALLOWED_PROTOCOLS, "data"})

@@ -13,7 +13,7 @@ from tools.lesson import Figure, find, read
 
 
 def name(number: int) -> str:
-    """The page of a handout, from the root of the site: it lies beside the page of its lecture."""
+    """The page of a handout, relative to the root of the site: next to the page of its lecture."""
     return f"kit/pages/lectures/handout_{number}"
 
 
@@ -44,7 +44,7 @@ def page(talk: Lecture) -> str:
 
 
 def write(folder: Path) -> None:
-    """Put the handouts, and their figures, among the pages of a site."""
+    """Put the handouts and their figures among the pages of a site."""
     for talk in lectures.every():
         path = folder / f"{name(talk.number)}.md"
         path.write_text(page(talk), encoding="utf-8")

@@ -3,8 +3,8 @@
     python -m kit.pdf                                    the handouts of all lectures
     python -m kit.pdf notebooks/05_orthogonal_features   any page of the site
 
-The site has to be there; a PDF lies beside its page. How a page looks on paper is said by the rules
-for print in kit/look/static/course.css, so that a reader's own browser prints the same.
+The site has to be built first; each PDF is put next to its page. The print rules in
+kit/look/static/course.css say how a page looks on paper, so a reader's own browser prints the same.
 """
 
 import sys
@@ -23,7 +23,7 @@ READY = """async () => {
 
 
 def written(browser, address: str, page: str) -> Path:
-    """Print a page of the site that is served at an address; its PDF."""
+    """Print a page of the site that is served at an address; return the path of its PDF."""
     path, tab = HTML / f"{page}.pdf", browser.new_page()
     tab.goto(f"{address}{page}.html")
     tab.wait_for_function(READY)

@@ -1,9 +1,9 @@
 """The pages of the package on the site, from its docstrings alone; `look/conf.py` connects them.
 
-A docstring stays what `help(...)` shows: plain letters and no marks. Here come below the signature
-what it says, a table of the arguments with the types of their annotations, what is returned, the
-fields (Error, Cost, Source, …) and the example. A name in backticks leads to what it names, a work
-to its entry, a lesson to its page. Formulas stay in plain letters.
+A docstring stays as `help(...)` shows it, plain text without markup. Below the signature, its page
+has what the docstring says, a table of the arguments with the types of their annotations, what is
+returned, the fields (Error, Cost, Source, …) and the example. A name in backticks links to what it
+names, a publication to its entry, a lesson to its page. Formulas stay plain text.
 """
 
 import ast
@@ -16,14 +16,14 @@ from itertools import groupby
 from tools.setting import ROOT
 
 PACKAGE = "performer_course"
-MEMBERS = "   :members:\n"  # what the page of a room shows of it, and of rooms without a page
+MEMBERS = "   :members:\n"  # what the page of a module shows of it, and of modules without a page
 OF_A_ROOM = {
     "attention": f"{MEMBERS}\n.. autoclass:: performer_course.attention.State\n{MEMBERS}",
     "checks": f"{MEMBERS}   :imported-members:\n",
 }
 FIELDS = "Shapes?|Shape and dtype|Error|Cost|Source|Raises|Differs from the papers?"
-BEGINS = r"(?:^|(?<=[.;,] )|(?<=[.;,]\n))"  # of a field, or of what is said of an argument
-# A name in backticks, a link as `Site.linked` makes it, and signs that mean something to Sphinx.
+BEGINS = r"(?:^|(?<=[.;,] )|(?<=[.;,]\n))"  # of a field, or of the description of an argument
+# A name in backticks, a link as `Site.linked` makes it, and characters with a meaning for Sphinx.
 MARKS = re.compile(
     r"`(?P<name>[^`]+)`|\[(?P<label>[^\]]*)\]\((?P<page>[\w./]+)\.(?:ipynb|md)(?P<place>#[^)\s]*)?\)"
     r"|(?P<sign>[\\*_|])"
@@ -34,7 +34,7 @@ TYPES |= {"float": "number", "NoneType": "None"}
 
 
 def pages(package=ROOT / PACKAGE) -> dict[str, str]:
-    """A page for the package and one for each module, which autodoc fills from the docstrings."""
+    """One page for the package and one for each module; autodoc fills them from the docstrings."""
     names = rooms(package)
     shape = "# {0}\n\n```{{eval-rst}}\n.. automodule:: performer_course{1}\n{2}```\n"
     listed = "\n".join(["```{toctree}", "", *names, "```", ""])
@@ -61,7 +61,7 @@ def words(site, text: str) -> str:
             return rf"\{found['sign']}"
         return rf"\ `{found['label']} <{found['page']}.html{found['place'] or ''}>`__\ "
 
-    line = re.sub(r"(?<=\b\w)'(?!\w)", "′", " ".join(text.split()))  # q' is no end of a quotation
+    line = re.sub(r"(?<=\b\w)'(?!\w)", "′", " ".join(text.split()))  # in q' it ends no quotation
     return MARKS.sub(marked, site.linked(line, f"{PACKAGE}/index")).strip()
 
 
@@ -90,9 +90,9 @@ def kind(annotation) -> str:
 
 
 def parted(text: str, names=()) -> tuple[str, dict[str, str], dict[str, str]]:
-    """`text` up to its first label; its fields, by name; and what it says of each of `names`.
+    """`text` up to its first label; its fields, by name; and what it says about each of `names`.
 
-    A label is a field's name or names of arguments, and a colon: "q, k: queries. Cost: O(L)".
+    A label is the name of a field, or of arguments, and a colon: "q, k: queries. Cost: O(L)".
     """
     named = "|".join(map(re.escape, names)) or "(?!)"
     label = re.compile(rf"{BEGINS}(?:({FIELDS})|((?:{named})(?:, (?:{named}))*)):\s", re.MULTILINE)
@@ -107,7 +107,7 @@ def parted(text: str, names=()) -> tuple[str, dict[str, str], dict[str, str]]:
 
 
 def signature(thing) -> inspect.Signature:
-    """What a function or a class takes and returns; nothing where that is not known."""
+    """What a function or a class takes and returns; empty if that is not known."""
     try:
         return inspect.signature(thing)
     except (TypeError, ValueError):
@@ -155,12 +155,12 @@ def rendered(site, thing, lines: list[str]) -> list[str]:
 
 
 def skipped(app, what, name, thing, skip, options):
-    """Sphinx's event for a member: a field of a tuple is a row of the table already."""
+    """Sphinx's event for a member: a field of a tuple is already a row of the table."""
     return True if type(thing).__name__ == "_tuplegetter" else None
 
 
 def within(app, env, node, shown):
-    """Sphinx's event for a name that it does not find: `naive.favor_attention`, of the package."""
+    """Sphinx's event for a name that it cannot find: `naive.favor_attention`, of the package."""
     if node.get("refdomain") == "py":
         name, page = f"{PACKAGE}.{node['reftarget']}", node["refdoc"]
         return env.domains["py"].resolve_xref(env, page, app.builder, "obj", name, node, shown)

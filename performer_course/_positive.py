@@ -1,11 +1,12 @@
 """Attention with positive features at any norm, a part of the tokens at a time.
 
-Features go by their logarithms,
+Features are held as their logarithms,
 
     h = ωᵀk' − ‖k'‖²/2 of a key, g = ωᵀq' of a query,
 
-relative to a maximum: a State. Of a query's e^{−‖q'‖²/2} and of 1/√m nothing is left in the ratio,
-so they are left out. Everywhere W: (..., m, d) has d^{−1/4} in it, which scales q and k alike.
+relative to a maximum, as in a State. A query's factor e^{−‖q'‖²/2} and the factor 1/√m cancel in
+the ratio, so they are left out. Throughout, W: (..., m, d) includes d^{−1/4}, which scales q and k
+alike.
 """
 
 import math
@@ -25,10 +26,10 @@ from .backend import is_free_to_read
 
 
 def scaled(xp, W, dtype):
-    """W d^{−1/4} in the dtype of the sums; cast first, for W may be in half precision.
+    """W d^{−1/4} in the dtype of the sums; cast first, because W may be in half precision.
 
-    On NumPy it is laid by columns (a concat of one array copies): x Wᵀ, which reads Wᵀ by rows,
-    takes 5 % less.
+    On NumPy it is stored by columns (concat copies even a single array), so that x Wᵀ, which reads
+    Wᵀ by rows, takes 5 % less time.
     """
     W = xp.astype(W, dtype, copy=False) * W.shape[-1] ** -0.25
     if not is_free_to_read(W):
@@ -45,13 +46,13 @@ def log_keys(xp, k, v, key_mask, part, W):
 
 
 def absorbed(xp, state, k, v, W, key_mask, part):
-    """The State after the keys of this part; None as the State before any key."""
+    """The State after the keys of this part; before any key, `state` is None."""
     h, values = log_keys(xp, k, v, key_mask, part, W)
     return summed_by_feature(xp, h, values, state)  # c = max h, Σ e^{h−c} [v, 1]
 
 
 def read_sums(xp, state, q, part, W):
-    """[S, z] of queries, which see m features with logits g + c and values [S, z]."""
+    """[S, z] of queries, each of which sees m features with logits g + c and values [S, z]."""
     a = add_in_place(projected(xp, q[..., part, :], W), state.c[..., None, :])  # (..., n, m)
     return weighted_sums(xp, a, state.Sz).Sz  # Σ e^{a−max a} [S, z]
 

@@ -55,14 +55,14 @@ def find() -> Path | None:
 
 
 def load(path, *, check_hash: bool = True) -> dict[str, np.ndarray]:
-    """{name: array} of a file of weights as PyTorch writes it, without PyTorch.
+    """{name: array} from a file of weights as PyTorch writes it, without PyTorch.
 
-    A zip of a pickle, which says names and shapes, and of one raw file for each storage. A pickle
-    may name any function, and so do anything; this reader knows four names and no other.
-    check_hash: whether to take the file of `make model` alone, by its sha256; False reads any.
-    Shape: as stored; float32 or int64. Error: exact. Cost: the file, read twice: 0.5 s for 104 MB.
-    Raises: ValueError for another sha256, a file that is cut off or names something else, or
-    anything but finite arrays. Source: PyTorch's format of 2020, `torch.save`.
+    Such a file is a zip of a pickle, which has names and shapes, and one raw file for each storage.
+    A pickle may name any function, and so do anything; this reader accepts four names and no other.
+    check_hash: whether to accept only the file of `make model`, by its sha256; False reads any.
+    Shape: as stored; float32 or int64. Error: exact. Cost: the file is read twice: 0.5 s for
+    104 MB. Raises: ValueError for another sha256, for a file that is cut off or names something
+    else, or for anything but finite arrays. Source: PyTorch's format of 2020, `torch.save`.
     """
     what = "file of weights"
     with reading(path, what, SHA256 if check_hash else None) as file:

@@ -98,10 +98,10 @@ def linear_attention(
     """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1), for features from any map: no softmax needed.
 
     Slow form: `naive.linear_attention`.
-    The mask acts on φ(k), so in numerator and denominator alike; no ε. A row whose denominator
-    is 0, as where it sees no key, gives zeros; features of both signs may make it 0 otherwise.
-    Shape: (..., L, e), dtype that of the inputs. causal: row i sees j ≤ i, in chunks, counted from
-    the first key also where L ≠ S: for one query beside a cache of keys leave it False.
+    The mask acts on φ(k), and so on numerator and denominator alike; there is no ε. A row whose
+    denominator is 0 gives zeros, as where it sees no key; features of both signs can also cancel.
+    Shape: (..., L, e), dtype that of the inputs. causal: row i sees keys j ≤ i, in chunks, counted
+    from the first key even if L ≠ S: for one query and a cache of keys leave it False.
     Error: exact to rounding. Cost: O((L + S) F e); memory, the result and a few MiB.
     Source: Katharopoulos et al. (2020), eqs. 4 to 12.
     """
@@ -304,18 +304,18 @@ def favor_attention(
 ) -> Rows:
     """φ(q') (φ(k')ᵀ v) over φ(q') (φ(k')ᵀ 1), φ the positive features of W: FAVOR+, at any norm.
 
-    Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}; zeros where a row sees no
-    key.
-    Logarithms of φ are taken relative to a maximum of each feature (`_positive`), as in `absorb`,
-    `read` and `follow`.
-    causal: row i sees j ≤ i; a later key moves it by rounding only. Counted from the first key
-    also where L ≠ S: for one query after many keys leave it False, or use `follow`.
-    chunk: tokens in a step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
+    Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}; a row that sees no key is
+    zero.
+    The logarithms of φ are taken relative to a maximum for each feature (`_positive`), as in
+    `absorb`, `read` and `follow`.
+    causal: row i sees keys j ≤ i, and later keys change it by rounding only. Both are counted from
+    the first even if L ≠ S: for one query after many keys leave it False, or use `follow`.
+    chunk: tokens per step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
     Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased for
-    Gaussian rows of W (`theory.positive_mse`), their ratio is not. Cost: O((L + S) m (d + e));
+    Gaussian rows of W (`theory.positive_mse`); their ratio is not. Cost: O((L + S) m (d + e));
     memory, the result and the features of a chunk: a few MiB on NumPy. Source: Choromanski et al.
-    (2021), Algorithm 1. Differs from the paper: no ε, for each denominator holds a term that is
-    a normal number; no maximum that all keys share, which would show later keys to earlier rows.
+    (2021), Algorithm 1. Differs from the paper: no ε, because each denominator has a term that is a
+    normal number; no maximum over all keys, which would let later keys influence earlier rows.
 
     >>> import numpy as np
     >>> from performer_course import attention, compare, projections

@@ -38,14 +38,14 @@ def find() -> Path | None:
 
 
 def load(path, *, check_hash: bool = True) -> dict:
-    """{name: array} of a file of weights of CTranslate2, with the two files that lie beside it.
+    """{name: array} from a CTranslate2 file of weights, and from the two files next to it.
 
-    Entries more: "vocabulary", the bytes of each token, from tokenizer.json; "suppressed" and
+    Further entries: "vocabulary", the bytes of each token, from tokenizer.json; "suppressed" and
     "suppressed first", tokens that are never written, or never first, from config.json.
-    check_hash: whether to take the files of `make model` alone, by their sha256; False reads any.
-    Shape: as stored; float32, or integers. Raises: ValueError for another sha256, or a file that is
-    cut off or of another format. Error: exact. Cost: 0.3 s for 76 MB; memory, at most three times
-    the file's size. Source: CTranslate2's format, version 6.
+    check_hash: whether to accept only the files of `make model`, by their sha256; False reads any.
+    Shape: as stored; float32, or integers. Raises: ValueError for another sha256, or for a file
+    that is cut off or has another format. Error: exact. Cost: 0.3 s for 76 MB; memory, at most
+    three times the file's size. Source: CTranslate2's format, version 6.
     """
     right = SHA256 if check_hash else {}
     with reading(path, "model of speech", right.get("model.bin")) as file:

@@ -52,7 +52,7 @@ def test_an_argument_says_its_shape_its_default_and_what_it_means():
     cells = {row[0].strip("`"): [cell.partition("\n\n")[0] for cell in row[1:]] for row in cells}
     assert cells["q"] == ["array ``(..., L, d)``", "", ""]
     assert cells["key_mask"][:2] == ["booleans ``(..., S)`` or None", "``None``"]
-    assert cells["chunk"][2].startswith("tokens in a step;")
+    assert cells["chunk"][2].startswith("tokens per step;")
     assert "\n\n:Returns: array ``(..., L, e)``\n:Shape: " in said
     assert re.findall(r"(?m)^:(\w.+?): ", said)[2:] == [
         *("Error", "Cost", "Source", "Differs from the paper"),

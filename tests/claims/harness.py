@@ -1,9 +1,10 @@
 '''Claims and the defects they must catch: plants every defect and judges the claims that name it.
 
-A claim is a function `claim(p)` that raises where the package p is wrong; p holds the modules by
-name. A defect is one place of the package, changed the way published code gets it wrong. It is
-written beside a claim that must catch it: its name and the mistake in words, then its module, the
-old text, which occurs once there, and the new text. Longer ones run on, indented further:
+A claim is a function `claim(p)` that raises an error if the package p is wrong; p holds the modules
+by name. A defect is one place of the package, changed the way published code gets it wrong. It is
+written above a claim that must catch it: its name and the mistake in words, and below these its
+module, the old text, which occurs once there, and the new text. A long line goes on below, indented
+further:
 
     @claim("""
         one-over-m: 1/m for 1/√m
@@ -14,9 +15,10 @@ old text, which occurs once there, and the new text. Longer ones run on, indente
     def the_estimate_is_unbiased(p):
         """what it asserts, on the site's page of claims"""
 
-A line of names alone means defects that are written at another claim of the file, or shared.
+A line with names alone means defects that are written above another claim of the file, or shared.
 
-Fresh memory holds NaN meanwhile, so what a defect leaves unwritten is seen in every run or in none.
+While a claim runs, fresh memory holds NaN, so that what a defect leaves unwritten is noticed in
+every run or in none.
 '''
 
 import inspect
@@ -35,7 +37,7 @@ NAMES = re.compile(r"[\w-]+(?:, [\w-]+)*")
 
 @dataclass(frozen=True)
 class Mutant:
-    """`old`, which occurs once in `module`, replaced by `new`; `slip` says the mistake in words."""
+    """`old`, which occurs once in `module`, replaced by `new`; `slip` is the mistake in words."""
 
     name: str
     slip: str
@@ -44,14 +46,14 @@ class Mutant:
     new: str
 
     def plant(self):
-        """The package with this defect in it. Raises: ValueError where `old` is not there once."""
+        """The package with this defect. Raises: ValueError unless `old` occurs there once."""
         return plant(self.module, self.old, self.new)
 
 
 def defects(table: str) -> dict:
-    """The defects of a table by name, in its order; None for each that is named alone.
+    """The defects of a table by name, in its order; None for each that is only named.
 
-    Raises: ValueError where a line is neither.
+    Raises: ValueError for a line that is neither.
     """
     found = {}
     joined = re.sub(r"\n {8,}", " ", inspect.cleandoc(table))
@@ -66,15 +68,15 @@ def defects(table: str) -> dict:
 
 
 class Part:
-    """The claims of one file, which are one section of the page, and the defects beside them."""
+    """The claims of one file, which are one section of the page, and their defects."""
 
     def __init__(self, title: str, shared: dict | None = None):
         self.title, self.shared, self.own = title, shared or {}, {}
         self.claims, self.must = [], {}
 
     def claim(self, table: str):
-        """Decorates a claim with the defects that must turn it red. Raises: ValueError where a
-        name is given to two."""
+        """Decorates a claim with the defects that must turn it red. Raises: ValueError if two
+        defects have the same name."""
         named = defects(table)
         for name, mutant in named.items():
             if mutant and self.own.setdefault(name, mutant) != mutant:
@@ -89,13 +91,13 @@ class Part:
 
     @property
     def mutants(self) -> dict:
-        """The defects that the claims name. Raises: KeyError where one is written nowhere."""
+        """The defects that the claims name. Raises: KeyError if one is written nowhere."""
         known = self.shared | self.own
         return {name: known[name] for names in self.must.values() for name in names}
 
     def missed(self) -> list:
-        """What each claim names and does not catch, in words. On one thread: sums have one
-        order."""
+        """The defects that each claim names and does not catch, in words. It runs on one thread,
+        so that sums have one order."""
         found = []
         with threadpool_limits(1):
             for name, mutant in self.mutants.items():
@@ -106,7 +108,7 @@ class Part:
         return found
 
     def render(self) -> str:
-        """The section of the page: the claims with what they catch, then the defects, in words."""
+        """The section of the page: the claims and what they catch, then the defects in words."""
         lines = [f"## {self.title}", "", "| claim | what it asserts | defects that turn it red |"]
         lines.append("|---|---|---|")
         for claim in self.claims:
@@ -118,7 +120,7 @@ class Part:
         return "\n".join(lines) + "\n"
 
     def test(self):
-        """test_claim, for each claim: call it at the end of the file, when all claims are there.
+        """A test of each claim, to be called test_claim: call this below the last claim of a file.
 
         tests/deep/test_claims.py plants the defects.
         """
@@ -137,7 +139,7 @@ def judge(claim, p):
 
 
 def is_red(claim, p) -> bool:
-    """Whether the claim fails on p, by any exception; a warning is none, whatever runs it."""
+    """Whether the claim fails on p, by any exception; a warning never counts as one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
