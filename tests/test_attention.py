@@ -97,15 +97,17 @@ def test_blocks_and_chunks_of_long_inputs_fit_together(form, textbook, causal, m
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
-@each_attention
+@each_form
 @each_causal
 @pytest.mark.parametrize("together", [0, 2**30], ids=["one by one", "together"])
-def test_leading_axes_broadcast(form, causal, together, monkeypatch):
+def test_leading_axes_broadcast(form, textbook, causal, together, monkeypatch):
     monkeypatch.setattr(_blocks, "ENTRIES_IN_CACHE", together)
     q, k, v = points(2, 1, 3, 9, D), points(4, 1, 11, D, seed=1), points(3, 11, E, seed=2)
     mask = rng(3).uniform(size=(2, 1, 1, 11)) < 0.7
     found = form(q, k, v, causal=causal, key_mask=mask)
     assert found.shape == (2, 4, 3, 9, E)
+    slow = textbook(q, k, v, causal=causal, mask=mask)
+    np.testing.assert_allclose(slow, found, rtol=1e-12, atol=1e-14)
     for a, b, c in itertools.product(range(2), range(4), range(3)):
         one = form(q[a, 0, c], k[b, 0], v[c], causal=causal, key_mask=mask[a, 0, 0])
         np.testing.assert_allclose(found[a, b, c], one, rtol=1e-12, atol=1e-14)
