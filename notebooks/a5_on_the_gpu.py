@@ -685,6 +685,28 @@ def measured(path):
     return f"{found['device']}, driver {found['driver']}, {versions}, {found['date']}", told
 
 
+def beside(name, value, found):
+    """The line of a prediction and of what was measured, None if it was not."""
+    if found is None:
+        return f"{name:36} {value:9.3g}          –"
+    refuted = "refuted" if abs(found / value - 1) >= 0.5 else ""
+    return f"{name:36} {value:9.3g}   {found:8.3g}   {found / value:5.2f}   {refuted}".rstrip()
+
+
+def causal_times(found):
+    """{tokens: seconds of exact attention in bfloat16 and float32, and of FAVOR+}; NaN if there are none."""
+    return {
+        tokens: (
+            *(
+                min((s for n, s in by.items() if s and kind in n and "causal" in n), default=np.nan)
+                for kind in ("bf16", "fp32")
+            ),
+            found["causal"][tokens]["default"],
+        )
+        for tokens, by in found["exact"].items()
+    }
+
+
 ours = {c: heads * TOKENS // 16_384 * work(lone(16_384, c)) for c in (False, True)}
 tiny = [np.ones((1, TOKENS, 2), np.float32)] * 3
 many = len(on_paper(*tiny, np.ones((4, 2), np.float32), chunk=1024)[0].kernels)
@@ -712,16 +734,9 @@ device, told = measured(RECORD)
 print(device)
 print(f"{'65,536 tokens, 8 heads, m = 256':36} predicted   measured   ratio")
 for name, value in zip(ASKED, predicted, strict=True):
-    ratio = told[name] / value
-    refuted = "refuted" if abs(ratio - 1) >= 0.5 else ""
-    print(f"{name:36} {value:9.3g}   {told[name]:8.3g}   {ratio:5.2f}   {refuted}".rstrip())
-record = json.loads(RECORD.read_text(encoding="utf-8"))
+    print(beside(name, value, told.get(name)))
 print("\ncausal, ms   exact, bfloat16   exact, float32   FAVOR+, float32")
-for tokens, by in record["exact"].items():
-    exact = [
-        min(s for n, s in by.items() if kind in n and "causal" in n) for kind in ("bf16", "fp32")
-    ]
-    times = (*exact, record["causal"][tokens]["default"])
+for tokens, times in causal_times(json.loads(RECORD.read_text(encoding="utf-8"))).items():
     print(f"{tokens:>10}   " + "   ".join(f"{1e3 * seconds:15.2f}" for seconds in times))
 
 # %% [markdown]

@@ -104,6 +104,13 @@ def test_a_record_answers_every_prediction_of_a_number(lesson, tmp_path):
     device, told = lesson["measured"](path)
     assert device.startswith("NumPy on the CPU, driver None, NumPy")
     assert {name.split()[0] for name in told} == {"1", "4", "5", "10"}  # texts of 64 tokens
+    assert lesson["beside"]("7  TF32", 2.0, None).split() == ["7", "TF32", "2", "–"]
+    said = [lesson["beside"]("7", 2.0, found) for found in (0.99, 1.01, 2.99, 3.01)]
+    assert ["refuted" in line for line in said] == [True, False, False, True]
+    without = {"exact": {"64": {"softmax_attention, causal": 2.0, "torch fp32, causal": None}}}
+    *exact, favor = lesson["causal_times"](without | {"causal": {"64": {"default": 3.0}}})["64"]
+    assert np.isnan(exact).all()
+    assert favor == 3.0
 
     found = json.loads(path.read_text(encoding="utf-8"))
     times = {"default": 5e-3, "1024": 16e-3, "16384": 4e-3, "65536": 6e-3}
