@@ -1,4 +1,4 @@
-"""What the course adds to nbgrader, which runs each notebook with the rights of whoever grades.
+"""What the course adds to nbgrader, which runs each notebook with the grader's own rights.
 
 `configure` is called by the nbgrader_config.py that `make course` writes.
 """
@@ -60,9 +60,9 @@ def _allowed(tag: str, name: str, value: str) -> bool:
 
 
 def clean(text) -> str:
-    """HTML that runs nothing: all tags but those of Markdown are shown as they were written.
+    """HTML that runs nothing: tags that Markdown does not produce are shown as they were written.
 
-    It replaces nbconvert's `clean_html`, which shows the tags of paragraphs and headings, too.
+    It replaces nbconvert's `clean_html`, which also shows the tags of paragraphs and headings.
     """
     text = text.decode() if isinstance(text, bytes) else str(text)
     return bleach.clean(text, TAGS, _allowed, {*bleach.ALLOWED_PROTOCOLS, "data"})
