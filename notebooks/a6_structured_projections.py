@@ -309,6 +309,12 @@ def mse(draw, delta, m, draws=2000, seed=3):
     return square.mean(axis=0) / iid, square.std(axis=0) / draws**0.5 / iid
 
 
+def random_directions(d, n=12):
+    """n unit vectors (n, d), uniform on the sphere: a dozen, because one may be lucky."""
+    u = np.random.default_rng(7).normal(size=(n, d))
+    return u / np.linalg.norm(u, axis=1, keepdims=True)
+
+
 # %% [markdown]
 # **Before you run this:** at $r = 3$, along $e_1$ with $d = m = 16$, is the mean squared error of structured directions
 # half of that of independent ones, the same, or three times as large? What would a fourth stage $H D_4$ change? And is it
@@ -318,7 +324,6 @@ def mse(draw, delta, m, draws=2000, seed=3):
 d, r = 16, np.array([1.0, 2.0, 3.0, 2 * np.pi])
 print("MSE / independent ± s.e.       r = 1        r = 2        r = 3       r = 2π")
 for name, u, count in (
-    ("generic δ, 3 stages", generic, 3),
     ("e₁, 3 stages", e1, 3),
     ("(1, …, 1), 3 stages", ones, 3),
     ("e₁, 4 stages", e1, 4),
@@ -330,6 +335,9 @@ for D in (8, 64):
     ratio, error = mse(projections.hadamard, r[:, None] * np.eye(D)[0], D, draws=800)
     name = f"e₁, 3 stages, d = m = {D}"
     print(f"{name:25}" + "".join(f"{a:6.2f} ± {b:.2f}" for a, b in zip(ratio, error, strict=True)))
+u = random_directions(d)
+ratio = [mse(projections.hadamard, length * u, d)[0] for length in r]
+print(f"{'12 random δ, 3 stages':25}" + "".join(f"{x.min():5.2f} to {x.max():.2f}" for x in ratio))
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng = np.random.default_rng(3)  # the draws of the second line
@@ -353,7 +361,7 @@ print(", ".join(f"{int(value)} in {count}" for value, count in zip(alike, counts
 # normal, as the entries of a random direction are. Along $e_1$ with $d = 8$ the error at $r = 3$ is nearly eight times that of
 # independent rows. So the trap is one of few dimensions. For sparse data or rows of $\pm1$ there are two remedies. A fourth
 # stage costs another $d \log d$ operations, and Choromanski et al. (2017) study such longer products. A random rotation
-# of the data makes every $\delta$ generic, at $d^2$ operations for each point, once.
+# of the data makes every direction of $\delta$ random, at $d^2$ operations for each point, once.
 #
 # ## 4. Simplex directions: further apart than orthogonal
 #
@@ -483,64 +491,60 @@ show(
 )
 
 # %% [markdown]
-# Independent points err by $1/\sqrt m$. Points that are as even as Sobol's err by about $1/m$ where nothing is
-# scrambled. Scrambling makes it better still: for smooth integrands the RMS error falls like $m^{-3/2}$, up to
-# logarithms (Owen, 1997). Our integrand is smooth only inside the cube. Near its faces, where coordinates of $\omega$
-# go to infinity, the cosine oscillates ever faster. So the rate is a hope, and we measure it. In many dimensions
-# a few points cannot be even in all pairs of coordinates, let alone in all at once.
+# Independent points err by $1/\sqrt m$, points as even as Sobol's by about $1/m$. Scrambling makes it better still: for
+# smooth integrands the RMS error falls like $m^{-3/2}$, up to logarithms (Owen, 1997). Our integrand is smooth only
+# inside the cube: near its faces, where coordinates of $\omega$ go to infinity, the cosine oscillates ever faster. So we
+# measure the rate. In many dimensions a few points cannot be even in all pairs of coordinates at once.
 #
 # **Before you run this:** the RMS error of independent points falls with slope $-1/2$ in $\log m$. With $r = 1$ and $m$
 # from 16 to 256, what slope do you expect of scrambled Sobol points in 2 dimensions, and in 16?
 
 # %% tags=["answer"]
-print("slope ± standard error")
-for D in (2, 4, 16):
-    u = np.random.default_rng(7).normal(size=D)
-    delta = (u / np.linalg.norm(u))[None]
-    found = [mse(projections.sobol, delta, m, draws=400) for m in (16, 256)]
-    roots = [np.log(ratio[0] / m) / 2 for (ratio, _), m in zip(found, (16, 256), strict=True)]
-    error = np.hypot(*(spread[0] / ratio[0] / 2 for ratio, spread in found)) / np.log(16)
-    print(f"d = {D:2d}: {(roots[1] - roots[0]) / np.log(16):5.2f} ± {error:.2f}")
+print("slope, r = 1       δ along e₁   12 random directions: middle, range")
+for D, ms in ((2, (16, 256)), (2, (64, 1024)), (4, (16, 256)), (16, (16, 256))):
+    delta = np.concatenate([np.eye(D)[:1], random_directions(D)])
+    low, high = (np.log(mse(projections.sobol, delta, m, draws=400)[0] / m) / 2 for m in ms)
+    along, *slopes = (high - low) / np.log(16)
+    span = f"{min(slopes):.2f} to {max(slopes):.2f}"
+    print(f"d = {D:2d}, m {ms[0]} to {ms[1]:4d} {along:8.2f} {np.median(slopes):12.2f}, {span}")
 
 # %% [markdown] tags=["answer"]
-# In 2 dimensions the slope of Sobol points is −1.47, nearly the $-3/2$ of smooth integrands. In 16 dimensions it
-# is −0.71, not much steeper than that of independent points.
+# In 2 dimensions the middle slope of twelve directions is −1.17, and −1.06 for larger $m$. In 16 it is −0.81.
 
 # %% [markdown]
+# **For our cosines, the RMS error of Sobol points in 2 dimensions falls about like $1/m$.** Owen's rate needs an
+# integrand that is smooth up to the faces of the cube, and ours is not.
+#
 # Sobol points are made for the *coordinates*: each coordinate alone is spread with perfect evenness, in any dimension.
 # So the direction of $\delta$ must matter, as with structured directions.
 #
-# **Before you run this:** in 64 dimensions and for a generic $\delta$ of length 1, 128 Sobol points leave two thirds of
-# the squared error of independent ones. How much do they leave for $\delta$ along $e_1$: about as much, a tenth, or
-# less than a hundredth?
+# **Before you run this:** in 64 dimensions and for a random direction of $\delta$, of length 1, 128 Sobol points leave
+# about two thirds of the squared error of independent ones. How much do they leave for $\delta$ along $e_1$: about as
+# much, a tenth, or less than a hundredth?
 
 # %% tags=["answer"]
 dims = (2, 4, 8, 16, 32, 64)
-ways = {"$e_1$": lambda D: np.eye(D)[0], "diagonal": np.ones}
-ways["generic"] = lambda D: np.random.default_rng(7).normal(size=D)
-sobol = {name: [] for name in ways}
-measured = []  # orthogonal, generic δ
+sobol = []  # (14,) ratios for each d: e₁, the diagonal, 12 random directions
 for D in dims:
-    delta = np.array([way(D) / np.linalg.norm(way(D)) for way in ways.values()])  # (3, D), r = 1
-    for values, *found in zip(
-        sobol.values(), *mse(projections.sobol, delta, 128, 150), strict=True
-    ):
-        values.append(found)
-    measured.append([a[0] for a in mse(projections.orthogonal, delta[2:], 128, 400)])
+    delta = np.concatenate([np.eye(D)[:1], np.ones((1, D)) / D**0.5, random_directions(D)])
+    sobol.append(mse(projections.sobol, delta, 128, 150)[0])
+along, diagonal, *others = np.array(sobol).T  # each (dimensions,)
+low, high = np.min(others, axis=0), np.max(others, axis=0)
 orthogonal = np.array([theory.orthogonal_fourier_variance(1.0, 128, D) for D in dims])
 orthogonal /= theory.fourier_variance(1.0, 128)
-print("MSE / independent, r = 1, m = 128\n     d   Sobol: e₁   diagonal   generic   orthogonal")
-for i, D in enumerate(dims):
-    row = [values[i][0] for values in sobol.values()]
-    print(f"{D:6d} {row[0]:11.4f} {row[1]:10.2f} {row[2]:9.3f} {orthogonal[i]:12.2f}")
+print(
+    "MSE / independent, r = 1, m = 128\n     d   Sobol: e₁   diagonal   12 random δ     orthogonal"
+)
+for row in zip(dims, along, diagonal, low, high, orthogonal, strict=True):
+    print("{:6d} {:11.4f} {:10.2f}   {:.3f} to {:.3f} {:12.2f}".format(*row))
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots()
-for (name, values), marker, color in zip(sobol.items(), "^os", COLORS, strict=False):
-    ratio, error = np.array(values).T
-    ax.errorbar(dims, ratio, 2 * error, color=color, marker=marker, label=f"Sobol, δ along {name}")
-ratio, error = np.array(measured).T
-ax.errorbar(dims, ratio, 2 * error, color=COLORS[3], fmt="D", label="orthogonal, measured")
+ax.plot(dims, along, color=COLORS[0], marker="^", label="Sobol, δ along an axis")
+ax.plot(dims, diagonal, color=COLORS[1], marker="o", label="Sobol, δ along the diagonal")
+ax.fill_between(dims, low, high, color=COLORS[2], alpha=0.25, linewidth=0)
+middle = np.median(others, axis=0)
+ax.plot(dims, middle, color=COLORS[2], marker="s", label="Sobol, 12 random δ: median and range")
 ax.plot(dims, orthogonal, color=COLORS[3], linestyle="-.", label="orthogonal, exact")
 ax.axhline(1, color=COLORS[6], linewidth=1, linestyle="-")
 ax.set(
@@ -552,93 +556,95 @@ ax.set(
 ax.set_xticks(dims, dims)
 ax.set_yticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
 ax.minorticks_off()
-ax.legend()
-first, last = ({name: values[i][0] for name, values in sobol.items()} for i in (0, -1))
+ax.legend(fontsize="small")
 show(
     fig,
-    caption="Follow Sobol points from 2 to 64 dimensions along each of three directions, then orthogonal ones.",
-    alt="MSE over that of independent directions at 128 directions, against the dimension, with two standard "
-    f"errors. Sobol points with δ along an axis stay near {last['$e_1$']:.4f} up to 64 dimensions; along the "
-    f"diagonal they {trend([first['diagonal'], last['diagonal']], 'fall', 'rise')} to {last['diagonal']:.2f}, for a generic δ to {last['generic']:.2f}. Orthogonal "
-    f"directions {trend(orthogonal, 'fall', 'rise')} from {orthogonal[0]:.2f} in 2 dimensions to {orthogonal[-1]:.2f} in 64.",
+    caption="Follow Sobol points from 2 to 64 dimensions: along an axis, along the diagonal, and along twelve random "
+    "directions (band). Then compare orthogonal ones.",
+    alt="MSE over that of independent directions at 128 directions, against the dimension. Sobol points with δ along "
+    f"an axis stay near {along[-1]:.4f} up to 64 dimensions; along the diagonal they "
+    f"{trend([diagonal[0], diagonal[-1]], 'fall', 'rise')} to {diagonal[-1]:.2f}, and along twelve random directions to "
+    f"{low[-1]:.2f} to {high[-1]:.2f}. Orthogonal directions {trend(orthogonal, 'fall', 'rise')} from "
+    f"{orthogonal[0]:.2f} in 2 dimensions to {orthogonal[-1]:.2f} in 64.",
 )
 
 # %% [markdown] tags=["answer"]
-# Along $e_1$ they leave 0.0021 of the squared error. **At $r = 1$ along an axis, 128 Sobol points are hundreds of times
-# better than independent directions, from 2 to 64 dimensions.** The problem has one dimension there, and the points
-# are even in each coordinate.
+# Along $e_1$ they leave 0.0021 of the squared error, because the problem has one dimension there, and the points are
+# even in each coordinate.
 
 # %% [markdown]
-# For a generic $\delta$ of length 1 orthogonal directions get better with the dimension and Sobol points worse, and in
-# these measurements they change places between 8 and 16 dimensions. A random rotation of the data, which protects
-# structured directions, takes the axes from Sobol points. In attention another function is estimated: lesson 09 asks what
-# orthogonal directions add there.
+# **At $r = 1$ along an axis, 128 Sobol points are hundreds of times better than independent directions, from 2 to 64
+# dimensions.** Along random directions they get worse with the dimension: in 64 they are worse than independent ones
+# along some of the twelve. Orthogonal directions get better, and from 16 dimensions on are ahead along all twelve.
 #
 # So look at your data. Rows of counts or categories often differ in few places: $\delta$ then has only $s$ entries that
-# are not 0. For each $s$, a row of the table, we draw ten such $\delta$ of length 1, on random axes of 64.
+# are not 0. For each $s$, a row of the table, we draw sixty such $\delta$ of length 1, on random axes of 64.
 #
 # **Before you run this:** along one axis of 64, Sobol points are hundreds of times better than independent directions.
 # Let $\delta$ of length 1 lie along two of the 64 axes. Does the gain hold for every two of them?
 
 # %% tags=["answer"]
-rng, m, counts = np.random.default_rng(12), 256, (1, 2, 4)
-sparse = np.zeros((3, 10, 64))
+rng, m, counts = np.random.default_rng(12), 256, (1, 2, 4, 8)
+sparse = np.zeros((4, 60, 64))
 for group, s in zip(sparse, counts, strict=True):
     for row in group:
         row[rng.choice(64, size=s, replace=False)] = rng.normal(size=s)
 sparse /= np.linalg.norm(sparse, axis=2, keepdims=True)  # r = 1
 structured, sobol_ratio = (
-    mse(draw, sparse.reshape(30, 64), m, draws=200)[0].reshape(3, 10)
+    mse(draw, sparse.reshape(240, 64), m, draws=200)[0].reshape(4, 60)
     for draw in (projections.hadamard, projections.sobol)
 )
 exact = theory.orthogonal_fourier_variance(1.0, m, 64) / theory.fourier_variance(1.0, m)
-print("MSE / independent, r = 1, m = 256, d = 64: the least and the largest of ten δ")
-print("  s   orthogonal        structured               Sobol")
+print("MSE / independent, r = 1, m = 256, d = 64: 60 δ with s entries each")
+print("  s   orthogonal   structured       Sobol: least, middle, largest   above orthogonal")
 for s, a, b in zip(counts, structured, sobol_ratio, strict=True):
-    print(f"{s:3d} {exact:12.2f} {a.min():9.2f} to {a.max():.2f} {b.min():11.4f} to {b.max():.4f}")
+    span = f"{b.min():11.4f} {np.median(b):8.4f} {b.max():8.2f}"
+    print(
+        f"{s:3d} {exact:12.2f} {a.min():9.2f} to {a.max():.2f} {span} {(b > exact).sum():15d} of 60"
+    )
 
 # %% [markdown] tags=["answer"]
-# The gain holds along each single axis that was drawn, and not along every two. Along two axes of 64 the gain of Sobol
-# points depends on the two and their weights: the ratio runs from 0.0009 to 0.1811. The points are even in some pairs of
-# coordinates, and along one $\delta$ uneven enough to lose to orthogonal directions, for which all $\delta$ of one length are
-# alike. Along four axes no ratio is below 0.01.
+# The gain holds along each single axis that was drawn, but not along every two: there the middle ratio is 0.0096, and
+# the largest of sixty is 6.20.
 
 # %% [markdown]
-# So where points differ in one place at a time, Sobol points are what one would use, at any $d$. Where they differ in
-# two or more, measure it on these data, as exercise 3 does.
+# **Along two of 64 axes, 256 Sobol points are often a hundred times better than independent directions, and sometimes
+# worse.** It depends on the axes, because the points are even in some pairs of coordinates and uneven in others.
+#
+# So where points differ in one place at a time, use Sobol points, at any $d$. Where they differ in two or more, measure
+# it on these data, as exercise 3 does.
 #
 # ## 6. All ways to draw, compared
 #
-# `projections.METHODS` holds every way to draw directions, and a row of the table is one of them. The columns are its
-# mean squared error over that of independent directions, with $d = m = 16$ and a generic $\delta$ of four lengths.
-# All come as rows $W$ (m, d), so `features.fourier(x, W)` takes any of them.
+# `projections.METHODS` holds every way to draw directions. The table shows the mean squared error of each over that of
+# independent directions, with $d = m = 16$, in the mean over $\delta$ along twelve random directions.
 
 # %%
 distances = np.array([0.5, 1.0, 2.0, 3.0])
 points = xp.asarray(np.random.default_rng(8).normal(size=(5, 16)) / 4)
+delta = (distances[:, None, None] * random_directions(16)).reshape(48, 16)
 print(f"{'directions':14}" + "".join(f"  r = {v:3.1f}" for v in distances) + "   features")
 for name, draw in projections.METHODS.items():
-    ratio, _ = mse(draw, distances[:, None] * generic, 16)
+    ratio = mse(draw, delta, 16)[0].reshape(4, 12).mean(axis=1)
     phi = features.fourier(points, to_like(draw(np.random.default_rng(9), 64, 16), points))
     assert np.allclose(to_host(xp.vecdot(phi, phi)), 1)  # exact on the diagonal, for any rows
     print(f"{name:14}" + "".join(f"{v:9.3f}" for v in ratio) + f"   {tuple(phi.shape)}")
 
 # %% [markdown]
-# The first line shows the noise of the measurement. Sobol points *lose* at all four lengths: 16 of them are too few for
-# 16 dimensions, where 128 of them left a fifth of the error in section 5. **With $d = m = 16$ fixed norms and Hadamard
-# have the least error at $r \le 1$, but their bias does not fall with $m$.**
+# The first line shows the noise of the measurement. Sixteen Sobol points are too few for 16 dimensions. **With
+# $d = m = 16$ fixed norms and Hadamard have the least error at $r \le 1$, but their bias does not fall with $m$.**
 #
 # ## Take away
 #
 # - The fast Walsh–Hadamard transform costs $D \log_2 D$. $\sqrt d\, H D_1 H D_2 H D_3$ has
 #   orthogonal rows from $3d$ signs. It pays where $d$ is far above the 64 of an attention head; how far
 #   depends on the machine.
-# - Its rows have fixed norm: a biased estimate, near `norms="fixed"` for generic inputs. At $d = 16$ it loses beyond
-#   $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal, three times at $r = 3$
+# - Its rows have fixed norm: a biased estimate, that of `norms="fixed"` in the mean over directions of $\delta$. At
+#   $d = 16$ it loses beyond $r \approx 2$ along an axis, or where all $|\delta_j|$ are equal, three times at $r = 3$
 #   along an axis, of which a fourth stage mends half. With 64 dimensions no loss is left at these distances.
-# - In 8 dimensions, at short lengths, simplex directions help the exponential more than orthogonal ones do, and the cosine less. Sobol
-#   points help in few dimensions, and in any dimension along one axis. Orthogonal ones help the more, the more
-#   dimensions there are.
+# - In 8 dimensions, at short lengths, simplex directions help the exponential more than orthogonal ones do, and the
+#   cosine less. Sobol points help in few dimensions, and in any dimension along one axis; along two of many axes they
+#   may be worse than independent ones. Orthogonal ones help the more, the more dimensions there are.
 #
 # ## Where it breaks
 #
@@ -646,7 +652,7 @@ for name, draw in projections.METHODS.items():
 #   of one norm.
 # - Sobol points are balanced in powers of two; other $m$ waste some of it.
 # - The gains of orthogonal, structured and simplex rows are at small distances: at $r = 3$ and $d = 16$ none of
-#   them beats independent directions by much. Along two of many axes the gain of Sobol points depends on which.
+#   them beats independent directions by much.
 #
 # ## Exercises
 #

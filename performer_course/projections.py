@@ -195,10 +195,10 @@ def sobol(rng, m: int, d: int) -> np.ndarray:
 
     Each row is N(0, I), up to the 2⁻³⁰ grid of the sequence; together they fill space more
     evenly than chance. Shape: (m, d), d ≤ 21201. Error: unbiased; no closed form for the
-    variance, which depends on the direction of δ: least where δ lies along an axis. In few
-    dimensions the RMS error falls nearly like m^{−3/2}, for m a power of two. Cost: O(m d).
-    Source: Yang, Sindhwani, Avron & Mahoney (2014); Joe & Kuo (2008) for the sequence; Owen
-    (1997) for the rate.
+    variance, which depends on the direction of δ: along an axis it is least, along two of many
+    axes it can exceed that of `iid`. In 2 dimensions the RMS error of a Gaussian kernel falls
+    about like 1/m, for m a power of two. Cost: O(m d). Source: Yang, Sindhwani, Avron &
+    Mahoney (2014); Joe & Kuo (2008) for the sequence.
     """
     m, d = _check(rng, m, d)
     from scipy.stats import qmc  # here, since it takes longer than all other imports together
