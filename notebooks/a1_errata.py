@@ -296,9 +296,9 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # [10](10_linear_attention.ipynb).
 
 # %% [markdown]
-# ## 11. All other slips
+# ## 11. Other slips that we found
 #
-# **Each other slip has a lesson that teaches what is right.** An I marks what is imprecise rather than
+# **Each of these has a lesson that teaches what is right.** An I marks what is imprecise rather than
 # wrong. A program extracted text 004, and may itself have made the slips 004.2a, 004.4b and I004.7.
 #
 # | slip | printed | right | lesson |
@@ -310,7 +310,7 @@ judge("004.5a", 1, printed.max(), corrected.max())
 # | 000.6a | $\omega \sim \mathcal{N}_R(0, I)$, $R$ the number of features | $\omega \in \mathbb{R}^d$, and $m = R/2$ of them | [04](04_random_fourier_features.ipynb) |
 # | 000.6b | $z : \mathbb{R}^L \to \mathbb{R}^R$, $R \ll L$ | $\mathbb{R}^d \to \mathbb{R}^R$, usually $R > d$; $L \times L$ shrinks to $L \times R$ | [04](04_random_fourier_features.ipynb) |
 # | 000.7a | $K \approx z_\omega(x)^\top z_\omega(y)$ with one $\omega$ | the mean of $m$; RMS error $(1 - e^{-r^2})/\sqrt{2m}$ | [04](04_random_fourier_features.ipynb) |
-# | 000.7b | $e^{-\gamma r^2}$ from $\omega \sim \mathcal{N}(0, I)$ | $\mathcal{N}(0, 2\gamma I)$ | [03](03_bochner_theorem.ipynb) |
+# | I000.7b | $e^{-\gamma r^2}$ from $\omega \sim \mathcal{N}(0, I)$ | $\mathcal{N}(0, 2\gamma I)$; $\gamma = \frac12$ only in an appendix | [03](03_bochner_theorem.ipynb) |
 # | 000.8 | a matrix "only of size" $R \times L$ with the row sums of $A$ | two matrices $L \times R$; row sums are $\varphi(Q)(\varphi(K)^\top\mathbf{1})$ | [10](10_linear_attention.ipynb) |
 # | 000.9a | a `def` line without its colon | a colon | [10](10_linear_attention.ipynb) |
 # | 000.9b | a picture draws the second coordinate of $\varphi(x) = (x_1^2, x_2^2, \sqrt2 x_1x_2)$ twice | the third | [01](01_polynomial_kernel.ipynb) |
@@ -353,9 +353,9 @@ judge("004.5a", 1, printed.max(), corrected.max())
 #
 # ## Take away
 #
-# Each row has what a slip costs, the wrong number first, and a question that finds its kind in any text. The
+# Each row has what a slip costs, the wrong number first, and a question that finds its kind. The
 # first eight slips stand where a mean over random waves is taken from few. There every number is noisy, so a wrong one
-# passes for an unlucky one.
+# looks unlucky.
 #
 # | slip | costs | question |
 # |---|---|---|
