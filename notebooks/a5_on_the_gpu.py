@@ -206,10 +206,10 @@ for line in lines.replace("\n", " ").split("; "):
     print(f"{line:28} {len(ledger.kernels):7d}   {', '.join(ledger.reads) or '-'}")
 
 # %% [markdown] tags=["answer"]
-# Six of the ten lines read a value: `float`, `if`, `range`, the text, the mask as an index, and `np.asarray`. The mask
+# Six of the ten lines ask for a value: `float`, `if`, `range`, the text, the mask as an index, and `np.asarray`. The mask
 # is the least obvious. How many entries `x[x > 0]` has is itself a value. **A condition on values becomes `xp.where`,
 # which computes both sides and reads nothing.** Two lines surprise the other way: CuPy answers `np.exp(x)` on
-# the device, and it refuses `np.asarray(x)` with a `TypeError` rather than wait in silence.
+# the device, and refuses `np.asarray(x)` with a `TypeError` rather than wait in silence.
 
 # %% [markdown]
 # Now the package itself. `paper.recorded` runs a function on paper, and gives the ledger and the result.
