@@ -41,10 +41,10 @@ from performer_course.figures import COLORS, show
 # |---|---|---|---|---|
 # | 1 | Is exact attention, by a fused kernel, fast enough, or a small part of the time? | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no way below can save more. | 10, 18 |
 # | 2 | Must single facts from far back be found again? | Keep exact attention and its cache. The ways below sum up what is far. | A State of 256 features, $d$ = 64, has as many numbers as a cache of 132 tokens. | 12, 20 |
-# | 3 | Does a way with a *window* come first on most heads, or one with *centres*? Such heads look near, or choose among a few kinds of keys. | A window, and for all that lies outside it one mean key; or, closer and slower, centres: each far key counts as the nearest of a few. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong in 68 ms with a mean key, 0 and 25 in 218 ms with 16 centres, 6 and 67 alone. | 15, 18 |
+# | 3 | Does a way with a *window* come first on most heads, or one with *centres*? Such heads look near, or choose among a few kinds of keys. | A window, and for all that lies outside it one mean key. With centres instead (each far key counts as the nearest of a few) the model of speech was no faster than with exact attention. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong with a mean key, encoder 645 ms; 6 and 67 alone, 626 ms; 0 and 25 with 16 centres, 832 ms; exact 810 ms. | 15, 18 |
 # | 4 | Does *Taylor* come first? Then the scores of a query differ little. | Taylor features, keys less their mean. | Made-up scores of standard deviation ¼ ($L$ = 512, $d$ = 16), 17 features: 0.03 of the error of the mean of $V$; of ½: 0.12. | 10 |
 # | 5 | May you train? | Features for each head, or the model with the attention that it will have. Keep $m < L/2$, in a decoder $m < L/4$: more cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
-# | 6 | None of these? | Keep exact attention. Drawn features come last, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 14, 17, 18 |
+# | 6 | None of these? | Keep exact attention. At a quarter of its multiplications drawn features came first on no head here, and on most were worse than the mean of $V$, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 14, 17, 18 |
 #
 # **Judge the whole model by what it is for, beside a window alone and the mean of $V$.** In a decoder the ways of rows 3 and 4
 # need a memory that does not grow with the text. No trained text here is longer than 1,500 tokens.
@@ -73,10 +73,10 @@ def heard(row, way, size):
     """Print the words that the model of speech has wrong."""
     for r in records("speech_ways"):
         if (r["way"], r["band"], r["features"]) == (way, *size.split()):
-            took = times["attention"].get(f"{way}, band 24", 0)
+            took = times["encoder"].get(f"{way}, band 24", 0)
             print(f"{row}  speech, {way}: wrong {r['read wrong']} of {r['read words']},", end=" ")
             print(f"{r['synthetic wrong']} of {r['synthetic words']}", end="")
-            print(f"; {1e3 * took:.0f} ms" * (took > 0))
+            print(f"; encoder {1e3 * took:.0f} ms" * (took > 0))
 
 
 def perplexities(row, told, found):
@@ -124,7 +124,7 @@ heard(6, "softmax", "0 0")
 # ## 2. Three heads, three decisions
 #
 # The command calls `card`, which gives every way the same share of exact attention's multiplications, here a quarter,
-# and returns its size, its share, and its errors in units of $\operatorname{mean}(V)$'s, one for each draw. The ways are
+# and returns size, share, and errors in units of $\operatorname{mean}(V)$'s, one for each draw. The ways are
 #
 # - a *window*, alone, or with one mean key, centres, or sharpened features for the rest;
 # - *centres* alone, except that each query sees its own key exactly;
@@ -257,9 +257,10 @@ show(
 # does.** The best vector on average is $s = \bar q + \bar k$. Features with it are called *centred*. A shift of the
 # queries gains nothing more, since only the sum of both shifts enters $z$ (exercise 2).
 #
-# Made-up queries and keys have means near zero, trained ones do not. The cell takes all 16 trained heads of the late
-# decoder, the antibody model and the speech model. It gives the mean $\|z\|^2$ of the pairs of a text, and the errors of plain and of centred
-# features at half of exact attention's multiplications: $m = L/4$ directions, where causal about $L/8$.
+# Made-up queries and keys have means near zero, trained ones do not. For all 16 trained heads of the late
+# decoder, the antibody model and the speech model, the cell gives the mean $\|z\|^2$ of the pairs of a text, and the
+# errors of plain and of centred features at half of exact attention's multiplications: $m = L/4$ directions, where
+# causal about $L/8$.
 #
 # **Before you run this:** on how many of the 16 heads does the shift lower the median error: all, most, or half?
 
@@ -386,7 +387,7 @@ show(
 # %% [markdown]
 # To turn the data one way is to turn $W$ the other way, and the weight of a
 # direction rides on one more coordinate, which is 1 in every key and 0 in every query. So it is still
-# `favor_attention`, at any norm and causal, with $d + 1$ coordinates for $d$.
+# `favor_attention`, with $d + 1$ coordinates for $d$.
 #
 # Does it help? The cell follows the 16 heads from a quarter of exact attention's multiplications up to four times as many.
 #
@@ -455,12 +456,10 @@ show(
 # ## 5. Who wins
 #
 # Every way but Taylor's gets a quarter of exact attention's multiplications. For features alone that makes
-# $m = L/8$, where causal about $L/16$. The *early* heads are those of the same decoder after 600 steps, when it
-# knew less than counts of three letters.
+# $m = L/8$, where causal about $L/16$. The *early* heads are those of the same decoder after 600 steps.
 #
-# **Before you run this:** a map has a column for each of 32 heads and scales, and a row for each of ten ways at a
-# quarter of exact attention's multiplications. In how many columns will features alone, in any of their three
-# forms, have the least error: in none, in a few, or in half?
+# **Before you run this:** a map has a column for each of 32 heads and scales, and a row for each of ten ways. In how
+# many columns will features alone, in any of their three forms, have the least error: in none, in a few, or in half?
 
 # %% tags=["answer"]
 KINDS = ("independent", "aligned", "early", "late", "antibody", "speech")
@@ -676,8 +675,7 @@ print(
 # (Xiong et al., 2021), and clustering lets similar queries share one row (Vyas et al., 2020). State-space models
 # learn what their State forgets (Dao and Gu, 2024; lesson 20).
 #
-# Random features also serve images and proteins (Choromanski et al., 2021), or a graph that needs no mask of
-# single pairs (lesson 10).
+# Random features also serve images and proteins (Choromanski et al., 2021), and graphs (lesson 10).
 #
 # On the course's thread we asked whether the answer survives when the comparison is never made. **In the trained
 # models here the answer does not survive drawn features at a size that saves work.** Features that are trained keep it in one
