@@ -1,12 +1,12 @@
-"""Lesson 14 on turned heads: more draws, heads and ways to turn than it shows."""
+"""Lesson 14 with more draws, starts of k-means, heads and ways to turn than it shows."""
 
-import functools
 import itertools
 
 import numpy as np
 import pytest
+from scipy.cluster.vq import kmeans2
 
-from performer_course import attention, compare, projections
+from performer_course import attention, compare, near_far
 from tests.lessons import definitions
 from tools.notebooks import NOTEBOOKS
 
@@ -34,25 +34,15 @@ def heads(lesson, *kinds, turn=np.array):
     return [texts for kind in kinds for texts in lesson["heads"](kind, turn).values()]
 
 
-def drawn(way, share, texts, first, draws=5):
-    """The median error over mean(V)'s of features, with draws that the lesson has not."""
-    found = []
-    for (q, k, v), known in texts:
-        causal, sample = known.get("causal", False), known.get("sample", (q, k))
-        exact = attention.softmax_attention(q, k, v, causal=causal)
-        m = int(share * ((len(q) + 1) / 4 if causal else len(q) / 2))
-        for seed in range(first, first + draws):
-            W = projections.orthogonal(np.random.default_rng(seed), m, q.shape[1])
-            x, y = q, k - compare.moments(*sample)[0] * (way == "centred")
-            if way == "dense":
-                W = compare.fitted_directions(W, *sample)
-                x, y = compare.with_weight_column(q, k)
-            estimate = attention.favor_attention(x, y, v, W, causal=causal)
-            found.append(compare.over_mean(estimate, exact, v, causal=causal))
-    return np.median(found)
-
-
-dense = functools.partial(drawn, "dense")
+def test_on_the_near_speech_head_a_mean_key_is_ahead_of_centres_from_other_seconds(lesson):
+    (((q, k, v), known),) = lesson["heads"]("speech")["2.4"]
+    exact = attention.softmax_attention(q, k, v)
+    starts = (kmeans2(known["sample"][1], 125, minit="++", rng=seed)[0] for seed in (1, 2, 3))
+    mean, *others = (
+        compare.over_mean(near_far.joint_attention(q, k, v, 96, centres=c), exact, v)
+        for c in (None, *starts)
+    )
+    assert min(others) > 10 * mean
 
 
 def test_a_row_is_turned_as_in_lesson_07_and_the_other_sense_turns_it_back(turns):
@@ -64,27 +54,28 @@ def test_a_row_is_turned_as_in_lesson_07_and_the_other_sense_turns_it_back(turns
 
 
 def test_dense_features_at_a_half_beat_the_mean_on_no_turned_head_and_lose_on_most(lesson, turns):
+    drawn = lesson["followed"]
     plain = heads(lesson, *LEARNED_WITHOUT)
     for turn, first in itertools.product(turns, (0, 100, 200)):
         turned = heads(lesson, *LEARNED_WITHOUT, turn=turn)
-        found = np.array([dense(0.5, texts, first) for texts in turned])
-        before = np.array([dense(0.5, texts, first) for texts in plain])
+        found = np.array([drawn("dense", 0.5, texts, first=first) for texts in turned])
+        before = np.array([drawn("dense", 0.5, texts, first=first) for texts in plain])
         assert len(found) == 14
         assert found.min() > 1
         assert (found > before).sum() >= 11
     rotary = heads(lesson, "rotary", turn=turns[0])
-    assert min(dense(0.5, texts, first) for texts in rotary for first in (0, 100)) > 1
+    assert min(drawn("dense", 0.5, texts, first=n) for texts in rotary for n in (0, 100)) > 1
     speech = heads(lesson, "speech", turn=turns[0])
-    assert min(dense(share, texts, 0, 2) for texts in speech for share in (0.25, 0.5)) > 1.4
+    assert min(drawn("dense", share, texts, 2) for texts in speech for share in (0.25, 0.5)) > 1.4
 
 
 def test_a_shift_lowers_the_error_of_most_turned_heads_and_hardly_ever_below_the_mean(
     lesson, turns
 ):
-    of = heads(lesson, *LEARNED_WITHOUT, "rotary", turn=turns[0])
+    drawn, of = lesson["followed"], heads(lesson, *LEARNED_WITHOUT, "rotary", turn=turns[0])
     for first in (100, 200):
         plain, centred = (
-            np.array([drawn(way, 0.5, texts, first) for texts in of])
+            np.array([drawn(way, 0.5, texts, first=first) for texts in of])
             for way in ("plain", "centred")
         )
         assert len(of) == 22
@@ -96,7 +87,7 @@ def test_a_shift_lowers_the_error_of_most_turned_heads_and_hardly_ever_below_the
 def test_where_neighbours_are_pairs_one_head_has_dense_features_below_the_mean(lesson):
     of = heads(lesson, *LEARNED_WITHOUT, turn=lesson["neighbours"])
     for first in (100, 200):
-        found = np.array([dense(0.5, texts, first) for texts in of])
+        found = np.array([lesson["followed"]("dense", 0.5, x, first=first) for x in of])
         assert np.flatnonzero(found < 1).tolist() == [4]
 
 

@@ -29,15 +29,15 @@ def antibody(p):
 def independent(p):
     """Queries and keys of scale one half that do not look for each other."""
     for seed in range(2):
-        q, k, v, q0, k0 = np.random.default_rng(seed).normal(size=(5, 512, 16))
+        q, k, v, q0, k0 = np.random.default_rng(100 + seed).normal(size=(5, 512, 16))
         yield [((q / 2, k / 2, v), {"sample": (q0 / 2, k0 / 2)})]
 
 
-def medians(p, texts, share=0.25):
-    """{way: the median error of texts and draws} of the ways that are cheaper than exact."""
-    rows = [p.card.card(*qkv, share=share, **known) for qkv, known in texts]
+def medians(p, texts, seed, most=0.27):
+    """{way: the median error of texts and draws} of the ways that cost less than `most`."""
+    rows = [p.card.card(*qkv, seed=seed, **known) for qkv, known in texts]
     found = {way: np.concatenate([row[way][2] for row in rows]) for way in rows[0]}
-    return {way: np.median(found[way]) for way in found if rows[0][way][1] < 1}
+    return {way: np.median(found[way]) for way in found if rows[0][way][1] < most}
 
 
 def followed(p, way, share, texts, draws=3):
@@ -66,26 +66,28 @@ def followed(p, way, share, texts, draws=3):
         card: k - k0.mean(axis=0) => k
 """)
 def at_a_quarter_of_the_multiplications_drawn_features_come_first_nowhere(p):
-    """late heads (L = 32, d = 8, m = 2): a window, alone or with a mean key, on 8 of 8, features
-    never below 0.6 of mean(V)'s error; antibodies (122, 64, 15): on 6 of 6 another way below 0.45,
-    features above 0.9, 65 Taylor features below 0.8 on four; independent, T = ½ (512, 16, 64): 17
-    Taylor features below 0.05, features above 0.5"""
-    for texts in late(p):
-        found = medians(p, texts)
-        assert min(found, key=found.get) in ("window", "window, mean key")
-        assert min(found[way] for way in FEATURES) > 0.6
+    """ways that cost 0.27 at most, two seeds; late heads (L = 32, d = 8, m = 2): a window, alone or
+    with a mean key, on 8 of 8, features never below 0.6 of mean(V)'s error; antibodies (122, 64,
+    15): on 6 of 6 another way below 0.45, features above 0.7, 65 Taylor features, which cost 0.54,
+    below 0.8 on four; independent, T = ½ (512, 16, 64): 17 Taylor features below 0.05, features
+    above 0.5"""
     taylor = []
-    for texts in antibody(p):
-        found = medians(p, texts)
-        features = min(found.pop(way) for way in FEATURES)
-        assert min(found.values()) < 0.45
-        assert features > 0.9
-        taylor.append(found["Taylor 1"])
-    assert (np.array(taylor) < 0.8).sum() == 4
-    for texts in independent(p):
-        found = medians(p, texts)
-        assert found["Taylor 1"] < 0.05
-        assert min(found[way] for way in FEATURES) > 0.5
+    for seed in (0, 1000):
+        for texts in late(p):
+            found = medians(p, texts, seed)
+            assert min(found, key=found.get) in ("window", "window, mean key")
+            assert min(found[way] for way in FEATURES) > 0.6
+        for texts in antibody(p):
+            found = medians(p, texts, seed, 1)
+            taylor.append(found.pop("Taylor 1"))
+            features = min(found.pop(way) for way in FEATURES)
+            assert min(found.values()) < 0.45
+            assert features > 0.7
+        for texts in independent(p):
+            found = medians(p, texts, seed)
+            assert found["Taylor 1"] < 0.05
+            assert min(found[way] for way in FEATURES) > 0.5
+    assert (np.array(taylor) < 0.8).sum() == 8
 
 
 @claim("""
