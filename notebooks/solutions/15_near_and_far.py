@@ -52,6 +52,7 @@ def near_and_rest(q, k, v, phi_q, phi_k, band):
         i = np.arange(max(0, -offset), min(L, L - offset))
         j = i + offset
         exact = np.exp((q[i] * k[j]).sum(axis=1) / math.sqrt(d))
+        # Safe unless the features of near keys dwarf the row: then sum each side of the band apart.
         change = exact - (phi_q[i] * phi_k[j]).sum(axis=1)  # near keys: not by features
         above[i] += change[:, None] * v[j]
         below[i] += change
