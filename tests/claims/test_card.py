@@ -71,25 +71,27 @@ def at_a_quarter_of_the_multiplications_drawn_features_come_first_nowhere(p):
     15): on 6 of 6 another way below 0.45, features above 0.7, 65 Taylor features, which cost 0.54,
     below 0.8 on four; on all 14 a window with a mean key below one with features; independent, T =
     ½ (512, 16, 64): 17 Taylor features below 0.05, features above 0.5"""
-    taylor = []
+    taylor, drawn = [], []
     for seed in (0, 1000):
         for texts in late(p):
             found = medians(p, texts, seed)
             assert min(found, key=found.get) in ("window", "window, mean key")
-            assert min(found[way] for way in FEATURES) > 0.6
+            drawn.append(min(found[way] for way in FEATURES))
+            assert drawn[-1] > 0.6
             assert found["window, mean key"] < found["window, dense"]
         for texts in antibody(p):
             found = medians(p, texts, seed, 1)
             taylor.append(found.pop("Taylor 1"))
             assert found["window, mean key"] < found["window, dense"]
-            features = min(found.pop(way) for way in FEATURES)
+            drawn.append(min(found.pop(way) for way in FEATURES))
             assert min(found.values()) < 0.45
-            assert features > 0.7
+            assert drawn[-1] > 0.7
         for texts in independent(p):
             found = medians(p, texts, seed)
             assert found["Taylor 1"] < 0.05
             assert min(found[way] for way in FEATURES) > 0.5
     assert (np.array(taylor) < 0.8).sum() == 8
+    assert (np.array(drawn) > 1).sum() > 14, "features are worse than mean(V) on most trained heads"
 
 
 @claim("""
