@@ -691,7 +691,7 @@ print(
 # Random features also serve images and proteins (Choromanski et al., 2021), and graphs (lesson 10).
 #
 # On the course's thread we asked whether the answer survives when the comparison is never made. **In the trained
-# models here the answer does not survive drawn features at a size that saves work.** Features that are trained keep it in one
+# models here the answer survives drawn features at no size tried that saves work.** Features that are trained keep it in one
 # of them (lesson 17). Near exactly, far in summary, keeps most of it in both pretrained ones (lessons 15 and 18).
 #
 # ## Take away
