@@ -228,9 +228,6 @@ show(
 # | one a channel | $\beta$ | Kimi Delta Attention (arXiv:2510.26692) |
 # | one a token | $\beta$, $p$ a share of $\beta k$ | Comba (arXiv:2506.02475) |
 # | one a channel | $p = b \odot k$, $w \odot v$, by channel | Gated DeltaNet-2 (arXiv:2605.22791) |
-#
-# Of Comba the library fla has two forms: its loop erases after the gate, as here, and its chunks before it, with
-# $p/a$ for $p$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 L, d, e = 90, 16, 8
@@ -310,9 +307,10 @@ print(f"two chunks by hand and delta_attention differ by {apart(xp.concat([first
 # A shut gate breaks the chunk above, for $g_i - g_j$ is then $-\infty - (-\infty)$, NaN. And with gates by channel
 # $e^{g_i - g_j}$ is another vector for each pair. It is tempting to pull it apart,
 # $(q_i e^{g_i})^\top (k_j e^{-g_j})$, but $e^{-g_j}$ grows as gates close: a kernel of ExecuTorch gave NaN where several gates of about
-# $10^{-11}$ met in one chunk (pull request 21417, July 2026). To measure $g$ from the middle of a chunk only halves
-# the exponents, and then a *later* gate moves an earlier row by rounding (attention-gym, pull request 337, August
-# 2026). The cure is *halving*. Cut the chunk in two. A late row $i$ sees an early key $j$ across the border, so split
+# $10^{-11}$ met in one chunk ([pull request 21417](https://github.com/pytorch/executorch/pull/21417), July 2026). To
+# measure $g$ from the middle of a chunk only halves the exponents, and then a *later* gate moves an earlier row by
+# rounding (flash-linear-attention, [pull request 1242](https://github.com/fla-org/flash-linear-attention/pull/1242),
+# September 2026). The cure is *halving*. Cut the chunk in two. A late row $i$ sees an early key $j$ across the border, so split
 # the decay *there*: from $j$ to the border, and from the border to $i$. Both exponents are sums of $\ln a \le 0$, and
 # no gate outside $j+1, \dots, i$ is touched. Inside each half do the same (exercise 3).
 #
@@ -320,8 +318,8 @@ print(f"two chunks by hand and delta_attention differ by {apart(xp.concat([first
 #
 # The halving sorts all pairs $j \le i$ into *levels*, those of appendix [a5](a5_on_the_gpu.ipynb). Level 0 is a token
 # and itself. At level 1 a late token meets its early neighbour, at level 2 two late tokens the two before them, at
-# level $\ell$ there are $2^{\ell-1}$ of each, as in a Fenwick tree. In one formula, the level of a pair is the number
-# of binary digits of $i \oplus j$, the bits in which $i$ and $j$ differ.
+# level $\ell$ there are $2^{\ell-1}$ of each. The level of a pair is the number
+# of binary digits of $i$ xor $j$, the bits in which $i$ and $j$ differ.
 #
 # So far all levels flowed into one state. *Log-linear attention* (Guo et al., 2025) gives them states of their own,
 # and weighs level $\ell$ by a number $\lambda_{i\ell} \ge 0$ that token $i$ brings along:
@@ -337,6 +335,7 @@ def level_of(L):
     return np.where(j > i, -1, np.frexp(i ^ j)[1])  # frexp(5) = (0.625, 3): three digits
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def by_levels(q, k, v, weights):
     """Rows (L, e) from the states of early halves; weights (L, levels), L a power of two."""
     rows = weights[:, 0, None] * xp.sum(q * k, axis=1, keepdims=True) * v
@@ -812,32 +811,34 @@ print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 # %% [markdown]
 # `chunk_map` is what tokens do to *any* state, $S \mapsto AS + B$, and `then` joins two such maps. By them the
 # machines of [lesson 19](19_beyond_one_machine.ipynb) share one text. Servers that overwrite states in place pay for
-# it: vLLM's TPU backend (pull request 3412, August 2026, measured in number 3358) gave requests that began alike a
-# stranger's state, and a model of 397 billion weights had 0.01 instead of 0.97 on a test of school mathematics.
-# Nothing crashed.
+# it: vLLM's TPU backend ([pull request 3412](https://github.com/vllm-project/tpu-inference/pull/3412), August 2026,
+# measured in number 3358) gave requests that began alike a stranger's state, and a model of 397 billion weights had
+# 0.01 instead of 0.97 on a test of school mathematics. Nothing crashed.
 #
-# A state is small and forgets, and a cache is large and exact. Large models with states are mostly *hybrids*, with
-# a cache in a few layers. Look in each row for the ratio, and for two models without states:
+# A state is small and forgets, and a cache is large and exact. The models with states in this table are *hybrids*,
+# with a cache in a few layers. Look for the ratio in each row:
 #
 # | model, date | layers with a state : with a cache | source |
 # |---|---|---|
-# | MiniMax-01, Jan 2025 | lightning attention (RetNet's row), 7 : 1 | arXiv:2501.08313 |
-# | Granite 4.0 (H models), Oct 2025 | Mamba-2, 36 : 4 | IBM's announcement; model cards |
-# | Kimi Linear, Oct 2025 | Kimi Delta Attention, 3 : 1 | arXiv:2510.26692 |
-# | MiniMax-M2, Oct 2025 | none: all layers have a cache again | arXiv:2605.26494 |
-# | Qwen3.5, Feb 2026 (as Qwen3-Next, Sep 2025) | Gated DeltaNet, 3 : 1 | their model cards |
-# | Olmo Hybrid, Mar 2026 | Gated DeltaNet, 24 : 8 | arXiv:2604.03444 |
-# | Nemotron 3 Super, Mar 2026 | Mamba-2, 40 : 8 | arXiv:2604.12374; its configuration |
-# | MiniMax-M3, Jun 2026 | none: a cache, read in chosen blocks | arXiv:2606.13392 |
-# | Kimi K3, Jul 2026 | Kimi Delta Attention, 69 : 24 | arXiv:2607.24653; aiconfigurator, pull request 1435 |
-# | GLM-5.3-Flash, Aug 2026 | Kimi Delta Attention, 34 : 11 | llama.cpp, pull request 27752 |
-# | Qwen3.8-Flash-Next, Aug 2026 | Gated DeltaNet, 36 : 12 | ik_llama.cpp, pull request 2365 |
-# | Ling-3.1-flash, Oct 2026 | Kimi Delta Attention, 63 : 9 | its model card |
+# | MiniMax-01, Jan 2025 | lightning attention (RetNet's row), 7 : 1 | [arXiv:2501.08313](https://arxiv.org/abs/2501.08313) |
+# | Granite 4.0 (H models), Oct 2025 | Mamba-2, 36 : 4 | [model card](https://huggingface.co/ibm-granite/granite-4.0-h-small) |
+# | Kimi Linear, Oct 2025 | Kimi Delta Attention, 3 : 1 | [arXiv:2510.26692](https://arxiv.org/abs/2510.26692) |
+# | MiniMax-M2, Oct 2025 | none: all layers have a cache again | [arXiv:2605.26494](https://arxiv.org/abs/2605.26494) |
+# | Qwen3.5, Feb 2026 (as Qwen3-Next, Sep 2025) | Gated DeltaNet, 3 : 1 | [model card](https://huggingface.co/Qwen/Qwen3.5-397B-A17B) |
+# | Olmo Hybrid, Mar 2026 | Gated DeltaNet, 24 : 8 | [arXiv:2604.03444](https://arxiv.org/abs/2604.03444) |
+# | Nemotron 3 Super, Mar 2026 | Mamba-2, 40 : 8 | [arXiv:2604.12374](https://arxiv.org/abs/2604.12374) |
+# | MiniMax-M3, Jun 2026 | none: a sparse cache in all but three layers | [arXiv:2606.13392](https://arxiv.org/abs/2606.13392) |
+# | Kimi K3, Jul 2026 | Kimi Delta Attention, 69 : 24 | [arXiv:2607.24653](https://arxiv.org/abs/2607.24653); aiconfigurator, [pull request 1435](https://github.com/ai-dynamo/aiconfigurator/pull/1435) |
+# | Ling-3.0-flash, Aug 2026 | Kimi Delta Attention, 35 : 7 | ik_llama.cpp, [pull request 2295](https://github.com/ikawrakow/ik_llama.cpp/pull/2295) |
+# | GLM-5.3-Flash, Aug 2026 | Kimi Delta Attention, 34 : 11, sparse cache | llama.cpp, [pull request 27752](https://github.com/ggml-org/llama.cpp/pull/27752) |
+# | Qwen3.8-Flash-Next, Aug 2026 | Gated DeltaNet, 36 : 12, sparse cache | ik_llama.cpp, [pull request 2365](https://github.com/ikawrakow/ik_llama.cpp/pull/2365) |
 #
-# Seven of the eight rows of 2026 have states, with about 3 to 7 layers of them for each layer with a cache, and six
-# of the seven use the delta rule. MiniMax went back with M2: its report says that its hybrids fell behind, at a
-# larger scale, where an answer takes several steps. IBM went back with Granite 4.1 (April 2026). The table was
-# checked in November 2026, and nothing in it was measured here.
+# We chose these rows: models with states, and two of a maker that went back. Models of 2026 without states, such as
+# GLM-5.2 and DeepSeek-V4, are left out, so this is no trend. The seven of 2026 with states have about 3 to 5 layers of
+# them for each with a cache, and six use the delta rule. In a *sparse* cache a learned indexer picks what a query reads.
+# MiniMax went back with M2: by public summaries of its report, hybrids (with sliding windows, too) fell behind on long
+# texts, and states suffer in low precision and are hard to share between requests that begin alike. IBM went back with
+# Granite 4.1 (April 2026). The table was checked in November 2026, and nothing in it was measured here.
 #
 # Where on the thread are we? A comparison became features, brackets moved, and the sum over keys became a state. Now
 # the state also forgets and corrects, and imitates softmax no longer. What remains is the course's own answer: keep
@@ -848,8 +849,9 @@ print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 # - A state is a regression that runs while you read: adding does not look, a gate forgets, the delta rule corrects.
 # - One line with a gate, a strength and an erasing key is ten models, in chunks one triangular system.
 # - Gates are sums of logarithms from token to token, by halving; its levels with weights are log-linear attention.
-# - The delta rule wins where keys come again. Where all differ it recalls, when trained, what adding does.
-# - Keys that are alike: take their mean off first.
+# - With its strength chosen, the delta rule is ahead of adding and decay where keys are repeated, and level with adding
+#   where all differ. At $\beta = 1$ it is behind there.
+# - Keys that share a large mean: take it off first.
 #
 # ## Where it breaks
 #
