@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from performer_course import recurrent
+from performer_course import recurrent, theory
 from tests.lessons import definitions
 from tools.notebooks import NOTEBOOKS
 
 LESSON = NOTEBOOKS / "20_after_the_performer.py"
-MODEL = {"xp", "PAIRS", "KEYS", "SYMBOLS", "WIDTH", "NEAR", "STATES", "LOSSES"}
+MODEL = {"xp", "PAIRS", "KEYS", "SYMBOLS", "WIDTH", "NEAR", "STATES", "LOSSES", "RULES"}
 
 
 @pytest.fixture(scope="module")
@@ -93,35 +93,47 @@ def test_a_row_reads_a_state_for_each_one_among_its_digits_and_its_weights_fade_
 # What a state recalls
 
 
-def shares(lesson, seed, rounds=30):
-    """For each task and rule, the share of right symbols in each of `rounds` sets of 10 texts."""
-    rng, found = np.random.default_rng(seed), {}
-    for _ in range(rounds):
-        for task, given in lesson["tasks"](rng, texts=10).items():
-            found.setdefault(task, []).append(lesson["recalled"](rng, *given))
-    return {t: {r: np.array([x[r] for x in rows]) for r in rows[0]} for t, rows in found.items()}
+def test_the_delta_rule_at_its_best_holds_more_than_adding_up_to_two_keys_a_dimension(lesson):
+    """And scaled, at any load."""
+    rng, errors = np.random.default_rng(2), lesson["delta_errors"]
+    for n, d, beta in ((16, 16, 0.4), (40, 10, 0.1)):
+        k, v = unit(rng, 1000, n, d), unit(rng, 1000, n, 5)
+        answers = k @ recurrent.recurrence(k, k, v, beta)[0]
+        found = ((answers * v).sum(axis=-1).mean() / (answers**2).sum(axis=-1).mean()) * answers - v
+        assert errors(n, d, beta)[1] == pytest.approx((found**2).sum(axis=-1).mean(), rel=0.01)
+    for d in (8, 32, 64):
+        for load in (0.5, 1, 1.5, 2.5, 4, 8):
+            n = int(load * d)
+            plain, scaled = np.min([errors(n, d, beta) for beta in np.arange(1, 51) / 50], axis=0)
+            adding = theory.scaled_recall(n, d)
+            assert scaled < adding - (0.001 if load > 4 else 0.007)
+            assert (plain < adding) == (load < 2), (n, d)
+            assert plain < adding + 0.015
 
 
-def test_each_of_three_tasks_has_its_own_winner_and_the_fourth_wants_the_mean_key_off(lesson):
-    found = shares(lesson, 4)
-    states = ("add", "decay 0.98", "correct", "add, gate", "correct, gate")
-    for task, best, same in (
-        ("48 different keys", "add", {"add, gate"}),
-        ("16 keys, 16 times each", "correct", {"correct, gate"}),
-        ("64 pairs, then 16 new", "add, gate", set()),
-    ):
-        for other in set(states) - same - {best}:
-            ahead = found[task][best] - found[task][other]
-            assert ahead.mean() > 5 * ahead.std(ddof=1) / len(ahead) ** 0.5, (task, other)
-    again = found["16 keys, 16 times each"]
-    ahead = again["correct"] - again["softmax"]  # which averages all values of a key
-    assert ahead.mean() > 50 * ahead.std(ddof=1) / len(ahead) ** 0.5
-    assert again["softmax"].mean() < 0.15
-    alike = found["24 keys, much alike"]
-    assert max(alike[rule].mean() for rule in states) < 0.15
-    assert alike["add, mean off"].mean() > 0.85
-    for task in ("48 different keys", "64 pairs, then 16 new", "24 keys, much alike"):
-        assert found[task]["softmax"].mean() > 0.995
+def test_with_its_strength_chosen_the_delta_rule_is_level_with_adding_or_ahead(lesson):
+    trial, *sets = (lesson["tasks"](np.random.default_rng([4, i])) for i in range(6))
+
+    def read(task, name, rule=None):
+        """The shares of five sets, by the option that reads most of a sixth."""
+        options = lesson["RULES"][name]
+        tried = [lesson["recalled"](trial[task], rule or name, *x) for x in options]
+        best = options[np.argmax(tried)]
+        return np.array([lesson["recalled"](given[task], rule or name, *best) for given in sets])
+
+    found = {task: {name: read(task, name) for name in lesson["RULES"]} for task in trial}
+    different, turns, mixed, document, alike = found.values()
+    assert -0.01 < (different["delta"] - different["add"]).mean() < 0.04
+    assert (different["add"] - different["delta, β = 1"]).min() > 0.2
+    for repeated, ahead in ((turns, 0.02), (mixed, 0.2)):
+        assert (repeated["delta"] - repeated["decay"]).mean() > ahead
+        assert repeated["softmax"].mean() < 0.15  # it averages all values of a key
+    _, _, _, new, same = trial
+    assert 0.995 < read(new, "add", "gate").mean() > document["delta"].max()
+    assert (document["delta"] - document["decay"]).mean() < 0.03
+    assert max(x.mean() for rule, x in alike.items() if rule != "softmax") < 0.15
+    assert min(read(same, rule, "mean off").mean() for rule in ("add", "delta")) > 0.85
+    assert min(task["softmax"].mean() for task in (different, document, alike)) > 0.995
 
 
 # Trained recall

@@ -53,7 +53,7 @@ CHOSEN = [
     (chosen(lambda odds, law: odds[::-1] @ law), "the newest pair has the age 0: turned?"),
     (chosen(add=lambda n, d: np.inf), "adding may be better than every strength: compare with it."),
     (chosen(add=theory.additive_recall), "adding may scale: it errs (n − 1)/(d + n − 1)."),
-    (chosen(add=lambda n, d: -1.0), "correcting is better for the last few."),
+    (chosen(add=lambda n, d: -1.0), "a strength may be better than adding: compare."),
     (chosen(give=lambda strengths, best: best), "that is the place of the strength in its list."),
 ]
 
