@@ -179,3 +179,16 @@ def test_the_states_that_are_trained_are_those_of_the_package(model):
     }.items():
         found = model["scores"](rule, p, tokens, asked)
         np.testing.assert_allclose(found, rows @ p["answer"], atol=1e-10)
+
+
+def test_what_was_recorded_of_trained_rules_is_what_the_lesson_says(lesson):
+    rates, best = lesson["recorded"]()
+    mean = {key: shares.mean() for key, shares in best.items()}
+    for d in (4, 8, 16, 32):
+        alike = [mean[16, rule, d] for rule in ("add", "decay", "delta")]
+        assert max(alike) - min(alike) < 0.035
+        others = max(mean[4, "decay", d], mean[4, "window and state", d])
+        assert mean[4, "delta", d] > others + 0.05
+        assert mean[4, "softmax, slope", d] > 0.99 > 0.3 > mean[4, "softmax", d]
+    slow = {rule: rates[16, rule, 8][0.01][1] for rule in ("add", "delta")}
+    assert slow["delta"].max() < slow["add"].min()

@@ -4,7 +4,6 @@ what recorders compute by formulas of their own is right."""
 import ast
 import csv
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -312,9 +311,10 @@ def test_a_cell_of_the_table_of_recall_is_found_again(names, rule, d, seed, reca
         kept = [
             float(row["right"])
             for row in csv.DictReader(file)
-            if list(row.values())[:4] == [str(names), rule, str(d), str(seed)]
+            if list(row.values())[:5] == [str(names), rule, str(d), "0.03", str(seed)]
         ]
-    _, right = recall.names()["trained"](rule, d, seed, names)
+    given = recall.names()
+    right = given["answers"](rule, given["trained"](rule, d, seed, names), names)
     assert len(kept) == 1
     assert right.mean() == pytest.approx(kept[0], abs=2e-3)
 
@@ -327,35 +327,12 @@ def test_training_helps_adding_by_symbols_and_read_out_more_than_by_keys(recall)
         fixed = {**params, "key": recall.jax.lax.stop_gradient(params["key"])}
         return given["loss"]("add", fixed, *batch)
 
-    whole = [given["trained"]("add", 8, seed)[1].mean() for seed in range(2)]
+    def shares():
+        return [given["answers"]("add", given["trained"]("add", 8, s)).mean() for s in range(2)]
+
+    whole = shares()
     given["LOSSES"]["add"] = keys_kept
-    kept = [given["trained"]("add", 8, seed)[1].mean() for seed in range(2)]
+    kept = shares()
     untrained = 0.56  # random keys and symbols
     assert min(whole) > max(kept)
     assert min(kept) - untrained > 2 * (max(whole) - min(kept))
-
-
-def test_at_three_times_the_rate_delta_gains_a_little_and_no_rule_changes_its_place(recall):
-    from performer_course import training
-
-    with open(recall.FILE, encoding="utf-8", newline="") as file:
-        kept = {
-            (x["names"], x["rule"], x["seed"]): x for x in csv.DictReader(file) if x["d"] == "8"
-        }
-    given = recall.names()
-
-    def faster(loss, params, batches, steps, rate):
-        return training.train(loss, params, batches, steps, 1e-1)
-
-    given["training"] = SimpleNamespace(train=faster)
-    found = {
-        (names, rule): given["trained"](rule, 8, 0, names)[1].mean()
-        for names in (16, 4)
-        for rule in given["STATES"]
-    }
-    gain = {(n, r): x - float(kept[str(n), r, "0"]["right"]) for (n, r), x in found.items()}
-    assert 0.01 < gain[16, "delta"] < 0.03
-    assert max(abs(x) for at, x in gain.items() if at != (16, "delta")) < 0.02
-    assert found[16, "add"] + 0.1 < found[16, "window and state"] < found[16, "softmax"]
-    order = ("add", "softmax", "window and state", "decay", "delta", "softmax, slope")
-    assert sorted(order, key=lambda rule: found[4, rule]) == list(order)

@@ -1,12 +1,13 @@
 """Write notebooks/data/recall.csv: what the small models of lesson 20 recall, three seeds each.
 
-    python -m tools.record.recall    needs the extra `training`; six minutes of a core
+    python -m tools.record.recall    needs the extra `training`; 15 minutes of a core
 
-By the lesson's own functions: each rule and size of the state, with 16 different keys and with four
-keys written four times each; the share of right answers on 500 new texts. A seed draws the start
-and the texts to train on; the texts that judge are the same for all.
+By the lesson's own functions: each rule, size of the state and rate, with 16 different keys and
+with four keys written four times each; the share of right answers on 500 new texts, and on 500 more
+that choose the rate. A seed draws start and training texts; the others are the same for all.
 """
 
+import itertools
 from collections.abc import Iterator
 
 import jax
@@ -16,7 +17,7 @@ from performer_course import data
 from tools.record.shared import lesson, write
 
 FILE = data.FOLDER / "recall.csv"
-SEEDS, SIZES = 3, (4, 8, 16, 32)
+SEEDS, SIZES, RATES = 3, (4, 8, 16, 32), (0.01, 0.03, 0.1)
 
 
 def names() -> dict:
@@ -25,18 +26,15 @@ def names() -> dict:
 
 
 def rows(given: dict) -> Iterator[dict]:
-    """A line for each task, rule, size and seed."""
-    runs = [
-        (keys, rule, d, seed)
-        for keys in (given["PAIRS"], 4)
-        for rule in given["STATES"]
-        for d in SIZES
-        for seed in range(SEEDS)
-    ]
-    for keys, rule, d, seed in tqdm(runs):
-        _, right = given["trained"](rule, d, seed, keys)
-        line = {"names": keys, "rule": rule, "d": d, "seed": seed}
-        yield line | {"right": f"{right.mean():.4f}"}
+    """A line for each task, rule, size, rate and seed."""
+    tasks, rules = (given["PAIRS"], 4), given["STATES"]
+    runs = list(itertools.product(tasks, rules, SIZES, RATES, range(SEEDS)))
+    for keys, rule, d, rate, seed in tqdm(runs):
+        params = given["trained"](rule, d, seed, keys, rate)
+        line = {"names": keys, "rule": rule, "d": d, "rate": rate, "seed": seed}
+        for name, texts in (("trial", 98), ("right", 99)):
+            line[name] = f"{given['answers'](rule, params, keys, texts).mean():.4f}"
+        yield line
 
 
 def main() -> None:
