@@ -380,11 +380,12 @@ print(f"where s = 20, degrees up to 20 miss {missed:.2f} of exp(20)")
 # 20 still miss nearly half of $e^{20}$, 0.44 of it. Degree 2, with 2,145 features, is within reach.
 
 # %% [markdown]
-# Random features, from lesson 04 on, need a number that does not grow with the dimension in this way.
+# At a given distance, the number of random features does not depend on the dimension (lesson 04). But distances
+# between queries and keys usually grow with it (lesson 08).
 #
 # ## 6. Softmax is a Gaussian between two norms
 #
-# There is another road to features of $e^{x^\top y}$, and this course takes it. Multiply out the square in the
+# The rest of the course takes another route. Multiply out the square in the
 # Gaussian kernel with $\gamma = \tfrac12$. From
 # $-\tfrac12\|x - y\|^2 = -\tfrac12\|x\|^2 + x^\top y - \tfrac12\|y\|^2$ one has
 #
