@@ -174,8 +174,8 @@ for last in (0.04, -0.04):
 # wave. Why do the other waves in $k$ drop out?
 
 # %% [markdown] tags=["answer"]
-# The other waves drop out because waves do not overlap: the product of two different ones lies as much above
-# zero as below it. Here is a refresher of Fourier series. For whole numbers $m, n \ge 1$ the integral
+# The other waves drop out because different waves are *orthogonal*: over a common period their product has
+# the mean 0. Here is a refresher of Fourier series. For whole numbers $m, n \ge 1$ the integral
 # $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if $m = n$ and else 0, because the product is half of
 # $\cos((m-n)x) - \cos((m+n)x)$. The same holds for cosines, and a sine with a cosine always gives 0. Let $f$
 # have the period $T$ and be the uniform limit of sums of its first $N$ waves: a constant $a_0/2$, and waves
@@ -209,21 +209,22 @@ for last in (0.04, -0.04):
 # | Laplacian, $\gamma = 1$ | $e^{-\lvert\delta\rvert}$ | $1/(\pi(1 + \omega^2))$ | Cauchy |
 # | Cauchy, $\gamma = 1$ | $1/(1 + \delta^2)$ | $\tfrac12 e^{-\lvert\omega\rvert}$ | Laplace |
 #
-# **Before you run this:** which of the three kernels, Gaussian, Laplacian or Cauchy, has the most
-# frequencies beyond 5 in size, and is their share one in a thousand, one in a hundred or one in eight?
+# **Before you run this:** scale the Gaussian, Laplacian and Cauchy kernels so that each is ½ at 1. Which has the
+# most frequencies beyond 5 in size, and is their share one in a thousand, one in a hundred or one in eleven?
 
 # %% tags=["answer"]
 rng, drawn = np.random.default_rng(0), {}
 print("share of 100,000 frequencies that are beyond 5 in size")
-for name in ("gaussian", "laplacian", "cauchy"):
-    drawn[name] = projections.SPECTRAL[name](rng, 100_000, 1)[:, 0]
-    print(f"{name:10} {(np.abs(drawn[name]) > 5).mean():.4f}")
+for name, gamma in (("gaussian", np.log(2)), ("laplacian", np.log(2)), ("cauchy", 1.0)):
+    drawn[name] = projections.SPECTRAL[name](rng, 100_000, 1, gamma)[:, 0]
+    print(f"{name:10} {(np.abs(drawn[name]) > 5).mean():.5f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 r = w = np.linspace(-9, 9, 721)
+g = np.log(2)
 curves = {
-    "gaussian": (np.exp(-(r**2) / 2), np.exp(-(w**2) / 2) / np.sqrt(2 * np.pi)),
-    "laplacian": (np.exp(-np.abs(r)), 1 / (np.pi * (1 + w**2))),
+    "gaussian": (np.exp(-g * r**2), np.exp(-(w**2) / (4 * g)) / np.sqrt(4 * np.pi * g)),
+    "laplacian": (np.exp(-g * np.abs(r)), g / (np.pi * (g**2 + w**2))),
     "cauchy": (1 / (1 + r**2), np.exp(-np.abs(w)) / 2),
 }
 fig, axes = plt.subplots(2, 3, figsize=(10, 5.6), sharey="row", sharex=True)
@@ -241,17 +242,17 @@ axes[1, 0].set_ylabel("density $p$")
 tails = {name: p[np.argmin(np.abs(w - 5))] for name, (_, p) in curves.items()}
 show(
     fig,
-    caption="Read each column downwards: a kernel, and below it, on a logarithmic axis, the density of its "
+    caption="Read each column downwards: a kernel that is ½ at 1, and below it, on a logarithmic axis, the density of its "
     "frequencies over a histogram of 100,000 draws.",
-    alt="Above, three kernels. Below, their spectral densities from the table as lines, over histograms of "
+    alt="Above, three kernels of one width. Below, their spectral densities as lines, over histograms of "
     f"drawn frequencies that follow the lines. At frequency 5 the Laplacian kernel, the one with a corner, "
     f"has density {tails['laplacian']:.3g}, the Cauchy kernel {tails['cauchy']:.2g}, the Gaussian "
     f"{tails['gaussian']:.2g}.",
 )
 
 # %% [markdown] tags=["answer"]
-# The Laplacian kernel has the most frequencies beyond 5, one in eight. The Cauchy kernel has fewer
-# than one in a hundred there, and the Gaussian kernel none among 100,000 draws.
+# The Laplacian kernel has the most frequencies beyond 5, one in eleven. The Cauchy kernel has fewer
+# than one in a hundred there, and the Gaussian kernel hardly any.
 # **A kernel with a corner needs far more high frequencies than a smooth kernel of the same width.**
 
 # %% [markdown]
