@@ -35,3 +35,14 @@ def test_03_compares_tails_at_equal_width():
         assert np.isclose(kernel(one, 0 * one, gamma), 0.5)
     assert round(math.pi / 2 / math.atan(g / 5)) == 11
     assert math.erfc(5 / math.sqrt(4 * g)) < 1e-4 < math.exp(-5) < 0.01  # Gaussian, Cauchy
+
+
+def test_04_nystroem_is_usually_ahead_and_the_stream_halves_the_exact_error():
+    exact = printed("04", "KernelRidge +3,000", "typically less than half")[2]
+    sampler, nystroem = (
+        printed("04", f"{name} +10,000")[3:] for name in ("RBFSampler", "Nystroem")
+    )
+    short, long = (printed("04", f"features, +{n},000 points") for n in (10, 100))
+    assert nystroem[1] < min(sampler[0], short[1])  # its worst draw
+    assert long[0] < exact / 2
+    assert 0.7 < printed("04", "on a clock", "three in four")[0] < 0.8

@@ -44,7 +44,8 @@ def without_leftover(choose):
     """choose(W) → V (M, d), b (M,): √(2/M) cos(Vx + b) has (1/m) Σ cos(ω_iᵀ(x − y)) exactly."""
     rng = np.random.default_rng(401)
     for m, d in ((5, 3), (1, 2)):
-        x, y, W = rng.normal(size=(4, d)), rng.normal(size=(6, d)), rng.normal(size=(m, d))
+        x, y = rng.normal(size=(4, d)), rng.normal(size=(6, d))
+        W = np.random.default_rng(411).normal(size=(m, d))
         V, b = two_arrays(choose(W), "the directions and the phases")
         if V.ndim != 2 or V.shape[1] != d or len(V) == 0 or b.shape != V.shape[:1]:
             raise Hint(f"M directions (M, {d}) need M phases (M,), got {V.shape} and {b.shape}.")
@@ -121,7 +122,8 @@ def product_directions(combine):
 def _regression(seed, gamma, alpha, noise, M):
     """Training and test points with targets, and directions: what an answer is given."""
     rng = np.random.default_rng(seed)
-    x, x_test, W = (rng.normal(size=size) for size in ((80, 2), (60, 2), (5, 1024, 2)))
+    x, x_test = (rng.normal(size=(n, 2)) for n in (80, 60))
+    W = np.random.default_rng(2000 + seed).normal(size=(5, 1024, 2))
     y, y_test = (np.sin(2 * a[:, 0]) + a[:, 1] ** 2 / 2 for a in (x, x_test))
     y, y_test = y + noise * rng.normal(size=80), y_test + noise * rng.normal(size=60)
     return x, y, x_test, y_test, W[:, :M], gamma, alpha
