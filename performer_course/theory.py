@@ -173,32 +173,6 @@ def positive_variance(z, m: int):
     return _raised(_over_square(z**2, m), 2 * z**2)
 
 
-def uniform_bound(eps, m: int, d: int, diameter: float, sigma: float):
-    """P(error of `features.fourier` reaches eps anywhere on a set of that diameter) ≤ this.
-
-    min(1, β (2σℓ/ε)^{2d/(d+2)} exp(−mε²/(4(d+2)))), ℓ = diameter, σ² = E‖ω‖² (d for K, 2γd for
-    another γ), β = 2^{(6d+2)/(d+2)} (q^{−d/(d+2)} + q^{2/(d+2)}) ≤ 66, q = d/2. For iid rows whose
-    σ is finite: not those of the Laplacian kernel, nor of Matérn with ν ≤ 1.
-    Source: Sutherland & Schneider (2015), Prop. 1 with α = 1, D = 2m, after Rahimi & Recht (2007).
-    Differs from the papers: 2σ for σ. The steepest slope of the error, wherever on the set it is,
-    has a mean square of at most 4σ² = (2σ)²; σ² bounds it at a place fixed beforehand.
-    """
-    eps, m, d = _length(eps, "eps"), check_count(m, "m"), check_count(d, "d")
-    diameter = check_number(diameter, "diameter", above=0.0)
-    if sigma == math.inf:
-        raise ValueError(
-            "sigma must be finite, got inf: the bound is for kernels that are twice differentiable "
-            "at 0, where E‖ω‖² is finite, and says nothing of others"
-        )
-    sigma = check_number(sigma, "sigma", above=0.0)
-    q = d / 2
-    beta = 2 ** ((6 * d + 2) / (d + 2)) * (q ** (-d / (d + 2)) + q ** (2 / (d + 2)))
-    with np.errstate(divide="ignore"):
-        slope = math.log(2) + math.log(sigma) + math.log(diameter) - np.log(eps)
-    power = math.log(beta) + 2 * d / (d + 2) * slope - m * eps**2 / (4 * (d + 2))
-    return np.exp(np.minimum(0.0, power))
-
-
 # B. Orthogonal directions, independent χ_d norms
 
 

@@ -583,53 +583,6 @@ def every_method_beats_the_null_baseline(p):
         assert np.mean(errors) < null / 2, f"{name}: {np.mean(errors):.3f} against {null:.3f}"
 
 
-@claim("""
-    bound-slope: σ, which bounds the error's slope at a fixed place, for the steepest slope's 2σ
-        theory: math.log(2) + math.log(sigma) => math.log(sigma)
-""")
-def the_uniform_bound_is_the_best_of_its_argument(p):
-    """the bound is min over the net's radius ρ of 2(4ℓ/ρ)^d e^{−mε²/8} + (2ρ/ε)² (2σ)²; at 5 % it
-    is 8 to 14 times the measured quantile, m = 500"""
-    for eps, m, d, l in ((0.5, 2000, 3, 2.0), (0.3, 20_000, 8, 4.0), (0.4, 3000, 1, 1.0)):
-        sigma = math.sqrt(d)
-        radius = np.geomspace(1e-12, 1e2, 100_001)
-        fail = 2 * (4 * l / radius) ** d * math.exp(-m * eps**2 / 8)
-        total = (fail + (2 * radius / eps) ** 2 * (2 * sigma) ** 2).min()
-        found = p.theory.uniform_bound(eps, m, d, l, sigma)
-        assert np.isclose(found, min(1, total), rtol=1e-6, atol=0)
-        assert found < 1
-    rng = np.random.default_rng(32)
-    grid = np.linspace(0, 1, 40)[:, None]
-    worst = []
-    for _ in range(200):
-        Z = p.features.fourier(grid, p.projections.iid(rng, 500, 1))
-        worst.append(np.abs(Z @ Z[0] - np.exp(-(grid[:, 0] ** 2) / 2)).max())
-    eps = np.geomspace(1e-3, 3, 2000)
-    likely = p.theory.uniform_bound(eps, 500, 1, 1.0, 1.0) <= 0.05
-    ratio = eps[np.argmax(likely)] / np.quantile(worst, 0.95)
-    assert 8 < ratio < 14, ratio
-
-
-@claim("two-pi")
-def the_steepest_slope_of_an_error_is_more_than_that_at_a_fixed_place(p):
-    """d = 1, m = 1: the mean square of the slope is at most σ² = 1 at each δ; that of the steepest
-    lies between 1.05 and the bound's 4"""
-    rng = np.random.default_rng(36)
-    delta, step = np.linspace(0, 16, 161)[:, None], 1e-4
-    W = p.projections.iid(rng, 20_000, 1)[:, None]  # (draws, 1, 1)
-    ahead, behind, origin = (
-        p.features.fourier(x, W) for x in (delta + step, delta - step, delta[:1])
-    )  # (draws, places, 2)
-    slope = ((ahead - behind) * origin).sum(2) / (2 * step)
-    square = (slope + (delta * np.exp(-(delta**2) / 2))[:, 0]) ** 2  # less the kernel's own slope
-    noise = 4 * square.std(0) / math.sqrt(len(W))
-    assert (square.mean(0) - noise < 1).all()
-    steepest = square.max(1)
-    noise = 4 * steepest.std() / math.sqrt(len(W))
-    assert steepest.mean() - noise > 1.05, (steepest.mean(), noise)
-    assert steepest.mean() + noise < 4
-
-
 @claim("gamma-variance, phase-without-two, phase-left-out")
 def a_peer_computes_the_same_features(p):
     """RBFSampler of scikit-learn, its weights and offsets handed over: 1e-6 in float32"""
