@@ -16,8 +16,8 @@
 # a *head* of its own, and this is one. For the first table all symbols are compared with all. For the second each
 # symbol is described by 256 numbers, along directions that were drawn at random (lesson 09), and for the third by 64
 # numbers, whose directions and weights were trained on other antibodies (lesson 17). The tables show what is lost. They
-# save nothing, since 256 numbers are more than 122 symbols. What is gained is on the right: the time that comparing and
-# describing take in eight heads, on one core of a CPU, for much longer texts.
+# save nothing, since a text of 122 symbols is too short for 64 numbers, let alone 256. What is gained is on the right:
+# the time that comparing and describing take in eight heads, on one core of a CPU, for much longer texts.
 #
 # **Before you look:** at 16,384 words, how many times faster is it to describe each word by 256 numbers than to
 # compare each word with all others: about two, about twenty or about two hundred?
