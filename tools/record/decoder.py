@@ -1,11 +1,11 @@
-"""Write decoder.csv, decoder_samples.txt, learned_heads.npz: lesson 16's decoder, trained longer.
+"""Write decoder.csv, decoder_trained_on.csv, decoder_samples.txt, learned_heads.npz of lesson 16.
 
     python -m tools.record.decoder
 
 By the lesson's own functions, two seeds, each number of steps from the start anew: bits a character
 on held-out windows with softmax, with each replacement (the mean of three draws of W), and of a
-decoder that learned as long without attention. Beside them counts, for the same text and windows.
-The samples and the heads are of the first seed. Twenty minutes on two cores.
+decoder that learned as long without attention. The decoder of 6,000 steps then learns on, with
+softmax or with features. Samples and heads are of the first seed. Half an hour on two cores.
 """
 
 import functools
@@ -16,30 +16,17 @@ import numpy as np
 from tqdm import tqdm
 
 from performer_course import data
-from tools.record.shared import lesson_16, seeded, write
+from tools.record.shared import lesson_16, moments_of, seeded, trained, write
 
 FILE, HEADS = data.FOLDER / "decoder.csv", data.FOLDER / "learned_heads.npz"
 SAMPLES = data.FOLDER / "decoder_samples.txt"
+TRAINED_ON, LEARNED, FURTHER = data.FOLDER / "decoder_trained_on.csv", 6000, (80, 600)
 SEEDS, STEPS, WINDOWS = 2, (600, 1200, 3000, 6000, 12000), 32
 
 
 def found(names: dict, seed: int, rng: Callable, start: dict, steps: int) -> tuple[dict, dict]:
     """Bits a character by what attends, and the parameters of the trained decoder."""
-    train, bits, by_features = names["train"], names["bits"], names["by_features"]
-    blind, mean = (
-        {"attend": names["by_map"], "fixed": names["MAPS"][n]} for n in ("no attention", "mean(V)")
-    )
-    soft, _ = train(start, steps, seed=seed)
-    alone, _ = train(
-        start, steps, attend=names["by_map"], fixed=lambda _: blind["fixed"], seed=seed
-    )
-    sample = names["windows"](rng(8), names["to_learn"], 64)[0]
-    moments = names["moments"](*names["heads"](soft, sample)[:2])
-    result = {
-        "softmax": bits(soft),
-        "trained without attention": bits(alone, **blind),
-        "mean(V) swapped in": bits(soft, **mean),
-    }
+    result, soft, moments = trained(names, seed, rng, start, steps)
     for label, of, m in (
         ("positive, m = 64", None, 64),
         ("dense, centred, m = 64", moments, 64),
@@ -47,26 +34,56 @@ def found(names: dict, seed: int, rng: Callable, start: dict, steps: int) -> tup
     ):
         generator = rng(10)
         directions = functools.partial(names["directions"], m=m, moments=of)
-        draws = [bits(soft, directions(generator), by_features) for _ in range(3)]
+        draws = [names["bits"](soft, directions(generator), names["by_features"]) for _ in range(3)]
         result[label] = float(np.mean(draws))
     return result, soft
 
 
+def trained_on(names: dict, seed: int, rng: Callable, start: dict, soft: dict) -> dict:
+    """Bits a character before further steps and after them: with softmax, and with 64 features.
+
+    Last, a model that had ever new plain directions from the start, for as many steps in all.
+    """
+    train, bits, by_features = names["train"], names["bits"], names["by_features"]
+    steps = [train(soft, n, 3e-3, seed=seed)[0] for n in FURTHER]
+    rows = {"softmax": [bits(p) for p in (soft, *steps)]}
+    for label, moments in (("positive", None), ("dense, centred", moments_of(names, rng, soft))):
+        fixed = functools.partial(names["directions"], moments=moments)
+        fresh = [fixed(rng(20 + i)) for i in range(3)]
+        own = [fixed(np.random.default_rng([5, seed]))]
+        for way, judges in (("redrawn, fresh W", fresh), ("one W, its own", own)):
+            given = 3e-3, by_features, fixed, judges is fresh, seed
+            models = soft, *(train(soft, n, *given)[0] for n in FURTHER)
+            found = [[bits(p, W, by_features) for W in judges] for p in models]
+            rows[f"{label}, {way}"] = np.mean(found, axis=1)
+    plain = names["directions"]
+    scratch, _ = train(start, LEARNED + FURTHER[-1], 1e-2, by_features, plain, True, seed)
+    found = [bits(scratch, plain(rng(20 + i)), by_features) for i in range(3)]
+    return rows | {"positive, redrawn from the start, fresh W": [np.nan, np.nan, np.mean(found)]}
+
+
+def lines(seed: int, steps: tuple, rows: dict) -> list[dict]:
+    """The lines of a table, of {run: bits after each number of steps}."""
+    return [
+        {"run": run, "seed": seed} | {f"{n}": f"{x:.6f}" for n, x in zip(steps, of, strict=True)}
+        for run, of in rows.items()
+    ]
+
+
 def main() -> None:
-    names, rows, models = lesson_16("directions"), [], {}
+    names, rows, further = lesson_16("directions"), [], []
     for seed in range(SEEDS):
         given = names, seed, *seeded(names, seed)
         with ThreadPoolExecutor(2) as pool:
             runs = list(tqdm(pool.map(lambda n, given=given: found(*given, n), STEPS)))
-        for run in runs[0][0]:
-            bits = {
-                f"{n}": f"{result[run]:.6f}" for n, (result, _) in zip(STEPS, runs, strict=True)
-            }
-            rows.append({"run": run, "seed": seed, **bits})
+        runs, models = zip(*runs, strict=True)
+        rows += lines(seed, STEPS, {run: [of[run] for of in runs] for run in runs[0]})
+        on = trained_on(*given, models[STEPS.index(LEARNED)])
+        further += lines(seed, (0, *FURTHER), on)
         write(FILE, rows)
+        write(TRAINED_ON, further)
         if seed == 0:
-            models = dict(zip(STEPS, (soft for _, soft in runs), strict=True))
-            keep(names, models)
+            keep(names, dict(zip(STEPS, models, strict=True)))
 
 
 def keep(names: dict, models: dict) -> None:

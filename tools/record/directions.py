@@ -10,8 +10,6 @@ residues masked. Those for calibration say how far it came; those to test by, ho
 """
 
 import itertools
-import os
-import time
 
 import jax.numpy as jnp
 import numpy as np
@@ -76,19 +74,16 @@ def main() -> None:
     for seed in SEEDS:
         given = samples(weights, "training", np.random.default_rng(1 + seed), ROUNDS)
         for kind, m in itertools.product(FILES, SIZES):
-            begun = time.process_time()
             W, last = trained(given, kind, m, seed)
-            seconds = time.process_time() - begun
             found = scores(weights, antibody.attend_by(*last.astype(np.float32)[[0, -1]]))
             ends = {"KL at the start": W, "KL at the end": last}
             kl = {name: f"{far(calibration, of):.3f}" for name, of in ends.items()}
             of = {"kind": kind, "m": m, "seed": seed, "steps": STEPS}
             rows.append({**of, **kl, **beside(found, exact=exact)})
-            print(*rows[-1].values(), f"{seconds:.0f} s", flush=True)
+            print(*rows[-1].values(), flush=True)
             if (m, seed) == KEEP:
-                path = data.FOLDER / FILES[kind]
-                np.savez_compressed(path, W=last[0] if kind == "shared" else last)
-                print(f"{path}: {os.path.getsize(path):,} bytes")
+                last = last[0] if kind == "shared" else last
+                np.savez_compressed(data.FOLDER / FILES[kind], W=last)
     write(TABLE, rows)
 
 

@@ -87,7 +87,6 @@ def main() -> None:
                 print(kind, h, start, way, f"KL {kl:.3f}", flush=True)
         found[kind], found[f"{kind} shift"] = W.astype(np.float16), s.astype(np.float32)
     np.savez_compressed(FILE, **found)
-    print(f"{FILE}: {FILE.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -47,6 +47,26 @@ def seeded(names: dict, seed: int) -> tuple[Callable, dict]:
     return rng, start
 
 
+def moments_of(names: dict, rng: Callable, soft: dict) -> tuple:
+    """The moments of each head of a decoder, from 64 windows of training text."""
+    sample = names["windows"](rng(8), names["to_learn"], 64)[0]
+    return names["moments"](*names["heads"](soft, sample)[:2])
+
+
+def trained(names: dict, seed: int, rng: Callable, start: dict, steps: int) -> tuple:
+    """Bits a character with softmax and the baselines beside it, the decoder, and its moments."""
+    train, bits, by_map = names["train"], names["bits"], names["by_map"]
+    none, mean = (names["MAPS"][n] for n in ("no attention", "mean(V)"))
+    soft, _ = train(start, steps, seed=seed)
+    alone, _ = train(start, steps, attend=by_map, fixed=lambda _: none, seed=seed)
+    result = {
+        "softmax": bits(soft),
+        "trained without attention": bits(alone, none, by_map),
+        "mean(V) swapped in": bits(soft, mean, by_map),
+    }
+    return result, soft, moments_of(names, rng, soft)
+
+
 def lesson_17() -> dict:
     """The ways to attend of lesson 17, and `scores`, which judges them."""
     return lesson("17_move_a_real_model.py", tag="ways")

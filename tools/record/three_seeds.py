@@ -12,7 +12,7 @@ import numpy as np
 from tqdm import tqdm
 
 from performer_course import data
-from tools.record.shared import lesson_16, seeded, write
+from tools.record.shared import lesson_16, seeded, trained, write
 
 FILE = data.FOLDER / "three_seeds.csv"
 SEEDS = 3
@@ -23,21 +23,9 @@ def found(names: dict, seed: int) -> dict[str, float]:
     """What one seed gives, by the functions of the lesson; seed 0 repeats its numbers."""
     rng, start = seeded(names, seed)
     train, bits, by_features = names["train"], names["bits"], names["by_features"]
-    by_map, directions, windows = names["by_map"], names["directions"], names["windows"]
-    blind, mean = (
-        {"attend": by_map, "fixed": names["MAPS"][n]} for n in ("no attention", "mean(V)")
-    )
-    soft, _ = train(start, 600, seed=seed)
-    alone, _ = train(start, 600, attend=by_map, fixed=lambda _: blind["fixed"], seed=seed)
-    result = {
-        "softmax": bits(soft),
-        "trained without attention": bits(alone, **blind),
-        "mean(V) swapped in": bits(soft, **mean),
-    }
-    sample = windows(rng(8), names["to_learn"], 64)[0]
-    dense = functools.partial(
-        directions, moments=names["moments"](*names["heads"](soft, sample)[:2])
-    )
+    by_map, directions = names["by_map"], names["directions"]
+    result, soft, moments = trained(names, seed, rng, start, 600)
+    dense = functools.partial(directions, moments=moments)
     for label, of in {"positive": directions, "dense, centred": dense}.items():
         generator = rng(10)
         for m in SIZES:
