@@ -11,7 +11,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm as normal
 
-from performer_course import antibody, attention, compare, data
+from performer_course import antibody, attention, compare, data, projections
 from tests.real_model import WIDTH, small_weights
 
 # A file of weights
@@ -298,6 +298,16 @@ def test_trained_attention_is_its_slow_features_head_by_head():
             weights = np.exp(logsumexp(phi_q[:, None] + phi_k, axis=-1))
             expected = weights @ v[h] / weights.sum(axis=1, keepdims=True)
             np.testing.assert_allclose(found[h], expected, rtol=1e-8, atol=1e-10)
+
+
+def test_on_another_chain_64_trained_directions_are_nearer_to_softmax_than_1024_drawn():
+    (q, k, _), rng = data.antibody_heads(), np.random.default_rng(1)
+    drawn = projections.orthogonal(rng, 1024, 64)
+    W = data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]
+    fitted = np.stack([compare.fitted_directions(drawn, q[i, 0], k[i, 0]) for i in range(6)])
+    given = compare.with_weight_column(q[:, 1], k[:, 1])
+    trained, other = (antibody.divergence(*given, of, of)[0] for of in (W, fitted))
+    assert (trained < other).all()
 
 
 def test_trained_attention_is_linear_in_the_length_and_keeps_the_dtype():
