@@ -40,11 +40,10 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 # %% [markdown]
 # ## 1. What a shard leaves behind
 #
-# Cut a text of $L$ tokens into $N$ *shards* of about $n = L/N$ tokens, each for another machine. A shard is what a
-# chunk was in lesson 12, only larger. A row needs the tokens of its own shard. Of every other shard it needs only
-# what that shard leaves behind in the state. Call this $s_i$ for shard $i$, and write $s_1 \oplus s_2$ for what two
-# neighbours leave together. Machines can work in parallel if it does not matter which neighbours are joined first,
-# which is *associativity*:
+# Cut a text of $L$ tokens into $N$ *shards* of about $n = L/N$ tokens, each for another machine. A row needs the
+# tokens of its own shard. Of every other shard it needs only what that shard leaves behind in the state. Call this
+# $s_i$ for shard $i$, and write $s_1 \oplus s_2$ for what two neighbours leave together. Machines can work in parallel
+# if it does not matter which neighbours are joined first, which is *associativity*:
 #
 # $$(s_1 \oplus s_2) \oplus s_3 = s_1 \oplus (s_2 \oplus s_3) .$$
 #
@@ -53,12 +52,13 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 #
 # - *Plain* linear attention adds $\varphi(k)\, [v, 1]^\top$ for each token, so $\oplus$ is $+$.
 # - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson 12.
-# - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token. With $a < 1$ old tokens fade.
+# - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token. With $a < 1$ old tokens
+#   fade.
 # - *A gate a channel* has such a number for each of the $d$ rows of the state. These numbers may depend on the token.
 # - *The delta rule* first looks up what the state returns for the key, and writes only the difference:
 #   $S \leftarrow S + \beta\, k\, (v - S^\top k)^\top$, with a writing strength $\beta$.
-# - *Exact* attention must leave all keys and values for queries that are still to come, and $\oplus$ puts them one after
-#   the other.
+# - *Exact* attention must leave all keys and values for queries that are still to come, and $\oplus$ puts them one
+#   after the other.
 #
 # Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. Under each of these rules a
 # token maps $S$ to $A S + B$. For decay $A$ is a number, for gates it is a diagonal matrix, and both have
@@ -130,8 +130,7 @@ def apart(a, b):
 # For each rule the cell prints how many numbers a shard sends, and by how much of the largest entry the joined state
 # changes when the brackets of three shards move and when two shards change places.
 #
-# **Before you run this:** there are six rules: plain linear attention, FAVOR+, decay, a gate for each channel, the
-# delta rule and exact attention. For which of them may two shards change places? And which of them sends the least
+# **Before you run this:** for which of the six rules may two shards change places? And which of them sends the least
 # from machine to machine, for shards of 700 tokens, $d = e = 64$ and $m = 256$?
 
 # %% tags=["answer"]
@@ -468,10 +467,10 @@ for name, rows in there.items():
 #
 # ## 4. A worker is killed
 #
-# Of many machines one will fail. First, what most of us would write: Python's own pool of processes.
+# Of many machines one will fail. First, Python's own pool of processes.
 #
-# **Before you run this:** two processes have eight naps of five seconds to take from Python's own pool, and one process
-# is killed. How many of the eight naps end well: seven, about four, or none?
+# **Before you run this:** two processes have eight naps of five seconds to take from Python's own pool, and one
+# process is killed. How many of the eight naps end well: seven, about four, or none?
 
 # %% tags=["answer"]
 with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -670,7 +669,9 @@ for L in (65_536, 262_144, 1_048_576):
 # they are merged. If the tokens were results of tasks, workers would keep all of them for the second pass.
 
 # %% [markdown]
-# In the printed run the times exceed the prediction by 6 to 26 %. It may be carried further, with care.
+# In the printed run the times exceed the prediction, by 6 % for the shortest text and 26 % for the longest. The
+# formula has no term for the merges, nor for scheduler and client, which share two cores with the workers; we did not
+# separate these. So further on it may be too low by more than that.
 #
 # All-to-all FAVOR+ takes $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion
 # tokens, one head with $d = e = 64$ and $m = 256$, 16 cores of 50 thousand million FLOPs a second each. Does FAVOR+
@@ -703,9 +704,9 @@ for name in flops:
 
 # %% [markdown]
 # Exact attention is reckoned as in *Ring Attention* (Liu et al., 2023): keys and values go round a ring of workers, so
-# that each sees those of all others while it computes. No worker ever holds more than two shards of them, and the
-# wire is hidden behind arithmetic. But no ring changes $L^2$. With states little is sent, in four rounds up the tree
-# and four back, so the wire no longer matters.
+# that each sees those of all others while it computes. The wire is hidden behind arithmetic. But no ring changes
+# $L^2$. With states, what is sent does not grow with the text: for this one head it takes 0.4 ms, in four rounds up
+# the tree and four back, and a model has many heads.
 #
 # The assumed rate is that of large matrix products. The next cell prints the rate of a core with loading and
 # exponentials. **At the measured rate FAVOR+ rises like $L$, and exact attention like $L^2$.**
@@ -752,14 +753,14 @@ show(
 # and here `client = connect("tcp://10.0.0.1:8786")`. Everything else stays, but for section 4's kill, which leaves
 # its mark in a file of this machine. Three things to know:
 #
-# - All machines need the same Python and the same packages, this course among them. Functions of a notebook travel with
-#   their tasks.
+# - All machines need the same Python and the same packages, this course among them. Functions of a notebook travel
+#   with their tasks.
 # - Whoever reaches the scheduler or a worker can run any program there, without a password. Keep them on a private
 #   network, or ask for certificates (TLS).
 # - A function takes along the globals that it names. A large array among them would travel with each task: make it a
 #   task, as $W$ is here.
 #
-# Now for what goes wrong. In the first lines of the cell nobody listens at the address.
+# In the first lines of the cell nobody listens at the address.
 #
 # **Before you run this:** of eight shards one is too narrow and one is empty, and two workers compute their states.
 # How many of the eight states are left: none, as in a pool, or four, or six? And does a client hang where nobody
@@ -787,8 +788,7 @@ print(f"states that are there all the same: {sum(s.status == 'finished' for s in
 
 # %% [markdown] tags=["answer"]
 # Six states are left, and the client gives up after one second. **Each faulty shard raises an error that names its
-# fault, and the states of the other shards are not lost.** Put these two right, submit them anew, and go on with the
-# tree.
+# fault, and the states of the other shards are not lost.**
 
 # %% [markdown]
 # Two states that do not fit, because their workers used different $m$, are refused by the merge:
@@ -826,26 +826,26 @@ print(f"client: {client.status}")
 # | attention-gym (opened September 2026, merged), gated delta rule | the same pairs, sent to all |
 # | MaxText (opened August 2026, merged), gated delta rule | the same pairs, in a prefix scan |
 # | SGLang (opened August 2026, still open), delta rule with a gate a channel, for prompts | the same pairs, in two passes |
-# | Megatron-LM (opened December 2025, merged), gated delta rule | no states: each machine gets *all* tokens of *some* heads |
+# | Megatron-LM (opened December 2025, merged), gated delta rule | no states: each machine gets *all* tokens of *some* heads; since summer 2026 its development branch also sends the pairs |
 #
-# **For linear attention five of six systems send one state or one pair of each shard; Megatron-LM sends tokens
-# instead.** Then all tokens travel, and there can be no more machines than heads.
+# **For linear attention all six systems can send one state or one pair of each shard; the main branch of Megatron-LM
+# still sends tokens instead.** Then all tokens travel, and there can be no more machines than heads.
 #
 # ## Take away
 #
-# - What a shard does to a state is a value. If such values join associatively, a text can be cut anywhere and joined in
-#   a tree (all-to-all) or in a scan (causal).
+# - What a shard does to a state is a value. If such values join associatively, a text can be cut anywhere and joined
+#   in a tree (all-to-all) or in a scan (causal).
 # - Sums and FAVOR+ commute. Decay, gates and the delta rule do not: keep the order.
 # - The size of such a value does not depend on the length, except for exact attention. So a worker's memory is that of
-#   its shard, and little goes over the wire.
-# - Make every input a task. Then a dead worker costs time and no result, and on machines of one kind the same tree gives
-#   the same bits.
+#   its shard, and what goes over the wire does not grow with the text.
+# - Make every input a task. Then a dead worker costs time and no result, and on machines of one kind the same tree
+#   gives the same bits.
 # - Every wait gets a time-out.
 #
 # ## Where it breaks
 #
-# - Two passes: each shard is loaded twice, and causal rows cost a pass more than on one machine, which goes from left to
-#   right once. With two workers little is gained.
+# - Two passes: each shard is loaded twice, and causal rows cost a pass more than on one machine, which goes from left
+#   to right once. With two workers little is gained.
 # - A task costs milliseconds at the scheduler. So shards must be thousands of tokens long, not dozens.
 # - On fast GPUs the rounds of a scan begin to matter. There one takes other scans, and in place of Dask libraries
 #   without a scheduler, such as MPI or NCCL.
