@@ -11,7 +11,8 @@
 # Lesson 06 ended with a weighted mean that lacks almost everything. It does not know the order of its
 # tokens. It looks into the future. It makes one mean where a token may need several. And it hands over
 # what it finds without working on it. A transformer is this mean and a cure for each fault. Together the cures
-# are one function of a dozen lines, a *block*, which a model repeats up to a hundred times.
+# are one function of a dozen lines, a *block*. Large models repeat it some dozens of times, a few more than
+# a hundred times.
 
 # %%
 from pathlib import Path
@@ -94,8 +95,8 @@ print(f"largest change: without places {abs(without).max():.0e}, with {abs(added
 #
 # $$(q R_p)\, (k R_s)^\top = q\, R_p R_s^\top k^\top = q\, R_{p - s}\, k^\top .$$
 #
-# **The score of a turned query with a turned key depends on the distance of their places and not on
-# where they stand.** Such positions are called *relative*.
+# **The score of a turned query with a turned key depends on the offset $p - s$ of their places alone: how
+# far apart they are, and which comes first.** Such positions are called *relative*.
 #
 # **Before you run this:** a query stands at place 0 and a key at place 3. Now both move on together, up to
 # places 60 and 63. How does their score change if places were added to the tokens?
@@ -111,11 +112,12 @@ for _ in range(200):  # pairs of tokens
     turned = [(a @ W_q @ turn(p, n)) @ (b @ W_k @ turn(p + 3, n)) for p in start]
     scores["turned"] = np.array(turned) / n**0.5
     for name, values in scores.items():
-        changes[name].append(np.ptp(values))
+        changes[name].append(np.std(values))
+print("standard deviation of a score over 61 places, of 200 pairs: median (least to most)")
 for name, values in changes.items():
     least, middle, most = np.quantile(values, (0, 0.5, 1))
-    print(f"{name:7} a score moves by {middle:.1e}, from {least:.1e} to {most:.1e} over 200 pairs")
-print(f"added, query at place 0: scores of 200 pairs have standard deviation {np.std(first):.1f}")
+    print(f"{name:7} {middle:.2g} ({least:.2g} to {most:.2g})")
+print(f"over the 200 pairs, places added, query at place 0: {np.std(first):.1f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots(figsize=(8.5, 4.2))
@@ -132,8 +134,8 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# With added places the score of the median pair moves by 2.6, more than the 1.5 by which the scores of
-# different pairs deviate. With turned queries and keys the score does not move, but for rounding.
+# With added places the score of the median pair has a standard deviation of 0.66 over the places, nearly half of
+# the 1.5 between pairs. With turned queries and keys the score does not change, up to rounding error.
 
 # %% [markdown]
 # Where later lessons put features $\varphi$ in the place of the comparison, a turn comes first:
@@ -214,8 +216,8 @@ print(f"with the mask {masked.mean():.3f}, with zeros in v alone {only_v.mean():
 #
 # Put one behind the other. In layer 1 head B writes at each place the letter before it, so the `e` of
 # *the* now also carries an `h`. In layer 2 a letter looks for places that *carry* it: the `h` of *other*
-# asks which earlier place carries an `h`, the `e` of *the* does, and so the answer is `e`, the letter that
-# followed `h` the last time. The second of such a pair is called an *induction head*. Trained language
+# asks which earlier place carries an `h`, the `e` of *the* does, and so the answer is `e`. Where several places carry
+# it, the answer is the mean of their letters. The second of such a pair is called an *induction head*. Trained language
 # models have such pairs, and repeat with them what they have seen once (Olsson et al., 2022).
 
 
@@ -240,14 +242,23 @@ known = [c in words[:i] for i, c in enumerate(words)]
 print("comes next  " + words[1:] + "     (below, · stands after a letter that is new)")
 print("expected    " + "".join(g if k else "·" for g, k in zip(guesses, known, strict=True))[:-1])
 
-found, by_share, share = [], [], np.bincount(ids) / len(ids)
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+found, gap = {"pair": [], "running counts": [], "frequencies": []}, 0
+share = np.bincount(ids) / len(ids)
 for piece in ids[:4800].reshape(8, 600):
-    known = [c in piece[:i] for i, c in enumerate(piece[:-1])]
-    given = induction(piece, np.eye(N)[piece])[np.arange(599), piece[1:]]  # to what came next
-    found.append(given[known].mean())
-    by_share.append(share[piece[1:]][known].mean())
-print(f"probability of what comes next, by piece: {min(found):.2f} to {max(found):.2f}, ", end="")
-print(f"mean {np.mean(found):.2f}; by the frequencies of letters {max(by_share):.2f} at most")
+    known = [i for i, c in enumerate(piece[:-1]) if c in piece[:i]]
+    after, counts = np.zeros((N, N)), np.zeros((600, N))
+    for i, c in enumerate(piece):  # of letter pairs, while reading
+        after[piece[i - 1], c] += i > 0
+        counts[i] = after[c] / max(1, after[c].sum())
+    by_heads = induction(piece, np.eye(N)[piece])  # (600, N)
+    gap = max(gap, np.abs(by_heads - counts)[known].max())
+    for name, p in zip(found, (by_heads, counts, np.tile(share, (600, 1))), strict=True):
+        found[name].append(p[known, piece[1:][known]].mean())
+print("probability of what comes next, mean of eight pieces (least to most)")
+for name, p in found.items():
+    print(f"{name:14} {np.mean(p):.3f} ({min(p):.2f} to {max(p):.2f})")
+print(f"pair and running counts differ by {gap:.0e} at most")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 t = transformer.positions(np.zeros((15, 32)))
@@ -279,9 +290,9 @@ show(
 
 # %% [markdown] tags=["answer"]
 # After both `th` the pair expects an `e`. That is right in *other* and wrong in *thing*, as it would be
-# for a reader who knows no more. **Two layers of weighted means repeat what came next, in a text that they
-# see for the first time.** On eight pieces of English, of 600 letters each, the pair gives the letter that
-# comes next a probability of 0.18 on average, and the frequencies of letters give it 0.08.
+# for a reader who knows no more. **This pair of heads is a table of letter pairs, filled while reading a text that
+# it sees for the first time.** On eight pieces of English, of 600 letters each, running counts of letter pairs
+# give the same probabilities. The letter that comes next gets 0.18 on average, and 0.08 from the frequencies of letters.
 
 # %% [markdown]
 # ## 5. The block
@@ -369,9 +380,9 @@ for name, causal in (("decoder", True), ("encoder", False)):
 # decoder a token moves its own row and those after it, and in an encoder it moves all of them.**
 
 # %% [markdown]
-# The two have the same parts, and only the mask tells them apart. The first transformer had both: an
-# encoder for the sentence to be translated and a decoder for its translation. They meet in
-# *cross-attention*, where the queries come from the decoder, and the keys and values from what the
+# In GPT and BERT the blocks have the same parts, and what a row may see is decided by the mask. The first transformer
+# had both: an encoder for the sentence to be translated and a decoder for its translation. Its decoder has one part
+# more in each block: in *cross-attention* the queries come from the decoder, and the keys and values from what the
 # encoder has made.
 #
 # On the course's thread this lesson is a branch. Whatever replaces the weighted mean in lessons 08 to 12,
@@ -388,13 +399,13 @@ for name, causal in (("decoder", True), ("encoder", False)):
 # it, take the logarithm of how many times more often than by chance, 0 where it is less often, and keep
 # $n$ dimensions by a singular value decomposition.
 #
-# **Before you run this:** letters become vectors by a count of their neighbours, and nobody tells the
+# **Before you run this:** letters become vectors of 16 numbers by a count of their neighbours, and nobody tells the
 # counts which letters are vowels. Is the mean cosine between the vectors of two vowels nearer to 0.1,
 # which a vowel and a consonant have, or to 0.5?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-def embed(n):
+def embed(n, ids):
     """Counts of neighbours, positive pointwise mutual information, truncated SVD: (N, n)."""
     C = np.zeros((4, N, N))
     for table, offset in zip(C, (-2, -1, 1, 2), strict=True):
@@ -407,49 +418,35 @@ def embed(n):
     return U[:, :n] * np.sqrt(S[:n])
 
 
-def analogies(E, capitals, step):
-    """The share of T − t + w → W that come out right, over all pairs of capitals."""
-    unit, right = E / np.linalg.norm(E, axis=1, keepdims=True), []
-    at = {c: i for i, c in enumerate(letters)}
-    for A in capitals:
-        for B in (c for c in capitals if c != A):
-            a, b = at[A.lower()], at[B.lower()]
-            near = unit @ (E[b] + step * (E[at[A]] - E[a]))
-            near[[at[A], a, b]] = -np.inf  # the letters of the question are no answer
-            right.append(letters[near.argmax()] == B)
-    return np.mean(right)
-
-
-unit = embed(16)
-unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
 vowels, rest = (np.searchsorted(letters, list(some)) for some in ("aeiou", "tnsrhldcmfwgpyvbk"))
-among = unit[vowels] @ unit[vowels].T
-print(f"mean cosine of two vowels {(among.sum() - 5) / 20:.2f}, ", end="")
-print(f"of a vowel and a consonant {(unit[vowels] @ unit[rest].T).mean():.2f}")
+half, widths = len(ids) // 2, (2, 4, 8, 16, 32)
+print("mean cosine, n =                 " + "".join(f"{n:7}" for n in widths))
+for of, part in (("text", ids), ("first half", ids[:half]), ("second half", ids[half:])):
+    found = []
+    for n in widths:
+        E = embed(n, part)
+        unit = E / np.linalg.norm(E, axis=1, keepdims=True).clip(1e-12)
+        for a, b in ((vowels, vowels), (rest, rest), (vowels, rest)):
+            same = len(a) if a is b else 0  # a letter with itself, left out
+            found.append(((unit[a] @ unit[b].T).sum() - same) / (len(a) * len(b) - same))
+    for i, name in enumerate(("two vowels", "two consonants", "one of each")):
+        print(f"{of:12} {name:20}" + "".join(f"{value:7.2f}" for value in found[i::3]))
 
 # %% [markdown] tags=["answer"]
-# The mean cosine of two vowels is nearer to 0.5. **Letters with like neighbours get like vectors, and so
-# vowels resemble vowels.** Famous among such vectors is *king − man + woman ≈ queen* (Mikolov et al., 2013).
-# Letters have a step like it, from `t` to `T`.
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-often = [c for c in letters if c.isupper() and text.count(c) >= 4]
-print("capitals, by T − t + w:   " + "".join(f"{n:7}" for n in (2, 4, 8, 16, 32)))
-for step, name in ((1, "right, with the step"), (0, "right, without it")):
-    shares = [analogies(embed(n), often, step) for n in (2, 4, 8, 16, 32)]
-    print(f"{name:26}" + "".join(f"{value:7.2f}" for value in shares))
-
-# %% [markdown] tags=["answer"]
-# In our small text the step helps at some widths $n$ and not at others, beside the nearest letter without any step.
-# The famous examples, too, owe something to the rule that the words of the question are no answers (Linzen, 2016).
+# In 16 dimensions the mean cosine of two vowels is 0.45, and of two consonants 0.41. **From 8 to 32 dimensions letters
+# of one sort are more alike than a vowel and a consonant, on the whole text and on either half.** By how much depends on the
+# width: in 2 dimensions all letters point nearly the same way, and in 32 few are alike.
+#
+# Famous among such vectors is *king − man + woman ≈ queen* (Mikolov et al., 2013). It owes something to the rule that
+# the words of the question are no answers (Linzen, 2016).
 
 # %% [markdown]
 # ## Take away
 #
-# - Attention commutes with permutations. Places are added to tokens, or better, queries and keys are
-#   turned by them, so that a score depends on distances alone.
+# - Attention commutes with permutations. Places are added to tokens, or queries and keys are turned by
+#   them, so that a score depends on the places through their offset alone.
 # - A mask puts $-\infty$ before the softmax. Padding hides keys from all, causality hides later ones.
-# - Two heads, one layer behind the other, copy what came next the last time.
+# - Two heads, one layer after the other, give each letter the weight with which it has followed the present one.
 # - A block adds attention and then a map to each token, each behind a norm.
 #
 # ## Where it breaks

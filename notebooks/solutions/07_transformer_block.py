@@ -70,7 +70,7 @@ checks.decoder_mask(decoder_mask)
 #
 # *●●○ · 25 minutes.* There are many ways to let a score know of places: sinusoids that are added,
 # pairs that are turned, a number for each distance, and all of these before or behind a feature
-# map. The useful ones are *relative*: the score of a query at place $p$ with a key at place $s$
+# map. Some of them are *relative*: the score of a query at place $p$ with a key at place $s$
 # depends on $p$ and $s$ through $s - p$ alone, whatever the query and the key are, so that what a
 # head has learned at the beginning of a text holds at its end. You are given `score(q, k, p, s)`, a
 # number for vectors $q$, $k$ of width `n` and places $p, s = 0, 1, \dots, 999$, and nothing of its
