@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from performer_course import attention, compare, data, near_far
 from tests.lessons import definitions
 from tools.notebooks import NOTEBOOKS
 
@@ -15,3 +16,25 @@ def test_the_pair_of_heads_of_lesson_07_counts_pairs_of_letters():
             after[tokens[i - 1], token] += 1
         if total := after[token].sum():
             np.testing.assert_allclose(found[i], after[token] / total, atol=1e-5)
+
+
+def test_one_mean_key_mends_the_window_of_lesson_06_on_every_stored_head():
+    heads = [*zip(*data.antibody_heads(), strict=True), *zip(*data.speech_heads(), strict=True)]
+    below = []
+    for q, k, v in heads:
+        exact = attention.softmax_attention(q, k, v)
+        fields = (near_far.near_field, near_far.joint_attention)
+        below.append([np.max(compare.over_mean(f(q, k, v, 16), exact, v)) < 1 for f in fields])
+    assert np.sum(below, axis=0).tolist() == [3, 8]
+
+
+def test_a_series_of_fewer_features_beats_waves_on_the_made_up_tokens_of_lesson_08():
+    lesson, rng = definitions(NOTEBOOKS / "08_softmax_kernel.py", set()), np.random.default_rng(80)
+    for aligned, most in ((False, 1), (True, 0.75)):
+        q, k, v = rng.normal(size=(3, 8, 2048, 8))
+        given = (k if aligned else q)[:, ::32], k, v
+        series = attention.taylor_attention(*given, 3)
+        waves, _ = lesson["by_waves"](*given, 128, False, 2)
+        series, waves = (lesson["error"](found, *given, False) for found in (series, waves))
+        assert (series < waves).mean() >= most
+        assert np.median(series) < 0.6 < 1.5 < np.median(waves)
