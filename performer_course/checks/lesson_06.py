@@ -33,10 +33,7 @@ SCORES = [
         lambda share, S, d: d**0.5 * np.log((1 - share) / share * (S - 1)),
         "the odds are upside down: the larger its share, the larger the score.",
     ),
-    (
-        lambda share, S, d: max(0.0, score(share, S, d)),
-        "a share below 1/S needs a score below 0.",
-    ),
+    (lambda share, S, d: max(0.0, score(share, S, d)), "a share below 1/S needs a score below 0."),
 ]
 
 

@@ -420,12 +420,7 @@ def hadamard_rows_lose_along_an_axis(p):
     for points, radii, quoted in ((generic, (1.0,), 0.054), (axis, (2.0, 3.0), (1.26, 2.97))):
         square = (fourier_estimates(p, points, W) - gauss(radii)) ** 2
         iid = p.theory.fourier_variance(radii, 16)
-        agree(
-            square.mean(0) / iid,
-            quoted,
-            square.std(0) / iid / math.sqrt(len(W)) + 0.004,
-            "gain",
-        )
+        agree(square.mean(0) / iid, quoted, square.std(0) / iid / math.sqrt(len(W)) + 0.004, "gain")
 
 
 @claim("sorf-two-stages")

@@ -11,9 +11,6 @@ from tests.exercises.shared import exercises, haar
 RIGHT, WRONG = {}, {}
 
 
-# worth
-
-
 def by_its_rows(m, d):
     """Each row meets the others of its own block, of d rows or of the last few."""
     partners = [min(m, d * (i // d + 1)) - d * (i // d) - 1 for i in range(m)]
@@ -23,9 +20,6 @@ def by_its_rows(m, d):
 RIGHT["worth"] = [by_its_rows]
 
 
-# loses_at
-
-
 RIGHT["loses_at"] = [lambda d: None if d < 3 else np.array(3.4)]
 WRONG["loses_at"] = [
     (lambda d: None, "and there is such a distance"),
@@ -33,9 +27,6 @@ WRONG["loses_at"] = [
     (lambda d: 1.0, "times that of independent ones there, no more"),
     (lambda d: 3.4, "d = 2, r = 3.4: the variance of orthogonal rows is"),
 ]
-
-
-# orthogonal_directions
 
 
 def plain_qr(rng, d):
@@ -78,10 +69,8 @@ def one_by_one(rng, m, d):
     return [u * np.linalg.norm(rng.normal(size=d)) for u in rows[:m]]
 
 
-RIGHT["orthogonal_directions"] = [
-    norms_of_the_same(axis=0),  # those of the columns are R's, which does not go with Q
-    one_by_one,
-]
+# The norms of the columns of G are R's, which does not go with Q.
+RIGHT["orthogonal_directions"] = [norms_of_the_same(axis=0), one_by_one]
 
 
 def own_seed(rng, *sizes):
@@ -127,10 +116,7 @@ WRONG["orthogonal_directions"] = [
     (then_iid, "the second block are not orthogonal"),
     (lambda rng, m, d: haar(rng, d)[:m] * chi(rng, d, d).T, "its columns are"),
     (norms_of_the_same(axis=1), "coordinates have variances from 0.7"),
-    (
-        blocks(haar, lambda rng, m, d: chi(np.random.default_rng(1), m, d)),
-        "the norms are the same at each call",
-    ),
+    (blocks(haar, lambda _, m, d: chi(np.random.default_rng(1), m, d)), "the same at each call"),
     (own_seed, "of different seeds"),
     (blocks(haar, lambda rng, m, d: math.sqrt(d)), "all norms are 2:"),
     (blocks(haar, lambda rng, m, d: chi(rng, 1, d)), "all rows share one norm"),

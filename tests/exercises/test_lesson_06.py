@@ -10,18 +10,12 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-# score_for
-
-
 def by_search(share, S, d):
     """Where attention itself gives the one key this share of a value of 1."""
     return math.sqrt(d) * brentq(lambda t: 1 / (1 + (S - 1) * math.exp(-t)) - share, -50, 50)
 
 
 RIGHT["score_for"] = [by_search]
-
-
-# without_lengths
 
 
 def logits_themselves(q, k):
@@ -31,9 +25,6 @@ def logits_themselves(q, k):
 
 
 RIGHT["without_lengths"] = [logits_themselves]
-
-
-# best_share
 
 
 def by_minimisation(found, exact, v):

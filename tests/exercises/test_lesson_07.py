@@ -8,9 +8,6 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-# after_two
-
-
 def two_layers(tokens, N, sharp=400.0):
     """Two heads bring the symbols before, one compares; zeros where none matches."""
     L, own = len(tokens), np.eye(N)[tokens]
@@ -25,15 +22,9 @@ def two_layers(tokens, N, sharp=400.0):
 RIGHT["after_two"] = [two_layers]
 
 
-# decoder_mask
-
-
 RIGHT["decoder_mask"] = [
     lambda lengths, L: np.arange(L) < np.minimum(lengths[:, None], 1 + np.arange(L))[..., None]
 ]
-
-
-# is_relative
 
 
 def same(a, b):

@@ -13,9 +13,6 @@ from tests.exercises.shared import by_its_sum, exercises, norms
 RIGHT, WRONG = {}, {}
 
 
-# what_is_wrong
-
-
 def limits(q, k, v):
     """What each kind of estimate tends to as m grows."""
     x, y = (a * a.shape[1] ** -0.25 for a in (q, k))
@@ -58,9 +55,6 @@ WRONG["what_is_wrong"] = [
 ]
 
 
-# out_of_range
-
-
 def by_search(W):
     """The step along one line that takes the output furthest."""
     d = W.shape[1]
@@ -89,9 +83,6 @@ WRONG["out_of_range"] = [
 ]
 
 
-# nearer_keys
-
-
 def by_minimisation(q, k):
     """Coordinate by coordinate, the least of a parabola."""
 
@@ -102,7 +93,6 @@ def by_minimisation(q, k):
 
 
 RIGHT["nearer_keys"] = [by_minimisation]
-
 WRONG["nearer_keys"] = [
     (lambda q, k: (q - q.mean(axis=0), k - k.mean(axis=0)), "return the keys alone")
 ]

@@ -10,9 +10,6 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-# best_mix
-
-
 def errors_of(x, y):
     """The sums of m MSE of T, of H and of m Cov(T, H), from `theory` and e^{zᵀz/2}."""
     z = (x + y) + 1j * (x - y)
@@ -27,9 +24,6 @@ def from_theory_mix(x, y):
 
 
 RIGHT["best_mix"] = [from_theory_mix]
-
-
-# features_needed
 
 
 def from_theory(x, y, eps):
