@@ -42,8 +42,8 @@ from performer_course.figures import COLORS, compared, show
 #
 # The second form holds because $\omega$ and $-\omega$ are equally likely, so that the mean of $\sinh$ is zero. **The
 # softmax kernel is a mean of positive terms over random directions.** This is Lemma 1 of Choromanski et al. (2021).
-# Bochner's theorem (lesson 03) is no help: it is about shift-invariant kernels, whose value does not
-# change when both points move by the same vector.
+# Bochner's theorem (lesson 03) is no help here: for the Gaussian factor of this kernel it gives a mean of cosines
+# (lesson 08), and those are not positive.
 #
 # Look along $z$. Directions are drawn under a bell at 0. Multiplied by
 # $e^{\omega^\top z}$, this bell becomes the one at $z$, up to a factor, so that is where the mean is made. The square
@@ -250,7 +250,7 @@ for square in (1, 4, 9):
 # the mean square is made, has not been visited. **At large $\|z\|$ an experiment calls a bad estimate good, because the
 # terms that matter have not been drawn.** Still, 80 % of the estimates lie within a factor of 2 of the
 # exact value, though three in four are too low. The density of directions at $z$ is $e^{-\|z\|^2/2}$ of that at 0. So a
-# typical draw is of use with several times $e^{\|z\|^2/2}$ directions, which is 90 here. For the MSE to be below that
+# typical draw is of use with about ten times $e^{\|z\|^2/2} = 90$ directions. For the MSE to be below that
 # of the answer 0 it takes $e^{\|z\|^2}$ of them, which is 8,103.
 
 # %% [markdown]
@@ -332,9 +332,9 @@ show(
 # the division takes nearly all of the error away.
 
 # %% [markdown]
-# How much does sharing help an output? The comparison needs errors of the same size that share nothing. So draw
-# $W$ forty times, and let each key take its estimates from a draw of its own. Every single weight is as wrong as
-# before, and what a row shared is gone: the errors are *shuffled*.
+# How much does sharing help an output? The comparison needs errors of the same size that share next to nothing. So draw
+# $W$ forty times, and let each key take its estimates from one of these draws at random. Every single weight is as wrong
+# as before, and two keys rarely share a draw: the errors are *shuffled*.
 #
 # The data are those of lesson 08: *independent* and *aligned* tokens, and three kinds of trained heads, *late*,
 # *antibody* and *speech*. Before them stand *short* tokens, independent and a quarter as long. All get 64 directions,
@@ -531,6 +531,17 @@ for way in ("shifted", "cos, sin"):
     print(
         f"{way}, L/8, late, antibody and speech heads: {of[way].min():.2f} to {of[way].max():,.2f}"
     )
+nearer = []  # the shift that helps cosines, by the means of the judged text itself
+for kind in list(kinds)[-3:]:
+    q, k, v, _ = kinds[kind]
+    q, causal = q[..., :: max(1, kind[1] // 256), :], kind[0] == "late"
+    keys = k + q.mean(axis=-2, keepdims=True) - k.mean(axis=-2, keepdims=True)
+    exact = attention.softmax_attention(q, k, v, causal=causal)
+    found = by_features(features.trigonometric, kind[1] // 16, q, keys, v, exact, causal, draws=4)
+    nearer.append(np.median(found, axis=(0, 2)))
+print(
+    f"cos, sin, keys brought nearer: {np.min(np.hstack(nearer)):.0f} to {np.max(np.hstack(nearer)):,.0f}"
+)
 worst = [
     of["shifted"].max()
     for (name, *_), of in errors.items()
@@ -544,11 +555,10 @@ for (name, *_), at in list(results.items())[-2:]:
 
 # %% [markdown] tags=["answer"]
 # With shifted keys $L/8$ positive features beat $\operatorname{mean}(V)$ on seven of the eight late heads, on one
-# antibody head, barely and with these directions, and on neither speech head. **On trained heads $L/8$ positive features do not
+# antibody head, barely, and on neither speech head, with these directions. **On trained heads $L/8$ positive features do not
 # explode as cosines do, but on antibody and speech heads most do worse than knowing nothing.** The sixteen medians
 # lie between 0.66 and 1.9, and the worst single draw is at 11. The medians of cosines and sines lie between 12 and
-# 1,677. So positive weights cure the failure of lesson 08, and are not yet accurate. On independent tokens of width
-# 64 they are far off.
+# 1,677, or 7 and 3,926 with keys brought nearer (exercise 3 of lesson 08). So positive weights cure the failure of lesson 08, and are not yet accurate.
 #
 # Each rival does well on data that suit it. Late heads look at their neighbours, so a window of eight keys leaves
 # 0.0098 of the error. Where most scores lie between $-2$ and 2, as on short and independent tokens, a series is ahead.
@@ -558,8 +568,8 @@ for (name, *_), at in list(results.items())[-2:]:
 # late heads.
 
 # %% [markdown]
-# On the course's thread we have now written a comparison as a mean of positive terms, so brackets can move without
-# a weight ever turning negative. Lesson 10 moves them. The answer survives on some learned heads, and what stands
+# We have written a comparison as a mean of positive terms, so brackets can move without
+# a weight turning negative. Lesson 10 moves them. The answer survives on some learned heads, and what stands
 # against it has a name, $\|x + y\|$. Lesson 14 makes it smaller, and lesson 15 takes what is near exactly.
 #
 # ## Take away
@@ -569,7 +579,8 @@ for (name, *_), at in list(results.items())[-2:]:
 # - Relative squared errors: $\frac2m \sinh^2\frac{\|x - y\|^2}{2}$ trigonometric, $\frac2m \sinh^2\frac{\|x +
 #   y\|^2}{2}$ hyperbolic, $(e^{\|x + y\|^2} - 1)/m$ positive. A typical positive estimate is too low.
 # - Relative errors of two weights of a query have the covariance $(e^{z_1^\top z_2} - 1)/m$. What a row shares cancels.
-# - Positive features stay in the range of the values. On trained heads, with $L/8$ of them, that is not enough.
+# - Outputs of positive features stay in the range of the values. With $L/8$ of them that is not enough on antibody and
+#   speech heads.
 #
 # ## Where it breaks
 #
