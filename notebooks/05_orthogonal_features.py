@@ -426,7 +426,7 @@ print(f"above 1 in {(single > 1).mean():.0%}")
 # | fixed lengths | pairs are near, $d$ is large, $m$ a few times $d$ | the same | a bias that more rows do not cure |
 # | structured | $d$ is in the thousands | $3d$ signs a block, $O(d \log d)$ a point; slow at $d = 64$ | the same bias; in few dimensions pairs along an axis |
 # | simplex | $e^{\omega^\top z}$ of lesson 09, for short $z$ | as orthogonal | cosines in few dimensions |
-# | Sobol | pairs differ in one entry, or $d$ is small | $O(d)$ a row | pairs that differ in many entries, above all with $m \le d$ |
+# | Sobol | pairs differ in one entry, or $d$ is small | $O(d)$ a row | unlucky pairs; pairs that differ in many entries, with $m \le d$ |
 #
 # So far a comparison has become a kernel, and the kernel a mean over a few random waves. From lesson 06 on comparisons get a purpose: each is the weight with which one word takes
 # up what another has to say.
