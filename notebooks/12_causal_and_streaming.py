@@ -43,8 +43,7 @@ def apart(a, b):
 # \in \mathbb{R}^{F \times (e+1)} .$$
 #
 # The $P_i$ are *prefix sums*: each is the one before it and one more term, $\varphi(k_i)\, \bar v_i^\top$. **A
-# running sum over the keys gives the same rows as the masked table of all pairs.** Here are both, with positive
-# features:
+# running sum over the keys gives the same rows as the masked table of all pairs.**
 
 # %%
 rng = np.random.default_rng(0)
@@ -91,8 +90,7 @@ print(f"one prefix and one 128 × 128 table:   {4 * (prefix + C**2) / 2**20:10,.
 # Large products are quick, and a single prefix is small. *Chunks* give both. Cut the text into runs of $C$
 # tokens. A row sees the keys of its own chunk, up to its own place, by a masked product of $C \times C$, and all
 # earlier keys through the prefix $P$ from before the chunk, an *exclusive* prefix sum. Only then is the chunk added to
-# $P$. To add it first and to subtract it again costs digits: small terms lose theirs beside a large one, and
-# among exponentials there are large ones.
+# $P$. To add it first and to subtract it again may cost digits (section 4).
 
 
 # %%
@@ -138,8 +136,6 @@ show(
 # %% [markdown]
 # **A row reads all earlier chunks through one matrix, whose size does not depend on the length of the text.**
 #
-# The mask sets nearly half of the table $\varphi(Q)\,\varphi(K)^\top$ to zero.
-#
 # **Before you run this:** without a mask, a table of 256 queries and keys with 32 features has rank 32 at
 # most (lesson 10). Is the rank of the masked table still at most 32, about twice as much, or all of 256?
 
@@ -152,9 +148,8 @@ for cut in (16, 128, 240):
 
 # %% [markdown] tags=["answer"]
 # The rank of the masked table is all of 256, because a triangular matrix with a positive diagonal can be
-# inverted. But every block of rows from a cut on, and of keys before it, has rank 32 at most. Why are these blocks
-# of low rank? Everything that later rows read of the earlier keys has passed through one matrix, $P$, and $P$ has $F$
-# rows.
+# inverted. But every block of rows from a cut on, and of keys before it, has rank 32 at most, because
+# everything that later rows read of the earlier keys has passed through $P$, which has $F$ rows.
 
 # %% [markdown]
 # ## 3. Chunks of one: a recurrence
@@ -185,8 +180,8 @@ print(f"a prefix and a 128 × 128 table for each chunk of 128 tokens: {4 * kept 
 #
 # Up to a constant that cancels, the positive features of a key are $e^{h_f}$, with
 # $h_f = \omega_f^\top k' - \tfrac12 \|k'\|^2$ and $k' = k\, d^{-1/4}$. For long keys they leave the range of
-# float32. So keep each sum as a computer keeps a number, with an exponent. For each feature the *State*
-# holds a maximum over the keys so far, and two sums relative to it, as in lesson 11:
+# float32. So for each feature the *State* holds a maximum over the keys so far, and two sums relative to it, as in
+# lesson 11:
 #
 # $$c_f = \max_j h_{jf}, \qquad z_f = \sum_j e^{h_{jf} - c_f} \ge 1, \qquad
 # S_f = \sum_j e^{h_{jf} - c_f}\, v_j .$$
@@ -258,6 +253,58 @@ for name in "czS":
 # Lesson 19 shares a text among machines in this way.
 
 # %% [markdown]
+# A token can also be taken back: subtract its $e^{h_f - c_f}$ from $z_f$ and that times $v$ from $S_f$, and leave $c$,
+# which need only be an upper bound.
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def without(state, key, value, W):
+    """The state (c, z, S) less one of its keys."""
+    c, z, S = state
+    weight = xp.exp(one(key, value, W)[0] - c)  # (m,)
+    return c, z - weight, S - weight[:, None] * value[None, :]
+
+
+def undone(scale, dtype, seed, n=64):
+    """How far reads are off after a middle key, or the heaviest, was taken back: two numbers."""
+
+    def put(a):
+        return xp.asarray(a.astype(dtype))
+
+    def state_of(keys, values):
+        keys, values = put(keys), put(values)
+        state = attention.absorb(attention.init_state(keys, values, W), keys, values, W)
+        return state.c, state.z, state.S
+
+    def reads(state):
+        return np.stack([to_host(read(state, put(query), W)) for query in queries])
+
+    rng = np.random.default_rng([12, seed])
+    keys, values, queries = (rng.normal(size=(n, width)) for width in (d, e, d))
+    keys, queries = scale * keys, queries[:4]
+    W = projections.orthogonal(np.random.default_rng([13, seed]), m, d)
+    h = features.log_positive(keys * d**-0.25, W)  # (n, m)
+    heaviest = int((h - np.logaddexp.reduce(h, axis=0)).max(axis=1).argmax())
+    W, off = put(W), []
+    for i in (n // 2, heaviest):
+        less = without(state_of(keys, values), put(keys[i]), put(values[i]), W)
+        never = state_of(np.delete(keys, i, axis=0), np.delete(values, i, axis=0))
+        off.append(np.abs(reads(less) - reads(never)).max())
+    return off
+
+
+scales, bounds = (0.5, 1, 3, 8), (1e-12, 1e-4)
+print("reads are off, in 20 draws, keys of scale" + "".join(f"{scale:>13}" for scale in scales))
+for dtype in (np.float64, np.float32):
+    worst = [np.max([undone(scale, dtype, seed) for seed in range(20)], axis=0) for scale in scales]
+    for name, row in zip(("a middle key", "the heaviest key"), np.transpose(worst), strict=True):
+        said = [next((f"below {b:.0e}" for b in bounds if x < b), "above 1e-04") for x in row]
+        print(f"{np.dtype(dtype).name}, {name:32}" + "".join(f"{words:>13}" for words in said))
+
+# %% [markdown]
+# That is the State that never saw the token, up to rounding, unless its key dwarfs the rest: then the rest has lost its
+# digits, and only a copy from before brings them back.
+#
 # A State has as many numbers after one token as after 256. Here one fills, with values of 16 entries. Each row shows
 # the sum $e^{c_f} S_f$ of a feature.
 
@@ -289,83 +336,84 @@ show(
 )
 
 # %% [markdown]
-# After one token the value can be read off any row. **After 256 tokens as many values lie on top of
-# one another.**
+# **After 256 tokens as many values lie on top of one another.**
 #
 # ## 5. A maximum that sees the future
 #
-# The obvious cure of an overflow is to subtract the maximum $\mu$ of $\omega_f^\top k_j'$ over *all* keys and
-# features. In exact arithmetic the factor $e^{-\mu}$ cancels in the ratio, unless an $\varepsilon$ was
-# added to the features (lesson 11). On a computer it may not cancel in either case: one long key late in the text makes
+# The obvious cure of an overflow is to subtract one maximum $\mu$ over *all* keys and features, that of
+# $\omega_f^\top k_j'$ or that of $h_{jf}$. In exact arithmetic $e^{-\mu}$ cancels in the ratio, unless an
+# $\varepsilon$ was added (lesson 11). On a computer it may not cancel in either case: one late key makes
 # $\mu$ large, and the features of all earlier keys sink.
 #
-# So take 64 normal tokens in float32, and stretch the *last* key. No earlier row may change.
+# So take 64 normal tokens in float32, and change the *last* key. No earlier row may change.
 
 
 # %%
-def with_global_maximum(q, k, v, W, eps):
+def with_global_maximum(q, k, v, W, eps, of_h=False):
     """Causal attention with one maximum over all keys and ε on every feature."""
     q, k = q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25
     at_q, at_k = q @ xp.matrix_transpose(W), k @ xp.matrix_transpose(W)  # (L, m)
+    h = at_k - xp.vecdot(k, k)[:, None] / 2
     phi_q = xp.exp(at_q - xp.max(at_q, axis=-1, keepdims=True)) + eps
-    phi_k = xp.exp(at_k - xp.vecdot(k, k)[:, None] / 2 - xp.max(at_k)) + eps  # sees the future
+    phi_k = xp.exp(h - xp.max(h if of_h else at_k)) + eps  # sees the future
     weights = xp.tril(phi_q @ xp.matrix_transpose(phi_k))
     return (weights @ v) / xp.sum(weights, axis=-1, keepdims=True)
 
 
 # %% [markdown]
-# **Before you run this:** with one maximum over all keys taken off, where do earlier rows go if the last key is
-# long, with
-# $\varepsilon = 10^{-6}$ added to every feature, and where with $\varepsilon = 0$?
+# **Before you run this:** with one maximum of $\omega_f^\top k_j'$ over all keys taken off, where do earlier rows go if
+# the last key is long, with $\varepsilon = 10^{-6}$ added to every feature, and where with $\varepsilon = 0$?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 programs = {
-    "one maximum, ε = 0": lambda *a: with_global_maximum(*a, 0.0),
-    "one maximum, ε = 1e-6": lambda *a: with_global_maximum(*a, 1e-6),
+    "maximum of ωᵀk', ε = 0": lambda *a: with_global_maximum(*a, 0.0),
+    "maximum of ωᵀk', ε = 1e-6": lambda *a: with_global_maximum(*a, 1e-6),
+    "maximum of h, ε = 0": lambda *a: with_global_maximum(*a, 0.0, of_h=True),
+    "maximum of h, ε = 1e-6": lambda *a: with_global_maximum(*a, 1e-6, of_h=True),
     "favor_attention": lambda *a: attention.favor_attention(*a, causal=True),
 }
-rng = np.random.default_rng(6)
-key, query, value = (rng.normal(size=(64, 16)).astype(np.float32) for _ in range(3))
-directions = xp.asarray(projections.orthogonal(rng, 64, 16).astype(np.float32))
-
-
-def earlier_rows(program, norm=None):
-    """All rows but the last; the last key stretched to `norm`."""
-    keys = key.copy()
-    if norm is not None:
-        keys[-1] *= norm / np.linalg.norm(keys[-1])
-    with np.errstate(invalid="ignore"):  # 0/0 is what we are here to see
-        rows = program(*(xp.asarray(x) for x in (query, keys, value)), directions)
-    return to_host(rows)[:-1]
-
-
-print(f"the other keys have norms up to {np.linalg.norm(key[:-1], axis=1).max():.2f}")
-print(f"largest change of the 63 earlier rows, last key of norm{10:8d}{30:14d}{200:14d}")
-arrays = (xp.asarray(x) for x in (query, key, value))
-means = to_host(attention.uniform_attention(*arrays, causal=True))[:-1]
-for name, program in programs.items():
-    cells = []
-    for norm in (10, 30, 200):
-        after = earlier_rows(program, norm)
-        change = np.abs(after - earlier_rows(program)).max()
-        lost = np.isnan(after).any(axis=1).sum()
-        moved = "below 1e-5" if change < 1e-5 else f"{change:.2f}"
-        cells.append(f"{lost} rows NaN" if lost else moved)
-    print(f"{name:49}" + "".join(f"{cell:>14}" for cell in cells))
-after = np.abs(earlier_rows(programs["one maximum, ε = 1e-6"], 200) - means).max()
-far = "below 1e-5" if after < 1e-5 else f"{after:.2f}"
-print(f"ε = 1e-6, norm 200: distance of a row from the mean of the values it sees {far}")
+changes = {name: [] for name in programs}
+to_mean = []
+for draw in range(20):
+    rng = np.random.default_rng([14, draw])
+    query, key, value = rng.normal(size=(3, 64, 16)).astype(np.float32)
+    W_16 = projections.orthogonal(np.random.default_rng([15, draw]), 64, 16).astype(np.float32)
+    lasts = [key[-1] / np.linalg.norm(key[-1]) * norm for norm in (10, 30, 200)]
+    lasts.append(2 * W_16[np.linalg.norm(W_16, axis=1).argmax()])  # k' = ω, the longest
+    for name, program in programs.items():
+        rows = []
+        for last in (key[-1], *lasts):
+            arrays = (query, np.concatenate([key[:-1], last[None]]), value, W_16)
+            with np.errstate(invalid="ignore"):  # 0/0 is what we are here to see
+                rows.append(to_host(program(*(xp.asarray(x) for x in arrays)))[:-1])
+        changes[name].append([np.abs(row - rows[0]).max() for row in rows[1:]])
+        if name == "maximum of ωᵀk', ε = 1e-6":
+            means = np.cumsum(value, axis=0)[:-1] / np.arange(1, 64)[:, None]
+            to_mean.append(np.abs(rows[3] - means).max())
+print("largest change of an earlier row, median of 20 draws")
+print(f"{'the last key is made':26}" + "".join(f"{f'{n} long':>13}" for n in (10, 30, 200)), end="")
+print(f"{'a direction':>13}")
+for name, change in changes.items():
+    cells = [
+        "NaN" if np.isnan(x) else "below 1e-5" if x < 1e-5 else f"{x:.2f}"
+        for x in np.median(change, axis=0)
+    ]
+    print(f"{name:26}" + "".join(f"{cell:>13}" for cell in cells))
+far = "below 1e-5" if max(to_mean) < 1e-5 else f"{max(to_mean):.2f}"
+print(f"maximum of ωᵀk', ε = 1e-6, 200 long: rows differ from the mean of the values seen by {far}")
 
 # %% [markdown] tags=["answer"]
 # With $\varepsilon$ the earlier rows go to the mean of the values that they see, because the features of the earlier
 # keys sink below $\varepsilon$, and these keys weigh alike. Without $\varepsilon$ the features underflow to zero,
-# and the rows become $0/0$. **With one maximum over all keys, a single very long key at the end spoils the rows before
-# it.** In training this is a leak: the model is graded on rows that depend on what comes next. In decoding the next
-# key does not exist yet, so the model meets rows that it was not trained on.
+# and the rows become $0/0$. **With one maximum of $\omega_f^\top k_j'$ over all keys, a single very long key at the end
+# spoils the rows before it.** In training this is a leak: the model is graded on rows that depend on what comes next.
+# In decoding the next key does not exist yet, so the model meets rows that it was not trained on.
 
 # %% [markdown]
-# The cure is the State's maximum, for each feature over the keys *so far*. Test your own code likewise, and stretch
-# far: at norms 10 and 30 the program without $\varepsilon$ would have passed.
+# The maximum of $h$ is half a cure. A long key does not raise it, because of $-\frac12\|k'\|^2$, but a key with
+# $k' = \omega$ does, to $\frac12\|\omega\|^2$, and with $\varepsilon$ the earlier rows move again. The cure is the
+# State's maximum, for each feature over the keys *so far*. Test your own code likewise, and stretch far: at norms 10 and
+# 30 the program without $\varepsilon$ would have passed.
 #
 # ## 6. Decoding beside a cache
 #
@@ -542,21 +590,17 @@ show(
 # To look up single facts among few keys, take the cache. A State is for a text much longer than itself, of which one
 # wants the drift and not the letter. Lesson 20 has states that forget on purpose, and that correct themselves.
 #
-# On the course's thread the brackets have moved for causal attention, too, and the comparison is never made. How
-# near its rows are to softmax depends on the features (lessons 09 and 11).
-#
 # ## Take away
 #
 # - Mask, prefix sum, chunks and recurrence give the same rows.
 # - The masked table has full rank. Its blocks below the diagonal have rank $F$ at most.
 # - A State is three arrays, $c$ $(m,)$, $z$ $(m,)$ and $S$ $(m, e)$. States merge in any order.
-# - A maximum over all positions shows later keys to earlier rows.
+# - A maximum over all positions can show later keys to earlier rows.
 # - A sum of $n$ random unit keys recalls with relative squared error $(n - 1)/d$, without a factor.
 #
 # ## Where it breaks
 #
 # - Below $n^*$ tokens the cache is smaller and faster. It is exact at any length.
-# - A State cannot be edited: to undo a token, keep a copy from before.
 # - These facts were random, and the queries were keys. What a State keeps of *learned* attention is measured in
 #   lessons 16 and 17.
 #
