@@ -69,8 +69,8 @@ checks.log_estimates(log_estimates)
 # $$\varphi_\omega(x) = e^{\omega^\top x - \|x\|^2/2} + \varepsilon , \qquad x = q\, d^{-1/4}
 # \text{ or } k\, d^{-1/4} ,$$
 #
-# for some directions $\omega$ that you do not know, and no maximum taken out. Find $\varepsilon$; it may be
-# 0. You choose the queries, keys and values that you show it. For which $x$ do you know every feature,
+# for some directions $\omega$ that you do not know, and no maximum taken out. A row whose weights are all 0 is $0/0$,
+# which is NaN. Find $\varepsilon$; it may be 0. You choose the queries, keys and values that you show it. For which $x$ do you know every feature,
 # whatever $\omega$ is?
 
 

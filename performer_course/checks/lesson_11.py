@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 from scipy.special import logsumexp
 
-from .. import attention
 from ._judge import check, compare, holds_at_most
 
 # directions_for_attention
@@ -125,7 +124,7 @@ def probed(solve=lambda share: share / (1 - 2 * share), long=1e4, short=0.0):
     return find
 
 
-NO_WEIGHT = "NaN or infinity: is a denominator zero where ε is? Let one key keep its weight."
+NO_WEIGHT = "NaN or infinity: is a denominator zero where ε is? Keep the query short, and one key."
 NOT_LONG = "close: is the long key long enough? Something is left of e^{ωᵀx − ‖x‖²/2}."
 PROBES = [
     (probed(short=1e4), NO_WEIGHT),
@@ -138,14 +137,16 @@ PROBES = [
 
 
 def with_eps(eps, W):
-    """Linear attention with the features e^{ωᵀx − ‖x‖²/2} + ε of x = q d^{−1/4}."""
+    """Linear attention with the features e^{ωᵀx − ‖x‖²/2} + ε of x = q d^{−1/4}: 0/0 is NaN."""
 
     def phi(x):
         x = np.asarray(x, dtype=float) * W.shape[1] ** -0.25
         return np.exp(x @ W.T - (x**2).sum(axis=1, keepdims=True) / 2) + eps
 
     def attend(q, k, v):
-        return attention.linear_attention(phi(q), phi(k), np.asarray(v, dtype=float))
+        keys, v = phi(k), np.asarray(v, dtype=float)
+        with np.errstate(invalid="ignore"):  # no weight at all is 0/0
+            return phi(q) @ (keys.T @ v) / (phi(q) @ keys.sum(axis=0))[:, None]
 
     attend.eps = eps
     return attend
