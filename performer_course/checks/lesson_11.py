@@ -113,13 +113,13 @@ def log_estimates(estimate):
 # hidden_eps
 
 
-def probed(solve=lambda share: share / (1 - 2 * share), long=1e4, short=0.0):
-    """solve(the share of a very long key beside a short one, for the query 0)."""
+def probed(solve=lambda share: share / (1 - 2 * share), long=1e4, short=0.0, query=0.0):
+    """solve(the share of a very long key beside a short one, for a query)."""
 
     def find(attend, d):
         k = np.zeros((2, d))
         k[0, -1], k[1, 0] = short, long
-        return solve(attend(np.zeros((1, d)), k, np.array([[0.0], [1.0]]))[0, 0])
+        return solve(attend(np.full((1, d), query), k, np.array([[0.0], [1.0]]))[0, 0])
 
     return find
 
