@@ -301,7 +301,7 @@ for name, method in MAPS.items():
 # are negative where $t < -1$, and denominators come near zero. Degree 2 is ahead of elu + 1 on all other kinds, with
 # too many features.
 # **Put into heads that were trained with softmax, elu + 1 is little better than the mean of all values.**
-# The error of relu is 0.68 at best. It does not sharpen as softmax does: as $\max(ax, 0) = a \max(x, 0)$ for $a > 0$,
+# The median of relu is 0.68 at best. It does not sharpen as softmax does: as $\max(ax, 0) = a \max(x, 0)$ for $a > 0$,
 # vectors ten times as long give it the same weights. The window is ahead, at the median, on all but
 # the spread head, where its error is 3.7.
 
