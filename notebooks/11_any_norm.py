@@ -314,8 +314,8 @@ def judged(q, k, v, m, causal=False, draws=20):
     relative = attention.relative_variance(q, k, m)  # of all pairs, also where causal
     exact = attention.softmax_attention(q, k, v, causal=causal)
     errors = []
-    for draw in range(draws):
-        W = projections.iid(np.random.default_rng(1000 + draw), m, q.shape[-1])
+    for i in range(draws):
+        W = projections.iid(np.random.default_rng(1000 + i), m, q.shape[-1])
         found = attention.favor_attention(q, k, v, W, causal=causal)
         errors.append(compare.over_mean(found, exact, v, causal=causal))
     rule = relative / 2 / t.var(axis=-1).mean(axis=-1)
@@ -326,9 +326,9 @@ def judged(q, k, v, m, causal=False, draws=20):
     return np.stack([rule, relative, np.mean(errors, axis=0), taylor, score])
 
 
-rng, points = np.random.default_rng(1), {"independent": [], "aligned": []}
+made_up, points = np.random.default_rng(1), {"independent": [], "aligned": []}
 for scale in (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1):
-    q, k, v = rng.normal(size=(3, 4, 2048, 8))  # four heads
+    q, k, v = made_up.normal(size=(3, 4, 2048, 8))  # four heads
     for kind, queries in (("independent", q), ("aligned", k)):
         some = scale * queries[:, :256]  # of many queries 256
         points[kind].append(judged(some, scale * k, v, 512, draws=4))
@@ -420,13 +420,13 @@ def mean_error(found, exact, v, rows=slice(None)):
     return np.mean([compare.over_mean(o[:, rows], exact[:, rows], v) for o in found], axis=0)
 
 
-antibodies, rng = [a.reshape(12, 122, 64) for a in data.antibody_heads()], np.random.default_rng(3)
+antibodies, at = [a.reshape(12, 122, 64) for a in data.antibody_heads()], np.random.default_rng(3)
 for name, (q, k, v), n in (("antibody", antibodies, 124), ("speech", data.speech_heads(), 44)):
     L, exact = q.shape[1], attention.softmax_attention(q, k, v)
     Ws = [projections.iid(np.random.default_rng(2000 + i), L // 4, 64) for i in range(n)]
     some = np.array([attention.favor_attention(q, k, v, W) for W in Ws[:24]])  # (24, heads, L, 64)
     of_all = mean_error((attention.favor_attention(q, k, v, W) for W in Ws[24:]), exact, v)
-    samples = [mean_error(some[rng.choice(24, 4)], exact, v, rng.choice(L, 64)) for _ in range(20)]
+    samples = [mean_error(some[at.choice(24, 4)], exact, v, at.choice(L, 64)) for _ in range(20)]
     window = compare.over_mean(near_far.near_field(q, k, v, L // 4), exact, v)
     ratio = np.array(samples) / of_all
     rows = {"64 queries": samples[0], "all queries": of_all, "window": window}

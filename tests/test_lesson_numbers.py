@@ -96,15 +96,3 @@ def test_a_text_names_lessons_and_sections_that_exist(path):
 )
 def test_a_lesson_or_a_section_that_does_not_exist_is_found(text, found):
     assert astray(text, "01") == found
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "lessons 01 to 03, lesson 02, 16 dimensions",
-        "Yu et al. (2016), §40; (Mezzadri 2007, §40)",
-        "as section 1 says\n# ## Further reading\n# - Section 40",
-    ],
-)
-def test_what_exists_or_is_no_lesson_is_not_reported(text):
-    assert astray(text, "01") == []

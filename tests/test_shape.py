@@ -1,6 +1,10 @@
-"""The shape of a lesson: honest minutes, questions, folded plots, no answer copied from it."""
+"""The shape of a lesson: honest minutes, questions, folded plots, no answer or seed used twice."""
 
+import ast
 import re
+from collections import defaultdict
+from contextlib import suppress
+from itertools import combinations, product
 
 import nbformat
 import pytest
@@ -51,6 +55,70 @@ def test_an_exercise_says_how_hard_it_is_and_how_long_it_takes(solution):
     assert found
     says = re.compile(r"\*(●○○|●●○|●●●) · \d+ minutes\.\*")
     assert [first for first in found if not says.match(first)] == []
+
+
+# Directions and data never share a seed
+
+DRAWS = re.compile(r"projections\.|draw|frequencies")  # what is called to draw directions
+NAMED = re.compile(r"(W|omega|draws)(_\w+)?")  # what directions are called
+
+
+def shared_seeds(source):
+    """Lines of two calls default_rng(…) with one seed, where one draws directions and one data.
+
+    No seeds are seen but numbers and names from loops and defaults. A generator whose name is
+    passed to DRAWS anywhere may draw both, and by itself that is no fault.
+    """
+    nodes, over, bound = [*ast.walk(ast.parse(source))], defaultdict(list), {}
+    alone, passed, asked, sites = set(), set(), set(), []
+
+    def generators(node):
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        return [call for call in calls if ast.unparse(call.func).endswith("default_rng")]
+
+    def seeds(node, deep=0):
+        names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id in over]
+        given = [[s for x in over[name] for s in seeds(x, deep + 1)] for name in names if deep < 4]
+        for values in product(*given):
+            with suppress(NameError, TypeError, ValueError):
+                seed = eval(ast.unparse(node), dict(zip(names, values, strict=False)))
+                yield from seed if isinstance(seed, range | tuple) else [seed]
+
+    for node in nodes:
+        match node:
+            case ast.For(target=name, iter=value) | ast.comprehension(target=name, iter=value):
+                over[ast.unparse(name)].append(value)
+            case ast.arguments(args=names, defaults=values):
+                for name, value in zip(names[::-1], values[::-1], strict=False):
+                    over[name.arg].append(value)
+            case ast.Call(func=function, args=args) if DRAWS.match(ast.unparse(function)):
+                alone |= {*generators(node)}
+                passed |= {*map(ast.unparse, args)}
+            case ast.Assign(targets=targets):
+                names = {n.id for x in targets for n in ast.walk(x) if isinstance(n, ast.Name)}
+                alone |= {*generators(node)} if all(map(NAMED.fullmatch, names)) else set()
+                bound |= dict.fromkeys(generators(node), names)
+            case ast.Attribute(value=value):
+                asked.add(ast.unparse(value))
+    for call in generators(nodes[0]):
+        some = call in alone or not (names := bound.get(call, set())).isdisjoint(passed)
+        only = call in alone or (some and names.isdisjoint(asked))
+        sites.append((call.lineno, {some, only}, {*map(str, seeds(call.args[0]))}))
+    both = combinations(sites, 2)
+    return [(a[0], b[0]) for a, b in both if a[2] & b[2] and len(a[1] | b[1]) == 2]
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.rglob("*.py")), ids=lambda path: path.stem)
+def test_directions_and_data_never_share_a_seed(path):
+    assert shared_seeds(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_seed_that_directions_share_with_data_is_found():
+    old = """def judged(q, k, v, m, draws=range(4)):
+    for draw in draws:
+        W = projections.iid(np.random.default_rng(draw), m, q.shape[-1])
+q, k, v = np.random.default_rng({}).normal(size=(3, 2048, 8))"""
+    assert [len(shared_seeds(old.format(seed))) for seed in (1, 4)] == [1, 0]
 
 
 # What counts
