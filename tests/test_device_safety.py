@@ -290,11 +290,7 @@ DEFECTS = {
     ),
     "a list as an index": ("features", "x[..., i : i + 1]", "x[..., [i]]"),
     "if on values, in a room": ("_stable", LOGITS, f"    if xp.any(z == 0):\n    {LOGITS}"),
-    "the same, in a room": (
-        "_blocks",
-        MASK,
-        MASK.replace(", device=device", ""),
-    ),
+    "the same, in a room": ("_blocks", MASK, MASK.replace(", device=device", "")),
 }
 
 

@@ -93,11 +93,7 @@ def test_a_picture_has_two_dots_a_pixel_and_keeps_its_colours():
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "word"),
-    [
-        ([1, 2, 3], [2, 3, 4], "below"),
-        (np.array([3.0, 4.0]), 2, "above"),
-    ],
+    ("a", "b", "word"), [([1, 2, 3], [2, 3, 4], "below"), (np.array([3.0, 4.0]), 2, "above")]
 )
 def test_a_comparing_word_is_the_one_that_holds_everywhere(a, b, word):
     assert figures.compared(a, b) == word

@@ -62,8 +62,7 @@ def test_a_run_collects_each_lesson_and_no_exercise():
 
 
 @pytest.mark.parametrize(
-    ("said", "left"),
-    [("gap 8e-16, 7.8e-15, 0e+00", "gap , , "), ("gap 8e-13, 1.2e-130, 10", None)],
+    ("said", "left"), [("gap 8e-16, 7.8e-15, 0e+00", "gap , , "), ("gap 8e-13, 1.2e-130, 10", None)]
 )
 def test_nothing_but_what_rounding_left_may_differ_between_two_runs(said, left):
     assert rounding().sub("", said) == (said if left is None else left)

@@ -10,18 +10,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from tests.claims.harness import Part
-from tests.claims.shared import (
-    SHARED,
-    favor,
-    problem,
-    vectors,
-)
-from tests.textbook import (
-    by_rows,
-    favor_by_rows,
-    favor_logits,
-    softmax_by_rows,
-)
+from tests.claims.shared import SHARED, favor, problem, vectors
+from tests.textbook import by_rows, favor_by_rows, favor_logits, softmax_by_rows
 
 PART = Part("Attention", SHARED)
 claim = PART.claim

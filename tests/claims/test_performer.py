@@ -10,14 +10,7 @@ import numpy as np
 
 from performer_course import data
 from tests.claims.harness import Part
-from tests.claims.shared import (
-    SHARED,
-    agree,
-    agrees,
-    kernel_estimates,
-    problem,
-    vectors,
-)
+from tests.claims.shared import SHARED, agree, agrees, kernel_estimates, problem, vectors
 from tests.textbook import softmax_by_rows
 
 PART = Part("The Performer", SHARED)

@@ -20,11 +20,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from performer_course import features, kernels, projections
-from performer_course.attention import (
-    favor_attention,
-    linear_attention,
-    softmax_attention,
-)
+from performer_course.attention import favor_attention, linear_attention, softmax_attention
 from performer_course.recurrent import (
     Affine,
     chunk_map,

@@ -12,13 +12,7 @@ import sys
 import pytest
 
 from tests.grading import BEGIN, EMPTY, END, marked, sentences
-from tools.notebooks import (
-    NOTEBOOKS,
-    ROOT,
-    read,
-    sources,
-    student,
-)
+from tools.notebooks import NOTEBOOKS, ROOT, read, sources, student
 
 FOLDER = NOTEBOOKS / "projects"
 PROJECTS = [source for source in sources() if source.parent == FOLDER / "solutions"]

@@ -96,10 +96,7 @@ def least(*arguments):
     return sorted(errors, key=errors.get)[0]
 
 
-RIGHT["choose_rows"] = [
-    least,
-    lambda *given: least(*given[:4], np.random.default_rng(2)),
-]
+RIGHT["choose_rows"] = [least, lambda *given: least(*given[:4], np.random.default_rng(2))]
 
 
 def by(score, rows=lambda m: m, points=slice(None), gamma=0.5):

@@ -2,9 +2,7 @@
 
 from tests.exercises.shared import exercises
 
-RIGHT = {
-    "variance_of_mean": [lambda variance, m: sum([variance] * m) / m**2],
-}
+RIGHT = {"variance_of_mean": [lambda variance, m: sum([variance] * m) / m**2]}
 WRONG = {
     "variance_of_mean": [
         (

@@ -67,11 +67,7 @@ WRONG["masked_linear_attention"] = [
 
 
 def detector(
-    holes=(1, 4, 5),
-    keys=(0.0, 1.0, 1e30),
-    values=(0.0, np.nan, np.inf),
-    rtol=1e-9,
-    scale=1.0,
+    holes=(1, 4, 5), keys=(0.0, 1.0, 1e30), values=(0.0, np.nan, np.inf), rtol=1e-9, scale=1.0
 ):
     """Whether the keys that count give alone what they give among hidden ones."""
 

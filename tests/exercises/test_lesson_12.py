@@ -51,10 +51,7 @@ def scanned(phi_q, phi_k, g):
 
 
 RIGHT["gradient_by_values"] = [by_features]
-WRONG["gradient_by_values"] = [
-    (by_values(), "that is an L × L array"),
-    (scanned, "one is enough"),
-]
+WRONG["gradient_by_values"] = [(by_values(), "that is an L × L array"), (scanned, "one is enough")]
 
 
 def searched(n, d, e, budget, least):
@@ -69,7 +66,7 @@ def searched(n, d, e, budget, least):
 
 RIGHT["state_or_cache"] = [searched]
 WRONG["state_or_cache"] = [
-    (lambda *given: "cache" if service()(*given) == "cache" else 7.5, "round down"),
+    (lambda *given: "cache" if service()(*given) == "cache" else 7.5, "round down")
 ]
 
 TestExercises = exercises(RIGHT, WRONG)

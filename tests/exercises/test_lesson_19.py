@@ -40,9 +40,7 @@ def frugal(join, states, g, use):
 
 
 RIGHT["backwards"] = [frugal]
-WRONG["backwards"] = [
-    (lambda join, s, g, use: frugal(join, s[:-1], g, use), "was called 5 times"),
-]
+WRONG["backwards"] = [(lambda join, s, g, use: frugal(join, s[:-1], g, use), "was called 5 times")]
 
 
 def from_the_largest(task, merge, workers):
