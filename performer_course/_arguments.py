@@ -16,31 +16,30 @@ from .backend import is_free_to_read
 
 # What NumPy's functions take for an array, and then lose its mask or multiply it as a matrix.
 LOSSY = (np.ma.MaskedArray, np.matrix)
-# What an entry may be, so that squares are finite, and what a value may be, so that sums are.
-MOST, MOST_VALUE = 1e150, 1e300
+# The largest number of a dtype, to this power: what an entry may be, so that sums of products are
+# finite (147 in float16, 2e17 in float32, 5e138 in float64), and a value, so that sums are.
+MOST, MOST_VALUE = 0.45, 0.8
+SINGLE = float(np.finfo(np.float32).max)
 
 
-def check_array(x, name: str, dims: str, mask=None, *, finite=True, most=MOST, cast_to=None):
+def check_array(x, name: str, dims: str, mask=None, *, finite=True, **limit):
     """The namespace of x, once x is a non-empty floating array of shape (..., *dims), finite.
 
     mask: boolean (..., n), False where a row of x does not count and may hold anything.
     finite: whether to look at values; without, `check_finite` is left to the caller.
-    most: how large an entry may be; cast_to: an array whose dtype has to hold it, too.
+    limit: how large an entry may be, as `check_finite` takes it.
     Raises: ValueError naming `name`, what was expected and what came. Values are read only
     where that is free, on NumPy: a NaN on a GPU passes, and is seen in the result.
     """
     xp = check_floating(x, name, f"(..., {dims})")
     if x.ndim < len(dims.split(", ")):
         raise ValueError(f"{name} must have shape (..., {dims}), got shape {tuple(x.shape)}")
-    if 0 in x.shape:
+    if 0 in x.shape[x.ndim - len(dims.split(", ")) :]:  # a batch of none is one
         raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
     if mask is not None:
         check_mask(mask, x, name)
     if finite:
-        if cast_to is not None:
-            of_x = array_api_compat.array_namespace(cast_to)
-            most = min(most, float(of_x.finfo(cast_to.dtype).max))
-        check_finite(x, name, mask, most=most)
+        check_finite(x, name, mask, **limit)
     return xp
 
 
@@ -52,7 +51,7 @@ def check_floating(x, name: str, shape: str = "(...)"):
             f"convert it with xp.asarray({name}, dtype=xp.float64)"
         )
     xp = array_api_compat.array_namespace(x)
-    if not xp.isdtype(x.dtype, "real floating") or xp.finfo(x.dtype).bits > 64:
+    if not is_kind(xp, x, "real floating") or xp.finfo(x.dtype).bits > 64:
         raise ValueError(
             f"{name} must hold real floating-point numbers, got dtype {x.dtype}: "
             f"convert it with xp.astype({name}, xp.float64), the widest that is taken"
@@ -60,10 +59,16 @@ def check_floating(x, name: str, shape: str = "(...)"):
     return xp
 
 
+def is_kind(xp, x, kind: str) -> bool:
+    """`xp.isdtype` of x; False where NumPy's fails, for what others add to it, as bfloat16."""
+    return not (is_free_to_read(x) and x.dtype.kind == "V") and xp.isdtype(x.dtype, kind)
+
+
 def check_shape(x, name: str, shape, like, like_name: str, *, most: float = MOST):
     """Raises: ValueError unless x is a floating array of that shape, None in it for any size.
 
-    And of the library of `like`, which is called like_name; and where it is free to read, finite.
+    And of the library of `like`, which is called like_name; and where it is free to read, finite,
+    also in the dtype of `like`.
     """
     check_floating(x, name)
     check_library(like, x, f"{like_name} and {name}")
@@ -72,24 +77,28 @@ def check_shape(x, name: str, shape, like, like_name: str, *, most: float = MOST
     )
     if not fits:
         raise ValueError(f"{name} must have shape {tuple(shape)}, got shape {tuple(x.shape)}")
-    check_finite(x, name, most=most)
+    check_finite(x, name, most=most, like=like)
 
 
-def check_finite(x, name: str, mask=None, *, most: float = MOST) -> None:
-    """Raises: ValueError for NaN, infinity or |x| > most in a row that the mask (..., n) shows.
+def check_finite(x, name: str, mask=None, *, most=MOST, like=None, wide=True) -> None:
+    """Raises: ValueError for NaN, infinity or a large |x| in a row that the mask (..., n) shows.
 
+    most: to which power of the largest number of the dtype in which x is summed, that of `like` or
+    its own; `wide` stands for sums in float32 at least.
     On NumPy only. The extremes say that there is none, without an array as large as x.
     """
-    xp = array_api_compat.array_namespace(x)
-    if not is_free_to_read(x) or (float(xp.max(x)) <= most and float(xp.min(x)) >= -most):
+    if not is_free_to_read(x) or not x.size:
         return
-    most = min(most, float(xp.finfo(x.dtype).max))
-    bad = ~(xp.abs(x) <= most)
+    like = like if is_free_to_read(like) and like.dtype.kind == "f" else x
+    most = max(float(np.finfo(like.dtype).max), SINGLE * wide) ** most
+    if float(np.max(x)) <= most and float(np.min(x)) >= -most:
+        return
+    bad = ~(np.abs(x) <= min(most, float(np.finfo(x.dtype).max)))
     bad = bad if mask is None else bad & mask[..., None]
-    places = xp.nonzero(bad)
+    places = np.nonzero(bad)
     if len(places[0]) > 0:
-        wild = xp.any(bad & ~xp.isfinite(x))
-        came = "NaN or infinity" if wild else f"more than {most:.1g} in size"
+        wild = np.any(bad & ~np.isfinite(x))
+        came = "NaN or infinity" if wild else f"more than {most:.2g} in size"
         raise ValueError(
             f"{name} must be finite, got {came} in {len(places[0])} of {x.size} entries, "
             f"the first at {tuple(int(i[0]) for i in places)}"
@@ -102,11 +111,12 @@ def check_mask(key_mask, x, name: str):
         raise ValueError(f"key_mask must be a boolean array, got {type(key_mask).__name__}")
     xp = check_library(x, key_mask, f"{name} and key_mask")
     n, shape = x.shape[-2], tuple(key_mask.shape)
-    if not xp.isdtype(key_mask.dtype, "bool") or shape[-1:] != (n,) or 0 in shape:
+    if not is_kind(xp, key_mask, "bool") or shape[-1:] != (n,):
         raise ValueError(
             f"key_mask must be boolean of shape (..., {n}), one entry for each row of {name}, "
             f"got {key_mask.dtype} of shape {shape}"
         )
+    check_lead(x, key_mask[..., None], names=f"{name} and key_mask")
     return xp
 
 
@@ -183,16 +193,16 @@ def check_lead(*arrays, names: str = "arrays"):
     """The leading axes of arrays (..., n, d), broadcast. Raises: ValueError, naming `names`."""
     shapes = [tuple(x.shape[:-2]) for x in arrays]
     columns = itertools.zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1)
-    sizes = [set(column) - {1} for column in columns]
-    if any(len(size) > 1 for size in sizes):
+    sizes = [[n for n in column if n != 1] for column in columns]  # while tracing, n is a tensor
+    if any(n != size[0] for size in sizes for n in size):
         came = " and ".join(map(str, shapes))
         raise ValueError(f"leading axes of {names} must broadcast, got {came}")
-    return tuple(max(size, default=1) for size in reversed(sizes))
+    return tuple((*size, 1)[0] for size in reversed(sizes))
 
 
-def check_directions(W, x, name: str, called: str = "W"):
+def check_directions(W, x, name: str, called: str = "W", **limit):
     """The namespace of directions W (..., m, d) and the rows x (..., n, d). Raises: ValueError."""
-    check_array(W, called, "m, d", cast_to=x)
+    check_array(W, called, "m, d", like=x, **limit)
     xp = check_library(x, W, f"{name} and {called}")
     d = x.shape[-1]
     if W.shape[-1] != d:
@@ -269,7 +279,7 @@ def check_sums(state, name: str):
             f"{name}.c must have the shape {tuple(state.Sz.shape[:-1])} of the sums in {name}.Sz, "
             f"one largest logit each, got {tuple(state.c.shape)}"
         )
-    if is_free_to_read(state.c) and not xp.max(state.c) < math.inf:  # −∞: no key yet
+    if is_free_to_read(state.c) and not xp.all(state.c < math.inf):  # −∞: no key yet
         raise ValueError(f"{name}.c must be finite, or −∞ before any key, got {xp.max(state.c)}")
     return xp
 

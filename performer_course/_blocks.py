@@ -89,6 +89,12 @@ def in_blocks(xp, x, size, n, fill=0.0):
     return xp.reshape(x, (*lead, T, size, width))
 
 
+def in_order(xp, x, n=None):
+    """The first n tokens of blocks (..., T, size, w), or all, one after the other: (..., n, w)."""
+    *lead, T, size, width = x.shape
+    return xp.reshape(x, (*lead, T * size, width))[..., :n, :]
+
+
 def each_head(sums, q, k, v, key_mask, W=None, *, work_per_head):
     """S / z of all rows, (..., L, e): sums(q, k, v, key_mask, W) yields a few [S, z] at a time.
 

@@ -59,7 +59,7 @@ def causal_linear(xp, rows, keys, values, Sz):
         new = key @ value  # (..., F, e+1)
         Sz = new if Sz is None else add_in_place(new, Sz)
     out = out if is_free_to_read(out) else xp.stack(parts, axis=-3)
-    return xp.reshape(out, (*out.shape[:-3], -1, out.shape[-1]))[..., :L, :], Sz
+    return _blocks.in_order(xp, out, L), Sz
 
 
 def _one_by_one(xp, *arrays):
@@ -107,8 +107,8 @@ def causal_by_halving(xp, state, g, h, values):
     state, before = _between(xp, state, summed_by_feature(xp, h, values))
     past = weighted_sums(xp, add_in_place(g, before.c[..., None, :]), before.Sz)  # (..., T, size)
     c, Sz = added(xp, past, rows)  # (..., T, size), (..., T, size, e+1)
-    c, Sz = (xp.reshape(c, (*c.shape[:-2], -1)), xp.reshape(Sz, (*Sz.shape[:-3], -1, Sz.shape[-1])))
-    return state, State(c[..., :C], Sz[..., :C, :])
+    c = _blocks.in_order(xp, c[..., None], C)[..., 0]
+    return state, State(c, _blocks.in_order(xp, Sz, C))
 
 
 def _between(xp, state, blocks):

@@ -30,6 +30,7 @@ from ._arguments import (
     check_directions,
     check_generator,
     check_kind,
+    check_lead,
     reading,
 )
 from .attention import favor_attention, linear_attention, softmax_attention
@@ -280,6 +281,7 @@ def positive_pair(q, k, W_q, W_k):
     q, k, *_ = check_attention(q, k, k, None)
     check_directions(W_q, q, "q", "W_q")
     check_directions(W_k, k, "k", "W_k")
+    check_lead(q, W_q, W_k, names="q, W_q and W_k")
     if W_q.shape[-2] != W_k.shape[-2]:
         raise ValueError(
             "W_q and W_k must be of as many directions, "

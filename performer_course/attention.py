@@ -7,8 +7,8 @@ nothing. A row that sees no key gives zeros. causal: row i sees the keys j ≤ i
 the first rows and the first keys are aligned. So for one new query against all keys of a cache,
 leave causal False. Sums run in float32 at least, and the result has the dtype of the inputs.
 All raise ValueError for shapes that do not fit, arrays of different libraries, masked ones, and
-empty, integer, float128 or (on NumPy) non-finite input, or entries above 1e150, of v 1e300;
-elsewhere what is not finite spreads, also to earlier rows.
+empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 (2e17 if sums run in
+float32), of v 4e246 (7e30); elsewhere what is not finite spreads, also to earlier rows.
 
 The values carry a column of ones, [v, 1], so that each sum brings its own denominator. Behind
 these functions: `_stable`, sums relative to a maximum; `_positive`, the features; `_causal`, a
@@ -163,9 +163,11 @@ def taylor_attention(
         k = xp.where(key_mask[..., None], k, xp.zeros_like(k))
     degree = check_count(degree, "degree")
     for x, name in ((q, "q"), (k, "k")):
-        check_finite(x, name, most=MOST ** (1 / degree))  # and so are products of features
-    phi_q, phi_k = (features.taylor(x * scale, degree) for x in (q, k))
-    return linear_attention(phi_q, phi_k, v, causal=causal, key_mask=key_mask)
+        check_finite(x, name, most=MOST / degree)  # and so are products of features
+    dtype, sums = xp.result_type(q, k, v), sum_dtype(xp, q, k, v)
+    phi = (features.taylor(xp.astype(x, sums, copy=False) * scale, degree) for x in (q, k))
+    rows = linear_attention(*phi, v, causal=causal, key_mask=key_mask)
+    return xp.astype(rows, dtype, copy=False)
 
 
 # Positive features
@@ -373,7 +375,7 @@ def relative_variance(q: Query, k: Key, m: int) -> Float[Array, "..."]:
             y = xp.astype(k[..., part, :], dtype, copy=False) * scale
             cross = 2 * x @ xp.matrix_transpose(y)  # (..., rows, keys)
             square = squared_norm(xp, x)[..., :, None] + squared_norm(xp, y)[..., None, :] + cross
-            square = xp.reshape(square, (*square.shape[:-2], 1, -1))  # all pairs in one row
+            square = xp.reshape(square, (*square.shape[:-2], 1, math.prod(square.shape[-2:])))
             once = xp.ones_like(xp.matrix_transpose(square))  # (..., pairs, 1)
             total = weighted_sums(xp, square, once, total)
     logarithm = total.c + xp.log(total.z) - math.log(q.shape[-2] * k.shape[-2])

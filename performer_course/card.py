@@ -41,21 +41,22 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
     """
     q, k, v, _, _ = check_attention(q, k, v, None)
     check_tokens(q, k)
-    check_finite(v, "v", most=LARGEST**0.5)  # a row of Taylor's may divide by next to nothing
     if q.ndim != 2 or not isinstance(q, np.ndarray):
         raise ValueError(f"q must be one head on NumPy, (L, d), got shape {tuple(q.shape)}")
     pair = isinstance(sample, tuple | list) and len(sample) == 2
     if not (pair or (sample is None and not causal)):
         raise ValueError("sample must be (q, k) of another text, above all where causal")
+    q, k, v = (x.astype(float) for x in (q, k, v))  # `kmeans2` takes no half precision
+    check_finite(v, "v", most=LARGEST / 2)  # a row of Taylor's may divide by next to nothing
     for x in sample or ():
-        check_shape(x, "sample", (None, q.shape[1]), q, "q")
+        check_shape(x, "sample", (None, q.shape[1]), q, "q", most=LARGEST)
     share, draws = check_number(share, "share", above=0), check_count(draws, "draws")
     if share > 1000:
         raise ValueError(f"share must be at most 1000 of exact attention's price, got {share:g}")
     seed, causal = check_count(seed, "seed", least=0), bool(causal)
     (L, d), e, rng = q.shape, v.shape[1], np.random.default_rng(seed)
-    q0, k0 = sample or (q, k)
-    s, k0 = moments(q0, k0)[0], k0.astype(float)  # `kmeans2` takes no half precision
+    q0, k0 = (x.astype(float) for x in sample or (q, k))
+    s = moments(q0, k0)[0]
 
     # Prices, in keys a query: a key takes d multiplications for its weight and e for its value.
     b = np.arange(L)

@@ -20,8 +20,8 @@ from ._arguments import (
 from ._shapes import Array
 from .backend import to_host
 
-# Of a sample or of directions, so that products of three of them are finite.
-LARGEST = 1e40
+# Of a sample or of directions, so that products of four of them are finite: 2e40 on the host.
+LARGEST = 0.132
 
 
 def over_mean(
@@ -41,11 +41,12 @@ def over_mean(
     check_array(v, "v", "S, e")
     check_array(exact, "exact", "L, e")
     check_library(exact, v, "exact and v")
-    check_shape(found, "found", tuple(exact.shape), exact, "exact", most=LARGEST)
+    check_shape(found, "found", tuple(exact.shape), exact, "exact", most=1.0)
     if exact.shape[-1] != v.shape[-1]:
         raise ValueError(f"exact must be as wide as v, {v.shape[-1]}, got {exact.shape[-1]}")
     null = attention.uniform_attention(exact, v, v, causal=causal, key_mask=key_mask)
     found, exact, null = (np.asarray(to_host(x), dtype=float) for x in (found, exact, null))
+    check_finite(found, "found")
     away = ((null - exact) ** 2).sum((-2, -1))
     if not (away > 0).all():
         came = f"got the same in {(away == 0).sum()} of {away.size} heads"
@@ -63,12 +64,14 @@ def moments(
     text, as a mean sees the future. Shape: (..., d), (..., d, d), (..., d), on the host.
     Error: that of the sample. Cost: O(n d² + d³). Source: Likhosherstov et al. (2023), dense map.
     """
-    check_array(q, "q", "n, d", most=LARGEST)
-    check_array(k, "k", "n, d", most=LARGEST)
+    check_array(q, "q", "n, d", most=1.0)
+    check_array(k, "k", "n, d", most=1.0)
     check_lead(q, k, names="q and k")
     if q.shape[-1] != k.shape[-1]:
         raise ValueError(f"q and k must be of one width, got {q.shape[-1]} and {k.shape[-1]}")
     q, k = to_host(q).astype(float), to_host(k).astype(float)
+    check_finite(q, "q", most=LARGEST)
+    check_finite(k, "k", most=LARGEST)
     scale = q.shape[-1] ** -0.25
     s = q.mean(axis=-2) + k.mean(axis=-2)
     x, y = q * scale, (k - s[..., None, :]) * scale

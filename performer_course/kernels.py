@@ -2,8 +2,8 @@
 
 x: (..., n, d) and y: (..., p, d) give (..., n, p); leading axes broadcast. All are positive
 definite (lesson 02). All raise ValueError for unlike widths d, unlike libraries, empty,
-integer, float128 or masked input, (on NumPy) what is not finite or above 1e150, and parameters out
-of range.
+integer, float128 or masked input, (on NumPy) what is not finite or above 5e138 (float64), 2e17
+(float32) or 147 (float16), and parameters out of range.
 """
 
 import math
@@ -16,9 +16,9 @@ from ._stable import squared_norm
 
 
 def _check_pair(x, y):
-    """The namespace of two sets of points of one width."""
-    check_array(x, "x", "n, d")
-    check_array(y, "y", "p, d")
+    """The namespace of two sets of points of one width; these, in one dtype."""
+    check_array(x, "x", "n, d", wide=False)
+    check_array(y, "y", "p, d", wide=False)
     if x.shape[-1] != y.shape[-1]:
         raise ValueError(
             "x and y must have rows of one width d, got "
@@ -26,7 +26,8 @@ def _check_pair(x, y):
         )
     xp = check_library(x, y, "x and y")
     check_lead(x, y, names="x and y")
-    return xp
+    dtype = xp.result_type(x, y)
+    return xp, *(xp.astype(a, dtype, copy=False) for a in (x, y))
 
 
 def polynomial(
@@ -38,7 +39,7 @@ def polynomial(
     Error: exact to rounding. Cost: O(n p (d + degree)).
     Source: Schölkopf & Smola (2002), Prop. 2.1; its features are `features.monomials`.
     """
-    xp = _check_pair(x, y)
+    xp, x, y = _check_pair(x, y)
     degree = check_count(degree, "degree")
     offset = check_number(offset, "offset", least=0.0, like=x)
     base = x @ xp.matrix_transpose(y) + offset  # (..., n, p)
@@ -53,11 +54,10 @@ def gaussian(
     """exp(−γ ‖x − y‖²), γ = `gamma` > 0 in units of 1/length². Also called RBF.
 
     Error: exact up to rounding of about γ ε (‖x − c‖² + ‖y − c‖²), c the mean of y, ε the
-    dtype's precision: distances come from one matrix product, about a common centre. Lengths
-    below 1e150 (float64) or 1e18 (float32): beyond, squares overflow.
+    dtype's precision: distances come from one matrix product, about a common centre.
     Cost: O(n p d). Source: Schölkopf & Smola (2002), §2.3.
     """
-    xp = _check_pair(x, y)
+    xp, x, y = _check_pair(x, y)
     gamma = check_number(gamma, "gamma", above=0.0, like=x)
     centre = xp.mean(y, axis=-2, keepdims=True)  # (..., 1, d): distances do not see a shift
     x, y = x - centre, y - centre
@@ -82,7 +82,7 @@ def laplacian(
     Error: exact to rounding. Cost: O(n p d) time, O(n p) memory.
     Source: Rahimi & Recht (2007), Fig. 1 (γ = 1).
     """
-    xp = _check_pair(x, y)
+    xp, x, y = _check_pair(x, y)
     gamma = check_number(gamma, "gamma", above=0.0, like=x)
     distance = sum(xp.abs(difference) for difference in _differences(x, y))  # (..., n, p)
     return xp.exp(-gamma * distance)
@@ -98,7 +98,7 @@ def cauchy(
     Source: Rahimi & Recht (2007), Fig. 1, γ = 1.
     Differs from the paper: no factor 2 in each coordinate, so that the kernel of x with x is 1.
     """
-    _check_pair(x, y)
+    _, x, y = _check_pair(x, y)
     gamma = check_number(gamma, "gamma", above=0.0, like=x)
     kernel = 1.0
     for difference in _differences(x, y):
@@ -119,7 +119,7 @@ def matern(
     Error: exact to rounding. Cost: O(n p d) time, O(n p) memory.
     Source: Rasmussen & Williams (2006), eqs. 4.14 and 4.17; other ν need Bessel functions.
     """
-    xp = _check_pair(x, y)
+    xp, x, y = _check_pair(x, y)
     nu, length = check_number(nu, "nu"), check_number(length, "length", above=0.0, like=x)
     if nu not in _MATERN:
         raise ValueError(f"nu must be one of {tuple(_MATERN)}, got {nu!r}")
@@ -138,5 +138,5 @@ def softmax(x: Float[Array, "... n d"], y: Float[Array, "... p d"]) -> Float[Arr
     xᵀy exceeds 709 (float64) or 88 (float32). Cost: O(n p d).
     Source: Choromanski et al. (2021), §2.2.
     """
-    xp = _check_pair(x, y)
+    xp, x, y = _check_pair(x, y)
     return xp.exp(x @ xp.matrix_transpose(y))

@@ -5,7 +5,7 @@ give the same rows without them; each names its form here, and is tested against
 form of decay and of the delta rule is `recurrent.recurrence`.)
 q: (..., L, d), k: (..., S, d), v: (..., S, e) give (..., L, e). Row i sees the keys j ≤ i where
 causal, |i − j| ≤ band, and those that key_mask (..., S) shows; a row that sees none gives zeros.
-Sums are in the dtype that comes in. All raise ValueError as the functions of `attention` do.
+Sums and rows are in float32 at least. All raise ValueError as the functions of `attention` do.
 """
 
 import math
@@ -14,7 +14,7 @@ import array_api_compat
 from jaxtyping import Float
 
 from ._arguments import check_attention, check_count, check_directions
-from ._blocks import masked_part
+from ._blocks import masked_part, sum_dtype
 from ._shapes import Array, Directions, Key, Mask, OwnKey, OwnMask, OwnValue, Query, Rows, Value
 
 
@@ -98,6 +98,7 @@ def joint_attention(
         logits = xp.sum(q * mean, axis=-1, keepdims=True)  # (..., L, 1)
     else:
         check_directions(centres, k, "k", "centres")
+        centres = xp.astype(centres, k.dtype, copy=False)
         distance = xp.sum((k[..., :, None, :] - centres[..., None, :, :]) ** 2, axis=-1)
         nearest = xp.argmin(distance, axis=-1)[..., None]  # (..., L, 1)
         own = nearest == xp.arange(centres.shape[-2], device=array_api_compat.device(k))
@@ -135,7 +136,9 @@ def _checked(q, k, v, key_mask, *W, **said):
     """The namespace, and the arguments with one set of leading axes; zeros where masked."""
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, *W, **said)
     xp = array_api_compat.array_namespace(q)
-    k, v, _ = masked_part(xp, k, v, key_mask, slice(None), xp.result_type(q, k, v))
+    dtype = sum_dtype(xp, q, k, v)
+    k, v, _ = masked_part(xp, k, v, key_mask, slice(None), dtype)
+    q, W = (x if x is None else xp.astype(x, dtype, copy=False) for x in (q, W))
     return xp, (q, k, v, key_mask, W)
 
 

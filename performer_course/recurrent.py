@@ -18,8 +18,8 @@ erase: p, where it is not βk; state: S before the first token, zeros where none
 chunk: how many tokens are worked side by side.
 
 All raise ValueError for shapes that do not fit, arrays of different libraries, masked ones, and
-empty, integer, float128 or (on NumPy) non-finite input, or entries above 1e150, of v and state
-1e300, a log_decay above 0, and a beta outside [0, 2].
+empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 (2e17 if sums run in
+float32), of v and state 4e246 (7e30), a log_decay above 0, and a beta outside [0, 2].
 """
 
 from typing import NamedTuple
@@ -39,7 +39,7 @@ from ._arguments import (
     check_strength,
     check_tokens,
 )
-from ._blocks import in_blocks, step_size, steps, sum_dtype
+from ._blocks import in_blocks, in_order, step_size, steps, sum_dtype
 from ._shapes import Array, OwnKey, OwnValue, Query, Rows
 
 Gate = float | Float[Array, "... L"] | Float[Array, "... L d"]
@@ -209,7 +209,9 @@ def then(first: Affine, second: Affine) -> Affine:
             f"shapes {shapes[0]}, {shapes[1]} and {shapes[2]}, {shapes[3]}"
         )
     check_lead(*first, *second, names="first and second")
-    return Affine(*_joined(xp, first, second))
+    dtype = xp.result_type(*first, *second)
+    maps = (Affine(*(xp.astype(x, dtype, copy=False) for x in one)) for one in (first, second))
+    return Affine(*_joined(xp, *maps))
 
 
 def _check_map(x, name):
@@ -238,7 +240,7 @@ def _tokens(q, k, v, beta, erase, log_decay, state):
     sums = sum_dtype(xp, q, k, v)
     like = xp.astype(k, sums, copy=False)  # a number is rounded to the dtype of sums, not of k
     gate = check_gate(log_decay, like)
-    strength = None if beta is None else check_strength(beta, like)
+    strength = None if beta is None else xp.astype(check_strength(beta, like), sums, copy=False)
     _check_fits(erase, "erase", "L, d", tuple(k.shape[-2:]), k)
     _check_fits(state, "state", "d, e", (k.shape[-1], v.shape[-1]), k, most=MOST_VALUE)
     others = [x for x in (gate, strength, erase, state) if x is not None]
@@ -315,7 +317,7 @@ def _states(xp, S, maps):
 
 def _in_order(xp, rows, q, dtype):
     """The rows of chunks, (..., T, C, e) each, one after the other, as many as q has."""
-    rows = [xp.reshape(x, (*x.shape[:-3], -1, x.shape[-1])) for x in rows]
+    rows = [in_order(xp, x) for x in rows]
     rows = rows[0] if len(rows) == 1 else xp.concat(rows, axis=-2)
     return xp.astype(rows[..., : q.shape[-2], :], dtype, copy=False)
 

@@ -4,7 +4,7 @@ Parameters are a dict of arrays, drawn on the host by `init`; move them with `to
 computes where they live. The attention, "softmax" or "favor", is a choice on which no parameter's
 shape depends: weights trained with one can be carried over to the other, or to an `attend` of your
 own, and tuned there. All raise ValueError for sizes that do not fit, parameters that are missing
-and (on NumPy) those that are not finite or above 1e30.
+and (on NumPy) those that are not finite or above 7e30 (float64) or 7e3 (float32).
 """
 
 import math
@@ -24,12 +24,14 @@ from ._arguments import (
     check_mask,
     check_number,
     check_shape,
+    is_kind,
 )
+from ._blocks import sum_dtype
 from ._shapes import Array
 from .attention import favor_attention, softmax_attention
 from .backend import is_free_to_read
 
-LARGEST = 1e30  # of a parameter: products of a few stay finite
+LARGEST = 0.1  # power of the largest number, for a parameter: products of a few stay finite
 
 
 def _softmax(q, k, v, layer, *, causal, key_mask):
@@ -127,16 +129,17 @@ def layer_norm(
 ) -> Float[Array, "... L width"]:
     """gain (x − mean) / √(variance + eps) + shift, each row by itself.
 
-    Shape: that of x. Error: exact to rounding. Cost: O(L width).
+    Shape and dtype: those of x. Error: exact to rounding. Cost: O(L width).
     Source: Ba, Kiros & Hinton (2016), eq. 4.
     """
     xp = check_array(x, "x", "L, width")
     for name, given in (("gain", gain), ("shift", shift)):
         check_shape(given, name, x.shape[-1:], x, "x")
-    eps = check_number(eps, "eps", above=0.0, like=x)
+    eps, dtype, sums = check_number(eps, "eps", above=0.0, like=x), x.dtype, sum_dtype(xp, x)
+    x, gain, shift = (xp.astype(given, sums, copy=False) for given in (x, gain, shift))
     centred = x - xp.mean(x, axis=-1, keepdims=True)
     variance = xp.mean(centred * centred, axis=-1, keepdims=True)
-    return gain * centred / xp.sqrt(variance + eps) + shift
+    return xp.astype(gain * centred / xp.sqrt(variance + eps) + shift, dtype, copy=False)
 
 
 def split_heads(x: Float[Array, "... L width"], heads: int) -> Float[Array, "... heads L d"]:
@@ -146,9 +149,10 @@ def split_heads(x: Float[Array, "... L width"], heads: int) -> Float[Array, "...
     Source: Vaswani et al. (2017), §3.2.2.
     """
     xp = check_array(x, "x", "L, width")
-    if x.shape[-1] % check_count(heads, "heads"):
+    d, rest = divmod(x.shape[-1], check_count(heads, "heads"))
+    if rest:
         raise ValueError(f"width must be a multiple of heads, got {x.shape[-1]} and {heads}")
-    parts = xp.reshape(x, (*x.shape[:-1], heads, -1))  # (..., L, heads, d)
+    parts = xp.reshape(x, (*x.shape[:-1], heads, d))  # (..., L, heads, d)
     return xp.moveaxis(parts, -3, -2)
 
 
@@ -160,7 +164,7 @@ def join_heads(x: Float[Array, "... heads L d"]) -> Float[Array, "... L heads*d"
     """
     xp = check_array(x, "x", "heads, L, d")
     parts = xp.moveaxis(x, -3, -2)  # (..., L, heads, d)
-    return xp.reshape(parts, (*parts.shape[:-2], -1))
+    return xp.reshape(parts, (*parts.shape[:-2], x.shape[-3] * x.shape[-1]))
 
 
 def _attend(x, layer, config, key_mask, attend):
@@ -182,15 +186,17 @@ def block(
     """x + attention(norm(x)), then x + map(norm(x)), the map ReLU between two matrices.
 
     layer: the parameters of one block, `params[name][i]`. key_mask, attend: as in `forward`.
-    Shape: that of x. Error: exact for "softmax"; else that of `favor_attention`, passed on.
+    Shape and dtype: those of x. Error: exact for "softmax"; else that of `favor_attention`.
     Cost: O(L (width² + what attention costs)).
     Source: Vaswani et al. (2017), Fig. 1. Differs from the paper: norms first.
     """
-    check_array(x, "x", "L, width")
+    xp = check_array(x, "x", "L, width")
     check_kind(config, Config, "config")
     if x.shape[-1] != config.width:
         raise ValueError(f"x must have rows of width {config.width}, got shape {tuple(x.shape)}")
-    _check_named(layer, "layer", _shapes(config, attend), x, "x")
+    shapes = _shapes(config, attend)
+    _check_named(layer, "layer", shapes, x, "x")
+    layer = layer | {part: xp.astype(layer[part], x.dtype, copy=False) for part in shapes}
     if key_mask is not None:
         check_mask(key_mask, x, "x")
     return _block(x, layer, config, key_mask, attend)
@@ -237,7 +243,7 @@ def forward(
             raise ValueError(f'params["{name}"] must be {config.depth} arrays, one for each block')
     table = params["embedding"]  # (vocabulary, width)
     x = xp.take(table, xp.reshape(tokens, (-1,)), axis=0)  # (all tokens, width)
-    x = xp.reshape(x, (*tokens.shape, -1)) * math.sqrt(config.width)  # (..., L, width)
+    x = xp.reshape(x, (*tokens.shape, config.width)) * math.sqrt(config.width)  # (..., L, width)
     x = x + positions(x)
     for i in range(config.depth):
         x = _block(x, {name: params[name][i, ...] for name in names}, config, key_mask, attend)
@@ -276,9 +282,9 @@ def _check_tokens(tokens, key_mask, vocabulary):
     if not array_api_compat.is_array_api_obj(tokens) or not tokens.ndim:
         raise ValueError(f"tokens must be an integer array (..., L), got {type(tokens).__name__}")
     xp = array_api_compat.array_namespace(tokens)
-    if 0 in tokens.shape:
+    if not tokens.shape[-1]:
         raise ValueError(f"tokens must not be empty, got shape {tuple(tokens.shape)}")
-    if not xp.isdtype(tokens.dtype, "integral"):
+    if not is_kind(xp, tokens, "integral"):
         raise ValueError(f"tokens must be integers, got dtype {tokens.dtype}")
     if is_free_to_read(tokens) and xp.any((tokens < 0) | (tokens >= vocabulary)):
         raise ValueError(

@@ -10,7 +10,9 @@ import contextlib
 import copy
 import importlib
 import inspect
+import itertools
 import linecache
+import math
 import os
 import pkgutil
 import re
@@ -102,6 +104,9 @@ DTYPES = [
     "datetime64[s]",
 ]
 LIBRARIES = [array_api_strict.asarray]
+BFLOAT16 = importlib.util.find_spec("ml_dtypes")
+if BFLOAT16:
+    importlib.import_module("ml_dtypes")  # names it to NumPy
 if importlib.util.find_spec("jax"):
     LIBRARIES.append(importlib.import_module("jax.numpy").asarray)
 
@@ -120,6 +125,10 @@ WRONG = [lambda x, rng, t=t: x.astype(t) for t in DTYPES]
 WRONG += [one_entry(t) for t in (np.nan, np.inf, -np.inf, 1e150, 1e308, -1e308, 1e-300)]
 WRONG += [
     lambda x, rng, t=t: x * t if x.dtype.kind == "f" else x for t in (0.0, 1e150, 1e-300, 1e10)
+]
+WRONG += [
+    lambda x, rng, t=t: (x * t).astype("f4") if x.dtype.kind == "f" else x
+    for t in (1e12, 1e17, 1e25)
 ]
 WRONG += [
     lambda x, rng: x[..., :0],
@@ -251,6 +260,7 @@ def refused(value, on_device, alone):
     if isinstance(value, np.ndarray) and value.ndim:
         found = {"complex numbers": value.astype(complex)}
         found |= {"NaN": value * np.nan} if value.dtype.kind == "f" else {}
+        found |= {"bfloat16": value.astype("bfloat16")} if BFLOAT16 else {}
         found |= {"a list": value.tolist(), "no entries": value[..., :0]} if on_device else {}
         strict = on_device and not alone
         return found | ({"another library": array_api_strict.asarray(value)} if strict else {})
@@ -276,3 +286,62 @@ def test_each_argument_made_wrong_is_refused_by_name(function):
                 named = re.search(rf"\b{name}\b", str(error))
                 taken += [] if named else [f"{name}: {error}"]
     assert taken == []
+
+
+# Of weights as large a transformer overflows in half precision, and refuses its own x.
+SIZED = [
+    (function, dtype)
+    for function in examples.device_functions()
+    for dtype in ("f2", "f4", "f8")
+    if (examples.label(function), dtype) != ("transformer.forward", "f2")
+]
+
+
+def floating(given):
+    """The names of the arguments with arrays of floating-point numbers in them, but `out`."""
+    kinds = {
+        name: {x.dtype.kind for x in examples.leaves(value) if hasattr(x, "dtype")}
+        for name, value in given.items()
+    }
+    return [name for name in kinds if name != "out" and "f" in kinds[name]]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("function", "dtype"), SIZED, ids=lambda x: getattr(x, "__name__", x))
+def test_entries_of_any_size_give_no_nan_and_infinity_is_refused(function, dtype):
+    given = examples.cast(valid(function, np.random.default_rng(0), share=1), dtype)
+    names, top = floating(given), float(np.finfo(dtype).max)
+
+    def of_size(x):
+        return np.copysign(size, x, dtype=x.dtype) if x.dtype.kind == "f" else x
+
+    for size in (top**0.44, top**0.79, top**0.99, math.inf):
+        larger = {n: examples.tree_map(of_size, given[n]) for n in names}
+        for chosen in (*((n,) for n in names), names):
+            wrong = given | {n: larger[n] for n in chosen}
+            assert fault(function, wrong) in (None, "infinity"), (size, chosen)
+    for name in set(names) - {"log_decay"}:
+        with pytest.raises(ValueError, match=rf"\b{name}\b"):
+            function(**given | {name: larger[name]})
+
+
+# Of these the dtype of a result depends; all others are cast.
+DECIDE = {"q", "k", "v", "x", "y", "phi_q", "phi_k", "state", "a", "b", "first", "second", "params"}
+PUTS = {"NumPy": lambda x: x}
+if importlib.util.find_spec("torch"):
+    PUTS["PyTorch"] = importlib.import_module("torch").asarray
+
+
+@pytest.mark.parametrize("put", PUTS.values(), ids=PUTS)
+@pytest.mark.parametrize("function", examples.device_functions(), ids=examples.label)
+def test_arguments_may_have_unlike_dtypes_and_but_for_rows_are_cast(function, put):
+    options = {*examples.variants(function)[-1]} - {"out"}
+    for own, other in itertools.permutations(("f2", "f4", "f8"), 2):
+        given = examples.cast(examples.example(function, np.random.default_rng(0), options), own)
+        wanted = examples.leaves(function(**examples.tree_map(put, given)))
+        for name in floating(given):
+            mixed = given | examples.cast({name: given[name]}, other)
+            found = examples.leaves(function(**examples.tree_map(put, mixed)))
+            for x, y in zip(found, wanted, strict=True):
+                assert name in DECIDE or x.dtype == y.dtype, (name, own, other)
+                np.testing.assert_allclose(x, y, rtol=0.02, atol=0.01)

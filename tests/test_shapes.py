@@ -27,7 +27,7 @@ def enforced():
         return {name: importlib.import_module(f"performer_course.{name}") for name in names}
 
 
-@pytest.mark.parametrize("batch", [(), (2,)], ids=["one", "batch"])
+@pytest.mark.parametrize("batch", [(), (2,), (0,)], ids=["one", "batch", "batch of none"])
 @pytest.mark.parametrize("function", examples.device_functions(), ids=examples.label)
 def test_a_function_takes_and_returns_the_shapes_it_declares(function, batch, enforced):
     module, name = examples.label(function).split(".")
