@@ -243,6 +243,16 @@ def check_kind(x, kind: type, name: str) -> None:
 
 
 @contextlib.contextmanager
+def needed(module: str, extra: str):
+    """Says with what extra an import in this block would not fail. Raises: ImportError."""
+    try:
+        yield
+    except ImportError as error:
+        said = f"{module} cannot be imported ({error}): `make lab EXTRAS={extra}` installs the rest"
+        raise ImportError(said) from error
+
+
+@contextlib.contextmanager
 def reading(path, what: str, sha256: str | None = None):
     """The open file at path; whatever is raised while it is read says that it is no `what`.
 

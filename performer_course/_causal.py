@@ -26,6 +26,7 @@ from ._stable import (
     lowest,
     rescaled,
     summed_by_feature,
+    swapped,
     weighted_sums,
 )
 from .backend import is_free_to_read
@@ -98,7 +99,7 @@ def causal_one_maximum(xp, state, top, g, h, values):
 
 def causal_by_halving(xp, state, g, h, values):
     """`causal_chunk` with every set of keys relative to its own maximum: nothing is looked at."""
-    C = h.shape[-2]
+    C = int(h.shape[-2])  # which torch.jit.trace takes for a tensor
     # A power of two, about √C, so that there are about √C blocks.
     size = min(max(LEAST, 2 ** (C.bit_length() // 2)), 2 ** (C - 1).bit_length())
     g, values = (_blocks.in_blocks(xp, x, size, C) for x in (g, values))  # (..., T, size, ·)
@@ -121,8 +122,8 @@ def _between(xp, state, blocks):
     Sz = xp.concat([state.Sz[..., None, :, :], blocks.Sz], axis=-3)  # (..., T+1, m, e+1)
     logits = xp.matrix_transpose(c)[..., None, :]  # (..., m, 1, T+1)
     order = _blocks.causal_mask(xp, c, c, 0)  # (T+1, T+1)
-    upto = weighted_sums(xp, logits + order, xp.moveaxis(Sz, -3, -2))  # (..., m, T+1)
-    c, Sz = xp.matrix_transpose(upto.c), xp.moveaxis(upto.Sz, -2, -3)
+    upto = weighted_sums(xp, logits + order, swapped(xp, Sz))  # (..., m, T+1)
+    c, Sz = xp.matrix_transpose(upto.c), swapped(xp, upto.Sz)
     return State(c[..., -1, :], Sz[..., -1, :, :]), State(c[..., :-1, :], Sz[..., :-1, :, :])
 
 

@@ -67,6 +67,12 @@ def projected(xp, x: Array, W: Array) -> Array:
     return x @ xp.matrix_transpose(W)
 
 
+def swapped(xp, x):
+    """x (..., a, b, c) as (..., b, a, c), in a form for which torch.func.vmap has a rule."""
+    n = x.ndim
+    return xp.permute_dims(x, (*range(n - 3), n - 2, n - 3, n - 1))
+
+
 def lowest(xp, dtype):
     """What stands for −∞ as a logit: its exponential is 0 beside any other's, and ∞ − ∞ is NaN."""
     return -float(xp.finfo(dtype).max) / 4

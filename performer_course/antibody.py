@@ -185,12 +185,7 @@ def guess(weights: dict, sequence: str, masked: np.ndarray, attend: Callable) ->
     """
     tokens = encode(sequence)
     masked = np.asarray(masked)
-    if (
-        masked.dtype != bool
-        or masked.ndim != 2
-        or masked.shape[1] != len(sequence)
-        or not len(masked)
-    ):
+    if masked.dtype != bool or masked.shape != (max((1, *masked.shape[:1])), len(sequence)):
         expected = f"boolean of shape (passes, {len(sequence)})"
         raise ValueError(f"masked must be {expected}, got {masked.dtype} of {masked.shape}")
     hidden = np.pad(masked, [(0, 0), (1, 1)])  # neither [CLS] nor [SEP]

@@ -9,15 +9,18 @@ import os
 import warnings
 from collections.abc import Callable
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.collections import PathCollection
-from matplotlib.quiver import Quiver
-from matplotlib.text import Text
-from PIL import Image
 
+from ._arguments import needed
 from .backend import to_host
+
+with needed(__name__, "lessons"):
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+    from matplotlib.collections import PathCollection
+    from matplotlib.quiver import Quiver
+    from matplotlib.text import Text
+    from PIL import Image
 
 # Okabe & Ito (2008): eight colours that readers with any colour vision tell apart. A second
 # cue comes with each, the line style, so that a figure also survives a grey printer.

@@ -2,19 +2,16 @@
 
 Called as `torch.nn.functional.scaled_dot_product_attention`: q (batch, heads, L, d), k (batch,
 heads, S, d), v (batch, heads, S, e), attn_mask, True where a key counts, (batch, 1, 1, S) or
-(batch, S), dropout_p, is_causal. Sums run in float32 at least, under autocast too. All raise
-ValueError for masks of pairs, dropout and shapes that do not fit.
+(batch, S), dropout_p, is_causal. Sums run in float32 at least, also under autocast, which casts q,
+k and v as for SDPA. All raise ValueError for masks of pairs, dropout and shapes that do not fit.
 """
 
-try:
+from . import attention, near_far, projections, recurrent
+from ._arguments import check_count, needed
+
+with needed(__name__, "torch"):
     import torch
     from torch.nn.functional import logsigmoid, normalize
-except ImportError as error:
-    said = f"performer_course.pytorch needs PyTorch ({error}): `make lab EXTRAS=torch` installs it"
-    raise ImportError(said) from error
-
-from . import attention, near_far, projections, recurrent
-from ._arguments import check_count
 
 
 def _key_mask(q, k, v, mask):
@@ -37,6 +34,18 @@ def _key_mask(q, k, v, mask):
     )
 
 
+def _computed(function, rows, mask, *more):
+    """function(q, k, v, key mask, …) of rows as autocast gives them to SDPA, without autocast."""
+    mask, kind = _key_mask(*rows, mask), rows[0].device.type
+    if not torch.amp.is_autocast_available(kind):  # as on the meta device
+        return function(*rows, mask, *more)
+    if torch.is_autocast_enabled(kind):
+        half = torch.get_autocast_dtype(kind)
+        rows = [x if x.dtype == torch.float64 else x.to(half) for x in rows]
+    with torch.autocast(kind, enabled=False):
+        return function(*rows, mask, *more)
+
+
 class _InPlaceOfSDPA(torch.nn.Module):
     """Called as SDPA is; `attend` computes, and `follow` from a state on."""
 
@@ -44,13 +53,11 @@ class _InPlaceOfSDPA(torch.nn.Module):
         """(batch, heads, L, e), dtype that of q, k, v; zeros in rows that see no key."""
         if dropout_p != 0:
             raise ValueError(f"dropout_p must be 0, weights are not dropped, got {dropout_p!r}")
-        with torch.autocast(q.device.type, enabled=False):
-            return self.attend(q, k, v, _key_mask(q, k, v, attn_mask), is_causal)
+        return _computed(self.attend, (q, k, v), attn_mask, is_causal)
 
     def step(self, q, k, v, state=None, attn_mask=None):
         """(rows, state) after more tokens, a prompt or one; state None: none came before."""
-        with torch.autocast(q.device.type, enabled=False):
-            return self.follow(q, k, v, _key_mask(q, k, v, attn_mask), state)[::-1]
+        return _computed(self.follow, (q, k, v), attn_mask, state)[::-1]
 
 
 class FavorAttention(_InPlaceOfSDPA):

@@ -280,7 +280,7 @@ def _chunks(xp, tokens, chunk):
     The last chunk is filled up with zeros, which write nothing.
     """
     k = tokens[1]
-    chunk = min(check_count(chunk, "chunk"), k.shape[-2])
+    chunk = min(check_count(chunk, "chunk"), int(k.shape[-2]))
     C = 1 << (chunk - 1).bit_length()  # a power of two, so that it can be halved
     for part in steps(k, C * max(1, step_size(k) // C)):
         n = part.stop - part.start

@@ -5,12 +5,14 @@ import math
 import os
 from collections.abc import Callable, Iterable
 
-import jax
 import numpy as np
-import optax
-from tqdm.auto import tqdm
 
-from ._arguments import check_count
+from ._arguments import check_count, needed
+
+with needed(__name__, "training"):
+    import jax
+    import optax
+    from tqdm.auto import tqdm
 
 ADAM = optax.scale_by_adam(b2=0.99)
 QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody watches

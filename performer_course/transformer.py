@@ -28,6 +28,7 @@ from ._arguments import (
 )
 from ._blocks import sum_dtype
 from ._shapes import Array
+from ._stable import swapped
 from .attention import favor_attention, softmax_attention
 from .backend import is_free_to_read
 
@@ -153,7 +154,7 @@ def split_heads(x: Float[Array, "... L width"], heads: int) -> Float[Array, "...
     if rest:
         raise ValueError(f"width must be a multiple of heads, got {x.shape[-1]} and {heads}")
     parts = xp.reshape(x, (*x.shape[:-1], heads, d))  # (..., L, heads, d)
-    return xp.moveaxis(parts, -3, -2)
+    return swapped(xp, parts)
 
 
 def join_heads(x: Float[Array, "... heads L d"]) -> Float[Array, "... L heads*d"]:
@@ -163,7 +164,7 @@ def join_heads(x: Float[Array, "... heads L d"]) -> Float[Array, "... L heads*d"
     Source: Vaswani et al. (2017), §3.2.2.
     """
     xp = check_array(x, "x", "heads, L, d")
-    parts = xp.moveaxis(x, -3, -2)  # (..., L, heads, d)
+    parts = swapped(xp, x)  # (..., L, heads, d)
     return xp.reshape(parts, (*parts.shape[:-2], x.shape[-3] * x.shape[-1]))
 
 

@@ -168,17 +168,51 @@ def test_a_state_dict_brings_all_back(name):
 
 
 @each_module
-def test_sums_stay_wide_under_autocast(name):
+def test_autocast_casts_rows_as_for_sdpa_and_sums_stay_wide(name):
     q, k, v = drawn(torch.float32, size=2.0)
     module, half = made(name, torch.float32), [x.bfloat16() for x in (q, k, v)]
-    expected = module(*(x.float() for x in half), is_causal=True)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        found, wide = module(*half, is_causal=True), module(q, k, v, is_causal=True)
-        step = [module.step(q, k, v)[0]] if name in WITH_STATE else []
-    assert (found.dtype, wide.dtype) == (torch.bfloat16, torch.float32)
-    torch.testing.assert_close(found.float(), expected, rtol=0.03, atol=0.03)
-    for rows in (wide, *step):
-        torch.testing.assert_close(rows, module(q, k, v, is_causal=True), rtol=0, atol=1e-6)
+    calls = [
+        module,
+        *([lambda *rows, is_causal: module.step(*rows)[0]] if name in WITH_STATE else []),
+    ]
+    for call in calls:
+        expected = call(*half, is_causal=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            for rows in (half, (q, k, v), (q, *half[1:])):
+                assert torch.equal(call(*rows, is_causal=True), expected)
+            sdpa = torch.nn.functional.scaled_dot_product_attention
+            for rows in ((q, k, v), [x.double() for x in (q, k, v)]):
+                assert call(*rows, is_causal=True).dtype == sdpa(*rows, is_causal=True).dtype
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+@each_module
+def test_a_module_is_mapped_and_traced_and_takes_no_batch_and_the_meta_device(name):
+    for causal in (True, False)[: 1 if name in CAUSAL_ALONE else 2]:
+        module, given = made(name).requires_grad_(False), drawn()
+
+        def call(*rows, module=module, causal=causal):
+            return module(*rows, is_causal=causal)
+
+        rows = call(*given)
+        mapped = torch.func.vmap(call)(*(torch.stack([x, x]) for x in given))
+        for found in (*mapped, torch.jit.trace(call, given)(*given)):
+            torch.testing.assert_close(found, rows)
+        none = [x[:0].requires_grad_() for x in given]
+        empty = call(*none)
+        empty.sum().backward()
+        assert empty.shape == rows[:0].shape
+        assert all(x.grad.shape == x.shape for x in none)
+        module.to("meta")
+        found = call(*(x.to("meta") for x in given))
+        assert (found.shape, found.dtype, found.device.type) == (rows.shape, rows.dtype, "meta")
+
+
+def test_directions_that_were_made_on_the_meta_device_are_drawn_by_redraw():
+    module = made("favor", torch.float32).to("meta").to_empty(device="cpu")
+    module.redraw(np.random.default_rng(3))
+    assert torch.equal(module.W, made("favor", torch.float32).W)
 
 
 # What is refused
@@ -217,7 +251,7 @@ def test_other_arguments_are_refused_by_name():
     q, k, v = drawn()
     refused("dropout_p.*0.1", q, k, v, None, 0.1)
     refused(r"^q must be \(batch, heads, n, d\)", q[0], k, v)
-    refused(r"^k must be \(batch, heads, n, d\)", q, k.numpy(), v)
+    refused(r"^q must be \(batch, heads, n, d\)", *(x.numpy() for x in (q, k, v)))
     refused("k and v must have one row for each key", q, k, v[:, :, 1:])
     refused("W must have shape", *(x[..., :3] for x in (q, k, v)))
     near, delta = made("near and centres"), made("delta")
@@ -308,11 +342,17 @@ def test_the_lines_of_the_page_run():
     q, k, v = (torch.randn(2, 4, 8, 16) for _ in "qkv")
     names = {"np": np, "q": q[:, :, :7], "k": k[:, :, :7], "v": v[:, :, :7]}
     names |= {"q_next": q[:, :, 7:], "k_next": k[:, :, 7:], "v_next": v[:, :, 7:]}
-    three, decoding, _ = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
+    three, unpacked, decoding, _ = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
     exec(three, names)
     assert len([line for line in three.splitlines() if line]) == 3
     exact = torch.nn.functional.scaled_dot_product_attention
     assert names["rows"].shape == exact(*(names[x] for x in "qkv"), is_causal=True).shape
+    mha, x = torch.nn.MultiheadAttention(8, 2, batch_first=True), torch.randn(3, 5, 8)
+    with torch.no_grad():
+        mha.in_proj_bias += torch.randn(24)
+        exec(unpacked, own := {"torch": torch, "mha": mha, "x": x, "attend": exact})
+        later = torch.ones(5, 5, dtype=torch.bool).triu(1)
+        torch.testing.assert_close(own["out"], mha(x, x, x, attn_mask=later, need_weights=False)[0])
     exec(decoding, names)
     whole = names["attend"](q, k, v, is_causal=True)
     torch.testing.assert_close(names["rows"], whole[:, :, 7:], rtol=0, atol=1e-6)
