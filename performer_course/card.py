@@ -8,8 +8,8 @@ it into card.png.
 """
 
 import argparse
+import zipfile
 
-import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster.vq import kmeans2
 
@@ -24,9 +24,11 @@ from ._arguments import (
 )
 from .attention import favor_attention, softmax_attention, taylor_attention
 from .compare import LARGEST, fitted_directions, moments, over_mean, with_weight_column
-from .figures import COLORS
+from .figures import COLORS, plt
 from .near_far import joint_attention, joint_favor_attention, near_field
 from .projections import orthogonal
+
+LARGEST_FILE = 2**28  # bytes of all arrays, unpacked: 170,000 tokens of width 128 in float32
 
 
 def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> dict[str, tuple]:
@@ -119,9 +121,19 @@ def _picture(rows: dict[str, tuple]):
 
 
 def _read(path, names):
-    """Those arrays of a file. Raises: ValueError, FileNotFoundError."""
-    with reading(path, f"npz file with {', '.join(names)}") as file, np.load(file) as stored:
-        return [stored[name].astype(float) for name in names]
+    """Those arrays of a file, float64. Raises: ValueError, FileNotFoundError."""
+    with reading(path, f"npz file with {', '.join(names)}") as file, zipfile.ZipFile(file) as held:
+        if sum(entry.file_size for entry in held.filelist) > LARGEST_FILE:
+            raise ValueError(f"its arrays take more than {LARGEST_FILE >> 20} MiB")
+        stored = dict(np.load(file))
+    came = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in stored.items())
+    for name in names:
+        if name not in stored or stored[name].dtype.kind != "f":
+            raise ValueError(
+                f"{path} must hold the values of {name} in float32, float64 or float16 "
+                f"(of a PyTorch tensor, x.float().numpy()), got {came or 'nothing'}"
+            )
+    return [stored[name].astype(float) for name in names]
 
 
 def main() -> None:
@@ -143,7 +155,10 @@ def main() -> None:
             f"{name:20} {size:15} {price:7.2f}   {spread}"
             + "   dearer than exact" * int(price >= 1)
         )
-    _picture(rows).savefig("card.png")
+    try:
+        _picture(rows).savefig("card.png")
+    except OSError as error:  # a folder that cannot be written
+        parser.exit(1, f"card.png could not be written: {error}\n")
 
 
 if __name__ == "__main__":

@@ -160,10 +160,14 @@ def test_a_printed_card_has_the_least_error_first_and_says_what_costs_as_much_as
     ]
 
 
-def test_a_card_is_had_from_files(tmp_path):
+def test_a_card_is_had_from_files(tmp_path, monkeypatch):
     np.savez(tmp_path / "head.npz", q=Q[0], k=K[0], v=V[0])
     np.savez(tmp_path / "other.npz", q=Q[1], k=K[1])
     (tmp_path / "bad.npz").write_bytes(b"PK no zip")
+    bits = Q[0].astype(np.float32).view(np.uint16)
+    np.savez(tmp_path / "bits.npz", q=bits, k=K[0], v=V[0])
+    np.savez(tmp_path / "names.npz", Q=Q[0], K=K[0], V=V[0])
+    np.save(tmp_path / "alone.npy", Q[0])
     command = [sys.executable, "-m", "performer_course.card"]
 
     def run(*words):
@@ -175,7 +179,23 @@ def test_a_card_is_had_from_files(tmp_path):
     assert len(medians) == 10
     assert all(a <= b for a, b in itertools.pairwise(medians))
     assert (tmp_path / "card.png").stat().st_size > 10_000
-    for words, says in ((["bad.npz"], "bad.npz is no npz"), (["other.npz"], "v")):
-        refused = run(*words)
-        assert refused.returncode != 0
-        assert says in refused.stderr.splitlines()[-1]
+    for name, says in {
+        "bad.npz": "bad.npz is no npz",
+        "alone.npy": "alone.npy is no npz file with q, k, v: File is not a zip file",
+        "other.npz": "the values of v in float32, .* got q float64.60, 4., k float64.60, 4.$",
+        "bits.npz": "the values of q in float32, .* got q uint16.60, 8., k float64.60, 4., v",
+        "names.npz": "the values of q in .* got Q float64",
+    }.items():
+        with pytest.raises(ValueError, match=says):
+            program._read(tmp_path / name, "qkv")
+    monkeypatch.setattr(program, "LARGEST_FILE", 2**12)
+    with pytest.raises(ValueError, match=r"head.npz is no npz file .*: its arrays take more than"):
+        program._read(tmp_path / "head.npz", "qkv")
+    refused = run("other.npz")
+    assert refused.returncode != 0
+    assert "values of v" in refused.stderr.splitlines()[-1]
+    (tmp_path / "card.png").unlink()
+    (tmp_path / "card.png").mkdir()
+    kept = run("head.npz", "--share", "0.4")
+    assert (kept.returncode, len(kept.stdout.splitlines())) == (1, 13)
+    assert kept.stderr.startswith("card.png could not be written: ")
