@@ -64,13 +64,20 @@ def log_mel(sound: np.ndarray) -> np.ndarray:
 
     Silence is added up to 30 s. Windows are Hann's, of 25 ms, the first centred at 0. Bands are
     triangles of area 1, their corners in equal steps of mel: linear to 1 kHz, then logarithmic.
-    Shape: (3000, 80), float32. Raises: ValueError for sound that is no floating array (n,) or is
-    empty, not finite or longer. Error: rounding. Cost: 0.1 s. Source: Radford et al. (2022), §2.2.
+    An array does not say its rate: resample sound of 44,100 numbers a second to 16,000 first.
+    Shape: (3000, 80), float32. Raises: ValueError for sound that is no floating array (n,), or is
+    empty, longer or not in [−1, 1]. Error: rounding. Cost: 0.1 s. Source: Radford et al. (2022),
+    §2.2.
     """
     check_kind(sound, np.ndarray, "sound")
+    if whole := sound.dtype.kind in "iu":
+        sound = sound.astype(float)
     check_array(sound, "sound", "n")
     if sound.ndim != 1 or sound.size > RATE * SECONDS:
         raise ValueError(f"sound must have shape (n,), at most {SECONDS} s, got {sound.shape}")
+    if whole or np.abs(sound).max() > 1:
+        came = f"{'integers' if whole else 'some'} from {sound.min():g} to {sound.max():g}"
+        raise ValueError(f"sound must be in [−1, 1], got {came}: divide 16-bit integers by 32768")
     window, hop = RATE // 40, RATE // 100
     padded = np.pad(sound.astype(float), (0, RATE * SECONDS - sound.size))
     padded = np.pad(padded, window // 2, mode="reflect")

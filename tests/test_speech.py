@@ -406,7 +406,11 @@ WRONG = {
     "too long": ({"sound": np.zeros(480_001)}, r"sound must have shape \(n,\), at most 30 s, got"),
     "two channels": ({"sound": np.zeros((9, 2))}, r"sound must have shape \(n,\), at most 30 s"),
     "a number": ({"sound": np.array(0.5)}, "sound must have shape"),
-    "integers": ({"sound": np.zeros(9, np.int16)}, "sound must hold real floating-point numbers"),
+    "integers": ({"sound": np.arange(9, dtype=np.int16)}, "got integers from 0 to 8: divide"),
+    "as large as integers": (
+        {"sound": np.arange(9.0)},
+        r"sound must be in .* got some .* to 8: div",
+    ),
     "complex": ({"sound": np.zeros(9, complex)}, "sound must hold real floating-point numbers"),
     "NaN": ({"sound": np.array([0.1, np.nan])}, "sound must be finite, got NaN or infinity in 1"),
     "infinity": ({"sound": np.array([0.1, np.inf])}, "sound must be finite"),
