@@ -12,7 +12,7 @@ import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import array_api_compat
+import array_api_compat.numpy
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
@@ -22,10 +22,6 @@ INSTALL = (
     "`make lab EXTRAS=gpu-cuda12` installs it with CUDA's libraries and headers (gpu-cuda13 where "
     "the driver is of CUDA 13)"
 )
-
-
-def _numpy():
-    return importlib.import_module("array_api_compat.numpy")
 
 
 def _cupy():
@@ -63,10 +59,10 @@ def _auto():
     try:
         return _cupy()
     except RuntimeError:
-        return _numpy()
+        return array_api_compat.numpy
 
 
-BACKENDS = {"numpy": _numpy, "cupy": _cupy, "auto": _auto}
+BACKENDS = {"numpy": lambda: array_api_compat.numpy, "cupy": _cupy, "auto": _auto}
 
 
 def get_backend(name: str | None = None):
@@ -92,7 +88,7 @@ def to_like(x, like: Array) -> Array:
     Cost: one copy to the device.
     """
     xp = array_api_compat.array_namespace(like)
-    x = np.asarray(x)
+    x = to_host(np.asarray(x))
     both_real = np.issubdtype(x.dtype, np.floating) and xp.isdtype(like.dtype, "real floating")
     dtype = like.dtype if both_real else None
     return xp.asarray(x, dtype=dtype, device=array_api_compat.device(like))
@@ -101,14 +97,17 @@ def to_like(x, like: Array) -> Array:
 def to_host(x) -> np.ndarray:
     """x as a NumPy array: the one way home, which waits for the device.
 
-    x: an array of any library, or anything numpy.asarray takes. Shape and dtype: those of x.
+    x: an array of any library, or anything numpy.asarray takes. Shape and dtype: those of x, but
+    float32 for bfloat16, which NumPy lacks.
     Error: exact. Cost: one copy from the device; none for a NumPy array.
     """
     if array_api_compat.is_cupy_array(x):
         return x.get()
     if array_api_compat.is_torch_array(x):
-        return x.detach().cpu().numpy()
-    return np.asarray(x)
+        x = x.detach().cpu()
+        return (x.float() if str(x.dtype) == "torch.bfloat16" else x).numpy()
+    x = np.asarray(x)
+    return x.astype(np.float32) if x.dtype.name == "bfloat16" else x
 
 
 def synchronize(x=None) -> None:

@@ -159,6 +159,18 @@ def test_to_host_takes_what_numpy_takes_and_copies_no_array_of_its():
     assert to_host(x) is x
 
 
+@pytest.mark.parametrize("library", ["torch", "jax.numpy", "ml_dtypes"])
+def test_bfloat16_comes_home_as_float32(library):
+    xp = pytest.importorskip(library, reason="where bfloat16 is", exc_type=ImportError)
+    x = np.array([1.0, 2**-120, -3e38])
+    x = x.astype(xp.bfloat16) if library == "ml_dtypes" else xp.asarray(x, dtype=xp.bfloat16)
+    home = to_host(x)
+    assert home.dtype == np.float32
+    np.testing.assert_allclose(home, [1.0, 2**-120, -3e38], rtol=2**-8)
+    if library == "ml_dtypes":
+        assert to_like(x, np.ones(1)).tolist() == home.tolist()
+
+
 def test_to_host_brings_a_device_array_home():
     x = array_api_strict.asarray([1, 2], dtype=array_api_strict.float32, device=DEVICE)
     with poisoned():
@@ -186,7 +198,7 @@ class Fake:
 
 @pytest.mark.parametrize(
     ("library", "kind", "calls"),
-    [("cupy", "ndarray", ["get"]), ("torch", "Tensor", ["detach", "cpu", "numpy"])],
+    [("cupy", "ndarray", ["get"]), ("torch", "Tensor", ["detach", "cpu", "dtype", "numpy"])],
 )
 def test_to_host_asks_a_library_for_a_copy_in_its_own_words(library, kind, calls, monkeypatch):
     array = type(kind, (Fake,), {})
