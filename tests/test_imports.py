@@ -1,14 +1,18 @@
 """What importing the package needs and takes; who imports whom is held by import-linter."""
 
+import os
 import subprocess
 import sys
+
+import pytest
 
 from tools.setting import ROOT
 
 
-def fresh(code):
+def fresh(code, **environment):
     """A fresh Python that runs `code`."""
-    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    command, environment = [sys.executable, "-c", code], os.environ | environment
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
 
 
 def test_the_package_imports_no_extra():
@@ -17,8 +21,22 @@ def test_the_package_imports_no_extra():
     assert {"torch", "jax", "matplotlib", "cupy"}.isdisjoint(loaded)
 
 
-def test_what_needs_pytorch_says_how_to_get_it():
-    said = fresh("import sys; sys.modules['torch'] = None; import performer_course.pytorch").stderr
-    last = said.splitlines()[-1]
-    assert last.startswith("ImportError: performer_course.pytorch needs PyTorch (")
-    assert last.endswith("`make lab EXTRAS=torch` installs it")
+@pytest.mark.parametrize(
+    ("module", "missing", "extra"),
+    [
+        ("pytorch", "torch", "torch"),
+        ("figures", "matplotlib", "lessons"),
+        ("card", "PIL", "lessons"),
+        ("training", "optax", "training"),
+    ],
+)
+def test_what_needs_an_extra_names_it(module, missing, extra):
+    said = fresh(f"import sys; sys.modules['{missing}'] = None; import performer_course.{module}")
+    last = said.stderr.splitlines()[-1]
+    named = "figures" if module == "card" else module
+    assert last.startswith(f"ImportError: performer_course.{named} cannot be imported (")
+    assert last.endswith(f"`make lab EXTRAS={extra}` installs the rest")
+
+
+def test_a_home_that_cannot_be_written_makes_no_lesson_say_so():
+    assert fresh("import performer_course.figures", HOME="/proc/nope").stderr == ""

@@ -6,6 +6,7 @@ a kernel that starts at the same moment may have them, and then one of the two d
 in a fresh folder are nobody else's. (Windows keeps the ports.)
 """
 
+import importlib
 import os
 import shutil
 import tempfile
@@ -13,6 +14,8 @@ import weakref
 from pathlib import Path
 
 from jupyter_client.manager import AsyncKernelManager, KernelManager
+
+from tools.setting import ENVIRONMENT
 
 
 class _OwnFolder:
@@ -23,6 +26,10 @@ class _OwnFolder:
             folder = tempfile.mkdtemp(prefix="kernel-")
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             options |= {"transport": "ipc", "ip": str(Path(folder, "socket"))}
+        if not any(Path(ENVIRONMENT["MPLCONFIGDIR"]).glob("fontlist*")):
+            importlib.import_module(
+                "matplotlib.font_manager"
+            )  # or a lesson would say that it looks
         super().__init__(**options)
 
 

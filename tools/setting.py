@@ -18,6 +18,7 @@ ENVIRONMENT = {
     "JUPYTER_PLATFORM_DIRS": "1",
     "MKL_NUM_THREADS": "1",
     "MPLBACKEND": "agg",
+    "MPLCONFIGDIR": str(ROOT / "build/matplotlib"),  # not in a home folder: it may be read-only
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "PERFORMER_BACKEND": "numpy",
