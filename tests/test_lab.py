@@ -1,11 +1,13 @@
 """`make lab` fills my/, and what a learner writes there stays; what it installs."""
 
+import errno
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import nbformat
 import pytest
@@ -162,6 +164,16 @@ def test_what_is_kept_is_named_with_the_way_to_the_new_one(course, monkeypatch, 
     told = capsys.readouterr().out
     assert "  my/01.ipynb\n" in told
     assert "rename or delete yours" in told
+
+
+def test_a_full_disk_is_named_with_the_folder_and_what_it_needs(monkeypatch, capsys):
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(lab, "fill", mock.Mock(side_effect=full))
+    assert lab.main() == 1
+    told = capsys.readouterr().out
+    needs = float(re.search(rf"^{re.escape(str(lab.MY))} needs ([\d.]+) MB", told)[1])
+    assert 1 < needs < 20
+    assert "No space left on device" in told
 
 
 # What make installs

@@ -91,7 +91,15 @@ def place(path: Path, content: bytes) -> None:
 
 
 def main() -> int:
-    written, kept = fill()
+    try:
+        written, kept = fill()
+    except OSError as error:  # above all a full disk
+        needs = sum(map(len, copies(NOTEBOOKS).values())) / 1e6
+        print(
+            f"{MY} needs {needs:.1f} MB, and could not be filled: {error}. What you wrote is safe."
+        )
+        print("Make room or choose another folder for the course, then `make lab` again.")
+        return 1
     if written:
         print(f"my/: {len(written)} files, your copies of the course, new or brought up to date.")
     if kept:
