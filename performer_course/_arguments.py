@@ -107,7 +107,7 @@ def check_finite(x, name: str, mask=None, *, most=MOST, like=None, wide=True) ->
 
 def check_mask(key_mask, x, name: str):
     """The namespace of a boolean key_mask (..., n) for the n rows of x. Raises: ValueError."""
-    if not array_api_compat.is_array_api_obj(key_mask):
+    if not array_api_compat.is_array_api_obj(key_mask) or isinstance(key_mask, LOSSY):
         raise ValueError(f"key_mask must be a boolean array, got {type(key_mask).__name__}")
     xp = check_library(x, key_mask, f"{name} and key_mask")
     n, shape = x.shape[-2], tuple(key_mask.shape)
@@ -351,27 +351,12 @@ def check_tokens(q, k) -> None:
         )
 
 
-def check_gate(log_decay, k):
-    """ln a ≤ 0 as (..., L, 1), or (..., L, d) by channel, for k (..., L, d); zeros for None.
+def check_each_token(x, k, name: str, low: float, high: float, *, by_channel=False):
+    """x in [low, high] for the tokens of k (..., L, d): (..., L, 1), or (..., L, d) by channel.
 
-    Raises: ValueError for another shape and, where values are free to read, NaN or above 0.
+    A number is one for all. Raises: ValueError for another shape and, where values are free to
+    read, NaN or outside.
     """
-    ends = [k.shape[-2:-1], k.shape[-2:]]
-    return _each_token(
-        0.0 if log_decay is None else log_decay, k, "log_decay", -math.inf, 0.0, ends
-    )
-
-
-def check_strength(beta, k):
-    """beta in [0, 2] as (..., L, 1) for the tokens of k (..., L, d).
-
-    Raises: ValueError for another shape and, where values are free to read, NaN or outside.
-    """
-    return _each_token(beta, k, "beta", 0.0, 2.0, [k.shape[-2:-1]])
-
-
-def _each_token(x, k, name, low, high, ends):
-    """x in [low, high], a number or of shape (..., *end) for an end of `ends`: with k's axes."""
     if isinstance(x, Real) or not array_api_compat.is_array_api_obj(x):  # np.float64 is both
         if not isinstance(x, Real) or isinstance(x, bool) or not low <= x <= high:
             raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {x!r}")
@@ -380,6 +365,7 @@ def _each_token(x, k, name, low, high, ends):
     xp = check_floating(x, name)
     check_library(k, x, f"k and {name}")
     shape, lead = tuple(x.shape), k.ndim - 2
+    ends = [k.shape[-2:-1], *([k.shape[-2:]] if by_channel else [])]
     if not any(len(shape) == lead + len(end) and shape[lead:] == tuple(end) for end in ends):
         shaped = " or ".join(f"(..., {', '.join(map(str, end))})" for end in ends)
         raise ValueError(

@@ -13,7 +13,6 @@ from ._arguments import (
     check_array,
     check_attention,
     check_finite,
-    check_lead,
     check_library,
     check_shape,
 )
@@ -64,11 +63,7 @@ def moments(
     text, as a mean sees the future. Shape: (..., d), (..., d, d), (..., d), on the host.
     Error: that of the sample. Cost: O(n d² + d³). Source: Likhosherstov et al. (2023), dense map.
     """
-    check_array(q, "q", "n, d", most=1.0)
-    check_array(k, "k", "n, d", most=1.0)
-    check_lead(q, k, names="q and k")
-    if q.shape[-1] != k.shape[-1]:
-        raise ValueError(f"q and k must be of one width, got {q.shape[-1]} and {k.shape[-1]}")
+    q, k, *_ = check_attention(q, k, k, None)
     q, k = to_host(q).astype(float), to_host(k).astype(float)
     check_finite(q, "q", most=LARGEST)
     check_finite(k, "k", most=LARGEST)

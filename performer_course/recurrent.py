@@ -22,6 +22,7 @@ empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 
 float32), of v and state 4e246 (7e30), a log_decay above 0, and a beta outside [0, 2].
 """
 
+import math
 from typing import NamedTuple
 
 import array_api_compat
@@ -31,12 +32,11 @@ from ._arguments import (
     MOST_VALUE,
     check_array,
     check_count,
-    check_gate,
+    check_each_token,
     check_keys,
     check_kind,
     check_lead,
     check_library,
-    check_strength,
     check_tokens,
 )
 from ._blocks import in_blocks, in_order, step_size, steps, sum_dtype
@@ -239,8 +239,10 @@ def _tokens(q, k, v, beta, erase, log_decay, state):
     check_tokens(q, k)
     sums = sum_dtype(xp, q, k, v)
     like = xp.astype(k, sums, copy=False)  # a number is rounded to the dtype of sums, not of k
-    gate = check_gate(log_decay, like)
-    strength = None if beta is None else xp.astype(check_strength(beta, like), sums, copy=False)
+    gate, strength = 0.0 if log_decay is None else log_decay, None
+    gate = check_each_token(gate, like, "log_decay", -math.inf, 0.0, by_channel=True)
+    if beta is not None:
+        strength = xp.astype(check_each_token(beta, like, "beta", 0.0, 2.0), sums, copy=False)
     _check_fits(erase, "erase", "L, d", tuple(k.shape[-2:]), k)
     _check_fits(state, "state", "d, e", (k.shape[-1], v.shape[-1]), k, most=MOST_VALUE)
     others = [x for x in (gate, strength, erase, state) if x is not None]

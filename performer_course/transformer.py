@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 
 from . import projections
 from ._arguments import (
+    LOSSY,
     check_array,
     check_callable,
     check_count,
@@ -280,7 +281,8 @@ def _check_named(arrays, name, shapes, like, like_name):
 
 def _check_tokens(tokens, key_mask, vocabulary):
     """The namespace of integers (..., L) that fit, once the mask does, too. Raises: ValueError."""
-    if not array_api_compat.is_array_api_obj(tokens) or not tokens.ndim:
+    good = array_api_compat.is_array_api_obj(tokens) and not isinstance(tokens, LOSSY)
+    if not good or not tokens.ndim:
         raise ValueError(f"tokens must be an integer array (..., L), got {type(tokens).__name__}")
     xp = array_api_compat.array_namespace(tokens)
     if not tokens.shape[-1]:

@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import array_api_compat.numpy
-import array_api_strict
 import numpy as np
 import pytest
 
@@ -15,41 +14,25 @@ from performer_course._arguments import (
     check_number,
 )
 
-from .double import DEVICE, poisoned
-
-
-def test_a_good_array_gives_its_namespace():
-    assert check_array(np.ones((2, 3)), "x", "n, d") is array_api_compat.numpy
-    with poisoned():
-        x = array_api_strict.ones((2, 3), device=DEVICE)
-        assert check_array(x, "x", "n, d") is array_api_strict
-
 
 @pytest.mark.parametrize(
     ("x", "message"),
     [
         ([[1.0]], r"q must be an array of shape \(\.\.\., n, d\), got list: convert it with xp"),
-        (2.5, "q must be an array .* got float"),
         (None, "q must be an array .* got NoneType"),
         (np.ones(3), r"q must have shape \(\.\.\., n, d\), got shape \(3,\)"),
         (np.ones((2, 3), dtype=int), "q must hold real .* got dtype int64: convert it with xp"),
-        (np.ones((2, 3), dtype=bool), "q must hold real floating-point numbers, got dtype bool"),
-        (np.ones((2, 3), dtype=complex), "q must hold real .* got dtype complex128"),
         (np.ones((0, 3)), r"q must not be empty, got shape \(0, 3\)"),
         (np.ones((2, 0)), r"q must not be empty, got shape \(2, 0\)"),
         (np.asarray([[1, np.nan]]), r"NaN or infinity in 1 of 2 entries, the first at \(0, 1\)"),
         (np.asarray([[1], [-np.inf]]), r"q must be finite, .* in 1 of 2 .* first at \(1, 0\)"),
+        (np.full((2, 3), 1e200), r"q must be finite, got more than 5\.2e\+138 in size in 6 of 6"),
+        (np.full((2, 3), 3e17, "f4"), r"q must be finite, got more than 2\.2e\+17 in size in 6"),
     ],
 )
 def test_a_bad_array_is_refused_with_what_came(x, message):
     with pytest.raises(ValueError, match=message):
         check_array(x, "q", "n, d")
-
-
-def test_a_value_on_a_device_is_not_read_to_check_it():
-    x = array_api_strict.asarray([[np.nan]], device=DEVICE)
-    with poisoned():
-        check_array(x, "x", "n, d")
 
 
 @pytest.mark.parametrize("value", [1, 7, np.int64(7), np.uint8(7)])

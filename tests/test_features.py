@@ -99,13 +99,6 @@ def test_a_set_of_directions_for_each_head_gives_the_heads_one_by_one(
         np.testing.assert_allclose(found[head], one, rtol=1e-12, atol=1e-14)
 
 
-def test_features_of_many_heads_are_written_into_an_array():
-    x, W = points(5, 3), points(2, 4, 3, seed=1)
-    out = np.full((2, 5, 8), np.nan)
-    assert maps.fourier(x, W, out=out) is out
-    np.testing.assert_array_equal(out, maps.fourier(x, W))
-
-
 # Both
 
 MAPS = [monomials, taylor]

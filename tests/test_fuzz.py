@@ -104,6 +104,7 @@ DTYPES = [
     "datetime64[s]",
 ]
 LIBRARIES = [array_api_strict.asarray]
+LONG = np.finfo("longdouble").bits > 64
 BFLOAT16 = importlib.util.find_spec("ml_dtypes")
 if BFLOAT16:
     importlib.import_module("ml_dtypes")  # names it to NumPy
@@ -261,7 +262,10 @@ def refused(value, on_device, alone):
         found = {"complex numbers": value.astype(complex)}
         found |= {"NaN": value * np.nan} if value.dtype.kind == "f" else {}
         found |= {"bfloat16": value.astype("bfloat16")} if BFLOAT16 else {}
-        found |= {"a list": value.tolist(), "no entries": value[..., :0]} if on_device else {}
+        if on_device:
+            found |= {"a list": value.tolist(), "no entries": value[..., :0]}
+            found |= {"a mask": np.ma.masked_array(value), "a matrix": np.matrix(value.ravel())}
+            found |= {"float128": value.astype("longdouble")} if LONG else {}
         strict = on_device and not alone
         return found | ({"another library": array_api_strict.asarray(value)} if strict else {})
     if isinstance(value, int) and not isinstance(value, bool):
@@ -271,6 +275,7 @@ def refused(value, on_device, alone):
     return {}
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
 @pytest.mark.parametrize("function", functions(), ids=examples.label)
 def test_each_argument_made_wrong_is_refused_by_name(function):
     given, taken = valid(function, np.random.default_rng(0), share=1), []
@@ -327,6 +332,8 @@ def test_entries_of_any_size_give_no_nan_and_infinity_is_refused(function, dtype
 
 # Of these the dtype of a result depends; all others are cast.
 DECIDE = {"q", "k", "v", "x", "y", "phi_q", "phi_k", "state", "a", "b", "first", "second", "params"}
+WIDE = {f"attention.{name}" for name in ("init_state", "absorb", "relative_variance")}
+WIDE |= {"recurrent.chunk_map", *(n for n in map(examples.label, functions()) if "naive" in n)}
 PUTS = {"NumPy": lambda x: x}
 if importlib.util.find_spec("torch"):
     PUTS["PyTorch"] = importlib.import_module("torch").asarray
@@ -339,6 +346,9 @@ def test_arguments_may_have_unlike_dtypes_and_but_for_rows_are_cast(function, pu
     for own, other in itertools.permutations(("f2", "f4", "f8"), 2):
         given = examples.cast(examples.example(function, np.random.default_rng(0), options), own)
         wanted = examples.leaves(function(**examples.tree_map(put, given)))
+        assert examples.label(function) in WIDE or str(put(np.ones(1, own)).dtype) == str(
+            wanted[-1].dtype
+        )
         for name in floating(given):
             mixed = given | examples.cast({name: given[name]}, other)
             found = examples.leaves(function(**examples.tree_map(put, mixed)))

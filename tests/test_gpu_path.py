@@ -24,7 +24,6 @@ from .test_attention import (  # noqa: F401
     test_heads_with_directions_of_their_own_are_the_heads_one_by_one,
     test_leading_axes_broadcast,
     test_taylor_attention_weighs_by_the_cut_series,
-    test_the_dtype_that_comes_in_goes_out,
     test_the_fast_path_equals_the_textbook,
     test_the_null_baseline_is_the_mean_of_what_a_row_sees,
     test_the_relative_variance_is_the_mean_over_all_pairs,
