@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-import array_api_compat.numpy
 import numpy as np
 import pytest
 
@@ -41,27 +40,10 @@ def test_a_count_comes_back_as_a_python_integer(value):
     assert check_count(value, "m") == value
 
 
-@pytest.mark.parametrize("value", [0, -1, 2.5, 2.0, True, np.True_, None, "2", [2]])
-def test_a_bad_count_is_refused_with_what_came(value):
-    with pytest.raises(ValueError, match="m must be an integer of at least 1, got") as raised:
-        check_count(value, "m")
-    assert repr(value) in str(raised.value)
-
-
 @pytest.mark.parametrize("value", [1, 0.5, np.float32(0.5), np.int64(2), Fraction(1, 2)])
 def test_a_number_comes_back_as_a_python_float(value):
     assert type(check_number(value, "gamma", above=0.0)) is float
     assert check_number(value, "gamma", above=0.0) == value
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, True, None, "1", 1j, [1.0]])
-@pytest.mark.parametrize(
-    ("limit", "text"), [({"above": 0.0}, " above 0"), ({"least": 0.0}, " of at least 0"), ({}, "")]
-)
-def test_a_bad_number_is_refused_with_what_came(value, limit, text):
-    with pytest.raises(ValueError, match=f"c must be a finite number{text}, got") as raised:
-        check_number(value, "c", **limit)
-    assert repr(value) in str(raised.value)
 
 
 def test_a_limit_itself_is_allowed_by_least_and_not_by_above():
@@ -74,13 +56,6 @@ def test_a_limit_itself_is_allowed_by_least_and_not_by_above():
 
 
 # What must go together
-
-
-def test_what_a_mask_hides_may_hold_anything():
-    x, mask = np.array([[1.0], [np.nan], [np.inf]]), np.array([True, False, False])
-    assert check_array(x, "k", "S, d", mask) is array_api_compat.numpy
-    with pytest.raises(ValueError, match=r"k must be finite, .* in 1 of 3 .* first at \(2, 0\)"):
-        check_array(x, "k", "S, d", np.array([True, False, True]))
 
 
 @pytest.mark.parametrize(
