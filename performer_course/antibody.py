@@ -33,6 +33,7 @@ from ._arguments import (
     check_lead,
     reading,
 )
+from ._blocks import sum_dtype
 from .attention import favor_attention, linear_attention, softmax_attention
 from .compare import with_weight_column
 from .transformer import join_heads, layer_norm, split_heads
@@ -283,7 +284,8 @@ def positive_pair(q, k, W_q, W_k):
             f"got shapes {tuple(W_q.shape)} and {tuple(W_k.shape)}"
         )
     xp, scale = array_api_compat.array_namespace(q, k), q.shape[-1] ** -0.25
-    g, h = features.log_positive(q * scale, W_q), features.log_positive(k * scale, W_k)
+    x, y = (xp.astype(a, sum_dtype(xp, a), copy=False) * scale for a in (q, k))
+    g, h = features.log_positive(x, W_q), features.log_positive(y, W_k)
     c = xp.max(h, axis=-2, keepdims=True)  # (..., 1, m)
     a = g + c
     return xp.exp(a - xp.max(a, axis=-1, keepdims=True)), xp.exp(h - c)
