@@ -1,5 +1,6 @@
 """Lesson 18: what its record says, and how a wrong word is counted."""
 
+import collections
 import csv
 import itertools
 import json
@@ -14,6 +15,11 @@ from tools.notebooks import NOTEBOOKS
 KINDS = "read", "synthetic"
 
 
+def rows(name):
+    with open(data.FOLDER / f"speech_{name}.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 @pytest.fixture(scope="module")
 def lesson():
     return definitions(NOTEBOOKS / "18_hear_a_model.py", {"BLOCKS", "HEADS", "D"})
@@ -23,9 +29,7 @@ def lesson():
 def record():
     """(way, band, features) → {column: a number for each draw}."""
     found = {}
-    with open(data.FOLDER / "speech_ways.csv", encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
+    for row in rows("ways"):
         key = row["way"], int(row["band"]), int(row["features"])
         for name in itertools.islice(row, 4, None):
             found.setdefault(key, {}).setdefault(name, []).append(float(row[name]))
@@ -62,3 +66,38 @@ def test_what_was_said_goes_with_what_was_counted(lesson, record):
     for (way, band, m), row in record.items():
         wrong = lesson["word_errors"](said[f"{way}, {band}, {m}"], meant)
         assert wrong == row["read wrong"][0]
+
+
+def test_what_a_mean_key_brings_back_depends_on_the_voice_and_on_silence():
+    wrong = collections.Counter()
+    for r in rows("voices"):
+        program = {"read": "", "slt": "flite", "rms": "flite"}.get(r["voice"], "eSpeak NG")
+        wrong[program, r["sound"], r["way"]] += int(r["wrong"])
+        wrong[r["voice"], r["stretch"], r["sound"], r["way"]] += int(r["wrong"])
+    for program, sound in itertools.product(("flite", "eSpeak NG"), ("alone", "one clip")):
+        found = (
+            wrong[program, sound, way] for way in ("window 24", "and mean key", "and two keys")
+        )
+        none, one, two = found
+        assert (one < none) == ((program, sound) != ("eSpeak NG", "alone"))
+        assert two < none
+        assert (wrong[program, sound, "and share"] < none) == (
+            sound == "one clip" or program == "flite"
+        )
+    for voice, stretch, sound, way in [key for key in wrong if key[3:] == ("window 24",)]:
+        assert wrong[voice, stretch, sound, "and two keys"] <= wrong[voice, stretch, sound, way]
+
+
+def test_a_mean_key_lacks_the_values_outside_more_than_their_weight():
+    sounds = collections.defaultdict(dict)
+    for r in rows("outside"):
+        if float(r["weight outside"]) > 0.5:
+            errors = [float(r[name]) for name in list(r)[-4:]]
+            sounds[r["voice"], r["sound"]][r["block"], r["head"]] = errors
+    assert len(sounds) == 4
+    assert len({frozenset(heads) for heads in sounds.values()}) == 1  # the same on each
+    one, two, weight, values = np.array([x for heads in sounds.values() for x in heads.values()]).T
+    assert len(one) == 36
+    assert (two < one).sum() >= 34
+    assert (weight > one).sum() >= 34
+    assert (values < one).all()

@@ -1,15 +1,16 @@
 """The model of speech itself, where it was fetched: what it hears of five sentences."""
 
+import csv
 import itertools
 import json
-import re
 
 import numpy as np
 import pytest
 
-from performer_course import _whisper, antibody, attention, data, near_far, speech
+from performer_course import _whisper, data, speech
 from tests.deep import speech_encoded
 from tests.speech_model import FILE, LETTERS, needs_speech, real_speech
+from tools.record import hearing, shared
 
 pytestmark = needs_speech
 
@@ -25,23 +26,9 @@ def clip():
     return speech_encoded.sound(), " ".join(text for _, text in data.sentences())
 
 
-def words(text):
-    return re.findall("[a-z]+", text.lower())
-
-
-def word_errors(text, said):
-    """Words to change, insert or leave out to make the one of the other."""
-    a, b = words(text), words(said)
-    row = np.arange(len(b) + 1)
-    for n, word in enumerate(a):
-        changed = row[:-1] + (np.array(b, object) != word)
-        row = np.append(n + 1, np.minimum(changed, row[1:] + 1))
-        row = np.minimum.accumulate(row - np.arange(len(row))) + np.arange(len(row))
-    return row[-1]
-
-
-def attend_uniform(i, q, k, v):
-    return attention.uniform_attention(q, k, v)
+@pytest.fixture(scope="module")
+def lesson():
+    return shared.lesson("18_hear_a_model.py", tag="ways")
 
 
 def test_the_weights_are_those_of_the_model(weights):
@@ -95,17 +82,32 @@ def test_vectors_and_tokens_are_those_of_the_framework(weights, clip):
     assert _whisper.tokens(weights["vocabulary"], said) == tokens.tolist()
 
 
-def test_five_sentences_are_written_down_word_by_word(weights, clip):
+def test_five_sentences_are_written_down_word_by_word(weights, clip, lesson):
     sound, text = clip
     said = speech.transcribe(weights, sound)
-    assert word_errors(text, said) == 0
+    assert lesson["word_errors"](said, text) == 0
     assert said.startswith("And Mr. John Dashwood had then leisure to consider how much")
-    alone = [speech.transcribe(weights, sound) for sound, _ in data.sentences()]
-    wrong = [
-        word_errors(text, said) for (_, text), said in zip(data.sentences(), alone, strict=True)
-    ]
-    assert wrong == [0, 2, 0, 0, 0]
-    assert len(words(text)) == 70
+    assert len(lesson["words"](text)) == 70
+
+
+def test_what_was_read_is_heard_as_on_record_alone_and_in_one_clip(weights, lesson):
+    def record(path):
+        with path.open(encoding="utf-8", newline="") as file:
+            return [row for row in csv.DictReader(file) if row["voice"] == "read"]
+
+    asked = hearing.other_sounds({})
+    ways = {
+        "exact": lesson["softmax"],
+        "window 24": lesson["window"](24),
+        "and mean key": lesson["near_and_mean_key"](24),
+    }
+    known = {(r["sound"], r["way"]): int(r["wrong"]) for r in record(hearing.OTHERS)}
+    for row in hearing.of_others(weights, lesson, ways, asked):
+        assert abs(row["wrong"] - known[row["sound"], row["way"]]) <= 1
+    found = itertools.islice(hearing.outside(weights, lesson, asked), 48)
+    for row, old in zip(found, record(hearing.OUTSIDE), strict=True):
+        for name in itertools.islice(row, 2, None):
+            assert abs(float(row[name]) - float(old[name])) <= 0.02 * (1 + abs(float(old[name])))
 
 
 def test_the_likelihood_of_the_right_text_is_that_on_record(weights, clip):
@@ -122,27 +124,15 @@ def test_the_likelihood_of_the_right_text_is_that_on_record(weights, clip):
 @pytest.mark.parametrize(
     ("band", "most", "expected"), [(96, 1, -0.1656), (48, 5, -0.2008), (24, 11, -0.3687)]
 )
-def test_a_window_keeps_most_words_as_long_as_it_is_wide(band, most, expected, weights, clip):
-    def attend(i, q, k, v):
-        return near_far.near_field(q, k, v, band)
-
+def test_a_window_keeps_words_as_long_as_it_is_wide(band, most, expected, weights, clip, lesson):
+    attend = lesson["window"](band)
     sound, text = clip
-    assert word_errors(text, speech.transcribe(weights, sound, attend)) <= most
+    assert lesson["word_errors"](speech.transcribe(weights, sound, attend), text) <= most
     assert abs(speech.log_likelihood(weights, sound, text, attend).mean() - expected) < 2e-3
 
 
-def test_without_attention_nothing_is_heard(weights, clip):
+def test_without_attention_nothing_is_heard(weights, clip, lesson):
     sound, text = clip
-    assert word_errors(text, speech.transcribe(weights, sound, attend_uniform)) >= 65
-    assert speech.log_likelihood(weights, sound, text, attend_uniform).mean() < -5
-
-
-def test_what_is_handed_to_attention_is_six_heads_of_1500_tokens(weights, clip):
-    seen = []
-
-    def attend(i, q, k, v):
-        seen.append((i, {x.shape for x in (q, k, v)}, {x.dtype for x in (q, k, v)}))
-        return antibody.attend_exact(i, q, k, v)
-
-    assert speech.encode(weights, clip[0], attend).shape == (1500, 384)
-    assert seen == [(i, {(6, 1500, 64)}, {np.dtype(np.float32)}) for i in range(4)]
+    said = speech.transcribe(weights, sound, lesson["uniform"])
+    assert lesson["word_errors"](said, text) >= 65
+    assert speech.log_likelihood(weights, sound, text, lesson["uniform"]).mean() < -5

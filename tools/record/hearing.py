@@ -1,20 +1,23 @@
 """Write speech_*.csv, speech_said.json, speech_heads.npz: lesson 18's model, each way to attend.
 
-    python -m tools.record.hearing    after `make model`; needs the program flite
+    python -m tools.record.hearing    after `make model`; needs the programs flite and espeak-ng
 
 All 24 heads of the encoder attend alike, by the lesson's own functions. Judged on the five
 sentences that were read, joined to one clip, and on six clips of some 25 s by three synthetic
 voices, which were used for nothing else; what a way has to know beforehand it has from two clips of
 a fourth voice, other texts. Words wrong, and the mean ln P a token of the text that was meant. Then
 what each head looks at while the sentences are read, and how far each way is off there; and the
-antibodies of lesson 17 by a window and one mean key. q, k and v of two heads are kept.
+antibodies of lesson 17 by a window and one mean key. q, k and v of two heads are kept. Last, five
+other sentences by two voices of each program, at two speeds, alone and in one clip: words wrong,
+and the CPU time of one thread in the 24 heads; and the weight that mean keys find on four sounds.
 """
 
 import itertools
 import json
 import subprocess
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +25,7 @@ import numpy as np
 from scipy import signal
 from scipy.cluster.vq import kmeans2
 from scipy.io import wavfile
+from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -36,41 +40,46 @@ TEXTS = (Path(__file__).with_name("hearing.txt")).read_text(encoding="utf-8").sp
 STEPS, RATE, QUERIES = 300, 1.6e-2, 256  # of what is trained
 VOICES, CALIBRATION = ("slt", "rms", "awb"), "kal16"
 DRAWS, BANDS, COUNTS, CENTRES = 3, (8, 16, 24, 32, 64), (16, 64, 256), 16
+OTHERS, OUTSIDE = data.FOLDER / "speech_voices.csv", data.FOLDER / "speech_outside.csv"
+OTHER_VOICES = {"slt": (1, 1.25), "rms": (1,), "en-us": (1, 1.25), "en-gb-x-rp": (1,)}
+OTHER_WAYS = {
+    "exact": ("softmax", 0, 0, 0),
+    "window 24": ("window", 24, 0, 0),
+    "and mean key": ("near and mean key", 24, 1, 0),
+    "and share": ("window and mean(V)", 24, 0, 0),
+    "and 16 centres": ("near and clusters", 24, CENTRES, 0),
+    "window 64": ("window", 64, 0, 0),
+    "64 and mean key": ("near and mean key", 64, 1, 0),
+}
 
 
-def spoken(text: str, voice: str) -> np.ndarray:
-    """A text, read by a voice of flite."""
+def spoken(text: str, voice: str, stretch: float = 1.25) -> np.ndarray:
+    """A text, read by a voice of flite, or of espeak-ng: those are named after a language."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "said.wav")
-        subprocess.run(
-            [
-                "flite",
-                "--setf",
-                "duration_stretch=1.25",
-                "-voice",
-                voice,
-                "-t",
-                text,
-                "-o",
-                str(path),
-            ],
-            check=True,
-        )
+        path = str(Path(folder, "said.wav"))
+        command = f"flite --setf duration_stretch={stretch} -voice {voice} -o {path} -t"
+        if "-" in voice:
+            command = f"espeak-ng -v {voice} -s {175 / stretch:.0f} -w {path}"
+        subprocess.run([*command.split(), text], check=True)
         rate, samples = wavfile.read(path)
     sound = samples.astype(np.float32) / 2**15
     return signal.resample_poly(sound, speech.RATE, rate).astype(np.float32)
 
 
+def joined(sounds: list[np.ndarray]) -> np.ndarray:
+    """Sounds one after the other, a quarter of a second of silence after each."""
+    gap = np.zeros(speech.RATE // 4, np.float32)
+    return np.concatenate([x for sound in sounds for x in (sound, gap)])
+
+
 def clips() -> tuple[list, list]:
     """[(name, sound, text)] to judge by, the sentences that were read first; sounds to fit by."""
-    gap = np.zeros(speech.RATE // 4, np.float32)
     sounds, texts = zip(*data.sentences(), strict=True)
-    read = np.concatenate([x for sound in sounds for x in (sound, gap)])
-    found = [("read", read, " ".join(texts))]
+    found = [("read", joined(sounds), " ".join(texts))]
     texts = [" ".join(text.split()) for text in TEXTS]
     for n, text in enumerate(texts[:6]):
         found.append((f"synthetic {n}", spoken(text, VOICES[n % 3]), text))
-    return found, [spoken(text, CALIBRATION) for text in texts[6:]]
+    return found, [spoken(text, CALIBRATION) for text in texts[6:8]]
 
 
 def heads(weights: dict, sound: np.ndarray) -> list[np.ndarray]:
@@ -158,9 +167,6 @@ def anatomy(names: dict, known: list, given: list) -> list[dict]:
         "window": names["window"](24),
         "window and mean(V)": names["mixture"](shares(known, 24), names["window"](24)),
         "near and mean key": names["near_and_mean_key"](24),
-        "near and features": names["near_and_features"](24, 64, 0),
-        "FAVOR+": names["published"](256, 0),
-        "centred": names["centred"](names["published"](256, 0)),
     }
     i = np.arange(q.shape[-2])
     apart = np.abs(i[:, None] - i)
@@ -177,31 +183,25 @@ def anatomy(names: dict, known: list, given: list) -> list[dict]:
         A = names["softmax"](block, *one[:2], identity)
         for head in range(len(A)):
             line = {"block": block, "head": head}
-            for band in (8, 24, 64):
-                line[f"within {band}"] = f"{(A[head] * (apart <= band)).sum(axis=1).mean():.4f}"
+            line["within 24"] = f"{(A[head] * (apart <= 24)).sum(axis=1).mean():.4f}"
             line |= {f"error, {name}": f"{values[head]:.4g}" for name, values in off.items()}
             rows.append(line)
     return rows
 
 
-def pairs(weights: dict, every: dict, asked: list) -> list[dict]:
+def pairs(found: dict) -> list[dict]:
     """How far the mean ln P of a clip by a fitted share lies above that by other far fields.
 
     One mean, and its standard error, over the six clips of synthetic voices, for each band.
     """
-
-    def of_clips(way):
-        some = (speech.log_likelihood(weights, s, text, every[way]) for _, s, text in asked[1:])
-        return np.array([log_p.mean() for log_p in some])
-
-    rows = []
-    for band in BANDS:
-        share = of_clips(("window and mean(V)", band, 0, 0))
-        for way in (("near and mean key", band, 1, 0), ("near and clusters", band, CENTRES, 0)):
-            less = share - of_clips(way)
-            error = less.std(ddof=1) / len(less) ** 0.5
-            line = {"band": band, "way": way[0], "clips": len(less)}
-            rows.append(line | {"ln P": f"{less.mean():.4f}", "error": f"{error:.4f}"})
+    rows, others = [], {"near and mean key": 1, "near and clusters": CENTRES}
+    for band, (way, m) in itertools.product(BANDS, others.items()):
+        keys = ("window and mean(V)", band, 0, 0), (way, band, m, 0)
+        share, other = ([found[key, n][1].mean() for n in range(1, 7)] for key in keys)
+        less = np.subtract(share, other)
+        error = less.std(ddof=1) / len(less) ** 0.5
+        line = {"band": band, "way": way, "clips": len(less)}
+        rows.append(line | {"ln P": f"{less.mean():.4f}", "error": f"{error:.4f}"})
     return rows
 
 
@@ -220,16 +220,85 @@ def of_antibodies(names: dict) -> list[dict]:
     ]
 
 
-def once(attend: Callable) -> Callable:
-    """attend for one sound, which is encoded twice: the second time its results are known."""
+def once(attend: Callable, took: list) -> Callable:
+    """attend for one sound, which may be encoded twice, and took[-1] its seconds of this thread."""
     known = {}
+    took.append(0.0)
 
     def remembered(i, q, k, v):
         if i not in known:
+            start = time.thread_time()
             known[i] = attend(i, q, k, v)
+            took[-1] += time.thread_time() - start
         return known[i]
 
     return remembered
+
+
+def other_sounds(voices: dict = OTHER_VOICES) -> dict[tuple, dict[str, list]]:
+    """(voice, stretch) → what is judged: [(sound, text)] of sentences alone, and in one clip."""
+    found = {("read", 1): data.sentences()}
+    for voice, stretch in [(x, y) for x in voices for y in voices[x]]:
+        found[voice, stretch] = [(spoken(x, voice, stretch), x) for x in TEXTS[8].splitlines()]
+    for key, alone in found.items():
+        sounds, texts = zip(*alone, strict=True)
+        found[key] = {"alone": alone, "one clip": [(joined(sounds), " ".join(texts))]}
+    return found
+
+
+def of_others(weights: dict, names: dict, few: dict, asked: dict) -> Iterator[dict]:
+    """Words wrong of each voice at each speed, and the median time of a sound, each way."""
+    for (voice, stretch), kinds in tqdm(asked.items()):
+        for (kind, some), way in itertools.product(kinds.items(), [*few, "and two keys"]):
+            total, wrong, took = 0, 0, []
+            for sound, text in some:
+                attend = once(few.get(way) or two_keys(names, sound), took)
+                total += len(names["words"](text))
+                wrong += names["word_errors"](speech.transcribe(weights, sound, attend), text)
+            line = {"voice": voice, "stretch": stretch, "sound": kind, "way": way}
+            yield line | {"words": total, "wrong": wrong, "ms": f"{1e3 * np.median(took):.0f}"}
+
+
+def two_keys(names: dict, sound: np.ndarray) -> Callable:
+    return names["near_and_two_keys"](24, names["loud"](sound))
+
+
+def outside(weights: dict, names: dict, asked: dict) -> Iterator[dict]:
+    """Of each head on four sounds, for loud queries: the weight outside a window, and estimates.
+
+    Then errors over mean(V)'s: of three ways, and of a window beside the mean of the values outside
+    with the exact weight, and beside the exact values with the mean key's weight.
+    """
+    far = np.abs(np.subtract.outer(np.arange(1500), np.arange(1500))) > 24
+    n = far.sum(axis=1)
+    for voice, kind in itertools.product(("read", "en-us"), ("alone", "one clip")):
+        sound, _ = asked[voice, 1][kind][2 if kind == "alone" else 0]
+        given, loud = heads(weights, sound), names["loud"](sound)
+        few = names["softmax"], names["uniform"], names["window"](24)
+        few += names["near_and_mean_key"](24), two_keys(names, sound)
+        for block, head in np.ndindex(4, 6):
+            some = [x[block, head : head + 1] for x in given]
+            exact, null, near, by_one, by_two = (way(block, *some)[0] for way in few)
+            (q,), (k,), (v,) = some
+            t, parts = q @ k.T / 8, (far & loud, far & ~loud)
+            inside, weight, heard = (logsumexp(t, axis=1, b=b) for b in (~far, far, parts[0]))
+            one = np.log(n) + q @ k.mean(axis=0) / 8
+            two = [np.log(x.sum(axis=1)) + q @ k[x.any(axis=0)].mean(axis=0) / 8 for x in parts]
+            right, found = (1 / (1 + np.exp(inside - x))[:, None] for x in (weight, one))
+            line = {"voice": voice, "sound": kind, "block": block, "head": head}
+            line |= {"loud keys": loud.mean(), "weight outside": right[loud].mean()}
+            line["of it on loud keys"] = np.exp(heard - weight)[loud].mean()
+            line["ln weight by one key"] = np.median((one - weight)[loud])
+            line["ln weight by two keys"] = np.median((np.logaddexp(*two) - weight)[loud])
+            outputs = {"window 24": near, "and mean key": by_one, "and two keys": by_two}
+            outputs["exact weight"] = near + right * (far @ v / n[:, None] - near)
+            outputs["exact values"] = near + found * (
+                (np.exp(t - weight[:, None]) * far) @ v - near
+            )
+            for name, x in outputs.items():
+                off, most = (((y - exact)[loud] ** 2).sum() for y in (x, null))
+                line[f"error, {name}"] = off / most
+            yield {x: y if isinstance(y, str | int) else f"{y:.3f}" for x, y in line.items()}
 
 
 def main() -> None:
@@ -239,7 +308,7 @@ def main() -> None:
     every = ways(names, given)
 
     def judged(job):
-        attend, (_, sound, text) = once(every[job[0]]), asked[job[1]]
+        attend, (_, sound, text) = once(every[job[0]], []), asked[job[1]]
         said = speech.transcribe(weights, sound, attend)
         return said, speech.log_likelihood(weights, sound, text, attend)
 
@@ -262,12 +331,16 @@ def main() -> None:
     write(FILE, rows)
     read = heads(weights, asked[0][1])
     write(ANATOMY, anatomy(names, given, read))
-    write(PAIRS, pairs(weights, every, asked))
+    write(PAIRS, pairs(found))
     halves = {
         n: np.stack([x[at] for at in KEPT]).astype("e") for n, x in zip("qkv", read, strict=True)
     }
     np.savez_compressed(HEADS, heads=np.array(KEPT), **halves)
     write(ANTIBODIES, of_antibodies(names))
+    others, few = other_sounds(), {name: every[key] for name, key in OTHER_WAYS.items()}
+    with threadpool_limits(1):
+        write(OTHERS, of_others(weights, names, few, others))
+        write(OUTSIDE, outside(weights, names, others))
     SAID.write_text(json.dumps(texts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
