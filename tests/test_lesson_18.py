@@ -74,6 +74,7 @@ def test_what_a_mean_key_brings_back_depends_on_the_voice_and_on_silence():
         program = {"read": "", "slt": "flite", "rms": "flite"}.get(r["voice"], "eSpeak NG")
         wrong[program, r["sound"], r["way"]] += int(r["wrong"])
         wrong[r["voice"], r["stretch"], r["sound"], r["way"]] += int(r["wrong"])
+        wrong[r["way"]] += int(r["wrong"])
     for program, sound in itertools.product(("flite", "eSpeak NG"), ("alone", "one clip")):
         found = (
             wrong[program, sound, way] for way in ("window 24", "and mean key", "and two keys")
@@ -84,6 +85,7 @@ def test_what_a_mean_key_brings_back_depends_on_the_voice_and_on_silence():
         assert (wrong[program, sound, "and share"] < none) == (
             sound == "one clip" or program == "flite"
         )
+    assert wrong["window 64"] < wrong["and two keys"] < wrong["and mean key"] < wrong["window 24"]
     for voice, stretch, sound, way in [key for key in wrong if key[3:] == ("window 24",)]:
         assert wrong[voice, stretch, sound, "and two keys"] <= wrong[voice, stretch, sound, way]
 
