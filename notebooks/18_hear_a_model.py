@@ -558,13 +558,13 @@ print(f"greater error than with one key, of {len(OUTSIDE)}: two keys {above[0]},
 print(f"exact weight {above[1]}, exact values {above[2]}")
 
 # %% [markdown] tags=["answer"]
-# **On other voices a mean key brings back less, and a wider window alone does better.** With flite it brings back
-# all that a window of 24 loses of sentences alone: 32 wrong words of 189 become 11, and exact attention has 13. With
-# eSpeak NG it brings back half in one clip, and of sentences alone 57 are wrong, not 45. The share, which was fitted to
-# full clips, has 108. A window of 64 with nothing else takes no longer than one of 24 with a mean key, and over all
-# sounds it has 79 words wrong of 896, not 129: a mean key counts as one key's multiplications (lesson 15), but in
-# milliseconds it costs as much as 40 more on each side. Sixteen centres have 71, exact attention 54. All this is five sentences
-# in six readings, and five that were read.
+# **On other voices a mean key brings back less, and over all a wider window alone does better.** With flite it
+# brings back all that a window of 24 loses of sentences alone: 32 wrong words of 189 become 11, and exact attention
+# has 13. With eSpeak NG it brings back half in one clip, and of sentences alone 57 are wrong, not 45. The share, which
+# was fitted to full clips, has 108. A window of 64 with nothing else takes no longer than one of 24 with a mean key, and
+# over all sounds it has 79 words wrong of 896, not 129: a mean key counts as one key's multiplications (lesson 15),
+# but with this package it takes the milliseconds of 40 more on each side. Sixteen centres have 71, exact attention
+# 54. All this is five sentences in six readings, and five that were read.
 #
 # Why? In the second table a token is *loud* if its power is above the middle of the quietest and the loudest. The
 # same nine heads look far on all four sounds. Of a sentence alone 8 or 13 % of the keys are loud, and about three

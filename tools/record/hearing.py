@@ -161,7 +161,7 @@ def ways(names: dict, given: list) -> dict[tuple, Callable]:
 
 
 def anatomy(names: dict, known: list, given: list) -> list[dict]:
-    """Each head on one sound: its weight within 24 tokens, and three ways' errors over mean(V)'s."""
+    """Each head on one sound: its weight within 24 tokens, each way's error over mean(V)'s."""
     q, k, v = given
     few = {
         "window": names["window"](24),
