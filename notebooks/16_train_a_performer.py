@@ -291,13 +291,14 @@ def bits(params, fixed=None, attend=None):
 
 def train(params, steps, rate=1e-2, attend=None, fixed=lambda rng: {}, redraw=False, seed=0):
     """Trained parameters, and the loss of each step; `fixed` is drawn once, or for each step."""
-    places, rng = np.random.default_rng([4, seed]), np.random.default_rng([5, seed])
+    places = np.random.default_rng([4, seed])
+    W_rng = np.random.default_rng([5, seed])
 
     def batches():
-        now = fixed(rng)
+        now = fixed(W_rng)
         while True:
             yield now, *windows(places, to_learn, 16)
-            now = fixed(rng) if redraw else now
+            now = fixed(W_rng) if redraw else now
 
     return training.train(loss_of(attend), params, batches(), steps, rate)
 

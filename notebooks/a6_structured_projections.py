@@ -301,8 +301,8 @@ def mse(draw, delta, m, draws=2000, seed=3):
 
     Returns it and its standard error, both over the exact value for independent rows.
     """
-    rng = np.random.default_rng(seed)
-    W = np.stack([draw(rng, m, delta.shape[1]) for _ in range(draws)])  # (draws, m, d)
+    W_rng = np.random.default_rng(seed)
+    W = np.stack([draw(W_rng, m, delta.shape[1]) for _ in range(draws)])  # (draws, m, d)
     length = np.linalg.norm(delta, axis=1)
     square = (np.cos(W @ delta.T).mean(axis=1) - np.exp(-(length**2) / 2)) ** 2
     iid = theory.fourier_variance(length, m)
@@ -340,8 +340,8 @@ ratio = [mse(projections.hadamard, length * u, d)[0] for length in r]
 print(f"{'12 random δ, 3 stages':25}" + "".join(f"{x.min():5.2f} to {x.max():.2f}" for x in ratio))
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-rng = np.random.default_rng(3)  # the draws of the second line
-W = np.stack([projections.hadamard(rng, 16, 16) for _ in range(2000)])
+W_rng = np.random.default_rng(3)  # the draws of the first line
+W = np.stack([projections.hadamard(W_rng, 16, 16) for _ in range(2000)])
 alike, counts = np.unique(np.cos(2 * np.pi * W[..., 0]).mean(axis=1).round(9), return_counts=True)
 assert np.allclose(4 * W[..., 0] % 1, 0)  # multiples of ¼
 print("along e₁, 3 stages, r = 2π, d = m = 16: the mean of 16 cosines in 2,000 draws")
