@@ -526,12 +526,12 @@ for kind, of in BLENDS.items():
 # The late heads suffer most: with $s = \frac12$ their error rises from the window's 0.15 to 0.28, while the antibody
 # heads' falls from 1.55 to 0.68. In lesson 18's whole model of speech a fitted share is ahead by a little at each
 # of five bands. One $s$ for a kind does as well on late and antibody heads, but differs between kinds. **A share has to be
-# fitted, at least to each kind of head; one denominator with a mean key needs no fit, and does about as well.**
+# fitted, at least to each kind of head; one denominator with a mean key needs no fit, and does about as well on these heads.**
 
 # %% [markdown]
 # ## 6. The rank of a far field
 #
-# How much can a far field say? Linear attention with $F$ features, where it is not causal, is a matrix of rank $F$ at most
+# Linear attention with $F$ features, where it is not causal, is a matrix of rank $F$ at most
 # (lesson 10). Nguyen et al. use $r$ maps, each with its own denominator, and `near_far.far_field` takes the mean of the $r$
 # outputs. Rows add up to one in each of the $r$ matrices, so each maps $\mathbf{1}$ to $\mathbf{1}$. Their column spaces
 # share that vector, which counts once and not $r$ times, so the rank is at most $rF - (r - 1) = r(F - 1) + 1$.
@@ -590,8 +590,7 @@ show(
 # and several times as many in the one that looks far.** The near head's are few because its blocks hold little weight, not
 # because they are smooth: beside its own largest value the block above the diagonal has 191, the far head's 181.
 #
-# On the course's thread: near exactly, far in summary, with one denominator. Lesson 18 puts it into a whole model of
-# speech.
+# On the course's thread: near exactly, far in summary. Lesson 18 puts it into a whole model.
 
 # %% [markdown]
 # ## Take away
@@ -606,7 +605,7 @@ show(
 #
 # - A query that looks for one key far away gets the mean of many.
 # - Centres from keys that are not alike can do worse than the mean key.
-# - All this is about single heads, not a whole model (lessons 17 and 18).
+# - All this is about single heads and multiplications. In lesson 18's whole model a wider window is as fast, and better.
 #
 # ## Exercises
 #
