@@ -50,7 +50,7 @@ test: $(if $(LESSON)$(ROOM),$(TESTS),lint) ## verify everything that is quick; o
 
 # It is executed, also on the strict double; its exercises; and what quotes it. `make test-all` executes solutions.
 OF_LESSON = $(wildcard $(patsubst %,%/$(LESSON)_*.ipynb,notebooks notebooks/projects/solutions)) \
-	tests/deep/test_double.py tests/test_notebooks.py tests/test_words.py tests/test_alts.py tests/test_shape.py tests/test_exercises.py tests/exercises \
+	tests/deep/test_double.py tests/test_lessons.py tests/test_notebooks.py tests/test_words.py tests/test_alts.py tests/test_shape.py tests/test_exercises.py tests/exercises \
 	kit/tests/test_lecturer.py -k "$(LESSON)_ or lesson_$(LESSON) or test_$(LESSON) or lecturer"
 
 # Its own tests, and of those that look at all modules, those of its functions.

@@ -1,0 +1,300 @@
+"""What lessons say holds on heads, draws, texts and rivals that they do not show, too.
+
+A test begins with the number of its lesson; 19 and 20 have files of their own.
+"""
+
+import collections
+import csv
+import itertools
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from scipy.cluster.vq import kmeans2
+from sklearn.datasets import load_digits
+
+from performer_course import (
+    attention,
+    compare,
+    data,
+    features,
+    kernels,
+    near_far,
+    projections,
+    theory,
+)
+from tests.lessons import definitions
+from tools.lesson import find, read
+
+
+def defined(number, **given):
+    """The functions of a lesson, which find `given` as if it had defined them."""
+    return definitions(find(number).with_suffix(".py"), set(), given)
+
+
+def printed(number, words, *said):
+    """The numbers after these words, in the one line that prints them; the text must say `said`."""
+    lesson = read(find(number))
+    text = " ".join(" ".join(lesson.texts).split())
+    assert [part for part in said if part not in text] == []
+    outputs = "\n".join(o.text for cell in lesson.cells for o in cell.outputs)
+    (rest,) = re.findall(rf"(?m){words}(.*)$", outputs)
+    return [float(found) for found in re.findall(r"\d+\.\d+|\d+", rest)]
+
+
+def test_00_tells_the_loss_of_all_six_heads():
+    median, _, low, _ = printed("00", "256 random directions(?=.*nine in ten)", "a factor of 1.5")
+    assert f"{median:.1f}" == "1.5"
+    assert low > 1  # "typically further off"
+    assert printed("00", "above 1 on both antibodies:", "and on three others of six")[0] == 1 + 3
+    trained = printed("00", "(?<=    ) 64 trained features", "two antibodies, 0.06 to 0.47")
+    assert trained == [0.06, 0.47]
+
+
+def test_03_compares_tails_at_equal_width():
+    printed("03", "laplacian(?= +0.08)", "so that each is ½ at 1", "one in eleven")
+    g, one = math.log(2), np.ones((1, 1))
+    for kernel, gamma in ((kernels.gaussian, g), (kernels.laplacian, g), (kernels.cauchy, 1.0)):
+        assert np.isclose(kernel(one, 0 * one, gamma), 0.5)
+    assert round(math.pi / 2 / math.atan(g / 5)) == 11
+    assert math.erfc(5 / math.sqrt(4 * g)) < 1e-4 < math.exp(-5) < 0.01  # Gaussian, Cauchy
+
+
+def test_04_nystroem_is_usually_ahead_and_the_stream_halves_the_exact_error():
+    exact = printed("04", "KernelRidge +3,000", "typically less than half")[2]
+    sampler, nystroem = (
+        printed("04", f"{name} +10,000")[3:] for name in ("RBFSampler", "Nystroem")
+    )
+    short, long = (printed("04", f"features, +{n},000 points") for n in (10, 100))
+    assert nystroem[1] < min(sampler[0], short[1])  # its worst draw
+    assert long[0] < exact / 2
+    assert 0.7 < printed("04", "on a clock", "three in four")[0] < 0.8
+
+
+def test_07_its_pair_of_heads_counts_pairs_of_letters():
+    tokens = np.random.default_rng(0).integers(5, size=200)
+    pair = defined("07", N=5)["induction"]
+    found, after = pair(tokens, np.eye(5)[tokens]), np.zeros((5, 5))
+    for i, token in enumerate(tokens):
+        after[tokens[i - 1], token] += i > 0
+        if total := after[token].sum():
+            np.testing.assert_allclose(found[i], after[token] / total, atol=1e-5)
+
+
+def test_06_one_mean_key_mends_the_window_on_every_stored_head():
+    heads = [*zip(*data.antibody_heads(), strict=True), *zip(*data.speech_heads(), strict=True)]
+    below = []
+    for q, k, v in heads:
+        exact = attention.softmax_attention(q, k, v)
+        fields = (near_far.near_field, near_far.joint_attention)
+        below.append([np.max(compare.over_mean(f(q, k, v, 16), exact, v)) < 1 for f in fields])
+    assert np.sum(below, axis=0).tolist() == [3, 8]
+
+
+def test_08_a_series_of_fewer_features_beats_waves_on_made_up_tokens():
+    lesson, rng = defined("08"), np.random.default_rng(80)
+    for aligned, most in ((False, 1), (True, 0.75)):
+        q, k, v = rng.normal(size=(3, 8, 2048, 8))
+        given = (k if aligned else q)[:, ::32], k, v
+        series = attention.taylor_attention(*given, 3)
+        waves, _ = lesson["by_waves"](*given, 128, False, 2)
+        series, waves = (lesson["error"](found, *given, False) for found in (series, waves))
+        assert (series < waves).mean() >= most
+        assert np.median(series) < 0.6 < 1.5 < np.median(waves)
+
+
+def test_09_cosines_fail_with_their_keys_brought_nearer_too():
+    judged = defined("09")["by_features"]
+    for q, k, v in (data.antibody_heads(), [a[:, None, ::5] for a in data.speech_heads()]):
+        exact, m = attention.softmax_attention(q, k, v), q.shape[2] // 16
+        nearer = k + q.mean(axis=2, keepdims=True) - k.mean(axis=2, keepdims=True)
+        found = judged(features.trigonometric, m, q, nearer, v, exact, False, 5)
+        assert np.median(found, axis=(0, 2)).min() > 5
+
+
+def test_05_sobol_points_lose_to_independent_directions_on_digits_and_few_axes():
+    rng, pixels = np.random.default_rng(50), load_digits().data / 16
+    digits = 0.2 * (pixels[rng.integers(1797, size=300)] - pixels[rng.integers(1797, size=300)])
+    four = rng.normal(size=(300, 64)) * (rng.random((300, 64)).argsort(axis=1) < 4)
+    four /= np.linalg.norm(four, axis=1, keepdims=True)
+    for delta, m, lost, own in ((digits, 64, np.mean, 51), (four, 256, np.max, 52)):
+        r, own = np.linalg.norm(delta, axis=1), np.random.default_rng(own)
+        found = [np.cos(projections.sobol(own, m, 64) @ delta.T).mean(axis=0) for _ in range(60)]
+        error = ((np.array(found) - np.exp(-(r**2) / 2)) ** 2).mean(axis=0)
+        assert lost((error / theory.fourier_variance(r, m))[r > 0]) > 1
+
+
+# Lesson 14
+
+LEARNED_WITHOUT = "late", "antibody"
+lesson_14 = defined("14")
+
+
+@pytest.fixture(scope="module")
+def turns():
+    """Both senses: the lesson's, and the other one, as many models have it."""
+    turned = lesson_14["turned"]
+
+    def back(x):
+        half = x.shape[-1] // 2
+        return np.roll(turned(np.roll(x, half, axis=-1)), half, axis=-1)
+
+    return turned, back
+
+
+def heads(*kinds, turn=np.array):
+    return [texts for kind in kinds for texts in lesson_14["heads"](kind, turn).values()]
+
+
+def test_14_on_the_near_speech_head_a_mean_key_is_ahead_of_centres_from_other_seconds():
+    (((q, k, v), known),) = lesson_14["heads"]("speech")["2.4"]
+    exact = attention.softmax_attention(q, k, v)
+    starts = (kmeans2(known["sample"][1], 125, minit="++", rng=seed)[0] for seed in (1, 2, 3))
+    mean, *others = (
+        compare.over_mean(near_far.joint_attention(q, k, v, 96, centres=c), exact, v)
+        for c in (None, *starts)
+    )
+    assert min(others) > 10 * mean
+
+
+def test_14_a_row_is_turned_as_in_lesson_07_and_the_other_sense_turns_it_back(turns):
+    turn = defined("07")["turn"]
+    x = np.random.default_rng(0).normal(size=(3, 9, 16))
+    by_matrix = np.stack([x[:, p] @ turn(p, 16) for p in range(9)], axis=1)
+    np.testing.assert_allclose(turns[0](x), by_matrix, atol=1e-12)
+    np.testing.assert_allclose(turns[1](turns[0](x)), x, atol=1e-12)
+
+
+def test_14_dense_features_at_a_half_beat_the_mean_on_no_turned_head_and_lose_on_most(turns):
+    drawn = lesson_14["followed"]
+    plain = heads(*LEARNED_WITHOUT)
+    for turn, first in itertools.product(turns, (0, 100, 200)):
+        turned = heads(*LEARNED_WITHOUT, turn=turn)
+        found = np.array([drawn("dense", 0.5, texts, first=first) for texts in turned])
+        before = np.array([drawn("dense", 0.5, texts, first=first) for texts in plain])
+        assert len(found) == 14
+        assert found.min() > 1
+        assert (found > before).sum() >= 11
+    rotary = heads("rotary", turn=turns[0])
+    assert min(drawn("dense", 0.5, texts, first=n) for texts in rotary for n in (0, 100)) > 1
+    speech = heads("speech", turn=turns[0])
+    assert min(drawn("dense", share, texts, 2) for texts in speech for share in (0.25, 0.5)) > 1.4
+
+
+def test_14_a_shift_lowers_the_error_of_most_turned_heads_and_hardly_ever_below_the_mean(turns):
+    drawn, of = lesson_14["followed"], heads(*LEARNED_WITHOUT, "rotary", turn=turns[0])
+    for first in (100, 200):
+        plain, centred = (
+            np.array([drawn(way, 0.5, texts, first=first) for texts in of])
+            for way in ("plain", "centred")
+        )
+        assert len(of) == 22
+        assert (centred < plain).sum() >= 18
+        assert (centred[14:] < plain[14:]).all()
+        assert (centred < 1).sum() <= 2
+
+
+def test_14_where_neighbours_are_pairs_one_head_has_dense_features_below_the_mean():
+    of = heads(*LEARNED_WITHOUT, turn=lesson_14["neighbours"])
+    for first in (100, 200):
+        found = np.array([lesson_14["followed"]("dense", 0.5, x, first=first) for x in of])
+        assert np.flatnonzero(found < 1).tolist() == [4]
+
+
+def test_14_neighbours_turned_are_the_pairs_of_the_paper():
+    """(x₁, x₂) of place p is turned by p ω, Su et al. (2021), eq. 34, in the lesson's sense."""
+    x = np.random.default_rng(0).normal(size=(3, 9, 16))
+    pairs = x[..., ::2] + 1j * x[..., 1::2]
+    pairs = pairs * np.exp(-1j * np.arange(9)[:, None] * 10000 ** (-np.arange(8) / 8))
+    expected = np.stack([pairs.real, pairs.imag], axis=-1).reshape(x.shape)
+    np.testing.assert_allclose(lesson_14["neighbours"](x), expected, atol=1e-12)
+
+
+# Lesson 18
+
+KINDS = "read", "synthetic"
+word_errors = defined("18")["word_errors"]
+
+
+def rows(name):
+    with open(data.FOLDER / f"speech_{name}.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def record():
+    """(way, band, features) → {column: a number for each draw}."""
+    found = {}
+    for row in rows("ways"):
+        key = row["way"], int(row["band"]), int(row["features"])
+        for name in itertools.islice(row, 4, None):
+            found.setdefault(key, {}).setdefault(name, []).append(float(row[name]))
+    return {key: {n: np.array(x) for n, x in row.items()} for key, row in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant", "wrong"),
+    [
+        ("He was not an ill-disposed young man.", "he was not an ill disposed young man", 0),
+        ("one two three", "", 3),
+        ("a b c d", "a c d", 1),  # one too many
+        ("a c d", "a b c d", 1),  # one left out
+        ("a x c d", "a b c d", 1),  # one changed
+    ],
+)
+def test_18_a_wrong_word_is_one_to_change_to_leave_out_or_to_add(said, meant, wrong):
+    assert word_errors(said, meant) == wrong
+
+
+def test_18_features_alone_lose_the_words_in_every_draw(record):
+    alone = [key for key in record if key[0] in ("mean(V)", "FAVOR+", "centred", "trained")]
+    assert len(alone) == 6
+    for key, kind in itertools.product(alone, KINDS):
+        share = record[key][f"{kind} wrong"] / record[key][f"{kind} words"]
+        assert (share > 0.9).all()
+        assert (record[key][f"{kind} ln P"] < -4).all()
+
+
+def test_18_what_was_said_goes_with_what_was_counted(record):
+    said = json.loads((data.FOLDER / "speech_said.json").read_text(encoding="utf-8"))
+    meant = " ".join(text for _, text in data.sentences())
+    assert len(said) == len(record)
+    for (way, band, m), row in record.items():
+        wrong = word_errors(said[f"{way}, {band}, {m}"], meant)
+        assert wrong == row["read wrong"][0]
+
+
+def test_18_what_a_mean_key_brings_back_depends_on_the_voice_and_on_silence():
+    wrong = collections.Counter()
+    for r in rows("voices"):
+        program = {"read": "", "slt": "flite", "rms": "flite"}.get(r["voice"], "eSpeak NG")
+        for sound in (program, r["sound"]), (r["voice"], r["stretch"], r["sound"]), ():
+            wrong[*sound, r["way"]] += int(r["wrong"])
+    for *sound, way in [key for key in wrong if key[-1] == "window 24"]:
+        none, one, two, share = (
+            wrong[*sound, x] for x in (way, "and mean key", "and two keys", "and share")
+        )
+        assert two <= none
+        if sound and sound[0] in ("flite", "eSpeak NG"):
+            assert two < none
+            assert (one < none) == (sound != ["eSpeak NG", "alone"])
+            assert (share < none) == (sound[0] == "flite" or sound[1] == "one clip")
+    in_all = [wrong[x,] for x in ("window 64", "and two keys", "and mean key", "window 24")]
+    assert in_all == sorted(set(in_all))
+
+
+def test_18_a_mean_key_lacks_the_values_outside_more_than_their_weight():
+    sounds = collections.defaultdict(dict)
+    for r in rows("outside"):
+        if float(r["weight outside"]) > 0.5:
+            errors = [float(r[name]) for name in list(r)[-4:]]
+            sounds[r["voice"], r["sound"]][r["block"], r["head"]] = errors
+    assert len(sounds) == 4
+    assert len({frozenset(heads) for heads in sounds.values()}) == 1  # the same on each
+    one, two, weight, values = np.array([x for heads in sounds.values() for x in heads.values()]).T
+    assert len(one) == 36
+    assert (two < one).sum() >= 34
+    assert (weight > one).sum() >= 34
+    assert (values < one).all()
