@@ -1,12 +1,12 @@
 """The array on paper: what its ledger books for each kind of operation, and what is a read."""
 
-import functools
-
 import numpy as np
 import pytest
 
-from performer_course import attention, features, near_far, paper, transformer
+from performer_course import attention, features, paper
 from performer_course.paper import Kernel, Ledger, Paper, recorded
+
+from . import examples
 
 
 def sheet(*shape, dtype=np.float32, seed=0):
@@ -169,58 +169,24 @@ def test_a_look_at_a_value_is_noted_once_by_its_name(name):
 # The package on paper
 
 
-def arrays(*names, L=40, heads=2, d=6, m=8):
-    rng = np.random.default_rng(0)
-    shapes = {"W": (m, d)}
-    return [rng.normal(size=shapes.get(name, (heads, L, d))).astype(np.float32) for name in names]
-
-
-def causal(function):
-    return functools.partial(function, causal=True)
-
-
-RUNS = {
-    "favor": (attention.favor_attention, arrays("q", "k", "v", "W")),
-    "favor, causal": (causal(attention.favor_attention), arrays("q", "k", "v", "W")),
-    "softmax": (attention.softmax_attention, arrays("q", "k", "v")),
-    "softmax, causal": (causal(attention.softmax_attention), arrays("q", "k", "v")),
-    "linear, causal": (causal(attention.linear_attention), np.abs(arrays("q", "k", "v"))),
-    "near": (near_far.near_field, [*arrays("q", "k", "v"), 3]),
-    "positive": (features.positive, arrays("q", "W")),
-    "fourier": (features.fourier, arrays("q", "W")),
-}
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_the_package_on_paper_reads_nothing_and_gives_the_numbers_of_numpy(name):
-    function, given = RUNS[name]
-    ledger, found = recorded(function, *given)
-    assert isinstance(found, np.ndarray)
-    assert ledger.reads == []
-    np.testing.assert_allclose(found, function(*given), rtol=2e-4, atol=2e-6)
-
-
-def test_states_and_parameters_are_put_on_paper_too():
-    k, v, W = arrays("k", "v", "W")
-    state = attention.init_state(k, v, W)
-    ledger, found = recorded(attention.absorb, state, k, v, W)
-    assert isinstance(found, attention.State)
-    np.testing.assert_allclose(found.S, attention.absorb(state, k, v, W).S, rtol=1e-4, atol=1e-6)
-    config = transformer.Config(vocabulary=3, width=4, heads=2, depth=1, m=6)
-    params = transformer.init(np.random.default_rng(0), config)
-    tokens = np.array([[0, 1, 2, 1]])
-    ledger, found = recorded(transformer.forward, params, tokens, config)
-    assert ledger.reads == []
-    np.testing.assert_allclose(
-        found, transformer.forward(params, tokens, config), rtol=1e-9, atol=1e-12
-    )
+@pytest.mark.parametrize("function", examples.device_functions(), ids=examples.label)
+def test_the_package_on_paper_reads_nothing_and_gives_the_numbers_of_numpy(function):
+    for options in examples.variants(function):
+        given = examples.example(function, np.random.default_rng(0), {*options} - {"out"})
+        ledger, found = recorded(function, **given)
+        assert ledger.reads == []
+        for x, y in zip(*map(examples.leaves, (found, function(**given))), strict=True):
+            assert isinstance(x, np.ndarray)
+            np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
 
 
 def test_steps_are_as_long_as_on_a_gpu():
-    given = arrays("q", "k", "v", "W", L=4 * attention.CHUNK)
-    assert len(recorded(attention.favor_attention, *given)[0].kernels) == len(
-        recorded(attention.favor_attention, *given, chunk=4 * attention.CHUNK)[0].kernels
+    given = [np.ones((4 * attention.CHUNK, 6), dtype=np.float32)] * 3 + [np.eye(6, dtype="f4")]
+    one, four = (
+        recorded(attention.favor_attention, *given, **chunk)[0].kernels
+        for chunk in ({}, {"chunk": 4 * attention.CHUNK})
     )
+    assert len(one) == len(four)
     with pytest.raises(ZeroDivisionError):
         recorded(lambda: 1 / 0)
     assert not features.is_on_gpu(given[0])  # as before
