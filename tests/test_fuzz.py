@@ -131,14 +131,18 @@ WRONG += [
     lambda x, rng, t=t: (x * t).astype("f4") if x.dtype.kind == "f" else x
     for t in (1e12, 1e17, 1e25)
 ]
+SHAPES = [
+    lambda x: x[..., :0],
+    lambda x: x[:0],
+    lambda x: x[..., :-1],
+    lambda x: x[..., : x.shape[-2] - 1, :] if x.ndim > 1 else x,
+    lambda x: x[0],
+    lambda x: x[..., 0],
+    lambda x: np.stack([x] * 3),
+    lambda x: np.swapaxes(x, 0, -1),
+]
+WRONG += [lambda x, rng, shape=shape: shape(x) for shape in SHAPES]
 WRONG += [
-    lambda x, rng: x[..., :0],
-    lambda x, rng: x[:0],
-    lambda x, rng: x[..., :-1],
-    lambda x, rng: x[0],
-    lambda x, rng: x[..., 0],
-    lambda x, rng: np.stack([x] * 3),
-    lambda x, rng: np.swapaxes(x, 0, -1),
     lambda x, rng: x.tolist(),
     lambda x, rng: np.ma.masked_array(x, rng.random(x.shape) < 0.5),
     lambda x, rng: np.matrix(x.reshape(x.shape[0], -1)),
@@ -291,6 +295,18 @@ def test_each_argument_made_wrong_is_refused_by_name(function):
                 named = re.search(rf"\b{name}\b", str(error))
                 taken += [] if named else [f"{name}: {error}"]
     assert taken == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", functions(), ids=examples.label)
+def test_an_argument_of_another_shape_gives_a_result_or_is_refused_by_name(function):
+    given = valid(function, np.random.default_rng(0), share=1)
+    for name, value in given.items():
+        arrays = [x for x in examples.leaves(value) if isinstance(x, np.ndarray) and x.ndim]
+        arrays *= len(arrays) < 100  # a model's weights are known by their hash
+        for x, (i, shape) in itertools.product(arrays, enumerate(SHAPES)):
+            wrong = examples.tree_map(lambda y, x=x, shape=shape: shape(y) if y is x else y, value)
+            assert fault(function, given | {name: wrong}) is None, (name, i)
 
 
 # Of such weights a transformer overflows in half precision, and refuses its own x.
