@@ -150,13 +150,17 @@ WRONG += [
 ]
 
 
+def replaced(tree, old, new):
+    return examples.tree_map(lambda x: new if x is old else x, tree)
+
+
 def spoilt(value, rng):
     """`value` made wrong: another thing, or one of the arrays in it another array."""
     arrays = [x for x in examples.leaves(value) if isinstance(x, np.ndarray) and x.ndim]
     if not arrays or len(arrays) > 100 or rng.random() < 0.25:
         return None if rng.random() < 0.3 else JUNK[rng.integers(len(JUNK))]
     chosen, wrong = arrays[rng.integers(len(arrays))], WRONG[rng.integers(len(WRONG))]
-    return examples.tree_map(lambda x: wrong(x, rng) if x is chosen else x, value)
+    return replaced(value, chosen, wrong(chosen, rng))
 
 
 def numbers(tree):
@@ -272,6 +276,11 @@ def refused(value, on_device, alone):
             found |= {"float128": value.astype("longdouble")} if LONG else {}
         strict = on_device and not alone
         return found | ({"another library": array_api_strict.asarray(value)} if strict else {})
+    if hasattr(value, "_fields"):
+        fields = value._asdict().items()
+        found = {(n, w): x for n, y in fields for w, x in refused(y, on_device, alone).items()}
+        found = {f"{n}, {w}": value._replace(**{n: x}) for (n, w), x in found.items()}
+        return found | {"None": None, "a tuple": (*value,), "an array": value[-1]}
     if isinstance(value, int) and not isinstance(value, bool):
         return {repr(x): x for x in (-1, 2.5, True, "2", np.nan)}
     if isinstance(value, float):
@@ -300,13 +309,13 @@ def test_each_argument_made_wrong_is_refused_by_name(function):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("function", functions(), ids=examples.label)
 def test_an_argument_of_another_shape_gives_a_result_or_is_refused_by_name(function):
-    given = valid(function, np.random.default_rng(0), share=1)
-    for name, value in given.items():
-        arrays = [x for x in examples.leaves(value) if isinstance(x, np.ndarray) and x.ndim]
-        arrays *= len(arrays) < 100  # a model's weights are known by their hash
-        for x, (i, shape) in itertools.product(arrays, enumerate(SHAPES)):
-            wrong = examples.tree_map(lambda y, x=x, shape=shape: shape(y) if y is x else y, value)
-            assert fault(function, given | {name: wrong}) is None, (name, i)
+    for given in (valid(function, np.random.default_rng(0), share) for share in (0, 1)):
+        for name, value in given.items():
+            arrays = [x for x in examples.leaves(value) if isinstance(x, np.ndarray) and x.ndim]
+            arrays *= len(arrays) < 100  # a model's weights are known by their hash
+            for x, (i, shape) in itertools.product(arrays, enumerate(SHAPES)):
+                wrong = {**given, name: replaced(value, x, shape(x))}
+                assert fault(function, wrong) is None, (name, i)
 
 
 # Of such weights a transformer overflows in half precision, and refuses its own x.
