@@ -377,6 +377,13 @@ def test_followed_in_any_parts_the_rows_are_the_causal_ones(L, cuts, size, maske
     np.testing.assert_allclose(state.Sz, after.Sz, rtol=1e-10, atol=1e-11)
 
 
+def test_as_many_queries_as_keys_are_followed():
+    q, k, v = qkv(5, 4)
+    W = W_of()
+    message = "one row for each token, got L = 5 queries and S = 4 keys"
+    refused(message, follow, init_state(k, v, W), q, k, v, W)
+
+
 # Directions of their own for each head
 
 
@@ -469,15 +476,15 @@ C, SZ = np.zeros(8), np.ones((8, 4))
 WRONG_STATES = {
     r"\.c must have the shape \(8,\) of the sums .* got \(1,\)": State(C[:1], SZ),
     r"\.c must be finite, or −∞ before any key, got inf": State(C + np.inf, SZ),
+    " must broadcast": State(np.zeros((3, 8)), np.ones((3, 8, 4))),
 }
 
 
 @pytest.mark.parametrize("words", WRONG_STATES)
 def test_what_is_no_state_is_refused_before_it_is_used(words):
-    (q, k, v), bad, W = qkv(5), WRONG_STATES[words], W_of()
-    refused(f"state{words}", absorb, bad, k, v, W)
-    refused(f"state{words}", read, bad, q, W)
-    refused(f"state{words}", follow, bad, q, k, v, W)
+    (q, k, v), bad, W = qkv(5, lead=(2,)), WRONG_STATES[words], W_of()
+    for call, *given in ((absorb, k, v, W), (read, q, W), (follow, q, k, v, W)):
+        refused(f"state{words}", call, bad, *given)
     refused(f"b{words}", merge, init_state(k, v, W), bad)
 
 

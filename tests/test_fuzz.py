@@ -139,6 +139,7 @@ SHAPES = [
     lambda x: x[0],
     lambda x: x[..., 0],
     lambda x: np.stack([x] * 3),
+    lambda x: np.concatenate([x, x[:1]]),
     lambda x: np.swapaxes(x, 0, -1),
 ]
 WRONG += [lambda x, rng, shape=shape: shape(x) for shape in SHAPES]
