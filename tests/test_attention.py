@@ -483,8 +483,8 @@ WRONG_STATES = {
 @pytest.mark.parametrize("words", WRONG_STATES)
 def test_what_is_no_state_is_refused_before_it_is_used(words):
     (q, k, v), bad, W = qkv(5, lead=(2,)), WRONG_STATES[words], W_of()
-    for call, *given in ((absorb, k, v, W), (read, q, W), (follow, q, k, v, W)):
-        refused(f"state{words}", call, bad, *given)
+    for call, *rest in ((absorb, k, v, W), (read, q, W), (follow, q, k, v, W)):
+        refused(f"state{words}", call, bad, *rest)
     refused(f"b{words}", merge, init_state(k, v, W), bad)
 
 

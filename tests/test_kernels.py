@@ -108,12 +108,3 @@ def test_softmax_overflows_where_it_says(dtype, largest):
     assert np.isfinite(softmax(largest * one, one)).all()
     with pytest.warns(RuntimeWarning, match="overflow"):
         assert np.isinf(softmax((largest + 1) * one, one)).all()
-
-
-# What is refused
-
-
-@each_kernel
-def test_unlike_widths_are_refused_with_both(kernel):
-    with pytest.raises(ValueError, match=r"one width d, got 3 and 2 \(shapes \(5, 3\) and \(4, 2"):
-        kernel(X, Y[:, :2])

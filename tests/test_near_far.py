@@ -191,23 +191,14 @@ def test_joint_rows_need_no_square(way):
     assert peak < 16 * 2**20  # L × L would be 256 MiB
 
 
-def test_centres_of_another_width_are_refused():
-    q, k, v = qkv(9)
-    with pytest.raises(ValueError, match="centres must have shape"):
-        joint_attention(q, k, v, 2, centres=k[:, :1])
-    with pytest.raises(ValueError, match=r"centres must have no .* got shape \(2, 9, "):
-        joint_attention(q, k, v, 2, centres=np.stack([k, k]))
-
-
 # Bad input
 
 
-def test_other_numbers_of_keys_than_queries_are_refused():
-    q, k, v = qkv(9)
+@pytest.mark.parametrize("attend", [near_field, joint_attention])
+def test_other_numbers_of_keys_than_queries_are_refused(attend):
+    q, k, v = qkv(4, 9)
     with pytest.raises(ValueError, match="as many keys as queries, got L = 4, S = 9"):
-        near_field(q[:4], k, v, 2)
-    with pytest.raises(ValueError, match="as many keys as queries"):
-        joint_attention(q, k[:4], v[:4], 2)
+        attend(q, k, v, 2)
 
 
 @pytest.mark.parametrize("weight", [0, -1.0, math.nan, math.inf, np.float64(-1), "1", True])

@@ -1,6 +1,8 @@
 """The shapes in annotations are true: with a type checker put on every function of the package,
-each example passes and a wrong shape does not. And each docstring says what it must."""
+each example passes and a wrong shape does not. And each docstring says what it must, and its
+examples print what they say."""
 
+import doctest
 import importlib
 import pkgutil
 
@@ -86,3 +88,17 @@ def test_a_public_function_says_what_it_does(function):
 @pytest.mark.parametrize("function", examples.device_functions(), ids=examples.label)
 def test_a_device_function_states_its_error_cost_and_source(function, part):
     assert part in function.__doc__
+
+
+DOCTESTS = [
+    test
+    for name in NAMES
+    for test in doctest.DocTestFinder().find(importlib.import_module(f"performer_course.{name}"))
+    if test.examples
+]
+
+
+@pytest.mark.parametrize("test", DOCTESTS, ids=lambda test: test.name)
+def test_an_example_prints_what_it_says(test):
+    said = []
+    assert not doctest.DocTestRunner(verbose=False).run(test, out=said.append).failed, said
