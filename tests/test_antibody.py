@@ -282,24 +282,6 @@ def test_exact_attention_is_that_of_the_package_in_every_block():
         np.testing.assert_array_equal(antibody.attend_exact(i, q, k, v), expected)
 
 
-def test_trained_attention_is_its_slow_features_head_by_head():
-    """φ(q) = e^{ωᵀq'}, φ(k) = e^{ωᵀk' − ‖k'‖²/2 + b}, q' = q d^{−1/4}, each head its own."""
-    W, d = data.antibody_directions(), 64
-    q, k, v = (x[:, 0] for x in data.antibody_heads())  # heads (6, 122, 64), as they came
-    q, k, v = (np.concatenate([x, x[:2]]) for x in (q, k, v))  # as if they were eight of a block
-    for i in (0, 5, 7):
-        found = antibody.attend_trained(i, q, k, v)
-        assert found.shape == v.shape
-        for h in (0, 3, 7):
-            omega, b = W[i, h, :, :d], W[i, h, :, d]
-            x, y = q[h] * d**-0.25, k[h] * d**-0.25
-            phi_q = x @ omega.T
-            phi_k = y @ omega.T - (y**2).sum(axis=1, keepdims=True) / 2 + b
-            weights = np.exp(logsumexp(phi_q[:, None] + phi_k, axis=-1))
-            expected = weights @ v[h] / weights.sum(axis=1, keepdims=True)
-            np.testing.assert_allclose(found[h], expected, rtol=1e-8, atol=1e-10)
-
-
 def test_on_another_chain_64_trained_directions_are_nearer_to_softmax_than_1024_drawn():
     (q, k, _), rng = data.antibody_heads(), np.random.default_rng(1)
     drawn = projections.orthogonal(rng, 1024, 64)
@@ -308,13 +290,6 @@ def test_on_another_chain_64_trained_directions_are_nearer_to_softmax_than_1024_
     given = compare.with_weight_column(q[:, 1], k[:, 1])
     trained, other = (antibody.divergence(*given, of, of)[0] for of in (W, fitted))
     assert (trained < other).all()
-
-
-def test_trained_attention_is_linear_in_the_length_and_keeps_the_dtype():
-    q, k, v = np.random.default_rng(3).normal(size=(3, 2, 8, 5, 64)).astype(np.float32)
-    found = antibody.attend_trained(2, q, k, v)
-    assert (found.shape, found.dtype) == ((2, 8, 5, 64), np.float32)
-    np.testing.assert_allclose(found[1], antibody.attend_trained(2, q[1], k[1], v[1]), rtol=1e-4)
 
 
 def test_the_dtype_of_the_weights_goes_out(small):
@@ -422,7 +397,7 @@ def test_the_gradient_in_closed_form_is_the_central_difference(shapes, longer):
     q, k, *W = given(shapes, seed=1)
     if longer:
         q, k = compare.with_weight_column(q, k)
-        W = [np.concatenate([w, w[..., :1]], axis=-1) for w in W]
+        W = _longer(*W)
     slopes, h = antibody.divergence(q, k, *W)[1:], 1e-5
     for n in range(2):
         for at in np.ndindex(W[n].shape):
@@ -478,14 +453,14 @@ def by_hand(q, k, v, W_q, W_k):
 
 
 def test_attention_by_two_sets_of_directions_is_that_of_features_by_hand():
-    """By twice the same it is `favor_attention`."""
     q, k, v, (W_q, W_k) = head()
-    for i in (0, 5):
+    trained = data.antibody_directions()
+    for i in (0, 5, 7):
         found = antibody.attend_by(W_q, W_k)(i, q, k, v)
         np.testing.assert_allclose(found, by_hand(q, k, v, W_q[i], W_k[i]), rtol=1e-9, atol=1e-12)
-    found = antibody.attend_by(W_q, W_q)(3, q, k, v)
-    expected = attention.favor_attention(*compare.with_weight_column(q, k), v, W_q[3])
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        found = antibody.attend_trained(i, q, k, v)
+        expected = by_hand(q, k, v, trained[i], trained[i])
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e2, 1e4])
