@@ -1,6 +1,7 @@
 """The pretrained model, for tests that skip where it was not fetched; and a small random one."""
 
 import functools
+import zipfile
 
 import numpy as np
 import pytest
@@ -47,3 +48,27 @@ def small_weights():
         weights[f"{name}.weight"] = 1 + 0.3 * rng.normal(size=WIDTH)
         weights[f"{name}.bias"] = 0.3 * rng.normal(size=WIDTH)
     return weights
+
+
+# A file of weights
+
+NUMBERS = np.arange(12, dtype="<f4") / 7
+INTEGERS = np.array([3, -1, 2**40], dtype="<i8")
+
+
+def tensor(size=(12,), stride=(1,), offset=0, kind="FloatStorage", key=0):
+    """The opcodes of a tensor in a storage, as PyTorch pickles one, in letters."""
+    size, stride = ("(" + "".join(f"I{n}\n" for n in x) + "t" for x in (size, stride))
+    storage = f"(Vstorage\nctorch\n{kind}\nV{key}\nVcuda:0\nI12\ntQ"
+    return f"ctorch._utils\n_rebuild_tensor_v2\n({storage}I{offset}\n{size}{stride}tR"
+
+
+def written(path, numbers=NUMBERS, **tensors):
+    """A file of weights: a dict of these opcodes, with an attribute, and two storages."""
+    items = "".join(f"V{name}\n{opcodes}s" for name, opcodes in tensors.items())
+    with zipfile.ZipFile(path, "w") as file:
+        pickled = f"ccollections\nOrderedDict\n(tR{items}(dV_metadata\n(dsb."
+        file.writestr("archive/data.pkl", pickled)
+        for key, array in enumerate((numbers, INTEGERS)):
+            file.writestr(f"archive/data/{key}", array.tobytes())
+    return path

@@ -1,8 +1,6 @@
 """A model of speech: its file, its sounds, its text, and attention that one may choose."""
 
-import hashlib
 import math
-import os
 
 import numpy as np
 import pytest
@@ -45,53 +43,6 @@ def test_a_file_of_weights_is_read_exactly(tmp_path):
     assert found["vocabulary"][:3] == [b"!", b'"', b"#"]
     assert sorted(found["vocabulary"][:256]) == [bytes([b]) for b in range(256)]
     assert found["vocabulary"][END - 6] == b" the"
-
-
-@pytest.mark.parametrize("name", speech.SHA256)
-def test_a_file_of_another_hash_is_refused_and_both_are_named(name, tmp_path, monkeypatch):
-    path = written(tmp_path)
-    right = {
-        other: hashlib.sha256((tmp_path / other).read_bytes()).hexdigest()
-        for other in speech.SHA256
-    }
-    words = rf"path must be .* sha256 {speech.SHA256[name]}, got .*{name} with {right[name]}: "
-    monkeypatch.setattr(speech, "SHA256", right | {name: speech.SHA256[name]})
-    with pytest.raises(ValueError, match=words):
-        speech.load(path)
-    monkeypatch.setattr(speech, "SHA256", right)
-    assert speech.load(path).keys() == small_speech().keys()
-
-
-@pytest.mark.parametrize("name", speech.SHA256)
-def test_a_file_that_is_cut_off_or_of_another_format_is_refused(name, tmp_path):
-    path = written(tmp_path)
-    whole = (tmp_path / name).read_bytes()
-    for wrong in (b"", whole[: len(whole) // 2], whole[:-1], b"GGUF" + whole, b"[]"):
-        (tmp_path / name).write_bytes(wrong)
-        with pytest.raises(
-            ValueError, match=rf"{name} is no (model|vocabulary|configuration).*: \S"
-        ):
-            speech.load(path, check_hash=False)
-
-
-def test_a_model_is_found_where_it_is_kept_and_nowhere_else(tmp_path, monkeypatch):
-    monkeypatch.setattr(speech, "FOLDER", tmp_path)
-    path = tmp_path / speech.FILE
-    assert speech.find() is None
-    with pytest.raises(FileNotFoundError):
-        speech.load(path)
-    path.mkdir(parents=True)
-    assert speech.find() is None
-    for wrong in (path, str(path), os.devnull, 7, None):  # a pipe would never end
-        with pytest.raises(ValueError, match="path must be that of a model of speech, got"):
-            speech.load(wrong)
-    path.rmdir()
-    assert speech.find() is None
-    assert speech.load(written(path.parent), check_hash=False)
-    assert speech.find() == path
-    (path.parent / "config.json").unlink()
-    with pytest.raises(FileNotFoundError):
-        speech.load(path, check_hash=False)
 
 
 # The model
