@@ -112,10 +112,6 @@ def with_norms(norms):
     return projections.orthogonal(generator(), 4, 4, norms=norms)
 
 
-def transform(signs, shape=(8, 8)):
-    return projections.hadamard_transform(signs, np.zeros(shape))
-
-
 REFUSED = {  # what is said, {} for the value that is refused; the call, the values
     "d of at least 2, got {}": (lambda d: projections.simplex(generator(), 4, d), [1]),
     "('chi', 'fixed', 'shared'), got '{}'": (with_norms, ["unit"]),
@@ -123,14 +119,9 @@ REFUSED = {  # what is said, {} for the value that is refused; the call, the val
         with_norms,
         [np.ones(3), np.ones((4, 1)), [1, 1, 1, -1], [1, 1, np.nan, 1]],
     ),
-    "power of two long, got shape {}": (
-        lambda shape: projections.fwht(np.zeros(shape)),
-        [(), (0,), (3,), (6, 2), (12,)],
-    ),
-    "signs must ": (transform, [SIGNS * np.nan, 2 * SIGNS, SIGNS[0], None, SIGNS[..., :7]]),
-    "shape (d, n) with 1 ≤ d ≤ 8, got shape {}": (
-        lambda shape: transform(SIGNS, shape),
-        [(4,), (9, 2), (0, 2), (2, 3, 4)],
+    "signs must be 1 or −1": (
+        lambda signs: projections.hadamard_transform(signs, np.eye(8)),
+        [2 * SIGNS, SIGNS[..., :7]],
     ),
 }
 

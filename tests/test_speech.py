@@ -335,18 +335,8 @@ def test_any_text_comes_back_from_its_tokens(small):
 
 
 def test_words_are_cut_as_gpt_2_cuts_them():
-    text = " I've it's 42,000 well-known words...  two\n\nlines don't"
-    expected = [" I", "'ve", " it", "'s", " 42", ",", "000", " well", "-", "known", " words", "..."]
-    assert _whisper.WORD.findall(text) == [
-        *expected,
-        " ",
-        " two",
-        "\n",
-        "\n",
-        "lines",
-        " don",
-        "'t",
-    ]
+    cut = " I|'ve| it|'s| 42|,|000| well|-|known| words|...| | two|\n|\n|lines| don|'t"
+    assert _whisper.WORD.findall(cut.replace("|", "")) == cut.split("|")
 
 
 # What is refused
