@@ -93,16 +93,7 @@ def valid(function, rng, share=0.5):
 
 JUNK = ["text", "1.5", b"1", True, 1j, [], [[1.0]], {}, np.nan, np.inf, -1, 0, 2.5]
 JUNK += [1e150, -1e308, 1e-300, np.datetime64("2024-01-01"), (1.0, None), np.array(1.5)]
-DTYPES = [
-    "float16",
-    "float32",
-    "longdouble",
-    "int64",
-    "bool",
-    "complex128",
-    "object",
-    "datetime64[s]",
-]
+DTYPES = ["float16", "float32", "longdouble", "int64", "bool", "complex128", "object", "M8[s]"]
 LIBRARIES = [array_api_strict.asarray]
 LONG = np.finfo("longdouble").bits > 64
 BFLOAT16 = importlib.util.find_spec("ml_dtypes")
