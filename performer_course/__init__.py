@@ -41,16 +41,7 @@ Modules marked *device* in their lesson compute where their arrays live and neve
 back; `to_host` is the only way home.
 """
 
-from . import (
-    attention,
-    features,
-    kernels,
-    near_far,
-    projections,
-    recurrent,
-    theory,
-    transformer,
-)
+from . import attention, features, kernels, near_far, projections, recurrent, theory, transformer
 from .backend import get_backend, synchronize, to_host, to_like
 
 __all__ = [

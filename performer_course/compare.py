@@ -9,13 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from . import attention, theory
-from ._arguments import (
-    check_array,
-    check_attention,
-    check_finite,
-    check_library,
-    check_shape,
-)
+from ._arguments import check_array, check_attention, check_finite, check_library, check_shape
 from ._shapes import Array
 from .backend import to_host
 
