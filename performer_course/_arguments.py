@@ -64,20 +64,29 @@ def is_kind(xp, x, kind: str) -> bool:
     return not (is_free_to_read(x) and x.dtype.kind == "V") and xp.isdtype(x.dtype, kind)
 
 
-def check_shape(x, name: str, shape, like, like_name: str, *, most: float = MOST):
-    """Raises: ValueError unless x is a floating array of that shape, None in it for any size.
+def check_shape(x, name: str, shape, beside, called: str, **limit):
+    """The namespace of x, once x is a floating array of that shape and finite. Raises: ValueError.
 
-    And of the library of `like`, which is called like_name; and where it is free to read, finite,
-    also in the dtype of `like`.
+    shape: sizes; a letter in it stands for any size, `...` before it for any leading axes.
+    beside: an array of the same library, called so, with which x goes. limit: as `check_finite`
+    takes it; without, x is to be finite in the dtype of `beside`, too.
     """
     check_floating(x, name)
-    check_library(like, x, f"{like_name} and {name}")
-    fits = x.ndim == len(shape) and all(
-        n in (None, came) for n, came in zip(shape, x.shape, strict=True)
-    )
-    if not fits:
-        raise ValueError(f"{name} must have shape {tuple(shape)}, got shape {tuple(x.shape)}")
-    check_finite(x, name, most=most, like=like)
+    xp = check_library(beside, x, f"{called} and {name}")
+    came = tuple(x.shape)
+    if shape[:1] == (...,):
+        came = (..., *came[max(0, x.ndim + 1 - len(shape)) :])
+    fits = (n == m or isinstance(n, str) for n, m in zip(shape, came, strict=False))
+    if len(came) != len(shape) or not all(fits):
+        wanted = str(tuple(shape)).replace("Ellipsis", "...").replace("'", "")
+        raise ValueError(
+            f"{name} must have shape {wanted}, got shape {tuple(x.shape)}, "
+            f"with {called} of shape {tuple(beside.shape)}"
+        )
+    if 0 in came and 0 not in shape:
+        raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
+    check_finite(x, name, **{"like": beside} | limit)
+    return xp
 
 
 def check_finite(x, name: str, mask=None, *, most=MOST, like=None, wide=True) -> None:
@@ -202,14 +211,7 @@ def check_lead(*arrays, names: str = "arrays"):
 
 def check_directions(W, x, name: str, called: str = "W", **limit):
     """The namespace of directions W (..., m, d) and the rows x (..., n, d). Raises: ValueError."""
-    check_array(W, called, "m, d", like=x, **limit)
-    xp = check_library(x, W, f"{name} and {called}")
-    d = x.shape[-1]
-    if W.shape[-1] != d:
-        raise ValueError(
-            f"{called} must have shape (m, d) or (..., m, d) with d = {d}, the width of {name}, "
-            f"got shape {tuple(W.shape)}"
-        )
+    xp = check_shape(W, called, (..., "m", x.shape[-1]), x, name, **limit)
     if W.ndim > 2:
         check_lead(x, W, names=f"{name} and {called}")
     return xp
@@ -316,14 +318,8 @@ def check_attention(q, k, v, key_mask, W=..., *, names=("q", "k"), width="d"):
     W: (..., m, d), or nothing, and None comes back; one set for all, (m, d), stays as it is.
     Raises: ValueError for what is no array, does not fit, or is not finite.
     """
-    check_array(q, names[0], f"L, {width}")
     xp = check_keys(k, v, key_mask, names[1], width)
-    check_library(q, k, f"{names[0]} and {names[1]}")
-    if q.shape[-1] != k.shape[-1]:
-        raise ValueError(
-            f"{names[0]} and {names[1]} must have rows of one width, got {q.shape[-1]} and "
-            f"{k.shape[-1]} (shapes {tuple(q.shape)} and {tuple(k.shape)})"
-        )
+    check_shape(q, names[0], (..., "L", k.shape[-1]), k, names[1], like=q)
     if W is ...:
         W = None
     else:
@@ -341,13 +337,11 @@ def check_attention(q, k, v, key_mask, W=..., *, names=("q", "k"), width="d"):
 
 
 def check_tokens(q, k) -> None:
-    """Raises: ValueError unless q (..., L, d) and k (..., L, d) are the rows of the same tokens."""
-    check_array(q, "q", "L, d")
-    check_library(q, k, "q and k")
-    if q.shape[-2:] != k.shape[-2:]:
+    """Raises: ValueError unless there are as many queries as keys, those of the same tokens."""
+    if q.shape[-2] != k.shape[-2]:
         raise ValueError(
-            "q and k must have one row of one width for each token, "
-            f"got shapes {tuple(q.shape)} and {tuple(k.shape)}"
+            "q and k must have one row for each token, "
+            f"got L = {q.shape[-2]} queries and S = {k.shape[-2]} keys"
         )
 
 

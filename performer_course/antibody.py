@@ -31,6 +31,7 @@ from ._arguments import (
     check_generator,
     check_kind,
     check_lead,
+    check_shape,
     reading,
 )
 from ._blocks import sum_dtype
@@ -276,13 +277,8 @@ def positive_pair(q, k, W_q, W_k):
     """
     q, k, *_ = check_attention(q, k, k, None)
     check_directions(W_q, q, "q", "W_q")
-    check_directions(W_k, k, "k", "W_k")
+    check_shape(W_k, "W_k", (..., *W_q.shape[-2:]), W_q, "W_q", like=k)
     check_lead(q, W_q, W_k, names="q, W_q and W_k")
-    if W_q.shape[-2] != W_k.shape[-2]:
-        raise ValueError(
-            "W_q and W_k must be of as many directions, "
-            f"got shapes {tuple(W_q.shape)} and {tuple(W_k.shape)}"
-        )
     xp, scale = array_api_compat.array_namespace(q, k), q.shape[-1] ** -0.25
     x, y = (xp.astype(a, sum_dtype(xp, a), copy=False) * scale for a in (q, k))
     g, h = features.log_positive(x, W_q), features.log_positive(y, W_k)

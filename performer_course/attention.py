@@ -33,6 +33,7 @@ from ._arguments import (
     check_library,
     check_state,
     check_sums,
+    check_tokens,
 )
 from ._blocks import CHUNK as CHUNK
 from ._blocks import DEVICE_CHUNK as DEVICE_CHUNK
@@ -272,11 +273,7 @@ def follow(
     """
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
     check_state(state, q, "q", W, v.shape[-1])
-    if q.shape[-2] != k.shape[-2]:
-        raise ValueError(
-            "q and k must have one row for each token, "
-            f"got L = {q.shape[-2]} queries and S = {k.shape[-2]} keys"
-        )
+    check_tokens(q, k)
     xp = array_api_compat.array_namespace(q)
     state, W = _in_one_dtype(xp, state, W, q, k, v)
     state, sums = with_finite_c(xp, state), []

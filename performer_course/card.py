@@ -51,7 +51,7 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
     q, k, v = (x.astype(float) for x in (q, k, v))  # `kmeans2` takes no half precision
     check_finite(v, "v", most=LARGEST / 2)  # a row of Taylor's may divide by next to nothing
     for x in sample or ():
-        check_shape(x, "sample", (None, q.shape[1]), q, "q", most=LARGEST)
+        check_shape(x, "sample", ("n", q.shape[1]), q, "q", most=LARGEST)
     share, draws = check_number(share, "share", above=0), check_count(draws, "draws")
     if share > 1000:
         raise ValueError(f"share must be at most 1000 of exact attention's price, got {share:g}")

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from . import attention, theory
-from ._arguments import check_array, check_attention, check_finite, check_library, check_shape
+from ._arguments import check_array, check_attention, check_finite, check_shape
 from ._shapes import Array
 from .backend import to_host
 
@@ -32,11 +32,8 @@ def over_mean(
     where mean(V) is exact, as nothing can be better. Source: lesson 06's unit of error.
     """
     check_array(v, "v", "S, e")
-    check_array(exact, "exact", "L, e")
-    check_library(exact, v, "exact and v")
-    check_shape(found, "found", tuple(exact.shape), exact, "exact", most=1.0)
-    if exact.shape[-1] != v.shape[-1]:
-        raise ValueError(f"exact must be as wide as v, {v.shape[-1]}, got {exact.shape[-1]}")
+    check_shape(exact, "exact", (..., "L", v.shape[-1]), v, "v", like=exact)
+    check_shape(found, "found", exact.shape, exact, "exact", most=1.0)
     null = attention.uniform_attention(exact, v, v, causal=causal, key_mask=key_mask)
     found, exact, null = (np.asarray(to_host(x), dtype=float) for x in (found, exact, null))
     check_finite(found, "found")

@@ -20,6 +20,7 @@ from ._arguments import (
     check_lead,
     check_library,
     check_number,
+    check_shape,
 )
 from ._shapes import Array
 from ._stable import projected, squared_norm
@@ -207,10 +208,7 @@ def fourier_phase(
     """
     xp, W = _check_directions(x, W)
     m = W.shape[-2]
-    check_array(b, "b", "m", like=x, wide=False)
-    if tuple(b.shape) != (m,):
-        raise ValueError(f"b must have shape (m,) = ({m},), got shape {tuple(b.shape)}")
-    check_library(W, b, "W and b")
+    check_shape(b, "b", (m,), x, "x", wide=False)
     b = xp.astype(b, x.dtype, copy=False)
     return _in_steps(x, W, (xp.cos,), b, math.sqrt(2 / m), out)
 
@@ -314,12 +312,7 @@ def _check_rho(xp, rho, x):
     if not array_api_compat.is_array_api_obj(rho) or not rho.ndim:
         rho = check_number(rho, "rho", above=0.0, like=x)
         return xp.full((d,), rho, dtype=x.dtype, device=device)
-    check_array(rho, "rho", "d", like=x, wide=False)
-    if tuple(rho.shape) != (d,):
-        raise ValueError(
-            f"rho must be a number or have shape (d,) = ({d},), got shape {tuple(rho.shape)}"
-        )
-    check_library(x, rho, "x and rho")
+    check_shape(rho, "rho", (d,), x, "x", wide=False)
     if is_free_to_read(rho) and not xp.all(rho > 0):
         raise ValueError(f"rho must be above 0 on each axis, got {rho}")
     return xp.astype(rho, x.dtype, copy=False)

@@ -10,7 +10,7 @@ import math
 
 from jaxtyping import Float
 
-from ._arguments import check_array, check_count, check_lead, check_library, check_number
+from ._arguments import check_array, check_count, check_lead, check_number, check_shape
 from ._shapes import Array
 from ._stable import squared_norm
 
@@ -18,13 +18,7 @@ from ._stable import squared_norm
 def _check_pair(x, y):
     """The namespace of two sets of points of one width; these, in one dtype."""
     check_array(x, "x", "n, d", wide=False)
-    check_array(y, "y", "p, d", wide=False)
-    if x.shape[-1] != y.shape[-1]:
-        raise ValueError(
-            "x and y must have rows of one width d, got "
-            f"{x.shape[-1]} and {y.shape[-1]} (shapes {tuple(x.shape)} and {tuple(y.shape)})"
-        )
-    xp = check_library(x, y, "x and y")
+    xp = check_shape(y, "y", (..., "p", x.shape[-1]), x, "x", like=y, wide=False)
     check_lead(x, y, names="x and y")
     dtype = xp.result_type(x, y)
     return xp, *(xp.astype(a, dtype, copy=False) for a in (x, y))

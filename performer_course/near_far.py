@@ -22,6 +22,7 @@ from ._arguments import (
     check_lead,
     check_library,
     check_number,
+    check_tokens,
 )
 from ._blocks import THREADS_FROM, each_head, masked_part, steps, sum_dtype
 from ._causal import causal_chunk
@@ -61,7 +62,7 @@ def near_field(
     """
     arguments = check_attention(q, k, v, key_mask)
     xp, L = array_api_compat.array_namespace(q), q.shape[-2]
-    band = _check_band(band, L, k.shape[-2])
+    band = _check_band(band, q, k)
 
     def sums(q, k, v, key_mask, _):
         for _, rows in _near_rows(xp, q, k, v, key_mask, band, causal):
@@ -103,11 +104,10 @@ def _near_rows(xp, q, k, v, key_mask, band, causal, far_logits=None):
         yield part, rows
 
 
-def _check_band(band, L, S):
+def _check_band(band, q, k):
     """The band, at most L. Raises: ValueError unless it is a number ≥ 0 and L = S."""
-    if S != L:
-        raise ValueError(f"a band needs as many keys as queries, got L = {L}, S = {S}")
-    return min(check_count(band, "band", least=0), L)
+    check_tokens(q, k)
+    return min(check_count(band, "band", least=0), q.shape[-2])
 
 
 def _outside(xp, like, dtype, band, ahead, rows, keys, diagonal):
@@ -198,7 +198,7 @@ def joint_attention(
     """
     q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
     L = q.shape[-2]
-    band = _check_band(band, L, k.shape[-2])
+    band = _check_band(band, q, k)
     if centres is not None:
         check_directions(centres, k, "k", "centres")
         if check_lead(k, centres, names="k and centres") != k.shape[:-2]:
@@ -233,7 +233,7 @@ def joint_favor_attention(
     memory, the result twice and a chunk's features. Source: as `joint_attention`.
     """
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
-    band = _check_band(band, q.shape[-2], k.shape[-2])
+    band = _check_band(band, q, k)
     return _joint(_log_features, q, k, v, key_mask, W, band, causal)
 
 

@@ -37,7 +37,7 @@ from ._arguments import (
     check_kind,
     check_lead,
     check_library,
-    check_tokens,
+    check_shape,
 )
 from ._blocks import in_blocks, in_order, step_size, steps, sum_dtype
 from ._shapes import Array, OwnKey, OwnValue, Query, Rows
@@ -236,15 +236,17 @@ def _tokens(q, k, v, beta, erase, log_decay, state):
     """The namespace; q, k, βv, p (None for no erasing) and a (..., L, 1 or d), in the dtype of sums
     and broadcast to one lead; the state to start from; the dtype of rows."""
     xp = check_keys(k, v, None)
-    check_tokens(q, k)
+    check_shape(q, "q", (..., *k.shape[-2:]), k, "k", like=q)
     sums = sum_dtype(xp, q, k, v)
     like = xp.astype(k, sums, copy=False)  # a number is rounded to the dtype of sums, not of k
     gate, strength = 0.0 if log_decay is None else log_decay, None
     gate = check_each_token(gate, like, "log_decay", -math.inf, 0.0, by_channel=True)
     if beta is not None:
         strength = xp.astype(check_each_token(beta, like, "beta", 0.0, 2.0), sums, copy=False)
-    _check_fits(erase, "erase", "L, d", tuple(k.shape[-2:]), k)
-    _check_fits(state, "state", "d, e", (k.shape[-1], v.shape[-1]), k, most=MOST_VALUE)
+    if erase is not None:
+        check_shape(erase, "erase", (..., *k.shape[-2:]), like, "k")
+    if state is not None:
+        check_shape(state, "state", (..., k.shape[-1], v.shape[-1]), like, "k", most=MOST_VALUE)
     others = [x for x in (gate, strength, erase, state) if x is not None]
     lead = check_lead(q, k, v, *others, names="q, k, v, log_decay, beta, erase and state")
     dtype = xp.result_type(q, k, v)
@@ -261,19 +263,6 @@ def _tokens(q, k, v, beta, erase, log_decay, state):
         device = array_api_compat.device(k)
         state = xp.zeros((k.shape[-1], v.shape[-1]), dtype=sums, device=device)
     return xp, (q, k, v, p, gate), ready(state), dtype
-
-
-def _check_fits(x, name, axes, shape, k, **options):
-    """Raises: ValueError unless x (..., *shape), where there is one, goes with the keys k."""
-    if x is None:
-        return
-    check_array(x, name, axes, **options)
-    check_library(k, x, f"k and {name}")
-    if tuple(x.shape[-2:]) != shape:
-        raise ValueError(
-            f"{name} must have shape (..., {shape[0]}, {shape[1]}), for the keys and values that "
-            f"come, got shape {tuple(x.shape)}"
-        )
 
 
 def _chunks(xp, tokens, chunk):

@@ -256,7 +256,7 @@ def forward(
 
 
 def _shapes(config, attend):
-    """The shape of each parameter of a block; None where any size will do. Raises: ValueError."""
+    """The shape of each parameter of a block; a letter for any size. Raises: ValueError."""
     if attend is not None:
         check_callable(attend, "attend")
     n = config.width
@@ -266,7 +266,7 @@ def _shapes(config, attend):
         f"{part} {what}": (n,) for part in ("attention", "map") for what in ("gain", "shift")
     }
     if attend is None and config.attention == "favor":
-        shapes["W"] = (None, n // config.heads)
+        shapes["W"] = ("m", n // config.heads)
     return shapes
 
 

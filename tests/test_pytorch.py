@@ -255,7 +255,7 @@ def test_other_arguments_are_refused_by_name():
     refused("k and v must have one row for each key", q, k, v[:, :, 1:])
     refused("W must have shape", *(x[..., :3] for x in (q, k, v)))
     near, delta = made("near and centres"), made("delta")
-    refused("a band needs as many keys", q[:, :, 1:], k, v, module=near)
+    refused("q and k must have one row for each", q[:, :, 1:], k, v, module=near)
     refused("centres must have shape", q, k, v, module=pytorch.NearFarAttention(2, np.ones((2, 3))))
     refused("^centres must", q, k, v, module=pytorch.NearFarAttention(2, 16))
     refused("state.*NearFarAttention has none", q, k, v, module=near.step)
