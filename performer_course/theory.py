@@ -373,18 +373,9 @@ def _pairs(x, y):
     return x, y
 
 
-def _length_of(x):
-    return np.linalg.norm(x, axis=-1)
-
-
-def _norms(x, y):
-    """‖x‖² + ‖y‖²: −ln Λ²."""
-    return np.sum(x**2, axis=-1) + np.sum(y**2, axis=-1)
-
-
 def _stable(x, y):
     """s = ‖x + y‖², and ln(Λ² e^{2s}) = 2xᵀy + s."""
-    s = _length_of(x + y) ** 2
+    s = np.sum((x + y) ** 2, axis=-1)
     return s, 2 * np.sum(x * y, axis=-1) + s
 
 
@@ -395,7 +386,8 @@ def trigonometric_mse(x, y, m: int):
     without bound as SM → 0 is its ratio to SM². Source: Choromanski et al. (2021), Lemma 2.
     """
     x, y = _pairs(x, y)
-    return _raised(fourier_variance(_length_of(x - y), m), _norms(x, y))
+    norms = np.sum(x**2, axis=-1) + np.sum(y**2, axis=-1)  # −ln Λ²
+    return _raised(fourier_variance(np.linalg.norm(x - y, axis=-1), m), norms)
 
 
 def positive_mse(x, y, m: int):
@@ -593,7 +585,7 @@ def simplex_positive_variance(z, m: int, d: int):
     Error: one smooth integral by quadrature, to rounding. Source: Reid et al. (2023), §3,
     their series in moments of ‖ω₁ + ω₂‖ summed in closed form.
     """
-    s, d = _length(z, "z") ** 2, _two_or_more(d)
+    s, d = _length(z, "z") ** 2, check_count(d, "d", least=2)
     covariance = _simplex_mean(s, d, 1) - np.exp(np.clip(s, *REACH))
     return _raised(_over_square(s, m) + _same_block(m, d) * np.exp(-2 * s) * covariance, 2 * s)
 
@@ -606,7 +598,7 @@ def simplex_fourier_variance(r, m: int, d: int):
     Error: as `simplex_positive_variance`. r = ‖δ‖ at γ = ½, √(2γ)‖δ‖ at another γ.
     Source: derived here in the same way.
     """
-    r, d = _length(r, "r"), _two_or_more(d)
+    r, d = _length(r, "r"), check_count(d, "d", least=2)
     s, (lean, weights) = -(r**2), _lean(d)
     product = (_simplex_mean(s, d, 1) + _simplex_mean(s, d, -1)) / 2
     gaps = _missing(d, step=2, rise=1)  # with no lean, as for orthogonal rows
@@ -619,10 +611,6 @@ def simplex_fourier_variance(r, m: int, d: int):
 def _wider(a, k):
     """((1 + a)^k + (1 − a)^k)/2 − 1 = Σ_{i ≥ 1} binom(k, 2i) a^{2i}"""
     return sum((math.comb(k, i) * a**i for i in range(2, k + 1, 2)), np.zeros_like(a))
-
-
-def _two_or_more(d):
-    return check_count(d, "d", least=2)
 
 
 # What a state can recall. n independent pairs: keys of length 1 in random directions of R^d, values
@@ -667,19 +655,16 @@ def delta_recall(n: int, d: int, beta: float = 1.0):
     a key. Shape: (n,). Error: exact, for d ≥ 2. Cost: O(n²). Source: derived here, tested by
     simulation. At the best β its mean is below `scaled_recall` up to about n = 2d.
     """
-    n, d, beta = check_count(n, "n"), _two_or_more(d), check_number(beta, "beta", least=0.0)
+    n, d = check_count(n, "n"), check_count(d, "d", least=2)
+    beta = check_number(beta, "beta", least=0.0)
     if beta > 2:
         raise ValueError(f"beta must be at most 2, got {beta}: beyond, the error grows without end")
     c2, c4 = 1 / d, 3 / (d * (d + 2))
     s, U, p = 0.0, np.empty(0), np.empty(0)
     for _ in range(n):
         old = beta**2 * (c2 + (c2 - c4) * (s - 1 - 2 * p - U) / (d - 1))
-        U = (
-            U * (1 - 2 * beta * c2 + beta**2 * c4)
-            + beta**2 * c4
-            - 2 * beta * (c2 - beta * c4) * p
-            + old
-        )
+        kept = U * (1 - 2 * beta * c2 + beta**2 * c4) - 2 * beta * (c2 - beta * c4) * p
+        U = kept + beta**2 * c4 + old
         p = p * (1 - beta / d) - beta / d
         U, p = np.append((1 - beta) ** 2 * (s / d + 1), U), np.append(beta - 1, p)
         s = s * (1 - (2 * beta - beta**2) / d) + beta**2
@@ -693,7 +678,7 @@ def fourier_recall(n: int, d: int, m: int, radius: float):
     the place of d in `additive_recall`. Shape: a number. Error: exact. Cost: O(1).
     Source: `fourier_variance` over keys on a sphere, tested by simulation.
     """
-    n, m, d = check_count(n, "n"), check_count(m, "m"), _two_or_more(d)
+    n, m, d = check_count(n, "n"), check_count(m, "m"), check_count(d, "d", least=2)
     square = min(check_number(radius, "radius", above=0.0), LARGEST) ** 2
     # K^p = e^{pρ²u − pρ²}, u = kᵀk'
     second, fourth = (float(_bessel((p * square) ** 2, d, less=p * square)) for p in (2, 4))

@@ -106,8 +106,7 @@ def the_bound_on_orthogonal_rows_holds(p):
 
 @claim("""
     trigonometric-norms: Λ² for 1/Λ²
-        theory: _raised(fourier_variance(_length_of(x - y), m), _norms(x, y))
-            => _raised(fourier_variance(_length_of(x - y), m), -_norms(x, y))
+        theory: axis=-1), m), norms) => axis=-1), m), -norms)
 """)
 def the_tables_of_the_softmax_kernel_come_out(p):
     """orthogonal over iid at m = d = 16, 64: .782 .731 at ‖x+y‖² = 1, .922 .879 at 4, .9987
