@@ -14,6 +14,12 @@ from ._arguments import check_generator, check_number
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks" / "data"
 
 
+def _stored(file: str, *names: str) -> tuple[np.ndarray, ...]:
+    """Arrays of a file of `FOLDER`, which are kept in half precision, in float64."""
+    with np.load(FOLDER / f"{file}.npz") as stored:
+        return tuple(stored[name].astype(np.float64) for name in names)
+
+
 def text() -> str:
     """The text that lesson 16 learns to write: the topics of Python's `help()`, small letters.
 
@@ -35,9 +41,8 @@ def learned(when: str = "early") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     if when not in ("early", "late", "rotary"):
         raise ValueError(f'when must be "early", "late" or "rotary", got {when!r}')
-    file = "rotary_heads.npz" if when == "rotary" else "learned_heads.npz"
-    with np.load(FOLDER / file) as stored:
-        return tuple(stored[f"{when} {of}"].astype(np.float64) for of in "qkv")
+    file = "rotary_heads" if when == "rotary" else "learned_heads"
+    return _stored(file, *(f"{when} {of}" for of in "qkv"))
 
 
 def kinds(rng, scale: float = 1.0) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -88,8 +93,7 @@ def antibody_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
     Source: `python -m tools.record.heads`.
     """
-    with np.load(FOLDER / "antibody_heads.npz") as stored:
-        return tuple(stored[name].astype(np.float64) for name in "qkv")
+    return _stored("antibody_heads", *"qkv")
 
 
 def speech_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -100,8 +104,7 @@ def speech_heads() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Shape: (heads, L, d) = (2, 1500, 64) each; unscaled, float64. Error: stored in half precision,
     so 2⁻¹¹ of an entry. Cost: one file, 1.1 MB. Source: `python -m tools.record.hearing`.
     """
-    with np.load(FOLDER / "speech_heads.npz") as stored:
-        return tuple(stored[name].astype(np.float64) for name in "qkv")
+    return _stored("speech_heads", *"qkv")
 
 
 def antibody_directions() -> np.ndarray:
@@ -111,8 +114,7 @@ def antibody_directions() -> np.ndarray:
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 0.5 MB.
     Source: `python -m tools.record.directions`.
     """
-    with np.load(FOLDER / "antibody_directions.npz") as stored:
-        return stored["W"].astype(np.float64)
+    return _stored("antibody_directions", "W")[0]
 
 
 def antibody_two_directions() -> np.ndarray:
@@ -123,8 +125,7 @@ def antibody_two_directions() -> np.ndarray:
     Error: stored in half precision, so 2⁻¹¹ of an entry. Cost: one file, 1 MB.
     Source: `python -m tools.record.directions`.
     """
-    with np.load(FOLDER / "antibody_directions_two.npz") as stored:
-        return stored["W"].astype(np.float64)
+    return _stored("antibody_directions_two", "W")[0]
 
 
 def trained_features() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, bool]]:
@@ -146,16 +147,11 @@ def trained_features() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, bo
     heads["antibody"] = [x[:, :1] for x in antibody_heads()[:2]]
     q, k, _ = speech_heads()
     heads["speech"] = q[:, None, 2::4], k[:, None]
-    with np.load(FOLDER / "trained_features.npz") as stored:
-        return {
-            kind: (
-                q,
-                k - stored[f"{kind} shift"][:, None, None],
-                stored[kind].astype(np.float64),
-                kind in ("early", "late"),
-            )
-            for kind, (q, k) in heads.items()
-        }
+    found = {}
+    for kind, (q, k) in heads.items():
+        W, shift = _stored("trained_features", kind, f"{kind} shift")
+        found[kind] = (q, k - shift[:, None, None], W, kind in ("early", "late"))
+    return found
 
 
 def sentences() -> list[tuple[np.ndarray, str]]:
