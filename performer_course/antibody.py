@@ -37,7 +37,7 @@ from ._arguments import (
 from ._blocks import sum_dtype
 from .attention import favor_attention, linear_attention, softmax_attention
 from .compare import with_weight_column
-from .transformer import join_heads, layer_norm, split_heads
+from .transformer import _check_tokens, join_heads, layer_norm, split_heads
 
 FOLDER = Path(__file__).resolve().parent.parent / "model"  # where `make model` keeps it
 FILE = "pytorch_model.bin"
@@ -142,7 +142,7 @@ def forward(weights: dict, tokens: np.ndarray, attend: Callable) -> np.ndarray:
     table = "bert.embeddings"
     if f"{table}.word_embeddings.weight" not in weights:
         raise ValueError(f"weights must be those that `load` reads, got {len(weights)} others")
-    real = None if array_api_compat.is_jax_array(tokens) else _check_tokens(tokens) != PAD
+    real = None if array_api_compat.is_jax_array(tokens) else _check_sequences(tokens) != PAD
 
     def linear(name, x):
         return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
@@ -215,6 +215,9 @@ def attend_exact(i, q, k, v):
     return softmax_attention(q, k, v)
 
 
+_directions = functools.cache(data.antibody_directions)  # read once
+
+
 def attend_trained(i, q, k, v):
     """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1): block i, by 64 features a head that were trained for it.
 
@@ -254,12 +257,6 @@ def attend_by(W_q, W_k):
         return linear_attention(*positive_pair(q, k, W_q[i], W_k[i]), v)
 
     return attend
-
-
-@functools.cache
-def _directions():
-    """`data.antibody_directions`, read once."""
-    return data.antibody_directions()
 
 
 # Directions, trained
@@ -337,16 +334,12 @@ def _without_padding(attend, i, q, k, v, real):
     return mixed
 
 
-def _check_tokens(tokens):
+def _check_sequences(tokens):
     """tokens, integers (..., L) of the 25 with one that is real in each. Raises: ValueError."""
-    if not isinstance(tokens, np.ndarray) or not np.issubdtype(tokens.dtype, np.integer):
-        came = getattr(tokens, "dtype", type(tokens).__name__)
-        raise ValueError(f"tokens must be an array of integers (..., L), got {came}")
-    if 0 in tokens.shape or not tokens.ndim or tokens.shape[-1] > PLACES:
+    check_kind(tokens, np.ndarray, "tokens")
+    _check_tokens(tokens, None, len(TOKENS))
+    if 0 in tokens.shape or tokens.shape[-1] > PLACES:
         raise ValueError(f"tokens must have shape (..., L), L ≤ {PLACES}, got {tokens.shape}")
-    if tokens.min() < 0 or tokens.max() >= len(TOKENS):
-        came = f"{tokens.min()} to {tokens.max()}"
-        raise ValueError(f"tokens must be from 0 to {len(TOKENS) - 1}, got {came}")
     if (tokens == PAD).all(axis=-1).any():
         raise ValueError("tokens must have one that is not [PAD] in each sequence, got a row of it")
     return tokens
