@@ -10,13 +10,12 @@ import importlib
 import os
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import array_api_compat.numpy
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-Array = Any
+from ._shapes import Array
 
 INSTALL = (
     "`make lab EXTRAS=gpu-cuda12` installs it with CUDA's libraries and headers (gpu-cuda13 where "

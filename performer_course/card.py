@@ -151,10 +151,8 @@ def main() -> None:
     print("way                  size              price   error / mean(V)'s: median, least, most")
     for name, (size, price, errors) in sorted(rows.items(), key=lambda row: np.median(row[1][2])):
         spread = f"{np.median(errors):9.3g} {errors.min():9.3g} {errors.max():9.3g}"
-        print(
-            f"{name:20} {size:15} {price:7.2f}   {spread}"
-            + "   dearer than exact" * int(price >= 1)
-        )
+        dear = "   dearer than exact" if price >= 1 else ""
+        print(f"{name:20} {size:15} {price:7.2f}   {spread}{dear}")
     try:
         _picture(rows).savefig("card.png")
     except OSError as error:  # a folder that cannot be written

@@ -80,8 +80,7 @@ def show(fig, alt: str, caption: str = "") -> None:
         bundle = {"image/png": _png(fig), "text/plain": text}
         display(bundle, metadata={"image/png": told}, raw=True)
         if caption:
-            below = {"text/markdown": f"*{caption}*", "text/plain": caption}
-            display(below, raw=True)
+            display({"text/markdown": f"*{caption}*", "text/plain": caption}, raw=True)
     plt.close(fig)
 
 
