@@ -31,12 +31,18 @@ from .backend import is_free_to_read, is_on_gpu, side_by_side
 STEP, GPU_STEP = 2**19, 2**24
 
 
-def _monomials_by_degree(xp, columns, degree):
+def _monomials_by_degree(x, degree, offset=0.0):
     """For k = 0 … degree: the features x^α/√α! with |α| = k, as a (..., n, F_k) array.
 
     One variable enters at a time: a monomial of degree k is one of degree k − a in the
-    variables before, times the a-th power of the new one.
+    variables before, times the a-th power of the new one. An offset c enters as √c, the last.
     """
+    xp, degree = check_array(x, "x", "n, d"), check_count(degree, "degree")
+    check_finite(x, "x", most=0.97 / degree, wide=False)  # and so are powers of x so high
+    offset = check_number(offset, "offset", least=0.0, like=x)
+    columns = [x[..., i : i + 1] for i in range(x.shape[-1])]
+    if offset > 0:
+        columns.append(xp.full_like(columns[0], math.sqrt(offset)))
     blocks = [xp.ones_like(columns[0])] + [columns[0][..., :0]] * degree
     for column in columns:  # (..., n, 1)
         powers = [xp.ones_like(column)]  # columnᵃ / √a!
@@ -49,18 +55,6 @@ def _monomials_by_degree(xp, columns, degree):
     return blocks
 
 
-def _check_degree(x, degree):
-    """degree, once it is a count, and powers of x so high are finite. Raises: ValueError."""
-    degree = check_count(degree, "degree")
-    check_finite(x, "x", most=0.97 / degree, wide=False)
-    return degree
-
-
-def _columns(x):
-    """The d coordinates of x, each (..., n, 1)."""
-    return [x[..., i : i + 1] for i in range(x.shape[-1])]
-
-
 def monomials(
     x: Float[Array, "... n d"], degree: int, offset: float = 0.0
 ) -> Float[Array, "... n F"]:
@@ -71,13 +65,8 @@ def monomials(
     Shape: F = C(d+p−1, p), or C(d+p, p) with an offset. Error: exact to rounding.
     Cost: O(n F). Source: Schölkopf & Smola (2002), Prop. 2.1; `kernels.polynomial`.
     """
-    xp = check_array(x, "x", "n, d")
-    degree = _check_degree(x, degree)
-    offset = check_number(offset, "offset", least=0.0, like=x)
-    columns = _columns(x)
-    if offset > 0:
-        columns.append(xp.full_like(columns[0], math.sqrt(offset)))
-    return math.sqrt(math.factorial(degree)) * _monomials_by_degree(xp, columns, degree)[-1]
+    highest = _monomials_by_degree(x, degree, offset)[-1]
+    return math.sqrt(math.factorial(degree)) * highest
 
 
 def taylor(x: Float[Array, "... n d"], degree: int) -> Float[Array, "... n F"]:
@@ -88,9 +77,9 @@ def taylor(x: Float[Array, "... n d"], degree: int) -> Float[Array, "... n F"]:
     Shape: F = C(d+p, p). Error: |Σ − e^t| ≤ |t|^{p+1} e^{max(t, 0)}/(p+1)!, t = xᵀy.
     Cost: O(n F). Source: Cotter, Keshet & Srebro (2011), §3, without its norm factor.
     """
-    xp = check_array(x, "x", "n, d")
-    degree = _check_degree(x, degree)
-    return xp.concat(_monomials_by_degree(xp, _columns(x), degree), axis=-1)
+    blocks = _monomials_by_degree(x, degree)
+    xp = array_api_compat.array_namespace(x)
+    return xp.concat(blocks, axis=-1)
 
 
 def _check_directions(x, W):
