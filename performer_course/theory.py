@@ -20,7 +20,8 @@ instead, so that the variance of near-duplicate rows keeps its digits and its si
 import math
 
 import numpy as np
-from scipy.special import betaln, gammaln, hyp0f1, hyp1f1, ive, log_softmax, ndtr
+from numpy.polynomial.polynomial import polyval
+from scipy.special import betaln, factorial, gammaln, hyp0f1, hyp1f1, ive, log_softmax, ndtr
 
 from ._arguments import check_count, check_lead, check_number, check_real
 from .projections import fwht
@@ -98,10 +99,7 @@ TERMS = 24  # of a Taylor series at |s| ≤ 1: the next one is below 1e-23
 def _taylor(coefficients, s):
     """Σ_k c_k s^k / k! for |s| ≤ 1; a larger s, for which it is not used, counts as 0."""
     s = np.where(np.abs(s) <= 1, s, 0.0)
-    total = np.zeros_like(s)
-    for k in reversed(range(len(coefficients))):
-        total = total * s / (k + 1) + coefficients[k]
-    return total
+    return polyval(s, coefficients / factorial(np.arange(len(coefficients))))
 
 
 def _missing(d, step, rise):
