@@ -62,7 +62,7 @@ class Ledger:
         return sum(kernel.moved for kernel in self.kernels)
 
     def passes(self, *shape, itemsize=4) -> float:
-        """`rescaled` in units of one array of that shape, read or written once."""
+        """`moved` in units of one array of that shape, read or written once."""
         return self.moved / (math.prod(shape) * itemsize)
 
     def __getattr__(self, name):

@@ -296,8 +296,6 @@ def _check_tokens(tokens, key_mask, vocabulary):
     if key_mask is not None:
         check_mask(key_mask, tokens[..., None], "tokens")
         if tuple(key_mask.shape) != tuple(tokens.shape):
-            raise ValueError(
-                f"key_mask must have the shape of tokens, {tuple(tokens.shape)}, "
-                f"got {tuple(key_mask.shape)}"
-            )
+            came = f"{tuple(tokens.shape)}, got {tuple(key_mask.shape)}"
+            raise ValueError(f"key_mask must have the shape of tokens, {came}")
     return xp
