@@ -64,12 +64,12 @@ def is_kind(xp, x, kind: str) -> bool:
     return not (is_free_to_read(x) and x.dtype.kind == "V") and xp.isdtype(x.dtype, kind)
 
 
-def check_shape(x, name: str, shape, beside, called: str, **limit):
+def check_shape(x, name: str, shape, beside, called: str, *, like=None, **limit):
     """The namespace of x, once x is a floating array of that shape and finite. Raises: ValueError.
 
     shape: sizes; a letter in it stands for any size, `...` before it for any leading axes.
-    beside: an array of the same library, called so, with which x goes. limit: as `check_finite`
-    takes it; without, x is to be finite in the dtype of `beside`, too.
+    beside: an array of the same library, called so, with which x goes, and in whose dtype it is
+    to be finite, too, if `like` is no other. like, limit: as `check_finite` takes them.
     """
     check_floating(x, name)
     xp = check_library(beside, x, f"{called} and {name}")
@@ -85,7 +85,7 @@ def check_shape(x, name: str, shape, beside, called: str, **limit):
         )
     if 0 in came and 0 not in shape:
         raise ValueError(f"{name} must not be empty, got shape {tuple(x.shape)}")
-    check_finite(x, name, **{"like": beside} | limit)
+    check_finite(x, name, like=beside if like is None else like, **limit)
     return xp
 
 
@@ -218,7 +218,10 @@ def check_directions(W, x, name: str, called: str = "W", **limit):
 
 
 def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
-    """The namespace of keys k, their values v and their mask. Raises: ValueError."""
+    """The namespace of keys k, their values v and their mask; leading axes are left to the caller.
+
+    Raises: ValueError.
+    """
     check_array(k, name, f"S, {width}", key_mask)
     check_array(v, "v", "S, e", key_mask, most=MOST_VALUE)
     if k.shape[-2] != v.shape[-2]:
@@ -226,10 +229,7 @@ def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
             f"{name} and v must have one row for each key, got {k.shape[-2]} and {v.shape[-2]} "
             f"(shapes {tuple(k.shape)} and {tuple(v.shape)})"
         )
-    xp = check_library(k, v, f"{name} and v")
-    masks = [] if key_mask is None else [key_mask[..., None]]
-    check_lead(k, v, *masks, names=f"{name}, v" + " and key_mask" * len(masks))
-    return xp
+    return check_library(k, v, f"{name} and v")
 
 
 def check_callable(x, name: str) -> None:

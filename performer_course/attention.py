@@ -182,7 +182,7 @@ def init_state(k: Key, v: Value, W: Directions) -> State:
     """
     xp = check_keys(k, v, None)
     check_directions(W, k, "k")
-    shape = (*check_lead(k, v, W), W.shape[-2])
+    shape = (*check_lead(k, v, W, names="k, v and W"), W.shape[-2])
     c, Sz = empty_state(xp, shape, v.shape[-1] + 1, k, sum_dtype(xp, k, v))
     return State(xp.full_like(c, -math.inf), Sz)
 
@@ -233,6 +233,7 @@ def absorb(state: State, k: Key, v: Value, W: Directions, key_mask: Mask = None)
     0.000000
     """
     xp = check_keys(k, v, key_mask)
+    check_lead(k, v, names="k and v")
     check_directions(W, k, "k")
     check_state(state, k, "k", W, v.shape[-1])
     state, W = _in_one_dtype(xp, state, W, k, v)
