@@ -197,7 +197,7 @@ def test_joint_rows_need_no_square(way):
 @pytest.mark.parametrize("attend", [near_field, joint_attention])
 def test_other_numbers_of_keys_than_queries_are_refused(attend):
     q, k, v = qkv(4, 9)
-    with pytest.raises(ValueError, match="as many keys as queries, got L = 4, S = 9"):
+    with pytest.raises(ValueError, match="got L = 4 queries and S = 9 keys"):
         attend(q, k, v, 2)
 
 
