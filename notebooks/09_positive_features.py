@@ -598,11 +598,11 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 # the failure of lesson 08, and are not yet accurate.
 #
 # Each rival does well on data that suit it. Late heads look at their neighbours, so a window of eight keys leaves
-# 0.0098 of the error. With keys less their mean the series of degree 1 has 0.71 on
-# antibody and 0.64 on speech heads, with 65 features, where $L/8$ positive features have 1.6 and 1.2. (In milliseconds
-# they are faster, and on 122 tokens the series is slower than exact attention.) On late heads it fails, because many learned scores are far below zero: there $1 + t$ turns negative,
-# and $1 + t + t^2/2$ grows where $e^t$ vanishes. Degree 2 beats $\operatorname{mean}(V)$ on all these antibody and speech
-# heads, with more features than tokens.
+# 0.0098 of the error. With keys less their mean the series of degree 1 has 0.71 on these antibody and 0.64 on these speech
+# heads, with 65 features, where $L/8$ positive features have 1.6 and 1.2. (In milliseconds they are faster, and on 122
+# tokens the series is slower than exact attention.) On late heads it fails, because many learned scores are far below
+# zero: there $1 + t$ turns negative, and $1 + t + t^2/2$ grows where $e^t$ vanishes. Degree 2 beats
+# $\operatorname{mean}(V)$ on all these antibody and speech heads, with more features than tokens.
 
 # %% [markdown]
 # We have written a comparison as a mean of positive terms, so brackets can move without
