@@ -90,7 +90,7 @@ print(f"one prefix and one 128 × 128 table:   {4 * (prefix + C**2) / 2**20:10,.
 # Large products are quick, and a single prefix is small. *Chunks* give both. Cut the text into runs of $C$
 # tokens. A row sees the keys of its own chunk, up to its own place, by a masked product of $C \times C$, and all
 # earlier keys through the prefix $P$ from before the chunk, an *exclusive* prefix sum. Only then is the chunk added to
-# $P$. To add it first and to subtract it again may cost digits (section 4).
+# $P$, because to subtract it again may cost digits (section 4).
 
 
 # %%
@@ -139,7 +139,7 @@ show(
 # **Before you run this:** without a mask, a table of 256 queries and keys with 32 features has rank 32 at
 # most (lesson 10). Is the rank of the masked table still at most 32, about twice as much, or all of 256?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 full, causal = to_host(phi_q @ xp.matrix_transpose(phi_k)), to_host(A)
 rank = np.linalg.matrix_rank
 print(f"rank of the table: {rank(full)}; with the mask: {rank(causal)}")
@@ -266,7 +266,7 @@ def without(state, key, value, W):
 
 
 def undone(scale, dtype, seed, n=64):
-    """How far reads are off after a middle key, or the heaviest, was taken back: two numbers."""
+    """How far reads are off after a key of middle weight, or the heaviest, was taken back."""
 
     def put(a):
         return xp.asarray(a.astype(dtype))
@@ -284,9 +284,9 @@ def undone(scale, dtype, seed, n=64):
     keys, queries = scale * keys, queries[:4]
     W = projections.orthogonal(np.random.default_rng([13, seed]), m, d)
     h = features.log_positive(keys * d**-0.25, W)  # (n, m)
-    heaviest = int((h - np.logaddexp.reduce(h, axis=0)).max(axis=1).argmax())
+    order = (h - np.logaddexp.reduce(h, axis=0)).max(axis=1).argsort()  # by the largest share
     W, off = put(W), []
-    for i in (n // 2, heaviest):
+    for i in (int(order[n // 2]), int(order[-1])):
         less = without(state_of(keys, values), put(keys[i]), put(values[i]), W)
         never = state_of(np.delete(keys, i, axis=0), np.delete(values, i, axis=0))
         off.append(np.abs(reads(less) - reads(never)).max())
@@ -297,7 +297,9 @@ scales, bounds = (0.5, 1, 3, 8), (1e-12, 1e-4)
 print("reads are off, in 20 draws, keys of scale" + "".join(f"{scale:>13}" for scale in scales))
 for dtype in (np.float64, np.float32):
     worst = [np.max([undone(scale, dtype, seed) for seed in range(20)], axis=0) for scale in scales]
-    for name, row in zip(("a middle key", "the heaviest key"), np.transpose(worst), strict=True):
+    for name, row in zip(
+        ("a key of middle weight", "the heaviest key"), np.transpose(worst), strict=True
+    ):
         said = [next((f"below {b:.0e}" for b in bounds if x < b), "above 1e-04") for x in row]
         print(f"{np.dtype(dtype).name}, {name:32}" + "".join(f"{words:>13}" for words in said))
 
@@ -418,12 +420,13 @@ print(f"maximum of ωᵀk', ε = 1e-6, 200 long: rows differ from the mean of th
 # ## 6. Decoding beside a cache
 #
 # Exact attention keeps all keys and values, the *KV cache*. After $n$ tokens it holds $n (d + e)$ numbers, and a step
-# takes as many multiplications. The State has $m (e + 2)$ numbers, and a step takes about $m (2 d + 3 e)$
-# multiplications: $2 m d$ for the directions, and $3 m e$ to rescale $S$, to add to it and to read it. **A step with a
-# cache reads all that was written so far, and a step with a State as much as at the first token.**
+# takes as many multiplications. The State has $m (e + 2)$ numbers, beside the $m d$ of $W$, which all heads and
+# texts can share, and a step takes about $m (2 d + 3 e)$ multiplications: $2 m d$ for the directions, and $3 m e$ to
+# rescale $S$, to add to it and to read it. **A step with a cache reads all that was written so far, and a step with a
+# State as much as at the first token.**
 #
-# Cache and State are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$. The
-# multiplications are then equal at about $5m/2$.
+# Cache and State are equal in size at $n^* = m (e + 2)/(d + e)$ tokens, about $m/2$ where $d = e$, and in
+# multiplications then at about $5m/2$.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -504,8 +507,8 @@ show(
 
 # %% [markdown] tags=["answer"]
 # After 65,536 tokens the cache is about five hundred times as large as the State. **The State is not the faster one
-# from $n^* = 132$ on, but only much later.** A step with it is some thirty small operations, and each has to be
-# called. In between a State saves memory and costs time.
+# from $n^* = 132$ on, but only much later**, here after thousands of tokens. A step with it is some thirty small
+# operations, and each has to be called. In between a State saves memory and costs time.
 
 # %% [markdown]
 # For a single query beside a cache leave `causal` False. With `causal=True` it gets the value of the *first* token.
@@ -533,7 +536,7 @@ show(
 
 # %% tags=["answer"]
 def recalls(rng, n, d=16, e=8, beta=16):
-    """Relative squared errors of recall of n values: from sums, two States, and a cache."""
+    """Answers for n values from a sum, two States, waves and a cache, and the values: (6, n, e)."""
     k, v = rng.normal(size=(n, d)), xp.asarray(rng.normal(size=(n, e)))
     k = xp.asarray(k / np.linalg.norm(k, axis=1, keepdims=True))
     x = k * (beta * d**0.5) ** 0.5  # xᵀx'/√d = β kᵀk'
@@ -542,25 +545,41 @@ def recalls(rng, n, d=16, e=8, beta=16):
         W = to_like(projections.orthogonal(rng, m, d), x)
         kept = attention.absorb(attention.init_state(x, v, W), x, v, W)
         found.append(attention.read(kept, x, W))
-    found.append(attention.softmax_attention(x, x, v))
-    return [float(to_host(xp.sum((a - v) ** 2) / xp.sum(v**2))) for a in found]
+    phi = features.fourier(k * beta**0.5, W[: 4096 // 2, :])  # k' = √β k: cosines, then sines
+    found.append(phi @ (xp.matrix_transpose(phi) @ v))
+    return to_host(xp.stack([*found, attention.softmax_attention(x, x, v), v]))
 
 
 counts, rng = 2 ** np.arange(3, 9), np.random.default_rng(9)
-errors = np.array([[recalls(rng, int(n)) for _ in range(30)] for n in counts])  # (6, draws, 4)
+told = [np.stack([recalls(rng, int(n)) for _ in range(30)]) for n in counts]  # (draws, 6, n, e)
+
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-print("keys   sum k vᵀ, best factor   State, 256   State, 4096   cache")
-for n, row in zip(counts, errors.mean(axis=1), strict=True):
-    print(f"{n:4d} {row[0]:23.2f} {row[1]:12.2f} {row[2]:13.2f} {row[3]:7.2f}")
+def error(a, v):
+    """Relative squared errors (draws, answers) of answers (draws, answers, n, e)."""
+    return ((a - v) ** 2).sum(axis=(2, 3)) / (v**2).sum(axis=(2, 3))
+
+
+pairs = [(t[:, :-1], t[:, -1:]) for t in told]
+errors = np.array([error(a, v) for a, v in pairs])  # (6 counts, draws, 5)
+best = [(a * v).sum(axis=(0, 2, 3)) / (a**2).sum(axis=(0, 2, 3)) for a, v in pairs]  # factors
+scaled = [
+    error(b[:, None, None] * a, v).mean(axis=0) for b, (a, v) in zip(best, pairs, strict=True)
+]
+print(f"{'sum k vᵀ,':>17}{'State, 256':>21}{'State, 4096':>21}{'4096 waves':>21}")
+print("keys best factor" + 3 * "   as is, best factor" + "   cache")
+for n, row, tuned in zip(counts, errors.mean(axis=1), scaled, strict=True):
+    both = "".join(f"{row[i]:8.2f} {tuned[i]:12.2f}" for i in (1, 2, 3))
+    print(f"{n:4d} {row[0]:11.2f}{both}{row[4]:8.2f}")
 fig, ax = plt.subplots(figsize=(11, 4.8))
 ways = (
     (0, "D", "sum of $k\\,v^\\top$, 128 numbers"),
     (1, "s", "State, $m = 256$: 2,560 numbers"),
     (2, "^", "State, $m = 4096$: 40,960 numbers"),
-    (3, "o", "cache, $24\\,n$ numbers"),
+    (3, "v", "4,096 waves: 32,768 numbers"),
+    (4, "o", "cache, $24\\,n$ numbers"),
 )
-for (way, marker, label), color in zip(ways, (3, 1, 2, 0), strict=True):
+for (way, marker, label), color in zip(ways, (3, 1, 2, 4, 0), strict=True):
     low, high = np.quantile(errors[:, :, way], (0.25, 0.75), axis=1)
     ax.fill_between(counts, low, high, color=COLORS[color], alpha=0.2)
     ax.plot(counts, errors[:, :, way].mean(axis=1), f"{marker}-", color=COLORS[color], label=label)
@@ -577,14 +596,16 @@ show(
     caption="The cache stays at the bottom; all else climbs towards the dashed line of knowing nothing.",
     alt="Relative squared error of recall against the number of keys, in 16 dimensions, means of 30 draws with "
     f"quartiles. From 8 to 256 keys the sum {trend(means[:, 0])} from {means[0, 0]:.2f} to "
-    f"{means[-1, 0]:.2f}, the State of 256 features to {means[-1, 1]:.2f}, that of 4,096 to {means[-1, 2]:.2f}; "
-    f"the cache stays {compared(means[:, 3], 0.01)} 0.01.",
+    f"{means[-1, 0]:.2f}, the State of 256 features to {means[-1, 1]:.2f}, that of 4,096 to {means[-1, 2]:.2f}, "
+    f"that of 4,096 waves to {means[-1, 3]:.2f}; the cache stays {compared(means[:, 4], 0.01)} 0.01.",
 )
 
 # %% [markdown] tags=["answer"]
 # The error of recall is nearer to 0.5, from a State that is 13 times as large as the cache. **A state of fixed
-# size that only adds recalls each of many random facts worse, the more of them it holds.** More features help slowly:
-# at 128 keys 16 times as many take the error from 0.90 to 0.52. At 256 keys 256 features are no better than the null.
+# size that only adds recalls each of many random facts worse, the more of them it holds.** More positive features help
+# slowly: at 128 keys 16 times as many take the error from 0.90 to 0.52. As many waves (cosines and sines), summed
+# without a denominator, leave 0.03; lesson 20 says why. At 256 keys 256 positive features are level with the null,
+# 0.99, and with their best factor they are level with the sum, 0.94.
 
 # %% [markdown]
 # To look up single facts among few keys, take the cache. A State is for a text much longer than itself, of which one

@@ -35,10 +35,19 @@ def test_a_chunk_goes_by_levels_where_a_key_rises_above_all_that_was_seen(
 
 
 SIZES = {"m": 32, "d": 8, "e": 4}
-undone = definitions(NOTEBOOKS / "12_causal_and_streaming.py", {"xp"}, SIZES)["undone"]
+lesson = definitions(NOTEBOOKS / "12_causal_and_streaming.py", {"xp"}, SIZES)
+undone, recalls, error = (lesson[name] for name in ("undone", "recalls", "error"))
 
 
 @pytest.mark.parametrize(("dtype", "most"), [(np.float64, 1e-12), (np.float32, 1e-4)])
 def test_a_key_is_taken_back_by_subtraction_unless_it_dwarfs_the_rest(dtype, most):
-    off = np.array([[undone(s, dtype, seed) for seed in range(100, 110)] for s in (0.5, 3, 12)])
+    off = np.array([[undone(s, dtype, seed) for seed in range(190, 200)] for s in (0.5, 3, 12)])
     assert max(off[:2].max(), off[2, :, 0].max()) < most < off[2, :, 1].max()
+
+
+def test_waves_recall_what_positive_features_forget_whatever_their_factor():
+    told = np.stack([recalls(np.random.default_rng([16, s]), 256) for s in range(4)])
+    answers, values = told[:, :-1], told[:, -1:]
+    best = (answers * values).sum((0, 2, 3)) / (answers**2).sum((0, 2, 3))
+    plain, best = (error(f * answers, values).mean(0) for f in (1, best[:, None, None]))
+    assert plain[3] < 0.1 < 0.6 < best[2] < best[1] < 0.96 < plain[1]
