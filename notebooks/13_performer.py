@@ -76,7 +76,7 @@ for name, (causal, mask) in cases.items():
 # $\ln P$ of 27 tokens. We compare by the Kullback–Leibler divergence $\sum P \ln (P/\hat P)$, averaged over the places.
 # The null baseline is the same model with all queries set to zero, in which each head takes the mean of the values that
 # it may see. With 48 tokens nothing is saved; we ask only how fast the answers approach each other. Rows are
-# medians of 21 decoders, then with queries and keys halved.
+# medians of 21 decoders, with queries and keys as drawn, a half and an eighth as long.
 #
 # **Before you run this:** queries and keys of a fresh decoder have entries of size about 1, and $d = 8$. With
 # 4,096 directions, is the divergence from softmax nearer to a tenth, a hundredth or a thousandth of that with zero queries?
@@ -94,7 +94,7 @@ def by_features(params, m, rng):
 
 exact, favor = (transformer.Config(27, 32, 4, attention=a) for a in ("softmax", "favor"))
 sizes, rng = (16, 64, 256, 1024, 4096), np.random.default_rng(2)
-for name, shrink in (("entries of size 1", 1), ("half that size", 0.5)):
+for name, shrink in (("entries of size 1", 1), ("a half", 0.5), ("an eighth", 0.125)):
     far = []
     for seed in range(40, 61):
         params = transformer.init(np.random.default_rng(seed), exact)
@@ -110,7 +110,8 @@ for name, shrink in (("entries of size 1", 1), ("half that size", 0.5)):
 # %% [markdown] tags=["answer"]
 # With 4,096 directions about a tenth of the null's divergence remains, between 0.06 and 0.34 in single decoders, and
 # with entries of half the size a hundredth. Sixteen directions are typically no better than the null. **With the same parameters
-# a model with features approaches the model with softmax, but slowly where queries and keys are long.**
+# a model with features approaches the model with softmax, but slowly where queries and keys are long, and in this unit
+# again where they are very short:** at an eighth of the size 64 directions leave 4.1 times the null's divergence.
 
 # %% [markdown]
 # Now take a *learned* head of the late decoder (lesson 16), on a text that it has not seen. Its causal weights
@@ -179,9 +180,6 @@ show(
 
 
 # %% tags=["answer"]
-rng = np.random.default_rng(73)
-
-
 def measured(q, k, v, m):
     W = projections.orthogonal(rng, m, q.shape[1])
     return compare.over_mean(
@@ -189,6 +187,8 @@ def measured(q, k, v, m):
     )
 
 
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+rng = np.random.default_rng(73)
 print("                           d   d ln d   m of the formula             errors with both")
 for name in ("lengths ‖q'‖² = ½ held", "entries of size 0.7"):
     for d in (8, 32, 128):
@@ -207,13 +207,21 @@ for name in ("lengths ‖q'‖² = ½ held", "entries of size 0.7"):
         span = f"{np.median(needed):,.0f} ({min(needed):,.0f} to {max(needed):,.0f})"
         errors = "".join(f"{x:8.2f}" for x in np.median(found, axis=0))
         print(f"{name:23} {d:4d} {few:8d}   {span:28} {errors}")
+rng = np.random.default_rng(74)
+for d, times in ((8, 10), (32, 40)):
+    few, found = int(np.ceil(d * np.log(d))), []
+    for seed in range(120, 201):
+        q, k, v = np.random.default_rng(seed).normal(size=(3, 128, d))
+        found.append(measured(0.7 * q, 0.7 * k, v, times * few))
+    print(f"size 0.7, d = {d:2d}, {times} d ln d directions, 81 sets: error {np.median(found):.2f}")
 
 # %% [markdown] tags=["answer"]
-# The formula asks for thousands of directions, about 3,500. Where it was tried, it is right within a factor of three.
+# The formula asks for thousands of directions, about 3,500. Where it was tried, it is right within a factor of three in
+# the median.
 # If lengths are held, $\operatorname{Var}(t) = \|q'\|^2\|k'\|^2/d$, so $m$ grows like $d$, and the rule with its
 # logarithm is catching up. If entries keep their size $T$, then $\|z\|^2 \approx 2T^2\sqrt d$, and $m$ grows like
-# $e^{2T^2\sqrt d}$. **For independent entries of size 0.7 the rule $d \ln d$ is short by a factor of tens at $d = 8$
-# and $32$, and by the formula of about a thousand at $d = 128$.**
+# $e^{2T^2\sqrt d}$. **For independent entries of size 0.7 the rule $d \ln d$ is short by a factor of about ten at
+# $d = 8$, forty at $d = 32$, and by the formula of about a thousand at $d = 128$.**
 
 # %% [markdown]
 # What is *not* in the formula is the length. For independent data the errors of features and of mean(V) both fall
@@ -363,6 +371,55 @@ for name, (q, k, v) in kinds.items():
     )
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+rng = np.random.default_rng(17)
+
+
+def expected(q, k, v, m, Rs, causal=False, N=64):
+    """Errors over mean(V)'s of means of R outputs and pooled ones, means over texts: (R, 2, heads)."""
+    o = attention.softmax_attention(q, k, v, causal=causal)
+    null = ((attention.uniform_attention(q, k, v, causal=causal) - o) ** 2).sum(axis=(2, 3))
+
+    def draws(N, m):
+        Ws = [projections.orthogonal(rng, m, q.shape[-1]) for _ in range(N)]
+        return np.stack([attention.favor_attention(q, k, v, W, causal=causal) for W in Ws])
+
+    one, found = draws(N, m), []
+    noise = one.var(axis=0, ddof=1).sum(axis=(2, 3))  # V, and b² as in exercise 3
+    bias = ((one.mean(axis=0) - o) ** 2).sum(axis=(2, 3)) - noise / N
+    for R in Rs:
+        times = max(4, min(N // R, 2**13 // (m * R)))
+        pooled = ((draws(times, m * R) - o) ** 2).sum(axis=(3, 4)).mean(axis=0)
+        found.append([(error / null).mean(axis=1) for error in (bias + noise / R, pooled)])
+    return np.array(found)
+
+
+print("trained kinds, R m directions that save work; errors over mean(V)'s, each head")
+print("kind        m   R   heads with lower mean   mean of R outputs, lowest to highest   pooled")
+for name, m, Rs in (
+    *((name, m, Rs) for name in CAUSAL for m, Rs in ((1, (2, 4, 6)), (2, (2, 3)))),
+    ("antibody", 4, (2, 4, 12)),
+    ("antibody", 8, (2, 4, 6)),
+    ("antibody", 15, (2, 4)),
+    ("speech", 16, (2, 4, 16, 44)),
+    ("speech", 64, (2, 4, 11)),
+):
+    q, k, v = kinds[name]
+    step = 2 if name == "speech" else 1  # of its queries
+    each = expected(q[..., ::step, :], k, v, m, Rs, name in CAUSAL, 32 if name == "speech" else 64)
+    for R, (mean, pooled) in zip(Rs, each, strict=True):
+        spans = [f"{min(a):.2f} to {max(a):.2f}" for a in (mean, pooled)]
+        lower = f"{(mean < pooled).sum()} of {len(mean)}"
+        print(f"{name:10} {m:2d} {R:3d} {lower:>15} {spans[0]:>30} {spans[1]:>24}")
+sizes = (64, 256, 1024, 4096, 16_384)
+print(
+    "antibody, m = 8, means over two chains:   heads where pooling is lower   medians, mean, pooled"
+)
+over = expected(*kinds["antibody"], 8, [size // 8 for size in sizes], N=256)
+for size, (mean, pooled) in zip(sizes, over, strict=True):
+    print(f"{size:6,d} directions {(pooled < mean).sum():39d} of 6", end="")
+    print(f"{np.median(mean):18.2f} {np.median(pooled):8.2f}")
+
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, null = np.random.default_rng(9), ((u.mean(axis=0) - o) ** 2).sum()
 
 
@@ -411,17 +468,18 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The mean of four outputs has the lower error on both heads of speech and on all six of antibodies. In the decoders the
-# two are nearly level with two and with four draws, and with 16 pooling is ahead. On normal data the mean is ahead where
-# entries are of size 1, and nearly level at 0.35. **On the antibody and speech heads the mean of a few outputs has less
-# error than pooling, though with four draws typically no less than mean(V); with enough draws pooling wins, because the
-# mean stops at its bias.**
+# The mean of four outputs has the lower error on both heads of speech and on all six of antibodies. In the decoders
+# it is ahead with two draws, about level with three and four, and then behind. On normal data the mean is ahead where
+# entries are of size 1, and nearly level at 0.35. **On the antibody and speech heads the mean of outputs has less
+# error than pooling at every size tried that saves work, from 8 directions a draw on.** On antibodies and the head of
+# speech that looks near it is typically no better than mean(V) there; on the other it is, down to 0.35.
 
 # %% [markdown]
-# How many are enough? As many as bring $b_{Rm}^2 + V_{Rm}$ below $b_m^2 + V_m/R$, and all of these can be measured
-# (exercise 3). In the antibody heads that is beyond sixteen draws. Even there, with more directions than keys, the
-# mean of 16 outputs is typically no better than mean(V). And in lesson 17 one draw of 256 directions serves a model
-# better than the mean of eight outputs of 64, because what all draws get wrong alike hurts it more.
+# In the end pooling overtakes the mean, which stops at its bias: as soon as $b_{Rm}^2 + V_{Rm}$ is below $b_m^2 +
+# V_m/R$, and all of these can be measured (exercise 3). On the antibody heads, with 122 keys, that takes 1,024
+# directions on two of six, and more on the others. There the mean of 16 outputs is typically level with mean(V). And
+# in lesson 17 one draw of 256 directions serves a model better than the mean of eight outputs of 64, because what all
+# draws get wrong alike hurts it more.
 #
 # ## 6. Redraw or keep
 #
@@ -451,7 +509,8 @@ for way, label in (("kept", "kept one W"), ("redrawn", "redrawn at every step"))
 # %% [markdown] tags=["answer"]
 # The kept $W$ tested on itself comes nearest to softmax. **The antibody model that was tuned on one $W$ has learned
 # that $W$, errors and all, and does worse on another.** The one that met a new $W$ at every step
-# works with any, though not as well as the first on its own. So if $W$ is to be drawn anew later, redraw in training.
+# does about equally well on three that it never saw, at twice the perplexity of softmax, and not as well as the first
+# on its own. So if $W$ is to be drawn anew later, redraw in training.
 
 # %% [markdown]
 # Either way draw $W$ from a generator whose seed the data do not have. Else the directions may *be* the queries, but for
@@ -526,22 +585,24 @@ for label, of in (
     print("{:47} {:.2f}, {:.2f} to {:.2f}".format(label, *np.quantile(of, (0.5, 0.05, 0.95))))
 
 # %% [markdown]
-# **Squares do add up: with the gain by which each block stretches the error that reaches it, the guess is typically 1.03
-# times the squared error. With the gain of noise, independent between tokens, it is 0.55 times.** A block stretches the
-# real error 1.05 times as much, and seven blocks follow, because typically 0.71 of the squared error is common to all
-# tokens, and that part is stretched more: with the gain of noise common to all tokens, the guess is too high.
+# **Squares do add up: with the gain by which each block stretches the error that reaches it, the guess is, in these
+# five encoders, typically 1.03 times the squared error. With the gain of noise, independent between tokens, it is
+# 0.55 times.** A block stretches the real error 1.05 times as much, and seven blocks follow, because typically 0.71
+# of the squared error is common to all tokens, and that part is stretched more: with the gain of noise common to all
+# tokens, the guess is too high.
 #
-# In a whole model the comparison is never made, and the answer survives where queries and keys are short. On trained
-# heads mostly it does not, and averaging takes away the noise, not the bias. Lesson 14 asks when to use it, and
-# [In your own model](../kit/pages/in_your_own_model.md) puts it into PyTorch.
+# In a whole model the comparison is never made, and the answer survives where queries and keys are neither long nor
+# so short that mean(V) is the better answer. On trained heads mostly it does not, and averaging takes away the noise,
+# not the bias. Lesson 14 asks when to use it, and [In your own model](../kit/pages/in_your_own_model.md) puts it into
+# PyTorch.
 #
 # ## Take away
 #
 # - A Performer is a transformer with one function changed in each block. All parameters can be carried over, and
 #   have to be tuned.
 # - The rule $d \ln d$ knows nothing of the size of queries and keys. On trained heads: measure.
-# - The mean of $R$ outputs has the error $b_m^2 + V_m/R$. On antibody and speech heads it is ahead of pooling with few
-#   draws.
+# - The mean of $R$ outputs has the error $b_m^2 + V_m/R$. On antibody and speech heads it is ahead of pooling wherever
+#   work is saved, from 8 directions a draw on.
 # - A model trained on one $W$ learns that $W$.
 #
 # ## Where it breaks
