@@ -13,9 +13,9 @@ def row_by_row(attend, q, k, v):
     others = [attend(q, np.concatenate([k[:-1], f * k[-1:]]), v) for f in (100, 0.01)]
     before = attend(q, k, v)
     for i in range(len(q) - 1):
-        for other in others:
-            if not np.allclose(other[i], before[i], rtol=0, atol=1e-3 * np.abs(v).max()):
-                return i
+        gaps = [np.abs(other[i] - before[i]).max() for other in others]
+        if not np.max(gaps) <= 1e-3 * np.abs(v).max():  # or one is NaN
+            return i
     return -1
 
 
@@ -35,12 +35,11 @@ WRONG["first_leak"] = [(in_the_same_array, "in a copy of k")]
 
 def by_features(phi_q, phi_k, g):
     """One feature after the other, each by a cumulative sum from the end."""
-    total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1)
-    out = np.zeros_like(g)
-    for f in range(phi_q.shape[1]):
-        sums = np.cumsum(((phi_q[:, f] / total)[:, None] * g)[::-1], axis=0)[::-1]
-        out += phi_k[:, f, None] * sums
-    return out
+    total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1, keepdims=True)
+    return sum(
+        key[:, None] * np.cumsum((query[:, None] * g)[::-1], axis=0)[::-1]
+        for query, key in zip((phi_q / total).T, phi_k.T, strict=True)
+    )
 
 
 def scanned(phi_q, phi_k, g):
@@ -58,9 +57,7 @@ def searched(n, d, e, budget, least):
     """The largest m by trying them all."""
     if n * (d + e) <= budget:
         return "cache"
-    m = 0
-    while (m + 1) * (e + 2) <= budget:
-        m += 1
+    m = max(m for m in range(budget + 1) if m * (e + 2) <= budget)
     return np.float64(m) if m >= least else None
 
 
