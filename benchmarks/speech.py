@@ -35,9 +35,7 @@ def candidates(names, given):
     }
     for band in (8, 16, 24, 32, 64):
         found[f"window, band {band}"] = names["window"](band)
-        found[f"window and mean(V), band {band}"] = names["mixture"](
-            hearing.shares(given, band), names["window"](band)
-        )
+        found[f"window and mean(V), band {band}"] = hearing.mixed(names, given, band)
         found[f"near and mean key, band {band}"] = names["near_and_mean_key"](band)
     found["near and clusters, band 24"] = names["near_and_clusters"](24, middle)
     for m in (16, 64, 256):
@@ -59,7 +57,7 @@ def of_torch():
 def measure(runs):
     names = hearing.lesson("18_hear_a_model.py", tag="ways")
     weights, (asked, known) = speech.load(speech.find()), hearing.clips()
-    sound, given = asked[0][1], [hearing.heads(weights, known[0])]
+    sound, given = asked[0][0], [hearing.heads(weights, known[0])]
     q, k, v = (np.ascontiguousarray(x) for x in hearing.heads(weights, sound))
     ways, torch = candidates(names, given), of_torch()
     if torch is not None:

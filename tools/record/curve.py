@@ -59,17 +59,15 @@ def by_place(heads: list[tuple]) -> np.ndarray:
     return total / np.maximum(seen, 1)
 
 
-def share(near: Callable, far: Callable, heads: list[tuple]) -> np.ndarray:
+def share(near: Callable, far: Callable, heads: list, exact=antibody.attend_exact) -> np.ndarray:
     """The p in [0, 1] of each head for which p near + (1 − p) far is nearest to its softmax."""
     above, below = 0, 0
     for given in heads:
-        for i in range(antibody.BLOCKS):
-            one = [x[i] for x in given]
-            base = far(i, *one)
-            step, goal = near(i, *one) - base, antibody.attend_exact(i, *one) - base
-            products = [(step * x).sum(axis=(-2, -1), dtype=float) for x in (goal, step)]
-            at = np.arange(antibody.BLOCKS)[:, None] == i
-            above, below = above + at * products[0], below + at * products[1]
+        blocks = list(enumerate(zip(*given, strict=True)))
+        base, step, goal = (np.stack([of(i, *x) for i, x in blocks]) for of in (far, near, exact))
+        step, goal = step - base, goal - base
+        above = above + (step * goal).sum(axis=(-2, -1), dtype=float)
+        below = below + (step * step).sum(axis=(-2, -1), dtype=float)
     return np.clip(above / below, 0, 1)
 
 
@@ -136,8 +134,6 @@ def main() -> None:
         guesses = {n[0]: antibody.guess(weights, chain, masked, every[n])[once] for n in SHOWN}
     write(FILE, rows)
     np.savez_compressed(GUESSES, **guesses)
-    for line in rows:
-        print(*line.values(), sep="\t")
 
 
 if __name__ == "__main__":

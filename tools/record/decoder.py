@@ -16,7 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from performer_course import data
-from tools.record.shared import lesson_16, moments_of, seeded, trained, write
+from tools.record.shared import halves, lesson_16, moments_of, seeded, trained, write
 
 FILE, HEADS = data.FOLDER / "decoder.csv", data.FOLDER / "learned_heads.npz"
 SAMPLES = data.FOLDER / "decoder_samples.txt"
@@ -90,11 +90,10 @@ def keep(names: dict, models: dict) -> None:
     """What each model writes, and the heads of the first and of the last, on the test windows."""
     text = [f"{n} steps\n{names['write'](soft)}\n" for n, soft in models.items()]
     SAMPLES.write_text("".join(text), encoding="utf-8")
-    halves = {}
+    kept = {}
     for name, steps in (("early", STEPS[0]), ("late", STEPS[-1])):
-        qkv = names["heads"](models[steps], names["test"][0][:WINDOWS])
-        halves |= {f"{name} {of}": a.astype(np.float16) for of, a in zip("qkv", qkv, strict=True)}
-    np.savez_compressed(HEADS, **halves)
+        kept |= halves(names["heads"](models[steps], names["test"][0][:WINDOWS]), f"{name} ")
+    np.savez_compressed(HEADS, **kept)
 
 
 if __name__ == "__main__":

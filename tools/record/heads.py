@@ -11,7 +11,7 @@ import numpy as np
 
 from performer_course import antibody, data, projections
 from performer_course.attention import favor_attention, softmax_attention, uniform_attention
-from tools.record.shared import real_weights
+from tools.record.shared import halves, real_weights
 
 FILE = data.FOLDER / "antibody_heads.npz"
 BLOCKS = 0, 4, 7
@@ -35,8 +35,6 @@ def chosen(weights: dict) -> list[tuple[int, int]]:
         q, k, v = (x.astype(float) for x in antibody.heads(weights, antibody.encode(heavy)))
         errors.append(error(q, k, v, projections.orthogonal(rng, M, q.shape[-1])))
     mean = np.mean(errors, axis=0)  # (blocks, heads)
-    for i in BLOCKS:
-        print(f"block {i}: " + " ".join(f"{e:.2f}" for e in mean[i]))
     return [(i, int(h)) for i in BLOCKS for h in (mean[i].argmin(), mean[i].argmax())]
 
 
@@ -45,12 +43,8 @@ def main() -> None:
     of = chosen(weights)
     tests = data.antibodies()
     chains = [antibody.heads(weights, antibody.encode(tests[name][0])) for name in CHAINS]
-    arrays = {
-        name: np.stack([[chain[n][at] for chain in chains] for at in of]).astype(np.float16)
-        for n, name in enumerate("qkv")
-    }  # (heads, chains, L, d)
-    np.savez_compressed(FILE, heads=np.array(of), **arrays)
-    print(f"{FILE}: heads {of}, {FILE.stat().st_size:,} bytes")
+    arrays = ([[chain[n][at] for chain in chains] for at in of] for n in range(3))
+    np.savez_compressed(FILE, heads=np.array(of), **halves(arrays))  # (heads, chains, L, d) each
 
 
 if __name__ == "__main__":

@@ -25,12 +25,13 @@ import numpy as np
 from scipy import signal
 from scipy.cluster.vq import kmeans2
 from scipy.io import wavfile
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from performer_course import antibody, compare, data, near_far, projections, speech, training
-from tools.record.shared import beside, lesson, lesson_17, real_weights, write
+from performer_course import antibody, compare, data, projections, speech, training
+from tools.record.curve import share
+from tools.record.shared import beside, halves, lesson, lesson_17, real_weights, with_error, write
 
 FILE, SAID = data.FOLDER / "speech_ways.csv", data.FOLDER / "speech_said.json"
 ANATOMY, ANTIBODIES = data.FOLDER / "speech_anatomy.csv", data.FOLDER / "speech_antibodies.csv"
@@ -40,6 +41,7 @@ TEXTS = (Path(__file__).with_name("hearing.txt")).read_text(encoding="utf-8").sp
 STEPS, RATE, QUERIES = 300, 1.6e-2, 256  # of what is trained
 VOICES, CALIBRATION = ("slt", "rms", "awb"), "kal16"
 DRAWS, BANDS, COUNTS, CENTRES = 3, (8, 16, 24, 32, 64), (16, 64, 256), 16
+FAR = np.abs(np.subtract.outer(np.arange(1500), np.arange(1500))) > 24
 OTHERS, OUTSIDE = data.FOLDER / "speech_voices.csv", data.FOLDER / "speech_outside.csv"
 OTHER_VOICES = {"slt": (1, 1.25), "rms": (1,), "en-us": (1, 1.25), "en-gb-x-rp": (1,)}
 OTHER_WAYS = {
@@ -66,20 +68,18 @@ def spoken(text: str, voice: str, stretch: float = 1.25) -> np.ndarray:
     return signal.resample_poly(sound, speech.RATE, rate).astype(np.float32)
 
 
-def joined(sounds: list[np.ndarray]) -> np.ndarray:
-    """Sounds one after the other, a quarter of a second of silence after each."""
+def joined(alone: list) -> tuple[np.ndarray, str]:
+    """(sound, text) of several in one, a quarter of a second of silence after each."""
+    sounds, texts = zip(*alone, strict=True)
     gap = np.zeros(speech.RATE // 4, np.float32)
-    return np.concatenate([x for sound in sounds for x in (sound, gap)])
+    return np.concatenate([x for sound in sounds for x in (sound, gap)]), " ".join(texts)
 
 
 def clips() -> tuple[list, list]:
-    """[(name, sound, text)] to judge by, the sentences that were read first; sounds to fit by."""
-    sounds, texts = zip(*data.sentences(), strict=True)
-    found = [("read", joined(sounds), " ".join(texts))]
+    """[(sound, text)] to judge by, the sentences that were read first; sounds to fit by."""
     texts = [" ".join(text.split()) for text in TEXTS]
-    for n, text in enumerate(texts[:6]):
-        found.append((f"synthetic {n}", spoken(text, VOICES[n % 3]), text))
-    return found, [spoken(text, CALIBRATION) for text in texts[6:8]]
+    found = [(spoken(text, VOICES[n % 3]), text) for n, text in enumerate(texts[:6])]
+    return [joined(data.sentences()), *found], [spoken(text, CALIBRATION) for text in texts[6:8]]
 
 
 def heads(weights: dict, sound: np.ndarray) -> list[np.ndarray]:
@@ -94,16 +94,10 @@ def heads(weights: dict, sound: np.ndarray) -> list[np.ndarray]:
     return [np.stack(x) for x in zip(*kept, strict=True)]
 
 
-def shares(given: list, band: int) -> np.ndarray:
-    """The p in [0, 1] of each head for which p near + (1 − p) mean(V) is nearest to its softmax."""
-    above, below = 0, 0
-    for q, k, v in given:
-        far = v.mean(axis=-2, keepdims=True)
-        step = near_far.near_field(q, k, v, band) - far
-        goal = np.stack([speech.attend_exact(i, q[i], k[i], v[i]) for i in range(4)]) - far
-        above = above + (step * goal).sum(axis=(-2, -1), dtype=float)
-        below = below + (step * step).sum(axis=(-2, -1), dtype=float)
-    return np.clip(above / below, 0, 1)
+def mixed(names: dict, given: list, band: int) -> Callable:
+    """The window and mean(V), with the share of each head that is nearest to its softmax."""
+    near, far = names["window"](band), lambda i, q, k, v: v.mean(axis=-2, keepdims=True)
+    return names["mixture"](share(near, far, given, names["softmax"]), near)
 
 
 def centres(given: list) -> np.ndarray:
@@ -141,52 +135,45 @@ def trained(given: list, m: int) -> np.ndarray:
 def ways(names: dict, given: list) -> dict[tuple, Callable]:
     """{(way, band, features, draw): attend}, in the order of the table."""
     found = {("softmax", 0, 0, 0): names["softmax"], ("mean(V)", 0, 0, 0): names["uniform"]}
-    for m, draw in itertools.product((64, 256), range(DRAWS)):
-        found["FAVOR+", 0, m, draw] = names["published"](m, draw)
-    for m, draw in itertools.product((64, 256), range(DRAWS)):
-        found["centred", 0, m, draw] = names["centred"](names["published"](m, draw))
-    W = trained(given, 64)
-    found["trained", 0, 64, 0] = names["by_directions"](W)
+    published, draws = names["published"], list(itertools.product((64, 256), range(DRAWS)))
+    found |= {("FAVOR+", 0, m, draw): published(m, draw) for m, draw in draws}
+    found |= {("centred", 0, m, draw): names["centred"](published(m, draw)) for m, draw in draws}
+    found["trained", 0, 64, 0] = names["by_directions"](trained(given, 64))
     middle = centres(given)
     for band in BANDS:
         found["window", band, 0, 0] = names["window"](band)
-        found["window and mean(V)", band, 0, 0] = names["mixture"](
-            shares(given, band), names["window"](band)
-        )
+        found["window and mean(V)", band, 0, 0] = mixed(names, given, band)
         found["near and mean key", band, 1, 0] = names["near_and_mean_key"](band)
         found["near and clusters", band, CENTRES, 0] = names["near_and_clusters"](band, middle)
-    for band, m, draw in itertools.product((16, 24), COUNTS, range(DRAWS)):
-        found["near and features", band, m, draw] = names["near_and_features"](band, m, draw)
+    for key in itertools.product((16, 24), COUNTS, range(DRAWS)):
+        found["near and features", *key] = names["near_and_features"](*key)
     return found
 
 
-def anatomy(names: dict, known: list, given: list) -> list[dict]:
+def each(ways: dict, given: list) -> Iterator[tuple[dict, list, dict]]:
+    """For each head: where it is, its q, k and v, and its outputs by `ways`."""
+    for block, some in enumerate(zip(*given, strict=True)):
+        found = {name: attend(block, *some) for name, attend in ways.items()}
+        for head, one in enumerate(zip(*some, strict=True)):
+            yield {"block": block, "head": head}, one, {n: x[head] for n, x in found.items()}
+
+
+def errors(found: dict, asked: slice | np.ndarray = slice(None)) -> dict[str, float]:
+    """Square errors over that of "mean(V)", for the queries asked, of outputs beside "exact"."""
+    off = {n: ((x - found["exact"])[asked] ** 2).sum() for n, x in found.items() if n != "exact"}
+    most = off.pop("mean(V)")
+    return {f"error, {name}": x / most for name, x in off.items()}
+
+
+def anatomy(names: dict, known: list, given: list) -> Iterator[dict]:
     """Each head on one sound: its weight within 24 tokens, each way's error over mean(V)'s."""
-    q, k, v = given
-    few = {
-        "window": names["window"](24),
-        "window and mean(V)": names["mixture"](shares(known, 24), names["window"](24)),
-        "near and mean key": names["near_and_mean_key"](24),
-    }
-    i = np.arange(q.shape[-2])
-    apart = np.abs(i[:, None] - i)
-    rows = []
-    for block in range(len(q)):
-        one = q[block], k[block], v[block]
-        exact = names["softmax"](block, *one)
-        null = ((names["uniform"](block, *one) - exact) ** 2).mean(axis=(1, 2))
-        off = {
-            name: ((attend(block, *one) - exact) ** 2).mean(axis=(1, 2)) / null
-            for name, attend in few.items()
-        }
-        identity = np.broadcast_to(np.eye(len(i), dtype=np.float32), (6, len(i), len(i)))
-        A = names["softmax"](block, *one[:2], identity)
-        for head in range(len(A)):
-            line = {"block": block, "head": head}
-            line["within 24"] = f"{(A[head] * (apart <= 24)).sum(axis=1).mean():.4f}"
-            line |= {f"error, {name}": f"{values[head]:.4g}" for name, values in off.items()}
-            rows.append(line)
-    return rows
+    few = {"exact": names["softmax"], "mean(V)": names["uniform"], "window": names["window"](24)}
+    few["window and mean(V)"] = mixed(names, known, 24)
+    few["near and mean key"] = names["near_and_mean_key"](24)
+    for line, (q, k, _), found in each(few, given):
+        near = (softmax(q @ k.T / 8, axis=1) * ~FAR).sum(axis=1).mean()
+        line["within 24"] = f"{near:.4f}"
+        yield line | {name: f"{x:.4g}" for name, x in errors(found).items()}
 
 
 def pairs(found: dict) -> list[dict]:
@@ -197,27 +184,23 @@ def pairs(found: dict) -> list[dict]:
     rows, others = [], {"near and mean key": 1, "near and clusters": CENTRES}
     for band, (way, m) in itertools.product(BANDS, others.items()):
         keys = ("window and mean(V)", band, 0, 0), (way, band, m, 0)
-        share, other = ([found[key, n][1].mean() for n in range(1, 7)] for key in keys)
-        less = np.subtract(share, other)
-        error = less.std(ddof=1) / len(less) ** 0.5
-        line = {"band": band, "way": way, "clips": len(less)}
-        rows.append(line | {"ln P": f"{less.mean():.4f}", "error": f"{error:.4f}"})
+        fitted, other = ([found[key, n][1].mean() for n in range(1, 7)] for key in keys)
+        less, error = with_error(np.subtract(fitted, other))
+        line = {"band": band, "way": way, "clips": 6, "ln P": f"{less:.4f}"}
+        rows.append(line | {"error": f"{error:.4f}"})
     return rows
 
 
 def of_antibodies(names: dict) -> list[dict]:
     """Perplexity of the antibodies' hidden residues, by window and by window with one mean key."""
-    weights, protein = real_weights(), lesson_17()
-    found = {("exact", 0): protein["scores"](weights, antibody.attend_exact)}
+    ways = {("exact", 0): antibody.attend_exact}
     for band in (4, 8, 16):
-        found["window", band] = protein["scores"](weights, names["window"](band))
-        found["near and mean key", band] = protein["scores"](
-            weights, names["near_and_mean_key"](band)
-        )
-    return [
-        {"way": way, "band": band, **beside(score, exact=found["exact", 0])}
-        for (way, band), score in found.items()
-    ]
+        ways["window", band] = names["window"](band)
+        ways["near and mean key", band] = names["near_and_mean_key"](band)
+    weights, scores = real_weights(), lesson_17()["scores"]
+    found = {key: scores(weights, attend) for key, attend in ways.items()}
+    exact = found["exact", 0]
+    return [{"way": x, "band": n, **beside(y, exact=exact)} for (x, n), y in found.items()]
 
 
 def once(attend: Callable, took: list) -> Callable:
@@ -240,10 +223,7 @@ def other_sounds(voices: dict = OTHER_VOICES) -> dict[tuple, dict[str, list]]:
     found = {("read", 1): data.sentences()}
     for voice, stretch in [(x, y) for x in voices for y in voices[x]]:
         found[voice, stretch] = [(spoken(x, voice, stretch), x) for x in TEXTS[8].splitlines()]
-    for key, alone in found.items():
-        sounds, texts = zip(*alone, strict=True)
-        found[key] = {"alone": alone, "one clip": [(joined(sounds), " ".join(texts))]}
-    return found
+    return {key: {"alone": x, "one clip": [joined(x)]} for key, x in found.items()}
 
 
 def of_others(weights: dict, names: dict, few: dict, asked: dict) -> Iterator[dict]:
@@ -269,36 +249,27 @@ def outside(weights: dict, names: dict, asked: dict) -> Iterator[dict]:
     Then errors over mean(V)'s: of three ways, and of a window beside the mean of the values outside
     with the exact weight, and beside the exact values with the mean key's weight.
     """
-    far = np.abs(np.subtract.outer(np.arange(1500), np.arange(1500))) > 24
-    n = far.sum(axis=1)
+    n = FAR.sum(axis=1)
     for voice, kind in itertools.product(("read", "en-us"), ("alone", "one clip")):
         sound, _ = asked[voice, 1][kind][2 if kind == "alone" else 0]
-        given, loud = heads(weights, sound), names["loud"](sound)
-        few = names["softmax"], names["uniform"], names["window"](24)
-        few += names["near_and_mean_key"](24), two_keys(names, sound)
-        for block, head in np.ndindex(4, 6):
-            some = [x[block, head : head + 1] for x in given]
-            exact, null, near, by_one, by_two = (way(block, *some)[0] for way in few)
-            (q,), (k,), (v,) = some
-            t, parts = q @ k.T / 8, (far & loud, far & ~loud)
-            inside, weight, heard = (logsumexp(t, axis=1, b=b) for b in (~far, far, parts[0]))
+        loud, few = names["loud"](sound), {"exact": names["softmax"], "mean(V)": names["uniform"]}
+        few |= {"window 24": names["window"](24), "and mean key": names["near_and_mean_key"](24)}
+        few["and two keys"] = two_keys(names, sound)
+        for at, (q, k, v), found in each(few, heads(weights, sound)):
+            t, parts, near = q @ k.T / 8, (FAR & loud, FAR & ~loud), found["window 24"]
+            inside, weight, heard = (logsumexp(t, axis=1, b=b) for b in (~FAR, FAR, parts[0]))
             one = np.log(n) + q @ k.mean(axis=0) / 8
             two = [np.log(x.sum(axis=1)) + q @ k[x.any(axis=0)].mean(axis=0) / 8 for x in parts]
-            right, found = (1 / (1 + np.exp(inside - x))[:, None] for x in (weight, one))
-            line = {"voice": voice, "sound": kind, "block": block, "head": head}
-            line |= {"loud keys": loud.mean(), "weight outside": right[loud].mean()}
+            right, by_one = (1 / (1 + np.exp(inside - x))[:, None] for x in (weight, one))
+            line = {"loud keys": loud.mean(), "weight outside": right[loud].mean()}
             line["of it on loud keys"] = np.exp(heard - weight)[loud].mean()
             line["ln weight by one key"] = np.median((one - weight)[loud])
             line["ln weight by two keys"] = np.median((np.logaddexp(*two) - weight)[loud])
-            outputs = {"window 24": near, "and mean key": by_one, "and two keys": by_two}
-            outputs["exact weight"] = near + right * (far @ v / n[:, None] - near)
-            outputs["exact values"] = near + found * (
-                (np.exp(t - weight[:, None]) * far) @ v - near
-            )
-            for name, x in outputs.items():
-                off, most = (((y - exact)[loud] ** 2).sum() for y in (x, null))
-                line[f"error, {name}"] = off / most
-            yield {x: y if isinstance(y, str | int) else f"{y:.3f}" for x, y in line.items()}
+            found["exact weight"] = near + right * (FAR @ v / n[:, None] - near)
+            values = (np.exp(t - weight[:, None]) * FAR) @ v
+            found["exact values"] = near + by_one * (values - near)
+            line = {name: f"{x:.3f}" for name, x in (line | errors(found, loud)).items()}
+            yield {"voice": voice, "sound": kind} | at | line
 
 
 def main() -> None:
@@ -308,7 +279,7 @@ def main() -> None:
     every = ways(names, given)
 
     def judged(job):
-        attend, (_, sound, text) = once(every[job[0]], []), asked[job[1]]
+        attend, (sound, text) = once(every[job[0]], []), asked[job[1]]
         said = speech.transcribe(weights, sound, attend)
         return said, speech.log_likelihood(weights, sound, text, attend)
 
@@ -319,7 +290,7 @@ def main() -> None:
     for way, band, m, draw in every:
         line = {"way": way, "band": band, "features": m, "draw": draw}
         for kind, some in {"read": [0], "synthetic": range(1, len(asked))}.items():
-            results = [(asked[n][2], *found[(way, band, m, draw), n]) for n in some]
+            results = [(asked[n][1], *found[(way, band, m, draw), n]) for n in some]
             wrong = sum(names["word_errors"](said, meant) for meant, said, _ in results)
             total = sum(len(names["words"](meant)) for meant, *_ in results)
             log_p = np.concatenate([log_p for *_, log_p in results])
@@ -329,13 +300,11 @@ def main() -> None:
         if draw == 0:
             texts[f"{way}, {band}, {m}"] = found[(way, band, m, draw), 0][0]
     write(FILE, rows)
-    read = heads(weights, asked[0][1])
+    read = heads(weights, asked[0][0])
     write(ANATOMY, anatomy(names, given, read))
     write(PAIRS, pairs(found))
-    halves = {
-        n: np.stack([x[at] for at in KEPT]).astype("e") for n, x in zip("qkv", read, strict=True)
-    }
-    np.savez_compressed(HEADS, heads=np.array(KEPT), **halves)
+    kept = halves([[x[at] for at in KEPT] for x in read])
+    np.savez_compressed(HEADS, heads=np.array(KEPT), **kept)
     write(ANTIBODIES, of_antibodies(names))
     others, few = other_sounds(), {name: every[key] for name, key in OTHER_WAYS.items()}
     with threadpool_limits(1):

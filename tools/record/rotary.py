@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from performer_course import attention, data, training, transformer
-from tools.record.shared import lesson_16
+from tools.record.shared import halves, lesson_16
 
 FILE, STEPS, WINDOWS = data.FOLDER / "rotary_heads.npz", 12000, 32
 
@@ -55,7 +55,6 @@ def main() -> None:
     of = functools.partial(loss, config)
     params, _ = training.train(of, names["start"], batches, STEPS, 1e-2)
     test = windows(np.random.default_rng(3), names["held_out"], 320)
-    print(f"{float(of(params, *test)):.4f} bits")
     kept = []
 
     def keep(q, k, v, layer, **which):
@@ -63,11 +62,7 @@ def main() -> None:
         return attend(q, k, v, layer, **which)
 
     forward(params, test[0][:WINDOWS], config, attend=keep)
-    arrays = {
-        f"rotary {of}": np.stack(a).astype(np.float16)
-        for of, a in zip("qkv", zip(*kept, strict=True), strict=True)
-    }
-    np.savez_compressed(FILE, **arrays)  # (depth, heads, windows, L, d) each
+    np.savez_compressed(FILE, **halves(zip(*kept, strict=True), "rotary "))  # (depth, heads, …)
 
 
 if __name__ == "__main__":

@@ -118,3 +118,13 @@ def beside(found: np.ndarray, **others: np.ndarray) -> dict[str, str]:
         numbers[f"ln P less {name}"] = f"{less.mean():.4f}"
         numbers[f"error of ln P less {name}"] = f"{over_chains(less, chain):.4f}"
     return numbers
+
+
+def with_error(x: np.ndarray) -> tuple[float, float]:
+    """The mean, and its standard error."""
+    return x.mean(), x.std(ddof=1) / len(x) ** 0.5
+
+
+def halves(qkv: Iterable, name: str = "") -> dict[str, np.ndarray]:
+    """q, k and v by their names, as float16."""
+    return {f"{name}{n}": np.stack(x).astype(np.float16) for n, x in zip("qkv", qkv, strict=True)}

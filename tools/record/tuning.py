@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from performer_course import antibody, compare, data, projections, training
 from performer_course.attention import favor_attention, softmax_attention
-from tools.record.shared import chains, lesson_17, real_weights, write
+from tools.record.shared import chains, lesson_17, real_weights, with_error, write
 
 FILE = data.FOLDER / "antibody_tuning.csv"
 WAYS = "softmax", "FAVOR+, kept", "FAVOR+, redrawn", "trained, kept"
@@ -125,18 +125,13 @@ def judges(way: str, W, steps: int) -> dict:
     }.get(way, {"own": W})
 
 
-def mean_and_error(x: np.ndarray) -> tuple[float, float]:
-    """The mean, and its standard error."""
-    return x.mean(), x.std(ddof=1) / len(x) ** 0.5
-
-
 def rows(weights: dict, way: str, seed: int, scores: Callable) -> Iterator[dict]:
     """The lines of one run, judged by `scores` of the lesson beside the model as it was."""
     exact = scores(weights, attend_by(None))[0]
     for steps, now, W in tuned(weights, way, seed, chains("training")):
         for name, directions in judges(way, W, steps).items():
             log_p, right, _ = scores(now, attend_by(directions))
-            (mean, error), (less, its) = mean_and_error(log_p), mean_and_error(log_p - exact)
+            (mean, error), (less, its) = with_error(log_p), with_error(log_p - exact)
             yield {
                 "way": way,
                 "W": name,
