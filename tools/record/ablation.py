@@ -79,7 +79,6 @@ def main() -> None:
     def add(way, seed, kl, attend):
         found = beside(scores(weights, attend), exact=exact)
         rows.append({"way": way, "seed": seed, "KL": kl, **found})
-        print(*rows[-1].values(), flush=True)
 
     for seed in SEEDS:
         W = trained(samples(weights, "training", np.random.default_rng(1 + seed), ROUNDS), seed)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from scipy.special import softmax
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -29,8 +30,7 @@ def looks(q, k, v) -> dict[str, np.ndarray]:
     """What the heads q, k, v (8, 8, L, 64) of a chain look at, and exponents: (8, 8) each."""
     L, d = q.shape[-2:]
     scores = q @ k.mT * d**-0.5
-    A = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    A /= A.sum(axis=-1, keepdims=True)
+    A = softmax(scores, axis=-1)
     distance = np.abs(np.arange(L)[:, None] - np.arange(L))
     energy = np.linalg.svd(A - A.mean(axis=-2, keepdims=True), compute_uv=False) ** 2
     share = energy.cumsum(axis=-1) / energy.sum(axis=-1, keepdims=True)
@@ -152,26 +152,14 @@ def main() -> None:
         listed = orders(first, means(of_calibration)["ln of mean e^exponent"])
         jobs = [(order, n) for order in listed for n in SOME]
 
-        def run(job):
-            order, n = job
-            return names["scores"](weights, swapped(listed[order][:n], attend))
-
-        scores = list(tqdm(pool.map(run, jobs), total=len(jobs)))
-    write(
-        FILE,
-        [
-            {"block": i, "head": h, **{name: f"{x[i, h]:.4g}" for name, x in table.items()}}
-            for i, h in np.ndindex(8, 8)
-        ],
-    )
+        mixed = [swapped(listed[order][:n], attend) for order, n in jobs]
+        scores = pool.map(lambda way: names["scores"](weights, way), mixed)
+        scores = list(tqdm(scores, total=len(jobs)))
+    heads = (({"block": i, "head": h}, (i, h)) for i, h in np.ndindex(8, 8))
+    write(FILE, (line | {n: f"{x[at]:.4g}" for n, x in table.items()} for line, at in heads))
     exact = names["scores"](weights, antibody.attend_exact)
-    write(
-        SWAPPED,
-        [
-            {"order": order, "heads": n, **beside(s, exact=exact)}
-            for (order, n), s in zip(jobs, scores, strict=True)
-        ],
-    )
+    lines = [{"order": order, "heads": n} for order, n in jobs]
+    write(SWAPPED, (x | beside(s, exact=exact) for x, s in zip(lines, scores, strict=True)))
 
 
 if __name__ == "__main__":

@@ -80,7 +80,6 @@ def main() -> None:
             kl = {name: f"{far(calibration, of):.3f}" for name, of in ends.items()}
             of = {"kind": kind, "m": m, "seed": seed, "steps": STEPS}
             rows.append({**of, **kl, **beside(found, exact=exact)})
-            print(*rows[-1].values(), flush=True)
             if (m, seed) == KEEP:
                 last = last[0] if kind == "shared" else last
                 np.savez_compressed(data.FOLDER / FILES[kind], W=last)

@@ -65,12 +65,12 @@ def trained(q, k, W, causal, way):
     moves = np.repeat(WAYS[way], (W.shape[1] - 1, 1)).astype(float)
     first = second = np.zeros_like(W)
     for step in range(1, STEPS + 1):
-        kl, gradient = divergence(q, k, W, causal)
+        _, gradient = divergence(q, k, W, causal)
         first = 0.9 * first + 0.1 * gradient * moves
         second = 0.99 * second + 0.01 * (gradient * moves) ** 2
         rate = RATE * min(1, 2 - 2 * step / STEPS) / (1 - 0.9**step)
         W = W - rate * first / (np.sqrt(second / (1 - 0.99**step)) + 1e-12)
-    return W, kl
+    return W
 
 
 def main() -> None:
@@ -83,8 +83,7 @@ def main() -> None:
             rng = np.random.default_rng([h, start])
             W[h, start, 0, :, :-1] = projections.orthogonal(rng, m, d)
             for i, way in enumerate(WAYS, 1):
-                W[h, start, i], kl = trained(q[h], k[h] - s[h], W[h, start, 0], causal, way)
-                print(kind, h, start, way, f"KL {kl:.3f}", flush=True)
+                W[h, start, i] = trained(q[h], k[h] - s[h], W[h, start, 0], causal, way)
         found[kind], found[f"{kind} shift"] = W.astype(np.float16), s.astype(np.float32)
     np.savez_compressed(FILE, **found)
 

@@ -58,13 +58,8 @@ def found(names: dict, seed: int) -> dict[str, float]:
 def main() -> None:
     names = lesson_16("directions")
     columns = {f"seed {seed}": found(names, seed) for seed in tqdm(range(SEEDS))}
-    write(
-        FILE,
-        [
-            {"run": run, **{seed: f"{column[run]:.6f}" for seed, column in columns.items()}}
-            for run in columns["seed 0"]
-        ],
-    )
+    runs = {run: {n: f"{of[run]:.6f}" for n, of in columns.items()} for run in columns["seed 0"]}
+    write(FILE, ({"run": run} | line for run, line in runs.items()))
 
 
 if __name__ == "__main__":
