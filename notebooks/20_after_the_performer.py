@@ -405,7 +405,7 @@ show(
 # The delta rule thus has a *horizon* of about $d/\beta$ writes, and `theory.delta_recall` has the whole error.
 #
 # **Before you run this:** 128 pairs, $d = 32$ and $\beta = 1$. The newest pair is recalled exactly. At about which
-# age is the answer worse than none: 5, 30 or 100?
+# age is the squared error above 1: 5, 30 or 100?
 
 # %% tags=["answer"]
 d, n = 32, 128
@@ -627,9 +627,9 @@ print(f"Fourier features by theory, over all draws:                 {foretold:.1
 # quarter of 512, or 465 with rows of equal length.** Where keys are short, all keys look alike, to Fourier features
 # too, and the square of the mean is nearly all of $\mathbb{E}\hat\kappa^2$. Where keys are long, this mean is small, but
 # the features of the longest rows shout, and pairs of keys that share one have a large $\hat\kappa$: equal lengths cure
-# most of it. In between the sign matters: at length 2 Fourier features are worth 258, and not 66. A denominator wants terms that
-# cannot cancel, and a memory does not: one positive number a query leaves the order of the symbols as it is. So a
-# state that is there to recall may do without the denominator, and use both signs.
+# most of it. In between the sign matters: at length 2 Fourier features are worth 258, and not 66. A denominator wants
+# terms that cannot cancel, and a memory does not: one positive number a query leaves the order of the symbols as it is.
+# So a state that is there to recall may do without the denominator, and use both signs.
 #
 # ## 8. Train it
 #
