@@ -15,16 +15,8 @@ import pytest
 from scipy.cluster.vq import kmeans2
 from sklearn.datasets import load_digits
 
-from performer_course import (
-    attention,
-    compare,
-    data,
-    features,
-    kernels,
-    near_far,
-    projections,
-    theory,
-)
+from performer_course import attention, compare, data, features, near_far, projections, theory
+from performer_course.kernels import cauchy, gaussian, laplacian
 from tests.lessons import definitions
 from tools.lesson import find, read
 
@@ -56,7 +48,7 @@ def test_00_tells_the_loss_of_all_six_heads():
 def test_03_compares_tails_at_equal_width():
     printed("03", "laplacian(?= +0.08)", "so that each is ½ at 1", "one in eleven")
     g, one = math.log(2), np.ones((1, 1))
-    for kernel, gamma in ((kernels.gaussian, g), (kernels.laplacian, g), (kernels.cauchy, 1.0)):
+    for kernel, gamma in ((gaussian, g), (laplacian, g), (cauchy, 1.0)):
         assert np.isclose(kernel(one, 0 * one, gamma), 0.5)
     assert round(math.pi / 2 / math.atan(g / 5)) == 11
     assert math.erfc(5 / math.sqrt(4 * g)) < 1e-4 < math.exp(-5) < 0.01  # Gaussian, Cauchy
