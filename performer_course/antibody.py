@@ -187,7 +187,7 @@ def guess(weights: dict, sequence: str, masked: np.ndarray, attend: Callable) ->
     """
     tokens = encode(sequence)
     masked = np.asarray(masked)
-    if masked.dtype != bool or masked.shape != (max((1, *masked.shape[:1])), len(sequence)):
+    if masked.dtype != bool or masked.shape[1:] != (len(sequence),) or not len(masked):
         expected = f"boolean of shape (passes, {len(sequence)})"
         raise ValueError(f"masked must be {expected}, got {masked.dtype} of {masked.shape}")
     hidden = np.pad(masked, [(0, 0), (1, 1)])  # neither [CLS] nor [SEP]
