@@ -343,12 +343,11 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The ratio can be larger than 1, but hardly: the largest loss is 1.5 per cent, in four dimensions at a distance
-# where the kernel is nearly zero. In the plane orthogonal directions never lose, and exercise 2 asks for
-# the proof. In 64 dimensions the gain is more than twenty-fold at $r = 0.4$, ten-fold at $r = 1$. At $r = 2$
-# 0.605 to 0.691 of the variance is left in all of them. **Orthogonal directions gain most at a distance that falls with
-# the dimension, from 1.55 widths of the Gaussian in the plane to 0.41 in 64 dimensions.** At 3 they save at most 8 per
-# cent.
+# The ratio can be larger than 1, but hardly: the largest loss is 1.5 per cent, in four dimensions at a distance where
+# the kernel is nearly zero. In the plane orthogonal directions never lose, and exercise 2 asks for the proof. In 64
+# dimensions the gain is more than twenty-fold at $r = 0.4$, ten-fold at $r = 1$. At $r = 2$ all of them leave 0.605 to
+# 0.691 of the variance. **Orthogonal directions gain most at a distance that falls with the dimension, from 1.55 widths
+# of the Gaussian in the plane to 0.41 in 64 dimensions.** At 3 they save at most 8 per cent.
 
 # %% [markdown]
 # ## 6. On digits, and beside other directions

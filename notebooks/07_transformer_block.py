@@ -8,11 +8,10 @@
 # > continues a text, write a whole block, and say what an encoder sees that a decoder does not. It is
 # > needed from lesson 13.
 #
-# Lesson 06 ended with a weighted mean that lacks almost everything. It does not know the order of its
-# tokens. It looks into the future. It makes one mean where a token may need several. And it hands over
-# what it finds without working on it. A transformer is this mean and a cure for each fault. Together the cures
-# are one function of a dozen lines, a *block*. Large models repeat it some dozens of times, a few more than
-# a hundred times.
+# Lesson 06 ended with a weighted mean that lacks almost everything. It does not know the order of its tokens. It looks
+# into the future. It makes one mean where a token may need several. And it hands over what it finds without working on
+# it. A transformer is this mean and a cure for each fault. Together the cures are one function of a dozen lines, a
+# *block*. Large models repeat it dozens of times, and a few over a hundred times.
 
 # %%
 from pathlib import Path

@@ -136,7 +136,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# At this length a weight from 64 directions is worse than the answer 0 from about 90° on. **The relative error of a
+# At this length a weight from 64 directions is worse than the answer 0 from about 95° on. **The relative error of a
 # trigonometric weight depends on the distance alone, and grows like $e^{r^2/2}$ with it.**
 
 # %% [markdown]
@@ -302,12 +302,12 @@ show(
 #   12,000 (lesson 16). A token sees itself and those before it, and $\operatorname{mean}(V)$ is over those;
 # - *antibody* and *speech*: heads of the two pretrained models of lesson 06.
 #
-# For each kind the table gives the number of tokens, the width, the median $r^2$ of a pair and the $m$ for which
-# such a pair has $\eta = 1$. Then come the median error of attention over heads and draws, in units of
-# $\operatorname{mean}(V)$'s, with 64 and with 512 orthogonal directions (lesson 05), and how many
-# denominators are negative with 512. A star means that nothing is saved: of exact attention's multiplications $m$
-# directions of waves take $3m/L$ ($m$ projections, $2m$ features), $m$ positive features $2m/L$, $F$ terms of a series
-# $F/L$, and twice that where a token sees only those before it.
+# For each kind the table gives the number of tokens, the width, the median $r^2$ of a pair and the $m$ for which such a
+# pair has $\eta = 1$. Then come the median error of attention over heads and draws, in units of
+# $\operatorname{mean}(V)$'s, with 64 and with 512 orthogonal directions (lesson 05), and how many denominators are
+# negative with 512. A star means that nothing is saved: $m$ directions of waves take $3m/L$ of exact attention's
+# multiplications ($m$ projections, $2m$ features), $m$ positive features $2m/L$, $F$ terms of a series $F/L$, and twice
+# that where a token sees only those before it.
 #
 # **Before you run this:** on how many of the four trained kinds, early, late, antibody and speech, will the
 # median error with 512 directions be below 1, that of $\operatorname{mean}(V)$?
@@ -414,12 +414,12 @@ show(
 # t^2/2 + \dots$, cut after degree $p$, has exact features (lesson 02): 9, 45, 165 and 495 of them for degrees 1 to 4
 # in 8 dimensions, and 65 for degree 1 in 64.
 #
-# Besides, distances can be bounded. Some models bring every query and key to one length
-# before they compare them (*QK-norm*, Henry et al., 2020; Peng et al., 2021, did so for trigonometric
-# features). If all $x$ and $y$ have length $\ell$, no pair is further apart than $2\ell$, and no weight has
-# a relative error above $\sqrt{2/m}\, \sinh(2\ell^2)$. So we also bring all $x$ and $y$ of the antibody and speech heads
-# to length 1, and follow the attention of the shortened rows. One vector added to all keys changes no attention, so
-# each method gets the keys that suit it: waves nearer ones (exercise 3), the series keys less their mean.
+# Besides, distances can be bounded. Some models bring every query and key to one length before they compare them
+# (*QK-norm*, Henry et al., 2020; Peng et al., 2021, did so for trigonometric features). If all $x$ and $y$ have length
+# $\ell$, no pair is further apart than $2\ell$, and no weight has a relative error above $\sqrt{2/m}\, \sinh(2\ell^2)$.
+# So we also bring all $x$ and $y$ of the antibody and speech heads to length 1, and follow the attention of the
+# shortened rows. Adding one vector to all keys changes no attention, so each method gets keys to suit it: waves get
+# nearer ones (exercise 3), the series keys less their mean.
 #
 # **Before you run this:** on 2,048 independent tokens of width 8 waves had the error 0.53, with 1,024 features.
 # How many features does the series need for as much: about 1,000, about 100, or 9?
@@ -497,17 +497,18 @@ for L, d, degrees in ((2048, 8, (1, 2, 3, 4)), (1500, 64, (1,))):
 # A mean of waves is not: at given norms its error is no smaller for a small weight than for a large one, and has
 # either sign. So lesson 09 writes the same kernel as a mean of positive terms.
 #
-# On the course's thread we have taken the mean over waves from few of them, and asked whether the answer
-# survives. In these trained heads, as they are, it does not. On 2,048 made-up tokens of width 8 it does, roughly, with so
-# many waves that exact attention is faster, and a short series does better.
+# On the course's thread we have taken the mean over waves from few of them, and asked whether the answer survives. In
+# these trained heads, as they are, it does not. On 2,048 made-up tokens of width 8 it does, roughly, with so many waves
+# that exact attention is faster, and if independent a short series is nearer.
 #
 # ## Take away
 #
 # - Trigonometric features are those of the Gaussian, times $e^{\|x\|^2/2}$. They are unbiased.
 # - The relative error of a weight is $\sqrt{2/m}\, \sinh(r^2/2)$. Look at $r^2$ before you choose features.
 # - Denominators may come near zero. Then the mean squared error of an output is infinite, so report medians.
-# - With 512 directions they typically beat $\operatorname{mean}(V)$ on 2,048 made-up tokens of width 8, slower than exact
-#   attention, and not on these trained heads of width 8 or 64. On such tokens a series is both nearer and faster.
+# - With 512 directions they typically beat $\operatorname{mean}(V)$ on 2,048 made-up tokens of width 8, slower than
+#   exact attention, and not on these trained heads of width 8 or 64. There a faster series is nearer, or level if
+#   aligned.
 #
 # ## Where it breaks
 #

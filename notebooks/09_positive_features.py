@@ -149,8 +149,9 @@ for by_hand, name in ((positive_by_hand, "positive"), (hyperbolic_by_hand, "hype
 # \frac{\mathrm{MSE}^{\mathrm{hyp}}}{\mathrm{SM}^2} = \frac2m \sinh^2\frac{\|x + y\|^2}{2}, \qquad
 # \frac{\mathrm{MSE}^+}{\mathrm{SM}^2} = \frac{e^{\|x + y\|^2} - 1}{m} .$$
 #
-# To compare them fairly, give each the same number $F$ of features, which is nearly what they cost. Then positive features
-# have $m = F$ directions, and the other two have $m = F/2$. Let $y$ turn away from $x$, both of length 1, with $F = 128$.
+# To compare them simply, give each the same number $F$ of features, though they cost unlike in milliseconds. Then
+# positive features have $m = F$ directions, and the other two have $m = F/2$. Let $y$ turn away from $x$, both of
+# length 1, with $F = 128$.
 #
 # **Before you run this:** let $y$ turn from $x$ to $-x$. Trigonometric, hyperbolic and positive features are each exact
 # in every draw at one end of the turn. For which of them is that end $y = x$, and for which $y = -x$? At its other end,
@@ -416,19 +417,19 @@ print("weight on them, estimated {:.2f} and exact {:.4f}".format(*by_head.mean(a
 # ## 6. On which attention does it work?
 #
 # Do positive features beat $\operatorname{mean}(V)$ on the trained heads, where cosines did not (lesson 08), at a size
-# that saves something? A star means that nothing is saved: of exact attention's multiplications $m$
-# directions of waves take $3m/L$ ($m$ projections, $2m$ features), $m$ positive features $2m/L$, $F$ terms of a series
-# $F/L$, and twice that where a token sees only those before it. So each head has $F = L/8$ features, for at most a
-# quarter of the multiplications, or half on late heads.
+# that saves something? A star means that nothing is saved: $m$ directions of waves take $3m/L$ of exact attention's
+# multiplications ($m$ projections, $2m$ features), $m$ positive features $2m/L$, $F$ terms of a series $F/L$, and twice
+# that where a token sees only those before it. So each head has $F = L/8$ features, for at most a quarter of the
+# multiplications, or half on late heads.
 #
 # Learned queries and keys have means far from zero, which add to $\|x + y\|^2$.
 # Softmax does not change when one vector $s$ is subtracted from all keys, because every score of a query then loses
 # the same number $q^\top s/\sqrt d$. So subtract the mean query plus the mean key of a sample, which takes both
 # out of $x + y$ (lesson 14). Keys that we drew stay as they are.
 #
-# Two rivals draw nothing. A *window* of the nearest keys gets as many multiplications. *Taylor features* of
-# degree 1 and 2 put $1 + t$ or $1 + t + t^2/2$ in the place of $e^t$, $t = q^\top k/\sqrt d$, with $d + 1$ and
-# $(d + 1)(d + 2)/2$ features: 9 and 45 at $d = 8$, 65 and 2,145 at $d = 64$. Their keys lose the mean key of the sample.
+# Two rivals draw nothing. A *window* of the nearest keys gets as many multiplications. *Taylor features* of degree 1
+# and 2 put $1 + t$ or $1 + t + t^2/2$ in the place of $e^t$, $t = q^\top k/\sqrt d$, with $d + 1$ and $(d + 1)(d +
+# 2)/2$ features: 9 and 45 at $d = 8$, 65 and 2,145 at $d = 64$. Their keys have the sample's mean removed.
 #
 # The rows of the table are kinds of data, with the number of keys that count for the median query (lesson 06). Then
 # come median errors over heads, inputs and draws, and on how many heads the median of shifted keys is below 1. The six
@@ -598,11 +599,11 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 # the failure of lesson 08, and are not yet accurate.
 #
 # Each rival does well on data that suit it. Late heads look at their neighbours, so a window of eight keys leaves
-# 0.0098 of the error. With keys less their mean the series of degree 1 has 0.71 on these antibody and 0.64 on these speech
-# heads, with 65 features, where $L/8$ positive features have 1.6 and 1.2. (In milliseconds they are faster, and on 122
-# tokens the series is slower than exact attention.) On late heads it fails, because many learned scores are far below
-# zero: there $1 + t$ turns negative, and $1 + t + t^2/2$ grows where $e^t$ vanishes. Degree 2 beats
-# $\operatorname{mean}(V)$ on all these antibody and speech heads, with more features than tokens.
+# 0.0098 of the error. With keys less their mean the series of degree 1 has 0.71 on these antibody and 0.64 on these
+# speech heads, with 65 features, where $L/8$ positive features have 1.6 and 1.2. (On two antibody heads it loses to
+# $\operatorname{mean}(V)$, and on 122 tokens it is slower than exact attention.) On late heads it fails, because many
+# learned scores are far below zero: there $1 + t$ turns negative, and $1 + t + t^2/2$ grows where $e^t$ vanishes.
+# Degree 2 beats $\operatorname{mean}(V)$ on all these antibody and speech heads, with more features than tokens.
 
 # %% [markdown]
 # We have written a comparison as a mean of positive terms, so brackets can move without

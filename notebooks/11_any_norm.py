@@ -435,9 +435,9 @@ for name, (q, k, v), n in (("antibody", antibodies, 124), ("speech", data.speech
         print(f"{name:9} {way:13}" + "".join(f"{x:6.2f}" for x in errors))
 
 # %% [markdown] tags=["answer"]
-# On one head of the eight, the last of antibodies, on one chain. On its other chain the two are level, and on both
-# features are worse than $\operatorname{mean}(V)$. **A sample of 64 queries and four draws tells roughly what
-# features are worth on a head.** In these twenty samples it told their error within a factor of two.
+# On one head of the eight, the last of antibodies, on one chain. On its other chain the two are level, and features are
+# worse than $\operatorname{mean}(V)$ on both. **A sample of 64 queries and four draws tells roughly what features are
+# worth on a head.** In these twenty samples it told their error within a factor of two.
 
 # %% [markdown]
 # The result is now finite at any norm. On made-up tokens it may also be right. On these trained heads

@@ -363,8 +363,8 @@ def with_global_maximum(q, k, v, W, eps, of_h=False):
 
 
 # %% [markdown]
-# **Before you run this:** with one maximum of $\omega_f^\top k_j'$ over all keys taken off, where do earlier rows go if
-# the last key is long, with $\varepsilon = 10^{-6}$ added to every feature, and where with $\varepsilon = 0$?
+# **Before you run this:** with one maximum of $\omega_f^\top k_j'$ over all keys subtracted and a long last key, where
+# do earlier rows go with $\varepsilon = 10^{-6}$ added to every feature, and where with $\varepsilon = 0$?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 programs = {
@@ -593,7 +593,7 @@ ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 means = errors.mean(axis=1)
 show(
     fig,
-    caption="The cache stays at the bottom; all else climbs towards the dashed line of knowing nothing.",
+    caption="The cache stays at the bottom, and waves stay near it; the others climb towards the dashed line of knowing nothing.",
     alt="Relative squared error of recall against the number of keys, in 16 dimensions, means of 30 draws with "
     f"quartiles. From 8 to 256 keys the sum {trend(means[:, 0])} from {means[0, 0]:.2f} to "
     f"{means[-1, 0]:.2f}, the State of 256 features to {means[-1, 1]:.2f}, that of 4,096 to {means[-1, 2]:.2f}, "

@@ -308,11 +308,11 @@ for m in (8, 32, 128):
 # $R$ and the squared bias by $R^2$. But where a few directions make up most of a ratio, $R$ times
 # as many may divide its variance by less than $R$.
 #
-# So we measure, with $m = 16$, in antibodies with 8 and in decoders with 2, so that some $Rm$ save work. The rows are
-# normal data with entries of size $T$, where each query looks for nothing or (aligned) for its own key, and four trained
-# kinds, decoders on four texts, antibodies on two. The columns are errors over mean(V)'s, medians over texts and then
-# heads, of one output, of the mean of $R$ and of the pooled one; the last four count the heads on which the mean is lower.
-# A star marks where nothing is saved: $Rm \ge L/2$, or $L/4$ in the causal decoders.
+# So we measure, with $m = 16$ (8 in antibodies, 2 in decoders), so that some $Rm$ save work. The rows are normal data
+# with entries of size $T$, where each query looks for nothing or (aligned) for its own key, and four trained kinds,
+# decoders on four texts, antibodies on two. The columns are errors over that of mean(V), medians over texts, then
+# heads, for one output, the mean of $R$ and the pooled one; the last four count the heads on which the mean is lower. A
+# star marks where nothing is saved: $Rm \ge L/2$, or $L/4$ in the causal decoders.
 #
 # **Before you run this:** on the heads of antibodies and of speech, which has the lower error: the mean of four
 # outputs, or one output from four times as many directions?
@@ -468,16 +468,16 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The mean of four outputs has the lower error on both heads of speech and on all six of antibodies. In the decoders
-# it is ahead with two draws, about level with three and four, and then behind. On normal data the mean is ahead where
-# entries are of size 1, and nearly level at 0.35. **On the antibody and speech heads the mean of outputs has less
-# error than pooling at every size tried that saves work, from 8 directions a draw on.** On antibodies and the head of
-# speech that looks near it is typically no better than mean(V) there; on the other it is, down to 0.35.
+# The mean of four outputs has the lower error on both heads of speech and on all six of antibodies. In the decoders it
+# is ahead with two draws, ahead or about level with three and four, and behind from eight on. On normal data the mean
+# is ahead where entries are of size 1, and nearly level at 0.35. **On the antibody and speech heads the mean of outputs
+# has less error than pooling at every size tried that saves work, from 8 directions a draw on.** There it is typically
+# no better than mean(V) on antibodies and the near head of speech; on the other it is better, down to 0.35.
 
 # %% [markdown]
 # In the end pooling overtakes the mean, which stops at its bias: as soon as $b_{Rm}^2 + V_{Rm}$ is below $b_m^2 +
-# V_m/R$, and all of these can be measured (exercise 3). On the antibody heads, with 122 keys, that takes 1,024
-# directions on two of six, and more on the others. There the mean of 16 outputs is typically level with mean(V). And
+# V_m/R$, and all of these can be measured (exercise 3). On the antibody heads, with 122 keys, that takes 256
+# directions on one of six, 1,024 on another, and more on the others. There the mean of 16 outputs is typically level with mean(V). And
 # in lesson 17 one draw of 256 directions serves a model better than the mean of eight outputs of 64, because what all
 # draws get wrong alike hurts it more.
 #
@@ -513,8 +513,8 @@ for way, label in (("kept", "kept one W"), ("redrawn", "redrawn at every step"))
 # on its own. So if $W$ is to be drawn anew later, redraw in training.
 
 # %% [markdown]
-# Either way draw $W$ from a generator whose seed the data do not have. Else the directions may *be* the queries, but for
-# a scale. What does that do to a measurement?
+# Either way draw $W$ from a generator whose seed the data do not have. Otherwise its rows may *be* the queries, up to
+# scale. What does that do to a measurement?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 L, d, m = 2048, 64, 512
@@ -586,10 +586,10 @@ for label, of in (
 
 # %% [markdown]
 # **Squares do add up: with the gain by which each block stretches the error that reaches it, the guess is, in these
-# five encoders, typically 1.03 times the squared error. With the gain of noise, independent between tokens, it is
-# 0.55 times.** A block stretches the real error 1.05 times as much, and seven blocks follow, because typically 0.71
-# of the squared error is common to all tokens, and that part is stretched more: with the gain of noise common to all
-# tokens, the guess is too high.
+# five encoders, typically 1.03 times the squared error. With the gain of noise, independent between tokens, it is 0.55
+# times.** A block stretches the real error 1.05 times as much (and seven follow), because typically 0.71 of the squared
+# error is common to all tokens, and that part is stretched more: with the gain of noise common to all tokens, the guess
+# is too high.
 #
 # In a whole model the comparison is never made, and the answer survives where queries and keys are neither long nor
 # so short that mean(V) is the better answer. On trained heads mostly it does not, and averaging takes away the noise,
@@ -601,14 +601,14 @@ for label, of in (
 # - A Performer is a transformer with one function changed in each block. All parameters can be carried over, and
 #   have to be tuned.
 # - The rule $d \ln d$ knows nothing of the size of queries and keys. On trained heads: measure.
-# - The mean of $R$ outputs has the error $b_m^2 + V_m/R$. On antibody and speech heads it is ahead of pooling wherever
-#   work is saved, from 8 directions a draw on.
+# - The mean of $R$ outputs has the error $b_m^2 + V_m/R$. On antibody and speech heads it is below pooling's wherever
+#   work is saved, from 8 directions a draw on. In lesson 17's model, where none is saved, pooling did better.
 # - A model trained on one $W$ learns that $W$.
 #
 # ## Where it breaks
 #
 # - The formulas for $m$ and for the bias are first terms in $1/m$, for independent rows.
-# - Plain features follow trained heads badly. Lesson 14 does better at little cost.
+# - Plain features follow trained heads badly. Lesson 14's shift of the keys helps most heads, and rarely enough.
 #
 # ## Exercises
 #

@@ -26,12 +26,12 @@ from performer_course.figures import COLORS, show
 # %% [markdown]
 # ## 1. The decision card
 #
-# Ask in this order; the first yes says what to try first. If the whole model is not good enough with it, go on to the
-# next yes. Questions 3 and 4 take one command. Store each head by `np.savez("head.npz", q=q, k=k, v=v)`, and run
-# `python -m performer_course.card head.npz --sample other.npz`, with $q$ and $k$ of another text in `other.npz`: centres
-# found on the judged text look too good. Where a model turns $q$ and $k$ by their places, store them turned, in both
-# files (section 6). A decoder takes `--causal`. You see ten ways, least error first, each at
-# a quarter of exact attention's multiplications; only Taylor's price is fixed.
+# Ask in this order; the first yes says what to try first. If the whole model is not good enough then, go on. Questions
+# 3 and 4 take one command. Store each head by `np.savez("head.npz", q=q, k=k, v=v)`, and run
+# `python -m performer_course.card head.npz --sample other.npz`, with $q$ and $k$ of another text in `other.npz`: centres found on
+# the judged text look too good. Where a model turns $q$ and $k$ by their places, store them turned, in both files
+# (section 6). A decoder takes `--causal`. You see ten ways, least error first, each at a quarter of exact attention's
+# multiplications; only Taylor's price is fixed.
 #
 # *Speech* is an encoder that hears ($L$ = 1,500 keys, heads of width $d$ = 64, all 24 replaced): words wrong of 70 read and of
 # 395 synthetic; exact 0 and 14. *Antibodies* is a model of proteins ($L$ ≈ 120, $d$ = 64, all 64 heads replaced):
@@ -41,7 +41,7 @@ from performer_course.figures import COLORS, show
 # |---|---|---|---|---|
 # | 1 | Is exact attention, by a fused kernel, fast enough, or a small part of the time? | Keep it. | Speech, one core: it takes 216 of the encoder's 810 ms, and no way below can save more. | 10, 18 |
 # | 2 | Must single facts from far back be found again? | Keep exact attention and its cache. The ways below sum up what is far. | A State of 256 features, $d$ = 64, has as many numbers as a cache of 132 tokens. | 12, 20 |
-# | 3 | Does a way with a *window* come first on most heads, or one with *centres*? Such heads look near, or choose among a few kinds of keys. | A window as wide as time allows; measure one mean key for all outside it. With centres instead (each far key counts as the nearest of a few) speech was no faster than with exact attention. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong with a mean key, encoder 645 ms; 6 and 67 alone, 626 ms; with 16 centres 832 ms; exact 810 ms. Other voices, 896 words: 129 wrong with a mean key, 198 alone; 129 keys alone, no slower: 79; exact 54. | 15, 18 |
+# | 3 | Does a way with a *window* come first on most heads, or one with *centres*? Such heads look near, or choose among a few kinds of keys. | A window as wide as time allows; measure one mean key for all outside it. With centres instead (each far key counts as the nearest of a few) speech was no faster than with exact attention. | Antibodies, window of 33 keys: 1.68 with a mean key, 1.82 alone. Speech, 49 keys: 4 and 35 wrong with a mean key, encoder 645 ms; 6 and 67 alone, 626 ms; with 16 centres 832 ms; exact 810 ms. Other voices, 756 words: 119 wrong with a mean key, 183 alone; 129 keys alone, no slower: 70, ahead with one synthesiser of two; exact 52. | 15, 18 |
 # | 4 | Does *Taylor* come first? Then the scores of a query differ little. | Taylor features, keys less their mean. | Made-up scores of standard deviation ¼ ($L$ = 512, $d$ = 16), 17 features: 0.03 of the error of the mean of $V$; of ½: 0.12. | 10 |
 # | 5 | May you train? | Features for each head, or the model with the attention that it will have. Keep $m < L/2$, in a decoder $m < L/4$: more cost more than exact attention. | Antibodies, $m$ = 32: 1.59 and 1.61 (two seeds). Speech, $m$ = 64, 300 steps on two clips: 66 of 70 wrong. | 16, 17, 18 |
 # | 6 | None of these? | Keep exact attention. At a quarter of its multiplications drawn features came first on no head here, and on most were worse than the mean of $V$, even with keys shifted and directions sharpened. | Antibodies, $m$ = 64 > $L/2$: 2.6 to 2.8, where 65 Taylor features have 2.24. Speech, $m$ = 256, keys shifted: 69 or 70 of 70 wrong in three draws. | 14, 17, 18 |
@@ -94,9 +94,11 @@ for way, size in (
     ("near and clusters", "24 16"),
 ):
     heard(3, way, size)
-for way in ("and mean key", "window 24", "window 64", "exact"):
-    of = [(int(r["wrong"]), int(r["words"])) for r in records("speech_voices") if r["way"] == way]
-    print(f"3  speech, other voices, {way}: wrong", "{} of {}".format(*np.sum(of, axis=0)))
+KEYS = {"and mean key": 49, "window 24": 49, "window 64": 129, "exact": 1500}
+for way, keys in KEYS.items():
+    of = [r for r in records("speech_voices") if r["way"] == way and r["voice"] != "read"]
+    wrong, words = (sum(int(r[name]) for r in of) for name in ("wrong", "words"))
+    print(f"3  speech, other voices, {way}, {keys} keys: wrong {wrong} of {words}")
 for T in (0.5, 0.7):
     left, spread = [], []
     for seed in range(6):
@@ -318,9 +320,9 @@ plain, centred = np.transpose(list(lower.values()))[2:]
 print(f"centred is lower on {(centred < plain).sum()} of {len(plain)} heads")
 
 # %% [markdown] tags=["answer"]
-# The shift lowers the median error on 12 of 16 heads, and with other draws on more. It brings the decoder's
-# first four heads from above 1 to below 1. Of the mean $\|z\|^2$ it takes a seventh to over a
-# third. On the near head of speech 33 are left, in an exponent.
+# The shift lowers the median error on 12 of 16 heads, and with other draws on more. It brings the decoder's first four
+# heads from above 1 to below 1. Of the mean $\|z\|^2$ it takes a seventh to over a third. On the near head of speech 33
+# remains, in an exponent.
 
 # %% [markdown]
 # ## 4. Draw wide where the data are wide
@@ -690,11 +692,11 @@ print(
 # Fused kernels such as FlashAttention never store the table of weights (Dao et al., 2022). Reformer looks for the
 # large weights alone, by hashing (Kitaev et al., 2020). The Nyström method takes the table through some landmarks
 # (Xiong et al., 2021), and clustering lets similar queries share one row (Vyas et al., 2020). State-space models
-# learn what their State forgets (Dao and Gu, 2024; lesson 20). Random features also serve images and graphs.
+# learn what their State forgets (Dao and Gu, 2024; lesson 20). Random features also serve graphs.
 #
-# On the course's thread we asked whether the answer survives when the comparison is never made. **In the trained
-# models here the answer survives drawn features at no size tried that saves work.** Features that are trained keep it in one
-# of them (lesson 17). Near exactly, far in summary, keeps most of it in both pretrained ones (lessons 15 and 18).
+# On the course's thread we asked whether the answer survives when the comparison is never made. **In the trained models
+# here drawn features keep the answer at no size tried that saves work.** Features that are trained keep it in one of
+# them (lesson 17). Near exactly, far in summary, keeps most of it in both pretrained ones (lessons 15 and 18).
 #
 # ## Take away
 #

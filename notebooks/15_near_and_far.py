@@ -313,8 +313,8 @@ alone, helped = (
 print(f"all windows of text, late heads: lower in {(helped < alone).sum()} of {helped.size}")
 
 # %% [markdown] tags=["answer"]
-# **With these windows one mean key in the denominator lowers the error in all 46 cases, and below that of
-# $\operatorname{mean}(V)$ in each.** Of the late heads' 256 windows of text it helps 255.
+# **With these windows one mean key in the denominator lowers the error in all 46 cases, in each to below that of
+# $\operatorname{mean}(V)$.** Of the late heads' 256 windows of text it helps 255.
 
 # %% [markdown]
 # ## 4. Three far fields at one price

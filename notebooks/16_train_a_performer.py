@@ -154,11 +154,11 @@ for size in (0.1, 0.35, 0.7):
     print(f"entries of size {size:4}: by k {spans[1]}, by q {spans[0]}")
 
 # %% [markdown]
-# For such independent queries and keys the output, in units of mean(V)'s error, is as far off as its gradient by
-# the keys, within a factor of two. The gradient by the queries is less far off where they are short. To first
-# order the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to the score of key $j$, the same
-# for every query, and what does not depend on the query has no gradient with respect to it.
-# `theory.gradient_mse` foretells the mean squared error of the latter gradient, to first order in $1/m$.
+# For such independent queries and keys the output, in units of mean(V)'s error, is as far off as its gradient by the
+# keys, within a factor of two. The gradient with respect to the queries is less far off where both are short. To first
+# order the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to the score of key $j$, the same for
+# every query, and what does not depend on the query has no gradient with respect to it. `theory.gradient_mse` foretells
+# the mean squared error of the latter gradient, to first order in $1/m$.
 #
 # With new directions at each step an optimiser averages over $W$, too, and so goes down the mean of the loss over
 # all $W$. With directions that stay, each gradient is the exact gradient of another model, with the features of
@@ -889,10 +889,10 @@ for name, values in three.items():
 # plain directions keep something, and on the lesson's seed they are worse than no attention. Figure 5 of the
 # Performer paper, of larger models, has SMREG ahead of plain features redrawn, as here.
 #
-# On the course's thread we have asked whether the answer survives on a model that we trained ourselves. A swap
-# alone serves a model that has hardly begun to learn, and the others less and less. Replaced and then trained on,
-# 64 directions keep most of it, and trained so from the start nearly all, at a size that saves nothing here. Lesson
-# 17 asks the same of a model that others have trained.
+# On the course's thread we have asked whether the answer survives on a model that we trained ourselves. A swap alone
+# serves a model that has hardly begun to learn, but later ones less and less. After further training 64 directions keep
+# most of it, and used from the start nearly all, at a size that saves nothing here. Lesson 17 asks the same of a model
+# that others have trained.
 #
 # ## Take away
 #

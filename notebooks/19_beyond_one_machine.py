@@ -669,9 +669,9 @@ for L in (65_536, 262_144, 1_048_576):
 # they are merged. If the tokens were results of tasks, workers would keep all of them for the second pass.
 
 # %% [markdown]
-# In the printed run the times exceed the prediction, by 6 % for the shortest text and 26 % for the longest. The
-# formula has no term for the merges, nor for scheduler and client, which share two cores with the workers; we did not
-# separate these. So further on it may be too low by more than that.
+# In the printed run the times exceed the prediction, by 6 % for the shortest text and 26 % for the longest. The formula
+# has no term for the merges, nor for scheduler and client, which share two cores with the workers; we did not separate
+# these. On longer texts it may be low by more than that.
 #
 # All-to-all FAVOR+ takes $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion
 # tokens, one head with $d = e = 64$ and $m = 256$, 16 cores of 50 thousand million FLOPs a second each. Does FAVOR+

@@ -479,16 +479,16 @@ for pairs in (16, 32, 64, 128, 256):
 
 # %% [markdown]
 # The more pairs, the weaker the best $\beta$. With it the delta rule has a smaller mean error than the scaled sum up to
-# about two keys per dimension, 0.463 beside 0.492 for 32 pairs, and a slightly larger one beyond. With $\beta = 1$ it is
-# behind at 32 pairs already. Scaled too, its error is smaller in each row, mostly at light loads.
+# about two keys per dimension, 0.463 beside 0.492 for 32 pairs, and a slightly larger one beyond. With $\beta = 1$ it
+# is behind at 32 pairs already. Scaled too, it beats adding in each row, by most at light loads.
 #
-# When does one want the latest? A value is now one of 64 symbols, each a random direction of $\mathbb{R}^{32}$,
-# and the best fitting symbol is the answer. Softmax over a cache, sharpened to $e^{32 k^\top k'}$, is compared.
-# Each row of the table is a task in $\mathbb{R}^{32}$: 48 different keys; 16 keys, written 16 times each in turn, the
-# *latest* value asked; the same in random order; 64 pairs of one document and 16 of the next, which is asked; and 24
-# keys that are much alike (cosine 0.9). The gate of decay and the strength of the delta rule are chosen for each task on
-# 40 texts, and judged on five other sets of 40: means, in brackets the distance of the farthest set. "Mean off" takes
-# away the mean of the keys so far, as lesson 14 does.
+# When does one want the latest? A value is now one of 64 symbols, each a random direction of $\mathbb{R}^{32}$, and the
+# best fitting symbol is the answer. The rival is softmax over a cache, sharpened to $e^{32 k^\top k'}$. Each row of the
+# table is a task in $\mathbb{R}^{32}$: 48 different keys; 16 keys, written 16 times each in turn, the *latest* value
+# asked; the same in random order; 64 pairs of one document and 16 of the next, which is asked; and 24 keys that are
+# much alike (cosine 0.9). The gate of decay and the strength of the delta rule are chosen for each task on 40 texts,
+# and judged on five other sets of 40: means, in brackets the distance of the farthest set. "Mean off" takes away the
+# mean of the keys so far, as lesson 14 does.
 #
 # **Before you run this:** can softmax do all five tasks?
 
@@ -572,29 +572,36 @@ print(f"24 keys, much alike, their mean off: add {off['add']}, delta {off['delta
 # %% [markdown] tags=["answer"]
 # Softmax does three of the five tasks. Where keys are repeated it fails, because without positions it averages all
 # values of a key. **With its strength chosen, the delta rule recalls at least as much as adding where random keys all
-# differ, and more than adding or decay where they are repeated.** At $\beta = 1$ it loses a third of what adding recalls of 48
-# keys. In turn, the 16 latest values are the last 16 writes, and
-# $a = 0.95$ recalls 0.94 of them; in random order it recalls 0.68. For a new document a shut gate beats every constant one.
-# Where keys are much alike, the states fail that take keys as they are. With the running
-# mean key taken off, adding has 0.91 of these symbols and not 0.09, for one vector beside the state. Keys that are
-# alike in more than their mean are left to training, to least squares
-# (*MesaNet*, [arXiv:2506.05233](https://arxiv.org/abs/2506.05233)) or to a cache.
+# differ, and more than adding or decay where they are repeated.** At $\beta = 1$ it loses a third of what adding
+# recalls of 48 keys. In turn, the 16 latest values are the last 16 writes, and $a = 0.95$ recalls 0.94 of them; in
+# random order it recalls 0.68. For a new document a shut gate beats every constant one. Where keys are much alike,
+# states that take keys as they are fail. With the running mean key taken off, adding has 0.91 of these symbols and not
+# 0.09, for one vector beside the state. Keys that are alike in more than their mean are left to training, to least
+# squares (*MesaNet*, [arXiv:2506.05233](https://arxiv.org/abs/2506.05233)) or to a cache.
 
 # %% [markdown]
 # ## 7. Positive features as a memory
 #
 # Lesson 09 wanted features whose products are never negative. Are they a good memory? Bring the features $\varphi(k)$
 # of each key to length 1, as models do with keys, and let $\hat\kappa$ be the cosine of the features of two different
-# keys. An additive state of them then has the error $(n-1)\,\mathbb{E}\hat\kappa^2$. So a map is *worth*
-# $D = 1/\mathbb{E}\hat\kappa^2$ directions. The table has 512 features of random keys in $\mathbb{R}^{16}$: the mean of
-# $\hat\kappa$, the share of $\mathbb{E}\hat\kappa^2$ that is the square of this mean, and $D$ over five draws. Its
-# last two maps have positive features whose rows of $W$ all have the length $\sqrt{16}$.
+# keys. An additive state of them then has the error $(n-1)\,\mathbb{E}\hat\kappa^2$. So a map is *worth* $D =
+# 1/\mathbb{E}\hat\kappa^2$ directions. The table has 512 features of random keys in $\mathbb{R}^{16}$: the mean of
+# $\hat\kappa$, the share of $\mathbb{E}\hat\kappa^2$ that is the square of this mean, and $D$ over five draws. Its last
+# maps are positive features with rows of $W$ of equal length, and with the mean feature taken off.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def equal_rows(k, W):
     """Positive features, the rows of W brought to the length √d."""
     return features.positive(k, (W.shape[1] / xp.sum(W**2, axis=1, keepdims=True)) ** 0.5 * W)
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def mean_off(k, W):
+    """Positive features, brought to length 1, less their mean over the keys."""
+    rows = features.positive(k, W)
+    rows = rows / xp.sqrt(xp.sum(rows**2, axis=1, keepdims=True))
+    return rows - xp.mean(rows, axis=0, keepdims=True)
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -610,6 +617,7 @@ def overlap(phi, m, length, rng, points=1500):
 MAPS = {f"positive, keys of length {x}": (features.positive, 512, x) for x in (0.5, 1, 2, 4, 6)}
 MAPS |= {f"Fourier, keys of length {x}": (features.fourier, 256, x) for x in (1, 2, 4)}
 MAPS |= {f"equal rows, keys of length {x}": (equal_rows, 512, x) for x in (2, 4, 6)}
+MAPS |= {f"mean off, keys of length {x}": (mean_off, 512, x) for x in (1, 2)}
 memory = {}
 rng = np.random.default_rng(9)
 print("512 features                  mean of κ̂   its square's share    worth D (five draws)")
@@ -623,13 +631,13 @@ foretold = 1 / theory.fourier_recall(2, 16, 256, 4.0)  # of two keys: E κ̂²
 print(f"Fourier features by theory, over all draws:                 {foretold:.1f}")
 
 # %% [markdown]
-# **On random keys in 16 dimensions 512 positive features are worth 6 directions at length 1, and at length 6 about a
-# quarter of 512, or 465 with rows of equal length.** Where keys are short, all keys look alike, to Fourier features
-# too, and the square of the mean is nearly all of $\mathbb{E}\hat\kappa^2$. Where keys are long, this mean is small, but
-# the features of the longest rows shout, and pairs of keys that share one have a large $\hat\kappa$: equal lengths cure
-# most of it. In between the sign matters: at length 2 Fourier features are worth 258, and not 66. A denominator wants
-# terms that cannot cancel, and a memory does not: one positive number a query leaves the order of the symbols as it is.
-# So a state that is there to recall may do without the denominator, and use both signs.
+# **512 positive features are worth 6 directions at length 1, or 36 with their mean taken off, and at length 6
+# about a quarter of 512, or 465 with rows of equal length.** Where keys are short, all keys look alike, to Fourier
+# features too, and the square of the mean is nearly all of $\mathbb{E}\hat\kappa^2$. Where keys are long, this mean is
+# small, but the longest rows' features dominate, and pairs of keys that share one have a large $\hat\kappa$: equal
+# lengths cure most of it. In between the sign matters: at length 2 Fourier features are worth 258, and not 66. A
+# denominator wants terms that cannot cancel, and a memory does not: one positive number a query leaves the order of the
+# symbols as it is. So a state that is there to recall may do without the denominator, and use both signs.
 #
 # ## 8. Train it
 #
@@ -916,8 +924,8 @@ print(f"two maps joined and the state differ by {apart(joined.B, again)}")
 # | Qwen3.8-Flash-Next, Aug 2026 | Gated DeltaNet, 36 : 12, sparse cache | ik_llama.cpp, [pull request 2365](https://github.com/ikawrakow/ik_llama.cpp/pull/2365) |
 #
 # We chose these rows: models with states, and two of a maker that went back. Models of 2026 without states, such as
-# GLM-5.2 and DeepSeek-V4, are left out, so this is no trend. The seven of 2026 with states have about 3 to 5 layers of
-# them for each with a cache, and six use the delta rule. In a *sparse* cache a learned indexer picks what a query reads.
+# GLM-5.2 and DeepSeek-V4, are left out, so this is no trend. The seven of 2026 with states have about 3 to 5 state
+# layers per cache layer, and six use the delta rule. In a *sparse* cache a learned indexer picks what a query reads.
 # MiniMax went back with M2: by public summaries of its report, hybrids (with sliding windows, too) fell behind on long
 # texts, and states suffer in low precision and are hard to share between requests that begin alike. IBM went back with
 # Granite 4.1 (April 2026). The table was checked in November 2026, and nothing in it was measured here.

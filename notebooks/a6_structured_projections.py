@@ -601,8 +601,8 @@ print("squared error along an axis, r = 1:", end=" ")
 print(f"100 points over 64, {square[1] / square[0]:.1f}; 300 over 256, {square[3] / square[2]:.0f}")
 
 # %% [markdown]
-# Along an axis Sobol points are dozens to hundreds of times better than independent directions at these distances. At $r \le
-# \frac12$ structured directions are better still. In 16 dimensions 1,024 Sobol points are ahead of orthogonal
+# Along an axis Sobol points are dozens to hundreds of times better than independent directions at these distances. At $r
+# \le \frac12$ these 128 structured directions are better still. In 16 dimensions 1,024 Sobol points are ahead of orthogonal
 # directions along all twelve.
 #
 # So look at your data. Rows of counts or categories often differ in few places: $\delta$ then has only $s$ entries that
@@ -643,8 +643,9 @@ for s, a, b in zip(("1", "2", "4", "2, equal"), structured, sobol_ratio, strict=
 # **Along two of 64 axes, 256 Sobol points are often dozens of times better than independent directions, and sometimes
 # worse.** It depends on the axes, because the points are even in some pairs of coordinates and uneven in others.
 #
-# So where points differ in one place at a time, by about 1 or more, use Sobol points, at any $d$; by less, structured
-# directions. Where they differ in two or more places, measure it on these data, as exercise 3 does.
+# So where points differ in one place at a time, use Sobol points, at any $d$; structured directions only where they
+# differ by $\frac12$ or less and $m$ is small, because the bias of these stays. Where points differ in two or more
+# places, as two categories do in one-hot rows, measure it on these data, as exercise 3 does.
 #
 # ## 6. All ways to draw, compared
 #

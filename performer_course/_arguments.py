@@ -16,8 +16,8 @@ from .backend import is_free_to_read
 
 # What NumPy's functions take for an array, and then lose its mask or multiply it as a matrix.
 LOSSY = (np.ma.MaskedArray, np.matrix)
-# The largest number of a dtype, to this power: what an entry may be, so that sums of products are
-# finite (147 in float16, 2e17 in float32, 5e138 in float64), and a value, so that sums are.
+# Bounds, as powers of a dtype's largest number: on an entry, so that sums of products are finite
+# (147 in float16, 2e17 in float32, 5e138 in float64), and on a value, so that sums are.
 MOST, MOST_VALUE = 0.45, 0.8
 SINGLE = float(np.finfo(np.float32).max)
 
@@ -68,8 +68,8 @@ def check_shape(x, name: str, shape, beside, called: str, *, like=None, **limit)
     """The namespace of x, once x is a floating array of that shape and finite. Raises: ValueError.
 
     shape: sizes; a letter in it stands for any size, `...` before it for any leading axes.
-    beside: an array of the same library, called so, with which x goes, and in whose dtype it is
-    to be finite, too, if `like` is no other. like, limit: as `check_finite` takes them.
+    beside: the array named `called`, of the same library, that x must fit; x must also be finite
+    in its dtype, unless `like` is given. like, limit: as `check_finite` takes them.
     """
     check_floating(x, name)
     xp = check_library(beside, x, f"{called} and {name}")
@@ -92,8 +92,8 @@ def check_shape(x, name: str, shape, beside, called: str, *, like=None, **limit)
 def check_finite(x, name: str, mask=None, *, most=MOST, like=None, wide=True) -> None:
     """Raises: ValueError for NaN, infinity or a large |x| in a row that the mask (..., n) shows.
 
-    most: to which power of the largest number of the dtype in which x is summed, that of `like` or
-    its own; `wide` stands for sums in float32 at least.
+    most: |x| may reach this power of the largest number of the dtype of `like`, or of x itself;
+    wide: sums run in float32 at least.
     On NumPy only. The extremes say that there is none, without an array as large as x.
     """
     if not is_free_to_read(x) or not x.size:

@@ -26,8 +26,7 @@ GIVEN = {
     "11": {"900": "30²"},
     "12": {"13": "40,960 / 3,072"},
     "13": {"48": "of the data"},
-    "14": {"120": "of a sequence in the data", "600": "steps of lesson 16"}
-    | {"49": "of lesson 18", "17": "1 + 16"},
+    "14": {"600": "steps of lesson 16", "17": "1 + 16"},
     "15": {"122": "of the data", "1,500": "of the data", "64": "of it", "2,145": "66 · 65 / 2"}
     | {"1.5": "½ for its nearest centre and 1 for its sum", "90": "0.883, nearly"},
     "16": {"600": "of §2", "32": "of §2"},
