@@ -471,8 +471,8 @@ show(
 # The mean of four outputs has the lower error on both heads of speech and on all six of antibodies. In the decoders it
 # is ahead with two draws, ahead or about level with three and four, and behind from eight on. On normal data the mean
 # is ahead where entries are of size 1, and nearly level at 0.35. **On the antibody and speech heads the mean of outputs
-# has less error than pooling at every size tried that saves work, from 8 directions a draw on.** There it is typically
-# no better than mean(V) on antibodies and the near head of speech; on the other it is better, down to 0.35.
+# has less error than pooling at every size tried that saves work, from 8 directions per draw on.** There it is
+# typically no better than mean(V) on antibodies and the near head of speech; on the other it is better, down to 0.35.
 
 # %% [markdown]
 # In the end pooling overtakes the mean, which stops at its bias: as soon as $b_{Rm}^2 + V_{Rm}$ is below $b_m^2 +
@@ -602,7 +602,7 @@ for label, of in (
 #   have to be tuned.
 # - The rule $d \ln d$ knows nothing of the size of queries and keys. On trained heads: measure.
 # - The mean of $R$ outputs has the error $b_m^2 + V_m/R$. On antibody and speech heads it is below pooling's wherever
-#   work is saved, from 8 directions a draw on. In lesson 17's model, where none is saved, pooling did better.
+#   work is saved, from 8 directions per draw on. In lesson 17's model, where none is saved, pooling did better.
 # - A model trained on one $W$ learns that $W$.
 #
 # ## Where it breaks

@@ -605,7 +605,7 @@ show(
 #
 # - A query that looks for one key far away gets the mean of many.
 # - Centres from keys that are not alike can do worse than the mean key.
-# - All this is about single heads and multiplications. In lesson 18's whole model a wider window is as fast, and better.
+# - All this is about single heads and multiplications. In lesson 18 wider windows are as fast, and sometimes better.
 #
 # ## Exercises
 #

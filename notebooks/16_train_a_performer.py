@@ -154,11 +154,11 @@ for size in (0.1, 0.35, 0.7):
     print(f"entries of size {size:4}: by k {spans[1]}, by q {spans[0]}")
 
 # %% [markdown]
-# For such independent queries and keys the output, in units of mean(V)'s error, is as far off as its gradient by the
-# keys, within a factor of two. The gradient with respect to the queries is less far off where both are short. To first
-# order the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to the score of key $j$, the same for
-# every query, and what does not depend on the query has no gradient with respect to it. `theory.gradient_mse` foretells
-# the mean squared error of the latter gradient, to first order in $1/m$.
+# For such independent queries and keys the output, in units of mean(V)'s error, is as far off as its gradient with
+# respect to the keys, within a factor of two. The gradient with respect to the queries is less far off where both are
+# short. To first order the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to the score of key $j$,
+# the same for every query, and what does not depend on the query has no gradient with respect to it.
+# `theory.gradient_mse` foretells the mean squared error of the latter gradient, to first order in $1/m$.
 #
 # With new directions at each step an optimiser averages over $W$, too, and so goes down the mean of the loss over
 # all $W$. With directions that stay, each gradient is the exact gradient of another model, with the features of

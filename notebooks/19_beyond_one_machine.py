@@ -373,7 +373,7 @@ forgotten = together(favor_follows(shard, i, None, W) for i in range(N))
 print(f"no prefix   FAVOR+ differs by {apart(forgotten, exactly['FAVOR+'])} of the largest entry")
 
 # %% [markdown]
-# **Nine shards give the same rows as the text in one piece, all-to-all and causal.** Without prefixes the causal rows
+# Nine shards give the same rows as the text in one piece, all-to-all and causal. Without prefixes the causal rows
 # of FAVOR+ are off by 1.03 of the largest entry.
 #
 # ## 3. The same on processes: Dask
@@ -458,8 +458,8 @@ for name, rows in there.items():
     print(f"{name:11} {apart(rows, exactly[name]):>25} {unlike.sum():>15} of {unlike.size:,}")
 
 # %% [markdown] tags=["answer"]
-# No entry differs in any line. **With one BLAS thread each, two processes give the same rows bit for bit as one
-# process of the same machine.**
+# No entry differs in any line. With one BLAS thread each, two processes give the same rows bit for bit as one
+# process of the same machine.
 
 # %% [markdown]
 # The keyword `pure=False` says that equal calls are different tasks. Without it Dask would give the result of the
@@ -709,7 +709,7 @@ for name in flops:
 # the tree and four back, and a model has many heads.
 #
 # The assumed rate is that of large matrix products. The next cell prints the rate of a core with loading and
-# exponentials. **At the measured rate FAVOR+ rises like $L$, and exact attention like $L^2$.**
+# exponentials. At the measured rate FAVOR+ rises like $L$, and exact attention like $L^2$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 lengths = 2.0 ** np.arange(14, 31)

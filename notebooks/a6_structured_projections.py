@@ -181,8 +181,8 @@ show(
 
 # %% [markdown] tags=["answer"]
 # In the run that is printed, the dense product is faster than the fast transforms up to $d = 512$ and slower from
-# $d = 1024$ on. The small products overtake it between 256 and 512. **For 100 points of $d = 64$ the dense
-# product is faster than the fast transforms, although it takes more operations.** Matrix products are what processors
+# $d = 1024$ on. The small products overtake it between 256 and 512. For 100 points of $d = 64$ the dense
+# product is faster than the fast transforms, although it takes more operations. Matrix products are what processors
 # do best, and each of the $3 \log_2 d$ steps of the transforms goes once through memory. So where the curves cross
 # depends on the computer, and on the number of points.
 
@@ -290,7 +290,7 @@ show(
 
 # %% [markdown]
 # The first stage turns $e_1$ into the constant vector $\pm d^{-1/2} (1, \dots, 1)$, because $D_3$ chooses only its
-# sign. **Along an axis the first of the three stages is used up without mixing anything.** A vector of equal absolute
+# sign. Along an axis the first of the three stages is used up without mixing anything. A vector of equal absolute
 # values, such as $(1, \dots, 1)$, starts where $e_1$ is after one stage. So it has the law that $e_1$ has with one
 # stage more. How large is the error? `mse` measures it, in units of the exact error of independent rows.
 
@@ -463,8 +463,8 @@ print(f"orthogonal over iid: {formulas['orthogonal'] / formulas['iid']:.2f}, at 
 #
 # ## 5. Quasi-random directions
 #
-# A third way does not look at angles at all. **Sobol points fill the unit cube more evenly than chance, and with a
-# random scrambling the estimate stays unbiased.** Scrambled, each point alone is uniform. The inverse of the normal
+# A third way does not look at angles at all. Sobol points fill the unit cube more evenly than chance, and with a
+# random scrambling the estimate stays unbiased. Scrambled, each point alone is uniform. The inverse of the normal
 # distribution function carries it to $\mathcal{N}(0, I)$, coordinate by coordinate.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -512,7 +512,7 @@ for D, ms in ((2, (16, 256)), (2, (64, 1024)), (4, (16, 256)), (16, (16, 256))):
 # In 2 dimensions the middle slope of twelve directions is −1.17, and −1.06 for larger $m$. In 16 it is −0.81.
 
 # %% [markdown]
-# **For our cosines, the RMS error of Sobol points in 2 dimensions falls about like $1/m$.** Owen's rate needs an
+# For our cosines, the RMS error of Sobol points in 2 dimensions falls about like $1/m$. Owen's rate needs an
 # integrand that is smooth up to the faces of the cube, and ours is not.
 #
 # Sobol points are made for the *coordinates*: each coordinate alone is spread with perfect evenness, in any dimension.

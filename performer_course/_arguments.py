@@ -18,7 +18,7 @@ from .backend import is_free_to_read
 LOSSY = (np.ma.MaskedArray, np.matrix)
 # Bounds, as powers of a dtype's largest number: on an entry, so that sums of products are finite
 # (147 in float16, 2e17 in float32, 5e138 in float64), and on a value, so that sums are.
-MOST, MOST_VALUE = 0.45, 0.8
+ENTRY_POWER, VALUE_POWER = 0.45, 0.8
 SINGLE = float(np.finfo(np.float32).max)
 
 
@@ -89,17 +89,17 @@ def check_shape(x, name: str, shape, beside, called: str, *, like=None, **limit)
     return xp
 
 
-def check_finite(x, name: str, mask=None, *, most=MOST, like=None, wide=True) -> None:
+def check_finite(x, name: str, mask=None, *, power=ENTRY_POWER, like=None, wide=True) -> None:
     """Raises: ValueError for NaN, infinity or a large |x| in a row that the mask (..., n) shows.
 
-    most: |x| may reach this power of the largest number of the dtype of `like`, or of x itself;
+    power: |x| may reach this power of the largest number of the dtype of `like`, or of x itself;
     wide: sums run in float32 at least.
     On NumPy only. The extremes say that there is none, without an array as large as x.
     """
     if not is_free_to_read(x) or not x.size:
         return
     like = like if is_free_to_read(like) and like.dtype.kind == "f" else x
-    most = max(float(np.finfo(like.dtype).max), SINGLE * wide) ** most
+    most = max(float(np.finfo(like.dtype).max), SINGLE * wide) ** power
     if float(np.max(x)) <= most and float(np.min(x)) >= -most:
         return
     bad = ~(np.abs(x) <= min(most, float(np.finfo(x.dtype).max)))
@@ -223,7 +223,7 @@ def check_keys(k, v, key_mask, name: str = "k", width: str = "d"):
     Raises: ValueError.
     """
     check_array(k, name, f"S, {width}", key_mask)
-    check_array(v, "v", "S, e", key_mask, most=MOST_VALUE)
+    check_array(v, "v", "S, e", key_mask, power=VALUE_POWER)
     if k.shape[-2] != v.shape[-2]:
         raise ValueError(
             f"{name} and v must have one row for each key, got {k.shape[-2]} and {v.shape[-2]} "
@@ -284,7 +284,7 @@ def check_sums(state, name: str):
     check_array(state.c, f"{name}.c", "m", finite=False)
     xp = check_array(state.Sz, f"{name}.Sz", "m, e + 1", finite=False)
     if is_free_to_read(state.Sz) and not math.isfinite(xp.sum(state.Sz)):  # one pass, each step
-        check_finite(state.Sz, f"{name}.Sz", most=MOST_VALUE)
+        check_finite(state.Sz, f"{name}.Sz", power=VALUE_POWER)
     check_library(state.c, state.Sz, f"{name}.c and {name}.Sz")
     if tuple(state.c.shape) != tuple(state.Sz.shape[:-1]):
         raise ValueError(
@@ -343,6 +343,28 @@ def check_tokens(q, k) -> None:
             "q and k must have one row for each token, "
             f"got L = {q.shape[-2]} queries and S = {k.shape[-2]} keys"
         )
+
+
+def check_token_ids(tokens, key_mask, vocabulary):
+    """The namespace of integers (..., L) that fit, once the mask does, too. Raises: ValueError."""
+    good = array_api_compat.is_array_api_obj(tokens) and not isinstance(tokens, LOSSY)
+    if not good or not tokens.ndim:
+        raise ValueError(f"tokens must be an integer array (..., L), got {type(tokens).__name__}")
+    xp = array_api_compat.array_namespace(tokens)
+    if not tokens.shape[-1]:
+        raise ValueError(f"tokens must not be empty, got shape {tuple(tokens.shape)}")
+    if not is_kind(xp, tokens, "integral"):
+        raise ValueError(f"tokens must be integers, got dtype {tokens.dtype}")
+    if is_free_to_read(tokens) and xp.any((tokens < 0) | (tokens >= vocabulary)):
+        raise ValueError(
+            f"tokens must be from 0 to {vocabulary - 1}, got {xp.min(tokens)} to {xp.max(tokens)}"
+        )
+    if key_mask is not None:
+        check_mask(key_mask, tokens[..., None], "tokens")
+        if tuple(key_mask.shape) != tuple(tokens.shape):
+            came = f"{tuple(tokens.shape)}, got {tuple(key_mask.shape)}"
+            raise ValueError(f"key_mask must have the shape of tokens, {came}")
+    return xp
 
 
 def check_each_token(x, k, name: str, low: float, high: float, *, by_channel=False):

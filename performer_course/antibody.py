@@ -32,12 +32,13 @@ from ._arguments import (
     check_kind,
     check_lead,
     check_shape,
+    check_token_ids,
     reading,
 )
 from ._blocks import sum_dtype
 from .attention import favor_attention, linear_attention, softmax_attention
 from .compare import with_weight_column
-from .transformer import _check_tokens, join_heads, layer_norm, split_heads
+from .transformer import join_heads, layer_norm, split_heads
 
 FOLDER = Path(__file__).resolve().parent.parent / "model"  # where `make model` keeps it
 FILE = "pytorch_model.bin"
@@ -337,7 +338,7 @@ def _without_padding(attend, i, q, k, v, real):
 def _check_sequences(tokens):
     """tokens, integers (..., L) of the 25 with one that is real in each. Raises: ValueError."""
     check_kind(tokens, np.ndarray, "tokens")
-    _check_tokens(tokens, None, len(TOKENS))
+    check_token_ids(tokens, None, len(TOKENS))
     if 0 in tokens.shape or tokens.shape[-1] > PLACES:
         raise ValueError(f"tokens must have shape (..., L), L ≤ {PLACES}, got {tokens.shape}")
     if (tokens == PAD).all(axis=-1).any():

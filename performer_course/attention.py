@@ -22,7 +22,7 @@ from jaxtyping import Float
 
 from . import _positive, features
 from ._arguments import (
-    MOST,
+    ENTRY_POWER,
     check_array,
     check_attention,
     check_count,
@@ -164,7 +164,7 @@ def taylor_attention(
         k = xp.where(key_mask[..., None], k, xp.zeros_like(k))
     degree = check_count(degree, "degree")
     for x, name in ((q, "q"), (k, "k")):
-        check_finite(x, name, most=MOST / degree)  # and so are products of features
+        check_finite(x, name, power=ENTRY_POWER / degree)  # and so are products of features
     dtype, sums = xp.result_type(q, k, v), sum_dtype(xp, q, k, v)
     phi = (features.taylor(xp.astype(x, sums, copy=False) * scale, degree) for x in (q, k))
     rows = linear_attention(*phi, v, causal=causal, key_mask=key_mask)

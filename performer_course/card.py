@@ -23,7 +23,7 @@ from ._arguments import (
     reading,
 )
 from .attention import favor_attention, softmax_attention, taylor_attention
-from .compare import LARGEST, fitted_directions, moments, over_mean, with_weight_column
+from .compare import SAMPLE_POWER, fitted_directions, moments, over_mean, with_weight_column
 from .figures import COLORS, plt
 from .near_far import joint_attention, joint_favor_attention, near_field
 from .projections import orthogonal
@@ -49,9 +49,9 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
     if not (pair or (sample is None and not causal)):
         raise ValueError("sample must be (q, k) of another text, above all where causal")
     q, k, v = (x.astype(float) for x in (q, k, v))  # `kmeans2` takes no half precision
-    check_finite(v, "v", most=LARGEST / 2)  # a row of Taylor's may divide by next to nothing
+    check_finite(v, "v", power=SAMPLE_POWER / 2)  # a row of Taylor's may divide by next to nothing
     for x in sample or ():
-        check_shape(x, "sample", ("n", q.shape[1]), q, "q", most=LARGEST)
+        check_shape(x, "sample", ("n", q.shape[1]), q, "q", power=SAMPLE_POWER)
     share, draws = check_number(share, "share", above=0), check_count(draws, "draws")
     if share > 1000:
         raise ValueError(f"share must be at most 1000 of exact attention's price, got {share:g}")

@@ -14,7 +14,7 @@ from ._shapes import Array
 from .backend import to_host
 
 # Of a sample or of directions, so that products of four of them are finite: 2e40 on the host.
-LARGEST = 0.132
+SAMPLE_POWER = 0.132
 
 
 def over_mean(
@@ -33,7 +33,7 @@ def over_mean(
     """
     check_array(v, "v", "S, e")
     check_shape(exact, "exact", (..., "L", v.shape[-1]), v, "v", like=exact)
-    check_shape(found, "found", exact.shape, exact, "exact", most=1.0)
+    check_shape(found, "found", exact.shape, exact, "exact", power=1.0)
     null = attention.uniform_attention(exact, v, v, causal=causal, key_mask=key_mask)
     found, exact, null = (np.asarray(to_host(x), dtype=float) for x in (found, exact, null))
     check_finite(found, "found")
@@ -56,8 +56,8 @@ def moments(
     """
     q, k, *_ = check_attention(q, k, k, None)
     q, k = to_host(q).astype(float), to_host(k).astype(float)
-    check_finite(q, "q", most=LARGEST)
-    check_finite(k, "k", most=LARGEST)
+    check_finite(q, "q", power=SAMPLE_POWER)
+    check_finite(k, "k", power=SAMPLE_POWER)
     scale = q.shape[-1] ** -0.25
     s = q.mean(axis=-2) + k.mean(axis=-2)
     x, y = q * scale, (k - s[..., None, :]) * scale
@@ -99,7 +99,7 @@ def fitted_directions(
     check_attention(q, k, k, None, W)
     s, U, rho = moments(q, k)
     W = to_host(W).astype(float)
-    check_finite(W, "W", most=LARGEST)
+    check_finite(W, "W", power=SAMPLE_POWER)
     s, rho = s[..., None, :] * W.shape[-1] ** -0.25, rho[..., None, :]  # (..., 1, d)
     wide = W * np.sqrt((1 + 1 / rho) / 2) @ U.swapaxes(-2, -1)  # (..., m, d)
     b = W**2 * (1 - 1 / rho) / 2 + np.log((1 + 1 / rho) / 2) - 2 * wide * s - s**2

@@ -38,7 +38,7 @@ def _monomials_by_degree(x, degree, offset=0.0):
     variables before, times the a-th power of the new one. An offset c enters as √c, the last.
     """
     xp, degree = check_array(x, "x", "n, d"), check_count(degree, "degree")
-    check_finite(x, "x", most=0.97 / degree, wide=False)  # and so are powers of x so high
+    check_finite(x, "x", power=0.97 / degree, wide=False)  # and so are powers of x so high
     offset = check_number(offset, "offset", least=0.0, like=x)
     columns = [x[..., i : i + 1] for i in range(x.shape[-1])]
     if offset > 0:

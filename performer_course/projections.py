@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ._arguments import (
-    MOST_VALUE,
+    VALUE_POWER,
     check_count,
     check_finite,
     check_generator,
@@ -109,7 +109,7 @@ def fwht(x: np.ndarray) -> np.ndarray:
     shape, D = x.shape, x.shape[0] if x.ndim else 0
     if 0 in shape or D < 1 or D & (D - 1):
         raise ValueError(f"the first axis of x must be a power of two long, got shape {shape}")
-    check_finite(x, "x", most=MOST_VALUE)
+    check_finite(x, "x", power=VALUE_POWER)
     x, spare, width = np.array(x, order="C"), np.empty(shape), 1
     while width < D:
         pairs = (D // (2 * width), 2, width, -1)

@@ -29,7 +29,7 @@ import array_api_compat
 from jaxtyping import Float
 
 from ._arguments import (
-    MOST_VALUE,
+    VALUE_POWER,
     check_array,
     check_count,
     check_each_token,
@@ -218,7 +218,7 @@ def _check_map(x, name):
     """B of the Affine x, once its A fits. Raises: ValueError."""
     check_kind(x, Affine, name)
     check_array(x.A, f"{name}.A", "d, d")
-    check_array(x.B, f"{name}.B", "d, e", most=MOST_VALUE)
+    check_array(x.B, f"{name}.B", "d, e", power=VALUE_POWER)
     check_library(x.A, x.B, f"{name}.A and {name}.B")
     d = x.B.shape[-2]
     if tuple(x.A.shape[-2:]) not in ((d, d), (d, 1), (1, 1)):
@@ -246,7 +246,7 @@ def _tokens(q, k, v, beta, erase, log_decay, state):
     if erase is not None:
         check_shape(erase, "erase", (..., *k.shape[-2:]), like, "k")
     if state is not None:
-        check_shape(state, "state", (..., k.shape[-1], v.shape[-1]), like, "k", most=MOST_VALUE)
+        check_shape(state, "state", (..., k.shape[-1], v.shape[-1]), like, "k", power=VALUE_POWER)
     others = [x for x in (gate, strength, erase, state) if x is not None]
     lead = check_lead(q, k, v, *others, names="q, k, v, log_decay, beta, erase and state")
     dtype = xp.result_type(q, k, v)

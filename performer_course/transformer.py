@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float, Int
 
 from . import projections
 from ._arguments import (
-    LOSSY,
     check_array,
     check_callable,
     check_count,
@@ -25,15 +24,14 @@ from ._arguments import (
     check_mask,
     check_number,
     check_shape,
-    is_kind,
+    check_token_ids,
 )
 from ._blocks import sum_dtype
 from ._shapes import Array
 from ._stable import swapped
 from .attention import favor_attention, softmax_attention
-from .backend import is_free_to_read
 
-LARGEST = 0.1  # power of the largest number, for a parameter: products of a few stay finite
+WEIGHT_POWER = 0.1  # for parameters, of a dtype's largest number: products of a few stay finite
 
 
 def _softmax(q, k, v, layer, *, causal, key_mask):
@@ -234,7 +232,7 @@ def forward(
     Source: Vaswani et al. (2017). Differs from the paper: norms first (Xiong et al., 2020).
     """
     check_kind(config, Config, "config")
-    xp, n = _check_tokens(tokens, key_mask, config.vocabulary), config.width
+    xp, n = check_token_ids(tokens, key_mask, config.vocabulary), config.width
     stacked = {name: (config.depth, *shape) for name, shape in _shapes(config, attend).items()}
     whole = {"embedding": (config.vocabulary, n), "gain": (n,), "shift": (n,)}
     _check_named(params, "params", whole | stacked, tokens, "tokens")
@@ -276,26 +274,4 @@ def _check_named(arrays, name, shapes, like, like_name):
     for part, shape in shapes.items():
         if part not in arrays:
             raise ValueError(f"{name} must have {part!r}, got {sorted(map(str, arrays))}")
-        check_shape(arrays[part], f'{name}["{part}"]', shape, like, like_name, most=LARGEST)
-
-
-def _check_tokens(tokens, key_mask, vocabulary):
-    """The namespace of integers (..., L) that fit, once the mask does, too. Raises: ValueError."""
-    good = array_api_compat.is_array_api_obj(tokens) and not isinstance(tokens, LOSSY)
-    if not good or not tokens.ndim:
-        raise ValueError(f"tokens must be an integer array (..., L), got {type(tokens).__name__}")
-    xp = array_api_compat.array_namespace(tokens)
-    if not tokens.shape[-1]:
-        raise ValueError(f"tokens must not be empty, got shape {tuple(tokens.shape)}")
-    if not is_kind(xp, tokens, "integral"):
-        raise ValueError(f"tokens must be integers, got dtype {tokens.dtype}")
-    if is_free_to_read(tokens) and xp.any((tokens < 0) | (tokens >= vocabulary)):
-        raise ValueError(
-            f"tokens must be from 0 to {vocabulary - 1}, got {xp.min(tokens)} to {xp.max(tokens)}"
-        )
-    if key_mask is not None:
-        check_mask(key_mask, tokens[..., None], "tokens")
-        if tuple(key_mask.shape) != tuple(tokens.shape):
-            came = f"{tuple(tokens.shape)}, got {tuple(key_mask.shape)}"
-            raise ValueError(f"key_mask must have the shape of tokens, {came}")
-    return xp
+        check_shape(arrays[part], f'{name}["{part}"]', shape, like, like_name, power=WEIGHT_POWER)
