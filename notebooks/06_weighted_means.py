@@ -327,7 +327,7 @@ for name, (q, k, v) in heads.items():
 print("16 places and a mean key: " + ", ".join(f"{name} {e:.2f}" for name, e in joined.items()))
 for name, attend in (("alone", near_far.near_field), ("and a mean key", near_far.joint_attention)):
     found = [  # one row a head: six on two chains of letters each, two on one recording
-        compare.over_mean(attend(*a, 16), attention.softmax_attention(*a), a[2])
+        compare.normalised_error(attend(*a, 16), attention.softmax_attention(*a), a[2])
         for a in (*zip(*data.antibody_heads(), strict=True), *zip(qs, ks, vs, strict=True))
     ]
     worst = np.array([np.max(e) for e in found])

@@ -448,7 +448,7 @@ def by_features(phi, m, q, k, v, exact, causal, draws=48):
         W = np.stack([projections.orthogonal(rng, m, d) for _ in q])[:, None]  # (heads, 1, m, d)
         phis = (phi(a * d**-0.25, W) for a in (q, k))
         output = attention.linear_attention(*phis, v, causal=causal)
-        found.append(compare.over_mean(output, exact, v, causal=causal))
+        found.append(compare.normalised_error(output, exact, v, causal=causal))
     return np.array(found)
 
 
@@ -465,7 +465,7 @@ for (name, L, d), (q, k, v, (mean_q, mean_k)) in kinds.items():
         "cos, sin": by_features(features.trigonometric, F // 2, *given),
         "positive": by_features(features.positive, F, *given),
         "shifted": by_features(features.positive, F, *moved),
-    } | {way: compare.over_mean(o, exact, v, causal=causal)[None] for way, o in others}
+    } | {way: compare.normalised_error(o, exact, v, causal=causal)[None] for way, o in others}
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 results = {

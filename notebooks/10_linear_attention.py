@@ -289,7 +289,7 @@ for name, method in MAPS.items():
     for kind, (q, k, v) in heads.items():
         causal, d = kind in ("early", "late"), q.shape[-1]
         exact = attention.softmax_attention(q, k, v, causal=causal)
-        error = compare.over_mean(method(q, k, v, causal=causal), exact, v, causal=causal)
+        error = compare.normalised_error(method(q, k, v, causal=causal), exact, v, causal=causal)
         F = (d + 1) * (d + 2) // 2 if "2" in name else d
         star = "*" if v.shape[-2] / (2 if causal else 1) < F else " "
         line += f"{np.median(error):9.2g}{star}{np.mean(error < 1):5.0%}"
@@ -341,7 +341,7 @@ maps["32 drawn"], maps["32 trained"] = (weights_by(q, k, W[:, 0, way]) for way i
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 for name, found in maps.items():
-    error = compare.over_mean(found, exact, identity)[:, 0]
+    error = compare.normalised_error(found, exact, identity)[:, 0]
     rank = np.linalg.matrix_rank(found[0, 0])
     print(f"{name:16} rank {rank:3}, error {error[0]:.3f}, of six heads", end=" ")
     print(f"{error.min():.3f} to {error.max():.3f}")
@@ -399,7 +399,7 @@ results = {}
 for kind, (q, k, W, causal) in data.trained_features().items():
     m, values = W.shape[-2], np.eye(k.shape[-2])[None, None]
     exact = attention.softmax_attention(q, k, values, causal=causal)
-    error = partial(compare.over_mean, exact=exact, v=values, causal=causal)
+    error = partial(compare.normalised_error, exact=exact, v=values, causal=causal)
     ways = [*np.moveaxis(W, 2, 0), W[:, :, 3] * (np.arange(q.shape[-1] + 1) < q.shape[-1])]  # b = 0
     of = [[error(weights_by(q, k, x[:, i], causal)) for i in (0, 1)] for x in ways]
     results[kind, k.shape[-2], m] = np.array(of), error(window_of(exact, m, causal))
@@ -423,7 +423,7 @@ q, k, _ = data.antibody_heads()  # lesson 17 has trained 64 for each head, on 48
 W = data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]  # of these six heads
 exact = attention.softmax_attention(q, k, identity)
 for name, of in (("as trained", W), ("with b = 0", W * (np.arange(65) < 64))):
-    found = compare.over_mean(weights_by(q, k, of), exact, identity)
+    found = compare.normalised_error(weights_by(q, k, of), exact, identity)
     print(f"lesson 17, 64*, {name}: {found.min():.2f} to {found.max():.2f}")
 
 # %% [markdown] tags=["answer"]

@@ -317,10 +317,10 @@ def judged(q, k, v, m, causal=False, draws=20):
     for i in range(draws):
         W = projections.iid(np.random.default_rng(1000 + i), m, q.shape[-1])
         found = attention.favor_attention(q, k, v, W, causal=causal)
-        errors.append(compare.over_mean(found, exact, v, causal=causal))
+        errors.append(compare.normalised_error(found, exact, v, causal=causal))
     rule = relative / 2 / t.var(axis=-1).mean(axis=-1)
     found = attention.taylor_attention(q, k, v, 2, causal=causal)
-    taylor = compare.over_mean(found, exact, v, causal=causal)
+    taylor = compare.normalised_error(found, exact, v, causal=causal)
     seen = np.tri(*t.shape[1:], dtype=bool) if causal else True
     score = t.max(axis=(-2, -1), where=seen, initial=-np.inf)
     return np.stack([rule, relative, np.mean(errors, axis=0), taylor, score])
@@ -417,7 +417,7 @@ show(
 
 # %% tags=["answer"]
 def mean_error(found, exact, v, rows=slice(None)):
-    return np.mean([compare.over_mean(o[:, rows], exact[:, rows], v) for o in found], axis=0)
+    return np.mean([compare.normalised_error(o[:, rows], exact[:, rows], v) for o in found], axis=0)
 
 
 antibodies, at = [a.reshape(12, 122, 64) for a in data.antibody_heads()], np.random.default_rng(3)
@@ -427,7 +427,7 @@ for name, (q, k, v), n in (("antibody", antibodies, 124), ("speech", data.speech
     some = np.array([attention.favor_attention(q, k, v, W) for W in Ws[:24]])  # (24, heads, L, 64)
     of_all = mean_error((attention.favor_attention(q, k, v, W) for W in Ws[24:]), exact, v)
     samples = [mean_error(some[at.choice(24, 4)], exact, v, at.choice(L, 64)) for _ in range(20)]
-    window = compare.over_mean(near_far.near_field(q, k, v, L // 4), exact, v)
+    window = compare.normalised_error(near_far.near_field(q, k, v, L // 4), exact, v)
     ratio = np.array(samples) / of_all
     rows = {"64 queries": samples[0], "all queries": of_all, "window": window}
     rows |= {"ratio, least": ratio.min(axis=0), "ratio, most": ratio.max(axis=0)}

@@ -182,7 +182,7 @@ show(
 # %% tags=["answer"]
 def measured(q, k, v, m):
     W = projections.orthogonal(rng, m, q.shape[1])
-    return compare.over_mean(
+    return compare.normalised_error(
         attention.favor_attention(q, k, v, W), attention.softmax_attention(q, k, v), v
     )
 
@@ -325,7 +325,7 @@ def both_ways(q, k, v, causal, rng, m, times=8):
 
     def errors(outs):
         exact, values = (np.broadcast_to(a, (len(outs), *a.shape)) for a in (o, v))
-        return compare.over_mean(outs, exact, values, causal=causal).mean()
+        return compare.normalised_error(outs, exact, values, causal=causal).mean()
 
     def draws(N, m):
         W = np.stack([projections.orthogonal(rng, m, q.shape[1]) for _ in range(N)])
@@ -525,7 +525,9 @@ foretold = attention.relative_variance(q, k, m) / 2 / scores.var(axis=1).mean()
 Ws = [projections.iid(np.random.default_rng(1031 + i), m, d) for i in range(8)]
 others = [*Ws[:7], normal[0, :m]]  # what iid draws from the seed of the data
 for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)):
-    errors = [compare.over_mean(attention.favor_attention(q, k, v, W), exact, v) for W in some]
+    errors = [
+        compare.normalised_error(attention.favor_attention(q, k, v, W), exact, v) for W in some
+    ]
     print(
         f"{name:30} mean error of 8 draws over what lesson 11 foretells: {np.mean(errors) / foretold:.1f}"
     )

@@ -105,7 +105,7 @@ for T in (0.5, 0.7):
         q, k, v = np.random.default_rng(100 + seed).normal(size=(3, 512, 16))
         q, k = T * q, T * k
         found = attention.taylor_attention(q, k - k.mean(axis=0), v, 1)
-        left.append(compare.over_mean(found, attention.softmax_attention(q, k, v), v))
+        left.append(compare.normalised_error(found, attention.softmax_attention(q, k, v), v))
         spread.append((q @ k.T / 4).std(axis=1).mean())
     print(f"4  standard deviation {np.mean(spread):.2f}: {np.median(left):.2f},", end=" ")
     print(f"{min(left):.2f} to {max(left):.2f} on six texts")
@@ -294,7 +294,7 @@ def followed(way, share, texts, draws=5, first=0):
                 W = compare.fitted_directions(W, *sample)
                 x, y = compare.with_weight_column(q, k)
             estimate = attention.favor_attention(x, y, v, W, causal=causal)
-            found.append(compare.over_mean(estimate, exact, v, causal=causal))
+            found.append(compare.normalised_error(estimate, exact, v, causal=causal))
     return np.median(found)
 
 
@@ -652,7 +652,7 @@ for name, texts in heads("antibody").items():
         for seed in range(3):
             W = projections.orthogonal(np.random.default_rng(seed), 32, 64)
             found, total = features_turned(q, k, v, W)
-            of.append(compare.over_mean(found, exact, v))
+            of.append(compare.normalised_error(found, exact, v))
             sums.extend(total)
     off.append(np.median(of))
 for texts, after in zip(heads("rotary").values(), heads("rotary", turned).values(), strict=True):
@@ -661,7 +661,7 @@ for texts, after in zip(heads("rotary").values(), heads("rotary", turned).values
         exact = attention.softmax_attention(x, y, v, causal=True)
         s = compare.moments(*known["sample"])[0]
         other = attention.softmax_attention(x, turned(k - s), v, causal=True)
-        of.append(compare.over_mean(other, exact, v, causal=True))
+        of.append(compare.normalised_error(other, exact, v, causal=True))
     early.append(np.median(of))
 print(f"rotary heads shifted before the turn: error {min(early):.1f} to {max(early):.1f}")
 print(f"features turned, antibodies, m = 32: error {min(off):.1f} to {max(off):.1f}; ", end="")

@@ -195,7 +195,7 @@ def judged(attend):
     errors = {kind: [] for kind in CASES}
     for kind, x, exact in EVERY:
         found = attend(*x, BAND[kind], causal=CAUSAL[kind])
-        errors[kind].append(compare.over_mean(found, exact, x[2], causal=CAUSAL[kind]))
+        errors[kind].append(compare.normalised_error(found, exact, x[2], causal=CAUSAL[kind]))
     return {kind: np.array(of_cases) for kind, of_cases in errors.items()}
 
 
@@ -307,7 +307,7 @@ for kind, x in with_mean_key.items():
 q, k, v = (a.reshape(8, 32, 32, 8) for a in data.learned("late"))
 exact = attention.softmax_attention(q, k, v, causal=True)
 alone, helped = (
-    compare.over_mean(attend(q, k, v, 3, causal=True), exact, v, causal=True)
+    compare.normalised_error(attend(q, k, v, 3, causal=True), exact, v, causal=True)
     for attend in (near_far.near_field, near_far.joint_attention)
 )
 print(f"all windows of text, late heads: lower in {(helped < alone).sum()} of {helped.size}")
@@ -372,7 +372,7 @@ for kind, x in errors.items():
 (q, k, v), _ = CASES["speech"][0]
 whole, _ = kmeans2(k, 31, minit="++", rng=np.random.default_rng(0))
 found = near_far.joint_attention(q, k, v, 23, centres=whole)
-found = compare.over_mean(found, attention.softmax_attention(q, k, v), v)
+found = compare.normalised_error(found, attention.softmax_attention(q, k, v), v)
 print(f"\nnear speech head, centres from the whole recording: {found:.3f}")
 print("below window and features, dense: window and mean key", end="")
 narrow = {}
@@ -380,7 +380,7 @@ for kind, x in errors.items():
     dense = np.median(x["window, dense"], axis=1)
     band = int(CARDS[kind][0]["window, dense"][0].split(",")[0])
     narrow[kind] = [
-        compare.over_mean(
+        compare.normalised_error(
             near_far.joint_attention(*y, band, causal=CAUSAL[kind]), o, y[2], causal=CAUSAL[kind]
         )
         for of, y, o in EVERY
@@ -465,7 +465,7 @@ def shared(case, band, causal):
     inside = (A * window_of(len(q), band)).sum(axis=1, keepdims=True)  # m_i
 
     def error(s):
-        return compare.over_mean(s * near + (1 - s) * far, exact, v, causal=causal)
+        return compare.normalised_error(s * near + (1 - s) * far, exact, v, causal=causal)
 
     return best, error, error(inside)
 

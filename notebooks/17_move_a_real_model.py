@@ -224,7 +224,7 @@ U, sizes, V = np.linalg.svd(A)
 print("head     " + "  ".join(f"{name:>6}" for name in NAMES))
 for rank in (8, 32):
     best = U[..., :rank] * sizes[..., None, :rank] @ V[..., :rank, :]
-    errors = compare.over_mean(best @ v, A @ v, v)[:, 1]  # on pembrolizumab
+    errors = compare.normalised_error(best @ v, A @ v, v)[:, 1]  # on pembrolizumab
     print(f"rank {rank:2}: " + "  ".join(f"{x:.4f}" for x in errors))
 all_64 = HEADS["error of rank 32"]
 print(f"rank 32, all 64 heads: median {np.median(all_64):.3f}, greatest {all_64.max():.3f}")

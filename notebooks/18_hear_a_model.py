@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Speech: hear a model
 #
-# > **50 minutes.** Needs: lessons 09 (positive features), 10 (linear attention), 11 (how large the error
+# > **45 minutes.** Needs: lessons 09 (positive features), 10 (linear attention), 11 (how large the error
 # > will be) and 14 (centred features).
 # >
 # > Afterwards you can swap the attention of a model that hears, tell from its transcripts what the

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # After the Performer: let a state forget and be corrected
 #
-# > **65 minutes.** Needs: lessons 09 (positive features), 12 (chunks, the state), 14 (the mean key taken off) and 16 (the
+# > **60 minutes.** Needs: lessons 09 (positive features), 12 (chunks, the state), 14 (the mean key taken off) and 16 (the
 # > little JAX it takes).
 # >
 # > Afterwards you can write one recurrence that is ten published models, run it in chunks, and say by formula and by

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # More on kernels: look behind one
 #
-# > **60 minutes.** Needs: lesson 01 for the first two sections, lesson 02 for the next two, lesson 03 for the
+# > **55 minutes.** Needs: lesson 01 for the first two sections, lesson 02 for the next two, lesson 03 for the
 # > last two; partial derivatives.
 # >
 # > Afterwards you can derive the dual of a support vector machine and solve it, say in which space the

@@ -325,7 +325,7 @@ def favor_attention(
     >>> for m in (64, 256, 1024):
     ...     W = projections.orthogonal(rng, m, 16)
     ...     found = attention.favor_attention(q, k, v, W)
-    ...     print(m, f"{compare.over_mean(found, exact, v):.2f}")  # 0 is exact, 1 is mean(v)
+    ...     print(m, f"{compare.normalised_error(found, exact, v):.2f}")  # 0 is exact, 1 is mean(v)
     64 1.19
     256 0.30
     1024 0.11

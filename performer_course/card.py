@@ -23,7 +23,7 @@ from ._arguments import (
     reading,
 )
 from .attention import favor_attention, softmax_attention, taylor_attention
-from .compare import SAMPLE_POWER, fitted_directions, moments, over_mean, with_weight_column
+from .compare import SAMPLE_POWER, fitted_directions, moments, normalised_error, with_weight_column
 from .figures import COLORS, plt
 from .near_far import joint_attention, joint_favor_attention, near_field
 from .projections import orthogonal
@@ -35,11 +35,12 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
     """{way: (size, price, errors)} of one head q, k (L, d), v (L, e), NumPy arrays.
 
     price: multiplications over those of exact attention. Each way is as large as `share` of them
-    allows, near and far half of it each; Taylor's are as large as they are. errors: `over_mean`,
-    one for each draw of directions or start of centres. sample: (q, k) of the same head on another
-    text, for moments and centres; a causal head needs one, as its own means see ahead. What is done
-    once a head, such as finding centres, is not counted. Shape: errors (draws,) or (1,).
-    Error: that of few draws. Cost: O(L² (d + e)). Raises: ValueError. Source: this course.
+    allows, near and far half of it each; Taylor's are as large as they are. errors: as of
+    `normalised_error`, one for each draw of directions or start of centres. sample: (q, k) of the
+    same head on another text, for moments and centres; a causal head needs one, as its own means
+    see ahead. What is done once a head, such as finding centres, is not counted. Shape: errors
+    (draws,) or (1,). Error: that of few draws. Cost: O(L² (d + e)). Raises: ValueError. Source:
+    this course.
     """
     q, k, v, _, _ = check_attention(q, k, v, None)
     check_tokens(q, k)
@@ -101,7 +102,7 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
     ]  # fmt: skip
     exact, rows = softmax_attention(q, k, v, causal=causal), {}
     for name, size, price, times, give in ways:
-        errors = [over_mean(give(), exact, v, causal=causal) for _ in range(times)]
+        errors = [normalised_error(give(), exact, v, causal=causal) for _ in range(times)]
         rows[name] = (size, price / seen[-1], np.array(errors))
     return rows
 

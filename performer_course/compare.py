@@ -17,7 +17,7 @@ from .backend import to_host
 SAMPLE_POWER = 0.132
 
 
-def over_mean(
+def normalised_error(
     found: Float[Array, "... L e"],
     exact: Float[Array, "... L e"],
     v: Float[Array, "... S e"],

@@ -190,7 +190,7 @@ def joint_attention(
     >>> exact = attention.softmax_attention(q, k, v)
     >>> for band in (0, 50, 150, 199):
     ...     rows = near_far.joint_attention(q, k, v, band)
-    ...     print(band, f"{compare.over_mean(rows, exact, v):.2f}")
+    ...     print(band, f"{compare.normalised_error(rows, exact, v):.2f}")
     0 1.00
     50 0.61
     150 0.06

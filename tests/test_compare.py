@@ -23,16 +23,16 @@ def test_an_error_over_that_of_the_mean_is_a_ratio_of_squares_for_each_head(caus
     exact = attention.softmax_attention(Q, K, V, causal=causal)
     seen = np.tri(60) if causal else np.ones((60, 60))
     mean = seen @ V / seen.sum(axis=1, keepdims=True)
-    assert np.array_equal(compare.over_mean(exact, exact, V, causal=causal), [0, 0])
-    assert np.allclose(compare.over_mean(mean, exact, V, causal=causal), 1)
+    assert np.array_equal(compare.normalised_error(exact, exact, V, causal=causal), [0, 0])
+    assert np.allclose(compare.normalised_error(mean, exact, V, causal=causal), 1)
     found = exact + np.array([0.1, 0.2])[:, None, None]
     wanted = 180 * np.array([0.1, 0.2]) ** 2 / ((mean - exact) ** 2).sum(axis=(1, 2))
-    assert np.allclose(compare.over_mean(found, exact, V, causal=causal), wanted)
+    assert np.allclose(compare.normalised_error(found, exact, V, causal=causal), wanted)
 
 
 def test_values_of_another_library_are_refused_by_name():
     with pytest.raises(ValueError, match="v and exact must be arrays of one library"):
-        compare.over_mean(V, V, array_api_strict.asarray(V))
+        compare.normalised_error(V, V, array_api_strict.asarray(V))
 
 
 def test_moments_are_those_of_all_pairs_each_set_of_heads_on_its_own():
@@ -83,10 +83,10 @@ def test_no_way_of_a_card_costs_more_than_its_share_and_each_is_what_it_says(cau
     exact = attention.softmax_attention(Q[0], K[0], V[0], causal=causal)
     band = int(rows["window"][0].split()[0])
     near = near_far.near_field(Q[0], K[0], V[0], band, causal=causal)
-    assert rows["window"][2] == compare.over_mean(near, exact, V[0], causal=causal)
+    assert rows["window"][2] == compare.normalised_error(near, exact, V[0], causal=causal)
     about = K[0] - K[1].mean(axis=0)
     taylor = attention.taylor_attention(Q[0], about, V[0], 2, causal=causal)
-    assert rows["Taylor 2"][2] == compare.over_mean(taylor, exact, V[0], causal=causal)
+    assert rows["Taylor 2"][2] == compare.normalised_error(taylor, exact, V[0], causal=causal)
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -81,7 +81,9 @@ def test_06_one_mean_key_mends_the_window_on_every_stored_head():
     for q, k, v in heads:
         exact = attention.softmax_attention(q, k, v)
         fields = (near_far.near_field, near_far.joint_attention)
-        below.append([np.max(compare.over_mean(f(q, k, v, 16), exact, v)) < 1 for f in fields])
+        below.append(
+            [np.max(compare.normalised_error(f(q, k, v, 16), exact, v)) < 1 for f in fields]
+        )
     assert np.sum(below, axis=0).tolist() == [3, 8]
 
 
@@ -114,7 +116,7 @@ def test_09_stars_as_08_does_and_its_verdicts_hold_on_other_directions():
         assert np.median(cosines, axis=(0, 2)).min() > 5
         found = judged(features.positive, F, q, k - mean_q - mean_k, v, exact, False, 96)[48:]
         assert (np.median(found, axis=(0, 2)) < 1).sum() == wins
-        series = compare.over_mean(attention.taylor_attention(q, k - mean_k, v), exact, v)
+        series = compare.normalised_error(attention.taylor_attention(q, k - mean_k, v), exact, v)
         assert np.median(series) < 0.75 < np.median(found)
 
 
@@ -157,7 +159,7 @@ def test_14_on_the_near_speech_head_a_mean_key_is_ahead_of_centres_from_other_se
     exact = attention.softmax_attention(q, k, v)
     starts = (kmeans2(known["sample"][1], 125, minit="++", rng=seed)[0] for seed in (1, 2, 3))
     mean, *others = (
-        compare.over_mean(near_far.joint_attention(q, k, v, 96, centres=c), exact, v)
+        compare.normalised_error(near_far.joint_attention(q, k, v, 96, centres=c), exact, v)
         for c in (None, *starts)
     )
     assert min(others) > 10 * mean

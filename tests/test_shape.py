@@ -136,11 +136,11 @@ def notebook(*cells):
     return parse(nb)
 
 
-def test_minutes_count_words_code_that_is_seen_formulas_and_figures():
-    text = "word's " * 78 + "$x = 1$ [link](a/path.md)"
+def test_minutes_count_words_visible_code_formulas_figures_and_questions():
+    text = "**Before you run this:** more? " + "word's " * 93 + "$x = 1$ [link](a/path.md)"
     nb = notebook(text, "$$x = 1$$", "%a = 1\n\nb = 2", "%%c = 3\nshow(fig)\nshowed(c)")
-    assert shape.exact_minutes(nb) == pytest.approx(80 / 80 + 1 + 2 / 8 + 1)
-    assert [shape.minutes(notebook("word " * n)) for n in (3399, 3400, 3799)] == [40, 45, 45]
+    assert shape.exact_minutes(nb) == pytest.approx(100 / 100 + 1 + 2 / 8 + 1 + 1 / 2)
+    assert [shape.minutes(notebook("word " * n)) for n in (4249, 4250, 4749)] == [40, 45, 45]
 
 
 def test_a_copy_is_found_whatever_its_comments_and_line_breaks():

@@ -21,12 +21,14 @@ def words(text: str) -> int:
 
 
 def exact_minutes(lesson: Lesson) -> float:
-    """words / 80 + lines of code that is not folded / 8 + displayed formulas + figures."""
+    """words / 100 + lines of code that is not folded / 8 + displayed formulas + figures +
+    half of the questions."""
     code = [cell.source for cell in lesson.cells if cell.kind == "code" and not cell.folded]
     lines = sum(bool(line.strip()) for source in code for line in source.splitlines())
     formulas = sum(text.count("$$") // 2 for text in lesson.texts)
     figures = sum(len(FIGURE.findall(source)) for source in lesson.code)
-    return sum(map(words, lesson.texts)) / 80 + lines / 8 + formulas + figures
+    seen = lines / 8 + formulas + figures
+    return sum(map(words, lesson.texts)) / 100 + seen + len(lesson.questions) / 2
 
 
 def minutes(lesson: Lesson | str) -> int:

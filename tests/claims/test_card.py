@@ -55,7 +55,7 @@ def followed(p, way, share, texts, draws=3):
                 W = p.compare.fitted_directions(W, *sample)
                 x, y = p.compare.with_weight_column(q, k)
             estimate = p.attention.favor_attention(x, y, v, W, causal=causal)
-            found.append(p.compare.over_mean(estimate, exact, v, causal=causal))
+            found.append(p.compare.normalised_error(estimate, exact, v, causal=causal))
     return np.median(found)
 
 
