@@ -55,7 +55,7 @@ def of_torch():
 
 
 def measure(runs):
-    names = hearing.lesson("18_hear_a_model.py", tag="ways")
+    names = hearing.lesson("18_hear_a_model.py", tag="methods")
     weights, (asked, known) = speech.load(speech.find()), hearing.clips()
     sound, given = asked[0][0], [hearing.heads(weights, known[0])]
     q, k, v = (np.ascontiguousarray(x) for x in hearing.heads(weights, sound))

@@ -20,7 +20,7 @@ def hints(check: str) -> list[str]:
     from performer_course import checks
 
     judged = getattr(checks, check)
-    said = [hint.rpartition("}: ")[2] for _, hint in judged.slips] + [*judged.says]
+    said = [hint.rpartition("}: ")[2] for _, hint in judged.mistakes] + [*judged.says]
     whole = [hint for hint in dict.fromkeys(said) if "{" not in hint]  # {}: the answer's numbers
     return [MARKS.sub(r"\\\g<0>", hint) for hint in whole[:HINTS]]
 

@@ -18,7 +18,7 @@
 # `notebooks/data`, and so is each result that needs the whole model. Cells that would ask the model show this
 # *record*. If the model is here, three of them ask it again, and stop with an error where it says something else.
 
-# %% tags=["ways"]
+# %% tags=["methods"]
 import csv
 
 import jax
@@ -69,7 +69,7 @@ print(f"\nof the multiplications of a block, attention's own: {attended / (atten
 # each hidden place how likely each of the twenty is: `antibody.guess` returns $\ln P$. Two of the eight groups of
 # each chain are our test.
 
-# %% jupyter={"source_hidden": true} tags=["ways", "hide-input"]
+# %% jupyter={"source_hidden": true} tags=["methods", "hide-input"]
 TEST = [chain for pair in data.antibodies().values() for chain in pair]  # 24
 masks_rng = np.random.default_rng(0)
 ASKED = [
@@ -250,7 +250,7 @@ print(f"rank 32, all 64 heads: median {np.median(all_64):.3f}, greatest {all_64.
 #   $1 - p$ of mean(V), with the $p$ of each head that suits the chains for calibration.
 # - *Maps without randomness* (lesson 10): ELU + 1, ReLU, and Taylor features, weights $1 + t$.
 
-# %% tags=["ways"]
+# %% tags=["methods"]
 D = 64
 
 
@@ -266,7 +266,7 @@ def published(m, draw):
     return lambda i, q, k, v: attention.favor_attention(q, k, v, W[i])
 
 
-# %% jupyter={"source_hidden": true} tags=["ways", "hide-input"]
+# %% jupyter={"source_hidden": true} tags=["methods", "hide-input"]
 def by_map(phi):
     """Linear attention with a feature map without randomness."""
     return lambda i, q, k, v: attention.linear_attention(phi(q * D**-0.25), phi(k * D**-0.25), v)
@@ -430,7 +430,7 @@ print(f"rank correlation {spearmanr(log, found).statistic:.2f}")
 # each key's feature, and the call is `favor_attention` as before.
 
 
-# %% tags=["ways"]
+# %% tags=["methods"]
 def centred(attend):
     """The keys minus the mean of all q + k, and then `attend`."""
     return lambda i, q, k, v: attend(i, q, k - (q + k).mean(axis=-2, keepdims=True), v)

@@ -17,7 +17,7 @@
 # takes the whole model is kept in `notebooks/data`, made by `python -m tools.record.hearing`. If the
 # model is here, two cells ask it again, and stop with an error where it says something else.
 
-# %% tags=["ways"]
+# %% tags=["methods"]
 import csv
 import json
 import re
@@ -31,7 +31,7 @@ from scipy.special import logsumexp
 from performer_course import attention, compare, data, near_far, projections, speech
 from performer_course.figures import COLORS, show
 
-# %% jupyter={"source_hidden": true} tags=["ways", "hide-input"]
+# %% jupyter={"source_hidden": true} tags=["methods", "hide-input"]
 BLOCKS, HEADS, D = 4, 6, 64
 
 
@@ -115,7 +115,7 @@ def near_and_features(band, m, draw):
     return centred(lambda i, q, k, v: near_far.joint_favor_attention(q, k, v, W[i], band))
 
 
-# %% jupyter={"source_hidden": true} tags=["ways", "hide-input"]
+# %% jupyter={"source_hidden": true} tags=["methods", "hide-input"]
 def words(text):
     """The words of a text, in small letters and without marks."""
     return re.sub(r"[^a-z' ]", " ", text.lower().replace("-", " ")).split()

@@ -1,6 +1,6 @@
-"""Appendix a1: ten slips are measured there, all others stand in its table, and none is lost.
+"""Appendix a1: ten mistakes are measured there, all others stand in its table, and none is lost.
 
-The list of slips is here. What the corrected formulas say is tested where the package computes it.
+The list of mistakes is here. What the corrected formulas say is tested where the package computes it.
 """
 
 import re
@@ -38,4 +38,4 @@ def test_each_of_the_ten_is_off_as_printed_and_ten_times_nearer_as_corrected(mon
     plt.close("all")
     assert list(verdicts) == TEN
     off = {e: (abs(printed - it), abs(right - it)) for e, (it, printed, right) in verdicts.items()}
-    assert {slip: both for slip, both in off.items() if not 10 * both[1] < both[0]} == {}
+    assert {mistake: both for mistake, both in off.items() if not 10 * both[1] < both[0]} == {}

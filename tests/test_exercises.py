@@ -1,6 +1,6 @@
 """Exercises: a stub for each answer, a check for each, and how a check answers.
 
-A check holds its slips; what else it says to right and to wrong answers stands in
+A check holds its mistakes; what else it says to right and to wrong answers stands in
 tests/exercises, a file a lesson.
 """
 
@@ -41,7 +41,7 @@ def checks_of(lesson):
     """The names of the checks that the file of a lesson defines."""
     module = importlib.import_module(f"performer_course.checks.{lesson}")
     found = inspect.getmembers(module, inspect.isfunction)
-    return [name for name, f in found if hasattr(f, "slips") and f.__module__ == module.__name__]
+    return [name for name, f in found if hasattr(f, "mistakes") and f.__module__ == module.__name__]
 
 
 # What the files hold

@@ -48,7 +48,7 @@ def test_each_exercise_is_followed_by_its_hint_and_its_solution_folded(whole, pa
         if not name.startswith("to_think"):
             (said,) = re.findall(r"checks\.(\w+)", check)
             judged = getattr(checks, said)
-            known = [*(hint for _, hint in judged.slips), *judged.says]
+            known = [*(hint for _, hint in judged.mistakes), *judged.says]
             found = re.findall(r"(?m)^- (.+)", folds.pop("Hint"))
             assert 1 <= len(found) <= hints.HINTS
             assert all(any(hint.endswith(one.replace("\\", "")) for hint in known) for one in found)

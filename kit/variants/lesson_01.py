@@ -144,12 +144,12 @@ def _place(seed):
     rng = stream(seed, "01", "place")
     mean, quantity = picked(rng, MEANS, QUANTITIES)
     other = "rising" if mean == "equal" else "equal"
-    words, value, slips, mend = QUANTITIES[quantity]
+    words, value, mistakes, mend = QUANTITIES[quantity]
 
     def body(mean=mean, value=value):
         return f"p = len(gram)\na = {MEANS[mean][1]}\nreturn {value}"
 
-    wrong = [(body(value=slip), f"one part is not right: {mend}") for slip in slips]
+    wrong = [(body(value=mistake), f"one part is not right: {mend}") for mistake in mistakes]
     wrong.append((body(other), "these are other a_j."))
     rng, inputs = stream(seed, "01", "place", "inputs"), []
     for n, p in ((4, 5), (6, 3), (1, 2)):

@@ -162,14 +162,14 @@ def _moment(seed, not_law):
     law, scales = _drawn(rng)
     while law == not_law:
         law, scales = _drawn(rng)
-    words, value, slips = ASKED[picked(rng, ASKED)[0]]
+    words, value, mistakes = ASKED[picked(rng, ASKED)[0]]
     s2 = scales["s2"]
 
     def body(value=value, s2=s2):
         return f"mean = {s2} * d\nsecond = {s2**2} * ({LAWS[law]['second']})\nreturn {value}"
 
     hint = "which moments of lengths, and which of directions, are needed?"
-    wrong = tuple((text, hint) for text in (*map(body, slips), body(s2=scales["s"])))
+    wrong = tuple((text, hint) for text in (*map(body, mistakes), body(s2=scales["s"])))
     text = f"""Let $\\omega_1, \\omega_2$ be two rows of one block in $\\mathbb{{R}}^d$, $d \\ge 2$: orthogonal, in any direction
 alike, and {LAWS[law]["says"].format(**scales)}, drawn apart from the direction and from the other length. Let
 $u$ be a fixed unit vector. Give {words}, exactly, for any $d$."""

@@ -122,7 +122,7 @@ def _rank(seed):
     rng = stream(seed, "10", "rank_needed")
     norm, asked = picked(rng, NORMS, ASKED)
     words, tail = NORMS[norm]
-    question, value, slip = ASKED[asked]
+    question, value, mistake = ASKED[asked]
 
     def body(tail=tail, value=value):
         return (
@@ -136,7 +136,7 @@ def _rank(seed):
         for name, (words, tail) in NORMS.items()
         if name != norm
     ]
-    wrong.append((body(value=slip), last))
+    wrong.append((body(value=mistake), last))
     rng, inputs = stream(seed, "10", "rank_needed", "inputs"), []
     for L, S, sharp in ((12, 9, 1), (7, 11, 2), (20, 20, 0.5), (15, 6, 1)):
         logits = sharp * rng.normal(size=(L, 4)) @ rng.normal(size=(4, S))

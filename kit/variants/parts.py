@@ -65,8 +65,8 @@ class Task:
     def check(self) -> Callable:
         def judged(found):
             right = self.right or self.of(self.answer(self.solution))
-            slips = [(self.of(self.answer(body)), hint) for body, hint in self.wrong]
-            compare(self.of(found), right, self.inputs, slips, self.rtol, case=self.case)
+            mistakes = [(self.of(self.answer(body)), hint) for body, hint in self.wrong]
+            compare(self.of(found), right, self.inputs, mistakes, self.rtol, case=self.case)
             self.also(found)
 
         judged.__name__ = self.name

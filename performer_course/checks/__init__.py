@@ -1,4 +1,4 @@
-"""What a right answer to an exercise satisfies, and the likely slip when it does not.
+"""What a right answer to an exercise satisfies, and the likely mistake when it does not.
 
 One function an exercise, named after it, in the file of its lesson. Each calls the answer on
 inputs drawn from a fixed seed and compares what comes back with the property it must have. It

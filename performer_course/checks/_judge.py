@@ -105,16 +105,16 @@ def guarded(answer, in_place=False):
     return call
 
 
-def check(body=None, *, slips=(), says=(), in_place=False):
+def check(body=None, *, mistakes=(), says=(), in_place=False):
     """A check: `body(answer)` raises a Hint or not. Adds its name, and "right." where not.
 
-    slips: pairs (wrong answer, hint). The body gives each its hint, by `compare` or in its own
-    way; the tests hand in each. Where a hint has {} or {:.3g}, the body fills in what it found.
-    says: parts of hints that the body gives in its own way, for the site, where there are no slips.
-    in_place: the answer gets the arrays themselves, since it is to change one.
+    mistakes: pairs (wrong answer, hint). The body gives each its hint, by `compare` or by a test of
+    its own; the tests submit each. Where a hint has {} or {:.3g}, the body fills in what it got.
+    says: parts of hints that the body gives by other means, for the site, where mistakes is empty.
+    in_place: the answer gets the arrays themselves, because it is to change one.
     """
     if body is None:
-        return functools.partial(check, slips=slips, says=says, in_place=in_place)
+        return functools.partial(check, mistakes=mistakes, says=says, in_place=in_place)
 
     @functools.wraps(body)
     def judged(answer):
@@ -128,7 +128,7 @@ def check(body=None, *, slips=(), says=(), in_place=False):
             raise Hint(f"{body.__name__}: the result cannot be judged ({what}).") from error
         print(f"{body.__name__}: right.")
 
-    judged.slips, judged.says = slips, says
+    judged.mistakes, judged.says = mistakes, says
     return judged
 
 
@@ -205,11 +205,11 @@ def _equal(found, value, rtol, atol):
 
 
 def judge(
-    found, expected, slips=(), rtol=1e-9, atol=1e-12, cases=(), case="", close="", otherwise=""
+    found, expected, mistakes=(), rtol=1e-9, atol=1e-12, cases=(), case="", close="", otherwise=""
 ):
-    """Pass where `found` equals `expected`; else raise the hint of the first slip it equals.
+    """Pass where `found` equals `expected`; else raise the hint of the first mistake it equals.
 
-    slips: pairs (value the slip gives, hint). Arrays compare by shape and then by entry.
+    mistakes: pairs (value the mistake gives, hint). Arrays compare by shape and then by entry.
     close: the hint of what is right to a hundredth; otherwise: of all else, where "" names it
     and the right one. case: what was asked, in words; cases: each place of the first axis.
     """
@@ -218,7 +218,7 @@ def judge(
         return
     if is_single(found) and _equal(found, expected, 1e-6, 5e-7 * np.abs(expected).max()):
         raise Hint(SINGLE)
-    for value, hint in slips:
+    for value, hint in mistakes:
         if _equal(found, value, rtol, atol):
             raise Hint(hint)
     if found.shape != expected.shape:
@@ -236,11 +236,19 @@ def judge(
 
 
 def compare(
-    answer, right, inputs, slips=(), rtol=1e-9, atol=1e-12, not_finite=NOT_FINITE, case="", **hints
+    answer,
+    right,
+    inputs,
+    mistakes=(),
+    rtol=1e-9,
+    atol=1e-12,
+    not_finite=NOT_FINITE,
+    case="",
+    **hints,
 ):
     """Pass where `answer` gives for each of the inputs what `right` gives; else raise a hint.
 
-    slips: pairs (wrong answer, hint); the hint is that of the first which gives the same for
+    mistakes: pairs (wrong answer, hint); the hint is that of the first which gives the same for
     all inputs, or else the same array for the first that the answer has wrong. case: an input in
     words, a format. hints: `close` and `otherwise` of `judge`.
     """
@@ -251,7 +259,7 @@ def compare(
     answers = list(zip(found, expected, inputs, strict=True))
     first = next(x for x in answers if not _equal(*x[:2], rtol, atol))
     for some_of in [answers, [first]] if first[1].size > 1 else [answers]:
-        for wrong, hint in slips:
+        for wrong, hint in mistakes:
             if all(_equal(one, wrong(*given), rtol, atol) for one, _, given in some_of):
                 raise Hint(hint)
     for one, value, given in answers:

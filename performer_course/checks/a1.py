@@ -37,7 +37,7 @@ WITNESSES = [
 ]
 
 
-@check(slips=WITNESSES)
+@check(mistakes=WITNESSES)
 def counterexample(witness):
     """witness(d) → x, y, ‖x−y‖ ≥ ¼, lengths ≤ 1: ½(1 − e^{−‖x−y‖²}) MSE⁺ under .1 of the true MSE.
 
@@ -68,7 +68,7 @@ LIMITS = [
 ]
 
 
-@check(slips=LIMITS)
+@check(mistakes=LIMITS)
 def false_limit(witness):
     """witness(d, t) → 4, x, y: |κ − 1| ≤ t, and the squared relative error e^{‖x+y‖²} − 1 is ≥ 1.
 
@@ -131,7 +131,7 @@ REPAIRS += [
 ]
 
 
-@check(slips=REPAIRS)
+@check(mistakes=REPAIRS)
 def repaired_attention(attend):
     """attend(q, k, v, W) = Σ_j Â_ij v_j / Σ_j Â_ij → (L, e), with hyperbolic features.
 

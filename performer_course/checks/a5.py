@@ -41,7 +41,7 @@ CHUNKS = [
 ]
 
 
-@check(slips=CHUNKS)
+@check(mistakes=CHUNKS)
 def smallest_chunk(choose):
     """choose(L, kernels, cost, work): the least C = 2ᵖ with ⌈L/C⌉ kernels · cost ≤ work."""
     cases = [
@@ -144,7 +144,7 @@ BOUNDED = [
 ]
 
 
-@check(slips=BOUNDED)
+@check(mistakes=BOUNDED)
 def bounded(scale):
     """scale(xp, x): rows of x over their largest |entry|, rows of zeros as they are; no read."""
     rng, plain = np.random.default_rng(1402), []
@@ -202,7 +202,7 @@ ROOFS = [
 ]
 
 
-@check(slips=ROOFS)
+@check(mistakes=ROOFS)
 def decoding_roof(bound):
     """bound(heads, m, d, e, itemsize, rate, bandwidth): (seconds, intensity) of one new token."""
     cases = [

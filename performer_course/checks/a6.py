@@ -32,7 +32,7 @@ BUTTERFLIES = [
 ]
 
 
-@check(slips=BUTTERFLIES, in_place=True)
+@check(mistakes=BUTTERFLIES, in_place=True)
 def walsh_hadamard(transform):
     """transform(x), x (D, ...): H x in place, Sylvester's H with 1/√D along the leading axis.
 
@@ -43,10 +43,10 @@ def walsh_hadamard(transform):
         x, D = rng.normal(size=shape), shape[0]
         held = x.copy()
         found, plain = numbers(transform(held)), linalg.hadamard(D) @ x
-        right, slips = plain / math.sqrt(D), []
+        right, mistakes = plain / math.sqrt(D), []
         if shape == (16, 4):
-            slips = [(wrong(x.copy()), hint) for wrong, hint in BUTTERFLIES if hint != HELD]
-        judge(found, right, slips)
+            mistakes = [(wrong(x.copy()), hint) for wrong, hint in BUTTERFLIES if hint != HELD]
+        judge(found, right, mistakes)
         if held.shape != shape or not np.allclose(held, right):
             still = "what it held" if np.array_equal(held, x) else "something else"
             if held.shape == shape and np.allclose(held, plain):
@@ -91,7 +91,7 @@ STAGES = [
 ]
 
 
-@check(slips=STAGES)
+@check(mistakes=STAGES)
 def stage_error(measure):
     """measure(delta, stages, draws, rng): E (mean of cos − K)² of √d H D₁ … H D_k, over iid's."""
     d, draws, u = 4, 1000, np.array([0.7, -0.2, 0.5, 0.47])

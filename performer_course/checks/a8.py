@@ -34,7 +34,7 @@ SHIFTS = [
 ]
 
 
-@check(slips=SHIFTS)
+@check(mistakes=SHIFTS)
 def shift_moments(shift):
     """shift(M, c, new) = Σ_j m_j (y_j − new)^p, p < P, from M_p = Σ_j m_j (y_j − c)^p alone."""
     rng, inputs = np.random.default_rng(1301), []
@@ -84,7 +84,7 @@ SEPARATIONS = [
 ]
 
 
-@check(slips=SEPARATIONS)
+@check(mistakes=SEPARATIONS)
 def cheapest_separation(choose):
     """choose(N, eps) = (g, P, operations) of the g in 1 … 4 that takes the fewest."""
     asked = ((256, 1e-2), (256, 1e-3), (1024, 0.01), (1024, 0.005), (512, 1e-6), (256, 1e-12))

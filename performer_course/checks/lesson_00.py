@@ -18,7 +18,7 @@ SLIPS = [
 ]
 
 
-@check(slips=SLIPS)
+@check(mistakes=SLIPS)
 def variance_of_mean(answer):
     """answer(variance, m) is the variance of the mean of m independent numbers."""
     grid = [(variance, m) for variance in (0.25, 1.0, 4.0) for m in (1, 2, 9, 100)]

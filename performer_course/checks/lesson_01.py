@@ -30,13 +30,13 @@ QUADRATIC = [
 ]
 
 
-@check(slips=QUADRATIC)
+@check(mistakes=QUADRATIC)
 def quadratic_features(phi):
     """phi(x), x (n, d) → (n, F), has inner products φ(x)ᵀφ(y) = (xᵀy)², for any d."""
     rng = np.random.default_rng(101)
     points = [(rng.normal(size=(4, d)), rng.normal(size=(6, d))) for d in (2, 3, 5)]
-    slips = [(partial(inner_products, wrong), hint) for wrong, hint in QUADRATIC]
-    compare(partial(inner_products, phi), lambda x, y: (x @ y.T) ** 2, points, slips)
+    mistakes = [(partial(inner_products, wrong), hint) for wrong, hint in QUADRATIC]
+    compare(partial(inner_products, phi), lambda x, y: (x @ y.T) ** 2, points, mistakes)
 
 
 # highest_degree
@@ -61,7 +61,7 @@ DEGREES = [
 ]
 
 
-@check(slips=DEGREES)
+@check(mistakes=DEGREES)
 def highest_degree(degree):
     """degree(d, n): the largest p for which n points have nF ≤ n² numbers in their features.
 
@@ -100,7 +100,7 @@ DISTANCES = [
 ]
 
 
-@check(slips=DISTANCES)
+@check(mistakes=DISTANCES)
 def distance_to_mean(distance):
     """distance(own, cross, gram) → (n,): ‖φ(x_i) − (1/p) Σ_j φ(c_j)‖², from kernel values.
 

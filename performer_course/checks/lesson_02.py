@@ -58,7 +58,7 @@ def _matrices():
     ]
 
 
-@check(slips=[(wrong, EIGENVALUES + hint) for *_, hint, wrong in _matrices() if wrong])
+@check(mistakes=[(wrong, EIGENVALUES + hint) for *_, hint, wrong in _matrices() if wrong])
 def is_kernel_matrix(decide):
     """decide(K) is True where K is symmetric with no eigenvalue below zero, up to rounding."""
     for K, expected, hint, _ in _matrices():
@@ -107,7 +107,7 @@ WITNESSES = [
 ]
 
 
-@check(slips=WITNESSES)
+@check(mistakes=WITNESSES)
 def witness(find):
     """find(k) → (x (n,), c (n,)), −3 ≤ x ≤ 3, with Σ c_i c_j k(x_i, x_j) < 0; None for a kernel."""
     for name, k, is_kernel in FUNCTIONS:
@@ -159,7 +159,7 @@ LEFT = [
 ]
 
 
-@check(slips=LEFT)
+@check(mistakes=LEFT)
 def left_over(distance):
     """distance(own, cross, gram) → (n,): squared distance of φ(x_i) from the span of the φ(c_j).
 

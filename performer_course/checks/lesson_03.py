@@ -31,7 +31,7 @@ def normal(scale):
     return lambda rng, m, d, gamma: scale(gamma) * rng.normal(size=(m, d))
 
 
-@check(slips=[(normal(scale), hint) for scale, hint in SCALES])
+@check(mistakes=[(normal(scale), hint) for scale, hint in SCALES])
 def in_cycles(draw):
     """draw(rng, m, d, γ) → (m, d), independent: the mean of cos(2πfᵀδ) is e^{−γ‖δ‖²}."""
     m = 40_000

@@ -39,7 +39,7 @@ def why_left(V, turns):
     return ORDER if np.isclose(turns.mean(), 0, atol=1e-9) else CIRCLE
 
 
-@check(slips=PHASES)
+@check(mistakes=PHASES)
 def without_leftover(choose):
     """choose(W) → V (M, d), b (M,): √(2/M) cos(Vx + b) has (1/m) Σ cos(ω_iᵀ(x − y)) exactly."""
     rng = np.random.default_rng(401)
@@ -93,7 +93,7 @@ COMBINED = [
 ]
 
 
-@check(slips=COMBINED)
+@check(mistakes=COMBINED)
 def product_directions(combine):
     """combine(V, W) → (m, d): directions of k₁k₂, from m directions of each, independent."""
     m, d = 40_000, 2
@@ -112,8 +112,8 @@ def product_directions(combine):
     def mean(rows):
         return np.cos(rows @ delta.T).mean(axis=0)
 
-    slips = [(mean(wrong(V, W)), hint) for wrong, hint in COMBINED if hint != BOTH]
-    judge(mean(found), k1 * k2, slips, rtol=0, atol=5 / math.sqrt(m))  # five standard errors
+    mistakes = [(mean(wrong(V, W)), hint) for wrong, hint in COMBINED if hint != BOTH]
+    judge(mean(found), k1 * k2, mistakes, rtol=0, atol=5 / math.sqrt(m))  # five standard errors
 
 
 # features_enough
@@ -133,7 +133,7 @@ def _least(
     x, y, x_test, y_test, W, gamma, alpha, *, wide=None, scaled=True, on_training=False,
     draws=None, count=2,
 ):  # fmt: skip
-    """The answer; with a keyword, what a slip makes of it."""
+    """The answer; with a keyword, what a mistake makes of it."""
     wide = wide or math.sqrt(2 * gamma)
     points, targets = (x, y) if on_training else (x_test, y_test)
 
@@ -170,7 +170,7 @@ ENOUGH = [
 ]
 
 
-@check(slips=ENOUGH)
+@check(mistakes=ENOUGH)
 def features_enough(measure):
     """measure(x, y, x_test, y_test, W, γ, α) = least F = 8, 16, … with RMSE within 1 % of exact."""
     settings = [(9, 0.4, 1.0, 0.8, 512), (2, 0.2, 2.0, 0.8, 1024)]

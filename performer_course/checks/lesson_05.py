@@ -40,7 +40,7 @@ WORTH = [
 ]
 
 
-@check(slips=WORTH)
+@check(mistakes=WORTH)
 def worth(count):
     """count(m, d) → how many iid rows have the variance of m orthogonal ones, as r → 0."""
     inputs = [(16, 16), (4, 16), (17, 16), (128, 64), (7, 2), (6, 1), (40, 12), (1, 3)]

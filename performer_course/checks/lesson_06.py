@@ -37,7 +37,7 @@ SCORES = [
 ]
 
 
-@check(slips=SCORES)
+@check(mistakes=SCORES)
 def score_for(answer):
     """answer(share, S, d) → qᵀk with which one of S keys has this share, all others qᵀk = 0."""
     inputs = [(0.5, 100, 64), (0.9, 7, 16), (0.01, 3, 5), (0.25, 10_000, 1)]
@@ -92,7 +92,7 @@ def _weights(q, k):
     return special.softmax(q @ k.T / math.sqrt(q.shape[1]), axis=1)
 
 
-@check(slips=LIFTED)
+@check(mistakes=LIFTED)
 def without_lengths(answer):
     """answer(q, k) → new q and k, whose softmax attention weighs keys by exp(−‖q − k‖²/2√d)."""
     rng = np.random.default_rng(602)
@@ -107,10 +107,10 @@ def without_lengths(answer):
         )
         apart = ((q[:, None] - k) ** 2).sum(axis=2)
         right = special.softmax(-apart / (2 * math.sqrt(d)), axis=1)
-        slips = [(_weights(*wrong(q, k)), hint) for wrong, hint in LIFTED]
+        mistakes = [(_weights(*wrong(q, k)), hint) for wrong, hint in LIFTED]
         both = np.concatenate([new_q.ravel(), new_k.ravel()])
         found = numbers(_weights(new_q, new_k))
-        judge(found, right, slips, rtol=rounding(both), case="the weight of key j for query i")
+        judge(found, right, mistakes, rtol=rounding(both), case="the weight of key j for query i")
 
 
 # best_share
@@ -152,7 +152,7 @@ SHARES = [
 ]
 
 
-@check(slips=SHARES)
+@check(mistakes=SHARES)
 def best_share(answer):
     """answer(found, exact, v) → λ: λ found + (1 − λ) mean(V) has the least squared error."""
     rng, inputs = np.random.default_rng(603), []

@@ -56,7 +56,7 @@ FOLLOWED = [
 ]
 
 
-@check(slips=FOLLOWED)
+@check(mistakes=FOLLOWED)
 def after_two(answer):
     """answer(tokens, N) → (L, N): the mean of what followed (tokens[i − 1], tokens[i]) earlier."""
     rng = np.random.default_rng(701)
@@ -96,7 +96,7 @@ MASKS = [
 ]
 
 
-@check(slips=MASKS)
+@check(mistakes=MASKS)
 def decoder_mask(mask):
     """mask(lengths, L) → (B, L, L), True where j ≤ i and j < the length of the sequence."""
     inputs = [(np.array([3, 5, 1]), 5), (np.array([4, 2]), 6)]

@@ -13,7 +13,7 @@ from ._judge import Hint, Raised, check, judge, numbers, refuse, some, two_array
 
 
 def _estimator(turn=1.0, short=False, power=-0.25, draws=1):
-    """estimate(q, k, v, m, rng) → (L, e), trigonometric attention with a slip or none."""
+    """estimate(q, k, v, m, rng) → (L, e), trigonometric attention with a mistake or none."""
 
     def directions(rng, m, d):
         if short:
@@ -51,7 +51,7 @@ LOOK = {  # what to look for where one was not known
 ANY_ORDER = "the functions come in any order: call them, and look what they give."
 
 
-@check(slips=[(lambda estimates, rng: NAMES[: len(estimates)], ANY_ORDER)])
+@check(mistakes=[(lambda estimates, rng: NAMES[: len(estimates)], ANY_ORDER)])
 def what_is_wrong(name_them):
     """name_them(estimates, rng) → for each of the estimates its name among KINDS."""
     rng = np.random.default_rng(801)
@@ -110,7 +110,7 @@ PAIRS = [
 ]
 
 
-@check(slips=PAIRS)
+@check(mistakes=PAIRS)
 def out_of_range(find):
     """find(W) → q (d,), k (2, d): trigonometric attention of the values 1 and 0 is more than 10."""
     rng = np.random.default_rng(802)
@@ -154,7 +154,7 @@ SHIFTS = [
 ]
 
 
-@check(slips=SHIFTS)
+@check(mistakes=SHIFTS)
 def nearer_keys(move):
     """move(q, k) → (S, d): keys of the same attention, as near to the queries as can be.
 
@@ -172,5 +172,5 @@ def nearer_keys(move):
             near = (((q[:, None] - keys) ** 2).sum(-1).mean() for keys in (found, right))
             same = np.allclose(*weights, rtol=1e-9, atol=1e-12)
             otherwise = AS_NEAR.format(*near) if same else CHANGED
-        slips = [(wrong(q, k), hint) for wrong, hint in SHIFTS if hint not in (AS_NEAR, CHANGED)]
-        judge(found, right, slips, atol=1e-6, otherwise=otherwise)  # a search comes that near
+        mistakes = [(wrong(q, k), hint) for wrong, hint in SHIFTS if hint not in (AS_NEAR, CHANGED)]
+        judge(found, right, mistakes, atol=1e-6, otherwise=otherwise)  # a search comes that near

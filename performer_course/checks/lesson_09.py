@@ -42,7 +42,7 @@ MIXES = [
 ]
 
 
-@check(slips=MIXES)
+@check(mistakes=MIXES)
 def best_mix(weight):
     """weight(x, y) → the λ for which λ T + (1 − λ) H has the least mean squared error, summed.
 
@@ -94,7 +94,7 @@ COUNTS = [
 ]
 
 
-@check(slips=COUNTS)
+@check(mistakes=COUNTS)
 def features_needed(needed):
     """needed(x, y, eps): the least F for a relative RMS error ε, of each of three maps.
 

@@ -44,7 +44,7 @@ MASKED = [
 ]
 
 
-@check(slips=MASKED)
+@check(mistakes=MASKED)
 def masked_linear_attention(attend):
     """attend(phi_q, phi_k, v, key_mask) = φ(Q)(φ(K)ᵀV) / φ(Q)(φ(K)ᵀ1), over keys that count.
 
@@ -193,7 +193,7 @@ RANKS = [
 ]
 
 
-@check(slips=RANKS)
+@check(mistakes=RANKS)
 def features_at_least(count):
     """count(A, share): the least F for which a matrix of rank F is within share ‖A‖ of A."""
     rng = np.random.default_rng(1003)

@@ -32,7 +32,7 @@ DIRECTIONS = [
 ]
 
 
-@check(slips=DIRECTIONS)
+@check(mistakes=DIRECTIONS)
 def directions_for_attention(needed):
     """needed(q, k, target): the least m ≥ 1 with mean (e^{‖q'+k'‖²} − 1)/m ≤ target.
 
@@ -85,7 +85,7 @@ LOGARITHMS = [
 ]
 
 
-@check(slips=LOGARITHMS)
+@check(mistakes=LOGARITHMS)
 def log_estimates(estimate):
     """estimate(x, y, W) → (n, p): ln (1/m) Σ exp(ωᵀ(x + y) − (‖x‖² + ‖y‖²)/2), at any norm.
 
@@ -152,7 +152,7 @@ def with_eps(eps, W):
     return attend
 
 
-@check(slips=PROBES)
+@check(mistakes=PROBES)
 def hidden_eps(find):
     """find(attend, d): the ε in the features e^{ωᵀx − ‖x‖²/2} + ε of a linear attention."""
     rng = np.random.default_rng(1004)

@@ -92,7 +92,7 @@ LEAKS = [
 ]
 
 
-@check(slips=LEAKS)
+@check(mistakes=LEAKS)
 def first_leak(find):
     """find(attend, q, k, v): the first row but the last that knows the last key, or −1."""
     cases = _attentions(np.random.default_rng(1101))
@@ -103,8 +103,10 @@ def first_leak(find):
     found, right = rows(find), rows(leak())
     last = np.where(right < 0, [len(case[1]) - 2 for case in cases.values()], right)
     early = (found == right) | (found > -1) & (found < last)  # by bits, not the same in each run
-    slips = [(rows(slip), hint) for slip, hint in LEAKS]
-    judge(found, right, [*slips, (found if early.all() else np.inf, ROUNDING)], cases=list(cases))
+    mistakes = [(rows(mistake), hint) for mistake, hint in LEAKS]
+    judge(
+        found, right, [*mistakes, (found if early.all() else np.inf, ROUNDING)], cases=list(cases)
+    )
 
 
 def _one_number(found):
@@ -151,7 +153,7 @@ BY_VALUES = [
 ]
 
 
-@check(slips=BY_VALUES)
+@check(mistakes=BY_VALUES)
 def gradient_by_values(gradient):
     """gradient(phi_q, phi_k, g): of Σ g_iᵀ o_i by v, (L, e), o the causal linear attention."""
     rng = np.random.default_rng(1102)
@@ -199,7 +201,7 @@ SERVICES = [
 ]
 
 
-@check(slips=SERVICES)
+@check(mistakes=SERVICES)
 def state_or_cache(decide):
     """decide(n, d, e, budget, least): "cache", the m of a State, or None."""
     cases = [
@@ -219,8 +221,8 @@ def state_or_cache(decide):
     found, right = of(decide), of(service())
     if found == right:
         return
-    for slip, hint in SERVICES:
-        if found == of(slip):
+    for mistake, hint in SERVICES:
+        if found == of(mistake):
             raise Hint(hint)
     case, got, needed = next(x for x in zip(cases, found, right, strict=True) if x[1] != x[2])
     names = ("n", "d", "e", "budget", "least")

@@ -43,7 +43,7 @@ DRAWS = [
 ]
 
 
-@check(slips=DRAWS)
+@check(mistakes=DRAWS)
 def draws_to_average(decide):
     """decide(bias², variance, aim): ⌈variance / (aim − bias²)⌉, or 0 where aim ≤ bias²."""
     inputs = [(0.125, 2.0, 0.5), (0.0, 3.0, 1.0), (0.25, 0.03125, 0.5), (0.5, 1.25, 0.5)]
@@ -83,7 +83,7 @@ BIASED = [
 ]
 
 
-@check(slips=BIASED)
+@check(mistakes=BIASED)
 def less_biased(combine):
     """combine(attend, W): the terms β/m of outputs drop out, all 2m directions count alike."""
     rng, inputs = np.random.default_rng(1203), []
@@ -128,7 +128,7 @@ PARTS = [
 ]
 
 
-@check(slips=PARTS)
+@check(mistakes=PARTS)
 def bias_and_noise(estimate):
     """estimate(outputs, exact): ‖mean − exact‖² − noise/N, noise = Σ var with N − 1."""
     rng, inputs = np.random.default_rng(1204), []

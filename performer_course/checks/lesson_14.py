@@ -81,7 +81,7 @@ SAME = [
 ]
 
 
-@check(slips=SAME)
+@check(mistakes=SAME)
 def same_weights(answer):
     """answer(k, other): True exactly where other − k is one vector for all keys."""
     for seed in (1206, 1207):
@@ -123,7 +123,7 @@ CENTRED = [
 ]
 
 
-@check(slips=CENTRED)
+@check(mistakes=CENTRED)
 def centred_estimates(estimate):
     """estimate(x, y, b, c, W): exp(xᵀy) for all pairs, from φ(x − b) and φ(y − c), unbiased."""
     rng, inputs = np.random.default_rng(1202), []
@@ -154,7 +154,7 @@ SMALL = "at most 50 queries and 50 keys, and no entry beyond 3 in size."
 
 
 @check(
-    slips=[
+    mistakes=[
         (lonely(2.0, 1.5, others=10), AS_IT_SHOULD),
         (lonely(2.0, -2.0, others=10), LOPSIDED),
         (lonely(1.0, -1.0), NOT_TEN),

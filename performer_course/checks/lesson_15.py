@@ -39,7 +39,7 @@ WINDOWS = [
 ]
 
 
-@check(slips=WINDOWS)
+@check(mistakes=WINDOWS)
 def narrowest_window(search):
     """search(A, part) = the least b whose window holds the part of the weight, on average."""
     rng, inputs = np.random.default_rng(1502), []
@@ -94,7 +94,7 @@ NEAR_AND_REST = [
 ]
 
 
-@check(slips=NEAR_AND_REST)
+@check(mistakes=NEAR_AND_REST)
 def near_and_rest(attend):
     """attend(q, k, v, phi_q, phi_k, band): near keys by e^{qᵀk/√d}, the others by features, under
     one denominator, and no L × L array."""

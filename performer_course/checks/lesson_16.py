@@ -56,7 +56,7 @@ KEY_GRADIENTS = [
 ]
 
 
-@check(slips=KEY_GRADIENTS)
+@check(mistakes=KEY_GRADIENTS)
 def gradient_by_keys(gradient):
     """gradient(q, k, v, g, W) of Σ g · output by k, causal, through positive features."""
     rng, inputs = np.random.default_rng(1601), []

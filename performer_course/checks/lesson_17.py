@@ -178,7 +178,7 @@ NULLS = [
 ]
 
 
-@check(slips=NULLS)
+@check(mistakes=NULLS)
 def window_null(fit):
     """fit(chains, band): attend(i, q, k, v), p N + (1 − p) mean(V), the best p in [0, 1] a head."""
     rng, inputs = np.random.default_rng(1702), []
@@ -198,9 +198,9 @@ def window_null(fit):
 
         return rows
 
-    slips = [(of(slip), hint) for slip, hint in NULLS]
+    mistakes = [(of(mistake), hint) for mistake, hint in NULLS]
     close = "close, but not equal: is an ε added below, or p one of a list or rounded?"
-    compare(of(fit), of(null()), inputs, slips, not_finite=NO_WINDOW, close=close)
+    compare(of(fit), of(null()), inputs, mistakes, not_finite=NO_WINDOW, close=close)
     L = 2000
     long = tuple(rng.normal(size=(3, 1, 1, L, 2)))
     no_square(lambda: fit([long], 2), long, L)

@@ -34,7 +34,7 @@ OUTSIDE = [
 ]
 
 
-@check(slips=OUTSIDE)
+@check(mistakes=OUTSIDE)
 def weight_outside(measure):
     """measure(q, k, band): ln of the weight outside a window, exact and from below, (L,) each."""
     rng = np.random.default_rng(1801)
@@ -92,7 +92,7 @@ def joint(
     return attend
 
 
-def slips(**of):
+def mistakes(**of):
     return [
         (joint(**of, root=lambda d: 1.0), "the logits are qᵀk/√d: the root of d is missing."),
         (joint(**of, alone=True), "that is the window alone: the other keys count by their mean."),
@@ -106,11 +106,11 @@ def slips(**of):
 
 
 JOINT = [
-    *slips(),
+    *mistakes(),
     (joint(mean=of_far), "here the mean is that of all keys, which one computes once."),
 ]
 CAUSAL = [
-    *slips(causal=True, mean=of_far),
+    *mistakes(causal=True, mean=of_far),
     (joint(), "a row sees later keys: it has to see i − band ≤ j ≤ i exactly, and j < i − band."),
     (
         joint(causal=True, mean=lambda k, far, seen: k.mean(axis=0)),
@@ -132,20 +132,20 @@ NOT_FINITE = (
 )
 
 
-def _judged(attend, right, seed, slips):
-    compare(attend, right, _inputs(seed), slips, not_finite=NOT_FINITE, case="a band of {3}")
+def _judged(attend, right, seed, mistakes):
+    compare(attend, right, _inputs(seed), mistakes, not_finite=NOT_FINITE, case="a band of {3}")
     rng = np.random.default_rng(seed)
     q, k, v = rng.normal(size=(3, 2048, 4))
     no_square(lambda: attend(q, k, v, 3), q, 2048, "running sums of values say what is outside.")
 
 
-@check(slips=JOINT)
+@check(mistakes=JOINT)
 def near_and_one(attend):
     """attend(q, k, v, band): the window exact, all other keys by the mean of all keys, (L, e)."""
     _judged(attend, joint(), 1802, JOINT)
 
 
-@check(slips=CAUSAL)
+@check(mistakes=CAUSAL)
 def causal_near_and_one(attend):
     """attend(q, k, v, band): i − band ≤ j ≤ i exact, j < i − band by their own mean: (L, e)."""
     _judged(attend, joint(causal=True, mean=of_far), 1803, CAUSAL)

@@ -69,7 +69,7 @@ SCANS = [
 ]
 
 
-@check(slips=SCANS)
+@check(mistakes=SCANS)
 def prefixes(scan):
     """scan(join, states): all inclusive prefixes, no join behind more than ⌈log₂ N⌉ − 1 others."""
     for N in (2, 3, 8, 1, 13, 32):
@@ -126,7 +126,7 @@ VISITS = [
 ]
 
 
-@check(slips=VISITS)
+@check(mistakes=VISITS)
 def backwards(visit):
     """visit(join, states, g, use): inclusive prefixes from last to first, few of them held."""
     for N, g in ((6, 2), (7, 3), (40, 7), (5, 5), (5, 9), (9, 1), (100, 10)):
@@ -152,8 +152,8 @@ def backwards(visit):
         shards, starts, stops = np.transpose(calls)
         order, groups = np.arange(N)[::-1], np.arange(N) // g
         words = [f"call {n} of `use`, its shard (N = {N}, g = {g})" for n in range(N)]
-        slips = [(order[::-1], FORWARD), (np.lexsort((order[::-1], -groups)), INSIDE)]
-        judge(shards, order, slips, cases=words)
+        mistakes = [(order[::-1], FORWARD), (np.lexsort((order[::-1], -groups)), INSIDE)]
+        judge(shards, order, mistakes, cases=words)
         judge(stops, order + 1, [(np.maximum(order, 1), OWN)])
         if starts.any():
             raise Hint(GROUP)
@@ -195,7 +195,7 @@ ROUNDS_PAY = [
 ]
 
 
-@check(slips=ROUNDS_PAY)
+@check(mistakes=ROUNDS_PAY)
 def rounds_pay_up_to(choose):
     """choose(task, merge, workers): the largest N = 2ᵖ ≤ 2²⁰ whose rounds are faster, or 0."""
     cases = [

@@ -22,7 +22,7 @@ BLOCKS = [
 ]
 
 
-@check(slips=BLOCKS)
+@check(mistakes=BLOCKS)
 def blocks_of(blocks):
     """blocks(i): 1, and 2ᵇ for each 1 among the binary digits b of i, the smallest first."""
     given = [(i,) for i in (52, 6, 1, 0, 7, 8, 1000, 2**20 + 5)]
@@ -58,7 +58,7 @@ CHOSEN = [
 ]
 
 
-@check(slips=CHOSEN)
+@check(mistakes=CHOSEN)
 def strength_for(choose):
     """choose(n, d, odds, strengths): the strength of least expected error, or 0 to add."""
     tenths = np.arange(1, 11) / 10
@@ -142,7 +142,7 @@ GATED = [
 ]
 
 
-@check(slips=GATED)
+@check(mistakes=GATED)
 def gated_weights(weigh):
     """weigh(q, k, log_decay): M (L, L), finite for any gate; no later gate moves a row."""
     rng, inputs = np.random.default_rng(2003), []

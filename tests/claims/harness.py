@@ -37,10 +37,10 @@ NAMES = re.compile(r"[\w-]+(?:, [\w-]+)*")
 
 @dataclass(frozen=True)
 class Mutant:
-    """`old`, which occurs once in `module`, replaced by `new`; `slip` is the mistake in words."""
+    """`old`, which occurs once in `module`, replaced by `new`; `mistake` says it in words."""
 
     name: str
-    slip: str
+    mistake: str
     module: str
     old: str
     new: str
@@ -116,7 +116,7 @@ class Part:
             name, caught = claim.__name__, ", ".join(self.must[claim.__name__])
             lines.append(f"| {name.replace('_', ' ')} | {text} | {caught} |")
         lines += ["", "| defect | module | the mistake |", "|---|---|---|"]
-        lines += [f"| {m.name} | {m.module} | {m.slip} |" for m in self.mutants.values()]
+        lines += [f"| {m.name} | {m.module} | {m.mistake} |" for m in self.mutants.values()]
         return "\n".join(lines) + "\n"
 
     def test(self):

@@ -28,7 +28,7 @@ def clip():
 
 @pytest.fixture(scope="module")
 def lesson():
-    return shared.lesson("18_hear_a_model.py", tag="ways")
+    return shared.lesson("18_hear_a_model.py", tag="methods")
 
 
 def test_the_weights_are_those_of_the_model(weights):

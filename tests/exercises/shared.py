@@ -25,11 +25,11 @@ ANY_SCALE = NO_NUMBER | {
 def wrong_answers(name, others=()):
     """Triples (name of the check, a wrong answer, the pattern of what it says to it).
 
-    The answers are the check's own slips, each with its whole hint, where {} stands for any
-    words, and `others`: pairs (answer that is no slip of the check, a part of its hint).
+    The answers are the check's own mistakes, each with its whole hint, where {} stands for any
+    words, and `others`: pairs (answer that is no mistake of the check, a part of its hint).
     """
     found = []
-    for answer, hint in getattr(checks, name).slips:
+    for answer, hint in getattr(checks, name).mistakes:
         words = re.split(r"\{(?::[^{}]*)?\}", f"{name}: {hint}")
         found.append((name, answer, ".+".join(map(re.escape, words))))
     return found + [(name, answer, f"{name}: .*{re.escape(hint)}.*") for answer, hint in others]
@@ -39,7 +39,7 @@ def exercises(right, others=()):
     """The tests of a lesson.
 
     right: for each check, answers in another form than the solution's. others: for some, wrong
-    answers that are no slips of it, as `wrong_answers` has them.
+    answers that are no mistakes of it, as `wrong_answers` has them.
     """
     each_check = pytest.mark.parametrize("name", right)
     wrong = [each for name in right for each in wrong_answers(name, dict(others).get(name, ()))]
@@ -67,7 +67,7 @@ def exercises(right, others=()):
 
         @each_check
         def test_a_check_has_at_most_twelve_slips_each_with_a_hint_of_its_own(self, name):
-            hints = [hint for _, hint in getattr(checks, name).slips]
+            hints = [hint for _, hint in getattr(checks, name).mistakes]
             assert len(set(hints)) == len(hints) <= 12
 
         @each_check

@@ -1,4 +1,4 @@
-"""Appendix a1, errata: right answers in other forms, and what is no slip."""
+"""Appendix a1, errata: right answers in other forms, and what is no mistake."""
 
 import math
 

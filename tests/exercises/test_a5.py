@@ -1,4 +1,4 @@
-"""Appendix a5, on the GPU: right answers in any form, and what no slip is."""
+"""Appendix a5, on the GPU: right answers in any form, and what no mistake is."""
 
 import math
 

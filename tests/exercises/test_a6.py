@@ -1,4 +1,4 @@
-"""Appendix a6, structured projections: right answers in other forms, and what is no slip."""
+"""Appendix a6, structured projections: right answers in other forms, and what is no mistake."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Appendix a8, stars and charges: right answers in other forms, and what is no slip."""
+"""Appendix a8, stars and charges: right answers in other forms, and what is no mistake."""
 
 import numpy as np
 

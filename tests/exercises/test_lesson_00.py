@@ -1,4 +1,4 @@
-"""Lesson 00, how a check answers: right answers in other forms, and what is no slip."""
+"""Lesson 00, how a check answers: right answers in other forms, and what is no mistake."""
 
 from tests.exercises.shared import exercises
 

@@ -1,4 +1,4 @@
-"""Lesson 01, the polynomial kernel: right answers in other forms, and what is no slip."""
+"""Lesson 01, the polynomial kernel: right answers in other forms, and what is no mistake."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Lesson 02, positive definite kernels: right answers in other forms, and what is no slip."""
+"""Lesson 02, positive definite kernels: right answers in other forms, and what is no mistake."""
 
 import numpy as np
 

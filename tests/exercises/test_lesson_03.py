@@ -1,4 +1,4 @@
-"""Lesson 03, Bochner's theorem: right answers in other forms, and what is no slip."""
+"""Lesson 03, Bochner's theorem: right answers in other forms, and what is no mistake."""
 
 import math
 

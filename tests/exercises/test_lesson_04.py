@@ -1,4 +1,4 @@
-"""Lesson 04, random Fourier features: right answers in other forms, and what is no slip."""
+"""Lesson 04, random Fourier features: right answers in other forms, and what is no mistake."""
 
 import math
 

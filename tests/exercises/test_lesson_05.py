@@ -1,4 +1,4 @@
-"""Lesson 05, orthogonal features: right answers in other forms, and what is no slip."""
+"""Lesson 05, orthogonal features: right answers in other forms, and what is no mistake."""
 
 import math
 

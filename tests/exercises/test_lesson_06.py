@@ -1,4 +1,4 @@
-"""Lesson 06, weighted means: right answers in other forms, and what is no slip."""
+"""Lesson 06, weighted means: right answers in other forms, and what is no mistake."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Lesson 07, a transformer block: right answers in other forms, and what is no slip."""
+"""Lesson 07, a transformer block: right answers in other forms, and what is no mistake."""
 
 import numpy as np
 

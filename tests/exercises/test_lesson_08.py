@@ -1,4 +1,4 @@
-"""Lesson 08, the softmax kernel: right answers in other forms, and what is no slip."""
+"""Lesson 08, the softmax kernel: right answers in other forms, and what is no mistake."""
 
 import math
 from functools import partial

@@ -1,4 +1,4 @@
-"""Lesson 09, positive features: right answers in other forms, and what is no slip."""
+"""Lesson 09, positive features: right answers in other forms, and what is no mistake."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Lesson 10, linear attention: right answers in other forms, and what is no slip."""
+"""Lesson 10, linear attention: right answers in other forms, and what is no mistake."""
 
 import numpy as np
 

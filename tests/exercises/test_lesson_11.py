@@ -1,4 +1,4 @@
-"""Lesson 11, any norm: right answers in other forms, and what is no slip."""
+"""Lesson 11, any norm: right answers in other forms, and what is no mistake."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Lesson 12, causal and streaming: right answers in any form, and what no slip is."""
+"""Lesson 12, causal and streaming: right answers in any form, and what no mistake is."""
 
 import numpy as np
 

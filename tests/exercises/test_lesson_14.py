@@ -1,4 +1,4 @@
-"""Lesson 14, when to use it: right answers in any form, and what no slip is."""
+"""Lesson 14, when to use it: right answers in any form, and what no mistake is."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Lesson 15, near and far: right answers in any form, and what no slip is."""
+"""Lesson 15, near and far: right answers in any form, and what no mistake is."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Lesson 16, training: right answers in any form, and what no slip is."""
+"""Lesson 16, training: right answers in any form, and what no mistake is."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Lesson 17, linearising a pretrained model: right answers in any form, and what no slip is."""
+"""Lesson 17, linearising a pretrained model: right answers in any form, and what no mistake is."""
 
 import hashlib
 import io

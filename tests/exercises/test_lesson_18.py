@@ -1,4 +1,4 @@
-"""Lesson 18, speech: right answers in any form, and what no slip is."""
+"""Lesson 18, speech: right answers in any form, and what no mistake is."""
 
 import math
 
@@ -30,7 +30,7 @@ def by_the_package(q, k, v, band):
 
 
 def counted_twice(q, k, v, band):
-    """Another form of a slip: it differs from the check's where a window leaves out no key."""
+    """Another form of a mistake: it differs from the check's where a window leaves out no key."""
     i, s = np.arange(len(q)), q @ k.mean(axis=0) / math.sqrt(q.shape[1])
     near = abs(i[:, None] - i) <= band
     t = np.where(near, q @ k.T / math.sqrt(q.shape[1]), -np.inf)

@@ -1,4 +1,4 @@
-"""Lesson 19, beyond one machine: right answers in any form, and what no slip is."""
+"""Lesson 19, beyond one machine: right answers in any form, and what no mistake is."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Lesson 20, after the Performer: right answers in any form, and what no slip is."""
+"""Lesson 20, after the Performer: right answers in any form, and what no mistake is."""
 
 import numpy as np
 

@@ -273,7 +273,7 @@ def outside(weights: dict, names: dict, asked: dict) -> Iterator[dict]:
 
 
 def main() -> None:
-    weights, names = speech.load(speech.find()), lesson("18_hear_a_model.py", tag="ways")
+    weights, names = speech.load(speech.find()), lesson("18_hear_a_model.py", tag="methods")
     asked, known = clips()
     given = [heads(weights, sound) for sound in known]
     every = ways(names, given)

@@ -69,7 +69,7 @@ def trained(names: dict, seed: int, rng: Callable, start: dict, steps: int) -> t
 
 def lesson_17() -> dict:
     """The ways to attend of lesson 17, and `scores`, which judges them."""
-    return lesson("17_move_a_real_model.py", tag="ways")
+    return lesson("17_move_a_real_model.py", tag="methods")
 
 
 def real_weights() -> dict[str, np.ndarray]:
