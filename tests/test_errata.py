@@ -1,6 +1,6 @@
 """Appendix a1: ten mistakes are measured there, all others stand in its table, and none is lost.
 
-The list of mistakes is here. What the corrected formulas say is tested where the package computes it.
+The list of mistakes is here. The corrected formulas are tested where the package computes them.
 """
 
 import re
