@@ -138,10 +138,13 @@ def test_each_lesson_has_exercises_but_four_which_say_so():
 
 
 @each_solution
-def test_the_solution_passes_its_checks(source, capsys):
+def test_the_solution_passes_its_checks_and_they_are_counted(source, capsys, monkeypatch):
+    monkeypatch.setattr("performer_course.checks._judge._PASSED", set())
     runpy.run_path(str(source))
     names = [cell.metadata.nbgrader.grade_id for cell in marked(read(source), "solution")]
-    assert capsys.readouterr().out == "".join(f"{name}: right.\n" for name in names)
+    of = f"of {len(names)} on this sheet"
+    lines = [f"{name}: right ({i} {of}).\n" for i, name in enumerate(names, start=1)]
+    assert capsys.readouterr().out == "".join(lines)
 
 
 # What a check says

@@ -1,6 +1,7 @@
 """`make lab` fills my/, and what a learner writes there stays; what it installs."""
 
 import errno
+import json
 import os
 import re
 import shutil
@@ -156,14 +157,21 @@ def test_a_lesson_that_the_course_drops_goes_unless_the_learner_wrote_in_it(cour
     assert not (course.my / "02.ipynb").exists()
 
 
-def test_what_is_kept_is_named_with_the_way_to_the_new_one(course, monkeypatch, capsys):
+def test_the_lab_names_what_it_kept_and_counts_the_exercises_done(course, monkeypatch, capsys):
     monkeypatch.setattr(lab, "fill", course.fill)
+    monkeypatch.setattr(lab.done, "__defaults__", (course.my,))
+    monkeypatch.setattr(sys, "prefix", str(course.my / "environment"))
     course.write("01.ipynb")
     course.publish("01.ipynb", "second")
+    sheet = r'["checks.a(a)", "a: right (1 of 2 on this sheet).\n", "checks.b(b)", "b: wrong"]'
+    course.write("exercises/01.ipynb", sheet)
     lab.main()
-    told = capsys.readouterr().out
-    assert "  my/01.ipynb\n" in told
-    assert "rename or delete yours" in told
+    printed = capsys.readouterr().out
+    assert "  my/01.ipynb\n" in printed
+    assert "rename or delete yours" in printed
+    assert printed.endswith("Exercises done: 01 1 of 2.\n")
+    (settings,) = (course.my / "environment").rglob("overrides.json")
+    assert json.loads(settings.read_text())[lab.NEWS] == {"fetchNews": "false"}
 
 
 def test_a_full_disk_is_named_with_the_folder_and_what_it_needs(monkeypatch, capsys):

@@ -5,6 +5,7 @@ import functools
 import inspect
 import linecache
 import reprlib
+import sys
 import traceback
 
 import numpy as np
@@ -105,8 +106,12 @@ def guarded(answer, in_place=False):
     return call
 
 
+_PASSED = set()  # names of checks
+
+
 def check(body=None, *, mistakes=(), says=(), in_place=False):
-    """A check: `body(answer)` raises a Hint or not. Adds its name, and "right." where not.
+    """A check: `body(answer)` raises a Hint or not. Adds its name, and "right" where not, with
+    how many of the sheet's checks have passed since the notebook started.
 
     mistakes: pairs (wrong answer, hint). The body gives each its hint, by `compare` or by a test of
     its own; the tests submit each. Where a hint has {} or {:.3g}, the body fills in what it got.
@@ -115,6 +120,7 @@ def check(body=None, *, mistakes=(), says=(), in_place=False):
     """
     if body is None:
         return functools.partial(check, mistakes=mistakes, says=says, in_place=in_place)
+    home = sys.modules[body.__module__]
 
     @functools.wraps(body)
     def judged(answer):
@@ -126,7 +132,10 @@ def check(body=None, *, mistakes=(), says=(), in_place=False):
         except Exception as error:
             what = _one_line(f"{type(error).__name__}: {error}")
             raise Hint(f"{body.__name__}: the result cannot be judged ({what}).") from error
-        print(f"{body.__name__}: right.")
+        _PASSED.add(body.__name__)
+        sheet = {name for name, one in vars(home).items() if hasattr(one, "mistakes")}
+        count = f" ({len(sheet & _PASSED)} of {len(sheet)} on this sheet)" if len(sheet) > 1 else ""
+        print(f"{body.__name__}: right{count}.")
 
     judged.mistakes, judged.says = mistakes, says
     return judged

@@ -53,7 +53,7 @@ def exercises(right, others=()):
         @pytest.mark.parametrize("name", [name for name in right if name not in IN_PLACE])
         def test_an_answer_may_use_its_arguments_as_scratch(self, name, capsys):
             getattr(checks, name)(scribbling(right[name][0]))
-            assert capsys.readouterr().out == f"{name}: right.\n"
+            assert capsys.readouterr().out.startswith(f"{name}: right")
 
         @pytest.mark.parametrize(
             ("name", "answer", "hint"), wrong, ids=[hint.replace("\\", "") for *_, hint in wrong]
