@@ -1,7 +1,7 @@
 """The first page of the site: README, laid out for those who were sent a link.
 
-Nothing is written here but the words on the three buttons. README is what GitHub shows; here its
-sections follow the title of the course, the buttons and the picture.
+Only the words on the three buttons are written here. README is what GitHub shows; here its
+sections follow the title of the course, the buttons and the pictures.
 """
 
 import re
@@ -15,7 +15,7 @@ BUTTONS = {
     "Teach with it": "kit/pages/teach.html",
 }
 BROWSER = "Run it in the browser"
-PICTURE = re.compile(r"!\[.+?\]\((notebooks/picture\.png)\)")
+PICTURE = re.compile(r"(?ms)(!\[[^\]]+\]\((notebooks/picture_(\d)\.png)\))\n\n(^\*\w.+?\*)$")
 ROW = re.compile(r"(?m)^\| \[(\w\d)\]\((\S+)\) \| (.+?) \|")  # of a lesson
 
 
@@ -30,18 +30,10 @@ def page(readme: str, browser: bool) -> str:
     top, sections = re.split(r"(?m)^(?=## )", readme, maxsplit=1)
     title, about = first_words(readme)
     lead, _, rest = about.partition(". ")
-    drawn = PICTURE.search(top)
-    png = (ROOT / drawn[1]).read_bytes()
-    wide = int.from_bytes(png[16:20]) // 2  # a figure has two dots a pixel
-    caption = re.search(r"(?ms)^\*\w.+?\*$", top)[0]
-    head = [
-        f"# {title}",
-        f"{lead}.",
-        buttons(browser),
-        f"<div class='drawn' style='--drawn: {wide}px'>",
-        f"[{drawn[0]}](notebooks/00_start_here.ipynb#figure-00-1)",
-        "</div>",
-        caption,
-        rest,
-    ]
+    head = [f"# {title}", f"{lead}.", buttons(browser), "<div class='pictures'>"]
+    for drawn, path, number, caption in PICTURE.findall(top):
+        wide = int.from_bytes((ROOT / path).read_bytes()[16:20]) // 2  # two dots per pixel
+        linked = f"[{drawn}](notebooks/00_start_here.ipynb#figure-00-{number})"
+        head += [f"<div class='drawn' style='--drawn: {wide}px'>", linked, caption, "</div>"]
+    head += ["</div>", rest, top[top.index("Afterwards") :]]
     return "\n\n".join([*head, ROW.sub(r"| [\1](\2) | [\3](\2) |", sections)])

@@ -1,28 +1,25 @@
 # %% [markdown]
-# # Start here: find your way, and check what you bring
+# # Start here: the idea in one picture, and a test of what you know
 #
 # > **20 minutes.** Needs: the course installed (`make lab` does it), pencil and paper.
 # >
-# > Afterwards you know what the course is about, in one formula, whether you are ready, and which lessons
-# > you want.
+# > Afterwards you know what the course is about, in one formula, whether you are ready for it, and which lessons
+# > you want to read. Run each cell with Shift + Enter. After a break, choose *Run ▸ Run All Above Selected Cell*.
 #
-# When a computer reads a text, each word looks at every other word, to find those that matter to it. A text twice as
-# long has four times as many pairs of words, so long texts become slow and costly. This course is about a way around
-# it. **Instead of comparing each word with all others, one describes each word by some numbers, adds up the
-# descriptions once, and reads from the sum.**
+# In a transformer, the network behind today's language models, each word of a text looks at every other word to find
+# those that matter to it. This step is called *attention*. A text twice as long has four times as many pairs of words,
+# so long texts become slow and expensive. This course is about a way around that. **Instead of comparing each word with
+# all others, describe each word by a list of numbers, add up the descriptions once, and let every word read from the
+# sum.**
 #
-# Here each square is a table of *weights*: row $i$ says how much symbol $i$ takes from each symbol of the text, and
-# bright is much. The text is an antibody, 122 symbols long. A model of antibodies makes 64 such tables of it, each by
-# a *head* of its own, and this is one. For the first table all symbols are compared with all. For the second each
-# symbol is described by 256 numbers, along directions that were drawn at random (lesson 09), and for the third by 64
-# numbers, whose directions and weights were trained on other antibodies (lesson 17). The tables show what is lost. They
-# save nothing, since a text of 122 symbols is too short for 64 numbers, let alone 256. What is gained is on the right:
-# the time that comparing and describing take in eight heads, on one core of a CPU, for much longer texts.
-#
-# **Before you look:** at 16,384 words, how many times faster is it to describe each word by 256 numbers than to
-# compare each word with all others: about two, about twenty or about two hundred?
+# Here is what that does to a trained model. The text is an antibody, a protein of 122 symbols. A pretrained model of
+# antibodies computes 64 matrices of *attention weights* for it, each in a *head* of its own, and this is one of them. A
+# row belongs to the symbol that looks, the *query*; a column belongs to a symbol it looks at, the *key*. The first
+# matrix comes from exact attention, which compares every query with every key. For the second, each symbol was
+# described by 256 numbers, called *random features* (lesson 09). For the third it was described by 64 features that
+# were trained on other antibodies (lesson 17).
 
-# %% jupyter={"source_hidden": true} tags=["answer", "readme", "hide-input"]
+# %% jupyter={"source_hidden": true} tags=["readme", "hide-input"]
 import json
 import re
 from pathlib import Path
@@ -34,120 +31,134 @@ from performer_course import attention, checks, compare, data, projections
 from performer_course.figures import COLORS, gram, show
 
 queries, keys, values = data.antibody_heads()  # (6, 2, 122, 64): six heads, each on two chains
-output = attention.softmax_attention(queries, keys, values)
-average = values.mean(axis=2, keepdims=True)
+exact = attention.softmax_attention(queries, keys, values)
 
 
-def error(found):
-    """The squared error of what is read, over that of the plain average of all values: (6, 2)."""
-    return ((found - output) ** 2).sum((2, 3)) / ((average - output) ** 2).sum((2, 3))
+def error(output):
+    """The squared error of the outputs, divided by that of the mean of all values: (6, 2)."""
+    mean = values.mean(axis=2, keepdims=True)
+    return ((output - exact) ** 2).sum((2, 3)) / ((mean - exact) ** 2).sum((2, 3))
 
 
 W = data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6], None]  # of these heads
 rows = compare.with_weight_column(queries, keys)
-by_trained = error(attention.favor_attention(*rows, values, W))
+trained = error(attention.favor_attention(*rows, values, W))
 draws = [projections.orthogonal(np.random.default_rng(100 + i), 256, 64) for i in range(100)]
-by_random = np.array([error(attention.favor_attention(queries, keys, values, D)) for D in draws])
-typical = np.median(by_random, axis=0)  # (6, 2)
-low, high = np.quantile(by_random[:, 1, 0], [0.05, 0.95])
-print("squared error of what is read, 1 for a plain average of everything:")
-print(f"   in this head, 256 random directions   {typical[1, 0]:.2f}, median of 100 draws ", end="")
+random = np.array([error(attention.favor_attention(queries, keys, values, D)) for D in draws])
+typical = np.median(random, axis=0)  # (6, 2)
+low, high = np.quantile(random[:, 1, 0], [0.05, 0.95])
+print("squared error of the output; 1 is the error of the plain mean of all values")
+print(f"   this head, 256 random features    {typical[1, 0]:.2f}, median of 100 draws ", end="")
 print(f"(nine in ten: {low:.2f} to {high:.2f})")
-print(f"   in this head,  64 trained features    {by_trained[1, 0]:.2f}")
-print("   in six heads, each on two antibodies:")
-print(f"      256 random directions   {typical.min():.2f} to {typical.max():.2f} (medians)")
-print(f"       64 trained features    {by_trained.min():.2f} to {by_trained.max():.2f}")
+print(f"   this head,  64 trained features   {trained[1, 0]:.2f}")
+print("   six heads, each on two antibodies:")
+print(f"      256 random features   {typical.min():.2f} to {typical.max():.2f} (medians)")
+print(f"       64 trained features  {trained.min():.2f} to {trained.max():.2f}")
 print(f"      random median above 1 on both antibodies: {(typical.min(1) > 1).sum()} heads of 6")
 
-q, k, one_hot = queries[1, 0], keys[1, 0], np.eye(122)  # as values: what is read are the weights
-middle = draws[np.argsort(by_random[:, 1, 0])[50]]  # a draw with the median error
-exact = attention.softmax_attention(q, k, one_hot)
-drawn = attention.favor_attention(q, k, one_hot, middle)
-trained = attention.favor_attention(*(a[1, 0] for a in rows), one_hot, W[1, 0])
+q, k, one_hot = queries[1, 0], keys[1, 0], np.eye(122)  # with these values, outputs are weights
+middle = draws[np.argsort(random[:, 1, 0])[50]]  # a draw with the median error
+matrices = {
+    "exact attention": attention.softmax_attention(q, k, one_hot),
+    "256 random features": attention.favor_attention(q, k, one_hot, middle),
+    "64 trained features": attention.favor_attention(*(a[1, 0] for a in rows), one_hot, W[1, 0]),
+}
+fig, axes = plt.subplots(1, 3, figsize=(8, 3.2))
+brightest = np.quantile(matrices["exact attention"], 0.99)
+for ax, (name, A) in zip(axes, matrices.items(), strict=True):
+    gram(ax, np.minimum(A, brightest), name, largest=brightest)
+    ax.set_xlabel("key")
+axes[0].set_ylabel("query")
+show(
+    fig,
+    caption="Attention weights in one head, brighter where larger. The 64 trained features keep the bright columns and "
+    "slanted stripes of exact attention; the 256 random ones, in a draw of median error, keep little of them.",
+    alt="Three matrices of attention weights, 122 by 122. Exact attention has bright columns and slanted stripes. The "
+    f"output has {typical[1, 0]:.2f} times the squared error of the plain mean with 256 random features, and "
+    f"{trained[1, 0]:.2f} times with 64 trained features.",
+)
 
+# %% [markdown]
+# In this head, and in three others of six, the output computed from 256 random features is typically further from the
+# exact one than the plain mean of all values, here by a factor of 1.5 in squared error. With 64 trained features the
+# error is 0.09, and over the six heads, each on two antibodies, 0.06 to 0.47. Much of the course is about why this is
+# so, and about what helps.
+#
+# These matrices show what is lost. Nothing is gained yet, because a text of 122 symbols is too short for 64 features to
+# save anything, let alone 256. The gain comes with longer texts.
+#
+# **Before you look:** at 16,384 words, how many times faster is it to describe each word by 256 numbers than to
+# compare each word with all others: about two, about twenty or about two hundred?
+
+# %% jupyter={"source_hidden": true} tags=["answer", "readme", "hide-input"]
 record = json.loads(Path("../benchmarks/attention.json").read_text(encoding="utf-8"))
 times, machine = record["all-to-all"], record["environment"]
-tables = {"compared": exact, "256 random": drawn, "64 trained": trained}
-curves = {"torch SDPA": "compared (PyTorch)", "favor_attention": "described, 256 numbers"}
-fig, axes = plt.subplots(1, 4, figsize=(14, 4.6), width_ratios=[1, 1, 1, 1.4])
-brightest = np.quantile(exact, 0.99)
-for ax, (name, A) in zip(axes, tables.items(), strict=False):
-    gram(ax, np.minimum(A, brightest), name, largest=brightest)
-    ax.set_xlabel("symbol that is read")
-axes[0].set_ylabel("symbol that reads")
+curves = {"torch SDPA": "exact attention (PyTorch)", "favor_attention": "256 random features"}
+fig, ax = plt.subplots(figsize=(8, 4.5))
 for i, (key, label) in enumerate(curves.items()):
     lengths = [int(L) for L in times if key in times[L]]
     seconds = [times[str(L)][key] for L in lengths]
-    axes[3].loglog(lengths, seconds, marker="os"[i], label=label)
-axes[3].set(xlabel="words", ylabel="seconds", title="eight heads, one core")
-fig.legend(loc="outside lower right", ncols=2)
-comparing, describing = (times["16384"][key] for key in curves)
-print(
-    f"\nat 16,384 words: {comparing:.1f} s to compare and {describing:.2f} s to describe, ", end=""
+    ax.loglog(lengths, seconds, marker="os"[i], label=label)
+ax.set(
+    xlabel="length of the text (words)", ylabel="seconds", title="eight heads, one core of a CPU"
 )
+ax.legend()
+comparing, describing = (times["16384"][key] for key in curves)
+print(f"at 16,384 words: {comparing:.1f} s to compare and {describing:.2f} s to describe, ", end="")
 print(f"{comparing / describing:.0f} times as fast")
 print(f"({machine['CPU']}, one core, float32, as recorded in benchmarks/attention.json)")
 show(
     fig,
-    caption="On the right time falls from a square to a line. Of the tables, 64 trained numbers keep the stripes of "
-    "the first, and 256 random ones, in a draw of median error, keep little of them.",
-    alt="Three tables of weights, 122 by 122, and a chart of times. The first table has bright columns and "
-    "slanted stripes. What is read by the second, from 256 random directions, has "
-    f"{typical[1, 0]:.2f} times the squared error of a plain average, and by the third, from 64 "
-    f"trained features, {by_trained[1, 0]:.2f} times. In the chart, 16,384 words take {comparing:.1f} seconds "
-    f"to compare and {describing:.2f} to describe.",
+    caption="Exact attention takes time that grows with the square of the length; with features it grows in proportion.",
+    alt=f"Two curves of time against length. At 16,384 words exact attention takes {comparing:.1f} seconds and 256 "
+    f"random features take {describing:.2f}.",
 )
 
 # %% [markdown] tags=["answer"]
-# At 16,384 words it is about twenty times faster to describe than to compare, and the factor grows with the
-# length. But the second table keeps little of the first. On this head, and on three others of six, what is read along
-# 256 random directions is typically further off than a plain average, here by a factor of 1.5 in squared error. With 64
-# trained features the error is 0.09, and over the six heads, each on two antibodies, 0.06 to 0.47. Much of the course is
-# about why, and about what helps.
+# At 16,384 words it is about twenty times faster to describe than to compare, and the factor grows with the length.
 
 # %% [markdown]
 # ## 1. Attention, in one formula
 #
-# Reading in this way is called *attention*. Each word $i$ has three vectors: a *query* $q_i$, what it looks
-# for; a *key* $k_i$, by which others find it; and a *value* $v_i$, what it has to give. The query is
-# compared with all keys, by an inner product of $d$ numbers, and what is read is a mean of the values in which
-# a key that fits well weighs much:
+# In attention, each word $i$ has three vectors: a *query* $q_i$, which says what it is looking for; a *key* $k_i$, by
+# which others find it; and a *value* $v_i$, which is what it has to give. The query is compared with every key by an
+# inner product of $d$ numbers. The output is a weighted mean of the values, in which the keys that match the query
+# get the most weight:
 #
 # $$o_i = \frac{\sum_j e^{q_i^\top k_j/\sqrt d}\; v_j}{\sum_j e^{q_i^\top k_j/\sqrt d}} .$$
 #
-# Here is one row of it, with three words and $d = 1$, to be checked by hand.
+# Here is one output of three words with $d = 1$, small enough to check by hand.
 
 # %%
 words, keys, values = ["the", "cat", "sleeps"], np.array([0.0, 2.0, 1.0]), np.array([1.0, 5.0, 3.0])
 query = 1.0  # of the word "sleeps", which looks for who it is that sleeps
 weights = np.exp(query * keys)
 for word, weight in zip(words, weights / weights.sum(), strict=True):
-    print(f"{word:7} weighs {weight:.2f}")
-print(f"what is read: {(weights * values).sum() / weights.sum():.2f}")
+    print(f"weight of {word:7} {weight:.2f}")
+print(f"output {(weights * values).sum() / weights.sum():.2f}")
 
 # %% [markdown]
-# The exponential compares each query with each key, $L^2$ times for $L$ words. If it were an inner product of two
-# lists of $F$ numbers, $e^{q^\top k/\sqrt d} \approx \varphi(q)^\top \varphi(k)$, the query could be taken out of the
-# upper sum, and in the same way out of the lower one:
+# The exponential compares each query with each key, which makes $L^2$ comparisons for $L$ words. Suppose it were an
+# inner product of two lists of $F$ numbers, $e^{q^\top k/\sqrt d} \approx \varphi(q)^\top \varphi(k)$. Then the query
+# could be taken out of the upper sum, and out of the lower one in the same way:
 #
 # $$\sum_j \varphi(q_i)^\top \varphi(k_j)\; v_j = \varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j .$$
 #
 # **The sum over the keys does not depend on $i$, so it is computed once, in $L$ steps, and read $L$ times.** A
-# function such as this exponential, which is an inner product in disguise, is a *kernel*, and the numbers
-# $\varphi$ are its *features*. So the course asks which functions are kernels (lessons 01 to 03), how features
-# for them are drawn at random (04 and 05), how that fits attention (06 to 10), what to do where numbers are
-# extreme and where nobody may look ahead (11 and 12), and what becomes of trained models (13 to 18).
+# function such as this exponential, which is an inner product in disguise, is called a *kernel*, and the numbers
+# $\varphi$ are its *features*. So the course asks which functions are kernels (lessons 01 to 03), how to draw random
+# features for them (04 and 05), how this fits attention (06 to 10), what to do when numbers are extreme and when no
+# word may look ahead (11 and 12), and what becomes of trained models (13 to 18).
 #
 # ## 2. Seven questions with pencil and paper
 #
-# **Before you read on:** answer seven questions with pencil and paper. How many of your answers are
-# right?
+# **Before you read on:** answer these seven questions with pencil and paper. How many of your answers are right?
 #
 # 1. What are the eigenvalues of $\begin{pmatrix} 2 & 1 \\ 1 & 2 \end{pmatrix}$?
 # 2. Let $x = (1, 2)$ and $y = (3, -1)$. What is $x^\top y$, and what is $\|x - y\|^2$?
-# 3. A hundred independent numbers have variance 4 each. What is the variance of their mean, and how
-#    many would make its *standard deviation* half as large?
-# 4. $\omega$ is standard normal. What is the mean of $\sin(2\omega)$? And is the mean of
+# 3. A hundred independent numbers have variance 4 each. What is the variance of their mean? How
+#    many numbers would make its *standard deviation* half as large?
+# 4. The number $\omega$ is standard normal. What is the mean of $\sin(2\omega)$? And is the mean of
 #    $\cos(2\omega)$ about 0, about 0.14, or about 0.9?
 # 5. What is the real part of $e^{ia}\, \overline{e^{ib}}$, for real $a$ and $b$?
 # 6. `X` has shape (5, 3) and `Y` has shape (4, 3). What shapes have `X[:, None, :] - Y[None, :, :]`,
@@ -174,31 +185,32 @@ print("6.", differences.shape, (differences**2).sum(axis=-1).shape, (X @ Y.T).sh
 print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 
 # %% [markdown] tags=["answer"]
-# 1. The eigenvalues 1 and 3 belong to $(1, -1)$ and $(1, 1)$. A table without negative eigenvalues is what makes
-#    a kernel (lesson 02).
+# 1. The eigenvalues 1 and 3 belong to $(1, -1)$ and $(1, 1)$. A function is a kernel if its matrices have no negative
+#    eigenvalue (lesson 02).
 # 2. $\|x - y\|^2 = \|x\|^2 + \|y\|^2 - 2 x^\top y$ turns the exponential of attention into a bell curve and
 #    back (lesson 02).
-# 3. The variance of a mean of $m$ numbers is that of one, over $m$. One more right digit takes a hundred
-#    times as many (lesson 04).
-# 4. The sine is odd, and the mean of $\cos(t\omega)$ is $e^{-t^2/2}$, which lesson 03 derives. The course hangs
-#    on it.
-# 5. $e^{ia}\, e^{-ib} = e^{i(a - b)}$, a function of a difference that has come apart into a factor with $a$ and a
-#    factor with $b$. That is the step behind the features of lesson 04.
-# 6. Axes of length one are stretched. Lessons write shapes beside symbols: $W$ (m, d) has $m$ rows.
-# 7. The first order makes a matrix of $1000 \times 1000$ in between, the second one of $10 \times 10$ (section 1,
+# 3. The mean of $m$ independent numbers has the variance of one of them divided by $m$. One more correct digit takes a
+#    hundred times as many numbers (lesson 04).
+# 4. The sine is odd, and the mean of $\cos(t\omega)$ is $e^{-t^2/2}$, which lesson 03 derives. The whole
+#    course depends on it.
+# 5. $e^{ia}\, e^{-ib} = e^{i(a - b)}$: a function of the difference splits into a factor with $a$ and a factor with $b$.
+#    The features of lesson 04 rest on this step.
+# 6. Axes of length one are repeated (*broadcasting*). The lessons write shapes beside symbols: $W$ (m, d) has $m$ rows.
+# 7. The first order computes a $1000 \times 1000$ matrix on the way, the second a $10 \times 10$ one (section 1 and
 #    lesson 10).
 #
-# With five or more right answers, begin. With fewer, begin with a textbook within reach. Questions 4 and 5 may be new to you; lesson 03 starts from there.
+# With five or more right answers, begin. With fewer, begin and keep a textbook within reach. Questions 4 and 5 may be
+# new to you; lesson 03 starts from there.
 
 # %% [markdown]
 # ## 3. The path, and its branches
 #
-# In the picture the filled circles are the *path*, enough to understand, to decide and to do. An open circle is a
-# branch, below the last lesson of the path that it needs. **Nothing on the path needs a branch, so whoever stays on
-# the path misses no step.**
+# In the picture the filled circles are the *path*: enough to understand linear attention, to decide whether it helps,
+# and to use it. Each open circle is a *branch*, drawn below the last lesson of the path that it needs. **Nothing on
+# the path needs a branch, so if you stay on the path you miss no step.**
 #
-# **Before you look:** the path has fourteen lessons of 20 to 50 minutes. How many hours of reading
-# are they: five, ten or twenty-five?
+# **Before you look:** the path has fourteen lessons of 20 to 50 minutes. How many hours of reading is that: five, ten
+# or twenty-five?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 PATH = {
@@ -258,28 +270,31 @@ print(f"exercises of the path {sum(exercises) / 60:6.1f} hours")
 print(f"a lesson of the path takes {min(on_path)} to {max(on_path)} minutes")
 show(
     fig,
-    caption="Follow the line from left to right; what hangs below it can wait.",
+    caption="Follow the line from left to right. The branches below it can wait.",
     alt=f"A line of {len(PATH)} lessons, {', '.join(map(' '.join, PATH.items()))}, over {sum(on_path) / 60:.1f} "
-    "hours. Under it hang the branches: "
+    "hours. The branches hang under it: "
     f"{', '.join(f'{n} {name} under {after}' for n, (after, name) in BRANCHES.items())}.",
 )
 
 # %% [markdown] tags=["answer"]
-# The path has about ten hours of reading, and its exercises take about thirteen more. One
-# afternoon, with what is missing taken on trust, shows how it works: what attention is (06), positive features
-# (09), the sum that is built once (10), and a model that one can hear (18). Lecturers find plans in the folder
+# The path takes about ten hours to read, and its exercises take about thirteen more.
+
+# %% [markdown]
+# If you have only one afternoon, read what attention is (06), positive features (09), the sum that is computed once
+# (10), and a model that you can hear (18), and take on trust what lies between. Lecturers find plans in the folder
 # `kit`.
 
 # %% [markdown]
-# ## 4. Guess, run, ask
+# ## 4. Guess, run, check
 #
 # `make lab` puts your own copies into the folder `my/`, without outputs, so that you can guess before you run a
-# cell. Nothing that you write there is ever overwritten. Words and symbols stand in [glossary.md](glossary.md), and the
-# works that are cited in [references.md](references.md).
+# cell. Nothing that you write there is ever overwritten. The [glossary](glossary.md) lists terms and symbols, and the
+# [references](references.md) list all works that are cited.
 #
-# Each lesson from 01 on has exercises in the folder `exercises`, with solutions in `solutions`. **Under each answer a
-# check tries your function, and says which slip it finds.** Here is question 3 as an exercise, with an answer that
-# is wrong on purpose. **Before you run this:** what will the hint say?
+# Lessons have exercises in the folder `exercises`, with solutions in `solutions`. **Below each answer, a check runs
+# your function and names the likely mistake if it finds one.** It also counts how much of the sheet you have done, and
+# `make lab` prints your progress. Here is question 3 as an exercise, with an answer that is wrong on purpose.
+# **Before you run this:** what will the hint say?
 
 
 # %% tags=["answer"]
@@ -297,7 +312,7 @@ except checks.Hint as hint:
 # The hint says that $\sqrt m$ belongs to the standard deviation.
 
 # %% [markdown]
-# With the right answer:
+# Here is the right answer.
 
 # %%
 checks.variance_of_mean(lambda variance, m: variance / m)
@@ -305,13 +320,14 @@ checks.variance_of_mean(lambda variance, m: variance / m)
 # %% [markdown]
 # ## Take away
 #
-# - Attention is a mean of values, weighted by the exponential of queries times keys: $L^2$ comparisons.
-# - If the weights are inner products of features, the sum over keys is built once, and the cost grows with $L$.
-# - Whether what is read survives depends on the features and on the data.
+# - Attention is a weighted mean of values. The weights are exponentials of inner products of queries and keys, which
+#   makes $L^2$ comparisons.
+# - If the weights are inner products of features, the sum over keys is computed once, and the cost grows with $L$.
+# - How close the output comes to exact attention depends on the features and on the data.
 #
 # ## Where it breaks
 #
-# - Timings belong to the machine that built the pages.
+# - Timings hold for the machine on which they were recorded.
 #
 # ## Exercises
 #
@@ -320,5 +336,5 @@ checks.variance_of_mean(lambda variance, m: variance / m)
 #
 # ## Further reading
 #
-# - [Rahimi & Recht (2007)](references.md#rahimi-2007). Random features; read it with lesson 04.
-# - [Choromanski et al. (2021)](references.md#choromanski-2021). The Performer; read it with lesson 09.
+# - [Rahimi & Recht (2007)](references.md#rahimi-2007) introduced random features. Read it with lesson 04.
+# - [Choromanski et al. (2021)](references.md#choromanski-2021) introduced the Performer. Read it with lesson 09.

@@ -37,10 +37,10 @@ def printed(number, words, *said):
 
 
 def test_00_tells_the_loss_of_all_six_heads():
-    median, _, low, _ = printed("00", "256 random directions(?=.*nine in ten)", "a factor of 1.5")
+    median, _, low, _ = printed("00", "256 random features(?=.*nine in ten)", "a factor of 1.5")
     assert f"{median:.1f}" == "1.5"
     assert low > 1  # "typically further off"
-    assert printed("00", "above 1 on both antibodies:", "and on three others of six")[0] == 1 + 3
+    assert printed("00", "above 1 on both antibodies:", "and in three others of six")[0] == 1 + 3
     trained = printed("00", "(?<=    ) 64 trained features", "two antibodies, 0.06 to 0.47")
     assert trained == [0.06, 0.47]
 

@@ -126,11 +126,11 @@ def build(source: Path) -> float:
     write(nb, path)
     if source.parent.name == "solutions":
         write(student(nb), handed_out(source))
-    for cell in nb.cells:
-        if "readme" in cell.metadata.get("tags", ()):
-            shown = (output.get("data", {}) for output in cell.outputs)
-            (drawn,) = [data["image/png"] for data in shown if "image/png" in data]
-            (source.parent / "picture.png").write_bytes(base64.b64decode(drawn))
+    of_readme = [cell for cell in nb.cells if "readme" in cell.metadata.get("tags", ())]
+    for number, cell in enumerate(of_readme, start=1):
+        shown = (output.get("data", {}) for output in cell.outputs)
+        (drawn,) = [data["image/png"] for data in shown if "image/png" in data]
+        (source.parent / f"picture_{number}.png").write_bytes(base64.b64decode(drawn))
     return seconds
 
 

@@ -17,7 +17,7 @@ HERE = "notebooks/05_orthogonal_features"
 def test_a_lesson_is_described_by_what_its_box_says_one_can_do():
     box = "> **9 minutes.** Needs: 01.\n>\n> Afterwards you can weigh\n> $x^\\top y$. And more."
     assert head.description(parse(notebook(text(f"# Weigh\n\n{box}")), "77")) == "Weigh xᵀy."
-    assert head.description().startswith("Lessons in executable notebooks")
+    assert head.description().startswith("Executable notebooks")
 
 
 @pytest.mark.parametrize("path", paths(), ids=lambda path: path.stem)
@@ -39,6 +39,7 @@ def test_the_head_of_a_lesson_has_its_description_and_its_words():
     ]
 
 
-def test_the_picture_is_figure_00_1():
-    png = (NOTEBOOKS / "picture.png").read_bytes()
-    assert png == base64.b64decode(read(find("00")).figures[0].png)
+def test_the_pictures_are_the_first_figures_of_lesson_00():
+    for number, figure in enumerate(read(find("00")).figures[:2], start=1):
+        png = (NOTEBOOKS / f"picture_{number}.png").read_bytes()
+        assert png == base64.b64decode(figure.png)
