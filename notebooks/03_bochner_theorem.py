@@ -1,20 +1,20 @@
 # %% [markdown]
 # # Bochner's theorem: read the spectrum of a kernel
 #
-# > **45 minutes.** Needs: lesson 02 (Gram matrices, and which sums of kernels are kernels), integrals,
+# > **50 minutes.** Needs: lesson 02 (Gram matrices, and which sums of kernels are kernels), integrals,
 # > complex numbers, the normal distribution.
 # >
-# > Afterwards you can state Bochner's theorem with its hypotheses and prove half of it, find out how
-# > the frequencies of a kernel are distributed and draw from them, and show by its transform that a
-# > function is no kernel.
+# > Afterwards you can state Bochner's theorem with its hypotheses and prove half of it, find the
+# > distribution of the frequencies of a kernel and draw from it, and use a Fourier transform to show
+# > that a function is not a kernel.
 #
-# The Gaussian kernel is a bell, the Laplacian kernel has a sharp tip, and the Cauchy kernel has long
-# tails. All three depend on the difference $\delta = x - y$ alone, so each is a function $k(\delta)$.
-# Lesson 02 called such kernels shift-invariant. What do all shift-invariant kernels have in common?
+# The Gaussian kernel is a bell, the Laplacian kernel has a sharp tip, and the Cauchy kernel has long tails. All three
+# depend only on the difference $\delta = x - y$, so each of them is a function $k(\delta)$. Lesson 02 called such
+# kernels shift-invariant. What do all shift-invariant kernels have in common?
 #
-# Bochner's theorem has the answer: the continuous ones are mixtures of waves, and no wave has a negative
-# weight. If $k(0) = 1$, the weights are probabilities, and the kernel is a mean of cosines with random
-# frequencies. A mean can be estimated from a few draws, and that is the idea behind random features.
+# Bochner's theorem gives the answer: the continuous ones are mixtures of waves, and no wave has a negative weight. If
+# $k(0) = 1$, the weights are probabilities, and the kernel is the mean of a cosine whose frequency is random. A mean
+# can be estimated from a few random draws, and this is the idea behind random features.
 
 # %%
 import matplotlib.pyplot as plt
@@ -26,19 +26,19 @@ from performer_course.figures import COLORS, compared, show, slider, trend
 xp = get_backend()
 
 # %% [markdown]
-# ## 1. A wave is a kernel, and so is a sum of waves
+# ## 1. Waves, and sums of waves
 #
-# Which functions of $x - y$ are surely kernels? We begin with one wave on the line,
-# $\cos(\omega(x - y))$. Its frequency $\omega$ is measured in radians per unit of length, as always in
-# this course. The cosine of a difference comes apart:
+# Which functions of $x - y$ are certainly kernels? We start with a single wave on the line, $\cos(\omega(x - y))$. Its
+# frequency $\omega$ is an *angular frequency*, measured in radians per unit of length, as everywhere in this course.
+# The cosine of a difference splits into two products:
 #
 # $$\cos(\omega(x - y)) = \cos\omega x \cos\omega y + \sin\omega x \sin\omega y .$$
 #
-# The right side is the inner product of two features of $x$ with the same two features of $y$, so a
-# wave is a kernel. By lesson 02 a sum of kernels is a kernel if no weight is negative.
+# The right side is the inner product of two features of $x$ with the same two features of $y$, so a wave is a kernel.
+# And lesson 02 showed that a sum of kernels is a kernel as long as no weight is negative.
 #
-# We add up three waves and a constant, which is a wave of frequency
-# 0. All frequencies are multiples of $2\pi/8$, so the sum has the period 8.
+# Let us add up three waves and a constant, which is a wave of frequency 0. All frequencies are multiples of $2\pi/8$,
+# so the sum has period 8.
 
 # %%
 T = 8.0
@@ -68,26 +68,27 @@ show(
     caption="Look at 0 and at 8, where all waves are high at once, and at 4, where they cancel.",
     alt="Above, a constant and three cosines, with 1, 2 and 3 periods on 8 units. Below, their sum: it "
     f"is {mixture(np.zeros(1), weights)[0]:.2f} at 0 and at 8 and {abs(mixture(np.full(1, 4.0), weights)[0]):.2f} "
-    "at 4, and lies on a row of Gaussian bells to within "
+    "at 4, and agrees with a row of Gaussian bells to within "
     f"{np.abs(mixture(x, weights) - bells).max():.3f}.",
 )
 
 # %% [markdown]
-# Away from 0 the waves get out of step and cancel, and after 8 units they are in step again. With these four
-# weights their sum can hardly be told from a row of Gaussian bells.
+# Away from 0 the waves get out of step and cancel, and after 8 units they are in step again. With these four weights we
+# can hardly tell their sum from a row of Gaussian bells.
 #
-# Can a sum of waves be a kernel although a weight is negative? Since the sum repeats itself, we may bend
-# the line to a ring of length 8. Put 16 points on it at equal distances, and let $c_n$ and $s_n$ be the
-# vectors of the values of $\cos\omega_n x$ and $\sin\omega_n x$ there. As $\cos(a - b) = \cos a \cos b +
-# \sin a \sin b$, the Gram matrix with the weights $w_n$ is
+# Can a sum of waves be a kernel even though one of its weights is negative? Because the sum is periodic, we can bend
+# the line into a ring of length 8. Put 16 equally spaced points on the ring, and let $c_n$ and $s_n$ be the vectors of
+# the values of $\cos\omega_n x$ and $\sin\omega_n x$ at these points. By the identity above, the Gram matrix for the
+# weights $w_n$ is
 #
 # $$K = \sum_{n=0}^{3} w_n \bigl( c_n c_n^\top + s_n s_n^\top \bigr) .$$
 #
-# On the ring all these vectors are at right angles to one another. Each has the squared length 8, except
-# $c_0$, which has 16, and $s_0$, which is zero. So the formula is the eigenvalue decomposition of $K$.
+# On the ring all these vectors are orthogonal to one another. Each of them has squared length 8, except for $c_0$,
+# whose squared length is 16, and $s_0$, which is zero. So the formula is the eigenvalue decomposition of $K$, with
+# eigenvectors that we have not scaled to length 1.
 #
-# **Before you run this:** for 16 points on a ring $K$ is made of a constant and three waves, with weights above 0.
-# How many of its 16 eigenvalues are zero, and which change if the last weight becomes $-0.04$?
+# **Before you run this:** on the 16 points of the ring, $K$ is made of a constant and three waves, all with positive
+# weights. How many of its 16 eigenvalues are zero, and which ones change if the last weight becomes $-0.04$?
 
 # %% tags=["answer"]
 ring = T / 16 * np.arange(16)
@@ -97,124 +98,158 @@ for last in (0.04, -0.04):
     print(f"last weight {last:5.2f}:", *(f"{value:.4g}" for value in spectrum))
 
 # %% [markdown] tags=["answer"]
-# Nine eigenvalues of $K$ are zero, because the constant has one vector and each of three waves
-# two. If the last weight becomes $-0.04$, two eigenvalues become $-0.32$. The seven that are not zero are the
-# weights, times 16 for the constant and times 8 for the waves.
-# **On a ring a sum of waves is a kernel exactly when no wave has a negative weight.**
+# Nine eigenvalues of $K$ are zero, because the constant contributes one eigenvector and each of the three waves
+# contributes two. If the last weight becomes $-0.04$, its two eigenvalues change from 0.32 to $-0.32$.
 
 # %% [markdown]
+# The eigenvalue of a vector is its weight times its squared length, so a negative weight gives a negative eigenvalue,
+# and then the sum is not a kernel. If no weight is negative, the sum is a kernel by the rules of lesson 02. The
+# argument is the same for any finite number of waves that fit on the ring, if there are enough points to keep their
+# vectors orthogonal: more than twice the number of periods of the fastest wave. **On a ring a sum of waves is a kernel
+# exactly when no wave has a negative weight.**
+#
 # ## 2. Bochner's theorem
 #
-# As the ring grows into the line, all frequencies become possible, and sums over them become integrals.
-# Euler's formula, $e^{i\theta} = \cos\theta + i\sin\theta$, puts the cosine and the sine of a frequency
-# into one wave. A *measure* hands out mass to sets of frequencies: as lumps at single
-# points, as a density, or both. With a density, $d\mu(\omega)$ is $p(\omega)\, d\omega$; with lumps, as in
-# section 1, an integral over $\mu$ is a sum. If the mass is 1 in all, the measure is a probability
-# distribution, and an integral over it is an expectation.
+# As the ring grows into the line, all frequencies become possible, and sums over frequencies become integrals. Euler's
+# formula, $e^{i\theta} = \cos\theta + i\sin\theta$, combines the cosine and the sine of a frequency into one complex
+# wave. The weights become a *measure*. A measure assigns mass to sets of frequencies: as lumps at single points, as a
+# density, or both. If it has a density, $d\mu(\omega)$ means $p(\omega)\, d\omega$; if it consists of lumps, as in
+# section 1, an integral over $\mu$ is a sum. If the total mass is 1, the measure is a probability distribution, and an
+# integral over it is an expectation.
 #
-# *Theorem* (Bochner, 1932, for one variable; Bochner, 1933, for $\mathbb{R}^d$). Let
-# $k: \mathbb{R}^d \to \mathbb{R}$ be continuous. Then $K(x, y) = k(x - y)$ is a positive definite
-# kernel if and only if there is a finite, non-negative measure $\mu$ on $\mathbb{R}^d$ with
+# *Theorem* (Bochner, 1932, for one variable; Bochner, 1933, for $\mathbb{R}^d$). Let $k: \mathbb{R}^d \to \mathbb{R}$
+# be continuous. Then $K(x, y) = k(x - y)$ is a positive definite kernel if and only if there is a finite, non-negative
+# measure $\mu$ on $\mathbb{R}^d$ with
 #
 # $$k(\delta) = \int_{\mathbb{R}^d} e^{i \omega^\top \delta} \, d\mu(\omega) .$$
 #
-# **A continuous function of $x - y$ is a kernel exactly when it is a mixture of waves, none of which
-# has a negative weight.** Each hypothesis does something:
+# **A continuous function of $x - y$ is a kernel exactly when it is a mixture of waves, none of which has a negative
+# weight.** The measure $\mu$ is called the *spectral measure* of $k$. Here is what the hypotheses do:
 #
-# - *shift-invariant:* the theorem says nothing about $\exp(x^\top y)$, which is no function of
-#   $x - y$. Lesson 02 has the bridge, a Gaussian between two norms;
-# - *finite, non-negative:* at $\delta = 0$ the integral is the whole mass, $\mu(\mathbb{R}^d) = k(0)$.
-#   If $k(0) = 1$, and only then, $\mu$ is a probability distribution;
-# - *real:* for a real $k$ the frequencies $\omega$ and $-\omega$ weigh the same. A single wave has a
-#   sine, but in the mean the sines cancel, and with $k(0) = 1$ what remains is $k(\delta) =
-#   \mathbb{E}[\cos(\omega^\top\delta)]$.
+# - *shift-invariant:* the theorem says nothing about $\exp(x^\top y)$, which is not a function of
+#   $x - y$. Lesson 02 has the bridge: $\exp(x^\top y)$ is a Gaussian between two factors that contain
+#   norms;
+# - *finite, non-negative:* at $\delta = 0$ every wave is 1, so the integral is the total mass,
+#   $\mu(\mathbb{R}^d) = k(0)$. If $k(0) = 1$, and only then, $\mu$ is a probability distribution;
+# - *real:* if $k$ is real, the frequencies $\omega$ and $-\omega$ have the same weight. A single complex
+#   wave contains a sine, but in the mean the sines cancel, and with $k(0) = 1$ what remains is
+#   $k(\delta) = \mathbb{E}[\cos(\omega^\top\delta)]$.
 #
-# **Before you read on:** is the word *continuous* needed? Let $k$ be 1 at $\delta = 0$ and 0 everywhere
-# else. Is this function a kernel, and is it a mixture of waves?
+# In probability theory $\mathbb{E}[e^{i\omega^\top\delta}]$, as a function of $\delta$, is called the *characteristic
+# function* of the random vector $\omega$. So a continuous shift-invariant kernel with $k(0) = 1$ is the characteristic
+# function of its random frequency.
+#
+# **Before you read on:** is the word *continuous* needed? Let $k$ be 1 at $\delta = 0$ and 0 everywhere else. Is this
+# function a kernel, and is it a mixture of waves?
 
 # %% [markdown] tags=["answer"]
-# This function is a kernel, because its Gram matrix at any distinct points is the identity. But it is
-# no mixture of waves: an integral of waves over a finite measure is continuous in $\delta$, and this
-# function jumps. So the word *continuous* is needed.
+# This function is a kernel, because its Gram matrix at any distinct points is the identity. But it jumps at 0, so it is
+# not a mixture of waves.
 
 # %% [markdown]
+# An integral of waves over a finite measure is always continuous in $\delta$. A positive definite function need not be:
+# the function in the question is a *counterexample*, with the identity as its Gram matrix. So the word *continuous* is
+# needed.
+#
+# ### Half of the proof, and an outline of the rest
+#
 # *A mixture of waves is a kernel.* For any points $x_j$ and real numbers $c_j$,
 #
 # $$\sum_{j,l} c_j c_l\, k(x_j - x_l)
 # = \int \sum_{j,l} c_j c_l\, e^{i\omega^\top x_j} e^{-i\omega^\top x_l} \, d\mu(\omega)
 # = \int \Bigl| \sum_j c_j\, e^{i\omega^\top x_j} \Bigr|^2 d\mu(\omega) \;\ge\; 0 .$$
 #
-# The second step sees a sum times its conjugate. Neither the square nor the mass is negative.
+# The second step holds because the double sum is a complex number times its conjugate. Neither the square nor the mass
+# is negative.
 #
-# *A kernel is a mixture of waves.* This half we only outline. On the ring, $c_n^\top K c_n$ is the
-# weight of a wave, up to a factor. Do the same on the line, for a continuous, integrable kernel $k$ on
-# $\mathbb{R}$: take all points $x$ between 0 and $T$, and a wave $c(x) = e^{-i\omega x}$ as their weights. The
-# sums become an integral, which is not negative either. The quadratic form with the wave, divided by $2\pi T$, is
+# *A kernel is a mixture of waves.* We only outline this half, for a continuous, integrable kernel $k$ on $\mathbb{R}$.
+# On the ring, the quadratic form $c_n^\top K c_n$ gave us the weight of a wave, up to a factor. On the line we do the
+# same: we take all points $x$ between 0 and $T$, with a wave $c(x) = e^{-i\omega x}$ as their weights, and the sums
+# become integrals. Complex weights $c = a + ib$ are allowed as well. Since $k$ is even, a Gram matrix $K$ is symmetric,
+# so the mixed terms cancel, and the quadratic form $\bar c^\top K c = a^\top K a + b^\top K b$ is not negative. For the
+# wave, divided by $2\pi T$, it is
 #
 # $$0 \;\le\; \frac{1}{2\pi T} \int_0^T\!\!\int_0^T k(x - y)\, e^{-i\omega(x - y)}\, dx\, dy
 # = \frac{1}{2\pi} \int_{-T}^{T} \Bigl(1 - \frac{|\delta|}{T}\Bigr) k(\delta)\,
 # e^{-i\omega\delta} \, d\delta .$$
 #
-# The second step counts pairs: those $(x, y)$ in the square with $x - y = \delta$ form a diagonal,
-# above an interval of length $T - |\delta|$. Complex $c = a + ib$ are allowed, because for an even $k$ the sum
-# with $c$ is that with $a$ plus that with $b$. As $T$ grows, the right side tends to
-# $p(\omega) = \frac{1}{2\pi} \int k(\delta)\, e^{-i\omega\delta}\, d\delta$, the *Fourier transform* of
-# $k$, which is therefore not negative. A full proof also shows that $p$ is integrable and gives $k$
-# back, and treats kernels that are not integrable.
+# The second step collects all pairs $(x, y)$ that have the same difference $\delta$. In the square of all pairs they
+# form a line parallel to the diagonal, along which $x$ runs through an interval of length $T - |\delta|$. As $T$ grows,
+# the right side tends to $p(\omega) = \frac{1}{2\pi} \int k(\delta)\, e^{-i\omega\delta}\, d\delta$, the *Fourier
+# transform* of $k$, which is therefore not negative. A full proof also shows that $p$ is integrable and gives $k$ back,
+# and it covers kernels that are not integrable.
 #
 # ## 3. Three spectral densities
 #
-# Which frequencies are in a given kernel? If $\mu$ has a density $p$, it is called the *spectral
-# density* of $k$. In $d$ dimensions it is $p(\omega) = (2\pi)^{-d} \int k(\delta)\,
-# e^{-i\omega^\top\delta}\, d\delta$. The formula needs a finite $\int |k|$, and $p$ gives $k$ back if $k$
-# is continuous and $\int |p|$ is finite as well. If $k$ is a product over coordinates, so is $p$, and it
-# is enough to look at one dimension.
+# Which frequencies are in a given kernel? If $\mu$ has a density $p$, it is called the *spectral density* of $k$. In
+# $d$ dimensions it is $p(\omega) = (2\pi)^{-d} \int k(\delta)\, e^{-i\omega^\top\delta}\, d\delta$. This formula needs
+# a finite $\int |k|$, and $p$ gives $k$ back if $k$ is continuous and $\int |p|$ is finite as well. Then $k$ and $p$
+# are a *Fourier transform pair*. If $k$ is a product over coordinates, then $p$ is one as well, and it is enough to
+# look at one dimension.
 #
-# **Before you read on:** the integral multiplies $k$ by one wave, and so it finds the weight of this
-# wave. Why do the other waves in $k$ drop out?
+# **Before you read on:** the integral multiplies $k$ by one wave, and in this way it finds the weight of this wave. Why
+# do the other waves in $k$ drop out?
 
 # %% [markdown] tags=["answer"]
-# The other waves drop out because different waves are *orthogonal*: over a common period their product has
-# the mean 0. Here is a refresher of Fourier series. For whole numbers $m, n \ge 1$ the integral
-# $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if $m = n$ and else 0, because the product is half of
-# $\cos((m-n)x) - \cos((m+n)x)$. The same holds for cosines, and a sine with a cosine always gives 0. Let $f$
-# have the period $T$ and be the uniform limit of sums of its first $N$ waves: a constant $a_0/2$, and waves
-# $a_n \cos\omega_n x + b_n \sin\omega_n x$ with $\omega_n = 2\pi n/T$, each of which has an amplitude and a
-# phase. Multiply by one wave and integrate over one period, and only this wave is left: $a_n = \frac2T
-# \int_{-T/2}^{T/2} f(x) \cos(\omega_n x)\, dx$, and $b_n$ likewise.
-#
-# A single bump has no period, or an infinite one. Repeat an even bump $k$ at all multiples of $T$. The pieces
-# of its copies within one period make up the whole bump, so $a_n = \frac{4\pi}{T}\, p(\omega_n)$. Section 1
-# has the weights of the bell at $T = 8$, rounded so that they sum to one. When $T$ has grown without end, the
-# series has become $\int p(\omega)\, e^{i\omega x}\, d\omega$. Appendix [a7](a7_more_on_kernels.ipynb) draws
-# this.
+# The other waves drop out because different waves are orthogonal, as on the ring: over a common period, the mean of
+# their product is 0.
 
 # %% [markdown]
-# *The Gaussian kernel.* We guess that its frequencies are standard normal. For such an $\omega$ let
-# $f(\delta) = \mathbb{E}[\cos(\omega\delta)]$. Then $f'(\delta) = -\mathbb{E}[\omega \sin(\omega\delta)] =
-# -\delta\, \mathbb{E}[\cos(\omega\delta)] = -\delta f(\delta)$; the second step is an integration by parts,
-# with $\omega e^{-\omega^2/2} = -(e^{-\omega^2/2})'$. From $f' = -\delta f$ and $f(0) = 1$ follows
-# $f(\delta) = e^{-\delta^2/2}$.
+# ### A refresher: Fourier series
 #
-# *The Laplacian kernel.* By symmetry $p(\omega)$ is the real part of $\frac1\pi \int_0^\infty
-# e^{-\delta + i\omega\delta}\, d\delta = \frac{1}{\pi (1 - i\omega)}$. The real part is
+# It all rests on one fact: different waves are *orthogonal*, which means that over a common period the mean of their
+# product is 0. For whole numbers $m, n \ge 1$ the integral $\int_{-\pi}^{\pi} \sin(mx) \sin(nx)\, dx$ is $\pi$ if
+# $m = n$ and 0 if not, because the product is half of $\cos((m-n)x) - \cos((m+n)x)$. The same holds for two cosines,
+# and for a sine and a cosine the integral is always 0.
+#
+# Now let $f$ have the period $T$, and let it be the uniform limit of sums of its first $N$ waves. These are a constant
+# $a_0/2$ and waves $a_n \cos\omega_n x + b_n \sin\omega_n x$ with $\omega_n = 2\pi n/T$, each of which has an amplitude
+# and a phase. If we multiply $f$ by one wave and integrate over one period, only this wave remains. So its coefficients
+# are $a_n = \frac2T \int_{-T/2}^{T/2} f(x) \cos(\omega_n x)\, dx$ and the same integral with a sine for $b_n$.
+#
+# A single bump has no period, or an infinite one. To get a period, repeat an even bump $k$ at all multiples of $T$.
+# Within one period, the pieces of all the copies add up to one whole bump, so $a_n = \frac{4\pi}{T}\, p(\omega_n)$. The
+# weights in section 1 are the ones of the bell at $T = 8$, rounded so that they sum to one. As $T$ grows without end,
+# the frequencies $\omega_n$ get closer and closer, until the series has become
+# $\int p(\omega)\, e^{i\omega x}\, d\omega$. Appendix [a7](a7_more_on_kernels.ipynb) draws this.
+#
+# ### Three Fourier transform pairs
+#
+# *The Gaussian kernel.* We guess that its frequencies are standard normal. For such an $\omega$ let
+# $f(\delta) = \mathbb{E}[\cos(\omega\delta)]$. Then
+# $f'(\delta) = -\mathbb{E}[\omega \sin(\omega\delta)] = -\delta\, \mathbb{E}[\cos(\omega\delta)] = -\delta f(\delta)$,
+# where the second step is an integration by parts with $\omega e^{-\omega^2/2} = -(e^{-\omega^2/2})'$. The only
+# solution of $f' = -\delta f$ with $f(0) = 1$ is $f(\delta) = e^{-\delta^2/2}$, so the guess was right.
+#
+# *The Laplacian kernel.* By symmetry, $p(\omega)$ is the real part of
+# $\frac1\pi \int_0^\infty e^{-\delta + i\omega\delta}\, d\delta = \frac{1}{\pi (1 - i\omega)}$. This real part is
 # $1/(\pi(1 + \omega^2))$, the density of the Cauchy distribution.
 #
-# *The Cauchy kernel.* The formulas from $k$ to $p$ and back differ only by the sign of $i$ and a factor
-# $2\pi$, so the pair of the Laplacian kernel can be read backwards.
+# *The Cauchy kernel.* The formulas from $k$ to $p$ and from $p$ to $k$ differ only by the sign of $i$ and a factor
+# $2\pi$. So we can read the pair of the Laplacian kernel backwards.
 #
-# | kernel | $k(\delta)$ | $p(\omega)$ | distribution of $\omega$ |
+# | kernel | $k(\delta)$ | spectral density $p(\omega)$ | distribution of its frequencies |
 # |---|---|---|---|
 # | Gaussian, $\gamma = \frac12$ | $e^{-\delta^2/2}$ | $e^{-\omega^2/2}/\sqrt{2\pi}$ | normal |
 # | Laplacian, $\gamma = 1$ | $e^{-\lvert\delta\rvert}$ | $1/(\pi(1 + \omega^2))$ | Cauchy |
 # | Cauchy, $\gamma = 1$ | $1/(1 + \delta^2)$ | $\tfrac12 e^{-\lvert\omega\rvert}$ | Laplace |
 #
-# **Before you run this:** scale the Gaussian, Laplacian and Cauchy kernels so that each is ½ at 1. Which has the
-# most frequencies beyond 5 in size, and is their share one in a thousand, one in a hundred or one in eleven?
+# The names cross over in the last two rows: the frequencies of the Laplacian kernel have a Cauchy distribution, and the
+# frequencies of the Cauchy kernel have a Laplace distribution. This is because a kernel is named after the density
+# whose shape it has itself:
+#
+# | | Gaussian kernel | Laplacian kernel | Cauchy kernel |
+# |---|---|---|---|
+# | the kernel has the shape of this density: | normal | Laplace | Cauchy |
+# | its frequencies are drawn from this distribution: | normal | Cauchy | Laplace |
+#
+# **Before you run this:** scale the Gaussian, Laplacian and Cauchy kernels so that each is ½ at 1. Judging by the tails
+# of the three densities, which kernel has the most frequencies beyond 5 in absolute value? And is the fraction of its
+# frequencies out there one in a thousand, one in a hundred or one in eleven?
 
 # %% tags=["answer"]
 rng, drawn = np.random.default_rng(0), {}
-print("share of 100,000 frequencies that are beyond 5 in size")
+print("fraction of 100,000 frequencies with |ω| > 5")
 for name, gamma in (("gaussian", np.log(2)), ("laplacian", np.log(2)), ("cauchy", 1.0)):
     drawn[name] = projections.SPECTRAL[name](rng, 100_000, 1, gamma)[:, 0]
     print(f"{name:10} {(np.abs(drawn[name]) > 5).mean():.5f}")
@@ -251,31 +286,38 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The Laplacian kernel has the most frequencies beyond 5, one in eleven. The Cauchy kernel has fewer
-# than one in a hundred there, and the Gaussian kernel hardly any.
-# **A kernel with a corner needs far more high frequencies than a smooth kernel of the same width.**
+# The Laplacian kernel has the most frequencies beyond 5, one in eleven. The Cauchy kernel has fewer than one in a
+# hundred there, and the Gaussian kernel hardly any.
 
 # %% [markdown]
-# A narrow kernel has high frequencies, too. If $k(\delta)$ is the mean of $\cos(\omega\delta)$, then
-# $k(s\delta)$ is the mean of $\cos(s\omega\delta)$: the frequencies are multiplied by $s$. The kernel
-# $\exp(-\gamma\|\delta\|^2)$ is a product over coordinates, and each factor is the Gaussian of the table with
-# $s = \sqrt{2\gamma}$, so its frequencies are drawn from $\mathcal{N}(0, 2\gamma I_d)$.
+# The density of a Cauchy distribution decreases only like $1/\omega^2$, while a Laplace density decreases exponentially
+# and a normal density faster still. Such *heavy tails* belong to the sharp tip of the Laplacian kernel, because a sum
+# of slow waves is smooth. **A kernel with a corner needs far more high frequencies than a smooth kernel of the same
+# width.**
+#
+# A narrow kernel also has high frequencies. If $k(\delta)$ is the mean of $\cos(\omega\delta)$, then $k(s\delta)$ is
+# the mean of $\cos(s\omega\delta)$, so the frequencies are multiplied by $s$. The kernel $\exp(-\gamma\|\delta\|^2)$ is
+# a product over coordinates, and each factor is the Gaussian of the table with $s = \sqrt{2\gamma}$. Its frequencies
+# are therefore drawn from $\mathcal{N}(0, 2\gamma I_d)$.
 #
 # ## 4. Draw frequencies, and watch the mean become the kernel
 #
-# For a kernel with $k(0) = 1$ the value $k(\delta) = \mathbb{E}[\cos(\omega^\top \delta)]$ is an
-# expectation. Draw $\omega_1, \dots, \omega_m$ independently and take the mean:
+# For a kernel with $k(0) = 1$, the value $k(\delta) = \mathbb{E}[\cos(\omega^\top \delta)]$ is an expectation, and the
+# mean of independent random draws is an estimate of it, a *Monte Carlo estimate*. So draw $\omega_1, \dots, \omega_m$
+# independently and take the mean of their cosines:
 #
 # $$\hat k(\delta) = \frac1m \sum_{i=1}^m \cos(\omega_i^\top \delta), \qquad
 # \mathbb{E}\, \hat k(\delta) = k(\delta), \qquad
 # \operatorname{Var} \hat k(\delta) = \frac1m \Bigl( \frac{1 + k(2\delta)}{2} - k(\delta)^2 \Bigr).$$
 #
-# The variance follows from $\cos^2\theta = \tfrac12(1 + \cos 2\theta)$: the square of one cosine has the
-# mean $\tfrac12(1 + k(2\delta))$.
+# The estimate is unbiased, and by the *law of large numbers* it tends to $k(\delta)$ as $m$ grows. The variance says
+# how fast. It follows from $\cos^2\theta = \tfrac12(1 + \cos 2\theta)$: the square of one cosine has the mean
+# $\tfrac12(1 + k(2\delta))$.
 #
-# In the package the frequencies are the rows of a matrix $W$ of shape $(m, d)$; later lessons call them
-# *directions*. Our example is the Gaussian kernel with $\gamma = \frac12$ in three dimensions, whose
-# frequencies are standard normal.
+# In the package the frequencies are the rows of a matrix $W$ of shape $(m, d)$; later lessons call them *directions*.
+# Our example is the Gaussian kernel with $\gamma = \frac12$ in three dimensions, whose frequencies are standard normal.
+# The figure of this section is interactive: in JupyterLab it has a slider, and each of its positions is another random
+# draw of frequencies.
 
 
 # %%
@@ -291,9 +333,9 @@ origin = xp.zeros((1, d))
 exact = to_host(kernels.gaussian(delta, origin))[:, 0]
 
 # %% [markdown]
-# **Before you run this:** each cosine goes up and down between $-1$ and 1 for ever. How far from the bell
-# of the Gaussian kernel does the mean of 2,000 cosines typically get between $r = 0$ and $r = 5$: 0.2,
-# 0.02 or 0.002?
+# **Before you run this:** each single cosine goes up and down between $-1$ and 1 for ever. How far from the bell of the
+# Gaussian kernel does the mean of 2,000 cosines typically get between $r = 0$ and $r = 5$: 0.2, 0.02 or 0.002? The
+# variance formula helps.
 
 # %% tags=["answer"]
 print("largest distance from the bell up to r = 5, in 100 draws")
@@ -326,11 +368,11 @@ def watch(draw):
     fig.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     show(
         fig,
-        caption="Follow the thin waves, of which eight at most are drawn: they begin together and run "
-        "apart, while their mean settles on the bell, in a band of two standard deviations.",
+        caption="Follow the thin waves, of which at most eight are drawn: they start together and drift "
+        "apart, while their mean settles on the bell. The band is two standard deviations wide on either side.",
         alt="Single cosines as thin lines, all 1 at distance 0 and then running apart between −1 and 1, for "
-        "5, 50 and 2000 random frequencies (8 at most are drawn), with their mean, the Gaussian bell and a "
-        "band of two standard deviations around it, which has no width at 0. The mean leaves the bell by "
+        "5, 50 and 2000 random frequencies (at most 8 are drawn), with their mean, the Gaussian bell and a "
+        "band of two standard deviations around it, which has no width at 0. The mean is off the bell by "
         f"at most {gaps[0]:.2f}, {gaps[1]:.2f} and {gaps[2]:.3f}.",
     )
 
@@ -338,45 +380,52 @@ def watch(draw):
 slider(watch, draw=(3, 30))
 
 # %% [markdown] tags=["answer"]
-# The mean of 2,000 cosines typically gets 0.02 away from the bell. So says the formula: where $k$ has fallen to
-# zero, one standard deviation is $1/\sqrt{2m}$. **Near 0 all waves agree, and far out as many
-# are up as down, so that their mean falls to zero.** A kernel with a spectral density is just this: an
-# agreement among waves that is lost with the distance. JupyterLab has a slider for other draws.
+# The mean of 2,000 cosines typically gets 0.02 away from the bell. The formula agrees: once $k$ has fallen to zero, one
+# standard deviation is $1/\sqrt{2m}$, and the largest error along the way is a little more.
 
 # %% [markdown]
-# How can one number tell a right estimate from a wrong one? Divide the error by the standard deviation that
-# the formula predicts. The quotient, the *z-score*, stays at a few units if the estimate is right, however
-# large $m$ is, and grows like $\sqrt m$ if not. Each row of the table is a kernel: its value at one
-# $\delta$ in three dimensions, the mean of 200,000 cosines and the z-score of this mean, then both again
-# with a slip, a factor $2\pi$ in the cosine.
+# At $\delta = 0$ every cosine is 1, so the estimate is exact there. As the distance grows, the cosines get out of step,
+# because each has its own frequency, and the standard deviation of their mean rises towards $1/\sqrt{2m}$. **Near 0 all
+# waves agree, and far out as many are up as down, so that their mean falls to zero.** A kernel with a spectral density
+# is just this: an agreement among waves that is lost with distance.
+#
+# ### Is the estimate correct? The z-score
+#
+# How can one number tell a correct estimate from a wrong one? Divide the error by the standard deviation that the
+# formula predicts. The quotient is called the *z-score*. If the estimate is correct, the *central limit theorem* says
+# that $z$ is approximately standard normal, so it stays within a few units of zero, however large $m$ is. If the
+# estimate is wrong, $z$ grows like $\sqrt m$.
+#
+# We test the estimates of all three kernels at one $\delta$ in three dimensions, with the mean of 200,000 cosines. Then
+# we make a mistake on purpose, an extra factor $2\pi$ in the cosine. Compare the two columns of z-scores:
 
 # %%
 m, step = 200_000, xp.asarray([[0.3, -0.5, 0.4]])  # δ
-print("           kernel mean of cos      z   with 2π       z")
+print("             k(δ) mean of cos z-score   with 2π z-score")
 for name in ("gaussian", "laplacian", "cauchy"):
     W = to_like(projections.SPECTRAL[name](np.random.default_rng(3), m, d), step)
     k1, k2 = (to_host(getattr(kernels, name)(s * step, origin))[0, 0] for s in (1, 2))
-    right, slip = (to_host(estimate(W, s * step))[0] for s in (1, 2 * np.pi))
-    z_right, z_slip = (np.array([right, slip]) - k1) / np.sqrt(((1 + k2) / 2 - k1**2) / m)
-    print(f"{name:10} {k1:.4f} {right:11.4f} {z_right:6.1f} {slip:9.4f} {z_slip:7.0f}")
+    correct, wrong = (to_host(estimate(W, s * step))[0] for s in (1, 2 * np.pi))
+    z_correct, z_wrong = (np.array([correct, wrong]) - k1) / np.sqrt(((1 + k2) / 2 - k1**2) / m)
+    print(f"{name:10} {k1:.4f} {correct:11.4f} {z_correct:7.1f} {wrong:9.4f} {z_wrong:7.0f}")
 
 # %% [markdown]
-# The z-scores of the right means are at most 1 in size, and with the slip 200 and more. The slip mixes
-# two habits: some books count frequencies in cycles, $f = \omega/2\pi$, and write waves as
-# $e^{2\pi i f\delta}$. With $\omega$ in radians, a $2\pi$ in the cosine makes the
-# kernel $2\pi$ times too narrow: for the Gaussian the mean is 0.0008 in place of 0.7788.
+# The z-scores of the correct means are at most 1 in absolute value, and with the mistake they are 200 and more. This
+# mistake is a common one, because it mixes two conventions: some books count frequencies in cycles, $f = \omega/2\pi$,
+# and write waves as $e^{2\pi i f\delta}$. With $\omega$ in radians, a $2\pi$ in the cosine makes the kernel $2\pi$
+# times too narrow, so that for the Gaussian the mean is 0.0008 instead of 0.7788.
 #
 # ## 5. A function whose transform goes negative
 #
-# Two continuous, even bumps are zero beyond $|\delta| = 1$. The *tent* is
-# $\max(0,\, 1 - |\delta|)$. The *arch* is $\max(0,\, 1 - \delta^2)$, which Epanechnikov chose for
-# smoothing. Integrating by parts gives the transforms of tent, $1 - |\delta|$, and arch, $1 - \delta^2$:
+# Bochner's theorem is also a test that a function can fail. Here are two continuous, even bumps that are zero beyond
+# $|\delta| = 1$. The *tent* is $\max(0,\, 1 - |\delta|)$. The *arch* is $\max(0,\, 1 - \delta^2)$, which Epanechnikov
+# chose for smoothing. Integration by parts gives their Fourier transforms:
 #
 # $$p_{\text{tent}}(\omega) = \frac{1 - \cos\omega}{\pi\omega^2}, \qquad
 # p_{\text{arch}}(\omega) = \frac{2 (\sin\omega - \omega\cos\omega)}{\pi\omega^3} .$$
 #
-# **Before you run this:** which of the two transforms becomes negative, that of the tent or that of
-# the arch, and near which $\omega$ would you look first?
+# **Before you run this:** which of these two transforms becomes negative, the one of the tent or the one of the arch,
+# and near which $\omega$ would you look first?
 
 
 # %% tags=["answer"]
@@ -420,61 +469,67 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The transform of the arch becomes negative, and that of the tent does not, because $\cos\omega \le 1$. For
-# the arch the term $-\omega\cos\omega$ has the upper hand, and $-\cos\omega$ is lowest at a full turn, so
-# one looks near $\omega = 2\pi$. The transform is $-4/(2\pi)^3$ there, and lowest a little before, at
-# 5.76.
-# **By Bochner's theorem the tent is a kernel on the line and the arch is not.**
+# The transform of the arch becomes negative. Once $\omega$ is large, its dominant term is $-\omega\cos\omega$, and
+# $-\cos\omega$ is lowest after a full turn, so the first place to look is $\omega = 2\pi$. There the transform is
+# $-4/(2\pi)^3$, and its lowest value comes a little earlier, at 5.76.
 
 # %% [markdown]
-# So some Gram matrix of the arch has a negative eigenvalue, and section 2 tells where to look: take
-# points on a long grid, and as weights a wave of the frequency at which the transform is lowest. For
-# each bump the table has the least eigenvalue of the Gram matrix, and the quadratic form of the wave over
-# the wave's squared length.
+# Since $\cos\omega \le 1$, the transform of the tent is never negative. At $\omega = 2\pi$ the transform of the arch is
+# $-4/(2\pi)^3$, which is negative. Both bumps are continuous and both transforms are integrable, so each transform
+# gives the weights of the waves in its bump. **By Bochner's theorem the tent is a kernel on the line and the arch is
+# not.**
+#
+# Since the arch is not a kernel, it must have a Gram matrix $K$ with a negative eigenvalue. The outline in section 2
+# tells us where to find one: take points on a long grid, and as their weights a wave $c$ of the frequency at which the
+# transform is lowest. The smallest eigenvalue is at most the *Rayleigh quotient* $c^\top K c / c^\top c$, so look at
+# the sign of this quotient:
 
 # %%
 grid = np.arange(0, 12, 0.2)  # 60 points
 wave = np.cos(lowest * grid)
-print("      least eigenvalue   form of the wave")
+print("      smallest eigenvalue   Rayleigh quotient of the wave")
 for name, function in (("tent", tent), ("arch", arch)):
     K = function(grid[:, None] - grid)
-    print(f"{name}  {np.linalg.eigvalsh(K)[0]:16.4f} {wave @ K @ wave / (wave @ wave):18.4f}")
+    print(f"{name}  {np.linalg.eigvalsh(K)[0]:19.4f} {wave @ K @ wave / (wave @ wave):31.4f}")
 
 # %% [markdown]
-# For the tent neither number is negative, and the wave convicts the arch. A negative weight is no
-# probability, so no random frequencies have the arch as the mean of their cosines. The impostor
-# $e^{+\delta^2}$ of lesson 02 does not even get as far as a transform: a kernel with $k(0) = 1$ is a mean
-# of cosines and never leaves the interval from $-1$ to 1.
+# Both numbers are positive for the tent. Both are negative for the arch, so the wave on this grid is a counterexample,
+# and the arch is an *indefinite function*. A negative weight cannot be a probability, so no random frequencies have the
+# arch as the mean of their cosines. The function $e^{+\delta^2}$, which lesson 02 showed to be indefinite, does not
+# even have a Fourier transform. That such a function is not a kernel can be seen more simply: a kernel with $k(0) = 1$
+# is a mean of cosines and never leaves the interval from $-1$ to 1.
 #
-# Attention compares everything with everything, and a comparison is a kernel. We now know that a
-# continuous kernel of $x - y$ is a mean over random waves. Lesson 04 takes the mean from a few of them
-# and turns it into features.
+# Attention compares every token with every token, and each comparison is the value of a kernel. We now know that a
+# continuous kernel of $x - y$ with $k(0) = 1$ is the mean of random waves. Lesson 04 estimates this mean from a few
+# waves and turns them into features.
 #
 # ## Take away
 #
-# - A continuous shift-invariant function is a kernel exactly when it is the transform of a
-#   finite non-negative measure. If $k(0) = 1$, that measure is a probability distribution.
-# - Then $k(\delta) = \mathbb{E}[\cos(\omega^\top\delta)]$, and the mean over $m$ drawn
-#   frequencies is unbiased with variance $\frac1m\bigl(\frac{1 + k(2\delta)}{2} -
+# - A continuous shift-invariant function is a kernel exactly when it is the Fourier transform of a
+#   finite non-negative measure. If $k(0) = 1$, that measure is a probability distribution, and $k$ is its
+#   characteristic function.
+# - Then $k(\delta) = \mathbb{E}[\cos(\omega^\top\delta)]$, and the mean over $m$ independent
+#   frequencies, a Monte Carlo estimate, is unbiased with variance $\frac1m\bigl(\frac{1 + k(2\delta)}{2} -
 #   k(\delta)^2\bigr)$.
-# - Gaussian ↔ normal, Laplacian ↔ Cauchy, Cauchy ↔ Laplace; $e^{-\gamma\|\delta\|^2}$ needs
-#   $\omega \sim \mathcal{N}(0, 2\gamma I)$. Radians, no $2\pi$.
+# - The frequencies of the Gaussian kernel are normal, of the Laplacian kernel Cauchy distributed, and of the
+#   Cauchy kernel Laplace distributed. For $e^{-\gamma\|\delta\|^2}$ draw
+#   $\omega \sim \mathcal{N}(0, 2\gamma I)$. Frequencies are in radians, without a $2\pi$.
 #
 # ## Where it breaks
 #
-# - The theorem needs shift-invariance. Softmax has to be brought into that form (lesson 08).
-# - A mean of finitely many cosines comes back near to 1, if one goes far enough. The error is small
-#   on a bounded set only.
+# - The theorem needs shift-invariance. Softmax has to be brought into that form first (lesson 08).
+# - A mean of finitely many cosines comes back close to 1 if we go far enough. The error is small only on a
+#   bounded set.
 #
 # ## Exercises
 #
-# In `exercises/03_bochner_theorem.ipynb`: draw frequencies for a library that counts in cycles; refute
-# functions with three points; recognise a kernel by its frequencies.
+# In `exercises/03_bochner_theorem.ipynb`: draw frequencies for a library that counts in cycles; refute functions with
+# three points; recognise a kernel by its frequencies.
 #
 # ## Further reading
 #
 # - [Bochner (1932)](references.md#bochner-1932). The theorem, for one variable.
 # - [Bochner (1933)](references.md#bochner-1933). The theorem for $\mathbb{R}^d$.
-# - [Rudin (1962)](references.md#rudin-1962). Section 1.4 has a proof in full.
-# - [Rahimi & Recht (2007)](references.md#rahimi-2007). The three pairs are in their Figure 1.
+# - [Rudin (1962)](references.md#rudin-1962). Section 1.4 has a full proof.
+# - [Rahimi & Recht (2007)](references.md#rahimi-2007). Their Figure 1 lists the three transform pairs.
 # - [Epanechnikov (1969)](references.md#epanechnikov-1969). The arch.

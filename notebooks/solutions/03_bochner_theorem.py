@@ -14,8 +14,9 @@ from performer_course import checks
 # ## 1. Frequencies in cycles
 #
 # *●○○ · 8 minutes.* A library counts frequencies in cycles: its wave of frequency $f$ is
-# $\cos(2\pi f^\top\delta)$. Draw $m$ independent frequencies in $\mathbb{R}^d$ for it, one a row, such
-# that the mean of its waves estimates $e^{-\gamma\|\delta\|^2}$. All randomness comes from `rng`.
+# $\cos(2\pi f^\top\delta)$. Draw $m$ independent frequencies in $\mathbb{R}^d$ for this library, one per
+# row, so that the mean of its waves is a Monte Carlo estimate of $e^{-\gamma\|\delta\|^2}$. Take all random
+# numbers from `rng`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "in_cycles", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -30,13 +31,12 @@ def in_cycles(rng, m, d, gamma):
 checks.in_cycles(in_cycles)
 
 # %% [markdown]
-# ## 2. Three points that refute
+# ## 2. A counterexample with three points
 #
-# *●●○ · 25 minutes.* Somebody proposes $k(x - y)$ as a kernel on the line, with $k$ even, $k(0) = 1$
-# and $|k| \le 1$. Find three points $x_1, x_2, x_3$ and weights $c_1, c_2, c_3$ that show it is none:
-# $\sum_{ij} c_i c_j\, k(x_i - x_j) < -10^{-3} \sum_i c_i^2$. You are given functions for which that is
-# possible with three points at equal distances. Their widths are between 0.01 and 100, and you are not
-# told which.
+# *●●○ · 25 minutes.* Somebody proposes $k(x - y)$ as a kernel on the line, where $k$ is even, $k(0) = 1$
+# and $|k| \le 1$. Find three points $x_1, x_2, x_3$ and weights $c_1, c_2, c_3$ which show that it is not
+# a kernel: $\sum_{ij} c_i c_j\, k(x_i - x_j) < -10^{-3} \sum_i c_i^2$. You are given functions for which
+# three equally spaced points are enough. Their widths are between 0.01 and 100, but you do not know them.
 
 
 # %% nbgrader={"grade": false, "grade_id": "three_points", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -59,11 +59,11 @@ checks.three_points(three_points)
 # %% [markdown]
 # ## 3. Which kernel is it?
 #
-# *●●○ · 30 minutes.* A file holds frequencies, $m$ of them in $\mathbb{R}^d$, one a row, and nobody
-# knows of which kernel. It was one of these: `"gaussian"`, $e^{-\gamma\|\delta\|^2}$; `"laplacian"`,
-# $e^{-\gamma\|\delta\|_1}$;
-# `"cauchy"`, $\prod_i 1/(1 + \gamma\delta_i^2)$; with $\gamma$ one of ¼, ½, 1, 2, 4.
-# Measure, decide, and return the name of the *kernel* and its $\gamma$. There are some thousand rows.
+# *●●○ · 30 minutes.* A file contains $m$ frequencies in $\mathbb{R}^d$, one per row, but nobody remembers
+# which kernel they were drawn for. It was one of these three: `"gaussian"`, $e^{-\gamma\|\delta\|^2}$;
+# `"laplacian"`, $e^{-\gamma\|\delta\|_1}$; or `"cauchy"`, $\prod_i 1/(1 + \gamma\delta_i^2)$. Its $\gamma$ was
+# ¼, ½, 1, 2 or 4. Find out which, and return the name of the *kernel* and its $\gamma$. There are a few
+# thousand rows.
 
 
 # %% nbgrader={"grade": false, "grade_id": "which_kernel", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -71,13 +71,13 @@ def which_kernel(omega):
     """omega (m, d) → the name and γ."""
     ### BEGIN SOLUTION
     delta = np.linspace(0.1, 3, 30)
-    found = np.cos(omega[:, :, None] * delta).mean(axis=(0, 1))  # along the axes: one-dimensional
+    means = np.cos(omega[:, :, None] * delta).mean(axis=(0, 1))  # along the axes: one-dimensional
     candidates = {}
     for gamma in (0.25, 0.5, 1.0, 2.0, 4.0):
         candidates["gaussian", gamma] = np.exp(-gamma * delta**2)
         candidates["laplacian", gamma] = np.exp(-gamma * delta)
         candidates["cauchy", gamma] = 1 / (1 + gamma * delta**2)
-    return min(candidates, key=lambda name: ((candidates[name] - found) ** 2).sum())
+    return min(candidates, key=lambda name: ((candidates[name] - means) ** 2).sum())
     ### END SOLUTION
 
 
@@ -88,24 +88,24 @@ checks.which_kernel(which_kernel)
 # ## To think about
 #
 # For which $a > 0$ is $k(\delta) = e^{-|\delta|^a}$ a kernel on the real line? Try some values of $a$
-# below and above 2 with Gram matrices of points on a coarse and on a fine grid. (Schoenberg settled it
+# below and above 2, with Gram matrices of points on a coarse and on a fine grid. (Schoenberg settled it
 # in 1938, *Transactions of the AMS* 44, 522–536.)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # Exactly for $0 < a \le 2$.
 #
-# *Above 2 it is none.* By Bochner's theorem a kernel with $k(0) = 1$ is a mean of cosines, and
+# *Above 2 it is not a kernel.* By Bochner's theorem a kernel with $k(0) = 1$ is a mean of cosines, and
 # $1 - \cos 2\theta = 2 (1 - \cos\theta)(1 + \cos\theta) \le 4 (1 - \cos\theta)$, so
-# $1 - k(2\delta) \le 4\, (1 - k(\delta))$. But $1 - e^{-|\delta|^a}$ is about $|\delta|^a$ near 0,
-# and grows by the factor $2^a > 4$ when a small $\delta$ is doubled. So three points at distance
-# $\delta$ with the weights $1, -2, 1$ are enough, if they are close: their quadratic form is
-# $6 - 8 k(\delta) + 2 k(2\delta)$, for $a = 3$ and $\delta = \frac12$ it is $-0.32$. (On a coarse
-# grid you will find nothing: at the whole numbers, with $a = 3$, all eigenvalues are above 0.26.)
+# $1 - k(2\delta) \le 4\, (1 - k(\delta))$. But $1 - e^{-|\delta|^a}$ is about $|\delta|^a$ near 0, so it
+# grows by about the factor $2^a > 4$ when a small $\delta$ is doubled. Three equally spaced points at a small
+# distance $\delta$, with the weights $1, -2, 1$, are therefore a counterexample: their quadratic form is
+# $6 - 8 k(\delta) + 2 k(2\delta)$, and for $a = 3$ and $\delta = \frac12$ it is $-0.32$. (On a coarse
+# grid you will not find one: at the whole numbers, with $a = 3$, all eigenvalues are above 0.26.)
 #
-# *Up to 2 it is one.* For $a = 2$ it is a Gaussian. For $0 < a < 2$ the integral
+# *Up to 2 it is a kernel.* For $a = 2$ it is a Gaussian. For $0 < a < 2$ the integral
 # $\int_0^\infty (1 - \cos\omega\delta)\, \omega^{-1-a}\, d\omega$ is finite, because the integrand
-# is like $\omega^{1-a}$ near 0 and at most $2\omega^{-1-a}$ far out. Substitute
-# $u = \omega|\delta|$, and it is $C\, |\delta|^a$ with a constant $C > 0$. Begin it at
-# $\varepsilon$ instead of 0: then $-|\delta|^a$ has become a constant plus a mixture of cosines
-# with positive weights. The mixture is a kernel, so its exponential is one by the sums, products
-# and limits of lesson 02, and so is the limit $\varepsilon \to 0$.
+# behaves like $\omega^{1-a}$ near 0 and is at most $2\omega^{-1-a}$ far out. The substitution
+# $u = \omega|\delta|$ shows that it equals $C\, |\delta|^a$ with a constant $C > 0$. If we start the integral
+# at $\varepsilon$ instead of 0, then $-|\delta|^a$ becomes a constant plus a mixture of cosines with
+# positive weights. This mixture is a kernel. Its exponential is a kernel by the rules of lesson 02 for sums,
+# products and limits, and the limit $\varepsilon \to 0$ is a kernel for the same reason.

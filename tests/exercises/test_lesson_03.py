@@ -24,12 +24,12 @@ RIGHT["in_cycles"] = [by_covariance]
 
 
 def uniform(rng, m, d, gamma):
-    """Of the right variance."""
+    """With the right variance."""
     return math.sqrt(6 * gamma) / (2 * np.pi) * rng.uniform(-1, 1, size=(m, d))
 
 
 def in_order(rng, m, d, gamma):
-    """Each column sorted as the first is."""
+    """Rows sorted by the first column."""
     f = right(rng, m, d, gamma)
     return f[np.argsort(f[:, 0])]
 
@@ -40,10 +40,10 @@ def one_column(rng, m, d, gamma):
 
 WRONG["in_cycles"] = [
     (uniform, "are coordinates normal"),
-    (normal(lambda g: g / (2 * np.pi)), "normal, but of standard deviation"),
+    (normal(lambda g: g / (2 * np.pi)), "normal, but with standard deviation"),
     (one_column, "are coordinates normal"),
     (in_order, "independent of one another"),
-    (lambda rng, m, d, g: np.tile(right(rng, m // 2 + 1, d, g), (2, 1))[:m], "come twice"),
+    (lambda rng, m, d, g: np.tile(right(rng, m // 2 + 1, d, g), (2, 1))[:m], "occur twice"),
     (lambda rng, m, d, g: right(np.random.default_rng(0), m, d, g), "of different seeds"),
     (lambda rng, m, d, g: right(ANOTHER_RNG, m, d, g), "two generators of one seed"),
 ]
@@ -83,7 +83,7 @@ def nearest(value):
 
 
 def by_moments(omega, scales=None):
-    """Tails tell the law, and a median its scale."""
+    """The tails give the distribution, and the median its scale."""
     size = np.abs(omega).ravel()
     median, high = np.quantile(size, [0.5, 0.95])
     ratio = high / median  # normal 2.9, Laplace 4.3, Cauchy 12.7
@@ -97,15 +97,15 @@ def by_moments(omega, scales=None):
 
 
 RIGHT["which_kernel"] = [by_moments]
-OF_LAW = {"gaussian": "gaussian", "laplacian": "cauchy", "cauchy": "laplacian"}
+CROSSED = {"gaussian": "gaussian", "laplacian": "cauchy", "cauchy": "laplacian"}
 WRONG["which_kernel"] = [
-    (lambda omega: (OF_LAW[by_moments(omega)[0]], by_moments(omega)[1]), "the kernel's name"),
+    (lambda omega: (CROSSED[by_moments(omega)[0]], by_moments(omega)[1]), "name of the kernel"),
     (lambda omega: by_moments(omega, {"gaussian": lambda s: s**2}), "the variance of ω is 2γ"),
-    (lambda omega: by_moments(omega, {"cauchy": lambda s: s}), "|ω| has mean √γ"),
-    (lambda omega: by_moments(omega, {"laplacian": lambda s: s**2}), "the Cauchy law is γ itself"),
-    (lambda omega: ("gaussian", nearest(omega.var() / 2)), "compare means of cosines"),
+    (lambda omega: by_moments(omega, {"cauchy": lambda s: s}), "scale √γ, the mean of |ω|"),
+    (lambda omega: by_moments(omega, {"laplacian": lambda s: s**2}), "Cauchy distribution has"),
+    (lambda omega: ("gaussian", nearest(omega.var() / 2)), "compare the mean of the cosines"),
     (lambda omega: by_moments(np.linalg.norm(omega, axis=1)), "right for d = 1"),
-    (lambda omega: ("gaussian", omega.var() / 2), "γ is one number of ¼, ½, 1, 2, 4"),
+    (lambda omega: ("gaussian", omega.var() / 2), "γ is one of ¼, ½, 1, 2, 4"),
 ]
 
 
