@@ -291,9 +291,9 @@ show(
 
 # %% [markdown]
 # The density of a Cauchy distribution decreases only like $1/\omega^2$, while a Laplace density decreases exponentially
-# and a normal density faster still. Such *heavy tails* belong to the sharp tip of the Laplacian kernel, because a sum
-# of slow waves is smooth. **A kernel with a corner needs far more high frequencies than a smooth kernel of the same
-# width.**
+# and a normal density faster still. Such *heavy tails* belong to the sharp tip, or corner, of the Laplacian kernel,
+# because a sum of slow waves is smooth. **A kernel with a corner needs far more high frequencies than a smooth kernel
+# of the same width.**
 #
 # A narrow kernel also has high frequencies. If $k(\delta)$ is the mean of $\cos(\omega\delta)$, then $k(s\delta)$ is
 # the mean of $\cos(s\omega\delta)$, so the frequencies are multiplied by $s$. The kernel $\exp(-\gamma\|\delta\|^2)$ is
