@@ -351,9 +351,16 @@ for size in (1, 100):
 # %% [markdown]
 # ## 6. Encoder and decoder
 #
-# A whole model looks its tokens up in a table, the *embedding*, adds places, passes the blocks, norms once
-# more, and compares the result with each row of the table to get $\ln P$ of every token. That is
-# `transformer.forward`.
+# A whole model begins by turning symbols into vectors. As one-hot vectors, any two tokens are $\sqrt2$ apart, so *run*
+# is as far from *running* as from *poetry*. A *token embedding* mends this. It is a matrix $E$ of shape (N, n), with
+# one row for each of the $N$ tokens of the vocabulary, and a one-hot row times $E$ is a row of $E$, so the product is a
+# lookup. In a model $E$ is trained with all the rest. An older method counts the neighbours of each word and compresses
+# the counts, because similar words have similar neighbours. Vectors that are trained to predict neighbours come to much
+# the same (Levy & Goldberg, 2014). Their best-known example is *king − man + woman ≈ queen* (Mikolov et al., 2013),
+# which owes something to the rule that the words of the question are not allowed as answers (Linzen, 2016).
+#
+# The model adds places to the embeddings, passes the blocks, norms once more, and compares the result with each row of
+# the table to get $\ln P$ of every token. That is `transformer.forward`.
 #
 # With `causal=True` it is a *decoder*: row $i$ is about token $i + 1$ and sees tokens up to $i$. GPT is
 # one, and so are the models behind ChatGPT and Gemini, once called Bard. With `causal=False` it is an
@@ -386,58 +393,6 @@ for name, causal in (("decoder", True), ("encoder", False)):
 #
 # On the course's thread this lesson is a branch. Whatever replaces the weighted mean in lessons 08 to 12,
 # the block around it stays as it is, and lesson 13 puts the replacement in.
-#
-# ## 7. Optional: symbols into vectors
-#
-# Where do the rows of an embedding come from? Start with one-hot vectors. They treat all tokens alike:
-# any two are $\sqrt2$ apart, so *run* is as far from *running* as from *poetry*. An embedding $E$ (N, n)
-# mends that. Multiplied by a one-hot row it gives one of its own rows, so the product is a lookup.
-#
-# In a model $E$ is trained with all the rest. An older idea only counts, because tokens are alike where
-# they have like neighbours. Count how often letter $a$ has letter $b$ in each of the four places around
-# it, take the logarithm of how many times more often than by chance, 0 where it is less often, and keep
-# $n$ dimensions by a singular value decomposition.
-#
-# **Before you run this:** letters become vectors of 16 numbers by a count of their neighbours, and nobody tells the
-# counts which letters are vowels. Is the mean cosine between the vectors of two vowels nearer to 0.1,
-# which a vowel and a consonant have, or to 0.5?
-
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-def embed(n, ids):
-    """Counts of neighbours, positive pointwise mutual information, truncated SVD: (N, n)."""
-    C = np.zeros((4, N, N))
-    for table, offset in zip(C, (-2, -1, 1, 2), strict=True):
-        here, there = (ids[:-offset], ids[offset:]) if offset > 0 else (ids[-offset:], ids[:offset])
-        np.add.at(table, (here, there), 1)
-    p = np.concatenate(C, axis=1) / C.sum()
-    chance = p.sum(axis=1, keepdims=True) * p.sum(axis=0)
-    ratio = np.divide(p, chance, out=np.ones_like(p), where=p > 0)
-    U, S, _ = np.linalg.svd(np.log(np.maximum(ratio, 1)), full_matrices=False)
-    return U[:, :n] * np.sqrt(S[:n])
-
-
-vowels, rest = (np.searchsorted(letters, list(some)) for some in ("aeiou", "tnsrhldcmfwgpyvbk"))
-half, widths = len(ids) // 2, (2, 4, 8, 16, 32)
-print("mean cosine, n =                 " + "".join(f"{n:7}" for n in widths))
-for of, part in (("text", ids), ("first half", ids[:half]), ("second half", ids[half:])):
-    found = []
-    for n in widths:
-        E = embed(n, part)
-        unit = E / np.linalg.norm(E, axis=1, keepdims=True).clip(1e-12)
-        for a, b in ((vowels, vowels), (rest, rest), (vowels, rest)):
-            same = len(a) if a is b else 0  # a letter with itself, left out
-            found.append(((unit[a] @ unit[b].T).sum() - same) / (len(a) * len(b) - same))
-    for i, name in enumerate(("two vowels", "two consonants", "one of each")):
-        print(f"{of:12} {name:20}" + "".join(f"{value:7.2f}" for value in found[i::3]))
-
-# %% [markdown] tags=["answer"]
-# In 16 dimensions the mean cosine of two vowels is 0.45, and of two consonants 0.41. **From 8 to 32 dimensions letters
-# of one sort are more alike than a vowel and a consonant, on the whole text and on either half.** By how much depends on the
-# width: in 2 dimensions all letters point nearly the same way, and in 32 few are alike.
-#
-# Famous among such vectors is *king − man + woman ≈ queen* (Mikolov et al., 2013). It owes something to the rule that
-# the words of the question are no answers (Linzen, 2016).
 
 # %% [markdown]
 # ## Take away
