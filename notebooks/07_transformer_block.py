@@ -1,17 +1,17 @@
 # %% [markdown]
 # # Transformers: build a block
 #
-# > **45 minutes.** Needs: lesson 06, for attention by queries, keys and values; lesson 04, for Fourier
-# > features.
+# > **50 minutes.** Needs: queries, keys and values (lesson 06), Fourier features (lesson 04).
 # >
-# > Afterwards you can give tokens their places, hide keys with a mask, compose two heads into one that
-# > continues a text, write a whole block, and say what an encoder sees that a decoder does not. It is
-# > needed from lesson 13.
+# > Afterwards you can use positional encodings and rotary position embeddings, hide keys with masks, combine two heads
+# > into a pair that continues a text, write a whole transformer block, and say what an encoder sees that a decoder does
+# > not. The lesson is needed from lesson 13 on.
 #
-# Lesson 06 ended with a weighted mean that lacks almost everything. It does not know the order of its tokens. It looks
-# into the future. It makes one mean where a token may need several. And it hands over what it finds without working on
-# it. A transformer is this mean and a cure for each fault. Together the cures are one function of a dozen lines, a
-# *block*. Large models repeat it dozens of times, and a few over a hundred times.
+# Lesson 06 ended with scaled dot-product attention, a weighted mean of values. Four questions remain before it becomes
+# a language model. Does attention notice the order of its tokens? Which keys should a query be allowed to see? What if
+# one mean per token is not enough? And what does a token do with what it has received? The answers of the transformer
+# to the last three fit into one function of a dozen lines, a *transformer block*. Large models repeat it dozens of
+# times, and a few over a hundred times.
 
 # %%
 from pathlib import Path
@@ -23,32 +23,37 @@ from performer_course import attention, features, transformer
 from performer_course.figures import COLORS, gram, show
 
 # %% [markdown]
-# ## 1. Order
+# A transformer block takes a sequence of $L$ tokens, each a row of $n$ numbers, and returns as many rows of the same
+# width, so that blocks can be stacked. Inside, two steps follow one another. *Multi-head attention* moves information
+# between tokens, and a *feed-forward network* works on each token by itself. Each step reads a normalised copy of the
+# tokens and adds its result to the tokens. Sections 1 to 4 are about attention, section 5 puts the block together, and
+# section 6 stacks blocks into a model.
+
+# %% [markdown]
+# ## 1. Positional encoding
 #
-# Take the tokens of a sequence in another order. In matrices that is $Px$, with a permutation matrix
-# $P$. With it queries, keys and values become $Pq$, $Pk$ and $Pv$, the table of weights $w$ becomes
-# $P w P^\top$, and the outputs become
+# The tokens of a sequence are the rows of a matrix $x$ (L, n). In *self-attention* the queries, keys and values are
+# all computed from this one sequence, by learned matrices: $q = x W_q$, $k = x W_k$ and $v = x W_v$. (Section 6 gives
+# the alternative, *cross-attention*.)
 #
-# $$P\, w\, P^\top P\, v = P\, w\, v .$$
-#
-# So the outputs move along with their tokens. **Attention commutes with permutations, so by itself it
-# does not see the order of its tokens.** The word for it is *equivariant*. Without more, the vector of
-# *dog* is the same in *dog bites man* and in *man bites dog*.
-#
-# Let tokens be vectors of $n$ numbers. The first cure adds to each token a vector that depends on its
-# place $p = 0, 1, \dots$ alone. For $i = 0, \dots, n/2 - 1$ the vector of the place $p$ holds the pair
+# *Dog bites man* and *man bites dog* contain the same words, and only their order tells us who was bitten. The first
+# transformer (Vaswani et al., 2017) adds to each token a *positional encoding*, a vector that depends on its position
+# $p = 0, 1, \dots$ alone. Does attention need it? The original encoding is *sinusoidal*: for
+# $i = 0, \dots, n/2 - 1$ the vector of position $p$ contains the pair
 #
 # $$\bigl(\sin(p\, \omega_i),\; \cos(p\, \omega_i)\bigr), \qquad \omega_i = 10000^{-2i/n} .$$
 #
-# These are the Fourier features of lesson 04, of a place instead of a point, with frequencies that were
-# chosen and not drawn. So the inner product of the vectors of two places depends on their distance
-# alone: it is $\sum_i \cos((p - s)\, \omega_i)$. And a step to the right turns pair $i$ by the angle
-# $\omega_i$, wherever one stands. All pairs together are turned by one matrix.
+# These are the Fourier features of lesson 04, applied to a position instead of a point, and with frequencies that are
+# chosen rather than drawn. Therefore the inner product of the vectors of two positions $p$ and $s$ depends on their
+# distance alone: it is $\sum_i \cos((p - s)\, \omega_i)$. And a step to the right rotates pair $i$ by the angle
+# $\omega_i$, wherever we start, so one and the same matrix takes every position to the next.
+#
+# Other models, among them GPT-2 and BERT, *learn* the encoding: it is a table with one trainable row per position.
 
 
 # %%
 def turn(steps, n):
-    """The matrix that turns pair i of a row of n numbers by steps · ω_i: (n, n)."""
+    """The matrix (n, n) that rotates pair i of a row of n numbers by the angle steps · ω_i."""
     angle = steps * 10000 ** (-2 * np.arange(n // 2) / n)
     c, s = np.diag(np.cos(angle)), np.diag(np.sin(angle))
     return np.block([[c, -s], [s, c]])  # sin(a + b) = sin a cos b + cos a sin b, and so on
@@ -58,13 +63,14 @@ n = 16
 rng = np.random.default_rng(3)
 x, order = rng.normal(size=(15, n)), rng.permutation(15)
 W_q, W_k, W_v = rng.normal(size=(3, n, n)) / n**0.5
-places = transformer.positions(x)  # (15, n): all sines, then all cosines
-by_hand = np.stack([places[0] @ turn(p, n) for p in range(15)])
-print(f"places by hand and by the package differ by {np.abs(by_hand - places).max():.0e}")
+encoding = transformer.positions(x)  # (15, n): all sines, then all cosines
+difference = np.stack([encoding[0] @ turn(p, n) for p in range(15)]) - encoding
+print("encoding by hand and package agree to 1e-12:", np.abs(difference).max() < 1e-12)
 
 # %% [markdown]
-# **Before you run this:** fifteen tokens are shuffled. Compare each output with that of the same token
-# before. Do the outputs change without places? And do they if places are added to the tokens?
+# **Before you run this:** we shuffle fifteen tokens and compare each token's output with its output before the shuffle.
+# Do the outputs change if there are no positional encodings? And do they change if positional encodings are added to
+# the tokens?
 
 
 # %% tags=["answer"]
@@ -72,88 +78,124 @@ def attend(x):
     return attention.softmax_attention(x @ W_q, x @ W_k, x @ W_v)
 
 
-without = attend(x[order]) - attend(x)[order]
-added = attend(x[order] + places) - attend(x + places)[order]
-print(f"largest change: without places {abs(without).max():.0e}, with {abs(added).max():.2f}")
+without = np.abs(attend(x[order]) - attend(x)[order]).max()
+added = np.abs(attend(x[order] + encoding) - attend(x + encoding)[order]).max()
+print(f"without encodings all changes are below 1e-12: {without < 1e-12}")
+print(f"with encodings the largest change is {added:.2f}")
 
 # %% [markdown] tags=["answer"]
-# Without places the outputs of the shuffled tokens do not change, but for rounding. With places the
-# outputs change by up to 1.50, because a token has another vector at another place.
+# Without positional encodings the outputs of the shuffled tokens do not change, up to rounding error. With them the
+# outputs change by up to 1.50, because a token at another position is another vector.
 
 # %% [markdown]
-# ## 2. Turn instead of adding
+# ### Attention and permutations
 #
-# Adding has a fault. With $t_p$ for the vector of place $p$, the score of the tokens $x_p$ and $x_s$ is
-# $(x_p + t_p) W_q W_k^\top (x_s + t_s)^\top$, and multiplied out it has mixed terms such as
-# $x_p W_q W_k^\top t_s^\top$, in which one place stands without the other. So what a head has learned of
-# two tokens at the beginning of a text need not hold for the same two at its end.
+# Shuffling the tokens multiplies $x$ by a permutation matrix $P$. The queries, keys and values become $Pq$, $Pk$ and
+# $Pv$. The matrix of weights $w$ becomes $P w P^\top$, since its rows belong to queries and its columns to keys. The
+# outputs become
 #
-# Most language models of today *turn* queries and keys by their places (*rotary* positions, Su et al.,
-# 2021). Let $R_p$ be the matrix `turn(p, n)`. To turn forward by $p$ and back by $s$ is to turn by
-# $p - s$. For a query $q$ at place $p$ and a key $k$ at place $s$, as rows,
+# $$P\, w\, P^\top P\, v = P\, w\, v ,$$
 #
-# $$(q R_p)\, (k R_s)^\top = q\, R_p R_s^\top k^\top = q\, R_{p - s}\, k^\top .$$
+# because $P^\top P$ is the identity. These are the rows of the old output $w\, v$ in the new order: the outputs move
+# along with their tokens. **Attention commutes with permutations, so by itself it does not see the order of its
+# tokens.** The word for this is *permutation-equivariant*. Without a positional encoding, the vector of *dog* is the
+# same in *dog bites man* and in *man bites dog*.
 #
-# **The score of a turned query with a turned key depends on the offset $p - s$ of their places alone: how
-# far apart they are, and which comes first.** Such positions are called *relative*.
+# ## 2. Rotary position embeddings (RoPE)
 #
-# **Before you run this:** a query stands at place 0 and a key at place 3. Now both move on together, up to
-# places 60 and 63. How does their score change if places were added to the tokens?
+# What does a positional encoding do to the score of a query and a key? Write $t_p$ for the encoding of position $p$. If
+# it is added to the tokens, the score of the tokens $x_p$ and $x_s$ is, up to the factor $1/\sqrt n$,
+#
+# $$(x_p + t_p)\, W_q W_k^\top (x_s + t_s)^\top .$$
+#
+# Multiplied out, it has four terms: token with token, token with position, position with token, and position with
+# position.
+#
+# Most language models of today add nothing to the tokens. Instead they *rotate* queries and keys by angles that grow
+# with the position. These are *rotary position embeddings*, or *RoPE* (Su et al., 2021). Let $R_p$ be the rotation
+# `turn(p, n)`. A query $q$ at position $p$ becomes $q R_p$, a key $k$ at position $s$ becomes $k R_s$, and the values
+# are left as they are.
+#
+# **Before you run this:** a query is at position 0 and a key at position 3. Now both move on together, step by step, up
+# to positions 60 and 63. If positional encodings were added to the tokens, does the score change, and if so, which of
+# its four terms change? And does the score change if query and key are rotated instead?
 
 # %% tags=["answer"]
 table = transformer.positions(np.zeros((80, n)))  # (80, n)
-start, changes, scores, first = np.arange(61), {"added": [], "turned": []}, {}, []
+start, spread, scores, first = np.arange(61), {"added": [], "rotated": []}, {}, []
 for _ in range(200):  # pairs of tokens
     a, b = rng.normal(size=(2, n))
     rows, keys = (a + table) @ W_q, (b + table) @ W_k
     scores["added"] = (rows[start] * keys[start + 3]).sum(axis=1) / n**0.5
     first.append(scores["added"][0])
-    turned = [(a @ W_q @ turn(p, n)) @ (b @ W_k @ turn(p + 3, n)) for p in start]
-    scores["turned"] = np.array(turned) / n**0.5
+    rotated = [(a @ W_q @ turn(p, n)) @ (b @ W_k @ turn(p + 3, n)) for p in start]
+    scores["rotated"] = np.array(rotated) / n**0.5
     for name, values in scores.items():
-        changes[name].append(np.std(values))
-print("standard deviation of a score over 61 places, of 200 pairs: median (least to most)")
-for name, values in changes.items():
-    least, middle, most = np.quantile(values, (0, 0.5, 1))
-    print(f"{name:7} {middle:.2g} ({least:.2g} to {most:.2g})")
-print(f"over the 200 pairs, places added, query at place 0: {np.std(first):.1f}")
+        spread[name].append(np.std(values))
+smallest, median, largest = np.quantile(spread["added"], (0, 0.5, 1))
+print("standard deviation of a score")
+print(f"  added, over 61 positions, median of 200 pairs {median:.2f}", end="")
+print(f" ({smallest:.2f} to {largest:.2f})")
+print(f"  added, over the 200 pairs, query at position 0: {np.std(first):.1f}")
+print(f"  rotated, over 61 positions, below 1e-12 for all pairs: {max(spread['rotated']) < 1e-12}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, ax = plt.subplots(figsize=(8.5, 4.2))
-for (name, values), color, dash in zip(scores.items(), (1, 0), ("--", "-"), strict=True):
-    ax.plot(start, values, color=COLORS[color], linestyle=dash, label=f"places {name}")
-ax.set(xlabel="place $p$ of the query, the key at $p + 3$", ylabel="score")
+styles = (("positional encodings added", 1, "--"), ("query and key rotated", 0, "-"))
+for values, (label, color, dash) in zip(scores.values(), styles, strict=True):
+    ax.plot(start, values, color=COLORS[color], linestyle=dash, label=label)
+ax.set(xlabel="position $p$ of the query, the key at $p + 3$", ylabel="score")
 ax.legend()
 show(
     fig,
-    caption="Look for the level line: turned, a pair of tokens has one score wherever it stands.",
-    alt="The score of one query with a key three places on, against the place of the query, 0 to 60. "
-    f"With added places it goes from {scores['added'].min():.2f} to {scores['added'].max():.2f}; turned it "
-    f"is {scores['turned'].min():.2f} to {scores['turned'].max():.2f}.",
+    caption="Look for the level line: if query and key are rotated, this pair of tokens has the same score at every "
+    "position.",
+    alt="The score of one query with a key three positions on, against the position of the query, 0 to 60. "
+    f"With added encodings it goes from {scores['added'].min():.2f} to {scores['added'].max():.2f}; rotated it "
+    f"is {scores['rotated'].min():.2f} to {scores['rotated'].max():.2f}.",
 )
 
 # %% [markdown] tags=["answer"]
-# With added places the score of the median pair has a standard deviation of 0.66 over the places, nearly half of
-# the 1.5 between pairs. With turned queries and keys the score does not change, up to rounding error.
+# With added encodings the score changes: the three terms that contain a position change, and token with token stays.
+# For the median pair the score has a standard deviation of 0.66 over the positions, nearly half of the 1.5 between
+# pairs. With rotated queries and keys the score does not change, up to rounding error.
 
 # %% [markdown]
-# Where later lessons put features $\varphi$ in the place of the comparison, a turn comes first:
-# $\varphi(qR_p)$ and $\varphi(kR_s)$. If features are turned, a score can be below zero although no
+# ### Absolute and relative positions
+#
+# The four terms explain what added encodings do. The mixed terms, such as $x_p W_q W_k^\top t_s^\top$, contain one
+# position without the other, so they change as the pair moves through the text. Position with position changes as well,
+# although the inner product of $t_p$ and $t_s$ depends on $p - s$ alone, because here $W_q W_k^\top$ comes between the
+# two. What a head has learned about two tokens at the beginning of a text need not hold for the same two at its end.
+#
+# Rotated queries and keys have no such terms. Rotating forward by $p$ and back by $s$ is the same as rotating by
+# $p - s$, and since the transpose of a rotation rotates back, $R_p R_s^\top = R_{p - s}$. For a query $q$ at position
+# $p$ and a key $k$ at position $s$, written as rows,
+#
+# $$(q R_p)\, (k R_s)^\top = q\, R_p R_s^\top k^\top = q\, R_{p - s}\, k^\top .$$
+#
+# **The score of a rotated query with a rotated key depends on their positions through the offset $p - s$ alone: how
+# far apart they are, and which comes first.** Such encodings are called *relative*, while the added encodings of
+# section 1 are *absolute*.
+#
+# Later lessons replace the comparison of $q$ with $k$ by features $\varphi$. Then the rotation comes first:
+# $\varphi(qR_p)$ and $\varphi(kR_s)$. If the features themselves are rotated, a score can be negative although no
 # feature is (lesson 14).
 #
 # ## 3. Masks
 #
-# Some keys must not be seen, for two reasons. Sequences of several lengths share one array, and the
-# short ones are filled up. A filler must be a key for nobody: that is a *padding mask*, `key_mask` (S,),
-# `True` where a key counts. And whoever learns to predict the next token must not see it. So row $i$
-# may look at keys $j \le i$ only: that is *causality*, `causal=True`, and such a mask depends on the pair.
+# Some keys must be hidden, for two reasons. First, sequences of different lengths share one array, so the shorter ones
+# are filled up with *padding*, tokens without meaning that no query may use as keys. A *padding mask* says which of the
+# $S$ keys count: `key_mask`, of shape (S,), is `True` for a real token. Second, when a model is trained to predict the
+# next token, row $i$ must not see the tokens after $i$, only the keys $j \le i$. This is *causality*, and
+# `causal=True` applies a *causal mask*, which depends on the pair of query and key.
 #
-# **A hidden key gets the score $-\infty$, so that its weight is zero and the rest still adds up to 1.**
-# Two shortcuts are wrong. A score of 0 is no weight of 0, because $e^0 = 1$ stays in the sum. And to put
-# zeros into $v$ alone leaves the hidden key in the denominator.
+# How does one hide a key? Three ideas suggest themselves: set its score to 0, set its value to zero, or set its score
+# to $-\infty$ before the softmax. The package does the last.
 #
-# For a head that looks for something, take the letters of *the other thing* as *one-hot* vectors, with a
-# 1 in the place of the letter and 0 elsewhere, for queries and for keys. Then a letter finds its copies.
+# To see masks at work, we build a head that looks for something. Take the letters of *the other thing* as *one-hot*
+# vectors, with a 1 in the coordinate of the letter and 0 elsewhere, for queries and for keys. Then each letter finds
+# its copies.
 
 # %%
 text = " ".join(Path("data/sentences.txt").read_text(encoding="ascii").split())
@@ -161,9 +203,9 @@ letters, ids = np.unique(list(text), return_inverse=True)  # the text as numbers
 N, words = len(letters), "the other thing"
 sentence = np.searchsorted(letters, list(words))  # (15,)
 own = np.eye(N)[sentence]  # one-hot, (15, N)
-key_mask = np.arange(15) < 11  # the last four are fillers
-masks = {"neither": {}, "padding": {"key_mask": key_mask}, "causal": {"causal": True}}
-masks["both"] = masks["padding"] | masks["causal"]
+key_mask = np.arange(15) < 11  # the last four are padding
+masks = {"no mask": {}, "padding mask": {"key_mask": key_mask}, "causal mask": {"causal": True}}
+masks["both masks"] = masks["padding mask"] | masks["causal mask"]
 query = 15 * own
 seen = {m: attention.softmax_attention(query, own, np.eye(15), **masks[m]) for m in masks}
 
@@ -171,7 +213,8 @@ scores = query @ own.T / N**0.5
 scores[~(np.tri(15, dtype=bool) & key_mask)] = -np.inf
 by_hand = np.exp(scores)
 by_hand /= by_hand.sum(axis=1, keepdims=True)
-print(f"by hand and by the package, both masks: {np.abs(by_hand - seen['both']).max():.0e}")
+difference = np.abs(by_hand - seen["both masks"]).max()
+print("both masks, by hand and package agree to 1e-12:", difference < 1e-12)
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -185,15 +228,15 @@ axes[0].set_ylabel("query")
 zeros = {name: int((weights == 0).sum()) for name, weights in seen.items()}
 show(
     fig,
-    caption="A padding mask takes columns away, and a causal mask all that lies right of the diagonal.",
+    caption="A padding mask removes whole columns, and a causal mask removes everything to the right of the diagonal.",
     alt=f"The weights of a head that finds copies, on the letters of '{words}', under four masks. Of 225 weights "
     + ", ".join(f"{count} are zero with {name}" for name, count in zeros.items())
     + ".",
 )
 
 # %% [markdown]
-# **Before you run this:** give this head ones as values. What is the mean of its outputs with the padding
-# mask? And without a mask, if the four fillers have zeros in $v$: more than 1, 1 or less?
+# **Before you run this:** give this head ones as values. What is the mean of its outputs with the padding mask? And
+# what is it without a mask, if the four padding tokens have zeros in $v$: more than 1, 1 or less?
 
 # %% tags=["answer"]
 ones = np.ones((15, 1))
@@ -202,48 +245,54 @@ only_v = attention.softmax_attention(query, own, ones * key_mask[:, None])
 print(f"with the mask {masked.mean():.3f}, with zeros in v alone {only_v.mean():.3f}")
 
 # %% [markdown] tags=["answer"]
-# With the mask the mean of ones is 1, as it must be. With zeros in $v$ alone it is less, 0.756, because
-# the fillers still take their part of the weight.
+# With the mask the mean of ones is 1, as it must be. With zeros in $v$ alone it is less, 0.756, because the padding
+# tokens still take their part of the weight.
 
 # %% [markdown]
-# ## 4. Two heads that continue a text
+# ### Why minus infinity
 #
-# What can heads do together that one cannot? Head A is the one above: it finds copies of a letter. Head B
-# looks one place back. Its keys are the vectors $t_p$ of places, and its queries are $t_p R_{-1} =
-# t_{p-1}$, the same vectors turned back by one step. A large factor on the queries of either head lets
-# nearly all weight fall on the best keys.
+# **A hidden key gets the score $-\infty$, so that its weight is zero and the remaining weights still add up to 1.** It
+# works because $e^{-\infty} = 0$ both in the numerator and in the denominator of the softmax. The other two ideas are
+# wrong. A score of 0 is not a weight of 0, because $e^0 = 1$ stays in the sum. And zeros in $v$ alone leave the hidden
+# key in the denominator.
 #
-# Put one behind the other. In layer 1 head B writes at each place the letter before it, so the `e` of
-# *the* now also carries an `h`. In layer 2 a letter looks for places that *carry* it: the `h` of *other*
-# asks which earlier place carries an `h`, the `e` of *the* does, and so the answer is `e`. Where several places carry
-# it, the answer is the mean of their letters. The second of such a pair is called an *induction head*. Trained language
-# models have such pairs, and repeat with them what they have seen once (Olsson et al., 2022).
+# ## 4. Two heads in sequence
+#
+# What can two heads do together that one cannot? One of them is the head of section 3, which finds copies of a letter;
+# let us call it the *matching head*. The other looks one position back, and such a head is called a *previous-token
+# head*. Its keys are the positional encodings $t_p$, and its queries are $t_p R_{-1} = t_{p-1}$, the same vectors
+# rotated back by one step. In both heads we multiply the queries by a large factor (a low temperature), so that nearly
+# all the weight falls on the best keys.
+#
+# Now put one after the other. In layer 1 the previous-token head writes at each position the letter before it, so the
+# `r` of *other* then also carries an `e`. In layer 2 the matching head compares the letter of the query with the
+# letters that the positions so far *carry*, and it returns the letters at the positions that match. Where several
+# positions match, it returns the mean of their letters.
 
 
 # %%
 def induction(letters, values):
-    """For each place, the mean of the values where the same letter came before: (L, e)."""
+    """For each position, the mean of the values at the positions that carry its letter: (L, e)."""
     L, own = len(letters), np.eye(N)[letters]
     t = transformer.positions(np.zeros((L, 32)))
     carried = attention.softmax_attention(150 * t @ turn(-1, 32), t, own)  # layer 1, (L, N)
-    not_first = np.arange(L) > 0  # before the first place nothing stands
+    not_first = np.arange(L) > 0  # the first position has no letter before it
     return attention.softmax_attention(150 * own, carried, values, causal=True, key_mask=not_first)
 
 
 # %% [markdown]
-# **Before you run this:** in *the other thing* one head writes at each place the letter before it. A
-# second head looks for places that carry the present letter. What letter will the pair expect after the
-# `th` of *other*, and what after the `th` of *thing*? Is it right?
+# **Before you run this:** we apply this pair of heads to *the other thing*. What letter will it expect after the `th`
+# of *other*, and what after the `th` of *thing*? Is it right?
 
 # %% tags=["answer"]
 guesses = letters[induction(sentence, own).argmax(axis=1)]
 known = [c in words[:i] for i, c in enumerate(words)]
-print("comes next  " + words[1:] + "     (below, · stands after a letter that is new)")
+print("comes next  " + words[1:] + "     (below, · means that the letter before is new)")
 print("expected    " + "".join(g if k else "·" for g, k in zip(guesses, known, strict=True))[:-1])
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-found, gap = {"pair": [], "running counts": [], "frequencies": []}, 0
-share = np.bincount(ids) / len(ids)
+probability, difference = {"two heads": [], "running counts": [], "frequencies": []}, 0
+frequency = np.bincount(ids) / len(ids)
 for piece in ids[:4800].reshape(8, 600):
     known = [i for i, c in enumerate(piece[:-1]) if c in piece[:i]]
     after, counts = np.zeros((N, N)), np.zeros((600, N))
@@ -251,24 +300,25 @@ for piece in ids[:4800].reshape(8, 600):
         after[piece[i - 1], c] += i > 0
         counts[i] = after[c] / max(1, after[c].sum())
     by_heads = induction(piece, np.eye(N)[piece])  # (600, N)
-    gap = max(gap, np.abs(by_heads - counts)[known].max())
-    for name, p in zip(found, (by_heads, counts, np.tile(share, (600, 1))), strict=True):
-        found[name].append(p[known, piece[1:][known]].mean())
-print("probability of what comes next, mean of eight pieces (least to most)")
-for name, p in found.items():
+    difference = max(difference, np.abs(by_heads - counts)[known].max())
+    predictions = by_heads, counts, np.tile(frequency, (600, 1))
+    for values, p in zip(probability.values(), predictions, strict=True):
+        values.append(p[known, piece[1:][known]].mean())
+print("probability of the next letter, mean of eight pieces (smallest to largest)")
+for name, p in probability.items():
     print(f"{name:14} {np.mean(p):.3f} ({min(p):.2f} to {max(p):.2f})")
-print(f"pair and running counts differ by {gap:.0e} at most")
+print(f"two heads and running counts agree to 1e-5: {difference < 1e-5}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 t = transformer.positions(np.zeros((15, 32)))
-A = attention.softmax_attention(100 * own, own, np.eye(15))
-B = attention.softmax_attention(60 * t @ turn(-1, 32), t, np.eye(15))
+matching = attention.softmax_attention(100 * own, own, np.eye(15))
+previous = attention.softmax_attention(60 * t @ turn(-1, 32), t, np.eye(15))
 both = induction(sentence, np.eye(15))  # the weights of layer 2
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.6), sharey=True)
 named = (
-    (A, "A: the same letter"),
-    (B, "B: the letter before"),
-    (both, "B, then A: what came next"),
+    (matching, "matching head: the same letter"),
+    (previous, "previous-token head"),
+    (both, "in sequence: what came next"),
 )
 for ax, (weights, name) in zip(axes, named, strict=True):
     gram(ax, weights, name, largest=1.0)
@@ -280,76 +330,89 @@ after = [i for i in range(1, 15) if words[i] in words[:i]]
 follows = [sum(both[i, j] for j in range(1, i + 1) if words[j - 1] == words[i]) for i in after]
 show(
     fig,
-    caption="On the right, find the row of an h and see where it looks: at the e behind an earlier h.",
-    alt=f"The weights of two heads and of both composed, on '{words}'. Head A has "
-    f"{(A * (sentence[:, None] == sentence)).sum(axis=1).mean():.2f} of its weight on copies of the letter, head B "
-    f"{np.diag(B, -1).mean():.2f} on the letter before. Composed, a letter that has stood before has "
-    f"{np.mean(follows):.2f} of its weight on letters that followed it.",
+    caption="On the right, find the row of an h and see where it attends: to the e after an earlier h. A letter that "
+    "is new finds no match, so its weights are equal on all keys that it may see.",
+    alt=f"The weights of two heads and of both in sequence, on '{words}'. The matching head has "
+    f"{(matching * (sentence[:, None] == sentence)).sum(axis=1).mean():.2f} of its weight on copies of the letter, the "
+    f"previous-token head {np.diag(previous, -1).mean():.2f} on the letter before. In sequence, a letter that has "
+    f"occurred before has {np.mean(follows):.2f} of its weight on letters that followed it.",
 )
 
 # %% [markdown] tags=["answer"]
-# After both `th` the pair expects an `e`. That is right in *other* and wrong in *thing*, as it would be
-# for a reader who knows no more. **This pair of heads is a table of letter pairs, filled while reading a text that
-# it sees for the first time.** On eight pieces of English, of 600 letters each, running counts of letter pairs
-# give the same probabilities. The letter that comes next gets 0.18 on average, and 0.08 from the frequencies of letters.
+# After both `th` the pair expects an `e`, because the `e` of *the*, and later also the `e` of *other*, carries an `h`.
+# That is right in *other* and wrong in *thing*, as it would be for a reader who knows no more. On eight pieces of
+# English text, after a letter seen before, the pair gives the next letter a probability of 0.18 on average, while
+# the frequencies of letters give it 0.08.
 
 # %% [markdown]
-# ## 5. The block
+# ### Induction heads
 #
-# *Heads.* One softmax makes one mean. So cut $q$, $k$ and $v$ into $h$ parts of width $d = n/h$, let each
-# part attend with weights of its own, put the results side by side, and mix them by one more matrix
-# (n, n). The scores of all heads take as many multiplications as those of one head of width $n$.
+# The rule of this pair is `a b … a` → `b`: when a letter `a` comes again, the pair expects the letter that followed it
+# before, and if several letters followed it, each gets its fraction of the weight. **This pair of heads is a table of
+# letter pairs, filled while reading a text that it sees for the first time.** On eight pieces of English, of 600
+# letters each, running counts of letter pairs give the same probabilities wherever the present letter has occurred
+# before. The second head of such a pair is called an *induction head*. Trained language models have such pairs, and use
+# them to repeat what they have seen once (Olsson et al., 2022).
 #
-# *Map.* Behind attention stand two matrices, (n, 4n) and (4n, n), with a *ReLU* between them, which puts 0
-# for what is negative. They act on each token by itself. Attention moves information between tokens, and
-# the map works on what has arrived.
+# ## 5. The transformer block
 #
-# *Norm.* Before each of the two, every token is brought to one size. *Layer norm* takes the $n$ numbers of
-# one token and no other, subtracts their mean, divides by their standard deviation, and applies a gain
-# and a shift that are learned:
+# *Multi-head attention.* One softmax makes one mean. To get several, we cut $q$, $k$ and $v$ into $h$ parts of width
+# $d = n/h$, the *heads*, and let each head attend with weights of its own. We then put the results side by side and mix
+# them by one more matrix (n, n), the *output projection*. The scores of all heads take as many multiplications as those
+# of one head of width $n$.
+#
+# *Feed-forward network.* After attention comes a *feed-forward network*, also called an *MLP* (multilayer perceptron):
+# two matrices, (n, 4n) and (4n, n), with a *ReLU* between them, which replaces negative numbers by 0. It acts on each
+# token by itself. Attention moves information between tokens, and the feed-forward network works on what has arrived.
+#
+# *Layer normalisation.* Before each of the two, *layer norm* takes the $n$ numbers of one token and no other, subtracts
+# their mean $\mu$, divides by their standard deviation $\sigma$, and applies a gain $g$ and a shift $b$ that are
+# learned. A small $\epsilon$ keeps us from dividing by zero:
 #
 # $$\operatorname{norm}(x)_c = g_c\, \frac{x_c - \mu}{\sqrt{\sigma^2 + \epsilon}} + b_c, \qquad
 # \mu = \frac1n \sum_c x_c, \quad \sigma^2 = \frac1n \sum_c (x_c - \mu)^2 .$$
 #
-# *Sums.* Attention and map are added to what was there:
+# *Residual connections.* The outputs of attention and of the feed-forward network do not replace the tokens. They are
+# added to them:
 #
 # $$x \leftarrow x + \operatorname{attention}(\operatorname{norm}(x)), \qquad
-# x \leftarrow x + \operatorname{map}(\operatorname{norm}(x)) .$$
+# x \leftarrow x + \operatorname{MLP}(\operatorname{norm}(x)) .$$
 #
-# **With norms first, a token that has become large gets no larger additions than a small one.** The first
-# transformer (Vaswani et al., 2017) put the norms behind the sums, as BERT does. Since GPT-2 most models
-# put them first, which trains more steadily (Xiong et al., 2020).
+# Such an addition is a *residual connection*. In these formulas the norm comes first, before attention and before the
+# MLP, which is called *pre-norm*. **With pre-norm, a token that has become large gets no larger additions than a small
+# one.** The first transformer (Vaswani et al., 2017) put the norms after the additions, as BERT does; this is
+# *post-norm*. Since GPT-2 most models have used pre-norm, which trains more steadily (Xiong et al., 2020).
 
 
 # %%
 def norm(x, gain, shift):
-    """Each row by itself: mean 0 and variance 1, then gain and shift."""
+    """Layer norm: each row by itself gets mean 0 and variance 1, then gain and shift."""
     x = x - x.mean(axis=1, keepdims=True)
     return gain * x / np.sqrt((x**2).mean(axis=1, keepdims=True) + 1e-5) + shift
 
 
 def block(x, layer):
-    """One causal block of four heads, from x (L, n) to (L, n)."""
+    """One causal pre-norm block with four heads, from x (L, n) to (L, n)."""
     y = norm(x, layer["attention gain"], layer["attention shift"])
     q, k, v = (transformer.split_heads(y @ layer[name], 4) for name in ("query", "key", "value"))
     mixed = attention.softmax_attention(q, k, v, causal=True)  # (4, L, d)
-    x = x + transformer.join_heads(mixed) @ layer["heads"]
+    x = x + transformer.join_heads(mixed) @ layer["heads"]  # the output projection
     y = norm(x, layer["map gain"], layer["map shift"])
-    return x + features.relu(y @ layer["wider"]) @ layer["narrower"]
+    return x + features.relu(y @ layer["wider"]) @ layer["narrower"]  # the feed-forward network
 
 
 config = transformer.Config(vocabulary=N, width=32, heads=4, depth=1, causal=True)
 params = transformer.init(np.random.default_rng(4), config)
 layer = {name: params[name][0] for name in params if name not in ("embedding", "gain", "shift")}
 x = rng.normal(size=(15, 32))
-gap = np.abs(block(x, layer) - transformer.block(x, layer, config)).max()
-print(f"by hand and transformer.block differ by {gap:.0e}")
+difference = np.abs(block(x, layer) - transformer.block(x, layer, config)).max()
+print("by hand and transformer.block agree to 1e-12:", difference < 1e-12)
 for size in (1, 100):
     change = block(size * x, layer) - size * x
     print(f"entries of size {size:3}: what is added has size {(change**2).mean() ** 0.5:.2f}")
 
 # %% [markdown]
-# ## 6. Encoder and decoder
+# ## 6. The whole model: encoders and decoders
 #
 # A whole model begins by turning symbols into vectors. As one-hot vectors, any two tokens are $\sqrt2$ apart, so *run*
 # is as far from *running* as from *poetry*. A *token embedding* mends this. It is a matrix $E$ of shape (N, n), with
@@ -359,67 +422,72 @@ for size in (1, 100):
 # the same (Levy & Goldberg, 2014). Their best-known example is *king − man + woman ≈ queen* (Mikolov et al., 2013),
 # which owes something to the rule that the words of the question are not allowed as answers (Linzen, 2016).
 #
-# The model adds places to the embeddings, passes the blocks, norms once more, and compares the result with each row of
-# the table to get $\ln P$ of every token. That is `transformer.forward`.
+# The model adds positional encodings to the embeddings. Then come the blocks and one more norm. Finally it takes the
+# inner products of each row with all rows of $E$, and the logarithm of their softmax is $\ln P$ of every token. That is
+# `transformer.forward`.
 #
-# With `causal=True` it is a *decoder*: row $i$ is about token $i + 1$ and sees tokens up to $i$. GPT is
-# one, and so are the models behind ChatGPT and Gemini, once called Bard. With `causal=False` it is an
-# *encoder*, whose rows see everything. BERT (Devlin et al., 2019) is one. It learns by filling in words
-# that were left out, and it is used to read: to find answers, to compare sentences, to name moods, which
-# is what the collections SQuAD, SNLI and GLUE test. How many tokens a model takes in at once is its
-# *context window*.
+# With `causal=True` the model is a *decoder*: row $i$ is about token $i + 1$ and sees tokens up to $i$. GPT is one, and
+# so are the models behind ChatGPT and Gemini, once called Bard. With `causal=False` it is an *encoder*, whose rows see
+# everything. BERT (Devlin et al., 2019) is one. It learns by filling in words that were left out (*masked language
+# modelling*), and it is used for reading: to find answers, to compare sentences, to recognise sentiment, which is what
+# the benchmarks SQuAD, SNLI and GLUE test. The number of tokens that a model takes in at once is its *context window*.
 #
-# **Before you run this:** of a causal decoder's 15 output rows, how many move when the first token
-# changes, and how many when the last does?
+# **Before you run this:** of a causal decoder's 15 output rows, how many change when the first token changes, and how
+# many when the last does?
 
 # %% tags=["answer"]
 changed = np.tile(sentence, (16, 1))  # row j: token j is changed; in the last row none is
 changed[np.arange(15), np.arange(15)] = (sentence + 1) % N
-print("changed token   " + "  ".join(words))
+print(f"{'changed token':27}" + "  ".join(words))
 for name, causal in (("decoder", True), ("encoder", False)):
     rows = transformer.forward(params, changed, transformer.Config(N, depth=1, causal=causal))
     moved = np.abs(rows[:-1] - rows[-1]).max(axis=2) > 1e-10  # (15, 15): changed token, row
-    print(f"{name}: rows  " + " ".join(f"{count:2}" for count in moved.sum(axis=1)))
+    print(f"{name}: rows that change " + " ".join(f"{count:2}" for count in moved.sum(axis=1)))
 
 # %% [markdown] tags=["answer"]
-# When the first token of a decoder changes, all 15 rows move, and when the last does, one row moves. **In a
-# decoder a token moves its own row and those after it, and in an encoder it moves all of them.**
+# When the first token of a decoder changes, all 15 rows change, and when the last does, one row changes.
 
 # %% [markdown]
-# In GPT and BERT the blocks have the same parts, and what a row may see is decided by the mask. The first transformer
-# had both: an encoder for the sentence to be translated and a decoder for its translation. Its decoder has one part
-# more in each block: in *cross-attention* the queries come from the decoder, and the keys and values from what the
-# encoder has made.
+# ### Encoder–decoder models
 #
-# On the course's thread this lesson is a branch. Whatever replaces the weighted mean in lessons 08 to 12,
-# the block around it stays as it is, and lesson 13 puts the replacement in.
-
-# %% [markdown]
+# **In a decoder, changing a token changes its own row and the rows after it, and in an encoder it changes all rows.**
+# GPT and BERT have blocks with the same parts, and the mask decides what a row may see.
+#
+# The first transformer was an *encoder–decoder*: an encoder for the sentence to be translated, and a decoder for its
+# translation. Each block of its decoder has one part more, *cross-attention*, in which the queries come from the
+# decoder, and the keys and values from the output of the encoder.
+#
+# In the plan of the course this lesson is a branch. Whatever replaces the weighted mean in lessons 08 to 12, the block
+# around it stays as it is, and lesson 13 puts the replacement in.
+#
 # ## Take away
 #
-# - Attention commutes with permutations. Places are added to tokens, or queries and keys are turned by
-#   them, so that a score depends on the places through their offset alone.
-# - A mask puts $-\infty$ before the softmax. Padding hides keys from all, causality hides later ones.
-# - Two heads, one layer after the other, give each letter the weight with which it has followed the present one.
-# - A block adds attention and then a map to each token, each behind a norm.
+# - Attention commutes with permutations. Positional encodings are added to tokens, or queries and keys are rotated by
+#   their positions (RoPE), so that a score depends on the positions through their offset alone.
+# - A mask sets scores to $-\infty$ before the softmax. A padding mask hides keys from all queries, and a causal mask
+#   hides later keys.
+# - Two heads, one layer after another, give each letter the weight with which it has followed the present one. The
+#   second one is an induction head.
+# - A pre-norm block adds to each token the output of multi-head attention and then the output of a feed-forward
+#   network, through residual connections and with a layer norm before each.
 #
 # ## Where it breaks
 #
-# - Sinusoids can be written down for any place, but a model has learned only those that it saw.
+# - Sinusoidal encodings can be computed for any position, but a model has learned to use only those that it saw.
 # - A row that sees no key has no mean. The package gives it zeros.
 #
 # ## Exercises
 #
-# In `exercises/07_transformer_block.ipynb`: an induction head that looks at two letters; a mask for a
-# batch of padded sequences; which ways to put positions into a score are relative.
+# In `exercises/07_transformer_block.ipynb`: an induction head that compares two letters; a mask for a batch of padded
+# sequences; which methods of putting positions into a score are relative.
 #
 # ## Further reading
 #
 # - [Vaswani et al. (2017)](references.md#vaswani-2017). The transformer.
-# - [Su et al. (2021)](references.md#su-2021). Rotary positions.
+# - [Su et al. (2021)](references.md#su-2021). Rotary position embeddings.
 # - [Olsson et al. (2022)](references.md#olsson-2022). Induction heads, found in trained models.
-# - [Ba et al. (2016)](references.md#ba-2016). Layer norm.
-# - [Xiong et al. (2020)](references.md#xiong-2020). Norms first.
+# - [Ba et al. (2016)](references.md#ba-2016). Layer normalisation.
+# - [Xiong et al. (2020)](references.md#xiong-2020). Pre-norm and post-norm.
 # - [Devlin et al. (2019)](references.md#devlin-2019). BERT.
 # - [Mikolov et al. (2013)](references.md#mikolov-2013). King, man, woman.
 # - [Linzen (2016)](references.md#linzen-2016). What the analogies owe to their rule.

@@ -1,4 +1,4 @@
-"""Lesson 07, a transformer block: right answers in other forms, and what is no mistake."""
+"""Lesson 07, a transformer block: right answers in other forms, and wrong answers."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ RIGHT, WRONG = {}, {}
 
 
 def two_layers(tokens, N, sharp=400.0):
-    """Two heads bring the symbols before, one compares; zeros where none matches."""
+    """Two heads bring the previous symbols, one compares; zeros where none matches."""
     L, own = len(tokens), np.eye(N)[tokens]
     back = [np.eye(L, k=-a) @ own for a in (1, 2)]
     q, k = np.hstack([own, back[0]]), np.hstack(back)
@@ -32,14 +32,14 @@ def same(a, b):
 
 
 def tried(
-    vectors=None, places=500, apart=None, equal=same, shifts=(1, 90, 499), order=lambda pair: pair
+    vectors=None, most=500, apart=None, equal=same, shifts=(1, 90, 499), order=lambda pair: pair
 ):
-    """A hundred random scores, each beside that of shifted places."""
+    """A hundred random scores, each compared with the score at shifted positions."""
 
     def decide(score, n, rng):
         for _ in range(100):
             q, k = vectors(rng, n) if vectors else rng.normal(size=(2, n))
-            p, s = order(rng.integers(places, size=2))
+            p, s = order(rng.integers(most, size=2))
             s = s if apart is None else p + s % apart
             if not all(equal(score(q, k, p, s), score(q, k, p + t, s + t)) for t in shifts):
                 return False
@@ -52,25 +52,25 @@ RIGHT["is_relative"] = [lambda *given: np.bool_(tried()(*given))]
 
 
 def in_expectation(score, n, rng):
-    """The mean over vectors of what a shift changes."""
+    """The mean over vectors of the change by a shift."""
     draws = [rng.normal(size=(2, n)) for _ in range(400)]
     change = [score(q, k, 3, 8) - score(q, k, 203, 208) for q, k in draws]
     return bool(abs(np.mean(change)) < 4 * np.std(change) / 20 + 1e-9)
 
 
 WRONG["is_relative"] = [
-    (lambda *_: True, "said to be relative: sinusoids added"),
-    (lambda *_: False, "said to be not relative: the plain product"),
-    (in_expectation, "said to be relative: "),
+    (lambda *_: True, "called relative: sinusoids added"),
+    (lambda *_: False, "called not relative: the plain product"),
+    (in_expectation, "called relative: "),
     (tried(order=np.sort), "relative for later keys"),
     (tried(order=lambda pair: np.sort(pair)[::-1]), "relative for earlier keys"),
     (tried(vectors=lambda rng, n: np.ones((2, n))), "where q and k differ"),
-    (tried(places=100, shifts=(1, 2)), "turned up to place 300"),
-    (tried(shifts=(64, 128)), "turned by p mod 64"),
-    (tried(apart=6, places=490), "up to a distance of 5"),
-    (tried(equal=lambda a, b: np.isclose(a, b, rtol=0.05)), "later places a little larger"),
-    (tried(equal=lambda a, b: a == b), "said to be not relative: turned q and k"),
-    (tried(places=900, shifts=(1, 400)), "places run from 0 to 999"),
+    (tried(most=100, shifts=(1, 2)), "rotated up to position 300"),
+    (tried(shifts=(64, 128)), "rotated by p mod 64"),
+    (tried(apart=6, most=490), "up to a distance of 5"),
+    (tried(equal=lambda a, b: np.isclose(a, b, rtol=0.05)), "grows slightly with the position"),
+    (tried(equal=lambda a, b: a == b), "called not relative: q and k rotated"),
+    (tried(most=900, shifts=(1, 400)), "positions run from 0 to 999"),
 ]
 
 
