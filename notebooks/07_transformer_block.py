@@ -104,12 +104,9 @@ print(f"with encodings the largest change is {added:.2f}")
 # ## 2. Rotary position embeddings (RoPE)
 #
 # What does a positional encoding do to the score of a query and a key? Write $t_p$ for the encoding of position $p$. If
-# it is added to the tokens, the score of the tokens $x_p$ and $x_s$ is, up to the factor $1/\sqrt n$,
-#
-# $$(x_p + t_p)\, W_q W_k^\top (x_s + t_s)^\top .$$
-#
-# Multiplied out, it has four terms: token with token, token with position, position with token, and position with
-# position.
+# it is added to the tokens, the score of the tokens $x_p$ and $x_s$ is $(x_p + t_p) W_q W_k^\top (x_s + t_s)^\top$, up
+# to the factor $1/\sqrt n$. Multiplied out, it has four terms: token with token, token with position, position with
+# token, and position with position.
 #
 # Most language models of today add nothing to the tokens. Instead they *rotate* queries and keys by angles that grow
 # with the position. These are *rotary position embeddings*, or *RoPE* (Su et al., 2021). Let $R_p$ be the rotation
@@ -347,8 +344,8 @@ show(
 # %% [markdown]
 # ### Induction heads
 #
-# The rule of this pair is `a b … a` → `b`: when a letter `a` comes again, the pair expects the letter that followed it
-# before, and if several letters followed it, each gets its fraction of the weight. **This pair of heads is a table of
+# The rule of this pair is `a b … a` → `b`: when a letter `a` occurs again, the pair expects the letter that followed it
+# before. If several letters have followed it, each gets its fraction of the weight. **This pair of heads is a table of
 # letter pairs, filled while reading a text that it sees for the first time.** On eight pieces of English, of 600
 # letters each, running counts of letter pairs give the same probabilities wherever the present letter has occurred
 # before. The second head of such a pair is called an *induction head*. Trained language models have such pairs, and use
@@ -378,10 +375,11 @@ show(
 # $$x \leftarrow x + \operatorname{attention}(\operatorname{norm}(x)), \qquad
 # x \leftarrow x + \operatorname{MLP}(\operatorname{norm}(x)) .$$
 #
-# Such an addition is a *residual connection*. In these formulas the norm comes first, before attention and before the
-# MLP, which is called *pre-norm*. **With pre-norm, a token that has become large gets no larger additions than a small
-# one.** The first transformer (Vaswani et al., 2017) put the norms after the additions, as BERT does; this is
-# *post-norm*. Since GPT-2 most models have used pre-norm, which trains more steadily (Xiong et al., 2020).
+# Such an addition is a *residual connection*. Thanks to it a block need not reproduce what it leaves unchanged. In
+# these formulas the norm comes first, before attention and before the MLP, which is called *pre-norm*. **With pre-norm,
+# a token that has become large gets no larger additions than a small one.** The first transformer
+# (Vaswani et al., 2017) put the norms after the additions, as BERT does; this is *post-norm*. Since GPT-2 most models
+# have used pre-norm, which trains more steadily (Xiong et al., 2020).
 
 
 # %%
@@ -427,8 +425,8 @@ for size in (1, 100):
 # `transformer.forward`.
 #
 # With `causal=True` the model is a *decoder*: row $i$ is about token $i + 1$ and sees tokens up to $i$. GPT is one, and
-# so are the models behind ChatGPT and Gemini, once called Bard. With `causal=False` it is an *encoder*, whose rows see
-# everything. BERT (Devlin et al., 2019) is one. It learns by filling in words that were left out (*masked language
+# the models behind ChatGPT and Gemini, once called Bard, are others. With `causal=False` it is an *encoder*, whose rows
+# see everything. BERT (Devlin et al., 2019) is one. It learns by filling in words that were left out (*masked language
 # modelling*), and it is used for reading: to find answers, to compare sentences, to recognise sentiment, which is what
 # the benchmarks SQuAD, SNLI and GLUE test. The number of tokens that a model takes in at once is its *context window*.
 #

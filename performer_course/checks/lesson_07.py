@@ -45,7 +45,7 @@ FOLLOWED = [
     (partial(followed, mean=np.sum), "return the mean of what followed, not the sum."),
     (partial(followed, pairs=((0, 2), (1, 1))), "symbol i − 1 must come first, then symbol i."),
     (two_means, "this averages two heads: one head must match both symbols at once."),
-    (lambda tokens, N: np.zeros((len(tokens), N)), "all rows are zero: some pairs do come back."),
+    (lambda tokens, N: np.zeros((len(tokens), N)), "all rows are zero, but some pairs recur."),
     (wrapped, "nothing comes before the first token: np.roll puts the last ones there."),
     (
         partial(followed, mean=lambda rows, axis: rows[-1]),
