@@ -16,7 +16,7 @@ def _sinh(square):
 
 
 def mix(x, y, common=1.0, means=1.0, relative=False, each=False, lemma=np.square):
-    """The λ of least summed error: (B − C)/(A + B − 2C), A and B errors, C their covariance."""
+    """The λ of least summed MSE: (B − C)/(A + B − 2C), for MSEs A, B and a covariance C."""
     plus, minus = ((x + y) ** 2).sum(axis=1), ((x - y) ** 2).sum(axis=1)
     square = np.exp(2 * (x * y).sum(axis=1))  # SM²
     z = (x + y) + 1j * (x - y)
@@ -30,14 +30,11 @@ def mix(x, y, common=1.0, means=1.0, relative=False, each=False, lemma=np.square
 MIXES = [
     (lambda x, y: 1 - mix(x, y), "λ is the weight of the trigonometric estimate, T."),
     (partial(mix, common=0.0), "T and H share directions: what is E e^{iωᵀ(x−y)} e^{ωᵀ(x+y)}?"),
-    (partial(mix, means=0.0), "a covariance is less the product of the means, SM²."),
-    (partial(mix, relative=True), "the errors are not relative: multiply by SM²."),
+    (partial(mix, means=0.0), "a covariance needs the product of the means, SM², subtracted."),
+    (partial(mix, relative=True), "the errors are absolute, not relative: multiply by SM²."),
     (partial(mix, each=True), "one λ serves all pairs: add the errors first, then choose."),
-    (partial(mix, common=-1.0), "look at the sign of the covariance in the derivative by λ."),
-    (
-        partial(mix, lemma=lambda z: abs(z) ** 2),
-        "for a complex z the lemma has zᵀz, which is not ‖z‖².",
-    ),
+    (partial(mix, common=-1.0), "the covariance has the wrong sign where you minimise over λ."),
+    (partial(mix, lemma=lambda z: abs(z) ** 2), "for complex z the lemma has zᵀz, not ‖z‖²."),
     (lambda x, y: 0.5, "equal weights are not the best: minimise over λ."),
 ]
 
@@ -58,37 +55,32 @@ def best_mix(weight):
 # features_needed
 
 
-def relative_errors(plus, minus):
-    """m MSE / SM² of trigonometric, positive and hyperbolic features."""
-    return _sinh(minus), np.expm1(plus), _sinh(plus)
+def counts(x, y, eps, at="-++", each=(2, 1, 2), whole=np.ceil, least=1, power=2, extra=0):
+    """The features, `each` per direction, of the least m with m ε² above the error.
 
-
-def counts(x, y, eps, each=(2, 1, 2), whole=np.ceil, least=1, power=2, errors=relative_errors):
-    """The features of the least m with m ε² above the error, `each` a direction."""
-    plus, minus = ((x + y) ** 2).sum(), ((x - y) ** 2).sum()
-    return np.maximum(least, whole(np.array(errors(plus, minus)) / eps**power)) * each
+    at: the sign of x ± y in the error of trigonometric, positive and hyperbolic features.
+    """
+    trig, pos, hyp = (((x + y if sign == "+" else x - y) ** 2).sum() for sign in at)
+    errors = np.array([_sinh(trig), np.expm1(pos) + extra, _sinh(hyp)])
+    return np.maximum(least, whole(errors / eps**power)) * each
 
 
 def whole_features(x, y, eps):
     """The features rounded up, where it is the directions that are whole."""
-    plus, minus = ((x + y) ** 2).sum(), ((x - y) ** 2).sum()
-    return np.maximum(1, np.ceil(np.array(relative_errors(plus, minus)) / eps**2 * (2, 1, 2)))
+    return np.maximum(1, np.ceil(counts(x, y, eps, whole=np.array, least=0)))
 
 
 COUNTS = [
-    (
-        lambda x, y, eps: counts(x, y, eps)[[0, 2, 1]],
-        "the order is trigonometric, positive, hyperbolic.",
-    ),
+    (lambda *given: counts(*given)[[0, 2, 1]], "the order is trigonometric, positive, hyperbolic."),
+    (whole_features, "round up the number of directions; cos and sin, or e^u and e^−u, double it."),
     (partial(counts, each=1), "these are directions: cos and sin are two features each."),
-    (lambda x, y, eps: counts(x, -y, eps), "x + y and x − y have changed places."),
+    (partial(counts, at="+--"), "x + y and x − y have changed places."),
+    (partial(counts, at="---"), "x − y is for cos and sin alone: the other two errors have x + y."),
+    (partial(counts, at="--+"), "positive: the error depends on x + y."),
+    (partial(counts, at="-+-"), "hyperbolic: the error depends on x + y."),
     (lambda x, y, eps: counts(x, y, eps / np.exp(x @ y)), "relative: divide by SM²."),
     (partial(counts, power=1), "ε² is the relative mean squared error, not ε."),
-    (
-        partial(counts, errors=lambda plus, minus: (_sinh(minus), np.exp(plus), _sinh(plus))),
-        "positive: the −1 of e^{‖x+y‖²} − 1 is missing.",
-    ),
-    (whole_features, "whole is the number of directions; cos and sin, or e^u and e^−u, double it."),
+    (partial(counts, extra=1), "positive: the −1 of e^{‖x+y‖²} − 1 is missing."),
     (partial(counts, whole=np.floor), "rounding down leaves the error above ε: round up."),
     (partial(counts, least=0), "at least one direction, even where the error is 0."),
 ]
