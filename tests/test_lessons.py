@@ -102,10 +102,7 @@ def test_08_a_series_of_fewer_features_beats_waves():
         assert degree == 1 or np.median(series) < 0.6 < 1.5 < min(np.median(few), np.median(many))
 
 
-def test_09_stars_as_08_does_and_its_verdicts_hold_on_other_directions():
-    said = [" ".join(" ".join(read(find(n)).texts).split()) for n in ("08", "09")]
-    one, other = (text.split("A star means")[1].split(".")[0] for text in said)
-    assert one == other
+def test_09_its_verdicts_hold_on_other_directions():
     judged = defined("09")["by_features"]
     speech = [a[:, None] for a in data.speech_heads()]
     for (q, k, v), step, wins in ((data.antibody_heads(), 1, 0), (speech, 5, 1)):
