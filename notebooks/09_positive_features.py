@@ -498,7 +498,8 @@ print("their total weight, estimated {:.2f} and exact {:.4f}".format(*by_head.me
 #
 # We judge eight decoder heads, the six antibody heads, which are the easiest and the hardest for such features in three
 # blocks, and two *speech* heads. What should we expect? By section 4 a typical weight needs about $10\, e^{\|z\|^2/2}$
-# directions. The next table compares this number, for the median pair after the shift, with the $F$ that we can afford.
+# directions. The next table compares this number, for the median $\|z\|^2$ of all pairs after the shift, with the $F$
+# that we can afford.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("kind                       L   d   F   median ‖z‖²   10 e^{‖z‖²/2}")
@@ -667,8 +668,8 @@ for name, L, d in (("antibody", 122, 64), ("speech", 1500, 64)):
 # %% [markdown]
 # **On trained heads $L/8$ positive features do not explode as cosines do, but on the six stored antibody heads and on
 # one of the two stored speech heads they do worse than $\operatorname{mean}(V)$.** They beat it on seven of the eight
-# decoder heads, on no antibody head, and on one speech head, barely. The worst single draw has an error of 12. The
-# medians of cosines and sines lie between 9.1 and 1,809, and between 7 and 3,926 when the keys are shifted to the
+# decoder heads, on no antibody head, and on one speech head, barely. The worst single draw has the normalised error 12.
+# The medians of cosines and sines lie between 9.1 and 1,809, and between 7 and 3,926 when the keys are shifted to the
 # queries. So positive weights cure the failure of lesson 08, but they are not yet accurate. The shift helps: without it
 # the median on the decoder heads is 1.1 in place of 0.85.
 #
