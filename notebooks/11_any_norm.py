@@ -466,7 +466,7 @@ for name, (q, k, v), heads, n in (
 #
 # ## Exercises
 #
-# In `exercises/11_any_norm.ipynb`: how many directions some queries and keys need; the logarithm of every estimate; an
+# In `exercises/11_any_norm.ipynb`: predict the error of an output from a few norms; the logarithm of every estimate; an
 # $\varepsilon$ hidden in somebody's attention.
 #
 # ## Further reading

@@ -6,45 +6,44 @@ from functools import partial
 import numpy as np
 from scipy.special import logsumexp
 
+from ..attention import relative_variance
 from ._judge import check, compare, holds_at_most
 
-# directions_for_attention
+# predicted_error
 
 
-def directions(
-    q, k, target, mean=lambda s: np.expm1(s).mean(), power=-0.25, sign=1, whole=np.ceil, least=1
-):
-    """The least m ≥ 1 with mean(‖q' + k'‖²) / m ≤ target, q' = q d^power."""
-    z = (q[:, None] + sign * k) * q.shape[1] ** power
-    return max(least, whole(mean((z**2).sum(axis=-1)) / target))
+def output_mse(q, k, m, of_q=0, of_k=1, power=-0.5):
+    """(of_q ‖q'‖² + of_k ‖k'‖²) / (m S), of means over the rows, where ‖a'‖² = ‖a‖² d^power."""
+    x, y = ((a**2).sum(axis=1).mean() * q.shape[1] ** power for a in (q, k))
+    return (of_q * x + of_k * y) / (m * len(k))
 
 
-DIRECTIONS = [
-    (partial(directions, power=0.0), "q and k are scaled by d^{−1/4} first."),
-    (partial(directions, power=-0.5), "d^{−1/4} for q and d^{−1/4} for k, not d^{−1/2}."),
-    (partial(directions, sign=-1), "the exponent has q' + k', not q' − k'."),
-    (partial(directions, mean=lambda s: np.exp(s).mean()), "the −1 of e^s − 1 is missing."),
-    (partial(directions, mean=lambda s: np.expm1(s.mean())), "the mean of the exponentials."),
-    (partial(directions, mean=lambda s: np.expm1(s).sum()), "the mean over pairs, not their sum."),
-    (partial(directions, mean=lambda s: np.expm1(s**0.5).mean()), "the norm is squared: e^{‖z‖²}."),
-    (partial(directions, least=0), "where all of q and k are zero, m is still 1 at least."),
-    (partial(directions, whole=np.floor), "rounding down leaves it above the target: round up."),
+EQUAL = "½ (‖q'‖² + ‖k'‖²) is right only where both have the same mean; here they differ."
+LINEAR = "for short tokens e^{‖z‖²} − 1 is ‖z‖², and of that only the keys' part is left."
+PREDICTIONS = [
+    (partial(output_mse, of_q=1), "the queries' part is the same for all keys: it cancels."),
+    (partial(output_mse, of_q=0.5, of_k=0.5), EQUAL),
+    (lambda q, k, m: relative_variance(q, k, m) / 2 / len(k), LINEAR),
+    (partial(output_mse, of_k=0.5), "the keys' part is the half already: no further ½."),
+    (partial(output_mse, of_q=1, of_k=0), "the queries' part cancels, and the keys' part is left."),
+    (lambda q, k, m: output_mse(q, k, m) * len(k), "averaging over S values divides it by S."),
+    (lambda q, k, m: output_mse(q, k, 1), "averaging over m directions divides it by m."),
+    (partial(output_mse, power=0.0), "k is scaled by d^{−1/4} first."),
+    (partial(output_mse, power=-0.25), "‖k'‖² is ‖k‖² d^{−1/2}: the factor is squared as well."),
+    (partial(output_mse, power=-1.0), "k' is k d^{−1/4}, not k d^{−1/2}."),
+    (lambda *given: output_mse(*given) ** 0.5, "the squared error is asked for, not its root."),
 ]
 
 
-@check(mistakes=DIRECTIONS)
-def directions_for_attention(needed):
-    """needed(q, k, target): the least m ≥ 1 with mean (e^{‖q'+k'‖²} − 1)/m ≤ target.
-
-    q (L, d), k (S, d); q' = q d^{−1/4}.
-    """
+@check(mistakes=PREDICTIONS)
+def predicted_error(predict):
+    """predict(q, k, m): mean ‖k'‖² / (m S), the MSE of an output's entry; k' = k d^{−1/4}."""
     rng = np.random.default_rng(1003)
     cases = [
-        (scale * rng.normal(size=(7, d)), scale * rng.normal(size=(9, d)), target)
-        for scale, d in ((0.3, 4), (0.5, 16), (0.6, 9), (0.0, 4))
-        for target in (0.5, 0.013)
+        (a * rng.normal(size=(7, d)), b * rng.normal(size=(9, d)), m)
+        for a, b, d, m in ((0.3, 0.1, 4, 8), (0.05, 0.2, 16, 50), (0.2, 0.1, 9, 20))
     ]
-    compare(needed, directions, cases, DIRECTIONS, case="{0.shape} queries, target {2:g}")
+    compare(predict, output_mse, cases, PREDICTIONS, atol=0, case="{1.shape} keys, m = {2}")
 
 
 # log_estimates
@@ -72,15 +71,17 @@ def mean_of_logarithms(x, y, W):
 
 UNDERFLOW = "all features underflow: stay with logarithms, and subtract a maximum before exp."
 PAIR_BY_PAIR = "that underflows. Take, for each pair, the maximum of its own sums ωᵀx + ωᵀy."
-LOST = "right at small norms: at large ones exp(…) is lost below a bound or an ε."
+LOST = "right at small norms; at large norms exp(…) falls below a bound or an ε."
 LOGARITHMS = [
-    (lambda *given: np.exp(log_mean(*given)), "this is the estimate: its logarithm is asked for."),
+    (lambda *given: np.exp(log_mean(*given)), "this is the estimate; its logarithm is asked for."),
     (partial(log_mean, count=0), "the mean over the directions, not the sum: − ln m."),
     (partial(log_mean, half=0), "the factors exp(−‖x‖²/2) and exp(−‖y‖²/2) are missing."),
     (partial(log_mean, half=1), "the ½ is missing: exp(−‖x‖²/2)."),
+    (partial(log_mean, half=-0.5), "the sign of the norms: exp(−‖x‖²/2), not exp(+‖x‖²/2)."),
+    (partial(log_mean, count=0.5), "each feature has 1/√m, a product of two 1/m: − ln m."),
     (without_maximum, UNDERFLOW),
     (scaled, "x and y are taken as they are, without d^{−1/4}."),
-    (mean_of_logarithms, "this is the mean of the logarithms: that of the mean is asked for."),
+    (mean_of_logarithms, "not the mean of the logarithms, but the logarithm of the mean."),
     (partial(without_maximum, eps=1e-300), LOST),
 ]
 
@@ -113,8 +114,8 @@ def log_estimates(estimate):
 # hidden_eps
 
 
-def probed(solve=lambda share: share / (1 - 2 * share), long=1e4, short=0.0, query=0.0):
-    """solve(the share of a very long key beside a short one, for a query)."""
+def probed(solve=lambda a: a / (1 - 2 * a), long=1e4, short=0.0, query=0.0):
+    """solve(the weight of a very long key beside a short one, for a query)."""
 
     def find(attend, d):
         k = np.zeros((2, d))
@@ -124,15 +125,15 @@ def probed(solve=lambda share: share / (1 - 2 * share), long=1e4, short=0.0, que
     return find
 
 
-NO_WEIGHT = "NaN or infinity: is a denominator zero where ε is? Keep the query short, and one key."
+NO_WEIGHT = "NaN or infinity: is a denominator zero if ε is? Keep the query and one key short."
 NOT_LONG = "close: is the long key long enough? Something is left of e^{ωᵀx − ‖x‖²/2}."
 PROBES = [
     (probed(short=1e4), NO_WEIGHT),
     (probed(long=10.0), NOT_LONG),
-    (probed(lambda share: share), "this is the share of the long key: both carry ε, so solve."),
-    (probed(lambda share: share / (1 + 2 * share)), "solve share = ε / (1 + 2ε): mind the sign."),
-    (probed(lambda share: share / (1 - share)), "the short key carries ε, too."),
-    (lambda attend, d: 0.0, "show it a key so long that nothing but ε is left of its features."),
+    (probed(lambda a: a), "this is the weight of the long key: both keys have ε, so solve."),
+    (probed(lambda a: a / (1 + 2 * a)), "solve weight = ε / (1 + 2ε): check the sign."),
+    (probed(lambda a: a / (1 - a)), "the short key also has the ε."),
+    (lambda attend, d: 0.0, "pass a key so long that nothing but ε is left of its features."),
 ]
 
 

@@ -5,18 +5,17 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from performer_course import attention
 from performer_course.checks.lesson_11 import probed
 from tests.exercises.shared import exercises, norms
 
 RIGHT, WRONG = {}, {}
 
 
-# directions_for_attention
+# predicted_error
 
 
-RIGHT["directions_for_attention"] = [
-    lambda q, k, target: max(1, np.ceil(attention.relative_variance(q, k, 1) / target))
+RIGHT["predicted_error"] = [
+    lambda q, k, m: np.sum(k * k) / (np.sqrt(q.shape[1]) * m * len(k) ** 2),
 ]
 
 
@@ -63,7 +62,7 @@ def from_three_keys(attend, d):
 
 
 RIGHT["hidden_eps"] = [from_three_keys]
-WRONG["hidden_eps"] = [(probed(query=1e4), "is a denominator zero where ε is")]
+WRONG["hidden_eps"] = [(probed(query=1e4), "is a denominator zero if ε is")]
 
 
 TestExercises = exercises(RIGHT, WRONG)
