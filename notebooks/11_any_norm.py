@@ -131,9 +131,9 @@ show(
 # `features.log_positive` and `features.log_hyperbolic`.
 #
 # As a test, let $y = -x + e_1/2$, where $e_1$ is the first unit vector. Then $x + y$ is the same for every $x$, so by
-# lesson 09 an estimate of $\exp(x^\top y)$ has the same relative error however long $x$ is. The exact value is close to
-# $e^{-\|x\|^2}$, because $x^\top y = -\|x\|^2 + x_1/2$. And the smallest positive number in single precision is about
-# $10^{-45}$, which is $e^{-103}$.
+# lesson 09 an estimate of $\exp(x^\top y)$ has the same relative error however long $x$ is. The logarithm of the exact
+# value is $x^\top y = -\|x\|^2 + x_1/2$, which is close to $-\|x\|^2$. And the smallest positive number in single
+# precision is about $10^{-45}$, which is $e^{-103}$.
 #
 # **Before you run this:** in single precision, with $d = m = 64$ and $y = -x + e_1/2$, at which of the lengths 1, 3, 6,
 # 15 and 30 of $x$ does the plain estimate $\varphi(x)^\top\varphi(y)$ first come out as 0?
@@ -157,7 +157,8 @@ for row in zip(lengths, exact, plain, logarithm - exact, strict=True):
 # The plain estimate first comes out as 0 at length 15, where the exact value is about $e^{-225}$.
 
 # %% [markdown]
-# **With logarithms the error of the estimate is the same at every length, up to rounding.**
+# **With logarithms the error of the estimate is the same at every length, up to rounding.** The logarithms themselves
+# are of moderate size, and we only take exponentials of the differences $h_i - c$.
 #
 # ## 3. A stable form of linear attention
 #
@@ -263,9 +264,9 @@ for scale in (0.5, 5, 500):
 # = \frac{\|q_i'\|^2 + q_i'^\top k_l' + k_j'^\top q_i' + k_j'^\top k_l'}{m} .$$
 #
 # Each of the first three terms is the same for all $j$ or for all $l$, so it drops out of the mean square, and
-# $k_j'^\top k_l'/m$ is left. The deviations $v_j - o_i$ of different keys are nearly uncorrelated, so only the $S$
-# terms with $j = l$ add up. Each has the factor $A_{ij}^2 \approx 1/S^2$. For one entry of an output the mean squared
-# error is therefore
+# $k_j'^\top k_l'/m$ is left. The deviations $v_j - o_i$ of different keys are nearly uncorrelated, and the keys have
+# mean zero, so only the $S$ terms with $j = l$ add up. Each has the factor $A_{ij}^2 \approx 1/S^2$. For one entry of
+# an output the mean squared error is therefore
 #
 # $$\begin{aligned}
 # \text{error} &\approx \frac{\overline{\|k'\|^2}}{m S} \\
@@ -287,10 +288,10 @@ for scale in (0.5, 5, 500):
 #
 # How far does the rule reach? We try it with $m = L/4$ directions, which halves the multiplications, except in the
 # decoder, where a token sees only earlier ones and features break even. *Independent* heads are made up, at seven
-# scales from 0.05 to 1, with $L = 2{,}048$ and $d = 8$. *Decoder* heads are those of lesson 08 after 12,000 steps of
-# training; the prediction takes all their pairs, including those that the mask hides. *Antibody* heads are from
-# lesson 06. The figure also shows *aligned* heads, which are made up like the independent ones but have $q = k$, and the
-# *speech* heads of lesson 06.
+# scales from 0.05 to 1, with $L = 2{,}048$ and $d = 8$. *Decoder* heads are from the small decoder of lesson 08, after
+# 12,000 steps of training; the prediction takes all their pairs, including those that the mask hides. *Antibody* heads
+# are from lesson 06. The figure also shows *aligned* heads, which are made up like the independent ones but have
+# $q = k$, and the *speech* heads of lesson 06.
 #
 # **Before you run this:** for the median decoder head the rule predicts a normalised error of about $10^{18}$. Remember
 # that all estimated weights are positive. Will the measured normalised error be below 0.1, near 1, or above 1,000?
@@ -406,7 +407,7 @@ show(
 # heads, each on two chains, and the speech heads, again with $m = L/4$. We compare the normalised error from 64 queries
 # and four draws with the error from all queries and many other draws. We repeat this for twenty samples, and look at
 # the range of the first error divided by the second. For comparison there is a window of half of all keys, which costs
-# the same as these features.
+# the same as these features. An antibody head has two numbers in each column, one for each chain.
 #
 # **Before you run this:** look again at the errors of antibody and speech heads in section 4. On how many of eight
 # trained heads, six of antibodies and two of speech, will $L/4$ features be closer to attention than an equally
@@ -420,7 +421,7 @@ def mean_error(outputs, exact, v, rows=slice(None)):
 
 
 antibodies, at = [a.reshape(12, 122, 64) for a in data.antibody_heads()], np.random.default_rng(3)
-print("normalised error   64 queries   all queries      window   range of ratio")
+print("normalised error   64 queries   all queries      window   ratio, in 20 samples")
 for name, (q, k, v), heads, n in (
     ("antibody", antibodies, 6, 124),
     ("speech", data.speech_heads(), 2, 44),
@@ -466,8 +467,8 @@ for name, (q, k, v), heads, n in (
 #
 # ## Exercises
 #
-# In `exercises/11_any_norm.ipynb`: predict the error of an output from a few norms; the logarithm of every estimate; an
-# $\varepsilon$ hidden in somebody's attention.
+# In `exercises/11_any_norm.ipynb`: predict the error of an output from a few norms; compute the logarithm of every
+# estimate; find an $\varepsilon$ hidden in somebody's attention.
 #
 # ## Further reading
 #
