@@ -1,16 +1,17 @@
 # %% [markdown]
 # # Attention: take a weighted mean
 #
-# > **40 minutes.** Needs: lesson 02, for the softmax kernel as a Gaussian between two norms.
+# > **55 minutes.** Needs: lesson 02 (the softmax kernel as a Gaussian times a factor for each norm).
 # >
-# > Afterwards you can write attention in five lines, say what queries, keys and values are for, read
-# > the heads of a trained model, and judge an approximation in the unit that this course uses.
+# > Afterwards you can write attention in five lines, explain what queries, keys, values and heads are for, read the
+# > attention weights of a trained model, and judge an approximation by its normalised error, as the rest of the course
+# > does.
 #
-# How does a word know which words matter? In *the thirsty cat drank sweet milk*, `thirsty` is about
-# the cat and `sweet` is about the milk, and a model that reads the sentence has to find that out. The
-# part of a transformer that finds it out is called *attention*. It is simpler than its name: a mean of
-# vectors, some of which count more than others. How much each counts is the value of a kernel, so all
-# that the first five lessons said about kernels is about attention, too.
+# How does a word know which other words matter to it? In *the thirsty cat drank sweet milk*, `thirsty` is about the
+# cat and `sweet` is about the milk, and a model that reads the sentence has to find this out. The part of a
+# transformer that does so is called *attention*. It is simpler than its name suggests: a mean of vectors in which
+# some vectors count more than others. How much each one counts is the value of a kernel, so what the first five
+# lessons said about kernels is also about attention.
 
 # %%
 from time import process_time
@@ -23,22 +24,23 @@ from performer_course import attention, compare, data, near_far
 from performer_course.figures import COLORS, gram, show
 
 # %% [markdown]
-# ## 1. A mean that looks nearby
+# ## 1. Kernel smoothing: a locally weighted mean
 #
-# We begin without words. At places $c_1, \dots, c_p$ on a line somebody has measured numbers
-# $y_1, \dots, y_p$, with noise, and we want the curve behind them. Nadaraya and Watson, both in 1964,
-# took at each place $x$ the mean of all the numbers, in which those from nearby count more:
+# We begin without words. At positions $c_1, \dots, c_p$ on a line we have taken noisy measurements $y_1, \dots, y_p$,
+# and we want to recover the curve behind them. In 1964 Nadaraya and Watson, independently of each other, proposed to
+# take at each position $x$ the mean of all the measurements, in which those made nearby count more:
 #
 # $$\hat y(x) = \frac{\sum_{j=1}^p K(x, c_j)\, y_j}{\sum_{j=1}^p K(x, c_j)}, \qquad
 # K(x, c) = \exp\Bigl(-\frac{(x - c)^2}{2h^2}\Bigr) .$$
 #
-# The kernel $K$ says how much a number counts, and the *bandwidth* $h$ says what nearby means. Divided by
-# their sum, the weights add up to 1. Such a mean is called a *kernel smoother*.
+# This is the *Nadaraya–Watson kernel smoother*. The kernel $K$ determines how much each measurement counts, and its
+# *bandwidth* $h$ determines what "nearby" means. Because we divide by the sum of the kernel values, the weights add
+# up to 1. The figure below the code shows how a single estimate is made.
 
 
 # %%
 def smoother(x, c, y, h):
-    """The mean of y (p,) at each x (n,), with Gaussian weights around c (p,): (n,)."""
+    """The Nadaraya–Watson smoother at each x (n,), from measurements y (p,) at c (p,): (n,)."""
     K = np.exp(-((x[:, None] - c) ** 2) / (2 * h**2))  # (n, p)
     return K @ y / K.sum(axis=1)
 
@@ -49,62 +51,102 @@ y = np.sin(1.5 * c) + rng.normal(scale=0.3, size=60)
 x = np.linspace(-3, 3, 241)
 curve = np.sin(1.5 * x)
 
-# %% [markdown]
-# **Before you run this:** sixty numbers on a sine, $\sin 1.5x$ from $x = -3$ to 3, have noise of standard deviation 0.3. Which
-# bandwidth, 0.02, 0.1, 0.3, 1 or 10, comes nearest to the curve, and is its root mean square distance
-# from the curve nearer to 0.3, 0.15 or 0.05?
-
-# %% tags=["answer"]
-found = {h: smoother(x, c, y, h) for h in (0.02, 0.1, 0.3, 1, 10)}
-for h, values in found.items():
-    print(f"bandwidth {h:5}:          distance {np.sqrt(((values - curve) ** 2).mean()):.3f}")
-print(f"mean of y, at every x:     distance {np.sqrt(((y.mean() - curve) ** 2).mean()):.3f}")
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-fig, ax = plt.subplots(figsize=(9, 4.6))
-ax.plot(c, y, "o", color=COLORS[6], alpha=0.35, label="data")
-ax.plot(x, curve, color=COLORS[6], alpha=0.3, linewidth=6, linestyle="-", label="the curve")
-for h, color, dash, width in ((0.02, 4, ":", 1.8), (0.3, 0, "-", 3), (10, 1, "--", 3)):
-    ax.plot(x, found[h], color=COLORS[color], linestyle=dash, linewidth=width, label=f"$h = {h}$")
-ax.set(xlabel="place $x$", ylabel="number $y$", ylim=(-1.9, 2.6))
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+at, h = 0.0, 0.5
+kernel, estimate = np.exp(-((at - c) ** 2) / (2 * h**2)), smoother(np.array([at]), c, y, h)[0]
+fig, ax = plt.subplots(figsize=(9, 4.2))
+ax.scatter(c, y, s=8 + 160 * kernel, color=COLORS[6], alpha=0.6, label="measurements")
+ax.plot(x, -1.8 + 0.8 * np.exp(-((at - x) ** 2) / (2 * h**2)), color=COLORS[0], label="kernel $K$")
+ax.plot([at], [estimate], "*", color=COLORS[1], markersize=20, label="estimate")
+ax.set(xlabel="position $x$", ylabel="measurement $y$", ylim=(-1.9, 2.2))
 ax.legend(ncols=3, loc="upper center")
 show(
     fig,
-    caption="Follow the dashed line: a mean that looks everywhere alike sees no curve.",
-    alt=f"Sixty noisy points on a sine curve and three smoothers. With bandwidth 0.3 the smoother follows "
-    f"the curve between {found[0.3].min():.1f} and {found[0.3].max():.1f}, with 0.02 it jumps from point to "
-    f"point, and with 10 it stays between {found[10].min():.2f} and {found[10].max():.2f}, "
-    f"at the mean of all, {y.mean():.2f}.",
+    caption="The larger a point, the larger the weight of its measurement in the estimate at $x = 0$, here with a "
+    "bandwidth of 0.5. The star is the weighted mean. To estimate the whole curve, slide the kernel along the line.",
+    alt=f"Sixty measurements, and one estimate from them. The kernel is a bell around {at:.0f}, and the size of each "
+    f"point follows it: {(kernel > 0.5).sum()} points have over half of the largest possible kernel value. The star, "
+    f"their weighted mean, is at {estimate:.2f}.",
 )
 
+# %% [markdown]
+# **Before you run this:** the sixty measurements are of the sine curve $\sin 1.5x$, with noise of standard deviation
+# 0.3. Neighbouring points are 0.1 apart on average, and from a peak of the curve to the next valley it is
+# $\pi/1.5 \approx 2.1$. Which bandwidth, 0.02, 0.1, 0.3, 1 or 10, brings the smoother closest to the true curve? And
+# what does the smoother look like with the narrowest of them, and with the widest?
+
+# %% tags=["answer"]
+curves = {h: smoother(x, c, y, h) for h in (0.02, 0.1, 0.3, 1, 10)}
+print("root mean square (RMS) distance from the true curve")
+for h, values in curves.items():
+    print(f"bandwidth {h:5}:        {np.sqrt(((values - curve) ** 2).mean()):.3f}")
+print(f"mean of y, at every x:   {np.sqrt(((y.mean() - curve) ** 2).mean()):.3f}")
+
 # %% [markdown] tags=["answer"]
-# The bandwidth 0.3 comes nearest, and its distance from the curve is 0.16. **On a noisy sine a weighted mean
-# of the right bandwidth takes away about half of the noise, and nothing was trained.** A narrow bandwidth
-# repeats the noise. A wide one gives every number the same weight, so the bandwidth 10 does no better than
-# the mean of all numbers, which is the same at every place.
+# The bandwidth 0.3 brings the smoother closest, to an RMS distance of 0.16: it averages several points, among which
+# the curve bends little. With the narrowest bandwidth the smoother jumps from point to point. With the widest, 10, it
+# is flat, and no better than the mean of all the measurements.
+
+# %% [markdown]
+# ### Bias and variance
+#
+# The next figure shows three of the five smoothers. A bandwidth that is too narrow averages too few points, so the
+# result repeats their noise: the estimate has a high *variance*. A bandwidth that is too wide averages over
+# measurements of different parts of the curve, which gives the estimate a *bias*. As the bandwidth grows further, all
+# weights become equal, and the smoother returns the mean of all the measurements, which is the same at every
+# position. The best bandwidth is a compromise, known as the *bias–variance trade-off*. **On a noisy sine, a weighted
+# mean with the right bandwidth removes about half of the noise, and nothing was trained.**
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, ax = plt.subplots(figsize=(9, 4.6))
+ax.plot(c, y, "o", color=COLORS[6], alpha=0.35, label="measurements")
+ax.plot(x, curve, color=COLORS[6], alpha=0.3, linewidth=6, linestyle="-", label="true curve")
+for h, color, dash, width in ((0.02, 4, ":", 1.8), (0.3, 0, "-", 3), (10, 1, "--", 3)):
+    ax.plot(x, curves[h], color=COLORS[color], linestyle=dash, linewidth=width, label=f"$h = {h}$")
+ax.set(xlabel="position $x$", ylabel="measurement $y$", ylim=(-1.9, 2.6))
+ax.legend(ncols=3, loc="upper center")
+show(
+    fig,
+    caption="Compare each smoother with the true curve, the broad band. The dotted line follows the noise, and the "
+    "dashed line, a mean with nearly equal weights, is flat.",
+    alt=f"Sixty noisy points on a sine curve and three smoothers. With bandwidth 0.3 the smoother follows "
+    f"the curve and runs from {curves[0.3].min():.1f} to {curves[0.3].max():.1f}, with 0.02 it jumps from "
+    f"point to point, and with 10 it stays between {curves[10].min():.2f} and {curves[10].max():.2f}, "
+    f"close to the mean of all the measurements, {y.mean():.2f}.",
+)
 
 # %% [markdown]
 # ## 2. Queries, keys and values
 #
-# Now the places are words. Give each word a vector, a row of $x$. Ours have four numbers, written by
-# hand: the word names an animal, it names food, it is about an animal, it is about food. And weigh the
-# $L$ words as the smoother weighed numbers, by a kernel that is large where two vectors are alike:
+# Now the positions become words. Give each word a vector, and let these vectors be the rows of a matrix $x$. Ours
+# have four numbers, written by hand, which say whether the word names an animal, names food, is about an animal, and
+# is about food. Then weight the $L$ words as the smoother weighted its measurements, by a kernel that is large where
+# two vectors are similar:
 #
 # $$o_i = \sum_{j=1}^L w_{ij}\, x_j, \qquad
 # w_{ij} = \frac{\exp(x_i^\top x_j)}{\sum_{l=1}^L \exp(x_i^\top x_l)} .$$
 #
-# This is *basic self-attention*. It has no parameters. The inner product in it is called a *score*,
-# or *logit*, and its exponential is the softmax kernel of lesson 02. But for our sentence it is of no
-# use. Among vectors of one length none has a larger inner product with $x_i$ than $x_i$ itself, so
-# the best that a word can find is itself and its like.
+# This is *basic self-attention*. It has no parameters, and it is called *self*-attention because each word attends to
+# the words of its own sentence. The inner products $x_i^\top x_j$ are called *scores*, or *logits*, and their
+# exponentials are values of the softmax kernel of lesson 02. Dividing the exponentials by their sum gives the
+# *softmax* of the scores. These are the *attention weights* $w_{ij}$.
 #
-# The trouble is that one vector plays three parts. The smoother had three things: the place $x$ that
-# asks, the places $c$ that are asked, and the numbers $y$ that go into the mean. Here a word's vector is all
-# of them. So give each part a matrix of its own. The *query* $q = x W_q$ of a word asks, the *keys*
-# $k = x W_k$ of all words answer, and what is handed over are their *values* $v = x W_v$. Queries and keys
-# have $d$ numbers each, values $e$. Training chooses all three matrices. We write two by hand, as the
-# weights do not depend on values. A query is what the word is about, times four to set its weights well
-# apart, and a key is what the word names.
+# For our sentence, though, these weights are of no use. Among vectors of the same length, none has a larger inner
+# product with $x_i$ than $x_i$ itself. Only `drank` has a longer vector than the other words, because it is about an
+# animal and about food, and even `drank` scores no more with `thirsty` than `thirsty` does with itself. So the best
+# that a word can find is itself and words like it.
+#
+# The trouble is that one vector plays three parts. Into the smoother went three different things: the position $x$ at
+# which we want an estimate, the positions $c$ that are compared with it, and the measurements $y$ that are averaged.
+# Here a word's vector is all three. So give each part a matrix of its own. From the vector $x$ of a word, written as
+# a row, we compute a *query* $q = x W_q$, which says what the word looks for, a *key* $k = x W_k$, with which queries
+# are compared, and a *value* $v = x W_v$, which goes into the mean. It is like looking something up in a dictionary,
+# but instead of the one value whose key equals the query, we get a mean of all values, in which those whose keys match
+# the query best have the most weight. Queries and keys have $d$ numbers each, values have $e$, and training chooses
+# all three matrices.
+#
+# We write only two of them by hand, because the weights do not depend on the values. Our queries hold what a word is
+# about, multiplied by four so that the weights differ clearly, and our keys hold what it names.
 
 # %%
 words = ["the", "thirsty", "cat", "drank", "sweet", "milk"]
@@ -119,16 +161,30 @@ def weights(q, k):
     return A / A.sum(axis=1, keepdims=True)
 
 
-itself = weights(4**0.5 * x, x)  # the factor undoes the division: exp(x xᵀ), (6, 6)
-asked = weights(x @ W_q, x @ W_k)  # (6, 6)
+basic = weights(4**0.5 * x, x)  # the factor undoes the division: exp(x xᵀ), (6, 6)
+by_query = weights(x @ W_q, x @ W_k)  # (6, 6)
 
 # %% [markdown]
-# **Before you run this:** in *the thirsty cat drank sweet milk* the word `thirsty` asks for an animal, but `the` is about
-# nothing, so its query is $(0, 0)$. How does `the` weigh the six words?
+# **Before you run this:** in *the thirsty cat drank sweet milk* the word `thirsty` is about an animal, so its query
+# asks for one. But `the` is about nothing, so its query is $(0, 0)$. What weights does `the` give to the six words?
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
+# %% tags=["answer"]
+print("weights of the word the:", by_query[0].round(2))
+
+# %% [markdown] tags=["answer"]
+# All scores of `the` are zero, so it gives each of the six words the same weight, 0.17, and receives the mean of all
+# values, as with the very wide bandwidth of section 1.
+
+# %% [markdown]
+# ### Two matrices of attention weights
+#
+# Each row below belongs to one query and adds up to 1. On the left are the weights of basic self-attention, and on the
+# right those with our two matrices. Now `thirsty` gives most of its weight to the cat, and `drank` divides most of its
+# weight between who drank and what was drunk. The words `cat` and `milk` are about nothing, like `the`.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(11.5, 5.2))
-named = (itself, "$x$ with itself"), (asked, "$q$ with $k$")
+named = (basic, "basic: $x$ with $x$"), (by_query, "queries $q$ with keys $k$")
 for ax, (picture, title) in zip(axes, named, strict=True):
     gram(ax, picture, title, largest=1.0)
     ax.set_xticks(range(6), words, rotation=45)
@@ -140,31 +196,41 @@ for ax, (picture, title) in zip(axes, named, strict=True):
 axes[0].set(ylabel="query")
 show(
     fig,
-    caption="Read the row of thirsty: on the left it finds itself and its like, on the right the cat.",
-    alt="Two tables of weights, six words by six. With x in both parts, thirsty has "
-    f"{itself[1, 1]:.2f} on itself. With queries and keys it has {asked[1, 2]:.2f} on cat, sweet has "
-    f"{asked[4, 5]:.2f} on milk, drank {asked[3, 2]:.2f} on each of them, and the row of the is "
-    f"{asked[0].min():.2f} to {asked[0].max():.2f}.",
+    caption="Compare the two rows of thirsty: on the left it gives the most weight to itself and to a similar word, on "
+    "the right to the cat.",
+    alt="Two tables of weights, six words by six. With x as both query and key, the word "
+    f"thirsty gives a weight of {basic[1, 1]:.2f} to itself. With queries and keys of its own it gives "
+    f"{by_query[1, 2]:.2f} to cat, sweet gives {by_query[4, 5]:.2f} to milk, drank gives {by_query[3, 2]:.2f} to "
+    f"each of these two, and the weights in the row of the word the run from {by_query[0].min():.2f} to "
+    f"{by_query[0].max():.2f}.",
 )
 
-# %% [markdown] tags=["answer"]
-# The word `the` weighs all six words alike, with 0.17 each, so what it gets is the mean of all values, as
-# with the wide bandwidth. So do `cat` and `milk`. Meanwhile `thirsty` has found the cat, and `drank` both
-# who drank and what was drunk. **With a query and a key of its own, a word can find what it is about, and
-# not only what it is like.** What it gets from there need not be what it was found by, since the values
-# have a matrix of their own, too. But it is always a mean of values, and cannot leave their range.
+# %% [markdown]
+# **With a query and a key of its own, a word can find what it is about, and not only what it is like.** What a word
+# passes on (its value) need not be what it is found by (its key), since the values have a matrix of their own. But
+# the output is always a mean of values with weights that are positive and add up to 1, a *convex combination*, so it
+# cannot leave their convex hull.
 
 # %% [markdown]
-# ## 3. Five lines, and a bandwidth
+# ## 3. Scaled dot-product attention
 #
-# Write the queries, keys and values as the rows of $Q$ (L, d), $K$ (S, d) and $V$ (S, e), with $S = L$
-# where a sentence reads itself. Then all outputs at once are
+# Write the queries, keys and values as the rows of $Q$ (L, d), $K$ (S, d) and $V$ (S, e). In *self-attention*, where
+# a sentence reads itself, $S = L$. In *cross-attention* the queries come from one sequence and the keys and values
+# from another, for example from the sentence that is being translated. In both cases all the outputs at once are
 #
-# $$\operatorname{Att}(Q, K, V) = D^{-1} A V, \qquad A = \exp\bigl(Q K^\top / \sqrt d\bigr), \qquad
-# D = \operatorname{diag}(A \mathbf{1}) .$$
+# $$\operatorname{Att}(Q, K, V) = \operatorname{softmax}\Bigl(\frac{Q K^\top}{\sqrt d}\Bigr)\, V = D^{-1} A V, \qquad
+# A = \exp\Bigl(\frac{Q K^\top}{\sqrt d}\Bigr), \qquad D = \operatorname{diag}(A \mathbf{1}) .$$
 #
-# Since $\mathbf{1}$ is a vector of ones, $D$ holds the sums of the rows of $A$. As it is diagonal, keep it
-# as a column, and divide.
+# This is the *scaled dot-product attention* of Vaswani et al. (2017), who write $d_k$ for our $d$ and $d_v$ for our
+# $e$. They call the function that compares a query with a key a *compatibility function*. Here it is the inner
+# product, or *dot product*, and *scaled* refers to the division by $\sqrt d$; the older *additive attention* uses a
+# small network instead. The softmax acts on each row, and the second form of the formula says how: take the exponential of each
+# entry, which gives $A$, and divide each row by its sum. Since $\mathbf{1}$ is a vector of ones, the sums of the rows
+# are on the diagonal of $D$, and $D^{-1} A$ is the matrix of attention weights. An optional *mask* sets some of the
+# scores to $-\infty$, so that their keys get no weight (lesson 07).
+#
+# From inputs to outputs these are four steps: multiply $Q$ by $K^\top$, divide by $\sqrt d$, take the softmax of each
+# row, and multiply by $V$.
 
 
 # %%
@@ -172,67 +238,106 @@ def attention_by_hand(q, k, v):
     """q (L, d), k (S, d), v (S, e) → (L, e)."""
     d = q.shape[1]
     A = np.exp(q @ k.T / d**0.5)  # (L, S)
-    D = A.sum(axis=1, keepdims=True)  # (L, 1)
+    D = A.sum(axis=1, keepdims=True)  # (L, 1): the diagonal, as a column
     return A @ v / D
 
 
 q, k, v = np.random.default_rng(1).normal(size=(3, 200, 64))
-gap = attention_by_hand(q, k, v) - attention.softmax_attention(q, k, v)
-print(f"five lines and attention.softmax_attention differ by {np.abs(gap).max():.0e}")
+gap = np.abs(attention_by_hand(q, k, v) - attention.softmax_attention(q, k, v)).max()
+print("differs from attention.softmax_attention by less than 1e-12:", bool(gap < 1e-12))
 
 # %% [markdown]
-# Why $\sqrt d$? Take queries and keys whose entries are independent, with mean 0 and variance 1. A score
-# is a sum of $d$ independent terms $q_c k_c$, each of mean 0 and variance $\mathbb{E} q_c^2\,
-# \mathbb{E} k_c^2 = 1$, so $q^\top k$ has variance $d$. Divided by $\sqrt d$ it has variance 1 at any
-# width, at least until training makes queries and keys longer.
+# Why $\sqrt d$? Take queries and keys whose entries are all independent, with mean 0 and variance 1. A score is a sum
+# of $d$ independent terms $q_c k_c$. Each of these has mean 0, so its variance is the mean of its square, which is
+# $\mathbb{E} q_c^2\, \mathbb{E} k_c^2 = 1$ because $q_c$ and $k_c$ are independent. So $q^\top k$ has variance $d$.
+# Divided by $\sqrt d$ it has variance 1 at any width $d$, at least until training makes queries and keys longer.
 #
-# **Before you run this:** queries and keys have $d = 256$ independent entries of variance 1. Of 64
-# keys, how much weight has the largest without the division by $\sqrt d$: about 0.1, 0.5 or 0.9?
-# And with it?
+# A number by which scores are divided before the softmax is called its *temperature*. The lower the temperature, the
+# more of the weight goes to the largest score, and the higher it is, the more equal are the weights. The temperature
+# of scaled dot-product attention is $\sqrt d$.
+#
+# **Before you run this:** queries and keys have $d = 256$ independent entries of variance 1, so a score has a
+# standard deviation of 16. Of the 64 weights of a query, how large is the largest on average without the division by
+# $\sqrt d$: about 0.1, 0.5 or 0.9? And with it?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(2)
-print("  d   largest of 64 weights: without √d   with √d")
+print("largest of 64 weights, mean over 400 queries")
+print("  d   without √d   with √d")
 for d in (4, 16, 64, 256):
     q, k = rng.normal(size=(400, d)), rng.normal(size=(400, 64, d))  # 400 queries, 64 keys each
     scores = (k @ q[:, :, None])[:, :, 0]  # (400, 64)
     A = np.exp(np.stack([scores, scores / d**0.5]))  # (2, 400, 64)
     largest = (A / A.sum(axis=2, keepdims=True)).max(axis=2).mean(axis=1)
-    print(f"{d:3}   {largest[0]:33.2f} {largest[1]:9.2f}")
+    print(f"{d:3}   {largest[0]:10.2f} {largest[1]:9.2f}")
 
 # %% [markdown] tags=["answer"]
-# Without the division the largest of 64 weights is 0.90 at $d = 256$, so that a mean of 64 values is
-# little more than one of them. With the division it is 0.11, and for such independent entries it is much
-# the same at every width of the table.
+# Without the division the largest of the 64 weights is 0.90 on average at $d = 256$, so a mean of 64 values is little
+# more than one of them. With the division it is 0.11, and for independent entries such as these it is much the same
+# at every width in the table.
 
 # %% [markdown]
-# There is a second way to see the division. The softmax kernel is a Gaussian between two norms (lesson
-# 02). With the scale in it that reads
+# ### The scale in training
+#
+# When one weight is close to 1 and all the others are close to 0, the softmax is *saturated*. Then it is hard to train,
+# because its gradients are small: the derivative of the weight $w_j$ with respect to its own score is $w_j (1 - w_j)$,
+# with respect to the score of another key $l$ it is $-w_j w_l$, and all of these are nearly zero. Vaswani et al.
+# suspected that this happens when $d$ is large, and divide by $\sqrt d$ to prevent it.
+#
+# ### The scale as a bandwidth
+#
+# There is a second way to see the division. The softmax kernel is a Gaussian times a factor for each norm
+# (lesson 02). To include the scale, solve $\|q - k\|^2 = \|q\|^2 - 2 q^\top k + \|k\|^2$ for $q^\top k$, divide by
+# $\sqrt d$, and take the exponential:
 #
 # $$\exp\Bigl(\frac{q^\top k}{\sqrt d}\Bigr) = e^{\|q\|^2/2\sqrt d}\;
 # \exp\Bigl(-\frac{\|q - k\|^2}{2\sqrt d}\Bigr)\; e^{\|k\|^2/2\sqrt d} .$$
 #
-# In the middle stands the kernel of section 1, and $\sqrt d$ stands where $h^2$ stood. The first factor
-# is shared by all weights of a query, so the division by their sum removes it. The last one belongs to
-# the key, and stays. **Attention is a kernel smoother whose squared bandwidth is $\sqrt d$, and in which,
-# of two keys equally near, the longer counts more.**
+# The factor in the middle is the Gaussian kernel of section 1, with $\sqrt d$ where $h^2$ was, so the temperature is a
+# squared bandwidth. The first factor is common to all the weights of a query, and dividing by their sum removes it.
+# The last factor belongs to the key, and it stays. **Attention is a kernel smoother whose squared bandwidth is
+# $\sqrt d$, and in which, of two keys equally near to the query, the longer one counts more.**
 #
-# With a fourth root of $d$ on each side, $q'_i = q_i/d^{1/4}$ and $k'_j = k_j/d^{1/4}$, the entries of
-# $A$ are $\exp(q_i'^\top k'_j)$, the softmax kernel itself, and the bandwidth is 1. As queries are not
-# keys, $A$ need not be symmetric, which Gram matrices are. But each of its entries is the value of a
-# kernel, and no more is needed.
+# The scale can also be divided between the two sides. With a fourth root of $d$ on each, $q'_i = q_i/d^{1/4}$ and
+# $k'_j = k_j/d^{1/4}$, the entries of $A$ are $\exp(q_i'^\top k'_j)$, which is the softmax kernel itself, and the
+# bandwidth is 1. Because the queries are not the keys, $A$ need not be symmetric, whereas a Gram matrix always is.
+# But each of its entries is the value of a kernel, and that is all we need.
+
+# %% [markdown]
+# ## 4. Multi-head attention
 #
-# ## 4. Three learned heads
+# A word may need to know several things: what it is about, which word comes before it, whether it is negated. One mean
+# cannot give it all of them. So a transformer runs several attentions side by side, called *heads*, each with three
+# matrices of its own. Their outputs are joined and multiplied by one more learned matrix $W_o$:
 #
-# One such mean, with its three matrices, is a *head*, and a model has many of them. In place of words it
-# has *tokens*, which are the pieces that its input is cut into. Here are three trained heads, with
-# $d = e = 64$. One is from a model that has read antibodies, and its tokens are letters (lesson 17). Two
-# are from a model that writes down speech, and their tokens are moments, fifty a second (lesson 18).
+# $$\operatorname{MultiHead}(x) = \operatorname{Concat}(\text{head}_1, \dots, \text{head}_H)\, W_o, \qquad
+# \text{head}_r = \operatorname{Att}\bigl(x W_q^{(r)}, x W_k^{(r)}, x W_v^{(r)}\bigr) .$$
 #
-# Each row of the table is a head on one input; the antibody head stands there twice, with two chains of
-# letters. The columns are the number of tokens, how many keys count for the median query, the part of the
-# weight on keys at most 16 places away, and what equal weights would put there. How many count is
-# $1/\sum_j w_{ij}^2$: for $n$ equal weights it is $n$. Look for the head whose weight stays near.
+# This is *multi-head attention*. *Concat* is short for concatenation: $H$ outputs of shape (L, e) become one matrix of
+# shape (L, He). If $x$ has the shape (L, n), where Vaswani et al. write $d_{\text{model}}$ for $n$, then $W_o$ has the
+# shape (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads together cost
+# about as much as a single one of width $n$. Each word thus passes through $H$ heads, each of which takes a mean of its
+# own, and $W_o$ mixes the $H$ results into one vector.
+
+# %% [markdown]
+# ### Three learned heads
+#
+# What do heads attend to once they are trained? Instead of words, a model works with *tokens*, the pieces into which
+# its input is cut. Here are three heads of two pretrained models, all with $d = e = 64$. The first model was trained
+# on antibodies, and its tokens are letters, one for each amino acid (lesson 17). The second transcribes speech, and
+# its tokens are moments in time, fifty per second (lesson 18). We name the heads after what they do:
+#
+# - *content*, from the antibody model, attends to tokens with a certain content, wherever they are;
+# - *near*, from the speech model, attends to moments close to its own;
+# - *spread*, also from the speech model, spreads its weight over a large part of the recording.
+#
+# How many keys does a query attend to, if none of the weights is zero? The *effective number of keys* of query $i$ is
+# $1/\sum_j w_{ij}^2$. If $n$ keys share the weight equally, the sum is $n \cdot 1/n^2 = 1/n$, so the effective number
+# is $n$. It runs from 1, where one key has all the weight, to $L$, where all weights are equal.
+#
+# Each row of the table below is one head on one input of $L$ tokens; the antibody head appears twice, on two chains
+# of letters. The effective number of keys is the median over the queries. Then compare the last two columns: the
+# fraction of the weight on keys at most 16 positions away, and what it would be if all weights were equal.
 
 # %%
 qa, ka, va = (a[1] for a in data.antibody_heads())  # (2, 122, 64): one head on two chains
@@ -243,164 +348,186 @@ heads = {
     "near": (qs[0], ks[0], vs[0]),
     "spread": (qs[1], ks[1], vs[1]),
 }
-tables = {}
-print("head                 L   keys that count   weight within 16 places   if equal")
+head_weights = {}
+print("head                  L   effective keys   weight within 16 positions   if equal")
 for name, (q, k, _) in heads.items():
-    w = tables[name] = attention.softmax_attention(q, k, np.eye(len(k)))  # V = identity: weights
-    near = np.tri(len(w), k=16) * np.tri(len(w), k=16).T  # 1 where at most 16 places apart
-    counting, within = np.median(1 / (w**2).sum(axis=1)), (w * near).sum() / len(w)
-    print(f"{name:17} {len(w):5,} {counting:17.0f} {within:25.2f} {near.mean():10.2f}")
-for name, chain in (("content, chain 2", "Trastuzumab"), ("content", "Pembrolizumab")):
-    on_A = np.array([letter == "A" for letter in f"[{data.antibodies()[chain][0]}]"])  # (122,)
-    share = tables[name][:, on_A].sum(axis=1).mean()
-    print(f"{name}: A has {share:.2f} of the weight, {share / on_A.mean():.1f} times its share")
+    w = head_weights[name] = attention.softmax_attention(q, k, np.eye(len(k)))  # V = I: weights
+    near = np.tri(len(w), k=16) * np.tri(len(w), k=16).T  # 1 where at most 16 positions apart
+    effective, within = np.median(1 / (w**2).sum(axis=1)), (w * near).sum() / len(w)
+    print(f"{name:17} {len(w):5,} {effective:16.0f} {within:28.2f} {near.mean():10.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
+for name, chain in (("content, chain 2", "Trastuzumab"), ("content", "Pembrolizumab")):
+    on_A = np.array([letter == "A" for letter in f"[{data.antibodies()[chain][0]}]"])  # (122,)
+    fraction = head_weights[name][:, on_A].sum(axis=1).mean()
+    times = fraction / on_A.mean()
+    print(f"{name}: A gets {fraction:.2f} of the weight, {times:.1f} times as much as if equal")
+
 fig, axes = plt.subplots(1, 3, figsize=(12.5, 4.6))
 for ax, name in zip(axes, ("content", "near", "spread"), strict=True):
-    w = tables[name]
+    w = head_weights[name]
     if len(w) > 1000:  # in squares of 12 by 12 tokens
         w = w.reshape(125, 12, 125, 12).sum(axis=3).mean(axis=1)
-    gram(ax, w**0.5, f"{name}, $L = {len(tables[name]):,}$", largest=0.5)
+    gram(ax, w**0.5, f"{name}, $L = {len(head_weights[name]):,}$", largest=0.5)
     ax.set(xlabel="key")
-axes[0].set(ylabel="query", xlabel="key, with each A")
+axes[0].set(ylabel="query", xlabel="key (each A marked)")
 axes[0].set_xticks(np.flatnonzero(on_A), ["A"] * on_A.sum())
-stripe = tables["content"].mean(axis=0).max() * 122
-band = tables["near"].reshape(125, 12, 125, 12).sum(axis=3).mean(axis=1)
+stripe = head_weights["content"].mean(axis=0).max() * 122
+band = head_weights["near"].reshape(125, 12, 125, 12).sum(axis=3).mean(axis=1)
 show(
     fig,
-    caption="Brightness is the root of a weight. Look for stripes, keys that many queries choose, and for the "
-    "diagonal, which is nearness, with faint lines at fixed distances beside it; the dark stripes on the right "
-    "are the pauses between five sentences, and "
-    "the silence after them.",
-    alt="The weights of three heads, queries down and keys across, brightness the root of a weight. "
-    f"The content head has columns of which one gets {stripe:.0f} times a uniform weight. The near head, "
-    f"in squares of 12 tokens, has {np.diag(band).mean():.2f} of its weight in those on the diagonal. The "
-    f"largest weight of the spread head is {tables['spread'].max():.2f}.",
+    caption="Brightness is the square root of a weight. A vertical stripe is a key to which many queries attend, and "
+    "the diagonal is a query's own neighbourhood; the faint lines parallel to it in the middle panel are keys at other "
+    "fixed distances. On the right, the dark stripes are the pauses between five sentences and the silence after them.",
+    alt="The weights of three heads, with queries down, keys across, and brightness the square root of a weight. "
+    f"The content head shows bright columns, one of which gets {stripe:.0f} times a uniform weight. The near head, "
+    f"drawn in squares of 12 by 12 tokens, has {np.diag(band).mean():.2f} of its weight in the squares on the "
+    "diagonal, and faint lines run parallel to it. The largest weight of the spread head is "
+    f"{head_weights['spread'].max():.2f}.",
 )
 
 # %% [markdown]
-# The first head looks for a letter: A, for alanine, has over four times its share of the weight on both
-# chains. **Of three learned heads one looks for certain tokens, one at its neighbours, and one at a third of
-# everything.** They were chosen to be unlike. The last is on its way to equal weights, and the mean with
-# equal weights has now come up often enough to be given a name.
+# The first head looks for a letter: on both chains A, for alanine, gets over four times the weight that equal weights
+# would give it. **Of three learned heads, one looks for certain tokens, one attends to its neighbours, and one to
+# about a third of all keys.** They were chosen because they differ. The last of them is on its way to equal weights.
+# The mean with equal weights has now come up often enough to deserve a name.
 #
-# ## 5. The unit of error
+# ## 5. The normalised error
 #
-# From here on we replace attention by something cheaper, and must say how wrong the result is. Wrong
-# compared with what? The cheapest replacement is the mean of all values, which is what a bandwidth of
-# 10 gave and what `the` got. It knows nothing of the query, and so it is our *null baseline*. We write it
-# as $\operatorname{mean}(V)$. With $o_i$ the exact outputs and $\hat o_i$ the approximate ones, the error of
-# an approximation in this course is
+# From here on we replace attention by something cheaper, and we must be able to say how wrong the result is. Wrong
+# compared with what? The cheapest replacement is the mean of all values. It is what a smoother returns when its
+# bandwidth is very wide, and what the word `the` received. It ignores the query, and so it is our *baseline*. We write
+# it as $\operatorname{mean}(V)$. Let $o_i$ be the exact outputs and $\hat o_i$ the approximate ones. In this course
+# we judge an approximation by its *normalised error*, its squared error divided by that of the baseline:
 #
-# $$\text{error} = \frac{\sum_i \|\hat o_i - o_i\|^2}{\sum_i \|\operatorname{mean}(V) - o_i\|^2} .$$
+# $$\text{normalised error} = \frac{\sum_i \|\hat o_i - o_i\|^2}{\sum_i \|\operatorname{mean}(V) - o_i\|^2} .$$
 #
-# It is a ratio of squares. Exact outputs have the error 0, $\operatorname{mean}(V)$ has 1, and an error
-# of one quarter means outputs that are half as far off as $\operatorname{mean}(V)$. **An approximation whose
-# error is above 1 is worse than knowing nothing of the query.** Where tokens see only earlier ones,
-# the mean is over those. The package has it as `attention.uniform_attention`.
-#
-# The simplest way to save work is a *window*: each query sees the 16 keys before it, the 16 after it, and
-# itself. That is `near_far.near_field`.
-#
-# **Before you run this:** for which of the three heads, content, near and spread, is a window of 16
-# places on each side better than $\operatorname{mean}(V)$?
+# Exact outputs have a normalised error of 0, and $\operatorname{mean}(V)$ has 1. Because this is a ratio of squares, a
+# normalised error of one quarter means outputs that are half as far off as $\operatorname{mean}(V)$. **An
+# approximation whose normalised error is above 1 is worse than the baseline, which knows nothing of the query.**
+# Where tokens do not see later tokens, the mean is over the tokens that they do see. In the package the baseline is
+# `attention.uniform_attention`, and the normalised error is `compare.normalised_error`.
 
+
+# %%
+def normalised_error(output, exact, v):
+    """The squared error of output (L, e), divided by that of mean(V)."""
+    return ((output - exact) ** 2).sum() / ((v.mean(axis=0) - exact) ** 2).sum()
+
+
+# %% [markdown]
+# The simplest way to save work is a *sliding window*: each query attends only to the 16 keys before it, the 16 keys
+# after it, and its own. This is `near_far.near_field`. Its weights are those of exact attention inside the window,
+# divided by their own sum.
+#
+# **Before you run this:** for which of the three heads, content, near and spread, is a window of 16 positions on each
+# side better than $\operatorname{mean}(V)$? The table of section 4 shows how much of its weight each head has there.
 
 # %% tags=["answer"]
-def error(found, exact, v):
-    """The squares of what is wrong, over those of mean(V)."""
-    return ((found - exact) ** 2).sum() / ((v.mean(axis=0) - exact) ** 2).sum()
-
-
-print("error of a window of       L   16 places      64")
+print("normalised error of a window of 16 or 64 positions on each side")
+print("head                       L   16 (33 keys)   64 (129 keys)")
 for name, (q, k, v) in heads.items():
     exact = attention.softmax_attention(q, k, v)
-    errors = [error(near_far.near_field(q, k, v, band), exact, v) for band in (16, 64)]
-    print(f"{name:20} {len(q):7,} {errors[0]:11.2f} {errors[1]:7.2f}")
+    errors = [normalised_error(near_far.near_field(q, k, v, b), exact, v) for b in (16, 64)]
+    print(f"{name:20} {len(q):7,} {errors[0]:14.2f} {errors[1]:15.2f}")
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-joined = {}  # the window of 16 places, with one mean key for all others
+# %% [markdown] tags=["answer"]
+# Only for the near head, where the 33 keys of the window, out of 1,500, leave a normalised error of 0.05. For the
+# other two heads the same window is worse than knowing nothing of the query. With 64 positions on each side the
+# content head also does well, but such a window is wider than its whole chain.
+
+# %% [markdown]
+# ### The keys outside the window
+#
+# The keys that a window leaves out are also missing from its denominator, so the weights inside are scaled up until
+# they add up to 1 by themselves. Lesson 15 keeps these keys at little cost: a single *mean key*, the mean of all keys,
+# represents each key outside the window, and its weight counts in the same denominator
+# (`near_far.joint_attention`). Below are the normalised errors of our heads with such a mean key. The last two lines
+# give the range over all eight heads that are stored from the two models, without it and with it.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+print("normalised error of 16 positions on each side and a mean key")
 for name, (q, k, v) in heads.items():
     exact = attention.softmax_attention(q, k, v)
-    joined[name] = error(near_far.joint_attention(q, k, v, 16), exact, v)
-print("16 places and a mean key: " + ", ".join(f"{name} {e:.2f}" for name, e in joined.items()))
-for name, attend in (("alone", near_far.near_field), ("and a mean key", near_far.joint_attention)):
-    found = [  # one row a head: six on two chains of letters each, two on one recording
+    e = compare.normalised_error(near_far.joint_attention(q, k, v, 16), exact, v)
+    print(f"{name:20} {e:.2f}")
+for name, attend in (("alone", near_far.near_field), ("and mean key", near_far.joint_attention)):
+    errors = [  # one row per head: six on two chains of letters each, two on one recording
         compare.normalised_error(attend(*a, 16), attention.softmax_attention(*a), a[2])
         for a in (*zip(*data.antibody_heads(), strict=True), *zip(qs, ks, vs, strict=True))
     ]
-    worst = np.array([np.max(e) for e in found])
-    print(
-        f"all eight heads, window {name}: {min(map(np.min, found)):.2f} to {worst.max():.2f},",
-        end="",
-    )
-    print(f" below 1 on {(worst < 1).sum()}")
-
-# %% [markdown] tags=["answer"]
-# A window of 16 places is better than $\operatorname{mean}(V)$ for the near head alone: 33 of 1,500 keys leave an
-# error of 0.05. In the other two heads it is worse than knowing nothing; 64 places serve the content head, but are
-# wider than its chain. With one mean key for all that is far (lesson 15) the 16 places leave 0.35 and 0.69 there, and
-# less than 1 on all eight stored heads.
+    worst = np.array([np.max(e) for e in errors])
+    least, below = min(map(np.min, errors)), (worst < 1).sum()
+    print(f"all eight heads, window {name}: {least:.2f} to {worst.max():.2f}, below 1 on {below}")
 
 # %% [markdown]
-# ## 6. What it costs
+# With one mean key for all the keys outside it, a window of 16 positions on each side has a normalised error below 1 on
+# all eight stored heads. On the content head it leaves 0.35, and on the spread head 0.69.
+
+# %% [markdown]
+# ## 6. The cost of exact attention
 #
-# Exact attention asks every key: it compares each of $L$ queries with each of $L$ keys. That makes $L^2$
-# scores and $L^2$ exponentials. The package never holds all of them at once, so the
-# price is time.
+# Exact attention compares each of $L$ queries with each of $L$ keys, which takes $L^2$ scores and $L^2$ exponentials.
+# The package never holds all of them at once, so what they cost is time.
 #
-# Suppose that there were no exponential. Then $(Q K^\top) V = Q\, (K^\top V)$, since matrix products may
-# be bracketed at will. On the right no query meets a key: $K^\top V$ is a small matrix (d, e), computed
-# once for all queries.
+# Suppose for a moment that there were no exponential. Matrix products are associative, so the brackets can be moved:
+# $(Q K^\top) V = Q\, (K^\top V)$. On the right no query ever meets a key, because $K^\top V$ is a small matrix (d, e)
+# that is computed once for all queries.
 #
-# **Before you run this:** a text becomes four times as long. How many times as long does softmax
-# attention take, and how many times $Q\, (K^\top V)$?
+# **Before you run this:** a text becomes four times as long. How many times as long does softmax attention take, and
+# how many times as long does $Q\, (K^\top V)$?
 
 # %% tags=["answer", "nbval-ignore-output"]
 print("     L   millions of scores   softmax, seconds   Q (KᵀV), seconds")
 for L in (1024, 4096, 16384):
     q, k, v = np.random.default_rng(3).normal(size=(3, L, 64)).astype(np.float32)
-    ways = "attention.softmax_attention(q, k, v)", "q @ (k.T @ v)"
-    took = [min(repeat(w, globals=globals(), number=1, repeat=3, timer=process_time)) for w in ways]
-    print(f"{L:6,} {L * L / 1e6:20.0f} {took[0]:18.3f} {took[1]:18.5f}")
+    methods = "attention.softmax_attention(q, k, v)", "q @ (k.T @ v)"
+    timed = {"globals": globals(), "number": 1, "repeat": 3, "timer": process_time}
+    seconds = [min(repeat(method, **timed)) for method in methods]
+    print(f"{L:6,} {L * L / 1e6:20.0f} {seconds[0]:18.3f} {seconds[1]:18.5f}")
 
 # %% [markdown] tags=["answer"]
-# With four times the length softmax attention takes about sixteen times as long, and $Q\, (K^\top V)$
-# about four times. **The cost of attention grows with the square of the length, and only the exponential
-# keeps the brackets from moving.**
+# Softmax attention takes about sixteen times as long, and $Q\, (K^\top V)$ about four times.
 
 # %% [markdown]
-# But $Q\, (K^\top V)$ is not attention: its weights $q_i^\top k_j$ may be negative. It shows what there is to
-# win. If $\exp(q^\top k/\sqrt d)$ were an inner product $\varphi(q)^\top \varphi(k)$ of a few features, the
-# brackets could move. By lesson 02 it is such a product, but of infinitely many features. It is also a
-# Gaussian between two norms, and a Gaussian is a mean over random waves (lesson 03), which can be taken
-# from few of them (lesson 04). Lesson 08 puts this together.
+# ### Can we move the brackets?
 #
-# On the course's thread, attention compares everything with everything, and a comparison is a kernel. The
-# question left is whether the answer survives when the comparison is never made.
+# Attention is *quadratic in the sequence length*: with the brackets on the left the two products take
+# $L^2 (d + e)$ multiplications, with the brackets on the right only $2Lde$. **The cost of attention grows with the
+# square of the length, and only the exponential keeps the brackets from moving.**
+#
+# The product $Q\, (K^\top V)$ is not attention, because its weights $q_i^\top k_j$ may be negative. But it shows how
+# much could be saved. If $\exp(q^\top k/\sqrt d)$ were an inner product $\varphi(q)^\top \varphi(k)$ of a few
+# features, the brackets could move. By lesson 02 it is such a product, but of infinitely many features. It is also a
+# Gaussian times a factor for each norm, and a Gaussian is a mean over random waves (lesson 03), which can be
+# estimated from a few of them (lesson 04). Lesson 08 puts these pieces together.
+#
+# This brings us back to the thread of the course. Attention compares everything with everything, and each comparison
+# is the value of a kernel. The question that remains is whether the answer survives when the comparison is never
+# made.
 #
 # ## Take away
 #
-# - Attention is a mean of values, weighted by a kernel of queries and keys, divided by the sum of the
-#   weights: $D^{-1} A V$ with $A = \exp(QK^\top/\sqrt d)$.
-# - The kernel is a Gaussian of squared bandwidth $\sqrt d$, times a factor that grows with a key's length.
-# - An error in this course is a ratio of squares, 1 for $\operatorname{mean}(V)$, which knows nothing
-#   of the query. The cost of exact outputs grows with the square of the length.
+# - Scaled dot-product attention is a mean of values, weighted by a kernel of queries and keys and divided by the sum
+#   of the weights: $D^{-1} A V$ with $A = \exp(QK^\top/\sqrt d)$. Multi-head attention runs several side by side.
+# - The kernel is a Gaussian of squared bandwidth $\sqrt d$, times a factor that grows with the length of the key.
+# - The normalised error is a ratio of squares. It is 0 for exact outputs and 1 for $\operatorname{mean}(V)$, the
+#   baseline that knows nothing of the query.
+# - The cost of exact outputs is quadratic in the sequence length.
 #
 # ## Where it breaks
 #
-# - Weights add up to 1. So a query that finds nothing still gets a mean of something.
-# - A mean does not know the order of its terms. Lesson 07 gives tokens their places.
+# - The weights of a query add up to 1, so a query that finds nothing still gets a mean of something.
+# - A mean does not depend on the order of its terms. Lesson 07 gives tokens their positions.
 #
 # ## Exercises
 #
-# In `exercises/06_weighted_means.ipynb`: how large a score must be to be heard among many; attention
-# that is a smoother again; and an approximation that is never worse than $\operatorname{mean}(V)$.
+# In `exercises/06_weighted_means.ipynb`: how large a score must be for one key to stand out among many; how to turn
+# attention back into a smoother; and an approximation that is never worse than $\operatorname{mean}(V)$.
 #
 # ## Further reading
 #
-# - [Nadaraya (1964)](references.md#nadaraya-1964). The smoother.
-# - [Watson (1964)](references.md#watson-1964). The smoother, found independently.
-# - [Vaswani et al. (2017)](references.md#vaswani-2017). Queries, keys and values.
-# - [Tsai et al. (2019)](references.md#tsai-2019). Attention as a smoother.
+# - [Nadaraya (1964)](references.md#nadaraya-1964). The kernel smoother.
+# - [Watson (1964)](references.md#watson-1964). The same smoother, found independently.
+# - [Vaswani et al. (2017)](references.md#vaswani-2017). Section 3.2 is our sections 3 and 4; lesson 07 has the rest.
+# - [Tsai et al. (2019)](references.md#tsai-2019). Attention as a kernel smoother.
