@@ -18,7 +18,7 @@ from .lesson_02 import is_kernel_matrix, left_over, witness
 from .lesson_03 import in_cycles, three_points, which_kernel
 from .lesson_04 import features_enough, product_directions, without_leftover
 from .lesson_05 import loses_at, orthogonal_directions, worth
-from .lesson_06 import best_share, score_for, without_lengths
+from .lesson_06 import best_blend, score_for, without_lengths
 from .lesson_07 import after_two, decoder_mask, is_relative
 from .lesson_08 import nearer_keys, out_of_range, what_is_wrong
 from .lesson_09 import best_mix, features_needed

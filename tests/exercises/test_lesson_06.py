@@ -1,4 +1,4 @@
-"""Lesson 06, weighted means: right answers in other forms, and what is no mistake."""
+"""Lesson 06, weighted means: right answers in other forms."""
 
 import math
 
@@ -10,16 +10,16 @@ from tests.exercises.shared import exercises
 RIGHT, WRONG = {}, {}
 
 
-def by_search(share, S, d):
-    """Where attention itself gives the one key this share of a value of 1."""
-    return math.sqrt(d) * brentq(lambda t: 1 / (1 + (S - 1) * math.exp(-t)) - share, -50, 50)
+def by_search(weight, S, d):
+    """The score at which attention itself gives the one key this weight."""
+    return math.sqrt(d) * brentq(lambda t: 1 / (1 + (S - 1) * math.exp(-t)) - weight, -50, 50)
 
 
 RIGHT["score_for"] = [by_search]
 
 
 def logits_themselves(q, k):
-    """Any table of scores is that of its rows and of the rows of an identity."""
+    """Any matrix of scores is its own product with the identity: rows as queries, I as keys."""
     apart = ((q[:, None] - k) ** 2).sum(axis=2)
     return -apart / (2 * math.sqrt(q.shape[1])) * math.sqrt(len(k)), np.eye(len(k))
 
@@ -27,13 +27,13 @@ def logits_themselves(q, k):
 RIGHT["without_lengths"] = [logits_themselves]
 
 
-def by_minimisation(found, exact, v):
-    """The least of a parabola."""
-    mean = v.mean(axis=0)
-    return minimize_scalar(lambda t: ((t * found + (1 - t) * mean - exact) ** 2).sum(), tol=1e-12).x
+def by_minimisation(output, exact, v):
+    """The minimum of a parabola, found numerically."""
+    a, b = output - v.mean(axis=0), exact - v.mean(axis=0)
+    return minimize_scalar(lambda t: ((t * a - b) ** 2).sum(), tol=1e-12).x
 
 
-RIGHT["best_share"] = [by_minimisation]
+RIGHT["best_blend"] = [by_minimisation]
 
 
 TestExercises = exercises(RIGHT, WRONG)
