@@ -280,9 +280,9 @@ for d in (4, 16, 64, 256):
 # ### The scale in training
 #
 # When one weight is close to 1 and all the others are close to 0, the softmax is *saturated*. Then it is hard to train,
-# because its gradients are small: the derivative of the weight $w_j$ with respect to its own score is $w_j (1 - w_j)$,
+# because its gradients are small. The derivative of the weight $w_j$ with respect to its own score is $w_j (1 - w_j)$,
 # with respect to the score of another key $l$ it is $-w_j w_l$, and all of these are nearly zero. Vaswani et al.
-# suspected that this happens when $d$ is large, and divide by $\sqrt d$ to prevent it.
+# suspected that this happens when $d$ is large, and introduced the division by $\sqrt d$ against it.
 #
 # ### The scale as a bandwidth
 #

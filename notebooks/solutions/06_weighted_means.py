@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Exercises 06: attention
 #
-# Lesson: `06_weighted_means.ipynb`. Replace each `raise NotImplementedError` by your code.
+# Lesson: `06_weighted_means.ipynb`. Replace each `raise NotImplementedError` with your code.
 # The check below each answer says whether it is right and, if not, what is likely to be wrong. You may run it as often
 # as you like.
 
