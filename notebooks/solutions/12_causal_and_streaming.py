@@ -14,19 +14,19 @@ from performer_course import checks
 # ## 1. The first leak
 #
 # *●●○ · 30 minutes.* `attend(q, k, v)` is somebody's causal attention, for $q$ and $k$ (L, d) and $v$
-# (L, e). Row $i$ may depend on the keys and values $0, \dots, i$. Return the first row that moves when *later* keys
-# change, or $-1$ if none does. Rounding is no leak: a row moves if an entry changes by more than $10^{-3}$ of
-# the largest $|v|$, or is no longer finite.
+# (L, e). Row $i$ may depend on the keys and values $0, \dots, i$ only. Return the first row that changes when *later*
+# keys change, or $-1$ if there is none. Rounding is not a leak: a row has changed if one of its entries changes by more
+# than $10^{-3}$ of the largest $|v|$, or is no longer finite.
 #
-# Leaks hide. One shows only where a late key is much *longer* than those before it, another only where a key
-# is *shorter* than it was, because until then it had hidden what others do. So change the last key both
-# ways: stretch the last key of `k` to 100 times its length, and shrink it to a hundredth. Change no other key, since
-# a change of key $j$ may rightly move the rows from $j$ on.
+# Leaks can be hidden. One shows only when a late key is much *longer* than the keys before it. Another shows only when
+# a key becomes *shorter* than it was, because until then it had masked the effect of the others. So change the last key
+# in both directions: stretch the last key of `k` to 100 times its length, and shrink it to a hundredth. Change no other
+# key, because a change of key $j$ is allowed to change the rows from $j$ on.
 
 
 # %% nbgrader={"grade": false, "grade_id": "first_leak", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def first_leak(attend, q, k, v):
-    """q, k (L, d), v (L, e) → the first row i < L − 1 that the last key moves, or −1."""
+    """q, k (L, d), v (L, e) → the first row i < L − 1 that the last key changes, or −1."""
     ### BEGIN SOLUTION
     before, moved = attend(q, k, v), np.zeros(len(q) - 1, dtype=bool)
     for factor in (100.0, 0.01):
@@ -43,21 +43,21 @@ def first_leak(attend, q, k, v):
 checks.first_leak(first_leak)
 
 # %% [markdown]
-# ## 2. The gradient by the values
+# ## 2. The gradient with respect to the values
 #
-# *●●● · 35 minutes.* Section 3 of the lesson says in words how gradients go back through the causal sum. Write
-# those by the values, and take the output itself,
+# *●●● · 35 minutes.* Section 3 of the lesson describes the backward pass through the causal sum in words. Write the
+# part that belongs to the values. For the output
 #
 # $$o_i = \frac{\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)\, v_j}
 # {\sum_{j \le i} \varphi(q_i)^\top \varphi(k_j)} ,$$
 #
-# and give the gradient of $\sum_i g_i^\top o_i$ by each $v_j$. No array of $L \times L$, and no state kept for
-# each token. In which rows does $v_j$ stand? Does the denominator depend on $v$?
+# return the gradient of $\sum_i g_i^\top o_i$ with respect to each $v_j$. Make no array of $L \times L$, and do not
+# store a state for every token. In which rows does $v_j$ occur? Does the denominator depend on $v$?
 
 
 # %% nbgrader={"grade": false, "grade_id": "gradient_by_values", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def gradient_by_values(phi_q, phi_k, g):
-    """phi_q, phi_k (L, F), positive; g (L, e) → the gradient by v, (L, e)."""
+    """phi_q, phi_k (L, F), positive; g (L, e) → the gradient with respect to v, (L, e)."""
     ### BEGIN SOLUTION
     total = (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1, keepdims=True)  # denominators (L, 1)
     R, rows = np.zeros((phi_q.shape[1], g.shape[1])), np.empty_like(g)  # R (F, e)
@@ -98,20 +98,18 @@ checks.state_or_cache(state_or_cache)
 # %% [markdown]
 # ## To think about
 #
-# A text is shared among four machines, one quarter each. Each machine can make the state of its quarter
-# without the others. What does each of them need from the others before it can compute its causal
-# rows, how many numbers are that, and does it depend on the length of the text?
+# A text is divided among four machines, one quarter each. Each machine can compute the state of its own quarter
+# without the others. What does each machine need from the others before it can compute its causal rows? How many
+# numbers is that, and does it depend on the length of the text?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# A machine needs what stands before its quarter, and nothing of what comes after. Because the sum
-# is all that its rows read of the past, that is one state: the merge of the states of all earlier
-# quarters. The first machine needs nothing, the second the state of the first, the third the merge
-# of two, the fourth the merge of three; the state of the last quarter is needed by nobody. Merging
-# does not make a state larger, so each of the three needs $m (e + 2)$ numbers for each head and
-# layer, however long the text is. With $m = 256$ and $e = 64$ that is 16,896. Exact attention would
-# need all earlier keys and values, $d + e$ numbers for each token: with $d = 64$ that is more from
-# the 133rd token on.
+# A machine needs one state, the merge of the states of all earlier quarters, and nothing from the later quarters. One
+# state is enough because its rows read the past only through these sums. The first machine needs nothing, the second
+# needs the state of the first, the third a merge of two states, and the fourth a merge of three. No machine needs the
+# state of the last quarter. A merge does not make a state larger, so each of the three machines needs $m (e + 2)$
+# numbers per head and layer, however long the text is. With $m = 256$ and $e = 64$ that is 16,896. Exact attention
+# would need all earlier keys and values, $d + e$ numbers per token: with $d = 64$ that is more from the 133rd token on.
 #
-# All machines must use the same directions $W$, or their states do not belong together. And nobody
-# has to wait until a neighbour has finished its rows: all four states can be made at once, and only
-# the merges, $O(m e)$ each, go from machine to machine.
+# All machines must use the same directions $W$, because otherwise their states cannot be merged. No machine has to
+# wait until its neighbour has finished its rows: all four states can be computed at the same time, and only the merges,
+# $O(m e)$ each, go from machine to machine.

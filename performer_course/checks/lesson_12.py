@@ -44,7 +44,7 @@ def _attentions(rng):
 
     for norm in (3.0, 30.0):
         q, k, v = (rng.normal(size=(64, width)).astype(np.float32) for width in (8, 8, 3))
-        k = (0.01 * k + k[0]) * (norm / np.linalg.norm(k[0]))  # a bundle, till one of them is short
+        k = (0.01 * k + k[0]) * (norm / np.linalg.norm(k[0]))  # a bundle until one is short
         cases[f"favor_attention, keys of norm {norm:.0f}"] = favor, q, k, v
     q, k, v = (rng.normal(size=(12, width)) for width in (8, 8, 3))
     long = np.append(k[:-1], 50 * k[-1:], axis=0)
@@ -79,22 +79,22 @@ def leak(factors=(100, 0.01), near=1e-3, unit=_size, rows=-1, lost=True, none=-1
     return find
 
 
-ROUNDING = "rounding is no leak: favor_attention sums in another order where a long key is shrunk."
+ROUNDING = "rounding is not a leak: a shrunk key may change the order of a sum in favor_attention."
 LEAKS = [
-    (leak(factors=[100]), "shrink the last key, too, from its own length: each in a copy of k."),
-    (leak(factors=[0.01]), "a leak shows where the last key is stretched, and only there."),
-    (leak(rows=None), "the last row may know the last key: leave it out."),
-    (leak(unit=np.max), "the largest |v|: all values may be below 0."),
-    (leak(unit=lambda v: 1.0), "10⁻³ of the largest |v|: where values are small, so is a leak."),
-    (leak(lost=False), "a row of NaN has moved: stretch 100 times, and NaN > x is False."),
-    (leak(none=0), "−1 where no row moves: 0 is a row."),
+    (leak(factors=[100]), "also shrink the last key, from its original length: use a copy of k."),
+    (leak(factors=[0.01]), "some leaks show only when the last key is stretched."),
+    (leak(rows=None), "the last row may depend on the last key: leave it out."),
+    (leak(unit=np.max), "take the largest |v|: all values may be negative."),
+    (leak(unit=lambda v: 1.0), "10⁻³ of the largest |v|: small values make a small leak."),
+    (leak(lost=False), "a row of NaN has changed, but NaN > x is False."),
+    (leak(none=0), "return −1 if no row changes: 0 is a row."),
     (leak(near=0.0), ROUNDING),
 ]
 
 
 @check(mistakes=LEAKS)
 def first_leak(find):
-    """find(attend, q, k, v): the first row but the last that knows the last key, or −1."""
+    """find(attend, q, k, v): the first row, except the last, that the last key changes, or −1."""
     cases = _attentions(np.random.default_rng(1101))
 
     def rows(find):
@@ -102,7 +102,7 @@ def first_leak(find):
 
     found, right = rows(find), rows(leak())
     last = np.where(right < 0, [len(case[1]) - 2 for case in cases.values()], right)
-    early = (found == right) | (found > -1) & (found < last)  # by bits, not the same in each run
+    early = (found == right) | (found > -1) & (found < last)  # rounding, not the same in each run
     mistakes = [(rows(mistake), hint) for mistake, hint in LEAKS]
     judge(
         found, right, [*mistakes, (found if early.all() else np.inf, ROUNDING)], cases=list(cases)
@@ -138,24 +138,30 @@ def subtracted(phi_q, phi_k, g):
     return np.einsum("lf,lfe->le", phi_k, later)
 
 
-LOST = "digits are lost: do you subtract from a sum over all rows? Add from the end."
+LOST = "digits are lost: do you subtract from a sum over all rows? Add from the end instead."
 BY_VALUES = [
     (by_values(end=lambda A, D, g: A / D @ g), "transpose the weights: this is a forward pass."),
-    (by_values(end=lambda A, D, g: A.T @ g), "o is divided by its denominator: so is g, by row."),
-    (by_values(seen=np.triu), "v_j stands in the rows i ≥ j: run the sum over rows backward."),
-    (by_values(seen=np.array, under=np.array), "every row sees every key here: is there a mask?"),
-    (by_values(under=np.array), "the denominator is causal, too."),
-    (by_values(seen=np.array), "v_j stands in the rows i ≥ j alone, not in all."),
-    (by_values(seen=lambda A: np.tril(A, -1)), "v_j stands in row j, too: first add, then read."),
+    (
+        by_values(end=lambda A, D, g: A.T @ g),
+        "row i of o is divided by its denominator: divide g_i by it.",
+    ),
+    (by_values(seen=np.triu), "v_j occurs in the rows i ≥ j: run the sum over rows backward."),
+    (
+        by_values(seen=np.array, under=np.array),
+        "every row sees every key here: is the causal mask missing?",
+    ),
+    (by_values(under=np.array), "the denominator is also causal."),
+    (by_values(seen=np.array), "v_j occurs only in the rows i ≥ j, not in all."),
+    (by_values(seen=lambda A: np.tril(A, -1)), "v_j also occurs in row j: first add, then read."),
     (by_values(end=lambda A, D, g: A.T @ g / D), "divide g_i by the denominator of its own row i."),
-    (lambda phi_q, phi_k, g: by_values()(phi_k, phi_q, g), "φ(q) and φ(k) have changed places."),
+    (lambda phi_q, phi_k, g: by_values()(phi_k, phi_q, g), "φ(q) and φ(k) are swapped."),
     (subtracted, LOST),
 ]
 
 
 @check(mistakes=BY_VALUES)
 def gradient_by_values(gradient):
-    """gradient(phi_q, phi_k, g): of Σ g_iᵀ o_i by v, (L, e), o the causal linear attention."""
+    """gradient(phi_q, phi_k, g): ∂/∂v of Σ g_iᵀ o_i, (L, e), o the causal linear attention."""
     rng = np.random.default_rng(1102)
     inputs = []
     for L, early in ((9, 1.0), (7, 1.0), (40, 1e9)):
@@ -168,7 +174,7 @@ def gradient_by_values(gradient):
     long = rng.uniform(0.1, 1.0, size=(3, 1000, 3))
     no_square(lambda: gradient(*long), long, 1000)
     wide = rng.uniform(0.1, 1.0, size=(3, 300, 40))
-    each = ", a state (F, e) for each token: one is enough, carried from row to row."
+    each = ", a state (F, e) per token: one is enough, carried from row to row."
     holds_at_most(300 * 40 * 40 * 8, lambda: gradient(*wide), wide, each)
 
 

@@ -30,7 +30,7 @@ def in_the_same_array(attend, q, k, v):
 
 
 RIGHT["first_leak"] = [row_by_row]
-WRONG["first_leak"] = [(in_the_same_array, "in a copy of k")]
+WRONG["first_leak"] = [(in_the_same_array, "use a copy of k")]
 
 
 def by_features(phi_q, phi_k, g):
