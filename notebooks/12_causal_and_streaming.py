@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Causal linear attention: read from left to right with a memory of constant size
 #
-# > **50 minutes.** Needs: lesson 09 (positive features), lesson 10 (moving the brackets, and the rank of a product),
+# > **55 minutes.** Needs: lesson 09 (positive features), lesson 10 (moving the brackets, and the rank of a product),
 # > lesson 11 (one maximum per feature).
 # >
 # > Afterwards you can write causal linear attention in three equivalent forms, keep the past of a text in arrays
@@ -574,10 +574,34 @@ show(
 # any $n$, and near 1 for many keys.
 #
 # Exact attention with sharp logits, $\beta\, k_j^\top k_i$ with $\beta = 16$, finds the one key in its cache. Can a
-# state of positive features do the same, since it estimates the same weights?
+# state of positive features do the same, since it estimates the same weights? Its answer is a weighted mean
+# $\sum_j a_j v_j$. The values are independent and have mean zero, so the error follows from the weights alone: the
+# right key is missing $1 - a_i$, and every other key adds noise.
 #
-# **Before you run this:** let there be 128 keys in 16 dimensions with values of 8 numbers, which makes 3,072 numbers
-# in the cache. A state of 4,096 features holds 40,960. Will its error of recall be nearer to 0, 0.5 or 1?
+# $$\frac{\mathbb{E}\, \bigl\|\sum_j a_j v_j - v_i\bigr\|^2}{\mathbb{E}\, \|v_i\|^2}
+# = (1 - a_i)^2 + \sum_{j \ne i} a_j^2 .$$
+#
+# For 128 keys in 16 dimensions, how much weight $a_i$ does the right key get?
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+x = np.random.default_rng(17).normal(size=(128, 16))
+x = xp.asarray(8 * x / np.linalg.norm(x, axis=1, keepdims=True))  # xᵀx'/√d = 16 kᵀk'
+identity = xp.eye(128, dtype=x.dtype)  # with these values an answer is its row of weights
+print("weight of the right key, mean over 128 keys")
+for n_features in (256, 4096):
+    rights = []
+    for draw in range(10):
+        W = to_like(projections.orthogonal(np.random.default_rng([18, draw]), n_features, 16), x)
+        state = attention.absorb(attention.init_state(x, identity, W), x, identity, W)
+        rights.append(np.diag(to_host(attention.read(state, x, W))).mean())
+    print(f"state, {n_features:4d} features, 10 draws: {np.mean(rights):.2f}")
+exact = attention.softmax_attention(x, x, identity)
+print(f"exact attention:                {np.diag(to_host(exact)).mean():.2f}")
+
+# %% [markdown]
+# **Before you run this:** if the values have 8 entries, the cache holds 3,072 numbers, and a state of 4,096 features
+# holds 40,960. The weights are not negative, and they add up to 1. Is the error of recall of this state nearer to 0,
+# 0.5 or 1?
 
 
 # %% tags=["answer"]
@@ -647,7 +671,9 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The error of recall is nearer to 0.5, although the state is 13 times as large as the cache.
+# The error of recall is nearer to 0.5, although the state is 13 times as large as the cache. At the
+# mean weight of the right key the first term is about a third, and the other weights, which add up to $1 - a_i$, can at
+# most double it.
 
 # %% [markdown]
 # **A state of fixed size that only adds recalls each of many random facts worse, the more of them it holds.** More
