@@ -701,7 +701,7 @@ show(
 # ## Exercises
 #
 # In `exercises/12_causal_and_streaming.ipynb`: find the first row that sees the future; the gradient with respect to
-# the values; a state or a cache.
+# the values; how many pairs a state can hold.
 #
 # ## Further reading
 #

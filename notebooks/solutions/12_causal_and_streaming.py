@@ -72,28 +72,28 @@ def gradient_by_values(phi_q, phi_k, g):
 checks.gradient_by_values(gradient_by_values)
 
 # %% [markdown]
-# ## 3. A State or a cache?
+# ## 3. How many pairs can a state hold?
 #
-# *●○○ · 8 minutes.* A service writes texts of up to $n$ tokens with a model whose attention, in one head, has
-# keys of width $d$ and values of width $e$. For each head it has room for `budget` numbers. A cache of all keys
-# and values is exact, a State is not, so take the cache wherever it has room. Otherwise take a State with as many
-# features $m$ as there is room for, and at least `least` of them, below which the task is known to fail. $W$ is
-# shared by all texts, so do not count its numbers.
+# *●○○ · 8 minutes.* The state $S = \sum_j k_j v_j^\top$ holds $n$ pairs. The keys have length 1 and independent random
+# directions in $\mathbb{R}^d$, and the values are independent and have mean zero. You read the state with one of its
+# keys and take $S^\top k_i$ as it is, without a factor.
+#
+# First work out the expected error $\mathbb{E}\, \|S^\top k_i - v_i\|^2 / \mathbb{E}\, \|v_i\|^2$ on paper, without
+# looking it up. Which term of $S^\top k_i$ is the value that you want? How many other terms are there, and how large is
+# the mean square of each? Then return the largest number of pairs for which this error is at most `error`.
 
 
-# %% nbgrader={"grade": false, "grade_id": "state_or_cache", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def state_or_cache(n, d, e, budget, least):
-    """→ "cache", or the number of features m of the State, or None where neither will do."""
+# %% nbgrader={"grade": false, "grade_id": "most_pairs", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def most_pairs(d, error):
+    """→ the largest n for which the relative squared error of recall is at most `error`."""
     ### BEGIN SOLUTION
-    if n * (d + e) <= budget:
-        return "cache"
-    m = budget // (e + 2)
-    return m if m >= least else None
+    others = int(d * error)  # each other pair adds 1/d
+    return others + 1
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-state_or_cache", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.state_or_cache(state_or_cache)
+# %% nbgrader={"grade": true, "grade_id": "check-most_pairs", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.most_pairs(most_pairs)
 
 # %% [markdown]
 # ## To think about

@@ -24,7 +24,7 @@ from .lesson_08 import nearer_keys, out_of_range, what_is_wrong
 from .lesson_09 import best_mix, features_needed
 from .lesson_10 import features_at_least, masked_linear_attention, padding_invariant
 from .lesson_11 import hidden_eps, log_estimates, predicted_error
-from .lesson_12 import first_leak, gradient_by_values, state_or_cache
+from .lesson_12 import first_leak, gradient_by_values, most_pairs
 from .lesson_13 import bias_and_noise, draws_to_average, less_biased
 from .lesson_14 import centred_estimates, same_weights, worse_when_centred
 from .lesson_15 import narrowest_window, near_and_rest

@@ -178,69 +178,31 @@ def gradient_by_values(gradient):
     holds_at_most(300 * 40 * 40 * 8, lambda: gradient(*wide), wide, each)
 
 
-# A decision
+# What a state can hold
 
 
-def service(
-    cache=lambda size, room: size <= room,
-    numbers=lambda d, e: e + 2,
-    end=lambda m, least: m if m >= least else None,
-    token=lambda d, e: d + e,
-):
-    def decide(n, d, e, budget, least):
-        if cache(n * token(d, e), budget):
-            return "cache"
-        return end(budget // numbers(d, e), least)
-
-    return decide
+def pairs(noise=lambda d, error: d * error, end=lambda others: math.floor(others) + 1):
+    """The n of `end`, where `noise` is how many other pairs make the error."""
+    return lambda d, error: end(noise(d, error))
 
 
-SERVICES = [
-    (service(lambda *_: False), "a cache is exact: take it wherever it has room."),
-    (service(lambda size, room: size < room), "a cache that just fills the room is allowed."),
-    (service(numbers=lambda d, e: d + e + 2), "W is shared by all texts: do not count it."),
-    (service(numbers=lambda d, e: e + 1), "c takes room, too, beside z and S: m (e + 2) numbers."),
-    (service(token=lambda d, e: d), "a cache keeps values, too: d + e numbers for each token."),
-    (service(end=lambda m, least: m), "fewer features than `least` fail: None there."),
-    (service(end=lambda m, least: m if m >= least else 0), "None, not 0, where neither will do."),
-    (service(end=lambda m, least: m if m > least else None), "`least` features are enough."),
+PAIRS = [
+    (pairs(end=math.floor), "n/d counts the pair you ask for as noise: only the others are noise."),
+    (
+        pairs(lambda d, error: d * error / (1 - error)),
+        "(n − 1)/(n + d − 1) is the error with the best factor: here there is no factor.",
+    ),
+    (pairs(lambda d, error: d * error**2), "`error` is a squared error already: do not square it."),
+    (pairs(lambda d, error: d**0.5 * error), "the mean of (k_jᵀk_i)² is 1/d, not 1/√d."),
+    (pairs(end=lambda others: math.ceil(others) + 1), "round down: this n has a larger error."),
+    (pairs(end=math.ceil), "an error of exactly `error` is allowed."),
+    (pairs(end=lambda others: others + 1), "n is a whole number: round down."),
 ]
 
 
-@check(mistakes=SERVICES)
-def state_or_cache(decide):
-    """decide(n, d, e, budget, least): "cache", the m of a State, or None."""
-    cases = [
-        (100, 64, 64, 20_000, 64),  # a cache has room
-        (1000, 64, 64, 20_000, 64),  # no room for a cache
-        (1000, 64, 64, 20_000, 400),  # too few features
-        (156, 64, 64, 19_968, 8),  # a cache just fits
-        (40, 16, 16, 1000, 60),  # a State would just not do
-        (10**6, 64, 64, 66 * 80, 80),  # least just reached
-        (300, 32, 96, 25_000, 64),  # n* of the largest State is below n
-        (100, 128, 8, 10_000, 64),  # more features than tokens
-    ]
-
-    def of(one):
-        return [_whole(one(*case)) for case in cases]
-
-    found, right = of(decide), of(service())
-    if found == right:
-        return
-    for mistake, hint in SERVICES:
-        if found == of(mistake):
-            raise Hint(hint)
-    case, got, needed = next(x for x in zip(cases, found, right, strict=True) if x[1] != x[2])
-    names = ("n", "d", "e", "budget", "least")
-    words = ", ".join(f"{name} = {value:,}" for name, value in zip(names, case, strict=True))
-    raise Hint(f"found {got!r} for {words}; expected {needed!r}.")
-
-
-def _whole(found):
-    """An answer of `state_or_cache`: "cache", None or a whole number; else a hint."""
-    if found is None or isinstance(found, str):
-        return found
-    m = _one_number(found)
-    if not m.is_integer():
-        raise Hint(f"m is a whole number, got {m:g}: round down.")
-    return int(m)
+@check(mistakes=PAIRS)
+def most_pairs(largest):
+    """largest(d, error): the most pairs n of a sum of k vᵀ that is read with error (n − 1)/d."""
+    small = [(64, 0.5), (16, 0.25), (128, 0.3), (10, 0.05), (7, 0.9)]
+    compare(largest, pairs(), small, PAIRS, case="d = {}, error = {}")
+    compare(largest, pairs(), [(64, 1.0), (100, 2.5)], case="d = {}, error = {}")

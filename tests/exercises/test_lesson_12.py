@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from performer_course.checks.lesson_12 import by_values, service
+from performer_course.checks.lesson_12 import by_values
 from tests.exercises.shared import exercises
 
 RIGHT, WRONG = {}, {}
@@ -53,17 +53,17 @@ RIGHT["gradient_by_values"] = [by_features]
 WRONG["gradient_by_values"] = [(by_values(), "that is an L × L array"), (scanned, "one is enough")]
 
 
-def searched(n, d, e, budget, least):
-    """The largest m by trying them all."""
-    if n * (d + e) <= budget:
-        return "cache"
-    m = max(m for m in range(budget + 1) if m * (e + 2) <= budget)
-    return np.float64(m) if m >= least else None
+def counted(d, error):
+    """One pair more as long as the others do not make too much noise."""
+    n = 1
+    while n / d <= error:
+        n += 1
+    return float(n)
 
 
-RIGHT["state_or_cache"] = [searched]
-WRONG["state_or_cache"] = [
-    (lambda *given: "cache" if service()(*given) == "cache" else 7.5, "round down")
+RIGHT["most_pairs"] = [counted]
+WRONG["most_pairs"] = [
+    (lambda d, error: counted(d, min(error, 1.0)), "found 101 for d = 100, error = 2.5")
 ]
 
 TestExercises = exercises(RIGHT, WRONG)
