@@ -196,8 +196,8 @@ print(f"a prefix sum and a 128 × 128 table per chunk of 128 tokens: {4 * stored
 #
 # Up to a constant that cancels, the positive features of a key are $e^{h_f}$, with
 # $h_f = \omega_f^\top k' - \tfrac12 \|k'\|^2$ and $k' = k\, d^{-1/4}$. For long keys they leave the range of float32.
-# The remedy is that of lesson 11. For each feature the state (`State` in the package) holds the maximum over the keys
-# so far, and two sums relative to this maximum:
+# Lesson 11 has the remedy. For each feature the state (`State` in the package) holds the maximum over the keys so
+# far, and two sums relative to this maximum:
 #
 # $$c_f = \max_j h_{jf}, \qquad z_f = \sum_j e^{h_{jf} - c_f} \ge 1, \qquad
 # S_f = \sum_j e^{h_{jf} - c_f}\, v_j .$$
@@ -356,10 +356,10 @@ bar.set_label("$e^c S$ / its largest entry")
 ranks = {n: int(rank(sums)) for n, sums in filled.items()}
 show(
     fig,
-    caption="On the left every row shows one pattern, the value of the only key; further right the patterns of more keys "
+    caption="On the left all rows show the same pattern, the value of the only key; further right more patterns "
     "are superposed.",
     alt="The sums of a state, 32 features by 16 entries of the values, after 1, 8, 64 and 256 tokens. After one "
-    f"token it is a single outer product, and all rows show one pattern (rank {ranks[1]}); after 8 "
+    f"token it is a single outer product, and all rows show the same pattern (rank {ranks[1]}); after 8 "
     f"its rank is {ranks[8]}, after 64 and 256 {ranks[64]} and {ranks[256]}: the patterns are "
     "superposed in the same 512 numbers.",
 )
@@ -371,7 +371,7 @@ show(
 # ## 5. An information leak from the future
 #
 # The obvious remedy for overflow is to subtract one maximum $\mu$ over *all* keys and features, either the maximum of
-# $\omega_f^\top k_j'$ or that of $h_{jf}$. In exact arithmetic $e^{-\mu}$ cancels in the ratio, unless an
+# $\omega_f^\top k_j'$ or the maximum of $h_{jf}$. In exact arithmetic $e^{-\mu}$ cancels in the ratio, unless an
 # $\varepsilon$ was added (lesson 11). On a computer it may fail to cancel in either case, because one late key makes
 # $\mu$ large and all features of the earlier keys small.
 #
@@ -444,8 +444,8 @@ print(f"maximum of ωᵀk', ε = 1e-6, norm 200: difference from the mean of the
 # it.** In training this is a leak, because the model is graded on rows that depend on what comes next. In decoding
 # the next key does not exist yet, so the model meets rows that it was not trained on.
 #
-# The maximum of $h$ is half a remedy. A long key does not raise it, because of $-\frac12\|k'\|^2$, but a key with
-# $k' = \omega$ raises it to $\frac12\|\omega\|^2$, and with $\varepsilon$ the earlier rows move again. The full
+# The maximum of $h$ is only half a remedy. A long key does not raise it, because of $-\frac12\|k'\|^2$, but a key
+# with $k' = \omega$ raises it to $\frac12\|\omega\|^2$, and with $\varepsilon$ the earlier rows move again. The full
 # remedy is the maximum that the state keeps, one per feature, over the keys *so far*. Test your own code in the same
 # way, and with extreme keys: at norms 10 and 30 the program without $\varepsilon$ would have passed.
 #
@@ -550,8 +550,8 @@ show(
 
 # %% [markdown]
 # **With $d = e = 64$ and $m = 256$ the state is smaller than the cache from $n^* = 132$ tokens on, but faster only
-# much later.** Here a step with it is some thirty small operations, and each has to be called. In between, a state
-# saves memory and costs time.
+# much later.** Here a step with it consists of some thirty small operations, and each has to be called. In between, a
+# state saves memory and costs time.
 #
 # When you use exact attention for a single query beside a cache, leave `causal` False. With `causal=True` the query
 # counts as row 0, which sees only the first key, and it gets the value of the *first* token.
