@@ -19,6 +19,7 @@
     training     Adam on JAX, as lessons 16 and 20 train (the extra `training`)
     pytorch      attention as modules of PyTorch, for a model of one's own (the extra `torch`)
     figures      one style; show(fig, alt=...) puts a figure and its words on the page
+    drawings     drawings of attention, a transformer block, a state, for lessons and slides
     checks       what a right answer to an exercise satisfies
 
 One set of symbols everywhere, in the order of the lessons:

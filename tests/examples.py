@@ -25,6 +25,7 @@ HOST = {
     "checks",
     "compare",
     "data",
+    "drawings",
     "figures",
     "paper",
     "projections",

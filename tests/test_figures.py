@@ -1,14 +1,18 @@
 """The style of figures: what the back row can read, and words that hold for the data."""
 
 import io
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 from PIL import Image
 
-from performer_course import figures
+from performer_course import drawings, figures
+
+from .examples import public_functions
 
 
 def drawn(width, height, **style):
@@ -34,8 +38,7 @@ def drawn(width, height, **style):
 
 @pytest.mark.parametrize("shape", [(8, 6), (13, 4)])
 def test_no_letter_is_below_24_pixels_on_a_slide_that_the_figure_fills(shape):
-    width, height = shape
-    slide = min(1280 / (100 * width), 598 / (100 * height))
+    slide = min(1280 / (100 * shape[0]), 598 / (100 * shape[1]))
     pixels = {text: size * 100 / 72 * slide for text, size in drawn(*shape).items()}
     assert {"here", "of", "a", "one", "weight", "above", "x", "t"} <= pixels.keys()
     assert len(pixels) > 20
@@ -122,3 +125,24 @@ def test_the_word_of_a_trend_holds_for_every_step():
     for y in ([1, 2, 1], [2, 1, 3], [1, 2, 2], [2, 1, 1], [1, np.nan], [1]):
         with pytest.raises(ValueError, match="neither 'falls' nor 'rises'"):
             figures.trend(y)
+
+
+def clashes(fig):
+    """Which labels overlap each other, or the edge of a box or of the picture."""
+    fig.draw_without_rendering()
+    labels = [text.get_window_extent() for text in fig.axes[0].texts]
+    edges = [part.get_window_extent() for part in [fig, *fig.findobj(FancyBboxPatch)]]
+    cuts = [(a, b) for a in labels for b in edges if b.union([a, b]).bounds != b.bounds]
+    return [(a, b) for a, b in [*combinations(labels, 2), *cuts] if a.overlaps(b)]
+
+
+@pytest.mark.parametrize("draw", public_functions(drawings))
+def test_no_label_of_a_drawing_meets_another_or_an_edge_on_a_slide(draw):
+    fig, alt = draw()
+    figures._readable(fig)
+    assert clashes(fig) == []
+    first, second, *_ = labels = fig.axes[0].texts
+    assert all(label.get_text().replace("$", "").split()[-1] in alt for label in labels)
+    first.set_position(second.get_position())
+    assert clashes(fig)
+    plt.close(fig)

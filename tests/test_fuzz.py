@@ -38,7 +38,7 @@ PACKAGE = Path(performer_course.__file__).parent
 
 # What has arguments of another kind: judges of answers, pictures, programs that train, a ledger,
 # the ways between libraries, a file that is opened, and modules for PyTorch, which may be absent.
-ELSEWHERE = {"checks", "figures", "training", "paper", "backend", "pytorch"}
+ELSEWHERE = {"checks", "drawings", "figures", "training", "paper", "backend", "pytorch"}
 FILES = {"antibody.load", "antibody.find", "speech.load", "speech.find"}
 # They say that a state may grow without bound, or a polynomial: huge numbers overflow in them.
 GROWS = {"recurrent.recurrence", "recurrent.delta_attention", "recurrent.chunk_map"}
