@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Orthogonal random features: spread the directions
 #
-# > **45 minutes.** Needs: lesson 03 (a kernel is a mean of cosines), lesson 04 (features from that mean, and
+# > **40 minutes.** Needs: lesson 03 (a kernel is a mean of cosines), lesson 04 (features from that mean, and
 # > their variance), QR factorisation.
 # >
 # > Afterwards you can draw directions that are exactly orthogonal and still Gaussian one by one, prove how
@@ -246,7 +246,7 @@ show(
 # the first entry $z_1$ of $z$ and the normal distribution function $\Phi$. Appendix a1 measures it.
 #
 # No more than $d$ directions in $\mathbb{R}^d$ can be orthogonal. For $m > d$ one stacks independent blocks of $d$
-# rows and cuts the last one, as `projections.orthogonal` does by itself. Only pairs within a block have a
+# rows and cuts the last one, as `projections.orthogonal` does by itself. Each block costs a QR, $O(d^3)$. Only pairs within a block have a
 # covariance, so with full blocks the share of variance that is left stays what it was at $m = d$.
 #
 # ## 4. Norms: χ keeps the mean, √d does not
@@ -350,7 +350,7 @@ show(
 # of the Gaussian in the plane to 0.41 in 64 dimensions.** At 3 they save at most 8 per cent.
 
 # %% [markdown]
-# ## 6. On digits, and beside other directions
+# ## 6. Handwritten digits
 #
 # So the gain depends on where pairs lie. We take 2,048 pairs of handwritten digits of 64 pixels, and the kernel
 # $e^{-\gamma\|\delta\|^2}$. All formulas hold with $r = \sqrt{2\gamma}\,\|\delta\|$, so a larger $\gamma$ moves the
@@ -379,53 +379,7 @@ for gamma in (0.005, 0.02, 1 / (64 * pixels.var()), 0.3):
 # %% [markdown]
 # Appendix a6 treats three other ways to spread directions: *structured* directions come from Hadamard matrices with
 # random signs, *simplex* directions are more than a right angle apart within a block, *Sobol* points fill a cube more
-# evenly than chance. In the table `iid` are independent and `hadamard` structured directions. The columns are 2,048
-# pairs of digits at $\gamma = 0.02$, and as many pairs at $r = 1$ that differ in one or four of 64 entries. Look for
-# the lowest number of each column.
-
-
-# %%
-def left(draw, delta, m, draws=20):
-    """Squared error over that of independent directions: the mean over pairs and draws, and its s.e."""
-    r = np.linalg.norm(delta, axis=1)
-    found = np.array([np.cos(draw(own, m, 64) @ delta.T).mean(axis=0) for _ in range(draws)])
-    share = ((found - np.exp(-(r**2) / 2)) ** 2).mean(axis=1) / independent(r, m).mean()
-    return f"{share.mean():.4f} ± {share.std() / draws**0.5:.4f}"
-
-
-own, digits = np.random.default_rng(21), (2 * 0.02) ** 0.5 * between  # own: of the directions
-data = {"digits, m = 64": (digits, 64), "digits, m = 256": (digits, 256)}
-for s in (1, 4):
-    delta = rng.normal(size=(2048, 64)) * (rng.random((2048, 64)).argsort(axis=1) < s)
-    data[f"{s} differ, 256"] = delta / np.linalg.norm(delta, axis=1, keepdims=True), 256
-print(" " * 12 + "".join(f"{name:>18}" for name in data))
-for name, draw in projections.METHODS.items():
-    print(f"{name:12}" + "".join(f"{left(draw, *given):>18}" for given in data.values()))
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-delta = data["4 differ, 256"][0][:500]
-found = [np.cos(projections.sobol(own, 256, 64) @ delta.T).mean(axis=0) for _ in range(60)]
-single = ((np.array(found) - np.exp(-1 / 2)) ** 2).mean(axis=0) / independent(1.0, 256)
-print(
-    f"Sobol, single pairs that differ in 4 entries: {single.min():.3f} to {single.max():.1f}, ",
-    end="",
-)
-print(f"above 1 in {(single > 1).mean():.0%}")
-
-# %% [markdown]
-# With 256 directions in 64 dimensions every way to be spread beats independent directions on average. Fixed lengths and
-# structured directions are ahead of orthogonal ones in all four columns, but their bias stays when $m$ grows. Sobol
-# points are far ahead where pairs differ in one entry, and behind elsewhere: 64 of them are worse than independent
-# directions on digits, and 256 are so for unlucky pairs that differ in four entries. The next
-# table says when to take each way, what it costs, and where it disappoints.
-#
-# | directions | take them when | cost | blind spot |
-# |---|---|---|---|
-# | orthogonal | as a rule | a QR for each block, $O(d^3)$ | far pairs; $m$ far below $d$ |
-# | fixed lengths | pairs are near, $d$ is large, $m$ a few times $d$ | the same | a bias that more rows do not cure |
-# | structured | $d$ is in the thousands | $3d$ signs a block, $O(d \log d)$ a point; slow at $d = 64$ | the same bias; in few dimensions pairs along an axis |
-# | simplex | $e^{\omega^\top z}$ of lesson 09, for short $z$ | as orthogonal | cosines in few dimensions |
-# | Sobol | pairs differ in one entry, or $d$ is small | $O(d)$ a row | unlucky pairs; pairs that differ in many entries, with $m \le d$ |
+# evenly than chance.
 #
 # So far a comparison has become a kernel, and the kernel a mean over a few random waves. From lesson 06 on comparisons get a purpose: each is the weight with which one word takes
 # up what another has to say.

@@ -13,9 +13,8 @@ import re
 import numpy as np
 import pytest
 from scipy.cluster.vq import kmeans2
-from sklearn.datasets import load_digits
 
-from performer_course import attention, compare, data, features, near_far, projections, theory
+from performer_course import attention, compare, data, features, near_far
 from performer_course.kernels import cauchy, gaussian, laplacian
 from tests.lessons import definitions
 from tools.lesson import find, read
@@ -115,18 +114,6 @@ def test_09_its_verdicts_hold_on_other_directions():
         assert (np.median(found, axis=(0, 2)) < 1).sum() == wins
         series = compare.normalised_error(attention.taylor_attention(q, k - mean_k, v), exact, v)
         assert np.median(series) < 0.75 < np.median(found)
-
-
-def test_05_sobol_points_lose_to_independent_directions_on_digits_and_few_axes():
-    rng, pixels = np.random.default_rng(50), load_digits().data / 16
-    digits = 0.2 * (pixels[rng.integers(1797, size=300)] - pixels[rng.integers(1797, size=300)])
-    four = rng.normal(size=(300, 64)) * (rng.random((300, 64)).argsort(axis=1) < 4)
-    four /= np.linalg.norm(four, axis=1, keepdims=True)
-    for delta, m, lost, own in ((digits, 64, np.mean, 51), (four, 256, np.max, 52)):
-        r, own = np.linalg.norm(delta, axis=1), np.random.default_rng(own)
-        found = [np.cos(projections.sobol(own, m, 64) @ delta.T).mean(axis=0) for _ in range(60)]
-        error = ((np.array(found) - np.exp(-(r**2) / 2)) ** 2).mean(axis=0)
-        assert lost((error / theory.fourier_variance(r, m))[r > 0]) > 1
 
 
 # Lesson 14
