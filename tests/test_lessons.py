@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.cluster.vq import kmeans2
 
-from performer_course import attention, compare, data, features, near_far
+from performer_course import attention, compare, data, features, near_far, theory
 from performer_course.kernels import cauchy, gaussian, laplacian
 from tests.lessons import definitions
 from tools.lesson import find, read
@@ -114,6 +114,15 @@ def test_09_its_verdicts_hold_on_other_directions():
         assert (np.median(found, axis=(0, 2)) < 1).sum() == wins
         series = compare.normalised_error(attention.taylor_attention(q, k - mean_k, v), exact, v)
         assert np.median(series) < 0.75 < np.median(found)
+
+
+def test_05_in_four_dimensions_the_covariance_is_an_exponential_times_a_polynomial():
+    assert "$e^{-x} (1 - x + x^2/6)$" in " ".join(read(find("05")).texts)
+    r = np.linspace(0.1, 6, 60)
+    x = r**2 / 2
+    covariance = np.exp(-x) * (1 - x + x**2 / 6 - np.exp(-x))
+    exact = theory.orthogonal_fourier_variance(r, 4, 4) - theory.fourier_variance(r, 4)
+    np.testing.assert_allclose(3 / 4 * covariance, exact, atol=1e-12)
 
 
 # Lesson 14
