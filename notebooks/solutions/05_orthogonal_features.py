@@ -13,20 +13,20 @@ from performer_course import checks, theory
 # %% [markdown]
 # ## 1. What a draw is worth
 #
-# *●○○ · 8 minutes.* `projections.orthogonal` stacks independent blocks of $d$ rows and cuts the last one, so that there
-# are $m$ rows. Two points are very near each other. How many *independent* directions have the same variance as
-# these $m$ rows? Give the number for any $m$; it need not be whole. For $m = d = 16$ it is $16 \cdot 18/3 = 96$. Then
-# look at $m = 17$: what does one row more add?
+# *●○○ · 8 minutes.* `projections.orthogonal` stacks independent blocks of $d$ rows and cuts the last one short, so that
+# there are $m$ rows. Take two points that are very close together. How many *independent* directions have the same
+# variance as these $m$ rows? Give the number for any $m$; it need not be an integer. For $m = d = 16$ it is
+# $16 \cdot 18/3 = 96$. Then look at $m = 17$: what does one more row add?
 
 
 # %% nbgrader={"grade": false, "grade_id": "worth", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def worth(m, d):
-    """m rows in R^d, orthogonal in blocks of d → how many independent ones are as good, as r → 0."""
+    """m rows in R^d, orthogonal in blocks of d → how many independent rows are as good (r → 0)."""
     ### BEGIN SOLUTION
     blocks, last = divmod(m, d)
     pairs = blocks * d * (d - 1) + last * (last - 1)  # i ≠ j in one block, each pair twice
-    left = 1 - pairs / m / (d + 2)  # Cov(X₁, X₂) is −Var X₁/(d + 2), and in two blocks 0
-    return m / left
+    remaining = 1 - pairs / m / (d + 2)  # Cov(X₁, X₂) is −Var X₁/(d + 2), and 0 between two blocks
+    return m / remaining
     ### END SOLUTION
 
 
@@ -37,10 +37,10 @@ checks.worth(worth)
 # ## 2. A counterexample, or a proof that there is none
 #
 # *●●○ · 30 minutes.* "Orthogonal directions are never worse than independent ones." For $m = d$ directions in
-# $\mathbb{R}^d$, give a distance $r > 0$ at which this is false for the Gaussian kernel $e^{-r^2/2}$, with more
-# variance by a ten-thousandth or more, or `None` where it is true at every distance. For $d = 2$ do not
-# trust a search: write $\mathbb{E}\, X_1 X_2$ as the power series of the lesson, find the elementary function
-# that it is, and prove on paper what you return. Do not forget $d = 1$.
+# $\mathbb{R}^d$ and the Gaussian kernel $e^{-r^2/2}$, give a distance $r > 0$ at which this is false, that is, at which
+# orthogonal directions have at least 1.0001 times the variance. If it is true at every distance, return `None`.
+# For $d = 2$ do not rely on a search: write $\mathbb{E}\, X_1 X_2$ as the power series of the lesson, find the
+# elementary function that it equals, and prove on paper what you return. Do not forget $d = 1$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "loses_at", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -48,7 +48,7 @@ def loses_at(d):
     """d, one of 1 to 8 → r, a float, or None."""
     ### BEGIN SOLUTION
     if d == 1:
-        return None  # a block has one row, so the directions are independent
+        return None  # each block has one row, so the directions are independent
     if d == 2:
         # x = r²/2: E X₁X₂ = Σ (k + 1) (−x)^k / k! = (1 − x) e^{−x}, so the covariance is
         # (1 − x) e^{−x} − e^{−2x} = e^{−x} (1 − x − e^{−x}) ≤ 0, since e^{−x} ≥ 1 − x
@@ -66,11 +66,11 @@ checks.loses_at(loses_at)
 # %% [markdown]
 # ## 3. Orthogonal Gaussian directions
 #
-# *●●○ · 25 minutes.* Draw $m$ rows for any $m$: orthogonal within blocks of $d$ rows, blocks independent, each
-# row alone $\mathcal{N}(0, I_d)$, without `performer_course.projections`. All randomness comes from `rng`;
-# `rng.chisquare(d, size=…)` draws squared norms. A tempting shortcut saves that draw: factorise $G = Q R$, take the
-# rows of $Q$ for the directions, and for their norms those of $G$, which are χ, too. With the norms of the *columns*
-# of $G$ that is right, and with those of its *rows* it is wrong. Why?
+# *●●○ · 25 minutes.* Draw $m$ rows for any $m$: orthogonal within blocks of $d$ rows, independent between blocks, and
+# each row alone $\mathcal{N}(0, I_d)$. Do not use `performer_course.projections`. All randomness comes from `rng`;
+# `rng.chisquare(d, size=…)` draws squared norms. A tempting shortcut saves that draw: factor $G = Q R$, use the rows of
+# $Q$ as directions, and give them norms found in $G$, which are also χ-distributed. With the norms of the *columns* of
+# $G$ this is right, but with the norms of its *rows* it is wrong. Why?
 
 
 # %% nbgrader={"grade": false, "grade_id": "orthogonal_directions", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -96,32 +96,31 @@ checks.orthogonal_directions(orthogonal_directions)
 # of one block, with its χ norms, a Gaussian matrix?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# They are uncorrelated. Given $\omega_1$, the direction of $\omega_2$ is uniform among those
-# orthogonal to it, so $\omega_2$ and $-\omega_2$ are equally likely, and
-# $\mathbb{E}[\omega_1 \omega_2^\top] = 0$: each entry of one row has correlation zero with each
-# entry of the other.
+# They are uncorrelated. Given $\omega_1$, the direction of $\omega_2$ is uniform among the directions orthogonal to it,
+# so $\omega_2$ and $-\omega_2$ are equally likely, and $\mathbb{E}[\omega_1 \omega_2^\top] = 0$: each entry of one row
+# is uncorrelated with each entry of the other.
 #
-# But $W$ is not a Gaussian matrix, although each row alone is $\mathcal{N}(0, I_d)$. If all its
-# entries were jointly Gaussian, uncorrelated rows would be independent, and two independent
-# Gaussian vectors are orthogonal with probability zero. These are always orthogonal. The dependence
-# shows as soon as one looks at squares. For a unit vector $u$ let $\theta_i$ be its inner product with
-# the direction of $\omega_i$, so that $\omega_i^\top u = \|\omega_i\|\, \theta_i$. The frame of the directions is
-# turned at random, so in it $u$ is a uniform point on the sphere, and the $\theta_i$ are coordinates of it:
-# $\mathbb{E}[\theta_1^2 \theta_2^2] = 1/(d(d + 2))$. The squared lengths are independent with mean $d$,
-# so
+# But $W$ is not a Gaussian matrix, although each row alone is $\mathcal{N}(0, I_d)$. If all its entries were jointly
+# Gaussian, uncorrelated rows would be independent, and two independent Gaussian vectors are orthogonal with probability
+# zero, whereas these are always orthogonal. The dependence shows in the squares. For a unit vector $u$ let $\theta_i$
+# be its inner product with the direction of $\omega_i$, so that $\omega_i^\top u = \|\omega_i\|\, \theta_i$. The frame
+# of the directions has a uniformly random orientation. In its coordinates $u$ is therefore a uniformly random point on
+# the sphere, and the $\theta_i$ are coordinates of this point: $\mathbb{E}[\theta_1^2 \theta_2^2] = 1/(d(d + 2))$. The
+# squared lengths are independent and have mean $d$, so
 #
 # $$\operatorname{Cov}\bigl((\omega_1^\top u)^2, (\omega_2^\top u)^2\bigr) = \frac{d^2}{d (d + 2)} - 1
 # = -\frac{2}{d + 2} .$$
 #
-# This is the gain of the lesson: near 0 a cosine is $1 - \frac12 r^2 (\omega^\top u)^2$, so two of
-# them have the covariance $\frac14 r^4$ times that, $-r^4/(2(d + 2))$.
+# This is the gain of the lesson: near 0 a cosine is $1 - \frac12 r^2 (\omega^\top u)^2$, so the covariance of two of
+# them is $\frac14 r^4$ times this, $-r^4/(2(d + 2))$.
 #
 # In exercise 1 a 17th row does harm: 17 rows are worth 79 independent ones, and 16 are worth 96. The new row is as
-# uncertain as any independent row, and yet it gets the same weight in the mean as the rows of the full block.
-# So take a multiple of $d$ for $m$ where you can.
+# uncertain as any independent row, and yet it gets the same weight in the mean as each row of the full block.
+# Choose a multiple of $d$ for $m$ where you can.
 #
-# Now the shortcut of exercise 3. For an orthogonal $O$ the matrix $O G = (O Q) R$ has the law of $G$ and the same $R$, if
-# the diagonal of $R$ is made positive. So, whatever $R$ is, $Q$ is uniform: the two are independent. A column of $G$ is
-# $Q$ times a column of $R$, and has its length, so the lengths of the columns do not go with $Q$, and they are χ and
-# independent of one another. Row $i$ of $G$ is $q_i^\top R$, with row $i$ of $Q$ in it, so its length depends on the very
-# direction that it would be given to.
+# Now the shortcut of exercise 3. Suppose that the diagonal of $R$ is made positive. For a fixed orthogonal $O$ the
+# matrix $O G = (O Q) R$ has the distribution of $G$ and the same $R$. This means that, whatever $R$ is, $Q$ is uniform,
+# so $Q$ and $R$ are independent. A column of $G$ is $Q$ times a column of $R$ and has the same length. The lengths of
+# the columns are therefore independent of $Q$, and they are χ-distributed and independent of one another. Row $i$ of
+# $G$ is $q_i^\top R$, where $q_i^\top$ is row $i$ of $Q$, so its length depends on the very direction that it would be
+# given to.

@@ -12,7 +12,7 @@ RIGHT, WRONG = {}, {}
 
 
 def by_its_rows(m, d):
-    """Each row meets the others of its own block, of d rows or of the last few."""
+    """Each row has partners in its own block, of d rows or of the last few."""
     partners = [min(m, d * (i // d + 1)) - d * (i // d) - 1 for i in range(m)]
     return m / (1 - sum(partners) / (m * (d + 2)))
 
@@ -22,9 +22,9 @@ RIGHT["worth"] = [by_its_rows]
 
 RIGHT["loses_at"] = [lambda d: None if d < 3 else np.array(3.4)]
 WRONG["loses_at"] = [
-    (lambda d: None, "and there is such a distance"),
+    (lambda d: None, "but there is such a distance"),
     (lambda d: None if d in (1, 2, 6, 7) else 3.4, "None for d = 6"),
-    (lambda d: 1.0, "times that of independent ones there, no more"),
+    (lambda d: 1.0, "times that of independent ones, not"),
     (lambda d: 3.4, "d = 2, r = 3.4: the variance of orthogonal rows is"),
 ]
 
@@ -69,7 +69,7 @@ def one_by_one(rng, m, d):
     return [u * np.linalg.norm(rng.normal(size=d)) for u in rows[:m]]
 
 
-# The norms of the columns of G are R's, which does not go with Q.
+# The norms of the columns of G are those of R, which is independent of Q.
 RIGHT["orthogonal_directions"] = [norms_of_the_same(axis=0), one_by_one]
 
 
@@ -95,7 +95,7 @@ def repeated(rng, m, d):
 
 
 def near_the_identity(rng, d):
-    """The exponential of a skew matrix: for d = 2 a turn by an angle that is not uniform."""
+    """The exponential of a skew matrix: for d = 2 a rotation by an angle that is not uniform."""
     A = rng.normal(size=(d, d))
     return expm(A - A.T)
 
@@ -115,22 +115,22 @@ WRONG["orthogonal_directions"] = [
     (lambda rng, m, d: rng.normal(size=(m, d)), "the first block are not orthogonal"),
     (then_iid, "the second block are not orthogonal"),
     (lambda rng, m, d: haar(rng, d)[:m] * chi(rng, d, d).T, "its columns are"),
-    (norms_of_the_same(axis=1), "coordinates have variances from 0.7"),
+    (norms_of_the_same(axis=1), "coordinates have 0.7"),
     (blocks(haar, lambda _, m, d: chi(np.random.default_rng(1), m, d)), "the same at each call"),
     (own_seed, "of different seeds"),
     (blocks(haar, lambda rng, m, d: math.sqrt(d)), "all norms are 2:"),
     (blocks(haar, lambda rng, m, d: chi(rng, 1, d)), "all rows share one norm"),
     (blocks(haar, block_norms), "some rows share their norm"),
-    (blocks(haar, lambda rng, m, d: chi(rng, m, d) ** 2), "another law"),
-    (blocks(haar, two_norms), "another law"),
-    (blocks(plain_qr), "are QR's signs repaired?"),
+    (blocks(haar, lambda rng, m, d: chi(rng, m, d) ** 2), "not the distribution asked for"),
+    (blocks(haar, two_norms), "not the distribution asked for"),
+    (blocks(plain_qr), "are QR's signs corrected?"),
     (repeated, "the blocks repeat one another"),
     (blocks(near_the_identity), "for d = 2 some entries do not have mean 0"),
     (blocks(signed_permutation), "the rows prefer some directions"),
     (blocks(haar, lambda rng, m, d: chi(rng, m, 4)), "for d = 2 the mean of ‖ω‖² is"),
     (
         lambda rng, m, d: blocks(haar)(rng, m, d) if d == 4 else rng.normal(size=(m, d)),
-        "the first two rows must be orthogonal, too",
+        "the first two rows must also be orthogonal",
     ),
 ]
 
