@@ -27,7 +27,7 @@ from performer_course.figures import COLORS, show, trend
 # %% [markdown]
 # ## 1. Directions in the plane
 #
-# The best-known way to reduce variance by dependent draws is *antithetic* sampling: with each $\omega$ one also uses
+# A well-known way to reduce variance by dependent draws is *antithetic sampling*: with each $\omega$ one also uses
 # $-\omega$. It is no help here, because the cosine is an even function, so that $\omega$ and $-\omega$ contribute the
 # same number to the estimate. For our purposes a direction in the plane is therefore a line through the origin. Two
 # such lines form two angles, which add up to 180 degrees. If the lines are orthogonal, both angles are 90 degrees.
@@ -85,7 +85,7 @@ show(
 # average three quarters of the stick.
 
 # %% [markdown]
-# We can ask the same of six lines, three orthogonal pairs or six independent lines. The widest angle that contains no
+# We can ask the same of six lines, either independent or in three orthogonal pairs. The widest angle that contains no
 # line varies so much from draw to draw that the two cases overlap, but on average it is 73 degrees if the lines are
 # independent and 55 degrees if they form three orthogonal pairs. **In the plane, independent lines form clumps and
 # leave gaps, and orthogonal pairs leave narrower gaps on average.**
@@ -109,9 +109,9 @@ show(
 # squares vary together.
 #
 # **Before you run this:** take eight directions in eight dimensions and add up the squares $\theta_i^2$ of their
-# cosines with one vector $u$. Each square has mean 1/8 and standard deviation 0.15, so the sum is 1 on average, whether
-# the directions are orthogonal or independent. How far does the sum of a typical draw stray from 1 if the directions
-# are independent, and how far if they are orthogonal?
+# cosines with one vector $u$. Each square has mean 1/8, so the sum is 1 on average, whether the directions are
+# orthogonal or independent. A single square has standard deviation 0.15. How far does the sum of a typical draw stray
+# from 1 if the directions are independent, and how far if they are orthogonal?
 
 # %% tags=["answer"]
 rng, d = np.random.default_rng(1), 8
@@ -204,12 +204,13 @@ for m in (4, 8, 16):
 # ## 3. Random orthogonal matrices from QR
 #
 # How do we draw a frame whose orientation is uniformly random? Take a square matrix $G$ $(d, d)$ of independent
-# standard normal numbers and make its columns orthonormal by the *Gram–Schmidt* process: from each column subtract
-# its projections onto the columns already processed, and divide the remainder by its length. The resulting matrix $Q$
-# is *uniform*: its distribution is the *Haar measure*, which prefers no orientation. To see this, multiply $G$ by any
-# orthogonal matrix $O$. Gram–Schmidt uses only inner products, which $O$ preserves, so applied to $OG$ it returns
-# $OQ$. But $OG$ has the same distribution as $G$, so $OQ$ has the same distribution as $Q$. The transpose of $Q$ is
-# uniform as well, so the rows of $Q$ serve as directions just as well as its columns.
+# standard normal numbers and make its columns orthonormal by the *Gram–Schmidt* process: from each column subtract its
+# projections onto the columns already processed, and divide the remainder by its length. The resulting matrix $Q$ is
+# *uniform*: its distribution is the *Haar measure*, which prefers no orientation. To see this, multiply $G$ by any
+# orthogonal matrix $O$. Gram–Schmidt combines the columns with coefficients that depend only on their inner products,
+# which $O$ preserves, so applied to $OG$ it returns $OQ$. But $OG$ has the same distribution as $G$, so $OQ$ has the
+# same distribution as $Q$. The transpose of $Q$ is uniform as well, so the rows of $Q$ serve as directions just as well
+# as its columns.
 #
 # In practice one calls `numpy.linalg.qr`, which uses LAPACK and loses fewer digits. It returns the *QR decomposition*
 # $G = QR$, where $Q$ has orthonormal columns and $R$ is upper triangular. However, LAPACK does not subtract
@@ -264,10 +265,10 @@ show(
 # ### When the decomposition is unique
 #
 # The first column of LAPACK's $Q$ begins with $-|g_1| / \|g\|$, so it never visits half of the sphere. The other
-# columns also lean to one side, as the table shows. The remedy is to change signs. For any diagonal matrix $S$ with
-# entries $\pm1$ we have $QR = (QS)(SR)$, because $S^2 = I$. If $S$ has the signs of the diagonal of $R$, then $SR$ has
-# a positive diagonal, as in Gram–Schmidt. An invertible matrix has only one QR decomposition in which the diagonal of
-# $R$ is positive, so $QS$ is the matrix that Gram–Schmidt would have returned, which is uniform (Mezzadri, 2007).
+# columns also lean to one side, as the table above shows. The remedy is to change signs. For any diagonal matrix $S$
+# with entries $\pm1$ we have $QR = (QS)(SR)$, because $S^2 = I$. If $S$ has the signs of the diagonal of $R$, then $SR$
+# has a positive diagonal, as in Gram–Schmidt. An invertible matrix has only one QR decomposition in which the diagonal
+# of $R$ is positive, so $QS$ is the matrix that Gram–Schmidt would have returned, which is uniform (Mezzadri, 2007).
 # **LAPACK's $Q$ alone is not uniform, but multiplying its column $i$ by the sign of $R_{ii}$ makes it so.** The last
 # line of the table shows the result.
 #
@@ -331,9 +332,9 @@ for m in (16, 64, 256, 4096):
 # all $\rho$.
 #
 # In the table above, fixed lengths start lowest, at 0.053. But as $m$ grows the variance falls while the bias stays, so
-# the ratio rises, and at 4,096 rows it is above 1. **Of the three rules, only a χ length for each row keeps both the mean
-# and the gain, whatever the number of directions.** For another kernel that depends on $\|\delta\|$ alone, `norms`
-# accepts an array of lengths, drawn from the spectrum of that kernel.
+# the ratio rises, and at 4,096 rows it is above 1. **Of the three rules, only a χ length for each row keeps both the
+# mean and the gain, whatever the number of directions.** For another kernel that depends on $\|\delta\|$ alone,
+# `norms` accepts an array of lengths, drawn from the spectrum of that kernel.
 
 # %% [markdown]
 # ## 5. The exact variance at any distance
@@ -356,8 +357,9 @@ for m in (16, 64, 256, 4096):
 #
 # Now we use the trick of section 2 once more. The entries of a Gaussian vector $g$ have
 # $\mathbb{E}\, g_1^{2k} = 1 \cdot 3 \cdots (2k - 1)$, and its length has
-# $\mathbb{E} \|g\|^{2k} = d (d + 2) \cdots (d + 2k - 2)$. Their ratio is the moment of one coordinate of a uniformly
-# random direction, and we multiply it by the same moment of a length with $2d$ degrees of freedom:
+# $\mathbb{E} \|g\|^{2k} = d (d + 2) \cdots (d + 2k - 2)$. Because direction and length are independent, their ratio is
+# the moment of one coordinate of a uniformly random direction, and we multiply it by the same moment of a length with
+# $2d$ degrees of freedom:
 #
 # $$\mathbb{E}\, t^{2k} = 1 \cdot 3 \cdots (2k - 1)\;
 # \frac{2d\, (2d + 2) \cdots (2d + 2k - 2)}{d\, (d + 2) \cdots (d + 2k - 2)} .$$
@@ -408,10 +410,10 @@ show(
 # ### Where the gain is largest
 #
 # In 64 dimensions orthogonal directions reduce the variance by a factor of more than twenty at $r = 0.4$, and by a
-# factor of ten at $r = 1$. At $r = 2$ between 0.605 and 0.691 of the variance remains, depending on the
-# dimension. Since the Gaussian $e^{-r^2/2}$ has bandwidth 1, $r$ measures distance in bandwidths. **Orthogonal
-# directions gain most at a distance that falls with the dimension, from 1.55 bandwidths of the Gaussian in the plane to
-# 0.41 in 64 dimensions.** At a distance of 3 they save at most 8 per cent.
+# factor of ten at $r = 1$. At $r = 2$ between 0.605 and 0.691 of the variance remains in the dimensions of the table.
+# Since the Gaussian $e^{-r^2/2}$ has bandwidth 1, $r$ measures distance in bandwidths. **Orthogonal directions gain
+# most at a distance that falls with the dimension, from 1.55 bandwidths of the Gaussian in the plane to 0.41 in 64
+# dimensions.** At a distance of 3 they save at most 8 per cent.
 
 # %% [markdown]
 # ## 6. Handwritten digits
@@ -436,8 +438,8 @@ for gamma in (0.005, 0.02, 1 / (64 * pixels.var()), 0.3):
     print(f"{gamma:.3f} {np.median(r):9.2f} {ratio:14.3f} {64 / ratio:12.0f}")
 
 # %% [markdown] tags=["answer"]
-# It would take more than a thousand independent directions, because at these distances the variance ratio for 64
-# dimensions is close to its minimum.
+# It would take 1,295 independent directions, because at these distances the variance ratio for 64 dimensions is close
+# to its minimum.
 
 # %% [markdown]
 # ### Which directions to draw

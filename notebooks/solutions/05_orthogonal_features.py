@@ -102,11 +102,11 @@ checks.orthogonal_directions(orthogonal_directions)
 #
 # But $W$ is not a Gaussian matrix, although each row alone is $\mathcal{N}(0, I_d)$. If all its entries were jointly
 # Gaussian, uncorrelated rows would be independent, and two independent Gaussian vectors are orthogonal with probability
-# zero, whereas these are always orthogonal. The dependence shows in the squares. For a unit vector $u$ let $\theta_i$
-# be its inner product with the direction of $\omega_i$, so that $\omega_i^\top u = \|\omega_i\|\, \theta_i$. The frame
-# of the directions has a uniformly random orientation. In its coordinates $u$ is therefore a uniformly random point on
-# the sphere, and the $\theta_i$ are coordinates of this point: $\mathbb{E}[\theta_1^2 \theta_2^2] = 1/(d(d + 2))$. The
-# squared lengths are independent and have mean $d$, so
+# zero, whereas these are always orthogonal. The dependence shows in the squares. Let $u$ be a unit vector and
+# $\theta_i$ its inner product with the direction of $\omega_i$, so that $\omega_i^\top u = \|\omega_i\|\, \theta_i$.
+# The frame of the directions has a uniformly random orientation. In its coordinates $u$ is therefore a uniformly random
+# point on the sphere, and the $\theta_i$ are coordinates of this point:
+# $\mathbb{E}[\theta_1^2 \theta_2^2] = 1/(d(d + 2))$. The squared lengths are independent and have mean $d$, so
 #
 # $$\operatorname{Cov}\bigl((\omega_1^\top u)^2, (\omega_2^\top u)^2\bigr) = \frac{d^2}{d (d + 2)} - 1
 # = -\frac{2}{d + 2} .$$
@@ -118,9 +118,9 @@ checks.orthogonal_directions(orthogonal_directions)
 # uncertain as any independent row, and yet it gets the same weight in the mean as each row of the full block.
 # Choose a multiple of $d$ for $m$ where you can.
 #
-# Now the shortcut of exercise 3. Suppose that the diagonal of $R$ is made positive. For a fixed orthogonal $O$ the
-# matrix $O G = (O Q) R$ has the distribution of $G$ and the same $R$. This means that, whatever $R$ is, $Q$ is uniform,
-# so $Q$ and $R$ are independent. A column of $G$ is $Q$ times a column of $R$ and has the same length. The lengths of
-# the columns are therefore independent of $Q$, and they are χ-distributed and independent of one another. Row $i$ of
-# $G$ is $q_i^\top R$, where $q_i^\top$ is row $i$ of $Q$, so its length depends on the very direction that it would be
-# given to.
+# Now the shortcut of exercise 3. Suppose that the diagonal of $R$ is made positive. If $O$ is a fixed orthogonal
+# matrix, $O G = (O Q) R$ has the distribution of $G$ and the same $R$. This means that, whatever $R$ is, $Q$ is
+# uniform, so $Q$ and $R$ are independent. A column of $G$ is $Q$ times a column of $R$ and has the same length. The
+# lengths of the columns are therefore independent of $Q$, and they are χ-distributed and independent of one another.
+# Row $i$ of $G$ is $q_i^\top R$, where $q_i^\top$ is row $i$ of $Q$, so its length depends on the very direction that
+# it would be given to.
