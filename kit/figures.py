@@ -10,7 +10,7 @@ SCRIPTS = {
     "04.3": "gram",
     "09.2": "errors",
     "10.2": "brackets",
-    "12.4": "fills",
+    "12.6": "fills",
     "15.2": "window",
     "18.3": "window",
     "20.1": "state",

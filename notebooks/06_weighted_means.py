@@ -20,7 +20,7 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, near_far
+from performer_course import attention, compare, data, drawings, near_far
 from performer_course.figures import COLORS, gram, show
 
 # %% [markdown]
@@ -232,6 +232,13 @@ show(
 # From inputs to outputs these are four steps: multiply $Q$ by $K^\top$, divide by $\sqrt d$, take the softmax of each
 # row, and multiply by $V$.
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, alt = drawings.scaled_dot_product()
+show(
+    fig,
+    caption="Follow the framed row: one query gives one row of scores, one row of weights and one output.",
+    alt=alt,
+)
 
 # %%
 def attention_by_hand(q, k, v):
@@ -318,6 +325,15 @@ for d in (4, 16, 64, 256):
 # shape (He, n), and the result has the shape of $x$ again. Usually $d = e = n/H$, so that $H$ heads together cost
 # about as much as a single one of width $n$. Each word thus passes through $H$ heads, each of which takes a mean of its
 # own, and $W_o$ mixes the $H$ results into one vector.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, alt = drawings.multi_head()
+show(
+    fig,
+    caption="Each head attends with its own part of the queries, keys and values. Their outputs are put side by side "
+    "and mixed by $W_O$.",
+    alt=alt,
+)
 
 # %% [markdown]
 # ### Three learned heads

@@ -19,7 +19,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, features, transformer
+from performer_course import attention, drawings, features, transformer
 from performer_course.figures import COLORS, gram, show
 
 # %% [markdown]
@@ -28,6 +28,15 @@ from performer_course.figures import COLORS, gram, show
 # between tokens, and a *feed-forward network* works on each token by itself. Each step reads a normalised copy of the
 # tokens and adds its result to the tokens. Sections 1 to 4 are about attention, section 5 puts the block together, and
 # section 6 stacks blocks into a model.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, alt = drawings.transformer_block()
+show(
+    fig,
+    caption="Follow the green lines: a residual connection goes around each half of the block and is added to what that "
+    "half computes.",
+    alt=alt,
+)
 
 # %% [markdown]
 # ## 1. Positional encoding

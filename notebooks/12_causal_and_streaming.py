@@ -19,7 +19,7 @@ import timeit
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, features, projections, theory
+from performer_course import attention, drawings, features, projections, theory
 from performer_course.backend import get_backend, synchronize, to_host, to_like
 from performer_course.figures import COLORS, compared, gram, show, trend
 
@@ -177,7 +177,17 @@ for cut in (16, 128, 240):
 # the output is read from that state.** This is the *recurrent form*. Its update is linear in the state, so training
 # may use chunks instead. The same causal rows can thus be computed in three forms: from all the prefix sums at once,
 # chunk by chunk, or token by token.
-#
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, alt = drawings.causal_forms()
+show(
+    fig,
+    caption="Follow row 8. It reads one prefix sum, or a state and two keys of its own chunk, or a state that takes in "
+    "one token at a time.",
+    alt=alt,
+)
+
+# %% [markdown]
 # Training also needs gradients. Automatic differentiation of a loop over tokens stores every $P_i$ for the backward
 # pass, which in the example of section 1 takes four gigabytes. One remedy is to store none of them and to compute the
 # sums again. Query $i$ occurs in row $i$ only, so the gradient with respect to $\varphi(q_i)$ needs only $P_i$, which
@@ -456,7 +466,16 @@ print(f"maximum of ωᵀk', ε = 1e-6, norm 200: difference from the mean of the
 # one token per step. What does a step cost after $n$ tokens? The cache holds $n (d + e)$ numbers, and a step takes as
 # many multiplications: $n d$ for the logits and $n e$ for the weighted sum of the values. The state has $m (e + 2)$
 # numbers, for $S$, $z$ and $c$. It also needs the $m d$ numbers of $W$, which all heads and texts can share.
-#
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+fig, alt = drawings.state_and_cache()
+show(
+    fig,
+    caption="The cache gains a key and a value with each token, while the state keeps its size.",
+    alt=alt,
+)
+
+# %% [markdown]
 # The multiplications of a step with the state can be counted in the code of section 4:
 #
 # - `one` and `read` multiply $W$ by the new key and by the query, $m d$ each;
