@@ -1,17 +1,20 @@
 # %% [markdown]
-# # Positive definite kernels: tell a kernel from an impostor
+# # Positive definite kernels: test whether a function is an inner product
 #
-# > **45 minutes.** Needs: lesson 01 (features, kernels, ridge regression from inner products), eigenvalues
+# > **50 minutes.** Needs: lesson 01 (features, kernels, ridge regression from inner products), eigenvalues
 # > of symmetric matrices, the series of $e^t$.
 # >
-# > Afterwards you can test whether a function may stand for an inner product, say what breaks where it may not,
-# > build kernels from kernels, write the features of $e^{x^\top y}$, and turn softmax into a Gaussian and back.
+# > Afterwards you can test whether a function can be an inner product of features, say what goes wrong in a
+# > regression if it is not, build new kernels from old ones, write down the features of $e^{x^\top y}$, and turn
+# > softmax into a Gaussian and back.
 #
-# Lesson 01 began with features and found that their inner product, a kernel, can be had without them.
-# Usually one begins at the other end: somebody writes down a function $K(x, y)$ that says how alike two points
-# are, and hopes that it is an inner product of some features. The exponential inside attention is such a
-# function. So which functions may stand for an inner product? For the values at some points there is a test, and
-# it is one line of code. There are also impostors, and we watch what one does to a regression.
+# Lesson 01 began with features and found that their inner product, a kernel, can be computed without them. In practice
+# we usually start from the other end: somebody writes down a function $K(x, y)$ that says how similar two points are,
+# and hopes that it is the inner product of some features. The exponential inside attention is such a function.
+#
+# So which functions are inner products of features? If we know the values of a function at a few points, there is a
+# test, and it is one line of code. Some functions look like kernels and fail the test. We will see what one of them
+# does to a regression.
 
 # %%
 import math
@@ -27,7 +30,7 @@ xp = get_backend()
 # %% [markdown]
 # ## 1. What makes a function a kernel
 #
-# Somebody has compared three things, A, B and C, and says in a table $G$ how alike they are:
+# Somebody has compared three things, A, B and C, and has written in a table $G$ how similar they are:
 #
 # | | A | B | C |
 # |---|---|---|---|
@@ -35,37 +38,34 @@ xp = get_backend()
 # | B | 0.9 | 1 | 0.9 |
 # | C | $a$ | 0.9 | 1 |
 #
-# The entry $a$ for A and C is still open. For which $a$ can the entries be inner products of three vectors? The
-# ones on the diagonal say that each vector has length 1, so 0.9 is the cosine of an angle, 26°. It is the angle
-# from A to B, and from B to C as well. Hence A and C are at most 52° apart, and $a$ is at least
-# $\cos 52° = 0.62$.
+# The entry $a$ for A and C is still missing. For which $a$ can the entries be inner products of three vectors? Because
+# of the ones on the diagonal, each vector has length 1, and 0.9 is the cosine of an angle, 26°. This is the angle
+# between A and B, and also the angle between B and C. For three vectors we could go on with angles. For more points we
+# need a test without them.
 #
-# For more points there is a test without angles. Suppose that the entries are inner products,
-# $G_{ij} = \varphi_i^\top \varphi_j$. Add up the vectors with any weights $c_i$, and look at the squared
-# length of the sum:
+# Suppose that the entries are inner products, $G_{ij} = \varphi_i^\top \varphi_j$. Add up the vectors with any weights
+# $c_i$, and look at the squared length of the sum:
 #
 # $$c^\top G\, c = \sum_{i,j} c_i c_j\, \varphi_i^\top \varphi_j
 # = \Bigl\| \sum_i c_i\, \varphi_i \Bigr\|^2 \ge 0 .$$
 #
-# A symmetric matrix with $c^\top G\, c \ge 0$ for every $c$ is called *positive semidefinite*. If $c$ is an
-# eigenvector of length 1, then $c^\top G\, c$ is its eigenvalue. So a table of inner products has no negative
-# eigenvalue.
+# A symmetric matrix with $c^\top G\, c \ge 0$ for every $c$ is called *positive semidefinite*. If $c$ is an eigenvector
+# of length 1, then $c^\top G\, c$ is its eigenvalue. So a matrix of inner products has no negative eigenvalue.
 #
-# The converse holds, too. A symmetric matrix is $G = U \operatorname{diag}(\lambda)\, U^\top$, with its
-# eigenvectors as the columns of $U$. If no $\lambda_k$ is negative, the rows of
-# $U \operatorname{diag}(\sqrt{\lambda})$ are features, one row a point, whose inner products are the entries
-# of $G$. If some $\lambda_k$ is negative, it has no real square root, and the construction stops.
+# The converse is also true. Every symmetric matrix can be written as $G = U \operatorname{diag}(\lambda)\, U^\top$,
+# with its eigenvectors as the columns of $U$. If no $\lambda_k$ is negative, we can take square roots: the rows of
+# $U \operatorname{diag}(\sqrt{\lambda})$ are features, one row per point, and their inner products are the entries of
+# $G$. If some $\lambda_k$ is negative, it has no real square root, and the construction fails.
 #
-# **Before you run this:** let $G$ have ones on its diagonal, 0.9 for A and B and for B and C, and $a$
-# for A and C. Let $a$ grow from −0.5 to 1.2. For which $a$ is the smallest eigenvalue of $G$ not
-# negative?
+# **Before you run this:** let $G$ be the table above, and let $a$ grow from −0.5 to 1.2. For which $a$ is the smallest
+# eigenvalue of $G$ not negative? Think of three vectors and their angles.
 
 # %% tags=["answer"]
-entries = np.linspace(-0.5, 1.2, 171)  # of A and C
+entries = np.linspace(-0.5, 1.2, 171)  # values of a
 tables = [[[1, 0.9, a], [0.9, 1, 0.9], [a, 0.9, 1]] for a in entries]
 smallest = np.linalg.eigvalsh(tables)[:, 0]  # (171,)
 good = entries[smallest > -1e-12]
-print(f"no negative eigenvalue, but for rounding, from a = {good[0]:.2f} to a = {good[-1]:.2f}")
+print(f"no negative eigenvalue, up to rounding, from a = {good[0]:.2f} to a = {good[-1]:.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=[1, 2])
@@ -81,36 +81,50 @@ left.set_title(f"$a = {good[0]:.2f}$, the smallest")
 left.grid(visible=False)
 for side in ("left", "bottom"):
     left.spines[side].set_visible(False)
-right.axvspan(good[0], good[-1], color=COLORS[2], alpha=0.2, label="inner products")
+right.axvspan(good[0], good[-1], color=COLORS[2], alpha=0.2, label="can be inner products")
 right.axhline(0, color=COLORS[6], linestyle="-", linewidth=1)
 right.plot(entries, smallest, color=COLORS[0])
-right.set(xlabel="$a$, how alike A and C are", ylabel="smallest eigenvalue of $G$")
+right.set(xlabel="$a$, similarity of A and C", ylabel="smallest eigenvalue of $G$")
 right.legend(loc="lower center")
 show(
     fig,
-    caption="Left, A and C are as far apart as B allows; right, look where the curve is not below zero.",
+    caption="Left: A and C are as far apart as B allows. Right: look for where the curve is not below zero.",
     alt="Left, three unit vectors in a plane, B in the middle and A and C "
-    f"{np.degrees(np.arccos(0.9)):.0f} degrees to its sides. Right, the smallest eigenvalue of G against "
+    f"{np.degrees(np.arccos(0.9)):.0f} degrees on either side of it. Right, the smallest eigenvalue of G against "
     f"the entry a. It {trend(smallest[entries < good[0]])} to zero at a = {good[0]:.2f}, is at most "
     f"{smallest.max():.2f}, and {trend(smallest[entries > good[-1] - 0.01])} from zero at a = {good[-1]:.2f}.",
 )
 
 # %% [markdown] tags=["answer"]
-# The smallest eigenvalue of $G$ is not negative for $a$ from 0.62 to 1. Those are the tables that three
-# vectors can have: at $a = 0.62$ the vectors lie in one plane, and at $a = 1$ A and C are the same vector.
+# The smallest eigenvalue of $G$ is not negative for $a$ from 0.62 to 1. These are the tables that three vectors can
+# have.
 
 # %% [markdown]
-# A function makes many tables, one for each set of points. A symmetric function
-# $K: \mathbb{R}^d \times \mathbb{R}^d \to \mathbb{R}$ is a *positive definite kernel* if, for every finite
-# set of points $x_1, \dots, x_n$, the *Gram matrix* of entries $K(x_i, x_j)$ has no negative eigenvalue;
-# zero is allowed. Then each set of points has features. One map, perhaps with infinitely many features, even
-# serves all points at once (Aronszajn, 1950), and appendix [a7](a7_more_on_kernels.ipynb) writes it down. **A
-# symmetric function is an inner product of features exactly when none of its Gram matrices has a negative
-# eigenvalue.**
+# The eigenvalues agree with the angles. A and C are at most 52° apart, twice 26°, and then the three vectors lie in one
+# plane with B in the middle. So $a$ is at least $\cos 52° = 0.62$. At the other end, $a = 1$, A and C are the same
+# vector.
 #
-# **Before you run this:** the kernel $(1 + x^\top y)^2$ of points in three dimensions has ten features: a
-# constant, three coordinates, and six products of two coordinates. Its Gram matrix for twelve points,
-# drawn at random, has twelve eigenvalues. How many of them are zero?
+# A function gives many tables, one for each set of points. A symmetric function
+# $K: \mathbb{R}^d \times \mathbb{R}^d \to \mathbb{R}$ is a *positive definite kernel* if, for every finite set of
+# points $x_1, \dots, x_n$, the *Gram matrix* with the entries $K(x_i, x_j)$ has no negative eigenvalue. Zero is
+# allowed, although the name suggests otherwise. A symmetric matrix with eigenvalues of both signs is called
+# *indefinite*, and we call a function indefinite if it has such a Gram matrix for some points.
+#
+# By the construction above, each finite set of points has features, but another set might need different ones. In fact
+# one feature map works for all points of $\mathbb{R}^d$ at the same time, perhaps with infinitely many features
+# (Aronszajn, 1950). **A symmetric function is an inner product of features exactly when none of its Gram matrices has a
+# negative eigenvalue.**
+#
+# These features lie in a *Hilbert space*: a vector space with an inner product, of any dimension, in which sequences
+# that should converge do converge. It is called the *reproducing kernel Hilbert space* (RKHS) of the kernel, and
+# appendix [a7](a7_more_on_kernels.ipynb) constructs it. In short, a kernel is an inner product in a Hilbert space. If
+# the kernel is continuous and the points are from a closed, bounded interval, *Mercer's theorem* gives the counterpart
+# of $G = U \operatorname{diag}(\lambda)\, U^\top$: $K(x, y) = \sum_k \lambda_k\, u_k(x)\, u_k(y)$ with no negative
+# $\lambda_k$, so the functions $\sqrt{\lambda_k}\, u_k$ are features.
+#
+# **Before you run this:** the kernel $(1 + x^\top y)^2$ of points in three dimensions has ten features: a constant,
+# three coordinates, and six products of two coordinates. Its Gram matrix for twelve random points has twelve
+# eigenvalues. How many of them are zero?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(0)
@@ -118,20 +132,22 @@ twelve = xp.asarray(rng.normal(size=(12, 3)))
 K = to_host(kernels.polynomial(twelve, twelve, degree=2, offset=1.0))  # (12, 12)
 eigenvalues, U = np.linalg.eigh(K)
 zero = np.abs(eigenvalues) < 1e-12 * eigenvalues[-1]
-print(zero.sum(), "are zero but for rounding, others", *(f"{v:.2g}" for v in eigenvalues[~zero]))
-found = U * np.sqrt(np.clip(eigenvalues, 0, None))  # (12, 12), one row a point
-print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {found[0] @ found[1]:.4f}")
+print(zero.sum(), "are zero up to rounding, others", *(f"{v:.2g}" for v in eigenvalues[~zero]))
+phi = U * np.sqrt(np.clip(eigenvalues, 0, None))  # (12, 12), one row per point
+print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {phi[0] @ phi[1]:.4f}")
 
 # %% [markdown] tags=["answer"]
-# Two of the twelve eigenvalues are zero. Ten features span at most ten dimensions, so at least two
-# eigenvalues had to be zero. In floating point a zero comes out as a tiny number of either sign. So a test needs
-# a tolerance, and one that grows with the entries of the matrix.
+# Two of the twelve eigenvalues are zero. Ten features span at most ten dimensions, so at least two had to be.
 
 # %% [markdown]
+# The rank of a Gram matrix is at most the number of features, and all further eigenvalues are zero. In floating point,
+# however, a zero comes out as a tiny number of either sign. So a test needs a tolerance, and the tolerance must grow
+# with the entries of the matrix.
+#
 # ## 2. Four kernels
 #
-# Each row of the table is a kernel of this course, with $\|\delta\|_1 = \sum_i |\delta_i|$,
-# and a number $\gamma > 0$: the larger $\gamma$, the narrower the kernel.
+# The table lists four kernels that this course uses. Here $\|\delta\|_1$ is $\sum_i |\delta_i|$, and $\gamma$ is a
+# positive number: the larger $\gamma$, the narrower the kernel.
 #
 # | kernel | formula, $\delta = x - y$ | in the package |
 # |---|---|---|
@@ -140,13 +156,14 @@ print(f"K(x₁, x₂) = {K[0, 1]:.4f}, from the eigenvectors {found[0] @ found[1
 # | Cauchy | $\prod_{i=1}^d 1 / (1 + \gamma \delta_i^2)$ | `kernels.cauchy` |
 # | softmax | $\exp(x^\top y)$ | `kernels.softmax` |
 #
-# The first three depend on $x$ and $y$ through their difference alone, and such kernels are called
-# *shift-invariant*. The softmax kernel is not. Attention (lesson 00) makes scores $s_1, \dots, s_n$ into
-# positive weights with the sum 1, $e^{s_j} / \sum_l e^{s_l}$, which are called their *softmax*. A score is an
-# inner product, up to a scale, so this kernel is the numerator.
+# The first three depend on $x$ and $y$ only through their difference. Such kernels are called *shift-invariant*,
+# because they do not change when both points are shifted by the same vector. The softmax kernel is not shift-invariant.
+# Its name comes from attention (lesson 00), which turns scores $s_1, \dots, s_n$ into positive weights with the sum 1,
+# $e^{s_j} / \sum_l e^{s_l}$. These weights are called the *softmax* of the scores. A score is an inner product, up to a
+# scale, so this kernel is the numerator.
 #
-# **Before you run this:** hold $y = (1, 0.5)$ fixed, and let $x$ roam over a square, both coordinates from −3
-# to 3. The three shift-invariant kernels are largest at $x = y$. Where is the softmax kernel largest?
+# **Before you run this:** fix $y = (1, 0.5)$, and let $x$ range over a square, with both coordinates between −3 and 3.
+# The three shift-invariant kernels are largest at $x = y$. Where is the softmax kernel largest?
 
 
 # %% tags=["answer"]
@@ -179,23 +196,28 @@ axes[0].set_ylabel("$x_2$")
 peak = square[np.argmax(hills["softmax"])]
 show(
     fig,
-    caption="Each picture is bright where x is similar to the point y in the white ring.",
-    alt="Four kernels K(x, y) as pictures over the square of all x, y at a ring. The Gaussian is a round "
+    caption="Each kernel is bright where it is large; the white ring marks y.",
+    alt="Four kernels K(x, y) as pictures over the square of all x; a ring marks y. The Gaussian is a round "
     "spot on the ring, the Laplacian a diamond, the Cauchy kernel a spot with four arms. The softmax "
     f"kernel is brightest in the corner ({peak[0]:.0f}, {peak[1]:.0f}), where it is {hills['softmax'].max():.0f}; "
     f"at the ring it is {math.exp(1.25):.1f}.",
 )
 
 # %% [markdown] tags=["answer"]
-# The softmax kernel is largest in the corner (3, 3), where it is 90, and it grows without end in the direction
-# of $y$. It measures how near two points are, and also how long. Section 6 takes these two apart.
+# The softmax kernel is largest in the corner (3, 3), where it is 90, because no other point of the square has a larger
+# inner product with $y$.
 
 # %% [markdown]
-# Are these four really kernels? Let us test them on a lattice of $8 \times 8$ points in the plane. We add the
-# *tent* $\max(0, 1 - \|\delta\|)$, which is a kernel on the line, as lesson 03 proves.
+# The softmax kernel depends on how close the two points are, but also on how long they are: it grows without bound in
+# the direction of $y$. Section 6 separates the two effects.
+#
+# Are these four functions really kernels? Let us test them on a lattice of $8 \times 8$ points in the plane. As a fifth
+# candidate we take the *tent* $\max(0, 1 - \|\delta\|)$, which falls from 1 to 0 along straight lines and stays at 0
+# from distance 1 on.
 #
 # **Before you run this:** which of five functions, Gaussian, Laplacian, Cauchy, softmax and the tent
-# $\max(0, 1 - \|\delta\|)$, have a negative eigenvalue on a lattice in the plane with neighbours 0.7 apart?
+# $\max(0, 1 - \|\delta\|)$, have a negative eigenvalue on a lattice in the plane with neighbours 0.7 apart? Weights of
+# +1 and −1, like the colours of a chessboard, are a good attempt to make $c^\top G\, c$ negative.
 
 
 # %% tags=["answer"]
@@ -214,38 +236,41 @@ for name, table in tables.items():
     print(f"{name:27} smallest eigenvalue {spectrum[0]:9.2g}, largest {spectrum[-1]:.2g}")
 
 # %% [markdown] tags=["answer"]
-# Of the five functions only the tent has a negative eigenvalue on the lattice, −0.092: a kernel on the line
-# need not be one in the plane. With the neighbours 0.8 apart the tent passes, and its smallest eigenvalue is 0.25.
+# Of the five functions only the tent has a negative eigenvalue on the lattice, −0.092. With the neighbours 0.8 apart
+# the tent passes, and its smallest eigenvalue is 0.25.
 
 # %% [markdown]
-# The tent could pass, although it is no kernel in the plane. So for the four kernels the result is evidence and
-# not a proof: the definition asks for every set of points, in every dimension that one means to use. **A test on
-# some points can convict a function, but it cannot acquit one.**
+# The chessboard shows how the tent fails. In $c^\top G\, c$ a point inside the lattice contributes a 1 from the
+# diagonal and $-(1 - 0.7)$ for each of its four neighbours, and the four together outweigh the 1. Neither the other
+# terms nor the edges of the lattice change the sign.
 #
-# ## 3. An impostor, and what breaks with it
+# The tent passes the test on a slightly wider lattice, although it is not a kernel in the plane. So for the four
+# kernels, passing is evidence but not a proof: the definition asks for every finite set of points, in every dimension
+# that we mean to use. **A test on some points can show that a function is not positive definite, but it cannot show
+# that it is.**
 #
-# Take the Gaussian and forget its minus sign. The function $\exp(+\|x - y\|^2)$ is smooth, symmetric and
-# positive, but two points at distance 1 convict it: their Gram matrix is $\begin{pmatrix} 1 & e \\ e & 1
-# \end{pmatrix}$, and its eigenvalues are $1 + e$ and $1 - e < 0$.
+# ## 3. Ridge regression with an indefinite function
 #
-# Suppose that one uses it all the same, in the ridge regression of lesson 01. There the prediction at $x$ is
-# $\sum_i c_i K(x, x_i)$, which should be near to the numbers $t_i$ at the points $x_i$, and the weights
-# $w = \sum_i c_i\, \varphi(x_i)$ of the features should be short. With the Gram matrix $K$, the predictions are
-# $K c$, and by section 1 the squared length of $w$ is $c^\top K c$. So at a price $\alpha > 0$ for length one wants
-# the least value of
+# Take the Gaussian and forget its minus sign. The function $\exp(+\|x - y\|^2)$ is smooth, symmetric and positive, but
+# two points at distance 1 are a counterexample: their Gram matrix is $\begin{pmatrix} 1 & e \\ e & 1 \end{pmatrix}$,
+# and its eigenvalues are $1 + e$ and $1 - e < 0$. The function is indefinite.
+#
+# What happens if we use it nevertheless, in the ridge regression of lesson 01? There the prediction at $x$ is
+# $\sum_i c_i K(x, x_i)$, and it should be close to the numbers $t_i$ at the points $x_i$. Ridge regression also
+# penalises long weight vectors: its penalty is $\alpha \|w\|^2$, with the weights $w = \sum_i c_i\, \varphi(x_i)$ of
+# the features and a *regularisation strength* $\alpha > 0$. With the Gram matrix $K$, the predictions are $K c$, and by
+# section 1 the squared length $\|w\|^2$ is $c^\top K c$. So we look for the $c$ that minimises
 #
 # $$J(c) = \|t - K c\|^2 + \alpha\, c^\top K c .$$
 #
-# If $K$ belongs to a kernel, the least value is at $c = (K + \alpha I)^{-1}\, t$.
+# If $K$ is the Gram matrix of a kernel, the minimum is at $c = (K + \alpha I)^{-1}\, t$. To see what changes if it is
+# not, move along an eigenvector of $K$ of length 1, with the eigenvalue $\lambda$. There $J$ is a parabola, and its
+# second derivative is $2\lambda(\lambda + \alpha)$. If $K$ belongs to a kernel, this second derivative is never
+# negative, so $J$ is *convex*: a bowl.
 #
-# Along an eigenvector of $K$ of length 1, with the eigenvalue $\lambda$, $J$ is a parabola whose second
-# derivative is $2\lambda(\lambda + \alpha)$. For a kernel that is never negative, and $J$ is a bowl. For an
-# impostor with an eigenvalue between $-\alpha$ and 0 it is negative, and in this direction $J$ falls without end.
-# If $J$ rises in another direction, it is a saddle.
-#
-# **Before you run this:** take the points 0 and 1, $t = (1, -1)$ and $\alpha = 3$. Gradient descent on $J$
-# starts at $c = (0.6, 0.5)$, once with $\exp(-\delta^2)$ and once with $\exp(+\delta^2)$. Will it come to rest
-# with both, with one of them, or with none?
+# **Before you run this:** take the points 0 and 1, $t = (1, -1)$ and $\alpha = 3$. Gradient descent on $J$ starts at
+# $c = (0.6, 0.5)$, once with $\exp(-\delta^2)$ and once with $\exp(+\delta^2)$. Will it converge with both, with one of
+# them, or with neither?
 
 
 # %% tags=["answer"]
@@ -265,13 +290,13 @@ def descend(K, t, alpha, steps=60, rate=0.005):
 
 two, t, alpha = xp.asarray([[0.0], [1.0]]), np.array([1.0, -1.0]), 3.0
 kernel = to_host(kernels.gaussian(two, two, gamma=1.0))
-both = {"exp(−δ²)": kernel, "exp(+δ²)": 1 / kernel}  # e^{−1} and e^{+1} beside the diagonal
+both = {"exp(−δ²)": kernel, "exp(+δ²)": 1 / kernel}  # off the diagonal e^{−1} and e^{+1}
 paths = {name: descend(K, t, alpha) for name, K in both.items()}
 for name, K in both.items():
     low, high = np.linalg.eigvalsh(K)
-    now = objective(paths[name], K, t, alpha)[[0, 30, 60]]
+    J = objective(paths[name], K, t, alpha)[[0, 30, 60]]
     solved = objective(np.linalg.solve(K + alpha * np.eye(2), t), K, t, alpha)
-    print(f"{name}: eigenvalues {low:.3f}, {high:.3f}; J after 0, 30, 60 steps", np.round(now, 2))
+    print(f"{name}: eigenvalues {low:.3f}, {high:.3f}; J after 0, 30, 60 steps", np.round(J, 2))
     print(f"          where (K + αI) c = t, J is {solved:.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -293,58 +318,62 @@ axes[0].legend(loc="lower left")
 bowl, saddle = (objective(path[-1], both[name], t, alpha) for name, path in paths.items())
 show(
     fig,
-    caption="Dark contours are low: on the left they close around a lowest point, on the right they do not.",
+    caption="Dark contours are low: on the left they close around a minimum, on the right they do not.",
     alt="Contours of J over the two coefficients, with the path of gradient descent. With the minus "
-    f"sign they are closed curves around one lowest point, and the path runs towards it, to J = {bowl:.2f}. "
-    f"With the plus sign they are those of a saddle: the path slides down the slope, after 60 steps to {saddle:.2f}.",
+    f"sign they are closed curves around one lowest point, and the path approaches it, to J = {bowl:.2f}. "
+    f"With the plus sign they show a saddle, and the path descends on one side of it, after 60 steps to {saddle:.2f}.",
 )
 
 # %% [markdown] tags=["answer"]
-# Gradient descent comes to rest with one of them, the kernel: after 60 steps $J$ is 1.67, and its least value is
-# 1.65. With the impostor $J$ is −27.39 after 60 steps and falls for ever, although a squared error is part of
-# it. In the middle of the saddle $J$ is 4.68.
+# Gradient descent converges with one of them, the kernel: after 60 steps $J$ is 1.67, and its minimum is 1.65. With
+# $\exp(+\delta^2)$ $J$ is −27.39 after 60 steps and keeps falling, although a squared error is part of it. At the
+# saddle point $J$ is 4.68.
 
 # %% [markdown]
-# **Where an eigenvalue of the Gram matrix lies between $-\alpha$ and 0, ridge regression has no best answer.**
-# There the price of length has become a reward, and the reward outweighs the squared error.
+# If an eigenvalue $\lambda$ lies between $-\alpha$ and 0, the second derivative $2\lambda(\lambda + \alpha)$ is
+# negative, and in this direction $J$ falls without bound. If $J$ rises in another direction, it has a *saddle point*
+# where the minimum should be. The penalty has become a reward for length, and the reward outweighs the squared error.
+# **If an eigenvalue of the Gram matrix lies between $-\alpha$ and 0, ridge regression has no best answer.**
 #
-# A solver does not notice. It solves $(K + \alpha I)\, c = t$ and returns the middle of the saddle.
-# Here $t$ is an eigenvector, so the solution is $t / (\lambda + \alpha)$, and with the impostor it has no
-# bound near $\alpha = -\lambda = e - 1$. With a kernel $\lambda + \alpha$ is never less than $\alpha$, and every
-# $\alpha > 0$ is safe.
+# A solver does not notice. It solves $(K + \alpha I)\, c = t$ and returns the saddle point. Here $t$ is an eigenvector,
+# so the solution is $t / (\lambda + \alpha)$, and with $\exp(+\delta^2)$ it grows without bound as $\alpha$ approaches
+# $-\lambda = e - 1$. With a kernel, $\lambda + \alpha$ is never less than $\alpha$, so every $\alpha > 0$ is safe.
 #
 # ## 4. Rules that keep a kernel a kernel
 #
-# How does one prove that a function is a kernel? For shift-invariant functions there is Bochner's theorem, in
-# lesson 03. And there are four rules that make new kernels from old ones. Let $K_1, K_2, \dots$ be kernels,
-# $a \ge 0$, and $f$ any function of a point. Each row of the table is a rule with its reason.
+# If no test on points can prove that a function is a kernel, what can? For shift-invariant functions there is Bochner's
+# theorem, in lesson 03. And there are four rules that make new kernels from old ones. Let $K_1, K_2, \dots$ be kernels,
+# $a \ge 0$ a number, and $f$ any function of a point. Each row of the table is a rule with its reason.
 #
-# | rule | is a kernel, too | because |
+# | rule | this is also a kernel | because |
 # |---|---|---|
 # | sum | $K_1 + K_2$ and $a K_1$ | $c^\top G\, c$ is a sum of numbers that are not negative |
-# | product | $K_1 K_2$, entry by entry | from features $\varphi$ and $\psi$ one gets the features $\varphi_k \psi_l$ (Schur, 1911) |
+# | product | $K_1 K_2$, entry by entry | if the features are $\varphi$ and $\psi$, it has the features $\varphi_k \psi_l$ |
 # | rescaling | $f(x)\, K_1(x, y)\, f(y)$ | its features are $f(x)\, \varphi(x)$ |
 # | limit | $\lim_{p \to \infty} K_p$, at each pair | $c^\top G\, c$ is a limit of numbers that are not negative |
 #
-# **Sums, products, rescalings and limits of kernels are kernels, and differences need not be.** No rule covers a
-# difference: $K_1 - 2 K_1$ is $-K_1$, whose eigenvalues are those of $K_1$ with the other sign.
+# The second rule is known as the *Schur product theorem* (Schur, 1911). **Sums, products, rescalings and limits of
+# kernels are kernels, and differences need not be.** No rule covers a difference: $K_1 - 2 K_1$ is $-K_1$, whose
+# eigenvalues are those of $K_1$ with the opposite sign.
 #
 # ## 5. The features of the softmax kernel
 #
-# The inner product $x^\top y$ is a kernel, and its powers are products of kernels. The constant 1 is a kernel
-# with one feature. The series $e^{x^\top y} = \sum_{k \ge 0} (x^\top y)^k / k!$ is a limit of sums of these
-# powers, with positive factors. So it is a kernel, by three of the four rules.
+# We can now prove that the softmax kernel is a kernel. The inner product $x^\top y$ is one, and its powers are products
+# of kernels. The constant 1 is a kernel with one feature. The series $e^{x^\top y} = \sum_{k \ge 0} (x^\top y)^k / k!$
+# is a limit of sums of these powers, with positive factors. So it is a kernel, by three of the four rules.
 #
-# In lesson 01 $(x^\top y)^2$ was the inner product of all products of two coordinates. Just so, $(x^\top y)^k$ is the inner product of all products of $k$ coordinates, in every order,
-# which are called the *tensor power* $x^{\otimes k}$. Share $1/k!$ between both sides, and the features are
+# We can also write down its features. In lesson 01, $(x^\top y)^2$ was the inner product of all products of two
+# coordinates. In the same way, $(x^\top y)^k$ is the inner product of all products of $k$ coordinates, in every order.
+# The vector of these products is called the *tensor power* $x^{\otimes k}$. We split the factor $1/k!$ equally between
+# the two sides, and the features are
 #
 # $$\varphi(x) = \Bigl(1,\; x,\; \tfrac{1}{\sqrt{2!}}\, x^{\otimes 2},\;
 # \tfrac{1}{\sqrt{3!}}\, x^{\otimes 3}, \dots \Bigr) .$$
 #
-# There are infinitely many of them. Those up to degree $p$ are called *Taylor features*. **The inner product of
-# Taylor features is the series of $e^s$ at $s = x^\top y$, cut off after degree $p$.** By hand, for two
-# coordinates and degree 2, the equal products $x_1 x_2$ and $x_2 x_1$ become one feature, as in lesson 01, times
-# $\sqrt2$, which cancels the $1/\sqrt{2!}$:
+# There are infinitely many of them. Those up to degree $p$ are called *Taylor features*. **The inner product of Taylor
+# features is the Taylor series of $e^s$, cut off after degree $p$ and evaluated at $s = x^\top y$.** Let us compute
+# them by hand for two coordinates and degree 2. As in lesson 01, the equal products $x_1 x_2$ and $x_2 x_1$ become one
+# feature with a factor $\sqrt2$, which cancels the $1/\sqrt{2!}$:
 
 
 # %%
@@ -361,69 +390,73 @@ for p in (2, 4, 8):
 print(f"exp(xᵀy) = {np.exp(x @ y):.5f}")
 
 # %% [markdown]
-# At $s = 1$ eight degrees are enough for five decimals. The larger $|s|$ is, the more degrees are needed, and
-# in $d$ dimensions there are $\binom{d+p}{p}$ features up to degree $p$.
+# At $s = 1$ eight degrees are enough for five decimals. The larger $|s|$ is, the more degrees are needed, because the
+# terms $|s|^k / k!$ grow until $k$ reaches $|s|$. And in $d$ dimensions there are $\binom{d+p}{p}$ features up to
+# degree $p$.
 #
-# **Before you run this:** in 64 dimensions, the width of an attention head, are the Taylor features of degree
-# 8 about a million, a hundred million or ten billion? And where $s = 20$, what share of $e^{20}$ do the
-# degrees up to 20 still miss: a hundredth, a tenth or nearly half?
+# **Before you run this:** in 64 dimensions, the width of an attention head, are the Taylor features up to degree 8
+# about a million, a hundred million or ten billion? And at $s = 20$, what fraction of $e^{20}$ do the degrees up to 20
+# still miss: a hundredth, a tenth or nearly half?
 
 # %% tags=["answer"]
 for p in (2, 4, 8):
     counts = ", ".join(f"{math.comb(d + p, p):,} (d = {d})" for d in (4, 16, 64))
-    print(f"features of degree {p}: {counts}")
+    print(f"features up to degree {p}: {counts}")
 missed = 1 - sum(20.0**k / math.factorial(k) for k in range(21)) / math.exp(20)
-print(f"where s = 20, degrees up to 20 miss {missed:.2f} of exp(20)")
+print(f"at s = 20, the degrees up to 20 miss {missed:.2f} of exp(20)")
 
 # %% [markdown] tags=["answer"]
-# In 64 dimensions the Taylor features of degree 8 are more than ten billion, and where $s = 20$ the degrees up to
-# 20 still miss nearly half of $e^{20}$, 0.44 of it. Degree 2, with 2,145 features, is within reach.
+# In 64 dimensions there are more than ten billion Taylor features up to degree 8. At $s = 20$ the degrees up to 20
+# still miss nearly half of $e^{20}$, 0.44 of it, because the largest terms are those around $k = 20$.
 
 # %% [markdown]
-# At a given distance, the number of random features does not depend on the dimension (lesson 04). But distances
-# between queries and keys usually grow with it (lesson 08).
+# Degree 2, with 2,145 features in 64 dimensions, is within reach, but the number of features grows quickly with the
+# degree. Random features behave differently: at a given distance between two points, the number that we need does not
+# depend on the dimension (lesson 04). But distances between queries and keys usually grow with the dimension (lesson
+# 08).
 #
 # ## 6. Softmax is a Gaussian between two norms
 #
-# The rest of the course takes another route. Multiply out the square in the
-# Gaussian kernel with $\gamma = \tfrac12$. From
-# $-\tfrac12\|x - y\|^2 = -\tfrac12\|x\|^2 + x^\top y - \tfrac12\|y\|^2$ one has
+# The rest of the course takes another route to the softmax kernel, through the Gaussian. Multiply out the square in the
+# Gaussian kernel with $\gamma = \tfrac12$: the exponent is
+# $-\tfrac12\|x - y\|^2 = -\tfrac12\|x\|^2 + x^\top y - \tfrac12\|y\|^2$. Solve this for $x^\top y$ and take the
+# exponential:
 #
 # $$\exp(x^\top y) = e^{\|x\|^2/2} \; \exp\bigl(-\tfrac12 \|x - y\|^2\bigr) \; e^{\|y\|^2/2} .$$
 #
-# In the middle stands the Gaussian, which says how near the two points are, and on either side a factor that
-# depends on the length of one point. So softmax is a rescaled Gaussian, and the Gaussian a rescaled softmax. By
-# the rule of rescaling the Gaussian is a kernel, then, in every dimension. Stretching the points turns $\tfrac12$
-# into any other $\gamma$.
+# In the middle is the Gaussian, which says how close the two points are. On either side is a factor that depends on the
+# length of one point. So softmax is a rescaled Gaussian, and the Gaussian is a rescaled softmax. Section 5 showed that
+# softmax is a kernel, so by the rule of rescaling the Gaussian is one in every dimension. Stretching the points turns
+# $\tfrac12$ into any other $\gamma$.
 #
-# **Whatever approximates the Gaussian kernel with $\gamma = \tfrac12$ approximates softmax, with its error
-# multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** So what the next lessons say about Gaussian kernels will serve
-# attention, at the price of the norms.
+# **Whatever approximates the Gaussian kernel with $\gamma = \tfrac12$ also gives an approximation of softmax, with its
+# error multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** This is why the next lessons, which are about Gaussian kernels, are
+# useful for attention. The cost is the factor with the norms.
 #
-# Now for attention's table once more, in one dimension: *the*, *cat* and *sleeps* of lesson 00 have the keys 0, 2
-# and 1, and the query is that of *sleeps*.
+# Let us return to attention's table, in one dimension: *the*, *cat* and *sleeps* of lesson 00 have the keys 0, 2 and 1,
+# and the query is the one of *sleeps*.
 #
-# **Before you run this:** a query $q = 1$ meets the keys 0, 2 and 1. For which key is the Gaussian
-# $e^{-(q - k)^2/2}$ largest, and for which key the weight $e^{qk}$?
+# **Before you run this:** a query $q = 1$ meets the keys 0, 2 and 1. For which key is the Gaussian $e^{-(q - k)^2/2}$
+# largest, and for which key the weight $e^{qk}$?
 
 # %% tags=["answer"]
 query, keys = np.array([[1.0]]), np.array([[0.0], [2.0], [1.0]])
-near = to_host(kernels.gaussian(xp.asarray(query), xp.asarray(keys), gamma=0.5))[0]  # (3,)
-long = np.exp((keys**2).sum(axis=1) / 2)  # e^{‖k‖²/2}, (3,)
-weights = near * long / (near @ long)
+bell = to_host(kernels.gaussian(xp.asarray(query), xp.asarray(keys), gamma=0.5))[0]  # (3,)
+factor = np.exp((keys**2).sum(axis=1) / 2)  # e^{‖k‖²/2}, (3,)
+weights = bell * factor / (bell @ factor)
 softmax = to_host(kernels.softmax(xp.asarray(query), xp.asarray(keys)))[0]
 for i, word in enumerate(("the 0", "cat 2", "sleeps 1")):
-    print(f"{word:8} Gaussian {near[i]:.2f}, its own factor {long[i]:.2f}, weight {weights[i]:.2f}")
+    print(f"{word:8} Gaussian {bell[i]:.2f}, own factor {factor[i]:.2f}, weight {weights[i]:.2f}")
 print("weights by kernels.softmax:", np.round(softmax / softmax.sum(), 2))
 
 # %% [markdown] tags=["answer"]
-# The Gaussian is largest for the key 1 of *sleeps*, which is equal to the query. The weight $e^{qk}$ is largest
-# for the key 2 of *cat*, because the key's own factor $e^{k^2/2}$ is 7.39 for *cat* and 1.65 for *sleeps*. The
-# query's factor $e^{q^2/2}$ is the same for all keys, and it cancels when a row is divided by its sum.
+# The Gaussian is largest for the key 1 of *sleeps*, which is equal to the query. The weight $e^{qk}$ is largest for the
+# key 2 of *cat*, because the key's own factor $e^{k^2/2}$ is 7.39 for *cat* and 1.65 for *sleeps*.
 
 # %% [markdown]
-# Here is the same for 61 queries, one a row, and 61 keys, one a column: the Gaussian beside its two factors, and
-# then the product of all three.
+# The query's factor $e^{q^2/2}$ is the same for all keys, so it cancels when the weights are divided by their sum. The
+# keys' factors stay. To see them for more than three keys, take 61 queries, one per row, and 61 keys, one per column:
+# first the Gaussian beside its two factors, and then the product of all three.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 line = np.linspace(-1.5, 1.5, 61)
@@ -450,27 +483,27 @@ beside.set_ylabel("query $q$")
 beside.set_title("$e^{q^2/2}$")
 show(
     fig,
-    caption="The Gaussian is bright where query and key are near; the product, where both are long and of one sign.",
+    caption="The Gaussian is bright where query and key are close, the product where both are long and have one sign.",
     alt="Two tables of 61 queries by 61 keys between −1.5 and 1.5. The left one, of the Gaussian, has a "
-    f"bright diagonal of ones and {middle.min():.2f} in two corners. Beside and over it stand strips "
-    f"of the factors, from {outer.min():.0f} in the middle to {outer.max():.2f} at the ends. The right one, their "
-    f"product, is 1 in the middle and brightest, {whole.max():.1f}, in the two corners of long queries and "
-    "keys of one sign.",
+    f"bright diagonal of ones and {middle.min():.2f} in two corners. Strips on two of its sides "
+    f"show the factors, from {outer.min():.0f} in the middle to {outer.max():.2f} at the ends. The right one, their "
+    f"product, is 1 in the middle and brightest, {whole.max():.1f}, in the two corners where query and "
+    "key are long and have the same sign.",
 )
 
 # %% [markdown]
-# So attention is a Gaussian weighting in which, of two keys at the same distance from the query, the longer one
-# counts more.
+# Attention is a Gaussian weighting in which, of two keys at the same distance from the query, the longer one counts
+# more.
 #
-# Attention compares everything with everything, and now we know that its comparison is a kernel, with a
-# shift-invariant one inside. Lesson 03 shows what all continuous shift-invariant kernels have in common: each is
-# a mean over waves, and a mean can be taken from few.
+# Attention compares everything with everything, and now we know that its comparison is a kernel, with a shift-invariant
+# one inside. Lesson 03 shows what all continuous shift-invariant kernels have in common: each is a mixture of waves,
+# and it can be estimated from a few of them.
 #
 # ## Take away
 #
-# - A symmetric function may stand for an inner product exactly when none of its Gram matrices has a negative
+# - A symmetric function is an inner product of features exactly when none of its Gram matrices has a negative
 #   eigenvalue.
-# - With an impostor a regression may have no best answer, and a solver does not say so.
+# - With an indefinite function a regression may have no best answer, and a solver does not say so.
 # - Sums, products, rescalings and limits of kernels are kernels. Differences need not be.
 # - $e^{x^\top y}$ has infinitely many features, and Taylor features are the first of them.
 # - $\exp(x^\top y) = e^{\|x\|^2/2} \exp(-\|x - y\|^2/2)\, e^{\|y\|^2/2}$.
@@ -478,19 +511,19 @@ show(
 # ## Where it breaks
 #
 # - No finite test proves that a function is a kernel, and a kernel in few dimensions need not be one in more.
-# - In NumPy, `x**k` takes powers entry by entry. Features made of them lack mixed products such as
-#   $x_1 x_2$, and have another kernel.
+# - In NumPy, `x**k` takes powers entry by entry. Features made from such powers lack mixed products such as
+#   $x_1 x_2$, so they have another kernel.
 #
 # ## Exercises
 #
-# In `exercises/02_positive_definite_kernels.ipynb`: decide whether a matrix can be a Gram matrix; convict
-# impostors with a witness; measure how far a feature lies from the span of others.
+# In `exercises/02_positive_definite_kernels.ipynb`: decide whether a matrix can be a Gram matrix; find counterexamples
+# to functions that only look like kernels; measure how far a feature vector is from the span of others.
 #
 # ## Further reading
 #
 # - [Aronszajn (1950)](references.md#aronszajn-1950). One map for all points.
 # - [Schur (1911)](references.md#schur-1911). The product rule.
-# - [Schoenberg (1938)](references.md#schoenberg-1938). Kernels of the distance in every dimension.
+# - [Schoenberg (1938)](references.md#schoenberg-1938). Kernels that depend on the distance, in every dimension.
 # - [Cotter et al. (2011)](references.md#cotter-2011). Taylor features, and what they cost.
 # - [Kar & Karnick (2012)](references.md#kar-2012), [Pham & Pagh (2013)](references.md#pham-2013). Random
 #   features of powers.
