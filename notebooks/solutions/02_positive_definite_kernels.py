@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Exercises 02: positive definite kernels
 #
-# Lesson: `02_positive_definite_kernels.ipynb`. Replace each `raise NotImplementedError` by your
-# code. A check below each answer says whether it is right. If it is not, it says what is likely wrong.
+# Lesson: `02_positive_definite_kernels.ipynb`. Replace each `raise NotImplementedError` with your
+# code. The check below it says whether your answer is right and, if it is not, what is probably wrong.
 # You may run it as often as you like.
 
 # %%
@@ -13,9 +13,9 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. Can this matrix be a Gram matrix?
 #
-# *●○○ · 8 minutes.* A matrix is the Gram matrix of some points under some kernel exactly when it is symmetric and has
-# no eigenvalue below zero. Decide it in floating point: eigenvalues that are zero come out as
-# small numbers of either sign, and how small depends on the size of the matrix's entries.
+# *●○○ · 8 minutes.* A matrix is the Gram matrix of some points under some kernel exactly when it is symmetric and
+# has no negative eigenvalue. Write a function that decides this in floating point. There, an eigenvalue that is zero
+# comes out as a small number of either sign, and how small depends on the size of the matrix's entries.
 
 
 # %% nbgrader={"grade": false, "grade_id": "is_kernel_matrix", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -32,75 +32,76 @@ def is_kernel_matrix(K):
 checks.is_kernel_matrix(is_kernel_matrix)
 
 # %% [markdown]
-# ## 2. Convict the impostors
+# ## 2. Find counterexamples
 #
-# *●●○ · 30 minutes.* You get functions of two numbers. Some are kernels, and some only look like it. To
-# convict an impostor takes a *witness*: points $x_i$ between $-3$ and $3$ and weights $c_i$ with
-# $\sum_{i,j} c_i c_j\, k(x_i, x_j) < 0$, clearly, not by rounding. Find one, or return `None` where you find
-# none. How would you choose the weights, once you have the points? And how many points will do?
+# *●●○ · 30 minutes.* You get functions of two numbers. Some are kernels, and some only look like kernels. A
+# *counterexample* shows that a function is not positive definite: points $x_i$ between $-3$ and $3$ and weights $c_i$
+# for which $\sum_{i,j} c_i c_j\, k(x_i, x_j)$ is negative, and by more than rounding errors. Return a counterexample,
+# or `None` if you find none. Once you have the points, which weights are the best choice? And how many points are enough?
 # (`k` takes NumPy arrays and broadcasts.)
 
 
-# %% nbgrader={"grade": false, "grade_id": "witness", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def witness(k):
-    """k(x, y), a function of numbers → (x (n,), c (n,)) that convict it, or None."""
+# %% nbgrader={"grade": false, "grade_id": "counterexample_points", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def counterexample_points(k):
+    """k(x, y), a function of numbers → a counterexample (x (n,), c (n,)), or None."""
     ### BEGIN SOLUTION
     x = np.linspace(-3, 3, 41)
     values, vectors = np.linalg.eigh(k(x[:, None], x[None, :]))
     if values[0] < -1e-9 * np.abs(values).max():
-        return x, vectors[:, 0]  # no weights of length 1 give less
+        return x, vectors[:, 0]  # no other weights of length 1 give a smaller sum
     return None
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-witness", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.witness(witness)
+# %% nbgrader={"grade": true, "grade_id": "check-counterexample_points", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.counterexample_points(counterexample_points)
 
 # %% [markdown]
-# ## 3. What the span does not reach
+# ## 3. Distance to a span, from the kernel alone
 #
-# *●●○ · 25 minutes.* A kernel knows lengths in feature space without any features. The sums
-# $\sum_j a_j\, \varphi(c_j)$ of the features of $p$ points are their *span*. Split $\varphi(x_i)$ into one part
-# in the span of $\varphi(c_1), \dots, \varphi(c_p)$, and a part at right angles to it, and measure the
-# second part: its squared length, for each $i$, from values of the kernel alone. (A Gaussian process
-# calls that number the variance at $x_i$, given noiseless data at the $c_j$.) Two of the points $c_j$ may be the same,
-# and there may be more of them than there are features.
+# *●●○ · 25 minutes.* With a kernel we can compute lengths in feature space without computing features. Take $p$ points
+# $c_1, \dots, c_p$. All sums $\sum_j a_j\, \varphi(c_j)$ form the *span* of their features. Each $\varphi(x_i)$ has one
+# part in this span and one part orthogonal to it. Compute the squared length of the orthogonal part for each $i$, which
+# is the squared distance of $\varphi(x_i)$ from the span, using only values of the kernel. (In Gaussian process
+# regression this is the variance at $x_i$ given noiseless data at the $c_j$.) Two of the points $c_j$ may be equal,
+# and there may be more points than features.
 
 
-# %% nbgrader={"grade": false, "grade_id": "left_over", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def left_over(own, cross, gram):
+# %% nbgrader={"grade": false, "grade_id": "squared_distance_to_span", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def squared_distance_to_span(own, cross, gram):
     """own (n,): K(x_i, x_i), cross (n, p): K(x_i, c_j), gram (p, p): K(c_j, c_l) → (n,)."""
     ### BEGIN SOLUTION
-    # the nearest point of the span is Σ_j a_j φ(c_j) with gram a = cross_i, for each i
+    # the nearest point of the span to φ(x_i) is Σ_j a_j φ(c_j), where gram a = cross_i
     a = np.linalg.lstsq(gram, cross.T, rcond=1e-10)[0]  # (p, n)
     return own - (cross.T * a).sum(axis=0)
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-left_over", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.left_over(left_over)
+# %% nbgrader={"grade": true, "grade_id": "check-squared_distance_to_span", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.squared_distance_to_span(squared_distance_to_span)
 
 # %% [markdown]
 # ## To think about
 #
-# The kernel $\min(x, y)$ on $x, y \ge 0$ is positive definite. Find its features: which function
-# of $t$, one for each $x$, has $\int_0^\infty \varphi_x(t)\, \varphi_y(t)\, dt = \min(x, y)$? And what does `left_over` give for
-# the impostor $e^{+\delta^2}$, with one point $c_1 = 0$ and $x_1 = 1$?
+# The kernel $\min(x, y)$ for $x, y \ge 0$ is positive definite. Find its features. Each $x$ has a function of $t$ as its
+# feature: which functions satisfy $\int_0^\infty \varphi_x(t)\, \varphi_y(t)\, dt = \min(x, y)$? And what does
+# `squared_distance_to_span` return for the indefinite function $e^{+\delta^2}$, with one point $c_1 = 0$ and $x_1 = 1$?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# Take the indicator of an interval: $\varphi_x(t) = 1$ for $0 \le t < x$, and 0 elsewhere. The
-# product $\varphi_x(t)\, \varphi_y(t)$ is 1 where both are, so on $[0, \min(x, y))$, and the length
-# of that interval is the integral. This also proves that the minimum is a kernel, because
+# Take the indicator function of an interval: $\varphi_x(t) = 1$ for $0 \le t < x$, and 0 elsewhere. The
+# product $\varphi_x(t)\, \varphi_y(t)$ is 1 where both factors are 1, which is on $[0, \min(x, y))$, and the length
+# of this interval is the integral. This also proves that the minimum is a kernel, because
 #
-# $$\sum_{i,j} c_i c_j \min(x_i, x_j) = \int_0^\infty \Bigl(\sum_i c_i\, \varphi_{x_i}(t)\Bigr)^2 dt \;\ge\; 0 :$$
+# $$\sum_{i,j} c_i c_j \min(x_i, x_j) = \int_0^\infty \Bigl(\sum_i c_i\, \varphi_{x_i}(t)\Bigr)^2 dt \;\ge\; 0 .$$
 #
-# it is the lesson's proof, with a function for the list of features and an integral for the sum. At
-# the points $1, 2, \dots, n$ the functions become rows: row $i$ of a matrix $T$ has $i$ ones and
+# It is the lesson's proof, with a function in place of a list of features and an integral in place of a sum.
+#
+# At the points $1, 2, \dots, n$ the functions become rows: row $i$ of a matrix $T$ has $i$ ones and
 # then zeros, and $(T T^\top)_{ij} = \min(i, j)$ counts the ones that two rows share. You may know
-# this matrix from elsewhere. Add up independent steps of mean 0 and variance 1: the sums after $i$
-# and after $j$ steps have the covariance $\min(i, j)$, because only the steps that both contain
-# count.
+# this matrix from random walks. Add up independent steps with mean 0 and variance 1. The sum of the first $i$ steps and
+# the sum of the first $j$ steps have the covariance $\min(i, j)$, because only the steps that are in both sums
+# contribute.
 #
-# For the impostor, `own` and `gram` are 1 and `cross` is $e$, so `left_over` gives $1 - e^2 < 0$: a
-# squared length below zero, and a variance below zero for the Gaussian process. By the formula the vector
+# For $e^{+\delta^2}$, `own` and `gram` are 1 and `cross` is $e$, so `squared_distance_to_span` returns $1 - e^2 < 0$: a
+# negative squared length, or a negative variance of the Gaussian process. According to the formula, the vector
 # $\varphi(x_1)$ of length 1 would have a part of length $e$ in the direction of $\varphi(c_1)$.

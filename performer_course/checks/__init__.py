@@ -14,7 +14,7 @@ from .a6 import choose_rows, stage_error, walsh_hadamard
 from .a8 import cheapest_separation, shift_moments
 from .lesson_00 import variance_of_mean
 from .lesson_01 import distance_to_mean, highest_degree, quadratic_features
-from .lesson_02 import is_kernel_matrix, left_over, witness
+from .lesson_02 import counterexample_points, is_kernel_matrix, squared_distance_to_span
 from .lesson_03 import in_cycles, three_points, which_kernel
 from .lesson_04 import features_enough, product_directions, without_leftover
 from .lesson_05 import loses_at, orthogonal_directions, worth

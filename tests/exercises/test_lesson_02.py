@@ -11,7 +11,7 @@ RIGHT, WRONG = {}, {}
 
 
 def by_parts(K):
-    """In the words of the definition: K is a Gram matrix where it has a root."""
+    """By the construction of the lesson: K is a Gram matrix if it is features times features."""
     values, vectors = np.linalg.eigh((K + K.T) / 2)
     rows = vectors * np.sqrt(np.maximum(values, 0))
     return np.allclose(rows @ rows.T, K, rtol=0, atol=1e-9 * np.linalg.norm(K))
@@ -39,11 +39,11 @@ WRONG["is_kernel_matrix"] = [
 ]
 
 
-# witness
+# counterexample_points
 
 
 def of_least(x):
-    """The witness of the eigenvector for points x, where its eigenvalue is below zero."""
+    """The eigenvector of the smallest eigenvalue for points x, if that is negative."""
 
     def find(k):
         values, vectors = np.linalg.eigh(k(x[:, None], x))
@@ -52,11 +52,11 @@ def of_least(x):
     return find
 
 
-RIGHT["witness"] = [of_least(np.arange(-3, 3.01, 0.1))]  # ends at 3 + 5e-15
-WRONG["witness"] = [(of_least(np.linspace(-6, 6, 61)), "between −3 and 3, got -6")]
+RIGHT["counterexample_points"] = [of_least(np.arange(-3, 3.01, 0.1))]  # ends at 3 + 5e-15
+WRONG["counterexample_points"] = [(of_least(np.linspace(-6, 6, 61)), "between −3 and 3, got -6")]
 
 
-# left_over
+# squared_distance_to_span
 
 
 def by_roots(own, cross, gram):
@@ -67,14 +67,14 @@ def by_roots(own, cross, gram):
     return own - (inside**2).sum(axis=1)
 
 
-RIGHT["left_over"] = [by_roots]
+RIGHT["squared_distance_to_span"] = [by_roots]
 
 
 def by_inverse(own, cross, gram):
     return own - (cross * np.linalg.solve(gram, cross.T).T).sum(axis=1)
 
 
-WRONG["left_over"] = [(by_inverse, "lstsq or pinv")]
+WRONG["squared_distance_to_span"] = [(by_inverse, "lstsq or pinv")]
 
 
 TestExercises = exercises(RIGHT, WRONG)
