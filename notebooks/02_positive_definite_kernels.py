@@ -81,11 +81,11 @@ left.set_title(f"$a = {good[0]:.2f}$, the smallest")
 left.grid(visible=False)
 for side in ("left", "bottom"):
     left.spines[side].set_visible(False)
-right.axvspan(good[0], good[-1], color=COLORS[2], alpha=0.2, label="can be inner products")
+right.axvspan(good[0], good[-1], color=COLORS[2], alpha=0.2, label="inner products")
 right.axhline(0, color=COLORS[6], linestyle="-", linewidth=1)
 right.plot(entries, smallest, color=COLORS[0])
 right.set(xlabel="$a$, similarity of A and C", ylabel="smallest eigenvalue of $G$")
-right.legend(loc="lower center")
+right.legend(loc="upper left")
 show(
     fig,
     caption="Left: A and C are as far apart as B allows. Right: look for where the curve is not below zero.",
@@ -100,7 +100,7 @@ show(
 # have.
 
 # %% [markdown]
-# The eigenvalues agree with the angles. A and C are at most 52° apart, twice 26°, and then the three vectors lie in one
+# The eigenvalues agree with the angles. A and C are at most twice 26° apart, and at 52° the three vectors lie in one
 # plane with B in the middle. So $a$ is at least $\cos 52° = 0.62$. At the other end, $a = 1$, A and C are the same
 # vector.
 #
@@ -212,12 +212,12 @@ show(
 # the direction of $y$. Section 6 separates the two effects.
 #
 # Are these four functions really kernels? Let us test them on a lattice of $8 \times 8$ points in the plane. As a fifth
-# candidate we take the *tent* $\max(0, 1 - \|\delta\|)$, which falls from 1 to 0 along straight lines and stays at 0
-# from distance 1 on.
+# candidate we take the *tent* $\max(0, 1 - \|\delta\|)$, which falls linearly with the distance and is 0 from distance
+# 1 on.
 #
 # **Before you run this:** which of five functions, Gaussian, Laplacian, Cauchy, softmax and the tent
-# $\max(0, 1 - \|\delta\|)$, have a negative eigenvalue on a lattice in the plane with neighbours 0.7 apart? Weights of
-# +1 and −1, like the colours of a chessboard, are a good attempt to make $c^\top G\, c$ negative.
+# $\max(0, 1 - \|\delta\|)$, have a negative eigenvalue on a lattice in the plane with neighbours 0.7 apart? To make
+# $c^\top G\, c$ small, try weights of +1 and −1, like the colours of a chessboard.
 
 
 # %% tags=["answer"]
@@ -240,9 +240,9 @@ for name, table in tables.items():
 # the tent passes, and its smallest eigenvalue is 0.25.
 
 # %% [markdown]
-# The chessboard shows how the tent fails. In $c^\top G\, c$ a point inside the lattice contributes a 1 from the
-# diagonal and $-(1 - 0.7)$ for each of its four neighbours, and the four together outweigh the 1. Neither the other
-# terms nor the edges of the lattice change the sign.
+# The chessboard shows how the tent fails. To $c^\top G\, c$ a point inside the lattice contributes 1 from the diagonal
+# and $-(1 - 0.7)$ for each of its four neighbours, and the four together outweigh the 1. Neither the other terms nor
+# the edges of the lattice change the sign.
 #
 # The tent passes the test on a slightly wider lattice, although it is not a kernel in the plane. So for the four
 # kernels, passing is evidence but not a proof: the definition asks for every finite set of points, in every dimension
@@ -325,14 +325,14 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# Gradient descent converges with one of them, the kernel: after 60 steps $J$ is 1.67, and its minimum is 1.65. With
-# $\exp(+\delta^2)$ $J$ is −27.39 after 60 steps and keeps falling, although a squared error is part of it. At the
-# saddle point $J$ is 4.68.
+# Gradient descent converges with one of them, the kernel: after 60 steps $J$ is 1.67, and its minimum is 1.65. The
+# other $J$ is −27.39 after 60 steps and keeps falling, although a squared error is part of it. Where its gradient is
+# zero, it is 4.68.
 
 # %% [markdown]
 # If an eigenvalue $\lambda$ lies between $-\alpha$ and 0, the second derivative $2\lambda(\lambda + \alpha)$ is
-# negative, and in this direction $J$ falls without bound. If $J$ rises in another direction, it has a *saddle point*
-# where the minimum should be. The penalty has become a reward for length, and the reward outweighs the squared error.
+# negative, and in this direction $J$ falls without bound. The penalty has become a reward for length, and the reward
+# outweighs the squared error. If $J$ rises in another direction, it has a *saddle point* where the minimum should be.
 # **If an eigenvalue of the Gram matrix lies between $-\alpha$ and 0, ridge regression has no best answer.**
 #
 # A solver does not notice. It solves $(K + \alpha I)\, c = t$ and returns the saddle point. Here $t$ is an eigenvector,
@@ -430,8 +430,8 @@ print(f"at s = 20, the degrees up to 20 miss {missed:.2f} of exp(20)")
 # $\tfrac12$ into any other $\gamma$.
 #
 # **Whatever approximates the Gaussian kernel with $\gamma = \tfrac12$ also gives an approximation of softmax, with its
-# error multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** This is why the next lessons, which are about Gaussian kernels, are
-# useful for attention. The cost is the factor with the norms.
+# error multiplied by $e^{(\|x\|^2 + \|y\|^2)/2}$.** So what the next lessons say about Gaussian kernels will also be
+# useful for attention, at the cost of the factor with the norms.
 #
 # Let us return to attention's table, in one dimension: *the*, *cat* and *sleeps* of lesson 00 have the keys 0, 2 and 1,
 # and the query is the one of *sleeps*.
@@ -492,8 +492,8 @@ show(
 )
 
 # %% [markdown]
-# Attention is a Gaussian weighting in which, of two keys at the same distance from the query, the longer one counts
-# more.
+# We can now say what attention does: it is a Gaussian weighting in which, of two keys at the same distance from the
+# query, the longer one counts more.
 #
 # Attention compares everything with everything, and now we know that its comparison is a kernel, with a shift-invariant
 # one inside. Lesson 03 shows what all continuous shift-invariant kernels have in common: each is a mixture of waves,
