@@ -11,7 +11,7 @@ from ._judge import Hint, advice, averages, check, compare, no_square, truth
 
 
 def masked(phi_q, phi_k, v, mask, weigh=np.multiply, above=None, below=None):
-    """The rows of φ(Q)φ(K)ᵀ, of keys that count, times v over their sums."""
+    """The rows of φ(Q)φ(K)ᵀ, masked, times v, divided by their sums."""
     A, total = ((part or weigh)(phi_q @ phi_k.T, mask) for part in (above, below))  # (L, S)
     return A @ v / total.sum(axis=1, keepdims=True)
 
@@ -26,17 +26,17 @@ def keys_first(phi_q, phi_k, v, mask, eps=0.0):
 
 
 CLOSE = "close, but not equal: is an ε added somewhere?"
-SMALL = "small features give another result: is an ε added somewhere?"
-JUNK = "right, until {} stands at a hidden key in {}: leave it out, since 0 times NaN is NaN."
+SMALL = "wrong for small features: is an ε added somewhere?"
+JUNK = "right, until a hidden key has {} in {}: replace it by 0, because 0 times NaN is NaN."
 MASKED = [
-    (partial(masked, weigh=unmasked), "the mask does nothing: hidden keys must not count."),
-    (partial(masked, below=unmasked), "the denominator still has hidden keys: mask φ(K)."),
-    (partial(masked, above=unmasked), "the numerator still has hidden values: mask φ(K)."),
-    (partial(masked, below=lambda A, mask: mask[None]), "divide by the sum of weights, no count."),
-    (partial(masked, weigh=lambda A, mask: A * ~mask), "the mask is turned: True counts."),
+    (partial(masked, weigh=unmasked), "the mask has no effect: hidden keys must get no weight."),
+    (partial(masked, below=unmasked), "the denominator still contains hidden keys: mask φ(K)."),
+    (partial(masked, above=unmasked), "the numerator still contains hidden values: mask φ(K)."),
+    (partial(masked, below=lambda A, mask: mask[None]), "divide by the sum of the weights."),
+    (partial(masked, weigh=lambda A, mask: A * ~mask), "the mask is inverted: True is a real key."),
     (
         lambda phi_q, phi_k, v, mask: (phi_q @ phi_k.T * mask) @ v,
-        "that is the numerator: divide by the sum of the weights.",
+        "this is only the numerator: divide by the sum of the weights.",
     ),
     (partial(keys_first, eps=1e-3), CLOSE),
     (partial(keys_first, eps=1e-20), SMALL),
@@ -46,10 +46,10 @@ MASKED = [
 
 @check(mistakes=MASKED)
 def masked_linear_attention(attend):
-    """attend(phi_q, phi_k, v, key_mask) = φ(Q)(φ(K)ᵀV) / φ(Q)(φ(K)ᵀ1), over keys that count.
+    """attend(phi_q, phi_k, v, key_mask) = φ(Q)(φ(K)ᵀV) / φ(Q)(φ(K)ᵀ1), over the real keys.
 
-    phi_q (L, F), phi_k (S, F) positive, v (S, e), key_mask (S,) boolean. What is hidden may be
-    NaN, features may be small, and no L × L array is made.
+    phi_q (L, F), phi_k (S, F) positive, v (S, e), key_mask (S,) boolean. Hidden entries may
+    be NaN, features may be small, and no L × L array is made.
     """
     rng = np.random.default_rng(1001)
     inputs = []
@@ -84,7 +84,7 @@ def kept(x, seen):
 
 
 def linear(of_k=kept, of_v=kept):
-    """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1), with of_k(φ(k), seen) and of_v(v, seen), seen (S, 1)."""
+    """φ(q) (φ(k)ᵀ v) / φ(q) (φ(k)ᵀ 1), with of_k(φ(k), seen) and of_v(v, seen), seen (S, 1)."""
 
     def attend(q, k, v, mask):
         phi_q, phi_k = elu_plus_one(q), of_k(elu_plus_one(k), mask[:, None])
@@ -94,7 +94,7 @@ def linear(of_k=kept, of_v=kept):
 
 
 def backwards(q, k, v, mask):
-    """The same sums in the opposite order, which rounds in another way."""
+    """The same sums in the opposite order, which rounds differently."""
     return linear()(q, k[::-1], v[::-1], mask[::-1])
 
 
@@ -112,7 +112,7 @@ def positive(largest):
 
 
 def at_one_end(of):
-    """Attention of as many keys as count, counted from one end: of(x, how many)."""
+    """Attention to as many keys as are real, taken from one end: of(x, how many)."""
 
     def attend(q, k, v, mask):
         n = mask.sum()
@@ -126,10 +126,7 @@ def by_count(q, k, v, mask):
     return elu_plus_one(q) @ (phi_k.T @ kept(v, mask[:, None])) / len(k)
 
 
-HONEST = (
-    "a right mask is refused: let one key count and hidden keys be finite, "
-    "and do not ask for equal bits."
-)
+HONEST = "a correct mask is refused: keep a key real, hidden keys finite, and allow for rounding."
 RIGHT_MASKS = [
     linear(),
     linear(np.multiply),
@@ -137,21 +134,21 @@ RIGHT_MASKS = [
     backwards,
     positive(lambda along, mask: along[mask].max()),
 ]
-NAN = "0 · NaN is accepted: let NaN be hidden."
-WRONG_MASKS = [  # attention, and the hint where its mask is accepted
+NAN = "0 · NaN is accepted: hide a value that is NaN."
+WRONG_MASKS = [  # attention, and the hint if its mask is accepted
     (linear(lambda phi_k, seen: phi_k), "a mask on V alone is accepted."),
     (linear(*[lambda x, seen: x] * 2), "attention without a mask is accepted."),
-    (linear(lambda x, seen: kept(x, ~seen), lambda v, seen: v), "a turned mask is accepted."),
+    (linear(lambda x, seen: kept(x, ~seen), lambda v, seen: v), "an inverted mask is accepted."),
     (linear(np.multiply, np.multiply), NAN),
-    (linear(of_v=lambda v, seen: np.where(np.isnan(v), 0, v) * seen), "infinity is let through."),
+    (linear(of_v=lambda v, seen: np.where(np.isnan(v), 0, v) * seen), "hide an infinite value."),
     (linear(lambda phi_k, seen: np.where(seen, phi_k, 1)), "φ(0), which is not 0, is accepted."),
-    (linear(lambda phi_k, seen: kept(phi_k, seen) + 1e-6), "an ε is accepted: compare all digits."),
-    (at_one_end(lambda x, n: x[:n]), "hide some keys between others, not the last."),
-    (at_one_end(lambda x, n: x[-n:]), "hide some keys between others, not the first."),
+    (linear(lambda phi_k, seen: kept(phi_k, seen) + 1e-6), "an ε is accepted: be stricter."),
+    (at_one_end(lambda x, n: x[:n]), "hide keys in the middle, not only the last ones."),
+    (at_one_end(lambda x, n: x[-n:]), "hide keys in the middle, not only the first ones."),
     (by_count, "division by the number of all keys is accepted."),
     (
         positive(lambda along, mask: along.max()),
-        "a maximum over all keys is accepted: let a hidden key be huge, and the others of size 1.",
+        "a maximum over all keys is accepted: hide a huge key among keys of size 1.",
     ),
 ]
 
@@ -171,10 +168,10 @@ def padding_invariant(test):
 # features_at_least
 
 
-def least_rank(A, share, left=np.linalg.norm, norm=np.linalg.norm):
-    """The least F for which left(σ after F) ≤ share · norm(σ)."""
+def least_rank(A, eps, rest=np.linalg.norm, norm=np.linalg.norm):
+    """The smallest F for which rest(σ after F) ≤ eps · norm(σ)."""
     s = np.linalg.svd(A, compute_uv=False)
-    return next(F for F in range(len(s) + 1) if left(s[F:]) <= share * norm(s) + 1e-12)
+    return next(F for F in range(len(s) + 1) if rest(s[F:]) <= eps * norm(s) + 1e-12)
 
 
 def largest(s):
@@ -182,20 +179,20 @@ def largest(s):
 
 
 RANKS = [
-    (lambda A, share: least_rank(A, share) + 1, "one fewer is enough: the error begins at σ_F+1."),
-    (lambda A, share: least_rank(A, share) - 1, "one more is needed: is F counted from 0?"),
-    (lambda A, share: least_rank(A, share**0.5), "of the sum of squares ε² may be left, not ε."),
-    (lambda A, share: least_rank(A, share**2), "of the norm ε may be left, not ε²."),
-    (partial(least_rank, left=largest), "all singular values after σ_F count, not the next alone."),
-    (partial(least_rank, left=np.sum, norm=np.sum), "the squares of the singular values add up."),
-    (partial(least_rank, norm=lambda s: 1.0), "relative to ‖A‖: divide by its norm."),
-    (lambda A, share: np.linalg.matrix_rank(A), "that is the rank, for no error at all."),
+    (lambda A, eps: least_rank(A, eps) + 1, "one fewer is enough: the error begins at σ_F+1."),
+    (lambda A, eps: least_rank(A, eps) - 1, "one more is needed: is F counted from 0?"),
+    (lambda A, eps: least_rank(A, eps**0.5), "compare the sum of squares with ε², not with ε."),
+    (lambda A, eps: least_rank(A, eps**2), "compare the norm with ε, not with ε²."),
+    (partial(least_rank, rest=largest), "use all singular values after σ_F, not just one."),
+    (partial(least_rank, rest=np.sum, norm=np.sum), "add the squares of the singular values."),
+    (partial(least_rank, norm=lambda s: 1.0), "the error is relative: divide by ‖A‖."),
+    (lambda A, eps: np.linalg.matrix_rank(A), "this is the rank of A, where the error is 0."),
 ]
 
 
 @check(mistakes=RANKS)
 def features_at_least(count):
-    """count(A, share): the least F for which a matrix of rank F is within share ‖A‖ of A."""
+    """count(A, eps): the smallest F for which a matrix of rank F is within eps ‖A‖ of A."""
     rng = np.random.default_rng(1003)
 
     def rows(logits):
@@ -210,5 +207,5 @@ def features_at_least(count):
         np.kron(np.eye(2), np.full((5, 5), 0.2)),  # two groups
         rows(0.1 * rng.normal(size=(15, 15))),  # equal weights, nearly
     ]
-    grid = [(A, share) for A in matrices for share in (0.6, 0.3, 0.03)]
-    compare(count, least_rank, grid, RANKS, case="{0.shape} weights, share {1:g}")
+    grid = [(A, eps) for A in matrices for eps in (0.6, 0.3, 0.03)]
+    compare(count, least_rank, grid, RANKS, case="{0.shape} weights, ε {1:g}")

@@ -12,7 +12,7 @@ RIGHT, WRONG = {}, {}
 
 
 def state_first(phi_q, phi_k, v, key_mask):
-    """Key after key into φ(K)ᵀV and φ(K)ᵀ1."""
+    """φ(K)ᵀV and φ(K)ᵀ1, one key at a time."""
     S, z = np.zeros((phi_k.shape[1], v.shape[1])), np.zeros(phi_k.shape[1])
     for key, value, seen in zip(phi_k, v, key_mask, strict=True):
         if seen:
@@ -47,17 +47,17 @@ def by_pairs(phi_q, phi_k, v, mask):
 
 
 WRONG["masked_linear_attention"] = [
-    (hidden_subtracted, "right, until 1e+20 stands at a hidden key"),
+    (hidden_subtracted, "right, until a hidden key has 1e+20"),
     (
         keys_first(lambda phi_k, mask: np.where(mask, phi_k, 0)),
-        "right, until nan stands at a hidden key in v",
+        "right, until a hidden key has nan in v",
     ),
     (
         keys_first(
             lambda phi_k, mask: np.where(np.isnan(phi_k), 0, phi_k) * mask,
             lambda v, mask: np.where(mask, v, 0),
         ),
-        "right, until inf stands at a hidden key in φ(K)",
+        "right, until a hidden key has inf in φ(K)",
     ),
     (by_pairs, "that is an L × L array"),
 ]
@@ -69,7 +69,7 @@ WRONG["masked_linear_attention"] = [
 def detector(
     holes=(1, 4, 5), keys=(0.0, 1.0, 1e30), values=(0.0, np.nan, np.inf), rtol=1e-9, scale=1.0
 ):
-    """Whether the keys that count give alone what they give among hidden ones."""
+    """Whether the real keys alone give what they give among hidden ones."""
 
     def detect(attend):
         q, k, v = scale * np.random.default_rng(5).normal(size=(3, 8, lesson_10.WIDTH))
@@ -88,27 +88,27 @@ def detector(
 RIGHT["padding_invariant"] = [detector(holes=(0, 7), keys=(2.0, 1e20), values=(np.nan, -np.inf))]
 WRONG["padding_invariant"] = [
     (lambda attend: True, "a mask on V alone is accepted"),
-    (lambda attend: False, "a right mask is refused"),
-    (detector(values=[0.0]), "let NaN be hidden"),
-    (detector(values=[np.nan]), "infinity is let through"),
+    (lambda attend: False, "a correct mask is refused"),
+    (detector(values=[0.0]), "hide a value that is NaN"),
+    (detector(values=[np.nan]), "hide an infinite value"),
     (detector(rtol=1e-3), "an ε is accepted"),
-    (detector(holes=(6, 7)), "hide some keys between others"),
+    (detector(holes=(6, 7)), "hide keys in the middle"),
     (detector(keys=(0.0, 1.0)), "a maximum over all keys is accepted"),
-    (detector(rtol=0.0), "do not ask for equal bits"),
-    (detector(keys=(1.0, np.inf)), "hidden keys be finite"),
-    (detector(holes=(0, 1)), "hide some keys between others, not the first"),
-    (detector(scale=100.0), "the others of size 1"),
-    (detector(holes=range(8)), "let one key count"),
+    (detector(rtol=0.0), "allow for rounding"),
+    (detector(keys=(1.0, np.inf)), "hidden keys finite"),
+    (detector(holes=(0, 1)), "hide keys in the middle, not only the first"),
+    (detector(scale=100.0), "among keys of size 1"),
+    (detector(holes=range(8)), "keep a key real"),
 ]
 
 
 # features_at_least
 
 
-def by_eigenvalues(A, share):
+def by_eigenvalues(A, eps):
     squares = np.linalg.eigvalsh(A @ A.T)[::-1]
-    left = squares.sum() - np.cumsum(squares)
-    return 1 + int((left > share**2 * squares.sum() + 1e-12).sum())
+    rest = squares.sum() - np.cumsum(squares)
+    return 1 + int((rest > eps**2 * squares.sum() + 1e-12).sum())
 
 
 RIGHT["features_at_least"] = [by_eigenvalues]
