@@ -1,14 +1,16 @@
 # %% [markdown]
 # # Linear attention: move the brackets
 #
-# > **45 minutes.** Needs: attention, its unit of error and its learned heads (lesson 06), positive
-# > features and the shift of keys (lesson 09), Taylor features (lesson 02), and the rank of a matrix.
+# > **50 minutes.** Needs: attention, the normalised error of an output and the stored heads (lesson 06), positive
+# > features and the shift of keys (lesson 09), Taylor features (lesson 02), the rank of a matrix.
 # >
-# > Afterwards you can compute attention in time and memory proportional to the length, mask it
-# > rightly, and say what attention by $F$ features can be, and what it cannot.
+# > Afterwards you can compute attention in time and memory proportional to the length, say from which length on this
+# > saves anything, apply a padding mask, and explain what the rank of the weights limits and what it does not promise.
 #
-# Attention compares every query with every key, and that makes long texts expensive. If its kernel is an inner
-# product of features, the comparison need not be made. How can that be, and what does it save?
+# Attention compares every query with every key. That takes time proportional to the square of the length, and it is
+# what makes long texts expensive. But if the kernel of the attention is an inner product of features, we never need to
+# compare the pairs one by one. This lesson shows why, works out how much it saves, and asks which feature maps are
+# worth using.
 
 # %%
 from functools import partial
@@ -23,52 +25,57 @@ from performer_course.backend import peak
 from performer_course.figures import COLORS, gram, show
 
 # %% [markdown]
-# ## 1. One line
+# ## 1. Associativity
 #
-# Let attention weigh values by any kernel $\kappa > 0$. With queries $q_i$, the rows of $Q$ (L, d), keys
-# $k_j$ of $K$ (S, d) and values $v_j$ of $V$ (S, e), the output of query $i$ is the weighted mean
+# Let attention take its weights from any kernel $\kappa > 0$. The queries $q_i$ are the rows of $Q$ (L, d), the keys
+# $k_j$ those of $K$ (S, d), and the values $v_j$ those of $V$ (S, e). In self-attention $L = S$. In *cross-attention*
+# the queries come from one sequence and the keys and values from another, so $L$ and $S$ may differ. The output of
+# query $i$ is the weighted mean
 #
 # $$o_i = \frac{\sum_{j=1}^S \kappa(q_i, k_j)\, v_j}{\sum_{j=1}^S \kappa(q_i, k_j)}
 # \;\in\; \mathbb{R}^e .$$
 #
-# Softmax attention has $\kappa(q, k) = e^{q^\top k/\sqrt d}$. If instead
-# $\kappa(q, k) = \varphi(q)^\top \varphi(k)$ with $F$ features, then $\varphi(q_i)$ does not depend on $j$, and leaves
-# both sums:
+# Softmax attention has $\kappa(q, k) = e^{q^\top k/\sqrt d}$. Suppose instead that
+# $\kappa(q, k) = \varphi(q)^\top \varphi(k)$, where the *kernel feature map* $\varphi$ has $F$ features. Then
+# $\varphi(q_i)$ does not depend on $j$, so it leaves both sums:
 #
 # $$o_i^\top = \frac{\varphi(q_i)^\top \sum_j \varphi(k_j)\, v_j^\top}
 # {\varphi(q_i)^\top \sum_j \varphi(k_j)} .$$
 #
-# **The two sums over the keys are the same for every query: a matrix (F, e) and a vector (F,).** They are
-# computed once. With the features as rows of $\varphi(Q)$ (L, F) and $\varphi(K)$ (S, F), and $\mathbf{1}$ a vector of
-# ones, all this is a matter of brackets:
+# **The two sums over the keys are the same for every query: a matrix (F, e) and a vector (F,).** We compute them once
+# and use them for all queries. You can think of them as a summary of the keys and values. Its size does not depend on
+# their number $S$, and once it is made, no query ever looks at a single key again. Now let $\varphi(Q)$ (L, F) and
+# $\varphi(K)$ (S, F) have the features as their rows, and let $\mathbf{1}$ be a vector of ones. Then all this is a
+# matter of brackets, because matrix multiplication is *associative*:
 #
 # $$\bigl(\varphi(Q)\, \varphi(K)^\top\bigr) V = \varphi(Q)\, \bigl(\varphi(K)^\top V\bigr),
 # \qquad
 # \bigl(\varphi(Q)\, \varphi(K)^\top\bigr) \mathbf{1}
 # = \varphi(Q)\, \bigl(\varphi(K)^\top \mathbf{1}\bigr) .$$
 #
-# **Before you read on:** let $L = S = 12$, $F = 4$ and $e = 3$. What matrix do the brackets make
-# in $(\varphi(Q)\varphi(K)^\top)V$, what in $\varphi(Q)(\varphi(K)^\top V)$, and which way takes fewer multiplications?
+# **Before you read on:** let $L = S = 12$, $F = 4$ and $e = 3$. What is the shape of the matrix in brackets in
+# $(\varphi(Q)\varphi(K)^\top)V$, and what is it in $\varphi(Q)(\varphi(K)^\top V)$? Which of the two orders takes fewer
+# multiplications?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 L, F, e = 12, 4, 3
 first = [("φ(Q)", L, F), ("φ(K)ᵀ", F, L), ("V", L, e), ("=", 0, 1.5)]
 last = [("=", 0, 1.5), ("out", L, e)]
 rows = {
-    "left": [*first, ("L × S", L, L), ("V", L, e), *last],
-    "right": [*first, ("φ(Q)", L, F), ("F × e", F, e), *last],
+    "queries": [*first, ("L × S", L, L), ("V", L, e), *last],
+    "keys": [*first, ("φ(Q)", L, F), ("F × e", F, e), *last],
 }
-inside = {"left": (0, 1), "right": (1, 2)}  # the pair in brackets
-made = {"left": 4, "right": 5}  # what the brackets make
-count = {"left": L * L * F + L * L * e, "right": L * F * e + L * F * e}
+inside = {"queries": (0, 1), "keys": (1, 2)}  # the pair in brackets
+made = {"queries": 4, "keys": 5}  # the product in brackets
+count = {"queries": L * L * F + L * L * e, "keys": L * F * e + L * F * e}
 fig, axes = plt.subplots(2, 1, figsize=(11, 5.1))
-for ax, (side, parts) in zip(axes, rows.items(), strict=True):
+for ax, (order, parts) in zip(axes, rows.items(), strict=True):
     left = 0.0
     for i, (name, height, width) in enumerate(parts):
         if not height:
             ax.text(left + width / 2, 0, name, ha="center", va="center", fontsize=20)
         else:
-            color, hatch = (COLORS[1], "//") if i == made[side] else (COLORS[0], "")
+            color, hatch = (COLORS[1], "//") if i == made[order] else (COLORS[0], "")
             box = (left, -height / 2), width, height
             ax.add_patch(plt.Rectangle(*box, facecolor=color, alpha=0.35, edgecolor=color, lw=2))
             ax.add_patch(
@@ -77,36 +84,40 @@ for ax, (side, parts) in zip(axes, rows.items(), strict=True):
             small = width < 2 * len(name) / 3  # the name goes above
             at = (height + 2) / 2 if small else 0
             ax.text(left + width / 2, at, name, ha="center", va="center")
-        if i == inside[side][0]:
+        if i == inside[order][0]:
             ax.text(left - 0.7, 0, "(", ha="center", va="center", fontsize=44)
-        if i == inside[side][1]:
+        if i == inside[order][1]:
             ax.text(left + width + 0.7, 0, ")", ha="center", va="center", fontsize=44)
         left += width + 1.6
     ax.set(xlim=(-1.5, 52), ylim=(-6.2, 6.2), aspect="equal")
     ax.axis("off")
-made_size = {side: rows[side][i][1] * rows[side][i][2] for side, i in made.items()}
-print(f"multiplications: (φ(Q) φ(K)ᵀ) V {count['left']:,}, φ(Q) (φ(K)ᵀ V) {count['right']:,}")
+made_size = {order: rows[order][i][1] * rows[order][i][2] for order, i in made.items()}
+print(f"multiplications: (φ(Q) φ(K)ᵀ) V {count['queries']:,}, φ(Q) (φ(K)ᵀ V) {count['keys']:,}")
 show(
     fig,
-    caption="Sides are shapes. Compare the two hatched boxes, which are what the brackets make.",
+    caption="Each box is as high and as wide as its matrix. Compare the two hatched boxes, the products in brackets.",
     alt="Two rows of rectangles whose sides are the shapes. Above, φ(Q) and φ(K)ᵀ are in brackets and "
-    f"make a square of {made_size['left']} entries, hatched, before V comes. Below, φ(K)ᵀ and V are in "
-    f"brackets and make a small rectangle of {made_size['right']}, hatched. Both rows end in the same "
+    f"make a square of {made_size['queries']} entries, hatched, before V comes. Below, φ(K)ᵀ and V are in "
+    f"brackets and make a small rectangle of {made_size['keys']}, hatched. Both rows end in the same "
     f"output of {L * e} entries.",
 )
 
 # %% [markdown] tags=["answer"]
-# The brackets make a matrix of $12 \times 12$ entries in the first product, and one of $4 \times 3$ in the second,
-# which takes 288 multiplications where the first takes 1,008.
+# The first order makes a matrix of $12 \times 12$ entries, and the second one of $4 \times 3$. So the second order
+# takes fewer multiplications, 288 instead of 1,008.
 
 # %% [markdown]
-# In general the first product takes $LS(F + e)$ multiplications, and the second $(L + S)Fe$. Nothing in the second
-# grows with $L$ times $S$, and so this is called *linear attention*. Here it is by hand, with a map of section 3:
+# In general, to multiply $\varphi(Q)$ by $\varphi(K)^\top$ first takes $LS(F + e)$ multiplications, and to multiply
+# $\varphi(K)^\top$ by $V$ first takes $(L + S)Fe$.
+#
+# In the second order nothing grows with $L$ times $S$, which is why attention computed in this order is called *linear
+# attention*. Note that nothing has been approximated here: both orders give the same output. We check this with a
+# feature map of section 3:
 
 
 # %%
 def keys_first(phi_q, phi_k, v):
-    """φ(Q) (φ(K)ᵀ V) over φ(Q) (φ(K)ᵀ 1): (L, e)."""
+    """φ(Q) (φ(K)ᵀ V), divided by φ(Q) (φ(K)ᵀ 1): (L, e)."""
     summed, count = phi_k.T @ v, phi_k.sum(axis=0)  # (F, e) and (F,)
     return (phi_q @ summed) / (phi_q @ count)[:, None]
 
@@ -117,40 +128,48 @@ v, A = rng.normal(size=(7, 3)), phi_q @ phi_k.T  # (S, e) and (L, S)
 by_hand, in_full = keys_first(phi_q, phi_k, v), A @ v / A.sum(axis=1, keepdims=True)
 packaged = attention.linear_attention(phi_q, phi_k, v)
 for name, other in (("weights in full", in_full), ("attention.linear_attention", packaged)):
-    print(f"keys first and {name} differ by {np.abs(by_hand - other).max():.0e}")
+    equal = np.abs(by_hand - other).max() < 1e-12
+    print(f"keys first and {name} differ by less than 1e-12: {equal}")
 
 # %% [markdown]
-# Two slips live in this line. One is to forget the $\mathbf{1}$ and to divide by $\varphi(Q)\varphi(K)^\top$. If
-# $e = S$, the shapes agree by accident. A test finds it: attention over values that are all one must return ones. The
-# other slip is to multiply by `diag(1 / denominator)`, an $L \times L$ matrix, which spends again all that was saved.
+# This line of code invites two mistakes. The first is to forget the $\mathbf{1}$ and to divide by
+# $\varphi(Q)\varphi(K)^\top$: if $e = S$, the shapes agree by accident, and there is no error message. A test finds
+# this mistake, because attention over values that are all one must return ones. The second mistake is to multiply by
+# `diag(1 / denominator)`, an $L \times L$ matrix, which wastes everything that was saved.
 #
 # ## 2. What it costs
 #
-# Positive features (lesson 09) need the projections $\omega^\top q$ and $\omega^\top k$ for $m$ directions first.
-# For $L = S$ the counts are these:
+# How much do we save with the positive features of lesson 09? There we first need the projections $\omega^\top q$ and
+# $\omega^\top k$ on $m$ directions, which add to the cost, and we get $F = m$ features. The table gives the counts for
+# $L = S$. Look at the powers of $L$:
 #
-# | | multiplications | exponentials | numbers held at once |
+# | attention | multiplications | exponentials | numbers held in memory |
 # |---|---|---|---|
 # | exact | $L^2 (d + e)$ | $L^2$ | $L^2$ |
 # | exact, in blocks of $b$ | $L^2 (d + e)$ | $L^2$ | $L e + b^2$ |
 # | linear, $m$ positive features, $b$ rows at a time | $2 L\, m (d + e)$ | $2 L m$ | $L e + m e + b m$ |
 #
-# **All-to-all, exact and linear attention cost the same number of multiplications at $L = 2m$.** The same holds
-# for exponentials. Where a token sees only itself and those before it, exact attention has half of the pairs, $L^2/2$,
-# and linear attention as many features as before, so the counts cross at $L = 4m$. With fewer tokens features save
-# nothing, and a star marks such sizes.
+# "Linear in the length" says nothing about short texts, because $O(L)$ hides a constant: linear attention has to
+# compute and use $m$ features of each query and $m$ features of each key, which takes $2m(d + e)$ multiplications per
+# token, as many as exact attention spends on comparing a query with $2m$ keys and adding up their values. **Without a
+# causal mask, exact and linear attention take the same number of multiplications at $L = 2m$.** The same is true of the
+# exponentials. With a causal mask a token attends only to itself and the tokens before it, so exact attention has half
+# as many pairs, $L^2/2$. Linear attention computes as many features as before, so the counts cross at $L = 4m$. For
+# shorter sequences features save nothing. In tables a star marks such sizes.
 #
-# Is memory a reason for features, too? Not where all queries are there at once: exact attention can go through the keys
-# in blocks and keep running sums (Rabe and Staats, 2021), as `attention.softmax_attention` does, and *FlashAttention*
-# (Dao et al., 2022) on a GPU. All $L^2$ scores are still made, so the reason is linear time.
-# Where a text is written token by token, memory is a second reason (lesson 12).
+# Is memory another reason to use features? It is not where all queries are known at once, as in an encoder or in the
+# *prefill* of a decoder. There exact attention can go through the keys in blocks and keep running sums (Rabe and
+# Staats, 2021). This is what `attention.softmax_attention` does, and what *FlashAttention* (Dao et al., 2022) does on a
+# GPU. It still computes all $L^2$ scores, so what features offer is linear time. Where a text is written token by
+# token, memory is a second reason, because exact attention keeps all earlier keys and values, the *KV cache* (lesson
+# 12).
 #
-# Could another method be fast for any queries and keys? Most likely not. With $d$ of the order of $\ln L$ and an
-# error that falls like a power of $1/L$, no method takes time $L^{2 - \delta}$ with a $\delta > 0$ once entries of $Q$
-# and $K$ are of the order of $\sqrt{\ln L}$, if a common conjecture on the satisfiability problem holds (Alman and Song,
-# 2023).
+# Could another method be fast for arbitrary queries and keys? Most likely not. Let $d$ be of the order of $\ln L$, and
+# let the error fall like a power of $1/L$. Once the entries of $Q$ and $K$ are of the order of $\sqrt{\ln L}$, no
+# method takes time $L^{2 - \delta}$ with a $\delta > 0$, provided that the *strong exponential time hypothesis* holds,
+# a common conjecture on the satisfiability problem (Alman and Song, 2023).
 #
-# We measure with $d = e = 64$ and $m = 256$ orthogonal directions.
+# Let us measure, with $d = e = 64$ and $m = 256$ orthogonal directions.
 
 # %%
 d, m, lengths = 64, 256, [256, 512, 1024, 2048, 4096]
@@ -171,9 +190,9 @@ METHODS = {
 }
 
 # %% [markdown]
-# **Before you run this:** with $m = 256$ exact and linear attention take equally many multiplications at
-# $L = 512$, and at $L = 1{,}024$ where causal. Will the measured times cross earlier, there, or later? And at
-# $L = 4{,}096$, is linear attention 2, 8 or 30 times as fast as exact attention in blocks?
+# **Before you run this:** suppose that the times follow the number of multiplications. At which length do exact and
+# linear attention take equally long with $m = 256$, without and with a causal mask? And how many times as fast as exact
+# attention in blocks is linear attention at $L = 4{,}096$?
 
 # %% tags=["answer", "nbval-ignore-output"]
 times, memory = {name: [] for name in METHODS}, {name: [] for name in METHODS}
@@ -187,7 +206,7 @@ print("milliseconds at L = " + "".join(f"{length:8,}" for length in lengths))
 for name, row in times.items():
     print(f"{name:20}" + "".join(f"{value:8.2f}" for value in row))
 faster = times["exact, in blocks"][-1] / times["linear"][-1]
-print(f"at 4,096 linear attention is {faster:.1f} times as fast as exact in blocks")
+print(f"at L = 4,096 linear attention is {faster:.1f} times as fast as exact attention in blocks")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 5.6))
@@ -218,8 +237,8 @@ def slope(values):
 
 show(
     fig,
-    caption="On the left look where solid lines meet near 2m, and dotted ones near 4m; on the right one line is "
-    "steeper than the others.",
+    caption="On the left, look for the crossing of the solid lines near 2m, and of the dotted lines near 4m. On the "
+    "right, one line is steeper than the others.",
     alt="CPU milliseconds and peak memory against the length, logarithmic axes. "
     + "; ".join(f"{name}: time rises with exponent {slope(times[name]):.2f}" for name in METHODS)
     + f". At L = {lengths[-1]:,} the full matrix takes {memory['exact, in full'][-1]:.0f} MiB, blocks "
@@ -227,37 +246,43 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The measured times cross near the counts on this machine, all-to-all and causal. At $L = 4{,}096$ linear attention is
-# about 8 times as fast as exact attention in blocks, as $L/2m = 8$ says.
+# The counts cross at $L = 512$ without a causal mask and at $L = 1{,}024$ with one, and at $L = 4{,}096$ they differ by
+# a factor of $L/2m = 8$. On this machine the measured times cross near these lengths, and at $L = 4{,}096$ linear
+# attention is about 8 times as fast as exact attention in blocks.
 
 # %% [markdown]
-# But a crossing belongs to a machine and to its code. On a GPU a user found it at $L \approx 18\, d \ln d$, about 4,800
-# tokens at $d = 64$. So measure where you mean to run.
+# The crossing of the times belongs to one machine and its code. On a GPU somebody found it at about eighteen times
+# $d \ln d$ tokens, which is about 4,800 tokens at $d = 64$. So measure on the machine that you will use.
 #
-# ## 3. Maps without randomness
+# ## 3. Feature maps without randomness
 #
-# Nothing in section 1 asked $\varphi$ to estimate softmax. Any features will do whose denominators are
-# not zero, and these need no random numbers:
+# Nothing in section 1 required that $\varphi$ estimates softmax. Any feature map will do as long as no denominator is
+# zero, and there are maps that need no random numbers:
 #
-# - `features.elu_plus_one`: $x + 1$ for $x > 0$ and $e^x$ elsewhere, coordinate by coordinate, so that $F = d$
-#   (Katharopoulos et al., 2020);
-# - `features.relu`: $\max(x, 0)$, also with $F = d$. A query without a positive coordinate has no weights at all;
-# - Taylor features (lesson 02), in `attention.taylor_attention`. A pair with the score $t = q^\top k/\sqrt d$ gets
-#   the weight $1 + t$ at degree 1, where $F = d + 1$. At degree 2 it gets $1 + t + t^2/2 = \frac12\bigl((1 + t)^2 +
-#   1\bigr) > 0$, where $F = (d + 1)(d + 2)/2$.
+# - `features.elu_plus_one`: *elu + 1* is $x + 1$ for $x > 0$ and $e^x$ otherwise, applied to each coordinate, so that
+#   $F = d$ (Katharopoulos et al., 2020);
+# - `features.relu`: *ReLU* is $\max(x, 0)$, again with $F = d$. A query without a positive coordinate has no weights at
+#   all;
+# - *Taylor features* (lesson 02), in `attention.taylor_attention`. A pair with the score $t = q^\top k/\sqrt d$ has the
+#   weight $1 + t$ at degree 1, where $F = d + 1$. At degree 2 it has the weight
+#   $1 + t + t^2/2 = \frac12\bigl((1 + t)^2 + 1\bigr) > 0$, where $F = (d + 1)(d + 2)/2$.
 #
-# Of these only Taylor features approximate the softmax, and only where all $t$ are small. The other two are *other
-# kernels*. Lesson 16 trains with them. What do they do in a model that was trained with softmax?
+# Only the Taylor features approximate softmax, and only where all $t$ are small. The other two maps define *other
+# kernels*. A model can be trained with such a kernel from the start, as in lesson 16. But what happens if we put these
+# maps into a model that was trained with softmax?
 #
-# Rows are maps, and a window of the $d$ nearest keys, which takes as many multiplications as $d$ features. Columns are
-# heads: of the decoder of lesson 16, early and late in its training ($L = 32$, $d = 8$, causal); of the antibody model
-# ($L = 122$, $d = 64$); and the near and the spread head of lesson 06 ($L = 1{,}500$, $d = 64$). An entry is the median
-# error over heads and texts, in units of $\operatorname{mean}(V)$'s, and the share of errors below 1. Without
-# projections counts cross at $L = F$, and at $2F$ where causal. A star stands where $L$ is below that.
+# We try it on the stored heads: the decoder heads of lesson 16 after 600 and after 12,000 steps of training ($L = 32$,
+# $d = 8$, causal), the heads of the antibody model ($L = 122$, $d = 64$), and the near and the spread head of lesson
+# 06, which come from a speech model ($L = 1{,}500$, $d = 64$). As a baseline we take a *sliding window* of the $d$
+# nearest keys, because it takes as many multiplications as $d$ features. Each entry of the table is a median over heads
+# and texts: the normalised error, where 1 is the error of $\operatorname{mean}(V)$, followed by the fraction of errors
+# below 1. These maps need no projections, so the counts cross at $L = F$, and at $2F$ with a causal mask. A star marks
+# the entries where $L$ is smaller than that.
 #
-# **Before you run this:** trained heads have scores below $-1$. Which of elu + 1 and Taylor
-# features of degree 1 and 2 will be worse than $\operatorname{mean}(V)$, and is the error of elu + 1 nearer to 0.1, 0.5
-# or 0.9 of its error?
+# **Before you run this:** trained heads have scores below $-1$. What does this do to the weights and the denominators
+# of Taylor features of degree 1, and on which side of 1 do you therefore expect their error? Now let all queries and
+# keys become ten times as long, which makes softmax far sharper. What happens to the weights of ReLU? For long vectors
+# elu + 1 behaves like ReLU. Is its error closer to 0 or to 1?
 
 
 # %% tags=["answer"]
@@ -267,27 +292,29 @@ def attend(phi):
 
 
 def window(q, k, v, causal):
-    d = q.shape[-1]  # d keys where causal, d + 1 else
+    d = q.shape[-1]  # d keys if causal, d + 1 otherwise
     return near_far.near_field(q, k, v, d - 1 if causal else d // 2, causal=causal)
 
 
 MAPS = {
     "window of d keys": window,
     "elu + 1": attend(features.elu_plus_one),
-    "relu": attend(features.relu),
+    "ReLU": attend(features.relu),
     "Taylor, degree 1": partial(attention.taylor_attention, degree=1),
     "Taylor, degree 2": partial(attention.taylor_attention, degree=2),
 }
+STEPS = {"600 steps": "early", "12,000 steps": "late"}
 heads = {
-    when: [x.reshape(8, 32, 32, 8) for x in data.learned(when)] for when in ("early", "late")
+    name: [x.reshape(8, 32, 32, 8) for x in data.learned(when)] for name, when in STEPS.items()
 } | {"antibody": data.antibody_heads()}
 for i, name in enumerate(("near", "spread")):
-    heads[name] = [x[i : i + 1] for x in data.speech_heads()]
-print(f"{'head, L':17}" + "".join(f"{f'{x}, {v.shape[-2]:,}':>15}" for x, (*_, v) in heads.items()))
+    heads[f"speech, {name}"] = [x[i : i + 1] for x in data.speech_heads()]
+print(f"{'heads':17}" + "".join(f"{name:>15}" for name in heads))
+print(f"{'L':17}" + "".join(f"{v.shape[-2]:15,}" for *_, v in heads.values()))
 for name, method in MAPS.items():
     line = f"{name:17}"
     for kind, (q, k, v) in heads.items():
-        causal, d = kind in ("early", "late"), q.shape[-1]
+        causal, d = kind in STEPS, q.shape[-1]
         exact = attention.softmax_attention(q, k, v, causal=causal)
         error = compare.normalised_error(method(q, k, v, causal=causal), exact, v, causal=causal)
         F = (d + 1) * (d + 2) // 2 if "2" in name else d
@@ -296,219 +323,183 @@ for name, method in MAPS.items():
     print(line)
 
 # %% [markdown] tags=["answer"]
-# Taylor features of degree 1 are worse than $\operatorname{mean}(V)$ at the median of every kind of head, those of
-# degree 2 on the late heads alone. The error of elu + 1 is nearer to 0.9, between 0.8 and 0.99. With degree 1 weights
-# are negative where $t < -1$, and denominators come near zero. Degree 2 is ahead of elu + 1 on all other kinds, with
-# too many features.
-# **Put into heads that were trained with softmax, elu + 1 is little better than the mean of all values.**
-# The median of relu is 0.68 at best. It does not sharpen as softmax does: as $\max(ax, 0) = a \max(x, 0)$ for $a > 0$,
-# vectors ten times as long give it the same weights. The window is ahead, at the median, on all but
-# the spread head, where its error is 3.7.
+# With degree 1 a weight is negative where $t < -1$, so a denominator can come close to zero, and the median error is
+# above 1 on every kind of head. The weights of ReLU do not change at all when all vectors become ten times as long. The
+# error of elu + 1 is closer to 1: the medians are between 0.8 and 0.99.
 
 # %% [markdown]
+# ReLU cannot sharpen as softmax does, because $\max(ax, 0) = a \max(x, 0)$ for $a > 0$: if all vectors become longer by
+# the factor $a$, every product of features is multiplied by $a^2$, which cancels in the division. Its median error is
+# 0.68 at best. The features of elu + 1, divided by $a$, tend to those of ReLU as $a$ grows. **Put into heads that were
+# trained with softmax, elu + 1 is little better than the mean of all values.** Taylor features of degree 2 are worse
+# than $\operatorname{mean}(V)$, at the median, on the decoder heads after 12,000 steps alone. On all other kinds they
+# are ahead of elu + 1, but there are too many of them to save anything. The cheap baseline does better: at the median
+# the window is ahead of every feature map on all kinds but the spread head, where its error is 3.7.
+#
 # ## 4. The rank
 #
-# The weights of all queries are a matrix $A$, and attention shows it when its values are the identity, because its
-# output is then $A I = A$. From $F$ features $A$ is the product $\varphi(Q)\varphi(K)^\top$, whose rows are divided by
-# their sums. The product has the inner dimension $F$, and the division does not change its rank:
+# Why do these maps fail? A natural suspicion is that $F$ features are too few. The weights of all queries form a matrix
+# $A$, and we can read it off attention by giving it the identity as values, because its output is then $A I = A$. With
+# $F$ features $A$ is the product $\varphi(Q)\varphi(K)^\top$, whose rows are divided by their sums. Before the
+# division, every row of $A$ is a combination of the same $F$ rows of $\varphi(K)^\top$, and dividing a row by a number
+# does not change the rank:
 #
 # $$\operatorname{rank} A \;\le\; \min(L, S, F) .$$
 #
-# With one feature all queries get the same weights, since its factor $\varphi(q_i)$ cancels. Where causal, rows see
+# If $F$ is smaller than $L$ and $S$, the matrix of weights is therefore *low-rank*. With a causal mask the rows see
 # different keys, and the rank may be full (lesson 12).
 #
-# Is the rank what a map lacks? The nearest matrix of rank $F$, in least squares, is the truncated singular value
-# decomposition (Eckart and Young, 1936), which is made from $A$ itself. We set it beside our maps on the six antibody
-# heads, with 122 tokens and $d = 64$. The unit is the error of equal weights.
+# **Before you read on:** let there be a single feature, $F = 1$. How do the weights of two queries differ?
+
+# %% [markdown] tags=["answer"]
+# They do not differ. The feature $\varphi(q_i)$ is a number that cancels in row $i$, so all rows of $A$ are equal.
+
+# %% [markdown]
+# Do the maps of section 3 fail because their rank is low? To find out, we compare them with the best that a given rank
+# allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value decomposition* (Eckart and
+# Young, 1936). It is computed from $A$ itself, so it is no method of attention, but it shows what could be achieved. We
+# set it beside elu + 1 and beside 32 positive features, first with random directions and then with the same directions
+# after training (section 5). The heads are six of the antibody model, with 122 tokens and $d = 64$. As the values are
+# the identity, the baseline with a normalised error of 1 gives equal weights to all keys.
 
 # %%
-q, k, W, _ = data.trained_features()["antibody"]  # keys shifted; section 5 has trained W
+q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W trained as in section 5
 identity = np.eye(122)[None, None]
 
 
-def weights_by(q, k, W, causal=False):
-    """Weights from W (heads, m, d + 1) in the place of softmax: (heads, sequences, L, S)."""
-    longer, values = compare.with_weight_column(q, k), np.eye(k.shape[-2])[None, None]
-    return attention.favor_attention(*longer, values, W[:, None], causal=causal)
+def weights_from(W):
+    """Attention weights from the features of W (heads, m, d + 1): (heads, 1, L, S)."""
+    return attention.favor_attention(*compare.with_weight_column(q, k), identity, W[:, None])
 
 
 exact = attention.softmax_attention(q, k, identity)  # (6, 1, 122, 122)
-left, sigma, right = np.linalg.svd(exact)
-best = {r: (left[..., :r] * sigma[..., None, :r]) @ right[..., :r, :] for r in (1, 16, 32)}
-maps = {f"best of rank {r}": found for r, found in best.items()}
-maps["elu + 1, F = 64"] = MAPS["elu + 1"](q, data.antibody_heads()[1][:, :1], identity)
-maps["32 drawn"], maps["32 trained"] = (weights_by(q, k, W[:, 0, way]) for way in (0, 2))
+U, sigma, Vt = np.linalg.svd(exact)
+best = {r: (U[..., :r] * sigma[..., None, :r]) @ Vt[..., :r, :] for r in (1, 16, 32)}
+matrices = {f"best of rank {r}": A for r, A in best.items()}
+matrices["elu + 1, F = 64"] = MAPS["elu + 1"](q, data.antibody_heads()[1][:, :1], identity)
+matrices["32 random"], matrices["32 trained"] = (weights_from(W[:, 0, i]) for i in (0, 2))
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-for name, found in maps.items():
-    error = compare.normalised_error(found, exact, identity)[:, 0]
-    rank = np.linalg.matrix_rank(found[0, 0])
-    print(f"{name:16} rank {rank:3}, error {error[0]:.3f}, of six heads", end=" ")
-    print(f"{error.min():.3f} to {error.max():.3f}")
+print(f"{'weights':16} {'rank':>5} {'error, first head':>20} {'errors, six heads':>20}")
+for name, A in matrices.items():
+    error = compare.normalised_error(A, exact, identity)[:, 0]
+    rank, six = np.linalg.matrix_rank(A[0, 0]), f"{error.min():.3f} to {error.max():.3f}"
+    print(f"{name:16} {rank:5} {error[0]:20.3f} {six:>20}")
 shown = {"softmax": exact[0, 0]}
-shown |= {name.split(",")[0]: found[0, 0] for name, found in list(maps.items())[2:]}
+shown |= {name.split(",")[0]: A[0, 0] for name, A in list(matrices.items())[2:]}
 fig, axes = plt.subplots(1, 5, figsize=(12.5, 3.2))
-for ax, (name, found) in zip(axes, shown.items(), strict=True):
-    gram(ax, np.clip(found, 0, None) ** 0.5, name, largest=0.5)
+for ax, (name, A) in zip(axes, shown.items(), strict=True):
+    gram(ax, np.clip(A, 0, None) ** 0.5, name, largest=0.5)
     ax.set(xlabel="key")
 axes[0].set(ylabel="query")
 show(
     fig,
-    caption="The first of the six heads; brightness is the root of a weight. Look for the stripes of the first picture "
-    "in the other four.",
-    alt="Weights of one antibody head, 122 tokens, brightness the root of a weight. Largest weights: "
-    + ", ".join(f"{name} {found.max():.2f}" for name, found in shown.items())
-    + ". Stripes, keys that many queries choose, are in all but the one of elu + 1, which is an even tone.",
+    caption="The weights of the first of the six heads; brightness is the square root of a weight. Look for the stripes "
+    "of the first picture in the other four.",
+    alt="Weights of one antibody head, 122 tokens, brightness the square root of a weight. Largest weights: "
+    + ", ".join(f"{name} {A.max():.2f}" for name, A in shown.items())
+    + ". Stripes, keys that get much weight from many queries, are in all "
+    "pictures except elu + 1, which is an even tone.",
 )
 
 # %% [markdown]
-# Some matrix of rank 32 leaves an error of 0.01 at most on each of the six heads, where elu + 1, with rank 64, leaves
-# 0.94 or more. **The rank is a ceiling and no promise: on these heads rank 32 would be enough, and elu + 1 fails
-# with rank 64.** On the head of the picture elu + 1 shows no stripe, drawn features find some and add false ones, and
-# trained ones come nearer.
+# On each of the six heads some matrix of rank 32 has an error of 0.01 at most, whereas elu + 1, with rank 64, has one
+# of 0.94 or more. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and elu + 1
+# fails with rank 64.** What matters is whether the feature map spends its rank where the weights are. On the head of
+# the picture elu + 1 shows no stripe. Random directions find some stripes and add false ones, and trained directions
+# come closer.
 #
-# ## 5. Train the features
+# ## 5. Train the directions
 #
-# A positive feature has a direction $\omega_l$, and may have a weight $e^{b_l}$ in all keys. The factor
-# $e^{-\|q'\|^2/2}$ of a query cancels in its row, and we leave it out:
-#
-# $$\ln \varphi_l(q) = \omega_l^\top q', \qquad \ln \varphi_l(k) = \omega_l^\top k' - \tfrac12\|k'\|^2 + b_l, \qquad
-# x' = x / d^{1/4} .$$
-#
-# From each of two draws of directions, $b = 0$ and keys shifted as in lesson 09, 300 steps trained the weights of a
-# head, its directions, or both, to bring its rows near those of softmax (lesson 17 has the loss). We judge them
-# elsewhere: on new made-up tokens ($d = 8$), other windows of the decoder, another antibody, other queries of the same
-# recording. Entries are medians over heads, draws and sequences. For "b = 0" the weights that were trained with directions are set back. Last comes a window of $2m$ keys,
-# which takes as many multiplications. All $m$ are below $L/2$, or $L/4$ for the decoder.
-#
-# **Before you run this:** which brings the error further down, to train the weights of drawn directions, or to
-# train directions of equal weight? And are features that were trained with both still ahead of trained
-# weights alone once their own weights are gone?
+# The directions of positive features need not be random. For the last picture, 300 steps of gradient descent have moved
+# them, separately for each head, so that the rows of weights come closer to softmax on one antibody, and the errors are
+# measured on another (lesson 17 gives the loss). Here are the errors, head by head:
 
-
-# %% tags=["answer"]
-def window_of(exact, m, causal):
-    """Exact weights of the 2m nearest keys, or 2m + 1, over their sum."""
-    L, S = exact.shape[-2:]  # L < S of the recording: every fourth query
-    apart = (np.arange(L) * (S // L) + S // L // 2)[:, None] - np.arange(S)
-    near = exact * ((apart < 2 * m) if causal else (np.abs(apart) <= m))
-    return near / near.sum(axis=-1, keepdims=True)
-
-
-results = {}
-for kind, (q, k, W, causal) in data.trained_features().items():
-    m, values = W.shape[-2], np.eye(k.shape[-2])[None, None]
-    exact = attention.softmax_attention(q, k, values, causal=causal)
-    error = partial(compare.normalised_error, exact=exact, v=values, causal=causal)
-    ways = [*np.moveaxis(W, 2, 0), W[:, :, 3] * (np.arange(q.shape[-1] + 1) < q.shape[-1])]  # b = 0
-    of = [[error(weights_by(q, k, x[:, i], causal)) for i in (0, 1)] for x in ways]
-    results[kind, k.shape[-2], m] = np.array(of), error(window_of(exact, m, causal))
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-print("kind             L   m  drawn  weights  directions   both  b = 0  b = 0 / both  window")
-for (kind, L, m), (of, window) in results.items():  # (ways, draws, heads, sequences), (heads, …)
-    drawn, weights, directions, both, without = np.median(of, axis=(1, 2, 3))
-    print(
-        f"{kind:12} {L:5,} {m:3} {drawn:6.2f} {weights:8.2f} {directions:11.2f} "
-        f"{both:6.2f} {without:6.2f} {without / both:13.2f} {np.median(window):7.2g}"
-    )
-least = min((of[2] < of[1]).mean() for of, _ in results.values())
-print(f"directions below weights in {least:.0%} of cases or more, on each kind")
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-for (kind, *_), (of, window) in list(results.items())[-2:]:
-    for name, found in (("directions", np.median(of[2], axis=(0, 2))), ("window", window[:, 0])):
-        print(f"{kind}, {name:10}, head by head: " + " ".join(f"{x:.2g}" for x in found))
-q, k, _ = data.antibody_heads()  # lesson 17 has trained 64 for each head, on 48 antibodies
-W = data.antibody_directions()[[0, 0, 4, 4, 7, 7], [7, 5, 6, 3, 3, 6]]  # of these six heads
-exact = attention.softmax_attention(q, k, identity)
-for name, of in (("as trained", W), ("with b = 0", W * (np.arange(65) < 64))):
-    found = compare.normalised_error(weights_by(q, k, of), exact, identity)
-    print(f"lesson 17, 64*, {name}: {found.min():.2f} to {found.max():.2f}")
-
-# %% [markdown] tags=["answer"]
-# Training directions brings the error further down than training weights does, in 94 % of cases or more on each kind.
-# Features that were trained with both are still ahead of trained weights when their own are gone, at the median of every
-# kind.
-#
-# **On six kinds of heads 300 steps on directions of equal weight did nearly as much as on both, and features
-# trained with both got worse without their weights, by a factor of 1.05 to 1.53.** Lesson 17's features, whose training
-# began with weights, do need them: their errors are all below 0.6 with them and all above 1 without.
-# On one antibody head and on the near head directions of equal weight are no better than equal weights. A window of the
-# same cost is far ahead where heads look nearby, as in the decoder. Directions are ahead of it on made-up tokens, the
-# spread head and two antibody heads.
+# %%
+for name, i in (("random", 0), ("trained", 2)):
+    errors = compare.normalised_error(weights_from(W[:, 0, i]), exact, identity)[:, 0]
+    print(f"32 {name:8}" + "".join(f"{x:7.2f}" for x in errors))
 
 # %% [markdown]
-# ## 6. Masks
+# **On each of these six heads the trained directions came closer to softmax than the random ones from which they
+# started.** Five heads are now better than with equal weights, and one still is not.
 #
-# Sequences are padded to one length, and a mask says which keys count. Exact attention gives the others the score
-# $-\infty$. Linear attention has no scores, so a first idea is to set the padded values to zero. Then the numerator is
-# right, and the padded keys are still in $\varphi(K)^\top\mathbf{1}$.
+# ## 6. Padding masks
 #
-# **Before you run this:** let all values be one and half of the keys be padding. Attention must give ones. What
-# does a mask on $V$ alone give, nearer to 0.5 or to 0.9?
+# The sequences of a batch are padded to one length, and a *padding mask*, here a *key mask*, says which keys are real
+# and which are padding. Exact attention gives the padding a score of $-\infty$. Linear attention has no scores, so a
+# first idea is to set the padded values to zero. The numerator is then right, but the padded keys are still part of
+# $\varphi(K)^\top\mathbf{1}$, and therefore of the denominator.
+#
+# **Before you run this:** let all values be one, and let half of the keys be padding. Attention must then return ones.
+# About what does it return if the mask acts on $V$ alone?
 
 # %% tags=["answer"]
 rng = np.random.default_rng(5)
 q, k, v = (rng.normal(size=(n, 16)) for n in (40, 80, 80))
-seen, ones = np.arange(80) < 40, np.ones((80, 1))  # True where a key counts
+seen, ones = np.arange(80) < 40, np.ones((80, 1))  # True for a real key
 phi_q, phi_k = features.elu_plus_one(q), features.elu_plus_one(k)
 only_v = keys_first(phi_q, phi_k, seen[:, None] * ones)
 both = attention.linear_attention(phi_q, phi_k, ones, key_mask=seen)
-print(f"V = 1, mask on V alone: {only_v.mean():.3f}; key_mask: {both.mean():.3f}")
+print(f"mean output, mask on V alone: {only_v.mean():.3f}; with key_mask: {both.mean():.3f}")
 
 # %% [markdown] tags=["answer"]
-# A mask on $V$ alone gives 0.5. **The mask belongs on $\varphi(K)$, where it acts on numerator and denominator alike.**
+# With a mask on $V$ alone the mean output is 0.502, since about half of the denominator belongs to the padding.
 
 # %% [markdown]
-# The test to write is *padding invariance*: a padded sequence gives what the sequence alone gives, whatever stands
-# in the padding.
+# **A padding mask belongs on $\varphi(K)$, where it acts on both the numerator and the denominator.** If you write such
+# a mask yourself, test it for *padding invariance*: the output for a padded sequence equals the output for the sequence
+# alone, whatever the padding contains.
 
 # %%
 junk_k, junk_v = np.where(seen, k.T, 1e30).T, np.where(seen, v.T, np.nan).T
 positive = partial(attention.favor_attention, W=projections.orthogonal(rng, 64, 16))
 for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positive)):
     alone, junk = method(q, k[:40], v[:40]), method(q, junk_k, junk_v, key_mask=seen)
-    print(f"{name:17} 1e30 and NaN in the padding change {np.abs(junk - alone).max():.0e}")
+    same = np.abs(junk - alone).max() < 1e-12
+    print(f"{name:17} 1e30 and NaN in the padding change less than 1e-12: {same}")
 
 # %% [markdown]
-# The package puts zeros in the place of what is hidden, as $0 \cdot \mathrm{NaN}$ is NaN.
+# The package replaces the keys and values of the padding by zeros. It does not multiply them by the mask, because
+# $0 \cdot \mathrm{NaN}$ is NaN.
 #
-# A mask on keys is the same for every query. A causal mask is not, but the sums that row $i$ needs grow by one key a
-# row, and lesson 12 makes that cheap. An arbitrary mask of pairs multiplies $\varphi(Q)\varphi(K)^\top$ entry by entry,
-# and then the brackets do not move.
+# A key mask is the same for every query. A causal mask is not, but the sums that row $i$ needs grow by only one key per
+# row, which lesson 12 uses to make it cheap. An arbitrary mask of pairs multiplies $\varphi(Q)\varphi(K)^\top$ entry by
+# entry, and then the brackets cannot be moved.
 #
-# The brackets have moved, and the cost is proportional to the length. Does the answer survive?
-# On trained heads hardly with maps that ignore the softmax, and better, but not on all, with directions trained for the
-# head. Lesson 11 sees to it that features stay finite at any norm.
+# We have moved the brackets, and the cost is now proportional to the length. Is the output still right? In heads that
+# were trained with softmax it hardly is with feature maps that ignore softmax. It is better, though not on all heads,
+# with directions that were trained for the head. Before we can rely on any features, they must stay finite at any norm,
+# which is the subject of lesson 11.
 #
 # ## Take away
 #
-# - $(\varphi(Q)\varphi(K)^\top)V = \varphi(Q)(\varphi(K)^\top V)$, divided by $\varphi(Q)(\varphi(K)^\top\mathbf{1})$.
-#   The time is linear in the length, and the counts cross at $L = 2m$, or at $4m$ where causal. Below that exact
-#   attention is cheaper.
-# - In heads trained with softmax elu + 1 is little better than $\operatorname{mean}(V)$.
-# - The rank of a matrix from $F$ features is at most $F$: a ceiling, no promise.
-# - Trained directions come nearer than drawn ones. Where a head looks nearby, a window is ahead of both.
-# - A mask acts on $\varphi(K)$.
+# - Linear attention computes $\varphi(Q)(\varphi(K)^\top V)$, divided by $\varphi(Q)(\varphi(K)^\top\mathbf{1})$. This
+#   equals $(\varphi(Q)\varphi(K)^\top)V$, divided by its row sums, by associativity.
+# - The time is linear in the length. The counts cross at $L = 2m$, or at $4m$ with a causal mask, and below that length
+#   exact attention is cheaper.
+# - In heads trained with softmax, elu + 1 is little better than $\operatorname{mean}(V)$.
+# - Trained directions come closer to softmax than random ones.
+# - The rank of the weights from $F$ features is at most $F$: an upper limit, not a promise.
+# - A padding mask acts on $\varphi(K)$.
 #
 # ## Where it breaks
 #
-# - Features of both signs can divide by nearly nothing, and on learned heads Taylor of odd degree does.
-# - Section 5 trained for 300 steps from two draws, on one antibody and one recording.
+# - With features of both signs a denominator can be close to zero, and on trained heads Taylor features of odd degree
+#   do this.
+# - Sections 4 and 5 look at one antibody and at one draw of directions per head, trained for 300 steps.
 #
 # ## Exercises
 #
-# In `exercises/10_linear_attention.ipynb`: linear attention with a mask; a test that finds every wrong
-# mask; how many features a given matrix asks for.
+# In `exercises/10_linear_attention.ipynb`: linear attention with a key mask; a test that finds every wrong mask; how
+# many features a given matrix of weights needs.
 #
 # ## Further reading
 #
 # - [Katharopoulos et al. (2020)](references.md#katharopoulos-2020). Section 3.2: the brackets.
-# - [Choromanski et al. (2021)](references.md#choromanski-2021). Positive features, and generalised
-#   attention with relu.
+# - [Choromanski et al. (2021)](references.md#choromanski-2021). Positive features, and generalised attention with ReLU.
 # - [Rabe & Staats (2021)](references.md#rabe-2021). Exact attention in blocks.
 # - [Dao et al. (2022)](references.md#dao-2022). FlashAttention.
-# - [Alman & Song (2023)](references.md#alman-2023). Which norms any fast attention can bear.
+# - [Alman & Song (2023)](references.md#alman-2023). For which norms fast attention is possible.
 # - [Eckart & Young (1936)](references.md#eckart-1936). The best approximation of a given rank.
 # - A crossover on a GPU: huggingface/transformers, issue 7675.
