@@ -24,7 +24,7 @@ WEIGHTS = {
     "harmonic": ("c_j = 1/j", "1 / np.arange(1, len(k) + 1)"),
     "rising": ("c_j = j", "np.arange(1.0, len(k) + 1)"),
 }
-MASKS = {"counts": ("counts", "mask"), "hidden": ("is hidden", "~mask")}
+MASKS = {"counts": ("is real", "mask"), "hidden": ("is hidden", "~mask")}
 ATTEND = '''\
 def attend(q, k, v, mask):
     """q (L, d), k (S, d), v (S, e), mask (S,) of True and False → (L, e)."""'''
@@ -51,13 +51,13 @@ def _attend(seed):
     square = body().replace("phi(q) @ (phi_k.T @ v)", "(phi(q) @ phi_k.T) @ v")
     unweighted = "(phi(q) @ np.where(counts[:, None], phi(k), 0).sum(axis=0))[:, None]"
     wrong = (
-        (body(mask=other), "the mask is turned round: read again what True means."),
+        (body(mask=other), "the mask is inverted: read again what True means."),
         (body(weight="np.ones(len(k))"), "the weights c_j of the keys are missing."),
-        (body(below=unweighted), "the weights c_j belong into the denominator, too."),
+        (body(below=unweighted), "the weights c_j belong in the denominator as well."),
         (body(below="1"), "the denominator is missing."),
-        (body(phi="np.exp(x)"), "these are the features e^x: which map is asked for?"),
-        (body(mask="np.ones(len(k), dtype=bool)"), "the mask does nothing."),
-        (square, "right, and it holds an array of L × S."),
+        (body(phi="np.exp(x)"), "these are the features e^x: which feature map is given?"),
+        (body(mask="np.ones(len(k), dtype=bool)"), "the mask has no effect."),
+        (square, "right, but it builds an L × S array."),
     )
     rng, inputs = stream(seed, "10", "attend", "inputs"), []
     for L, S, d, e in ((5, 8, 3, 2), (4, 6, 2, 3), (1, 9, 4, 1)):
@@ -72,17 +72,17 @@ def _attend(seed):
             for junk in (1e20, np.nan):
                 values = np.where(hidden[:, None], junk, v)
                 if not np.allclose(numbers(found(q, k, values, drawn)), right(q, k, v, drawn)):
-                    raise Hint(f"right, until {junk:g} stands at a hidden value.")
+                    raise Hint(f"right, until a hidden value is {junk:g}.")
         no_square(lambda: found(x, x, x, np.arange(500) % 2 > 0), x, 500)
 
-    text = f"""Linear attention with the map, entry by entry,
+    text = f"""Write linear attention with the feature map, applied to each entry,
 
 $${MAPS[phi][0]},$$
 
-in which key $j = 1, \\dots, S$ has the weight $c_j$ as well: row $i$ of what comes back is the mean of the $v_j$
-with weights proportional to $c_j\\,\\varphi(q_i)^\\top \\varphi(k_j)$, with ${WEIGHTS[weight][0]}$. `mask` is True where
-a key **{MASKS[mask][0]}**. What hidden values are changes nothing, even if they are NaN. No $L \\times S$ array,
-please."""
+in which key $j = 1, \\dots, S$ also has a weight $c_j$: row $i$ of the output is the mean of the $v_j$ with weights
+proportional to $c_j\\,\\varphi(q_i)^\\top \\varphi(k_j)$, where ${WEIGHTS[weight][0]}$. `mask` is True where a key
+**{MASKS[mask][0]}**. Hidden values must not change the output, even if they are NaN. Do not build an
+$L \\times S$ array."""
     rng = stream(seed, "10", "attend", "example")
     q, k, v = (np.round(rng.normal(size=shape), 1) for shape in ((2, 2), (4, 2), (4, 1)))
     shown = example(ATTEND, body(), q=q, k=k, v=v, mask=np.array([True, False, True, False]))
@@ -102,13 +102,13 @@ NORMS = {
 }
 ASKED = {
     "least": (
-        "Give the least $F$ for which *some* matrix $B$ of rank $F$ has $\\|A - B\\| \\le \\varepsilon \\|A\\|$.",
+        "Return the smallest $F$ for which *some* matrix $B$ of rank $F$ has $\\|A - B\\| \\le \\varepsilon \\|A\\|$.",
         "next(F for F in range(len(s) + 1) if left(F) <= eps * left(0))",
         "next(F for F in range(len(s) + 1) if left(F) <= eps * left(0)) + 1",
     ),
     "gap": (
-        "Let $F$ be the least number for which *some* matrix $B$ of rank $F$ has $\\|A - B\\| \\le \\varepsilon \\|A\\|$. "
-        "Give $\\|A - B\\| / \\|A\\|$ for the best $B$ of this rank.",
+        "Let $F$ be the smallest number for which *some* matrix $B$ of rank $F$ has $\\|A - B\\| \\le \\varepsilon \\|A\\|$. "
+        "Return $\\|A - B\\| / \\|A\\|$ for the best $B$ of this rank.",
         "next(left(F) / left(0) for F in range(len(s) + 1) if left(F) <= eps * left(0))",
         "next(left(F) for F in range(len(s) + 1) if left(F) <= eps * left(0))",
     ),
@@ -146,7 +146,7 @@ def _rank(seed):
     rng = stream(seed, "10", "rank_needed", "example")
     A = np.round(rng.uniform(size=(4, 3)), 1)
     shown = example(RANK, body(), A=A, eps=0.3)
-    title, level = "How many features at least?", "●●○ · 20 minutes."
+    title, level = "How many features are needed?", "●●○ · 20 minutes."
     told = (title, level, text, RANK, body(), tuple(wrong), shown, tuple(inputs))
     return Task(*told, rtol=1e-7)
 
@@ -176,16 +176,16 @@ def _fading(seed):
     decay, fault = int(rng.integers(10, 20)) / 20, int(rng.integers(len(FAULTS)))
     right = LOOP.format(decay=decay)
     bodies = [LOOP.replace(*change).format(decay=decay) for change in FAULTS]
-    hints = ["one fault is gone, and another has come."] * len(FAULTS)
-    hints[fault] = "this is the function as it was given."
+    hints = ["one mistake is gone, but another has appeared."] * len(FAULTS)
+    hints[fault] = "this is the function as it was given, with its mistake."
     rng, inputs = stream(seed, "10", "fading", "inputs"), []
     for L, F, e in ((6, 3, 2), (9, 4, 1), (1, 2, 3), (12, 5, 5)):
         phi_q, phi_k = (rng.uniform(0.1, 2, size=(L, F)) for _ in range(2))
         inputs.append((phi_q, phi_k, rng.normal(size=(L, e))))
     faulty = "\n".join(f"    {line}" for line in bodies[fault].split("\n"))
-    text = f"""In attention that fades, query $i$ gives key $j \\le i$ a weight proportional to
-${decay}^{{\\,i-j}} \\varphi(q_i)^\\top \\varphi(k_j)$, and the other keys none. Here is a function that reads from left to
-right; one of its lines is wrong. Give the function repaired.
+    text = f"""With exponential decay, query $i$ gives key $j \\le i$ a weight proportional to
+${decay}^{{\\,i-j}} \\varphi(q_i)^\\top \\varphi(k_j)$, and no weight to the other keys. Here is a function that reads
+from left to right; one of its lines is wrong. Return the corrected function.
 
 ```python
 {FADING.replace("fading", "faulty")}
@@ -206,24 +206,24 @@ def _derivation(seed):
     a = int(rng.integers(2, 7))
     return Derivation(
         "One more feature",
-        f"""*On paper, 15 minutes.* All keys and all queries get one feature more, the constant ${a}$, beside
-the positive features that they have. Show that each row of the attention becomes a mixture of the row that it was
-and of equal weights, and give the share of each for query $i$ among $S$ keys. What happens as $S$ grows, if
+        f"""*On paper, 15 minutes.* All keys and all queries get one more feature, the constant ${a}$, besides
+their positive features. Show that each row of the attention weights becomes a mixture of the original row and of
+equal weights, and find the fraction of each for query $i$ and $S$ keys. What happens as $S$ grows, if
 $\\varphi(q_i)^\\top \\varphi(k_j)$ stays within fixed bounds above 0?""",
         (
             f"the new weight is $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$ before it is divided",
             "the new denominator, with the number of keys in it",
-            "both put together as a mixture, with shares that add up to 1",
-            "numerator and denominator of the share grow alike, so it stays within bounds",
+            "both combined to a mixture, with fractions that add up to 1",
+            "numerator and denominator of the fraction grow at the same rate, so it stays within bounds",
         ),
         f"""The product of the features becomes $\\varphi(q_i)^\\top \\varphi(k_j) + {a * a}$. Let
 $D_i = \\sum_j \\varphi(q_i)^\\top \\varphi(k_j)$. The denominator is $D_i + {a * a} S$, so the new weight is
 
 $$\\frac{{D_i}}{{D_i + {a * a} S}} A_{{ij}} + \\frac{{{a * a} S}}{{D_i + {a * a} S}} \\cdot \\frac1S ,$$
 
-a mixture of the old weight and of $1/S$, with shares that add up to 1. If each product lies between two
-positive bounds, $D_i$ lies between $S$ times each, so neither share goes to 0 as $S$ grows: the constant feature
-blurs by a part that does not depend on the length.""",
+a mixture of the old weight and of $1/S$, with fractions that add up to 1. If each product lies between two
+positive bounds, $D_i$ lies between $S$ times each, so neither fraction goes to 0 as $S$ grows: the blur
+from the constant feature does not vanish with the length.""",
     )
 
 
