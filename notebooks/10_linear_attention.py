@@ -28,9 +28,9 @@ from performer_course.figures import COLORS, gram, show
 # ## 1. Associativity
 #
 # Let attention take its weights from any kernel $\kappa > 0$. The queries $q_i$ are the rows of $Q$ (L, d), the keys
-# $k_j$ those of $K$ (S, d), and the values $v_j$ those of $V$ (S, e). In self-attention $L = S$. In *cross-attention*
-# the queries come from one sequence and the keys and values from another, so $L$ and $S$ may differ. The output of
-# query $i$ is the weighted mean
+# $k_j$ are the rows of $K$ (S, d), and the values $v_j$ are the rows of $V$ (S, e). In self-attention $L = S$. In
+# *cross-attention* the queries come from one sequence and the keys and values from another, so $L$ and $S$ may differ.
+# The output of query $i$ is the weighted mean
 #
 # $$o_i = \frac{\sum_{j=1}^S \kappa(q_i, k_j)\, v_j}{\sum_{j=1}^S \kappa(q_i, k_j)}
 # \;\in\; \mathbb{R}^e .$$
@@ -107,12 +107,12 @@ show(
 # takes fewer multiplications, 288 instead of 1,008.
 
 # %% [markdown]
-# In general, to multiply $\varphi(Q)$ by $\varphi(K)^\top$ first takes $LS(F + e)$ multiplications, and to multiply
-# $\varphi(K)^\top$ by $V$ first takes $(L + S)Fe$.
+# In general, $(\varphi(Q)\varphi(K)^\top)V$ takes $LS(F + e)$ multiplications, and $\varphi(Q)(\varphi(K)^\top V)$
+# takes $(L + S)Fe$.
 #
-# In the second order nothing grows with $L$ times $S$, which is why attention computed in this order is called *linear
-# attention*. Note that nothing has been approximated here: both orders give the same output. We check this with a
-# feature map of section 3:
+# In the second of these orders nothing grows with $L$ times $S$, which is why attention computed in this order is
+# called *linear attention*. Note that nothing has been approximated here: both orders give the same output. We check
+# this with a feature map of section 3:
 
 
 # %%
@@ -261,8 +261,8 @@ show(
 #
 # - `features.elu_plus_one`: *elu + 1* is $x + 1$ for $x > 0$ and $e^x$ otherwise, applied to each coordinate, so that
 #   $F = d$ (Katharopoulos et al., 2020);
-# - `features.relu`: *ReLU* is $\max(x, 0)$, again with $F = d$. A query without a positive coordinate has no weights at
-#   all;
+# - `features.relu`: *ReLU* is $\max(x, 0)$, again with $F = d$. For a query without a positive coordinate all weights
+#   are zero;
 # - *Taylor features* (lesson 02), in `attention.taylor_attention`. A pair with the score $t = q^\top k/\sqrt d$ has the
 #   weight $1 + t$ at degree 1, where $F = d + 1$. At degree 2 it has the weight
 #   $1 + t + t^2/2 = \frac12\bigl((1 + t)^2 + 1\bigr) > 0$, where $F = (d + 1)(d + 2)/2$.
@@ -329,12 +329,13 @@ for name, method in MAPS.items():
 
 # %% [markdown]
 # ReLU cannot sharpen as softmax does, because $\max(ax, 0) = a \max(x, 0)$ for $a > 0$: if all vectors become longer by
-# the factor $a$, every product of features is multiplied by $a^2$, which cancels in the division. Its median error is
-# 0.68 at best. The features of elu + 1, divided by $a$, tend to those of ReLU as $a$ grows. **Put into heads that were
-# trained with softmax, elu + 1 is little better than the mean of all values.** Taylor features of degree 2 are worse
-# than $\operatorname{mean}(V)$, at the median, on the decoder heads after 12,000 steps alone. On all other kinds they
-# are ahead of elu + 1, but there are too many of them to save anything. The cheap baseline does better: at the median
-# the window is ahead of every feature map on all kinds but the spread head, where its error is 3.7.
+# the factor $a$, every product of features is multiplied by $a^2$, which cancels in the division. The median error of
+# ReLU is 0.68 at best. For long vectors elu + 1 has the same weakness, because its features, divided by $a$, tend to
+# the features of ReLU as $a$ grows. **Put into heads that were trained with softmax, elu + 1 is little better than the
+# mean of all values.** Taylor features of degree 2 are worse than $\operatorname{mean}(V)$, at the median, only on the
+# decoder heads after 12,000 steps. On all other kinds they are ahead of elu + 1, but there are too many of them to save
+# anything. The cheap baseline does better: at the median the window is ahead of every feature map on all kinds but the
+# spread head, where its error is 3.7.
 #
 # ## 4. The rank
 #
@@ -355,12 +356,12 @@ for name, method in MAPS.items():
 # They do not differ. The feature $\varphi(q_i)$ is a number that cancels in row $i$, so all rows of $A$ are equal.
 
 # %% [markdown]
-# Do the maps of section 3 fail because their rank is low? To find out, we compare them with the best that a given rank
-# allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value decomposition* (Eckart and
-# Young, 1936). It is computed from $A$ itself, so it is no method of attention, but it shows what could be achieved. We
-# set it beside elu + 1 and beside 32 positive features, first with random directions and then with the same directions
-# after training (section 5). The heads are six of the antibody model, with 122 tokens and $d = 64$. As the values are
-# the identity, the baseline with a normalised error of 1 gives equal weights to all keys.
+# Is low rank really the reason why the maps of section 3 fail? To find out, we compare them with the best that a given
+# rank allows. The nearest matrix of rank $F$ in least squares is the truncated *singular value decomposition* (Eckart
+# and Young, 1936). It is computed from $A$ itself, so it is not a method for computing attention, but it shows what
+# could be achieved. We set it beside elu + 1 and beside 32 positive features, first with random directions and then
+# with the same directions after training (section 5). The heads are six of the antibody model, with 122 tokens and
+# $d = 64$. As the values are the identity, the baseline with a normalised error of 1 gives equal weights to all keys.
 
 # %%
 q, k, W, _ = data.trained_features()["antibody"]  # shifted keys; W trained as in section 5
@@ -403,10 +404,10 @@ show(
 )
 
 # %% [markdown]
-# On each of the six heads some matrix of rank 32 has an error of 0.01 at most, whereas elu + 1, with rank 64, has one
-# of 0.94 or more. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and elu + 1
-# fails with rank 64.** What matters is whether the feature map spends its rank where the weights are. On the head of
-# the picture elu + 1 shows no stripe. Random directions find some stripes and add false ones, and trained directions
+# On each of the six heads some matrix of rank 32 has an error of 0.01 at most, whereas elu + 1, with rank 64, has an
+# error of 0.94 or more. **The rank is an upper limit and not a promise: on these heads rank 32 would be enough, and elu
+# + 1 fails with rank 64.** What matters is whether the feature map spends its rank where the weights are. On the head
+# of the picture elu + 1 shows no stripe. Random directions find some stripes and add false ones, and trained directions
 # come closer.
 #
 # ## 5. Train the directions
@@ -422,7 +423,7 @@ for name, i in (("random", 0), ("trained", 2)):
 
 # %% [markdown]
 # **On each of these six heads the trained directions came closer to softmax than the random ones from which they
-# started.** Five heads are now better than with equal weights, and one still is not.
+# started.** On five heads the result is now better than equal weights, and on one it still is not.
 #
 # ## 6. Padding masks
 #
@@ -468,9 +469,9 @@ for name, method in (("elu + 1", MAPS["elu + 1"]), ("positive features", positiv
 # entry, and then the brackets cannot be moved.
 #
 # We have moved the brackets, and the cost is now proportional to the length. Is the output still right? In heads that
-# were trained with softmax it hardly is with feature maps that ignore softmax. It is better, though not on all heads,
-# with directions that were trained for the head. Before we can rely on any features, they must stay finite at any norm,
-# which is the subject of lesson 11.
+# were trained with softmax, feature maps that ignore softmax are hardly better than $\operatorname{mean}(V)$.
+# Directions that were trained for the head do better, though not on all heads. Before we can rely on any features, they
+# must stay finite at any norm, which is the subject of lesson 11.
 #
 # ## Take away
 #
