@@ -20,7 +20,7 @@ from timeit import repeat
 import matplotlib.pyplot as plt
 import numpy as np
 
-from performer_course import attention, compare, data, features, near_far, projections
+from performer_course import attention, compare, data, drawings, features, near_far, projections
 from performer_course.backend import peak
 from performer_course.figures import COLORS, gram, show
 
@@ -59,47 +59,14 @@ from performer_course.figures import COLORS, gram, show
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 L, F, e = 12, 4, 3
-first = [("φ(Q)", L, F), ("φ(K)ᵀ", F, L), ("V", L, e), ("=", 0, 1.5)]
-last = [("=", 0, 1.5), ("out", L, e)]
-rows = {
-    "queries": [*first, ("L × S", L, L), ("V", L, e), *last],
-    "keys": [*first, ("φ(Q)", L, F), ("F × e", F, e), *last],
-}
-inside = {"queries": (0, 1), "keys": (1, 2)}  # the pair in brackets
-made = {"queries": 4, "keys": 5}  # the product in brackets
-count = {"queries": L * L * F + L * L * e, "keys": L * F * e + L * F * e}
-fig, axes = plt.subplots(2, 1, figsize=(11, 5.1))
-for ax, (order, parts) in zip(axes, rows.items(), strict=True):
-    left = 0.0
-    for i, (name, height, width) in enumerate(parts):
-        if not height:
-            ax.text(left + width / 2, 0, name, ha="center", va="center", fontsize=20)
-        else:
-            color, hatch = (COLORS[1], "//") if i == made[order] else (COLORS[0], "")
-            box = (left, -height / 2), width, height
-            ax.add_patch(plt.Rectangle(*box, facecolor=color, alpha=0.35, edgecolor=color, lw=2))
-            ax.add_patch(
-                plt.Rectangle(*box, fill=False, hatch=hatch, edgecolor=color, lw=0, alpha=0.5)
-            )
-            small = width < 2 * len(name) / 3  # the name goes above
-            at = (height + 2) / 2 if small else 0
-            ax.text(left + width / 2, at, name, ha="center", va="center")
-        if i == inside[order][0]:
-            ax.text(left - 0.7, 0, "(", ha="center", va="center", fontsize=44)
-        if i == inside[order][1]:
-            ax.text(left + width + 0.7, 0, ")", ha="center", va="center", fontsize=44)
-        left += width + 1.6
-    ax.set(xlim=(-1.5, 52), ylim=(-6.2, 6.2), aspect="equal")
-    ax.axis("off")
-made_size = {order: rows[order][i][1] * rows[order][i][2] for order, i in made.items()}
-print(f"multiplications: (φ(Q) φ(K)ᵀ) V {count['queries']:,}, φ(Q) (φ(K)ᵀ V) {count['keys']:,}")
+print(f"(φ(Q) φ(K)ᵀ) V: {L * L} entries in brackets, {L * L * (F + e):,} multiplications")
+print(f"φ(Q) (φ(K)ᵀ V): {F * e} entries in brackets, {2 * L * F * e:,} multiplications")
+fig, alt = drawings.two_orders()
 show(
     fig,
-    caption="Each box is as high and as wide as its matrix. Compare the two hatched boxes, the products in brackets.",
-    alt="Two rows of rectangles whose sides are the shapes. Above, φ(Q) and φ(K)ᵀ are in brackets and "
-    f"make a square of {made_size['queries']} entries, hatched, before V comes. Below, φ(K)ᵀ and V are in "
-    f"brackets and make a small rectangle of {made_size['keys']}, hatched. Both rows end in the same "
-    f"output of {L * e} entries.",
+    caption="The sides of each box are the shape of its matrix, with $S = L$. Compare the two hatched boxes, the products "
+    "in brackets.",
+    alt=alt,
 )
 
 # %% [markdown] tags=["answer"]
