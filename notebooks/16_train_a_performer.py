@@ -10,7 +10,7 @@
 #
 # So far queries and keys were given to us. In a model they are *learned*, and nothing in the training makes them suit
 # random features. In this lesson a small decoder learns to write, first with softmax attention. Then we replace its
-# attention, and judge each replacement by the *cross-entropy loss*, for which language models are trained: the mean of
+# attention, and judge each replacement by the *cross-entropy loss* that language models are trained with: the mean of
 # $-\log_2 P$ of the next character, in *bits per character*, on text that the model has not seen. Two to this power is
 # the *perplexity*. A model with 4 bits is as uncertain as if it chose among 16 equally likely characters. How much of
 # what attention contributes survives?
@@ -135,7 +135,7 @@ print(f"\nmean(V): output {baseline:.3f}; its gradients with respect to q and k 
 # of short queries and keys are nearly equal, so most of the output is mean(V), which we get without knowing $q$ and
 # $k$. Only a small part of the output depends on them, and the size of this part is the error of mean(V). In this unit,
 # the error of the output is the root of its *normalised error* (lesson 06). The next cell divides it by the error of
-# each gradient, for queries and keys with entries of three sizes. A ratio of 1 means that both are equally far off.
+# each gradient, for queries and keys with entries of three sizes. At a ratio of 1 both are equally far off.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("root of the output's normalised error, over the error of a gradient, on 5 seeds")
@@ -161,11 +161,11 @@ for size in (0.1, 0.35, 0.7):
     print(f"entries of size {size:4}       {spans[1]:17}{spans[0]}")
 
 # %% [markdown]
-# For such independent queries and keys, the output in this unit is as far off as its gradient with respect to the keys,
-# within a factor of two. The gradient with respect to the queries is less far off where both are short. To first order,
-# the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to the score of key $j$, the same for every
-# query, and what does not depend on the query has no gradient with respect to it. `theory.gradient_mse` predicts the
-# mean squared error of this gradient, to first order in $1/m$.
+# For such independent queries and keys, the output in this unit and its gradient with respect to the keys are equally
+# far off, within a factor of two. The gradient with respect to the queries is less far off where both are short. To
+# first order, the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to the score of key $j$. This is
+# the same for every query, so it has no gradient with respect to the query. `theory.gradient_mse` predicts the mean
+# squared error of this gradient, to first order in $1/m$.
 #
 # If new directions are drawn at each step, an optimiser averages over $W$ as well, and so minimises the mean of the
 # loss over all $W$. If the directions stay, each gradient is the exact gradient of another model, the one with the
@@ -248,11 +248,10 @@ print(words(held_out[4, 400:520]))
 # %% [markdown]
 # The model is `transformer.forward` of lesson 07, with two blocks, four heads of $d = 8$, and windows of 32 characters.
 # Its keyword `attend` puts another attention into every block. What an attention needs besides queries, keys and values
-# is passed in a second dict, `fixed`, which is *not* trained. The whole lesson uses two such functions. `by_features`
-# below is linear attention with positive features of the directions `W`, with shifted keys and a weight for each
-# direction. `by_map`, which is folded, has the feature maps without randomness of lesson 10: ELU + 1, ReLU, and a
-# constant, which makes each head return mean(V) of the positions that it may see. It can also return zeros, which
-# removes attention.
+# is passed in a second dict, `fixed`, which is *not* trained. Two functions serve the whole lesson. `by_features` below
+# is linear attention with positive features of the directions `W`, with shifted keys and a weight for each direction.
+# `by_map`, which is folded, has the feature maps without randomness of lesson 10: ELU + 1, ReLU, and a constant, which
+# makes each head return mean(V) of the positions that it may see. It can also return zeros, which removes attention.
 
 
 # %%
@@ -329,8 +328,8 @@ print(f"{sum(a.size for a in start.values()):,} parameters")
 # `training.train` minimises the loss with *Adam* (Kingma & Ba, 2015), which divides the running mean of each gradient
 # by the root of the running mean of its square. All parameters then move at about the same pace, the *learning rate*
 # `rate`. It rises over the first steps (*warm-up*) and then falls to 0. (Many training loops also limit the length of
-# the gradient, which is called *gradient clipping*; ours does not.) Each character is predicted from the true
-# characters before it and not from the model's own predictions, which is called *teacher forcing*.
+# the gradient, by *gradient clipping*; ours does not.) Each character is predicted from the true characters before it,
+# not from the model's own predictions; this is *teacher forcing*.
 #
 # The decoder takes 600 steps with 16 windows each. We compare it with baselines of three kinds:
 #
@@ -449,10 +448,10 @@ show(
 # It has only begun to learn. Section 6 trains it up to twenty times as long; here everything that is compared has the
 # same 600 steps.
 #
-# The baselines give us a measure. The *benefit* of attention is the number of bits between the decoder and the model
-# trained without attention, half a bit. A replacement *keeps* the fraction of this benefit that is between its own bits
-# and those of the model without attention. (Elsewhere this is called the *loss recovered*.) Softmax keeps 1, and a
-# replacement that does no better than the model without attention keeps 0. The ablation, mean(V) in the trained
+# From these baselines we get a measure. The *benefit* of attention is the number of bits between the decoder and the
+# model trained without attention, half a bit. A replacement *keeps* the fraction of this benefit that is between its
+# own bits and those of the model without attention. (Elsewhere this is called the *loss recovered*.) Softmax keeps 1,
+# and a replacement that does no better than the model without attention keeps 0. The ablation, mean(V) in the trained
 # decoder, keeps less than nothing, presumably because the decoder has come to rely on its attention.
 #
 # ## 3. Replacing attention without training
@@ -554,7 +553,7 @@ ax.axhline(SOFTMAX, color=COLORS[6], linewidth=1, linestyle="-", label="softmax"
 ax.set_xscale("log")
 ax.set_xticks(sizes, sizes)
 ax.minorticks_off()
-ax.set(xlabel="directions $m$", ylabel="bits per character", ylim=(2.85, 4.15))
+ax.set(xlabel="directions $m$", ylabel="bits per character", ylim=(2.85, 4.35))
 ax.legend(ncols=2, loc="upper right")
 show(
     fig,
@@ -582,12 +581,12 @@ show(
 # Why do plain features fail? By lesson 11 a weight estimated from $m$ independent plain directions has the relative
 # variance $(e^{\|z\|^2} - 1)/m$ with $z = q' + k'$. For dense features (lesson 14) it is
 # $\big(\prod_a \tfrac{1 + \rho_a}{2\sqrt{\rho_a}}\, e^{\rho_a z_a^2} - 1\big)/m$, with $z = U^\top(q' + k' - s')$,
-# where $s' = s\,d^{-1/4}$. So the exponent is smaller, but there is a *prefactor* in front. For each trained head, on
-# held-out text, we ask how large the exponent is, how large the prefactor, and how much of the head's attention is on
-# pairs whose relative variance with dense features is above 1. Exponents and variances are medians over pairs.
+# where $s' = s\,d^{-1/4}$. So the exponent is smaller, but there is a *prefactor* in front. We ask three things about
+# each trained head on held-out text: how large its exponent is, how large its prefactor, and how much of its attention
+# is on pairs whose relative variance with dense features is above 1. Exponents and variances are medians over pairs.
 #
 # **Before you run this:** independent normal queries and keys of this width have a mean $\|z\|^2$ of 5.6, and a
-# relative variance of $e^{5.6}/64$, which is about 4. In one of the trained heads $\|z\|^2$ is 19.3. Is its relative
+# relative variance of $e^{5.6}/64$, which is about 4. In one of the trained heads the median is 19.3. Is its relative
 # variance about three times as large, a hundred times, or a million times?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -638,12 +637,12 @@ print(f"independent normal {of_kinds['independent']:.1f}, these heads {of_kinds[
 # %% [markdown]
 # ### How much weight goes to a wrong key?
 #
-# Learned queries and keys are *long*, because only long ones make scores that differ, and so weights that choose. But
-# they have two things that independent ones lack: means far from zero, which centring removes without changing the
-# attention, and axes of unequal length. That is not the whole reason. Centring alone kept most of the benefit in spite
-# of its relative variances, and with dense features more than a third of each head's attention is still on pairs
-# above 1. So we measure the weight that goes to a wrong key: half the sum of the absolute differences between two rows
-# of weights, their *total variation distance*.
+# Learned queries and keys are *long*, because only long ones make scores that differ, and so weights that select a few
+# keys. But they have two things that independent ones lack: means far from zero, which centring removes without
+# changing the attention, and axes of unequal length. That is not the whole reason. Centring alone kept most of the
+# benefit in spite of its relative variances, and with dense features more than a third of each head's attention is
+# still on pairs above 1. So we measure the weight that goes to a wrong key: half the sum of the absolute differences
+# between two rows of weights, their *total variation distance*.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 identity = np.eye(test[0].shape[1])  # values that show the weights themselves
@@ -679,7 +678,7 @@ for label, of in moved.items():
 # parameters, at a third of the learning rate. The loss is still the cross-entropy. (In *distillation*, the features
 # would learn to reproduce the weights or outputs of the softmax model.) The directions are drawn once and kept, or
 # redrawn at every step, and the moments stay those of the softmax model. For comparison, softmax gets 80 more steps as
-# well, and so does a model whose attention is mean(V). Compare the bits on a model's own $W$, where it kept one, with
+# well, and a model whose attention is mean(V) gets 80. Compare the bits on a model's own $W$, where it kept one, with
 # those on three that it has never seen. The last two columns show the mean of $\|z\|^2$ in each block.
 #
 # **Before you run this:** one model is trained with 64 plain directions that stay, another with new ones at every step.
@@ -752,7 +751,7 @@ print(f"and {worst[1]:.3f} above the softmax that was trained as long")
 #
 # Six hundred steps are few. `python -m tools.record.decoder` has trained the same decoder again from its start, up to
 # twenty times as long, with two *seeds*, and put the replacements of section 3 into each. A seed fixes one start and
-# one order of the text. We compare first the bits, and then the fraction of the benefit of attention that is kept.
+# one order of the text. We print the bits and the fraction of the benefit that is kept.
 #
 # **Before you run this:** the longer the decoder trains, the more bits its attention saves. Does the fraction of this
 # benefit that 64 dense directions keep grow, stay or fall?
@@ -776,7 +775,7 @@ for row in record("decoder.csv"):
     long.setdefault(name, []).append([float(row[steps]) for steps in list(row)[2:]])
 steps_of = [int(steps) for steps in list(row)[2:]]
 long = {run: np.array(rows) for run, rows in long.items()}
-print("bits per character, two seeds' mean " + "".join(f"{n:9,d}" for n in steps_of))
+print("bits per character, mean of 2 seeds" + "".join(f"{n:9,d}" for n in steps_of))
 for run, values in long.items():
     print(f"{run:35}" + "".join(f"{value:9.3f}" for value in values.mean(axis=0)))
 by_count = ", ".join(f"{name[7:]} {BASELINES[name]:.3f}" for name in list(BASELINES)[3:6])
@@ -901,7 +900,7 @@ for run in list(on)[1:]:
 # first step on. The random features have $m = 64$, while the maps ELU + 1 and ReLU have $d = 8$ features and cost less.
 # *SMREG*, the *regularised softmax kernel* of the Performer paper, has positive features of directions with fixed norms
 # $\sqrt d$. `python -m tools.record.three_seeds` does this for three seeds, and sections 2, 3 and 5 with them. Where
-# $W$ is drawn, it takes the mean of three draws. Look at the fraction of the benefit in the last columns.
+# $W$ is drawn, it takes the mean of three draws.
 #
 # **Before you run this:** does any of six other attentions, trained from scratch, reach softmax in the same number of
 # steps?

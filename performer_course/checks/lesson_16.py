@@ -24,7 +24,7 @@ def key_gradient(
     key=lambda k, x, y: y,
     factor=lambda d: d**-0.25,
 ):
-    """By way of L × L arrays; forward, back and under say which of them know who sees whom."""
+    """With L × L arrays; forward, back and under say which of them apply the causal mask."""
 
     def gradient(q, k, v, g, W):
         past, d = np.tri(len(k)), k.shape[1]
@@ -34,31 +34,31 @@ def key_gradient(
         o = averages(A * forward(past), v)
         D = (A * under(past)).sum(axis=1, keepdims=True) if under else 1.0
         slope = g @ v.T - of_o * (g * o).sum(axis=1, keepdims=True)
-        slope = slope * back(past) / D  # by A
-        moves = phi_k * (slope.T @ phi_q)  # by ln φ_r(k_j'): (L, m)
+        slope = slope * back(past) / D  # with respect to A
+        moves = phi_k * (slope.T @ phi_q)  # with respect to ln φ_r(k_j'): (L, m)
         return factor(d) * (moves @ W - moves.sum(axis=1, keepdims=True) * key(k, x, y))
 
     return gradient
 
 
-OF_PHI = "the slope of φ_r(k') is (ω_r − k') φ_r(k')"
+OF_PHI = "the gradient of φ_r(k') is (ω_r − k') φ_r(k')"
 KEY_GRADIENTS = [
-    (key_gradient(of_o=0), "the denominator moves with the key, too: v_j − o_i, not v_j."),
+    (key_gradient(of_o=0), "the denominator also depends on the key: v_j − o_i, not v_j."),
     (key_gradient(key=lambda k, x, y: 0 * y), f"{OF_PHI}: the −k' comes from e^{{−‖k'‖²/2}}."),
-    (key_gradient(key=lambda k, x, y: x), f"{OF_PHI}: by the keys k' is subtracted, and not q'."),
-    (key_gradient(factor=lambda d: 1), "this is the gradient by k': k' = k d^{−1/4} has a slope."),
-    (key_gradient(factor=lambda d: d**-0.5), "k' = k d^{−1/4} has the slope d^{−1/4}, once."),
-    (key_gradient(factor=lambda d: -(d**-0.25)), "the sign is turned: it is v_j − o_i."),
-    (key_gradient(whole, whole, whole), "this is all-to-all: row i sees the keys j ≤ i alone."),
-    (key_gradient(back=whole), "the way back is causal, too: key j is seen by rows i ≥ j alone."),
-    (key_gradient(back=np.transpose), "key j is seen by rows i ≥ j: the sums run from the end."),
+    (key_gradient(key=lambda k, x, y: x), f"{OF_PHI}: for the keys subtract k', not q'."),
+    (key_gradient(factor=lambda d: 1), "this is ∂/∂k', not ∂/∂k: multiply by d^{−1/4}."),
+    (key_gradient(factor=lambda d: d**-0.5), "k' = k d^{−1/4} gives a factor d^{−1/4}, once."),
+    (key_gradient(factor=lambda d: -(d**-0.25)), "the sign is wrong: it is v_j − o_i."),
+    (key_gradient(whole, whole, whole), "this is not causal: row i sees only the keys j ≤ i."),
+    (key_gradient(back=whole), "the backward pass is causal as well: only rows i ≥ j see key j."),
+    (key_gradient(back=np.transpose), "rows i ≥ j see key j: sum from the last row backwards."),
     (key_gradient(under=None), "the denominator of each row is missing."),
 ]
 
 
 @check(mistakes=KEY_GRADIENTS)
 def gradient_by_keys(gradient):
-    """gradient(q, k, v, g, W) of Σ g · output by k, causal, through positive features."""
+    """gradient(q, k, v, g, W) of Σ g · output with respect to k, causal, positive features."""
     rng, inputs = np.random.default_rng(1601), []
     for L, d, e, m in ((7, 4, 3, 5), (5, 9, 2, 6)):
         q, k = rng.normal(size=(2, L, d)) / 2
@@ -73,26 +73,26 @@ def gradient_by_keys(gradient):
 
 log_softmax = partial(special.log_softmax, axis=1)
 
-HONEST = "an honest predictor is said to leak: token j may move row j and those after it."
+HONEST = "an honest predictor is said to leak: token j may change row j and later rows."
 NO_MASK = "a predictor without a mask is said to be honest: compare the rows before a change."
-NEXT = "row i of a predictor sees token i + 1: compare the row right before the change, too."
-FAINT = "a leak in the fourth digit of log P is overlooked: take a tolerance nearer to rounding."
-BITS = "rounding is called a leak: it moves rows by 1e-16, do not ask for equal bits."
-ONE_SYMBOL = "one symbol alone tells where the text ends: try each in the place of a token."
-INFINITE = "log P may be −∞: −∞ − (−∞) is NaN, and NaN is larger than no tolerance."
-ONE_ROW = "one token leaks into one row, and no other: change each, and compare all rows before."
+NEXT = "row i of a predictor sees token i + 1: also compare the row just before the change."
+FAINT = "a leak in the fourth digit of log P is overlooked: use a smaller tolerance."
+BITS = "rounding is called a leak: it changes rows by 1e-16, so do not test for equal bits."
+ONE_SYMBOL = "only one symbol marks the end of the text: try every symbol in place of a token."
+INFINITE = "log P may be −∞: −∞ − (−∞) is NaN, and NaN > tolerance is False."
+ONE_ROW = "one token leaks into one row only: change each token, and compare all earlier rows."
 
 
 def _predictors(rng, symbols, end, n=8, d=4):
-    """[(predict, whether it leaks, the hint where the answer says otherwise)]."""
+    """[(predict, whether it leaks, the hint if the answer is wrong)]."""
     E, U = rng.normal(size=(symbols, n)), rng.normal(size=(d, symbols))
-    place, parts = rng.normal(size=(64, n)), rng.normal(size=(3, n, d)) / 2
+    position, parts = rng.normal(size=(64, n)), rng.normal(size=(3, n, d)) / 2
 
     def model(ahead, shift=0.0):
         """Attention whose row i sees j ≤ i + ahead, of keys less `shift` times their mean."""
 
         def predict(tokens):
-            q, k, v = ((E[tokens] + place[: len(tokens)]) @ part for part in parts)
+            q, k, v = ((E[tokens] + position[: len(tokens)]) @ part for part in parts)
             A = np.exp(q @ (k - shift * k.mean(axis=0)).T)
             return log_softmax(averages(np.tril(A, ahead), v) @ U)
 
@@ -106,7 +106,7 @@ def _predictors(rng, symbols, end, n=8, d=4):
         return log_softmax(honest(tokens) / (1 + length / 10))
 
     def peeping(row, later):
-        """Honest, but for one row, which is the flatter the larger a later token."""
+        """Honest except in one row, which is flatter the larger a later token is."""
 
         def predict(tokens):
             log_p = honest(tokens)
@@ -117,7 +117,7 @@ def _predictors(rng, symbols, end, n=8, d=4):
         return predict
 
     def impossible(tokens):
-        """One symbol, which never comes, has log 0."""
+        """One symbol, which never occurs, has probability 0."""
         return np.where(np.arange(symbols) == end, -np.inf, unmasked(tokens))
 
     def faint(tokens):
@@ -137,10 +137,10 @@ def _predictors(rng, symbols, end, n=8, d=4):
 
 @check(says=[HONEST, ONE_ROW])
 def leaks(detect):
-    """detect(predict, tokens, symbols): whether a row of log P moves with a later token."""
+    """detect(predict, tokens, symbols): whether a row of log P changes with a later token."""
     rng = np.random.default_rng(1602)
     for _ in range(2):
-        tokens, symbols = rng.integers(1, 4, size=10), 6  # 1, 2 and 3, where 0 to 5 may stand
+        tokens, symbols = rng.integers(1, 4, size=10), 6  # 1, 2 and 3, where 0 to 5 are allowed
         for predict, leaking, hint in _predictors(rng, symbols, end=5):
             with advice(f"(tokens are whole numbers from 0 to {symbols - 1}.)"):
                 found = detect(predict, tokens, symbols)
@@ -150,25 +150,25 @@ def leaks(detect):
 
 # A choice
 
-NULL, DRAWS = "mean(V)", 32
-LEAST = "another has a smaller loss, the mean over draws of the mean square from causal softmax."
-NO_NULL = "mean(V) has a smaller loss than each of the maps: is it among the candidates?"
-ALL_VALUES = "mean(V) beats each of the maps: row i of a decoder takes the mean of values j ≤ i."
-SEEN = "a map does well on windows that it was fitted to, and on no others: judge on other windows."
-CANCEL = "errors cancel in a mean of many draws: the mean of losses, not the loss of a mean output."
-RUINED = f"one draw in four ruins this map: the mean of the losses, no median, of {DRAWS}."
+BASELINE, DRAWS = "mean(V)", 32
+LEAST = "another map has a smaller loss: the mean over draws of the mean squared error."
+NO_BASELINE = "mean(V) has a smaller loss than every map: is it among your candidates?"
+ALL_VALUES = "mean(V) beats every map: in a decoder row i averages the values j ≤ i only."
+SEEN = "one map does well only on windows that it was fitted to: judge on other windows."
+CANCEL = "errors cancel in the mean of many outputs: take the mean of the losses instead."
+RUINED = f"one draw in four ruins this map: take the mean of {DRAWS} losses, not the median."
 
 
 def _map(loss):
-    """A map, fit(q, k) → attend(q, k, v, rng), that is off as `loss` says.
+    """A map, fit(q, k) → attend(q, k, v, rng), with the error that `loss` says.
 
-    loss(known, draw): its squared error on each window, in units of that of mean(V); a minus where
-    the outputs err to the other side. known (n,): whether it was fitted to a part of this window;
+    loss(known, draw): its normalised error on each window, negative where the outputs err in the
+    other direction. known (n,): whether it was fitted to a part of this window;
     draw: uniform, (0, 1).
     """
 
     def fit(q, k):
-        fitted = k[:, 0, 0]  # one number a window
+        fitted = k[:, 0, 0]  # one number per window
 
         def attend(q, k, v, rng):
             exact = attention.softmax_attention(q, k, v, causal=True)
@@ -191,15 +191,15 @@ def _all_to_all(q, k):
 
 
 def _choices():
-    """[(a map "one", a map "two", the right choice, the hint where the other map is chosen)]."""
-    turns = itertools.cycle((0.005, 1.6))  # their mean is more than 0.6, that of their roots less
+    """[(a map "one", a map "two", the right choice, the hint for the other map)]."""
+    turns = itertools.cycle((0.005, 1.6))  # mean above 0.6, square of the mean root below
     gamble = _map(lambda known, draw: 0.01 if draw < 0.75 else 30.0)
     harmless = _map(lambda known, draw: 0.01 if draw < 0.75 else 1.5)
     return [
         (_steady(6.0), _steady(0.001), "two", LEAST),
         (_all_to_all, _steady(0.3), "two", LEAST),
-        (_steady(12.0), _steady(10.0), NULL, NO_NULL),
-        (_steady(2.0), _steady(1.5), NULL, ALL_VALUES),
+        (_steady(12.0), _steady(10.0), BASELINE, NO_BASELINE),
+        (_steady(2.0), _steady(1.5), BASELINE, ALL_VALUES),
         (_map(lambda known, draw: np.where(known, 0.01, 4.0)), _steady(0.5), "two", SEEN),
         (_map(lambda known, draw: 2 if draw < 0.5 else -2), _steady(0.5), "two", CANCEL),
         *[(gamble, _steady(0.5), "two", RUINED)] * 8,
@@ -210,16 +210,16 @@ def _choices():
 
 @check(says=[LEAST, SEEN])
 def choose_map(choose):
-    """choose(maps, q, k, v, rng, draws): the name of the least expected loss on new windows."""
+    """choose(maps, q, k, v, rng, draws): the map with the smallest expected loss on new windows."""
     rng = np.random.default_rng(1603)
     for one, two, right, hint in _choices():
         q, k, v = rng.normal(size=(3, 8, 6, 4))
-        k[:, :, 0] = k[:, :1, 0]  # by it a map knows a window; in a softmax it cancels
+        k[:, :, 0] = k[:, :1, 0]  # identifies a window to a map; cancels in a softmax
         maps = dict(rng.permutation([("one", one), ("two", two)]).tolist())
         with advice("(q, k and v of all windows are (n, L, d).)"):
             name = choose(maps, q, k, v, rng, DRAWS)
-        if not isinstance(some(name), str) or name not in (*maps, NULL):
+        if not isinstance(some(name), str) or name not in (*maps, BASELINE):
             got = repr(name) if isinstance(name, str) else f"a {type(name).__name__}"
-            raise Hint(f"expected 'one', 'two' or {NULL!r}, got {got}.")
+            raise Hint(f"expected 'one', 'two' or {BASELINE!r}, got {got}.")
         if name != right:
-            raise Hint(LEAST if name == NULL else hint)
+            raise Hint(LEAST if name == BASELINE else hint)

@@ -1,4 +1,4 @@
-"""Lesson 16, training: right answers in any form, and what no mistake is."""
+"""Lesson 16, training: right answers in several forms, and wrong ones with their hints."""
 
 import numpy as np
 
@@ -16,14 +16,14 @@ def by_running_sums(q, k, v, g, W):
     y = k * scale
     phi_q, phi_k = features.positive(q * scale, W), features.positive(y, W)
     o = attention.linear_attention(phi_q, phi_k, v, causal=True)
-    share = phi_q / (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1)[:, None]
+    scaled = phi_q / (phi_q * np.cumsum(phi_k, axis=0)).sum(axis=1)[:, None]
 
     def from_the_end(a):
         return np.cumsum(a[::-1], axis=0)[::-1]
 
-    slope = -from_the_end(share * (g * o).sum(axis=1)[:, None])
+    slope = -from_the_end(scaled * (g * o).sum(axis=1)[:, None])
     for column, of_column in zip(v.T, g.T, strict=True):
-        slope = slope + column[:, None] * from_the_end(share * of_column[:, None])
+        slope = slope + column[:, None] * from_the_end(scaled * of_column[:, None])
     slope = slope * phi_k
     return scale * (slope @ W - slope.sum(axis=1)[:, None] * y)
 
@@ -42,7 +42,7 @@ def detector(
     end=lambda j: j,
     same=lambda a, b: np.allclose(a, b, rtol=1e-10, atol=1e-10),
 ):
-    """Changes one token j after the other, and compares the rows from first(j) to end(j)."""
+    """Changes one token j after another, and compares the rows from first(j) to end(j)."""
 
     def detect(predict, tokens, symbols):
         before, found = predict(tokens), False
@@ -92,7 +92,7 @@ def chooser(
     size=lambda error: (error**2).mean(),
     pooled=False,
     causal=True,
-    null=True,
+    baseline=True,
     draw=lambda rng: rng,
 ):
     """Fitted to the first half of the windows, and judged on the second."""
@@ -100,8 +100,8 @@ def chooser(
     def choose(maps, q, k, v, rng, draws):
         known, new = fitted(len(q)), tuple(a[len(a) // 2 :] for a in (q, k, v))
         exact = attention.softmax_attention(*new, causal=causal)
-        mean = attention.uniform_attention(*new, causal=causal and null != "all values")
-        losses = {lesson_16.NULL: size(mean - exact)} if null else {}
+        mean = attention.uniform_attention(*new, causal=causal and baseline != "all values")
+        losses = {lesson_16.BASELINE: size(mean - exact)} if baseline else {}
         for name, fit in maps.items():
             attend = fit(q[known], k[known])
             outputs = [attend(*new, draw(rng)) for _ in range(draws)]
@@ -129,8 +129,8 @@ def both_ways(maps, q, k, v, rng, draws):
 RIGHT["choose_map"] = [both_ways, chooser(fitted=lambda n: slice(1, n // 2))]
 WRONG["choose_map"] = [
     (chooser(causal=False), lesson_16.LEAST),
-    (chooser(null=False), lesson_16.NO_NULL),
-    (chooser(null="all values"), lesson_16.ALL_VALUES),
+    (chooser(baseline=False), lesson_16.NO_BASELINE),
+    (chooser(baseline="all values"), lesson_16.ALL_VALUES),
     (chooser(fitted=slice), lesson_16.SEEN),
     (chooser(pooled=True), lesson_16.CANCEL),
     (chooser(over_draws=np.median), lesson_16.RUINED),
@@ -141,9 +141,9 @@ WRONG["choose_map"] = [
             chooser(over_draws=lambda losses: losses[0]),
         )
     ],
-    (chooser(over_draws=np.sum), "another has a smaller loss"),
-    (chooser(over_draws=np.max), "another has a smaller loss"),
-    (chooser(size=np.linalg.norm), "another has a smaller loss"),
+    (chooser(over_draws=np.sum), "another map has a smaller loss"),
+    (chooser(over_draws=np.max), "another map has a smaller loss"),
+    (chooser(size=np.linalg.norm), "another map has a smaller loss"),
 ]
 
 TestExercises = exercises(RIGHT, WRONG)
