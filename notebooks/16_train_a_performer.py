@@ -125,17 +125,17 @@ print(f"\nmean(V): output {baseline:.3f}; its gradients with respect to q and k 
 
 # %% [markdown] tags=["answer"]
 # Several times as much: the gradient with respect to the queries is off by 0.431 of its size and the output by 0.124.
-# With respect to the keys it is 0.764.
+# The gradient with respect to the keys is off by 0.764.
 
 # %% [markdown]
 # ### What is easy about the output
 #
-# **The errors of the output and of its three gradients all fall nearly like $m^{-1/2}$.** Their sizes differ, but this
-# does not mean that gradients are harder to estimate, because the output is compared with something easy. The weights
-# of short queries and keys are nearly equal, so most of the output is mean(V), which we get without knowing $q$ and
-# $k$. Only a small part of the output depends on them, and the size of this part is the error of mean(V). In this unit,
-# the error of the output is the root of its *normalised error* (lesson 06). The next cell divides it by the error of
-# each gradient, for queries and keys with entries of three sizes. At a ratio of 1 both are equally far off.
+# **The errors of the output and of its three gradients all fall nearly like $m^{-1/2}$.** Are gradients harder to
+# estimate? Their sizes need a fair unit, because the output is compared with something easy. The weights of short
+# queries and keys are nearly equal, so most of the output is mean(V), which we get without knowing $q$ and $k$. Only a
+# small part of the output depends on them, and the size of this part is the error of mean(V). In this unit, the error
+# of the output is the root of its *normalised error* (lesson 06). The next cell divides it by the error of each
+# gradient, for queries and keys with entries of three sizes. At a ratio of 1 both are equally far off.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("root of the output's normalised error, over the error of a gradient, on 5 seeds")
@@ -161,11 +161,11 @@ for size in (0.1, 0.35, 0.7):
     print(f"entries of size {size:4}       {spans[1]:17}{spans[0]}")
 
 # %% [markdown]
-# For such independent queries and keys, the output in this unit and its gradient with respect to the keys are equally
-# far off, within a factor of two. The gradient with respect to the queries is less far off where both are short. To
-# first order, the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to the score of key $j$. This is
-# the same for every query, so it has no gradient with respect to the query. `theory.gradient_mse` predicts the mean
-# squared error of this gradient, to first order in $1/m$.
+# For these independent queries and keys, the output in this unit and its gradient with respect to the keys are equally
+# far off, within a factor of two. The gradient with respect to the queries is less far off where queries and keys are
+# short. To first order, the mean of the directions, $\bar\omega$, adds $\bar\omega^\top k_j'$ to the score of key $j$.
+# This is the same for every query, so it has no gradient with respect to the query. `theory.gradient_mse` predicts the
+# mean squared error of this gradient, to first order in $1/m$.
 #
 # If new directions are drawn at each step, an optimiser averages over $W$ as well, and so minimises the mean of the
 # loss over all $W$. If the directions stay, each gradient is the exact gradient of another model, the one with the
@@ -217,8 +217,8 @@ print(f"pieces that occur in the training set: {overlap(*split(data.text())):.0%
 print(f"and with each paragraph once {overlap(held_out, to_learn):.0%}")
 
 # %% [markdown] tags=["answer"]
-# More than a third: 48 % of the pieces occur word for word in the blocks for training. With each paragraph kept once, 3
-# % remain.
+# More than a third: 48 % of the pieces occur word for word in the blocks for training. With each paragraph kept once,
+# 3 % remain.
 
 # %% [markdown]
 # ### A leak between training and test
@@ -325,11 +325,11 @@ start = {name: jnp.asarray(a) for name, a in start.items()}
 print(f"{sum(a.size for a in start.values()):,} parameters")
 
 # %% [markdown]
-# `training.train` minimises the loss with *Adam* (Kingma & Ba, 2015), which divides the running mean of each gradient
-# by the root of the running mean of its square. All parameters then move at about the same pace, the *learning rate*
-# `rate`. It rises over the first steps (*warm-up*) and then falls to 0. (Many training loops also limit the length of
-# the gradient, by *gradient clipping*; ours does not.) Each character is predicted from the true characters before it,
-# not from the model's own predictions; this is *teacher forcing*.
+# `training.train` minimises the loss with Optax's *Adam* (Kingma & Ba, 2015), which divides the running mean of each
+# gradient by the root of the running mean of its square. All parameters then move at about the same pace, the *learning
+# rate* `rate`. It rises over the first steps (*warm-up*) and then falls to 0. (Many training loops also limit the
+# length of the gradient, by *gradient clipping*; ours does not.) Each character is predicted from the true characters
+# before it, not from the model's own predictions; this is *teacher forcing*.
 #
 # The decoder takes 600 steps with 16 windows each. We compare it with baselines of three kinds:
 #
@@ -448,11 +448,11 @@ show(
 # It has only begun to learn. Section 6 trains it up to twenty times as long; here everything that is compared has the
 # same 600 steps.
 #
-# From these baselines we get a measure. The *benefit* of attention is the number of bits between the decoder and the
-# model trained without attention, half a bit. A replacement *keeps* the fraction of this benefit that is between its
-# own bits and those of the model without attention. (Elsewhere this is called the *loss recovered*.) Softmax keeps 1,
-# and a replacement that does no better than the model without attention keeps 0. The ablation, mean(V) in the trained
-# decoder, keeps less than nothing, presumably because the decoder has come to rely on its attention.
+# The *benefit* of attention is the number of bits between the decoder and the model trained without attention, half a
+# bit. A replacement *keeps* the fraction of this benefit that is between its own bits and those of the model without
+# attention. (Elsewhere this is called the *loss recovered*.) Softmax keeps 1, and a replacement that does no better
+# than the model without attention keeps 0. The ablation, mean(V) in the trained decoder, keeps less than nothing,
+# presumably because the decoder has come to rely on its attention.
 #
 # ## 3. Replacing attention without training
 #
@@ -676,10 +676,10 @@ for label, of in moved.items():
 #
 # Now we let the decoder adapt to its features. *Fine-tuning* is a little more training: 80 steps from the softmax
 # parameters, at a third of the learning rate. The loss is still the cross-entropy. (In *distillation*, the features
-# would learn to reproduce the weights or outputs of the softmax model.) The directions are drawn once and kept, or
-# redrawn at every step, and the moments stay those of the softmax model. For comparison, softmax gets 80 more steps as
-# well, and a model whose attention is mean(V) gets 80. Compare the bits on a model's own $W$, where it kept one, with
-# those on three that it has never seen. The last two columns show the mean of $\|z\|^2$ in each block.
+# would instead learn to reproduce the weights or outputs of the softmax model.) The directions are drawn once and kept,
+# or redrawn at every step, and the moments stay those of the softmax model. For comparison, softmax gets 80 more steps
+# as well, and a model whose attention is mean(V) gets 80. Compare the bits on a model's own $W$, where it kept one,
+# with those on three that it has never seen. The last two columns show the mean of $\|z\|^2$ in each block.
 #
 # **Before you run this:** one model is trained with 64 plain directions that stay, another with new ones at every step.
 # On a fresh $W$, which of the two models has fewer bits? And is the first one better on its own $W$?
@@ -862,8 +862,8 @@ print(f"and falls where it was {falling.min():.1f} to {falling.max():.1f}")
 # softmax after as many further steps.
 #
 # **Before you run this:** swapped in after 6,000 steps, 64 plain directions are worse than no attention. After 80
-# further steps with new directions at every step they keep 42 and 47 % of the benefit. After 600, do they still keep
-# about a half, three quarters, or all of it?
+# further steps with new directions at every step they keep 42 and 47 % of the benefit on the two seeds. After 600
+# steps, is it still about a half, three quarters, or all of it?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 on = {}
@@ -883,24 +883,23 @@ for run in list(on)[1:]:
         print(f"    of the loss, recovered by 600    {'':20}{percent(recovered):>12}")
 
 # %% [markdown] tags=["answer"]
-# They keep about three quarters, 74 and 76 %, on directions that they have never seen. Dense ones keep 82 %, and with a
-# $W$ of its own a model keeps 85 to 89 %. A plain Performer that met new directions from the start, for as many steps
-# in all, keeps more: 94 and 95 %.
+# About three quarters: 74 and 76 %, on directions that they have never seen. Dense ones keep 82 %, and with a $W$ of
+# its own a model keeps 85 to 89 %. A plain Performer that met new directions from the start, for as many steps in all,
+# keeps more: 94 and 95 %.
 
 # %% [markdown]
 # ### What further training recovers
 #
 # **In this decoder a tenth of its training, spent with the features, recovers more than three fifths of what the
-# replacement lost, for both seeds and all four replacements.** At this length nothing is saved, because $m$ is above
-# $L/4 = 8$.
+# replacement lost, for both seeds and all four replacements.**
 #
 # ## 7. Training from scratch, and other seeds
 #
 # Last, we train decoders that never had softmax: the same start, the same 600 steps, and another attention from the
 # first step on. The random features have $m = 64$, while the maps ELU + 1 and ReLU have $d = 8$ features and cost less.
-# *SMREG*, the *regularised softmax kernel* of the Performer paper, has positive features of directions with fixed norms
-# $\sqrt d$. `python -m tools.record.three_seeds` does this for three seeds, and sections 2, 3 and 5 with them. Where
-# $W$ is drawn, it takes the mean of three draws.
+# *SMREG*, the *regularised softmax kernel* of the Performer paper, uses positive features of directions with fixed
+# norms $\sqrt d$. `python -m tools.record.three_seeds` does this for three seeds, and sections 2, 3 and 5 with them.
+# Where $W$ is drawn, it takes the mean of three draws.
 #
 # **Before you run this:** does any of six other attentions, trained from scratch, reach softmax in the same number of
 # steps?
@@ -947,8 +946,8 @@ by_seed(["plain, m = 64", "dense, centred, m = 64", "dense, m = 64, 80 steps red
 #
 # Does the answer survive on a model that we trained ourselves? A replacement without training serves a model that has
 # hardly begun to learn, but later ones less and less. After further training 64 directions keep most of the benefit,
-# and used from the start nearly all, at a size that saves nothing here. Lesson 17 asks the same of a model that others
-# have trained.
+# and used from the start nearly all, at a size that saves nothing here, because $m$ is above $L/4 = 8$. Lesson 17 asks
+# the same of a model that others have trained.
 #
 # ## Take away
 #
