@@ -131,10 +131,10 @@ print(f"\nmean(V): output {baseline:.3f}; its gradients with respect to q and k 
 # ### What is easy about the output
 #
 # **The errors of the output and of its three gradients all fall nearly like $m^{-1/2}$.** Are gradients harder to
-# estimate? Their sizes need a fair unit, because the output is compared with something easy. The weights of short
-# queries and keys are nearly equal, so most of the output is mean(V), which we get without knowing $q$ and $k$. Only a
-# small part of the output depends on them, and the size of this part is the error of mean(V). In this unit, the error
-# of the output is the root of its *normalised error* (lesson 06). The next cell divides it by the error of each
+# estimate than the output? A fair comparison needs another unit, because most of the output is easy. The weights of
+# short queries and keys are nearly equal, so the output is mostly mean(V), which we get without knowing $q$ and $k$.
+# Only a small part of the output depends on them, and the size of this part is the error of mean(V). In this unit, the
+# error of the output is the root of its *normalised error* (lesson 06). The next cell divides it by the error of each
 # gradient, for queries and keys with entries of three sizes. At a ratio of 1 both are equally far off.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -175,9 +175,9 @@ for size in (0.1, 0.35, 0.7):
 #
 # The text is Python's own manual. We keep its thirty most frequent characters and write `·` for all others, such as x
 # and j. Every tenth block of 4096 characters is held out as the *test set*, and the rest is the *training set*. (We do
-# not hold out the last part, because the manual is in alphabetical order and its end is unlike its beginning.) To
-# compare learning rates we would need a third part, a *validation set*, but we try only one for each kind of training.
-# There is one more trap: the manual repeats itself, and whole paragraphs occur in several topics.
+# not hold out the last part, because the manual is alphabetical and its end is unlike its beginning.) To compare
+# learning rates we would need a third part, a *validation set*, but we try only one for each kind of training. There is
+# one more trap: the manual repeats itself, and whole paragraphs occur in several topics.
 #
 # **Before you run this:** 39 % of the characters belong to paragraphs that occur more than once. Of all pieces of 33
 # characters in the held-out blocks, how many occur word for word in the blocks for training if nothing is done about
@@ -223,7 +223,7 @@ print(f"and with each paragraph once {overlap(held_out, to_learn):.0%}")
 # %% [markdown]
 # ### A leak between training and test
 #
-# Text that is in both sets is a *leak*, which no loss shows: a model that only remembers would look as if it could
+# Text that is in both sets is a *leak*, and no loss reveals it: a model that only remembers would look as if it could
 # write. So we keep each paragraph once.
 
 
