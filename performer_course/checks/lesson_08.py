@@ -113,21 +113,25 @@ PAIRS = [
 @check(mistakes=PAIRS)
 def out_of_range(find):
     """find(W) → q (d,), k (2, d): trigonometric attention of the values 1 and 0 is more than 10."""
-    rng = np.random.default_rng(802)
+    rng, pairs, turns = np.random.default_rng(802), [], []
     for m, d in ((1, 3), (4, 4), (5, 9)):
         W = rng.normal(size=(m, d))
         q, k = two_arrays(find(W), "q and k")
         if q.shape != (d,) or k.shape != (2, d):
             raise Hint(f"W {W.shape} must give q ({d},) and k (2, {d}), got {q.shape}, {k.shape}.")
-        rows = np.concatenate([q[None], k])
-        if np.linalg.norm(rows, axis=1).max() > 100:
+        pairs.append((np.concatenate([q[None], k]), W))
+        turns.extend(W @ (q - k[1]) * d**-0.25)
+        if np.linalg.norm(pairs[-1][0], axis=1).max() > 100:
             raise Hint("q or k is longer than 100.")
-        value = first_weight(rows * d**-0.25, W)
+    # with one phase for every W the scale is right, although x and y might give more than 10
+    unscaled = np.ptp(turns) > 1e-6 and all(first_weight(*pair) > 10 for pair in pairs)
+    for rows, W in pairs:
+        value, swapped = (first_weight(a * W.shape[1] ** -0.25, W) for a in (rows, rows[[0, 2, 1]]))
         if not value > 10:
             refuse(
                 (not np.isfinite(value), CANCELLED),
-                (first_weight(rows, W) > 10, UNSCALED),
-                (first_weight(rows[[0, 2, 1]] * d**-0.25, W) > 10, SWAPPED),
+                (unscaled, UNSCALED),
+                (swapped > 10, SWAPPED),
                 (value < 0, OTHER_SIDE.format(value)),
                 (value > 1, NOT_FAR.format(value)),
                 (True, IN_RANGE.format(value)),

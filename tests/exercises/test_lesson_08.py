@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from performer_course import features
-from performer_course.checks.lesson_08 import LOOK, NAMES, mirrored
+from performer_course.checks.lesson_08 import LOOK, NAMES, NOT_FAR, mirrored
 from tests.exercises.shared import by_its_sum, exercises, norms
 
 RIGHT, WRONG = {}, {}
@@ -80,6 +80,8 @@ RIGHT["out_of_range"] = [by_search]
 WRONG["out_of_range"] = [
     (from_the_origin, "out of range on the other side"),
     (partial(mirrored, theta=300.9 * math.pi), "longer than 100"),
+    *[(partial(mirrored, theta=math.acos(c)), NOT_FAR[:18]) for c in (-0.5, -0.8, -0.88, -0.895)],
+    (partial(mirrored, theta=math.acos(-0.47)), NOT_FAR[:18]),  # as x and y, right for each W
 ]
 
 
