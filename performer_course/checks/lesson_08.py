@@ -152,6 +152,10 @@ SHIFTS = [
     (lambda q, k: q.mean(axis=0) - k.mean(axis=0), "this is the shift: add it to the keys."),
     (lambda q, k: k, "these are the keys as they came: they can come nearer."),
     (lambda q, k: k - k.mean(axis=0), "centred at 0. But the queries are not around 0."),
+    (
+        lambda q, k: k - q.mean(axis=0) - k.mean(axis=0),
+        "this brings the keys to −q, which suits positive features: cosines want q − k short.",
+    ),
     (partial(nearest, axis=None), "a mean for each coordinate: axis 0."),
     (lambda q, k: k + q[0] - k[0], AS_NEAR),
     (lambda q, k: k / 2, CHANGED),
