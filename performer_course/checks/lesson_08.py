@@ -39,21 +39,19 @@ KINDS = {
     "two draws": _estimator(draws=2),
 }
 NAMES = list(KINDS)
-TAKEN_FOR = '"{}" was taken for "{}": '
-LOOK = {  # what to look for where one was not known
-    "right": "with shorter q and k and more directions it comes as near to softmax as you like.",
-    "turns": "its Gaussian is 2π times too narrow. It is seen only where 2π‖x − y‖ is about 1: the "
-    "waves of long q and k leave only noise.",
-    "short": "as m grows its waves get flat, and the weights tend to e^{‖y‖²/2}, for every query.",
+LOOK = {  # what to look for where one was not recognised
+    "right": "with shorter q and k and more directions it comes as close to softmax as you like.",
+    "turns": "its Gaussian is 2π times too narrow, and for long q and k you see only noise.",
+    "short": "as m grows its waves flatten, and the weights tend to e^{‖y‖²/2} for every query.",
     "no scale": "as m grows it tends to softmax(qkᵀ)v, without the √d.",
-    "two draws": "as m grows it tends to mean(V), since no query knows what its keys are.",
+    "two draws": "as m grows it tends to mean(V), because queries and keys share no direction.",
 }
-ANY_ORDER = "the functions come in any order: call them, and look what they give."
+ANY_ORDER = "the functions come in any order: call them, and look at what they return."
 
 
 @check(mistakes=[(lambda estimates, rng: NAMES[: len(estimates)], ANY_ORDER)])
 def what_is_wrong(name_them):
-    """name_them(estimates, rng) → for each of the estimates its name among KINDS."""
+    """name_them(estimates, rng) → the name of each estimate, one of KINDS."""
     rng = np.random.default_rng(801)
     for order in (NAMES, NAMES[::-1], [*rng.permutation(NAMES), "short"], ["two draws", "right"]):
         estimates = [KINDS[name] for name in order]
@@ -74,33 +72,33 @@ def what_is_wrong(name_them):
             raise Hint(ANY_ORDER)
         for given, right in zip(found, order, strict=True):
             if given != right:
-                raise Hint(TAKEN_FOR.format(right, given) + LOOK[right])
+                raise Hint(f'"{right}" was taken for "{given}": {LOOK[right]}')
 
 
 # out_of_range
 
 
 def mirrored(W, theta=0.9 * math.pi, power=0.25, first=1):
-    """q and two keys, in opposite directions, with all phases of their difference theta."""
+    """q = the first key, and its opposite as the second; W gives the difference phases theta."""
     x = np.linalg.lstsq(W, np.full(len(W), theta), rcond=None)[0] / 2 * W.shape[1] ** power
     return x, first * np.stack([x, -x])
 
 
 def first_weight(rows, W):
-    """The share of the first of two keys in trigonometric attention; NaN where it cancels."""
+    """The weight of the first of two keys in trigonometric attention; NaN where the sum is 0."""
     waves = np.cos((rows[0] - rows[1:]) @ W.T).mean(axis=1)
     halves = (rows[1:] ** 2).sum(axis=1) / 2
-    weights = waves * np.exp(halves - halves.max())  # or long rows overflow
+    weights = waves * np.exp(halves - halves.max())  # so that long rows do not overflow
     total = weights.sum()
     return weights[0] / total if abs(total) > 1e-12 * abs(weights).max() else np.nan
 
 
-CANCELLED = "the sum of the weights is zero, or nothing but rounding: come near, and stop before."
+CANCELLED = "the weights cancel exactly, up to rounding: their sum must be near zero, but not zero."
 UNSCALED = "this is right for x and y: q and k are d^{1/4} times as long."
-SWAPPED = "the two keys have changed places: the value 1 belongs to the first."
+SWAPPED = "the two keys are swapped: the value 1 belongs to the first."
 OTHER_SIDE = "out of range on the other side, at {:.4g}: which weight is larger?"
 NOT_FAR = "out of range, but only at {:.4g}: the two weights must nearly cancel."
-IN_RANGE = "the output is {:.4g}, in the range of 0 and 1: is one weight negative?"
+IN_RANGE = "the output is {:.4g}, between 0 and 1: is one weight negative?"
 PAIRS = [
     (partial(mirrored, theta=math.pi), CANCELLED),
     (partial(mirrored, power=0.0), UNSCALED),
@@ -133,8 +131,7 @@ def out_of_range(find):
                 (unscaled, UNSCALED),
                 (swapped > 10, SWAPPED),
                 (value < 0, OTHER_SIDE.format(value)),
-                (value > 1, NOT_FAR.format(value)),
-                (True, IN_RANGE.format(value)),
+                (True, (NOT_FAR if value > 1 else IN_RANGE).format(value)),
             )
 
 
@@ -142,21 +139,19 @@ def out_of_range(find):
 
 
 def nearest(q, k, axis=0):
-    """The keys moved, so that their mean is that of the queries."""
+    """The keys, moved so that their mean is the mean of the queries."""
     return k + q.mean(axis=axis) - k.mean(axis=axis)
 
 
-AS_NEAR = "the same attention, but the mean of ‖q − k‖² is {:.4g}, and can be {:.4g}."
-CHANGED = "this changes attention: what may be added to all keys, and cancels in the weights?"
+AS_NEAR = "the attention is unchanged, but the mean of ‖q − k‖² is {:.4g}, and can be {:.4g}."
+TO_OPPOSITE = "the keys are now near −q, which suits positive features: cosines want q − k short."
+CHANGED = "this changes attention: which change of all keys cancels in the weights?"
 SHIFTS = [
     (lambda q, k: q.mean(axis=0) - k.mean(axis=0), "this is the shift: add it to the keys."),
-    (lambda q, k: k, "these are the keys as they came: they can come nearer."),
-    (lambda q, k: k - k.mean(axis=0), "centred at 0. But the queries are not around 0."),
-    (
-        lambda q, k: k - q.mean(axis=0) - k.mean(axis=0),
-        "this brings the keys to −q, which suits positive features: cosines want q − k short.",
-    ),
-    (partial(nearest, axis=None), "a mean for each coordinate: axis 0."),
+    (lambda q, k: k, "these are the given keys: they can come nearer."),
+    (lambda q, k: k - k.mean(axis=0), "the keys are now centred at 0, but the queries are not."),
+    (lambda q, k: k - q.mean(axis=0) - k.mean(axis=0), TO_OPPOSITE),
+    (partial(nearest, axis=None), "take a mean for each coordinate, over axis 0."),
     (lambda q, k: k + q[0] - k[0], AS_NEAR),
     (lambda q, k: k / 2, CHANGED),
 ]
@@ -164,10 +159,7 @@ SHIFTS = [
 
 @check(mistakes=SHIFTS)
 def nearer_keys(move):
-    """move(q, k) → (S, d): keys of the same attention, as near to the queries as can be.
-
-    The mean of ‖q_i − k_j‖² over all pairs is least; L > d queries leave one answer.
-    """
+    """move(q, k) → (S, d): keys with the same attention and the smallest mean of ‖q_i − k_j‖²."""
     rng = np.random.default_rng(803)
     for L, S, d in ((7, 5, 4), (4, 9, 2)):
         q, k = 1 + rng.normal(size=(L, d)), rng.normal(size=(S, d)) - 0.5

@@ -41,16 +41,16 @@ def by_limits(estimates, rng, scale=0.15, left_out=None):
 
 
 def each_name_once(estimates, rng):
-    found = []
+    names = []
     for name in by_limits(estimates, rng):
-        found.append(next(n for n in [name, *NAMES] if n not in found))
-    return found
+        names.append(next(n for n in [name, *NAMES] if n not in names))
+    return names
 
 
 RIGHT["what_is_wrong"] = [by_limits]
 WRONG["what_is_wrong"] = [
     *[(partial(by_limits, left_out=name), LOOK[name]) for name in LOOK],
-    (partial(by_limits, scale=0.5), "the waves of long q and k leave only noise"),
+    (partial(by_limits, scale=0.5), "for long q and k you see only noise"),
     (each_name_once, "A name may come twice, or not at all"),
 ]
 
@@ -80,8 +80,7 @@ RIGHT["out_of_range"] = [by_search]
 WRONG["out_of_range"] = [
     (from_the_origin, "out of range on the other side"),
     (partial(mirrored, theta=300.9 * math.pi), "longer than 100"),
-    *[(partial(mirrored, theta=math.acos(c)), NOT_FAR[:18]) for c in (-0.5, -0.8, -0.88, -0.895)],
-    (partial(mirrored, theta=math.acos(-0.47)), NOT_FAR[:18]),  # as x and y, right for each W
+    *[(partial(mirrored, theta=t), NOT_FAR[:18]) for t in np.arccos([-0.47, -0.5, -0.8, -0.895])],
 ]
 
 
