@@ -1,14 +1,17 @@
 # %% [markdown]
 # # The softmax kernel: estimate its weights
 #
-# > **45 minutes.** Needs: softmax as a Gaussian between two norms (lesson 02), Fourier features and their
-# > variance (lesson 04), attention and its unit of error (lesson 06).
+# > **50 minutes.** Needs: the softmax kernel as a Gaussian between two norms (lesson 02), random Fourier features
+# > and their variance (lesson 04), attention and its normalised error (lesson 06).
 # >
-# > Afterwards you can estimate the weights of attention with cosines and sines, tell from distances alone
-# > how many directions that takes, and say what a weight of the wrong sign does to an output.
+# > Afterwards you can estimate the weights of attention with cosines and sines, predict from distances alone how
+# > many random directions that takes, and explain what negative weights do to an output.
 #
-# The weights of attention are values of the softmax kernel, which is a Gaussian between two norms. And for
-# the Gaussian we have features: draw a few waves, and their mean is near the kernel. So why not use them?
+# The weights of attention, before we divide them by their sum, are values of the softmax kernel. Lesson 02 wrote this
+# kernel as a Gaussian between two factors that depend on norms, and for the Gaussian we already have random features:
+# draw a few frequencies, and the mean of their cosines is close to the kernel. Why not use them in attention? The
+# result is called *random feature attention* (Peng et al., 2021). In this lesson we build it, compute its error
+# exactly, and try it on six kinds of attention.
 
 # %%
 from time import process_time
@@ -22,21 +25,24 @@ from performer_course import attention, data, features, kernels, projections, th
 from performer_course.figures import COLORS, compared, gram, show, trend
 
 # %% [markdown]
-# ## 1. Waves for the softmax kernel
+# ## 1. Trigonometric features
 #
-# With a fourth root of $d$ on each side, $x_i = q_i / d^{1/4}$ and $y_j = k_j / d^{1/4}$, the weights of
-# attention are $A_{ij} = \exp(x_i^\top y_j)$ before they are divided by their sum. And by lesson 02
-# $\exp(x^\top y) = e^{\|x\|^2/2}\, K(x, y)\, e^{\|y\|^2/2}$, with the Gaussian kernel $K(x, y) =
-# e^{-\|x - y\|^2/2}$. So take the features of lesson 04 for $K$. Draw $m$ directions $\omega_l \sim
-# \mathcal{N}(0, I_d)$, the rows of $W$ (m, d), and give each side its norm:
+# We split the scale $\sqrt d$ of attention equally between queries and keys: let $x_i = q_i / d^{1/4}$ and
+# $y_j = k_j / d^{1/4}$. Before the division by their sum, the weights of attention are then
+# $A_{ij} = \exp(x_i^\top y_j)$. By lesson 02, $\exp(x^\top y) = e^{\|x\|^2/2}\, K(x, y)\, e^{\|y\|^2/2}$, where
+# $K(x, y) = e^{-\|x - y\|^2/2}$ is the Gaussian kernel, and for $K$ we take the features of lesson 04. Draw $m$
+# random frequencies $\omega_l \sim \mathcal{N}(0, I_d)$, the rows of $W$ (m, d). (From here on we call them
+# *directions*, as in lesson 05, because lesson 09 uses the same draws without any waves.) Then multiply the features
+# of each side by the factor of its norm:
 #
 # $$\varphi(x) = \frac{e^{\|x\|^2/2}}{\sqrt m} \bigl(\cos\omega_1^\top x, \dots, \cos\omega_m^\top x,\;
 # \sin\omega_1^\top x, \dots, \sin\omega_m^\top x\bigr) \in \mathbb{R}^{2m} .$$
 #
-# These are *trigonometric features*. Since $\cos a \cos b + \sin a \sin b = \cos(a - b)$, the inner product
-# $\varphi(x)^\top\varphi(y)$ is $e^{(\|x\|^2 + \|y\|^2)/2}$ times a mean of $\cos(\omega_l^\top(x - y))$ over the
-# $m$ directions, and each cosine has the mean $K(x, y)$ over draws. **Fourier features, each with the factor of
-# its norm, estimate the softmax kernel without bias.**
+# These are the *trigonometric features* of the softmax kernel. Because
+# $\cos a \cos b + \sin a \sin b = \cos(a - b)$, the inner product $\varphi(x)^\top\varphi(y)$ is
+# $e^{(\|x\|^2 + \|y\|^2)/2}$ times the mean of $\cos(\omega_l^\top(x - y))$ over the $m$ directions, and the
+# expectation of each cosine is $K(x, y)$. **Fourier features, each multiplied by the factor of its norm, estimate
+# the softmax kernel without bias.**
 
 
 # %%
@@ -55,43 +61,47 @@ def turned(angle, length=1.5, d=16):
 x, y = turned(np.zeros(1)), turned(np.pi * np.array([0, 0.25, 0.5, 0.75, 1]))
 draws = np.random.default_rng(101).normal(size=(4, 64, 16))  # four times W, with m = 64
 gap = np.abs(trigonometric_by_hand(y, draws[0]) - features.trigonometric(y, draws[0]))
-print(f"by hand and by the package: alike to 1e-12 in {np.mean(gap < 1e-12):.0%} of entries")
+print("by hand and by the package, difference below 1e-12:", bool(gap.max() < 1e-12))
 
 # %% [markdown]
-# **Before you run this:** a vector $y$ of length 1.5 turns away from $x$ until it is $-x$. At five angles we
-# estimate $\exp(x^\top y)$ from 64 directions, four times. At which angle are all four estimates exact?
+# **Before you run this:** let $x$ and $y$ both have length 1.5, and let $y$ turn away from $x$ until it is $-x$. At
+# five angles we estimate $\exp(x^\top y)$ from 64 directions, four times. At which angle are all four estimates exact?
 
 # %% tags=["answer"]
-found = [(features.trigonometric(y, W) @ features.trigonometric(x, W).T)[:, 0] for W in draws]
+estimates = [(features.trigonometric(y, W) @ features.trigonometric(x, W).T)[:, 0] for W in draws]
 print("angle    exact    four estimates")
-for degrees, row, estimates in zip((0, 45, 90, 135, 180), y, np.transpose(found), strict=True):
-    print(f"{degrees:4}° {np.exp(row @ x[0]):8.3f}  " + "".join(f"{a:8.3f}" for a in estimates))
+for degrees, row, four in zip((0, 45, 90, 135, 180), y, np.transpose(estimates), strict=True):
+    print(f"{degrees:4}° {np.exp(row @ x[0]):8.3f}  " + "".join(f"{a:8.3f}" for a in four))
 
 # %% [markdown] tags=["answer"]
-# All four estimates are exact at the angle 0, where $y = x$: every cosine there is of 0, and is 1. At the other
-# angles they are off by much the same amount, up or down. That is little beside a weight of 5, and much beside a
-# weight of 0.1, whose estimate is even negative in one of the four draws.
+# All four estimates are exact at 0°, where $y = x$, because every cosine is then $\cos 0 = 1$.
 
 # %% [markdown]
+# Wherever an estimate is not exact, it is off by much the same amount, up or down. Such an error is small compared
+# with a weight of 5, and large compared with a weight of 0.1, whose estimate is even negative in one of the four draws.
+#
 # ## 2. The error, exactly
 #
-# A mean of $m$ cosines has variance $(1 - e^{-r^2})^2/2m$, where $r = \|x - y\|$ is the distance of the pair
-# (lesson 04). The norms multiply the estimate, so their squares multiply its mean squared error:
+# How large is this error? A mean of $m$ cosines has the variance $(1 - e^{-r^2})^2/2m$, where $r = \|x - y\|$ is the
+# distance between $x$ and $y$ (lesson 04). The estimate is this mean times the two factors of the norms, so its mean
+# squared error contains the squares of these factors:
 #
 # $$\operatorname{MSE} = e^{\|x\|^2 + \|y\|^2}\, \frac{(1 - e^{-r^2})^2}{2m} .$$
 #
-# At given norms it is at most $e^{\|x\|^2 + \|y\|^2}/2m$, and it does not get small with the weight. So what grows
-# is the *relative* error, the error in units of the weight. Divide by $\exp(2 x^\top y)$, and use
-# $\|x\|^2 + \|y\|^2 - 2x^\top y = r^2$:
+# At given norms the MSE is at most $e^{\|x\|^2 + \|y\|^2}/2m$, but it does not become small when the weight does. What
+# grows is the *relative* error, the error as a multiple of the weight. To compute it, divide the MSE by
+# $\exp(2 x^\top y)$ and use $\|x\|^2 + \|y\|^2 - 2x^\top y = r^2$:
 #
 # $$\frac{\operatorname{MSE}}{\exp(x^\top y)^2} = \frac{e^{r^2} (1 - e^{-r^2})^2}{2m}
 # = \frac{(e^{r^2/2} - e^{-r^2/2})^2}{2m} = \frac2m \sinh^2\frac{r^2}{2} .$$
 #
-# The norms have cancelled. The root, $\eta = \sqrt{2/m}\, \sinh(r^2/2)$, is the relative error of a weight. It is
-# zero at $r = 0$. Where $\eta$ is above 1, the answer 0 is a better estimate, and even the sign is in doubt.
+# The norms have cancelled. Since the estimate is unbiased, its MSE is its variance, and the quotient is called the
+# *relative variance*. Its square root $\eta = \sqrt{2/m}\, \sinh(r^2/2)$ is the *relative error* of a weight. It is
+# zero at $r = 0$. Compare it with the baseline that always answers 0, whose relative error is 1: where $\eta$ is above
+# 1, the answer 0 is better than our estimate, and even the sign of the estimate is in doubt.
 #
-# **Before you run this:** let $y$ turn away from $x$, both of length 1.5. From about which angle on, 45°,
-# 90° or 135°, is a weight from 64 directions worse than the answer 0?
+# **Before you run this:** let $y$ turn away from $x$ again, both of length 1.5. From about which angle on, 45°, 90° or
+# 135°, is a weight estimated from 64 directions worse than the answer 0?
 
 # %% tags=["answer"]
 m, angle = 64, np.pi * np.linspace(0, 1, 13)
@@ -99,8 +109,8 @@ y = turned(angle)
 exact = np.exp(y @ x[0])
 eta = np.sqrt(theory.trigonometric_mse(x, y, m)) / exact
 draws = np.random.default_rng(2).normal(size=(1000, m, 16))
-found = [(features.trigonometric(y, W) @ features.trigonometric(x, W).T)[:, 0] for W in draws]
-measured = np.sqrt(((np.array(found) - exact) ** 2).mean(axis=0)) / exact
+estimates = [(features.trigonometric(y, W) @ features.trigonometric(x, W).T)[:, 0] for W in draws]
+measured = np.sqrt(((np.array(estimates) - exact) ** 2).mean(axis=0)) / exact
 for i in (3, 6, 9, 12):
     print(f"{15 * i:4}°: relative error {measured[i]:.2f}, by the formula {eta[i]:.2f}")
 
@@ -114,10 +124,10 @@ fig, axes = plt.subplots(1, 2, figsize=(11, 4.5))
 for ax, unit, at, title in zip(
     axes, (1, weight), (exact, 1), ("absolute", "relative"), strict=True
 ):
-    ax.plot(fine, predicted / unit, label="by formula")
+    ax.plot(fine, predicted / unit, label="by the formula")
     ax.plot(angle, measured * at, "o", color=COLORS[1], label="measured")
-    ax.plot(fine, weight / unit, color=COLORS[6], linestyle=":", label="null: answer 0")
-    ax.set(xlabel="angle between $x$ and $y$", ylabel=f"error, {title}")
+    ax.plot(fine, weight / unit, color=COLORS[6], linestyle=":", label="baseline: answer 0")
+    ax.set(xlabel="angle between $x$ and $y$", ylabel=f"{title} error")
     ax.set_xticks([0, np.pi / 2, np.pi], ["0°", "90°", "180°"])
 axes[0].set(ylim=(0, 3))
 axes[1].set(yscale="log", ylim=(0.01, 30))
@@ -127,8 +137,8 @@ axes[0].legend()
 agreement = measured[1:] / eta[1:]
 show(
     fig,
-    caption="On the left the error stays level while the weight, dotted, goes on falling; the right panel is "
-    "their quotient.",
+    caption="On the left the error stays level while the weight, dotted, goes on falling. On the right both are "
+    "divided by the weight.",
     alt=f"RMS error of {m} directions against the angle of two vectors of length 1.5, dots at "
     f"{agreement.min():.2f} to {agreement.max():.2f} of the lines. The absolute error levels off at "
     f"{predicted[-1]:.2f}; the relative one {trend(relative, 'drops', 'climbs')} to {relative[-1]:.1f}. "
@@ -136,17 +146,19 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# At this length a weight from 64 directions is worse than the answer 0 from about 95° on. **The relative error of a
-# trigonometric weight depends on the distance alone, and grows like $e^{r^2/2}$ with it.**
+# From about 95° on: at this length, the relative error of a weight from 64 directions is then above 1.
 
 # %% [markdown]
-# How far apart are queries and keys? If their entries are independent with variance 1, a coordinate of
-# $x - y$ has variance $2/\sqrt d$, so $r^2$ has mean $2\sqrt d$. By the formula a relative error of $\eta$ takes
+# The absolute error depends on the norms and on the distance. The relative error is simpler. **The relative error of a
+# trigonometric weight depends on the distance alone, and grows like $e^{r^2/2}$ with it.**
+#
+# How far apart, then, are queries and keys? If their entries are independent with variance 1, a coordinate of $x - y$
+# has variance $2/\sqrt d$, so that $r^2$ has mean $2\sqrt d$. By the formula, a relative error of $\eta$ takes
 # $m = 2 \sinh^2(r^2/2) / \eta^2$ directions.
 #
-# **Before you run this:** in 16 dimensions half of the weights of independent tokens have a relative error below 0.1 with
-# about a hundred thousand directions. How many does it take in 64 dimensions, the width of an attention
-# head: ten times as many, a hundred, or more than a thousand times?
+# **Before you run this:** in 16 dimensions, about a hundred thousand directions give half of the weights of independent
+# tokens a relative error below 0.1. How many does it take in 64 dimensions, a common width for an attention head: ten
+# times as many, a hundred, or more than a thousand times?
 
 # %% tags=["answer"]
 print(" d   median r²   millions of directions for a median relative error of 0.1")
@@ -156,19 +168,22 @@ for d in (8, 16, 64):
     print(f"{d:2} {r_square:11.1f} {needed / 1e6:24.3f}")
 
 # %% [markdown] tags=["answer"]
-# In 64 dimensions it takes more than a thousand times as many directions as in 16, some 376 million.
+# More than a thousand times as many, some 376 million.
 
 # %% [markdown]
-# ## 3. A weight below zero
+# From 16 to 64 dimensions the mean of $r^2$ only doubles, from 8 to 16. But for large $r^2$ the number of directions
+# grows like $e^{r^2}$.
 #
-# The exact weights are positive, and the estimates need not be. Estimate over weight has mean 1 and
-# standard deviation $\eta$. As a mean over $m$ directions it is roughly normal, so it is negative with
-# probability $\Phi(-1/\eta)$, with the normal distribution function $\Phi$. What does a negative weight do to an
-# output?
+# ## 3. Negative weights
 #
-# **Before you run this:** three keys have the weights 4, 2 and 1 and the values 10, 20 and 30, so their
-# weighted mean is $110/7$. Two estimates are right, and the third is $-5$ where it should be 1. What is
-# the weighted mean now?
+# The exact weights are positive, but their estimates need not be. Divide an estimate by its exact weight, and the
+# quotient has mean 1 and standard deviation $\eta$. As a mean over $m$ directions it is roughly normal, so it is
+# negative with a probability of about $\Phi(-1/\eta)$, where $\Phi$ is the distribution function of the standard normal
+# distribution. What does a negative weight do to an output?
+#
+# **Before you run this:** three keys have the weights 4, 2 and 1 and the values 10, 20 and 30, so their weighted mean is
+# $110/7$. Two of the weights are estimated exactly, and the third estimate is $-5$ instead of 1. What is the weighted
+# mean now?
 
 # %% tags=["answer"]
 values = np.array([10, 20, 30])
@@ -177,12 +192,14 @@ for weights in ([4, 2, 1], [4, 2, -5], [4, 2, -5.9], [4, 2, -6.1]):
     print(f"weights {weights}: sum {sum(weights):4.1f}, mean {mean:6.1f}")
 
 # %% [markdown] tags=["answer"]
-# The weighted mean is now $-70$, far from all three values. The sum of the weights has shrunk from 7 to 1,
-# so each weight counts seven times as much as it should. Had the third estimate been $-5.9$ or $-6.1$, the
-# mean would have been near $-1000$ or $+1000$.
+# The weighted mean is now $-70$, far from all three values.
 
 # %% [markdown]
-# Now a thousand keys: tokens with normal entries, $L = 1{,}024$, $d = 16$, and 64 directions.
+# With positive weights, a mean cannot leave the range of its values. Here it does, because the sum of the weights has
+# shrunk from 7 to 1, so that each weight counts seven times as much as it should. Had the third estimate been $-5.9$ or
+# $-6.1$, the mean would have been near $-1000$ or $+1000$.
+#
+# Next we take a thousand keys: $L = 1{,}024$ tokens with normal entries, $d = 16$, and 64 directions.
 
 # %%
 L, d, m = 1024, 16, 64
@@ -190,16 +207,16 @@ x, y = np.random.default_rng(0).normal(size=(2, L, d)) * d**-0.25
 W = projections.iid(np.random.default_rng(4), m, d)
 A = kernels.softmax(x, y)  # (L, L)
 estimate = features.trigonometric(x, W) @ features.trigonometric(y, W).T  # (L, L)
-exact, found = (M / M.sum(axis=1, keepdims=True) for M in (A, estimate))
+exact, estimated = (M / M.sum(axis=1, keepdims=True) for M in (A, estimate))
 eta = np.sqrt(theory.trigonometric_mse(x[:50, None], y, m)) / A[:50]
-print(f"negative estimates: {(estimate < 0).mean():.2f}, foretold {norm.cdf(-1 / eta).mean():.2f}")
+print(f"negative estimates: {(estimate < 0).mean():.2f}, predicted {norm.cdf(-1 / eta).mean():.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 part = slice(0, 40), slice(0, 40)
 largest = exact[part].max()
 fig, axes = plt.subplots(1, 2, figsize=(11, 5))
 for ax, M, title in zip(
-    axes, (exact, found), ("exact weights", "estimated, $m = 64$"), strict=True
+    axes, (exact, estimated), ("exact weights", "estimated, $m = 64$"), strict=True
 ):
     image = gram(ax, M[part], title, largest=largest)
     image.set(cmap="PuOr", clim=(-largest, largest))
@@ -208,69 +225,93 @@ axes[0].set_ylabel("query")
 fig.colorbar(image, ax=axes, shrink=0.8, label="weight", extend="both")
 show(
     fig,
-    caption="Look for dark rows, whose denominators are near zero, and for dark columns, whose keys are long.",
+    caption="Look for dark rows, whose denominators are near zero, and for dark columns, which belong to long keys.",
     alt="Attention weights of 40 queries and 40 keys, exact and estimated with 64 directions, on one "
     f"two-sided colour scale that ends at {largest:.3f}. Of the exact ones {100 * (exact[part] < 0).mean():.0f} % "
-    f"are negative, of the estimated ones {100 * (found[part] < 0).mean():.0f} %, and the largest of these "
-    f"is {np.abs(found[part]).max():.2f}.",
+    f"are negative, of the estimated ones {100 * (estimated[part] < 0).mean():.0f} %, and the largest of these "
+    f"is {np.abs(estimated[part]).max():.2f}.",
 )
 
 # %% [markdown]
-# More than a third of the estimates are negative, as foretold. The dark columns are long keys, since the error of
-# an estimate carries the factor $e^{\|y_j\|^2/2}$ of its key, for every query alike. A dark row is what
-# $-5.9$ made of our three keys: its sum is near zero, so that all its weights are far too large. **A wrong weight
-# harms one term of a mean, but a denominator near zero multiplies the whole row.**
+# More than a third of the estimates are negative, as predicted. The dark columns belong to long keys: for every query,
+# the error of an estimate contains the factor $e^{\|y_j\|^2/2}$ of its key. A dark row is like our three keys with the
+# estimate $-5.9$. The sum of its weights is near zero, so that all of them are far too large. **A wrong weight harms one
+# term of a mean, but a denominator near zero multiplies the whole row.**
 #
 # ## 4. A denominator near zero
 #
-# One might hope that in a sum of a thousand weights the errors average out. They do so only in part, because
-# all of them come from the same $m$ directions. For one direction let $C_j = \cos(\omega^\top(x - y_j))$. With
-# $2\cos a\cos b = \cos(a - b) + \cos(a + b)$,
+# The *denominator* of a row is the sum of its weights. One might hope that in a sum of a thousand estimates the errors
+# average out. Do they? We draw $W$ forty times and measure the relative error of the estimated denominators. The last
+# column shows what it would be if the errors of the weights were independent.
+
+# %%
+D, ratios = A.sum(axis=1), {}
+print("  m   relative error of the denominator   if errors were independent")
+for m in (16, 64, 256):
+    draws = np.random.default_rng(5).normal(size=(40, m, d))
+    sums = [features.trigonometric(x, W) @ features.trigonometric(y, W).sum(axis=0) for W in draws]
+    ratios[m] = np.array(sums) / D  # estimated over exact, (40, L)
+    measured = ratios[m][:, :32].std(axis=0).mean()
+    independent = np.sqrt(theory.trigonometric_mse(x[:32, None], y, m).sum(axis=1)) / D[:32]
+    print(f"{m:3} {measured:24.2f} {independent.mean():31.2f}")
+
+# %% [markdown]
+# The errors average out only in part: at $m = 256$ the relative error is 0.32, where independent errors would leave
+# 0.10. The reason is that all weights are estimated from the same $m$ directions. To see which errors go together, take
+# one direction $\omega$ and let $C_j = \cos(\omega^\top(x - y_j))$. With $2\cos a\cos b = \cos(a - b) + \cos(a + b)$,
 #
 # $$\mathbb{E}[C_j C_l] = \tfrac12 \bigl[ K(y_j, y_l) + K(2x - y_j,\, y_l) \bigr], \qquad
 # \mathbb{E}[C_j] = K(x, y_j) .$$
 #
-# So keys that lie near each other are too heavy or too light together. The denominator is $e^{\|x\|^2/2}$ times a
-# mean over $m$ independent directions of $\sum_j s_j C_j$ with $s_j = e^{\|y_j\|^2/2}$, and its relative error
-# $\eta_D$ is given by
+# The first kernel compares two keys. The second compares a key with a mirror image: $2x - y_j$ is $y_j$ reflected in
+# the point $x$. It appears because the cosine is even, so that a key and its mirror image have the same $C_j$ for every
+# $\omega$. Keys that are near each other, or near each other's mirror images, therefore get too much weight together or
+# too little weight together.
+#
+# The estimated denominator is $e^{\|x\|^2/2}$ times a mean of $\sum_j s_j C_j$ over $m$ independent directions, with
+# $s_j = e^{\|y_j\|^2/2}$. So its variance is the variance for a single direction, divided by $m$. We take the mean square of
+# $\sum_j s_j C_j$, which is a double sum over all pairs of keys, subtract the square of its mean $g$, and divide by this
+# square. The result is the relative variance of the denominator, and $\eta_D$ is its relative error:
 #
 # $$\eta_D^2 = \frac1m \cdot \frac{\tfrac12 \sum_{j,l} s_j s_l \bigl[ K(y_j, y_l) +
 # K(2x - y_j,\, y_l)\bigr] - g^2}{g^2}, \qquad g = \sum_j s_j K(x, y_j) .$$
 #
-# **Before you run this:** take 1,024 independent tokens of width 16, and 64 directions. Is one
-# denominator in a thousand negative, one in a hundred, or one in twenty?
+# In the code, `same` is the double sum of $K(y_j, y_l)$, and `mirrored` the double sum with the mirror images.
 
 
-# %% tags=["answer"]
+# %%
 def spread(x, y):
     """√m η_D for each query, x (n, d), and the keys y (S, d): (n,)."""
     s = np.exp((y**2).sum(axis=1) / 2)  # (S,)
     g = kernels.gaussian(x, y) @ s  # (n,)
     same = s @ kernels.gaussian(y, y) @ s
-    mirrored = np.array([s @ kernels.gaussian(2 * one - y, y) @ s for one in x])
+    mirrored = np.array([s @ kernels.gaussian(2 * one - y, y) @ s for one in x])  # (n,)
     return np.sqrt((same + mirrored) / 2 - g**2) / g
 
 
-D, of_some, ratios = A.sum(axis=1), spread(x[:32], y), {}
-print("  m   relative error of D, foretold     D < 0, foretold")
-for m in (16, 64, 256):
-    draws = np.random.default_rng(5).normal(size=(40, m, d))
-    found = [features.trigonometric(x, W) @ features.trigonometric(y, W).sum(axis=0) for W in draws]
-    ratios[m] = np.array(found) / D  # estimated over exact, (40, L)
-    off, eta_D = ratios[m][:, :32].std(axis=0).mean(), of_some / m**0.5
-    below, chance = (ratios[m] < 0).mean(), norm.cdf(-1 / eta_D).mean()
-    print(f"{m:3} {off:21.2f} {eta_D.mean():9.2f} {below:9.3f} {chance:9.3f}")
-alone = np.sqrt(theory.trigonometric_mse(x[:32, None], y, 256).sum(axis=1)) / D[:32]
-print(f"were the errors of the weights independent: {alone.mean():.2f} at m = 256")
+single = spread(x[:32], y)  # relative error of the denominator from one direction
+print("m:", *ratios, "  η_D by the formula:", *(f"{(single / m**0.5).mean():.2f}" for m in ratios))
+
+# %% [markdown]
+# The formula agrees with the measurement. Again we may think of a normal distribution, now with mean 1 and standard
+# deviation $\eta_D$.
+#
+# **Before you run this:** with 64 directions $\eta_D$ is 0.63. Is one denominator in a thousand negative, one in a
+# hundred, or one in twenty?
+
+# %% tags=["answer"]
+print("  m   negative denominators   predicted")
+for m, ratio in ratios.items():
+    print(f"{m:3} {(ratio < 0).mean():15.3f} {norm.cdf(-(m**0.5) / single).mean():17.3f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 grid = np.linspace(-2, 4, 301)
-bell = norm.pdf(grid[:, None], 1, of_some / 8).mean(axis=1)  # a normal for each query
+bell = norm.pdf(grid[:, None], 1, single / 8).mean(axis=1)  # a normal for each query
 seen = ratios[64].ravel()
 fig, ax = plt.subplots(figsize=(9, 4.5))
 height = np.full(seen.size, 10 / seen.size)  # bins of width 0.1
 ax.hist(seen, np.linspace(-2, 4, 61), weights=height, color=COLORS[5], label="measured")
-ax.plot(grid, bell, color=COLORS[0], label="foretold, normal")
+ax.plot(grid, bell, color=COLORS[0], label="predicted, normal")
 ax.axvline(1, color=COLORS[2], linestyle="--", label="exact")
 ax.axvline(0, color=COLORS[1], linestyle="-.", label="division by zero")
 ax.set(xlabel="estimated / exact denominator, $m = 64$", ylabel="density")
@@ -278,151 +319,183 @@ ax.legend()
 near = (np.abs(seen) < 0.1).mean()
 show(
     fig,
-    caption="Look at the height of the bell over the vertical line at zero, by which one divides.",
+    caption="Look at the height of the bell curve at zero, because we divide by the denominator.",
     alt="Histogram of estimated over exact denominators at m = 64, on a predicted bell around 1. "
     f"{100 * (seen < 0).mean():.1f} % lie {compared(seen[seen < 0], 0)} zero, and {100 * near:.1f} % within a "
     f"tenth of it, where the bell's density is {np.interp(0, grid, bell):.2f}.",
 )
 
 # %% [markdown] tags=["answer"]
-# With 64 directions about one denominator in twenty is negative. The errors are shared indeed: were they
-# independent, the relative error at $m = 256$ would be 0.10 and not 0.32. Worse than negative denominators are those
-# near zero, since we divide by them. **Where the density of the denominators at zero is not zero, the mean squared
-# error of the output is infinite.** For then the mean of $1/\hat D^2$ over draws is infinite, and the numerator
-# has no reason to vanish at the same place.
+# About one denominator in twenty is negative, since zero is about one and a half standard deviations below the mean.
 
 # %% [markdown]
+# Worse than a negative denominator is one near zero, because we divide by it. **Where the density of the denominators
+# at zero is not zero, the mean squared error of the output is infinite.** The reason is that the mean of
+# $1/\hat D^2$ over draws is then infinite, where $\hat D$ is the estimated denominator, and the numerator has no reason
+# to vanish at the same place. In what follows we therefore report medians over draws.
+#
 # ## 5. On which attention does it work?
 #
-# Take six kinds of attention, two made up of normal numbers and four trained:
+# We can now predict the error of a weight and of a denominator. What becomes of the output? We try six kinds of
+# attention, two made up of normal numbers and four trained:
 #
-# - *independent*: queries and keys drawn independently, as above;
+# - *independent*: queries and keys are drawn independently, as above;
 # - *aligned*: $q = k$, so that each query looks for its own key;
-# - *early* and *late*: the heads of a small decoder that learned to write, after 600 steps and after
-#   12,000 (lesson 16). A token sees itself and those before it, and $\operatorname{mean}(V)$ is over those;
+# - *decoder, 600 steps* and *decoder, 12,000 steps*: the heads of lesson 16's decoder, a small model that learned to
+#   write, after so many steps of training. A token sees itself and those before it, and $\operatorname{mean}(V)$ is
+#   taken over those;
 # - *antibody* and *speech*: heads of the two pretrained models of lesson 06.
 #
-# For each kind the table gives the number of tokens, the width, the median $r^2$ of a pair and the $m$ for which such a
-# pair has $\eta = 1$. Then come the median error of attention over heads and draws, in units of
-# $\operatorname{mean}(V)$'s, with 64 and with 512 orthogonal directions (lesson 05), and how many denominators are
-# negative with 512. A star means that nothing is saved: $m$ directions of waves take $3m/L$ of exact attention's
-# multiplications ($m$ projections, $2m$ features), $m$ positive features $2m/L$, $F$ terms of a series $F/L$, and twice
-# that where a token sees only those before it.
+# We judge an output by its *normalised error* (lesson 06): the squared error, divided by the squared error of
+# $\operatorname{mean}(V)$. It is 0 if the output is exact, and 1 if it is no better than the mean of all values. Each
+# head gets 64 and then 512 orthogonal directions (lesson 05). Of exact attention's multiplications, $m$ directions of
+# cosines and sines take a fraction $3m/L$ ($m$ projections, $2m$ features), and twice that where a token sees only
+# itself and those before it.
 #
-# **Before you run this:** on how many of the four trained kinds, early, late, antibody and speech, will the
-# median error with 512 directions be below 1, that of $\operatorname{mean}(V)$?
+# What should we expect? The table shows the median $r^2$ of all pairs, and in its last column how many directions it
+# takes for such a pair to have the relative error $\eta = 1$. Compare this number with 512.
 
 
-# %% tags=["answer"]
-def by_waves(q, k, v, m, causal, draws=4):
-    """Attention from m orthogonal directions, (draws, heads, L, e); how many D are negative."""
-    rng, d, found, negative = np.random.default_rng(7), q.shape[-1], [], []
-    for _ in range(draws):
-        W = np.stack([projections.orthogonal(rng, m, d) for _ in q])  # (heads, m, d)
-        phi_x, phi_y = (features.trigonometric(a * d**-0.25, W) for a in (q, k))
-        found.append(attention.linear_attention(phi_x, phi_y, v, causal=causal))
-        states = phi_y.cumsum(axis=1) if causal else phi_y.sum(axis=1, keepdims=True)
-        negative.append(((phi_x * states).sum(axis=2) < 0).mean())
-    return np.array(found), np.mean(negative)
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def two_digits(number):
+    return f"{float(f'{number:.2g}'):,g}"
 
 
-def saves_nothing(m, L, causal=False):
-    return 3 * m / L * (1 + causal) >= 1
-
-
-def error(found, q, k, v, causal):
-    """The squares of what is wrong over those of mean(V), for each head: (..., heads)."""
-    exact = attention.softmax_attention(q, k, v, causal=causal)  # (heads, L, e)
-    mean = attention.uniform_attention(q, k, v, causal=causal)
-    return ((found - exact) ** 2).sum(axis=(-2, -1)) / ((mean - exact) ** 2).sum(axis=(-2, -1))
-
-
-rng, kinds, errors, apart = np.random.default_rng(1), {}, {}, {}
+rng, kinds, apart = np.random.default_rng(1), {}, {}
 for name in ("independent", "aligned"):
     for L, d in ((32, 8), (2048, 8), (512, 64)):
         q, k, v = rng.normal(size=(3, 4, L, d))  # four heads
         q = k if name == "aligned" else q
         kinds[name, L, d] = q[:, :: max(1, L // 256)], k, v  # of many queries some 256
-for name in ("early", "late"):
-    kinds[name, 32, 8] = [a[:, :, ::8].reshape(32, 32, 8) for a in data.learned(name)]
+for name, steps in (("early", "600"), ("late", "12,000")):
+    heads = [a[:, :, ::8].reshape(32, 32, 8) for a in data.learned(name)]
+    kinds[f"decoder, {steps} steps", 32, 8] = heads
 kinds["antibody", 122, 64] = [a.reshape(12, 122, 64) for a in data.antibody_heads()]
 q, k, v = data.speech_heads()
 kinds["speech", 1500, 64] = q[:, ::5], k, v
-print("                          median   m for       error with    D < 0 with")
-print("kind             L    d     r²     η = 1      64       512           512")
-for (name, L, d), (q, k, v) in kinds.items():
-    causal = name in ("early", "late")
+print("kind                       L    d   median r²   m for η = 1")
+for (name, L, d), (q, k, _) in kinds.items():
     squares = (q**2).sum(axis=2)[:, :, None] + (k**2).sum(axis=2)[:, None] - 2 * q @ k.mT
     apart[name, L, d] = squares / d**0.5
     r_square = np.median(apart[name, L, d])
-    line = f"{name:12} {L:5,} {d:4} {r_square:6.1f} {2 * np.sinh(r_square / 2) ** 2:9.2g}"
+    if "decoder" in name or L > 32:  # the made-up kinds once for each width
+        m = two_digits(2 * np.sinh(r_square / 2) ** 2)
+        print(f"{name:21} {L:6,} {d:4} {r_square:11.1f} {m:>13}")
+
+# %% [markdown]
+# **Before you run this:** on how many of the four trained kinds, the decoder after 600 and after 12,000 steps, antibody
+# and speech, will the median normalised error with 512 directions be below 1?
+
+
+# %% tags=["answer"]
+def by_waves(q, k, v, m, causal, draws=4):
+    """Attention from m orthogonal directions, (draws, heads, L, e); how many D are negative."""
+    rng, d, outputs, negative = np.random.default_rng(7), q.shape[-1], [], []
+    for _ in range(draws):
+        W = np.stack([projections.orthogonal(rng, m, d) for _ in q])  # (heads, m, d)
+        phi_x, phi_y = (features.trigonometric(a * d**-0.25, W) for a in (q, k))
+        outputs.append(attention.linear_attention(phi_x, phi_y, v, causal=causal))
+        states = phi_y.cumsum(axis=1) if causal else phi_y.sum(axis=1, keepdims=True)
+        negative.append(((phi_x * states).sum(axis=2) < 0).mean())
+    return np.array(outputs), np.mean(negative)
+
+
+def fraction_of_cost(m, L, causal=False):
+    return 3 * m / L * (1 + causal)  # of exact attention's multiplications
+
+
+def error(output, q, k, v, causal):
+    """The normalised error of each head: (..., heads)."""
+    exact = attention.softmax_attention(q, k, v, causal=causal)  # (heads, L, e)
+    mean = attention.uniform_attention(q, k, v, causal=causal)
+    return ((output - exact) ** 2).sum(axis=(-2, -1)) / ((mean - exact) ** 2).sum(axis=(-2, -1))
+
+
+errors = {}
+print("                               median normalised error        negative")
+print("                               with directions                denominators")
+print("kind                       L    d         64         512      with 512")
+for (name, L, d), (q, k, v) in kinds.items():
+    causal, line = "decoder" in name, f"{name:21} {L:6,} {d:4}"
     for m in (64, 512):
-        found, negative = by_waves(q, k, v, m, causal)
-        errors[name, L, d, m] = error(found, q, k, v, causal)
-        star = "*" if saves_nothing(m, L, causal) else " "
-        line += f"{np.median(errors[name, L, d, m]):9.2g}{star}"
+        outputs, negative = by_waves(q, k, v, m, causal)
+        errors[name, L, d, m] = error(outputs, q, k, v, causal)
+        median = two_digits(np.median(errors[name, L, d, m]))
+        line += f"({median})".rjust(12) if fraction_of_cost(m, L, causal) >= 1 else f"{median:>11} "
     print(f"{line}{negative:12.2f}")
+print("in parentheses: no multiplications saved")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-heads = (8, 8, 6, 2)  # of early, late, antibody and speech, on all their inputs
+heads = (8, 8, 6, 2)  # of both decoders, antibody and speech, on all their inputs
 some = [a.reshape(n, -1) for n, a in zip(heads, list(apart.values())[-4:], strict=True)]
 needed = 2 * np.sinh(np.concatenate([np.median(a, axis=1) for a in some]) / 2) ** 2
+m = 2 * np.sinh(np.median(apart["independent", 2048, 8]) / 2) ** 2
+print(f"m for η = 1, independent tokens of width 8: {m:.0f}")
 print(f"m for η = 1, trained head by head: {needed.min():,.0f} to {needed.max():.2g}")
 fig, ax = plt.subplots(figsize=(10, 5.4))
 for row, (name, L, d) in enumerate(kinds):
     for m, marker, color, up in ((64, "o", COLORS[0], -0.16), (512, "s", COLORS[1], 0.16)):
         low, middle, high = np.quantile(errors[name, L, d, m], (0.25, 0.5, 0.75))
         bar = [[middle - low], [high - middle]]
-        fill = "none" if saves_nothing(m, L, name in ("early", "late")) else "full"
+        fill = "none" if fraction_of_cost(m, L, "decoder" in name) >= 1 else "full"
         ax.errorbar(middle, row + up, xerr=bar, fmt=marker, color=color, fillstyle=fill, capsize=3)
 ax.axvline(1, color=COLORS[6], linestyle=":")
 ax.text(1.2, -0.8, "mean($V$)")
 for marker, color, label in (("o", COLORS[0], "$m = 64$"), ("s", COLORS[1], "$m = 512$")):
     ax.plot([], [], marker, color=color, label=label)
-ax.plot([], [], "o", color=COLORS[6], fillstyle="none", label="nothing saved")
-ax.set(xscale="log", xlabel="error / error of mean($V$)", ylim=(len(kinds) - 0.4, -1.3))
+ax.plot([], [], "o", color=COLORS[6], fillstyle="none", label="no multiplications saved")
+ax.set(xscale="log", xlabel="normalised error of the output", ylim=(len(kinds) - 0.4, -1.3))
 ax.set_xticks([0.01, 1, 100, 1e4, 1e6], ["0.01", "1", "100", "10⁴", "10⁶"])
 ax.minorticks_off()
 ax.set_yticks(range(len(kinds)), [f"{name}, $L = {L:,}$, $d = {d}$" for name, L, d in kinds])
 ax.legend(loc="upper right")
 at = {of: np.median(e) for of, e in errors.items()}
-trained = [at[of] for of in at if of[0] in ("early", "late", "antibody", "speech")]
+trained = [at[of] for of in at if of[0] not in ("independent", "aligned")]
 show(
     fig,
-    caption="What lies right of the dotted line is worse than the mean of all values; a hollow mark saves nothing.",
-    alt="Median error over that of mean(V), with quartiles, for ten kinds and sizes of attention and 64 or "
+    caption="Marks to the right of the dotted line are worse than the mean of all values. Hollow marks save no "
+    "multiplications. Bars are quartiles.",
+    alt="Median normalised error, with quartiles, for ten kinds and sizes of attention and 64 or "
     f"512 directions. With 2,048 tokens of width 8 and 512 directions it is {at['independent', 2048, 8, 512]:.2g} "
     f"on independent and {at['aligned', 2048, 8, 512]:.2g} on aligned ones. The eight medians of trained heads "
     f"lie between {min(trained):.2g} and {max(trained):.2g}, all {compared(trained, 1)} 1.",
 )
 
 # %% [markdown] tags=["answer"]
-# On none of the four trained kinds is the median error with 512 directions below 1. **On these trained heads as they
-# are, of width 8 or 64, 512 trigonometric directions typically do worse than the mean of all values.** For the
-# late decoder, the antibodies and the speech nearly half of the denominators are negative, so that their sign is
-# little better than the toss of a coin. Made-up attention of width 64 fares no better with its 512 tokens.
-#
-# Made-up attention of width 8 is another matter. With 2,048 tokens and 512 directions, for three quarters of the
-# multiplications, the median errors are 0.53 on independent tokens and 0.23 on aligned ones (section 6 has the
-# milliseconds). There $r^2$ is about 5, and some 90 directions give a typical pair $\eta = 1$. At width 64 that takes
-# millions, and in single trained heads from 2,045 to far more than billions. In this table $r^2$ tells the two apart.
+# On none of the four trained kinds is the median normalised error with 512 directions below 1.
 
 # %% [markdown]
-# ## 6. What must change
+# **On these trained heads as they are, of width 8 or 64, 512 trigonometric directions typically do worse than the mean
+# of all values.** In the decoder after 12,000 steps, the antibody and the speech heads nearly half of the denominators
+# are negative, so that their sign is little better than the toss of a coin. Made-up attention of width 64 does no
+# better with its 512 tokens.
 #
-# Width 8 is where waves came below $\operatorname{mean}(V)$, so there they must meet a rival. The series $e^t = 1 + t +
-# t^2/2 + \dots$, cut after degree $p$, has exact features (lesson 02): 9, 45, 165 and 495 of them for degrees 1 to 4
-# in 8 dimensions, and 65 for degree 1 in 64.
+# Made-up attention of width 8 is another matter. With 2,048 tokens and 512 directions, which take three quarters of
+# exact attention's multiplications, the median normalised errors are 0.53 on independent tokens and 0.23 on aligned
+# ones (section 6 measures the milliseconds). There $r^2$ is about 5, and some 90 directions give a typical pair
+# $\eta = 1$. At width 64 that takes millions, and in single trained heads from 2,045 to far more than billions. In these
+# tables $r^2$ separates success from failure.
 #
-# Besides, distances can be bounded. Some models bring every query and key to one length before they compare them
-# (*QK-norm*, Henry et al., 2020; Peng et al., 2021, did so for trigonometric features). If all $x$ and $y$ have length
-# $\ell$, no pair is further apart than $2\ell$, and no weight has a relative error above $\sqrt{2/m}\, \sinh(2\ell^2)$.
-# So we also bring all $x$ and $y$ of the antibody and speech heads to length 1, and follow the attention of the
-# shortened rows. Adding one vector to all keys changes no attention, so each method gets keys to suit it: waves get
-# nearer ones (exercise 3), the series keys less their mean.
+# ## 6. A competitor without random numbers
 #
-# **Before you run this:** on 2,048 independent tokens of width 8 waves had the error 0.53, with 1,024 features.
-# How many features does the series need for as much: about 1,000, about 100, or 9?
+# At width 8 trigonometric features came below $\operatorname{mean}(V)$, so there they have to face a competitor. The
+# Taylor series $e^t = 1 + t + t^2/2 + \dots$, cut off after degree $p$, has exact features (lesson 02): in 8 dimensions
+# 9, 45, 165 and 495 of them for degrees 1 to 4, and in 64 dimensions 65 for degree 1. $F$ such features take a fraction
+# $F/L$ of exact attention's multiplications.
+#
+# Distances can also be bounded. Some models scale every query and key to the same length before they
+# compare them (*QK-norm*, Henry et al., 2020; Peng et al., 2021, did so for trigonometric features). If all $x$ and $y$
+# have length $\ell$, no pair is further apart than $2\ell$, and no weight has a relative error above
+# $\sqrt{2/m}\, \sinh(2\ell^2)$. So we also scale all $x$ and $y$ of the antibody and speech heads to length 1, and
+# approximate the attention of these rows.
+#
+# Adding one vector to all keys changes no attention, so each method gets the keys that suit it. Cosines want $x - y$
+# short, so they get keys that are nearer to the queries (exercise 3 finds the shift). The series wants $x^\top y$
+# near zero, so it gets the keys less their mean.
+#
+# **Before you run this:** on 2,048 independent tokens of width 8, trigonometric features had the normalised error 0.53,
+# with 1,024 features. There the exponent $t = x^\top y$ has mean 0 and variance 1. Which degree does the series need to
+# be about as good: 1, 2 or 4, with 9, 45 or 495 features?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng, rows = np.random.default_rng(11), {}  # new tokens, sixteen heads of each kind
@@ -432,32 +505,31 @@ for name in ("independent", "aligned"):
 for (name, L, d), (q, k, v) in list(kinds.items())[-2:]:
     q, k = (d**0.25 * a / np.linalg.norm(a, axis=2, keepdims=True) for a in (q, k))
     means = (a.mean(axis=1, keepdims=True) for a in (q, k))
-    rows[f"{name}, length 1", L, d] = q, k, v, *means
-rival = {}
-print(
-    "                                 error of waves        of the series, degree 1 to 4     series of fewer"
-)
-print(
-    "                                  with features        with features at d = 8           is nearer than"
-)
-print(
-    "kind                   L    d    128    256  1,024       9     45    165    495       256   1,024 waves"
-)
-for (name, L, d), (q, k, v, mean_q, mean_k) in rows.items():
-    line, cells, of = f"{name:19} {L:5,} {d:3}", {}, (q, k, v, False)
-    nearer = k + mean_q - mean_k
-    waves = {m: error(by_waves(q, nearer, v, m, False, 2)[0], *of) for m in (64, 128, 512)}
-    for p in (1, 2, 3, 4) if d == 8 else (1,):
-        series = attention.taylor_attention(q, k - mean_k, v, p)
-        cells[(9, 45, 165, 495)[p - 1] if d == 8 else 65] = error(series, *of)
-    for m, found in waves.items():
-        line += f"{np.median(found):6.2g}{'*' if saves_nothing(m, L) else ' '}"
-    line += " " + "".join(f"{np.median(found):6.2g} " for found in cells.values())
+    rows[name, L, d] = q, k, v, *means
+table = {}  # method: a cell for each kind
+for (_, L, d), (q, k, v, mean_q, mean_k) in rows.items():
+    of, series, waves = (q, k, v, False), {}, {}
+    for m in (64, 128, 512):
+        waves[m] = error(by_waves(q, k + mean_q - mean_k, v, m, False, 2)[0], *of)
+        median = two_digits(np.median(waves[m]))
+        cell = f"({median})" if fraction_of_cost(m, L) >= 1 else f"{median} "
+        table.setdefault(f"{2 * m:,} cosines and sines", []).append(cell)
+    for p, at_8 in enumerate((9, 45, 165, 495), 1):
+        F = at_8 if d == 8 else 65
+        if d == 8 or p == 1:
+            series[F] = error(attention.taylor_attention(q, k - mean_k, v, p), *of)
+        cell = f"{two_digits(np.median(series[F]))} " if d == 8 or p == 1 else "– "
+        count = "9 features, or 65" if p == 1 else f"{at_8} features"
+        table.setdefault(f"Taylor, degree {p}: {count}", []).append(cell)
     for m in (128, 512):
-        fewer = max(F for F in cells if 2 * m > F)
-        rival[name, m] = (cells[fewer] < waves[m]).mean()
-    line += "  (65 features)".ljust(21) if d == 64 else ""
-    print(line + "".join(f"{rival[name, m]:9.0%}" for m in (128, 512)))
+        fewer = max(F for F in series if 2 * m > F)
+        cell = f"{(series[fewer] < waves[m]).mean():.0%} "
+        table.setdefault(f"Taylor under {2 * m:,} features wins in", []).append(cell)
+print("                                                                antibody,   speech,")
+print("median normalised error               independent   aligned     length 1    length 1")
+for method, cells in table.items():
+    print(f"{method:38}" + "".join(f"{cell:>12}" for cell in cells))
+print("in parentheses: no multiplications saved; 65 features at d = 64")
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
@@ -477,49 +549,54 @@ for L, d, degrees in ((2048, 8, (1, 2, 3, 4)), (1500, 64, (1,))):
     milliseconds("exact", attention.softmax_attention, *given)
     for m in (64, 128, 512):
         W = projections.orthogonal(np.random.default_rng(13), m, d)
-        milliseconds(f"{2 * m:,} waves", waves_of, *given, W)
+        milliseconds(f"{2 * m:,} cosines and sines", waves_of, *given, W)
     for p in degrees:
         milliseconds(f"degree {p}", attention.taylor_attention, *given, p)
     print()
 
 # %% [markdown] tags=["answer"]
-# Nine features of the series are enough: on new tokens they have 0.56, and the waves 0.74. **On 2,048 made-up tokens of
-# width 8, and on both stored speech heads with rows of length 1, a series of fewer features follows attention more closely
-# than 256 features of waves: in all draws, or in most where tokens are aligned.** On the antibody heads so many
-# waves save nothing. With 1,024 features waves come level with 495 terms on aligned tokens, 0.29 and 0.30, and pass the 65
-# terms on speech, 0.0073 against 0.0096. But at that size they save no multiplications on speech, and take several times the
-# milliseconds of exact attention on both. With 64 directions they are quicker than it, and have the errors 13 and 16 on
-# made-up tokens. So this lesson has found no attention on which waves are the thing to use. Nor is attention of rows of
-# length 1 the attention that was learned: no weight is more than $e^2$ times another, and a model has to be trained with it.
+# Degree 1 is enough: on new tokens its nine features have the normalised error 0.56, and 1,024 trigonometric features
+# have 0.74.
 
 # %% [markdown]
-# To follow attention as it was learned, an estimate must be good where rows are long and weights are small.
-# A mean of waves is not: at given norms its error is no smaller for a small weight than for a large one, and has
-# either sign. So lesson 09 writes the same kernel as a mean of positive terms.
+# **On 2,048 made-up tokens of width 8, and on both stored speech heads with rows of length 1, a Taylor series with fewer
+# features follows attention more closely than 256 trigonometric features: in all draws, or in most where tokens are
+# aligned.** On the antibody heads 256 trigonometric features save nothing.
 #
-# On the course's thread we have taken the mean over waves from few of them, and asked whether the answer survives. In
-# these trained heads, as they are, it does not. On 2,048 made-up tokens of width 8 it does, roughly, with so many waves
-# that exact attention is faster, and if independent a short series is nearer.
+# With 1,024 features cosines and sines catch up in part. They draw level with 495 terms on aligned tokens, 0.29 and 0.30,
+# and pass the 65 terms on speech, 0.0073 against 0.0096. But at that size they save no multiplications on speech, and
+# they take several times the milliseconds of exact attention on both. With 64 directions they are faster than exact
+# attention, but their errors are 13 and 16 on made-up tokens. So this lesson has found no attention on which
+# trigonometric features are the method to use. Besides, attention of rows of length 1 is not the attention that was
+# learned: no weight is more than $e^2$ times another, and a model has to be trained with it.
+#
+# To follow attention as it was learned, an estimate must be good where rows are long and weights are small. A mean of
+# cosines is not: at given norms its error is no smaller for a small weight than for a large one, and it has either
+# sign. Lesson 09 therefore writes the same kernel as a mean of positive terms.
+#
+# Let us return to the thread of the course. We have taken a mean over waves from few of them, and asked whether the
+# answer survives. On these trained heads, as they are, it does not. On 2,048 made-up tokens of width 8 it does, roughly,
+# but with so many features that exact attention is faster, and on independent tokens a short series is more accurate.
 #
 # ## Take away
 #
-# - Trigonometric features are those of the Gaussian, times $e^{\|x\|^2/2}$. They are unbiased.
+# - Trigonometric features are the Fourier features of the Gaussian, times $e^{\|x\|^2/2}$. They are unbiased.
 # - The relative error of a weight is $\sqrt{2/m}\, \sinh(r^2/2)$. Look at $r^2$ before you choose features.
 # - Denominators may come near zero. Then the mean squared error of an output is infinite, so report medians.
-# - With 512 directions they typically beat $\operatorname{mean}(V)$ on 2,048 made-up tokens of width 8, slower than
-#   exact attention, and not on these trained heads of width 8 or 64. There a faster series is nearer, or level if
-#   aligned.
+# - With 512 directions they typically beat $\operatorname{mean}(V)$ on 2,048 made-up tokens of width 8, where they are
+#   slower than exact attention, and not on these trained heads of width 8 or 64. On the made-up tokens a Taylor series
+#   is faster than they are, and more accurate, or level if the tokens are aligned.
 #
 # ## Where it breaks
 #
-# - The formula is for one weight. Where a few near keys have nearly all of the weight, an output may be good
-#   although the median $r^2$ is large.
-# - The weights $1 + x^\top y$ of degree 1 turn negative, too, below $x^\top y = -1$.
+# - The formula is for one weight. Where a few nearby keys have nearly all of the weight, an output may be good although
+#   the median $r^2$ is large.
+# - The weights $1 + x^\top y$ of degree 1 also turn negative, where $x^\top y$ is below $-1$.
 #
 # ## Exercises
 #
-# In `exercises/08_softmax_kernel.ipynb`: say what is wrong with five estimators; make a weighted mean
-# leave the range of its values; bring the keys nearer without changing attention.
+# In `exercises/08_softmax_kernel.ipynb`: say what is wrong with five estimators; make a weighted mean leave the range
+# of its values; bring the keys nearer without changing attention.
 #
 # ## Further reading
 #
