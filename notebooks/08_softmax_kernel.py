@@ -137,7 +137,7 @@ axes[0].legend()
 agreement = measured[1:] / eta[1:]
 show(
     fig,
-    caption="On the left the error stays level while the weight, dotted, goes on falling. On the right both are "
+    caption="On the left the error levels off while the weight, dotted, goes on falling. On the right both are "
     "divided by the weight.",
     alt=f"RMS error of {m} directions against the angle of two vectors of length 1.5, dots at "
     f"{agreement.min():.2f} to {agreement.max():.2f} of the lines. The absolute error levels off at "
@@ -269,9 +269,10 @@ for m in (16, 64, 256):
 # too little weight together.
 #
 # The estimated denominator is $e^{\|x\|^2/2}$ times a mean of $\sum_j s_j C_j$ over $m$ independent directions, with
-# $s_j = e^{\|y_j\|^2/2}$. So its variance is the variance for a single direction, divided by $m$. We take the mean square of
-# $\sum_j s_j C_j$, which is a double sum over all pairs of keys, subtract the square of its mean $g$, and divide by this
-# square. The result is the relative variance of the denominator, and $\eta_D$ is its relative error:
+# $s_j = e^{\|y_j\|^2/2}$. So its variance is the variance for a single direction, divided by $m$. We take the mean
+# square of $\sum_j s_j C_j$, which is a double sum over all pairs of keys, subtract the square $g^2$ of its mean, and
+# divide by $g^2$. The result, divided by $m$, is the relative variance of the denominator, and its square root $\eta_D$
+# is the relative error:
 #
 # $$\eta_D^2 = \frac1m \cdot \frac{\tfrac12 \sum_{j,l} s_j s_l \bigl[ K(y_j, y_l) +
 # K(2x - y_j,\, y_l)\bigr] - g^2}{g^2}, \qquad g = \sum_j s_j K(x, y_j) .$$
@@ -440,15 +441,15 @@ for row, (name, L, d) in enumerate(kinds):
         fill = "none" if fraction_of_cost(m, L, "decoder" in name) >= 1 else "full"
         ax.errorbar(middle, row + up, xerr=bar, fmt=marker, color=color, fillstyle=fill, capsize=3)
 ax.axvline(1, color=COLORS[6], linestyle=":")
-ax.text(1.2, -0.8, "mean($V$)")
+ax.text(1.2, -0.6, "mean($V$)")
 for marker, color, label in (("o", COLORS[0], "$m = 64$"), ("s", COLORS[1], "$m = 512$")):
     ax.plot([], [], marker, color=color, label=label)
 ax.plot([], [], "o", color=COLORS[6], fillstyle="none", label="no multiplications saved")
-ax.set(xscale="log", xlabel="normalised error of the output", ylim=(len(kinds) - 0.4, -1.3))
+ax.set(xscale="log", xlabel="normalised error of the output", ylim=(len(kinds) - 0.4, -1))
 ax.set_xticks([0.01, 1, 100, 1e4, 1e6], ["0.01", "1", "100", "10⁴", "10⁶"])
 ax.minorticks_off()
 ax.set_yticks(range(len(kinds)), [f"{name}, $L = {L:,}$, $d = {d}$" for name, L, d in kinds])
-ax.legend(loc="upper right")
+fig.legend(loc="outside lower center", ncols=3)
 at = {of: np.median(e) for of, e in errors.items()}
 trained = [at[of] for of in at if of[0] not in ("independent", "aligned")]
 show(
@@ -483,9 +484,9 @@ show(
 # 9, 45, 165 and 495 of them for degrees 1 to 4, and in 64 dimensions 65 for degree 1. $F$ such features take a fraction
 # $F/L$ of exact attention's multiplications.
 #
-# Distances can also be bounded. Some models scale every query and key to the same length before they
-# compare them (*QK-norm*, Henry et al., 2020; Peng et al., 2021, did so for trigonometric features). If all $x$ and $y$
-# have length $\ell$, no pair is further apart than $2\ell$, and no weight has a relative error above
+# Distances can also be bounded. Some models scale every query and key to the same length before they compare them
+# (*QK-norm*, Henry et al., 2020; Peng et al., 2021, did so for trigonometric features). If all $x$ and $y$ have length
+# $\ell$, no pair is further apart than $2\ell$, and no weight has a relative error above
 # $\sqrt{2/m}\, \sinh(2\ell^2)$. So we also scale all $x$ and $y$ of the antibody and speech heads to length 1, and
 # approximate the attention of these rows.
 #
@@ -556,16 +557,16 @@ for L, d, degrees in ((2048, 8, (1, 2, 3, 4)), (1500, 64, (1,))):
 
 # %% [markdown] tags=["answer"]
 # Degree 1 is enough: on new tokens its nine features have the normalised error 0.56, and 1,024 trigonometric features
-# have 0.74.
+# have 0.74. Most exponents are between $-1$ and 1, where $1 + t$ follows $e^t$ fairly well.
 
 # %% [markdown]
 # **On 2,048 made-up tokens of width 8, and on both stored speech heads with rows of length 1, a Taylor series with fewer
 # features follows attention more closely than 256 trigonometric features: in all draws, or in most where tokens are
 # aligned.** On the antibody heads 256 trigonometric features save nothing.
 #
-# With 1,024 features cosines and sines catch up in part. They draw level with 495 terms on aligned tokens, 0.29 and 0.30,
-# and pass the 65 terms on speech, 0.0073 against 0.0096. But at that size they save no multiplications on speech, and
-# they take several times the milliseconds of exact attention on both. With 64 directions they are faster than exact
+# With 1,024 features cosines and sines catch up in part. They draw level with 495 terms on aligned tokens, 0.29 and
+# 0.30, and pass the 65 terms on speech, 0.0073 against 0.0096. But at that size they save no multiplications on speech,
+# and they take several times the milliseconds of exact attention on both. With 64 directions they are faster than exact
 # attention, but their errors are 13 and 16 on made-up tokens. So this lesson has found no attention on which
 # trigonometric features are the method to use. Besides, attention of rows of length 1 is not the attention that was
 # learned: no weight is more than $e^2$ times another, and a model has to be trained with it.
