@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Exercises 18: speech
 #
-# Lesson: `18_hear_a_model.ipynb`. Replace each `raise NotImplementedError` by your code. No model is
-# needed. A check below each answer says whether it is right. If it is not, it says what is likely wrong.
-# You may run it as often as you like.
+# Lesson: `18_hear_a_model.ipynb`. Replace each `raise NotImplementedError` by your code. You do not need the model. The
+# check below each answer says whether it is right, and if not, what is probably wrong. You may run it as often as you
+# like.
 
 # %%
 import math
@@ -14,14 +14,13 @@ from scipy.special import logsumexp
 from performer_course import checks
 
 # %% [markdown]
-# ## 1. How much weight lies outside
+# ## 1. How much weight is outside the window?
 #
-# *●○○ · 20 minutes.* A window keeps the keys with $|i - j| \le$ `band`. Compute for each query the
-# logarithm of the softmax weight that lies outside,
-# $\ln \sum_{|i - j| > \mathrm{band}} e^{q_i^\top k_j/\sqrt d}$, and its estimate by one mean key,
-# $\ln n_i + q_i^\top \bar k_i/\sqrt d$, where $\bar k_i$ is the mean of the $n_i$ keys outside the window
-# of query $i$. Every window here leaves out some key, and norms may be large: take logarithms of sums
-# as `logsumexp` does. (Afterwards compare the two: which of them is never the larger, and why?)
+# *●○○ · 20 minutes.* A window keeps the keys with $|i - j| \le$ `band`. For each query compute two numbers: the
+# logarithm of the weight outside the window, $\ln \sum_{|i - j| > \mathrm{band}} e^{q_i^\top k_j/\sqrt d}$, and its
+# estimate by one mean key, $\ln n_i + q_i^\top \bar k_i/\sqrt d$, where $\bar k_i$ is the mean of the $n_i$ keys
+# outside the window of query $i$. No window here contains all keys. Norms may be large, so compute the logarithm of a
+# sum as `logsumexp` does. (Afterwards compare the two: which of them is never larger than the other, and why?)
 
 
 # %% nbgrader={"grade": false, "grade_id": "weight_outside", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -33,7 +32,7 @@ def weight_outside(q, k, band):
     far = np.abs(np.arange(L)[:, None] - np.arange(L)) > band
     n = far.sum(axis=1)
     exact = logsumexp(np.where(far, t, -np.inf), axis=1)
-    # The mean of the logits is the logit of the mean key; by Jensen's inequality it is never too large.
+    # The mean of the logits is the logit of the mean key; by Jensen, the estimate is never too large.
     return exact, np.log(n) + np.where(far, t, 0).sum(axis=1) / n
     ### END SOLUTION
 
@@ -42,12 +41,12 @@ def weight_outside(q, k, band):
 checks.weight_outside(weight_outside)
 
 # %% [markdown]
-# ## 2. Near, and one mean key
+# ## 2. A window and one mean key
 #
-# *●●○ · 30 minutes.* Write the lesson's way to attend: keys in the window weigh
-# $e^{q_i^\top k_j/\sqrt d}$, all others $e^{q_i^\top \bar k/\sqrt d}$ with $\bar k$ the mean of *all* keys,
-# and one denominator divides the sum of all. The check counts memory: no array of $L \times L$ numbers.
-# Subtract the largest logit of a row before you take exponentials, because norms may be large.
+# *●●○ · 30 minutes.* Write the method of the lesson. A key in the window has the weight $e^{q_i^\top k_j/\sqrt d}$, and
+# every other key has the weight $e^{q_i^\top \bar k/\sqrt d}$, where $\bar k$ is the mean of *all* keys. The output is
+# the weighted mean of all values, with a single denominator. The check measures memory, so make no $L \times L$ array.
+# Norms may be large, so subtract the largest logit of a row before you take exponentials.
 
 
 # %% nbgrader={"grade": false, "grade_id": "near_and_one", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -56,7 +55,7 @@ def near_and_one(q, k, v, band):
     ### BEGIN SOLUTION
     L, d = q.shape
     s = q @ k.mean(axis=0) / math.sqrt(d)  # (L,)
-    sums = np.concatenate([0 * v[:1], np.cumsum(v, axis=0)])  # of the first 0, 1, …, L values
+    sums = np.concatenate([0 * v[:1], np.cumsum(v, axis=0)])  # sums of the first 0, 1, …, L values
     out = np.empty((L, v.shape[1]))
     for i in range(L):
         first, last = max(0, i - band), min(L, i + band + 1)
@@ -74,12 +73,11 @@ def near_and_one(q, k, v, band):
 checks.near_and_one(near_and_one)
 
 # %% [markdown]
-# ## 3. Without a look at what comes later
+# ## 3. The causal version
 #
-# *●●● · 30 minutes.* A model that writes may not look ahead. Row $i$ sees the keys
-# $i - \mathrm{band} \le j \le i$ exactly, and the keys $j < i - \mathrm{band}$ by *their own* mean, as
-# many times as there are such keys. The mean of all keys would show later ones. Again no array of
-# $L \times L$ numbers.
+# *●●● · 30 minutes.* A model that writes must not look ahead. Row $i$ sees the keys $i - \mathrm{band} \le j \le i$
+# exactly, and each key $j < i - \mathrm{band}$ is replaced by the mean of *these* keys. The mean of all keys would
+# reveal later ones. Again, make no $L \times L$ array.
 
 
 # %% nbgrader={"grade": false, "grade_id": "causal_near_and_one", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -108,16 +106,14 @@ checks.causal_near_and_one(causal_near_and_one)
 # %% [markdown]
 # ## To think about
 #
-# In exercise 1 the estimate by one mean key is never larger than the weight outside. When are the two
-# equal? And why does it do little harm, in most heads, that the estimate is far too low where the keys
-# outside differ much?
+# In exercise 1 the estimate by one mean key is never larger than the weight outside. When are the two equal? And where
+# the keys outside differ much, the estimate is far too low. Why does this do little harm in most heads?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# The exponential is strictly convex, so the mean of $e^{t}$ equals $e$ to the mean of $t$ only if all
-# logits $t_{ij}$ outside are the same: if the keys outside are equal, or if the query is orthogonal to all
-# their differences. A zero query is one that gives all keys the same weight.
+# The exponential is strictly convex, so the mean of $e^{t}$ equals $e$ to the mean of $t$ only if all logits $t_{ij}$
+# outside are equal. This is the case if the keys outside are equal, or if the query is orthogonal to all their
+# differences. A query of zeros is an example: it gives all keys the same weight.
 #
-# Where the logits outside differ much, a few of them are large, and the estimate misses these. But heads
-# whose logits differ much are, in this model, mostly those that look at their neighbourhood: there the
-# largest logits lie inside the window, and little weight is outside to be missed. A head that finds single
-# keys far away would be the exception, and it would lose them.
+# Where the logits outside differ much, a few of them are large, and the estimate misses these. But in this model the
+# heads whose logits differ much are mostly local. Their largest logits are inside the window, so little weight is
+# outside to be missed. A head that finds single keys far away would be the exception, and it would lose them.

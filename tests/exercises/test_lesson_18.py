@@ -1,4 +1,4 @@
-"""Lesson 18, speech: right answers in any form, and what no mistake is."""
+"""Lesson 18, speech: right answers in several forms, and further wrong ones."""
 
 import math
 
@@ -12,7 +12,7 @@ RIGHT, WRONG = {}, {}
 
 
 def by_sums(q, k, band):
-    """Keys outside are those before the window and those after it."""
+    """The keys before the window and after it."""
     exact, below = [], []
     for i in range(len(q)):
         far = np.concatenate([k[: max(0, i - band)], k[i + band + 1 :]])
@@ -22,7 +22,7 @@ def by_sums(q, k, band):
     return exact, below
 
 
-RIGHT["weight_outside"] = [by_sums]
+RIGHT["weight_outside"] = [by_sums, lambda *x: np.array(by_sums(*x))]
 
 
 def by_the_package(q, k, v, band):
@@ -30,7 +30,7 @@ def by_the_package(q, k, v, band):
 
 
 def counted_twice(q, k, v, band):
-    """Another form of a mistake: it differs from the check's where a window leaves out no key."""
+    """A mistake in another form; it differs from the check's if a window contains all keys."""
     i, s = np.arange(len(q)), q @ k.mean(axis=0) / math.sqrt(q.shape[1])
     near = abs(i[:, None] - i) <= band
     t = np.where(near, q @ k.T / math.sqrt(q.shape[1]), -np.inf)
@@ -47,7 +47,7 @@ WRONG["near_and_one"] = [
 
 
 def from_the_end(q, k, v, band):
-    """Row after row from the last, by what the sums of all are without what comes later."""
+    """From the last row to the first, with the keys outside as one key with weight n."""
     L, d = q.shape
     rows = []
     for i in reversed(range(L)):
