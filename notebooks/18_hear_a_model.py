@@ -252,7 +252,7 @@ show(
 # vectors. We always let it write the most probable piece, which is called *greedy decoding*. Whisper as published
 # decodes again when the text repeats itself. Ours does not, so that we can see what goes wrong.
 #
-# In every head of the encoder 1,500 queries meet 1,500 keys. In all heads together that makes 54 million attention
+# In every head of the encoder 1,500 queries meet 1,500 keys. In all heads together these are 54 million attention
 # weights for 30 seconds of sound. On one core, with the package's softmax, they take more than a third of the encoder's
 # time. We replace the attention of all these heads at once. The decoder, which has few tokens, keeps its exact
 # attention.
@@ -586,10 +586,10 @@ print("\nband 8, window + mean key:\n" + transcript("near and mean key", 8, 1))
 # ## 7. Other voices and single sentences
 #
 # So far we have heard one reader and one synthesiser, in clips of about 25 seconds. Does the mean key also help with
-# other voices and shorter recordings? Now five plain sentences are spoken by two voices of flite, slt and rms, and by
-# two voices of eSpeak NG, en-us and en-gb. One voice of each program is also slowed down. Either all five sentences are
-# in one clip, or each is alone, and we cut up the five sentences of the reader in the same way. Fitted fractions and
-# centroids are still those of the two clips of section 1.
+# other voices and shorter recordings? Now five plain sentences are spoken by two voices of flite (slt and rms) and two
+# of eSpeak NG (en-us and en-gb). One voice of each program is also slowed down. Either all five sentences are in one
+# clip, or each is alone, and we cut up the five sentences of the reader in the same way. Fitted fractions and centroids
+# are still those of the two clips of section 1.
 #
 # **Before you run this:** a sentence alone is padded with 23 or more seconds of silence. What does the mean key average
 # then, and what mean(V)? Which of the two do you expect to lose fewer words of such sentences: the mean key, whose
@@ -660,7 +660,7 @@ print(f"{'milliseconds, 24 heads':34}" + "".join(f"{ms:10.0f}" for ms in took))
 #
 # ### What the mean key misses
 #
-# Why can the mean key fail on a sentence alone? Call a token *loud* if its power is above the midpoint between the
+# Why can a mean key fail when a sentence is alone? Call a token *loud* if its power is above the midpoint between the
 # quietest and the loudest token. The table is about the heads with more than half of their mass outside the window of
 # 24, which are the same nine heads on all four sounds, and gives medians over them. Its first columns say how many keys
 # are loud, how much of the mass outside is on them, and how much of the weight outside the mean key finds. The
@@ -689,8 +689,8 @@ print(f"words wrong with two mean keys, all sounds: {wrong}")
 # Of a sentence alone 8 or 13 % of the keys are loud. About three quarters of the mass outside is on them, but the mean
 # key is a key of silence, and it finds a quarter of the weight outside or less. **Yet a better estimate of the weight
 # alone would not help.** With the exact weight, and the plain mean of the values outside, the error is larger than with
-# the mean key in 35 of 36 cases. With the exact values and the mean key's weight it is smaller in all 36. So what is
-# missing is mainly which of the values outside are wanted. These errors do not say why eSpeak NG suffers more than
+# the mean key in 35 of 36 cases. With the exact values and the mean key's weight it is smaller in all 36. So the main
+# thing missing is which of the values outside are wanted. These errors do not say why eSpeak NG suffers more than
 # flite: they are no larger there than with the reader's voice.
 #
 # Two mean keys, one of the loud tokens and one of all others, carry a little of this information. In
@@ -717,7 +717,7 @@ faster = total / (1e3 * TIMES["encoder"]["mean(V)"])
 print(f"the encoder with mean(V): {faster:.1f} times as fast")
 
 # %% [markdown] tags=["answer"]
-# At most 1.56 times as fast, because 629 milliseconds remain. In computing this bound is called *Amdahl's law*.
+# At most 1.56 times as fast, because 629 milliseconds remain. This bound is known as *Amdahl's law*.
 
 # %% [markdown]
 # ### Time and errors of each method

@@ -251,8 +251,8 @@ def test_18_features_alone_lose_the_words_in_every_draw(record):
     alone = [key for key in record if key[0] in ("mean(V)", "FAVOR+", "centred", "trained")]
     assert len(alone) == 6
     for key, kind in itertools.product(alone, KINDS):
-        share = record[key][f"{kind} wrong"] / record[key][f"{kind} words"]
-        assert (share > 0.9).all()
+        fraction = record[key][f"{kind} wrong"] / record[key][f"{kind} words"]
+        assert (fraction > 0.9).all()
         assert (record[key][f"{kind} ln P"] < -4).all()
 
 
