@@ -26,8 +26,8 @@ from performer_course import checks, features, kernels
 # $\omega_i$ the rows of $W$. $M$ is yours to choose. Nothing random is needed.
 
 
-# %% nbgrader={"grade": false, "grade_id": "without_leftover", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def without_leftover(W):
+# %% nbgrader={"grade": false, "grade_id": "cancelling_phases", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def cancelling_phases(W):
     """W (m, d) → directions (M, d), one a row, and phases (M,)."""
     ### BEGIN SOLUTION
     m = len(W)
@@ -36,8 +36,8 @@ def without_leftover(W):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-without_leftover", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.without_leftover(without_leftover)
+# %% nbgrader={"grade": true, "grade_id": "check-cancelling_phases", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.cancelling_phases(cancelling_phases)
 
 # %% [markdown]
 # ## 2. The directions of a product

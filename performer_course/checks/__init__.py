@@ -16,7 +16,7 @@ from .lesson_00 import variance_of_mean
 from .lesson_01 import distance_to_mean, highest_degree, quadratic_features
 from .lesson_02 import counterexample_points, is_kernel_matrix, squared_distance_to_span
 from .lesson_03 import in_cycles, three_points, which_kernel
-from .lesson_04 import features_enough, product_directions, without_leftover
+from .lesson_04 import cancelling_phases, features_enough, product_directions
 from .lesson_05 import loses_at, orthogonal_directions, worth
 from .lesson_06 import best_blend, score_for, without_lengths
 from .lesson_07 import after_two, decoder_mask, is_relative

@@ -7,7 +7,7 @@ import numpy as np
 
 from ._judge import Hint, check, compare, judge, numbers, numbers_of_shape, rounding, two_arrays
 
-# without_leftover
+# cancelling_phases
 
 
 def twofold(W, second=np.pi / 2, directions=np.tile):
@@ -40,7 +40,7 @@ def why_left(V, turns):
 
 
 @check(mistakes=PHASES)
-def without_leftover(choose):
+def cancelling_phases(choose):
     """choose(W) → V (M, d), b (M,): √(2/M) cos(Vx + b) has (1/m) Σ cos(ω_iᵀ(x − y)) exactly."""
     rng = np.random.default_rng(401)
     for m, d in ((5, 3), (1, 2)):

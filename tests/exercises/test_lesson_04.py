@@ -14,7 +14,7 @@ ANOTHER_RNG = np.random.default_rng(0)  # not the one that a check hands out
 RIGHT, WRONG = {}, {}
 
 
-# without_leftover
+# cancelling_phases
 
 
 def on_a_circle(W, count=3):
@@ -23,8 +23,8 @@ def on_a_circle(W, count=3):
     return [np.tile(W, (count, 1)), np.repeat(b, len(W))]
 
 
-RIGHT["without_leftover"] = [on_a_circle]
-WRONG["without_leftover"] = [
+RIGHT["cancelling_phases"] = [on_a_circle]
+WRONG["cancelling_phases"] = [
     (lambda W: on_a_circle(np.concatenate([W, W[:1]])), "all of them equally often")
 ]
 
