@@ -13,7 +13,7 @@ import numpy as np
 from performer_course import checks, features, kernels
 
 # %% [markdown]
-# ## 1. Phases without a leftover
+# ## 1. Phases that cancel the sum terms
 #
 # *●●○ · 20 minutes.* With directions $v_1, \dots, v_M$ and phases $b_1, \dots, b_M$, the features
 # $\sqrt{2/M}\, \cos(v_l^\top x + b_l)$ have the inner products
@@ -21,17 +21,17 @@ from performer_course import checks, features, kernels
 # $$\frac1M \sum_{l=1}^M \cos\bigl(v_l^\top(x - y)\bigr)
 # + \frac1M \sum_{l=1}^M \cos\bigl(v_l^\top(x + y) + 2b_l\bigr) .$$
 #
-# For random phases the second sum is zero in the mean only. Choose directions and phases for which it
-# is zero for all $x$ and $y$, while the first sum is $\frac1m \sum_i \cos(\omega_i^\top(x - y))$,
-# $\omega_i$ the rows of $W$. $M$ is yours to choose. Nothing random is needed.
+# With random phases the second sum, the mean of the sum terms, is zero only on average. Choose directions and phases
+# for which it is zero for all $x$ and $y$, while the first sum is still $\frac1m \sum_i \cos(\omega_i^\top(x - y))$,
+# where the $\omega_i$ are the rows of $W$. You may choose $M$. Nothing random is needed.
 
 
 # %% nbgrader={"grade": false, "grade_id": "cancelling_phases", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def cancelling_phases(W):
-    """W (m, d) → directions (M, d), one a row, and phases (M,)."""
+    """W (m, d) → directions (M, d), one per row, and phases (M,)."""
     ### BEGIN SOLUTION
     m = len(W)
-    # 2b = 0 and 2b = π: the leftovers of a pair cancel. (Any b and b + π/2 do it.)
+    # With 2b = 0 and 2b = π the two sum terms of a direction cancel. (Any b and b + π/2 will do.)
     return np.concatenate([W, W]), np.repeat([0, np.pi / 2], m)
     ### END SOLUTION
 
@@ -42,12 +42,12 @@ checks.cancelling_phases(cancelling_phases)
 # %% [markdown]
 # ## 2. The directions of a product
 #
-# *●○○ · 8 minutes.* $k_1$ and $k_2$ are two kernels with $k_1(0) = k_2(0) = 1$, functions of $\delta =
-# x - y$. You have $m$ directions of each, in the rows of $V$ and of $W$, all of them independent. The
-# product $k_1 k_2$ is a kernel, too (lesson 02). Give $m$ independent directions for it, so that the
-# mean of $\cos(\omega^\top\delta)$ over them estimates $k_1(\delta)\, k_2(\delta)$. Hint: what is the
-# product of two means, if their random variables are independent? Waves $e^{i\omega^\top\delta}$ are
-# easier to multiply than cosines.
+# *●○○ · 8 minutes.* Let $k_1$ and $k_2$ be two kernels with $k_1(0) = k_2(0) = 1$ that are functions of
+# $\delta = x - y$. You have $m$ random directions for each of them, in the rows of $V$ and of $W$, and all of these
+# directions are independent. The product $k_1 k_2$ is also a kernel (lesson 02). Return $m$ independent directions for
+# it, so that the mean of $\cos(\omega^\top\delta)$ over them estimates $k_1(\delta)\, k_2(\delta)$. Hint: what is the
+# product of the expectations of two independent random variables? Complex waves $e^{i\omega^\top\delta}$ are easier to
+# multiply than cosines.
 
 
 # %% nbgrader={"grade": false, "grade_id": "product_directions", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -64,13 +64,13 @@ checks.product_directions(product_directions)
 # %% [markdown]
 # ## 3. Measure how many features a regression needs
 #
-# *●●○ · 30 minutes.* How many Fourier features must ridge regression have until it predicts as well as
-# the exact solution? You get training points $x$ $(n, d)$ with targets $y$ $(n,)$, test points with
-# theirs, and several draws of standard normal directions, $W$ of shape $(\text{draws}, M, d)$. The
-# kernel is $\exp(-\gamma\|\delta\|^2)$, the penalty is $\alpha$, and there is no intercept. For $m = 4,
-# 8, 16, \dots$ directions, at most $M$, take the first $m$ of each draw, fit, and average the test RMSE
-# over the draws. Return the least number of *features* whose average is at most 1 % above the test RMSE
-# of kernel ridge regression, or 0 if there is none up to $M$.
+# *●●○ · 30 minutes.* How many Fourier features does ridge regression need to predict as well as the exact solution? You
+# get training points $x$ $(n, d)$ with targets $y$ $(n,)$, test points with their targets, and several draws of
+# standard normal directions, $W$ of shape $(\text{draws}, M, d)$. The kernel is $\exp(-\gamma\|\delta\|^2)$, the
+# regularisation strength is $\alpha$, and there is no intercept. For $m = 4, 8, 16, \dots$ directions, up to and
+# including $M$, take the first $m$ directions of each draw, fit the regression, and average the test RMSE over the
+# draws. Return the smallest number of *features* for which this average is at most 1 % above the test RMSE of kernel
+# ridge regression, or 0 if there is no such number.
 
 
 # %% nbgrader={"grade": false, "grade_id": "features_enough", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -86,7 +86,7 @@ def features_enough(x, y, x_test, y_test, W, gamma, alpha):
     m = 4
     while m <= W.shape[1]:
         errors = []
-        for rows in math.sqrt(2 * gamma) * W[:, :m]:  # iid rows are those of γ = ½
+        for rows in math.sqrt(2 * gamma) * W[:, :m]:  # standard normal rows belong to γ = ½
             phi = features.fourier(x, rows)
             w = np.linalg.solve(phi.T @ phi + alpha * np.eye(2 * m), phi.T @ y)
             errors.append(error(features.fourier(x_test, rows) @ w))
@@ -103,22 +103,21 @@ checks.features_enough(features_enough)
 # %% [markdown]
 # ## To think about
 #
-# For the Gaussian kernel the two forms have the same variance at large $r$, at equal $F$. What
-# happens to each at $r = 0$, and why does it matter for the diagonal of a Gram matrix that one
-# wants to invert?
+# With the same number $F$ of features and at large $r$, the two forms have the same variance for the Gaussian kernel.
+# What happens to each of them at $r = 0$? And why does this matter for the diagonal of a Gram matrix that we want to
+# invert?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# At $r = 0$ cosine and sine are exact, because $\cos^2 + \sin^2 = 1$ for every draw. Cosine with a
-# phase is not: its formula leaves the variance $(1 + \frac12 - 1)/F = 1/(2F)$, half of what both have
-# at large $r$. So the one Gram matrix has ones on its diagonal, and the other has
-# $s_i^2 = \|\varphi(x_i)\|^2$, which scatters around 1.
+# At $r = 0$ cosines and sines are exact, because $\cos^2 + \sin^2 = 1$ in every draw. Cosines with a phase are not:
+# their formula gives the variance $(1 + \frac12 - 1)/F = 1/(2F)$, which is half of the variance of both forms at large
+# $r$. So one Gram matrix has ones on its diagonal, and the other has $s_i^2 = \|\varphi(x_i)\|^2$, which varies
+# around 1.
 #
-# Before one inverts, one adds $\alpha$ to the diagonal, as in ridge regression. Write
-# $\hat K = S \hat C S$, with the lengths $s_i$ on the diagonal of $S$ and ones on that of $\hat C$.
-# Then $\hat K + \alpha I = S\, (\hat C + \alpha S^{-2})\, S$, so with a phase each point gets a
-# penalty of its own, $\alpha / s_i^2$, by chance: with $F = 1000$ features $s_i^2$ has a standard
-# deviation of 2.2 %. That is a nuisance rather than a disaster, because
-# $\varphi(X) \varphi(X)^\top$ has no negative eigenvalue in either form, and $\alpha > 0$ keeps it
-# invertible. But do not repair the diagonal by writing ones into it. Two equal points with
-# $s^2 > 1$ would get the block of entries $1, s^2, s^2, 1$, with the eigenvalue $1 - s^2 < 0$.
-# Cosine and sine leave nothing to repair.
+# Before we invert, we add $\alpha$ to the diagonal, as in ridge regression. Write $\hat K = S \hat C S$, where $S$ is
+# diagonal with the lengths $s_i$, and $\hat C$ has ones on its diagonal. Then
+# $\hat K + \alpha I = S\, (\hat C + \alpha S^{-2})\, S$, so with a phase each point gets by chance its own
+# regularisation strength $\alpha / s_i^2$: with $F = 1000$ features $s_i^2$ has a standard deviation of 2.2 %. This is
+# a nuisance rather than a disaster, because $\varphi(X) \varphi(X)^\top$ has no negative eigenvalue in either form, and
+# $\alpha > 0$ keeps the matrix invertible. But do not repair the diagonal by overwriting it with ones. Two equal points
+# with $s^2 > 1$ would get a block with the entries $1, s^2, s^2, 1$, and this block has the eigenvalue $1 - s^2 < 0$.
+# With cosines and sines there is nothing to repair.

@@ -15,14 +15,14 @@ def twofold(W, second=np.pi / 2, directions=np.tile):
     return directions(W, (2, 1)), np.repeat([0.0, second], len(W))
 
 
-ONCE = "each direction has one phase, so its leftover stays: take each twice, with two phases."
-ALIKE = "all phases of a direction leave the same behind: 2b, not b, is in the leftover."
-ORDER = "the phases would cancel, but not direction by direction: is the order the same?"
-CIRCLE = "the leftovers of a direction do not add up to 0. Draw the angles 2b on a circle."
-OTHERS = "the directions must be those of W, all of them equally often."
+ONCE = "each direction has only one phase, so its sum term stays: take each with two phases."
+EQUAL = "all phases of a direction give the same sum term, because it contains 2b and not b."
+ORDER = "the phases would cancel, but not for each direction: do they have the same order?"
+CIRCLE = "the sum terms of a direction do not add up to 0: draw the angles 2b on a circle."
+OTHERS = "the directions must be the rows of W, all of them equally often."
 PHASES = [
     (lambda W: (W, np.linspace(0, 6, len(W))), ONCE),
-    (partial(twofold, second=np.pi), ALIKE),
+    (partial(twofold, second=np.pi), EQUAL),
     (partial(twofold, directions=lambda W, _: np.repeat(W, 2, axis=0)), ORDER),
     (partial(twofold, second=np.pi / 4), CIRCLE),
     (lambda W: twofold(2 * W), OTHERS),
@@ -35,7 +35,7 @@ def why_left(V, turns):
     if same.sum(axis=1).max() == 1:
         return ONCE
     if np.allclose(np.abs(same @ turns), same.sum(axis=1)):
-        return ALIKE
+        return EQUAL
     return ORDER if np.isclose(turns.mean(), 0, atol=1e-9) else CIRCLE
 
 
@@ -81,15 +81,16 @@ def every_other(V, W):
     return np.where(np.arange(len(V))[:, None] % 2 == 0, V, W)
 
 
-BOTH = "2m directions have the mean (k₁ + k₂)/2: one direction for each pair is needed."
+BOTH = "2m directions have the mean (k₁ + k₂)/2: m are needed, one from each pair of rows."
 COMBINED = [
     (lambda V, W: V, "this is k₁ alone: the second kernel must enter."),
     (lambda V, W: W, "this is k₂ alone: the first kernel must enter."),
     (lambda V, W: np.concatenate([V, W]), BOTH),
-    (every_other, "rows of one or of the other give (k₁ + k₂)/2, not k₁k₂."),
+    (every_other, "rows taken from V or from W give (k₁ + k₂)/2, not k₁k₂."),
     (lambda V, W: (V + W) / math.sqrt(2), "this is k₁k₂ at δ/√2: do not divide by √2."),
     (lambda V, W: (V + W) / 2, "this is k₁k₂ at δ/2: do not divide by 2."),
     (lambda V, W: V * W, "k₁k₂ is a product of means, not the mean at a product of ω's."),
+    (np.hypot, "√(V² + W²) loses the signs: what is the exponent of a product of two waves?"),
 ]
 
 
@@ -130,8 +131,8 @@ def _regression(seed, gamma, alpha, noise, M):
 
 
 def _least(
-    x, y, x_test, y_test, W, gamma, alpha, *, wide=None, scaled=True, on_training=False,
-    draws=None, count=2,
+    x, y, x_test, y_test, W, gamma, alpha, *, wide=None, scale=math.sqrt, on_training=False,
+    draws=None, count=2, intercept=0, average=np.mean,
 ):  # fmt: skip
     """The answer; with a keyword, what a mistake makes of it."""
     wide = wide or math.sqrt(2 * gamma)
@@ -148,13 +149,12 @@ def _least(
         errors = []
         for rows in wide * W[:draws, :m]:
             phi, phi_new = (
-                np.concatenate([np.cos(a @ rows.T), np.sin(a @ rows.T)], axis=1)
-                / (math.sqrt(m) if scaled else 1)
+                np.c_[np.cos(a @ rows.T), np.sin(a @ rows.T), np.full(len(a), intercept)] / scale(m)
                 for a in (x, points)
             )
             c = np.linalg.lstsq(phi @ phi.T + alpha * np.eye(len(x)), y, rcond=None)[0]
             errors.append(error(phi_new @ (phi.T @ c)))
-        if np.mean(errors) <= 1.01 * exact:
+        if average(errors) <= 1.01 * exact:
             return count * m
         m *= 2
     return 0
@@ -165,8 +165,11 @@ ENOUGH = [
     (partial(_least, wide=1.0), "rows of N(0, I) are for γ = ½: multiply W by √(2γ)."),
     (lambda *case: _least(*case, wide=math.sqrt(case[5])), "multiply W by √(2γ), not by √γ."),
     (partial(_least, on_training=True), "this is the error on the training points."),
-    (partial(_least, scaled=False), "features without 1/√m are too long: α is then too small."),
+    (partial(_least, scale=lambda m: 1), "without 1/√m features are too long, so α is too small."),
+    (partial(_least, scale=lambda m: math.sqrt(m / 2)), "cos and sin need 1/√m, not √(2/m)."),
     (partial(_least, draws=1), "this looks at one draw only: average the RMSE over all of them."),
+    (partial(_least, average=lambda e: np.mean(np.square(e)) ** 0.5), "average RMSE, not MSE."),
+    (partial(_least, intercept=1e4), "this has an intercept: give `Ridge` fit_intercept=False."),
 ]
 
 
@@ -174,8 +177,7 @@ ENOUGH = [
 def features_enough(measure):
     """measure(x, y, x_test, y_test, W, γ, α) = least F = 8, 16, … with RMSE within 1 % of exact."""
     settings = [(9, 0.4, 1.0, 0.8, 512), (2, 0.2, 2.0, 0.8, 1024)]
-    settings.append((5, 1.2, 1.0, 1.0, 256))  # all the directions that there are
-    settings.append((8, 0.4, 1.0, 0.8, 64))  # too few directions
+    settings += [(46, 1.2, 1.0, 1.0, 32), (8, 0.4, 1.0, 0.8, 64)]  # all 32; more than 64 needed
     settings.append((0, 0.001, 1.0, 0.8, 16))  # four are enough, as one would be
     cases = [_regression(*setting) for setting in settings]
     compare(measure, _least, cases, ENOUGH, case="γ = {5:g}, α = {6:g}, M = {4.shape[1]}")
