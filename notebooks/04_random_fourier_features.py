@@ -13,8 +13,7 @@
 # numbers that depend on $y$ alone. So each point gets a short vector of its own, and inner products of these vectors
 # replace the kernel. This is the idea of *random Fourier features*, RFF for short (Rahimi and Recht, 2007).
 #
-# How many waves are enough? We answer this three times: for one value of a kernel, for all pairs of points at once, and
-# for a regression.
+# How many waves are enough? We ask this for one value of a kernel, for a whole Gram matrix, and for a regression.
 
 # %%
 import time
@@ -149,7 +148,7 @@ for name, square in zip(("by hand", "fourier", "fourier_phase"), squares, strict
 #
 # The dimension $d$ does not occur in either formula. This is the strength of random frequencies. In one dimension a
 # grid of frequencies does better. But in 64 dimensions a grid with only two values on each axis already has $2^{64}$
-# points, while random frequencies have the same variance as in one dimension.
+# points, while random frequencies have the same variance as in one dimension, at the same distance $r$.
 #
 # Do the formulas hold? We estimate one value of three kernels 5,000 times, with $F = 32$ features. In each row look at
 # two numbers: the z-score of the mean estimate, which should be of size 1, and the measured variance divided by the one
@@ -223,8 +222,8 @@ ax.legend()
 one, two = rms["cos and sin"], rms["phase"]
 show(
     fig,
-    caption="Follow each line to where it passes below the dotted baseline: cosines and sines need half as many "
-    "features for it.",
+    caption="Follow each line to where it passes below the dotted baseline: cosines and sines get there with "
+    "half as many features.",
     alt="RMS error of a Gram matrix of digits against the number of features, logarithmic axes. Measured "
     f"points lie on two lines of slope −1/2. The error of cosines and sines {trend(one)} from {one[0]:.3f} to "
     f"{one[-1]:.4f} and is {compared(one, two)} that with a phase, which {trend(two)} from {two[0]:.3f} to "
@@ -239,19 +238,20 @@ show(
 # How many waves are enough for one value of the Gaussian kernel? The variance is at most $1/2m$. So
 # $m = 1/(2\varepsilon^2)$ frequencies are enough for an RMS error $\varepsilon$, at any distance: 50 for an error of
 # 0.1, and 5,000 for 0.01. One more correct digit costs a hundred times as many waves. **The error of random features
-# falls like one over the square root of their number, in any dimension.** On these images, 32 features are not enough
-# to beat the baseline in either form.
+# falls like one over the square root of their number, in any dimension.** On these images neither form beats the
+# baseline with 32 features.
 #
-# Can a single draw be much worse than the RMS error says? Hardly. The estimate is a mean of $m$ independent cosines,
-# and a cosine is between $-1$ and 1. The mean of such bounded numbers is *concentrated* around its expectation: by
-# Hoeffding's inequality, the probability that it is off by $\varepsilon$ or more is at most $2e^{-m\varepsilon^2/2}$.
+# An RMS error is an average over draws. Can a single draw be much worse? This is unlikely, because the estimate is a
+# mean of $m$ independent cosines, and a cosine is between $-1$ and 1. The mean of such bounded numbers is
+# *concentrated* around its expectation: by Hoeffding's inequality, the probability that it is off by $\varepsilon$ or
+# more is at most $2e^{-m\varepsilon^2/2}$.
 #
 # ## 3. The error of a whole Gram matrix
 #
-# The variance is about one entry. But all pairs of points share the same waves. With cosines and sines the estimate is
-# a function of $x - y$. So pairs with the same difference have the same error, and pairs with nearly the same
-# difference have nearly the same error. With a phase there is also the sum term, a function of $x + y$, which is the
-# same for all pairs with the same midpoint.
+# A variance describes the error of one entry. But all pairs of points share the same waves. With cosines and sines the
+# estimate is a function of $x - y$. So pairs with the same difference have the same error, and pairs with nearly the
+# same difference have nearly the same error. With a phase there is also the sum term, a function of $x + y$, which is
+# the same for all pairs with the same midpoint.
 #
 # To see this, take 120 points in a row. Then $x - y$ is constant along each diagonal of the Gram matrix, and $x + y$
 # along each antidiagonal.
@@ -393,9 +393,9 @@ print(f"baseline: the mean of f {f_test.std():24.3f}")
 # batches of 10,000 points. The noise has standard deviation 1. In a regression with $F$ features and many more than $F$
 # points, it contributes an error of at most about $\sqrt{F/n}$.
 #
-# **Before you run this:** ridge regression learns $f$ exactly from 3,000 points, or with 256 random features from
-# 100,000. Is the test error of random features larger than the error of the exact solution, about the same, or less
-# than half of it?
+# **Before you run this:** ridge regression learns $f$ with the exact kernel from 3,000 points, or with 256 random
+# features from 100,000. Is the test error of random features larger than the error of the exact solution, about the
+# same, or less than half of it?
 
 # %% tags=["answer"]
 gamma, alpha, _ = results["RBFSampler", 10_000]
@@ -461,13 +461,13 @@ show(
 # Both take about as long.
 
 # %% [markdown]
-# With 10,000 points `Nystroem` is usually ahead, because its features are made from the data. The Nyström method is
-# often better where the eigenvalues of the Gram matrix decrease fast (Yang et al., 2012). But random features need
-# nothing from the data except a bandwidth, so they can be drawn before the first point arrives.
+# With 10,000 points `Nystroem` is usually ahead of random features, because its own features are made from the data.
+# The Nyström method is often better where the eigenvalues of the Gram matrix decrease fast (Yang et al., 2012). But
+# random features need nothing from the data except a bandwidth, so they can be drawn before the first point arrives.
 #
-# Features need not be better than the kernel to win. They win because they can use more data in about the same time.
-# **On synthetic points in three dimensions, with noise larger than the signal, 256 random features with 100,000 points
-# beat a tuned Gram matrix of 3,000.**
+# Features need not be better than the kernel to win. Here they win because they can use more data in about the same
+# time. **On synthetic points in three dimensions, with noise larger than the signal, 256 random features with 100,000
+# points beat a tuned Gram matrix of 3,000.**
 #
 # So how many waves are enough for a regression? Fewer than for the kernel. With 256 features an entry of the Gram
 # matrix can have an RMS error of up to $1/\sqrt{256} \approx 0.06$, and this is more than the median test error in the
