@@ -3,19 +3,19 @@
 #
 # > **40 minutes.** Needs: inner products, matrices, partial derivatives, least squares, a little Python.
 # >
-# > Afterwards you can lift points with a feature map, replace the map by a kernel, fit a model from
-# > inner products alone, and say when explicit features are the cheaper way.
+# > Afterwards you can map points to features, replace the feature map by a kernel, fit a model from inner products
+# > alone, and say when explicit features are cheaper.
 #
-# Can a straight line do a round job? Take two classes of points in the plane, one inside the other. No
-# line separates them, and yet lines and planes are what we can fit easily. There are two ways out. One
-# gives each point more coordinates, until a plane succeeds where the line failed. The other observes
-# that to fit the plane one needs inner products alone, and computes these directly. That is the *kernel
-# trick*. We go both ways, and count what each costs.
+# Can a straight line separate two circles? Take two classes of points in the plane, one inside the other. No line
+# separates them, yet lines and planes are what we know how to fit. There are two ways out. The first gives each point
+# more coordinates, until a plane succeeds where the line failed. The second observes that fitting the plane takes only
+# inner products, and computes these directly, without the new coordinates. This is the *kernel trick*. We try both, and
+# count what each of them costs.
 #
-# > *Arrays.* Each lesson runs on a CPU or on a GPU, and one line chooses: `xp = get_backend()`. Without
-# > a GPU `xp` is NumPy, so read `np`. `xp.asarray(…)` moves numbers to the device that computes,
-# > `to_like(…, x)` to where `x` lives, and `to_host(…)` home, for printing and plotting;
-# > `xp.matrix_transpose(x)` is `x.T`. Cells that only draw are folded: a click opens them.
+# > *Arrays.* Each lesson runs on a CPU or on a GPU, and one line decides which: `xp = get_backend()`. Without a GPU
+# > `xp` is NumPy, so you can read it as `np`. Three functions move arrays: `xp.asarray(…)` to the device that
+# > computes, `to_like(…, x)` to the device of `x`, and `to_host(…)` back to NumPy, for printing and plotting.
+# > `xp.matrix_transpose(x)` is `x.T`. Cells that only draw are folded; click one to open it.
 
 # %%
 import math
@@ -32,8 +32,8 @@ xp = get_backend()  # NumPy, or CuPy on a GPU: PERFORMER_BACKEND=cupy
 # %% [markdown]
 # ## 1. Two circles that no line separates
 #
-# Our data are $n = 200$ points $x_i \in \mathbb{R}^2$ with labels $t_i$: a noisy inner
-# circle of 100 points, labelled $+1$, and a noisy outer one of 100 points, labelled $-1$.
+# Our data are $n = 200$ points $x_i \in \mathbb{R}^2$ with labels $t_i$: 100 points on a noisy inner circle, labelled
+# $+1$, and 100 points on a noisy outer circle, labelled $-1$.
 
 # %%
 points, labels = make_circles(n_samples=200, noise=0.06, factor=0.4, random_state=0)
@@ -41,12 +41,13 @@ labels = 2.0 * labels - 1  # outer circle −1, inner circle +1
 inner, outer = labels > 0, labels < 0
 
 # %% [markdown]
-# We try lines: 3,600 directions, and in each the line may lie behind any of the 200 points. Where the points before
-# it have a surplus of $s$ inner ones, calling that side inner gets $100 + s$ points right, and calling it outer
-# gets $100 - s$.
+# Let us try lines by brute force. We take 3,600 directions. Along each of them we sort the points and cut after every
+# point, so each direction gives 200 lines. If the points before the cut include $s$ more inner points than outer ones,
+# then calling this side "inner" classifies $100 + s$ points correctly, and calling it "outer" classifies $100 - s$
+# correctly.
 #
 # **Before you run this:** a circle of points lies inside another, and guessing gets half of the points right.
-# What share does the best of 720,000 straight lines get: 0.5, 0.7 or 0.9?
+# What fraction does the best of 720,000 straight lines get right: 0.5, 0.7 or 0.9?
 
 # %% tags=["answer"]
 turn = np.linspace(0, np.pi, 3600, endpoint=False)
@@ -79,27 +80,27 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The best of these lines gets a share of 0.695. It grazes the inner circle and cuts off a part of
+# The best of these lines classifies 69.5 % of the points correctly. It touches the inner circle and cuts off a part of
 # the outer one.
 
 # %% [markdown]
-# Why does no line get all of them? Each side of a line contains the segment between any two of its points. A side
-# with the whole outer circle would also hold all that lies between outer points, and the inner circle lies there. **No
-# line separates two circles of which one lies inside the other.**
+# Why does no line get all of them right? If two points are on one side of a line, the segment between them is on that
+# side as well. A side that contains the whole outer circle therefore contains everything between its points, and the
+# inner circle is there. **No line separates two circles of which one lies inside the other.**
 #
 # ## 2. A map to three dimensions, where a plane works
 #
-# What tells the two circles apart is the squared radius $x_1^2 + x_2^2$. It is not linear in $x$, but it is
+# What distinguishes the two circles is the squared radius $x_1^2 + x_2^2$. It is not a linear function of $x$, but it is
 # linear in the squares. So let us give each point its products of degree two as new coordinates:
 #
 # $$\varphi(x) = \bigl(x_1^2,\; \sqrt{2}\, x_1 x_2,\; x_2^2\bigr).$$
 #
-# $\varphi$ is called the *feature map*, its values are *features*, and $\mathbb{R}^3$ is the *feature
-# space*. The factor $\sqrt 2$ is there for section 3.
+# We call $\varphi$ the *feature map*, its coordinates *features*, and $\mathbb{R}^3$ the *feature space*. Section 3
+# explains the factor $\sqrt 2$.
 #
-# A plane in $\mathbb{R}^3$ is the set where $w^\top \varphi(x) + b = 0$, with a normal $w$ and an
-# offset $b$. We choose both by least squares, so that $w^\top \varphi(x_i) + b$ comes as near to the labels
-# $t_i$ as possible. Where it is positive, a point is called inner.
+# A plane in $\mathbb{R}^3$ is the set where $w^\top \varphi(x) + b = 0$, with a normal vector $w$ and an offset $b$. We
+# choose both by least squares, so that $w^\top \varphi(x_i) + b$ is as close to the labels $t_i$ as possible. Where it is
+# positive, we classify a point as inner.
 
 
 # %%
@@ -117,8 +118,8 @@ print(f"the plane gets {(value * labels > 0).sum()} of 200 right")
 # %% [markdown]
 # The plane gets all 200 points right.
 #
-# **Before you run this:** the features $x_1^2$, $\sqrt2\, x_1 x_2$ and $x_2^2$ are made of two numbers, so
-# all lifted points lie on one surface. Is it a plane, a sphere or a cone?
+# **Before you run this:** the three features are computed from only two numbers, so all lifted points lie on a surface.
+# Is it a plane, a sphere or a cone? (Which equation do $x_1^2$, $\sqrt2\, x_1 x_2$ and $x_2^2$ always satisfy?)
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 height, turn = np.meshgrid(np.linspace(0, 1.35, 10), np.linspace(0, np.pi, 33))  # x₁² + x₂², angle
@@ -160,14 +161,14 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The surface is a cone. Every lifted point satisfies $2 \cdot x_1^2 \cdot x_2^2 = (\sqrt2\, x_1 x_2)^2$, and
-# that stays true when all three features grow by one factor, so the surface is made of rays from the origin.
-# **A circle around the origin becomes a loop around the cone, and the plane cuts between the two loops.**
+# The surface is a cone. Every lifted point satisfies $2 \cdot x_1^2 \cdot x_2^2 = (\sqrt2\, x_1 x_2)^2$. This remains
+# true when all three features are multiplied by the same factor, so the surface consists of rays from the origin.
 
 # %% [markdown]
-# What does the plane look like from where we started? Written out, it is the set where
-# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$, a conic section, and here an ellipse close to a
-# circle. **The plane in feature space is an ellipse in the plane of the data, and it separates the two circles.**
+# **A circle around the origin becomes a loop around the cone, and the plane cuts between the two loops.** What does the
+# plane look like in the original coordinates? Written out, it is the set where
+# $w_1 x_1^2 + \sqrt2\, w_2 x_1 x_2 + w_3 x_2^2 + b = 0$. This is a conic section, and here an ellipse close to a circle.
+# **The plane in feature space is an ellipse in the plane of the data, and it separates the two circles.**
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 half = np.sqrt([-b / w[0], -b / w[2]])
@@ -186,7 +187,7 @@ right.plot(ends, -(b + w[0] * ends) / w[2], "-", color=COLORS[2])
 right.set(xlabel="$x_1^2$", ylabel="$x_2^2$", title="the plane, nearly edge on")
 show(
     fig,
-    caption="The same border twice: round where the points are, straight where their squares are.",
+    caption="The same boundary twice: round in the original coordinates, straight in the squares.",
     alt="Left, the two rings and between them an ellipse that meets the axes at "
     f"±{half[0]:.2f} and ±{half[1]:.2f}. Right, the same points by their squared coordinates: "
     "there the plane, seen nearly edge on, is a straight line.",
@@ -200,54 +201,54 @@ show(
 # $$\varphi(x)^\top \varphi(y) = x_1^2 y_1^2 + 2\, x_1 x_2\, y_1 y_2 + x_2^2 y_2^2
 # = (x_1 y_1 + x_2 y_2)^2 = (x^\top y)^2 .$$
 #
-# The left side lives in $\mathbb{R}^3$, and the right side never goes there. Try it with $x = (1, 2)$ and
-# $y = (3, \tfrac12)$. By the map, $(1, 2\sqrt2, 4)$ and $(9, \tfrac32\sqrt2, \tfrac14)$ have the inner product
-# $9 + 6 + 1 = 16$. Without the map, $x^\top y = 3 + 1 = 4$, and its square is 16. The $\sqrt2$ is there because
+# The left side is computed in $\mathbb{R}^3$, the right side in $\mathbb{R}^2$. Try it with $x = (1, 2)$ and
+# $y = (3, \tfrac12)$. With the feature map, $(1, 2\sqrt2, 4)$ and $(9, \tfrac32\sqrt2, \tfrac14)$ have the inner product
+# $9 + 6 + 1 = 16$. Without it, $x^\top y = 3 + 1 = 4$, and the square of 4 is 16. The factor $\sqrt2$ is needed because
 # $x_1 x_2$ occurs twice in the square, once in each order.
 #
 # A function $K(x, y)$ that is the inner product of features is called a *kernel*, and $(x^\top y)^2$ is the
-# *polynomial kernel* of degree 2. For $d$ coordinates and any degree $p$ one multiplies out in the same way:
+# *polynomial kernel* of degree 2. For $d$ coordinates and any degree $p$ we multiply out in the same way:
 #
 # $$(x^\top y)^p = \Bigl(\sum_i x_i y_i\Bigr)^p
 # = \sum_{i_1, \dots, i_p} (x_{i_1} \cdots x_{i_p})\, (y_{i_1} \cdots y_{i_p}) .$$
 #
-# So the features are all products of $p$ coordinates. A product that occurs $N$ times may be kept once,
-# multiplied by $\sqrt N$. **However many features there are, their inner product takes one inner product of
-# $x$ and $y$, and one power.** To have the lower degrees, too, one gives every point one more
-# coordinate, equal to 1. Then the kernel is $(x^\top y + 1)^p$.
+# So the features are all *monomials* of degree $p$, that is, all products of $p$ coordinates. A product that occurs $N$
+# times may be kept once, multiplied by $\sqrt N$. **However many features there are, their inner product takes one inner
+# product of $x$ and $y$, and one power.** To include the lower degrees as well, we give every point one more coordinate,
+# equal to 1. The kernel is then $(x^\top y + 1)^p$.
 #
-# In the package the map is `features.monomials` and the kernel is `kernels.polynomial`. For the two points
-# above they give:
+# In the package, the feature map is `features.monomials` and the kernel is `kernels.polynomial`. Here are both, on the
+# two points above.
 
 # %%
 one, other = xp.asarray([[1.0, 2.0]]), xp.asarray([[3.0, 0.5]])
 by_map = features.monomials(one, 2) @ xp.matrix_transpose(features.monomials(other, 2))
 by_kernel = kernels.polynomial(one, other, degree=2)
-print(f"by the map {to_host(by_map)[0, 0]:.4f}, by the kernel {to_host(by_kernel)[0, 0]:.4f}")
+print(f"feature map {to_host(by_map)[0, 0]:.4f}, kernel {to_host(by_kernel)[0, 0]:.4f}")
 
 # %% [markdown]
 # ## 4. Ridge regression sees only inner products
 #
-# Can one fit a model with inner products alone? In section 2 we needed the features. Let us fit once more,
-# with the features of the $n$ points as rows of $\Phi$ $(n, F)$ and the labels as a vector $t$ $(n,)$. *Ridge
-# regression* predicts $w^\top \varphi(x)$ and chooses the weights $w$ $(F,)$ so that
-# $\|\Phi w - t\|^2 + \alpha \|w\|^2$ is least. The price $\alpha > 0$ keeps them small.
+# Can we fit a model with inner products alone? In section 2 we needed the features. Let us fit once more, with the
+# features of the $n$ points as the rows of $\Phi$ $(n, F)$ and the labels as a vector $t$ $(n,)$. *Ridge regression*
+# predicts $w^\top \varphi(x)$ and chooses the weights $w$ $(F,)$ that minimise $\|\Phi w - t\|^2 + \alpha \|w\|^2$. The
+# second term is a *penalty* on large weights, also called *regularisation*, and $\alpha > 0$ is its strength.
 #
-# At the minimum the derivatives vanish: $2\,\Phi^\top(\Phi w - t) + 2 \alpha w = 0$. Let us read this as a
-# statement about $w$. With $c = (t - \Phi w)/\alpha$, a number for each point, it says that $w = \Phi^\top c =
-# \sum_j c_j\, \varphi(x_j)$. So the best weights are a sum of the lifted points. Now put $w = \Phi^\top c$ into
-# $\alpha c = t - \Phi w$. What appears is $\Phi \Phi^\top$, the matrix of all inner products
-# $K_{ij} = K(x_i, x_j)$, which is called the *Gram matrix* $K$ $(n, n)$:
+# At the minimum the derivatives with respect to $w$ vanish: $2\,\Phi^\top(\Phi w - t) + 2 \alpha w = 0$. Solve this for
+# the last $w$, and it says $w = \Phi^\top c$ with $c = (t - \Phi w)/\alpha$, which is one number per point. In other
+# words, the best weights are a sum of the lifted points, $w = \sum_j c_j\, \varphi(x_j)$. It remains to find $c$. Insert
+# $w = \Phi^\top c$ into $\alpha c = t - \Phi w$, and the product $\Phi \Phi^\top$ appears. Its entries are the inner
+# products of all pairs of points, $K_{ij} = K(x_i, x_j)$, and it is called the *Gram matrix* $K$ $(n, n)$:
 #
 # $$(K + \alpha I)\, c = t, \qquad \text{and the prediction is} \qquad
 # w^\top \varphi(x) = \sum_j c_j\, K(x_j, x) .$$
 #
-# The equation has one solution, because $K$ has no negative eigenvalue (lesson 02). No feature is left,
-# neither in it nor in the prediction. **Ridge regression sees its data only through inner products, so a
+# The equation has exactly one solution, because $K$ has no negative eigenvalue (lesson 02). No feature appears any more,
+# neither in the equation nor in the prediction. **Ridge regression sees its data only through inner products, so a
 # kernel can take the place of the features.** This form is called *kernel ridge regression*.
 #
-# Here are both forms with $(x^\top y + 1)^2$. One of its six features is the constant 1, whose weight
-# does what the offset $b$ did.
+# Here are both forms with $(x^\top y + 1)^2$. One of its six features is the constant 1, whose weight plays the role of
+# the offset $b$.
 
 # %%
 alpha = 1.0
@@ -263,35 +264,36 @@ c = xp.linalg.solve(K + alpha * xp.eye(200), t)  # a weight for each point
 by_kernel = kernels.polynomial(new, x, 2, offset=1.0) @ c
 
 # %% [markdown]
-# **Before you run this:** with $(x^\top y + 1)^2$ and 200 points the features leave 6 weights to solve for, and the
-# kernel leaves 200. How far apart will the two predictions be: not at all, by some per cent, or by more, because 200 weights can fit
-# more than 6?
+# **Before you run this:** with $(x^\top y + 1)^2$ and 200 points, the features leave 6 weights to solve for, and the
+# kernel leaves 200. How far apart will the two predictions be: not at all, by a few per cent, or by more, because 200
+# weights can fit more than 6?
 
 # %% tags=["answer"]
-print("new point       by 6 weights   by 200 weights")
-for place, few, many in zip(*map(to_host, (new, by_features, by_kernel)), strict=True):
-    print(f"({place[0]:.1f}, {place[1]:4.1f})    {few:12.4f}   {many:14.4f}")
+print("new point       with 6 weights   with 200 weights")
+for point, few, many in zip(*map(to_host, (new, by_features, by_kernel)), strict=True):
+    print(f"({point[0]:.1f}, {point[1]:4.1f})    {few:14.4f}   {many:16.4f}")
 
 # %% [markdown] tags=["answer"]
-# The two predictions do not differ, but for rounding. The 200 weights are no freedom to fit more: they only say
-# how to add up the lifted points, and the sum is the same $w$.
+# The two predictions are equal, up to rounding. The 200 weights add no flexibility: they only say how to add up the
+# lifted points, and the sum is the same $w$.
 
 # %% [markdown]
-# The support vector machine, which looks for the plane with the widest margin, sees its data through $K$ alone
-# as well (appendix a7).
+# Other models share this property. The support vector machine, for example, which looks for the plane with the widest
+# margin between two classes, also sees its data only through $K$ (appendix a7).
 #
 # ## 5. What explicit features cost
 #
-# How many features does the kernel spare us? The kernel $(x^\top y + 1)^p$ has one for each product of at
-# most $p$ of the $d$ coordinates. Write such a product as $p$ stars and $d$ bars. Stars before the first
-# bar are factors $x_1$, those between the first and the second are factors $x_2$, and so on, and those after
-# the last bar are factors 1: with $d = 3$ and $p = 4$, for example, $\star\star|\,|\star|\star$ is
-# $x_1^2\, x_3$. Each choice of $p$ places for stars, among $d + p$ for stars and bars, is one feature, so there are
+# How many features does the kernel save us from computing? The kernel $(x^\top y + 1)^p$ has one for each product of at
+# most $p$ of the $d$ coordinates. Write such a product as $p$ stars and $d$ bars. Stars before the first bar are factors
+# $x_1$, stars between the first and the second bar are factors $x_2$, and so on; stars after the last bar are factors 1.
+# With $d = 3$ and $p = 4$, for example, $\star\star|\,|\star|\star$ is $x_1^2\, x_3$. Each way to choose the $p$ positions
+# of the stars, out of $d + p$ positions in all, is one feature, so there are
 #
 # $$F = \binom{d + p}{p} .$$
 #
-# The table has a row for each $d$ and a column for each degree. **Before you run this:** how many features has
-# degree 3 for images of 28 × 28 = 784 pixels: about eight thousand, eight hundred thousand, or eighty million?
+# The next table shows how fast this number grows, with a row for each $d$ and a column for each degree. **Before you run
+# this:** how many features does degree 3 have for images of 28 × 28 = 784 pixels: about eight thousand, eight hundred
+# thousand, or eighty million?
 
 # %% tags=["answer"]
 print("degree   " + "".join(f"{p:>10d}" for p in range(1, 6)))
@@ -299,14 +301,14 @@ for d in (2, 16, 64, 784):  # 64: images of 8 × 8 pixels
     print(f"d = {d:<5d}" + "".join(f"{math.comb(d + p, p):10.4g}" for p in range(1, 6)))
 
 # %% [markdown] tags=["answer"]
-# Degree 3 has about eighty million features for images of 28 × 28 pixels. The kernel needs one inner product
-# and one power for each pair of images, whatever the degree.
+# Degree 3 has about eighty million features for images of 28 × 28 pixels.
 
 # %% [markdown]
-# That speaks for the kernel. But let the number of points grow. The Gram matrix $K$ has $n^2$ entries and
-# the features $\Phi$ have $nF$, and $F$ does not depend on $n$. Besides, one often needs only the product of $K$
-# with a vector $v$. Then the brackets can move, $K v = (\Phi\, \Phi^\top)\, v = \Phi\, (\Phi^\top v)$, and
-# no value of the kernel is computed. The picture shows $K$ and $\Phi$ to scale, for degree 2 in 16 dimensions.
+# The kernel needs one inner product and one power for each pair of images, whatever the degree. That is an argument for
+# the kernel. But now let the number of points grow. The Gram matrix $K$ has $n^2$ entries and $\Phi$ has $nF$, where $F$
+# does not depend on $n$. Besides, we often need only the product of $K$ with a vector $v$. Then we can move the
+# brackets, $K v = (\Phi\, \Phi^\top)\, v = \Phi\, (\Phi^\top v)$, and no value of the kernel is computed. The picture
+# shows $K$ and $\Phi$ to scale, for degree 2 in 16 dimensions.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 F = math.comb(16 + 2, 2)
@@ -326,7 +328,7 @@ ax.set(xlim=(-20, start - 90), ylim=(-70, 3 * F + 55), aspect="equal")
 ax.axis("off")
 show(
     fig,
-    caption="Each table has a row for each point: K grows in both directions, Φ only in one.",
+    caption="Both matrices have one row per point. K grows in both directions, Φ only in one.",
     alt="Three pairs of rectangles to scale, for "
     + ", ".join(map(str, sizes))
     + f" points: a square K of n times n entries beside a hatched rectangle Φ of n times {F}. "
@@ -334,19 +336,19 @@ show(
 )
 
 # %% [markdown]
-# From $n = F$ points on the features are the smaller table, and for 100,000 points the Gram matrix has 653.6
-# times as many entries. **Few points with many features call for the kernel, but for many points
-# with few features the features win.** In attention the points are the words of a text, and what makes a long
-# text slow is the kernel of all pairs. So we shall look for few features, and lesson 10 moves the brackets.
+# From $n = F$ points on, $\Phi$ is the smaller of the two, and for 100,000 points the Gram matrix has 653.6 times as many
+# entries. **With few points and many features, use the kernel; with many points and few features, use the features.** In
+# attention the points are the words of a text, and what makes a long text slow is the kernel of all pairs. So we shall
+# look for few features, and in lesson 10 we move the brackets.
 #
 # ## 6. Negatives: where degree two decides
 #
-# Now take 1,797 scanned digits of 8 × 8 pixels, so $d = 64$. A pixel $u$ lies between 0 and 1, and we
-# measure it from the grey in the middle, $x = u - \tfrac12$. A *negative* has $1 - u$ in place of $u$. So
-# where a print is $x$, its negative is $-x$.
+# Now take 1,797 scanned digits of 8 × 8 pixels, so $d = 64$. A pixel $u$ is a number between 0 and 1, and we measure it
+# from the grey in the middle, $x = u - \tfrac12$. The *negative* of an image, in the photographer's sense, has $1 - u$ in
+# place of $u$. So if a print is $x$, its negative is $-x$.
 #
-# Kernel ridge regression reads the digits, with ten columns of labels in place of one. Column $k$ is 1
-# for the images of digit $k$ and 0 for all others, and we read the largest of ten predictions.
+# Kernel ridge regression reads the digits, with ten columns of labels instead of one. Column $k$ is 1 for the images of
+# digit $k$ and 0 for all others, and we read the digit with the largest of ten predictions.
 
 # %%
 pixels, digit = load_digits(return_X_y=True)
@@ -363,26 +365,26 @@ def read(known, names, new, degree):
 
 
 # %% [markdown]
-# We take 1,200 images to learn from, and read the others. Then we do the same with a mixture, in which
-# half of all images are negatives. Each row has the mean share of right readings over five random choices, and
-# in brackets the smallest and the largest.
+# We train on 1,200 images and test on the rest. Then we do the same with a mixture in which half of all images are
+# negatives. Each line shows the mean accuracy over five random choices of the training images, and in brackets the
+# smallest and the largest.
 #
-# **Before you run this:** degree 1 reads more than 0.9 of digits. What share of a mixture of digits and
-# their negatives will it read: 0.9, a half or a quarter? And what share will degree 2 read?
+# **Before you run this:** degree 1 reads more than 0.9 of the digits correctly. What fraction of a mixture of digits and
+# their negatives will it read: 0.9, a half or a quarter? And what fraction will degree 2 read?
 
 # %% tags=["answer"]
 for kind in ("prints", "mixture"):
     for degree in (1, 2, 3):
-        shares = []
+        accuracies = []
         for choice in range(5):
             rng = np.random.default_rng(choice)
             order, sign = rng.permutation(1797), rng.choice([-1, 1], size=(1797, 1))
             images = grey if kind == "prints" else sign * grey
             seen, asked = order[:1200], order[1200:]
-            found = read(images[seen], digit[seen], images[asked], degree)
-            shares.append(np.mean(found == digit[asked]))
-        print(f"{kind:7} degree {degree}: {np.mean(shares):.3f}", end="")
-        print(f" ({min(shares):.3f} to {max(shares):.3f})")
+            guess = read(images[seen], digit[seen], images[asked], degree)
+            accuracies.append(np.mean(guess == digit[asked]))
+        print(f"{kind:7} degree {degree}: {np.mean(accuracies):.3f}", end="")
+        print(f" ({min(accuracies):.3f} to {max(accuracies):.3f})")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 by_sign = []
@@ -414,29 +416,28 @@ axes[1, 0].set_ylabel("negative")
 correct = [(reading == truth).reshape(2, 8).sum(axis=1) for reading in readings]
 show(
     fig,
-    caption="Behind each arrow stands what the kernel of degree p reads in the image: compare each print "
-    "with the negative below it.",
+    caption="After each arrow is the digit that the kernel of degree p reads. Compare each print with the negative "
+    "below it.",
     alt="Eight scanned digits as prints, and in a second row the same as negatives, with what degree "
     f"1 and degree 2 read. Degree 1 reads {correct[0][0]} of the prints and {correct[0][1]} of the "
     f"negatives, degree 2 reads {correct[1][0]} and {correct[1][1]}.",
 )
 
 # %% [markdown] tags=["answer"]
-# Degree 1 reads about a quarter of the mixture. Degree 2 reads 0.991 of it, exactly as much as of the
-# prints.
+# Degree 1 reads about a quarter of the mixture. Degree 2 reads 0.991 of it, exactly as much as of the prints.
 
 # %% [markdown]
-# Why? Degree 1 predicts $w^\top x$ for a print and $-w^\top x$ for its negative. The digit with the largest
-# prediction on one has the smallest on the other, so degree 1 cannot read both, whatever the price $\alpha$. And it
-# learns little: if each print came with its negative, both with the same label, the best weights would be $w = 0$. In
-# the mixture each digit has by chance a few more prints than negatives, or fewer, and the weights learn its more
-# frequent sign: degree 1 reads 0.456 of the images of that sign, and 0.064 of the others. Degree 3 is also odd in
-# $x$. But a product of two pixels does not change when both change their sign: $(-x_i)(-x_j) = x_i x_j$. **The kernel
-# $(x^\top y)^2$ does not see the sign of an image, so it reads negatives as well as prints.** As with two circles,
-# the map makes the problem linear, and the kernel makes the map cheap.
+# Why? Degree 1 predicts $w^\top x$ for a print and $-w^\top x$ for its negative. The digit with the largest prediction for
+# the print has the smallest prediction for the negative, so degree 1 cannot read both, whatever the penalty $\alpha$. It
+# does not learn much either: if every print came with its negative, both with the same label, the best weights would be
+# $w = 0$. In the mixture, each digit has by chance a few more prints than negatives, or fewer, and the weights learn its
+# more frequent sign: degree 1 reads 0.456 of the images of that sign, and 0.064 of the others. Degree 3 has the same
+# problem, because it is also odd in $x$. But a product of two pixels does not change when both change their sign:
+# $(-x_i)(-x_j) = x_i x_j$. **The kernel $(x^\top y)^2$ does not see the sign of an image, so it reads negatives as well as
+# prints.** As with the two circles, the feature map makes the problem linear, and the kernel makes the feature map cheap.
 #
-# Attention compares everything with everything, and a comparison is a kernel: an inner product of
-# features that one need not write down. Lesson 02 asks which functions may stand for an inner product.
+# Attention compares everything with everything, and each comparison is a kernel: an inner product of features that we
+# need not write down. Lesson 02 asks which functions are such inner products.
 #
 # ## Take away
 #
@@ -444,20 +445,21 @@ show(
 #   $K(x, y) = \varphi(x)^\top \varphi(y)$, computed without $\varphi$.
 # - Ridge regression sees its data only through $K$: solve $(K + \alpha I)\, c = t$, and predict
 #   $\sum_j c_j K(x_j, x)$.
-# - Explicit features cost $\binom{d+p}{p}$ numbers for each point. The kernel costs $d$ multiplications
-#   and a power for each of $n^2$ pairs.
+# - Explicit features cost $\binom{d+p}{p}$ numbers per point. The kernel costs $d$ multiplications and a power for
+#   each of the $n^2$ pairs.
 #
 # ## Where it breaks
 #
-# - Lifting helps only if the added features carry what separates the classes: degree 3 alone is of little help
-#   with negatives.
-# - $(x^\top y + 1)^p$ grows like $\|x\|^p \|y\|^p$. Scale the data first: we divided pixels by 16.
-# - Everything here used that $K$ *is* an inner product of some $\varphi$. Not every similarity is.
+# - A feature map helps only if the added features separate the classes: degree 3 alone is of little help with
+#   negatives.
+# - $(x^\top y + 1)^p$ grows like $\|x\|^p \|y\|^p$, so scale the data first: we divided the pixels by 16.
+# - Everything here relied on $K$ being an inner product of some $\varphi$. Not every measure of similarity is one.
 #
 # ## Exercises
 #
-# In `exercises/01_polynomial_kernel.ipynb`: write the map of $(x^\top y)^2$ for any dimension;
-# find the highest degree that pays; measure distances in feature space without features.
+# In `exercises/01_polynomial_kernel.ipynb`: write the feature map of $(x^\top y)^2$ for any dimension; find the highest
+# degree at which explicit features are no larger than the Gram matrix; measure distances in feature space without
+# features.
 #
 # ## Further reading
 #

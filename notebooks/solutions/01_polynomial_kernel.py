@@ -2,8 +2,8 @@
 # # Exercises 01: polynomial kernels
 #
 # Lesson: `01_polynomial_kernel.ipynb`. Replace each `raise NotImplementedError` by your code.
-# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
-# You may run it as often as you like.
+# The check below each answer says whether it is right, and if not, what the likely mistake is. Run it as often as you
+# like.
 
 # %%
 import math
@@ -35,11 +35,11 @@ def quadratic_features(x):
 checks.quadratic_features(quadratic_features)
 
 # %% [markdown]
-# ## 2. The highest degree that pays
+# ## 2. The highest degree at which features pay
 #
 # *●○○ · 8 minutes.* For $n$ points the Gram matrix holds $n^2$ numbers. The explicit features of
-# $(x^\top y + 1)^p$ hold $nF$, with $F$ growing with $p$. Up to which degree $p \ge 0$ do the features hold no more
-# numbers than the Gram matrix? Try $d = 2$, $n = 6$ on paper first.
+# $(x^\top y + 1)^p$ are $nF$ numbers, where $F$ grows with $p$. What is the highest degree $p \ge 0$ at which the
+# features are no more numbers than the Gram matrix? Try $d = 2$, $n = 6$ on paper first.
 
 
 # %% nbgrader={"grade": false, "grade_id": "highest_degree", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -60,9 +60,9 @@ checks.highest_degree(highest_degree)
 # ## 3. A distance in feature space, without features
 #
 # *●●○ · 15 minutes.* Take points $c_1, \dots, c_p$ of one class, and let $\mu = \frac1p \sum_j \varphi(c_j)$ be their mean in
-# feature space. How far is each $\varphi(x_i)$ from it? Give the squared distances
-# $\|\varphi(x_i) - \mu\|^2$ from values of the kernel alone: $\varphi$ may have infinitely many
-# coordinates. With one $\mu$ for each class this makes a classifier: the nearest mean.
+# feature space. How far is each $\varphi(x_i)$ from it? Compute the squared distances
+# $\|\varphi(x_i) - \mu\|^2$ from values of the kernel alone, because $\varphi$ may have infinitely many coordinates. With
+# one $\mu$ for each class, this gives a classifier: the nearest mean.
 
 
 # %% nbgrader={"grade": false, "grade_id": "distance_to_mean", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -80,21 +80,21 @@ checks.distance_to_mean(distance_to_mean)
 # ## To think about
 #
 # In the lesson the lifted points lie on a cone. The kernel $(x^\top y + 1)^2$ has the features
-# $\varphi(x) = (1, \sqrt2\, x_1, \sqrt2\, x_2, x_1^2, \sqrt2\, x_1 x_2, x_2^2)$. Work out $\|\varphi(x)\|^2$ from
-# the kernel. On which sphere do the lifted points lie, then, when $x$ runs over a circle of radius $r$ around the
-# origin? And what does a hyperplane of $\mathbb{R}^6$ look like back in the plane?
+# $\varphi(x) = (1, \sqrt2\, x_1, \sqrt2\, x_2, x_1^2, \sqrt2\, x_1 x_2, x_2^2)$. Compute $\|\varphi(x)\|^2$ from the
+# kernel. On which sphere do the lifted points lie when $x$ runs over a circle of radius $r$ around the origin? And
+# what does a hyperplane of $\mathbb{R}^6$ look like in the plane of the data?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
 # The kernel gives the length: $\|\varphi(x)\|^2 = K(x, x) = (\|x\|^2 + 1)^2$. So a circle of radius
-# $r$ around the origin lands on the sphere of radius $r^2 + 1$ around the origin of $\mathbb{R}^6$,
-# and two rings of different radii land on two different spheres.
+# $r$ around the origin is mapped to the sphere of radius $r^2 + 1$ around the origin of $\mathbb{R}^6$,
+# and two rings of different radii are mapped to two different spheres.
 #
 # A hyperplane is the set where $w^\top \varphi(x) = b$. Written out, that is a polynomial of degree
-# at most two in $x_1$ and $x_2$, set to zero. So back in the plane it is a conic section: an
-# ellipse, a parabola, a hyperbola, a line, two lines, or a degenerate case: a single point, nothing
-# at all, or, for the hyperplane on which the first coordinate is 1, everything, since all the lifted
-# points lie in it. Every such polynomial occurs, because the six coordinates are multiples of all
-# the monomials up to degree two. What the lesson's three coordinates lack are the linear terms:
-# there $\varphi(-x) = \varphi(x)$, so its conics are symmetric about the origin. With them a circle
-# may lie anywhere; the one of radius 3 around $(2, 1)$, for instance, is the hyperplane
+# at most two in $x_1$ and $x_2$, set to zero. So in the plane of the data it is a conic section:
+# an ellipse, a parabola, a hyperbola, a line, two lines, or a degenerate case. The degenerate cases are a single point,
+# nothing at all, and, for the hyperplane on which the first coordinate is 1, everything, because all the lifted points
+# are in it. Every such polynomial occurs, because the six coordinates are multiples of all
+# the monomials up to degree two. The lesson's three coordinates have no linear terms, so there
+# $\varphi(-x) = \varphi(x)$, and all conics are symmetric about the origin. With linear terms a circle may have any
+# centre; the circle of radius 3 around $(2, 1)$, for instance, is the hyperplane
 # $x_1^2 + x_2^2 - 4 x_1 - 2 x_2 = 4$.

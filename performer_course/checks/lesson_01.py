@@ -20,9 +20,9 @@ def quadratic(x, mixed=ROOT, squares=1.0):
 
 QUADRATIC = [
     (partial(quadratic, mixed=1.0), "the cross terms count half: is there a √2 on x_i x_j?"),
-    (partial(quadratic, mixed=2.0), "the cross terms count twice: √2, and each pair i < j once."),
-    (partial(quadratic, squares=ROOT), "the squares count twice: no √2 on x_i²."),
-    (partial(quadratic, squares=math.sqrt(3)), "the squares are there twice: only pairs i < j."),
+    (partial(quadratic, mixed=2.0), "the cross terms count twice: √2, and only i < j."),
+    (partial(quadratic, squares=ROOT), "the squares are counted twice: there is no √2 on x_i²."),
+    (partial(quadratic, squares=math.sqrt(3)), "the squares occur twice: take only pairs i < j."),
     (lambda x: quadratic(x[:, :2]), "from d = 3 on there are more than two coordinates."),
     (partial(quadratic, mixed=0.0), "the squares alone: the products x_i x_j are missing."),
     (lambda x: x, "this is xᵀy itself: the features must be of degree 2."),
@@ -51,10 +51,10 @@ degree_that_fits = largest()
 DEGREES = [
     (lambda d, n: degree_that_fits(d, n) + 1, "this is the first degree that is too high."),
     (lambda d, n: degree_that_fits(d, n) - 1, "one degree more still takes no more than n²."),
-    (largest(limit=lambda n: n - 1), "as many numbers as the Gram matrix are allowed: ≤, not <."),
+    (largest(limit=lambda n: n - 1), "as many as in the Gram matrix are fine: ≤, not <."),
     (largest(limit=lambda n: n**2), "each of the n points has F features: compare nF with n²."),
-    (largest(lambda d, p: math.comb(d + p - 1, p)), "the degrees below p count, too."),
-    (largest(lambda d, p: d**p), "d^p counts x₁x₂ and x₂x₁ apart, and leaves out lower degrees."),
+    (largest(lambda d, p: math.comb(d + p - 1, p)), "the degrees below p count as well."),
+    (largest(lambda d, p: d**p), "d^p counts x₁x₂ and x₂x₁, but no lower degrees."),
     (lambda d, n: max(1, degree_that_fits(d, n)), "where d + 1 features are more than n, p is 0."),
     (lambda d, n: math.comb(d + degree_that_fits(d, n), d), "this is F: give its degree p."),
     (largest(lambda d, p: (p + 1) ** d), "it is the sum of all exponents that is at most p."),
@@ -96,7 +96,7 @@ DISTANCES = [
         partial(to_mean, mean=lambda cross: cross.sum(axis=1), square=np.sum),
         "μ is a mean: these are sums.",
     ),
-    (partial(to_mean, mean=lambda cross: cross.mean(axis=0)), "x belongs to the rows: a row each."),
+    (partial(to_mean, mean=lambda cross: cross.mean(axis=0)), "average over the row of each x."),
 ]
 
 
@@ -112,5 +112,5 @@ def distance_to_mean(distance):
         x, c = rng.normal(size=(n, 3)), rng.normal(size=(p, 3))
         return ((x**2).sum(axis=1) + 1) ** 2, (x @ c.T + 1) ** 2, (c @ c.T + 1) ** 2
 
-    compare(distance, to_mean, [values(4, 4)], DISTANCES)  # a mean over the wrong axis fits, too
+    compare(distance, to_mean, [values(4, 4)], DISTANCES)  # a mean over the wrong axis fits as well
     compare(distance, to_mean, [values(5, 3)])
