@@ -209,7 +209,7 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # and to use it. Each open circle is a *branch*, drawn below the last lesson of the path that it needs. **Nothing on
 # the path needs a branch, so if you stay on the path you miss no step.**
 #
-# **Before you look:** the path has fourteen lessons of 20 to 50 minutes. How many hours of reading is that: five, ten
+# **Before you look:** the path has fourteen lessons of 20 to 55 minutes. How many hours of reading is that: five, eleven
 # or twenty-five?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -249,7 +249,7 @@ for depth, number in enumerate(sorted(BRANCHES, key=lambda n: BRANCHES[n][0], re
     ax.plot([after] * 2, [-depth, 0], "-", color=COLORS[6], linewidth=1, zorder=0)
     ax.plot(after, -depth, "o", ms=13, mfc="white", color=COLORS[6])
     ax.text(after + 0.15, -depth, f"{number} {name}", va="center")
-ax.set(ylim=(-len(BRANCHES) - 0.6, 6.8), xlim=(-0.2, 13), yticks=[])
+ax.set(ylim=(-len(BRANCHES) - 0.6, 6.8), xlim=(-0.2, 14), yticks=[])
 ax.set(xlabel="hours of reading along the path")
 fig.legend(loc="outside lower center", ncols=4)
 ax.spines["left"].set_visible(False)
@@ -277,7 +277,7 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# The path takes about ten hours to read, and its exercises take about thirteen more.
+# The path takes about eleven hours to read, and its exercises take about thirteen more.
 
 # %% [markdown]
 # If you have only one afternoon, read what attention is (06), positive features (09), the sum that is computed once
