@@ -206,7 +206,7 @@ print(f"7. {left:,} and {right:,}, a ratio of {left // right}")
 # ## 3. The path, and its branches
 #
 # In the picture the filled circles are the *path*: enough to understand linear attention, to decide whether it helps,
-# and to use it. Each open circle is a *branch*, drawn below the last lesson of the path that it needs. **Nothing on
+# and to use it. Each open circle is a *branch*, linked to the last lesson of the path that it needs. **Nothing on
 # the path needs a branch, so if you stay on the path you miss no step.**
 #
 # **Before you look:** the path has fourteen lessons of 20 to 55 minutes. How many hours of reading is that: five, eleven
@@ -236,24 +236,27 @@ sources = {
 }
 MINUTES = {n: int(re.search(r"\*\*(\d+) minutes", text)[1]) for n, text in sources.items()}
 ends = dict(zip(PATH, np.cumsum([MINUTES[n] for n in PATH]) / 60, strict=True))
-fig, ax = plt.subplots(figsize=(13, 9.5))
-start = 0.0
+fig, ax = plt.subplots(figsize=(10, 7))
+row = dict(zip(PATH, range(len(PATH), 0, -1), strict=True))
+start = len(PATH) + 0.5
 for i, (part, last) in enumerate(PARTS.items()):
-    along = [start, start := ends[last]]
-    ax.plot(along, [0, 0], color=COLORS[i], ls="-", marker="", lw=8, label=part)
-for number, hours in ends.items():
-    ax.plot(hours, 0, "o", ms=13, color=COLORS[6])
-    ax.text(hours - 0.05, 0.6, f"{number} {PATH[number]}", rotation=40, va="bottom")
-for depth, number in enumerate(sorted(BRANCHES, key=lambda n: BRANCHES[n][0], reverse=True), 1):
-    after, name = ends[BRANCHES[number][0]], BRANCHES[number][1]
-    ax.plot([after] * 2, [-depth, 0], "-", color=COLORS[6], linewidth=1, zorder=0)
-    ax.plot(after, -depth, "o", ms=13, mfc="white", color=COLORS[6])
-    ax.text(after + 0.15, -depth, f"{number} {name}", va="center")
-ax.set(ylim=(-len(BRANCHES) - 0.6, 6.8), xlim=(-0.2, 14), yticks=[])
-ax.set(xlabel="hours of reading along the path")
+    along = [start, start := row[last] - 0.5]
+    ax.plot([0, 0], along, color=COLORS[i], ls="-", marker="", lw=8, label=part)
+for number, y in row.items():
+    ax.plot(0, y, "o", ms=13, color=COLORS[6])
+    ax.text(0.25, y, f"{number} {PATH[number]}", va="center")
+    ax.text(-0.25, y, f"{ends[number]:.1f}", va="center", ha="right")
+for y, number in enumerate(sorted(BRANCHES, key=lambda n: BRANCHES[n][0], reverse=True), start=1):
+    after, name = BRANCHES[number]
+    ax.plot([3.8, 5.2], [row[after], y], "-", color="0.7", linewidth=1, zorder=0)
+    ax.plot(5.2, y, "o", ms=13, mfc="white", color=COLORS[6])
+    ax.text(5.4, y, f"{number} {name}", va="center")
+ax.set(ylim=(0.3, len(PATH) + 1.6), xlim=(-1, 9.2))
+ax.text(-0.25, len(PATH) + 1.1, "hours", ha="right")
+ax.text(0.25, len(PATH) + 1.1, "the path", weight="bold")
+ax.text(5.4, len(PATH) + 1.1, "branches", weight="bold")
+ax.axis("off")
 fig.legend(loc="outside lower center", ncols=4)
-ax.spines["left"].set_visible(False)
-ax.grid(visible=False)
 for route, of_it in {
     "the path": PATH,
     "all branches": BRANCHES,
@@ -270,10 +273,10 @@ print(f"exercises of the path {sum(exercises) / 60:6.1f} hours")
 print(f"a lesson of the path takes {min(on_path)} to {max(on_path)} minutes")
 show(
     fig,
-    caption="Follow the line from left to right. The branches below it can wait.",
-    alt=f"A line of {len(PATH)} lessons, {', '.join(map(' '.join, PATH.items()))}, over {sum(on_path) / 60:.1f} "
-    "hours. The branches hang under it: "
-    f"{', '.join(f'{n} {name} under {after}' for n, (after, name) in BRANCHES.items())}.",
+    caption="Read the path from top to bottom. The branches on the right can wait.",
+    alt=f"A list of {len(PATH)} lessons, {', '.join(map(' '.join, PATH.items()))}, with {sum(on_path) / 60:.1f} "
+    "hours of reading. The branches start from them: "
+    f"{', '.join(f'{n} {name} after {after}' for n, (after, name) in BRANCHES.items())}.",
 )
 
 # %% [markdown] tags=["answer"]
