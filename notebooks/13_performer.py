@@ -151,6 +151,64 @@ show(
 # With 256 directions about a third of the weight lies with other keys, so 0.3 is nearest.
 
 # %% [markdown]
+# ### Through depth
+#
+# In a deeper model each block gets an input that is off already, and adds an error of its own. The simplest guess is
+# that these errors are independent, so that their squares add up, each times the squared gain by which a block
+# stretches a small random change. We follow five encoders of eight blocks, fresh parameters with queries and keys
+# halved, with 256 directions for 16 tokens.
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+exact, favor = (transformer.Config(27, 32, 4, 8, False, attention=a) for a in ("softmax", "favor"))
+rng, whole = np.random.default_rng(14), ("embedding", "gain", "shift")
+gains, actual, angles, shares, alike = [], [], [], [], []
+for seed in range(62, 67):  # five encoders
+    params = transformer.init(np.random.default_rng(seed), exact)
+    params |= {of: 0.5 * params[of] for of in ("query", "key")}
+    layers = [{n: a[i] for n, a in params.items() if n not in whole} for i in range(8)]
+    soft = [rng.normal(size=(16, 32)) + transformer.positions(np.zeros((16, 32)))]
+    for layer in layers:
+        soft.append(transformer.block(soft[-1], layer, exact))
+        bumps = 1e-5 * rng.normal(size=(2, 100, 16, 32))
+        bumps[1] = bumps[1, :, :1]  # one for each token, and one for all tokens
+        moved = transformer.block(soft[-2] + bumps, layer, exact) - soft[-1]
+        gains.append(((moved**2).sum(axis=(1, 2, 3)) / (bumps**2).sum(axis=(1, 2, 3))) ** 0.5)
+    for _ in range(10):
+        rough, guess = soft[0], np.zeros(3)  # guesses of the squared error
+        for i, (layer, gain) in enumerate(zip(layers, gains[-8:], strict=True)):
+            layer = {**layer, "W": projections.orthogonal(rng, 256, 8)}
+            after, passed = (transformer.block(rough, layer, c) for c in (favor, exact))
+            came, added, through = rough - soft[i], after - passed, passed - soft[i + 1]
+            if i:
+                real = (through**2).sum() / (came**2).sum()
+                actual.append((real**0.5, real**0.5 / gain[0]))
+                angles.append(
+                    (added * through).sum() / ((added**2).sum() * (through**2).sum()) ** 0.5
+                )
+                guess = guess * [*gain**2, real]
+            rough, guess = after, guess + (added**2).sum()
+        off = rough - soft[-1]
+        shares.append(guess / (off**2).sum())
+        alike.append(16 * (off.mean(axis=0) ** 2).sum() / (off**2).sum())
+shares, (stretch, more) = np.transpose(shares), np.transpose(actual)
+print("five encoders, ten W each, eight blocks:        median, 5 % to 95 %")
+for label, of in (
+    ("cosine of an error that comes and one added", angles),
+    ("part of the squared error common to all tokens", alike),
+    ("gain of the real error over that of noise", more),
+    ("guess over squared error, gains of noise", shares[0]),
+    ("    of noise common to all tokens", shares[1]),
+    ("    of the real error", shares[2]),
+):
+    print("{:47} {:.2f}, {:.2f} to {:.2f}".format(label, *np.quantile(of, (0.5, 0.05, 0.95))))
+
+# %% [markdown]
+# Squares do add up: with the gain by which each block stretches the error that reaches it, the guess is, in these
+# five encoders, typically 1.03 times the squared error. With the gain of noise, independent between tokens, it is 0.55
+# times, because typically 0.71 of the squared error is common to all tokens, and that part is stretched more: with the
+# gain of noise common to all tokens, the guess is too high.
+
+# %% [markdown]
 # ## 3. How many directions
 #
 # A rule that is often quoted says $m \approx d \ln d$. Its source is Theorem 4 of the Performer paper. With orthogonal
@@ -308,138 +366,89 @@ for m in (8, 32, 128):
 # $R$ and the squared bias by $R^2$. But where a few directions make up most of a ratio, $R$ times
 # as many may divide its variance by less than $R$.
 #
-# So we measure, with $m = 16$ (8 in antibodies, 2 in decoders), so that some $Rm$ save work. The rows are normal data
-# with entries of size $T$, where each query looks for nothing or (aligned) for its own key, and four trained kinds,
-# decoders on four texts, antibodies on two. The columns are errors over that of mean(V), medians over texts, then
-# heads, for one output, the mean of $R$ and the pooled one; the last four count the heads on which the mean is lower. A
-# star marks where nothing is saved: $Rm \ge L/2$, or $L/4$ in the causal decoders.
+# So we measure, on decoders with four texts, on antibodies with two and on speech with one, and only with so few
+# directions that work is saved: $Rm < L/2$, or $L/4$ in the causal decoders.
 #
 # **Before you run this:** on the heads of antibodies and of speech, which has the lower error: the mean of four
 # outputs, or one output from four times as many directions?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-def both_ways(q, k, v, causal, rng, m, times=8):
-    """Errors over mean(V)'s of means of R outputs, and of outputs from R m directions: (R, 2)."""
-    o, found = attention.softmax_attention(q, k, v, causal=causal), []
-
-    def errors(outs):
-        exact, values = (np.broadcast_to(a, (len(outs), *a.shape)) for a in (o, v))
-        return compare.normalised_error(outs, exact, values, causal=causal).mean()
-
-    def draws(N, m):
-        W = np.stack([projections.orthogonal(rng, m, q.shape[1]) for _ in range(N)])
-        return attention.favor_attention(q, k, v, W, causal=causal)
-
-    one = draws(16 * times, m)
-    for R in (1, 2, 4, 8, 16):
-        means = one.reshape(-1, R, *o.shape).mean(axis=1)
-        pooled = one if R == 1 else draws(max(2, 8 // R) * times, R * m)
-        found.append((errors(means), errors(pooled)))
-    return found
+rng, heads = np.random.default_rng(17), {}
+for name, when in (("600 steps", "early"), ("12,000 steps", "late")):
+    heads[name] = [a[:, :, ::8].reshape(8, 4, 32, 8) for a in data.learned(when)]  # four texts
+heads["antibody"] = data.antibody_heads()  # (6, 2, 122, 64)
+heads["speech"] = [a[:, None, ::s] for a, s in zip(data.speech_heads(), (20, 1, 1), strict=True)]
 
 
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-rng, kinds, errors, CAUSAL = np.random.default_rng(6), {}, {}, ("early", "late")
-for name, T in (("independent", 0.35), ("independent", 1), ("aligned", 0.35), ("aligned", 1)):
-    q, k, v = rng.normal(size=(3, 4, 1, 256, 16))  # four heads, one text
-    kinds[f"{name}, T = {T}"] = T * (k if name == "aligned" else q)[..., ::2, :], T * k, v
-for name in CAUSAL:
-    kinds[name] = [a[:, :, ::8].reshape(8, 4, 32, 8) for a in data.learned(name)]
-kinds["antibody"] = data.antibody_heads()  # (6, 2, 122, 64)
-kinds["speech"] = [a[:, None, ::s] for a, s in zip(data.speech_heads(), (10, 1, 1), strict=True)]
-few = {name: {"antibody": 8}.get(name, 2 if name in CAUSAL else 16) for name in kinds}  # m
-print(f"{'R = 4':>49} {'R = 16':>18} {'mean lower at R =':>25}")
-print(f"kind {'L':>20} {'d':>4}   m    one   mean   pooled     mean   pooled     2    4    8   16")
-for name, (q, k, v) in kinds.items():
-    saves, (L, d), m = k.shape[2] / (4 if name in CAUSAL else 2), k.shape[2:], few[name]
-    each = [
-        [both_ways(*of, name in CAUSAL, rng, m) for of in zip(*texts, strict=True)]
-        for texts in zip(q, k, v, strict=True)
-    ]
-    errors[name] = each = np.median(each, axis=1)  # over texts: (heads, R, 2)
-    line = f"{name:21} {L:5,} {d:4} {m:3} {np.median(each[:, 0, 0]):6.2f}"
-    for i, R in ((2, 4), (4, 16)):
-        mean, pooled = np.median(each[:, i], axis=0)
-        line += f" {mean:6.2f} {pooled:8.2f}{'*' if saves <= m * R else ' '}"
-    lower = (each[:, 1:, 0] < each[:, 1:, 1]).sum(axis=0)
-    stars = ["*" if saves <= m * R else " " for R in (2, 4, 8, 16)]
-    print(
-        f"{line}  "
-        + "".join(f"{n:4d}{s}" for n, s in zip(lower, stars, strict=True))
-        + f"of {len(q)}"
-    )
-
-# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-rng = np.random.default_rng(17)
-
-
-def expected(q, k, v, m, Rs, causal=False, N=64):
-    """Errors over mean(V)'s of means of R outputs and pooled ones, means over texts: (R, 2, heads)."""
+def expected(name, m, Rs):
+    """Normalised errors of means of R outputs and of pooled ones, means over texts: (R, 2, heads)."""
+    (q, k, v), causal, N = heads[name], "steps" in name, 32 if name == "speech" else 64
     o = attention.softmax_attention(q, k, v, causal=causal)
-    null = ((attention.uniform_attention(q, k, v, causal=causal) - o) ** 2).sum(axis=(2, 3))
+    baseline = attention.uniform_attention(q, k, v, causal=causal)
+    baseline = ((baseline - o) ** 2).sum(axis=(2, 3))
 
     def draws(N, m):
         Ws = [projections.orthogonal(rng, m, q.shape[-1]) for _ in range(N)]
         return np.stack([attention.favor_attention(q, k, v, W, causal=causal) for W in Ws])
 
-    one, found = draws(N, m), []
-    noise = one.var(axis=0, ddof=1).sum(axis=(2, 3))  # V, and b² as in exercise 3
-    bias = ((one.mean(axis=0) - o) ** 2).sum(axis=(2, 3)) - noise / N
+    N, errors = 256 if max(Rs) > 1000 else N, []
+    one = draws(N, m)
+    variance = one.var(axis=0, ddof=1).sum(axis=(2, 3))  # V, and b² as in exercise 3
+    bias = ((one.mean(axis=0) - o) ** 2).sum(axis=(2, 3)) - variance / N
     for R in Rs:
         times = max(4, min(N // R, 2**13 // (m * R)))
         pooled = ((draws(times, m * R) - o) ** 2).sum(axis=(3, 4)).mean(axis=0)
-        found.append([(error / null).mean(axis=1) for error in (bias + noise / R, pooled)])
-    return np.array(found)
+        pair = bias + variance / R, pooled
+        errors.append([(error / baseline).mean(axis=1) for error in pair])
+    return np.array(errors)
 
 
-print("trained kinds, R m directions that save work; errors over mean(V)'s, each head")
-print("kind        m   R   heads with lower mean   mean of R outputs, lowest to highest   pooled")
+print("R draws of m directions that save work: in how many heads is the mean of R outputs better?")
+print("                                                       error at the largest R, all heads")
+print("heads         m  R            heads with lower mean    mean of R outputs   pooled")
 for name, m, Rs in (
-    *((name, m, Rs) for name in CAUSAL for m, Rs in ((1, (2, 4, 6)), (2, (2, 3)))),
+    *((name, m, Rs) for name in [*heads][:2] for m, Rs in ((1, (2, 4, 6)), (2, (2, 3)))),
     ("antibody", 4, (2, 4, 12)),
     ("antibody", 8, (2, 4, 6)),
     ("antibody", 15, (2, 4)),
     ("speech", 16, (2, 4, 16, 44)),
     ("speech", 64, (2, 4, 11)),
 ):
-    q, k, v = kinds[name]
-    step = 2 if name == "speech" else 1  # of its queries
-    each = expected(q[..., ::step, :], k, v, m, Rs, name in CAUSAL, 32 if name == "speech" else 64)
-    for R, (mean, pooled) in zip(Rs, each, strict=True):
-        spans = [f"{min(a):.2f} to {max(a):.2f}" for a in (mean, pooled)]
-        lower = f"{(mean < pooled).sum()} of {len(mean)}"
-        print(f"{name:10} {m:2d} {R:3d} {lower:>15} {spans[0]:>30} {spans[1]:>24}")
+    each = expected(name, m, Rs)
+    lower = (each[:, 0] < each[:, 1]).sum(axis=1)
+    spans = [f"{min(error):.2f} to {max(error):.2f}" for error in each[-1]]
+    counts = f"{', '.join(map(str, lower))} of {each.shape[2]}"
+    tried = ", ".join(map(str, Rs))
+    print(f"{name:12} {m:2d}  {tried:12} {counts:24} {spans[0]:19} {spans[1]}")
 sizes = (64, 256, 1024, 4096, 16_384)
-print(
-    "antibody, m = 8, means over two chains:   heads where pooling is lower   medians, mean, pooled"
-)
-over = expected(*kinds["antibody"], 8, [size // 8 for size in sizes], N=256)
+over = expected("antibody", 8, [size // 8 for size in sizes])
+print("antibody, m = 8: directions in all   heads with pooling lower   medians: mean   pooled")
 for size, (mean, pooled) in zip(sizes, over, strict=True):
-    print(f"{size:6,d} directions {(pooled < mean).sum():39d} of 6", end="")
-    print(f"{np.median(mean):18.2f} {np.median(pooled):8.2f}")
+    print(f"{size:34,d} {(pooled < mean).sum():21d} of 6", end="")
+    print(f"{np.median(mean):16.2f} {np.median(pooled):8.2f}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
-rng, null = np.random.default_rng(9), ((u.mean(axis=0) - o) ** 2).sum()
+rng, baseline = np.random.default_rng(9), ((u.mean(axis=0) - o) ** 2).sum()
 
 
-def far_off(found):
-    return ((found - o) ** 2).sum(axis=(1, 2)).mean() / null
+def error_of(outs):
+    return ((outs - o) ** 2).sum(axis=(1, 2)).mean() / baseline
 
 
 R = 2 ** np.arange(0, 11, 2)
 many = outputs(8, 40 * 1024, rng)
-mean = [far_off(many.reshape(-1, r, *o.shape).mean(axis=1)) for r in R]
-pooled = [far_off(outputs(8 * r, 40_960 // r, rng)) for r in R]
+mean = [error_of(many.reshape(-1, r, *o.shape).mean(axis=1)) for r in R]
+pooled = [error_of(outputs(8 * r, 40_960 // r, rng)) for r in R]
 bias = (1024 * mean[-1] - mean[0]) / 1023  # as the mean has b² + V/R
 panels = {"short, $m = 8$, $L = 12$": (R, np.array([mean, pooled]).T, bias)}
-for name in ("late", "antibody"):
-    each = errors[name]
-    biases = (16 * each[:, 4, 0] - each[:, 0, 0]) / 15
-    title = f"{name}, $m = {few[name]}$, $L = {kinds[name][1].shape[2]}$"
-    panels[title] = 2 ** np.arange(5), np.median(each, axis=0), np.median(biases)
+for name, m in (("12,000 steps", 2), ("antibody", 8)):
+    each = expected(name, m, (1, 2, 4, 8, 16))  # (R, 2, heads)
+    biases = (16 * each[4, 0] - each[0, 0]) / 15
+    title = f"{name}, $m = {m}$, $L = {heads[name][1].shape[2]}$"
+    panels[title] = 2 ** np.arange(5), np.median(each, axis=2), np.median(biases)
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.2))
-told = []
+said = []
 for ax, (title, (R, two, bias)) in zip(axes, panels.items(), strict=True):
     ax.loglog(R, two[:, 0], "s--", color=COLORS[1], label="mean of $R$ outputs")
     ax.loglog(R, two[:, 1], "o-", color=COLORS[0], label="pooled, $Rm$ directions")
@@ -453,25 +462,25 @@ for ax, (title, (R, two, bias)) in zip(axes, panels.items(), strict=True):
     ax.set_yticks(ticks, [f"{t:g}" for t in ticks])
     ax.minorticks_off()
     ends = [compared(two[i, 0], two[i, 1], "lower", "higher") for i in (1, -1)]
-    told.append(
+    said.append(
         f"{title.replace('$', '')}: the mean is {ends[0]} at R = {R[1]}, {two[1, 0]:.2g} against "
         f"{two[1, 1]:.2g}, and {ends[1]} at R = {R[-1]}, {two[-1, 0]:.2g} against {two[-1, 1]:.2g}"
     )
-axes[0].set(ylabel="error / error of mean($V$)")
+axes[0].set(ylabel="normalised error")
 axes[2].legend(fontsize=11, loc="lower left")
 show(
     fig,
     caption="Follow the dashed line down towards the bias, and look whether the solid line falls below the dashed one. "
     "The last two panels show medians over heads.",
-    alt="Squared error over that of mean(V) against the number of draws R, logarithmic axes, for "
-    f"the example of section 4 and the medians of two trained kinds. {'; '.join(told)}.",
+    alt="Normalised error against the number of draws R, logarithmic axes, for the example of section 4 and the "
+    f"medians of two kinds of trained heads. {'; '.join(said)}.",
 )
 
 # %% [markdown] tags=["answer"]
 # The mean of four outputs has the lower error on both heads of speech and on all six of antibodies. In the decoders it
-# is ahead with two draws, ahead or about level with three and four, and behind from eight on. On normal data the mean
-# is ahead where entries are of size 1, and nearly level at 0.35. **On the antibody and speech heads the mean of outputs
-# has less error than pooling at every size tried that saves work, from 8 directions per draw on.** There it is
+# is ahead with two draws on six to eight heads of eight, and with six on two and five. **On the antibody and speech
+# heads the mean of outputs has less error than pooling at every size tried that saves work, from 8 directions per draw
+# on.** There it is
 # typically no better than mean(V) on antibodies and the near head of speech; on the other it is better, down to 0.35.
 
 # %% [markdown]
@@ -534,64 +543,6 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
 
 # %% [markdown]
 # One such draw in eight makes the mean error 18 times what was foretold, where it would be 1.5 times.
-#
-# ## 7. Through depth
-#
-# In a model each block gets an input that is off already, and adds an error of its own. The simplest guess is
-# that these errors are independent, so that their squares add up, each times the squared gain by which a block
-# stretches a small random change. We follow five encoders of eight blocks, fresh parameters with queries and keys
-# halved, with 256 directions for 16 tokens.
-
-# %% jupyter={"source_hidden": true} tags=["hide-input"]
-exact, favor = (transformer.Config(27, 32, 4, 8, False, attention=a) for a in ("softmax", "favor"))
-rng, whole = np.random.default_rng(14), ("embedding", "gain", "shift")
-gains, actual, angles, shares, alike = [], [], [], [], []
-for seed in range(62, 67):  # five encoders
-    params = transformer.init(np.random.default_rng(seed), exact)
-    params |= {of: 0.5 * params[of] for of in ("query", "key")}
-    layers = [{n: a[i] for n, a in params.items() if n not in whole} for i in range(8)]
-    soft = [rng.normal(size=(16, 32)) + transformer.positions(np.zeros((16, 32)))]
-    for layer in layers:
-        soft.append(transformer.block(soft[-1], layer, exact))
-        bumps = 1e-5 * rng.normal(size=(2, 100, 16, 32))
-        bumps[1] = bumps[1, :, :1]  # one for each token, and one for all tokens
-        moved = transformer.block(soft[-2] + bumps, layer, exact) - soft[-1]
-        gains.append(((moved**2).sum(axis=(1, 2, 3)) / (bumps**2).sum(axis=(1, 2, 3))) ** 0.5)
-    for _ in range(10):
-        rough, guess = soft[0], np.zeros(3)  # guesses of the squared error
-        for i, (layer, gain) in enumerate(zip(layers, gains[-8:], strict=True)):
-            layer = {**layer, "W": projections.orthogonal(rng, 256, 8)}
-            after, passed = (transformer.block(rough, layer, c) for c in (favor, exact))
-            came, added, through = rough - soft[i], after - passed, passed - soft[i + 1]
-            if i:
-                real = (through**2).sum() / (came**2).sum()
-                actual.append((real**0.5, real**0.5 / gain[0]))
-                angles.append(
-                    (added * through).sum() / ((added**2).sum() * (through**2).sum()) ** 0.5
-                )
-                guess = guess * [*gain**2, real]
-            rough, guess = after, guess + (added**2).sum()
-        off = rough - soft[-1]
-        shares.append(guess / (off**2).sum())
-        alike.append(16 * (off.mean(axis=0) ** 2).sum() / (off**2).sum())
-shares, (stretch, more) = np.transpose(shares), np.transpose(actual)
-print("five encoders, ten W each, eight blocks:        median, 5 % to 95 %")
-for label, of in (
-    ("cosine of an error that comes and one added", angles),
-    ("part of the squared error common to all tokens", alike),
-    ("gain of the real error over that of noise", more),
-    ("guess over squared error, gains of noise", shares[0]),
-    ("    of noise common to all tokens", shares[1]),
-    ("    of the real error", shares[2]),
-):
-    print("{:47} {:.2f}, {:.2f} to {:.2f}".format(label, *np.quantile(of, (0.5, 0.05, 0.95))))
-
-# %% [markdown]
-# **Squares do add up: with the gain by which each block stretches the error that reaches it, the guess is, in these
-# five encoders, typically 1.03 times the squared error. With the gain of noise, independent between tokens, it is 0.55
-# times.** A block stretches the real error 1.05 times as much (and seven follow), because typically 0.71 of the squared
-# error is common to all tokens, and that part is stretched more: with the gain of noise common to all tokens, the guess
-# is too high.
 #
 # In a whole model the comparison is never made, and the answer survives where queries and keys are neither long nor
 # so short that mean(V) is the better answer. On trained heads mostly it does not, and averaging takes away the noise,
