@@ -10,36 +10,36 @@ from ._judge import check, compare
 
 
 def draws(bias=1.0, power=1, rounded=math.ceil, never=0):
-    """The least R with bias² + variance/R ≤ aim; 0 where there is none."""
+    """The smallest R with bias² + variance/R ≤ aim; 0 where there is none."""
 
     def decide(bias_squared, variance, aim):
-        room = aim - bias * bias_squared
-        return rounded(variance**power / room) if room > 0 else never
+        remaining = aim - bias * bias_squared
+        return rounded(variance**power / remaining) if remaining > 0 else never
 
     return decide
 
 
 DRAWS = [
-    (draws(bias=0), "the mean of all draws keeps the bias: it takes its part of `aim`."),
+    (draws(bias=0), "averaging keeps the bias: subtract its square from `aim`."),
     (
         lambda bias, variance, aim: math.ceil((bias + variance) / aim),
-        "only the variance is divided by R, the squared bias is not.",
+        "only the variance is divided by R; the squared bias stays as it is.",
     ),
     (draws(rounded=math.floor), "R is a whole number, and the error at most `aim`: round up."),
     (
         draws(rounded=lambda R: math.floor(R) + 1),
-        "the error may equal `aim`: where the quotient is a whole number, it is R.",
+        "the error may equal `aim`: if the quotient is a whole number, that is R.",
     ),
-    (draws(power=0.5), "the variance is a square already: no root of it."),
+    (draws(power=0.5), "the variance is a square already: do not take its root."),
     (
         lambda bias, variance, aim: draws()(bias**2, variance, aim),
-        "the bias is a square already: do not square it again.",
+        "`bias_squared` is already a square: do not square it again.",
     ),
     (
         lambda bias, variance, aim: math.ceil(variance / (aim - bias)) if aim != bias else 0,
-        "where the squared bias alone is above `aim`, no number of draws will do: 0.",
+        "if the squared bias alone exceeds `aim`, no number of draws is enough: return 0.",
     ),
-    (draws(never=1), "where no number of draws will do, return 0."),
+    (draws(never=1), "if no number of draws is enough, return 0."),
 ]
 
 
@@ -66,16 +66,16 @@ def combined(every, first, last):
 
 BIASED = [
     (combined(1, 0, 0), "all directions at once: the bias is β/(2m), not 0."),
-    (combined(0, 0.5, 0.5), "a mean of the two halves has the bias of one half, β/m."),
-    (combined(0, 1, 0), "half of the directions is not used."),
-    (combined(2, -1, -1), "halve the sum of the two halves: a mean is subtracted."),
-    (combined(2, -1, 0), "use both halves: one alone adds noise."),
+    (combined(0, 0.5, 0.5), "the mean of the two halves has the bias of one half, β/m."),
+    (combined(0, 1, 0), "you use only half of the directions."),
+    (combined(2, -1, -1), "subtract the mean of the two halves, not their sum."),
+    (combined(2, -1, 0), "use both halves: one half alone adds noise."),
     (
         combined(1, -0.5, -0.5),
-        "in this difference o drops out, too: the factors of outputs add up to 1.",
+        "o drops out of this difference as well: the factors must add up to 1.",
     ),
-    (combined(-1, 1, 1), "the halves have twice the bias of all: subtract their mean."),
-    (combined(4 / 3, -1 / 6, -1 / 6), "the bias to be removed is β/m, not β/m²."),
+    (combined(-1, 1, 1), "each half has twice the bias: subtract the mean of the halves."),
+    (combined(4 / 3, -1 / 6, -1 / 6), "these factors remove a bias of β/m², but it is β/m."),
     (
         lambda attend, W: np.mean([attend(w[None]) for w in W], axis=0),
         "an output from a single direction has the largest bias of all, β.",
@@ -85,7 +85,7 @@ BIASED = [
 
 @check(mistakes=BIASED)
 def less_biased(combine):
-    """combine(attend, W): the terms β/m of outputs drop out, all 2m directions count alike."""
+    """combine(attend, W): the terms β/m of outputs drop out, all 2m directions count equally."""
     rng, inputs = np.random.default_rng(1203), []
     for m, shape in ((3, (4, 2)), (8, (2, 5))):
         o, beta = rng.normal(size=(2, *shape))
@@ -102,7 +102,7 @@ def less_biased(combine):
 
 
 def parts(ddof=1, of_mean=1.0, end=lambda far, noise, whole, N: (far, noise)):
-    """The squared bias and the variance of a draw, then `end`, which knows the whole error, too."""
+    """The squared bias and the variance of a draw, then `end`, which also gets the whole error."""
 
     def estimate(outputs, exact):
         noise, N = outputs.var(axis=0, ddof=ddof).sum(), len(outputs)
@@ -114,16 +114,16 @@ def parts(ddof=1, of_mean=1.0, end=lambda far, noise, whole, N: (far, noise)):
 
 PARTS = [
     (parts(of_mean=0), "the mean of N outputs still has 1/N of the variance: subtract it."),
-    (parts(of_mean=-1), "the variance that is left is to be subtracted, not added."),
-    (parts(ddof=0), "divide by N − 1: the mean was fitted."),
-    (parts(end=lambda far, noise, _, N: (far, noise / N)), "of one draw, not of the mean."),
-    (parts(end=lambda far, noise, *_: (noise, far)), "first the square of the bias."),
-    (lambda o, e: np.divide(parts()(o, e), o[0].size), "a sum, and not a mean."),
-    (parts(end=lambda far, noise, *_: (max(far, 0), noise)), "cut off at 0, it has a bias."),
-    (parts(end=lambda far, _, whole, N: (far, whole)), "the variance is about the draws' mean."),
+    (parts(of_mean=-1), "subtract the variance of the mean; do not add it."),
+    (parts(ddof=0), "divide by N − 1: the mean is estimated from the same draws."),
+    (parts(end=lambda far, noise, _, N: (far, noise / N)), "that is the variance of the mean."),
+    (parts(end=lambda far, noise, *_: (noise, far)), "return the squared bias first."),
+    (lambda o, e: np.divide(parts()(o, e), o[0].size), "sum over the entries, do not average."),
+    (parts(end=lambda far, noise, *_: (max(far, 0), noise)), "cut off at 0, it is biased."),
+    (parts(end=lambda far, _, whole, N: (far, whole)), "take the variance about the draws' mean."),
     (
         lambda o, e: (parts()(o, e)[0], o.std(axis=0, ddof=1).sum()),
-        "a variance is asked for, not a standard deviation.",
+        "return a variance, not a standard deviation.",
     ),
 ]
 
