@@ -1,15 +1,17 @@
 # %% [markdown]
 # # The Performer: assemble it
 #
-# > **45 minutes.** Needs: the unit of error (lesson 06), the transformer's block (lesson 07), positive
-# > features (lesson 09), moved brackets (lesson 10), relative errors of weights and a rule (lesson 11).
+# > **50 minutes.** Needs: the normalised error of an output (lesson 06), the transformer block (lesson 07), positive
+# > features (lesson 09), moving the brackets (lesson 10), the relative variance of a weight and the rule that predicts
+# > the error of an output (lesson 11).
 # >
-# > Afterwards you can replace softmax attention in a transformer by random features, say how many directions
-# > that takes and when no rule tells, and say what further draws cure and what they never cure.
+# > Afterwards you can replace softmax attention in a transformer by random features, say how many directions that takes
+# > and when no rule can tell you, and say what averaging more draws can and cannot fix.
 #
-# A *Performer* is a transformer whose attention is FAVOR+: positive features (lesson 09) of orthogonal
-# directions (lesson 05), with the brackets moved (lesson 10), and with a state where it is causal (lesson 12). How
-# many directions does it take? And what do more draws change?
+# A *Performer* is a transformer whose attention is *FAVOR+*, which stands for fast attention via positive orthogonal
+# random features. We have all its parts: positive features (lesson 09) of orthogonal directions (lesson 05), the moved
+# brackets that make attention linear in the length (lesson 10), and a recurrent state where it is causal (lesson 12).
+# In this lesson we assemble them. How many directions does a Performer need? And what do we gain if we draw more?
 
 # %%
 import csv
@@ -23,18 +25,22 @@ from performer_course.figures import COLORS, compared, gram, show
 # %% [markdown]
 # ## 1. One layer replaced
 #
-# Scaled queries $q' = q\, d^{-1/4}$ and keys $k' = k\, d^{-1/4}$ have $q'^\top k' = q^\top k/\sqrt d$, the score
-# $t$ of a pair. With $m$ directions, the rows of $W$ (m, d), positive features $\varphi(q'), \varphi(k') \in
-# \mathbb{R}^m$ have $\mathbb{E}\,\varphi(q')^\top\varphi(k') = e^t$, and the output of a query is
+# Scaled queries $q' = q\, d^{-1/4}$ and keys $k' = k\, d^{-1/4}$ have the inner product
+# $q'^\top k' = q^\top k/\sqrt d$, which is the score $t$ of a pair in scaled dot-product attention. Let the rows of $W$
+# (m, d) be $m$ random directions. The positive features $\varphi(q')$ and $\varphi(k')$ in $\mathbb{R}^m$ satisfy
+# $\mathbb{E}\,\varphi(q')^\top\varphi(k') = e^t$, so we estimate the output of query $i$ by
 #
 # $$\hat o_i = \frac{\varphi(q_i')^\top \sum_j \varphi(k_j')\, v_j^\top}
 # {\varphi(q_i')^\top \sum_j \varphi(k_j')} .$$
 #
-# A block of lesson 07 has one line that mixes tokens, and its keyword `attend` puts any function there.
+# A transformer block does many things: layer normalisation, attention, a feed-forward network, and a residual
+# connection around each of the last two. But there is only one line in it that mixes tokens, and that line is
+# attention. `transformer.block` of lesson 07 has a keyword, `attend`, which puts any function into that line. So we
+# need only write this one function, for all heads of multi-head attention at once.
 #
-# **Before you run this:** some keys of a padded text are hidden. No weight of a single pair is computed any
-# more, so none can be set to zero. What can be set to zero instead: features of queries, features of keys, or
-# values?
+# **Before you run this:** some keys of a padded text are to be hidden. With exact attention we would set their weights
+# to zero, but here the weight of a single pair is never computed. What can we set to zero instead: features of queries,
+# features of keys, or values?
 
 
 # %% tags=["answer"]
@@ -45,8 +51,8 @@ def favor_heads(q, k, v, layer, *, causal, key_mask):  # q, k, v and the result 
     if causal:
         weights = np.tril(phi_q @ phi_k.mT)  # (heads, L, L), quadratic, but easy to read
         return weights @ v / weights.sum(axis=-1, keepdims=True)
-    above = phi_q @ (phi_k.mT @ v)  # (heads, L, d)
-    return above / (phi_q @ phi_k.sum(axis=-2)[..., None])
+    numerator = phi_q @ (phi_k.mT @ v)  # (heads, L, d)
+    return numerator / (phi_q @ phi_k.sum(axis=-2)[..., None])
 
 
 rng = np.random.default_rng(1)
@@ -60,26 +66,36 @@ for name, (causal, mask) in cases.items():
     print(f"{name:16} by hand and transformer.block differ by less than {max(gap, 1e-12):.0e}")
 
 # %% [markdown] tags=["answer"]
-# The features of the hidden keys are set to zero, so that these keys are missing from both sums. Were it the values
-# alone, the keys would still count in the denominator.
+# We set the features of the hidden keys to zero.
 
 # %% [markdown]
-# In the package the configuration chooses: `attention="softmax"` or `attention="favor"`, which is
-# `favor_attention` of lesson 11. **No parameter's shape depends on the attention, so all
-# parameters of a trained model can be carried over to features, and fine-tuned there.** Before that they need not
-# suit features, as they were trained with exact weights.
+# A key whose features are zero is missing from both sums, the numerator and the denominator. If we zeroed only its
+# value, it would still count in the denominator, and the output would be shrunk towards zero.
+#
+# In the package the configuration chooses between `attention="softmax"` and `attention="favor"`. The latter is
+# `favor_attention` of lesson 11, which is the same formula in its stable form. **No parameter's shape depends on the
+# attention, so all parameters of a trained model can be carried over to features, and fine-tuned there.** Until they
+# have been fine-tuned, they need not suit features, because they were trained with exact weights.
 
 # %% [markdown]
 # ## 2. A whole model, and a learned head
 #
-# Take a decoder of two blocks with fresh parameters, and run the whole model both ways. Its output at each place is
-# $\ln P$ of 27 tokens. We compare by the Kullback–Leibler divergence $\sum P \ln (P/\hat P)$, averaged over the places.
-# The null baseline is the same model with all queries set to zero, in which each head takes the mean of the values that
-# it may see. With 48 tokens nothing is saved; we ask only how fast the answers approach each other. Rows are
-# medians of 21 decoders, with queries and keys as drawn, a half and an eighth as long.
+# We take a decoder of two blocks with fresh random parameters and run the whole model twice, with softmax attention and
+# with features. At each position it returns the logarithms of the probabilities $P$ of 27 tokens. We compare them with
+# the probabilities $\hat P$ of the model with features by the *Kullback–Leibler divergence* $\sum P \ln (P/\hat P)$,
+# averaged over the positions. It is 0 where $\hat P = P$, and positive otherwise.
 #
-# **Before you run this:** queries and keys of a fresh decoder have entries of size about 1, and $d = 8$. With
-# 4,096 directions, is the divergence from softmax nearer to a tenth, a hundredth or a thousandth of that with zero queries?
+# As a baseline we set all queries to zero, so that each head takes the mean of the values that it may see. Features
+# save no work with 48 tokens, and we ask only how fast the answers approach those of softmax, as a fraction of the
+# baseline's divergence. Each row of the table is a median over 21 decoders: first with queries and keys as they were
+# drawn, then with queries and keys a half and an eighth as long.
+#
+# What should we expect? Once the errors are small, the divergence is quadratic in them, and their squares fall like
+# $1/m$. With few directions the errors are not small, but an output of positive features stays in the range of the
+# values however few there are (lesson 09).
+#
+# **Before you run this:** queries and keys of a fresh decoder have entries of size about 1, and $d = 8$. We go from 16
+# to 4,096 directions, 256 times as many. Is the divergence divided by about 256, by more, or by less?
 
 
 # %% tags=["answer"]
@@ -94,42 +110,65 @@ def by_features(params, m, rng):
 
 exact, favor = (transformer.Config(27, 32, 4, attention=a) for a in ("softmax", "favor"))
 sizes, rng = (16, 64, 256, 1024, 4096), np.random.default_rng(2)
+print("divergence / that of the baseline, median of 21 decoders      all 21 decoders,")
+print("directions m     " + "".join(f"{m:8,d}" for m in sizes) + "   m = 4,096")
 for name, shrink in (("entries of size 1", 1), ("a half", 0.5), ("an eighth", 0.125)):
-    far = []
+    ratios = []
     for seed in range(40, 61):
         params = transformer.init(np.random.default_rng(seed), exact)
         params |= {of: shrink * params[of] for of in ("query", "key")}
         target = transformer.forward(params, tokens, exact)
-        null = transformer.forward({**params, "query": 0 * params["query"]}, tokens, exact)
+        baseline = transformer.forward({**params, "query": 0 * params["query"]}, tokens, exact)
         draws = [divergence(target, by_features(params, m, rng)) for m in sizes]
-        far.append(np.array(draws) / divergence(target, null))
-    middle, last = np.median(far, axis=0), [row[-1] for row in far]
-    print(f"{name}: divergence over null's {middle.round(3)} for m = {sizes},")
-    print(f"    at the last {min(last):.3f} to {max(last):.3f}")
+        ratios.append(np.array(draws) / divergence(target, baseline))
+    middle, last = np.median(ratios, axis=0), [row[-1] for row in ratios]
+    row = "".join(f"{x:8.3f}" for x in middle)
+    print(f"{name:17} {row}   {min(last):.3f} to {max(last):.3f}")
 
 # %% [markdown] tags=["answer"]
-# With 4,096 directions about a tenth of the null's divergence remains, between 0.06 and 0.34 in single decoders, and
-# with entries of half the size a hundredth. Sixteen directions are typically no better than the null. **With the same parameters
-# a model with features approaches the model with softmax, but slowly where queries and keys are long, and in this unit
-# again where they are very short:** at an eighth of the size 64 directions leave 4.1 times the null's divergence.
+# By less, only by about ten: with 4,096 directions about a tenth of the baseline's divergence remains, between 0.06 and
+# 0.34 in single decoders. With entries of half the size a hundredth remains.
 
 # %% [markdown]
-# Now take a *learned* head of the late decoder (lesson 16), on a text that it has not seen. Its causal weights
-# on 32 tokens are estimated from 16, 64 and 256 directions.
+# Sixteen directions are typically no better than the baseline. **With the same parameters a model with features
+# approaches the model with softmax, but slowly where queries and keys are long, and, measured against this baseline,
+# slowly again where they are very short.** Where they are long, the large weights are expensive to estimate (lesson
+# 09), so even with 4,096 directions the divergence does not yet fall like $1/m$. Where they are very short, softmax is
+# nearly uniform, which means that the baseline is already nearly exact. At an eighth of the size 64 directions leave
+# 4.1 times its divergence.
 #
-# **Before you run this:** mean(V) would move 0.66 of the weight of a row to other keys than it should. How much do 256
-# directions move, eight times as many as there are tokens: nearer to 0.03, 0.1 or 0.3?
+# So much for random parameters. What about *learned* ones? We take a head of lesson 16's decoder after 12,000 steps of
+# training, on a text that it has not seen, and estimate its causal weights on 32 tokens with 16, 64 and 256 directions.
+# By lesson 09 a typical weight needs about $10\, e^{\|z\|^2/2}$ directions, with $z = q' + k'$. How many is that here?
+
+# %%
+q, k, _ = (a[0, 2, 0] for a in data.learned("late"))  # block 0, head 2, first text: (32, 8)
+z_square = ((q[:, None] + k) ** 2).sum(axis=-1) / 8**0.5  # ‖q' + k'‖², (32, 32)
+median = np.median(z_square[np.tri(32) > 0])  # of the pairs that the causal mask leaves
+print("decoder head after 12,000 steps, 32 tokens of width 8:")
+print(
+    f"median ‖z‖² {median:.1f}, so a typical weight needs {10 * np.exp(median / 2):,.0f} directions"
+)
+
+# %% [markdown]
+# To measure the damage, we count the weight that a row gives to the wrong keys,
+# $\frac12 \sum_j |\hat A_{ij} - A_{ij}|$, and take the mean over the rows. It is 0 if all weights are exact, and 1 if
+# all the weight is at wrong keys. For $\operatorname{mean}(V)$, which gives equal weight to all keys that a row sees,
+# it is 0.66.
+#
+# **Before you run this:** with 256 directions, eight times as many as there are tokens, is the misplaced weight nearer
+# to 0.03, to 0.1 or to 0.3?
 
 # %% tags=["answer"]
-q, k, _ = (a[0, 2, 0] for a in data.learned("late"))  # block 0, head 2, first text: (32, 8)
 one = np.eye(32)  # values that show the weights themselves
 A = {"exact": attention.softmax_attention(q, k, one, causal=True)}
 for m in (16, 64, 256):
     W = projections.orthogonal(np.random.default_rng(3), m, 8)
     A[f"$m = {m}$"] = attention.favor_attention(q, k, one, W, causal=True)
-even = attention.uniform_attention(q, k, one, causal=True)
-moved = [np.abs(B - A["exact"]).sum(axis=1).mean() / 2 for B in (*A.values(), even)]
-print("weight at other keys, exact, m = 16, 64, 256, mean(V):", np.round(moved, 2))
+uniform = attention.uniform_attention(q, k, one, causal=True)
+misplaced = [np.abs(B - A["exact"]).sum(axis=1).mean() / 2 for B in (*A.values(), uniform)]
+print("misplaced weight of a row: exact, m = 16, 64, 256, mean(V)")
+print(" ".join(f"{value:.2f}" for value in misplaced))
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 4, figsize=(11, 3.3))
@@ -139,29 +178,35 @@ for ax, (name, a) in zip(axes, A.items(), strict=True):
 axes[0].set(ylabel="query")
 show(
     fig,
-    caption="Bright is a large weight. Look for the bright spots of the first panel: each estimate has some of them, "
-    "and smears the rest.",
-    alt="Causal attention weights of one learned head, brightness the root of a weight: exact, then "
-    "estimated by 16, 64 and 256 directions. Of the weight of a row, on average "
-    + ", ".join(f"{value:.0%}" for value in moved[1:4])
-    + " lies with other keys.",
+    caption="Brighter means more weight. The exact weights follow the diagonal; look for the places where an estimate "
+    "leaves it.",
+    alt="Causal attention weights of one learned head, where brightness is the square root of a weight: exact, then "
+    "estimated with 16, 64 and 256 directions. Of the weight of a row, on average "
+    + ", ".join(f"{value:.0%}" for value in misplaced[1:4])
+    + " is at the wrong keys.",
 )
 
 # %% [markdown] tags=["answer"]
-# With 256 directions about a third of the weight lies with other keys, so 0.3 is nearest.
+# Even 256 directions put about a third of the weight on the wrong keys, half as much as $\operatorname{mean}(V)$ does.
 
 # %% [markdown]
+# With far fewer directions than a typical weight needs, the estimates still follow the diagonal roughly, but a key that
+# happens to be overestimated takes weight from all the others. More directions help slowly: from 16 to 64 to 256 of
+# them the misplaced weight falls from 0.52 to 0.43 and 0.33.
+#
 # ### Through depth
 #
-# In a deeper model each block gets an input that is off already, and adds an error of its own. The simplest guess is
-# that these errors are independent, so that their squares add up, each times the squared gain by which a block
-# stretches a small random change. We follow five encoders of eight blocks, fresh parameters with queries and keys
-# halved, with 256 directions for 16 tokens.
+# In a deeper model each block receives an input that is already wrong, and adds an error of its own. The simplest
+# prediction is that these errors are independent, so that their squares add up, each multiplied by the squared *gain*,
+# by which the blocks after it stretch a small change of their input. To test it, we follow five encoders of eight
+# blocks, with fresh parameters, queries and keys halved, and 256 directions for 16 tokens. The gain of a block is
+# measured in three ways: with noise that is independent between tokens, with noise that is common to all tokens, and
+# with the real error that reaches the block.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 exact, favor = (transformer.Config(27, 32, 4, 8, False, attention=a) for a in ("softmax", "favor"))
 rng, whole = np.random.default_rng(14), ("embedding", "gain", "shift")
-gains, actual, angles, shares, alike = [], [], [], [], []
+gains, actual, cosines, ratios, common = [], [], [], [], []
 for seed in range(62, 67):  # five encoders
     params = transformer.init(np.random.default_rng(seed), exact)
     params |= {of: 0.5 * params[of] for of in ("query", "key")}
@@ -174,7 +219,7 @@ for seed in range(62, 67):  # five encoders
         moved = transformer.block(soft[-2] + bumps, layer, exact) - soft[-1]
         gains.append(((moved**2).sum(axis=(1, 2, 3)) / (bumps**2).sum(axis=(1, 2, 3))) ** 0.5)
     for _ in range(10):
-        rough, guess = soft[0], np.zeros(3)  # guesses of the squared error
+        rough, predicted = soft[0], np.zeros(3)  # of the squared error
         for i, (layer, gain) in enumerate(zip(layers, gains[-8:], strict=True)):
             layer = {**layer, "W": projections.orthogonal(rng, 256, 8)}
             after, passed = (transformer.block(rough, layer, c) for c in (favor, exact))
@@ -182,59 +227,61 @@ for seed in range(62, 67):  # five encoders
             if i:
                 real = (through**2).sum() / (came**2).sum()
                 actual.append((real**0.5, real**0.5 / gain[0]))
-                angles.append(
+                cosines.append(
                     (added * through).sum() / ((added**2).sum() * (through**2).sum()) ** 0.5
                 )
-                guess = guess * [*gain**2, real]
-            rough, guess = after, guess + (added**2).sum()
+                predicted = predicted * [*gain**2, real]
+            rough, predicted = after, predicted + (added**2).sum()
         off = rough - soft[-1]
-        shares.append(guess / (off**2).sum())
-        alike.append(16 * (off.mean(axis=0) ** 2).sum() / (off**2).sum())
-shares, (stretch, more) = np.transpose(shares), np.transpose(actual)
+        ratios.append(predicted / (off**2).sum())
+        common.append(16 * (off.mean(axis=0) ** 2).sum() / (off**2).sum())
+ratios, more = np.transpose(ratios), np.transpose(actual)[1]
 print("five encoders, ten W each, eight blocks:        median, 5 % to 95 %")
 for label, of in (
-    ("cosine of an error that comes and one added", angles),
-    ("part of the squared error common to all tokens", alike),
-    ("gain of the real error over that of noise", more),
-    ("guess over squared error, gains of noise", shares[0]),
-    ("    of noise common to all tokens", shares[1]),
-    ("    of the real error", shares[2]),
+    ("cosine of incoming and added error", cosines),
+    ("fraction of squared error common to all tokens", common),
+    ("gain of the real error / gain of noise", more),
+    ("predicted / squared error: gain of noise", ratios[0]),
+    ("    gain of noise common to all tokens", ratios[1]),
+    ("    gain of the real error", ratios[2]),
 ):
     print("{:47} {:.2f}, {:.2f} to {:.2f}".format(label, *np.quantile(of, (0.5, 0.05, 0.95))))
 
 # %% [markdown]
-# Squares do add up: with the gain by which each block stretches the error that reaches it, the guess is, in these
-# five encoders, typically 1.03 times the squared error. With the gain of noise, independent between tokens, it is 0.55
-# times, because typically 0.71 of the squared error is common to all tokens, and that part is stretched more: with the
-# gain of noise common to all tokens, the guess is too high.
+# Squares do add up: with the gain by which each block stretches the error that reaches it, the predicted squared error
+# is, in these five encoders, typically 1.03 times the true one. With the gain of noise that is independent between
+# tokens it is only 0.55 times. The reason is that typically 0.71 of the squared error is common to all tokens, and a
+# block stretches that part more. With the gain of noise that is common to all tokens, the prediction is too high.
 
 # %% [markdown]
 # ## 3. How many directions
 #
-# A rule that is often quoted says $m \approx d \ln d$. Its source is Theorem 4 of the Performer paper. With orthogonal
-# rows and $\|q\|, \|k\| \le R$, the *unnormalised* matrix of *trigonometric* estimates is within $\epsilon$ in
-# every entry, with any constant probability, for
+# A rule that is often quoted says $m \approx d \ln d$. Its source is Theorem 4 of the Performer paper. Take orthogonal
+# rows, $\|q\|, \|k\| \le R$, and the *unnormalised* matrix of attention estimated by *trigonometric* features. Every
+# entry is within $\epsilon$ of the exact one, with any constant probability, for
 #
 # $$m = \Theta\Bigl(\frac{d}{\delta^2} \ln \frac{4 d^{3/4} R}{\delta}\Bigr), \qquad
 # \delta = \epsilon\, e^{-R^2/\sqrt d} .$$
 #
-# So $d \ln d$ is what is left if $\epsilon$ and $R$ are held. But entries of size 1 have $R^2 \approx d$, and then
-# $\delta^{-2} = \epsilon^{-2} e^{2\sqrt d}$. The rule hides an exponential in what is usually quoted as a
-# constant, and the theorem is not about positive features.
+# So $d \ln d$ is what remains if we hold $\epsilon$ and $R$ fixed. But entries of size 1 have $R^2 \approx d$, and then
+# $\delta^{-2} = \epsilon^{-2} e^{2\sqrt d}$. The rule hides an exponential in what is usually quoted as a constant, and
+# the theorem is not about positive features.
 #
-# For those, with $z_{ij} = q_i' + k_j'$, the mean squared relative error of a weight is $(e^{\|z_{ij}\|^2} - 1)/m$ for
-# independent rows, without any $d$ (lesson 09). By lesson 11 half of its mean over the pairs, over the variance of the
-# scores, is the error of the output in units of mean(V)'s, if scores are small, values are drawn without regard to the
-# keys, and queries and keys have one size and mean 0. Set the output's error to $\frac12$:
+# For positive features we know more. With $z_{ij} = q_i' + k_j'$ the relative variance of a weight is
+# $(e^{\|z_{ij}\|^2} - 1)/m$ for independent rows, without any $d$ (lesson 09). Lesson 11 turned this into a prediction:
+# half the mean of the relative variances over the pairs, divided by the variance of the scores, is the normalised error
+# of the output, if the scores are small, the values are drawn independently of the keys, and queries and keys have the
+# same size and mean 0. We set this error to $\frac12$ and solve for $m$:
 #
 # $$m \approx \frac{\overline{e^{\|z\|^2}} - 1}{\operatorname{Var}(t)} .$$
 #
-# The table has normal queries and keys. While $d$ grows, either their lengths are held or the size of
-# their entries is. Its columns are $d$, $d \ln d$, the $m$ of the formula for nine sets of 128 tokens (median and range),
-# and the median errors with either number of directions, if below 10,000.
+# We try both rules on normal queries and keys. While $d$ grows, we hold either their lengths or the size $T$ of their
+# entries. For entries of size $T$, the mean of $\|z\|^2$ is $2 T^2 \sqrt d$, and $\operatorname{Var}(t)$ is about
+# $T^4$. By *Jensen's inequality* the mean of a convex function is at least the function of the mean, so the mean of
+# $e^{\|z\|^2}$ is larger than $e^{2 T^2 \sqrt d}$.
 #
-# **Before you run this:** for normal entries of size 0.7 and $d = 32$ the rule $d \ln d$ says 111 directions. Does half
-# of $\operatorname{mean}(V)$'s error need hundreds, thousands or millions?
+# **Before you run this:** for normal entries of size 0.7 and $d = 32$ the rule $d \ln d$ says 111 directions. Does a
+# normalised error of $\frac12$ need hundreds, thousands or millions?
 
 
 # %% tags=["answer"]
@@ -247,10 +294,12 @@ def measured(q, k, v, m):
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 rng = np.random.default_rng(73)
-print("                           d   d ln d   m of the formula             errors with both")
-for name in ("lengths ‖q'‖² = ½ held", "entries of size 0.7"):
+print(
+    f"{'nine sets, L = 128':20}{'d':>4}{'d ln d':>7}  {'m of formula, range':21}error at d ln d    at m"
+)
+for name in ("lengths ‖q'‖² = ½", "entries of size 0.7"):
     for d in (8, 32, 128):
-        few, needed, found = int(np.ceil(d * np.log(d))), [], []
+        few, needed, errors = int(np.ceil(d * np.log(d))), [], []
         for seed in range(20, 29):
             q, k, v = np.random.default_rng(seed).normal(size=(3, 128, d))
             for a in (q, k):
@@ -261,68 +310,82 @@ for name in ("lengths ‖q'‖² = ½ held", "entries of size 0.7"):
                 )
             scores = q @ k.T / d**0.5
             needed.append(attention.relative_variance(q, k, 1) / scores.var(axis=1).mean())
-            found.append([measured(q, k, v, int(m)) for m in (few, needed[-1]) if m < 10_000])
+            errors.append([measured(q, k, v, int(m)) for m in (few, needed[-1]) if m < 10_000])
         span = f"{np.median(needed):,.0f} ({min(needed):,.0f} to {max(needed):,.0f})"
-        errors = "".join(f"{x:8.2f}" for x in np.median(found, axis=0))
-        print(f"{name:23} {d:4d} {few:8d}   {span:28} {errors}")
+        row = "".join(f"{x:8.2f}" for x in np.median(errors, axis=0))
+        print(f"{name:20}{d:4d}{few:7d}  {span:28}{row}")
 rng = np.random.default_rng(74)
 for d, times in ((8, 10), (32, 40)):
-    few, found = int(np.ceil(d * np.log(d))), []
+    few, errors = int(np.ceil(d * np.log(d))), []
     for seed in range(120, 201):
         q, k, v = np.random.default_rng(seed).normal(size=(3, 128, d))
-        found.append(measured(0.7 * q, 0.7 * k, v, times * few))
-    print(f"size 0.7, d = {d:2d}, {times} d ln d directions, 81 sets: error {np.median(found):.2f}")
+        errors.append(measured(0.7 * q, 0.7 * k, v, times * few))
+    print(
+        f"size 0.7, d = {d:2d}, {times} d ln d directions, 81 sets: error {np.median(errors):.2f}"
+    )
 
 # %% [markdown] tags=["answer"]
-# The formula asks for thousands of directions, about 3,500. Where it was tried, it is right within a factor of three in
-# the median.
-# If lengths are held, $\operatorname{Var}(t) = \|q'\|^2\|k'\|^2/d$, so $m$ grows like $d$, and the rule with its
-# logarithm is catching up. If entries keep their size $T$, then $\|z\|^2 \approx 2T^2\sqrt d$, and $m$ grows like
-# $e^{2T^2\sqrt d}$. **For independent entries of size 0.7 the rule $d \ln d$ is short by a factor of about ten at
-# $d = 8$, forty at $d = 32$, and by the formula of about a thousand at $d = 128$.**
+# Thousands: the formula asks for about 3,500 directions.
 
 # %% [markdown]
-# What is *not* in the formula is the length. For independent data the errors of features and of mean(V) both fall
-# like $1/L$, so their quotient stays.
+# Where it was tried, the formula is right within a factor of three in the median. It also explains when the rule of
+# thumb fails. If lengths are held, $\operatorname{Var}(t) = \|q'\|^2\|k'\|^2/d$, so $m$ grows like $d$, while $d \ln d$
+# grows faster and would overtake it. If the entries keep their size $T$, then $\|z\|^2 \approx 2T^2\sqrt d$, and $m$
+# grows like $e^{2T^2\sqrt d}$. **For independent entries of size 0.7 the rule $d \ln d$ is short by a factor of about
+# ten at $d = 8$, forty at $d = 32$, and by the formula of about a thousand at $d = 128$.**
+#
+# What is *not* in the formula is the length. For independent data the errors of features and of
+# $\operatorname{mean}(V)$ both fall like $1/L$, so their quotient, the normalised error, should not change. We check
+# this over a factor of 16 in length.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-print("entries of size 0.5, d = 16, m = 256: error, median and range of nine draws")
+print("entries 0.5, d = 16, m = 256: normalised error, median and range of 9 draws")
 for L in (128, 512, 2048):
     q, k, v = np.random.default_rng(5).normal(size=(3, L, 16)) * [[[0.5]], [[0.5]], [[1]]]
     errors = [measured(q, k, v, 256) for _ in range(9)]
     print(f"    L = {L:5,}: {np.median(errors):.2f}, {min(errors):.2f} to {max(errors):.2f}")
 
 # %% [markdown]
-# The formula is a first term in $1/m$. On trained heads it foretells errors far above 1, which says
-# nothing (lesson 11). There one measures, and lesson 14 has a card for it.
+# The formula is only the first term of an expansion in $1/m$. On trained heads it predicts errors far above 1, which
+# says nothing (lesson 11). For those, measure. Lesson 14 has a decision card for it.
 #
 # ## 4. The ratio is biased
 #
-# If one draw is not good enough, one may average several outputs. Numerator and
-# denominator are right on average, but their ratio is not. Fix one query and write, as in lesson 11, $1 + \eta_j$
-# for the estimated weight of key $j$ over its exact one: $\mathbb{E}\,\eta_j = 0$ and
-# $\mathbb{E}\,\eta_j\eta_l = (e^{z_j^\top z_l} - 1)/m$. With the exact weights $A_j$, which add up to 1, and the
-# output $o = \sum_j A_j v_j$, exactly,
+# If one draw of directions is not good enough, we could average the outputs of several. Will the mean become exact?
+# Each output is a fraction whose numerator and denominator are both unbiased. But a *ratio estimator* is biased,
+# because the mean of a ratio is not the ratio of the means: by Jensen's inequality even the reciprocal of an unbiased
+# positive denominator is too large on average. How large is this bias, and in which direction does it point?
+#
+# Fix one query and write, as in lesson 11, $1 + \eta_j$ for the estimated weight of key $j$ divided by its exact one.
+# Then $\mathbb{E}\,\eta_j = 0$ and $\mathbb{E}\,\eta_j\eta_l = (e^{z_j^\top z_l} - 1)/m$. Let $A_j$ be the exact
+# weights, which add up to 1, and $o = \sum_j A_j v_j$ the exact output. Without any approximation,
 #
 # $$\hat o - o = \frac{\sum_j A_j (1 + \eta_j)\, v_j}{1 + \bar\eta} - o
 # = \frac{\sum_j A_j\, \eta_j\, (v_j - o)}{1 + \bar\eta}, \qquad \bar\eta = \sum_l A_l\, \eta_l .$$
 #
-# Put $1/(1 + \bar\eta) \approx 1 - \bar\eta$ and take the mean. The first term has mean 0. The second
-# leaves $\mathbb{E}\,\bar\eta\,\eta_j = (g_j - 1)/m$, with a $g_j$ whose $-1$ drops out, as $\sum_j A_j (v_j - o) = 0$:
+# Now put $1/(1 + \bar\eta) \approx 1 - \bar\eta$ and take the mean. The first term has mean 0. The second leaves
+# $\mathbb{E}\,\bar\eta\,\eta_j = (g_j - 1)/m$ with the $g_j$ below, and the $-1$ drops out because
+# $\sum_j A_j (v_j - o) = 0$:
 #
 # $$\mathbb{E}\,\hat o - o \;\approx\; -\frac1m \sum_j A_j\, g_j\, (v_j - o), \qquad
 # g_j = \sum_l A_l\, e^{z_j^\top z_l} .$$
 #
-# Keys whose $g_j$ is above the average, since their $z_j$ is like those of the keys that count, get less than their due.
-# For small norms $g_j \approx 1 + z_j^\top \bar z$ with $\bar z = \sum_l A_l z_l = q' + \bar k'$, where
-# $\bar k' = \sum_l A_l k_l'$. Now $\sum_j A_j (v_j - o)\, k_j'^\top$ is the derivative of softmax attention by its
-# query, so the bias is $-\frac1m \frac{\partial o}{\partial q'} (q' + \bar k')$. On average positive features
-# answer not $q'$ but $q'(1 - \frac1m) - \frac1m \bar k'$, a query that is a little *shorter*, and turned away from
-# the keys that count. **Where norms are small and keys lie around 0, positive features flatten attention on average, as
-# a higher temperature would.** The form with $g_j$ is `theory.output_bias`.
+# Keys whose $g_j$ is above the average get less weight than they should. These are the keys whose $z_j$ has large inner
+# products with the $z_l$ of the keys with most of the weight.
 #
-# **Before you run this:** three queries and twelve keys have entries of size ¼, and $d = 4$. At $m = 128$, is the
-# bias about a half of the error of one draw, about a tenth, or less than a twentieth?
+# For small norms we can say what this does. Then $g_j \approx 1 + z_j^\top \bar z$ with
+# $\bar z = \sum_l A_l z_l = q' + \bar k'$ and $\bar k' = \sum_l A_l k_l'$. Moreover, $\sum_j A_j (v_j - o)\, k_j'^\top$
+# is the derivative of softmax attention with respect to its query, so the bias is
+# $-\frac1m \frac{\partial o}{\partial q'} (q' + \bar k')$. On average, positive features answer not the query $q'$ but
+# $q'(1 - \frac1m) - \frac1m \bar k'$, a query that is a little *shorter* and turned away from the keys with most of the
+# weight. **Where norms are small and keys lie around 0, positive features flatten attention on average, as a higher
+# temperature would.** `theory.output_bias` computes the form with $g_j$.
+#
+# Is this bias large enough to matter? The answer depends on $m$, because the bias falls like $1/m$, and the error of
+# one draw, which is mostly noise, like $1/\sqrt m$.
+#
+# **Before you run this:** three queries and twelve keys have entries of size ¼, and $d = 4$. At $m = 8$ the bias is
+# about an eighth of the error of one draw. At $m = 128$, is it about a half, about a tenth, or less than a twentieth?
 
 
 # %% tags=["answer"]
@@ -337,40 +400,46 @@ rng = np.random.default_rng(30)
 x, y = rng.normal(size=(3, 4)) / 4, rng.normal(size=(12, 4)) / 4
 u = rng.normal(size=(12, 2))  # values
 A = np.exp(x @ y.T) / np.exp(x @ y.T).sum(axis=1, keepdims=True)
-o, foretold, z = A @ u, theory.output_bias(x, y, u, 1), x[0] + y  # of the first query, (S, d)
+o, predicted, z = A @ u, theory.output_bias(x, y, u, 1), x[0] + y  # of the first query, (S, d)
 g = np.exp(z @ z.T) @ A[0]  # (S,)
-print("m × bias of the first query, by hand:", -(A[0] * g) @ (u - o[0]), "and", foretold[0])
-size = np.linalg.norm(foretold)
-print(f"  m   m × bias along the foretold one, {size:.4f}   bias / error of a draw")
+print("m × bias of the first query, by hand:", -(A[0] * g) @ (u - o[0]), "and", predicted[0])
+size = np.linalg.norm(predicted)
+print(f"  m   m × bias along the predicted, {size:.4f}   bias / error of a draw")
 for m in (8, 32, 128):
     off = outputs(m, 1_000_000 // m, rng) - o
-    along = m * (off * foretold / size).sum(axis=(1, 2))
-    part = along.mean() / m / np.sqrt((off**2).sum(axis=(1, 2)).mean())
-    print(f"{m:3} {along.mean():21.4f} ± {along.std() / len(along) ** 0.5:.4f} {part:26.3f}")
+    along = m * (off * predicted / size).sum(axis=(1, 2))
+    ratio = along.mean() / m / np.sqrt((off**2).sum(axis=(1, 2)).mean())
+    print(f"{m:3} {along.mean():21.4f} ± {along.std() / len(along) ** 0.5:.4f} {ratio:26.3f}")
 
 # %% [markdown] tags=["answer"]
 # At $m = 128$ the bias is less than a twentieth of the error of one draw. From $m = 32$ on no difference from the
-# formula is seen; at 8 the next order shows. With short vectors, one layer and one draw the bias can be ignored. It
-# matters as soon as many outputs are averaged, because the noise shrinks and the bias does not.
+# formula is seen; at 8 the next order shows.
 
 # %% [markdown]
+# With short vectors, one layer and one draw the bias can be ignored. It matters as soon as many outputs are averaged,
+# because the noise shrinks and the bias does not.
+#
 # ## 5. Average or pool
 #
-# Suppose that one can afford $R$ draws of $m$ directions. One may average $R$ outputs, or *pool*: take one output from
-# $R m$ directions, which costs the same. Let $b_m^2$ be the squared bias of one output with $m$ directions and
-# $V_m$ its variance, summed over all rows. As the draws are independent, the expected errors are exactly
+# Suppose that we can afford $R$ draws of $m$ directions. There are two ways to use them. We can *average*: compute one
+# output from each draw and take the mean of the $R$ outputs, as with an *ensemble* of models. Or we can *pool*: put all
+# $Rm$ directions into one $W$ and compute a single output. Both cost the same. Let $b_m^2$ be the squared bias of one
+# output with $m$ directions and $V_m$ its variance, each summed over all rows. As the draws are independent, the
+# expected squared errors are exactly
 #
 # $$\text{mean of } R \text{ outputs: } b_m^2 + \frac{V_m}{R}, \qquad \text{pooled: } b_{Rm}^2 + V_{Rm} .$$
 #
-# Averaging divides the variance by $R$ and leaves the bias as it is. To first order pooling divides the variance by
-# $R$ and the squared bias by $R^2$. But where a few directions make up most of a ratio, $R$ times
-# as many may divide its variance by less than $R$.
+# Averaging divides the variance by exactly $R$ and leaves the bias as it is. Pooling divides, to first order, the
+# variance by $R$ and the squared bias by $R^2$. This seems to settle the matter, but the first order is not everything.
+# Where the estimates are heavy-tailed, a few directions make up most of a ratio, and $R$ times as many may divide its
+# variance by less than $R$.
 #
-# So we measure, on decoders with four texts, on antibodies with two and on speech with one, and only with so few
-# directions that work is saved: $Rm < L/2$, or $L/4$ in the causal decoders.
+# So we measure, on the stored heads of three models: decoder heads on four texts, after 600 and after 12,000 steps of
+# training, antibody heads on two chains, and speech heads on one recording. We use only so few directions that work is
+# saved: $Rm < L/2$, or $L/4$ in the causal decoders. All errors are normalised.
 #
-# **Before you run this:** on the heads of antibodies and of speech, which has the lower error: the mean of four
-# outputs, or one output from four times as many directions?
+# **Before you run this:** on the antibody and speech heads, whose estimated weights we saw in lesson 09, which has the
+# lower error: the mean of four outputs, or one output from four times as many directions?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -471,34 +540,39 @@ axes[2].legend(fontsize=11, loc="lower left")
 show(
     fig,
     caption="Follow the dashed line down towards the bias, and look whether the solid line falls below the dashed one. "
-    "The last two panels show medians over heads.",
+    "The last two panels show medians over heads; nothing is saved from R = 4 on in the second, and from R = 8 on in "
+    "the third.",
     alt="Normalised error against the number of draws R, logarithmic axes, for the example of section 4 and the "
     f"medians of two kinds of trained heads. {'; '.join(said)}.",
 )
 
 # %% [markdown] tags=["answer"]
-# The mean of four outputs has the lower error on both heads of speech and on all six of antibodies. In the decoders it
-# is ahead with two draws on six to eight heads of eight, and with six on two and five. **On the antibody and speech
-# heads the mean of outputs has less error than pooling at every size tried that saves work, from 8 directions per draw
-# on.** There it is
-# typically no better than mean(V) on antibodies and the near head of speech; on the other it is better, down to 0.35.
+# The mean of four outputs has the lower error, on both speech heads and on all six antibody heads.
 
 # %% [markdown]
-# In the end pooling overtakes the mean, which stops at its bias: as soon as $b_{Rm}^2 + V_{Rm}$ is below $b_m^2 +
-# V_m/R$, and all of these can be measured (exercise 3). On the antibody heads, with 122 keys, that takes 256
-# directions on one of six, 1,024 on another, and more on the others. There the mean of 16 outputs is typically level with mean(V). And
-# in lesson 17 one draw of 256 directions serves a model better than the mean of eight outputs of 64, because what all
-# draws get wrong alike hurts it more.
+# **On the antibody and speech heads the mean of outputs has less error than pooling at every size tried that saves
+# work, from 8 directions per draw on.** Even so, the mean of outputs is typically no better than
+# $\operatorname{mean}(V)$ on the antibody heads and on the speech head that attends locally. On the other speech head
+# it is better, down to 0.35. In the decoders the mean is ahead with two draws on six to eight heads of eight, and with
+# six draws on two of eight after 600 steps and on five after 12,000.
+#
+# In the end pooling overtakes the mean, which stops at its bias. This happens as soon as $b_{Rm}^2 + V_{Rm}$ is below
+# $b_m^2 + V_m/R$, and all of these can be measured (exercise 3). On the antibody heads, with 122 keys, it takes 256
+# directions on one of six, 1,024 on another, and more on the others. There the mean of 16 outputs is typically level
+# with $\operatorname{mean}(V)$. And in lesson 17 one draw of 256 directions serves a model better than the mean of
+# eight outputs of 64, because an error common to all draws hurts it more.
 #
 # ## 6. Redraw or keep
 #
-# Here is the record of the antibody model of lesson 17, all its parameters tuned for 80 steps with 64 plain features a
-# head (which save nothing), two seeds. Its perplexity, $e$ to the mean of $-\ln P$ of a hidden letter, is 1.58 with
-# softmax, and between 7 and 10 when features are put in.
+# A model that is fine-tuned to its features can be trained with one $W$ that is kept, or with a new one at every step,
+# which is called *redrawing*. The next cell reads the record of the antibody model of lesson 17. Starting from its
+# parameters for softmax, all of them were fine-tuned for 80 steps with 64 plain positive features per head (which save
+# nothing), with two seeds. We judge it by its *perplexity*, $e$ to the mean of $-\ln P$ of a hidden letter: it tells
+# among how many letters the model still hesitates. With softmax it is 1.58, and between 7 and 10 when features are put
+# in without training.
 #
-# **Before you run this:** a model is tuned to features for 80 steps, with one $W$ that is kept or with a
-# new one at every step. Which comes nearest to softmax: a kept $W$ tested on itself, a kept one tested on
-# another, or a redrawn one?
+# **Before you run this:** after 80 steps, which model comes nearest to softmax: one with a kept $W$ tested on this $W$,
+# one with a kept $W$ tested on another, or one with a redrawn $W$?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 with open(data.FOLDER / "antibody_tuning.csv", encoding="utf-8", newline="") as file:
@@ -510,19 +584,21 @@ rows = [row for row in record if row["steps"] == "80"]
 for way, label in (("kept", "kept one W"), ("redrawn", "redrawn at every step")):
     for which in ("own", "fresh"):
         mine = [row for row in rows if row["way"] == f"FAVOR+, {way}"]
-        found = [float(row["perplexity"]) for row in mine if row["W"].startswith(which)]
-        if found:
-            said = "its own W" if which == "own" else "a W never seen"
-            print(f"{label:22} on {said:15} {min(found):.2f} to {max(found):.2f}")
+        tested = [float(row["perplexity"]) for row in mine if row["W"].startswith(which)]
+        if tested:
+            on = "its own W" if which == "own" else "a W never seen"
+            print(f"{label:22} on {on:15} {min(tested):.2f} to {max(tested):.2f}")
 
 # %% [markdown] tags=["answer"]
-# The kept $W$ tested on itself comes nearest to softmax. **The antibody model that was tuned on one $W$ has learned
-# that $W$, errors and all, and does worse on another.** The one that met a new $W$ at every step
-# does about equally well on three that it never saw, at twice the perplexity of softmax, and not as well as the first
-# on its own. So if $W$ is to be drawn anew later, redraw in training.
+# The kept $W$ tested on itself comes nearest to softmax.
 
 # %% [markdown]
-# Either way draw $W$ from a generator whose seed the data do not have. Otherwise its rows may *be* the queries, up to
+# **The antibody model that was tuned on one $W$ has learned that $W$, errors and all, and does worse on another.** The
+# one that met a new $W$ at every step does about equally well on three that it never saw. It has twice the perplexity
+# of softmax there, and does not do as well as the first on its own $W$. So if you will draw $W$ anew later, redraw it
+# in training.
+#
+# Either way, draw $W$ from a generator whose seed the data do not have. Otherwise its rows may *be* the queries, up to
 # scale. What does that do to a measurement?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -530,7 +606,7 @@ L, d, m = 2048, 64, 512
 normal = np.random.default_rng(31).normal(size=(3, L, d))
 q, k, v = 0.35 * normal[0, :256], 0.35 * normal[1], normal[2]
 exact, scores = attention.softmax_attention(q, k, v), q @ k.T / d**0.5
-foretold = attention.relative_variance(q, k, m) / 2 / scores.var(axis=1).mean()
+predicted = attention.relative_variance(q, k, m) / 2 / scores.var(axis=1).mean()
 Ws = [projections.iid(np.random.default_rng(1031 + i), m, d) for i in range(8)]
 others = [*Ws[:7], normal[0, :m]]  # what iid draws from the seed of the data
 for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)):
@@ -538,35 +614,38 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
         compare.normalised_error(attention.favor_attention(q, k, v, W), exact, v) for W in some
     ]
     print(
-        f"{name:30} mean error of 8 draws over what lesson 11 foretells: {np.mean(errors) / foretold:.1f}"
+        f"{name:30} mean error of 8 draws / prediction of lesson 11: {np.mean(errors) / predicted:.1f}"
     )
 
 # %% [markdown]
-# One such draw in eight makes the mean error 18 times what was foretold, where it would be 1.5 times.
+# One such draw in eight makes the mean error 18 times what lesson 11 predicts, where it would be 1.5 times. The error
+# of an estimate tells you something only if the directions are independent of the data.
 #
-# In a whole model the comparison is never made, and the answer survives where queries and keys are neither long nor
-# so short that mean(V) is the better answer. On trained heads mostly it does not, and averaging takes away the noise,
-# not the bias. Lesson 14 asks when to use it, and [In your own model](../kit/pages/in_your_own_model.md) puts it into
-# PyTorch.
+# In a Performer no query is ever compared with a single key, and the answer survives where queries and keys are neither
+# long nor so short that $\operatorname{mean}(V)$ is the better answer. On trained heads mostly it does not survive, and
+# averaging takes away the noise, not the bias. Lesson 14 asks when to use a Performer, and [In your own
+# model](../kit/pages/in_your_own_model.md) puts it into PyTorch.
 #
 # ## Take away
 #
-# - A Performer is a transformer with one function changed in each block. All parameters can be carried over, and
-#   have to be tuned.
+# - A Performer is a transformer with one function changed in each block. All parameters can be carried over from a
+#   model with softmax, and then have to be fine-tuned.
 # - The rule $d \ln d$ knows nothing of the size of queries and keys. On trained heads: measure.
-# - The mean of $R$ outputs has the error $b_m^2 + V_m/R$. On antibody and speech heads it is below pooling's wherever
-#   work is saved, from 8 directions per draw on. In lesson 17's model, where none is saved, pooling did better.
+# - The mean of $R$ outputs has the error $b_m^2 + V_m/R$. On the antibody and speech heads it is below the error of
+#   pooling wherever work is saved, from 8 directions per draw on. In lesson 17's model, where none is saved, pooling
+#   did better.
 # - A model trained on one $W$ learns that $W$.
 #
 # ## Where it breaks
 #
 # - The formulas for $m$ and for the bias are first terms in $1/m$, for independent rows.
-# - Plain features follow trained heads badly. Lesson 14's shift of the keys helps most heads, and rarely enough.
+# - Plain positive features follow trained heads badly. Lesson 14's shift of the keys helps most heads, but rarely
+#   enough.
 #
 # ## Exercises
 #
-# In `exercises/13_performer.ipynb`: how many outputs to average, if any number will do; an output without the
-# leading bias; bias and noise from a few outputs.
+# In `exercises/13_performer.ipynb`: how many outputs to average, if any number will do; an output without the leading
+# bias; bias and noise from a few outputs.
 #
 # ## Further reading
 #
