@@ -11,7 +11,7 @@
 # A *Performer* is a transformer whose attention is *FAVOR+*, which stands for fast attention via positive orthogonal
 # random features. We have all its parts: positive features (lesson 09) of orthogonal directions (lesson 05), the moved
 # brackets that make attention linear in the length (lesson 10), and a recurrent state where it is causal (lesson 12).
-# In this lesson we assemble them. How many directions does a Performer need? And what do we gain if we draw more?
+# How many directions does a Performer need? And what do we gain if we draw more?
 
 # %%
 import csv
@@ -33,10 +33,9 @@ from performer_course.figures import COLORS, compared, gram, show
 # $$\hat o_i = \frac{\varphi(q_i')^\top \sum_j \varphi(k_j')\, v_j^\top}
 # {\varphi(q_i')^\top \sum_j \varphi(k_j')} .$$
 #
-# A transformer block does many things: layer normalisation, attention, a feed-forward network, and a residual
-# connection around each of the last two. But there is only one line in it that mixes tokens, and that line is
-# attention. `transformer.block` of lesson 07 has a keyword, `attend`, which puts any function into that line. So we
-# need only write this one function, for all heads of multi-head attention at once.
+# A transformer block contains layer normalisation, a feed-forward network and residual connections, but only one line
+# in it, multi-head attention, mixes tokens. `transformer.block` of lesson 07 has a keyword, `attend`, which puts any
+# function into that line.
 #
 # **Before you run this:** some keys of a padded text are to be hidden. With exact attention we would set their weights
 # to zero, but here the weight of a single pair is never computed. What can we set to zero instead: features of queries,
@@ -73,9 +72,9 @@ for name, (causal, mask) in cases.items():
 # value, it would still count in the denominator, and the output would be shrunk towards zero.
 #
 # In the package the configuration chooses between `attention="softmax"` and `attention="favor"`. The latter is
-# `favor_attention` of lesson 11, which is the same formula in its stable form. **No parameter's shape depends on the
-# attention, so all parameters of a trained model can be carried over to features, and fine-tuned there.** Until they
-# have been fine-tuned, they need not suit features, because they were trained with exact weights.
+# `favor_attention` of lesson 11, the same formula in its stable form. **No parameter's shape depends on the attention,
+# so all parameters of a trained model can be carried over to features, and fine-tuned there.** Until they have been
+# fine-tuned, they need not suit features, because they were trained with exact weights.
 
 # %% [markdown]
 # ## 2. A whole model, and a learned head
@@ -83,7 +82,7 @@ for name, (causal, mask) in cases.items():
 # We take a decoder of two blocks with fresh random parameters and run the whole model twice, with softmax attention and
 # with features. At each position it returns the logarithms of the probabilities $P$ of 27 tokens. We compare them with
 # the probabilities $\hat P$ of the model with features by the *Kullback–Leibler divergence* $\sum P \ln (P/\hat P)$,
-# averaged over the positions. It is 0 where $\hat P = P$, and positive otherwise.
+# averaged over the positions.
 #
 # As a baseline we set all queries to zero, so that each head takes the mean of the values that it may see. Features
 # save no work with 48 tokens, and we ask only how fast the answers approach those of softmax, as a fraction of the
@@ -137,9 +136,9 @@ for name, shrink in (("entries of size 1", 1), ("a half", 0.5), ("an eighth", 0.
 # nearly uniform, which means that the baseline is already nearly exact. At an eighth of the size 64 directions leave
 # 4.1 times its divergence.
 #
-# So much for random parameters. What about *learned* ones? We take a head of lesson 16's decoder after 12,000 steps of
-# training, on a text that it has not seen, and estimate its causal weights on 32 tokens with 16, 64 and 256 directions.
-# By lesson 09 a typical weight needs about $10\, e^{\|z\|^2/2}$ directions, with $z = q' + k'$. How many is that here?
+# Now take a *learned* head, of lesson 16's decoder after 12,000 steps of training, on a text that it has not seen, and
+# estimate its causal weights on 32 tokens with 16, 64 and 256 directions. By lesson 09 a typical weight needs about
+# $10\, e^{\|z\|^2/2}$ directions, with $z = q' + k'$. How many is that here?
 
 # %%
 q, k, _ = (a[0, 2, 0] for a in data.learned("late"))  # block 0, head 2, first text: (32, 8)
@@ -151,10 +150,8 @@ print(
 )
 
 # %% [markdown]
-# To measure the damage, we count the weight that a row gives to the wrong keys,
-# $\frac12 \sum_j |\hat A_{ij} - A_{ij}|$, and take the mean over the rows. It is 0 if all weights are exact, and 1 if
-# all the weight is at wrong keys. For $\operatorname{mean}(V)$, which gives equal weight to all keys that a row sees,
-# it is 0.66.
+# We count the weight that a row gives to the wrong keys, $\frac12 \sum_j |\hat A_{ij} - A_{ij}|$, and take the mean
+# over the rows. For $\operatorname{mean}(V)$, which gives equal weight to all keys that a row sees, it is 0.66.
 #
 # **Before you run this:** with 256 directions, eight times as many as there are tokens, is the misplaced weight nearer
 # to 0.03, to 0.1 or to 0.3?
@@ -190,18 +187,14 @@ show(
 # Even 256 directions put about a third of the weight on the wrong keys, half as much as $\operatorname{mean}(V)$ does.
 
 # %% [markdown]
-# With far fewer directions than a typical weight needs, the estimates still follow the diagonal roughly, but a key that
-# happens to be overestimated takes weight from all the others. More directions help slowly: from 16 to 64 to 256 of
-# them the misplaced weight falls from 0.52 to 0.43 and 0.33.
+# More directions help slowly: from 16 to 64 to 256 of them the misplaced weight falls from 0.52 to 0.43 and 0.33.
 #
 # ### Through depth
 #
 # In a deeper model each block receives an input that is already wrong, and adds an error of its own. The simplest
 # prediction is that these errors are independent, so that their squares add up, each multiplied by the squared *gain*,
 # by which the blocks after it stretch a small change of their input. To test it, we follow five encoders of eight
-# blocks, with fresh parameters, queries and keys halved, and 256 directions for 16 tokens. The gain of a block is
-# measured in three ways: with noise that is independent between tokens, with noise that is common to all tokens, and
-# with the real error that reaches the block.
+# blocks, with fresh parameters, queries and keys halved, and 256 directions for 16 tokens.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 exact, favor = (transformer.Config(27, 32, 4, 8, False, attention=a) for a in ("softmax", "favor"))
@@ -267,18 +260,17 @@ for label, of in (
 # $\delta^{-2} = \epsilon^{-2} e^{2\sqrt d}$. The rule hides an exponential in what is usually quoted as a constant, and
 # the theorem is not about positive features.
 #
-# For positive features we know more. With $z_{ij} = q_i' + k_j'$ the relative variance of a weight is
-# $(e^{\|z_{ij}\|^2} - 1)/m$ for independent rows, without any $d$ (lesson 09). Lesson 11 turned this into a prediction:
-# half the mean of the relative variances over the pairs, divided by the variance of the scores, is the normalised error
-# of the output, if the scores are small, the values are drawn independently of the keys, and queries and keys have the
-# same size and mean 0. We set this error to $\frac12$ and solve for $m$:
+# For positive features, with $z_{ij} = q_i' + k_j'$, the relative variance of a weight is $(e^{\|z_{ij}\|^2} - 1)/m$
+# for independent rows, without any $d$ (lesson 09). Lesson 11 turned this into a prediction: half the mean of the
+# relative variances over the pairs, divided by the variance of the scores, is the normalised error of the output, if
+# the scores are small, the values are drawn independently of the keys, and queries and keys have the same size and mean
+# zero. We set this error to $\frac12$ and solve for $m$:
 #
 # $$m \approx \frac{\overline{e^{\|z\|^2}} - 1}{\operatorname{Var}(t)} .$$
 #
 # We try both rules on normal queries and keys. While $d$ grows, we hold either their lengths or the size $T$ of their
 # entries. For entries of size $T$, the mean of $\|z\|^2$ is $2 T^2 \sqrt d$, and $\operatorname{Var}(t)$ is about
-# $T^4$. By *Jensen's inequality* the mean of a convex function is at least the function of the mean, so the mean of
-# $e^{\|z\|^2}$ is larger than $e^{2 T^2 \sqrt d}$.
+# $T^4$. Because $e^x$ is convex, the mean of $e^{\|z\|^2}$ is larger than $e^{2 T^2 \sqrt d}$ (*Jensen's inequality*).
 #
 # **Before you run this:** for normal entries of size 0.7 and $d = 32$ the rule $d \ln d$ says 111 directions. Does a
 # normalised error of $\frac12$ need hundreds, thousands or millions?
@@ -328,15 +320,14 @@ for d, times in ((8, 10), (32, 40)):
 # Thousands: the formula asks for about 3,500 directions.
 
 # %% [markdown]
-# Where it was tried, the formula is right within a factor of three in the median. It also explains when the rule of
-# thumb fails. If lengths are held, $\operatorname{Var}(t) = \|q'\|^2\|k'\|^2/d$, so $m$ grows like $d$, while $d \ln d$
-# grows faster and would overtake it. If the entries keep their size $T$, then $\|z\|^2 \approx 2T^2\sqrt d$, and $m$
-# grows like $e^{2T^2\sqrt d}$. **For independent entries of size 0.7 the rule $d \ln d$ is short by a factor of about
-# ten at $d = 8$, forty at $d = 32$, and by the formula of about a thousand at $d = 128$.**
+# Where it was tried, the formula is right within a factor of three in the median. If lengths are held,
+# $\operatorname{Var}(t) = \|q'\|^2\|k'\|^2/d$, so $m$ grows like $d$, while $d \ln d$ grows faster and would overtake
+# it. If the entries keep their size $T$, then $\|z\|^2 \approx 2T^2\sqrt d$, and $m$ grows like $e^{2T^2\sqrt d}$.
+# **For independent entries of size 0.7 the rule $d \ln d$ is short by a factor of about ten at $d = 8$, forty at
+# $d = 32$, and by the formula of about a thousand at $d = 128$.**
 #
 # What is *not* in the formula is the length. For independent data the errors of features and of
-# $\operatorname{mean}(V)$ both fall like $1/L$, so their quotient, the normalised error, should not change. We check
-# this over a factor of 16 in length.
+# $\operatorname{mean}(V)$ both fall like $1/L$, so their quotient, the normalised error, should not change.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 print("entries 0.5, d = 16, m = 256: normalised error, median and range of 9 draws")
@@ -354,7 +345,7 @@ for L in (128, 512, 2048):
 # If one draw of directions is not good enough, we could average the outputs of several. Will the mean become exact?
 # Each output is a fraction whose numerator and denominator are both unbiased. But a *ratio estimator* is biased,
 # because the mean of a ratio is not the ratio of the means: by Jensen's inequality even the reciprocal of an unbiased
-# positive denominator is too large on average. How large is this bias, and in which direction does it point?
+# positive denominator is too large on average.
 #
 # Fix one query and write, as in lesson 11, $1 + \eta_j$ for the estimated weight of key $j$ divided by its exact one.
 # Then $\mathbb{E}\,\eta_j = 0$ and $\mathbb{E}\,\eta_j\eta_l = (e^{z_j^\top z_l} - 1)/m$. Let $A_j$ be the exact
@@ -373,16 +364,14 @@ for L in (128, 512, 2048):
 # Keys whose $g_j$ is above the average get less weight than they should. These are the keys whose $z_j$ has large inner
 # products with the $z_l$ of the keys with most of the weight.
 #
-# For small norms we can say what this does. Then $g_j \approx 1 + z_j^\top \bar z$ with
-# $\bar z = \sum_l A_l z_l = q' + \bar k'$ and $\bar k' = \sum_l A_l k_l'$. Moreover, $\sum_j A_j (v_j - o)\, k_j'^\top$
-# is the derivative of softmax attention with respect to its query, so the bias is
-# $-\frac1m \frac{\partial o}{\partial q'} (q' + \bar k')$. On average, positive features answer not the query $q'$ but
-# $q'(1 - \frac1m) - \frac1m \bar k'$, a query that is a little *shorter* and turned away from the keys with most of the
-# weight. **Where norms are small and keys lie around 0, positive features flatten attention on average, as a higher
-# temperature would.** `theory.output_bias` computes the form with $g_j$.
+# For small norms $g_j \approx 1 + z_j^\top \bar z$ with $\bar z = \sum_l A_l z_l = q' + \bar k'$ and
+# $\bar k' = \sum_l A_l k_l'$. Moreover, $\sum_j A_j (v_j - o)\, k_j'^\top$ is the derivative of softmax attention with
+# respect to its query, so the bias is $-\frac1m \frac{\partial o}{\partial q'} (q' + \bar k')$. On average, positive
+# features answer not the query $q'$ but $q'(1 - \frac1m) - \frac1m \bar k'$, a query that is a little *shorter* and
+# turned away from the keys with most of the weight. **Where norms are small and keys lie around 0, positive features
+# flatten attention on average, as a higher temperature would.** `theory.output_bias` computes the form with $g_j$.
 #
-# Is this bias large enough to matter? The answer depends on $m$, because the bias falls like $1/m$, and the error of
-# one draw, which is mostly noise, like $1/\sqrt m$.
+# The bias falls like $1/m$, while the error of one draw, which is mostly noise, falls like $1/\sqrt m$.
 #
 # **Before you run this:** three queries and twelve keys have entries of size ¼, and $d = 4$. At $m = 8$ the bias is
 # about an eighth of the error of one draw. At $m = 128$, is it about a half, about a tenth, or less than a twentieth?
@@ -421,18 +410,16 @@ for m in (8, 32, 128):
 #
 # ## 5. Average or pool
 #
-# Suppose that we can afford $R$ draws of $m$ directions. There are two ways to use them. We can *average*: compute one
-# output from each draw and take the mean of the $R$ outputs, as with an *ensemble* of models. Or we can *pool*: put all
-# $Rm$ directions into one $W$ and compute a single output. Both cost the same. Let $b_m^2$ be the squared bias of one
-# output with $m$ directions and $V_m$ its variance, each summed over all rows. As the draws are independent, the
-# expected squared errors are exactly
+# Suppose that we can afford $R$ draws of $m$ directions. We can *average*: compute one output from each draw and take
+# the mean of the $R$ outputs, as with an *ensemble* of models. Or we can *pool*: put all $Rm$ directions into one $W$
+# and compute a single output. Both cost the same. Let $b_m^2$ be the squared bias of one output with $m$ directions and
+# $V_m$ its variance, each summed over all rows. As the draws are independent, the expected squared errors are exactly
 #
 # $$\text{mean of } R \text{ outputs: } b_m^2 + \frac{V_m}{R}, \qquad \text{pooled: } b_{Rm}^2 + V_{Rm} .$$
 #
 # Averaging divides the variance by exactly $R$ and leaves the bias as it is. Pooling divides, to first order, the
-# variance by $R$ and the squared bias by $R^2$. This seems to settle the matter, but the first order is not everything.
-# Where the estimates are heavy-tailed, a few directions make up most of a ratio, and $R$ times as many may divide its
-# variance by less than $R$.
+# variance by $R$ and the squared bias by $R^2$. But where the estimates are heavy-tailed, a few directions make up most
+# of a ratio, and $R$ times as many may divide its variance by less than $R$.
 #
 # So we measure, on the stored heads of three models: decoder heads on four texts, after 600 and after 12,000 steps of
 # training, antibody heads on two chains, and speech heads on one recording. We use only so few directions that work is
@@ -565,11 +552,10 @@ show(
 # ## 6. Redraw or keep
 #
 # A model that is fine-tuned to its features can be trained with one $W$ that is kept, or with a new one at every step,
-# which is called *redrawing*. The next cell reads the record of the antibody model of lesson 17. Starting from its
-# parameters for softmax, all of them were fine-tuned for 80 steps with 64 plain positive features per head (which save
-# nothing), with two seeds. We judge it by its *perplexity*, $e$ to the mean of $-\ln P$ of a hidden letter: it tells
-# among how many letters the model still hesitates. With softmax it is 1.58, and between 7 and 10 when features are put
-# in without training.
+# which is called *redrawing*. The next cell reads the record of the antibody model of lesson 17. All its parameters
+# were fine-tuned for 80 steps with 64 plain positive features per head (which save nothing), with two seeds. We judge
+# it by its *perplexity*, $e$ to the mean of $-\ln P$ of a hidden letter: it tells among how many letters the model
+# still hesitates. With softmax it is 1.58, and between 7 and 10 when features are put in without training.
 #
 # **Before you run this:** after 80 steps, which model comes nearest to softmax: one with a kept $W$ tested on this $W$,
 # one with a kept $W$ tested on another, or one with a redrawn $W$?
@@ -618,8 +604,7 @@ for name, some in (("other seeds", Ws), ("one of eight the data's seed", others)
     )
 
 # %% [markdown]
-# One such draw in eight makes the mean error 18 times what lesson 11 predicts, where it would be 1.5 times. The error
-# of an estimate tells you something only if the directions are independent of the data.
+# One such draw in eight makes the mean error 18 times what lesson 11 predicts, where it would be 1.5 times.
 #
 # In a Performer no query is ever compared with a single key, and the answer survives where queries and keys are neither
 # long nor so short that $\operatorname{mean}(V)$ is the better answer. On trained heads mostly it does not survive, and

@@ -92,8 +92,8 @@ checks.bias_and_noise(bias_and_noise)
 # For the sum, the bias is the sum of the biases in both cases. The variances of the heads add up if their directions
 # are independent. If the directions are shared, the errors of the heads are correlated, and twice the covariance of
 # each pair of heads is added, which may have either sign. The worst case is two heads that do the same and are simply
-# added: with shared directions the variance of
-# the sum is 4 times that of one head, with directions of their own it is 2 times.
+# added: with shared directions the variance of the sum is 4 times that of one head, with directions of their own it is
+# 2 times.
 #
 # The cost of separate directions is memory, $h\,m\,d$ numbers for $h$ heads instead of $m\,d$. The number of
 # multiplications is the same.
