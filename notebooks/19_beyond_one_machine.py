@@ -1,19 +1,19 @@
 # %% [markdown]
 # # Attention on many machines: go beyond one
 #
-# > **75 minutes.** Needs: lesson 12 (states, and how they merge).
+# > **70 minutes.** Needs: lesson 12 (states, and how they merge).
 # >
-# > Afterwards you can say what one part of a text has to hand to the rest, join what many processes found in a tree or
-# > in a scan, run both on Dask, kill a worker, and reckon what a billion tokens cost.
+# > Afterwards you can say what one part of a text must send to the rest, combine the results of many processes in a
+# > tree or in a scan, run both on Dask, kill a worker in the middle of a run, and estimate what a billion tokens cost.
 #
-# A text may be too long for one machine: it has too many tokens to hold, or too many to wait for. Exact attention
-# must then bring every key together with every query. Linear attention only has to hand on a state, whose size does
-# not depend on the length. In this lesson a text is cut into parts, and different processes work on them. The rows
-# come out as from one process, causal or not, even when a process dies in the middle.
+# A text may be too long for one machine, because it has too many tokens to store or would take too long to process.
+# Exact attention must then bring every key together with every query, wherever they are stored. Linear attention only
+# has to pass on a state, whose size does not depend on the length of the text. In this lesson we cut a text into parts
+# and give the parts to different processes. Together they compute the same rows as one process, causal or not, even
+# when one of them dies in the middle of the work.
 
 # %%
 import functools
-import importlib.util
 import logging
 import math
 import os
@@ -40,44 +40,45 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 # %% [markdown]
 # ## 1. What a shard leaves behind
 #
-# Cut a text of $L$ tokens into $N$ *shards* of about $n = L/N$ tokens, each for another machine. A row needs the
-# tokens of its own shard. Of every other shard it needs only what that shard leaves behind in the state. Call this
-# $s_i$ for shard $i$, and write $s_1 \oplus s_2$ for what two neighbours leave together. Machines can work in parallel
-# if it does not matter which neighbours are joined first, which is *associativity*:
+# Cut a text of $L$ tokens into $N$ *shards* of about $n = L/N$ consecutive tokens, one for each machine. Splitting data
+# in this way is called *sharding*. To compute a row of the output, a machine needs the tokens of its own shard, but of
+# every other shard it needs only what that shard leaves behind in the state. Call this $s_i$ for shard $i$, and write
+# $s_1 \oplus s_2$ for what two neighbouring shards leave together. The machines can work in parallel if it does not
+# matter which neighbours are joined first, that is, if the operation $\oplus$ is *associative*:
 #
 # $$(s_1 \oplus s_2) \oplus s_3 = s_1 \oplus (s_2 \oplus s_3) .$$
 #
-# Whether $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, *commutativity*, is another question. Here are six rules by which
-# tokens change a state, the last of them exact attention:
+# Whether it is also *commutative*, so that $s_1 \oplus s_2$ equals $s_2 \oplus s_1$, is another question. We compare
+# six rules by which tokens change a state. The last is exact attention, whose state is the KV cache.
 #
-# - *Plain* linear attention adds $\varphi(k)\, [v, 1]^\top$ for each token, so $\oplus$ is $+$.
+# - *Plain* linear attention adds $\varphi(k)\, [v, 1]^\top$ for each token, so $\oplus$ is addition.
 # - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson 12.
-# - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token. With $a < 1$ old tokens
-#   fade.
-# - *A gate a channel* has such a number for each of the $d$ rows of the state. These numbers may depend on the token.
-# - *The delta rule* first looks up what the state returns for the key, and writes only the difference:
+# - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token. If $a < 1$, old tokens fade.
+# - *Channel gates* give each channel, which is one of the $d$ rows of the state, such a number of its own. These
+#   numbers   may depend on the token.
+# - *The delta rule* first looks up what the state returns for the key, and then writes only the difference:
 #   $S \leftarrow S + \beta\, k\, (v - S^\top k)^\top$, with a writing strength $\beta$.
-# - *Exact* attention must leave all keys and values for queries that are still to come, and $\oplus$ puts them one
-#   after the other.
+# - *Exact* attention must keep all keys and values for the queries that are still to come, and $\oplus$ concatenates
+#   them.
 #
-# Decay, gates and the delta rule have no denominator, and their state $S$ is $(d, e)$. Under each of these rules a
-# token maps $S$ to $A S + B$. For decay $A$ is a number, for gates it is a diagonal matrix, and both have
-# $B = k v^\top$. For the delta rule $A = I - \beta\, k k^\top$, with the identity $I$, and $B = \beta\, k v^\top$.
-# Two such maps, one after the other, are again one:
+# Decay, gates and the delta rule have no denominator, and their state $S$ has shape $(d, e)$. Under each of these rules
+# a token applies an *affine map* to the state: $S$ becomes $A S + B$. For decay $A$ is a number, for gates it is a
+# diagonal matrix, and in both cases $B = k v^\top$. For the delta rule $A = I - \beta\, k k^\top$, where $I$ is the
+# identity, and $B = \beta\, k v^\top$. Applying two affine maps in turn gives another affine map:
 #
 # $$A_2 (A_1 S + B_1) + B_2 = (A_2 A_1)\, S + (A_2 B_1 + B_2) ,
 # \qquad (A_1, B_1) \oplus (A_2, B_2) = (A_2 A_1,\; A_2 B_1 + B_2) .$$
 #
-# So a shard of any length leaves one pair $(A, B)$. `recurrent.chunk_map` computes it, and `recurrent.then` is this
-# $\oplus$.
+# A shard of any length therefore leaves a single pair $(A, B)$. `recurrent.chunk_map` computes it, and `recurrent.then`
+# is this $\oplus$.
 
 # %%
-D, M = 64, 256  # d = e, and the directions of FAVOR+
+D, M = 64, 256  # d = e, and the number of directions of FAVOR+
 FADE, BETA = -0.01, 0.5  # ln a of decay; the writing strength of the delta rule
 
 
 def shard(i, n=700, dtype="float64"):
-    """q, k and v of shard i, (n, D) each: drawn here, where a real one would read its file."""
+    """q, k and v of shard i, (n, D) each: random here; a real program would read a file."""
     rng = np.random.default_rng([19, i])
     return [xp.asarray(rng.random((n, D), dtype=dtype) - 0.5) for _ in range(3)]
 
@@ -87,7 +88,7 @@ def directions(dtype="float64"):
 
 
 def unit(k):
-    """Keys of length one, on which the delta rule is stable."""
+    """Keys scaled to length one, for which the delta rule is stable."""
     return k / xp.linalg.vector_norm(k, axis=-1, keepdims=True)
 
 
@@ -96,7 +97,7 @@ def with_one(v):
 
 
 W = directions()
-RULES = {  # what keys and values leave, and how two of these join
+RULES = {  # the state that keys and values leave, and how two states are joined
     "plain": (
         lambda k, v: xp.matrix_transpose(features.elu_plus_one(k)) @ with_one(v),
         lambda a, b: a + b,
@@ -106,7 +107,7 @@ RULES = {  # what keys and values leave, and how two of these join
         attention.merge,
     ),
     "decay": (lambda k, v: recurrent.chunk_map(k, v, log_decay=FADE), recurrent.then),
-    "gate a channel": (lambda k, v: recurrent.chunk_map(k, v, log_decay=-(v**2)), recurrent.then),
+    "channel gates": (lambda k, v: recurrent.chunk_map(k, v, log_decay=-(v**2)), recurrent.then),
     "delta": (lambda k, v: recurrent.chunk_map(unit(k), v, BETA), recurrent.then),
     "exact": (lambda k, v: xp.concat([k, v], axis=1), lambda a, b: xp.concat([a, b], axis=0)),
 }
@@ -114,70 +115,72 @@ RULES = {  # what keys and values leave, and how two of these join
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 def numbers(state):
-    """All numbers of a state, at home and in one row."""
+    """All numbers of a state, on the host and in one row."""
     parts = state if isinstance(state, tuple) else (state,)
     return np.concatenate([to_host(x).ravel() for x in parts])
 
 
-def apart(a, b):
-    """The largest difference of two states, or two arrays, over the largest entry, in words."""
+def difference(a, b):
+    """The largest difference of two states or arrays, over the largest entry, in words."""
     a, b = numbers(a), numbers(b)
     gap = np.abs(a - b).max() / np.abs(b).max()
     return "below 1e-12" if gap < 1e-12 else f"{gap:.2f}"
 
 
 # %% [markdown]
-# For each rule the cell prints how many numbers a shard sends, and by how much of the largest entry the joined state
-# changes when the brackets of three shards move and when two shards change places.
+# For each rule, the next cell prints how many numbers a shard sends. It then joins three shards with the brackets in
+# either place, and two shards in either order, and prints by how much the result changes, as a fraction of its largest
+# entry.
 #
-# **Before you run this:** for which of the six rules may two shards change places? And which of them sends the least
-# from machine to machine, for shards of 700 tokens, $d = e = 64$ and $m = 256$?
+# **Before you run this:** under which of the six rules may two shards change places? And which of them sends the fewest
+# numbers from machine to machine, for shards of 700 tokens, $d = e = 64$ and $m = 256$?
 
 # %% tags=["answer"]
 print("rule            numbers sent   brackets moved   order swapped")
 for name, (leave, join) in RULES.items():
     s = [leave(*shard(i)[1:]) for i in range(3)]
-    brackets = apart(join(join(s[0], s[1]), s[2]), join(s[0], join(s[1], s[2])))
-    order = apart(join(s[1], s[0]), join(s[0], s[1]))
+    brackets = difference(join(join(s[0], s[1]), s[2]), join(s[0], join(s[1], s[2])))
+    order = difference(join(s[1], s[0]), join(s[0], s[1]))
     print(f"{name:15} {numbers(s[0]).size:12,d} {brackets:>16} {order:>15}")
 
 # %% [markdown] tags=["answer"]
 # Two shards may change places under plain linear attention, FAVOR+ and exact attention, where a swap only reorders the
-# cached rows. Decay sends the least, 4,097 numbers. **All
-# six rules are associative, but under decay, gates and the delta rule two shards must not change places.** Under
-# these three a later token fades or corrects what an earlier one wrote. A program that joins results as they arrive
-# is right for the two sums and wrong for these three, and it raises no error. The order of cached
-# rows changes no sum over all of them. But their number grows with the shard.
+# cached rows. Decay sends the fewest numbers, 4,097.
 
 # %% [markdown]
+# **All six rules are associative, but under decay, gates and the delta rule two shards must not change places.** Under
+# these three, a later token fades or corrects what an earlier one wrote. A program that joins results in the order in
+# which they arrive is right for the two sums, plain and FAVOR+, but wrong for these three, and it raises no error. In
+# exact attention the order of the cached rows changes no sum over all of them, but their number grows with the shard.
+#
 # ## 2. A tree and a scan
 #
-# *All-to-all*, every row needs everything: $s_1 \oplus \dots \oplus s_N$. Neighbours join, then neighbouring pairs,
-# and so on. That is a *tree* of $N - 1$ merges in $\lceil \log_2 N \rceil$ rounds. *Causal* rows of shard $i$ need
-# what all *earlier* shards leave together,
+# If attention is *all-to-all*, every row needs everything: $s_1 \oplus \dots \oplus s_N$. To compute this total, we
+# join neighbours, then neighbouring pairs, and so on. This is a *tree reduction*, here simply called a *tree*, of
+# $N - 1$ merges in $\lceil \log_2 N \rceil$ rounds. (Mapping each shard to a state and reducing the states to one is
+# called *map-reduce*.) If attention is *causal*, the rows of shard $i$ need what all *earlier* shards leave together,
 #
 # $$b_i = s_1 \oplus s_2 \oplus \dots \oplus s_{i-1} ,$$
 #
-# the exclusive prefix sum of lesson 12, now over shards. To compute all $b_i$ is called a *scan*. There are two
-# passes over the tokens. In the first each shard leaves its $s_i$. In the second it computes its rows, causal ones
-# from $b_i$ on: by `attention.follow(b_i, …)`, or with the keyword `state=` of `decay_attention` and
-# `delta_attention`.
+# the exclusive prefix sum of lesson 12, now over shards. Computing all $b_i$ is called a *scan*. Either way, there are
+# two passes over the tokens. In the first, each shard computes its $s_i$; in the second, its rows. Causal rows start
+# from $b_i$, by `attention.follow(b_i, …)` or with the keyword `state=` of `decay_attention` and `delta_attention`.
 #
-# A *task* is a function with its arguments. The two functions below get a *client*, an object with a method
-# `submit(task, *arguments)` that returns what stands for the result. The simplest client does the task at once,
-# itself.
+# A *task* is a function together with its arguments. The two functions below receive a *client*, an object with a
+# method `submit(task, *arguments)` that returns a placeholder for the result. The simplest client executes the task
+# itself, at once.
 
 
 # %%
 class Here:
-    """The client without a cluster: it does each task at once, in this process."""
+    """The client without a cluster: it executes each task at once, in this process."""
 
     def submit(self, task, *arguments, pure=False):  # section 3 says what `pure` is
         return task(*arguments)
 
 
 def tree(client, join, states):
-    """s₁ ⊕ … ⊕ s_N: neighbours join, in ⌈log₂ N⌉ rounds."""
+    """s₁ ⊕ … ⊕ s_N: neighbours are joined, in ⌈log₂ N⌉ rounds."""
     while len(states) > 1:
         pairs = [states[i : i + 2] for i in range(0, len(states), 2)]
         states = [client.submit(join, *p, pure=False) if len(p) == 2 else p[0] for p in pairs]
@@ -185,7 +188,7 @@ def tree(client, join, states):
 
 
 def before_each(client, join, states):
-    """For each shard what all earlier ones leave together; None for the first."""
+    """For each shard, what all earlier ones leave together; None for the first."""
     before = [None, states[0]]
     for state in states[1:-1]:
         before.append(client.submit(join, before[-1], state, pure=False))
@@ -193,22 +196,20 @@ def before_each(client, join, states):
 
 
 # %% [markdown]
-# To see what the tree and the scan do, take as the state of a shard the interval of shards that it covers. The join
-# below refuses intervals that do not lie side by side. The client `Noting`, whose code is folded, writes down what
-# was joined.
-
-
-# %%
-def neighbours(a, b):
-    """Two intervals of shards that lie side by side, as one."""
-    if a[1] != b[0]:
-        raise ValueError(f"shards {a} and {b} are no neighbours in this order")
-    return a[0], b[1]
+# To see which merges the tree and the scan make, we let the state of a shard be the interval of shards that it covers.
+# The folded cell has a join that refuses intervals which are not adjacent, and a client that records each merge.
 
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
-class Noting(Here):
-    """Notes each merge: the two intervals that went in."""
+def neighbours(a, b):
+    """Two adjacent intervals of shards, as one."""
+    if a[1] != b[0]:
+        raise ValueError(f"shards {a} and {b} are not neighbours in this order")
+    return a[0], b[1]
+
+
+class Recorder(Here):
+    """Records each merge: the two intervals that were joined."""
 
     def __init__(self):
         self.merges = []
@@ -219,7 +220,7 @@ class Noting(Here):
 
 
 def rounds(merges):
-    """How many merges the last result had to wait for, its own included."""
+    """The length of the longest chain of merges in which each waits for the one before."""
     depth = {}
     for a, b in merges:
         depth[a[0], b[1]] = 1 + max(depth.get(a, 0), depth.get(b, 0))
@@ -227,25 +228,25 @@ def rounds(merges):
 
 
 # %% [markdown]
-# **Before you look:** 9 shards are joined in a tree, and then in a scan that adds one shard after the other. How many
-# merges has each of the two ways, and how many of its merges must wait for each other?
+# **Before you look:** we join 9 shards in a tree, and then in a scan that adds one shard after another. How many merges
+# does each of the two methods need? And how long is the longest chain of merges in which each must wait for the one
+# before it?
 
-# %% tags=["answer"]
+# %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 shards = [(i, i + 1) for i in range(9)]
-noted = {way: Noting() for way in (tree, before_each)}
-for way, client in noted.items():
-    found = way(client, neighbours, shards)
-    print(
-        f"{way.__name__:12} {len(client.merges)} merges, {rounds(client.merges)} after each other"
-    )
-print(f"the scan gives {found}")
+recorders = {method: Recorder() for method in (tree, before_each)}
+for method, client in recorders.items():
+    result = method(client, neighbours, shards)
+    chain = rounds(client.merges)
+    print(f"{method.__name__:12} {len(client.merges)} merges, the longest chain has {chain}")
+print(f"the scan gives {result}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(12, 5.6))
-for ax, (way, client) in zip(axes, noted.items(), strict=True):
+for ax, (method, client) in zip(axes, recorders.items(), strict=True):
     place, edges = {s: (s[0] + 0.5, 0) for s in shards}, []
     for a, b in client.merges:
-        middle = (a[0] + b[1]) / 2 if way is tree else b[1] - 0.5
+        middle = (a[0] + b[1]) / 2 if method is tree else b[1] - 0.5
         place[a[0], b[1]] = (middle, 1 + max(place[a][1], place[b][1]))
         for part in (a, b):
             (x, y), (over, top) = place[part], place[a[0], b[1]]
@@ -257,41 +258,44 @@ for ax, (way, client) in zip(axes, noted.items(), strict=True):
     for (start, stop), (x, y) in place.items():
         name = f"{start + 1}" if stop == start + 1 else f"{start + 1}–{stop}"
         ax.text(x, y, name, ha="center", va="center")
-    ax.set(title="all-to-all: a tree" if way is tree else "causal: a scan", xlim=(-0.2, 9.2))
-    ax.set(xticks=[], ylabel="merges that wait for each other", ylim=(-0.6, 7.8))
+    ax.set(title="all-to-all: a tree" if method is tree else "causal: a scan", xlim=(-0.2, 9.2))
+    ax.set(xticks=[], ylabel="merges in the longest chain", ylim=(-0.6, 7.8))
     ax.set_yticks(range(0, 8, 2))
     ax.grid(visible=False)
-depths = [rounds(client.merges) for client in noted.values()]
+depths = [rounds(client.merges) for client in recorders.values()]
 show(
     fig,
-    caption="Follow the longest way from the last circle down to a square: its circles wait for each other.",
+    caption="Follow the longest path from the last circle down to a square: each of its circles "
+    "waits for the one below.",
     alt=f"Two diagrams over {len(shards)} shards, squares in a row. Left, a tree: neighbours join in "
-    f"circles, {len(noted[tree].merges)} merges in {depths[0]} rounds, up to one circle 1–9. Right, a "
-    f"scan: a staircase of {len(noted[before_each].merges)} circles 1–2, 1–3 to 1–8, each joined "
-    f"from the one before and one more shard, {depths[1]} after each other.",
+    f"circles, {len(recorders[tree].merges)} merges in {depths[0]} rounds, up to one circle 1–9. Right, a "
+    f"scan: a staircase of {len(recorders[before_each].merges)} circles 1–2, 1–3 to 1–8, each joined "
+    f"from the one before and one more shard, {depths[1]} one after another.",
 )
 
 # %% [markdown] tags=["answer"]
-# In the scan each merge waits for the one before it. **Nine shards need a tree of 8 merges in 4 rounds, or a serial
-# scan of 7 merges, one after the other.**
+# The tree needs 8 merges in 4 rounds. The scan needs 7, and each of them waits for the one before it.
 
 # %% [markdown]
-# Other scans need only $\lceil \log_2 N \rceil$ rounds and more merges; the exercises build one, and ask up to which
-# $N$ it pays.
+# **A tree joins $N$ shards by $N - 1$ merges in $\lceil \log_2 N \rceil$ rounds; a serial scan needs $N - 2$ merges,
+# one after another.** The scan leaves out the last shard, because nothing follows it. *Parallel scans*, also called
+# *parallel prefix sums*, need only $\lceil \log_2 N \rceil$ rounds but more merges; in the exercises you build one and
+# find out up to which $N$ it pays.
 #
-# Now the tasks themselves. Each gets a function `load` and the number $i$ of its shard, and *loads the tokens
-# itself*. Sections 4 and 5 show why it does not get them as an argument.
+# Now we write the tasks themselves. Each receives a function `load` and the number $i$ of its shard, and it *loads the
+# tokens itself*. Sections 4 and 5 show why it does not receive them as an argument. A folded cell contains the same two
+# tasks for decay and for the delta rule.
 
 
 # %%
 def favor_leaves(load, i, W):
-    """The State of shard i alone."""
+    """The state of shard i alone."""
     _, k, v = load(i)
     return attention.absorb(attention.init_state(k, v, W), k, v, W)
 
 
 def favor_follows(load, i, before, W):
-    """The causal rows of shard i, after what the earlier ones left."""
+    """The causal rows of shard i, starting from what the earlier ones left."""
     q, k, v = load(i)
     state = attention.init_state(k, v, W) if before is None else before
     return attention.follow(state, q, k, v, W)[1]
@@ -302,6 +306,7 @@ def favor_reads(load, i, total, W):
     return attention.read(total, load(i)[0], W)
 
 
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def decay_leaves(load, i):
     return recurrent.chunk_map(*load(i)[1:], log_decay=FADE)
 
@@ -322,7 +327,8 @@ def delta_follows(load, i, before):
     )
 
 
-SCANS = {  # what a shard leaves, how two join, the rows after what came before
+# %%
+SCANS = {  # the state a shard leaves, how two are joined, the rows that start from a state
     "FAVOR+": (favor_leaves, attention.merge, favor_follows),
     "decay": (decay_leaves, recurrent.then, decay_follows),
     "delta": (delta_leaves, recurrent.then, delta_follows),
@@ -330,7 +336,7 @@ SCANS = {  # what a shard leaves, how two join, the rows after what came before
 
 
 def causal(client, rule, load, N, *shared):
-    """What stands for the causal rows of each of N shards."""
+    """For each of N shards, a placeholder for its causal rows."""
     leave, join, follow = SCANS[rule]
     states = [client.submit(leave, load, i, *shared, pure=False) for i in range(N)]
     before = before_each(client, join, states)
@@ -338,22 +344,21 @@ def causal(client, rule, load, N, *shared):
 
 
 def all_to_all(client, load, N, W, reads=favor_reads):
-    """What stands for the rows of each of N shards, each row over all keys."""
+    """For each of N shards, a placeholder for its rows, each of which sees all keys."""
     states = [client.submit(favor_leaves, load, i, W, pure=False) for i in range(N)]
     total = tree(client, attention.merge, states)
     return [client.submit(reads, load, i, total, W, pure=False) for i in range(N)]
 
 
 # %% [markdown]
-# Decay and the delta rule go on from `before.B`: a pair that begins with the first token has in $B$ the state itself,
-# because $S = 0$ came before it. Now all tasks run in this process, and each line compares their rows with those of
-# the text in one piece. The last line leaves out the prefixes.
+# Decay and the delta rule start from `before.B`. If a pair begins with the first token of the text, its $B$ is the
+# state itself, because $S = 0$ came before. For now all tasks run in this process, and we compare their rows with those
+# of the text in one piece. The last line leaves out the prefixes.
 
 # %%
 N = 9
-text = [xp.concat(parts, axis=0) for parts in zip(*map(shard, range(N)), strict=True)]
-q, k, v = text
-exactly = {
+q, k, v = (xp.concat(parts, axis=0) for parts in zip(*map(shard, range(N)), strict=True))
+whole = {
     "all-to-all": attention.favor_attention(q, k, v, W),
     "FAVOR+": attention.favor_attention(q, k, v, W, causal=True),
     "decay": recurrent.decay_attention(q, k, v, FADE),
@@ -361,28 +366,30 @@ exactly = {
 }
 
 
-def together(rows):
+def joined(rows):
     return xp.concat(list(rows), axis=0)
 
 
-here = {rule: together(causal(Here(), rule, shard, N, *[W] * (rule == "FAVOR+"))) for rule in SCANS}
-here["all-to-all"] = together(all_to_all(Here(), shard, N, W))
+here = {rule: joined(causal(Here(), rule, shard, N, *[W] * (rule == "FAVOR+"))) for rule in SCANS}
+here["all-to-all"] = joined(all_to_all(Here(), shard, N, W))
+print("largest difference from one piece, over the largest entry")
 for name, rows in here.items():
-    print(f"{name:11} {N} shards and one text differ by {apart(rows, exactly[name])}")
-forgotten = together(favor_follows(shard, i, None, W) for i in range(N))
-print(f"no prefix   FAVOR+ differs by {apart(forgotten, exactly['FAVOR+'])} of the largest entry")
+    print(f"{name:11} {N} shards: {difference(rows, whole[name])}")
+isolated = joined(favor_follows(shard, i, None, W) for i in range(N))
+print(f"FAVOR+      {N} shards, no prefixes: {difference(isolated, whole['FAVOR+'])}")
 
 # %% [markdown]
-# Nine shards give the same rows as the text in one piece, all-to-all and causal. Without prefixes the causal rows
-# of FAVOR+ are off by 1.03 of the largest entry.
+# Nine shards give the same rows as the text in one piece, all-to-all and causal. Without prefixes, the causal rows of
+# FAVOR+ are off by 1.03 of the largest entry.
 #
 # ## 3. The same on processes: Dask
 #
-# [Dask](https://distributed.dask.org) runs tasks on other processes. A *scheduler* knows all tasks, and which of them
-# needs the result of which. *Workers*, processes on this machine or on others, do the tasks and keep the results.
-# Your program is the *client*. `client.submit(task, …)` returns at once with a *future*, which stands for the result.
-# A future may be an argument of another task. Its result then goes from worker to worker, and not through the client.
-# `tree` and `before_each` ask no more of a client, so they stay as they are.
+# [Dask](https://distributed.dask.org) runs tasks in other processes. A *scheduler* keeps the *task graph*: it knows all
+# tasks, and which of them needs the result of which. *Workers*, which are processes on this machine or on others,
+# execute the tasks and store the results. Your program is the *client*. A call of `client.submit(task, …)` returns at
+# once with a *future*, which is a placeholder for the result. A future may be an argument of another task. Its result
+# then travels from worker to worker, and not through the client. Since `tree` and `before_each` ask nothing more of a
+# client, we can use them unchanged.
 
 
 # %%
@@ -390,14 +397,14 @@ scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 
 
 def connect(address=None, seconds=60):
-    """A client of the scheduler at `address`; without one, of two workers on this machine."""
+    """A client of the scheduler at `address`, or else of two new workers on this machine."""
     if address is not None:
         return Client(address, timeout=seconds)
     dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # section 4
     here = {
         "n_workers": 2,
         "threads_per_worker": 1,
-        "memory_limit": "1GiB",  # beyond it, a worker is stopped and begun anew
+        "memory_limit": "1GiB",  # a worker that exceeds it is restarted
         "dashboard_address": "127.0.0.1:0",  # any free port: None would mean 8787, taken or not
         "silence_logs": logging.CRITICAL,
         "local_directory": scratch.name,
@@ -405,8 +412,13 @@ def connect(address=None, seconds=60):
     return Client(**here, timeout=seconds)
 
 
+client = connect()
+print(f"workers: {len(client.nthreads())}")
+
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def gathered(client, futures, seconds=120):
-    """What the futures stand for, in order. A bar counts those that are done."""
+    """The results of the futures, in order. A progress bar counts those that are done."""
     done = 0
     try:
         for _ in tqdm(as_completed(futures, timeout=seconds), total=len(futures), disable=QUIET):
@@ -420,57 +432,53 @@ def gathered(client, futures, seconds=120):
 
 
 def on_each(client, task, *arguments):
-    """What the task gives on each worker, all at the same time."""
-    there = client.nthreads()
+    """The result of the task on each worker, run on all at the same time."""
+    workers = client.nthreads()
     return gathered(
-        client, [client.submit(task, *arguments, workers=[w], pure=False) for w in there]
+        client, [client.submit(task, *arguments, workers=[w], pure=False) for w in workers]
     )
 
 
-client = connect()
-print(f"workers: {len(client.nthreads())}")
-
 # %% [markdown]
-# Every wait in this lesson has an end: where a scheduler is gone, a program should say so and not hang. With the
-# package `bokeh`, Dask shows in a browser what the workers do, at the address printed next.
-
-# %% tags=["nbval-ignore-output"]
-print(f"scheduler {client.scheduler.address}, processes {on_each(client, os.getpid)}")
-at_hand = importlib.util.find_spec("bokeh")
-print(f"dashboard {client.dashboard_link}" if at_hand else "no dashboard: bokeh is not installed")
-
-# %% [markdown]
-# Now Dask gets the nine shards. **Before you run this:** the rows of 9 shards are computed by two processes, and by
-# one process that makes the same merges. Are the rows equal up to rounding, or bit for bit?
+# The folded cell defines `gathered`, which waits for a list of futures and returns their results in order, and
+# `on_each`, which runs one task on every worker. Every wait in this lesson has a time limit, because a program that has
+# lost its scheduler should say so and not hang. If the package `bokeh` is installed, Dask shows in a browser, at
+# `client.dashboard_link`, what the workers are doing.
+#
+# Now we give the nine shards to Dask. Floating-point addition is not associative: moving the brackets of a sum changes
+# its last bits. **Before you run this:** two processes compute the rows of the 9 shards, and one process computes them
+# with the same merges. Are the rows equal up to rounding, or bit for bit?
 
 # %% tags=["answer"]
-W_there = client.submit(directions, pure=False)  # a task as well: any worker can draw W again
+W_there = client.submit(directions, pure=False)  # a task, so that any worker can draw W again
 there = {
-    rule: together(
-        gathered(client, causal(client, rule, shard, N, *[W_there] * (rule == "FAVOR+")))
-    )
+    rule: joined(gathered(client, causal(client, rule, shard, N, *[W_there] * (rule == "FAVOR+"))))
     for rule in SCANS
 }
-there["all-to-all"] = together(gathered(client, all_to_all(client, shard, N, W_there)))
-print("            off the text in one piece   entries unlike one process")
+there["all-to-all"] = joined(gathered(client, all_to_all(client, shard, N, W_there)))
+print("            difference from one piece   entries that differ from one process")
 for name, rows in there.items():
-    unlike = numbers(rows) != numbers(here[name])
-    print(f"{name:11} {apart(rows, exactly[name]):>25} {unlike.sum():>15} of {unlike.size:,}")
+    different = numbers(rows) != numbers(here[name])
+    count = f"{different.sum()} of {different.size:,}"
+    print(f"{name:11} {difference(rows, whole[name]):>25} {count:>38}")
 
 # %% [markdown] tags=["answer"]
-# No entry differs in any line. With one BLAS thread each, two processes give the same rows bit for bit as one
-# process of the same machine.
+# They are equal bit for bit: no entry differs in any line.
 
 # %% [markdown]
-# The keyword `pure=False` says that equal calls are different tasks. Without it Dask would give the result of the
-# first call for the second, which is often wanted, but not where one measures.
+# With one BLAS thread each, two processes give the same rows, bit for bit, as one process on the same machine.
+#
+# The keyword `pure=False` says that two equal calls are different tasks. Without it, Dask would return the result of
+# the first call for the second one. This is often what you want, but not when you measure.
 #
 # ## 4. A worker is killed
 #
-# Of many machines one will fail. First, Python's own pool of processes.
+# If we use many machines, one of them will fail sooner or later. A system that finishes the job all the same has *fault
+# tolerance*. We first try the process pool of Python's standard library. Its processes take their tasks from a common
+# queue, and the pool keeps no record of which process took which task.
 #
-# **Before you run this:** two processes have eight naps of five seconds to take from Python's own pool, and one
-# process is killed. How many of the eight naps end well: seven, about four, or none?
+# **Before you run this:** Python's pool has two processes and eight tasks, naps of five seconds each, when we kill one
+# of the processes. How many of the eight naps end normally: seven, about four, or none?
 
 # %% tags=["answer"]
 with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -478,36 +486,39 @@ with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
     naps = [pool.submit(time.sleep, 5) for _ in range(8)]
     os.kill(victim, getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has no SIGKILL
     errors = [nap.exception(timeout=120) for nap in naps]
-    print(f"naps that ended well: {errors.count(None)} of {len(naps)}")
+    print(f"naps that ended normally: {errors.count(None)} of {len(naps)}")
     try:
         pool.submit(time.sleep, 0)
     except BrokenProcessPool as error:
         print(f"and one more: {type(error).__name__}: {error}")
 
 # %% [markdown] tags=["answer"]
-# None of the eight naps ends well, and the pool takes no more work. **Python's own pool does not know which task a
-# killed process has lost, so it gives up all.**
+# None of the eight naps ends normally, and the pool accepts no more work.
 
 # %% [markdown]
-# Dask's scheduler knows of each task what to call, and with whose results. When a worker dies, the scheduler lets
-# others compute again what only the dead one held, and whatever that needs. This works only if *everything* is a
-# task. That is why our tasks load their own tokens, and why even $W$ is one. Data that the client itself had sent
-# (`client.scatter`) would be gone with the worker that held them. A *nanny*, a small process beside each worker,
-# starts a new one. Dask gives it 15 seconds for that, and our `connect` an hour.
+# **Python's own pool does not know which task a killed process has lost, so it gives up all of them.**
 #
-# Take twenty-four shards and two processes. The first process that comes to the rows of shard 12 is killed there, by
-# the signal that no program can catch. **Before you run this:** are the rows equal to those of an undisturbed run up
-# to rounding, or bit for bit? And does the run take a little longer, or nearly twice as long?
+# Dask's scheduler, by contrast, knows for each task which function to call, and with the results of which other tasks.
+# When a worker dies, the scheduler lets other workers recompute the results that only the dead one held, and whatever
+# these need. This works only if *everything* is a task. That is why our tasks load their own tokens, and why even $W$
+# is one. Data that the client itself had sent (`client.scatter`) would be lost with the worker that held them. A
+# *nanny*, a small process beside each worker, starts a replacement. Dask gives it 15 seconds for that, and our
+# `connect` gives it an hour.
+#
+# Take twenty-four shards and two workers. The first process that reaches the rows of shard 12 is killed there, by the
+# signal that no program can catch. All results that it held are lost with it, and until the nanny has started another
+# worker, only one is left. **Before you run this:** are the rows equal to those of an undisturbed run up to rounding,
+# or bit for bit? And does the run take a little longer, or nearly twice as long?
 
 
 # %% tags=["answer"]
-grave = Path(scratch.name) / "killed"
+marker = Path(scratch.name) / "killed"
 
 
 def dies_once(load, i, before, W):
-    """As favor_follows, but the first process that comes to shard 12 is killed there."""
-    if i == 12 and not grave.exists():
-        grave.touch()
+    """favor_follows, but the first process that reaches shard 12 is killed there."""
+    if i == 12 and not marker.exists():
+        marker.touch()
         os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
     return favor_follows(load, i, before, W)
 
@@ -515,22 +526,22 @@ def dies_once(load, i, before, W):
 SCANS["killed"] = (favor_leaves, attention.merge, dies_once)
 many = functools.partial(shard, n=1024)
 start = time.time()
-calm = gathered(client, causal(client, "FAVOR+", many, 24, W_there))
+expected = gathered(client, causal(client, "FAVOR+", many, 24, W_there))
 undisturbed = time.time() - start
 before = set(client.nthreads())
 with get_task_stream(client) as stream:
     after = gathered(client, causal(client, "killed", many, 24, W_there))
     ended = time.time()
-(victim,) = gone = before - set(client.nthreads())
-unlike = np.concatenate([numbers(a) != numbers(b) for a, b in zip(after, calm, strict=True)])
-print(f"workers killed: {len(gone)}; shards that came: {len(after)}")
-print(f"entries unlike the undisturbed run: {unlike.sum()} of {unlike.size:,}")
+(victim,) = killed = before - set(client.nthreads())
+different = np.concatenate([numbers(a) != numbers(b) for a, b in zip(after, expected, strict=True)])
+print(f"workers killed: {len(killed)}; shards returned: {len(after)}")
+print(f"entries that differ from the undisturbed run: {different.sum()} of {different.size:,}")
 client.wait_for_workers(2, timeout=60)
-print(f"workers, again: {len(client.nthreads())}")
+print(f"workers after the restart: {len(client.nthreads())}")
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input", "nbval-ignore-output"]
 begun = min(entry["startstops"][0]["start"] for entry in stream.data)
-end, killed = ended - begun, grave.stat().st_mtime - begun
+end, killed = ended - begun, marker.stat().st_mtime - begun
 processes = list(dict.fromkeys(entry["worker"] for entry in stream.data))
 KINDS = {
     "favor_leaves": ("leaves its state", COLORS[0], ""),
@@ -542,7 +553,7 @@ once = {(entry["key"], entry["startstops"][-1]["stop"]): entry for entry in stre
 for entry in sorted(once.values(), key=lambda entry: entry["startstops"][-1]["stop"]):
     key, row = entry["key"], -processes.index(entry["worker"])
     counts[key] = counts.get(key, 0) + 1
-    # The record of a task that is done again holds the earlier run, too.
+    # The record of a task that is done again also holds the earlier run.
     for x in [x for x in entry["startstops"] if x["action"] == "compute"][-1:]:
         if key.startswith("merge"):
             merges.append((x["start"] - begun, row + 0.36))
@@ -573,49 +584,53 @@ print(
 print(f"{twice} of {2 * len(after)} passes over a shard were made again")
 show(
     fig,
-    caption="Look right of the dashed line, at the worker that goes on: crossed bars are work done a second time.",
+    caption="Look to the right of the dashed line, at the worker that goes on: cross-hatched bars "
+    "are work done a second time.",
     alt=f"A row for each of {len(processes)} processes, with a bar for each task, over "
     f"{end:.1f} seconds. One is killed after {killed:.1f} and its row ends; the "
     f"other goes on, and makes {twice} passes over a shard a second time.",
 )
 
 # %% [markdown] tags=["answer"]
-# The rows are equal bit for bit. In the printed run the time nearly doubles, because passes that were done are made
-# again. **After a kill the rows are the same bit for bit, because a task that runs again loads the same tokens, and
-# all merges were laid out beforehand.** One worker is alone until the nanny has started another. If the dead one held
-# a prefix $b_i$, all that it was made of and that nobody holds any more is computed again.
+# The rows are equal bit for bit. In the printed run the time nearly doubles, because passes that had been done are made
+# again.
 
 # %% [markdown]
-# Rounding depends on the brackets, so another tree has other last bits. So have workers with another processor or
-# another BLAS, the library behind matrix products: on unlike machines expect twelve digits.
+# **After a kill the rows are the same bit for bit, because a task that runs again loads the same tokens, and all merges
+# were laid out beforehand.** If the dead worker held a prefix $b_i$, Dask recomputes it, and whatever it was made from
+# that no other worker holds.
 #
-# A task that kills each worker that takes it is given up at the fourth, with the error `KilledWorker`. A run cannot
-# survive the death of the scheduler; section 6 has what the client says then.
+# Rounding depends on where the brackets are, so a different tree gives different last bits. The same is true of workers
+# with another processor or another BLAS, the library that computes matrix products: on machines that differ, expect
+# twelve digits. If a task kills every worker that takes it, Dask gives up at the fourth, with the error `KilledWorker`.
+# A run cannot survive the death of its scheduler, and section 6 says what the client then reports.
 #
-# ## 5. A million measured, a billion reckoned
+# ## 5. A million tokens measured, a billion estimated
 #
-# How long does a long text take? Count FLOPs, additions and multiplications of floating-point numbers. To absorb a
-# token costs $2 m d$ FLOPs for the logarithms of its features and $2 m e$ for adding to the state. To read costs as
-# much, so both passes cost $4 m (d + e)$ FLOPs a token.
+# How long does a long text take? We count FLOPs, the additions and multiplications of floating-point numbers. To absorb
+# one token costs $2 m d$ FLOPs for the logarithms of its features and $2 m e$ for adding to the state. Reading costs
+# the same, so both passes together cost $4 m (d + e)$ FLOPs per token.
 #
-# There are $N$ shards and $p$ workers. Say a worker takes $t$ seconds for both passes over a shard, loading included,
-# and the scheduler $a$ seconds for each task. There are $3N - 1$ tasks: $N$ leave states, $N - 1$ merge, and $N$
-# read. Then, without the merges themselves, which are short,
+# Let there be $N$ shards and $p$ workers. Suppose that a worker takes $t$ seconds for both passes over a shard, loading
+# included, and that the scheduler takes $a$ seconds for each task. There are $3N - 1$ tasks: $N$ leave states, $N - 1$
+# merge them, and $N$ read. Leaving out the merges themselves, which are short, we expect a time of
 #
 # $$T(L) \approx \Bigl\lceil \frac{N}{p} \Bigr\rceil\, t + a\, (3 N - 1) .$$
 #
-# The cells below measure $t$ on one shard of 16,384 tokens, on all workers at once because they share one memory, and
-# $a$ on tasks that do nothing. From these two numbers they predict. Then they measure, up to a million tokens in
-# float32. Each task returns the mean of its rows, since a million rows are not sent home. Each worker also says how
-# much memory it has held at most.
+# The first term assumes a good *load balance*: no worker waits while another still has two shards to do.
 #
-# **Before you run this:** two workers read a text in shards of 16,384 tokens. It grows sixteenfold, from 65,536
-# tokens to a million. Does the most memory that a worker ever held grow sixteenfold, double, or hardly change?
+# The cells below measure $t$ on one shard of 16,384 tokens, on all workers at once because they share one memory, and
+# $a$ on tasks that do nothing. From these two numbers they predict the times of longer texts. Then they measure texts
+# of up to a million tokens, in float32. Each task returns only the mean of its rows, because a million rows would be
+# too many to send back. Each worker also reports the most memory that it has ever held.
+#
+# **Before you run this:** two workers read a text in shards of 16,384 tokens. It grows sixteenfold, from 65,536 tokens
+# to a million. Does the most memory that a worker ever held grow sixteenfold, double, or hardly change?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def favor_mean(load, i, total, W):
-    """The mean of the rows of shard i, (e,), where the rows themselves are too many to send."""
+    """The mean of the rows of shard i, (e,), because the rows themselves are too many to send."""
     return xp.mean(favor_reads(load, i, total, W), axis=0)
 
 
@@ -626,14 +641,14 @@ def seconds(task):
 
 
 def passes(load, W, repeat=4):
-    """Seconds for both passes over one shard."""
+    """Seconds for both passes over one shard, on average."""
     state = favor_leaves(load, 0, W)
     both = lambda: (favor_leaves(load, 0, W), favor_mean(load, 0, state, W))  # noqa: E731
     return sum(seconds(both) for _ in range(repeat)) / repeat
 
 
 def most_memory():
-    """MiB that this process has held at most; 0 where the system does not say (not Linux)."""
+    """The most MiB that this process has ever held; 0 if the system does not say (not Linux)."""
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="ascii").splitlines() if status.exists() else []
     return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
@@ -647,12 +662,12 @@ a = seconds(lambda: gathered(client, [client.submit(int, pure=False) for _ in ra
 
 
 def predicted(L, p=2):
-    """Seconds for L tokens on p workers, as the formula has it."""
+    """Seconds for L tokens on p workers, by the formula."""
     N = math.ceil(L / n)
     return math.ceil(N / p) * t + a * (3 * N - 1)
 
 
-print(f"both passes over a shard: {1e3 * t:.0f} ms; a task of nothing: {1e3 * a:.1f} ms")
+print(f"both passes over a shard: {1e3 * t:.0f} ms; an empty task: {1e3 * a:.1f} ms")
 measured, memory = {}, {}
 for L in (65_536, 262_144, 1_048_576):
     run = functools.partial(all_to_all, client, load, L // n, W_32, reads=favor_mean)
@@ -664,18 +679,20 @@ for L in (65_536, 262_144, 1_048_576):
     )
 
 # %% [markdown] tags=["answer"]
-# **From 65,536 tokens to a million the memory of a worker hardly grows, because it holds one shard and a few states
-# at a time.** When `all_to_all` returns it has forgotten the futures of the states, so workers drop them as soon as
-# they are merged. If the tokens were results of tasks, workers would keep all of them for the second pass.
+# It hardly changes: in the printed run a worker never held more than 106 MiB.
 
 # %% [markdown]
-# In the printed run the times exceed the prediction, by 6 % for the shortest text and 26 % for the longest. The formula
-# has no term for the merges, nor for scheduler and client, which share two cores with the workers; we did not separate
-# these. On longer texts it may be low by more than that.
+# **From 65,536 tokens to a million the memory of a worker hardly grows, because it holds one shard and a few states at
+# a time.** When `all_to_all` returns, it has released the futures of the states, so workers can drop each state as soon
+# as it is merged. If the tokens were results of tasks, the workers would keep all of them for the second pass.
 #
-# All-to-all FAVOR+ takes $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** a billion
-# tokens, one head with $d = e = 64$ and $m = 256$, 16 cores of 50 thousand million FLOPs a second each. Does FAVOR+
-# compute for seconds, minutes or hours? And exact attention for days or years?
+# In the printed run the times exceed the prediction, by 6 % for the shortest text and 26 % for the longest. The formula
+# has no term for the merges, nor for the scheduler and the client, which share two cores with the workers; we did not
+# separate these effects. On longer texts the formula may be too low by more than that.
+#
+# All-to-all FAVOR+ takes $4 m (d + e) L$ FLOPs, exact attention $2 L^2 (d + e)$. **Before you run this:** take a
+# billion tokens, one head with $d = e = 64$ and $m = 256$, and 16 cores that each compute 50 billion FLOPs per second.
+# Does FAVOR+ compute for seconds, minutes or hours? And exact attention for days or years?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
@@ -683,14 +700,19 @@ def count(number):
     return f"{number:.1e}".replace("e+", "e")
 
 
-L, RATE, WIRE, p = 10**9, 5e10, 1.25e9, 16  # FLOP/s of a core and bytes/s of a wire, both assumed
+L, RATE, WIRE, p = (
+    10**9,
+    5e10,
+    1.25e9,
+    16,
+)  # FLOP/s per core and bytes/s of the network, both assumed
 flops = {"FAVOR+": 4 * M * (D + D) * L, "exact": 2 * L**2 * (D + D)}
 state_bytes, cache_bytes = 4 * M * (D + 2), 4 * L * (D + D)
 sent = {"FAVOR+": 2 * (p - 1) * state_bytes, "exact": (p - 1) * cache_bytes}
 in_turn = {"FAVOR+": 2 * math.log2(p) * state_bytes, "exact": (p - 1) / p * cache_bytes}
 print(f"L = {count(L)}, d = e = {D}, m = {M}, float32, one head, {p} workers, one shard each")
 print(f"a state is {state_bytes:,} bytes; all keys and values are {cache_bytes / 1e9:.0f} GB\n")
-print(f"{'':7}   FLOP     computing        bytes sent   on the wire")
+print(f"{'':7}   FLOP     computing        bytes sent   transfer time")
 for name in flops:
     hours = flops[name] / RATE / p / 3600
     takes = f"{60 * hours:.1f} minutes" if hours < 1 else f"{hours / 24 / 365:.0f} years"
@@ -699,17 +721,20 @@ for name in flops:
     print(f"{name:7} {count(flops[name]):>7}   {takes:14} {count(sent[name]):>10}   {line}")
 
 # %% [markdown] tags=["answer"]
-# FAVOR+ computes for 2.7 minutes, exact attention for 10 years. Sixteen cores of 5e10 FLOPs a second take one head
-# of $d = 64$ through a billion tokens in minutes by FAVOR+ ($m = 256$), and in years by exact attention.
+# FAVOR+ computes for 2.7 minutes, exact attention for 10 years.
 
 # %% [markdown]
-# Exact attention is reckoned as in *Ring Attention* (Liu et al., 2023): keys and values go round a ring of workers, so
-# that each sees those of all others while it computes. The wire is hidden behind arithmetic. But no ring changes
-# $L^2$. With states, what is sent does not grow with the text: for this one head it takes 0.4 ms, in four rounds up
-# the tree and four back, and a model has many heads.
+# Sixteen cores of 5e10 FLOPs per second take one head of $d = 64$ through a billion tokens in minutes by FAVOR+
+# ($m = 256$), and in years by exact attention.
 #
-# The assumed rate is that of large matrix products. The next cell prints the rate of a core with loading and
-# exponentials. At the measured rate FAVOR+ rises like $L$, and exact attention like $L^2$.
+# Here exact attention is organised as in *Ring Attention* (Liu et al., 2023): keys and values travel round a ring of
+# workers, so that each worker sees those of all the others while it computes. The transfer is hidden behind the
+# arithmetic. But no ring changes $L^2$. With states, the amount sent does not grow with the text: for this one head the
+# transfer takes 0.4 ms, in four rounds up the tree and four back, and a model has many heads.
+#
+# The assumed rate is typical of large matrix products. The next cell prints the rate of a core that also loads tokens
+# and computes exponentials. At the measured rate, the time of FAVOR+ rises like $L$, and that of exact attention like
+# $L^2$.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input", "nbval-ignore-output"]
 lengths = 2.0 ** np.arange(14, 31)
@@ -740,31 +765,30 @@ show(
 )
 
 # %% [markdown]
-# ## 6. Other machines, and what goes wrong
+# ## 6. Other machines, and what can go wrong
 #
-# The functions of this lesson do not say where the workers are. To have them on other machines one types, in a shell
-# of each,
+# The functions of this lesson do not say where the workers are. To have workers on other machines, type in a shell on
+# each machine
 #
 # ```
 # dask scheduler --host 10.0.0.1                   # on one of them
-# dask worker tcp://10.0.0.1:8786 --nthreads 1     # on each, once for each core
+# dask worker tcp://10.0.0.1:8786 --nthreads 1     # on each, once per core
 # ```
 #
-# and here `client = connect("tcp://10.0.0.1:8786")`. Everything else stays, but for section 4's kill, which leaves
-# its mark in a file of this machine. Three things to know:
+# and here `client = connect("tcp://10.0.0.1:8786")`. Nothing else changes, except that section 4 marks its kill in a
+# local file, so it works on one machine only. Three warnings:
 #
-# - All machines need the same Python and the same packages, this course among them. Functions of a notebook travel
-#   with their tasks.
-# - Whoever reaches the scheduler or a worker can run any program there, without a password. Keep them on a private
-#   network, or ask for certificates (TLS).
-# - A function takes along the globals that it names. A large array among them would travel with each task: make it a
-#   task, as $W$ is here.
+# - All machines need the same Python and the same packages, including this course. Functions that you define in a
+#   notebook travel with their tasks.
+# - Anybody who can reach the scheduler or a worker can run any program there, without a password. Keep them on a
+#   private network, or require certificates (TLS).
+# - A function takes along the global variables that it names. A large array among them would travel with each task, so
+#   make it a task of its own, as we did with $W$.
 #
-# In the first lines of the cell nobody listens at the address.
+# The next cell first calls an address where nobody listens. Then two workers compute the states of eight shards, of
+# which one is too narrow and one is empty.
 #
-# **Before you run this:** of eight shards one is too narrow and one is empty, and two workers compute their states.
-# How many of the eight states are left: none, as in a pool, or four, or six? And does a client hang where nobody
-# listens?
+# **Before you run this:** how many of the eight states are computed: none, as in a pool, or four, or six?
 
 # %% tags=["answer"]
 try:
@@ -774,7 +798,7 @@ except OSError as error:
 
 
 def faulty(i):
-    """Shards of 64 tokens, of which one is too narrow, and one is empty."""
+    """Shards of 64 tokens, of which one is too narrow and one is empty."""
     q, k, v = shard(i, n=64)
     return [x[:, :32] for x in (q, k, v)] if i == 2 else [x[: 64 * (i != 5), :] for x in (q, k, v)]
 
@@ -784,14 +808,16 @@ wait(states, timeout=60)
 for i, state in enumerate(states):
     if state.status == "error":
         print(f"shard {i}: {type(state.exception()).__name__}: {state.exception()}")
-print(f"states that are there all the same: {sum(s.status == 'finished' for s in states)} of 8")
+print(f"states computed all the same: {sum(s.status == 'finished' for s in states)} of 8")
 
 # %% [markdown] tags=["answer"]
-# Six states are left, and the client gives up after one second. **Each faulty shard raises an error that names its
-# fault, and the states of the other shards are not lost.**
+# Six of the eight states are computed.
 
 # %% [markdown]
-# Two states that do not fit, because their workers used different $m$, are refused by the merge:
+# **Each faulty shard raises an error that names its fault, and the states of the other shards are not lost.** At the
+# address where nobody listens, the client gives up after one second.
+#
+# If two states do not fit, because their workers used different $m$, the merge refuses them:
 
 # %%
 few = client.submit(favor_leaves, shard, 0, client.submit(lambda W: W[:100, :], W_there))
@@ -802,9 +828,9 @@ except ValueError as error:
 
 # %% [markdown]
 # What if the scheduler dies? The client notices the broken connection at once, and every future raises an error,
-# whether its task was done or not: "Client lost the connection to the scheduler". Where no connection breaks, as with
-# a machine that is cut off, the time-out of `gathered` ends the wait. What was computed is lost then, because nobody
-# knows any more who holds it. So long computations write what they have to disks.
+# whether its task was done or not: "Client lost the connection to the scheduler". If no connection breaks, as when a
+# machine is cut off, the time-out of `gathered` ends the wait. What was computed is then lost, because no process knows
+# any more who holds it. Long computations therefore write *checkpoints*, their intermediate results, to disk.
 
 # %%
 client.close()
@@ -812,54 +838,54 @@ scratch.cleanup()
 print(f"client: {client.status}")
 
 # %% [markdown]
-# ## 7. Who does this
+# ## 7. Sequence parallelism in practice
 #
-# Sharing one text among machines is called *sequence* or *context parallelism*. It is done for training and for long
-# prompts, on GPUs, and with the libraries of their makers in place of Dask. The table says what each system sends, by
-# its paper or pull request, as of September 2026:
+# Sharing one text among machines is called *sequence parallelism* or *context parallelism*. It is used in training and
+# for long prompts, on GPUs, with the libraries of their makers instead of Dask. The table lists what each system sends
+# between machines, according to its paper or pull request, as of September 2026:
 #
-# | who, and when | what goes between machines |
+# | system, and when | what is sent between machines |
 # |---|---|
 # | Ring Attention (October 2023), exact | all keys and values, round a ring |
-# | LASP-2 (February 2025), plain linear attention | one state of each shard, sent to all |
-# | flash-linear-attention (opened December 2025, merged), gated delta rule | one pair $(A, B)$ of each shard and head, sent to all |
-# | attention-gym (opened September 2026, merged), gated delta rule | the same pairs, sent to all |
+# | LASP-2 (February 2025), plain linear attention | one state per shard, to all |
+# | flash-linear-attention (opened December 2025, merged), gated delta rule | one pair $(A, B)$ per shard and head, to all |
+# | attention-gym (opened September 2026, merged), gated delta rule | the same pairs, to all |
 # | MaxText (opened August 2026, merged), gated delta rule | the same pairs, in a prefix scan |
-# | SGLang (opened August 2026, still open), delta rule with a gate a channel, for prompts | the same pairs, in two passes |
+# | SGLang (opened August 2026, still open), delta rule with one gate per channel, for prompts | the same pairs, in two passes |
 # | Megatron-LM (opened December 2025, merged), gated delta rule | no states: each machine gets *all* tokens of *some* heads; since summer 2026 its development branch also sends the pairs |
 #
-# **For linear attention all six systems can send one state or one pair of each shard; the main branch of Megatron-LM
-# still sends tokens instead.** Then all tokens travel, and there can be no more machines than heads.
+# **For linear attention all six systems can send one state or one pair per shard; the main branch of Megatron-LM still
+# sends tokens instead.** In that case all tokens travel, and there can be no more machines than heads.
 #
 # ## Take away
 #
-# - What a shard does to a state is a value. If such values join associatively, a text can be cut anywhere and joined
-#   in a tree (all-to-all) or in a scan (causal).
-# - Sums and FAVOR+ commute. Decay, gates and the delta rule do not: keep the order.
-# - The size of such a value does not depend on the length, except for exact attention. So a worker's memory is that of
-#   its shard, and what goes over the wire does not grow with the text.
-# - Make every input a task. Then a dead worker costs time and no result, and on machines of one kind the same tree
+# - What a shard does to a state is a value. If joining such values is associative, a text can be cut anywhere, and its
+#   parts can be joined in a tree (all-to-all) or in a scan (causal).
+# - Sums and FAVOR+ commute. Decay, gates and the delta rule do not, so keep the order.
+# - The size of such a value does not depend on the length of the text, except for exact attention. A worker therefore
+#   needs the memory of one shard, and the amount sent does not grow with the text.
+# - Make every input a task. Then a dead worker costs time but no result, and on machines of one kind the same tree
 #   gives the same bits.
-# - Every wait gets a time-out.
+# - Every wait needs a time limit.
 #
 # ## Where it breaks
 #
-# - Two passes: each shard is loaded twice, and causal rows cost a pass more than on one machine, which goes from left
-#   to right once. With two workers little is gained.
-# - A task costs milliseconds at the scheduler. So shards must be thousands of tokens long, not dozens.
-# - On fast GPUs the rounds of a scan begin to matter. There one takes other scans, and in place of Dask libraries
+# - Each shard is loaded twice, because there are two passes. Causal rows cost one pass more than on one machine, which
+#   reads once from left to right. With two workers little is gained.
+# - A task costs the scheduler milliseconds, so a shard must have thousands of tokens, not dozens.
+# - On fast GPUs the rounds of a scan begin to matter. There one uses other scans and, instead of Dask, libraries
 #   without a scheduler, such as MPI or NCCL.
-# - Many machines help with the length, not with recall. What a state of this size still recalls of so many tokens
+# - Many machines help with the length, not with recall. How much a state of this size still recalls of so many tokens
 #   is another question, to which lesson 12 has a sobering answer.
 #
 # ## Exercises
 #
 # In `exercises/19_beyond_one_machine.ipynb`: a scan in few rounds that keeps the order; prefixes from last to first
-# without keeping them all; up to which $N$ few rounds pay.
+# without storing them all; up to which $N$ few rounds pay.
 #
 # ## Further reading
 #
-# - [Blelloch (1990)](references.md#blelloch-1990). What a scan asks for, and how it is done in $\log N$ rounds.
+# - [Blelloch (1990)](references.md#blelloch-1990). What a scan requires, and how to do it in $\log N$ rounds.
 # - [Sun et al. (2025)](references.md#sun-2025). LASP-2: states instead of keys and values, for training.
 # - [Liu et al. (2023)](references.md#liu-2023). Ring Attention: exact, and every key visits every machine.
-# - [Rocklin (2015)](references.md#rocklin-2015). Dask: tasks, and who needs whose result.
+# - [Rocklin (2015)](references.md#rocklin-2015). Dask: tasks, and which of them needs whose result.

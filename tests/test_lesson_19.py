@@ -39,19 +39,19 @@ def test_no_state_but_the_exact_one_grows_with_its_shard(lesson):
 @pytest.mark.parametrize("N", [1, 2, 3, 4, 5, 8, 9, 31, 32, 33])
 def test_a_tree_has_as_few_rounds_as_there_can_be_and_a_scan_has_as_few_merges(lesson, N):
     shards = [(i, i + 1) for i in range(N)]
-    noted = lesson["Noting"]()
+    noted = lesson["Recorder"]()
     assert lesson["tree"](noted, lesson["neighbours"], shards) == (0, N)
     assert len(noted.merges) == N - 1
     if N > 1:
         assert lesson["rounds"](noted.merges) == math.ceil(math.log2(N))
-    noted = lesson["Noting"]()
+    noted = lesson["Recorder"]()
     before = lesson["before_each"](noted, lesson["neighbours"], shards)
     assert before == [None, *((0, i) for i in range(1, N))]
     assert len(noted.merges) == max(0, N - 2)
 
 
 def test_a_join_out_of_order_is_told(lesson):
-    with pytest.raises(ValueError, match=r"\(4, 5\) and \(3, 4\) are no neighbours"):
+    with pytest.raises(ValueError, match=r"\(4, 5\) and \(3, 4\) are not neighbours"):
         lesson["neighbours"]((4, 5), (3, 4))
 
 
