@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Exercises 19: attention on many machines
 #
-# Lesson: `19_beyond_one_machine.ipynb`. Replace each `raise NotImplementedError` by your code. No
-# cluster is needed. A check below each answer says whether it is right. If it is not, it says what is
-# likely wrong. You may run it as often as you like.
+# Lesson: `19_beyond_one_machine.ipynb`. Replace each `raise NotImplementedError` with your code. You
+# need no cluster. The check below each answer says whether it is right and, if it is not, what is
+# probably wrong. You may run it as often as you like.
 
 # %%
 import math
@@ -13,13 +13,14 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. Few rounds, and in order
 #
-# *●●○ · 25 minutes.* The scan of the lesson joins one shard after the other. Write one in rounds:
-# `states` is a list of $N$ states $s_1, \dots, s_N$, and the answer a list of all $N$ prefixes, the
-# $i$-th of them $s_1 \oplus \dots \oplus s_i$, its own shard included. Joins of one round may not
-# wait for each other, and there may be $\lceil \log_2 N \rceil$ rounds at most. You may join as often
-# as you like, so each entry can double in every round the number of shards that it covers.
-# `join(earlier, later)` is associative, as that of decay is, and it does *not* commute. Do not look
-# into the states.
+# *●●○ · 25 minutes.* The scan of the lesson is serial: it joins one shard after another. Write a
+# *parallel scan*, which works in rounds. The argument `states` is a list of $N$ states
+# $s_1, \dots, s_N$, and the result is the list of all $N$ prefixes. The $i$-th prefix is
+# $s_1 \oplus \dots \oplus s_i$ and includes shard $i$ itself. The joins of one round must not wait
+# for one another, and there may be at most $\lceil \log_2 N \rceil$ rounds. You may join as
+# often as you like, so in every round each entry can double the number of shards that it covers.
+# `join(earlier, later)` is associative but *not* commutative, like that of decay. Use only `join`,
+# and do not look inside the states.
 
 
 # %% nbgrader={"grade": false, "grade_id": "prefixes", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -39,17 +40,18 @@ def prefixes(join, states):
 checks.prefixes(prefixes)
 
 # %% [markdown]
-# ## 2. From last to first, without keeping all
+# ## 2. From last to first, without storing all
 #
-# *●●○ · 30 minutes.* The backward pass of training goes through the shards from the last to the
-# first, and needs for each the prefix $s_1 \oplus \dots \oplus s_i$ again. To keep all $N$ of them is
-# a lot; to compute each from the beginning takes about $N^2/2$ joins. In between: keep every $g$-th,
-# and compute those of one group of $g$ shards again when it is their turn.
+# *●●○ · 30 minutes.* The backward pass of training visits the shards from the last to the first, and
+# for each of them it needs the prefix $s_1 \oplus \dots \oplus s_i$ once more. To store all $N$
+# prefixes takes a lot of memory, and to compute each of them from the beginning takes about $N^2/2$
+# joins. *Checkpointing* lies in between: store only the prefix before each group of $g$ shards, and
+# recompute those inside a group when its turn comes.
 #
-# Call `use(i, prefix)` for $i = N-1, \dots, 0$, counted from 0, with the prefix that includes shard
-# $i$, and return the list of what `use` gives, in the order of the calls. Never hold more than
-# $\lceil N/g \rceil + g + 2$ results of joins at once, and join at most $2N$ times. (With $g$ about
-# $\sqrt N$ that is about $2\sqrt N$ states.)
+# Call `use(i, prefix)` for $i = N-1, \dots, 0$, counted from 0, where the prefix includes shard $i$.
+# Return the list of the results of `use`, in the order of the calls. Never hold more than
+# $\lceil N/g \rceil + g + 2$ results of joins at once, and join at most $2N$ times. (If $g$ is about
+# $\sqrt N$, that is about $2\sqrt N$ states.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "backwards", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -60,20 +62,20 @@ def backwards(join, states, g, use):
     def after(before, state):
         return state if before is None else join(before, state)
 
-    kept, prefix = [], None
+    stored, prefix = [], None
     for i, state in enumerate(states):
         if i % g == 0:
-            kept.append(prefix)  # what comes before a group
+            stored.append(prefix)  # the prefix before a group
         prefix = after(prefix, state)
-    found = []
+    results = []
     for start in reversed(range(0, len(states), g)):
-        group, prefix = [], kept.pop()
+        group, prefix = [], stored.pop()
         for state in states[start : start + g]:
             prefix = after(prefix, state)
             group.append(prefix)
         while group:
-            found.append(use(start + len(group) - 1, group.pop()))
-    return found
+            results.append(use(start + len(group) - 1, group.pop()))
+    return results
     ### END SOLUTION
 
 
@@ -81,15 +83,16 @@ def backwards(join, states, g, use):
 checks.backwards(backwards)
 
 # %% [markdown]
-# ## 3. Up to where rounds pay
+# ## 3. How many shards make rounds worthwhile?
 #
-# *●●○ · 20 minutes.* $N$ shards, a power of two. One after the other, the scan takes $N - 1$ joins,
-# and each costs the scheduler `task` seconds and then a worker `merge` seconds. In rounds, as in
-# exercise 1, round $r = 0, 1, \dots, \log_2 N - 1$ has $N - 2^r$ joins. For each round the scheduler
-# first hands out all its joins, one after the other, `task` seconds each. Then `workers` of them run
-# at a time, `merge` seconds each. Return the *largest* $N = 2, 4, 8, \dots, 2^{20}$ for which the
-# rounds take *less* time, and 0 where none does. (There is a largest one because rounds do more
-# work, about $N \log_2 N$ joins and not $N$: with $N$ they need more and more workers.)
+# *●●○ · 20 minutes.* The number of shards $N$ is a power of two. The serial scan takes $N - 1$ joins,
+# one after another, and each costs the scheduler `task` seconds and then a worker `merge` seconds.
+# The scan in rounds of exercise 1 has $N - 2^r$ joins in round $r = 0, 1, \dots, \log_2 N - 1$. In
+# each round the scheduler first submits all the joins, one after another, at `task` seconds each.
+# Then the workers compute them, `workers` joins at a time, in `merge` seconds each. Return the
+# *largest* $N = 2, 4, 8, \dots, 2^{20}$ for which the rounds take *less* time, or 0 if there is none.
+# (A largest one can exist because rounds do more work, about $N \log_2 N$ joins instead of $N$: as
+# $N$ grows, they need more and more workers.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "rounds_pay_up_to", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -113,19 +116,21 @@ checks.rounds_pay_up_to(rounds_pay_up_to)
 # %% [markdown]
 # ## To think about
 #
-# In *exact* causal attention the shards of a long text have unequal work: later rows see more keys.
-# Systems therefore often give worker $i$ of $N$ two pieces, one from the front and one from the back
-# of the text, called *zig-zag*. How unequal is the work for $N = 16$ contiguous shards, and what does
-# zig-zag make of it? Would you use it for attention by states?
+# In *exact* causal attention, contiguous shards of a long text have unequal work, because later rows
+# see more keys. To improve the *load balance*, systems often give each of $N$ workers two pieces, one
+# from the front and one from the back of the text. This is called *zig-zag*. How unequal is the work
+# of $N = 16$ contiguous shards, and what does zig-zag change? Would you use it for linear attention?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# Row $j$ of an exact causal attention costs $j$ products of a query with a key. So shard $i$ of $N$
-# has a share of about $(2i - 1)/N^2$ of the work: the last one 31/256 where the mean is 16/256, which
-# is 1.94 times the mean. Everybody waits for it, so almost half of the machines' time is lost. With
-# $2N$ pieces, and pieces $i$ and $2N + 1 - i$ for worker $i$, each has a share of exactly $1/N$,
-# because $(2i - 1) + (4N - 2i + 1) = 4N$ for every $i$.
+# Row $j$ of exact causal attention costs $j$ products of a query with a key. Shard $i$ of $N$
+# therefore has a share of about $(2i - 1)/N^2$ of the work. The last of 16 has 31/256, where the mean
+# is 16/256, which is 1.94 times the mean. All others wait for it, so that almost half of the
+# machines' time is lost. Now cut the text into $2N$ pieces and give worker $i$ the pieces $i$ and
+# $2N + 1 - i$. Each worker then has a share of exactly $1/N$, because
+# $(2i - 1) + (4N - 2i + 1) = 4N$ for every $i$.
 #
-# With states no row costs more than another, whatever comes before it, so contiguous shards are
-# already fair and zig-zag gains nothing. It does harm: the two pieces of a worker are no neighbours,
-# so they leave two states and not one, twice as many to send and to scan. And for rules that do not
-# commute a program that merges the two because they lie on one machine is wrong, without any error.
+# In linear attention no row costs more than another, whatever comes before it, so the load of
+# contiguous shards is already balanced, and zig-zag gains nothing. It even does harm: the two pieces
+# of a worker are not neighbours, so they leave two states and not one, which means twice as many to
+# send and to scan. And for rules that do not commute, a program that merges the two states because
+# they are on the same machine is wrong, without any error.

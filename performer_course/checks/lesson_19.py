@@ -8,13 +8,13 @@ import numpy as np
 
 from ._judge import Hint, check, compare, judge, numbers, numbers_of_shape
 
-SWAPPED = "the later shards came first: join(earlier, later), the order matters."
-APART = "there are shards between the two that were joined: only neighbours join."
-OVERLAP = "a shard would count twice: the two that were joined overlap."
+SWAPPED = "the later shards came first: the order matters, join(earlier, later)."
+APART = "the two states joined are not neighbours: there are shards between them."
+OVERLAP = "the two states joined overlap, so a shard would count twice."
 
 
 def _part(*entries):
-    """What shards leave: [first shard, the one after the last, joins that it waited for]."""
+    """The state of shards: [first shard, the one after the last, joins that it waited for]."""
     return np.array(entries, dtype=float)
 
 
@@ -23,9 +23,9 @@ def _is_part(x):
 
 
 def _neighbours(a, b):
-    """Both parts as one, or a hint where they do not lie side by side in this order."""
+    """Both parts as one, or a hint if they are not adjacent in this order."""
     if not _is_part(a) or not _is_part(b):
-        raise Hint("join takes two states: those of `states`, and what join has given.")
+        raise Hint("join takes two states, either from `states` or returned by join.")
     if a[1] == b[0]:
         return _part(a[0], b[1], 1 + max(a[2], b[2]))
     if b[1] == a[0]:
@@ -56,8 +56,8 @@ def in_rounds(grow=lambda reach: 2 * reach, swap=False, in_place=False, enough=l
     return scan
 
 
-NONE_FIRST = "prefix i has its own shard, too: the first is the first state, not None."
-ROUND = "a round is missing: ⌈log₂ N⌉ of them, until the reach is N."
+NONE_FIRST = "prefix i includes shard i: the first prefix is the first state, not None."
+ROUND = "a round is missing: the reach must get to N, which takes ⌈log₂ N⌉ rounds."
 WAITING = "right, but for N = {} a join waits for {} others: {} rounds do if the reach doubles."
 SCANS = [
     (lambda join, states: list(itertools.accumulate(states, join)), WAITING),
@@ -71,7 +71,7 @@ SCANS = [
 
 @check(mistakes=SCANS)
 def prefixes(scan):
-    """scan(join, states): all inclusive prefixes, no join behind more than ⌈log₂ N⌉ − 1 others."""
+    """scan(join, states): all inclusive prefixes, no join after more than ⌈log₂ N⌉ − 1 others."""
     for N in (2, 3, 8, 1, 13, 32):
         found = scan(_neighbours, _shards(N))
         if isinstance(found, list | tuple) and len(found) and found[0] is None:
@@ -91,7 +91,7 @@ def prefixes(scan):
 
 
 def from_the_start(order=lambda N, g: range(N)[::-1], begin=lambda i, g: 0, end=lambda i: i + 1):
-    """Each prefix anew, from the shards begin(i, g) to end(i)."""
+    """Each prefix from scratch, from the shards begin(i, g) to end(i)."""
 
     def visit(join, states, g, use):
         found = []
@@ -108,13 +108,13 @@ def all_kept(join, states, g, use):
     return [use(i, kept[i]) for i in reversed(range(len(states)))]
 
 
-FORWARD = "from the last shard to the first."
-INSIDE = "inside a group, too, from the last shard to the first."
-GROUP = "a prefix begins with the first shard, not with that of its group."
-OWN = "the prefix of shard i has shard i in it, too."
-CALLS = "in the order of the calls."
-JOINS = "right, but {} joins for N = {}, g = {}: start from the prefix kept before the group."
-HELD = "right, but {} states held at once for N = {}, g = {}, where {} may be: let go of groups."
+FORWARD = "go from the last shard to the first."
+INSIDE = "inside each group, also go from the last shard to the first."
+GROUP = "a prefix begins with the first shard of the text, not of its group."
+OWN = "the prefix of shard i includes shard i."
+CALLS = "return the results in the order of the calls."
+JOINS = "right, but {} joins for N = {}, g = {}: start from the prefix before the group."
+HELD = "right, but {} states held at once for N = {}, g = {}, {} allowed: release each group."
 VISITS = [
     (from_the_start(order=lambda N, g: range(N)), FORWARD),
     (from_the_start(order=lambda N, g: sorted(range(N), key=lambda i: (-(i // g), i))), INSIDE),
@@ -128,7 +128,7 @@ VISITS = [
 
 @check(mistakes=VISITS)
 def backwards(visit):
-    """visit(join, states, g, use): inclusive prefixes from last to first, few of them held."""
+    """visit(join, states, g, use): inclusive prefixes from last to first, few held at once."""
     for N, g in ((6, 2), (7, 3), (40, 7), (5, 5), (5, 9), (9, 1), (100, 10)):
         alive, most, joins, calls = set(), 0, 0, []
 
@@ -142,7 +142,7 @@ def backwards(visit):
 
         def use(i, prefix, calls=calls):
             if not _is_part(prefix):
-                raise Hint("use(i, prefix) wants a state as its second argument.")
+                raise Hint("the second argument of use(i, prefix) must be a state.")
             calls.append((float(i), float(prefix[0]), float(prefix[1])))
             return 10.0 * float(i)
 
@@ -173,7 +173,7 @@ def rounds_pay(
     waves=lambda n, workers: math.ceil(n / workers),
     shared=lambda task, workers: task,
 ):
-    """Which N = 2ᵖ of those where the rounds take less time than one join after the other."""
+    """The largest N = 2ᵖ for which the rounds take less time than one join after another."""
 
     def choose(task, merge, workers):
         pays = []
@@ -189,9 +189,9 @@ def rounds_pay(
 
 ROUNDS_PAY = [
     (rounds_pay(lambda N, r: N), "round r has N − 2ʳ joins: the first 2ʳ are done."),
-    (rounds_pay(waves=lambda n, w: n // w), "the last few joins take a whole `merge`: round up."),
+    (rounds_pay(waves=lambda n, w: n // w), "the last few joins take a full `merge`: round up."),
     (rounds_pay(waves=lambda n, w: 1), "only `workers` joins run at a time."),
-    (rounds_pay(shared=lambda task, w: task / w), "one scheduler: `task` is not shared."),
+    (rounds_pay(shared=lambda t, w: t / w), "one scheduler: do not divide `task` by `workers`."),
 ]
 
 
