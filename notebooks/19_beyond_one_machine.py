@@ -55,7 +55,7 @@ QUIET = os.environ.get("COURSE_STATIC") == "1"  # no progress bar where nobody w
 # - *FAVOR+* keeps maxima $c$ and sums relative to them, and $\oplus$ is `attention.merge` of lesson 12.
 # - *Decay* multiplies the state by a number $a$, $0 \le a \le 1$, before it adds a token. If $a < 1$, old tokens fade.
 # - *Channel gates* give each channel, which is one of the $d$ rows of the state, such a number of its own. These
-#   numbers   may depend on the token.
+#   numbers may depend on the token.
 # - *The delta rule* first looks up what the state returns for the key, and then writes only the difference:
 #   $S \leftarrow S + \beta\, k\, (v - S^\top k)^\top$, with a writing strength $\beta$.
 # - *Exact* attention must keep all keys and values for the queries that are still to come, and $\oplus$ concatenates
@@ -151,7 +151,7 @@ for name, (leave, join) in RULES.items():
 # **All six rules are associative, but under decay, gates and the delta rule two shards must not change places.** Under
 # these three, a later token fades or corrects what an earlier one wrote. A program that joins results in the order in
 # which they arrive is right for the two sums, plain and FAVOR+, but wrong for these three, and it raises no error. In
-# exact attention the order of the cached rows changes no sum over all of them, but their number grows with the shard.
+# exact attention a sum over all cached rows does not depend on their order, but their number grows with the shard.
 #
 # ## 2. A tree and a scan
 #
@@ -277,8 +277,8 @@ show(
 # The tree needs 8 merges in 4 rounds. The scan needs 7, and each of them waits for the one before it.
 
 # %% [markdown]
-# **A tree joins $N$ shards by $N - 1$ merges in $\lceil \log_2 N \rceil$ rounds; a serial scan needs $N - 2$ merges,
-# one after another.** The scan leaves out the last shard, because nothing follows it. *Parallel scans*, also called
+# **A tree joins $N \ge 2$ shards with $N - 1$ merges in $\lceil \log_2 N \rceil$ rounds; a serial scan needs $N - 2$
+# merges, one after another.** The scan leaves out the last shard, because nothing follows it. *Parallel scans*, also called
 # *parallel prefix sums*, need only $\lceil \log_2 N \rceil$ rounds but more merges; in the exercises you build one and
 # find out up to which $N$ it pays.
 #
@@ -379,8 +379,8 @@ isolated = joined(favor_follows(shard, i, None, W) for i in range(N))
 print(f"FAVOR+      {N} shards, no prefixes: {difference(isolated, whole['FAVOR+'])}")
 
 # %% [markdown]
-# Nine shards give the same rows as the text in one piece, all-to-all and causal. Without prefixes, the causal rows of
-# FAVOR+ are off by 1.03 of the largest entry.
+# Up to rounding, nine shards give the same rows as the text in one piece, all-to-all and causal. Without prefixes, the
+# causal rows of FAVOR+ are off by 1.03 of the largest entry.
 #
 # ## 3. The same on processes: Dask
 #
@@ -445,8 +445,8 @@ def on_each(client, task, *arguments):
 # lost its scheduler should say so and not hang. If the package `bokeh` is installed, Dask shows in a browser, at
 # `client.dashboard_link`, what the workers are doing.
 #
-# Now we give the nine shards to Dask. Floating-point addition is not associative: moving the brackets of a sum changes
-# its last bits. **Before you run this:** two processes compute the rows of the 9 shards, and one process computes them
+# Now we give the nine shards to Dask. Floating-point addition is not exactly associative, because moving the brackets
+# of a sum can change its last bits. **Before you run this:** two processes compute the rows of the 9 shards, and one process computes them
 # with the same merges. Are the rows equal up to rounding, or bit for bit?
 
 # %% tags=["answer"]
@@ -776,7 +776,7 @@ show(
 # ```
 #
 # and here `client = connect("tcp://10.0.0.1:8786")`. Nothing else changes, except that section 4 marks its kill in a
-# local file, so it works on one machine only. Three warnings:
+# local file, so it works on one machine only. Three points to note:
 #
 # - All machines need the same Python and the same packages, including this course. Functions that you define in a
 #   notebook travel with their tasks.
@@ -830,7 +830,7 @@ except ValueError as error:
 # What if the scheduler dies? The client notices the broken connection at once, and every future raises an error,
 # whether its task was done or not: "Client lost the connection to the scheduler". If no connection breaks, as when a
 # machine is cut off, the time-out of `gathered` ends the wait. What was computed is then lost, because no process knows
-# any more who holds it. Long computations therefore write *checkpoints*, their intermediate results, to disk.
+# any more which worker holds it. Long computations therefore write *checkpoints*, their intermediate results, to disk.
 
 # %%
 client.close()
@@ -841,7 +841,7 @@ print(f"client: {client.status}")
 # ## 7. Sequence parallelism in practice
 #
 # Sharing one text among machines is called *sequence parallelism* or *context parallelism*. It is used in training and
-# for long prompts, on GPUs, with the libraries of their makers instead of Dask. The table lists what each system sends
+# for long prompts, on GPUs, with their makers' libraries instead of Dask. The table lists what each system sends
 # between machines, according to its paper or pull request, as of September 2026:
 #
 # | system, and when | what is sent between machines |
