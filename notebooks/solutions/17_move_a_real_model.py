@@ -37,8 +37,8 @@ from performer_course import attention, checks, near_far, projections
 # those between?
 
 
-# %% nbgrader={"grade": false, "grade_id": "can_be_swapped", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def can_be_swapped(calibration, new, m, rng, draws):
+# %% nbgrader={"grade": false, "grade_id": "can_be_replaced", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def can_be_replaced(calibration, new, m, rng, draws):
     """calibration, new: (q, k, v) of a chain each; m directions → True or False."""
     ### BEGIN SOLUTION
     shift = calibration[0].mean(axis=0) + calibration[1].mean(axis=0)  # q' + k' about 0
@@ -56,8 +56,8 @@ def can_be_swapped(calibration, new, m, rng, draws):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-can_be_swapped", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.can_be_swapped(can_be_swapped)
+# %% nbgrader={"grade": true, "grade_id": "check-can_be_replaced", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.can_be_replaced(can_be_replaced)
 
 # %% [markdown]
 # ## 2. The null to beat
@@ -83,8 +83,8 @@ checks.can_be_swapped(can_be_swapped)
 # time. The package has $N$, $U$ and $A V$: `near_far.near_field`, and two functions of `attention`.
 
 
-# %% nbgrader={"grade": false, "grade_id": "window_null", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def window_null(chains, band):
+# %% nbgrader={"grade": false, "grade_id": "window_baseline", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def window_baseline(chains, band):
     """chains: [(q, k, v)], each (blocks, heads, L, ...) → attend(i, q, k, v)."""
     ### BEGIN SOLUTION
     top = bottom = 0.0
@@ -105,8 +105,8 @@ def window_null(chains, band):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check-window_null", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-checks.window_null(window_null)
+# %% nbgrader={"grade": true, "grade_id": "check-window_baseline", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+checks.window_baseline(window_baseline)
 
 # %% [markdown]
 # ## 3. Let the reader refuse a hostile file

@@ -78,7 +78,7 @@ def _heads():
 
 
 @check(says=[OUTPUTS, KEYS])
-def can_be_swapped(decide):
+def can_be_replaced(decide):
     """decide(calibration, new, m, rng, draws): whether features halve mean(V)'s squared error."""
     rng = np.random.default_rng(1701)
     for chains, right, hint in _heads():
@@ -88,7 +88,7 @@ def can_be_swapped(decide):
             raise Hint(hint)
 
 
-# The null to beat
+# The baseline to beat
 
 
 def _line(rng, L, d, e, sign):
@@ -116,7 +116,7 @@ def fraction(top, bottom):
     return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1), 0)
 
 
-def null(
+def mixture(
     below=lambda added, missing: added * added,
     divide=fraction,
     clip=lambda share: np.clip(share, 0, 1),
@@ -145,41 +145,41 @@ def null(
 
 
 def anew(chains, band):
-    return lambda i, q, k, v: null()([(q[None], k[None], v[None])], band)(0, q, k, v)
+    return lambda i, q, k, v: mixture()([(q[None], k[None], v[None])], band)(0, q, k, v)
 
 
 def chain_by_chain(chains, band):
     """The mean of the chains' own shares."""
     shares = []
     for chain in chains:
-        null(clip=lambda share: shares.append(share) or share)([chain], band)
-    return null(clip=lambda _: np.clip(np.mean(shares, axis=0), 0, 1))(chains, band)
+        mixture(clip=lambda share: shares.append(share) or share)([chain], band)
+    return mixture(clip=lambda _: np.clip(np.mean(shares, axis=0), 0, 1))(chains, band)
 
 
 NO_WINDOW = "0/0 where the window is mean(V) on all chains: take the share 0 there."
-NULLS = [
-    (null(divide=np.divide), NO_WINDOW),
-    (null(clip=np.copy), "a share outside [0, 1] is no mean of values: clip it."),
-    (null(below=lambda added, missing: missing**2), "p multiplies N − U: that stands below."),
-    (null(of_block=lambda share, i: share[0]), "block 1 has the shares of block 0: use i."),
-    (null(clip=lambda share: 1 - np.clip(share, 0, 1)), "p and 1 − p have changed places."),
+MISTAKES = [
+    (mixture(divide=np.divide), NO_WINDOW),
+    (mixture(clip=np.copy), "a share outside [0, 1] is no mean of values: clip it."),
+    (mixture(below=lambda added, missing: missing**2), "p multiplies N − U: that stands below."),
+    (mixture(of_block=lambda share, i: share[0]), "block 1 has the shares of block 0: use i."),
+    (mixture(clip=lambda share: 1 - np.clip(share, 0, 1)), "p and 1 − p have changed places."),
     (
-        null(divide=lambda top, bottom: fraction(top.sum(-1), bottom.sum(-1))[..., None] + 0 * top),
+        mixture(divide=lambda a, b: fraction(a.sum(-1), b.sum(-1))[..., None] + 0 * a),
         "all heads of a block have one share here: each head has a share of its own.",
     ),
     (
         chain_by_chain,
         "the sums run over all chains before one divides: no mean of the chains' shares.",
     ),
-    (lambda chains, band: null()(chains, band + 1), "the window has the keys |i − j| ≤ band."),
-    (null(clip=np.ones_like), "this is the window alone: where is mean(V)?"),
-    (null(clip=np.zeros_like), "this is mean(V) alone: where is the window?"),
+    (lambda chains, band: mixture()(chains, band + 1), "the window has the keys |i − j| ≤ band."),
+    (mixture(clip=np.ones_like), "this is the window alone: where is mean(V)?"),
+    (mixture(clip=np.zeros_like), "this is mean(V) alone: where is the window?"),
     (anew, "the share is fitted anew to the chain at hand, which takes its softmax: fit it once."),
 ]
 
 
-@check(mistakes=NULLS)
-def window_null(fit):
+@check(mistakes=MISTAKES)
+def window_baseline(fit):
     """fit(chains, band): attend(i, q, k, v), p N + (1 − p) mean(V), the best p in [0, 1] a head."""
     rng, inputs = np.random.default_rng(1702), []
     for d, e, band, lengths in ((3, 4, 2, (11, 14)), (5, 2, 1, (8, 13, 9))):
@@ -198,9 +198,9 @@ def window_null(fit):
 
         return rows
 
-    mistakes = [(of(mistake), hint) for mistake, hint in NULLS]
+    mistakes = [(of(mistake), hint) for mistake, hint in MISTAKES]
     close = "close, but not equal: is an ε added below, or p one of a list or rounded?"
-    compare(of(fit), of(null()), inputs, mistakes, not_finite=NO_WINDOW, close=close)
+    compare(of(fit), of(mixture()), inputs, mistakes, not_finite=NO_WINDOW, close=close)
     L = 2000
     long = tuple(rng.normal(size=(3, 1, 1, L, 2)))
     no_square(lambda: fit([long], 2), long, L)

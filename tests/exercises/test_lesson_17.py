@@ -13,13 +13,13 @@ import pytest
 
 from performer_course import attention, near_far, projections
 from performer_course.checks import lesson_17
-from performer_course.checks.lesson_17 import null
+from performer_course.checks.lesson_17 import mixture
 from tests.exercises.shared import exercises, said
 
 RIGHT, WRONG = {}, {}
 
 
-# can_be_swapped
+# can_be_replaced
 
 
 def shortest(calibration, new):
@@ -41,8 +41,8 @@ def swapped(
         s, exact = shift(prepare(calibration), (q, k, v)), attention.softmax_attention(q, k, v)
         directions = [rows(rng, m, q.shape[1]) for _ in range(draws)]
         errors = [attention.favor_attention(q, k - s, v, W) - exact for W in directions]
-        null = attention.uniform_attention(q, k, v) - exact
-        return bool(fold(np.array(errors)) < level * fold(null[None]))
+        uniform = attention.uniform_attention(q, k, v) - exact
+        return bool(fold(np.array(errors)) < level * fold(uniform[None]))
 
     return decide
 
@@ -54,8 +54,8 @@ def by_formula(calibration, new, m, rng, draws):
     return bool(attention.relative_variance(q, k, m) / 2 < scores.var(axis=1).mean())
 
 
-RIGHT["can_be_swapped"] = [swapped(rows=projections.orthogonal)]
-WRONG["can_be_swapped"] = [
+RIGHT["can_be_replaced"] = [swapped(rows=projections.orthogonal)]
+WRONG["can_be_replaced"] = [
     (swapped(level=0.05), lesson_17.FOLLOWED),
     (swapped(level=np.inf), lesson_17.SHARP),
     (swapped(fold=lambda errors: (errors.mean(axis=0) ** 2).sum()), lesson_17.POOLED),
@@ -87,7 +87,7 @@ def test_the_share_of_each_made_head_lies_four_standard_errors_from_a_half(rows)
         assert (half - np.mean(found)) * (1 if right else -1) > 4 * error, hint
 
 
-# window_null
+# window_baseline
 
 
 def by_search(chains, band):
@@ -113,19 +113,19 @@ def by_search(chains, band):
 def fit_in_squares(chains, band):
     for q, k, _ in chains:
         q @ k.swapaxes(-1, -2)
-    return null()(chains, band)
+    return mixture()(chains, band)
 
 
 def used_in_squares(chains, band):
-    attend = null()(chains, band)
+    attend = mixture()(chains, band)
     return lambda i, q, k, v: attend(i, q, k, v) + 0 * (q @ k.swapaxes(-1, -2)).sum()
 
 
-RIGHT["window_null"] = [by_search]
-WRONG["window_null"] = [
+RIGHT["window_baseline"] = [by_search]
+WRONG["window_baseline"] = [
     (fit_in_squares, "that is an L × L array"),
     (used_in_squares, "that is an L × L array"),
-    (null(divide=lambda top, bottom: top / (bottom + 0.1)), "close, but not equal"),
+    (mixture(divide=lambda top, bottom: top / (bottom + 0.1)), "close, but not equal"),
 ]
 
 
