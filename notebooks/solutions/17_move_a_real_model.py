@@ -18,28 +18,28 @@ from numpy.lib.stride_tricks import as_strided
 from performer_course import attention, checks, near_far, projections
 
 # %% [markdown]
-# ## 1. Find the heads that can be swapped
+# ## 1. Find the heads that can be replaced
 #
-# *●●○ · 35 minutes.* You are to say of a head whether random features may take the place of its softmax.
-# You have its queries, keys and values on one chain, `calibration`, and on another, `new`: each is
-# `(q, k, v)`, of shapes $(L, d)$, $(L, d)$, $(L, e)$, and every query sees all keys. The swap is
+# *●●○ · 35 minutes.* Decide for a head whether random features can replace its softmax. You have its queries, keys and
+# values on one chain, `calibration`, and on another, `new`. Each is `(q, k, v)`, of shapes $(L, d)$, $(L, d)$ and
+# $(L, e)$, and every query sees all keys. The replacement is
 #
 # `attention.favor_attention(q, k - s, v, W)`
 #
-# with $m$ new normal directions, iid or orthogonal, and one shift $s$ of $d$ numbers, the same for all keys.
-# In use the shift has to stand before a chain is known, so $s$ comes from the calibration chain alone. Choose
-# it so that what makes the features err (lesson 14) is on average as small as a shift can make it. Return
-# `True` if on the new chain the *expected* squared error of the output, summed over all its rows, is less
-# than half of what mean(V) has there, and `False` otherwise. Take the mean over `draws` draws of $W$ from
-# `rng`.
+# with $m$ new normal directions, independent or orthogonal, and one shift $s$ of $d$ numbers, the same for all keys. In
+# use, the shift must be fixed before a chain is known, so $s$ comes from the calibration chain alone. Choose it such
+# that the quantity that makes features err (lesson 14) is on average as small as a shift can make it. Return `True` if
+# on the new chain the *expected* squared error of the output, summed over all its rows, is less than half of the
+# squared error of mean(V) there, and `False` otherwise. Estimate the expectation by the mean over `draws` draws of $W$
+# from `rng`.
 #
-# Before you write a line: of which heads would you expect it, the sharp ones, the nearly uniform ones, or
-# those between?
+# Before you write a line: for which heads do you expect `True`? For the sharp ones, the nearly uniform ones, or those
+# in between?
 
 
 # %% nbgrader={"grade": false, "grade_id": "can_be_replaced", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def can_be_replaced(calibration, new, m, rng, draws):
-    """calibration, new: (q, k, v) of a chain each; m directions → True or False."""
+    """calibration, new: (q, k, v), one chain each; m directions → True or False."""
     ### BEGIN SOLUTION
     shift = calibration[0].mean(axis=0) + calibration[1].mean(axis=0)  # q' + k' about 0
     q, k, v = new
@@ -60,27 +60,27 @@ def can_be_replaced(calibration, new, m, rng, draws):
 checks.can_be_replaced(can_be_replaced)
 
 # %% [markdown]
-# ## 2. The null to beat
+# ## 2. The baseline to beat
 #
-# *●○○ · 25 minutes.* (The heads between are the ones to swap, where nothing else speaks against it: features
-# miss what a sharp head looks at, and mean(V) follows a nearly uniform one already.) Heads of a protein model
-# often look at their neighbours, and there mean(V) is too easy a null. The one to beat knows the neighbours,
-# and uses no feature at all. Let $N$ be the output of softmax over the nearest keys,
-# $|i - j| \le \text{band}$, and $U$ that of mean(V). The null is
+# *●○○ · 25 minutes.* (The heads in between are the ones to replace, if nothing else speaks against it. Features miss
+# what a sharp head attends to, and mean(V) already follows a nearly uniform one.) Heads of a protein model often attend
+# to their neighbours, and for them mean(V) is too easy a baseline. The one to beat knows the neighbours and uses no
+# features at all. Let $N$ be the output of softmax over the nearest keys, $|i - j| \le \text{band}$, and $U$ the output
+# of mean(V). The baseline is
 #
 # $$p\, N + (1 - p)\, U , \qquad 0 \le p \le 1 ,$$
 #
-# with one share $p$ for each head of each block. `chains` is a list of calibration chains, each `(q, k, v)`
-# of shapes (blocks, heads, $L$, $d$), $d$ and $e$; the lengths $L$ differ. Take the $p$ that minimises the
-# squared distance from the exact outputs $A V$,
+# with one $p$ for each head of each block. `chains` is a list of calibration chains, each `(q, k, v)` of shapes
+# (blocks, heads, $L$, $d$), the same, and (blocks, heads, $L$, $e$); the lengths $L$ differ. Take the $p$ that
+# minimises the squared distance from the exact outputs $A V$,
 #
 # $$\sum_{\text{chains}} \| p\, N + (1 - p)\, U - A V \|^2 ,$$
 #
-# in closed form: it is a parabola in $p$. (If its lowest point lies outside $[0, 1]$, which $p$ of those
-# allowed is best?) Where $N = U$ on all chains any $p$ is as good; take 0. Return a function
-# `attend(i, q, k, v)` that gives the null of block $i$ on a new chain, with $q$ of shape
-# $(\dots, \text{heads}, L, d)$, as `antibody.forward` calls it. An $L \times L$ array is not allowed at any
-# time. The package has $N$, $U$ and $A V$: `near_far.near_field`, and two functions of `attention`.
+# in closed form: it is a parabola in $p$. (If its minimum lies outside $[0, 1]$, which $p$ in this interval is best?)
+# Where $N = U$ on all chains, every $p$ is equally good; take 0. Return a function `attend(i, q, k, v)` that gives the
+# baseline of block $i$ on a new chain, with $q$ of shape $(\dots, \text{heads}, L, d)$, as `antibody.forward` calls it.
+# Never make an $L \times L$ array. The package computes $N$, $U$ and $A V$: use `near_far.near_field` and two functions
+# of `attention`.
 
 
 # %% nbgrader={"grade": false, "grade_id": "window_baseline", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -91,15 +91,15 @@ def window_baseline(chains, band):
     for q, k, v in chains:
         uniform = attention.uniform_attention(q, k, v)
         added = near_far.near_field(q, k, v, band) - uniform  # what p multiplies
-        missing = attention.softmax_attention(q, k, v) - uniform  # what it is to reach
+        missing = attention.softmax_attention(q, k, v) - uniform  # the goal
         top = top + (added * missing).sum(axis=(-2, -1))  # (blocks, heads)
         bottom = bottom + (added * added).sum(axis=(-2, -1))
-    share = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
-    share = np.clip(share, 0, 1)[..., None, None]  # (blocks, heads, 1, 1)
+    p = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+    p = np.clip(p, 0, 1)[..., None, None]  # (blocks, heads, 1, 1)
 
     def attend(i, q, k, v):
         near = near_far.near_field(q, k, v, band)
-        return share[i] * near + (1 - share[i]) * attention.uniform_attention(q, k, v)
+        return p[i] * near + (1 - p[i]) * attention.uniform_attention(q, k, v)
 
     return attend
     ### END SOLUTION
@@ -109,23 +109,25 @@ def window_baseline(chains, band):
 checks.window_baseline(window_baseline)
 
 # %% [markdown]
-# ## 3. Let the reader refuse a hostile file
+# ## 3. Make a reader refuse a hostile file
 #
-# *●●● · 45 minutes.* A pickle is a program for a small machine with a stack. It may name any function that
-# Python can import, put arguments beside it, and have it called. These bytes say: take `factorial` from
-# `math`, a tuple with the number 5, and call.
+# *●●● · 45 minutes.* A pickle is a program for a small machine with a stack. It can name any function that Python can
+# import, push arguments for it, and have it called. These bytes say: take `factorial` from `math` and a tuple with the
+# number 5, and call.
+
 
 # %%
 pickle.loads(b"cmath\nfactorial\n(I5\ntR.")
 
 # %% [markdown]
-# Here is a small format for weights. A file is a zip. Its member `tensors.pkl` is a pickle of an `OrderedDict`
-# from names to tensors, and every other member is a storage: the raw numbers of one or more tensors, one
-# after the other, of the dtype `<f4` or `<i8`. A tensor is pickled as the call `weights.rebuild(storage,
-# offset, size, stride)`: its entry $(i_1, i_2, \dots)$ is number $\text{offset} + \sum_n i_n\, \text{stride}_n$ of
-# the storage. There is no module `weights`; the name only says what a reader has to do. The storage stands
-# in the pickle as a pair, dtype and name of the member, which `persistent_load` gets. This reader trusts all
-# of it.
+# Here is a small file format for weights. A file is a zip archive. Its member `tensors.pkl` is a pickle of an
+# `OrderedDict` from names to tensors. Every other member is a *storage*: the raw numbers of one or more tensors, one
+# after another, of the dtype `<f4` or `<i8`. A tensor is pickled as the call
+# `weights.rebuild(storage, offset, size, stride)`: its entry $(i_1, i_2, \dots)$ is number
+# $\text{offset} + \sum_n i_n\, \text{stride}_n$ of the storage. There is no module `weights`; the name only says what a
+# reader has to do. In the pickle, a storage is a pair, its dtype and the name of its member, which is passed to
+# `persistent_load`. The following reader trusts all of this.
+
 
 # %%
 ONE_TENSOR = (
@@ -170,19 +172,19 @@ file = zipped(ONE_TENSOR, {"0": np.arange(6, dtype="<f4")})
 dict(Trusting(zipfile.ZipFile(io.BytesIO(file))).load())
 
 # %% [markdown]
-# Write a reader that trusts nothing. For `data`, the bytes of a file, and the SHA-256 that it ought to have,
-# in hexadecimal, return a dict of arrays. Raise a `ValueError`, and no other exception, and have no function
-# called that the file names, if
+# Write a reader that trusts nothing. From `data`, the bytes of a file, and the SHA-256 that it should have, in
+# hexadecimal, return a dict of arrays. Raise a `ValueError`, and no other exception, and let no function be called that
+# the file names, if
 #
-# - the SHA-256 of all bytes is another one;
-# - the zip or the pickle is damaged or cut off, a member is missing, or a storage is of another dtype;
+# - the SHA-256 of all the bytes is a different one;
+# - the zip or the pickle is damaged or truncated, a member is missing, or a storage has another dtype;
 # - the pickle names anything but `collections.OrderedDict` and `weights.rebuild`;
-# - the offset, a size or a stride of a tensor is negative or no whole number; one of its entries lies outside
-#   its storage; or it has more entries than its storage has;
-# - there is anything else in it than a dict of arrays.
+# - the offset, a size or a stride of a tensor is negative or not a whole number; one of its entries lies outside its
+#   storage; or it has more entries than its storage;
+# - the result is anything other than a dict of arrays.
 #
-# Every size is at least 1. You may build on `Trusting`, or begin anew. (A number of a storage that is read
-# twice is no crime in itself: tensors may overlap. But with a stride of 0 a file of 1 kB can ask for 1 TB.)
+# Every size is at least 1. You may build on `Trusting` or start afresh. (It is no crime to read a number of a storage
+# twice, because tensors may overlap. But with a stride of 0, a file of 1 kB can ask for 1 TB.)
 
 
 # %% nbgrader={"grade": false, "grade_id": "read_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
@@ -190,7 +192,7 @@ def read_weights(data, sha256):
     """data: bytes, sha256: 64 hexadecimal digits → {name: array}, or a ValueError."""
     ### BEGIN SOLUTION
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise ValueError("this is not the file that was promised")
+        raise ValueError("this is not the promised file")
 
     def careful(storage, offset, size, stride):
         numbers = (offset, *size, *stride)
@@ -209,23 +211,23 @@ def read_weights(data, sha256):
     class Careful(Trusting):
         def find_class(self, module, name):
             if (module, name) not in known:
-                raise ValueError(f"{module}.{name} has no place in weights")
+                raise ValueError(f"{module}.{name} does not belong in weights")
             return known[module, name]
 
         def persistent_load(self, pid):
             if pid[0] not in ("<f4", "<i8"):
-                raise ValueError(f"no storage is of {pid[0]}")
+                raise ValueError(f"no storage has the dtype {pid[0]}")
             return super().persistent_load(pid)
 
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             weights = Careful(archive).load()
-    except Exception as error:  # what a damaged file raises can be anything
-        raise ValueError("this is no file of weights") from error
+    except Exception as error:  # a damaged file can raise anything
+        raise ValueError("this is not a file of weights") from error
     if not isinstance(weights, dict):
-        raise ValueError("this is no dict")
+        raise ValueError("this is not a dict")
     if not all(isinstance(array, np.ndarray) for array in weights.values()):
-        raise ValueError("something in this file is no array")
+        raise ValueError("something in this file is not an array")
     return dict(weights)
     ### END SOLUTION
 
@@ -236,52 +238,51 @@ checks.read_weights(read_weights)
 # %% [markdown]
 # ## To think about
 #
-# **A yardstick.** Two ways to swap all 64 heads of a model have the same mean squared error of the outputs
-# of its heads. With one of them the model still guesses most hidden residues, and with the other hardly any.
-# How can that be? (An error has two parts, bias and noise. What becomes of each where heads and blocks add
-# up?)
+# **A yardstick.** Two methods replace all 64 heads of a model. The outputs of the heads have the same mean squared
+# error with both. With one of them the model still guesses most hidden residues, and with the other hardly any. How can
+# that be? (An error has two parts, bias and noise. What becomes of each where heads and blocks are added up?)
 #
-# **A sink.** In many language models the queries of a head give most of their weight to the first token,
-# the *sink*, whose key lies far from all others and whose value is nearly 0. In such a head random features
-# have a small part of mean(V)'s error. Is that good news? And how would you treat the sink?
+# **A sink.** In many language models the queries of a head give most of their weight to the first token, the *attention
+# sink*, whose key is far from all others and whose value is nearly 0. In such a head random features have a small
+# normalised error. Is this good news? And how would you treat the sink?
 #
-# **Trust.** A publisher states the SHA-256 of a file of weights, and yours has it. Why should the reader
-# refuse names all the same? And what do you still not know when it has read the file?
+# **Trust.** A publisher states the SHA-256 of a file of weights, and your copy has it. Why should the reader refuse
+# names nevertheless? And what do you still not know when it has read the file?
+
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# **A yardstick.** The mean squared error of a draw is bias² plus variance. In head 0.7 of those that the
-# course keeps, for example, 256 features with the shift of exercise 1 have about a third of their error from
-# bias and two thirds from noise. But the heads of a block are added up, and so are the blocks, in the vector that
-# runs through the model. Take 64 errors of the same size. Those of independent draws have any direction, so
-# their squares add up, to 64 times one of them. If they all point the same way, the errors themselves add
-# up, and the square is $64^2$ times one. A bias can do that: a swap that makes every row flatter takes away
-# the same kind of thing in each head, what is special about a token. The mean squared error of the outputs
-# does not tell the two parts apart, so it does not order swaps by the perplexity of the model. And perplexity
-# asks for one more thing, which residue was missed: an error along a direction that the last map does not
-# read costs nothing. So the heads are measured to find out why; whether a model can be moved, only its own
-# task says.
+# **A yardstick.** The mean squared error of a draw is bias² plus variance. In head 0.7 of the stored heads, for
+# example, 256 features with the shift of exercise 1 have about a third of their error from bias and two thirds from
+# noise. But the outputs of the heads of a block are added up, and the blocks are added up along the residual
+# connections of the model. Take 64 errors of the same size. If they come from independent draws, they have independent
+# directions, so their squares add up, to 64 times the square of one. If they all point the same way, the errors
+# themselves add up, and the square is $64^2$ times as large. A bias can do this: a method that makes every row flatter
+# takes away the same kind of thing in each head, what is special about a token. The mean squared error of the outputs
+# does not tell the two parts apart, so it does not order methods by the perplexity of the model. Perplexity also
+# depends on which residue was missed, and an error along a direction that the last matrix does not read costs nothing.
+# So we measure heads to find out why; whether a model can be converted, only its own task tells.
 #
-# **A sink.** Not much: mean(V) is the wrong null there. It gives the sink $1/L$, and is beaten by anything
-# that gives the sink its share. So make the null one that does: a share $w$ for the sink and $1 - w$ for
-# the mean of the other values. In a made head of 64 tokens whose sink has four fifths of the weight, 256
-# features have less than a tenth of mean(V)'s error, and still more than half of what this null has.
-# (The window null of exercise 2 needs a share for the sink, too, or it must pay for it with mean(V).)
+# **A sink.** It is not good news, because mean(V) is the wrong baseline there. It gives the sink the weight $1/L$, and
+# anything that gives the sink its proper weight beats it. A fair baseline gives a weight $w$ to the sink and $1 - w$ to
+# the mean of the other values. In a synthetic head of 64 tokens whose sink has four fifths of the weight, 256 features
+# have less than a tenth of the squared error of mean(V), and still more than half of the squared error of this
+# baseline. (The window baseline of exercise 2 also needs a weight for the sink, or mean(V) has to make up for it.)
 #
-# The sink is one key, so it need not be estimated at all. With the exact weight $e^{t_0}$ of key 0, and the
-# features for all others,
+# The sink is one key, so we need not estimate it at all. With the exact weight $e^{t_0}$ of key 0, and features for all
+# others,
 #
 # $$o = \frac{e^{t_0} v_0 + \sum_{j > 0} \varphi(q')^\top \varphi(k_j')\, v_j}
 # {e^{t_0} + \sum_{j > 0} \varphi(q')^\top \varphi(k_j')} ,$$
 #
-# which costs $O(L d)$ more. In the made head the error falls to less than a third of that null's. This is near
-# and far again, and a decoder may keep the first key in its state.
+# which costs $O(L d)$ more. In the synthetic head the squared error falls to less than a third of what the baseline
+# has. This is near-and-far attention again, and a decoder may keep the first key in its state.
 #
-# **Trust.** The SHA-256 says that you have the file that the publisher means, to the last bit. So it must
-# come by another way than the file: whoever can change the one may change the other. It does not say what
-# the file does. A hostile publisher, or one who was broken into before the sum was taken, states the right
-# sum of a hostile file. Refusing names says something else: reading this file calls nothing but what you
-# listed, whoever wrote it. `np.load` refuses pickled objects for that reason unless it is told not to.
+# **Trust.** The SHA-256 says that you have the file that the publisher means, to the last bit. It must reach you by
+# another route than the file, because somebody who can change one on the way could also change the other. It does not
+# say what the file does. A hostile publisher, or one whose machine was broken into before the sum was computed, states
+# the correct sum of a hostile file. Refusing names gives a different guarantee: reading this file calls nothing but
+# what you listed, no matter who wrote it. For this reason `np.load` refuses pickled objects unless you ask for them.
 #
-# Neither of the two looks at the numbers. Weights can be wrong, or trained to fail on inputs that somebody
-# chose, in a file that is harmless to read. So what you still do not know is whether the model is good; for
-# that there are only its results, on data that you trust.
+# Neither of the two looks at the numbers. Weights can be wrong, or trained to fail on inputs that somebody chose, in a
+# file that is harmless to read. You still do not know whether the model is good. Only its results on data that you
+# trust can show this.

@@ -19,10 +19,10 @@ TOKENS, M, DRAWS = 24, 256, 200
 
 
 def _head(rng, size=1.0, of_q=None, mean_q=0.0, mean_k=0.0, follow=0.0, values=1.0, flat=0):
-    """(q, k, v) of one chain of a made head, (L, 4), (L, 4), (L, 3).
+    """(q, k, v) of one chain of a synthetic head, (L, 4), (L, 4), (L, 3).
 
-    size: of the entries of k, and of q where `of_q` does not say otherwise. mean_q, mean_k: how
-    far all queries and all keys lie from 0. follow: how far a value follows its key; values: their
+    size: of the entries of k, and of q unless `of_q` is given. mean_q, mean_k: how far all
+    queries and all keys are from 0. follow: how far a value follows its key; values: their
     size; flat: how many queries are nearly 0.
     """
     q = rng.normal(size=(TOKENS, 4)) * (size if of_q is None else of_q)
@@ -33,29 +33,29 @@ def _head(rng, size=1.0, of_q=None, mean_q=0.0, mean_k=0.0, follow=0.0, values=1
 
 
 def _chains(seed, calibration=None, **new):
-    """A head's two chains; `calibration`: what is otherwise in the first."""
+    """A head's two chains; `calibration`: what differs in the first."""
     rng = np.random.default_rng(seed)
     return _head(rng, **(new | (calibration or {}))), _head(rng, **new)
 
 
-FOLLOWED = "features follow this head, to a seventh of mean(V)'s error: compare with softmax."
-SHARP = "a sharp head is said to be swappable, where features have more error than mean(V)."
-POOLED = "errors cancel in the mean of many draws, but a model holds one: the mean of their losses."
-UNIFORM = "features err little here, and mean(V) less: measure in its units, and over all draws."
-ROWS = "a third of the rows are mean(V) already: add up the errors of all rows before you divide."
-OUTPUTS = "a few pairs or weights err, and the output less: measure outputs, of the v given."
-HALF = "less than half of mean(V)'s error is asked for, no less and no more, in squares: no root."
-KEYS = "the keys lie far from 0: softmax does not see a shift of the keys, and features do."
-QUERIES = "the queries lie far from 0: the shift that makes q' + k' short has a part for them."
-ALIKE = "softmax sees what is taken from the queries, which all look at the same keys: shift keys."
-NEW = "the head is sharp on one chain, and not on the other: judge on the new one."
-BEFORE = "the shift has to stand before a chain is known: it comes from the calibration chain."
-RUINED = f"most draws follow this head, and a few ruin it: the mean over {DRAWS} draws, no median."
-UNSCALED = "the shift is subtracted from k, which has no d^{−1/4} yet: make it of q and k."
+FOLLOWED = "features have a seventh of mean(V)'s error on this head: compare them with softmax."
+SHARP = "you accept a sharp head, on which features have a larger error than mean(V)."
+POOLED = "you average outputs of many draws, but a model has one draw: average their losses."
+UNIFORM = "features err little here, but mean(V) errs less: compare the two, over all draws."
+ROWS = "a third of the rows equal mean(V) already: sum the errors of all rows before you divide."
+OUTPUTS = "a few pairs or weights err badly, the output does not: measure outputs, of the given v."
+HALF = "the bound is less than half of mean(V)'s squared error: no other fraction, no root."
+KEYS = "the keys are far from 0: softmax does not notice a shift of the keys, features do."
+QUERIES = "the queries are far from 0: the shift that makes q' + k' short has a term for them."
+ALIKE = "softmax notices a shift of the queries, which all look at the same keys: shift the keys."
+NEW = "the head is sharp on one chain and not on the other: judge it on the new one."
+BEFORE = "the shift is fixed before the new chain is known: take it from the calibration chain."
+RUINED = f"most draws do well on this head, a few ruin it: the mean of {DRAWS} draws, no median."
+UNSCALED = "you subtract the shift from k, not from k' = d^{−1/4} k: compute it from q and k."
 
 
 def _heads():
-    """[(both chains of a head, whether it can be swapped, the hint where the answer errs)]."""
+    """[(both chains of a head, whether it can be replaced, the hint for a wrong answer)]."""
     return [
         (_chains(1, size=0.7, follow=3), True, FOLLOWED),
         (_chains(1, size=3), False, SHARP),
@@ -92,7 +92,7 @@ def can_be_replaced(decide):
 
 
 def _line(rng, L, d, e, sign):
-    """A head whose queries look at the end of the line next to them, or at the other one."""
+    """A head whose queries attend to the nearer end of the line, or to the other end."""
     place, along = np.linspace(-1, 1, L)[:, None], rng.normal(size=d)
     along = along / np.linalg.norm(along) * d**0.25
     v = place * rng.normal(size=e) + 0.1 * rng.normal(size=(L, e))
@@ -100,11 +100,11 @@ def _line(rng, L, d, e, sign):
 
 
 def _model(rng, L, d, e):
-    """q, k, v of a made model, (3 blocks, 4 heads, L, ...): two ordinary heads and two lines."""
+    """q, k, v of a synthetic model, (3 blocks, 4 heads, L, ...): two plain heads, two lines."""
     heads = []
     for _ in range(3):
         q, k, v = rng.normal(size=(2, L, d)), rng.normal(size=(2, L, d)), rng.normal(size=(2, L, e))
-        k, v = (np.cumsum(x, axis=1) / 2 for x in (k, v))  # neighbours are alike
+        k, v = (np.cumsum(x, axis=1) / 2 for x in (k, v))  # neighbours are similar
         lines = [_line(rng, L, d, e, sign) for sign in (1, -1)]
         two = zip(*lines, strict=True)  # all q, all k, all v
         heads.append([np.stack([*x, *y]) for x, y in zip((q, k, v), two, strict=True)])
@@ -119,8 +119,8 @@ def fraction(top, bottom):
 def mixture(
     below=lambda added, missing: added * added,
     divide=fraction,
-    clip=lambda share: np.clip(share, 0, 1),
-    of_block=lambda share, i: share[i],
+    clip=lambda p: np.clip(p, 0, 1),
+    of_block=lambda p, i: p[i],
 ):
     """p N + (1 − p) U, p the sum of (N − U)(AV − U) over that of (N − U)²."""
 
@@ -129,15 +129,15 @@ def mixture(
         for q, k, v in chains:
             u = attention.uniform_attention(q, k, v)
             added = near_far.near_field(q, k, v, band) - u  # what p multiplies
-            missing = attention.softmax_attention(q, k, v) - u  # what it is to reach
+            missing = attention.softmax_attention(q, k, v) - u  # the goal
             top = top + (added * missing).sum(axis=(-2, -1))
             bottom = bottom + below(added, missing).sum(axis=(-2, -1))
-        share = clip(divide(top, bottom))[..., None, None]  # (blocks, heads, 1, 1)
+        p = clip(divide(top, bottom))[..., None, None]  # (blocks, heads, 1, 1)
 
         def attend(i, q, k, v):
             near = near_far.near_field(q, k, v, band)
-            p, mean = of_block(share, i), attention.uniform_attention(q, k, v)
-            return p * near + (1 - p) * mean
+            part, mean = of_block(p, i), attention.uniform_attention(q, k, v)
+            return part * near + (1 - part) * mean
 
         return attend
 
@@ -149,43 +149,43 @@ def anew(chains, band):
 
 
 def chain_by_chain(chains, band):
-    """The mean of the chains' own shares."""
-    shares = []
+    """The mean of the chains' own fractions."""
+    fractions = []
     for chain in chains:
-        mixture(clip=lambda share: shares.append(share) or share)([chain], band)
-    return mixture(clip=lambda _: np.clip(np.mean(shares, axis=0), 0, 1))(chains, band)
+        mixture(clip=lambda p: fractions.append(p) or p)([chain], band)
+    return mixture(clip=lambda _: np.clip(np.mean(fractions, axis=0), 0, 1))(chains, band)
 
 
-NO_WINDOW = "0/0 where the window is mean(V) on all chains: take the share 0 there."
+NO_WINDOW = "0/0 where the window equals mean(V) on all chains: take p = 0 there."
 MISTAKES = [
     (mixture(divide=np.divide), NO_WINDOW),
-    (mixture(clip=np.copy), "a share outside [0, 1] is no mean of values: clip it."),
-    (mixture(below=lambda added, missing: missing**2), "p multiplies N − U: that stands below."),
-    (mixture(of_block=lambda share, i: share[0]), "block 1 has the shares of block 0: use i."),
-    (mixture(clip=lambda share: 1 - np.clip(share, 0, 1)), "p and 1 − p have changed places."),
+    (mixture(clip=np.copy), "with p outside [0, 1] this is not an average: clip p."),
+    (mixture(below=lambda added, missing: missing**2), "divide by the sum of (N − U)²."),
+    (mixture(of_block=lambda p, i: p[0]), "block 1 gets the p of block 0: use i."),
+    (mixture(clip=lambda p: 1 - np.clip(p, 0, 1)), "p and 1 − p are interchanged."),
     (
         mixture(divide=lambda a, b: fraction(a.sum(-1), b.sum(-1))[..., None] + 0 * a),
-        "all heads of a block have one share here: each head has a share of its own.",
+        "all heads of a block have the same p here: fit one p for each head.",
     ),
     (
         chain_by_chain,
-        "the sums run over all chains before one divides: no mean of the chains' shares.",
+        "sum over all chains before you divide: do not average one p for each chain.",
     ),
-    (lambda chains, band: mixture()(chains, band + 1), "the window has the keys |i − j| ≤ band."),
+    (lambda chains, band: mixture()(chains, band + 1), "the window has |i − j| ≤ band."),
     (mixture(clip=np.ones_like), "this is the window alone: where is mean(V)?"),
     (mixture(clip=np.zeros_like), "this is mean(V) alone: where is the window?"),
-    (anew, "the share is fitted anew to the chain at hand, which takes its softmax: fit it once."),
+    (anew, "you fit p again to the new chain, which needs its softmax: fit it once."),
 ]
 
 
 @check(mistakes=MISTAKES)
 def window_baseline(fit):
-    """fit(chains, band): attend(i, q, k, v), p N + (1 − p) mean(V), the best p in [0, 1] a head."""
+    """fit(chains, band): attend(i, q, k, v), p N + (1 − p) mean(V), with the best p in [0, 1]."""
     rng, inputs = np.random.default_rng(1702), []
     for d, e, band, lengths in ((3, 4, 2, (11, 14)), (5, 2, 1, (8, 13, 9))):
         chains = [_model(rng, L, d, e) for L in lengths]
         for _, _, v in chains:
-            v[1, 0] = 0  # so the window is mean(V), and softmax is, too
+            v[1, 0] = 0  # so window, softmax and mean(V) are equal
         new, other = _model(rng, 12, d, e), _model(rng, 12, d, e)
         batch = [np.stack(x, axis=1) for x in zip(new, other, strict=True)]  # (3, 2, 4, 12, ...)
         inputs += [(chains, band, i, *(x[i] for x in new)) for i in range(3)]
@@ -193,13 +193,13 @@ def window_baseline(fit):
 
     def of(fit):
         def rows(chains, band, i, q, k, v):
-            with advice(f"(q is {q.shape} there; `forward` may give a batch.)"):
+            with advice(f"(q has shape {q.shape} there; `forward` may pass a batch.)"):
                 return guarded(some(fit(chains, band)))(i, q, k, v)
 
         return rows
 
     mistakes = [(of(mistake), hint) for mistake, hint in MISTAKES]
-    close = "close, but not equal: is an ε added below, or p one of a list or rounded?"
+    close = "close, but not equal: did you add an ε, round p or search a grid?"
     compare(of(fit), of(mixture()), inputs, mistakes, not_finite=NO_WINDOW, close=close)
     L = 2000
     long = tuple(rng.normal(size=(3, 1, 1, L, 2)))
@@ -309,8 +309,8 @@ def _hostile(folder):
     ]
 
 
-NAMES = "refuse all but the two good names."
-PLACE = "entry i lies at offset + Σ iₙ strideₙ."
+NAMES = "refuse all names except the two allowed ones."
+PLACE = "entry i is number offset + Σ iₙ strideₙ of its storage."
 
 
 @check(says=[PLACE, NAMES])
@@ -329,7 +329,7 @@ def read_weights(read):
             _refused(read, _file(content), what, folder)
         damaged = {
             "a damaged pickle": _packed(pickle.PROTO + b"\x04" + pickle.REDUCE),
-            "a pickle that is cut off": _file(_dict({"w": _tensor(*WHOLE)}), stop=b""),
+            "a truncated pickle": _file(_dict({"w": _tensor(*WHOLE)}), stop=b""),
             "half a zip": good[: len(good) // 2],
             "no byte at all": b"",
         }
@@ -351,7 +351,7 @@ def _same(found, expected):
         if not isinstance(array, np.ndarray) or kind != f"{right.dtype} of shape {right.shape}":
             raise Hint(f"{name} must be {right.dtype} of shape {right.shape}, got {kind}.")
         if not np.array_equal(array, right):
-            raise Hint(f"{name} has other numbers: {PLACE}")
+            raise Hint(f"{name} has the wrong numbers: {PLACE}")
 
 
 def _refused(read, data, what, folder, sha256=None):
@@ -365,9 +365,9 @@ def _refused(read, data, what, folder, sha256=None):
         called = sys.path != path or any(folder.iterdir())
         sys.path[:] = path
     if called:
-        raise Hint(f"a file with {what} got it called: {NAMES}")
+        raise Hint(f"with {what} in a file, your reader calls it: {NAMES}")
     if error is None:
         raise Hint(f"a file with {what} is read.")
     if not isinstance(error, ValueError):
         kind = type(error).__name__
-        raise Hint(f"a file with {what} must raise ValueError, and raises {kind}.")
+        raise Hint(f"a file with {what} must raise ValueError, but raises {kind}.")

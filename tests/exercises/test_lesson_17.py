@@ -75,10 +75,10 @@ WRONG["can_be_replaced"] = [
 
 
 @pytest.mark.parametrize("rows", [projections.iid, projections.orthogonal])
-def test_the_share_of_each_made_head_lies_four_standard_errors_from_a_half(rows):
+def test_the_error_of_each_synthetic_head_is_four_standard_errors_from_a_half(rows):
     rng = np.random.default_rng(0)
     heads = lesson_17._heads()
-    for (calibration, (q, k, v)), right, hint in heads[:-4] + heads[-1:]:  # the last but one: 4 ×
+    for (calibration, (q, k, v)), right, hint in heads[:-4] + heads[-1:]:  # one is there 4 times
         k, exact = k - shortest(calibration, None), attention.softmax_attention(q, k, v)
         W = [rows(rng, lesson_17.M, q.shape[1]) for _ in range(250)]
         found = [((attention.favor_attention(q, k, v, each) - exact) ** 2).sum() for each in W]
@@ -100,12 +100,12 @@ def by_search(chains, band):
     zero, half, one = np.sum(parts, axis=0)
     bend = 2 * (zero + one - 2 * half)  # of bend p² + slope p + zero
     slope = one - zero - bend
-    share = np.where(bend > 0, -slope / (2 * np.where(bend > 0, bend, 1)), 0)
-    share = np.minimum(np.maximum(share, 0), 1)
+    p = np.clip(np.where(bend > 0, -slope / (2 * np.where(bend > 0, bend, 1)), 0), 0, 1)
 
     def attend(i, q, k, v):
-        p = share[i].reshape(-1, 1, 1)
-        return near_far.fmm_attention(q, k, v, band, [np.ones_like], [p + 1e-300, 1 - p + 1e-300])
+        mine = p[i].reshape(-1, 1, 1)
+        weights = [mine + 1e-300, 1 - mine + 1e-300]
+        return near_far.fmm_attention(q, k, v, band, [np.ones_like], weights)
 
     return attend
 
@@ -135,7 +135,7 @@ NAMES = {("collections", "OrderedDict"), ("weights", "rebuild")}
 
 
 def fits(storage, offset, size, stride, without="", past=0):
-    """Whether a tensor has a place in its storage, but for the rule `without`."""
+    """Whether a tensor has a place in its storage, apart from the rule `without`."""
     entries = (offset, *size, *stride)
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=False))
     rules = {
@@ -149,7 +149,7 @@ def fits(storage, offset, size, stride, without="", past=0):
 
 
 def rebuilt(storage, offset, size, stride):
-    """The tensor; 0 where it would read what lies outside its storage."""
+    """The tensor; 0 where it would read outside its storage."""
     places = int(offset) + sum(i * s for i, s in zip(np.indices(size), stride, strict=False))
     return np.array(np.pad(storage, 99)[99 + places])
 
@@ -204,11 +204,11 @@ WRONG["read_weights"] = [
         lambda *given: {name: x.astype(float) for name, x in reader()(*given).items()},
         "w must be float32 of shape (3, 4), got float64",
     ),
-    (lambda *given: {name: x[::-1] for name, x in reader()(*given).items()}, "other numbers"),
+    (lambda *given: {name: x[::-1] for name, x in reader()(*given).items()}, "wrong numbers"),
     (reader(lambda module, name: False), "The file is a good one, and its SHA-256 is right"),
-    (reader(lambda *_: True), "the name os.mkdir got it called"),
-    (reader(lambda module, name: module not in COMMON), "tempfile.mkdtemp got it called"),
-    (reader(lambda module, _: module in ("collections", "weights")), "append got it called"),
+    (reader(lambda *_: True), "the name os.mkdir in a file, your reader calls it"),
+    (reader(lambda module, name: module not in COMMON), "mkdtemp in a file, your reader calls it"),
+    (reader(lambda module, _: module in ("collections", "weights")), "append in a file, your"),
     (reader(lambda _, name: name in ("OrderedDict", "rebuild")), "the name os.rebuild is read"),
     (reader(without="whole"), "an offset of 0.5 is read"),
     (reader(without="negative"), "a negative stride is read"),
@@ -217,8 +217,8 @@ WRONG["read_weights"] = [
     (reader(past=1), "a last entry one past the end of its storage is read"),
     (reader(without="entries"), "10800 entries, all in a storage of 12 numbers is read"),
     (reader(kinds=object), "the number 3 in place of a tensor is read"),
-    (reader(errors=zipfile.BadZipFile), "must raise ValueError, and raises UnpicklingError"),
-    (reader(errors=(pickle.UnpicklingError, ValueError)), "there must raise ValueError, and"),
+    (reader(errors=zipfile.BadZipFile), "must raise ValueError, but raises UnpicklingError"),
+    (reader(errors=(pickle.UnpicklingError, ValueError)), "there must raise ValueError, but"),
     (reader(digits=0), "the SHA-256 of another file"),
     (reader(digits=32), "the SHA-256 of another file, or in part"),
 ]
