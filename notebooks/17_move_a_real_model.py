@@ -16,7 +16,7 @@
 #
 # The model is AntiBERTy (Ruffolo et al., 2021). Its 26 million parameters fill a file of 104 MB, which is not part of
 # the course; `make model` downloads it once. You do not need it. The queries, keys and values of six heads are stored
-# in `notebooks/data`, and so is every result that needs the whole model. Cells that would run the model show this
+# in `notebooks/data`, together with every result that needs the whole model. Cells that would run the model show this
 # *record* instead. If the model is on your machine, three of them run it again and stop with an error if it disagrees
 # with the record.
 
@@ -592,10 +592,10 @@ listed(ways)
 # It rises, from 3.90 to 6.45 with FAVOR+ and from 2.67 to 4.97 with dense features.
 
 # %% [markdown]
-# Minimising the error of each head was the wrong aim. But noise is not harmless either. We can reduce it without
-# touching the bias if we average the outputs of several draws, while a single draw of more directions reduces both. And
-# the relative variance of section 4 deserves a second chance: does it order the 64 heads by their bias better than by
-# their error?
+# Shrunk until the error of each head was smallest, this model got worse, so that was the wrong aim. But noise is not
+# harmless either. We can reduce it without touching the bias if we average the outputs of several draws, while a single
+# draw of more directions reduces both. And the relative variance of section 4 deserves a second chance: does it order
+# the 64 heads by their bias better than by their error?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ABLATION = table("ablation")

@@ -125,8 +125,8 @@ pickle.loads(b"cmath\nfactorial\n(I5\ntR.")
 # after another, of the dtype `<f4` or `<i8`. A tensor is pickled as the call
 # `weights.rebuild(storage, offset, size, stride)`: its entry $(i_1, i_2, \dots)$ is number
 # $\text{offset} + \sum_n i_n\, \text{stride}_n$ of the storage. There is no module `weights`; the name only says what a
-# reader has to do. In the pickle, a storage is a pair, its dtype and the name of its member, which is passed to
-# `persistent_load`. The following reader trusts all of this.
+# reader has to do. In the pickle a storage is a pair of its dtype and the name of its member, and `persistent_load` gets
+# this pair. The following reader trusts all of it.
 
 
 # %%
