@@ -592,10 +592,10 @@ listed(ways)
 # It rises, from 3.90 to 6.45 with FAVOR+ and from 2.67 to 4.97 with dense features.
 
 # %% [markdown]
-# Shrunk until the error of each head was smallest, this model got worse, so that was the wrong aim. But noise is not
-# harmless either. We can reduce it without touching the bias if we average the outputs of several draws, while a single
-# draw of more directions reduces both. And the relative variance of section 4 deserves a second chance: does it order
-# the 64 heads by their bias better than by their error?
+# With the smallest error in each head the model got worse, so this error was the wrong thing to minimise. But noise is
+# not harmless either. We can reduce it without touching the bias if we average the outputs of several draws, while a
+# single draw of more directions reduces both. And the relative variance of section 4 deserves a second chance: does it
+# order the 64 heads by their bias better than by their error?
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 ABLATION = table("ablation")
