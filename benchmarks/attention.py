@@ -146,7 +146,7 @@ def exact(q, k, v, W):
 def limit(q, k, v, W):
     """The four products and two exponentials of all-to-all attention, and nothing else.
 
-    Causal rows need these and more, so it is a limit for them, too.
+    Causal rows need these and more, so it is a limit for them as well.
     """
     W, rows = W / 100, 512
 

@@ -5,7 +5,7 @@
 
 8 heads, d = e = 64, m = 256, float32; candidates interleaved, medians, after a warm-up. Writes
 gpu.json beside this file, whose numbers appendix a5 puts beside its predictions; without a GPU it
-says so and writes nothing. PyTorch with CUDA is measured, too, where it is installed, and TF32 in
+says so and writes nothing. PyTorch with CUDA is also measured where it is installed, and TF32 in
 a process of its own, as CuPy reads CUPY_TF32 once.
 """
 

@@ -162,7 +162,7 @@ def found(pattern: str, text: str, what: str) -> re.Match:
 
 
 def plan(table: str, notes: str) -> list[Row]:
-    """The rows, each beginning where the one before it ends, with what stands below the plan."""
+    """The rows, each beginning where the one before it ends, with the text below the plan."""
     items = re.findall(r"(?ms)^- \*\*minute (\d+)\*\*(.*?)(?=^- |\Z)", notes)
     below = {int(start): said for start, said in items}
     rows, clock = [], 0

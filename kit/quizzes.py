@@ -27,7 +27,7 @@ class Question:
 
 
 def read(text: str) -> tuple[str, list[Question]]:
-    """What stands above the questions of a quiz, and the questions."""
+    """The text above the questions of a quiz, and the questions."""
     head, asked, answered = re.split(r"\n## (?:Questions|Answers)\n", text)
     asked, answered = (re.split(r"\n### \w+ \d", part)[1:] for part in (asked, answered))
     found = []
@@ -61,7 +61,7 @@ def below(name: str, static: str = "../../../_static") -> str:
 
 
 def escaped(text: str) -> str:
-    """`text` without what GIFT or HTML in it would be: backslashes, too, or \\nu begins a line."""
+    """`text` without what GIFT or HTML in it would be: and backslashes, or \\nu begins a line."""
     return SPECIAL.sub(r"\\\g<0>", text.replace("\\", "\\\\"))
 
 

@@ -240,6 +240,7 @@ show(
     alt=alt,
 )
 
+
 # %%
 def attention_by_hand(q, k, v):
     """q (L, d), k (S, d), v (S, e) → (L, e)."""

@@ -90,7 +90,7 @@ def agree(case, differentiate) -> None:
 
     differentiate(call, arrays, weights) gives call(*arrays), and the gradient of the sum of these
     results times `weights` with respect to each floating array, all of it as NumPy arrays. A
-    weight is None for a result that is not finite, and so is no part of the sum.
+    weight is None for a result that is not finite, which is left out of the sum.
     """
     rng, expected = np.random.default_rng(2), case.call(*case.arrays)
     weights = [rng.normal(size=x.shape) if np.isfinite(x).all() else None for x in expected]
@@ -132,5 +132,5 @@ def agree_in(name, xp, compiled=lambda function: function) -> None:
 
     found, expected = compiled(causal)(q, k, v, xp.asarray(W)), causal(*map(wide, (q, k, v)), W)
     assert found.dtype == dtype
-    rounding = max(float(xp.finfo(dtype).eps), 20 * np.finfo(np.float32).eps)  # of sums, too
+    rounding = max(float(xp.finfo(dtype).eps), 20 * np.finfo(np.float32).eps)  # also of sums
     np.testing.assert_allclose(wide(found), expected, rtol=0, atol=rounding * abs(expected).max())

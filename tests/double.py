@@ -1,4 +1,4 @@
-"""The strict double: array-api-strict stands in for a GPU library, where there is no GPU.
+"""The strict test double: array-api-strict takes the place of a GPU library where there is none.
 
 `poisoned` makes every reading of a value raise, `prove` runs a function there and compares it
 with NumPy, `fence` reads its source for what CuPy would refuse, and `Namespace` runs a lesson.
@@ -35,7 +35,7 @@ class ReadBack(Exception):
 
 
 def _reader(name, home):
-    """What stands in for the method `name` of a strict array while it is poisoned."""
+    """What replaces the method `name` of a strict array while it is poisoned."""
 
     def read(self, *args, **kwargs):
         frame = sys._getframe(1)
@@ -52,7 +52,7 @@ def _reader(name, home):
 def poisoned(home: bool = True):
     """While this lasts, reading a value of a strict array raises ReadBack.
 
-    So does a boolean index and any shape that depends on values. `to_host` alone still works,
+    A boolean index and any shape that depends on values raise as well. `to_host` alone still works,
     and with home=False not even that.
     """
     kept = {name: vars(Array)[name] for name in READERS}

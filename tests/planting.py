@@ -21,13 +21,13 @@ ROOMS = "antibody", "card", "data"  # that the package does not import by itself
 
 
 def changed(module: str, old: str, new: str) -> str:
-    """The source of a module with `old`, which stands once in it, replaced by `new`.
+    """The source of a module with `old`, which occurs once in it, replaced by `new`.
 
-    Raises: ValueError where `old` does not stand once.
+    Raises: ValueError where `old` does not occur exactly once.
     """
     source = (PACKAGE / f"{module}.py").read_text(encoding="utf-8")
     if source.count(old) != 1:
-        raise ValueError(f"{old!r} stands {source.count(old)} times in {module}.py: seed it anew")
+        raise ValueError(f"{old!r} occurs {source.count(old)} times in {module}.py: seed it anew")
     return source.replace(old, new)
 
 
@@ -74,8 +74,8 @@ def package() -> SimpleNamespace:
 
 
 def plant(module: str, old: str, new: str) -> SimpleNamespace:
-    """The package with `old`, which stands once in the module, replaced by `new`: each module is
-    imported anew, so that those that import the changed one have the change, too."""
+    """The package with `old`, which occurs once in the module, replaced by `new`: each module is
+    imported anew, so that those that import the changed one see the change."""
     finder = _Planted(module, changed(module, old, new))
     with afresh():
         sys.meta_path.insert(0, finder)

@@ -1,7 +1,7 @@
 """A comparison in an alternative text is made by a function of the data.
 
 A literal "higher" stays when the data turns round, and no other test reads what it means. So the
-word comes from `figures.compared` or `figures.trend`, or from a conditional expression. What stands
+word comes from `figures.compared` or `figures.trend`, or from a conditional expression. What is
 as a literal in the `alt` of a `show`, or in a text of the same cell that it holds, has no comparing
 word. Cells that are tagged for their timings are free: there either way may be faster, and no
 lesson may fail for it.

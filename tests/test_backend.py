@@ -26,7 +26,7 @@ def unset(monkeypatch):
 
 @pytest.fixture
 def cupy(monkeypatch):
-    """A stand-in for CuPy: cupy(gpu=...) puts it where `import cupy` finds it.
+    """A fake CuPy: cupy(gpu=...) puts it where `import cupy` finds it.
 
     sums notes each sum that the GPU is asked for; a `failure` is what comes of it.
     """

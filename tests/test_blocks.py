@@ -32,7 +32,7 @@ def test_no_mask_is_made_where_the_first_row_sees_the_last_key(diagonal, free):
 
 
 def values_of(q, k, v, key_mask, W):
-    """A stand-in for the sums of attention: row i is vᵢ, three rows at a time."""
+    """A fake of the sums of attention: row i is vᵢ, three rows at a time."""
     for part in steps(q, 3):
         yield np.concatenate([v[..., part, :], np.ones_like(v[..., part, :1])], axis=-1)
 

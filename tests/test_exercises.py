@@ -1,6 +1,6 @@
 """Exercises: a stub for each answer, a check for each, and how a check answers.
 
-A check holds its mistakes; what else it says to right and to wrong answers stands in
+A check holds its mistakes; what else it says to right and to wrong answers is in
 tests/exercises, a file a lesson.
 """
 
@@ -33,7 +33,7 @@ CHECKS = [name for name, _ in inspect.getmembers(checks, inspect.isfunction)]
 STUB = "    # YOUR CODE HERE\n    raise NotImplementedError()"
 
 each_solution = pytest.mark.parametrize("source", SOLUTIONS, ids=lambda source: source.stem)
-HANDED_OUT = [source for source in sources() if source.parent.name == "solutions"]  # projects, too
+HANDED_OUT = [source for source in sources() if source.parent.name == "solutions"]  # also projects
 each_handed_out = pytest.mark.parametrize("source", HANDED_OUT, ids=lambda source: source.stem)
 
 

@@ -122,7 +122,7 @@ def test_the_benchmark_runs_on_a_bare_machine(tmp_path):
 
 
 def test_no_text_has_the_course_fetched_from_elsewhere():
-    """Nothing is published under its name: whoever took it could put anything there."""
+    """Nothing is published under its name: anybody could take it and put anything there."""
     named = re.compile(rb"performer_course\[|install (?:-\S+ )*['\"]?performer.course\b")
     assert [name for name in tracked() if named.search((ROOT / name).read_bytes())] == []
 
@@ -174,5 +174,5 @@ def source(name):
 def test_a_gpu_takes_features_in_steps_of_its_own(monkeypatch):
     taken = []
     monkeypatch.setattr(features, "side_by_side", lambda task, parts, x: taken.extend(parts))
-    features.fourier(np.ones((12, 3)), np.ones((4, 3)))  # 8 features a row, 40 in a step
+    features.fourier(np.ones((12, 3)), np.ones((4, 3)))  # 8 features per row, 40 in a step
     assert taken == [0, 5, 10]

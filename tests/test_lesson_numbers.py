@@ -40,7 +40,7 @@ def places(text):
 
 
 def own(text):
-    """The sections of itself that a lesson names; those of other works stand at its end."""
+    """The sections of itself that a lesson names; those of other works are at its end."""
     before = text.split("## Further reading")[0]
     pairs = re.findall(
         r"(?<!\d, )\b[Ss]ections? (\d+)(?![\d.]*\d| of lesson)(?: and (\d+)(?!\.?\d))?", before

@@ -1,4 +1,4 @@
-"""The modules that stand in for PyTorch's attention; skipped where it is not installed.
+"""The modules that replace PyTorch's attention; skipped where it is not installed.
 
 pip install torch==2.13.0
 """

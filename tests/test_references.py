@@ -25,7 +25,7 @@ def folded(name):
 
 
 def entries(text):
-    """[(key, what stands below it, on one line)], as the file has them."""
+    """[(key, the text below it, on one line)], as the file has them."""
     parts = re.split(r"(?m)^### (.+)$", text)[1:]
     return [
         (key, " ".join(entry.split())) for key, entry in zip(parts[::2], parts[1::2], strict=True)

@@ -96,7 +96,7 @@ def by_definition(x, y, m, rho):
         ((20, 0), (0, 0)),  # Λ² underflows, e^{‖x+y‖²} does not
         ((28, 0), (-2, 0)),
         ((15, 0), (5, 0)),
-        ((40, 0), (-10, 0)),  # so does SM², and e^{‖x+y‖²} overflows
+        ((40, 0), (-10, 0)),  # SM² as well, and e^{‖x+y‖²} overflows
         ((27, 0), (-27, 1e-3)),
         ((300, 0), (-300, 1)),
         ((0.5, 0.25), (0.125, -1)),
@@ -116,7 +116,7 @@ def test_an_error_is_finite_where_its_factors_are_not(x, y, rho):
 
 
 def test_moments_of_an_output_are_finite_where_weights_vanish():
-    # two keys, A = (1, e^{−t}) but for its sum, E e₁e₂ = e^{z₁z₂}: e^{−2t} E[e₂e₂] alone overflows
+    # two keys, A = (1, e^{−t}) up to its sum, E e₁e₂ = e^{z₁z₂}: e^{−2t} E[e₂e₂] alone overflows
     x, y, v = np.array([[30.0]]), np.array([[1.0], [-28.0]]), np.array([[0.0], [1.0]])
     with decimal.localcontext(prec=400):
         a, z = Decimal(-870).exp() / (1 + Decimal(-870).exp()), (31, 2)
@@ -254,7 +254,7 @@ def exact(x, y, v):
 
 def pulls(x, y, v, nodes, rho):
     """How a grain of directions at one node moves the exact Jacobian: (len(nodes), L, e, d)."""
-    t = 1e-30j  # of the weight; the derivative by it is an imaginary part, exact to rounding
+    t = 1e-30j  # of the weight; its derivative is an imaginary part, exact to rounding
 
     def output(x):
         one = features.sharp(x[None], nodes[:, None], rho)

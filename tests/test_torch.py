@@ -13,7 +13,7 @@ torch = pytest.importorskip(
 
 
 def differentiate(call, arrays, weights):
-    """As `agree` asks: results and gradients by autograd, in float64."""
+    """As `agree` asks: results and gradients from autograd, in float64."""
     given = [torch.asarray(x.copy()) for x in arrays]
     floating = [x.requires_grad_() for x in given if x.is_floating_point()]
     results = call(*given)

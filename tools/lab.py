@@ -5,8 +5,8 @@
 my/ mirrors notebooks/ at the same depth, so every link leads on. Notebooks come without outputs
 and with their answers folded, so that a number can be guessed before it is seen; their sources stay
 behind. A copy that is as it was put there follows the course; any other is the learner's, and
-stays. my/.put.json has the hash of what was put there. A copy for which it has none, even if it is
-lost, is the learner's, too.
+stays. my/.put.json has the hash of what was put there. A copy for which it has none, even if the
+file is lost, is also the learner's.
 """
 
 import contextlib

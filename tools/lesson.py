@@ -3,7 +3,7 @@
     lesson = read(NOTEBOOKS / "05_orthogonal_features.ipynb")
     lesson.section("3").figures[0].alt
 
-A section begins at a heading of level two; what stands above the first is section "0". It holds
+A section begins at a heading of level two; what is above the first is section "0". It holds
 cells in their order, and gives what they say (`texts`), run (`code`) and draw (`figures`). A
 *claim* is a sentence in bold; a *question* is what a reader is asked to guess.
 Nothing but Python's own is imported here.
@@ -210,7 +210,7 @@ def fold_answers(notebook: dict) -> None:
 
 
 def _blank(text: str) -> str:
-    """`text` with blanks in place of what stands in a block of code."""
+    """`text` with its blocks of code blanked."""
     return FENCE.sub(lambda block: " " * len(block[0]), text)
 
 

@@ -30,7 +30,7 @@ from tools.kernels import AsyncKernel
 from tools.lesson import VOLATILE
 from tools.setting import ENVIRONMENT, NOTEBOOKS, ROOT
 
-BUDGET = 600_000  # bytes a lesson; GitHub shows one of up to a million
+BUDGET = 600_000  # bytes per lesson; GitHub shows one of up to a million
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

@@ -48,7 +48,7 @@ def tokens(source: str) -> list[str]:
 
 
 def answers(solution: Lesson) -> list[str]:
-    """What a solution puts in place of each stub, as code that stands alone."""
+    """What a solution puts in place of each stub, as code by itself."""
     return [dedent(found) for source in solution.code for found in ANSWER.findall(source)]
 
 

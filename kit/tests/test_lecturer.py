@@ -3,7 +3,7 @@
 The pages are Markdown in kit/pages; test_site.py sees that each place they name is there. A figure
 is named by its lesson and its place in it. A number in `this type` is printed by a section of a
 lesson, or by the solution of a project, that is named in the same paragraph; a figure names its
-section, too. Below a live cell a number is printed by the cell, which is run.
+section as well. Below a live cell a number is printed by the cell, which is run.
 """
 
 import functools
@@ -36,7 +36,7 @@ each_page = pytest.mark.parametrize("page", ALL, ids=lambda page: page.stem)
 
 
 def numbers(text):
-    """The numbers that stand in a text, without their signs."""
+    """The numbers in a text, without their signs."""
     text = text.replace("{,}", ",")
     found = re.findall(r"(?<![\w.])((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?)", text)
     return {float(number.replace(",", "")) for number in found}
@@ -67,7 +67,7 @@ def figures(name):
 
 @functools.cache
 def sheet(name):
-    """The minutes of each exercise of lesson `name`, as they stand in what students get."""
+    """The minutes of each exercise of lesson `name`, as students see them."""
     text = "\n".join(read(NOTEBOOKS / "exercises" / find(name).name).texts)
     found = re.findall(r"## (\d)\. .+\n+\*[●○]+ · (\d+) minutes\.\*", text)
     return {int(number): int(minutes) for number, minutes in found}

@@ -13,7 +13,7 @@ from tools.lesson import parse
 from .toy import figure, notebook, prints, text
 
 LEAD = "The second weight is twice as large as the first."
-OTHER = "At length four the null answer is the better one."
+OTHER = "At length four the baseline is the better one."
 HEAD = text(f"# Weigh\n\n## 1. Scales\n\n**{LEAD}**")
 TABLE = "   m   error   predicted\n   1   0.447       0.447\n  16   0.111       0.112\n"
 ASKED = text("**Before you run this:** is it twice?")

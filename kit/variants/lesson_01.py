@@ -38,11 +38,11 @@ def _kernel_features(seed):
     def products(phi):
         return lambda x, y: inner_products(phi, x, y)
 
-    roots = "the coefficients stand on the features: on each side belongs their root."
+    roots = "the coefficients multiply the features: each side needs their root."
     wrong = (
         (body(coefficients=[c**2 for c in drawn]), roots),
         (body(w=[1] * d), "the weights of the coordinates are missing."),
-        (body(w=[c**2 for c in w]), "the weights stand on each side: there belongs their root."),
+        (body(w=[c**2 for c in w]), "the weights are on each side: each side needs their root."),
         (body(coefficients=lowest), "the term of the lowest degree is missing."),
         (body(coefficients=[2 * c for c in drawn]), "this is twice the kernel."),
         ("return x", "this is the plain inner product: which powers does the kernel have?"),

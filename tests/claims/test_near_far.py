@@ -201,7 +201,7 @@ def the_rank_of_normalised_maps_is_less_than_the_sum(p):
         near_far: k = xp.where(key_mask[..., None], k, xp.zeros_like(k)) => pass
 """)
 def a_mask_hides_keys_from_both_fields(p):
-    """what stands at a hidden key, NaN included, changes nothing"""
+    """what is at a hidden key, NaN included, changes nothing"""
     q, k, v = problem(np.random.default_rng(87), 60, 6)
     mask, maps = np.arange(60) % 3 > 0, two_maps(p)
     junk = [np.where(mask[:, None], x, np.nan) for x in (k, v)]

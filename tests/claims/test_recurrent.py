@@ -24,7 +24,7 @@ def tokens(rng, n=L, d=D, e=E):
 
 
 def models(rng, k):
-    """(β, log a, p) of each model: a number, one a token, one a channel; adding, the delta rule,
+    """(β, log a, p) of each model: a number, per token, per channel; adding, the delta rule,
     and erasing by channels, p = b⊙k, apart from writing."""
     n, d = k.shape
     a, beta = -rng.exponential(size=(n, d)), rng.uniform(0, 2, size=n)
@@ -53,7 +53,7 @@ def rows_of(p, q, k, v, beta, log_decay, erase=None, **options):
     no-decay-of-the-chunk: the state is handed on as if nothing had decayed
         recurrent: total = xp.exp(xp.matrix_transpose(_since(xp, a)[..., -1:, :]))
             => total = xp.exp(0 * xp.matrix_transpose(_since(xp, a)[..., -1:, :]))
-    gate-of-the-key: a key decays by its own gate, too
+    gate-of-the-key: a key also decays by its own gate
         recurrent: later = xp.concat([a[..., 1:, :], xp.zeros_like(a[..., :1, :])], axis=-2)
             => later = a
     inclusive-prefix: a chunk starts from the state after it
@@ -64,7 +64,7 @@ def rows_of(p, q, k, v, beta, log_decay, erase=None, **options):
             => above = xp.concat([halves[..., 0, :, :], xp.matrix_transpose(far)], axis=-1)
 """)
 def chunks_are_the_recurrence_and_the_matrix(p):
-    """twelve models: no gate, a number, one a token, one a channel; adding, the delta rule, erasing
+    """twelve models: no gate, one number, per token, per channel; adding, the delta rule, erasing
     apart from writing; chunks of 1, 7 and 64, from any state on: all to 1e-12"""
     rng = np.random.default_rng(100)
     q, k, v = tokens(rng)
@@ -179,7 +179,7 @@ def recalled(k, v, beta):
 
 
 @claim("""
-    all-pairs: n/d: a pair is noise to itself, too
+    all-pairs: n/d: a pair is also noise to itself
         theory: return (check_count(n, "n") - 1) / check_count(d, "d")
             => return check_count(n, "n") / check_count(d, "d")
     unscaled-optimum: the error where nothing is scaled

@@ -1,4 +1,4 @@
-"""Lessons say the same on a stand-in for a GPU, and whatever signs LAPACK takes."""
+"""Lessons say the same on the strict test double, and whatever signs LAPACK takes."""
 
 import base64
 import io
@@ -112,7 +112,7 @@ def test_a_lesson_says_and_draws_the_same_on_a_device_and_whatever_signs_lapack_
             drawn.clear()
             with poisoned(), redirect_stdout(io.StringIO()) as printed:
                 exec(code, namespace)
-            # The double has a name of its own, and so have its dtypes.
+            # The double and its dtypes have names of their own.
             text = printed.getvalue().replace("'double', ", "").replace("array_api_strict.", "")
             if VOLATILE not in cell.metadata.get("tags", ()):
                 assert lines(text) == lines(said(cell)), f"cell {number}"

@@ -16,7 +16,7 @@ jnp = jax.numpy
 
 
 def differentiate(call, arrays, weights):
-    """As `agree` asks: results and gradients by one compiled function, in float64."""
+    """As `agree` asks: results and gradients from one compiled function, in float64."""
     with jax.enable_x64(True):
         given = [jnp.asarray(x) for x in arrays]
         floating = [i for i, x in enumerate(arrays) if x.dtype.kind == "f"]

@@ -41,7 +41,7 @@ SINGLE = 2e-6
 
 @pytest.fixture(scope="module", autouse=True)
 def said():
-    """At the end, for whoever asks with -s."""
+    """Printed at the end, with -s."""
     yield
     print(*(f"\n{who:56} {off:.1e}" for who, off in sorted(LARGEST.items())))
 
@@ -181,7 +181,7 @@ def test_random_fourier_features_are_those_of_scikit_learn_and_pass_its_test_mor
 # Recurrences: flash-linear-attention's slow forms, transformers' fallbacks, mamba's minimal
 
 
-SUMS = 2**-23  # a float32 x is known to x times this: a sum of logarithms of gates is, too
+SUMS = 2**-23  # a float32 x is known to x times this: a sum of log gates as well
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ FORMS = [
     Form("transformers", QWEN, "torch_chunk_gated_delta_rule", "token", "corrects", chunk=64),
 ]
 
-# Heads, L, d, e, and what ln σ(normal) is divided by for ln a ("theirs"), or where all gates stand.
+# Heads, L, d, e, and what ln σ(normal) is divided by for ln a ("theirs"), or all gates.
 SETTINGS = [
     ((2, 3), 37, 8, 5, 1),
     ((2, 3), 130, 8, 5, "open"),

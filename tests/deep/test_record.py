@@ -57,7 +57,7 @@ def test_each_file_has_a_recorder_that_writes_it():
 
 
 def test_a_recorder_takes_from_the_lesson_what_it_defines_and_no_setting():
-    """Such as the precision of JAX, by which they would train otherwise than they say."""
+    """Such as the precision of JAX, which would change how they train."""
     cells = read(NOTEBOOKS / "17_move_a_real_model.py").cells
     cells = [c for c in cells if "methods" in c.metadata.get("tags", ())]
     assert len(cells) == 5

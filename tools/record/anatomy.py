@@ -66,7 +66,7 @@ def error(found, exact, v) -> np.ndarray:
 
 
 def errors(way: Callable, draws: int, chains: list[tuple]) -> tuple[np.ndarray, np.ndarray]:
-    """The error of way(draw), the mean over draws, and the bias in it, over mean(V)'s: (8, 8) each.
+    """Normalised error of method(draw), the mean over draws, and the bias in it: (8, 8) each.
 
     The mean output of n draws misses the exact one by the bias and by a n-th of the variance.
     """

@@ -2,10 +2,10 @@
 
     python -m tools.record.curve    after `make model`
 
-All 64 heads attend alike, by the lesson's own functions. First 2 of 8 passes, so a quarter of the
+All 64 heads use one method, by the lesson's own functions. First 2 of 8 passes, so a quarter of the
 residues of the test chains; then all 8 for a few of the ways. Beside each perplexity the standard
 error of its logarithm, over chains, and the mean of ln P less that of exact attention, and that of
-a window with mean(V), residue by residue, likewise.
+a window with mean(V), residue by residue.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from tools.record.shared import beside, chains, lesson_17, real_weights, write
 
 FILE, GUESSES = data.FOLDER / "antibody_curve.csv", data.FOLDER / "antibody_guesses.npz"
 DRAWS, BANDS, COUNTS, MORE = 3, (4, 8, 16), (64, 256, 1024), (64, 128, 256, 512, 1024)
-Name = tuple[str, int, int]  # what a way is called, its features a head, its draw
+Name = tuple[str, int, int]  # the name of a method, its features per head, its draw
 SHOWN: tuple[Name, ...] = (  # the ways whose guesses are kept
     ("exact", 0, 0),
     ("mean(V)", 0, 0),
@@ -72,7 +72,7 @@ def share(near: Callable, far: Callable, heads: list, exact=antibody.attend_exac
 
 
 def ways(names: dict, heads: list[tuple]) -> dict[Name, Callable]:
-    """{(way, features a head, draw): attend}, in the order of the table."""
+    """{(method, features per head, draw): attend}, in the order of the table."""
     published, centred, taylor = (names[n] for n in ("published", "centred", "taylor"))
     window, mixture, uniform = (names[n] for n in ("window", "mixture", "uniform"))
     moments = sample(heads)

@@ -2,7 +2,7 @@
 
     python -m tools.record.decoder
 
-By the lesson's own functions, two seeds, each number of steps from the start anew: bits a character
+By the lesson's own functions, two seeds, each number of steps anew: bits per character
 on held-out windows with softmax, with each replacement (the mean of three draws of W), and of a
 decoder that learned as long without attention. The decoder of 6,000 steps then learns on, with
 softmax or with features. Samples and heads are of the first seed. Half an hour on two cores.

@@ -37,7 +37,7 @@ def samples(weights: dict, part: str, rng, rounds: int) -> list[tuple]:
 
 @training.by_hand
 def loss(params, q, k):
-    """The KL of all heads together, and its gradient by W: (1, …) if shared, (2, …) for q and k."""
+    """The KL of all heads together, and its gradient ∂/∂W: (1, …) if shared, (2, …) for q and k."""
     W = params["W"]
     kl, *by_W = antibody.divergence(*compare.with_weight_column(q, k), W[0], W[-1])
     return kl.sum(), {"W": jnp.stack(by_W) if len(W) == 2 else sum(by_W)[None]}

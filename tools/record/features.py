@@ -37,7 +37,8 @@ def heads() -> dict:
 
 
 def divergence(q, k, W, causal):
-    """KL(A ‖ Â), the mean over rows and sequences, and its gradient by W = [ω, b] (m, d + 1).
+    """KL(A ‖ Â), the mean over rows and sequences, and its gradient with respect to
+    W = [ω, b] (m, d + 1).
 
     `antibody.divergence` with a mask; of sequences q and k (sequences, L, d) of one head."""
     d, L = q.shape[-1], q.shape[-2]

@@ -2,7 +2,7 @@
 
     python -m tools.record.hearing    after `make model`; needs the programs flite and espeak-ng
 
-All 24 heads of the encoder attend alike, by the lesson's own functions. Judged on the five
+All 24 heads of the encoder use one method, by the lesson's own functions. Judged on the five
 sentences that were read, joined to one clip, and on six clips of some 25 s by three synthetic
 voices, which were used for nothing else; what a way has to know beforehand it has from two clips of
 a fourth voice, other texts. Words wrong, and the mean ln P a token of the text that was meant. Then
@@ -111,7 +111,8 @@ def centres(given: list) -> np.ndarray:
 
 @training.by_hand
 def loss(params, q, k):
-    """KL(A ‖ Â) of all heads together, and its gradient by the directions, shared by q and k."""
+    """KL(A ‖ Â) of all heads together, and its gradient with respect
+    to the directions, which q and k share."""
     kl, *by_W = antibody.divergence(q, k, params["W"], params["W"])
     return kl.sum(), {"W": sum(by_W)}
 
@@ -159,14 +160,14 @@ def each(ways: dict, given: list) -> Iterator[tuple[dict, list, dict]]:
 
 
 def errors(found: dict, asked: slice | np.ndarray = slice(None)) -> dict[str, float]:
-    """Square errors over that of "mean(V)", for the queries asked, of outputs beside "exact"."""
+    """Normalised errors of outputs, for the queries asked; "exact" and "mean(V)" are among them."""
     off = {n: ((x - found["exact"])[asked] ** 2).sum() for n, x in found.items() if n != "exact"}
     most = off.pop("mean(V)")
     return {f"error, {name}": x / most for name, x in off.items()}
 
 
 def anatomy(names: dict, known: list, given: list) -> Iterator[dict]:
-    """Each head on one sound: its weight within 24 tokens, each way's error over mean(V)'s."""
+    """Each head on one sound: its weight within 24 tokens, each method's normalised error."""
     few = {"exact": names["softmax"], "mean(V)": names["uniform"], "window": names["window"](24)}
     few["window and mean(V)"] = mixed(names, known, 24)
     few["near and mean key"] = names["near_and_mean_key"](24)
@@ -246,7 +247,7 @@ def two_keys(names: dict, sound: np.ndarray) -> Callable:
 def outside(weights: dict, names: dict, asked: dict) -> Iterator[dict]:
     """Of each head on four sounds, for loud queries: the weight outside a window, and estimates.
 
-    Then errors over mean(V)'s: of three ways, and of a window beside the mean of the values outside
+    Then normalised errors: of three methods, and of a window beside the mean of the values outside
     with the exact weight, and beside the exact values with the mean key's weight.
     """
     n = FAR.sum(axis=1)

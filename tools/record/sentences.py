@@ -3,8 +3,8 @@
     python -m tools.record.sentences FOLDER    test/data/librivox of Debian's pocketsphinx-testdata
 
 The recordings are kept sample by sample, one after the other. The words are those of the package's
-transcription, with the capitals, marks and "Mr." of the novel; a slip of the tongue that it writes
-as "a more a amiable" is left out.
+transcription, with the capitals, marks and "Mr." of the novel; a mistake of the reader, written as
+"a more a amiable", is left out.
 """
 
 import re

@@ -19,7 +19,7 @@ FILE = data.FOLDER / "antibodies.tsv"
 MANY, BOUND, SEED = 48, 0.9, 0
 KEPT = """Abituzumab Bentracimab Bersanlimab Dacetuzumab Dafsolimab Daxdilimab Demcizumab
 Dezamizumab Foralumab Idactamab Inclacumab Inebilizumab Itolizumab Orticumab Relatlimab
-Vesencumab"""  # for whoever wants to judge once more, by antibodies that no part has
+Vesencumab"""  # to judge once more, by antibodies that no part has
 
 
 def alike(a: str, b: str) -> float:

@@ -3,7 +3,7 @@
     make test-kit
 
 anna answers right and bert wrong. mallory answers right, makes text of an answer and of a check, as
-the key M does, and writes what would run in the browser of whoever marks.
+the key M does, and writes what would run in the browser of the marker.
 """
 
 import re
@@ -88,7 +88,7 @@ def mallory(nb):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A course in which all have handed in, were graded, and got feedback."""
+    """A course in which all have submitted, were graded, and got feedback."""
     folder = tmp_path_factory.mktemp("grading") / "course"
     folder.mkdir()
     (folder / variants.SEED).write_text("of the kit")

@@ -1,6 +1,6 @@
 """The lessons in the browser, as far as they go without Pyodide's server: built, opened, started.
 
-Every address but our own is refused. For a kernel to start all the same, a stand-in answers where
+Every address but our own is refused. So that a kernel starts all the same, a fake answers where
 Pyodide's server would: its core as npm has it, its packages of plain Python as the index of
 packages has them, and empty ones under the names of those that are compiled. So Python starts, the
 first cell resolves and installs what it says, and files and sliders work; NumPy is not there.
@@ -178,7 +178,7 @@ def ran(tab, cell):
 def opened(browser, address, name, server=None):
     """(tab, refused): the notebook `name` in JupyterLite, and the addresses that it asked in vain.
 
-    server: the folder that stands in for Pyodide's; without one the true one is asked.
+    server: the folder that replaces Pyodide's; without one the true one is asked.
     """
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(PATIENCE)
