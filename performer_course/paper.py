@@ -1,10 +1,8 @@
 """An array on paper: what a GPU would launch and move, counted on any computer.
 
-The numbers are NumPy's. The books are those of CuPy 14, read in its source: every new array costs
-a kernel, in C order; a view costs nothing; and some functions cost more than one, see `Ledger`.
+NumPy computes the numbers. Kernels are counted as CuPy 14 launches them, read in its source.
 """
 
-import contextlib
 import copy
 import inspect
 import math
@@ -14,16 +12,14 @@ from typing import NamedTuple
 import array_api_compat.numpy
 import numpy as np
 
+from . import backend
+
 PRODUCTS = ("matmul", "tensordot")
 JOINS = ("concat", "concatenate", "stack")
-# Their results have as many entries as the values say.
+# How many entries their results have depends on the values.
 COUNTING = {"argwhere", "compress", "extract", "flatnonzero", "nonzero"}
 COUNTING |= {name for name in dir(array_api_compat.numpy) if name.startswith("unique")}
-# What well-fed kernels of an H100 are assumed to reach: bytes, FLOPs of three kinds of product and
-# exponentials in a second. Somewhat below its peaks; nobody has measured them here.
-RATES = {"bytes": 3.0e12, "fp32": 50e12, "tf32": 400e12, "bf16": 790e12, "exps": 3.6e12}
-# What Python may know of an array without a look at its values.
-ABOUT = {"can_cast", "ndim", "size"}
+ABOUT = {"can_cast", "ndim", "size"}  # known without a look at the values
 
 
 class Kernel(NamedTuple):
@@ -36,19 +32,15 @@ class Kernel(NamedTuple):
 
 
 class Ledger:
-    """The Array API on `Paper`; notes `kernels`, a list of `Kernel`, and `reads`, by name.
+    """The Array API on `Paper`; records `kernels`, a list of `Kernel`, and `reads`, by name.
 
-    Booked as CuPy 14 does it:
-    - a new array, and whatever is written in place: one kernel, which reads what it is given;
-    - a view (a slice, a transpose, most reshapes) and `empty`: nothing;
-    - a product: one kernel, and a copy of each factor that cuBLAS cannot take as it lies. Two
-      matrices, and `tensordot`, which becomes that, may lie by rows or by columns; stacks of
-      matrices in C order alone. Where one stack is broadcast, lists of addresses are made: one
-      kernel for each leading axis of each factor and of the result;
-    - `concat` and `stack`: one kernel for each array; a single one for more than eight small ones;
-    - `vecdot`: a copy and a product of stacks, for want of a function of its own.
+    As in CuPy 14, views and `empty` cost nothing. `concat` and `stack` are one kernel per array, or
+    a single one for more than eight small arrays. A product copies each factor that cuBLAS cannot
+    take as it is: single matrices may be in row or column order, stacks in C order only. If a stack
+    is broadcast, lists of addresses are made: one kernel for each leading axis of each factor and
+    of the result. Everything else that makes or writes an array counts as one kernel.
     Source: CuPy 14.2, `_core/_routines_linalg.pyx`, `_core/_routines_manipulation.pyx`; array-api-
-    compat, `vecdot`. Every other function is taken for one kernel.
+    compat, `vecdot`, which is a copy and a product.
     """
 
     _library = array_api_compat.numpy
@@ -56,18 +48,9 @@ class Ledger:
     def __init__(self):
         self.kernels, self.reads = [], []
 
-    @property
-    def moved(self) -> int:
-        """The bytes that all kernels read and write."""
-        return sum(kernel.moved for kernel in self.kernels)
-
-    def passes(self, *shape, itemsize=4) -> float:
-        """`moved` in units of one array of that shape, read or written once."""
-        return self.moved / (math.prod(shape) * itemsize)
-
     def __getattr__(self, name):
         value = getattr(self._library, name)
-        if inspect.ismodule(value):  # xp.linalg, in the same books
+        if inspect.ismodule(value):  # xp.linalg, with the same lists
             part = copy.copy(self)
             part._library = value
             return part
@@ -101,54 +84,41 @@ class Ledger:
 
 def _launched(name, given, new, axes):
     """The kernels that make the array `new` of the arrays `given`."""
-    moved = new.nbytes + sum(x.nbytes for x in given)
     if name.startswith("empty"):
         return []
     if name in JOINS and (len(given) <= 8 or new.nbytes >= 2**21 * len(given)):
         return [Kernel(name, 2 * x.nbytes) for x in given]
+    moved = new.nbytes + sum(x.nbytes for x in given)
     if name not in PRODUCTS:
         return [Kernel(name, moved, exps=new.size if name == "exp" else 0)]
-    product = Kernel(name, moved, 2 * new.size * given[0].shape[-1])
     if name == "tensordot":
         summed = (range(-axes, 0), range(axes)) if isinstance(axes, int) else axes
-        lies = [_matrix(x, inner) for x, inner in zip(given, summed, strict=True)]
-        return [*_copies(given, lies, new.dtype), product]
-    lead = np.broadcast_shapes(*(x.shape[:-2] for x in given))
-    lies = [x.flags.c_contiguous if lead else x.flags.forc for x in given]
-    number = math.prod(lead)  # of matrices in a stack
-    broadcast = any(math.prod(x.shape[:-2]) < number for x in given)
-    addresses = [Kernel("addresses", 8 * number)] * (3 * len(lead) * broadcast)
-    return [*_copies(given, lies, new.dtype), *addresses, product]
+        fits, addresses = [_is_matrix(x, axis) for x, axis in zip(given, summed, strict=True)], 0
+    else:
+        lead = np.broadcast_shapes(*(x.shape[:-2] for x in given))
+        fits = [x.flags.c_contiguous if lead else x.flags.forc for x in given]
+        broadcast = any(math.prod(x.shape[:-2]) < math.prod(lead) for x in given)
+        addresses = 3 * len(lead) * broadcast
+    return [
+        *(
+            Kernel("copy", 2 * x.nbytes)
+            for x, as_it_is in zip(given, fits, strict=True)
+            if not as_it_is or x.dtype != new.dtype
+        ),
+        *[Kernel("addresses", 8 * math.prod(new.shape[:-2]))] * addresses,
+        Kernel(name, moved, 2 * new.size * given[0].shape[-1]),
+    ]
 
 
-def _matrix(x, summed):
-    """Whether x is a matrix by rows or by columns, the summed axes taken for one, the rest too."""
-    turned = np.moveaxis(x, summed, range(len(summed)))
-    flat = turned.reshape(math.prod(turned.shape[: len(summed)]), -1)
+def _is_matrix(x, summed):
+    """Whether x is a matrix in row or column order, its summed axes and the others as one each."""
+    moved = np.moveaxis(x, summed, range(len(summed)))
+    flat = moved.reshape(math.prod(moved.shape[: len(summed)]), -1)
     return flat.flags.forc and np.may_share_memory(flat, x)
 
 
-def _copies(given, lies, dtype):
-    """A copy of each array that does not lie as it must, or is of another dtype."""
-    pairs = zip(given, lies, strict=True)
-    return [Kernel("copy", 2 * x.nbytes) for x, fits in pairs if not fits or x.dtype != dtype]
-
-
-def _noting(name):
-    """A method that notes the read, and then does as NumPy does."""
-
-    def read(self, *args, **options):
-        self.ledger.reads.append(name.strip("_"))
-        return getattr(self.data, name)(*args, **options)
-
-    return read
-
-
 class Paper(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array whose every kernel and every read stands in a ledger.
-
-    It has what the Array API gives an array, and no method more.
-    """
+    """An Array API array that records each of its kernels and reads in a ledger."""
 
     device = "cpu"
 
@@ -185,10 +155,20 @@ class Paper(np.lib.mixins.NDArrayOperatorsMixin):
     def __len__(self):
         return len(self.data)
 
-    __bool__, __int__, __float__ = map(_noting, ("__bool__", "__int__", "__float__"))
-    __complex__, __index__ = map(_noting, ("__complex__", "__index__"))
-    __array__, item, tolist = map(_noting, ("__array__", "item", "tolist"))
-    __repr__, __format__ = map(_noting, ("__repr__", "__format__"))
+
+def _noting(name):
+    """A method that notes the read, and then does what NumPy does."""
+
+    def read(self, *args, **options):
+        self.ledger.reads.append(name.strip("_"))
+        return getattr(self.data, name)(*args, **options)
+
+    return read
+
+
+for _name in ("bool", "int", "float", "complex", "index", "array", "repr", "format"):
+    setattr(Paper, f"__{_name}__", _noting(f"__{_name}__"))
+Paper.item, Paper.tolist = _noting("item"), _noting("tolist")
 
 
 def _swapped(x, kind, swap):
@@ -215,44 +195,20 @@ def _papers(x):
     return found
 
 
-@contextlib.contextmanager
-def on_gpu():
-    """Inside, the package takes every array for one on a GPU, and its steps are as long as there.
-
-    That no value of a `Paper` is free to read it knows without: that is so on NumPy alone.
-    """
-    ours = [module for name, module in sys.modules.items() if name.startswith(f"{__package__}.")]
-    asking = {module: module.is_on_gpu for module in ours if hasattr(module, "is_on_gpu")}
-    try:
-        for module in asking:
-            module.is_on_gpu = lambda x: True
-        yield
-    finally:
-        for module, asked in asking.items():
-            module.is_on_gpu = asked
-
-
-def work(kernels: list[Kernel], product: str = "fp32") -> float:
-    """Seconds of kernels one after the other: Σ max(bytes / B, FLOPs / P, exponentials / R).
-
-    B, P and R are RATES, P that of the kind of `product`: "fp32", "tf32" or "bf16".
-    Error: a lower bound at these rates; launches and caches are left out. Cost: one pass.
-    Source: Williams et al. (2009), with a third rate.
-    """
-    if product not in ("fp32", "tf32", "bf16"):
-        raise ValueError(f'product must be "fp32", "tf32" or "bf16", got {product!r}')
-    B, P, R = (RATES[name] for name in ("bytes", product, "exps"))
-    return sum(max(moved / B, flops / P, exps / R) for _, moved, flops, exps in kernels)
-
-
-def recorded(function, *args, ledger=None, **options):
+def recorded(function, *args, **options):
     """The ledger of function(*args, **options), as on a GPU, and its result in NumPy.
 
     Every NumPy array among the arguments, also inside a State or parameters, becomes a `Paper`.
-    Cost: the function's own, on the host, and some microseconds for each kernel.
+    Cost: the function's own, on the host, and some microseconds per kernel.
     """
-    ledger = Ledger() if ledger is None else ledger
+    ledger, is_on_gpu = Ledger(), backend.is_on_gpu
     args, options = _swapped((args, options), np.ndarray, lambda x: Paper(x, ledger))
-    with on_gpu():
-        result = function(*args, **options)
-    return ledger, _plain(result)
+    package = [x for name, x in sys.modules.items() if name.startswith(f"{__package__}.")]
+    package = [module for module in package if hasattr(module, "is_on_gpu")]
+    try:
+        for module in package:
+            module.is_on_gpu = lambda x: True
+        return ledger, _plain(function(*args, **options))
+    finally:
+        for module in package:
+            module.is_on_gpu = is_on_gpu

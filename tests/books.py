@@ -1,6 +1,7 @@
 """What an attention of L tokens launches and moves on a GPU, by the ledger of `paper`."""
 
 import inspect
+import math
 
 import numpy as np
 
@@ -22,6 +23,6 @@ def launches(function, L, **sizes_and_options) -> int:
     return len(books(function, L, **sizes_and_options).kernels)
 
 
-def passes(function, L, *, m=256, heads=1, **options) -> float:
-    """Bytes moved, in units of one (heads, L, m) array in float32."""
-    return books(function, L, m=m, heads=heads, **options).passes(heads, L, m)
+def passes(ledger, *shape) -> float:
+    """Bytes moved, in units of one float32 array of this shape."""
+    return sum(kernel.moved for kernel in ledger.kernels) / (4 * math.prod(shape))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from performer_course import attention, features, paper
+from performer_course import attention, features
 from performer_course.paper import Kernel, Ledger, Paper, recorded
 
 from . import examples
@@ -93,7 +93,7 @@ def test_many_small_arrays_are_joined_by_one_kernel_and_many_large_ones_by_one_e
     assert len(ledger.kernels) == 10
 
 
-PRODUCTS = {  # factors, and what stands before the product
+PRODUCTS = {  # factors, and the copies made before the product
     "two matrices": (lambda xp, x, w: x[0, ...] @ w, []),
     "two matrices, one cut": (lambda xp, x, w: x[0, :, 1:] @ w[1:, :], [8 * 4]),
     "stacks": (lambda xp, x, w: x @ like(x, 2, 3, 5), []),
@@ -190,8 +190,3 @@ def test_steps_are_as_long_as_on_a_gpu():
     with pytest.raises(ZeroDivisionError):
         recorded(lambda: 1 / 0)
     assert not features.is_on_gpu(given[0])  # as before
-
-
-def test_a_product_of_no_known_kind_is_refused():
-    with pytest.raises(ValueError, match='product must be "fp32", "tf32" or "bf16", got \'fp64\''):
-        paper.work([], product="fp64")

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import pytest
 
-from tools.setting import NOTEBOOKS, ROOT
+from tools.setting import ROOT
 
 reason = "CuPy's names and compiler are checked where the extra `gpu-check` is installed"
 cupy = pytest.importorskip("cupy", reason=reason, exc_type=ImportError)
@@ -85,14 +85,9 @@ def test_cupy_takes_every_call(path):
 def kernels():
     """The elementwise kernels of the course, by name, as the functions that use them make them."""
     program = runpy.run_path(str(ROOT / "benchmarks/gpu.py"))
-    lesson = ast.parse((NOTEBOOKS / "a5_on_the_gpu.py").read_text(encoding="utf-8"))
-    (fused,) = (n for n in lesson.body if isinstance(n, ast.FunctionDef) and n.name == "fused")
-    fused.decorator_list, names = [], {"importlib": importlib}
-    exec(compile(ast.Module([fused], []), "appendix a5", "exec"), names)
     return {
         "benchmark, fused": program["fused_exp"](xp),
         "benchmark, many": program["many_exps"](xp, 64),
-        "appendix a5": names["fused"](),
     }
 
 
