@@ -36,8 +36,8 @@ xp = get_backend()
 # ## 1. Two memories and a link between them
 #
 # `get_backend()` reads the environment variable `PERFORMER_BACKEND`, or takes a name. It returns that library, or
-# raises an error that says what is missing. The *host* is the CPU with its memory, and the *device* is the GPU with its own. Three rules keep the two memories
-# apart.
+# raises an error that says what is missing. The *host* is the CPU with its memory, and the *device* is the GPU with its
+# own. Three rules keep the two memories apart.
 #
 # 1. Random numbers are drawn on the host, from one generator, in float64, and then moved. The same seed therefore
 #    gives the same $W$ on every backend.
@@ -288,9 +288,9 @@ for tokens in (256, 1024, 4096, 16_384):
     print(f"{tokens:17,} {each[0]:12.1f} {each[1]:8.1f}")
 
 # %% [markdown]
-# **A long chunk needs hardly more kernels than a short one, so at the assumed rates four times the tokens in a chunk
-# leave about four times as long for each launch.** With 256 tokens a launch may take less than a microsecond, and with
-# 16,384 some 25 µs, or 44 all-to-all. We assume that a launch from Python takes 10 µs. On a GPU the package therefore
+# **A long chunk needs hardly more kernels than a short one, so a text in long chunks needs few launches.** At the assumed
+# rates, four times the tokens in a chunk leave about four times as long for each launch. With 256 tokens a launch may
+# take less than a microsecond, and with 16,384 some 25 µs, or 44 all-to-all. We assume that a launch from Python takes 10 µs. On a GPU the package therefore
 # takes chunks of 16,384 tokens, `attention.DEVICE_CHUNK`, and not more, because the memory for the features grows with
 # the chunk.
 #

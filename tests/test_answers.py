@@ -328,7 +328,7 @@ def test_a5_the_peaks_are_those_of_the_appendix():
     text = (NOTEBOOKS / "a5_on_the_gpu.py").read_text(encoding="utf-8")
     assert f'PEAK = {{"bytes": {moved / 1e12}e12, "fp32": {flops / 1e12}e12' in text
     assert states("a5", f"{flops / 1e12} TFLOP/s", f"{moved / 1e12} TB/s")
-    assert states("a5", f"flat from {flops / moved:.0f} FLOPs for each byte on")
+    assert states("a5", f"flat from {flops / moved:.0f} FLOPs per byte on")
 
 
 def test_a5_some_two_dozen_tokens_reach_the_flat_roof():

@@ -1,9 +1,8 @@
 # %% [markdown]
 # # Exercises a5: GPUs
 #
-# Appendix: `a5_on_the_gpu.ipynb`. Replace each `raise NotImplementedError` by your code. No GPU is needed.
-# A check below each answer says whether it is right. If it is not, it says what is likely wrong.
-# You may run it as often as you like.
+# Appendix: `a5_on_the_gpu.ipynb`. Replace each `raise NotImplementedError` with your code. No GPU is needed. The check
+# below each answer says whether it is right and, if not, what is likely wrong. You may run it as often as you like.
 
 # %%
 import math
@@ -15,16 +14,16 @@ from performer_course import checks
 # %% [markdown]
 # ## 1. The smallest chunk that hides its launches
 #
-# *●○○ · 9 minutes.* A text of $L$ tokens is worked in chunks of $C$ tokens, the last one perhaps
-# shorter. Each chunk, the short one too, launches `kernels` kernels, and each launch keeps the host busy
-# for `cost` seconds. The device works for `work` seconds in all. Memory grows with $C$, so we want the
-# smallest power of two for which launching takes at most `work` seconds. If even one chunk for the whole
-# text is not enough, return the smallest power of two that is at least $L$.
+# *●○○ · 9 minutes.* A text of $L$ tokens is processed in chunks of $C$ tokens, of which the last may be shorter. Each
+# chunk, including the short one, launches `kernels` kernels, and each launch keeps the host busy for `cost` seconds.
+# The device works for `work` seconds in all. Because memory grows with $C$, we want the smallest power of two for which
+# all launches together take at most `work` seconds. If even one chunk for the whole text is not enough, return the
+# smallest power of two that is at least $L$.
 
 
 # %% nbgrader={"grade": false, "grade_id": "smallest_chunk", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def smallest_chunk(L, kernels, cost, work):
-    """Tokens in a chunk, a power of two from 1 on."""
+    """The number of tokens in a chunk, a power of two from 1 on."""
     ### BEGIN SOLUTION
     C = 1
     while C < L and math.ceil(L / C) * kernels * cost > work:
@@ -39,11 +38,11 @@ checks.smallest_chunk(smallest_chunk)
 # %% [markdown]
 # ## 2. Get rid of the reads
 #
-# *●●○ · 25 minutes.* The function below divides each row of a score matrix by its largest absolute
-# value, so that no entry is beyond $\pm 1$, and leaves rows of zeros as they are. It is correct, and on a
-# GPU it waits up to four times for each row. Find the four places. Then write it without any: whole
-# arrays, no loop, nothing that needs a value, and functions of `xp` rather than methods such as
-# `x.max()`. A row may be very small without being zero.
+# *●●○ · 25 minutes.* The function below divides each row of a score matrix by its largest absolute value, so that no
+# entry is beyond $\pm 1$, and leaves rows of zeros as they are. It is correct, but on a GPU it waits up to four times
+# per row. Find the four places. Then write the function without any of them: work on whole arrays, without a loop and
+# without anything that needs a value, and call functions of `xp` rather than methods such as `x.max()`. A row may be
+# very small without being zero.
 
 # %%
 
@@ -66,7 +65,7 @@ assert np.abs(bounded_slowly(np, rows)).max(axis=1).tolist() == [1.0, 0.0, 1.0]
 
 # %% nbgrader={"grade": false, "grade_id": "bounded", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def bounded(xp, x):
-    """x (n, d), of the library xp → (n, d), each row over its largest |entry|; rows of zeros stay."""
+    """x (n, d) of the library xp → each row divided by its largest |entry|; rows of zeros stay."""
     ### BEGIN SOLUTION
     largest = xp.max(xp.abs(x), axis=-1, keepdims=True)  # (n, 1)
     return x / xp.where(largest > 0, largest, xp.ones_like(largest))
@@ -77,23 +76,29 @@ def bounded(xp, x):
 checks.bounded(bounded)
 
 # %% [markdown]
-# ## 3. The roof of a decoding step
+# ## 3. The roofline of a decoding step
 #
-# *●●○ · 20 minutes.* One new token: a state of $m$ features absorbs it and is read once. Per head that is
-# two projections of one row, $2 m d$ FLOPs each; the update $S \leftarrow e^{c - c'} S + e^{h - c'} v^\top$,
-# of three FLOPs an entry (lesson 12: $h$ the logarithms of the key's features, $c$ the maxima before it
-# and $c'$ after it); and the product of the weights with $S$, two FLOPs an entry. Leave out whatever has
-# only $m$ entries in all. The state $S$, $(m, e)$, of each head is read and written once, and $W$,
-# $(m, d)$, is read once *for all heads together*. Count no other bytes. Numbers have `itemsize` bytes.
-# On a device of `rate` FLOP/s and `bandwidth` bytes/s the step takes at least FLOPs/`rate` and at least
-# bytes/`bandwidth` seconds: the larger of the two is its *roof*, a lower bound for the time. FLOPs for
-# each byte moved are the *arithmetic intensity* (more in appendix a5, section 8). Return the lower bound
-# in seconds for `heads` heads, and the intensity.
+# *●●○ · 20 minutes.* A model decodes one new token: the state of each head, with $m$ features, absorbs the token and is
+# read once. Count for each head
+#
+# - two projections of one row, $2 m d$ FLOPs each;
+# - the update $S \leftarrow e^{c - c'} S + e^{h - c'} v^\top$, three FLOPs per entry of $S$ (lesson 12: $h$ are the
+#   logarithms of the key's features, $c$ the maxima before it, and $c'$ the maxima after it);
+# - the product of the weights with $S$, two FLOPs per entry.
+#
+# Leave out whatever has only $m$ entries in all. The state $S$, of shape $(m, e)$, is read and written once in each
+# head, and $W$, of shape $(m, d)$, is read once *for all heads together*. Count no other bytes. Numbers have `itemsize`
+# bytes.
+#
+# On a device with `rate` FLOP/s and `bandwidth` bytes/s, the step takes at least FLOPs/`rate` and at least
+# bytes/`bandwidth` seconds. The larger of the two is a lower bound for the time. The FLOPs per byte moved are the
+# *arithmetic intensity* (appendix a5, section 5). Return the lower bound in seconds for `heads` heads, and the
+# intensity.
 
 
 # %% nbgrader={"grade": false, "grade_id": "decoding_roof", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def decoding_roof(heads, m, d, e, itemsize, rate, bandwidth):
-    """(seconds, FLOPs for a byte)."""
+    """(seconds, FLOPs per byte)."""
     ### BEGIN SOLUTION
     flops = heads * (4 * m * d + 5 * m * e)
     moved = itemsize * (heads * 2 * m * e + m * d)
@@ -107,27 +112,24 @@ checks.decoding_roof(decoding_roof)
 # %% [markdown]
 # ## To think about
 #
-# The intensity of exercise 3 is about one. What would you change so that a GPU that decodes is worth its
-# price: more features, more heads, more texts at once, or several tokens of one text at once? Which of these
-# changes the intensity, and which only the bytes?
+# The intensity of exercise 3 is about one, so a GPU that decodes is far from compute-bound. What would you change: use
+# more features, more heads, more texts at once, or several tokens of one text at once? Which of these changes the
+# intensity, and which only the bytes?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "to_think_about", "locked": false, "points": 0, "schema_version": 3, "solution": true, "task": false}
-# Take $d = e$ in float32. Then there are $9 m d$ FLOPs for each head, and $8 m d$ bytes for each
-# head and $4 m d$ once, for $W$.
+# Take $d = e$ in float32. Then each head has $9 m d$ FLOPs and $8 m d$ bytes, and $W$ adds $4 m d$ bytes once.
 #
 # - *More features* multiply all of these by the same number: more bytes, the same intensity.
-# - *More heads* share $W$, so the intensity rises from $3/4$ for one head towards $9/8$ for many,
-#   and no further, because each head has a state of its own that is read and written.
-# - *More texts at once* have states of their own as well, so here they are the same as more heads.
-#   They are worth having all the same, because one launch serves them all, and in the rest of the
-#   model they share the large matrices.
-# - *Several tokens of one text at once* change the intensity. The state is read and written once
-#   for all $T$ of them, so with many heads there are $(8T + 1) m d$ FLOPs for $8 m d$ bytes, about
-#   $T + 1/8$ for each byte (without the few FLOPs between the tokens themselves, and without the
-#   bytes of the tokens). With the peaks of appendix a5, 66.9 TFLOP/s in float32 and 3.35 TB/s, the
-#   roof is flat from 20 FLOPs for each byte on, so some two dozen tokens would do: 20 by this count,
-#   and 24 for $m = 256$ if one counts the $16 T d$ bytes of their queries, keys, values and outputs.
+# - *More heads* share $W$, so the intensity rises from $3/4$ for one head towards $9/8$ for many. It rises no further,
+#   because each head must read and write a state of its own.
+# - *More texts at once* have states of their own, so here they have the same effect as more heads. They are still worth
+#   having, because one launch serves them all, and in the rest of the model they share the large matrices.
+# - *Several tokens of one text at once* change the intensity. The state is read and written once for all $T$ of them,
+#   so with many heads there are $(8T + 1) m d$ FLOPs and $8 m d$ bytes, about $T + 1/8$ FLOPs per byte (not counting
+#   the few FLOPs between the tokens themselves, nor the bytes of the tokens). With the peaks of appendix a5, 66.9
+#   TFLOP/s in float32 and 3.35 TB/s, the roof is flat from 20 FLOPs per byte on, so some two dozen tokens would do: 20
+#   by this count, and 24 for $m = 256$ if one counts the $16 T d$ bytes of their queries, keys, values and outputs.
 #
-# But where do several tokens come from, if each is known only when the one before it has been
-# written? In a prompt they are there. In writing they must be guessed, by a cheaper model for
-# instance, and checked together.
+# But where do several tokens come from, if each is known only when the one before it has been written? In a prompt they
+# are all known: this is the *prefill*. When the model writes they must be guessed, for example by a cheaper model, and
+# checked together, which is called *speculative decoding*.

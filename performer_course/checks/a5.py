@@ -12,7 +12,7 @@ from ._judge import Hint, Raised, advice, check, compare
 
 
 def hiding(count=lambda L, C: math.ceil(L / C), late=operator.gt):
-    """The smallest chunk whose launches are hidden, by trying one after the other."""
+    """The smallest chunk whose launches are hidden, by trying one after another."""
 
     def choose(L, kernels, cost, work):
         C = 1
@@ -29,21 +29,21 @@ def by_one(L, kernels, cost, work):
 
 
 CHUNKS = [
-    (by_one, "a power of two is asked for."),
-    (hiding(count=lambda L, C: L // C), "the last, shorter chunk launches too: round up."),
-    (hiding(late=operator.ge), "at most `work` seconds: equal is enough."),
-    (hiding(count=lambda L, C: C), "with larger chunks there are fewer of them: ⌈L/C⌉, not C."),
+    (by_one, "return a power of two."),
+    (hiding(count=lambda L, C: L // C), "the last, shorter chunk also launches: round up."),
+    (hiding(late=operator.ge), "at most `work` seconds: equality is enough."),
+    (hiding(count=lambda L, C: C), "there are ⌈L/C⌉ chunks, not C."),
     (lambda L, _, *rest: hiding()(L, 1, *rest), "each chunk launches `kernels` kernels, not one."),
     (
         lambda L, *rest: min(L, hiding()(L, *rest)),
-        "the smallest power of two ≥ L, where none hides: not L.",
+        "where none hides its launches: the smallest power of two ≥ L, not L.",
     ),
 ]
 
 
 @check(mistakes=CHUNKS)
 def smallest_chunk(choose):
-    """choose(L, kernels, cost, work): the least C = 2ᵖ with ⌈L/C⌉ kernels · cost ≤ work."""
+    """choose(L, kernels, cost, work): the smallest C = 2ᵖ with ⌈L/C⌉ kernels · cost ≤ work."""
     cases = [
         (1000, 40, 1e-3, 0.5),  # 12.5 chunks may be
         (48, 10, 0.25, 7.5),  # exactly three chunks
@@ -62,9 +62,9 @@ def smallest_chunk(choose):
 
 _READS = {
     "bool": "`if`, `and`, `while` and Python's `max` look at a value: use xp.where.",
-    "index": "a value as an index or a length is a read.",
-    "mask": "a mask as an index: how many it keeps is a value. Use xp.where.",
-    "array": "a NumPy function on an array of xp reads all of it: use xp's.",
+    "index": "using a value as an index or a length is a read.",
+    "mask": "how many entries a mask keeps is a value: use xp.where instead of indexing.",
+    "array": "a NumPy function reads the whole array of xp: use xp's function.",
     "repr": "printing reads all values.",
     "format": "printing reads all values.",
 }
@@ -73,11 +73,11 @@ _READS = {
 def waits(read):
     """The hint for an entry of `Ledger.reads`."""
     if read in paper.COUNTING or read == "where":
-        advice = f"how many xp.{read} finds is a value: use xp.where(condition, a, b)."
+        advice = f"how many entries xp.{read} finds is a value: use xp.where(condition, a, b)."
     elif read in ("float", "int", "complex", "item", "tolist"):
-        advice = f"`{read}` reads values: leave it an array, with keepdims=True if needed."
+        advice = f"`{read}` reads values: keep an array, with keepdims=True if needed."
     else:
-        advice = _READS.get(read, f"xp.{read} hands Python a bool or a number: it reads values.")
+        advice = _READS.get(read, f"xp.{read} returns a Python bool or number: it reads values.")
     return f"right, but it waits. {advice}"
 
 
@@ -89,7 +89,7 @@ def _on_paper(answer, x):
     except Raised as raised:
         if not ledger.reads and isinstance(raised.error, AttributeError):
             raise Hint(
-                f"right for NumPy, but not every library has x.{raised.error.name}: "
+                f"right in NumPy, but not every library has x.{raised.error.name}: "
                 "use xp's functions."
             ) from raised
         if not ledger.reads:
@@ -97,7 +97,7 @@ def _on_paper(answer, x):
     if ledger.reads:
         raise Hint(waits(ledger.reads[0]))
     if not isinstance(found, paper.Paper):
-        raise Hint("right, but the result left the device: return an array of xp.")
+        raise Hint("right, but the result has left the device: return an array of xp.")
     return len(ledger.kernels)
 
 
@@ -107,7 +107,7 @@ def largest(xp, x):
 
 
 def over(size=largest, zeros=lambda xp, size: xp.where(size > 0, size, xp.ones_like(size))):
-    """x over its sizes, or over what `zeros` makes of them."""
+    """x divided by its sizes, or by what `zeros` makes of them."""
     return lambda xp, x: x / zeros(xp, size(xp, x))
 
 
@@ -117,24 +117,24 @@ def by_row(size):
 
 
 ZEROS = "a row of zeros gives 0/0: divide by 1 there."
-SMALL = "an ε, or a bound from below, changes small rows: use xp.where."
+SMALL = "an added ε or a lower bound changes small rows: use xp.where."
 SINGLE = "in float32 1e-300 is 0, and a row of zeros gives 0/0: use xp.where."
-EACH = "right, and no read, but each row launches kernels: work on the whole array."
+EACH = "right, and without a read, but each row launches kernels: work on the whole array."
 BOUNDED = [
     (over(zeros=lambda xp, size: size), ZEROS),
-    (over(lambda xp, x: xp.max(x, axis=1, keepdims=True)), "take xp.abs first: x has signs."),
-    (over(lambda xp, x: xp.max(xp.abs(x))), "each row by its own largest entry: axis=-1."),
+    (over(lambda xp, x: xp.max(x, axis=1, keepdims=True)), "entries may be negative: xp.abs."),
+    (over(lambda xp, x: xp.max(xp.abs(x))), "divide each row by its own largest entry: axis=-1."),
     (
         over(lambda xp, x: xp.max(xp.abs(x), axis=0, keepdims=True)),
-        "that is each column: axis=-1 for rows.",
+        "this divides columns: axis=-1 for rows.",
     ),
     (
         over(lambda xp, x: xp.sum(xp.abs(x), axis=-1, keepdims=True)),
-        "over the largest entry, not over the sum.",
+        "divide by the largest entry, not by the sum.",
     ),
     (
         over(zeros=lambda xp, size: xp.maximum(size, xp.ones_like(size))),
-        "rows whose largest entry is below 1 are divided, too.",
+        "also divide rows whose largest entry is below 1.",
     ),
     (over(zeros=lambda xp, size: size + 1e-8), SMALL),
     (over(zeros=lambda xp, size: xp.maximum(size, 1e-300)), SINGLE),
@@ -146,7 +146,7 @@ BOUNDED = [
 
 @check(mistakes=BOUNDED)
 def bounded(scale):
-    """scale(xp, x): rows of x over their largest |entry|, rows of zeros as they are; no read."""
+    """scale(xp, x): each row of x divided by its largest |entry|, zeros unchanged; no read."""
     rng, plain = np.random.default_rng(1402), []
     for n, d in ((5, 3), (3, 6), (4, 4)):
         x = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, size=(n, 1))
@@ -167,7 +167,7 @@ def bounded(scale):
         raise Hint(EACH)
 
 
-# A roof
+# A roofline
 
 
 def roof(
@@ -185,15 +185,15 @@ def roof(
 
 ROOFS = [
     (roof(end=lambda *both: both[::-1]), "first the seconds, then the intensity."),
-    (roof(S=1), "the state is read and written: twice its bytes."),
-    (roof(W=0), "W is read, too."),
-    (lambda heads, *rest: roof(W=heads)(heads, *rest), "W is the same for all heads: once."),
-    (roof(project=2), "two projections: of the key and of the query."),
-    (roof(update=3), "the State is also read: two more FLOPs for each of its entries."),
-    (roof(update=4), "a product and a sum are two FLOPs: the read has 2 an entry, the update 3."),
-    (roof(of=sum), "arithmetic and memory work at once: the larger of the two times, not the sum."),
-    (roof(of=min), "the slower of the two sets the bound: the larger time."),
-    (lambda heads, *rest: roof()(1, *rest), "that is one head: there are `heads` of them."),
+    (roof(S=1), "the state is read and written: count its bytes twice."),
+    (roof(W=0), "W is also read."),
+    (lambda heads, *rest: roof(W=heads)(heads, *rest), "all heads share one W: count it once."),
+    (roof(project=2), "there are two projections, of the key and of the query."),
+    (roof(update=3), "the state is also read: two more FLOPs per entry."),
+    (roof(update=4), "a product and a sum are two FLOPs: 2 per entry read, 3 per update."),
+    (roof(of=sum), "arithmetic and memory traffic overlap: the larger time, not the sum."),
+    (roof(of=min), "the slower of the two sets the bound: take the larger time."),
+    (lambda heads, *rest: roof()(1, *rest), "this counts one head: there are `heads` of them."),
     (lambda *a: roof()(*a[:4], 1, *a[5:]), "a number has `itemsize` bytes."),
     (
         roof(end=lambda seconds, intensity: (seconds, 1 / intensity)),

@@ -1,4 +1,4 @@
-"""Appendix a5, on the GPU: right answers in any form, and what no mistake is."""
+"""Appendix a5, on the GPU: right answers in other forms, and rarer mistakes."""
 
 import math
 
@@ -16,7 +16,7 @@ def by_powers(L, kernels, cost, work):
 
 
 def by_logarithm(L, kernels, cost, work):
-    """As if the number of chunks were any."""
+    """As if the number of chunks need not be whole."""
     return 2 ** max(0, math.ceil(math.log2(L * kernels * cost / work)))
 
 
@@ -30,7 +30,7 @@ def in_place(xp, x):
 
 
 def with_ones_at(where):
-    """Rows over their largest entry, after a 1 is written `where` that is 0."""
+    """Rows divided by their largest entry, after a 1 is written `where` that is 0."""
 
     def scale(xp, x):
         size = xp.max(abs(x), axis=-1)
@@ -41,7 +41,7 @@ def with_ones_at(where):
 
 
 def after(look):
-    """Rows over their largest entry, after a look(xp, x) at what is there."""
+    """Rows divided by their largest entry, after a look(xp, x) at their values."""
 
     def scale(xp, x):
         look(xp, x)
@@ -72,9 +72,9 @@ WRONG["bounded"] = [
     (over(zeros=lambda xp, size: size + 1e-30), "changes small rows"),
     (over(lambda xp, x: abs(x).max(axis=-1, keepdims=True)), "has x.max: use xp's"),
     (lambda xp, x: over()(np, getattr(x, "data", x) if xp is not np else x), "left the device"),
-    (by_mask, "a mask as an index"),
-    (with_ones_at(lambda xp, size: xp.nonzero(size == 0)), "how many xp.nonzero finds"),
-    (after(lambda xp, x: xp.allclose(x, 0)), "xp.allclose hands Python a bool"),
+    (by_mask, "entries a mask keeps"),
+    (with_ones_at(lambda xp, size: xp.nonzero(size == 0)), "how many entries xp.nonzero finds"),
+    (after(lambda xp, x: xp.allclose(x, 0)), "xp.allclose returns a Python bool"),
     (after(lambda xp, x: int(xp.max(x))), "`int` reads"),
     (after(lambda xp, x: range(xp.argmax(x))), "a value as an index or a length"),
     (after(lambda xp, x: f"{x}"), "printing reads"),
