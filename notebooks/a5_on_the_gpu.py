@@ -154,7 +154,7 @@ ax.text(85, 0.02, "the host launches", color=COLORS[1])
 ax.text(255, -0.33, "the device works", color=COLORS[0])
 show(
     fig,
-    caption="Compare the first two rows. They have the same sixteen bars, but in the second host and device take turns.",
+    caption="Compare the first two rows: the same sixteen bars, but in the second row host and device take turns.",
     alt=f"Bars of a host that launches 8 kernels and of a device that runs them. Long kernels end at "
     f"{ends[0]:.0f} microseconds with the device never idle; with a read after each, at {ends[1]:.0f}, "
     f"host and device taking turns; short kernels end at {ends[2]:.0f}, the device mostly idle.",
@@ -243,8 +243,8 @@ for tokens in (64, 256, 1024, 4096, 16_384):
     print(f"{tokens:17,} {kernels[0]:12d} {kernels[1]:8d}")
 
 # %% [markdown] tags=["answer"]
-# A causal chunk of 16,384 tokens needs 213 kernels: from 64 tokens on, four times the tokens are at most one level more.
-# Eight heads need six more, for reshapes that must copy.
+# A causal chunk of 16,384 tokens needs 213 kernels: from 64 tokens on, four times the tokens are at most one level
+# more. Eight heads need six more, for reshapes that must copy.
 
 # %% [markdown]
 # How long must a chunk be? Long enough for its work to hide its launches. For each kernel the ledger also counts the
@@ -288,11 +288,11 @@ for tokens in (256, 1024, 4096, 16_384):
     print(f"{tokens:17,} {each[0]:12.1f} {each[1]:8.1f}")
 
 # %% [markdown]
-# **A long chunk needs hardly more kernels than a short one, so a text in long chunks needs few launches.** At the assumed
-# rates, four times the tokens in a chunk leave about four times as long for each launch. With 256 tokens a launch may
-# take less than a microsecond, and with 16,384 some 25 µs, or 44 all-to-all. We assume that a launch from Python takes 10 µs. On a GPU the package therefore
-# takes chunks of 16,384 tokens, `attention.DEVICE_CHUNK`, and not more, because the memory for the features grows with
-# the chunk.
+# **A long chunk needs hardly more kernels than a short one, so a text in long chunks needs few launches.** At the
+# assumed rates, four times the tokens in a chunk leave about four times as long for each launch. With 256 tokens a
+# launch may take less than a microsecond, and with 16,384 some 25 µs, or 44 all-to-all. We assume that a launch from
+# Python takes 10 µs. On a GPU the package therefore takes chunks of 16,384 tokens, `attention.DEVICE_CHUNK`, and not
+# more, because the memory for the features grows with the chunk.
 #
 # ## 5. The roofline
 #
@@ -405,9 +405,9 @@ show(
 #
 # ## 6. Ten predictions and one H100
 #
-# On a machine with CuPy and a GPU, `make bench-gpu` measures all this and records it in `benchmarks/gpu.json`. These are
-# ten *predictions* for an H100, with 65,536 tokens, 8 heads and 256 features. A prediction is refuted if the recorded
-# number differs from it by half of it or more.
+# On a machine with CuPy and a GPU, `make bench-gpu` measures all this and records it in `benchmarks/gpu.json`. These
+# are ten *predictions* for an H100, with 65,536 tokens, 8 heads and 256 features. A prediction is refuted if the
+# recorded number differs from it by half of it or more.
 #
 # | | predicted | assumed |
 # |---|---|---|
