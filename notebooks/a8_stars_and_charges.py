@@ -1,17 +1,17 @@
 # %% [markdown]
 # # Fast sums: sum up stars and charges
 #
-# > **40 minutes.** Needs: lessons 03 and 04 (Bochner's theorem, Fourier features) and 10 (moving
-# > brackets); singular values, geometric series.
+# > **40 minutes.** Needs: lessons 03 and 04 (Bochner's theorem, Fourier features) and 10 (moving the brackets);
+# > singular values, geometric series.
 # >
-# > Afterwards you can replace a far cluster by a few numbers whose error you know, tell which blocks of a
-# > matrix may be summarised, and split a kernel into a band and waves. Not needed later.
+# > Afterwards you can replace a distant cluster by a few numbers whose error you know, tell which blocks of a matrix
+# > have a low rank, and split a kernel into a band and a sum of waves. Not needed later.
 #
-# How strongly is a star pulled by a galaxy? One could add up the pulls of a hundred billion stars, or put
-# the whole mass into the galaxy's centre. To a star of another galaxy the second answer is excellent; to one of its
-# own stars it is useless. The *fast multipole method* (Greengard and Rokhlin, 1987) makes an algorithm of this, with
-# a bound on its error. Lesson [15](15_near_and_far.ipynb) takes its idea to attention: compute what is near, and sum
-# up what is far. Here is what that idea can do where distance does decide.
+# How strongly does a galaxy pull on a star? We could add up the pulls of a hundred billion stars, or put the whole mass
+# at the galaxy's centre. The second answer is excellent if the star belongs to another galaxy, and useless if it is one
+# of the galaxy's own. The *fast multipole method* (Greengard and Rokhlin, 1987) turns this observation into an
+# algorithm with a bound on its error. Lesson [15](15_near_and_far.ipynb) takes the idea to attention: compute the near
+# field exactly and summarise the *far field*. This appendix shows what the idea achieves where distance does decide.
 
 # %%
 import math
@@ -28,39 +28,38 @@ from performer_course.figures import COLORS, show, trend
 # %% [markdown]
 # ## 1. A sum over pairs
 #
-# Masses $m_j$ sit at points $y_j$ of a line, $j = 1, \dots, N$. The potential at a point $x_i$ is
+# Masses $m_j$ are at the points $y_j$ of a line, $j = 1, \dots, N$. The potential at a point $x_i$ is
 #
 # $$u_i = \sum_{j=1}^N K_{ij}\, m_j, \qquad K_{ij} = \frac{1}{|x_i - y_j|} .$$
 #
-# The sum has the shape of attention: a matrix of pairs times a column of values. For $n$ points it costs
-# $nN$ divisions. The crudest way to save is a *cut-off*: leave out pairs that are farther apart than
-# some distance. But $1/r$ dies slowly, and far masses are many; section 4 counts what a cut-off loses. **Where a kernel
-# dies slowly, what is far must be summarised and not dropped.**
+# This sum has the form of attention: a matrix of pairs times a column of values. For $n$ points it costs $nN$
+# divisions. The crudest way to save is a *cut-off*, which leaves out all pairs that are farther apart than some
+# distance. But $1/r$ decays slowly, and there are many distant masses; section 4 counts what a cut-off loses. **Where a
+# kernel decays slowly, what is far away must be summarised and not dropped.**
 #
 # ## 2. One cluster, seen from afar
 #
-# Let the masses lie near a centre $c$, and $x$ to the right of all of them. Write $t = x - c$ for the
-# distance of the centre and $s_j = y_j - c$ for the place of a mass in its cluster. Where
-# $|s_j| < t$, there is a geometric series:
+# Let the masses be near a centre $c$, and let $x$ be to the right of all of them. Write $t = x - c$ for the distance
+# from the centre and $s_j = y_j - c$ for the position of a mass within its cluster. Where $|s_j| < t$, the kernel is a
+# geometric series:
 #
 # $$\frac{1}{x - y_j} = \frac1t \cdot \frac{1}{1 - s_j/t}
 # = \sum_{p=0}^\infty \frac{1}{t^{p+1}} \cdot s_j^p .$$
 #
-# Each term is something that knows only the point, $1/t^{p+1}$, times something that knows only the
-# mass, $s_j^p$. So the terms are *features*. Keep the first $P$ of them, and the brackets move as in
-# lesson 10:
+# Each term is a function of the point, $1/t^{p+1}$, times a function of the mass, $s_j^p$. The terms are therefore
+# *features*. If we keep the first $P$ of them, we can move the brackets as in lesson 10:
 #
 # $$u(x) \approx \sum_{p=0}^{P-1} \frac{M_p}{t^{p+1}}, \qquad M_p = \sum_j m_j\, s_j^p .$$
 #
-# The numbers $M_p$ are the *moments* of the cluster; $M_0$ is its whole mass. They take $NP$
-# operations, and each point then takes $P$. Where $t < 0$, a factor $\operatorname{sign}(t)$ stands in front.
+# This is a *multipole expansion*. The numbers $M_p$ are the *moments* of the cluster; $M_0$ is its total mass.
+# Computing them takes $NP$ operations, and after that each point takes $P$. Where $t < 0$, the sum gets the factor
+# $\operatorname{sign}(t)$.
 #
-# The error is known exactly. A geometric series of ratio $a = s_j/t$ that is cut after $P$ terms has
-# the sum $(1 - a^P)/(1 - a)$, so the part $a^P$ of the whole is missing. **If all masses are
-# positive and $|s_j| \le \delta\,|t|$, $P$ moments leave an error of at most $\delta^P u(x)$.** All
-# depends on $\delta$, the radius of the cluster over the distance of its centre. Two sets of points
-# are called *well separated* when such a $\delta < 1$ exists; in $\mathbb{R}^d$ it reads
-# $\|y_j - c\| \le \delta\, \|x_i - c\|$ for all pairs.
+# The error is known exactly. A geometric series with ratio $a = s_j/t$ that is cut after $P$ terms has the sum
+# $(1 - a^P)/(1 - a)$, so the fraction $a^P$ of the whole is missing. **If all masses are positive and
+# $|s_j| \le \delta\,|t|$, $P$ moments leave an error of at most $\delta^P u(x)$.** Everything depends on $\delta$, the
+# radius of the cluster divided by the distance from its centre. Two sets of points are called *well separated* if there
+# is such a $\delta < 1$; in $\mathbb{R}^d$ the condition is $\|y_j - c\| \le \delta\, \|x_i - c\|$ for all pairs.
 
 
 # %%
@@ -87,9 +86,9 @@ def grid(n, start=0.0):
 
 
 # %% [markdown]
-# **Before you run this:** points on $[0, 1)$ look at masses on $[2, 3)$, with one interval of the same
-# length between them, so $\delta = \frac12 / \frac32 = \frac13$. With how many moments does the bound
-# promise an error of a millionth: 6, 13 or 30?
+# **Before you run this:** points on $[0, 1)$ feel masses on $[2, 3)$, with one interval of the same length between
+# them, so $\delta = \frac12 / \frac32 = \frac13$. With how many moments does the bound promise an error of a millionth:
+# 6, 13 or 30?
 
 # %% tags=["answer"]
 x, y = grid(64), grid(64, 2.0)
@@ -102,20 +101,21 @@ for P in (1, 3, 6, 10, 13):
 print(f"P ≥ ln 10⁶ / ln 3 = {math.log(1e6) / math.log(3):.1f}")
 
 # %% [markdown] tags=["answer"]
-# For a millionth at $\delta = \frac13$ the bound asks for 13 moments, as it asks for $P \ge \ln(1/\varepsilon) /
-# \ln(1/\delta)$ at a tolerance $\varepsilon$. Fewer would do, because only masses at the edge of the cluster have the
-# full ratio $\delta$, and only for the nearest point.
+# For an error of a millionth at $\delta = \frac13$ the bound requires 13 moments.
 
 # %% [markdown]
+# For a tolerance $\varepsilon$ the bound requires $P \ge \ln(1/\varepsilon) / \ln(1/\delta)$. Fewer moments would do,
+# because only masses at the edge of the cluster have the full ratio $\delta$, and only for the nearest point.
+#
 # ## 3. What singular values say
 #
-# As a matrix, the far block $K$ is approximated by the moments' matrix, of rank $P$, with errors
-# $|E_{ij}| \le \delta^P K_{ij}$. Let $\sigma_1 \ge \sigma_2 \ge \dots$ be the singular values of
-# $K$, and measure by the spectral norm, the most that a matrix stretches a vector: $\|K\| =
-# \sigma_1$. No entry of $K$ is negative, so in size the entries of $Ez$ are at most those of
-# $\delta^P K|z|$ for each vector $z$, and $\|E\| \le \delta^P \sigma_1$. But no matrix of rank $P$
-# is nearer to $K$ than $\sigma_{P+1}$ (Eckart, Young and Mirsky). So the singular values of a well-separated block obey
-# $\sigma_{P+1} \le \delta^P \sigma_1$, and nothing in $\delta^P$ counts the points.
+# Regarded as a matrix, the moments approximate the far block $K$ by a matrix of rank $P$, with errors
+# $|E_{ij}| \le \delta^P K_{ij}$. Let $\sigma_1 \ge \sigma_2 \ge \dots$ be the singular values of $K$. We measure errors
+# in the spectral norm, the most by which a matrix stretches a vector, so $\|K\| = \sigma_1$. Because no entry of $K$ is
+# negative, the entries of $Ez$ are in absolute value at most those of $\delta^P K|z|$ for each vector $z$, which gives
+# $\|E\| \le \delta^P \sigma_1$. On the other hand, no matrix of rank $P$ is closer to $K$ than $\sigma_{P+1}$ (the
+# Eckart–Young–Mirsky theorem). The singular values of a well-separated block therefore satisfy
+# $\sigma_{P+1} \le \delta^P \sigma_1$.
 
 
 # %%
@@ -132,8 +132,8 @@ def numerical_rank(A, tolerance):
 
 # %% [markdown]
 # **Before you run this:** we count the singular values above a millionth of the largest, the *numerical rank*, for
-# blocks of 64 points and of 512. By what does the rank grow where one interval lies between the points and the
-# masses: eightfold, by three, or not at all? And where the two intervals touch?
+# blocks of 64 points and of 512. How does the rank grow if one interval lies between the points and the masses:
+# eightfold, by three, or not at all? And if the two intervals touch?
 
 # %% tags=["answer"]
 PLACES = {"itself": 0, "next to it": 1, "one interval between": 2, "three between": 4}
@@ -163,24 +163,28 @@ ax.minorticks_off()
 ax.legend(title="where the masses are", loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
     fig,
-    caption="Look at the dashed bounds: the wider the gap between the intervals, the steeper the curve below its bound.",
+    caption="Look at the dashed bounds: the wider the gap between the intervals, the faster the singular values fall.",
     alt="Singular values of 64 × 64 blocks of 1/r over the largest, logarithmic. At order five: "
     + ", ".join(f"{name} {values[4]:.1g}" for name, values in sigma.items())
     + f". At most the dashed bounds that belong to them: {', '.join(n for n, v in below.items() if v)}.",
 )
 
 # %% [markdown] tags=["answer"]
-# Where one interval lies between points and masses, the rank is 4 at each size. Where the two intervals touch, the rank
-# grows by one with each doubling, by three from 64 to 512, because ever closer pairs turn up there. **The numerical rank
-# of a well-separated block does not depend on how many points are in it.** The block of an interval with itself has full rank, so no summary will do.
+# With one interval between points and masses the rank does not grow at all: it is 4 at each size. If the two intervals
+# touch, it grows by one with each doubling, by three from 64 to 512, because ever closer pairs turn up at the border.
 
 # %% [markdown]
 # ## 4. Near blocks small, far blocks large
 #
-# Now all points act on all points. Cut the matrix into four blocks, and each of these into four, and
-# so on. A block whose two intervals have at least one of their size between them keeps $P$
-# moments; one that gets down to 8 points is kept as it is. A matrix stored so is called *hierarchical*, or an
-# H-matrix (Hackbusch, 1999).
+# The bound $\delta^P$ does not contain the number of points. **The numerical rank of a well-separated block does not
+# depend on how many points are in it.** The block of an interval with itself has full rank, so it cannot be summarised.
+# None of this needs the series: for another kernel whose far blocks have low rank, the features can be computed
+# numerically. Such fast multipole methods are called *kernel independent*.
+#
+# Now every point acts on every point. Cut the matrix into four blocks, each of these into four, and so on. A block
+# whose two intervals have at least one interval of their size between them is replaced by $P$ moments; a block that
+# gets down to 8 points is kept as it is. A matrix stored like this is called *hierarchical*, or an H-matrix (Hackbusch,
+# 1999).
 
 
 # %%
@@ -238,31 +242,33 @@ distance = [
     np.mean([abs(row - column) for row, column, size, far in tiles if far and size == each])
     for each in far_sizes
 ]
-near_share = sum(size**2 for *_, size, far in tiles if not far) / 128**2
+near_fraction = sum(size**2 for *_, size, far in tiles if not far) / 128**2
 show(
     fig,
-    caption="Follow a row from the diagonal outwards: the blocks that sum up grow with the distance.",
+    caption="Follow a row from the diagonal outwards: the far blocks grow with the distance.",
     alt=f"The matrix of 128 points in blocks. {sum(not far for *_, far in tiles)} near blocks of "
-    f"8 × 8 lie along the diagonal and beside it, {near_share:.0%} of the area; "
+    f"8 × 8 lie along the diagonal and beside it, {near_fraction:.0%} of the area; "
     f"{sum(far for *_, far in tiles)} far blocks of sizes {', '.join(map(str, far_sizes))} "
     f"{trend(distance, 'shrink', 'grow')} with the distance from it.",
 )
 
 # %% [markdown]
-# Near blocks take $O(N)$ operations, and far ones $O(NP)$ at each of $\log_2 N$ sizes. **With near blocks in full and
-# far ones by $P$ moments, a sum over all pairs of $N$ points takes $O(NP \log N)$.** The number $P$ depends on the accuracy
-# alone. At 4096 points a twentieth of the work leaves an error of five in ten thousand, and twice the moments gain two more
-# digits. The multipole method proper removes the logarithm. It makes the moments of a large block
-# from those of its halves, which is the first exercise, and hands what comes from afar down from large
-# blocks of points to their halves.
+# Near blocks take $O(N)$ operations, and far blocks take $O(NP)$ at each of $\log_2 N$ sizes. **With near blocks in
+# full and far blocks by $P$ moments, a sum over all pairs of $N$ points takes $O(NP \log N)$ operations.** The number
+# $P$ depends on the accuracy alone. At 4096 points a twentieth of the work leaves an error of five in ten thousand, and
+# twice as many moments gain two more digits. With one moment per far block this is close to the *Barnes–Hut* algorithm.
+# The fast multipole method also removes the logarithm: it computes the moments of a large block from those of its
+# halves, which is the first exercise, and passes the far field down from large blocks of points to their halves.
 #
-# Could one do with less: a *band* of exact entries along the diagonal, and one single low rank for all the
-# rest? Each far block above has features of its own, about its own centre. One low rank has to serve
-# them all, and it does so best for a kernel that is smooth everywhere. So continue $1/r$ smoothly
-# through the band, where exact entries stand anyway: for $r < a = (b+1)/N$ by the even polynomial
-# $\frac1a \bigl(\frac{15}{8} - \frac54 (\frac ra)^2 + \frac38 (\frac ra)^4\bigr)$, which meets $1/r$ at
-# $a$ in value, slope and curvature. Eigenvectors give its best low rank.
+# Could we manage with less: a *band* of exact entries along the diagonal, and one single low-rank matrix for all the
+# rest? Each far block above has features of its own, about its own centre. One low-rank matrix has to serve them all,
+# and it does so best for a kernel that is smooth everywhere. We therefore continue $1/r$ smoothly through the band,
+# where we have exact entries anyway: for $r < a = (b+1)/N$ by the even polynomial
+# $\frac1a \bigl(\frac{15}{8} - \frac54 (\frac ra)^2 + \frac38 (\frac ra)^4\bigr)$, which agrees with $1/r$ at $a$ in
+# value, slope and curvature. Eigenvectors give its best low-rank approximation.
 #
+# How much does that store? A kernel that is smooth on the scale of $b$ among $N$ points needs a rank that grows like
+# $N/b$. The band stores $N(2b + 1)$ numbers, and the low-rank matrix a multiple of $N \cdot N/b$.
 
 
 # %%
@@ -272,14 +278,14 @@ def band_and_rank(N, band, stored):
     u, rank = r / (band + 1), (stored - N * (2 * band + 1)) // (2 * N)
     inside = N / (band + 1) * (15 / 8 - 5 / 4 * u**2 + 3 / 8 * u**4)
     values, vectors = eigsh(np.where(u < 1, inside, K), rank, v0=1 + grid(N), tol=1e-6)
-    found = np.where(r <= band, K, (vectors * values) @ vectors.T)
-    return np.linalg.norm(found - K) / np.linalg.norm(K)
+    output = np.where(r <= band, K, (vectors * values) @ vectors.T)
+    return np.linalg.norm(output - K) / np.linalg.norm(K)
 
 
 # %% [markdown]
-# **Before you run this:** a hierarchy of blocks and a band with one low rank, the best of those tried,
-# store as many numbers. At 512 points, is the hierarchy's error smaller by a factor of less than 2, about 5
-# or about 20? And at 2048?
+# **Before you run this:** choose $b$ so that this sum is smallest. How does it grow with $N$, and how does the
+# hierarchy's storage grow? We give both the same storage, and to the band the best $b$ of those tried. From 512 points
+# to 2048, does the factor between their errors grow, stay about the same or shrink?
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 TRIED = {256: (16, 24, 32), 512: (24, 32, 40), 1024: (28, 36, 44), 2048: (44,)}
@@ -314,7 +320,7 @@ ax.minorticks_off()
 ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 show(
     fig,
-    caption="See where the two lower curves cross: a band with one low rank is good at moderate size.",
+    caption="See where the two lower curves cross: a band with one low-rank matrix is good at moderate size.",
     alt="Relative error in the Frobenius norm against the number of points, logarithmic, at equal "
     "storage. "
     + " ".join(f"{n}: from {v[0]:.1e} to {v[-1]:.1e}." for n, v in errors.items())
@@ -322,43 +328,41 @@ show(
 )
 
 # %% [markdown] tags=["answer"]
-# At 512 points the hierarchy is ahead by a factor of less than 2. At 2048 the factor is more than 20, and at 256 the band with
-# one low rank even wins. The reason is a count. A kernel that is smooth on the scale of $b$ among
-# $N$ points needs a rank that grows like $N/b$. So the band stores $N(2b + 1)$ numbers and the rest
-# a multiple of $N \cdot N/b$. The sum is least where $b \sim \sqrt N$, and then of order $N^{3/2}$,
-# where the hierarchy takes $N \log N$. The cut-off of section 1, a band alone that stores as much, misses 8 % at
-# every size.
+# The factor grows. At 512 points the hierarchy is ahead by a factor of less than 2 and at 2048 by more than 20, whereas
+# at 256 the band with one low-rank matrix even wins. The cut-off of section 1, a band alone with the same storage,
+# misses 8 % at every size.
 
 # %% [markdown]
 # ## 5. Near in space, far in waves: Ewald's sums
 #
-# Physics had the band and the low rank long before, and made its low rank of Fourier features. Ewald (1921)
-# split $1/r$ into a part that is short and a part that is smooth. Write $1/r$ as a
-# mixture of Gaussians of all widths, and cut the mixture at $t = \alpha$,
+# The storage of a band and one low-rank matrix, $N(2b + 1)$ plus a multiple of $N^2/b$, is smallest where
+# $b \sim \sqrt N$, and then it is of order $N^{3/2}$, where the hierarchy takes $N \log N$. At moderate size such a
+# split is nevertheless good, and physicists had it long before. They built the low-rank matrix from Fourier features.
+# Ewald (1921) split $1/r$ into a short-ranged part and a smooth part. Write $1/r$ as a mixture of Gaussians of all
+# widths, and cut the mixture at $t = \alpha$:
 #
 # $$\frac1r = \frac{2}{\sqrt\pi} \int_0^\infty e^{-r^2 t^2}\, dt
 # = \underbrace{\frac{\operatorname{erfc}(\alpha r)}{r}}_{t > \alpha:\ \text{narrow}}
 # + \underbrace{\frac{\operatorname{erf}(\alpha r)}{r}}_{t < \alpha:\ \text{wide}} .$$
 #
-# The narrow part is nearly zero beyond $r = 2/\alpha$, so a cut-off there costs little. The wide
-# part is a sum of Gaussians with positive weights, so it is positive definite. **The narrow part of
-# $1/r$ is kept in a band, and the wide one, by Bochner's theorem, is a mixture of waves with
-# weights that are never negative.** Adding up the spectra of the Gaussians gives them, with the exponential
-# integral $E_1$, `exp1` in SciPy:
+# The narrow part is nearly zero beyond $r = 2/\alpha$, so a cut-off there costs little. The wide part is a sum of
+# Gaussians with positive weights, so it is positive definite. **The narrow part of $1/r$ is kept in a band, and the
+# wide part, by Bochner's theorem, is a mixture of waves with weights that are never negative.** Adding up the spectra
+# of the Gaussians gives these weights, with the exponential integral $E_1$, `exp1` in SciPy:
 #
 # $$\frac{\operatorname{erf}(\alpha r)}{r} = \frac1\pi \int_0^\infty
 # E_1\Bigl(\frac{\omega^2}{4\alpha^2}\Bigr) \cos(\omega r)\, d\omega
 # \;\approx\; \sum_n w_n \cos\bigl(\omega_n (x - y)\bigr) = \varphi(x)^\top \varphi(y) .$$
 #
-# These $\varphi$ are *Fourier features*. Random ones would draw $t$ uniform on $(0, \alpha)$, then
-# $\omega$ normal of variance $2t^2$; on a line it is better to take the nodes $\omega_n$ and
-# weights $w_n$ of a quadrature rule. With masses spread onto a mesh, the fast Fourier transform
-# does all waves at once: *particle mesh Ewald*, by which molecular dynamics works.
+# These $\varphi$ are *Fourier features*. Random ones would draw $t$ uniformly from $(0, \alpha)$ and then $\omega$ from
+# a normal distribution with variance $2t^2$; on a line it is better to take the nodes $\omega_n$ and weights $w_n$ of a
+# quadrature rule. If the masses are spread onto a mesh, the fast Fourier transform computes all waves at once. This is
+# *particle mesh Ewald*, which molecular dynamics uses.
 
 
 # %%
 def waves(x, alpha, n):
-    """φ (N, 2n): Fourier features of erf(αr)/r for n frequencies up to 4α, by Gauss's rule."""
+    """φ (N, 2n): Fourier features of erf(αr)/r, n frequencies up to 4α, by Gaussian quadrature."""
     u, w = np.polynomial.legendre.leggauss(n)
     omega = 2 * alpha * (u + 1)
     weight = 2 * alpha * w * exp1((omega / (2 * alpha)) ** 2) / np.pi
@@ -374,13 +378,16 @@ print(f"a band of {band} and 40 waves: relative error {error:.4f}")
 
 
 # %% [markdown]
-# **Before you run this:** a band of 32 on 512 points needs some 40 waves for an error of a thousandth. How many
-# waves does a band of 16 need: 20, 40 or 80?
+# The cell chose $\alpha$ so that the narrow part is small at the edge of the band, and took frequencies up to
+# $4\alpha$.
+#
+# **Before you run this:** on 512 points, a band of 32 needs some 40 waves for an error of a thousandth. How many waves
+# does a band of 16 need: 20, 40 or 80?
 
 
 # %% jupyter={"source_hidden": true} tags=["answer", "hide-input"]
 def drawn(x, alpha, n, rng):
-    """The same from n frequencies drawn at random."""
+    """The same features for n frequencies drawn at random."""
     omega = math.sqrt(2) * alpha * rng.uniform(size=n) * rng.normal(size=n)
     return features.fourier(x[:, None], omega[:, None]) * np.sqrt(2 * alpha / math.sqrt(np.pi))
 
@@ -396,38 +403,43 @@ for band, n in ((8, 160), (16, 80), (32, 40), (32, 20), (64, 20)):
     print(f"{band:4d}   {n:5d}   {band * n:12,}   {row[0]:.4f}   {row[1]:.2f}")
 
 # %% [markdown] tags=["answer"]
-# A band of 16 needs 80 waves: half the band takes twice the waves for an error of about a thousandth. On a line a rule
-# beats chance by far; random waves are for many dimensions, where no rule is left (lesson 04). In the band Ewald
-# takes *off* what the waves already say there, so no pair counts twice.
+# A band of 16 needs 80 waves: half the band doubles $\alpha$, so the frequencies reach twice as far, and it takes twice
+# the waves for an error of about a thousandth.
+
+# %% [markdown]
+# On a line a quadrature rule is far
+# better than random frequencies; random waves are for many dimensions, where no such rule is left (lesson 04). Inside
+# the band Ewald *subtracts* what the waves contribute there, so that no pair counts twice.
 #
-# This is where the appendix meets the thread of the course: near exactly, far by features. Here distance
-# decides what is smooth. Among queries and keys it need not, and lesson [15](15_near_and_far.ipynb) has to look.
+# This is where the appendix meets the course: compute the near field exactly, and the far field by features. Here
+# distance decides what is smooth. Among queries and keys it need not, and lesson [15](15_near_and_far.ipynb) has to
+# look.
 
 # %% [markdown]
 # ## Take away
 #
-# - A cluster of positive masses at the ratio $\delta$ of radius to distance is summarised by $P$ moments within
-#   $\delta^P$ of itself, so a well-separated block has a numerical rank that does not grow with its size.
-# - Far blocks are of low rank one by one: for $1/r$ a hierarchy costs $N \log N$, a band with one low
-#   rank $N^{3/2}$.
+# - A cluster of positive masses, with the ratio $\delta$ of radius to distance, is summarised by $P$ moments up to an
+#   error of $\delta^P$ of its potential, so the numerical rank of a well-separated block does not grow with its size.
+# - Far blocks have low rank one by one: for $1/r$ a hierarchy costs $N \log N$, a band with one low-rank matrix
+#   $N^{3/2}$.
 # - Ewald's sums are a band plus Fourier features, with no pair counted twice.
 #
 # ## Where it breaks
 #
-# - Moments are few on a line. In $d$ dimensions those of degree below $P$ number $\binom{d+P-1}{d}$.
-# - Bounds by $\delta^P$ are for positive masses. Where masses of both signs cancel, the error stays and the sum
-#   does not.
-# - A block whose points touch has no such ratio, and its rank grows with its size.
+# - On a line there are only $P$ moments of degree below $P$. In $d$ dimensions there are $\binom{d+P-1}{d}$.
+# - The bounds by $\delta^P$ are for positive masses. Where masses of both signs cancel, the sum gets small and the
+#   error does not.
+# - If the two intervals of a block touch, there is no such ratio, and the rank of the block grows with its size.
 #
 # ## Exercises
 #
-# In `exercises/a8_stars_and_charges.ipynb`: move the moments of a cluster to another centre; decide how far apart
-# two blocks must lie.
+# In `exercises/a8_stars_and_charges.ipynb`: move the moments of a cluster to another centre; decide how far apart two
+# blocks must be.
 #
 # ## Further reading
 #
 # - [Greengard & Rokhlin (1987)](references.md#greengard-1987). The fast multipole method;
-#   [Barnes & Hut (1986)](references.md#barnes-1986), one term for each far cell;
+#   [Barnes & Hut (1986)](references.md#barnes-1986), one term per far cell;
 #   [Hackbusch (1999)](references.md#hackbusch-1999), the block partition as algebra.
 # - [Ewald (1921)](references.md#ewald-1921) and [Darden et al. (1993)](references.md#darden-1993).
 #   Near in space, far in waves; then with a mesh.

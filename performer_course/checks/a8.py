@@ -6,7 +6,7 @@ import numpy as np
 
 from ._judge import check, compare
 
-# A centre that moves
+# Another centre
 
 
 def binomial(p, k, gap):
@@ -24,13 +24,19 @@ def shifted(term=binomial):
 
 
 SHIFTS = [
-    (shifted(lambda p, k, gap: binomial(p, k, -gap)), "the sign: y − new = (y − c) + (c − new)."),
+    (
+        shifted(lambda p, k, gap: binomial(p, k, -gap)),
+        "check the sign: y − new = (y − c) + (c − new).",
+    ),
     (shifted(lambda p, k, gap: gap ** (p - k)), "the binomial coefficients are missing."),
-    (shifted(lambda p, k, gap: math.comb(p, k) * gap**k), "M_k takes the power p − k of the gap."),
+    (
+        shifted(lambda p, k, gap: math.comb(p, k) * gap**k),
+        "the gap has the power p − k beside M_k.",
+    ),
     (shifted(lambda p, k, gap: binomial(p, k, gap) * (k < p)), "the term k = p is missing."),
     (lambda M, c, new: shifted()(M, 0.0, new), "the gap is c − c', not c' alone."),
-    (lambda M, c, new: M * (c - new) ** np.arange(len(M)), "M'_p takes all M_k with k ≤ p."),
-    (lambda M, c, new: M, "the moments are still those about c."),
+    (lambda M, c, new: M * (c - new) ** np.arange(len(M)), "M'_p needs all M_k with k ≤ p."),
+    (lambda M, c, new: M, "these are still the moments about c."),
 ]
 
 
@@ -50,8 +56,8 @@ def shift_moments(shift):
 def separation(
     delta=lambda g: 1 / (2 * g + 1), up=math.ceil, near=64, apart=np.greater, again=False, each=2
 ):
-    """The g that takes the fewest operations; again: what is far is cut and counted again; each:
-    operations of a moment for each point."""
+    """The g with the fewest operations; again: far blocks are cut and counted again; each:
+    operations per moment and point."""
 
     def operations(N, g, P):
         total, size = 0, N
@@ -71,21 +77,21 @@ def separation(
 
 
 SEPARATIONS = [
-    (separation(lambda g: 1 / (2 * g)), "δ is half an interval over g + ½ of them, to the centre."),
+    (separation(lambda g: 1 / (2 * g)), "the centre lies g + ½ intervals away: δ = ½ / (g + ½)."),
     (
         separation(lambda g: 1 / (2 * g + 2)),
         "the centre lies g + ½ intervals from the nearest point, not g + 1.",
     ),
-    (separation(each=1), "a far block costs 2P operations for each point, not P."),
+    (separation(each=1), "a far block costs 2P operations per point, not P."),
     (separation(near=8), "a near block of 8 × 8 costs 64 operations."),
-    (separation(apart=np.greater_equal), "g intervals lie between only where |a − b| > g."),
-    (separation(up=math.floor), "one moment too few: δ^P must be at most ε, so round up."),
-    (separation(again=True), "a far block is kept: what lies in it is not cut and counted again."),
+    (separation(apart=np.greater_equal), "at least g intervals lie between only if |a − b| > g."),
+    (separation(up=math.floor), "one moment is missing: δ^P must be at most ε, so round up."),
+    (separation(again=True), "a far block is kept: do not cut it and count its parts again."),
 ]
 
 
 @check(mistakes=SEPARATIONS)
 def cheapest_separation(choose):
-    """choose(N, eps) = (g, P, operations) of the g in 1 … 4 that takes the fewest."""
+    """choose(N, eps) = (g, P, operations) for the g in 1 … 4 with the fewest operations."""
     asked = ((256, 1e-2), (256, 1e-3), (1024, 0.01), (1024, 0.005), (512, 1e-6), (256, 1e-12))
     compare(choose, separation(), asked, SEPARATIONS, case="N = {}, ε = {:g}")

@@ -1,4 +1,4 @@
-"""Appendix a8, stars and charges: right answers in other forms, and what is no mistake."""
+"""Appendix a8, stars and charges: right answers in other forms."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ RIGHT["shift_moments"] = [by_polynomials]
 
 
 def fewest(eps, g):
-    """The least P with (1/(2g + 1))^P ≤ eps, by trying."""
+    """The smallest P with (1/(2g + 1))^P ≤ eps, by trying."""
     return next(P for P in range(1, 100) if (1 / (2 * g + 1)) ** P <= eps)
 
 
@@ -31,7 +31,7 @@ def cuts(a, b, size, g):
 def by_recursion(N, eps):
     totals = {}
     for g in (1, 2, 3, 4):
-        cost = {True: 2 * fewest(eps, g), False: 8}  # for each point
+        cost = {True: 2 * fewest(eps, g), False: 8}  # per point
         totals[g] = sum(size * cost[far] for size, far in cuts(0, 0, N, g))
     g = min(totals, key=totals.get)
     return np.array([g, fewest(eps, g), totals[g]])
