@@ -12,8 +12,8 @@
 # and not inside it. It takes its work from a queue, it has its own memory, and it is fast only on large arrays.
 #
 # All cells run on NumPy, and with `PERFORMER_BACKEND=cupy` on a GPU, through CuPy, which is NumPy for GPUs (here
-# version 14). Sections 1 to 5 count and bound, which needs no device. Ten predictions were made from these counts
-# before any GPU was measured, and section 6 compares them with what one H100 did.
+# version 14). Sections 1 to 5 count and bound, which needs no device. Section 6 compares ten predictions, made before
+# any GPU was measured, with what one H100 did.
 
 # %%
 import functools
@@ -75,8 +75,8 @@ print(f"ratio {3.35e12 / (128e9 / 2):.0f}")
 # else stays on the device**: features, states and results.
 #
 # A GPU executes *kernels*. Such a kernel is a function that runs over an array in thousands of threads, and shares only
-# its name with the kernels of lesson 02. When you call `xp.exp(x)`, CuPy *launches* a kernel: it puts it into a queue,
-# called a *stream*, and returns an array at once, whose numbers do not exist yet.
+# its name with the kernels of lesson 02. When you call `xp.exp(x)`, CuPy *launches* a kernel: it puts the kernel into a
+# queue, called a *stream*, and at once returns an array whose numbers do not exist yet.
 #
 # If you read a clock right after the launch, you have measured the launch. Call the function once, because the first
 # call compiles, and then wait with `synchronize()` before you start the clock and again before you stop it. Next, a
@@ -219,11 +219,10 @@ for name, causal in (("all-to-all", False), ("causal", True)):
 # each row sees each earlier key in exactly one of them.
 #
 # This is done by *halving*. In every pair of tokens the later one sees the earlier one. In every four the later two see
-# the earlier two, and so on with eights and sixteens, each time relative to the maximum of the earlier half. All
-# halves of one size form one *level*, and a level is computed in the same few kernels, some two dozen. (Row $i$ sees
-# key $j$ at the level that is the number of bits of `i ^ j`. Lesson 20 uses these levels.) The package halves within
-# blocks of 64 tokens, or of about $\sqrt C$ in a chunk of $C$ where that is more. A row sees the blocks before its own
-# through their states.
+# the earlier two, and so on with eights and sixteens, each time relative to the maximum of the earlier half. All halves
+# of one size form one *level*, and a level is computed in the same few kernels, some two dozen. Lesson 20 uses these
+# levels. The package halves within blocks of 64 tokens, or of about $\sqrt C$ in a chunk of $C$ where that is more. A
+# row sees the blocks before its own through their states.
 #
 # **Before you run this:** one causal chunk of 64 tokens, of one head, needs 188 kernels. How many does one of 16,384
 # need: about 200, about 3,000 or about 48,000?
@@ -256,11 +255,11 @@ for tokens in (64, 256, 1024, 4096, 16_384):
 # $$a \le \frac1n \sum_{i=1}^n \max\Bigl(\frac{\text{bytes}_i}{B},\ \frac{\text{FLOPs}_i}{P},\
 # \frac{\text{exps}_i}{R}\Bigr) .$$
 #
-# The rates below were assumed. They are what well-fed kernels are said to reach on an H100, somewhat below the peaks
-# of the data sheet. $P$ depends on the type of the numbers: `fp32` is float32. In *TF32*, *tensor cores*, units for
-# matrix products, round the factors of a float32 product to 10 of their 23 bits of mantissa. *bfloat16* (`bf16`) is the
-# upper half of a float32, with the same range and 7 bits. $R$ is computed from 132 *multiprocessors*, the cores of
-# this GPU, with 16 exponentials per cycle.
+# The rates below were assumed. They are what kernels with enough work are said to reach on an H100, somewhat below the
+# peaks of the data sheet. $P$ depends on the type of the numbers: `fp32` is float32. In *TF32*, *tensor cores*, units
+# for matrix products, round the factors of a float32 product to 10 of their 23 bits of mantissa and add in float32.
+# *bfloat16* (`bf16`) is the upper half of a float32, with the same range and 7 bits. $R$ is computed from 132
+# *multiprocessors*, the cores of this GPU, with 16 exponentials per cycle.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 RATES = {"bytes": 3.0e12, "fp32": 50e12, "tf32": 400e12, "bf16": 790e12, "exps": 3.6e12}
@@ -422,7 +421,7 @@ show(
 # | 9 | Attention returns before the device has finished. | CuPy reads no value. Tested in `tests/test_gpu.py`. |
 # | 10 | One chunk of 65,536 takes as long as four of 16,384, and fusing halves the time of $e^{h - c}$. | No cache spares a pass. |
 #
-# Which of them failed, and by how much? The second table compares exact attention with FAVOR+ in the causal case.
+# The second table below compares exact attention with FAVOR+ in the causal case.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
 LAUNCH = 10e-6  # seconds, assumed
@@ -516,8 +515,8 @@ for tokens in record["exact"]:
 #
 # ## Where it breaks
 #
-# - The ledger assumes that every kernel runs at full speed. It knows neither caches nor *occupancy*, the fraction of
-#   its threads that a multiprocessor keeps busy.
+# - The ledger assumes that every kernel runs at full speed. It knows neither caches nor *occupancy*, the number of
+#   threads that a multiprocessor has at work as a fraction of the most that it can hold.
 # - The counts are for FAVOR+ with $d = 64$ and 256 features. Whether features are good enough is what lesson 17 asks
 #   of a real model.
 #
