@@ -1,10 +1,10 @@
-"""The decision card of lesson 14 on one head: which cheap attention follows it, at what price.
+"""The decision card of lesson 14: which cheap attention suits one head, and what it costs.
 
     python -m performer_course.card head.npz --sample other.npz --causal
 
-head.npz holds q and k (L, d), turned where positions are rotary, and v (L, e); other.npz q and k of
-the same head on another text, for moments and centres. Prints a table, least error first, and draws
-it into card.png.
+head.npz holds q and k (L, d), rotated if the model uses RoPE, and v (L, e); other.npz holds q and k
+of the same head on another text, for moments and cluster centres. Prints a table, smallest error
+first, and draws it into card.png.
 """
 
 import argparse
@@ -32,15 +32,15 @@ LARGEST_FILE = 2**28  # bytes of all arrays, unpacked: 170,000 tokens of width 1
 
 
 def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> dict[str, tuple]:
-    """{way: (size, price, errors)} of one head q, k (L, d), v (L, e), NumPy arrays.
+    """{method: (size, cost, errors)} of one head q, k (L, d), v (L, e), NumPy arrays.
 
-    price: multiplications over those of exact attention. Each way is as large as `share` of them
-    allows, near and far half of it each; Taylor's are as large as they are. errors: as of
-    `normalised_error`, one for each draw of directions or start of centres. sample: (q, k) of the
-    same head on another text, for moments and centres; a causal head needs one, as its own means
-    see ahead. What is done once a head, such as finding centres, is not counted. Shape: errors
-    (draws,) or (1,). Error: that of few draws. Cost: O(L² (d + e)). Raises: ValueError. Source:
-    this course.
+    cost: a fraction of exact attention's multiplications, without what is done once per head, such
+    as clustering. Each method is as large as the fraction `share` allows, half of it near and half
+    far; Taylor features have a fixed size. errors: `normalised_error`, one for each draw of
+    directions or start of the clustering. sample: (q, k) of the same head on another text, for
+    moments and centres; a causal head needs one, because its own means would see the future. Shape:
+    errors (draws,) or (1,). Error: that of few draws. Cost: O(L² (d + e)). Raises: ValueError.
+    Source: this course.
     """
     q, k, v, _, _ = check_attention(q, k, v, None)
     check_tokens(q, k)
@@ -48,29 +48,31 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
         raise ValueError(f"q must be one head on NumPy, (L, d), got shape {tuple(q.shape)}")
     pair = isinstance(sample, tuple | list) and len(sample) == 2
     if not (pair or (sample is None and not causal)):
-        raise ValueError("sample must be (q, k) of another text, above all where causal")
+        raise ValueError("sample must be (q, k) of another text; a causal head needs it")
     q, k, v = (x.astype(float) for x in (q, k, v))  # `kmeans2` takes no half precision
-    check_finite(v, "v", power=SAMPLE_POWER / 2)  # a row of Taylor's may divide by next to nothing
+    check_finite(v, "v", power=SAMPLE_POWER / 2)  # Taylor weights may sum to almost 0
     for x in sample or ():
         check_shape(x, "sample", ("n", q.shape[1]), q, "q", power=SAMPLE_POWER)
     share, draws = check_number(share, "share", above=0), check_count(draws, "draws")
     if share > 1000:
-        raise ValueError(f"share must be at most 1000 of exact attention's price, got {share:g}")
+        raise ValueError(
+            f"share must be at most 1000 times the cost of exact attention, got {share:g}"
+        )
     seed, causal = check_count(seed, "seed", least=0), bool(causal)
     (L, d), e, rng = q.shape, v.shape[1], np.random.default_rng(seed)
     q0, k0 = (x.astype(float) for x in sample or (q, k))
     s = moments(q0, k0)[0]
 
-    # Prices, in keys a query: a key takes d multiplications for its weight and e for its value.
+    # Costs, in keys per query: a key takes d multiplications for its weight and e for its value.
     b = np.arange(L)
-    seen = 1 + (2 - causal) * b * (1 - (b + 1) / (2 * L))  # in a window of b keys on a side
-    all_of_it, half = share * seen[-1], share * seen[-1] / 2
-    w, w_key, w_half = (max(0, (seen <= x).sum() - 1) for x in (all_of_it, all_of_it - 1, half))
-    centre = (2 * d + e) / (d + e)  # as keys look for theirs, too
-    C, C_half = (int(np.clip(x / centre, 1, len(k0))) for x in (all_of_it - 1, half))
-    m, m_half = (max(1, int(x / 2)) for x in (all_of_it, half))
+    seen = 1 + (2 - causal) * b * (1 - (b + 1) / (2 * L))  # for b keys on each side
+    budget, half = share * seen[-1], share * seen[-1] / 2
+    w, w_key, w_half = (max(0, (seen <= x).sum() - 1) for x in (budget, budget - 1, half))
+    centre = (2 * d + e) / (d + e)  # each key also looks for its nearest centre
+    C, C_half = (int(np.clip(x / centre, 1, len(k0))) for x in (budget - 1, half))
+    m, m_half = (max(1, int(x / 2)) for x in (budget, half))
     F = {1: d + 1, 2: (d + 1) * (d + 2) // 2}
-    taylor = 2 * (1 + e) / (d + e)  # a feature of Taylor's
+    taylor = 2 * (1 + e) / (d + e)  # of one Taylor feature
 
     def near(w, C=0):
         far = {"centres": kmeans2(k0, C, minit="++", seed=rng)[0]} if C else {}
@@ -86,7 +88,7 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
     def series(degree):
         return taylor_attention(q, k - k0.mean(axis=0), v, degree, causal=causal)
 
-    ways = [  # (name, size, price, how often, what it gives)
+    methods = [  # (name, size, cost, runs, function)
         ("window", f"{w} a side", seen[w], 1, lambda: near_field(q, k, v, w, causal=causal)),
         ("window, mean key", f"{w_key} a side", seen[w_key] + 1, 1, lambda: near(w_key)),
         ("window, centres", f"{w_half}, {C_half}", seen[w_half] + C_half * centre, draws,
@@ -101,20 +103,20 @@ def card(q, k, v, *, causal=False, sample=None, share=0.25, draws=3, seed=0) -> 
         ("features, dense", f"m = {m}", 2 * m, draws, lambda: dense(m, favor_attention)),
     ]  # fmt: skip
     exact, rows = softmax_attention(q, k, v, causal=causal), {}
-    for name, size, price, times, give in ways:
-        errors = [normalised_error(give(), exact, v, causal=causal) for _ in range(times)]
-        rows[name] = (size, price / seen[-1], np.array(errors))
+    for name, size, cost, runs, output in methods:
+        errors = [normalised_error(output(), exact, v, causal=causal) for _ in range(runs)]
+        rows[name] = (size, cost / seen[-1], np.array(errors))
     return rows
 
 
 def _picture(rows: dict[str, tuple]):
-    """The figure of a `card`: full where a way is cheaper than exact attention, empty elsewhere."""
+    """The figure of a `card`; dots are full where a method is cheaper than exact attention."""
     fig, ax = plt.subplots(figsize=(8, 5))
-    for place, (_, price, errors) in enumerate(rows.values()):
-        full = COLORS[0] if price < 1 else "none"
-        ax.plot(errors, [place] * len(errors), "o", ms=9, mfc=full, mec=COLORS[0])
+    for row, (_, cost, errors) in enumerate(rows.values()):
+        face = COLORS[0] if cost < 1 else "none"
+        ax.plot(errors, [row] * len(errors), "o", ms=9, mfc=face, mec=COLORS[0])
     ax.axvline(1, color=COLORS[1], ls="--", label="mean(V)")
-    ax.set(xscale="log", xlabel="error over that of mean(V)")
+    ax.set(xscale="log", xlabel="normalised error")
     ax.set_yticks(range(len(rows)), rows)
     ax.invert_yaxis()
     ax.legend()
@@ -122,9 +124,12 @@ def _picture(rows: dict[str, tuple]):
 
 
 def _read(path, names):
-    """Those arrays of a file, float64. Raises: ValueError, FileNotFoundError."""
-    with reading(path, f"npz file with {', '.join(names)}") as file, zipfile.ZipFile(file) as held:
-        if sum(entry.file_size for entry in held.filelist) > LARGEST_FILE:
+    """These arrays of a file, in float64. Raises: ValueError, FileNotFoundError."""
+    with (
+        reading(path, f"npz file with {', '.join(names)}") as file,
+        zipfile.ZipFile(file) as archive,
+    ):
+        if sum(entry.file_size for entry in archive.filelist) > LARGEST_FILE:
             raise ValueError(f"its arrays take more than {LARGEST_FILE >> 20} MiB")
         stored = dict(np.load(file))
     came = ", ".join(f"{name} {x.dtype}{list(x.shape)}" for name, x in stored.items())
@@ -144,16 +149,18 @@ def main() -> None:
     parser.add_argument("--sample")
     parser.add_argument("--causal", action="store_true")
     parser.add_argument("--share", type=float, default=0.25)
-    told = parser.parse_args()
-    sample = _read(told.sample, "qk") if told.sample else None
-    rows = card(*_read(told.head, "qkv"), causal=told.causal, sample=sample, share=told.share)
-    print("size: keys on a side of a window; number of centres, of directions m, of features F")
-    print("price: multiplications over those of exact attention; dense: directions sharpened")
-    print("way                  size              price   error / mean(V)'s: median, least, most")
-    for name, (size, price, errors) in sorted(rows.items(), key=lambda row: np.median(row[1][2])):
+    options = parser.parse_args()
+    sample = _read(options.sample, "qk") if options.sample else None
+    rows = card(
+        *_read(options.head, "qkv"), causal=options.causal, sample=sample, share=options.share
+    )
+    print("size: keys on each side of a window, cluster centres, directions m or features F")
+    print("cost: fraction of exact attention's multiplications; dense: directions fitted to data")
+    print("method               size               cost   normalised error: median, least, most")
+    for name, (size, cost, errors) in sorted(rows.items(), key=lambda row: np.median(row[1][2])):
         spread = f"{np.median(errors):9.3g} {errors.min():9.3g} {errors.max():9.3g}"
-        dear = "   dearer than exact" if price >= 1 else ""
-        print(f"{name:20} {size:15} {price:7.2f}   {spread}{dear}")
+        note = "   no cheaper than exact" if cost >= 1 else ""
+        print(f"{name:20} {size:15} {cost:7.2f}   {spread}{note}")
     try:
         _picture(rows).savefig("card.png")
     except OSError as error:  # a folder that cannot be written

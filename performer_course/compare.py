@@ -1,7 +1,7 @@
-"""What lessons judge attention by, and features fitted to one's own data, written once.
+"""How the lessons measure an attention's error, and features fitted to data.
 
-q: (..., L, d), k: (..., S, d), v: (..., S, e), on the device; samples and what comes of them are on
-the host. `card` uses all of it on one head.
+q: (..., L, d), k: (..., S, d), v: (..., S, e), on the device; samples and everything computed from
+them are on the host. `card` uses all of this on one head.
 """
 
 import array_api_compat
@@ -13,45 +13,47 @@ from ._arguments import check_array, check_attention, check_finite, check_shape
 from ._shapes import Array
 from .backend import to_host
 
-# Of a sample or of directions, so that products of four of them are finite: 2e40 on the host.
+# Bound on samples and directions, so that products of four are finite: 2e40 on the host.
 SAMPLE_POWER = 0.132
 
 
 def normalised_error(
-    found: Float[Array, "... L e"],
+    output: Float[Array, "... L e"],
     exact: Float[Array, "... L e"],
     v: Float[Array, "... S e"],
     *,
     causal: bool = False,
     key_mask: Bool[Array, "... S"] | None = None,
 ) -> Float[np.ndarray, "..."]:
-    """‖found − exact‖² / ‖mean(V) − exact‖², one a head: 0 is exact, 1 no better than mean(V).
+    """‖output − exact‖² / ‖mean(V) − exact‖² per head: 0 is exact, 1 no better than mean(V).
 
     mean(V) is over the keys that a row may see. Shape: (...), on the host, float64.
-    Error: exact to rounding. Cost: O((L + S) e). Raises: ValueError where shapes do not fit, and
-    where mean(V) is exact, as nothing can be better. Source: lesson 06's unit of error.
+    Error: exact to rounding. Cost: O((L + S) e). Raises: ValueError for shapes that do not fit, and
+    where mean(V) is exact, so that nothing can be better. Source: this course, lesson 06.
     """
     check_array(v, "v", "S, e")
     check_shape(exact, "exact", (..., "L", v.shape[-1]), v, "v", like=exact)
-    check_shape(found, "found", exact.shape, exact, "exact", power=1.0)
-    null = attention.uniform_attention(exact, v, v, causal=causal, key_mask=key_mask)
-    found, exact, null = (np.asarray(to_host(x), dtype=float) for x in (found, exact, null))
-    check_finite(found, "found")
-    away = ((null - exact) ** 2).sum((-2, -1))
-    if not (away > 0).all():
-        came = f"got the same in {(away == 0).sum()} of {away.size} heads"
-        raise ValueError(f"exact must differ from the mean of v, or nothing can be better, {came}")
-    return ((found - exact) ** 2).sum((-2, -1)) / away
+    check_shape(output, "output", exact.shape, exact, "exact", power=1.0)
+    baseline = attention.uniform_attention(exact, v, v, causal=causal, key_mask=key_mask)
+    output, exact, baseline = (
+        np.asarray(to_host(x), dtype=float) for x in (output, exact, baseline)
+    )
+    check_finite(output, "output")
+    unit = ((baseline - exact) ** 2).sum((-2, -1))
+    if not (unit > 0).all():
+        heads = f"{(unit == 0).sum()} of {unit.size} heads"
+        raise ValueError(f"exact must differ from mean(V), which is already exact in {heads}")
+    return ((output - exact) ** 2).sum((-2, -1)) / unit
 
 
 def moments(
     q: Float[Array, "... n d"], k: Float[Array, "... n d"]
 ) -> tuple[Float[np.ndarray, "... d"], Float[np.ndarray, "... d d"], Float[np.ndarray, "... d"]]:
-    """(s, U, ρ) of a sample: a shift of the keys, axes as columns, a ρ for each axis.
+    """(s, U, ρ) of a sample: a shift of the keys, axes as columns, and a ρ for each axis.
 
     s = mean q + mean k; U the eigenvectors of M = E zzᵀ, z = q' + k' − s', x' = x d^{−1/4}, over
-    all pairs; ρ = `theory.best_rho` of its eigenvalues. In a decoder the sample has to be another
-    text, as a mean sees the future. Shape: (..., d), (..., d, d), (..., d), on the host.
+    all pairs; ρ = `theory.best_rho` of its eigenvalues. A decoder needs a sample from another text,
+    because a mean sees the future. Shape: (..., d), (..., d, d), (..., d), on the host.
     Error: that of the sample. Cost: O(n d² + d³). Source: Likhosherstov et al. (2023), dense map.
     """
     q, k, *_ = check_attention(q, k, k, None)
@@ -65,16 +67,18 @@ def moments(
     cross = a @ b.swapaxes(-2, -1)  # (..., d, d)
     second = [z.swapaxes(-2, -1) @ z / z.shape[-2] for z in (x, y)]
     values, U = np.linalg.eigh(second[0] + second[1] + cross + cross.swapaxes(-2, -1))
-    signs = np.where(U.sum(axis=-2, keepdims=True) < 0, -1.0, 1.0)  # the sign of an axis is free
+    signs = np.where(
+        U.sum(axis=-2, keepdims=True) < 0, -1.0, 1.0
+    )  # the sign of an axis is arbitrary
     return s, U * signs, theory.best_rho(np.maximum(values, 0), 1)
 
 
 def with_weight_column(
     q: Float[Array, "... L d"], k: Float[Array, "... S d"]
 ) -> tuple[Float[Array, "... L d+1"], Float[Array, "... S d+1"]]:
-    """q and k for directions [ω, b] (..., m, d + 1): a coordinate 0 in q, b's 1 in k.
+    """q and k with one more coordinate, for directions [ω, b] (..., m, d + 1): 0 in q, 1 in k.
 
-    `favor_attention` divides by (d + 1)^¼ where these were to be divided by d^¼, and by 1.
+    Both are also rescaled, because `favor_attention` then divides by (d + 1)^¼ instead of d^¼.
     Shape: (..., n, d + 1) each. Error: exact. Cost: a copy of both.
     """
     q, k, *_ = check_attention(q, k, k, None)
@@ -89,12 +93,13 @@ def fitted_directions(
 ) -> Float[np.ndarray, "... m d+1"]:
     """Directions [ω, b] made of W ~ N(0, I) for queries and keys like q and k, without training.
 
-    By `moments`: keys shifted by s, and ω wider along U, ω ← U diag(√((1 + 1/ρ)/2)) ω, and counted
-    e^b times, b = ½ Σ (ω² (1 − 1/ρ)/2 + ln((1 + 1/ρ)/2)), ω as drawn. The shift fits in, as
-    q'ᵀs' + ωᵀ(q' + k' − s') − ‖k' − s'‖²/2 = (ω + s')ᵀ(q' + k') − ‖k'‖²/2 − ωᵀs' − ‖s'‖²/2; and ½
-    is for the 1 that `with_weight_column` gives k'. So weights are unbiased for e^{q'ᵀk'}.
-    Shape: on the host. Error: a weight's is `theory.sharp_mse`. Cost: O((n + m + d) d²).
-    Raises: ValueError. Source: Likhosherstov et al. (2023), dense map; all in W: this course.
+    From `moments`: keys are shifted by s; ω is stretched along U, ω ← U diag(√((1 + 1/ρ)/2)) ω; its
+    feature is multiplied by e^b, b = ½ Σ (ω² (1 − 1/ρ)/2 + ln((1 + 1/ρ)/2)), ω as drawn. The shift
+    is part of ω and b, as q'ᵀs' + ωᵀ(q' + k' − s') − ‖k' − s'‖²/2 = (ω + s')ᵀ(q' + k') − ‖k'‖²/2 −
+    ωᵀs' − ‖s'‖²/2; another ½ makes up for the 1 that `with_weight_column` gives k'. So the estimate
+    of e^{q'ᵀk'} is unbiased. Shape: on the host. Error: of a weight, `theory.sharp_mse`. Cost: O((n
+    + m + d) d²). Raises: ValueError. Source: Likhosherstov et al. (2023), dense map; all in W: this
+    course.
     """
     check_attention(q, k, k, None, W)
     s, U, rho = moments(q, k)

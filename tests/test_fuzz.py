@@ -70,9 +70,9 @@ MODEL |= {"masked": np.eye(2, 4, dtype=bool), "weights": small_weights()}
 SPEECH = {"weights": small_speech(), "sound": draw(800), "text": "the thing"}
 SPEECH["attend"] = lambda i, q, k, v: v
 HEAD = {"q": draw(5, 3), "k": draw(5, 3), "v": draw(5, 2), "W": draw(6, 3), "s": draw(3)}
-HEAD |= {"U": np.eye(3), "rho": np.array([0.5, 0.8, 1.0]), "found": draw(5, 2), "exact": draw(5, 2)}
-HEAD |= {"sample": (draw(7, 3), draw(7, 3)), "share": 0.5, "draws": 1, "seed": 3}
-HEAD |= {"causal": True, "key_mask": np.arange(5) < 4}
+HEAD |= {"U": np.eye(3), "rho": np.array([0.5, 0.8, 1.0]), "causal": True, "draws": 1, "seed": 3}
+HEAD |= {"sample": (draw(7, 3), draw(7, 3)), "share": 0.5, "key_mask": np.arange(5) < 4}
+HEAD |= {"output": draw(5, 2), "exact": draw(5, 2)}
 ROOMS = {"antibody": MODEL, "speech": SPEECH, "compare": HEAD, "card": HEAD}
 
 
