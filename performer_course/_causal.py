@@ -26,7 +26,7 @@ from ._stable import (
     lowest,
     rescaled,
     summed_by_feature,
-    swapped,
+    transposed,
     weighted_sums,
 )
 from .backend import is_free_to_read
@@ -122,8 +122,8 @@ def _between(xp, state, blocks):
     Sz = xp.concat([state.Sz[..., None, :, :], blocks.Sz], axis=-3)  # (..., T+1, m, e+1)
     logits = xp.matrix_transpose(c)[..., None, :]  # (..., m, 1, T+1)
     order = _blocks.causal_mask(xp, c, c, 0)  # (T+1, T+1)
-    upto = weighted_sums(xp, logits + order, swapped(xp, Sz))  # (..., m, T+1)
-    c, Sz = xp.matrix_transpose(upto.c), swapped(xp, upto.Sz)
+    upto = weighted_sums(xp, logits + order, transposed(xp, Sz))  # (..., m, T+1)
+    c, Sz = xp.matrix_transpose(upto.c), transposed(xp, upto.Sz)
     return State(c[..., -1, :], Sz[..., -1, :, :]), State(c[..., :-1, :], Sz[..., :-1, :, :])
 
 

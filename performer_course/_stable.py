@@ -1,12 +1,12 @@
-"""Sums over what is seen, relative to the largest: the algebra of the stable form.
+"""Sums over keys or features relative to the largest logit: the algebra of the stable form.
 
-Three times in this package something is seen with logits h and values v:
+Three sums in this package have logits h and values v:
 
-    keys by a query, h = qᵀk/√d: a row of exact attention                  `weighted_sums`
-    keys by a direction ω, h = ln φ_ω(k): what a State keeps               `summed_by_feature`
-    directions by a query, h = ωᵀq' + c, each with its own [S, z]          `weighted_sums`
+    of a query over keys, h = qᵀk/√d: a row of exact attention             `weighted_sums`
+    of a direction ω over keys, h = ln φ_ω(k): what a State keeps          `summed_by_feature`
+    of a query over directions, h = ωᵀq' + c, values [S, z]                `weighted_sums`
 
-Two arrays say all that a softmax needs: c = max h, and Sz = [S, z] = Σ e^{h−c} [v, 1], whose last
+Two arrays are all that a softmax needs: c = max h, and Sz = [S, z] = Σ e^{h−c} [v, 1], whose last
 column z ≥ 1 is the denominator of the others.
 """
 
@@ -19,15 +19,15 @@ from jaxtyping import Float
 from ._shapes import Array
 from .backend import is_free_to_read
 
-# Parts of a maximum over tokens, where it is taken in two stages: a GPU has room for many.
+# Parts of a maximum over tokens that is taken in two stages: a GPU works on many at once.
 PARTS = 64
 
 
 class State(NamedTuple):
-    """What m features have kept of the keys so far: constant in size, however many they were.
+    """The sums of m features over the keys so far: of constant size, however many keys there were.
 
-    c: the largest logit of each; Sz = [S, z]: Σ e^{h−c} v, and Σ e^{h−c} in the last column.
-    Without any key: −∞ and 0. (The sums of the rows of exact attention have the same form.)
+    c: the largest logit of each feature; Sz = [S, z]: Σ e^{h−c} v, and Σ e^{h−c} in the last
+    column. Before any key: −∞ and 0. (The sums of the rows of exact attention have the same form.)
     """
 
     c: Float[Array, "... m"]
@@ -40,15 +40,14 @@ class State(NamedTuple):
 
     @property
     def z(self) -> Float[Array, "... m"]:
-        """Σ e^{h−c} ≥ 1, and 0 without any key."""
+        """Σ e^{h−c} ≥ 1, and 0 before any key."""
         return self.Sz[..., -1]
 
 
 def squared_norm(xp, x: Array) -> Array:
     """‖x‖² of each row of x: (..., n, d) → (..., n).
 
-    NumPy's vecdot makes no array in between. CuPy has none, and would copy x and call a product
-    of matrices for each row: multiply and sum are two passes.
+    NumPy's vecdot makes no array in between; CuPy has none, so there it takes two passes.
     """
     if is_free_to_read(x):
         return xp.vecdot(x, x)
@@ -58,8 +57,7 @@ def squared_norm(xp, x: Array) -> Array:
 def projected(xp, x: Array, W: Array) -> Array:
     """ωᵀx for each row x and each direction ω: x (..., n, d), W (..., m, d) → (..., n, m).
 
-    In the dtype of W. One set of directions for all leading axes of x makes one product of
-    matrices; a set for each of them, one product each.
+    In the dtype of W. With one set of directions for all leading axes it is one matrix product.
     """
     x = xp.astype(x, W.dtype, copy=False)
     if W.ndim == 2 < x.ndim:
@@ -67,21 +65,22 @@ def projected(xp, x: Array, W: Array) -> Array:
     return x @ xp.matrix_transpose(W)
 
 
-def swapped(xp, x):
+def transposed(xp, x):
     """x (..., a, b, c) as (..., b, a, c), in a form for which torch.func.vmap has a rule."""
     n = x.ndim
     return xp.permute_dims(x, (*range(n - 3), n - 2, n - 3, n - 1))
 
 
 def lowest(xp, dtype):
-    """What stands for −∞ as a logit: its exponential is 0 beside any other's, and ∞ − ∞ is NaN."""
+    """A finite logit used for −∞, because ∞ − ∞ is NaN; its exponential is 0 beside
+    others.
+    """
     return -float(xp.finfo(dtype).max) / 4
 
 
 def empty_state(xp, shape, width, like, dtype):
-    """The State of no key, or the sums of rows that see none: (*shape,) and (*shape, width).
-
-    It lives where `like` does.
+    """The State of no key, or the sums of rows that see none: (*shape,) and (*shape, width), on the
+    device of `like`.
     """
     make = {"dtype": dtype, "device": array_api_compat.device(like)}
     return State(xp.full(shape, lowest(xp, dtype), **make), xp.zeros((*shape, width), **make))
@@ -93,7 +92,7 @@ def with_finite_c(xp, state):
 
 
 def add_in_place(x, y):
-    """x + y, on NumPy in the memory of x, which is used up: a fresh array costs as much again."""
+    """x + y; on NumPy it overwrites x, because a new array would cost as much again."""
     if is_free_to_read(x) and _holds(x, y):
         x += y
         return x
@@ -101,7 +100,7 @@ def add_in_place(x, y):
 
 
 def exp_in_place(xp, x, c=None):
-    """e^{x−c}, eˣ without c; on NumPy in the memory of x, which is used up."""
+    """e^{x−c}, or eˣ without c; on NumPy it overwrites x."""
     if not is_free_to_read(x):
         return xp.exp(x if c is None else x - c)
     if c is not None:
@@ -118,8 +117,7 @@ def _holds(x, y):
 def largest(xp, h):
     """max of each column over the tokens of h: (..., n, m) → (..., m).
 
-    In two stages on a device: a reduction fills a GPU only if it has as many parts as the GPU
-    has room for, and the columns alone are few.
+    In two stages on a device, because the columns alone are too few parts to fill a GPU.
     """
     n, m = h.shape[-2:]
     rest = n % PARTS
@@ -131,17 +129,17 @@ def largest(xp, h):
 
 
 def values_and_ones(xp, v, seen=None):
-    """[v, 1], (..., n, e+1), for values that are 0 where not `seen`; there the 1 is 0, too.
+    """[v, 1], (..., n, e+1), for values that are 0 where not `seen`; the 1 is then 0 too.
 
-    Elsewhere than on NumPy it is made transposed: `turned_product` reads it so without a copy.
+    On a device it is stored transposed, so that `transposed_product` reads it without a copy.
     """
     one = xp.ones_like(v[..., :1])
     if seen is not None:
         one = xp.where(seen, one, xp.zeros_like(one))
     if is_free_to_read(v):
         return xp.concat([v, one], axis=-1)
-    turned = [xp.matrix_transpose(x) for x in (v, one)]
-    return xp.matrix_transpose(xp.concat(turned, axis=-2))
+    columns = [xp.matrix_transpose(x) for x in (v, one)]
+    return xp.matrix_transpose(xp.concat(columns, axis=-2))
 
 
 def mask_logits(xp, seen, dtype):
@@ -162,20 +160,19 @@ def logits_of(xp, queries, keys, mask, seen):
 def summed_by_feature(xp, h, values, before=None):
     """The State of m features over keys with logits h (..., n, m) and values [v, 1] (..., n, e+1).
 
-    before: the State over other keys, which are added. h is used up on NumPy.
+    before: the State of other keys, to be added. On NumPy h is overwritten.
     """
     c = largest(xp, h)  # (..., m)
     c = c if before is None else xp.maximum(before.c, c)
     weights = exp_in_place(xp, h, c[..., None, :])  # (..., n, m)
-    Sz = turned_product(xp, weights, values)  # (..., m, e+1)
+    Sz = transposed_product(xp, weights, values)  # (..., m, e+1)
     return State(c, Sz if before is None else Sz + rescaled(xp, before, c).Sz)
 
 
-def turned_product(xp, weights, values):
+def transposed_product(xp, weights, values):
     """weightsᵀ values: (..., n, m) and (..., n, e+1) → (..., m, e+1).
 
-    CuPy copies what it transposes, so elsewhere the values are transposed, the smaller of the
-    two; as `values_and_ones` gives them, they lie so in memory already.
+    CuPy copies what it transposes, so on a device the smaller array, the values, is transposed.
     """
     if values.shape[-2] == 1:  # one token needs no product of matrices
         return xp.matrix_transpose(weights) * values
@@ -185,9 +182,9 @@ def turned_product(xp, weights, values):
 
 
 def weighted_sums(xp, h, values, before=None):
-    """The sums of rows with logits h (..., L, n) over n things with values (..., n, e+1).
+    """The sums of L rows with logits h (..., L, n) over n values (..., n, e+1).
 
-    before: the sums of the same rows over other things, which are added. h is used up on NumPy.
+    before: the sums of the same rows over other values, to be added. On NumPy h is overwritten.
     """
     c = xp.max(h, axis=-1)  # (..., L)
     c = c if before is None else xp.maximum(before.c, c)
@@ -196,12 +193,12 @@ def weighted_sums(xp, h, values, before=None):
 
 
 def rescaled(xp, state, c):
-    """The same sums relative to c, which is nowhere less than state.c: e^{state.c−c} [S, z]."""
+    """The same sums relative to c, which is at least state.c: e^{state.c−c} [S, z]."""
     return State(c, xp.exp(state.c - c)[..., None] * state.Sz)
 
 
 def added(xp, a, b):
-    """The sums over the things of a and those of b: relative to the larger maximum, they add."""
+    """The sums over the keys of a and of b: relative to the larger maximum, they add."""
     c = xp.maximum(a.c, b.c)
     return State(c, rescaled(xp, a, c).Sz + rescaled(xp, b, c).Sz)
 

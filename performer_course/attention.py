@@ -1,18 +1,18 @@
 """Attention, exact and linear: all-to-all, causal, or one token at a time.
 
 q: (..., L, d), k: (..., S, d), v: (..., S, e) give (..., L, e); W: (m, d), or (..., m, d) with
-directions for each head; leading axes broadcast.
-key_mask: (..., S), True where a key counts; what it hides may hold anything and adds exactly
-nothing. A row that sees no key gives zeros. causal: row i sees the keys j ≤ i, also where L ≠ S:
-the first rows and the first keys are aligned. So for one new query against all keys of a cache,
-leave causal False. Sums run in float32 at least, and the result has the dtype of the inputs.
-All raise ValueError for shapes that do not fit, arrays of different libraries, masked ones, and
-empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 (2e17 if sums run in
-float32), of v 4e246 (7e30); elsewhere what is not finite spreads, also to earlier rows.
+directions for each head; leading axes broadcast. key_mask: (..., S), False for a key that is
+hidden, which may hold anything and adds exactly nothing. A row that sees no key is zero. causal:
+row i sees the keys j ≤ i, counted from the first key even if L ≠ S; for one new query against a
+cache of keys, leave causal False. Sums run in float32 at least, and the result has the dtype of the
+inputs. All raise ValueError for shapes that do not fit, arrays of different libraries, masked
+arrays, and empty, integer, float128 or (on NumPy) non-finite input, or entries above 5e138 (2e17 if
+sums run in float32), of v 4e246 (7e30). On a device, a non-finite value spreads, also to earlier
+rows.
 
-The values carry a column of ones, [v, 1], so that each sum brings its own denominator. Behind
-these functions: `_stable`, sums relative to a maximum; `_positive`, the features; `_causal`, a
-chunk; `_blocks`, the cutting; `_arguments`, the checks.
+The values get a column of ones, [v, 1], so that each sum includes its own denominator. Private
+modules: `_stable`, sums relative to a maximum; `_positive`, the features; `_causal`, one chunk;
+`_blocks`, cutting into blocks; `_arguments`, argument validation.
 """
 
 import math
@@ -47,7 +47,7 @@ from ._stable import (
     logits_of,
     normalised,
     squared_norm,
-    turned_product,
+    transposed_product,
     values_and_ones,
     weighted_sums,
     with_finite_c,
@@ -59,14 +59,11 @@ from ._stable import (
 def softmax_attention(
     q: Query, k: Key, v: Value, *, causal: bool = False, key_mask: Mask = None
 ) -> Rows:
-    """softmax(q kᵀ / √d) v, in blocks of queries and of keys: no L × S array is ever held.
+    """softmax(q kᵀ / √d) v, in blocks of queries and keys, so that no L × S array is in memory.
 
-    Slow form: `naive.softmax_attention`.
-    Shape: (..., L, e), dtype that of the inputs. causal: row i sees j ≤ i, counted from the first
-    key also where L ≠ S: one query beside a cache of keys would see the first alone, so there
-    leave causal False. Error: exact to rounding, at any norm.
-    Cost: O(L S (d + e)), half of it where causal; memory, the result and a few blocks.
-    Source: Vaswani et al. (2017), eq. 1; in blocks, Rabe & Staats (2021), §2.
+    Slow form: `naive.softmax_attention`. Shape: (..., L, e), dtype that of the inputs. Error: exact
+    to rounding, at any norm. Cost: O(L S (d + e)), half of it if causal; memory, the result and a
+    few blocks. Source: Vaswani et al. (2017), eq. 1; in blocks, Rabe & Staats (2021), §2.
     """
     arguments = check_attention(q, k, v, key_mask)
     xp, (L, d), S = array_api_compat.array_namespace(q), q.shape[-2:], k.shape[-2]
@@ -96,15 +93,13 @@ def linear_attention(
     causal: bool = False,
     key_mask: Mask = None,
 ) -> Rows:
-    """φ(q) (φ(k)ᵀ v) over φ(q) (φ(k)ᵀ 1), for features from any map: no softmax needed.
+    """φ(q) (φ(k)ᵀ v) divided by φ(q) (φ(k)ᵀ 1), for the features φ of any map: no softmax.
 
-    Slow form: `naive.linear_attention`.
-    The mask acts on φ(k), and so on numerator and denominator alike; there is no ε. A row whose
-    denominator is 0 gives zeros, as where it sees no key; features of both signs can also cancel.
-    Shape: (..., L, e), dtype that of the inputs. causal: row i sees keys j ≤ i, in chunks, counted
-    from the first key even if L ≠ S: for one query and a cache of keys leave it False.
-    Error: exact to rounding. Cost: O((L + S) F e); memory, the result and a few MiB.
-    Source: Katharopoulos et al. (2020), eqs. 4 to 12.
+    Slow form: `naive.linear_attention`. The mask acts on φ(k), so on numerator and denominator;
+    there is no ε. A row whose denominator is 0 is zero: it sees no key, or features of both signs
+    cancel. Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding. Cost:
+    O((L + S) F e); memory, the result and a few MiB. Source: Katharopoulos et al. (2020), eqs. 4 to
+    12.
     """
     names = ("phi_q", "phi_k")
     arguments = check_attention(phi_q, phi_k, v, key_mask, names=names, width="F")
@@ -122,7 +117,7 @@ def linear_attention(
 
         Sz = None
         for part in keys_first:
-            new = turned_product(xp, *keys_and_values(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
+            new = transposed_product(xp, *keys_and_values(part))  # φ(k)ᵀ [v, 1]: (..., F, e+1)
             Sz = new if Sz is None else Sz + new
         for part in together:
             rows, Sz = causal_linear(xp, queries(part), *keys_and_values(part), Sz)
@@ -136,11 +131,11 @@ def linear_attention(
 def uniform_attention(
     q: Query, k: Key, v: Value, *, causal: bool = False, key_mask: Mask = None
 ) -> Rows:
-    """mean(v) over the keys that each row sees: the null baseline, which knows no query.
+    """mean(v) over the keys that each row sees: the baseline, which ignores the query.
 
-    An approximation that is no nearer to `softmax_attention` than this is not one.
-    Shape: (..., L, e), dtype that of the inputs. Error: exact to rounding.
-    Cost: O((L + S) e). Source: the limit of the softmax as q → 0.
+    An approximation of `softmax_attention` must be closer to it than this. Shape: (..., L, e),
+    dtype that of the inputs. Error: exact to rounding. Cost: O((L + S) e). Source: the limit of the
+    softmax as q → 0.
     """
     q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
     xp = array_api_compat.array_namespace(q)
@@ -153,10 +148,10 @@ def taylor_attention(
 ) -> Rows:
     """Weights Σ_{n≤p} tⁿ/n! for exp(t), t = qᵀk/√d, p = `degree`: no randomness.
 
-    Degree 1, weights 1 + t, is the baseline that random features have to beat where all t are
-    small. Odd degrees may be negative for t < −1; even ones never are.
-    Shape: (..., L, e), dtype that of the inputs. Error: a weight's, `features.taylor`.
-    Cost: O((L + S) F e), F = C(d+p, p). Source: Taylor's theorem.
+    Degree 1, weights 1 + t, is the baseline that random features must beat where all t are small.
+    Odd degrees may be negative for t < −1; even ones never are. Shape: (..., L, e), dtype that of
+    the inputs. Error: of a weight, `features.taylor`. Cost: O((L + S) F e), F = C(d+p, p). Source:
+    Taylor's theorem.
     """
     q, k, v, key_mask, _ = check_attention(q, k, v, key_mask)
     xp, scale = array_api_compat.array_namespace(q), q.shape[-1] ** -0.25
@@ -164,7 +159,7 @@ def taylor_attention(
         k = xp.where(key_mask[..., None], k, xp.zeros_like(k))
     degree = check_count(degree, "degree")
     for x, name in ((q, "q"), (k, "k")):
-        check_finite(x, name, power=ENTRY_POWER / degree)  # and so are products of features
+        check_finite(x, name, power=ENTRY_POWER / degree)  # so that products are finite
     dtype, sums = xp.result_type(q, k, v), sum_dtype(xp, q, k, v)
     phi = (features.taylor(xp.astype(x, sums, copy=False) * scale, degree) for x in (q, k))
     rows = linear_attention(*phi, v, causal=causal, key_mask=key_mask)
@@ -175,10 +170,10 @@ def taylor_attention(
 
 
 def init_state(k: Key, v: Value, W: Directions) -> State:
-    """The State before any key: c = −∞, z = 0, S = 0, for keys and values such as k and v.
+    """The State before any key: c = −∞, z = 0, S = 0, for keys and values shaped like k and v.
 
-    Shape: c and z (..., m), S (..., m, e); float32, or float64 where that comes in.
-    Error: exact; to `merge` with it changes nothing. Cost: O(m e). Source: the empty sum.
+    Shape: c and z (..., m), S (..., m, e); float32, or float64 for float64 input. Error: exact; to
+    `merge` with it changes nothing. Cost: O(m e). Source: the empty sum.
     """
     xp = check_keys(k, v, None)
     check_directions(W, k, "k")
@@ -188,20 +183,19 @@ def init_state(k: Key, v: Value, W: Directions) -> State:
 
 
 def merge(a: State, b: State) -> State:
-    """c = max(c_a, c_b); z = e^{c_a−c} z_a + e^{c_b−c} z_b, and S likewise: both sets of keys.
+    """The State of the keys of a and b: c = max(c_a, c_b), z = e^{c_a−c} z_a + e^{c_b−c} z_b, as S.
 
-    Associative and commutative to rounding; the empty State changes nothing, exactly. So a
-    sequence may be cut anywhere: between chunks, steps or machines.
-    Shape: that of a and b. Error: exact to rounding. Cost: O(m e).
-    Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each feature, as Peng et al.
-    (2023) do for each channel.
+    Associative and commutative to rounding; the empty State changes nothing, exactly. So a sequence
+    may be cut anywhere: between chunks, steps or machines. Shape: that of a and b. Error: exact to
+    rounding. Cost: O(m e). Source: Milakov & Gimelshein (2018), §3.1, for a softmax; here for each
+    feature, as Peng et al. (2023) do for each channel.
     """
     xp = check_sums(a, "a")
     check_sums(b, "b")
     check_library(a.Sz, b.Sz, "a and b")
     if a.Sz.shape[-2:] != b.Sz.shape[-2:]:
         raise ValueError(
-            "a and b must be of as many features and as large values, got "
+            "a and b must have as many features and values of one size, got "
             f"(m, e + 1) = {tuple(a.Sz.shape[-2:])} and {tuple(b.Sz.shape[-2:])}"
         )
     check_lead(a.Sz, b.Sz, names="a and b")
@@ -212,11 +206,11 @@ def merge(a: State, b: State) -> State:
 def absorb(state: State, k: Key, v: Value, W: Directions, key_mask: Mask = None) -> State:
     """The State after more keys: one token, a chunk or a whole sequence.
 
-    With h = ωᵀk' − ‖k'‖²/2, k' = k d^{−1/4}, each feature keeps, of all keys so far that no mask
-    hides, c = max h, Σ e^{h−c} v, and z = Σ e^{h−c}, which is 1 at least. Shape: that of `state`.
-    Error: exact to rounding, whatever the order and the cuts. Cost: O(S m (d + e)); memory,
-    the State and, on NumPy, a few MiB. Source: Katharopoulos et al. (2020), §3.4.
-    Differs from the paper: sums relative to a running maximum for each feature.
+    With h = ωᵀk' − ‖k'‖²/2, k' = k d^{−1/4}, each feature keeps c = max h, S = Σ e^{h−c} v and z =
+    Σ e^{h−c} ≥ 1 over all keys so far that no mask hides. Shape: that of `state`. Error: exact to
+    rounding, whatever the order and the cuts. Cost: O(S m (d + e)); memory, the State and, on
+    NumPy, a few MiB. Source: Katharopoulos et al. (2020), §3.4. Differs from the paper: sums
+    relative to a running maximum for each feature.
 
     >>> import numpy as np
     >>> from performer_course import attention, projections
@@ -226,7 +220,7 @@ def absorb(state: State, k: Key, v: Value, W: Directions, key_mask: Mask = None)
     >>> state = attention.init_state(k, v, W)
     >>> for part in (slice(0, 600), slice(600, 1000)):
     ...     state = attention.absorb(state, k[part], v[part], W)
-    >>> state.z.shape, state.S.shape  # whatever the number of keys
+    >>> state.z.shape, state.S.shape  # the same for any number of keys
     ((64,), (64, 16))
     >>> rows = attention.read(state, q, W)
     >>> print(f"{abs(rows - attention.favor_attention(q, k, v, W)).max():.6f}")
@@ -243,14 +237,13 @@ def absorb(state: State, k: Key, v: Value, W: Directions, key_mask: Mask = None)
 
 
 def read(state: State, q: Query, W: Directions) -> Rows:
-    """Σ_f p_f S_f / Σ_f p_f z_f, where feature f weighs p_f = e^{a_f − max a}, a = ωᵀq' + c.
+    """Σ_f p_f S_f / Σ_f p_f z_f, where feature f has weight p_f = e^{a_f − max a}, a = ωᵀq' + c.
 
-    q' = q d^{−1/4}, and the State has c, S and z of each feature.
-    The largest p is 1 and the z of that feature is 1 at least: so is the denominator, at any norm,
-    and needs no ε. ‖q'‖² is the same for all features, and cancels. Zeros where the State is empty.
-    Shape: (..., L, e), dtype that of q. Error: as `favor_attention`.
-    Cost: O(L m (d + e)), whatever the number of keys. Source: Choromanski et al. (2021),
-    Algorithm 1. Differs from the paper: no ε.
+    q' = q d^{−1/4}; c, S and z of each feature are in the State. The largest p is 1 and its z is at
+    least 1, so the denominator is at least 1 at any norm and needs no ε. ‖q'‖² is the same for all
+    features and cancels. A row is zero if the State is empty. Shape: (..., L, e), dtype that of q.
+    Error: as `favor_attention`. Cost: O(L m (d + e)), whatever the number of keys. Source:
+    Choromanski et al. (2021), Algorithm 1. Differs from the paper: no ε.
     """
     xp = check_array(q, "q", "L, d")
     check_directions(W, q, "q")
@@ -264,13 +257,13 @@ def read(state: State, q: Query, W: Directions) -> Rows:
 def follow(
     state: State, q: Query, k: OwnKey, v: OwnValue, W: Directions, key_mask: OwnMask = None
 ) -> tuple[State, Rows]:
-    """The State after L more tokens, and their causal rows: each `absorb`, then `read`.
+    """The State after L more tokens, and their causal rows: for each token `absorb`, then `read`.
 
-    Row i sees what `state` has kept and the keys j ≤ i. So a prompt may come in parts, and
-    `favor_attention` with causal=True is this from `init_state` on.
-    Shape: the State's; (..., L, e), dtype that of q, k, v. Error: as `favor_attention`.
-    Cost: O(L m (d + e)); memory, the result and the features of a chunk of all heads.
-    Source: Katharopoulos et al. (2020), §3.4, a chunk at a time.
+    Row i sees the keys in `state` and the keys j ≤ i, so a prompt may come in parts. From
+    `init_state` on, the rows are those of `favor_attention` with causal=True. Shape: the State's;
+    (..., L, e), dtype that of q, k, v. Error: as `favor_attention`. Cost: O(L m (d + e)); memory,
+    the result and the features of a chunk of all heads. Source: Katharopoulos et al. (2020), §3.4,
+    one chunk at a time.
     """
     q, k, v, key_mask, W = check_attention(q, k, v, key_mask, W)
     check_state(state, q, "q", W, v.shape[-1])
@@ -286,7 +279,7 @@ def follow(
 
 
 def _in_one_dtype(xp, state, W, *rows):
-    """The State and W d^{−1/4} in the widest dtype of the State and the rows that it meets."""
+    """The State and W d^{−1/4} in the widest dtype of the State and the rows."""
     dtype = sum_dtype(xp, *state, *rows)
     state = State(*(xp.astype(x, dtype, copy=False) for x in state))
     return state, _positive.scaled(xp, W, dtype)
@@ -302,20 +295,17 @@ def favor_attention(
     key_mask: Mask = None,
     chunk: int | None = None,
 ) -> Rows:
-    """φ(q') (φ(k')ᵀ v) over φ(q') (φ(k')ᵀ 1), φ the positive features of W: FAVOR+, at any norm.
+    """φ(q') (φ(k')ᵀ v) / φ(q') (φ(k')ᵀ 1), φ the positive features of W: FAVOR+, at any norm.
 
-    Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}; a row that sees no key is
-    zero.
-    The logarithms of φ are taken relative to a maximum for each feature (`_positive`), as in
-    `absorb`, `read` and `follow`.
-    causal: row i sees keys j ≤ i, and later keys change it by rounding only. Both are counted from
-    the first even if L ≠ S: for one query after many keys leave it False, or use `follow`.
-    chunk: tokens per step; by default 512 on NumPy, all on JAX, 16384 elsewhere.
-    Shape: (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased for
+    Slow form: `naive.favor_attention`. q' = q d^{−1/4}, k' = k d^{−1/4}. Logarithms of φ are taken
+    relative to a maximum for each feature, as in `absorb`, `read` and `follow`. causal: later keys
+    change a row by rounding only; for one query after many keys leave it False, or use `follow`.
+    chunk: tokens per step; by default 512 on NumPy, all on JAX, 16384 elsewhere. Shape:
+    (..., L, e), dtype that of the inputs. Error: numerator and denominator are unbiased for
     Gaussian rows of W (`theory.positive_mse`); their ratio is not. Cost: O((L + S) m (d + e));
     memory, the result and the features of a chunk: a few MiB on NumPy. Source: Choromanski et al.
     (2021), Algorithm 1. Differs from the paper: no ε, because each denominator has a term that is a
-    normal number; no maximum over all keys, which would let later keys influence earlier rows.
+    normal number; no maximum over all keys, through which later keys would influence earlier rows.
 
     >>> import numpy as np
     >>> from performer_course import attention, compare, projections
@@ -324,8 +314,8 @@ def favor_attention(
     >>> exact = attention.softmax_attention(q, k, v)
     >>> for m in (64, 256, 1024):
     ...     W = projections.orthogonal(rng, m, 16)
-    ...     found = attention.favor_attention(q, k, v, W)
-    ...     print(m, f"{compare.normalised_error(found, exact, v):.2f}")  # 0 is exact, 1 is mean(v)
+    ...     output = attention.favor_attention(q, k, v, W)
+    ...     print(m, f"{compare.normalised_error(output, exact, v):.2f}")  # 0: exact, 1: mean(v)
     64 1.19
     256 0.30
     1024 0.11
@@ -337,7 +327,7 @@ def favor_attention(
     keys_first, together, rows_last = phases(q, k, size, causal=causal)
 
     def sums(q, k, v, key_mask, W):
-        # The first keys make the State: adding them to an empty one costs a device a pass.
+        # Start from the first keys: to add them to an empty State costs a device one pass.
         state = None if keys_first else empty_state(xp, (*k.shape[:-2], m), e + 1, k, W.dtype)
         for part in keys_first:
             state = _positive.absorbed(xp, state, k, v, W, key_mask, part)
@@ -350,19 +340,19 @@ def favor_attention(
     return each_head(sums, *arguments, W, work_per_head=(q.shape[-2] + k.shape[-2]) * m)
 
 
-# What to expect
+# Predicted error
 
 
 def relative_variance(q: Query, k: Key, m: int) -> Float[Array, "..."]:
-    """Mean over all pairs of (e^{‖q'+k'‖²} − 1)/m, the variance of a weight over its square.
+    """Mean over all pairs of (e^{‖q'+k'‖²} − 1)/m, the relative variance of a weight.
 
     For m iid positive features, q' = q d^{−1/4}. Where half of it is small against the variance of
-    the logits qᵀk/√d, expect `favor_attention` to beat `uniform_attention`, if the values were not
-    chosen against the keys. Where it is not small against 1, it is a statement about a weight, and
-    says nothing about the output, a ratio of sums: measure.
-    Shape: (...), the leading axes; float32 at least. Error: rounding of about 1/m, so exact where
-    it is not small, up to e^88 (float32) or e^709, where it stops.
-    Cost: O(L S d); memory, a few blocks. Source: Choromanski et al. (2021), Lemma 2.
+    the logits qᵀk/√d, expect `favor_attention` to beat `uniform_attention`, unless the values were
+    chosen against the keys. Where it is not small against 1, it describes a weight and says nothing
+    about the output, a ratio of sums: measure. Shape: (...), the leading axes; float32 at least.
+    Error: rounding of about 1/m, so exact where it is not small, up to e^88 (float32) or e^709,
+    where it stops. Cost: O(L S d); memory, a few blocks. Source: Choromanski et al. (2021), Lemma
+    2.
     """
     q, k, *_ = check_attention(q, k, k, None)
     m, xp, scale = check_count(m, "m"), array_api_compat.array_namespace(q), q.shape[-1] ** -0.25
@@ -374,8 +364,8 @@ def relative_variance(q: Query, k: Key, m: int) -> Float[Array, "..."]:
             cross = 2 * x @ xp.matrix_transpose(y)  # (..., rows, keys)
             square = squared_norm(xp, x)[..., :, None] + squared_norm(xp, y)[..., None, :] + cross
             square = xp.reshape(square, (*square.shape[:-2], 1, math.prod(square.shape[-2:])))
-            once = xp.ones_like(xp.matrix_transpose(square))  # (..., pairs, 1)
-            total = weighted_sums(xp, square, once, total)
+            ones = xp.ones_like(xp.matrix_transpose(square))  # (..., pairs, 1)
+            total = weighted_sums(xp, square, ones, total)
     logarithm = total.c + xp.log(total.z) - math.log(q.shape[-2] * k.shape[-2])
     largest = xp.full_like(logarithm, 709.0 if dtype == xp.float64 else 88.0)
     return (xp.exp(xp.minimum(logarithm, largest)) - 1)[..., 0] / m

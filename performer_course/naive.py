@@ -1,11 +1,11 @@
-"""Each form of attention in its slow and obvious lines: read these first.
+"""Each form of attention in a few slow and obvious lines: read these first.
 
-Here the L × S weights stand in memory, all at once. The fast forms of `attention` and `near_far`
-give the same rows without them; each names its form here, and is tested against it. (The slow
-form of decay and of the delta rule is `recurrent.recurrence`.)
-q: (..., L, d), k: (..., S, d), v: (..., S, e) give (..., L, e). Row i sees the keys j ≤ i where
-causal, |i − j| ≤ band, and those that key_mask (..., S) shows; a row that sees none gives zeros.
-Sums and rows are in float32 at least. All raise ValueError as the functions of `attention` do.
+All L × S weights are in memory at once. The fast functions of `attention` and `near_far` give the
+same rows without them; each names its slow form here and is tested against it. (For decay and the
+delta rule the slow form is `recurrent.recurrence`.) q: (..., L, d), k: (..., S, d), v: (..., S, e)
+give (..., L, e). Row i sees the keys j ≤ i if causal, |i − j| ≤ band, and those where key_mask
+(..., S) is True; a row that sees no key is zero. Sums and rows are in float32 at least. All raise
+ValueError as the functions of `attention` do.
 """
 
 import math
@@ -61,10 +61,10 @@ def linear_attention(
 def favor_attention(
     q: Query, k: Key, v: Value, W: Directions, *, causal: bool = False, key_mask: Mask = None
 ) -> Rows:
-    """`linear_attention` with φ(x) = e^{ωᵀx' − ‖x'‖²/2} over the rows ω of W, x' = x d^{−1/4}.
+    """`linear_attention` with φ(x) = e^{ωᵀx' − ‖x'‖²/2} for each row ω of W, x' = x d^{−1/4}.
 
-    By the logarithms of its weights, so at any norm. Shape: (..., L, e). Error: exact to rounding.
-    Cost: O(L S (m + e)); memory, L S and S m. Source: Choromanski et al. (2021), Lemma 1.
+    Weights are kept as logarithms, so norms may be large. Shape: (..., L, e). Error: exact to
+    rounding. Cost: O(L S (m + e)); memory, L S and S m. Source: Choromanski et al. (2021), Lemma 1.
     """
     xp, (q, k, v, key_mask, W) = _checked(q, k, v, key_mask, W)
     logits = _log_weights(xp, q, k, W)
@@ -81,11 +81,11 @@ def joint_attention(
     causal: bool = False,
     key_mask: OwnMask = None,
 ) -> Rows:
-    """Weights e^{qᵀk/√d} where |i − j| ≤ band, beyond it e^{qᵀc/√d}.
+    """Weights e^{qᵀk/√d} where |i − j| ≤ band, and e^{qᵀc/√d} beyond the band.
 
-    c: the one of the centres nearest to k; without, the mean of all keys, or for a causal row of
-    those before its band. Shape: (..., L, e). Error: exact to rounding.
-    Cost: O(L² (d + C + e)); memory, L² and L C d. Source: this course, lesson 18.
+    c: the cluster centre nearest to k; without `centres`, the mean of all keys or, for a causal
+    row, of the keys before its band. Shape: (..., L, e). Error: exact to rounding. Cost:
+    O(L² (d + C + e)); memory, L² and L C d. Source: this course, lesson 18.
     """
     xp, (q, k, v, key_mask, _) = _checked(q, k, v, key_mask)
     t = q @ xp.matrix_transpose(k)
@@ -127,14 +127,14 @@ def joint_favor_attention(
 
 
 def _near_and(xp, far, q, k, v, band, seen):
-    """Exact logits in the band, `far` beyond it, over the keys seen."""
+    """Attention with exact logits in the band and `far` logits beyond it, over the keys seen."""
     near = q @ xp.matrix_transpose(k) / math.sqrt(q.shape[-1])
     return _softmax(xp.where(_visible(near, False, None, band), near, far), seen) @ v
 
 
-def _checked(q, k, v, key_mask, *W, **said):
-    """The namespace, and the arguments with one set of leading axes; zeros where masked."""
-    q, k, v, key_mask, W = check_attention(q, k, v, key_mask, *W, **said)
+def _checked(q, k, v, key_mask, *W, **options):
+    """The namespace and the arguments with equal leading axes; masked keys and values are zero."""
+    q, k, v, key_mask, W = check_attention(q, k, v, key_mask, *W, **options)
     xp = array_api_compat.array_namespace(q)
     dtype = sum_dtype(xp, q, k, v)
     k, v, _ = masked_part(xp, k, v, key_mask, slice(None), dtype)
@@ -143,7 +143,7 @@ def _checked(q, k, v, key_mask, *W, **said):
 
 
 def _log_weights(xp, q, k, W):
-    """ln Σ_ω φ_ω(qᵢ) φ_ω(kⱼ): (..., L, S), a row at a time."""
+    """ln Σ_ω φ_ω(qᵢ) φ_ω(kⱼ), one query at a time: (..., L, S)."""
     log_q, log_k = (
         x @ xp.matrix_transpose(W) - xp.sum(x * x, axis=-1, keepdims=True) / 2
         for x in (q * q.shape[-1] ** -0.25, k * k.shape[-1] ** -0.25)
@@ -152,12 +152,12 @@ def _log_weights(xp, q, k, W):
     for i in range(q.shape[-2]):
         products = log_q[..., i : i + 1, :] + log_k  # (..., S, m)
         top = xp.max(products, axis=-1, keepdims=True)
-        rows.append(xp.log(xp.sum(xp.exp(products - top), axis=-1)) + top[..., 0])
+        rows.append(xp.log(xp.sum(xp.exp(products - top), axis=-1)) + top[..., 0])  # (..., S)
     return xp.stack(rows, axis=-2)
 
 
 def _visible(weights, causal, key_mask, band=None):
-    """Whether row i sees key j, for weights (..., L, S): (L, S), with a mask (..., L, S)."""
+    """Whether row i sees key j, for weights (..., L, S): (L, S), or (..., L, S) with a mask."""
     xp, (L, S) = array_api_compat.array_namespace(weights), weights.shape[-2:]
     device = array_api_compat.device(weights)
     ahead = xp.arange(S, device=device)[None, :] - xp.arange(L, device=device)[:, None]  # j − i
@@ -169,7 +169,7 @@ def _visible(weights, causal, key_mask, band=None):
 
 
 def _softmax(logits, seen):
-    """e^{l_ij} / Σ_j e^{l_ij} over the keys seen; zeros for a row that sees none: (..., L, S)."""
+    """e^{l_ij} / Σ_j e^{l_ij} over the keys seen, 0 in rows that see none: (..., L, S)."""
     xp = array_api_compat.array_namespace(logits)
     lowest = xp.min(logits, axis=-1, keepdims=True)
     top = xp.max(xp.where(seen, logits, lowest), axis=-1, keepdims=True)

@@ -28,7 +28,7 @@ from ._arguments import (
 )
 from ._blocks import sum_dtype
 from ._shapes import Array
-from ._stable import swapped
+from ._stable import transposed
 from .attention import favor_attention, softmax_attention
 
 WEIGHT_POWER = 0.1  # for parameters, of a dtype's largest number: products of a few stay finite
@@ -153,7 +153,7 @@ def split_heads(x: Float[Array, "... L width"], heads: int) -> Float[Array, "...
     if rest:
         raise ValueError(f"width must be a multiple of heads, got {x.shape[-1]} and {heads}")
     parts = xp.reshape(x, (*x.shape[:-1], heads, d))  # (..., L, heads, d)
-    return swapped(xp, parts)
+    return transposed(xp, parts)
 
 
 def join_heads(x: Float[Array, "... heads L d"]) -> Float[Array, "... L heads*d"]:
@@ -163,7 +163,7 @@ def join_heads(x: Float[Array, "... heads L d"]) -> Float[Array, "... L heads*d"
     Source: Vaswani et al. (2017), §3.2.2.
     """
     xp = check_array(x, "x", "heads, L, d")
-    parts = swapped(xp, x)  # (..., L, heads, d)
+    parts = transposed(xp, x)  # (..., L, heads, d)
     return xp.reshape(parts, (*parts.shape[:-2], x.shape[-3] * x.shape[-1]))
 
 

@@ -318,7 +318,7 @@ def a_shift_of_the_keys_changes_the_estimate_and_not_the_target(p):
         transformer: attend = attend or ATTENTIONS[config.attention]
             => attend = attend or ATTENTIONS["softmax"]
     heads-mixed: heads joined without moving them back
-        transformer: parts = swapped(xp, x)  # (..., L, heads, d) => parts = x
+        transformer: parts = transposed(xp, x)  # (..., L, heads, d) => parts = x
 """)
 def the_model_takes_either_attention(p):
     """the same parameters: favor is nearer to softmax than mean(v) at m = 1024, and nearer still
